@@ -1,0 +1,23 @@
+/* Counters that one thread writes and any thread reads.
+ *
+ * The owner adds by a relaxed load and a relaxed store, which is a plain addition; a reader sees
+ * some recent value, never a torn one. They never go back. */
+#ifndef DOMI_BASE_COUNTER_H
+#define DOMI_BASE_COUNTER_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+typedef _Atomic uint64_t domi_counter;
+
+static inline uint64_t domi_counter_read(const domi_counter *counter)
+{
+    return atomic_load_explicit((domi_counter *)(uintptr_t)counter, memory_order_relaxed);
+}
+
+static inline void domi_counter_add(domi_counter *counter, uint64_t by)
+{
+    atomic_store_explicit(counter, domi_counter_read(counter) + by, memory_order_relaxed);
+}
+
+#endif

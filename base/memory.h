@@ -1,0 +1,26 @@
+/* Where memory comes from: two doors, both of which can be told to fail.
+ *
+ * Everything that the library allocates comes through here, so that a test can make the n-th
+ * allocation fail (domi_memory_fail_after) and sweep n until a scenario passes clean. All memory is
+ * zeroed. Thread-safety: any thread; the countdown is one for the process. */
+#ifndef DOMI_BASE_MEMORY_H
+#define DOMI_BASE_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* From the heap; NULL when there is none. */
+void *domi_memory_new(size_t bytes);
+
+/* NULL is taken. */
+void domi_memory_free(void *memory);
+
+/* Whole pages from the kernel; `bytes` is rounded up to pages. NULL when there are none. */
+void *domi_memory_map(size_t bytes);
+void domi_memory_unmap(void *memory, size_t bytes);
+
+/* Let `count` more allocations pass, then let one fail (with `stay`, that one and all after it).
+ * A negative count: none fails (the normal case). */
+void domi_memory_fail_after(int64_t count, int stay);
+
+#endif

@@ -1,0 +1,82 @@
+/* The slow half of slabs: chunks. A chunk's first line is its header; objects begin at the second,
+ * so that objects of whole cache lines stay aligned to them. */
+#include "base/slab.h"
+
+#include "base/memory.h"
+
+#include <assert.h>
+#include <stdbool.h>
+
+#define LINE 64u
+#define PAGE 4096u
+
+struct domi_slab_chunk {
+    domi_slab_chunk *next;
+    char *end; /* of the part that was carved; the newest chunk's is slab->carve */
+};
+
+static_assert(sizeof(domi_slab_chunk) <= LINE, "the header is one line");
+
+void domi_slab_init(domi_slab *slab, uint32_t object_bytes, uint32_t keep_bytes,
+                    size_t chunk_bytes)
+{
+    DOMI_CHECK(object_bytes % LINE == 0 && object_bytes > 0);
+    DOMI_CHECK(keep_bytes >= sizeof(void *) && keep_bytes <= object_bytes);
+
+    size_t least = LINE + (size_t)object_bytes * 8;
+    if (chunk_bytes < least)
+        chunk_bytes = least;
+    *slab = (domi_slab){
+        .object_bytes = object_bytes,
+        .keep_bytes = keep_bytes,
+        .chunk_bytes = (chunk_bytes + PAGE - 1) / PAGE * PAGE,
+    };
+}
+
+void domi_slab_fini(domi_slab *slab)
+{
+    domi_slab_chunk *chunk = slab->chunks;
+
+    while (chunk != NULL) {
+        domi_slab_chunk *next = chunk->next;
+        DOMI_UNPOISON(chunk, slab->chunk_bytes);
+        domi_memory_unmap(chunk, slab->chunk_bytes);
+        chunk = next;
+    }
+    *slab = (domi_slab){.object_bytes = slab->object_bytes, .keep_bytes = slab->keep_bytes};
+}
+
+static bool chunk_add(domi_slab *slab)
+{
+    domi_slab_chunk *chunk = domi_memory_map(slab->chunk_bytes);
+
+    if (chunk == NULL)
+        return false;
+    if (slab->chunks != NULL)
+        slab->chunks->end = slab->carve;
+    chunk->next = slab->chunks;
+    slab->chunks = chunk;
+    slab->carve = (char *)chunk + LINE;
+    slab->carve_end = (char *)chunk + slab->chunk_bytes;
+    slab->mapped_bytes += slab->chunk_bytes;
+    return true;
+}
+
+void *domi_slab_carve(domi_slab *slab)
+{
+    if ((size_t)(slab->carve_end - slab->carve) < slab->object_bytes && !chunk_add(slab))
+        return NULL;
+
+    void *object = slab->carve;
+    slab->carve += slab->object_bytes;
+    return object;
+}
+
+void domi_slab_walk(domi_slab *slab, void (*visit)(void *object, void *context), void *context)
+{
+    for (domi_slab_chunk *chunk = slab->chunks; chunk != NULL; chunk = chunk->next) {
+        char *end = chunk == slab->chunks ? slab->carve : chunk->end;
+        for (char *object = (char *)chunk + LINE; object < end; object += slab->object_bytes)
+            visit(object, context);
+    }
+}

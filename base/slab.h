@@ -1,0 +1,80 @@
+/* A slab: objects of one size for one thread, from chunks that live as long as the slab.
+ *
+ * The last object freed is the next one taken (it is still in the cache); a fresh chunk is carved
+ * as it is needed, so memory that was never used is never touched. An object's first word is the
+ * link while it is free. Memory never goes to another size, so a stale pointer always points at an
+ * object of the same kind: generations and epochs in it stay readable. Under AddressSanitizer what
+ * lies behind `keep_bytes` of a free object is poisoned.
+ *
+ * Owner thread only. What other threads free comes back in chains (house/pool.h). */
+#ifndef DOMI_BASE_SLAB_H
+#define DOMI_BASE_SLAB_H
+
+#include "base/check.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define DOMI_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define DOMI_ASAN 1
+#endif
+#endif
+
+#ifdef DOMI_ASAN
+#include <sanitizer/asan_interface.h>
+#define DOMI_POISON(memory, bytes) ASAN_POISON_MEMORY_REGION((memory), (bytes))
+#define DOMI_UNPOISON(memory, bytes) ASAN_UNPOISON_MEMORY_REGION((memory), (bytes))
+#else
+#define DOMI_POISON(memory, bytes) ((void)(memory), (void)(bytes))
+#define DOMI_UNPOISON(memory, bytes) ((void)(memory), (void)(bytes))
+#endif
+
+typedef struct domi_slab_chunk domi_slab_chunk;
+
+typedef struct domi_slab {
+    void *free;        /* singly linked through the first word */
+    char *carve;       /* the rest of the newest chunk */
+    char *carve_end;
+    domi_slab_chunk *chunks;
+    uint32_t object_bytes; /* a multiple of 64 */
+    uint32_t keep_bytes;   /* of a free object, what stays readable; at least 8 */
+    size_t chunk_bytes;
+    uint64_t mapped_bytes;
+} domi_slab;
+
+/* `chunk_bytes` is rounded up to hold at least 8 objects. Allocates nothing. */
+void domi_slab_init(domi_slab *slab, uint32_t object_bytes, uint32_t keep_bytes,
+                    size_t chunk_bytes);
+
+/* Give every chunk back, whatever is still in use. */
+void domi_slab_fini(domi_slab *slab);
+
+/* Carve one object, from a new chunk if need be; NULL without memory. */
+void *domi_slab_carve(domi_slab *slab);
+
+/* Call `visit` for every object that was ever carved, used or free. */
+void domi_slab_walk(domi_slab *slab, void (*visit)(void *object, void *context), void *context);
+
+/* An object; new ones are zeroed, used ones are as they were freed. NULL without memory. */
+static inline void *domi_slab_take(domi_slab *slab)
+{
+    void *object = slab->free;
+
+    if (DOMI_UNLIKELY(object == NULL))
+        return domi_slab_carve(slab);
+    slab->free = *(void **)object;
+    DOMI_UNPOISON(object, slab->object_bytes);
+    return object;
+}
+
+static inline void domi_slab_put(domi_slab *slab, void *object)
+{
+    *(void **)object = slab->free;
+    slab->free = object;
+    DOMI_POISON((char *)object + slab->keep_bytes, slab->object_bytes - slab->keep_bytes);
+}
+
+#endif

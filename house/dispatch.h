@@ -1,0 +1,15 @@
+/* A run: what a house handles between SCHEDULED and what comes next. By the runner. */
+#ifndef DOMI_HOUSE_DISPATCH_H
+#define DOMI_HOUSE_DISPATCH_H
+
+#include "house/manager.h"
+
+/* Of a run's messages_per_run_max places, these are kept for notices, for events, and for a
+ * channels actor's channels, when there are any, so that nothing in a house starves. */
+#define DOMI_RUN_KEPT 8u
+
+/* Run `house`, which was just taken from its queue (READY), and settle it: READY again at the tail
+ * of its queue, WAITING, or gone. Returns how many messages (and pieces of io) it handled. */
+uint32_t domi_house_run(domi_manager *manager, domi_house *house);
+
+#endif

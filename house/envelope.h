@@ -1,0 +1,90 @@
+/* Envelopes: what a message travels in, 64 bytes for a notice of up to 24, 128 for an ask.
+ *
+ * The first 16 bytes, the node, are common to all that can be linked into a mailbox: envelopes, a
+ * house's own mount node, a timer's event, a stack that failed. Whoever holds an envelope is its
+ * only owner. */
+#ifndef DOMI_HOUSE_ENVELOPE_H
+#define DOMI_HOUSE_ENVELOPE_H
+
+#include <domus/actor.h>
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The first five are the mailboxes, in the order in which a run takes them. */
+enum domi_node_kind {
+    DOMI_REPLY,
+    DOMI_EXCEPTION,
+    DOMI_ASK,
+    DOMI_NOTICE,
+    DOMI_EVENT,
+    DOMI_MAILBOXES,
+    DOMI_MOUNT = DOMI_MAILBOXES, /* the house's own node: mount it */
+    DOMI_STOP,                   /* the house's own node: stop it */
+};
+
+/* Where an object goes when it is freed (house/pool.h). */
+enum domi_slab_index {
+    DOMI_SLAB_64,
+    DOMI_SLAB_128,
+    DOMI_SLAB_256,
+    DOMI_SLAB_512,
+    DOMI_SLAB_1088,
+    DOMI_SLAB_STACK_192,
+    DOMI_SLAB_STACK_384,
+    DOMI_SLAB_STACK_960,
+    DOMI_SLAB_TIMER,
+    DOMI_SLABS,
+    DOMI_SLAB_HEAP = DOMI_SLABS, /* an envelope too large for the slabs */
+    DOMI_SLAB_NONE,              /* embedded in something: not freed by itself */
+};
+
+typedef struct domi_node domi_node;
+
+struct domi_node {
+    domi_node *next;
+    uint32_t lease; /* of the house that it is for */
+    uint16_t owner; /* index of the manager whose pool it is from */
+    uint8_t slab;   /* enum domi_slab_index */
+    uint8_t kind;   /* enum domi_node_kind */
+};
+
+typedef struct domi_envelope {
+    domi_node node;
+    const domus_type *type;
+    struct domi_house *sender; /* NULL: nobody */
+    uint32_t sender_lease;
+    int32_t error; /* of an exception */
+    unsigned char payload[24];
+} domi_envelope;
+
+/* Where an ask's answer resumes; the first 24 bytes of its envelope's payload. */
+typedef struct domi_return {
+    domus_stack *stack;
+    uint32_t epoch; /* of the stack when it asked; another one: the answer is late */
+    uint32_t reserved;
+    uint64_t deadline_ns; /* 0: none */
+} domi_return;
+
+#define DOMI_ENVELOPE_HEAD offsetof(domi_envelope, payload)
+#define DOMI_ASK_HEAD (DOMI_ENVELOPE_HEAD + sizeof(domi_return))
+
+static_assert(sizeof(domi_node) == 16, "the node is common to all that is linked");
+static_assert(sizeof(domi_envelope) == 64, "a small notice is one cache line");
+static_assert(sizeof(domi_return) == 24, "an ask's payload begins on its second line");
+static_assert(DOMI_ASK_HEAD == 64, "an ask's payload begins on its second line");
+
+static inline domi_return *domi_envelope_return(domi_envelope *envelope)
+{
+    return (domi_return *)(void *)envelope->payload;
+}
+
+/* Asks, replies and exceptions carry the return before their payload. */
+static inline void *domi_envelope_payload(domi_envelope *envelope)
+{
+    return envelope->node.kind <= DOMI_ASK ? (char *)envelope + DOMI_ASK_HEAD
+                                           : (char *)envelope + DOMI_ENVELOPE_HEAD;
+}
+
+#endif

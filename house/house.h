@@ -1,0 +1,158 @@
+/* The house: what wraps an actor. 192 bytes with 16 bytes of state, in three cache lines: what
+ * senders touch, what the runner touches, the rest.
+ *
+ * Its slot belongs to one home thread for the life of the system and is never unmapped before, so
+ * any address may be looked at; whether it still means the same actor is told by the lease. */
+#ifndef DOMI_HOUSE_HOUSE_H
+#define DOMI_HOUSE_HOUSE_H
+
+#include "house/envelope.h"
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct domi_manager;
+struct domi_timer;
+
+typedef enum domi_state {
+    DOMI_CREATED,
+    DOMI_MOUNTING,
+    DOMI_WAITING,
+    DOMI_READY,
+    DOMI_SCHEDULED,
+    DOMI_RUNNING,
+    DOMI_STATES,
+} domi_state;
+
+/* Marks beside the state. Home's, or the thief's between take and return. */
+enum domi_mark {
+    DOMI_MARK_BARRIER = 1,    /* a stack raised it: no asks, no notices */
+    DOMI_MARK_SATURATED = 2,  /* conversations_max stacks are parked: no asks, no notices */
+    DOMI_MARK_STOPPING = 4,   /* no asks, no notices ever more */
+    DOMI_MARK_EXPOSED = 8,    /* a thief may see it: stays 0 until stealing comes */
+    DOMI_MARK_HIGH = 16,      /* sampled when it was queued */
+    DOMI_MARK_NO_STOP = 32,   /* never mounted: on_stop does not run */
+    DOMI_MARK_CHANNELS = 64,  /* io has something for it: the kind's own work is ready */
+};
+#define DOMI_MARKS_HOLD (DOMI_MARK_BARRIER | DOMI_MARK_SATURATED)
+
+/* Control bits beside the lease in `life`; all change by compare-exchange (M9). */
+#define DOMI_LIFE_CLOSED UINT64_C(1) /* the slot is free: nothing is taken */
+#define DOMI_LIFE_STOP UINT64_C(2)   /* asked to stop: asks and notices are refused */
+#define DOMI_LIFE_FULL UINT64_C(4)   /* mailbox_max waits: asks and notices are refused */
+#define DOMI_LIFE_NODE UINT64_C(8)   /* the embedded node is in use: the slot may not be freed */
+#define DOMI_LIFE_LEASE(life) ((uint32_t)((life) >> 32))
+
+#define DOMI_HOUSE_STATE_INLINE 16u
+
+typedef struct domi_house domi_house;
+
+struct domi_house {
+    /* Line 0: what senders touch. */
+    alignas(64) _Atomic uint64_t inbox; /* depth in the upper 16 bits, the newest node below */
+    _Atomic(domi_house *) arrival_next; /* written by who found the inbox empty */
+    _Atomic uint64_t life;              /* lease in the upper 32 bits, control bits below */
+    struct domi_manager *home;          /* constant */
+    const domus_behaviour *behaviour;   /* constant in a life */
+    void *self;                         /* the actor's state; constant in a life */
+    domi_node node;                     /* mounts or stops it, through the inbox */
+
+    /* Line 1: what the runner touches. */
+    alignas(64) uint8_t state;
+    uint8_t marks;
+    uint8_t size_class; /* of its slot; constant */
+    uint8_t reserved;
+    uint32_t mail; /* asks and notices waiting */
+    domi_house *next; /* in the one queue it is in */
+    domi_node *tails[DOMI_MAILBOXES]; /* circular lists: the tail's next is the head */
+    uint32_t replies;
+    uint32_t events;
+
+    /* Line 2: the rest. */
+    alignas(64) uint32_t promises; /* asks under way; each resumes exactly once */
+    uint32_t stacks_count;
+    domus_stack *stacks;  /* parked conversations */
+    domus_stack *barrier; /* who raised it */
+    struct domi_timer *timers;
+    void *channels; /* io's, for channels actors */
+    uint32_t tick;  /* of the phase in which `runs` counts */
+    uint32_t runs;
+    unsigned char room[DOMI_HOUSE_STATE_INLINE]; /* small state; larger slots go on behind it */
+};
+
+static_assert(offsetof(domi_house, state) == 64, "line 1");
+static_assert(offsetof(domi_house, promises) == 128, "line 2");
+static_assert(sizeof(domi_house) == 192, "three lines with 16 bytes of state");
+
+/* Which states may follow which: a byte per state, drawn and explained in house.c. */
+#define DOMI_MOVE(from, to) (UINT64_C(1) << ((from)*8 + (to)))
+#define DOMI_MOVES                                                                                 \
+    (DOMI_MOVE(DOMI_CREATED, DOMI_MOUNTING) | DOMI_MOVE(DOMI_MOUNTING, DOMI_WAITING) |             \
+     DOMI_MOVE(DOMI_MOUNTING, DOMI_CREATED) | DOMI_MOVE(DOMI_WAITING, DOMI_READY) |                \
+     DOMI_MOVE(DOMI_READY, DOMI_SCHEDULED) | DOMI_MOVE(DOMI_SCHEDULED, DOMI_RUNNING) |             \
+     DOMI_MOVE(DOMI_RUNNING, DOMI_READY) | DOMI_MOVE(DOMI_RUNNING, DOMI_WAITING) |                 \
+     DOMI_MOVE(DOMI_RUNNING, DOMI_CREATED))
+
+/* The one place where a state changes, checked against the table (M5). */
+void domi_house_move_failed(const domi_house *house, domi_state to);
+
+static inline void domi_house_move(domi_house *house, domi_state to)
+{
+    if (__builtin_expect((DOMI_MOVES >> (house->state * 8 + to) & 1) == 0, 0))
+        domi_house_move_failed(house, to);
+    house->state = (uint8_t)to;
+}
+
+const char *domi_state_name(domi_state state);
+
+/* --- circular lists ---------------------------------------------------------------------- */
+
+static inline void domi_list_push(domi_node **tail, domi_node *node)
+{
+    domi_node *last = *tail;
+
+    if (last == NULL) {
+        node->next = node;
+    } else {
+        node->next = last->next;
+        last->next = node;
+    }
+    *tail = node;
+}
+
+static inline domi_node *domi_list_take(domi_node **tail)
+{
+    domi_node *last = *tail;
+    domi_node *head = last->next;
+
+    if (head == last)
+        *tail = NULL;
+    else
+        last->next = head->next;
+    return head;
+}
+
+/* --- what may run ---------------------------------------------------------------------------- */
+
+static inline bool domi_house_runnable(const domi_house *house)
+{
+    if (house->tails[DOMI_REPLY] != NULL || house->tails[DOMI_EXCEPTION] != NULL ||
+        house->tails[DOMI_EVENT] != NULL || (house->marks & DOMI_MARK_CHANNELS) != 0)
+        return true;
+    return house->mail != 0 && (house->marks & DOMI_MARKS_HOLD) == 0;
+}
+
+/* More than 2 replies, or more than 4 events, or no promise pending. */
+static inline bool domi_house_high(const domi_house *house)
+{
+    return house->promises == 0 || house->replies > 2 || house->events > 4;
+}
+
+static inline domus_address domi_house_address(const domi_house *house)
+{
+    uint64_t life = atomic_load_explicit(&house->life, memory_order_relaxed);
+    return (domus_address){(domi_house *)(uintptr_t)house, DOMI_LIFE_LEASE(life)};
+}
+
+#endif

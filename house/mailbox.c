@@ -1,0 +1,209 @@
+/* The inbox lane: one lock-free stack per house (DESIGN 4, Lanes).
+ *
+ * The word holds the newest node in its lower 48 bits and the depth in its upper 16, so one
+ * operation tells empty or not and how deep. A put links first and publishes by compare-exchange.
+ * Home takes the whole stack with one exchange, and only after it took the house off the arrivals:
+ * until then the house stays linked there, and nobody may link it a second time. */
+#include "house/mailbox.h"
+
+#include "base/check.h"
+#include "house/life.h"
+#include "house/pool.h"
+#include "house/stack.h"
+#include "house/timer.h"
+
+#include <errno.h>
+
+#define POINTER_BITS 48
+#define POINTER_MASK ((UINT64_C(1) << POINTER_BITS) - 1)
+#define DEPTH_MAX UINT64_C(0xffff)
+
+static domi_node *word_node(uint64_t word)
+{
+    return (domi_node *)(uintptr_t)(word & POINTER_MASK);
+}
+
+static bool is_user(const domi_node *node)
+{
+    return node->kind == DOMI_ASK || node->kind == DOMI_NOTICE;
+}
+
+static int refused(domi_manager *manager)
+{
+    domi_counter_add(&manager->counters.refusals, 1);
+    return -ENOBUFS;
+}
+
+/* Link the house into its home's arrivals, and wake home if it sleeps. Only who found the inbox
+ * empty comes here, so no house is linked twice. */
+static void arrive(domi_manager *manager, domi_house *house)
+{
+    domi_manager *home = house->home;
+    domi_house *head = atomic_load_explicit(&home->arrivals, memory_order_relaxed);
+
+    do
+        atomic_store_explicit(&house->arrival_next, head, memory_order_relaxed);
+    /* seq_cst: publishes arrival_next to home's exchange, and as a read-modify-write it stands
+     * before the look at home's park word in the order that both sides agree on. */
+    while (!atomic_compare_exchange_weak_explicit(&home->arrivals, &head, house,
+                                                  memory_order_seq_cst, memory_order_relaxed));
+    domi_manager_notify(manager, home);
+}
+
+static int put_inbox(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    uint64_t word = atomic_load_explicit(&house->inbox, memory_order_relaxed);
+    uint64_t next;
+
+    DOMI_CHECK(((uintptr_t)node & ~POINTER_MASK) == 0);
+    do {
+        uint64_t depth = word >> POINTER_BITS;
+
+        if (is_user(node) && depth >= manager->mailbox_max)
+            return refused(manager);
+        node->next = word_node(word);
+        depth = depth < DEPTH_MAX ? depth + 1 : DEPTH_MAX;
+        next = depth << POINTER_BITS | (uintptr_t)node;
+        /* release: what the node holds is seen by home's exchange in sort(). */
+    } while (!atomic_compare_exchange_weak_explicit(&house->inbox, &word, next,
+                                                    memory_order_release, memory_order_relaxed));
+    if (word == 0)
+        arrive(manager, house);
+    return 0;
+}
+
+int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    if (house == NULL)
+        return -ESTALE;
+
+    /* Relaxed: an address reached this thread by a message, and with it all that was before. */
+    uint64_t life = atomic_load_explicit(&house->life, memory_order_relaxed);
+    if (DOMI_LIFE_LEASE(life) != node->lease || (life & DOMI_LIFE_CLOSED) != 0)
+        return -ESTALE;
+    if (is_user(node)) {
+        if ((life & DOMI_LIFE_STOP) != 0)
+            return -ESTALE;
+        if ((life & DOMI_LIFE_FULL) != 0)
+            return refused(manager);
+    }
+
+    bool home_lane = house->home == manager && (house->marks & DOMI_MARK_EXPOSED) == 0 &&
+                     atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0;
+    if (!home_lane)
+        return put_inbox(manager, house, node);
+    if (is_user(node) && house->mail >= manager->mailbox_max) {
+        domi_mailbox_full(house);
+        return refused(manager);
+    }
+    domi_mailbox_add(manager, house, node, node->kind);
+    return 0;
+}
+
+void domi_mailbox_full(domi_house *house)
+{
+    /* A read-modify-write, because a stop may set its bit at the same time. Relaxed: a hint. */
+    atomic_fetch_or_explicit(&house->life, DOMI_LIFE_FULL, memory_order_relaxed);
+}
+
+void domi_mailbox_not_full(domi_house *house)
+{
+    atomic_fetch_and_explicit(&house->life, ~DOMI_LIFE_FULL, memory_order_relaxed);
+}
+
+static void sort_one(domi_manager *manager, domi_house *house, domi_node *node, uint32_t lease)
+{
+    if (node->lease != lease) {
+        if (node->slab != DOMI_SLAB_NONE)
+            domi_mailbox_dead(manager, node, -ESTALE);
+        return;
+    }
+    if (node == &house->node) {
+        /* Taken: from here on the slot may be freed. Relaxed: only home decides by it. */
+        atomic_fetch_and_explicit(&house->life, ~DOMI_LIFE_NODE, memory_order_relaxed);
+        if (node->kind == DOMI_MOUNT)
+            domi_house_mounting(manager, house);
+        else
+            domi_house_stop_seen(manager, house);
+    } else if (is_user(node) && (house->marks & DOMI_MARK_STOPPING) != 0) {
+        domi_mailbox_dead(manager, node, -ESTALE);
+    } else {
+        domi_mailbox_add(manager, house, node, node->kind);
+    }
+}
+
+void domi_mailbox_sort(domi_manager *manager, domi_house *house)
+{
+    DOMI_CHECK(house->home == manager && (house->marks & DOMI_MARK_EXPOSED) == 0);
+
+    /* acquire: pairs with the release of every put; arrival_next was read before this, because
+     * from here on the next sender may link the house again. */
+    uint64_t word = atomic_exchange_explicit(&house->inbox, 0, memory_order_acquire);
+    domi_node *node = word_node(word);
+    domi_node *oldest = NULL;
+
+    while (node != NULL) {
+        domi_node *next = node->next;
+        node->next = oldest;
+        oldest = node;
+        node = next;
+    }
+
+    /* A free slot has its next lease already, so whatever is late for the last life is dead. */
+    uint64_t life = atomic_load_explicit(&house->life, memory_order_relaxed);
+    uint32_t lease = (life & DOMI_LIFE_CLOSED) != 0 ? 0 : DOMI_LIFE_LEASE(life);
+    for (node = oldest; node != NULL;) {
+        domi_node *next = node->next;
+        sort_one(manager, house, node, lease);
+        node = next;
+    }
+    if (house->mail >= manager->mailbox_max)
+        domi_mailbox_full(house);
+}
+
+void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error)
+{
+    domus_address asker = {ask->sender, ask->sender_lease};
+
+    ask->error = error;
+    ask->type = NULL;
+    ask->sender = NULL;
+    if (domi_mailbox_put(manager, asker, &ask->node, DOMI_EXCEPTION) != 0) {
+        domi_counter_add(&manager->counters.dead_letters, 1);
+        domi_pool_free(manager, &ask->node);
+    }
+}
+
+void domi_mailbox_dead(domi_manager *manager, domi_node *node, int error)
+{
+    domi_envelope *envelope = (domi_envelope *)(void *)node;
+
+    domi_counter_add(&manager->counters.dead_letters, 1);
+    if (domi_node_is_timer(node)) {
+        domi_timer_dropped(manager, node);
+        return;
+    }
+    if (domi_node_is_stack(node)) {
+        domi_stack_dropped(manager, node);
+        return;
+    }
+    if (envelope->type != NULL && envelope->type->drop != NULL)
+        envelope->type->drop(domi_envelope_payload(envelope));
+    if (node->kind == DOMI_ASK)
+        domi_ask_fail(manager, envelope, error);
+    else
+        domi_pool_free(manager, node);
+}
+
+void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all)
+{
+    for (uint32_t kind = 0; kind < DOMI_MAILBOXES; kind++) {
+        if (!all && kind != DOMI_ASK && kind != DOMI_NOTICE)
+            continue;
+        while (house->tails[kind] != NULL)
+            domi_mailbox_dead(manager, domi_list_take(&house->tails[kind]), -ESTALE);
+    }
+    house->mail = 0;
+    if (all)
+        house->replies = house->events = 0;
+}

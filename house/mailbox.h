@@ -1,0 +1,86 @@
+/* The two lanes into a house, and its five mailboxes.
+ *
+ * Home lane: the sender runs on the house's home, the house is not exposed, its inbox is empty
+ * (else home would overtake its own earlier message). Plain lists, no atomic read-modify-write
+ * (M8). Inbox lane: everyone else; one compare-exchange, and who found it empty links the house
+ * into its home's arrivals. A put copies nothing: it takes the envelope, or refuses it. */
+#ifndef DOMI_HOUSE_MAILBOX_H
+#define DOMI_HOUSE_MAILBOX_H
+
+#include "house/manager.h"
+
+/* Put `node` (its lease and kind are set) by the inbox lane or to a house with control bits.
+ * Returns as domi_mailbox_put(). */
+int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *node);
+
+/* Sort what the inbox holds into the mailboxes. Home, just after it took the house off the
+ * arrivals. */
+void domi_mailbox_sort(domi_manager *manager, domi_house *house);
+
+/* A message that nobody will handle: count it, drop what it owns, let an ask fail with `error`. */
+void domi_mailbox_dead(domi_manager *manager, domi_node *node, int error);
+
+/* An ask ends without an answer: it goes back to who made it as an exception, in its own envelope.
+ * What its payload owns is not dropped: the handler had it. */
+void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error);
+
+/* Turn the asks and notices of a house that stops, or (with `all`) everything, into dead letters. */
+void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all);
+
+/* A put was refused at mailbox_max, or the queue fell below half of it: keep FULL true. Home. */
+void domi_mailbox_full(domi_house *house);
+void domi_mailbox_not_full(domi_house *house);
+
+/* WAITING with mail that may run: READY, and into its queue. Home only. */
+static inline void domi_house_ready(domi_manager *manager, domi_house *house)
+{
+    domi_house_move(house, DOMI_READY);
+    domi_queue_put(&manager->ready[house->behaviour->kind], house);
+}
+
+/* Into the mailbox, and READY if that makes it so: a WAITING house has nothing that may run, so
+ * the new node decides. `kind` is node->kind, which most callers know. Home, or the runner. */
+static inline void domi_mailbox_add(domi_manager *manager, domi_house *house, domi_node *node,
+                                    uint32_t kind)
+{
+    bool runs = true;
+
+    domi_list_push(&house->tails[kind], node);
+    if (kind == DOMI_ASK || kind == DOMI_NOTICE) {
+        house->mail++;
+        runs = (house->marks & DOMI_MARKS_HOLD) == 0;
+    } else if (kind == DOMI_EVENT) {
+        house->events++;
+    } else if (kind == DOMI_REPLY) {
+        house->replies++;
+    }
+    if (house->state == DOMI_WAITING && runs)
+        domi_house_ready(manager, house);
+}
+
+/* Put `node`, of kind `kind`, into the house of `address`. From the thread of `manager`.
+ *
+ * Returns 0, and the node is the house's; -ESTALE when its life is over or (asks, notices) ends;
+ * -ENOBUFS for an ask or notice when mailbox_max wait; then the node is still the caller's. */
+static inline int domi_mailbox_put(domi_manager *manager, domus_address address, domi_node *node,
+                                   uint32_t kind)
+{
+    domi_house *house = address.house;
+
+    node->lease = address.lease;
+    node->kind = (uint8_t)kind;
+    /* Relaxed: on the home lane nobody else writes these; in the other cases they decide only
+     * which lane is tried. No control bit is set: the house takes everything. */
+    if (DOMI_LIKELY(house != NULL && house->home == manager &&
+                    atomic_load_explicit(&house->life, memory_order_relaxed) ==
+                        (uint64_t)address.lease << 32 &&
+                    atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0 &&
+                    (house->marks & DOMI_MARK_EXPOSED) == 0 &&
+                    house->mail < manager->mailbox_max)) {
+        domi_mailbox_add(manager, house, node, kind);
+        return 0;
+    }
+    return domi_mailbox_put_slow(manager, house, node);
+}
+
+#endif

@@ -1,0 +1,142 @@
+/* The parts of a thread's turn that concern houses; see the header. */
+#include "house/manager.h"
+
+#include "base/memory.h"
+#include "house/dispatch.h"
+#include "house/life.h"
+#include "house/mailbox.h"
+#include "house/pool.h"
+#include "house/slots.h"
+#include "house/timer.h"
+
+#include <errno.h>
+
+int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
+                      domi_manager **managers, const domus_config *config, uint64_t now_ns)
+{
+    DOMI_CHECK(count <= DOMI_MANAGERS_MAX && index < count);
+    manager->index = index;
+    manager->count = count;
+    manager->managers = managers;
+    manager->config = config;
+    manager->mailbox_max = config->scheduler.mailbox_max;
+    manager->messages_per_run_max = config->scheduler.messages_per_run_max;
+    manager->conversations_max = config->scheduler.conversations_max;
+    manager->now_ns = now_ns;
+    manager->chains = domi_memory_new(count * sizeof(domi_chain));
+    manager->slots_of = domi_memory_new(count * sizeof(domi_slot_cache));
+    if (manager->chains == NULL || manager->slots_of == NULL) {
+        domi_memory_free(manager->chains);
+        domi_memory_free(manager->slots_of);
+        return -ENOMEM;
+    }
+    domi_pool_init(manager);
+    domi_slots_init(manager);
+    domi_wheel_init(&manager->wheel, now_ns);
+    return 0;
+}
+
+void domi_manager_fini(domi_manager *manager)
+{
+    domi_slots_fini(manager);
+    domi_pool_fini(manager);
+    domi_memory_free(manager->chains);
+    domi_memory_free(manager->slots_of);
+}
+
+static void end_house(void *house, void *manager)
+{
+    domi_house_end(manager, house);
+}
+
+void domi_manager_end(domi_manager *manager)
+{
+    manager->stopping = true;
+    (void)domi_manager_arrivals(manager);
+    domi_slots_walk(manager, end_house, manager);
+    manager->ready[DOMUS_STATE] = manager->ready[DOMUS_CHANNELS] = (domi_queue){0};
+    manager->mounting = manager->deferred = (domi_fifo){NULL, NULL};
+}
+
+uint32_t domi_manager_arrivals(domi_manager *manager)
+{
+    if (atomic_load_explicit(&manager->arrivals, memory_order_relaxed) == NULL)
+        return 0;
+    /* acquire: pairs with arrive(); arrival_next and what was put before it are seen. */
+    domi_house *house =
+        atomic_exchange_explicit(&manager->arrivals, NULL, memory_order_acquire);
+    domi_house *first = NULL;
+    uint32_t count = 0;
+
+    /* The stack holds the newest first; who came first is served first. */
+    while (house != NULL) {
+        domi_house *next = atomic_load_explicit(&house->arrival_next, memory_order_relaxed);
+        atomic_store_explicit(&house->arrival_next, first, memory_order_relaxed);
+        first = house;
+        house = next;
+    }
+    for (house = first; house != NULL; count++) {
+        domi_house *next = atomic_load_explicit(&house->arrival_next, memory_order_relaxed);
+        domi_mailbox_sort(manager, house);
+        house = next;
+    }
+    return count;
+}
+
+uint32_t domi_manager_mount(domi_manager *manager)
+{
+    uint32_t count = 0;
+
+    for (domi_house *house = domi_fifo_take(&manager->mounting); house != NULL;
+         house = domi_fifo_take(&manager->mounting)) {
+        domi_house_mount(manager, house);
+        count++;
+    }
+    return count;
+}
+
+uint32_t domi_manager_timers(domi_manager *manager)
+{
+    uint32_t count = 0;
+
+    domi_wheel_advance(&manager->wheel, manager->now_ns);
+    for (domi_wheel_node *node = domi_wheel_take(&manager->wheel); node != NULL;
+         node = domi_wheel_take(&manager->wheel)) {
+        domi_timer_fire(manager, node);
+        count++;
+    }
+    return count;
+}
+
+void domi_manager_tick(domi_manager *manager)
+{
+    manager->tick++;
+    for (domi_house *house = domi_fifo_take(&manager->deferred); house != NULL;
+         house = domi_fifo_take(&manager->deferred))
+        domi_queue_put(&manager->ready[DOMUS_CHANNELS], house);
+}
+
+uint32_t domi_manager_channels(domi_manager *manager)
+{
+    uint32_t count = 0;
+
+    for (domi_house *house = domi_queue_take(&manager->ready[DOMUS_CHANNELS]); house != NULL;
+         house = domi_queue_take(&manager->ready[DOMUS_CHANNELS])) {
+        if (house->tick != manager->tick) {
+            house->tick = manager->tick;
+            house->runs = 0;
+        }
+        house->runs++;
+        (void)domi_house_run(manager, house);
+        count++;
+    }
+    return count;
+}
+
+bool domi_manager_has_work(const domi_manager *manager)
+{
+    return manager->ready[DOMUS_STATE].count != 0 || manager->ready[DOMUS_CHANNELS].count != 0 ||
+           manager->mounting.head != NULL || manager->deferred.head != NULL ||
+           atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&manager->arrivals,
+                                memory_order_seq_cst) != NULL;
+}

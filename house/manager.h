@@ -1,0 +1,151 @@
+/* The manager: what a house needs of the thread that is its home.
+ *
+ * Queues, arrivals, the park word, pools, the wheel, counters, the time of this phase, and `wake`,
+ * which runtime sets. House and io know no threads beyond this. Everything is the owner's except
+ * what stands in lines of its own: `arrivals`, `remote` (others push), `park` (others exchange). */
+#ifndef DOMI_HOUSE_MANAGER_H
+#define DOMI_HOUSE_MANAGER_H
+
+#include "base/counter.h"
+#include "base/slab.h"
+#include "base/spinlock.h"
+#include "base/wheel.h"
+#include "house/queue.h"
+
+#include <domus/config.h>
+
+#define DOMI_MANAGERS_MAX 1025 /* 1,024 threads and the outside */
+#define DOMI_HOUSE_CLASSES 5
+
+enum domi_park {
+    DOMI_PARK_RUNNING,
+    DOMI_PARK_SLEEPING,
+    DOMI_PARK_NOTIFIED,
+};
+
+typedef struct domi_counters {
+    domi_counter runs;
+    domi_counter handled[DOMI_MAILBOXES];
+    domi_counter failures;
+    domi_counter wakeups_sent;
+    domi_counter dead_letters;
+    domi_counter refusals;
+    domi_counter spawns;
+    domi_counter stops;
+    domi_counter exposed;
+    domi_counter timers_fired;
+} domi_counters;
+
+/* What is freed here but belongs to another: one chain per owner, pushed in one go. */
+typedef struct domi_chain {
+    domi_node *head;
+    domi_node *tail;
+} domi_chain;
+
+/* Free slots of one home, kept by a thread that spawns there. */
+typedef struct domi_slot_cache {
+    domi_house *free[DOMI_HOUSE_CLASSES];
+    uint32_t count[DOMI_HOUSE_CLASSES];
+} domi_slot_cache;
+
+/* Where slots are born: home's, but others refill their caches here under the lock. */
+typedef struct domi_slots {
+    domi_spinlock lock;
+    domi_slab slabs[DOMI_HOUSE_CLASSES]; /* their free lists: what home had too many of */
+} domi_slots;
+
+typedef struct domi_manager domi_manager;
+
+struct domi_manager {
+    /* Read by all, constant while threads run. */
+    uint32_t index;
+    uint32_t count; /* of managers, the outside among them: it is the last */
+    domi_manager **managers;
+    const domus_config *config;
+    uint32_t mailbox_max;
+    uint32_t messages_per_run_max;
+    uint32_t conversations_max;
+    void (*wake)(domi_manager *manager); /* writes to its eventfd; any thread */
+    void *thread;                        /* runtime's, for wake */
+    void *io;                            /* io's */
+    /* io's part of a run: channels actors only. Handles up to `budget` pieces of work, returns
+     * how many; clears DOMI_MARK_CHANNELS when none is left. */
+    uint32_t (*run_channels)(domi_manager *manager, domi_house *house, uint32_t budget);
+    /* io's own events (an accepted connection): true when it took the message. */
+    bool (*take_event)(domi_manager *manager, domi_house *house, domi_envelope *message);
+    /* io's part of a stop: begin to close what the house owns; returns how many are left. */
+    uint32_t (*stop_channels)(domi_manager *manager, domi_house *house);
+
+    /* The owner's. */
+    alignas(64) uint64_t now_ns;
+    domi_queue ready[2]; /* by domus_kind */
+    domi_fifo mounting;
+    domi_fifo deferred; /* channels actors that ran channels_runs_per_tick times in this phase */
+    uint32_t tick;      /* of phase 2 */
+    bool stopping;      /* the system stops: nothing new is spawned */
+    uint32_t timers;    /* armed or under way */
+    uint32_t houses;    /* alive on this home */
+    domi_slab slabs[DOMI_SLABS];
+    domi_chain *chains; /* by owner */
+    uint32_t chained;   /* objects in all chains */
+    domi_slot_cache *slots_of; /* by home; its own is unbounded until it gives back */
+    domi_slots slots;
+    domi_wheel wheel;
+    domi_counters counters;
+
+    /* Pushed by others, taken whole by the owner. */
+    alignas(64) _Atomic(domi_house *) arrivals;
+    _Atomic(domi_node *) remote; /* chains of this manager's objects that others freed */
+
+    /* Exchanged by others: a line of its own, read at each foreign put. */
+    alignas(64) _Atomic uint32_t park;
+    char park_rest[60];
+};
+
+/* Make `manager` number `index` of `count`. `managers` may be filled later. Returns 0; -ENOMEM. */
+int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
+                      domi_manager **managers, const domus_config *config, uint64_t now_ns);
+
+/* After all threads have ended. What messages still own is dropped before, by domi_manager_end. */
+void domi_manager_fini(domi_manager *manager);
+
+/* Run on_stop of every actor that lives here and turn all mail into dead letters. Owner thread,
+ * last; or any thread once the owner has ended. */
+void domi_manager_end(domi_manager *manager);
+
+/* Take arrivals and sort them. Returns how many houses had arrived. One relaxed load if none. */
+uint32_t domi_manager_arrivals(domi_manager *manager);
+
+/* Mount what was spawned. Returns how many. */
+uint32_t domi_manager_mount(domi_manager *manager);
+
+/* Let due timers put their events. Returns how many fired. */
+uint32_t domi_manager_timers(domi_manager *manager);
+
+/* Begin a phase 2: who was deferred is ready again. */
+void domi_manager_tick(domi_manager *manager);
+
+/* Run channels actors until their queue is empty. Returns how many houses ran. */
+uint32_t domi_manager_channels(domi_manager *manager);
+
+/* Anything to run, mount or sort; io and timers not counted. `arrivals` is read seq_cst: this is
+ * the second look of a park (DESIGN 6). */
+bool domi_manager_has_work(const domi_manager *manager);
+
+/* Wake the owner of `target` if it sleeps: at most one write per sleep (M12). */
+static inline void domi_manager_notify(domi_manager *self, domi_manager *target)
+{
+    /* seq_cst: after the put (a read-modify-write), pairs with the owner's exchange to SLEEPING
+     * and its second look. With anything weaker both could miss (notes: store buffering). */
+    if (atomic_load_explicit(&target->park, memory_order_seq_cst) == DOMI_PARK_SLEEPING) {
+        uint32_t sleeping = DOMI_PARK_SLEEPING;
+        if (atomic_compare_exchange_strong_explicit(&target->park, &sleeping, DOMI_PARK_NOTIFIED,
+                                                    memory_order_seq_cst, memory_order_relaxed)) {
+            domi_counter_add(&self->counters.wakeups_sent, 1);
+            if (target->wake != NULL)
+                target->wake(target);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,117 @@
+/* The slow halves of pools; see the header. */
+#include "house/pool.h"
+
+#include "base/memory.h"
+
+static const struct {
+    uint16_t bytes;
+    uint16_t keep; /* what stays readable in a free one: the node, a stack's epoch, a timer's all */
+} sizes[DOMI_SLABS] = {
+    [DOMI_SLAB_64] = {64, 16},
+    [DOMI_SLAB_128] = {128, 16},
+    [DOMI_SLAB_256] = {256, 16},
+    [DOMI_SLAB_512] = {512, 16},
+    [DOMI_SLAB_1088] = {1088, 16},
+    [DOMI_SLAB_STACK_192] = {192, 64},
+    [DOMI_SLAB_STACK_384] = {384, 64},
+    [DOMI_SLAB_STACK_960] = {960, 64},
+    [DOMI_SLAB_TIMER] = {128, 128},
+};
+
+#define CHUNK_BYTES (256u * 1024)
+
+void domi_pool_init(domi_manager *manager)
+{
+    for (uint32_t i = 0; i < DOMI_SLABS; i++)
+        domi_slab_init(&manager->slabs[i], sizes[i].bytes, sizes[i].keep, CHUNK_BYTES);
+}
+
+void domi_pool_fini(domi_manager *manager)
+{
+    for (uint32_t i = 0; i < DOMI_SLABS; i++)
+        domi_slab_fini(&manager->slabs[i]);
+}
+
+static void push_chain(domi_manager *owner, domi_chain *chain)
+{
+    domi_node *head = atomic_load_explicit(&owner->remote, memory_order_relaxed);
+
+    do
+        chain->tail->next = head;
+    /* release: pairs with the exchange in collect(); the objects' last writes are seen. */
+    while (!atomic_compare_exchange_weak_explicit(&owner->remote, &head, chain->head,
+                                                  memory_order_release, memory_order_relaxed));
+    *chain = (domi_chain){NULL, NULL};
+}
+
+void domi_pool_flush(domi_manager *manager)
+{
+    if (manager->chained == 0)
+        return;
+    for (uint32_t i = 0; i < manager->count; i++) {
+        if (manager->chains[i].head != NULL)
+            push_chain(manager->managers[i], &manager->chains[i]);
+    }
+    manager->chained = 0;
+}
+
+static void collect(domi_manager *manager)
+{
+    if (atomic_load_explicit(&manager->remote, memory_order_relaxed) == NULL)
+        return;
+    /* acquire: pairs with push_chain(). */
+    domi_node *node = atomic_exchange_explicit(&manager->remote, NULL, memory_order_acquire);
+
+    while (node != NULL) {
+        domi_node *next = node->next;
+        domi_slab_put(&manager->slabs[node->slab], node);
+        node = next;
+    }
+}
+
+void *domi_pool_refill(domi_manager *manager, uint32_t slab)
+{
+    collect(manager);
+    if (manager->slabs[slab].free != NULL)
+        return domi_slab_take(&manager->slabs[slab]);
+
+    domi_node *node = domi_slab_carve(&manager->slabs[slab]);
+    if (node == NULL)
+        return NULL;
+    /* Written once: an object keeps its owner and its slab for life. */
+    node->owner = (uint16_t)manager->index;
+    node->slab = (uint8_t)slab;
+    return node;
+}
+
+void domi_pool_free_slow(domi_manager *manager, domi_node *node)
+{
+    if (node->slab == DOMI_SLAB_HEAP) {
+        domi_memory_free(node);
+        return;
+    }
+    DOMI_CHECK(node->slab < DOMI_SLABS && node->owner < manager->count);
+
+    domi_chain *chain = &manager->chains[node->owner];
+    node->next = chain->head;
+    if (chain->head == NULL)
+        chain->tail = node;
+    chain->head = node;
+    manager->chained++;
+}
+
+domi_envelope *domi_pool_heap(domi_manager *manager, size_t bytes)
+{
+    domi_envelope *envelope = domi_memory_new(bytes);
+
+    if (envelope != NULL) {
+        envelope->node.owner = (uint16_t)manager->index;
+        envelope->node.slab = DOMI_SLAB_HEAP;
+    }
+    return envelope;
+}
+
+size_t domi_envelope_room(const domi_envelope *envelope)
+{
+    return envelope->node.slab < DOMI_SLABS ? sizes[envelope->node.slab].bytes : 0;
+}

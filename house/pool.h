@@ -1,0 +1,64 @@
+/* Pools: a manager's slabs of envelopes, stacks and timers, and the way home for what others free.
+ *
+ * An object remembers its owner. Freed by its owner, it is the next one taken; freed elsewhere, it
+ * is linked into a chain for its owner, and chains are pushed once per tick and before a park, so a
+ * foreign free costs no atomic operation of its own. The owner takes all chains at once when a
+ * slab runs dry. Owner thread only. */
+#ifndef DOMI_HOUSE_POOL_H
+#define DOMI_HOUSE_POOL_H
+
+#include "house/manager.h"
+
+void domi_pool_init(domi_manager *manager);
+void domi_pool_fini(domi_manager *manager);
+
+/* Push all chains to their owners. */
+void domi_pool_flush(domi_manager *manager);
+
+/* The slow half of a take: what others gave back, else a fresh one. NULL without memory. */
+void *domi_pool_refill(domi_manager *manager, uint32_t slab);
+
+/* The slow half of a free: into the owner's chain, or to the heap. */
+void domi_pool_free_slow(domi_manager *manager, domi_node *node);
+
+/* An envelope for `bytes` in all, more than the slabs hold. NULL without memory. */
+domi_envelope *domi_pool_heap(domi_manager *manager, size_t bytes);
+
+static inline void *domi_pool_take(domi_manager *manager, uint32_t index)
+{
+    domi_slab *slab = &manager->slabs[index];
+
+    if (DOMI_UNLIKELY(slab->free == NULL))
+        return domi_pool_refill(manager, index);
+    return domi_slab_take(slab);
+}
+
+static inline void domi_pool_free(domi_manager *manager, domi_node *node)
+{
+    if (DOMI_LIKELY(node->owner == manager->index && node->slab < DOMI_SLABS))
+        domi_slab_put(&manager->slabs[node->slab], node);
+    else
+        domi_pool_free_slow(manager, node);
+}
+
+/* An envelope for `bytes` in all (head and payload). Only node.owner and node.slab are set. */
+static inline domi_envelope *domi_envelope_new(domi_manager *manager, size_t bytes)
+{
+    if (DOMI_LIKELY(bytes <= 64))
+        return domi_pool_take(manager, DOMI_SLAB_64);
+    if (bytes <= 128)
+        return domi_pool_take(manager, DOMI_SLAB_128);
+    if (bytes <= 256)
+        return domi_pool_take(manager, DOMI_SLAB_256);
+    if (bytes <= 512)
+        return domi_pool_take(manager, DOMI_SLAB_512);
+    if (bytes <= 1088)
+        return domi_pool_take(manager, DOMI_SLAB_1088);
+    return domi_pool_heap(manager, bytes);
+}
+
+/* How many bytes an envelope can hold in all; 0 for one from the heap (it is as long as it was
+ * asked for, which nobody noted). */
+size_t domi_envelope_room(const domi_envelope *envelope);
+
+#endif

@@ -1,0 +1,114 @@
+/* See the header. A one-shot timer is freed once its event was handled; a periodic one is armed
+ * again as it fires, at a fixed rate, and ticks that pass while its event is under way are only
+ * counted. */
+#include "house/timer.h"
+
+#include "base/check.h"
+#include "house/mailbox.h"
+#include "house/pool.h"
+
+#include <errno.h>
+#include <string.h>
+
+int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, uint64_t period_ns,
+                   const domus_type *type, const void *payload, domi_timer **ret_timer)
+{
+    if (manager->timers >= manager->config->scheduler.timers_max)
+        return -ENOBUFS;
+    domi_timer *timer = domi_pool_take(manager, DOMI_SLAB_TIMER);
+    if (timer == NULL)
+        return -ENOMEM;
+
+    timer->event.type = type;
+    timer->event.sender = NULL;
+    timer->event.sender_lease = 0;
+    timer->event.error = 0;
+    if (type->size != 0)
+        memcpy(timer->event.payload, payload, type->size);
+    timer->house = house;
+    timer->period_ns = period_ns;
+    timer->under_way = timer->cancelled = false;
+    timer->previous = NULL;
+    timer->next = house->timers;
+    if (timer->next != NULL)
+        timer->next->previous = timer;
+    house->timers = timer;
+    manager->timers++;
+
+    domi_wheel_node_init(&timer->wheel);
+    uint64_t expires_ns = manager->now_ns + delay_ns;
+    domi_wheel_arm(&manager->wheel, &timer->wheel,
+                   expires_ns < manager->now_ns ? UINT64_MAX : expires_ns);
+    *ret_timer = timer;
+    return 0;
+}
+
+static void timer_free(domi_manager *manager, domi_timer *timer)
+{
+    if (timer->next != NULL)
+        timer->next->previous = timer->previous;
+    if (timer->previous != NULL)
+        timer->previous->next = timer->next;
+    else
+        timer->house->timers = timer->next;
+    timer->generation++;
+    manager->timers--;
+    domi_pool_free(manager, &timer->event.node);
+}
+
+void domi_timer_cancel(domi_manager *manager, domi_timer *timer)
+{
+    domi_wheel_cancel(&manager->wheel, &timer->wheel);
+    timer->cancelled = true;
+    if (!timer->under_way)
+        timer_free(manager, timer);
+}
+
+void domi_timer_fire(domi_manager *manager, domi_wheel_node *node)
+{
+    domi_timer *timer = (domi_timer *)(void *)((char *)node - offsetof(domi_timer, wheel));
+    uint64_t late_ns = manager->now_ns - node->expires_ns;
+
+    domi_counter_add(&manager->counters.timers_fired, 1);
+    if (timer->period_ns != 0) {
+        uint64_t skipped = late_ns / timer->period_ns;
+        timer->event.sender_lease += (uint32_t)skipped;
+        domi_wheel_arm(&manager->wheel, node,
+                       node->expires_ns + (skipped + 1) * timer->period_ns);
+    }
+    if (timer->under_way) {
+        timer->event.sender_lease++;
+        return;
+    }
+    timer->under_way = true;
+    int error = domi_mailbox_put(manager, domi_house_address(timer->house), &timer->event.node,
+                                 DOMI_EVENT);
+    DOMI_CHECK(error == 0); /* a house cancels its timers before it is gone; events are taken */
+}
+
+void domi_timer_handled(domi_manager *manager, domi_timer *timer)
+{
+    timer->under_way = false;
+    timer->event.sender_lease = 0;
+    if (timer->cancelled || timer->period_ns == 0)
+        timer_free(manager, timer);
+}
+
+void domi_timer_dropped(domi_manager *manager, domi_node *node)
+{
+    domi_timer *timer = (domi_timer *)(void *)node;
+
+    domi_wheel_cancel(&manager->wheel, &timer->wheel);
+    timer->cancelled = true;
+    domi_timer_handled(manager, timer);
+}
+
+void domi_timer_cancel_all(domi_manager *manager, domi_house *house)
+{
+    domi_timer *next;
+
+    for (domi_timer *timer = house->timers; timer != NULL; timer = next) {
+        next = timer->next;
+        domi_timer_cancel(manager, timer);
+    }
+}

@@ -1,0 +1,47 @@
+/* Timers of actors: each pays for its event when it is made (M11), and has one under way at most.
+ *
+ * A timer's event is embedded in it and goes into the mailbox of its house by the home lane; the
+ * wheel belongs to home. Home only. */
+#ifndef DOMI_HOUSE_TIMER_H
+#define DOMI_HOUSE_TIMER_H
+
+#include "house/manager.h"
+
+typedef struct domi_timer domi_timer;
+
+struct domi_timer {
+    domi_envelope event; /* its sender_lease counts missed ticks: events have no sender */
+    domi_wheel_node wheel;
+    domi_house *house;
+    uint64_t period_ns; /* 0: once */
+    uint32_t generation;
+    bool under_way; /* its event is in the mailbox, or being handled */
+    bool cancelled; /* ... but is not to be handled, and the timer is freed then */
+    domi_timer *next; /* among its house's */
+    domi_timer *previous;
+};
+
+static_assert(sizeof(domi_timer) == 128, "two cache lines");
+
+static inline bool domi_node_is_timer(const domi_node *node)
+{
+    return node->slab == DOMI_SLAB_TIMER;
+}
+
+/* Arm a timer of `house`. Returns 0; -ENOMEM; -ENOBUFS at timers_max. */
+int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, uint64_t period_ns,
+                   const domus_type *type, const void *payload, domi_timer **ret_timer);
+
+void domi_timer_cancel(domi_manager *manager, domi_timer *timer);
+
+/* Its time has come: put its event, or count the tick as missed. */
+void domi_timer_fire(domi_manager *manager, domi_wheel_node *node);
+
+/* Its event was handled, or dropped with its mailbox. */
+void domi_timer_handled(domi_manager *manager, domi_timer *timer);
+void domi_timer_dropped(domi_manager *manager, domi_node *node);
+
+/* The house is gone: cancel what it armed. */
+void domi_timer_cancel_all(domi_manager *manager, domi_house *house);
+
+#endif

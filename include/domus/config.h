@@ -1,0 +1,160 @@
+/* The configuration of a system, as C programs fill it and as libdomus-config reads it from YAML.
+ *
+ * Unstable for now: names and layouts may change until 1.0.
+ *
+ * Every limit of the library has its name here; `config/domus.yaml` lists the same keys with the
+ * same defaults, and a test holds the two equal. Durations are in nanoseconds, sizes in bytes.
+ * The structure grows only at its end. */
+#ifndef DOMUS_CONFIG_H
+#define DOMUS_CONFIG_H
+
+#include <domus/export.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How much the threads measure. */
+typedef enum domus_profile_level {
+    DOMUS_PROFILE_OFF,      /* only what the loop itself needs */
+    DOMUS_PROFILE_COUNTERS, /* time per phase, and counts (the default) */
+} domus_profile_level;
+
+/* A place to accept connections. Programs name it in `domus_serve`. */
+typedef struct domus_listener_config {
+    const char *name;    /* what the program calls it; unique; 1..63 letters, digits, '-', '_' */
+    const char *address; /* "127.0.0.1:7000", "[::1]:7000"; port 0: the kernel chooses */
+    uint32_t backlog;    /* 1..65,535; default 4,096 (the kernel caps it at net.core.somaxconn) */
+} domus_listener_config;
+
+typedef struct domus_config {
+    struct {
+        uint32_t threads;         /* 1..1,024; 0: one per usable CPU (the default) */
+        uint32_t threads_percent; /* 1..100 of the usable CPUs; 0: `threads` counts */
+        const char *cpus; /* "auto": the usable ones; "none": not pinned; or a list, "0-3,8" */
+    } system;
+    struct {
+        uint32_t io_ratio;               /* 1..100, percent of a busy thread for io; default 50 */
+        uint64_t min_budget_ns;          /* phase 3 when phase 1 found nothing; 1 us..1 s; 500 us */
+        uint64_t min_budget_busy_ns;     /* the least that phase 3 gets else; 1 us..1 s; 50 us */
+        uint32_t deadline_check_every;   /* 1..65,536 houses; 16 */
+        uint32_t messages_per_run_max;   /* 16..65,536; 64 */
+        uint32_t channels_runs_per_tick; /* 1..1,048,576; 1,024 */
+        uint32_t mailbox_max;       /* 16..65,535 asks and notices waiting in an actor; 32,768 */
+        uint32_t conversations_max; /* 1..1,048,576 parked stacks of an actor; 65,536 */
+        uint32_t timers_max;        /* 1..16,777,216 of a thread; 4,194,304 */
+        struct {
+            bool enabled;        /* true */
+            uint32_t floor;      /* 1..1,048,576 ready houses; 32 */
+            uint32_t aggression; /* 1..1,048,576; 128 */
+        } steal;
+        struct {
+            uint64_t spin_ns; /* 0..1 s of looking before a thread parks; 0 */
+        } idle;
+    } scheduler;
+    struct {
+        uint32_t ring_entries;         /* 16..32,768, a power of two; 512 */
+        uint32_t completion_entries;   /* 32..65,536, a power of two, > ring_entries; 4,096 */
+        uint32_t completions_per_poll; /* 1..65,536; 256 */
+        struct {
+            uint32_t size_bytes; /* 256 B..1 MiB; 4 KiB */
+            uint32_t count;      /* 16..32,768 of a thread, a power of two; 1,024 */
+        } buffers;
+    } io;
+    struct {
+        uint64_t send_high_bytes; /* 1 B..1 GiB: above it a channel stops reading; 256 KiB */
+        uint64_t send_low_bytes;  /* 0..send_high_bytes: below it, it reads again; 64 KiB */
+        uint64_t send_max_bytes;  /* send_high_bytes..4 GiB: a write beyond is refused; 4 MiB */
+        uint64_t idle_timeout_ns; /* without a byte either way; 0..8,760 h; 0: never (default) */
+        uint64_t linger_ns;       /* 1 ms..1 h for the peer to close after our FIN; 1 s */
+        uint32_t connections_max; /* 1..1,048,576 accepted, in the whole system; 10,000 */
+    } channel;
+    struct {
+        uint64_t drain_timeout_ns; /* 0..1 h; 10 s */
+    } shutdown;
+    struct {
+        domus_profile_level level; /* counters */
+    } profile;
+    const domus_listener_config *listeners; /* not owned */
+    size_t listener_count;                  /* 0..64 */
+} domus_config;
+
+/* Fill `config` with the defaults. Thread-safety: any thread. */
+DOMUS_API void domus_config_init(domus_config *config);
+
+/* Hold every value against its range.
+ *
+ * Returns 0; -EINVAL, and then one line about the first value that is wrong in `error`
+ * (NUL-terminated, cut at `error_size` bytes; may be NULL with size 0).
+ * Thread-safety: any thread. */
+DOMUS_API int domus_config_check(const domus_config *config, char *error, size_t error_size);
+
+/* What a key holds, and how its value is written. */
+typedef enum domus_config_kind {
+    DOMUS_CONFIG_COUNT,    /* "4096" */
+    DOMUS_CONFIG_PERCENT,  /* "50" or "50%" */
+    DOMUS_CONFIG_SHARE,    /* "50%" */
+    DOMUS_CONFIG_DURATION, /* nanoseconds; "500us": ns, us, ms, s, m, h */
+    DOMUS_CONFIG_SIZE,     /* bytes; "64KiB": B, KiB, MiB, GiB */
+    DOMUS_CONFIG_WORD,     /* one of `words`; the number is its place among them */
+    DOMUS_CONFIG_CPUS,     /* text: "auto", "none", "0-3,8" */
+    DOMUS_CONFIG_NAME,     /* text: letters, digits, '-' and '_' */
+    DOMUS_CONFIG_ADDRESS,  /* text: "127.0.0.1:7000", "[::1]:7000"; numbers only, never looked up */
+} domus_config_kind;
+
+/* One key: the only place where its default and its range stand. What is written in two ways
+ * (`system.threads`: a count, or a share) has two rows of one path, one after the other. */
+typedef struct domus_config_key {
+    const char *path; /* as in YAML: "scheduler.ioRatio"; of a listener: "address" */
+    domus_config_kind kind;
+    uint32_t offset;          /* of the field in domus_config or domus_listener_config */
+    uint32_t size;            /* of the field */
+    uint64_t minimum;         /* of texts: the length in bytes */
+    uint64_t maximum;         /* at most UINT64_MAX - 1 */
+    uint64_t preset;          /* the default of a number */
+    const char *preset_text;  /* the default of a text; NULL: it must be given */
+    const char *zero;         /* the word for a 0 outside the range ("auto"); NULL: there is none */
+    const char *const *words; /* of DOMUS_CONFIG_WORD, NULL at the end */
+    bool power_of_two;
+} domus_config_key;
+
+/* Row `index` of the table of keys; NULL behind the last. The second table is that of a listener.
+ * Thread-safety: any thread. */
+DOMUS_API const domus_config_key *domus_config_key_get(size_t index);
+DOMUS_API const domus_config_key *domus_config_listener_key_get(size_t index);
+
+/* Hold a value against the range of `key`, then store it in `holder` (a domus_config or a
+ * domus_listener_config, whichever the table is of). `number` counts for numbers, `text` for texts;
+ * a text is not copied.
+ *
+ * Returns 0; -EINVAL, and then what is wrong in `error`, without the path; nothing is stored.
+ * Thread-safety: any thread. */
+DOMUS_API int domus_config_key_put(const domus_config_key *key, void *holder, uint64_t number,
+                                   const char *text, char *error, size_t error_size);
+
+/* One thing that domus_config_check_all() found. */
+typedef struct domus_config_fault {
+    const domus_config_key *key;   /* what is wrong; NULL: the list of listeners itself */
+    const domus_config_key *other; /* what it does not fit, when that is another key; or NULL */
+    size_t listener;               /* which listener `key` belongs to; SIZE_MAX: none */
+    const char *path;              /* "channel.sendHigh", "listeners[2].name" */
+    const char *message;           /* valid during the call */
+} domus_config_fault;
+
+/* As domus_config_check(), but `report` is called for every value that is wrong.
+ *
+ * Returns how many there were. Thread-safety: any thread. */
+DOMUS_API size_t domus_config_check_all(const domus_config *config,
+                                        void (*report)(const domus_config_fault *fault,
+                                                       void *context),
+                                        void *context);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

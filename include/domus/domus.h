@@ -1,0 +1,11 @@
+/* All of libdomus. Programs that read YAML add <domus/main.h> or <domus/yaml.h>. */
+#ifndef DOMUS_DOMUS_H
+#define DOMUS_DOMUS_H
+
+#include <domus/actor.h>
+#include <domus/channel.h>
+#include <domus/config.h>
+#include <domus/profile.h>
+#include <domus/system.h>
+
+#endif

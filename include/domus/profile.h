@@ -1,0 +1,88 @@
+/* Where each thread's time goes, phase by phase, and what it did.
+ *
+ * Unstable for now: names and layouts may change until 1.0.
+ *
+ * Each thread writes its own counters; anyone may read them at any time. They only grow, so the
+ * difference of two snapshots is what happened between. The phases sum to the wall time of the
+ * thread. `structure grows only at its end`. */
+#ifndef DOMUS_PROFILE_H
+#define DOMUS_PROFILE_H
+
+#include <domus/export.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct domus_system;
+
+typedef enum domus_phase {
+    DOMUS_PHASE_SUBMIT,      /* entering the ring: the kernel's work for us */
+    DOMUS_PHASE_SLEEP,       /* what an enter took beyond its own CPU time */
+    DOMUS_PHASE_COMPLETIONS, /* reaping completions, queueing what they bring */
+    DOMUS_PHASE_CHANNELS,    /* channels actors */
+    DOMUS_PHASE_EVENTS,      /* arrivals, mounting, timers, stopping, flushing sends */
+    DOMUS_PHASE_STATE,       /* state actors */
+    DOMUS_PHASE_OTHER,       /* the loop itself: deciding, looking, parking */
+    DOMUS_PHASES,
+} domus_phase;
+
+typedef struct domus_profile {
+    uint64_t wall_ns; /* since the thread runs; the sum of phase_ns */
+    uint64_t phase_ns[DOMUS_PHASES];
+    uint64_t iterations;
+    uint64_t enters;      /* system calls into the ring */
+    uint64_t completions;
+    uint64_t runs;        /* houses run */
+    uint64_t replies;     /* handled, by kind */
+    uint64_t exceptions;
+    uint64_t asks;
+    uint64_t notices;
+    uint64_t events;
+    uint64_t reads;             /* pieces of bytes given to on_read */
+    uint64_t received_bytes;
+    uint64_t sent_bytes;
+    uint64_t failures;          /* negative errnos of notice, event and mount handlers */
+    uint64_t deadline_expiries; /* phase 3 ended by its deadline */
+    uint64_t deadline_overrun_ns; /* how far beyond it, in all */
+    uint64_t parks;
+    uint64_t wakeups_sent;      /* writes to a sleeping thread's eventfd */
+    uint64_t wakeups_received;
+    uint64_t wakeups_empty;     /* woke and found nothing to do */
+    uint64_t wake_rearms;       /* 512 empty ones in a row: the wake poll was armed anew */
+    uint64_t cap_wakeups_with_work; /* woke by the 1 s cap and found work: stays 0 */
+    uint64_t dead_letters;
+    uint64_t refusals;          /* asks and notices refused at mailboxMax */
+    uint64_t spawns;            /* actors mounted here */
+    uint64_t stops;
+    uint64_t exposed;           /* houses shown to thieves */
+    uint64_t accepted;          /* connections accepted here */
+    uint64_t accept_pauses;     /* at descriptor or connection limits */
+    uint64_t channels_opened;
+    uint64_t channels_closed;
+    uint64_t channels_reset;    /* closed by an error, or not drained in time */
+    uint64_t receivers_starved; /* receives ended for want of buffers */
+    uint64_t timers_fired;
+} domus_profile;
+
+/* Read the counters of one thread. `thread` is 0..threads-1. Returns 0; -EINVAL.
+ * Thread-safety: any thread, from start until domus_system_free(). */
+DOMUS_API int domus_system_profile(const struct domus_system *system, uint32_t thread,
+                                   domus_profile *ret_profile);
+
+/* Write the table that domus_main() prints: a column per thread and one for all, into `text`
+ * (NUL-terminated, cut at `size`). Returns the length it wants. Thread-safety: as above. */
+DOMUS_API size_t domus_system_profile_table(const struct domus_system *system, char *text,
+                                            size_t size);
+
+/* A phase's name, as the table prints it; NULL beyond DOMUS_PHASES. */
+DOMUS_API const char *domus_phase_name(domus_phase phase);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
