@@ -1,0 +1,114 @@
+/* Calibration of the TSC against CLOCK_MONOTONIC, and the clocks that do without it.
+ *
+ * A sample is the CLOCK_MONOTONIC time between two reads of the TSC; of several attempts the one
+ * with the smallest gap counts, so that an interrupt in the middle of one does no harm. Two samples
+ * 2 ms apart give the factor. The clock is anchored at the first of them: a CPU whose TSC lags a
+ * little behind is then still past `tsc_start`, and the subtraction in domi_clock_now() cannot
+ * wrap. */
+#include "base/clock.h"
+
+#include "base/check.h"
+
+#include <time.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#define NS_PER_S UINT64_C(1000000000)
+
+static uint64_t read_monotonic(void)
+{
+    struct timespec time;
+
+    /* It can only fail for a bad pointer or an unknown clock. */
+    DOMI_CHECK(clock_gettime(CLOCK_MONOTONIC, &time) == 0);
+    return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
+}
+
+#if defined(__x86_64__)
+
+#define CPUID_POWER                   0x80000007u
+#define CPUID_POWER_EDX_INVARIANT_TSC (1u << 8)
+#define CALIBRATION_NS                UINT64_C(2000000)
+#define SAMPLE_ATTEMPTS               16
+
+struct sample {
+    uint64_t ticks; /* the middle of the two reads around `ns` */
+    uint64_t ns;
+};
+
+static bool tsc_is_invariant(void)
+{
+    unsigned eax, ebx, ecx, edx;
+
+    return __get_cpuid(CPUID_POWER, &eax, &ebx, &ecx, &edx) != 0 &&
+           (edx & CPUID_POWER_EDX_INVARIANT_TSC) != 0;
+}
+
+static struct sample take_sample(void)
+{
+    struct sample best = {0};
+    uint64_t gap_min = UINT64_MAX;
+
+    for (int i = 0; i < SAMPLE_ATTEMPTS; i++) {
+        uint64_t before = __builtin_ia32_rdtsc();
+        uint64_t ns = read_monotonic();
+        uint64_t gap = __builtin_ia32_rdtsc() - before;
+
+        if (gap < gap_min) {
+            gap_min = gap;
+            best = (struct sample){.ticks = before + gap / 2, .ns = ns};
+        }
+    }
+    return best;
+}
+
+/* Leaves the clock without TSC when the TSC does not count, whatever CPUID says of it. */
+static void calibrate(domi_clock *clock)
+{
+    struct sample first = take_sample();
+
+    while (read_monotonic() - first.ns < CALIBRATION_NS)
+        ;
+
+    struct sample last = take_sample();
+    uint64_t elapsed_ns = last.ns - first.ns;
+    uint64_t elapsed_ticks = last.ticks - first.ticks;
+
+    /* Outside 250 MHz to 16 GHz it is no TSC of a 64-bit CPU: it stands still, or went back. */
+    if (elapsed_ticks < elapsed_ns / 4 || elapsed_ticks > elapsed_ns * 16)
+        return;
+    clock->tsc_start = first.ticks;
+    clock->start_ns = first.ns;
+    clock->scale = (uint64_t)(((domi_uint128)elapsed_ns << 32) / elapsed_ticks);
+    clock->has_tsc = true;
+}
+
+#endif
+
+void domi_clock_init(domi_clock *clock)
+{
+    *clock = (domi_clock){.start_ns = read_monotonic()};
+#if defined(__x86_64__)
+    if (tsc_is_invariant())
+        calibrate(clock);
+#endif
+}
+
+void domi_clock_init_virtual(domi_clock *clock, uint64_t start_ns)
+{
+    *clock = (domi_clock){.is_virtual = true, .start_ns = start_ns, .virtual_ns = start_ns};
+}
+
+void domi_clock_advance(domi_clock *clock, uint64_t by_ns)
+{
+    DOMI_CHECK(clock->is_virtual);
+    DOMI_CHECK(by_ns <= UINT64_MAX - clock->virtual_ns);
+    clock->virtual_ns += by_ns;
+}
+
+uint64_t domi_clock_read_slow(const domi_clock *clock)
+{
+    return clock->is_virtual ? clock->virtual_ns : read_monotonic();
+}

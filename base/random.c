@@ -1,0 +1,35 @@
+/* Seeding, and drawing below a bound without favouring the small numbers. */
+#include "base/random.h"
+
+#include "base/check.h"
+
+static uint64_t splitmix64_next(uint64_t *state)
+{
+    uint64_t mixed = *state += UINT64_C(0x9E3779B97F4A7C15);
+
+    mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return mixed ^ (mixed >> 31);
+}
+
+void domi_random_init(domi_random *random, uint64_t seed)
+{
+    /* splitmix64 is a permutation: four draws in a row differ, so they are never all zero. */
+    for (int i = 0; i < 4; i++)
+        random->state[i] = splitmix64_next(&seed);
+}
+
+uint64_t domi_random_below(domi_random *random, uint64_t n)
+{
+    DOMI_CHECK(n > 0);
+
+    /* 2^64 mod n draws are one too many for an even share; they are thrown away and drawn again,
+     * less than once on average, whatever n is. */
+    uint64_t surplus = (UINT64_MAX - n + 1) % n;
+    uint64_t drawn;
+
+    do
+        drawn = domi_random_next(random);
+    while (drawn < surplus);
+    return drawn % n;
+}

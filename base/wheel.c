@@ -1,0 +1,242 @@
+/* The timer wheel: five levels of 64 slots, each level 64 times as coarse as the one below.
+ *
+ * Where a node stands follows from the highest bit in which its tick differs from the wheel's: the
+ * six-bit digit that holds this bit names the level, and the node's own digit there the slot.
+ *
+ *     level 4   2^24 ticks per slot   circular; the last slot also holds what lies beyond reach
+ *     level 1   64 ticks per slot     the rest of this round of level 2
+ *     level 0   1 tick per slot       the rest of this round of level 1
+ *
+ * Invariants, between calls:
+ * - Levels 1 to 4 have nothing in the slot that the wheel's tick is in: it was spread over the
+ *   levels below when the tick came there (turn_to).
+ * - So every slot of a level comes before every slot of the level above, and the next thing to do
+ *   is the first occupied slot of the lowest occupied level: one look at the bitmaps.
+ * - Nodes of the same tick share a slot, in the order in which they were armed (those armed from
+ *   beyond the wheel's reach may come later).
+ *
+ * The owner thread runs all of it. */
+#include "base/wheel.h"
+
+#include "base/check.h"
+
+#include <assert.h>
+#include <limits.h>
+
+#define LEVEL_TOP (DOMI_WHEEL_LEVELS - 1)
+#define SLOT_MASK (DOMI_WHEEL_SLOTS - 1)
+#define TICK_NONE UINT64_MAX
+
+static_assert(DOMI_WHEEL_SLOTS == sizeof(uint64_t) * CHAR_BIT, "one word of `occupied` per level");
+
+static void list_init(domi_wheel_node *head)
+{
+    head->next = head;
+    head->previous = head;
+    head->expires_ns = 0;
+}
+
+static bool list_empty(const domi_wheel_node *head)
+{
+    return head->next == head;
+}
+
+static void list_append(domi_wheel_node *head, domi_wheel_node *node)
+{
+    node->next = head;
+    node->previous = head->previous;
+    head->previous->next = node;
+    head->previous = node;
+}
+
+/* Move all of `from` behind what `to` holds; `from` is empty then. */
+static void list_splice(domi_wheel_node *to, domi_wheel_node *from)
+{
+    if (list_empty(from))
+        return;
+    from->next->previous = to->previous;
+    to->previous->next = from->next;
+    from->previous->next = to;
+    to->previous = from->previous;
+    list_init(from);
+}
+
+/* The first tick at whose start `expires_ns` has passed. */
+static uint64_t tick_holding(uint64_t expires_ns)
+{
+    return expires_ns / DOMI_WHEEL_TICK_NS + (expires_ns % DOMI_WHEEL_TICK_NS != 0);
+}
+
+static unsigned digit(uint64_t tick, unsigned level)
+{
+    return (unsigned)(tick >> (level * DOMI_WHEEL_BITS)) & SLOT_MASK;
+}
+
+static void place(domi_wheel *wheel, domi_wheel_node *node)
+{
+    uint64_t tick = tick_holding(node->expires_ns);
+    uint64_t differing = tick ^ wheel->tick;
+    unsigned level = 0;
+
+    DOMI_CHECK(tick >= wheel->tick);
+    if (differing != 0)
+        level = (63u - (unsigned)__builtin_clzll(differing)) / DOMI_WHEEL_BITS;
+    if (level > LEVEL_TOP)
+        level = LEVEL_TOP;
+
+    unsigned slot = digit(tick, level);
+    unsigned shift = level * DOMI_WHEEL_BITS;
+
+    /* Beyond reach: into the slot that comes last, to be looked at again when it comes. */
+    if (level == LEVEL_TOP && (tick >> shift) - (wheel->tick >> shift) >= DOMI_WHEEL_SLOTS)
+        slot = (digit(wheel->tick, level) + SLOT_MASK) & SLOT_MASK;
+
+    list_append(&wheel->slots[level][slot], node);
+    wheel->occupied[level] |= UINT64_C(1) << slot;
+}
+
+/* The start of the first occupied slot: an expiry on level 0, else a cascade. */
+static uint64_t next_tick(const domi_wheel *wheel)
+{
+    for (unsigned level = 0; level < LEVEL_TOP; level++) {
+        if (wheel->occupied[level] == 0)
+            continue;
+
+        unsigned shift = level * DOMI_WHEEL_BITS;
+        uint64_t round = wheel->tick >> shift >> DOMI_WHEEL_BITS;
+        unsigned slot = (unsigned)__builtin_ctzll(wheel->occupied[level]);
+        return ((round << DOMI_WHEEL_BITS) + slot) << shift;
+    }
+
+    uint64_t occupied = wheel->occupied[LEVEL_TOP];
+    if (occupied == 0)
+        return TICK_NONE;
+
+    /* Turned so that bit 0 is the slot the tick is in (which is empty, so a zero turn is fine). */
+    unsigned shift = LEVEL_TOP * DOMI_WHEEL_BITS;
+    unsigned turn = digit(wheel->tick, LEVEL_TOP);
+    uint64_t turned = occupied >> turn | occupied << ((DOMI_WHEEL_SLOTS - turn) & SLOT_MASK);
+    return ((wheel->tick >> shift) + (unsigned)__builtin_ctzll(turned)) << shift;
+}
+
+/* Move to `tick`, which is not past next_tick(), and spread the slots that begin there over the
+ * levels below, from the coarsest: what falls out of it may have to be spread again. */
+static void turn_to(domi_wheel *wheel, uint64_t tick)
+{
+    wheel->tick = tick;
+    for (unsigned level = LEVEL_TOP; level > 0; level--) {
+        unsigned slot = digit(tick, level);
+        uint64_t bit = UINT64_C(1) << slot;
+
+        if ((wheel->occupied[level] & bit) == 0)
+            continue;
+
+        domi_wheel_node moving;
+        list_init(&moving);
+        list_splice(&moving, &wheel->slots[level][slot]);
+        wheel->occupied[level] &= ~bit;
+        while (!list_empty(&moving)) {
+            domi_wheel_node *node = moving.next;
+            moving.next = node->next;
+            node->next->previous = &moving;
+            place(wheel, node);
+        }
+    }
+}
+
+void domi_wheel_init(domi_wheel *wheel, uint64_t now_ns)
+{
+    wheel->tick = now_ns / DOMI_WHEEL_TICK_NS + 1;
+    wheel->count = 0;
+    for (unsigned level = 0; level < DOMI_WHEEL_LEVELS; level++) {
+        wheel->occupied[level] = 0;
+        for (unsigned slot = 0; slot < DOMI_WHEEL_SLOTS; slot++)
+            list_init(&wheel->slots[level][slot]);
+    }
+    list_init(&wheel->past);
+    list_init(&wheel->due);
+}
+
+void domi_wheel_arm(domi_wheel *wheel, domi_wheel_node *node, uint64_t expires_ns)
+{
+    DOMI_CHECK(!domi_wheel_armed(node));
+    DOMI_CHECK(wheel->count < UINT32_MAX);
+
+    node->expires_ns = expires_ns;
+    if (tick_holding(expires_ns) < wheel->tick)
+        list_append(&wheel->past, node);
+    else
+        place(wheel, node);
+    wheel->count++;
+}
+
+/* Take `node` out of its list; of a slot that is empty then, clear the bit. */
+static void unlink_node(domi_wheel *wheel, domi_wheel_node *node)
+{
+    domi_wheel_node *next = node->next;
+
+    next->previous = node->previous;
+    node->previous->next = next;
+    node->next = NULL;
+    node->previous = NULL;
+    if (next->next != next)
+        return;
+
+    /* `next` is the head of an emptied list. Which one follows from where it stands; `past` and
+     * `due` stand outside and have no bit. */
+    size_t offset = (uintptr_t)next - (uintptr_t)wheel->slots;
+    if (offset >= sizeof wheel->slots)
+        return;
+
+    size_t index = offset / sizeof wheel->slots[0][0];
+    wheel->occupied[index / DOMI_WHEEL_SLOTS] &= ~(UINT64_C(1) << index % DOMI_WHEEL_SLOTS);
+}
+
+void domi_wheel_cancel(domi_wheel *wheel, domi_wheel_node *node)
+{
+    if (!domi_wheel_armed(node))
+        return;
+    DOMI_CHECK(wheel->count > 0);
+    unlink_node(wheel, node);
+    wheel->count--;
+}
+
+void domi_wheel_advance(domi_wheel *wheel, uint64_t now_ns)
+{
+    uint64_t end = now_ns / DOMI_WHEEL_TICK_NS + 1;
+
+    list_splice(&wheel->due, &wheel->past);
+    while (wheel->tick < end) {
+        uint64_t tick = next_tick(wheel);
+
+        if (tick >= end) {
+            turn_to(wheel, end);
+            break;
+        }
+        turn_to(wheel, tick);
+
+        unsigned slot = digit(tick, 0);
+        list_splice(&wheel->due, &wheel->slots[0][slot]);
+        wheel->occupied[0] &= ~(UINT64_C(1) << slot);
+        turn_to(wheel, tick + 1);
+    }
+}
+
+domi_wheel_node *domi_wheel_take(domi_wheel *wheel)
+{
+    domi_wheel_node *node = wheel->due.next;
+
+    if (node == &wheel->due)
+        return NULL;
+    domi_wheel_cancel(wheel, node);
+    return node;
+}
+
+uint64_t domi_wheel_next_ns(const domi_wheel *wheel)
+{
+    if (!list_empty(&wheel->due) || !list_empty(&wheel->past))
+        return 0;
+
+    uint64_t tick = next_tick(wheel);
+    return tick > UINT64_MAX / DOMI_WHEEL_TICK_NS ? UINT64_MAX : tick * DOMI_WHEEL_TICK_NS;
+}

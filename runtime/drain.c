@@ -1,0 +1,37 @@
+/* What a thread does when its system stops: drain, then perhaps abort, then end.
+ *
+ * The system sets one word and wakes the threads; each follows at the start of its phase 2. That
+ * nothing is open any more the system sees by their counters. */
+#include "runtime/system.h"
+
+void domi_thread_follow(domi_thread *thread)
+{
+    uint32_t wanted = atomic_load_explicit(thread->wanted, memory_order_acquire);
+
+    if (wanted >= DOMI_WANTED_DRAIN && thread->doing < DOMI_WANTED_DRAIN)
+        domi_io_drain(&thread->io);
+    if (wanted == DOMI_WANTED_ABORT && thread->doing < DOMI_WANTED_ABORT)
+        thread->aborted = domi_io_abort(&thread->io);
+    thread->doing = wanted;
+}
+
+void domi_system_want(domus_system *system, domi_wanted wanted)
+{
+    /* seq_cst: as a put, it stands before the looks at the park words. */
+    atomic_store_explicit(&system->wanted, wanted, memory_order_seq_cst);
+    pthread_mutex_lock(&system->outside_mutex);
+    for (uint32_t i = 0; i < system->count; i++)
+        domi_manager_notify(&system->outside, &system->threads[i].manager);
+    pthread_mutex_unlock(&system->outside_mutex);
+}
+
+uint64_t domi_system_connections(const domus_system *system)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < system->count; i++)
+        sum += atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)
+                                        &system->threads[i].io.connections,
+                                    memory_order_relaxed);
+    return sum;
+}

@@ -1,0 +1,123 @@
+/* The loop: three phases, then rest (DESIGN 3).
+ *
+ * Phase 1, io: submit, reap, queue what completions bring at their channel; no user code. Phase 2:
+ * mount, run channels actors until none is ready, timers and events, queue the sends. Phase 3: run
+ * state actors until the deadline. Then, if nothing is left, park. */
+#include "runtime/thread.h"
+
+#include "house/dispatch.h"
+#include "house/pool.h"
+
+void domi_phase_io(domi_thread *thread)
+{
+    thread->io_start_ns = thread->stamp_ns;
+    domi_counter_add(&thread->counters.iterations, 1);
+    if (domi_io_submit(&thread->io))
+        domi_thread_stamp(thread, DOMI_SPAN_ENTER);
+    thread->completions = domi_io_reap(&thread->io);
+    if (thread->completions != 0)
+        domi_thread_stamp(thread, DOMI_SPAN_COMPLETIONS);
+}
+
+/* What came from other threads, what was spawned, what is due. */
+static uint32_t take_events(domi_thread *thread)
+{
+    domi_manager *manager = &thread->manager;
+    uint32_t done = domi_manager_arrivals(manager) + domi_manager_mount(manager);
+
+    if (manager->now_ns >= thread->next_tick_ns) {
+        done += domi_manager_timers(manager) + domi_io_events(&thread->io);
+        thread->next_tick_ns = manager->now_ns + DOMI_WHEEL_TICK_NS;
+    }
+    return done;
+}
+
+void domi_phase_channels(domi_thread *thread)
+{
+    domi_manager *manager = &thread->manager;
+
+    if (thread->doing != atomic_load_explicit(thread->wanted, memory_order_relaxed))
+        domi_thread_follow(thread);
+    if (take_events(thread) != 0)
+        domi_thread_stamp(thread, DOMI_SPAN_EVENTS);
+    domi_manager_tick(manager);
+    if (domi_manager_channels(manager) != 0)
+        domi_thread_stamp(thread, DOMI_SPAN_CHANNELS);
+    (void)domi_io_flush(&thread->io);
+    /* Answers leave before phase 3 if there is one; else with the enter that parks. */
+    if (manager->ready[DOMUS_STATE].count != 0 && domi_io_submit(&thread->io))
+        domi_thread_stamp(thread, DOMI_SPAN_ENTER);
+}
+
+static uint64_t deadline(const domi_thread *thread)
+{
+    uint64_t ratio = thread->config->scheduler.io_ratio;
+
+    if (thread->completions == 0)
+        return thread->stamp_ns + thread->config->scheduler.min_budget_ns;
+    uint64_t io_ns = thread->stamp_ns - thread->io_start_ns;
+    uint64_t budget_ns = io_ns * (100 - ratio) / ratio;
+    if (budget_ns < thread->config->scheduler.min_budget_busy_ns)
+        budget_ns = thread->config->scheduler.min_budget_busy_ns;
+    return thread->stamp_ns + budget_ns;
+}
+
+/* Between runs (M2): the clock, arrivals, and what was freed for others. */
+static void look(domi_thread *thread)
+{
+    domi_thread_stamp(thread, DOMI_SPAN_STATE);
+    (void)domi_manager_arrivals(&thread->manager);
+    domi_pool_flush(&thread->manager);
+}
+
+#define MESSAGES_PER_LOOK 64u
+
+/* Run from `queue` until it is empty or the deadline has passed. */
+static void run_state(domi_thread *thread, domi_queue *queue, uint64_t deadline_ns)
+{
+    uint32_t look_every = thread->config->scheduler.deadline_check_every;
+    uint32_t houses = 0;
+    uint32_t messages = 0;
+
+    for (domi_house *house = domi_queue_take(queue); house != NULL;
+         house = domi_queue_take(queue)) {
+        messages += domi_house_run(&thread->manager, house);
+        if (++houses < look_every && messages < MESSAGES_PER_LOOK)
+            continue;
+        houses = messages = 0;
+        look(thread);
+        if (thread->stamp_ns < deadline_ns || queue->count == 0)
+            continue;
+        domi_counter_add(&thread->counters.deadline_expiries, 1);
+        domi_counter_add(&thread->counters.deadline_overrun_ns, thread->stamp_ns - deadline_ns);
+        break;
+    }
+}
+
+void domi_phase_state(domi_thread *thread)
+{
+    domi_queue *ready = &thread->manager.ready[DOMUS_STATE];
+
+    if (ready->count == 0)
+        return;
+    if (thread->config->scheduler.io_ratio == 100) {
+        /* No deadline: all that is ready now runs once, and what it makes ready waits. */
+        domi_queue now = *ready;
+        *ready = (domi_queue){.takes = now.takes};
+        run_state(thread, &now, UINT64_MAX);
+    } else {
+        run_state(thread, ready, deadline(thread));
+    }
+    domi_thread_stamp(thread, DOMI_SPAN_STATE);
+    domi_pool_flush(&thread->manager);
+}
+
+void domi_thread_loop(domi_thread *thread)
+{
+    while (thread->doing != DOMI_WANTED_END) {
+        domi_phase_io(thread);
+        domi_phase_channels(thread);
+        domi_phase_state(thread);
+        domi_thread_rest(thread);
+    }
+}

@@ -1,0 +1,123 @@
+/* Park and wake (DESIGN 6).
+ *
+ * The owner arms the wake poll, exchanges its word to SLEEPING, looks again everywhere, and enters
+ * the ring for one completion. A sender puts (a read-modify-write), then looks at the word, and
+ * only who exchanges SLEEPING for NOTIFIED writes to the eventfd (M12). Both sides are seq_cst
+ * read-modify-writes or loads, so they cannot both miss; bare fences would do as well but
+ * ThreadSanitizer cannot see them. The eventfd is never read: each write fires the poll. */
+#include "runtime/thread.h"
+
+#include "house/pool.h"
+
+#include <errno.h>
+#include <sys/eventfd.h>
+
+void domi_thread_wake(domi_manager *manager)
+{
+    domi_thread *thread = manager->thread;
+
+    /* EAGAIN would need 2^64 - 2 writes; an eventfd knows no other error but EINTR. */
+    while (eventfd_write(thread->io.wake_fd, 1) != 0 && errno == EINTR)
+        continue;
+}
+
+bool domi_thread_has_work(const domi_thread *thread)
+{
+    return domi_manager_has_work(&thread->manager) || domi_io_has_work(&thread->io) ||
+           atomic_load_explicit(thread->wanted, memory_order_seq_cst) != thread->doing;
+}
+
+/* When the next timer is due, at most the cap. */
+static uint64_t sleep_until(const domi_thread *thread)
+{
+    uint64_t until_ns = thread->stamp_ns + DOMI_PARK_CAP_NS;
+    uint64_t actors_ns = domi_wheel_next_ns(&thread->manager.wheel);
+    uint64_t io_ns = domi_wheel_next_ns(&thread->io.wheel);
+
+    if (actors_ns < until_ns)
+        until_ns = actors_ns;
+    if (io_ns < until_ns)
+        until_ns = io_ns;
+    /* A drain looks at its channels at each tick: their actors' conversations may have ended. */
+    if (thread->io.draining && thread->stamp_ns + DOMI_WHEEL_TICK_NS < until_ns)
+        until_ns = thread->stamp_ns + DOMI_WHEEL_TICK_NS;
+    return until_ns;
+}
+
+/* Count what the sleep was good for. `put` tells that something had been put when it ended. */
+static void woke(domi_thread *thread, uint32_t word, bool put, uint64_t until_ns, bool capped)
+{
+    bool found = put || domi_thread_has_work(thread) || thread->io.backend->pending(thread->io.ring);
+    bool due = thread->stamp_ns >= until_ns;
+
+    if (word == DOMI_PARK_NOTIFIED)
+        domi_counter_add(&thread->counters.wakeups_received, 1);
+    if (capped && due && put && word == DOMI_PARK_SLEEPING)
+        domi_counter_add(&thread->counters.cap_wakeups_with_work, 1);
+    if (found || due) {
+        thread->empty_wakeups = 0;
+        return;
+    }
+    domi_counter_add(&thread->counters.wakeups_empty, 1);
+    if (++thread->empty_wakeups < DOMI_EMPTY_WAKEUPS_MAX)
+        return;
+    thread->empty_wakeups = 0;
+    domi_counter_add(&thread->counters.wake_rearms, 1);
+    domi_io_arm_wake(&thread->io, true);
+}
+
+static void park(domi_thread *thread)
+{
+    domi_manager *manager = &thread->manager;
+    uint64_t until_ns = sleep_until(thread);
+    bool capped = until_ns == thread->stamp_ns + DOMI_PARK_CAP_NS;
+
+    thread->next_tick_ns = 0; /* after a sleep the wheels are looked at */
+    if (until_ns <= thread->stamp_ns)
+        return;
+    domi_io_arm_wake(&thread->io, false);
+    /* seq_cst exchange, then seq_cst looks: pairs with domi_manager_notify(). */
+    atomic_exchange_explicit(&manager->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
+    if (domi_thread_has_work(thread)) {
+        atomic_exchange_explicit(&manager->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
+        return;
+    }
+    domi_thread_stamp(thread, DOMI_SPAN_OTHER);
+    domi_counter_add(&thread->counters.parks, 1);
+    domi_io_enter(&thread->io, 1, until_ns - thread->stamp_ns);
+    bool put = domi_manager_has_work(manager);
+    uint32_t word =
+        atomic_exchange_explicit(&manager->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
+    domi_thread_stamp(thread, DOMI_SPAN_ENTER);
+    woke(thread, word, put, until_ns, capped);
+}
+
+/* Look for `idle.spin` before parking: a wake-up costs more than that many nanoseconds. True if
+ * something came. */
+static bool spin(domi_thread *thread)
+{
+    uint64_t until_ns = thread->stamp_ns + thread->config->scheduler.idle.spin_ns;
+    bool found = false;
+
+    if (domi_io_submit(&thread->io)) /* answers do not wait for the end of the spin */
+        domi_thread_stamp(thread, DOMI_SPAN_ENTER);
+    while (!found && domi_clock_now(thread->clock) < until_ns) {
+        for (int i = 0; i < 64 && !found; i++) {
+            domi_pause();
+            found = domi_thread_has_work(thread);
+        }
+        found = found || thread->io.backend->pending(thread->io.ring);
+    }
+    domi_thread_stamp(thread, DOMI_SPAN_OTHER);
+    return found;
+}
+
+void domi_thread_rest(domi_thread *thread)
+{
+    domi_pool_flush(&thread->manager);
+    if (domi_thread_has_work(thread))
+        return;
+    if (thread->config->scheduler.idle.spin_ns != 0 && spin(thread))
+        return;
+    park(thread);
+}

@@ -1,0 +1,254 @@
+/* Reading the counters of threads, and the table of them.
+ *
+ * A thread notes how long it was in enters and how long elsewhere. What it did inside an enter is
+ * its CPU time less all that it spent elsewhere; the rest of the enter was sleep. So no enter pays
+ * for reading the CPU clock, and the phases sum to the wall time exactly. */
+#include "runtime/system.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+
+static const char *const phase_names[DOMUS_PHASES] = {
+    [DOMUS_PHASE_SUBMIT] = "submit",           [DOMUS_PHASE_SLEEP] = "sleep",
+    [DOMUS_PHASE_COMPLETIONS] = "completions", [DOMUS_PHASE_CHANNELS] = "channels",
+    [DOMUS_PHASE_EVENTS] = "events",           [DOMUS_PHASE_STATE] = "state",
+    [DOMUS_PHASE_OTHER] = "other",
+};
+
+const char *domus_phase_name(domus_phase phase)
+{
+    return (unsigned)phase < DOMUS_PHASES ? phase_names[phase] : NULL;
+}
+
+/* CPU time since the loop began; of a thread that runs, by its CPU clock. */
+static uint64_t thread_cpu_ns(const domi_thread *thread)
+{
+    uint64_t end_ns = domi_counter_read(&thread->counters.cpu_end_ns);
+    uint64_t start_ns = domi_counter_read(&thread->counters.cpu_start_ns);
+    struct timespec now;
+    clockid_t clock;
+
+    if (end_ns == 0) {
+        if (!thread->started || pthread_getcpuclockid(thread->pthread, &clock) != 0 ||
+            clock_gettime(clock, &now) != 0)
+            return 0;
+        end_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    }
+    return end_ns > start_ns ? end_ns - start_ns : 0;
+}
+
+static void read_phases(const domi_thread *thread, domus_profile *profile)
+{
+    uint64_t span_ns[DOMI_SPANS];
+    uint64_t elsewhere_ns = 0;
+
+    for (int i = 0; i < DOMI_SPANS; i++)
+        span_ns[i] = domi_counter_read(&thread->counters.span_ns[i]);
+    /* The time since the last stamp is not yet in any span: asleep, if it parks. */
+    uint64_t stamp_ns = domi_counter_read(&thread->counters.stamp_ns);
+    bool ended = domi_counter_read(&thread->counters.cpu_end_ns) != 0;
+    uint64_t now_ns = domi_clock_now(thread->clock);
+    if (!ended && stamp_ns != 0 && now_ns > stamp_ns) {
+        bool parked = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->manager.park,
+                                           memory_order_relaxed) != DOMI_PARK_RUNNING;
+        span_ns[parked ? DOMI_SPAN_ENTER : DOMI_SPAN_OTHER] += now_ns - stamp_ns;
+    }
+
+    for (int i = 0; i < DOMI_SPANS; i++) {
+        profile->wall_ns += span_ns[i];
+        if (i != DOMI_SPAN_ENTER)
+            elsewhere_ns += span_ns[i];
+    }
+    uint64_t cpu_ns = thread_cpu_ns(thread);
+    uint64_t submit_ns = cpu_ns > elsewhere_ns ? cpu_ns - elsewhere_ns : 0;
+    if (submit_ns > span_ns[DOMI_SPAN_ENTER])
+        submit_ns = span_ns[DOMI_SPAN_ENTER];
+    profile->phase_ns[DOMUS_PHASE_SUBMIT] = submit_ns;
+    profile->phase_ns[DOMUS_PHASE_SLEEP] = span_ns[DOMI_SPAN_ENTER] - submit_ns;
+    profile->phase_ns[DOMUS_PHASE_COMPLETIONS] = span_ns[DOMI_SPAN_COMPLETIONS];
+    profile->phase_ns[DOMUS_PHASE_CHANNELS] = span_ns[DOMI_SPAN_CHANNELS];
+    profile->phase_ns[DOMUS_PHASE_EVENTS] = span_ns[DOMI_SPAN_EVENTS];
+    profile->phase_ns[DOMUS_PHASE_STATE] = span_ns[DOMI_SPAN_STATE];
+    profile->phase_ns[DOMUS_PHASE_OTHER] = span_ns[DOMI_SPAN_OTHER];
+}
+
+static void read_house_counters(const domi_counters *from, domus_profile *profile)
+{
+    profile->runs = domi_counter_read(&from->runs);
+    profile->replies = domi_counter_read(&from->handled[DOMI_REPLY]);
+    profile->exceptions = domi_counter_read(&from->handled[DOMI_EXCEPTION]);
+    profile->asks = domi_counter_read(&from->handled[DOMI_ASK]);
+    profile->notices = domi_counter_read(&from->handled[DOMI_NOTICE]);
+    profile->events = domi_counter_read(&from->handled[DOMI_EVENT]);
+    profile->failures = domi_counter_read(&from->failures);
+    profile->wakeups_sent = domi_counter_read(&from->wakeups_sent);
+    profile->dead_letters = domi_counter_read(&from->dead_letters);
+    profile->refusals = domi_counter_read(&from->refusals);
+    profile->spawns = domi_counter_read(&from->spawns);
+    profile->stops = domi_counter_read(&from->stops);
+    profile->exposed = domi_counter_read(&from->exposed);
+    profile->timers_fired = domi_counter_read(&from->timers_fired);
+}
+
+static void read_io_counters(const domi_io_counters *from, domus_profile *profile)
+{
+    profile->enters = domi_counter_read(&from->enters);
+    profile->completions = domi_counter_read(&from->completions);
+    profile->reads = domi_counter_read(&from->reads);
+    profile->received_bytes = domi_counter_read(&from->received_bytes);
+    profile->sent_bytes = domi_counter_read(&from->sent_bytes);
+    profile->accepted = domi_counter_read(&from->accepted);
+    profile->accept_pauses = domi_counter_read(&from->accept_pauses);
+    profile->channels_opened = domi_counter_read(&from->opened);
+    profile->channels_closed = domi_counter_read(&from->closed);
+    profile->channels_reset = domi_counter_read(&from->reset);
+    profile->receivers_starved = domi_counter_read(&from->starved);
+}
+
+static void read_thread_counters(const domi_thread_counters *from, domus_profile *profile)
+{
+    profile->iterations = domi_counter_read(&from->iterations);
+    profile->deadline_expiries = domi_counter_read(&from->deadline_expiries);
+    profile->deadline_overrun_ns = domi_counter_read(&from->deadline_overrun_ns);
+    profile->parks = domi_counter_read(&from->parks);
+    profile->wakeups_received = domi_counter_read(&from->wakeups_received);
+    profile->wakeups_empty = domi_counter_read(&from->wakeups_empty);
+    profile->wake_rearms = domi_counter_read(&from->wake_rearms);
+    profile->cap_wakeups_with_work = domi_counter_read(&from->cap_wakeups_with_work);
+}
+
+int domus_system_profile(const domus_system *system, uint32_t index, domus_profile *ret_profile)
+{
+    if (index >= system->count)
+        return -EINVAL;
+    const domi_thread *thread = &system->threads[index];
+    domus_profile profile = {0};
+
+    read_phases(thread, &profile);
+    read_house_counters(&thread->manager.counters, &profile);
+    read_io_counters(&thread->io.counters, &profile);
+    read_thread_counters(&thread->counters, &profile);
+    *ret_profile = profile;
+    return 0;
+}
+
+/* --- the table ----------------------------------------------------------------------------- */
+
+typedef struct text {
+    char *at;
+    size_t size;
+    size_t length;
+} text;
+
+__attribute__((format(printf, 2, 3))) static void add(text *to, const char *format, ...)
+{
+    bool room = to->length < to->size;
+    va_list arguments;
+
+    va_start(arguments, format);
+    int length = vsnprintf(room ? to->at + to->length : NULL, room ? to->size - to->length : 0,
+                           format, arguments);
+    va_end(arguments);
+    if (length > 0)
+        to->length += (size_t)length;
+}
+
+static const struct {
+    const char *name;
+    size_t offset;
+} rows[] = {
+    {"iterations", offsetof(domus_profile, iterations)},
+    {"enters", offsetof(domus_profile, enters)},
+    {"completions", offsetof(domus_profile, completions)},
+    {"houses run", offsetof(domus_profile, runs)},
+    {"replies", offsetof(domus_profile, replies)},
+    {"exceptions", offsetof(domus_profile, exceptions)},
+    {"asks", offsetof(domus_profile, asks)},
+    {"notices", offsetof(domus_profile, notices)},
+    {"events", offsetof(domus_profile, events)},
+    {"reads", offsetof(domus_profile, reads)},
+    {"received bytes", offsetof(domus_profile, received_bytes)},
+    {"sent bytes", offsetof(domus_profile, sent_bytes)},
+    {"failures", offsetof(domus_profile, failures)},
+    {"deadline expiries", offsetof(domus_profile, deadline_expiries)},
+    {"deadline overrun ns", offsetof(domus_profile, deadline_overrun_ns)},
+    {"parks", offsetof(domus_profile, parks)},
+    {"wake-ups sent", offsetof(domus_profile, wakeups_sent)},
+    {"wake-ups received", offsetof(domus_profile, wakeups_received)},
+    {"wake-ups empty", offsetof(domus_profile, wakeups_empty)},
+    {"wake poll re-armed", offsetof(domus_profile, wake_rearms)},
+    {"woke by cap with work", offsetof(domus_profile, cap_wakeups_with_work)},
+    {"dead letters", offsetof(domus_profile, dead_letters)},
+    {"refusals", offsetof(domus_profile, refusals)},
+    {"spawns", offsetof(domus_profile, spawns)},
+    {"stops", offsetof(domus_profile, stops)},
+    {"exposed", offsetof(domus_profile, exposed)},
+    {"accepted", offsetof(domus_profile, accepted)},
+    {"accept pauses", offsetof(domus_profile, accept_pauses)},
+    {"channels opened", offsetof(domus_profile, channels_opened)},
+    {"channels closed", offsetof(domus_profile, channels_closed)},
+    {"channels reset", offsetof(domus_profile, channels_reset)},
+    {"receivers starved", offsetof(domus_profile, receivers_starved)},
+    {"timers fired", offsetof(domus_profile, timers_fired)},
+};
+
+static uint64_t field(const domus_system *system, uint32_t thread, size_t offset)
+{
+    domus_profile profile = {0};
+
+    (void)domus_system_profile(system, thread, &profile);
+    return *(const uint64_t *)(const void *)((const char *)&profile + offset);
+}
+
+/* A column per thread, up to so many; the last one is the sum. */
+#define COLUMNS_MAX 16u
+
+static void add_row(text *to, const domus_system *system, const char *name, size_t offset)
+{
+    uint64_t sum = 0;
+
+    add(to, "%-22s", name);
+    for (uint32_t i = 0; i < system->count; i++) {
+        uint64_t value = field(system, i, offset);
+        sum += value;
+        if (i < COLUMNS_MAX)
+            add(to, " %15llu", (unsigned long long)value);
+    }
+    add(to, " %15llu\n", (unsigned long long)sum);
+}
+
+static void add_phase_row(text *to, const domus_system *system, const char *name, size_t offset)
+{
+    double wall_ns = 0;
+    double sum_ns = 0;
+
+    add(to, "%-22s", name);
+    for (uint32_t i = 0; i < system->count; i++) {
+        double value = (double)field(system, i, offset);
+        double wall = (double)field(system, i, offsetof(domus_profile, wall_ns));
+        sum_ns += value;
+        wall_ns += wall;
+        if (i < COLUMNS_MAX)
+            add(to, " %7.1f ms %4.1f%%", value / 1e6, wall > 0 ? value / wall * 100 : 0);
+    }
+    add(to, " %7.1f ms %4.1f%%\n", sum_ns / 1e6, wall_ns > 0 ? sum_ns / wall_ns * 100 : 0);
+}
+
+size_t domus_system_profile_table(const domus_system *system, char *at, size_t size)
+{
+    text to = {.at = at, .size = size};
+
+    add(&to, "%-22s", "thread");
+    for (uint32_t i = 0; i < system->count && i < COLUMNS_MAX; i++)
+        add(&to, " %15u", i);
+    add(&to, " %15s\n", "all");
+    for (int i = 0; i < DOMUS_PHASES; i++)
+        add_phase_row(&to, system, phase_names[i],
+                      offsetof(domus_profile, phase_ns) + (size_t)i * sizeof(uint64_t));
+    add_phase_row(&to, system, "wall", offsetof(domus_profile, wall_ns));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        add_row(&to, system, rows[i].name, rows[i].offset);
+    return to.length;
+}

@@ -1,0 +1,164 @@
+/* Making a thread, running it, ending it. */
+#include "base/check.h"
+#include "base/memory.h"
+#include "house/pool.h"
+#include "io/setup.h"
+#include "runtime/system.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, int cpu,
+                     const domi_backend *backend, char *error, size_t error_size)
+{
+    uint64_t now_ns = domi_clock_now(&system->clock);
+    int result = domi_manager_init(&thread->manager, index, system->count + 1, system->managers,
+                                   &system->config, now_ns);
+
+    if (result != 0) {
+        snprintf(error, error_size, "no memory for a thread");
+        return result;
+    }
+    result = domi_io_init(&thread->io, &thread->manager, backend, error, error_size);
+    if (result != 0) {
+        domi_manager_fini(&thread->manager);
+        return result;
+    }
+    thread->manager.wake = domi_thread_wake;
+    thread->manager.thread = thread;
+    thread->system = system;
+    thread->config = &system->config;
+    thread->clock = &system->clock;
+    thread->wanted = &system->wanted;
+    thread->timed = system->config.profile.level != DOMUS_PROFILE_OFF;
+    thread->stamp_ns = now_ns;
+    thread->cpu = cpu;
+    return 0;
+}
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec now;
+
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) != 0)
+        return 0;
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Tell who waits in domus_system_start(). */
+static void report(domus_system *system, int result)
+{
+    pthread_mutex_lock(&system->mutex);
+    system->running++;
+    if (result != 0 && system->start_error == 0) {
+        system->start_error = result;
+        domi_setup_explain(result, DOMI_SETUP_ENABLE, &system->config, system->start_text,
+                           sizeof system->start_text);
+    }
+    pthread_cond_broadcast(&system->changed);
+    pthread_mutex_unlock(&system->mutex);
+}
+
+/* Nobody may run any more when actors are ended: they may send to each other to the last. */
+static void wait_for_all(domus_system *system)
+{
+    pthread_mutex_lock(&system->mutex);
+    system->ended++;
+    pthread_cond_broadcast(&system->changed);
+    while (system->ended < system->count)
+        pthread_cond_wait(&system->changed, &system->mutex);
+    pthread_mutex_unlock(&system->mutex);
+}
+
+static void *run(void *thread_)
+{
+    domi_thread *thread = thread_;
+    int result = domi_io_start(&thread->io);
+
+    report(thread->system, result);
+    if (result != 0)
+        return NULL;
+    thread->stamp_ns = thread->manager.now_ns = domi_clock_now(thread->clock);
+    domi_counter_add(&thread->counters.cpu_start_ns, cpu_ns());
+    domi_counter_add(&thread->counters.stamp_ns, thread->stamp_ns);
+    domi_thread_loop(thread);
+    domi_thread_stamp(thread, DOMI_SPAN_OTHER);
+    domi_counter_add(&thread->counters.cpu_end_ns, cpu_ns());
+    wait_for_all(thread->system);
+    domi_manager_end(&thread->manager);
+    return NULL;
+}
+
+/* The program's signals are handled on its own threads; what a fault raises stays deliverable. */
+static void block_signals(sigset_t *ret_before)
+{
+    sigset_t all;
+
+    sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGFPE);
+    sigdelset(&all, SIGILL);
+    sigdelset(&all, SIGABRT);
+    sigdelset(&all, SIGTRAP);
+    pthread_sigmask(SIG_SETMASK, &all, ret_before);
+}
+
+static int pin(pthread_attr_t *attributes, int cpu)
+{
+    if (cpu < 0)
+        return 0;
+    size_t bytes = CPU_ALLOC_SIZE((size_t)cpu + 1);
+    cpu_set_t *set = CPU_ALLOC((size_t)cpu + 1);
+    if (set == NULL)
+        return ENOMEM;
+    CPU_ZERO_S(bytes, set);
+    CPU_SET_S((size_t)cpu, bytes, set);
+    int result = pthread_attr_setaffinity_np(attributes, bytes, set);
+    CPU_FREE(set);
+    return result;
+}
+
+int domi_thread_start(domi_thread *thread, char *error, size_t error_size)
+{
+    pthread_attr_t attributes;
+    sigset_t before;
+    char name[16];
+    int result = pthread_attr_init(&attributes);
+
+    if (result == 0)
+        result = pin(&attributes, thread->cpu);
+    if (result == 0) {
+        block_signals(&before);
+        result = pthread_create(&thread->pthread, &attributes, run, thread);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    (void)pthread_attr_destroy(&attributes);
+    if (result != 0) {
+        snprintf(error, error_size, "a thread cannot be made (CPU %d): %s", thread->cpu,
+                 strerror(result));
+        return -result;
+    }
+    thread->started = true;
+    snprintf(name, sizeof name, "domus-%u", thread->manager.index);
+    (void)pthread_setname_np(thread->pthread, name);
+    return 0;
+}
+
+void domi_thread_join(domi_thread *thread)
+{
+    if (!thread->started)
+        return;
+    pthread_join(thread->pthread, NULL);
+    thread->started = false;
+}
+
+void domi_thread_fini(domi_thread *thread)
+{
+    domi_io_fini(&thread->io);
+    domi_manager_fini(&thread->manager);
+}

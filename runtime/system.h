@@ -1,0 +1,53 @@
+/* A system inside: its threads, and what they and the outside share. */
+#ifndef DOMI_RUNTIME_SYSTEM_H
+#define DOMI_RUNTIME_SYSTEM_H
+
+#include "runtime/cpus.h"
+#include "runtime/thread.h"
+
+#include <domus/system.h>
+
+#define DOMI_LISTENERS_MAX 64u
+
+typedef enum domi_stage {
+    DOMI_STAGE_NEW,
+    DOMI_STAGE_RUNNING,
+    DOMI_STAGE_STOPPED,
+} domi_stage;
+
+struct domus_system {
+    domus_config config; /* with strings of its own */
+    domus_listener_config listeners[DOMI_LISTENERS_MAX];
+    bool served[DOMI_LISTENERS_MAX];
+    domi_cpus cpus;
+    domi_clock clock;
+    domi_stage stage;
+    uint32_t count; /* of threads */
+    domi_thread *threads;
+    size_t threads_bytes;
+    domi_manager **managers; /* the threads', and the outside's: it is the last */
+
+    /* What threads are told, and what they tell: under `mutex` except `wanted`. */
+    alignas(64) _Atomic uint32_t wanted; /* domi_wanted */
+    alignas(64) pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    uint32_t running; /* threads whose ring is enabled */
+    uint32_t ended;   /* threads that have left their loop */
+    int start_error;
+    char start_text[256];
+
+    /* Foreign threads come one at a time: they share one manager. */
+    pthread_mutex_t outside_mutex;
+    domi_manager outside;
+    uint32_t next_thread; /* for spawns from outside; under outside_mutex */
+
+    char error[256];
+};
+
+/* Tell every thread what is wanted, and wake those that sleep. */
+void domi_system_want(domus_system *system, domi_wanted wanted);
+
+/* Connections that are accepted and not closed, on all threads. */
+uint64_t domi_system_connections(const domus_system *system);
+
+#endif

@@ -1,0 +1,117 @@
+/* A thread: its manager, its io, its phases. One pinned OS thread runs it; a simulator may run the
+ * phases of many by turns, because each phase is a function of its own and time is handed in.
+ *
+ * Owner thread only, except `counters`, which anyone may read. */
+#ifndef DOMI_RUNTIME_THREAD_H
+#define DOMI_RUNTIME_THREAD_H
+
+#include "base/clock.h"
+#include "io/io.h"
+
+#include <domus/profile.h>
+
+#include <pthread.h>
+
+struct domus_system;
+
+/* A park is cut short after this: a lost wake-up would be a number in the profile, not a hang. */
+#define DOMI_PARK_CAP_NS UINT64_C(1000000000)
+
+/* So many empty wake-ups in a row, and the wake poll is armed anew (003: rebuild the selector). */
+#define DOMI_EMPTY_WAKEUPS_MAX 512u
+
+/* Where the time between two stamps goes. An enter's is divided into submit and sleep when the
+ * profile is read (profile.c). */
+typedef enum domi_span {
+    DOMI_SPAN_ENTER,
+    DOMI_SPAN_COMPLETIONS,
+    DOMI_SPAN_CHANNELS,
+    DOMI_SPAN_EVENTS,
+    DOMI_SPAN_STATE,
+    DOMI_SPAN_OTHER,
+    DOMI_SPANS,
+} domi_span;
+
+typedef struct domi_thread_counters {
+    domi_counter span_ns[DOMI_SPANS];
+    domi_counter stamp_ns; /* the newest stamp */
+    domi_counter iterations;
+    domi_counter deadline_expiries;
+    domi_counter deadline_overrun_ns;
+    domi_counter parks;
+    domi_counter wakeups_received;
+    domi_counter wakeups_empty;
+    domi_counter wake_rearms;
+    domi_counter cap_wakeups_with_work;
+    domi_counter cpu_start_ns; /* of the thread's CPU clock when its loop began */
+    domi_counter cpu_end_ns;   /* ... and ended; 0: it runs */
+} domi_thread_counters;
+
+/* What the system wants of its threads; written by its owner, then each thread is woken. */
+typedef enum domi_wanted {
+    DOMI_WANTED_RUN,
+    DOMI_WANTED_DRAIN, /* stop accepting, answer what has come, close */
+    DOMI_WANTED_ABORT, /* reset what is left */
+    DOMI_WANTED_END,   /* leave the loop */
+} domi_wanted;
+
+typedef struct domi_thread {
+    domi_manager manager;
+    domi_io io;
+    struct domus_system *system;
+    const domus_config *config;
+    const domi_clock *clock;
+    _Atomic uint32_t *wanted; /* the system's */
+    uint32_t doing;           /* which of the wanted it has begun */
+    bool timed;               /* profile.level is not off */
+    uint64_t stamp_ns;
+    uint64_t io_start_ns; /* of this iteration's work in phases 1 and 2 */
+    uint64_t next_tick_ns;
+    uint32_t completions; /* of phase 1 */
+    uint32_t empty_wakeups;
+    uint32_t aborted; /* channels reset because they had not drained */
+    domi_thread_counters counters;
+
+    pthread_t pthread;
+    int cpu; /* -1: not pinned */
+    bool started;
+} domi_thread;
+
+/* Read the clock; the time since the last stamp was spent on `span`. */
+static inline void domi_thread_stamp(domi_thread *thread, domi_span span)
+{
+    uint64_t now_ns = domi_clock_now(thread->clock);
+
+    if (thread->timed)
+        domi_counter_add(&thread->counters.span_ns[span], now_ns - thread->stamp_ns);
+    thread->stamp_ns = now_ns;
+    thread->manager.now_ns = now_ns;
+    atomic_store_explicit(&thread->counters.stamp_ns, now_ns, memory_order_relaxed);
+}
+
+/* loop.c: the phases, and the loop over them. */
+void domi_phase_io(domi_thread *thread);
+void domi_phase_channels(domi_thread *thread);
+void domi_phase_state(domi_thread *thread);
+void domi_thread_loop(domi_thread *thread);
+
+/* park.c: look for a while (idle.spin), then sleep in the ring until something comes. */
+void domi_thread_rest(domi_thread *thread);
+
+/* Write to the eventfd of a sleeping manager; domi_manager.wake. Any thread. */
+void domi_thread_wake(domi_manager *manager);
+
+/* Anything to do before a park. */
+bool domi_thread_has_work(const domi_thread *thread);
+
+/* drain.c: begin what the system wants; tell it when nothing is open here any more. */
+void domi_thread_follow(domi_thread *thread);
+
+/* start.c: make what a thread needs, run it, end it. Errors leave a line in `error`. */
+int domi_thread_init(domi_thread *thread, struct domus_system *system, uint32_t index, int cpu,
+                     const domi_backend *backend, char *error, size_t error_size);
+int domi_thread_start(domi_thread *thread, char *error, size_t error_size);
+void domi_thread_join(domi_thread *thread);
+void domi_thread_fini(domi_thread *thread);
+
+#endif
