@@ -216,6 +216,9 @@ void domi_house_end(domi_manager *manager, domi_house *house)
         return;
     if (house->state == DOMI_CREATED)
         domi_house_mounting(manager, house);
+    if (manager->stop_channels != NULL && house->behaviour->kind == DOMUS_CHANNELS &&
+        manager->stop_channels(manager, house) != 0)
+        house->channels = NULL; /* the kernel still has them: leaked rather than freed under it */
     if (mounted) {
         run_on_stop(manager, house);
         domi_counter_add(&manager->counters.stops, 1);

@@ -31,6 +31,8 @@ typedef struct domus_listener_config {
     uint32_t backlog;    /* 1..65,535; default 4,096 (the kernel caps it at net.core.somaxconn) */
 } domus_listener_config;
 
+#define DOMUS_LISTENERS_MAX 64
+
 typedef struct domus_config {
     struct {
         uint32_t threads;         /* 1..1,024; 0: one per usable CPU (the default) */
@@ -80,7 +82,7 @@ typedef struct domus_config {
         domus_profile_level level; /* counters */
     } profile;
     const domus_listener_config *listeners; /* not owned */
-    size_t listener_count;                  /* 0..64 */
+    size_t listener_count;                  /* 0..DOMUS_LISTENERS_MAX */
 } domus_config;
 
 /* Fill `config` with the defaults. Thread-safety: any thread. */

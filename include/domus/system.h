@@ -50,6 +50,9 @@ DOMUS_API const char *domus_system_error(const domus_system *system);
  * Ownership: the system's. */
 DOMUS_API const char *domus_system_warning(const domus_system *system);
 
+/* Its configuration, as it was given. Ownership: the system's. Thread-safety: any thread. */
+DOMUS_API const domus_config *domus_system_config(const domus_system *system);
+
 /* How many threads it has. Thread-safety: any thread. */
 DOMUS_API uint32_t domus_system_threads(const domus_system *system);
 

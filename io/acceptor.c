@@ -1,0 +1,289 @@
+/* See the header. */
+#include "io/acceptor.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "house/mailbox.h"
+#include "house/pool.h"
+#include "house/stack.h"
+#include "io/channel.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BACKOFF_FIRST_NS UINT64_C(10000000)
+#define BACKOFF_LAST_NS UINT64_C(1000000000)
+
+static void accepted_drop(void *payload)
+{
+    const domi_accepted *accepted = payload;
+
+    /* Relaxed: a number for choosing a thread. */
+    atomic_fetch_sub_explicit(&accepted->io->connections, 1, memory_order_relaxed);
+    (void)close(accepted->fd);
+}
+
+const domus_type domi_accepted_type = {
+    .name = "domus.accepted",
+    .size = sizeof(domi_accepted),
+    .drop = accepted_drop,
+};
+
+static void set_armed(domi_acceptor *acceptor, bool armed)
+{
+    acceptor->armed = armed;
+    domi_counter_add(&acceptor->io->counters.listening, armed ? 1 : UINT64_MAX);
+}
+
+static void arm(domi_acceptor *acceptor)
+{
+    if (acceptor->armed || acceptor->stopping)
+        return;
+    set_armed(acceptor, true);
+    acceptor->io->backend->accept(
+        acceptor->io->ring, acceptor->fd,
+        domi_op_data(DOMI_OP_ACCEPT, acceptor->generation, acceptor->slot));
+}
+
+static void cancel(domi_acceptor *acceptor)
+{
+    if (!acceptor->armed || acceptor->cancelling)
+        return;
+    acceptor->cancelling = true;
+    acceptor->io->backend->cancel(
+        acceptor->io->ring, domi_op_data(DOMI_OP_ACCEPT, acceptor->generation, acceptor->slot),
+        domi_op_data(DOMI_OP_CANCEL_ACCEPT, acceptor->generation, acceptor->slot));
+}
+
+static uint32_t connections_of(const domi_io *io)
+{
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&io->connections,
+                                memory_order_relaxed);
+}
+
+static bool is_full(const domi_acceptor *acceptor)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < acceptor->target_count; i++)
+        sum += connections_of(acceptor->targets[i].io);
+    return sum >= acceptor->io->config->channel.connections_max;
+}
+
+/* Try again later: re-arming at once would fail at once, for ever. */
+static void pause_accept(domi_acceptor *acceptor, bool full)
+{
+    domi_io *io = acceptor->io;
+
+    acceptor->full = full;
+    if (domi_wheel_armed(&acceptor->timer.node))
+        return;
+    domi_counter_add(&io->counters.accept_pauses, 1);
+    if (full)
+        acceptor->backoff_ns = BACKOFF_FIRST_NS;
+    domi_wheel_arm(&io->wheel, &acceptor->timer.node, io->manager->now_ns + acceptor->backoff_ns);
+    acceptor->backoff_ns *= 2;
+    if (acceptor->backoff_ns > BACKOFF_LAST_NS)
+        acceptor->backoff_ns = BACKOFF_LAST_NS;
+}
+
+void domi_acceptor_timer(domi_acceptor *acceptor)
+{
+    if (acceptor->full && is_full(acceptor))
+        pause_accept(acceptor, true);
+    else
+        arm(acceptor);
+}
+
+static const domi_acceptor_target *fewest(domi_acceptor *acceptor)
+{
+    const domi_acceptor_target *best = NULL;
+    uint32_t best_count = UINT32_MAX;
+
+    for (uint32_t i = 0; i < acceptor->target_count; i++) {
+        uint32_t at = (acceptor->turn + i) % acceptor->target_count;
+        uint32_t count = connections_of(acceptor->targets[at].io);
+        if (count < best_count) {
+            best = &acceptor->targets[at];
+            best_count = count;
+        }
+    }
+    acceptor->turn++;
+    return best;
+}
+
+/* Counted at hand-over: counted at arrival, a burst would all go to one thread. */
+static void hand_over(domi_acceptor *acceptor, int fd)
+{
+    domi_manager *manager = acceptor->io->manager;
+    const domi_acceptor_target *target = fewest(acceptor);
+    domi_accepted accepted = {.fd = fd, .io = target->io};
+
+    domi_counter_add(&acceptor->io->counters.accepted, 1);
+    atomic_fetch_add_explicit(&target->io->connections, 1, memory_order_relaxed);
+    domi_envelope *envelope = domi_envelope_new(manager, sizeof *envelope);
+    if (envelope == NULL) {
+        accepted_drop(&accepted);
+        return;
+    }
+    envelope->type = &domi_accepted_type;
+    envelope->sender = NULL;
+    envelope->sender_lease = 0;
+    memcpy(envelope->payload, &accepted, sizeof accepted);
+    if (domi_mailbox_put(manager, target->actor, &envelope->node, DOMI_EVENT) != 0)
+        domi_mailbox_dead(manager, &envelope->node, 0);
+}
+
+void domi_acceptor_completed(domi_acceptor *acceptor, const domi_completion *completion)
+{
+    int result = completion->result;
+
+    if ((completion->flags & DOMI_MORE) == 0)
+        set_armed(acceptor, false);
+    if (result >= 0) {
+        if (acceptor->stopping || is_full(acceptor)) {
+            (void)close(result);
+        } else {
+            acceptor->backoff_ns = BACKOFF_FIRST_NS;
+            hand_over(acceptor, result);
+        }
+        if (!acceptor->stopping && is_full(acceptor)) {
+            cancel(acceptor);
+            pause_accept(acceptor, true);
+        }
+    } else if (result == -EMFILE || result == -ENFILE || result == -ENOBUFS ||
+               result == -ENOMEM) {
+        pause_accept(acceptor, false);
+    }
+    if (acceptor->stopping)
+        domi_acceptor_cancelled(acceptor);
+    else if (!acceptor->armed && !domi_wheel_armed(&acceptor->timer.node))
+        arm(acceptor); /* ECONNABORTED and the like, or a multishot that ended by itself */
+}
+
+/* The accept or its cancel has come back: a stopping acceptor may have nothing in flight now. */
+void domi_acceptor_cancelled(domi_acceptor *acceptor)
+{
+    domi_house *house = acceptor->house;
+
+    if (acceptor->stopping && !acceptor->armed && !acceptor->cancelling &&
+        house->state == DOMI_WAITING)
+        domi_house_ready(acceptor->io->manager, house);
+}
+
+uint32_t domi_acceptor_stop(domi_acceptor *acceptor)
+{
+    acceptor->stopping = true;
+    domi_wheel_cancel(&acceptor->io->wheel, &acceptor->timer.node);
+    cancel(acceptor);
+    return acceptor->armed || acceptor->cancelling ? 1 : 0;
+}
+
+static int mount(domus_stack *stack, void *self)
+{
+    domi_acceptor *acceptor = *(domi_acceptor **)self;
+    domi_io *io = stack->manager->io;
+    domi_channels *set = domi_memory_new(sizeof *set);
+    uint32_t slot = 0;
+
+    while (slot < DOMI_ACCEPTORS_MAX && io->acceptors[slot] != NULL)
+        slot++;
+    if (set == NULL || slot == DOMI_ACCEPTORS_MAX) {
+        domi_memory_free(set);
+        (void)close(acceptor->fd);
+        domi_memory_free(acceptor);
+        return -ENOMEM;
+    }
+    acceptor->io = io;
+    acceptor->house = domi_stack_house(stack);
+    acceptor->slot = slot;
+    acceptor->backoff_ns = BACKOFF_FIRST_NS;
+    acceptor->timer.of_acceptor = true;
+    domi_wheel_node_init(&acceptor->timer.node);
+    io->acceptors[slot] = acceptor;
+    set->acceptor = acceptor;
+    acceptor->house->channels = set;
+    arm(acceptor);
+    return 0;
+}
+
+static void stop(domus_stack *stack, void *self)
+{
+    domi_acceptor *acceptor = *(domi_acceptor **)self;
+    domi_io *io = stack->manager->io;
+
+    domi_wheel_cancel(&io->wheel, &acceptor->timer.node);
+    io->acceptors[acceptor->slot] = NULL;
+    (void)close(acceptor->fd);
+    domi_memory_free(acceptor);
+}
+
+const domus_behaviour domi_acceptor_behaviour = {
+    .name = "domus.acceptor",
+    .kind = DOMUS_CHANNELS,
+    .state_size = sizeof(domi_acceptor *),
+    .on_mount = mount,
+    .on_stop = stop,
+};
+
+/* Numeric addresses only. Returns the length of the socket address; -EINVAL. */
+static int parse_address(const char *address, struct sockaddr_storage *ret_socket)
+{
+    char host[64];
+    const char *colon = strrchr(address, ':');
+    char *end = NULL;
+
+    if (colon == NULL || colon == address || (size_t)(colon - address) >= sizeof host)
+        return -EINVAL;
+    long port = strtol(colon + 1, &end, 10);
+    if (end == colon + 1 || *end != '\0' || port < 0 || port > 65535)
+        return -EINVAL;
+    memcpy(host, address, (size_t)(colon - address));
+    host[colon - address] = '\0';
+
+    memset(ret_socket, 0, sizeof *ret_socket);
+    struct sockaddr_in *v4 = (struct sockaddr_in *)ret_socket;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ret_socket;
+    size_t length = strlen(host);
+    if (host[0] == '[' && host[length - 1] == ']') {
+        host[length - 1] = '\0';
+        v6->sin6_family = AF_INET6;
+        v6->sin6_port = htons((uint16_t)port);
+        return inet_pton(AF_INET6, host + 1, &v6->sin6_addr) == 1 ? (int)sizeof *v6 : -EINVAL;
+    }
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons((uint16_t)port);
+    return inet_pton(AF_INET, host, &v4->sin_addr) == 1 ? (int)sizeof *v4 : -EINVAL;
+}
+
+int domi_acceptor_listen(const char *address, uint32_t backlog, uint16_t *ret_port)
+{
+    struct sockaddr_storage socket_address;
+    int length = parse_address(address, &socket_address);
+    int on = 1;
+
+    if (length < 0)
+        return length;
+    int fd = socket(socket_address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    socklen_t size = (socklen_t)length;
+    /* Accepted sockets inherit TCP_NODELAY: no system call per connection. */
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0 ||
+        bind(fd, (struct sockaddr *)&socket_address, size) != 0 ||
+        listen(fd, (int)backlog) != 0 ||
+        getsockname(fd, (struct sockaddr *)&socket_address, &size) != 0) {
+        int error = -errno;
+        (void)close(fd);
+        return error;
+    }
+    /* The port is at the same place in both families. */
+    if (ret_port != NULL)
+        *ret_port = ntohs(((struct sockaddr_in *)&socket_address)->sin_port);
+    return fd;
+}

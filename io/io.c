@@ -1,0 +1,331 @@
+/* A thread's io: the turn of the ring; see the header. */
+#include "io/io.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "io/acceptor.h"
+#include "io/channel.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define SHARES 16u /* a channel may hold one of them */
+
+static int buffers_init(domi_io *io)
+{
+    uint32_t count = io->config->io.buffers.count;
+    uint32_t size = io->config->io.buffers.size_bytes;
+
+    io->memory_bytes = (size_t)count * size;
+    io->memory = domi_memory_map(io->memory_bytes);
+    io->buffers = domi_memory_new(count * sizeof *io->buffers);
+    if (io->memory == NULL || io->buffers == NULL) {
+        domi_memory_unmap(io->memory, io->memory_bytes);
+        domi_memory_free(io->buffers);
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        io->buffers[i] = (domus_buffer){
+            .io = io,
+            .data = io->memory + (size_t)i * size,
+            .index = i,
+            .holder_slot = UINT32_MAX,
+        };
+    }
+    io->share = count / SHARES != 0 ? count / SHARES : 1;
+    return 0;
+}
+
+int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend, char *error,
+                 size_t error_size)
+{
+    io->manager = manager;
+    io->backend = backend;
+    io->config = manager->config;
+    io->free_slot = UINT32_MAX;
+    domi_slab_init(&io->channel_slab, (sizeof(domus_channel) + 63) / 64 * 64, 8, 64u * 1024);
+    domi_wheel_init(&io->wheel, manager->now_ns);
+
+    io->wake_fd = eventfd(0, EFD_CLOEXEC);
+    if (io->wake_fd < 0) {
+        int result = -errno;
+        snprintf(error, error_size, "eventfd: %s", strerror(-result));
+        return result;
+    }
+    int result = buffers_init(io);
+    if (result != 0) {
+        snprintf(error, error_size, "no memory for the receive buffers (io.buffers)");
+        goto fail_buffers;
+    }
+    result = backend->open(io->config, error, error_size, &io->ring);
+    if (result != 0)
+        goto fail_ring;
+
+    manager->io = io;
+    manager->run_channels = domi_channels_run;
+    manager->stop_channels = domi_channels_stop;
+    manager->take_event = domi_channels_event;
+    return 0;
+
+fail_ring:
+    domi_memory_unmap(io->memory, io->memory_bytes);
+    domi_memory_free(io->buffers);
+fail_buffers:
+    (void)close(io->wake_fd);
+    return result;
+}
+
+int domi_io_start(domi_io *io)
+{
+    int result = io->backend->start(io->ring);
+
+    if (result != 0)
+        return result;
+    for (uint32_t i = 0; i < io->config->io.buffers.count; i++)
+        io->backend->give(io->ring, (uint16_t)i, io->buffers[i].data,
+                          io->config->io.buffers.size_bytes);
+    io->backend->publish(io->ring);
+    io->buffers_free = io->config->io.buffers.count;
+    domi_io_arm_wake(io, false);
+    return 0;
+}
+
+void domi_io_fini(domi_io *io)
+{
+    io->backend->close(io->ring);
+    domi_memory_unmap(io->memory, io->memory_bytes);
+    domi_memory_free(io->buffers);
+    domi_memory_free(io->channels);
+    domi_memory_free(io->generations);
+    domi_memory_free(io->next_free);
+    domi_slab_fini(&io->channel_slab);
+    (void)close(io->wake_fd);
+}
+
+void domi_io_arm_wake(domi_io *io, bool again)
+{
+    if (io->wake_armed && !again)
+        return;
+    if (again)
+        io->backend->cancel(io->ring, domi_op_data(DOMI_OP_WAKE, 0, 0),
+                            domi_op_data(DOMI_OP_CANCEL_ACCEPT, 0, DOMI_ACCEPTORS_MAX));
+    io->backend->poll(io->ring, io->wake_fd, domi_op_data(DOMI_OP_WAKE, 0, 0));
+    io->wake_armed = true;
+}
+
+static void complete_channel(domi_io *io, enum domi_op op, const domi_completion *completion)
+{
+    uint32_t slot = (uint32_t)completion->user_data;
+    uint32_t generation = (uint32_t)(completion->user_data >> 32) & DOMI_OP_GENERATION_MASK;
+
+    /* A slot is freed only when nothing is in flight for it, so another generation is a bug. */
+    DOMI_CHECK(slot < io->slots && io->channels[slot] != NULL &&
+               io->channels[slot]->generation == generation);
+    domus_channel *channel = io->channels[slot];
+    if (op == DOMI_OP_RECEIVE) {
+        domi_channel_received(channel, completion);
+    } else if (op == DOMI_OP_SEND) {
+        domi_channel_sent(channel, completion);
+    } else {
+        DOMI_CHECK(channel->cancels > 0);
+        channel->cancels--;
+        domi_channel_settle(channel);
+    }
+}
+
+static void complete_acceptor(domi_io *io, enum domi_op op, const domi_completion *completion)
+{
+    uint32_t slot = (uint32_t)completion->user_data;
+
+    if (slot >= DOMI_ACCEPTORS_MAX)
+        return; /* the end of a wake poll that was armed anew */
+    DOMI_CHECK(io->acceptors[slot] != NULL);
+    if (op == DOMI_OP_ACCEPT) {
+        domi_acceptor_completed(io->acceptors[slot], completion);
+    } else {
+        io->acceptors[slot]->cancelling = false;
+        domi_acceptor_cancelled(io->acceptors[slot]);
+    }
+}
+
+static void complete(domi_io *io, const domi_completion *completion)
+{
+    enum domi_op op = (enum domi_op)(completion->user_data >> 56);
+
+    switch (op) {
+    case DOMI_OP_RECEIVE:
+    case DOMI_OP_SEND:
+    case DOMI_OP_CANCEL:
+        complete_channel(io, op, completion);
+        break;
+    case DOMI_OP_ACCEPT:
+    case DOMI_OP_CANCEL_ACCEPT:
+        complete_acceptor(io, op, completion);
+        break;
+    case DOMI_OP_WAKE:
+        if ((completion->flags & DOMI_MORE) == 0 && completion->result != -ECANCELED)
+            io->wake_armed = false;
+        break;
+    }
+}
+
+/* Copied out before they are handled: handlers queue operations, which may submit and reap. */
+static uint32_t reap(domi_io *io)
+{
+    domi_completion completions[DOMI_COMPLETIONS_BATCH];
+    uint32_t limit = io->config->io.completions_per_poll;
+    uint32_t total = 0;
+
+    while (total < limit) {
+        uint32_t most = limit - total < DOMI_COMPLETIONS_BATCH ? limit - total
+                                                               : DOMI_COMPLETIONS_BATCH;
+        uint32_t count = io->backend->reap(io->ring, completions, most);
+        for (uint32_t i = 0; i < count; i++)
+            complete(io, &completions[i]);
+        total += count;
+        if (count < most)
+            break;
+    }
+    if (total != 0)
+        domi_counter_add(&io->counters.completions, total);
+    return total;
+}
+
+static void publish(domi_io *io)
+{
+    if (io->unpublished == 0)
+        return;
+    io->unpublished = 0;
+    io->backend->publish(io->ring);
+}
+
+void domi_io_enter(domi_io *io, uint32_t min_complete, uint64_t timeout_ns)
+{
+    domi_counter_add(&io->counters.enters, 1);
+    /* -EBUSY and -EAGAIN want completions reaped first, which the next poll does. */
+    (void)io->backend->enter(io->ring, min_complete, timeout_ns);
+}
+
+bool domi_io_submit(domi_io *io)
+{
+    if (io->backend->ready(io->ring) || !io->backend->pending(io->ring))
+        return false;
+    domi_io_enter(io, 0, 0);
+    return true;
+}
+
+uint32_t domi_io_reap(domi_io *io)
+{
+    uint32_t count = reap(io);
+
+    publish(io);
+    return count;
+}
+
+/* As many as there are buffers for; who finds none again goes to the end of the queue. */
+static uint32_t feed_starved(domi_io *io)
+{
+    uint32_t fed = 0;
+
+    while (io->starved_head != NULL && fed < io->buffers_free) {
+        domus_channel *channel = io->starved_head;
+
+        io->starved_head = channel->next_starved;
+        channel->starved = false;
+        domi_channel_settle(channel);
+        fed++;
+    }
+    return fed;
+}
+
+static void fire(domi_wheel_node *node)
+{
+    domi_io_timer *timer = (domi_io_timer *)(void *)node;
+
+    if (timer->of_acceptor)
+        domi_acceptor_timer(
+            (domi_acceptor *)(void *)((char *)timer - offsetof(domi_acceptor, timer)));
+    else
+        domi_channel_timer(
+            (domus_channel *)(void *)((char *)timer - offsetof(domus_channel, timer)));
+}
+
+uint32_t domi_io_events(domi_io *io)
+{
+    uint32_t done = 0;
+
+    domi_wheel_advance(&io->wheel, io->manager->now_ns);
+    for (domi_wheel_node *node = domi_wheel_take(&io->wheel); node != NULL;
+         node = domi_wheel_take(&io->wheel)) {
+        fire(node);
+        done++;
+    }
+    if (io->starved_head != NULL)
+        done += feed_starved(io);
+    if (io->draining) {
+        for (uint32_t slot = 0; slot < io->slots_used; slot++) {
+            if (io->channels[slot] != NULL)
+                domi_channel_drain_step(io->channels[slot]);
+        }
+    }
+    return done;
+}
+
+uint32_t domi_io_flush(domi_io *io)
+{
+    uint32_t count = 0;
+
+    publish(io);
+    while (io->dirty != NULL) {
+        domus_channel *channel = io->dirty;
+
+        io->dirty = channel->next_dirty;
+        channel->dirty = false;
+        domi_channel_send(channel);
+        domi_channel_settle(channel);
+        count++;
+    }
+    return count;
+}
+
+bool domi_io_has_work(const domi_io *io)
+{
+    return io->backend->ready(io->ring) || io->dirty != NULL || io->unpublished != 0 ||
+           (io->starved_head != NULL && io->buffers_free != 0);
+}
+
+void domi_io_drain(domi_io *io)
+{
+    if (io->draining)
+        return;
+    /* What completed before now is read before the sockets are asked what is left in them. */
+    for (uint32_t left = io->config->io.completion_entries;
+         left != 0 && io->backend->ready(io->ring); left--)
+        (void)reap(io);
+    io->draining = true;
+    for (uint32_t i = 0; i < DOMI_ACCEPTORS_MAX; i++) {
+        if (io->acceptors[i] != NULL)
+            (void)domi_acceptor_stop(io->acceptors[i]);
+    }
+    for (uint32_t slot = 0; slot < io->slots_used; slot++) {
+        if (io->channels[slot] != NULL)
+            domi_channel_drain(io->channels[slot]);
+    }
+}
+
+uint32_t domi_io_abort(domi_io *io)
+{
+    uint32_t count = 0;
+
+    for (uint32_t slot = 0; slot < io->slots_used; slot++) {
+        domus_channel *channel = io->channels[slot];
+        if (channel == NULL || channel->state >= DOMI_CHANNEL_CLOSING)
+            continue;
+        domi_channel_shut(channel, -ECONNABORTED, true);
+        count++;
+    }
+    return count;
+}

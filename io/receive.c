@@ -1,0 +1,157 @@
+/* Receiving: one multishot receive per channel, into the thread's provided buffers.
+ *
+ * It is armed again when its last shot has gone, whatever that shot's result was. Without buffers
+ * (-ENOBUFS) the channel waits in a queue of the starved until some come back. Above its share of
+ * the buffers, pieces are copied to the heap and the receive is ended: what the kernel delivers
+ * until then is bounded by the completion queue. */
+#include "base/check.h"
+#include "io/channel.h"
+
+#include <errno.h>
+#include <string.h>
+
+bool domi_channel_wants_receive(const domus_channel *channel)
+{
+    if (channel->ended || channel->starved || channel->cancelling)
+        return false;
+    if (channel->state == DOMI_CHANNEL_OPEN)
+        return !channel->paused;
+    return channel->state == DOMI_CHANNEL_FLUSHING || channel->state == DOMI_CHANNEL_LINGERING;
+}
+
+void domi_channel_arm_receive(domus_channel *channel)
+{
+    channel->receiving = true;
+    channel->io->backend->receive(
+        channel->io->ring, channel->fd,
+        domi_op_data(DOMI_OP_RECEIVE, channel->generation, channel->slot));
+}
+
+static void end_receive(domus_channel *channel)
+{
+    if (!channel->receiving || channel->cancelling)
+        return;
+    channel->cancelling = true;
+    channel->cancels++;
+    channel->io->backend->cancel(
+        channel->io->ring, domi_op_data(DOMI_OP_RECEIVE, channel->generation, channel->slot),
+        domi_op_data(DOMI_OP_CANCEL, channel->generation, channel->slot));
+}
+
+void domi_channel_pressure(domus_channel *channel)
+{
+    const domus_config *config = channel->io->config;
+    uint32_t share = channel->io->share;
+
+    if (!channel->paused) {
+        channel->paused =
+            channel->queued_bytes > config->channel.send_high_bytes || channel->held >= share;
+        if (channel->paused && channel->state == DOMI_CHANNEL_OPEN)
+            end_receive(channel);
+    } else if (channel->queued_bytes <= config->channel.send_low_bytes &&
+               channel->held <= share / 2) {
+        channel->paused = false;
+        if (channel->inbound.head != NULL)
+            domi_channel_notice(channel);
+    }
+}
+
+static void starve(domus_channel *channel)
+{
+    domi_io *io = channel->io;
+
+    if (channel->starved || channel->state >= DOMI_CHANNEL_CLOSING)
+        return;
+    channel->starved = true;
+    channel->next_starved = NULL;
+    if (io->starved_head == NULL)
+        io->starved_head = channel;
+    else
+        io->starved_tail->next_starved = channel;
+    io->starved_tail = channel;
+    domi_counter_add(&io->counters.starved, 1);
+}
+
+/* A piece for the actor: in the provided buffer, or copied out when the channel holds its share. */
+static void keep(domus_channel *channel, domus_buffer *buffer)
+{
+    domi_io *io = channel->io;
+
+    if (channel->held >= io->share) {
+        domus_buffer *copy = domi_buffer_heap(io, buffer->size);
+        if (copy != NULL)
+            memcpy(copy->data, buffer->data, buffer->size);
+        domi_buffer_recycle(io, buffer);
+        if (copy == NULL) {
+            domi_channel_shut(channel, -ENOMEM, true);
+            return;
+        }
+        buffer = copy;
+    } else {
+        buffer->holder_slot = channel->slot;
+        buffer->holder_generation = channel->generation;
+        channel->held++;
+    }
+    domi_buffer_list_put(&channel->inbound, buffer);
+    if (!channel->paused)
+        domi_channel_notice(channel);
+}
+
+static void took_bytes(domus_channel *channel, const domi_completion *completion)
+{
+    domi_io *io = channel->io;
+    domus_buffer *buffer = &io->buffers[completion->buffer];
+    uint32_t size = (uint32_t)completion->result;
+
+    buffer->size = size;
+    channel->active_ns = io->manager->now_ns;
+    domi_counter_add(&io->counters.received_bytes, size);
+    channel->drain_bytes -= size < channel->drain_bytes ? size : channel->drain_bytes;
+    if (channel->state != DOMI_CHANNEL_OPEN) {
+        domi_buffer_recycle(io, buffer); /* after a close: read and thrown away */
+        return;
+    }
+    keep(channel, buffer);
+    domi_channel_pressure(channel);
+}
+
+static void receive_failed(domus_channel *channel, int result)
+{
+    switch (result) {
+    case 0:
+        channel->ended = true;
+        if (channel->state == DOMI_CHANNEL_OPEN)
+            domi_channel_notice(channel);
+        break;
+    case -ENOBUFS:
+        starve(channel);
+        break;
+    case -ECANCELED: /* we ended it */
+    case -EINTR:
+    case -EAGAIN:
+        break;
+    default:
+        channel->ended = true;
+        domi_channel_shut(channel, result, false);
+        break;
+    }
+}
+
+void domi_channel_received(domus_channel *channel, const domi_completion *completion)
+{
+    DOMI_CHECK(channel->receiving);
+    if ((completion->flags & DOMI_BUFFERED) != 0) {
+        DOMI_CHECK(completion->buffer < channel->io->config->io.buffers.count);
+        channel->io->buffers_free--;
+        channel->io->buffers[completion->buffer].holder_slot = UINT32_MAX;
+    }
+    if ((completion->flags & DOMI_MORE) == 0) {
+        channel->receiving = false;
+        channel->cancelling = false;
+    }
+    if (completion->result > 0)
+        took_bytes(channel, completion);
+    else
+        receive_failed(channel, completion->result);
+    domi_channel_settle(channel);
+}

@@ -1,0 +1,122 @@
+/* Sending: the buffers of a tick leave in one operation per channel, and one is in flight at most,
+ * because two could overtake each other. The kernel reads the buffers until its completion. */
+#include "base/check.h"
+#include "io/channel.h"
+
+#include <errno.h>
+
+static void mark_dirty(domus_channel *channel)
+{
+    if (channel->dirty)
+        return;
+    channel->dirty = true;
+    channel->next_dirty = channel->io->dirty;
+    channel->io->dirty = channel;
+}
+
+int domus_channel_write(domus_channel *channel, domus_buffer *bytes)
+{
+    const domus_config *config = channel->io->config;
+    int error = 0;
+
+    if (channel->state != DOMI_CHANNEL_OPEN)
+        error = -EPIPE;
+    else if (channel->queued_bytes + bytes->size > config->channel.send_max_bytes)
+        error = -ENOBUFS;
+    if (error != 0 || bytes->size == 0) {
+        domus_buffer_free(bytes);
+        return error;
+    }
+    domi_buffer_list_put(&channel->outbound, bytes);
+    channel->queued_bytes += bytes->size;
+    if (!channel->sending)
+        mark_dirty(channel);
+    domi_channel_pressure(channel);
+    return 0;
+}
+
+/* Point the vector at what is queued. Returns how many pieces. */
+static int gather(domus_channel *channel)
+{
+    int count = 0;
+
+    for (domus_buffer *buffer = channel->outbound.head;
+         buffer != NULL && count < DOMI_GATHER_MAX; buffer = buffer->next) {
+        uint32_t offset = count == 0 ? channel->head_offset : 0;
+        channel->vector[count++] = (struct iovec){
+            .iov_base = buffer->data + offset,
+            .iov_len = buffer->size - offset,
+        };
+    }
+    return count;
+}
+
+void domi_channel_send(domus_channel *channel)
+{
+    domi_io *io = channel->io;
+
+    if (channel->sending || channel->outbound.head == NULL ||
+        channel->state >= DOMI_CHANNEL_CLOSING)
+        return;
+
+    uint64_t data = domi_op_data(DOMI_OP_SEND, channel->generation, channel->slot);
+    int pieces = gather(channel);
+    channel->sending = true;
+    if (pieces == 1) {
+        io->backend->send(io->ring, channel->fd, channel->vector[0].iov_base,
+                          (uint32_t)channel->vector[0].iov_len, data);
+        return;
+    }
+    channel->message.msg_iov = channel->vector;
+    channel->message.msg_iovlen = (size_t)pieces;
+    io->backend->send_message(io->ring, channel->fd, &channel->message, data);
+}
+
+void domi_channel_drop_outbound(domus_channel *channel)
+{
+    DOMI_CHECK(!channel->sending);
+    for (domus_buffer *buffer = domi_buffer_list_take(&channel->outbound); buffer != NULL;
+         buffer = domi_buffer_list_take(&channel->outbound))
+        domus_buffer_free(buffer);
+    channel->queued_bytes = 0;
+    channel->head_offset = 0;
+}
+
+/* `size` bytes are with the kernel: give their buffers back. */
+static void taken(domus_channel *channel, uint32_t size)
+{
+    channel->queued_bytes -= size;
+    while (size != 0) {
+        domus_buffer *buffer = channel->outbound.head;
+        uint32_t left = buffer->size - channel->head_offset;
+
+        if (size < left) {
+            channel->head_offset += size;
+            return;
+        }
+        size -= left;
+        channel->head_offset = 0;
+        domus_buffer_free(domi_buffer_list_take(&channel->outbound));
+    }
+}
+
+void domi_channel_sent(domus_channel *channel, const domi_completion *completion)
+{
+    domi_io *io = channel->io;
+
+    DOMI_CHECK(channel->sending);
+    channel->sending = false;
+    if (channel->state >= DOMI_CHANNEL_CLOSING) {
+        domi_channel_drop_outbound(channel);
+    } else if (completion->result > 0) {
+        channel->active_ns = io->manager->now_ns;
+        domi_counter_add(&io->counters.sent_bytes, (uint32_t)completion->result);
+        taken(channel, (uint32_t)completion->result);
+        domi_channel_pressure(channel);
+    } else if (completion->result != -EINTR && completion->result != -EAGAIN) {
+        domi_channel_shut(channel, completion->result == 0 ? -EPIPE : completion->result, false);
+    }
+    if (channel->outbound.head != NULL)
+        mark_dirty(channel);
+    domi_channel_settle(channel);
+}
