@@ -1,0 +1,153 @@
+/* The words for a refusal, and the key that was probably meant. */
+#include "config/explain.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define NAME_MAX_BYTES (DOMI_YAML_NAME_SIZE - 1) /* longer ones are not compared */
+
+struct walk {
+    struct domi_yaml_tree *tree;
+    struct domi_yaml_issues *issues;
+};
+
+static unsigned least(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+static char folded(char letter)
+{
+    return (char)(letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter);
+}
+
+/* How many letters to change, add, drop or swap with the next, case aside. */
+static unsigned distance(const char *left, const char *right)
+{
+    unsigned rows[3][NAME_MAX_BYTES + 1];
+    size_t width = strlen(right);
+
+    for (size_t j = 0; j <= width; j++)
+        rows[0][j] = (unsigned)j;
+    for (size_t i = 1; left[i - 1] != '\0'; i++) {
+        unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3], *over = rows[(i + 1) % 3];
+
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= width; j++) {
+            unsigned change = folded(left[i - 1]) != folded(right[j - 1]);
+
+            row[j] = least(least(row[j - 1], above[j]) + 1, above[j - 1] + change);
+            if (i > 1 && j > 1 && folded(left[i - 1]) == folded(right[j - 2]) &&
+                folded(left[i - 2]) == folded(right[j - 1]))
+                row[j] = least(row[j], over[j - 2] + 1);
+        }
+    }
+    return rows[strlen(left) % 3][width];
+}
+
+/* The key of `fields` nearest to `name`, if it is near; else NULL. */
+static const char *suggestion(const cyaml_schema_field_t *fields, const char *name)
+{
+    const char *nearest = NULL;
+    unsigned best = 3;
+
+    if (strlen(name) > NAME_MAX_BYTES)
+        return NULL;
+    for (; fields->key != NULL; fields++) {
+        if (strlen(fields->key) > NAME_MAX_BYTES)
+            continue;
+        unsigned steps = distance(name, fields->key);
+        if (steps < best && steps < strlen(fields->key) / 2 + 1) {
+            best = steps;
+            nearest = fields->key;
+        }
+    }
+    return nearest;
+}
+
+static void explain_key(const struct walk *walk, const cyaml_schema_field_t *fields,
+                        uint32_t number)
+{
+    const char *near = suggestion(fields, domi_yaml_tree_key(walk->tree, number));
+    struct domi_yaml_node *node = &walk->tree->nodes[number];
+    char path[DOMI_YAML_PATH_SIZE];
+
+    domi_yaml_tree_path(walk->tree, number, path);
+    domi_yaml_issues_add(walk->issues, node->key_at, path, "unknown key%s%s%s",
+                         near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
+                         near != NULL ? "'?)" : "");
+    node->dropped = true;
+}
+
+static const char *kind_name(enum domi_yaml_node_kind kind)
+{
+    return kind == DOMI_YAML_MAPPING    ? "a mapping"
+           : kind == DOMI_YAML_SEQUENCE ? "a list"
+                                        : "a single value";
+}
+
+static enum domi_yaml_node_kind kind_wanted(const cyaml_schema_value_t *value)
+{
+    return value->type == CYAML_MAPPING    ? DOMI_YAML_MAPPING
+           : value->type == CYAML_SEQUENCE ? DOMI_YAML_SEQUENCE
+                                           : DOMI_YAML_SCALAR;
+}
+
+/* Whether the node itself is what the schema wants there; if not, it is dropped. */
+static bool fits(const struct walk *walk, const cyaml_schema_value_t *value, uint32_t number)
+{
+    struct domi_yaml_node *node = &walk->tree->nodes[number];
+    enum domi_yaml_node_kind wanted = kind_wanted(value);
+    char path[DOMI_YAML_PATH_SIZE];
+
+    domi_yaml_tree_path(walk->tree, number, path);
+    if (node->kind != wanted) {
+        bool empty =
+            node->kind == DOMI_YAML_SCALAR && domi_yaml_tree_value(walk->tree, number)[0] == '\0';
+        domi_yaml_issues_add(walk->issues, node->at, path, "expected %s, found %s",
+                             kind_name(wanted), empty ? "nothing" : kind_name(node->kind));
+        node->dropped = true;
+    } else if (wanted == DOMI_YAML_SEQUENCE && node->count > value->sequence.max) {
+        domi_yaml_issues_add(walk->issues, node->at, path, "expected at most %u elements, found %u",
+                             value->sequence.max, node->count);
+        node->dropped = true;
+    }
+    return !node->dropped;
+}
+
+static const cyaml_schema_value_t *child_schema(const struct walk *walk,
+                                                const cyaml_schema_value_t *value, uint32_t number)
+{
+    const char *key = domi_yaml_tree_key(walk->tree, number);
+
+    if (value->type == CYAML_SEQUENCE)
+        return value->sequence.entry;
+    for (const cyaml_schema_field_t *field = value->mapping.fields; field->key != NULL; field++)
+        if (strcmp(field->key, key) == 0)
+            return &field->value;
+    return NULL;
+}
+
+/* As deep as the schema. */
+static void explain(const struct walk *walk, const cyaml_schema_value_t *value, uint32_t number)
+{
+    const struct domi_yaml_node *nodes = walk->tree->nodes;
+
+    if (nodes[number].dropped || !fits(walk, value, number))
+        return;
+    for (uint32_t child = nodes[number].first; child != 0; child = nodes[child].next) {
+        if (nodes[child].dropped)
+            continue;
+        const cyaml_schema_value_t *below = child_schema(walk, value, child);
+        if (below == NULL)
+            explain_key(walk, value->mapping.fields, child);
+        else
+            explain(walk, below, child);
+    }
+}
+
+void domi_yaml_explain(const struct domi_yaml_schema *schema, struct domi_yaml_tree *tree,
+                       struct domi_yaml_issues *issues)
+{
+    explain(&(struct walk){.tree = tree, .issues = issues}, &schema->root, 0);
+}

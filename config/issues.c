@@ -1,0 +1,73 @@
+/* The list of what is wrong: fixed in size, so that adding to it cannot fail. */
+#include "config/issues.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void make_printable(char *text)
+{
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            *text = '?';
+}
+
+void domi_yaml_issues_add(struct domi_yaml_issues *issues, struct domi_yaml_origin at,
+                          const char *path, const char *format, ...)
+{
+    va_list arguments;
+
+    if (issues->count == DOMI_YAML_ISSUES_MAX) {
+        issues->more++;
+        return;
+    }
+
+    struct domi_yaml_issue *issue = &issues->list[issues->count];
+    size_t used = 0;
+
+    issue->at = at;
+    issue->serial = issues->count++;
+    if (path[0] != '\0') {
+        int printed = snprintf(issue->text, sizeof issue->text, "%s: ", path);
+        used = (size_t)printed < sizeof issue->text ? (size_t)printed : sizeof issue->text - 1;
+    }
+    va_start(arguments, format);
+    vsnprintf(issue->text + used, sizeof issue->text - used, format, arguments);
+    va_end(arguments);
+    make_printable(issue->text);
+}
+
+static int compare(uint32_t left, uint32_t right)
+{
+    return (left > right) - (left < right);
+}
+
+static int compare_issues(const void *left_, const void *right_)
+{
+    const struct domi_yaml_issue *left = left_, *right = right_;
+    int order = compare(left->at.file, right->at.file);
+
+    if (order == 0)
+        order = compare(left->at.line, right->at.line);
+    if (order == 0)
+        order = compare(left->at.column, right->at.column);
+    return order != 0 ? order : compare(left->serial, right->serial);
+}
+
+void domi_yaml_issues_sort(struct domi_yaml_issues *issues)
+{
+    qsort(issues->list, issues->count, sizeof issues->list[0], compare_issues);
+}
+
+int domi_yaml_issues_shown(const char *text)
+{
+    size_t length = strnlen(text, DOMI_YAML_SHOWN_MAX + 1);
+
+    if (length <= DOMI_YAML_SHOWN_MAX)
+        return (int)length;
+    length = DOMI_YAML_SHOWN_MAX;
+    while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
+        length--; /* a UTF-8 character is not cut in two */
+    return (int)length;
+}

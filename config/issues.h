@@ -1,0 +1,46 @@
+/* What is wrong in one source: collected in any order, printed in the order of the lines.
+ *
+ * The reader looks at a file in several passes (syntax, structure, values), each of which goes on
+ * after an error; sorting makes one list of what they found. */
+#ifndef DOMI_CONFIG_ISSUES_H
+#define DOMI_CONFIG_ISSUES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define DOMI_YAML_ISSUES_MAX 64 /* of one source; the rest is counted */
+#define DOMI_YAML_ISSUE_SIZE 384
+#define DOMI_YAML_SHOWN_MAX  48 /* bytes of a value or key that are shown in a message */
+
+/* A place: where a node stands, and where a value came from. */
+struct domi_yaml_origin {
+    uint32_t file; /* number of a name that the reader keeps */
+    uint32_t line; /* from 1; 0: the source has no lines, or no certain one is meant */
+    uint32_t column;
+};
+
+struct domi_yaml_issue {
+    struct domi_yaml_origin at;
+    uint32_t serial; /* keeps the order of what stands at one place */
+    char text[DOMI_YAML_ISSUE_SIZE];
+};
+
+struct domi_yaml_issues {
+    uint32_t count;
+    uint32_t more; /* found when the list was full */
+    struct domi_yaml_issue list[DOMI_YAML_ISSUES_MAX];
+};
+
+/* Add "path: message" (or, with an empty path, the message alone). Control characters are printed
+ * as '?', so that an issue is one line. */
+void domi_yaml_issues_add(struct domi_yaml_issues *issues, struct domi_yaml_origin at,
+                          const char *path, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* By file, line and column. */
+void domi_yaml_issues_sort(struct domi_yaml_issues *issues);
+
+/* How many bytes of `text` to show, for "%.*s": whole characters, at most DOMI_YAML_SHOWN_MAX. */
+int domi_yaml_issues_shown(const char *text);
+
+#endif

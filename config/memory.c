@@ -1,0 +1,38 @@
+/* The reader's allocations. What this thread asks for is counted down, so no lock is needed. */
+#include "config/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define ELEMENTS_FIRST 64
+
+_Thread_local uint32_t domi_yaml_memory_countdown;
+
+void *domi_yaml_memory(void *context, void *pointer, size_t size)
+{
+    (void)context;
+    if (size == 0) {
+        free(pointer);
+        return NULL;
+    }
+    if (domi_yaml_memory_countdown > 0 && --domi_yaml_memory_countdown == 0)
+        return NULL;
+    return realloc(pointer, size);
+}
+
+int domi_yaml_memory_grow(void **array, size_t *capacity, size_t need, size_t element)
+{
+    size_t wanted = *capacity < ELEMENTS_FIRST ? ELEMENTS_FIRST : *capacity;
+
+    if (need <= *capacity)
+        return 0;
+    while (wanted < need) /* need is bounded by the file's size: no overflow */
+        wanted *= 2;
+
+    void *grown = domi_yaml_memory(NULL, *array, wanted * element);
+    if (grown == NULL)
+        return -ENOMEM;
+    *array = grown;
+    *capacity = wanted;
+    return 0;
+}

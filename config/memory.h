@@ -1,0 +1,22 @@
+/* The one door through which the reader allocates, libcyaml included.
+ *
+ * A test can make the n-th allocation of its thread fail, and so walk through every undo. (libyaml
+ * has no such door; it is told of by YAML_MEMORY_ERROR.) */
+#ifndef DOMI_CONFIG_MEMORY_H
+#define DOMI_CONFIG_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* As realloc(); a size of 0 frees and returns NULL. `context` is not looked at: libcyaml wants it.
+ */
+void *domi_yaml_memory(void *context, void *pointer, size_t size);
+
+/* Make room for `need` elements of `element` bytes in `*array`, at least doubling it.
+ * Returns 0; -ENOMEM, and the array is as it was. */
+int domi_yaml_memory_grow(void **array, size_t *capacity, size_t need, size_t element);
+
+/* For tests: the n-th allocation from now on fails, once; 0: none does. */
+extern _Thread_local uint32_t domi_yaml_memory_countdown;
+
+#endif

@@ -1,0 +1,154 @@
+/* Counts, percentages, durations, sizes and words. */
+#include "config/scalar.h"
+
+#include "config/issues.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+struct unit {
+    const char *name;
+    uint64_t factor;
+};
+
+#define US     UINT64_C(1000)
+#define MS     (1000 * US)
+#define SECOND (1000 * MS)
+
+static const struct unit no_unit[] = {{"", 1}, {NULL, 0}};
+static const struct unit percent_or_none[] = {{"", 1}, {"%", 1}, {NULL, 0}};
+static const struct unit percent[] = {{"%", 1}, {NULL, 0}};
+static const struct unit times[] = {{"ns", 1},     {"us", US},         {"ms", MS},
+                                    {"s", SECOND}, {"m", 60 * SECOND}, {"h", 3600 * SECOND},
+                                    {NULL, 0}};
+static const struct unit sizes[] = {
+    {"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {NULL, 0}};
+
+static const struct unit *units_of(domus_config_kind kind)
+{
+    switch (kind) {
+    case DOMUS_CONFIG_PERCENT:
+        return percent_or_none;
+    case DOMUS_CONFIG_SHARE:
+        return percent;
+    case DOMUS_CONFIG_DURATION:
+        return times;
+    case DOMUS_CONFIG_SIZE:
+        return sizes;
+    default:
+        return no_unit;
+    }
+}
+
+/* What to write instead, as "such as". */
+static void print_expected(const domus_config_key *key, char *text, size_t size)
+{
+    static const char *const kinds[] = {
+        [DOMUS_CONFIG_COUNT] = "a count such as 8",
+        [DOMUS_CONFIG_PERCENT] = "a percentage such as 50",
+        [DOMUS_CONFIG_SHARE] = "a percentage such as 50%",
+        [DOMUS_CONFIG_DURATION] = "a duration such as 500us (ns, us, ms, s, m, h)",
+        [DOMUS_CONFIG_SIZE] = "a size such as 64KiB (B, KiB, MiB, GiB)",
+    };
+    size_t used = 0;
+
+    if (key->kind == DOMUS_CONFIG_WORD) {
+        text[0] = '\0';
+        for (size_t i = 0; key->words[i] != NULL && used < size; i++)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? " or " : "",
+                                     key->words[i]);
+    } else {
+        snprintf(text, size, "%s%s%s", key->zero != NULL ? key->zero : "",
+                 key->zero != NULL ? " or " : "", kinds[key->kind]);
+    }
+}
+
+static int fail(const domus_config_key *key, const char *text, char *error, size_t error_size)
+{
+    char expected[128];
+
+    print_expected(key, expected, sizeof expected);
+    if (text[0] == '\0')
+        snprintf(error, error_size, "expected %s, found nothing", expected);
+    else
+        snprintf(error, error_size, "expected %s, found '%.*s'", expected,
+                 domi_yaml_issues_shown(text), text);
+    return -EINVAL;
+}
+
+/* Decimal digits at `*text`, which is moved behind them. A number beyond 64 bits is read to its
+ * end, with `*ret_huge` set. Returns whether there was a number at all. */
+static bool take_digits(const char **text, uint64_t *ret_number, bool *ret_huge)
+{
+    const char *digits = *text;
+    size_t length = strspn(digits, "0123456789");
+
+    *ret_number = 0;
+    *ret_huge = false;
+    if (length == 0 || (length > 1 && digits[0] == '0'))
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        *ret_huge |= __builtin_mul_overflow(*ret_number, UINT64_C(10), ret_number);
+        *ret_huge |= __builtin_add_overflow(*ret_number, (uint64_t)(digits[i] - '0'), ret_number);
+    }
+    *text += length;
+    return true;
+}
+
+static int read_number(const domus_config_key *key, const char *text, uint64_t *ret_number,
+                       char *error, size_t error_size)
+{
+    const struct unit *unit = units_of(key->kind);
+    const char *rest = text;
+    uint64_t number;
+    bool huge;
+
+    if (!take_digits(&rest, &number, &huge))
+        return fail(key, text, error, error_size);
+    if (number == 0 && !huge && *rest == '\0')
+        unit = no_unit; /* nothing is nothing in every unit */
+    while (unit->name != NULL && strcmp(rest, unit->name) != 0)
+        unit++;
+    if (unit->name == NULL || (number == 0 && !huge && key->zero != NULL))
+        return fail(key, text, error, error_size);
+    if (huge || __builtin_mul_overflow(number, unit->factor, &number)) {
+        snprintf(error, error_size, "'%.*s' is too large", domi_yaml_issues_shown(text), text);
+        return -EINVAL;
+    }
+    *ret_number = number;
+    return 0;
+}
+
+static int read_word(const domus_config_key *key, const char *text, uint64_t *ret_number,
+                     char *error, size_t error_size)
+{
+    for (size_t i = 0; key->words[i] != NULL; i++) {
+        if (strcmp(key->words[i], text) == 0) {
+            *ret_number = i;
+            return 0;
+        }
+    }
+    return fail(key, text, error, error_size);
+}
+
+int domi_yaml_scalar_read(const domus_config_key *key, const char *text, uint64_t *ret_number,
+                          char *error, size_t error_size)
+{
+    if (key->zero != NULL && strcmp(text, key->zero) == 0) {
+        *ret_number = 0;
+        return 0;
+    }
+    switch (key->kind) {
+    case DOMUS_CONFIG_WORD:
+        return read_word(key, text, ret_number, error, error_size);
+    case DOMUS_CONFIG_CPUS:
+    case DOMUS_CONFIG_NAME:
+    case DOMUS_CONFIG_ADDRESS:
+        *ret_number = 0;
+        return 0;
+    default:
+        return read_number(key, text, ret_number, error, error_size);
+    }
+}

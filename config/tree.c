@@ -1,0 +1,108 @@
+/* The tree itself: one array of nodes, one of text, both growing, both bounded. */
+#include "config/tree.h"
+
+#include "config/memory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Keep a string in the tree; its place goes to `ret_place`. */
+static int add_text(struct domi_yaml_tree *tree, const char *text, size_t *ret_place)
+{
+    size_t size = strlen(text) + 1;
+    int result = domi_yaml_memory_grow((void **)&tree->text, &tree->text_capacity,
+                                       tree->text_size + size, 1);
+
+    if (result < 0)
+        return result;
+    memcpy(tree->text + tree->text_size, text, size);
+    *ret_place = tree->text_size;
+    tree->text_size += size;
+    return 0;
+}
+
+static void link_child(struct domi_yaml_tree *tree, uint32_t parent, uint32_t child)
+{
+    struct domi_yaml_node *above = &tree->nodes[parent];
+
+    if (above->first == 0)
+        above->first = child;
+    else
+        tree->nodes[above->last].next = child;
+    above->last = child;
+    tree->nodes[child].parent = parent;
+    tree->nodes[child].place = above->count++;
+}
+
+int domi_yaml_tree_add(struct domi_yaml_tree *tree, uint32_t parent,
+                       const struct domi_yaml_node *node, const char *key, const char *value,
+                       uint32_t *ret_number)
+{
+    struct domi_yaml_node added = *node;
+    size_t empty;
+    int result = tree->text_size == 0 ? add_text(tree, "", &empty) : 0;
+
+    if (tree->count == DOMI_YAML_NODES_MAX)
+        return -E2BIG;
+    added.key = added.value = 0;
+    if (result == 0 && key[0] != '\0')
+        result = add_text(tree, key, &added.key);
+    if (result == 0 && value != NULL)
+        result = add_text(tree, value, &added.value);
+    if (result == 0)
+        result = domi_yaml_memory_grow((void **)&tree->nodes, &tree->capacity,
+                                       (size_t)tree->count + 1, sizeof added);
+    if (result < 0)
+        return result;
+
+    uint32_t number = tree->count++;
+    tree->nodes[number] = added;
+    if (number != 0)
+        link_child(tree, parent, number);
+    *ret_number = number;
+    return 0;
+}
+
+uint32_t domi_yaml_tree_find(const struct domi_yaml_tree *tree, uint32_t parent, const char *key)
+{
+    uint32_t child = tree->nodes[parent].first;
+
+    while (child != 0 && strcmp(domi_yaml_tree_key(tree, child), key) != 0)
+        child = tree->nodes[child].next;
+    return child;
+}
+
+/* From the root down: at most DOMI_YAML_DEPTH_MAX steps, as no node lies deeper. */
+void domi_yaml_tree_path(const struct domi_yaml_tree *tree, uint32_t number,
+                         char path[DOMI_YAML_PATH_SIZE])
+{
+    uint32_t way[DOMI_YAML_DEPTH_MAX + 1];
+    size_t steps = 0, used = 0;
+
+    path[0] = '\0';
+    if (tree->named != NULL) {
+        snprintf(path, DOMI_YAML_PATH_SIZE, "%s", tree->named);
+        return;
+    }
+    for (; number != 0 && steps <= DOMI_YAML_DEPTH_MAX; number = tree->nodes[number].parent)
+        way[steps++] = number;
+    while (steps > 0 && used < DOMI_YAML_PATH_SIZE) {
+        const struct domi_yaml_node *node = &tree->nodes[way[--steps]];
+        const char *key = domi_yaml_tree_key(tree, way[steps]);
+        size_t room = DOMI_YAML_PATH_SIZE - used;
+
+        if (tree->nodes[node->parent].kind == DOMI_YAML_SEQUENCE)
+            used += (size_t)snprintf(path + used, room, "[%u]", node->place);
+        else
+            used += (size_t)snprintf(path + used, room, "%s%.*s", used > 0 ? "." : "",
+                                     domi_yaml_issues_shown(key), key);
+    }
+}
+
+void domi_yaml_tree_fini(struct domi_yaml_tree *tree)
+{
+    domi_yaml_memory(NULL, tree->nodes, 0);
+    domi_yaml_memory(NULL, tree->text, 0);
+    *tree = (struct domi_yaml_tree){0};
+}

@@ -1,0 +1,69 @@
+/* A YAML document as a tree of nodes, each of which knows its line and column. */
+#ifndef DOMI_CONFIG_TREE_H
+#define DOMI_CONFIG_TREE_H
+
+#include "config/issues.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DOMI_YAML_DEPTH_MAX 16   /* mappings and sequences within each other */
+#define DOMI_YAML_NODES_MAX 4096 /* of one document */
+#define DOMI_YAML_PATH_SIZE 256
+
+enum domi_yaml_node_kind {
+    DOMI_YAML_SCALAR,
+    DOMI_YAML_MAPPING,
+    DOMI_YAML_SEQUENCE,
+};
+
+/* Node 0 is the root; as no node's child is the root, 0 also stands for "none". */
+struct domi_yaml_node {
+    enum domi_yaml_node_kind kind;
+    bool dropped; /* wrong, and reported: nothing looks at it or below it any more */
+    uint32_t parent, first, last, next;
+    uint32_t place; /* among its parent's children, from 0 */
+    uint32_t count; /* of its own children */
+    size_t key;     /* its key's place in `text`; an element of a sequence has the key "" */
+    size_t value;   /* a scalar's place in `text` */
+    struct domi_yaml_origin key_at; /* of a sequence's element: as `at` */
+    struct domi_yaml_origin at;
+};
+
+struct domi_yaml_tree {
+    struct domi_yaml_node *nodes;
+    uint32_t count; /* 0: there was no document */
+    size_t capacity;
+    char *text; /* all keys and values, each NUL-terminated; starts with "" */
+    size_t text_size, text_capacity;
+    bool cut;          /* reading stopped at an error: what is missing may stand behind it */
+    const char *named; /* printed as the path of every node, when not NULL */
+};
+
+/* Add a node under `parent`; `value` is NULL for mappings and sequences.
+ * Returns 0; -ENOMEM; -E2BIG beyond DOMI_YAML_NODES_MAX. */
+int domi_yaml_tree_add(struct domi_yaml_tree *tree, uint32_t parent,
+                       const struct domi_yaml_node *node, const char *key, const char *value,
+                       uint32_t *ret_number);
+
+/* The child of `parent` with that key; 0 when there is none. */
+uint32_t domi_yaml_tree_find(const struct domi_yaml_tree *tree, uint32_t parent, const char *key);
+
+/* "scheduler.steal.floor", "listeners[0].address"; "" for the root. */
+void domi_yaml_tree_path(const struct domi_yaml_tree *tree, uint32_t number,
+                         char path[DOMI_YAML_PATH_SIZE]);
+
+void domi_yaml_tree_fini(struct domi_yaml_tree *tree);
+
+static inline const char *domi_yaml_tree_key(const struct domi_yaml_tree *tree, uint32_t number)
+{
+    return tree->text + tree->nodes[number].key;
+}
+
+static inline const char *domi_yaml_tree_value(const struct domi_yaml_tree *tree, uint32_t number)
+{
+    return tree->text + tree->nodes[number].value;
+}
+
+#endif

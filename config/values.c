@@ -1,0 +1,230 @@
+/* From placed nodes to values: parse, hold against the table, keep the text, note the origin. */
+#include "config/values.h"
+
+#include "config/scalar.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MESSAGE_SIZE 256
+
+/* One application of a document. */
+struct apply {
+    struct domi_yaml_values *values;
+    const struct domi_yaml_tree *tree;
+    struct domi_yaml_issues *issues;
+};
+
+static bool is_text(const domus_config_key *key)
+{
+    return key->kind >= DOMUS_CONFIG_CPUS;
+}
+
+/* Point what holds text at the copies in `values`. */
+static void bind_texts(struct domi_yaml_values *values)
+{
+    values->config.system.cpus = values->cpus;
+    values->config.listeners = values->listeners;
+    for (size_t i = 0; i < values->config.listener_count; i++) {
+        const domus_config_key *key;
+        for (size_t k = 0; (key = domus_config_listener_key_get(k)) != NULL; k++) {
+            const char *text = values->texts[i][k];
+            if (is_text(key))
+                memcpy((char *)&values->listeners[i] + key->offset, &text, sizeof text);
+        }
+    }
+}
+
+int domi_yaml_values_init(struct domi_yaml_values *values)
+{
+    const domus_config_key *key;
+
+    for (size_t i = 0; (key = domus_config_key_get(i)) != NULL; i++)
+        if (is_text(key) && key->maximum >= DOMI_YAML_CPUS_SIZE)
+            return -E2BIG;
+    for (size_t i = 0; (key = domus_config_listener_key_get(i)) != NULL; i++)
+        if (is_text(key) && key->maximum >= DOMI_YAML_TEXT_SIZE)
+            return -E2BIG;
+
+    memset(values, 0, sizeof *values);
+    domus_config_init(&values->config);
+    snprintf(values->cpus, sizeof values->cpus, "%s", values->config.system.cpus);
+    bind_texts(values);
+    return 0;
+}
+
+void domi_yaml_values_copy(struct domi_yaml_values *into, const struct domi_yaml_values *from)
+{
+    *into = *from;
+    bind_texts(into);
+}
+
+int domi_yaml_values_find(const struct domi_yaml_values *values, const char *name, size_t length)
+{
+    for (size_t i = 0; i < values->config.listener_count; i++)
+        if (strncmp(values->listeners[i].name, name, length) == 0 &&
+            values->listeners[i].name[length] == '\0')
+            return (int)i;
+    return -ENOENT;
+}
+
+static void complain(const struct apply *apply, uint32_t number, const char *message)
+{
+    char path[DOMI_YAML_PATH_SIZE];
+
+    domi_yaml_tree_path(apply->tree, number, path);
+    domi_yaml_issues_add(apply->issues, apply->tree->nodes[number].at, path, "%s", message);
+}
+
+/* Parse a node for `key`, check it and store it in `holder`; false when it is wrong. */
+static bool put(const struct apply *apply, const domus_config_key *key, void *holder,
+                uint32_t number)
+{
+    const char *text = domi_yaml_tree_value(apply->tree, number);
+    char message[MESSAGE_SIZE];
+    uint64_t value;
+
+    if (domi_yaml_scalar_read(key, text, &value, message, sizeof message) < 0 ||
+        domus_config_key_put(key, holder, value, text, message, sizeof message) < 0) {
+        complain(apply, number, message);
+        return false;
+    }
+    return true;
+}
+
+/* A key with a second row is a count or, when it ends with '%', a share: one is set, the other 0.
+ */
+static bool put_either(const struct apply *apply, const domus_config_key *count,
+                       const domus_config_key *share, uint32_t number)
+{
+    const char *text = domi_yaml_tree_value(apply->tree, number);
+    size_t length = strlen(text);
+    bool percent = length > 0 && text[length - 1] == '%';
+    domus_config *config = &apply->values->config;
+
+    if (!put(apply, percent ? share : count, config, number))
+        return false;
+    return domus_config_key_put(percent ? count : share, config, 0, NULL, NULL, 0) == 0;
+}
+
+static void apply_keys(const struct apply *apply, const struct domi_yaml_placed *placed)
+{
+    struct domi_yaml_values *values = apply->values;
+    const domus_config_key *key, *next;
+
+    for (uint32_t row = 0; (key = domus_config_key_get(row)) != NULL; row++) {
+        uint32_t number = placed->node[row];
+        bool done;
+
+        if (number == 0)
+            continue;
+        next = domus_config_key_get(row + 1);
+        if (next != NULL && strcmp(next->path, key->path) == 0)
+            done = put_either(apply, key, next, number);
+        else
+            done = put(apply, key, &values->config, number);
+        if (!done)
+            continue;
+        values->key_origins[row] = apply->tree->nodes[number].at;
+        if (key->kind == DOMUS_CONFIG_CPUS)
+            snprintf(values->cpus, sizeof values->cpus, "%s", values->config.system.cpus);
+    }
+}
+
+static void put_listener(const struct apply *apply, const struct domi_yaml_placed_listener *placed,
+                         size_t index)
+{
+    struct domi_yaml_values *values = apply->values;
+    const domus_config_key *key;
+
+    for (size_t k = 0; (key = domus_config_listener_key_get(k)) != NULL; k++) {
+        uint32_t number = placed->node[k];
+
+        if (number == 0 || !put(apply, key, &values->listeners[index], number))
+            continue;
+        values->listener_origins[index][k] = apply->tree->nodes[number].at;
+        if (is_text(key))
+            snprintf(values->texts[index][k], DOMI_YAML_TEXT_SIZE, "%s",
+                     domi_yaml_tree_value(apply->tree, number));
+    }
+}
+
+/* A new listener: the defaults, then what was placed. `number` is its node. */
+static void add_listener(const struct apply *apply, const struct domi_yaml_placed_listener *placed,
+                         uint32_t number)
+{
+    struct domi_yaml_values *values = apply->values;
+    const struct domi_yaml_origin at = apply->tree->nodes[number].at;
+    size_t index = values->config.listener_count++;
+    const domus_config_key *key;
+    char message[MESSAGE_SIZE];
+
+    for (size_t k = 0; (key = domus_config_listener_key_get(k)) != NULL; k++) {
+        values->listener_origins[index][k] = at;
+        values->texts[index][k][0] = '\0';
+        if (!is_text(key))
+            domus_config_key_put(key, &values->listeners[index], key->preset, NULL, NULL, 0);
+        else if (!apply->tree->cut && domi_yaml_tree_find(apply->tree, number, key->path) == 0) {
+            snprintf(message, sizeof message, "%s is missing", key->path);
+            complain(apply, number, message);
+        }
+    }
+    put_listener(apply, placed, index);
+}
+
+/* libcyaml keeps the order: its n-th element is the n-th that was not dropped. */
+static void apply_listeners(const struct apply *apply, const struct domi_yaml_placed *placed)
+{
+    uint32_t list = domi_yaml_tree_find(apply->tree, 0, DOMI_YAML_LISTENERS), n = 0;
+    const struct domi_yaml_node *nodes = apply->tree->nodes;
+
+    if (list == 0 || nodes[list].dropped)
+        return;
+    apply->values->config.listener_count = 0;
+    for (uint32_t child = nodes[list].first; child != 0 && n < placed->listener_count;
+         child = nodes[child].next)
+        if (!nodes[child].dropped)
+            add_listener(apply, &placed->listeners[n++], child);
+}
+
+void domi_yaml_values_apply(struct domi_yaml_values *values, const struct domi_yaml_tree *tree,
+                            const struct domi_yaml_placed *placed, int listener,
+                            struct domi_yaml_issues *issues)
+{
+    const struct apply apply = {.values = values, .tree = tree, .issues = issues};
+
+    apply_keys(&apply, placed);
+    if (listener < 0)
+        apply_listeners(&apply, placed);
+    else if (placed->listener_count > 0)
+        put_listener(&apply, &placed->listeners[0], (size_t)listener);
+    bind_texts(values);
+}
+
+static struct domi_yaml_origin key_origin(const struct domi_yaml_values *values,
+                                          const domus_config_key *key)
+{
+    uint32_t row = 0;
+
+    while (domus_config_key_get(row) != NULL && domus_config_key_get(row) != key)
+        row++;
+    return values->key_origins[row < DOMI_YAML_KEYS_MAX ? row : 0];
+}
+
+struct domi_yaml_origin domi_yaml_values_origin(const struct domi_yaml_values *values,
+                                                const domus_config_fault *fault)
+{
+    struct domi_yaml_origin at = {0};
+
+    if (fault->key == NULL)
+        return at;
+    if (fault->listener != SIZE_MAX) {
+        for (uint32_t k = 0; k < DOMI_YAML_LISTENER_KEYS_MAX; k++)
+            if (domus_config_listener_key_get(k) == fault->key)
+                return values->listener_origins[fault->listener][k];
+        return at;
+    }
+    at = key_origin(values, fault->key);
+    return at.file == 0 && fault->other != NULL ? key_origin(values, fault->other) : at;
+}

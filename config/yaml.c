@@ -1,0 +1,276 @@
+/* The reader: files and assignments over the defaults.
+ *
+ * Every source goes the same way: a tree (from libyaml, or from the path of a `--set`), placed by
+ * libcyaml, applied to a copy of the values; the copy becomes the values when nothing was wrong. */
+#include <domus/yaml.h>
+
+#include "config/assignment.h"
+#include "config/index.h"
+#include "config/memory.h"
+#include "config/schema.h"
+#include "config/values.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FILE_BYTES_MAX   (1024 * 1024)
+#define ERRORS_BYTES_MAX (1024 * 1024)
+#define NAMES_MAX        64 /* different files of one reader, "default" and "--set" included */
+#define SET_NAME         1
+#define POSITION_SIZE    32 /* ":line:column: ", a line end and a NUL */
+
+struct domus_yaml {
+    struct domi_yaml_schema schema;
+    struct domi_yaml_issues issues; /* of the source being read */
+    struct domi_yaml_values values;
+    struct domi_yaml_values next; /* what the values become if the source is right */
+    char *names[NAMES_MAX];       /* of sources; an origin's `file` is an index */
+    uint32_t name_count;
+    char *errors; /* NULL: none yet */
+    size_t errors_size, errors_capacity;
+};
+
+static int name_source(domus_yaml *yaml, const char *name, uint32_t *ret_number)
+{
+    size_t size = strlen(name) + 1;
+
+    for (uint32_t i = 0; i < yaml->name_count; i++) {
+        if (strcmp(yaml->names[i], name) == 0) {
+            *ret_number = i;
+            return 0;
+        }
+    }
+    if (yaml->name_count == NAMES_MAX)
+        return -E2BIG;
+
+    char *copy = domi_yaml_memory(NULL, NULL, size);
+    if (copy == NULL)
+        return -ENOMEM;
+    memcpy(copy, name, size);
+    yaml->names[yaml->name_count] = copy;
+    *ret_number = yaml->name_count++;
+    return 0;
+}
+
+int domus_yaml_new(domus_yaml **ret_yaml)
+{
+    domus_yaml *yaml = domi_yaml_memory(NULL, NULL, sizeof *yaml);
+    uint32_t number;
+
+    if (yaml == NULL)
+        return -ENOMEM;
+    memset(yaml, 0, sizeof *yaml);
+
+    int result = domi_yaml_schema_init(&yaml->schema);
+    if (result == 0)
+        result = domi_yaml_values_init(&yaml->values);
+    if (result == 0)
+        result = name_source(yaml, "default", &number);
+    if (result == 0)
+        result = name_source(yaml, "--set", &number); /* becomes SET_NAME */
+    if (result < 0) {
+        domus_yaml_free(yaml);
+        return result;
+    }
+    *ret_yaml = yaml;
+    return 0;
+}
+
+void domus_yaml_free(domus_yaml *yaml)
+{
+    if (yaml == NULL)
+        return;
+    for (uint32_t i = 0; i < yaml->name_count; i++)
+        domi_yaml_memory(NULL, yaml->names[i], 0);
+    domi_yaml_memory(NULL, yaml->errors, 0);
+    domi_yaml_memory(NULL, yaml, 0);
+}
+
+/* What would go beyond the limit is left out, by whole lines. */
+static int append_line(domus_yaml *yaml, const struct domi_yaml_origin *at, const char *text)
+{
+    const char *name = yaml->names[at->file];
+    size_t room = strlen(name) + strlen(text) + POSITION_SIZE;
+
+    if (yaml->errors_size + room > ERRORS_BYTES_MAX)
+        return 0;
+
+    int result = domi_yaml_memory_grow((void **)&yaml->errors, &yaml->errors_capacity,
+                                       yaml->errors_size + room, 1);
+    if (result < 0)
+        return result;
+
+    char *end = yaml->errors + yaml->errors_size;
+    int printed = at->line > 0
+                      ? snprintf(end, room, "%s:%u:%u: %s\n", name, at->line, at->column, text)
+                      : snprintf(end, room, "%s: %s\n", name, text);
+    yaml->errors_size += (size_t)printed;
+    return 0;
+}
+
+/* Print what was found. Returns 0 when nothing was, -EINVAL when something was; -ENOMEM, and the
+ * errors are as before. */
+static int settle(domus_yaml *yaml)
+{
+    struct domi_yaml_issues *issues = &yaml->issues;
+    size_t size_before = yaml->errors_size;
+    char more[48];
+    int result = 0;
+
+    domi_yaml_issues_sort(issues);
+    for (uint32_t i = 0; result == 0 && i < issues->count; i++)
+        result = append_line(yaml, &issues->list[i].at, issues->list[i].text);
+    if (result == 0 && issues->more > 0) {
+        snprintf(more, sizeof more, "and %u more errors", issues->more);
+        result =
+            append_line(yaml, &(struct domi_yaml_origin){.file = issues->list[0].at.file}, more);
+    }
+    if (result < 0 && yaml->errors != NULL) {
+        yaml->errors_size = size_before;
+        yaml->errors[size_before] = '\0';
+    }
+    if (result == 0 && issues->count > 0)
+        result = -EINVAL;
+    issues->count = issues->more = 0;
+    return result;
+}
+
+/* From a tree to values; the reader changes only when everything is right. `listener`: as in
+ * domi_yaml_values_apply(). */
+static int take_tree(domus_yaml *yaml, struct domi_yaml_tree *tree, int listener)
+{
+    struct domi_yaml_placed *placed = NULL;
+    int result = domi_yaml_schema_place(&yaml->schema, tree, &yaml->issues, &placed);
+
+    if (result == 0) {
+        domi_yaml_values_copy(&yaml->next, &yaml->values);
+        if (placed != NULL)
+            domi_yaml_values_apply(&yaml->next, tree, placed, listener, &yaml->issues);
+    }
+    domi_yaml_schema_release(&yaml->schema, placed);
+    return result;
+}
+
+static int read_all(int file, char *text, size_t size_max, size_t *ret_size)
+{
+    size_t size = 0;
+    ssize_t got = 1;
+
+    while (got != 0 && size < size_max) {
+        got = read(file, text + size, size_max - size);
+        if (got < 0 && errno != EINTR)
+            return -errno;
+        size += got > 0 ? (size_t)got : 0;
+    }
+    *ret_size = size;
+    return 0;
+}
+
+/* One byte more than may be is asked for: a file that has it is too large. */
+static int read_file(const char *path, char **ret_text, size_t *ret_size)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int result = file < 0 ? -errno : 0;
+    char *text = NULL;
+
+    if (result < 0)
+        return result;
+    text = domi_yaml_memory(NULL, NULL, FILE_BYTES_MAX + 1);
+    result = text == NULL ? -ENOMEM : read_all(file, text, FILE_BYTES_MAX + 1, ret_size);
+    close(file);
+    if (result < 0)
+        domi_yaml_memory(NULL, text, 0);
+    else
+        *ret_text = text;
+    return result;
+}
+
+static int take_text(domus_yaml *yaml, const char *text, size_t size, uint32_t source)
+{
+    struct domi_yaml_tree tree = {0};
+    int result = 0;
+
+    if (size > FILE_BYTES_MAX)
+        domi_yaml_issues_add(&yaml->issues,
+                             (struct domi_yaml_origin){.file = source, .line = 1, .column = 1}, "",
+                             "the file is larger than 1 MiB");
+    else
+        result = domi_yaml_index_read(&tree, text, size, source, &yaml->issues);
+    if (result == 0)
+        result = take_tree(yaml, &tree, -1);
+    domi_yaml_tree_fini(&tree);
+    return result;
+}
+
+/* Print what was found; keep the new values if that was nothing. An errno goes before -EINVAL. */
+static int conclude(domus_yaml *yaml, int result)
+{
+    int settled = settle(yaml);
+
+    if (result == 0)
+        result = settled;
+    if (result == 0)
+        domi_yaml_values_copy(&yaml->values, &yaml->next);
+    return result;
+}
+
+int domus_yaml_load(domus_yaml *yaml, const char *path)
+{
+    uint32_t source = 0;
+    size_t size = 0;
+    char *text = NULL;
+    int result = name_source(yaml, path, &source);
+
+    if (result < 0)
+        return result;
+    result = read_file(path, &text, &size);
+    if (result < 0)
+        domi_yaml_issues_add(&yaml->issues, (struct domi_yaml_origin){.file = source}, "",
+                             "cannot be read: %s", strerrordesc_np(-result));
+    else
+        result = take_text(yaml, text, size, source);
+    domi_yaml_memory(NULL, text, 0);
+    return conclude(yaml, result);
+}
+
+int domus_yaml_set(domus_yaml *yaml, const char *assignment)
+{
+    const struct domi_yaml_origin at = {.file = SET_NAME};
+    char shown[DOMI_YAML_PATH_SIZE];
+    struct domi_yaml_tree tree = {.named = shown};
+    int listener;
+    int result = domi_yaml_assignment_read(&tree, assignment, at, &yaml->values, shown, &listener,
+                                           &yaml->issues);
+
+    if (result == 0)
+        result = take_tree(yaml, &tree, listener);
+    domi_yaml_tree_fini(&tree);
+    return conclude(yaml, result);
+}
+
+static void add_fault(const domus_config_fault *fault, void *context)
+{
+    domus_yaml *yaml = context;
+
+    domi_yaml_issues_add(&yaml->issues, domi_yaml_values_origin(&yaml->values, fault), fault->path,
+                         "%s", fault->message);
+}
+
+int domus_yaml_finish(domus_yaml *yaml)
+{
+    domus_config_check_all(&yaml->values.config, add_fault, yaml);
+    return settle(yaml);
+}
+
+const domus_config *domus_yaml_config(const domus_yaml *yaml)
+{
+    return &yaml->values.config;
+}
+
+const char *domus_yaml_errors(const domus_yaml *yaml)
+{
+    return yaml->errors != NULL ? yaml->errors : "";
+}

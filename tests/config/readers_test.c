@@ -1,0 +1,184 @@
+/* Every key has a reader: a field of the configuration that no code but the configuration's own
+ * looks at is a promise that nobody keeps.
+ *
+ * The sources are searched as text, without comments and white space, for each field as C names it
+ * ("steal.floor" for scheduler.steal.floor: the last two names, as they are always written). */
+#include <domus/config.h>
+
+#include "tests/support/suite.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SOURCE_BYTES_MAX (4 * 1024 * 1024)
+
+struct field {
+    size_t offset;
+    const char *name;
+};
+
+#define FIELD(group, member)                                                                       \
+    {                                                                                              \
+        offsetof(domus_config, group.member), #group "." #member                                   \
+    }
+
+static const struct field fields[] = {
+    FIELD(system, threads),
+    FIELD(system, threads_percent),
+    FIELD(system, cpus),
+    FIELD(scheduler, io_ratio),
+    FIELD(scheduler, min_budget_ns),
+    FIELD(scheduler, min_budget_busy_ns),
+    FIELD(scheduler, deadline_check_every),
+    FIELD(scheduler, messages_per_run_max),
+    FIELD(scheduler, channels_runs_per_tick),
+    FIELD(scheduler, mailbox_max),
+    FIELD(scheduler, conversations_max),
+    FIELD(scheduler, timers_max),
+    FIELD(scheduler.steal, enabled),
+    FIELD(scheduler.steal, floor),
+    FIELD(scheduler.steal, aggression),
+    FIELD(scheduler.idle, spin_ns),
+    FIELD(io, ring_entries),
+    FIELD(io, completion_entries),
+    FIELD(io, completions_per_poll),
+    FIELD(io.buffers, size_bytes),
+    FIELD(io.buffers, count),
+    FIELD(channel, send_high_bytes),
+    FIELD(channel, send_low_bytes),
+    FIELD(channel, send_max_bytes),
+    FIELD(channel, idle_timeout_ns),
+    FIELD(channel, linger_ns),
+    FIELD(channel, connections_max),
+    FIELD(shutdown, drain_timeout_ns),
+    FIELD(profile, level),
+};
+
+#define FIELD_COUNT (sizeof fields / sizeof fields[0])
+
+static char sources[SOURCE_BYTES_MAX];
+static size_t sources_size;
+
+/* Append `text` without comments and white space. */
+static void add_code(const char *text)
+{
+    while (*text != '\0' && sources_size + 1 < sizeof sources) {
+        const char *end = NULL;
+
+        if (strncmp(text, "/*", 2) == 0)
+            end = strstr(text, "*/");
+        if (end != NULL)
+            text = end + 2;
+        else if (isspace((unsigned char)*text))
+            text++;
+        else
+            sources[sources_size++] = *text++;
+    }
+    sources[sources_size] = '\0';
+}
+
+static void add_file(const char *path)
+{
+    static char text[SOURCE_BYTES_MAX];
+    FILE *file = fopen(path, "r");
+
+    ck_assert_msg(file != NULL, "%s", path);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    add_code(text);
+}
+
+static void add_folder(const char *folder)
+{
+    char path[1024];
+    struct dirent *entry;
+
+    snprintf(path, sizeof path, "%s/%s", DOMT_SOURCE_DIR, folder);
+    DIR *directory = opendir(path);
+    ck_assert_msg(directory != NULL, "%s", path);
+    while ((entry = readdir(directory)) != NULL) {
+        const char *dot = strrchr(entry->d_name, '.');
+        bool own = strcmp(folder, "runtime") == 0 && strcmp(entry->d_name, "config.c") == 0;
+
+        if (dot == NULL || (strcmp(dot, ".c") != 0 && strcmp(dot, ".h") != 0) || own)
+            continue;
+        snprintf(path, sizeof path, "%s/%s/%s", DOMT_SOURCE_DIR, folder, entry->d_name);
+        add_file(path);
+    }
+    closedir(directory);
+}
+
+static void add_sources(void)
+{
+    static const char *const folders[] = {"base", "house", "io", "runtime"};
+
+    sources_size = 0;
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
+        add_folder(folders[i]);
+}
+
+static bool goes_on(char letter)
+{
+    return isalnum((unsigned char)letter) || letter == '_';
+}
+
+/* Whether `name` stands in the code as a member: behind '.' or '->', and not as part of a word. */
+static bool is_read(const char *name)
+{
+    const char *at = sources;
+
+    for (; (at = strstr(at, name)) != NULL; at++)
+        if (at > sources && (at[-1] == '.' || at[-1] == '>') && !goes_on(at[strlen(name)]))
+            return true;
+    return false;
+}
+
+START_TEST(every_key_is_in_the_list)
+{
+    const domus_config_key *key;
+    size_t rows = 0;
+
+    for (; (key = domus_config_key_get(rows)) != NULL; rows++) {
+        size_t i = 0;
+        while (i < FIELD_COUNT && fields[i].offset != key->offset)
+            i++;
+        ck_assert_msg(i < FIELD_COUNT, "%s: add its field to this test", key->path);
+    }
+    ck_assert_uint_eq(rows, FIELD_COUNT);
+}
+END_TEST
+
+START_TEST(every_key_has_a_reader)
+{
+    char missing[2048] = "";
+
+    add_sources();
+    for (size_t i = 0; i < FIELD_COUNT; i++) {
+        const char *name = fields[i].name;
+        if (strncmp(name, "scheduler.steal", 15) == 0 || strncmp(name, "scheduler.idle", 14) == 0)
+            name += strlen("scheduler.");
+        if (!is_read(name))
+            snprintf(missing + strlen(missing), sizeof missing - strlen(missing), " %s",
+                     fields[i].name);
+    }
+    ck_assert_msg(missing[0] == '\0', "nobody reads%s", missing);
+}
+END_TEST
+
+/* As `listeners` is an array, its elements go by any name: only the words can be looked for. */
+START_TEST(every_key_of_a_listener_has_a_reader)
+{
+    add_sources();
+    ck_assert(is_read("listeners"));
+    ck_assert(is_read("listener_count"));
+    ck_assert(is_read("name"));
+    ck_assert(is_read("address"));
+    ck_assert(is_read("backlog"));
+}
+END_TEST
+
+DOMT_MAIN("readers", 20, every_key_is_in_the_list, every_key_has_a_reader,
+          every_key_of_a_listener_has_a_reader)

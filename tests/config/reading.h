@@ -1,0 +1,112 @@
+/* Reading YAML text in a test: through a file, as a user's is, with the file's name taken out of
+ * the errors. */
+#ifndef DOMT_READING_H
+#define DOMT_READING_H
+
+#include <domus/yaml.h>
+
+#include <check.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Load `size` bytes of `text` from a file that is gone afterwards. */
+static inline int domt_load_bytes(domus_yaml *yaml, const void *text, size_t size, char name[32])
+{
+    snprintf(name, 32, "/tmp/domus-test-XXXXXX");
+    int file = mkstemp(name);
+    ck_assert_int_ge(file, 0);
+    ck_assert_int_eq(write(file, text, size), (ssize_t)size);
+    close(file);
+
+    int result = domus_yaml_load(yaml, name);
+    unlink(name);
+    return result;
+}
+
+static inline int domt_load(domus_yaml *yaml, const char *text)
+{
+    char name[32];
+
+    return domt_load_bytes(yaml, text, strlen(text), name);
+}
+
+static inline domus_yaml *domt_reader(void)
+{
+    domus_yaml *yaml = NULL;
+
+    ck_assert_int_eq(domus_yaml_new(&yaml), 0);
+    return yaml;
+}
+
+/* The errors of a reader with each line's file name taken out: "3:5: path: message\n". */
+static inline char *domt_errors(const domus_yaml *yaml, const char *name)
+{
+    const char *errors = domus_yaml_errors(yaml);
+    char *text = calloc(1, strlen(errors) + 1);
+    size_t length = strlen(name);
+
+    ck_assert_ptr_nonnull(text);
+    while (*errors != '\0') {
+        const char *end = strchr(errors, '\n');
+        ck_assert_ptr_nonnull(end);
+        if (strncmp(errors, name, length) == 0 && errors[length] == ':')
+            errors += length + 1;
+        strncat(text, errors, (size_t)(end + 1 - errors));
+        errors = end + 1;
+    }
+    return text;
+}
+
+/* Load `text`; its errors must be exactly `wanted`, which is "" when it is right. */
+static inline void domt_load_says(const char *text, size_t size, const char *wanted)
+{
+    domus_yaml *yaml = domt_reader();
+    char name[32];
+    int result = domt_load_bytes(yaml, text, size, name);
+    char *errors = domt_errors(yaml, name);
+
+    ck_assert_str_eq(errors, wanted);
+    ck_assert_int_eq(result, wanted[0] == '\0' ? 0 : -22);
+    free(errors);
+    domus_yaml_free(yaml);
+}
+
+static inline void domt_says(const char *text, const char *wanted)
+{
+    domt_load_says(text, strlen(text), wanted);
+}
+
+/* The number that a key holds. */
+static inline uint64_t domt_number(const domus_config_key *key, const void *holder)
+{
+    uint64_t number = 0; /* the fields are little-endian, and narrower or as wide */
+
+    memcpy(&number, (const char *)holder + key->offset, key->size);
+    return number;
+}
+
+static inline bool domt_is_text(const domus_config_key *key)
+{
+    return key->kind >= DOMUS_CONFIG_CPUS;
+}
+
+/* Whether every key but the listeners has its default. */
+static inline void domt_is_default(const domus_config *config)
+{
+    const domus_config_key *key;
+
+    for (size_t i = 0; (key = domus_config_key_get(i)) != NULL; i++) {
+        const char *text = NULL;
+        if (domt_is_text(key)) {
+            memcpy(&text, (const char *)config + key->offset, sizeof text);
+            ck_assert_str_eq(text, key->preset_text);
+        } else {
+            ck_assert_msg(domt_number(key, config) == key->preset, "%s", key->path);
+        }
+    }
+}
+
+#endif

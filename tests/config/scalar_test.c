@@ -1,0 +1,164 @@
+/* Single values: what is taken, what is not, and the words for it. */
+#include "config/scalar.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const words[] = {"false", "true", NULL};
+
+static const domus_config_key count = {.kind = DOMUS_CONFIG_COUNT};
+static const domus_config_key count_or_auto = {.kind = DOMUS_CONFIG_COUNT, .zero = "auto"};
+static const domus_config_key percent = {.kind = DOMUS_CONFIG_PERCENT};
+static const domus_config_key share = {.kind = DOMUS_CONFIG_SHARE, .zero = "auto"};
+static const domus_config_key duration = {.kind = DOMUS_CONFIG_DURATION};
+static const domus_config_key size = {.kind = DOMUS_CONFIG_SIZE};
+static const domus_config_key word = {.kind = DOMUS_CONFIG_WORD, .words = words};
+static const domus_config_key cpus = {.kind = DOMUS_CONFIG_CPUS};
+
+static void takes(const domus_config_key *key, const char *text, uint64_t wanted)
+{
+    char error[256] = "";
+    uint64_t number = 12345;
+
+    ck_assert_msg(domi_yaml_scalar_read(key, text, &number, error, sizeof error) == 0, "%s: %s",
+                  text, error);
+    ck_assert_msg(number == wanted, "%s", text);
+}
+
+static void refuses(const domus_config_key *key, const char *text, const char *message)
+{
+    char error[256] = "", whole[256];
+    uint64_t number = 12345;
+
+    ck_assert_msg(domi_yaml_scalar_read(key, text, &number, error, sizeof error) == -EINVAL,
+                  "'%s' was taken", text);
+    ck_assert_uint_eq(number, 12345);
+    snprintf(whole, sizeof whole, message, text);
+    ck_assert_str_eq(error, whole);
+}
+
+static void refuses_each(const domus_config_key *key, const char *const *texts, const char *message)
+{
+    for (; *texts != NULL; texts++)
+        refuses(key, *texts, message);
+}
+
+START_TEST(count_is_plain_decimal)
+{
+    static const char *const wrong[] = {
+        "-1",    "+1",  "010",   "00",     "0x10",   "1e3",  "1.5", "1_000", " 1", "1 ",
+        "500us", "8KB", "64KiB", "64junk", "٣",      "auto", "~",   "null",  "5%", "1\n",
+        "0b1",   "1,0", "inf",   "true",   "1 # no", "'1'",  "\t1", NULL};
+
+    takes(&count, "0", 0);
+    takes(&count, "8", 8);
+    takes(&count, "18446744073709551615", UINT64_MAX);
+    refuses_each(&count, wrong, "expected a count such as 8, found '%s'");
+    refuses(&count, "", "expected a count such as 8, found nothing%.0s");
+    refuses(&count, "18446744073709551616", "'%s' is too large");
+    refuses(&count, "184467440737095516150", "'%s' is too large");
+    refuses(&count, "340282366920938463463374607431768211456", "'%s' is too large");
+}
+END_TEST
+
+START_TEST(word_for_zero_is_the_only_way_to_write_it)
+{
+    takes(&count_or_auto, "auto", 0);
+    takes(&count_or_auto, "3", 3);
+    takes(&share, "auto", 0);
+    refuses(&count_or_auto, "0", "expected auto or a count such as 8, found '%s'");
+    refuses(&count_or_auto, "Auto", "expected auto or a count such as 8, found '%s'");
+    refuses(&share, "0%", "expected auto or a percentage such as 50%%, found '%s'");
+}
+END_TEST
+
+START_TEST(percentage_is_bare_or_signed_a_share_only_signed)
+{
+    static const char *const wrong[] = {"50 %", "%", "5%%", "0.5", "-5%", "50p", "%5", NULL};
+
+    takes(&percent, "50", 50);
+    takes(&percent, "50%", 50);
+    takes(&percent, "0", 0);
+    takes(&share, "50%", 50);
+    refuses_each(&percent, wrong, "expected a percentage such as 50, found '%s'");
+    refuses(&share, "50", "expected auto or a percentage such as 50%%, found '%s'");
+    refuses(&share, "0", "expected auto or a percentage such as 50%%, found '%s'");
+}
+END_TEST
+
+START_TEST(duration_needs_its_unit)
+{
+    static const char *const wrong[] = {"500",   "1.5s", "500 us", "500US", "5sec", "1d",
+                                        "1h30m", "-1s",  "us",     "01s",   "1KiB", "5μs",
+                                        "5s ",   "1e3s", "0x1s",   "00",    NULL};
+
+    takes(&duration, "0", 0);
+    takes(&duration, "0s", 0);
+    takes(&duration, "7ns", 7);
+    takes(&duration, "500us", 500000);
+    takes(&duration, "3ms", 3000000);
+    takes(&duration, "2s", UINT64_C(2000000000));
+    takes(&duration, "1m", UINT64_C(60000000000));
+    takes(&duration, "8760h", UINT64_C(8760) * 3600 * 1000000000);
+    refuses_each(&duration, wrong,
+                 "expected a duration such as 500us (ns, us, ms, s, m, h), found '%s'");
+    refuses(&duration, "5124096h", "'%s' is too large"); /* 2^64 ns are 5124095.6 h */
+}
+END_TEST
+
+START_TEST(size_needs_its_unit)
+{
+    static const char *const wrong[] = {"64",     "64K",    "64KB",   "64kB", "64kib",
+                                        "64 KiB", "1.5MiB", "64KiBx", "1TiB", "B",
+                                        "-1B",    "010B",   "64us",   NULL};
+
+    takes(&size, "0", 0);
+    takes(&size, "0B", 0);
+    takes(&size, "100B", 100);
+    takes(&size, "64KiB", 65536);
+    takes(&size, "1MiB", 1048576);
+    takes(&size, "4GiB", UINT64_C(4294967296));
+    refuses_each(&size, wrong, "expected a size such as 64KiB (B, KiB, MiB, GiB), found '%s'");
+    refuses(&size, "17179869184GiB", "'%s' is too large");
+}
+END_TEST
+
+START_TEST(word_is_one_of_those_exactly)
+{
+    static const char *const wrong[] = {"flase", "True", "FALSE", "yes", "no", "on", "off",
+                                        "1",     "0",    "true ", "t",   "~",  NULL};
+
+    takes(&word, "false", 0);
+    takes(&word, "true", 1);
+    refuses_each(&word, wrong, "expected false or true, found '%s'");
+    refuses(&word, "", "expected false or true, found nothing%.0s");
+}
+END_TEST
+
+START_TEST(text_is_left_to_the_table)
+{
+    takes(&cpus, "0-3,8", 0);
+    takes(&cpus, "", 0);
+}
+END_TEST
+
+START_TEST(long_value_is_shown_in_part_and_in_whole_characters)
+{
+    char text[128], wanted[256];
+
+    memset(text, 'x', 100);
+    text[100] = '\0';
+    snprintf(wanted, sizeof wanted, "expected a count such as 8, found '%.48s'%%.0s", text);
+    refuses(&count, text, wanted);
+    memcpy(text + 47, "ü", 2); /* its second byte would be the 49th */
+    snprintf(wanted, sizeof wanted, "expected a count such as 8, found '%.47s'%%.0s", text);
+    refuses(&count, text, wanted);
+}
+END_TEST
+
+DOMT_MAIN("scalar", 10, count_is_plain_decimal, word_for_zero_is_the_only_way_to_write_it,
+          percentage_is_bare_or_signed_a_share_only_signed, duration_needs_its_unit,
+          size_needs_its_unit, word_is_one_of_those_exactly, text_is_left_to_the_table,
+          long_value_is_shown_in_part_and_in_whole_characters)

@@ -1,0 +1,319 @@
+/* The reader as programs use it: files, assignments, and what several keys promise of each other.
+ */
+#include "tests/config/reading.h"
+#include "tests/support/suite.h"
+
+#include "config/index.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#define SHIPPED DOMT_SOURCE_DIR "/config/domus.yaml"
+
+START_TEST(shipped_file_holds_the_defaults)
+{
+    domus_yaml *yaml = domt_reader();
+
+    ck_assert_int_eq(domus_yaml_load(yaml, SHIPPED), 0);
+    ck_assert_str_eq(domus_yaml_errors(yaml), "");
+    ck_assert_int_eq(domus_yaml_finish(yaml), 0);
+
+    const domus_config *config = domus_yaml_config(yaml);
+    domt_is_default(config);
+    ck_assert_uint_eq(config->listener_count, 1);
+    ck_assert_str_eq(config->listeners[0].name, "echo");
+    ck_assert_str_eq(config->listeners[0].address, "127.0.0.1:7000");
+    ck_assert_uint_eq(config->listeners[0].backlog, domus_config_listener_key_get(2)->preset);
+    domus_yaml_free(yaml);
+}
+END_TEST
+
+static uint32_t find_path(const struct domi_yaml_tree *tree, const char *path)
+{
+    char copy[128], *save = NULL;
+    uint32_t number = 0;
+
+    snprintf(copy, sizeof copy, "%s", path);
+    for (char *name = strtok_r(copy, ".", &save); name != NULL; name = strtok_r(NULL, ".", &save)) {
+        number = domi_yaml_tree_find(tree, number, name);
+        ck_assert_msg(number != 0, "%s is not in config/domus.yaml", path);
+    }
+    return number;
+}
+
+/* Twice is refused by the reader, so "is there" and "loads" are "exactly once". */
+START_TEST(shipped_file_lists_every_key)
+{
+    static char text[65536];
+    struct domi_yaml_issues issues = {0};
+    struct domi_yaml_tree tree = {0};
+    const domus_config_key *key;
+    int file = open(SHIPPED, O_RDONLY);
+    ssize_t size = read(file, text, sizeof text);
+
+    close(file);
+    ck_assert_int_gt(size, 0);
+    ck_assert_int_eq(domi_yaml_index_read(&tree, text, (size_t)size, 0, &issues), 0);
+    ck_assert_uint_eq(issues.count, 0);
+    for (size_t i = 0; (key = domus_config_key_get(i)) != NULL; i++)
+        ck_assert_uint_eq(tree.nodes[find_path(&tree, key->path)].kind, DOMI_YAML_SCALAR);
+
+    uint32_t entry = tree.nodes[find_path(&tree, "listeners")].first;
+    for (size_t i = 0; (key = domus_config_listener_key_get(i)) != NULL; i++)
+        ck_assert_uint_ne(domi_yaml_tree_find(&tree, entry, key->path), 0);
+    domi_yaml_tree_fini(&tree);
+}
+END_TEST
+
+START_TEST(file_without_document_means_the_defaults)
+{
+    static const char *const texts[] = {"", "\n\n", "# nothing\n", "{}", "--- {}\n...\n"};
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        domus_yaml *yaml = domt_reader();
+        ck_assert_int_eq(domt_load(yaml, texts[i]), 0);
+        domt_is_default(domus_yaml_config(yaml));
+        ck_assert_uint_eq(domus_yaml_config(yaml)->listener_count, 0);
+        domus_yaml_free(yaml);
+    }
+}
+END_TEST
+
+START_TEST(values_reach_their_fields)
+{
+    domus_yaml *yaml = domt_reader();
+    const domus_config *config;
+
+    ck_assert_int_eq(domt_load(yaml, "system: {threads: 8, cpus: '0-3,8'}\n"
+                                     "scheduler:\n"
+                                     "  ioRatio: 60%\n"
+                                     "  steal: {enabled: false}\n"
+                                     "  idle: {spin: 20us}\n"
+                                     "io: {buffers: {size: 8KiB}}\n"
+                                     "channel: {sendMax: 4GiB}\n"
+                                     "profile: {level: off}\n"
+                                     "listeners:\n"
+                                     "- {name: a, address: '[::1]:7000'}\n"
+                                     "- {address: '127.0.0.1:0', backlog: 7, name: b}\n"),
+                     0);
+    config = domus_yaml_config(yaml);
+    ck_assert_uint_eq(config->system.threads, 8);
+    ck_assert_str_eq(config->system.cpus, "0-3,8");
+    ck_assert_uint_eq(config->scheduler.io_ratio, 60);
+    ck_assert(!config->scheduler.steal.enabled);
+    ck_assert_uint_eq(config->scheduler.idle.spin_ns, 20000);
+    ck_assert_uint_eq(config->io.buffers.size_bytes, 8192);
+    ck_assert_uint_eq(config->channel.send_max_bytes, UINT64_C(4) << 30);
+    ck_assert_int_eq(config->profile.level, DOMUS_PROFILE_OFF);
+    ck_assert_uint_eq(config->listener_count, 2);
+    ck_assert_str_eq(config->listeners[0].address, "[::1]:7000");
+    ck_assert_uint_eq(config->listeners[0].backlog, 4096);
+    ck_assert_str_eq(config->listeners[1].name, "b");
+    ck_assert_uint_eq(config->listeners[1].backlog, 7);
+    domus_yaml_free(yaml);
+}
+END_TEST
+
+START_TEST(threads_are_auto_a_count_or_a_share)
+{
+    domus_yaml *yaml = domt_reader();
+    const domus_config *config;
+
+    ck_assert_int_eq(domt_load(yaml, "system: {threads: 50%}"), 0);
+    config = domus_yaml_config(yaml);
+    ck_assert_uint_eq(config->system.threads, 0);
+    ck_assert_uint_eq(config->system.threads_percent, 50);
+    ck_assert_int_eq(domt_load(yaml, "system: {threads: 3}"), 0);
+    ck_assert_uint_eq(config->system.threads, 3);
+    ck_assert_uint_eq(config->system.threads_percent, 0);
+    ck_assert_int_eq(domus_yaml_set(yaml, "system.threads=25%"), 0);
+    ck_assert_uint_eq(config->system.threads, 0);
+    ck_assert_uint_eq(config->system.threads_percent, 25);
+    ck_assert_int_eq(domus_yaml_set(yaml, "system.threads=auto"), 0);
+    ck_assert_uint_eq(config->system.threads_percent, 0);
+    domus_yaml_free(yaml);
+}
+END_TEST
+
+START_TEST(later_file_goes_over_earlier)
+{
+    domus_yaml *yaml = domt_reader();
+    const domus_config *config = domus_yaml_config(yaml);
+
+    ck_assert_int_eq(domt_load(yaml, "scheduler: {ioRatio: 10, mailboxMax: 77}\n"
+                                     "listeners: [{name: a, address: '127.0.0.1:1'},"
+                                     " {name: b, address: '127.0.0.1:2'}]"),
+                     0);
+    ck_assert_int_eq(domt_load(yaml, "scheduler: {ioRatio: 20}"), 0);
+    ck_assert_uint_eq(config->scheduler.io_ratio, 20);
+    ck_assert_uint_eq(config->scheduler.mailbox_max, 77);
+    ck_assert_uint_eq(config->listener_count, 2);
+    ck_assert_int_eq(domt_load(yaml, "listeners: [{name: c, address: '127.0.0.1:3'}]"), 0);
+    ck_assert_uint_eq(config->listener_count, 1);
+    ck_assert_str_eq(config->listeners[0].name, "c");
+    ck_assert_int_eq(domt_load(yaml, "listeners: []"), 0);
+    ck_assert_uint_eq(config->listener_count, 0);
+    domus_yaml_free(yaml);
+}
+END_TEST
+
+START_TEST(failed_load_leaves_everything_untouched)
+{
+    domus_yaml *yaml = domt_reader();
+    const domus_config *config = domus_yaml_config(yaml);
+
+    ck_assert_int_eq(domt_load(yaml, "system: {cpus: '1'}\nscheduler: {ioRatio: 10}\n"
+                                     "listeners: [{name: a, address: '127.0.0.1:1'}]"),
+                     0);
+    ck_assert_int_eq(domt_load(yaml, "system: {cpus: '2'}\nscheduler: {ioRatio: 20}\n"
+                                     "listeners: [{name: z, address: '127.0.0.1:9'}]\nio: 5\n"),
+                     -EINVAL);
+    ck_assert_ptr_eq(domus_yaml_config(yaml), config);
+    ck_assert_str_eq(config->system.cpus, "1");
+    ck_assert_uint_eq(config->scheduler.io_ratio, 10);
+    ck_assert_uint_eq(config->listener_count, 1);
+    ck_assert_str_eq(config->listeners[0].name, "a");
+    ck_assert_str_eq(config->listeners[0].address, "127.0.0.1:1");
+    domus_yaml_free(yaml);
+}
+END_TEST
+
+START_TEST(file_that_cannot_be_read_says_why)
+{
+    domus_yaml *yaml = domt_reader();
+
+    ck_assert_int_eq(domus_yaml_load(yaml, "/nonexistent.yaml"), -ENOENT);
+    ck_assert_int_eq(domus_yaml_load(yaml, "/tmp"), -EISDIR);
+    ck_assert_str_eq(domus_yaml_errors(yaml),
+                     "/nonexistent.yaml: cannot be read: No such file or directory\n"
+                     "/tmp: cannot be read: Is a directory\n");
+    domus_yaml_free(yaml);
+}
+END_TEST
+
+START_TEST(set_overrides_one_key)
+{
+    domus_yaml *yaml = domt_reader();
+    const domus_config *config = domus_yaml_config(yaml);
+
+    ck_assert_int_eq(domt_load(yaml, "listeners: [{name: a, address: '127.0.0.1:1'},"
+                                     " {name: echo, address: '127.0.0.1:2', backlog: 9}]"),
+                     0);
+    ck_assert_int_eq(domus_yaml_set(yaml, "scheduler.ioRatio=60"), 0);
+    ck_assert_int_eq(domus_yaml_set(yaml, "scheduler.steal.floor=5"), 0);
+    ck_assert_int_eq(domus_yaml_set(yaml, "system.cpus=0-1"), 0);
+    ck_assert_int_eq(domus_yaml_set(yaml, "listeners.echo.address=127.0.0.1:0"), 0);
+    ck_assert_uint_eq(config->scheduler.io_ratio, 60);
+    ck_assert_uint_eq(config->scheduler.steal.floor, 5);
+    ck_assert_str_eq(config->system.cpus, "0-1");
+    ck_assert_str_eq(config->listeners[1].address, "127.0.0.1:0");
+    ck_assert_uint_eq(config->listeners[1].backlog, 9);
+    ck_assert_str_eq(config->listeners[0].address, "127.0.0.1:1");
+    ck_assert_int_eq(domus_yaml_set(yaml, "listeners.echo.name=new"), 0);
+    ck_assert_str_eq(config->listeners[1].name, "new");
+    ck_assert_str_eq(domus_yaml_errors(yaml), "");
+    domus_yaml_free(yaml);
+}
+END_TEST
+
+START_TEST(set_names_what_is_wrong)
+{
+    static const char *const wrong[][2] = {
+        {"scheduler.ioRatio=0", "scheduler.ioRatio: must be 1..100, is 0"},
+        {"scheduler.ioRato=5", "scheduler.ioRato: unknown key (did you mean 'ioRatio'?)"},
+        {"shedule.ioRatio=5", "shedule.ioRatio: unknown key (did you mean 'scheduler'?)"},
+        {"scheduler=5", "scheduler: expected a mapping, found a single value"},
+        {"scheduler.ioRatio.x=5", "scheduler.ioRatio.x: expected a single value, found a mapping"},
+        {"scheduler.minBudget=", "scheduler.minBudget: expected a duration such as 500us"
+                                 " (ns, us, ms, s, m, h), found nothing"},
+        {"scheduler.ioRatio",
+         "expected key=value, such as scheduler.ioRatio=60, found 'scheduler.ioRatio'"},
+        {"=5", "expected key=value, such as scheduler.ioRatio=60, found '=5'"},
+        {"a\n.b=5", "a?.b: unknown key"},
+        {"...=5", "...: unknown key"},
+        {"listeners=5", "listeners: expected a list, found a single value"},
+        {"listeners.echo=5", "listeners.echo: expected listeners.NAME.KEY"},
+        {"listeners.ech.backlog=5", "listeners.ech.backlog: there is no listener of that name"},
+        {"listeners.echo.backlock=5",
+         "listeners.echo.backlock: unknown key (did you mean 'backlog'?)"},
+        {"listeners.echo.backlog=0", "listeners.echo.backlog: must be 1..65535, is 0"},
+        {"listeners.echo.backlog.x=0",
+         "listeners.echo.backlog.x: expected a single value, found a mapping"},
+        {"a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r.s.t=5",
+         "a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r.s.t: unknown key"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        domus_yaml *yaml = domt_reader();
+        char line[256];
+        ck_assert_int_eq(domt_load(yaml, "listeners: [{name: echo, address: '[::]:0'}]"), 0);
+        ck_assert_int_eq(domus_yaml_set(yaml, wrong[i][0]), -EINVAL);
+        snprintf(line, sizeof line, "--set: %s\n", wrong[i][1]);
+        ck_assert_str_eq(domus_yaml_errors(yaml), line);
+        domt_is_default(domus_yaml_config(yaml));
+        ck_assert_uint_eq(domus_yaml_config(yaml)->listeners[0].backlog, 4096);
+        domus_yaml_free(yaml);
+    }
+}
+END_TEST
+
+START_TEST(finish_names_the_lines_of_what_does_not_fit)
+{
+    domus_yaml *yaml = domt_reader();
+    char name[32];
+    const char *text = "io:\n"
+                       "  ringEntries: 4096\n"
+                       "channel:\n"
+                       "  sendHigh: 32KiB\n"
+                       "listeners:\n"
+                       "- {name: a, address: '127.0.0.1:1'}\n"
+                       "- {name: a, address: '127.0.0.1:2'}\n";
+
+    ck_assert_int_eq(domt_load_bytes(yaml, text, strlen(text), name), 0);
+    ck_assert_int_eq(domus_yaml_set(yaml, "channel.sendMax=1KiB"), 0);
+    ck_assert_int_eq(domus_yaml_finish(yaml), -EINVAL);
+
+    char *errors = domt_errors(yaml, name);
+    ck_assert_str_eq(
+        errors, "--set: channel.sendMax: must be at least channel.sendHigh (32KiB), is 1KiB\n"
+                "2:16: io.completionEntries: must be more than io.ringEntries (4096), is 4096\n"
+                "4:13: channel.sendHigh: must be at least channel.sendLow (64KiB), is 32KiB\n"
+                "7:10: listeners[1].name: must be unique, 'a' is taken by listeners[0]\n");
+    free(errors);
+    domus_yaml_free(yaml);
+}
+END_TEST
+
+START_TEST(set_mends_what_a_file_leaves_unfit)
+{
+    domus_yaml *yaml = domt_reader();
+
+    ck_assert_int_eq(domt_load(yaml, "channel: {sendHigh: 32KiB}"), 0);
+    ck_assert_int_eq(domus_yaml_set(yaml, "channel.sendLow=0"), 0);
+    ck_assert_int_eq(domus_yaml_finish(yaml), 0);
+    ck_assert_str_eq(domus_yaml_errors(yaml), "");
+    domus_yaml_free(yaml);
+}
+END_TEST
+
+START_TEST(errors_gather_over_the_life_of_a_reader)
+{
+    domus_yaml *yaml = domt_reader();
+
+    domus_yaml_set(yaml, "x=1");
+    domus_yaml_set(yaml, "y=1");
+    ck_assert_str_eq(domus_yaml_errors(yaml), "--set: x: unknown key\n--set: y: unknown key\n");
+    for (size_t i = 0; i < 100000; i++)
+        domus_yaml_set(yaml, "x=1");
+    ck_assert_uint_le(strlen(domus_yaml_errors(yaml)), 1 << 20);
+    domus_yaml_free(yaml);
+    domus_yaml_free(NULL);
+}
+END_TEST
+
+DOMT_MAIN("yaml", 30, shipped_file_holds_the_defaults, shipped_file_lists_every_key,
+          file_without_document_means_the_defaults, values_reach_their_fields,
+          threads_are_auto_a_count_or_a_share, later_file_goes_over_earlier,
+          failed_load_leaves_everything_untouched, file_that_cannot_be_read_says_why,
+          set_overrides_one_key, set_names_what_is_wrong,
+          finish_names_the_lines_of_what_does_not_fit, set_mends_what_a_file_leaves_unfit,
+          errors_gather_over_the_life_of_a_reader)
