@@ -1,0 +1,394 @@
+/* The limits themselves; see the header.
+ *
+ * The local ones keep their state in file-local variables, as the tightest program would: the
+ * compiler sees all of it. `next` is atomic because the same envelope also goes between threads;
+ * on one thread its accesses are relaxed and cost a plain move. */
+#include "bench/limits.h"
+
+#include "bench/support/measure.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CACHE_LINE 64
+
+/* Between two takes the receiver leaves the stack to the senders: the line moves once per batch,
+ * not once per message, which is worth a third of the rate (128 and 256 did best here). */
+#define TAKE_PAUSES 128
+
+/* Rounds before the clock starts: both threads run by then. */
+#define UNTIMED_ROUNDS 1000
+
+struct message {
+    _Atomic(struct message *) next;
+    uint64_t kind;
+    uint64_t value;
+    uint64_t sender;
+};
+
+static_assert(sizeof(struct message) == 32, "the envelope that the figures are given for");
+
+struct actor {
+    struct message *first;
+    struct message *last;
+    struct actor *peer;
+    uint64_t handled;
+    void (*handle)(struct actor *actor, struct message *message);
+    struct actor *next_ready;
+    int is_ready; /* a word: as a byte it costs 4 % of the counting rate */
+};
+
+static struct message *free_messages;
+static struct actor *first_ready;
+static struct actor *last_ready;
+
+static _Noreturn void fail(const char *what)
+{
+    fprintf(stderr, "limits: %s\n", what);
+    exit(EXIT_FAILURE);
+}
+
+static inline struct message *next_of(struct message *message)
+{
+    return atomic_load_explicit(&message->next, memory_order_relaxed);
+}
+
+static inline void set_next(struct message *message, struct message *next)
+{
+    atomic_store_explicit(&message->next, next, memory_order_relaxed);
+}
+
+static inline struct message *message_get(void)
+{
+    struct message *message = free_messages;
+
+    if (message != NULL) {
+        free_messages = next_of(message);
+        return message;
+    }
+    message = malloc(sizeof *message);
+    if (message == NULL)
+        fail("out of memory");
+    return message;
+}
+
+static inline void message_put(struct message *message)
+{
+    set_next(message, free_messages);
+    free_messages = message;
+}
+
+static void messages_free(void)
+{
+    while (free_messages != NULL) {
+        struct message *message = free_messages;
+        free_messages = next_of(message);
+        free(message);
+    }
+}
+
+static inline void send_to(struct actor *actor, uint64_t value)
+{
+    struct message *message = message_get();
+
+    message->value = value;
+    set_next(message, NULL);
+    if (actor->last != NULL)
+        set_next(actor->last, message);
+    else
+        actor->first = message;
+    actor->last = message;
+    if (actor->is_ready)
+        return;
+    actor->is_ready = 1;
+    actor->next_ready = NULL;
+    if (last_ready != NULL)
+        last_ready->next_ready = actor;
+    else
+        first_ready = actor;
+    last_ready = actor;
+}
+
+static void answer(struct actor *actor, struct message *message)
+{
+    actor->handled++;
+    if (message->value > 0)
+        send_to(actor->peer, message->value - 1);
+}
+
+static void run_all(void)
+{
+    while (first_ready != NULL) {
+        struct actor *actor = first_ready;
+        struct message *message;
+
+        first_ready = actor->next_ready;
+        if (first_ready == NULL)
+            last_ready = NULL;
+        actor->is_ready = 0;
+        while ((message = actor->first) != NULL) {
+            actor->first = next_of(message);
+            if (actor->first == NULL)
+                actor->last = NULL;
+            actor->handle(actor, message);
+            message_put(message);
+        }
+    }
+}
+
+static double per_second(uint64_t count, uint64_t elapsed_ns)
+{
+    return (double)count * 1e9 / (double)elapsed_ns;
+}
+
+double limit_ping_pong(uint64_t messages)
+{
+    struct actor ping = {.handle = answer};
+    struct actor pong = {.handle = answer, .peer = &ping};
+
+    if (messages == 0)
+        fail("ping-pong of nothing");
+    ping.peer = &pong;
+
+    uint64_t start_ns = measure_now_ns();
+    send_to(&ping, messages - 1);
+    run_all();
+    uint64_t elapsed_ns = measure_now_ns() - start_ns;
+
+    messages_free();
+    if (ping.handled + pong.handled != messages || ping.handled - pong.handled != messages % 2)
+        fail("ping-pong: wrong count");
+    return per_second(messages, elapsed_ns);
+}
+
+double limit_count(uint64_t messages)
+{
+    struct actor counter = {.handle = answer};
+
+    counter.peer = &counter; /* never asked for: what it is sent is 0 */
+    uint64_t start_ns = measure_now_ns();
+    for (uint64_t i = 0; i < messages; i++) {
+        send_to(&counter, 0);
+        if (i % LIMIT_BATCH == LIMIT_BATCH - 1)
+            run_all();
+    }
+    run_all();
+    uint64_t elapsed_ns = measure_now_ns() - start_ns;
+
+    messages_free();
+    if (counter.handled != messages)
+        fail("count: wrong count");
+    return per_second(messages, elapsed_ns);
+}
+
+/* Between threads. */
+
+static inline void pause_briefly(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb");
+#endif
+}
+
+static void pin_or_fail(int cpu)
+{
+    if (measure_pin(cpu) != 0)
+        fail("no such CPU for this process");
+}
+
+static void thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
+{
+    if (pthread_create(thread, NULL, run, argument) != 0)
+        fail("cannot start a thread");
+}
+
+struct hand_off {
+    /* 2i: the i-th round may begin; 2i + 1: it is on its way back. Alone on its line. */
+    _Alignas(CACHE_LINE) _Atomic uint64_t turn;
+    _Alignas(CACHE_LINE) uint64_t rounds;
+    uint64_t elapsed_ns;
+    int cpus[2];
+    pthread_barrier_t start;
+};
+
+/* acquire pairs with the other side's release: what a real message carries would be seen. */
+static inline void await_turn(struct hand_off *hand_off, uint64_t turn)
+{
+    while (atomic_load_explicit(&hand_off->turn, memory_order_acquire) != turn)
+        pause_briefly();
+}
+
+static void *ping_thread(void *hand_off_)
+{
+    struct hand_off *hand_off = hand_off_;
+    uint64_t rounds = hand_off->rounds;
+
+    pin_or_fail(hand_off->cpus[0]);
+    pthread_barrier_wait(&hand_off->start);
+    uint64_t start_ns = 0;
+    for (uint64_t i = 0; i < rounds; i++) {
+        if (i == UNTIMED_ROUNDS)
+            start_ns = measure_now_ns();
+        atomic_store_explicit(&hand_off->turn, 2 * i + 1, memory_order_release);
+        await_turn(hand_off, 2 * i + 2);
+    }
+    hand_off->elapsed_ns = measure_now_ns() - start_ns;
+    return NULL;
+}
+
+static void *pong_thread(void *hand_off_)
+{
+    struct hand_off *hand_off = hand_off_;
+    uint64_t rounds = hand_off->rounds;
+
+    pin_or_fail(hand_off->cpus[1]);
+    pthread_barrier_wait(&hand_off->start);
+    for (uint64_t i = 0; i < rounds; i++) {
+        await_turn(hand_off, 2 * i + 1);
+        atomic_store_explicit(&hand_off->turn, 2 * i + 2, memory_order_release);
+    }
+    return NULL;
+}
+
+double limit_cross_ping_pong(uint64_t rounds, int cpu_a, int cpu_b)
+{
+    struct hand_off hand_off = {.rounds = rounds + UNTIMED_ROUNDS, .cpus = {cpu_a, cpu_b}};
+    pthread_t threads[2];
+
+    if (rounds == 0)
+        fail("cross-thread ping-pong of nothing");
+    pthread_barrier_init(&hand_off.start, NULL, 2);
+    thread_start(&threads[0], ping_thread, &hand_off);
+    thread_start(&threads[1], pong_thread, &hand_off);
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+    pthread_barrier_destroy(&hand_off.start);
+    if (atomic_load_explicit(&hand_off.turn, memory_order_relaxed) != 2 * hand_off.rounds)
+        fail("cross-thread ping-pong: wrong count");
+    return (double)hand_off.elapsed_ns / (double)rounds / 2;
+}
+
+struct funnel {
+    _Alignas(CACHE_LINE) _Atomic(struct message *) stack;
+    _Alignas(CACHE_LINE) uint64_t messages;
+    uint64_t sum;
+    uint64_t elapsed_ns;
+    int receiver_cpu;
+    pthread_barrier_t start;
+};
+
+struct sender {
+    struct funnel *funnel;
+    struct message *messages;
+    uint64_t count;
+    int cpu;
+    pthread_t thread;
+};
+
+static void *sender_thread(void *sender_)
+{
+    struct sender *sender = sender_;
+    _Atomic(struct message *) *stack = &sender->funnel->stack;
+    struct message *end = sender->messages + sender->count;
+
+    pin_or_fail(sender->cpu);
+    pthread_barrier_wait(&sender->funnel->start);
+    for (struct message *message = sender->messages; message < end; message++) {
+        struct message *top = atomic_load_explicit(stack, memory_order_relaxed);
+
+        /* release pairs with the receiver's exchange: who sees the message sees its link. */
+        do
+            set_next(message, top);
+        while (!atomic_compare_exchange_weak_explicit(stack, &top, message, memory_order_release,
+                                                      memory_order_relaxed));
+    }
+    return NULL;
+}
+
+static void *receiver_thread(void *funnel_)
+{
+    struct funnel *funnel = funnel_;
+    uint64_t wanted = funnel->messages;
+    uint64_t received = 0;
+    uint64_t sum = 0;
+
+    pin_or_fail(funnel->receiver_cpu);
+    pthread_barrier_wait(&funnel->start);
+    uint64_t start_ns = measure_now_ns();
+    while (received < wanted) {
+        for (int i = 0; i < TAKE_PAUSES; i++)
+            pause_briefly();
+
+        /* acquire pairs with the pushes' release: the receiver sees every link and value. */
+        struct message *message =
+            atomic_exchange_explicit(&funnel->stack, NULL, memory_order_acquire);
+
+        if (message == NULL)
+            continue;
+        do {
+            received++;
+            sum += message->value;
+            message = next_of(message);
+        } while (message != NULL);
+    }
+    funnel->elapsed_ns = measure_now_ns() - start_ns;
+    funnel->messages = received;
+    funnel->sum = sum;
+    return NULL;
+}
+
+/* Written here, before the clock starts, so that no page is touched for the first time within. */
+static struct message *messages_make(uint64_t count)
+{
+    size_t size = (count * sizeof(struct message) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    struct message *messages = aligned_alloc(CACHE_LINE, size);
+
+    if (messages == NULL)
+        fail("out of memory");
+    for (uint64_t i = 0; i < count; i++) {
+        atomic_init(&messages[i].next, NULL);
+        messages[i].value = i;
+    }
+    return messages;
+}
+
+double limit_mpsc(uint64_t messages, int senders, const int *cpus)
+{
+    struct funnel funnel = {.messages = messages, .receiver_cpu = cpus[0]};
+    struct sender sender[LIMIT_SENDERS_MAX];
+    pthread_t receiver;
+
+    if (senders < 1 || senders > LIMIT_SENDERS_MAX || messages < (uint64_t)senders ||
+        messages > UINT32_MAX)
+        fail("N:1: senders or messages out of range");
+
+    uint64_t share = messages / (uint64_t)senders;
+    struct message *made = messages_make(messages);
+
+    pthread_barrier_init(&funnel.start, NULL, (unsigned int)senders + 1);
+    thread_start(&receiver, receiver_thread, &funnel);
+    for (int i = 0; i < senders; i++) {
+        uint64_t first = share * (uint64_t)i;
+        sender[i] = (struct sender){
+            .funnel = &funnel,
+            .messages = made + first,
+            .count = i == senders - 1 ? messages - first : share,
+            .cpu = cpus[i + 1],
+        };
+        thread_start(&sender[i].thread, sender_thread, &sender[i]);
+    }
+    for (int i = 0; i < senders; i++)
+        pthread_join(sender[i].thread, NULL);
+    pthread_join(receiver, NULL);
+    pthread_barrier_destroy(&funnel.start);
+    free(made);
+    if (funnel.messages != messages || funnel.sum != messages * (messages - 1) / 2)
+        fail("N:1: wrong count or sum");
+    return per_second(messages, funnel.elapsed_ns);
+}

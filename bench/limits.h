@@ -1,0 +1,34 @@
+/* The bare C limits of message passing on this machine, which domus is held against.
+ *
+ * Each does the least that any actor library must do for a message, with no house, no lease, no
+ * scheduler around it. An envelope is 32 bytes. Each checks its own result: a wrong count, or a
+ * CPU that is not there, prints a line and ends the process with status 1.
+ *
+ * Thread-safety: one at a time; the local ones run on the calling thread, unpinned, the others on
+ * pinned threads of their own while the caller sleeps. */
+#ifndef DOMUS_BENCH_LIMITS_H
+#define DOMUS_BENCH_LIMITS_H
+
+#include <stdint.h>
+
+#define LIMIT_SENDERS_MAX 64
+#define LIMIT_BATCH       1024
+
+/* Two actors on one thread that answer each other `messages` times: take an envelope from a free
+ * list, append it to a queue, queue the actor, take both off, dispatch through a pointer, free.
+ * Returns messages per second. */
+double limit_ping_pong(uint64_t messages);
+
+/* One actor that counts, fed in batches of LIMIT_BATCH. Returns messages per second. */
+double limit_count(uint64_t messages);
+
+/* Two threads that hand one cache line to and fro `rounds` times, both spinning.
+ * Returns nanoseconds one way. */
+double limit_cross_ping_pong(uint64_t rounds, int cpu_a, int cpu_b);
+
+/* `senders` threads push `messages` envelopes in all, made beforehand, on one lock-free stack; the
+ * receiver takes the whole stack whenever there is one. cpus[0] is the receiver's CPU, cpus[i] the
+ * i-th sender's. Returns messages per second. */
+double limit_mpsc(uint64_t messages, int senders, const int *cpus);
+
+#endif

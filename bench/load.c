@@ -1,0 +1,367 @@
+/* The closed loop over level-triggered epoll; see the header.
+ *
+ * Checking is one memcmp per receive and sending copies nothing: one table holds the stream's
+ * period once, and a chunk more of it, so that any stretch of the stream lies in one piece. The
+ * period is a prime, so that no shift by whole messages fits by accident. */
+#include "bench/load.h"
+
+#include "bench/support/histogram.h"
+#include "bench/support/measure.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define PERIOD     4093u
+#define CHUNK      65536u
+#define EVENTS_MAX 512
+#define WAIT_MS    100 /* the longest a run overstays its time when nothing comes back */
+
+struct connection {
+    int fd;
+    bool waits_to_send;
+    uint32_t send_at;    /* place in the period of the next byte to send */
+    uint32_t receive_at; /* and of the next that must come back */
+    uint32_t unsent;     /* bytes due that the socket did not take yet */
+    uint32_t in_flight;  /* bytes sent and not yet back */
+    uint32_t part;       /* bytes of the oldest message that are back */
+    uint32_t oldest;     /* its place in `sent_ns` */
+    uint64_t *sent_ns;   /* per message in flight, a circle of `depth` */
+};
+
+struct load {
+    const struct load_options *options;
+    int epoll;
+    uint32_t connected;
+    bool stopping;
+    uint64_t now_ns;
+    uint64_t messages; /* back, whole */
+    uint64_t pending;  /* out, or not back whole */
+    struct connection *connections;
+    uint64_t *sent_ns;
+    struct histogram histogram;
+    unsigned char stream[PERIOD + CHUNK];
+    unsigned char received[CHUNK];
+};
+
+static bool options_hold(const struct load_options *options)
+{
+    return options->connections >= 1 && options->connections <= LOAD_CONNECTIONS_MAX &&
+           options->size >= 1 && options->depth >= 1 &&
+           (uint64_t)options->size * options->depth <= LOAD_IN_FLIGHT_MAX &&
+           options->duration_ns > 0 && options->stall_ns > 0;
+}
+
+static void stream_fill(unsigned char *stream)
+{
+    uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
+
+    for (uint32_t i = 0; i < PERIOD; i++) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        stream[i] = (unsigned char)(state >> 32);
+    }
+    for (uint32_t i = PERIOD; i < PERIOD + CHUNK; i++)
+        stream[i] = stream[i - PERIOD];
+}
+
+/* Blocking, so that a service that is still accepting is waited for; the time-outs are the stall
+ * time: on Linux SO_SNDTIMEO bounds connect too. */
+static int connect_to(const struct load_options *options, int *ret_fd)
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET,
+        .sin_port = htons(options->port),
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+    };
+    struct timeval stall = {
+        .tv_sec = (time_t)(options->stall_ns / 1000000000),
+        .tv_usec = (suseconds_t)(options->stall_ns % 1000000000 / 1000),
+    };
+    int on = 1;
+    int error = 0;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return -errno;
+    if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0 ||
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &stall, sizeof stall) != 0 ||
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &stall, sizeof stall) != 0) {
+        error = -errno;
+        goto close_fd;
+    }
+    if (connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
+        error = errno == EINPROGRESS ? -ETIMEDOUT : -errno;
+        goto close_fd;
+    }
+    *ret_fd = fd;
+    return 0;
+
+close_fd:
+    close(fd);
+    return error;
+}
+
+static void load_free(struct load *load)
+{
+    if (load == NULL)
+        return;
+    for (uint32_t i = 0; i < load->connected; i++)
+        close(load->connections[i].fd);
+    if (load->epoll >= 0)
+        close(load->epoll);
+    free(load->sent_ns);
+    free(load->connections);
+    free(load);
+}
+
+static int load_new(const struct load_options *options, struct load **ret_load)
+{
+    struct load *load = calloc(1, sizeof *load);
+
+    if (load == NULL)
+        return -ENOMEM;
+    load->options = options;
+    load->connections = calloc(options->connections, sizeof *load->connections);
+    load->sent_ns = calloc((size_t)options->connections * options->depth, sizeof *load->sent_ns);
+    load->epoll = -1;
+    if (load->connections == NULL || load->sent_ns == NULL) {
+        load_free(load);
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < options->connections; i++) {
+        struct connection *connection = &load->connections[i];
+        connection->send_at = connection->receive_at = (uint32_t)(UINT64_C(61) * i % PERIOD);
+        connection->sent_ns = &load->sent_ns[(size_t)i * options->depth];
+    }
+    stream_fill(load->stream);
+    *ret_load = load;
+    return 0;
+}
+
+static int load_connect(struct load *load)
+{
+    load->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (load->epoll < 0)
+        return -errno;
+    for (uint32_t i = 0; i < load->options->connections; i++) {
+        struct connection *connection = &load->connections[i];
+        struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
+
+        int error = connect_to(load->options, &connection->fd);
+        if (error != 0)
+            return error;
+        load->connected++;
+        if (epoll_ctl(load->epoll, EPOLL_CTL_ADD, connection->fd, &event) != 0)
+            return -errno;
+    }
+    return 0;
+}
+
+/* Room in a socket is asked for only while something waits for it. */
+static int connection_watch(struct load *load, struct connection *connection, bool to_send)
+{
+    struct epoll_event event = {
+        .events = to_send ? EPOLLIN | EPOLLOUT : EPOLLIN,
+        .data.ptr = connection,
+    };
+
+    if (connection->waits_to_send == to_send)
+        return 0;
+    connection->waits_to_send = to_send;
+    return epoll_ctl(load->epoll, EPOLL_CTL_MOD, connection->fd, &event) == 0 ? 0 : -errno;
+}
+
+static int connection_send(struct load *load, struct connection *connection)
+{
+    while (connection->unsent > 0) {
+        size_t length = connection->unsent < CHUNK ? connection->unsent : CHUNK;
+        ssize_t sent = send(connection->fd, load->stream + connection->send_at, length,
+                            MSG_DONTWAIT | MSG_NOSIGNAL);
+
+        if (sent < 0 && errno == EAGAIN)
+            return connection_watch(load, connection, true);
+        if (sent < 0)
+            return errno == EPIPE ? -ECONNRESET : -errno;
+        connection->send_at = (connection->send_at + (uint32_t)sent) % PERIOD;
+        connection->unsent -= (uint32_t)sent;
+        connection->in_flight += (uint32_t)sent;
+    }
+    return connection_watch(load, connection, false);
+}
+
+/* Account for what is back, and put as many messages on their way as came back whole. */
+static void connection_complete(struct load *load, struct connection *connection, uint32_t length)
+{
+    connection->part += length;
+    while (connection->part >= load->options->size) {
+        uint64_t *sent_ns = &connection->sent_ns[connection->oldest];
+
+        connection->part -= load->options->size;
+        histogram_add(&load->histogram, load->now_ns - *sent_ns);
+        load->messages++;
+        if (++connection->oldest == load->options->depth)
+            connection->oldest = 0;
+        if (load->stopping) {
+            load->pending--;
+        } else {
+            *sent_ns = load->now_ns;
+            connection->unsent += load->options->size;
+        }
+    }
+}
+
+static int connection_receive(struct load *load, struct connection *connection)
+{
+    ssize_t got = recv(connection->fd, load->received, CHUNK, MSG_DONTWAIT);
+
+    if (got < 0)
+        return errno == EAGAIN ? 0 : -errno;
+    if (got == 0)
+        return -ECONNRESET;
+    if ((size_t)got > connection->in_flight ||
+        memcmp(load->received, load->stream + connection->receive_at, (size_t)got) != 0)
+        return -EBADMSG;
+    connection->receive_at = (connection->receive_at + (uint32_t)got) % PERIOD;
+    connection->in_flight -= (uint32_t)got;
+    connection_complete(load, connection, (uint32_t)got);
+    return 0;
+}
+
+/* One wake-up. `ret_events` tells a stalled service from a slow one. */
+static int load_turn(struct load *load, int *ret_events)
+{
+    struct epoll_event events[EVENTS_MAX];
+    int count = epoll_wait(load->epoll, events, EVENTS_MAX, WAIT_MS);
+
+    if (count < 0)
+        return errno == EINTR ? 0 : -errno;
+    load->now_ns = measure_now_ns();
+    for (int i = 0; i < count; i++) {
+        struct connection *connection = events[i].data.ptr;
+        int error = 0;
+
+        if ((events[i].events & ~(uint32_t)EPOLLOUT) != 0)
+            error = connection_receive(load, connection);
+        if (error == 0 && connection->unsent > 0)
+            error = connection_send(load, connection);
+        if (error != 0)
+            return error;
+    }
+    *ret_events = count;
+    return 0;
+}
+
+static int load_start(struct load *load)
+{
+    for (uint32_t i = 0; i < load->options->connections; i++) {
+        struct connection *connection = &load->connections[i];
+
+        load->now_ns = measure_now_ns();
+        for (uint32_t j = 0; j < load->options->depth; j++)
+            connection->sent_ns[j] = load->now_ns;
+        connection->unsent = load->options->size * load->options->depth;
+        load->pending += load->options->depth;
+
+        int error = connection_send(load, connection);
+        if (error != 0)
+            return error;
+    }
+    return 0;
+}
+
+/* Wait for what is out: something must come back at least every `stall_ns`. */
+static int load_drain(struct load *load)
+{
+    uint64_t heard_ns = load->now_ns;
+
+    load->stopping = true;
+    while (load->pending > 0) {
+        int events = 0;
+        int error = load_turn(load, &events);
+
+        if (error != 0)
+            return error;
+        if (events > 0)
+            heard_ns = load->now_ns;
+        else if (load->now_ns - heard_ns >= load->options->stall_ns)
+            return -ETIMEDOUT;
+    }
+    return 0;
+}
+
+/* Everything is back, so each stream must end here: one more byte would be one too many. */
+static int load_finish(struct load *load)
+{
+    for (uint32_t i = 0; i < load->options->connections; i++)
+        if (shutdown(load->connections[i].fd, SHUT_WR) != 0)
+            return errno == ENOTCONN ? -ECONNRESET : -errno;
+    for (uint32_t i = 0; i < load->options->connections; i++) {
+        unsigned char surplus;
+        ssize_t got = recv(load->connections[i].fd, &surplus, 1, 0);
+
+        if (got > 0)
+            return -EBADMSG;
+        if (got < 0)
+            return errno == EAGAIN ? -ETIMEDOUT : -errno;
+    }
+    return 0;
+}
+
+static int load_measure(struct load *load, struct load_result *ret_result)
+{
+    uint64_t cpu_ns = measure_thread_cpu_ns();
+    uint64_t start_ns = measure_now_ns();
+    int error = load_start(load);
+
+    while (error == 0 && load->now_ns - start_ns < load->options->duration_ns) {
+        int events = 0;
+        error = load_turn(load, &events);
+    }
+    if (error != 0)
+        return error;
+
+    double rate = (double)load->messages * 1e9 / (double)(load->now_ns - start_ns);
+    error = load_drain(load);
+    if (error != 0)
+        return error;
+    cpu_ns = measure_thread_cpu_ns() - cpu_ns;
+    error = load_finish(load);
+    if (error != 0)
+        return error;
+    *ret_result = (struct load_result){
+        .messages = load->messages,
+        .rate = rate,
+        .p50_us = histogram_percentile(&load->histogram, 0.5) / 1e3,
+        .p99_us = histogram_percentile(&load->histogram, 0.99) / 1e3,
+        .p999_us = histogram_percentile(&load->histogram, 0.999) / 1e3,
+        .cpu_ns = cpu_ns,
+    };
+    return 0;
+}
+
+int load_run(const struct load_options *options, struct load_result *ret_result)
+{
+    struct load *load = NULL;
+
+    if (!options_hold(options))
+        return -EINVAL;
+    int error = options->cpu == LOAD_ANY_CPU ? 0 : measure_pin(options->cpu);
+    if (error != 0)
+        return error;
+    error = load_new(options, &load);
+    if (error != 0)
+        return error;
+    error = load_connect(load);
+    if (error == 0)
+        error = load_measure(load, ret_result);
+    load_free(load);
+    return error;
+}

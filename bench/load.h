@@ -1,0 +1,48 @@
+/* A closed-loop load generator for an echo service, on one thread, that checks every byte.
+ *
+ * Each connection keeps `depth` messages of `size` bytes on their way: for every message that came
+ * back whole it sends one more. What is sent is one endless stream of fixed pseudo-random bytes
+ * per connection (each starts elsewhere in it), and what comes back must be that stream: a byte
+ * that differs, is missing, doubled or out of place makes the run fail. When the time is up it
+ * sends no more, waits for what is out, half-closes, and expects the end of the stream.
+ *
+ * Time is read once per wake-up, not per message: a latency runs from the wake-up that sent a
+ * message to the one that brought it back. */
+#ifndef DOMUS_BENCH_LOAD_H
+#define DOMUS_BENCH_LOAD_H
+
+#include <stdint.h>
+
+#define LOAD_CONNECTIONS_MAX 16384
+#define LOAD_IN_FLIGHT_MAX   (1u << 20) /* size * depth, bytes */
+#define LOAD_ANY_CPU         (-1)
+
+struct load_options {
+    uint16_t port; /* on 127.0.0.1 */
+    int cpu;       /* where the calling thread is pinned to, or LOAD_ANY_CPU */
+    uint32_t connections;
+    uint32_t size;  /* bytes of a message */
+    uint32_t depth; /* messages in flight per connection */
+    uint64_t duration_ns;
+    uint64_t stall_ns; /* how long to wait for a byte that is due before it counts as missing */
+};
+
+struct load_result {
+    uint64_t messages; /* round trips in all, with those that came back after the time was up */
+    double rate;       /* round trips per second while the time ran */
+    double p50_us;
+    double p99_us;
+    double p999_us;
+    uint64_t cpu_ns; /* the load's own, for all of `messages` */
+};
+
+/* Run to the end on the calling thread. `ret_result` is written only on success.
+ *
+ * Thread-safety: any thread; pins it when asked to.
+ * Returns 0, and then every connection was served at least `depth` times; -EINVAL for options out
+ * of range or a CPU that is not there; -EBADMSG for a wrong or surplus byte; -ECONNRESET when the
+ * service closes early; -ETIMEDOUT when bytes, or the end of the stream, do not come; or what a
+ * system call said. */
+int load_run(const struct load_options *options, struct load_result *ret_result);
+
+#endif

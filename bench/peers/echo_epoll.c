@@ -1,0 +1,92 @@
+/* A bare echo on level-triggered epoll: one thread, one buffer for all connections.
+ *
+ * One wait, then one recv and one send per ready connection: the least that an epoll server can
+ * do. It answers at once and keeps nothing, so it serves a closed loop only: a client that does
+ * not read would fill its socket, and that ends the program. */
+#include "bench/peers/peer.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define EVENTS_MAX  512
+#define BUFFER_SIZE 65536
+
+static void watch(int epoll, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+
+    if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0)
+        peer_fail("epoll_ctl");
+}
+
+static void accept_all(int epoll, int listener)
+{
+    int fd;
+
+    while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
+        watch(epoll, fd);
+    if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+        peer_fail("accept4");
+}
+
+static void echo(struct peer *peer, int fd)
+{
+    static char buffer[BUFFER_SIZE];
+    ssize_t got = recv(fd, buffer, sizeof buffer, 0);
+
+    if (got <= 0) {
+        if (got == 0 || errno != EAGAIN)
+            close(fd);
+        return;
+    }
+    peer->received++;
+
+    ssize_t sent = send(fd, buffer, (size_t)got, MSG_NOSIGNAL);
+    if (sent < 0 && (errno == EPIPE || errno == ECONNRESET))
+        close(fd);
+    else if (sent != got)
+        peer_fail("send");
+}
+
+static void serve(struct peer *peer, int epoll, int listener, int on_term)
+{
+    struct epoll_event events[EVENTS_MAX];
+
+    for (bool stopping = false; !stopping;) {
+        int count = epoll_wait(epoll, events, EVENTS_MAX, -1);
+
+        if (count < 0 && errno != EINTR)
+            peer_fail("epoll_wait");
+        for (int i = 0; i < count; i++) {
+            int fd = events[i].data.fd;
+
+            if (fd == listener)
+                accept_all(epoll, listener);
+            else if (fd == on_term)
+                stopping = true;
+            else
+                echo(peer, fd);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct peer peer;
+
+    peer_init(&peer, argc, argv);
+    int on_term = peer_signal_open();
+    int listener = peer_listen(&peer, SOCK_NONBLOCK);
+    int epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (epoll < 0)
+        peer_fail("epoll_create1");
+    watch(epoll, listener);
+    watch(epoll, on_term);
+    peer_announce(&peer, listener);
+    serve(&peer, epoll, listener, on_term);
+    peer_report(&peer);
+    return 0;
+}

@@ -1,0 +1,26 @@
+/* Reading percentiles back; the hot half of the histogram is in its header. */
+#include "bench/support/histogram.h"
+
+/* The middle of the values that histogram_bucket() sends to `bucket`. */
+static double middle_of(uint32_t bucket)
+{
+    if (bucket < HISTOGRAM_SPLIT)
+        return bucket;
+
+    uint32_t shift = bucket / HISTOGRAM_SPLIT - 1;
+    uint64_t lowest = (uint64_t)(bucket - shift * HISTOGRAM_SPLIT) << shift;
+    return (double)lowest + (double)((UINT64_C(1) << shift) - 1) / 2;
+}
+
+double histogram_percentile(const struct histogram *histogram, double share)
+{
+    double wanted = (double)histogram->count * share;
+    uint64_t seen = 0;
+
+    for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
+        seen += histogram->buckets[i];
+        if (histogram->buckets[i] != 0 && (double)seen >= wanted)
+            return middle_of(i);
+    }
+    return 0;
+}

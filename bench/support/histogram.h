@@ -1,0 +1,42 @@
+/* A log-linear histogram of latencies: each power of two is cut into 128 equal buckets.
+ *
+ * A percentile is therefore right to within 0.4 % (half a bucket) at any magnitude, in 30 KiB of
+ * which a run touches a few lines. Values beyond the last bucket (about 68 s) count in it. */
+#ifndef DOMUS_BENCH_HISTOGRAM_H
+#define DOMUS_BENCH_HISTOGRAM_H
+
+#include <stdint.h>
+
+#define HISTOGRAM_SPLIT_BITS 7
+#define HISTOGRAM_SPLIT      (1u << HISTOGRAM_SPLIT_BITS)
+#define HISTOGRAM_VALUE_BITS 36
+#define HISTOGRAM_BUCKETS    ((HISTOGRAM_VALUE_BITS - HISTOGRAM_SPLIT_BITS + 1) * HISTOGRAM_SPLIT)
+
+struct histogram {
+    uint64_t count;
+    uint64_t buckets[HISTOGRAM_BUCKETS];
+};
+
+/* Values below HISTOGRAM_SPLIT have a bucket each; above, the bits under the leading one choose. */
+static inline uint32_t histogram_bucket(uint64_t value)
+{
+    if (value < HISTOGRAM_SPLIT)
+        return (uint32_t)value;
+    if (value >> HISTOGRAM_VALUE_BITS != 0)
+        return HISTOGRAM_BUCKETS - 1;
+
+    uint32_t shift = 63 - (uint32_t)__builtin_clzll(value) - HISTOGRAM_SPLIT_BITS;
+    return shift * HISTOGRAM_SPLIT + (uint32_t)(value >> shift);
+}
+
+static inline void histogram_add(struct histogram *histogram, uint64_t value)
+{
+    histogram->count++;
+    histogram->buckets[histogram_bucket(value)]++;
+}
+
+/* The value that `share` (0 to 1) of all values do not exceed: the middle of its bucket; 0 when
+ * the histogram is empty. */
+double histogram_percentile(const struct histogram *histogram, double share);
+
+#endif

@@ -1,0 +1,66 @@
+/* Clocks, pinning and the median; see the header. */
+#include "bench/support/measure.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec time = {0};
+
+    clock_gettime(clock, &time);
+    return (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
+}
+
+uint64_t measure_now_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t measure_thread_cpu_ns(void)
+{
+    return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+uint64_t measure_process_cpu_ns(void)
+{
+    return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+int measure_other_cpu_ns(pid_t pid, uint64_t *ret_cpu_ns)
+{
+    clockid_t clock;
+    int error = clock_getcpuclockid(pid, &clock);
+
+    if (error != 0)
+        return -error;
+    *ret_cpu_ns = clock_ns(clock);
+    return 0;
+}
+
+int measure_pin(int cpu)
+{
+    cpu_set_t set;
+
+    if (cpu < 0 || cpu >= CPU_SETSIZE)
+        return -EINVAL;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    return sched_setaffinity(0, sizeof set, &set) == 0 ? 0 : -errno;
+}
+
+static int ascending(const void *left_, const void *right_)
+{
+    const double *left = left_;
+    const double *right = right_;
+
+    return (*left > *right) - (*left < *right);
+}
+
+double measure_median(double *values, size_t count)
+{
+    qsort(values, count, sizeof values[0], ascending);
+    return (values[(count - 1) / 2] + values[count / 2]) / 2;
+}

@@ -1,0 +1,202 @@
+/* Starting, reading and ending a server process; see the header. */
+#include "bench/support/server.h"
+
+#include "bench/support/measure.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define START_NS_MAX UINT64_C(10000000000)
+#define STOP_NS_MAX  UINT64_C(10000000000)
+
+static int failed(struct server *server, int error, const char *text)
+{
+    server->error = text;
+    return error;
+}
+
+/* The port is what follows the last colon or blank. */
+static void take_line(struct server *server)
+{
+    const char *line = server->line;
+    const char *received = strstr(line, "received ");
+
+    if (strncmp(line, "listening ", strlen("listening ")) == 0 && server->port == 0) {
+        const char *colon = strrchr(line, ':');
+        const char *blank = strrchr(line, ' ');
+        unsigned long port = strtoul((colon != NULL ? colon : blank) + 1, NULL, 10);
+
+        server->port = port <= UINT16_MAX ? (uint16_t)port : 0;
+    } else if (strncmp(line, "cpu_us ", strlen("cpu_us ")) == 0 && received != NULL) {
+        server->has_received = true;
+        server->received = strtoull(received + strlen("received "), NULL, 10);
+    }
+}
+
+/* Bytes into lines; of a line that is too long the beginning is kept. */
+static void take_output(struct server *server, const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (bytes[i] == '\n') {
+            server->line[server->line_length] = '\0';
+            server->line_length = 0;
+            take_line(server);
+        } else if (server->line_length < SERVER_LINE_MAX - 1) {
+            server->line[server->line_length++] = bytes[i];
+        }
+    }
+}
+
+/* Read what there is. Returns false when there will be no more. */
+static bool read_output(struct server *server)
+{
+    char bytes[4096];
+    ssize_t length;
+
+    while ((length = read(server->output, bytes, sizeof bytes)) > 0)
+        take_output(server, bytes, (size_t)length);
+    return length < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+/* Read until it listens, if that is what is waited for, or until it ends.
+ * Returns 0; -ECHILD when it has ended; -ETIMEDOUT. */
+static int await(struct server *server, bool for_listening, uint64_t patience_ns)
+{
+    uint64_t end_ns = measure_now_ns() + patience_ns;
+    struct pollfd fds[2] = {
+        {.fd = server->watch, .events = POLLIN},
+        {.fd = server->output, .events = POLLIN},
+    };
+
+    for (;;) {
+        uint64_t now_ns = measure_now_ns();
+        if (now_ns >= end_ns)
+            return -ETIMEDOUT;
+
+        int count = poll(fds, 2, (int)((end_ns - now_ns) / 1000000) + 1);
+        if (count < 0 && errno != EINTR)
+            return -errno;
+        if (count <= 0)
+            continue;
+        /* Whether it has ended was seen before this read, so that its last words are in. */
+        if (fds[1].fd >= 0 && !read_output(server))
+            fds[1].fd = -1;
+        if (for_listening && server->port != 0)
+            return 0;
+        if (fds[0].revents != 0)
+            return -ECHILD;
+    }
+}
+
+static _Noreturn void become(int cpu, char *const arguments[], int output, pid_t parent)
+{
+    /* It must not outlive us; whoever lost the parent before the request ends here. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+        _exit(127);
+    if (measure_pin(cpu) == 0 && dup2(output, STDOUT_FILENO) >= 0)
+        execv(arguments[0], arguments);
+    _exit(127);
+}
+
+static int spawn(struct server *server, int cpu, char *const arguments[])
+{
+    int output[2];
+    pid_t parent = getpid();
+
+    *server = (struct server){.pid = -1, .watch = -1, .output = -1};
+    if (pipe2(output, O_CLOEXEC) != 0)
+        return failed(server, -errno, "no pipe");
+    server->pid = fork();
+    if (server->pid == 0)
+        become(cpu, arguments, output[1], parent);
+    close(output[1]);
+    server->output = output[0];
+    if (server->pid < 0)
+        return failed(server, -errno, "no process");
+    server->watch = pidfd_open(server->pid, 0);
+    if (server->watch < 0 || fcntl(server->output, F_SETFL, O_NONBLOCK) != 0)
+        return failed(server, -errno, "cannot watch it");
+    return 0;
+}
+
+/* Collect the process, which has ended or is killed first, and let go of it. */
+static int collect(struct server *server, bool kill_first, struct rusage *ret_rusage)
+{
+    int status = -1;
+
+    if (server->pid > 0) {
+        if (kill_first)
+            kill(server->pid, SIGKILL);
+        while (wait4(server->pid, &status, 0, ret_rusage) < 0 && errno == EINTR)
+            ;
+    }
+    if (server->watch >= 0)
+        close(server->watch);
+    if (server->output >= 0)
+        close(server->output);
+    server->pid = -1;
+    server->watch = -1;
+    server->output = -1;
+    return status;
+}
+
+int server_start(struct server *server, int cpu, char *const arguments[])
+{
+    struct rusage unused;
+    int error = spawn(server, cpu, arguments);
+
+    if (error == 0) {
+        error = await(server, true, START_NS_MAX);
+        if (error != 0)
+            failed(server, error,
+                   error == -ECHILD ? "it ended before it listened"
+                                    : "it did not say that it listens");
+    }
+    if (error == 0) {
+        error = measure_other_cpu_ns(server->pid, &server->listening_cpu_ns);
+        if (error != 0)
+            failed(server, error, "its CPU time cannot be read");
+    }
+    if (error != 0)
+        collect(server, true, &unused);
+    return error;
+}
+
+static uint64_t timeval_ns(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_usec * 1000;
+}
+
+int server_stop(struct server *server, struct server_usage *ret_usage)
+{
+    struct rusage rusage = {0};
+    struct pollfd ended = {.fd = server->watch, .events = POLLIN};
+    bool had_ended = poll(&ended, 1, 0) > 0;
+
+    kill(server->pid, SIGTERM);
+    bool stopped = await(server, false, STOP_NS_MAX) == -ECHILD;
+    int status = collect(server, !stopped, &rusage);
+
+    if (had_ended)
+        return failed(server, -ECHILD, "it ended by itself");
+    if (!stopped)
+        return failed(server, -ETIMEDOUT, "it did not end on SIGTERM");
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        return failed(server, -ECHILD, "it did not exit with 0 on SIGTERM");
+    *ret_usage = (struct server_usage){
+        .cpu_ns =
+            timeval_ns(rusage.ru_utime) + timeval_ns(rusage.ru_stime) - server->listening_cpu_ns,
+        .has_received = server->has_received,
+        .received = server->received,
+    };
+    return 0;
+}

@@ -1,0 +1,46 @@
+/* A server under measurement: start it, wait until it listens, end it, and learn what it used.
+ *
+ * What it says on stdout is read: `listening PORT` or `listening NAME ADDRESS:PORT` when it is
+ * ready, and a last line `cpu_us N received N`, if it prints one. Its CPU time is taken by one
+ * measure whoever it is: the process clock when it said that it was listening, against what the
+ * kernel reports once it is gone. It dies with whoever started it. */
+#ifndef DOMUS_BENCH_SERVER_H
+#define DOMUS_BENCH_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define SERVER_LINE_MAX 256
+
+struct server {
+    pid_t pid;
+    int watch;  /* a pidfd: readable when it has ended */
+    int output; /* its stdout */
+    uint16_t port;
+    uint64_t listening_cpu_ns;
+    bool has_received;
+    uint64_t received;
+    uint32_t line_length;
+    char line[SERVER_LINE_MAX]; /* what came of the line that is still open */
+    const char *error;          /* what went wrong, when a call failed */
+};
+
+struct server_usage {
+    uint64_t cpu_ns; /* user and system, of all its threads, since it listened */
+    bool has_received;
+    uint64_t received; /* messages, by its own count */
+};
+
+/* Start `arguments[0]` on `cpu` and wait until it listens (at most 10 s). It starts pinned, so that
+ * no thread of it can run elsewhere, whatever it pins itself. On failure nothing is left of it.
+ * Returns 0; -ETIMEDOUT; -ECHILD when it ended instead; or what a system call said. In all these
+ * cases `server->error` is a text. */
+int server_start(struct server *server, int cpu, char *const arguments[]);
+
+/* Send SIGTERM and wait for the end (at most 10 s, then it is killed).
+ * Returns 0; -ETIMEDOUT; -ECHILD when it did not exit with 0, or had ended before; `server->error`
+ * then says so. */
+int server_stop(struct server *server, struct server_usage *ret_usage);
+
+#endif

@@ -1,0 +1,365 @@
+/* The load generator against an echo service of one thread that can be told to misbehave once.
+ *
+ * A bench that does not notice a wrong answer measures nothing, so most of this is about faults:
+ * each is one that a broken server could make, at a chosen byte of the whole traffic. */
+#include "bench/load.h"
+#include "bench/support/histogram.h"
+#include "tests/support/suite.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define CLIENTS_MAX 16
+#define CHUNK       65536
+#define AT_BYTE     300 /* of all bytes received: in the first round, whatever the machine does */
+
+enum fault { NONE, CORRUPT, SWALLOW, SURPLUS, SWAP, CLOSE, SURPLUS_AT_END, NEVER_END, LATE };
+
+struct echo {
+    enum fault fault;
+    int fds[2 + CLIENTS_MAX]; /* [0] becomes readable to stop it, [1] is the listener */
+    int count;
+    int stop;
+    uint16_t port;
+    uint64_t bytes;
+    size_t largest; /* chunk received at once */
+    pthread_t thread;
+};
+
+static void send_all(int fd, const char *bytes, size_t length)
+{
+    while (length > 0) {
+        ssize_t sent = send(fd, bytes, length, MSG_NOSIGNAL);
+
+        if (sent <= 0)
+            return; /* the load has hung up, as it may after a fault */
+        bytes += sent;
+        length -= (size_t)sent;
+    }
+}
+
+/* One byte differs, the last is kept back, one too many follows, or the halves are exchanged. */
+static size_t spoil(enum fault fault, char *bytes, size_t length)
+{
+    char half[CHUNK / 2];
+
+    if (fault == CORRUPT)
+        bytes[length / 2] ^= 1;
+    if (fault == SWALLOW)
+        return length - 1;
+    if (fault == SURPLUS) {
+        bytes[length] = bytes[0];
+        return length + 1;
+    }
+    if (fault == SWAP) {
+        memcpy(half, bytes, length / 2);
+        memmove(bytes, bytes + length / 2, length / 2);
+        memcpy(bytes + length / 2, half, length / 2);
+    }
+    return length;
+}
+
+/* No fault, but a hard case: take in a whole large message before the first byte goes back. */
+static void answer_late(struct echo *echo, int fd, const char *bytes, size_t length)
+{
+    static char held[LOAD_IN_FLIGHT_MAX];
+    size_t at = (echo->bytes - length) % sizeof held;
+
+    memcpy(held + at, bytes, length);
+    if (at + length == sizeof held)
+        send_all(fd, held, sizeof held);
+}
+
+/* Returns false when the connection is done with. */
+static bool answer(struct echo *echo, int fd)
+{
+    char bytes[CHUNK + 1];
+    ssize_t got = recv(fd, bytes, CHUNK, 0);
+
+    if (got <= 0) {
+        if (echo->fault == SURPLUS_AT_END)
+            send_all(fd, "x", 1);
+        return false;
+    }
+
+    size_t length = (size_t)got;
+    bool strikes = echo->bytes < AT_BYTE && echo->bytes + length >= AT_BYTE;
+    echo->bytes += length;
+    if (length > echo->largest)
+        echo->largest = length;
+    if (strikes && echo->fault == CLOSE)
+        return false;
+    if (echo->fault == LATE) {
+        answer_late(echo, fd, bytes, length);
+        return true;
+    }
+    if (strikes)
+        length = spoil(echo->fault, bytes, length);
+    send_all(fd, bytes, length);
+    return true;
+}
+
+static void drop_client(struct echo *echo, int i)
+{
+    if (echo->fault == NEVER_END)
+        shutdown(echo->fds[i], SHUT_RD); /* half of it: the client never hears of it */
+    else
+        close(echo->fds[i]);
+    echo->fds[i] = echo->fds[--echo->count];
+}
+
+static void *echo_thread(void *echo_)
+{
+    struct echo *echo = echo_;
+
+    for (;;) {
+        struct pollfd polls[2 + CLIENTS_MAX];
+        int count = echo->count;
+
+        for (int i = 0; i < count; i++)
+            polls[i] = (struct pollfd){.fd = echo->fds[i], .events = POLLIN};
+        poll(polls, (nfds_t)count, -1);
+        if (polls[0].revents != 0)
+            return NULL;
+        /* Downwards: dropping one moves only one that was looked at already. */
+        for (int i = count - 1; i >= 2; i--)
+            if (polls[i].revents != 0 && !answer(echo, echo->fds[i]))
+                drop_client(echo, i);
+        if (polls[1].revents != 0 && echo->count < 2 + CLIENTS_MAX)
+            echo->fds[echo->count++] = accept(echo->fds[1], NULL, NULL);
+    }
+}
+
+static void echo_start(struct echo *echo, enum fault fault)
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET,
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+    };
+    socklen_t length = sizeof address;
+    int small_segment = 1000; /* keeps the load's send buffer far below a large message */
+    int stop[2];
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+
+    ck_assert_int_ge(listener, 0);
+    if (fault == LATE)
+        ck_assert_int_eq(
+            setsockopt(listener, IPPROTO_TCP, TCP_MAXSEG, &small_segment, sizeof small_segment), 0);
+    ck_assert_int_eq(bind(listener, (const struct sockaddr *)&address, sizeof address), 0);
+    ck_assert_int_eq(listen(listener, CLIENTS_MAX), 0);
+    ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &length), 0);
+    ck_assert_int_eq(pipe(stop), 0);
+    *echo = (struct echo){
+        .fault = fault,
+        .fds = {stop[0], listener},
+        .count = 2,
+        .stop = stop[1],
+        .port = ntohs(address.sin_port),
+    };
+    ck_assert_int_eq(pthread_create(&echo->thread, NULL, echo_thread, echo), 0);
+}
+
+static void echo_stop(struct echo *echo)
+{
+    close(echo->stop);
+    pthread_join(echo->thread, NULL);
+    for (int i = 0; i < echo->count; i++)
+        close(echo->fds[i]);
+}
+
+static struct load_options options_for(uint16_t port)
+{
+    return (struct load_options){
+        .port = port,
+        .cpu = LOAD_ANY_CPU,
+        .connections = 8,
+        .size = 64,
+        .depth = 1,
+        .duration_ns = 30000000,
+        .stall_ns = 2000000000,
+    };
+}
+
+/* What the load says to a service with this fault, and that it then leaves the result alone. */
+static int verdict_on(enum fault fault, uint64_t stall_ns)
+{
+    struct echo echo;
+    struct load_result result = {.messages = 12345};
+
+    echo_start(&echo, fault);
+    struct load_options options = options_for(echo.port);
+    options.stall_ns = stall_ns;
+    int error = load_run(&options, &result);
+    echo_stop(&echo);
+    if (error != 0)
+        ck_assert_uint_eq(result.messages, 12345);
+    return error;
+}
+
+START_TEST(load_counts_every_round_trip)
+{
+    struct echo echo;
+    struct load_result result;
+
+    echo_start(&echo, NONE);
+    struct load_options options = options_for(echo.port);
+    ck_assert_int_eq(load_run(&options, &result), 0);
+    echo_stop(&echo);
+    ck_assert_uint_eq(result.messages * options.size, echo.bytes);
+    ck_assert_uint_ge(result.messages, options.connections);
+    ck_assert(result.rate > 0);
+    /* Those of the last moment come back after the time is up, at most one per connection. */
+    ck_assert(result.rate * 0.030 <= (double)result.messages);
+    ck_assert(result.p50_us > 0 && result.p50_us <= result.p99_us);
+    ck_assert(result.p99_us <= result.p999_us && result.p999_us < 20e6);
+    ck_assert_uint_gt(result.cpu_ns, 0);
+}
+END_TEST
+
+START_TEST(load_keeps_depth_messages_in_flight)
+{
+    struct echo echo;
+    struct load_result result;
+
+    echo_start(&echo, NONE);
+    struct load_options options = options_for(echo.port);
+    options.size = 100;
+    options.depth = 7;
+    ck_assert_int_eq(load_run(&options, &result), 0);
+    echo_stop(&echo);
+    ck_assert_uint_eq(result.messages * options.size, echo.bytes);
+    /* The first send is all of them at once, and no chunk can ever hold more. */
+    ck_assert_uint_eq(echo.largest, (size_t)options.size * options.depth);
+}
+END_TEST
+
+START_TEST(load_sends_on_where_a_socket_was_full)
+{
+    struct echo echo;
+    struct load_result result;
+
+    echo_start(&echo, LATE);
+    struct load_options options = options_for(echo.port);
+    options.connections = 1;
+    options.size = LOAD_IN_FLIGHT_MAX;
+    ck_assert_int_eq(load_run(&options, &result), 0);
+    echo_stop(&echo);
+    ck_assert_uint_eq(result.messages * options.size, echo.bytes);
+}
+END_TEST
+
+START_TEST(load_detects_one_wrong_byte)
+{
+    ck_assert_int_eq(verdict_on(NONE, 2000000000), 0);
+    ck_assert_int_eq(verdict_on(CORRUPT, 2000000000), -EBADMSG);
+}
+END_TEST
+
+START_TEST(load_detects_a_missing_byte)
+{
+    ck_assert_int_eq(verdict_on(SWALLOW, 100000000), -ETIMEDOUT);
+}
+END_TEST
+
+START_TEST(load_detects_a_surplus_byte)
+{
+    ck_assert_int_eq(verdict_on(SURPLUS, 2000000000), -EBADMSG);
+    ck_assert_int_eq(verdict_on(SURPLUS_AT_END, 2000000000), -EBADMSG);
+}
+END_TEST
+
+START_TEST(load_detects_bytes_out_of_place)
+{
+    ck_assert_int_eq(verdict_on(SWAP, 2000000000), -EBADMSG);
+}
+END_TEST
+
+START_TEST(load_detects_an_early_close)
+{
+    ck_assert_int_eq(verdict_on(CLOSE, 2000000000), -ECONNRESET);
+}
+END_TEST
+
+START_TEST(load_detects_a_stream_that_does_not_end)
+{
+    ck_assert_int_eq(verdict_on(NEVER_END, 100000000), -ETIMEDOUT);
+}
+END_TEST
+
+START_TEST(load_says_when_nobody_listens)
+{
+    struct echo echo;
+    struct load_result result;
+
+    echo_start(&echo, NONE);
+    echo_stop(&echo);
+    struct load_options options = options_for(echo.port);
+    ck_assert_int_eq(load_run(&options, &result), -ECONNREFUSED);
+}
+END_TEST
+
+START_TEST(load_refuses_options_out_of_range)
+{
+    struct load_options good = options_for(1);
+    struct load_options bad[] = {good, good, good, good, good, good, good, good};
+    struct load_result result;
+
+    bad[0].connections = 0;
+    bad[1].connections = LOAD_CONNECTIONS_MAX + 1;
+    bad[2].size = 0;
+    bad[3].depth = 0;
+    bad[4].size = LOAD_IN_FLIGHT_MAX / 2 + 1;
+    bad[4].depth = 2;
+    bad[5].duration_ns = 0;
+    bad[6].stall_ns = 0;
+    bad[7].cpu = 1 << 20;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        ck_assert_int_eq(load_run(&bad[i], &result), -EINVAL);
+}
+END_TEST
+
+START_TEST(histogram_percentiles_are_within_half_a_percent)
+{
+    static struct histogram histogram;
+
+    ck_assert(histogram_percentile(&histogram, 0.5) == 0);
+    for (uint64_t i = 1; i <= 1000000; i++)
+        histogram_add(&histogram, i * 7);
+    for (int i = 1; i <= 1000; i++) {
+        double exact = 7000.0 * i;
+        double found = histogram_percentile(&histogram, i / 1000.0);
+        ck_assert(found > exact * 0.995 && found < exact * 1.005);
+    }
+}
+END_TEST
+
+START_TEST(histogram_takes_any_value)
+{
+    static struct histogram histogram;
+    uint32_t before = 0;
+
+    for (uint64_t value = 1; value != 0; value <<= 1) {
+        ck_assert_uint_ge(histogram_bucket(value), before);
+        before = histogram_bucket(value);
+        ck_assert_uint_lt(before, HISTOGRAM_BUCKETS);
+    }
+    ck_assert_uint_eq(histogram_bucket(UINT64_MAX), HISTOGRAM_BUCKETS - 1);
+    histogram_add(&histogram, UINT64_MAX);
+    ck_assert(histogram_percentile(&histogram, 1) > 60e9);
+    ck_assert(histogram_percentile(&histogram, 1) < 70e9);
+}
+END_TEST
+
+DOMT_MAIN("load", 20, load_counts_every_round_trip, load_keeps_depth_messages_in_flight,
+          load_sends_on_where_a_socket_was_full, load_detects_one_wrong_byte,
+          load_detects_a_missing_byte, load_detects_a_surplus_byte, load_detects_bytes_out_of_place,
+          load_detects_an_early_close, load_detects_a_stream_that_does_not_end,
+          load_says_when_nobody_listens, load_refuses_options_out_of_range,
+          histogram_percentiles_are_within_half_a_percent, histogram_takes_any_value)
