@@ -1,0 +1,33 @@
+/* A TCP echo service: every byte goes back, in the buffer it came in.
+ *
+ *   ./dev serve                             or: ./dev run echo --config config/domus.yaml
+ *   printf 'hello\n' | nc -N 127.0.0.1 7000
+ *
+ * One channels actor runs on each thread; each connection is a channel of the actor on the thread
+ * that had the fewest. SIGUSR1 prints the profile, SIGTERM drains and ends. */
+#include <domus/channel.h>
+#include <domus/main.h>
+
+static int echo_read(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+{
+    (void)stack;
+    (void)self;
+    return domus_channel_write(channel, bytes); /* consumed in every case */
+}
+
+static const domus_behaviour echo = {
+    .name = "echo",
+    .kind = DOMUS_CHANNELS,
+    .on_read = echo_read,
+};
+
+static int start(domus_system *system, void *argument)
+{
+    (void)argument;
+    return domus_main_serve(system, "echo", &echo, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    return domus_main(argc, argv, &(domus_program){.name = "echo", .start = start});
+}

@@ -1,0 +1,108 @@
+/* Two state actors: one million balls by notice, then one million by ask, and how long each took.
+ *
+ *   ./dev run ping_pong
+ *
+ * `ping` spawns `pong`, which by default lives on the same thread. A notice is one way: pong sends
+ * the ball back by a notice of its own. An ask is one conversation: ping suspends and goes on in
+ * ask_returned() with the reply. */
+#include <domus/main.h>
+
+#include <stdio.h>
+
+#define BALLS 1000000u
+
+static const domus_type serve_type = {.name = "serve"};
+static const domus_type ball_type = {.name = "ball", .size = sizeof(uint32_t)};
+static const domus_type question_type = {.name = "question", .size = sizeof(uint32_t)};
+
+struct ping {
+    domus_address pong;
+    uint64_t began_ns;
+};
+
+static int pong_ball(domus_stack *stack, void *self, const void *ball)
+{
+    (void)self;
+    return domus_notice(stack, domus_sender(stack), &ball_type, ball);
+}
+
+static int pong_question(domus_stack *stack, void *self, const void *question)
+{
+    (void)self;
+    return domus_reply(stack, &question_type, question);
+}
+
+static const domus_behaviour pong = {
+    .name = "pong",
+    .on = (const domus_on[]){{&ball_type, pong_ball, 0},
+                             {&question_type, pong_question, 0},
+                             {NULL, NULL, 0}},
+};
+
+static void report(domus_stack *stack, const struct ping *ping, const char *what)
+{
+    double seconds = (double)(domus_now_ns(stack) - ping->began_ns) / 1e9;
+
+    printf("%u balls by %s: %.3f s, %.1f M messages/s\n", BALLS, what, seconds,
+           2 * BALLS / seconds / 1e6);
+}
+
+static int ask_returned(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    struct ping *ping = self;
+
+    if (answer->error != 0)
+        return answer->error;
+    uint32_t left = *(const uint32_t *)answer->payload - 1;
+    if (left != 0)
+        return domus_ask(stack, ping->pong, &question_type, &left, ask_returned);
+    report(stack, ping, "ask");
+    domus_main_quit(0);
+    return 0;
+}
+
+static int ping_ball(domus_stack *stack, void *self, const void *ball)
+{
+    struct ping *ping = self;
+    uint32_t left = *(const uint32_t *)ball - 1;
+
+    if (left != 0)
+        return domus_notice(stack, ping->pong, &ball_type, &left);
+    report(stack, ping, "notice");
+    ping->began_ns = domus_now_ns(stack);
+    return domus_ask(stack, ping->pong, &question_type, &(uint32_t){BALLS}, ask_returned);
+}
+
+static int ping_serve(domus_stack *stack, void *self, const void *nothing)
+{
+    struct ping *ping = self;
+
+    (void)nothing;
+    int error = domus_spawn(stack, &pong, NULL, &ping->pong);
+    if (error != 0)
+        return error;
+    ping->began_ns = domus_now_ns(stack);
+    return domus_notice(stack, ping->pong, &ball_type, &(uint32_t){BALLS});
+}
+
+static const domus_behaviour ping = {
+    .name = "ping",
+    .state_size = sizeof(struct ping),
+    .on = (const domus_on[]){{&serve_type, ping_serve, 0},
+                             {&ball_type, ping_ball, 0},
+                             {NULL, NULL, 0}},
+};
+
+static int start(domus_system *system, void *argument)
+{
+    domus_address address;
+
+    (void)argument;
+    int error = domus_outside_spawn(system, &ping, NULL, &address);
+    return error != 0 ? error : domus_outside_notice(system, address, &serve_type, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    return domus_main(argc, argv, &(domus_program){.name = "ping_pong", .start = start});
+}

@@ -1,0 +1,125 @@
+/* The random source: replayable from its seed, within bounds, and even. */
+#include "base/random.h"
+
+#include "tests/support/suite.h"
+
+START_TEST(random_follows_the_published_generators)
+{
+    domi_random random = {{1, 2, 3, 4}};
+    domi_random seeded;
+
+    /* xoshiro256** from the state 1, 2, 3, 4 */
+    ck_assert_uint_eq(domi_random_next(&random), 11520);
+    ck_assert_uint_eq(domi_random_next(&random), 0);
+    ck_assert_uint_eq(domi_random_next(&random), 1509978240);
+    ck_assert_uint_eq(domi_random_next(&random), UINT64_C(1215971899390074240));
+
+    /* splitmix64 from 0 */
+    domi_random_init(&seeded, 0);
+    ck_assert_uint_eq(seeded.state[0], UINT64_C(0xE220A8397B1DCDAF));
+    ck_assert_uint_eq(seeded.state[1], UINT64_C(0x6E789E6AA1B965F4));
+    ck_assert_uint_eq(seeded.state[2], UINT64_C(0x06C45D188009454F));
+    ck_assert_uint_eq(seeded.state[3], UINT64_C(0xF88BB8A8724C81EC));
+}
+END_TEST
+
+START_TEST(random_with_the_same_seed_repeats_itself)
+{
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        domi_random first, second;
+
+        domi_random_init(&first, seed);
+        domi_random_init(&second, seed);
+        for (int i = 0; i < 100; i++)
+            ck_assert_uint_eq(domi_random_next(&first), domi_random_next(&second));
+        ck_assert_uint_eq(domi_random_below(&first, 1000), domi_random_below(&second, 1000));
+    }
+}
+END_TEST
+
+START_TEST(random_with_neighbouring_seeds_is_unrelated_from_the_first_draw)
+{
+    int bits_apart = 0;
+
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        domi_random first, second;
+
+        domi_random_init(&first, seed);
+        domi_random_init(&second, seed + 1);
+        bits_apart += __builtin_popcountll(domi_random_next(&first) ^ domi_random_next(&second));
+    }
+    /* 3,200 of 6,400 expected; the standard deviation is 40. */
+    ck_assert_int_ge(bits_apart, 2900);
+    ck_assert_int_le(bits_apart, 3500);
+}
+END_TEST
+
+START_TEST(random_below_keeps_its_bound)
+{
+    static const uint64_t bounds[] = {1,          2,          3,          64,        1000,
+                                      UINT32_MAX, 1ULL << 63, 3ULL << 62, UINT64_MAX};
+    domi_random random;
+
+    domi_random_init(&random, 7);
+    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++)
+        for (int draw = 0; draw < 2000; draw++)
+            ck_assert_uint_lt(domi_random_below(&random, bounds[i]), bounds[i]);
+}
+END_TEST
+
+START_TEST(random_below_gives_each_its_share)
+{
+    enum { faces = 10, draws = 100000 };
+    int seen[faces] = {0};
+    domi_random random;
+
+    domi_random_init(&random, 11);
+    for (int i = 0; i < draws; i++)
+        seen[domi_random_below(&random, faces)]++;
+    /* 10,000 expected; the standard deviation is 95. */
+    for (int i = 0; i < faces; i++) {
+        ck_assert_int_ge(seen[i], 9500);
+        ck_assert_int_le(seen[i], 10500);
+    }
+}
+END_TEST
+
+/* Of 2^64 draws modulo 3 * 2^62 the lowest third would get two shares of four. */
+START_TEST(random_below_has_no_modulo_bias)
+{
+    enum { draws = 30000 };
+    domi_random random;
+    int lowest_third = 0;
+
+    domi_random_init(&random, 13);
+    for (int i = 0; i < draws; i++)
+        lowest_third += domi_random_below(&random, 3ULL << 62) < 1ULL << 62;
+    ck_assert_int_ge(lowest_third, 9500);
+    ck_assert_int_le(lowest_third, 10500);
+}
+END_TEST
+
+START_TEST(random_bits_are_set_half_the_time)
+{
+    enum { draws = 10000 };
+    int set[64] = {0};
+    domi_random random;
+
+    domi_random_init(&random, 17);
+    for (int i = 0; i < draws; i++) {
+        uint64_t drawn = domi_random_next(&random);
+        for (int bit = 0; bit < 64; bit++)
+            set[bit] += (int)(drawn >> bit & 1);
+    }
+    for (int bit = 0; bit < 64; bit++) {
+        ck_assert_int_ge(set[bit], 4700);
+        ck_assert_int_le(set[bit], 5300);
+    }
+}
+END_TEST
+
+DOMT_MAIN("random", 20, random_follows_the_published_generators,
+          random_with_the_same_seed_repeats_itself,
+          random_with_neighbouring_seeds_is_unrelated_from_the_first_draw,
+          random_below_keeps_its_bound, random_below_gives_each_its_share,
+          random_below_has_no_modulo_bias, random_bits_are_set_half_the_time)

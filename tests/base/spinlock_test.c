@@ -1,0 +1,109 @@
+/* The spinlock: one holder at a time, and a waiter that gives its CPU away.
+ *
+ * sched_yield() is the test's own here, so that yields can be counted. */
+#include "base/spinlock.h"
+
+#include "tests/support/suite.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define THREADS_PER_CPU 4
+#define THREADS_MAX     64
+#define ROUNDS          5000
+
+static atomic_int yields;
+
+int sched_yield(void)
+{
+    atomic_fetch_add_explicit(&yields, 1, memory_order_relaxed);
+    return (int)syscall(SYS_sched_yield);
+}
+
+struct shared {
+    domi_spinlock lock;
+    long count; /* plain: only the lock keeps it right */
+    long trail; /* never seen to differ from `count` under the lock */
+};
+
+static void *count_up(void *shared_)
+{
+    struct shared *shared = shared_;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        domi_spinlock_lock(&shared->lock);
+        if (shared->count == shared->trail) {
+            shared->count++;
+            if (i % 64 == 0)
+                sched_yield(); /* the holder loses its CPU while it holds */
+            shared->trail++;
+        }
+        domi_spinlock_unlock(&shared->lock);
+    }
+    return NULL;
+}
+
+START_TEST(spinlock_excludes_more_threads_than_cpus)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    int threads = (int)(cpus < 1 ? 1 : cpus) * THREADS_PER_CPU;
+    struct shared shared = {.count = 0};
+    pthread_t thread[THREADS_MAX];
+
+    threads = threads > THREADS_MAX ? THREADS_MAX : threads;
+    domi_spinlock_init(&shared.lock);
+    for (int i = 0; i < threads; i++)
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, count_up, &shared), 0);
+    for (int i = 0; i < threads; i++)
+        ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
+    ck_assert_int_eq(shared.count, (long)threads * ROUNDS);
+    ck_assert_int_eq(shared.trail, shared.count);
+}
+END_TEST
+
+START_TEST(spinlock_try_lock_fails_while_held)
+{
+    domi_spinlock lock;
+
+    domi_spinlock_init(&lock);
+    ck_assert(domi_spinlock_try_lock(&lock));
+    ck_assert(!domi_spinlock_try_lock(&lock));
+    ck_assert(!domi_spinlock_try_lock(&lock));
+    domi_spinlock_unlock(&lock);
+    ck_assert(domi_spinlock_try_lock(&lock));
+    domi_spinlock_unlock(&lock);
+    domi_spinlock_lock(&lock);
+    ck_assert(!domi_spinlock_try_lock(&lock));
+    domi_spinlock_unlock(&lock);
+}
+END_TEST
+
+START_TEST(spinlock_waiter_yields_once_and_looks_again)
+{
+    domi_spinlock lock;
+
+    domi_spinlock_init(&lock);
+    domi_spinlock_lock(&lock);
+    atomic_store(&yields, 0);
+    domi_spinlock_wait(&lock); /* comes back although the lock is held */
+    ck_assert_int_eq(atomic_load(&yields), 1);
+    domi_spinlock_unlock(&lock);
+}
+END_TEST
+
+START_TEST(spinlock_waiter_does_not_yield_when_the_lock_is_free)
+{
+    domi_spinlock lock;
+
+    domi_spinlock_init(&lock);
+    atomic_store(&yields, 0);
+    domi_spinlock_wait(&lock);
+    ck_assert_int_eq(atomic_load(&yields), 0);
+}
+END_TEST
+
+DOMT_MAIN("spinlock", 60, spinlock_excludes_more_threads_than_cpus,
+          spinlock_try_lock_fails_while_held, spinlock_waiter_yields_once_and_looks_again,
+          spinlock_waiter_does_not_yield_when_the_lock_is_free)

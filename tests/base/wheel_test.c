@@ -1,0 +1,274 @@
+/* The timer wheel, property by property; wheel_model_test.c holds it against a sorted reference. */
+#include "base/wheel.h"
+
+#include "base/random.h"
+#include "tests/support/suite.h"
+
+#define TICK  DOMI_WHEEL_TICK_NS
+#define S     (1000 * TICK)
+#define DAY   (86400 * S)
+#define START (12345 * TICK + 678)
+
+static domi_wheel wheel;
+
+/* Advance, and count what is due; all of it is taken. */
+static unsigned fired_at(uint64_t now_ns)
+{
+    unsigned count = 0;
+
+    domi_wheel_advance(&wheel, now_ns);
+    while (domi_wheel_take(&wheel) != NULL)
+        count++;
+    return count;
+}
+
+static uint64_t tick_up(uint64_t ns)
+{
+    return (ns + TICK - 1) / TICK * TICK;
+}
+
+/* Delays around every edge: of ticks, of each level, of the reach. */
+static size_t list_delays(uint64_t delays[256])
+{
+    size_t count = 0;
+
+    for (uint64_t ticks = 1; ticks < UINT64_C(1) << 33; ticks *= 8)
+        for (int around = -1; around <= 1; around++)
+            for (int part = -1; part <= 1; part++)
+                delays[count++] = ticks * TICK + (uint64_t)around * TICK + (uint64_t)part;
+    return count;
+}
+
+START_TEST(wheel_never_fires_early_and_at_the_latest_in_its_tick)
+{
+    uint64_t delays[256];
+    size_t count = list_delays(delays);
+
+    for (size_t i = 0; i < count; i++) {
+        for (uint64_t start = START; start < START + 70 * TICK; start += 23 * TICK + 7) {
+            domi_wheel_node node;
+            uint64_t expires = start + delays[i];
+
+            if (delays[i] == 0 || delays[i] >= UINT64_MAX / 2)
+                continue;
+            domi_wheel_init(&wheel, start);
+            domi_wheel_node_init(&node);
+            domi_wheel_arm(&wheel, &node, expires);
+            ck_assert_uint_eq(fired_at(expires - 1), 0);
+            ck_assert(domi_wheel_armed(&node));
+            ck_assert_uint_eq(fired_at(tick_up(expires)), 1);
+            ck_assert(!domi_wheel_armed(&node));
+            ck_assert_uint_eq(wheel.count, 0);
+        }
+    }
+}
+END_TEST
+
+START_TEST(wheel_fires_far_timers_in_the_tick_of_their_time)
+{
+    static const uint64_t delays[] = {63 * TICK,   64 * TICK, 65 * TICK,  4095 * TICK,
+                                      4096 * TICK, 3600 * S,  DAY,        12 * DAY,
+                                      13 * DAY,    400 * DAY, 3650 * DAY, 5000 * S};
+
+    for (size_t i = 0; i < sizeof delays / sizeof delays[0]; i++) {
+        domi_wheel_node node;
+        unsigned wakes = 0;
+        uint64_t now;
+
+        domi_wheel_init(&wheel, START);
+        domi_wheel_node_init(&node);
+        domi_wheel_arm(&wheel, &node, START + delays[i]);
+        do {
+            now = domi_wheel_next_ns(&wheel);
+            ck_assert_uint_lt(now, START + delays[i] + TICK);
+            ck_assert_uint_lt(++wakes, 310 + DOMI_WHEEL_LEVELS);
+        } while (fired_at(now) == 0);
+        ck_assert_uint_eq(now, tick_up(START + delays[i]));
+        ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
+    }
+}
+END_TEST
+
+/* Armed while time goes on, so that nodes of one tick start on different levels; the distance
+ * decides how often they cascade. */
+static void expect_order(uint64_t distance_ns)
+{
+    enum { count = 1000 };
+    static domi_wheel_node nodes[count];
+    domi_random random;
+    domi_wheel_node *last = NULL, *node;
+    unsigned taken = 0;
+
+    domi_random_init(&random, 1);
+    domi_wheel_init(&wheel, START);
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t expires = START + distance_ns + domi_random_below(&random, 100 * TICK);
+        domi_wheel_node_init(&nodes[i]);
+        domi_wheel_arm(&wheel, &nodes[i], expires);
+        domi_wheel_advance(&wheel, START + i * TICK);
+    }
+    domi_wheel_advance(&wheel, START + DAY);
+    while ((node = domi_wheel_take(&wheel)) != NULL) {
+        if (last != NULL) {
+            ck_assert_uint_le(tick_up(last->expires_ns), tick_up(node->expires_ns));
+            ck_assert(tick_up(last->expires_ns) != tick_up(node->expires_ns) || last < node);
+        }
+        last = node;
+        taken++;
+    }
+    ck_assert_uint_eq(taken, count);
+}
+
+START_TEST(wheel_fires_in_order_of_ticks_and_of_arming_within_one)
+{
+    expect_order(1010 * TICK);
+    expect_order(5000 * TICK);
+    expect_order(300 * S);
+    expect_order(20000 * S);
+}
+END_TEST
+
+START_TEST(wheel_fires_what_is_past_at_the_next_advance)
+{
+    domi_wheel_node past, now, later;
+
+    domi_wheel_init(&wheel, START);
+    domi_wheel_node_init(&past);
+    domi_wheel_node_init(&now);
+    domi_wheel_node_init(&later);
+    domi_wheel_arm(&wheel, &later, START + TICK);
+    domi_wheel_arm(&wheel, &past, 0);
+    domi_wheel_arm(&wheel, &now, START / TICK * TICK);
+    ck_assert_ptr_null(domi_wheel_take(&wheel)); /* or a timer of no delay would end no loop */
+    ck_assert_uint_eq(domi_wheel_next_ns(&wheel), 0);
+    domi_wheel_advance(&wheel, START);
+    ck_assert_ptr_eq(domi_wheel_take(&wheel), &past);
+    ck_assert_ptr_eq(domi_wheel_take(&wheel), &now);
+    ck_assert_ptr_null(domi_wheel_take(&wheel));
+    ck_assert_uint_eq(wheel.count, 1);
+    ck_assert_uint_gt(domi_wheel_next_ns(&wheel), START);
+}
+END_TEST
+
+START_TEST(wheel_cancels_in_every_state)
+{
+    domi_wheel_node a, b, c;
+
+    domi_wheel_init(&wheel, START);
+    domi_wheel_node_init(&a);
+    domi_wheel_node_init(&b);
+    domi_wheel_node_init(&c);
+    domi_wheel_cancel(&wheel, &a); /* not armed */
+    domi_wheel_cancel(&wheel, &a);
+
+    domi_wheel_arm(&wheel, &a, START + DAY);
+    domi_wheel_cancel(&wheel, &a); /* alone in its slot */
+    ck_assert(!domi_wheel_armed(&a));
+    ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
+
+    domi_wheel_arm(&wheel, &a, 0);
+    domi_wheel_cancel(&wheel, &a); /* past */
+    ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
+
+    domi_wheel_arm(&wheel, &a, START + 9 * TICK);
+    domi_wheel_arm(&wheel, &b, START + 9 * TICK);
+    domi_wheel_arm(&wheel, &c, START + 9 * TICK);
+    domi_wheel_cancel(&wheel, &b); /* between two others */
+    domi_wheel_advance(&wheel, START + DAY);
+    domi_wheel_cancel(&wheel, &a); /* due, not taken */
+    ck_assert_ptr_eq(domi_wheel_take(&wheel), &c);
+    domi_wheel_cancel(&wheel, &c); /* taken */
+    ck_assert_ptr_null(domi_wheel_take(&wheel));
+    ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
+    ck_assert_uint_eq(wheel.count, 0);
+}
+END_TEST
+
+START_TEST(wheel_lets_the_taker_arm_and_cancel)
+{
+    enum { count = 64 };
+    domi_wheel_node nodes[count], *node;
+    unsigned taken = 0;
+
+    domi_wheel_init(&wheel, START);
+    for (int i = 0; i < count; i++) {
+        domi_wheel_node_init(&nodes[i]);
+        domi_wheel_arm(&wheel, &nodes[i], START + TICK);
+    }
+    domi_wheel_advance(&wheel, START + 2 * TICK);
+    /* Each that fires takes back its neighbour and arms itself again. */
+    while ((node = domi_wheel_take(&wheel)) != NULL) {
+        ck_assert_int_eq((node - nodes) % 2, 0);
+        domi_wheel_cancel(&wheel, node + 1);
+        domi_wheel_arm(&wheel, node, START + 4 * TICK);
+        taken++;
+    }
+    ck_assert_uint_eq(taken, count / 2);
+    ck_assert_uint_eq(wheel.count, count / 2);
+    ck_assert_uint_eq(fired_at(START + 5 * TICK), count / 2);
+}
+END_TEST
+
+START_TEST(wheel_jumps_over_idle_time)
+{
+    domi_wheel_node near, far;
+
+    domi_wheel_init(&wheel, START);
+    domi_wheel_node_init(&near);
+    domi_wheel_node_init(&far);
+    for (uint64_t now = START; now < START + 100 * 3650 * DAY; now += 3650 * DAY) {
+        domi_wheel_arm(&wheel, &near, now + DAY);
+        domi_wheel_arm(&wheel, &far, now + 3649 * DAY);
+        ck_assert_uint_eq(fired_at(now + 3650 * DAY), 2);
+        ck_assert_uint_eq(fired_at(now + 3650 * DAY), 0);
+    }
+}
+END_TEST
+
+START_TEST(wheel_holds_the_last_nanosecond)
+{
+    domi_wheel_node node;
+
+    domi_wheel_init(&wheel, START);
+    domi_wheel_node_init(&node);
+    domi_wheel_arm(&wheel, &node, UINT64_MAX);
+    ck_assert_uint_eq(fired_at(START + 36500 * DAY), 0);
+    ck_assert_uint_gt(domi_wheel_next_ns(&wheel), START + 36500 * DAY);
+    fired_at(UINT64_MAX - TICK);
+    ck_assert(domi_wheel_armed(&node));
+    ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
+    domi_wheel_cancel(&wheel, &node);
+}
+END_TEST
+
+/* All in one slot: whoever walks a list does not end. */
+START_TEST(wheel_arms_and_cancels_a_million_in_constant_time)
+{
+    enum { count = 1000000 };
+    domi_wheel_node *nodes = calloc(count, sizeof *nodes);
+
+    ck_assert_ptr_nonnull(nodes);
+    domi_wheel_init(&wheel, START);
+    for (size_t i = 0; i < count; i++)
+        domi_wheel_arm(&wheel, &nodes[i], START + S);
+    ck_assert_uint_eq(wheel.count, count);
+    for (size_t i = 0; i < count; i++)
+        domi_wheel_cancel(&wheel, &nodes[i * 7919 % count]);
+    ck_assert_uint_eq(wheel.count, 0);
+    ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
+    for (size_t i = 0; i < count; i++)
+        domi_wheel_arm(&wheel, &nodes[i], START + i * 997 * TICK);
+    ck_assert_uint_eq(fired_at(START + DAY), DAY / (997 * TICK) + 1);
+    for (size_t i = 0; i < count; i++)
+        domi_wheel_cancel(&wheel, &nodes[i]);
+    ck_assert_uint_eq(wheel.count, 0);
+    free(nodes);
+}
+END_TEST
+
+DOMT_MAIN("wheel", 20, wheel_never_fires_early_and_at_the_latest_in_its_tick,
+          wheel_fires_far_timers_in_the_tick_of_their_time,
+          wheel_fires_in_order_of_ticks_and_of_arming_within_one,
+          wheel_fires_what_is_past_at_the_next_advance, wheel_cancels_in_every_state,
+          wheel_lets_the_taker_arm_and_cancel, wheel_jumps_over_idle_time,
+          wheel_holds_the_last_nanosecond, wheel_arms_and_cancels_a_million_in_constant_time)

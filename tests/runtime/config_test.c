@@ -1,0 +1,367 @@
+/* The table of keys: defaults, ranges, what keys promise of each other, and listeners. */
+#include <domus/config.h>
+
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_text(const domus_config_key *key)
+{
+    return key->kind >= DOMUS_CONFIG_CPUS;
+}
+
+static void checks_as(const domus_config *config, const char *wanted)
+{
+    char error[256] = "";
+
+    ck_assert_int_eq(domus_config_check(config, error, sizeof error), wanted[0] ? -EINVAL : 0);
+    ck_assert_str_eq(error, wanted);
+}
+
+START_TEST(defaults_are_those_of_the_header_and_valid)
+{
+    domus_config config;
+
+    memset(&config, 0xa5, sizeof config);
+    domus_config_init(&config);
+    checks_as(&config, "");
+    ck_assert_uint_eq(config.system.threads, 0);
+    ck_assert_uint_eq(config.system.threads_percent, 0);
+    ck_assert_str_eq(config.system.cpus, "auto");
+    ck_assert_uint_eq(config.scheduler.io_ratio, 50);
+    ck_assert_uint_eq(config.scheduler.min_budget_ns, 500000);
+    ck_assert_uint_eq(config.scheduler.min_budget_busy_ns, 50000);
+    ck_assert_uint_eq(config.scheduler.deadline_check_every, 16);
+    ck_assert_uint_eq(config.scheduler.messages_per_run_max, 64);
+    ck_assert_uint_eq(config.scheduler.channels_runs_per_tick, 1024);
+    ck_assert_uint_eq(config.scheduler.mailbox_max, 32768);
+    ck_assert_uint_eq(config.scheduler.conversations_max, 65536);
+    ck_assert_uint_eq(config.scheduler.timers_max, 4194304);
+    ck_assert(config.scheduler.steal.enabled);
+    ck_assert_uint_eq(config.scheduler.steal.floor, 32);
+    ck_assert_uint_eq(config.scheduler.steal.aggression, 128);
+    ck_assert_uint_eq(config.scheduler.idle.spin_ns, 0);
+    ck_assert_uint_eq(config.io.ring_entries, 512);
+    ck_assert_uint_eq(config.io.completion_entries, 4096);
+    ck_assert_uint_eq(config.io.completions_per_poll, 256);
+    ck_assert_uint_eq(config.io.buffers.size_bytes, 4096);
+    ck_assert_uint_eq(config.io.buffers.count, 1024);
+    ck_assert_uint_eq(config.channel.send_high_bytes, 262144);
+    ck_assert_uint_eq(config.channel.send_low_bytes, 65536);
+    ck_assert_uint_eq(config.channel.send_max_bytes, 4194304);
+    ck_assert_uint_eq(config.channel.idle_timeout_ns, 0);
+    ck_assert_uint_eq(config.channel.linger_ns, UINT64_C(1000000000));
+    ck_assert_uint_eq(config.channel.connections_max, 10000);
+    ck_assert_uint_eq(config.shutdown.drain_timeout_ns, UINT64_C(10000000000));
+    ck_assert_int_eq(config.profile.level, DOMUS_PROFILE_COUNTERS);
+    ck_assert_ptr_null(config.listeners);
+    ck_assert_uint_eq(config.listener_count, 0);
+}
+END_TEST
+
+/* The keys behind whose fields the compiler leaves room, up to the next field's alignment. */
+static const char *const padded[] = {"scheduler.ioRatio",
+                                     "scheduler.steal.enabled",
+                                     "scheduler.steal.aggression",
+                                     "io.buffers.count",
+                                     "channel.maxConnections",
+                                     "profile.level",
+                                     NULL};
+
+static bool is_padding(size_t start, size_t end)
+{
+    const domus_config_key *key;
+    const char *const *path;
+
+    for (size_t i = 0; (key = domus_config_key_get(i)) != NULL; i++)
+        for (path = padded; key->offset + key->size == start && *path != NULL; path++)
+            if (strcmp(*path, key->path) == 0)
+                return end == (start + 7) / 8 * 8 || end == (start + 3) / 4 * 4;
+    return false;
+}
+
+/* Every byte is some key's or padding; so a field without a row is found. */
+START_TEST(every_field_has_its_row)
+{
+    unsigned char covered[sizeof(domus_config)] = {0};
+    const domus_config_key *key;
+
+    covered[offsetof(domus_config, listeners)] = 1; /* ends the last stretch of padding */
+    for (size_t i = 0; (key = domus_config_key_get(i)) != NULL; i++) {
+        ck_assert_uint_le((size_t)key->offset + key->size, sizeof covered);
+        ck_assert(key->size == 1 || key->size == 4 || key->size == 8);
+        ck_assert(is_text(key) || key->size == 8 || key->maximum >> (8 * key->size) == 0);
+        for (size_t byte = 0; byte < key->size; byte++)
+            ck_assert_uint_eq(covered[key->offset + byte]++, 0);
+    }
+
+    for (size_t byte = 0, end; byte < offsetof(domus_config, listeners); byte = end) {
+        for (end = byte + 1; covered[byte] == 0 && covered[end] == 0;)
+            end++;
+        ck_assert_msg(covered[byte] != 0 || is_padding(byte, end), "byte %zu has no row", byte);
+    }
+}
+END_TEST
+
+/* The ends of each range are taken, and what lies beyond is not: number, field and check agree. */
+START_TEST(every_range_holds_at_both_ends)
+{
+    const domus_config_key *key;
+    char error[256];
+
+    for (size_t i = 0; (key = domus_config_key_get(i)) != NULL; i++) {
+        domus_config config, before;
+        domus_config_init(&config);
+        before = config;
+        if (is_text(key))
+            continue;
+        ck_assert_int_eq(domus_config_key_put(key, &config, key->maximum + 1, NULL, error, 256),
+                         -EINVAL);
+        if (key->minimum > 1)
+            ck_assert_int_eq(domus_config_key_put(key, &config, key->minimum - 1, NULL, error, 256),
+                             -EINVAL);
+        if (key->minimum > 0 && key->zero == NULL)
+            ck_assert_int_eq(domus_config_key_put(key, &config, 0, NULL, error, 256), -EINVAL);
+        ck_assert_int_eq(domus_config_key_put(key, &config, UINT64_MAX, NULL, error, 256), -EINVAL);
+        ck_assert_mem_eq(&config, &before, sizeof config);
+        ck_assert_int_eq(domus_config_key_put(key, &config, key->minimum, NULL, error, 256), 0);
+        ck_assert_int_eq(domus_config_key_put(key, &config, key->maximum, NULL, error, 256), 0);
+        ck_assert_int_eq(domus_config_key_put(key, &config, key->preset, NULL, error, 256), 0);
+        ck_assert_mem_eq(&config, &before, sizeof config);
+    }
+}
+END_TEST
+
+START_TEST(wrong_value_is_named_with_its_range)
+{
+    domus_config config;
+
+    domus_config_init(&config);
+    config.scheduler.io_ratio = 0;
+    checks_as(&config, "scheduler.ioRatio: must be 1..100, is 0");
+    config.scheduler.io_ratio = 101;
+    checks_as(&config, "scheduler.ioRatio: must be 1..100, is 101");
+    domus_config_init(&config);
+    config.system.threads = 1025;
+    checks_as(&config, "system.threads: must be auto or 1..1024, is 1025");
+    domus_config_init(&config);
+    config.system.threads_percent = 101;
+    checks_as(&config, "system.threads: must be auto or 1%..100%, is 101%");
+    domus_config_init(&config);
+    config.scheduler.idle.spin_ns = UINT64_C(1500000000);
+    checks_as(&config, "scheduler.idle.spin: must be 0..1s, is 1500ms");
+    domus_config_init(&config);
+    config.channel.linger_ns = UINT64_C(7200000000000);
+    checks_as(&config, "channel.linger: must be 1ms..1h, is 2h");
+    domus_config_init(&config);
+    config.io.buffers.size_bytes = 100;
+    checks_as(&config, "io.buffers.size: must be 256B..1MiB, is 100B");
+    domus_config_init(&config);
+    config.profile.level = (domus_profile_level)7;
+    checks_as(&config, "profile.level: must be off..counters, is 7");
+}
+END_TEST
+
+START_TEST(powers_of_two_are_held)
+{
+    domus_config config;
+
+    domus_config_init(&config);
+    config.io.ring_entries = 500;
+    checks_as(&config, "io.ringEntries: must be a power of two, is 500");
+    domus_config_init(&config);
+    config.io.completion_entries = 4097;
+    checks_as(&config, "io.completionEntries: must be a power of two, is 4097");
+    domus_config_init(&config);
+    config.io.buffers.count = 1000;
+    checks_as(&config, "io.buffers.count: must be a power of two, is 1000");
+}
+END_TEST
+
+START_TEST(keys_keep_what_they_promise_of_each_other)
+{
+    domus_config config;
+
+    domus_config_init(&config);
+    config.io.ring_entries = 4096;
+    checks_as(&config, "io.completionEntries: must be more than io.ringEntries (4096), is 4096");
+    config.io.completion_entries = 8192;
+    checks_as(&config, "");
+    config.channel.send_low_bytes = config.channel.send_high_bytes;
+    checks_as(&config, "");
+    config.channel.send_low_bytes++;
+    checks_as(&config, "channel.sendHigh: must be at least channel.sendLow (262145B), is 256KiB");
+    domus_config_init(&config);
+    config.channel.send_max_bytes = config.channel.send_high_bytes;
+    checks_as(&config, "");
+    config.channel.send_max_bytes--;
+    checks_as(&config, "channel.sendMax: must be at least channel.sendHigh (256KiB), is 262143B");
+}
+END_TEST
+
+START_TEST(cpus_are_words_or_a_list)
+{
+    static const char *const right[] = {"auto", "none", "0", "0-3,8", "3,1,2"};
+    static const char *const wrong[] = {"all", "Auto", "0-", "-1", "1,,2", "3-1", "0 1", "a", ","};
+    domus_config config;
+    char line[256];
+
+    domus_config_init(&config);
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+        config.system.cpus = right[i];
+        checks_as(&config, "");
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        config.system.cpus = wrong[i];
+        snprintf(line, sizeof line,
+                 "system.cpus: must be auto, none or a list such as 0-3,8, is '%s'", wrong[i]);
+        checks_as(&config, line);
+    }
+    config.system.cpus = "";
+    checks_as(&config, "system.cpus: is missing or empty");
+    config.system.cpus = NULL;
+    checks_as(&config, "system.cpus: is missing or empty");
+}
+END_TEST
+
+static void listener_checks_as(const char *name, const char *address, uint32_t backlog,
+                               const char *wanted)
+{
+    domus_listener_config listener = {.name = name, .address = address, .backlog = backlog};
+    domus_config config;
+
+    domus_config_init(&config);
+    config.listeners = &listener;
+    config.listener_count = 1;
+    checks_as(&config, wanted);
+}
+
+START_TEST(addresses_are_numbers_only)
+{
+    static const char *const right[] = {"127.0.0.1:7000",
+                                        "0.0.0.0:0",
+                                        "[::1]:7000",
+                                        "[::]:65535",
+                                        "[2001:db8::1]:1",
+                                        "[::ffff:127.0.0.1]:80",
+                                        "[1111:2222:3333:4444:5555:6666:255.255.255.255]:65535"};
+    static const char *const wrong[] = {"127.0.0.1",
+                                        "127.0.0.1:",
+                                        ":7000",
+                                        "localhost:7000",
+                                        "127.1:7000",
+                                        "127.0.0.1:07",
+                                        "127.0.0.1:-1",
+                                        "127.0.0.1:65536",
+                                        "127.0.0.1:0x10",
+                                        "127.0.0.1:1a",
+                                        "::1:7000",
+                                        "[::1]",
+                                        "[::1]7000",
+                                        "[::1:7000",
+                                        "[127.0.0.1]:1",
+                                        " 127.0.0.1:1",
+                                        "127.0.0.1:1 ",
+                                        "[fe80::1%lo]:1",
+                                        "256.0.0.1:1",
+                                        "[]:1",
+                                        "127.0.0.1:+1",
+                                        "127.0.0.1:00",
+                                        "[::1]]:1",
+                                        "127.0.0.01:1",
+                                        "[:1",
+                                        "127.0.0.1:99999999999999999999999"};
+    char line[256];
+
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++)
+        listener_checks_as("a", right[i], 1, "");
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        snprintf(line, sizeof line,
+                 "listeners[0].address: must be such as 127.0.0.1:7000 or [::1]:7000 (numbers "
+                 "only), is '%s'",
+                 wrong[i]);
+        listener_checks_as("a", wrong[i], 1, line);
+    }
+    listener_checks_as("a", NULL, 1, "listeners[0].address: is missing or empty");
+    listener_checks_as("a",
+                       "[1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb:cccc:dddd]:65535",
+                       1, "listeners[0].address: must be at most 63 bytes long, is 72");
+}
+END_TEST
+
+START_TEST(listeners_are_named_unique_and_few)
+{
+    static domus_listener_config many[65];
+    domus_listener_config three[] = {
+        {"a", "127.0.0.1:1", 1}, {"b", "127.0.0.1:2", 65535}, {"a", "127.0.0.1:3", 1}};
+    domus_config config;
+
+    listener_checks_as("Echo-1_b", "[::]:0", 4096, "");
+    listener_checks_as("", "[::]:0", 1, "listeners[0].name: is missing or empty");
+    listener_checks_as("a.b", "[::]:0", 1,
+                       "listeners[0].name: must be letters, digits, '-' and '_', is 'a.b'");
+    listener_checks_as("a", "[::]:0", 0, "listeners[0].backlog: must be 1..65535, is 0");
+    domus_config_init(&config);
+    config.listeners = three;
+    config.listener_count = 2;
+    checks_as(&config, "");
+    config.listener_count = 3;
+    checks_as(&config, "listeners[2].name: must be unique, 'a' is taken by listeners[0]");
+    config.listeners = many;
+    config.listener_count = 65;
+    checks_as(&config, "listeners: must be 0..64, are 65");
+    config.listeners = NULL;
+    config.listener_count = 2;
+    checks_as(&config, "listeners: must be 0..64, and not NULL, are 2");
+}
+END_TEST
+
+static void gather(const domus_config_fault *fault, void *context)
+{
+    char *text = context;
+
+    ck_assert(fault->key == NULL || fault->listener != SIZE_MAX ||
+              strcmp(fault->key->path, fault->path) == 0);
+    snprintf(text + strlen(text), 1024 - strlen(text), "%s: %s%s%s\n", fault->path, fault->message,
+             fault->other != NULL ? " / " : "", fault->other != NULL ? fault->other->path : "");
+}
+
+START_TEST(all_faults_are_reported_and_the_first_is_the_line)
+{
+    domus_listener_config listener = {NULL, "x", 0};
+    domus_config config;
+    char text[1024] = "", cut[12];
+
+    domus_config_init(&config);
+    config.scheduler.io_ratio = 0;
+    config.io.completion_entries = 100;
+    config.channel.send_max_bytes = 1024;
+    config.listeners = &listener;
+    config.listener_count = 1;
+    ck_assert_uint_eq(domus_config_check_all(&config, gather, text), 7);
+    ck_assert_str_eq(text,
+                     "scheduler.ioRatio: must be 1..100, is 0\n"
+                     "io.completionEntries: must be a power of two, is 100\n"
+                     "io.completionEntries: must be more than io.ringEntries (512), is 100 / "
+                     "io.ringEntries\n"
+                     "channel.sendMax: must be at least channel.sendHigh (256KiB), is 1KiB / "
+                     "channel.sendHigh\n"
+                     "listeners[0].name: is missing or empty\n"
+                     "listeners[0].address: must be such as 127.0.0.1:7000 or [::1]:7000 (numbers "
+                     "only), is 'x'\n"
+                     "listeners[0].backlog: must be 1..65535, is 0\n");
+    checks_as(&config, "scheduler.ioRatio: must be 1..100, is 0");
+    ck_assert_int_eq(domus_config_check(&config, cut, sizeof cut), -EINVAL);
+    ck_assert_str_eq(cut, "scheduler.i");
+    ck_assert_int_eq(domus_config_check(&config, NULL, 0), -EINVAL);
+}
+END_TEST
+
+DOMT_MAIN("config", 10, defaults_are_those_of_the_header_and_valid, every_field_has_its_row,
+          every_range_holds_at_both_ends, wrong_value_is_named_with_its_range,
+          powers_of_two_are_held, keys_keep_what_they_promise_of_each_other,
+          cpus_are_words_or_a_list, addresses_are_numbers_only, listeners_are_named_unique_and_few,
+          all_faults_are_reported_and_the_first_is_the_line)

@@ -1,0 +1,287 @@
+/* Threads and their CPUs: what the configuration may ask for, against what this process may use.
+ *
+ * The affinity is this process's real one (narrowed in a child where a test needs to know it), the
+ * quota comes from a directory of the test. */
+#include "runtime/cpus.h"
+
+#include "tests/support/suite.h"
+#include "tests/support/tree.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NO_QUOTA "/nowhere"
+
+static domus_config configured(const char *cpus, uint32_t threads, uint32_t percent)
+{
+    domus_config config = {0};
+
+    config.system.cpus = cpus;
+    config.system.threads = threads;
+    config.system.threads_percent = percent;
+    return config;
+}
+
+static domi_cpus choose(domus_config config, const char *root)
+{
+    domi_cpus cpus;
+    char error[256] = "";
+
+    ck_assert_int_eq(domi_cpus_choose(&config, root, &cpus, error, sizeof error), 0);
+    ck_assert_str_eq(error, "");
+    return cpus;
+}
+
+/* It is refused with a line that holds `word`, and nothing else is written. */
+static void expect_refused(const char *list, const char *word)
+{
+    domus_config config = configured(list, 0, 0);
+    domi_cpus cpus = {.threads = 77};
+    char error[256] = "";
+
+    ck_assert_int_eq(domi_cpus_choose(&config, NO_QUOTA, &cpus, error, sizeof error), -EINVAL);
+    ck_assert_msg(strstr(error, word) != NULL, "%s: %s", list, error);
+    ck_assert_ptr_nonnull(strstr(error, "system.cpus"));
+    ck_assert_uint_eq(cpus.threads, 77);
+    ck_assert_int_eq(domi_cpus_choose(&config, NO_QUOTA, &cpus, NULL, 0), -EINVAL);
+}
+
+static cpu_set_t usable_cpus(void)
+{
+    cpu_set_t usable;
+
+    ck_assert_int_eq(sched_getaffinity(0, sizeof usable, &usable), 0);
+    return usable;
+}
+
+static domi_cpus choose_with_quota(domus_config config, const char *cpu_max)
+{
+    domt_tree tree;
+
+    domt_tree_make(&tree);
+    domt_tree_write(&tree, "proc/self/cgroup", "0::/a\n");
+    domt_tree_write(&tree, "sys/fs/cgroup/a/cpu.max", cpu_max);
+    domi_cpus cpus = choose(config, tree.root);
+    domt_tree_remove(&tree);
+    return cpus;
+}
+
+START_TEST(cpus_auto_is_one_thread_per_usable_cpu)
+{
+    cpu_set_t usable = usable_cpus();
+    domi_cpus cpus = choose(configured("auto", 0, 0), NO_QUOTA);
+
+    ck_assert_int_eq((int)cpus.count, CPU_COUNT(&usable));
+    ck_assert_uint_eq(cpus.threads, cpus.count);
+    ck_assert_uint_eq(cpus.quota, 0);
+    ck_assert_str_eq(cpus.warning, "");
+    for (uint32_t i = 0; i < cpus.count; i++) {
+        ck_assert(CPU_ISSET(cpus.cpu[i], &usable));
+        ck_assert(i == 0 || cpus.cpu[i] > cpus.cpu[i - 1]);
+    }
+}
+END_TEST
+
+START_TEST(cpus_auto_is_bounded_by_the_quota)
+{
+    domi_cpus cpus = choose_with_quota(configured("auto", 0, 0), "50000 100000\n");
+
+    ck_assert_uint_eq(cpus.quota, 1);
+    ck_assert_uint_eq(cpus.threads, 1);
+    ck_assert_uint_ge(cpus.count, 1);
+    ck_assert_str_eq(cpus.warning, "");
+
+    cpus = choose_with_quota(configured("auto", 0, 0), "102400000 100000\n");
+    ck_assert_uint_eq(cpus.quota, 1024);
+    ck_assert_uint_eq(cpus.threads, cpus.count);
+}
+END_TEST
+
+START_TEST(cpus_takes_the_number_of_threads_as_it_is)
+{
+    domi_cpus cpus = choose(configured("auto", 1, 0), NO_QUOTA);
+
+    ck_assert_uint_eq(cpus.threads, 1);
+    ck_assert_str_eq(cpus.warning, "");
+}
+END_TEST
+
+START_TEST(cpus_warns_of_more_threads_than_cpus_and_allows_them)
+{
+    cpu_set_t usable = usable_cpus();
+    uint32_t many = (uint32_t)CPU_COUNT(&usable) + 1;
+    domi_cpus cpus = choose(configured("auto", many, 0), NO_QUOTA);
+    char number[32];
+
+    snprintf(number, sizeof number, "system.threads is %u", many);
+    ck_assert_uint_eq(cpus.threads, many);
+    ck_assert_uint_eq(cpus.count, many - 1);
+    ck_assert_ptr_nonnull(strstr(cpus.warning, number));
+    ck_assert_ptr_null(strchr(cpus.warning, '\n'));
+
+    cpus = choose(configured("none", many, 0), NO_QUOTA);
+    ck_assert_uint_eq(cpus.threads, many);
+    ck_assert_ptr_nonnull(strstr(cpus.warning, number));
+}
+END_TEST
+
+START_TEST(cpus_warns_of_more_threads_than_the_quota)
+{
+    cpu_set_t usable = usable_cpus();
+    domi_cpus cpus = choose_with_quota(configured("auto", 2, 0), "100000 100000\n");
+
+    ck_assert_uint_eq(cpus.threads, 2);
+    ck_assert_ptr_nonnull(strstr(cpus.warning, CPU_COUNT(&usable) >= 2 ? "quota" : "more threads"));
+}
+END_TEST
+
+START_TEST(cpus_rounds_a_percentage_and_keeps_one_thread)
+{
+    cpu_set_t usable = usable_cpus();
+    int count = CPU_COUNT(&usable);
+
+    for (uint32_t percent = 1; percent <= 100; percent++) {
+        int threads = (int)choose(configured("auto", 0, percent), NO_QUOTA).threads;
+        int off = threads * 100 - count * (int)percent;
+
+        ck_assert_int_ge(threads, 1);
+        ck_assert_int_le(off, threads == 1 ? 99 : 50);
+        ck_assert_int_ge(off, -49);
+    }
+    ck_assert_int_eq((int)choose(configured("auto", 0, 100), NO_QUOTA).threads, count);
+    ck_assert_uint_eq(choose_with_quota(configured("auto", 0, 100), "90000 100000\n").threads, 1);
+}
+END_TEST
+
+START_TEST(cpus_none_pins_nothing)
+{
+    cpu_set_t usable = usable_cpus();
+    domi_cpus cpus = choose(configured("none", 0, 0), NO_QUOTA);
+
+    ck_assert_uint_eq(cpus.count, 0);
+    ck_assert_int_eq((int)cpus.threads, CPU_COUNT(&usable));
+}
+END_TEST
+
+START_TEST(cpus_takes_a_list_of_usable_cpus)
+{
+    domi_cpus usable = choose(configured("auto", 0, 0), NO_QUOTA);
+    uint16_t last = usable.cpu[usable.count - 1];
+    char list[32];
+
+    snprintf(list, sizeof list, "%d,%d", last, last);
+    domi_cpus cpus = choose(configured(list, 0, 0), NO_QUOTA);
+    ck_assert_uint_eq(cpus.count, 1);
+    ck_assert_uint_eq(cpus.cpu[0], last);
+    ck_assert_uint_eq(cpus.threads, 1);
+
+    cpus = choose(configured(list, 3, 0), NO_QUOTA);
+    ck_assert_uint_eq(cpus.threads, 3);
+    ck_assert_ptr_nonnull(strstr(cpus.warning, "more threads than CPUs"));
+}
+END_TEST
+
+START_TEST(cpus_refuses_a_list_it_cannot_use)
+{
+    expect_refused("8191", "8191 is not usable");
+    expect_refused("0-2000", "list");
+    expect_refused("", "list");
+    expect_refused("all", "list");
+    expect_refused("0,", "list");
+}
+END_TEST
+
+/* In a process that may use one CPU only: with the real files of this machine. */
+static void choose_on_one_cpu(void)
+{
+    cpu_set_t usable = usable_cpus(), one;
+    unsigned last = 0;
+    char list[32];
+
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &usable))
+            last = cpu;
+    CPU_ZERO(&one);
+    CPU_SET(last, &one);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+
+    domi_cpus cpus = choose(configured("auto", 0, 0), "");
+    ck_assert_uint_eq(cpus.threads, 1);
+    ck_assert_uint_eq(cpus.count, 1);
+    ck_assert_uint_eq(cpus.cpu[0], last);
+    ck_assert_str_eq(cpus.warning, "");
+
+    /* The others exist on most machines, but not for us. */
+    snprintf(list, sizeof list, "%d", last == 0);
+    expect_refused(list, "not usable");
+    snprintf(list, sizeof list, "0-%u", last == 0 ? 1 : last);
+    expect_refused(list, "not usable");
+}
+
+START_TEST(cpus_respects_the_affinity_of_the_process)
+{
+    int status;
+
+    fflush(NULL);
+    pid_t child = check_fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        choose_on_one_cpu();
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+END_TEST
+
+static void expect_parsed(const char *list, const uint16_t *expected, int count)
+{
+    uint16_t cpu[8];
+
+    ck_assert_int_eq(domi_cpus_parse(list, cpu, 8), count);
+    for (int i = 0; i < count; i++)
+        ck_assert_uint_eq(cpu[i], expected[i]);
+}
+
+START_TEST(cpus_parse_reads_numbers_and_ranges)
+{
+    expect_parsed("0", (uint16_t[]){0}, 1);
+    expect_parsed("0-3,8", (uint16_t[]){0, 1, 2, 3, 8}, 5);
+    expect_parsed("8,2-3,0", (uint16_t[]){8, 2, 3, 0}, 4);
+    expect_parsed("5-5", (uint16_t[]){5}, 1);
+    expect_parsed("1,1,0-2,2-3", (uint16_t[]){1, 0, 2, 3}, 4);
+    expect_parsed("8191", (uint16_t[]){8191}, 1);
+    expect_parsed("0-7,0-7", (uint16_t[]){0, 1, 2, 3, 4, 5, 6, 7}, 8);
+}
+END_TEST
+
+START_TEST(cpus_parse_refuses_what_is_no_list)
+{
+    static const char *const lists[] = {"",       ",",       "-",
+                                        "1-",     "-1",      "1,",
+                                        ",1",     "1,,2",    "3-1",
+                                        "1--2",   "1-2-3",   "a",
+                                        "1a",     "1 ",      " 1",
+                                        "1, 2",   "+1",      "0x1",
+                                        "1.5",    "8192",    "0-8",
+                                        "0-8192", "0-99999", "9,0-7",
+                                        "1\n",    "1;2",     "18446744073709551617"};
+
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        uint16_t cpu[8] = {77, 77};
+
+        ck_assert_msg(domi_cpus_parse(lists[i], cpu, 8) == -EINVAL, "\"%s\"", lists[i]);
+        ck_assert_msg(cpu[0] == 77 && cpu[1] == 77, "\"%s\" was written", lists[i]);
+    }
+}
+END_TEST
+
+DOMT_MAIN("cpus", 20, cpus_auto_is_one_thread_per_usable_cpu, cpus_auto_is_bounded_by_the_quota,
+          cpus_takes_the_number_of_threads_as_it_is,
+          cpus_warns_of_more_threads_than_cpus_and_allows_them,
+          cpus_warns_of_more_threads_than_the_quota, cpus_rounds_a_percentage_and_keeps_one_thread,
+          cpus_none_pins_nothing, cpus_takes_a_list_of_usable_cpus,
+          cpus_refuses_a_list_it_cannot_use, cpus_respects_the_affinity_of_the_process,
+          cpus_parse_reads_numbers_and_ranges, cpus_parse_refuses_what_is_no_list)

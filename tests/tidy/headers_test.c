@@ -1,0 +1,96 @@
+/* Each public header compiles alone, in C and in C++, for a user who defines nothing. */
+#include "tests/support/suite.h"
+#include "tests/tidy/tree.h"
+
+#include <glob.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Included twice, so that a missing guard shows; the declaration is for headers without one. */
+#define PROGRAM "printf '#include <domus/%s>\\n#include <domus/%s>\\nint main(void);\\n'"
+
+#define C_COMPILER   "cc -x c -std=c17 -Wstrict-prototypes"
+#define CPP_COMPILER "g++ -x c++ -std=c++17"
+
+static void compile(const char *root, const char *compiler, const char *header, domt_report *report)
+{
+    char output[2048];
+    int status =
+        domt_shell(output, sizeof output,
+                   PROGRAM " | LC_ALL=C %s -Wall -Wextra -Wpedantic -Werror -I '%s/include'"
+                           " -fsyntax-only - 2>&1",
+                   header, header, compiler, root);
+
+    if (status != 0) {
+        domt_report_add(report, header, 0, "%s: %s", compiler, output);
+    }
+}
+
+static void compile_all(const char *root, domt_report *report)
+{
+    char pattern[DOMT_PATH_MAX + 32];
+    glob_t found;
+
+    *report = (domt_report){0};
+    snprintf(pattern, sizeof pattern, "%s/include/domus/*.h", root);
+    ck_assert_int_eq(glob(pattern, 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *header = strrchr(found.gl_pathv[i], '/') + 1;
+        compile(root, C_COMPILER, header, report);
+        compile(root, CPP_COMPILER, header, report);
+    }
+    globfree(&found);
+}
+
+START_TEST(public_headers_compile_alone_in_c_and_cpp)
+{
+    static domt_report report;
+
+    compile_all(DOMT_SOURCE_DIR, &report);
+    ck_assert_msg(report.count == 0, "%u:\n%s", report.count, report.text);
+}
+END_TEST
+
+/* With this header planted, `refusals` of the two compilers refuse, and say `expected`. */
+static void sees(const char *text, uint32_t refusals, const char *expected)
+{
+    static domt_report before, after;
+    char copy[DOMT_PATH_MAX];
+
+    domt_tree_copy(DOMT_SOURCE_DIR, copy);
+    compile_all(copy, &before);
+    domt_tree_plant(copy, "include/domus/planted.h", text);
+    compile_all(copy, &after);
+    domt_tree_remove(copy);
+    ck_assert_msg(after.count == before.count + refusals, "%s", after.text);
+    ck_assert_msg(refusals == 0 || strstr(after.text, expected) != NULL, "%s", after.text);
+}
+
+START_TEST(tidy_sees_a_header_that_needs_another)
+{
+    sees("#pragma once\nsize_t domus_planted(void);\n", 2, "size_t");
+    sees("#pragma once\n#include <stddef.h>\nsize_t domus_planted(void);\n", 0, "");
+}
+END_TEST
+
+START_TEST(tidy_sees_a_header_without_guard)
+{
+    sees("enum planted { PLANTED };\n", 2, "redeclar");
+}
+END_TEST
+
+START_TEST(tidy_sees_a_header_that_is_no_cpp)
+{
+    sees("#pragma once\nint domus_planted(int class);\n", 1, "g++");
+}
+END_TEST
+
+START_TEST(tidy_sees_a_header_that_is_no_pedantic_c)
+{
+    sees("#pragma once\nint domus_planted();\n", 1, "cc");
+}
+END_TEST
+
+DOMT_MAIN("headers", 60, public_headers_compile_alone_in_c_and_cpp,
+          tidy_sees_a_header_that_needs_another, tidy_sees_a_header_without_guard,
+          tidy_sees_a_header_that_is_no_cpp, tidy_sees_a_header_that_is_no_pedantic_c)

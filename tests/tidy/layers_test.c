@@ -1,0 +1,198 @@
+/* M1: the arrows of the layers, walked include by include.
+ *
+ *     include/domus <- base <- house <- io <- runtime          include/domus <- config
+ *
+ * Tests and benches may include anything, examples only what is installed. Some foreign headers
+ * belong to one layer: with them the layer's business would move elsewhere. */
+#include "tests/support/suite.h"
+#include "tests/tidy/tree.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* In the order of the arrows: each may use itself and those before it. */
+static const char *const layers[] = {"base", "house", "io", "runtime"};
+#define LAYERS_COUNT (int)(sizeof layers / sizeof layers[0])
+
+/* What is installed but not part of libdomus. */
+static const char *const config_headers[] = {"domus/yaml.h", "domus/main.h"};
+
+/* Headers that library code of other layers may not include. */
+static const struct foreign {
+    const char *header; /* or the beginning of one */
+    const char *folders;
+    const char *reason;
+} foreigners[] = {
+    {"liburing", " io ", "the ring stays behind io's backend table"},
+    {"linux/io_uring.h", " io ", "the ring stays behind io's backend table"},
+    {"pthread.h", " runtime config ", "house and io know no threads"},
+    {"threads.h", " ", "runtime uses pthread.h"},
+    {"cyaml/", " config ", "programs in C need not link YAML"},
+    {"yaml.h", " config ", "programs in C need not link YAML"},
+};
+
+struct include {
+    const char *path; /* of the file that includes */
+    char from[64];    /* its folder: "base", "include", "tests" */
+    char to[256];     /* what stands between the quotes */
+    bool quoted;
+    uint32_t line;
+};
+
+static int rank(const char *folder)
+{
+    for (int i = 0; i < LAYERS_COUNT; i++) {
+        if (strcmp(folder, layers[i]) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static void copy_folder(const char *path, char *ret_folder, size_t size)
+{
+    size_t length = strcspn(path, "/");
+
+    snprintf(ret_folder, size, "%.*s", path[length] == '/' ? (int)length : 0, path);
+}
+
+static bool is_library(const char *folder)
+{
+    return rank(folder) >= 0 || strcmp(folder, "config") == 0 || strcmp(folder, "include") == 0;
+}
+
+static void check_foreign(const struct include *include, domt_report *report)
+{
+    char wanted[80];
+
+    snprintf(wanted, sizeof wanted, " %s ", include->from);
+    for (size_t i = 0; i < sizeof foreigners / sizeof foreigners[0]; i++) {
+        if (domt_starts_with(include->to, foreigners[i].header) && is_library(include->from) &&
+            strstr(foreigners[i].folders, wanted) == NULL) {
+            domt_report_add(report, include->path, include->line, "%s may not include %s: %s",
+                            include->from, include->to, foreigners[i].reason);
+        }
+    }
+    for (size_t i = 0; i < sizeof config_headers / sizeof config_headers[0]; i++) {
+        if (strcmp(include->to, config_headers[i]) == 0 && rank(include->from) >= 0) {
+            domt_report_add(report, include->path, include->line,
+                            "%s may not include %s: it belongs to libdomus-config", include->from,
+                            include->to);
+        }
+    }
+}
+
+/* Whether `from` may use what lies in `to`, both being folders of this tree. */
+static bool arrow_holds(const char *from, const char *to)
+{
+    if (rank(from) >= 0) {
+        return rank(to) >= 0 && rank(to) <= rank(from);
+    }
+    return strcmp(from, "config") == 0 && strcmp(to, "config") == 0;
+}
+
+static void check_include(const struct include *include, domt_report *report)
+{
+    char to[64];
+
+    copy_folder(include->to, to, sizeof to);
+    check_foreign(include, report);
+    if (strcmp(include->from, "tests") == 0 || strcmp(include->from, "bench") == 0) {
+        return;
+    }
+    bool ours = is_library(to) || strcmp(to, "tests") == 0 || strcmp(to, "bench") == 0;
+    if (strcmp(include->from, "examples") == 0) {
+        if (ours || include->quoted) {
+            domt_report_add(report, include->path, include->line,
+                            "examples include <domus/...> and the system's headers, not %s",
+                            include->to);
+        }
+    } else if (ours && !arrow_holds(include->from, to)) {
+        domt_report_add(report, include->path, include->line, "%s may not include %s",
+                        include->from, include->to);
+    } else if (include->quoted && !ours) {
+        domt_report_add(report, include->path, include->line,
+                        "write \"folder/file.h\" from the root of the tree, not \"%s\"",
+                        include->to);
+    }
+}
+
+/* The rule: each `#include` that is code, read from the text because its name is a literal. */
+static void layers_rule(const domt_source *source, domt_report *report)
+{
+    struct include include = {.path = source->path};
+
+    copy_folder(source->path, include.from, sizeof include.from);
+    for (const char *hash = strchr(source->code, '#'); hash != NULL; hash = strchr(hash + 1, '#')) {
+        const char *p = source->text + (hash - source->code) + 1;
+        p += strspn(p, " \t");
+        if (!domt_starts_with(p, "include")) {
+            continue;
+        }
+        p += strlen("include");
+        p += strspn(p, " \t");
+        if (*p != '"' && *p != '<') {
+            continue;
+        }
+        include.quoted = *p == '"';
+        snprintf(include.to, sizeof include.to, "%.*s", (int)strcspn(p + 1, "\">\n"), p + 1);
+        include.line = domt_line_of(source->code, hash);
+        check_include(&include, report);
+    }
+}
+
+START_TEST(M1_arrows_point_one_way)
+{
+    domt_tree_holds(layers_rule);
+}
+END_TEST
+
+START_TEST(tidy_sees_a_wrong_arrow)
+{
+    domt_tree_sees(layers_rule, "base/planted.c", "#include \"house/house.h\"\n", "base may not");
+    domt_tree_sees(layers_rule, "house/planted.h", "#include <io/ring.h>\n", "house may not");
+    domt_tree_sees(layers_rule, "io/planted.c", "  #  include \"runtime/loop.h\"\n", "io may not");
+    domt_tree_sees(layers_rule, "runtime/planted.c", "#include \"tests/support/suite.h\"\n",
+                   "runtime may not");
+    domt_tree_sees(layers_rule, "config/planted.c", "#include \"base/check.h\"\n",
+                   "config may not");
+    domt_tree_sees(layers_rule, "runtime/planted.c", "#include \"config/scalar.h\"\n",
+                   "runtime may not");
+    domt_tree_sees(layers_rule, "include/domus/planted.h", "#include \"base/check.h\"\n",
+                   "include may not");
+}
+END_TEST
+
+START_TEST(tidy_sees_an_example_that_looks_inside)
+{
+    domt_tree_sees(layers_rule, "examples/planted.c", "#include \"base/check.h\"\n", "examples");
+    domt_tree_sees(layers_rule, "examples/planted.c", "#include \"helper.h\"\n", "examples");
+}
+END_TEST
+
+START_TEST(tidy_sees_a_foreign_header_out_of_its_layer)
+{
+    domt_tree_sees(layers_rule, "house/planted.c", "#include <liburing.h>\n", "backend table");
+    domt_tree_sees(layers_rule, "io/planted.c", "#include <pthread.h>\n", "know no threads");
+    domt_tree_sees(layers_rule, "runtime/planted.c", "#include <yaml.h>\n", "link YAML");
+    domt_tree_sees(layers_rule, "runtime/planted.c", "#include <domus/yaml.h>\n",
+                   "libdomus-config");
+    domt_tree_sees(layers_rule, "base/planted.c", "#include \"check.h\"\n", "folder/file.h");
+}
+END_TEST
+
+/* What is commented out, and what the rule allows, is no offence. */
+START_TEST(tidy_lets_right_arrows_stand)
+{
+    domt_tree_lets(layers_rule, "base/planted.c",
+                   "/*\n#include \"house/house.h\"\n*/\n// #include \"io/ring.h\"\n");
+    domt_tree_lets(layers_rule, "runtime/planted.c",
+                   "#include \"io/ring.h\"\n#include <domus/config.h>\n#include <pthread.h>\n");
+    domt_tree_lets(layers_rule, "tests/base/planted.c", "#include \"runtime/loop.h\"\n");
+    domt_tree_lets(layers_rule, "examples/planted.c", "#include <domus/main.h>\n");
+}
+END_TEST
+
+DOMT_MAIN("layers", 60, M1_arrows_point_one_way, tidy_sees_a_wrong_arrow,
+          tidy_sees_an_example_that_looks_inside, tidy_sees_a_foreign_header_out_of_its_layer,
+          tidy_lets_right_arrows_stand)

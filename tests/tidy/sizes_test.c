@@ -1,0 +1,144 @@
+/* The ratchet: no file and no function grows past what one can read at once. */
+#include "tests/support/suite.h"
+#include "tests/tidy/tree.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define FILE_LINES_MAX     500
+#define FUNCTION_LINES_MAX 70
+#define EXAMPLE_LINES_MAX  99
+#define COLUMNS_MAX        100
+
+static void files_rule(const domt_source *source, domt_report *report)
+{
+    uint32_t lines = domt_line_of(source->text, source->text + strlen(source->text)) - 1;
+    uint32_t lines_max =
+        domt_starts_with(source->path, "examples/") ? EXAMPLE_LINES_MAX : FILE_LINES_MAX;
+
+    if (lines > lines_max) {
+        domt_report_add(report, source->path, lines, "%u lines: split it at %u", lines, lines_max);
+    }
+}
+
+static void copy_line(const char *line, char *ret_text, size_t size)
+{
+    snprintf(ret_text, size, "%.*s", (int)strcspn(line, "\n"), line);
+}
+
+/* Functions are found by the format: their braces, and only theirs, stand alone in column 0. */
+static void functions_rule(const domt_source *source, domt_report *report)
+{
+    char head[128] = "";
+    uint32_t line = 0;
+    uint32_t opened = 0;
+    const char *next = NULL;
+
+    for (const char *p = source->code; *p != '\0'; p = next) {
+        const char *end = strchr(p, '\n');
+        next = end == NULL ? p + strlen(p) : end + 1;
+        line++;
+        if (p[0] == '{' && opened == 0) {
+            opened = line;
+        } else if (p[0] == '}' && opened != 0) {
+            uint32_t lines = line - opened + 1;
+            if (lines > FUNCTION_LINES_MAX) {
+                domt_report_add(report, source->path, opened, "%u lines, %u is the most: %s", lines,
+                                FUNCTION_LINES_MAX, head);
+            }
+            opened = 0;
+        } else if (opened == 0 && (domt_is_word(p[0]))) {
+            copy_line(p, head, sizeof head);
+        }
+    }
+}
+
+/* Characters, not bytes: those that continue one in UTF-8 are not counted. */
+static uint32_t columns_of(const char *line, size_t length)
+{
+    uint32_t columns = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        columns += ((unsigned char)line[i] & 0xc0) != 0x80;
+    }
+    return columns;
+}
+
+static void columns_rule(const domt_source *source, domt_report *report)
+{
+    uint32_t line = 0;
+    const char *next = NULL;
+
+    for (const char *p = source->text; *p != '\0'; p = next) {
+        size_t length = strcspn(p, "\n");
+        next = p[length] == '\0' ? p + length : p + length + 1;
+        line++;
+        if (columns_of(p, length) > COLUMNS_MAX || memchr(p, '\t', length) != NULL) {
+            domt_report_add(report, source->path, line, "a tab, or past column %u", COLUMNS_MAX);
+        }
+    }
+}
+
+START_TEST(files_stay_short)
+{
+    domt_tree_holds(files_rule);
+}
+END_TEST
+
+START_TEST(functions_stay_short)
+{
+    domt_tree_holds(functions_rule);
+}
+END_TEST
+
+START_TEST(lines_stay_short)
+{
+    domt_tree_holds(columns_rule);
+}
+END_TEST
+
+/* `count` lines of `line` between two texts. */
+static const char *repeat(const char *before, const char *line, uint32_t count, const char *after)
+{
+    static char text[16384];
+    size_t used = (size_t)snprintf(text, sizeof text, "%s", before);
+
+    for (uint32_t i = 0; i < count; i++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s", line);
+    }
+    snprintf(text + used, sizeof text - used, "%s", after);
+    return text;
+}
+
+START_TEST(tidy_sees_a_long_file)
+{
+    domt_tree_lets(files_rule, "io/planted.c", repeat("", "\n", FILE_LINES_MAX, ""));
+    domt_tree_sees(files_rule, "io/planted.c", repeat("", "\n", FILE_LINES_MAX + 1, ""), "split");
+    domt_tree_lets(files_rule, "examples/planted.c", repeat("", "\n", EXAMPLE_LINES_MAX, ""));
+    domt_tree_sees(files_rule, "examples/planted.c", repeat("", "\n", EXAMPLE_LINES_MAX + 1, ""),
+                   "split");
+}
+END_TEST
+
+START_TEST(tidy_sees_a_long_function)
+{
+    const char *head = "static int planted(int a,\n                   int b)\n{\n";
+
+    domt_tree_lets(functions_rule, "io/planted.c",
+                   repeat(head, "    a++;\n", FUNCTION_LINES_MAX - 2, "}\n"));
+    domt_tree_sees(functions_rule, "io/planted.c",
+                   repeat(head, "    a++;\n", FUNCTION_LINES_MAX - 1, "}\n"), "planted(int a");
+}
+END_TEST
+
+START_TEST(tidy_sees_a_long_line)
+{
+    domt_tree_lets(columns_rule, "io/planted.c", repeat("", "a", COLUMNS_MAX, "\n"));
+    domt_tree_lets(columns_rule, "io/planted.c", repeat("", "\u00e4", COLUMNS_MAX, "\n"));
+    domt_tree_sees(columns_rule, "io/planted.c", repeat("", "a", COLUMNS_MAX + 1, "\n"), "column");
+    domt_tree_sees(columns_rule, "io/planted.c", "\tint a;\n", "tab");
+}
+END_TEST
+
+DOMT_MAIN("sizes", 60, files_stay_short, functions_stay_short, lines_stay_short,
+          tidy_sees_a_long_file, tidy_sees_a_long_function, tidy_sees_a_long_line)

@@ -1,0 +1,240 @@
+/* What the shared libraries export is what the public headers declare with DOMUS_API: no more, no
+ * less. And what crosses files inside is named as internal. */
+#include "tests/support/suite.h"
+#include "tests/tidy/tree.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NAMES_MAX      1024
+#define NAME_MAX_BYTES 96
+
+struct names {
+    size_t count;
+    char name[NAMES_MAX][NAME_MAX_BYTES];
+};
+
+/* The headers of libdomus-config; all others are of libdomus. */
+static const char *const config_headers[] = {"include/domus/main.h", "include/domus/yaml.h"};
+
+static bool of_config(const char *path)
+{
+    return strcmp(path, config_headers[0]) == 0 || strcmp(path, config_headers[1]) == 0;
+}
+
+static void names_add(struct names *names, const char *name, size_t length)
+{
+    ck_assert_uint_lt(names->count, NAMES_MAX);
+    ck_assert_uint_lt(length, NAME_MAX_BYTES);
+    memcpy(names->name[names->count], name, length);
+    names->name[names->count][length] = '\0';
+    names->count++;
+}
+
+static bool names_have(const struct names *names, const char *name)
+{
+    for (size_t i = 0; i < names->count; i++) {
+        if (strcmp(names->name[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- What is declared -------------------------------------------------------------------------*/
+
+static struct names declared[2]; /* by libdomus, by libdomus-config */
+
+/* The rule only collects: the name is the last word before the parenthesis, or before the end of
+ * a declaration that has none. */
+static void collect_rule(const domt_source *source, domt_report *report)
+{
+    (void)report;
+    if (!domt_starts_with(source->path, "include/domus/")) {
+        return;
+    }
+    const char *p = strstr(source->code, "DOMUS_API");
+    for (; p != NULL; p = strstr(p + 1, "DOMUS_API")) {
+        const char *start = p + strlen("DOMUS_API");
+        const char *line = p;
+        while (line > source->code && line[-1] != '\n') {
+            line--;
+        }
+        if (line[0] == '#') {
+            continue; /* its definition */
+        }
+        const char *end = start + strcspn(start, "(;[=");
+        while (end > start && !domt_is_word(end[-1])) {
+            end--;
+        }
+        const char *name = end;
+        while (name > start && domt_is_word(name[-1])) {
+            name--;
+        }
+        names_add(&declared[of_config(source->path)], name, (size_t)(end - name));
+    }
+}
+
+/* ---- What is there ----------------------------------------------------------------------------*/
+
+/* The sanitizers' own symbols begin with two underscores. */
+static void read_symbols(const char *options, const char *library, struct names *names)
+{
+    static char output[1 << 18];
+    char *next = NULL;
+    int status =
+        domt_shell(output, sizeof output,
+                   "nm %s --defined-only '%s' 2>&1 | awk 'NF == 3 { print $3 }'", options, library);
+
+    names->count = 0;
+    ck_assert_int_eq(status, 0);
+    for (char *name = strtok_r(output, "\n", &next); name != NULL;
+         name = strtok_r(NULL, "\n", &next)) {
+        if (!domt_starts_with(name, "__")) {
+            names_add(names, name, strlen(name));
+        }
+    }
+    ck_assert_msg(names->count > 0, "no symbol in %s", library);
+}
+
+static void compare(const char *library, bool config, domt_report *report)
+{
+    static struct names exported;
+    const struct names *wanted = &declared[config];
+
+    read_symbols("-D", library, &exported);
+    for (size_t i = 0; i < exported.count; i++) {
+        if (!names_have(wanted, exported.name[i])) {
+            domt_report_add(report, library, 0, "exports %s, which no header declares",
+                            exported.name[i]);
+        }
+    }
+    for (size_t i = 0; i < wanted->count; i++) {
+        if (!names_have(&exported, wanted->name[i])) {
+            domt_report_add(report, library, 0, "does not export %s", wanted->name[i]);
+        }
+    }
+}
+
+#define LIBDOMUS        DOMT_BIN_DIR "/../lib/libdomus.so"
+#define LIBDOMUS_CONFIG DOMT_BIN_DIR "/../lib/libdomus-config.so"
+
+static void compare_with(const char *root, const char *library, bool config, domt_report *report)
+{
+    memset(declared, 0, sizeof declared);
+    *report = (domt_report){0};
+    domt_tree_walk(root, collect_rule, report);
+    ck_assert_uint_gt(declared[0].count, 0);
+    ck_assert_uint_gt(declared[1].count, 0);
+    compare(library, config, report);
+}
+
+static domt_report report;
+
+START_TEST(libdomus_exports_what_its_headers_declare)
+{
+    compare_with(DOMT_SOURCE_DIR, LIBDOMUS, false, &report);
+    ck_assert_msg(report.count == 0, "%s", report.text);
+}
+END_TEST
+
+START_TEST(libdomus_config_exports_what_its_headers_declare)
+{
+    compare_with(DOMT_SOURCE_DIR, LIBDOMUS_CONFIG, true, &report);
+    ck_assert_msg(report.count == 0, "%s", report.text);
+}
+END_TEST
+
+/* What an archive defines for other files and does not name as internal or public. */
+static void find_strangers(const char *archive, domt_report *strangers)
+{
+    static struct names names;
+
+    read_symbols("-g", archive, &names);
+    for (size_t i = 0; i < names.count; i++) {
+        if (!domt_starts_with(names.name[i], "domi_") &&
+            !domt_starts_with(names.name[i], "domus_")) {
+            domt_report_add(strangers, archive, 0, "%s: name it domi_, or make it static",
+                            names.name[i]);
+        }
+    }
+}
+
+START_TEST(what_crosses_files_is_named_domi_or_domus)
+{
+    find_strangers(DOMT_BIN_DIR "/../lib/libdomus.a", &report);
+    find_strangers(DOMT_BIN_DIR "/../lib/libdomus-config.a", &report);
+    ck_assert_msg(report.count == 0, "%s", report.text);
+}
+END_TEST
+
+START_TEST(tidy_sees_a_declaration_without_a_symbol)
+{
+    static domt_report other;
+    char copy[DOMT_PATH_MAX];
+
+    domt_tree_copy(DOMT_SOURCE_DIR, copy);
+    domt_tree_plant(copy, "include/domus/config.h", "DOMUS_API char\n    *domus_nowhere(int);\n");
+    domt_tree_plant(copy, "include/domus/yaml.h", "DOMUS_API extern const int domus_nothing[2];\n");
+    compare_with(copy, LIBDOMUS, false, &report);
+    compare_with(copy, LIBDOMUS_CONFIG, true, &other);
+    domt_tree_remove(copy);
+
+    ck_assert_ptr_nonnull(strstr(report.text, "does not export domus_nowhere"));
+    ck_assert_ptr_null(strstr(report.text, "domus_nothing"));
+    ck_assert_ptr_nonnull(strstr(other.text, "does not export domus_nothing"));
+    ck_assert_ptr_null(strstr(other.text, "domus_nowhere"));
+}
+END_TEST
+
+/* A library in which an internal function lost its hiding. */
+START_TEST(tidy_sees_a_symbol_without_a_declaration)
+{
+    char copy[DOMT_PATH_MAX];
+    char library[DOMT_PATH_MAX + 32];
+    char output[1024];
+
+    domt_tree_copy(DOMT_SOURCE_DIR, copy);
+    domt_tree_plant(copy, "leak.c", "int domi_leak(void);\nint domi_leak(void) { return 0; }\n");
+    snprintf(library, sizeof library, "%s/libleak.so", copy);
+    int status = domt_shell(output, sizeof output, "cc -shared -fPIC -o '%s' '%s/leak.c' 2>&1",
+                            library, copy);
+    if (status == 0) {
+        compare_with(copy, library, false, &report);
+    }
+    domt_tree_remove(copy);
+
+    ck_assert_msg(status == 0, "%s", output);
+    ck_assert_ptr_nonnull(strstr(report.text, "exports domi_leak, which no header declares"));
+}
+END_TEST
+
+START_TEST(tidy_sees_a_stranger)
+{
+    static const char *const code = "int stranger(void);\nint stranger(void) { return 0; }\n"
+                                    "int domi_one(void);\nint domi_one(void) { return 0; }\n";
+    char copy[DOMT_PATH_MAX];
+    char archive[DOMT_PATH_MAX + 32];
+    char output[1024];
+
+    domt_tree_copy(DOMT_SOURCE_DIR, copy);
+    domt_tree_plant(copy, "stranger.c", code);
+    snprintf(archive, sizeof archive, "%s/libstranger.a", copy);
+    int status =
+        domt_shell(output, sizeof output,
+                   "cd '%s' && cc -c stranger.c 2>&1 && ar rc '%s' stranger.o 2>&1", copy, archive);
+    if (status == 0) {
+        find_strangers(archive, &report);
+    }
+    domt_tree_remove(copy);
+
+    ck_assert_msg(status == 0, "%s", output);
+    ck_assert_uint_eq(report.count, 1);
+    ck_assert_ptr_nonnull(strstr(report.text, "stranger: name it domi_"));
+}
+END_TEST
+
+DOMT_MAIN("symbols", 60, libdomus_exports_what_its_headers_declare,
+          libdomus_config_exports_what_its_headers_declare,
+          what_crosses_files_is_named_domi_or_domus, tidy_sees_a_declaration_without_a_symbol,
+          tidy_sees_a_symbol_without_a_declaration, tidy_sees_a_stranger)

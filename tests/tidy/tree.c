@@ -1,0 +1,257 @@
+/* Walks, strips, copies and plants: what the rules of tests/tidy stand on. */
+#include "tests/tidy/tree.h"
+
+#include <check.h>
+#include <ctype.h>
+#include <fts.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+/* Where code lives. What is not there yet is passed over. */
+#define FOLDERS "base house io runtime config include examples bench tests"
+
+#define FILE_MAX (1 << 20)
+
+bool domt_starts_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+bool domt_is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+uint32_t domt_line_of(const char *text, const char *at)
+{
+    uint32_t line = 1;
+
+    for (const char *p = text; p < at; p++) {
+        line += *p == '\n';
+    }
+    return line;
+}
+
+void domt_report_add(domt_report *report, const char *path, uint32_t line, const char *format, ...)
+{
+    char message[512];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+
+    report->count++;
+    size_t room = sizeof report->text - report->used;
+    int length = snprintf(report->text + report->used, room, "%s:%u: %s\n", path, line, message);
+    if (length > 0 && (size_t)length < room) {
+        report->used += (size_t)length;
+    } else {
+        report->text[report->used] = '\0';
+    }
+}
+
+int domt_shell(char *output, size_t size, const char *format, ...)
+{
+    char command[8 * DOMT_PATH_MAX];
+    va_list arguments;
+
+    va_start(arguments, format);
+    int length = vsnprintf(command, sizeof command, format, arguments);
+    va_end(arguments);
+    ck_assert(length > 0 && (size_t)length < sizeof command);
+
+    FILE *pipe = popen(command, "r");
+    ck_assert_ptr_nonnull(pipe);
+    size_t used = fread(output, 1, size - 1, pipe);
+    output[used] = '\0';
+    char rest[4096];
+    while (fread(rest, 1, sizeof rest, pipe) > 0) {
+    }
+    int status = pclose(pipe);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+/* ---- Text -------------------------------------------------------------------------------------*/
+
+/* The end of the comment or literal that begins at `p`, or NULL when none does. */
+static const char *span_end(const char *p)
+{
+    if (p[0] == '/' && p[1] == '/') {
+        return p + strcspn(p, "\n");
+    }
+    if (p[0] == '/' && p[1] == '*') {
+        const char *end = strstr(p + 2, "*/");
+        return end == NULL ? p + strlen(p) : end + 2;
+    }
+    if (p[0] != '"' && p[0] != '\'') {
+        return NULL;
+    }
+    char quote = *p++;
+    while (*p != '\0' && *p != quote && *p != '\n') {
+        p += p[0] == '\\' && p[1] != '\0' ? 2 : 1;
+    }
+    return *p == quote ? p + 1 : p;
+}
+
+static void blank_spans(char *code)
+{
+    char *p = code;
+
+    while (*p != '\0') {
+        const char *end = span_end(p);
+        if (end == NULL) {
+            p++;
+        }
+        for (; end != NULL && p < end; p++) {
+            *p = *p == '\n' ? '\n' : ' ';
+        }
+    }
+}
+
+static char *read_text(const char *path)
+{
+    char *text = malloc(FILE_MAX);
+    FILE *file = fopen(path, "r");
+
+    ck_assert_ptr_nonnull(text);
+    ck_assert_msg(file != NULL, "cannot read %s", path);
+    size_t used = fread(text, 1, FILE_MAX - 1, file);
+    ck_assert_msg(used < FILE_MAX - 1, "%s is too large", path);
+    text[used] = '\0';
+    fclose(file);
+    return text;
+}
+
+/* ---- The tree ---------------------------------------------------------------------------------*/
+
+static int by_name(const FTSENT **left, const FTSENT **right)
+{
+    return strcmp((*left)->fts_name, (*right)->fts_name);
+}
+
+static void visit(const char *root, const char *path, domt_rule *rule, domt_report *report)
+{
+    char *text = read_text(path);
+    char *code = strdup(text);
+
+    ck_assert_ptr_nonnull(code);
+    blank_spans(code);
+    rule(&(domt_source){.path = path + strlen(root) + 1, .text = text, .code = code}, report);
+    free(code);
+    free(text);
+}
+
+void domt_tree_walk(const char *root, domt_rule *rule, domt_report *report)
+{
+    char folders[] = FOLDERS;
+    char paths[16][DOMT_PATH_MAX];
+    char *starts[17] = {NULL};
+    size_t count = 0;
+    char *next = NULL;
+    struct stat folder_stat;
+
+    for (char *name = strtok_r(folders, " ", &next); name != NULL;
+         name = strtok_r(NULL, " ", &next)) {
+        snprintf(paths[count], sizeof paths[count], "%s/%s", root, name);
+        if (stat(paths[count], &folder_stat) == 0) {
+            starts[count] = paths[count];
+            count++;
+        }
+    }
+
+    FTS *walk = fts_open(starts, FTS_PHYSICAL | FTS_NOCHDIR, by_name);
+    ck_assert_ptr_nonnull(walk);
+    for (FTSENT *entry = fts_read(walk); entry != NULL; entry = fts_read(walk)) {
+        size_t length = entry->fts_namelen;
+        if (entry->fts_info != FTS_F || length < 3 || entry->fts_name[length - 2] != '.' ||
+            strchr("ch", entry->fts_name[length - 1]) == NULL) {
+            continue;
+        }
+        visit(root, entry->fts_path, rule, report);
+    }
+    fts_close(walk);
+}
+
+void domt_tree_copy(const char *root, char ret_copy[DOMT_PATH_MAX])
+{
+    const char *folder = getenv("TMPDIR");
+    char output[1024];
+
+    snprintf(ret_copy, DOMT_PATH_MAX, "%s/domt-tidy-XXXXXX", folder == NULL ? "/tmp" : folder);
+    ck_assert_ptr_nonnull(mkdtemp(ret_copy));
+    int status =
+        domt_shell(output, sizeof output,
+                   "cd '%s' && cp -R $(ls -d " FOLDERS " 2>/dev/null) '%s'/ 2>&1", root, ret_copy);
+    ck_assert_msg(status == 0, "%s", output);
+}
+
+void domt_tree_remove(const char *copy)
+{
+    char output[1024];
+
+    ck_assert_msg(domt_shell(output, sizeof output, "rm -rf '%s' 2>&1", copy) == 0, "%s", output);
+}
+
+void domt_tree_plant(const char *copy, const char *path, const char *text)
+{
+    char full[2 * DOMT_PATH_MAX];
+
+    snprintf(full, sizeof full, "%s/%s", copy, path);
+    FILE *file = fopen(full, "a");
+    ck_assert_msg(file != NULL, "cannot write %s", full);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* ---- Holding ----------------------------------------------------------------------------------*/
+
+void domt_tree_holds(domt_rule *rule)
+{
+    static domt_report report;
+
+    domt_tree_walk(DOMT_SOURCE_DIR, rule, &report);
+    ck_assert_msg(report.count == 0, "%u offences:\n%s", report.count, report.text);
+}
+
+static domt_report before, after;
+
+static void walk_planted(domt_rule *rule, const char *path, const char *text)
+{
+    char copy[DOMT_PATH_MAX];
+
+    before = (domt_report){0};
+    after = (domt_report){0};
+    domt_tree_copy(DOMT_SOURCE_DIR, copy);
+    domt_tree_walk(copy, rule, &before);
+    domt_tree_plant(copy, path, text);
+    domt_tree_walk(copy, rule, &after);
+    domt_tree_remove(copy);
+}
+
+void domt_tree_sees(domt_rule *rule, const char *path, const char *text, const char *expected)
+{
+    walk_planted(rule, path, text);
+    ck_assert_msg(after.count == before.count + 1, "%u offences, then %u:\n%s", before.count,
+                  after.count, after.text);
+
+    for (const char *line = strstr(after.text, path); line != NULL; line = strstr(line + 1, path)) {
+        const char *end = strchr(line, '\n');
+        const char *found = strstr(line, expected);
+        if (end != NULL && found != NULL && found < end) {
+            return;
+        }
+    }
+    ck_abort_msg("no line with %s and '%s' in:\n%s", path, expected, after.text);
+}
+
+void domt_tree_lets(domt_rule *rule, const char *path, const char *text)
+{
+    walk_planted(rule, path, text);
+    ck_assert_msg(after.count == before.count, "%u offences, then %u:\n%s", before.count,
+                  after.count, after.text);
+}

@@ -1,0 +1,63 @@
+/* The source tree as data, for rules about it: every C file, its text, and its code alone.
+ *
+ * A rule is a function that visits each file and reports offences. It is tested twice: on the tree
+ * itself, where it must find nothing, and on a copy in which one offence was planted, where it must
+ * find that one: a rule that sees nothing proves nothing. */
+#ifndef DOMT_TIDY_TREE_H
+#define DOMT_TIDY_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DOMT_PATH_MAX 1024
+
+typedef struct domt_source {
+    const char *path; /* from the root: "base/slab.c" */
+    const char *text;
+    const char *code; /* `text` with comments and literals blanked, byte for byte at its place */
+} domt_source;
+
+typedef struct domt_report {
+    uint32_t count;
+    size_t used;
+    char text[32768]; /* "path:line: message" lines; what does not fit is only counted */
+} domt_report;
+
+typedef void domt_rule(const domt_source *source, domt_report *report);
+
+void domt_report_add(domt_report *report, const char *path, uint32_t line, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Apply `rule` to the .c and .h files of the folders that hold code, sorted by path. */
+void domt_tree_walk(const char *root, domt_rule *rule, domt_report *report);
+
+/* Copy the tree's code to a new directory below $TMPDIR; to be given to domt_tree_remove(). */
+void domt_tree_copy(const char *root, char ret_copy[DOMT_PATH_MAX]);
+void domt_tree_remove(const char *copy);
+
+/* Append to a file of a copy; the file is made when it is not there. */
+void domt_tree_plant(const char *copy, const char *path, const char *text);
+
+/* `rule` finds exactly one offence more, with `expected` in its line, once `text` is planted at
+ * the end of `path`. */
+void domt_tree_sees(domt_rule *rule, const char *path, const char *text, const char *expected);
+
+/* `rule` finds no offence more once `text` is planted. */
+void domt_tree_lets(domt_rule *rule, const char *path, const char *text);
+
+/* Hold that `rule` finds nothing in the tree. */
+void domt_tree_holds(domt_rule *rule);
+
+bool domt_starts_with(const char *text, const char *prefix);
+
+/* A part of an identifier. */
+bool domt_is_word(char c);
+
+uint32_t domt_line_of(const char *text, const char *at);
+
+/* Run a shell command; its output goes to `output`, cut at the size. Returns its exit status. */
+int domt_shell(char *output, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

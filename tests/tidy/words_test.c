@@ -1,0 +1,262 @@
+/* Words that may not stand in code, each with what to write instead. */
+#include "tests/support/suite.h"
+#include "tests/tidy/tree.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum scope {
+    EVERYWHERE,
+    LIBRARIES, /* libdomus and libdomus-config */
+    LIBDOMUS,
+};
+
+/* Calls: the word, then an opening parenthesis. `except` is the beginning of the paths where the
+ * word may stand, NULL when there is none. */
+static const struct banned {
+    const char *word;
+    enum scope scope;
+    const char *except;
+    const char *instead;
+} banned[] = {
+    {"strcpy", EVERYWHERE, NULL, "memcpy with a checked length, or snprintf"},
+    {"strcat", EVERYWHERE, NULL, "snprintf at the end of what is there"},
+    {"sprintf", EVERYWHERE, NULL, "snprintf"},
+    {"vsprintf", EVERYWHERE, NULL, "vsnprintf"},
+    {"gets", EVERYWHERE, NULL, "fgets"},
+    {"strtok", EVERYWHERE, NULL, "strtok_r"},
+    {"atoi", EVERYWHERE, NULL, "strtol, which tells what is no number"},
+    {"atol", EVERYWHERE, NULL, "strtol, which tells what is no number"},
+    {"atoll", EVERYWHERE, NULL, "strtoll, which tells what is no number"},
+    {"atof", EVERYWHERE, NULL, "strtod, which tells what is no number"},
+    {"alloca", EVERYWHERE, NULL, "an array with a limit"},
+    {"__builtin_alloca", EVERYWHERE, NULL, "an array with a limit"},
+    {"rand", EVERYWHERE, NULL, "base/random: chance has a seed"},
+    {"srand", EVERYWHERE, NULL, "base/random: chance has a seed"},
+    {"random", EVERYWHERE, NULL, "base/random: chance has a seed"},
+    {"atomic_thread_fence", EVERYWHERE, NULL,
+     "a read-modify-write on both sides: ThreadSanitizer cannot see a fence"},
+    {"__atomic_thread_fence", EVERYWHERE, NULL,
+     "a read-modify-write on both sides: ThreadSanitizer cannot see a fence"},
+    {"__sync_synchronize", EVERYWHERE, NULL,
+     "a read-modify-write on both sides: ThreadSanitizer cannot see a fence"},
+    {"signal", EVERYWHERE, NULL, "sigaction"},
+    {"sigaction", LIBRARIES, "config/main", "nothing: only domus_main handles signals"},
+    {"sleep", LIBRARIES, NULL, "a timer: nothing blocks a thread"},
+    {"usleep", LIBRARIES, NULL, "a timer: nothing blocks a thread"},
+    {"nanosleep", LIBRARIES, "base/clock", "a timer: nothing blocks a thread"},
+    {"clock_gettime", LIBRARIES, "base/clock", "domi_clock_now, or the now_ns that was handed in"},
+    {"gettimeofday", LIBRARIES, NULL, "domi_clock_now, or the now_ns that was handed in"},
+    {"time", LIBRARIES, NULL, "domi_clock_now, or the now_ns that was handed in"},
+    {"__rdtsc", LIBRARIES, "base/clock", "domi_clock_now, or the now_ns that was handed in"},
+    {"__builtin_ia32_rdtsc", LIBRARIES, "base/clock",
+     "domi_clock_now, or the now_ns that was handed in"},
+    {"assert", LIBRARIES, NULL, "DOMI_CHECK, which stays in release, or static_assert"},
+    {"abort", LIBRARIES, "base/check", "DOMI_CHECK, which says what and where"},
+    {"exit", LIBRARIES, "config/main", "an error value: the library ends no program"},
+    {"printf", LIBRARIES, "config/main", "text for the caller: the library prints nothing"},
+    {"vprintf", LIBRARIES, "config/main", "text for the caller: the library prints nothing"},
+    {"puts", LIBRARIES, "config/main", "text for the caller: the library prints nothing"},
+    {"putchar", LIBRARIES, "config/main", "text for the caller: the library prints nothing"},
+    {"perror", LIBRARIES, "config/main", "text for the caller: the library prints nothing"},
+};
+
+static bool in_scope(const char *path, enum scope scope)
+{
+    static const char *const libdomus[] = {"base/", "house/", "io/", "runtime/"};
+
+    if (scope == EVERYWHERE) {
+        return true;
+    }
+    for (size_t i = 0; i < sizeof libdomus / sizeof libdomus[0]; i++) {
+        if (domt_starts_with(path, libdomus[i])) {
+            return true;
+        }
+    }
+    return scope == LIBRARIES &&
+           (domt_starts_with(path, "config/") || domt_starts_with(path, "include/"));
+}
+
+/* The next place where `word` stands alone, and is not somebody's member. */
+static const char *next_word(const char *text, const char *from, const char *word)
+{
+    for (const char *p = strstr(from, word); p != NULL; p = strstr(p + 1, word)) {
+        if (domt_is_word(p[strlen(word)]) || (p > text && domt_is_word(p[-1]))) {
+            continue;
+        }
+        if (p > text && (p[-1] == '.' || (p > text + 1 && p[-1] == '>' && p[-2] == '-'))) {
+            continue;
+        }
+        return p;
+    }
+    return NULL;
+}
+
+/* How much CPU was used is no time of day: those clocks may be read anywhere. */
+static bool reads_cpu_time(const char *call)
+{
+    const char *clock = strchr(call, '(') + 1;
+
+    clock += strspn(clock, " \n");
+    return domt_starts_with(clock, "CLOCK_THREAD_CPUTIME_ID") ||
+           domt_starts_with(clock, "CLOCK_PROCESS_CPUTIME_ID");
+}
+
+static void calls_rule(const domt_source *source, domt_report *report)
+{
+    for (size_t i = 0; i < sizeof banned / sizeof banned[0]; i++) {
+        const struct banned *ban = &banned[i];
+        if (!in_scope(source->path, ban->scope) ||
+            (ban->except != NULL && domt_starts_with(source->path, ban->except))) {
+            continue;
+        }
+        const char *p = next_word(source->code, source->code, ban->word);
+        for (; p != NULL; p = next_word(source->code, p + 1, ban->word)) {
+            const char *after = p + strlen(ban->word);
+            if (after[strspn(after, " ")] != '(' ||
+                (strcmp(ban->word, "clock_gettime") == 0 && reads_cpu_time(p))) {
+                continue;
+            }
+            domt_report_add(report, source->path, domt_line_of(source->code, p), "%s(): write %s",
+                            ban->word, ban->instead);
+        }
+    }
+}
+
+/* Words that need no parenthesis. */
+static void names_rule(const domt_source *source, domt_report *report)
+{
+    static const char *const streams[] = {"stdout", "stderr"};
+
+    for (size_t i = 0; i < 2; i++) {
+        if (!in_scope(source->path, LIBRARIES) || domt_starts_with(source->path, "config/main")) {
+            continue;
+        }
+        const char *p = next_word(source->code, source->code, streams[i]);
+        for (; p != NULL; p = next_word(source->code, p + 1, streams[i])) {
+            domt_report_add(report, source->path, domt_line_of(source->code, p),
+                            "%s: the library prints nothing", streams[i]);
+        }
+    }
+}
+
+/* Only runtime calls the clock; the others are handed `now_ns`, so that a simulator owns time. */
+static void clock_rule(const domt_source *source, domt_report *report)
+{
+    if (!in_scope(source->path, LIBDOMUS) || domt_starts_with(source->path, "base/clock") ||
+        domt_starts_with(source->path, "runtime/")) {
+        return;
+    }
+    const char *p = next_word(source->code, source->code, "domi_clock_now");
+    for (; p != NULL; p = next_word(source->code, p + 1, "domi_clock_now")) {
+        domt_report_add(report, source->path, domt_line_of(source->code, p),
+                        "domi_clock_now: only runtime reads the clock, take now_ns");
+    }
+}
+
+/* In comments too, so the words are written here in two parts. */
+static void promises_rule(const domt_source *source, domt_report *report)
+{
+    static const char *const promises[] = {"TO"
+                                           "DO",
+                                           "FIX"
+                                           "ME",
+                                           "X"
+                                           "XX"};
+
+    for (size_t i = 0; i < sizeof promises / sizeof promises[0]; i++) {
+        const char *p = next_word(source->text, source->text, promises[i]);
+        for (; p != NULL; p = next_word(source->text, p + 1, promises[i])) {
+            domt_report_add(report, source->path, domt_line_of(source->text, p),
+                            "%s: do it, or open an issue", promises[i]);
+        }
+    }
+}
+
+START_TEST(banned_calls_are_not_made)
+{
+    domt_tree_holds(calls_rule);
+}
+END_TEST
+
+START_TEST(libraries_print_nothing)
+{
+    domt_tree_holds(names_rule);
+}
+END_TEST
+
+START_TEST(only_runtime_reads_the_clock)
+{
+    domt_tree_holds(clock_rule);
+}
+END_TEST
+
+START_TEST(nothing_is_promised_in_comments)
+{
+    domt_tree_holds(promises_rule);
+}
+END_TEST
+
+START_TEST(tidy_sees_every_banned_call)
+{
+    char text[128];
+    char expected[128];
+
+    for (size_t i = 0; i < sizeof banned / sizeof banned[0]; i++) {
+        const char *path = banned[i].scope == EVERYWHERE ? "tests/base/planted.c" : "io/planted.c";
+        snprintf(text, sizeof text, "void f(void)\n{\n    %s (x);\n}\n", banned[i].word);
+        snprintf(expected, sizeof expected, ":3: %s()", banned[i].word);
+        domt_tree_sees(calls_rule, path, text, expected);
+    }
+}
+END_TEST
+
+START_TEST(tidy_sees_a_library_that_prints)
+{
+    domt_tree_sees(names_rule, "config/planted.c", "int a = fputs(b, stderr);\n", "stderr");
+    domt_tree_sees(names_rule, "base/planted.c", "FILE *f = stdout;\n", "stdout");
+}
+END_TEST
+
+START_TEST(tidy_sees_a_clock_outside_runtime)
+{
+    domt_tree_sees(clock_rule, "house/planted.c", "a = domi_clock_now(clock);\n", "now_ns");
+}
+END_TEST
+
+START_TEST(tidy_sees_a_promise)
+{
+    domt_tree_sees(promises_rule, "io/planted.c",
+                   "/* TO"
+                   "DO: later */\n",
+                   "open an issue");
+    domt_tree_sees(promises_rule, "io/planted.c",
+                   "/* FIX"
+                   "ME */\n",
+                   "open an issue");
+    domt_tree_sees(promises_rule, "bench/planted.c",
+                   "int a; // X"
+                   "XX\n",
+                   "open an issue");
+}
+END_TEST
+
+/* Comments, literals, members, longer names, and the clocks of CPU time. */
+START_TEST(tidy_lets_other_words_stand)
+{
+    domt_tree_lets(calls_rule, "io/planted.c", "/* rand() */ const char *a = \"\\\"rand(\";\n");
+    domt_tree_lets(calls_rule, "io/planted.c",
+                   "int b = table->signal(c) + table.exit(d) + my_rand(e) + rand_(f) + rand;\n");
+    domt_tree_lets(calls_rule, "io/planted.c", "clock_gettime(CLOCK_THREAD_CPUTIME_ID, &c);\n");
+    domt_tree_lets(calls_rule, "base/clock_planted.c", "clock_gettime(CLOCK_MONOTONIC, &c);\n");
+    domt_tree_lets(calls_rule, "tests/base/planted.c", "usleep(1); printf(a);\n");
+    domt_tree_lets(names_rule, "config/main.c", "FILE *f = stderr;\n");
+    domt_tree_lets(clock_rule, "runtime/planted.c", "a = domi_clock_now(clock);\n");
+    domt_tree_lets(promises_rule, "io/planted.c", "char a[] = \"domt-XXXXXX\";\n");
+}
+END_TEST
+
+DOMT_MAIN("words", 60, banned_calls_are_not_made, libraries_print_nothing,
+          only_runtime_reads_the_clock, nothing_is_promised_in_comments,
+          tidy_sees_every_banned_call, tidy_sees_a_library_that_prints,
+          tidy_sees_a_clock_outside_runtime, tidy_sees_a_promise, tidy_lets_other_words_stand)
