@@ -9,13 +9,15 @@
 _Noreturn void domi_check_failed(const char *expression, const char *file, int line,
                                  const char *function);
 
-#define DOMI_LIKELY(x) __builtin_expect(!!(x), 1)
+#define DOMI_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define DOMI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
+/* For the few functions of the message path that must not become calls. */
+#define DOMI_INLINE __attribute__((always_inline)) static inline
+
 #define DOMI_CHECK(expression)                                                                     \
-    (DOMI_LIKELY(expression)                                                                       \
-         ? (void)0                                                                                 \
-         : domi_check_failed(#expression, __FILE__, __LINE__, __func__))
+    (DOMI_LIKELY(expression) ? (void)0                                                             \
+                             : domi_check_failed(#expression, __FILE__, __LINE__, __func__))
 
 #ifdef DOMI_SLOW_CHECKS
 #define DOMI_CHECK_SLOW(expression) DOMI_CHECK(expression)

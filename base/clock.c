@@ -112,3 +112,23 @@ uint64_t domi_clock_read_slow(const domi_clock *clock)
 {
     return clock->is_virtual ? clock->virtual_ns : read_monotonic();
 }
+
+uint64_t domi_clock_cpu_ns(clockid_t clock)
+{
+    struct timespec now;
+
+    if (clock_gettime(clock, &now) != 0)
+        return 0;
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+struct timespec domi_clock_after(uint64_t after_ns)
+{
+    struct timespec time = {0};
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    after_ns += (uint64_t)time.tv_nsec;
+    time.tv_sec += (time_t)(after_ns / 1000000000u);
+    time.tv_nsec = (long)(after_ns % 1000000000u);
+    return time;
+}

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 typedef struct domi_clock {
     bool is_virtual;
@@ -32,6 +33,13 @@ void domi_clock_init_virtual(domi_clock *clock, uint64_t start_ns);
 void domi_clock_advance(domi_clock *clock, uint64_t by_ns);
 
 __extension__ typedef unsigned __int128 domi_uint128;
+
+/* `after_ns` from now on CLOCK_MONOTONIC itself, for timed waits: over days the scaled TSC drifts.
+ */
+struct timespec domi_clock_after(uint64_t after_ns);
+
+/* What a CPU-time clock (of a thread or a process) says; 0 when it is gone. */
+uint64_t domi_clock_cpu_ns(clockid_t clock);
 
 /* The slow way, for clocks without TSC. */
 uint64_t domi_clock_read_slow(const domi_clock *clock);

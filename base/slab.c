@@ -17,8 +17,7 @@ struct domi_slab_chunk {
 
 static_assert(sizeof(domi_slab_chunk) <= LINE, "the header is one line");
 
-void domi_slab_init(domi_slab *slab, uint32_t object_bytes, uint32_t keep_bytes,
-                    size_t chunk_bytes)
+void domi_slab_init(domi_slab *slab, uint32_t object_bytes, uint32_t keep_bytes, size_t chunk_bytes)
 {
     DOMI_CHECK(object_bytes % LINE == 0 && object_bytes > 0);
     DOMI_CHECK(keep_bytes >= sizeof(void *) && keep_bytes <= object_bytes);

@@ -25,18 +25,18 @@
 
 #ifdef DOMI_ASAN
 #include <sanitizer/asan_interface.h>
-#define DOMI_POISON(memory, bytes) ASAN_POISON_MEMORY_REGION((memory), (bytes))
+#define DOMI_POISON(memory, bytes)   ASAN_POISON_MEMORY_REGION((memory), (bytes))
 #define DOMI_UNPOISON(memory, bytes) ASAN_UNPOISON_MEMORY_REGION((memory), (bytes))
 #else
-#define DOMI_POISON(memory, bytes) ((void)(memory), (void)(bytes))
+#define DOMI_POISON(memory, bytes)   ((void)(memory), (void)(bytes))
 #define DOMI_UNPOISON(memory, bytes) ((void)(memory), (void)(bytes))
 #endif
 
 typedef struct domi_slab_chunk domi_slab_chunk;
 
 typedef struct domi_slab {
-    void *free;        /* singly linked through the first word */
-    char *carve;       /* the rest of the newest chunk */
+    void *free;  /* singly linked through the first word */
+    char *carve; /* the rest of the newest chunk */
     char *carve_end;
     domi_slab_chunk *chunks;
     uint32_t object_bytes; /* a multiple of 64 */

@@ -1,10 +1,7 @@
-/* Two state actors: one million balls by notice, then one million by ask, and how long each took.
+/* Two state actors: one million balls by notice, then one million by ask (./dev run ping_pong).
  *
- *   ./dev run ping_pong
- *
- * `ping` spawns `pong`, which by default lives on the same thread. A notice is one way: pong sends
- * the ball back by a notice of its own. An ask is one conversation: ping suspends and goes on in
- * ask_returned() with the reply. */
+ * `ping` spawns `pong`, which lives on the same thread. A notice is one way: pong sends the ball
+ * back by a notice of its own. An ask is one conversation: ping goes on in ask_returned(). */
 #include <domus/main.h>
 
 #include <stdio.h>
@@ -34,15 +31,12 @@ static int pong_question(domus_stack *stack, void *self, const void *question)
 
 static const domus_behaviour pong = {
     .name = "pong",
-    .on = (const domus_on[]){{&ball_type, pong_ball, 0},
-                             {&question_type, pong_question, 0},
-                             {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&ball_type, pong_ball, 0}, {&question_type, pong_question, 0}, {0}},
 };
 
 static void report(domus_stack *stack, const struct ping *ping, const char *what)
 {
     double seconds = (double)(domus_now_ns(stack) - ping->began_ns) / 1e9;
-
     printf("%u balls by %s: %.3f s, %.1f M messages/s\n", BALLS, what, seconds,
            2 * BALLS / seconds / 1e6);
 }
@@ -88,15 +82,12 @@ static int ping_serve(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour ping = {
     .name = "ping",
     .state_size = sizeof(struct ping),
-    .on = (const domus_on[]){{&serve_type, ping_serve, 0},
-                             {&ball_type, ping_ball, 0},
-                             {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&serve_type, ping_serve, 0}, {&ball_type, ping_ball, 0}, {0}},
 };
 
 static int start(domus_system *system, void *argument)
 {
     domus_address address;
-
     (void)argument;
     int error = domus_outside_spawn(system, &ping, NULL, &address);
     return error != 0 ? error : domus_outside_notice(system, address, &serve_type, NULL);

@@ -1,4 +1,5 @@
-/* The verbs of an actor: the public functions of domus/actor.h over mailboxes, stacks and timers. */
+/* The verbs of an actor: the public functions of domus/actor.h over mailboxes, stacks and timers.
+ */
 #include <domus/actor.h>
 
 #include "house/life.h"
@@ -55,8 +56,7 @@ static inline void sign(domi_envelope *envelope, const domus_type *type, const d
     envelope->sender_lease = self.lease;
 }
 
-int domus_notice(domus_stack *stack, domus_address to, const domus_type *type,
-                 const void *payload)
+int domus_notice(domus_stack *stack, domus_address to, const domus_type *type, const void *payload)
 {
     domi_manager *manager = stack->manager;
 
@@ -181,8 +181,7 @@ int domus_spawn(domus_stack *stack, const domus_behaviour *behaviour, const void
 {
     domi_manager *manager = stack->manager;
 
-    return domi_house_spawn(manager, domi_stack_house(stack)->home, behaviour, state,
-                            ret_address);
+    return domi_house_spawn(manager, domi_stack_house(stack)->home, behaviour, state, ret_address);
 }
 
 int domus_stop(domus_stack *stack, domus_address address)
@@ -204,14 +203,14 @@ static int timer_arm(domus_stack *stack, uint64_t delay_ns, uint64_t period_ns,
     return error;
 }
 
-int domus_after(domus_stack *stack, uint64_t delay_ns, const domus_type *type,
-                const void *payload, domus_timer *ret_timer)
+int domus_after(domus_stack *stack, uint64_t delay_ns, const domus_type *type, const void *payload,
+                domus_timer *ret_timer)
 {
     return timer_arm(stack, delay_ns, 0, type, payload, ret_timer);
 }
 
-int domus_every(domus_stack *stack, uint64_t period_ns, const domus_type *type,
-                const void *payload, domus_timer *ret_timer)
+int domus_every(domus_stack *stack, uint64_t period_ns, const domus_type *type, const void *payload,
+                domus_timer *ret_timer)
 {
     if (period_ns < DOMI_WHEEL_TICK_NS)
         return -EINVAL;

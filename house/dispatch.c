@@ -120,8 +120,8 @@ static inline bool may_take_user(run *now)
     if ((house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_STOPPING)) != 0)
         return false;
     /* Relaxed: a stop that is not seen yet is seen before the next message. */
-    if (DOMI_UNLIKELY(
-            (atomic_load_explicit(&house->life, memory_order_relaxed) & DOMI_LIFE_STOP) != 0)) {
+    if (DOMI_UNLIKELY((atomic_load_explicit(&house->life, memory_order_relaxed) & DOMI_LIFE_STOP) !=
+                      0)) {
         domi_house_stop_begin(now->manager, house);
         return false;
     }

@@ -68,7 +68,7 @@ typedef struct domi_return {
 } domi_return;
 
 #define DOMI_ENVELOPE_HEAD offsetof(domi_envelope, payload)
-#define DOMI_ASK_HEAD (DOMI_ENVELOPE_HEAD + sizeof(domi_return))
+#define DOMI_ASK_HEAD      (DOMI_ENVELOPE_HEAD + sizeof(domi_return))
 
 static_assert(sizeof(domi_node) == 16, "the node is common to all that is linked");
 static_assert(sizeof(domi_envelope) == 64, "a small notice is one cache line");

@@ -27,21 +27,21 @@ typedef enum domi_state {
 
 /* Marks beside the state. Home's, or the thief's between take and return. */
 enum domi_mark {
-    DOMI_MARK_BARRIER = 1,    /* a stack raised it: no asks, no notices */
-    DOMI_MARK_SATURATED = 2,  /* conversations_max stacks are parked: no asks, no notices */
-    DOMI_MARK_STOPPING = 4,   /* no asks, no notices ever more */
-    DOMI_MARK_EXPOSED = 8,    /* a thief may see it: stays 0 until stealing comes */
-    DOMI_MARK_HIGH = 16,      /* sampled when it was queued */
-    DOMI_MARK_NO_STOP = 32,   /* never mounted: on_stop does not run */
-    DOMI_MARK_CHANNELS = 64,  /* io has something for it: the kind's own work is ready */
+    DOMI_MARK_BARRIER = 1,   /* a stack raised it: no asks, no notices */
+    DOMI_MARK_SATURATED = 2, /* conversations_max stacks are parked: no asks, no notices */
+    DOMI_MARK_STOPPING = 4,  /* no asks, no notices ever more */
+    DOMI_MARK_EXPOSED = 8,   /* a thief may see it: stays 0 until stealing comes */
+    DOMI_MARK_HIGH = 16,     /* sampled when it was queued */
+    DOMI_MARK_NO_STOP = 32,  /* never mounted: on_stop does not run */
+    DOMI_MARK_CHANNELS = 64, /* io has something for it: the kind's own work is ready */
 };
 #define DOMI_MARKS_HOLD (DOMI_MARK_BARRIER | DOMI_MARK_SATURATED)
 
 /* Control bits beside the lease in `life`; all change by compare-exchange (M9). */
-#define DOMI_LIFE_CLOSED UINT64_C(1) /* the slot is free: nothing is taken */
-#define DOMI_LIFE_STOP UINT64_C(2)   /* asked to stop: asks and notices are refused */
-#define DOMI_LIFE_FULL UINT64_C(4)   /* mailbox_max waits: asks and notices are refused */
-#define DOMI_LIFE_NODE UINT64_C(8)   /* the embedded node is in use: the slot may not be freed */
+#define DOMI_LIFE_CLOSED      UINT64_C(1) /* the slot is free: nothing is taken */
+#define DOMI_LIFE_STOP        UINT64_C(2) /* asked to stop: asks and notices are refused */
+#define DOMI_LIFE_FULL        UINT64_C(4) /* mailbox_max waits: asks and notices are refused */
+#define DOMI_LIFE_NODE        UINT64_C(8) /* the embedded node is in use */
 #define DOMI_LIFE_LEASE(life) ((uint32_t)((life) >> 32))
 
 #define DOMI_HOUSE_STATE_INLINE 16u
@@ -63,8 +63,8 @@ struct domi_house {
     uint8_t marks;
     uint8_t size_class; /* of its slot; constant */
     uint8_t reserved;
-    uint32_t mail; /* asks and notices waiting */
-    domi_house *next; /* in the one queue it is in */
+    uint32_t mail;                    /* asks and notices waiting */
+    domi_house *next;                 /* in the one queue it is in */
     domi_node *tails[DOMI_MAILBOXES]; /* circular lists: the tail's next is the head */
     uint32_t replies;
     uint32_t events;

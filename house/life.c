@@ -18,8 +18,7 @@
 
 static uint64_t life_of(const domi_house *house)
 {
-    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life,
-                                memory_order_relaxed);
+    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_relaxed);
 }
 
 static int state_init(domi_house *house, const domus_behaviour *behaviour, const void *state)
@@ -155,8 +154,8 @@ int domi_house_stop(domi_manager *manager, domus_address address)
         if (house->home != manager)
             next |= DOMI_LIFE_NODE;
         /* One word holds lease and bits: a stale stop cannot hit the slot's next actor (M9). */
-    } while (!atomic_compare_exchange_weak_explicit(&house->life, &life, next,
-                                                    memory_order_relaxed, memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak_explicit(&house->life, &life, next, memory_order_relaxed,
+                                                    memory_order_relaxed));
     if (house->home == manager) {
         domi_house_stop_seen(manager, house);
     } else if ((life & DOMI_LIFE_NODE) == 0) {

@@ -16,7 +16,7 @@
 
 #define POINTER_BITS 48
 #define POINTER_MASK ((UINT64_C(1) << POINTER_BITS) - 1)
-#define DEPTH_MAX UINT64_C(0xffff)
+#define DEPTH_MAX    UINT64_C(0xffff)
 
 static domi_node *word_node(uint64_t word)
 {

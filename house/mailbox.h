@@ -24,7 +24,8 @@ void domi_mailbox_dead(domi_manager *manager, domi_node *node, int error);
  * What its payload owns is not dropped: the handler had it. */
 void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error);
 
-/* Turn the asks and notices of a house that stops, or (with `all`) everything, into dead letters. */
+/* Turn the asks and notices of a house that stops, or (with `all`) everything, into dead letters.
+ */
 void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all);
 
 /* A put was refused at mailbox_max, or the queue fell below half of it: keep FULL true. Home. */
@@ -40,8 +41,8 @@ static inline void domi_house_ready(domi_manager *manager, domi_house *house)
 
 /* Into the mailbox, and READY if that makes it so: a WAITING house has nothing that may run, so
  * the new node decides. `kind` is node->kind, which most callers know. Home, or the runner. */
-static inline void domi_mailbox_add(domi_manager *manager, domi_house *house, domi_node *node,
-                                    uint32_t kind)
+DOMI_INLINE void domi_mailbox_add(domi_manager *manager, domi_house *house, domi_node *node,
+                                  uint32_t kind)
 {
     bool runs = true;
 
@@ -62,8 +63,8 @@ static inline void domi_mailbox_add(domi_manager *manager, domi_house *house, do
  *
  * Returns 0, and the node is the house's; -ESTALE when its life is over or (asks, notices) ends;
  * -ENOBUFS for an ask or notice when mailbox_max wait; then the node is still the caller's. */
-static inline int domi_mailbox_put(domi_manager *manager, domus_address address, domi_node *node,
-                                   uint32_t kind)
+DOMI_INLINE int domi_mailbox_put(domi_manager *manager, domus_address address, domi_node *node,
+                                 uint32_t kind)
 {
     domi_house *house = address.house;
 

@@ -63,8 +63,7 @@ uint32_t domi_manager_arrivals(domi_manager *manager)
     if (atomic_load_explicit(&manager->arrivals, memory_order_relaxed) == NULL)
         return 0;
     /* acquire: pairs with arrive(); arrival_next and what was put before it are seen. */
-    domi_house *house =
-        atomic_exchange_explicit(&manager->arrivals, NULL, memory_order_acquire);
+    domi_house *house = atomic_exchange_explicit(&manager->arrivals, NULL, memory_order_acquire);
     domi_house *first = NULL;
     uint32_t count = 0;
 

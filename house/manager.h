@@ -14,7 +14,7 @@
 
 #include <domus/config.h>
 
-#define DOMI_MANAGERS_MAX 1025 /* 1,024 threads and the outside */
+#define DOMI_MANAGERS_MAX  1025 /* 1,024 threads and the outside */
 #define DOMI_HOUSE_CLASSES 5
 
 enum domi_park {
@@ -86,8 +86,8 @@ struct domi_manager {
     uint32_t timers;    /* armed or under way */
     uint32_t houses;    /* alive on this home */
     domi_slab slabs[DOMI_SLABS];
-    domi_chain *chains; /* by owner */
-    uint32_t chained;   /* objects in all chains */
+    domi_chain *chains;        /* by owner */
+    uint32_t chained;          /* objects in all chains */
     domi_slot_cache *slots_of; /* by home; its own is unbounded until it gives back */
     domi_slots slots;
     domi_wheel wheel;
@@ -96,6 +96,9 @@ struct domi_manager {
     /* Pushed by others, taken whole by the owner. */
     alignas(64) _Atomic(domi_house *) arrivals;
     _Atomic(domi_node *) remote; /* chains of this manager's objects that others freed */
+
+    /* The depth of the state queue, published at each look; idle threads read it. */
+    alignas(64) _Atomic uint32_t readies;
 
     /* Exchanged by others: a line of its own, read at each foreign put. */
     alignas(64) _Atomic uint32_t park;

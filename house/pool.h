@@ -24,7 +24,7 @@ void domi_pool_free_slow(domi_manager *manager, domi_node *node);
 /* An envelope for `bytes` in all, more than the slabs hold. NULL without memory. */
 domi_envelope *domi_pool_heap(domi_manager *manager, size_t bytes);
 
-static inline void *domi_pool_take(domi_manager *manager, uint32_t index)
+DOMI_INLINE void *domi_pool_take(domi_manager *manager, uint32_t index)
 {
     domi_slab *slab = &manager->slabs[index];
 
@@ -42,7 +42,7 @@ static inline void domi_pool_free(domi_manager *manager, domi_node *node)
 }
 
 /* An envelope for `bytes` in all (head and payload). Only node.owner and node.slab are set. */
-static inline domi_envelope *domi_envelope_new(domi_manager *manager, size_t bytes)
+DOMI_INLINE domi_envelope *domi_envelope_new(domi_manager *manager, size_t bytes)
 {
     if (DOMI_LIKELY(bytes <= 64))
         return domi_pool_take(manager, DOMI_SLAB_64);

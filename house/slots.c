@@ -43,8 +43,7 @@ static domi_house *born(domi_manager *home, uint32_t size_class)
     house->home = home;
     house->size_class = (uint8_t)size_class;
     house->node.slab = DOMI_SLAB_NONE;
-    atomic_store_explicit(&house->life, UINT64_C(1) << 32 | DOMI_LIFE_CLOSED,
-                          memory_order_relaxed);
+    atomic_store_explicit(&house->life, UINT64_C(1) << 32 | DOMI_LIFE_CLOSED, memory_order_relaxed);
     return house;
 }
 

@@ -9,7 +9,7 @@
 #include "house/manager.h"
 
 #define DOMI_SLOTS_REFILL 64u
-#define DOMI_SLOTS_KEEP (4 * DOMI_SLOTS_REFILL)
+#define DOMI_SLOTS_KEEP   (4 * DOMI_SLOTS_REFILL)
 
 void domi_slots_init(domi_manager *manager);
 void domi_slots_fini(domi_manager *manager);
@@ -22,8 +22,7 @@ domi_house *domi_slots_take(domi_manager *manager, domi_manager *home, uint32_t 
 void domi_slots_put(domi_manager *home, domi_house *house);
 
 /* Visit every slot of this home, free ones too. No other thread may be spawning. */
-void domi_slots_walk(domi_manager *home, void (*visit)(void *house, void *context),
-                     void *context);
+void domi_slots_walk(domi_manager *home, void (*visit)(void *house, void *context), void *context);
 
 /* Bytes of state that fit into a slot of this class. */
 uint32_t domi_slots_room(uint32_t size_class);

@@ -10,8 +10,7 @@
 
 static uint32_t epoch_of(const domus_stack *stack)
 {
-    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&stack->epoch,
-                                memory_order_relaxed);
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&stack->epoch, memory_order_relaxed);
 }
 
 domus_stack *domi_stack_new(domi_manager *manager, domi_house *house, uint32_t frame_size)

@@ -11,22 +11,22 @@
 #include "house/manager.h"
 
 struct domus_stack {
-    domi_node node;          /* carries its own failure into the exception mailbox */
-    _Atomic uint32_t epoch;  /* pooled ones only */
+    domi_node node;         /* carries its own failure into the exception mailbox */
+    _Atomic uint32_t epoch; /* pooled ones only */
     uint32_t frame_size;
     _Atomic(domi_house *) house;
-    domi_manager *manager;   /* who runs it now */
-    domi_envelope *ask;      /* the ask that it will answer; NULL: none, or answered */
-    domi_envelope *message;  /* what is being handled; NULL: nothing, or gone as the reply */
-    domus_stack *pooled;     /* itself, or the one that it moves to; NULL: none yet */
+    domi_manager *manager;  /* who runs it now */
+    domi_envelope *ask;     /* the ask that it will answer; NULL: none, or answered */
+    domi_envelope *message; /* what is being handled; NULL: nothing, or gone as the reply */
+    domus_stack *pooled;    /* itself, or the one that it moves to; NULL: none yet */
     domus_resumed *then;
     domus_stack *next; /* among the house's parked ones */
     domus_stack *previous;
-    int32_t failure; /* an ask failed before it left: with this */
-    bool waiting;    /* an ask is under way */
-    bool answered;   /* what it handles was an ask and has its reply */
-    bool parked;     /* linked at the house */
-    bool failed;     /* its node is in the exception mailbox */
+    int32_t failure;      /* an ask failed before it left: with this */
+    bool waiting;         /* an ask is under way */
+    bool answered;        /* what it handles was an ask and has its reply */
+    bool parked;          /* linked at the house */
+    bool failed;          /* its node is in the exception mailbox */
     domus_address sender; /* of an ask, once its envelope is gone */
     alignas(16) unsigned char frame[];
 };

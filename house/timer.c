@@ -73,16 +73,15 @@ void domi_timer_fire(domi_manager *manager, domi_wheel_node *node)
     if (timer->period_ns != 0) {
         uint64_t skipped = late_ns / timer->period_ns;
         timer->event.sender_lease += (uint32_t)skipped;
-        domi_wheel_arm(&manager->wheel, node,
-                       node->expires_ns + (skipped + 1) * timer->period_ns);
+        domi_wheel_arm(&manager->wheel, node, node->expires_ns + (skipped + 1) * timer->period_ns);
     }
     if (timer->under_way) {
         timer->event.sender_lease++;
         return;
     }
     timer->under_way = true;
-    int error = domi_mailbox_put(manager, domi_house_address(timer->house), &timer->event.node,
-                                 DOMI_EVENT);
+    int error =
+        domi_mailbox_put(manager, domi_house_address(timer->house), &timer->event.node, DOMI_EVENT);
     DOMI_CHECK(error == 0); /* a house cancels its timers before it is gone; events are taken */
 }
 

@@ -15,8 +15,8 @@ struct domi_timer {
     domi_house *house;
     uint64_t period_ns; /* 0: once */
     uint32_t generation;
-    bool under_way; /* its event is in the mailbox, or being handled */
-    bool cancelled; /* ... but is not to be handled, and the timer is freed then */
+    bool under_way;   /* its event is in the mailbox, or being handled */
+    bool cancelled;   /* ... but is not to be handled, and the timer is freed then */
     domi_timer *next; /* among its house's */
     domi_timer *previous;
 };

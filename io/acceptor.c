@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define BACKOFF_FIRST_NS UINT64_C(10000000)
-#define BACKOFF_LAST_NS UINT64_C(1000000000)
+#define BACKOFF_LAST_NS  UINT64_C(1000000000)
 
 static void accepted_drop(void *payload)
 {
@@ -155,8 +155,7 @@ void domi_acceptor_completed(domi_acceptor *acceptor, const domi_completion *com
             cancel(acceptor);
             pause_accept(acceptor, true);
         }
-    } else if (result == -EMFILE || result == -ENFILE || result == -ENOBUFS ||
-               result == -ENOMEM) {
+    } else if (result == -EMFILE || result == -ENFILE || result == -ENOBUFS || result == -ENOMEM) {
         pause_accept(acceptor, false);
     }
     if (acceptor->stopping)
@@ -275,8 +274,7 @@ int domi_acceptor_listen(const char *address, uint32_t backlog, uint16_t *ret_po
     /* Accepted sockets inherit TCP_NODELAY: no system call per connection. */
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0 ||
-        bind(fd, (struct sockaddr *)&socket_address, size) != 0 ||
-        listen(fd, (int)backlog) != 0 ||
+        bind(fd, (struct sockaddr *)&socket_address, size) != 0 || listen(fd, (int)backlog) != 0 ||
         getsockname(fd, (struct sockaddr *)&socket_address, &size) != 0) {
         int error = -errno;
         (void)close(fd);

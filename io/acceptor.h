@@ -17,12 +17,12 @@ typedef struct domi_acceptor {
     domi_io *io; /* where it runs; set when it is mounted */
     domi_house *house;
     int fd;
-    uint32_t slot;       /* in io->acceptors */
+    uint32_t slot; /* in io->acceptors */
     uint32_t generation;
     bool armed;
     bool cancelling;
     bool stopping;
-    bool full; /* paused at connections_max, not at a descriptor limit */
+    bool full;           /* paused at connections_max, not at a descriptor limit */
     uint64_t backoff_ns; /* of the next pause */
     domi_io_timer timer;
     uint32_t turn; /* ties are broken round robin */

@@ -88,7 +88,7 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
         used++;
     }
     while (channel->state == DOMI_CHANNEL_OPEN && channel->inbound.head != NULL &&
-           !channel->paused && used < budget) {
+           !channel->blocked && used < budget) {
         read_one(manager, house, channel);
         used++;
     }
@@ -104,7 +104,7 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
         return used + 1;
     }
     bool more = channel->state == DOMI_CHANNEL_CLOSED ||
-                (channel->state == DOMI_CHANNEL_OPEN && !channel->paused &&
+                (channel->state == DOMI_CHANNEL_OPEN && !channel->blocked &&
                  (channel->inbound.head != NULL || (channel->ended && !channel->end_told)));
     if (more)
         domi_channel_notice(channel);

@@ -15,8 +15,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define DOMI_MORE 1u      /* more completions of this operation will come */
-#define DOMI_BUFFERED 2u  /* `buffer` is the provided buffer that was filled */
+#define DOMI_MORE     1u /* more completions of this operation will come */
+#define DOMI_BUFFERED 2u /* `buffer` is the provided buffer that was filled */
 
 typedef struct domi_completion {
     uint64_t user_data;

@@ -33,12 +33,12 @@ void domi_buffer_recycle(domi_io *io, domus_buffer *buffer)
 }
 
 /* The channel that held it reads again when it holds little enough. */
-static void release(domi_io *io, const domus_buffer *buffer)
+static void release(domi_io *io, uint32_t slot, uint32_t generation)
 {
-    if (buffer->holder_slot >= io->slots)
+    if (slot >= io->slots)
         return;
-    domus_channel *channel = io->channels[buffer->holder_slot];
-    if (channel == NULL || channel->generation != buffer->holder_generation)
+    domus_channel *channel = io->channels[slot];
+    if (channel == NULL || channel->generation != generation)
         return;
     DOMI_CHECK(channel->held > 0);
     channel->held--;
@@ -53,13 +53,14 @@ void domus_buffer_free(domus_buffer *buffer)
 {
     if (buffer == NULL)
         return;
-    if (buffer->index == DOMI_BUFFER_HEAP) {
-        domi_memory_free(buffer);
-        return;
-    }
     domi_io *io = buffer->io;
-    domi_buffer_recycle(io, buffer);
-    release(io, buffer);
+    uint32_t slot = buffer->holder_slot;
+    uint32_t generation = buffer->holder_generation;
+    if (buffer->index == DOMI_BUFFER_HEAP)
+        domi_memory_free(buffer);
+    else
+        domi_buffer_recycle(io, buffer);
+    release(io, slot, generation);
 }
 
 int domus_buffer_new(domus_stack *stack, size_t size, domus_buffer **ret_buffer)

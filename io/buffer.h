@@ -5,14 +5,14 @@
 #include "io/io.h"
 
 #define DOMI_BUFFER_HEAP UINT32_MAX
-#define DOMI_BUFFER_MAX (1024u * 1024)
+#define DOMI_BUFFER_MAX  (1024u * 1024)
 
 struct domus_buffer {
     domus_buffer *next;
     domi_io *io;
     char *data;
     uint32_t size;
-    uint32_t index; /* of the provided buffer; DOMI_BUFFER_HEAP */
+    uint32_t index;       /* of the provided buffer; DOMI_BUFFER_HEAP */
     uint32_t holder_slot; /* the channel on whose share it counts */
     uint32_t holder_generation;
 };

@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define SLOTS_FIRST 64u
-#define NO_SLOT UINT32_MAX
+#define NO_SLOT     UINT32_MAX
 
 static const uint8_t moves[DOMI_CHANNEL_STATES] = {
     [DOMI_CHANNEL_OPEN] = 1u << DOMI_CHANNEL_FLUSHING | 1u << DOMI_CHANNEL_CLOSING,
@@ -220,8 +220,9 @@ static void settle_closing(domus_channel *channel)
         cancel_all(channel);
         return;
     }
-    if (channel->cancels != 0)
+    if (channel->cancels != 0 || channel->dirty) /* the flush of this tick comes back here */
         return;
+    domi_channel_unstarve(channel);
     if (channel->abort) {
         struct linger reset = {.l_onoff = 1, .l_linger = 0};
         (void)setsockopt(channel->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);

@@ -31,26 +31,27 @@ struct domus_channel {
     uint32_t generation;
     int error; /* for on_close */
     uint8_t state;
-    uint8_t cancels;       /* cancel operations in flight */
-    bool receiving : 1;    /* a receive is armed */
-    bool cancelling : 1;   /* ... and is being ended */
+    uint8_t cancels;     /* cancel operations in flight */
+    bool receiving : 1;  /* a receive is armed */
+    bool cancelling : 1; /* ... and is being ended */
     bool sending : 1;
-    bool opened : 1;       /* on_open was called */
-    bool ended : 1;        /* the peer has finished sending */
+    bool opened : 1; /* on_open was called */
+    bool ended : 1;  /* the peer has finished sending */
     bool end_told : 1;
-    bool paused : 1;       /* back-pressure: does not read */
-    bool starved : 1;      /* waits for buffers */
-    bool noticed : 1;      /* in its actor's ready list */
-    bool dirty : 1;        /* in the tick's send list */
+    bool paused : 1;  /* back-pressure: does not receive */
+    bool blocked : 1; /* ... as too much waits to be sent: on_read is not called either */
+    bool starved : 1; /* waits for buffers */
+    bool noticed : 1; /* in its actor's ready list */
+    bool dirty : 1;   /* in the tick's send list */
     bool cancelled_all : 1;
     bool abort : 1; /* close with RST */
     bool drain : 1; /* the system stops: close once all that had come is answered */
-    uint32_t held; /* provided buffers on its account */
+    uint32_t held;  /* pieces it received that are not freed yet */
     domi_buffer_list inbound;
     domi_buffer_list outbound;
     uint64_t queued_bytes; /* in outbound */
     uint32_t head_offset;  /* of outbound's first buffer, sent already */
-    uint64_t drain_bytes; /* that were in the socket when the drain began, still to be read */
+    uint64_t drain_bytes;  /* that were in the socket when the drain began, still to be read */
     uint64_t active_ns;
     domi_io_timer timer; /* idle, or linger */
     domus_channel *next_noticed;
@@ -128,8 +129,11 @@ void domi_channel_received(domus_channel *channel, const domi_completion *comple
 bool domi_channel_wants_receive(const domus_channel *channel);
 void domi_channel_arm_receive(domus_channel *channel);
 
-/* Back-pressure: stop or go on reading, by what is queued and held. */
+/* Back-pressure: stop or go on receiving, by what is queued and held. */
 void domi_channel_pressure(domus_channel *channel);
+
+/* It will never receive again: leave the queue of the starved. */
+void domi_channel_unstarve(domus_channel *channel);
 
 /* --- send.c ---------------------------------------------------------------------------------- */
 

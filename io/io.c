@@ -36,6 +36,7 @@ static int buffers_init(domi_io *io)
         };
     }
     io->share = count / SHARES != 0 ? count / SHARES : 1;
+    io->reserve = count / 4;
     return 0;
 }
 
@@ -180,8 +181,8 @@ static uint32_t reap(domi_io *io)
     uint32_t total = 0;
 
     while (total < limit) {
-        uint32_t most = limit - total < DOMI_COMPLETIONS_BATCH ? limit - total
-                                                               : DOMI_COMPLETIONS_BATCH;
+        uint32_t most =
+            limit - total < DOMI_COMPLETIONS_BATCH ? limit - total : DOMI_COMPLETIONS_BATCH;
         uint32_t count = io->backend->reap(io->ring, completions, most);
         for (uint32_t i = 0; i < count; i++)
             complete(io, &completions[i]);

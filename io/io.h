@@ -14,7 +14,7 @@
 #include <domus/channel.h>
 
 #define DOMI_COMPLETIONS_BATCH 64u
-#define DOMI_ACCEPTORS_MAX 64u
+#define DOMI_ACCEPTORS_MAX     64u
 
 /* What an operation's user_data says: kind, generation of the slot, slot. Never 0. */
 enum domi_op {
@@ -22,7 +22,7 @@ enum domi_op {
     DOMI_OP_ACCEPT,
     DOMI_OP_RECEIVE,
     DOMI_OP_SEND,
-    DOMI_OP_CANCEL,        /* of a channel's receive, or of all that a channel has in flight */
+    DOMI_OP_CANCEL, /* of a channel's receive, or of all that a channel has in flight */
     DOMI_OP_CANCEL_ACCEPT,
 };
 
@@ -71,6 +71,7 @@ typedef struct domi_io {
     domus_buffer *buffers; /* one per provided buffer */
     uint32_t buffers_free; /* with the kernel, or given and not yet published */
     uint32_t share;        /* what one channel may hold: 1/16 */
+    uint32_t reserve;      /* with fewer free, what comes is copied out */
     uint32_t unpublished;
 
     /* Channels. */

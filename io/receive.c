@@ -33,27 +33,28 @@ static void end_receive(domus_channel *channel)
         return;
     channel->cancelling = true;
     channel->cancels++;
-    channel->io->backend->cancel(
-        channel->io->ring, domi_op_data(DOMI_OP_RECEIVE, channel->generation, channel->slot),
-        domi_op_data(DOMI_OP_CANCEL, channel->generation, channel->slot));
+    channel->io->backend->cancel(channel->io->ring,
+                                 domi_op_data(DOMI_OP_RECEIVE, channel->generation, channel->slot),
+                                 domi_op_data(DOMI_OP_CANCEL, channel->generation, channel->slot));
 }
 
 void domi_channel_pressure(domus_channel *channel)
 {
     const domus_config *config = channel->io->config;
     uint32_t share = channel->io->share;
+    uint32_t held_max = channel->paused ? share / 2 : share - 1;
 
-    if (!channel->paused) {
-        channel->paused =
-            channel->queued_bytes > config->channel.send_high_bytes || channel->held >= share;
-        if (channel->paused && channel->state == DOMI_CHANNEL_OPEN)
-            end_receive(channel);
-    } else if (channel->queued_bytes <= config->channel.send_low_bytes &&
-               channel->held <= share / 2) {
-        channel->paused = false;
+    if (channel->queued_bytes > config->channel.send_high_bytes) {
+        channel->blocked = true;
+    } else if (channel->blocked && channel->queued_bytes <= config->channel.send_low_bytes) {
+        channel->blocked = false;
         if (channel->inbound.head != NULL)
             domi_channel_notice(channel);
     }
+    /* What is held goes on to the actor unless it is blocked: else it would never come back. */
+    channel->paused = channel->blocked || channel->held > held_max;
+    if (channel->paused && channel->state == DOMI_CHANNEL_OPEN)
+        end_receive(channel);
 }
 
 static void starve(domus_channel *channel)
@@ -72,12 +73,31 @@ static void starve(domus_channel *channel)
     domi_counter_add(&io->counters.starved, 1);
 }
 
-/* A piece for the actor: in the provided buffer, or copied out when the channel holds its share. */
+void domi_channel_unstarve(domus_channel *channel)
+{
+    domi_io *io = channel->io;
+    domus_channel *before = NULL;
+
+    if (!channel->starved)
+        return;
+    for (domus_channel *at = io->starved_head; at != channel; at = at->next_starved)
+        before = at;
+    if (before == NULL)
+        io->starved_head = channel->next_starved;
+    else
+        before->next_starved = channel->next_starved;
+    if (io->starved_tail == channel)
+        io->starved_tail = before;
+    channel->starved = false;
+}
+
+/* A piece for the actor: in the provided buffer, or copied out when the channel holds its share or
+ * few are left, so that many channels that hold theirs for long cannot starve the others. */
 static void keep(domus_channel *channel, domus_buffer *buffer)
 {
     domi_io *io = channel->io;
 
-    if (channel->held >= io->share) {
+    if (channel->held >= io->share || io->buffers_free < io->reserve) {
         domus_buffer *copy = domi_buffer_heap(io, buffer->size);
         if (copy != NULL)
             memcpy(copy->data, buffer->data, buffer->size);
@@ -87,13 +107,12 @@ static void keep(domus_channel *channel, domus_buffer *buffer)
             return;
         }
         buffer = copy;
-    } else {
-        buffer->holder_slot = channel->slot;
-        buffer->holder_generation = channel->generation;
-        channel->held++;
     }
+    buffer->holder_slot = channel->slot;
+    buffer->holder_generation = channel->generation;
+    channel->held++;
     domi_buffer_list_put(&channel->inbound, buffer);
-    if (!channel->paused)
+    if (!channel->blocked)
         domi_channel_notice(channel);
 }
 
@@ -105,12 +124,12 @@ static void took_bytes(domus_channel *channel, const domi_completion *completion
 
     buffer->size = size;
     channel->active_ns = io->manager->now_ns;
-    domi_counter_add(&io->counters.received_bytes, size);
     channel->drain_bytes -= size < channel->drain_bytes ? size : channel->drain_bytes;
     if (channel->state != DOMI_CHANNEL_OPEN) {
         domi_buffer_recycle(io, buffer); /* after a close: read and thrown away */
         return;
     }
+    domi_counter_add(&io->counters.received_bytes, size);
     keep(channel, buffer);
     domi_channel_pressure(channel);
 }

@@ -40,8 +40,8 @@ static int gather(domus_channel *channel)
 {
     int count = 0;
 
-    for (domus_buffer *buffer = channel->outbound.head;
-         buffer != NULL && count < DOMI_GATHER_MAX; buffer = buffer->next) {
+    for (domus_buffer *buffer = channel->outbound.head; buffer != NULL && count < DOMI_GATHER_MAX;
+         buffer = buffer->next) {
         uint32_t offset = count == 0 ? channel->head_offset : 0;
         channel->vector[count++] = (struct iovec){
             .iov_base = buffer->data + offset,

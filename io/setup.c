@@ -10,10 +10,10 @@
 #include <sys/resource.h>
 #include <sys/utsname.h>
 
-#define ENTRY_BYTES 64u      /* of the submission queue; and 4 for its index */
-#define COMPLETION_BYTES 16u
+#define ENTRY_BYTES        64u /* of the submission queue; and 4 for its index */
+#define COMPLETION_BYTES   16u
 #define BUFFER_ENTRY_BYTES 16u
-#define PAGE 4096u
+#define PAGE               4096u
 
 static long read_number(const char *path, const char *key)
 {
@@ -67,8 +67,8 @@ static void permission_text(const domi_setup_facts *facts, char *error, size_t s
                  "io_uring_enter and io_uring_register in the container's profile",
                  strerror(-facts->result));
     else if (facts->result == -ENOSYS)
-        snprintf(error, size,
-                 "this kernel (%s) has no io_uring: domus needs Linux 6.1 or newer", facts->kernel);
+        snprintf(error, size, "this kernel (%s) has no io_uring: domus needs Linux 6.1 or newer",
+                 facts->kernel);
     else
         snprintf(error, size,
                  "io_uring is not permitted (%s), by neither the sysctl kernel.io_uring_disabled "

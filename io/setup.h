@@ -13,10 +13,10 @@ typedef enum domi_setup_step {
 
 /* What the kernel and its environment say; tests fill it by hand. */
 typedef struct domi_setup_facts {
-    int result;         /* the negative errno */
+    int result; /* the negative errno */
     domi_setup_step step;
-    int disabled;       /* kernel.io_uring_disabled; -1: cannot be read */
-    int seccomp;        /* prctl(PR_GET_SECCOMP) or Seccomp: of /proc/self/status; 2: filtered */
+    int disabled; /* kernel.io_uring_disabled; -1: cannot be read */
+    int seccomp;  /* prctl(PR_GET_SECCOMP) or Seccomp: of /proc/self/status; 2: filtered */
     uint64_t memlock_bytes; /* RLIMIT_MEMLOCK, UINT64_MAX: unlimited */
     uint64_t needed_bytes;  /* an estimate for one ring with this configuration */
     char kernel[64];        /* uname -r */

@@ -18,8 +18,8 @@
 #include <string.h>
 
 /* Of kernels newer than liburing 2.3's header. */
-#define ENTER_NO_IOWAIT (1u << 7)
-#define FEAT_NO_IOWAIT (1u << 17)
+#define ENTER_NO_IOWAIT       (1u << 7)
+#define FEAT_NO_IOWAIT        (1u << 17)
 #define REGISTER_ENABLE_RINGS 12 /* 2.3 declares io_uring_enable_rings() but does not export it */
 
 #define BUFFER_GROUP 0
@@ -109,10 +109,9 @@ static int uring_start(void *ring_)
         ring->enter_flags |= IORING_ENTER_REGISTERED_RING;
 
     /* A filter may allow the set-up and refuse this: better found here than in the loop. */
-    result = io_uring_enter2((unsigned)ring->uring.enter_ring_fd, 0, 0,
-                             IORING_ENTER_GETEVENTS |
-                                 (ring->enter_flags & IORING_ENTER_REGISTERED_RING),
-                             NULL, 0);
+    result = io_uring_enter2(
+        (unsigned)ring->uring.enter_ring_fd, 0, 0,
+        IORING_ENTER_GETEVENTS | (ring->enter_flags & IORING_ENTER_REGISTERED_RING), NULL, 0);
     return result < 0 ? result : 0;
 }
 
@@ -152,8 +151,7 @@ static int uring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
     };
     unsigned submit = flush(&ring->uring);
     int result = io_uring_enter2((unsigned)ring->uring.enter_ring_fd, submit, min_complete,
-                                 ring->enter_flags, (sigset_t *)(void *)&argument,
-                                 sizeof argument);
+                                 ring->enter_flags, (sigset_t *)(void *)&argument, sizeof argument);
 
     if (result >= 0 || result == -ETIME || result == -EINTR)
         return 0;
@@ -257,8 +255,7 @@ static void uring_send(void *ring, int fd, const void *data, uint32_t size, uint
     tag(sqe, user_data);
 }
 
-static void uring_send_message(void *ring, int fd, const struct msghdr *message,
-                               uint64_t user_data)
+static void uring_send_message(void *ring, int fd, const struct msghdr *message, uint64_t user_data)
 {
     struct io_uring_sqe *sqe = entry(ring);
 

@@ -30,8 +30,8 @@ uint64_t domi_system_connections(const domus_system *system)
     uint64_t sum = 0;
 
     for (uint32_t i = 0; i < system->count; i++)
-        sum += atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)
-                                        &system->threads[i].io.connections,
-                                    memory_order_relaxed);
+        sum +=
+            atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&system->threads[i].io.connections,
+                                 memory_order_relaxed);
     return sum;
 }

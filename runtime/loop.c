@@ -65,6 +65,8 @@ static uint64_t deadline(const domi_thread *thread)
 /* Between runs (M2): the clock, arrivals, and what was freed for others. */
 static void look(domi_thread *thread)
 {
+    atomic_store_explicit(&thread->manager.readies, thread->manager.ready[DOMUS_STATE].count,
+                          memory_order_relaxed);
     domi_thread_stamp(thread, DOMI_SPAN_STATE);
     (void)domi_manager_arrivals(&thread->manager);
     domi_pool_flush(&thread->manager);
@@ -108,8 +110,7 @@ void domi_phase_state(domi_thread *thread)
     } else {
         run_state(thread, ready, deadline(thread));
     }
-    domi_thread_stamp(thread, DOMI_SPAN_STATE);
-    domi_pool_flush(&thread->manager);
+    look(thread);
 }
 
 void domi_thread_loop(domi_thread *thread)

@@ -31,23 +31,22 @@ static bool may_spawn(const domus_system *system)
     return system->stage == DOMI_STAGE_RUNNING;
 }
 
-int domus_outside_spawn_on(domus_system *system, uint32_t thread,
-                           const domus_behaviour *behaviour, const void *state,
-                           domus_address *ret_address)
+int domus_outside_spawn_on(domus_system *system, uint32_t thread, const domus_behaviour *behaviour,
+                           const void *state, domus_address *ret_address)
 {
     if (thread >= system->count)
         return -EINVAL;
     if (!may_spawn(system))
         return -ESHUTDOWN;
     domi_manager *outside = enter(system);
-    int result = domi_house_spawn(outside, &system->threads[thread].manager, behaviour, state,
-                                  ret_address);
+    int result =
+        domi_house_spawn(outside, &system->threads[thread].manager, behaviour, state, ret_address);
     leave(system);
     return result;
 }
 
-int domus_outside_spawn(domus_system *system, const domus_behaviour *behaviour,
-                        const void *state, domus_address *ret_address)
+int domus_outside_spawn(domus_system *system, const domus_behaviour *behaviour, const void *state,
+                        domus_address *ret_address)
 {
     if (!may_spawn(system))
         return -ESHUTDOWN;
@@ -160,8 +159,7 @@ int domus_serve(domus_system *system, const char *name, const domus_behaviour *b
     if (result != 0) {
         (void)close(acceptor->fd);
         domi_memory_free(acceptor);
-        snprintf(system->error, sizeof system->error, "listener %s: %s", name,
-                 strerror(-result));
+        snprintf(system->error, sizeof system->error, "listener %s: %s", name, strerror(-result));
         return result;
     }
     system->served[index] = true;

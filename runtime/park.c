@@ -47,7 +47,8 @@ static uint64_t sleep_until(const domi_thread *thread)
 /* Count what the sleep was good for. `put` tells that something had been put when it ended. */
 static void woke(domi_thread *thread, uint32_t word, bool put, uint64_t until_ns, bool capped)
 {
-    bool found = put || domi_thread_has_work(thread) || thread->io.backend->pending(thread->io.ring);
+    bool found =
+        put || domi_thread_has_work(thread) || thread->io.backend->pending(thread->io.ring);
     bool due = thread->stamp_ns >= until_ns;
 
     if (word == DOMI_PARK_NOTIFIED)
@@ -115,8 +116,11 @@ static bool spin(domi_thread *thread)
 void domi_thread_rest(domi_thread *thread)
 {
     domi_pool_flush(&thread->manager);
-    if (domi_thread_has_work(thread))
+    if (domi_thread_has_work(thread)) {
+        thread->idle_count = 0;
         return;
+    }
+    domi_thread_idle(thread);
     if (thread->config->scheduler.idle.spin_ns != 0 && spin(thread))
         return;
     park(thread);

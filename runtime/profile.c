@@ -11,9 +11,12 @@
 #include <time.h>
 
 static const char *const phase_names[DOMUS_PHASES] = {
-    [DOMUS_PHASE_SUBMIT] = "submit",           [DOMUS_PHASE_SLEEP] = "sleep",
-    [DOMUS_PHASE_COMPLETIONS] = "completions", [DOMUS_PHASE_CHANNELS] = "channels",
-    [DOMUS_PHASE_EVENTS] = "events",           [DOMUS_PHASE_STATE] = "state",
+    [DOMUS_PHASE_SUBMIT] = "submit",
+    [DOMUS_PHASE_SLEEP] = "sleep",
+    [DOMUS_PHASE_COMPLETIONS] = "completions",
+    [DOMUS_PHASE_CHANNELS] = "channels",
+    [DOMUS_PHASE_EVENTS] = "events",
+    [DOMUS_PHASE_STATE] = "state",
     [DOMUS_PHASE_OTHER] = "other",
 };
 
@@ -27,14 +30,12 @@ static uint64_t thread_cpu_ns(const domi_thread *thread)
 {
     uint64_t end_ns = domi_counter_read(&thread->counters.cpu_end_ns);
     uint64_t start_ns = domi_counter_read(&thread->counters.cpu_start_ns);
-    struct timespec now;
     clockid_t clock;
 
     if (end_ns == 0) {
-        if (!thread->started || pthread_getcpuclockid(thread->pthread, &clock) != 0 ||
-            clock_gettime(clock, &now) != 0)
+        if (!thread->started || pthread_getcpuclockid(thread->pthread, &clock) != 0)
             return 0;
-        end_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+        end_ns = domi_clock_cpu_ns(clock);
     }
     return end_ns > start_ns ? end_ns - start_ns : 0;
 }
@@ -116,6 +117,7 @@ static void read_thread_counters(const domi_thread_counters *from, domus_profile
     profile->wakeups_received = domi_counter_read(&from->wakeups_received);
     profile->wakeups_empty = domi_counter_read(&from->wakeups_empty);
     profile->wake_rearms = domi_counter_read(&from->wake_rearms);
+    profile->steals_wanted = domi_counter_read(&from->steals_wanted);
     profile->cap_wakeups_with_work = domi_counter_read(&from->cap_wakeups_with_work);
 }
 
@@ -180,6 +182,7 @@ static const struct {
     {"wake-ups empty", offsetof(domus_profile, wakeups_empty)},
     {"wake poll re-armed", offsetof(domus_profile, wake_rearms)},
     {"woke by cap with work", offsetof(domus_profile, cap_wakeups_with_work)},
+    {"steals wanted", offsetof(domus_profile, steals_wanted)},
     {"dead letters", offsetof(domus_profile, dead_letters)},
     {"refusals", offsetof(domus_profile, refusals)},
     {"spawns", offsetof(domus_profile, spawns)},

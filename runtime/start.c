@@ -40,15 +40,6 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
     return 0;
 }
 
-static uint64_t cpu_ns(void)
-{
-    struct timespec now;
-
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) != 0)
-        return 0;
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Tell who waits in domus_system_start(). */
 static void report(domus_system *system, int result)
 {
@@ -83,11 +74,11 @@ static void *run(void *thread_)
     if (result != 0)
         return NULL;
     thread->stamp_ns = thread->manager.now_ns = domi_clock_now(thread->clock);
-    domi_counter_add(&thread->counters.cpu_start_ns, cpu_ns());
+    domi_counter_add(&thread->counters.cpu_start_ns, domi_clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
     domi_counter_add(&thread->counters.stamp_ns, thread->stamp_ns);
     domi_thread_loop(thread);
     domi_thread_stamp(thread, DOMI_SPAN_OTHER);
-    domi_counter_add(&thread->counters.cpu_end_ns, cpu_ns());
+    domi_counter_add(&thread->counters.cpu_end_ns, domi_clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
     wait_for_all(thread->system);
     domi_manager_end(&thread->manager);
     return NULL;

@@ -120,8 +120,7 @@ static int run_threads(domus_system *system)
     int result = 0;
 
     for (; started < system->count && result == 0; started++)
-        result = domi_thread_start(&system->threads[started], system->error,
-                                   sizeof system->error);
+        result = domi_thread_start(&system->threads[started], system->error, sizeof system->error);
     if (result != 0)
         started--;
     pthread_mutex_lock(&system->mutex);
@@ -163,9 +162,8 @@ int domus_system_start(domus_system *system)
         return -EALREADY;
     }
     system->managers[system->count] = &system->outside;
-    result = domi_manager_init(&system->outside, system->count, system->count + 1,
-                               system->managers, &system->config,
-                               domi_clock_now(&system->clock));
+    result = domi_manager_init(&system->outside, system->count, system->count + 1, system->managers,
+                               &system->config, domi_clock_now(&system->clock));
     if (result != 0) {
         snprintf(system->error, sizeof system->error, "no memory for a system");
         return result;
@@ -189,23 +187,29 @@ int domus_system_start(domus_system *system)
     return result;
 }
 
-/* Until nothing is open anywhere, or the time is over. Connections are counted up before they are
- * handed over, so a count of 0 after the acceptors stopped means that none is on its way. */
+static bool is_quiet(const domus_system *system)
+{
+    for (uint32_t i = 0; i < system->count; i++) {
+        if (domi_counter_read(&system->threads[i].io.counters.listening) != 0)
+            return false;
+    }
+    return domi_system_connections(system) == 0;
+}
+
+/* Until nothing is open anywhere, or the time is over; looks every millisecond. Connections are
+ * counted before they are handed over, so none after the acceptors stopped means that none is on
+ * its way. */
 static bool wait_quiet(domus_system *system, uint64_t until_ns)
 {
-    for (;;) {
-        bool quiet = domi_system_connections(system) == 0;
+    bool quiet = false;
 
-        for (uint32_t i = 0; i < system->count && quiet; i++)
-            quiet = domi_counter_read(&system->threads[i].io.counters.listening) == 0;
-        if (quiet)
-            return true;
-        uint64_t now_ns = domi_clock_now(&system->clock);
-        if (now_ns >= until_ns)
-            return false;
-        const struct timespec tick = {.tv_nsec = 1000000};
-        (void)nanosleep(&tick, NULL);
+    pthread_mutex_lock(&system->mutex);
+    while (!(quiet = is_quiet(system)) && domi_clock_now(&system->clock) < until_ns) {
+        const struct timespec next = domi_clock_after(1000000);
+        (void)pthread_cond_timedwait(&system->changed, &system->mutex, &next);
     }
+    pthread_mutex_unlock(&system->mutex);
+    return quiet;
 }
 
 int domus_system_stop(domus_system *system)

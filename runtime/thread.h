@@ -43,6 +43,7 @@ typedef struct domi_thread_counters {
     domi_counter wakeups_empty;
     domi_counter wake_rearms;
     domi_counter cap_wakeups_with_work;
+    domi_counter steals_wanted;
     domi_counter cpu_start_ns; /* of the thread's CPU clock when its loop began */
     domi_counter cpu_end_ns;   /* ... and ended; 0: it runs */
 } domi_thread_counters;
@@ -69,6 +70,8 @@ typedef struct domi_thread {
     uint64_t next_tick_ns;
     uint32_t completions; /* of phase 1 */
     uint32_t empty_wakeups;
+    uint64_t idle_count; /* consecutive iterations without work */
+    uint64_t runs_seen;
     uint32_t aborted; /* channels reset because they had not drained */
     domi_thread_counters counters;
 
@@ -97,6 +100,9 @@ void domi_thread_loop(domi_thread *thread);
 
 /* park.c: look for a while (idle.spin), then sleep in the ring until something comes. */
 void domi_thread_rest(domi_thread *thread);
+
+/* steal.c: an iteration found nothing to do. */
+void domi_thread_idle(domi_thread *thread);
 
 /* Write to the eventfd of a sleeping manager; domi_manager.wake. Any thread. */
 void domi_thread_wake(domi_manager *manager);

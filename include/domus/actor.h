@@ -39,7 +39,7 @@ typedef struct domus_address {
 /* What a message is: one constant per type, compared by its address. */
 typedef struct domus_type {
     const char *name;
-    uint32_t size; /* of the payload, 0..DOMUS_PAYLOAD_MAX bytes; copied when sent */
+    uint32_t size;               /* of the payload, 0..DOMUS_PAYLOAD_MAX bytes; copied when sent */
     void (*drop)(void *payload); /* frees what a payload owns that no handler took; any thread */
 } domus_type;
 

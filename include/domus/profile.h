@@ -34,33 +34,34 @@ typedef struct domus_profile {
     uint64_t wall_ns; /* since the thread runs; the sum of phase_ns */
     uint64_t phase_ns[DOMUS_PHASES];
     uint64_t iterations;
-    uint64_t enters;      /* system calls into the ring */
+    uint64_t enters; /* system calls into the ring */
     uint64_t completions;
-    uint64_t runs;        /* houses run */
-    uint64_t replies;     /* handled, by kind */
+    uint64_t runs;    /* houses run */
+    uint64_t replies; /* handled, by kind */
     uint64_t exceptions;
     uint64_t asks;
     uint64_t notices;
     uint64_t events;
-    uint64_t reads;             /* pieces of bytes given to on_read */
+    uint64_t reads; /* pieces of bytes given to on_read */
     uint64_t received_bytes;
     uint64_t sent_bytes;
-    uint64_t failures;          /* negative errnos of notice, event and mount handlers */
-    uint64_t deadline_expiries; /* phase 3 ended by its deadline */
+    uint64_t failures;            /* negative errnos of notice, event and mount handlers */
+    uint64_t deadline_expiries;   /* phase 3 ended by its deadline */
     uint64_t deadline_overrun_ns; /* how far beyond it, in all */
     uint64_t parks;
-    uint64_t wakeups_sent;      /* writes to a sleeping thread's eventfd */
+    uint64_t wakeups_sent; /* writes to a sleeping thread's eventfd */
     uint64_t wakeups_received;
-    uint64_t wakeups_empty;     /* woke and found nothing to do */
-    uint64_t wake_rearms;       /* 512 empty ones in a row: the wake poll was armed anew */
+    uint64_t wakeups_empty;         /* woke and found nothing to do */
+    uint64_t wake_rearms;           /* 512 empty ones in a row: the wake poll was armed anew */
     uint64_t cap_wakeups_with_work; /* woke by the 1 s cap and found work: stays 0 */
+    uint64_t steals_wanted;         /* idle here, and another thread was beyond the thresholds */
     uint64_t dead_letters;
-    uint64_t refusals;          /* asks and notices refused at mailboxMax */
-    uint64_t spawns;            /* actors mounted here */
+    uint64_t refusals; /* asks and notices refused at mailboxMax */
+    uint64_t spawns;   /* actors mounted here */
     uint64_t stops;
-    uint64_t exposed;           /* houses shown to thieves */
-    uint64_t accepted;          /* connections accepted here */
-    uint64_t accept_pauses;     /* at descriptor or connection limits */
+    uint64_t exposed;       /* houses shown to thieves */
+    uint64_t accepted;      /* connections accepted here */
+    uint64_t accept_pauses; /* at descriptor or connection limits */
     uint64_t channels_opened;
     uint64_t channels_closed;
     uint64_t channels_reset;    /* closed by an error, or not drained in time */

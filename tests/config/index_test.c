@@ -118,7 +118,7 @@ START_TEST(list_has_a_longest)
     ck_assert_uint_eq(domus_yaml_config(yaml)->listener_count, 64);
     ck_assert_str_eq(domus_yaml_config(yaml)->listeners[63].name, "l63");
     domus_yaml_free(yaml);
-    strcat(text, "- {name: more, address: '127.0.0.1:64'}\n");
+    snprintf(text + strlen(text), 64, "- {name: more, address: '127.0.0.1:64'}\n");
     domt_says(text, "2:1: listeners: expected at most 64 elements, found 65\n");
 }
 END_TEST
@@ -243,18 +243,18 @@ START_TEST(keys_values_and_their_number_have_limits)
 {
     static char text[MIB];
 
-    strcpy(text, "a: ");
+    snprintf(text, sizeof text, "a: ");
     memset(text + 3, 'v', 4097);
     domt_says(text, "1:4: a: a value is longer than 4096 bytes\n");
     memset(text, 'k', 129);
-    strcpy(text + 129, ": 1");
+    snprintf(text + 129, sizeof text - 129, ": 1");
     domt_says(text, "1:1: a key is longer than 128 bytes\n");
-    strcpy(text, "system:\n  cpus: ");
-    for (size_t i = 0; i < 600; i++)
-        strcat(text, "0,");
-    strcat(text, "0\n");
+    size_t length = (size_t)snprintf(text, sizeof text, "system:\n  cpus: ");
+    for (size_t i = 0; i < 600; i++, length += 2)
+        memcpy(text + length, "0,", 2);
+    snprintf(text + length, sizeof text - length, "0\n");
     domt_says(text, "2:9: system.cpus: must be at most 1023 bytes long, is 1201\n");
-    strcpy(text, "a: [");
+    snprintf(text, sizeof text, "a: [");
     for (size_t i = 0; i < 5000; i++)
         memcpy(text + 4 + 2 * i, "1,", 3);
     domt_says(text, "1:1: a: unknown key\n1:8193: a: the file holds more than 4096 values\n");

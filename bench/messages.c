@@ -1,0 +1,424 @@
+/* The message bench: domus beside the bare C limit of the same thing, in turn, in one process.
+ *
+ * Each row runs ROUNDS times, the limit and domus alternating, and prints the first round (cold
+ * pools), the median, and the median of the ratios taken round by round. Every run checks its own
+ * counts. On one thread: ping-pong by notice and by ask, counting. On two threads that spin instead
+ * of parking: ping-pong, and many senders to one receiver.
+ *
+ * stdout: lines `name value unit`. stderr: progress. Exit 1 on a wrong count, never on a missed
+ * goal. */
+#include "bench/limits.h"
+#include "bench/support/measure.h"
+
+#include <domus/domus.h>
+
+#include <errno.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUNDS       12
+#define PING_PONGS   5000000u
+#define ASKS         1000000u
+#define COUNTS       10000000u
+#define CROSS_ROUNDS 200000u
+#define N_TO_1       4000000u
+#define SENDERS      4u
+#define CREDIT       1024u /* messages of one sender under way at most */
+#define SPIN_NS      UINT64_C(1000000000)
+
+/* What a run tells the main thread. */
+static struct run {
+    sem_t done;
+    uint64_t began_ns;
+    uint64_t ended_ns;
+    uint64_t handled;
+} run;
+
+static const domus_type go_type = {.name = "go", .size = sizeof(uint64_t)};
+static const domus_type ball_type = {.name = "ball", .size = sizeof(uint64_t)};
+static const domus_type peer_type = {.name = "peer", .size = sizeof(domus_address)};
+static const domus_type credit_type = {.name = "credit"};
+
+static _Noreturn void wrong(const char *what)
+{
+    fprintf(stderr, "messages: wrong result: %s\n", what);
+    exit(1);
+}
+
+static void ended(uint64_t handled)
+{
+    run.ended_ns = measure_now_ns();
+    run.handled = handled;
+    sem_post(&run.done);
+}
+
+/* --- ping-pong: two players that return the ball until it is spent -------------------------- */
+
+struct player {
+    domus_address peer;
+    uint64_t handled;
+};
+
+static int player_peer(domus_stack *stack, void *self, const void *peer)
+{
+    (void)stack;
+    ((struct player *)self)->peer = *(const domus_address *)peer;
+    return 0;
+}
+
+static int player_go(domus_stack *stack, void *self, const void *balls)
+{
+    struct player *player = self;
+
+    player->handled = 0;
+    run.began_ns = measure_now_ns();
+    return domus_notice(stack, player->peer, &ball_type, balls);
+}
+
+static int player_ball(domus_stack *stack, void *self, const void *ball)
+{
+    struct player *player = self;
+    uint64_t left = *(const uint64_t *)ball;
+
+    player->handled++;
+    if (left != 0) {
+        left--;
+        return domus_notice(stack, player->peer, &ball_type, &left);
+    }
+    ended(player->handled);
+    player->handled = 0;
+    return 0;
+}
+
+static const domus_behaviour player = {
+    .name = "player",
+    .state_size = sizeof(struct player),
+    .on = (const domus_on[]){{&ball_type, player_ball, 0},
+                             {&go_type, player_go, 0},
+                             {&peer_type, player_peer, 0},
+                             {NULL, NULL, 0}},
+};
+
+/* --- asks: one conversation that asks again and again ---------------------------------------- */
+
+static int asker_returned(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    struct player *asker = self;
+
+    if (answer->error != 0)
+        wrong("an ask failed");
+    uint64_t left = *(const uint64_t *)answer->payload;
+    asker->handled++;
+    if (left == 0) {
+        ended(asker->handled);
+        return 0;
+    }
+    left--;
+    return domus_ask(stack, asker->peer, &ball_type, &left, asker_returned);
+}
+
+static int asker_go(domus_stack *stack, void *self, const void *balls)
+{
+    struct player *asker = self;
+
+    asker->handled = 0;
+    run.began_ns = measure_now_ns();
+    return domus_ask(stack, asker->peer, &ball_type, balls, asker_returned);
+}
+
+static int answerer_ball(domus_stack *stack, void *self, const void *ball)
+{
+    (void)self;
+    return domus_reply(stack, &ball_type, ball);
+}
+
+static const domus_behaviour asker = {
+    .name = "asker",
+    .state_size = sizeof(struct player),
+    .on =
+        (const domus_on[]){{&go_type, asker_go, 0}, {&peer_type, player_peer, 0}, {NULL, NULL, 0}},
+};
+
+static const domus_behaviour answerer = {
+    .name = "answerer",
+    .on = (const domus_on[]){{&ball_type, answerer_ball, 0}, {NULL, NULL, 0}},
+};
+
+/* --- counting: one producer in batches, as the limit does; many senders with credit ----------- */
+
+struct producer {
+    domus_address counter;
+    uint64_t left;
+};
+
+static int producer_batch(domus_stack *stack, struct producer *producer, uint64_t most)
+{
+    for (; producer->left != 0 && most != 0; most--) {
+        producer->left--;
+        if (domus_notice(stack, producer->counter, &ball_type, &producer->left) != 0)
+            wrong("a message was refused");
+    }
+    return 0;
+}
+
+static int producer_peer(domus_stack *stack, void *self, const void *peer)
+{
+    (void)stack;
+    ((struct producer *)self)->counter = *(const domus_address *)peer;
+    return 0;
+}
+
+static int producer_go(domus_stack *stack, void *self, const void *count)
+{
+    struct producer *producer = self;
+
+    producer->left = *(const uint64_t *)count;
+    return producer_batch(stack, producer, LIMIT_BATCH);
+}
+
+static int producer_credit(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)nothing;
+    return producer_batch(stack, self, LIMIT_BATCH);
+}
+
+static const domus_behaviour producer = {
+    .name = "producer",
+    .state_size = sizeof(struct producer),
+    .on = (const domus_on[]){{&credit_type, producer_credit, 0},
+                             {&go_type, producer_go, 0},
+                             {&peer_type, producer_peer, 0},
+                             {NULL, NULL, 0}},
+};
+
+struct counter {
+    uint64_t expected;
+    uint64_t handled;
+};
+
+static int counter_go(domus_stack *stack, void *self, const void *expected)
+{
+    (void)stack;
+    *(struct counter *)self = (struct counter){.expected = *(const uint64_t *)expected};
+    run.began_ns = measure_now_ns();
+    return 0;
+}
+
+/* Every sender counts down to 0, so each CREDIT-th of its messages is seen by its number. */
+static int counter_ball(domus_stack *stack, void *self, const void *ball)
+{
+    struct counter *counter = self;
+
+    counter->handled++;
+    if (*(const uint64_t *)ball % CREDIT == 0)
+        (void)domus_notice(stack, domus_sender(stack), &credit_type, NULL);
+    if (counter->handled == counter->expected)
+        ended(counter->handled);
+    return 0;
+}
+
+static const domus_behaviour counter = {
+    .name = "counter",
+    .state_size = sizeof(struct counter),
+    .on = (const domus_on[]){{&ball_type, counter_ball, 0},
+                             {&go_type, counter_go, 0},
+                             {NULL, NULL, 0}},
+};
+
+/* --- running -----------------------------------------------------------------------------------
+ */
+
+static void must(int error, const char *what)
+{
+    if (error == 0)
+        return;
+    fprintf(stderr, "messages: %s: %s\n", what, strerror(-error));
+    exit(1);
+}
+
+static domus_system *system_of(uint32_t threads, uint64_t spin_ns)
+{
+    domus_config config;
+    domus_system *system;
+    char error[256];
+
+    domus_config_init(&config);
+    config.system.threads = threads;
+    config.system.cpus = threads == 1 ? "0" : "0,1";
+    config.scheduler.idle.spin_ns = spin_ns;
+    if (domus_system_new(&config, error, sizeof error, &system) != 0) {
+        fprintf(stderr, "messages: %s\n", error);
+        exit(1);
+    }
+    must(domus_system_start(system), domus_system_error(system));
+    return system;
+}
+
+static domus_address spawn(domus_system *system, uint32_t thread, const domus_behaviour *behaviour)
+{
+    domus_address address;
+
+    must(domus_outside_spawn_on(system, thread, behaviour, NULL, &address), "spawn");
+    return address;
+}
+
+static void tell(domus_system *system, domus_address to, const domus_type *type,
+                 const void *payload)
+{
+    must(domus_outside_notice(system, to, type, payload), "notice");
+}
+
+/* Wait for the run that was just begun; nanoseconds that it took. */
+static double wait_run(uint64_t expected, const char *what)
+{
+    while (sem_wait(&run.done) != 0)
+        continue;
+    if (run.handled != expected)
+        wrong(what);
+    return (double)(run.ended_ns - run.began_ns);
+}
+
+struct row {
+    const char *name;
+    const char *unit;
+    double limit[ROUNDS];
+    double ours[ROUNDS];
+};
+
+/* `more` is better, or less: the ratio is ours over the limit in both cases. */
+static void print_row(struct row *row)
+{
+    double ratio[ROUNDS];
+
+    for (int i = 0; i < ROUNDS; i++)
+        ratio[i] = row->ours[i] / row->limit[i];
+    printf("messages.%s.first %.4g %s\n", row->name, row->ours[0], row->unit);
+    printf("messages.%s.median %.4g %s\n", row->name, measure_median(row->ours, ROUNDS), row->unit);
+    printf("messages.%s.limit %.4g %s\n", row->name, measure_median(row->limit, ROUNDS), row->unit);
+    printf("messages.%s.ratio %.3f ratio\n", row->name, measure_median(ratio, ROUNDS));
+    fflush(stdout);
+}
+
+static void ping_pong(void)
+{
+    static struct row row = {.name = "ping_pong", .unit = "messages/s"};
+    domus_system *system = system_of(1, 0);
+    domus_address one = spawn(system, 0, &player);
+    domus_address two = spawn(system, 0, &player);
+
+    tell(system, one, &peer_type, &two);
+    tell(system, two, &peer_type, &one);
+    for (int i = 0; i < ROUNDS; i++) {
+        row.limit[i] = limit_ping_pong(PING_PONGS);
+        tell(system, one, &go_type, &(uint64_t){2 * PING_PONGS - 1});
+        row.ours[i] = 2.0 * PING_PONGS / wait_run(PING_PONGS, "ping-pong") * 1e9;
+    }
+    domus_system_free(system);
+    print_row(&row);
+}
+
+/* There is no bare limit of an ask: the ratio is to the ping-pong limit, a message each way. */
+static void asks(void)
+{
+    static struct row row = {.name = "ask", .unit = "messages/s"};
+    domus_system *system = system_of(1, 0);
+    domus_address one = spawn(system, 0, &asker);
+    domus_address two = spawn(system, 0, &answerer);
+
+    tell(system, one, &peer_type, &two);
+    for (int i = 0; i < ROUNDS; i++) {
+        row.limit[i] = limit_ping_pong(PING_PONGS);
+        tell(system, one, &go_type, &(uint64_t){ASKS - 1});
+        row.ours[i] = 2.0 * ASKS / wait_run(ASKS, "asks") * 1e9;
+    }
+    domus_system_free(system);
+    print_row(&row);
+}
+
+static void count(void)
+{
+    static struct row row = {.name = "count", .unit = "messages/s"};
+    domus_system *system = system_of(1, 0);
+    domus_address to = spawn(system, 0, &counter);
+    domus_address from = spawn(system, 0, &producer);
+
+    tell(system, from, &peer_type, &to);
+    for (int i = 0; i < ROUNDS; i++) {
+        row.limit[i] = limit_count(COUNTS);
+        tell(system, to, &go_type, &(uint64_t){COUNTS});
+        tell(system, from, &go_type, &(uint64_t){COUNTS});
+        row.ours[i] = COUNTS / wait_run(COUNTS, "counting") * 1e9;
+    }
+    domus_system_free(system);
+    print_row(&row);
+}
+
+static void cross_ping_pong(void)
+{
+    static struct row row = {.name = "cross_ping_pong", .unit = "ns"};
+    domus_system *system;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        row.limit[i] = limit_cross_ping_pong(CROSS_ROUNDS, 0, 1);
+        system = system_of(2, SPIN_NS); /* it spins, so it must not stand beside the limit */
+        domus_address one = spawn(system, 0, &player);
+        domus_address two = spawn(system, 1, &player);
+        tell(system, one, &peer_type, &two);
+        tell(system, two, &peer_type, &one);
+        tell(system, one, &go_type, &(uint64_t){2 * CROSS_ROUNDS - 1});
+        row.ours[i] = wait_run(CROSS_ROUNDS, "cross ping-pong") / (2.0 * CROSS_ROUNDS);
+        domus_system_free(system);
+    }
+    print_row(&row);
+}
+
+static void n_to_1(void)
+{
+    static struct row row = {.name = "n_to_1", .unit = "messages/s"};
+    const int cpus[] = {0, 1};
+
+    for (int i = 0; i < ROUNDS; i++) {
+        row.limit[i] = limit_mpsc(N_TO_1, 1, cpus);
+        domus_system *system = system_of(2, SPIN_NS);
+        domus_address to = spawn(system, 0, &counter);
+        tell(system, to, &go_type, &(uint64_t){N_TO_1});
+        for (uint32_t sender = 0; sender < SENDERS; sender++) {
+            domus_address from = spawn(system, 1, &producer);
+            tell(system, from, &peer_type, &to);
+            tell(system, from, &go_type, &(uint64_t){N_TO_1 / SENDERS});
+        }
+        row.ours[i] = N_TO_1 / wait_run(N_TO_1, "N:1") * 1e9;
+        domus_system_free(system);
+    }
+    print_row(&row);
+}
+
+int main(void)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+        bool pinned; /* the limit runs on the main thread, where domus runs in its turn */
+    } rows[] = {
+        {"ping-pong", ping_pong, true}, {"ask", asks, true},
+        {"count", count, true},         {"cross-thread ping-pong", cross_ping_pong, false},
+        {"N:1", n_to_1, false},
+    };
+    cpu_set_t all;
+
+    if (sem_init(&run.done, 0, 0) != 0 || sched_getaffinity(0, sizeof all, &all) != 0)
+        wrong("no semaphore, or no affinity");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fprintf(stderr, "messages: %s\n", rows[i].name);
+        if (rows[i].pinned)
+            must(measure_pin(0), "pinning to CPU 0");
+        else
+            must(sched_setaffinity(0, sizeof all, &all) != 0 ? -EPERM : 0, "pinning to all CPUs");
+        rows[i].run();
+    }
+    return 0;
+}

@@ -1,0 +1,91 @@
+/* A world of managers without threads: what a test of house/ stands on.
+ *
+ * n homes and, behind them, one outside manager live in one OS thread and are stepped by hand.
+ * There is no io and no clock: time is what the test says. A step does what a thread's turn does
+ * with houses (arrivals, mount, timers, the channels queue, the state queue, what was freed for
+ * others), so a test can put anything between two steps of any home. Agents are actors that run
+ * whatever function they are sent: the verbs of an actor are called from within a handler, as users
+ * do. */
+#ifndef DOMT_HOUSE_WORLD_H
+#define DOMT_HOUSE_WORLD_H
+
+#include "house/manager.h"
+
+#include <domus/actor.h>
+#include <domus/config.h>
+
+#define DOMT_HOMES_MAX 8
+
+typedef struct domt_world {
+    domus_config config; /* a test may change it until domt_world_start() */
+    uint32_t homes;
+    bool started;
+    domi_manager *managers[DOMT_HOMES_MAX + 1]; /* the outside is managers[homes] */
+    uint32_t wakes[DOMT_HOMES_MAX + 1];         /* calls of `wake`, by manager */
+} domt_world;
+
+/* Defaults, nothing made yet. */
+void domt_world_init(domt_world *world, uint32_t homes);
+
+/* Make the managers. Returns 0; -ENOMEM (and then nothing is left). */
+int domt_world_start(domt_world *world);
+
+/* End every manager as a system does that has stopped, and free all. */
+void domt_world_end(domt_world *world);
+
+/* Both, and a failure is the test's. */
+void domt_world_open(domt_world *world, uint32_t homes);
+
+domi_manager *domt_outside(domt_world *world);
+
+/* The parts of a turn. domt_run_state() runs each house that is ready now once. */
+uint32_t domt_events(domi_manager *home);
+uint32_t domt_run_state(domi_manager *home);
+
+/* A whole turn of one home; returns how much it found to do. */
+uint32_t domt_turn(domi_manager *home);
+
+/* Turns of all homes until none has anything to do; aborts after very many. */
+void domt_settle(domt_world *world);
+
+/* Let time pass on all managers: at once, or in steps of a tick with a settle after each. */
+void domt_jump(domt_world *world, uint64_t ns);
+void domt_pass(domt_world *world, uint64_t ns);
+
+/* Spawn from the thread of `from` on `home`; must succeed. */
+domus_address domt_spawn(domi_manager *from, domi_manager *home, const domus_behaviour *behaviour,
+                         const void *state);
+
+/* A notice from nobody, from the thread of `from`: as domus_outside_notice() does it. */
+int domt_notice(domi_manager *from, domus_address to, const domus_type *type, const void *payload);
+
+/* What an agent is sent: it calls `function` in its handler and returns what that returns. As a
+ * notice, or as an ask from another agent. */
+typedef struct domt_call {
+    int (*function)(domus_stack *stack, void *context);
+    void *context;
+} domt_call;
+
+extern const domus_type domt_call_type;
+extern const domus_behaviour domt_agent; /* state_size 0, no frame */
+
+/* Send a call to an agent by a notice; must be taken. */
+void domt_send(domi_manager *from, domus_address agent, int (*function)(domus_stack *, void *),
+               void *context);
+
+/* The same, and settle. */
+void domt_do(domt_world *world, domus_address agent, int (*function)(domus_stack *, void *),
+             void *context);
+
+/* One counter of all managers together, and the objects of a slab that are neither free nor on
+ * their way home: what leaked, once a world is quiet. */
+uint64_t domt_sum(const domt_world *world, size_t offset_in_counters);
+#define DOMT_SUM(world, counter) domt_sum((world), offsetof(domi_counters, counter))
+uint64_t domt_handled(const domt_world *world, uint32_t kind);
+uint64_t domt_in_use(domt_world *world, uint32_t slab);
+uint64_t domt_in_use_all(domt_world *world);
+
+/* Bytes that all slabs and slots of the world have mapped. */
+uint64_t domt_mapped_bytes(const domt_world *world);
+
+#endif
