@@ -397,22 +397,34 @@ static void n_to_1(void)
     print_row(&row);
 }
 
-int main(void)
+/* bench_messages [ROW ...]: without a name all rows run. */
+static bool is_wanted(int argc, char **argv, const char *name)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], name) == 0)
+            return true;
+    }
+    return argc == 1;
+}
+
+int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*run)(void);
         bool pinned; /* the limit runs on the main thread, where domus runs in its turn */
     } rows[] = {
-        {"ping-pong", ping_pong, true}, {"ask", asks, true},
-        {"count", count, true},         {"cross-thread ping-pong", cross_ping_pong, false},
-        {"N:1", n_to_1, false},
+        {"ping_pong", ping_pong, true}, {"ask", asks, true},
+        {"count", count, true},         {"cross_ping_pong", cross_ping_pong, false},
+        {"n_to_1", n_to_1, false},
     };
     cpu_set_t all;
 
     if (sem_init(&run.done, 0, 0) != 0 || sched_getaffinity(0, sizeof all, &all) != 0)
         wrong("no semaphore, or no affinity");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (!is_wanted(argc, argv, rows[i].name))
+            continue;
         fprintf(stderr, "messages: %s\n", rows[i].name);
         if (rows[i].pinned)
             must(measure_pin(0), "pinning to CPU 0");

@@ -2,6 +2,7 @@
  */
 #include <domus/actor.h>
 
+#include "base/prefetch.h"
 #include "house/life.h"
 #include "house/mailbox.h"
 #include "house/pool.h"
@@ -62,6 +63,7 @@ int domus_notice(domus_stack *stack, domus_address to, const domus_type *type, c
 
     if (DOMI_UNLIKELY(type->size > DOMUS_PAYLOAD_MAX))
         return -EMSGSIZE;
+    domi_prefetch_write(to.house); /* the put reads and writes this line, perhaps from afar */
     domi_envelope *envelope = domi_envelope_new(manager, DOMI_ENVELOPE_HEAD + type->size);
     if (DOMI_UNLIKELY(envelope == NULL))
         return -ENOMEM;

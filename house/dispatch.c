@@ -89,12 +89,13 @@ static inline void handle(run *now, domi_envelope *message, const domus_on *on, 
     domi_stack_return(&stack, result);
 }
 
-static void take_replies(run *now, uint32_t kept)
+static void take_replies(run *now, uint32_t kept, uint32_t kept_each)
 {
     domi_house *house = now->house;
     uint32_t before = now->left;
+    uint32_t exceptions = house->tails[DOMI_EXCEPTION] != NULL ? kept_each : 0;
 
-    while (house->tails[DOMI_REPLY] != NULL && now->left > kept) {
+    while (house->tails[DOMI_REPLY] != NULL && now->left > kept + exceptions) {
         domi_node *node = domi_list_take(&house->tails[DOMI_REPLY]);
         house->replies--;
         now->left--;
@@ -210,16 +211,7 @@ static void settle(domi_manager *manager, domi_house *house)
         return;
     }
     domi_house_move(house, DOMI_READY);
-    if (house->behaviour->kind == DOMUS_CHANNELS &&
-        house->runs >= manager->config->scheduler.channels_runs_per_tick)
-        domi_fifo_put(&manager->deferred, house);
-    else
-        domi_queue_put(&manager->ready[house->behaviour->kind], house);
-}
-
-static uint32_t kept_if(bool any)
-{
-    return any ? DOMI_RUN_KEPT : 0;
+    domi_queue_put(&manager->ready[house->behaviour->kind], house);
 }
 
 uint32_t domi_house_run(domi_manager *manager, domi_house *house)
@@ -229,12 +221,14 @@ uint32_t domi_house_run(domi_manager *manager, domi_house *house)
     domi_house_move(house, DOMI_SCHEDULED);
     domi_house_move(house, DOMI_RUNNING);
 
-    uint32_t channels = kept_if((house->marks & DOMI_MARK_CHANNELS) != 0);
-    uint32_t events = channels + kept_if(house->tails[DOMI_EVENT] != NULL);
-    uint32_t notices = events + kept_if(house->tails[DOMI_NOTICE] != NULL &&
-                                        (house->marks & DOMI_MARKS_HOLD) == 0);
+    /* A short run keeps fewer, so that what each kind keeps is less than the run. */
+    uint32_t kept = now.left / 8 < DOMI_RUN_KEPT ? now.left / 8 : DOMI_RUN_KEPT;
+    bool held = (house->marks & DOMI_MARKS_HOLD) != 0;
+    uint32_t channels = (house->marks & DOMI_MARK_CHANNELS) != 0 ? kept : 0;
+    uint32_t events = channels + (house->tails[DOMI_EVENT] != NULL ? kept : 0);
+    uint32_t notices = events + (house->tails[DOMI_NOTICE] != NULL && !held ? kept : 0);
     if (house->tails[DOMI_REPLY] != NULL || house->tails[DOMI_EXCEPTION] != NULL)
-        take_replies(&now, notices);
+        take_replies(&now, notices + (house->tails[DOMI_ASK] != NULL && !held ? kept : 0), kept);
     if (house->tails[DOMI_ASK] != NULL)
         take_user(&now, DOMI_ASK, notices);
     if (house->tails[DOMI_NOTICE] != NULL)

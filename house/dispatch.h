@@ -4,8 +4,8 @@
 
 #include "house/manager.h"
 
-/* Of a run's messages_per_run_max places, these are kept for notices, for events, and for a
- * channels actor's channels, when there are any, so that nothing in a house starves. */
+/* Of a run's messages_per_run_max places, so many (an eighth of a shorter run) are kept for each
+ * kind behind the one that is taken, when there are any, so that nothing in a house starves. */
 #define DOMI_RUN_KEPT 8u
 
 /* Run `house`, which was just taken from its queue (READY), and settle it: READY again at the tail

@@ -153,8 +153,9 @@ int domi_house_stop(domi_manager *manager, domus_address address)
         next = life | DOMI_LIFE_STOP;
         if (house->home != manager)
             next |= DOMI_LIFE_NODE;
-        /* One word holds lease and bits: a stale stop cannot hit the slot's next actor (M9). */
-    } while (!atomic_compare_exchange_weak_explicit(&house->life, &life, next, memory_order_relaxed,
+        /* One word holds lease and bits: a stale stop cannot hit the slot's next actor (M9).
+         * acquire: pairs with home's release of the node in sort_one(). */
+    } while (!atomic_compare_exchange_weak_explicit(&house->life, &life, next, memory_order_acquire,
                                                     memory_order_relaxed));
     if (house->home == manager) {
         domi_house_stop_seen(manager, house);

@@ -39,7 +39,8 @@ static int refused(domi_manager *manager)
 static void arrive(domi_manager *manager, domi_house *house)
 {
     domi_manager *home = house->home;
-    domi_house *head = atomic_load_explicit(&home->arrivals, memory_order_relaxed);
+    /* Mostly nobody else is there; a load first would fetch the line twice. */
+    domi_house *head = NULL;
 
     do
         atomic_store_explicit(&house->arrival_next, head, memory_order_relaxed);
@@ -119,9 +120,12 @@ static void sort_one(domi_manager *manager, domi_house *house, domi_node *node, 
         return;
     }
     if (node == &house->node) {
-        /* Taken: from here on the slot may be freed. Relaxed: only home decides by it. */
-        atomic_fetch_and_explicit(&house->life, ~DOMI_LIFE_NODE, memory_order_relaxed);
-        if (node->kind == DOMI_MOUNT)
+        bool mount = node->kind == DOMI_MOUNT;
+
+        /* Taken: from here on the slot may be freed, and a stopper may fill the node again. release:
+         * pairs with his compare-exchange; what was read from the node was read before. */
+        atomic_fetch_and_explicit(&house->life, ~DOMI_LIFE_NODE, memory_order_release);
+        if (mount)
             domi_house_mounting(manager, house);
         else
             domi_house_stop_seen(manager, house);

@@ -2,6 +2,7 @@
 #include "house/manager.h"
 
 #include "base/memory.h"
+#include "base/prefetch.h"
 #include "house/dispatch.h"
 #include "house/life.h"
 #include "house/mailbox.h"
@@ -69,6 +70,7 @@ uint32_t domi_manager_arrivals(domi_manager *manager)
 
     /* The stack holds the newest first; who came first is served first. */
     while (house != NULL) {
+        domi_prefetch_write(house); /* its inbox is exchanged below */
         domi_house *next = atomic_load_explicit(&house->arrival_next, memory_order_relaxed);
         atomic_store_explicit(&house->arrival_next, first, memory_order_relaxed);
         first = house;
@@ -84,10 +86,11 @@ uint32_t domi_manager_arrivals(domi_manager *manager)
 
 uint32_t domi_manager_mount(domi_manager *manager)
 {
+    domi_fifo now = manager->mounting; /* who is spawned by an on_mount has its turn in the next */
     uint32_t count = 0;
 
-    for (domi_house *house = domi_fifo_take(&manager->mounting); house != NULL;
-         house = domi_fifo_take(&manager->mounting)) {
+    manager->mounting = (domi_fifo){NULL, NULL};
+    for (domi_house *house = domi_fifo_take(&now); house != NULL; house = domi_fifo_take(&now)) {
         domi_house_mount(manager, house);
         count++;
     }
@@ -117,6 +120,7 @@ void domi_manager_tick(domi_manager *manager)
 
 uint32_t domi_manager_channels(domi_manager *manager)
 {
+    uint32_t runs_max = manager->config->scheduler.channels_runs_per_tick;
     uint32_t count = 0;
 
     for (domi_house *house = domi_queue_take(&manager->ready[DOMUS_CHANNELS]); house != NULL;
@@ -124,6 +128,11 @@ uint32_t domi_manager_channels(domi_manager *manager)
         if (house->tick != manager->tick) {
             house->tick = manager->tick;
             house->runs = 0;
+        }
+        /* Looked at here, not when it settles: its peer may have made it ready again. */
+        if (house->runs >= runs_max) {
+            domi_fifo_put(&manager->deferred, house);
+            continue;
         }
         house->runs++;
         (void)domi_house_run(manager, house);

@@ -14,6 +14,10 @@
 
 #include <domus/config.h>
 
+/* What one core writes and another reads or writes stands this far apart: two cache lines, because
+ * the hardware fetches them in pairs. */
+#define DOMI_LINES 128
+
 #define DOMI_MANAGERS_MAX  1025 /* 1,024 threads and the outside */
 #define DOMI_HOUSE_CLASSES 5
 
@@ -77,7 +81,7 @@ struct domi_manager {
     uint32_t (*stop_channels)(domi_manager *manager, domi_house *house);
 
     /* The owner's. */
-    alignas(64) uint64_t now_ns;
+    alignas(DOMI_LINES) uint64_t now_ns;
     domi_queue ready[2]; /* by domus_kind */
     domi_fifo mounting;
     domi_fifo deferred; /* channels actors that ran channels_runs_per_tick times in this phase */
@@ -88,21 +92,21 @@ struct domi_manager {
     domi_slab slabs[DOMI_SLABS];
     domi_chain *chains;        /* by owner */
     uint32_t chained;          /* objects in all chains */
+    domi_node *returned;       /* taken from `remote`, not yet sorted into the slabs */
     domi_slot_cache *slots_of; /* by home; its own is unbounded until it gives back */
     domi_slots slots;
     domi_wheel wheel;
     domi_counters counters;
 
     /* Pushed by others, taken whole by the owner. */
-    alignas(64) _Atomic(domi_house *) arrivals;
-    _Atomic(domi_node *) remote; /* chains of this manager's objects that others freed */
+    alignas(DOMI_LINES) _Atomic(domi_house *) arrivals;
+    alignas(DOMI_LINES) _Atomic(domi_node *) remote; /* its objects that others freed, in chains */
 
     /* The depth of the state queue, published at each look; idle threads read it. */
-    alignas(64) _Atomic uint32_t readies;
+    alignas(DOMI_LINES) _Atomic uint32_t readies;
 
     /* Exchanged by others: a line of its own, read at each foreign put. */
-    alignas(64) _Atomic uint32_t park;
-    char park_rest[60];
+    alignas(DOMI_LINES) _Atomic uint32_t park;
 };
 
 /* Make `manager` number `index` of `count`. `managers` may be filled later. Returns 0; -ENOMEM. */

@@ -2,6 +2,7 @@
 #include "house/pool.h"
 
 #include "base/memory.h"
+#include "base/prefetch.h"
 
 static const struct {
     uint16_t bytes;
@@ -51,23 +52,29 @@ void domi_pool_flush(domi_manager *manager)
     manager->chained = 0;
 }
 
-static void collect(domi_manager *manager)
+/* Sort what others gave back into the slabs, node by node until `wanted` has one. Each was last
+ * written by another core: the next is on its way while this one is used. */
+static void collect(domi_manager *manager, const domi_slab *wanted)
 {
-    if (atomic_load_explicit(&manager->remote, memory_order_relaxed) == NULL)
-        return;
-    /* acquire: pairs with push_chain(). */
-    domi_node *node = atomic_exchange_explicit(&manager->remote, NULL, memory_order_acquire);
+    if (manager->returned == NULL) {
+        if (atomic_load_explicit(&manager->remote, memory_order_relaxed) == NULL)
+            return;
+        /* acquire: pairs with push_chain(). */
+        manager->returned = atomic_exchange_explicit(&manager->remote, NULL, memory_order_acquire);
+    }
+    while (manager->returned != NULL && wanted->free == NULL) {
+        domi_node *node = manager->returned;
 
-    while (node != NULL) {
-        domi_node *next = node->next;
+        manager->returned = node->next;
+        if (manager->returned != NULL)
+            domi_prefetch_write(manager->returned);
         domi_slab_put(&manager->slabs[node->slab], node);
-        node = next;
     }
 }
 
 void *domi_pool_refill(domi_manager *manager, uint32_t slab)
 {
-    collect(manager);
+    collect(manager, &manager->slabs[slab]);
     if (manager->slabs[slab].free != NULL)
         return domi_slab_take(&manager->slabs[slab]);
 

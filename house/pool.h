@@ -12,7 +12,9 @@
 void domi_pool_init(domi_manager *manager);
 void domi_pool_fini(domi_manager *manager);
 
-/* Push all chains to their owners. */
+/* Push all chains to their owners: before a park, and when DOMI_CHAINED_MAX objects are in them. A
+ * push takes a cache line from its owner, so it is worth waiting for company. */
+#define DOMI_CHAINED_MAX 64u
 void domi_pool_flush(domi_manager *manager);
 
 /* The slow half of a take: what others gave back, else a fresh one. NULL without memory. */

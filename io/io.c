@@ -167,6 +167,7 @@ static void complete(domi_io *io, const domi_completion *completion)
         complete_acceptor(io, op, completion);
         break;
     case DOMI_OP_WAKE:
+        io->wakes++;
         if ((completion->flags & DOMI_MORE) == 0 && completion->result != -ECANCELED)
             io->wake_armed = false;
         break;

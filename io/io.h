@@ -63,6 +63,7 @@ typedef struct domi_io {
     void *ring;
     int wake_fd; /* an eventfd; never read: each write fires the poll */
     bool wake_armed;
+    uint32_t wakes; /* completions of the wake poll */
     bool draining;
 
     /* Receive buffers. */
@@ -92,8 +93,7 @@ typedef struct domi_io {
 
     /* Counted up by the acceptor that hands a connection over, down by the owner at close: the
      * thread with the fewest is told by it. A line of its own. */
-    alignas(64) _Atomic uint32_t connections;
-    char connections_rest[60];
+    alignas(DOMI_LINES) _Atomic uint32_t connections;
 } domi_io;
 
 /* Make the ring and the buffers. Any thread, before start. Returns 0; a negative errno and a line

@@ -168,9 +168,13 @@ void domi_channel_received(domus_channel *channel, const domi_completion *comple
         channel->receiving = false;
         channel->cancelling = false;
     }
-    if (completion->result > 0)
+    if (completion->result > 0) {
+        DOMI_CHECK((completion->flags & DOMI_BUFFERED) != 0);
         took_bytes(channel, completion);
-    else
+    } else {
+        if ((completion->flags & DOMI_BUFFERED) != 0)
+            domi_buffer_recycle(channel->io, &channel->io->buffers[completion->buffer]);
         receive_failed(channel, completion->result);
+    }
     domi_channel_settle(channel);
 }

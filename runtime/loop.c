@@ -14,7 +14,10 @@ void domi_phase_io(domi_thread *thread)
     domi_counter_add(&thread->counters.iterations, 1);
     if (domi_io_submit(&thread->io))
         domi_thread_stamp(thread, DOMI_SPAN_ENTER);
+    uint32_t wakes = thread->io.wakes;
     thread->completions = domi_io_reap(&thread->io);
+    if (thread->judge_wakeup)
+        domi_thread_judge_wakeup(thread, thread->completions - (thread->io.wakes - wakes));
     if (thread->completions != 0)
         domi_thread_stamp(thread, DOMI_SPAN_COMPLETIONS);
 }
@@ -69,7 +72,8 @@ static void look(domi_thread *thread)
                           memory_order_relaxed);
     domi_thread_stamp(thread, DOMI_SPAN_STATE);
     (void)domi_manager_arrivals(&thread->manager);
-    domi_pool_flush(&thread->manager);
+    if (thread->manager.chained >= DOMI_CHAINED_MAX)
+        domi_pool_flush(&thread->manager);
 }
 
 #define MESSAGES_PER_LOOK 64u
@@ -119,6 +123,7 @@ void domi_thread_loop(domi_thread *thread)
         domi_phase_io(thread);
         domi_phase_channels(thread);
         domi_phase_state(thread);
-        domi_thread_rest(thread);
+        if (thread->doing != DOMI_WANTED_END)
+            domi_thread_rest(thread);
     }
 }

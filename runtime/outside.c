@@ -13,10 +13,14 @@
 #include <string.h>
 #include <unistd.h>
 
-static domi_manager *enter(domus_system *system)
+/* NULL, and nothing to leave, when the system does not run or has come past `last`. */
+static domi_manager *enter(domus_system *system, domi_stage last)
 {
     pthread_mutex_lock(&system->outside_mutex);
-    return &system->outside;
+    if (system->stage >= DOMI_STAGE_RUNNING && system->stage <= last)
+        return &system->outside;
+    pthread_mutex_unlock(&system->outside_mutex);
+    return NULL;
 }
 
 static void leave(domus_system *system)
@@ -25,20 +29,19 @@ static void leave(domus_system *system)
     pthread_mutex_unlock(&system->outside_mutex);
 }
 
-/* Spawning ends with the drain: who stops a system wants fewer actors, not more. */
-static bool may_spawn(const domus_system *system)
-{
-    return system->stage == DOMI_STAGE_RUNNING;
-}
+/* Spawning ends with the drain: who stops a system wants fewer actors, not more. Notices and stops
+ * go on, because what drains may wait for them. */
+#define LAST_TO_SPAWN DOMI_STAGE_RUNNING
+#define LAST_TO_SEND  DOMI_STAGE_DRAINING
 
 int domus_outside_spawn_on(domus_system *system, uint32_t thread, const domus_behaviour *behaviour,
                            const void *state, domus_address *ret_address)
 {
     if (thread >= system->count)
         return -EINVAL;
-    if (!may_spawn(system))
+    domi_manager *outside = enter(system, LAST_TO_SPAWN);
+    if (outside == NULL)
         return -ESHUTDOWN;
-    domi_manager *outside = enter(system);
     int result =
         domi_house_spawn(outside, &system->threads[thread].manager, behaviour, state, ret_address);
     leave(system);
@@ -48,9 +51,9 @@ int domus_outside_spawn_on(domus_system *system, uint32_t thread, const domus_be
 int domus_outside_spawn(domus_system *system, const domus_behaviour *behaviour, const void *state,
                         domus_address *ret_address)
 {
-    if (!may_spawn(system))
+    domi_manager *outside = enter(system, LAST_TO_SPAWN);
+    if (outside == NULL)
         return -ESHUTDOWN;
-    domi_manager *outside = enter(system);
     domi_manager *home = &system->threads[system->next_thread++ % system->count].manager;
     int result = domi_house_spawn(outside, home, behaviour, state, ret_address);
     leave(system);
@@ -62,9 +65,9 @@ int domus_outside_notice(domus_system *system, domus_address to, const domus_typ
 {
     if (type->size > DOMUS_PAYLOAD_MAX)
         return -EMSGSIZE;
-    if (system->stage != DOMI_STAGE_RUNNING)
+    domi_manager *outside = enter(system, LAST_TO_SEND);
+    if (outside == NULL)
         return -ESHUTDOWN;
-    domi_manager *outside = enter(system);
     domi_envelope *envelope = domi_envelope_new(outside, DOMI_ENVELOPE_HEAD + type->size);
     int result = -ENOMEM;
 
@@ -84,9 +87,9 @@ int domus_outside_notice(domus_system *system, domus_address to, const domus_typ
 
 int domus_outside_stop(domus_system *system, domus_address address)
 {
-    if (system->stage != DOMI_STAGE_RUNNING)
+    domi_manager *outside = enter(system, LAST_TO_SEND);
+    if (outside == NULL)
         return -ESHUTDOWN;
-    domi_manager *outside = enter(system);
     int result = domi_house_stop(outside, address);
     leave(system);
     return result;

@@ -7,6 +7,7 @@
  * ThreadSanitizer cannot see them. The eventfd is never read: each write fires the poll. */
 #include "runtime/thread.h"
 
+#include "base/prefetch.h"
 #include "house/pool.h"
 
 #include <errno.h>
@@ -44,18 +45,27 @@ static uint64_t sleep_until(const domi_thread *thread)
     return until_ns;
 }
 
-/* Count what the sleep was good for. `put` tells that something had been put when it ended. */
+/* Count what the sleep was good for. `put` tells that something had been put when it ended. What
+ * the ring has brought is known after the next reap. */
 static void woke(domi_thread *thread, uint32_t word, bool put, uint64_t until_ns, bool capped)
 {
-    bool found =
-        put || domi_thread_has_work(thread) || thread->io.backend->pending(thread->io.ring);
+    bool found = put || domi_manager_has_work(&thread->manager) ||
+                 atomic_load_explicit(thread->wanted, memory_order_relaxed) != thread->doing;
     bool due = thread->stamp_ns >= until_ns;
 
     if (word == DOMI_PARK_NOTIFIED)
         domi_counter_add(&thread->counters.wakeups_received, 1);
     if (capped && due && put && word == DOMI_PARK_SLEEPING)
         domi_counter_add(&thread->counters.cap_wakeups_with_work, 1);
-    if (found || due) {
+    thread->judge_wakeup = !found && !due;
+    if (found || due)
+        thread->empty_wakeups = 0;
+}
+
+void domi_thread_judge_wakeup(domi_thread *thread, uint32_t completions)
+{
+    thread->judge_wakeup = false;
+    if (completions != 0) {
         thread->empty_wakeups = 0;
         return;
     }
@@ -74,17 +84,19 @@ static void park(domi_thread *thread)
     bool capped = until_ns == thread->stamp_ns + DOMI_PARK_CAP_NS;
 
     thread->next_tick_ns = 0; /* after a sleep the wheels are looked at */
+    domi_pool_flush(manager);
     if (until_ns <= thread->stamp_ns)
         return;
     domi_io_arm_wake(&thread->io, false);
+    domi_counter_add(&thread->counters.parks, 1); /* counted first: from here on one may be woken */
     /* seq_cst exchange, then seq_cst looks: pairs with domi_manager_notify(). */
     atomic_exchange_explicit(&manager->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
-    if (domi_thread_has_work(thread)) {
+    domi_thread_stamp(thread, DOMI_SPAN_OTHER);
+    /* A timer may have come due since it was looked for. */
+    if (domi_thread_has_work(thread) || until_ns <= thread->stamp_ns) {
         atomic_exchange_explicit(&manager->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
         return;
     }
-    domi_thread_stamp(thread, DOMI_SPAN_OTHER);
-    domi_counter_add(&thread->counters.parks, 1);
     domi_io_enter(&thread->io, 1, until_ns - thread->stamp_ns);
     bool put = domi_manager_has_work(manager);
     uint32_t word =
@@ -93,21 +105,36 @@ static void park(domi_thread *thread)
     woke(thread, word, put, until_ns, capped);
 }
 
+#define SPIN_LOOKS 16
+
+/* Something arrived: fetch the house while the way there is taken. */
+static bool look_arrivals(domi_manager *manager)
+{
+    domi_pause();
+    domi_house *house = atomic_load_explicit(&manager->arrivals, memory_order_relaxed);
+    if (house == NULL)
+        return false;
+    domi_prefetch_write(house);
+    return true;
+}
+
 /* Look for `idle.spin` before parking: a wake-up costs more than that many nanoseconds. True if
  * something came. */
 static bool spin(domi_thread *thread)
 {
     uint64_t until_ns = thread->stamp_ns + thread->config->scheduler.idle.spin_ns;
+    uint64_t due_ns = sleep_until(thread); /* a timer ends it too */
     bool found = false;
 
+    if (due_ns < until_ns)
+        until_ns = due_ns;
     if (domi_io_submit(&thread->io)) /* answers do not wait for the end of the spin */
         domi_thread_stamp(thread, DOMI_SPAN_ENTER);
     while (!found && domi_clock_now(thread->clock) < until_ns) {
-        for (int i = 0; i < 64 && !found; i++) {
-            domi_pause();
-            found = domi_thread_has_work(thread);
-        }
-        found = found || thread->io.backend->pending(thread->io.ring);
+        for (int i = 0; i < SPIN_LOOKS && !found; i++)
+            found = look_arrivals(&thread->manager);
+        found =
+            found || domi_thread_has_work(thread) || thread->io.backend->pending(thread->io.ring);
     }
     domi_thread_stamp(thread, DOMI_SPAN_OTHER);
     return found;
@@ -115,7 +142,8 @@ static bool spin(domi_thread *thread)
 
 void domi_thread_rest(domi_thread *thread)
 {
-    domi_pool_flush(&thread->manager);
+    if (thread->manager.chained >= DOMI_CHAINED_MAX)
+        domi_pool_flush(&thread->manager);
     if (domi_thread_has_work(thread)) {
         thread->idle_count = 0;
         return;

@@ -45,6 +45,7 @@ static void report(domus_system *system, int result)
 {
     pthread_mutex_lock(&system->mutex);
     system->running++;
+    system->ended += result != 0; /* it holds nobody up in wait_for_all() */
     if (result != 0 && system->start_error == 0) {
         system->start_error = result;
         domi_setup_explain(result, DOMI_SETUP_ENABLE, &system->config, system->start_text,

@@ -136,6 +136,13 @@ static int run_threads(domus_system *system)
     return result;
 }
 
+static void set_stage(domus_system *system, domi_stage stage)
+{
+    pthread_mutex_lock(&system->outside_mutex);
+    system->stage = stage;
+    pthread_mutex_unlock(&system->outside_mutex);
+}
+
 static void end_threads(domus_system *system)
 {
     domi_system_want(system, DOMI_WANTED_END);
@@ -172,7 +179,7 @@ int domus_system_start(domus_system *system)
     if (result == 0) {
         result = run_threads(system);
         if (result == 0) {
-            system->stage = DOMI_STAGE_RUNNING;
+            set_stage(system, DOMI_STAGE_RUNNING);
             return 0;
         }
         end_threads(system);
@@ -220,15 +227,17 @@ int domus_system_stop(domus_system *system)
         return 0;
     uint64_t drain_until_ns =
         domi_clock_now(&system->clock) + system->config.shutdown.drain_timeout_ns;
+    set_stage(system, DOMI_STAGE_DRAINING);
     domi_system_want(system, DOMI_WANTED_DRAIN);
     if (!wait_quiet(system, drain_until_ns)) {
         domi_system_want(system, DOMI_WANTED_ABORT);
         (void)wait_quiet(system, domi_clock_now(&system->clock) + ABORT_NS);
     }
+    set_stage(system, DOMI_STAGE_ENDING);
     end_threads(system);
     for (uint32_t i = 0; i < system->count; i++)
         aborted += system->threads[i].aborted;
-    system->stage = DOMI_STAGE_STOPPED;
+    set_stage(system, DOMI_STAGE_STOPPED);
     return aborted < INT32_MAX ? (int)aborted : INT32_MAX;
 }
 

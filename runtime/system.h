@@ -12,6 +12,8 @@
 typedef enum domi_stage {
     DOMI_STAGE_NEW,
     DOMI_STAGE_RUNNING,
+    DOMI_STAGE_DRAINING, /* nothing is spawned from outside any more */
+    DOMI_STAGE_ENDING,   /* ... nor sent */
     DOMI_STAGE_STOPPED,
 } domi_stage;
 
@@ -21,8 +23,8 @@ struct domus_system {
     bool served[DOMI_LISTENERS_MAX];
     domi_cpus cpus;
     domi_clock clock;
-    domi_stage stage;
-    uint32_t count; /* of threads */
+    domi_stage stage; /* changed under outside_mutex: foreign threads may come at any time */
+    uint32_t count;   /* of threads */
     domi_thread *threads;
     size_t threads_bytes;
     domi_manager **managers; /* the threads', and the outside's: it is the last */

@@ -68,9 +68,10 @@ typedef struct domi_thread {
     uint64_t stamp_ns;
     uint64_t io_start_ns; /* of this iteration's work in phases 1 and 2 */
     uint64_t next_tick_ns;
-    uint32_t completions; /* of phase 1 */
-    uint32_t empty_wakeups;
-    uint64_t idle_count; /* consecutive iterations without work */
+    uint32_t completions;   /* of phase 1 */
+    bool judge_wakeup;      /* the sleep ended, and so far for nothing */
+    uint32_t empty_wakeups; /* in a row */
+    uint64_t idle_count;    /* consecutive iterations without work */
     uint64_t runs_seen;
     uint32_t aborted; /* channels reset because they had not drained */
     domi_thread_counters counters;
@@ -103,6 +104,10 @@ void domi_thread_rest(domi_thread *thread);
 
 /* steal.c: an iteration found nothing to do. */
 void domi_thread_idle(domi_thread *thread);
+
+/* Phase 1 after a sleep that ended for nothing, but for `completions` other than of the wake poll:
+ * count an empty wake-up if there are none. */
+void domi_thread_judge_wakeup(domi_thread *thread, uint32_t completions);
 
 /* Write to the eventfd of a sleeping manager; domi_manager.wake. Any thread. */
 void domi_thread_wake(domi_manager *manager);

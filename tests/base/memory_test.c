@@ -1,0 +1,109 @@
+/* The two doors that all memory comes through, and the countdown that makes the n-th one fail. */
+#include "base/memory.h"
+
+#include "tests/support/suite.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static bool take_one(bool mapped)
+{
+    void *memory = mapped ? domi_memory_map(100) : domi_memory_new(100);
+
+    if (memory == NULL)
+        return false;
+    if (mapped)
+        domi_memory_unmap(memory, 100);
+    else
+        domi_memory_free(memory);
+    return true;
+}
+
+/* How many of `count` allocations are given, as a word of bits; heap and pages in turn. */
+static unsigned taken(unsigned count)
+{
+    unsigned bits = 0;
+
+    for (unsigned i = 0; i < count; i++)
+        bits |= (unsigned)take_one(i % 2 != 0) << i;
+    return bits;
+}
+
+START_TEST(memory_is_zeroed)
+{
+    static const unsigned char zeros[10000];
+    unsigned char *heap = domi_memory_new(sizeof zeros);
+    unsigned char *pages = domi_memory_map(sizeof zeros);
+
+    ck_assert(heap != NULL && pages != NULL);
+    ck_assert_mem_eq(heap, zeros, sizeof zeros);
+    ck_assert_mem_eq(pages, zeros, sizeof zeros);
+    memset(heap, 1, sizeof zeros);
+    domi_memory_free(heap);
+    domi_memory_unmap(pages, sizeof zeros);
+
+    heap = domi_memory_new(sizeof zeros);
+    ck_assert_mem_eq(heap, zeros, sizeof zeros);
+    domi_memory_free(heap);
+}
+END_TEST
+
+START_TEST(memory_takes_back_null)
+{
+    domi_memory_free(NULL);
+    domi_memory_unmap(NULL, 4096);
+}
+END_TEST
+
+START_TEST(memory_from_the_kernel_is_whole_pages)
+{
+    char *pages = domi_memory_map(1);
+
+    ck_assert_uint_eq((uintptr_t)pages % 4096, 0);
+    pages[4095] = 1;
+    domi_memory_unmap(pages, 1);
+}
+END_TEST
+
+START_TEST(memory_that_cannot_be_is_null)
+{
+    ck_assert_ptr_null(domi_memory_map(SIZE_MAX / 2));
+}
+END_TEST
+
+START_TEST(memory_fails_once_at_the_nth)
+{
+    for (int n = 0; n < 8; n++) {
+        domi_memory_fail_after(n, 0);
+        ck_assert_uint_eq(taken(8), 0xffu & ~(1u << n));
+    }
+    ck_assert_uint_eq(taken(8), 0xff); /* used up: none fails */
+}
+END_TEST
+
+START_TEST(memory_fails_from_the_nth_on)
+{
+    for (unsigned n = 0; n < 8; n++) {
+        domi_memory_fail_after(n, 1);
+        ck_assert_uint_eq(taken(8), (1u << n) - 1);
+        ck_assert_uint_eq(taken(8), 0);
+    }
+    domi_memory_fail_after(-1, 0);
+    ck_assert_uint_eq(taken(8), 0xff);
+}
+END_TEST
+
+START_TEST(memory_that_fails_later_passes_before)
+{
+    domi_memory_fail_after(1000, 0);
+    for (int i = 0; i < 1000; i++)
+        ck_assert(take_one(false));
+    ck_assert(!take_one(false));
+    ck_assert(take_one(false));
+}
+END_TEST
+
+DOMT_MAIN("memory", 20, memory_is_zeroed, memory_takes_back_null,
+          memory_from_the_kernel_is_whole_pages, memory_that_cannot_be_is_null,
+          memory_fails_once_at_the_nth, memory_fails_from_the_nth_on,
+          memory_that_fails_later_passes_before)

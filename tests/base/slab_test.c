@@ -1,0 +1,203 @@
+/* Slabs: aligned objects of one size, the last freed is the next taken, nothing ever moves. */
+#include "base/slab.h"
+
+#include "base/memory.h"
+#include "tests/support/suite.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#define CHUNK (64u * 1024)
+
+static bool is_zero(const char *bytes, size_t count)
+{
+    return bytes[0] == 0 && memcmp(bytes, bytes + 1, count - 1) == 0;
+}
+
+static void add(void *object, void *sum)
+{
+    *(uint64_t *)sum += *(uint64_t *)((char *)object + 8);
+}
+
+static void count(void *object, void *number)
+{
+    (void)object;
+    ++*(unsigned *)number;
+}
+
+START_TEST(slab_objects_are_aligned_zeroed_and_apart)
+{
+    static const uint32_t sizes[] = {64, 128, 192, 960, 1088, 1216};
+    enum { OBJECTS = 500 };
+    static char *objects[OBJECTS];
+
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        domi_slab slab;
+        unsigned wrong = 0;
+
+        domi_slab_init(&slab, sizes[s], 16, CHUNK);
+        for (int i = 0; i < OBJECTS; i++) {
+            objects[i] = domi_slab_take(&slab);
+            wrong += (uintptr_t)objects[i] % 64 != 0 || !is_zero(objects[i], sizes[s]);
+            memset(objects[i], i % 100 + 1, sizes[s]);
+        }
+        for (int i = 0; i < OBJECTS; i++) { /* nobody wrote into his neighbour */
+            wrong += objects[i][0] != i % 100 + 1 ||
+                     memcmp(objects[i], objects[i] + 1, sizes[s] - 1) != 0;
+        }
+        ck_assert_uint_eq(wrong, 0);
+        domi_slab_fini(&slab);
+    }
+}
+END_TEST
+
+START_TEST(slab_gives_the_last_freed_first)
+{
+    domi_slab slab;
+    void *objects[4];
+
+    domi_slab_init(&slab, 64, 16, CHUNK);
+    for (int i = 0; i < 4; i++)
+        objects[i] = domi_slab_take(&slab);
+    domi_slab_put(&slab, objects[2]);
+    domi_slab_put(&slab, objects[0]);
+    ck_assert_ptr_eq(domi_slab_take(&slab), objects[0]);
+    ck_assert_ptr_eq(domi_slab_take(&slab), objects[2]);
+    void *fresh = domi_slab_take(&slab);
+    for (int i = 0; i < 4; i++)
+        ck_assert_ptr_ne(fresh, objects[i]);
+    domi_slab_fini(&slab);
+}
+END_TEST
+
+START_TEST(slab_touches_no_memory_before_it_is_needed)
+{
+    domi_slab slab;
+
+    domi_slab_init(&slab, 64, 16, CHUNK);
+    ck_assert_uint_eq(slab.mapped_bytes, 0);
+    (void)domi_slab_take(&slab);
+    ck_assert_uint_eq(slab.mapped_bytes, CHUNK);
+    domi_slab_fini(&slab);
+    ck_assert_uint_eq(slab.mapped_bytes, 0);
+}
+END_TEST
+
+START_TEST(slab_does_not_grow_while_objects_come_back)
+{
+    domi_slab slab;
+    void *objects[100];
+
+    domi_slab_init(&slab, 192, 16, CHUNK);
+    for (int round = 0; round < 1000; round++) {
+        for (int i = 0; i < 100; i++)
+            objects[i] = domi_slab_take(&slab);
+        for (int i = 0; i < 100; i++)
+            domi_slab_put(&slab, objects[i * 37 % 100]);
+    }
+    ck_assert_uint_eq(slab.mapped_bytes, CHUNK);
+    domi_slab_fini(&slab);
+}
+END_TEST
+
+START_TEST(slab_chunk_holds_at_least_eight_objects)
+{
+    domi_slab slab;
+
+    domi_slab_init(&slab, 1216, 16, 1);
+    for (int i = 0; i < 8; i++)
+        ck_assert_ptr_nonnull(domi_slab_take(&slab));
+    ck_assert_uint_eq(slab.mapped_bytes, slab.chunk_bytes);
+    ck_assert_uint_eq(slab.chunk_bytes % 4096, 0);
+    domi_slab_fini(&slab);
+}
+END_TEST
+
+START_TEST(slab_walks_used_and_free_objects_of_all_chunks)
+{
+    enum { OBJECTS = 3000 }; /* several chunks, the last one begun */
+    domi_slab slab;
+    uint64_t sum = 0;
+    unsigned visited = 0;
+    static void *objects[OBJECTS];
+
+    domi_slab_init(&slab, 64, 16, CHUNK);
+    domi_slab_walk(&slab, count, &visited);
+    ck_assert_uint_eq(visited, 0);
+    for (uint64_t i = 0; i < OBJECTS; i++) {
+        objects[i] = domi_slab_take(&slab);
+        *(uint64_t *)(void *)((char *)objects[i] + 8) = i;
+    }
+    for (int i = 0; i < OBJECTS; i += 3)
+        domi_slab_put(&slab, objects[i]);
+    ck_assert_uint_gt(slab.mapped_bytes, CHUNK);
+    domi_slab_walk(&slab, count, &visited);
+    domi_slab_walk(&slab, add, &sum);
+    ck_assert_uint_eq(visited, OBJECTS);
+    ck_assert_uint_eq(sum, (uint64_t)OBJECTS * (OBJECTS - 1) / 2);
+    domi_slab_fini(&slab);
+}
+END_TEST
+
+START_TEST(slab_keeps_the_first_bytes_of_a_free_object)
+{
+    domi_slab slab;
+
+    domi_slab_init(&slab, 192, 64, CHUNK);
+    unsigned char *object = domi_slab_take(&slab);
+    memset(object, 7, 192);
+    domi_slab_put(&slab, object);
+    for (int i = 8; i < 64; i++) /* behind the link: generations stay readable */
+        ck_assert_uint_eq(object[i], 7);
+    domi_slab_fini(&slab);
+}
+END_TEST
+
+START_TEST(slab_poisons_the_rest_of_a_free_object_under_asan)
+{
+#ifdef DOMI_ASAN
+    domi_slab slab;
+
+    domi_slab_init(&slab, 192, 64, CHUNK);
+    char *object = domi_slab_take(&slab);
+    domi_slab_put(&slab, object);
+    ck_assert_int_eq(__asan_address_is_poisoned(object + 63), 0);
+    ck_assert_int_eq(__asan_address_is_poisoned(object + 64), 1);
+    ck_assert_int_eq(__asan_address_is_poisoned(object + 191), 1);
+    ck_assert_ptr_eq(domi_slab_take(&slab), object);
+    ck_assert_ptr_null(__asan_region_is_poisoned(object, 192));
+    domi_slab_put(&slab, object);
+    domi_slab_fini(&slab); /* unpoisons what it gives back to the kernel */
+#endif
+}
+END_TEST
+
+START_TEST(slab_without_memory_gives_null_and_recovers)
+{
+    domi_slab slab;
+
+    domi_slab_init(&slab, 64, 16, CHUNK);
+    domi_memory_fail_after(0, 0);
+    ck_assert_ptr_null(domi_slab_take(&slab));
+    void *object = domi_slab_take(&slab);
+    ck_assert_ptr_nonnull(object);
+
+    unsigned rest = 1;
+    while (slab.carve_end - slab.carve >= 64 && ++rest)
+        (void)domi_slab_take(&slab);
+    domi_memory_fail_after(0, 1);
+    ck_assert_ptr_null(domi_slab_take(&slab));
+    domi_slab_put(&slab, object); /* what comes back is still given */
+    ck_assert_ptr_eq(domi_slab_take(&slab), object);
+    domi_memory_fail_after(-1, 0);
+    ck_assert_uint_eq(rest, CHUNK / 64 - 1); /* the header took one line */
+    domi_slab_fini(&slab);
+}
+END_TEST
+
+DOMT_MAIN("slab", 30, slab_objects_are_aligned_zeroed_and_apart, slab_gives_the_last_freed_first,
+          slab_touches_no_memory_before_it_is_needed, slab_does_not_grow_while_objects_come_back,
+          slab_chunk_holds_at_least_eight_objects, slab_walks_used_and_free_objects_of_all_chunks,
+          slab_keeps_the_first_bytes_of_a_free_object,
+          slab_poisons_the_rest_of_a_free_object_under_asan,
+          slab_without_memory_gives_null_and_recovers)

@@ -1,0 +1,350 @@
+/* M7: a barrier belongs to the stack that raised it, and falls when that ends; the mail that waited
+ * runs then. An actor with as many conversations as it may have behaves likewise. */
+#include "house/dispatch.h"
+
+#include "tests/house/recorder.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+
+#define MS UINT64_C(1000000)
+
+static domt_world world;
+static domt_log log0; /* of the actor under test, on home 0 */
+static domt_log log1; /* of the others, on home 1 */
+static domus_address one;
+static domus_address other; /* on home 1 */
+static domus_address slow;  /* on home 2, which works only when a test lets it */
+
+static void open_world(uint32_t conversations_max)
+{
+    domt_world_init(&world, 3);
+    if (conversations_max != 0)
+        world.config.scheduler.conversations_max = conversations_max;
+    ck_assert_int_eq(domt_world_start(&world), 0);
+    one = domt_recorder_new(&world, 0, &log0);
+    other = domt_recorder_new(&world, 1, &log1);
+    slow = domt_recorder_new(&world, 2, &log1);
+}
+
+/* Home 0 works until it rests; what it asked of others is not answered meanwhile. */
+static void let_one_work(void)
+{
+    while (domt_turn(world.managers[0]) != 0)
+        ;
+}
+
+static void send_all_kinds(void)
+{
+    domt_note_to(domt_outside(&world), one, 1);
+    domt_inquire_by(world.managers[1], other, one, 2);
+    while (domt_turn(world.managers[1]) != 0)
+        ;
+}
+
+static int done(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self, (void)answer;
+    return 0;
+}
+
+static int raise_and_park(domus_stack *stack, void *result)
+{
+    int64_t number = 100;
+
+    *(int *)result = domus_barrier(stack);
+    return domus_ask(stack, slow, &domt_question, &number, done);
+}
+
+static int park_then_raise(domus_stack *stack, void *result)
+{
+    int64_t number = 100;
+    int parked = domus_ask(stack, slow, &domt_question, &number, done);
+
+    *(int *)result = domus_barrier(stack);
+    return parked;
+}
+
+static int raise_only(domus_stack *stack, void *result)
+{
+    *(int *)result = domus_barrier(stack);
+    return 0;
+}
+
+static int raise_and_fail(domus_stack *stack, void *result)
+{
+    *(int *)result = domus_barrier(stack);
+    return -EIO;
+}
+
+static int raise_twice(domus_stack *stack, void *results_)
+{
+    int *results = results_;
+
+    results[0] = domus_barrier(stack);
+    results[1] = domus_barrier(stack);
+    return 0;
+}
+
+static int arm_tick(domus_stack *stack, void *number)
+{
+    return domus_after(stack, MS, &domt_tick, number, NULL);
+}
+
+static void holds_mail_while_parked(int (*raise)(domus_stack *, void *))
+{
+    int result = -1;
+    int64_t number = 5;
+
+    open_world(0);
+    domt_do(&world, one, arm_tick, &number);
+    domt_send(world.managers[0], one, raise, &result);
+    let_one_work();
+    ck_assert_int_eq(result, 0);
+    ck_assert_uint_ne(one.house->marks & DOMI_MARK_BARRIER, 0);
+
+    send_all_kinds();
+    let_one_work();
+    ck_assert_uint_eq(log0.count, 0);
+    ck_assert_uint_eq(one.house->mail, 2);
+    ck_assert_uint_eq(one.house->state, DOMI_WAITING); /* such mail makes no house ready */
+    domt_jump(&world, 2 * MS);
+    let_one_work();
+    ck_assert_str_eq(domt_log_text(&log0, 0), "e"); /* events run */
+
+    domt_settle(&world); /* the answer comes, the stack ends */
+    ck_assert_uint_eq(one.house->marks & DOMI_MARK_BARRIER, 0);
+    ck_assert_str_eq(domt_log_text(&log0, 0), "ean");
+    ck_assert_uint_eq(domt_log_count(&log1, 'r'), 1);
+    domt_world_end(&world);
+}
+
+START_TEST(m7_house_in_barrier_takes_only_replies_exceptions_and_events)
+{
+    holds_mail_while_parked(raise_and_park);
+}
+END_TEST
+
+START_TEST(m7_barrier_raised_behind_the_ask_moves_to_the_parked_stack)
+{
+    holds_mail_while_parked(park_then_raise);
+}
+END_TEST
+
+START_TEST(m7_barrier_falls_when_its_handler_ends)
+{
+    int (*const handlers[])(domus_stack *, void *) = {raise_only, raise_and_fail};
+
+    open_world(0);
+    for (int64_t i = 0; i < 2; i++) {
+        int result = -1;
+        domt_send(world.managers[0], one, handlers[i], &result);
+        domt_note_to(world.managers[0], one, i);
+        let_one_work();
+        ck_assert_int_eq(result, 0);
+        ck_assert_uint_eq(one.house->marks & DOMI_MARK_BARRIER, 0);
+        ck_assert_int_eq(domt_log_count(&log0, 'n'), i + 1);
+    }
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(m7_mail_behind_the_barrier_in_one_run_waits)
+{
+    int result;
+
+    open_world(0);
+    domt_note_to(world.managers[0], one, 1);
+    domt_send(world.managers[0], one, raise_and_park, &result);
+    for (int64_t i = 2; i < 10; i++)
+        domt_note_to(world.managers[0], one, i);
+    let_one_work();
+    ck_assert_str_eq(domt_log_text(&log0, 0), "n"); /* only what came before it */
+    ck_assert_uint_eq(one.house->mail, 8);
+    domt_settle(&world);
+    for (int i = 0; i < 9; i++) /* and in order, then */
+        ck_assert_int_eq(log0.entries[i].number, i + 1);
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(m7_other_conversations_end_without_lowering_it)
+{
+    int result;
+
+    open_world(0);
+    domt_inquire_by(world.managers[0], one, slow, 7);
+    domt_inquire_by(world.managers[0], one, (domus_address){0}, 8);
+    domt_send(world.managers[0], one, raise_and_park, &result);
+    domt_note_to(world.managers[0], one, 9);
+    (void)domt_turn(world.managers[0]);
+    let_one_work();
+    /* The inquiry of nobody failed, its stack ended: replies and exceptions run. */
+    ck_assert_str_eq(domt_log_text(&log0, 0), "x");
+    ck_assert_uint_ne(one.house->marks & DOMI_MARK_BARRIER, 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(domt_log_count(&log0, 'r'), 1);
+    ck_assert_uint_eq(domt_log_count(&log0, 'n'), 1);
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(m7_second_barrier_of_the_same_stack_is_already_raised)
+{
+    int results[2] = {-1, -1};
+
+    open_world(0);
+    domt_do(&world, one, raise_twice, results);
+    ck_assert_int_eq(results[0], 0);
+    ck_assert_int_eq(results[1], -EALREADY);
+    domt_world_end(&world);
+}
+END_TEST
+
+/* Another conversation of the same actor may run in a barrier by a reply or an event. */
+static int second_result;
+
+static int raise_in_resume(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self, (void)answer;
+    second_result = domus_barrier(stack);
+    return 0;
+}
+
+static int ask_nobody(domus_stack *stack, void *context)
+{
+    int64_t number = 1;
+
+    (void)context;
+    return domus_ask(stack, (domus_address){0}, &domt_question, &number, raise_in_resume);
+}
+
+START_TEST(m7_barrier_of_another_stack_is_busy)
+{
+    int result;
+
+    open_world(0);
+    domt_send(world.managers[0], one, ask_nobody, NULL);
+    domt_send(world.managers[0], one, raise_and_park, &result);
+    let_one_work();
+    ck_assert_int_eq(second_result, -EBUSY);
+    ck_assert_uint_ne(one.house->marks & DOMI_MARK_BARRIER, 0);
+    domt_settle(&world);
+    domt_do(&world, one, ask_nobody, NULL);
+    ck_assert_int_eq(second_result, 0);
+    ck_assert_uint_eq(one.house->marks & DOMI_MARK_BARRIER, 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+/* Raised again after each park, by the same stack. */
+static int rounds;
+
+static int next_round(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    int64_t number = rounds;
+
+    (void)self;
+    ck_assert_int_eq(answer->error, 0);
+    ck_assert_int_eq(domus_barrier(stack), -EALREADY);
+    return --rounds > 0 ? domus_ask(stack, slow, &domt_question, &number, next_round) : 0;
+}
+
+static int begin_rounds(domus_stack *stack, void *context)
+{
+    int64_t number = 0;
+
+    (void)context;
+    ck_assert_int_eq(domus_barrier(stack), 0);
+    return domus_ask(stack, slow, &domt_question, &number, next_round);
+}
+
+START_TEST(m7_barrier_stays_through_many_parks)
+{
+    open_world(0);
+    rounds = 20;
+    domt_send(world.managers[0], one, begin_rounds, NULL);
+    domt_note_to(world.managers[0], one, 1);
+    while (rounds > 0) {
+        ck_assert_uint_eq(log0.count, 0);
+        let_one_work();
+        (void)domt_turn(world.managers[2]);
+    }
+    domt_settle(&world);
+    ck_assert_uint_eq(log0.count, 1);
+    domt_world_end(&world);
+}
+END_TEST
+
+/* --- saturation ------------------------------------------------------------------------------ */
+
+START_TEST(actor_with_all_its_conversations_parked_takes_no_asks_and_notices)
+{
+    enum { MAX = 10, INQUIRIES = 1000 };
+    int64_t number = 5;
+
+    open_world(MAX);
+    domt_do(&world, one, arm_tick, &number);
+    for (int i = 0; i < INQUIRIES; i++)
+        domt_inquire_by(world.managers[0], one, other, i);
+    let_one_work();
+    ck_assert_uint_eq(one.house->stacks_count, MAX);
+    ck_assert_uint_ne(one.house->marks & DOMI_MARK_SATURATED, 0);
+    ck_assert_uint_eq(one.house->mail, INQUIRIES - MAX);
+    ck_assert_uint_eq(one.house->state, DOMI_WAITING);
+    domt_jump(&world, 2 * MS);
+    let_one_work();
+    ck_assert_str_eq(domt_log_text(&log0, 0), "e");
+    domt_settle(&world);
+    ck_assert_uint_eq(domt_log_count(&log0, 'r'), INQUIRIES);
+    ck_assert_int_eq(domt_log_sum(&log0, 'r'), (int64_t)INQUIRIES * (INQUIRIES - 1) / 2);
+    ck_assert_uint_eq(one.house->marks & DOMI_MARK_SATURATED, 0);
+    ck_assert_uint_eq(one.house->stacks_count, 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(saturation_ends_with_one_conversation)
+{
+    open_world(2);
+    for (int i = 0; i < 2; i++)
+        domt_inquire_by(world.managers[0], one, other, i);
+    domt_note_to(world.managers[0], one, 1);
+    let_one_work();
+    ck_assert_uint_eq(log0.count, 0);
+    domus_address quick = domt_recorder_new(&world, 1, &log1); /* and this settles the world */
+    ck_assert_uint_eq(domt_log_count(&log0, 'n'), 1);
+    domt_inquire_by(world.managers[0], one, quick, 3);
+    let_one_work();
+    domt_note_to(world.managers[0], one, 2); /* one of two: it still takes mail */
+    let_one_work();
+    ck_assert_uint_eq(domt_log_count(&log0, 'n'), 2);
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(barrier_and_saturation_are_lifted_one_by_one)
+{
+    int result;
+
+    open_world(1);
+    domt_send(world.managers[0], one, raise_and_park, &result);
+    domt_note_to(world.managers[0], one, 1);
+    let_one_work();
+    ck_assert_uint_eq(one.house->marks & DOMI_MARKS_HOLD, DOMI_MARKS_HOLD);
+    ck_assert_uint_eq(log0.count, 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(one.house->marks & DOMI_MARKS_HOLD, 0);
+    ck_assert_uint_eq(log0.count, 1);
+    domt_world_end(&world);
+}
+END_TEST
+
+DOMT_MAIN("barrier", 60, m7_house_in_barrier_takes_only_replies_exceptions_and_events,
+          m7_barrier_raised_behind_the_ask_moves_to_the_parked_stack,
+          m7_barrier_falls_when_its_handler_ends, m7_mail_behind_the_barrier_in_one_run_waits,
+          m7_other_conversations_end_without_lowering_it,
+          m7_second_barrier_of_the_same_stack_is_already_raised,
+          m7_barrier_of_another_stack_is_busy, m7_barrier_stays_through_many_parks,
+          actor_with_all_its_conversations_parked_takes_no_asks_and_notices,
+          saturation_ends_with_one_conversation, barrier_and_saturation_are_lifted_one_by_one)

@@ -1,0 +1,320 @@
+/* What a conversation carries: its frame, payloads of all sizes, and many of them interleaved. */
+#include "house/stack.h"
+
+#include "base/random.h"
+#include "house/pool.h"
+#include "tests/support/house_world.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <string.h>
+
+static domt_world world;
+
+/* --- frames ---------------------------------------------------------------------------------- */
+
+#define STEPS 3
+
+static const domus_type begin_small = {.name = "begin small", .size = 8};
+static const domus_type begin_middle = {.name = "begin middle", .size = 8};
+static const domus_type begin_large = {.name = "begin large", .size = 8};
+static const domus_type begin_too_large = {.name = "begin too large", .size = 8};
+static const domus_type begin_none = {.name = "begin none", .size = 8};
+static const domus_type number_type = {.name = "number", .size = 8};
+
+static domus_address server;
+static unsigned ended;
+static unsigned wrong;
+
+static uint32_t frame_size(uint64_t which)
+{
+    static const uint32_t sizes[] = {16, 200, DOMUS_FRAME_MAX};
+
+    return sizes[which];
+}
+
+/* Bytes 0..15: the size's place, and steps done; the rest is a pattern of both. */
+static void fill_frame(uint64_t *frame)
+{
+    memset(frame + 2, (int)(frame[0] * 16 + frame[1]) + 1, frame_size(frame[0]) - 16);
+}
+
+static int step(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    uint64_t *frame = domus_frame(stack);
+    const unsigned char *bytes = (unsigned char *)frame;
+
+    (void)self;
+    for (uint32_t i = 16; i < frame_size(frame[0]); i++)
+        wrong += bytes[i] != frame[0] * 16 + frame[1] + 1;
+    wrong += answer->error != 0 || *(const uint64_t *)answer->payload != frame[1] * 2;
+    if (++frame[1] == STEPS) {
+        ended++;
+        return 0;
+    }
+    fill_frame(frame);
+    return domus_ask(stack, server, &number_type, &frame[1], step);
+}
+
+static int begin(domus_stack *stack, void *self, const void *which)
+{
+    uint64_t *frame = domus_frame(stack);
+    const unsigned char *bytes = (unsigned char *)frame;
+
+    (void)self;
+    for (uint32_t i = 0; i < frame_size(*(const uint64_t *)which); i++)
+        wrong += bytes[i] != 0;
+    frame[0] = *(const uint64_t *)which;
+    fill_frame(frame);
+    return domus_ask(stack, server, &number_type, &frame[1], step);
+}
+
+static int begin_without(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    wrong += domus_frame(stack) != NULL;
+    ended++;
+    return 0;
+}
+
+static const domus_behaviour framed = {
+    .name = "framed",
+    .on = (const domus_on[]){{&begin_small, begin, 16},
+                             {&begin_middle, begin, 200},
+                             {&begin_large, begin, DOMUS_FRAME_MAX},
+                             {&begin_too_large, begin, DOMUS_FRAME_MAX + 1},
+                             {&begin_none, begin_without, 0},
+                             {NULL, NULL, 0}},
+};
+
+static int twice(domus_stack *stack, void *self, const void *number)
+{
+    uint64_t doubled = *(const uint64_t *)number * 2;
+
+    (void)self;
+    return domus_reply(stack, &number_type, &doubled);
+}
+
+static const domus_behaviour doubling = {
+    .name = "doubling",
+    .on = (const domus_on[]){{&number_type, twice, 0}, {NULL, NULL, 0}},
+};
+
+START_TEST(frames_are_zeroed_and_kept_through_parks)
+{
+    const domus_type *const types[] = {&begin_small, &begin_middle, &begin_large};
+
+    domt_world_open(&world, 2);
+    domus_address one = domt_spawn(domt_outside(&world), world.managers[0], &framed, NULL);
+    server = domt_spawn(domt_outside(&world), world.managers[1], &doubling, NULL);
+    for (int round = 0; round < 3; round++) { /* later rounds get what earlier ones left */
+        for (uint64_t i = 0; i < 90; i++) {
+            uint64_t which = i % 3;
+            ck_assert_int_eq(domt_notice(domt_outside(&world), one, types[which], &which), 0);
+        }
+        domt_settle(&world);
+    }
+    ck_assert_uint_eq(ended, 270);
+    ck_assert_uint_eq(wrong, 0);
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(row_without_a_frame_has_none)
+{
+    uint64_t which = 0;
+
+    domt_world_open(&world, 1);
+    domus_address one = domt_spawn(domt_outside(&world), world.managers[0], &framed, NULL);
+    ck_assert_int_eq(domt_notice(domt_outside(&world), one, &begin_none, &which), 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(ended, 1);
+    ck_assert_uint_eq(wrong, 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(row_with_a_frame_beyond_the_maximum_handles_nothing)
+{
+    uint64_t which = 0;
+
+    domt_world_open(&world, 1);
+    domus_address one = domt_spawn(domt_outside(&world), world.managers[0], &framed, NULL);
+    ck_assert_int_eq(domt_notice(domt_outside(&world), one, &begin_too_large, &which), 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 1);
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+/* --- many at once ---------------------------------------------------------------------------- */
+
+#define SERVERS 3
+#define HOPS    5
+
+typedef struct journey {
+    uint64_t id;
+    uint64_t value;
+    uint32_t hops;
+} journey;
+
+static domus_address servers[SERVERS];
+static uint64_t arrived_sum;
+
+static int hop(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    journey *now = domus_frame(stack);
+
+    (void)self;
+    wrong += answer->error != 0 || *(const uint64_t *)answer->payload != now->value * 2;
+    now->value = now->value * 2 + now->id;
+    if (++now->hops == HOPS) {
+        arrived_sum += now->id;
+        ended++;
+        return 0;
+    }
+    return domus_ask(stack, servers[(now->id + now->hops) % SERVERS], &number_type, &now->value,
+                     hop);
+}
+
+static int set_out(domus_stack *stack, void *self, const void *id)
+{
+    journey *now = domus_frame(stack);
+
+    (void)self;
+    now->id = now->value = *(const uint64_t *)id;
+    return domus_ask(stack, servers[now->id % SERVERS], &number_type, &now->value, hop);
+}
+
+static const domus_behaviour traveller = {
+    .name = "traveller",
+    .on = (const domus_on[]){{&begin_small, set_out, sizeof(journey)}, {NULL, NULL, 0}},
+};
+
+START_TEST(many_conversations_of_one_actor_interleave_and_keep_apart)
+{
+    enum { JOURNEYS = 20000 };
+    domi_random random;
+
+    domi_random_init(&random, 8);
+    domt_world_open(&world, 3);
+    domus_address one = domt_spawn(domt_outside(&world), world.managers[0], &traveller, NULL);
+    for (uint32_t i = 0; i < SERVERS; i++)
+        servers[i] = domt_spawn(domt_outside(&world), world.managers[i], &doubling, NULL);
+    for (uint64_t id = 0; id < JOURNEYS; id++) {
+        ck_assert_int_eq(domt_notice(domt_outside(&world), one, &begin_small, &id), 0);
+        if (domi_random_below(&random, 8) == 0)
+            (void)domt_turn(world.managers[domi_random_below(&random, 3)]);
+    }
+    domt_settle(&world);
+    ck_assert_uint_eq(ended, JOURNEYS);
+    ck_assert_uint_eq(arrived_sum, (uint64_t)JOURNEYS * (JOURNEYS - 1) / 2);
+    ck_assert_uint_eq(wrong, 0);
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+/* --- payloads of all sizes ------------------------------------------------------------------- */
+
+/* Around the ends of every envelope class, for asks (64 bytes of head) and notices (40). */
+static const uint32_t sizes[] = {0,   1,   8,    16,   24,   25,   64,   65,    88,
+                                 89,  192, 193,  216,  217,  448,  449,  472,   473,
+                                 960, 961, 1024, 1025, 1048, 1049, 4096, 40000, DOMUS_PAYLOAD_MAX};
+#define SIZES (sizeof sizes / sizeof sizes[0])
+
+static domus_type sized[SIZES]; /* one type per size */
+static domus_on sized_rows[SIZES + 1];
+static domus_behaviour echoing;
+static unsigned char payload[DOMUS_PAYLOAD_MAX + 1];
+static const domus_type *reply_type; /* what the echo answers with */
+static unsigned noticed;
+static const domus_type *ask_type;
+
+static void check_bytes(const void *bytes, uint32_t size)
+{
+    wrong += memcmp(bytes, payload, size) != 0;
+}
+
+/* The answer is made from the ask's own payload when that is as long. */
+static int echo(domus_stack *stack, void *self, const void *bytes)
+{
+    (void)self;
+    if (domus_sender(stack).house == NULL) { /* a notice, from outside */
+        noticed++;
+        check_bytes(bytes, reply_type->size);
+        return 0;
+    }
+    check_bytes(bytes, ask_type->size);
+    return domus_reply(stack, reply_type, ask_type->size >= reply_type->size ? bytes : payload);
+}
+
+static int take_echo(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    wrong += answer->error != 0 || answer->type != reply_type;
+    check_bytes(answer->payload, reply_type->size);
+    ended++;
+    return 0;
+}
+
+static int ask_echo(domus_stack *stack, void *to)
+{
+    return domus_ask(stack, *(domus_address *)to, ask_type, payload, take_echo);
+}
+
+static void open_sizes(void)
+{
+    for (size_t i = 0; i < SIZES; i++) {
+        sized[i] = (domus_type){.name = "sized", .size = sizes[i]};
+        sized_rows[i] = (domus_on){&sized[i], echo, 0};
+    }
+    echoing = (domus_behaviour){.name = "echoing", .on = sized_rows};
+    for (size_t i = 0; i < sizeof payload; i++)
+        payload[i] = (unsigned char)(i * 31 + i / 251);
+    domt_world_open(&world, 2);
+}
+
+START_TEST(asks_and_replies_of_all_sizes_arrive_whole)
+{
+    open_sizes();
+    domus_address agent = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
+    for (uint32_t home = 0; home < 2; home++) {
+        domus_address to = domt_spawn(domt_outside(&world), world.managers[home], &echoing, NULL);
+        for (size_t i = 0; i < SIZES; i++) {
+            for (size_t j = 0; j < SIZES; j++) {
+                ask_type = &sized[i];
+                reply_type = &sized[j];
+                domt_do(&world, agent, ask_echo, &to);
+            }
+        }
+    }
+    ck_assert_uint_eq(ended, 2 * SIZES * SIZES);
+    ck_assert_uint_eq(wrong, 0);
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(notices_of_all_sizes_arrive_whole)
+{
+    open_sizes();
+    domus_address to = domt_spawn(domt_outside(&world), world.managers[0], &echoing, NULL);
+    for (size_t i = 0; i < SIZES; i++) {
+        reply_type = &sized[i];
+        ck_assert_int_eq(domt_notice(domt_outside(&world), to, &sized[i], payload), 0);
+        domt_settle(&world);
+    }
+    ck_assert_uint_eq(noticed, SIZES);
+    ck_assert_uint_eq(wrong, 0);
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+DOMT_MAIN("conversation", 60, frames_are_zeroed_and_kept_through_parks,
+          row_without_a_frame_has_none, row_with_a_frame_beyond_the_maximum_handles_nothing,
+          many_conversations_of_one_actor_interleave_and_keep_apart,
+          asks_and_replies_of_all_sizes_arrive_whole, notices_of_all_sizes_arrive_whole)

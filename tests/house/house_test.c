@@ -1,0 +1,190 @@
+/* The house itself: its lines, and the table of its six states. */
+#include "house/house.h"
+
+#include "tests/support/suite.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* DESIGN 4, the drawing; written out a second time so that the table cannot change unseen. */
+static bool may(domi_state from, domi_state to)
+{
+    switch (from) {
+    case DOMI_CREATED:
+        return to == DOMI_MOUNTING;
+    case DOMI_MOUNTING:
+        return to == DOMI_WAITING || to == DOMI_CREATED;
+    case DOMI_WAITING:
+        return to == DOMI_READY;
+    case DOMI_READY:
+        return to == DOMI_SCHEDULED;
+    case DOMI_SCHEDULED:
+        return to == DOMI_RUNNING;
+    case DOMI_RUNNING:
+        return to == DOMI_WAITING || to == DOMI_READY || to == DOMI_CREATED;
+    case DOMI_STATES:
+        break;
+    }
+    return false;
+}
+
+/* How a child ends that makes this move, and the first line of what it says. */
+static int move_in_child(domi_state from, domi_state to, char *text, size_t size)
+{
+    int ends[2];
+    int status;
+    size_t length = 0;
+    ssize_t got;
+
+    ck_assert_int_eq(pipe(ends), 0);
+    fflush(NULL);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        domi_house house = {.state = (uint8_t)from};
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+        dup2(ends[1], STDERR_FILENO);
+        domi_house_move(&house, to);
+        _exit(house.state == to ? 0 : 1);
+    }
+    close(ends[1]);
+    while ((got = read(ends[0], text + length, size - 1 - length)) > 0)
+        length += (size_t)got;
+    text[length] = '\0';
+    close(ends[0]);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    return status;
+}
+
+START_TEST(m5_allowed_moves_pass)
+{
+    unsigned allowed = 0;
+
+    for (unsigned from = 0; from < DOMI_STATES; from++) {
+        for (unsigned to = 0; to < DOMI_STATES; to++) {
+            if (!may((domi_state)from, (domi_state)to))
+                continue;
+            domi_house house = {.state = (uint8_t)from};
+            domi_house_move(&house, (domi_state)to);
+            ck_assert_uint_eq(house.state, to);
+            allowed++;
+        }
+    }
+    ck_assert_uint_eq(allowed, 9);
+}
+END_TEST
+
+START_TEST(m5_every_forbidden_move_aborts_and_names_both_states)
+{
+    static char text[16384];
+    char expected[64];
+    unsigned forbidden = 0;
+
+    for (unsigned from = 0; from < DOMI_STATES; from++) {
+        for (unsigned to = 0; to < DOMI_STATES; to++) {
+            if (may((domi_state)from, (domi_state)to))
+                continue;
+            int status = move_in_child((domi_state)from, (domi_state)to, text, sizeof text);
+            snprintf(expected, sizeof expected, "from %s to %s", domi_state_name((domi_state)from),
+                     domi_state_name((domi_state)to));
+            ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, "%s passed",
+                          expected);
+            ck_assert_msg(strstr(text, expected) != NULL, "%s: said %s", expected, text);
+            forbidden++;
+        }
+    }
+    ck_assert_uint_eq(forbidden, 27);
+}
+END_TEST
+
+START_TEST(state_names_are_those_of_the_drawing)
+{
+    ck_assert_str_eq(domi_state_name(DOMI_CREATED), "CREATED");
+    ck_assert_str_eq(domi_state_name(DOMI_MOUNTING), "MOUNTING");
+    ck_assert_str_eq(domi_state_name(DOMI_WAITING), "WAITING");
+    ck_assert_str_eq(domi_state_name(DOMI_READY), "READY");
+    ck_assert_str_eq(domi_state_name(DOMI_SCHEDULED), "SCHEDULED");
+    ck_assert_str_eq(domi_state_name(DOMI_RUNNING), "RUNNING");
+    ck_assert_str_eq(domi_state_name(DOMI_STATES), "?");
+}
+END_TEST
+
+START_TEST(house_is_three_lines_with_16_bytes_of_state)
+{
+    ck_assert_uint_eq(sizeof(domi_house), 192);
+    ck_assert_uint_eq(alignof(domi_house), 64);
+    ck_assert_uint_eq(sizeof(domi_house) - offsetof(domi_house, room), 16);
+    ck_assert_uint_eq(offsetof(domi_house, room) % 16, 0); /* any state is aligned */
+}
+END_TEST
+
+START_TEST(house_keeps_senders_runner_and_rest_on_lines_of_their_own)
+{
+    ck_assert_uint_lt(offsetof(domi_house, inbox), 64);
+    ck_assert_uint_lt(offsetof(domi_house, arrival_next), 64);
+    ck_assert_uint_lt(offsetof(domi_house, life), 64);
+    ck_assert_uint_lt(offsetof(domi_house, home), 64);
+    ck_assert_uint_lt(offsetof(domi_house, behaviour), 64);
+    ck_assert_uint_lt(offsetof(domi_house, self), 64);
+    ck_assert_uint_lt(offsetof(domi_house, node), 64);
+    ck_assert_uint_eq(offsetof(domi_house, state), 64);
+    ck_assert_uint_lt(offsetof(domi_house, marks), 128);
+    ck_assert_uint_lt(offsetof(domi_house, mail), 128);
+    ck_assert_uint_lt(offsetof(domi_house, next), 128);
+    ck_assert_uint_lt(offsetof(domi_house, tails), 128);
+    ck_assert_uint_lt(offsetof(domi_house, events), 128);
+    ck_assert_uint_eq(offsetof(domi_house, promises), 128);
+}
+END_TEST
+
+START_TEST(list_is_first_in_first_out)
+{
+    domi_node nodes[5];
+    domi_node *tail = NULL;
+
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 3; i++)
+            domi_list_push(&tail, &nodes[i]);
+        ck_assert_ptr_eq(domi_list_take(&tail), &nodes[0]);
+        domi_list_push(&tail, &nodes[3]);
+        domi_list_push(&tail, &nodes[4]);
+        for (int i = 1; i < 5; i++)
+            ck_assert_ptr_eq(domi_list_take(&tail), &nodes[i]);
+        ck_assert_ptr_null(tail);
+    }
+}
+END_TEST
+
+START_TEST(mail_that_may_not_run_does_not_make_a_house_ready)
+{
+    domi_node node;
+    domi_house house = {.mail = 1};
+
+    domi_list_push(&house.tails[DOMI_ASK], &node);
+    ck_assert(domi_house_runnable(&house));
+    house.marks = DOMI_MARK_BARRIER; /* M7 */
+    ck_assert(!domi_house_runnable(&house));
+    house.marks = DOMI_MARK_SATURATED;
+    ck_assert(!domi_house_runnable(&house));
+    for (uint32_t kind = 0; kind < DOMI_MAILBOXES; kind++) {
+        domi_node other;
+        if (kind == DOMI_ASK || kind == DOMI_NOTICE)
+            continue;
+        domi_list_push(&house.tails[kind], &other);
+        ck_assert(domi_house_runnable(&house));
+        (void)domi_list_take(&house.tails[kind]);
+        ck_assert(!domi_house_runnable(&house));
+    }
+    house.marks |= DOMI_MARK_CHANNELS;
+    ck_assert(domi_house_runnable(&house));
+}
+END_TEST
+
+DOMT_MAIN("house", 60, m5_allowed_moves_pass, m5_every_forbidden_move_aborts_and_names_both_states,
+          state_names_are_those_of_the_drawing, house_is_three_lines_with_16_bytes_of_state,
+          house_keeps_senders_runner_and_rest_on_lines_of_their_own, list_is_first_in_first_out,
+          mail_that_may_not_run_does_not_make_a_house_ready)

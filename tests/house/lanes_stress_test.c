@@ -1,0 +1,398 @@
+/* Threads that own a manager each, and random sends, asks, spawns and stops among them.
+ *
+ * Walkers pass tokens to addresses from their thread's book; a token carries one more address, so
+ * the books mix, and most of what they hold is stale after a while. Walkers are stopped and spawned
+ * from everywhere, mailboxes are short. At the end every token that was taken was handled or
+ * dropped exactly once (M6, M9, M11: nothing is lost silently), every ask resumed exactly once, and
+ * who was mounted was stopped. The seed is fixed; what the threads make of it is not. */
+#include "base/random.h"
+#include "house/dispatch.h"
+#include "house/life.h"
+#include "house/mailbox.h"
+#include "house/pool.h"
+#include "house/stack.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SLOW
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__) || defined(DOMI_ASAN)
+#define SLOW
+#endif
+
+#ifdef SLOW
+#define ROUNDS 6000u
+#else
+#define ROUNDS 100000u
+#endif
+
+#define THREADS_MAX 4
+#define BOOK        16u
+#define ORACLES     4u
+#define HOPS        12u
+
+typedef struct token {
+    domus_address rumour; /* somebody to write into the book ... */
+    uint32_t hops;
+    bool kill; /* ... or to stop, perhaps before it is mounted */
+} token;
+
+typedef struct big_token {
+    token token;
+    unsigned char ballast[2000];
+} big_token;
+
+/* One per thread, touched by it alone while it runs. */
+typedef struct worker {
+    domi_manager manager;
+    domi_random random;
+    domus_address book[BOOK];
+    domus_address
+        oracles[ORACLES]; /* who is asked; an oracle asks nobody, so no two wait in a ring */
+    uint64_t taken;       /* puts of tokens that returned 0 */
+    uint64_t handled;
+    uint64_t refused;
+    uint64_t stale;
+    uint64_t asked;
+    uint64_t resumed;
+    uint64_t answered;
+    uint64_t replied;
+    uint64_t mounts;
+    uint64_t stops;
+    uint64_t disordered;
+    uint32_t found; /* by the last turn */
+    pthread_t thread;
+} worker;
+
+static worker workers[THREADS_MAX];
+static domi_manager *managers[THREADS_MAX + 1];
+static domi_manager outside;
+static uint32_t threads;
+static pthread_barrier_t barrier;
+static _Atomic uint64_t dropped_tokens; /* drop: any thread */
+static _Atomic uint64_t dropped_replies;
+
+static void drop_token(void *payload)
+{
+    (void)payload;
+    atomic_fetch_add_explicit(&dropped_tokens, 1, memory_order_relaxed);
+}
+
+static void drop_reply(void *payload)
+{
+    (void)payload;
+    atomic_fetch_add_explicit(&dropped_replies, 1, memory_order_relaxed);
+}
+
+static const domus_type small = {.name = "small", .size = sizeof(token), .drop = drop_token};
+static const domus_type big = {.name = "big", .size = sizeof(big_token), .drop = drop_token};
+static const domus_type query = {.name = "query", .size = 8};
+static const domus_type reply = {.name = "reply", .size = 8, .drop = drop_reply};
+static const domus_behaviour walker;
+static const domus_behaviour oracle;
+
+static uint32_t below(worker *at, uint32_t n)
+{
+    return (uint32_t)domi_random_below(&at->random, n);
+}
+
+static domus_address anybody(worker *at)
+{
+    return at->book[below(at, BOOK)];
+}
+
+/* Somebody new takes the place of who stood at `entry`, here or elsewhere. */
+static void replace(worker *at, const domus_behaviour *behaviour, domus_address *entry)
+{
+    domi_manager *home = managers[below(at, threads)];
+    worker *there = (worker *)(void *)home; /* its first member */
+
+    (void)domi_house_stop(&at->manager, *entry);
+    (void)domi_house_spawn(&at->manager, home, behaviour, &there, entry);
+}
+
+static void count_put(worker *at, int result)
+{
+    at->taken += result == 0;
+    at->refused += result == -ENOBUFS;
+    at->stale += result == -ESTALE;
+    if (result == -ESTALE)
+        replace(at, &walker, &at->book[below(at, BOOK)]);
+}
+
+static int take_answer(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    worker *at = *(worker **)self;
+
+    (void)stack;
+    at->resumed++;
+    at->answered += answer->error == 0;
+    return 0;
+}
+
+static int on_query(domus_stack *stack, void *self, const void *number)
+{
+    worker *at = *(worker **)self;
+
+    if (below(at, 8) == 0)
+        return -EIO;
+    at->replied++;
+    return domus_reply(stack, &reply, number);
+}
+
+static void pass_on(domus_stack *stack, worker *at, domus_address rumour, uint32_t hops, bool kill)
+{
+    big_token next = {.token = {rumour, hops, kill}};
+    const domus_type *type = below(at, 16) == 0 ? &big : &small;
+
+    count_put(at, domus_notice(stack, anybody(at), type, &next));
+}
+
+/* Small and big ones: the token stands first in both. */
+static int on_token(domus_stack *stack, void *self, const void *token_)
+{
+    worker *at = *(worker **)self;
+    const token *now = token_;
+    uint64_t number = 1;
+
+    at->handled++;
+    at->disordered += stack->manager != &at->manager; /* only home runs a house */
+    if (now->kill)
+        (void)domus_stop(stack, now->rumour);
+    else
+        at->book[below(at, BOOK)] = now->rumour;
+    if (now->hops > 0)
+        pass_on(stack, at, anybody(at), now->hops - 1, false);
+    switch (below(at, 24)) {
+    case 0:
+        replace(at, &walker, &at->book[0]);
+        for (uint32_t i = 0; i < threads; i++)
+            pass_on(stack, at, at->book[0], 0, true);
+        break;
+    case 1:
+        replace(at, &oracle, &at->oracles[below(at, ORACLES)]);
+        break;
+    case 2:
+        (void)domus_stop(stack, domus_self(stack));
+        break;
+    case 3:
+    case 4:
+    case 5:
+        at->asked++;
+        if (below(at, 4) == 0)
+            (void)domus_barrier(stack);
+        return domus_ask(stack, at->oracles[below(at, ORACLES)], &query, &number, take_answer);
+    default:
+        break;
+    }
+    return 0;
+}
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    (void)stack;
+    (*(worker **)self)->mounts++;
+    return 0;
+}
+
+static void on_stop(domus_stack *stack, void *self)
+{
+    (void)stack;
+    (*(worker **)self)->stops++;
+}
+
+static const domus_behaviour walker = {
+    .name = "walker",
+    .state_size = sizeof(worker *),
+    .on = (const domus_on[]){{&small, on_token, 0}, {&big, on_token, 0}, {NULL, NULL, 0}},
+    .on_mount = on_mount,
+    .on_stop = on_stop,
+};
+
+static const domus_behaviour oracle = {
+    .name = "oracle",
+    .state_size = sizeof(worker *),
+    .on = (const domus_on[]){{&query, on_query, 0}, {NULL, NULL, 0}},
+    .on_mount = on_mount,
+    .on_stop = on_stop,
+};
+
+/* --- threads --------------------------------------------------------------------------------- */
+
+static uint32_t turn(worker *at)
+{
+    domi_manager *manager = &at->manager;
+    domi_queue *ready = &manager->ready[DOMUS_STATE];
+    uint32_t found = domi_manager_arrivals(manager) + domi_manager_mount(manager);
+
+    for (uint32_t i = ready->count; i > 0; i--, found++) {
+        (void)domi_house_run(manager, domi_queue_take(ready));
+        if (i % 16 == 0)
+            found += domi_manager_arrivals(manager);
+    }
+    domi_pool_flush(manager);
+    return found;
+}
+
+/* From nobody, by this thread. */
+static bool throw_in(worker *at)
+{
+    domi_envelope *envelope = domi_envelope_new(&at->manager, sizeof *envelope);
+    token first = {anybody(at), HOPS, false};
+
+    envelope->type = &small;
+    envelope->sender = NULL;
+    envelope->sender_lease = 0;
+    memcpy(envelope->payload, &first, sizeof first);
+    int result = domi_mailbox_put(&at->manager, anybody(at), &envelope->node, DOMI_NOTICE);
+    if (result != 0)
+        domi_pool_free(&at->manager, &envelope->node);
+    count_put(at, result);
+    return result != -ENOBUFS;
+}
+
+/* Nothing was found by anybody between two barriers: nothing was sent, nothing is under way. */
+static bool all_rest(worker *at)
+{
+    uint32_t found = 0;
+
+    (void)pthread_barrier_wait(&barrier);
+    at->found = turn(at);
+    (void)pthread_barrier_wait(&barrier);
+    for (uint32_t i = 0; i < threads; i++)
+        found += workers[i].found;
+    return found == 0;
+}
+
+static void *work(void *at_)
+{
+    worker *at = at_;
+
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        for (uint32_t j = below(at, 16); j > 0; j--) {
+            if (!throw_in(at)) {
+                (void)sched_yield(); /* the one that is full may need this CPU */
+                break;
+            }
+        }
+        (void)turn(at);
+    }
+    while (!all_rest(at))
+        ;
+    return NULL;
+}
+
+static void start(uint32_t count, uint64_t seed)
+{
+    static domus_config config;
+
+    domus_config_init(&config);
+    config.scheduler.mailbox_max = 16;
+    config.scheduler.conversations_max = 4;
+    threads = count;
+    for (uint32_t i = 0; i < count; i++) {
+        managers[i] = &workers[i].manager;
+        domi_random_init(&workers[i].random, seed + i);
+    }
+    managers[count] = &outside;
+    for (uint32_t i = 0; i <= count; i++)
+        ck_assert_int_eq(domi_manager_init(managers[i], i, count + 1, managers, &config, 0), 0);
+    for (uint32_t i = 0; i < BOOK + ORACLES; i++) { /* the first ones come from outside */
+        worker *there = &workers[i % count];
+        const domus_behaviour *behaviour = i < BOOK ? &walker : &oracle;
+        domus_address first;
+        ck_assert_int_eq(domi_house_spawn(&outside, &there->manager, behaviour, &there, &first), 0);
+        for (uint32_t j = 0; j < count; j++)
+            *(i < BOOK ? &workers[j].book[i] : &workers[j].oracles[i - BOOK]) = first;
+    }
+    ck_assert_int_eq(pthread_barrier_init(&barrier, NULL, count), 0);
+}
+
+static worker sum_up(void)
+{
+    worker sum = {.taken = 0};
+
+    for (uint32_t i = 0; i < threads; i++) {
+        sum.taken += workers[i].taken;
+        sum.handled += workers[i].handled;
+        sum.refused += workers[i].refused;
+        sum.stale += workers[i].stale;
+        sum.asked += workers[i].asked;
+        sum.resumed += workers[i].resumed;
+        sum.answered += workers[i].answered;
+        sum.replied += workers[i].replied;
+        sum.mounts += workers[i].mounts;
+        sum.stops += workers[i].stops;
+        sum.disordered += workers[i].disordered;
+    }
+    return sum;
+}
+
+static void nothing_is_lost(uint32_t count, uint64_t seed)
+{
+    uint32_t living = 0;
+
+    start(count, seed);
+    for (uint32_t i = 0; i < count; i++)
+        ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+    for (uint32_t i = 0; i < count; i++)
+        ck_assert_int_eq(pthread_join(workers[i].thread, NULL), 0);
+
+    worker sum = sum_up();
+    if (getenv("SHOW"))
+        fprintf(stderr,
+                "taken %lu handled %lu refused %lu stale %lu asked %lu answered %lu mounts %lu "
+                "stops %lu dropped %lu\n",
+                sum.taken, sum.handled, sum.refused, sum.stale, sum.asked, sum.answered, sum.mounts,
+                sum.stops, dropped_tokens);
+    ck_assert_uint_eq(sum.taken, sum.handled + atomic_load(&dropped_tokens));
+    ck_assert_uint_eq(sum.asked, sum.resumed);
+    ck_assert_uint_eq(sum.replied, sum.answered + atomic_load(&dropped_replies));
+    ck_assert_uint_eq(sum.disordered, 0);
+    ck_assert_uint_gt(sum.refused, 0);
+    ck_assert_uint_gt(sum.stale, 0);
+    ck_assert_uint_gt(atomic_load(&dropped_tokens), 0);
+    ck_assert_uint_gt(sum.handled, ROUNDS);
+    for (uint32_t i = 0; i < count; i++)
+        living += managers[i]->houses;
+    ck_assert_uint_eq(living, sum.mounts - sum.stops); /* nobody is stuck on the way out */
+
+    for (uint32_t i = 0; i <= count; i++)
+        domi_manager_end(managers[i]);
+    sum = sum_up();
+    ck_assert_uint_eq(sum.mounts, sum.stops);
+    ck_assert_uint_eq(sum.taken, sum.handled + atomic_load(&dropped_tokens));
+    for (uint32_t i = 0; i <= count; i++)
+        domi_manager_fini(managers[i]);
+    pthread_barrier_destroy(&barrier);
+}
+
+START_TEST(two_threads_lose_nothing)
+{
+    nothing_is_lost(2, 20);
+}
+END_TEST
+
+START_TEST(three_threads_lose_nothing)
+{
+    nothing_is_lost(3, 30);
+}
+END_TEST
+
+START_TEST(four_threads_lose_nothing)
+{
+    nothing_is_lost(4, 40);
+}
+END_TEST
+
+DOMT_MAIN("lanes under stress", 120, two_threads_lose_nothing, three_threads_lose_nothing,
+          four_threads_lose_nothing)

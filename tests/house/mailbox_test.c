@@ -1,0 +1,313 @@
+/* The two lanes into a house: plain lists at home, one compare-exchange from elsewhere. */
+#include "house/mailbox.h"
+
+#include "base/random.h"
+#include "house/dispatch.h"
+#include "tests/house/recorder.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static domt_world world;
+static domt_log logs[2];
+
+/* What a put by the inbox lane would touch. */
+typedef struct touched {
+    uint64_t inbox;
+    uint64_t life;
+    const void *arrival_next;
+    const void *arrivals;
+    const void *remote;
+    uint32_t park;
+    uint32_t wakes;
+} touched;
+
+static touched look(const domi_house *house)
+{
+    const domi_manager *home = house->home;
+
+    return (touched){atomic_load(&house->inbox),        atomic_load(&house->life),
+                     atomic_load(&house->arrival_next), atomic_load(&home->arrivals),
+                     atomic_load(&home->remote),        atomic_load(&home->park),
+                     world.wakes[home->index]};
+}
+
+static uint64_t depth(const domi_house *house)
+{
+    return atomic_load(&house->inbox) >> 48;
+}
+
+/* An agent's part: send notes and questions to `to`, and look that nothing but lists is touched. */
+typedef struct burst {
+    domus_address to;
+    int64_t first;
+    unsigned count;
+    unsigned moved; /* how often something shared had changed */
+} burst;
+
+static int send_notes(domus_stack *stack, void *burst_)
+{
+    burst *now = burst_;
+    touched before = look(now->to.house);
+
+    for (unsigned i = 0; i < now->count; i++) {
+        int64_t number = now->first + i;
+        ck_assert_int_eq(domus_notice(stack, now->to, &domt_note, &number), 0);
+        touched after = look(now->to.house);
+        now->moved += memcmp(&before, &after, sizeof before) != 0;
+    }
+    return 0;
+}
+
+static int ignore(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self, (void)answer;
+    return 0;
+}
+
+static int send_question(domus_stack *stack, void *burst_)
+{
+    burst *now = burst_;
+    touched before = look(now->to.house);
+    int result = domus_ask(stack, now->to, &domt_question, &now->first, ignore);
+    touched after = look(now->to.house);
+
+    now->moved += memcmp(&before, &after, sizeof before) != 0;
+    return result;
+}
+
+START_TEST(m8_home_lane_touches_nothing_that_others_touch)
+{
+    domt_world_open(&world, 1);
+    domus_address to = domt_recorder_new(&world, 0, &logs[0]);
+    domus_address agent = domt_spawn(world.managers[0], world.managers[0], &domt_agent, NULL);
+    domt_settle(&world);
+
+    burst notes = {to, 0, 100, 0};
+    burst question = {to, 7, 1, 0};
+    domt_do(&world, agent, send_notes, &notes);
+    for (int i = 0; i < 100; i++)
+        domt_do(&world, agent, send_question, &question);
+    ck_assert_uint_eq(notes.moved + question.moved, 0);
+    ck_assert_uint_eq(domt_log_count(&logs[0], 'n'), 100);
+    ck_assert_uint_eq(domt_log_count(&logs[0], 'a'), 100);
+    domt_world_end(&world);
+}
+END_TEST
+
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)
+/* Locked instructions in a function of this program; -1 when it cannot be told. */
+static int locked_instructions(const char *function)
+{
+    char command[512];
+    char line[512];
+    char program[256] = {0};
+    int instructions = 0;
+    int locked = 0;
+
+    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
+        return -1;
+    snprintf(command, sizeof command, "objdump -d --no-show-raw-insn --disassemble=%s '%s' 2>&1",
+             function, program);
+    FILE *listing = popen(command, "r");
+    if (listing == NULL)
+        return -1;
+    while (fgets(line, sizeof line, listing) != NULL) {
+        instructions += strchr(line, '\t') != NULL;
+        locked += strstr(line, "\tlock ") != NULL || strstr(line, "mfence") != NULL ||
+                  (strstr(line, "xchg ") != NULL && strchr(line, '(') != NULL);
+    }
+    (void)pclose(listing);
+    return instructions < 10 ? -1 : locked;
+}
+
+START_TEST(m8_home_lane_has_no_atomic_read_modify_write)
+{
+    static const char *const functions[] = {"domus_notice", "domus_ask", "domus_reply",
+                                            "domi_house_run"};
+
+    if (locked_instructions("domi_manager_arrivals") == -1)
+        return;                                                        /* no objdump here */
+    ck_assert_int_gt(locked_instructions("domi_manager_arrivals"), 0); /* it would be seen */
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
+        ck_assert_msg(locked_instructions(functions[i]) == 0, "%s", functions[i]);
+}
+END_TEST
+#else
+START_TEST(m8_home_lane_has_no_atomic_read_modify_write)
+{
+    ck_assert(true); /* read on one architecture, without a sanitizer's calls, is enough */
+}
+END_TEST
+#endif
+
+START_TEST(inbox_word_tells_empty_depth_and_newest)
+{
+    domt_world_open(&world, 1);
+    domus_address to = domt_recorder_new(&world, 0, &logs[0]);
+    ck_assert_uint_eq(atomic_load(&to.house->inbox), 0);
+    for (unsigned i = 1; i <= 300; i++) {
+        domt_note_to(domt_outside(&world), to, i);
+        ck_assert_uint_eq(depth(to.house), i);
+    }
+    ck_assert_uint_eq(domi_manager_arrivals(world.managers[0]), 1);
+    ck_assert_uint_eq(atomic_load(&to.house->inbox), 0);
+    ck_assert_uint_eq(to.house->mail, 300);
+    domt_settle(&world);
+    ck_assert_uint_eq(domt_log_count(&logs[0], 'n'), 300);
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(only_who_finds_the_inbox_empty_links_the_house)
+{
+    domt_world_open(&world, 2);
+    domi_manager *home = world.managers[0];
+    domi_manager *foreign = world.managers[1];
+    domus_address a = domt_recorder_new(&world, 0, &logs[0]);
+    domus_address b = domt_recorder_new(&world, 0, &logs[1]);
+
+    domt_note_to(foreign, a, 1);
+    ck_assert_ptr_eq(atomic_load(&home->arrivals), a.house);
+    domt_note_to(domt_outside(&world), a, 2);
+    domt_note_to(foreign, a, 3);
+    ck_assert_ptr_eq(atomic_load(&home->arrivals), a.house);
+    ck_assert_ptr_null(atomic_load(&a.house->arrival_next));
+    domt_note_to(foreign, b, 4);
+    domt_note_to(foreign, a, 5);
+    ck_assert_ptr_eq(atomic_load(&home->arrivals), b.house);
+    ck_assert_ptr_eq(atomic_load(&b.house->arrival_next), a.house);
+    ck_assert_uint_eq(domi_manager_arrivals(home), 2);
+    ck_assert_ptr_null(atomic_load(&home->arrivals));
+    ck_assert_ptr_eq(domi_queue_take(&home->ready[0]), a.house); /* who came first is first */
+    ck_assert_uint_eq(domi_manager_arrivals(home), 0);
+    domi_house_run(home, a.house);
+    domt_note_to(foreign, a, 6); /* taken off: it is linked anew */
+    ck_assert_ptr_eq(atomic_load(&home->arrivals), a.house);
+    domt_settle(&world);
+    ck_assert_int_eq(domt_log_sum(&logs[0], 'n'), 1 + 2 + 3 + 5 + 6);
+    domt_world_end(&world);
+}
+END_TEST
+
+/* M6: an earlier message of home's own may be in the inbox, behind a foreign one. */
+START_TEST(m6_home_uses_the_inbox_while_it_is_not_empty)
+{
+    domt_world_open(&world, 2);
+    domi_manager *home = world.managers[0];
+    domus_address to = domt_recorder_new(&world, 0, &logs[0]);
+
+    domt_note_to(home, to, 1); /* home lane */
+    ck_assert_uint_eq(depth(to.house), 0);
+    domt_note_to(world.managers[1], to, 2);
+    domt_note_to(home, to, 3);
+    domt_note_to(home, to, 4);
+    ck_assert_uint_eq(depth(to.house), 3);
+    ck_assert_uint_eq(to.house->mail, 1);
+    (void)domi_manager_arrivals(home);
+    domt_note_to(home, to, 5); /* and the home lane again */
+    ck_assert_uint_eq(depth(to.house), 0);
+    ck_assert_uint_eq(to.house->mail, 5);
+    domt_settle(&world);
+    for (int i = 0; i < 5; i++)
+        ck_assert_int_eq(logs[0].entries[i].number, i + 1);
+    domt_world_end(&world);
+}
+END_TEST
+
+/* M6: three senders (home, foreign, outside), two mailboxes, anything in between. Numbers are
+ * sender * 1e6 + place, and questions are asked by recorders on the sender's thread. */
+START_TEST(m6_order_is_kept_per_sender_and_mailbox_through_all_lanes)
+{
+    enum { STEPS = 6000, SCALE = 1000000 };
+    domi_random random;
+    int64_t sent[2][3] = {{0}};
+    int64_t seen[2][3] = {{0}};
+    unsigned wrong = 0;
+
+    domi_random_init(&random, 6);
+    domt_world_open(&world, 2);
+    domus_address to = domt_recorder_new(&world, 0, &logs[0]);
+    domus_address askers[2] = {domt_recorder_new(&world, 0, &logs[1]),
+                               domt_recorder_new(&world, 1, &logs[1])};
+    for (int step = 0; step < STEPS; step++) {
+        uint64_t sender = domi_random_below(&random, 3);
+        switch (domi_random_below(&random, 6)) {
+        case 0:
+        case 1:
+        case 2:
+            domt_note_to(world.managers[sender], to, (int64_t)sender * SCALE + sent[0][sender]++);
+            break;
+        case 3: /* by a notice to an asker: one home each, so the order of notices is theirs */
+            if (sender < 2)
+                domt_inquire_by(world.managers[sender], askers[sender], to,
+                                (int64_t)sender * SCALE + sent[1][sender]++);
+            break;
+        case 4:
+            (void)domi_manager_arrivals(world.managers[0]);
+            break;
+        default:
+            (void)domt_turn(world.managers[sender % 2]);
+            break;
+        }
+    }
+    domt_settle(&world);
+    for (uint32_t i = 0; i < logs[0].count; i++) {
+        const domt_entry *entry = &logs[0].entries[i];
+        int kind = entry->what == 'a';
+        wrong += entry->number % SCALE != seen[kind][entry->number / SCALE]++;
+    }
+    ck_assert_uint_eq(wrong, 0);
+    ck_assert_mem_eq(sent, seen, sizeof sent);
+    ck_assert_uint_gt(logs[0].count, STEPS / 3);
+    ck_assert_uint_eq(domt_log_count(&logs[1], 'r'), (uint32_t)(sent[1][0] + sent[1][1]));
+    domt_world_end(&world);
+}
+END_TEST
+
+/* M12's half in house/: a put from elsewhere wakes a sleeper, once. */
+START_TEST(foreign_put_wakes_a_sleeping_home_once)
+{
+    domt_world_open(&world, 2);
+    domi_manager *home = world.managers[0];
+    domus_address a = domt_recorder_new(&world, 0, &logs[0]);
+    domus_address b = domt_recorder_new(&world, 0, &logs[1]);
+
+    world.wakes[0] = 0;
+    domt_note_to(world.managers[1], a, 1); /* home runs: nobody wakes it */
+    ck_assert_uint_eq(world.wakes[0], 0);
+    domt_settle(&world);
+    atomic_store(&home->park, DOMI_PARK_SLEEPING);
+    domt_note_to(world.managers[1], a, 2);
+    ck_assert_uint_eq(world.wakes[0], 1);
+    ck_assert_uint_eq(atomic_load(&home->park), DOMI_PARK_NOTIFIED);
+    domt_note_to(world.managers[1], b, 3);
+    domt_note_to(domt_outside(&world), a, 4);
+    ck_assert_uint_eq(world.wakes[0], 1);
+    ck_assert(domi_manager_has_work(home));
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(put_to_nobody_is_stale_and_the_payload_stays_the_callers)
+{
+    int64_t number = 1;
+
+    domt_world_open(&world, 1);
+    ck_assert_int_eq(domt_notice(world.managers[0], (domus_address){0}, &domt_note, &number),
+                     -ESTALE);
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+DOMT_MAIN("mailbox", 60, m8_home_lane_touches_nothing_that_others_touch,
+          m8_home_lane_has_no_atomic_read_modify_write, inbox_word_tells_empty_depth_and_newest,
+          only_who_finds_the_inbox_empty_links_the_house,
+          m6_home_uses_the_inbox_while_it_is_not_empty,
+          m6_order_is_kept_per_sender_and_mailbox_through_all_lanes,
+          foreign_put_wakes_a_sleeping_home_once,
+          put_to_nobody_is_stale_and_the_payload_stays_the_callers)

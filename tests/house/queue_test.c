@@ -1,0 +1,139 @@
+/* The queues of houses: two levels, every 4th take a normal one, priority sampled when queued. */
+#include "house/queue.h"
+
+#include "tests/support/suite.h"
+
+#define HOUSES 64
+
+static domi_house houses[HOUSES];
+
+static domi_house *high(unsigned index)
+{
+    houses[index].promises = 0;
+    return &houses[index];
+}
+
+static domi_house *normal(unsigned index)
+{
+    houses[index].promises = 1;
+    return &houses[index];
+}
+
+static bool is_high(uint32_t promises, uint32_t replies, uint32_t events)
+{
+    domi_house house = {.promises = promises, .replies = replies, .events = events};
+
+    return domi_house_high(&house);
+}
+
+START_TEST(fifo_is_first_in_first_out)
+{
+    domi_fifo fifo = {NULL, NULL};
+
+    ck_assert_ptr_null(domi_fifo_take(&fifo));
+    for (int round = 0; round < 3; round++) {
+        domi_fifo_put(&fifo, &houses[0]);
+        domi_fifo_put(&fifo, &houses[1]);
+        ck_assert_ptr_eq(domi_fifo_take(&fifo), &houses[0]);
+        domi_fifo_put(&fifo, &houses[2]);
+        ck_assert_ptr_eq(domi_fifo_take(&fifo), &houses[1]);
+        ck_assert_ptr_eq(domi_fifo_take(&fifo), &houses[2]);
+        ck_assert_ptr_null(domi_fifo_take(&fifo));
+    }
+}
+END_TEST
+
+START_TEST(priority_is_high_by_replies_events_or_no_promise)
+{
+    ck_assert(is_high(0, 0, 0));
+    ck_assert(!is_high(1, 0, 0));
+    ck_assert(!is_high(1, 2, 4));
+    ck_assert(is_high(1, 3, 0));
+    ck_assert(is_high(1, 0, 5));
+    ck_assert(is_high(1000, 3, 0));
+    ck_assert(is_high(1000, 0, 5));
+    ck_assert(!is_high(1000, 2, 4));
+}
+END_TEST
+
+START_TEST(queue_takes_a_normal_one_every_4th_time_while_both_wait)
+{
+    domi_queue queue = {.count = 0};
+    char order[HOUSES + 1] = {0};
+
+    for (unsigned i = 0; i < 24; i++)
+        domi_queue_put(&queue, high(i));
+    for (unsigned i = 24; i < 30; i++)
+        domi_queue_put(&queue, normal(i));
+    ck_assert_uint_eq(queue.count, 30);
+    for (unsigned i = 0; i < 30; i++)
+        order[i] = domi_queue_take(&queue)->promises == 0 ? 'h' : 'n';
+    ck_assert_str_eq(order, "hhhnhhhnhhhnhhhnhhhnhhhnhhhhhh");
+    ck_assert_uint_eq(queue.count, 0);
+    ck_assert_ptr_null(domi_queue_take(&queue));
+}
+END_TEST
+
+START_TEST(queue_of_one_level_is_first_in_first_out)
+{
+    domi_queue queue = {.count = 0};
+
+    for (unsigned level = 0; level < 2; level++) {
+        for (unsigned i = 0; i < HOUSES; i++)
+            domi_queue_put(&queue, level == 0 ? high(i) : normal(i));
+        for (unsigned i = 0; i < HOUSES; i++)
+            ck_assert_ptr_eq(domi_queue_take(&queue), &houses[i]);
+        ck_assert_ptr_null(domi_queue_take(&queue));
+    }
+    ck_assert_uint_eq(queue.takes, 0); /* only a choice counts as one */
+}
+END_TEST
+
+/* A middleman, always with a promise pending, among any number of others: never further than 4. */
+START_TEST(queue_starves_nobody)
+{
+    domi_queue queue = {.count = 0};
+    unsigned distance = 0;
+    unsigned worst = 0;
+
+    for (unsigned i = 0; i < 32; i++)
+        domi_queue_put(&queue, high(i));
+    domi_queue_put(&queue, normal(32));
+    for (int i = 0; i < 10000; i++) {
+        domi_house *house = domi_queue_take(&queue);
+        distance = house == &houses[32] ? 0 : distance + 1;
+        worst = distance > worst ? distance : worst;
+        domi_queue_put(&queue, house);
+    }
+    ck_assert_uint_eq(worst, 3);
+}
+END_TEST
+
+START_TEST(priority_is_sampled_when_queued_and_not_changed_while_queued)
+{
+    domi_queue queue = {.count = 0};
+
+    domi_queue_put(&queue, normal(0));
+    domi_queue_put(&queue, high(1));
+    domi_queue_put(&queue, high(2));
+    ck_assert_uint_eq(houses[0].marks & DOMI_MARK_HIGH, 0);
+    ck_assert_uint_ne(houses[1].marks & DOMI_MARK_HIGH, 0);
+    houses[0].promises = 0; /* high by now, but it stands where it was put */
+    houses[1].promises = 1;
+    ck_assert_ptr_eq(domi_queue_take(&queue), &houses[1]);
+    ck_assert_ptr_eq(domi_queue_take(&queue), &houses[2]);
+    ck_assert_ptr_eq(domi_queue_take(&queue), &houses[0]);
+
+    domi_queue_put(&queue, &houses[1]); /* sampled anew: the mark of last time is gone */
+    ck_assert_uint_eq(houses[1].marks & DOMI_MARK_HIGH, 0);
+    domi_queue_put(&queue, &houses[0]);
+    ck_assert_uint_ne(houses[0].marks & DOMI_MARK_HIGH, 0);
+    ck_assert_ptr_eq(domi_queue_take(&queue), &houses[0]);
+    ck_assert_ptr_eq(domi_queue_take(&queue), &houses[1]);
+}
+END_TEST
+
+DOMT_MAIN("queue", 20, fifo_is_first_in_first_out, priority_is_high_by_replies_events_or_no_promise,
+          queue_takes_a_normal_one_every_4th_time_while_both_wait,
+          queue_of_one_level_is_first_in_first_out, queue_starves_nobody,
+          priority_is_sampled_when_queued_and_not_changed_while_queued)

@@ -1,0 +1,146 @@
+/* An actor that writes down what it handles; see the header. */
+#include "tests/house/recorder.h"
+
+#include <check.h>
+
+const domus_type domt_note = {.name = "note", .size = sizeof(int64_t)};
+const domus_type domt_question = {.name = "question", .size = sizeof(int64_t)};
+const domus_type domt_answer = {.name = "answer", .size = sizeof(int64_t)};
+const domus_type domt_inquire = {.name = "inquire", .size = sizeof(domt_inquiry)};
+const domus_type domt_tick = {.name = "tick", .size = sizeof(int64_t)};
+
+static void record(void *self, char what, int64_t number)
+{
+    domt_log *log = ((domt_recorder *)self)->log;
+
+    ck_assert_uint_lt(log->count, DOMT_LOG_MAX);
+    log->entries[log->count++] = (domt_entry){what, number};
+}
+
+static int on_note(domus_stack *stack, void *self, const void *number)
+{
+    (void)stack;
+    record(self, 'n', *(const int64_t *)number);
+    return 0;
+}
+
+static int on_question(domus_stack *stack, void *self, const void *number)
+{
+    const domt_recorder *recorder = self;
+
+    record(self, 'a', *(const int64_t *)number);
+    if (recorder->fail != 0)
+        return (int)recorder->fail;
+    return domus_reply(stack, &domt_answer, number);
+}
+
+static int answered(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack;
+    if (answer->error != 0)
+        record(self, 'x', answer->error);
+    else
+        record(self, 'r', *(const int64_t *)answer->payload);
+    return 0;
+}
+
+static int on_inquiry(domus_stack *stack, void *self, const void *inquiry_)
+{
+    const domt_inquiry *inquiry = inquiry_;
+
+    (void)self;
+    return domus_ask(stack, inquiry->to, &domt_question, &inquiry->number, answered);
+}
+
+static int on_tick(domus_stack *stack, void *self, const void *number)
+{
+    (void)stack;
+    record(self, 'e', *(const int64_t *)number);
+    return 0;
+}
+
+static int on_call(domus_stack *stack, void *self, const void *call_)
+{
+    const domt_call *call = call_;
+
+    (void)self;
+    return call->function(stack, call->context);
+}
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    (void)stack;
+    ((domt_recorder *)self)->log->mounts++;
+    return 0;
+}
+
+static void on_stop(domus_stack *stack, void *self)
+{
+    (void)stack;
+    ((domt_recorder *)self)->log->stops++;
+}
+
+const domus_behaviour domt_recording = {
+    .name = "recorder",
+    .kind = DOMUS_STATE,
+    .state_size = sizeof(domt_recorder),
+    .on = (const domus_on[]){{&domt_note, on_note, 0},
+                             {&domt_question, on_question, 0},
+                             {&domt_inquire, on_inquiry, 0},
+                             {&domt_tick, on_tick, 0},
+                             {&domt_call_type, on_call, 0},
+                             {NULL, NULL, 0}},
+    .on_mount = on_mount,
+    .on_stop = on_stop,
+};
+
+domus_address domt_recorder_new(domt_world *world, uint32_t home, domt_log *log)
+{
+    domt_recorder recorder = {.log = log};
+    domus_address address =
+        domt_spawn(domt_outside(world), world->managers[home], &domt_recording, &recorder);
+
+    domt_settle(world);
+    return address;
+}
+
+void domt_note_to(domi_manager *from, domus_address to, int64_t number)
+{
+    ck_assert_int_eq(domt_notice(from, to, &domt_note, &number), 0);
+}
+
+void domt_inquire_by(domi_manager *from, domus_address asker, domus_address to, int64_t number)
+{
+    domt_inquiry inquiry = {to, number};
+
+    ck_assert_int_eq(domt_notice(from, asker, &domt_inquire, &inquiry), 0);
+}
+
+uint32_t domt_log_count(const domt_log *log, char what)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < log->count; i++)
+        count += log->entries[i].what == what;
+    return count;
+}
+
+int64_t domt_log_sum(const domt_log *log, char what)
+{
+    int64_t sum = 0;
+
+    for (uint32_t i = 0; i < log->count; i++)
+        sum += log->entries[i].what == what ? log->entries[i].number : 0;
+    return sum;
+}
+
+const char *domt_log_text(const domt_log *log, uint32_t first)
+{
+    static char text[DOMT_LOG_MAX + 1];
+    uint32_t length = 0;
+
+    for (uint32_t i = first; i < log->count; i++)
+        text[length++] = log->entries[i].what;
+    text[length] = '\0';
+    return text;
+}

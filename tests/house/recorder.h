@@ -1,0 +1,60 @@
+/* The recorder: an actor that writes down what it handles, in order, and does what it is told.
+ *
+ *     note       'n' is written (send it as a notice)
+ *     question   'a' is written; answered with an `answer` of the same number, or by `fail`
+ *     inquiry    asks `to` the question `number`; 'r' is written when the answer comes, 'x' when it
+ *                failed (then the number is the negative errno)
+ *     tick       'e' is written (arm it as a timer)
+ *     call       runs a function, as an agent does; nothing is written */
+#ifndef DOMT_HOUSE_RECORDER_H
+#define DOMT_HOUSE_RECORDER_H
+
+#include "tests/support/house_world.h"
+
+#define DOMT_LOG_MAX 16384
+
+typedef struct domt_entry {
+    char what;
+    int64_t number;
+} domt_entry;
+
+typedef struct domt_log {
+    uint32_t count;
+    uint32_t mounts;
+    uint32_t stops;
+    domt_entry entries[DOMT_LOG_MAX];
+} domt_log;
+
+typedef struct domt_recorder {
+    domt_log *log;
+    int64_t fail; /* what the handler of questions returns instead of an answer; 0: it answers */
+} domt_recorder;
+
+typedef struct domt_inquiry {
+    domus_address to;
+    int64_t number;
+} domt_inquiry;
+
+extern const domus_type domt_note;     /* int64_t */
+extern const domus_type domt_question; /* int64_t */
+extern const domus_type domt_answer;   /* int64_t */
+extern const domus_type domt_inquire;  /* domt_inquiry */
+extern const domus_type domt_tick;     /* int64_t */
+
+extern const domus_behaviour domt_recording;
+
+/* Spawn one and settle. */
+domus_address domt_recorder_new(domt_world *world, uint32_t home, domt_log *log);
+
+/* From the thread of `from`, as nobody; must be taken. */
+void domt_note_to(domi_manager *from, domus_address to, int64_t number);
+void domt_inquire_by(domi_manager *from, domus_address asker, domus_address to, int64_t number);
+
+/* How often `what` stands in the log, and the numbers of those entries added up. */
+uint32_t domt_log_count(const domt_log *log, char what);
+int64_t domt_log_sum(const domt_log *log, char what);
+
+/* The letters of the log from entry `first` on, as a text (valid until the next call). */
+const char *domt_log_text(const domt_log *log, uint32_t first);
+
+#endif

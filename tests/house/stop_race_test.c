@@ -1,0 +1,108 @@
+/* M9 between threads: one spawns for a home, another stops the newborn at once, home sorts.
+ *
+ * The house's own node carries the mount and then the stop; home must have read it before the
+ * stopper writes it. Whatever the order, each newborn is mounted or not, and is gone in the end. */
+#include "house/dispatch.h"
+#include "house/life.h"
+#include "house/pool.h"
+#include "tests/support/house_world.h"
+#include "tests/support/suite.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SLOW
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__) || defined(DOMI_ASAN)
+#define SLOW
+#endif
+
+#ifdef SLOW
+#define BIRTHS 20000u
+#else
+#define BIRTHS 400000u
+#endif
+
+enum { HOME, SPAWNER, STOPPER, MANAGERS };
+
+static domt_world world;
+static _Atomic(domus_address *) newborn; /* handed from the spawner to the stopper */
+static atomic_uint ended;
+static unsigned mounts;
+static unsigned stops;
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    mounts++;
+    return 0;
+}
+
+static void on_stop(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    stops++;
+}
+
+static const domus_behaviour mayfly = {.name = "mayfly", .on_mount = on_mount, .on_stop = on_stop};
+
+static void *spawn_many(void *unused)
+{
+    static domus_address addresses[2];
+
+    (void)unused;
+    for (unsigned i = 0; i < BIRTHS; i++) {
+        domus_address *next = &addresses[i % 2];
+        if (domi_house_spawn(world.managers[SPAWNER], world.managers[HOME], &mayfly, NULL, next) !=
+            0)
+            abort();
+        while (atomic_load_explicit(&newborn, memory_order_acquire) != NULL)
+            (void)sched_yield();
+        atomic_store_explicit(&newborn, next, memory_order_release);
+    }
+    atomic_fetch_add(&ended, 1);
+    return NULL;
+}
+
+static void *stop_many(void *unused)
+{
+    (void)unused;
+    for (unsigned i = 0; i < BIRTHS; i++) {
+        domus_address *next = atomic_load_explicit(&newborn, memory_order_acquire);
+        while (next == NULL) {
+            (void)sched_yield();
+            next = atomic_load_explicit(&newborn, memory_order_acquire);
+        }
+        if (domi_house_stop(world.managers[STOPPER], *next) != 0)
+            abort();
+        atomic_store_explicit(&newborn, NULL, memory_order_release);
+    }
+    atomic_fetch_add(&ended, 1);
+    return NULL;
+}
+
+START_TEST(m9_stop_right_after_a_foreign_spawn_is_not_lost)
+{
+    pthread_t threads[2];
+
+    domt_world_open(&world, MANAGERS);
+    domi_manager *home = world.managers[HOME];
+    ck_assert_int_eq(pthread_create(&threads[0], NULL, spawn_many, NULL), 0);
+    ck_assert_int_eq(pthread_create(&threads[1], NULL, stop_many, NULL), 0);
+    while (atomic_load(&ended) < 2)
+        (void)domt_turn(home);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(home->houses, 0);
+    ck_assert_uint_eq(mounts, stops);
+    ck_assert_uint_eq(domi_counter_read(&home->counters.stops), BIRTHS);
+    domt_world_end(&world);
+}
+END_TEST
+
+DOMT_MAIN("stop race", 60, m9_stop_right_after_a_foreign_spawn_is_not_lost)

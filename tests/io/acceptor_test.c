@@ -1,0 +1,469 @@
+/* Acceptors: who gets a connection, what happens at the limits, and how they stop. Three threads
+ * without threads, the first of which accepts on the fake backend. */
+#include "io/acceptor.h"
+
+#include "base/memory.h"
+#include "house/life.h"
+#include "io/channel.h"
+#include "tests/support/fake_backend.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define NODES 3u
+#define MS    UINT64_C(1000000)
+
+typedef struct node {
+    domi_manager manager;
+    domi_io io;
+    domus_address actor;
+    domus_channel *newest;
+    uint32_t opened;
+} node;
+
+static domus_config config;
+static domi_manager *managers[NODES];
+static node nodes[NODES];
+static domi_acceptor *acceptor;
+static domus_address address;
+static domt_fake *fake;
+static int listener;
+
+static int on_open(domus_stack *stack, void *self, domus_channel *channel)
+{
+    node *at = *(node **)self;
+
+    (void)stack;
+    at->opened++;
+    at->newest = channel;
+    return 0;
+}
+
+static const domus_behaviour serving = {
+    .name = "serving",
+    .kind = DOMUS_CHANNELS,
+    .state_size = sizeof(node *),
+    .on_open = on_open,
+};
+
+static void turn(void)
+{
+    for (uint32_t i = 0; i < NODES; i++) {
+        domi_manager *manager = &nodes[i].manager;
+        domi_io *io = &nodes[i].io;
+        (void)domi_io_submit(io);
+        (void)domi_io_reap(io);
+        (void)domi_manager_arrivals(manager);
+        (void)domi_manager_mount(manager);
+        (void)domi_io_events(io);
+        domi_manager_tick(manager);
+        (void)domi_manager_channels(manager);
+        (void)domi_io_flush(io);
+    }
+}
+
+static void pass(uint64_t ms)
+{
+    for (uint32_t i = 0; i < NODES; i++)
+        nodes[i].manager.now_ns += ms * MS;
+    turn();
+}
+
+static void begin(void)
+{
+    char error[256];
+
+    for (uint32_t i = 0; i < NODES; i++)
+        managers[i] = &nodes[i].manager;
+    for (uint32_t i = 0; i < NODES; i++) {
+        node *self = &nodes[i];
+        memset(self, 0, sizeof *self);
+        ck_assert_int_eq(domi_manager_init(&self->manager, i, NODES, managers, &config, 1000 * MS),
+                         0);
+        ck_assert_int_eq(
+            domi_io_init(&self->io, &self->manager, &domt_fake_backend, error, sizeof error), 0);
+        ck_assert_int_eq(domi_io_start(&self->io), 0);
+        ck_assert_int_eq(
+            domi_house_spawn(&self->manager, &self->manager, &serving, &self, &self->actor), 0);
+    }
+    acceptor = domi_memory_new(sizeof *acceptor + NODES * sizeof acceptor->targets[0]);
+    acceptor->target_count = NODES;
+    for (uint32_t i = 0; i < NODES; i++)
+        acceptor->targets[i] = (domi_acceptor_target){nodes[i].actor, &nodes[i].io};
+    listener = domi_acceptor_listen("127.0.0.1:0", 16, NULL);
+    ck_assert_int_ge(listener, 0);
+    acceptor->fd = listener;
+    fake = nodes[0].io.ring;
+    ck_assert_int_eq(domi_house_spawn(&nodes[0].manager, &nodes[0].manager,
+                                      &domi_acceptor_behaviour, &acceptor, &address),
+                     0);
+    turn();
+}
+
+/* Ring by ring, until nothing is open. */
+static void end(void)
+{
+    (void)domi_house_stop(&nodes[0].manager, address);
+    for (int i = 0; i < 10; i++) {
+        if (domt_fake_find(fake, DOMT_CANCEL, -1) != NULL)
+            domt_fake_cancel_step(fake);
+        for (uint32_t at = 0; at < NODES; at++) {
+            (void)domi_io_abort(&nodes[at].io);
+            for (domt_op *op = ((domt_fake *)nodes[at].io.ring)->ops; op != NULL; op = op->next) {
+                if (op->kind == DOMT_CANCEL_FD) {
+                    domt_fake_cancel_step(nodes[at].io.ring);
+                    op = ((domt_fake *)nodes[at].io.ring)->ops;
+                }
+            }
+        }
+        turn();
+    }
+    for (uint32_t i = 0; i < NODES; i++) {
+        ck_assert_uint_eq(nodes[i].io.open, 0);
+        ck_assert_uint_eq(nodes[i].io.connections, 0);
+        ck_assert_uint_eq(nodes[i].io.counters.listening, 0);
+        domi_manager_end(&nodes[i].manager);
+    }
+    for (uint32_t i = 0; i < NODES; i++) {
+        domi_io_fini(&nodes[i].io);
+        domi_manager_fini(&nodes[i].manager);
+    }
+    ck_assert_int_lt(fcntl(listener, F_GETFD), 0);
+}
+
+static domt_op *accepting(void)
+{
+    return domt_fake_find(fake, DOMT_ACCEPT, listener);
+}
+
+/* A connection arrives; the peer's end is returned. No turn. */
+static int arrive(bool more)
+{
+    int ends[2];
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    ck_assert_ptr_nonnull(accepting());
+    domt_fake_complete(fake, accepting(), ends[0], more ? DOMI_MORE : 0);
+    return ends[1];
+}
+
+static bool is_closed(int peer)
+{
+    char byte;
+
+    return recv(peer, &byte, 1, MSG_DONTWAIT) == 0;
+}
+
+static void hang_up(node *at)
+{
+    domus_channel_reset(at->newest, -ECONNABORTED);
+    domt_fake_cancel_step(at->io.ring);
+    turn();
+    turn();
+}
+
+static void opened(uint32_t first, uint32_t second, uint32_t third)
+{
+    ck_assert_uint_eq(nodes[0].opened, first);
+    ck_assert_uint_eq(nodes[1].opened, second);
+    ck_assert_uint_eq(nodes[2].opened, third);
+}
+
+/* Counted when they are handed over: a burst in one turn would else all go to one thread. */
+START_TEST(connections_go_to_the_thread_with_the_fewest)
+{
+    int peers[11];
+
+    domus_config_init(&config);
+    begin();
+    for (int i = 0; i < 9; i++)
+        peers[i] = arrive(true);
+    turn();
+    turn();
+    opened(3, 3, 3);
+    hang_up(&nodes[1]);
+    nodes[1].newest = nodes[1].io.channels[0];
+    hang_up(&nodes[1]);
+    for (int i = 9; i < 11; i++) {
+        peers[i] = arrive(true);
+        turn();
+        turn();
+    }
+    opened(3, 5, 3);
+    ck_assert_uint_eq(nodes[0].io.counters.accepted, 11);
+    end();
+    for (int i = 0; i < 11; i++)
+        close(peers[i]);
+}
+END_TEST
+
+START_TEST(ties_go_round)
+{
+    domus_config_init(&config);
+    begin();
+    for (uint32_t i = 0; i < 6; i++) {
+        int peer = arrive(true);
+        turn();
+        turn();
+        ck_assert_uint_eq(nodes[i % 3].opened, i / 3 + 1);
+        hang_up(&nodes[i % 3]);
+        ck_assert(is_closed(peer));
+        close(peer);
+    }
+    end();
+}
+END_TEST
+
+static void waits(uint64_t ms)
+{
+    pass(ms - 2);
+    ck_assert_ptr_null(accepting());
+    pass(4); /* the wheel's tick may be up to 1 ms late */
+    ck_assert_ptr_nonnull(accepting());
+}
+
+START_TEST(at_the_descriptor_limit_the_accept_waits_longer_and_longer)
+{
+    static const uint64_t expected_ms[] = {10, 20, 40, 80, 160, 320, 640, 1000, 1000};
+    static const int errors[] = {-EMFILE, -ENFILE, -ENOBUFS, -ENOMEM};
+
+    domus_config_init(&config);
+    begin();
+    for (size_t e = 0; e < sizeof errors / sizeof errors[0]; e++) {
+        for (size_t i = 0; i < sizeof expected_ms / sizeof expected_ms[0]; i++) {
+            domt_fake_complete(fake, accepting(), errors[e], 0);
+            turn();
+            waits(expected_ms[i]);
+        }
+        int peer = arrive(true); /* recovered: it begins anew */
+        turn();
+        turn();
+        hang_up(&nodes[e % 3]);
+        close(peer);
+    }
+    ck_assert_uint_eq(nodes[0].io.counters.accept_pauses, 36);
+    end();
+}
+END_TEST
+
+START_TEST(what_a_client_did_stops_no_accept)
+{
+    static const int errors[] = {-ECONNABORTED, -EINTR, -EPROTO, -EAGAIN};
+
+    domus_config_init(&config);
+    begin();
+    for (uint32_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        domt_fake_complete(fake, accepting(), errors[i], DOMI_MORE);
+        turn();
+        ck_assert_uint_eq(fake->begun[DOMT_ACCEPT], 1 + i);
+        domt_fake_complete(fake, accepting(), errors[i], 0);
+        turn();
+        ck_assert_uint_eq(fake->begun[DOMT_ACCEPT], 2 + i);
+    }
+    int peer = arrive(false); /* a connection with no more to come */
+    turn();
+    turn();
+    opened(1, 0, 0);
+    ck_assert_uint_eq(fake->begun[DOMT_ACCEPT], 6);
+    end();
+    close(peer);
+}
+END_TEST
+
+START_TEST(at_the_most_connections_the_accept_pauses_until_one_ends)
+{
+    int peers[4];
+
+    domus_config_init(&config);
+    config.channel.connections_max = 2;
+    begin();
+    peers[0] = arrive(true);
+    turn();
+    ck_assert_ptr_null(domt_fake_find(fake, DOMT_CANCEL, -1));
+    peers[1] = arrive(true);
+    peers[2] = arrive(true); /* had come before the cancel */
+    turn();
+    turn();
+    opened(1, 1, 0);
+    ck_assert(is_closed(peers[2]));
+    domt_fake_cancel_step(fake);
+    turn();
+    ck_assert_ptr_null(accepting());
+    for (int i = 0; i < 10; i++)
+        pass(10);
+    ck_assert_ptr_null(accepting());
+    hang_up(&nodes[0]);
+    waits(10);
+    peers[3] = arrive(true);
+    turn();
+    turn();
+    ck_assert(!is_closed(peers[3]));
+    opened(1, 1, 1);
+    end();
+    for (int i = 0; i < 4; i++)
+        close(peers[i]);
+}
+END_TEST
+
+/* The pause may be over before the cancel has come back. */
+START_TEST(a_late_cancel_does_not_leave_the_accept_off)
+{
+    int peers[2];
+
+    domus_config_init(&config);
+    config.channel.connections_max = 1;
+    begin();
+    acceptor->turn = 1; /* to another ring than that of the cancel */
+    peers[0] = arrive(true);
+    turn();
+    turn();
+    hang_up(&nodes[1]);
+    pass(20);
+    domt_fake_cancel_step(fake);
+    turn();
+    ck_assert_ptr_nonnull(accepting());
+    peers[1] = arrive(true);
+    turn();
+    turn();
+    opened(0, 1, 1);
+    end();
+    close(peers[0]);
+    close(peers[1]);
+}
+END_TEST
+
+static void be_armed(void)
+{
+}
+
+static void be_backing_off(void)
+{
+    domt_fake_complete(fake, accepting(), -EMFILE, 0);
+    turn();
+}
+
+static void be_full(void)
+{
+    close(arrive(true));
+    turn();
+    domt_fake_cancel_step(fake);
+    turn();
+    ck_assert_ptr_null(accepting());
+}
+
+static void be_cancelling(void)
+{
+    close(arrive(true));
+    turn();
+    ck_assert_ptr_nonnull(domt_fake_find(fake, DOMT_CANCEL, -1));
+}
+
+START_TEST(an_acceptor_stops_in_every_state)
+{
+    static void (*const states[])(void) = {be_armed, be_backing_off, be_full, be_cancelling};
+
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+        domus_config_init(&config);
+        config.channel.connections_max = 1;
+        begin();
+        states[i]();
+        ck_assert_int_eq(domi_house_stop(&nodes[0].manager, address), 0);
+        turn();
+        if (accepting() != NULL) {
+            ck_assert_int_ge(fcntl(listener, F_GETFD), 0); /* the kernel still has it */
+            int late = arrive(true);
+            turn();
+            ck_assert(is_closed(late));
+            close(late);
+            domt_fake_cancel_step(fake);
+            turn();
+            turn();
+        }
+        ck_assert_int_lt(fcntl(listener, F_GETFD), 0);
+        pass(2000); /* no timer of it is left */
+        ck_assert_ptr_null(accepting());
+        end();
+    }
+}
+END_TEST
+
+START_TEST(a_connection_that_nobody_takes_is_closed)
+{
+    int peers[2];
+
+    domus_config_init(&config);
+    begin();
+    ck_assert_int_eq(domi_house_stop(&nodes[0].manager, nodes[0].actor), 0);
+    turn();
+    peers[0] = arrive(true);
+    turn();
+    turn();
+    ck_assert(is_closed(peers[0]));
+    ck_assert_uint_eq(nodes[0].io.connections, 0);
+    ck_assert_uint_eq(nodes[0].manager.counters.dead_letters, 1);
+    peers[1] = arrive(true);
+    domi_memory_fail_after(0, 1);
+    for (int i = 0; i < 3; i++)
+        turn();
+    domi_memory_fail_after(-1, 0);
+    ck_assert(is_closed(peers[1]));
+    end();
+    close(peers[0]);
+    close(peers[1]);
+}
+END_TEST
+
+/* --- the listening socket ------------------------------------------------------------------------
+ */
+
+START_TEST(addresses_are_numbers)
+{
+    static const char *const wrong[] = {
+        "",           "7000",          ":7000",        "localhost:7000",  "127.0.0.1",
+        "127.0.0.1:", "127.0.0.1:x",   "127.0.0.1:-1", "127.0.0.1:65536", "127.0.0.1:80x",
+        "[::1:7000",  "::1]:7000",     "[]:7000",      "[127.0.0.1]:70",  "1.2.3:70",
+        "[::1]7000",  "127.0.0.1 :70",
+    };
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        int result = domi_acceptor_listen(wrong[i], 1, NULL);
+        ck_assert_msg(result == -EINVAL, "%s: %d", wrong[i], result);
+    }
+}
+END_TEST
+
+START_TEST(a_port_that_the_kernel_chose_is_told_and_may_be_taken_once)
+{
+    static const char *const hosts[] = {"127.0.0.1", "[::1]"};
+
+    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
+        char text[64];
+        uint16_t port = 0;
+        uint16_t again = 0;
+        snprintf(text, sizeof text, "%s:0", hosts[i]);
+        int fd = domi_acceptor_listen(text, 1, &port);
+        if (fd == -EADDRNOTAVAIL || fd == -EAFNOSUPPORT)
+            continue; /* a machine without IPv6 */
+        ck_assert_int_ge(fd, 0);
+        ck_assert_uint_ne(port, 0);
+        ck_assert_int_ne(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
+        snprintf(text, sizeof text, "%s:%u", hosts[i], port);
+        ck_assert_int_eq(domi_acceptor_listen(text, 1, &again), -EADDRINUSE);
+        ck_assert_uint_eq(again, 0);
+        close(fd);
+    }
+}
+END_TEST
+
+DOMT_MAIN("acceptor", 20, connections_go_to_the_thread_with_the_fewest, ties_go_round,
+          at_the_descriptor_limit_the_accept_waits_longer_and_longer,
+          what_a_client_did_stops_no_accept,
+          at_the_most_connections_the_accept_pauses_until_one_ends,
+          a_late_cancel_does_not_leave_the_accept_off, an_acceptor_stops_in_every_state,
+          a_connection_that_nobody_takes_is_closed, addresses_are_numbers,
+          a_port_that_the_kernel_chose_is_told_and_may_be_taken_once)

@@ -1,0 +1,452 @@
+/* A channel's life: what its actor is told and when, how it ends in every state, time-outs, and
+ * what happens when memory runs out. */
+#include "base/memory.h"
+#include "tests/io/bed.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static domt_bed bed;
+static int fd;
+static int peer;
+
+static void begin(domt_bed_mode mode)
+{
+    bed.mode = mode;
+    ck_assert_int_eq(domt_bed_start(&bed), 0);
+    fd = domt_bed_connect(&bed, &peer);
+}
+
+static void end(void)
+{
+    domt_bed_end(&bed);
+    close(peer);
+}
+
+static void put(const char *text)
+{
+    domus_buffer *buffer = domi_buffer_heap(&bed.io, strlen(text));
+
+    ck_assert_ptr_nonnull(buffer);
+    memcpy(domus_buffer_data(buffer), text, strlen(text));
+    ck_assert_int_eq(domus_channel_write(bed.channels[0], buffer), 0);
+}
+
+static void feed(const char *text)
+{
+    ck_assert(domt_fake_bytes(bed.fake, fd, text, (uint32_t)strlen(text), true));
+}
+
+START_TEST(an_actor_is_told_open_read_end_close_in_order_and_once)
+{
+    domt_bed_init(&bed);
+    begin(DOMT_BED_ECHO);
+    feed("one");
+    feed("two");
+    domt_fake_receive_ends(bed.fake, fd, 0);
+    domt_bed_settle(&bed);
+    domt_bed_noted(&bed, "A+ A(one) A(two) A. ");
+    ck_assert(domt_bed_is_open(fd)); /* half closed: the answer is still on its way */
+    domt_fake_sent(bed.fake, fd, 6);
+    domt_bed_settle(&bed);
+    domt_bed_noted(&bed, "A-(0) ");
+    ck_assert(!domt_bed_is_open(fd));
+    ck_assert_uint_eq(bed.io.counters.opened, 1);
+    ck_assert_uint_eq(bed.io.counters.closed, 1);
+    ck_assert_uint_eq(bed.io.counters.reset, 0);
+    ck_assert_uint_eq(bed.io.connections, 0);
+    end();
+}
+END_TEST
+
+START_TEST(the_fin_follows_all_that_is_queued)
+{
+    domt_bed_init(&bed);
+    begin(DOMT_BED_ECHO);
+    put("last words");
+    ck_assert_int_eq(domus_channel_close(bed.channels[0]), 0);
+    domt_bed_turn(&bed);
+    domt_fake_sent(bed.fake, fd, 4);
+    domt_bed_settle(&bed);
+    ck_assert_int_eq(domt_bed_peer_sees(peer), 'o');
+    domt_fake_sent(bed.fake, fd, 6);
+    domt_bed_settle(&bed);
+    ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
+    ck_assert(domt_bed_is_open(fd)); /* until the peer has closed: no reset may overtake it */
+    domt_fake_receive_ends(bed.fake, fd, 0);
+    domt_bed_settle(&bed);
+    ck_assert(!domt_bed_is_open(fd));
+    domt_bed_noted(&bed, "A+ A-(0) ");
+    end();
+}
+END_TEST
+
+START_TEST(lingering_is_bounded)
+{
+    domt_bed_init(&bed);
+    bed.config.channel.linger_ns = 100 * DOMT_BED_MS;
+    begin(DOMT_BED_DROP);
+    ck_assert_int_eq(domus_channel_close(bed.channels[0]), 0);
+    for (int i = 0; i < 9; i++) {
+        feed("more"); /* a peer that goes on sending buys no time */
+        domt_bed_pass(&bed, 10);
+    }
+    ck_assert(domt_bed_is_open(fd));
+    domt_bed_pass(&bed, 20);
+    domt_bed_settle(&bed);
+    ck_assert(!domt_bed_is_open(fd));
+    domt_bed_noted(&bed, "A+ A-(0) ");
+    end();
+}
+END_TEST
+
+/* A receive, a send and a cancel come back in any order: the descriptor is open until the last. */
+START_TEST(a_descriptor_is_closed_when_nothing_is_in_flight_and_never_before)
+{
+    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                     {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+
+    for (int order = 0; order < 6; order++) {
+        domt_bed_init(&bed);
+        begin(DOMT_BED_DROP);
+        put("x");
+        domt_bed_turn(&bed);
+        domus_channel_reset(bed.channels[0], -EPROTO);
+        domt_op *ops[3] = {domt_fake_find(bed.fake, DOMT_RECEIVE, fd),
+                           domt_fake_find(bed.fake, DOMT_SEND, fd),
+                           domt_fake_find(bed.fake, DOMT_CANCEL_FD, fd)};
+        for (int i = 0; i < 3; i++) {
+            int which = orders[order][i];
+            ck_assert(domt_bed_is_open(fd));
+            domt_fake_complete(bed.fake, ops[which], which == 2 ? 2 : -ECANCELED, 0);
+            domt_bed_turn(&bed);
+            domt_bed_turn(&bed);
+        }
+        ck_assert(!domt_bed_is_open(fd));
+        domt_bed_noted(&bed, "A+ A-(-71) ");
+        ck_assert_int_eq(domt_bed_peer_sees(peer), 'r');
+        end();
+    }
+}
+END_TEST
+
+static void to_open(void)
+{
+
+    domt_bed_turn(&bed);
+}
+
+static void to_sending(void)
+{
+    put("x");
+    domt_bed_turn(&bed);
+}
+
+static void to_dirty(void)
+{
+    put("x");
+}
+
+static void to_ended(void)
+{
+    bed.end_result = 1; /* nothing: stays half open */
+    domt_fake_receive_ends(bed.fake, fd, 0);
+    domt_bed_settle(&bed);
+}
+
+static void to_ended_and_dirty(void)
+{
+    to_ended();
+    put("x");
+}
+
+static void to_flushing(void)
+{
+    to_sending();
+    ck_assert_int_eq(domus_channel_close(bed.channels[0]), 0);
+    domt_bed_turn(&bed);
+}
+
+static void to_lingering(void)
+{
+    ck_assert_int_eq(domus_channel_close(bed.channels[0]), 0);
+    domt_bed_turn(&bed);
+}
+
+static void to_paused(void)
+{
+    bed.mode = DOMT_BED_KEEP;
+    for (int i = 0; i < 4; i++)
+        feed("x");
+    domt_bed_settle(&bed);
+    ck_assert_ptr_null(domt_fake_find(bed.fake, DOMT_RECEIVE, fd));
+}
+
+static void to_pausing(void)
+{
+    bed.mode = DOMT_BED_KEEP;
+    for (int i = 0; i < 4; i++)
+        feed("x");
+    domt_bed_turn(&bed);
+    ck_assert_ptr_nonnull(domt_fake_find(bed.fake, DOMT_CANCEL, -1));
+}
+
+static void to_starved(void)
+{
+    bed.io.buffers_free = 0;
+    domt_fake_receive_ends(bed.fake, fd, -ENOBUFS);
+    domt_bed_turn(&bed);
+    ck_assert_ptr_eq(bed.io.starved_head, bed.channels[0]);
+}
+
+static void to_unread(void)
+{
+    feed("unread");
+    (void)domi_io_reap(&bed.io);
+}
+
+static void (*const states[])(void) = {
+    to_open,      to_sending, to_dirty,   to_ended,   to_ended_and_dirty, to_flushing,
+    to_lingering, to_paused,  to_pausing, to_starved, to_unread,
+};
+
+/* What the states leave must be cleaned up; bed's end holds that nothing is left. */
+static void held_to_be_over(size_t state, const char *how, int error)
+{
+    char expected[32];
+
+    if (states[state] == to_starved) {
+        domt_bed_settle(&bed); /* gone without a buffer */
+        ck_assert_msg(!domt_bed_is_open(fd), "%s while starved", how);
+        bed.io.buffers_free = 64;
+    }
+    domt_bed_settle(&bed);
+    ck_assert_msg(!domt_bed_is_open(fd), "%s in state %zu", how, state);
+    snprintf(expected, sizeof expected, "A-(%d) ", error);
+    bed.note[bed.note_length] = '\0';
+    const char *last = strstr(bed.note, "A-");
+    ck_assert_ptr_nonnull(last);
+    ck_assert_str_eq(last, expected); /* once, and last */
+    ck_assert_uint_eq(bed.closed, 1);
+    end();
+}
+
+START_TEST(a_reset_works_in_every_state)
+{
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+        domt_bed_init(&bed);
+        begin(DOMT_BED_DROP);
+        states[i]();
+        domus_channel_reset(bed.channels[0], -EPROTO);
+        domus_channel_reset(bed.channels[0], -EIO); /* the first one counts */
+        held_to_be_over(i, "reset", -EPROTO);
+    }
+}
+END_TEST
+
+START_TEST(a_close_works_in_every_state)
+{
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+        domt_bed_init(&bed);
+        bed.config.channel.linger_ns = 5 * DOMT_BED_MS;
+        begin(DOMT_BED_DROP);
+        states[i]();
+        ck_assert_int_eq(domus_channel_close(bed.channels[0]),
+                         states[i] == to_flushing || states[i] == to_lingering ? -EALREADY : 0);
+        for (int turn = 0; turn < 20; turn++) {
+            domt_bed_pass(&bed, 1);
+            if (domt_fake_find(bed.fake, DOMT_SEND, fd) != NULL)
+                domt_fake_sent(bed.fake, fd, 1);
+            if (domt_fake_find(bed.fake, DOMT_CANCEL, -1) != NULL)
+                domt_fake_cancel_step(bed.fake);
+        }
+        held_to_be_over(i, "close", 0);
+    }
+}
+END_TEST
+
+/* As the peer's reset comes: by the receive if there is one, by the send if there is one. */
+START_TEST(the_peers_reset_ends_every_state)
+{
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+        domt_bed_init(&bed);
+        begin(DOMT_BED_DROP);
+        states[i]();
+        domt_op *receive = domt_fake_find(bed.fake, DOMT_RECEIVE, fd);
+        domt_op *send = domt_fake_find(bed.fake, DOMT_SEND, fd);
+        if (receive != NULL)
+            domt_fake_complete(bed.fake, receive, -ECONNRESET, 0);
+        if (send != NULL)
+            domt_fake_complete(bed.fake, send, receive != NULL ? -EPIPE : -ECONNRESET, 0);
+        if (receive == NULL && send == NULL)
+            domus_channel_reset(bed.channels[0], -ECONNRESET); /* nothing in flight tells it */
+        held_to_be_over(i, "peer's reset", -ECONNRESET);
+    }
+}
+END_TEST
+
+/* The 17th buffer waits when the send of 16 ends, and the peer's reset comes with it. */
+START_TEST(a_reset_that_comes_with_the_end_of_a_send_is_a_close)
+{
+    domt_bed_init(&bed);
+    begin(DOMT_BED_DROP);
+    for (int i = 0; i < 17; i++)
+        put("x");
+    domt_bed_turn(&bed);
+    domt_fake_sent(bed.fake, fd, 16);
+    domt_fake_receive_ends(bed.fake, fd, -ECONNRESET);
+    domt_bed_settle(&bed);
+    domt_bed_noted(&bed, "A+ A-(-104) ");
+    end();
+}
+END_TEST
+
+START_TEST(a_handler_may_write_and_reset_after_the_peers_fin)
+{
+    domt_bed_init(&bed);
+    bed.reset_on_end = true;
+    begin(DOMT_BED_DROP);
+    domt_fake_receive_ends(bed.fake, fd, 0);
+    domt_bed_settle(&bed);
+    domt_bed_noted(&bed, "A+ A. A-(-71) ");
+    end();
+}
+END_TEST
+
+START_TEST(errors_of_handlers_reset_their_channel_alone)
+{
+    int others[2];
+    int peers[2];
+
+    domt_bed_init(&bed);
+    begin(DOMT_BED_DROP);
+    for (int i = 0; i < 2; i++)
+        others[i] = domt_bed_connect(&bed, &peers[i]);
+    domt_bed_noted(&bed, "A+ B+ C+ ");
+    bed.read_result = -EILSEQ;
+    feed("bad");
+    domt_bed_settle(&bed);
+    domt_bed_noted(&bed, "A(bad) A-(-84) ");
+    ck_assert_int_eq(domt_bed_peer_sees(peer), 'r');
+    bed.end_result = -ENODATA;
+    domt_fake_receive_ends(bed.fake, others[0], 0);
+    domt_bed_settle(&bed);
+    domt_bed_noted(&bed, "B. B-(-61) ");
+    bed.open_result = -EACCES;
+    int third_peer;
+    int third = domt_bed_connect(&bed, &third_peer);
+    domt_bed_settle(&bed);
+    domt_bed_noted(&bed, "D+ D-(-13) ");
+    ck_assert(!domt_bed_is_open(third));
+    bed.read_result = 0;
+    ck_assert(domt_fake_bytes(bed.fake, others[1], "good", 4, true));
+    domt_bed_settle(&bed);
+    domt_bed_noted(&bed, "C(good) ");
+    ck_assert_uint_eq(bed.io.counters.reset, 3);
+    end();
+    close(peers[0]);
+    close(peers[1]);
+    close(third_peer);
+}
+END_TEST
+
+/* Armed once, looked at when it fires: no timer is touched per message. */
+START_TEST(an_idle_time_out_counts_from_the_last_byte_either_way)
+{
+    domt_bed_init(&bed);
+    bed.config.channel.idle_timeout_ns = 100 * DOMT_BED_MS;
+    begin(DOMT_BED_ECHO);
+    uint64_t expires_ns = bed.channels[0]->timer.node.expires_ns;
+    domt_bed_pass(&bed, 60);
+    feed("x");
+    domt_bed_turn(&bed);
+    ck_assert_uint_eq(bed.channels[0]->timer.node.expires_ns, expires_ns);
+    domt_bed_pass(&bed, 60);
+    domt_fake_sent(bed.fake, fd, 1);
+    domt_bed_turn(&bed);
+    domt_bed_pass(&bed, 98);
+    ck_assert(domt_bed_is_open(fd));
+    domt_bed_noted(&bed, "A+ A(x) ");
+    domt_bed_pass(&bed, 4);
+    domt_bed_settle(&bed);
+    ck_assert(!domt_bed_is_open(fd));
+    domt_bed_noted(&bed, "A-(-110) ");
+    end();
+}
+END_TEST
+
+static void late_completion(void)
+{
+    uint32_t slot = bed.channels[0]->slot;
+    uint32_t generation = bed.channels[0]->generation;
+
+    domus_channel_reset(bed.channels[0], -EPROTO);
+    domt_bed_settle(&bed);
+    int again_peer;
+    (void)domt_bed_connect(&bed, &again_peer);
+    ck_assert_uint_eq(bed.channels[1]->slot, slot);
+    ck_assert_uint_eq(bed.channels[1]->generation, generation + 1);
+    domt_fake_inject(bed.fake,
+                     &(domi_completion){domi_op_data(DOMI_OP_SEND, generation, slot), 1, 0, 0});
+    domt_bed_turn(&bed);
+}
+
+START_TEST(a_completion_of_another_generation_ends_the_process)
+{
+    int status;
+
+    domt_bed_init(&bed);
+    begin(DOMT_BED_DROP);
+    fflush(NULL);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+        if (freopen("/dev/null", "w", stderr) != NULL)
+            late_completion();
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    end();
+}
+END_TEST
+
+START_TEST(slots_are_used_again_and_grow)
+{
+    enum { ROUNDS = 3, AT_ONCE = 150 };
+    int peers[AT_ONCE];
+
+    domt_bed_init(&bed);
+    ck_assert_int_eq(domt_bed_start(&bed), 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < AT_ONCE; i++)
+            (void)domt_bed_connect(&bed, &peers[i]);
+        ck_assert_uint_eq(domi_io_abort(&bed.io), AT_ONCE);
+        bed.note_length = 0;
+        domt_bed_settle(&bed);
+        for (int i = 0; i < AT_ONCE; i++)
+            close(peers[i]);
+        bed.note_length = 0;
+    }
+    ck_assert_uint_eq(bed.closed, ROUNDS * AT_ONCE);
+    ck_assert_uint_eq(bed.io.slots_used, AT_ONCE);
+    domt_bed_end(&bed);
+}
+END_TEST
+
+DOMT_MAIN("channel", 20, an_actor_is_told_open_read_end_close_in_order_and_once,
+          the_fin_follows_all_that_is_queued, lingering_is_bounded,
+          a_descriptor_is_closed_when_nothing_is_in_flight_and_never_before,
+          a_reset_works_in_every_state, a_close_works_in_every_state,
+          the_peers_reset_ends_every_state, a_reset_that_comes_with_the_end_of_a_send_is_a_close,
+          a_handler_may_write_and_reset_after_the_peers_fin,
+          errors_of_handlers_reset_their_channel_alone,
+          an_idle_time_out_counts_from_the_last_byte_either_way,
+          a_completion_of_another_generation_ends_the_process, slots_are_used_again_and_grow)

@@ -1,0 +1,355 @@
+/* Receiving: when a receive is armed, what happens without buffers, and back-pressure. */
+#include "tests/io/bed.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CROWD 40
+
+static domt_bed bed;
+static int fd;
+static int peer;
+
+static void begin(domt_bed_mode mode)
+{
+    bed.mode = mode;
+    ck_assert_int_eq(domt_bed_start(&bed), 0);
+    fd = domt_bed_connect(&bed, &peer);
+    domt_bed_noted(&bed, "A+ ");
+}
+
+static void end(void)
+{
+    domt_bed_end(&bed);
+    close(peer);
+}
+
+static bool receives(int descriptor)
+{
+    return domt_fake_find(bed.fake, DOMT_RECEIVE, descriptor) != NULL;
+}
+
+static bool is_cancelling(void)
+{
+    return domt_fake_find(bed.fake, DOMT_CANCEL, -1) != NULL;
+}
+
+static void feed_turns(uint32_t count, uint32_t size)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        domt_bed_feed(&bed, fd, 'x', size);
+        domt_bed_turn(&bed);
+    }
+}
+
+/* A CQ overflow ends a multishot receive with valid data and no MORE: the data count, and whether
+ * to arm again is told by MORE alone. */
+START_TEST(whether_more_comes_decides_the_re_arm_never_the_result)
+{
+    static const int no_end[] = {-EINTR, -EAGAIN, -ECANCELED};
+
+    domt_bed_init(&bed);
+    begin(DOMT_BED_DROP);
+    ck_assert_uint_eq(bed.fake->begun[DOMT_RECEIVE], 1);
+    ck_assert(domt_fake_bytes(bed.fake, fd, "one", 3, true));
+    domt_bed_turn(&bed);
+    ck_assert_uint_eq(bed.fake->begun[DOMT_RECEIVE], 1);
+    ck_assert(domt_fake_bytes(bed.fake, fd, "two", 3, false));
+    domt_bed_turn(&bed);
+    ck_assert_uint_eq(bed.fake->begun[DOMT_RECEIVE], 2);
+    domt_bed_noted(&bed, "A(one) A(two) ");
+    for (uint32_t i = 0; i < sizeof no_end / sizeof no_end[0]; i++) {
+        domt_fake_receive_ends(bed.fake, fd, no_end[i]);
+        domt_bed_turn(&bed);
+        ck_assert_uint_eq(bed.fake->begun[DOMT_RECEIVE], 3 + i);
+    }
+    domt_bed_noted(&bed, "");
+    end();
+}
+END_TEST
+
+START_TEST(the_peers_end_is_not_armed_again)
+{
+    domt_bed_init(&bed);
+    bed.end_result = 1; /* nothing: the channel stays half open */
+    begin(DOMT_BED_DROP);
+    domt_fake_receive_ends(bed.fake, fd, 0);
+    domt_bed_turn(&bed);
+    domt_bed_turn(&bed);
+    ck_assert_uint_eq(bed.fake->begun[DOMT_RECEIVE], 1);
+    domt_bed_noted(&bed, "A. ");
+    end();
+}
+END_TEST
+
+/* Buffers that are out elsewhere are played by their number alone. */
+START_TEST(the_starved_are_fed_in_order_when_buffers_return)
+{
+    int fds[3];
+    int peers[3];
+
+    domt_bed_init(&bed);
+    begin(DOMT_BED_DROP);
+    for (int i = 0; i < 3; i++)
+        fds[i] = domt_bed_connect(&bed, &peers[i]);
+    bed.io.buffers_free = 0;
+    for (int i = 0; i < 3; i++)
+        domt_fake_receive_ends(bed.fake, fds[(i + 1) % 3], -ENOBUFS);
+    domt_bed_turn(&bed);
+    for (int i = 0; i < 3; i++)
+        ck_assert(!receives(fds[i])); /* re-armed at once it would fail at once, for ever */
+    ck_assert_uint_eq(bed.io.counters.starved, 3);
+    ck_assert(!domi_io_has_work(&bed.io)); /* a thread may sleep until a buffer comes back */
+    for (uint32_t i = 0; i < 3; i++) {
+        bed.io.buffers_free = 1;
+        ck_assert(domi_io_has_work(&bed.io));
+        domt_bed_turn(&bed);
+        bed.io.buffers_free = 0;
+        ck_assert_uint_eq(bed.fake->begun[DOMT_RECEIVE], 4 + 1 + i);
+        ck_assert(receives(fds[(i + 1) % 3]));
+    }
+    ck_assert(!domi_io_has_work(&bed.io));
+    bed.io.buffers_free = 64;
+    end();
+    for (int i = 0; i < 3; i++)
+        close(peers[i]);
+}
+END_TEST
+
+START_TEST(running_out_of_buffers_loses_nothing)
+{
+    char bytes[64 + 1];
+
+    domt_bed_init(&bed);
+    begin(DOMT_BED_KEEP);
+    for (int i = 0; i < 64; i++) {
+        bytes[i] = (char)('A' + i);
+        ck_assert(domt_fake_bytes(bed.fake, fd, &bytes[i], 1, true));
+    }
+    ck_assert(!domt_fake_bytes(bed.fake, fd, "!", 1, true));
+    domt_bed_settle(&bed);
+    ck_assert_uint_eq(bed.kept_count, 64);
+    for (uint32_t i = 0; i < 64; i++)
+        ck_assert(*(char *)domus_buffer_data(bed.kept[i]) == bytes[i]);
+    ck_assert_uint_eq(bed.io.buffers_free, 60); /* four are its share, the others were copied */
+    ck_assert(!receives(fd));
+    domt_bed_release(&bed, 62);
+    domt_bed_settle(&bed);
+    ck_assert(receives(fd));
+    end();
+}
+END_TEST
+
+/* 4 of 64. */
+START_TEST(a_channel_that_holds_its_share_stops_reading)
+{
+    domt_bed_init(&bed);
+    begin(DOMT_BED_KEEP);
+    feed_turns(3, 100);
+    ck_assert(!is_cancelling());
+    feed_turns(1, 100);
+    ck_assert(is_cancelling());
+    feed_turns(2, 100); /* the kernel had them already: copied, in order */
+    ck_assert_uint_eq(bed.fake->begun[DOMT_CANCEL], 1);
+    ck_assert_uint_eq(bed.kept_count, 6);
+    ck_assert_uint_eq(bed.io.buffers_free, 60);
+    domt_bed_settle(&bed);
+    ck_assert(!receives(fd));
+    domt_bed_release(&bed, 3);
+    domt_bed_turn(&bed);
+    ck_assert(!receives(fd)); /* three are held: more than half of the share */
+    domt_bed_release(&bed, 1);
+    domt_bed_turn(&bed);
+    ck_assert(receives(fd));
+    ck_assert_uint_eq(bed.read_bytes, 600);
+    end();
+}
+END_TEST
+
+/* What is held may be all that the actor has yet to see. */
+START_TEST(what_a_crowded_channel_holds_reaches_the_actor)
+{
+    domt_bed_init(&bed);
+    bed.config.io.buffers.count = 16; /* the share is one buffer */
+    begin(DOMT_BED_DROP);
+    for (int round = 0; round < 5; round++) {
+        for (int i = 0; i < 3; i++)
+            ck_assert(domt_fake_bytes(bed.fake, fd, "x", 1, true));
+        domt_bed_settle(&bed);
+        domt_bed_noted(&bed, "A(x) A(x) A(x) ");
+        ck_assert(receives(fd));
+    }
+    end();
+}
+END_TEST
+
+/* Each within its share, but all of them together would be all buffers. */
+START_TEST(a_crowd_that_holds_its_shares_starves_nobody)
+{
+    int fds[CROWD];
+    int peers[CROWD];
+
+    domt_bed_init(&bed);
+    begin(DOMT_BED_KEEP);
+    for (int i = 0; i < CROWD; i++)
+        fds[i] = domt_bed_connect(&bed, &peers[i]);
+    for (int i = 0; i < CROWD; i++) {
+        for (int piece = 0; piece < 4; piece++)
+            domt_bed_feed(&bed, fds[i], 'x', 100);
+        domt_bed_turn(&bed);
+    }
+    domt_bed_settle(&bed);
+    ck_assert_uint_eq(bed.kept_count, 4 * CROWD);
+    ck_assert_uint_ge(bed.io.buffers_free, 64 / 4 - 1);
+    ck_assert_uint_eq(bed.io.counters.starved, 0);
+    for (int i = 0; i < CROWD; i++)
+        ck_assert(!receives(fds[i])); /* who holds copies holds his share too */
+    bed.mode = DOMT_BED_DROP;
+    feed_turns(100, 200);
+    ck_assert_uint_eq(bed.read_bytes, 400 * CROWD + 20000);
+    end();
+    for (int i = 0; i < CROWD; i++)
+        close(peers[i]);
+}
+END_TEST
+
+START_TEST(a_full_send_queue_stops_reading_until_it_is_low)
+{
+    domt_bed_init(&bed);
+    bed.config.channel.send_high_bytes = 250;
+    bed.config.channel.send_low_bytes = 100;
+    begin(DOMT_BED_ECHO);
+    feed_turns(2, 100);
+    ck_assert(!is_cancelling());
+    feed_turns(1, 100);
+    ck_assert(is_cancelling());
+    ck_assert_uint_eq(bed.read_bytes, 300);
+    feed_turns(1, 100); /* was under way: not given to the actor, who would write more */
+    domt_bed_settle(&bed);
+    ck_assert_uint_eq(bed.read_bytes, 300);
+    ck_assert(!receives(fd));
+    domt_fake_sent(bed.fake, fd, 100);
+    domt_bed_turn(&bed);
+    ck_assert(!receives(fd)); /* 200 wait */
+    domt_fake_sent(bed.fake, fd, 100);
+    domt_bed_turn(&bed);
+    ck_assert(receives(fd)); /* 100 did; and what had waited is read now */
+    ck_assert_uint_eq(bed.read_bytes, 400);
+    ck_assert_uint_eq(domus_channel_queued(bed.channels[0]), 200);
+    end();
+}
+END_TEST
+
+/* Blocked and crowded at once, and what is crowded has yet to be read: the one must end first. */
+START_TEST(blocked_and_crowded_channels_go_on)
+{
+    domt_bed_init(&bed);
+    bed.config.channel.send_high_bytes = 250;
+    bed.config.channel.send_low_bytes = 100;
+    begin(DOMT_BED_ECHO);
+    for (int i = 0; i < 30; i++)
+        domt_bed_feed(&bed, fd, 'x', 100);
+    domt_bed_settle(&bed);
+    ck_assert_uint_eq(bed.read_bytes, 300);
+    for (int i = 0; i < 100 && domt_fake_find(bed.fake, DOMT_SEND, fd) != NULL; i++) {
+        ck_assert_uint_le(domus_channel_queued(bed.channels[0]), 350);
+        domt_fake_sent(bed.fake, fd, 100);
+        domt_bed_settle(&bed);
+    }
+    ck_assert_uint_eq(bed.io.counters.sent_bytes, 3000);
+    ck_assert(receives(fd));
+    end();
+}
+END_TEST
+
+/* A cancel may come too late: bytes that a receive brings while it is being ended are data. */
+START_TEST(bytes_that_a_cancelled_receive_brings_are_kept)
+{
+    domt_bed_init(&bed);
+    begin(DOMT_BED_KEEP);
+    feed_turns(4, 100);
+    ck_assert(is_cancelling());
+    domt_fake_complete(bed.fake, domt_fake_find(bed.fake, DOMT_CANCEL, -1), -ENOENT, 0);
+    ck_assert(domt_fake_bytes(bed.fake, fd, "late", 4, false));
+    domt_bed_turn(&bed);
+    ck_assert_uint_eq(bed.kept_count, 5);
+    ck_assert_int_eq(memcmp(domus_buffer_data(bed.kept[4]), "late", 4), 0);
+    ck_assert(!receives(fd));
+    domt_bed_release(&bed, 5);
+    domt_bed_turn(&bed);
+    ck_assert(receives(fd));
+    end();
+}
+END_TEST
+
+START_TEST(after_a_close_bytes_are_read_and_thrown_away)
+{
+    domt_bed_init(&bed);
+    bed.close_on_read = true;
+    begin(DOMT_BED_DROP);
+    ck_assert(domt_fake_bytes(bed.fake, fd, "bye", 3, true));
+    ck_assert(domt_fake_bytes(bed.fake, fd, "unread", 6, true));
+    domt_bed_turn(&bed);
+    ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
+    feed_turns(100, 256); /* more than there are buffers */
+    domt_bed_noted(&bed, "A(bye) ");
+    ck_assert_uint_eq(bed.io.buffers_free, 64);
+    ck_assert_uint_eq(bed.read_bytes, 3);
+    domt_fake_receive_ends(bed.fake, fd, 0);
+    domt_bed_settle(&bed);
+    domt_bed_noted(&bed, "A-(0) ");
+    end();
+}
+END_TEST
+
+START_TEST(a_buffer_that_came_with_nothing_goes_back)
+{
+    domt_bed_init(&bed);
+    begin(DOMT_BED_DROP);
+    domt_op *op = domt_fake_find(bed.fake, DOMT_RECEIVE, fd);
+    uint64_t data = op->user_data;
+    ck_assert(domt_fake_bytes(bed.fake, fd, "x", 1, false));
+    bed.fake->completions[bed.fake->completions_head].result = 0;
+    ck_assert_uint_eq(bed.fake->completions[bed.fake->completions_head].user_data, data);
+    domt_bed_settle(&bed);
+    domt_bed_noted(&bed, "A. A-(0) ");
+    ck_assert_uint_eq(bed.io.buffers_free, 64);
+    end();
+}
+END_TEST
+
+/* Several pieces for several channels in one reap of few completions: order within each holds. */
+START_TEST(few_completions_per_poll_keep_the_order)
+{
+    int other_peer;
+
+    domt_bed_init(&bed);
+    bed.config.io.completions_per_poll = 3;
+    begin(DOMT_BED_DROP);
+    int other = domt_bed_connect(&bed, &other_peer);
+    for (int i = 0; i < 4; i++) {
+        char byte = (char)('0' + i);
+        ck_assert(domt_fake_bytes(bed.fake, fd, &byte, 1, true));
+        ck_assert(domt_fake_bytes(bed.fake, other, &byte, 1, true));
+    }
+    ck_assert_uint_eq(domi_io_reap(&bed.io), 3);
+    ck_assert(domi_io_has_work(&bed.io));
+    domt_bed_settle(&bed);
+    ck_assert(!domi_io_has_work(&bed.io));
+    domt_bed_noted(&bed, "B+ A(0) A(1) A(2) B(0) B(1) B(2) A(3) B(3) ");
+    end();
+    close(other_peer);
+}
+END_TEST
+
+DOMT_MAIN("receive", 20, whether_more_comes_decides_the_re_arm_never_the_result,
+          the_peers_end_is_not_armed_again, the_starved_are_fed_in_order_when_buffers_return,
+          running_out_of_buffers_loses_nothing, a_channel_that_holds_its_share_stops_reading,
+          what_a_crowded_channel_holds_reaches_the_actor,
+          a_crowd_that_holds_its_shares_starves_nobody,
+          a_full_send_queue_stops_reading_until_it_is_low, blocked_and_crowded_channels_go_on,
+          bytes_that_a_cancelled_receive_brings_are_kept,
+          after_a_close_bytes_are_read_and_thrown_away, a_buffer_that_came_with_nothing_goes_back,
+          few_completions_per_poll_keep_the_order)

@@ -1,0 +1,36 @@
+/* One real ring for the tests of io/uring.c, with 16 buffers of 256 B. */
+#ifndef DOMT_RING_H
+#define DOMT_RING_H
+
+#include "io/backend.h"
+
+#define DOMT_RING_BUFFERS     16u
+#define DOMT_RING_BUFFER_SIZE 256u
+#define DOMT_MS               UINT64_C(1000000)
+#define DOMT_SECOND           (1000 * DOMT_MS)
+
+extern const domi_backend *const domt_uring;
+extern void *domt_ring;
+extern char domt_ring_memory[DOMT_RING_BUFFERS][DOMT_RING_BUFFER_SIZE];
+
+/* Open it with so many entries; not started. */
+void domt_ring_open(uint32_t entries, uint32_t completions);
+
+/* Open it, start it, give all buffers. */
+void domt_ring_begin(void);
+void domt_ring_give_all(void);
+
+/* The next completion, waited for; a test that loses one fails here. */
+domi_completion domt_ring_next(void);
+
+/* The next completion is this one. */
+void domt_ring_comes(uint64_t user_data, int32_t result, uint16_t flags);
+
+/* There is none for 10 ms. */
+void domt_ring_quiet(void);
+
+uint64_t domt_now_ns(void);
+void domt_pair(int ends[2]);
+void domt_put(int fd, const char *text);
+
+#endif

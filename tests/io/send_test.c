@@ -1,0 +1,228 @@
+/* Sending: one operation in flight, the buffers of a turn in one call, short sends resumed at the
+ * right byte, limits. */
+#include "tests/io/bed.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static domt_bed bed;
+static int fd;
+static int peer;
+
+static void begin(void)
+{
+    ck_assert_int_eq(domt_bed_start(&bed), 0);
+    fd = domt_bed_connect(&bed, &peer);
+    domt_bed_noted(&bed, "A+ ");
+}
+
+static void end(void)
+{
+    domt_bed_end(&bed);
+    close(peer);
+}
+
+/* Queue `size` bytes of `byte` on the channel, as its actor would. */
+static int put(char byte, uint32_t size)
+{
+    domus_buffer *buffer = domi_buffer_heap(&bed.io, size);
+
+    ck_assert_ptr_nonnull(buffer);
+    memset(domus_buffer_data(buffer), byte, size);
+    return domus_channel_write(bed.channels[0], buffer);
+}
+
+/* M13. */
+START_TEST(one_send_is_in_flight_however_much_is_written)
+{
+    domt_bed_init(&bed);
+    begin();
+    for (int i = 0; i < 10; i++) {
+        ck_assert_int_eq(put('a', 10), 0);
+        domt_bed_turn(&bed); /* the backend holds that there is no second one */
+    }
+    ck_assert_uint_eq(bed.fake->begun[DOMT_SEND], 1);
+    domt_fake_sent(bed.fake, fd, 10);
+    domt_bed_turn(&bed);
+    ck_assert_uint_eq(bed.fake->begun[DOMT_SEND], 2);
+    ck_assert_uint_eq(domt_fake_find(bed.fake, DOMT_SEND, fd)->size, 90);
+    end();
+}
+END_TEST
+
+START_TEST(writes_of_a_turn_leave_in_one_send_of_up_to_16_buffers)
+{
+    domt_bed_init(&bed);
+    begin();
+    ck_assert_int_eq(put('a', 10), 0);
+    domt_bed_turn(&bed);
+    const domt_op *op = domt_fake_find(bed.fake, DOMT_SEND, fd);
+    ck_assert_ptr_null(op->message); /* one buffer needs no vector */
+    ck_assert_uint_eq(op->size, 10);
+    for (int i = 0; i < 40; i++)
+        ck_assert_int_eq(put((char)('a' + i), 3), 0);
+    for (int left = 40; left > 0;) {
+        int pieces = left < DOMI_GATHER_MAX ? left : DOMI_GATHER_MAX;
+        domt_fake_sent(bed.fake, fd, (int32_t)op->size);
+        domt_bed_turn(&bed);
+        op = domt_fake_find(bed.fake, DOMT_SEND, fd);
+        ck_assert_uint_eq(op->message->msg_iovlen, (size_t)pieces);
+        ck_assert_uint_eq(op->size, (uint32_t)pieces * 3);
+        left -= pieces;
+    }
+    domt_fake_sent(bed.fake, fd, (int32_t)op->size);
+    domt_bed_turn(&bed);
+    ck_assert_ptr_null(domt_fake_find(bed.fake, DOMT_SEND, fd));
+    ck_assert_uint_eq(domus_channel_queued(bed.channels[0]), 0);
+    ck_assert_uint_eq(bed.io.counters.sent_bytes, 130);
+    end();
+}
+END_TEST
+
+/* Sizes and short results by a fixed sequence: the wire must carry the stream, byte by byte. */
+START_TEST(short_sends_go_on_at_the_right_byte)
+{
+    static char written[1 << 16];
+    static char wire[1 << 16];
+    uint32_t written_bytes = 0;
+    uint32_t wire_bytes = 0;
+    uint32_t chance = 12345;
+
+    domt_bed_init(&bed);
+    begin();
+    while (written_bytes < 50000 || domus_channel_queued(bed.channels[0]) != 0) {
+        for (uint32_t i = 0; i < chance % 7 && written_bytes < 50000; i++) {
+            chance = chance * 1103515245u + 12345u;
+            uint32_t size = 1 + (chance >> 16) % 300;
+            char byte = (char)(chance >> 24);
+            memset(written + written_bytes, byte, size);
+            written_bytes += size;
+            ck_assert_int_eq(put(byte, size), 0);
+        }
+        domt_bed_turn(&bed);
+        chance = chance * 1103515245u + 12345u;
+        domt_op *op = domt_fake_find(bed.fake, DOMT_SEND, fd);
+        if (op == NULL)
+            continue;
+        uint32_t taken = 1 + (chance >> 16) % op->size;
+        wire_bytes += domt_fake_wire(bed.fake, fd, wire + wire_bytes, taken);
+        domt_fake_sent(bed.fake, fd, (int32_t)taken);
+    }
+    ck_assert_uint_eq(wire_bytes, written_bytes);
+    ck_assert_int_eq(memcmp(wire, written, written_bytes), 0);
+    ck_assert_uint_eq(bed.io.counters.sent_bytes, written_bytes);
+    end();
+}
+END_TEST
+
+START_TEST(an_interrupted_send_is_sent_again)
+{
+    static const int again[] = {-EINTR, -EAGAIN};
+
+    domt_bed_init(&bed);
+    begin();
+    ck_assert_int_eq(put('a', 10), 0);
+    domt_bed_turn(&bed);
+    for (size_t i = 0; i < sizeof again / sizeof again[0]; i++) {
+        domt_fake_sent(bed.fake, fd, again[i]);
+        domt_bed_turn(&bed);
+        ck_assert_uint_eq(domt_fake_find(bed.fake, DOMT_SEND, fd)->size, 10);
+    }
+    end();
+}
+END_TEST
+
+START_TEST(a_failed_send_closes_with_its_error)
+{
+    static const int failures[][2] = {
+        {-EPIPE, -EPIPE}, {-ECONNRESET, -ECONNRESET}, {0, -EPIPE}, {-ENOMEM, -ENOMEM}};
+
+    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
+        char expected[32];
+
+        domt_bed_init(&bed);
+        begin();
+        ck_assert_int_eq(put('a', 10), 0);
+        domt_bed_turn(&bed);
+        ck_assert_int_eq(put('b', 10), 0);
+        domt_fake_sent(bed.fake, fd, failures[i][0]);
+        domt_bed_settle(&bed);
+        snprintf(expected, sizeof expected, "A-(%d) ", failures[i][1]);
+        domt_bed_noted(&bed, expected);
+        ck_assert(!domt_bed_is_open(fd));
+        ck_assert_uint_eq(bed.io.counters.reset, 1);
+        end();
+    }
+}
+END_TEST
+
+/* What is left after a failed write would be seen by the leak checker. */
+START_TEST(a_refused_write_consumes_its_buffer)
+{
+    domt_bed_init(&bed);
+    bed.config.channel.send_low_bytes = 10;
+    bed.config.channel.send_high_bytes = 50;
+    bed.config.channel.send_max_bytes = 100;
+    begin();
+    ck_assert_int_eq(put('a', 60), 0);
+    ck_assert_int_eq(put('a', 40), 0);
+    ck_assert_int_eq(put('a', 1), -ENOBUFS);
+    ck_assert_uint_eq(domus_channel_queued(bed.channels[0]), 100);
+    domt_bed_turn(&bed);
+    ck_assert_int_eq(put('a', 1), -ENOBUFS);
+    domt_fake_sent(bed.fake, fd, 1);
+    domt_bed_turn(&bed);
+    ck_assert_int_eq(put('a', 1), 0);
+    ck_assert_int_eq(domus_channel_close(bed.channels[0]), 0);
+    ck_assert_int_eq(put('a', 1), -EPIPE);
+    ck_assert_int_eq(domus_channel_close(bed.channels[0]), -EALREADY);
+    end();
+}
+END_TEST
+
+START_TEST(received_buffers_go_out_as_they_came_in)
+{
+    domt_bed_init(&bed);
+    bed.mode = DOMT_BED_ECHO;
+    begin();
+    domt_bed_feed(&bed, fd, 'x', 200);
+    domt_bed_turn(&bed);
+    const domt_op *op = domt_fake_find(bed.fake, DOMT_SEND, fd);
+    ck_assert_ptr_eq(op->data, bed.io.buffers[0].data); /* not copied */
+    ck_assert_uint_eq(bed.io.buffers_free, 63);
+    domt_fake_sent(bed.fake, fd, 150);
+    domt_bed_turn(&bed);
+    op = domt_fake_find(bed.fake, DOMT_SEND, fd);
+    ck_assert_ptr_eq(op->data, bed.io.buffers[0].data + 150);
+    ck_assert_uint_eq(bed.io.buffers_free, 63); /* the kernel still reads it */
+    domt_fake_sent(bed.fake, fd, 50);
+    domt_bed_turn(&bed);
+    ck_assert_uint_eq(bed.io.buffers_free, 64);
+    ck_assert_uint_eq(domt_fake_buffers_free(bed.fake), 64);
+    end();
+}
+END_TEST
+
+/* An empty piece would be a send of nothing, whose result says that the peer has gone. */
+START_TEST(an_empty_write_sends_nothing)
+{
+    domt_bed_init(&bed);
+    begin();
+    domus_buffer *buffer = domi_buffer_heap(&bed.io, 10);
+    ck_assert_int_eq(domus_buffer_trim(buffer, 11), -EINVAL);
+    ck_assert_int_eq(domus_buffer_trim(buffer, 0), 0);
+    ck_assert_int_eq(domus_channel_write(bed.channels[0], buffer), 0);
+    domt_bed_turn(&bed);
+    ck_assert_ptr_null(domt_fake_find(bed.fake, DOMT_SEND, fd));
+    end();
+}
+END_TEST
+
+DOMT_MAIN("send", 20, one_send_is_in_flight_however_much_is_written,
+          writes_of_a_turn_leave_in_one_send_of_up_to_16_buffers,
+          short_sends_go_on_at_the_right_byte, an_interrupted_send_is_sent_again,
+          a_failed_send_closes_with_its_error, a_refused_write_consumes_its_buffer,
+          received_buffers_go_out_as_they_came_in, an_empty_write_sends_nothing)

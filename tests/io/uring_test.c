@@ -1,0 +1,283 @@
+/* The real ring through the backend table: what io relies on, probed on the kernel that is here. */
+#include "base/memory.h"
+#include "tests/io/ring.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+START_TEST(an_enter_waits_as_long_as_it_is_told)
+{
+    domt_ring_begin();
+    uint64_t start_ns = domt_now_ns();
+    ck_assert_int_eq(domt_uring->enter(domt_ring, 1, 30 * DOMT_MS), 0);
+    uint64_t waited_ns = domt_now_ns() - start_ns;
+    ck_assert_uint_ge(waited_ns, 30 * DOMT_MS);
+    ck_assert_uint_lt(waited_ns, 2 * DOMT_SECOND);
+    ck_assert_int_eq(domt_uring->enter(domt_ring, 0, 0), 0);
+    ck_assert(!domt_uring->pending(domt_ring));
+    ck_assert(!domt_uring->ready(domt_ring));
+    domt_uring->close(domt_ring);
+}
+END_TEST
+
+static void on_alarm(int number)
+{
+    (void)number;
+}
+
+START_TEST(an_interrupted_enter_is_no_error)
+{
+    struct sigaction action = {.sa_handler = on_alarm};
+    struct itimerval soon = {.it_value = {.tv_usec = 20000}};
+
+    domt_ring_begin();
+    ck_assert_int_eq(sigaction(SIGALRM, &action, NULL), 0);
+    ck_assert_int_eq(setitimer(ITIMER_REAL, &soon, NULL), 0);
+    uint64_t start_ns = domt_now_ns();
+    ck_assert_int_eq(domt_uring->enter(domt_ring, 1, 10 * DOMT_SECOND), 0);
+    ck_assert_uint_lt(domt_now_ns() - start_ns, 5 * DOMT_SECOND);
+    domt_uring->close(domt_ring);
+}
+END_TEST
+
+/* The eventfd is never read: each write fires the poll. */
+START_TEST(a_poll_tells_each_write_to_an_eventfd)
+{
+    int fd = eventfd(0, EFD_CLOEXEC);
+
+    domt_ring_begin();
+    domt_uring->poll(domt_ring, fd, 7);
+    ck_assert(domt_uring->pending(domt_ring));
+    domt_ring_quiet();
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(eventfd_write(fd, 1), 0);
+        domi_completion completion = domt_ring_next();
+        ck_assert_uint_eq(completion.user_data, 7);
+        ck_assert_int_gt(completion.result, 0);
+        ck_assert_uint_eq(completion.flags, DOMI_MORE);
+        domt_ring_quiet();
+    }
+    close(fd);
+    domt_uring->close(domt_ring);
+}
+END_TEST
+
+START_TEST(a_receive_goes_on_until_the_peers_end)
+{
+    int ends[2];
+
+    domt_ring_begin();
+    domt_pair(ends);
+    domt_uring->receive(domt_ring, ends[0], 5);
+    domt_put(ends[1], "one");
+    domi_completion first = domt_ring_next();
+    ck_assert_int_eq(first.result, 3);
+    ck_assert_uint_eq(first.flags, DOMI_MORE | DOMI_BUFFERED);
+    ck_assert_int_eq(memcmp(domt_ring_memory[first.buffer], "one", 3), 0);
+    domt_put(ends[1], "three");
+    domi_completion second = domt_ring_next();
+    ck_assert_int_eq(second.result, 5);
+    ck_assert_uint_ne(second.buffer, first.buffer);
+    shutdown(ends[1], SHUT_WR);
+    domt_ring_comes(5, 0, 0);
+    close(ends[0]);
+    close(ends[1]);
+    domt_uring->close(domt_ring);
+}
+END_TEST
+
+START_TEST(sends_take_all_pieces_in_order)
+{
+    char text[16] = "";
+    int ends[2];
+    struct iovec pieces[3] = {{"ab", 2}, {"cde", 3}, {"f", 1}};
+    struct msghdr message = {.msg_iov = pieces, .msg_iovlen = 3};
+
+    domt_ring_begin();
+    domt_pair(ends);
+    domt_uring->send(domt_ring, ends[0], "12345", 5, 1);
+    domt_ring_comes(1, 5, 0);
+    domt_uring->send_message(domt_ring, ends[0], &message, 2);
+    domt_ring_comes(2, 6, 0);
+    ck_assert_int_eq(recv(ends[1], text, sizeof text, 0), 11);
+    ck_assert_str_eq(text, "12345abcdef");
+    close(ends[1]);
+    domt_uring->send(domt_ring, ends[0], "x", 1, 3); /* and no SIGPIPE */
+    domt_ring_comes(3, -EPIPE, 0);
+    close(ends[0]);
+    domt_uring->close(domt_ring);
+}
+END_TEST
+
+/* MSG_WAITALL: the kernel goes on with a send that the socket did not take at once. */
+START_TEST(a_large_send_completes_once)
+{
+    static char bytes[1 << 20];
+    int ends[2];
+    size_t total = 0;
+
+    domt_ring_begin();
+    domt_pair(ends);
+    domt_uring->send(domt_ring, ends[0], bytes, sizeof bytes, 1);
+    domt_ring_quiet();
+    domi_completion completion = {0};
+    while (total < sizeof bytes) {
+        char part[65536];
+        ssize_t size = recv(ends[1], part, sizeof part, MSG_DONTWAIT);
+        if (size > 0)
+            total += (size_t)size;
+        else
+            ck_assert_int_eq(domt_uring->enter(domt_ring, 0, 0), 0);
+    }
+    completion = domt_ring_next();
+    ck_assert_int_eq(completion.result, (int32_t)sizeof bytes);
+    close(ends[0]);
+    close(ends[1]);
+    domt_uring->close(domt_ring);
+}
+END_TEST
+
+START_TEST(a_cancel_ends_one_operation_or_all_of_a_descriptor)
+{
+    static char bytes[1 << 20];
+    int ends[2];
+    int32_t results[8] = {0};
+
+    domt_ring_begin();
+    domt_pair(ends);
+    domt_uring->cancel(domt_ring, 99, 3);
+    domt_ring_comes(3, -ENOENT, 0);
+    domt_uring->receive(domt_ring, ends[0], 5);
+    domt_ring_quiet();
+    domt_uring->cancel(domt_ring, 5, 4);
+    for (int i = 0; i < 2; i++) {
+        domi_completion completion = domt_ring_next();
+        results[completion.user_data] = completion.result;
+        ck_assert_uint_eq(completion.flags, 0);
+    }
+    ck_assert_int_eq(results[4], 0);
+    ck_assert_int_eq(results[5], -ECANCELED);
+    domt_uring->receive(domt_ring, ends[0], 5);
+    domt_uring->send(domt_ring, ends[0], bytes, sizeof bytes, 6);
+    domt_ring_quiet();
+    domt_uring->cancel_fd(domt_ring, ends[0], 7);
+    for (int i = 0; i < 3; i++) {
+        domi_completion completion = domt_ring_next();
+        results[completion.user_data] = completion.result;
+        ck_assert_uint_eq(completion.flags, 0);
+    }
+    ck_assert_int_eq(results[7], 2);
+    ck_assert_int_eq(results[5], -ECANCELED);
+    ck_assert(results[6] == -ECANCELED || (results[6] > 0 && results[6] < (int)sizeof bytes));
+    domt_ring_quiet();
+    close(ends[0]);
+    close(ends[1]);
+    domt_uring->close(domt_ring);
+}
+END_TEST
+
+START_TEST(an_accept_goes_on_and_its_sockets_close_on_exec)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t size = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, size), 0);
+    ck_assert_int_eq(listen(listener, 8), 0);
+    ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    domt_ring_begin();
+    domt_uring->accept(domt_ring, listener, 9);
+    for (int i = 0; i < 3; i++) {
+        int client = socket(AF_INET, SOCK_STREAM, 0);
+        ck_assert_int_eq(domt_uring->enter(domt_ring, 0, 0), 0);
+        ck_assert_int_eq(connect(client, (struct sockaddr *)&address, size), 0);
+        domi_completion completion = domt_ring_next();
+        ck_assert_uint_eq(completion.user_data, 9);
+        ck_assert_uint_eq(completion.flags, DOMI_MORE);
+        ck_assert_int_ge(completion.result, 0);
+        ck_assert_int_ne(fcntl(completion.result, F_GETFD) & FD_CLOEXEC, 0);
+        ck_assert_int_eq(fcntl(completion.result, F_GETFL) & O_NONBLOCK, 0);
+        close(completion.result);
+        close(client);
+    }
+    close(listener);
+    domt_uring->close(domt_ring);
+}
+END_TEST
+
+static void *own(void *unused)
+{
+    (void)unused;
+    ck_assert_int_eq(domt_uring->start(domt_ring), 0);
+    ck_assert_int_eq(domt_uring->enter(domt_ring, 1, DOMT_MS), 0);
+    return NULL;
+}
+
+START_TEST(who_starts_a_ring_owns_it)
+{
+    pthread_t thread;
+
+    domt_ring_open(64, 256);
+    ck_assert_int_eq(pthread_create(&thread, NULL, own, NULL), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    domt_uring->close(domt_ring);
+}
+END_TEST
+
+static int next_descriptor(void)
+{
+    int fd = dup(STDIN_FILENO);
+
+    close(fd);
+    return fd;
+}
+
+START_TEST(a_ring_that_cannot_be_made_leaves_nothing)
+{
+    char error[256] = "";
+    struct rlimit before;
+    void *untouched = &before;
+    domus_config config;
+    int next_fd = next_descriptor();
+
+    domus_config_init(&config);
+    for (int64_t n = 0; n < 2; n++) {
+        domi_memory_fail_after(n, 0);
+        ck_assert_int_eq(domt_uring->open(&config, error, sizeof error, &untouched), -ENOMEM);
+        domi_memory_fail_after(-1, 0);
+        ck_assert_ptr_nonnull(strstr(error, "out of memory"));
+        ck_assert_int_eq(next_descriptor(), next_fd);
+    }
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    struct rlimit none = {(rlim_t)next_fd, before.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int result = domt_uring->open(&config, error, sizeof error, &untouched);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    ck_assert_int_eq(result, -EMFILE);
+    ck_assert_ptr_nonnull(strstr(error, "ulimit -n"));
+    ck_assert_ptr_eq(untouched, &before);
+    ck_assert_int_eq(next_descriptor(), next_fd);
+    domt_ring_open(64, 256);
+    domt_uring->close(domt_ring);
+    ck_assert_int_eq(next_descriptor(), next_fd);
+}
+END_TEST
+
+DOMT_MAIN("uring", 20, an_enter_waits_as_long_as_it_is_told, an_interrupted_enter_is_no_error,
+          a_poll_tells_each_write_to_an_eventfd, a_receive_goes_on_until_the_peers_end,
+          sends_take_all_pieces_in_order, a_large_send_completes_once,
+          a_cancel_ends_one_operation_or_all_of_a_descriptor,
+          an_accept_goes_on_and_its_sockets_close_on_exec, who_starts_a_ring_owns_it,
+          a_ring_that_cannot_be_made_leaves_nothing)

@@ -1,0 +1,354 @@
+/* Actors on several threads: order, conservation, replies, and parks at every message.
+ *
+ * Runs on two and on four threads, which are more than some machines have CPUs: then the threads
+ * are interrupted in the middle of what they do, which is what these tests want. */
+#include "tests/runtime/running.h"
+
+#include <errno.h>
+
+#define THREADS_MAX 4u
+#define MESSAGES    (DOMT_SANITIZED ? 4000u : 40000u) /* of each sender to each receiver */
+#define BATCH       50u
+
+static _Atomic uint64_t received, disorder, refused, finished, dropped;
+
+/* --- order and conservation ------------------------------------------------------------------ */
+
+struct numbered {
+    uint32_t sender;
+    uint32_t number;
+};
+
+static void drop_numbered(void *payload)
+{
+    (void)payload;
+    atomic_fetch_add(&dropped, 1);
+}
+
+static const domus_type numbered_type = {
+    .name = "numbered",
+    .size = sizeof(struct numbered),
+    .drop = drop_numbered,
+};
+static const domus_type more_type = {.name = "more"};
+
+struct receiver {
+    uint32_t next[THREADS_MAX]; /* by sender */
+};
+
+static int take_numbered(domus_stack *stack, void *self_, const void *payload)
+{
+    struct receiver *self = self_;
+    const struct numbered *message = payload;
+
+    (void)stack;
+    if (message->number != self->next[message->sender])
+        atomic_fetch_add(&disorder, 1);
+    self->next[message->sender] = message->number + 1;
+    atomic_fetch_add_explicit(&received, 1, memory_order_relaxed);
+    return 0;
+}
+
+static const domus_behaviour receiver = {
+    .name = "receiver",
+    .state_size = sizeof(struct receiver),
+    .on = (const domus_on[]){{&numbered_type, take_numbered, 0}, {NULL, NULL, 0}},
+};
+
+struct sender {
+    uint32_t index;
+    uint32_t receivers;
+    domus_address to[THREADS_MAX];
+    uint32_t next[THREADS_MAX];
+};
+
+/* A batch to each; who refuses gets the same number in the next batch, a millisecond later. */
+static int send_batch(domus_stack *stack, void *self_, const void *payload)
+{
+    struct sender *self = self_;
+    bool full = false;
+    bool left = false;
+
+    (void)payload;
+    for (uint32_t r = 0; r < self->receivers; r++) {
+        int result = 0;
+
+        for (uint32_t i = 0; i < BATCH && self->next[r] < MESSAGES && result == 0; i++) {
+            struct numbered message = {self->index, self->next[r]};
+            result = domus_notice(stack, self->to[r], &numbered_type, &message);
+            self->next[r] += result == 0;
+        }
+        full = full || result == -ENOBUFS;
+        left = left || self->next[r] < MESSAGES;
+    }
+    if (full)
+        atomic_fetch_add(&refused, 1);
+    if (!left)
+        atomic_fetch_add(&finished, 1);
+    else if (full)
+        return domus_after(stack, DOMT_MS, &more_type, NULL, NULL);
+    return left ? domus_notice(stack, domus_self(stack), &more_type, NULL) : 0;
+}
+
+static const domus_behaviour sender = {
+    .name = "sender",
+    .state_size = sizeof(struct sender),
+    .on = (const domus_on[]){{&more_type, send_batch, 0}, {NULL, NULL, 0}},
+};
+
+static void everybody_sends_to_everybody(uint32_t threads, uint32_t mailbox_max)
+{
+    domus_config config = domt_config(threads);
+    struct sender state = {.receivers = threads};
+    domus_address senders[THREADS_MAX];
+
+    config.scheduler.mailbox_max = mailbox_max;
+    domus_system *system = domt_start(&config);
+    atomic_store(&received, 0);
+    atomic_store(&finished, 0);
+    for (uint32_t i = 0; i < threads; i++)
+        state.to[i] = domt_spawn(system, i, &receiver, NULL);
+    for (; state.index < threads; state.index++)
+        senders[state.index] = domt_spawn(system, state.index, &sender, &state);
+    for (uint32_t i = 0; i < threads; i++)
+        domt_notice(system, senders[i], &more_type, NULL);
+
+    uint64_t all = (uint64_t)threads * threads * MESSAGES;
+    DOMT_WAIT_FOR(60, atomic_load(&received) == all);
+    ck_assert_uint_eq(atomic_load(&finished), threads);
+    ck_assert_uint_eq(atomic_load(&disorder), 0);
+    ck_assert_uint_eq(atomic_load(&dropped), 0);
+    ck_assert_uint_eq(domt_profile_all(system).dead_letters, 0);
+    domt_end(system);
+}
+
+START_TEST(order_of_each_sender_holds_and_nothing_is_lost_on_two_threads)
+{
+    everybody_sends_to_everybody(2, 32768);
+}
+END_TEST
+
+START_TEST(order_of_each_sender_holds_and_nothing_is_lost_on_four_threads)
+{
+    everybody_sends_to_everybody(4, 32768);
+}
+END_TEST
+
+START_TEST(order_holds_through_refusals)
+{
+    everybody_sends_to_everybody(3, 64);
+    ck_assert_uint_gt(atomic_load(&refused), 0);
+}
+END_TEST
+
+/* --- asks ------------------------------------------------------------------------------------- */
+
+#define ASKS (DOMT_SANITIZED ? 3000u : 20000u) /* of each asker */
+
+struct question {
+    uint64_t number;
+    domus_address next; /* who is asked by who is asked; nobody: he answers himself */
+};
+
+static const domus_type question_type = {.name = "question", .size = sizeof(struct question)};
+static const domus_type answer_type = {.name = "answer", .size = sizeof(uint64_t)};
+static _Atomic uint64_t answers, wrong;
+
+static int pass_on(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    if (answer->error != 0)
+        return answer->error;
+    uint64_t value = *(const uint64_t *)answer->payload + 1;
+    return domus_reply(stack, &answer_type, &value);
+}
+
+/* Every third question is for somebody else first; every seventh gets an error. */
+static int answer_question(domus_stack *stack, void *self, const void *payload)
+{
+    struct question question = *(const struct question *)payload;
+
+    (void)self;
+    if (question.number % 7 == 0)
+        return -EDOM;
+    if (question.next.house != NULL && question.number % 3 == 0) {
+        domus_address next = question.next;
+        question.next = (domus_address){NULL, 0};
+        return domus_ask(stack, next, &question_type, &question, pass_on);
+    }
+    uint64_t value = question.number * 10;
+    return domus_reply(stack, &answer_type, &value);
+}
+
+static const domus_behaviour answerer = {
+    .name = "answerer",
+    .on = (const domus_on[]){{&question_type, answer_question, 0}, {NULL, NULL, 0}},
+};
+
+struct asker {
+    domus_address to[THREADS_MAX];
+    uint32_t count;
+    uint32_t asked;
+};
+
+struct asking {
+    uint64_t number;
+};
+
+static int answered(domus_stack *stack, void *self_, const domus_answer *answer)
+{
+    struct asker *self = self_;
+    const struct asking *asking = domus_frame(stack);
+    bool right = false;
+
+    if (asking->number % 7 == 0)
+        right = answer->error == -EDOM;
+    else if (answer->error == 0 && answer->type == &answer_type)
+        right =
+            *(const uint64_t *)answer->payload == asking->number * 10 + (asking->number % 3 == 0);
+    if (!right)
+        atomic_fetch_add(&wrong, 1);
+    atomic_fetch_add(&answers, 1);
+    return self->asked < ASKS ? domus_notice(stack, domus_self(stack), &more_type, NULL) : 0;
+}
+
+/* Several at once: 16 conversations are begun, and each begins the next. */
+static int ask_one(domus_stack *stack, void *self_, const void *payload)
+{
+    struct asker *self = self_;
+    struct asking *asking = domus_frame(stack);
+
+    (void)payload;
+    if (self->asked >= ASKS)
+        return 0;
+    asking->number = ++self->asked;
+    struct question question = {
+        .number = asking->number,
+        .next = self->to[(asking->number + 1) % self->count],
+    };
+    return domus_ask(stack, self->to[asking->number % self->count], &question_type, &question,
+                     answered);
+}
+
+static const domus_behaviour asker = {
+    .name = "asker",
+    .state_size = sizeof(struct asker),
+    .on = (const domus_on[]){{&more_type, ask_one, sizeof(struct asking)}, {NULL, NULL, 0}},
+};
+
+static void everybody_asks_everybody(uint32_t threads)
+{
+    domus_config config = domt_config(threads);
+    domus_system *system = domt_start(&config);
+    struct asker state = {.count = threads};
+
+    for (uint32_t i = 0; i < threads; i++)
+        state.to[i] = domt_spawn(system, i, &answerer, NULL);
+    for (uint32_t i = 0; i < threads; i++) {
+        domus_address address = domt_spawn(system, i, &asker, &state);
+        for (int k = 0; k < 16; k++)
+            domt_notice(system, address, &more_type, NULL);
+    }
+    DOMT_WAIT_FOR(60, atomic_load(&answers) == (uint64_t)threads * ASKS);
+    domt_pause_ns(5 * DOMT_MS); /* none comes twice */
+    ck_assert_uint_eq(atomic_load(&answers), (uint64_t)threads * ASKS);
+    ck_assert_uint_eq(atomic_load(&wrong), 0);
+    domus_profile sums = domt_profile_all(system);
+    ck_assert_uint_eq(sums.replies + sums.exceptions, sums.asks);
+    ck_assert_uint_eq(sums.dead_letters, 0);
+    domt_end(system);
+}
+
+START_TEST(replies_come_home_on_two_threads)
+{
+    everybody_asks_everybody(2);
+}
+END_TEST
+
+START_TEST(replies_come_home_on_four_threads)
+{
+    everybody_asks_everybody(4);
+}
+END_TEST
+
+/* Who is asked goes away under way: each ask resumes once, with its answer or -ESTALE. */
+START_TEST(ask_of_one_who_goes_away_resumes_once)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    uint64_t expected = 0;
+
+    for (int round = 0; round < 50; round++) {
+        struct asker state = {.count = 1, .asked = ASKS - 64};
+        state.to[0] = domt_spawn(system, 0, &answerer, NULL);
+        domus_address address = domt_spawn(system, 1, &asker, &state);
+        for (int k = 0; k < 16; k++)
+            domt_notice(system, address, &more_type, NULL);
+        ck_assert_int_eq(domus_outside_stop(system, state.to[0]), 0);
+        expected += 64;
+        DOMT_WAIT_FOR(20, atomic_load(&answers) == expected);
+    }
+    domus_profile sums = domt_profile_all(system);
+    ck_assert_uint_ge(sums.replies + sums.exceptions, expected);
+    ck_assert_uint_gt(sums.exceptions, 0);
+    domt_end(system);
+}
+END_TEST
+
+/* --- a park at every message ------------------------------------------------------------------ */
+
+#define ROUND_TRIPS 20000u
+
+static const domus_type ball_type = {.name = "ball", .size = sizeof(uint64_t)};
+static _Atomic uint64_t hits;
+
+struct player {
+    domus_address partner;
+};
+
+static int hit(domus_stack *stack, void *self_, const void *payload)
+{
+    const struct player *self = self_;
+    uint64_t left = *(const uint64_t *)payload - 1;
+
+    atomic_fetch_add(&hits, 1);
+    if (left == 0)
+        return 0;
+    return domus_notice(stack, self->partner.house != NULL ? self->partner : domus_sender(stack),
+                        &ball_type, &left);
+}
+
+static const domus_behaviour player = {
+    .name = "player",
+    .state_size = sizeof(struct player),
+    .on = (const domus_on[]){{&ball_type, hit, 0}, {NULL, NULL, 0}},
+};
+
+START_TEST(two_threads_park_and_wake_each_other_20000_times)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    domus_address one = domt_spawn(system, 0, &player, NULL);
+    domus_address two = domt_spawn(system, 1, &player, &(struct player){one});
+    uint64_t left = 2 * ROUND_TRIPS;
+
+    domt_notice(system, two, &ball_type, &left);
+    DOMT_WAIT_FOR(60, atomic_load(&hits) == left);
+    domus_profile first = domt_profile(system, 0);
+    domus_profile second = domt_profile(system, 1);
+    ck_assert_uint_eq(first.cap_wakeups_with_work + second.cap_wakeups_with_work, 0);
+    ck_assert_uint_le(first.wakeups_sent, second.parks); /* M12 */
+    ck_assert_uint_le(second.wakeups_sent, first.parks);
+    ck_assert_uint_le(first.wakeups_received, first.parks);
+    ck_assert_uint_le(second.wakeups_received, second.parks);
+    ck_assert_uint_gt(first.parks + second.parks, ROUND_TRIPS / 2);
+    ck_assert_uint_eq(first.notices + second.notices, left);
+    domt_end(system);
+}
+END_TEST
+
+DOMT_MAIN("cross", 90, order_of_each_sender_holds_and_nothing_is_lost_on_two_threads,
+          order_of_each_sender_holds_and_nothing_is_lost_on_four_threads,
+          order_holds_through_refusals, replies_come_home_on_two_threads,
+          replies_come_home_on_four_threads, ask_of_one_who_goes_away_resumes_once,
+          two_threads_park_and_wake_each_other_20000_times)

@@ -1,0 +1,355 @@
+/* The three phases and their shares (DESIGN 3): phase 3 keeps its deadline, home looks in time
+ * (M2), and nobody who works for ever stops the others.
+ *
+ * Budgets are held on a virtual clock, to the nanosecond; fairness on real threads. */
+#include "tests/runtime/running.h"
+#include "tests/runtime/stepped.h"
+
+#include "house/stack.h"
+
+static const domus_type work_type = {.name = "work"};
+
+/* --- budgets, on a virtual clock ------------------------------------------------------------- */
+
+#define HOUSES (DOMT_SANITIZED ? 20000u : 100000u)
+#define RUN_NS 1000u /* what a worker takes */
+#define CHECK  16u   /* scheduler.deadlineCheckEvery */
+
+static domt_stepped *world;
+static uint64_t runs;
+static bool again; /* a worker notices itself, for ever */
+
+static int worked(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    (void)payload;
+    runs++;
+    domt_stepped_advance(world, RUN_NS);
+    return again ? domus_notice(stack, domus_self(stack), &work_type, NULL) : 0;
+}
+
+static const domus_behaviour worker = {
+    .name = "worker",
+    .on = (const domus_on[]){{&work_type, worked, 0}, {NULL, NULL, 0}},
+};
+
+/* Workers with one message each, mounted and ready. */
+static void make_ready(domt_stepped *stepped, domus_address *addresses, uint32_t count)
+{
+    domi_thread *thread = domt_stepped_thread(stepped, 0);
+
+    for (uint32_t i = 0; i < count; i++) {
+        addresses[i] = domt_spawn(stepped->system, 0, &worker, NULL);
+        domt_notice(stepped->system, addresses[i], &work_type, NULL);
+    }
+    domi_phase_io(thread);
+    domi_phase_channels(thread);
+    ck_assert_uint_eq(thread->manager.ready[DOMUS_STATE].count, count);
+    runs = 0;
+}
+
+/* One iteration in which io takes `io_ns`; phase 3 gets `budget_ns`, and no more than one look
+ * beyond it. */
+static void holds_budget(uint32_t ratio, uint64_t io_ns, uint64_t budget_ns)
+{
+    static domus_address addresses[HOUSES];
+    domus_config config = domt_config(1);
+    domt_stepped stepped;
+
+    config.scheduler.io_ratio = ratio;
+    config.scheduler.deadline_check_every = CHECK;
+    domt_stepped_init(&stepped, &config);
+    world = &stepped;
+    make_ready(&stepped, addresses, HOUSES);
+    stepped.rings[0].completions = io_ns != 0 ? 5 : 0;
+    stepped.rings[0].reap_takes_ns = io_ns;
+    domt_stepped_turn(&stepped, 0, false);
+
+    domus_profile profile = domt_profile(stepped.system, 0);
+    uint64_t taken_ns = runs * RUN_NS;
+    ck_assert_uint_eq(profile.deadline_expiries, 1);
+    ck_assert_uint_ge(taken_ns, budget_ns);
+    ck_assert_uint_le(taken_ns, budget_ns + CHECK * RUN_NS);
+    ck_assert_uint_eq(profile.deadline_overrun_ns, taken_ns - budget_ns);
+    ck_assert_uint_eq(profile.runs, runs);
+
+    while (domt_stepped_thread(&stepped, 0)->manager.ready[DOMUS_STATE].count != 0)
+        domt_stepped_turn(&stepped, 0, false);
+    ck_assert_uint_eq(runs, HOUSES);
+    profile = domt_profile(stepped.system, 0);
+    ck_assert_uint_le(profile.deadline_overrun_ns, profile.deadline_expiries * CHECK * RUN_NS);
+    domt_stepped_fini(&stepped);
+}
+
+START_TEST(phase_3_keeps_its_deadline_at_every_ratio)
+{
+    uint64_t io_ns = 100 * 1000;
+
+    holds_budget(1, io_ns, io_ns * 99);
+    holds_budget(50, io_ns, io_ns);
+    holds_budget(60, io_ns, io_ns * 40 / 60);
+    holds_budget(99, io_ns, 50 * 1000); /* minBudgetBusy */
+    holds_budget(99, io_ns * 100, io_ns * 100 / 99);
+    holds_budget(50, 0, 500 * 1000); /* minBudget: phase 1 found nothing */
+}
+END_TEST
+
+START_TEST(ratio_100_runs_what_was_ready_at_its_start_and_comes_back)
+{
+    static domus_address addresses[HOUSES];
+    domus_config config = domt_config(1);
+    domt_stepped stepped;
+
+    config.scheduler.io_ratio = 100;
+    domt_stepped_init(&stepped, &config);
+    world = &stepped;
+    make_ready(&stepped, addresses, HOUSES);
+    again = true;
+    for (uint64_t turn = 1; turn <= 3; turn++) {
+        domt_stepped_turn(&stepped, 0, true);
+        ck_assert_uint_eq(domt_profile(stepped.system, 0).runs, turn * HOUSES);
+        ck_assert_uint_eq(domt_profile(stepped.system, 0).iterations, 1 + turn);
+    }
+    ck_assert_uint_eq(domt_profile(stepped.system, 0).deadline_expiries, 0);
+    ck_assert_uint_eq(stepped.rings[0].sleeps, 0);
+    again = false;
+    domt_stepped_turn(&stepped, 0, true);
+    ck_assert_uint_eq(domt_profile(stepped.system, 0).runs, 4 * HOUSES);
+    domt_stepped_turn(&stepped, 0, true);
+    ck_assert_uint_ge(stepped.rings[0].sleeps, 1);
+    domt_stepped_fini(&stepped);
+}
+END_TEST
+
+/* --- M2: home looks in time ------------------------------------------------------------------- */
+
+static domus_address late_comer;
+static uint64_t houses_since, messages_since; /* since an arrival was put */
+static uint64_t houses_most, messages_most;
+static domi_house *last_house;
+
+/* Puts an arrival at home as another thread would, and counts until home has taken it. */
+static int watched(domus_stack *stack, void *self, const void *payload)
+{
+    domi_manager *home = stack->manager;
+
+    (void)self;
+    (void)payload;
+    if (atomic_load(&home->arrivals) == NULL) {
+        domt_notice(world->system, late_comer, &work_type, NULL);
+        houses_since = messages_since = 0;
+        last_house = NULL;
+    }
+    houses_since += last_house != domus_self(stack).house;
+    last_house = domus_self(stack).house;
+    messages_since++;
+    if (houses_since > houses_most)
+        houses_most = houses_since;
+    if (messages_since > messages_most)
+        messages_most = messages_since;
+    return 0;
+}
+
+static const domus_behaviour watcher = {
+    .name = "watcher",
+    .on = (const domus_on[]){{&work_type, watched, 0}, {NULL, NULL, 0}},
+};
+
+static void look_with(uint32_t houses, uint32_t messages)
+{
+    domus_config config = domt_config(1);
+    domt_stepped stepped;
+
+    domt_stepped_init(&stepped, &config);
+    world = &stepped;
+    late_comer = domt_spawn(stepped.system, 0, &worker, NULL);
+    for (uint32_t i = 0; i < houses; i++) {
+        domus_address address = domt_spawn(stepped.system, 0, &watcher, NULL);
+        for (uint32_t k = 0; k < messages; k++)
+            domt_notice(stepped.system, address, &work_type, NULL);
+    }
+    houses_most = messages_most = 0;
+    for (int turn = 0; turn < 100; turn++)
+        domt_stepped_turn(&stepped, 0, false);
+    ck_assert_uint_eq(domt_profile(stepped.system, 0).notices - runs, houses * messages);
+    domt_stepped_fini(&stepped);
+    runs = 0;
+}
+
+START_TEST(home_looks_after_16_houses_or_64_messages)
+{
+    look_with(500, 1);
+    ck_assert_uint_eq(houses_most, 16);
+    look_with(500, 3);
+    ck_assert_uint_eq(houses_most, 16);
+    ck_assert_uint_eq(messages_most, 48);
+    look_with(100, 10); /* 64 messages are reached within the seventh house */
+    ck_assert_uint_eq(houses_most, 7);
+    look_with(20, 512); /* each run ends at maxMessagesPerRun and is followed by a look */
+    ck_assert_uint_eq(messages_most, 64);
+}
+END_TEST
+
+/* --- fairness, on real threads ---------------------------------------------------------------- */
+
+static const domus_type ball_type = {.name = "ball"};
+static const domus_type tick_type = {.name = "tick"};
+static _Atomic uint64_t balls, ticks, others;
+
+struct player {
+    domus_address partner;
+};
+
+static int ball(domus_stack *stack, void *self_, const void *payload)
+{
+    const struct player *self = self_;
+
+    (void)payload;
+    atomic_fetch_add_explicit(&balls, 1, memory_order_relaxed);
+    domus_address to = self->partner.house != NULL ? self->partner : domus_sender(stack);
+    return domus_notice(stack, to, &ball_type, NULL);
+}
+
+#define PLAYER(what)                                                                               \
+    {                                                                                              \
+        .name = "player", .kind = (what), .state_size = sizeof(struct player),                     \
+        .on = (const domus_on[]){{&ball_type, ball, 0}, {NULL, NULL, 0}},                          \
+    }
+
+static const domus_behaviour players[] = {
+    [DOMUS_STATE] = PLAYER(DOMUS_STATE),
+    [DOMUS_CHANNELS] = PLAYER(DOMUS_CHANNELS),
+};
+
+static int ticked(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack;
+    (void)self;
+    (void)payload;
+    atomic_fetch_add(&ticks, 1);
+    return 0;
+}
+
+static int other(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack;
+    (void)self;
+    (void)payload;
+    atomic_fetch_add(&others, 1);
+    return 0;
+}
+
+static int start_ticking(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_every(stack, 2 * DOMT_MS, &tick_type, NULL, NULL);
+}
+
+static const domus_behaviour bystander = {
+    .name = "bystander",
+    .on = (const domus_on[]){{&tick_type, ticked, 0}, {&work_type, other, 0}, {NULL, NULL, 0}},
+    .on_mount = start_ticking,
+};
+
+/* While two actors of `kind` answer each other for ever, timers fire, and what arrives is handled,
+ * by one who was there before and by those who are born. */
+static void others_live_beside(domus_kind kind, uint32_t ratio)
+{
+    domus_config config = domt_config(1);
+
+    config.scheduler.io_ratio = ratio;
+    domus_system *system = domt_start(&config);
+    atomic_store(&ticks, 0);
+    atomic_store(&others, 0);
+    domus_address one = domt_spawn(system, 0, &players[kind], NULL);
+    domus_address two = domt_spawn(system, 0, &players[kind], &(struct player){one});
+    domus_address witness = domt_spawn(system, 0, &bystander, NULL);
+    uint64_t balls_before = atomic_load(&balls);
+    domt_notice(system, two, &ball_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&balls) > balls_before + 1000);
+    for (uint64_t i = 1; i <= 20; i++) {
+        domt_notice(system, i % 2 == 0 ? witness : domt_spawn(system, 0, &bystander, NULL),
+                    &work_type, NULL);
+        DOMT_WAIT_FOR(10, atomic_load(&others) == i);
+    }
+    DOMT_WAIT_FOR(10, atomic_load(&ticks) >= 20);
+    balls_before = atomic_load(&balls);
+    DOMT_WAIT_FOR(10, atomic_load(&balls) > balls_before + 1000); /* and they still play */
+    domt_end(system);
+}
+
+START_TEST(state_actors_that_play_for_ever_stop_nobody)
+{
+    others_live_beside(DOMUS_STATE, 50);
+    others_live_beside(DOMUS_STATE, 1);
+    others_live_beside(DOMUS_STATE, 100);
+}
+END_TEST
+
+START_TEST(channels_actors_that_play_for_ever_stop_nobody)
+{
+    others_live_beside(DOMUS_CHANNELS, 50);
+}
+END_TEST
+
+/* Each of two channels actors runs channelsRunsPerTick times in a phase 2, then waits for the next.
+ */
+START_TEST(channels_actor_runs_so_many_times_in_a_tick)
+{
+    domus_config config = domt_config(1);
+    domt_stepped stepped;
+
+    config.scheduler.channels_runs_per_tick = 100;
+    domt_stepped_init(&stepped, &config);
+    const domus_behaviour *player = &players[DOMUS_CHANNELS];
+    domus_address one = domt_spawn(stepped.system, 0, player, NULL);
+    domus_address two = domt_spawn(stepped.system, 0, player, &(struct player){one});
+    domt_stepped_turn(&stepped, 0, false);
+    domt_notice(stepped.system, two, &ball_type, NULL);
+    for (uint64_t turn = 1; turn <= 5; turn++) {
+        uint64_t before = domt_profile(stepped.system, 0).runs;
+        domt_stepped_turn(&stepped, 0, true);
+        uint64_t ran = domt_profile(stepped.system, 0).runs - before;
+        ck_assert_uint_ge(ran, 100);
+        ck_assert_uint_le(ran, 200);
+        ck_assert_uint_eq(stepped.rings[0].sleeps, 0);
+    }
+    domt_stepped_fini(&stepped);
+}
+END_TEST
+
+static int beget(domus_stack *stack, void *self);
+
+static const domus_behaviour begetter = {.name = "begetter", .on_mount = beget};
+
+/* Its child is born before its own life is over, and so on for ever. */
+static int beget(domus_stack *stack, void *self)
+{
+    domus_address child;
+
+    (void)self;
+    atomic_fetch_add_explicit(&balls, 1, memory_order_relaxed);
+    int result = domus_spawn(stack, &begetter, NULL, &child);
+    (void)domus_stop(stack, domus_self(stack));
+    return result;
+}
+
+START_TEST(births_without_end_stop_nobody)
+{
+    domus_config config = domt_config(1);
+    domus_system *system = domt_start(&config);
+    domus_address witness = domt_spawn(system, 0, &bystander, NULL);
+
+    (void)domt_spawn(system, 0, &begetter, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&balls) > 1000);
+    domt_notice(system, witness, &work_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&others) == 1 && atomic_load(&ticks) >= 5);
+    domt_end(system);
+}
+END_TEST
+
+DOMT_MAIN("loop", 60, phase_3_keeps_its_deadline_at_every_ratio,
+          ratio_100_runs_what_was_ready_at_its_start_and_comes_back,
+          home_looks_after_16_houses_or_64_messages, state_actors_that_play_for_ever_stop_nobody,
+          channels_actors_that_play_for_ever_stop_nobody,
+          channels_actor_runs_so_many_times_in_a_tick, births_without_end_stop_nobody)

@@ -1,0 +1,169 @@
+/* Foreign threads: spawn, notice and stop, from many at once, and before and after a system runs.
+ */
+#include "tests/runtime/running.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+static _Atomic uint64_t mounted, stopped, handled, dropped, refused, late;
+
+static void drop(void *payload)
+{
+    (void)payload;
+    atomic_fetch_add(&dropped, 1);
+}
+
+static const domus_type note_type = {.name = "note", .size = 8, .drop = drop};
+
+static int note(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    (void)payload;
+    atomic_fetch_add(&handled, domus_sender(stack).house == NULL);
+    return 0;
+}
+
+static int mount(domus_stack *stack, void *self)
+{
+    (void)stack;
+    (void)self;
+    atomic_fetch_add(&mounted, 1);
+    return 0;
+}
+
+static void stop(domus_stack *stack, void *self)
+{
+    (void)stack;
+    (void)self;
+    atomic_fetch_add(&stopped, 1);
+}
+
+static const domus_behaviour noter = {
+    .name = "noter",
+    .on = (const domus_on[]){{&note_type, note, 0}, {NULL, NULL, 0}},
+    .on_mount = mount,
+    .on_stop = stop,
+};
+
+START_TEST(outside_calls_hold_before_and_after_a_system_runs)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = NULL;
+    domus_address address = {NULL, 0};
+    uint64_t payload = 0;
+
+    ck_assert_int_eq(domus_system_new(&config, NULL, 0, &system), 0);
+    ck_assert_int_eq(domus_outside_spawn(system, &noter, NULL, &address), -ESHUTDOWN);
+    ck_assert_int_eq(domus_outside_spawn_on(system, 0, &noter, NULL, &address), -ESHUTDOWN);
+    ck_assert_int_eq(domus_outside_notice(system, address, &note_type, &payload), -ESHUTDOWN);
+    ck_assert_int_eq(domus_outside_stop(system, address), -ESHUTDOWN);
+    ck_assert_int_eq(domus_system_start(system), 0);
+    ck_assert_int_eq(domus_outside_spawn_on(system, 2, &noter, NULL, &address), -EINVAL);
+    ck_assert_int_eq(domus_outside_spawn(system, NULL, NULL, &address), -EINVAL);
+    ck_assert_int_eq(domus_outside_notice(system, address, &note_type, &payload), -ESTALE);
+    ck_assert_int_eq(domus_outside_stop(system, address), -ESTALE);
+    ck_assert_int_eq(domus_outside_spawn(system, &noter, NULL, &address), 0);
+    const domus_type huge = {.name = "huge", .size = DOMUS_PAYLOAD_MAX + 1};
+    ck_assert_int_eq(domus_outside_notice(system, address, &huge, NULL), -EMSGSIZE);
+    ck_assert_int_eq(domus_system_stop(system), 0);
+    ck_assert_int_eq(domus_outside_spawn(system, &noter, NULL, &address), -ESHUTDOWN);
+    ck_assert_int_eq(domus_outside_notice(system, address, &note_type, &payload), -ESHUTDOWN);
+    ck_assert_int_eq(domus_outside_stop(system, address), -ESHUTDOWN);
+    domus_system_free(system);
+}
+END_TEST
+
+START_TEST(spawns_go_round_robin)
+{
+    enum { THREADS = 3, EACH = 7 };
+    domus_config config = domt_config(THREADS);
+    domus_system *system = domt_start(&config);
+    domus_address address;
+
+    for (int i = 0; i < THREADS * EACH; i++)
+        ck_assert_int_eq(domus_outside_spawn(system, &noter, NULL, &address), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&mounted) == THREADS * EACH);
+    for (uint32_t i = 0; i < THREADS; i++)
+        DOMT_WAIT_FOR(10, domt_profile(system, i).spawns == EACH);
+    domt_end(system);
+}
+END_TEST
+
+#define FOREIGN 4
+#define ROUNDS  (DOMT_SANITIZED ? 300 : 2000)
+#define NOTES   5
+
+struct foreigner {
+    domus_system *system;
+    domus_address common; /* one actor that all of them send to */
+    uint64_t failures;
+    uint64_t sent;
+};
+
+/* A stop may overtake notices: they are handled, or dropped, or refused as stale. */
+static void *live_and_die(void *self_)
+{
+    struct foreigner *self = self_;
+    uint64_t payload = 0;
+
+    for (int round = 0; round < ROUNDS; round++) {
+        domus_address address;
+
+        if (domus_outside_spawn(self->system, &noter, NULL, &address) != 0) {
+            self->failures++;
+            continue;
+        }
+        for (int i = 0; i < NOTES; i++) {
+            self->failures +=
+                domus_outside_notice(self->system, address, &note_type, &payload) != 0;
+            self->sent++;
+        }
+        int result = domus_outside_notice(self->system, self->common, &note_type, &payload);
+        self->sent++;
+        if (result == -ENOBUFS)
+            atomic_fetch_add(&refused, 1);
+        else
+            self->failures += result != 0;
+        self->failures += domus_outside_stop(self->system, address) != 0;
+        result = domus_outside_notice(self->system, address, &note_type, &payload);
+        self->failures += result != -ESTALE;
+        result = domus_outside_stop(self->system, address);
+        self->failures += result != 0 && result != -ESTALE;
+        atomic_fetch_add(&late, 1);
+    }
+    return NULL;
+}
+
+START_TEST(many_foreign_threads_spawn_notice_and_stop_at_once)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    domus_address common = domt_spawn(system, 1, &noter, NULL);
+    struct foreigner foreigners[FOREIGN];
+    pthread_t threads[FOREIGN];
+    uint64_t sent = 0;
+
+    for (int i = 0; i < FOREIGN; i++) {
+        foreigners[i] = (struct foreigner){.system = system, .common = common};
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, live_and_die, &foreigners[i]), 0);
+    }
+    for (int i = 0; i < FOREIGN; i++) {
+        pthread_join(threads[i], NULL);
+        ck_assert_uint_eq(foreigners[i].failures, 0);
+        sent += foreigners[i].sent;
+    }
+    ck_assert_uint_eq(atomic_load(&late), FOREIGN * ROUNDS);
+    DOMT_WAIT_FOR(20,
+                  atomic_load(&handled) + atomic_load(&dropped) + atomic_load(&refused) == sent);
+    /* An actor that is stopped before it was mounted never began: no on_mount and no on_stop. */
+    DOMT_WAIT_FOR(20, domt_profile_all(system).stops == FOREIGN * ROUNDS);
+    ck_assert_uint_eq(domt_profile_all(system).dead_letters, atomic_load(&dropped));
+    ck_assert_uint_eq(atomic_load(&mounted), atomic_load(&stopped) + 1);
+    ck_assert_int_eq(domus_outside_stop(system, common), 0);
+    DOMT_WAIT_FOR(20, atomic_load(&mounted) == atomic_load(&stopped));
+    domt_end(system);
+}
+END_TEST
+
+DOMT_MAIN("outside", 60, outside_calls_hold_before_and_after_a_system_runs, spawns_go_round_robin,
+          many_foreign_threads_spawn_notice_and_stop_at_once)

@@ -1,0 +1,427 @@
+/* The profile: where the time went, to the nanosecond, and what was done, to the message. */
+#include "tests/runtime/running.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static const domus_type work_type = {.name = "work", .size = sizeof(uint64_t)};
+static _Atomic uint64_t worked;
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Uses so much CPU time, however often it is interrupted. */
+static int work(domus_stack *stack, void *self, const void *payload)
+{
+    uint64_t until_ns = cpu_ns() + *(const uint64_t *)payload;
+
+    (void)stack;
+    (void)self;
+    while (cpu_ns() < until_ns)
+        continue;
+    atomic_fetch_add(&worked, 1);
+    return 0;
+}
+
+static const domus_on work_rows[] = {{&work_type, work, 0}, {NULL, NULL, 0}};
+static const domus_behaviour workers[] = {
+    [DOMUS_STATE] = {.name = "worker", .on = work_rows},
+    [DOMUS_CHANNELS] = {.name = "worker", .kind = DOMUS_CHANNELS, .on = work_rows},
+};
+
+static uint64_t sum_of_phases(const domus_profile *profile)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < DOMUS_PHASES; i++)
+        sum += profile->phase_ns[i];
+    return sum;
+}
+
+static void is_within(uint64_t value, uint64_t wanted, double share)
+{
+    ck_assert_msg((double)value >= (double)wanted * (1 - share) &&
+                      (double)value <= (double)wanted * (1 + share),
+                  "%lu is not within %g %% of %lu", value, share * 100, wanted);
+}
+
+/* The difference of two snapshots is what happened between, also in time: within 1 %. */
+START_TEST(phases_sum_to_wall_time)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    domus_address busy = domt_spawn(system, 0, &workers[DOMUS_STATE], NULL);
+    domus_profile before[2], after[2];
+
+    /* Snapshots are of what has been stamped: both are taken while the threads sleep. */
+    for (uint32_t i = 0; i < 2; i++)
+        DOMT_WAIT_FOR(10, domt_profile(system, i).parks != 0);
+    domt_pause_ns(20 * DOMT_MS);
+    uint64_t began_ns = domt_now_ns();
+    for (uint32_t i = 0; i < 2; i++)
+        before[i] = domt_profile(system, i);
+    for (uint64_t i = 1; i <= 20; i++) {
+        domt_notice(system, busy, &work_type, &(uint64_t){10 * DOMT_MS});
+        DOMT_WAIT_FOR(20, atomic_load(&worked) == i);
+        domt_pause_ns(10 * DOMT_MS);
+    }
+    domt_pause_ns(100 * DOMT_MS);
+    for (uint32_t i = 0; i < 2; i++)
+        after[i] = domt_profile(system, i);
+    uint64_t took_ns = domt_now_ns() - began_ns;
+    for (uint32_t i = 0; i < 2; i++) {
+        ck_assert_uint_eq(sum_of_phases(&before[i]), before[i].wall_ns);
+        ck_assert_uint_eq(sum_of_phases(&after[i]), after[i].wall_ns);
+        is_within(after[i].wall_ns - before[i].wall_ns, took_ns, 0.01);
+    }
+    ck_assert_int_eq(domus_system_stop(system), 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        domus_profile last = domt_profile(system, i); /* and still when the thread is gone */
+        ck_assert_uint_eq(sum_of_phases(&last), last.wall_ns);
+        ck_assert_uint_ge(last.wall_ns, after[i].wall_ns);
+    }
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(sleep_is_sleep_and_work_is_work)
+{
+    domus_config config = domt_config(3);
+    domus_system *system = domt_start(&config);
+    domus_address state = domt_spawn(system, 1, &workers[DOMUS_STATE], NULL);
+    domus_address channels = domt_spawn(system, 2, &workers[DOMUS_CHANNELS], NULL);
+    domus_profile before[3], after[3];
+
+    for (uint32_t i = 0; i < 3; i++)
+        before[i] = domt_profile(system, i);
+    for (int i = 0; i < 10; i++) {
+        domt_notice(system, state, &work_type, &(uint64_t){20 * DOMT_MS});
+        domt_notice(system, channels, &work_type, &(uint64_t){20 * DOMT_MS});
+    }
+    DOMT_WAIT_FOR(20, atomic_load(&worked) == 20);
+    domt_pause_ns(50 * DOMT_MS);
+    for (uint32_t i = 0; i < 3; i++) {
+        after[i] = domt_profile(system, i);
+        for (int phase = 0; phase < DOMUS_PHASES; phase++)
+            after[i].phase_ns[phase] -= before[i].phase_ns[phase];
+        after[i].wall_ns -= before[i].wall_ns;
+    }
+    ck_assert_uint_gt(after[0].phase_ns[DOMUS_PHASE_SLEEP], after[0].wall_ns / 100 * 95);
+    ck_assert_uint_ge(after[1].phase_ns[DOMUS_PHASE_STATE], 200 * DOMT_MS);
+    ck_assert_uint_lt(after[1].phase_ns[DOMUS_PHASE_CHANNELS], 10 * DOMT_MS);
+    ck_assert_uint_ge(after[2].phase_ns[DOMUS_PHASE_CHANNELS], 200 * DOMT_MS);
+    ck_assert_uint_lt(after[2].phase_ns[DOMUS_PHASE_STATE], 10 * DOMT_MS);
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(level_off_measures_no_time_and_counts_all_the_same)
+{
+    domus_config config = domt_config(1);
+
+    config.profile.level = DOMUS_PROFILE_OFF;
+    domus_system *system = domt_start(&config);
+    domus_address address = domt_spawn(system, 0, &workers[DOMUS_STATE], NULL);
+    domt_notice(system, address, &work_type, &(uint64_t){5 * DOMT_MS});
+    DOMT_WAIT_FOR(20, atomic_load(&worked) == 1);
+    DOMT_WAIT_FOR(20, domt_profile(system, 0).notices == 1);
+    ck_assert_int_eq(domus_system_stop(system), 0);
+    domus_profile profile = domt_profile(system, 0);
+    ck_assert_uint_eq(profile.wall_ns, 0);
+    ck_assert_uint_eq(sum_of_phases(&profile), 0);
+    ck_assert_uint_gt(profile.iterations, 0);
+    domt_end(system);
+}
+END_TEST
+
+/* --- counters add up -------------------------------------------------------------------------- */
+
+static const domus_type plain_type = {.name = "plain"};
+static const domus_type failing_type = {.name = "failing"};
+static const domus_type unknown_type = {.name = "unknown"};
+static const domus_type tick_type = {.name = "tick"};
+static const domus_type begin_type = {.name = "begin", .size = sizeof(domus_address)};
+static const domus_type question_type = {.name = "question", .size = sizeof(uint64_t)};
+static const domus_type answer_type = {.name = "answer"};
+static _Atomic uint64_t resumed;
+
+static int take(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack;
+    (void)self;
+    (void)payload;
+    return 0;
+}
+
+static int decline(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack;
+    (void)self;
+    (void)payload;
+    return -EDOM;
+}
+
+/* Even ones are answered, odd ones fail. */
+static int reply(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    return *(const uint64_t *)payload % 2 == 0 ? domus_reply(stack, &answer_type, NULL) : -EDOM;
+}
+
+static int resume(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack;
+    (void)self;
+    (void)answer;
+    atomic_fetch_add(&resumed, 1);
+    return 0;
+}
+
+static int begin(domus_stack *stack, void *self_, const void *payload)
+{
+    uint64_t *number = self_;
+
+    (*number)++;
+    return domus_ask(stack, *(const domus_address *)payload, &question_type, number, resume);
+}
+
+static int set_timers(domus_stack *stack, void *self)
+{
+    int result = 0;
+
+    (void)self;
+    for (uint64_t ms = 1; ms <= 5 && result == 0; ms++)
+        result = domus_after(stack, ms * DOMT_MS, &tick_type, NULL, NULL);
+    return result;
+}
+
+static const domus_behaviour known = {
+    .name = "known",
+    .state_size = sizeof(uint64_t),
+    .on =
+        (const domus_on[]){
+            {&plain_type, take, 0},
+            {&failing_type, decline, 0},
+            {&tick_type, take, 0},
+            {&begin_type, begin, 0},
+            {&question_type, reply, 0},
+            {NULL, NULL, 0},
+        },
+    .on_mount = set_timers,
+};
+
+static int refuse_to_mount(domus_stack *stack, void *self)
+{
+    (void)stack;
+    (void)self;
+    return -EDOM;
+}
+
+static const domus_behaviour unborn = {.name = "unborn", .on_mount = refuse_to_mount};
+
+START_TEST(counters_add_up_for_a_known_workload)
+{
+    domus_config config = domt_config(2);
+
+    config.scheduler.mailbox_max = 16;
+    domus_system *system = domt_start(&config);
+    domus_address one = domt_spawn(system, 0, &known, NULL);
+    domus_address two = domt_spawn(system, 1, &known, NULL);
+    (void)domt_spawn(system, 1, &unborn, NULL);
+    domus_address gone = domt_spawn(system, 0, &known, NULL);
+
+    for (uint64_t i = 1; i <= 100; i++) {
+        domt_notice(system, one, &plain_type, NULL);
+        domt_notice(system, one, &failing_type, NULL);
+        domt_notice(system, one, &unknown_type, NULL);
+        domt_notice(system, one, &begin_type, &two);
+        DOMT_WAIT_FOR(10, atomic_load(&resumed) == i);
+    }
+    DOMT_WAIT_FOR(10, domt_profile_all(system).events == 15); /* three that were mounted set five */
+    ck_assert_int_eq(domus_outside_stop(system, gone), 0);
+    DOMT_WAIT_FOR(10, domt_profile_all(system).stops == 2);
+    ck_assert_int_eq(domus_outside_notice(system, gone, &plain_type, NULL), -ESTALE);
+
+    domus_profile first = domt_profile(system, 0);
+    domus_profile second = domt_profile(system, 1);
+    ck_assert_uint_eq(first.notices, 400);
+    ck_assert_uint_eq(first.dead_letters, 100);
+    ck_assert_uint_eq(first.failures, 100);
+    ck_assert_uint_eq(first.replies, 50);
+    ck_assert_uint_eq(first.exceptions, 50);
+    ck_assert_uint_eq(first.asks, 0);
+    ck_assert_uint_eq(first.spawns, 2);
+    ck_assert_uint_eq(first.stops, 1);
+    ck_assert_uint_eq(first.timers_fired, 10);
+    ck_assert_uint_eq(first.events, 10);
+    ck_assert_uint_eq(second.asks, 100);
+    ck_assert_uint_eq(second.notices + second.replies + second.exceptions, 0);
+    ck_assert_uint_eq(second.failures, 1); /* the mount; a failed ask is its asker's */
+    ck_assert_uint_eq(second.spawns, 2);
+    ck_assert_uint_eq(second.stops, 1);
+    ck_assert_uint_eq(second.timers_fired, 5);
+    ck_assert_uint_eq(first.refusals + second.refusals, 0);
+    ck_assert_uint_ge(first.runs, 100);
+    ck_assert_uint_eq(first.reads + first.accepted + first.channels_opened, 0);
+    domt_end(system);
+}
+END_TEST
+
+static domus_profile refusals_seen;
+static atomic_bool refused;
+
+/* Sends 40 to a mailbox of 16 on its own thread, before that can run. */
+static int overflow(domus_stack *stack, void *self, const void *payload)
+{
+    domus_address to = *(const domus_address *)payload;
+    uint64_t full = 0;
+
+    (void)self;
+    for (int i = 0; i < 40; i++)
+        full += domus_notice(stack, to, &plain_type, NULL) == -ENOBUFS;
+    refusals_seen.refusals = full;
+    atomic_store(&refused, true);
+    return 0;
+}
+
+static const domus_behaviour flooder = {
+    .name = "flooder",
+    .on = (const domus_on[]){{&begin_type, overflow, 0}, {NULL, NULL, 0}},
+};
+
+START_TEST(refusals_are_counted)
+{
+    domus_config config = domt_config(1);
+
+    config.scheduler.mailbox_max = 16;
+    domus_system *system = domt_start(&config);
+    domus_address to = domt_spawn(system, 0, &known, NULL);
+    domus_address from = domt_spawn(system, 0, &flooder, NULL);
+    domt_notice(system, from, &begin_type, &to);
+    DOMT_WAIT_FOR(10, atomic_load(&refused));
+    ck_assert_uint_eq(refusals_seen.refusals, 40 - 16);
+    DOMT_WAIT_FOR(10, domt_profile(system, 0).notices == 17);
+    ck_assert_uint_eq(domt_profile(system, 0).refusals, 40 - 16);
+    domt_end(system);
+}
+END_TEST
+
+/* --- snapshots and the table ------------------------------------------------------------------ */
+
+/* Submit and sleep divide one span by the thread's CPU time, which is read later than the rest: a
+ * thread that was interrupted elsewhere moves time from one to the other. Their sum holds. */
+static void fold_enter(domus_profile *profile)
+{
+    profile->phase_ns[DOMUS_PHASE_SUBMIT] += profile->phase_ns[DOMUS_PHASE_SLEEP];
+    profile->phase_ns[DOMUS_PHASE_SLEEP] = 0;
+}
+
+START_TEST(snapshots_of_threads_that_run_never_go_back)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    domus_address state = domt_spawn(system, 0, &workers[DOMUS_STATE], NULL);
+    domus_address channels = domt_spawn(system, 1, &workers[DOMUS_CHANNELS], NULL);
+    domus_profile last[2] = {0};
+    uint64_t backwards = 0;
+    uint64_t sent = 0;
+
+    for (uint32_t round = 0; round < (DOMT_SANITIZED ? 20000u : 60000u); round++) {
+        if (sent == atomic_load(&worked)) {
+            uint64_t work_ns = round % 3 * DOMT_MS / 2;
+            domt_notice(system, round % 2 == 0 ? state : channels, &work_type, &work_ns);
+            sent++;
+        }
+        domus_profile now = domt_profile(system, round % 2);
+        ck_assert_uint_eq(sum_of_phases(&now), now.wall_ns);
+        fold_enter(&now);
+        const uint64_t *new_field = (const uint64_t *)(const void *)&now;
+        const uint64_t *old_field = (const uint64_t *)(const void *)&last[round % 2];
+        for (size_t i = 0; i < sizeof now / sizeof *new_field; i++)
+            backwards += new_field[i] < old_field[i];
+        last[round % 2] = now;
+    }
+    ck_assert_uint_eq(backwards, 0);
+    ck_assert_uint_gt(sent, 10);
+    domt_end(system);
+}
+END_TEST
+
+static uint32_t lines_of(const char *text)
+{
+    uint32_t lines = 0;
+
+    for (; *text != '\0'; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+START_TEST(table_has_every_row_and_is_cut_at_its_size)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    static char text[32768], cut[32768];
+
+    domus_address address = domt_spawn(system, 0, &workers[DOMUS_STATE], NULL);
+    for (int i = 0; i < 123; i++)
+        domt_notice(system, address, &work_type, &(uint64_t){0});
+    DOMT_WAIT_FOR(10, domt_profile(system, 0).notices == 123);
+    ck_assert_int_eq(domus_system_stop(system), 0); /* nothing moves any more */
+
+    size_t length = domus_system_profile_table(system, text, sizeof text);
+    ck_assert_uint_lt(length, sizeof text);
+    ck_assert_uint_eq(strlen(text), length);
+    ck_assert_uint_eq(domus_system_profile_table(system, NULL, 0), length);
+    /* A head, and a row for each field: one that is forgotten is found here. */
+    ck_assert_uint_eq(lines_of(text), 1 + sizeof(domus_profile) / sizeof(uint64_t));
+    for (int i = 0; i < DOMUS_PHASES; i++)
+        ck_assert_ptr_nonnull(strstr(text, domus_phase_name((domus_phase)i)));
+    const char *row = strstr(text, "\nnotices ");
+    ck_assert_ptr_nonnull(row);
+    unsigned long first = 0, second = 1, all = 0;
+    ck_assert_int_eq(sscanf(row, " notices %lu %lu %lu", &first, &second, &all), 3);
+    ck_assert_uint_eq(first, 123);
+    ck_assert_uint_eq(second, 0);
+    ck_assert_uint_eq(all, 123);
+
+    for (size_t size = 1; size <= length + 1; size += size < 300 ? 1 : 97) {
+        memset(cut, 'x', sizeof cut);
+        ck_assert_uint_eq(domus_system_profile_table(system, cut, size), length);
+        ck_assert_uint_eq(strlen(cut), size - 1);
+        ck_assert(memcmp(cut, text, size - 1) == 0 && cut[size] == 'x');
+    }
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(phases_have_names_and_threads_are_checked)
+{
+    domus_config config = domt_config(1);
+    domus_system *system = domt_start(&config);
+    domus_profile profile;
+
+    for (int i = 0; i < DOMUS_PHASES; i++) {
+        ck_assert_ptr_nonnull(domus_phase_name((domus_phase)i));
+        for (int k = 0; k < i; k++)
+            ck_assert_str_ne(domus_phase_name((domus_phase)i), domus_phase_name((domus_phase)k));
+    }
+    ck_assert_ptr_null(domus_phase_name(DOMUS_PHASES));
+    ck_assert_ptr_null(domus_phase_name((domus_phase)1000));
+    memset(&profile, 0xa5, sizeof profile);
+    ck_assert_int_eq(domus_system_profile(system, 1, &profile), -EINVAL);
+    ck_assert_uint_eq(profile.wall_ns, UINT64_C(0xa5a5a5a5a5a5a5a5));
+    domt_end(system);
+}
+END_TEST
+
+DOMT_MAIN("profile", 60, phases_sum_to_wall_time, sleep_is_sleep_and_work_is_work,
+          level_off_measures_no_time_and_counts_all_the_same, counters_add_up_for_a_known_workload,
+          refusals_are_counted, snapshots_of_threads_that_run_never_go_back,
+          table_has_every_row_and_is_cut_at_its_size, phases_have_names_and_threads_are_checked)

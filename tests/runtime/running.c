@@ -1,0 +1,102 @@
+/* See the header. */
+#include "tests/runtime/running.h"
+
+#include <dirent.h>
+#include <time.h>
+
+domus_config domt_config(uint32_t threads)
+{
+    domus_config config;
+
+    domus_config_init(&config);
+    config.system.threads = threads;
+    config.system.cpus = "none";
+    config.io.buffers.count = 16; /* most of these tests have no connections */
+    return config;
+}
+
+domus_system *domt_start(const domus_config *config)
+{
+    domus_system *system = NULL;
+    char error[256] = "";
+
+    ck_assert_msg(domus_system_new(config, error, sizeof error, &system) == 0, "%s", error);
+    ck_assert_msg(domus_system_start(system) == 0, "%s", domus_system_error(system));
+    return system;
+}
+
+void domt_end(domus_system *system)
+{
+    ck_assert_int_eq(domus_system_stop(system), 0);
+    ck_assert_uint_eq(domt_profile_all(system).cap_wakeups_with_work, 0);
+    domus_system_free(system);
+}
+
+domus_address domt_spawn(domus_system *system, uint32_t thread, const domus_behaviour *behaviour,
+                         const void *state)
+{
+    domus_address address = {NULL, 0};
+
+    ck_assert_int_eq(domus_outside_spawn_on(system, thread, behaviour, state, &address), 0);
+    return address;
+}
+
+void domt_notice(domus_system *system, domus_address to, const domus_type *type,
+                 const void *payload)
+{
+    ck_assert_int_eq(domus_outside_notice(system, to, type, payload), 0);
+}
+
+domus_profile domt_profile(const domus_system *system, uint32_t thread)
+{
+    domus_profile profile;
+
+    ck_assert_int_eq(domus_system_profile(system, thread, &profile), 0);
+    return profile;
+}
+
+domus_profile domt_profile_all(const domus_system *system)
+{
+    domus_profile sums = {0};
+    uint64_t *sum = (uint64_t *)(void *)&sums;
+
+    for (uint32_t i = 0; i < domus_system_threads(system); i++) {
+        domus_profile profile = domt_profile(system, i);
+        const uint64_t *value = (const uint64_t *)(const void *)&profile;
+
+        for (size_t field = 0; field < sizeof profile / sizeof *value; field++)
+            sum[field] += value[field];
+    }
+    return sums;
+}
+
+uint64_t domt_now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void domt_pause_ns(uint64_t ns)
+{
+    struct timespec pause = {
+        .tv_sec = (time_t)(ns / 1000000000u),
+        .tv_nsec = (long)(ns % 1000000000u),
+    };
+
+    while (nanosleep(&pause, &pause) != 0)
+        continue;
+}
+
+uint32_t domt_entries(const char *directory)
+{
+    DIR *entries = opendir(directory);
+    uint32_t count = 0;
+
+    ck_assert_ptr_nonnull(entries);
+    while (readdir(entries) != NULL)
+        count++;
+    closedir(entries);
+    return count;
+}

@@ -1,0 +1,63 @@
+/* Real systems for tests: made, started, fed, read and ended in one line each.
+ *
+ * domt_end() holds what every test has to hold: all channels drained, and nobody woke by the cap
+ * and found work. Handlers run on the system's threads, so they count into atomics, and the test
+ * asserts the sums. */
+#ifndef DOMT_RUNNING_H
+#define DOMT_RUNNING_H
+
+#include <domus/system.h>
+
+#include "tests/support/suite.h"
+
+#include <stdatomic.h>
+
+/* Sanitizers slow everything down: less of the same, and more time for it. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define DOMT_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define DOMT_SANITIZED 1
+#endif
+#endif
+#ifndef DOMT_SANITIZED
+#define DOMT_SANITIZED 0
+#endif
+
+#define DOMT_MS UINT64_C(1000000)
+
+/* The defaults, with so many threads, which are not pinned: tests share few CPUs. */
+domus_config domt_config(uint32_t threads);
+
+/* New and start. */
+domus_system *domt_start(const domus_config *config);
+
+/* Stop and free. */
+void domt_end(domus_system *system);
+
+domus_address domt_spawn(domus_system *system, uint32_t thread, const domus_behaviour *behaviour,
+                         const void *state);
+void domt_notice(domus_system *system, domus_address to, const domus_type *type,
+                 const void *payload);
+
+/* The counters of one thread, and the sums over all. */
+domus_profile domt_profile(const domus_system *system, uint32_t thread);
+domus_profile domt_profile_all(const domus_system *system);
+
+uint64_t domt_now_ns(void);
+void domt_pause_ns(uint64_t ns);
+
+/* How much is open in this process. */
+uint32_t domt_entries(const char *directory);
+
+/* Look every 0.2 ms; the test fails when it takes more than `seconds`. */
+#define DOMT_WAIT_FOR(seconds, condition)                                                          \
+    do {                                                                                           \
+        uint64_t until_ns_ = domt_now_ns() + (seconds)*UINT64_C(1000000000);                       \
+        while (!(condition)) {                                                                     \
+            ck_assert_msg(domt_now_ns() < until_ns_, "waited in vain for: %s", #condition);        \
+            domt_pause_ns(200000);                                                                 \
+        }                                                                                          \
+    } while (0)
+
+#endif

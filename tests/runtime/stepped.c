@@ -1,0 +1,217 @@
+/* See the header. */
+#include "tests/runtime/stepped.h"
+
+static domt_stepped *current;
+
+uint64_t domt_stepped_now_ns(const domt_stepped *stepped)
+{
+    return domi_clock_now(&stepped->system->clock);
+}
+
+void domt_stepped_advance(domt_stepped *stepped, uint64_t by_ns)
+{
+    domi_clock_advance(&stepped->system->clock, by_ns);
+}
+
+/* --- the ring -------------------------------------------------------------------------------- */
+
+static int ring_open(const domus_config *config, char *error, size_t error_size, void **ret_ring)
+{
+    (void)config;
+    (void)error;
+    (void)error_size;
+    for (uint32_t i = 0; i < current->system->count; i++) {
+        if (current->rings[i].thread != NULL)
+            continue;
+        current->rings[i].thread = &current->system->threads[i];
+        *ret_ring = &current->rings[i];
+        return 0;
+    }
+    ck_abort_msg("more rings than threads");
+}
+
+static int ring_start(void *ring)
+{
+    (void)ring;
+    return 0;
+}
+
+static void ring_close(void *ring)
+{
+    (void)ring;
+}
+
+/* M3, looked at from the outside: each thing that a thread might forget when it goes to sleep. */
+static void hold_nothing_left(const domt_ring *ring, uint64_t timeout_ns)
+{
+    const domi_thread *thread = ring->thread;
+    const domi_manager *manager = &thread->manager;
+    uint64_t now_ns = domt_stepped_now_ns(current);
+    uint64_t due_ns = domi_wheel_next_ns(&manager->wheel);
+
+    ck_assert_uint_eq(manager->ready[DOMUS_STATE].count, 0);
+    ck_assert_uint_eq(manager->ready[DOMUS_CHANNELS].count, 0);
+    ck_assert_ptr_null(manager->mounting.head);
+    ck_assert_ptr_null(manager->deferred.head);
+    ck_assert_ptr_null(atomic_load(&manager->arrivals));
+    ck_assert_uint_eq(manager->chained, 0); /* what others wait for has gone home */
+    ck_assert_uint_eq(ring->completions, 0);
+    ck_assert_ptr_null(thread->io.dirty);
+    ck_assert(thread->io.wake_armed);
+    ck_assert_uint_eq(atomic_load(&manager->park), DOMI_PARK_SLEEPING);
+    ck_assert_uint_eq(atomic_load(thread->wanted), thread->doing);
+    ck_assert_uint_le(timeout_ns, DOMI_PARK_CAP_NS);
+    ck_assert(due_ns > now_ns);
+    ck_assert(due_ns == UINT64_MAX || timeout_ns <= due_ns - now_ns);
+}
+
+static int ring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
+{
+    domt_ring *ring = ring_;
+
+    ring->enters++;
+    ring->queued = false;
+    if (min_complete == 0)
+        return 0;
+    hold_nothing_left(ring, timeout_ns);
+    ring->sleeps++;
+    ring->sleep_ns = timeout_ns;
+    if (current->on_sleep != NULL)
+        current->on_sleep(current, ring->thread->manager.index);
+    else
+        domt_stepped_advance(current, timeout_ns);
+    return 0;
+}
+
+/* Completions that mean nothing to anybody: their kind and slot say "the end of a wake poll". */
+static uint32_t ring_reap(void *ring_, domi_completion *completions, uint32_t max)
+{
+    domt_ring *ring = ring_;
+    uint32_t count = ring->completions < max ? ring->completions : max;
+
+    for (uint32_t i = 0; i < count; i++)
+        completions[i] = (domi_completion){
+            .user_data = domi_op_data(DOMI_OP_CANCEL_ACCEPT, 0, DOMI_ACCEPTORS_MAX),
+        };
+    ring->completions -= count;
+    if (count != 0)
+        domt_stepped_advance(current, ring->reap_takes_ns);
+    return count;
+}
+
+static bool ring_ready(const void *ring)
+{
+    return ((const domt_ring *)ring)->completions != 0;
+}
+
+static bool ring_pending(const void *ring)
+{
+    return ((const domt_ring *)ring)->queued;
+}
+
+static void ring_poll(void *ring, int fd, uint64_t user_data)
+{
+    (void)fd;
+    (void)user_data;
+    ((domt_ring *)ring)->queued = true;
+}
+
+static void ring_cancel(void *ring, uint64_t target, uint64_t user_data)
+{
+    (void)target;
+    (void)user_data;
+    ((domt_ring *)ring)->queued = true;
+}
+
+static void ring_give(void *ring, uint16_t index, void *data, uint32_t size)
+{
+    (void)ring;
+    (void)index;
+    (void)data;
+    (void)size;
+}
+
+static void ring_publish(void *ring)
+{
+    (void)ring;
+}
+
+/* Nothing here has connections. */
+static const domi_backend backend = {
+    .name = "stepped",
+    .open = ring_open,
+    .start = ring_start,
+    .close = ring_close,
+    .enter = ring_enter,
+    .reap = ring_reap,
+    .ready = ring_ready,
+    .pending = ring_pending,
+    .poll = ring_poll,
+    .cancel = ring_cancel,
+    .give = ring_give,
+    .publish = ring_publish,
+};
+
+/* --- the system ------------------------------------------------------------------------------ */
+
+/* A sleeper's word has changed; the one who sleeps is the test. */
+static void wake(domi_manager *manager)
+{
+    (void)manager;
+}
+
+void domt_stepped_init(domt_stepped *stepped, const domus_config *config)
+{
+    char error[256] = "";
+    domus_system *system = NULL;
+
+    *stepped = (domt_stepped){0};
+    ck_assert_msg(domus_system_new(config, error, sizeof error, &system) == 0, "%s", error);
+    stepped->system = system;
+    stepped->rings = calloc(system->count, sizeof *stepped->rings);
+    ck_assert_ptr_nonnull(stepped->rings);
+    current = stepped;
+
+    domi_clock_init_virtual(&system->clock, DOMT_START_NS);
+    system->managers[system->count] = &system->outside;
+    ck_assert_int_eq(domi_manager_init(&system->outside, system->count, system->count + 1,
+                                       system->managers, &system->config, DOMT_START_NS),
+                     0);
+    for (uint32_t i = 0; i < system->count; i++) {
+        domi_thread *thread = &system->threads[i];
+
+        system->managers[i] = &thread->manager;
+        ck_assert_int_eq(domi_thread_init(thread, system, i, -1, &backend, error, sizeof error), 0);
+        ck_assert_int_eq(domi_io_start(&thread->io), 0);
+        thread->manager.wake = wake;
+    }
+    system->stage = DOMI_STAGE_RUNNING;
+}
+
+void domt_stepped_fini(domt_stepped *stepped)
+{
+    for (uint32_t i = 0; i < stepped->system->count; i++)
+        domi_manager_end(&stepped->system->threads[i].manager);
+    for (uint32_t i = 0; i < stepped->system->count; i++)
+        (void)domi_manager_arrivals(&stepped->system->threads[i].manager);
+    stepped->system->stage = DOMI_STAGE_STOPPED;
+    domus_system_free(stepped->system);
+    free(stepped->rings);
+    current = NULL;
+}
+
+domi_thread *domt_stepped_thread(domt_stepped *stepped, uint32_t index)
+{
+    return &stepped->system->threads[index];
+}
+
+void domt_stepped_turn(domt_stepped *stepped, uint32_t index, bool rest)
+{
+    domi_thread *thread = domt_stepped_thread(stepped, index);
+
+    domi_phase_io(thread);
+    domi_phase_channels(thread);
+    domi_phase_state(thread);
+    if (rest)
+        domi_thread_rest(thread);
+}

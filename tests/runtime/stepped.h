@@ -1,0 +1,49 @@
+/* A system whose threads do not exist: the test runs their phases by hand, on a virtual clock, over
+ * a ring that brings what it is told. So budgets and deadlines are exact, on any machine.
+ *
+ * Each time a thread would sleep, the ring holds M3 against it: nothing may be left to do, and the
+ * sleep ends when the next timer is due. Then the clock goes on to the end of the sleep, unless
+ * `on_sleep` does something else. */
+#ifndef DOMT_STEPPED_H
+#define DOMT_STEPPED_H
+
+#include "runtime/system.h"
+
+#include "tests/support/suite.h"
+
+#define DOMT_START_NS UINT64_C(1000000000)
+
+typedef struct domt_ring {
+    domi_thread *thread;
+    uint32_t completions; /* for the next reap */
+    uint64_t reap_takes_ns;
+    uint32_t enters;
+    uint32_t sleeps;
+    uint64_t sleep_ns; /* how long the last sleep may take */
+    bool queued;       /* operations that were not entered yet */
+} domt_ring;
+
+typedef struct domt_stepped {
+    domus_system *system;
+    domt_ring *rings;
+    /* Called when thread `index` sleeps; the clock stands where it fell asleep. NULL: it sleeps to
+     * the end. */
+    void (*on_sleep)(struct domt_stepped *stepped, uint32_t index);
+} domt_stepped;
+
+/* One at a time in a process. */
+void domt_stepped_init(domt_stepped *stepped, const domus_config *config);
+
+/* Ends every actor and frees the system. */
+void domt_stepped_fini(domt_stepped *stepped);
+
+domi_thread *domt_stepped_thread(domt_stepped *stepped, uint32_t index);
+
+/* The virtual clock of all. */
+uint64_t domt_stepped_now_ns(const domt_stepped *stepped);
+void domt_stepped_advance(domt_stepped *stepped, uint64_t by_ns);
+
+/* One iteration of thread `index`: its three phases; with `rest`, what comes after them too. */
+void domt_stepped_turn(domt_stepped *stepped, uint32_t index, bool rest);
+
+#endif

@@ -1,0 +1,426 @@
+/* A system from new to free, in every order that a program may try, and what a start leaves. */
+#include "base/memory.h"
+#include "tests/runtime/running.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static domus_system *new_system(uint32_t threads)
+{
+    domus_config config = domt_config(threads);
+    domus_system *system = NULL;
+
+    ck_assert_int_eq(domus_system_new(&config, NULL, 0, &system), 0);
+    return system;
+}
+
+static void is_one_line(const char *text)
+{
+    ck_assert_msg(text[0] != '\0' && strchr(text, '\n') == NULL, "not one line: '%s'", text);
+}
+
+START_TEST(every_order_of_calls_is_taken)
+{
+    domus_system_free(NULL);
+    domus_system_free(new_system(1)); /* never started */
+
+    domus_system *system = new_system(2);
+    ck_assert_str_eq(domus_system_error(system), "");
+    ck_assert_int_eq(domus_system_stop(system), 0); /* not running yet */
+    ck_assert_int_eq(domus_system_start(system), 0);
+    ck_assert_int_eq(domus_system_start(system), -EALREADY);
+    is_one_line(domus_system_error(system));
+    ck_assert_int_eq(domus_system_stop(system), 0);
+    ck_assert_int_eq(domus_system_stop(system), 0);
+    ck_assert_int_eq(domus_system_start(system), -EALREADY);
+    domus_system_free(system);
+
+    system = new_system(2);
+    ck_assert_int_eq(domus_system_start(system), 0);
+    domus_system_free(system); /* stops it */
+}
+END_TEST
+
+START_TEST(wrong_configuration_makes_nothing_and_says_one_line)
+{
+    domus_config config = domt_config(1);
+    domus_system *system = NULL;
+    char error[256] = "";
+    char cut[8];
+
+    config.scheduler.io_ratio = 101;
+    ck_assert_int_eq(domus_system_new(&config, error, sizeof error, &system), -EINVAL);
+    is_one_line(error);
+    memset(cut, 'x', sizeof cut);
+    ck_assert_int_eq(domus_system_new(&config, cut, sizeof cut, &system), -EINVAL);
+    ck_assert_uint_eq(strlen(cut), sizeof cut - 1);
+    ck_assert_int_eq(domus_system_new(&config, NULL, 0, &system), -EINVAL);
+
+    config = domt_config(1);
+    config.system.cpus = "9999";
+    ck_assert_int_eq(domus_system_new(&config, error, sizeof error, &system), -EINVAL);
+    is_one_line(error);
+    ck_assert_ptr_null(system);
+}
+END_TEST
+
+START_TEST(failed_start_leaves_nothing_and_may_be_tried_again)
+{
+    domus_system *system = new_system(3);
+    uint32_t files = domt_entries("/proc/self/fd");
+    struct rlimit before, few;
+    int next = dup(0);
+
+    ck_assert_int_ge(next, 0);
+    close(next);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    for (rlim_t room = 0; room < 6; room++) { /* an eventfd and a ring for each thread */
+        few.rlim_cur = (rlim_t)next + room;
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+        ck_assert_int_eq(domus_system_start(system), -EMFILE);
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+        is_one_line(domus_system_error(system));
+        ck_assert_uint_eq(domt_entries("/proc/self/fd"), files);
+        ck_assert_int_eq(domus_system_stop(system), 0);
+    }
+    ck_assert_int_eq(domus_system_start(system), 0);
+    domt_end(system);
+
+    system = new_system(2);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+    few.rlim_cur = (rlim_t)next + 1;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+    ck_assert_int_eq(domus_system_start(system), -EMFILE);
+    domus_system_free(system);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    ck_assert_uint_eq(domt_entries("/proc/self/fd"), files);
+}
+END_TEST
+
+/* Let no ring be enabled whose descriptor is `fd` or more. */
+static void refuse_rings_from(int fd)
+{
+    enum { ENABLE_RINGS = 12 };
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_register, 0, 5),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ENABLE_RINGS, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (unsigned)fd, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof rules / sizeof rules[0], .filter = rules};
+
+    ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+/* Some threads run when another finds that it cannot: all of them end. */
+START_TEST(start_fails_whole_when_one_thread_cannot_enable_its_ring)
+{
+    domus_system *system = new_system(3);
+    uint32_t files = domt_entries("/proc/self/fd");
+    int next = dup(0);
+
+    ck_assert_int_ge(next, 0);
+    close(next);
+    refuse_rings_from(next + 4); /* eventfd and ring of the first and the second are below */
+    ck_assert_int_eq(domus_system_start(system), -EPERM);
+    is_one_line(domus_system_error(system));
+    ck_assert_ptr_nonnull(strstr(domus_system_error(system), "seccomp"));
+    domus_system_free(system);
+    ck_assert_uint_eq(domt_entries("/proc/self/fd"), files);
+}
+END_TEST
+
+START_TEST(failed_allocation_is_an_error_wherever_it_happens)
+{
+    domus_config config = domt_config(2);
+    int64_t count = 0;
+    int result = -1;
+
+    for (; result != 0 && count < 1000; count++) {
+        domus_system *system = NULL;
+        char error[256] = "";
+
+        domi_memory_fail_after(count, 0);
+        result = domus_system_new(&config, error, sizeof error, &system);
+        if (result == 0 && (result = domus_system_start(system)) != 0)
+            memcpy(error, domus_system_error(system), sizeof error);
+        domi_memory_fail_after(-1, 0);
+        if (result != 0) {
+            ck_assert_int_eq(result, -ENOMEM);
+            is_one_line(error);
+        }
+        domus_system_free(system);
+    }
+    ck_assert_int_eq(result, 0);
+    ck_assert_int_ge(count, 10);
+}
+END_TEST
+
+/* --- what runs ------------------------------------------------------------------------------- */
+
+static const domus_type add_type = {.name = "add", .size = sizeof(uint64_t)};
+static _Atomic uint64_t mounted, stopped;
+
+struct adder {
+    _Atomic uint64_t *sum;
+};
+
+static int added(domus_stack *stack, void *self_, const void *payload)
+{
+    struct adder *self = self_;
+
+    (void)stack;
+    atomic_fetch_add(self->sum, *(const uint64_t *)payload);
+    return 0;
+}
+
+static int mount(domus_stack *stack, void *self)
+{
+    (void)stack;
+    (void)self;
+    atomic_fetch_add(&mounted, 1);
+    return 0;
+}
+
+static void stop(domus_stack *stack, void *self)
+{
+    (void)stack;
+    (void)self;
+    atomic_fetch_add(&stopped, 1);
+}
+
+static const domus_behaviour adder = {
+    .name = "adder",
+    .state_size = sizeof(struct adder),
+    .on = (const domus_on[]){{&add_type, added, 0}, {NULL, NULL, 0}},
+    .on_mount = mount,
+    .on_stop = stop,
+};
+
+START_TEST(several_systems_run_in_one_process)
+{
+    enum { SYSTEMS = 3 };
+    domus_system *systems[SYSTEMS];
+    _Atomic uint64_t sums[SYSTEMS] = {0};
+    domus_address addresses[SYSTEMS];
+
+    for (uint32_t i = 0; i < SYSTEMS; i++) {
+        domus_config config = domt_config(i + 1);
+        systems[i] = domt_start(&config);
+        addresses[i] = domt_spawn(systems[i], i, &adder, &(struct adder){&sums[i]});
+    }
+    for (uint64_t value = 1; value <= 100; value++) {
+        for (uint32_t i = 0; i < SYSTEMS; i++) {
+            uint64_t scaled = value << i;
+            domt_notice(systems[i], addresses[i], &add_type, &scaled);
+        }
+    }
+    for (uint32_t i = 0; i < SYSTEMS; i++)
+        DOMT_WAIT_FOR(10, atomic_load(&sums[i]) == UINT64_C(5050) << i);
+    domt_end(systems[1]); /* the others do not notice */
+    domt_notice(systems[2], addresses[2], &add_type, &(uint64_t){1});
+    DOMT_WAIT_FOR(10, atomic_load(&sums[2]) == (UINT64_C(5050) << 2) + 1);
+    domt_end(systems[2]);
+    domt_end(systems[0]);
+    ck_assert_uint_eq(atomic_load(&stopped), SYSTEMS);
+}
+END_TEST
+
+static pthread_t signalled;
+static atomic_int signals_here, signals_elsewhere;
+
+static void on_signal(int number)
+{
+    (void)number;
+    atomic_fetch_add(pthread_equal(pthread_self(), signalled) ? &signals_here : &signals_elsewhere,
+                     1);
+}
+
+START_TEST(signals_stay_with_the_threads_of_the_caller)
+{
+    static const int numbers[] = {SIGUSR1, SIGTERM, SIGINT, SIGCHLD, SIGHUP, SIGPIPE, SIGALRM};
+    struct sigaction action = {.sa_handler = on_signal};
+    sigset_t before, after;
+
+    signalled = pthread_self();
+    sigemptyset(&before);
+    sigemptyset(&after);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        ck_assert_int_eq(sigaction(numbers[i], &action, NULL), 0);
+    pthread_sigmask(SIG_SETMASK, NULL, &before);
+    domus_config config = domt_config(3);
+    domus_system *system = domt_start(&config);
+    pthread_sigmask(SIG_SETMASK, NULL, &after);
+    for (int number = 1; number < NSIG; number++)
+        ck_assert_int_eq(sigismember(&before, number), sigismember(&after, number));
+
+    for (int round = 0; round < 20; round++) {
+        for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+            ck_assert_int_eq(kill(getpid(), numbers[i]), 0);
+    }
+    ck_assert_int_eq(atomic_load(&signals_here), 20 * sizeof numbers / sizeof numbers[0]);
+    ck_assert_int_eq(atomic_load(&signals_elsewhere), 0);
+    domt_end(system);
+}
+END_TEST
+
+/* --- where it runs --------------------------------------------------------------------------- */
+
+struct place {
+    cpu_set_t cpus;
+    char name[16];
+    atomic_bool told;
+};
+
+struct scout {
+    struct place *place;
+};
+
+static int look_around(domus_stack *stack, void *self_)
+{
+    struct scout *self = self_;
+
+    (void)stack;
+    (void)sched_getaffinity(0, sizeof self->place->cpus, &self->place->cpus);
+    (void)pthread_getname_np(pthread_self(), self->place->name, sizeof self->place->name);
+    atomic_store(&self->place->told, true);
+    return 0;
+}
+
+static const domus_behaviour scout = {
+    .name = "scout",
+    .state_size = sizeof(struct scout),
+    .on_mount = look_around,
+};
+
+static void look_at(domus_system *system, uint32_t thread, struct place *place)
+{
+    char name[16];
+
+    atomic_store(&place->told, false);
+    (void)domt_spawn(system, thread, &scout, &(struct scout){place});
+    DOMT_WAIT_FOR(10, atomic_load(&place->told));
+    snprintf(name, sizeof name, "domus-%u", thread);
+    ck_assert_str_eq(place->name, name);
+}
+
+START_TEST(threads_are_pinned_as_told_and_named)
+{
+    domus_config config = domt_config(3);
+    cpu_set_t own;
+    struct place place;
+    char list[32];
+    size_t last = CPU_SETSIZE - 1;
+
+    ck_assert_int_eq(sched_getaffinity(0, sizeof own, &own), 0);
+    while (!CPU_ISSET(last, &own))
+        last--;
+    snprintf(list, sizeof list, "%zu", last);
+    config.system.cpus = list;
+    domus_system *system = domt_start(&config);
+    for (uint32_t thread = 0; thread < 3; thread++) {
+        look_at(system, thread, &place);
+        ck_assert_int_eq(CPU_COUNT(&place.cpus), 1);
+        ck_assert(CPU_ISSET(last, &place.cpus));
+    }
+    domt_end(system);
+
+    config.system.cpus = "none";
+    system = domt_start(&config);
+    look_at(system, 2, &place);
+    ck_assert(CPU_EQUAL(&place.cpus, &own));
+    domt_end(system);
+
+    config.system.cpus = "auto";
+    config.system.threads = 0;
+    system = domt_start(&config);
+    ck_assert_uint_le(domus_system_threads(system), (uint32_t)CPU_COUNT(&own));
+    for (uint32_t thread = 0; thread < domus_system_threads(system); thread++) {
+        look_at(system, thread, &place);
+        ck_assert_int_eq(CPU_COUNT(&place.cpus), 1);
+        ck_assert(CPU_ISSET(thread, &place.cpus) || (size_t)CPU_COUNT(&own) <= last);
+    }
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(more_threads_than_cpus_work_and_are_warned_of)
+{
+    cpu_set_t own;
+    _Atomic uint64_t sum = 0;
+
+    ck_assert_int_eq(sched_getaffinity(0, sizeof own, &own), 0);
+    uint32_t threads = 2 * (uint32_t)CPU_COUNT(&own) + 1;
+    domus_config config = domt_config(threads);
+    config.system.cpus = "auto";
+    domus_system *system = domt_start(&config);
+    is_one_line(domus_system_warning(system));
+    for (uint32_t i = 0; i < threads; i++) {
+        domus_address address = domt_spawn(system, i, &adder, &(struct adder){&sum});
+        domt_notice(system, address, &add_type, &(uint64_t){1});
+    }
+    DOMT_WAIT_FOR(10, atomic_load(&sum) == threads);
+    domt_end(system);
+
+    config = domt_config(1);
+    config.system.cpus = "auto";
+    system = domt_start(&config);
+    ck_assert_str_eq(domus_system_warning(system), "");
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(configuration_is_copied_with_its_strings)
+{
+    char cpus[] = "none";
+    char name[] = "front";
+    char address[] = "127.0.0.1:0";
+    domus_listener_config listener = {name, address, 16};
+    domus_config config = domt_config(1);
+    domus_system *system = NULL;
+
+    config.system.cpus = cpus;
+    config.listeners = &listener;
+    config.listener_count = 1;
+    ck_assert_int_eq(domus_system_new(&config, NULL, 0, &system), 0);
+    memset(cpus, 'x', sizeof cpus - 1);
+    memset(name, 'x', sizeof name - 1);
+    memset(address, 'x', sizeof address - 1);
+    memset(&listener, 0xff, sizeof listener);
+    memset(&config, 0xff, sizeof config);
+
+    const domus_config *copy = domus_system_config(system);
+    ck_assert_str_eq(copy->system.cpus, "none");
+    ck_assert_uint_eq(copy->listener_count, 1);
+    ck_assert_str_eq(copy->listeners[0].name, "front");
+    ck_assert_str_eq(copy->listeners[0].address, "127.0.0.1:0");
+    ck_assert_uint_eq(copy->listeners[0].backlog, 16);
+    ck_assert_uint_eq(copy->scheduler.io_ratio, 50);
+    ck_assert_int_eq(domus_system_start(system), 0);
+    domt_end(system);
+}
+END_TEST
+
+DOMT_MAIN("system", 60, every_order_of_calls_is_taken,
+          wrong_configuration_makes_nothing_and_says_one_line,
+          failed_start_leaves_nothing_and_may_be_tried_again,
+          start_fails_whole_when_one_thread_cannot_enable_its_ring,
+          failed_allocation_is_an_error_wherever_it_happens, several_systems_run_in_one_process,
+          signals_stay_with_the_threads_of_the_caller, threads_are_pinned_as_told_and_named,
+          more_threads_than_cpus_work_and_are_warned_of, configuration_is_copied_with_its_strings)

@@ -1,0 +1,260 @@
+/* See the header. */
+#include "tests/support/crowd.h"
+
+#include "tests/support/service.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#define PIECE_MAX 16384u
+
+static char byte_at(uint32_t number, uint64_t place)
+{
+    return (char)(number * 17 + place * 131 + (place >> 8) * 7 + (place >> 16));
+}
+
+static uint32_t chance(domt_client *client)
+{
+    client->chance = client->chance * 1103515245u + 12345u;
+    return client->chance >> 8;
+}
+
+void domt_crowd_init(domt_crowd *crowd, uint16_t port, uint32_t count)
+{
+    *crowd = (domt_crowd){.count = count, .port = port};
+    crowd->clients = calloc(count, sizeof *crowd->clients);
+    crowd->epoll = epoll_create1(EPOLL_CLOEXEC);
+    ck_assert(crowd->clients != NULL && crowd->epoll >= 0);
+    for (uint32_t i = 0; i < count; i++)
+        crowd->clients[i] = (domt_client){.fd = -1, .number = i + 1, .chance = i * 2654435761u};
+}
+
+static int connect_to(uint16_t port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int on = 1;
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ck_assert_msg(fd >= 0, "socket: %s", strerror(errno));
+    ck_assert_int_eq(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on), 0);
+    ck_assert_msg(connect(fd, (struct sockaddr *)&address, sizeof address) == 0, "connect: %s",
+                  strerror(errno));
+    return fd;
+}
+
+void domt_crowd_connect(domt_crowd *crowd, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++) {
+        domt_client *client = &crowd->clients[i];
+        struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+                                    .data.u32 = i};
+        client->fd = connect_to(crowd->port);
+        ck_assert_int_eq(fcntl(client->fd, F_SETFL, O_NONBLOCK), 0);
+        ck_assert_int_eq(epoll_ctl(crowd->epoll, EPOLL_CTL_ADD, client->fd, &event), 0);
+    }
+}
+
+void domt_client_close(domt_client *client, bool reset)
+{
+    struct linger linger = {.l_onoff = 1, .l_linger = 0};
+
+    if (client->fd < 0)
+        return;
+    if (reset)
+        (void)setsockopt(client->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+    close(client->fd);
+    client->fd = -1;
+}
+
+/* A failed call: false when it is to be tried again later. */
+static bool failed(domt_client *client)
+{
+    if (errno == EAGAIN || errno == EINTR)
+        return false;
+    client->error = errno;
+    domt_client_close(client, false);
+    return true;
+}
+
+static void read_some(domt_client *client)
+{
+    char bytes[65536];
+
+    while (client->fd >= 0 && !client->deaf && !client->ended) {
+        ssize_t size = recv(client->fd, bytes, sizeof bytes, 0);
+        if (size < 0) {
+            if (!failed(client))
+                return;
+        } else if (size == 0) {
+            client->ended = true;
+        } else {
+            for (ssize_t i = 0; i < size; i++)
+                client->wrong += bytes[i] != byte_at(client->number, client->received++);
+        }
+    }
+}
+
+static uint32_t next_piece(domt_client *client, char *bytes)
+{
+    uint32_t most = client->piece_max != 0 ? client->piece_max : PIECE_MAX;
+    uint64_t left = client->bytes - client->sent;
+    uint32_t size = 1 + chance(client) % most;
+
+    if (size > left)
+        size = (uint32_t)left;
+    for (uint32_t i = 0; i < size; i++)
+        bytes[i] = byte_at(client->number, client->sent + i);
+    return size;
+}
+
+/* Only a few pieces at a time, or one client would take a whole turn for itself. Returns whether
+ * there was more to be done. */
+static bool send_some(domt_client *client)
+{
+    char bytes[PIECE_MAX];
+
+    for (int turns = 0; client->fd >= 0 && !client->finished && !client->ended; turns++) {
+        if (client->sent == client->bytes) {
+            if (!client->stays)
+                client->finished = shutdown(client->fd, SHUT_WR) == 0;
+            return false;
+        }
+        if (turns == 8)
+            return true;
+        ssize_t size = send(client->fd, bytes, next_piece(client, bytes), MSG_NOSIGNAL);
+        if (size < 0)
+            return failed(client);
+        client->sent += (uint64_t)size;
+        if (client->reset_at != 0 && client->sent >= client->reset_at)
+            domt_client_close(client, true);
+    }
+    return false;
+}
+
+static void end_if_over(domt_client *client)
+{
+    if (client->fd >= 0 && client->ended && (client->finished || client->stays))
+        domt_client_close(client, false);
+}
+
+/* Edge-triggered: who could go on when his turn ended has one more without being told. */
+bool domt_crowd_run(domt_crowd *crowd, bool (*done)(const domt_crowd *crowd), uint32_t ms)
+{
+    uint64_t until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
+    struct epoll_event events[256];
+
+    while (!done(crowd)) {
+        bool more = false;
+        if (domt_monotonic_ns() >= until_ns)
+            return false;
+        for (uint32_t i = 0; i < crowd->count; i++) {
+            domt_client *client = &crowd->clients[i];
+            if (client->fd < 0)
+                continue;
+            more = send_some(client) || more;
+            read_some(client);
+            end_if_over(client);
+        }
+        int timeout = more ? 0 : 10;
+        if (epoll_wait(crowd->epoll, events, 256, timeout) < 0)
+            ck_assert_int_eq(errno, EINTR);
+    }
+    return true;
+}
+
+bool domt_crowd_all_over(const domt_crowd *crowd)
+{
+    for (uint32_t i = 0; i < crowd->count; i++) {
+        if (crowd->clients[i].fd >= 0)
+            return false;
+    }
+    return true;
+}
+
+bool domt_client_is_back(const domt_client *client)
+{
+    return client->received == client->bytes;
+}
+
+bool domt_crowd_all_back(const domt_crowd *crowd)
+{
+    for (uint32_t i = 0; i < crowd->count; i++) {
+        const domt_client *client = &crowd->clients[i];
+        if (client->fd >= 0 && !client->deaf && !domt_client_is_back(client))
+            return false;
+    }
+    return true;
+}
+
+void domt_crowd_holds(const domt_crowd *crowd)
+{
+    for (uint32_t i = 0; i < crowd->count; i++) {
+        const domt_client *client = &crowd->clients[i];
+        if (client->reset_at != 0 || client->deaf)
+            continue;
+        ck_assert_msg(client->error == 0 && client->wrong == 0 && client->ended &&
+                          domt_client_is_back(client),
+                      "client %u: %s, %u wrong bytes, %llu sent, %llu of %llu back%s",
+                      client->number, strerror(client->error), client->wrong,
+                      (unsigned long long)client->sent, (unsigned long long)client->received,
+                      (unsigned long long)client->bytes, client->ended ? ", ended" : "");
+    }
+}
+
+void domt_crowd_fini(domt_crowd *crowd)
+{
+    for (uint32_t i = 0; i < crowd->count; i++)
+        domt_client_close(&crowd->clients[i], false);
+    close(crowd->epoll);
+    free(crowd->clients);
+}
+
+int domt_connect(uint16_t port)
+{
+    struct timeval patience = {.tv_sec = 5};
+    int fd = connect_to(port);
+
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
+    return fd;
+}
+
+bool domt_echoes(int fd, const char *text)
+{
+    char back[256] = "";
+    size_t length = strlen(text);
+    size_t have = 0;
+
+    if (send(fd, text, length, MSG_NOSIGNAL) != (ssize_t)length)
+        return false;
+    while (have < length) {
+        ssize_t size = recv(fd, back + have, sizeof back - 1 - have, 0);
+        if (size <= 0)
+            return false;
+        have += (size_t)size;
+    }
+    return have == length && memcmp(back, text, length) == 0;
+}
+
+bool domt_descriptors(uint32_t count)
+{
+    struct rlimit limit;
+
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    if (limit.rlim_cur >= count)
+        return true;
+    if (limit.rlim_max < count)
+        return false;
+    limit.rlim_cur = count;
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}

@@ -1,0 +1,71 @@
+/* Many clients of an echo service in one thread: each sends a stream of its own in pieces of random
+ * sizes, as fast as it is read, and holds every byte that comes back against what it sent.
+ *
+ * What byte stands at which place of a stream is told by the client's number, so nothing is kept.
+ */
+#ifndef DOMT_CROWD_H
+#define DOMT_CROWD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct domt_client {
+    int fd; /* -1: closed */
+    uint32_t number;
+    uint64_t bytes;     /* to send in all */
+    uint32_t piece_max; /* at most this many at a time; 0: 16 KiB */
+    bool deaf;          /* never reads */
+    bool stays;         /* does not send FIN when all is sent */
+    uint64_t reset_at;  /* resets the connection when so much is sent; 0: never */
+    uint64_t sent;
+    uint64_t received;
+    uint32_t wrong; /* bytes that were not what was sent */
+    bool finished;  /* sent FIN */
+    bool ended;     /* got FIN */
+    int error;      /* of the connection: ECONNRESET ... */
+    uint32_t chance;
+} domt_client;
+
+typedef struct domt_crowd {
+    domt_client *clients;
+    uint32_t count;
+    int epoll;
+    uint16_t port;
+} domt_crowd;
+
+/* `count` clients of number 1 and up, not connected. */
+void domt_crowd_init(domt_crowd *crowd, uint16_t port, uint32_t count);
+
+/* Connect clients `from` up to but not including `to`; they are watched from then on. */
+void domt_crowd_connect(domt_crowd *crowd, uint32_t from, uint32_t to);
+
+/* Let all clients send and read until `done` says so, at most `ms`. Returns whether it did. */
+bool domt_crowd_run(domt_crowd *crowd, bool (*done)(const domt_crowd *crowd), uint32_t ms);
+
+/* Closed by FIN both ways, reset, or failed. */
+bool domt_crowd_all_over(const domt_crowd *crowd);
+
+/* All bytes of those who read are back. */
+bool domt_crowd_all_back(const domt_crowd *crowd);
+
+/* The same for one. */
+bool domt_client_is_back(const domt_client *client);
+
+/* Every client that was to end well did: all bytes back, no wrong one, FIN both ways. */
+void domt_crowd_holds(const domt_crowd *crowd);
+
+/* Close a client's connection (with `reset`, by RST), if it is open. */
+void domt_client_close(domt_client *client, bool reset);
+
+void domt_crowd_fini(domt_crowd *crowd);
+
+/* A blocking connection to the port on 127.0.0.1, with receives limited to 5 s. */
+int domt_connect(uint16_t port);
+
+/* Send `text` and wait for it to come back. Returns whether it did. */
+bool domt_echoes(int fd, const char *text);
+
+/* Raise the limit of descriptors to at least `count`. Returns whether there are so many. */
+bool domt_descriptors(uint32_t count);
+
+#endif

@@ -1,0 +1,314 @@
+/* See the header. Operations are heap objects of their own, so that the sanitizers see whoever uses
+ * one that is over. */
+#include "tests/support/fake_backend.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COMPLETIONS 65536u
+
+static int fail_open;
+static int fail_start;
+static int open_count;
+
+void domt_fake_fail(int open_result, int start_result)
+{
+    fail_open = open_result;
+    fail_start = start_result;
+}
+
+int domt_fake_open_count(void)
+{
+    return open_count;
+}
+
+/* --- the backend's side ------------------------------------------------------------------------
+ */
+
+static int fake_open(const domus_config *config, char *error, size_t error_size, void **ret_ring)
+{
+    if (fail_open != 0) {
+        snprintf(error, error_size, "the fake ring does not open");
+        return fail_open;
+    }
+    ck_assert_uint_le(config->io.buffers.count, DOMT_FAKE_BUFFERS_MAX);
+    domt_fake *fake = calloc(1, sizeof *fake);
+    fake->completions = calloc(COMPLETIONS, sizeof *fake->completions);
+    fake->buffers_count = config->io.buffers.count;
+    open_count++;
+    *ret_ring = fake;
+    return 0;
+}
+
+static int fake_start(void *ring)
+{
+    (void)ring;
+    return fail_start;
+}
+
+static void fake_close(void *ring)
+{
+    domt_fake *fake = ring;
+
+    while (fake->ops != NULL) {
+        domt_op *op = fake->ops;
+        fake->ops = op->next;
+        free(op);
+    }
+    free(fake->completions);
+    free(fake);
+    open_count--;
+}
+
+static int fake_enter(void *ring, uint32_t min_complete, uint64_t timeout_ns)
+{
+    domt_fake *fake = ring;
+
+    ck_assert_uint_le(min_complete, 1);
+    (void)timeout_ns;
+    fake->enters++;
+    fake->pending = false;
+    return 0;
+}
+
+static uint32_t fake_reap(void *ring, domi_completion *completions, uint32_t max)
+{
+    domt_fake *fake = ring;
+    uint32_t count = 0;
+
+    for (; count < max && fake->completions_head != fake->completions_tail; count++)
+        completions[count] = fake->completions[fake->completions_head++ % COMPLETIONS];
+    return count;
+}
+
+static bool fake_ready(const void *ring)
+{
+    const domt_fake *fake = ring;
+
+    return fake->completions_head != fake->completions_tail;
+}
+
+static bool fake_pending(const void *ring)
+{
+    return ((const domt_fake *)ring)->pending;
+}
+
+static domt_op *begin(void *ring, domt_op_kind kind, int fd, uint64_t user_data)
+{
+    domt_fake *fake = ring;
+    domt_op **link = &fake->ops;
+    domt_op *op = calloc(1, sizeof *op);
+
+    ck_assert_uint_ne(user_data, 0);
+    if (fd >= 0) {
+        ck_assert_msg(fcntl(fd, F_GETFD) >= 0, "an operation on a closed descriptor");
+        ck_assert_msg(domt_fake_find(fake, kind, fd) == NULL, "two of kind %d on %d", kind, fd);
+    }
+    *op = (domt_op){.kind = kind, .fd = fd, .user_data = user_data};
+    while (*link != NULL)
+        link = &(*link)->next;
+    *link = op;
+    fake->begun[kind]++;
+    fake->pending = true;
+    return op;
+}
+
+static void fake_accept(void *ring, int fd, uint64_t user_data)
+{
+    (void)begin(ring, DOMT_ACCEPT, fd, user_data);
+}
+
+static void fake_receive(void *ring, int fd, uint64_t user_data)
+{
+    (void)begin(ring, DOMT_RECEIVE, fd, user_data);
+}
+
+static void fake_poll(void *ring, int fd, uint64_t user_data)
+{
+    (void)begin(ring, DOMT_POLL, fd, user_data);
+}
+
+static void fake_send(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data)
+{
+    domt_op *op = begin(ring, DOMT_SEND, fd, user_data);
+
+    op->data = data;
+    op->size = size;
+}
+
+static void fake_send_message(void *ring, int fd, const struct msghdr *message, uint64_t user_data)
+{
+    domt_op *op = begin(ring, DOMT_SEND, fd, user_data);
+
+    op->message = message;
+    for (size_t i = 0; i < message->msg_iovlen; i++)
+        op->size += (uint32_t)message->msg_iov[i].iov_len;
+}
+
+static void fake_cancel(void *ring, uint64_t target, uint64_t user_data)
+{
+    domt_op *op = begin(ring, DOMT_CANCEL, -1, user_data);
+
+    op->target = target;
+}
+
+static void fake_cancel_fd(void *ring, int fd, uint64_t user_data)
+{
+    (void)begin(ring, DOMT_CANCEL_FD, fd, user_data);
+}
+
+static void fake_give(void *ring, uint16_t index, void *data, uint32_t size)
+{
+    domt_fake *fake = ring;
+
+    ck_assert_uint_lt(index, fake->buffers_count);
+    ck_assert_msg(!fake->buffers[index].given, "buffer %u was given twice", index);
+    fake->buffers[index].data = data;
+    fake->buffers[index].size = size;
+    fake->buffers[index].given = true;
+    fake->queue[fake->queue_tail++ % DOMT_FAKE_BUFFERS_MAX] = index;
+}
+
+static void fake_publish(void *ring)
+{
+    domt_fake *fake = ring;
+
+    fake->published = fake->queue_tail;
+}
+
+const domi_backend domt_fake_backend = {
+    .name = "fake",
+    .open = fake_open,
+    .start = fake_start,
+    .close = fake_close,
+    .enter = fake_enter,
+    .reap = fake_reap,
+    .ready = fake_ready,
+    .pending = fake_pending,
+    .accept = fake_accept,
+    .receive = fake_receive,
+    .poll = fake_poll,
+    .send = fake_send,
+    .send_message = fake_send_message,
+    .cancel = fake_cancel,
+    .cancel_fd = fake_cancel_fd,
+    .give = fake_give,
+    .publish = fake_publish,
+};
+
+/* --- the test's side ---------------------------------------------------------------------------
+ */
+
+domt_op *domt_fake_find(domt_fake *fake, domt_op_kind kind, int fd)
+{
+    domt_op *op = fake->ops;
+
+    while (op != NULL && (op->kind != kind || op->fd != fd))
+        op = op->next;
+    return op;
+}
+
+void domt_fake_inject(domt_fake *fake, const domi_completion *completion)
+{
+    ck_assert_uint_lt(fake->completions_tail - fake->completions_head, COMPLETIONS);
+    fake->completions[fake->completions_tail++ % COMPLETIONS] = *completion;
+}
+
+static void complete(domt_fake *fake, domt_op *op, int32_t result, uint16_t flags, uint16_t buffer)
+{
+    domt_op **link = &fake->ops;
+
+    ck_assert_ptr_nonnull(op);
+    domt_fake_inject(fake, &(domi_completion){op->user_data, result, flags, buffer});
+    if ((flags & DOMI_MORE) != 0)
+        return;
+    while (*link != op)
+        link = &(*link)->next;
+    *link = op->next;
+    free(op);
+}
+
+void domt_fake_complete(domt_fake *fake, domt_op *op, int32_t result, uint16_t flags)
+{
+    complete(fake, op, result, flags, 0);
+}
+
+bool domt_fake_bytes(domt_fake *fake, int fd, const void *bytes, uint32_t size, bool more)
+{
+    domt_op *op = domt_fake_find(fake, DOMT_RECEIVE, fd);
+
+    ck_assert_msg(op != NULL, "nothing receives on %d", fd);
+    if (fake->queue_head == fake->published) {
+        complete(fake, op, -ENOBUFS, 0, 0);
+        return false;
+    }
+    uint16_t index = fake->queue[fake->queue_head++ % DOMT_FAKE_BUFFERS_MAX];
+    ck_assert_uint_le(size, fake->buffers[index].size);
+    fake->buffers[index].given = false;
+    memcpy(fake->buffers[index].data, bytes, size);
+    complete(fake, op, (int32_t)size, (uint16_t)(DOMI_BUFFERED | (more ? DOMI_MORE : 0)), index);
+    return true;
+}
+
+void domt_fake_receive_ends(domt_fake *fake, int fd, int32_t result)
+{
+    complete(fake, domt_fake_find(fake, DOMT_RECEIVE, fd), result, 0, 0);
+}
+
+void domt_fake_sent(domt_fake *fake, int fd, int32_t result)
+{
+    domt_op *op = domt_fake_find(fake, DOMT_SEND, fd);
+
+    ck_assert_msg(op != NULL, "nothing is sent on %d", fd);
+    ck_assert_int_le(result, (int32_t)op->size);
+    complete(fake, op, result, 0, 0);
+}
+
+uint32_t domt_fake_wire(domt_fake *fake, int fd, char *bytes, uint32_t size)
+{
+    const domt_op *op = domt_fake_find(fake, DOMT_SEND, fd);
+    uint32_t length = 0;
+
+    ck_assert_msg(op != NULL, "nothing is sent on %d", fd);
+    struct iovec one = {.iov_base = (void *)(uintptr_t)op->data, .iov_len = op->size};
+    const struct iovec *pieces = op->message != NULL ? op->message->msg_iov : &one;
+    size_t count = op->message != NULL ? op->message->msg_iovlen : 1;
+    for (size_t i = 0; i < count && length < size; i++) {
+        uint32_t part = (uint32_t)pieces[i].iov_len;
+        if (part > size - length)
+            part = size - length;
+        memcpy(bytes + length, pieces[i].iov_base, part);
+        length += part;
+    }
+    return length;
+}
+
+void domt_fake_cancel_step(domt_fake *fake)
+{
+    domt_op *cancel = fake->ops;
+    int32_t hit = 0;
+
+    while (cancel != NULL && cancel->kind != DOMT_CANCEL && cancel->kind != DOMT_CANCEL_FD)
+        cancel = cancel->next;
+    ck_assert_msg(cancel != NULL, "nothing is being cancelled");
+    bool by_fd = cancel->kind == DOMT_CANCEL_FD;
+    for (domt_op *op = fake->ops; op != NULL; op = op->next)
+        hit += op != cancel && (by_fd ? op->fd == cancel->fd : op->user_data == cancel->target);
+    int fd = cancel->fd;
+    uint64_t target = cancel->target;
+    complete(fake, cancel, hit != 0 ? (by_fd ? hit : 0) : -ENOENT, 0, 0);
+    for (domt_op *op = fake->ops, *next = NULL; op != NULL; op = next) {
+        next = op->next;
+        if (by_fd ? op->fd == fd : op->user_data == target)
+            complete(fake, op, -ECANCELED, 0, 0);
+    }
+}
+
+uint32_t domt_fake_buffers_free(const domt_fake *fake)
+{
+    return fake->published - fake->queue_head;
+}

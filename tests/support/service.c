@@ -1,0 +1,235 @@
+/* See the header. */
+#include "tests/support/service.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define START_MS 10000
+#define STOP_MS  15000
+
+uint64_t domt_monotonic_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void domt_sleep_ms(uint32_t ms)
+{
+    struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
+
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        ;
+}
+
+/* The program is opened before `prepare`: who gives up his rights may not find the way to it. */
+static _Noreturn void become(const domt_service *service, const char *const arguments[], int output,
+                             pid_t parent)
+{
+    extern char **environ;
+    int program = open(arguments[0], O_RDONLY | O_CLOEXEC);
+
+    if (program < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent ||
+        dup2(output, STDOUT_FILENO) < 0 || dup2(service->errors, STDERR_FILENO) < 0)
+        _exit(127);
+    if (service->prepare != NULL)
+        service->prepare();
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of user takes it back */
+    fexecve(program, (char *const *)(uintptr_t)arguments, environ);
+    _exit(127);
+}
+
+void domt_service_spawn(domt_service *service, const char *const arguments[])
+{
+    pid_t parent = getpid();
+    int output[2];
+
+    ck_assert_int_eq(pipe2(output, O_CLOEXEC), 0);
+    service->errors = memfd_create("stderr", MFD_CLOEXEC);
+    ck_assert_int_ge(service->errors, 0);
+    ck_assert_int_eq(fcntl(service->errors, F_SETFL, O_APPEND), 0);
+    service->port = 0;
+    service->status = 0;
+    service->said[0] = '\0';
+    service->error[0] = '\0';
+    service->pid = fork();
+    ck_assert_int_ge(service->pid, 0);
+    if (service->pid == 0)
+        become(service, arguments, output[1], parent);
+    close(output[1]);
+    service->output = output[0];
+}
+
+void domt_service_read_error(domt_service *service)
+{
+    ssize_t size = pread(service->errors, service->error, sizeof service->error - 1, 0);
+
+    ck_assert_int_ge(size, 0);
+    service->error[size] = '\0';
+}
+
+static void read_output(domt_service *service)
+{
+    size_t length = strlen(service->said);
+    ssize_t size = read(service->output, service->said + length, sizeof service->said - 1 - length);
+
+    if (size > 0)
+        service->said[length + (size_t)size] = '\0';
+}
+
+void domt_service_start(domt_service *service, const char *const arguments[])
+{
+    uint64_t until_ns = domt_monotonic_ns() + START_MS * UINT64_C(1000000);
+    struct pollfd waiting = {.events = POLLIN};
+
+    domt_service_spawn(service, arguments);
+    waiting.fd = service->output;
+    while (strchr(service->said, '\n') == NULL) {
+        domt_service_read_error(service);
+        ck_assert_msg(domt_monotonic_ns() < until_ns, "it does not listen: %s", service->error);
+        if (poll(&waiting, 1, 100) <= 0)
+            continue;
+        read_output(service);
+        domt_service_read_error(service);
+        ck_assert_msg(service->said[0] != '\0', "it ended: %s", service->error);
+    }
+    const char *colon = strchr(service->said, ':');
+    ck_assert_msg(strncmp(service->said, "listening ", 10) == 0 && colon != NULL, "it said: %s",
+                  service->said);
+    service->port = (uint16_t)strtoul(colon + 1, NULL, 10);
+    ck_assert_uint_ne(service->port, 0);
+}
+
+void domt_service_signal(const domt_service *service, int number)
+{
+    ck_assert_int_gt(service->pid, 0);
+    ck_assert_int_eq(kill(service->pid, number), 0);
+}
+
+int domt_service_wait(domt_service *service, uint32_t ms)
+{
+    uint64_t until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
+    pid_t ended = 0;
+
+    ck_assert_int_gt(service->pid, 0);
+    while ((ended = waitpid(service->pid, &service->status, WNOHANG)) == 0 &&
+           domt_monotonic_ns() < until_ns)
+        domt_sleep_ms(2);
+    if (ended == 0) {
+        (void)kill(service->pid, SIGKILL);
+        (void)waitpid(service->pid, &service->status, 0);
+    }
+    read_output(service);
+    domt_service_read_error(service);
+    close(service->output);
+    close(service->errors);
+    service->pid = -1;
+    ck_assert_msg(ended != 0, "it had not ended after %u ms: %s", ms, service->error);
+    return WIFEXITED(service->status) ? WEXITSTATUS(service->status)
+                                      : 128 + WTERMSIG(service->status);
+}
+
+void domt_service_stop(domt_service *service)
+{
+    domt_service_signal(service, SIGTERM);
+    int status = domt_service_wait(service, STOP_MS);
+    ck_assert_msg(status == 0, "it ended with %d: %s", status, service->error);
+    domt_service_check_profile(service);
+}
+
+/* The last line that begins with `row` and a blank: its end. NULL when there is none. */
+static const char *last_row(const domt_service *service, const char *row, size_t *ret_length)
+{
+    const char *found = NULL;
+    size_t length = strlen(row);
+
+    for (const char *line = service->error; *line != '\0';) {
+        size_t line_length = strcspn(line, "\n");
+        if (strncmp(line, row, length) == 0 && line[length] == ' ') {
+            found = line;
+            *ret_length = line_length;
+        }
+        line += line_length + (line[line_length] == '\n');
+    }
+    return found;
+}
+
+uint64_t domt_service_count(const domt_service *service, const char *row)
+{
+    size_t length = 0;
+    const char *line = last_row(service, row, &length);
+
+    ck_assert_msg(line != NULL, "no row '%s' in: %s", row, service->error);
+    const char *number = line + length;
+    while (number[-1] != ' ')
+        number--;
+    return strtoull(number, NULL, 10);
+}
+
+/* Of all threads, in ms: the last number before the last "ms". */
+static double phase_ms(const domt_service *service, const char *row)
+{
+    size_t length = 0;
+    const char *line = last_row(service, row, &length);
+
+    ck_assert_msg(line != NULL, "no row '%s' in: %s", row, service->error);
+    const char *unit = line + length;
+    while (strncmp(unit, " ms", 3) != 0)
+        unit--;
+    const char *number = unit;
+    while (number[-1] != ' ')
+        number--;
+    return strtod(number, NULL);
+}
+
+void domt_service_check_profile(const domt_service *service)
+{
+    static const char *const phases[] = {"submit", "sleep", "completions", "channels",
+                                         "events", "state", "other"};
+    double sum_ms = 0;
+    double wall_ms = phase_ms(service, "wall");
+
+    for (size_t i = 0; i < sizeof phases / sizeof phases[0]; i++)
+        sum_ms += phase_ms(service, phases[i]);
+    double off_ms = sum_ms > wall_ms ? sum_ms - wall_ms : wall_ms - sum_ms;
+    /* Eight numbers, each rounded to a tenth. */
+    ck_assert_msg(off_ms <= wall_ms / 100 + 0.4, "phases sum to %.1f ms of %.1f", sum_ms, wall_ms);
+    ck_assert_msg(domt_service_count(service, "woke by cap with work") == 0,
+                  "woke by the cap and found work: %s", service->error);
+}
+
+uint64_t domt_service_cpu_ns(const domt_service *service)
+{
+    struct timespec used;
+    clockid_t clock;
+
+    ck_assert_int_eq(clock_getcpuclockid(service->pid, &clock), 0);
+    ck_assert_int_eq(clock_gettime(clock, &used), 0);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+uint64_t domt_service_rss_bytes(const domt_service *service)
+{
+    char path[64];
+    unsigned long size = 0;
+    unsigned long resident = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/statm", (int)service->pid);
+    FILE *file = fopen(path, "re");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fscanf(file, "%lu %lu", &size, &resident), 2);
+    fclose(file);
+    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}

@@ -1,0 +1,78 @@
+/* A program of ours as a service under test: start it, read where it listens, signal it, see it
+ * end, and hold what it says against what a profile must say.
+ *
+ * It inherits nothing but what it is given and dies with the test. stdout is read for `listening
+ * NAME ADDRESS:PORT`; stderr goes to a file in memory, which can be read at any time. */
+#ifndef DOMT_SERVICE_H
+#define DOMT_SERVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define DOMT_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define DOMT_SANITIZED 1
+#endif
+#endif
+
+/* How many of something, or how long: `count` in a plain build, `fewer` under a sanitizer. */
+#ifdef DOMT_SANITIZED
+#define DOMT_SCALE(count, fewer) (fewer)
+#else
+#define DOMT_SCALE(count, fewer) (count)
+#endif
+
+#define DOMT_SERVICE_TEXT_MAX 65536
+
+typedef struct domt_service {
+    void (*prepare)(void); /* in the child, before it becomes the program; may be NULL */
+    pid_t pid;
+    uint16_t port; /* of the first listener */
+    int output;
+    int errors;
+    int status;                        /* as wait(2) gives it, once it has ended */
+    char said[DOMT_SERVICE_TEXT_MAX];  /* stdout, once it has ended */
+    char error[DOMT_SERVICE_TEXT_MAX]; /* stderr, as of the last domt_service_read_error() */
+} domt_service;
+
+/* Start arguments[0] and wait until it listens. Only `prepare` is read before. */
+void domt_service_start(domt_service *service, const char *const arguments[]);
+
+/* Start it without waiting; it may end by itself. */
+void domt_service_spawn(domt_service *service, const char *const arguments[]);
+
+void domt_service_signal(const domt_service *service, int number);
+
+/* Wait until it has ended, at most `ms`; else it is killed and the test fails. Returns its exit
+ * status; 128 and the signal that ended it. */
+int domt_service_wait(domt_service *service, uint32_t ms);
+
+/* SIGTERM; it must exit with 0 in time, and its profile must be sound. */
+void domt_service_stop(domt_service *service);
+
+/* Read what it has said on stderr so far. */
+void domt_service_read_error(domt_service *service);
+
+/* The sum over all threads in the last profile that was read. */
+uint64_t domt_service_count(const domt_service *service, const char *row);
+
+/* The last profile that was read: it never woke by the cap with work, and its phases sum to the
+ * wall time within 1 %. */
+void domt_service_check_profile(const domt_service *service);
+
+uint64_t domt_service_cpu_ns(const domt_service *service);
+uint64_t domt_service_rss_bytes(const domt_service *service);
+
+uint64_t domt_monotonic_ns(void);
+void domt_sleep_ms(uint32_t ms);
+
+/* The echo service on a port that the kernel chooses, with more arguments if any. Only in tests,
+ * where the two folders are defined. */
+#define DOMT_ECHO_ARGUMENTS(...)                                                                   \
+    ((const char *const[]){DOMT_BIN_DIR "/echo", "--config", DOMT_SOURCE_DIR "/config/domus.yaml", \
+                           "--set", "listeners.echo.address=127.0.0.1:0", __VA_ARGS__ NULL})
+
+#endif
