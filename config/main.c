@@ -18,15 +18,17 @@
 
 enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 
-/* -1: nobody has asked to quit. One program in a process, so one word. */
+/* -1: nobody has asked to quit. One program in a process at a time, so one word, and the thread
+ * that waits for signals: they are sent to it, because other threads may not block them. */
 static atomic_int quit_status = -1;
+static _Atomic pthread_t waiter;
 
 void domus_main_quit(int status)
 {
     int none = -1;
 
     if (atomic_compare_exchange_strong(&quit_status, &none, status))
-        (void)kill(getpid(), SIGTERM);
+        (void)pthread_kill(atomic_load(&waiter), SIGTERM);
 }
 
 static void usage(FILE *to, const char *name)
@@ -102,23 +104,29 @@ static void *stop_system(void *system)
     static int reset;
 
     reset = domus_system_stop(system);
-    (void)kill(getpid(), SIGUSR2); /* wakes the main thread, which waits for a second signal too */
+    (void)pthread_kill(atomic_load(&waiter),
+                       SIGUSR2); /* wakes the main thread, which waits for a second signal too */
     return &reset;
 }
 
-/* Drain, but let a second SIGTERM or SIGINT end the process at once. */
+/* Drain, but let a second SIGTERM or SIGINT end the process at once. What the process sent itself
+ * is none: the end of the drain, or a domus_main_quit() by what drains. */
 static void drain(domus_system *system, const char *name, const sigset_t *signals)
 {
     pthread_t thread;
+    siginfo_t info;
     void *reset = NULL;
-    int number;
 
     if (pthread_create(&thread, NULL, stop_system, system) != 0) {
         (void)domus_system_stop(system);
         return;
     }
-    while (sigwait(signals, &number) == 0 && number != SIGUSR2) {
-        if (number == SIGTERM || number == SIGINT) {
+    for (;;) {
+        int number = sigwaitinfo(signals, &info);
+        bool own = number > 0 && info.si_pid == getpid(); /* glibc folds SI_TKILL into SI_USER */
+        if (own && number == SIGUSR2)
+            break;
+        if (!own && (number == SIGTERM || number == SIGINT)) {
             fprintf(stderr, "%s: a second signal: ending at once\n", name);
             _exit(128 + number);
         }
@@ -177,13 +185,16 @@ int domus_main(int argc, char **argv, const domus_program *program)
     sigaddset(&signals, SIGUSR1);
     sigaddset(&signals, SIGUSR2);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
-    if (domus_system_new(domus_yaml_config(yaml), error, sizeof error, &system) != 0) {
+    atomic_store(&waiter, pthread_self());
+    int result = domus_system_new(domus_yaml_config(yaml), error, sizeof error, &system);
+    if (result != 0) {
         fprintf(stderr, "%s: %s\n", program->name, error);
-        status = STATUS_USAGE;
+        status = result == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
         goto done;
     }
     status = run(system, program, &signals);
     domus_system_free(system);
+    atomic_store(&quit_status, -1);
 done:
     domus_yaml_free(yaml);
     return status;

@@ -56,6 +56,10 @@ static void handle_framed(run *now, domi_envelope *message, const domus_on *on)
 {
     domus_stack *stack = domi_stack_new(now->manager, now->house, on->frame_size);
 
+    if (stack == NULL && domi_node_is_timer(&message->node)) {
+        domi_counter_add(&now->manager->counters.dead_letters, 1);
+        return; /* this event is lost; take_event() goes on with its timer */
+    }
     if (stack == NULL) {
         domi_mailbox_dead(now->manager, &message->node,
                           on->frame_size > DOMUS_FRAME_MAX ? -EINVAL : -ENOMEM);
@@ -235,7 +239,7 @@ uint32_t domi_house_run(domi_manager *manager, domi_house *house)
         take_user(&now, DOMI_NOTICE, events);
     if (house->tails[DOMI_EVENT] != NULL)
         take_events(&now, channels);
-    if ((house->marks & DOMI_MARK_CHANNELS) != 0)
+    if (domi_house_channels_runnable(house))
         now.left -= manager->run_channels(manager, house, now.left);
 
     domi_counter_add(&manager->counters.runs, 1);

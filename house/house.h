@@ -135,10 +135,16 @@ static inline domi_node *domi_list_take(domi_node **tail)
 
 /* --- what may run ---------------------------------------------------------------------------- */
 
+/* Channels begin conversations too: at conversations_max they wait as asks and notices do. */
+static inline bool domi_house_channels_runnable(const domi_house *house)
+{
+    return (house->marks & (DOMI_MARK_CHANNELS | DOMI_MARK_SATURATED)) == DOMI_MARK_CHANNELS;
+}
+
 static inline bool domi_house_runnable(const domi_house *house)
 {
     if (house->tails[DOMI_REPLY] != NULL || house->tails[DOMI_EXCEPTION] != NULL ||
-        house->tails[DOMI_EVENT] != NULL || (house->marks & DOMI_MARK_CHANNELS) != 0)
+        house->tails[DOMI_EVENT] != NULL || domi_house_channels_runnable(house))
         return true;
     return house->mail != 0 && (house->marks & DOMI_MARKS_HOLD) == 0;
 }

@@ -38,12 +38,23 @@ static int state_init(domi_house *house, const domus_behaviour *behaviour, const
     return 0;
 }
 
+static bool is_whole(const domus_behaviour *behaviour)
+{
+    if (behaviour == NULL || behaviour->state_size > DOMI_HOUSE_STATE_MAX ||
+        (behaviour->kind != DOMUS_STATE && behaviour->kind != DOMUS_CHANNELS))
+        return false;
+    for (const domus_on *on = behaviour->on; on != NULL && on->type != NULL; on++) {
+        if (on->frame_size > DOMUS_FRAME_MAX || on->handle == NULL)
+            return false;
+    }
+    return true;
+}
+
 /* A slot comes back with all that was counted or linked in it gone (house_free checks that). */
 int domi_house_spawn(domi_manager *manager, domi_manager *home, const domus_behaviour *behaviour,
                      const void *state, domus_address *ret_address)
 {
-    if (behaviour == NULL || behaviour->state_size > DOMI_HOUSE_STATE_MAX ||
-        (behaviour->kind != DOMUS_STATE && behaviour->kind != DOMUS_CHANNELS))
+    if (!is_whole(behaviour))
         return -EINVAL;
     if (manager->stopping)
         return -ESHUTDOWN;
@@ -60,7 +71,6 @@ int domi_house_spawn(domi_manager *manager, domi_manager *home, const domus_beha
         return error;
     }
     house->behaviour = behaviour;
-    house->marks = 0;
 
     uint32_t lease = DOMI_LIFE_LEASE(life_of(house));
     *ret_address = (domus_address){house, lease};
@@ -103,6 +113,7 @@ static void house_free(domi_manager *manager, domi_house *house)
     if (house->self != house->room)
         domi_memory_free(house->self);
     house->self = NULL;
+    house->marks = 0; /* here, not at the next birth: home reads it when late mail is sorted */
 
     uint32_t lease = next_lease(house);
     domi_house_move(house, DOMI_CREATED);
@@ -111,7 +122,7 @@ static void house_free(domi_manager *manager, domi_house *house)
     atomic_store_explicit(&house->life, (uint64_t)lease << 32 | DOMI_LIFE_CLOSED,
                           memory_order_release);
     manager->houses--;
-    if (lease != 0) /* else retired: a lease is never reused (M10) */
+    if (lease != 0 && !manager->stopping) /* else retired: a lease is never reused (M10) */
         domi_slots_put(manager, house);
 }
 
@@ -201,6 +212,9 @@ bool domi_house_stop_end(domi_manager *manager, domi_house *house)
                     manager->stop_channels(manager, house) != 0;
 
     if (channels || house->stacks != NULL || (life_of(house) & DOMI_LIFE_NODE) != 0)
+        return false;
+    /* What is in the inbox may be the event of a timer, which is this house's: sort it first. */
+    if (atomic_load_explicit(&house->inbox, memory_order_relaxed) != 0)
         return false;
     run_on_stop(manager, house);
     domi_counter_add(&manager->counters.stops, 1);

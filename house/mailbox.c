@@ -7,6 +7,7 @@
 #include "house/mailbox.h"
 
 #include "base/check.h"
+#include "base/prefetch.h"
 #include "house/life.h"
 #include "house/pool.h"
 #include "house/stack.h"
@@ -122,8 +123,8 @@ static void sort_one(domi_manager *manager, domi_house *house, domi_node *node, 
     if (node == &house->node) {
         bool mount = node->kind == DOMI_MOUNT;
 
-        /* Taken: from here on the slot may be freed, and a stopper may fill the node again. release:
-         * pairs with his compare-exchange; what was read from the node was read before. */
+        /* Taken: from here on the slot may be freed, and a stopper may fill the node again.
+         * release: pairs with his compare-exchange; what was read from the node was read before. */
         atomic_fetch_and_explicit(&house->life, ~DOMI_LIFE_NODE, memory_order_release);
         if (mount)
             domi_house_mounting(manager, house);
@@ -136,6 +137,14 @@ static void sort_one(domi_manager *manager, domi_house *house, domi_node *node, 
     }
 }
 
+/* A message that came alone is likely answered: its sender's line, which the answer's put writes,
+ * is on its way while the message is handled. In a flood it would only be in the way. */
+static void expect_answer(const domi_node *node)
+{
+    if (node->kind == DOMI_ASK || node->kind == DOMI_NOTICE)
+        domi_prefetch_write(((const domi_envelope *)(const void *)node)->sender);
+}
+
 void domi_mailbox_sort(domi_manager *manager, domi_house *house)
 {
     DOMI_CHECK(house->home == manager && (house->marks & DOMI_MARK_EXPOSED) == 0);
@@ -146,6 +155,8 @@ void domi_mailbox_sort(domi_manager *manager, domi_house *house)
     domi_node *node = word_node(word);
     domi_node *oldest = NULL;
 
+    if (node != NULL && node->next == NULL)
+        expect_answer(node);
     while (node != NULL) {
         domi_node *next = node->next;
         node->next = oldest;
@@ -163,6 +174,8 @@ void domi_mailbox_sort(domi_manager *manager, domi_house *house)
     }
     if (house->mail >= manager->mailbox_max)
         domi_mailbox_full(house);
+    if ((house->marks & DOMI_MARK_STOPPING) != 0)
+        domi_house_stop_seen(manager, house); /* it may have waited for this */
 }
 
 void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error)

@@ -80,9 +80,11 @@ void domi_timer_fire(domi_manager *manager, domi_wheel_node *node)
         return;
     }
     timer->under_way = true;
-    int error =
-        domi_mailbox_put(manager, domi_house_address(timer->house), &timer->event.node, DOMI_EVENT);
-    DOMI_CHECK(error == 0); /* a house cancels its timers before it is gone; events are taken */
+    /* Home's own, straight into the mailbox: a house cancels its timers before it is gone, so none
+     * of them may be on its way through the inbox. */
+    timer->event.node.kind = DOMI_EVENT;
+    timer->event.node.lease = domi_house_address(timer->house).lease;
+    domi_mailbox_add(manager, timer->house, &timer->event.node, DOMI_EVENT);
 }
 
 void domi_timer_handled(domi_manager *manager, domi_timer *timer)

@@ -41,7 +41,7 @@ static void set_armed(domi_acceptor *acceptor, bool armed)
 
 static void arm(domi_acceptor *acceptor)
 {
-    if (acceptor->armed || acceptor->stopping)
+    if (acceptor->armed || acceptor->stopping || acceptor->io->draining)
         return;
     set_armed(acceptor, true);
     acceptor->io->backend->accept(
@@ -99,16 +99,18 @@ void domi_acceptor_timer(domi_acceptor *acceptor)
         arm(acceptor);
 }
 
-static const domi_acceptor_target *fewest(domi_acceptor *acceptor)
+/* NULL when no thread has its actor any more. */
+static domi_acceptor_target *fewest(domi_acceptor *acceptor)
 {
-    const domi_acceptor_target *best = NULL;
+    domi_acceptor_target *best = NULL;
     uint32_t best_count = UINT32_MAX;
 
     for (uint32_t i = 0; i < acceptor->target_count; i++) {
-        uint32_t at = (acceptor->turn + i) % acceptor->target_count;
-        uint32_t count = connections_of(acceptor->targets[at].io);
-        if (count < best_count) {
-            best = &acceptor->targets[at];
+        domi_acceptor_target *target =
+            &acceptor->targets[(acceptor->turn + i) % acceptor->target_count];
+        uint32_t count = connections_of(target->io);
+        if (target->actor.house != NULL && count < best_count) {
+            best = target;
             best_count = count;
         }
     }
@@ -116,26 +118,43 @@ static const domi_acceptor_target *fewest(domi_acceptor *acceptor)
     return best;
 }
 
-/* Counted at hand-over: counted at arrival, a burst would all go to one thread. */
-static void hand_over(domi_acceptor *acceptor, int fd)
+/* Put the connection to one actor. Returns 0; -ESTALE when that actor is gone; -ENOMEM. The count
+ * goes up before the hand-over: counted at arrival, a burst would all go to one thread. */
+static int hand_to(domi_acceptor *acceptor, const domi_acceptor_target *target, int fd)
 {
     domi_manager *manager = acceptor->io->manager;
-    const domi_acceptor_target *target = fewest(acceptor);
     domi_accepted accepted = {.fd = fd, .io = target->io};
-
-    domi_counter_add(&acceptor->io->counters.accepted, 1);
-    atomic_fetch_add_explicit(&target->io->connections, 1, memory_order_relaxed);
     domi_envelope *envelope = domi_envelope_new(manager, sizeof *envelope);
-    if (envelope == NULL) {
-        accepted_drop(&accepted);
-        return;
-    }
+
+    if (envelope == NULL)
+        return -ENOMEM;
     envelope->type = &domi_accepted_type;
     envelope->sender = NULL;
     envelope->sender_lease = 0;
     memcpy(envelope->payload, &accepted, sizeof accepted);
-    if (domi_mailbox_put(manager, target->actor, &envelope->node, DOMI_EVENT) != 0)
-        domi_mailbox_dead(manager, &envelope->node, 0);
+    atomic_fetch_add_explicit(&target->io->connections, 1, memory_order_relaxed);
+    int result = domi_mailbox_put(manager, target->actor, &envelope->node, DOMI_EVENT);
+    if (result != 0) {
+        atomic_fetch_sub_explicit(&target->io->connections, 1, memory_order_relaxed);
+        domi_pool_free(manager, &envelope->node);
+    }
+    return result;
+}
+
+/* An actor that is gone is struck out: it would have the fewest connections for ever. */
+static void hand_over(domi_acceptor *acceptor, int fd)
+{
+    domi_counter_add(&acceptor->io->counters.accepted, 1);
+    for (domi_acceptor_target *target = fewest(acceptor); target != NULL;
+         target = fewest(acceptor)) {
+        int result = hand_to(acceptor, target, fd);
+        if (result == 0)
+            return;
+        if (result != -ESTALE)
+            break;
+        target->actor = (domus_address){NULL, 0};
+    }
+    (void)close(fd);
 }
 
 void domi_acceptor_completed(domi_acceptor *acceptor, const domi_completion *completion)
@@ -164,13 +183,23 @@ void domi_acceptor_completed(domi_acceptor *acceptor, const domi_completion *com
         arm(acceptor); /* ECONNABORTED and the like, or a multishot that ended by itself */
 }
 
+/* Nothing is in flight: who comes now is refused, and does not wait for a drain to end. */
+static void close_listener(domi_acceptor *acceptor)
+{
+    if (acceptor->fd >= 0)
+        (void)close(acceptor->fd);
+    acceptor->fd = -1;
+}
+
 /* The accept or its cancel has come back: a stopping acceptor may have nothing in flight now. */
 void domi_acceptor_cancelled(domi_acceptor *acceptor)
 {
     domi_house *house = acceptor->house;
 
-    if (acceptor->stopping && !acceptor->armed && !acceptor->cancelling &&
-        house->state == DOMI_WAITING)
+    if (!acceptor->stopping || acceptor->armed || acceptor->cancelling)
+        return;
+    close_listener(acceptor);
+    if (house->state == DOMI_WAITING)
         domi_house_ready(acceptor->io->manager, house);
 }
 
@@ -179,7 +208,10 @@ uint32_t domi_acceptor_stop(domi_acceptor *acceptor)
     acceptor->stopping = true;
     domi_wheel_cancel(&acceptor->io->wheel, &acceptor->timer.node);
     cancel(acceptor);
-    return acceptor->armed || acceptor->cancelling ? 1 : 0;
+    if (acceptor->armed || acceptor->cancelling)
+        return 1;
+    close_listener(acceptor);
+    return 0;
 }
 
 static int mount(domus_stack *stack, void *self)
@@ -217,7 +249,7 @@ static void stop(domus_stack *stack, void *self)
 
     domi_wheel_cancel(&io->wheel, &acceptor->timer.node);
     io->acceptors[acceptor->slot] = NULL;
-    (void)close(acceptor->fd);
+    close_listener(acceptor);
     domi_memory_free(acceptor);
 }
 

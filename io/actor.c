@@ -88,7 +88,7 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
         used++;
     }
     while (channel->state == DOMI_CHANNEL_OPEN && channel->inbound.head != NULL &&
-           !channel->blocked && used < budget) {
+           !channel->blocked && (house->marks & DOMI_MARK_SATURATED) == 0 && used < budget) {
         read_one(manager, house, channel);
         used++;
     }
@@ -116,7 +116,8 @@ uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t bu
     domi_channels *set = house->channels;
     uint32_t used = 0;
 
-    while (set->noticed_head != NULL && used < budget) {
+    while (set->noticed_head != NULL && used < budget &&
+           (house->marks & DOMI_MARK_SATURATED) == 0) {
         domus_channel *channel = set->noticed_head;
 
         set->noticed_head = channel->next_noticed;
@@ -133,7 +134,6 @@ uint32_t domi_channels_stop(domi_manager *manager, domi_house *house)
     domi_channels *set = house->channels;
     uint32_t left;
 
-    (void)manager;
     if (set == NULL)
         return 0;
     if (set->acceptor != NULL) {
@@ -143,6 +143,8 @@ uint32_t domi_channels_stop(domi_manager *manager, domi_house *house)
             (void)domus_channel_close(channel);
         left = set->count;
     }
+    if (left != 0 && set->acceptor != NULL && manager->stopping)
+        left = 0; /* its thread has ended: the ring's end cancels what is in flight */
     if (left == 0) {
         domi_memory_free(set);
         house->channels = NULL;

@@ -152,7 +152,7 @@ void domi_channel_notice(domus_channel *channel)
         set->noticed_tail->next_noticed = channel;
     set->noticed_tail = channel;
     house->marks |= DOMI_MARK_CHANNELS;
-    if (house->state == DOMI_WAITING)
+    if (house->state == DOMI_WAITING && domi_house_channels_runnable(house))
         domi_house_ready(channel->io->manager, house);
 }
 
@@ -247,21 +247,34 @@ void domi_channel_settle(domus_channel *channel)
         domi_channel_arm_receive(channel);
 }
 
+/* When a time-out that is due at `since_ns + timeout_ns` falls: the earlier one of it and
+ * `next_ns`. A time-out of 0 never falls. */
+static uint64_t earlier(uint64_t next_ns, uint64_t since_ns, uint64_t timeout_ns)
+{
+    uint64_t due_ns = since_ns + timeout_ns;
+
+    return timeout_ns != 0 && due_ns < next_ns ? due_ns : next_ns;
+}
+
+/* Time-outs are armed once and looked at when they fire: no work per message. */
 void domi_channel_timer(domus_channel *channel)
 {
-    uint64_t idle_ns = channel->io->config->channel.idle_timeout_ns;
+    const domus_config *config = channel->io->config;
     uint64_t now_ns = channel->io->manager->now_ns;
+    uint64_t next_ns = UINT64_MAX;
 
     if (channel->state == DOMI_CHANNEL_LINGERING) {
         domi_channel_shut(channel, 0, false);
         return;
     }
-    /* Idle time-outs are armed once and looked at when they fire: no work per message. */
-    if (now_ns - channel->active_ns < idle_ns) {
-        domi_wheel_arm(&channel->io->wheel, &channel->timer.node, channel->active_ns + idle_ns);
-        return;
-    }
-    domi_channel_shut(channel, -ETIMEDOUT, false);
+    if (channel->state == DOMI_CHANNEL_OPEN)
+        next_ns = earlier(next_ns, channel->active_ns, config->channel.idle_timeout_ns);
+    if (channel->sending)
+        next_ns = earlier(next_ns, channel->send_ns, config->channel.send_timeout_ns);
+    if (next_ns <= now_ns)
+        domi_channel_shut(channel, -ETIMEDOUT, channel->sending);
+    else if (next_ns != UINT64_MAX)
+        domi_wheel_arm(&channel->io->wheel, &channel->timer.node, next_ns);
 }
 
 void domi_channel_free(domus_channel *channel)

@@ -52,8 +52,9 @@ struct domus_channel {
     uint64_t queued_bytes; /* in outbound */
     uint32_t head_offset;  /* of outbound's first buffer, sent already */
     uint64_t drain_bytes;  /* that were in the socket when the drain began, still to be read */
-    uint64_t active_ns;
-    domi_io_timer timer; /* idle, or linger */
+    uint64_t active_ns;    /* the last byte came or went */
+    uint64_t send_ns;      /* the send in flight began */
+    domi_io_timer timer;   /* idle, or linger */
     domus_channel *next_noticed;
     domus_channel *next_dirty;
     domus_channel *next_starved;

@@ -12,7 +12,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define SHARES 16u /* a channel may hold one of them */
+#define DRAIN_REAPS_MAX 1024u
+#define SHARES          16u /* a channel may hold one of them */
 
 static int buffers_init(domi_io *io)
 {
@@ -228,7 +229,7 @@ uint32_t domi_io_reap(domi_io *io)
 }
 
 /* As many as there are buffers for; who finds none again goes to the end of the queue. */
-static uint32_t feed_starved(domi_io *io)
+static void feed_starved(domi_io *io)
 {
     uint32_t fed = 0;
 
@@ -240,7 +241,6 @@ static uint32_t feed_starved(domi_io *io)
         domi_channel_settle(channel);
         fed++;
     }
-    return fed;
 }
 
 static void fire(domi_wheel_node *node)
@@ -265,8 +265,6 @@ uint32_t domi_io_events(domi_io *io)
         fire(node);
         done++;
     }
-    if (io->starved_head != NULL)
-        done += feed_starved(io);
     if (io->draining) {
         for (uint32_t slot = 0; slot < io->slots_used; slot++) {
             if (io->channels[slot] != NULL)
@@ -281,6 +279,7 @@ uint32_t domi_io_flush(domi_io *io)
     uint32_t count = 0;
 
     publish(io);
+    feed_starved(io);
     while (io->dirty != NULL) {
         domus_channel *channel = io->dirty;
 
@@ -303,10 +302,13 @@ void domi_io_drain(domi_io *io)
 {
     if (io->draining)
         return;
-    /* What completed before now is read before the sockets are asked what is left in them. */
-    for (uint32_t left = io->config->io.completion_entries;
-         left != 0 && io->backend->ready(io->ring); left--)
-        (void)reap(io);
+    /* What completed before now, also what overflowed into the kernel, is read before the sockets
+     * are asked what is left in them. */
+    for (uint32_t left = DRAIN_REAPS_MAX; left != 0; left--) {
+        bool entered = domi_io_submit(io);
+        if (domi_io_reap(io) == 0 && !entered)
+            break;
+    }
     io->draining = true;
     for (uint32_t i = 0; i < DOMI_ACCEPTORS_MAX; i++) {
         if (io->acceptors[i] != NULL)

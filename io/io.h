@@ -114,10 +114,11 @@ bool domi_io_submit(domi_io *io);
 /* Phase 1: reap up to completions_per_poll. Returns how many completions there were. */
 uint32_t domi_io_reap(domi_io *io);
 
-/* Due io timers; receives that were starved and may go on. Returns how much was done. */
+/* Due io timers; the drain's look at its channels. Returns how much was done. */
 uint32_t domi_io_events(domi_io *io);
 
-/* The end of phase 2: queue a send for every channel that has one. Returns how many. */
+/* The end of phase 2: arm starved receives that may go on, queue a send for every channel that has
+ * one. Returns how many sends. */
 uint32_t domi_io_flush(domi_io *io);
 
 /* Something must be done before a park: completions wait, sends are not queued, receivers starve

@@ -48,7 +48,7 @@ void domi_channel_pressure(domus_channel *channel)
         channel->blocked = true;
     } else if (channel->blocked && channel->queued_bytes <= config->channel.send_low_bytes) {
         channel->blocked = false;
-        if (channel->inbound.head != NULL)
+        if (channel->inbound.head != NULL || (channel->ended && !channel->end_told))
             domi_channel_notice(channel);
     }
     /* What is held goes on to the actor unless it is blocked: else it would never come back. */
@@ -123,7 +123,8 @@ static void took_bytes(domus_channel *channel, const domi_completion *completion
     uint32_t size = (uint32_t)completion->result;
 
     buffer->size = size;
-    channel->active_ns = io->manager->now_ns;
+    if (channel->state == DOMI_CHANNEL_OPEN) /* what is thrown away keeps nobody alive */
+        channel->active_ns = io->manager->now_ns;
     channel->drain_bytes -= size < channel->drain_bytes ? size : channel->drain_bytes;
     if (channel->state != DOMI_CHANNEL_OPEN) {
         domi_buffer_recycle(io, buffer); /* after a close: read and thrown away */

@@ -62,6 +62,10 @@ void domi_channel_send(domus_channel *channel)
     uint64_t data = domi_op_data(DOMI_OP_SEND, channel->generation, channel->slot);
     int pieces = gather(channel);
     channel->sending = true;
+    channel->send_ns = io->manager->now_ns;
+    if (!domi_wheel_armed(&channel->timer.node) && io->config->channel.send_timeout_ns != 0)
+        domi_wheel_arm(&io->wheel, &channel->timer.node,
+                       channel->send_ns + io->config->channel.send_timeout_ns);
     if (pieces == 1) {
         io->backend->send(io->ring, channel->fd, channel->vector[0].iov_base,
                           (uint32_t)channel->vector[0].iov_len, data);

@@ -138,9 +138,8 @@ static unsigned flush(struct io_uring *uring)
     return tail - __atomic_load_n(queue->khead, __ATOMIC_ACQUIRE);
 }
 
-static int uring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
+static int enter(struct ring *ring, unsigned submit, uint32_t min_complete, uint64_t timeout_ns)
 {
-    struct ring *ring = ring_;
     struct __kernel_timespec timeout = {
         .tv_sec = (long long)(timeout_ns / 1000000000u),
         .tv_nsec = (long long)(timeout_ns % 1000000000u),
@@ -149,9 +148,15 @@ static int uring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
         .sigmask_sz = _NSIG / 8,
         .ts = min_complete != 0 ? (uintptr_t)&timeout : 0,
     };
-    unsigned submit = flush(&ring->uring);
-    int result = io_uring_enter2((unsigned)ring->uring.enter_ring_fd, submit, min_complete,
-                                 ring->enter_flags, (sigset_t *)(void *)&argument, sizeof argument);
+
+    return io_uring_enter2((unsigned)ring->uring.enter_ring_fd, submit, min_complete,
+                           ring->enter_flags, (sigset_t *)(void *)&argument, sizeof argument);
+}
+
+static int uring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
+{
+    struct ring *ring = ring_;
+    int result = enter(ring, flush(&ring->uring), min_complete, timeout_ns);
 
     if (result >= 0 || result == -ETIME || result == -EINTR)
         return 0;
@@ -197,16 +202,20 @@ static bool uring_pending(const void *ring_)
            io_uring_sq_ready(&ring->uring) != 0;
 }
 
+#define ENTRY_TRIES   5000
+#define ENTRY_WAIT_NS UINT64_C(1000000)
+
 /* A free entry; a full queue is submitted first. Under DEFER_TASKRUN submitting runs no
- * completions, so this may be called from anywhere. */
+ * completions, so this may be called from anywhere. When the kernel has no memory for more, it is
+ * given a millisecond at a time, and ends nothing before five seconds. */
 static struct io_uring_sqe *entry(struct ring *ring)
 {
     struct io_uring_sqe *sqe = io_uring_get_sqe(&ring->uring);
 
-    for (int tries = 0; sqe == NULL && tries < 1000; tries++) {
-        unsigned submit = flush(&ring->uring);
-        (void)io_uring_enter2((unsigned)ring->uring.enter_ring_fd, submit, 0,
-                              ring->enter_flags & IORING_ENTER_REGISTERED_RING, NULL, 0);
+    for (int tries = 0; DOMI_UNLIKELY(sqe == NULL) && tries < ENTRY_TRIES; tries++) {
+        if (tries != 0)
+            (void)enter(ring, 0, 1, ENTRY_WAIT_NS);
+        (void)enter(ring, flush(&ring->uring), 0, 0);
         sqe = io_uring_get_sqe(&ring->uring);
     }
     DOMI_CHECK(sqe != NULL);

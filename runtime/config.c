@@ -70,6 +70,7 @@ static const domus_config_key keys[] = {
     {KEY("channel.sendLow", SIZE, channel.send_low_bytes, 0, GIB, 64 * KIB)},
     {KEY("channel.sendMax", SIZE, channel.send_max_bytes, 1, 4 * GIB, 4 * MIB)},
     {KEY("channel.idleTimeout", DURATION, channel.idle_timeout_ns, 0, 8760 * HOUR, 0)},
+    {KEY("channel.sendTimeout", DURATION, channel.send_timeout_ns, 0, HOUR, 30 * SECOND)},
     {KEY("channel.linger", DURATION, channel.linger_ns, MS, HOUR, SECOND)},
     {KEY("channel.maxConnections", COUNT, channel.connections_max, 1, 1048576, 10000)},
     {KEY("shutdown.drainTimeout", DURATION, shutdown.drain_timeout_ns, 0, HOUR, 10 * SECOND)},

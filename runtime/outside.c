@@ -137,7 +137,7 @@ int domus_serve(domus_system *system, const char *name, const domus_behaviour *b
     size_t index;
     int result = find_listener(system, name, &index);
 
-    if (result == 0 && behaviour->kind != DOMUS_CHANNELS)
+    if (result == 0 && (behaviour == NULL || behaviour->kind != DOMUS_CHANNELS))
         result = -EINVAL;
     if (result != 0) {
         snprintf(system->error, sizeof system->error, "listener %s: %s", name,

@@ -97,6 +97,7 @@ static void park(domi_thread *thread)
         atomic_exchange_explicit(&manager->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
         return;
     }
+    domi_thread_stamp_asleep(thread);
     domi_io_enter(&thread->io, 1, until_ns - thread->stamp_ns);
     bool put = domi_manager_has_work(manager);
     uint32_t word =

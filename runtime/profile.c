@@ -5,6 +5,8 @@
  * for reading the CPU clock, and the phases sum to the wall time exactly. */
 #include "runtime/system.h"
 
+#include "base/spinlock.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,33 +32,58 @@ static uint64_t thread_cpu_ns(const domi_thread *thread)
 {
     uint64_t end_ns = domi_counter_read(&thread->counters.cpu_end_ns);
     uint64_t start_ns = domi_counter_read(&thread->counters.cpu_start_ns);
-    clockid_t clock;
 
     if (end_ns == 0) {
-        if (!thread->started || pthread_getcpuclockid(thread->pthread, &clock) != 0)
+        if (start_ns == 0)
             return 0;
-        end_ns = domi_clock_cpu_ns(clock);
+        end_ns = domi_clock_cpu_ns((clockid_t)domi_counter_read(&thread->counters.cpu_clock));
     }
     return end_ns > start_ns ? end_ns - start_ns : 0;
+}
+
+static uint64_t read_acquire(const domi_counter *counter)
+{
+    return atomic_load_explicit((domi_counter *)(uintptr_t)counter, memory_order_acquire);
+}
+
+#define READS_MAX 100000 /* a thread that is interrupted in the middle of a stamp is waited for */
+
+/* The spans up to the newest stamp; up to now, if the thread sleeps since then. What it does else
+ * is in no span yet. Returns how long it has been doing that. */
+static uint64_t read_spans(const domi_thread *thread, uint64_t span_ns[DOMI_SPANS])
+{
+    const domi_counter *stamp = &thread->counters.stamp_ns;
+    uint64_t stamp_ns;
+    uint64_t now_ns;
+
+    for (int reads = 1;; reads++) {
+        now_ns = domi_clock_now(thread->clock);
+        stamp_ns = read_acquire(stamp);
+        for (int i = 0; i < DOMI_SPANS; i++)
+            span_ns[i] = read_acquire(&thread->counters.span_ns[i]);
+        bool same = stamp_ns != DOMI_STAMP_MOVING && read_acquire(stamp) == stamp_ns;
+        if (same || reads == READS_MAX)
+            break;
+        domi_pause();
+    }
+    bool asleep = (stamp_ns & DOMI_STAMP_ASLEEP) != 0;
+    stamp_ns &= ~DOMI_STAMP_ASLEEP;
+    if (stamp_ns == 0 || now_ns <= stamp_ns)
+        return 0;
+    if (asleep)
+        span_ns[DOMI_SPAN_ENTER] += now_ns - stamp_ns;
+    return asleep ? 0 : now_ns - stamp_ns;
 }
 
 static void read_phases(const domi_thread *thread, domus_profile *profile)
 {
     uint64_t span_ns[DOMI_SPANS];
-    uint64_t elsewhere_ns = 0;
 
-    for (int i = 0; i < DOMI_SPANS; i++)
-        span_ns[i] = domi_counter_read(&thread->counters.span_ns[i]);
-    /* The time since the last stamp is not yet in any span: asleep, if it parks. */
-    uint64_t stamp_ns = domi_counter_read(&thread->counters.stamp_ns);
+    if (!thread->timed)
+        return;
     bool ended = domi_counter_read(&thread->counters.cpu_end_ns) != 0;
-    uint64_t now_ns = domi_clock_now(thread->clock);
-    if (!ended && stamp_ns != 0 && now_ns > stamp_ns) {
-        bool parked = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->manager.park,
-                                           memory_order_relaxed) != DOMI_PARK_RUNNING;
-        span_ns[parked ? DOMI_SPAN_ENTER : DOMI_SPAN_OTHER] += now_ns - stamp_ns;
-    }
-
+    uint64_t open_ns = read_spans(thread, span_ns);
+    uint64_t elsewhere_ns = ended ? 0 : open_ns; /* the CPU clock has it already */
     for (int i = 0; i < DOMI_SPANS; i++) {
         profile->wall_ns += span_ns[i];
         if (i != DOMI_SPAN_ENTER)

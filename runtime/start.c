@@ -75,6 +75,9 @@ static void *run(void *thread_)
     if (result != 0)
         return NULL;
     thread->stamp_ns = thread->manager.now_ns = domi_clock_now(thread->clock);
+    clockid_t cpu_clock = CLOCK_THREAD_CPUTIME_ID;
+    (void)pthread_getcpuclockid(pthread_self(), &cpu_clock);
+    atomic_store_explicit(&thread->counters.cpu_clock, (uint64_t)cpu_clock, memory_order_relaxed);
     domi_counter_add(&thread->counters.cpu_start_ns, domi_clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
     domi_counter_add(&thread->counters.stamp_ns, thread->stamp_ns);
     domi_thread_loop(thread);

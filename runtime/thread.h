@@ -44,6 +44,7 @@ typedef struct domi_thread_counters {
     domi_counter wake_rearms;
     domi_counter cap_wakeups_with_work;
     domi_counter steals_wanted;
+    domi_counter cpu_clock;    /* the clockid_t of the thread's CPU clock */
     domi_counter cpu_start_ns; /* of the thread's CPU clock when its loop began */
     domi_counter cpu_end_ns;   /* ... and ended; 0: it runs */
 } domi_thread_counters;
@@ -81,16 +82,35 @@ typedef struct domi_thread {
     bool started;
 } domi_thread;
 
+/* What counters.stamp_ns says beside the time. */
+#define DOMI_STAMP_ASLEEP UINT64_C(1) /* in its last bit: since then the thread sleeps */
+#define DOMI_STAMP_MOVING UINT64_MAX  /* a span is being added to */
+
 /* Read the clock; the time since the last stamp was spent on `span`. */
 static inline void domi_thread_stamp(domi_thread *thread, domi_span span)
 {
+    domi_thread_counters *counters = &thread->counters;
+
+    /* Before the clock is read, and before the release below: who reads the profile finds spans and
+     * stamp of one moment, or this, and looks again. */
+    atomic_store_explicit(&counters->stamp_ns, DOMI_STAMP_MOVING, memory_order_relaxed);
     uint64_t now_ns = domi_clock_now(thread->clock);
 
     if (thread->timed)
-        domi_counter_add(&thread->counters.span_ns[span], now_ns - thread->stamp_ns);
+        atomic_store_explicit(&counters->span_ns[span],
+                              domi_counter_read(&counters->span_ns[span]) + now_ns -
+                                  thread->stamp_ns,
+                              memory_order_release);
     thread->stamp_ns = now_ns;
     thread->manager.now_ns = now_ns;
-    atomic_store_explicit(&thread->counters.stamp_ns, now_ns, memory_order_relaxed);
+    atomic_store_explicit(&counters->stamp_ns, now_ns & ~DOMI_STAMP_ASLEEP, memory_order_release);
+}
+
+/* From the last stamp to the next one it sleeps. */
+static inline void domi_thread_stamp_asleep(domi_thread *thread)
+{
+    atomic_store_explicit(&thread->counters.stamp_ns, thread->stamp_ns | DOMI_STAMP_ASLEEP,
+                          memory_order_release);
 }
 
 /* loop.c: the phases, and the loop over them. */

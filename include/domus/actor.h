@@ -50,7 +50,8 @@ typedef struct domus_type {
 /* What a handler returns when it waits; only domus_ask() and its like make it. */
 #define DOMUS_PARKED 1
 
-/* Handle one message. `self` is the actor's state, `payload` the message's, valid until the return.
+/* Handle one message. `self` is the actor's state, `payload` the message's: aligned to 8 bytes, and
+ * valid until the return or until domus_reply(), whichever is first.
  *
  * Returns 0: done (an ask that was not answered by then fails with -ENOMSG); DOMUS_PARKED (as
  * domus_ask() returned it): go on later; a negative errno: an ask fails with it, a notice or event
@@ -142,8 +143,8 @@ DOMUS_API int domus_ask(domus_stack *stack, domus_address to, const domus_type *
  * cannot be kept for want of memory reaches the asker as -ENOMEM (and its payload is dropped). */
 DOMUS_API int domus_reply(domus_stack *stack, const domus_type *type, const void *payload);
 
-/* Until this conversation ends, the actor takes only replies, exceptions and events; asks and
- * notices wait in order and run then.
+/* Until this conversation ends, the actor takes only replies, exceptions and events (and what its
+ * channels bring); asks and notices wait in order and run then.
  *
  * Returns 0; -EALREADY when it is raised by this conversation; -EBUSY by another. */
 DOMUS_API int domus_barrier(domus_stack *stack);
@@ -172,9 +173,10 @@ typedef struct domus_timer {
 /* Bytes in the payload of a timer's event. */
 #define DOMUS_TIMER_PAYLOAD_MAX 24u
 
-/* Send the event `type` to oneself, once, not before `delay_ns` from now (ticks of 1 ms), or every
- * `period_ns` (at least 1 ms) at a fixed rate. A periodic timer has one event under way; the ticks
- * that pass meanwhile are counted, not queued: domus_timer_missed(). `ret_timer` may be NULL.
+/* Send the event `type` to oneself, once, not before `delay_ns` from domus_now_ns() (ticks of 1
+ * ms), or every `period_ns` (at least 1 ms) at a fixed rate. A periodic timer has one event under
+ * way; the ticks that pass meanwhile are counted, not queued: domus_timer_missed(). `ret_timer` may
+ * be NULL.
  *
  * Returns 0; -ENOMEM; -ENOBUFS at scheduler.timersMax; -EMSGSIZE; -EINVAL. */
 DOMUS_API int domus_after(domus_stack *stack, uint64_t delay_ns, const domus_type *type,

@@ -24,7 +24,9 @@
 extern "C" {
 #endif
 
-/* One connection. Valid from on_open to the return of on_close. */
+/* One connection. Valid from on_open to the return of on_close: who keeps the pointer, in the state
+ * or in a conversation that parks, forgets it in on_close (domus_channel_data() is a place to note
+ * who has it). */
 typedef struct domus_channel domus_channel;
 
 /* A piece of bytes. Has one owner at a time. */

@@ -72,6 +72,9 @@ typedef struct domus_config {
         uint64_t send_low_bytes;  /* 0..send_high_bytes: below it, it reads again; 64 KiB */
         uint64_t send_max_bytes;  /* send_high_bytes..4 GiB: a write beyond is refused; 4 MiB */
         uint64_t idle_timeout_ns; /* without a byte either way; 0..8,760 h; 0: never (default) */
+        /* For the peer to take what one send holds (up to 16 buffers), else the channel is reset;
+         * 0..1 h, 0: never; 30 s. */
+        uint64_t send_timeout_ns;
         uint64_t linger_ns;       /* 1 ms..1 h for the peer to close after our FIN; 1 s */
         uint32_t connections_max; /* 1..1,048,576 accepted, in the whole system; 10,000 */
     } channel;

@@ -51,6 +51,7 @@ static const struct field fields[] = {
     FIELD(channel, send_low_bytes),
     FIELD(channel, send_max_bytes),
     FIELD(channel, idle_timeout_ns),
+    FIELD(channel, send_timeout_ns),
     FIELD(channel, linger_ns),
     FIELD(channel, connections_max),
     FIELD(shutdown, drain_timeout_ns),

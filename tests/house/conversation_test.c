@@ -18,7 +18,6 @@ static domt_world world;
 static const domus_type begin_small = {.name = "begin small", .size = 8};
 static const domus_type begin_middle = {.name = "begin middle", .size = 8};
 static const domus_type begin_large = {.name = "begin large", .size = 8};
-static const domus_type begin_too_large = {.name = "begin too large", .size = 8};
 static const domus_type begin_none = {.name = "begin none", .size = 8};
 static const domus_type number_type = {.name = "number", .size = 8};
 
@@ -82,7 +81,6 @@ static const domus_behaviour framed = {
     .on = (const domus_on[]){{&begin_small, begin, 16},
                              {&begin_middle, begin, 200},
                              {&begin_large, begin, DOMUS_FRAME_MAX},
-                             {&begin_too_large, begin, DOMUS_FRAME_MAX + 1},
                              {&begin_none, begin_without, 0},
                              {NULL, NULL, 0}},
 };
@@ -131,20 +129,6 @@ START_TEST(row_without_a_frame_has_none)
     domt_settle(&world);
     ck_assert_uint_eq(ended, 1);
     ck_assert_uint_eq(wrong, 0);
-    domt_world_end(&world);
-}
-END_TEST
-
-START_TEST(row_with_a_frame_beyond_the_maximum_handles_nothing)
-{
-    uint64_t which = 0;
-
-    domt_world_open(&world, 1);
-    domus_address one = domt_spawn(domt_outside(&world), world.managers[0], &framed, NULL);
-    ck_assert_int_eq(domt_notice(domt_outside(&world), one, &begin_too_large, &which), 0);
-    domt_settle(&world);
-    ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 1);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
 END_TEST
@@ -315,6 +299,5 @@ START_TEST(notices_of_all_sizes_arrive_whole)
 END_TEST
 
 DOMT_MAIN("conversation", 60, frames_are_zeroed_and_kept_through_parks,
-          row_without_a_frame_has_none, row_with_a_frame_beyond_the_maximum_handles_nothing,
-          many_conversations_of_one_actor_interleave_and_keep_apart,
+          row_without_a_frame_has_none, many_conversations_of_one_actor_interleave_and_keep_apart,
           asks_and_replies_of_all_sizes_arrive_whole, notices_of_all_sizes_arrive_whole)

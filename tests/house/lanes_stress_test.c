@@ -17,7 +17,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
 #if defined(__has_feature)
@@ -348,12 +347,6 @@ static void nothing_is_lost(uint32_t count, uint64_t seed)
         ck_assert_int_eq(pthread_join(workers[i].thread, NULL), 0);
 
     worker sum = sum_up();
-    if (getenv("SHOW"))
-        fprintf(stderr,
-                "taken %lu handled %lu refused %lu stale %lu asked %lu answered %lu mounts %lu "
-                "stops %lu dropped %lu\n",
-                sum.taken, sum.handled, sum.refused, sum.stale, sum.asked, sum.answered, sum.mounts,
-                sum.stops, dropped_tokens);
     ck_assert_uint_eq(sum.taken, sum.handled + atomic_load(&dropped_tokens));
     ck_assert_uint_eq(sum.asked, sum.resumed);
     ck_assert_uint_eq(sum.replied, sum.answered + atomic_load(&dropped_replies));

@@ -392,71 +392,49 @@ START_TEST(an_acceptor_stops_in_every_state)
 }
 END_TEST
 
-START_TEST(a_connection_that_nobody_takes_is_closed)
+START_TEST(an_actor_that_is_gone_is_passed_over)
 {
-    int peers[2];
+    int peers[5];
 
     domus_config_init(&config);
     begin();
     ck_assert_int_eq(domi_house_stop(&nodes[0].manager, nodes[0].actor), 0);
     turn();
-    peers[0] = arrive(true);
+    for (int i = 0; i < 4; i++) {
+        peers[i] = arrive(true);
+        turn();
+        turn();
+    }
+    opened(0, 2, 2);
+    for (uint32_t i = 1; i < NODES; i++)
+        ck_assert_int_eq(domi_house_stop(&nodes[i].manager, nodes[i].actor), 0);
+    turn();
+    peers[4] = arrive(true);
     turn();
     turn();
-    ck_assert(is_closed(peers[0]));
+    ck_assert(is_closed(peers[4]));
     ck_assert_uint_eq(nodes[0].io.connections, 0);
-    ck_assert_uint_eq(nodes[0].manager.counters.dead_letters, 1);
-    peers[1] = arrive(true);
+    end();
+    for (int i = 0; i < 5; i++)
+        close(peers[i]);
+}
+END_TEST
+
+START_TEST(a_connection_that_cannot_be_handed_over_is_closed)
+{
+    domus_config_init(&config);
+    begin();
+    int peer = arrive(true);
     domi_memory_fail_after(0, 1);
     for (int i = 0; i < 3; i++)
         turn();
     domi_memory_fail_after(-1, 0);
-    ck_assert(is_closed(peers[1]));
+    ck_assert(is_closed(peer));
+    opened(0, 0, 0);
+    ck_assert_uint_eq(nodes[0].io.connections, 0);
+    ck_assert_ptr_nonnull(accepting());
     end();
-    close(peers[0]);
-    close(peers[1]);
-}
-END_TEST
-
-/* --- the listening socket ------------------------------------------------------------------------
- */
-
-START_TEST(addresses_are_numbers)
-{
-    static const char *const wrong[] = {
-        "",           "7000",          ":7000",        "localhost:7000",  "127.0.0.1",
-        "127.0.0.1:", "127.0.0.1:x",   "127.0.0.1:-1", "127.0.0.1:65536", "127.0.0.1:80x",
-        "[::1:7000",  "::1]:7000",     "[]:7000",      "[127.0.0.1]:70",  "1.2.3:70",
-        "[::1]7000",  "127.0.0.1 :70",
-    };
-
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        int result = domi_acceptor_listen(wrong[i], 1, NULL);
-        ck_assert_msg(result == -EINVAL, "%s: %d", wrong[i], result);
-    }
-}
-END_TEST
-
-START_TEST(a_port_that_the_kernel_chose_is_told_and_may_be_taken_once)
-{
-    static const char *const hosts[] = {"127.0.0.1", "[::1]"};
-
-    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
-        char text[64];
-        uint16_t port = 0;
-        uint16_t again = 0;
-        snprintf(text, sizeof text, "%s:0", hosts[i]);
-        int fd = domi_acceptor_listen(text, 1, &port);
-        if (fd == -EADDRNOTAVAIL || fd == -EAFNOSUPPORT)
-            continue; /* a machine without IPv6 */
-        ck_assert_int_ge(fd, 0);
-        ck_assert_uint_ne(port, 0);
-        ck_assert_int_ne(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
-        snprintf(text, sizeof text, "%s:%u", hosts[i], port);
-        ck_assert_int_eq(domi_acceptor_listen(text, 1, &again), -EADDRINUSE);
-        ck_assert_uint_eq(again, 0);
-        close(fd);
-    }
+    close(peer);
 }
 END_TEST
 
@@ -465,5 +443,4 @@ DOMT_MAIN("acceptor", 20, connections_go_to_the_thread_with_the_fewest, ties_go_
           what_a_client_did_stops_no_accept,
           at_the_most_connections_the_accept_pauses_until_one_ends,
           a_late_cancel_does_not_leave_the_accept_off, an_acceptor_stops_in_every_state,
-          a_connection_that_nobody_takes_is_closed, addresses_are_numbers,
-          a_port_that_the_kernel_chose_is_told_and_may_be_taken_once)
+          an_actor_that_is_gone_is_passed_over, a_connection_that_cannot_be_handed_over_is_closed)

@@ -246,7 +246,7 @@ void domt_bed_release(domt_bed *bed, uint32_t count)
     for (uint32_t i = 0; i < count; i++)
         domus_buffer_free(bed->kept[i]);
     bed->kept_count -= count;
-    memmove(bed->kept, bed->kept + count, bed->kept_count * sizeof bed->kept[0]);
+    memmove(bed->kept, bed->kept + count, bed->kept_count * sizeof(domus_buffer *));
 }
 
 static bool is_cancelling(domt_fake *fake)

@@ -53,6 +53,7 @@ START_TEST(defaults_are_those_of_the_header_and_valid)
     ck_assert_uint_eq(config.channel.send_low_bytes, 65536);
     ck_assert_uint_eq(config.channel.send_max_bytes, 4194304);
     ck_assert_uint_eq(config.channel.idle_timeout_ns, 0);
+    ck_assert_uint_eq(config.channel.send_timeout_ns, UINT64_C(30000000000));
     ck_assert_uint_eq(config.channel.linger_ns, UINT64_C(1000000000));
     ck_assert_uint_eq(config.channel.connections_max, 10000);
     ck_assert_uint_eq(config.shutdown.drain_timeout_ns, UINT64_C(10000000000));

@@ -39,7 +39,7 @@ void domt_crowd_init(domt_crowd *crowd, uint16_t port, uint32_t count)
         crowd->clients[i] = (domt_client){.fd = -1, .number = i + 1, .chance = i * 2654435761u};
 }
 
-static int connect_to(uint16_t port)
+static int connect_to(uint16_t port, int socket_bytes)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -48,6 +48,10 @@ static int connect_to(uint16_t port)
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     ck_assert_msg(fd >= 0, "socket: %s", strerror(errno));
     ck_assert_int_eq(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on), 0);
+    if (socket_bytes != 0) {
+        ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &socket_bytes, sizeof on), 0);
+        ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &socket_bytes, sizeof on), 0);
+    }
     ck_assert_msg(connect(fd, (struct sockaddr *)&address, sizeof address) == 0, "connect: %s",
                   strerror(errno));
     return fd;
@@ -59,7 +63,7 @@ void domt_crowd_connect(domt_crowd *crowd, uint32_t from, uint32_t to)
         domt_client *client = &crowd->clients[i];
         struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
                                     .data.u32 = i};
-        client->fd = connect_to(crowd->port);
+        client->fd = connect_to(crowd->port, crowd->socket_bytes);
         ck_assert_int_eq(fcntl(client->fd, F_SETFL, O_NONBLOCK), 0);
         ck_assert_int_eq(epoll_ctl(crowd->epoll, EPOLL_CTL_ADD, client->fd, &event), 0);
     }
@@ -148,7 +152,7 @@ static void end_if_over(domt_client *client)
         domt_client_close(client, false);
 }
 
-/* Edge-triggered: who could go on when his turn ended has one more without being told. */
+/* Everybody has his turn whenever anybody could go on; epoll only tells when that is. */
 bool domt_crowd_run(domt_crowd *crowd, bool (*done)(const domt_crowd *crowd), uint32_t ms)
 {
     uint64_t until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
@@ -223,10 +227,22 @@ void domt_crowd_fini(domt_crowd *crowd)
 int domt_connect(uint16_t port)
 {
     struct timeval patience = {.tv_sec = 5};
-    int fd = connect_to(port);
+    int fd = connect_to(port, 0);
 
     ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
     return fd;
+}
+
+bool domt_is_served(uint16_t port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ck_assert_int_ge(fd, 0);
+    int result = connect(fd, (struct sockaddr *)&address, sizeof address);
+    close(fd);
+    return result == 0;
 }
 
 bool domt_echoes(int fd, const char *text)

@@ -31,6 +31,7 @@ typedef struct domt_crowd {
     uint32_t count;
     int epoll;
     uint16_t port;
+    int socket_bytes; /* SO_SNDBUF and SO_RCVBUF; 0: as the kernel has it */
 } domt_crowd;
 
 /* `count` clients of number 1 and up, not connected. */
@@ -61,6 +62,9 @@ void domt_crowd_fini(domt_crowd *crowd);
 
 /* A blocking connection to the port on 127.0.0.1, with receives limited to 5 s. */
 int domt_connect(uint16_t port);
+
+/* Whether somebody listens there. */
+bool domt_is_served(uint16_t port);
 
 /* Send `text` and wait for it to come back. Returns whether it did. */
 bool domt_echoes(int fd, const char *text);

@@ -242,6 +242,8 @@ uint64_t domt_in_use(domt_world *world, uint32_t slab)
             atomic_load_explicit(&world->managers[i]->remote, memory_order_relaxed);
         for (; node != NULL; node = node->next)
             idle += node->slab == slab;
+        for (node = world->managers[i]->returned; node != NULL; node = node->next)
+            idle += node->slab == slab;
     }
     ck_assert_uint_ge(carved, idle);
     return carved - idle;

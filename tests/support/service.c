@@ -149,15 +149,18 @@ void domt_service_stop(domt_service *service)
     domt_service_check_profile(service);
 }
 
-/* The last line that begins with `row` and a blank: its end. NULL when there is none. */
-static const char *last_row(const domt_service *service, const char *row, size_t *ret_length)
+/* The last line that begins with `row` and a blank: of the times, which are in ms, or of the
+ * counts, some of which have the same name. NULL when there is none. */
+static const char *last_row(const domt_service *service, const char *row, bool times,
+                            size_t *ret_length)
 {
     const char *found = NULL;
     size_t length = strlen(row);
 
     for (const char *line = service->error; *line != '\0';) {
         size_t line_length = strcspn(line, "\n");
-        if (strncmp(line, row, length) == 0 && line[length] == ' ') {
+        bool is_time = memmem(line, line_length, " ms ", 4) != NULL;
+        if (strncmp(line, row, length) == 0 && line[length] == ' ' && is_time == times) {
             found = line;
             *ret_length = line_length;
         }
@@ -169,7 +172,7 @@ static const char *last_row(const domt_service *service, const char *row, size_t
 uint64_t domt_service_count(const domt_service *service, const char *row)
 {
     size_t length = 0;
-    const char *line = last_row(service, row, &length);
+    const char *line = last_row(service, row, false, &length);
 
     ck_assert_msg(line != NULL, "no row '%s' in: %s", row, service->error);
     const char *number = line + length;
@@ -182,7 +185,7 @@ uint64_t domt_service_count(const domt_service *service, const char *row)
 static double phase_ms(const domt_service *service, const char *row)
 {
     size_t length = 0;
-    const char *line = last_row(service, row, &length);
+    const char *line = last_row(service, row, true, &length);
 
     ck_assert_msg(line != NULL, "no row '%s' in: %s", row, service->error);
     const char *unit = line + length;
@@ -223,13 +226,14 @@ uint64_t domt_service_cpu_ns(const domt_service *service)
 uint64_t domt_service_rss_bytes(const domt_service *service)
 {
     char path[64];
-    unsigned long size = 0;
-    unsigned long resident = 0;
+    char line[128] = "";
 
     snprintf(path, sizeof path, "/proc/%d/statm", (int)service->pid);
     FILE *file = fopen(path, "re");
     ck_assert_ptr_nonnull(file);
-    ck_assert_int_eq(fscanf(file, "%lu %lu", &size, &resident), 2);
+    ck_assert_ptr_nonnull(fgets(line, sizeof line, file));
     fclose(file);
-    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+    const char *resident = strchr(line, ' '); /* the second number, in pages */
+    ck_assert_ptr_nonnull(resident);
+    return strtoul(resident, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 }

@@ -17,13 +17,12 @@
 #define DOMT_SANITIZED 1
 #endif
 #endif
+#ifndef DOMT_SANITIZED
+#define DOMT_SANITIZED 0
+#endif
 
 /* How many of something, or how long: `count` in a plain build, `fewer` under a sanitizer. */
-#ifdef DOMT_SANITIZED
-#define DOMT_SCALE(count, fewer) (fewer)
-#else
-#define DOMT_SCALE(count, fewer) (count)
-#endif
+#define DOMT_SCALE(count, fewer) (DOMT_SANITIZED ? (fewer) : (count))
 
 #define DOMT_SERVICE_TEXT_MAX 65536
 

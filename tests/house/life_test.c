@@ -1,0 +1,366 @@
+/* Birth: spawn at home and elsewhere, mounting, leases. */
+#include "house/life.h"
+
+#include "house/mailbox.h"
+#include "house/slots.h"
+#include "tests/house/recorder.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <string.h>
+
+static domt_world world;
+static domt_log log0;
+
+static unsigned drops;
+
+static void count_drop(void *payload)
+{
+    (void)payload;
+    drops++;
+}
+
+static const domus_type owned = {.name = "owned", .size = 8, .drop = count_drop};
+
+static int never(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    ck_abort_msg("a message was handled");
+}
+
+static domus_address spawn_recorder(domi_manager *from, uint32_t home)
+{
+    domt_recorder recorder = {.log = &log0};
+
+    return domt_spawn(from, world.managers[home], &domt_recording, &recorder);
+}
+
+/* --- birth ----------------------------------------------------------------------------------- */
+
+START_TEST(spawn_mounts_before_the_first_mail_which_may_be_sent_at_once)
+{
+    domt_world_open(&world, 2);
+    for (uint32_t from = 0; from < 3; from++) { /* home, another home, outside */
+        log0.count = log0.mounts = 0;
+        domus_address one = spawn_recorder(world.managers[from], 0);
+        domt_note_to(world.managers[from], one, 1);
+        domt_inquire_by(world.managers[from], one, one, 2);
+        domt_note_to(world.managers[from], one, 3);
+        ck_assert_uint_eq(log0.mounts, 0);
+        (void)domi_manager_arrivals(world.managers[0]);
+        ck_assert_uint_eq(one.house->state, DOMI_MOUNTING);
+        domt_note_to(world.managers[0], one, 4); /* mail of MOUNTING is kept */
+        ck_assert_uint_eq(log0.count, 0);
+        (void)domi_manager_mount(world.managers[0]);
+        ck_assert_uint_eq(log0.mounts, 1);
+        ck_assert_uint_eq(one.house->state, DOMI_READY);
+        domt_settle(&world);
+        ck_assert_str_eq(domt_log_text(&log0, 0), "nnnar");
+        ck_assert_uint_eq(log0.mounts, 1);
+    }
+    domt_world_end(&world);
+    ck_assert_uint_eq(log0.stops, 3);
+}
+END_TEST
+
+START_TEST(spawn_counts_houses_and_spawns)
+{
+    domt_world_open(&world, 2);
+    for (uint32_t i = 0; i < 10; i++)
+        (void)spawn_recorder(world.managers[i % 3], i % 2);
+    domt_settle(&world);
+    ck_assert_uint_eq(world.managers[0]->houses + world.managers[1]->houses, 10);
+    ck_assert_uint_eq(DOMT_SUM(&world, spawns), 10);
+    domt_world_end(&world);
+    ck_assert_uint_eq(log0.mounts, 10);
+    ck_assert_uint_eq(log0.stops, 10);
+}
+END_TEST
+
+START_TEST(state_begins_as_a_copy_or_zeroed_at_every_size)
+{
+    static const uint32_t sizes[] = {0,   1,   16,  17,   80,   81,          208,
+                                     209, 464, 465, 1040, 1041, 100u * 1024, 1024u * 1024};
+    static unsigned char state[1024 * 1024];
+    static domus_behaviour behaviours[sizeof sizes / sizeof sizes[0]];
+
+    domt_world_open(&world, 1);
+    memset(state, 0xa5, sizeof state);
+    for (int round = 0; round < 2; round++) { /* the second gets used slots */
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            behaviours[i] = (domus_behaviour){.name = "sized", .state_size = sizes[i]};
+            domus_address copied =
+                domt_spawn(world.managers[0], world.managers[0], &behaviours[i], state);
+            ck_assert_uint_eq((uintptr_t)copied.house->self % 16, 0);
+            ck_assert_int_eq(memcmp(copied.house->self, state, sizes[i]), 0);
+            domus_address zeroed =
+                domt_spawn(world.managers[0], world.managers[0], &behaviours[i], NULL);
+            const unsigned char *bytes = zeroed.house->self;
+            for (uint32_t j = 0; j < sizes[i]; j += 1 + sizes[i] / 1000)
+                ck_assert_uint_eq(bytes[j], 0);
+            domt_settle(&world);
+            ck_assert_int_eq(domi_house_stop(world.managers[0], copied), 0);
+            ck_assert_int_eq(domi_house_stop(domt_outside(&world), zeroed), 0);
+            domt_settle(&world);
+        }
+    }
+    ck_assert_uint_eq(world.managers[0]->houses, 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(spawn_refuses_a_wrong_behaviour)
+{
+    static const domus_behaviour large = {.name = "large", .state_size = 1024 * 1024 + 1};
+    static const domus_behaviour odd = {.name = "odd", .kind = (domus_kind)7};
+    static const domus_behaviour wide = {
+        .name = "wide",
+        .on = (const domus_on[]){{&owned, never, DOMUS_FRAME_MAX + 1}, {NULL, NULL, 0}}};
+    static const domus_behaviour hollow = {
+        .name = "hollow", .on = (const domus_on[]){{&owned, NULL, 0}, {NULL, NULL, 0}}};
+    const domus_address untouched = {NULL, 77};
+    domus_address address = untouched;
+
+    domt_world_open(&world, 1);
+    domi_manager *home = world.managers[0];
+    ck_assert_int_eq(domi_house_spawn(home, home, NULL, NULL, &address), -EINVAL);
+    ck_assert_int_eq(domi_house_spawn(home, home, &large, NULL, &address), -EINVAL);
+    ck_assert_int_eq(domi_house_spawn(home, home, &odd, NULL, &address), -EINVAL);
+    ck_assert_int_eq(domi_house_spawn(home, home, &wide, NULL, &address), -EINVAL);
+    ck_assert_int_eq(domi_house_spawn(home, home, &hollow, NULL, &address), -EINVAL);
+    home->stopping = true;
+    ck_assert_int_eq(domi_house_spawn(home, home, &domt_agent, NULL, &address), -ESHUTDOWN);
+    ck_assert_mem_eq(&address, &untouched, sizeof address);
+    domt_world_end(&world);
+}
+END_TEST
+
+/* --- on_mount -------------------------------------------------------------------------------- */
+
+static int mount_result;
+static unsigned stopped;
+static domus_address friend;
+static int heard_error;
+
+static int failing_mount(domus_stack *stack, void *self)
+{
+    int64_t number = 9;
+
+    (void)self;
+    ck_assert_int_eq(domus_notice(stack, friend, &domt_note, &number), 0);
+    return mount_result;
+}
+
+static void count_stop(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    stopped++;
+}
+
+static const domus_behaviour failing = {
+    .name = "failing",
+    .on = (const domus_on[]){{&owned, never, 0}, {NULL, NULL, 0}},
+    .on_mount = failing_mount,
+    .on_stop = count_stop,
+};
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    heard_error = answer->error;
+    return 0;
+}
+
+static int ask_owned(domus_stack *stack, void *to)
+{
+    return domus_ask(stack, *(domus_address *)to, &owned, "payload", hear);
+}
+
+START_TEST(mount_that_fails_ends_the_actor_without_on_stop)
+{
+    int64_t number = 1;
+
+    domt_world_open(&world, 2);
+    friend = domt_recorder_new(&world, 0, &log0);
+    mount_result = -EIO;
+    domus_address one = domt_spawn(world.managers[1], world.managers[0], &failing, NULL);
+    domus_address agent = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
+    ck_assert_int_eq(domt_notice(world.managers[1], one, &owned, "payload"), 0);
+    domt_send(world.managers[1], agent, ask_owned, &one);
+    domt_turn(world.managers[1]); /* asked before it is mounted */
+    domt_settle(&world);
+    ck_assert_uint_eq(stopped, 0);
+    ck_assert_uint_eq(drops, 2);
+    ck_assert_int_eq(heard_error, -ESTALE);
+    ck_assert_uint_eq(DOMT_SUM(&world, failures), 1);
+    ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 2);
+    ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_note, &number), -ESTALE);
+    ck_assert_int_eq(domi_house_stop(world.managers[1], one), -ESTALE);
+    ck_assert_uint_eq(domt_log_count(&log0, 'n'), 1); /* what it sent was sent */
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+    ck_assert_uint_eq(stopped, 0);
+}
+END_TEST
+
+static int busy_mount(domus_stack *stack, void *self)
+{
+    domus_address child;
+    int64_t number = 4;
+
+    (void)self;
+    ck_assert_int_eq(domus_spawn(stack, &domt_agent, NULL, &child), 0);
+    ck_assert_int_eq(domus_after(stack, 1000000, &domt_tick, &number, NULL), 0);
+    ck_assert_int_eq(domus_barrier(stack), 0);
+    return domus_ask(stack, friend, &domt_question, &number, hear);
+}
+
+static int take_tick(domus_stack *stack, void *self, const void *number)
+{
+    (void)stack, (void)self;
+    heard_error += 10 * (int)*(const int64_t *)number;
+    return 0;
+}
+
+static const domus_behaviour busy = {
+    .name = "busy",
+    .on = (const domus_on[]){{&domt_tick, take_tick, 0}, {NULL, NULL, 0}},
+    .on_mount = busy_mount,
+};
+
+START_TEST(mount_may_ask_and_park_spawn_and_arm_timers)
+{
+    domt_world_open(&world, 2);
+    friend = domt_recorder_new(&world, 1, &log0);
+    heard_error = 77;
+    domus_address one = domt_spawn(domt_outside(&world), world.managers[0], &busy, NULL);
+    domt_settle(&world);
+    ck_assert_int_eq(heard_error, 0);
+    ck_assert_uint_eq(one.house->marks & DOMI_MARKS_HOLD, 0);
+    ck_assert_uint_eq(world.managers[0]->houses, 2);
+    domt_pass(&world, 3000000);
+    ck_assert_int_eq(heard_error, 40);
+    domt_world_end(&world);
+}
+END_TEST
+
+/* --- leases ---------------------------------------------------------------------------------- */
+
+/* End an actor and be born in its slot. */
+static domus_address next_life(domus_address address)
+{
+    ck_assert_int_eq(domi_house_stop(address.house->home, address), 0);
+    domt_settle(&world);
+    domus_address next = spawn_recorder(world.managers[0], 0);
+    domt_settle(&world);
+    ck_assert_ptr_eq(next.house, address.house);
+    return next;
+}
+
+START_TEST(m9_stale_address_reaches_nobody)
+{
+    int64_t number = 1;
+
+    domt_world_open(&world, 2);
+    domus_address agent = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
+    domus_address old = spawn_recorder(world.managers[0], 0);
+    domt_settle(&world);
+    domus_address next = next_life(old);
+    ck_assert_uint_eq(next.lease, old.lease + 1);
+    for (uint32_t from = 0; from < 3; from++) {
+        ck_assert_int_eq(domt_notice(world.managers[from], old, &domt_note, &number), -ESTALE);
+        ck_assert_int_eq(domi_house_stop(world.managers[from], old), -ESTALE);
+    }
+    domt_do(&world, agent, ask_owned, &old);
+    ck_assert_int_eq(heard_error, -ESTALE);
+    ck_assert_uint_eq(atomic_load(&next.house->life) & 0xffffffffu, 0);
+    domt_note_to(world.managers[1], next, 2);
+    domt_settle(&world);
+    ck_assert_uint_eq(log0.count, 1);
+    domt_world_end(&world);
+}
+END_TEST
+
+/* By hand: a sender whose look at the lease was just before the death, and who put just after it,
+ * into a free slot or into the slot's next life. */
+START_TEST(late_mail_of_the_last_life_is_a_dead_letter)
+{
+    domt_world_open(&world, 2);
+    domus_address old = spawn_recorder(world.managers[0], 0);
+    domt_settle(&world);
+    domus_address next = next_life(old);
+
+    ck_assert_int_eq(domt_notice(world.managers[1], next, &owned, "payload"), 0);
+    uint64_t word = atomic_load(&next.house->inbox);
+    ((domi_node *)(uintptr_t)(word & 0xffffffffffff))->lease = old.lease;
+    domt_settle(&world);
+    ck_assert_uint_eq(drops, 1);
+
+    ck_assert_int_eq(domt_notice(world.managers[1], next, &owned, "payload"), 0);
+    atomic_fetch_or(&next.house->life, DOMI_LIFE_CLOSED);
+    (void)domi_manager_arrivals(world.managers[0]);
+    atomic_fetch_and(&next.house->life, ~DOMI_LIFE_CLOSED);
+    ck_assert_uint_eq(drops, 2);
+    ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 2);
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(m10_leases_grow_and_are_never_reused)
+{
+    enum { LIVES = 3000 };
+    int64_t number = 1;
+
+    domt_world_open(&world, 1);
+    domus_address first = spawn_recorder(world.managers[0], 0);
+    domus_address now = first;
+    domt_settle(&world);
+    for (uint32_t i = 1; i < LIVES; i++) {
+        domus_address next = next_life(now);
+        ck_assert_uint_eq(next.lease, now.lease + 1);
+        now = next;
+    }
+    ck_assert_uint_eq(first.lease, 1); /* 0 is nobody's */
+    ck_assert_int_eq(domt_notice(world.managers[0], first, &domt_note, &number), -ESTALE);
+    domt_world_end(&world);
+    ck_assert_uint_eq(log0.mounts, LIVES);
+    ck_assert_uint_eq(log0.stops, LIVES);
+}
+END_TEST
+
+START_TEST(m10_slot_whose_leases_are_used_up_is_retired)
+{
+    int64_t number = 1;
+
+    domt_world_open(&world, 1);
+    domi_manager *home = world.managers[0];
+    domus_address old = spawn_recorder(home, 0);
+    domt_settle(&world);
+    atomic_store(&old.house->life, (uint64_t)(UINT32_MAX - 1) << 32);
+    old.lease = UINT32_MAX - 1;
+    domus_address last = next_life(old);
+    ck_assert_uint_eq(last.lease, UINT32_MAX);
+    domt_note_to(home, last, 1);
+    domt_settle(&world);
+    ck_assert_uint_eq(log0.count, 1);
+
+    ck_assert_int_eq(domi_house_stop(home, last), 0);
+    domt_settle(&world);
+    for (int i = 0; i < 200; i++) /* more than the caches hold */
+        ck_assert_ptr_ne(spawn_recorder(home, 0).house, last.house);
+    for (uint32_t lease = 0; lease < 3; lease++) {
+        domus_address stale = {last.house, lease};
+        ck_assert_int_eq(domt_notice(home, stale, &domt_note, &number), -ESTALE);
+        ck_assert_int_eq(domi_house_stop(home, stale), -ESTALE);
+    }
+    domt_world_end(&world);
+}
+END_TEST
+
+DOMT_MAIN("life", 60, spawn_mounts_before_the_first_mail_which_may_be_sent_at_once,
+          spawn_counts_houses_and_spawns, state_begins_as_a_copy_or_zeroed_at_every_size,
+          spawn_refuses_a_wrong_behaviour, mount_that_fails_ends_the_actor_without_on_stop,
+          mount_may_ask_and_park_spawn_and_arm_timers, m9_stale_address_reaches_nobody,
+          late_mail_of_the_last_life_is_a_dead_letter, m10_leases_grow_and_are_never_reused,
+          m10_slot_whose_leases_are_used_up_is_retired)

@@ -1,0 +1,184 @@
+/* Each allocation of a scenario fails once, and then all from it on, until it passes clean.
+ *
+ * Whatever fails, what was owned is handled or dropped exactly once, nothing stays in use, and the
+ * world can be ended. The address sanitizer's leak check watches the heap. */
+#include "base/memory.h"
+#include "house/dispatch.h"
+#include "house/life.h"
+#include "tests/support/house_world.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MS         UINT64_C(1000000)
+#define SWEEPS_MAX 1000
+
+static domt_world world;
+static domus_address server; /* home 1 */
+
+/* One scenario's books: what verbs took over, and what became of it. */
+static struct {
+    unsigned given;
+    unsigned handled;
+    unsigned dropped;
+    unsigned failed; /* verbs and answers that were errors */
+    unsigned ended;  /* conversations and ticks that came to their end */
+} books;
+
+static void drop(void *payload)
+{
+    ck_assert_mem_eq(payload, "owned...", 8);
+    books.dropped++;
+}
+
+static const domus_type small = {.name = "small", .size = 8, .drop = drop};
+static const domus_type middle = {.name = "middle", .size = 700, .drop = drop};
+static const domus_type large = {.name = "large", .size = 60000, .drop = drop};
+static const domus_type tick = {.name = "tick", .size = 8};
+static char bytes[60000] = "owned...";
+
+static int note(int result)
+{
+    books.given += result == 0 || result == DOMUS_PARKED;
+    books.failed += result < 0;
+    return result;
+}
+
+/* The server: asks of any size are answered with a larger one. */
+static int serve(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    ck_assert_mem_eq(payload, "owned...", 8);
+    books.handled++;
+    if (domus_sender(stack).house == NULL)
+        return 0;
+    return note(domus_reply(stack, &large, bytes));
+}
+
+static const domus_behaviour serving = {
+    .name = "serving",
+    .state_size = 5000,
+    .on = (const domus_on[]){{&small, serve, 0},
+                             {&middle, serve, 32},
+                             {&large, serve, DOMUS_FRAME_MAX},
+                             {NULL, NULL, 0}},
+};
+
+static int finish(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    books.failed += answer->error != 0;
+    books.handled += answer->error == 0;
+    books.ended++;
+    return 0;
+}
+
+static int next(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    books.failed += answer->error != 0;
+    books.handled += answer->error == 0;
+    return note(domus_ask(stack, server, &large, bytes, finish));
+}
+
+/* The client: a conversation of two asks, notices of all sizes on the side, timers, a child. */
+static int converse(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    books.handled++;
+    return note(domus_ask(stack, server, &middle, bytes, next));
+}
+
+static int on_tick(domus_stack *stack, void *self, const void *payload)
+{
+    domus_address child;
+
+    (void)self, (void)payload;
+    books.failed += domus_spawn(stack, &serving, NULL, &child) != 0;
+    books.ended++;
+    return 0;
+}
+
+static int arm(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    books.handled++;
+    books.failed += domus_after(stack, MS, &tick, "ticking", NULL) != 0;
+    books.failed += domus_every(stack, MS, &tick, "ticking", NULL) != 0;
+    return note(domus_ask(stack, server, &small, bytes, finish));
+}
+
+static const domus_behaviour client = {
+    .name = "client",
+    .on =
+        (const domus_on[]){
+            {&small, converse, 300}, {&middle, arm, 0}, {&tick, on_tick, 100}, {NULL, NULL, 0}},
+};
+
+static domus_address spawn(uint32_t home, const domus_behaviour *behaviour)
+{
+    domus_address address = {NULL, 0};
+
+    books.failed += domi_house_spawn(domt_outside(&world), world.managers[home], behaviour, NULL,
+                                     &address) != 0;
+    return address;
+}
+
+/* True when nothing failed in it. */
+static bool scenario(void)
+{
+    memset(&books, 0, sizeof books);
+    domt_world_init(&world, 2);
+    if (domt_world_start(&world) != 0)
+        return false;
+    server = spawn(1, &serving);
+    domus_address one = spawn(0, &client);
+    (void)note(domt_notice(domt_outside(&world), server, &large, bytes));
+    for (int i = 0; i < 3; i++) {
+        (void)note(domt_notice(world.managers[i], one, &small, bytes));
+        (void)note(domt_notice(world.managers[i], one, &middle, bytes));
+    }
+    domt_settle(&world);
+    domt_pass(&world, 3 * MS);
+    books.failed += domi_house_stop(domt_outside(&world), one) != 0;
+    domt_settle(&world);
+    ck_assert_uint_eq(books.given, books.handled + books.dropped);
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    ck_assert_uint_eq(world.managers[0]->timers, 0);
+    books.failed += DOMT_SUM(&world, dead_letters) != 0; /* a row's frame that could not be had */
+    domt_world_end(&world);
+    ck_assert_uint_eq(books.given, books.handled + books.dropped);
+    return books.failed == 0;
+}
+
+static void sweep(int stay)
+{
+    int count = 0;
+    bool clean;
+
+    do {
+        domi_memory_fail_after(count++, stay);
+        clean = scenario();
+        ck_assert_int_lt(count, SWEEPS_MAX);
+    } while (!clean);
+    domi_memory_fail_after(-1, 0);
+    ck_assert_int_gt(count, 20); /* it did meet allocations */
+    ck_assert_uint_eq(books.dropped, 0);
+    ck_assert_uint_eq(books.ended, 3 + 3 + 3 + 3 * 3); /* asks of both rows, and all ticks */
+    ck_assert(scenario());
+}
+
+START_TEST(any_one_allocation_may_fail)
+{
+    sweep(0);
+}
+END_TEST
+
+START_TEST(all_allocations_may_fail_from_one_on)
+{
+    sweep(1);
+}
+END_TEST
+
+DOMT_MAIN("memory sweep", 60, any_one_allocation_may_fail, all_allocations_may_fail_from_one_on)

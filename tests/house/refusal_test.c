@@ -1,0 +1,232 @@
+/* M11: asks and notices are refused at mailboxMax, on both lanes, and counted; replies, exceptions
+ * and events never are. Who was refused keeps what he wanted to send. */
+#include "house/dispatch.h"
+#include "house/life.h"
+#include "tests/house/recorder.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+
+#define MS  UINT64_C(1000000)
+#define MAX 100u
+
+static domt_world world;
+static domt_log log0; /* of the actor under test, on home 0 */
+static domt_log log1; /* of the others, on home 1 */
+static domus_address one;
+static domus_address other;
+
+static unsigned drops;
+
+static void count_drop(void *payload)
+{
+    (void)payload;
+    drops++;
+}
+
+static const domus_type owned = {.name = "owned", .size = 8, .drop = count_drop};
+
+static void open_world(void)
+{
+    domt_world_init(&world, 2);
+    world.config.scheduler.mailbox_max = MAX;
+    ck_assert_int_eq(domt_world_start(&world), 0);
+    one = domt_recorder_new(&world, 0, &log0);
+    other = domt_recorder_new(&world, 1, &log1);
+}
+
+/* Notes from the thread of `from` until one is refused; returns how many were taken. */
+static unsigned fill(domi_manager *from)
+{
+    unsigned taken = 0;
+    int64_t number = 1;
+
+    while (domt_notice(from, one, &domt_note, &number) == 0)
+        ck_assert_uint_lt(taken++, 1000);
+    return taken;
+}
+
+static bool is_full(void)
+{
+    return (atomic_load(&one.house->life) & DOMI_LIFE_FULL) != 0;
+}
+
+START_TEST(m11_home_lane_refuses_at_mailbox_max)
+{
+    open_world();
+    ck_assert_uint_eq(fill(world.managers[0]), MAX);
+    ck_assert_uint_eq(DOMT_SUM(&world, refusals), 1);
+    ck_assert_int_eq(domt_notice(world.managers[0], one, &owned, "payload"), -ENOBUFS);
+    ck_assert_int_eq(domt_notice(world.managers[1], one, &owned, "payload"), -ENOBUFS);
+    ck_assert_int_eq(domt_notice(domt_outside(&world), one, &owned, "payload"), -ENOBUFS);
+    ck_assert_uint_eq(DOMT_SUM(&world, refusals), 4);
+    ck_assert_uint_eq(drops, 0); /* the payload stays the caller's */
+    ck_assert_uint_eq(domt_in_use_all(&world), MAX);
+    domt_settle(&world);
+    ck_assert_uint_eq(log0.count, MAX);
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(m11_inbox_lane_refuses_at_mailbox_max)
+{
+    open_world();
+    ck_assert_uint_eq(fill(world.managers[1]), MAX);
+    ck_assert_int_eq(domt_notice(world.managers[1], one, &owned, "payload"), -ENOBUFS);
+    ck_assert_int_eq(domt_notice(world.managers[0], one, &owned, "payload"), -ENOBUFS);
+    (void)domi_manager_arrivals(world.managers[0]);
+    ck_assert(is_full()); /* sorted, but not handled: still full, for all */
+    ck_assert_int_eq(domt_notice(world.managers[1], one, &owned, "payload"), -ENOBUFS);
+    ck_assert_int_eq(domt_notice(world.managers[0], one, &owned, "payload"), -ENOBUFS);
+    ck_assert_uint_eq(DOMT_SUM(&world, refusals), 5);
+    ck_assert_uint_eq(drops, 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(log0.count, MAX);
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(m11_both_lanes_together_are_bounded)
+{
+    open_world();
+    unsigned taken = fill(world.managers[0]) + fill(world.managers[1]);
+    ck_assert_uint_eq(taken, MAX); /* what home has counts for others too */
+    domt_settle(&world);
+    for (unsigned i = 0; i < MAX - 1; i++)
+        domt_note_to(world.managers[0], one, 1);
+    taken = fill(world.managers[1]) + fill(world.managers[0]);
+    ck_assert_uint_le(taken, MAX); /* the inbox is not counted with the mailboxes: at most twice */
+    domt_settle(&world);
+    ck_assert_uint_eq(log0.count, 2 * MAX - 1 + taken);
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(m11_recovers_below_half)
+{
+    open_world();
+    (void)fill(world.managers[0]);
+    domi_house *house = domi_queue_take(&world.managers[0]->ready[0]);
+    ck_assert_ptr_eq(house, one.house);
+    ck_assert_uint_eq(domi_house_run(world.managers[0], house), 64);
+    ck_assert_uint_eq(house->mail, 36);
+    ck_assert(!is_full());
+    domt_note_to(world.managers[1], one, 2);
+    domt_note_to(world.managers[0], one, 2);
+    domt_settle(&world);
+    ck_assert_uint_eq(log0.count, MAX + 2);
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(m11_stays_full_above_half)
+{
+    domt_world_init(&world, 1);
+    world.config.scheduler.mailbox_max = MAX;
+    world.config.scheduler.messages_per_run_max = 50;
+    ck_assert_int_eq(domt_world_start(&world), 0);
+    one = domt_recorder_new(&world, 0, &log0);
+    (void)fill(world.managers[0]);
+    domi_house_run(world.managers[0], domi_queue_take(&world.managers[0]->ready[0]));
+    ck_assert_uint_eq(one.house->mail, 50);
+    ck_assert(is_full());
+    domi_house_run(world.managers[0], domi_queue_take(&world.managers[0]->ready[0]));
+    ck_assert(!is_full());
+    domt_world_end(&world);
+}
+END_TEST
+
+/* --- asks ------------------------------------------------------------------------------------ */
+
+static int heard_error;
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    heard_error = answer->error;
+    return 0;
+}
+
+static int ask_owned(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_ask(stack, one, &owned, "payload", hear);
+}
+
+START_TEST(m11_refused_ask_resumes_with_enobufs)
+{
+    open_world();
+    domus_address here = domt_spawn(world.managers[0], world.managers[0], &domt_agent, NULL);
+    domus_address there = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
+    domt_settle(&world);
+    (void)fill(world.managers[0]);
+    domi_house *full = domi_queue_take(&world.managers[0]->ready[0]); /* it does not run */
+    for (int i = 0; i < 2; i++) {
+        heard_error = 0;
+        domt_do(&world, i == 0 ? here : there, ask_owned, NULL);
+        ck_assert_int_eq(heard_error, -ENOBUFS);
+        ck_assert_uint_eq(drops, (unsigned)i + 1); /* an ask's payload went with it */
+    }
+    domi_queue_put(&world.managers[0]->ready[0], full);
+    domt_settle(&world);
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+/* --- never refused --------------------------------------------------------------------------- */
+
+static int arm_many(domus_stack *stack, void *count)
+{
+    for (int64_t i = 0; i < *(int *)count; i++)
+        ck_assert_int_eq(domus_after(stack, MS, &domt_tick, &i, NULL), 0);
+    return 0;
+}
+
+START_TEST(m11_replies_exceptions_and_events_are_never_refused)
+{
+    int events = 3 * (int)MAX;
+
+    open_world();
+    domus_address failing = domt_recorder_new(&world, 1, &log1);
+    ((domt_recorder *)failing.house->self)->fail = -EIO;
+    domt_do(&world, one, arm_many, &events);
+    for (unsigned i = 0; i < 2 * MAX; i++) {
+        domt_inquire_by(world.managers[0], one, i % 2 == 0 ? other : failing, i);
+        (void)domt_run_state(world.managers[0]);
+    }
+    while (domt_turn(world.managers[1]) != 0)
+        ;
+    ck_assert_uint_eq(atomic_load(&one.house->inbox) >> 48, 2 * MAX);
+    ck_assert_uint_eq(fill(world.managers[0]), 0);
+    domt_jump(&world, 2 * MS);
+    ck_assert_uint_eq(domi_manager_timers(world.managers[0]), 3 * MAX); /* into the inbox too */
+    (void)domi_manager_arrivals(world.managers[0]);
+    ck_assert_uint_eq(fill(world.managers[0]), MAX); /* what is never refused takes no room */
+    domt_settle(&world);
+    ck_assert_uint_eq(domt_log_count(&log0, 'r'), MAX);
+    ck_assert_uint_eq(domt_log_count(&log0, 'x'), MAX);
+    ck_assert_uint_eq(domt_log_count(&log0, 'e'), 3 * MAX);
+    ck_assert_uint_eq(domt_log_count(&log0, 'n'), MAX);
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(m11_full_house_can_be_stopped)
+{
+    open_world();
+    (void)fill(world.managers[0]);
+    ck_assert_int_eq(domi_house_stop(world.managers[1], one), 0);
+    domt_settle(&world);
+    ck_assert_int_eq(domi_house_stop(world.managers[1], one), -ESTALE);
+    domus_address next = domt_spawn(world.managers[0], world.managers[0], &domt_agent, NULL);
+    ck_assert_ptr_eq(next.house, one.house);
+    ck_assert(!is_full()); /* the next life begins empty */
+    domt_world_end(&world);
+}
+END_TEST
+
+DOMT_MAIN("refusal", 60, m11_home_lane_refuses_at_mailbox_max,
+          m11_inbox_lane_refuses_at_mailbox_max, m11_both_lanes_together_are_bounded,
+          m11_recovers_below_half, m11_stays_full_above_half, m11_refused_ask_resumes_with_enobufs,
+          m11_replies_exceptions_and_events_are_never_refused, m11_full_house_can_be_stopped)

@@ -1,0 +1,154 @@
+/* Slots: caches refilled 64 at a time, given back by home, and no growth when one thread spawns and
+ * another home frees. */
+#include "house/slots.h"
+
+#include "base/memory.h"
+#include "house/life.h"
+#include "tests/support/house_world.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+
+static domt_world world;
+
+static uint32_t cached(uint32_t manager, uint32_t home, uint32_t size_class)
+{
+    return world.managers[manager]->slots_of[home].count[size_class];
+}
+
+static uint32_t length(const domi_house *house)
+{
+    uint32_t count = 0;
+
+    for (; house != NULL; house = house->next)
+        count++;
+    return count;
+}
+
+static uint32_t given_back(const domi_manager *home)
+{
+    return length(home->slots.slabs[0].free);
+}
+
+START_TEST(slots_are_taken_from_home_64_at_a_time)
+{
+    domt_world_open(&world, 2);
+    for (uint32_t i = 0; i < 130; i++) {
+        domi_house *house = domi_slots_take(world.managers[1], world.managers[0], 16);
+        ck_assert_ptr_eq(house->home, world.managers[0]);
+        ck_assert_uint_eq(house->state, DOMI_CREATED);
+        ck_assert_uint_eq(atomic_load(&house->life), UINT64_C(1) << 32 | DOMI_LIFE_CLOSED);
+        ck_assert_uint_eq(cached(1, 0, 0), DOMI_SLOTS_REFILL - 1 - i % DOMI_SLOTS_REFILL);
+    }
+    ck_assert_uint_eq(cached(0, 0, 0), 0); /* home's own cache is not touched */
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(slots_have_room_for_the_state_they_are_taken_for)
+{
+    static const uint32_t rooms[] = {16, 80, 208, 464, 1040};
+
+    domt_world_open(&world, 1);
+    for (uint32_t bytes = 0; bytes <= 1040; bytes += 8) {
+        domi_house *house = domi_slots_take(world.managers[0], world.managers[0], bytes);
+        uint32_t size_class = house->size_class;
+        ck_assert_uint_ge(domi_slots_room(size_class), bytes);
+        ck_assert(size_class == 0 || domi_slots_room(size_class - 1) < bytes);
+        ck_assert_uint_eq((uintptr_t)house % 64, 0);
+    }
+    for (uint32_t i = 0; i < 5; i++)
+        ck_assert_uint_eq(domi_slots_room(i), rooms[i]);
+    domi_house *house = domi_slots_take(world.managers[0], world.managers[0], 1041);
+    ck_assert_uint_eq(house->size_class, 0); /* such a state is allocated beside it */
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(home_keeps_some_free_slots_and_gives_the_rest_back)
+{
+    enum { COUNT = 1000 };
+    static domi_house *houses[COUNT];
+
+    domt_world_open(&world, 2);
+    for (int i = 0; i < COUNT; i++)
+        houses[i] = domi_slots_take(world.managers[1], world.managers[0], 16);
+    for (int i = 0; i < COUNT; i++)
+        domi_slots_put(world.managers[0], houses[i]);
+    ck_assert_uint_le(cached(0, 0, 0), DOMI_SLOTS_KEEP);
+    ck_assert_uint_eq(cached(0, 0, 0) + given_back(world.managers[0]), COUNT);
+    ck_assert_uint_eq(given_back(world.managers[0]) % DOMI_SLOTS_REFILL, 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(slots_do_not_grow_when_one_thread_spawns_and_another_home_frees)
+{
+    enum { ROUNDS = 100, COUNT = 300 };
+    static domus_address addresses[COUNT];
+    uint64_t mapped = 0;
+
+    domt_world_open(&world, 2);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < COUNT; i++)
+            addresses[i] = domt_spawn(world.managers[1], world.managers[0], &domt_agent, NULL);
+        domt_settle(&world);
+        for (int i = 0; i < COUNT; i++)
+            ck_assert_int_eq(domi_house_stop(world.managers[1], addresses[i]), 0);
+        domt_settle(&world);
+        if (round == 2)
+            mapped = domt_mapped_bytes(&world);
+    }
+    ck_assert_uint_eq(domt_mapped_bytes(&world), mapped);
+    ck_assert_uint_eq(DOMT_SUM(&world, stops), ROUNDS * COUNT);
+    domt_world_end(&world);
+}
+END_TEST
+
+static void count(void *house, void *number)
+{
+    (void)house;
+    ++*(unsigned *)number;
+}
+
+START_TEST(slots_walk_visits_used_and_free_ones_of_all_sizes)
+{
+    unsigned visited = 0;
+
+    domt_world_open(&world, 1);
+    for (uint32_t i = 0; i < 5; i++)
+        (void)domi_slots_take(world.managers[0], world.managers[0], domi_slots_room(i));
+    domi_slots_walk(world.managers[0], count, &visited);
+    ck_assert_uint_eq(visited, 5 * DOMI_SLOTS_REFILL);
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(spawn_without_memory_fails_and_recovers)
+{
+    static const domus_behaviour large = {.name = "large", .state_size = 5000};
+    domus_address address = {NULL, 0};
+
+    domt_world_open(&world, 1);
+    domi_manager *home = world.managers[0];
+    domi_memory_fail_after(0, 0); /* the chunk of slots */
+    ck_assert_int_eq(domi_house_spawn(home, home, &large, NULL, &address), -ENOMEM);
+    domi_memory_fail_after(1, 0); /* the state beside the slot */
+    ck_assert_int_eq(domi_house_spawn(home, home, &large, NULL, &address), -ENOMEM);
+    ck_assert_ptr_null(address.house);
+    ck_assert_uint_eq(cached(0, 0, 0), DOMI_SLOTS_REFILL); /* the slot went back */
+    ck_assert_uint_eq(length(home->slots_of[0].free[0]), DOMI_SLOTS_REFILL);
+    domi_memory_fail_after(-1, 0);
+    ck_assert_int_eq(domi_house_spawn(home, home, &large, NULL, &address), 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(home->houses, 1);
+    domt_world_end(&world);
+}
+END_TEST
+
+DOMT_MAIN("slots", 60, slots_are_taken_from_home_64_at_a_time,
+          slots_have_room_for_the_state_they_are_taken_for,
+          home_keeps_some_free_slots_and_gives_the_rest_back,
+          slots_do_not_grow_when_one_thread_spawns_and_another_home_frees,
+          slots_walk_visits_used_and_free_ones_of_all_sizes,
+          spawn_without_memory_fails_and_recovers)

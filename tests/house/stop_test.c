@@ -1,0 +1,343 @@
+/* Death: stop from anywhere in every state, what is left of the mail, and the end of a world. */
+#include "house/dispatch.h"
+#include "house/life.h"
+#include "tests/house/recorder.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+
+static domt_world world;
+static domt_log log0; /* of the actor that is stopped, on home 0 */
+static domt_log log1; /* of the others, on home 1 */
+static domus_address one;
+static domus_address other;
+
+static unsigned drops;
+
+static void count_drop(void *payload)
+{
+    (void)payload;
+    drops++;
+}
+
+static const domus_type owned = {.name = "owned", .size = 8, .drop = count_drop};
+
+static void open_world(void)
+{
+    log0 = log1 = (domt_log){.count = 0};
+    domt_world_open(&world, 3);
+    one = domt_recorder_new(&world, 0, &log0);
+    other = domt_recorder_new(&world, 1, &log1);
+}
+
+static bool is_gone(domus_address address)
+{
+    return domi_house_stop(domt_outside(&world), address) == -ESTALE;
+}
+
+/* --- from anywhere, in every state ----------------------------------------------------------- */
+
+typedef enum when { UNSORTED, MOUNTING, WAITING, READY, WITH_MAIL_UNDER_WAY, WHENS } when;
+
+static domus_address bring_to(when then)
+{
+    domt_recorder recorder = {.log = &log0};
+    domi_manager *home = world.managers[0];
+    domus_address address =
+        domt_spawn(then == UNSORTED ? world.managers[1] : home, home, &domt_recording, &recorder);
+
+    if (then >= WAITING)
+        domt_settle(&world);
+    if (then == READY)
+        domt_note_to(home, address, 1);
+    if (then == WITH_MAIL_UNDER_WAY)
+        domt_note_to(world.managers[1], address, 1);
+    return address;
+}
+
+START_TEST(stop_from_anywhere_in_every_state_ends_the_actor_once)
+{
+    open_world();
+    for (unsigned then = 0; then < WHENS; then++) {
+        for (uint32_t from = 0; from < 3; from++) {
+            for (uint32_t again = 0; again < 3; again++) {
+                log0 = (domt_log){.count = 0};
+                domus_address address = bring_to((when)then);
+                ck_assert_int_eq(domi_house_stop(world.managers[from], address), 0);
+                ck_assert_int_eq(domi_house_stop(world.managers[again], address), 0);
+                domt_settle(&world);
+                ck_assert(is_gone(address));
+                ck_assert_uint_eq(log0.mounts, then >= WAITING); /* never mounted, or both */
+                ck_assert_uint_eq(log0.stops, log0.mounts);
+                ck_assert_uint_le(log0.count, 1); /* M9: one more user message at most */
+            }
+        }
+    }
+    ck_assert_uint_eq(world.managers[0]->houses, 1);
+    ck_assert_uint_eq(DOMT_SUM(&world, stops), WHENS * 9);
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+static int stop_self(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domus_stop(stack, domus_self(stack)), 0);
+    ck_assert_int_eq(domus_stop(stack, domus_self(stack)), 0);
+    ck_assert_int_eq(domus_notice(stack, domus_self(stack), &owned, "payload"), -ESTALE);
+    return 0;
+}
+
+static int stop_other(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_stop(stack, one);
+}
+
+START_TEST(m9_at_most_one_more_message_is_handled_behind_a_stop)
+{
+    enum { NOTES = 10000 };
+
+    open_world();
+    domt_send(domt_outside(&world), one, stop_self, NULL);
+    for (int64_t i = 0; i < NOTES; i++)
+        domt_note_to(domt_outside(&world), one, i);
+    domt_settle(&world);
+    ck_assert_uint_eq(log0.count, 0);
+    ck_assert_uint_eq(log0.stops, 1);
+    ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), NOTES);
+    domt_world_end(&world);
+
+    open_world();
+    for (int64_t i = 0; i < NOTES; i++)
+        domt_note_to(domt_outside(&world), one, i);
+    (void)domt_turn(world.managers[0]);
+    uint32_t before = log0.count;
+    ck_assert_uint_eq(before, 64);
+    domt_do(&world, other, stop_other, NULL);       /* from another home, between two runs */
+    ck_assert_uint_le(log0.count, before + 64 + 1); /* the settle ran it once before the stop */
+    ck_assert_uint_eq(log0.count + DOMT_SUM(&world, dead_letters), NOTES);
+    ck_assert(is_gone(one));
+    domt_world_end(&world);
+}
+END_TEST
+
+/* --- what is under way ----------------------------------------------------------------------- */
+
+START_TEST(stopping_actor_finishes_its_conversations)
+{
+    open_world();
+    for (int64_t i = 0; i < 5; i++)
+        domt_inquire_by(world.managers[0], one, other, i);
+    (void)domt_turn(world.managers[0]);
+    ck_assert_int_eq(domi_house_stop(world.managers[0], one), 0);
+    (void)domt_turn(world.managers[0]);
+    ck_assert_uint_eq(log0.stops, 0); /* it waits for its answers */
+    domt_settle(&world);
+    ck_assert_uint_eq(domt_log_count(&log0, 'r'), 5);
+    ck_assert_uint_eq(log0.stops, 1);
+    ck_assert(is_gone(one));
+    domt_world_end(&world);
+}
+END_TEST
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self, (void)answer;
+    return 0;
+}
+
+static int raise_and_ask(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domus_barrier(stack), 0);
+    return domus_ask(stack, other, &owned, "payload", hear);
+}
+
+START_TEST(stop_in_a_barrier_fails_what_waits_behind_it)
+{
+    open_world();
+    domus_address asker = domt_recorder_new(&world, 2, &log1);
+    domt_send(world.managers[0], one, raise_and_ask, NULL);
+    (void)domt_turn(world.managers[0]);
+    for (int64_t i = 0; i < 5; i++)
+        domt_inquire_by(world.managers[2], asker, one, i);
+    (void)domt_turn(world.managers[2]);
+    (void)domt_turn(world.managers[0]);
+    ck_assert_uint_eq(one.house->mail, 5);
+    ck_assert_int_eq(domi_house_stop(world.managers[1], one), 0);
+    (void)domt_turn(world.managers[0]);
+    ck_assert_uint_eq(one.house->mail, 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(domt_log_count(&log1, 'x'), 5);
+    ck_assert_int_eq(log1.entries[0].number, -ESTALE);
+    ck_assert(is_gone(one));
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+static const domus_type kept_type = {.name = "kept", .size = 8};
+
+static int fail_when_asked(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    ck_abort_msg("an actor that is gone was asked");
+}
+
+static const domus_behaviour deaf = {
+    .name = "deaf",
+    .on = (const domus_on[]){{&kept_type, fail_when_asked, 0},
+                             {&owned, fail_when_asked, 0},
+                             {NULL, NULL, 0}},
+};
+
+static int heard_error;
+
+static int hear_error(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    heard_error = answer->error;
+    return 0;
+}
+
+static int ask_deaf(domus_stack *stack, void *to)
+{
+    return domus_ask(stack, *(domus_address *)to, &owned, "payload", hear_error);
+}
+
+START_TEST(dead_letters_are_dropped_once_and_asks_fail_with_estale)
+{
+    open_world();
+    domus_address gone = domt_spawn(domt_outside(&world), world.managers[0], &deaf, NULL);
+    domt_settle(&world);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(domt_notice(domt_outside(&world), gone, &owned, "payload"), 0);
+    domt_send(world.managers[1], other, ask_deaf, &gone);
+    (void)domt_turn(world.managers[1]);
+    (void)domi_manager_arrivals(world.managers[0]);
+    ck_assert_int_eq(domi_house_stop(world.managers[0], gone), 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(drops, 4);
+    ck_assert_int_eq(heard_error, -ESTALE);
+    ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 4);
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+static int arm(domus_stack *stack, void *context)
+{
+    int64_t number = 1;
+
+    (void)context;
+    ck_assert_int_eq(domus_after(stack, 2 * MS, &domt_tick, &number, NULL), 0);
+    return domus_every(stack, 2 * MS, &domt_tick, &number, NULL);
+}
+
+START_TEST(stop_cancels_timers)
+{
+    open_world();
+    domt_do(&world, one, arm, NULL);
+    ck_assert_uint_eq(world.managers[0]->timers, 2);
+    ck_assert_int_eq(domi_house_stop(world.managers[0], one), 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(world.managers[0]->timers, 0);
+    ck_assert_uint_eq(world.managers[0]->wheel.count, 0);
+    domt_pass(&world, 10 * MS);
+    ck_assert_uint_eq(log0.count, 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+/* The timers' events went by the inbox, because a foreign message was there first; the house may
+ * not be freed before home has sorted them. */
+START_TEST(stop_waits_for_events_that_are_still_in_the_inbox)
+{
+    open_world();
+    domi_manager *home = world.managers[0];
+    domt_do(&world, one, arm, NULL);
+    domt_note_to(world.managers[1], one, 1);
+    domt_jump(&world, 3 * MS);
+    ck_assert_uint_eq(domi_manager_timers(home), 2);
+    ck_assert_int_eq(domi_house_stop(home, one), 0);
+    (void)domt_run_state(home);
+    domt_settle(&world);
+    ck_assert(is_gone(one));
+    ck_assert_uint_eq(log0.stops, 1);
+    ck_assert_uint_eq(home->timers, 0);
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+/* --- on_stop, and the end of a world --------------------------------------------------------- */
+
+static int64_t farewell = 5;
+
+static void busy_stop(domus_stack *stack, void *self)
+{
+    domus_address child;
+
+    (void)self;
+    ck_assert_int_eq(domus_notice(stack, other, &domt_note, &farewell), 0);
+    ck_assert_int_eq(domus_ask(stack, (domus_address){0}, &owned, "payload", hear), DOMUS_PARKED);
+    ck_assert_int_eq(domus_barrier(stack), 0);
+    ck_assert_int_eq(domus_every(stack, MS, &domt_tick, &farewell, NULL), 0);
+    ck_assert_int_eq(domus_stop(stack, domus_self(stack)), 0);
+    ck_assert_int_eq(domus_spawn(stack, &domt_agent, NULL, &child), 0);
+}
+
+static const domus_behaviour busy = {.name = "busy", .on_stop = busy_stop};
+
+START_TEST(on_stop_may_use_every_verb)
+{
+    open_world();
+    domus_address dying = domt_spawn(world.managers[0], world.managers[0], &busy, NULL);
+    domt_settle(&world);
+    ck_assert_int_eq(domi_house_stop(world.managers[1], dying), 0);
+    domt_settle(&world);
+    ck_assert(is_gone(dying));
+    ck_assert_uint_eq(domt_log_count(&log1, 'n'), 1);
+    ck_assert_uint_eq(drops, 1);
+    ck_assert_uint_eq(world.managers[0]->timers, 0);
+    ck_assert_uint_eq(world.managers[0]->houses, 2); /* `one`, and the child */
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(end_of_the_world_stops_all_and_drops_what_is_under_way)
+{
+    open_world();
+    domus_address dying = domt_spawn(world.managers[0], world.managers[1], &deaf, NULL);
+    domt_settle(&world);
+    domt_do(&world, one, arm, NULL);
+    for (int i = 0; i < 4; i++) { /* sorted, unsorted, parked for, and behind a barrier */
+        ck_assert_int_eq(domt_notice(world.managers[i % 2], dying, &owned, "payload"), 0);
+        if (i == 1)
+            (void)domi_manager_arrivals(world.managers[1]);
+    }
+    domt_send(world.managers[0], one, raise_and_ask, NULL);
+    domt_note_to(world.managers[0], one, 1);
+    (void)domt_turn(world.managers[0]);
+    (void)bring_to(UNSORTED);
+    (void)bring_to(MOUNTING);
+    domt_world_end(&world);
+    ck_assert_uint_eq(drops, 5);
+    ck_assert_uint_eq(log0.mounts, 1);
+    ck_assert_uint_eq(log0.stops, 1);
+    ck_assert_uint_eq(log1.stops, 1);
+}
+END_TEST
+
+DOMT_MAIN("stop", 60, stop_from_anywhere_in_every_state_ends_the_actor_once,
+          m9_at_most_one_more_message_is_handled_behind_a_stop,
+          stopping_actor_finishes_its_conversations, stop_in_a_barrier_fails_what_waits_behind_it,
+          dead_letters_are_dropped_once_and_asks_fail_with_estale, stop_cancels_timers,
+          stop_waits_for_events_that_are_still_in_the_inbox, on_stop_may_use_every_verb,
+          end_of_the_world_stops_all_and_drops_what_is_under_way)

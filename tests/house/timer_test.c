@@ -1,0 +1,398 @@
+/* Timers of actors: once, at a fixed rate, missed ticks, and cancel in every state. */
+#include "house/timer.h"
+
+#include "base/memory.h"
+#include "house/dispatch.h"
+#include "house/life.h"
+#include "tests/house/recorder.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+
+static domt_world world;
+static domt_log log0;
+static domus_address one;
+
+static void open_world(uint32_t timers_max)
+{
+    domt_world_init(&world, 2);
+    if (timers_max != 0)
+        world.config.scheduler.timers_max = timers_max;
+    ck_assert_int_eq(domt_world_start(&world), 0);
+    one = domt_recorder_new(&world, 0, &log0);
+}
+
+static void close_world(void)
+{
+    ck_assert_uint_eq(world.managers[0]->timers, 0);
+    ck_assert_uint_eq(world.managers[0]->wheel.count, 0);
+    ck_assert_ptr_null(one.house->timers);
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+
+static domi_manager *home(void)
+{
+    return world.managers[0];
+}
+
+/* What an actor is told to arm, or to cancel, and what it got. */
+typedef struct order {
+    uint64_t delay_ns;
+    uint64_t period_ns;
+    int64_t number;
+    int result;
+    domus_timer timer;
+} order;
+
+static int arm(domus_stack *stack, void *order_)
+{
+    order *now = order_;
+
+    if (now->period_ns != 0)
+        now->result = domus_every(stack, now->period_ns, &domt_tick, &now->number, &now->timer);
+    else
+        now->result = domus_after(stack, now->delay_ns, &domt_tick, &now->number, &now->timer);
+    return 0;
+}
+
+static int cancel(domus_stack *stack, void *order_)
+{
+    order *now = order_;
+
+    now->result = domus_timer_cancel(stack, now->timer);
+    return 0;
+}
+
+static order arm_after(uint64_t delay_ns, int64_t number)
+{
+    order now = {.delay_ns = delay_ns, .number = number, .result = 1};
+
+    domt_do(&world, one, arm, &now);
+    ck_assert_int_eq(now.result, 0);
+    return now;
+}
+
+static order arm_every(uint64_t period_ns)
+{
+    order now = {.period_ns = period_ns, .number = 1, .result = 1};
+
+    domt_do(&world, one, arm, &now);
+    ck_assert_int_eq(now.result, 0);
+    return now;
+}
+
+static int cancel_by(domus_address who, order now)
+{
+    domt_do(&world, who, cancel, &now);
+    return now.result;
+}
+
+/* --- once ------------------------------------------------------------------------------------ */
+
+START_TEST(after_fires_once_and_never_early)
+{
+    open_world(0);
+    (void)arm_after(5 * MS, 1);
+    (void)arm_after(3 * MS, 2);
+    (void)arm_after(0, 3);
+    (void)arm_after(7 * MS / 2, 4);
+    domt_pass(&world, 3 * MS - 1);
+    ck_assert_uint_eq(log0.count, 1);
+    domt_pass(&world, 1);
+    ck_assert_uint_eq(log0.count, 2);
+    domt_pass(&world, 100 * MS);
+    ck_assert_uint_eq(log0.count, 4);
+    static const int64_t order_fired[] = {3, 2, 4, 1};
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(log0.entries[i].number, order_fired[i]);
+    close_world();
+}
+END_TEST
+
+START_TEST(after_a_very_long_time_is_no_overflow)
+{
+    open_world(0);
+    order never = arm_after(UINT64_MAX, 1);
+    domt_pass(&world, 10 * MS);
+    ck_assert_uint_eq(log0.count, 0);
+    ck_assert_int_eq(cancel_by(one, never), 0);
+    close_world();
+}
+END_TEST
+
+/* --- at a fixed rate ------------------------------------------------------------------------- */
+
+static uint64_t missed[64];
+static unsigned ticks;
+static domus_timer own_timer;
+static int own_results[2];
+
+static int take_tick(domus_stack *stack, void *self, const void *number)
+{
+    (void)self;
+    ck_assert_ptr_null(domus_sender(stack).house);
+    missed[ticks++ % 64] = domus_timer_missed(stack);
+    if (*(const int64_t *)number == 99) { /* cancel from its own handler, twice */
+        own_results[0] = domus_timer_cancel(stack, own_timer);
+        own_results[1] = domus_timer_cancel(stack, own_timer);
+    }
+    return 0;
+}
+
+static int no_tick(domus_stack *stack, void *self, const void *call_)
+{
+    const domt_call *call = call_;
+
+    (void)self;
+    ck_assert_uint_eq(domus_timer_missed(stack), 0);
+    return call->function(stack, call->context);
+}
+
+static const domus_behaviour ticking = {
+    .name = "ticking",
+    .on = (const domus_on[]){{&domt_tick, take_tick, 0},
+                             {&domt_call_type, no_tick, 0},
+                             {NULL, NULL, 0}},
+};
+
+static order spawn_ticking(uint64_t delay_ns, uint64_t period_ns, int64_t number)
+{
+    order now = {delay_ns, period_ns, number, 1, {NULL, 0}};
+
+    one = domt_spawn(home(), home(), &ticking, NULL);
+    domt_do(&world, one, arm, &now);
+    ck_assert_int_eq(now.result, 0);
+    own_timer = now.timer;
+    return now;
+}
+
+START_TEST(every_keeps_its_rate)
+{
+    open_world(0);
+    order now = spawn_ticking(0, 10 * MS, 1);
+    domt_pass(&world, 9 * MS);
+    ck_assert_uint_eq(ticks, 0);
+    domt_pass(&world, 191 * MS);
+    ck_assert_uint_eq(ticks, 20);
+    for (unsigned i = 0; i < ticks; i++)
+        ck_assert_uint_eq(missed[i], 0);
+    ck_assert_int_eq(cancel_by(one, now), 0);
+    domt_pass(&world, 50 * MS);
+    ck_assert_uint_eq(ticks, 20);
+    close_world();
+}
+END_TEST
+
+START_TEST(every_counts_the_ticks_that_pass_and_stays_in_step)
+{
+    open_world(0);
+    order now = spawn_ticking(0, 10 * MS, 1);
+    domt_jump(&world, 35 * MS); /* a thread that was busy: 10, and 20 and 30 are missed */
+    domt_settle(&world);
+    ck_assert_uint_eq(ticks, 1);
+    ck_assert_uint_eq(missed[0], 2);
+    domt_pass(&world, 5 * MS); /* 40, as ever */
+    ck_assert_uint_eq(ticks, 2);
+    ck_assert_uint_eq(missed[1], 0);
+    ck_assert_int_eq(cancel_by(one, now), 0);
+    close_world();
+}
+END_TEST
+
+START_TEST(every_has_one_event_under_way)
+{
+    open_world(0);
+    order now = spawn_ticking(0, 10 * MS, 1);
+    for (int i = 0; i < 5; i++) { /* the house does not run meanwhile */
+        domt_jump(&world, 10 * MS);
+        ck_assert_uint_eq(domi_manager_timers(home()), 1);
+        ck_assert_uint_eq(one.house->events, 1);
+    }
+    domt_settle(&world);
+    ck_assert_uint_eq(ticks, 1);
+    ck_assert_uint_eq(missed[0], 4);
+    domt_pass(&world, 10 * MS);
+    ck_assert_uint_eq(missed[1], 0);
+    ck_assert_int_eq(cancel_by(one, now), 0);
+    close_world();
+}
+END_TEST
+
+/* --- cancel ---------------------------------------------------------------------------------- */
+
+START_TEST(cancel_of_an_armed_timer)
+{
+    open_world(0);
+    order once = arm_after(5 * MS, 1);
+    order periodic = arm_every(5 * MS);
+    ck_assert_int_eq(cancel_by(one, once), 0);
+    ck_assert_int_eq(cancel_by(one, periodic), 0);
+    ck_assert_int_eq(cancel_by(one, once), -ENOENT);
+    ck_assert_int_eq(cancel_by(one, periodic), -ENOENT);
+    domt_pass(&world, 20 * MS);
+    ck_assert_uint_eq(log0.count, 0);
+    close_world();
+}
+END_TEST
+
+START_TEST(cancel_while_the_event_is_under_way)
+{
+    open_world(0);
+    order orders[] = {arm_after(5 * MS, 1), arm_every(5 * MS)};
+    domt_jump(&world, 5 * MS);
+    ck_assert_uint_eq(domi_manager_timers(home()), 2);
+    for (int i = 0; i < 2; i++) /* notices run before events */
+        domt_send(home(), one, cancel, &orders[i]);
+    domt_settle(&world);
+    ck_assert_int_eq(orders[0].result, 0);
+    ck_assert_int_eq(orders[1].result, 0);
+    domt_pass(&world, 20 * MS);
+    ck_assert_uint_eq(log0.count, 0);
+    close_world();
+}
+END_TEST
+
+START_TEST(cancel_after_it_was_handled)
+{
+    open_world(0);
+    order once = arm_after(5 * MS, 1);
+    domt_pass(&world, 5 * MS);
+    ck_assert_uint_eq(log0.count, 1);
+    ck_assert_int_eq(cancel_by(one, once), -ENOENT);
+    order next = arm_after(5 * MS, 2); /* in the same slot: the old name does not hit it */
+    ck_assert_ptr_eq(next.timer.timer, once.timer.timer);
+    ck_assert_int_eq(cancel_by(one, once), -ENOENT);
+    domt_pass(&world, 5 * MS);
+    ck_assert_uint_eq(log0.count, 2);
+    close_world();
+}
+END_TEST
+
+START_TEST(cancel_from_its_own_handler)
+{
+    open_world(0);
+    (void)spawn_ticking(5 * MS, 0, 99);
+    domt_pass(&world, 20 * MS);
+    ck_assert_uint_eq(ticks, 1);
+    ck_assert_int_eq(own_results[0], -ENOENT); /* it is being handled, and was the last */
+    (void)spawn_ticking(0, 5 * MS, 99);
+    domt_pass(&world, 20 * MS);
+    ck_assert_uint_eq(ticks, 2);
+    ck_assert_int_eq(own_results[0], 0);
+    ck_assert_int_eq(own_results[1], -ENOENT);
+    close_world();
+}
+END_TEST
+
+START_TEST(cancel_is_only_for_who_armed_it)
+{
+    static domt_log log1;
+
+    open_world(0);
+    domus_address other = domt_recorder_new(&world, 0, &log1);
+    order now = arm_after(5 * MS, 1);
+    ck_assert_int_eq(cancel_by(other, now), -ENOENT);
+    ck_assert_int_eq(cancel_by(one, (order){.timer = {NULL, 0}}), -ENOENT);
+    domt_pass(&world, 5 * MS);
+    ck_assert_uint_eq(log0.count, 1);
+    close_world();
+}
+END_TEST
+
+/* --- limits ---------------------------------------------------------------------------------- */
+
+START_TEST(timers_max_refuses_and_recovers)
+{
+    order extra = {.delay_ns = MS, .number = 5, .result = 1};
+    order first;
+
+    open_world(3);
+    first = arm_after(5 * MS, 1);
+    (void)arm_after(5 * MS, 2);
+    (void)arm_every(5 * MS);
+    domt_do(&world, one, arm, &extra);
+    ck_assert_int_eq(extra.result, -ENOBUFS);
+    ck_assert_ptr_null(extra.timer.timer); /* untouched */
+    ck_assert_int_eq(cancel_by(one, first), 0);
+    domt_do(&world, one, arm, &extra);
+    ck_assert_int_eq(extra.result, 0);
+    domt_pass(&world, 5 * MS);
+    ck_assert_uint_eq(log0.count, 3);
+    ck_assert_uint_eq(home()->timers, 1);
+    domt_world_end(&world);
+}
+END_TEST
+
+static int arm_wrongly(domus_stack *stack, void *context)
+{
+    static const domus_type large = {.name = "large", .size = DOMUS_TIMER_PAYLOAD_MAX + 1};
+    static const domus_type largest = {.name = "largest", .size = DOMUS_TIMER_PAYLOAD_MAX};
+    static const char payload[DOMUS_TIMER_PAYLOAD_MAX + 1];
+
+    (void)context;
+    ck_assert_int_eq(domus_after(stack, MS, &large, payload, NULL), -EMSGSIZE);
+    ck_assert_int_eq(domus_every(stack, MS, &large, payload, NULL), -EMSGSIZE);
+    ck_assert_int_eq(domus_every(stack, MS - 1, &domt_tick, payload, NULL), -EINVAL);
+    ck_assert_int_eq(domus_every(stack, 0, &domt_tick, payload, NULL), -EINVAL);
+    ck_assert_int_eq(domus_after(stack, MS, &largest, payload, NULL), 0);
+    return 0;
+}
+
+START_TEST(payloads_and_periods_have_limits)
+{
+    open_world(0);
+    domt_do(&world, one, arm_wrongly, NULL);
+    domt_pass(&world, 2 * MS); /* no row takes it: a dead letter, and the timer is gone */
+    ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 1);
+    close_world();
+}
+END_TEST
+
+static int take_framed(domus_stack *stack, void *self, const void *number)
+{
+    (void)self, (void)number;
+    ticks += domus_frame(stack) != NULL;
+    return 0;
+}
+
+static const domus_behaviour framed = {
+    .name = "framed",
+    .on = (const domus_on[]){{&domt_tick, take_framed, 64},
+                             {&domt_call_type, no_tick, 0},
+                             {NULL, NULL, 0}},
+};
+
+/* An event that cannot be handled for want of memory for a frame is lost, and nothing else. */
+START_TEST(event_without_a_frame_to_run_in_does_not_hurt_its_timer)
+{
+    order once = {.delay_ns = MS};
+    order periodic = {.period_ns = MS};
+
+    open_world(0);
+    one = domt_spawn(home(), home(), &framed, NULL);
+    domt_do(&world, one, arm, &once);
+    domt_do(&world, one, arm, &periodic);
+    domi_memory_fail_after(0, 1);
+    domt_pass(&world, 3 * MS);
+    domi_memory_fail_after(-1, 0);
+    ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 4);
+    ck_assert_uint_eq(ticks, 0);
+    ck_assert_uint_eq(home()->timers, 1);
+    domt_pass(&world, 2 * MS);
+    ck_assert_uint_eq(ticks, 2);
+    ck_assert_int_eq(cancel_by(one, periodic), 0);
+    close_world();
+}
+END_TEST
+
+DOMT_MAIN("timer", 60, after_fires_once_and_never_early, after_a_very_long_time_is_no_overflow,
+          every_keeps_its_rate, every_counts_the_ticks_that_pass_and_stays_in_step,
+          every_has_one_event_under_way, cancel_of_an_armed_timer,
+          cancel_while_the_event_is_under_way, cancel_after_it_was_handled,
+          cancel_from_its_own_handler, cancel_is_only_for_who_armed_it,
+          timers_max_refuses_and_recovers, payloads_and_periods_have_limits,
+          event_without_a_frame_to_run_in_does_not_hurt_its_timer)

@@ -1,0 +1,470 @@
+/* The end of a system: every actor ends once, every message goes somewhere once, whoever still
+ * works or calls. */
+#include "base/random.h"
+#include "tests/runtime/running.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+static _Atomic uint64_t mounted, stopped, made, handled, dropped, resumed, strange;
+
+/* Each payload is a count of its own: it may be handled or dropped, once. */
+typedef struct parcel {
+    _Atomic uint32_t *ends;
+} parcel;
+
+static void drop_parcel(void *payload)
+{
+    const parcel *own = payload;
+
+    atomic_fetch_add(&dropped, 1);
+    if (own->ends != NULL)
+        atomic_fetch_add(own->ends, 1);
+}
+
+static const domus_type parcel_type = {
+    .name = "parcel",
+    .size = sizeof(parcel),
+    .drop = drop_parcel,
+};
+static const domus_type tick_type = {.name = "tick", .size = 8};
+static const domus_type question_type = {
+    .name = "question",
+    .size = sizeof(parcel),
+    .drop = drop_parcel,
+};
+
+static int mount(domus_stack *stack, void *self)
+{
+    (void)stack;
+    (void)self;
+    atomic_fetch_add(&mounted, 1);
+    return 0;
+}
+
+static void stop(domus_stack *stack, void *self)
+{
+    (void)stack;
+    (void)self;
+    atomic_fetch_add(&stopped, 1);
+}
+
+static int take(domus_stack *stack, void *self, const void *payload)
+{
+    const parcel *own = payload;
+
+    (void)stack;
+    (void)self;
+    atomic_fetch_add(&handled, 1);
+    if (own->ends != NULL)
+        atomic_fetch_add(own->ends, 1);
+    return 0;
+}
+
+static const domus_behaviour taker = {
+    .name = "taker",
+    .on = (const domus_on[]){{&parcel_type, take, 0}, {NULL, NULL, 0}},
+    .on_mount = mount,
+    .on_stop = stop,
+};
+
+START_TEST(on_stop_runs_once_for_every_mounted_actor)
+{
+    domus_config config = domt_config(3);
+    domus_system *system = domt_start(&config);
+    enum { ACTORS = 3000 };
+    static domus_address addresses[ACTORS];
+
+    for (uint32_t i = 0; i < ACTORS; i++)
+        addresses[i] = domt_spawn(system, i % 3, &taker, NULL);
+    DOMT_WAIT_FOR(20, atomic_load(&mounted) == ACTORS);
+    for (uint32_t i = 0; i < ACTORS; i += 5)
+        ck_assert_int_eq(domus_outside_stop(system, addresses[i]), 0);
+    ck_assert_int_eq(domus_system_stop(system), 0);
+    ck_assert_uint_eq(atomic_load(&mounted), ACTORS);
+    ck_assert_uint_eq(atomic_load(&stopped), ACTORS);
+    ck_assert_uint_eq(domt_profile_all(system).stops, ACTORS);
+    ck_assert_int_eq(domus_system_stop(system), 0);
+    domt_end(system);
+    ck_assert_uint_eq(atomic_load(&stopped), ACTORS);
+}
+END_TEST
+
+/* --- mail that is left ------------------------------------------------------------------------ */
+
+static int keep_asking(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack;
+    (void)self;
+    (void)answer;
+    atomic_fetch_add(&resumed, 1);
+    return 0;
+}
+
+/* Waits in a barrier for an answer that never comes, so that all its mail stays. */
+static int hold(domus_stack *stack, void *self, const void *payload)
+{
+    parcel none = {NULL};
+
+    (void)self;
+    int result = domus_barrier(stack);
+    if (result != 0)
+        return result;
+    atomic_fetch_add(&made, 1);
+    return domus_ask(stack, *(const domus_address *)payload, &question_type, &none, keep_asking);
+}
+
+static int never_answer(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_address nobody = domus_self(stack);
+
+    (void)self;
+    (void)payload;
+    /* It asks itself, and is in a barrier: nobody will ever answer. */
+    int result = domus_barrier(stack);
+    return result != 0 ? result
+                       : domus_ask(stack, nobody, &question_type, &(parcel){NULL}, keep_asking);
+}
+
+static const domus_type hold_type = {.name = "hold", .size = sizeof(domus_address)};
+
+static const domus_behaviour holder = {
+    .name = "holder",
+    .on =
+        (const domus_on[]){
+            {&parcel_type, take, 0},
+            {&hold_type, hold, 0},
+            {&question_type, never_answer, 0},
+            {NULL, NULL, 0},
+        },
+    .on_mount = mount,
+    .on_stop = stop,
+};
+
+#define PARCELS 3000u
+
+START_TEST(mail_that_is_left_is_dropped_exactly_once)
+{
+    static _Atomic uint32_t ends[2 * PARCELS];
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    domus_address one = domt_spawn(system, 0, &holder, NULL);
+    domus_address two = domt_spawn(system, 1, &holder, NULL);
+
+    domt_notice(system, one, &hold_type, &two);
+    DOMT_WAIT_FOR(10, domt_profile(system, 1).asks == 1);
+    for (uint32_t i = 0; i < PARCELS; i++) {
+        domt_notice(system, one, &parcel_type, &(parcel){&ends[2 * i]});
+        domt_notice(system, two, &parcel_type, &(parcel){&ends[2 * i + 1]});
+    }
+    domt_pause_ns(5 * DOMT_MS);
+    ck_assert_uint_eq(atomic_load(&handled), 0);
+    ck_assert_int_eq(domus_system_stop(system), 0);
+    uint64_t wrong = 0;
+    for (uint32_t i = 0; i < 2 * PARCELS; i++)
+        wrong += atomic_load(&ends[i]) != 1;
+    ck_assert_uint_eq(wrong, 0);
+    ck_assert_uint_eq(atomic_load(&handled), 0);
+    ck_assert_uint_eq(atomic_load(&dropped), 2 * PARCELS + 1); /* and the ask in the barrier */
+    ck_assert_uint_eq(atomic_load(&stopped), 2);
+    ck_assert_uint_eq(atomic_load(&resumed), 0);
+    domt_end(system);
+}
+END_TEST
+
+/* --- on_stop that does things ----------------------------------------------------------------- */
+
+#define RING 2000u
+
+struct link {
+    domus_address next;
+    domus_address far;
+};
+
+static const domus_type link_type = {.name = "link", .size = sizeof(struct link)};
+
+static int join(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack;
+    *(struct link *)self = *(const struct link *)payload;
+    atomic_fetch_add(&made, 1);
+    return 0;
+}
+
+/* All that a handler may do, at the very end: nothing of it may harm, and what is sent is dropped.
+ */
+static void farewell(domus_stack *stack, void *self_)
+{
+    const struct link *self = self_;
+    domus_address born;
+    domus_timer timer;
+    const domus_address to[] = {self->next, self->far, domus_self(stack)};
+
+    atomic_fetch_add(&stopped, 1);
+    for (size_t i = 0; i < sizeof to / sizeof to[0]; i++) {
+        if (domus_notice(stack, to[i], &parcel_type, &(parcel){NULL}) == 0)
+            atomic_fetch_add(&handled, 1); /* sent, here */
+    }
+    (void)domus_ask(stack, self->next, &question_type, &(parcel){NULL}, keep_asking);
+    (void)domus_stop(stack, self->next);
+    (void)domus_stop(stack, self->far);
+    (void)domus_stop(stack, domus_self(stack));
+    (void)domus_after(stack, DOMT_MS, &tick_type, &(uint64_t){0}, &timer);
+    (void)domus_every(stack, DOMT_MS, &tick_type, &(uint64_t){0}, NULL);
+    if (domus_spawn(stack, &taker, NULL, &born) != -ESHUTDOWN)
+        atomic_fetch_add(&strange, 1);
+    if (domus_reply(stack, &parcel_type, &(parcel){NULL}) != -EINVAL)
+        atomic_fetch_add(&strange, 1);
+}
+
+static const domus_behaviour leaver = {
+    .name = "leaver",
+    .state_size = sizeof(struct link),
+    .on = (const domus_on[]){{&link_type, join, 0}, {NULL, NULL, 0}},
+    .on_stop = farewell,
+};
+
+START_TEST(on_stop_may_do_anything_at_the_end)
+{
+    static domus_address addresses[2][RING];
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+
+    for (uint32_t i = 0; i < 2 * RING; i++)
+        addresses[i % 2][i / 2] = domt_spawn(system, i % 2, &leaver, NULL);
+    for (uint32_t i = 0; i < 2 * RING; i++) {
+        struct link link = {addresses[i % 2][(i / 2 + 1) % RING], addresses[1 - i % 2][i / 2]};
+        domt_notice(system, addresses[i % 2][i / 2], &link_type, &link);
+    }
+    DOMT_WAIT_FOR(20, atomic_load(&made) == 2 * RING);
+    ck_assert_int_eq(domus_system_stop(system), 0);
+    ck_assert_uint_eq(atomic_load(&stopped), 2 * RING);
+    ck_assert_uint_eq(atomic_load(&strange), 0);
+    ck_assert_uint_eq(atomic_load(&resumed), 0);
+    /* Every notice that was taken, and every ask, whoever took it. */
+    ck_assert_uint_eq(atomic_load(&dropped), atomic_load(&handled) + 2 * RING);
+    domt_end(system);
+}
+END_TEST
+
+/* Few words, to anybody: who has ended is in no queue any more, and who has not is still found. */
+static void last_words(domus_stack *stack, void *self_)
+{
+    const struct link *self = self_;
+
+    atomic_fetch_add(&stopped, 1);
+    if (self->next.house != NULL &&
+        domus_notice(stack, self->next, &parcel_type, &(parcel){NULL}) == 0)
+        atomic_fetch_add(&handled, 1);
+    if (self->far.house != NULL)
+        (void)domus_stop(stack, self->far);
+}
+
+static const domus_behaviour whisperer = {
+    .name = "whisperer",
+    .state_size = sizeof(struct link),
+    .on = (const domus_on[]){{&link_type, join, 0}, {NULL, NULL, 0}},
+    .on_stop = last_words,
+};
+
+START_TEST(on_stop_may_send_to_those_that_have_ended_and_those_that_have_not)
+{
+    static domus_address addresses[RING];
+    domi_random dice;
+
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        domus_config config = domt_config(1);
+        domus_system *system = domt_start(&config);
+        domi_random_init(&dice, seed);
+        atomic_store(&made, 0);
+        atomic_store(&stopped, 0);
+        for (uint32_t i = 0; i < RING; i++)
+            addresses[i] = domt_spawn(system, 0, &whisperer, NULL);
+        for (uint32_t i = 0; i < RING; i++) {
+            struct link link = {{NULL, 0}, {NULL, 0}};
+            if (domi_random_below(&dice, 8) == 0)
+                link.next = addresses[domi_random_below(&dice, RING)];
+            if (domi_random_below(&dice, 8) == 0)
+                link.far = addresses[i];
+            domt_notice(system, addresses[i], &link_type, &link);
+        }
+        DOMT_WAIT_FOR(20, atomic_load(&made) == RING);
+        ck_assert_int_eq(domus_system_stop(system), 0);
+        ck_assert_uint_eq(atomic_load(&stopped), RING);
+        ck_assert_uint_eq(atomic_load(&dropped), atomic_load(&handled));
+        domt_end(system);
+    }
+}
+END_TEST
+
+/* --- stop in full flight ---------------------------------------------------------------------- */
+
+static int rage(domus_stack *stack, void *self, const void *payload);
+
+static const domus_behaviour fury = {
+    .name = "fury",
+    .state_size = sizeof(uint64_t),
+    .on =
+        (const domus_on[]){
+            {&tick_type, rage, 0},
+            {&parcel_type, take, 0},
+            {&question_type, never_answer, 0},
+            {NULL, NULL, 0},
+        },
+    .on_mount = mount,
+    .on_stop = stop,
+};
+
+#define FURIES_MAX 5000
+
+/* Births, messages, asks, timers and deaths, as fast as it can, for ever. */
+static int rage(domus_stack *stack, void *self_, const void *payload)
+{
+    uint64_t *turn = self_;
+    domus_address born;
+
+    (void)payload;
+    if (++*turn % 3 == 0 && atomic_load(&made) - atomic_load(&stopped) < FURIES_MAX &&
+        domus_spawn(stack, &fury, NULL, &born) == 0) {
+        atomic_fetch_add(&made, 1);
+        (void)domus_notice(stack, born, &tick_type, &(uint64_t){0});
+        for (int i = 0; i < 3; i++)
+            (void)domus_notice(stack, born, &parcel_type, &(parcel){NULL});
+        if (*turn % 2 == 0)
+            (void)domus_stop(stack, born);
+    }
+    (void)domus_after(stack, *turn % 7 * DOMT_MS, &tick_type, &(uint64_t){0}, NULL);
+    (void)domus_notice(stack, domus_self(stack), &parcel_type, &(parcel){NULL});
+    if (*turn > 20)
+        return domus_stop(stack, domus_self(stack));
+    if (*turn % 5 == 0 && domus_sender(stack).house != NULL)
+        return domus_ask(stack, domus_sender(stack), &question_type, &(parcel){NULL}, keep_asking);
+    return domus_notice(stack, domus_self(stack), &tick_type, &(uint64_t){0});
+}
+
+START_TEST(stop_ends_actors_that_spawn_send_and_arm_timers_wildly)
+{
+    for (uint32_t round = 0; round < 5; round++) {
+        domus_config config = domt_config(2);
+        config.shutdown.drain_timeout_ns = 0;
+        domus_system *system = domt_start(&config);
+        for (uint32_t i = 0; i < 10; i++) {
+            domus_address address = domt_spawn(system, i % 2, &fury, NULL);
+            atomic_fetch_add(&made, 1);
+            domt_notice(system, address, &tick_type, &(uint64_t){0});
+        }
+        domt_pause_ns((5 + 10 * round) * DOMT_MS);
+        uint64_t began_ns = domt_now_ns();
+        ck_assert_int_eq(domus_system_stop(system), 0);
+        ck_assert_uint_lt(domt_now_ns() - began_ns, 5000 * DOMT_MS);
+        ck_assert_uint_eq(atomic_load(&mounted), atomic_load(&stopped));
+        ck_assert_uint_ge(atomic_load(&made), atomic_load(&mounted));
+        domt_end(system);
+        atomic_store(&made, 0);
+        atomic_store(&mounted, 0);
+        atomic_store(&stopped, 0);
+    }
+}
+END_TEST
+
+START_TEST(drain_timeout_of_zero_stops_an_idle_and_a_busy_system)
+{
+    domus_config config = domt_config(2);
+
+    config.shutdown.drain_timeout_ns = 0;
+    domus_system *system = domt_start(&config);
+    domt_end(system);
+    system = domt_start(&config);
+    domus_address address = domt_spawn(system, 1, &taker, NULL);
+    for (int i = 0; i < 5000; i++)
+        (void)domus_outside_notice(system, address, &parcel_type, &(parcel){NULL});
+    ck_assert_int_eq(domus_system_stop(system), 0);
+    ck_assert_uint_eq(atomic_load(&handled) + atomic_load(&dropped), 5000);
+    ck_assert_uint_le(atomic_load(&stopped), 1);
+    domt_end(system);
+}
+END_TEST
+
+/* --- foreign threads to the last -------------------------------------------------------------- */
+
+#define FOREIGN 3
+
+struct flood {
+    domus_system *system;
+    domus_address to;
+    uint64_t taken;
+    uint64_t births;
+    uint64_t wrong;
+};
+
+static bool is_expected(int result)
+{
+    return result == 0 || result == -ENOBUFS || result == -ESTALE || result == -ESHUTDOWN;
+}
+
+static void *flood(void *self_)
+{
+    struct flood *self = self_;
+    int result = 0;
+
+    for (uint64_t i = 0; result != -ESHUTDOWN; i++) {
+        result = domus_outside_notice(self->system, self->to, &parcel_type, &(parcel){NULL});
+        self->taken += result == 0;
+        self->wrong += !is_expected(result);
+        if (result == -ESHUTDOWN || i % 16 != 0)
+            continue;
+        domus_address born;
+        int spawned = domus_outside_spawn(self->system, &taker, NULL, &born);
+        self->wrong += !is_expected(spawned);
+        if (spawned != 0)
+            continue;
+        self->births++;
+        if (domus_outside_notice(self->system, born, &parcel_type, &(parcel){NULL}) == 0)
+            self->taken++;
+        self->wrong += !is_expected(domus_outside_stop(self->system, born));
+    }
+    /* Once over, over for all calls. */
+    domus_address born;
+    self->wrong += domus_outside_spawn(self->system, &taker, NULL, &born) != -ESHUTDOWN;
+    self->wrong += domus_outside_stop(self->system, self->to) != -ESHUTDOWN;
+    return NULL;
+}
+
+START_TEST(stop_under_a_flood_from_foreign_threads_answers_eshutdown)
+{
+    for (uint32_t round = 0; round < 8; round++) {
+        domus_config config = domt_config(2);
+        domus_system *system = domt_start(&config);
+        struct flood floods[FOREIGN];
+        pthread_t threads[FOREIGN];
+        uint64_t taken = 0;
+
+        atomic_store(&handled, 0);
+        atomic_store(&dropped, 0);
+        for (uint32_t i = 0; i < FOREIGN; i++) {
+            floods[i] = (struct flood){
+                .system = system,
+                .to = domt_spawn(system, i % 2, &taker, NULL),
+            };
+            ck_assert_int_eq(pthread_create(&threads[i], NULL, flood, &floods[i]), 0);
+        }
+        domt_pause_ns((2 + 4 * round) * DOMT_MS);
+        ck_assert_int_eq(domus_system_stop(system), 0);
+        for (uint32_t i = 0; i < FOREIGN; i++) {
+            pthread_join(threads[i], NULL);
+            ck_assert_uint_eq(floods[i].wrong, 0);
+            taken += floods[i].taken;
+        }
+        ck_assert_uint_eq(atomic_load(&handled) + atomic_load(&dropped), taken);
+        domt_end(system);
+        ck_assert_uint_eq(atomic_load(&mounted), atomic_load(&stopped));
+    }
+}
+END_TEST
+
+DOMT_MAIN("stop", 60, on_stop_runs_once_for_every_mounted_actor,
+          mail_that_is_left_is_dropped_exactly_once, on_stop_may_do_anything_at_the_end,
+          on_stop_may_send_to_those_that_have_ended_and_those_that_have_not,
+          stop_ends_actors_that_spawn_send_and_arm_timers_wildly,
+          drain_timeout_of_zero_stops_an_idle_and_a_busy_system,
+          stop_under_a_flood_from_foreign_threads_answers_eshutdown)

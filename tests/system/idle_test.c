@@ -1,0 +1,66 @@
+/* An idle service costs next to no CPU: 10 ms in a minute at the most. Measured for some seconds,
+ * and for a minute when DOMT_LONG is 1. */
+#include "tests/support/crowd.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SETTLE_MS 200
+
+static domt_service service;
+
+static uint32_t period_ms(void)
+{
+    const char *long_form = getenv("DOMT_LONG");
+
+    return long_form != NULL && strcmp(long_form, "1") == 0 ? 60000 : 2000;
+}
+
+/* A short period holds few wake-ups, so one is allowed on top; the sanitizers' own threads and
+ * checks are not what is measured here. */
+static void costs_little(void)
+{
+    uint32_t ms = period_ms();
+
+    domt_sleep_ms(SETTLE_MS);
+    uint64_t before_ns = domt_service_cpu_ns(&service);
+    domt_sleep_ms(ms);
+    double used_ms = (double)(domt_service_cpu_ns(&service) - before_ns) / 1e6;
+    double limit_ms = (10.0 * ms / 60000 + 0.2) * DOMT_SCALE(1, 20);
+    ck_assert_msg(used_ms <= limit_ms, "%.2f ms of CPU in %u ms", used_ms, ms);
+}
+
+START_TEST(a_service_without_connections_sleeps)
+{
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
+    costs_little();
+    domt_service_stop(&service);
+    ck_assert_uint_eq(domt_service_count(&service, "wake-ups empty"), 0);
+}
+END_TEST
+
+/* Idle time-outs, which are not due, wake nobody either. */
+START_TEST(a_service_with_silent_connections_sleeps)
+{
+    enum { COUNT = 100 };
+    int fds[COUNT];
+
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.idleTimeout=1h", ));
+    for (int i = 0; i < COUNT; i++) {
+        fds[i] = domt_connect(service.port);
+        ck_assert(domt_echoes(fds[i], "hello"));
+    }
+    costs_little();
+    for (int i = 0; i < COUNT; i++)
+        ck_assert(domt_echoes(fds[i], "still there?"));
+    for (int i = 0; i < COUNT; i++)
+        close(fds[i]);
+    domt_service_stop(&service);
+}
+END_TEST
+
+DOMT_MAIN("idle", 120, a_service_without_connections_sleeps,
+          a_service_with_silent_connections_sleeps)

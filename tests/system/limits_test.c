@@ -1,0 +1,153 @@
+/* Limits that are reached and recovered from: descriptors, and channel.maxConnections. Nobody is
+ * lost, and the CPU is not burnt meanwhile. */
+#include "tests/support/crowd.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define CLIENTS         100
+#define DESCRIPTORS_MAX 64
+#define CONNECTIONS_MAX 20
+
+static domt_service service;
+static domt_crowd crowd;
+static uint32_t wanted;
+
+static uint32_t served(const domt_crowd *of)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < of->count; i++)
+        count += of->clients[i].bytes != 0 && domt_client_is_back(&of->clients[i]);
+    return count;
+}
+
+static bool enough(const domt_crowd *of)
+{
+    return served(of) >= wanted;
+}
+
+static bool never(const domt_crowd *of)
+{
+    (void)of;
+    return false;
+}
+
+static void ready(uint32_t count)
+{
+    domt_crowd_init(&crowd, service.port, count);
+    for (uint32_t i = 0; i < count; i++) {
+        crowd.clients[i].bytes = 100;
+        crowd.clients[i].stays = true;
+    }
+}
+
+/* Connect some; so many are served then. */
+static void let_in(uint32_t from, uint32_t to, uint32_t in_all)
+{
+    domt_crowd_connect(&crowd, from, to);
+    wanted = in_all;
+    ck_assert(domt_crowd_run(&crowd, enough, 5000));
+}
+
+/* Who is served goes, some at a time; in the end everybody was, and nobody was turned away. */
+static void recover(void)
+{
+    while (served(&crowd) < CLIENTS) {
+        uint32_t closed = 0;
+        for (uint32_t i = 0; i < CLIENTS; i++) {
+            domt_client *client = &crowd.clients[i];
+            if (client->fd >= 0 && domt_client_is_back(client) && closed < 20) {
+                domt_client_close(client, closed % 2 == 0);
+                closed++;
+            }
+        }
+        ck_assert_uint_gt(closed, 0);
+        wanted = served(&crowd) +
+                 (CLIENTS - served(&crowd) < closed ? CLIENTS - served(&crowd) : closed);
+        ck_assert_msg(domt_crowd_run(&crowd, enough, 10000), "%u were served, not %u",
+                      served(&crowd), wanted);
+    }
+    for (uint32_t i = 0; i < CLIENTS; i++)
+        ck_assert_int_eq(crowd.clients[i].error, 0);
+    domt_crowd_fini(&crowd);
+    int fd = domt_connect(service.port);
+    ck_assert(domt_echoes(fd, "there is room again"));
+    close(fd);
+}
+
+/* CPU of a second in which nothing can be done. A loop that tried at once would use all of it. */
+static void burns_nothing(uint32_t ms)
+{
+    uint64_t before_ns = domt_service_cpu_ns(&service);
+
+    domt_sleep_ms(ms);
+    double used_ms = (double)(domt_service_cpu_ns(&service) - before_ns) / 1e6;
+    ck_assert_msg(used_ms < ms * (DOMT_SANITIZED ? 0.3 : 0.1), "%.1f ms of CPU in %u ms", used_ms,
+                  ms);
+}
+
+static void few_descriptors(void)
+{
+    const struct rlimit limit = {DESCRIPTORS_MAX, DESCRIPTORS_MAX};
+
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        _exit(126);
+}
+
+START_TEST(the_descriptor_limit_is_reached_and_recovered_from)
+{
+    service.prepare = few_descriptors;
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
+    ready(CLIENTS);
+    let_in(0, CLIENTS, DESCRIPTORS_MAX / 2);
+    ck_assert(!domt_crowd_run(&crowd, never, 200));
+    ck_assert_uint_le(served(&crowd), DESCRIPTORS_MAX);
+    burns_nothing(DOMT_SCALE(700, 1500));
+    recover();
+    domt_service_stop(&service);
+    ck_assert_uint_gt(domt_service_count(&service, "accept pauses"), 0);
+    ck_assert_uint_eq(domt_service_count(&service, "accepted"), CLIENTS + 1);
+}
+END_TEST
+
+START_TEST(the_most_connections_are_reached_and_recovered_from)
+{
+    int fds[CONNECTIONS_MAX];
+
+    service.prepare = NULL;
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.maxConnections=20", ));
+    ready(CLIENTS);
+    let_in(0, CONNECTIONS_MAX, CONNECTIONS_MAX);
+    let_in(CONNECTIONS_MAX, CLIENTS, CONNECTIONS_MAX);
+    ck_assert(!domt_crowd_run(&crowd, never, 100));
+    ck_assert_uint_eq(served(&crowd), CONNECTIONS_MAX);
+    for (uint32_t i = 0; i < CLIENTS; i++)
+        ck_assert_int_ge(crowd.clients[i].fd, 0); /* they wait */
+    burns_nothing(DOMT_SCALE(700, 1500));
+    for (uint32_t i = 0; i < CONNECTIONS_MAX / 2; i++)
+        domt_client_close(&crowd.clients[i], i % 2 == 0);
+    wanted = CONNECTIONS_MAX * 3 / 2;
+    ck_assert(domt_crowd_run(&crowd, enough, 5000));
+    ck_assert(!domt_crowd_run(&crowd, never, 100));
+    ck_assert_uint_eq(served(&crowd), wanted);
+    domt_crowd_fini(&crowd);
+    domt_sleep_ms(100);
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        fds[i] = domt_connect(service.port);
+        ck_assert(domt_echoes(fds[i], "there is room again"));
+    }
+    for (int i = 0; i < CONNECTIONS_MAX; i++)
+        close(fds[i]);
+    domt_service_stop(&service);
+    ck_assert_uint_gt(domt_service_count(&service, "accept pauses"), 0);
+}
+END_TEST
+
+DOMT_MAIN("limits", 60, the_descriptor_limit_is_reached_and_recovered_from,
+          the_most_connections_are_reached_and_recovered_from)

@@ -1,0 +1,223 @@
+/* What cannot run says why in one line and ends with the right status: a kernel that refuses a
+ * ring, for real; a wrong configuration; a port that is taken. */
+#include "io/acceptor.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+#include "tests/support/tree.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define NOBODY 65534
+
+static domt_service service;
+
+static void ends_with(int status)
+{
+    int got = domt_service_wait(&service, 10000);
+
+    ck_assert_msg(got == status, "it ended with %d: %s", got, service.error);
+    ck_assert_str_eq(service.said, ""); /* nothing listened */
+}
+
+/* One line on stderr, and this is in it. */
+static void says(const char *part)
+{
+    ck_assert_msg(strstr(service.error, part) != NULL, "'%s' is not in: %s", part, service.error);
+}
+
+static void says_one_line(void)
+{
+    const char *end = strchr(service.error, '\n');
+
+    ck_assert_msg(end != NULL && end[1] == '\0', "more than a line: %s", service.error);
+    ck_assert_int_eq(strncmp(service.error, "echo: ", 6), 0);
+}
+
+static int denied_with;
+static long denied_call = SYS_io_uring_setup;
+
+static void deny_a_call(void)
+{
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)denied_call, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)denied_with),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {.len = sizeof steps / sizeof steps[0], .filter = steps};
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+        _exit(126);
+}
+
+/* As containers do it: with EPERM or ENOSYS, all of the calls or the later ones only. */
+START_TEST(a_seccomp_filter_is_named)
+{
+    static const int errors[] = {EPERM, ENOSYS};
+    static const long calls[] = {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register};
+
+    service.prepare = deny_a_call;
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        for (size_t call = 0; call < sizeof calls / sizeof calls[0]; call++) {
+            denied_with = errors[i];
+            denied_call = calls[call];
+            domt_service_spawn(&service, DOMT_ECHO_ARGUMENTS());
+            ends_with(1);
+            says_one_line();
+            says("seccomp filter");
+            says(strerror(errors[i]));
+            says("allow io_uring_setup, io_uring_enter and io_uring_register");
+        }
+    }
+}
+END_TEST
+
+static void become_nobody(void)
+{
+    const struct rlimit limit = {16 * 1024, 16 * 1024};
+
+    if (setrlimit(RLIMIT_MEMLOCK, &limit) != 0 || setgroups(0, NULL) != 0 ||
+        setresgid(NOBODY, NOBODY, NOBODY) != 0 || setresuid(NOBODY, NOBODY, NOBODY) != 0)
+        _exit(126);
+}
+
+/* Nobody may not be able to read the tree, so this one runs on defaults: it fails before it would
+ * miss a listener. */
+START_TEST(too_little_locked_memory_is_told_in_numbers)
+{
+    static const char *const arguments[] = {DOMT_BIN_DIR "/echo", NULL};
+
+    if (geteuid() != 0) {
+        fprintf(stderr, "not root: cannot become nobody; skipped\n");
+        return;
+    }
+    service.prepare = become_nobody;
+    domt_service_spawn(&service, arguments);
+    ends_with(1);
+    says_one_line();
+    says("locked-memory limit is 16 KiB");
+    says("each thread's ring needs about");
+    says("ulimit -l");
+}
+END_TEST
+
+static void few_descriptors(void)
+{
+    const struct rlimit limit = {6, 6};
+
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        _exit(126);
+}
+
+START_TEST(too_few_descriptors_are_told)
+{
+    service.prepare = few_descriptors;
+    domt_service_spawn(
+        &service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=8", "--set", "system.cpus=none", ));
+    ends_with(1);
+    says_one_line();
+    says(strerror(EMFILE));
+}
+END_TEST
+
+static size_t lines_of_errors(void)
+{
+    size_t lines = 0;
+
+    for (const char *p = service.error; (p = strchr(p, '\n')) != NULL; p++)
+        lines++;
+    return lines;
+}
+
+START_TEST(all_errors_of_a_configuration_are_told_and_nothing_starts)
+{
+    domt_tree tree;
+    char path[sizeof tree.root + 32];
+
+    domt_tree_make(&tree);
+    domt_tree_write(&tree, "wrong.yaml",
+                    "system:\n"
+                    "  threads: none\n"
+                    "scheduler:\n"
+                    "  ioRatio: 101\n"
+                    "  minBudget: 500\n"
+                    "  color: blue\n");
+    snprintf(path, sizeof path, "%s/wrong.yaml", tree.root);
+    service.prepare = NULL;
+    const char *const arguments[] = {DOMT_BIN_DIR "/echo",    "--config", path, "--set",
+                                     "io.buffers.count=1000", NULL};
+    domt_service_spawn(&service, arguments);
+    ends_with(2);
+    says("wrong.yaml:2:");
+    says("system.threads: ");
+    says("wrong.yaml:4:");
+    says("scheduler.ioRatio: ");
+    says("wrong.yaml:5:");
+    says("scheduler.minBudget: ");
+    says("wrong.yaml:6:");
+    says("color");
+    says("io.buffers.count: ");
+    ck_assert_uint_eq(lines_of_errors(), 5);
+    domt_tree_remove(&tree);
+}
+END_TEST
+
+START_TEST(wrong_options_are_told)
+{
+    static const char *const wrong[][4] = {
+        {"--config", "/does/not/exist.yaml", NULL},
+        {"--set", "scheduler.ioRatio", NULL},
+        {"--set", "no.such.key=1", NULL},
+        {"--color", NULL},
+        {"unexpected", NULL},
+        {"--set", NULL},
+    };
+
+    service.prepare = NULL;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        const char *arguments[8] = {DOMT_BIN_DIR "/echo"};
+        for (size_t at = 0; wrong[i][at] != NULL; at++)
+            arguments[at + 1] = wrong[i][at];
+        domt_service_spawn(&service, arguments);
+        ends_with(2);
+        ck_assert_uint_gt(strlen(service.error), 0);
+    }
+}
+END_TEST
+
+START_TEST(a_port_that_is_taken_is_told_in_one_line)
+{
+    char set[64];
+    char expected[128];
+    uint16_t port = 0;
+    int fd = domi_acceptor_listen("127.0.0.1:0", 1, &port);
+
+    ck_assert_int_ge(fd, 0);
+    snprintf(set, sizeof set, "listeners.echo.address=127.0.0.1:%u", port);
+    service.prepare = NULL;
+    domt_service_spawn(&service, DOMT_ECHO_ARGUMENTS("--set", set, ));
+    ends_with(1);
+    says_one_line();
+    snprintf(expected, sizeof expected, "listener echo: 127.0.0.1:%u: %s", port,
+             strerror(EADDRINUSE));
+    says(expected);
+    close(fd);
+}
+END_TEST
+
+DOMT_MAIN("refusal", 60, a_seccomp_filter_is_named, too_little_locked_memory_is_told_in_numbers,
+          too_few_descriptors_are_told, all_errors_of_a_configuration_are_told_and_nothing_starts,
+          wrong_options_are_told, a_port_that_is_taken_is_told_in_one_line)

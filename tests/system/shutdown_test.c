@@ -1,0 +1,208 @@
+/* How a program ends: at once when idle, after every byte that came is answered under load, in time
+ * when somebody never reads; and what the signals do. */
+#include "tests/support/crowd.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MIB (UINT64_C(1) << 20)
+
+static domt_service service;
+static domt_crowd crowd;
+static uint64_t until_ns;
+
+static bool time_is_over(const domt_crowd *unused)
+{
+    (void)unused;
+    return domt_monotonic_ns() >= until_ns;
+}
+
+static void run_for(uint32_t ms)
+{
+    until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
+    (void)domt_crowd_run(&crowd, time_is_over, 2 * ms + 1000);
+}
+
+/* Streams that have no end of their own. */
+static void endless(uint32_t count, uint32_t piece_max, bool deaf)
+{
+    domt_crowd_init(&crowd, service.port, count);
+    for (uint32_t i = 0; i < count; i++) {
+        crowd.clients[i].bytes = UINT64_MAX / 2;
+        crowd.clients[i].piece_max = piece_max;
+        crowd.clients[i].stays = true;
+        crowd.clients[i].deaf = deaf;
+    }
+    domt_crowd_connect(&crowd, 0, count);
+}
+
+static void ends_with(int status, uint32_t ms_max)
+{
+    uint64_t start_ns = domt_monotonic_ns();
+    int got = domt_service_wait(&service, 20000);
+    double took_ms = (double)(domt_monotonic_ns() - start_ns) / 1e6;
+
+    ck_assert_msg(got == status, "it ended with %d: %s", got, service.error);
+    ck_assert_msg(took_ms <= ms_max, "it took %.0f ms", took_ms);
+}
+
+START_TEST(an_idle_service_ends_at_once)
+{
+    static const int signals[] = {SIGTERM, SIGINT};
+
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
+        domt_service_signal(&service, signals[i]);
+        ends_with(0, DOMT_SCALE(500, 3000));
+        domt_service_check_profile(&service);
+        ck_assert_ptr_null(strstr(service.error, "drained"));
+    }
+}
+END_TEST
+
+START_TEST(who_is_connected_and_silent_gets_a_fin)
+{
+    int fds[10];
+    char byte;
+
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
+    for (int i = 0; i < 10; i++) {
+        fds[i] = domt_connect(service.port);
+        ck_assert(domt_echoes(fds[i], "hello"));
+    }
+    domt_service_signal(&service, SIGTERM);
+    for (int i = 0; i < 10; i++) {
+        ck_assert_int_eq(recv(fds[i], &byte, 1, 0), 0);
+        close(fds[i]);
+    }
+    ends_with(0, DOMT_SCALE(500, 3000));
+    domt_service_check_profile(&service);
+    ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
+}
+END_TEST
+
+/* What each client got is the beginning of what it sent, then FIN and no reset; and all that the
+ * service took for itself, it echoed. */
+static void under_load(uint32_t count, uint32_t piece_max)
+{
+    uint64_t received = 0;
+
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
+    endless(count, piece_max, false);
+    run_for(300);
+    domt_service_signal(&service, SIGTERM);
+    ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 15000));
+    ends_with(0, DOMT_SCALE(1000, 5000));
+    domt_service_check_profile(&service);
+    for (uint32_t i = 0; i < count; i++) {
+        const domt_client *client = &crowd.clients[i];
+        ck_assert_msg(client->error == 0 && client->ended, "client %u: %s", i,
+                      strerror(client->error));
+        ck_assert_uint_eq(client->wrong, 0);
+        ck_assert_uint_gt(client->received, 0);
+        received += client->received;
+    }
+    ck_assert_uint_eq(domt_service_count(&service, "sent bytes"), received);
+    ck_assert_uint_eq(domt_service_count(&service, "received bytes"), received);
+    ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
+    ck_assert_uint_eq(domt_service_count(&service, "channels closed"), count);
+    domt_crowd_fini(&crowd);
+}
+
+START_TEST(under_load_every_byte_that_was_received_is_echoed_and_then_fin)
+{
+    under_load(50, 16384);
+    under_load(200, 100);
+}
+END_TEST
+
+START_TEST(who_never_reads_is_reset_when_the_time_is_over)
+{
+    enum { COUNT = 5 };
+
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "shutdown.drainTimeout=400ms", ));
+    endless(COUNT, 16384, true);
+    run_for(700);
+    uint64_t start_ns = domt_monotonic_ns();
+    domt_service_signal(&service, SIGTERM);
+    ends_with(0, DOMT_SCALE(2000, 5000));
+    ck_assert_uint_ge(domt_monotonic_ns() - start_ns, UINT64_C(400000000));
+    ck_assert_msg(strstr(service.error, "echo: 5 channels had not drained and were reset\n") !=
+                      NULL,
+                  "%s", service.error);
+    domt_service_check_profile(&service);
+    ck_assert_uint_eq(domt_service_count(&service, "channels reset"), COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        char bytes[65536];
+        ssize_t size;
+        while ((size = recv(crowd.clients[i].fd, bytes, sizeof bytes, 0)) > 0)
+            continue;
+        ck_assert_int_eq(size, -1);
+        ck_assert_int_eq(errno, ECONNRESET);
+    }
+    domt_crowd_fini(&crowd);
+}
+END_TEST
+
+START_TEST(a_second_signal_ends_it_at_once)
+{
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
+    endless(2, 16384, true);
+    run_for(300);
+    domt_service_signal(&service, SIGTERM);
+    domt_sleep_ms(300);
+    domt_service_signal(&service, SIGINT);
+    ends_with(128 + SIGINT, DOMT_SCALE(500, 3000));
+    ck_assert_ptr_nonnull(strstr(service.error, "a second signal: ending at once"));
+    domt_crowd_fini(&crowd);
+}
+END_TEST
+
+START_TEST(usr1_prints_the_profile_and_changes_nothing)
+{
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
+    int fd = domt_connect(service.port);
+    for (uint32_t round = 1; round <= 3; round++) {
+        ck_assert(domt_echoes(fd, "0123456789"));
+        domt_sleep_ms(50);
+        domt_service_signal(&service, SIGUSR1);
+        for (int i = 0; i < 100; i++) {
+            domt_sleep_ms(10);
+            domt_service_read_error(&service);
+            if (strstr(service.error, "timers fired") != NULL &&
+                domt_service_count(&service, "received bytes") == 10 * (uint64_t)round)
+                break;
+        }
+        ck_assert_uint_eq(domt_service_count(&service, "received bytes"), 10 * (uint64_t)round);
+        domt_service_check_profile(&service);
+    }
+    close(fd);
+    domt_service_stop(&service);
+    ck_assert_uint_eq(domt_service_count(&service, "sent bytes"), 30);
+}
+END_TEST
+
+/* New connections are refused as soon as the drain has begun. */
+START_TEST(nobody_is_accepted_while_it_drains)
+{
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "shutdown.drainTimeout=600ms", ));
+    endless(1, 16384, true);
+    run_for(300);
+    domt_service_signal(&service, SIGTERM);
+    domt_sleep_ms(150);
+    ck_assert(!domt_is_served(service.port));
+    ends_with(0, DOMT_SCALE(2000, 5000));
+    domt_crowd_fini(&crowd);
+}
+END_TEST
+
+DOMT_MAIN("shutdown", 60, an_idle_service_ends_at_once, who_is_connected_and_silent_gets_a_fin,
+          under_load_every_byte_that_was_received_is_echoed_and_then_fin,
+          who_never_reads_is_reset_when_the_time_is_over, a_second_signal_ends_it_at_once,
+          usr1_prints_the_profile_and_changes_nothing, nobody_is_accepted_while_it_drains)
