@@ -113,11 +113,11 @@ START_TEST(spawn_refuses_a_wrong_behaviour)
 {
     static const domus_behaviour large = {.name = "large", .state_size = 1024 * 1024 + 1};
     static const domus_behaviour odd = {.name = "odd", .kind = (domus_kind)7};
-    static const domus_behaviour wide = {
+    const domus_behaviour wide = {
         .name = "wide",
         .on = (const domus_on[]){{&owned, never, DOMUS_FRAME_MAX + 1}, {NULL, NULL, 0}}};
-    static const domus_behaviour hollow = {
-        .name = "hollow", .on = (const domus_on[]){{&owned, NULL, 0}, {NULL, NULL, 0}}};
+    const domus_behaviour hollow = {.name = "hollow",
+                                    .on = (const domus_on[]){{&owned, NULL, 0}, {NULL, NULL, 0}}};
     const domus_address untouched = {NULL, 77};
     domus_address address = untouched;
 

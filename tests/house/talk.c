@@ -1,0 +1,79 @@
+/* Two agents that talk; see the header. */
+#include "tests/house/talk.h"
+
+#include <check.h>
+#include <errno.h>
+#include <string.h>
+
+domt_talking domt_talk;
+
+static void count_drop(void *payload)
+{
+    (void)payload;
+    domt_talk.drops++;
+}
+
+const domus_type domt_text = {.name = "text", .size = 8, .drop = count_drop};
+
+void domt_talk_open(void)
+{
+    domt_world *world = &domt_talk.world;
+
+    domt_world_open(world, 2);
+    domt_talk.asker = domt_spawn(domt_outside(world), world->managers[0], &domt_agent, NULL);
+    domt_talk.other = domt_spawn(domt_outside(world), world->managers[1], &domt_agent, NULL);
+    domt_settle(world);
+}
+
+void domt_talk_close(void)
+{
+    ck_assert_uint_eq(domt_talk.asker.house->promises, 0);
+    ck_assert_uint_eq(domt_talk.asker.house->stacks_count, 0);
+    ck_assert_uint_eq(domt_in_use_all(&domt_talk.world), 0);
+    domt_world_end(&domt_talk.world);
+}
+
+void domt_talk_ask(int (*function)(domus_stack *, void *))
+{
+    domt_call question = {function, NULL};
+
+    domt_talk.error = 1;
+    domt_talk.type = NULL;
+    domt_do(&domt_talk.world, domt_talk.asker, domt_ask_other, &question);
+}
+
+int domt_ask_other(domus_stack *stack, void *call)
+{
+    return domus_ask(stack, domt_talk.other, &domt_call_type, call, domt_talk_hear);
+}
+
+int domt_talk_hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    domt_talk.resumed++;
+    domt_talk.error = answer->error;
+    domt_talk.type = answer->type;
+    domt_talk.sender = domus_sender(stack);
+    if (answer->type == &domt_text)
+        memcpy(domt_talk.text, answer->payload, 8);
+    ck_assert((answer->error == 0) == (answer->payload != NULL));
+    return 0;
+}
+
+int domt_reply_hello(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_reply(stack, &domt_text, "hello...");
+}
+
+int domt_end_without_answer(domus_stack *stack, void *context)
+{
+    (void)stack, (void)context;
+    return 0;
+}
+
+int domt_fail_with_eio(domus_stack *stack, void *context)
+{
+    (void)stack, (void)context;
+    return -EIO;
+}

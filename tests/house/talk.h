@@ -1,0 +1,42 @@
+/* Two agents that talk: a question is a function that the other one runs in its handler. */
+#ifndef DOMT_HOUSE_TALK_H
+#define DOMT_HOUSE_TALK_H
+
+#include "tests/support/house_world.h"
+
+typedef struct domt_talking {
+    domt_world world;
+    domus_address asker; /* home 0 */
+    domus_address other; /* home 1, unless a test says otherwise */
+    domus_address third; /* whom a test likes */
+    unsigned drops;      /* of domt_text */
+
+    /* What the asker heard last, and how often it heard. */
+    unsigned resumed;
+    int error;
+    const domus_type *type;
+    char text[9];
+    domus_address sender;
+} domt_talking;
+
+extern domt_talking domt_talk;
+extern const domus_type domt_text; /* 8 bytes, with a drop */
+
+void domt_talk_open(void);
+
+/* Also holds that nothing is left of any conversation. */
+void domt_talk_close(void);
+
+/* Let the other one handle a question by `function`, and settle. */
+void domt_talk_ask(int (*function)(domus_stack *, void *));
+
+/* To be called in the asker's handler: asks the other one `call`; resumes in domt_talk_hear(). */
+int domt_ask_other(domus_stack *stack, void *call);
+int domt_talk_hear(domus_stack *stack, void *self, const domus_answer *answer);
+
+/* Ways to handle a question. */
+int domt_reply_hello(domus_stack *stack, void *context);
+int domt_end_without_answer(domus_stack *stack, void *context);
+int domt_fail_with_eio(domus_stack *stack, void *context);
+
+#endif
