@@ -213,7 +213,7 @@ bool domi_house_stop_end(domi_manager *manager, domi_house *house)
 
     if (channels || house->stacks != NULL || (life_of(house) & DOMI_LIFE_NODE) != 0)
         return false;
-    /* What is in the inbox may be the event of a timer, which is this house's: sort it first. */
+    /* A slot is freed only when its inbox was just taken: sort first, which comes back here. */
     if (atomic_load_explicit(&house->inbox, memory_order_relaxed) != 0)
         return false;
     run_on_stop(manager, house);

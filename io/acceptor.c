@@ -17,6 +17,7 @@
 
 #define BACKOFF_FIRST_NS UINT64_C(10000000)
 #define BACKOFF_LAST_NS  UINT64_C(1000000000)
+#define WAITING_FIRST    64u
 
 static void accepted_drop(void *payload)
 {
@@ -91,14 +92,6 @@ static void pause_accept(domi_acceptor *acceptor, bool full)
         acceptor->backoff_ns = BACKOFF_LAST_NS;
 }
 
-void domi_acceptor_timer(domi_acceptor *acceptor)
-{
-    if (acceptor->full && is_full(acceptor))
-        pause_accept(acceptor, true);
-    else
-        arm(acceptor);
-}
-
 /* NULL when no thread has its actor any more. */
 static domi_acceptor_target *fewest(domi_acceptor *acceptor)
 {
@@ -157,6 +150,48 @@ static void hand_over(domi_acceptor *acceptor, int fd)
     (void)close(fd);
 }
 
+/* One accept brings all that wait in the backlog, also when there is room for one. Turned away they
+ * would have to come again; so they wait here as they did there. As many as the backlog holds. */
+static void keep_waiting(domi_acceptor *acceptor, int fd)
+{
+    if (acceptor->waiting_count == acceptor->waiting_room) {
+        uint32_t room = acceptor->waiting_room == 0 ? WAITING_FIRST : acceptor->waiting_room * 2;
+        int *waiting = domi_memory_new(room * sizeof *waiting);
+        if (waiting == NULL) {
+            (void)close(fd);
+            return;
+        }
+        if (acceptor->waiting_count != 0)
+            memcpy(waiting, acceptor->waiting, acceptor->waiting_count * sizeof *waiting);
+        domi_memory_free(acceptor->waiting);
+        acceptor->waiting = waiting;
+        acceptor->waiting_room = room;
+    }
+    acceptor->waiting[acceptor->waiting_count++] = fd;
+}
+
+/* Those that there is room for. */
+static void serve_waiting(domi_acceptor *acceptor)
+{
+    uint32_t served = 0;
+
+    while (served < acceptor->waiting_count && !is_full(acceptor))
+        hand_over(acceptor, acceptor->waiting[served++]);
+    acceptor->waiting_count -= served;
+    if (served != 0)
+        memmove(acceptor->waiting, acceptor->waiting + served,
+                acceptor->waiting_count * sizeof *acceptor->waiting);
+}
+
+void domi_acceptor_timer(domi_acceptor *acceptor)
+{
+    serve_waiting(acceptor);
+    if (acceptor->waiting_count != 0 || (acceptor->full && is_full(acceptor)))
+        pause_accept(acceptor, true);
+    else
+        arm(acceptor);
+}
+
 void domi_acceptor_completed(domi_acceptor *acceptor, const domi_completion *completion)
 {
     int result = completion->result;
@@ -164,13 +199,15 @@ void domi_acceptor_completed(domi_acceptor *acceptor, const domi_completion *com
     if ((completion->flags & DOMI_MORE) == 0)
         set_armed(acceptor, false);
     if (result >= 0) {
-        if (acceptor->stopping || is_full(acceptor)) {
+        if (acceptor->stopping) {
             (void)close(result);
+        } else if (is_full(acceptor)) {
+            keep_waiting(acceptor, result);
         } else {
             acceptor->backoff_ns = BACKOFF_FIRST_NS;
             hand_over(acceptor, result);
         }
-        if (!acceptor->stopping && is_full(acceptor)) {
+        if (!acceptor->stopping && (acceptor->waiting_count != 0 || is_full(acceptor))) {
             cancel(acceptor);
             pause_accept(acceptor, true);
         }
@@ -186,6 +223,11 @@ void domi_acceptor_completed(domi_acceptor *acceptor, const domi_completion *com
 /* Nothing is in flight: who comes now is refused, and does not wait for a drain to end. */
 static void close_listener(domi_acceptor *acceptor)
 {
+    while (acceptor->waiting_count != 0)
+        (void)close(acceptor->waiting[--acceptor->waiting_count]);
+    domi_memory_free(acceptor->waiting);
+    acceptor->waiting = NULL;
+    acceptor->waiting_room = 0;
     if (acceptor->fd >= 0)
         (void)close(acceptor->fd);
     acceptor->fd = -1;

@@ -2,7 +2,8 @@
  *
  * Each accepted connection goes to the thread with the fewest, as an event to the channels actor
  * that serves there. At descriptor limits the accept is paused and tried again after a time that
- * doubles from 10 ms to 1 s; at connections_max it is paused and looked at every 10 ms. */
+ * doubles from 10 ms to 1 s; at connections_max it is paused and looked at every 10 ms, and what
+ * was accepted before the pause took hold waits for its turn. */
 #ifndef DOMI_IO_ACCEPTOR_H
 #define DOMI_IO_ACCEPTOR_H
 
@@ -25,6 +26,9 @@ typedef struct domi_acceptor {
     bool full;           /* paused at connections_max, not at a descriptor limit */
     uint64_t backoff_ns; /* of the next pause */
     domi_io_timer timer;
+    int *waiting; /* accepted beyond connections_max, before the pause took hold; oldest first */
+    uint32_t waiting_count;
+    uint32_t waiting_room;
     uint32_t turn; /* ties are broken round robin */
     uint32_t target_count;
     domi_acceptor_target targets[];

@@ -222,7 +222,7 @@ bool domi_io_submit(domi_io *io)
 
 uint32_t domi_io_reap(domi_io *io)
 {
-    uint32_t count = reap(io);
+    uint32_t count = io->backend->ready(io->ring) ? reap(io) : 0;
 
     publish(io);
     return count;

@@ -275,9 +275,11 @@ START_TEST(what_a_client_did_stops_no_accept)
 }
 END_TEST
 
+/* Those that were accepted before the cancel took hold wait for their turn, as in the backlog. */
 START_TEST(at_the_most_connections_the_accept_pauses_until_one_ends)
 {
-    int peers[4];
+    enum { COUNT = 103 };
+    int peers[COUNT];
 
     domus_config_init(&config);
     config.channel.connections_max = 2;
@@ -285,27 +287,38 @@ START_TEST(at_the_most_connections_the_accept_pauses_until_one_ends)
     peers[0] = arrive(true);
     turn();
     ck_assert_ptr_null(domt_fake_find(fake, DOMT_CANCEL, -1));
-    peers[1] = arrive(true);
-    peers[2] = arrive(true); /* had come before the cancel */
+    for (int i = 1; i < COUNT - 1; i++)
+        peers[i] = arrive(true);
     turn();
     turn();
     opened(1, 1, 0);
-    ck_assert(is_closed(peers[2]));
     domt_fake_cancel_step(fake);
     turn();
     ck_assert_ptr_null(accepting());
     for (int i = 0; i < 10; i++)
         pass(10);
     ck_assert_ptr_null(accepting());
-    hang_up(&nodes[0]);
-    waits(10);
-    peers[3] = arrive(true);
+    for (int i = 2; i < COUNT - 1; i++) {
+        node *leaving = &nodes[i % 2];
+        uint32_t before = nodes[0].opened + nodes[1].opened + nodes[2].opened;
+        if (leaving->io.open == 0)
+            leaving = &nodes[2];
+        hang_up(leaving);
+        ck_assert_ptr_null(accepting());
+        pass(12);
+        turn();
+        ck_assert_uint_eq(nodes[0].opened + nodes[1].opened + nodes[2].opened, before + 1);
+    }
+    pass(12);
+    ck_assert_ptr_null(accepting()); /* none waits, but there is no room */
+    hang_up(nodes[0].io.open != 0 ? &nodes[0] : &nodes[1]);
+    pass(12);
+    peers[COUNT - 1] = arrive(true);
     turn();
     turn();
-    ck_assert(!is_closed(peers[3]));
-    opened(1, 1, 1);
+    ck_assert_uint_eq(nodes[0].opened + nodes[1].opened + nodes[2].opened, COUNT);
     end();
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < COUNT; i++)
         close(peers[i]);
 }
 END_TEST
@@ -359,6 +372,7 @@ static void be_full(void)
 static void be_cancelling(void)
 {
     close(arrive(true));
+    close(arrive(true)); /* this one waits */
     turn();
     ck_assert_ptr_nonnull(domt_fake_find(fake, DOMT_CANCEL, -1));
 }

@@ -137,7 +137,7 @@ START_TEST(park_lasts_until_the_next_timer_and_at_most_a_second)
     domt_stepped_init(&world, &config);
     domt_stepped_turn(&world, 0, true);
     ck_assert_uint_eq(world.rings[0].sleeps, 1);
-    ck_assert_uint_eq(world.rings[0].sleep_ns, DOMI_PARK_CAP_NS);
+    ck_assert_uint_eq(world.rings[0].sleep_ns, 1000 * DOMT_MS);
 
     domus_address address = domt_spawn(world.system, 0, &restless[DOMUS_STATE], NULL);
     domt_stepped_turn(&world, 0, false);
@@ -153,6 +153,71 @@ START_TEST(park_lasts_until_the_next_timer_and_at_most_a_second)
     }
     ck_assert_uint_eq(ticks, 1);
     ck_assert_uint_ge(slept_ns, 300 * DOMT_MS);
+    domt_stepped_fini(&world);
+}
+END_TEST
+
+/* While it sleeps it is sent to from everywhere, until the sleep ends by the only write. */
+static void all_send(domt_stepped *stepped, uint32_t sleeper)
+{
+    domi_manager *manager = &domt_stepped_thread(stepped, sleeper)->manager;
+
+    for (uint32_t i = 0; i < ACTORS; i++) {
+        domt_notice(stepped->system, actors[i], &poke_type, &(uint32_t){0});
+        domi_manager_notify(&domt_stepped_thread(stepped, 1)->manager, manager);
+    }
+    ck_assert_uint_eq(stepped->rings[sleeper].wakes, stepped->rings[sleeper].sleeps);
+    stepped->rings[sleeper].completions = 1;
+}
+
+START_TEST(sleeper_is_written_to_once_for_each_sleep)
+{
+    domus_config config = domt_config(2);
+
+    domt_stepped_init(&world, &config);
+    domi_random_init(&dice, 1);
+    for (uint32_t i = 0; i < ACTORS; i++)
+        actors[i] = domt_spawn(world.system, 0, &restless[i % 2], NULL);
+    domt_stepped_turn(&world, 0, false);
+    world.on_sleep = all_send;
+    while (world.rings[0].sleeps < 20)
+        domt_stepped_turn(&world, 0, true);
+    domus_profile sums = domt_profile_all(world.system);
+    ck_assert_uint_eq(world.rings[0].wakes, 20);
+    ck_assert_uint_eq(sums.wakeups_received, 20);
+    ck_assert_uint_eq(sums.wakeups_empty, 0);
+    domt_stepped_fini(&world);
+}
+END_TEST
+
+/* The sleep ends at once, with nothing at all. */
+static void nothing_happens(domt_stepped *stepped, uint32_t sleeper)
+{
+    (void)stepped;
+    (void)sleeper;
+}
+
+START_TEST(poll_is_armed_anew_after_512_empty_wakeups_in_a_row)
+{
+    domus_config config = domt_config(1);
+
+    domt_stepped_init(&world, &config);
+    world.on_sleep = nothing_happens;
+    uint32_t polls = world.rings[0].polls;
+    for (uint32_t turn = 1; turn <= 3 * 512; turn++) {
+        domt_stepped_turn(&world, 0, true);
+        uint32_t rearms = (turn - 1) / 512; /* a turn judges the sleep of the turn before */
+        ck_assert_uint_eq(world.rings[0].polls, polls + rearms);
+        ck_assert_uint_eq(world.rings[0].cancels, rearms);
+        ck_assert_uint_eq(domt_profile(world.system, 0).wake_rearms, rearms);
+        ck_assert_uint_eq(domt_profile(world.system, 0).wakeups_empty, turn - 1);
+    }
+    for (uint32_t turn = 1; turn <= 3000;
+         turn++) { /* in a row: one that brings something breaks it */
+        world.rings[0].completions = turn % 500 == 0;
+        domt_stepped_turn(&world, 0, true);
+    }
+    ck_assert_uint_eq(world.rings[0].cancels, 3);
     domt_stepped_fini(&world);
 }
 END_TEST
@@ -357,6 +422,8 @@ END_TEST
 
 DOMT_MAIN("park", 60, no_thread_parks_with_anything_left,
           park_lasts_until_the_next_timer_and_at_most_a_second,
+          sleeper_is_written_to_once_for_each_sleep,
+          poll_is_armed_anew_after_512_empty_wakeups_in_a_row,
           timer_rings_in_time_on_a_thread_that_sleeps, timer_rings_in_time_on_a_thread_that_spins,
           stop_wakes_sleepers_at_once, idle_thread_makes_few_iterations,
           empty_wakeups_arm_the_poll_anew_and_are_counted,

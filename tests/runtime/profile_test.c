@@ -132,6 +132,7 @@ START_TEST(level_off_measures_no_time_and_counts_all_the_same)
     domt_notice(system, address, &work_type, &(uint64_t){5 * DOMT_MS});
     DOMT_WAIT_FOR(20, atomic_load(&worked) == 1);
     DOMT_WAIT_FOR(20, domt_profile(system, 0).notices == 1);
+    ck_assert_uint_eq(domt_profile(system, 0).wall_ns, 0);
     ck_assert_int_eq(domus_system_stop(system), 0);
     domus_profile profile = domt_profile(system, 0);
     ck_assert_uint_eq(profile.wall_ns, 0);

@@ -19,6 +19,9 @@ typedef struct domt_ring {
     uint64_t reap_takes_ns;
     uint32_t enters;
     uint32_t sleeps;
+    uint32_t polls; /* of the eventfd */
+    uint32_t cancels;
+    uint32_t wakes;    /* writes to the eventfd */
     uint64_t sleep_ns; /* how long the last sleep may take */
     bool queued;       /* operations that were not entered yet */
 } domt_ring;

@@ -122,6 +122,38 @@ START_TEST(under_load_every_byte_that_was_received_is_echoed_and_then_fin)
 }
 END_TEST
 
+/* The service is held while they send, so that all of it waits in its sockets when it is told to
+ * stop; and it may take only little of it at a time. */
+START_TEST(what_had_come_before_the_signal_comes_back)
+{
+    enum { COUNT = 50, BYTES = 50000 };
+
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.sendHigh=1000B", "--set",
+                                                     "channel.sendLow=100B", "--set",
+                                                     "io.buffers.count=16", ));
+    domt_crowd_init(&crowd, service.port, COUNT);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        crowd.clients[i].bytes = 10;
+        crowd.clients[i].stays = true;
+    }
+    domt_crowd_connect(&crowd, 0, COUNT);
+    ck_assert(domt_crowd_run(&crowd, domt_crowd_all_back, 5000));
+    domt_service_signal(&service, SIGSTOP);
+    for (uint32_t i = 0; i < COUNT; i++)
+        crowd.clients[i].bytes = BYTES;
+    run_for(100);
+    for (uint32_t i = 0; i < COUNT; i++)
+        ck_assert_uint_eq(crowd.clients[i].sent, BYTES);
+    domt_service_signal(&service, SIGTERM);
+    domt_service_signal(&service, SIGCONT);
+    ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 15000));
+    domt_crowd_holds(&crowd);
+    ends_with(0, DOMT_SCALE(1000, 5000));
+    ck_assert_uint_eq(domt_service_count(&service, "sent bytes"), COUNT * BYTES);
+    domt_crowd_fini(&crowd);
+}
+END_TEST
+
 START_TEST(who_never_reads_is_reset_when_the_time_is_over)
 {
     enum { COUNT = 5 };
@@ -204,5 +236,6 @@ END_TEST
 
 DOMT_MAIN("shutdown", 60, an_idle_service_ends_at_once, who_is_connected_and_silent_gets_a_fin,
           under_load_every_byte_that_was_received_is_echoed_and_then_fin,
+          what_had_come_before_the_signal_comes_back,
           who_never_reads_is_reset_when_the_time_is_over, a_second_signal_ends_it_at_once,
           usr1_prints_the_profile_and_changes_nothing, nobody_is_accepted_while_it_drains)

@@ -1,0 +1,163 @@
+/* The end of a thread's actors, one after the other, on a stepped system: what on_stop sends to
+ * those that have ended and those that have not, and that every slot is free afterwards, once. */
+#include "tests/runtime/running.h"
+#include "tests/runtime/stepped.h"
+
+#include "base/random.h"
+#include "house/slots.h"
+
+#define ACTORS 2000u
+
+static uint64_t stopped, sent, dropped;
+
+static void drop(void *payload)
+{
+    (void)payload;
+    dropped++;
+}
+
+static const domus_type word_type = {.name = "word", .drop = drop};
+
+struct whisperer {
+    domus_address *to;    /* NULL: says nothing */
+    domus_address *stops; /* NULL: nobody */
+};
+
+static void last_words(domus_stack *stack, void *self_)
+{
+    const struct whisperer *self = self_;
+
+    stopped++;
+    if (self->to != NULL)
+        sent += domus_notice(stack, *self->to, &word_type, NULL) == 0;
+    if (self->stops != NULL)
+        (void)domus_stop(stack, *self->stops);
+}
+
+static const domus_behaviour whisperer = {
+    .name = "whisperer",
+    .state_size = sizeof(struct whisperer),
+    .on_stop = last_words,
+};
+
+static void count_slot(void *house_, void *count)
+{
+    const domi_house *house = house_;
+
+    ck_assert_uint_ne(atomic_load(&((domi_house *)house_)->life) & DOMI_LIFE_CLOSED, 0);
+    ck_assert_int_eq(house->state, DOMI_CREATED);
+    ++*(uint32_t *)count;
+}
+
+static uint32_t length_of(const domi_house *house, uint32_t most)
+{
+    uint32_t length = 0;
+
+    for (; house != NULL && length <= most; house = house->next)
+        length++;
+    return length;
+}
+
+/* Each slot is in one of the lists of free ones: home's, home's surplus, the spawner's. */
+static void holds_every_slot_once(domt_stepped *stepped)
+{
+    domi_manager *home = &domt_stepped_thread(stepped, 0)->manager;
+    uint32_t slots = 0;
+    uint32_t linked = 0;
+
+    domi_slots_walk(home, count_slot, &slots);
+    ck_assert_uint_ge(slots, ACTORS);
+    for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++) {
+        uint32_t kept = length_of(home->slots_of[0].free[i], slots);
+        ck_assert_uint_eq(kept, home->slots_of[0].count[i]);
+        linked += kept + length_of(home->slots.slabs[i].free, slots) +
+                  length_of(stepped->system->outside.slots_of[0].free[i], slots);
+    }
+    ck_assert_uint_eq(linked, slots);
+    ck_assert_uint_eq(home->houses, 0);
+}
+
+static void end_by(uint64_t seed, uint64_t one_of)
+{
+    static domus_address addresses[ACTORS];
+    domus_config config = domt_config(1);
+    domt_stepped stepped;
+    domi_random dice;
+
+    stopped = sent = dropped = 0;
+    domi_random_init(&dice, seed);
+    domt_stepped_init(&stepped, &config);
+    for (uint32_t i = 0; i < ACTORS; i++) {
+        struct whisperer state = {NULL, NULL};
+        if (domi_random_below(&dice, one_of) == 0)
+            state.to = &addresses[domi_random_below(&dice, ACTORS)];
+        if (domi_random_below(&dice, one_of) == 0)
+            state.stops =
+                &addresses[domi_random_below(&dice, 2) == 0 ? i : domi_random_below(&dice, ACTORS)];
+        addresses[i] = domt_spawn(stepped.system, 0, &whisperer, &state);
+    }
+    domt_stepped_turn(&stepped, 0, false);
+    domi_manager_end(&domt_stepped_thread(&stepped, 0)->manager);
+    ck_assert_uint_eq(stopped, ACTORS);
+    ck_assert_uint_eq(dropped, sent);
+    ck_assert_uint_gt(sent, 0);
+    holds_every_slot_once(&stepped);
+    domt_stepped_fini(&stepped);
+}
+
+START_TEST(on_stop_may_send_to_those_that_have_ended_and_those_that_have_not)
+{
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        end_by(seed, 1);
+        end_by(seed, 8);
+        end_by(seed, 100);
+    }
+}
+END_TEST
+
+static int born(domus_stack *stack, void *self)
+{
+    (void)self;
+    for (int i = 0; i < 3; i++)
+        (void)domus_notice(stack, domus_self(stack), &word_type, NULL);
+    return 0;
+}
+
+static const domus_behaviour late = {
+    .name = "late",
+    .state_size = sizeof(struct whisperer),
+    .on_mount = born,
+    .on_stop = last_words,
+};
+
+/* In every state that a house may be in when its thread ends. */
+START_TEST(end_finds_actors_in_every_state)
+{
+    domus_config config = domt_config(1);
+    domt_stepped stepped;
+    domus_address address;
+
+    domt_stepped_init(&stepped, &config);
+    for (uint32_t i = 0; i < ACTORS; i++) {
+        address = domt_spawn(stepped.system, 0, &late, &(struct whisperer){NULL, NULL});
+        if (i == ACTORS / 3)
+            domt_stepped_turn(&stepped, 0, true); /* these wait */
+        if (i == ACTORS / 3 * 2) {
+            domi_phase_io(domt_stepped_thread(&stepped, 0));
+            domi_phase_channels(domt_stepped_thread(&stepped, 0)); /* these are ready */
+        }
+        if (i % 7 == 0)
+            ck_assert_int_eq(domus_outside_stop(stepped.system, address), 0);
+    } /* and these are only in the arrivals */
+    domi_manager_end(&domt_stepped_thread(&stepped, 0)->manager);
+    domus_profile profile = domt_profile(stepped.system, 0);
+    ck_assert_uint_le(stopped, profile.spawns);
+    ck_assert_uint_ge(stopped, profile.spawns / 7 * 6 - 7);
+    ck_assert_uint_eq(dropped, 3 * stopped);
+    holds_every_slot_once(&stepped);
+    domt_stepped_fini(&stepped);
+}
+END_TEST
+
+DOMT_MAIN("end", 30, on_stop_may_send_to_those_that_have_ended_and_those_that_have_not,
+          end_finds_actors_in_every_state)
