@@ -128,7 +128,7 @@ static const cyaml_schema_value_t *child_schema(const struct walk *walk,
     return NULL;
 }
 
-/* As deep as the schema. */
+/* As deep as the schema. NOLINTNEXTLINE(misc-no-recursion) */
 static void explain(const struct walk *walk, const cyaml_schema_value_t *value, uint32_t number)
 {
     const struct domi_yaml_node *nodes = walk->tree->nodes;

@@ -151,6 +151,7 @@ static int write_key(struct skeleton *skeleton, const char *key)
 static int write_node(struct skeleton *skeleton, const struct domi_yaml_tree *tree,
                       uint32_t number);
 
+/* NOLINTNEXTLINE(misc-no-recursion): as write_node() */
 static int write_children(struct skeleton *skeleton, const struct domi_yaml_tree *tree,
                           uint32_t number)
 {
@@ -173,7 +174,7 @@ static int write_children(struct skeleton *skeleton, const struct domi_yaml_tree
     return result;
 }
 
-/* As deep as the tree: at most DOMI_YAML_DEPTH_MAX. */
+/* As deep as the tree: at most DOMI_YAML_DEPTH_MAX. NOLINTNEXTLINE(misc-no-recursion) */
 static int write_node(struct skeleton *skeleton, const struct domi_yaml_tree *tree, uint32_t number)
 {
     bool mapping = tree->nodes[number].kind == DOMI_YAML_MAPPING;

@@ -122,7 +122,9 @@ static void house_free(domi_manager *manager, domi_house *house)
     atomic_store_explicit(&house->life, (uint64_t)lease << 32 | DOMI_LIFE_CLOSED,
                           memory_order_release);
     manager->houses--;
-    if (lease != 0 && !manager->stopping) /* else retired: a lease is never reused (M10) */
+    /* A lease is never reused: without one the slot is retired (M10). At the end of the system the
+     * house may be in a queue still, by mail from an on_stop, and `next` has one use only. */
+    if (lease != 0 && !manager->stopping)
         domi_slots_put(manager, house);
 }
 

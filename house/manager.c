@@ -45,17 +45,6 @@ void domi_manager_fini(domi_manager *manager)
     domi_memory_free(manager->slots_of);
 }
 
-/* Nobody is queued any more: one that has ended must not be linked, and those that have not are
- * still sent to. WAITING is the only state from which mail moves a house. */
-static void end_waiting(void *house_, void *context)
-{
-    domi_house *house = house_;
-
-    (void)context;
-    if (house->state == DOMI_WAITING)
-        house->state = DOMI_RUNNING;
-}
-
 static void end_house(void *house, void *manager)
 {
     domi_house_end(manager, house);
@@ -65,7 +54,6 @@ void domi_manager_end(domi_manager *manager)
 {
     manager->stopping = true;
     (void)domi_manager_arrivals(manager);
-    domi_slots_walk(manager, end_waiting, NULL);
     domi_slots_walk(manager, end_house, manager);
     manager->ready[DOMUS_STATE] = manager->ready[DOMUS_CHANNELS] = (domi_queue){0};
     manager->mounting = manager->deferred = (domi_fifo){NULL, NULL};

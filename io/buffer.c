@@ -35,9 +35,9 @@ void domi_buffer_recycle(domi_io *io, domus_buffer *buffer)
 /* The channel that held it reads again when it holds little enough. */
 static void release(domi_io *io, uint32_t slot, uint32_t generation)
 {
-    if (slot >= io->slots)
+    if (slot >= io->slot_count)
         return;
-    domus_channel *channel = io->channels[slot];
+    domus_channel *channel = io->slots[slot].channel;
     if (channel == NULL || channel->generation != generation)
         return;
     DOMI_CHECK(channel->held > 0);

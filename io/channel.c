@@ -40,32 +40,19 @@ static void move(domus_channel *channel, domi_channel_state to)
     channel->state = (uint8_t)to;
 }
 
-/* Double the tables. Returns 0; -ENOMEM, and the old ones stay. */
+/* Double the table. Returns 0; -ENOMEM, and the old one stays. */
 static int grow(domi_io *io)
 {
-    uint32_t slots = io->slots == 0 ? SLOTS_FIRST : io->slots * 2;
-    domus_channel **channels = domi_memory_new(slots * sizeof *channels);
-    uint32_t *generations = domi_memory_new(slots * sizeof *generations);
-    uint32_t *next_free = domi_memory_new(slots * sizeof *next_free);
+    uint32_t count = io->slot_count == 0 ? SLOTS_FIRST : io->slot_count * 2;
+    domi_slot *slots = domi_memory_new(count * sizeof *slots);
 
-    if (channels == NULL || generations == NULL || next_free == NULL) {
-        domi_memory_free(channels);
-        domi_memory_free(generations);
-        domi_memory_free(next_free);
+    if (slots == NULL)
         return -ENOMEM;
-    }
-    if (io->slots != 0) {
-        memcpy(channels, io->channels, io->slots * sizeof *channels);
-        memcpy(generations, io->generations, io->slots * sizeof *generations);
-        memcpy(next_free, io->next_free, io->slots * sizeof *next_free);
-    }
-    domi_memory_free(io->channels);
-    domi_memory_free(io->generations);
-    domi_memory_free(io->next_free);
-    io->channels = channels;
-    io->generations = generations;
-    io->next_free = next_free;
+    if (io->slot_count != 0)
+        memcpy(slots, io->slots, io->slot_count * sizeof *slots);
+    domi_memory_free(io->slots);
     io->slots = slots;
+    io->slot_count = count;
     return 0;
 }
 
@@ -73,10 +60,10 @@ static int slot_take(domi_io *io, uint32_t *ret_slot)
 {
     if (io->free_slot != NO_SLOT) {
         *ret_slot = io->free_slot;
-        io->free_slot = io->next_free[io->free_slot];
+        io->free_slot = io->slots[io->free_slot].next_free;
         return 0;
     }
-    if (io->slots_used == io->slots && grow(io) != 0)
+    if (io->slots_used == io->slot_count && grow(io) != 0)
         return -ENOMEM;
     *ret_slot = io->slots_used++;
     return 0;
@@ -123,10 +110,10 @@ int domi_channel_adopt(domi_io *io, domi_house *house, int fd)
         .house = house,
         .fd = fd,
         .slot = slot,
-        .generation = io->generations[slot] & DOMI_OP_GENERATION_MASK,
+        .generation = io->slots[slot].generation & DOMI_OP_GENERATION_MASK,
         .active_ns = io->manager->now_ns,
     };
-    io->channels[slot] = channel;
+    io->slots[slot].channel = channel;
     io->open++;
     link_house(set, channel);
     domi_counter_add(&io->counters.opened, 1);
@@ -163,7 +150,7 @@ void domi_channel_drop_inbound(domus_channel *channel)
         domus_buffer_free(buffer);
 }
 
-void domi_channel_shut(domus_channel *channel, int error, bool abort)
+static void begin_closing(domus_channel *channel, int error, bool abort)
 {
     if (channel->state >= DOMI_CHANNEL_CLOSING)
         return;
@@ -173,7 +160,6 @@ void domi_channel_shut(domus_channel *channel, int error, bool abort)
     domi_channel_drop_inbound(channel);
     if (!channel->sending) /* else the kernel still reads from it: when the send has ended */
         domi_channel_drop_outbound(channel);
-    domi_channel_settle(channel);
 }
 
 int domi_channel_flush(domus_channel *channel)
@@ -191,7 +177,7 @@ static void settle_flushing(domus_channel *channel)
     if (channel->sending || channel->outbound.head != NULL)
         return;
     if (channel->ended) {
-        domi_channel_shut(channel, 0, false);
+        begin_closing(channel, 0, false);
         return;
     }
     /* FIN, and then wait for the peer's: closing with bytes unread would send a reset, which can
@@ -240,11 +226,17 @@ void domi_channel_settle(domus_channel *channel)
     if (channel->state == DOMI_CHANNEL_FLUSHING)
         settle_flushing(channel);
     if (channel->state == DOMI_CHANNEL_LINGERING && channel->ended)
-        domi_channel_shut(channel, 0, false);
+        begin_closing(channel, 0, false);
     if (channel->state == DOMI_CHANNEL_CLOSING)
         settle_closing(channel);
     else if (!channel->receiving && channel->opened && domi_channel_wants_receive(channel))
         domi_channel_arm_receive(channel);
+}
+
+void domi_channel_shut(domus_channel *channel, int error, bool abort)
+{
+    begin_closing(channel, error, abort);
+    domi_channel_settle(channel);
 }
 
 /* When a time-out that is due at `since_ns + timeout_ns` falls: the earlier one of it and
@@ -290,9 +282,9 @@ void domi_channel_free(domus_channel *channel)
     else
         set->all = channel->next;
     set->count--;
-    io->channels[channel->slot] = NULL;
-    io->generations[channel->slot]++;
-    io->next_free[channel->slot] = io->free_slot;
+    io->slots[channel->slot].channel = NULL;
+    io->slots[channel->slot].generation++;
+    io->slots[channel->slot].next_free = io->free_slot;
     io->free_slot = channel->slot;
     io->open--;
     domi_counter_add(&io->counters.closed, 1);

@@ -100,9 +100,7 @@ void domi_io_fini(domi_io *io)
     io->backend->close(io->ring);
     domi_memory_unmap(io->memory, io->memory_bytes);
     domi_memory_free(io->buffers);
-    domi_memory_free(io->channels);
-    domi_memory_free(io->generations);
-    domi_memory_free(io->next_free);
+    domi_memory_free(io->slots);
     domi_slab_fini(&io->channel_slab);
     (void)close(io->wake_fd);
 }
@@ -124,9 +122,9 @@ static void complete_channel(domi_io *io, enum domi_op op, const domi_completion
     uint32_t generation = (uint32_t)(completion->user_data >> 32) & DOMI_OP_GENERATION_MASK;
 
     /* A slot is freed only when nothing is in flight for it, so another generation is a bug. */
-    DOMI_CHECK(slot < io->slots && io->channels[slot] != NULL &&
-               io->channels[slot]->generation == generation);
-    domus_channel *channel = io->channels[slot];
+    DOMI_CHECK(slot < io->slot_count && io->slots[slot].channel != NULL &&
+               io->slots[slot].channel->generation == generation);
+    domus_channel *channel = io->slots[slot].channel;
     if (op == DOMI_OP_RECEIVE) {
         domi_channel_received(channel, completion);
     } else if (op == DOMI_OP_SEND) {
@@ -267,8 +265,8 @@ uint32_t domi_io_events(domi_io *io)
     }
     if (io->draining) {
         for (uint32_t slot = 0; slot < io->slots_used; slot++) {
-            if (io->channels[slot] != NULL)
-                domi_channel_drain_step(io->channels[slot]);
+            if (io->slots[slot].channel != NULL)
+                domi_channel_drain_step(io->slots[slot].channel);
         }
     }
     return done;
@@ -315,8 +313,8 @@ void domi_io_drain(domi_io *io)
             (void)domi_acceptor_stop(io->acceptors[i]);
     }
     for (uint32_t slot = 0; slot < io->slots_used; slot++) {
-        if (io->channels[slot] != NULL)
-            domi_channel_drain(io->channels[slot]);
+        if (io->slots[slot].channel != NULL)
+            domi_channel_drain(io->slots[slot].channel);
     }
 }
 
@@ -325,7 +323,7 @@ uint32_t domi_io_abort(domi_io *io)
     uint32_t count = 0;
 
     for (uint32_t slot = 0; slot < io->slots_used; slot++) {
-        domus_channel *channel = io->channels[slot];
+        domus_channel *channel = io->slots[slot].channel;
         if (channel == NULL || channel->state >= DOMI_CHANNEL_CLOSING)
             continue;
         domi_channel_shut(channel, -ECONNABORTED, true);

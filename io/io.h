@@ -56,6 +56,13 @@ typedef struct domi_io_timer {
     bool of_acceptor;
 } domi_io_timer;
 
+/* The place of a channel; its generation outlives the channel. */
+typedef struct domi_slot {
+    domus_channel *channel; /* NULL: free */
+    uint32_t generation;
+    uint32_t next_free;
+} domi_slot;
+
 typedef struct domi_io {
     domi_manager *manager;
     const domi_backend *backend;
@@ -77,13 +84,11 @@ typedef struct domi_io {
 
     /* Channels. */
     domi_slab channel_slab;
-    domus_channel **channels; /* by slot; NULL: free */
-    uint32_t *generations;    /* of the slots; they outlive the channels */
-    uint32_t slots;
+    domi_slot *slots; /* found by an operation's user_data */
+    uint32_t slot_count;
     uint32_t slots_used; /* how many were ever used */
     uint32_t free_slot;  /* a list through next_free; UINT32_MAX: none */
-    uint32_t *next_free;
-    uint32_t open; /* channels that are not freed */
+    uint32_t open;       /* channels that are not freed */
     domus_channel *dirty;
     domus_channel *starved_head;
     domus_channel *starved_tail;

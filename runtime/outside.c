@@ -2,6 +2,7 @@
  * pools are theirs, its home is nobody's, so all that they put goes by the inbox lane. */
 #include "runtime/system.h"
 
+#include "base/check.h"
 #include "base/memory.h"
 #include "house/life.h"
 #include "house/mailbox.h"
@@ -114,6 +115,7 @@ static int spawn_servers(domus_system *system, domi_acceptor *acceptor, size_t l
     int result = 0;
     uint32_t made = 0;
 
+    DOMI_CHECK(system->count != 0);
     for (; made < system->count && result == 0; made++) {
         domi_acceptor_target *target = &acceptor->targets[made];
         target->io = &system->threads[made].io;

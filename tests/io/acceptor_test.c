@@ -187,7 +187,7 @@ START_TEST(connections_go_to_the_thread_with_the_fewest)
     turn();
     opened(3, 3, 3);
     hang_up(&nodes[1]);
-    nodes[1].newest = nodes[1].io.channels[0];
+    nodes[1].newest = nodes[1].io.slots[0].channel;
     hang_up(&nodes[1]);
     for (int i = 9; i < 11; i++) {
         peers[i] = arrive(true);
