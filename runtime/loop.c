@@ -46,9 +46,9 @@ void domi_phase_channels(domi_thread *thread)
     domi_manager_tick(manager);
     if (domi_manager_channels(manager) != 0)
         domi_thread_stamp(thread, DOMI_SPAN_CHANNELS);
-    (void)domi_io_flush(&thread->io);
+    uint32_t sends = domi_io_flush(&thread->io);
     /* Answers leave before phase 3 if there is one; else with the enter that parks. */
-    if (manager->ready[DOMUS_STATE].count != 0 && domi_io_submit(&thread->io))
+    if (sends != 0 && manager->ready[DOMUS_STATE].count != 0 && domi_io_submit(&thread->io))
         domi_thread_stamp(thread, DOMI_SPAN_ENTER);
 }
 

@@ -59,6 +59,7 @@ static int connect_to(uint16_t port, int socket_bytes)
 
 void domt_crowd_connect(domt_crowd *crowd, uint32_t from, uint32_t to)
 {
+    ck_assert_uint_le(to, crowd->count);
     for (uint32_t i = from; i < to; i++) {
         domt_client *client = &crowd->clients[i];
         struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,

@@ -126,8 +126,7 @@ START_TEST(five_thousand_connections_are_served_at_once)
     }
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
     domt_crowd_init(&crowd, service.port, count);
-    for (uint32_t from = 0; from < count; from += 500)
-        domt_crowd_connect(&crowd, from, from + 500);
+    domt_crowd_connect(&crowd, 0, count);
     for (int round = 1; round <= 2; round++) {
         for (uint32_t i = 0; i < count; i++) {
             crowd.clients[i].bytes = (uint64_t)round * 100;

@@ -126,7 +126,7 @@ END_TEST
  * stop; and it may take only little of it at a time. */
 START_TEST(what_had_come_before_the_signal_comes_back)
 {
-    enum { COUNT = 50, BYTES = 50000 };
+    enum { COUNT = 200, BYTES = 40000 };
 
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.sendHigh=1000B", "--set",
                                                      "channel.sendLow=100B", "--set",
