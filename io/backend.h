@@ -56,7 +56,8 @@ typedef struct domi_backend {
     void (*receive)(void *ring, int fd, uint64_t user_data);
     /* Multishot: tell when `fd` is readable. */
     void (*poll)(void *ring, int fd, uint64_t user_data);
-    /* Send all of it; `data` or `message` and what it points at stay until the completion. */
+    /* Send what the socket takes, at least a byte: the result may be short. `data` or `message` and
+     * what it points at stay until the completion. */
     void (*send)(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data);
     void (*send_message)(void *ring, int fd, const struct msghdr *message, uint64_t user_data);
     /* End the operation with `target` as its user_data; or all on `fd`. */

@@ -229,7 +229,8 @@ void domi_channel_settle(domus_channel *channel)
         begin_closing(channel, 0, false);
     if (channel->state == DOMI_CHANNEL_CLOSING)
         settle_closing(channel);
-    else if (!channel->receiving && channel->opened && domi_channel_wants_receive(channel))
+    else if (!channel->receiving && (channel->opened || channel->state != DOMI_CHANNEL_OPEN) &&
+             domi_channel_wants_receive(channel))
         domi_channel_arm_receive(channel);
 }
 

@@ -1,5 +1,7 @@
 /* Sending: the buffers of a tick leave in one operation per channel, and one is in flight at most,
- * because two could overtake each other. The kernel reads the buffers until its completion. */
+ * because two could overtake each other. The kernel reads the buffers until its completion. A send
+ * that is short is followed by the next one: asking for all of it (MSG_WAITALL) would let a peer
+ * that reads slowly have it handed to a kernel worker, after so many tries. */
 #include "base/check.h"
 #include "io/channel.h"
 

@@ -260,7 +260,7 @@ static void uring_send(void *ring, int fd, const void *data, uint32_t size, uint
 {
     struct io_uring_sqe *sqe = entry(ring);
 
-    io_uring_prep_send(sqe, fd, data, size, MSG_NOSIGNAL | MSG_WAITALL);
+    io_uring_prep_send(sqe, fd, data, size, MSG_NOSIGNAL);
     tag(sqe, user_data);
 }
 
@@ -268,7 +268,7 @@ static void uring_send_message(void *ring, int fd, const struct msghdr *message,
 {
     struct io_uring_sqe *sqe = entry(ring);
 
-    io_uring_prep_sendmsg(sqe, fd, message, MSG_NOSIGNAL | MSG_WAITALL);
+    io_uring_prep_sendmsg(sqe, fd, message, MSG_NOSIGNAL);
     tag(sqe, user_data);
 }
 
