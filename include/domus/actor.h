@@ -144,7 +144,8 @@ DOMUS_API int domus_ask(domus_stack *stack, domus_address to, const domus_type *
 DOMUS_API int domus_reply(domus_stack *stack, const domus_type *type, const void *payload);
 
 /* Until this conversation ends, the actor takes only replies, exceptions and events (and what its
- * channels bring); asks and notices wait in order and run then.
+ * channels bring); asks and notices wait in order and run then. Who waits under a barrier for an
+ * actor that asks this one waits for ever.
  *
  * Returns 0; -EALREADY when it is raised by this conversation; -EBUSY by another. */
 DOMUS_API int domus_barrier(domus_stack *stack);

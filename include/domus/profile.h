@@ -2,9 +2,12 @@
  *
  * Unstable for now: names and layouts may change until 1.0.
  *
- * Each thread writes its own counters; anyone may read them at any time. They only grow, so the
+ * Each thread writes its own counters; anyone may read them at any time. They only grow (submit and
+ * sleep only in their sum: what of an enter was sleep is told by the thread's CPU clock), so the
  * difference of two snapshots is what happened between. The phases sum to the wall time of the
- * thread. `structure grows only at its end`. */
+ * thread, up to the end of the last phase it has gone through; asleep, up to now. The structure
+ * grows only at its end.
+ */
 #ifndef DOMUS_PROFILE_H
 #define DOMUS_PROFILE_H
 
