@@ -195,6 +195,9 @@ int domus_main(int argc, char **argv, const domus_program *program)
     }
     status = run(system, program, &signals);
     domus_system_free(system);
+    /* What was sent while it drained is answered; nobody else shall meet it. */
+    while (sigtimedwait(&signals, NULL, &(const struct timespec){0}) > 0)
+        continue;
     atomic_store(&quit_status, -1);
 done:
     domus_yaml_free(yaml);

@@ -260,7 +260,7 @@ void domi_channel_timer(domus_channel *channel)
         domi_channel_shut(channel, 0, false);
         return;
     }
-    if (channel->state == DOMI_CHANNEL_OPEN)
+    if (channel->state <= DOMI_CHANNEL_FLUSHING)
         next_ns = earlier(next_ns, channel->active_ns, config->channel.idle_timeout_ns);
     if (channel->sending)
         next_ns = earlier(next_ns, channel->send_ns, config->channel.send_timeout_ns);

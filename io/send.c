@@ -53,6 +53,20 @@ static int gather(domus_channel *channel)
     return count;
 }
 
+/* One timer serves all time-outs of a channel: it stands at the earliest. Once it stands at a
+ * send's, later sends are due after it, so this is a comparison per send. */
+static void arm_send_timeout(domus_channel *channel)
+{
+    domi_wheel_node *node = &channel->timer.node;
+    uint64_t timeout_ns = channel->io->config->channel.send_timeout_ns;
+    uint64_t due_ns = channel->send_ns + timeout_ns;
+
+    if (timeout_ns == 0 || (domi_wheel_armed(node) && node->expires_ns <= due_ns))
+        return;
+    domi_wheel_cancel(&channel->io->wheel, node);
+    domi_wheel_arm(&channel->io->wheel, node, due_ns);
+}
+
 void domi_channel_send(domus_channel *channel)
 {
     domi_io *io = channel->io;
@@ -65,9 +79,7 @@ void domi_channel_send(domus_channel *channel)
     int pieces = gather(channel);
     channel->sending = true;
     channel->send_ns = io->manager->now_ns;
-    if (!domi_wheel_armed(&channel->timer.node) && io->config->channel.send_timeout_ns != 0)
-        domi_wheel_arm(&io->wheel, &channel->timer.node,
-                       channel->send_ns + io->config->channel.send_timeout_ns);
+    arm_send_timeout(channel);
     if (pieces == 1) {
         io->backend->send(io->ring, channel->fd, channel->vector[0].iov_base,
                           (uint32_t)channel->vector[0].iov_len, data);

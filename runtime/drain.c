@@ -13,6 +13,8 @@ void domi_thread_follow(domi_thread *thread)
     if (wanted == DOMI_WANTED_ABORT && thread->doing < DOMI_WANTED_ABORT)
         thread->aborted = domi_io_abort(&thread->io);
     thread->doing = wanted;
+    /* release: what it began to do is seen by who reads this (is_quiet). */
+    atomic_store_explicit(&thread->counters.following, wanted, memory_order_release);
 }
 
 void domi_system_want(domus_system *system, domi_wanted wanted)

@@ -197,7 +197,11 @@ int domus_system_start(domus_system *system)
 static bool is_quiet(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
-        if (domi_counter_read(&system->threads[i].io.counters.listening) != 0)
+        /* acquire: pairs with domi_thread_follow(); before it has followed, a thread may be about
+         * to hand a connection over that nobody counts yet. */
+        if (atomic_load_explicit((domi_counter *)(uintptr_t)&system->threads[i].counters.following,
+                                 memory_order_acquire) < DOMI_WANTED_DRAIN ||
+            domi_counter_read(&system->threads[i].io.counters.listening) != 0)
             return false;
     }
     return domi_system_connections(system) == 0;

@@ -44,6 +44,7 @@ typedef struct domi_thread_counters {
     domi_counter wake_rearms;
     domi_counter cap_wakeups_with_work;
     domi_counter steals_wanted;
+    domi_counter following;    /* `doing`, for the others */
     domi_counter cpu_clock;    /* the clockid_t of the thread's CPU clock */
     domi_counter cpu_start_ns; /* of the thread's CPU clock when its loop began */
     domi_counter cpu_end_ns;   /* ... and ended; 0: it runs */

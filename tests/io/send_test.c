@@ -221,8 +221,47 @@ START_TEST(an_empty_write_sends_nothing)
 }
 END_TEST
 
+/* `idle` is longer, so the channel's one timer stands later when the send begins. */
+static void stalled_send_is_given_up(bool closed)
+{
+    domt_bed_init(&bed);
+    bed.config.channel.idle_timeout_ns = 10000 * DOMT_BED_MS;
+    bed.config.channel.send_timeout_ns = 100 * DOMT_BED_MS;
+    begin();
+    domt_bed_pass(&bed, 50);
+    ck_assert_int_eq(put('a', 10), 0);
+    domt_bed_turn(&bed);
+    if (closed)
+        ck_assert_int_eq(domus_channel_close(bed.channels[0]), 0);
+    domt_bed_pass(&bed, 95);
+    ck_assert(domt_bed_is_open(fd));
+    domt_fake_sent(bed.fake, fd, 4); /* what it takes buys time */
+    domt_bed_turn(&bed);
+    domt_bed_pass(&bed, 95);
+    ck_assert(domt_bed_is_open(fd));
+    domt_bed_pass(&bed, 10);
+    domt_bed_settle(&bed);
+    ck_assert(!domt_bed_is_open(fd));
+    domt_bed_noted(&bed, "A-(-110) ");
+    end();
+}
+
+START_TEST(a_send_that_nobody_takes_resets_before_a_longer_idle_time_out)
+{
+    stalled_send_is_given_up(false);
+}
+END_TEST
+
+START_TEST(a_send_that_nobody_takes_ends_a_closed_channel_too)
+{
+    stalled_send_is_given_up(true);
+}
+END_TEST
+
 DOMT_MAIN("send", 20, one_send_is_in_flight_however_much_is_written,
           writes_of_a_turn_leave_in_one_send_of_up_to_16_buffers,
           short_sends_go_on_at_the_right_byte, an_interrupted_send_is_sent_again,
           a_failed_send_closes_with_its_error, a_refused_write_consumes_its_buffer,
-          received_buffers_go_out_as_they_came_in, an_empty_write_sends_nothing)
+          received_buffers_go_out_as_they_came_in, an_empty_write_sends_nothing,
+          a_send_that_nobody_takes_resets_before_a_longer_idle_time_out,
+          a_send_that_nobody_takes_ends_a_closed_channel_too)
