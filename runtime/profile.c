@@ -46,6 +46,9 @@ static uint64_t read_acquire(const domi_counter *counter)
     return atomic_load_explicit((domi_counter *)(uintptr_t)counter, memory_order_acquire);
 }
 
+/* A thread that wakes reads the clock some time before others see that it did: what is told of its
+ * sleep stays behind by more than that, so that the next snapshot does not go back. */
+#define WAKE_NS   UINT64_C(100000)
 #define READS_MAX 100000 /* a thread that is interrupted in the middle of a stamp is waited for */
 
 /* The spans up to the newest stamp; up to now, if the thread sleeps since then. What it does else
@@ -70,8 +73,8 @@ static uint64_t read_spans(const domi_thread *thread, uint64_t span_ns[DOMI_SPAN
     stamp_ns &= ~DOMI_STAMP_ASLEEP;
     if (stamp_ns == 0 || now_ns <= stamp_ns)
         return 0;
-    if (asleep)
-        span_ns[DOMI_SPAN_ENTER] += now_ns - stamp_ns;
+    if (asleep && now_ns - stamp_ns > WAKE_NS)
+        span_ns[DOMI_SPAN_ENTER] += now_ns - stamp_ns - WAKE_NS;
     return asleep ? 0 : now_ns - stamp_ns;
 }
 
