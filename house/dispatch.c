@@ -118,17 +118,19 @@ static void take_replies(run *now, uint32_t kept, uint32_t kept_each)
     count(now, DOMI_EXCEPTION, before);
 }
 
-/* STOP is looked at as a mark, which home sets when it sees it, not in the life word: that stands
- * on the line that senders write, and a look per message would take it from them each time. */
 static inline bool may_take_user(run *now)
 {
     domi_house *house = now->house;
 
-    if (DOMI_LIKELY((house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_STOPPING | DOMI_MARK_STOP)) == 0))
-        return true;
-    if ((house->marks & (DOMI_MARK_STOPPING | DOMI_MARK_STOP)) == DOMI_MARK_STOP)
+    if ((house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_STOPPING)) != 0)
+        return false;
+    /* Relaxed: a stop that is not seen yet is seen before the next message. */
+    if (DOMI_UNLIKELY((atomic_load_explicit(&house->life, memory_order_relaxed) & DOMI_LIFE_STOP) !=
+                      0)) {
         domi_house_stop_begin(now->manager, house);
-    return false;
+        return false;
+    }
+    return true;
 }
 
 /* Inlined twice on purpose: the kind is a constant in each. */

@@ -34,7 +34,6 @@ enum domi_mark {
     DOMI_MARK_HIGH = 16,     /* sampled when it was queued */
     DOMI_MARK_NO_STOP = 32,  /* never mounted: on_stop does not run */
     DOMI_MARK_CHANNELS = 64, /* io has something for it: the kind's own work is ready */
-    DOMI_MARK_STOP = 128,    /* home has seen STOP: stopping begins before the next message */
 };
 #define DOMI_MARKS_HOLD (DOMI_MARK_BARRIER | DOMI_MARK_SATURATED)
 

@@ -146,10 +146,7 @@ void domi_house_mount(domi_manager *manager, domi_house *house)
     }
     domi_counter_add(&manager->counters.spawns, 1);
     domi_house_move(house, DOMI_WAITING);
-    bool stop = (life_of(house) & DOMI_LIFE_STOP) != 0;
-    if (stop)
-        house->marks |= DOMI_MARK_STOP;
-    if (stop || domi_house_runnable(house))
+    if ((life_of(house) & DOMI_LIFE_STOP) != 0 || domi_house_runnable(house))
         domi_house_ready(manager, house);
 }
 
@@ -189,7 +186,6 @@ int domi_house_stop(domi_manager *manager, domus_address address)
 void domi_house_stop_seen(domi_manager *manager, domi_house *house)
 {
     /* CREATED and MOUNTING: mount sees it. READY and later: the runner does. */
-    house->marks |= DOMI_MARK_STOP;
     if (house->state == DOMI_WAITING)
         domi_house_ready(manager, house);
 }
