@@ -61,8 +61,7 @@ static void handle_framed(run *now, domi_envelope *message, const domus_on *on)
         return; /* this event is lost; take_event() goes on with its timer */
     }
     if (stack == NULL) {
-        domi_mailbox_dead(now->manager, &message->node,
-                          on->frame_size > DOMUS_FRAME_MAX ? -EINVAL : -ENOMEM);
+        domi_mailbox_dead(now->manager, &message->node, -ENOMEM); /* spawn checked the size */
         return;
     }
     bool is_ask = message->node.kind == DOMI_ASK;

@@ -64,10 +64,7 @@ int domi_house_spawn(domi_manager *manager, domi_manager *home, const domus_beha
         return -ENOMEM;
     int error = state_init(house, behaviour, state);
     if (error != 0) {
-        domi_slot_cache *cache = &manager->slots_of[home->index];
-        house->next = cache->free[house->size_class];
-        cache->free[house->size_class] = house;
-        cache->count[house->size_class]++;
+        domi_slots_keep(manager, house);
         return error;
     }
     house->behaviour = behaviour;

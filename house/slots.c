@@ -100,15 +100,23 @@ static void give_back(domi_manager *home, domi_slot_cache *cache, uint32_t size_
     cache->count[size_class] -= DOMI_SLOTS_REFILL;
 }
 
-void domi_slots_put(domi_manager *home, domi_house *house)
+void domi_slots_keep(domi_manager *manager, domi_house *house)
 {
-    domi_slot_cache *cache = &home->slots_of[home->index];
+    domi_slot_cache *cache = &manager->slots_of[house->home->index];
     uint32_t size_class = house->size_class;
 
     house->next = cache->free[size_class];
     cache->free[size_class] = house;
-    if (++cache->count[size_class] > DOMI_SLOTS_KEEP)
-        give_back(home, cache, size_class);
+    cache->count[size_class]++;
+}
+
+void domi_slots_put(domi_manager *home, domi_house *house)
+{
+    domi_slot_cache *cache = &home->slots_of[home->index];
+
+    domi_slots_keep(home, house);
+    if (cache->count[house->size_class] > DOMI_SLOTS_KEEP)
+        give_back(home, cache, house->size_class);
 }
 
 void domi_slots_walk(domi_manager *home, void (*visit)(void *house, void *context), void *context)

@@ -18,6 +18,9 @@ void domi_slots_fini(domi_manager *manager);
  * CREATED, its lease the next one, its room not zeroed. NULL without memory. */
 domi_house *domi_slots_take(domi_manager *manager, domi_manager *home, uint32_t state_bytes);
 
+/* Back into the cache that it was taken from, by who took it. */
+void domi_slots_keep(domi_manager *manager, domi_house *house);
+
 /* Give a slot back. Home only. */
 void domi_slots_put(domi_manager *home, domi_house *house);
 

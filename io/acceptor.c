@@ -42,9 +42,8 @@ static void arm(domi_acceptor *acceptor)
     if (acceptor->armed || acceptor->stopping || acceptor->io->draining)
         return;
     set_armed(acceptor, true);
-    acceptor->io->backend->accept(
-        acceptor->io->ring, acceptor->fd,
-        domi_op_data(DOMI_OP_ACCEPT, acceptor->generation, acceptor->slot));
+    acceptor->io->backend->accept(acceptor->io->ring, acceptor->fd,
+                                  domi_op_data(DOMI_OP_ACCEPT, 0, acceptor->slot));
 }
 
 static void cancel(domi_acceptor *acceptor)
@@ -52,9 +51,9 @@ static void cancel(domi_acceptor *acceptor)
     if (!acceptor->armed || acceptor->cancelling)
         return;
     acceptor->cancelling = true;
-    acceptor->io->backend->cancel(
-        acceptor->io->ring, domi_op_data(DOMI_OP_ACCEPT, acceptor->generation, acceptor->slot),
-        domi_op_data(DOMI_OP_CANCEL_ACCEPT, acceptor->generation, acceptor->slot));
+    acceptor->io->backend->cancel(acceptor->io->ring,
+                                  domi_op_data(DOMI_OP_ACCEPT, 0, acceptor->slot),
+                                  domi_op_data(DOMI_OP_CANCEL_ACCEPT, 0, acceptor->slot));
 }
 
 static uint32_t connections_of(const domi_io *io)

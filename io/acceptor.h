@@ -19,7 +19,6 @@ typedef struct domi_acceptor {
     domi_house *house;
     int fd;
     uint32_t slot; /* in io->acceptors */
-    uint32_t generation;
     bool armed;
     bool cancelling;
     bool stopping;
