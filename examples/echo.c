@@ -5,7 +5,7 @@
  *
  * One channels actor runs on each thread; each connection is a channel of the actor on the thread
  * that had the fewest. SIGUSR1 prints the profile, SIGTERM drains and ends. */
-#include <domus/channel.h>
+#include <domus/domus.h>
 #include <domus/main.h>
 
 static int echo_read(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)

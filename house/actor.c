@@ -1,16 +1,14 @@
-/* The verbs of an actor: the public functions of domus/actor.h over mailboxes, stacks and timers.
- */
-#include <domus/actor.h>
-
+/* The verbs of an actor: who it is, notices, spawning and stopping, timers. */
 #include "base/prefetch.h"
 #include "house/life.h"
-#include "house/mailbox.h"
 #include "house/pool.h"
+#include "house/put.h"
 #include "house/stack.h"
 #include "house/timer.h"
 
+#include <domus/timer.h>
+
 #include <errno.h>
-#include <string.h>
 
 domus_address domus_self(const domus_stack *stack)
 {
@@ -37,26 +35,6 @@ uint64_t domus_now_ns(const domus_stack *stack)
     return stack->manager->now_ns;
 }
 
-/* Payloads are small: one copy of 8 or 16 bytes is worth a branch of its own. */
-static inline void copy(void *to, const void *from, uint32_t size)
-{
-    if (size == 8)
-        memcpy(to, from, 8);
-    else if (size == 16)
-        memcpy(to, from, 16);
-    else if (size != 0)
-        memcpy(to, from, size);
-}
-
-static inline void sign(domi_envelope *envelope, const domus_type *type, const domi_house *sender)
-{
-    domus_address self = domi_house_address(sender);
-
-    envelope->type = type;
-    envelope->sender = self.house;
-    envelope->sender_lease = self.lease;
-}
-
 int domus_notice(domus_stack *stack, domus_address to, const domus_type *type, const void *payload)
 {
     domi_manager *manager = stack->manager;
@@ -67,8 +45,8 @@ int domus_notice(domus_stack *stack, domus_address to, const domus_type *type, c
     domi_envelope *envelope = domi_envelope_new(manager, DOMI_ENVELOPE_HEAD + type->size);
     if (DOMI_UNLIKELY(envelope == NULL))
         return -ENOMEM;
-    sign(envelope, type, domi_stack_house(stack));
-    copy(envelope->payload, payload, type->size);
+    domi_envelope_sign(envelope, type, domi_stack_house(stack));
+    domi_payload_copy(envelope->payload, payload, type->size);
 
     int error = domi_mailbox_put(manager, to, &envelope->node, DOMI_NOTICE);
     if (DOMI_UNLIKELY(error != 0))
@@ -76,114 +54,39 @@ int domus_notice(domus_stack *stack, domus_address to, const domus_type *type, c
     return error;
 }
 
-int domus_ask(domus_stack *stack, domus_address to, const domus_type *type, const void *payload,
-              domus_resumed *then)
+/* Where an actor made on this thread lives. NULL: there is no such thread. */
+static domi_manager *place(domus_stack *stack, const domus_spawn_options *options)
 {
     domi_manager *manager = stack->manager;
-    domi_house *house = domi_stack_house(stack);
+    uint32_t threads = manager->count - 1; /* the last one is the outside */
 
-    if (type->size > DOMUS_PAYLOAD_MAX)
-        return -EMSGSIZE;
-    if (stack->pooled != NULL && stack->pooled->waiting)
-        return -EBUSY;
-    if (stack->pooled == NULL)
-        stack->pooled = domi_stack_new(manager, house, 0);
-    domi_envelope *envelope = domi_envelope_new(manager, DOMI_ASK_HEAD + type->size);
-    if (stack->pooled == NULL || envelope == NULL) {
-        if (envelope != NULL)
-            domi_pool_free(manager, &envelope->node);
-        return -ENOMEM; /* a stack that it got is freed when the handler returns */
-    }
-
-    domus_stack *pooled = stack->pooled;
-    sign(envelope, type, house);
-    *domi_envelope_return(envelope) = (domi_return){
-        .stack = pooled,
-        .epoch = atomic_load_explicit(&pooled->epoch, memory_order_relaxed),
-    };
-    copy((char *)envelope + DOMI_ASK_HEAD, payload, type->size);
-    pooled->then = then;
-    pooled->waiting = true;
-    house->promises++;
-
-    int error = domi_mailbox_put(manager, to, &envelope->node, DOMI_ASK);
-    if (DOMI_UNLIKELY(error != 0)) {
-        /* It resumes with its error, on a later message of this run: through its own node. */
-        if (type->drop != NULL)
-            type->drop((char *)envelope + DOMI_ASK_HEAD);
-        domi_pool_free(manager, &envelope->node);
-        pooled->failure = error;
-        pooled->failed = true;
-        pooled->node.kind = DOMI_EXCEPTION;
-        domi_list_push(&house->tails[DOMI_EXCEPTION], &pooled->node);
-    }
-    return DOMUS_PARKED;
+    if (options == NULL || options->placement == DOMUS_NEAR)
+        return domi_stack_house(stack)->home;
+    if (options->placement == DOMUS_SPREAD)
+        return manager->managers[manager->next_home++ % threads];
+    if (options->placement == DOMUS_ON_THREAD && options->thread < threads)
+        return manager->managers[options->thread];
+    return NULL;
 }
 
-/* The ask's own envelope if the reply fits, else a larger one. NULL without memory. */
-static domi_envelope *reply_envelope(domi_manager *manager, domi_envelope *ask, uint32_t size)
+int domus_spawn_with(domus_stack *stack, const domus_behaviour *behaviour, const void *state,
+                     const domus_spawn_options *options, domus_address *ret_address)
 {
-    if (DOMI_ASK_HEAD + size <= domi_envelope_room(ask))
-        return ask;
-    domi_envelope *envelope = domi_envelope_new(manager, DOMI_ASK_HEAD + size);
-    if (envelope == NULL)
-        return NULL;
-    *domi_envelope_return(envelope) = *domi_envelope_return(ask);
-    return envelope;
-}
+    domi_manager *home = place(stack, options);
 
-int domus_reply(domus_stack *stack, const domus_type *type, const void *payload)
-{
-    domi_manager *manager = stack->manager;
-    domi_envelope *ask = stack->ask;
-
-    if (ask == NULL)
-        return stack->answered ? -EALREADY : -EINVAL;
-    if (type->size > DOMUS_PAYLOAD_MAX)
-        return -EMSGSIZE;
-
-    domus_address asker = {ask->sender, ask->sender_lease};
-    stack->ask = NULL;
-    stack->answered = true;
-    if (stack->message == ask) {
-        stack->message = NULL;
-        stack->sender = asker;
-    }
-    domi_envelope *reply = reply_envelope(manager, ask, type->size);
-    if (reply == NULL) {
-        if (type->drop != NULL)
-            type->drop((void *)(uintptr_t)payload);
-        domi_ask_fail(manager, ask, -ENOMEM);
-        return 0;
-    }
-    /* The reply may be made from the ask's own payload: move, and free the ask after. */
-    if (type->size != 0)
-        memmove((char *)reply + DOMI_ASK_HEAD, payload, type->size);
-    if (reply != ask)
-        domi_pool_free(manager, &ask->node);
-    sign(reply, type, domi_stack_house(stack));
-    if (domi_mailbox_put(manager, asker, &reply->node, DOMI_REPLY) != 0)
-        domi_mailbox_dead(manager, &reply->node, 0);
-    return 0;
-}
-
-int domus_barrier(domus_stack *stack)
-{
-    domi_house *house = domi_stack_house(stack);
-
-    if (house->barrier != NULL)
-        return house->barrier == stack || house->barrier == stack->pooled ? -EALREADY : -EBUSY;
-    house->barrier = stack;
-    house->marks |= DOMI_MARK_BARRIER;
-    return 0;
+    if (home == NULL)
+        return -EINVAL;
+    return domi_house_spawn_child(stack->manager, domi_stack_house(stack), home, behaviour, state,
+                                  options, ret_address);
 }
 
 int domus_spawn(domus_stack *stack, const domus_behaviour *behaviour, const void *state,
                 domus_address *ret_address)
 {
-    domi_manager *manager = stack->manager;
+    domi_house *house = domi_stack_house(stack);
 
-    return domi_house_spawn(manager, domi_stack_house(stack)->home, behaviour, state, ret_address);
+    return domi_house_spawn_child(stack->manager, house, house->home, behaviour, state, NULL,
+                                  ret_address);
 }
 
 int domus_stop(domus_stack *stack, domus_address address)
@@ -191,7 +94,12 @@ int domus_stop(domus_stack *stack, domus_address address)
     return domi_house_stop(stack->manager, address);
 }
 
-static int timer_arm(domus_stack *stack, uint64_t delay_ns, uint64_t period_ns,
+int domus_stop_after_mail(domus_stack *stack, domus_address address)
+{
+    return domus_notice(stack, address, &domi_last_type, NULL);
+}
+
+static int timer_arm(domus_stack *stack, uint64_t delay_ns, uint64_t period_ns, bool fixed_delay,
                      const domus_type *type, const void *payload, domus_timer *ret_timer)
 {
     domi_timer *timer;
@@ -200,6 +108,8 @@ static int timer_arm(domus_stack *stack, uint64_t delay_ns, uint64_t period_ns,
         return -EMSGSIZE;
     int error = domi_timer_new(stack->manager, domi_stack_house(stack), delay_ns, period_ns, type,
                                payload, &timer);
+    if (error == 0)
+        timer->fixed_delay = fixed_delay;
     if (error == 0 && ret_timer != NULL)
         *ret_timer = (domus_timer){timer, timer->generation};
     return error;
@@ -208,7 +118,7 @@ static int timer_arm(domus_stack *stack, uint64_t delay_ns, uint64_t period_ns,
 int domus_after(domus_stack *stack, uint64_t delay_ns, const domus_type *type, const void *payload,
                 domus_timer *ret_timer)
 {
-    return timer_arm(stack, delay_ns, 0, type, payload, ret_timer);
+    return timer_arm(stack, delay_ns, 0, false, type, payload, ret_timer);
 }
 
 int domus_every(domus_stack *stack, uint64_t period_ns, const domus_type *type, const void *payload,
@@ -216,7 +126,15 @@ int domus_every(domus_stack *stack, uint64_t period_ns, const domus_type *type, 
 {
     if (period_ns < DOMI_WHEEL_TICK_NS)
         return -EINVAL;
-    return timer_arm(stack, period_ns, period_ns, type, payload, ret_timer);
+    return timer_arm(stack, period_ns, period_ns, false, type, payload, ret_timer);
+}
+
+int domus_repeat(domus_stack *stack, uint64_t delay_ns, const domus_type *type, const void *payload,
+                 domus_timer *ret_timer)
+{
+    if (delay_ns < DOMI_WHEEL_TICK_NS)
+        return -EINVAL;
+    return timer_arm(stack, delay_ns, delay_ns, true, type, payload, ret_timer);
 }
 
 int domus_timer_cancel(domus_stack *stack, domus_timer timer)

@@ -6,13 +6,15 @@
 #include "house/dispatch.h"
 
 #include "base/check.h"
+#include "house/ask.h"
+#include "house/family.h"
 #include "house/life.h"
-#include "house/mailbox.h"
 #include "house/pool.h"
-#include "house/stack.h"
+#include "house/receive.h"
 #include "house/timer.h"
 
 #include <errno.h>
+#include <string.h>
 
 typedef struct run {
     domi_manager *manager;
@@ -40,54 +42,72 @@ static const domus_on *find(const domus_behaviour *behaviour, const domus_type *
     return NULL;
 }
 
-/* Nobody handles this type: an ask fails with -EOPNOTSUPP, else it is a dead letter. */
+/* What the library itself sends to an actor. */
+static bool is_ours(run *now, domi_envelope *message)
+{
+    if (message->type == &domi_cancel_type) {
+        domi_return what;
+        memcpy(&what, message->payload, sizeof what);
+        domi_ask_cancelled(now->manager, now->house, &what);
+        return true;
+    }
+    if (message->type == &domi_last_type) {
+        (void)domi_house_stop(now->manager, domi_house_address(now->house));
+        return true;
+    }
+    return now->manager->take_event != NULL && message->node.kind == DOMI_EVENT &&
+           now->manager->take_event(now->manager, now->house, message);
+}
+
+/* No row for this type: an ask fails with -EOPNOTSUPP, else it is a dead letter. */
 static void unhandled(run *now, domi_node *node)
 {
-    if (now->manager->take_event != NULL && node->kind == DOMI_EVENT &&
-        now->manager->take_event(now->manager, now->house, (domi_envelope *)(void *)node)) {
+    if (!domi_node_is_timer(node) && is_ours(now, (domi_envelope *)(void *)node))
         domi_pool_free(now->manager, node);
-        return;
-    }
-    domi_mailbox_dead(now->manager, node, -EOPNOTSUPP);
+    else
+        domi_mailbox_dead(now->manager, node, -EOPNOTSUPP);
 }
 
 /* A row with a frame needs a pooled stack from the start. */
-static void handle_framed(run *now, domi_envelope *message, const domus_on *on)
+static void handle_framed(run *now, domi_envelope *message, const domus_on *on, uint32_t kind)
 {
     domus_stack *stack = domi_stack_new(now->manager, now->house, on->frame_size);
 
-    if (stack == NULL && domi_node_is_timer(&message->node)) {
-        domi_counter_add(&now->manager->counters.dead_letters, 1);
-        return; /* this event is lost; take_event() goes on with its timer */
-    }
     if (stack == NULL) {
-        domi_mailbox_dead(now->manager, &message->node, -ENOMEM); /* spawn checked the size */
+        if (kind == DOMI_EVENT)
+            domi_counter_add(&now->manager->counters.dead_letters, 1); /* its timer goes on */
+        else
+            domi_mailbox_dead(now->manager, &message->node, -ENOMEM); /* spawn checked the size */
         return;
     }
-    bool is_ask = message->node.kind == DOMI_ASK;
     stack->message = message;
-    stack->ask = is_ask ? message : NULL;
+    stack->ask = kind == DOMI_ASK ? message : NULL;
+    stack->begun_by = message->type;
     int result = on->handle(stack, now->house->self, domi_envelope_payload(message));
-    domi_stack_return(stack, result);
-    if (!is_ask && !domi_node_is_timer(&message->node))
+    if (kind == DOMI_NOTICE && stack->message != NULL)
         domi_pool_free(now->manager, &message->node);
+    domi_stack_return(stack, result);
 }
 
-static inline void handle(run *now, domi_envelope *message, const domus_on *on, bool is_ask)
+/* Of a notice, it also frees what the handler left. Inlined: the kind is a constant. */
+__attribute__((always_inline)) static inline void handle(run *now, domi_envelope *message,
+                                                         const domus_on *on, uint32_t kind)
 {
     domus_stack stack;
 
     stack.manager = now->manager;
     atomic_init(&stack.house, now->house);
-    stack.ask = is_ask ? message : NULL;
+    stack.ask = kind == DOMI_ASK ? message : NULL;
     stack.message = message;
+    stack.received = NULL;
     stack.pooled = NULL;
     stack.frame_size = 0;
-    stack.answered = false;
+    stack.answered = stack.barrier = stack.barrier_fresh = false;
     stack.sender = (domus_address){NULL, 0};
     int result = on->handle(&stack, now->house->self, domi_envelope_payload(message));
-    if (DOMI_LIKELY(result == 0 && stack.pooled == NULL && stack.ask == NULL &&
-                    now->house->barrier != &stack))
+    if (kind == DOMI_NOTICE && DOMI_LIKELY(stack.message != NULL))
+        domi_pool_free(now->manager, &message->node);
+    if (DOMI_LIKELY(result == 0 && stack.pooled == NULL && stack.ask == NULL && !stack.barrier))
         return; /* done: nothing to answer, nothing kept */
     domi_stack_return(&stack, result);
 }
@@ -102,17 +122,17 @@ static void take_replies(run *now, uint32_t kept, uint32_t kept_each)
         domi_node *node = domi_list_take(&house->tails[DOMI_REPLY]);
         house->replies--;
         now->left--;
-        domi_stack_resume(now->manager, house, (domi_envelope *)(void *)node);
+        domi_stack_answer(now->manager, house, (domi_envelope *)(void *)node);
     }
     count(now, DOMI_REPLY, before);
     before = now->left;
     while (house->tails[DOMI_EXCEPTION] != NULL && now->left > kept) {
         domi_node *node = domi_list_take(&house->tails[DOMI_EXCEPTION]);
         now->left--;
-        if (domi_node_is_stack(node))
-            domi_stack_resume_failed(now->manager, house, node);
+        if (domi_node_is_stack(node) || domi_node_is_promise(node))
+            domi_stack_node(now->manager, node);
         else
-            domi_stack_resume(now->manager, house, (domi_envelope *)(void *)node);
+            domi_stack_answer(now->manager, house, (domi_envelope *)(void *)node);
     }
     count(now, DOMI_EXCEPTION, before);
 }
@@ -132,6 +152,22 @@ static inline bool may_take_user(run *now)
     return true;
 }
 
+/* Nobody waits for this ask any more: it is dropped, and its asker knows by his own clock. */
+static inline bool is_expired(const run *now, domi_envelope *ask)
+{
+    uint64_t deadline_ns = domi_envelope_return(ask)->deadline_ns;
+
+    return DOMI_UNLIKELY(deadline_ns != 0 && deadline_ns <= now->manager->now_ns);
+}
+
+static void expire(run *now, domi_envelope *ask)
+{
+    domi_counter_add(&now->manager->counters.asks_expired, 1);
+    if (ask->type->drop != NULL)
+        ask->type->drop(domi_envelope_payload(ask));
+    domi_pool_free(now->manager, &ask->node);
+}
+
 /* Inlined twice on purpose: the kind is a constant in each. */
 __attribute__((always_inline)) static inline void take_user(run *now, uint32_t kind, uint32_t kept)
 {
@@ -144,42 +180,77 @@ __attribute__((always_inline)) static inline void take_user(run *now, uint32_t k
 
         house->mail--;
         now->left--;
-        if (DOMI_UNLIKELY(on == NULL)) {
+        if (kind == DOMI_ASK && is_expired(now, message))
+            expire(now, message);
+        else if (DOMI_UNLIKELY(on == NULL))
             unhandled(now, &message->node);
-        } else if (DOMI_UNLIKELY(on->frame_size != 0)) {
-            handle_framed(now, message, on);
-        } else {
-            handle(now, message, on, kind == DOMI_ASK);
-            if (kind == DOMI_NOTICE)
-                domi_pool_free(now->manager, &message->node);
-        }
+        else if (DOMI_UNLIKELY(on->frame_size != 0))
+            handle_framed(now, message, on, kind);
+        else
+            handle(now, message, on, kind);
     }
     count(now, kind, before);
+}
+
+/* While a receive waits it chooses; a stop is looked at once. */
+static void take_received(run *now, uint32_t kept)
+{
+    domi_house *house = now->house;
+
+    if (now->left <= kept ||
+        (atomic_load_explicit(&house->life, memory_order_relaxed) & DOMI_LIFE_STOP) != 0)
+        return;
+    uint32_t handled = domi_receive_run(now->manager, house, now->left - kept);
+    now->left -= handled;
+    domi_counter_add(&now->manager->counters.handled[DOMI_NOTICE], handled);
+}
+
+/* The row takes it; who made it is told after, and frees it. */
+static bool handle_event(run *now, domi_envelope *message)
+{
+    const domus_on *on = find(now->house->behaviour, message->type);
+
+    if (on == NULL)
+        return false;
+    if (on->frame_size != 0)
+        handle_framed(now, message, on, DOMI_EVENT);
+    else
+        handle(now, message, on, DOMI_EVENT);
+    return true;
+}
+
+static void take_timer(run *now, domi_timer *timer)
+{
+    bool is_idle = timer->event.type == &domi_idle_type;
+
+    if (!timer->cancelled && is_idle)
+        now->house->family->idle_looked = true;
+    else if (!timer->cancelled && !handle_event(now, &timer->event))
+        domi_counter_add(&now->manager->counters.dead_letters, 1);
+    bool look = is_idle && !timer->cancelled;
+    domi_timer_handled(now->manager, timer);
+    if (look)
+        domi_house_idle(now->manager, now->house);
 }
 
 static void take_event(run *now, domi_node *node)
 {
     domi_envelope *message = (domi_envelope *)(void *)node;
-    bool timer = domi_node_is_timer(node);
-    const domus_on *on = find(now->house->behaviour, message->type);
 
-    if (timer && ((domi_timer *)(void *)node)->cancelled) {
-        domi_timer_handled(now->manager, (domi_timer *)(void *)node);
-        return;
-    }
-    if (on == NULL) {
-        unhandled(now, node);
-        return;
-    }
-    if (on->frame_size != 0) {
-        handle_framed(now, message, on);
+    if (node->slab == DOMI_SLAB_TIMER) {
+        take_timer(now, (domi_timer *)(void *)node);
+    } else if (node->slab == DOMI_SLAB_HOUSE) {
+        domi_family_event(now->manager, now->house, node);
+    } else if (node->slab == DOMI_SLAB_WATCH) {
+        domi_watch *watch = (domi_watch *)(void *)node;
+        if (domi_watch_take(now->manager, now->house, watch) && !handle_event(now, message))
+            domi_counter_add(&now->manager->counters.dead_letters, 1);
+        domi_watch_handled(now->manager, watch);
+    } else if (handle_event(now, message)) {
+        domi_pool_free(now->manager, node);
     } else {
-        handle(now, message, on, false);
-        if (!timer)
-            domi_pool_free(now->manager, node);
+        unhandled(now, node);
     }
-    if (timer)
-        domi_timer_handled(now->manager, (domi_timer *)(void *)node);
 }
 
 static void take_events(run *now, uint32_t kept)
@@ -196,14 +267,31 @@ static void take_events(run *now, uint32_t kept)
     count(now, DOMI_EVENT, before);
 }
 
+/* What few houses have to settle besides. */
+static void special(domi_manager *manager, domi_house *house, uint32_t handled)
+{
+    if ((house->marks & DOMI_MARK_PASSIVATES) != 0) {
+        bool only_looked = house->family->idle_looked && handled <= 1;
+        house->family->idle_looked = false;
+        if (!only_looked)
+            house->family->last_ns = manager->now_ns;
+    }
+    if ((house->marks & DOMI_MARK_RESTART) != 0)
+        domi_house_restart_end(manager, house);
+}
+
 /* READY at the tail, WAITING, or gone. */
-static void settle(domi_manager *manager, domi_house *house)
+static void settle(domi_manager *manager, domi_house *house, uint32_t handled)
 {
     uint64_t life = atomic_load_explicit(&house->life, memory_order_relaxed);
 
+    if (DOMI_UNLIKELY((house->marks & (DOMI_MARK_RESTART | DOMI_MARK_PASSIVATES)) != 0)) {
+        special(manager, house, handled);
+        life = atomic_load_explicit(&house->life, memory_order_relaxed);
+    }
     if (DOMI_UNLIKELY((life & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) != 0)) {
-        if ((life & DOMI_LIFE_FULL) != 0 && house->mail < manager->mailbox_max / 2)
-            domi_mailbox_not_full(house);
+        if ((life & DOMI_LIFE_FULL) != 0)
+            domi_mailbox_room(manager, house);
         if ((life & DOMI_LIFE_STOP) != 0 && (house->marks & DOMI_MARK_STOPPING) == 0)
             domi_house_stop_begin(manager, house);
         if ((house->marks & DOMI_MARK_STOPPING) != 0 && domi_house_stop_end(manager, house))
@@ -236,6 +324,8 @@ uint32_t domi_house_run(domi_manager *manager, domi_house *house)
         take_user(&now, DOMI_ASK, notices);
     if (house->tails[DOMI_NOTICE] != NULL)
         take_user(&now, DOMI_NOTICE, events);
+    if (DOMI_UNLIKELY(domi_house_receives(house)))
+        take_received(&now, events);
     if (house->tails[DOMI_EVENT] != NULL)
         take_events(&now, channels);
     if (domi_house_channels_runnable(house))
@@ -243,6 +333,6 @@ uint32_t domi_house_run(domi_manager *manager, domi_house *house)
 
     domi_counter_add(&manager->counters.runs, 1);
     uint32_t handled = manager->messages_per_run_max - now.left;
-    settle(manager, house);
+    settle(manager, house, handled);
     return handled;
 }

@@ -1,7 +1,7 @@
 /* Envelopes: what a message travels in, 64 bytes for a notice of up to 24, 128 for an ask.
  *
  * The first 16 bytes, the node, are common to all that can be linked into a mailbox: envelopes, a
- * house's own mount node, a timer's event, a stack that failed. Whoever holds an envelope is its
+ * house's own node, a timer's event, a promise that failed. Whoever holds an envelope is its
  * only owner. */
 #ifndef DOMI_HOUSE_ENVELOPE_H
 #define DOMI_HOUSE_ENVELOPE_H
@@ -22,6 +22,9 @@ enum domi_node_kind {
     DOMI_MAILBOXES,
     DOMI_MOUNT = DOMI_MAILBOXES, /* the house's own node: mount it */
     DOMI_STOP,                   /* the house's own node: stop it */
+    DOMI_DIRECTIVE,              /* ... its parent has decided; `owner` says what */
+    DOMI_FREE,                   /* ... its parent has struck it from its list: the slot is free */
+    DOMI_WATCH,                  /* attach a watch, or take it back */
 };
 
 /* Where an object goes when it is freed (house/pool.h). */
@@ -31,13 +34,17 @@ enum domi_slab_index {
     DOMI_SLAB_256,
     DOMI_SLAB_512,
     DOMI_SLAB_1088,
-    DOMI_SLAB_STACK_192,
-    DOMI_SLAB_STACK_384,
-    DOMI_SLAB_STACK_960,
+    DOMI_SLAB_STACK_SMALL,
+    DOMI_SLAB_STACK_MEDIUM,
+    DOMI_SLAB_STACK_LARGE,
+    DOMI_SLAB_PROMISE,
     DOMI_SLAB_TIMER,
+    DOMI_SLAB_WATCH,
     DOMI_SLABS,
     DOMI_SLAB_HEAP = DOMI_SLABS, /* an envelope too large for the slabs */
-    DOMI_SLAB_NONE,              /* embedded in something: not freed by itself */
+    DOMI_SLAB_HOUSE,             /* embedded in a house: not freed by itself, as those below */
+    DOMI_SLAB_STACK_PROMISE,     /* ... in a stack: its first promise */
+    DOMI_SLAB_UNWATCH,           /* ... in a watch: takes it back */
 };
 
 typedef struct domi_node domi_node;
@@ -59,12 +66,12 @@ typedef struct domi_envelope {
     unsigned char payload[24];
 } domi_envelope;
 
-/* Where an ask's answer resumes; the first 24 bytes of its envelope's payload. */
+/* What an ask's answer completes; the first 24 bytes of its envelope's payload. */
 typedef struct domi_return {
-    domus_stack *stack;
-    uint32_t epoch; /* of the stack when it asked; another one: the answer is late */
+    struct domi_promise *promise;
+    uint32_t serial; /* of the promise when it was made; another one: the answer is late */
     uint32_t reserved;
-    uint64_t deadline_ns; /* 0: none */
+    uint64_t deadline_ns; /* nobody waits for it after this; 0: none */
 } domi_return;
 
 #define DOMI_ENVELOPE_HEAD offsetof(domi_envelope, payload)

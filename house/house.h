@@ -13,7 +13,8 @@
 #include <stdbool.h>
 
 struct domi_manager;
-struct domi_timer;
+struct domi_family;
+struct domi_link;
 
 typedef enum domi_state {
     DOMI_CREATED,
@@ -27,21 +28,33 @@ typedef enum domi_state {
 
 /* Marks beside the state. Home's, or the thief's between take and return. */
 enum domi_mark {
-    DOMI_MARK_BARRIER = 1,   /* a stack raised it: no asks, no notices */
-    DOMI_MARK_SATURATED = 2, /* conversations_max stacks are parked: no asks, no notices */
-    DOMI_MARK_STOPPING = 4,  /* no asks, no notices ever more */
-    DOMI_MARK_EXPOSED = 8,   /* a thief may see it: stays 0 until stealing comes */
-    DOMI_MARK_HIGH = 16,     /* sampled when it was queued */
-    DOMI_MARK_NO_STOP = 32,  /* never mounted: on_stop does not run */
-    DOMI_MARK_CHANNELS = 64, /* io has something for it: the kind's own work is ready */
+    DOMI_MARK_BARRIER = 1,       /* a stack raised it: no asks, no notices */
+    DOMI_MARK_SATURATED = 2,     /* conversations_max stacks are parked: no asks, no notices */
+    DOMI_MARK_STOPPING = 4,      /* no asks, no notices ever more */
+    DOMI_MARK_EXPOSED = 8,       /* a thief may see it: stays 0 until stealing comes */
+    DOMI_MARK_HIGH = 16,         /* sampled when it was queued */
+    DOMI_MARK_NO_STOP = 32,      /* never mounted: on_stop does not run */
+    DOMI_MARK_CHANNELS = 64,     /* io has something for it: the kind's own work is ready */
+    DOMI_MARK_RECEIVING = 128,   /* a stack waits in a receive: only what its pattern takes */
+    DOMI_MARK_FRESH = 256,       /* ... and there is mail that no pattern has seen yet */
+    DOMI_MARK_SUSPENDED = 512,   /* it failed: no asks, no notices until its parent has decided */
+    DOMI_MARK_PASSIVATES = 1024, /* it stops after an idle time: when it last ran is noted */
+    DOMI_MARK_PINNED = 2048,     /* never lent */
+    DOMI_MARK_FATAL = 4096,      /* ... and going on is no choice */
+    DOMI_MARK_RESTART = 8192,    /* it begins anew once its conversations and children are gone */
+    DOMI_MARK_DEAD = 16384,      /* gone, but its parent has not heard of it */
 };
-#define DOMI_MARKS_HOLD (DOMI_MARK_BARRIER | DOMI_MARK_SATURATED)
+/* While one of these is set, asks and notices wait; RECEIVING may take one from among them. */
+#define DOMI_MARKS_HOLD                                                                            \
+    (DOMI_MARK_BARRIER | DOMI_MARK_SATURATED | DOMI_MARK_SUSPENDED | DOMI_MARK_RESTART |           \
+     DOMI_MARK_RECEIVING)
 
 /* Control bits beside the lease in `life`; all change by compare-exchange (M9). */
-#define DOMI_LIFE_CLOSED      UINT64_C(1) /* the slot is free: nothing is taken */
-#define DOMI_LIFE_STOP        UINT64_C(2) /* asked to stop: asks and notices are refused */
-#define DOMI_LIFE_FULL        UINT64_C(4) /* mailbox_max waits: asks and notices are refused */
-#define DOMI_LIFE_NODE        UINT64_C(8) /* the embedded node is in use */
+#define DOMI_LIFE_CLOSED      UINT64_C(1)  /* the slot is free: nothing is taken */
+#define DOMI_LIFE_STOP        UINT64_C(2)  /* asked to stop: asks and notices are refused */
+#define DOMI_LIFE_FULL        UINT64_C(4)  /* mailbox_max waits: asks and notices are refused */
+#define DOMI_LIFE_NODE        UINT64_C(8)  /* the embedded node is in use */
+#define DOMI_LIFE_BOUNDED     UINT64_C(16) /* its mailbox has a bound of its own: mail_max */
 #define DOMI_LIFE_LEASE(life) ((uint32_t)((life) >> 32))
 
 #define DOMI_HOUSE_STATE_INLINE 16u
@@ -60,9 +73,8 @@ struct domi_house {
 
     /* Line 1: what the runner touches. */
     alignas(64) uint8_t state;
-    uint8_t marks;
     uint8_t size_class; /* of its slot; constant */
-    uint8_t reserved;
+    uint16_t marks;
     uint32_t mail;                    /* asks and notices waiting */
     domi_house *next;                 /* in the one queue it is in */
     domi_node *tails[DOMI_MAILBOXES]; /* circular lists: the tail's next is the head */
@@ -72,13 +84,21 @@ struct domi_house {
     /* Line 2: the rest. */
     alignas(64) uint32_t promises; /* asks under way; each resumes exactly once */
     uint32_t stacks_count;
-    domus_stack *stacks;  /* parked conversations */
-    domus_stack *barrier; /* who raised it */
-    struct domi_timer *timers;
-    void *channels; /* io's, for channels actors */
-    uint32_t tick;  /* of the phase in which `runs` counts */
-    uint32_t runs;
-    unsigned char room[DOMI_HOUSE_STATE_INLINE]; /* small state; larger slots go on behind it */
+    domus_stack *stacks;        /* parked conversations; who raised the barrier is the first */
+    struct domi_link *attached; /* its timers, and who watches it */
+    struct domi_family *family; /* what few actors need; NULL until one does */
+    domi_house *parent;         /* it stops after this one; NULL: spawned from outside */
+    uint32_t child_index;       /* its place among the parent's children; the parent's */
+    uint16_t mail_max;          /* its own bound, with DOMI_LIFE_BOUNDED */
+    int16_t reason;             /* why it failed or ends: 0, or a negative errno */
+    union {
+        unsigned char room[DOMI_HOUSE_STATE_INLINE]; /* small state; larger slots go on behind it */
+        struct {                                     /* a channels actor's state begins behind it */
+            void *set;                               /* its channels: io's */
+            uint32_t tick;                           /* of the phase in which `runs` counts */
+            uint32_t runs;
+        } channels;
+    };
 };
 
 static_assert(offsetof(domi_house, state) == 64, "line 1");
@@ -133,6 +153,32 @@ static inline domi_node *domi_list_take(domi_node **tail)
     return head;
 }
 
+static inline uint32_t domi_list_count(const domi_node *tail)
+{
+    uint32_t count = 0;
+
+    for (const domi_node *node = tail; node != NULL; count++) {
+        node = node->next;
+        if (node == tail)
+            return count + 1;
+    }
+    return count;
+}
+
+/* Take the node behind `before` out of the middle. */
+static inline void domi_list_take_next(domi_node **tail, domi_node *before)
+{
+    domi_node *node = before->next;
+
+    if (node == before) {
+        *tail = NULL;
+        return;
+    }
+    before->next = node->next;
+    if (*tail == node)
+        *tail = before;
+}
+
 /* --- what may run ---------------------------------------------------------------------------- */
 
 /* Channels begin conversations too: at conversations_max they wait as asks and notices do. */
@@ -141,12 +187,20 @@ static inline bool domi_house_channels_runnable(const domi_house *house)
     return (house->marks & (DOMI_MARK_CHANNELS | DOMI_MARK_SATURATED)) == DOMI_MARK_CHANNELS;
 }
 
+/* A receive waits, nothing else holds it back, and there is mail that it has not seen. */
+static inline bool domi_house_receives(const domi_house *house)
+{
+    return (house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_FRESH)) ==
+           (DOMI_MARK_RECEIVING | DOMI_MARK_FRESH);
+}
+
 static inline bool domi_house_runnable(const domi_house *house)
 {
     if (house->tails[DOMI_REPLY] != NULL || house->tails[DOMI_EXCEPTION] != NULL ||
         house->tails[DOMI_EVENT] != NULL || domi_house_channels_runnable(house))
         return true;
-    return house->mail != 0 && (house->marks & DOMI_MARKS_HOLD) == 0;
+    return house->mail != 0 &&
+           ((house->marks & DOMI_MARKS_HOLD) == 0 || domi_house_receives(house));
 }
 
 /* More than 2 replies, or more than 4 events, or no promise pending. */

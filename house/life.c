@@ -8,7 +8,8 @@
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "house/mailbox.h"
+#include "house/family.h"
+#include "house/name.h"
 #include "house/slots.h"
 #include "house/stack.h"
 #include "house/timer.h"
@@ -16,26 +17,51 @@
 #include <errno.h>
 #include <string.h>
 
+const domus_type domi_last_type = {.name = "last"};
+
 static uint64_t life_of(const domi_house *house)
 {
     return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_relaxed);
 }
 
-static int state_init(domi_house *house, const domus_behaviour *behaviour, const void *state)
+/* Where the state of a channels actor begins, what io keeps of it stands before. */
+static uint32_t state_offset(const domus_behaviour *behaviour)
 {
-    uint32_t bytes = behaviour->state_size;
+    return behaviour->kind == DOMUS_CHANNELS ? (uint32_t)sizeof(((domi_house *)NULL)->channels) : 0;
+}
 
-    house->self = house->room;
-    if (bytes > domi_slots_room(house->size_class)) {
-        house->self = domi_memory_new(bytes);
-        if (house->self == NULL)
-            return -ENOMEM;
-    }
+void domi_house_state_set(domi_house *house, const void *state)
+{
+    uint32_t bytes = house->behaviour->state_size;
+
     if (state != NULL)
         memcpy(house->self, state, bytes);
     else
         memset(house->self, 0, bytes);
+}
+
+static int state_init(domi_house *house, const domus_behaviour *behaviour, const void *state)
+{
+    uint32_t offset = state_offset(behaviour);
+
+    house->self = house->room + offset;
+    if (behaviour->state_size > domi_slots_room(house->size_class) - offset) {
+        house->self = domi_memory_new(behaviour->state_size);
+        if (house->self == NULL)
+            return -ENOMEM;
+    }
+    if (offset != 0)
+        memset(&house->channels, 0, sizeof house->channels);
+    house->behaviour = behaviour;
+    domi_house_state_set(house, state);
     return 0;
+}
+
+static void state_fini(domi_house *house)
+{
+    if (house->self != house->room + state_offset(house->behaviour))
+        domi_memory_free(house->self);
+    house->self = NULL;
 }
 
 static bool is_whole(const domus_behaviour *behaviour)
@@ -50,39 +76,117 @@ static bool is_whole(const domus_behaviour *behaviour)
     return true;
 }
 
-/* A slot comes back with all that was counted or linked in it gone (house_free checks that). */
-int domi_house_spawn(domi_manager *manager, domi_manager *home, const domus_behaviour *behaviour,
-                     const void *state, domus_address *ret_address)
+/* What few houses have: a family, from the start. */
+static int family_init(domi_manager *manager, domi_house *house, const domi_house *parent,
+                       const void *state, const domus_spawn_options *options)
 {
-    if (!is_whole(behaviour))
+    uint32_t bytes = house->behaviour->state_size;
+    bool restartable =
+        parent != NULL && parent->behaviour->supervision != NULL && state != NULL && bytes != 0;
+    uint64_t idle_ns = options != NULL ? options->passivate_after_ns : 0;
+
+    if (!restartable && idle_ns == 0)
+        return 0;
+    domi_family *family = domi_family_of(house);
+    if (family == NULL)
+        return -ENOMEM;
+    if (restartable) {
+        family->initial = domi_memory_new(bytes);
+        if (family->initial == NULL)
+            return -ENOMEM;
+        memcpy(family->initial, state, bytes);
+    }
+    family->idle_max_ns = idle_ns;
+    family->last_ns = manager->now_ns;
+    if (idle_ns != 0)
+        house->marks |= DOMI_MARK_PASSIVATES;
+    return 0;
+}
+
+/* All of a new house but its place in the world. */
+static int house_init(domi_manager *manager, domi_house *house, const domi_house *parent,
+                      const domus_behaviour *behaviour, const void *state,
+                      const domus_spawn_options *options)
+{
+    int error = state_init(house, behaviour, state);
+    if (error != 0)
+        return error;
+    house->reason = 0;
+    house->mail_max = 0;
+    house->parent = NULL;
+    if (options != NULL && options->mailbox_max != 0)
+        house->mail_max = (uint16_t)options->mailbox_max;
+    if (options != NULL && options->pinned)
+        house->marks |= DOMI_MARK_PINNED;
+    error = family_init(manager, house, parent, state, options);
+    if (error != 0) {
+        domi_family_free(house);
+        state_fini(house);
+        house->marks = 0;
+    }
+    return error;
+}
+
+static void house_undo(domi_manager *manager, domi_house *house)
+{
+    if (house->parent != NULL)
+        domi_family_strike(house);
+    domi_family_free(house);
+    state_fini(house);
+    house->marks = 0;
+    domi_slots_keep(manager, house);
+}
+
+/* It is whole: from here on others may know it. */
+static void publish(domi_manager *manager, domi_house *house, domus_address address)
+{
+    uint64_t life = (uint64_t)address.lease << 32;
+
+    if (house->mail_max != 0)
+        life |= DOMI_LIFE_BOUNDED;
+    /* release: who gets the address by another way than the inbox sees a whole house. */
+    if (house->home == manager && atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0) {
+        atomic_store_explicit(&house->life, life, memory_order_release);
+        domi_house_mounting(manager, house);
+        return;
+    }
+    atomic_store_explicit(&house->life, life | DOMI_LIFE_NODE, memory_order_release);
+    house->node.kind = DOMI_MOUNT;
+    house->node.lease = address.lease;
+    int error = domi_mailbox_put_slow(manager, house, &house->node);
+    DOMI_CHECK(error == 0);
+}
+
+/* A slot comes back with all that was counted or linked in it gone (house_free checks that). */
+int domi_house_spawn_child(domi_manager *manager, domi_house *parent, domi_manager *home,
+                           const domus_behaviour *behaviour, const void *state,
+                           const domus_spawn_options *options, domus_address *ret_address)
+{
+    if (!is_whole(behaviour) || (options != NULL && options->mailbox_max > UINT16_MAX))
         return -EINVAL;
-    if (manager->stopping)
+    if (manager->stopping || (parent != NULL && (parent->marks & DOMI_MARK_STOPPING) != 0))
         return -ESHUTDOWN;
 
-    domi_house *house = domi_slots_take(manager, home, behaviour->state_size);
+    domi_house *house =
+        domi_slots_take(manager, home, behaviour->state_size + state_offset(behaviour));
     if (house == NULL)
         return -ENOMEM;
-    int error = state_init(house, behaviour, state);
+    int error = house_init(manager, house, parent, behaviour, state, options);
     if (error != 0) {
         domi_slots_keep(manager, house);
         return error;
     }
-    house->behaviour = behaviour;
-
-    uint32_t lease = DOMI_LIFE_LEASE(life_of(house));
-    *ret_address = (domus_address){house, lease};
-    /* release: who gets the address by another way than the inbox sees a whole house. */
-    if (home == manager && atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0) {
-        atomic_store_explicit(&house->life, (uint64_t)lease << 32, memory_order_release);
-        domi_house_mounting(manager, house);
-        return 0;
+    domus_address address = {house, DOMI_LIFE_LEASE(life_of(house))};
+    if (parent != NULL)
+        error = domi_family_adopt(parent, house);
+    if (error == 0 && options != NULL && options->name != NULL)
+        error = domi_name_put(manager, house, options->name, address);
+    if (error != 0) {
+        house_undo(manager, house);
+        return error;
     }
-    atomic_store_explicit(&house->life, (uint64_t)lease << 32 | DOMI_LIFE_NODE,
-                          memory_order_release);
-    house->node.kind = DOMI_MOUNT;
-    house->node.lease = lease;
-    error = domi_mailbox_put_slow(manager, house, &house->node);
-    DOMI_CHECK(error == 0);
+    *ret_address = address;
+    publish(manager, house, address);
     return 0;
 }
 
@@ -103,13 +207,15 @@ static void house_free(domi_manager *manager, domi_house *house)
 {
     /* From here on nothing is put here, not even by what is dropped below. */
     atomic_fetch_or_explicit(&house->life, DOMI_LIFE_CLOSED, memory_order_relaxed);
+    domi_name_drop(manager, house);
+    domi_watch_cancel_all(manager, house);
+    domi_watch_fire_all(manager, house);
     domi_timer_cancel_all(manager, house);
     domi_mailbox_empty(manager, house, true);
     domi_stack_drop_all(manager, house);
-    DOMI_CHECK(house->timers == NULL && house->stacks_count == 0 && house->channels == NULL);
-    if (house->self != house->room)
-        domi_memory_free(house->self);
-    house->self = NULL;
+    DOMI_CHECK(house->attached == NULL && house->stacks_count == 0);
+    domi_family_free(house);
+    state_fini(house);
     house->marks = 0; /* here, not at the next birth: home reads it when late mail is sorted */
 
     uint32_t lease = next_lease(house);
@@ -119,29 +225,51 @@ static void house_free(domi_manager *manager, domi_house *house)
     atomic_store_explicit(&house->life, (uint64_t)lease << 32 | DOMI_LIFE_CLOSED,
                           memory_order_release);
     manager->houses--;
+    if (!domi_family_leave(manager, house)) {
+        house->marks = DOMI_MARK_DEAD; /* its slot is free when its parent has heard of it */
+        return;
+    }
+    domi_house_released(manager, house);
+}
+
+void domi_house_released(domi_manager *manager, domi_house *house)
+{
+    uint32_t lease = DOMI_LIFE_LEASE(life_of(house));
+
+    house->marks = 0;
     /* A lease is never reused: without one the slot is retired (M10). At the end of the system the
      * house may be in a queue still, by mail from an on_stop, and `next` has one use only. */
     if (lease != 0 && !manager->stopping)
         domi_slots_put(manager, house);
 }
 
+int domi_house_run_mount(domi_manager *manager, domi_house *house)
+{
+    domus_stack stack = {.manager = manager};
+
+    if (house->behaviour->on_mount == NULL)
+        return 0;
+    atomic_init(&stack.house, house);
+    int result = house->behaviour->on_mount(&stack, house->self);
+    domi_stack_return(&stack, result < 0 ? 0 : result); /* what it means is decided by the caller */
+    return result;
+}
+
 void domi_house_mount(domi_manager *manager, domi_house *house)
 {
     int result = 0;
 
-    if ((life_of(house) & DOMI_LIFE_STOP) != 0) {
+    if ((life_of(house) & DOMI_LIFE_STOP) != 0)
         house->marks |= DOMI_MARK_NO_STOP; /* it never began: neither on_mount nor on_stop */
-    } else if (house->behaviour->on_mount != NULL) {
-        domus_stack stack = {.manager = manager};
-        atomic_init(&stack.house, house);
-        result = house->behaviour->on_mount(&stack, house->self);
-        domi_stack_return(&stack, result);
-    }
+    else
+        result = domi_house_run_mount(manager, house);
+    domi_counter_add(&manager->counters.spawns, 1);
     if (result < 0) {
         house->marks |= DOMI_MARK_NO_STOP;
-        atomic_fetch_or_explicit(&house->life, DOMI_LIFE_STOP, memory_order_relaxed);
+        domi_family_failed(manager, house, result, true);
     }
-    domi_counter_add(&manager->counters.spawns, 1);
+    if ((house->marks & DOMI_MARK_PASSIVATES) != 0)
+        domi_house_idle(manager, house);
     domi_house_move(house, DOMI_WAITING);
     if ((life_of(house) & DOMI_LIFE_STOP) != 0 || domi_house_runnable(house))
         domi_house_ready(manager, house);
@@ -168,7 +296,7 @@ int domi_house_stop(domi_manager *manager, domus_address address)
     } while (!atomic_compare_exchange_weak_explicit(&house->life, &life, next, memory_order_acquire,
                                                     memory_order_relaxed));
     if (house->home == manager) {
-        domi_house_stop_seen(manager, house);
+        domi_house_rouse(manager, house);
     } else if ((life & DOMI_LIFE_NODE) == 0) {
         house->node.kind = DOMI_STOP;
         house->node.lease = address.lease;
@@ -176,26 +304,23 @@ int domi_house_stop(domi_manager *manager, domus_address address)
         /* The NODE bit keeps the house, but not through the end of its thread. */
         DOMI_CHECK(error == 0 || manager->stopping);
         return error;
-    } /* else its mount node is under way, and home looks at STOP when it mounts */
+    } /* else its node is under way, and home looks at STOP when it has come */
     return 0;
-}
-
-void domi_house_stop_seen(domi_manager *manager, domi_house *house)
-{
-    /* CREATED and MOUNTING: mount sees it. READY and later: the runner does. */
-    if (house->state == DOMI_WAITING)
-        domi_house_ready(manager, house);
 }
 
 void domi_house_stop_begin(domi_manager *manager, domi_house *house)
 {
     house->marks |= DOMI_MARK_STOPPING;
     domi_mailbox_empty(manager, house, false);
+    domi_stack_cancel_all(manager, house);
+    domi_timer_cancel_all(manager, house);
+    domi_watch_cancel_all(manager, house);
+    (void)domi_family_stop(manager, house);
     if (manager->stop_channels != NULL && house->behaviour->kind == DOMUS_CHANNELS)
         (void)manager->stop_channels(manager, house);
 }
 
-static void run_on_stop(domi_manager *manager, domi_house *house)
+void domi_house_run_stop(domi_manager *manager, domi_house *house)
 {
     const domus_behaviour *behaviour = house->behaviour;
 
@@ -212,12 +337,14 @@ bool domi_house_stop_end(domi_manager *manager, domi_house *house)
     bool channels = manager->stop_channels != NULL && house->behaviour->kind == DOMUS_CHANNELS &&
                     manager->stop_channels(manager, house) != 0;
 
-    if (channels || house->stacks != NULL || (life_of(house) & DOMI_LIFE_NODE) != 0)
+    bool children = house->family != NULL && house->family->children_count != 0;
+
+    if (channels || children || house->stacks != NULL || (life_of(house) & DOMI_LIFE_NODE) != 0)
         return false;
     /* A slot is freed only when its inbox was just taken: sort first, which comes back here. */
     if (atomic_load_explicit(&house->inbox, memory_order_relaxed) != 0)
         return false;
-    run_on_stop(manager, house);
+    domi_house_run_stop(manager, house);
     domi_counter_add(&manager->counters.stops, 1);
     house_free(manager, house);
     return true;
@@ -233,9 +360,10 @@ void domi_house_end(domi_manager *manager, domi_house *house)
         domi_house_mounting(manager, house);
     if (manager->stop_channels != NULL && house->behaviour->kind == DOMUS_CHANNELS &&
         manager->stop_channels(manager, house) != 0)
-        house->channels = NULL; /* the kernel still has them: leaked rather than freed under it */
+        house->channels.set =
+            NULL; /* the kernel still has them: leaked rather than freed under it */
     if (mounted) {
-        run_on_stop(manager, house);
+        domi_house_run_stop(manager, house);
         domi_counter_add(&manager->counters.stops, 1);
         house->state = DOMI_RUNNING; /* wherever it was: its thread has ended */
     }

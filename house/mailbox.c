@@ -8,10 +8,13 @@
 
 #include "base/check.h"
 #include "base/prefetch.h"
+#include "house/ask.h"
+#include "house/family.h"
 #include "house/life.h"
 #include "house/pool.h"
-#include "house/stack.h"
+#include "house/receive.h"
 #include "house/timer.h"
+#include "house/watch.h"
 
 #include <errno.h>
 
@@ -52,7 +55,13 @@ static void arrive(domi_manager *manager, domi_house *house)
     domi_manager_notify(manager, home);
 }
 
-static int put_inbox(domi_manager *manager, domi_house *house, domi_node *node)
+/* How many asks and notices may wait here. */
+static uint32_t bound(const domi_manager *manager, const domi_house *house, uint64_t life)
+{
+    return (life & DOMI_LIFE_BOUNDED) != 0 ? house->mail_max : manager->mailbox_max;
+}
+
+static int put_inbox(domi_manager *manager, domi_house *house, domi_node *node, uint64_t mail_max)
 {
     uint64_t word = atomic_load_explicit(&house->inbox, memory_order_relaxed);
     uint64_t next;
@@ -61,7 +70,7 @@ static int put_inbox(domi_manager *manager, domi_house *house, domi_node *node)
     do {
         uint64_t depth = word >> POINTER_BITS;
 
-        if (is_user(node) && depth >= manager->mailbox_max)
+        if (is_user(node) && depth >= mail_max)
             return refused(manager);
         node->next = word_node(word);
         depth = depth < DEPTH_MAX ? depth + 1 : DEPTH_MAX;
@@ -72,6 +81,73 @@ static int put_inbox(domi_manager *manager, domi_house *house, domi_node *node)
     if (word == 0)
         arrive(manager, house);
     return 0;
+}
+
+void domi_mailbox_full(domi_house *house)
+{
+    /* A read-modify-write, because a stop may set its bit at the same time. Relaxed: a hint. */
+    atomic_fetch_or_explicit(&house->life, DOMI_LIFE_FULL, memory_order_relaxed);
+}
+
+void domi_mailbox_room(domi_manager *manager, domi_house *house)
+{
+    uint32_t most = house->mail_max != 0 ? house->mail_max : manager->mailbox_max;
+
+    if (house->mail >= most / 2)
+        return;
+    atomic_fetch_and_explicit(&house->life, ~DOMI_LIFE_FULL, memory_order_relaxed);
+    domi_watch_room(manager, house);
+}
+
+/* A circle is the asker's own doing, and its payload goes as in a refusal. */
+static void fail_circle(domi_manager *manager, domi_envelope *ask)
+{
+    domi_counter_add(&manager->counters.circles, 1);
+    if (ask->type->drop != NULL)
+        ask->type->drop(domi_envelope_payload(ask));
+    domi_ask_fail(manager, ask, -EDEADLK);
+}
+
+/* What is for the house itself, not for its mailboxes. */
+static void control(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    uint32_t kind = node->kind;
+
+    if (kind == DOMI_WATCH) {
+        domi_watch_arrived(manager, house, node);
+        return;
+    }
+    DOMI_CHECK(node == &house->node);
+    uint32_t directive = node->owner;
+    /* Taken: from here on the slot may be freed, and a stopper may fill the node again.
+     * release: pairs with his compare-exchange; what was read from the node was read before. */
+    atomic_fetch_and_explicit(&house->life, ~DOMI_LIFE_NODE, memory_order_release);
+    if (kind == DOMI_MOUNT)
+        domi_house_mounting(manager, house);
+    else if (kind == DOMI_STOP)
+        domi_house_rouse(manager, house);
+    else
+        domi_family_directed(manager, house, (domus_directive)directive);
+}
+
+static void sort_one(domi_manager *manager, domi_house *house, domi_node *node, uint32_t lease)
+{
+    if (node == &house->node && node->kind == DOMI_FREE) {
+        domi_house_released(manager, house);
+        return;
+    }
+    if (node->lease != lease) {
+        if (node != &house->node)
+            domi_mailbox_dead(manager, node, -ESTALE);
+        return;
+    }
+    if (node->kind >= DOMI_MAILBOXES) {
+        control(manager, house, node);
+    } else if (is_user(node) && (house->marks & DOMI_MARK_STOPPING) != 0) {
+        domi_mailbox_dead(manager, node, -ESTALE);
+    } else {
+        domi_mailbox_add(manager, house, node, node->kind);
+    }
 }
 
 int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *node)
@@ -93,48 +169,22 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
     bool home_lane = house->home == manager && (house->marks & DOMI_MARK_EXPOSED) == 0 &&
                      atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0;
     if (!home_lane)
-        return put_inbox(manager, house, node);
-    if (is_user(node) && house->mail >= manager->mailbox_max) {
+        return put_inbox(manager, house, node, bound(manager, house, life));
+    if (is_user(node) && house->mail >= bound(manager, house, life)) {
         domi_mailbox_full(house);
         return refused(manager);
     }
-    domi_mailbox_add(manager, house, node, node->kind);
+    if (node->kind >= DOMI_MAILBOXES)
+        control(manager, house, node);
+    else
+        domi_mailbox_add(manager, house, node, node->kind);
     return 0;
 }
 
-void domi_mailbox_full(domi_house *house)
+void domi_mailbox_give_back(domi_manager *manager, domi_house *house)
 {
-    /* A read-modify-write, because a stop may set its bit at the same time. Relaxed: a hint. */
-    atomic_fetch_or_explicit(&house->life, DOMI_LIFE_FULL, memory_order_relaxed);
-}
-
-void domi_mailbox_not_full(domi_house *house)
-{
-    atomic_fetch_and_explicit(&house->life, ~DOMI_LIFE_FULL, memory_order_relaxed);
-}
-
-static void sort_one(domi_manager *manager, domi_house *house, domi_node *node, uint32_t lease)
-{
-    if (node->lease != lease) {
-        if (node->slab != DOMI_SLAB_NONE)
-            domi_mailbox_dead(manager, node, -ESTALE);
-        return;
-    }
-    if (node == &house->node) {
-        bool mount = node->kind == DOMI_MOUNT;
-
-        /* Taken: from here on the slot may be freed, and a stopper may fill the node again.
-         * release: pairs with his compare-exchange; what was read from the node was read before. */
-        atomic_fetch_and_explicit(&house->life, ~DOMI_LIFE_NODE, memory_order_release);
-        if (mount)
-            domi_house_mounting(manager, house);
-        else
-            domi_house_stop_seen(manager, house);
-    } else if (is_user(node) && (house->marks & DOMI_MARK_STOPPING) != 0) {
-        domi_mailbox_dead(manager, node, -ESTALE);
-    } else {
-        domi_mailbox_add(manager, house, node, node->kind);
-    }
+    house->node.kind = DOMI_FREE;
+    (void)put_inbox(manager, house, &house->node, 0);
 }
 
 /* A message that came alone is likely answered: its sender's line, which the answer's put writes,
@@ -172,22 +222,55 @@ void domi_mailbox_sort(domi_manager *manager, domi_house *house)
         sort_one(manager, house, node, lease);
         node = next;
     }
-    if (house->mail >= manager->mailbox_max)
+    if (house->mail >= bound(manager, house, life))
         domi_mailbox_full(house);
     if ((house->marks & DOMI_MARK_STOPPING) != 0)
-        domi_house_stop_seen(manager, house); /* it may have waited for this */
+        domi_house_rouse(manager, house); /* it may have waited for this */
 }
 
-void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error)
+bool domi_mailbox_held(domi_manager *manager, domi_house *house, domi_node *node)
 {
-    domus_address asker = {ask->sender, ask->sender_lease};
+    const domus_stack *holder = house->stacks;
 
-    ask->error = error;
-    ask->type = NULL;
-    ask->sender = NULL;
-    if (domi_mailbox_put(manager, asker, &ask->node, DOMI_EXCEPTION) != 0) {
-        domi_counter_add(&manager->counters.dead_letters, 1);
-        domi_pool_free(manager, &ask->node);
+    /* Its holder is the first of the parked; while it runs for the first time, the asks that wait
+     * are looked at when it parks. */
+    if ((house->marks & DOMI_MARK_BARRIER) != 0 && node->kind == DOMI_ASK && holder != NULL &&
+        holder->barrier &&
+        domi_stack_in_chain(domi_envelope_return((domi_envelope *)(void *)node), holder)) {
+        domi_node *before = node;
+        while (before->next != node)
+            before = before->next;
+        domi_list_take_next(&house->tails[DOMI_ASK], before);
+        house->mail--;
+        domi_receive_reset(house);
+        fail_circle(manager, (domi_envelope *)(void *)node);
+        return false;
+    }
+    if ((house->marks & DOMI_MARK_RECEIVING) != 0)
+        house->marks |= DOMI_MARK_FRESH;
+    return domi_house_receives(house);
+}
+
+void domi_mailbox_fail_circles(domi_manager *manager, domi_house *house, const domus_stack *holder)
+{
+    domi_node *before = house->tails[DOMI_ASK];
+    domi_node *last = before;
+
+    while (before != NULL) {
+        domi_node *node = before->next;
+
+        if (domi_stack_in_chain(domi_envelope_return((domi_envelope *)(void *)node), holder)) {
+            domi_list_take_next(&house->tails[DOMI_ASK], before);
+            house->mail--;
+            domi_receive_reset(house);
+            fail_circle(manager, (domi_envelope *)(void *)node);
+            if (node == last)
+                break;
+        } else {
+            before = node;
+            if (node == last)
+                break;
+        }
     }
 }
 
@@ -195,15 +278,29 @@ void domi_mailbox_dead(domi_manager *manager, domi_node *node, int error)
 {
     domi_envelope *envelope = (domi_envelope *)(void *)node;
 
-    domi_counter_add(&manager->counters.dead_letters, 1);
-    if (domi_node_is_timer(node)) {
+    switch (node->slab) {
+    case DOMI_SLAB_TIMER:
         domi_timer_dropped(manager, node);
         return;
-    }
-    if (domi_node_is_stack(node)) {
+    case DOMI_SLAB_WATCH:
+    case DOMI_SLAB_UNWATCH:
+        domi_watch_dropped(manager, node);
+        return;
+    case DOMI_SLAB_HOUSE:
+        domi_family_dropped(manager, node);
+        return;
+    case DOMI_SLAB_PROMISE:
+    case DOMI_SLAB_STACK_PROMISE:
+    case DOMI_SLAB_STACK_SMALL:
+    case DOMI_SLAB_STACK_MEDIUM:
+    case DOMI_SLAB_STACK_LARGE:
         domi_stack_dropped(manager, node);
         return;
+    default:
+        break;
     }
+    if (envelope->type != &domi_cancel_type)
+        domi_counter_add(&manager->counters.dead_letters, 1);
     if (envelope->type != NULL && envelope->type->drop != NULL)
         envelope->type->drop(domi_envelope_payload(envelope));
     if (node->kind == DOMI_ASK)
@@ -212,15 +309,25 @@ void domi_mailbox_dead(domi_manager *manager, domi_node *node, int error)
         domi_pool_free(manager, node);
 }
 
+static void empty_list(domi_manager *manager, domi_node **tail)
+{
+    while (*tail != NULL)
+        domi_mailbox_dead(manager, domi_list_take(tail), -ESTALE);
+}
+
 void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all)
 {
     for (uint32_t kind = 0; kind < DOMI_MAILBOXES; kind++) {
-        if (!all && kind != DOMI_ASK && kind != DOMI_NOTICE)
-            continue;
-        while (house->tails[kind] != NULL)
-            domi_mailbox_dead(manager, domi_list_take(&house->tails[kind]), -ESTALE);
+        if (all || kind == DOMI_ASK || kind == DOMI_NOTICE)
+            empty_list(manager, &house->tails[kind]);
+    }
+    if (house->family != NULL) {
+        empty_list(manager, &house->family->stash[0]);
+        empty_list(manager, &house->family->stash[1]);
+        house->family->stashed = 0;
     }
     house->mail = 0;
     if (all)
         house->replies = house->events = 0;
+    domi_receive_reset(house);
 }

@@ -13,6 +13,9 @@
  * Returns as domi_mailbox_put(). */
 int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *node);
 
+/* The slot of a dead house, by its own node: home may free it. From its parent's thread. */
+void domi_mailbox_give_back(domi_manager *manager, domi_house *house);
+
 /* Sort what the inbox holds into the mailboxes. Home, just after it took the house off the
  * arrivals. */
 void domi_mailbox_sort(domi_manager *manager, domi_house *house);
@@ -20,17 +23,21 @@ void domi_mailbox_sort(domi_manager *manager, domi_house *house);
 /* A message that nobody will handle: count it, drop what it owns, let an ask fail with `error`. */
 void domi_mailbox_dead(domi_manager *manager, domi_node *node, int error);
 
-/* An ask ends without an answer: it goes back to who made it as an exception, in its own envelope.
- * What its payload owns is not dropped: the handler had it. */
-void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error);
-
 /* Turn the asks and notices of a house that stops, or (with `all`) everything, into dead letters.
  */
 void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all);
 
 /* A put was refused at mailbox_max, or the queue fell below half of it: keep FULL true. Home. */
 void domi_mailbox_full(domi_house *house);
-void domi_mailbox_not_full(domi_house *house);
+void domi_mailbox_room(domi_manager *manager, domi_house *house);
+
+/* Mail has come while marks hold it back: true if a receive is to look at it. An ask that would
+ * wait for itself is taken out and fails with -EDEADLK. */
+bool domi_mailbox_held(domi_manager *manager, domi_house *house, domi_node *node);
+
+/* `holder` has parked under a barrier that it raised since it last did: asks that wait, and were
+ * made on its behalf, fail with -EDEADLK. */
+void domi_mailbox_fail_circles(domi_manager *manager, domi_house *house, const domus_stack *holder);
 
 /* WAITING with mail that may run: READY, and into its queue. Home only. */
 static inline void domi_house_ready(domi_manager *manager, domi_house *house)
@@ -49,7 +56,8 @@ DOMI_INLINE void domi_mailbox_add(domi_manager *manager, domi_house *house, domi
     domi_list_push(&house->tails[kind], node);
     if (kind == DOMI_ASK || kind == DOMI_NOTICE) {
         house->mail++;
-        runs = (house->marks & DOMI_MARKS_HOLD) == 0;
+        if (DOMI_UNLIKELY((house->marks & DOMI_MARKS_HOLD) != 0))
+            runs = domi_mailbox_held(manager, house, node);
     } else if (kind == DOMI_EVENT) {
         house->events++;
     } else if (kind == DOMI_REPLY) {

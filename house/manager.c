@@ -7,6 +7,7 @@
 #include "house/life.h"
 #include "house/mailbox.h"
 #include "house/pool.h"
+#include "house/promise.h"
 #include "house/slots.h"
 #include "house/timer.h"
 
@@ -34,6 +35,8 @@ int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
     domi_pool_init(manager);
     domi_slots_init(manager);
     domi_wheel_init(&manager->wheel, now_ns);
+    domi_wheel_init(&manager->deadlines, now_ns);
+    manager->next_home = index; /* not all of them begin with the same one */
     return 0;
 }
 
@@ -107,6 +110,12 @@ uint32_t domi_manager_timers(domi_manager *manager)
         domi_timer_fire(manager, node);
         count++;
     }
+    domi_wheel_advance(&manager->deadlines, manager->now_ns);
+    for (domi_wheel_node *node = domi_wheel_take(&manager->deadlines); node != NULL;
+         node = domi_wheel_take(&manager->deadlines)) {
+        domi_promise_expire(manager, node);
+        count++;
+    }
     return count;
 }
 
@@ -125,16 +134,16 @@ uint32_t domi_manager_channels(domi_manager *manager)
 
     for (domi_house *house = domi_queue_take(&manager->ready[DOMUS_CHANNELS]); house != NULL;
          house = domi_queue_take(&manager->ready[DOMUS_CHANNELS])) {
-        if (house->tick != manager->tick) {
-            house->tick = manager->tick;
-            house->runs = 0;
+        if (house->channels.tick != manager->tick) {
+            house->channels.tick = manager->tick;
+            house->channels.runs = 0;
         }
         /* Looked at here, not when it settles: its peer may have made it ready again. */
-        if (house->runs >= runs_max) {
+        if (house->channels.runs >= runs_max) {
             domi_fifo_put(&manager->deferred, house);
             continue;
         }
-        house->runs++;
+        house->channels.runs++;
         (void)domi_house_run(manager, house);
         count++;
     }

@@ -34,6 +34,13 @@ typedef struct domi_counters {
     domi_counter wakeups_sent;
     domi_counter dead_letters;
     domi_counter refusals;
+    domi_counter asks_expired;
+    domi_counter late_replies;
+    domi_counter cancels;
+    domi_counter circles;
+    domi_counter restarts;
+    domi_counter escalations;
+    domi_counter passivations;
     domi_counter spawns;
     domi_counter stops;
     domi_counter exposed;
@@ -59,6 +66,7 @@ typedef struct domi_slots {
 } domi_slots;
 
 typedef struct domi_manager domi_manager;
+struct domi_promise;
 
 struct domi_manager {
     /* Read by all, constant while threads run. */
@@ -66,6 +74,7 @@ struct domi_manager {
     uint32_t count; /* of managers, the outside among them: it is the last */
     domi_manager **managers;
     const domus_config *config;
+    struct domi_names *names; /* the system's registry; NULL: none */
     uint32_t mailbox_max;
     uint32_t messages_per_run_max;
     uint32_t conversations_max;
@@ -77,6 +86,10 @@ struct domi_manager {
     uint32_t (*run_channels)(domi_manager *manager, domi_house *house, uint32_t budget);
     /* io's own events (an accepted connection): true when it took the message. */
     bool (*take_event)(domi_manager *manager, domi_house *house, domi_envelope *message);
+    /* runtime's: an actor has failed; NULL: nobody wants to know. */
+    void (*log)(domi_manager *manager, const domi_house *house, int error);
+    /* runtime's: take blocking work back; false when it runs already. */
+    bool (*withdraw)(domi_manager *manager, struct domi_promise *promise);
     /* io's part of a stop: begin to close what the house owns; returns how many are left. */
     uint32_t (*stop_channels)(domi_manager *manager, domi_house *house);
 
@@ -89,13 +102,15 @@ struct domi_manager {
     bool stopping;      /* the system stops: nothing new is spawned */
     uint32_t timers;    /* armed or under way */
     uint32_t houses;    /* alive on this home */
+    uint32_t next_home; /* for spawns that spread */
     domi_slab slabs[DOMI_SLABS];
     domi_chain *chains;        /* by owner */
     uint32_t chained;          /* objects in all chains */
     domi_node *returned;       /* taken from `remote`, not yet sorted into the slabs */
     domi_slot_cache *slots_of; /* by home; its own is unbounded until it gives back */
     domi_slots slots;
-    domi_wheel wheel;
+    domi_wheel wheel;     /* of timers */
+    domi_wheel deadlines; /* of what conversations wait for */
     domi_counters counters;
 
     /* Pushed by others, taken whole by the owner. */

@@ -5,13 +5,19 @@
 
 static const struct {
     uint16_t bytes;
-    uint16_t keep; /* what stays readable in a free one: the node, a stack's epoch, a timer's all */
+    uint16_t keep; /* what stays readable in a free one: the node; all that is known by a serial */
 } sizes[DOMI_SLABS] = {
-    [DOMI_SLAB_64] = {64, 16},         [DOMI_SLAB_128] = {128, 16},
-    [DOMI_SLAB_256] = {256, 16},       [DOMI_SLAB_512] = {512, 16},
-    [DOMI_SLAB_1088] = {1088, 16},     [DOMI_SLAB_STACK_192] = {192, 64},
-    [DOMI_SLAB_STACK_384] = {384, 64}, [DOMI_SLAB_STACK_960] = {960, 64},
+    [DOMI_SLAB_64] = {64, 16},
+    [DOMI_SLAB_128] = {128, 16},
+    [DOMI_SLAB_256] = {256, 16},
+    [DOMI_SLAB_512] = {512, 16},
+    [DOMI_SLAB_1088] = {1088, 16},
+    [DOMI_SLAB_STACK_SMALL] = {384, 320},
+    [DOMI_SLAB_STACK_MEDIUM] = {640, 320},
+    [DOMI_SLAB_STACK_LARGE] = {1088, 320},
+    [DOMI_SLAB_PROMISE] = {128, 128},
     [DOMI_SLAB_TIMER] = {128, 128},
+    [DOMI_SLAB_WATCH] = {128, 128},
 };
 
 #define CHUNK_BYTES (256u * 1024)

@@ -47,7 +47,7 @@ static inline void domi_queue_put(domi_queue *queue, domi_house *house)
         house->marks |= DOMI_MARK_HIGH;
         domi_fifo_put(&queue->high, house);
     } else {
-        house->marks &= (uint8_t)~DOMI_MARK_HIGH;
+        house->marks &= (uint16_t)~DOMI_MARK_HIGH;
         domi_fifo_put(&queue->normal, house);
     }
     queue->count++;

@@ -27,12 +27,8 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
         memcpy(timer->event.payload, payload, type->size);
     timer->house = house;
     timer->period_ns = period_ns;
-    timer->under_way = timer->cancelled = false;
-    timer->previous = NULL;
-    timer->next = house->timers;
-    if (timer->next != NULL)
-        timer->next->previous = timer;
-    house->timers = timer;
+    timer->under_way = timer->cancelled = timer->fixed_delay = false;
+    domi_link_add(house, &timer->link);
     manager->timers++;
 
     domi_wheel_node_init(&timer->wheel);
@@ -45,12 +41,7 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
 
 static void timer_free(domi_manager *manager, domi_timer *timer)
 {
-    if (timer->next != NULL)
-        timer->next->previous = timer->previous;
-    if (timer->previous != NULL)
-        timer->previous->next = timer->next;
-    else
-        timer->house->timers = timer->next;
+    domi_link_remove(timer->house, &timer->link);
     timer->generation++;
     manager->timers--;
     domi_pool_free(manager, &timer->event.node);
@@ -70,7 +61,7 @@ void domi_timer_fire(domi_manager *manager, domi_wheel_node *node)
     uint64_t late_ns = manager->now_ns - node->expires_ns;
 
     domi_counter_add(&manager->counters.timers_fired, 1);
-    if (timer->period_ns != 0) {
+    if (timer->period_ns != 0 && !timer->fixed_delay) {
         uint64_t skipped = late_ns / timer->period_ns;
         timer->event.sender_lease += (uint32_t)skipped;
         domi_wheel_arm(&manager->wheel, node, node->expires_ns + (skipped + 1) * timer->period_ns);
@@ -93,6 +84,8 @@ void domi_timer_handled(domi_manager *manager, domi_timer *timer)
     timer->event.sender_lease = 0;
     if (timer->cancelled || timer->period_ns == 0)
         timer_free(manager, timer);
+    else if (timer->fixed_delay)
+        domi_wheel_arm(&manager->wheel, &timer->wheel, manager->now_ns + timer->period_ns);
 }
 
 void domi_timer_dropped(domi_manager *manager, domi_node *node)
@@ -106,10 +99,11 @@ void domi_timer_dropped(domi_manager *manager, domi_node *node)
 
 void domi_timer_cancel_all(domi_manager *manager, domi_house *house)
 {
-    domi_timer *next;
+    domi_link *next;
 
-    for (domi_timer *timer = house->timers; timer != NULL; timer = next) {
-        next = timer->next;
-        domi_timer_cancel(manager, timer);
+    for (domi_link *link = house->attached; link != NULL; link = next) {
+        next = link->next;
+        if (domi_link_node(link)->slab == DOMI_SLAB_TIMER)
+            domi_timer_cancel(manager, (domi_timer *)(void *)domi_link_node(link));
     }
 }

@@ -5,7 +5,7 @@
 #ifndef DOMI_HOUSE_TIMER_H
 #define DOMI_HOUSE_TIMER_H
 
-#include "house/manager.h"
+#include "house/watch.h"
 
 typedef struct domi_timer domi_timer;
 
@@ -17,11 +17,12 @@ struct domi_timer {
     uint32_t generation;
     bool under_way;   /* its event is in the mailbox, or being handled */
     bool cancelled;   /* ... but is not to be handled, and the timer is freed then */
-    domi_timer *next; /* among its house's */
-    domi_timer *previous;
+    bool fixed_delay; /* armed again when its event was handled, not when it fires */
+    domi_link link;   /* attached to its house */
 };
 
 static_assert(sizeof(domi_timer) == 128, "two cache lines");
+static_assert(offsetof(domi_timer, link) == DOMI_LINK_OFFSET, "as a watch's");
 
 static inline bool domi_node_is_timer(const domi_node *node)
 {

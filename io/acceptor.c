@@ -275,7 +275,7 @@ static int mount(domus_stack *stack, void *self)
     domi_wheel_node_init(&acceptor->timer.node);
     io->acceptors[slot] = acceptor;
     set->acceptor = acceptor;
-    acceptor->house->channels = set;
+    acceptor->house->channels.set = set;
     arm(acceptor);
     return 0;
 }

@@ -113,7 +113,7 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
 
 uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t budget)
 {
-    domi_channels *set = house->channels;
+    domi_channels *set = house->channels.set;
     uint32_t used = 0;
 
     while (set->noticed_head != NULL && used < budget &&
@@ -125,13 +125,13 @@ uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t bu
         used += run_channel(manager, house, channel, budget - used);
     }
     if (set->noticed_head == NULL)
-        house->marks &= (uint8_t)~DOMI_MARK_CHANNELS;
+        house->marks &= (uint16_t)~DOMI_MARK_CHANNELS;
     return used;
 }
 
 uint32_t domi_channels_stop(domi_manager *manager, domi_house *house)
 {
-    domi_channels *set = house->channels;
+    domi_channels *set = house->channels.set;
     uint32_t left;
 
     if (set == NULL)
@@ -147,7 +147,7 @@ uint32_t domi_channels_stop(domi_manager *manager, domi_house *house)
         left = 0; /* its thread has ended: the ring's end cancels what is in flight */
     if (left == 0) {
         domi_memory_free(set);
-        house->channels = NULL;
+        house->channels.set = NULL;
     }
     return left;
 }

@@ -71,9 +71,9 @@ static int slot_take(domi_io *io, uint32_t *ret_slot)
 
 static domi_channels *channels_of(domi_house *house)
 {
-    if (house->channels == NULL)
-        house->channels = domi_memory_new(sizeof(domi_channels));
-    return house->channels;
+    if (house->channels.set == NULL)
+        house->channels.set = domi_memory_new(sizeof(domi_channels));
+    return house->channels.set;
 }
 
 static void link_house(domi_channels *set, domus_channel *channel)
@@ -127,7 +127,7 @@ int domi_channel_adopt(domi_io *io, domi_house *house, int fd)
 void domi_channel_notice(domus_channel *channel)
 {
     domi_house *house = channel->house;
-    domi_channels *set = house->channels;
+    domi_channels *set = house->channels.set;
 
     if (channel->noticed)
         return;
@@ -273,7 +273,7 @@ void domi_channel_timer(domus_channel *channel)
 void domi_channel_free(domus_channel *channel)
 {
     domi_io *io = channel->io;
-    domi_channels *set = channel->house->channels;
+    domi_channels *set = channel->house->channels.set;
 
     DOMI_CHECK(channel->state == DOMI_CHANNEL_CLOSED && !channel->dirty && !channel->starved);
     if (channel->next != NULL)

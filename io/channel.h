@@ -64,7 +64,7 @@ struct domus_channel {
     struct iovec vector[DOMI_GATHER_MAX];
 };
 
-/* A house's channels; house->channels. */
+/* A house's channels; house->channels.set. */
 typedef struct domi_channels {
     domus_channel *all;
     domus_channel *noticed_head;

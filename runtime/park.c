@@ -33,10 +33,13 @@ static uint64_t sleep_until(const domi_thread *thread)
 {
     uint64_t until_ns = thread->stamp_ns + DOMI_PARK_CAP_NS;
     uint64_t actors_ns = domi_wheel_next_ns(&thread->manager.wheel);
+    uint64_t deadlines_ns = domi_wheel_next_ns(&thread->manager.deadlines);
     uint64_t io_ns = domi_wheel_next_ns(&thread->io.wheel);
 
     if (actors_ns < until_ns)
         until_ns = actors_ns;
+    if (deadlines_ns < until_ns)
+        until_ns = deadlines_ns;
     if (io_ns < until_ns)
         until_ns = io_ns;
     /* A drain looks at its channels at each tick: their actors' conversations may have ended. */

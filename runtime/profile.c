@@ -117,6 +117,13 @@ static void read_house_counters(const domi_counters *from, domus_profile *profil
     profile->wakeups_sent = domi_counter_read(&from->wakeups_sent);
     profile->dead_letters = domi_counter_read(&from->dead_letters);
     profile->refusals = domi_counter_read(&from->refusals);
+    profile->asks_expired = domi_counter_read(&from->asks_expired);
+    profile->late_replies = domi_counter_read(&from->late_replies);
+    profile->cancels = domi_counter_read(&from->cancels);
+    profile->circles = domi_counter_read(&from->circles);
+    profile->restarts = domi_counter_read(&from->restarts);
+    profile->escalations = domi_counter_read(&from->escalations);
+    profile->passivations = domi_counter_read(&from->passivations);
     profile->spawns = domi_counter_read(&from->spawns);
     profile->stops = domi_counter_read(&from->stops);
     profile->exposed = domi_counter_read(&from->exposed);
@@ -225,6 +232,13 @@ static const struct {
     {"channels reset", offsetof(domus_profile, channels_reset)},
     {"receivers starved", offsetof(domus_profile, receivers_starved)},
     {"timers fired", offsetof(domus_profile, timers_fired)},
+    {"asks expired", offsetof(domus_profile, asks_expired)},
+    {"late replies", offsetof(domus_profile, late_replies)},
+    {"cancels", offsetof(domus_profile, cancels)},
+    {"circles of asks", offsetof(domus_profile, circles)},
+    {"restarts", offsetof(domus_profile, restarts)},
+    {"escalations", offsetof(domus_profile, escalations)},
+    {"passivations", offsetof(domus_profile, passivations)},
 };
 
 static uint64_t field(const domus_system *system, uint32_t thread, size_t offset)

@@ -3,11 +3,11 @@
 #include "base/memory.h"
 #include "house/pool.h"
 #include "io/setup.h"
+#include "runtime/signals.h"
 #include "runtime/system.h"
 
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -88,21 +88,6 @@ static void *run(void *thread_)
     return NULL;
 }
 
-/* The program's signals are handled on its own threads; what a fault raises stays deliverable. */
-static void block_signals(sigset_t *ret_before)
-{
-    sigset_t all;
-
-    sigfillset(&all);
-    sigdelset(&all, SIGSEGV);
-    sigdelset(&all, SIGBUS);
-    sigdelset(&all, SIGFPE);
-    sigdelset(&all, SIGILL);
-    sigdelset(&all, SIGABRT);
-    sigdelset(&all, SIGTRAP);
-    pthread_sigmask(SIG_SETMASK, &all, ret_before);
-}
-
 static int pin(pthread_attr_t *attributes, int cpu)
 {
     if (cpu < 0)
@@ -128,7 +113,7 @@ int domi_thread_start(domi_thread *thread, char *error, size_t error_size)
     if (result == 0)
         result = pin(&attributes, thread->cpu);
     if (result == 0) {
-        block_signals(&before);
+        domi_signals_block(&before);
         result = pthread_create(&thread->pthread, &attributes, run, thread);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     }

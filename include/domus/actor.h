@@ -47,7 +47,8 @@ typedef struct domus_type {
  * pooled, more is allocated. Send larger things by pointer, with a `drop`. */
 #define DOMUS_PAYLOAD_MAX 65535u
 
-/* What a handler returns when it waits; only domus_ask() and its like make it. */
+/* What a handler returns when it waits; only domus_ask() and its like (domus/conversation.h) make
+ * it. */
 #define DOMUS_PARKED 1
 
 /* Handle one message. `self` is the actor's state, `payload` the message's: aligned to 8 bytes, and
@@ -57,16 +58,6 @@ typedef struct domus_type {
  * domus_ask() returned it): go on later; a negative errno: an ask fails with it, a notice or event
  * is counted as a failure of the actor. Never ends the loop. */
 typedef int domus_handler(domus_stack *stack, void *self, const void *payload);
-
-/* What came of an ask. */
-typedef struct domus_answer {
-    int error;              /* 0, or a negative errno: the exception; then there is no payload */
-    const domus_type *type; /* of the reply; NULL with an error */
-    const void *payload;    /* valid until the resumed function returns */
-} domus_answer;
-
-/* Go on with a conversation. Returns as a domus_handler does. */
-typedef int domus_resumed(domus_stack *stack, void *self, const domus_answer *answer);
 
 /* A row of a behaviour: which function takes which type, be it ask, notice or event. */
 typedef struct domus_on {
@@ -84,6 +75,7 @@ typedef enum domus_kind {
 
 struct domus_channel;
 struct domus_buffer;
+struct domus_supervision;
 
 /* What an actor is. Constant for the life of the system. All functions may be NULL. */
 typedef struct domus_behaviour {
@@ -92,7 +84,8 @@ typedef struct domus_behaviour {
     uint32_t state_size; /* bytes of private state, 0..1 MiB; 16 fit into the house */
     const domus_on *on;  /* the rows, up to one whose type is NULL */
 
-    /* Runs once, before the first message. A negative errno ends the actor (no on_stop). */
+    /* Runs once, before the first message. A negative errno is a failure; without a supervisor that
+     * restarts it, it ends the actor (no on_stop). */
     int (*on_mount)(domus_stack *stack, void *self);
 
     /* Runs once, last: give back what the state owns. */
@@ -104,6 +97,13 @@ typedef struct domus_behaviour {
                    struct domus_buffer *bytes);
     int (*on_end)(domus_stack *stack, void *self, struct domus_channel *channel);
     void (*on_close)(domus_stack *stack, void *self, struct domus_channel *channel, int error);
+
+    /* Runs once for each restart, instead of on_stop and on_mount: make the state as good as new.
+     * `error` is why. A negative errno is a failure again. */
+    int (*on_restart)(domus_stack *stack, void *self, int error);
+
+    /* What it does about its children's failures (domus/supervise.h); NULL: nothing. */
+    const struct domus_supervision *supervision;
 } domus_behaviour;
 
 /* The address of the actor that runs. */
@@ -126,71 +126,6 @@ DOMUS_API uint64_t domus_now_ns(const domus_stack *stack);
  * (scheduler.mailboxMax); -ENOMEM; -EMSGSIZE. */
 DOMUS_API int domus_notice(domus_stack *stack, domus_address to, const domus_type *type,
                            const void *payload);
-
-/* Ask, and suspend: `return domus_ask(...)` is one step. `then` resumes the conversation with the
- * answer, on this actor, interleaved with its other conversations (but see domus_barrier()).
- *
- * A failed ask resumes too: errors as of domus_notice(), what the other side's handler returned,
- * -ENOMSG when it ended without an answer, -ESTALE when it stopped before.
- * Returns DOMUS_PARKED; -ENOMEM when nothing could be kept; -EMSGSIZE; -EBUSY when this stack
- * already waits. */
-DOMUS_API int domus_ask(domus_stack *stack, domus_address to, const domus_type *type,
-                        const void *payload, domus_resumed *then);
-
-/* Answer the ask that this conversation handles; what the payload owns goes with it.
- *
- * Returns 0; -EINVAL when this is no ask; -EALREADY when it was answered; -EMSGSIZE. A reply that
- * cannot be kept for want of memory reaches the asker as -ENOMEM (and its payload is dropped). */
-DOMUS_API int domus_reply(domus_stack *stack, const domus_type *type, const void *payload);
-
-/* Until this conversation ends, the actor takes only replies, exceptions and events (and what its
- * channels bring); asks and notices wait in order and run then. Who waits under a barrier for an
- * actor that asks this one waits for ever.
- *
- * Returns 0; -EALREADY when it is raised by this conversation; -EBUSY by another. */
-DOMUS_API int domus_barrier(domus_stack *stack);
-
-/* Make an actor. Its state begins as a copy of `state` (behaviour->state_size bytes), or zeroed
- * when that is NULL. It lives on the thread of the actor that makes it; on_mount runs there before
- * its first message, which may be sent at once.
- *
- * Returns 0; -EINVAL for a wrong behaviour; -ENOMEM; -ESHUTDOWN when the system stops. */
-DOMUS_API int domus_spawn(domus_stack *stack, const domus_behaviour *behaviour, const void *state,
-                          domus_address *ret_address);
-
-/* Stop an actor (also oneself): it handles at most one more ask or notice, finishes the
- * conversations it has, closes its channels, runs on_stop, and is gone; mail that it did not
- * handle fails (asks, -ESTALE) or is a dead letter.
- *
- * Returns 0, also when it stops already; -ESTALE when it is gone. */
-DOMUS_API int domus_stop(domus_stack *stack, domus_address address);
-
-/* A timer that was armed; by value; a stale one is harmless. */
-typedef struct domus_timer {
-    struct domi_timer *timer;
-    uint32_t generation;
-} domus_timer;
-
-/* Bytes in the payload of a timer's event. */
-#define DOMUS_TIMER_PAYLOAD_MAX 24u
-
-/* Send the event `type` to oneself, once, not before `delay_ns` from domus_now_ns() (ticks of 1
- * ms), or every `period_ns` (at least 1 ms) at a fixed rate. A periodic timer has one event under
- * way; the ticks that pass meanwhile are counted, not queued: domus_timer_missed(). `ret_timer` may
- * be NULL.
- *
- * Returns 0; -ENOMEM; -ENOBUFS at scheduler.timersMax; -EMSGSIZE; -EINVAL. */
-DOMUS_API int domus_after(domus_stack *stack, uint64_t delay_ns, const domus_type *type,
-                          const void *payload, domus_timer *ret_timer);
-DOMUS_API int domus_every(domus_stack *stack, uint64_t period_ns, const domus_type *type,
-                          const void *payload, domus_timer *ret_timer);
-
-/* Cancel: its event is not handled after this, even when it was under way. Only the actor that
- * armed it. Returns 0; -ENOENT when it had been handled or cancelled. */
-DOMUS_API int domus_timer_cancel(domus_stack *stack, domus_timer timer);
-
-/* The ticks that passed while the event now being handled was under way; 0 outside of one. */
-DOMUS_API uint64_t domus_timer_missed(const domus_stack *stack);
 
 #ifdef __cplusplus
 }

@@ -5,7 +5,14 @@
 #include <domus/actor.h>
 #include <domus/channel.h>
 #include <domus/config.h>
+#include <domus/conversation.h>
+#include <domus/message.h>
+#include <domus/name.h>
 #include <domus/profile.h>
+#include <domus/receive.h>
+#include <domus/spawn.h>
+#include <domus/supervise.h>
 #include <domus/system.h>
+#include <domus/timer.h>
 
 #endif

@@ -4,7 +4,7 @@
 #ifndef DOMUS_MAIN_H
 #define DOMUS_MAIN_H
 
-#include <domus/system.h>
+#include <domus/domus.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -70,6 +70,13 @@ typedef struct domus_profile {
     uint64_t channels_reset;    /* closed by an error, or not drained in time */
     uint64_t receivers_starved; /* receives ended for want of buffers */
     uint64_t timers_fired;
+    uint64_t asks_expired; /* dropped before they were handled: their deadline had passed */
+    uint64_t late_replies; /* answers that came when nobody waited for them any more */
+    uint64_t cancels;      /* conversations, and asks not begun, that were cancelled */
+    uint64_t circles;      /* asks that would have waited for themselves: -EDEADLK */
+    uint64_t restarts;
+    uint64_t escalations; /* failures that no rule but the root's was for */
+    uint64_t passivations;
 } domus_profile;
 
 /* Read the counters of one thread. `thread` is 0..threads-1. Returns 0; -EINVAL.

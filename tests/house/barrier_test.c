@@ -331,7 +331,7 @@ START_TEST(barrier_and_saturation_are_lifted_one_by_one)
     domt_send(world.managers[0], one, raise_and_park, &result);
     domt_note_to(world.managers[0], one, 1);
     let_one_work();
-    ck_assert_uint_eq(one.house->marks & DOMI_MARKS_HOLD, DOMI_MARKS_HOLD);
+    ck_assert_uint_eq(one.house->marks & DOMI_MARKS_HOLD, DOMI_MARK_BARRIER | DOMI_MARK_SATURATED);
     ck_assert_uint_eq(log0.count, 0);
     domt_settle(&world);
     ck_assert_uint_eq(one.house->marks & DOMI_MARKS_HOLD, 0);

@@ -126,7 +126,7 @@ static int locked_instructions(const char *function)
 
 START_TEST(m8_home_lane_has_no_atomic_read_modify_write)
 {
-    static const char *const functions[] = {"domus_notice", "domus_ask", "domus_reply",
+    static const char *const functions[] = {"domus_notice", "begin_ask", "domi_ask_answer",
                                             "domi_house_run"};
 
     if (locked_instructions("domi_manager_arrivals") == -1)

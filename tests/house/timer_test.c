@@ -29,7 +29,7 @@ static void close_world(void)
 {
     ck_assert_uint_eq(world.managers[0]->timers, 0);
     ck_assert_uint_eq(world.managers[0]->wheel.count, 0);
-    ck_assert_ptr_null(one.house->timers);
+    ck_assert_ptr_null(one.house->attached);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }

@@ -6,7 +6,7 @@
 #ifndef DOMT_RUNNING_H
 #define DOMT_RUNNING_H
 
-#include <domus/system.h>
+#include <domus/domus.h>
 
 #include "tests/support/suite.h"
 

@@ -11,8 +11,8 @@
 
 #include "house/manager.h"
 
-#include <domus/actor.h>
 #include <domus/config.h>
+#include <domus/domus.h>
 
 #define DOMT_HOMES_MAX 8
 

@@ -1,0 +1,399 @@
+/* Asking and answering; see domus/conversation.h. */
+#include "house/ask.h"
+
+#include "base/check.h"
+#include "house/mailbox.h"
+#include "house/pool.h"
+#include "house/put.h"
+
+#include <domus/conversation.h>
+
+#include <errno.h>
+#include <string.h>
+
+/* --- ask ------------------------------------------------------------------------------------ */
+
+/* When an ask made now ends: by its own time-out, or with what it is made for. */
+static uint64_t deadline_for(const domus_stack *stack, uint64_t timeout_ns)
+{
+    uint64_t inherited_ns = domus_deadline_ns(stack);
+    uint64_t own_ns = 0;
+
+    if (timeout_ns != 0) {
+        own_ns = stack->manager->now_ns + timeout_ns;
+        if (own_ns < timeout_ns)
+            own_ns = UINT64_MAX;
+    }
+    if (own_ns == 0 || (inherited_ns != 0 && inherited_ns < own_ns))
+        return inherited_ns;
+    return own_ns;
+}
+
+/* A conversation that was cancelled, or whose actor stops, waits for nothing more. */
+static int may_wait(const domus_stack *stack)
+{
+    if (stack->pooled != NULL && stack->pooled->cancelled)
+        return -ECANCELED;
+    if ((domi_stack_house(stack)->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
+        return -ECANCELED;
+    return 0;
+}
+
+__attribute__((noinline)) static int begin_ask(domus_stack *stack, domus_address to,
+                                               const domus_type *type, const void *payload,
+                                               uint64_t timeout_ns, uint64_t tag,
+                                               domi_promise **ret_promise)
+{
+    domi_manager *manager = stack->manager;
+    domi_house *house = domi_stack_house(stack);
+    int error = may_wait(stack);
+
+    if (DOMI_UNLIKELY(error != 0))
+        return error;
+    if (DOMI_UNLIKELY(type->size > DOMUS_PAYLOAD_MAX))
+        return -EMSGSIZE;
+    domus_stack *pooled = domi_stack_pooled(stack);
+    domi_envelope *envelope =
+        pooled != NULL ? domi_envelope_new(manager, DOMI_ASK_HEAD + type->size) : NULL;
+    if (DOMI_UNLIKELY(envelope == NULL))
+        return -ENOMEM; /* a stack that it got is freed when the handler returns */
+    domi_promise *promise = domi_promise_new(manager, pooled, DOMI_PROMISE_ASK);
+    if (DOMI_UNLIKELY(promise == NULL)) {
+        domi_pool_free(manager, &envelope->node);
+        return -ENOMEM;
+    }
+
+    uint64_t deadline_ns = deadline_for(stack, timeout_ns);
+    promise->answer.tag = tag;
+    promise->target = to;
+    domi_envelope_sign(envelope, type, house);
+    *domi_envelope_return(envelope) = (domi_return){
+        .promise = promise,
+        .serial = domi_promise_serial(promise),
+        .deadline_ns = deadline_ns,
+    };
+    domi_payload_copy((char *)envelope + DOMI_ASK_HEAD, payload, type->size);
+    if (deadline_ns != 0)
+        domi_promise_arm(manager, promise, deadline_ns);
+
+    error = domi_mailbox_put(manager, to, &envelope->node, DOMI_ASK);
+    if (DOMI_UNLIKELY(error != 0)) {
+        if (type->drop != NULL)
+            type->drop((char *)envelope + DOMI_ASK_HEAD);
+        domi_pool_free(manager, &envelope->node);
+        domi_promise_fail(manager, promise, error);
+    }
+    *ret_promise = promise;
+    return 0;
+}
+
+int domus_ask_within(domus_stack *stack, domus_address to, const domus_type *type,
+                     const void *payload, uint64_t timeout_ns, domus_resumed *then)
+{
+    domi_promise *promise;
+    int error = begin_ask(stack, to, type, payload, timeout_ns, 0, &promise);
+
+    if (DOMI_UNLIKELY(error != 0))
+        return error;
+    domi_stack_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
+    return DOMUS_PARKED;
+}
+
+int domus_ask(domus_stack *stack, domus_address to, const domus_type *type, const void *payload,
+              domus_resumed *then)
+{
+    return domus_ask_within(stack, to, type, payload, 0, then);
+}
+
+int domus_ask_add(domus_stack *stack, domus_address to, const domus_type *type, const void *payload,
+                  uint64_t timeout_ns, uint64_t tag)
+{
+    domi_promise *promise;
+
+    return begin_ask(stack, to, type, payload, timeout_ns, tag, &promise);
+}
+
+static int wait_for(domus_stack *stack, domi_wait wait, domus_resumed *then)
+{
+    int error = may_wait(stack);
+
+    if (error != 0)
+        return error;
+    domus_stack *pooled = domi_stack_pooled(stack);
+    if (pooled == NULL)
+        return -ENOMEM;
+    domi_stack_wait(pooled, wait, NULL, then);
+    return DOMUS_PARKED;
+}
+
+int domus_wait_all(domus_stack *stack, domus_resumed *then)
+{
+    return wait_for(stack, DOMI_WAIT_ALL, then);
+}
+
+int domus_wait_first(domus_stack *stack, domus_resumed *then)
+{
+    return wait_for(stack, DOMI_WAIT_FIRST, then);
+}
+
+uint32_t domus_pending(const domus_stack *stack)
+{
+    return stack->pooled != NULL ? stack->pooled->pending : 0;
+}
+
+int domus_sleep(domus_stack *stack, uint64_t time_ns, domus_resumed *then)
+{
+    domi_manager *manager = stack->manager;
+    int error = may_wait(stack);
+
+    if (error != 0)
+        return error;
+    domus_stack *pooled = domi_stack_pooled(stack);
+    domi_promise *promise =
+        pooled != NULL ? domi_promise_new(manager, pooled, DOMI_PROMISE_SLEEP) : NULL;
+    if (promise == NULL)
+        return -ENOMEM;
+    uint64_t until_ns = manager->now_ns + time_ns;
+    domi_promise_arm(manager, promise, until_ns < time_ns ? UINT64_MAX : until_ns);
+    domi_stack_wait(pooled, DOMI_WAIT_ONE, promise, then);
+    return DOMUS_PARKED;
+}
+
+uint64_t domus_deadline_ns(const domus_stack *stack)
+{
+    return stack->ask != NULL ? domi_envelope_return(stack->ask)->deadline_ns : 0;
+}
+
+/* --- answer --------------------------------------------------------------------------------- */
+
+void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error)
+{
+    domus_address asker = {ask->sender, ask->sender_lease};
+
+    ask->error = error;
+    ask->type = NULL;
+    ask->sender = NULL;
+    if (domi_mailbox_put(manager, asker, &ask->node, DOMI_EXCEPTION) != 0) {
+        domi_counter_add(&manager->counters.dead_letters, 1);
+        domi_pool_free(manager, &ask->node);
+    }
+}
+
+/* The ask's own envelope if the reply fits, else a larger one. NULL without memory. */
+static domi_envelope *reply_envelope(domi_manager *manager, domi_envelope *ask, uint32_t size)
+{
+    if (DOMI_ASK_HEAD + size <= domi_envelope_room(ask))
+        return ask;
+    domi_envelope *envelope = domi_envelope_new(manager, DOMI_ASK_HEAD + size);
+    if (envelope == NULL)
+        return NULL;
+    *domi_envelope_return(envelope) = *domi_envelope_return(ask);
+    return envelope;
+}
+
+void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *ask,
+                     const domus_type *type, const void *payload)
+{
+    domus_address asker = {ask->sender, ask->sender_lease};
+    domi_envelope *reply = reply_envelope(manager, ask, type->size);
+
+    if (reply == NULL) {
+        if (type->drop != NULL)
+            type->drop((void *)(uintptr_t)payload);
+        domi_ask_fail(manager, ask, -ENOMEM);
+        return;
+    }
+    /* The reply may be made from the ask's own payload: move, and free the ask after. */
+    if (type->size != 0)
+        memmove((char *)reply + DOMI_ASK_HEAD, payload, type->size);
+    if (reply != ask)
+        domi_pool_free(manager, &ask->node);
+    domi_envelope_sign(reply, type, house);
+    if (domi_mailbox_put(manager, asker, &reply->node, DOMI_REPLY) != 0)
+        domi_mailbox_dead(manager, &reply->node, 0);
+}
+
+/* The ask that is at hand: one just received, else the one that the conversation began with. */
+static domi_envelope *at_hand(const domus_stack *stack)
+{
+    return stack->received != NULL ? stack->received : stack->ask;
+}
+
+static int none_at_hand(const domus_stack *stack)
+{
+    return stack->answered ? -EALREADY : -EINVAL;
+}
+
+/* It has left this conversation, and its envelope with it. */
+static void gone(domus_stack *stack, const domi_envelope *ask)
+{
+    if (stack->received == ask)
+        stack->received = NULL;
+    else
+        stack->ask = NULL;
+    stack->answered = true;
+    if (stack->message == ask) {
+        stack->message = NULL;
+        stack->sender = (domus_address){ask->sender, ask->sender_lease};
+    }
+}
+
+int domus_reply(domus_stack *stack, const domus_type *type, const void *payload)
+{
+    domi_envelope *ask = at_hand(stack);
+
+    if (DOMI_UNLIKELY(ask == NULL))
+        return none_at_hand(stack);
+    if (DOMI_UNLIKELY(type->size > DOMUS_PAYLOAD_MAX))
+        return -EMSGSIZE;
+    gone(stack, ask);
+    domi_ask_answer(stack->manager, domi_stack_house(stack), ask, type, payload);
+    return 0;
+}
+
+int domus_fail(domus_stack *stack, int error)
+{
+    domi_envelope *ask = at_hand(stack);
+
+    if (ask == NULL)
+        return none_at_hand(stack);
+    gone(stack, ask);
+    domi_ask_fail(stack->manager, ask, error < 0 ? error : -EINVAL);
+    return 0;
+}
+
+int domus_forward(domus_stack *stack, domus_address to)
+{
+    domi_envelope *message = at_hand(stack);
+    bool is_ask = message != NULL;
+
+    if (message == NULL && stack->message != NULL && stack->message->node.kind == DOMI_NOTICE)
+        message = stack->message;
+    if (message == NULL)
+        return none_at_hand(stack);
+    const domi_envelope head = *message;
+    int error =
+        domi_mailbox_put(stack->manager, to, &message->node, is_ask ? DOMI_ASK : DOMI_NOTICE);
+    if (error != 0) {
+        message->node = head.node;
+        return error;
+    }
+    if (is_ask && stack->received != message)
+        stack->ask = NULL;
+    stack->received = NULL;
+    stack->answered = is_ask || stack->answered;
+    if (stack->message == message) {
+        stack->message = NULL;
+        stack->sender = (domus_address){head.sender, head.sender_lease};
+    }
+    return 0;
+}
+
+/* --- keep ----------------------------------------------------------------------------------- */
+
+int domus_keep(domus_stack *stack, domus_kept *ret_kept)
+{
+    domi_envelope *ask = at_hand(stack);
+
+    if (ask == NULL)
+        return none_at_hand(stack);
+    domus_stack *kept = domi_stack_new(stack->manager, domi_stack_house(stack), 0);
+    if (kept == NULL)
+        return -ENOMEM;
+    gone(stack, ask);
+    kept->ask = ask;
+    kept->begun_by = ask->type;
+    domi_stack_wait(kept, DOMI_WAIT_KEPT, NULL, NULL);
+    domi_stack_return(kept, DOMUS_PARKED);
+    *ret_kept = (domus_kept){kept, domi_stack_serial(kept)};
+    return 0;
+}
+
+/* The stack that holds it; NULL when it is not this actor's, or not kept any more. */
+static domus_stack *holder(const domus_stack *stack, domus_kept kept)
+{
+    if (kept.stack == NULL || domi_stack_serial(kept.stack) != kept.serial ||
+        domi_stack_house(kept.stack) != domi_stack_house(stack) ||
+        kept.stack->wait != DOMI_WAIT_KEPT)
+        return NULL;
+    return kept.stack;
+}
+
+int domus_kept_reply(domus_stack *stack, domus_kept kept, const domus_type *type,
+                     const void *payload)
+{
+    domus_stack *held = holder(stack, kept);
+
+    if (held == NULL)
+        return -ENOENT;
+    if (type->size > DOMUS_PAYLOAD_MAX)
+        return -EMSGSIZE;
+    domi_envelope *ask = held->ask;
+    domi_stack_kept_end(stack->manager, held);
+    domi_ask_answer(stack->manager, domi_stack_house(stack), ask, type, payload);
+    return 0;
+}
+
+int domus_kept_fail(domus_stack *stack, domus_kept kept, int error)
+{
+    domus_stack *held = holder(stack, kept);
+
+    if (held == NULL)
+        return -ENOENT;
+    domi_envelope *ask = held->ask;
+    domi_stack_kept_end(stack->manager, held);
+    domi_ask_fail(stack->manager, ask, error < 0 ? error : -EINVAL);
+    return 0;
+}
+
+int domus_kept_forward(domus_stack *stack, domus_kept kept, domus_address to)
+{
+    domus_stack *held = holder(stack, kept);
+
+    if (held == NULL)
+        return -ENOENT;
+    domi_node node = held->ask->node;
+    int error = domi_mailbox_put(stack->manager, to, &held->ask->node, DOMI_ASK);
+    if (error != 0)
+        held->ask->node = node;
+    else
+        domi_stack_kept_end(stack->manager, held);
+    return error;
+}
+
+/* --- barrier, cancel ------------------------------------------------------------------------ */
+
+int domus_barrier(domus_stack *stack)
+{
+    domi_house *house = domi_stack_house(stack);
+
+    if ((house->marks & DOMI_MARK_BARRIER) != 0)
+        return stack->barrier ? -EALREADY : -EBUSY;
+    stack->barrier = stack->barrier_fresh = true;
+    house->marks |= DOMI_MARK_BARRIER;
+    return 0;
+}
+
+int domus_conversation_of(domus_stack *stack, domus_conversation *ret_conversation)
+{
+    domus_stack *pooled = domi_stack_pooled(stack);
+
+    if (pooled == NULL)
+        return -ENOMEM;
+    *ret_conversation = (domus_conversation){pooled, domi_stack_serial(pooled)};
+    return 0;
+}
+
+int domus_cancel(domus_stack *stack, domus_conversation conversation)
+{
+    domus_stack *other = conversation.stack;
+
+    if (other == NULL || domi_stack_serial(other) != conversation.serial ||
+        domi_stack_house(other) != domi_stack_house(stack) || !other->parked ||
+        other->wait == DOMI_WAIT_NONE)
+        return -ENOENT;
+    if (other->cancelled)
+        return -EALREADY;
+    domi_stack_cancel(stack->manager, other, -ECANCELED);
+    return 0;
+}

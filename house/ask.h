@@ -1,0 +1,22 @@
+/* Asks and their answers, by envelope; the public verbs of domus/conversation.h are over these. */
+#ifndef DOMI_HOUSE_ASK_H
+#define DOMI_HOUSE_ASK_H
+
+#include "house/stack.h"
+
+/* An ask ends without an answer: it goes back to who made it as an exception, in its own envelope.
+ * What its payload owns is not dropped: the handler had it. */
+void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error);
+
+/* Answer `ask` in the name of `house`; takes the ask. The size was checked. */
+void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *ask,
+                     const domus_type *type, const void *payload);
+
+/* What travels to who works on an ask when nobody waits for it any more: a domi_return. */
+extern const domus_type domi_cancel_type;
+
+/* It has come to the house that was asked: drop the ask if it waits, cancel the conversation that
+ * answers it. */
+void domi_ask_cancelled(domi_manager *manager, domi_house *house, const domi_return *what);
+
+#endif

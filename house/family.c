@@ -1,0 +1,277 @@
+/* See the header. */
+#include "house/family.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "house/life.h"
+#include "house/mailbox.h"
+#include "house/stack.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define INTENSITY_DEFAULT 3u
+#define PERIOD_DEFAULT_NS UINT64_C(5000000000)
+#define CHILDREN_FIRST    8u
+
+domi_family *domi_family_of(domi_house *house)
+{
+    if (house->family == NULL) {
+        house->family = domi_memory_new(sizeof *house->family);
+        if (house->family != NULL) {
+            house->family->name_slot = DOMI_NAMELESS;
+        }
+    }
+    return house->family;
+}
+
+void domi_family_free(domi_house *house)
+{
+    domi_family *family = house->family;
+
+    if (family == NULL)
+        return;
+    domi_memory_free(family->children);
+    domi_memory_free(family->initial);
+    domi_memory_free(family);
+    house->family = NULL;
+}
+
+/* --- children -------------------------------------------------------------------------------- */
+
+static int grow(domi_family *family)
+{
+    uint32_t capacity = family->children_capacity * 2;
+    domi_house **children;
+
+    if (capacity == 0)
+        capacity = CHILDREN_FIRST;
+    children = domi_memory_new(capacity * sizeof(domi_house *));
+    if (children == NULL)
+        return -ENOMEM;
+    if (family->children_count != 0)
+        memcpy(children, family->children, family->children_count * sizeof(domi_house *));
+    domi_memory_free(family->children);
+    family->children = children;
+    family->children_capacity = capacity;
+    return 0;
+}
+
+int domi_family_adopt(domi_house *parent, domi_house *child)
+{
+    domi_family *family = domi_family_of(parent);
+
+    if (family == NULL ||
+        (family->children_count == family->children_capacity && grow(family) != 0))
+        return -ENOMEM;
+    child->parent = parent;
+    child->child_index = family->children_count;
+    family->children[family->children_count++] = child;
+    return 0;
+}
+
+void domi_family_strike(domi_house *child)
+{
+    domi_family *family = child->parent->family;
+    domi_house *last = family->children[--family->children_count];
+
+    DOMI_CHECK(family->children[child->child_index] == child);
+    family->children[child->child_index] = last;
+    last->child_index = child->child_index;
+    child->parent = NULL;
+}
+
+uint32_t domi_family_stop(domi_manager *manager, domi_house *house)
+{
+    domi_family *family = house->family;
+
+    if (family == NULL)
+        return 0;
+    for (uint32_t i = 0; i < family->children_count; i++)
+        (void)domi_house_stop(manager, domi_house_address(family->children[i]));
+    return family->children_count;
+}
+
+static bool is_here(const domi_manager *manager, const domi_house *house)
+{
+    return house->home == manager && (house->marks & DOMI_MARK_EXPOSED) == 0;
+}
+
+/* The parent lives until its last child has left, so its address is no question. */
+static void tell_parent(domi_manager *manager, domi_house *child, uint16_t word)
+{
+    domus_address parent = domi_house_address(child->parent);
+
+    child->node.owner = word;
+    child->node.slab = DOMI_SLAB_HOUSE;
+    int error = domi_mailbox_put(manager, parent, &child->node, DOMI_EVENT);
+    DOMI_CHECK(error == 0 || manager->stopping);
+}
+
+bool domi_family_leave(domi_manager *manager, domi_house *child)
+{
+    domi_house *parent = child->parent;
+
+    if (parent == NULL || manager->stopping)
+        return true;
+    if (!is_here(manager, parent)) {
+        tell_parent(manager, child, DOMI_CHILD_GONE);
+        return false;
+    }
+    domi_family_strike(child);
+    if ((parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
+        domi_house_rouse(manager, parent); /* it may have waited for this */
+    return true;
+}
+
+/* --- failures -------------------------------------------------------------------------------- */
+
+/* No parent has rules for it. */
+static void root_decides(domi_manager *manager, domi_house *house, bool fatal)
+{
+    if (!fatal) {
+        house->reason = 0;
+        return;
+    }
+    domi_counter_add(&manager->counters.escalations, 1);
+    (void)domi_house_stop(manager, domi_house_address(house));
+}
+
+void domi_family_failed(domi_manager *manager, domi_house *house, int error, bool fatal)
+{
+    domi_house *parent = house->parent;
+
+    domi_counter_add(&manager->counters.failures, 1);
+    if ((house->marks & (DOMI_MARK_STOPPING | DOMI_MARK_SUSPENDED)) != 0)
+        return; /* it ends, or an earlier failure is not decided yet */
+    house->reason = (int16_t)(error > INT16_MIN ? error : INT16_MIN);
+    if (manager->log != NULL)
+        manager->log(manager, house, error);
+    if (parent == NULL || parent->behaviour->supervision == NULL) {
+        root_decides(manager, house, fatal);
+        return;
+    }
+    /* acquire: pairs with home's release of the node. A stop that is under way has it: then that
+     * decides. */
+    uint64_t life = atomic_fetch_or_explicit(&house->life, DOMI_LIFE_NODE, memory_order_acquire);
+    if ((life & DOMI_LIFE_NODE) != 0)
+        return;
+    house->marks |= DOMI_MARK_SUSPENDED;
+    if (fatal)
+        house->marks |= DOMI_MARK_FATAL;
+    tell_parent(manager, house, DOMI_CHILD_FAILED);
+}
+
+static domus_directive decide(const domus_supervision *supervision, const domi_house *child)
+{
+    for (uint32_t i = 0; i < supervision->rules_count; i++) {
+        const domus_rule *rule = &supervision->rules[i];
+        if ((rule->behaviour == NULL || rule->behaviour == child->behaviour) &&
+            (rule->error == 0 || rule->error == child->reason))
+            return rule->directive;
+    }
+    return supervision->otherwise;
+}
+
+/* One more restart: false if there were too many in the period. */
+static bool within_intensity(domi_manager *manager, const domus_supervision *supervision,
+                             domi_family *family)
+{
+    uint64_t period_ns = supervision->period_ns != 0 ? supervision->period_ns : PERIOD_DEFAULT_NS;
+    uint32_t most = supervision->intensity != 0 ? supervision->intensity : INTENSITY_DEFAULT;
+
+    if (family->restarts == 0 || manager->now_ns - family->window_start_ns > period_ns) {
+        family->window_start_ns = manager->now_ns;
+        family->restarts = 0;
+    }
+    return ++family->restarts <= most;
+}
+
+void domi_family_direct(domi_manager *manager, domi_house *child, domus_directive directive)
+{
+    child->node.owner = (uint16_t)directive;
+    child->node.kind = DOMI_DIRECTIVE;
+    child->node.lease = domi_house_address(child).lease;
+    int error = domi_mailbox_put_slow(manager, child, &child->node);
+    DOMI_CHECK(error == 0 || manager->stopping);
+}
+
+/* The others share what was decided for one. Who talks to us already hears of it by that. */
+static void direct_all(domi_manager *manager, domi_family *family, const domi_house *failed,
+                       domus_directive directive)
+{
+    for (uint32_t i = 0; i < family->children_count; i++) {
+        domi_house *child = family->children[i];
+        if (child == failed)
+            continue;
+        /* acquire: as in domi_family_failed(). */
+        uint64_t life =
+            atomic_fetch_or_explicit(&child->life, DOMI_LIFE_NODE, memory_order_acquire);
+        if ((life & DOMI_LIFE_NODE) == 0)
+            domi_family_direct(manager, child, directive);
+    }
+}
+
+static void child_failed(domi_manager *manager, domi_house *parent, domi_house *child)
+{
+    const domus_supervision *supervision = parent->behaviour->supervision;
+    domus_directive directive = DOMUS_STOP;
+
+    if (supervision != NULL && (parent->marks & DOMI_MARK_STOPPING) == 0)
+        directive = decide(supervision, child);
+    if (directive == DOMUS_RESTART && !within_intensity(manager, supervision, parent->family))
+        directive = DOMUS_ESCALATE;
+    if (directive == DOMUS_ESCALATE) {
+        domi_counter_add(&manager->counters.escalations, 1);
+        domi_family_failed(manager, parent, child->reason, true);
+        directive = DOMUS_STOP;
+    }
+    if (supervision != NULL && supervision->all_for_one && directive != DOMUS_RESUME)
+        direct_all(manager, parent->family, child, directive);
+    domi_family_direct(manager, child, directive);
+}
+
+void domi_family_event(domi_manager *manager, domi_house *parent, domi_node *node)
+{
+    domi_house *child = domi_node_house(node);
+
+    if (node->owner == DOMI_CHILD_FAILED) {
+        child_failed(manager, parent, child);
+        return;
+    }
+    domi_family_strike(child);
+    domi_mailbox_give_back(manager, child);
+}
+
+void domi_family_directed(domi_manager *manager, domi_house *house, domus_directive directive)
+{
+    bool fatal = (house->marks & DOMI_MARK_FATAL) != 0;
+
+    house->marks &= (uint16_t) ~(DOMI_MARK_SUSPENDED | DOMI_MARK_FATAL);
+    if (directive == DOMUS_STOP || (directive == DOMUS_RESUME && fatal)) {
+        atomic_fetch_or_explicit(&house->life, DOMI_LIFE_STOP, memory_order_relaxed);
+    } else if (directive == DOMUS_RESTART) {
+        domi_house_restart_begin(manager, house);
+    } else {
+        house->reason = 0;
+    }
+    domi_house_rouse(manager, house);
+}
+
+void domi_family_dropped(domi_manager *manager, domi_node *node)
+{
+    /* Only when the system ends: then slots are not reused. */
+    DOMI_CHECK(manager->stopping && node->slab == DOMI_SLAB_HOUSE);
+}
+
+int domus_escalate(domus_stack *stack, int error)
+{
+    domi_house *house = domi_stack_house(stack);
+
+    if (error >= 0)
+        return -EINVAL;
+    if ((house->marks & DOMI_MARK_SUSPENDED) != 0)
+        return -EALREADY;
+    domi_family_failed(stack->manager, house, error, true);
+    return 0;
+}

@@ -1,0 +1,63 @@
+/* Messages as objects; see domus/message.h. A domus_message is an envelope with its kind set. */
+#include "base/check.h"
+#include "house/mailbox.h"
+#include "house/pool.h"
+#include "house/put.h"
+#include "house/stack.h"
+
+#include <domus/message.h>
+
+#include <errno.h>
+
+struct domus_message {
+    domi_envelope envelope;
+};
+
+int domus_message_new(domus_stack *stack, const domus_type *type, domus_message **ret_message)
+{
+    if (type->size > DOMUS_PAYLOAD_MAX)
+        return -EMSGSIZE;
+    domi_envelope *envelope = domi_envelope_new(stack->manager, DOMI_ENVELOPE_HEAD + type->size);
+    if (envelope == NULL)
+        return -ENOMEM;
+    envelope->node.kind = DOMI_NOTICE;
+    envelope->type = type;
+    *ret_message = (domus_message *)(void *)envelope;
+    return 0;
+}
+
+int domus_message_take(domus_stack *stack, domus_message **ret_message)
+{
+    domi_envelope *message = stack->message;
+
+    if (message == NULL || message->node.kind != DOMI_NOTICE)
+        return -EINVAL;
+    stack->message = NULL;
+    stack->sender = (domus_address){message->sender, message->sender_lease};
+    *ret_message = (domus_message *)(void *)message;
+    return 0;
+}
+
+const domus_type *domus_message_type(const domus_message *message)
+{
+    return message->envelope.type;
+}
+
+void *domus_message_payload(domus_message *message)
+{
+    return domi_envelope_payload(&message->envelope);
+}
+
+int domus_message_send(domus_stack *stack, domus_address to, domus_message *message)
+{
+    domi_envelope *envelope = &message->envelope;
+
+    domi_envelope_sign(envelope, envelope->type, domi_stack_house(stack));
+    return domi_mailbox_put(stack->manager, to, &envelope->node, DOMI_NOTICE);
+}
+
+void domus_message_free(domus_stack *stack, domus_message *message)
+{
+    if (message != NULL)
+        domi_pool_free(stack->manager, &message->envelope.node);
+}

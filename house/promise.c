@@ -1,0 +1,106 @@
+/* See the header. The time-outs are on a wheel of their own, which is home's. */
+#include "house/promise.h"
+
+#include "base/check.h"
+#include "house/mailbox.h"
+#include "house/pool.h"
+#include "house/receive.h"
+#include "house/stack.h"
+
+#include <errno.h>
+
+domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_promise_kind kind)
+{
+    domi_promise *promise = &stack->first;
+
+    if (promise->state != DOMI_PROMISE_FREE) {
+        promise = domi_pool_take(manager, DOMI_SLAB_PROMISE);
+        if (promise == NULL)
+            return NULL;
+        domi_wheel_node_init(&promise->wheel);
+        promise->queued = false;
+        atomic_store_explicit(&promise->stack, stack, memory_order_relaxed);
+    }
+    promise->state = DOMI_PROMISE_WAITING;
+    promise->kind = (uint8_t)kind;
+    promise->answer = (domus_answer){0};
+    promise->previous = NULL;
+    promise->next = stack->waiting;
+    if (promise->next != NULL)
+        promise->next->previous = promise;
+    stack->waiting = promise;
+    stack->pending++;
+    domi_stack_house(stack)->promises++;
+    return promise;
+}
+
+void domi_promise_arm(domi_manager *manager, domi_promise *promise, uint64_t deadline_ns)
+{
+    domi_wheel_arm(&manager->deadlines, &promise->wheel, deadline_ns);
+}
+
+void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error)
+{
+    domi_house *house = domi_stack_house(domi_promise_stack(promise));
+
+    DOMI_CHECK(promise->state == DOMI_PROMISE_WAITING && !promise->queued);
+    if (promise->kind == DOMI_PROMISE_RECEIVE)
+        domi_receive_leave(house, promise);
+    promise->answer.error = error;
+    promise->queued = true;
+    promise->node.kind = DOMI_EXCEPTION;
+    domi_mailbox_add(manager, house, &promise->node, DOMI_EXCEPTION);
+}
+
+void domi_promise_expire(domi_manager *manager, domi_wheel_node *node)
+{
+    domi_promise *promise = (domi_promise *)(void *)((char *)node - offsetof(domi_promise, wheel));
+
+    if (promise->queued) /* it fails already */
+        return;
+    domi_promise_fail(manager, promise, promise->kind == DOMI_PROMISE_SLEEP ? 0 : -ETIMEDOUT);
+}
+
+static void unlink_promise(domi_manager *manager, domi_promise *promise)
+{
+    domus_stack *stack = domi_promise_stack(promise);
+
+    DOMI_CHECK(promise->state == DOMI_PROMISE_WAITING);
+    /* Relaxed: who reads it elsewhere only asks whether the promise is still the one it knew. */
+    atomic_store_explicit(&promise->serial, domi_promise_serial(promise) + 1, memory_order_relaxed);
+    if (domi_wheel_armed(&promise->wheel))
+        domi_wheel_cancel(&manager->deadlines, &promise->wheel);
+    if (promise->next != NULL)
+        promise->next->previous = promise->previous;
+    if (promise->previous != NULL)
+        promise->previous->next = promise->next;
+    else
+        stack->waiting = promise->next;
+    stack->pending--;
+    domi_stack_house(stack)->promises--;
+}
+
+void domi_promise_finish(domi_manager *manager, domi_promise *promise, domi_envelope *message)
+{
+    unlink_promise(manager, promise);
+    promise->state = DOMI_PROMISE_DONE;
+    promise->message = message;
+}
+
+void domi_promise_abandon(domi_manager *manager, domi_promise *promise)
+{
+    if (promise->kind == DOMI_PROMISE_RECEIVE && !promise->queued)
+        domi_receive_leave(domi_stack_house(domi_promise_stack(promise)), promise);
+    unlink_promise(manager, promise);
+    domi_promise_release(manager, promise);
+}
+
+void domi_promise_release(domi_manager *manager, domi_promise *promise)
+{
+    if (promise->queued)
+        promise->state = DOMI_PROMISE_DEAD;
+    else if (promise->node.slab == DOMI_SLAB_STACK_PROMISE)
+        promise->state = DOMI_PROMISE_FREE;
+    else
+        domi_pool_free(manager, &promise->node);
+}

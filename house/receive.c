@@ -1,0 +1,256 @@
+/* See the header. Each list remembers up to where all receives that wait have seen it, so a message
+ * that nobody takes is looked at once, not again with every one that comes after it. */
+#include "house/receive.h"
+
+#include "base/check.h"
+#include "house/family.h"
+#include "house/mailbox.h"
+#include "house/pool.h"
+
+#include <errno.h>
+
+/* Messages that one run looks at, at most: the rest of a long mailbox waits for the next run. */
+#define LOOKS_MAX 4096u
+
+static int receive(domus_stack *stack, const domus_pattern *pattern, const uint64_t *within_ns,
+                   domus_resumed *then)
+{
+    domi_manager *manager = stack->manager;
+    domi_house *house = domi_stack_house(stack);
+    domi_family *family = domi_family_of(house);
+
+    if ((stack->pooled != NULL && stack->pooled->cancelled) ||
+        (house->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
+        return -ECANCELED;
+    domus_stack *pooled = family != NULL ? domi_stack_pooled(stack) : NULL;
+    domi_promise *promise =
+        pooled != NULL ? domi_promise_new(manager, pooled, DOMI_PROMISE_RECEIVE) : NULL;
+    if (promise == NULL)
+        return -ENOMEM;
+
+    promise->pattern = pattern;
+    domi_list_push(&family->receives, &promise->node);
+    family->seen[0] = family->seen[1] = NULL;
+    house->marks |= DOMI_MARK_RECEIVING | DOMI_MARK_FRESH;
+    if (within_ns != NULL && *within_ns == 0) {
+        promise->impatient = true;
+    } else {
+        promise->impatient = false;
+        uint64_t until_ns = within_ns != NULL ? manager->now_ns + *within_ns : 0;
+        uint64_t deadline_ns = domus_deadline_ns(stack);
+        if (until_ns == 0 || (deadline_ns != 0 && deadline_ns < until_ns))
+            until_ns = deadline_ns;
+        if (until_ns != 0)
+            domi_promise_arm(manager, promise, until_ns);
+    }
+    domi_stack_wait(pooled, DOMI_WAIT_ONE, promise, then);
+    return DOMUS_PARKED;
+}
+
+int domus_receive(domus_stack *stack, const domus_pattern *pattern, domus_resumed *then)
+{
+    return receive(stack, pattern, NULL, then);
+}
+
+int domus_receive_within(domus_stack *stack, const domus_pattern *pattern, uint64_t within_ns,
+                         domus_resumed *then)
+{
+    return receive(stack, pattern, &within_ns, then);
+}
+
+void domi_receive_leave(domi_house *house, domi_promise *promise)
+{
+    domi_family *family = house->family;
+    domi_node *before = family->receives;
+
+    while (before->next != &promise->node)
+        before = before->next;
+    domi_list_take_next(&family->receives, before);
+    if (family->receives == NULL)
+        house->marks &= (uint16_t) ~(DOMI_MARK_RECEIVING | DOMI_MARK_FRESH);
+}
+
+static bool takes(const domi_house *house, const domi_promise *promise, domi_envelope *message)
+{
+    const domus_pattern *pattern = promise->pattern;
+    const domus_stack *stack = domi_promise_stack(promise);
+    const domus_type *const *type = pattern->types;
+
+    while (type != NULL && *type != NULL && *type != message->type)
+        type++;
+    if (type != NULL && *type == NULL)
+        return false;
+    return pattern->matches == NULL ||
+           pattern->matches(house->self, stack->frame_size != 0 ? stack->frame : NULL,
+                            message->type, domi_envelope_payload(message));
+}
+
+/* Who takes this message: the first that waits for one like it. */
+static domi_promise *taker(const domi_house *house, domi_envelope *message)
+{
+    domi_node *last = house->family->receives;
+    domi_node *node = last;
+
+    do {
+        node = node->next;
+        if (takes(house, (domi_promise *)(void *)node, message))
+            return (domi_promise *)(void *)node;
+    } while (node != last);
+    return NULL;
+}
+
+/* Look for the next message of `kind` that somebody takes, and take it out. NULL: none, or `looks`
+ * are used up. */
+static domi_envelope *search(domi_house *house, uint32_t kind, uint32_t *looks,
+                             domi_promise **ret_promise)
+{
+    domi_family *family = house->family;
+    domi_node **tail = &house->tails[kind];
+    domi_node **seen = &family->seen[kind == DOMI_NOTICE];
+    domi_node *before = *seen != NULL ? *seen : *tail;
+
+    while (*tail != NULL && *seen != *tail && *looks != 0) {
+        domi_envelope *message = (domi_envelope *)(void *)before->next;
+        domi_promise *promise = taker(house, message);
+
+        --*looks;
+        if (promise == NULL) {
+            before = *seen = &message->node;
+            continue;
+        }
+        domi_list_take_next(tail, before);
+        house->mail--;
+        *ret_promise = promise;
+        return message;
+    }
+    return NULL;
+}
+
+static domi_promise *first_impatient(const domi_family *family)
+{
+    domi_node *node = family->receives;
+
+    for (uint32_t left = domi_list_count(node); left != 0; left--) {
+        node = node->next;
+        if (((domi_promise *)(void *)node)->impatient)
+            return (domi_promise *)(void *)node;
+    }
+    return NULL;
+}
+
+/* All is seen: who only wanted to look has looked. */
+static void let_impatient_go(domi_manager *manager, domi_house *house)
+{
+    domi_promise *promise;
+
+    house->marks &= (uint16_t)~DOMI_MARK_FRESH;
+    while ((promise = first_impatient(house->family)) != NULL)
+        domi_promise_fail(manager, promise, -ETIMEDOUT); /* it leaves the list */
+}
+
+uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t budget)
+{
+    uint32_t looks = LOOKS_MAX;
+    uint32_t handled = 0;
+
+    while (handled < budget && domi_house_receives(house)) {
+        domi_promise *promise = NULL;
+        domi_envelope *message = search(house, DOMI_ASK, &looks, &promise);
+        if (message == NULL && looks != 0)
+            message = search(house, DOMI_NOTICE, &looks, &promise);
+        if (message == NULL) {
+            if (looks != 0)
+                let_impatient_go(manager, house);
+            break;
+        }
+        handled++;
+        domi_receive_leave(house, promise);
+        promise->answer.error = 0;
+        promise->answer.type = message->type;
+        promise->answer.payload = domi_envelope_payload(message);
+        domi_stack_done(manager, promise, message);
+    }
+    return handled;
+}
+
+void domi_receive_reset(domi_house *house)
+{
+    if ((house->marks & DOMI_MARK_RECEIVING) == 0)
+        return;
+    house->family->seen[0] = house->family->seen[1] = NULL;
+    house->marks |= DOMI_MARK_FRESH;
+}
+
+/* --- stash ---------------------------------------------------------------------------------- */
+
+int domus_stash(domus_stack *stack)
+{
+    domi_house *house = domi_stack_house(stack);
+    domi_envelope *message = stack->received != NULL ? stack->received : stack->message;
+
+    if (message == NULL)
+        return stack->answered ? -EALREADY : -EINVAL;
+    bool is_ask = message->node.kind == DOMI_ASK;
+    if (!is_ask && message->node.kind != DOMI_NOTICE)
+        return -EINVAL;
+    domi_family *family = domi_family_of(house);
+    if (family == NULL)
+        return -ENOMEM;
+    if (family->stashed >= stack->manager->mailbox_max)
+        return -ENOBUFS;
+    domi_list_push(&family->stash[is_ask ? 0 : 1], &message->node);
+    family->stashed++;
+    if (stack->received == message)
+        stack->received = NULL;
+    else if (is_ask)
+        stack->ask = NULL;
+    stack->answered = is_ask || stack->answered;
+    stack->message = NULL;
+    stack->sender = (domus_address){message->sender, message->sender_lease};
+    return 0;
+}
+
+/* The whole list `aside` goes before the head of `tail`. */
+static void prepend(domi_node **tail, domi_node *aside)
+{
+    if (aside == NULL)
+        return;
+    if (*tail == NULL) {
+        *tail = aside;
+        return;
+    }
+    domi_node *head = (*tail)->next;
+    (*tail)->next = aside->next;
+    aside->next = head;
+}
+
+void domus_unstash(domus_stack *stack)
+{
+    domi_house *house = domi_stack_house(stack);
+    domi_family *family = house->family;
+
+    if (family == NULL || family->stashed == 0)
+        return;
+    prepend(&house->tails[DOMI_ASK], family->stash[0]);
+    prepend(&house->tails[DOMI_NOTICE], family->stash[1]);
+    family->stash[0] = family->stash[1] = NULL;
+    house->mail += family->stashed;
+    family->stashed = 0;
+    domi_receive_reset(house);
+}
+
+int domus_become(domus_stack *stack, const domus_behaviour *behaviour)
+{
+    domi_house *house = domi_stack_house(stack);
+    domi_family *family = domi_family_of(house);
+
+    if (family == NULL)
+        return -ENOMEM;
+    if (family->born_as == NULL)
+        family->born_as = house->behaviour;
+    const domus_behaviour *next = behaviour != NULL ? behaviour : family->born_as;
+    if (next->kind != family->born_as->kind || next->state_size > family->born_as->state_size)
+        return -EINVAL;
+    house->behaviour = next;
+    return 0;
+}

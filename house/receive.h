@@ -1,0 +1,18 @@
+/* Selective receive, stash: which of the waiting mail a conversation takes, and what it puts aside.
+ * By the runner. */
+#ifndef DOMI_HOUSE_RECEIVE_H
+#define DOMI_HOUSE_RECEIVE_H
+
+#include "house/stack.h"
+
+/* A receive waits no more. */
+void domi_receive_leave(domi_house *house, domi_promise *promise);
+
+/* Let the receives look at mail that they have not seen; resume who found something. Returns how
+ * many messages were handled, at most `budget`. */
+uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t budget);
+
+/* Mail was taken out or put in front: look at all of it again. */
+void domi_receive_reset(domi_house *house);
+
+#endif

@@ -1,0 +1,108 @@
+/* What may befall a house between its birth and its end: a restart, and passivation.
+ *
+ * A restart is asked for by the parent, and carried out in two steps: what the actor does is
+ * cancelled at once, and when its last conversation and child have ended it begins anew, on its own
+ * turn, with the mail that waited. The idle time is a timer that looks, when it fires, at when the
+ * house last ran: a message costs a store, not a new timer. */
+#include "house/family.h"
+#include "house/life.h"
+#include "house/stack.h"
+#include "house/timer.h"
+
+#include <errno.h>
+
+const domus_type domi_idle_type = {.name = "idle"};
+
+/* --- restart --------------------------------------------------------------------------------- */
+
+void domi_house_restart_begin(domi_manager *manager, domi_house *house)
+{
+    if ((house->marks & DOMI_MARK_STOPPING) != 0)
+        return;
+    house->marks |= DOMI_MARK_RESTART;
+    domi_stack_cancel_all(manager, house);
+    domi_timer_cancel_all(manager, house);
+    domi_watch_cancel_all(manager, house);
+    (void)domi_family_stop(manager, house);
+}
+
+static int begin_anew(domi_manager *manager, domi_house *house)
+{
+    const domi_family *family = house->family;
+    domus_stack stack = {.manager = manager};
+
+    if (house->behaviour->on_restart != NULL && (house->marks & DOMI_MARK_NO_STOP) == 0) {
+        atomic_init(&stack.house, house);
+        int result = house->behaviour->on_restart(&stack, house->self, house->reason);
+        domi_stack_return(&stack, result < 0 ? 0 : result);
+        return result;
+    }
+    domi_house_run_stop(manager, house);
+    domi_house_state_set(house, family != NULL ? family->initial : NULL);
+    house->marks &= (uint16_t)~DOMI_MARK_NO_STOP;
+    return domi_house_run_mount(manager, house);
+}
+
+void domi_house_restart_end(domi_manager *manager, domi_house *house)
+{
+    domi_family *family = house->family;
+
+    if (house->stacks != NULL || (family != NULL && family->children_count != 0))
+        return;
+    house->marks &= (uint16_t)~DOMI_MARK_RESTART;
+    if (family != NULL && family->born_as != NULL)
+        house->behaviour = family->born_as;
+    domi_counter_add(&manager->counters.restarts, 1);
+    int result = begin_anew(manager, house);
+    house->reason = 0;
+    if (result < 0) {
+        house->marks |= DOMI_MARK_NO_STOP;
+        domi_family_failed(manager, house, result, true);
+    } else if ((house->marks & DOMI_MARK_PASSIVATES) != 0) {
+        domi_house_idle(manager, house);
+    }
+}
+
+/* --- passivation ----------------------------------------------------------------------------- */
+
+void domi_house_idle(domi_manager *manager, domi_house *house)
+{
+    domi_family *family = house->family;
+    uint64_t now_ns = manager->now_ns;
+    uint64_t until_ns = family->last_ns + family->idle_max_ns;
+    domi_timer *timer;
+
+    if (family->idle_paused)
+        until_ns = now_ns + family->idle_max_ns;
+    if (until_ns <= now_ns && house->state == DOMI_RUNNING) {
+        domi_counter_add(&manager->counters.passivations, 1);
+        (void)domi_house_stop(manager, domi_house_address(house));
+        return;
+    }
+    /* Without memory for it the actor stays. */
+    (void)domi_timer_new(manager, house,
+                         until_ns > now_ns ? until_ns - now_ns : family->idle_max_ns, 0,
+                         &domi_idle_type, NULL, &timer);
+}
+
+static int set_paused(domus_stack *stack, bool paused)
+{
+    domi_house *house = domi_stack_house(stack);
+
+    if ((house->marks & DOMI_MARK_PASSIVATES) == 0)
+        return -EINVAL;
+    house->family->idle_paused = paused;
+    if (!paused)
+        house->family->last_ns = stack->manager->now_ns;
+    return 0;
+}
+
+int domus_passivation_pause(domus_stack *stack)
+{
+    return set_paused(stack, true);
+}
+
+int domus_passivation_resume(domus_stack *stack)
+{
+    return set_paused(stack, false);
+}

@@ -1,0 +1,70 @@
+/* Spawning and stopping: where an actor lives, its limits, and how it ends.
+ *
+ * An actor is the child of who spawned it (domus/supervise.h) and stops before its parent does.
+ *
+ * Thread-safety of all functions here: only from within a handler, with the stack it was given.
+ * Foreign threads use domus_outside_* (domus/system.h). */
+#ifndef DOMUS_SPAWN_H
+#define DOMUS_SPAWN_H
+
+#include <domus/actor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum domus_placement {
+    DOMUS_NEAR,      /* on the thread of who spawns it; from outside: as DOMUS_SPREAD */
+    DOMUS_SPREAD,    /* on the next thread, round robin */
+    DOMUS_ON_THREAD, /* on thread `thread` */
+} domus_placement;
+
+/* How to spawn. All zero is the default. The structure grows only at its end. */
+typedef struct domus_spawn_options {
+    domus_placement placement;
+    uint32_t thread;      /* 0..threads-1; with DOMUS_ON_THREAD */
+    bool pinned;          /* never lent to another thread */
+    uint32_t mailbox_max; /* asks and notices waiting, 1..65,535; 0: scheduler.mailboxMax */
+    const char *name;     /* in the registry (domus/name.h); NULL: none. Copied. */
+
+    /* Stop it after so long without a message (ticks of 1 ms); 0: never. */
+    uint64_t passivate_after_ns;
+} domus_spawn_options;
+
+/* Make an actor. Its state begins as a copy of `state` (behaviour->state_size bytes), or zeroed
+ * when that is NULL. It lives on the thread of the actor that makes it; on_mount runs there before
+ * its first message, which may be sent at once.
+ *
+ * Returns 0; -EINVAL for a wrong behaviour; -ENOMEM; -ESHUTDOWN when the system or this actor
+ * stops. */
+DOMUS_API int domus_spawn(domus_stack *stack, const domus_behaviour *behaviour, const void *state,
+                          domus_address *ret_address);
+
+/* As domus_spawn(), with options (NULL: none). Also -EINVAL for a thread or bound that is not
+ * there; -EEXIST when the name is taken; -ENOSPC at names.max. */
+DOMUS_API int domus_spawn_with(domus_stack *stack, const domus_behaviour *behaviour,
+                               const void *state, const domus_spawn_options *options,
+                               domus_address *ret_address);
+
+/* Stop an actor (also oneself): it handles at most one more ask or notice, counted from when its
+ * thread sees this. What it waits for is cancelled (-ECANCELED), its timers and watches are taken
+ * back, its channels closed, its children stopped; when all that is done, on_stop runs, and it is
+ * gone. Mail that it did not handle fails (asks, -ESTALE) or is a dead letter.
+ *
+ * Returns 0, also when it stops already; -ESTALE when it is gone. */
+DOMUS_API int domus_stop(domus_stack *stack, domus_address address);
+
+/* Stop an actor once it has handled the notices that wait for it now (and the asks before them).
+ * Returns as domus_notice(). */
+DOMUS_API int domus_stop_after_mail(domus_stack *stack, domus_address address);
+
+/* While passivation is paused, this actor does not stop for want of messages; resuming begins the
+ * idle time anew. Returns 0; -EINVAL when it was spawned without passivate_after_ns. */
+DOMUS_API int domus_passivation_pause(domus_stack *stack);
+DOMUS_API int domus_passivation_resume(domus_stack *stack);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

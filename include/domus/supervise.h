@@ -1,0 +1,100 @@
+/* Supervision and watching: what happens when an actor fails or ends, and who hears of it.
+ *
+ * An actor is the child of the actor that spawned it, and stops after all children of its own have
+ * stopped. It fails when its on_mount, or a handler of a notice or event, returns a negative errno,
+ * or by domus_escalate(). (A handler of an ask that does fails only the ask. A segmentation fault
+ * ends the process, whatever supervises.)
+ *
+ * A failure comes to the parent as an event on its own turn; until it is decided the child handles
+ * no asks and notices. The parent's behaviour says what to do: by the first rule that fits. Parents
+ * without rules, and the root (for actors spawned from outside), let a child go on whose handler
+ * failed, and end one whose on_mount failed or who escalates; each is counted and logged.
+ *
+ * Thread-safety of all functions here: only from within a handler, with the stack it was given. */
+#ifndef DOMUS_SUPERVISE_H
+#define DOMUS_SUPERVISE_H
+
+#include <domus/actor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum domus_directive {
+    DOMUS_RESUME,   /* go on with the next message, as if nothing had been */
+    DOMUS_RESTART,  /* begin anew, with the mail that waits; see below */
+    DOMUS_STOP,     /* stop it */
+    DOMUS_ESCALATE, /* the parent fails with the same error */
+} domus_directive;
+
+/* One rule of a supervision. */
+typedef struct domus_rule {
+    const domus_behaviour *behaviour; /* of the child; NULL: any */
+    int error;                        /* the negative errno; 0: any */
+    domus_directive directive;
+} domus_rule;
+
+/* What a behaviour does about its children's failures. Constant for the life of the system.
+ *
+ * A restart cancels the child's conversations, timers and watches and stops its children; then
+ * on_restart runs if there is one, with the state as it is, and makes it as good as new; else
+ * on_stop runs, the state is set to what it was at the spawn, and on_mount runs. What waits in its
+ * mailboxes stays. A restart whose on_mount or on_restart fails is a failure again. */
+typedef struct domus_supervision {
+    bool all_for_one;        /* the directive is for all children, not only the one that failed */
+    uint32_t intensity;      /* more restarts than this within `period_ns` escalate; 0: 3 */
+    uint64_t period_ns;      /* 0: 5 s */
+    const domus_rule *rules; /* up to `rules_count`; the first that fits */
+    uint32_t rules_count;
+    domus_directive otherwise; /* when none fits */
+} domus_supervision;
+
+/* Fail with `error` (a negative errno), as if a handler had returned it; the parent's rules decide.
+ * The handler goes on. Returns 0; -EINVAL; -EALREADY while an earlier failure is not decided. */
+DOMUS_API int domus_escalate(domus_stack *stack, int error);
+
+/* --- watch ---------------------------------------------------------------------------------- */
+
+/* A watch or link, by value; a stale one is harmless. */
+typedef struct domus_watch {
+    struct domi_watch *watch;
+    uint32_t generation;
+} domus_watch;
+
+/* What a watch brings: an event of domus_down_type with this payload. */
+typedef struct domus_down {
+    domus_address who;
+    int reason; /* 0: it was stopped; a negative errno: why; -ESTALE: it was gone already */
+} domus_down;
+
+DOMUS_API extern const domus_type domus_down_type;
+
+/* Hear of the end of `address`: one event domus_down_type, at once when it is gone already. It
+ * never fails to come, unless it is taken back. `ret_watch` may be NULL.
+ *
+ * Returns 0; -ENOMEM; -EINVAL for nobody. */
+DOMUS_API int domus_watch_actor(domus_stack *stack, domus_address address, domus_watch *ret_watch);
+
+/* Tie this actor and `address` together: when one ends, the other is stopped with the same reason,
+ * unless its behaviour has a row for domus_down_type: then it gets the event instead. An actor that
+ * is gone already answers as if it ended now. `ret_watch` may be NULL.
+ *
+ * Returns 0; -ENOMEM; -EINVAL for nobody or oneself. */
+DOMUS_API int domus_link_actor(domus_stack *stack, domus_address address, domus_watch *ret_watch);
+
+/* Take a watch or link of this actor back: its event is not handled after this. Returns 0; -ENOENT
+ * when the event has been handled, or it was taken back. */
+DOMUS_API int domus_unwatch(domus_stack *stack, domus_watch watch);
+
+/* After a refusal (-ENOBUFS): the event domus_room_type, once, as soon as fewer than half of what
+ * the mailbox of `address` takes wait there; at once when that is so, or when it is gone. Its
+ * payload is a domus_down: `reason` 0, or -ESTALE. Returns as domus_watch_actor(). */
+DOMUS_API int domus_watch_room(domus_stack *stack, domus_address address, domus_watch *ret_watch);
+
+DOMUS_API extern const domus_type domus_room_type;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,367 @@
+/* The registry of names under real threads: two put and remove, two find and walk, in a table so
+ * small that every entry and every place is used again at once.
+ *
+ * An address tells its name and the how-manieth life under it, in the house and once more in the
+ * lease: who reads half of one life and half of another sees it. Writers say, before and after each
+ * step, which life of a name begins or ends, so a reader can tell for each find whether a miss was
+ * right, and whether what was found was registered while it looked. */
+#include "house/names.h"
+
+#include "base/random.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TSAN
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define TSAN
+#endif
+
+#ifdef TSAN
+#define ROUNDS 60000u
+#define STALLS 300u
+#else
+#define ROUNDS 1000000u
+#define STALLS 2000u
+#endif
+
+#define WRITERS    2u
+#define READERS    2u
+#define STEADY     4u  /* names that are there all the time */
+#define OWN        12u /* names of each writer, which no other puts */
+#define CONTESTED  4u  /* names that both put */
+#define NAMES      (STEADY + WRITERS * OWN + CONTESTED)
+#define CAPACITY   20u /* refuses now and then */
+#define NAME_BYTES (DOMI_NAME_MAX + 1)
+
+/* What the writer of a name says about its lives, which count from 1. All seq_cst: the books are to
+ * be beyond doubt. */
+static struct {
+    _Atomic uint64_t begun;    /* its put was called */
+    _Atomic uint64_t is_there; /* its put has returned */
+    _Atomic uint64_t going;    /* its remove was called */
+    _Atomic uint64_t gone;     /* its remove has returned */
+    _Atomic uint32_t holders;
+} books[NAMES];
+
+static const uint64_t key[2] = {3, 4};
+static domi_names names;
+static char texts[NAMES][NAME_BYTES];
+static _Atomic uint32_t writing; /* threads that still write */
+static _Atomic uint64_t rounds_max;
+
+typedef struct worker {
+    pthread_t thread;
+    domi_random random;
+    uint32_t number;
+    uint64_t wrong;
+    uint64_t found;
+    uint64_t missed;
+    uint64_t done;
+    _Atomic uint64_t round; /* relaxed: it only tells that there is progress */
+    uint32_t visits[NAMES]; /* of one walk */
+    uint32_t slots[NAMES];
+    uint64_t lives[NAMES]; /* the one that is there; 0: none */
+} worker;
+
+static worker writers[WRITERS];
+static worker readers[READERS];
+
+static uint32_t lease_for(uint64_t house)
+{
+    return (uint32_t)((house * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
+}
+
+static domus_address address_of(uint32_t n, uint64_t life)
+{
+    uint64_t house = (uint64_t)(n + 1) << 48 | life << 6;
+
+    return (domus_address){(struct domi_house *)(uintptr_t)house, lease_for(house)};
+}
+
+/* Which life of `n` this is; 0 when it is none. */
+static uint64_t life_of(uint32_t n, domus_address address)
+{
+    uint64_t house = (uint64_t)(uintptr_t)address.house;
+
+    if (house >> 48 != n + 1 || lease_for(house) != address.lease)
+        return 0;
+    return house << 16 >> 22;
+}
+
+/* Names of all lengths, each the beginning of others, so that they share words. */
+static void open_names(void)
+{
+    ck_assert_int_eq(domi_names_init(&names, CAPACITY, key), 0);
+    for (uint32_t n = 0; n < NAMES; n++) {
+        memset(texts[n], 'x', 1 + n % 4 * 20);
+        snprintf(texts[n] + n % 4 * 20, 4, "%u", n);
+    }
+    for (uint32_t n = 0; n < STEADY; n++) {
+        uint32_t slot;
+        ck_assert_int_eq(domi_names_put(&names, texts[n], address_of(n, 1), &slot), 0);
+    }
+}
+
+/* --- writers --------------------------------------------------------------------------------- */
+
+static bool begin_life(worker *at, uint32_t n, uint64_t life, uint32_t *ret_slot)
+{
+    bool own = n < STEADY + WRITERS * OWN;
+
+    if (own)
+        atomic_store(&books[n].begun, life);
+    int result = domi_names_put(&names, texts[n], address_of(n, life), ret_slot);
+    at->wrong += result != 0 && result != -ENOSPC && (own || result != -EEXIST);
+    if (result != 0)
+        return false;
+    if (own)
+        atomic_store(&books[n].is_there, life);
+    at->wrong += atomic_fetch_add(&books[n].holders, 1) != 0;
+    at->done++;
+    return true;
+}
+
+static void end_life(worker *at, uint32_t n, uint64_t life, uint32_t slot)
+{
+    bool own = n < STEADY + WRITERS * OWN;
+
+    atomic_fetch_sub(&books[n].holders, 1);
+    if (own)
+        atomic_store(&books[n].going, life);
+    at->wrong += domi_names_remove(&names, slot, address_of(n, life)) != 0;
+    if (own)
+        atomic_store(&books[n].gone, life);
+}
+
+/* Of its own names and the contested ones, one comes or goes. */
+static void write_once(worker *at)
+{
+    uint64_t round = atomic_load_explicit(&at->round, memory_order_relaxed) + 1;
+    uint32_t i = (uint32_t)domi_random_below(&at->random, OWN + CONTESTED);
+    uint32_t n = i < OWN ? STEADY + at->number * OWN + i : STEADY + (WRITERS - 1) * OWN + i;
+    uint64_t life = round * WRITERS + at->number; /* nobody else's */
+
+    if (at->lives[n] != 0) {
+        end_life(at, n, at->lives[n], at->slots[n]);
+        at->lives[n] = 0;
+    } else if (begin_life(at, n, life, &at->slots[n])) {
+        at->lives[n] = life;
+    }
+    atomic_store_explicit(&at->round, round, memory_order_relaxed);
+}
+
+static void *write_names(void *at_)
+{
+    worker *at = at_;
+
+    for (uint64_t i = 0; i < atomic_load(&rounds_max); i++)
+        write_once(at);
+    for (uint32_t n = 0; n < NAMES; n++) {
+        if (at->lives[n] != 0)
+            end_life(at, n, at->lives[n], at->slots[n]);
+    }
+    atomic_fetch_sub(&writing, 1);
+    return NULL;
+}
+
+/* --- readers --------------------------------------------------------------------------------- */
+
+static void find_one(worker *at, uint32_t n)
+{
+    uint64_t gone = atomic_load(&books[n].gone);
+    uint64_t is_there = atomic_load(&books[n].is_there);
+    domus_address address;
+
+    int result = domi_names_find(&names, texts[n], &address);
+    uint64_t going = atomic_load(&books[n].going);
+    uint64_t begun = atomic_load(&books[n].begun);
+    if (result == 0) {
+        uint64_t life = life_of(n, address);
+        bool own = n >= STEADY && n < STEADY + WRITERS * OWN;
+        at->wrong += life == 0 || (n < STEADY && life != 1);
+        at->wrong += own && (life <= gone || life > begun); /* was there while this looked */
+        at->found++;
+    } else {
+        at->wrong += result != -ENOENT || n < STEADY;
+        at->wrong += is_there > going; /* was there all the time */
+        at->missed++;
+    }
+}
+
+static void visit(const char *text, domus_address address, void *at_)
+{
+    worker *at = at_;
+    uint32_t n = 0;
+
+    while (n < NAMES && strcmp(text, texts[n]) != 0)
+        n++;
+    if (n == NAMES || life_of(n, address) == 0)
+        at->wrong++;
+    else
+        at->visits[n]++;
+}
+
+static void walk_once(worker *at)
+{
+    memset(at->visits, 0, sizeof at->visits);
+    domi_names_walk(&names, visit, at);
+    for (uint32_t n = 0; n < STEADY; n++)
+        at->wrong += at->visits[n] != 1;
+}
+
+static void *read_names(void *at_)
+{
+    worker *at = at_;
+
+    while (atomic_load(&writing) != 0) {
+        for (uint32_t i = 0; i < 64; i++)
+            find_one(at, (uint32_t)domi_random_below(&at->random, NAMES));
+        walk_once(at);
+        atomic_store_explicit(&at->round, ++at->done, memory_order_relaxed);
+    }
+    return NULL;
+}
+
+/* --- tests ----------------------------------------------------------------------------------- */
+
+static void start(worker *at, uint32_t number, void *(*run)(void *))
+{
+    *at = (worker){.number = number};
+    domi_random_init(&at->random, number + (run == read_names ? 100 : 0));
+    ck_assert_int_eq(pthread_create(&at->thread, NULL, run, at), 0);
+}
+
+START_TEST(names_read_by_all_are_never_torn_foreign_stale_or_missed)
+{
+    open_names();
+    atomic_store(&writing, WRITERS);
+    atomic_store(&rounds_max, ROUNDS);
+    for (uint32_t i = 0; i < READERS; i++)
+        start(&readers[i], i, read_names);
+    for (uint32_t i = 0; i < WRITERS; i++)
+        start(&writers[i], i, write_names);
+    for (uint32_t i = 0; i < WRITERS; i++)
+        ck_assert_int_eq(pthread_join(writers[i].thread, NULL), 0);
+    for (uint32_t i = 0; i < READERS; i++)
+        ck_assert_int_eq(pthread_join(readers[i].thread, NULL), 0);
+
+    for (uint32_t i = 0; i < WRITERS; i++) {
+        ck_assert_uint_eq(writers[i].wrong, 0);
+        ck_assert_uint_gt(writers[i].done, ROUNDS / 8);
+    }
+    for (uint32_t i = 0; i < READERS; i++) {
+        ck_assert_uint_eq(readers[i].wrong, 0);
+        ck_assert_uint_gt(readers[i].found, 0);
+        ck_assert_uint_gt(readers[i].missed, 0);
+    }
+    ck_assert_uint_gt(domi_names_refused(&names), 0);
+    ck_assert_uint_eq(domi_names_count(&names), STEADY);
+    domi_names_fini(&names);
+}
+END_TEST
+
+static _Atomic uint32_t stalled;
+
+/* Wait a little: by pauses at first, then asleep, because who is waited for may need this CPU. */
+static void wait_a_little(uint32_t *turns)
+{
+    if (++*turns < 1000)
+        domi_pause();
+    else
+        (void)usleep(50);
+}
+
+static void stall(int number)
+{
+    uint32_t turns = 0;
+
+    (void)number;
+    atomic_store(&stalled, 1);
+    while (atomic_load(&stalled) != 0)
+        wait_a_little(&turns);
+}
+
+/* Stop a thread wherever it is; let it go by `stalled`. */
+static void stop(worker *at)
+{
+    uint64_t round = atomic_load(&at->round);
+    uint32_t turns = 0;
+
+    while (atomic_load(&at->round) < round + 2) /* else it stops where it stopped before */
+        wait_a_little(&turns);
+    ck_assert_int_eq(pthread_kill(at->thread, SIGUSR1), 0);
+    while (atomic_load(&stalled) == 0)
+        wait_a_little(&turns);
+}
+
+static void open_to_stop(void)
+{
+    struct sigaction action = {.sa_handler = stall};
+
+    ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
+    open_names();
+    atomic_store(&writing, 1);
+}
+
+/* A reader that waited for the writer would never come back: the writer is let go by the reader. */
+START_TEST(names_are_found_wherever_a_writer_stands_still)
+{
+    uint32_t stalls_in_lock = 0;
+    worker reader = {.number = 0};
+
+    open_to_stop();
+    atomic_store(&rounds_max, UINT64_MAX);
+    start(&writers[0], 0, write_names);
+    for (uint32_t i = 0; i < STALLS; i++) {
+        stop(&writers[0]);
+        stalls_in_lock += atomic_load(&names.lock.held) != 0;
+        for (uint32_t n = 0; n < NAMES; n++)
+            find_one(&reader, n);
+        walk_once(&reader);
+        atomic_store(&stalled, 0);
+    }
+    atomic_store(&rounds_max, 0);
+    ck_assert_int_eq(pthread_join(writers[0].thread, NULL), 0);
+    ck_assert_uint_eq(reader.wrong + writers[0].wrong, 0);
+    ck_assert_uint_gt(reader.found, STALLS * STEADY);
+    ck_assert_uint_gt(stalls_in_lock, 0);
+    domi_names_fini(&names);
+}
+END_TEST
+
+/* While the reader stands still, most of what it has looked at comes to be used for other names. */
+START_TEST(names_are_whole_wherever_a_reader_stood_still)
+{
+    worker writer = {.number = 0};
+
+    domi_random_init(&writer.random, 6);
+    open_to_stop();
+    start(&readers[0], 0, read_names);
+    for (uint32_t i = 0; i < STALLS; i++) {
+        stop(&readers[0]);
+        for (uint32_t j = 0; j < 100; j++)
+            write_once(&writer);
+        atomic_store(&stalled, 0);
+    }
+    atomic_store(&writing, 0);
+    ck_assert_int_eq(pthread_join(readers[0].thread, NULL), 0);
+    ck_assert_uint_eq(readers[0].wrong + writer.wrong, 0);
+    ck_assert_uint_gt(readers[0].found, STALLS);
+    domi_names_fini(&names);
+}
+END_TEST
+
+DOMT_MAIN("names under stress", 120, names_read_by_all_are_never_torn_foreign_stale_or_missed,
+          names_are_found_wherever_a_writer_stands_still,
+          names_are_whole_wherever_a_reader_stood_still)
