@@ -1,0 +1,158 @@
+/* The actor bench: domus beside CAF and Erlang doing the same, in turn, each in its own process.
+ *
+ * Each row runs ROUNDS times, the contenders alternating on the same CPUs, and prints the median of
+ * each and the median of the ratios, taken round by round, of domus to the better peer. Every
+ * program checks its own result. On one thread: asks one after the other, asks to 10,000 at once,
+ * spawn and stop, timers. On two: asks between two actors; domus has one on each thread, the peers'
+ * schedulers place them as they like.
+ *
+ * Timers are spread over 100 ms, which no contender can undercut: beside their rate stands the CPU
+ * time that one took.
+ *
+ * bench_actors [ROW ...]: without a name all rows run. stdout: lines `name value unit`. stderr:
+ * progress. Exit 1 on a wrong result, never on a missed goal. */
+#include "bench/support/contender.h"
+#include "bench/support/measure.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUNDS          5
+#define SECONDS_MAX     120
+#define FAN_OUT_TARGETS 10000 /* of a round, as the programs have it */
+
+struct row {
+    const char *name;
+    const char *unit;
+    uint64_t size;
+    double per_size; /* what one of `size` counts for in `unit` */
+    uint32_t threads;
+    bool cpu; /* print the CPU time of one, too */
+};
+
+static const struct row rows[] = {
+    {"ask", "asks/s", 1000000, 1, 1, false},
+    {"ask_cross", "asks/s", 500000, 1, 2, false},
+    {"fan_out", "asks/s", 50, FAN_OUT_TARGETS, 1, false},
+    {"spawn_stop", "actors/s", 1000000, 1, 1, false},
+    {"timers", "timers/s", 1000000, 1, 1, true},
+    {"timers_cancel", "timers/s", 1000000, 1, 1, true},
+};
+
+static bool there[CONTENDERS];
+
+/* What came of one row: a contender that failed once has no more rounds. */
+struct outcome {
+    bool out;
+    double rate[ROUNDS];
+    double cpu_ns[ROUNDS];
+};
+
+static void run_one(const struct row *row, enum contender who, struct outcome *outcome, int round)
+{
+    struct contest contest = {
+        .row = row->name,
+        .size = row->size,
+        .threads = row->threads,
+        .seconds_max = SECONDS_MAX,
+    };
+    struct command_result result;
+    int error = contender_run(who, &contest, &result);
+
+    if (error == -EBADMSG)
+        exit(1);
+    if (error != 0) {
+        fprintf(stderr, "actors: %s: %s is out: %s\n", row->name, contender_name(who),
+                strerror(-error));
+        outcome->out = true;
+        return;
+    }
+    double count = (double)row->size * row->per_size;
+    outcome->rate[round] = count / command_figure(&result, "seconds");
+    outcome->cpu_ns[round] = command_figure(&result, "cpu_seconds") / count * 1e9;
+    if (isnan(outcome->rate[round])) {
+        fprintf(stderr, "actors: %s: %s printed no seconds\n", row->name, contender_name(who));
+        exit(1);
+    }
+    fprintf(stderr, "actors: %s: round %d: %s %.4g %s\n", row->name, round + 1, contender_name(who),
+            outcome->rate[round], row->unit);
+}
+
+/* The better peer of each round; 0 without one. */
+static double best_peer(const struct outcome *outcomes, int round)
+{
+    double best = 0;
+
+    for (int who = CONTENDER_CAF; who < CONTENDERS; who++) {
+        if (!outcomes[who].out && outcomes[who].rate[round] > best)
+            best = outcomes[who].rate[round];
+    }
+    return best;
+}
+
+static void print_row(const struct row *row, struct outcome *outcomes)
+{
+    double ratio[ROUNDS];
+
+    for (int round = 0; round < ROUNDS; round++) {
+        double best = best_peer(outcomes, round);
+        ratio[round] = best == 0 ? 0 : outcomes[CONTENDER_DOMUS].rate[round] / best;
+    }
+    for (int who = 0; who < CONTENDERS; who++) {
+        struct outcome *outcome = &outcomes[who];
+        const char *name = contender_name((enum contender)who);
+        if (outcome->out)
+            continue;
+        printf("actors.%s.%s %.4g %s\n", row->name, name, measure_median(outcome->rate, ROUNDS),
+               row->unit);
+        if (row->cpu)
+            printf("actors.%s.%s.cpu %.1f ns\n", row->name, name,
+                   measure_median(outcome->cpu_ns, ROUNDS));
+    }
+    double median = measure_median(ratio, ROUNDS);
+    if (!outcomes[CONTENDER_DOMUS].out && median != 0)
+        printf("actors.%s.ratio %.2f ratio\n", row->name, median);
+    fflush(stdout);
+}
+
+/* Returns whether domus could do it. */
+static bool run_row(const struct row *row)
+{
+    struct outcome outcomes[CONTENDERS] = {0};
+
+    for (int who = 0; who < CONTENDERS; who++)
+        outcomes[who].out = !there[who];
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int who = 0; who < CONTENDERS; who++) {
+            if (!outcomes[who].out)
+                run_one(row, (enum contender)who, &outcomes[who], round);
+        }
+    }
+    print_row(row, outcomes);
+    return !outcomes[CONTENDER_DOMUS].out;
+}
+
+static bool is_wanted(int argc, char **argv, const char *name)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], name) == 0)
+            return true;
+    }
+    return argc == 1;
+}
+
+int main(int argc, char **argv)
+{
+    int status = 0;
+
+    for (int who = 0; who < CONTENDERS; who++)
+        there[who] = contender_is_there((enum contender)who);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (is_wanted(argc, argv, rows[i].name) && !run_row(&rows[i]))
+            status = 1;
+    }
+    return status;
+}

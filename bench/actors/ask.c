@@ -1,0 +1,119 @@
+/* Asks: one after the other between two actors, and one actor that asks 10,000 at once.
+ *
+ * With two threads the two actors of the first are one on each, so that every message crosses. */
+#include "bench/actors/rows.h"
+
+static const domus_type number_type = {.name = "number", .size = sizeof(uint64_t)};
+
+static int answerer_number(domus_stack *stack, void *self, const void *number)
+{
+    (void)self;
+    return domus_reply(stack, &number_type, number);
+}
+
+static const domus_behaviour answerer = {
+    .name = "answerer",
+    .on = (const domus_on[]){{.type = &number_type, .handle = answerer_number}, {.type = NULL}},
+};
+
+/* --- one after the other --------------------------------------------------------------------- */
+
+struct asker {
+    domus_address peer;
+    uint64_t left;
+};
+
+static int asker_answered(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    struct asker *asker = self;
+
+    if (answer->error != 0 || *(const uint64_t *)answer->payload != asker->left)
+        stage_wrong("an answer");
+    if (asker->left == 0) {
+        stage_end();
+        stage_leave();
+        return 0;
+    }
+    asker->left--;
+    return domus_ask(stack, asker->peer, &number_type, &asker->left, asker_answered);
+}
+
+static int asker_go(domus_stack *stack, void *self, const void *nothing)
+{
+    struct asker *asker = self;
+
+    (void)nothing;
+    stage_begin();
+    return domus_ask(stack, asker->peer, &number_type, &asker->left, asker_answered);
+}
+
+static const domus_behaviour asker_behaviour = {
+    .name = "asker",
+    .state_size = sizeof(struct asker),
+    .on = (const domus_on[]){{.type = &go_type, .handle = asker_go}, {.type = NULL}},
+};
+
+void row_ask(domus_system *system, uint64_t asks)
+{
+    struct asker state = {.left = asks - 1};
+
+    state.peer = stage_spawn(system, 1, &answerer, NULL);
+    stage_tell(system, stage_spawn(system, 0, &asker_behaviour, &state), &go_type, NULL);
+    stage_wait();
+}
+
+/* --- at once --------------------------------------------------------------------------------- */
+
+static domus_address targets[FAN_OUT_TARGETS];
+
+static int fan_answered(domus_stack *stack, void *self, const domus_answer *answer);
+
+static int fan_round(domus_stack *stack)
+{
+    for (uint64_t i = 0; i < FAN_OUT_TARGETS; i++)
+        stage_must(domus_ask_add(stack, targets[i], &number_type, &i, 0, i), "ask");
+    return domus_wait_all(stack, fan_answered);
+}
+
+static int fan_answered(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    uint64_t *rounds = self;
+    uint64_t sum = 0;
+    uint64_t count = 0;
+
+    for (; answer != NULL; answer = answer->next) {
+        if (answer->error != 0 || *(const uint64_t *)answer->payload != answer->tag)
+            stage_wrong("an answer");
+        sum += answer->tag;
+        count++;
+    }
+    if (count != FAN_OUT_TARGETS ||
+        sum != UINT64_C(1) * FAN_OUT_TARGETS * (FAN_OUT_TARGETS - 1) / 2)
+        stage_wrong("the sum of the answers");
+    if (--*rounds != 0)
+        return fan_round(stack);
+    stage_end();
+    stage_leave();
+    return 0;
+}
+
+static int fan_go(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self, (void)nothing;
+    stage_begin();
+    return fan_round(stack);
+}
+
+static const domus_behaviour fan = {
+    .name = "fan",
+    .state_size = sizeof(uint64_t),
+    .on = (const domus_on[]){{.type = &go_type, .handle = fan_go}, {.type = NULL}},
+};
+
+void row_fan_out(domus_system *system, uint64_t rounds)
+{
+    for (uint32_t i = 0; i < FAN_OUT_TARGETS; i++)
+        targets[i] = stage_spawn(system, 0, &answerer, NULL);
+    stage_tell(system, stage_spawn(system, 0, &fan, &rounds), &go_type, NULL);
+    stage_wait();
+}

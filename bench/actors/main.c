@@ -1,0 +1,129 @@
+/* actors_domus ROW SIZE THREADS: one row of the actor benches, on domus.
+ *
+ * Prints `seconds` and `cpu_seconds` of the work alone, as lines `name value`; exit status 3 when
+ * the result is wrong. bench/actors.c and bench/ring.c run it beside the peers in bench/peers/,
+ * which are called and answer alike. */
+#include "bench/actors/rows.h"
+#include "bench/support/command.h"
+#include "bench/support/measure.h"
+
+#include <inttypes.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* On several threads an idle one looks for this long before it parks, as the peers' do. */
+#define SPIN_NS UINT64_C(100000)
+
+const domus_type go_type = {.name = "go"};
+
+static struct {
+    sem_t done;
+    uint64_t began_ns;
+    uint64_t began_cpu_ns;
+    uint64_t taken_ns;
+    uint64_t taken_cpu_ns;
+} stage;
+
+void stage_begin(void)
+{
+    stage.began_cpu_ns = measure_process_cpu_ns();
+    stage.began_ns = measure_now_ns();
+}
+
+void stage_end(void)
+{
+    stage.taken_ns = measure_now_ns() - stage.began_ns;
+    stage.taken_cpu_ns = measure_process_cpu_ns() - stage.began_cpu_ns;
+}
+
+void stage_leave(void)
+{
+    sem_post(&stage.done);
+}
+
+void stage_wait(void)
+{
+    while (sem_wait(&stage.done) != 0)
+        continue;
+    printf("seconds %.9f\n", (double)stage.taken_ns / 1e9);
+    printf("cpu_seconds %.9f\n", (double)stage.taken_cpu_ns / 1e9);
+}
+
+_Noreturn void stage_wrong(const char *what)
+{
+    fprintf(stderr, "actors_domus: wrong result: %s\n", what);
+    _Exit(COMMAND_WRONG);
+}
+
+void stage_must(int error, const char *what)
+{
+    if (error == 0)
+        return;
+    fprintf(stderr, "actors_domus: %s: %s\n", what, strerror(-error));
+    _Exit(EXIT_FAILURE);
+}
+
+domus_address stage_spawn(domus_system *system, uint32_t thread, const domus_behaviour *behaviour,
+                          const void *state)
+{
+    domus_address address;
+
+    stage_must(domus_outside_spawn_on(system, thread % domus_system_threads(system), behaviour,
+                                      state, &address),
+               "spawn");
+    return address;
+}
+
+void stage_tell(domus_system *system, domus_address to, const domus_type *type, const void *payload)
+{
+    stage_must(domus_outside_notice(system, to, type, payload), "notice");
+}
+
+static domus_system *system_of(uint32_t threads)
+{
+    domus_config config;
+    domus_system *system;
+    char error[256] = "";
+
+    domus_config_init(&config);
+    config.system.threads = threads;
+    config.scheduler.idle.spin_ns = threads > 1 ? SPIN_NS : 0;
+    if (domus_system_new(&config, error, sizeof error, &system) != 0) {
+        fprintf(stderr, "actors_domus: %s\n", error);
+        exit(EXIT_FAILURE);
+    }
+    stage_must(domus_system_start(system), domus_system_error(system));
+    return system;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(domus_system *system, uint64_t size);
+    } rows[] = {
+        {"ask", row_ask},         {"ask_cross", row_ask},
+        {"fan_out", row_fan_out}, {"spawn_stop", row_spawn_stop},
+        {"timers", row_timers},   {"timers_cancel", row_timers_cancel},
+        {"ring", row_ring},       {"ring_shuffled", row_ring_shuffled},
+    };
+    uint64_t size = argc == 4 ? strtoull(argv[2], NULL, 10) : 0;
+    uint32_t threads = argc == 4 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0;
+
+    if (size == 0 || threads == 0 || sem_init(&stage.done, 0, 0) != 0) {
+        fprintf(stderr, "usage: actors_domus ROW SIZE THREADS\n");
+        return 2;
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(argv[1], rows[i].name) != 0)
+            continue;
+        domus_system *system = system_of(threads);
+        rows[i].run(system, size);
+        domus_system_free(system);
+        return 0;
+    }
+    fprintf(stderr, "actors_domus: no row %s\n", argv[1]);
+    return 2;
+}

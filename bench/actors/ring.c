@@ -1,0 +1,319 @@
+/* The ring: n actors, each of which passes tokens to its next, and one that makes them.
+ *
+ * What is measured, in this order, all on the one thread: start-up (spawn, wire, until each has
+ * handled its first message), the passes of ten tokens that begin as far apart as they can, the
+ * time to touch as many bytes as the ring took, stopping all, and start-up again in the slots that
+ * were used. In spawn order each learns the one before it as soon as it is spawned; shuffled, all
+ * are spawned first, and then told in the order of the spawns. The maker goes on by a message to
+ * itself, some thousands at a time, so that the loop lives and mail stays short.
+ *
+ * Before the clock starts, the machine is made to find the memory: what a virtual machine takes
+ * for the first touch of a page since it booted is not what is compared here. */
+#include "bench/actors/rows.h"
+#include "bench/support/measure.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE_BYTES      4096u
+#define WARM_BYTES_NODE 640u /* for the ring, and beside it for what is touched */
+
+static const domus_type next_type = {.name = "next", .size = sizeof(domus_address)};
+static const domus_type token_type = {.name = "token", .size = sizeof(uint64_t)};
+static const domus_type ready_type = {.name = "ready"};
+static const domus_type home_type = {.name = "home"};
+static const domus_type gone_type = {.name = "gone"};
+
+/* The thread's own while it runs. */
+static struct {
+    uint64_t size;
+    uint64_t made;
+    uint64_t wired;
+    uint64_t stopped;
+    uint64_t ready; /* nodes that handled their first message */
+    uint64_t gone;  /* nodes that stopped */
+    uint64_t each;  /* passes of a token */
+    uint32_t home;  /* tokens that are */
+    bool shuffled;
+    bool again;
+    bool stopping;
+    uint64_t began_ns;
+    uint64_t resident_bytes;
+    domus_address maker;
+    domus_address *nodes; /* in the order of the spawns */
+    uint32_t *order;      /* along the ring, against the tokens; only when shuffled, as `next` */
+    uint32_t *next;       /* of each node, in the order of the spawns */
+} ring;
+
+/* --- nodes ----------------------------------------------------------------------------------- */
+
+static int node_next(domus_stack *stack, void *self, const void *next)
+{
+    *(domus_address *)self = *(const domus_address *)next;
+    if (++ring.ready == ring.size)
+        return domus_notice(stack, ring.maker, &ready_type, NULL);
+    return 0;
+}
+
+/* A token is the number of passes that are left to it. */
+static int node_token(domus_stack *stack, void *self, const void *token)
+{
+    uint64_t left = *(const uint64_t *)token;
+
+    if (left == 0)
+        return domus_notice(stack, ring.maker, &home_type, NULL);
+    left--;
+    return domus_notice(stack, *(const domus_address *)self, &token_type, &left);
+}
+
+static void node_stop(domus_stack *stack, void *self)
+{
+    (void)self;
+    if (++ring.gone == ring.size && ring.stopping) /* else the system ends */
+        stage_must(domus_notice(stack, ring.maker, &gone_type, NULL), "notice");
+}
+
+static const domus_behaviour node = {
+    .name = "node",
+    .state_size = sizeof(domus_address),
+    .on = (const domus_on[]){{.type = &token_type, .handle = node_token},
+                             {.type = &next_type, .handle = node_next},
+                             {.type = NULL}},
+    .on_stop = node_stop,
+};
+
+/* --- memory ---------------------------------------------------------------------------------- */
+
+static uint64_t resident_bytes(void)
+{
+    FILE *file = fopen("/proc/self/statm", "re");
+    uint64_t pages = 0;
+
+    stage_must(file == NULL || fscanf(file, "%*u %" SCNu64, &pages) != 1 ? -EIO : 0, "statm");
+    fclose(file);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Map so many bytes, write to all of them, give them back. Returns nanoseconds of the writing. */
+static uint64_t touch(uint64_t bytes)
+{
+    bytes += PAGE_BYTES - bytes % PAGE_BYTES;
+    char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    stage_must(memory == MAP_FAILED ? -errno : 0, "memory to touch");
+
+    uint64_t began_ns = measure_now_ns();
+    for (uint64_t at = 0; at < bytes; at += PAGE_BYTES)
+        memset(memory + at, 1, PAGE_BYTES);
+    uint64_t taken_ns = measure_now_ns() - began_ns;
+    munmap(memory, bytes);
+    return taken_ns;
+}
+
+/* --- the maker ------------------------------------------------------------------------------- */
+
+/* Place `place` along the ring. */
+static domus_address along(uint64_t place)
+{
+    return ring.nodes[ring.shuffled ? ring.order[place] : place];
+}
+
+static void wire(domus_stack *stack, domus_address from, domus_address to)
+{
+    stage_must(domus_notice(stack, from, &next_type, &to), "notice");
+}
+
+static uint64_t batch_end(uint64_t from)
+{
+    return ring.size - from < RING_BATCH ? ring.size : from + RING_BATCH;
+}
+
+static void make_some(domus_stack *stack)
+{
+    for (uint64_t end = batch_end(ring.made); ring.made < end; ring.made++) {
+        domus_address *made = &ring.nodes[ring.made];
+        stage_must(domus_spawn(stack, &node, NULL, made), "spawn");
+        if (!ring.shuffled && ring.made > 0)
+            wire(stack, made[0], made[-1]);
+    }
+    if (!ring.shuffled && ring.made == ring.size)
+        wire(stack, ring.nodes[0], ring.nodes[ring.size - 1]);
+}
+
+static void wire_some(domus_stack *stack)
+{
+    for (uint64_t end = batch_end(ring.wired); ring.wired < end; ring.wired++)
+        wire(stack, ring.nodes[ring.wired], ring.nodes[ring.next[ring.wired]]);
+}
+
+static void stop_some(domus_stack *stack)
+{
+    for (uint64_t end = batch_end(ring.stopped); ring.stopped < end; ring.stopped++)
+        stage_must(domus_stop(stack, ring.nodes[ring.stopped]), "stop");
+}
+
+static bool some_are_left(void)
+{
+    if (ring.stopping)
+        return ring.stopped < ring.size;
+    return ring.made < ring.size || (ring.shuffled && ring.wired < ring.size);
+}
+
+static int maker_go(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self, (void)nothing;
+    if (ring.stopping)
+        stop_some(stack);
+    else if (ring.made < ring.size)
+        make_some(stack);
+    else
+        wire_some(stack);
+    return some_are_left() ? domus_notice(stack, ring.maker, &go_type, NULL) : 0;
+}
+
+static int make_all(domus_stack *stack)
+{
+    ring.made = ring.wired = ring.stopped = ring.ready = ring.gone = 0;
+    ring.stopping = false;
+    ring.began_ns = measure_now_ns();
+    return domus_notice(stack, ring.maker, &go_type, NULL);
+}
+
+static double since_began(void)
+{
+    return (double)(measure_now_ns() - ring.began_ns) / 1e9;
+}
+
+static int maker_ready(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self, (void)nothing;
+    if (ring.again) {
+        printf("again_seconds %.9f\n", since_began());
+        stage_leave();
+        return 0;
+    }
+    printf("startup_seconds %.9f\n", since_began());
+    printf("passes %" PRIu64 "\n", ring.each * RING_TOKENS);
+    ring.resident_bytes = resident_bytes() - ring.resident_bytes;
+    printf("bytes %" PRIu64 "\n", ring.resident_bytes);
+    stage_begin();
+    for (uint64_t i = 0; i < RING_TOKENS; i++)
+        stage_must(domus_notice(stack, along(i * ring.size / RING_TOKENS), &token_type, &ring.each),
+                   "notice");
+    return 0;
+}
+
+/* A token ends where it began, less its passes: the ring has the size that it should have. */
+static bool ends_at(domus_address sender)
+{
+    for (uint64_t i = 0; i < RING_TOKENS; i++) {
+        uint64_t place = i * ring.size / RING_TOKENS;
+        domus_address end = along((place + ring.size - ring.each % ring.size) % ring.size);
+        if (end.house == sender.house && end.lease == sender.lease)
+            return true;
+    }
+    return false;
+}
+
+static int maker_home(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self, (void)nothing;
+    if (!ends_at(domus_sender(stack)))
+        stage_wrong("where a token ended");
+    if (++ring.home != RING_TOKENS)
+        return 0;
+    stage_end();
+    printf("touch_seconds %.9f\n", (double)touch(ring.resident_bytes) / 1e9);
+    ring.stopping = true;
+    ring.began_ns = measure_now_ns();
+    return domus_notice(stack, ring.maker, &go_type, NULL);
+}
+
+static int maker_gone(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self, (void)nothing;
+    printf("stop_seconds %.9f\n", since_began());
+    ring.again = true;
+    return make_all(stack);
+}
+
+static int maker_mount(domus_stack *stack, void *self)
+{
+    (void)self;
+    ring.maker = domus_self(stack);
+    ring.resident_bytes = resident_bytes();
+    return make_all(stack);
+}
+
+static const domus_behaviour maker = {
+    .name = "maker",
+    .on = (const domus_on[]){{.type = &go_type, .handle = maker_go},
+                             {.type = &ready_type, .handle = maker_ready},
+                             {.type = &home_type, .handle = maker_home},
+                             {.type = &gone_type, .handle = maker_gone},
+                             {.type = NULL}},
+    .on_mount = maker_mount,
+};
+
+/* --- the rows -------------------------------------------------------------------------------- */
+
+/* Fisher and Yates, with a generator of a fixed seed (splitmix64). */
+static void shuffle(uint32_t *order, uint64_t size)
+{
+    uint64_t seed = 1;
+
+    for (uint64_t i = 0; i < size; i++)
+        order[i] = (uint32_t)i;
+    for (uint64_t i = size - 1; i > 0; i--) {
+        uint64_t z = seed += UINT64_C(0x9e3779b97f4a7c15);
+        z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+        z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+        uint64_t other = (z ^ z >> 31) % (i + 1);
+        uint32_t held = order[i];
+        order[i] = order[other];
+        order[other] = held;
+    }
+}
+
+static void draw_order(uint64_t size)
+{
+    ring.order = malloc(size * sizeof *ring.order);
+    ring.next = malloc(size * sizeof *ring.next);
+    stage_must(ring.order == NULL || ring.next == NULL ? -ENOMEM : 0, "the order");
+    shuffle(ring.order, size);
+    for (uint64_t i = 0; i < size; i++)
+        ring.next[ring.order[i]] = ring.order[(i == 0 ? size : i) - 1];
+}
+
+static void run(domus_system *system, uint64_t size, bool shuffled)
+{
+    uint64_t passes = size > RING_PASSES_MIN ? size : RING_PASSES_MIN;
+
+    ring.size = size;
+    ring.shuffled = shuffled;
+    ring.each = passes / RING_TOKENS;
+    ring.nodes = malloc(size * sizeof *ring.nodes);
+    stage_must(ring.nodes == NULL ? -ENOMEM : 0, "the ring");
+    if (shuffled)
+        draw_order(size);
+    (void)touch(size * WARM_BYTES_NODE);
+    stage_spawn(system, 0, &maker, NULL);
+    stage_wait();
+    free(ring.nodes);
+    free(ring.order);
+    free(ring.next);
+}
+
+void row_ring(domus_system *system, uint64_t nodes)
+{
+    run(system, nodes, false);
+}
+
+void row_ring_shuffled(domus_system *system, uint64_t nodes)
+{
+    run(system, nodes, true);
+}

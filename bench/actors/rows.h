@@ -1,0 +1,53 @@
+/* The rows of the actor benches, as domus does them, and the stage they stand on.
+ *
+ * A row gets a system that runs, spawns what it needs and sets it going. A handler then begins the
+ * work and ends it; the main thread waits and prints. What a row checks, it checks itself. */
+#ifndef DOMUS_BENCH_ACTORS_ROWS_H
+#define DOMUS_BENCH_ACTORS_ROWS_H
+
+#include <domus/domus.h>
+
+#include <stdint.h>
+
+/* As in bench/peers/. */
+#define FAN_OUT_TARGETS 10000u
+#define SPAWN_BATCH     1000u
+#define TIMER_SPREAD_MS 100u
+#define CANCEL_AFTER_MS 10000u
+#define RING_TOKENS     10u
+#define RING_PASSES_MIN UINT64_C(1000000)
+#define RING_BATCH      4096u
+
+/* Begins what a row does: "go on" for actors that send it to themselves, too. */
+extern const domus_type go_type;
+
+void row_ask(domus_system *system, uint64_t asks);
+void row_fan_out(domus_system *system, uint64_t rounds);
+void row_spawn_stop(domus_system *system, uint64_t children);
+void row_timers(domus_system *system, uint64_t timers);
+void row_timers_cancel(domus_system *system, uint64_t timers);
+void row_ring(domus_system *system, uint64_t nodes);
+void row_ring_shuffled(domus_system *system, uint64_t nodes);
+
+/* In a handler: the clocks start; the clocks stop. */
+void stage_begin(void);
+void stage_end(void);
+
+/* In a handler: nothing more will be done. The main thread goes on. */
+void stage_leave(void);
+
+/* Wait for stage_leave(), then print `seconds` and `cpu_seconds`. */
+void stage_wait(void);
+
+/* The process ends; its status says that the result was wrong, or that the work could not be done.
+ */
+_Noreturn void stage_wrong(const char *what);
+void stage_must(int error, const char *what);
+
+/* From outside: an actor on thread `thread`, and a message to it. */
+domus_address stage_spawn(domus_system *system, uint32_t thread, const domus_behaviour *behaviour,
+                          const void *state);
+void stage_tell(domus_system *system, domus_address to, const domus_type *type,
+                const void *payload);
+
+#endif

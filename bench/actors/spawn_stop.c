@@ -1,0 +1,72 @@
+/* Actors that are spawned, do nothing, and stop: 1,000 at once, all by one parent.
+ *
+ * As a process of Erlang ends with its function, a child here stops itself as it is mounted. The
+ * last of a batch says so as it goes; that those before it are gone is checked at the end, by the
+ * count of the thread. */
+#include "bench/actors/rows.h"
+
+static int child_mount(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_stop(stack, domus_self(stack));
+}
+
+static void last_stop(domus_stack *stack, void *parent)
+{
+    stage_must(domus_notice(stack, *(domus_address *)parent, &go_type, NULL), "notice");
+}
+
+static const domus_behaviour child = {.name = "child", .on_mount = child_mount};
+static const domus_behaviour last = {
+    .name = "last",
+    .state_size = sizeof(domus_address),
+    .on_mount = child_mount,
+    .on_stop = last_stop,
+};
+
+struct parent {
+    uint64_t left;
+    bool began;
+};
+
+static int parent_go(domus_stack *stack, void *self_, const void *nothing)
+{
+    struct parent *self = self_;
+    domus_address address = domus_self(stack);
+    uint64_t batch = self->left < SPAWN_BATCH ? self->left : SPAWN_BATCH;
+
+    (void)nothing;
+    if (!self->began)
+        stage_begin();
+    self->began = true;
+    if (batch == 0) {
+        stage_end();
+        stage_leave();
+        return 0;
+    }
+    self->left -= batch;
+    for (uint64_t i = 1; i < batch; i++) {
+        domus_address unused;
+        stage_must(domus_spawn(stack, &child, NULL, &unused), "spawn");
+    }
+    stage_must(domus_spawn(stack, &last, &address, &address), "spawn");
+    return 0;
+}
+
+static const domus_behaviour parent_behaviour = {
+    .name = "parent",
+    .state_size = sizeof(struct parent),
+    .on = (const domus_on[]){{.type = &go_type, .handle = parent_go}, {.type = NULL}},
+};
+
+void row_spawn_stop(domus_system *system, uint64_t children)
+{
+    struct parent state = {.left = children};
+    domus_profile profile;
+
+    stage_tell(system, stage_spawn(system, 0, &parent_behaviour, &state), &go_type, NULL);
+    stage_wait();
+    stage_must(domus_system_profile(system, 0, &profile), "profile");
+    if (profile.stops != children)
+        stage_wrong("some are not gone");
+}

@@ -1,0 +1,104 @@
+/* Timers: all armed at once by one actor, for 1 to 100 ms later, each an event to itself; and all
+ * armed for 10 s later and cancelled, in the order in which they were armed. */
+#include "bench/actors/rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define MILLISECOND UINT64_C(1000000)
+
+static const domus_type due_type = {.name = "due", .size = sizeof(uint64_t)};
+
+struct armer {
+    uint64_t timers;
+    uint64_t handled;
+    uint64_t sum;
+    domus_timer *armed; /* of the row that cancels */
+};
+
+static int armer_due(domus_stack *stack, void *self, const void *number)
+{
+    struct armer *armer = self;
+
+    (void)stack;
+    armer->sum += *(const uint64_t *)number;
+    if (++armer->handled != armer->timers)
+        return 0;
+    stage_end();
+    if (armer->sum != armer->timers * (armer->timers - 1) / 2)
+        stage_wrong("the sum of the timers");
+    stage_leave();
+    return 0;
+}
+
+static int armer_go(domus_stack *stack, void *self, const void *nothing)
+{
+    struct armer *armer = self;
+
+    (void)nothing;
+    stage_begin();
+    for (uint64_t i = 0; i < armer->timers; i++) {
+        uint64_t delay_ns = (1 + i % TIMER_SPREAD_MS) * MILLISECOND;
+        stage_must(domus_after(stack, delay_ns, &due_type, &i, NULL), "timer");
+    }
+    return 0;
+}
+
+static const domus_behaviour armer_behaviour = {
+    .name = "armer",
+    .state_size = sizeof(struct armer),
+    .on = (const domus_on[]){{.type = &go_type, .handle = armer_go},
+                             {.type = &due_type, .handle = armer_due},
+                             {.type = NULL}},
+};
+
+void row_timers(domus_system *system, uint64_t timers)
+{
+    struct armer state = {.timers = timers};
+
+    stage_tell(system, stage_spawn(system, 0, &armer_behaviour, &state), &go_type, NULL);
+    stage_wait();
+}
+
+static int canceller_due(domus_stack *stack, void *self, const void *number)
+{
+    (void)stack, (void)self, (void)number;
+    stage_wrong("a timer that was cancelled");
+}
+
+static int canceller_go(domus_stack *stack, void *self, const void *nothing)
+{
+    struct armer *armer = self;
+
+    (void)nothing;
+    stage_begin();
+    for (uint64_t i = 0; i < armer->timers; i++) {
+        uint64_t delay_ns = (CANCEL_AFTER_MS + 1 + i % TIMER_SPREAD_MS) * MILLISECOND;
+        stage_must(domus_after(stack, delay_ns, &due_type, &i, &armer->armed[i]), "timer");
+    }
+    for (uint64_t i = 0; i < armer->timers; i++) {
+        if (domus_timer_cancel(stack, armer->armed[i]) != 0)
+            stage_wrong("a timer that was not there");
+    }
+    stage_end();
+    stage_leave();
+    return 0;
+}
+
+static const domus_behaviour canceller_behaviour = {
+    .name = "canceller",
+    .state_size = sizeof(struct armer),
+    .on = (const domus_on[]){{.type = &go_type, .handle = canceller_go},
+                             {.type = &due_type, .handle = canceller_due},
+                             {.type = NULL}},
+};
+
+void row_timers_cancel(domus_system *system, uint64_t timers)
+{
+    struct armer state = {.timers = timers, .armed = malloc(timers * sizeof(domus_timer))};
+
+    stage_must(state.armed == NULL ? -ENOMEM : 0, "timers");
+    stage_tell(system, stage_spawn(system, 0, &canceller_behaviour, &state), &go_type, NULL);
+    stage_wait();
+    free(state.armed);
+}

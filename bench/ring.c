@@ -1,0 +1,252 @@
+/* The ring bench: n actors, ten tokens; start-up and token passes per second, n by n, beside CAF
+ * and Erlang.
+ *
+ * Each contender is a program (bench/actors/ring.c says what it does) that runs alone on one CPU,
+ * in turn with the others. One that cannot do a ring, for want of memory or in time, is out for
+ * larger ones, and the largest that it did is printed. Address space is limited to most of what is
+ * free at the start, so that nobody is killed for it.
+ *
+ * bench_ring [--long] [--out DIR] [--gnuplot FILE]: the short form goes to a million actors, once;
+ * --long to ten millions and takes medians of five. --out writes DIR/ring.md and DIR/ring.svg with
+ * the script FILE (bench/ring.gp). stdout: lines `name value unit`. stderr: progress. Exit 1 on a
+ * wrong result, or when a page cannot be written; never on a missed goal. */
+#include "bench/ring_report.h"
+#include "bench/support/contender.h"
+#include "bench/support/measure.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ROUNDS_MAX   5
+#define SECONDS_MAX  120
+#define SIZE_FIRST   UINT64_C(10)
+#define SIZE_SHORT   UINT64_C(1000000)
+#define SIZE_LONG    UINT64_C(10000000)
+#define SIZES_MAX    7
+#define MEMORY_SHARE 85 /* percent of what is available at the start */
+#define NOTES_MAX    1024
+
+static const struct {
+    const char *row;
+    const char *name;
+} orders[RING_ORDERS] = {{"ring", "spawned"}, {"ring_shuffled", "shuffled"}};
+
+static struct {
+    bool is_long;
+    int rounds;
+    const char *out;
+    const char *gnuplot_script;
+    uint64_t memory_max_bytes;
+    bool out_of[RING_ORDERS][CONTENDERS];
+    uint64_t largest[RING_ORDERS][CONTENDERS];
+} bench = {.gnuplot_script = "bench/ring.gp"};
+
+/* 0, and then without a limit, where the kernel does not say. */
+static uint64_t available_bytes(void)
+{
+    FILE *file = fopen("/proc/meminfo", "re");
+    char line[128];
+    uint64_t kib = 0;
+
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "MemAvailable: %" SCNu64, &kib) == 1)
+            break;
+    }
+    if (file != NULL)
+        fclose(file);
+    return kib * 1024;
+}
+
+static bool run_one(uint64_t size, int order, enum contender who, struct ring_figures *ret_figures)
+{
+    struct contest contest = {
+        .row = orders[order].row,
+        .size = size,
+        .threads = 1,
+        .seconds_max = SECONDS_MAX,
+        .memory_max_bytes = bench.memory_max_bytes,
+    };
+    struct command_result result;
+    int error = contender_run(who, &contest, &result);
+
+    if (error == -EBADMSG)
+        exit(1);
+    if (error != 0) {
+        fprintf(stderr, "ring: %s of %" PRIu64 ": %s is out: %s\n", orders[order].name, size,
+                contender_name(who), strerror(-error));
+        return false;
+    }
+    double startup_s = command_figure(&result, "startup_seconds");
+    double touch_s = command_figure(&result, "touch_seconds");
+    *ret_figures = (struct ring_figures){
+        .passes_s = command_figure(&result, "passes") / command_figure(&result, "seconds"),
+        .startup_s = startup_s,
+        .again_s = command_figure(&result, "again_seconds"),
+        .touch_s = touch_s,
+        .startup_touch = startup_s / touch_s,
+        .bytes = command_figure(&result, "bytes") / (double)size,
+    };
+    if (isnan(ret_figures->passes_s) || isnan(startup_s)) {
+        fprintf(stderr, "ring: %s left out a figure\n", contender_name(who));
+        exit(1);
+    }
+    return true;
+}
+
+/* The median of one figure, at `offset` in each of the rounds. */
+static double median(const struct ring_figures *rounds, size_t offset)
+{
+    double values[ROUNDS_MAX];
+
+    for (int i = 0; i < bench.rounds; i++)
+        memcpy(&values[i], (const char *)&rounds[i] + offset, sizeof values[i]);
+    return measure_median(values, (size_t)bench.rounds);
+}
+
+static struct ring_figures medians(const struct ring_figures *rounds)
+{
+    return (struct ring_figures){
+        .passes_s = median(rounds, offsetof(struct ring_figures, passes_s)),
+        .startup_s = median(rounds, offsetof(struct ring_figures, startup_s)),
+        .again_s = median(rounds, offsetof(struct ring_figures, again_s)),
+        .touch_s = median(rounds, offsetof(struct ring_figures, touch_s)),
+        .startup_touch = median(rounds, offsetof(struct ring_figures, startup_touch)),
+        .bytes = median(rounds, offsetof(struct ring_figures, bytes)),
+    };
+}
+
+static void print_figures(uint64_t size, int order, enum contender who,
+                          const struct ring_figures *figures)
+{
+    const struct {
+        const char *name;
+        double value;
+        const char *unit;
+    } lines[] = {
+        {"passes", figures->passes_s, "passes/s"}, {"startup", figures->startup_s, "s"},
+        {"touch", figures->touch_s, "s"},          {"touched", figures->startup_touch, "ratio"},
+        {"again", figures->again_s, "s"},          {"actor", figures->bytes, "bytes"},
+    };
+
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        if (!isnan(lines[i].value))
+            printf("ring.%s.%" PRIu64 ".%s.%s %.4g %s\n", orders[order].name, size,
+                   contender_name(who), lines[i].name, lines[i].value, lines[i].unit);
+    }
+    fflush(stdout);
+}
+
+static void run_point(struct ring_point *point, int order)
+{
+    struct ring_figures rounds[CONTENDERS][ROUNDS_MAX];
+
+    fprintf(stderr, "ring: %s, %" PRIu64 "\n", orders[order].name, point->size);
+    for (int round = 0; round < bench.rounds; round++) {
+        for (int who = 0; who < CONTENDERS; who++) {
+            if (!bench.out_of[order][who])
+                bench.out_of[order][who] =
+                    !run_one(point->size, order, (enum contender)who, &rounds[who][round]);
+        }
+    }
+    for (int who = 0; who < CONTENDERS; who++) {
+        struct ring_figures *figures = &point->of[order][who];
+        *figures = (struct ring_figures){NAN, NAN, NAN, NAN, NAN, NAN};
+        if (bench.out_of[order][who])
+            continue;
+        *figures = medians(rounds[who]);
+        bench.largest[order][who] = point->size;
+        print_figures(point->size, order, (enum contender)who, figures);
+    }
+}
+
+/* How much passes fall from the smallest ring to the largest that the last-level cache holds. */
+static void print_fall(const struct ring_point *points, size_t count)
+{
+    double cache_bytes = (double)sysconf(_SC_LEVEL3_CACHE_SIZE);
+    const struct ring_figures *first = &points[0].of[0][CONTENDER_DOMUS];
+
+    for (size_t i = count; i-- > 1;) {
+        const struct ring_figures *held = &points[i].of[0][CONTENDER_DOMUS];
+        if (held->bytes * (double)points[i].size > cache_bytes || isnan(held->bytes))
+            continue;
+        printf("ring.spawned.cache %" PRIu64 " actors\n", points[i].size);
+        printf("ring.spawned.fall %.3f ratio\n", first->passes_s / held->passes_s);
+        return;
+    }
+}
+
+static void print_largest(char *notes, size_t size)
+{
+    int used = snprintf(notes, size, "The largest ring of each, of those tried:");
+
+    for (int order = 0; order < RING_ORDERS; order++) {
+        for (int who = 0; who < CONTENDERS; who++) {
+            const char *name = contender_name((enum contender)who);
+            uint64_t largest = bench.largest[order][who];
+            printf("ring.%s.%s.largest %" PRIu64 " actors\n", orders[order].name, name, largest);
+            used += snprintf(notes + used, size - (size_t)used, "%s\n%s (%s) %" PRIu64,
+                             order + who == 0 ? "" : ",", name, orders[order].name, largest);
+        }
+    }
+    snprintf(notes + used, size - (size_t)used, ".\n");
+}
+
+static bool take_options(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"long", no_argument, NULL, 'l'},
+        {"out", required_argument, NULL, 'o'},
+        {"gnuplot", required_argument, NULL, 'g'},
+        {NULL, 0, NULL, 0},
+    };
+    int option;
+
+    while ((option = getopt_long(argc, argv, "lo:g:", options, NULL)) != -1) {
+        if (option == 'l')
+            bench.is_long = true;
+        else if (option == 'o')
+            bench.out = optarg;
+        else if (option == 'g')
+            bench.gnuplot_script = optarg;
+        else
+            return false;
+    }
+    return optind == argc;
+}
+
+int main(int argc, char **argv)
+{
+    static struct ring_point points[SIZES_MAX];
+    char notes[NOTES_MAX];
+    size_t count = 0;
+
+    if (!take_options(argc, argv)) {
+        fprintf(stderr, "usage: bench_ring [--long] [--out DIR] [--gnuplot FILE]\n");
+        return 2;
+    }
+    bench.rounds = bench.is_long ? ROUNDS_MAX : 1;
+    bench.memory_max_bytes = available_bytes() / 100 * MEMORY_SHARE;
+    for (int who = 0; who < CONTENDERS; who++)
+        bench.out_of[0][who] = bench.out_of[1][who] = !contender_is_there((enum contender)who);
+    for (uint64_t size = SIZE_FIRST; size <= (bench.is_long ? SIZE_LONG : SIZE_SHORT); size *= 10) {
+        points[count].size = size;
+        for (int order = 0; order < RING_ORDERS; order++)
+            run_point(&points[count], order);
+        count++;
+    }
+    print_fall(points, count);
+    print_largest(notes, sizeof notes);
+    int error = bench.out == NULL ? 0
+                                  : ring_report(bench.out, bench.gnuplot_script, points, count,
+                                                bench.rounds, notes);
+    if (error != 0)
+        fprintf(stderr, "ring: the page in %s: %s\n", bench.out, strerror(-error));
+    return error != 0 || bench.largest[0][CONTENDER_DOMUS] == 0 ? 1 : 0;
+}

@@ -1,0 +1,180 @@
+/* Running a program and reading its figures; see the header.
+ *
+ * Its end is that of its output: what it leaves behind closes the pipe with it. */
+#include "bench/support/command.h"
+
+#include "bench/support/measure.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define OUTPUT_MAX 4096 /* of what it prints, this much is looked at */
+#define NO_PROGRAM 127  /* the exit status that says so, as of a shell */
+
+static bool pin(uint32_t cpus)
+{
+    cpu_set_t set;
+    uint32_t kept = 0;
+
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return false;
+    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET(cpu, &set))
+            continue;
+        if (kept < cpus)
+            kept++;
+        else
+            CPU_CLR(cpu, &set);
+    }
+    return sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
+static bool confine(const struct command *command)
+{
+    struct rlimit no_core = {0, 0}; /* who runs out of memory may abort: it has GBs */
+
+    if (setrlimit(RLIMIT_CORE, &no_core) != 0 || !pin(command->cpus))
+        return false;
+    if (command->memory_max_bytes == 0)
+        return true;
+    struct rlimit limit = {command->memory_max_bytes, command->memory_max_bytes};
+    return setrlimit(RLIMIT_AS, &limit) == 0;
+}
+
+static _Noreturn void become(const struct command *command, int output, pid_t parent)
+{
+    /* It must not outlive us; whoever lost the parent before the request ends here. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+        _exit(EXIT_FAILURE);
+    if (dup2(output, STDOUT_FILENO) < 0 || !confine(command))
+        _exit(EXIT_FAILURE);
+    execvp(command->arguments[0], command->arguments);
+    _exit(errno == ENOENT ? NO_PROGRAM : EXIT_FAILURE);
+}
+
+static int start(const struct command *command, pid_t *ret_pid, int *ret_output)
+{
+    int output[2];
+    pid_t parent = getpid();
+
+    if (pipe2(output, O_CLOEXEC) != 0)
+        return -errno;
+    pid_t pid = fork();
+    if (pid == 0)
+        become(command, output[1], parent);
+    int error = pid < 0 ? -errno : 0;
+    close(output[1]);
+    if (error != 0) {
+        close(output[0]);
+        return error;
+    }
+    *ret_pid = pid;
+    *ret_output = output[0];
+    return 0;
+}
+
+/* Read up to the end of the output. Returns false when it had not come by then. */
+static bool read_all(int output, uint64_t end_ns, char *text)
+{
+    struct pollfd readable = {.fd = output, .events = POLLIN};
+    char beyond[256];
+    size_t length = 0;
+
+    for (;;) {
+        uint64_t now_ns = measure_now_ns();
+        if (now_ns >= end_ns)
+            return false;
+        if (poll(&readable, 1, (int)((end_ns - now_ns) / 1000000) + 1) <= 0)
+            continue;
+        bool full = length == OUTPUT_MAX;
+        ssize_t more =
+            read(output, full ? beyond : text + length, full ? sizeof beyond : OUTPUT_MAX - length);
+        if (more < 0 && errno == EINTR)
+            continue;
+        if (more <= 0) {
+            text[length] = '\0';
+            return true;
+        }
+        if (!full)
+            length += (size_t)more;
+    }
+}
+
+static void take_line(struct command_result *result, const char *line)
+{
+    struct command_figure *figure = &result->figures[result->count];
+    size_t length = strcspn(line, " ");
+    char *end;
+
+    if (result->count == COMMAND_FIGURES_MAX || line[length] == '\0' || length >= COMMAND_NAME_MAX)
+        return;
+    double value = strtod(line + length + 1, &end);
+    if (end == line + length + 1)
+        return;
+    memcpy(figure->name, line, length);
+    figure->name[length] = '\0';
+    figure->value = value;
+    result->count++;
+}
+
+static int verdict(int status)
+{
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return 0;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == COMMAND_WRONG)
+        return -EBADMSG;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == NO_PROGRAM)
+        return -ENOENT;
+    return -ECHILD;
+}
+
+int command_run(const struct command *command, struct command_result *ret_result)
+{
+    struct command_result result = {0};
+    char text[OUTPUT_MAX + 1];
+    char *rest;
+    pid_t pid = -1;
+    int output = -1;
+    int status = 0;
+    uint64_t end_ns = measure_now_ns() + (uint64_t)command->seconds_max * 1000000000;
+    int error = start(command, &pid, &output);
+
+    if (error != 0)
+        return error;
+    bool ended = read_all(output, end_ns, text);
+    if (!ended)
+        kill(pid, SIGKILL);
+    close(output);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    if (!ended)
+        return -ETIMEDOUT;
+    error = verdict(status);
+    if (error != 0)
+        return error;
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
+        take_line(&result, line);
+    *ret_result = result;
+    return 0;
+}
+
+double command_figure(const struct command_result *result, const char *name)
+{
+    for (uint32_t i = 0; i < result->count; i++) {
+        if (strcmp(result->figures[i].name, name) == 0)
+            return result->figures[i].value;
+    }
+    return (double)NAN;
+}

@@ -1,0 +1,41 @@
+/* A program that does one piece of work and says what it found: run it to its end, read its lines.
+ *
+ * What it prints on stdout are lines `name value`, the figures; stderr is ours. It runs on the
+ * first `cpus` of our CPUs and nowhere else, whatever threads it makes, within a limit of time and
+ * of address space. It dies with whoever started it. */
+#ifndef DOMUS_BENCH_COMMAND_H
+#define DOMUS_BENCH_COMMAND_H
+
+#include <stdint.h>
+
+#define COMMAND_FIGURES_MAX 16
+#define COMMAND_NAME_MAX    32
+
+/* The exit status of a program whose result was wrong; any other but 0: it could not do the work.
+ */
+#define COMMAND_WRONG 3
+
+struct command {
+    char *const *arguments; /* the first is a path, or a name that PATH finds; NULL ends them */
+    uint32_t cpus;          /* at least 1 */
+    uint32_t seconds_max;
+    uint64_t memory_max_bytes; /* of address space; 0: no limit */
+};
+
+struct command_result {
+    uint32_t count;
+    struct command_figure {
+        char name[COMMAND_NAME_MAX];
+        double value;
+    } figures[COMMAND_FIGURES_MAX];
+};
+
+/* Returns 0; -EBADMSG: its result was wrong; -ETIMEDOUT: it was killed at seconds_max; -ENOENT:
+ * there is no such program; -ECHILD: it ended otherwise, for want of memory perhaps; or what a
+ * system call said. Only with 0 is there a result. */
+int command_run(const struct command *command, struct command_result *ret_result);
+
+/* A figure by its name, NAN when the program did not print it. */
+double command_figure(const struct command_result *result, const char *name);
+
+#endif

@@ -1,0 +1,38 @@
+/* The three who do the same rows: domus, CAF and Erlang, each a program of its own.
+ *
+ * All take ROW SIZE THREADS, do the row, check the result and print its figures: `seconds` and
+ * `cpu_seconds` of the work alone, for the rings also `startup_seconds` and `passes`. They lie
+ * beside the bench that runs them. A peer that is not built or not installed is said once, and
+ * left out. */
+#ifndef DOMUS_BENCH_CONTENDER_H
+#define DOMUS_BENCH_CONTENDER_H
+
+#include "bench/support/command.h"
+
+#include <stdbool.h>
+
+enum contender {
+    CONTENDER_DOMUS,
+    CONTENDER_CAF,
+    CONTENDER_ERLANG,
+    CONTENDERS,
+};
+
+struct contest {
+    const char *row;
+    uint64_t size;
+    uint32_t threads; /* each on a CPU of its own */
+    uint32_t seconds_max;
+    uint64_t memory_max_bytes; /* of address space; 0: no limit */
+};
+
+const char *contender_name(enum contender who);
+
+/* Whether it is there to be run; what is missing is said on stderr. */
+bool contender_is_there(enum contender who);
+
+/* Returns and fills as command_run() does. */
+int contender_run(enum contender who, const struct contest *contest,
+                  struct command_result *ret_result);
+
+#endif

@@ -1,0 +1,111 @@
+/* A program under a bench: its figures, its end, its limits; and who is not there. */
+#include "tests/support/suite.h"
+
+#include "bench/support/contender.h"
+#include "bench/support/measure.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static int run_shell(const char *script, uint32_t seconds_max, struct command_result *ret_result)
+{
+    char text[512];
+    char *const arguments[] = {(char[]){"sh"}, (char[]){"-c"}, text, NULL};
+    struct command command = {
+        .arguments = arguments,
+        .cpus = 1,
+        .seconds_max = seconds_max,
+        .memory_max_bytes = UINT64_C(3) << 30,
+    };
+
+    snprintf(text, sizeof text, "%s", script);
+    return command_run(&command, ret_result);
+}
+
+START_TEST(command_reads_figures_and_leaves_other_lines)
+{
+    struct command_result result;
+    char name_too_long[256];
+
+    ck_assert_int_eq(run_shell("echo a 1.5; echo noise; echo b x; echo; printf 'c 2'", 10, &result),
+                     0);
+    ck_assert_uint_eq(result.count, 2);
+    ck_assert(command_figure(&result, "a") == 1.5 && command_figure(&result, "c") == 2);
+    ck_assert(isnan(command_figure(&result, "b")) && isnan(command_figure(&result, "d")));
+
+    snprintf(name_too_long, sizeof name_too_long, "echo %0*d 1; echo e 2", COMMAND_NAME_MAX, 0);
+    ck_assert_int_eq(run_shell(name_too_long, 10, &result), 0);
+    ck_assert_uint_eq(result.count, 1);
+}
+END_TEST
+
+START_TEST(command_keeps_the_first_figures_of_many)
+{
+    struct command_result result;
+
+    ck_assert_int_eq(run_shell("for i in $(seq 3000); do echo n$i $i; done", 10, &result), 0);
+    ck_assert_uint_eq(result.count, COMMAND_FIGURES_MAX);
+    ck_assert(command_figure(&result, "n16") == COMMAND_FIGURES_MAX);
+}
+END_TEST
+
+START_TEST(command_tells_a_wrong_result_from_a_failure)
+{
+    struct command_result result = {.count = 77};
+
+    ck_assert_int_eq(run_shell("exit 3", 10, &result), -EBADMSG);
+    ck_assert_int_eq(run_shell("exit 1", 10, &result), -ECHILD);
+    ck_assert_int_eq(run_shell("kill -9 $$", 10, &result), -ECHILD);
+    ck_assert_uint_eq(result.count, 77);
+}
+END_TEST
+
+START_TEST(command_that_is_not_there_says_so)
+{
+    char *const arguments[] = {(char[]){"/nonexistent/program"}, NULL};
+    struct command command = {.arguments = arguments, .cpus = 1, .seconds_max = 10};
+    struct command_result result;
+
+    ck_assert_int_eq(command_run(&command, &result), -ENOENT);
+}
+END_TEST
+
+START_TEST(command_is_killed_at_its_time)
+{
+    struct command_result result;
+    uint64_t began_ns = measure_now_ns();
+
+    ck_assert_int_eq(run_shell("exec sleep 60", 1, &result), -ETIMEDOUT);
+    ck_assert_uint_lt(measure_now_ns() - began_ns, UINT64_C(20000000000));
+}
+END_TEST
+
+START_TEST(command_runs_on_its_cpus_within_its_memory)
+{
+    struct command_result result;
+
+    ck_assert_int_eq(run_shell("echo cpus $(nproc); echo kib $(ulimit -v)", 10, &result), 0);
+    ck_assert(command_figure(&result, "cpus") == 1);
+    ck_assert(command_figure(&result, "kib") == 3 << 20);
+}
+END_TEST
+
+/* They are looked for beside this program, where none of them lies. */
+START_TEST(contenders_that_are_not_there_are_left_out)
+{
+    struct contest contest = {.row = "ask", .size = 1, .threads = 1, .seconds_max = 10};
+    struct command_result result;
+
+    for (int who = 0; who < CONTENDERS; who++) {
+        ck_assert(!contender_is_there((enum contender)who));
+        ck_assert_int_eq(contender_run((enum contender)who, &contest, &result), -ENOENT);
+    }
+}
+END_TEST
+
+DOMT_MAIN("command", 60, command_reads_figures_and_leaves_other_lines,
+          command_keeps_the_first_figures_of_many, command_tells_a_wrong_result_from_a_failure,
+          command_that_is_not_there_says_so, command_is_killed_at_its_time,
+          command_runs_on_its_cpus_within_its_memory, contenders_that_are_not_there_are_left_out)

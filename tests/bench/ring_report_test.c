@@ -1,0 +1,71 @@
+/* The page that the ring bench writes. */
+#include "tests/support/suite.h"
+
+#include "bench/ring_report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char directory[] = "/tmp/domt-ring-XXXXXX";
+
+static struct ring_point point(uint64_t size)
+{
+    struct ring_point made = {.size = size};
+
+    for (int order = 0; order < RING_ORDERS; order++) {
+        for (int who = 0; who < CONTENDERS; who++)
+            made.of[order][who] = (struct ring_figures){NAN, NAN, NAN, NAN, NAN, NAN};
+    }
+    return made;
+}
+
+static void read_page(char *text, size_t size)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "%s/ring.md", directory);
+    FILE *file = fopen(path, "re");
+    ck_assert_ptr_nonnull(file);
+    text[fread(text, 1, size - 1, file)] = '\0';
+    fclose(file);
+    unlink(path);
+}
+
+START_TEST(ring_page_groups_digits_scales_seconds_and_marks_what_is_missing)
+{
+    static char text[16384];
+    struct ring_point points[] = {point(10), point(1000000)};
+
+    points[0].of[0][CONTENDER_DOMUS] =
+        (struct ring_figures){51.26e6, 13.04e-6, 1.9e-6, 11e-6, 1.185, 2048};
+    points[1].of[0][CONTENDER_DOMUS] = (struct ring_figures){4.2e6, 1.25, 0.139, 0.8, 1.5, 241.6};
+    points[1].of[0][CONTENDER_CAF].passes_s = 1.26e6;
+    points[1].of[0][CONTENDER_CAF].startup_s = 3.47;
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    /* Without the program or the script there is a page all the same, and an error. */
+    ck_assert_int_lt(ring_report(directory, "/nonexistent.gp", points, 2, 5, "A note.\n"), 0);
+    read_page(text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "| 10 | 51.3 | - | - | 13.0 us | - | - |\n"));
+    ck_assert_ptr_nonnull(strstr(text, "| 1,000,000 | 4.20 | 1.26 | - | 1.25 s | 3.47 s | - |\n"));
+    ck_assert_ptr_nonnull(strstr(text, "| 10 | 2048 | 13.0 us | 11.0 us | 1.19 | 1.90 us |\n"));
+    ck_assert_ptr_nonnull(strstr(text, "| 1,000,000 | 242 | 1.25 s | 800 ms | 1.50 | 139 ms |\n"));
+    ck_assert_ptr_nonnull(strstr(text, "median of 5,"));
+    ck_assert_str_eq(text + strlen(text) - strlen("\nA note.\n"), "\nA note.\n");
+    rmdir(directory);
+}
+END_TEST
+
+START_TEST(ring_page_that_cannot_be_written_is_an_error)
+{
+    struct ring_point one = point(10);
+
+    ck_assert_int_eq(ring_report("/nonexistent", "bench/ring.gp", &one, 1, 1, ""), -ENOENT);
+}
+END_TEST
+
+DOMT_MAIN("ring_report", 60, ring_page_groups_digits_scales_seconds_and_marks_what_is_missing,
+          ring_page_that_cannot_be_written_is_an_error)
