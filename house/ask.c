@@ -29,16 +29,6 @@ static uint64_t deadline_for(const domus_stack *stack, uint64_t timeout_ns)
     return own_ns;
 }
 
-/* A conversation that was cancelled, or whose actor stops, waits for nothing more. */
-static int may_wait(const domus_stack *stack)
-{
-    if (stack->pooled != NULL && stack->pooled->cancelled)
-        return -ECANCELED;
-    if ((domi_stack_house(stack)->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
-        return -ECANCELED;
-    return 0;
-}
-
 __attribute__((noinline)) static int begin_ask(domus_stack *stack, domus_address to,
                                                const domus_type *type, const void *payload,
                                                uint64_t timeout_ns, uint64_t tag,
@@ -46,21 +36,17 @@ __attribute__((noinline)) static int begin_ask(domus_stack *stack, domus_address
 {
     domi_manager *manager = stack->manager;
     domi_house *house = domi_stack_house(stack);
-    int error = may_wait(stack);
+    domi_promise *promise;
 
-    if (DOMI_UNLIKELY(error != 0))
-        return error;
     if (DOMI_UNLIKELY(type->size > DOMUS_PAYLOAD_MAX))
         return -EMSGSIZE;
-    domus_stack *pooled = domi_stack_pooled(stack);
-    domi_envelope *envelope =
-        pooled != NULL ? domi_envelope_new(manager, DOMI_ASK_HEAD + type->size) : NULL;
+    domi_envelope *envelope = domi_envelope_new(manager, DOMI_ASK_HEAD + type->size);
     if (DOMI_UNLIKELY(envelope == NULL))
-        return -ENOMEM; /* a stack that it got is freed when the handler returns */
-    domi_promise *promise = domi_promise_new(manager, pooled, DOMI_PROMISE_ASK);
-    if (DOMI_UNLIKELY(promise == NULL)) {
-        domi_pool_free(manager, &envelope->node);
         return -ENOMEM;
+    int error = domi_stack_promise(stack, DOMI_PROMISE_ASK, &promise);
+    if (DOMI_UNLIKELY(error != 0)) {
+        domi_pool_free(manager, &envelope->node);
+        return error;
     }
 
     uint64_t deadline_ns = deadline_for(stack, timeout_ns);
@@ -115,7 +101,7 @@ int domus_ask_add(domus_stack *stack, domus_address to, const domus_type *type, 
 
 static int wait_for(domus_stack *stack, domi_wait wait, domus_resumed *then)
 {
-    int error = may_wait(stack);
+    int error = domi_stack_may_wait(stack);
 
     if (error != 0)
         return error;
@@ -144,18 +130,14 @@ uint32_t domus_pending(const domus_stack *stack)
 int domus_sleep(domus_stack *stack, uint64_t time_ns, domus_resumed *then)
 {
     domi_manager *manager = stack->manager;
-    int error = may_wait(stack);
+    domi_promise *promise;
+    int error = domi_stack_promise(stack, DOMI_PROMISE_SLEEP, &promise);
 
     if (error != 0)
         return error;
-    domus_stack *pooled = domi_stack_pooled(stack);
-    domi_promise *promise =
-        pooled != NULL ? domi_promise_new(manager, pooled, DOMI_PROMISE_SLEEP) : NULL;
-    if (promise == NULL)
-        return -ENOMEM;
     uint64_t until_ns = manager->now_ns + time_ns;
     domi_promise_arm(manager, promise, until_ns < time_ns ? UINT64_MAX : until_ns);
-    domi_stack_wait(pooled, DOMI_WAIT_ONE, promise, then);
+    domi_stack_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
     return DOMUS_PARKED;
 }
 

@@ -312,6 +312,9 @@ uint32_t domi_house_run(domi_manager *manager, domi_house *house)
     domi_house_move(house, DOMI_SCHEDULED);
     domi_house_move(house, DOMI_RUNNING);
 
+    /* Relaxed: only looked at, from elsewhere. */
+    atomic_store_explicit(&manager->running, house->behaviour, memory_order_relaxed);
+
     /* A short run keeps fewer, so that what each kind keeps is less than the run. */
     uint32_t kept = now.left / 8 < DOMI_RUN_KEPT ? now.left / 8 : DOMI_RUN_KEPT;
     bool held = (house->marks & DOMI_MARKS_HOLD) != 0;

@@ -83,6 +83,11 @@ void domi_family_direct(domi_manager *manager, domi_house *child, domus_directiv
 /* A child is in its parent's list no more. The parent's runner. */
 void domi_family_strike(domi_house *child);
 
+static inline uint32_t domi_house_children(const domi_house *house)
+{
+    return house->family != NULL ? house->family->children_count : 0;
+}
+
 static inline domi_house *domi_node_house(domi_node *node)
 {
     return (domi_house *)(void *)((char *)node - offsetof(domi_house, node));

@@ -164,7 +164,8 @@ int domi_house_spawn_child(domi_manager *manager, domi_house *parent, domi_manag
 {
     if (!is_whole(behaviour) || (options != NULL && options->mailbox_max > UINT16_MAX))
         return -EINVAL;
-    if (manager->stopping || (parent != NULL && (parent->marks & DOMI_MARK_STOPPING) != 0))
+    if (manager->closing || manager->stopping ||
+        (parent != NULL && (parent->marks & DOMI_MARK_STOPPING) != 0))
         return -ESHUTDOWN;
 
     domi_house *house =
@@ -194,7 +195,7 @@ void domi_house_mounting(domi_manager *manager, domi_house *house)
 {
     domi_house_move(house, DOMI_MOUNTING);
     domi_fifo_put(&manager->mounting, house);
-    manager->houses++;
+    domi_counter_add(&manager->houses, 1);
 }
 
 /* The next life's lease; 0 when they are used up. */
@@ -224,7 +225,7 @@ static void house_free(domi_manager *manager, domi_house *house)
      * late in the inbox carries the old lease; home turns it into dead letters when it sorts. */
     atomic_store_explicit(&house->life, (uint64_t)lease << 32 | DOMI_LIFE_CLOSED,
                           memory_order_release);
-    manager->houses--;
+    domi_counter_add(&manager->houses, UINT64_MAX);
     if (!domi_family_leave(manager, house)) {
         house->marks = DOMI_MARK_DEAD; /* its slot is free when its parent has heard of it */
         return;

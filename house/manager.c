@@ -62,6 +62,21 @@ void domi_manager_end(domi_manager *manager)
     manager->mounting = manager->deferred = (domi_fifo){NULL, NULL};
 }
 
+static void stop_house(void *house_, void *manager)
+{
+    domi_house *house = house_;
+    uint64_t life = atomic_load_explicit(&house->life, memory_order_relaxed);
+
+    if ((life & DOMI_LIFE_CLOSED) == 0 && house->parent == NULL)
+        (void)domi_house_stop(manager, domi_house_address(house));
+}
+
+void domi_manager_stop(domi_manager *manager)
+{
+    (void)domi_manager_arrivals(manager);
+    domi_slots_walk(manager, stop_house, manager);
+}
+
 uint32_t domi_manager_arrivals(domi_manager *manager)
 {
     if (atomic_load_explicit(&manager->arrivals, memory_order_relaxed) == NULL)

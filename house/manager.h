@@ -80,6 +80,7 @@ struct domi_manager {
     uint32_t conversations_max;
     void (*wake)(domi_manager *manager); /* writes to its eventfd; any thread */
     void *thread;                        /* runtime's, for wake */
+    void *system;                        /* runtime's */
     void *io;                            /* io's */
     /* io's part of a run: channels actors only. Handles up to `budget` pieces of work, returns
      * how many; clears DOMI_MARK_CHANNELS when none is left. */
@@ -97,12 +98,13 @@ struct domi_manager {
     alignas(DOMI_LINES) uint64_t now_ns;
     domi_queue ready[2]; /* by domus_kind */
     domi_fifo mounting;
-    domi_fifo deferred; /* channels actors that ran channels_runs_per_tick times in this phase */
-    uint32_t tick;      /* of phase 2 */
-    bool stopping;      /* the system stops: nothing new is spawned */
-    uint32_t timers;    /* armed or under way */
-    uint32_t houses;    /* alive on this home */
-    uint32_t next_home; /* for spawns that spread */
+    domi_fifo deferred;  /* channels actors that ran channels_runs_per_tick times in this phase */
+    uint32_t tick;       /* of phase 2 */
+    bool closing;        /* the system stops: nothing new is spawned */
+    bool stopping;       /* the system has stopped: actors are ended, whatever they do */
+    uint32_t timers;     /* armed or under way */
+    domi_counter houses; /* alive on this home */
+    uint32_t next_home;  /* for spawns that spread */
     domi_slab slabs[DOMI_SLABS];
     domi_chain *chains;        /* by owner */
     uint32_t chained;          /* objects in all chains */
@@ -116,6 +118,9 @@ struct domi_manager {
     /* Pushed by others, taken whole by the owner. */
     alignas(DOMI_LINES) _Atomic(domi_house *) arrivals;
     alignas(DOMI_LINES) _Atomic(domi_node *) remote; /* its objects that others freed, in chains */
+
+    /* Whose handler runs, for those who look at a thread that does not come back. */
+    alignas(DOMI_LINES) _Atomic(const domus_behaviour *) running;
 
     /* The depth of the state queue, published at each look; idle threads read it. */
     alignas(DOMI_LINES) _Atomic uint32_t readies;
@@ -134,6 +139,10 @@ void domi_manager_fini(domi_manager *manager);
 /* Run on_stop of every actor that lives here and turn all mail into dead letters. Owner thread,
  * last; or any thread once the owner has ended. */
 void domi_manager_end(domi_manager *manager);
+
+/* The system stops: stop every actor that has no parent; the others are stopped by theirs. Nothing
+ * is spawned any more, anywhere. */
+void domi_manager_stop(domi_manager *manager);
 
 /* Take arrivals and sort them. Returns how many houses had arrived. One relaxed load if none. */
 uint32_t domi_manager_arrivals(domi_manager *manager);

@@ -18,15 +18,13 @@ static int receive(domus_stack *stack, const domus_pattern *pattern, const uint6
     domi_manager *manager = stack->manager;
     domi_house *house = domi_stack_house(stack);
     domi_family *family = domi_family_of(house);
+    domi_promise *promise;
 
-    if ((stack->pooled != NULL && stack->pooled->cancelled) ||
-        (house->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
-        return -ECANCELED;
-    domus_stack *pooled = family != NULL ? domi_stack_pooled(stack) : NULL;
-    domi_promise *promise =
-        pooled != NULL ? domi_promise_new(manager, pooled, DOMI_PROMISE_RECEIVE) : NULL;
-    if (promise == NULL)
+    if (family == NULL)
         return -ENOMEM;
+    int error = domi_stack_promise(stack, DOMI_PROMISE_RECEIVE, &promise);
+    if (error != 0)
+        return error;
 
     promise->pattern = pattern;
     domi_list_push(&family->receives, &promise->node);
@@ -43,7 +41,7 @@ static int receive(domus_stack *stack, const domus_pattern *pattern, const uint6
         if (until_ns != 0)
             domi_promise_arm(manager, promise, until_ns);
     }
-    domi_stack_wait(pooled, DOMI_WAIT_ONE, promise, then);
+    domi_stack_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
     return DOMUS_PARKED;
 }
 

@@ -69,6 +69,32 @@ domus_stack *domi_stack_pooled(domus_stack *stack)
     return pooled;
 }
 
+int domi_stack_may_wait(const domus_stack *stack)
+{
+    uint32_t marks = domi_stack_house(stack)->marks;
+
+    if ((stack->pooled != NULL && stack->pooled->cancelled) ||
+        (marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
+        return -ECANCELED;
+    return 0;
+}
+
+int domi_stack_promise(domus_stack *stack, domi_promise_kind kind, domi_promise **ret_promise)
+{
+    int error = domi_stack_may_wait(stack);
+
+    if (error != 0)
+        return error;
+    domus_stack *pooled = domi_stack_pooled(stack);
+    if (pooled == NULL)
+        return -ENOMEM; /* a stack that it has got is freed when the handler returns */
+    domi_promise *promise = domi_promise_new(stack->manager, pooled, kind);
+    if (promise == NULL)
+        return -ENOMEM;
+    *ret_promise = promise;
+    return 0;
+}
+
 static void stack_unlink(domi_manager *manager, domi_house *house, domus_stack *stack)
 {
     if (!stack->parked)

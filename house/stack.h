@@ -68,6 +68,13 @@ domus_stack *domi_stack_new(domi_manager *manager, domi_house *house, uint32_t f
 /* The pooled one of `stack`, made if need be; NULL without memory. */
 domus_stack *domi_stack_pooled(domus_stack *stack);
 
+/* One more thing that the conversation waits for. Returns 0; -ENOMEM; -ECANCELED in one that was
+ * cancelled, or whose actor stops. */
+int domi_stack_promise(domus_stack *stack, domi_promise_kind kind, domi_promise **ret_promise);
+
+/* A conversation that was cancelled, or whose actor stops, waits for nothing more: -ECANCELED. */
+int domi_stack_may_wait(const domus_stack *stack);
+
 /* The handler returned `result`: park the conversation, or end it. */
 void domi_stack_return(domus_stack *stack, int result);
 

@@ -74,6 +74,11 @@ static const domus_config_key keys[] = {
     {KEY("channel.linger", DURATION, channel.linger_ns, MS, HOUR, SECOND)},
     {KEY("channel.maxConnections", COUNT, channel.connections_max, 1, 1048576, 10000)},
     {KEY("shutdown.drainTimeout", DURATION, shutdown.drain_timeout_ns, 0, HOUR, 10 * SECOND)},
+    {KEY("shutdown.actorTimeout", DURATION, shutdown.actor_timeout_ns, 0, HOUR, 10 * SECOND)},
+    {KEY("blocking.threadsMin", COUNT, blocking.threads_min, 0, 1024, 0)},
+    {KEY("blocking.threadsMax", COUNT, blocking.threads_max, 1, 1024, 64)},
+    {KEY("blocking.queueMax", COUNT, blocking.queue_max, 1, 1048576, 4096)},
+    {KEY("blocking.idleExpiry", DURATION, blocking.idle_expiry_ns, MS, HOUR, 10 * SECOND)},
     {KEY("profile.level", WORD, profile.level, 0, 1, DOMUS_PROFILE_COUNTERS),
         .words = level_words},
 };
@@ -93,6 +98,7 @@ static const struct relation {
     {"io.ringEntries", "io.completionEntries", true},
     {"channel.sendLow", "channel.sendHigh", false},
     {"channel.sendHigh", "channel.sendMax", false},
+    {"blocking.threadsMin", "blocking.threadsMax", false},
 };
 /* clang-format on */
 

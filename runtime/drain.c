@@ -12,6 +12,10 @@ void domi_thread_follow(domi_thread *thread)
         domi_io_drain(&thread->io);
     if (wanted == DOMI_WANTED_ABORT && thread->doing < DOMI_WANTED_ABORT)
         thread->aborted = domi_io_abort(&thread->io);
+    if (wanted >= DOMI_WANTED_CLOSE)
+        thread->manager.closing = true;
+    if (wanted == DOMI_WANTED_STOP && thread->doing < DOMI_WANTED_STOP)
+        domi_manager_stop(&thread->manager);
     thread->doing = wanted;
     /* release: what it began to do is seen by who reads this (is_quiet). */
     atomic_store_explicit(&thread->counters.following, wanted, memory_order_release);

@@ -3,8 +3,8 @@
 #include "base/memory.h"
 #include "house/pool.h"
 #include "io/setup.h"
+#include "runtime/blocking.h"
 #include "runtime/signals.h"
-#include "runtime/system.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -30,6 +30,8 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
     }
     thread->manager.wake = domi_thread_wake;
     thread->manager.thread = thread;
+    thread->manager.system = system;
+    thread->manager.withdraw = domi_blocking_withdraw;
     thread->system = system;
     thread->config = &system->config;
     thread->clock = &system->clock;
@@ -66,11 +68,14 @@ static void wait_for_all(domus_system *system)
     pthread_mutex_unlock(&system->mutex);
 }
 
+_Thread_local domi_manager *domi_thread_manager;
+
 static void *run(void *thread_)
 {
     domi_thread *thread = thread_;
     int result = domi_io_start(&thread->io);
 
+    domi_thread_manager = &thread->manager;
     report(thread->system, result);
     if (result != 0)
         return NULL;
@@ -84,6 +89,7 @@ static void *run(void *thread_)
     domi_thread_stamp(thread, DOMI_SPAN_OTHER);
     domi_counter_add(&thread->counters.cpu_end_ns, domi_clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
     wait_for_all(thread->system);
+    domi_system_note_left(thread->system, &thread->manager);
     domi_manager_end(&thread->manager);
     return NULL;
 }

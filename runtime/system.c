@@ -10,8 +10,6 @@
 #include <string.h>
 #include <time.h>
 
-#define ABORT_NS UINT64_C(5000000000) /* for cancelled operations to come back */
-
 static char *copy_string(const char *text)
 {
     size_t bytes = strlen(text) + 1;
@@ -50,6 +48,18 @@ static int config_copy(domus_system *system, const domus_config *config)
     return whole ? 0 : -ENOMEM;
 }
 
+static int workers_init(domus_system *system)
+{
+    const domi_workers_limits limits = {
+        .threads_min = system->config.blocking.threads_min,
+        .threads_max = system->config.blocking.threads_max,
+        .queue_max = system->config.blocking.queue_max,
+        .idle_expiry_ns = system->config.blocking.idle_expiry_ns,
+    };
+
+    return domi_workers_new(&limits, &system->workers);
+}
+
 int domus_system_new(const domus_config *config, char *error, size_t error_size,
                      domus_system **ret_system)
 {
@@ -82,6 +92,9 @@ int domus_system_new(const domus_config *config, char *error, size_t error_size,
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&system->changed, &attributes);
     pthread_condattr_destroy(&attributes);
+    result = workers_init(system);
+    if (result != 0)
+        goto fail_threads;
     *ret_system = system;
     return 0;
 
@@ -136,23 +149,6 @@ static int run_threads(domus_system *system)
     return result;
 }
 
-static void set_stage(domus_system *system, domi_stage stage)
-{
-    pthread_mutex_lock(&system->outside_mutex);
-    system->stage = stage;
-    pthread_mutex_unlock(&system->outside_mutex);
-}
-
-static void end_threads(domus_system *system)
-{
-    domi_system_want(system, DOMI_WANTED_END);
-    for (uint32_t i = 0; i < system->count; i++)
-        domi_thread_join(&system->threads[i]);
-    /* What was put after its receiver had ended is late mail now. */
-    for (uint32_t i = 0; i < system->count; i++)
-        (void)domi_manager_arrivals(&system->threads[i].manager);
-}
-
 static void fini_threads(domus_system *system, uint32_t made)
 {
     for (uint32_t i = 0; i < made; i++)
@@ -175,14 +171,15 @@ int domus_system_start(domus_system *system)
         snprintf(system->error, sizeof system->error, "no memory for a system");
         return result;
     }
+    system->outside.system = system;
     made = init_threads(system, &result);
     if (result == 0) {
         result = run_threads(system);
         if (result == 0) {
-            set_stage(system, DOMI_STAGE_RUNNING);
+            domi_system_stage(system, DOMI_STAGE_RUNNING);
             return 0;
         }
-        end_threads(system);
+        (void)domi_system_end(system, UINT64_MAX);
     }
     fini_threads(system, made);
     domi_manager_fini(&system->outside);
@@ -194,66 +191,18 @@ int domus_system_start(domus_system *system)
     return result;
 }
 
-static bool is_quiet(const domus_system *system)
-{
-    for (uint32_t i = 0; i < system->count; i++) {
-        /* acquire: pairs with domi_thread_follow(); before it has followed, a thread may be about
-         * to hand a connection over that nobody counts yet. */
-        if (atomic_load_explicit((domi_counter *)(uintptr_t)&system->threads[i].counters.following,
-                                 memory_order_acquire) < DOMI_WANTED_DRAIN ||
-            domi_counter_read(&system->threads[i].io.counters.listening) != 0)
-            return false;
-    }
-    return domi_system_connections(system) == 0;
-}
-
-/* Until nothing is open anywhere, or the time is over; looks every millisecond. Connections are
- * counted before they are handed over, so none after the acceptors stopped means that none is on
- * its way. */
-static bool wait_quiet(domus_system *system, uint64_t until_ns)
-{
-    bool quiet = false;
-
-    pthread_mutex_lock(&system->mutex);
-    while (!(quiet = is_quiet(system)) && domi_clock_now(&system->clock) < until_ns) {
-        const struct timespec next = domi_clock_after(1000000);
-        (void)pthread_cond_timedwait(&system->changed, &system->mutex, &next);
-    }
-    pthread_mutex_unlock(&system->mutex);
-    return quiet;
-}
-
-int domus_system_stop(domus_system *system)
-{
-    uint32_t aborted = 0;
-
-    if (system->stage != DOMI_STAGE_RUNNING)
-        return 0;
-    uint64_t drain_until_ns =
-        domi_clock_now(&system->clock) + system->config.shutdown.drain_timeout_ns;
-    set_stage(system, DOMI_STAGE_DRAINING);
-    domi_system_want(system, DOMI_WANTED_DRAIN);
-    if (!wait_quiet(system, drain_until_ns)) {
-        domi_system_want(system, DOMI_WANTED_ABORT);
-        (void)wait_quiet(system, domi_clock_now(&system->clock) + ABORT_NS);
-    }
-    set_stage(system, DOMI_STAGE_ENDING);
-    end_threads(system);
-    for (uint32_t i = 0; i < system->count; i++)
-        aborted += system->threads[i].aborted;
-    set_stage(system, DOMI_STAGE_STOPPED);
-    return aborted < INT32_MAX ? (int)aborted : INT32_MAX;
-}
-
 void domus_system_free(domus_system *system)
 {
     if (system == NULL)
         return;
     (void)domus_system_stop(system);
+    if (system->stage == DOMI_STAGE_ENDING)
+        return; /* a handler has not returned: its thread still uses all this */
     if (system->stage == DOMI_STAGE_STOPPED) {
         fini_threads(system, system->count);
         domi_manager_fini(&system->outside);
     }
+    domi_workers_free(system->workers);
     pthread_cond_destroy(&system->changed);
     pthread_mutex_destroy(&system->outside_mutex);
     pthread_mutex_destroy(&system->mutex);

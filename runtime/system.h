@@ -4,6 +4,7 @@
 
 #include "runtime/cpus.h"
 #include "runtime/thread.h"
+#include "runtime/workers.h"
 
 #include <domus/system.h>
 
@@ -33,8 +34,9 @@ struct domus_system {
     alignas(64) _Atomic uint32_t wanted; /* domi_wanted */
     alignas(64) pthread_mutex_t mutex;
     pthread_cond_t changed;
-    uint32_t running; /* threads whose ring is enabled */
-    uint32_t ended;   /* threads that have left their loop */
+    uint32_t running;   /* threads whose ring is enabled */
+    uint32_t ended;     /* threads that have left their loop */
+    bool asked_to_stop; /* by domus_quit() */
     int start_error;
     char start_text[256];
 
@@ -43,8 +45,21 @@ struct domus_system {
     domi_manager outside;
     uint32_t next_thread; /* for spawns from outside; under outside_mutex */
 
+    domi_workers *workers; /* for blocking work */
+
     char error[256];
+    char left[2048]; /* who had not stopped in time, and why; under `mutex` */
+    uint32_t left_count;
 };
+
+/* Change the stage, while no foreign thread is inside. */
+void domi_system_stage(domus_system *system, domi_stage stage);
+
+/* Let the threads leave their loops, and join them, by `until_ns`. False: one has not come. */
+bool domi_system_end(domus_system *system, uint64_t until_ns);
+
+/* Note who is left on a thread whose loop has ended, before its actors are ended. */
+void domi_system_note_left(domus_system *system, domi_manager *manager);
 
 /* Tell every thread what is wanted, and wake those that sleep. */
 void domi_system_want(domus_system *system, domi_wanted wanted);

@@ -55,6 +55,8 @@ typedef enum domi_wanted {
     DOMI_WANTED_RUN,
     DOMI_WANTED_DRAIN, /* stop accepting, answer what has come, close */
     DOMI_WANTED_ABORT, /* reset what is left */
+    DOMI_WANTED_CLOSE, /* spawn nothing any more */
+    DOMI_WANTED_STOP,  /* stop every actor, children before their parents */
     DOMI_WANTED_END,   /* leave the loop */
 } domi_wanted;
 
@@ -82,6 +84,9 @@ typedef struct domi_thread {
     int cpu; /* -1: not pinned */
     bool started;
 } domi_thread;
+
+/* The manager of the calling thread, NULL on foreign ones: who runs a loop must not wait for it. */
+extern _Thread_local domi_manager *domi_thread_manager;
 
 /* What counters.stamp_ns says beside the time. */
 #define DOMI_STAMP_ASLEEP UINT64_C(1) /* in its last bit: since then the thread sleeps */

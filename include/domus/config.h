@@ -79,13 +79,20 @@ typedef struct domus_config {
         uint32_t connections_max; /* 1..1,048,576 accepted, in the whole system; 10,000 */
     } channel;
     struct {
-        uint64_t drain_timeout_ns; /* 0..1 h; 10 s */
+        uint64_t drain_timeout_ns; /* 0..1 h; 10 s: for open connections */
+        uint64_t actor_timeout_ns; /* 0..1 h; 10 s: then, for actors to stop */
     } shutdown;
     struct {
         domus_profile_level level; /* counters */
     } profile;
     const domus_listener_config *listeners; /* not owned */
     size_t listener_count;                  /* 0..DOMUS_LISTENERS_MAX */
+    struct {
+        uint32_t threads_min;    /* 0..1,024 helper threads that stay; 0 */
+        uint32_t threads_max;    /* 1..1,024, at least threads_min; 64 */
+        uint32_t queue_max;      /* 1..1,048,576 jobs that wait for a thread; 4,096 */
+        uint64_t idle_expiry_ns; /* 1 ms..1 h: then a thread without work ends; 10 s */
+    } blocking;
 } domus_config;
 
 /* Fill `config` with the defaults. Thread-safety: any thread. */

@@ -34,11 +34,26 @@ DOMUS_API int domus_system_new(const domus_config *config, char *error, size_t e
 DOMUS_API int domus_system_start(domus_system *system);
 
 /* Stop accepting, let every channel send what it was given (each byte received is answered, then
- * FIN), run on_stop of every actor, end the threads. What has not drained within
- * shutdown.drainTimeout is reset and counted.
+ * FIN); what has not drained within shutdown.drainTimeout is reset and counted. Then stop every
+ * actor, children before their parents; those that have not stopped within shutdown.actorTimeout
+ * are ended as they are (on_stop runs), and domus_system_left() says who they were. Then end the
+ * threads.
  *
- * Returns how many channels were reset: 0 when all drained. Not from a handler. */
+ * Returns how many channels were reset: 0 when all drained; -ETIMEDOUT when a handler does not
+ * return: its thread cannot be ended, and nothing is freed; calling this again waits again;
+ * -EDEADLK from a handler or from blocking work, and nothing happens (see domus_quit()). */
 DOMUS_API int domus_system_stop(domus_system *system);
+
+/* From any handler: the program that waits in domus_system_wait() goes on, to stop the system.
+ * Never waits itself. */
+DOMUS_API void domus_quit(domus_stack *stack);
+
+/* Wait until an actor has called domus_quit(). Thread-safety: any foreign thread. */
+DOMUS_API void domus_system_wait(domus_system *system);
+
+/* After domus_system_stop(): a line for each of the first 16 actors that had not stopped in time,
+ * and why; "" when all had. Ownership: the system's. */
+DOMUS_API const char *domus_system_left(const domus_system *system);
 
 /* Free a system that is stopped, or was never started. NULL is taken. */
 DOMUS_API void domus_system_free(domus_system *system);

@@ -55,7 +55,12 @@ static const struct field fields[] = {
     FIELD(channel, linger_ns),
     FIELD(channel, connections_max),
     FIELD(shutdown, drain_timeout_ns),
+    FIELD(shutdown, actor_timeout_ns),
     FIELD(profile, level),
+    FIELD(blocking, threads_min),
+    FIELD(blocking, threads_max),
+    FIELD(blocking, queue_max),
+    FIELD(blocking, idle_expiry_ns),
 };
 
 #define FIELD_COUNT (sizeof fields / sizeof fields[0])

@@ -356,7 +356,7 @@ static void nothing_is_lost(uint32_t count, uint64_t seed)
     ck_assert_uint_gt(atomic_load(&dropped_tokens), 0);
     ck_assert_uint_gt(sum.handled, ROUNDS / 4); /* how many depends on the machine */
     for (uint32_t i = 0; i < count; i++)
-        living += managers[i]->houses;
+        living += (uint32_t)managers[i]->houses;
     ck_assert_uint_eq(living, sum.mounts - sum.stops); /* nobody is stuck on the way out */
 
     for (uint32_t i = 0; i <= count; i++)

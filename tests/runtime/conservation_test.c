@@ -274,7 +274,7 @@ static void report(const domus_system *system)
         const domi_manager *manager = &system->threads[i].manager;
         fprintf(stderr,
                 "thread %u: state %u, channels %u ready; mounting %d, deferred %d, arrivals %d; "
-                "houses %u, timers %u, park word %u\n",
+                "houses %lu, timers %u, park word %u\n",
                 i, manager->ready[DOMUS_STATE].count, manager->ready[DOMUS_CHANNELS].count,
                 manager->mounting.head != NULL, manager->deferred.head != NULL,
                 manager->arrivals != NULL, manager->houses, manager->timers, manager->park);

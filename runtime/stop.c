@@ -1,0 +1,243 @@
+/* Stopping a system, step by step: connections drain, actors stop, blocking work ends, threads end.
+ *
+ * Each step is a word that every thread follows at its next phase 2 (drain.c). The one who stops
+ * waits beside it, looking at counters once a millisecond, and goes on when all is done or the
+ * step's time is over: so nothing that an actor does can keep a system from stopping, except a
+ * handler that does not return. What did not end in time is said (domus_system_left). */
+#include "runtime/system.h"
+
+#include "house/family.h"
+#include "house/slots.h"
+#include "house/stack.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ABORT_NS UINT64_C(5000000000) /* for cancelled operations to come back */
+#define END_NS   UINT64_C(1000000000) /* for a handler that runs to return, at least */
+
+void domi_system_stage(domus_system *system, domi_stage stage)
+{
+    pthread_mutex_lock(&system->outside_mutex);
+    system->stage = stage;
+    pthread_mutex_unlock(&system->outside_mutex);
+}
+
+/* --- waiting ---------------------------------------------------------------------------------- */
+
+static uint64_t following(const domus_system *system, uint32_t thread)
+{
+    /* acquire: pairs with domi_thread_follow(); before it has followed, a thread may be about to
+     * hand over what nobody counts yet. */
+    return atomic_load_explicit(
+        (domi_counter *)(uintptr_t)&system->threads[thread].counters.following,
+        memory_order_acquire);
+}
+
+/* Connections are counted before they are handed over, so none after the acceptors stopped means
+ * that none is on its way. */
+static bool is_quiet(const domus_system *system)
+{
+    for (uint32_t i = 0; i < system->count; i++) {
+        if (following(system, i) < DOMI_WANTED_DRAIN ||
+            domi_counter_read(&system->threads[i].io.counters.listening) != 0)
+            return false;
+    }
+    return domi_system_connections(system) == 0;
+}
+
+static bool is_closed(const domus_system *system)
+{
+    for (uint32_t i = 0; i < system->count; i++) {
+        if (following(system, i) < DOMI_WANTED_CLOSE)
+            return false;
+    }
+    return true;
+}
+
+static bool is_empty(const domus_system *system)
+{
+    for (uint32_t i = 0; i < system->count; i++) {
+        if (following(system, i) < DOMI_WANTED_STOP ||
+            domi_counter_read(&system->threads[i].manager.houses) != 0)
+            return false;
+    }
+    return true;
+}
+
+static bool has_ended(const domus_system *system)
+{
+    return system->ended >= system->count;
+}
+
+/* Until it is so, or the time is over. */
+static bool wait_until(domus_system *system, bool (*is_so)(const domus_system *system),
+                       uint64_t until_ns)
+{
+    bool so = false;
+
+    pthread_mutex_lock(&system->mutex);
+    while (!(so = is_so(system)) && domi_clock_now(&system->clock) < until_ns) {
+        const struct timespec next = domi_clock_after(1000000);
+        (void)pthread_cond_timedwait(&system->changed, &system->mutex, &next);
+    }
+    pthread_mutex_unlock(&system->mutex);
+    return so;
+}
+
+/* --- who is left ------------------------------------------------------------------------------ */
+
+static void note(domus_system *system, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void note(domus_system *system, const char *format, ...)
+{
+    size_t used = strlen(system->left);
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(system->left + used, sizeof system->left - used, format, arguments);
+    va_end(arguments);
+}
+
+typedef struct leftover {
+    domus_system *system;
+    const domi_manager *manager;
+} leftover;
+
+#define LEFT_LINES_MAX 16u
+
+static void note_house(void *house_, void *context)
+{
+    const domi_house *house = house_;
+    leftover *left = context;
+
+    if ((atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_relaxed) &
+         DOMI_LIFE_CLOSED) != 0 ||
+        house->state == DOMI_CREATED || left->system->left_count++ >= LEFT_LINES_MAX)
+        return;
+    uint32_t children = domi_house_children(house);
+    note(left->system, "thread %u: %s (%s): %u conversations, %u children%s\n",
+         left->manager->index, house->behaviour->name != NULL ? house->behaviour->name : "?",
+         domi_state_name(house->state), house->stacks_count, children,
+         house->behaviour->kind == DOMUS_CHANNELS && house->channels.set != NULL ? ", channels"
+                                                                                 : "");
+}
+
+void domi_system_note_left(domus_system *system, domi_manager *manager)
+{
+    leftover left = {system, manager};
+
+    if (domi_counter_read(&manager->houses) == 0)
+        return;
+    pthread_mutex_lock(&system->mutex);
+    domi_slots_walk(manager, note_house, &left);
+    pthread_mutex_unlock(&system->mutex);
+}
+
+/* A thread has not left its loop: it is in somebody's handler. */
+static void note_stuck(domus_system *system)
+{
+    pthread_mutex_lock(&system->mutex);
+    for (uint32_t i = 0; i < system->count; i++) {
+        domi_manager *manager = &system->threads[i].manager;
+        const domus_behaviour *running =
+            atomic_load_explicit(&manager->running, memory_order_relaxed);
+        if (following(system, i) == DOMI_WANTED_END || running == NULL)
+            continue;
+        system->left_count++;
+        note(system, "thread %u: a handler of %s has not returned\n", i,
+             running->name != NULL ? running->name : "?");
+    }
+    pthread_mutex_unlock(&system->mutex);
+}
+
+const char *domus_system_left(const domus_system *system)
+{
+    return system->left;
+}
+
+/* --- the steps -------------------------------------------------------------------------------- */
+
+bool domi_system_end(domus_system *system, uint64_t until_ns)
+{
+    domi_system_want(system, DOMI_WANTED_END);
+    if (until_ns != UINT64_MAX && !wait_until(system, has_ended, until_ns))
+        return false;
+    for (uint32_t i = 0; i < system->count; i++)
+        domi_thread_join(&system->threads[i]);
+    /* What was put after its receiver had ended is late mail now. */
+    for (uint32_t i = 0; i < system->count; i++)
+        (void)domi_manager_arrivals(&system->threads[i].manager);
+    return true;
+}
+
+static void drain(domus_system *system)
+{
+    uint64_t until_ns = domi_clock_now(&system->clock) + system->config.shutdown.drain_timeout_ns;
+
+    domi_system_stage(system, DOMI_STAGE_DRAINING);
+    domi_system_want(system, DOMI_WANTED_DRAIN);
+    if (!wait_until(system, is_quiet, until_ns)) {
+        domi_system_want(system, DOMI_WANTED_ABORT);
+        (void)wait_until(system, is_quiet, domi_clock_now(&system->clock) + ABORT_NS);
+    }
+}
+
+/* Nobody spawns any more, then everybody stops: so nobody is born behind the stop's back. */
+static void stop_actors(domus_system *system, uint64_t until_ns)
+{
+    domi_system_want(system, DOMI_WANTED_CLOSE);
+    if (!wait_until(system, is_closed, until_ns))
+        return;
+    domi_system_want(system, DOMI_WANTED_STOP);
+    (void)wait_until(system, is_empty, until_ns);
+}
+
+int domus_system_stop(domus_system *system)
+{
+    uint32_t aborted = 0;
+
+    if (domi_thread_manager != NULL && domi_thread_manager->system == system)
+        return -EDEADLK;
+    if (domi_workers_is_helper(system->workers))
+        return -EDEADLK;
+    if (system->stage != DOMI_STAGE_RUNNING && system->stage != DOMI_STAGE_ENDING)
+        return 0;
+    uint64_t time_ns = system->config.shutdown.actor_timeout_ns;
+    if (system->stage == DOMI_STAGE_RUNNING) {
+        drain(system);
+        stop_actors(system, domi_clock_now(&system->clock) + time_ns);
+        (void)domi_workers_stop(system->workers, 0);
+        domi_system_stage(system, DOMI_STAGE_ENDING);
+    }
+    if (!domi_system_end(system,
+                         domi_clock_now(&system->clock) + (time_ns > END_NS ? time_ns : END_NS))) {
+        note_stuck(system);
+        return -ETIMEDOUT;
+    }
+    for (uint32_t i = 0; i < system->count; i++)
+        aborted += system->threads[i].aborted;
+    domi_system_stage(system, DOMI_STAGE_STOPPED);
+    return aborted < INT32_MAX ? (int)aborted : INT32_MAX;
+}
+
+void domus_quit(domus_stack *stack)
+{
+    domus_system *system = stack->manager->system;
+
+    pthread_mutex_lock(&system->mutex);
+    system->asked_to_stop = true;
+    pthread_cond_broadcast(&system->changed);
+    pthread_mutex_unlock(&system->mutex);
+}
+
+void domus_system_wait(domus_system *system)
+{
+    pthread_mutex_lock(&system->mutex);
+    while (!system->asked_to_stop)
+        pthread_cond_wait(&system->changed, &system->mutex);
+    pthread_mutex_unlock(&system->mutex);
+}
