@@ -46,6 +46,16 @@ void domi_memory_unmap(void *memory, size_t bytes)
         (void)munmap(memory, bytes);
 }
 
+void domi_memory_populate(void *pages, size_t bytes)
+{
+#ifdef MADV_POPULATE_WRITE
+    (void)madvise(pages, bytes, MADV_POPULATE_WRITE);
+#else
+    (void)pages;
+    (void)bytes;
+#endif
+}
+
 void domi_memory_fail_after(int64_t count, int stay)
 {
     atomic_store_explicit(&stays, stay, memory_order_relaxed);

@@ -19,6 +19,10 @@ void domi_memory_free(void *memory);
 void *domi_memory_map(size_t bytes);
 void domi_memory_unmap(void *memory, size_t bytes);
 
+/* Mapped pages that will be written soon: let the kernel make them in one go instead of one fault
+ * each. A hint: kernels before 5.14 do nothing. */
+void domi_memory_populate(void *pages, size_t bytes);
+
 /* Let `count` more allocations pass, then let one fail (with `stay`, that one and all after it).
  * A negative count: none fails (the normal case). */
 void domi_memory_fail_after(int64_t count, int stay);

@@ -38,6 +38,7 @@ typedef struct domi_slab {
     void *free;  /* singly linked through the first word */
     char *carve; /* the rest of the newest chunk */
     char *carve_end;
+    char *populated; /* up to here the newest chunk's pages are there, from the second chunk on */
     domi_slab_chunk *chunks;
     uint32_t object_bytes; /* a multiple of 64 */
     uint32_t keep_bytes;   /* of a free object, what stays readable; at least 8 */

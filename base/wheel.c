@@ -19,6 +19,7 @@
 #include "base/wheel.h"
 
 #include "base/check.h"
+#include "base/prefetch.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -137,6 +138,7 @@ static void turn_to(domi_wheel *wheel, uint64_t tick)
         wheel->occupied[level] &= ~bit;
         while (!list_empty(&moving)) {
             domi_wheel_node *node = moving.next;
+            domi_prefetch_write(node->next->next);
             moving.next = node->next;
             node->next->previous = &moving;
             place(wheel, node);
@@ -228,6 +230,9 @@ domi_wheel_node *domi_wheel_take(domi_wheel *wheel)
 
     if (node == &wheel->due)
         return NULL;
+    /* Timers of one tick lie anywhere: the one after the next is on its way while this one is
+     * handled (a million timers at once: half of the time was waiting for these lines). */
+    domi_prefetch_write(node->next->next);
     domi_wheel_cancel(wheel, node);
     return node;
 }

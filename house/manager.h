@@ -150,7 +150,8 @@ uint32_t domi_manager_arrivals(domi_manager *manager);
 /* Mount what was spawned. Returns how many. */
 uint32_t domi_manager_mount(domi_manager *manager);
 
-/* Let due timers put their events. Returns how many fired. */
+/* Let due timers put their events, and time-outs fail what waits. Returns how many did; not all
+ * that are due when there are very many: then the wheels' next is now. */
 uint32_t domi_manager_timers(domi_manager *manager);
 
 /* Begin a phase 2: who was deferred is ready again. */

@@ -61,14 +61,14 @@ void domi_promise_expire(domi_manager *manager, domi_wheel_node *node)
     domi_promise_fail(manager, promise, promise->kind == DOMI_PROMISE_SLEEP ? 0 : -ETIMEDOUT);
 }
 
-static void unlink_promise(domi_manager *manager, domi_promise *promise)
+DOMI_INLINE void unlink_promise(domi_manager *manager, domi_promise *promise)
 {
     domus_stack *stack = domi_promise_stack(promise);
 
     DOMI_CHECK(promise->state == DOMI_PROMISE_WAITING);
     /* Relaxed: who reads it elsewhere only asks whether the promise is still the one it knew. */
     atomic_store_explicit(&promise->serial, domi_promise_serial(promise) + 1, memory_order_relaxed);
-    if (domi_wheel_armed(&promise->wheel))
+    if (DOMI_UNLIKELY(domi_wheel_armed(&promise->wheel)))
         domi_wheel_cancel(&manager->deadlines, &promise->wheel);
     if (promise->next != NULL)
         promise->next->previous = promise->previous;
@@ -85,6 +85,15 @@ void domi_promise_finish(domi_manager *manager, domi_promise *promise, domi_enve
     unlink_promise(manager, promise);
     promise->state = DOMI_PROMISE_DONE;
     promise->message = message;
+}
+
+void domi_promise_close(domi_manager *manager, domi_promise *promise)
+{
+    unlink_promise(manager, promise);
+    if (DOMI_LIKELY(promise->node.slab == DOMI_SLAB_STACK_PROMISE))
+        promise->state = DOMI_PROMISE_FREE;
+    else
+        domi_pool_free(manager, &promise->node);
 }
 
 void domi_promise_abandon(domi_manager *manager, domi_promise *promise)

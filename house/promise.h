@@ -79,6 +79,9 @@ void domi_promise_expire(domi_manager *manager, domi_wheel_node *node);
 /* It is done: no longer waited for; `message` (or NULL) is what the answer came in. */
 void domi_promise_finish(domi_manager *manager, domi_promise *promise, domi_envelope *message);
 
+/* It is done, and was not queued, and what came of it needs no keeping. */
+void domi_promise_close(domi_manager *manager, domi_promise *promise);
+
 /* Nobody wants it any more: take it back without an answer. */
 void domi_promise_abandon(domi_manager *manager, domi_promise *promise);
 

@@ -197,7 +197,7 @@ static void link_parked(domi_manager *manager, domi_house *house, domus_stack *s
 }
 
 /* What it waits for is there: true if it may go on at once. */
-static bool is_satisfied(const domus_stack *stack)
+static inline bool is_satisfied(const domus_stack *stack)
 {
     switch (stack->wait) {
     case DOMI_WAIT_ONE:
@@ -226,6 +226,8 @@ static void park(domus_stack *stack)
         pooled->barrier_fresh = stack->barrier_fresh;
     }
     pooled->message = NULL;
+    if (DOMI_LIKELY(pooled->parked && !pooled->barrier_fresh && !is_satisfied(pooled)))
+        return;
     if (pooled->barrier_fresh && pooled->parked)
         stack_unlink(manager, house, pooled); /* to the head of the list */
     if (!pooled->parked)
@@ -375,6 +377,26 @@ void domi_stack_done(domi_manager *manager, domi_promise *promise, domi_envelope
         resume(manager, stack);
 }
 
+/* What most conversations do: wait for one answer, and here it is. Nothing is kept, nothing linked.
+ */
+static void resume_at_once(domi_manager *manager, domus_stack *stack, domi_promise *promise,
+                           domi_envelope *message)
+{
+    bool failed = message->node.kind == DOMI_EXCEPTION;
+    const domus_answer answer = {
+        .error = failed ? message->error : 0,
+        .type = failed ? NULL : message->type,
+        .payload = failed ? NULL : domi_envelope_payload(message),
+        .tag = promise->answer.tag,
+    };
+
+    domi_promise_close(manager, promise);
+    int result = go_on(manager, stack, message, &answer);
+    if (stack->message == message)
+        domi_pool_free(manager, &message->node);
+    domi_stack_return(stack, result);
+}
+
 void domi_stack_answer(domi_manager *manager, domi_house *house, domi_envelope *message)
 {
     const domi_return *back = domi_envelope_return(message);
@@ -385,7 +407,12 @@ void domi_stack_answer(domi_manager *manager, domi_house *house, domi_envelope *
         domi_mailbox_dead(manager, &message->node, 0);
         return;
     }
-    DOMI_CHECK(domi_stack_house(domi_promise_stack(promise)) == house);
+    domus_stack *stack = domi_promise_stack(promise);
+    DOMI_CHECK(domi_stack_house(stack) == house);
+    if (DOMI_LIKELY(stack->awaited == promise && !stack->queued && !promise->queued)) {
+        resume_at_once(manager, stack, promise, message);
+        return;
+    }
     if (message->node.kind == DOMI_EXCEPTION) {
         promise->answer.error = message->error;
     } else {

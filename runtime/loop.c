@@ -30,7 +30,9 @@ static uint32_t take_events(domi_thread *thread)
 
     if (manager->now_ns >= thread->next_tick_ns) {
         done += domi_manager_timers(manager) + domi_io_events(&thread->io);
-        thread->next_tick_ns = manager->now_ns + DOMI_WHEEL_TICK_NS;
+        bool more = domi_wheel_next_ns(&manager->wheel) == 0 ||
+                    domi_wheel_next_ns(&manager->deadlines) == 0;
+        thread->next_tick_ns = more ? 0 : manager->now_ns + DOMI_WHEEL_TICK_NS;
     }
     return done;
 }
