@@ -364,6 +364,7 @@ void domi_house_end(domi_manager *manager, domi_house *house)
         house->channels.set =
             NULL; /* the kernel still has them: leaked rather than freed under it */
     if (mounted) {
+        house->marks |= DOMI_MARK_STOPPING; /* its on_stop begins nothing, as ever */
         domi_house_run_stop(manager, house);
         domi_counter_add(&manager->counters.stops, 1);
         house->state = DOMI_RUNNING; /* wherever it was: its thread has ended */
