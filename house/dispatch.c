@@ -42,6 +42,16 @@ static const domus_on *find(const domus_behaviour *behaviour, const domus_type *
     return NULL;
 }
 
+/* The row that takes what no other does: the last, if it has a handler. */
+static const domus_on *find_rest(const domus_behaviour *behaviour)
+{
+    const domus_on *on = behaviour->on;
+
+    while (on != NULL && on->type != NULL)
+        on++;
+    return on != NULL && on->handle != NULL ? on : NULL;
+}
+
 /* What the library itself sends to an actor. */
 static bool is_ours(run *now, domi_envelope *message)
 {
@@ -57,15 +67,6 @@ static bool is_ours(run *now, domi_envelope *message)
     }
     return now->manager->take_event != NULL && message->node.kind == DOMI_EVENT &&
            now->manager->take_event(now->manager, now->house, message);
-}
-
-/* No row for this type: an ask fails with -EOPNOTSUPP, else it is a dead letter. */
-static void unhandled(run *now, domi_node *node)
-{
-    if (!domi_node_is_timer(node) && is_ours(now, (domi_envelope *)(void *)node))
-        domi_pool_free(now->manager, node);
-    else
-        domi_mailbox_dead(now->manager, node, -EOPNOTSUPP);
 }
 
 /* A row with a frame needs a pooled stack from the start. */
@@ -110,6 +111,21 @@ __attribute__((always_inline)) static inline void handle(run *now, domi_envelope
     if (DOMI_LIKELY(result == 0 && stack.pooled == NULL && stack.ask == NULL && !stack.barrier))
         return; /* done: nothing to answer, nothing kept */
     domi_stack_return(&stack, result);
+}
+
+/* No row for this type: an ask fails with -EOPNOTSUPP, else it is a dead letter. */
+static void unhandled(run *now, domi_envelope *message, uint32_t kind)
+{
+    const domus_on *rest = find_rest(now->house->behaviour);
+
+    if (is_ours(now, message))
+        domi_pool_free(now->manager, &message->node);
+    else if (rest == NULL)
+        domi_mailbox_dead(now->manager, &message->node, -EOPNOTSUPP);
+    else if (rest->frame_size != 0)
+        handle_framed(now, message, rest, kind);
+    else
+        handle(now, message, rest, kind);
 }
 
 static void take_replies(run *now, uint32_t kept, uint32_t kept_each)
@@ -183,7 +199,7 @@ __attribute__((always_inline)) static inline void take_user(run *now, uint32_t k
         if (kind == DOMI_ASK && is_expired(now, message))
             expire(now, message);
         else if (DOMI_UNLIKELY(on == NULL))
-            unhandled(now, &message->node);
+            unhandled(now, message, kind);
         else if (DOMI_UNLIKELY(on->frame_size != 0))
             handle_framed(now, message, on, kind);
         else
@@ -210,6 +226,8 @@ static bool handle_event(run *now, domi_envelope *message)
 {
     const domus_on *on = find(now->house->behaviour, message->type);
 
+    if (on == NULL)
+        on = find_rest(now->house->behaviour);
     if (on == NULL)
         return false;
     if (on->frame_size != 0)
@@ -239,6 +257,10 @@ static void take_event(run *now, domi_node *node)
 
     if (node->slab == DOMI_SLAB_TIMER) {
         take_timer(now, (domi_timer *)(void *)node);
+    } else if (node->slab == DOMI_SLAB_DESCRIPTOR) {
+        if (message->error == 0 && !handle_event(now, message))
+            domi_counter_add(&now->manager->counters.dead_letters, 1);
+        now->manager->descriptor_handled(now->manager, node);
     } else if (node->slab == DOMI_SLAB_HOUSE) {
         domi_family_event(now->manager, now->house, node);
     } else if (node->slab == DOMI_SLAB_WATCH) {
@@ -246,10 +268,10 @@ static void take_event(run *now, domi_node *node)
         if (domi_watch_take(now->manager, now->house, watch) && !handle_event(now, message))
             domi_counter_add(&now->manager->counters.dead_letters, 1);
         domi_watch_handled(now->manager, watch);
-    } else if (handle_event(now, message)) {
+    } else if (is_ours(now, message) || handle_event(now, message)) {
         domi_pool_free(now->manager, node);
     } else {
-        unhandled(now, node);
+        domi_mailbox_dead(now->manager, node, -EOPNOTSUPP);
     }
 }
 

@@ -69,11 +69,12 @@ static bool is_whole(const domus_behaviour *behaviour)
     if (behaviour == NULL || behaviour->state_size > DOMI_HOUSE_STATE_MAX ||
         (behaviour->kind != DOMUS_STATE && behaviour->kind != DOMUS_CHANNELS))
         return false;
-    for (const domus_on *on = behaviour->on; on != NULL && on->type != NULL; on++) {
+    const domus_on *on = behaviour->on;
+    for (; on != NULL && on->type != NULL; on++) {
         if (on->frame_size > DOMUS_FRAME_MAX || on->handle == NULL)
             return false;
     }
-    return true;
+    return on == NULL || on->frame_size <= DOMUS_FRAME_MAX;
 }
 
 /* What few houses have: a family, from the start. */

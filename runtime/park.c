@@ -28,29 +28,34 @@ bool domi_thread_has_work(const domi_thread *thread)
            atomic_load_explicit(thread->wanted, memory_order_seq_cst) != thread->doing;
 }
 
-/* When the next timer is due, at most the cap. */
-static uint64_t sleep_until(const domi_thread *thread)
+uint64_t domi_thread_due_ns(const domi_thread *thread)
 {
-    uint64_t until_ns = thread->stamp_ns + DOMI_PARK_CAP_NS;
-    uint64_t actors_ns = domi_wheel_next_ns(&thread->manager.wheel);
+    uint64_t due_ns = domi_wheel_next_ns(&thread->manager.wheel);
     uint64_t deadlines_ns = domi_wheel_next_ns(&thread->manager.deadlines);
     uint64_t io_ns = domi_wheel_next_ns(&thread->io.wheel);
 
-    if (actors_ns < until_ns)
-        until_ns = actors_ns;
-    if (deadlines_ns < until_ns)
-        until_ns = deadlines_ns;
-    if (io_ns < until_ns)
-        until_ns = io_ns;
+    if (deadlines_ns < due_ns)
+        due_ns = deadlines_ns;
+    if (io_ns < due_ns)
+        due_ns = io_ns;
     /* A drain looks at its channels at each tick: their actors' conversations may have ended. */
-    if (thread->io.draining && thread->stamp_ns + DOMI_WHEEL_TICK_NS < until_ns)
-        until_ns = thread->stamp_ns + DOMI_WHEEL_TICK_NS;
-    return until_ns;
+    if (thread->io.draining && thread->stamp_ns + DOMI_WHEEL_TICK_NS < due_ns)
+        due_ns = thread->stamp_ns + DOMI_WHEEL_TICK_NS;
+    return due_ns;
+}
+
+/* When the next timer is due, at most the cap. */
+static uint64_t sleep_until(const domi_thread *thread)
+{
+    uint64_t due_ns = domi_thread_due_ns(thread);
+    uint64_t cap_ns = thread->stamp_ns + DOMI_PARK_CAP_NS;
+
+    return due_ns < cap_ns ? due_ns : cap_ns;
 }
 
 /* Count what the sleep was good for. `put` tells that something had been put when it ended. What
  * the ring has brought is known after the next reap. */
-static void woke(domi_thread *thread, uint32_t word, bool put, uint64_t until_ns, bool capped)
+static void woke(domi_thread *thread, uint32_t word, bool put, uint64_t until_ns)
 {
     bool found = put || domi_manager_has_work(&thread->manager) ||
                  atomic_load_explicit(thread->wanted, memory_order_relaxed) != thread->doing;
@@ -58,7 +63,7 @@ static void woke(domi_thread *thread, uint32_t word, bool put, uint64_t until_ns
 
     if (word == DOMI_PARK_NOTIFIED)
         domi_counter_add(&thread->counters.wakeups_received, 1);
-    if (capped && due && put && word == DOMI_PARK_SLEEPING)
+    if (thread->capped && due && put && word == DOMI_PARK_SLEEPING)
         domi_counter_add(&thread->counters.cap_wakeups_with_work, 1);
     thread->judge_wakeup = !found && !due;
     if (found || due)
@@ -80,16 +85,15 @@ void domi_thread_judge_wakeup(domi_thread *thread, uint32_t completions)
     domi_io_arm_wake(&thread->io, true);
 }
 
-static void park(domi_thread *thread)
+/* True: the word is SLEEPING, and nothing was left then. */
+static bool fall_asleep(domi_thread *thread, uint64_t until_ns)
 {
     domi_manager *manager = &thread->manager;
-    uint64_t until_ns = sleep_until(thread);
-    bool capped = until_ns == thread->stamp_ns + DOMI_PARK_CAP_NS;
 
     thread->next_tick_ns = 0; /* after a sleep the wheels are looked at */
     domi_pool_flush(manager);
     if (until_ns <= thread->stamp_ns)
-        return;
+        return false;
     domi_io_arm_wake(&thread->io, false);
     domi_counter_add(&thread->counters.parks, 1); /* counted first: from here on one may be woken */
     /* seq_cst exchange, then seq_cst looks: pairs with domi_manager_notify(). */
@@ -98,15 +102,21 @@ static void park(domi_thread *thread)
     /* A timer may have come due since it was looked for. */
     if (domi_thread_has_work(thread) || until_ns <= thread->stamp_ns) {
         atomic_exchange_explicit(&manager->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
-        return;
+        return false;
     }
     domi_thread_stamp_asleep(thread);
-    domi_io_enter(&thread->io, 1, until_ns - thread->stamp_ns);
+    return true;
+}
+
+void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns)
+{
+    domi_manager *manager = &thread->manager;
     bool put = domi_manager_has_work(manager);
     uint32_t word =
         atomic_exchange_explicit(&manager->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
+
     domi_thread_stamp(thread, DOMI_SPAN_ENTER);
-    woke(thread, word, put, until_ns, capped);
+    woke(thread, word, put, until_ns);
 }
 
 #define SPIN_LOOKS 16
@@ -174,16 +184,28 @@ static bool spin(domi_thread *thread)
     return found;
 }
 
-void domi_thread_rest(domi_thread *thread)
+bool domi_thread_rest_begin(domi_thread *thread, uint64_t *ret_until_ns)
 {
     if (thread->manager.chained >= DOMI_CHAINED_MAX)
         domi_pool_flush(&thread->manager);
     if (domi_thread_has_work(thread)) {
         thread->idle_count = 0;
-        return;
+        return false;
     }
     domi_thread_idle(thread);
     if (thread->config->scheduler.idle.spin_ns != 0 && spin(thread))
+        return false;
+    *ret_until_ns = sleep_until(thread);
+    thread->capped = *ret_until_ns == thread->stamp_ns + DOMI_PARK_CAP_NS;
+    return fall_asleep(thread, *ret_until_ns);
+}
+
+void domi_thread_rest(domi_thread *thread)
+{
+    uint64_t until_ns;
+
+    if (!domi_thread_rest_begin(thread, &until_ns))
         return;
-    park(thread);
+    domi_io_enter(&thread->io, 1, until_ns - thread->stamp_ns);
+    domi_thread_rest_end(thread, until_ns);
 }

@@ -28,7 +28,7 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
         domi_manager_fini(&thread->manager);
         return result;
     }
-    thread->manager.wake = domi_thread_wake;
+    thread->manager.wake = system->simulator != NULL ? system->simulator->wake : domi_thread_wake;
     thread->manager.thread = thread;
     thread->manager.system = system;
     thread->manager.withdraw = domi_blocking_withdraw;

@@ -78,6 +78,8 @@ static bool wait_until(domus_system *system, bool (*is_so)(const domus_system *s
 {
     bool so = false;
 
+    if (system->simulator != NULL)
+        return system->simulator->wait(system->simulator, is_so, until_ns);
     pthread_mutex_lock(&system->mutex);
     while (!(so = is_so(system)) && domi_clock_now(&system->clock) < until_ns) {
         const struct timespec next = domi_clock_after(1000000);
@@ -202,7 +204,7 @@ int domus_system_stop(domus_system *system)
 
     if (domi_thread_manager != NULL && domi_thread_manager->system == system)
         return -EDEADLK;
-    if (domi_workers_is_helper(system->workers))
+    if (system->workers != NULL && domi_workers_is_helper(system->workers))
         return -EDEADLK;
     if (system->stage != DOMI_STAGE_RUNNING && system->stage != DOMI_STAGE_ENDING)
         return 0;
@@ -210,7 +212,8 @@ int domus_system_stop(domus_system *system)
     if (system->stage == DOMI_STAGE_RUNNING) {
         drain(system);
         stop_actors(system, domi_clock_now(&system->clock) + time_ns);
-        (void)domi_workers_stop(system->workers, 0);
+        if (system->workers != NULL)
+            (void)domi_workers_stop(system->workers, 0);
         domi_system_stage(system, DOMI_STAGE_ENDING);
     }
     if (!domi_system_end(system,

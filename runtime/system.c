@@ -60,8 +60,18 @@ static int workers_init(domus_system *system)
     return domi_workers_new(&limits, &system->workers);
 }
 
-int domus_system_new(const domus_config *config, char *error, size_t error_size,
-                     domus_system **ret_system)
+static int choose_cpus(domus_system *system, const domus_config *config, char *error,
+                       size_t error_size)
+{
+    if (system->simulator == NULL)
+        return domi_cpus_choose(config, "", &system->cpus, error, error_size);
+    DOMI_CHECK(config->system.threads != 0);
+    system->cpus.threads = config->system.threads; /* and what this machine has does not count */
+    return 0;
+}
+
+int domi_system_new(const domus_config *config, domi_simulator *simulator, char *error,
+                    size_t error_size, domus_system **ret_system)
 {
     int result = domus_config_check(config, error, error_size);
 
@@ -72,7 +82,8 @@ int domus_system_new(const domus_config *config, char *error, size_t error_size,
         result = -ENOMEM;
         goto fail_system;
     }
-    result = domi_cpus_choose(config, "", &system->cpus, error, error_size);
+    system->simulator = simulator;
+    result = choose_cpus(system, config, error, error_size);
     if (result != 0)
         goto fail_config;
 
@@ -84,7 +95,10 @@ int domus_system_new(const domus_config *config, char *error, size_t error_size,
         result = -ENOMEM;
         goto fail_threads;
     }
-    domi_clock_init(&system->clock);
+    if (simulator == NULL)
+        domi_clock_init(&system->clock);
+    else
+        domi_clock_init_virtual(&system->clock, simulator->start_ns);
     pthread_mutex_init(&system->mutex, NULL);
     pthread_mutex_init(&system->outside_mutex, NULL);
     pthread_condattr_t attributes;
@@ -92,7 +106,7 @@ int domus_system_new(const domus_config *config, char *error, size_t error_size,
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&system->changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    result = workers_init(system);
+    result = simulator == NULL ? workers_init(system) : 0; /* no helper thread in a simulation */
     if (result != 0)
         goto fail_threads;
     *ret_system = system;
@@ -110,17 +124,25 @@ fail_system:
     return result;
 }
 
+int domus_system_new(const domus_config *config, char *error, size_t error_size,
+                     domus_system **ret_system)
+{
+    return domi_system_new(config, NULL, error, error_size, ret_system);
+}
+
 /* Returns how many threads are made; fewer than all: `result` says why. */
 static uint32_t init_threads(domus_system *system, int *ret_result)
 {
+    const domi_backend *backend =
+        system->simulator != NULL ? system->simulator->backend : &domi_backend_uring;
     uint32_t made = 0;
 
     *ret_result = 0;
     for (; made < system->count; made++) {
         int cpu = system->cpus.count != 0 ? system->cpus.cpu[made % system->cpus.count] : -1;
         system->managers[made] = &system->threads[made].manager;
-        *ret_result = domi_thread_init(&system->threads[made], system, made, cpu,
-                                       &domi_backend_uring, system->error, sizeof system->error);
+        *ret_result = domi_thread_init(&system->threads[made], system, made, cpu, backend,
+                                       system->error, sizeof system->error);
         if (*ret_result != 0)
             break;
     }
@@ -149,6 +171,17 @@ static int run_threads(domus_system *system)
     return result;
 }
 
+/* Their steps are taken by who made the system. */
+static int begin_simulated(domus_system *system)
+{
+    int result = 0;
+
+    for (uint32_t i = 0; i < system->count && result == 0; i++)
+        result = domi_io_start(&system->threads[i].io);
+    DOMI_CHECK(result == 0); /* a simulated ring starts */
+    return result;
+}
+
 static void fini_threads(domus_system *system, uint32_t made)
 {
     for (uint32_t i = 0; i < made; i++)
@@ -174,7 +207,7 @@ int domus_system_start(domus_system *system)
     system->outside.system = system;
     made = init_threads(system, &result);
     if (result == 0) {
-        result = run_threads(system);
+        result = system->simulator != NULL ? begin_simulated(system) : run_threads(system);
         if (result == 0) {
             domi_system_stage(system, DOMI_STAGE_RUNNING);
             return 0;

@@ -18,8 +18,23 @@ typedef enum domi_stage {
     DOMI_STAGE_STOPPED,
 } domi_stage;
 
+/* The twin of threads, rings and clock: who makes a system with one takes its threads' steps, all
+ * in one OS thread and on a virtual clock (testkit.c). Stopping such a system takes steps too. */
+typedef struct domi_simulator domi_simulator;
+
+struct domi_simulator {
+    const domi_backend *backend;
+    uint64_t start_ns;                   /* of the clock */
+    void (*wake)(domi_manager *manager); /* it was asleep, and its park word is NOTIFIED now */
+    /* Take steps until `is_done`; with nothing to do, time goes on to the next timer, at most to
+     * `until_ns`. False when it was not done by then, or after too many steps. */
+    bool (*wait)(domi_simulator *simulator, bool (*is_done)(const domus_system *system),
+                 uint64_t until_ns);
+};
+
 struct domus_system {
-    domus_config config; /* with strings of its own */
+    domus_config config;       /* with strings of its own */
+    domi_simulator *simulator; /* NULL: real threads */
     domus_listener_config listeners[DOMI_LISTENERS_MAX];
     bool served[DOMI_LISTENERS_MAX];
     domi_cpus cpus;
@@ -60,6 +75,11 @@ bool domi_system_end(domus_system *system, uint64_t until_ns);
 
 /* Note who is left on a thread whose loop has ended, before its actors are ended. */
 void domi_system_note_left(domus_system *system, domi_manager *manager);
+
+/* As domus_system_new(); with a simulator (which stays the caller's) it has config.system.threads
+ * threads, which must not be 0, and domus_system_start() makes no OS thread. */
+int domi_system_new(const domus_config *config, domi_simulator *simulator, char *error,
+                    size_t error_size, domus_system **ret_system);
 
 /* Tell every thread what is wanted, and wake those that sleep. */
 void domi_system_want(domus_system *system, domi_wanted wanted);

@@ -73,6 +73,7 @@ typedef struct domi_thread {
     uint64_t io_start_ns; /* of this iteration's work in phases 1 and 2 */
     uint64_t next_tick_ns;
     uint32_t completions;   /* of phase 1 */
+    bool capped;            /* the cap would end the sleep, not a timer */
     bool judge_wakeup;      /* the sleep ended, and so far for nothing */
     uint32_t empty_wakeups; /* in a row */
     uint64_t idle_count;    /* consecutive iterations without work */
@@ -125,8 +126,17 @@ void domi_phase_channels(domi_thread *thread);
 void domi_phase_state(domi_thread *thread);
 void domi_thread_loop(domi_thread *thread);
 
-/* park.c: look for a while (idle.spin), then sleep in the ring until something comes. */
+/* park.c: look for a while (idle.spin), then sleep in the ring until something comes. In two
+ * halves, because a simulated thread sleeps between them, in no ring. */
 void domi_thread_rest(domi_thread *thread);
+
+/* False: there is something to do. True: the park word is SLEEPING and nothing was left (M3); the
+ * sleep ends when it is NOTIFIED, at the latest at `until_ns`, and rest_end() is called. */
+bool domi_thread_rest_begin(domi_thread *thread, uint64_t *ret_until_ns);
+void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns);
+
+/* When the next timer is due; UINT64_MAX: none is armed. */
+uint64_t domi_thread_due_ns(const domi_thread *thread);
 
 /* steal.c: an iteration found nothing to do. */
 void domi_thread_idle(domi_thread *thread);

@@ -82,7 +82,8 @@ typedef struct domus_behaviour {
     const char *name;
     domus_kind kind;
     uint32_t state_size; /* bytes of private state, 0..1 MiB; 16 fit into the house */
-    const domus_on *on;  /* the rows, up to one whose type is NULL */
+    const domus_on *on;  /* the rows, up to one whose type is NULL; its handler, if it has one,
+                            takes what no other row does */
 
     /* Runs once, before the first message. A negative errno is a failure; without a supervisor that
      * restarts it, it ends the actor (no on_stop). */

@@ -1,0 +1,207 @@
+/* The row that takes what no other row does: a last one without a type, but with a handler. */
+#include "tests/support/suite.h"
+
+#include <domus/testkit.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+
+static const domus_type number_type = {.name = "number", .size = sizeof(uint32_t)};
+static const domus_type word_type = {.name = "word", .size = 8};
+static const domus_type question_type = {.name = "question", .size = sizeof(uint32_t)};
+static const domus_type call_type = {.name = "call", .size = sizeof(domus_address)};
+static const domus_type forget_type = {.name = "forget"};
+
+static domus_testkit *kit;
+static domus_probe *probe;
+
+static void setup(uint64_t seed)
+{
+    char error[256] = "";
+
+    ck_assert_msg(domus_testkit_new(NULL, seed, error, sizeof error, &kit) == 0, "%s", error);
+    ck_assert_int_eq(domus_probe_new(kit, &probe), 0);
+}
+
+static int take_number(domus_stack *stack, void *self, const void *number)
+{
+    (void)self;
+    uint32_t next = *(const uint32_t *)number + 1;
+    return domus_notice(stack, domus_sender(stack), &number_type, &next);
+}
+
+static int answer_question(domus_stack *stack, void *self, const void *question)
+{
+    (void)self;
+    uint32_t number = *(const uint32_t *)question;
+    return number == 0 ? -EDOM : domus_reply(stack, &number_type, &number);
+}
+
+static const domus_behaviour partner = {
+    .name = "partner",
+    .on = (const domus_on[]){{&number_type, take_number, 0},
+                             {&question_type, answer_question, 0},
+                             {0}},
+};
+
+static domus_address spawn(const domus_behaviour *behaviour)
+{
+    domus_address address;
+
+    ck_assert_int_eq(
+        domus_outside_spawn_on(domus_testkit_system(kit), 1, behaviour, NULL, &address), 0);
+    return address;
+}
+
+static void tell(domus_address to, const domus_type *type, const void *payload)
+{
+    ck_assert_int_eq(domus_outside_notice(domus_testkit_system(kit), to, type, payload), 0);
+}
+
+static bool same(domus_address one, domus_address other)
+{
+    return one.house == other.house && one.lease == other.lease;
+}
+
+static uint32_t rest_handled, own_handled;
+
+static int take_own(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    own_handled++;
+    return 0;
+}
+
+static int take_rest(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    rest_handled++;
+    return -ENOSYS;
+}
+
+static const domus_behaviour generous = {
+    .name = "generous",
+    .on = (const domus_on[]){{&word_type, take_own, 0}, {NULL, take_rest, 16}},
+};
+
+START_TEST(a_last_row_without_type_takes_what_no_other_does)
+{
+    setup(1);
+    domus_address address = spawn(&generous);
+    domus_address strict = spawn(&partner);
+    tell(address, &word_type, "fourfive");
+    tell(address, &forget_type, NULL);
+    ck_assert_int_eq(domus_probe_ask(probe, address, &number_type, &(uint32_t){1}), 0);
+    ck_assert_int_eq(domus_probe_expect_error(probe, -ENOSYS, 0), 0);
+    ck_assert_int_eq(domus_probe_ask(probe, strict, &forget_type, NULL), 0);
+    ck_assert_int_eq(domus_probe_expect_error(probe, -EOPNOTSUPP, 0), 0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_uint_eq(own_handled, 1);
+    ck_assert_uint_eq(rest_handled, 2);
+    domus_testkit_free(kit);
+}
+END_TEST
+
+static int pass_on(domus_stack *stack, void *self, const void *payload)
+{
+    (void)payload;
+    return domus_forward(stack, *(const domus_address *)self);
+}
+
+static const domus_behaviour proxy = {
+    .name = "proxy",
+    .state_size = sizeof(domus_address),
+    .on = (const domus_on[]){{NULL, pass_on, 0}},
+};
+
+START_TEST(the_row_can_pass_on_all_that_comes)
+{
+    domus_address address;
+    uint32_t number = 0;
+
+    setup(1);
+    domus_address behind = spawn(&partner);
+    ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(kit), &proxy, &behind, &address), 0);
+    ck_assert_int_eq(domus_probe_ask(probe, address, &question_type, &(uint32_t){9}), 0);
+    ck_assert_int_eq(domus_probe_expect(probe, &number_type, 0, &number), 0);
+    ck_assert_uint_eq(number, 9);
+    ck_assert_int_eq(domus_probe_send(probe, address, &number_type, &number), 0);
+    ck_assert_int_eq(domus_probe_expect(probe, &number_type, 0, &number), 0);
+    ck_assert_uint_eq(number, 10);
+    ck_assert(same(domus_probe_sender(probe), behind));
+    domus_testkit_free(kit);
+}
+END_TEST
+
+static int arm(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_after(stack, MS, &forget_type, NULL, NULL);
+}
+
+static const domus_behaviour timed = {
+    .name = "timed",
+    .on = (const domus_on[]){{NULL, take_own, 0}},
+    .on_mount = arm,
+};
+
+START_TEST(the_row_takes_events_too)
+{
+    setup(1);
+    (void)spawn(&timed);
+    ck_assert_int_eq(domus_testkit_advance(kit, MS), 0);
+    ck_assert_uint_eq(own_handled, 1);
+    domus_testkit_free(kit);
+}
+END_TEST
+
+static int end_it(domus_stack *stack, void *self, const void *who_)
+{
+    domus_address who;
+
+    (void)self;
+    memcpy(&who, who_, sizeof who);
+    return domus_stop_after_mail(stack, who);
+}
+
+static const domus_behaviour ender = {
+    .name = "ender",
+    .on = (const domus_on[]){{&call_type, end_it, 0}, {0}},
+};
+
+START_TEST(the_row_does_not_take_what_is_the_librarys_own)
+{
+    domus_system *system;
+
+    setup(1);
+    system = domus_testkit_system(kit);
+    domus_address address = spawn(&generous);
+    tell(spawn(&ender), &call_type, &address);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_uint_eq(rest_handled, 0);
+    ck_assert_int_eq(domus_outside_notice(system, address, &forget_type, NULL), -ESTALE);
+    domus_testkit_free(kit);
+}
+END_TEST
+
+static const domus_behaviour too_large = {
+    .name = "too large",
+    .on = (const domus_on[]){{NULL, take_rest, DOMUS_FRAME_MAX + 1}},
+};
+
+START_TEST(the_rows_frame_has_a_limit_too)
+{
+    domus_address address;
+
+    setup(1);
+    ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(kit), &too_large, NULL, &address),
+                     -EINVAL);
+    domus_testkit_free(kit);
+}
+END_TEST
+
+DOMT_MAIN("rest_row", 20, a_last_row_without_type_takes_what_no_other_does,
+          the_row_can_pass_on_all_that_comes, the_row_takes_events_too,
+          the_row_does_not_take_what_is_the_librarys_own, the_rows_frame_has_a_limit_too)

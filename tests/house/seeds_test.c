@@ -1,0 +1,406 @@
+/* A crowd that talks at random, over the seeds of the test kit: some thousand asks, notices,
+ * spawns, stops, timers, sleeps, time-outs, kept asks and barriers on three threads, in an order
+ * that the seed picks.
+ *
+ * What is put is handled or dropped exactly once, every wait resumes exactly once, who was mounted
+ * is stopped, order holds for each sender, receiver and kind, and nobody in a barrier is disturbed.
+ * DOMUS_SEED=n runs seed n alone. */
+#include "base/random.h"
+#include "base/slab.h" /* DOMI_ASAN */
+#include "tests/support/suite.h"
+
+#include <domus/testkit.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#if defined(__SANITIZE_THREAD__)
+#define DOMT_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define DOMT_TSAN 1
+#endif
+#endif
+
+#if defined(DOMI_ASAN) || defined(DOMT_TSAN)
+#define SEEDS 50
+#else
+#define SEEDS 1000
+#endif
+
+#define TALKS     5000u  /* a seed */
+#define CROWD     24u    /* actors at first */
+#define LEAVES    3u     /* of them, the first: they only answer */
+#define ETERNAL   LEAVES /* who is never stopped, so that the talk does not end too soon */
+#define LIVES_MAX 224u
+#define PRODS_MAX 10000
+#define MS        UINT64_C(1000000)
+
+enum { NOTICE, ASK, KINDS };
+
+/* One seed's books. */
+static struct {
+    domi_random random;
+    domus_address crowd[LIVES_MAX];
+    uint32_t lives;
+    uint32_t talks;
+    uint32_t put[KINDS];
+    uint32_t handled[KINDS];
+    uint32_t dropped[KINDS];
+    uint32_t replied, replies_came, replies_dropped;
+    uint32_t waits, resumed;
+    uint32_t armed, fired, timers_lost;
+    uint32_t mounted, stopped;
+    uint32_t overtaken;                         /* messages out of their order */
+    uint32_t disturbed;                         /* messages in a barrier */
+    uint32_t strangers;                         /* an answer that is not for this ask */
+    uint16_t sent[LIVES_MAX][LIVES_MAX][KINDS]; /* the newest of sender to receiver */
+    uint16_t seen[LIVES_MAX][LIVES_MAX][KINDS];
+} books;
+
+typedef struct talk {
+    uint16_t from; /* lives */
+    uint16_t to;
+    uint16_t number;
+    uint16_t kind;
+} talk;
+
+typedef struct talker {
+    uint16_t life;
+    bool in_barrier;
+    uint32_t timers;
+    domus_kept kept; /* an ask, to be answered at a tick */
+} talker;
+
+/* What a conversation remembers while it waits. */
+typedef struct memory {
+    talk question; /* that it asked */
+    bool asked;    /* ... if it did */
+    bool answers;  /* it handles an ask itself */
+    bool barrier;
+} memory;
+
+static void drop_talk(void *payload)
+{
+    books.dropped[((const talk *)payload)->kind]++;
+}
+
+static void drop_reply(void *payload)
+{
+    (void)payload;
+    books.replies_dropped++;
+}
+
+static const domus_type notice_type = {.name = "notice", .size = sizeof(talk), .drop = drop_talk};
+static const domus_type ask_type = {.name = "ask", .size = sizeof(talk), .drop = drop_talk};
+static const domus_type reply_type = {.name = "reply", .size = sizeof(talk), .drop = drop_reply};
+static const domus_type tick_type = {.name = "tick"};
+
+static uint32_t below(uint32_t n)
+{
+    return (uint32_t)domi_random_below(&books.random, n);
+}
+
+static const domus_behaviour talking, leaf;
+
+static int birth(domus_stack *stack, const domus_behaviour *behaviour)
+{
+    talker state = {.life = (uint16_t)books.lives};
+
+    if (books.lives == LIVES_MAX)
+        return -ENOSPC;
+    int error = domus_spawn(stack, behaviour, &state, &books.crowd[books.lives]);
+    books.lives += error == 0;
+    return error;
+}
+
+static talk talk_to(const talker *self, uint32_t to, uint16_t kind)
+{
+    return (talk){.from = self->life,
+                  .to = (uint16_t)to,
+                  .number = ++books.sent[self->life][to][kind],
+                  .kind = kind};
+}
+
+static void arm(domus_stack *stack, talker *self)
+{
+    bool ok = domus_after(stack, below(20) * MS, &tick_type, NULL, NULL) == 0;
+
+    self->timers += ok;
+    books.armed += ok;
+}
+
+/* One thing that needs no answer. */
+static void do_something(domus_stack *stack, talker *self)
+{
+    uint32_t to = below(books.lives);
+    uint32_t dice = below(100);
+
+    if (books.talks == 0)
+        return;
+    books.talks--;
+    if (dice < 70) {
+        talk what = talk_to(self, to, NOTICE);
+        books.put[NOTICE] += domus_notice(stack, books.crowd[to], &notice_type, &what) == 0;
+    } else if (dice < 88) {
+        arm(stack, self);
+    } else if (dice < 93) {
+        (void)birth(stack, &talking);
+    } else if (to > ETERNAL && dice < 97) {
+        (void)domus_stop(stack, books.crowd[to]);
+    }
+}
+
+/* The end of a conversation, in one of the ways that there are. */
+static int finish(domus_stack *stack, talker *self, const memory *mind)
+{
+    uint32_t dice = below(10);
+
+    if (mind->barrier)
+        self->in_barrier = false;
+    if (!mind->answers || dice == 0)
+        return 0; /* an ask: no answer */
+    if (dice == 1)
+        return -ECANCELED;
+    if (dice == 2 && self->kept.stack == NULL && domus_keep(stack, &self->kept) == 0) {
+        arm(stack, self);
+        return 0;
+    }
+    talk reply = {.from = self->life};
+    int error = domus_reply(stack, &reply_type, &reply);
+    books.replied += error == 0;
+    return error;
+}
+
+static void answer_kept(domus_stack *stack, talker *self)
+{
+    talk reply = {.from = self->life};
+
+    if (self->kept.stack != NULL)
+        books.replied += domus_kept_reply(stack, self->kept, &reply_type, &reply) == 0;
+    self->kept.stack = NULL;
+}
+
+static int resumed(domus_stack *stack, void *self_, const domus_answer *answer)
+{
+    talker *self = self_;
+    const memory *mind = domus_frame(stack);
+
+    books.resumed++;
+    if (answer->error == 0 && mind->asked) {
+        books.replies_came++;
+        books.strangers += ((const talk *)answer->payload)->from != mind->question.to;
+    }
+    do_something(stack, self);
+    return finish(stack, self, mind);
+}
+
+/* Ask somebody; now and then a leaf under a barrier (who asks others there might wait for ever). */
+static int ask(domus_stack *stack, talker *self, memory *mind)
+{
+    uint64_t timeout_ns = below(4) == 0 ? (1 + below(9)) * MS : 0;
+    uint32_t to = below(books.lives);
+
+    if (below(8) == 0 && domus_barrier(stack) == 0) {
+        self->in_barrier = mind->barrier = true;
+        to = below(LEAVES);
+    }
+    mind->asked = true;
+    mind->question = talk_to(self, to, ASK);
+    return domus_ask_within(stack, books.crowd[to], &ask_type, &mind->question, timeout_ns,
+                            resumed);
+}
+
+static int converse(domus_stack *stack, talker *self, const talk *what)
+{
+    memory *mind = domus_frame(stack);
+
+    books.handled[what->kind]++;
+    books.disturbed += self->in_barrier;
+    uint16_t *seen = &books.seen[what->from][what->to][what->kind];
+    books.overtaken += what->to != self->life || what->number <= *seen;
+    *seen = what->number;
+    mind->answers = what->kind == ASK;
+    do_something(stack, self);
+    do_something(stack, self);
+    uint32_t dice = below(10);
+    if (books.talks == 0 || dice > 4)
+        return finish(stack, self, mind);
+    books.talks--;
+    int result = dice == 0 ? domus_sleep(stack, below(9) * MS, resumed) : ask(stack, self, mind);
+    books.put[ASK] += result == DOMUS_PARKED && mind->asked;
+    books.waits += result == DOMUS_PARKED;
+    return result;
+}
+
+static int told(domus_stack *stack, void *self, const void *payload)
+{
+    return converse(stack, self, payload);
+}
+
+static int ticked(domus_stack *stack, void *self_, const void *payload)
+{
+    talker *self = self_;
+
+    (void)payload;
+    books.fired++;
+    self->timers--;
+    answer_kept(stack, self);
+    do_something(stack, self);
+    do_something(stack, self);
+    return 0;
+}
+
+static int leaf_told(domus_stack *stack, void *self, const void *payload)
+{
+    const talk *what = payload;
+    memory mind = {.answers = what->kind == ASK};
+
+    books.handled[what->kind]++;
+    return finish(stack, self, &mind);
+}
+
+static int leaf_ticked(domus_stack *stack, void *self_, const void *payload)
+{
+    talker *self = self_;
+
+    (void)payload;
+    books.fired++;
+    self->timers--;
+    answer_kept(stack, self);
+    return 0;
+}
+
+static int mounted(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    books.mounted++;
+    return 0;
+}
+
+static void stopped(domus_stack *stack, void *self)
+{
+    (void)stack;
+    books.stopped++;
+    books.timers_lost += ((const talker *)self)->timers;
+}
+
+static const domus_behaviour talking = {
+    .name = "talking",
+    .state_size = sizeof(talker),
+    .on = (const domus_on[]){{&notice_type, told, sizeof(memory)},
+                             {&ask_type, told, sizeof(memory)},
+                             {&tick_type, ticked, 0},
+                             {NULL, NULL, 0}},
+    .on_mount = mounted,
+    .on_stop = stopped,
+};
+
+static const domus_behaviour leaf = {
+    .name = "leaf",
+    .state_size = sizeof(talker),
+    .on = (const domus_on[]){{&notice_type, leaf_told, 0},
+                             {&ask_type, leaf_told, 0},
+                             {&tick_type, leaf_ticked, 0},
+                             {NULL, NULL, 0}},
+    .on_mount = mounted,
+    .on_stop = stopped,
+};
+
+/* --- a seed ---------------------------------------------------------------------------------- */
+
+/* The first that does not hold; NULL: all do. */
+static const char *audit(void)
+{
+    const struct {
+        bool holds;
+        const char *what;
+    } rules[] = {
+        {books.talks == 0, "the crowd fell silent"},
+        {books.put[NOTICE] == books.handled[NOTICE] + books.dropped[NOTICE], "notices"},
+        {books.put[ASK] == books.handled[ASK] + books.dropped[ASK], "asks"},
+        {books.waits == books.resumed, "conversations"},
+        {books.replied == books.replies_came + books.replies_dropped, "replies"},
+        {books.armed == books.fired + books.timers_lost, "timers"},
+        {books.mounted == books.stopped && books.stopped <= books.lives, "lives"},
+        {books.overtaken == 0, "order"},
+        {books.disturbed == 0, "barriers"},
+        {books.strangers == 0, "answers"},
+    };
+
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (!rules[i].holds)
+            return rules[i].what;
+    }
+    return NULL;
+}
+
+static domus_testkit *kit_new(uint64_t seed)
+{
+    domus_config config;
+    domus_testkit *kit;
+    char error[256] = "";
+
+    domus_config_init(&config);
+    config.system.threads = 3;
+    config.scheduler.mailbox_max = 16;
+    config.scheduler.messages_per_run_max = 16;
+    ck_assert_msg(domus_testkit_new(&config, seed, error, sizeof error, &kit) == 0, "%s", error);
+    return kit;
+}
+
+/* Tell somebody to talk, as if he had told himself. */
+static void prod(domus_system *system, uint32_t life)
+{
+    talk what = {.from = (uint16_t)life, .to = (uint16_t)life, .kind = NOTICE};
+
+    what.number = ++books.sent[life][life][NOTICE];
+    books.put[NOTICE] += domus_outside_notice(system, books.crowd[life], &notice_type, &what) == 0;
+}
+
+static void begin(domus_system *system)
+{
+    for (uint32_t i = 0; i < CROWD; i++) {
+        talker state = {.life = (uint16_t)i};
+        ck_assert_int_eq(
+            domus_outside_spawn(system, i < LEAVES ? &leaf : &talking, &state, &books.crowd[i]), 0);
+    }
+    books.lives = CROWD;
+    for (uint32_t i = LEAVES; i < CROWD; i++)
+        prod(system, i);
+}
+
+/* `context` gets what did not hold. */
+static int talk_for_a_seed(uint64_t seed, void *context)
+{
+    const char **ret_what = context;
+    domus_testkit *kit = kit_new(seed);
+
+    memset(&books, 0, sizeof books);
+    domi_random_init(&books.random, seed);
+    books.talks = TALKS;
+    begin(domus_testkit_system(kit));
+    for (int prods = 0; prods < PRODS_MAX && books.talks != 0; prods++) {
+        ck_assert_msg(domus_testkit_advance(kit, 50 * MS) == 0, "%s", domus_testkit_error(kit));
+        prod(domus_testkit_system(kit), ETERNAL);
+    }
+    ck_assert_msg(domus_testkit_advance(kit, 50 * MS) == 0, "%s", domus_testkit_error(kit));
+    ck_assert_int_eq(domus_testkit_stop(kit), 0);
+    *ret_what = audit();
+    domus_testkit_free(kit);
+    return *ret_what == NULL ? 0 : -EPROTO;
+}
+
+START_TEST(a_crowd_keeps_its_books_whatever_the_order)
+{
+    const char *what = NULL;
+    uint64_t seed = 0;
+    char replay[DOMUS_TESTKIT_TEXT_MAX];
+    int result = domus_testkit_sweep(1, SEEDS, talk_for_a_seed, &what, &seed);
+
+    ck_assert_msg(result == 0, "%s: %s", what, domus_testkit_replay(seed, replay, sizeof replay));
+}
+END_TEST
+
+DOMT_MAIN("seeds", 60, a_crowd_keeps_its_books_whatever_the_order)

@@ -1,0 +1,367 @@
+/* Probes of the test kit: what they receive, expect, send, ask and answer. */
+#include "base/memory.h"
+#include "tests/support/suite.h"
+
+#include <domus/testkit.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define MS     UINT64_C(1000000)
+#define SECOND (1000 * MS)
+
+static const domus_type number_type = {.name = "number", .size = sizeof(uint32_t)};
+static const domus_type word_type = {.name = "word", .size = 8};
+static const domus_type question_type = {.name = "question", .size = sizeof(uint32_t)};
+static const domus_type late_type = {.name = "late", .size = sizeof(domus_address)};
+static const domus_type tick_type = {.name = "tick", .size = sizeof(domus_address)};
+static const domus_type call_type = {.name = "call", .size = sizeof(domus_address)};
+static const domus_type forget_type = {.name = "forget"};
+
+static domus_testkit *kit;
+static domus_probe *probe;
+
+static void setup(uint64_t seed)
+{
+    char error[256] = "";
+
+    ck_assert_msg(domus_testkit_new(NULL, seed, error, sizeof error, &kit) == 0, "%s", error);
+    ck_assert_int_eq(domus_probe_new(kit, &probe), 0);
+}
+
+/* --- who they talk to ------------------------------------------------------------------------ */
+
+static struct {
+    domus_address sender; /* of the last number */
+    uint32_t number;
+    uint32_t answers;
+    int error; /* of the last answer */
+} seen;
+
+static int take_number(domus_stack *stack, void *self, const void *number)
+{
+    (void)self;
+    seen.sender = domus_sender(stack);
+    seen.number = *(const uint32_t *)number;
+    return domus_notice(stack, seen.sender, &number_type, &(uint32_t){seen.number + 1});
+}
+
+static int answer_question(domus_stack *stack, void *self, const void *question)
+{
+    (void)self;
+    uint32_t number = *(const uint32_t *)question;
+    return number == 0 ? -EDOM : domus_reply(stack, &number_type, &number);
+}
+
+/* The sender gets a tick in 5 ms. */
+static int begin_late(domus_stack *stack, void *self, const void *who)
+{
+    (void)self;
+    return domus_after(stack, 5 * MS, &tick_type, who, NULL);
+}
+
+static int send_late(domus_stack *stack, void *self, const void *who_)
+{
+    domus_address who;
+
+    (void)self;
+    memcpy(&who, who_, sizeof who);
+    return domus_notice(stack, who, &forget_type, NULL);
+}
+
+static int was_answered(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    seen.answers++;
+    seen.error = answer->error;
+    if (answer->error == 0)
+        seen.number = *(const uint32_t *)answer->payload;
+    return 0;
+}
+
+static int call(domus_stack *stack, void *self, const void *who_)
+{
+    domus_address who;
+
+    (void)self;
+    memcpy(&who, who_, sizeof who);
+    return domus_ask(stack, who, &question_type, &(uint32_t){5}, was_answered);
+}
+
+static const domus_behaviour partner = {
+    .name = "partner",
+    .on = (const domus_on[]){{&number_type, take_number, 0},
+                             {&question_type, answer_question, 0},
+                             {&late_type, begin_late, 0},
+                             {&tick_type, send_late, 0},
+                             {&call_type, call, 0},
+                             {0}},
+};
+
+static domus_address spawn(const domus_behaviour *behaviour)
+{
+    domus_address address;
+
+    ck_assert_int_eq(
+        domus_outside_spawn_on(domus_testkit_system(kit), 1, behaviour, NULL, &address), 0);
+    return address;
+}
+
+static void tell(domus_address to, const domus_type *type, const void *payload)
+{
+    ck_assert_int_eq(domus_outside_notice(domus_testkit_system(kit), to, type, payload), 0);
+}
+
+static bool same(domus_address one, domus_address other)
+{
+    return one.house == other.house && one.lease == other.lease;
+}
+
+/* --- expecting ------------------------------------------------------------------------------- */
+
+START_TEST(a_probe_takes_any_type_in_order)
+{
+    char word[8] = "";
+    uint32_t number = 0;
+
+    setup(1);
+    tell(domus_probe_address(probe), &number_type, &(uint32_t){3});
+    tell(domus_probe_address(probe), &word_type, "fourfive");
+    ck_assert_int_eq(domus_probe_expect(probe, &number_type, 0, &number), 0);
+    ck_assert_uint_eq(number, 3);
+    ck_assert_int_eq(domus_probe_expect(probe, &word_type, 0, word), 0);
+    ck_assert_mem_eq(word, "fourfive", 8);
+    ck_assert_ptr_null(domus_probe_sender(probe).house);
+    ck_assert_int_eq(domus_probe_expect_nothing(probe, SECOND), 0);
+    ck_assert_ptr_nonnull(strstr(domus_testkit_trace(kit), " probe 0 receives the notice word\n"));
+    domus_testkit_free(kit);
+}
+END_TEST
+
+START_TEST(another_type_first_stays_first)
+{
+    setup(1);
+    tell(domus_probe_address(probe), &number_type, &(uint32_t){3});
+    ck_assert_int_eq(domus_probe_expect(probe, &word_type, SECOND, NULL), -EBADMSG);
+    ck_assert_str_eq(domus_testkit_error(kit),
+                     "probe 0 expected word, but the notice number came first");
+    ck_assert_int_eq(domus_probe_expect_error(probe, -EDOM, SECOND), -EBADMSG);
+    ck_assert_int_eq(domus_probe_expect_nothing(probe, SECOND), -EBADMSG);
+    ck_assert_uint_eq(domus_testkit_now_ns(kit), DOMUS_TESTKIT_START_NS);
+    ck_assert_int_eq(domus_probe_expect(probe, &number_type, 0, NULL), 0);
+    domus_testkit_free(kit);
+}
+END_TEST
+
+START_TEST(expecting_lets_no_more_time_pass_than_it_takes)
+{
+    domus_address self;
+
+    setup(1);
+    domus_address late = spawn(&partner);
+    self = domus_probe_address(probe);
+    tell(late, &late_type, &self);
+    ck_assert_int_eq(domus_probe_expect(probe, &forget_type, 5 * MS - 1, NULL), -ETIMEDOUT);
+    ck_assert_str_eq(domus_testkit_error(kit), "probe 0 expected forget, but nothing came");
+    ck_assert_uint_eq(domus_testkit_now_ns(kit), DOMUS_TESTKIT_START_NS + 5 * MS - 1);
+    ck_assert_int_eq(domus_probe_expect(probe, &forget_type, SECOND, NULL), 0);
+    ck_assert_uint_eq(domus_testkit_now_ns(kit), DOMUS_TESTKIT_START_NS + 5 * MS);
+    ck_assert(same(domus_probe_sender(probe), late));
+    ck_assert_int_eq(domus_probe_expect_nothing(probe, SECOND), 0);
+    ck_assert_uint_eq(domus_testkit_now_ns(kit), DOMUS_TESTKIT_START_NS + 5 * MS + SECOND);
+    ck_assert_int_eq(domus_probe_expect(probe, &forget_type, UINT64_MAX, NULL), -ETIMEDOUT);
+    domus_testkit_free(kit);
+}
+END_TEST
+
+/* --- acting ---------------------------------------------------------------------------------- */
+
+START_TEST(what_a_probe_sends_is_from_it)
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        uint32_t number = 0;
+
+        setup(seed);
+        domus_address other = spawn(&partner);
+        ck_assert_int_eq(domus_probe_send(probe, other, &number_type, &(uint32_t){8}), 0);
+        ck_assert_int_eq(domus_probe_expect(probe, &number_type, 0, &number), 0);
+        ck_assert_uint_eq(number, 9);
+        ck_assert(same(seen.sender, domus_probe_address(probe)));
+        ck_assert(same(domus_probe_sender(probe), other));
+        domus_testkit_free(kit);
+    }
+}
+END_TEST
+
+/* To its own thread, and to others that sleep: each is woken. */
+START_TEST(a_probe_wakes_who_it_sends_to)
+{
+    domus_probe *probes[3];
+
+    setup(1);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(domus_probe_new(kit, &probes[i]), 0);
+    for (int i = 0; i < 9; i++) {
+        domus_probe *from = probes[i % 3], *to = probes[i / 3];
+
+        ck_assert_int_eq(domus_testkit_advance(kit, SECOND), 0);
+        ck_assert_int_eq(domus_probe_send(from, domus_probe_address(to), &forget_type, NULL), 0);
+        ck_assert_int_eq(domus_probe_expect(to, &forget_type, 0, NULL), 0);
+        ck_assert(same(domus_probe_sender(to), domus_probe_address(from)));
+    }
+    domus_testkit_free(kit);
+}
+END_TEST
+
+START_TEST(answers_and_failures_of_a_probes_asks_are_expected)
+{
+    uint32_t number = 0;
+
+    setup(1);
+    domus_address other = spawn(&partner);
+    for (uint32_t i = 1; i <= 100; i++)
+        ck_assert_int_eq(domus_probe_ask(probe, other, &question_type, &i), 0);
+    for (uint32_t i = 1; i <= 100; i++) {
+        ck_assert_int_eq(domus_probe_expect(probe, &number_type, 0, &number), 0);
+        ck_assert_uint_eq(number, i);
+    }
+    ck_assert_int_eq(domus_probe_ask(probe, other, &question_type, &(uint32_t){0}), 0);
+    ck_assert_int_eq(domus_probe_expect(probe, &number_type, 0, NULL), -EBADMSG);
+    ck_assert_ptr_nonnull(strstr(domus_testkit_error(kit), "but a failure came first (-33, "));
+    ck_assert_int_eq(domus_probe_expect_error(probe, -EDOM, 0), 0);
+
+    /* One that fails before it leaves. */
+    ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), other), 0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_int_eq(domus_probe_ask(probe, other, &question_type, &number), 0);
+    ck_assert_int_eq(domus_probe_expect_error(probe, -ESTALE, 0), 0);
+    ck_assert_int_eq(domus_probe_send(probe, other, &number_type, &number), -ESTALE);
+    ck_assert_int_eq(domus_probe_expect_nothing(probe, SECOND), 0);
+    domus_testkit_free(kit);
+}
+END_TEST
+
+START_TEST(a_probe_answers_when_the_test_says_so)
+{
+    domus_address self;
+    uint32_t number;
+
+    setup(1);
+    domus_address caller = spawn(&partner);
+    self = domus_probe_address(probe);
+    ck_assert_int_eq(domus_probe_reply(probe, &number_type, &(uint32_t){6}), -EINVAL);
+    tell(caller, &call_type, &self);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_int_eq(domus_probe_reply(probe, &number_type, &(uint32_t){6}), -EINVAL);
+    ck_assert_int_eq(domus_probe_expect(probe, &question_type, 0, &number), 0);
+    ck_assert_uint_eq(number, 5);
+    ck_assert(same(domus_probe_sender(probe), caller));
+    ck_assert_int_eq(domus_testkit_advance(kit, 10 * SECOND), 0);
+    ck_assert_uint_eq(seen.answers, 0);
+    ck_assert_int_eq(domus_probe_fail(probe, 3), -EINVAL);
+    ck_assert_int_eq(domus_probe_reply(probe, &number_type, &(uint32_t){6}), 0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_uint_eq(seen.answers, 1);
+    ck_assert_uint_eq(seen.number, 6);
+
+    tell(caller, &call_type, &self);
+    ck_assert_int_eq(domus_probe_expect(probe, &question_type, 0, NULL), 0);
+    ck_assert_int_eq(domus_probe_fail(probe, -ERANGE), 0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_int_eq(seen.error, -ERANGE);
+    domus_testkit_free(kit);
+}
+END_TEST
+
+START_TEST(what_a_stopped_probe_did_not_answer_fails)
+{
+    domus_address self;
+
+    setup(1);
+    domus_address caller = spawn(&partner);
+    self = domus_probe_address(probe);
+    for (int i = 0; i < 3; i++)
+        tell(caller, &call_type, &self);
+    ck_assert_int_eq(domus_probe_expect(probe, &question_type, 0, NULL), 0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), self), 0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_uint_eq(seen.answers, 3);
+    ck_assert_int_eq(seen.error, -ESTALE);
+    ck_assert_int_eq(domus_probe_send(probe, caller, &forget_type, NULL), -ESTALE);
+    ck_assert_int_eq(domus_probe_ask(probe, caller, &forget_type, NULL), -ESTALE);
+    ck_assert_int_eq(domus_probe_reply(probe, &number_type, &(uint32_t){6}), -ESTALE);
+    ck_assert_int_eq(domus_probe_expect(probe, &question_type, 0, NULL), 0);
+    domus_testkit_free(kit);
+}
+END_TEST
+
+START_TEST(a_probes_ask_fails_when_its_time_is_over)
+{
+    domus_probe *silent;
+
+    setup(1);
+    ck_assert_int_eq(domus_probe_new(kit, &silent), 0);
+    ck_assert_int_eq(domus_probe_ask_within(probe, domus_probe_address(silent), &question_type,
+                                            &(uint32_t){1}, 5 * MS),
+                     0);
+    ck_assert_int_eq(domus_probe_expect(silent, &question_type, 0, NULL), 0);
+    ck_assert_int_eq(domus_probe_expect_nothing(probe, 5 * MS - 1), 0);
+    ck_assert_int_eq(domus_probe_expect_error(probe, -ETIMEDOUT, SECOND), 0);
+    ck_assert_uint_eq(domus_testkit_now_ns(kit), DOMUS_TESTKIT_START_NS + 5 * MS);
+    (void)domus_probe_reply(silent, &number_type, &(uint32_t){2}); /* too late */
+    ck_assert_int_eq(domus_probe_expect_nothing(probe, SECOND), 0);
+    ck_assert_int_eq(domus_probe_reply(silent, &number_type, &(uint32_t){2}), -EINVAL);
+    domus_testkit_free(kit);
+}
+END_TEST
+
+/* --- what payloads own ----------------------------------------------------------------------- */
+
+static uint32_t drops;
+
+static void drop(void *payload)
+{
+    ck_assert_mem_eq(payload, "owned...", 8);
+    drops++;
+}
+
+static const domus_type owned_type = {.name = "owned", .size = 8, .drop = drop};
+
+START_TEST(what_is_not_taken_is_dropped_once)
+{
+    char mine[8];
+
+    setup(1);
+    for (int i = 0; i < 4; i++)
+        tell(domus_probe_address(probe), &owned_type, "owned...");
+    ck_assert_int_eq(domus_probe_expect(probe, &owned_type, 0, mine), 0);
+    ck_assert_uint_eq(drops, 0); /* the caller's now */
+    ck_assert_int_eq(domus_probe_expect(probe, &owned_type, 0, NULL), 0);
+    ck_assert_uint_eq(drops, 1);
+    domus_testkit_free(kit);
+    ck_assert_uint_eq(drops, 3);
+}
+END_TEST
+
+START_TEST(a_message_without_memory_is_told)
+{
+    setup(1);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    tell(domus_probe_address(probe), &owned_type, "owned...");
+    domi_memory_fail_after(0, 1);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    domi_memory_fail_after(-1, 0);
+    ck_assert_uint_eq(drops, 1);
+    ck_assert_int_eq(domus_probe_expect(probe, &owned_type, 0, NULL), -ENOMEM);
+    ck_assert_int_eq(domus_probe_expect(probe, &owned_type, 0, NULL), -ETIMEDOUT);
+    domus_testkit_free(kit);
+}
+END_TEST
+
+DOMT_MAIN("testkit_probe", 60, a_probe_takes_any_type_in_order, another_type_first_stays_first,
+          expecting_lets_no_more_time_pass_than_it_takes, what_a_probe_sends_is_from_it,
+          a_probe_wakes_who_it_sends_to, answers_and_failures_of_a_probes_asks_are_expected,
+          a_probe_answers_when_the_test_says_so, what_a_stopped_probe_did_not_answer_fails,
+          a_probes_ask_fails_when_its_time_is_over, what_is_not_taken_is_dropped_once,
+          a_message_without_memory_is_told)
