@@ -40,6 +40,7 @@ enum domi_slab_index {
     DOMI_SLAB_PROMISE,
     DOMI_SLAB_TIMER,
     DOMI_SLAB_WATCH,
+    DOMI_SLAB_DESCRIPTOR, /* io's */
     DOMI_SLABS,
     DOMI_SLAB_HEAP = DOMI_SLABS, /* an envelope too large for the slabs */
     DOMI_SLAB_HOUSE,             /* embedded in a house: not freed by itself, as those below */

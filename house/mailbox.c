@@ -282,6 +282,9 @@ void domi_mailbox_dead(domi_manager *manager, domi_node *node, int error)
     case DOMI_SLAB_TIMER:
         domi_timer_dropped(manager, node);
         return;
+    case DOMI_SLAB_DESCRIPTOR:
+        manager->descriptor_handled(manager, node);
+        return;
     case DOMI_SLAB_WATCH:
     case DOMI_SLAB_UNWATCH:
         domi_watch_dropped(manager, node);

@@ -91,6 +91,9 @@ struct domi_manager {
     void (*log)(domi_manager *manager, const domi_house *house, int error);
     /* runtime's: take blocking work back; false when it runs already. */
     bool (*withdraw)(domi_manager *manager, struct domi_promise *promise);
+    /* io's watches on descriptors: the event was handled, or dropped; take the watch back. */
+    void (*descriptor_handled)(domi_manager *manager, domi_node *node);
+    void (*descriptor_cancel)(domi_manager *manager, domi_node *node);
     /* io's part of a stop: begin to close what the house owns; returns how many are left. */
     uint32_t (*stop_channels)(domi_manager *manager, domi_house *house);
 

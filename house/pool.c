@@ -18,6 +18,7 @@ static const struct {
     [DOMI_SLAB_PROMISE] = {128, 128},
     [DOMI_SLAB_TIMER] = {128, 128},
     [DOMI_SLAB_WATCH] = {128, 128},
+    [DOMI_SLAB_DESCRIPTOR] = {128, 128},
 };
 
 #define CHUNK_BYTES (256u * 1024)

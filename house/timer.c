@@ -109,5 +109,7 @@ void domi_timer_cancel_all(domi_manager *manager, domi_house *house)
         next = link->next;
         if (domi_link_node(link)->slab == DOMI_SLAB_TIMER)
             domi_timer_cancel(manager, (domi_timer *)(void *)domi_link_node(link));
+        else if (domi_link_node(link)->slab == DOMI_SLAB_DESCRIPTOR)
+            manager->descriptor_cancel(manager, domi_link_node(link));
     }
 }

@@ -42,7 +42,7 @@ void domi_timer_fire(domi_manager *manager, domi_wheel_node *node);
 void domi_timer_handled(domi_manager *manager, domi_timer *timer);
 void domi_timer_dropped(domi_manager *manager, domi_node *node);
 
-/* The house is gone: cancel what it armed. */
+/* The house stops or restarts: cancel what it armed, and its watches on descriptors. */
 void domi_timer_cancel_all(domi_manager *manager, domi_house *house);
 
 #endif

@@ -56,6 +56,9 @@ typedef struct domi_backend {
     void (*receive)(void *ring, int fd, uint64_t user_data);
     /* Multishot: tell when `fd` is readable. */
     void (*poll)(void *ring, int fd, uint64_t user_data);
+    /* Tell once when one of `events` (as of poll(2)) is so: the result holds which. NULL: it
+     * cannot. */
+    void (*poll_once)(void *ring, int fd, uint32_t events, uint64_t user_data);
     /* Send what the socket takes, at least a byte: the result may be short. `data` or `message` and
      * what it points at stay until the completion. */
     void (*send)(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data);

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "io/acceptor.h"
 #include "io/channel.h"
+#include "io/descriptor.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -70,6 +71,8 @@ int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend
     manager->run_channels = domi_channels_run;
     manager->stop_channels = domi_channels_stop;
     manager->take_event = domi_channels_event;
+    manager->descriptor_handled = domi_descriptor_handled;
+    manager->descriptor_cancel = domi_descriptor_cancel;
     return 0;
 
 fail_ring:
@@ -110,8 +113,7 @@ void domi_io_arm_wake(domi_io *io, bool again)
     if (io->wake_armed && !again)
         return;
     if (again)
-        io->backend->cancel(io->ring, domi_op_data(DOMI_OP_WAKE, 0, 0),
-                            domi_op_data(DOMI_OP_CANCEL_ACCEPT, 0, DOMI_ACCEPTORS_MAX));
+        io->backend->cancel(io->ring, domi_op_data(DOMI_OP_WAKE, 0, 0), DOMI_OP_IGNORED);
     io->backend->poll(io->ring, io->wake_fd, domi_op_data(DOMI_OP_WAKE, 0, 0));
     io->wake_armed = true;
 }
@@ -141,7 +143,7 @@ static void complete_acceptor(domi_io *io, enum domi_op op, const domi_completio
     uint32_t slot = (uint32_t)completion->user_data;
 
     if (slot >= DOMI_ACCEPTORS_MAX)
-        return; /* the end of a wake poll that was armed anew */
+        return; /* DOMI_OP_IGNORED */
     DOMI_CHECK(io->acceptors[slot] != NULL);
     if (op == DOMI_OP_ACCEPT) {
         domi_acceptor_completed(io->acceptors[slot], completion);
@@ -164,6 +166,11 @@ static void complete(domi_io *io, const domi_completion *completion)
     case DOMI_OP_ACCEPT:
     case DOMI_OP_CANCEL_ACCEPT:
         complete_acceptor(io, op, completion);
+        break;
+    case DOMI_OP_DESCRIPTOR:
+        domi_descriptor_completed(
+            io, (domi_descriptor *)(uintptr_t)(completion->user_data & DOMI_OP_ADDRESS),
+            completion->result);
         break;
     case DOMI_OP_WAKE:
         io->wakes++;

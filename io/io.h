@@ -22,9 +22,13 @@ enum domi_op {
     DOMI_OP_ACCEPT,
     DOMI_OP_RECEIVE,
     DOMI_OP_SEND,
-    DOMI_OP_CANCEL, /* of a channel's receive, or of all that a channel has in flight */
-    DOMI_OP_CANCEL_ACCEPT,
+    DOMI_OP_CANCEL,        /* of a channel's receive, or of all that a channel has in flight */
+    DOMI_OP_CANCEL_ACCEPT, /* with a slot beyond all acceptors: of something else, and ignored */
+    DOMI_OP_DESCRIPTOR,    /* the rest is the address of what watches it */
 };
+
+#define DOMI_OP_IGNORED domi_op_data(DOMI_OP_CANCEL_ACCEPT, 0, DOMI_ACCEPTORS_MAX)
+#define DOMI_OP_ADDRESS UINT64_C(0xffffffffffff)
 
 #define DOMI_OP_GENERATION_MASK 0xffffffu
 

@@ -256,6 +256,14 @@ static void uring_poll(void *ring, int fd, uint64_t user_data)
     tag(sqe, user_data);
 }
 
+static void uring_poll_once(void *ring, int fd, uint32_t events, uint64_t user_data)
+{
+    struct io_uring_sqe *sqe = entry(ring);
+
+    io_uring_prep_poll_add(sqe, fd, events);
+    tag(sqe, user_data);
+}
+
 static void uring_send(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data)
 {
     struct io_uring_sqe *sqe = entry(ring);
@@ -318,6 +326,7 @@ const domi_backend domi_backend_uring = {
     .accept = uring_accept,
     .receive = uring_receive,
     .poll = uring_poll,
+    .poll_once = uring_poll_once,
     .send = uring_send,
     .send_message = uring_send_message,
     .cancel = uring_cancel,

@@ -3,9 +3,11 @@
 #define DOMUS_DOMUS_H
 
 #include <domus/actor.h>
+#include <domus/blocking.h>
 #include <domus/channel.h>
 #include <domus/config.h>
 #include <domus/conversation.h>
+#include <domus/descriptor.h>
 #include <domus/message.h>
 #include <domus/name.h>
 #include <domus/profile.h>

@@ -1,0 +1,182 @@
+/* See domus/descriptor.h, and the header. */
+#include "io/descriptor.h"
+
+#include "base/check.h"
+#include "house/mailbox.h"
+#include "house/pool.h"
+#include "house/stack.h"
+#include "house/watch.h"
+
+#include <domus/descriptor.h>
+
+#include <errno.h>
+#include <string.h>
+
+const domus_type domus_ready_type = {.name = "ready", .size = sizeof(domus_ready)};
+
+struct domi_descriptor {
+    domi_envelope event;
+    domi_io *io;
+    domi_house *house;
+    int fd;
+    uint32_t events;
+    uint32_t generation;
+    bool armed;      /* a poll is in the ring */
+    bool cancelling; /* ... and is being taken out of it, to be armed anew */
+    bool under_way;  /* its event is in the mailbox, or being handled */
+    bool cancelled;  /* taken back: freed when nothing of it is under way */
+    uint64_t reserved[2];
+    domi_link link;
+};
+
+static_assert(sizeof(domi_descriptor) == 128, "two cache lines");
+static_assert(offsetof(domi_descriptor, link) == DOMI_LINK_OFFSET, "as a timer's");
+static_assert(sizeof(domus_ready) <= sizeof(((domi_envelope *)NULL)->payload), "inline");
+
+static uint64_t data_of(const domi_descriptor *descriptor)
+{
+    return (uint64_t)DOMI_OP_DESCRIPTOR << 56 | (uintptr_t)descriptor;
+}
+
+static void arm(domi_descriptor *descriptor)
+{
+    descriptor->armed = true;
+    descriptor->io->backend->poll_once(descriptor->io->ring, descriptor->fd, descriptor->events,
+                                       data_of(descriptor));
+}
+
+static void take_out(domi_descriptor *descriptor)
+{
+    if (!descriptor->armed || descriptor->cancelling)
+        return;
+    descriptor->cancelling = true;
+    descriptor->io->backend->cancel(descriptor->io->ring, data_of(descriptor), DOMI_OP_IGNORED);
+}
+
+/* Freed, armed again, or still under way. */
+static void settle(domi_descriptor *descriptor)
+{
+    if (descriptor->armed || descriptor->under_way)
+        return;
+    if (!descriptor->cancelled) {
+        arm(descriptor);
+        return;
+    }
+    descriptor->generation++;
+    domi_pool_free(descriptor->io->manager, &descriptor->event.node);
+}
+
+static void tell(domi_descriptor *descriptor, uint32_t events, int error)
+{
+    const domus_ready ready = {.fd = descriptor->fd, .events = events, .error = error};
+    domus_address address = domi_house_address(descriptor->house);
+
+    memcpy(descriptor->event.payload, &ready, sizeof ready);
+    descriptor->under_way = true;
+    int result =
+        domi_mailbox_put(descriptor->io->manager, address, &descriptor->event.node, DOMI_EVENT);
+    DOMI_CHECK(result == 0); /* a house takes its watches back before it is gone */
+}
+
+static void detach(domi_descriptor *descriptor)
+{
+    descriptor->cancelled = true;
+    domi_link_remove(descriptor->house, &descriptor->link);
+    take_out(descriptor);
+}
+
+void domi_descriptor_completed(domi_io *io, domi_descriptor *descriptor, int result)
+{
+    bool again = descriptor->cancelling;
+
+    DOMI_CHECK(descriptor->io == io && descriptor->armed);
+    descriptor->armed = descriptor->cancelling = false;
+    if (!descriptor->cancelled && !(result == -ECANCELED && again)) {
+        tell(descriptor, result >= 0 ? (uint32_t)result : 0, result < 0 ? result : 0);
+        if (result < 0)
+            detach(descriptor);
+    }
+    settle(descriptor);
+}
+
+void domi_descriptor_handled(domi_manager *manager, domi_node *node)
+{
+    domi_descriptor *descriptor = (domi_descriptor *)(void *)node;
+
+    (void)manager;
+    descriptor->under_way = false;
+    settle(descriptor);
+}
+
+void domi_descriptor_cancel(domi_manager *manager, domi_node *node)
+{
+    domi_descriptor *descriptor = (domi_descriptor *)(void *)node;
+
+    (void)manager;
+    descriptor->event.error = -ECANCELED; /* one that is under way is not handled */
+    detach(descriptor);
+    settle(descriptor);
+}
+
+int domus_watch_fd(domus_stack *stack, int fd, uint32_t events, domus_fd_watch *ret_watch)
+{
+    domi_manager *manager = stack->manager;
+    domi_io *io = manager->io;
+    domi_house *house = domi_stack_house(stack);
+
+    if (fd < 0)
+        return -EBADF;
+    if (io == NULL || io->backend->poll_once == NULL)
+        return -EOPNOTSUPP;
+    domi_descriptor *descriptor = domi_pool_take(manager, DOMI_SLAB_DESCRIPTOR);
+    if (descriptor == NULL)
+        return -ENOMEM;
+    descriptor->event.type = &domus_ready_type;
+    descriptor->event.sender = NULL;
+    descriptor->event.error = 0;
+    descriptor->io = io;
+    descriptor->house = house;
+    descriptor->fd = fd;
+    descriptor->events = events;
+    descriptor->armed = descriptor->cancelling = false;
+    descriptor->under_way = descriptor->cancelled = false;
+    domi_link_add(house, &descriptor->link);
+    house->marks |= DOMI_MARK_PINNED; /* its ring is this thread's */
+    arm(descriptor);
+    if (ret_watch != NULL)
+        *ret_watch = (domus_fd_watch){descriptor, descriptor->generation};
+    return 0;
+}
+
+static domi_descriptor *find(const domus_stack *stack, domus_fd_watch watch)
+{
+    domi_descriptor *descriptor = watch.descriptor;
+
+    if (descriptor == NULL || descriptor->generation != watch.generation ||
+        descriptor->house != domi_stack_house(stack) || descriptor->cancelled)
+        return NULL;
+    return descriptor;
+}
+
+int domus_fd_change(domus_stack *stack, domus_fd_watch watch, uint32_t events)
+{
+    domi_descriptor *descriptor = find(stack, watch);
+
+    if (descriptor == NULL)
+        return -ENOENT;
+    descriptor->events = events;
+    take_out(descriptor); /* armed anew when it is out */
+    return 0;
+}
+
+int domus_unwatch_fd(domus_stack *stack, domus_fd_watch watch)
+{
+    domi_descriptor *descriptor = find(stack, watch);
+
+    if (descriptor == NULL)
+        return -ENOENT;
+    descriptor->event.error = -ECANCELED;
+    detach(descriptor);
+    settle(descriptor);
+    return 0;
+}

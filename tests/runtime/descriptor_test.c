@@ -1,0 +1,212 @@
+/* Watches on foreign descriptors: readiness comes as events, until the watch is taken back. */
+#include "tests/runtime/running.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+static const domus_type watch_type = {.name = "watch", .size = sizeof(int)};
+static const domus_type change_type = {.name = "change", .size = sizeof(uint32_t)};
+static const domus_type unwatch_type = {.name = "unwatch"};
+static const domus_type stop_type = {.name = "stop"};
+
+static _Atomic uint32_t readies, bytes_read, stopped, taken_back;
+static _Atomic int last_error;
+static _Atomic uint32_t last_events;
+static _Atomic bool leave_it; /* the handler reads nothing */
+
+struct reader {
+    domus_fd_watch watch;
+};
+
+static int on_watch(domus_stack *stack, void *self, const void *fd)
+{
+    struct reader *reader = self;
+
+    return domus_watch_fd(stack, *(const int *)fd, POLLIN, &reader->watch);
+}
+
+static int on_ready(domus_stack *stack, void *self, const void *ready_)
+{
+    const domus_ready *ready = ready_;
+    char byte;
+
+    (void)stack;
+    (void)self;
+    atomic_store(&last_error, ready->error);
+    atomic_store(&last_events, ready->events);
+    if (ready->error == 0 && (ready->events & POLLIN) != 0 && !atomic_load(&leave_it) &&
+        read(ready->fd, &byte, 1) == 1)
+        atomic_fetch_add(&bytes_read, 1);
+    atomic_fetch_add(&readies, 1);
+    return 0;
+}
+
+static int on_change(domus_stack *stack, void *self, const void *events)
+{
+    return domus_fd_change(stack, ((struct reader *)self)->watch, *(const uint32_t *)events);
+}
+
+static int on_unwatch(domus_stack *stack, void *self, const void *nothing)
+{
+    struct reader *reader = self;
+
+    (void)nothing;
+    int first = domus_unwatch_fd(stack, reader->watch);
+    int second = domus_unwatch_fd(stack, reader->watch);
+    if (first == 0 && second == -ENOENT)
+        atomic_fetch_add(&taken_back, 1);
+    return 0;
+}
+
+static int on_stop_oneself(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self;
+    (void)nothing;
+    return domus_stop(stack, domus_self(stack));
+}
+
+static void on_stop(domus_stack *stack, void *self)
+{
+    (void)stack;
+    (void)self;
+    atomic_fetch_add(&stopped, 1);
+}
+
+static const domus_behaviour reader_behaviour = {
+    .name = "reader",
+    .state_size = sizeof(struct reader),
+    .on = (const domus_on[]){{&watch_type, on_watch, 0},
+                             {&domus_ready_type, on_ready, 0},
+                             {&change_type, on_change, 0},
+                             {&unwatch_type, on_unwatch, 0},
+                             {&stop_type, on_stop_oneself, 0},
+                             {NULL, NULL, 0}},
+    .on_stop = on_stop,
+};
+
+static domus_system *system_;
+static domus_address reader;
+static int ends[2];
+
+static void begin(void)
+{
+    domus_config config = domt_config(2);
+
+    atomic_store(&readies, 0);
+    atomic_store(&bytes_read, 0);
+    atomic_store(&stopped, 0);
+    atomic_store(&taken_back, 0);
+    atomic_store(&last_error, 1);
+    atomic_store(&leave_it, false);
+    ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+    system_ = domt_start(&config);
+    reader = domt_spawn(system_, 1, &reader_behaviour, NULL);
+    domt_notice(system_, reader, &watch_type, &ends[0]);
+}
+
+static void end(void)
+{
+    domt_end(system_);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+START_TEST(readiness_comes_once_for_each_byte)
+{
+    begin();
+    for (uint32_t i = 1; i <= 200; i++) {
+        ck_assert_int_eq(write(ends[1], "x", 1), 1);
+        DOMT_WAIT_FOR(10, atomic_load(&bytes_read) == i);
+    }
+    domt_pause_ns(2 * DOMT_MS);
+    ck_assert_uint_eq(atomic_load(&readies), 200);
+    ck_assert_int_eq(atomic_load(&last_error), 0);
+    end();
+}
+END_TEST
+
+START_TEST(what_is_left_unread_comes_again)
+{
+    begin();
+    ck_assert_int_eq(write(ends[1], "three", 3), 3);
+    DOMT_WAIT_FOR(10, atomic_load(&bytes_read) == 3);
+    end();
+}
+END_TEST
+
+START_TEST(nothing_comes_after_it_was_taken_back)
+{
+    begin();
+    atomic_store(&leave_it, true);
+    ck_assert_int_eq(write(ends[1], "x", 1), 1);
+    DOMT_WAIT_FOR(10, atomic_load(&readies) > 3); /* again and again, because nobody reads it */
+    domt_notice(system_, reader, &unwatch_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&taken_back) == 1);
+    uint32_t readies_then = atomic_load(&readies);
+    domt_pause_ns(5 * DOMT_MS);
+    ck_assert_uint_eq(atomic_load(&readies), readies_then);
+    domt_notice(system_, reader, &watch_type, &ends[0]); /* and anew */
+    DOMT_WAIT_FOR(10, atomic_load(&readies) > readies_then);
+    end();
+}
+END_TEST
+
+START_TEST(events_can_be_changed_while_it_waits)
+{
+    uint32_t nothing = 0;
+    uint32_t reading = POLLIN;
+
+    begin();
+    domt_notice(system_, reader, &change_type, &nothing);
+    domt_pause_ns(2 * DOMT_MS);
+    ck_assert_int_eq(write(ends[1], "x", 1), 1);
+    domt_pause_ns(5 * DOMT_MS);
+    ck_assert_uint_eq(atomic_load(&readies), 0);
+    domt_notice(system_, reader, &change_type, &reading);
+    DOMT_WAIT_FOR(10, atomic_load(&bytes_read) == 1);
+    end();
+}
+END_TEST
+
+START_TEST(hang_up_is_told)
+{
+    begin();
+    close(ends[1]);
+    DOMT_WAIT_FOR(10, (atomic_load(&last_events) & POLLHUP) != 0);
+    ends[1] = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    end();
+}
+END_TEST
+
+START_TEST(descriptor_that_is_none_is_an_error_once)
+{
+    int none = 1000000;
+
+    begin();
+    domt_notice(system_, reader, &watch_type, &none);
+    DOMT_WAIT_FOR(10, atomic_load(&readies) == 1);
+    ck_assert_int_eq(atomic_load(&last_error), -EBADF);
+    domt_pause_ns(5 * DOMT_MS);
+    ck_assert_uint_eq(atomic_load(&readies), 1);
+    end();
+}
+END_TEST
+
+START_TEST(actor_that_stops_takes_its_watches_back)
+{
+    begin();
+    domt_notice(system_, reader, &stop_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&stopped) == 1);
+    ck_assert_int_eq(write(ends[1], "x", 1), 1);
+    domt_pause_ns(5 * DOMT_MS);
+    ck_assert_uint_eq(atomic_load(&readies), 0);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("descriptor", 60, readiness_comes_once_for_each_byte, what_is_left_unread_comes_again,
+          nothing_comes_after_it_was_taken_back, events_can_be_changed_while_it_waits,
+          hang_up_is_told, descriptor_that_is_none_is_an_error_once,
+          actor_that_stops_takes_its_watches_back)
