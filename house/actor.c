@@ -58,13 +58,15 @@ int domus_notice(domus_stack *stack, domus_address to, const domus_type *type, c
 static domi_manager *place(domus_stack *stack, const domus_spawn_options *options)
 {
     domi_manager *manager = stack->manager;
-    uint32_t threads = manager->count - 1; /* the last one is the outside */
+    domi_manager *home = domi_stack_house(stack)->home;
+    domus_placement placement = options != NULL ? options->placement : DOMUS_NEAR;
+    uint32_t threads = manager->threads;
 
-    if (options == NULL || options->placement == DOMUS_NEAR)
-        return domi_stack_house(stack)->home;
-    if (options->placement == DOMUS_SPREAD)
+    if (placement == DOMUS_NEAR && home->index < threads)
+        return home;
+    if (placement == DOMUS_NEAR || placement == DOMUS_SPREAD)
         return manager->managers[manager->next_home++ % threads];
-    if (options->placement == DOMUS_ON_THREAD && options->thread < threads)
+    if (placement == DOMUS_ON_THREAD && options->thread < threads)
         return manager->managers[options->thread];
     return NULL;
 }
@@ -72,21 +74,25 @@ static domi_manager *place(domus_stack *stack, const domus_spawn_options *option
 int domus_spawn_with(domus_stack *stack, const domus_behaviour *behaviour, const void *state,
                      const domus_spawn_options *options, domus_address *ret_address)
 {
-    domi_manager *home = place(stack, options);
+    domi_manager *manager = stack->manager;
+    domi_house *parent = domi_stack_house(stack);
 
+    if (options != NULL && options->detached) {
+        if (manager->spawn_detached == NULL)
+            return -EOPNOTSUPP;
+        return manager->spawn_detached(manager, parent, behaviour, state, options, ret_address);
+    }
+    domi_manager *home = place(stack, options);
     if (home == NULL)
         return -EINVAL;
-    return domi_house_spawn_child(stack->manager, domi_stack_house(stack), home, behaviour, state,
-                                  options, ret_address);
+    return domi_house_spawn_child(manager, parent, home, behaviour, state, options, ret_address);
 }
 
 int domus_spawn(domus_stack *stack, const domus_behaviour *behaviour, const void *state,
                 domus_address *ret_address)
 {
-    domi_house *house = domi_stack_house(stack);
-
-    return domi_house_spawn_child(stack->manager, house, house->home, behaviour, state, NULL,
-                                  ret_address);
+    return domi_house_spawn_child(stack->manager, domi_stack_house(stack), place(stack, NULL),
+                                  behaviour, state, NULL, ret_address);
 }
 
 int domus_stop(domus_stack *stack, domus_address address)

@@ -19,6 +19,7 @@ int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
     DOMI_CHECK(count <= DOMI_MANAGERS_MAX && index < count);
     manager->index = index;
     manager->count = count;
+    manager->threads = count - 1; /* without detached ones; who has some says so */
     manager->managers = managers;
     manager->config = config;
     manager->mailbox_max = config->scheduler.mailbox_max;

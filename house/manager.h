@@ -18,7 +18,7 @@
  * the hardware fetches them in pairs. */
 #define DOMI_LINES 128
 
-#define DOMI_MANAGERS_MAX  1025 /* 1,024 threads and the outside */
+#define DOMI_MANAGERS_MAX  1537 /* 1,024 threads, the outside, 512 detached actors */
 #define DOMI_HOUSE_CLASSES 5
 
 enum domi_park {
@@ -67,11 +67,13 @@ typedef struct domi_slots {
 
 typedef struct domi_manager domi_manager;
 struct domi_promise;
+struct domus_spawn_options;
 
 struct domi_manager {
     /* Read by all, constant while threads run. */
     uint32_t index;
-    uint32_t count; /* of managers, the outside among them: it is the last */
+    uint32_t count;   /* of managers: the threads', the outside's, then those of detached actors */
+    uint32_t threads; /* how many are threads' */
     domi_manager **managers;
     const domus_config *config;
     struct domi_names *names; /* the system's registry; NULL: none */
@@ -89,6 +91,10 @@ struct domi_manager {
     bool (*take_event)(domi_manager *manager, domi_house *house, domi_envelope *message);
     /* runtime's: an actor has failed; NULL: nobody wants to know. */
     void (*log)(domi_manager *manager, const domi_house *house, int error);
+    /* runtime's: an actor on a thread of its own. NULL: there are none. */
+    int (*spawn_detached)(domi_manager *manager, domi_house *parent,
+                          const domus_behaviour *behaviour, const void *state,
+                          const struct domus_spawn_options *options, domus_address *ret_address);
     /* runtime's: take blocking work back; false when it runs already. */
     bool (*withdraw)(domi_manager *manager, struct domi_promise *promise);
     /* io's watches on descriptors: the event was handled, or dropped; take the watch back. */

@@ -68,10 +68,9 @@ void domi_receive_leave(domi_house *house, domi_promise *promise)
         house->marks &= (uint16_t) ~(DOMI_MARK_RECEIVING | DOMI_MARK_FRESH);
 }
 
-static bool takes(const domi_house *house, const domi_promise *promise, domi_envelope *message)
+static bool takes(const domi_house *house, const domus_pattern *pattern, const void *frame,
+                  domi_envelope *message)
 {
-    const domus_pattern *pattern = promise->pattern;
-    const domus_stack *stack = domi_promise_stack(promise);
     const domus_type *const *type = pattern->types;
 
     while (type != NULL && *type != NULL && *type != message->type)
@@ -79,8 +78,7 @@ static bool takes(const domi_house *house, const domi_promise *promise, domi_env
     if (type != NULL && *type == NULL)
         return false;
     return pattern->matches == NULL ||
-           pattern->matches(house->self, stack->frame_size != 0 ? stack->frame : NULL,
-                            message->type, domi_envelope_payload(message));
+           pattern->matches(house->self, frame, message->type, domi_envelope_payload(message));
 }
 
 /* Who takes this message: the first that waits for one like it. */
@@ -91,8 +89,10 @@ static domi_promise *taker(const domi_house *house, domi_envelope *message)
 
     do {
         node = node->next;
-        if (takes(house, (domi_promise *)(void *)node, message))
-            return (domi_promise *)(void *)node;
+        domi_promise *promise = (domi_promise *)(void *)node;
+        domus_stack *stack = domi_promise_stack(promise);
+        if (takes(house, promise->pattern, domus_frame(stack), message))
+            return promise;
     } while (node != last);
     return NULL;
 }
@@ -169,6 +169,33 @@ uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t bud
         domi_stack_done(manager, promise, message);
     }
     return handled;
+}
+
+static domi_envelope *find_in(domi_house *house, uint32_t kind, const domus_pattern *pattern,
+                              const void *frame, domi_node **seen)
+{
+    domi_node **tail = &house->tails[kind];
+    domi_node *before = *seen != NULL ? *seen : *tail;
+
+    while (*tail != NULL && *seen != *tail) {
+        domi_envelope *message = (domi_envelope *)(void *)before->next;
+
+        if (takes(house, pattern, frame, message)) {
+            domi_list_take_next(tail, before);
+            house->mail--;
+            return message;
+        }
+        before = *seen = &message->node;
+    }
+    return NULL;
+}
+
+domi_envelope *domi_receive_find(domi_house *house, const domus_pattern *pattern, const void *frame,
+                                 domi_node *seen[2])
+{
+    domi_envelope *message = find_in(house, DOMI_ASK, pattern, frame, &seen[0]);
+
+    return message != NULL ? message : find_in(house, DOMI_NOTICE, pattern, frame, &seen[1]);
 }
 
 void domi_receive_reset(domi_house *house)

@@ -12,6 +12,11 @@ void domi_receive_leave(domi_house *house, domi_promise *promise);
  * many messages were handled, at most `budget`. */
 uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t budget);
 
+/* Take out the first message that `pattern` takes, for a receive that returns; NULL: none. `seen`
+ * (asks, notices) remembers what was looked at; NULL at first. */
+domi_envelope *domi_receive_find(domi_house *house, const domus_pattern *pattern, const void *frame,
+                                 domi_node *seen[2]);
+
 /* Mail was taken out or put in front: look at all of it again. */
 void domi_receive_reset(domi_house *house);
 

@@ -79,6 +79,7 @@ static const domus_config_key keys[] = {
     {KEY("blocking.threadsMax", COUNT, blocking.threads_max, 1, 1024, 64)},
     {KEY("blocking.queueMax", COUNT, blocking.queue_max, 1, 1048576, 4096)},
     {KEY("blocking.idleExpiry", DURATION, blocking.idle_expiry_ns, MS, HOUR, 10 * SECOND)},
+    {KEY("detached.threadsMax", COUNT, detached.threads_max, 0, 512, 64)},
     {KEY("profile.level", WORD, profile.level, 0, 1, DOMUS_PROFILE_COUNTERS),
         .words = level_words},
 };

@@ -4,6 +4,7 @@
 #include "house/pool.h"
 #include "io/setup.h"
 #include "runtime/blocking.h"
+#include "runtime/detached.h"
 #include "runtime/signals.h"
 
 #include <errno.h>
@@ -16,8 +17,9 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
                      const domi_backend *backend, char *error, size_t error_size)
 {
     uint64_t now_ns = domi_clock_now(&system->clock);
-    int result = domi_manager_init(&thread->manager, index, system->count + 1, system->managers,
-                                   &system->config, now_ns);
+    int result = domi_manager_init(&thread->manager, index,
+                                   system->count + 1 + system->config.detached.threads_max,
+                                   system->managers, &system->config, now_ns);
 
     if (result != 0) {
         snprintf(error, error_size, "no memory for a thread");
@@ -31,6 +33,9 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
     thread->manager.wake = system->simulator != NULL ? system->simulator->wake : domi_thread_wake;
     thread->manager.thread = thread;
     thread->manager.system = system;
+    thread->manager.threads = system->count;
+    if (system->simulator == NULL)
+        thread->manager.spawn_detached = domi_detached_spawn;
     thread->manager.withdraw = domi_blocking_withdraw;
     thread->system = system;
     thread->config = &system->config;

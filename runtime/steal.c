@@ -28,7 +28,7 @@ void domi_thread_idle(domi_thread *thread)
     thread->runs_seen = runs;
     if (thread->idle_count == 0 || !thread->config->scheduler.steal.enabled)
         return;
-    for (uint32_t i = 0; i + 1 < manager->count; i++) { /* the last one is the outside */
+    for (uint32_t i = 0; i < manager->threads; i++) {
         uint64_t readies = readies_of(manager->managers[i]);
         if (i == manager->index || readies <= floor || thread->idle_count * readies < aggression)
             continue;

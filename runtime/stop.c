@@ -4,9 +4,10 @@
  * waits beside it, looking at counters once a millisecond, and goes on when all is done or the
  * step's time is over: so nothing that an actor does can keep a system from stopping, except a
  * handler that does not return. What did not end in time is said (domus_system_left). */
-#include "runtime/system.h"
+#include "runtime/detached.h"
 
 #include "house/family.h"
+#include "house/pool.h"
 #include "house/slots.h"
 #include "house/stack.h"
 
@@ -64,12 +65,12 @@ static bool is_empty(const domus_system *system)
             domi_counter_read(&system->threads[i].manager.houses) != 0)
             return false;
     }
-    return true;
+    return domi_detached_houses(system) == 0;
 }
 
 static bool has_ended(const domus_system *system)
 {
-    return system->ended >= system->count;
+    return system->ended >= system->count && domi_detached_ended(system);
 }
 
 /* Until it is so, or the time is over. */
@@ -139,19 +140,29 @@ void domi_system_note_left(domus_system *system, domi_manager *manager)
     pthread_mutex_unlock(&system->mutex);
 }
 
+static void note_running(domus_system *system, const domi_manager *manager)
+{
+    const domus_behaviour *running = atomic_load_explicit(
+        (_Atomic(const domus_behaviour *) *)(uintptr_t)&manager->running, memory_order_relaxed);
+
+    if (running == NULL)
+        return;
+    system->left_count++;
+    note(system, "thread %u: a handler of %s has not returned\n", manager->index,
+         running->name != NULL ? running->name : "?");
+}
+
 /* A thread has not left its loop: it is in somebody's handler. */
 static void note_stuck(domus_system *system)
 {
     pthread_mutex_lock(&system->mutex);
     for (uint32_t i = 0; i < system->count; i++) {
-        domi_manager *manager = &system->threads[i].manager;
-        const domus_behaviour *running =
-            atomic_load_explicit(&manager->running, memory_order_relaxed);
-        if (following(system, i) == DOMI_WANTED_END || running == NULL)
-            continue;
-        system->left_count++;
-        note(system, "thread %u: a handler of %s has not returned\n", i,
-             running->name != NULL ? running->name : "?");
+        if (following(system, i) != DOMI_WANTED_END)
+            note_running(system, &system->threads[i].manager);
+    }
+    for (uint32_t i = 0; i < system->detached_count; i++) {
+        if (system->detached[i]->busy)
+            note_running(system, &system->detached[i]->manager);
     }
     pthread_mutex_unlock(&system->mutex);
 }
@@ -163,16 +174,29 @@ const char *domus_system_left(const domus_system *system)
 
 /* --- the steps -------------------------------------------------------------------------------- */
 
+static void end_detached(domus_system *system)
+{
+    for (uint32_t i = 0; i < system->detached_count; i++) {
+        domi_manager *manager = &system->detached[i]->manager;
+        (void)domi_manager_arrivals(manager);
+        domi_system_note_left(system, manager);
+        domi_manager_end(manager);
+    }
+}
+
 bool domi_system_end(domus_system *system, uint64_t until_ns)
 {
     domi_system_want(system, DOMI_WANTED_END);
+    domi_detached_end(system);
     if (until_ns != UINT64_MAX && !wait_until(system, has_ended, until_ns))
         return false;
     for (uint32_t i = 0; i < system->count; i++)
         domi_thread_join(&system->threads[i]);
+    domi_detached_join(system);
     /* What was put after its receiver had ended is late mail now. */
     for (uint32_t i = 0; i < system->count; i++)
         (void)domi_manager_arrivals(&system->threads[i].manager);
+    end_detached(system);
     return true;
 }
 
@@ -195,6 +219,10 @@ static void stop_actors(domus_system *system, uint64_t until_ns)
     if (!wait_until(system, is_closed, until_ns))
         return;
     domi_system_want(system, DOMI_WANTED_STOP);
+    pthread_mutex_lock(&system->outside_mutex);
+    domi_detached_stop(system);
+    domi_pool_flush(&system->outside);
+    pthread_mutex_unlock(&system->outside_mutex);
     (void)wait_until(system, is_empty, until_ns);
 }
 

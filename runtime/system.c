@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "runtime/detached.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -90,8 +91,11 @@ int domi_system_new(const domus_config *config, domi_simulator *simulator, char 
     system->count = system->cpus.threads;
     system->threads_bytes = system->count * sizeof(domi_thread);
     system->threads = domi_memory_map(system->threads_bytes);
-    system->managers = domi_memory_new((system->count + 1) * sizeof(domi_manager *));
-    if (system->threads == NULL || system->managers == NULL) {
+    uint32_t detached_max = config->detached.threads_max;
+    system->managers = domi_memory_new((system->count + 1 + detached_max) * sizeof(domi_manager *));
+    system->detached = domi_memory_new((detached_max + 1) * sizeof(struct domi_detached *));
+    (void)sched_getaffinity(0, sizeof system->all_cpus, &system->all_cpus);
+    if (system->threads == NULL || system->managers == NULL || system->detached == NULL) {
         result = -ENOMEM;
         goto fail_threads;
     }
@@ -113,6 +117,7 @@ int domi_system_new(const domus_config *config, domi_simulator *simulator, char 
     return 0;
 
 fail_threads:
+    domi_memory_free(system->detached);
     domi_memory_unmap(system->threads, system->threads_bytes);
     domi_memory_free(system->managers);
 fail_config:
@@ -198,13 +203,17 @@ int domus_system_start(domus_system *system)
         return -EALREADY;
     }
     system->managers[system->count] = &system->outside;
-    result = domi_manager_init(&system->outside, system->count, system->count + 1, system->managers,
-                               &system->config, domi_clock_now(&system->clock));
+    result = domi_manager_init(&system->outside, system->count,
+                               system->count + 1 + system->config.detached.threads_max,
+                               system->managers, &system->config, domi_clock_now(&system->clock));
     if (result != 0) {
         snprintf(system->error, sizeof system->error, "no memory for a system");
         return result;
     }
     system->outside.system = system;
+    system->outside.threads = system->count;
+    if (system->simulator == NULL)
+        system->outside.spawn_detached = domi_detached_spawn;
     made = init_threads(system, &result);
     if (result == 0) {
         result = system->simulator != NULL ? begin_simulated(system) : run_threads(system);
@@ -233,12 +242,14 @@ void domus_system_free(domus_system *system)
         return; /* a handler has not returned: its thread still uses all this */
     if (system->stage == DOMI_STAGE_STOPPED) {
         fini_threads(system, system->count);
+        domi_detached_fini(system);
         domi_manager_fini(&system->outside);
     }
     domi_workers_free(system->workers);
     pthread_cond_destroy(&system->changed);
     pthread_mutex_destroy(&system->outside_mutex);
     pthread_mutex_destroy(&system->mutex);
+    domi_memory_free(system->detached);
     domi_memory_unmap(system->threads, system->threads_bytes);
     domi_memory_free(system->managers);
     config_free(system);

@@ -62,6 +62,13 @@ struct domus_system {
 
     domi_workers *workers; /* for blocking work */
 
+    /* Detached actors' threads (detached.h); under `mutex`. */
+    cpu_set_t all_cpus; /* of who made the system */
+    struct domi_detached **detached;
+    uint32_t detached_count;
+    uint32_t detached_left; /* that have left their loops */
+    bool detached_closed;
+
     char error[256];
     char left[2048]; /* who had not stopped in time, and why; under `mutex` */
     uint32_t left_count;

@@ -93,6 +93,9 @@ typedef struct domus_config {
         uint32_t queue_max;      /* 1..1,048,576 jobs that wait for a thread; 4,096 */
         uint64_t idle_expiry_ns; /* 1 ms..1 h: then a thread without work ends; 10 s */
     } blocking;
+    struct {
+        uint32_t threads_max; /* 0..512 detached actors at a time; 64 */
+    } detached;
 } domus_config;
 
 /* Fill `config` with the defaults. Thread-safety: any thread. */

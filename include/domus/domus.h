@@ -8,6 +8,7 @@
 #include <domus/config.h>
 #include <domus/conversation.h>
 #include <domus/descriptor.h>
+#include <domus/detached.h>
 #include <domus/message.h>
 #include <domus/name.h>
 #include <domus/profile.h>

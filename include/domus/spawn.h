@@ -29,6 +29,8 @@ typedef struct domus_spawn_options {
 
     /* Stop it after so long without a message (ticks of 1 ms); 0: never. */
     uint64_t passivate_after_ns;
+
+    bool detached; /* on a thread of its own (domus/detached.h); placement does not count */
 } domus_spawn_options;
 
 /* Make an actor. Its state begins as a copy of `state` (behaviour->state_size bytes), or zeroed
@@ -41,7 +43,8 @@ DOMUS_API int domus_spawn(domus_stack *stack, const domus_behaviour *behaviour, 
                           domus_address *ret_address);
 
 /* As domus_spawn(), with options (NULL: none). Also -EINVAL for a thread or bound that is not
- * there; -EEXIST when the name is taken; -ENOSPC at names.max. */
+ * there; -EEXIST when the name is taken; -ENOSPC at names.max; of detached ones -EAGAIN
+ * at detached.threadsMax, or what the kernel says to a new thread. */
 DOMUS_API int domus_spawn_with(domus_stack *stack, const domus_behaviour *behaviour,
                                const void *state, const domus_spawn_options *options,
                                domus_address *ret_address);

@@ -61,6 +61,7 @@ static const struct field fields[] = {
     FIELD(blocking, threads_max),
     FIELD(blocking, queue_max),
     FIELD(blocking, idle_expiry_ns),
+    FIELD(detached, threads_max),
 };
 
 #define FIELD_COUNT (sizeof fields / sizeof fields[0])

@@ -1,0 +1,364 @@
+/* See the header. */
+#include "runtime/detached.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "house/ask.h"
+#include "house/dispatch.h"
+#include "house/life.h"
+#include "house/pool.h"
+#include "house/receive.h"
+#include "house/slots.h"
+#include "runtime/blocking.h"
+#include "runtime/signals.h"
+
+#include <domus/detached.h>
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* --- sleeping --------------------------------------------------------------------------------- */
+
+static void wake(domi_manager *manager)
+{
+    (void)syscall(SYS_futex, &manager->park, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void sleep_on_word(domi_manager *manager, uint64_t time_ns)
+{
+    const struct timespec time = {.tv_sec = (time_t)(time_ns / 1000000000),
+                                  .tv_nsec = (long)(time_ns % 1000000000)};
+
+    (void)syscall(SYS_futex, &manager->park, FUTEX_WAIT_PRIVATE, DOMI_PARK_SLEEPING, &time, NULL,
+                  0);
+}
+
+static void look_at_clock(domi_detached *detached)
+{
+    detached->manager.now_ns = domi_clock_now(&detached->system->clock);
+}
+
+static bool is_ending(const domi_detached *detached)
+{
+    return atomic_load_explicit((_Atomic bool *)(uintptr_t)&detached->ending, memory_order_seq_cst);
+}
+
+/* Until something was put, a timer is due, or `until_ns`. The same protocol as in park.c: exchange,
+ * look again everywhere, sleep; the kernel compares the word once more. */
+static void rest(domi_detached *detached, uint64_t until_ns)
+{
+    domi_manager *manager = &detached->manager;
+    uint64_t due_ns[] = {manager->now_ns + DOMI_PARK_CAP_NS, domi_wheel_next_ns(&manager->wheel),
+                         domi_wheel_next_ns(&manager->deadlines)};
+
+    domi_pool_flush(manager);
+    for (size_t i = 0; i < sizeof due_ns / sizeof due_ns[0]; i++) {
+        if (due_ns[i] < until_ns)
+            until_ns = due_ns[i];
+    }
+    atomic_exchange_explicit(&manager->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
+    look_at_clock(detached);
+    if (!domi_manager_has_work(manager) && !is_ending(detached) && until_ns > manager->now_ns)
+        sleep_on_word(manager, until_ns - manager->now_ns);
+    atomic_exchange_explicit(&manager->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
+    look_at_clock(detached);
+}
+
+/* What came from others, and what is due. */
+static void take_events(domi_detached *detached)
+{
+    look_at_clock(detached);
+    (void)domi_manager_arrivals(&detached->manager);
+    (void)domi_manager_timers(&detached->manager);
+}
+
+/* --- the loop --------------------------------------------------------------------------------- */
+
+static void free_taken(domi_detached *detached)
+{
+    if (detached->taken != NULL)
+        domi_pool_free(&detached->manager, &detached->taken->node);
+    detached->taken = NULL;
+}
+
+static void set_busy(domi_detached *detached, bool busy)
+{
+    pthread_mutex_lock(&detached->system->mutex);
+    detached->busy = busy;
+    pthread_mutex_unlock(&detached->system->mutex);
+}
+
+static void loop(domi_detached *detached)
+{
+    domi_manager *manager = &detached->manager;
+    bool had_one = false;
+
+    while (!is_ending(detached)) {
+        take_events(detached);
+        (void)domi_manager_mount(manager);
+        had_one = had_one || domi_counter_read(&manager->houses) != 0;
+        domi_house *house = domi_queue_take(&manager->ready[DOMUS_STATE]);
+        if (house != NULL) {
+            (void)domi_house_run(manager, house);
+            free_taken(detached);
+            atomic_store_explicit(&manager->running, NULL, memory_order_relaxed);
+        }
+        if (had_one && domi_counter_read(&manager->houses) == 0) {
+            had_one = false;
+            set_busy(detached, false);
+        }
+        if (!domi_manager_has_work(manager))
+            rest(detached, UINT64_MAX);
+    }
+}
+
+static void *run(void *detached_)
+{
+    domi_detached *detached = detached_;
+    domus_system *system = detached->system;
+
+    domi_thread_manager = &detached->manager;
+    loop(detached);
+    pthread_mutex_lock(&system->mutex);
+    detached->busy = false;
+    system->detached_left++;
+    pthread_cond_broadcast(&system->changed);
+    pthread_mutex_unlock(&system->mutex);
+    return NULL;
+}
+
+/* --- making one ------------------------------------------------------------------------------- */
+
+/* Not pinned: a mask of its maker's would be one CPU. */
+static int start_thread(domi_detached *detached)
+{
+    sigset_t before;
+    char name[16];
+
+    domi_signals_block(&before);
+    int result = pthread_create(&detached->pthread, NULL, run, detached);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (result != 0)
+        return -result;
+    snprintf(name, sizeof name, "domus-own-%u",
+             (detached->manager.index - detached->system->count - 1) % 10000);
+    (void)pthread_setname_np(detached->pthread, name);
+    (void)pthread_setaffinity_np(detached->pthread, sizeof detached->system->all_cpus,
+                                 &detached->system->all_cpus);
+    return 0;
+}
+
+static int make(domus_system *system, uint32_t place, domi_detached **ret_detached)
+{
+    uint32_t count = system->count + 1 + system->config.detached.threads_max;
+    domi_detached *detached = domi_memory_map(sizeof *detached);
+
+    if (detached == NULL)
+        return -ENOMEM;
+    int result =
+        domi_manager_init(&detached->manager, system->count + 1 + place, count, system->managers,
+                          &system->config, domi_clock_now(&system->clock));
+    if (result != 0) {
+        domi_memory_unmap(detached, sizeof *detached);
+        return result;
+    }
+    detached->system = system;
+    detached->manager.threads = system->count;
+    detached->manager.system = system;
+    detached->manager.wake = wake;
+    detached->manager.withdraw = domi_blocking_withdraw;
+    detached->manager.spawn_detached = domi_detached_spawn;
+    detached->manager.names = system->outside.names;
+    result = start_thread(detached);
+    if (result != 0) {
+        domi_manager_fini(&detached->manager);
+        domi_memory_unmap(detached, sizeof *detached);
+        return result;
+    }
+    *ret_detached = detached;
+    return 0;
+}
+
+/* One that has no actor, or a new one; reserved. Under the system's mutex. */
+static int reserve(domus_system *system, domi_detached **ret_detached)
+{
+    domi_detached *detached = NULL;
+    int result = 0;
+
+    for (uint32_t i = 0; i < system->detached_count && detached == NULL; i++) {
+        if (!system->detached[i]->busy)
+            detached = system->detached[i];
+    }
+    if (detached == NULL) {
+        uint32_t place = system->detached_count;
+        if (system->detached_closed || place == system->config.detached.threads_max)
+            return system->detached_closed ? -ESHUTDOWN : -EAGAIN;
+        result = make(system, place, &detached);
+        if (result != 0)
+            return result;
+        system->managers[system->count + 1 + place] = &detached->manager;
+        system->detached[place] = detached;
+        system->detached_count++;
+    }
+    detached->busy = true;
+    *ret_detached = detached;
+    return 0;
+}
+
+int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_behaviour *behaviour,
+                        const void *state, const domus_spawn_options *options,
+                        domus_address *ret_address)
+{
+    domus_system *system = manager->system;
+    domi_detached *detached;
+
+    if (behaviour == NULL || behaviour->kind != DOMUS_STATE)
+        return -EINVAL;
+    pthread_mutex_lock(&system->mutex);
+    int result = reserve(system, &detached);
+    pthread_mutex_unlock(&system->mutex);
+    if (result != 0)
+        return result;
+    result = domi_house_spawn_child(manager, parent, &detached->manager, behaviour, state, options,
+                                    ret_address);
+    if (result != 0)
+        set_busy(detached, false);
+    return result;
+}
+
+/* --- a receive that returns ------------------------------------------------------------------- */
+
+static bool is_to_stop(const domi_house *house)
+{
+    uint64_t life =
+        atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_relaxed);
+
+    return (life & DOMI_LIFE_STOP) != 0;
+}
+
+/* The one before this is done with. */
+static void end_received(domi_detached *detached, domus_stack *stack)
+{
+    free_taken(detached);
+    if (stack->received == NULL)
+        return;
+    domi_ask_fail(&detached->manager, stack->received, -ENOMSG);
+    stack->received = NULL;
+}
+
+static void show(domi_detached *detached, domus_stack *stack, domi_envelope *message,
+                 domus_received *ret_received)
+{
+    bool is_ask = message->node.kind == DOMI_ASK;
+
+    *ret_received = (domus_received){
+        .type = message->type,
+        .payload = domi_envelope_payload(message),
+        .sender = message->sender != NULL ? (domus_address){message->sender, message->sender_lease}
+                                          : (domus_address){NULL, 0},
+        .is_ask = is_ask,
+    };
+    if (is_ask)
+        stack->received = message;
+    else
+        detached->taken = message;
+}
+
+int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t within_ns,
+                      domus_received *ret_received)
+{
+    domi_house *house = domi_stack_house(stack);
+    domi_node *seen[2] = {NULL, NULL};
+
+    if (stack->manager->index <= stack->manager->threads || house->home != stack->manager)
+        return -EOPNOTSUPP;
+    if (domi_stack_pooled(stack) == NULL) /* its end looks at what was received */
+        return -ENOMEM;
+    domi_detached *detached = (domi_detached *)(void *)stack->manager;
+    end_received(detached, stack);
+    take_events(detached);
+    uint64_t until_ns = detached->manager.now_ns + within_ns;
+    if (until_ns < within_ns)
+        until_ns = UINT64_MAX;
+    for (;;) {
+        if (is_to_stop(house) || is_ending(detached))
+            return -ECANCELED;
+        domi_envelope *message = domi_receive_find(house, pattern, domus_frame(stack), seen);
+        if (message != NULL) {
+            show(detached, stack, message, ret_received);
+            return 0;
+        }
+        if (detached->manager.now_ns >= until_ns)
+            return -ETIMEDOUT;
+        rest(detached, until_ns);
+        take_events(detached);
+    }
+}
+
+/* --- stopping --------------------------------------------------------------------------------- */
+
+static void stop_house(void *house_, void *system)
+{
+    domi_house *house = house_;
+    uint64_t life = atomic_load_explicit(&house->life, memory_order_acquire);
+
+    if ((life & DOMI_LIFE_CLOSED) == 0 && house->parent == NULL)
+        (void)domi_house_stop(&((domus_system *)system)->outside,
+                              (domus_address){house, DOMI_LIFE_LEASE(life)});
+}
+
+void domi_detached_stop(domus_system *system)
+{
+    pthread_mutex_lock(&system->mutex);
+    system->detached_closed = true;
+    pthread_mutex_unlock(&system->mutex);
+    for (uint32_t i = 0; i < system->detached_count; i++)
+        domi_slots_walk(&system->detached[i]->manager, stop_house, system);
+}
+
+uint64_t domi_detached_houses(const domus_system *system)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < system->detached_count; i++)
+        sum += system->detached[i]->busy ? 1 : 0;
+    return sum;
+}
+
+bool domi_detached_ended(const domus_system *system)
+{
+    return system->detached_left == system->detached_count;
+}
+
+void domi_detached_end(domus_system *system)
+{
+    for (uint32_t i = 0; i < system->detached_count; i++) {
+        domi_detached *detached = system->detached[i];
+        /* seq_cst: as a put, it stands before the look at the park word. */
+        atomic_store_explicit(&detached->ending, true, memory_order_seq_cst);
+        domi_manager_notify(&system->outside, &detached->manager);
+    }
+}
+
+void domi_detached_join(domus_system *system)
+{
+    for (uint32_t i = 0; i < system->detached_count; i++) {
+        domi_detached *detached = system->detached[i];
+        if (!detached->joined)
+            pthread_join(detached->pthread, NULL);
+        detached->joined = true;
+    }
+}
+
+void domi_detached_fini(domus_system *system)
+{
+    for (uint32_t i = 0; i < system->detached_count; i++) {
+        domi_manager_fini(&system->detached[i]->manager);
+        domi_memory_unmap(system->detached[i], sizeof *system->detached[i]);
+    }
+    system->detached_count = 0;
+}

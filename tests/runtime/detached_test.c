@@ -1,0 +1,292 @@
+/* Detached actors: they may block, others talk to them as to anybody, and they stop. */
+#include "tests/runtime/running.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+static const domus_type note_type = {.name = "note", .size = sizeof(uint32_t)};
+static const domus_type question_type = {.name = "question", .size = sizeof(uint32_t)};
+static const domus_type go_type = {.name = "go"};
+static const domus_type urgent_type = {.name = "urgent", .size = sizeof(uint32_t)};
+static const domus_type spawn_type = {.name = "spawn"};
+
+static _Atomic uint32_t notes, asks, mounted, stopped, wrong, answers, released;
+static _Atomic int last, last_error;
+static _Atomic bool hold;
+static pthread_t threads[64];
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    (void)stack;
+    (void)self;
+    threads[atomic_fetch_add(&mounted, 1) % 64] = pthread_self();
+    return 0;
+}
+
+static void on_stop(domus_stack *stack, void *self)
+{
+    (void)stack;
+    (void)self;
+    atomic_fetch_add(&stopped, 1);
+}
+
+static int on_note(domus_stack *stack, void *self, const void *note)
+{
+    (void)stack;
+    (void)self;
+    atomic_store(&last, (int)*(const uint32_t *)note);
+    atomic_fetch_add(&notes, 1);
+    return 0;
+}
+
+static int on_question(domus_stack *stack, void *self, const void *number)
+{
+    (void)self;
+    uint32_t next = *(const uint32_t *)number + 1;
+    atomic_fetch_add(&asks, 1);
+    return domus_reply(stack, &question_type, &next);
+}
+
+/* Blocks as no other actor may. */
+static int on_go(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)stack;
+    (void)self;
+    (void)nothing;
+    for (int i = 0; i < 20000 && atomic_load(&hold); i++)
+        domt_pause_ns(DOMT_MS);
+    atomic_fetch_add(&released, 1);
+    return 0;
+}
+
+static const domus_behaviour loner = {
+    .name = "loner",
+    .on = (const domus_on[]){{&note_type, on_note, 0},
+                             {&question_type, on_question, 0},
+                             {&go_type, on_go, 0},
+                             {NULL, NULL, 0}},
+    .on_mount = on_mount,
+    .on_stop = on_stop,
+};
+
+/* Seed 004's thread-based style: one handler that receives until it is to stop. It takes what is
+ * urgent first, and the others in order. */
+static int on_run(domus_stack *stack, void *self, const void *nothing)
+{
+    static const domus_type *const urgent[] = {&urgent_type, NULL};
+    static const domus_type *const all[] = {&note_type, &question_type, NULL};
+    const domus_pattern first = {.types = urgent};
+    const domus_pattern then = {.types = all};
+    domus_received got;
+    int result;
+
+    (void)self;
+    (void)nothing;
+    for (;;) {
+        result = domus_receive_now(stack, &first, 0, &got);
+        if (result == -ETIMEDOUT)
+            result = domus_receive_now(stack, &then, 50 * DOMT_MS, &got);
+        if (result == -ETIMEDOUT)
+            continue;
+        if (result != 0)
+            break;
+        if (got.is_ask && domus_reply(stack, &question_type, got.payload) != 0)
+            atomic_fetch_add(&wrong, 1);
+        if (!got.is_ask)
+            (void)on_note(stack, self, got.payload);
+    }
+    atomic_store(&last_error, result);
+    return 0;
+}
+
+static const domus_behaviour receiver = {
+    .name = "receiver",
+    .on = (const domus_on[]){{&go_type, on_run, 0}, {NULL, NULL, 0}},
+    .on_mount = on_mount,
+    .on_stop = on_stop,
+};
+
+/* An actor of the system that makes detached ones and asks them. */
+struct maker {
+    const domus_behaviour *behaviour;
+    domus_address made;
+};
+
+static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack;
+    (void)self;
+    if (answer->error != 0)
+        atomic_store(&last_error, answer->error);
+    else
+        atomic_store(&last, (int)*(const uint32_t *)answer->payload);
+    atomic_fetch_add(&answers, 1);
+    return 0;
+}
+
+static int on_ask(domus_stack *stack, void *self, const void *number)
+{
+    struct maker *maker = self;
+
+    return domus_ask(stack, maker->made, &question_type, number, on_answer);
+}
+
+static int on_spawn(domus_stack *stack, void *self, const void *nothing)
+{
+    struct maker *maker = self;
+    const domus_spawn_options options = {.detached = true};
+
+    (void)nothing;
+    int result = domus_spawn_with(stack, maker->behaviour, NULL, &options, &maker->made);
+    atomic_store(&last_error, result);
+    return result == 0 ? domus_notice(stack, maker->made, &go_type, NULL) : 0;
+}
+
+static int on_note_on(domus_stack *stack, void *self, const void *note)
+{
+    return domus_notice(stack, ((struct maker *)self)->made, &note_type, note);
+}
+
+static int on_urgent_on(domus_stack *stack, void *self, const void *note)
+{
+    return domus_notice(stack, ((struct maker *)self)->made, &urgent_type, note);
+}
+
+static int on_stop_it(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)nothing;
+    return domus_stop(stack, ((struct maker *)self)->made);
+}
+
+static const domus_type stop_type = {.name = "stop"};
+
+static const domus_behaviour maker_behaviour = {
+    .name = "maker",
+    .state_size = sizeof(struct maker),
+    .on = (const domus_on[]){{&spawn_type, on_spawn, 0},
+                             {&question_type, on_ask, 0},
+                             {&note_type, on_note_on, 0},
+                             {&urgent_type, on_urgent_on, 0},
+                             {&stop_type, on_stop_it, 0},
+                             {NULL, NULL, 0}},
+};
+
+static domus_system *system_;
+static domus_address maker;
+
+static void begin(const domus_behaviour *behaviour, uint32_t threads_max)
+{
+    domus_config config = domt_config(1);
+
+    config.detached.threads_max = threads_max;
+    config.shutdown.actor_timeout_ns = 2000 * DOMT_MS;
+    atomic_store(&notes, 0);
+    atomic_store(&asks, 0);
+    atomic_store(&mounted, 0);
+    atomic_store(&stopped, 0);
+    atomic_store(&wrong, 0);
+    atomic_store(&answers, 0);
+    atomic_store(&released, 0);
+    atomic_store(&last_error, 1);
+    atomic_store(&hold, false);
+    system_ = domt_start(&config);
+    maker = domt_spawn(system_, 0, &maker_behaviour, &(struct maker){.behaviour = behaviour});
+    domt_notice(system_, maker, &spawn_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&last_error) != 1);
+}
+
+START_TEST(detached_actor_answers_as_any_other)
+{
+    begin(&loner, 4);
+    for (uint32_t i = 0; i < 500; i++) {
+        domt_notice(system_, maker, &question_type, &i);
+        DOMT_WAIT_FOR(10, atomic_load(&answers) == i + 1);
+        ck_assert_int_eq(atomic_load(&last), (int)i + 1);
+    }
+    for (uint32_t i = 0; i < 5000; i++)
+        domt_notice(system_, maker, &note_type, &i);
+    DOMT_WAIT_FOR(10, atomic_load(&notes) == 5000);
+    ck_assert_int_eq(atomic_load(&last), 4999);
+    domt_end(system_);
+    ck_assert_uint_eq(atomic_load(&stopped), 1);
+}
+END_TEST
+
+START_TEST(detached_actor_that_blocks_holds_up_nobody_else)
+{
+    begin(&loner, 4);
+    atomic_store(&hold, true);
+    domt_notice(system_, maker, &spawn_type, NULL); /* the second one blocks */
+    DOMT_WAIT_FOR(10, atomic_load(&mounted) == 2);
+    domus_address other = domt_spawn(system_, 0, &loner, NULL);
+    uint32_t number = 1;
+    domt_notice(system_, other, &note_type, &number);
+    DOMT_WAIT_FOR(10, atomic_load(&notes) == 1);
+    atomic_store(&hold, false);
+    domt_end(system_);
+    ck_assert_uint_eq(atomic_load(&stopped), 3);
+}
+END_TEST
+
+START_TEST(threads_are_bounded_and_used_again)
+{
+    begin(&loner, 1);
+    domt_notice(system_, maker, &spawn_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&last_error) == -EAGAIN);
+    for (uint32_t i = 1; i <= 20; i++) {
+        domt_notice(system_, maker, &stop_type, NULL);
+        DOMT_WAIT_FOR(10, atomic_load(&stopped) == i);
+        do { /* the thread tells a little later that it is free */
+            atomic_store(&last_error, 1);
+            domt_notice(system_, maker, &spawn_type, NULL);
+            DOMT_WAIT_FOR(10, atomic_load(&last_error) != 1);
+        } while (atomic_load(&last_error) == -EAGAIN);
+        DOMT_WAIT_FOR(10, atomic_load(&mounted) == i + 1);
+        ck_assert(pthread_equal(threads[i], threads[0]));
+    }
+    domt_end(system_);
+}
+END_TEST
+
+START_TEST(receive_that_returns_takes_the_urgent_first_and_the_rest_in_order)
+{
+    begin(&receiver, 4);
+    for (uint32_t i = 0; i < 1000; i++) {
+        domt_notice(system_, maker, &note_type, &i);
+        if (i % 10 == 0) {
+            uint32_t urgent = 1000000;
+            domt_notice(system_, maker, &urgent_type, &urgent);
+        }
+    }
+    DOMT_WAIT_FOR(10, atomic_load(&notes) == 1100);
+    uint32_t number = 7;
+    domt_notice(system_, maker, &question_type, &number);
+    DOMT_WAIT_FOR(10, atomic_load(&answers) == 1);
+    ck_assert_int_eq(atomic_load(&last), 7);
+    ck_assert_uint_eq(atomic_load(&wrong), 0);
+    domt_end(system_);
+    ck_assert_int_eq(atomic_load(&last_error), -ECANCELED); /* the stop ended the receive */
+    ck_assert_uint_eq(atomic_load(&stopped), 1);
+}
+END_TEST
+
+START_TEST(detached_actor_that_does_not_return_is_said)
+{
+    begin(&loner, 4);
+    atomic_store(&hold, true);
+    domt_notice(system_, maker, &spawn_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&mounted) == 2);
+    domt_pause_ns(5 * DOMT_MS);
+    ck_assert_int_eq(domus_system_stop(system_), -ETIMEDOUT);
+    ck_assert_msg(strstr(domus_system_left(system_), "a handler of loner") != NULL, "%s",
+                  domus_system_left(system_));
+    atomic_store(&hold, false);
+    ck_assert_int_eq(domus_system_stop(system_), 0);
+    domus_system_free(system_);
+}
+END_TEST
+
+DOMT_MAIN("detached", 60, detached_actor_answers_as_any_other,
+          detached_actor_that_blocks_holds_up_nobody_else, threads_are_bounded_and_used_again,
+          receive_that_returns_takes_the_urgent_first_and_the_rest_in_order,
+          detached_actor_that_does_not_return_is_said)
