@@ -8,7 +8,6 @@
 #include "house/life.h"
 #include "house/pool.h"
 #include "house/receive.h"
-#include "house/slots.h"
 #include "runtime/blocking.h"
 #include "runtime/signals.h"
 
@@ -42,9 +41,24 @@ static void look_at_clock(domi_detached *detached)
     detached->manager.now_ns = domi_clock_now(&detached->system->clock);
 }
 
-static bool is_ending(const domi_detached *detached)
+/* seq_cst: pairs with want(). */
+static domi_wanted wanted(const domi_detached *detached)
 {
-    return atomic_load_explicit((_Atomic bool *)(uintptr_t)&detached->ending, memory_order_seq_cst);
+    return (domi_wanted)atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&detached->wanted,
+                                             memory_order_seq_cst);
+}
+
+/* True when it is to leave its loop. */
+static bool follow(domi_detached *detached)
+{
+    domi_wanted what = wanted(detached);
+
+    if (what >= DOMI_WANTED_STOP && detached->doing < DOMI_WANTED_STOP) {
+        detached->manager.closing = true;
+        domi_manager_stop(&detached->manager);
+    }
+    detached->doing = what;
+    return what == DOMI_WANTED_END;
 }
 
 /* Until something was put, a timer is due, or `until_ns`. The same protocol as in park.c: exchange,
@@ -62,7 +76,8 @@ static void rest(domi_detached *detached, uint64_t until_ns)
     }
     atomic_exchange_explicit(&manager->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
     look_at_clock(detached);
-    if (!domi_manager_has_work(manager) && !is_ending(detached) && until_ns > manager->now_ns)
+    if (!domi_manager_has_work(manager) && wanted(detached) == detached->doing &&
+        until_ns > manager->now_ns)
         sleep_on_word(manager, until_ns - manager->now_ns);
     atomic_exchange_explicit(&manager->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
     look_at_clock(detached);
@@ -97,7 +112,7 @@ static void loop(domi_detached *detached)
     domi_manager *manager = &detached->manager;
     bool had_one = false;
 
-    while (!is_ending(detached)) {
+    while (!follow(detached)) {
         take_events(detached);
         (void)domi_manager_mount(manager);
         had_one = had_one || domi_counter_read(&manager->houses) != 0;
@@ -285,7 +300,7 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
     if (until_ns < within_ns)
         until_ns = UINT64_MAX;
     for (;;) {
-        if (is_to_stop(house) || is_ending(detached))
+        if (follow(detached) || is_to_stop(house))
             return -ECANCELED;
         domi_envelope *message = domi_receive_find(house, pattern, domus_frame(stack), seen);
         if (message != NULL) {
@@ -301,23 +316,24 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
 
 /* --- stopping --------------------------------------------------------------------------------- */
 
-static void stop_house(void *house_, void *system)
-{
-    domi_house *house = house_;
-    uint64_t life = atomic_load_explicit(&house->life, memory_order_acquire);
-
-    if ((life & DOMI_LIFE_CLOSED) == 0 && house->parent == NULL)
-        (void)domi_house_stop(&((domus_system *)system)->outside,
-                              (domus_address){house, DOMI_LIFE_LEASE(life)});
-}
-
-void domi_detached_stop(domus_system *system)
+static void want(domus_system *system, domi_wanted what)
 {
     pthread_mutex_lock(&system->mutex);
     system->detached_closed = true;
     pthread_mutex_unlock(&system->mutex);
-    for (uint32_t i = 0; i < system->detached_count; i++)
-        domi_slots_walk(&system->detached[i]->manager, stop_house, system);
+    pthread_mutex_lock(&system->outside_mutex);
+    for (uint32_t i = 0; i < system->detached_count; i++) {
+        domi_detached *detached = system->detached[i];
+        /* seq_cst: as a put, it stands before the look at the park word. */
+        atomic_store_explicit(&detached->wanted, what, memory_order_seq_cst);
+        domi_manager_notify(&system->outside, &detached->manager);
+    }
+    pthread_mutex_unlock(&system->outside_mutex);
+}
+
+void domi_detached_stop(domus_system *system)
+{
+    want(system, DOMI_WANTED_STOP);
 }
 
 uint64_t domi_detached_houses(const domus_system *system)
@@ -336,12 +352,7 @@ bool domi_detached_ended(const domus_system *system)
 
 void domi_detached_end(domus_system *system)
 {
-    for (uint32_t i = 0; i < system->detached_count; i++) {
-        domi_detached *detached = system->detached[i];
-        /* seq_cst: as a put, it stands before the look at the park word. */
-        atomic_store_explicit(&detached->ending, true, memory_order_seq_cst);
-        domi_manager_notify(&system->outside, &detached->manager);
-    }
+    want(system, DOMI_WANTED_END);
 }
 
 void domi_detached_join(domus_system *system)

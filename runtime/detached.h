@@ -14,7 +14,8 @@ typedef struct domi_detached {
     domi_manager manager;
     domus_system *system;
     domi_envelope *taken; /* by a receive that returned; freed by the next one, or after the run */
-    _Atomic bool ending;
+    _Atomic uint32_t wanted; /* domi_wanted: run, stop, end */
+    domi_wanted doing;
     bool busy;   /* it has an actor, or is about to; under the system's mutex */
     bool joined; /* nobody runs it any more */
     pthread_t pthread;
@@ -25,7 +26,7 @@ int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_b
                         const void *state, const domus_spawn_options *options,
                         domus_address *ret_address);
 
-/* The system stops: stop those without a parent. From a foreign thread, under the outside mutex. */
+/* The system stops: they stop their actors that have no parent. From a foreign thread. */
 void domi_detached_stop(domus_system *system);
 
 /* How many actors they have; whether all threads have left their loops. */

@@ -7,7 +7,6 @@
 #include "runtime/detached.h"
 
 #include "house/family.h"
-#include "house/pool.h"
 #include "house/slots.h"
 #include "house/stack.h"
 
@@ -219,10 +218,7 @@ static void stop_actors(domus_system *system, uint64_t until_ns)
     if (!wait_until(system, is_closed, until_ns))
         return;
     domi_system_want(system, DOMI_WANTED_STOP);
-    pthread_mutex_lock(&system->outside_mutex);
     domi_detached_stop(system);
-    domi_pool_flush(&system->outside);
-    pthread_mutex_unlock(&system->outside_mutex);
     (void)wait_until(system, is_empty, until_ns);
 }
 

@@ -13,13 +13,14 @@ static const domus_type spawn_type = {.name = "spawn"};
 static _Atomic uint32_t notes, asks, mounted, stopped, wrong, answers, released;
 static _Atomic int last, last_error;
 static _Atomic bool hold;
-static pthread_t threads[64];
+static _Atomic uint64_t threads[64];
 
 static int on_mount(domus_stack *stack, void *self)
 {
     (void)stack;
     (void)self;
-    threads[atomic_fetch_add(&mounted, 1) % 64] = pthread_self();
+    atomic_store(&threads[atomic_load(&mounted) % 64], (uint64_t)pthread_self());
+    atomic_fetch_add(&mounted, 1);
     return 0;
 }
 
@@ -192,7 +193,7 @@ static void begin(const domus_behaviour *behaviour, uint32_t threads_max)
     system_ = domt_start(&config);
     maker = domt_spawn(system_, 0, &maker_behaviour, &(struct maker){.behaviour = behaviour});
     domt_notice(system_, maker, &spawn_type, NULL);
-    DOMT_WAIT_FOR(10, atomic_load(&last_error) != 1);
+    DOMT_WAIT_FOR(10, atomic_load(&mounted) == 1); /* stopped before, it would never begin */
 }
 
 START_TEST(detached_actor_answers_as_any_other)
@@ -242,7 +243,7 @@ START_TEST(threads_are_bounded_and_used_again)
             DOMT_WAIT_FOR(10, atomic_load(&last_error) != 1);
         } while (atomic_load(&last_error) == -EAGAIN);
         DOMT_WAIT_FOR(10, atomic_load(&mounted) == i + 1);
-        ck_assert(pthread_equal(threads[i], threads[0]));
+        ck_assert_uint_eq(atomic_load(&threads[i]), atomic_load(&threads[0]));
     }
     domt_end(system_);
 }
