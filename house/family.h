@@ -27,8 +27,8 @@ typedef struct domi_family {
     const domus_behaviour *born_as; /* NULL: as it is */
     void *initial;                  /* its state at the spawn, when it may be restarted */
 
-    domi_node *receives; /* promises, in the order in which they began */
-    domi_node *seen[2];  /* asks, notices: the last that the receives have looked at */
+    struct domi_promise *receives; /* that wait, the oldest first */
+    domi_node *seen[2];            /* asks, notices: the last that the receives have looked at */
     domi_node *stash[2];
     uint32_t stashed;
 

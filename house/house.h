@@ -153,18 +153,6 @@ static inline domi_node *domi_list_take(domi_node **tail)
     return head;
 }
 
-static inline uint32_t domi_list_count(const domi_node *tail)
-{
-    uint32_t count = 0;
-
-    for (const domi_node *node = tail; node != NULL; count++) {
-        node = node->next;
-        if (node == tail)
-            return count + 1;
-    }
-    return count;
-}
-
 /* Take the node behind `before` out of the middle. */
 static inline void domi_list_take_next(domi_node **tail, domi_node *before)
 {

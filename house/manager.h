@@ -122,6 +122,8 @@ struct domi_manager {
     domi_slots slots;
     domi_wheel wheel;     /* of timers */
     domi_wheel deadlines; /* of what conversations wait for */
+    domi_node *notes;     /* for the home of the lent house that runs here (lent.h); circular */
+    uint32_t noted_timers;
     domi_counters counters;
 
     /* Pushed by others, taken whole by the owner. */

@@ -2,6 +2,7 @@
 #include "house/promise.h"
 
 #include "base/check.h"
+#include "house/lent.h"
 #include "house/mailbox.h"
 #include "house/pool.h"
 #include "house/receive.h"
@@ -18,7 +19,7 @@ domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_p
         if (promise == NULL)
             return NULL;
         domi_wheel_node_init(&promise->wheel);
-        promise->queued = false;
+        promise->queued = promise->noted = false;
         atomic_store_explicit(&promise->stack, stack, memory_order_relaxed);
     }
     promise->state = DOMI_PROMISE_WAITING;
@@ -34,16 +35,38 @@ domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_p
     return promise;
 }
 
+static domi_house *house_of(const domi_promise *promise)
+{
+    return domi_stack_house(domi_promise_stack(promise));
+}
+
 void domi_promise_arm(domi_manager *manager, domi_promise *promise, uint64_t deadline_ns)
 {
-    domi_wheel_arm(&manager->deadlines, &promise->wheel, deadline_ns);
+    if (!domi_is_lent(manager, house_of(promise))) {
+        domi_wheel_arm(&manager->deadlines, &promise->wheel, deadline_ns);
+        return;
+    }
+    promise->wheel.expires_ns = deadline_ns;
+    promise->noted = true;
+    domi_lent_note(manager, &promise->node);
+}
+
+void domi_promise_noted(domi_manager *home, domi_promise *promise)
+{
+    promise->noted = false;
+    if (promise->state == DOMI_PROMISE_WAITING)
+        domi_wheel_arm(&home->deadlines, &promise->wheel, promise->wheel.expires_ns);
+    else
+        domi_stack_noted(home, promise);
 }
 
 void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error)
 {
-    domi_house *house = domi_stack_house(domi_promise_stack(promise));
+    domi_house *house = house_of(promise);
 
     DOMI_CHECK(promise->state == DOMI_PROMISE_WAITING && !promise->queued);
+    if (promise->noted)
+        domi_lent_unnote(manager, promise);
     if (promise->kind == DOMI_PROMISE_RECEIVE)
         domi_receive_leave(house, promise);
     promise->answer.error = error;
@@ -58,6 +81,10 @@ void domi_promise_expire(domi_manager *manager, domi_wheel_node *node)
 
     if (promise->queued) /* it fails already */
         return;
+    if (domi_is_away(house_of(promise))) {
+        domi_wheel_arm(&manager->deadlines, node, manager->now_ns + DOMI_WHEEL_TICK_NS);
+        return;
+    }
     domi_promise_fail(manager, promise, promise->kind == DOMI_PROMISE_SLEEP ? 0 : -ETIMEDOUT);
 }
 
@@ -68,7 +95,8 @@ DOMI_INLINE void unlink_promise(domi_manager *manager, domi_promise *promise)
     DOMI_CHECK(promise->state == DOMI_PROMISE_WAITING);
     /* Relaxed: who reads it elsewhere only asks whether the promise is still the one it knew. */
     atomic_store_explicit(&promise->serial, domi_promise_serial(promise) + 1, memory_order_relaxed);
-    if (DOMI_UNLIKELY(domi_wheel_armed(&promise->wheel)))
+    if (DOMI_UNLIKELY(domi_wheel_armed(&promise->wheel)) &&
+        !domi_is_lent(manager, domi_stack_house(stack)))
         domi_wheel_cancel(&manager->deadlines, &promise->wheel);
     if (promise->next != NULL)
         promise->next->previous = promise->previous;
@@ -90,10 +118,11 @@ void domi_promise_finish(domi_manager *manager, domi_promise *promise, domi_enve
 void domi_promise_close(domi_manager *manager, domi_promise *promise)
 {
     unlink_promise(manager, promise);
-    if (DOMI_LIKELY(promise->node.slab == DOMI_SLAB_STACK_PROMISE))
+    if (DOMI_LIKELY(promise->node.slab == DOMI_SLAB_STACK_PROMISE && !promise->noted &&
+                    !domi_wheel_armed(&promise->wheel)))
         promise->state = DOMI_PROMISE_FREE;
     else
-        domi_pool_free(manager, &promise->node);
+        domi_promise_release(manager, promise);
 }
 
 void domi_promise_abandon(domi_manager *manager, domi_promise *promise)
@@ -106,10 +135,15 @@ void domi_promise_abandon(domi_manager *manager, domi_promise *promise)
 
 void domi_promise_release(domi_manager *manager, domi_promise *promise)
 {
-    if (promise->queued)
+    if (promise->queued || promise->noted) {
         promise->state = DOMI_PROMISE_DEAD;
-    else if (promise->node.slab == DOMI_SLAB_STACK_PROMISE)
+    } else if (domi_wheel_armed(&promise->wheel)) { /* on the wheel of a home far away */
+        promise->state = DOMI_PROMISE_DEAD;
+        promise->noted = true;
+        domi_lent_note(manager, &promise->node);
+    } else if (promise->node.slab == DOMI_SLAB_STACK_PROMISE) {
         promise->state = DOMI_PROMISE_FREE;
-    else
+    } else {
         domi_pool_free(manager, &promise->node);
+    }
 }

@@ -28,7 +28,7 @@ typedef enum domi_promise_state {
     DOMI_PROMISE_FREE, /* a stack's first one, not in use */
     DOMI_PROMISE_WAITING,
     DOMI_PROMISE_DONE, /* its answer is there, not shown yet */
-    DOMI_PROMISE_DEAD, /* nobody wants it, but its node is still in the mailbox */
+    DOMI_PROMISE_DEAD, /* nobody wants it, but its node is in the mailbox, or a note */
 } domi_promise_state;
 
 struct domi_promise {
@@ -36,18 +36,22 @@ struct domi_promise {
     _Atomic uint32_t serial;
     uint8_t state;
     uint8_t kind;
-    bool queued;    /* its node is in the exception mailbox */
-    bool impatient; /* a receive that only looks at what is there */
+    bool queued;        /* its node is in the exception mailbox */
+    bool impatient : 1; /* a receive that only looks at what is there */
+    bool noted : 1;     /* its node is a note for home (lent.h) */
     _Atomic(domus_stack *) stack;
     domus_answer answer; /* the tag from the start, the error when it fails here */
     domi_promise *next;  /* among those that its stack waits for */
     domi_promise *previous;
     domi_wheel_node wheel; /* its time-out, on home's second wheel */
     union {
-        domus_address target;         /* of an ask, while it is under way */
-        const domus_pattern *pattern; /* of a receive */
-        void *work;                   /* of blocking work: runtime's */
-        domi_envelope *message;       /* what the answer came in, once done; NULL: none */
+        domus_address target; /* of an ask, while it is under way */
+        struct {              /* of a receive */
+            const domus_pattern *pattern;
+            domi_promise *next_receive; /* of its house, in the order in which they began */
+        };
+        void *work;             /* of blocking work: runtime's */
+        domi_envelope *message; /* what the answer came in, once done; NULL: none */
     };
 };
 
@@ -75,6 +79,9 @@ void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error);
 
 /* Its time is over; called by the second wheel. Home. */
 void domi_promise_expire(domi_manager *manager, domi_wheel_node *node);
+
+/* Home: what was noted while its house was away. */
+void domi_promise_noted(domi_manager *home, domi_promise *promise);
 
 /* It is done: no longer waited for; `message` (or NULL) is what the answer came in. */
 void domi_promise_finish(domi_manager *manager, domi_promise *promise, domi_envelope *message);

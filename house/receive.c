@@ -26,8 +26,12 @@ static int receive(domus_stack *stack, const domus_pattern *pattern, const uint6
     if (error != 0)
         return error;
 
+    domi_promise **last = &family->receives;
+    while (*last != NULL)
+        last = &(*last)->next_receive;
+    *last = promise;
     promise->pattern = pattern;
-    domi_list_push(&family->receives, &promise->node);
+    promise->next_receive = NULL;
     family->seen[0] = family->seen[1] = NULL;
     house->marks |= DOMI_MARK_RECEIVING | DOMI_MARK_FRESH;
     if (within_ns != NULL && *within_ns == 0) {
@@ -59,11 +63,11 @@ int domus_receive_within(domus_stack *stack, const domus_pattern *pattern, uint6
 void domi_receive_leave(domi_house *house, domi_promise *promise)
 {
     domi_family *family = house->family;
-    domi_node *before = family->receives;
+    domi_promise **link = &family->receives;
 
-    while (before->next != &promise->node)
-        before = before->next;
-    domi_list_take_next(&family->receives, before);
+    while (*link != promise)
+        link = &(*link)->next_receive;
+    *link = promise->next_receive;
     if (family->receives == NULL)
         house->marks &= (uint16_t) ~(DOMI_MARK_RECEIVING | DOMI_MARK_FRESH);
 }
@@ -84,17 +88,12 @@ static bool takes(const domi_house *house, const domus_pattern *pattern, const v
 /* Who takes this message: the first that waits for one like it. */
 static domi_promise *taker(const domi_house *house, domi_envelope *message)
 {
-    domi_node *last = house->family->receives;
-    domi_node *node = last;
+    domi_promise *promise = house->family->receives;
 
-    do {
-        node = node->next;
-        domi_promise *promise = (domi_promise *)(void *)node;
-        domus_stack *stack = domi_promise_stack(promise);
-        if (takes(house, promise->pattern, domus_frame(stack), message))
-            return promise;
-    } while (node != last);
-    return NULL;
+    while (promise != NULL &&
+           !takes(house, promise->pattern, domus_frame(domi_promise_stack(promise)), message))
+        promise = promise->next_receive;
+    return promise;
 }
 
 /* Look for the next message of `kind` that somebody takes, and take it out. NULL: none, or `looks`
@@ -126,14 +125,11 @@ static domi_envelope *search(domi_house *house, uint32_t kind, uint32_t *looks,
 
 static domi_promise *first_impatient(const domi_family *family)
 {
-    domi_node *node = family->receives;
+    domi_promise *promise = family->receives;
 
-    for (uint32_t left = domi_list_count(node); left != 0; left--) {
-        node = node->next;
-        if (((domi_promise *)(void *)node)->impatient)
-            return (domi_promise *)(void *)node;
-    }
-    return NULL;
+    while (promise != NULL && !promise->impatient)
+        promise = promise->next_receive;
+    return promise;
 }
 
 /* All is seen: who only wanted to look has looked. */

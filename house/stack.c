@@ -40,7 +40,7 @@ domus_stack *domi_stack_new(domi_manager *manager, domi_house *house, uint32_t f
     stack->begun_by = NULL;
     stack->first.node.slab = DOMI_SLAB_STACK_PROMISE;
     stack->first.state = DOMI_PROMISE_FREE;
-    stack->first.queued = false;
+    stack->first.queued = stack->first.noted = false;
     domi_wheel_node_init(&stack->first.wheel);
     atomic_store_explicit(&stack->first.stack, stack, memory_order_relaxed);
     memset(stack->frame, 0, frame_size);
@@ -118,6 +118,25 @@ static void stack_free(domi_manager *manager, domus_stack *stack)
     domi_pool_free(manager, &stack->node);
 }
 
+/* No node of it is in a list any more. */
+static void free_if_done(domi_manager *manager, domus_stack *stack)
+{
+    if (stack->ended && !stack->queued && !stack->first.queued && !stack->first.noted)
+        stack_free(manager, stack);
+}
+
+void domi_stack_noted(domi_manager *home, domi_promise *promise)
+{
+    domus_stack *stack = domi_promise_stack(promise);
+    bool own = promise->node.slab == DOMI_SLAB_STACK_PROMISE;
+
+    if (domi_wheel_armed(&promise->wheel))
+        domi_wheel_cancel(&home->deadlines, &promise->wheel);
+    domi_promise_release(home, promise);
+    if (own)
+        free_if_done(home, stack);
+}
+
 /* Answers are linked by what the user sees: a promise's node may still be in the mailbox. */
 static domi_promise *next_answer(const domi_promise *promise)
 {
@@ -164,8 +183,7 @@ static void pooled_end(domi_manager *manager, domi_house *house, domus_stack *st
     atomic_store_explicit(&stack->serial, domi_stack_serial(stack) + 1, memory_order_relaxed);
     stack->wait = DOMI_WAIT_NONE;
     stack->ended = true;
-    if (!stack->queued && !stack->first.queued)
-        stack_free(manager, stack);
+    free_if_done(manager, stack);
 }
 
 /* --- park ----------------------------------------------------------------------------------- */
@@ -444,8 +462,7 @@ static bool unqueue(domi_manager *manager, domi_node *node)
         if (node->slab == DOMI_SLAB_PROMISE)
             return alive;
     }
-    if (stack->ended && !stack->queued && !stack->first.queued)
-        stack_free(manager, stack);
+    free_if_done(manager, stack);
     return alive;
 }
 

@@ -93,6 +93,9 @@ void domi_stack_done(domi_manager *manager, domi_promise *promise, domi_envelope
  * answers were there already. */
 void domi_stack_node(domi_manager *manager, domi_node *node);
 
+/* Home: a promise that was given up while its house was away is done with. */
+void domi_stack_noted(domi_manager *home, domi_promise *promise);
+
 /* Such a node goes with its mailbox. */
 void domi_stack_dropped(domi_manager *manager, domi_node *node);
 

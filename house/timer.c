@@ -5,15 +5,43 @@
 
 #include "base/check.h"
 #include "base/prefetch.h"
+#include "house/lent.h"
 #include "house/mailbox.h"
 #include "house/pool.h"
 
 #include <errno.h>
 #include <string.h>
 
+/* Those of a home. */
+static void count(domi_manager *manager, bool lent, uint32_t by)
+{
+    if (lent)
+        manager->noted_timers += by;
+    else
+        manager->timers += by;
+}
+
+static void note(domi_manager *manager, domi_timer *timer)
+{
+    timer->noted = true;
+    domi_lent_note(manager, &timer->event.node);
+}
+
+static void arm(domi_manager *manager, domi_timer *timer, uint64_t expires_ns)
+{
+    if (!domi_is_lent(manager, timer->house)) {
+        domi_wheel_arm(&manager->wheel, &timer->wheel, expires_ns);
+        return;
+    }
+    timer->wheel.expires_ns = expires_ns;
+    note(manager, timer);
+}
+
 int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, uint64_t period_ns,
                    const domus_type *type, const void *payload, domi_timer **ret_timer)
 {
+    bool lent = domi_is_lent(manager, house);
+
     if (manager->timers >= manager->config->scheduler.timers_max)
         return -ENOBUFS;
     domi_timer *timer = domi_pool_take(manager, DOMI_SLAB_TIMER);
@@ -29,31 +57,50 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
     timer->house = house;
     timer->period_ns = period_ns;
     timer->under_way = timer->cancelled = timer->fixed_delay = false;
+    timer->noted = false;
     domi_link_add(house, &timer->link);
-    manager->timers++;
+    count(manager, lent, 1);
 
     domi_wheel_node_init(&timer->wheel);
     uint64_t expires_ns = manager->now_ns + delay_ns;
-    domi_wheel_arm(&manager->wheel, &timer->wheel,
-                   expires_ns < manager->now_ns ? UINT64_MAX : expires_ns);
+    arm(manager, timer, expires_ns < manager->now_ns ? UINT64_MAX : expires_ns);
     *ret_timer = timer;
     return 0;
 }
 
+/* What is on the wheel of a home far away is freed by that. */
 static void timer_free(domi_manager *manager, domi_timer *timer)
 {
+    bool lent = domi_is_lent(manager, timer->house);
+
+    if (lent && domi_wheel_armed(&timer->wheel)) {
+        note(manager, timer);
+        return;
+    }
     domi_link_remove(timer->house, &timer->link);
     timer->generation++;
-    manager->timers--;
+    count(manager, lent, UINT32_MAX);
     domi_pool_free(manager, &timer->event.node);
 }
 
 void domi_timer_cancel(domi_manager *manager, domi_timer *timer)
 {
-    domi_wheel_cancel(&manager->wheel, &timer->wheel);
+    if (!domi_is_lent(manager, timer->house))
+        domi_wheel_cancel(&manager->wheel, &timer->wheel);
     timer->cancelled = true;
-    if (!timer->under_way)
+    if (!timer->under_way && !timer->noted)
         timer_free(manager, timer);
+}
+
+void domi_timer_noted(domi_manager *home, domi_timer *timer)
+{
+    timer->noted = false;
+    if (!timer->cancelled) {
+        domi_wheel_arm(&home->wheel, &timer->wheel, timer->wheel.expires_ns);
+        return;
+    }
+    domi_wheel_cancel(&home->wheel, &timer->wheel);
+    timer_free(home, timer);
 }
 
 void domi_timer_fire(domi_manager *manager, domi_wheel_node *node)
@@ -61,6 +108,10 @@ void domi_timer_fire(domi_manager *manager, domi_wheel_node *node)
     domi_timer *timer = (domi_timer *)(void *)((char *)node - offsetof(domi_timer, wheel));
     uint64_t late_ns = manager->now_ns - node->expires_ns;
 
+    if (domi_is_away(timer->house)) {
+        domi_wheel_arm(&manager->wheel, node, manager->now_ns + DOMI_WHEEL_TICK_NS);
+        return;
+    }
     domi_counter_add(&manager->counters.timers_fired, 1);
     if (timer->period_ns != 0 && !timer->fixed_delay) {
         uint64_t skipped = late_ns / timer->period_ns;
@@ -89,7 +140,7 @@ void domi_timer_handled(domi_manager *manager, domi_timer *timer)
     if (timer->cancelled || timer->period_ns == 0)
         timer_free(manager, timer);
     else if (timer->fixed_delay)
-        domi_wheel_arm(&manager->wheel, &timer->wheel, manager->now_ns + timer->period_ns);
+        arm(manager, timer, manager->now_ns + timer->period_ns);
 }
 
 void domi_timer_dropped(domi_manager *manager, domi_node *node)

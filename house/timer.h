@@ -18,6 +18,7 @@ struct domi_timer {
     bool under_way;   /* its event is in the mailbox, or being handled */
     bool cancelled;   /* ... but is not to be handled, and the timer is freed then */
     bool fixed_delay; /* armed again when its event was handled, not when it fires */
+    bool noted;       /* its event's node is a note for home (lent.h) */
     domi_link link;   /* attached to its house */
 };
 
@@ -34,6 +35,9 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
                    const domus_type *type, const void *payload, domi_timer **ret_timer);
 
 void domi_timer_cancel(domi_manager *manager, domi_timer *timer);
+
+/* Home: what was noted while its house was away. */
+void domi_timer_noted(domi_manager *home, domi_timer *timer);
 
 /* Its time has come: put its event, or count the tick as missed. */
 void domi_timer_fire(domi_manager *manager, domi_wheel_node *node);
