@@ -15,8 +15,8 @@ void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *as
 /* What travels to who works on an ask when nobody waits for it any more: a domi_return. */
 extern const domus_type domi_cancel_type;
 
-/* It has come to the house that was asked: drop the ask if it waits, cancel the conversation that
- * answers it. */
-void domi_ask_cancelled(domi_manager *manager, domi_house *house, const domi_return *what);
+/* It has come to the house that was asked, and with it perhaps more that wait behind it, which are
+ * taken too: drop the ask if it waits, cancel the conversation that answers it. */
+void domi_ask_cancelled(domi_manager *manager, domi_house *house, const domi_envelope *first);
 
 #endif

@@ -1,6 +1,7 @@
 /* What runs along a chain of asks: a cancel, towards those who were asked, and the question whether
  * an ask would wait for itself, towards those who asked. */
 #include "house/ask.h"
+#include "house/family.h"
 #include "house/mailbox.h"
 #include "house/pool.h"
 #include "house/receive.h"
@@ -84,33 +85,111 @@ bool domi_stack_in_chain(const domi_return *back, const domus_stack *holder)
     return false;
 }
 
-static bool is_of(const domi_envelope *ask, const domi_return *what)
+/* --- at the side that was asked -------------------------------------------------------------- */
+
+/* Cancels come in crowds (an asker that stops gives up all that it asked for), and each may mean
+ * any of thousands of conversations: so those that follow one another are looked for together. */
+#define BATCH_MAX  64u
+#define BATCH_FREE 0xff
+#define BATCH_ROOM 256u /* a power of two */
+
+typedef struct batch {
+    domi_return what[BATCH_MAX];
+    uint8_t at[BATCH_ROOM]; /* by promise: a place in `what`; BATCH_FREE */
+    uint32_t count;
+    uint32_t left; /* not found yet */
+} batch;
+
+static uint32_t place_of(const domi_promise *promise)
+{
+    return (uint32_t)((uintptr_t)promise / sizeof(domi_promise) * UINT64_C(0x9e3779b97f4a7c15) >>
+                      32) %
+           BATCH_ROOM;
+}
+
+static void add(batch *now, const domi_envelope *message)
+{
+    domi_return *what = &now->what[now->count];
+
+    memcpy(what, message->payload, sizeof *what);
+    uint32_t place = place_of(what->promise);
+    while (now->at[place] != BATCH_FREE)
+        place = (place + 1) % BATCH_ROOM;
+    now->at[place] = (uint8_t)now->count;
+    now->count++;
+    now->left++;
+}
+
+static bool is_meant(batch *now, const domi_envelope *ask)
 {
     const domi_return *back = domi_envelope_return((domi_envelope *)(uintptr_t)ask);
 
-    return back->promise == what->promise && back->serial == what->serial;
+    for (uint32_t place = place_of(back->promise); now->at[place] != BATCH_FREE;
+         place = (place + 1) % BATCH_ROOM) {
+        const domi_return *what = &now->what[now->at[place]];
+        if (what->promise == back->promise && what->serial == back->serial) {
+            now->left--;
+            return true;
+        }
+    }
+    return false;
 }
 
-void domi_ask_cancelled(domi_manager *manager, domi_house *house, const domi_return *what)
+static void cancel_conversations(domi_manager *manager, domi_house *house, batch *now)
 {
-    for (domus_stack *stack = house->stacks; stack != NULL; stack = stack->next) {
-        if (stack->ask != NULL && is_of(stack->ask, what)) {
-            if (!stack->cancelled)
-                domi_stack_cancel(manager, stack, -ECANCELED);
-            return;
-        }
+    domus_stack *next;
+
+    for (domus_stack *stack = house->stacks; stack != NULL && now->left != 0; stack = next) {
+        next = stack->next; /* one that only keeps its ask ends at once */
+        if (stack->ask != NULL && is_meant(now, stack->ask) && !stack->cancelled)
+            domi_stack_cancel(manager, stack, -ECANCELED);
     }
-    domi_node *node = house->tails[DOMI_ASK];
-    for (uint32_t i = house->mail; node != NULL && i != 0; i--) {
-        domi_envelope *ask = (domi_envelope *)(void *)node->next;
-        if (is_of(ask, what)) {
-            domi_list_take_next(&house->tails[DOMI_ASK], node);
-            house->mail--;
-            domi_receive_reset(house);
-            domi_counter_add(&manager->counters.cancels, 1);
-            domi_mailbox_dead(manager, &ask->node, -ECANCELED);
-            return;
+}
+
+/* Returns how many were dropped. */
+static uint32_t drop_waiting(domi_manager *manager, domi_node **tail, batch *now)
+{
+    domi_node *before = *tail;
+    domi_node *last = before;
+    bool more = before != NULL;
+    uint32_t dropped = 0;
+
+    while (more && now->left != 0) {
+        domi_node *node = before->next;
+
+        more = node != last;
+        if (!is_meant(now, (const domi_envelope *)(const void *)node)) {
+            before = node;
+            continue;
         }
-        node = node->next;
+        domi_list_take_next(tail, before);
+        domi_counter_add(&manager->counters.cancels, 1);
+        domi_mailbox_dead(manager, node, -ECANCELED);
+        dropped++;
     }
+    return dropped;
+}
+
+void domi_ask_cancelled(domi_manager *manager, domi_house *house, const domi_envelope *first)
+{
+    domi_node **events = &house->tails[DOMI_EVENT];
+    batch now = {.count = 0};
+
+    memset(now.at, BATCH_FREE, sizeof now.at);
+    add(&now, first);
+    while (*events != NULL && now.count < BATCH_MAX) {
+        domi_envelope *message = (domi_envelope *)(void *)(*events)->next;
+        if (domi_node_is_embedded(&message->node) || message->type != &domi_cancel_type)
+            break;
+        add(&now, message);
+        domi_pool_free(manager, domi_list_take(events));
+        house->events--;
+    }
+    cancel_conversations(manager, house, &now);
+    uint32_t dropped = drop_waiting(manager, &house->tails[DOMI_ASK], &now);
+    house->mail -= dropped;
+    if (dropped != 0)
+        domi_receive_reset(house);
+    if (house->family != NULL)
+        house->family->stashed -= drop_waiting(manager, &house->family->stash[0], &now);
 }

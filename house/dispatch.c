@@ -14,7 +14,6 @@
 #include "house/timer.h"
 
 #include <errno.h>
-#include <string.h>
 
 typedef struct run {
     domi_manager *manager;
@@ -56,9 +55,7 @@ static const domus_on *find_rest(const domus_behaviour *behaviour)
 static bool is_ours(run *now, domi_envelope *message)
 {
     if (message->type == &domi_cancel_type) {
-        domi_return what;
-        memcpy(&what, message->payload, sizeof what);
-        domi_ask_cancelled(now->manager, now->house, &what);
+        domi_ask_cancelled(now->manager, now->house, message);
         return true;
     }
     if (message->type == &domi_last_type) {

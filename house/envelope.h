@@ -9,6 +9,7 @@
 #include <domus/actor.h>
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -82,6 +83,12 @@ static_assert(sizeof(domi_node) == 16, "the node is common to all that is linked
 static_assert(sizeof(domi_envelope) == 64, "a small notice is one cache line");
 static_assert(sizeof(domi_return) == 24, "an ask's payload begins on its second line");
 static_assert(DOMI_ASK_HEAD == 64, "an ask's payload begins on its second line");
+
+/* No envelope of its own: a timer, a watch, a house, a promise; from the pools or not. */
+static inline bool domi_node_is_embedded(const domi_node *node)
+{
+    return node->slab > DOMI_SLAB_1088 && node->slab != DOMI_SLAB_HEAP;
+}
 
 static inline domi_return *domi_envelope_return(domi_envelope *envelope)
 {
