@@ -309,7 +309,7 @@ static void settle(domi_manager *manager, domi_house *house, uint32_t handled)
         life = atomic_load_explicit(&house->life, memory_order_relaxed);
     }
     if (DOMI_UNLIKELY((life & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) != 0)) {
-        if ((life & DOMI_LIFE_FULL) != 0)
+        if ((life & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) == DOMI_LIFE_FULL)
             domi_mailbox_room(manager, house);
         if ((life & DOMI_LIFE_STOP) != 0 && (house->marks & DOMI_MARK_STOPPING) == 0)
             domi_house_stop_begin(manager, house);

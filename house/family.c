@@ -126,6 +126,13 @@ bool domi_family_leave(domi_manager *manager, domi_house *child)
 
 /* --- failures -------------------------------------------------------------------------------- */
 
+/* Of another thread's house: relaxed, because it may become something else at any time. */
+static const domus_behaviour *behaviour_of(const domi_house *house)
+{
+    return atomic_load_explicit((_Atomic(const domus_behaviour *) *)(uintptr_t)&house->behaviour,
+                                memory_order_relaxed);
+}
+
 /* No parent has rules for it. */
 static void root_decides(domi_manager *manager, domi_house *house, bool fatal)
 {
@@ -147,7 +154,7 @@ void domi_family_failed(domi_manager *manager, domi_house *house, int error, boo
     house->reason = (int16_t)(error > INT16_MIN ? error : INT16_MIN);
     if (manager->log != NULL)
         manager->log(manager, house, error);
-    if (parent == NULL || parent->behaviour->supervision == NULL) {
+    if (parent == NULL || behaviour_of(parent)->supervision == NULL) {
         root_decides(manager, house, fatal);
         return;
     }
@@ -159,15 +166,16 @@ void domi_family_failed(domi_manager *manager, domi_house *house, int error, boo
     house->marks |= DOMI_MARK_SUSPENDED;
     if (fatal)
         house->marks |= DOMI_MARK_FATAL;
-    tell_parent(manager, house, DOMI_CHILD_FAILED);
+    tell_parent(manager, house, (uint16_t)-house->reason);
 }
 
-static domus_directive decide(const domus_supervision *supervision, const domi_house *child)
+static domus_directive decide(const domus_supervision *supervision, const domi_house *child,
+                              int error)
 {
     for (uint32_t i = 0; i < supervision->rules_count; i++) {
         const domus_rule *rule = &supervision->rules[i];
-        if ((rule->behaviour == NULL || rule->behaviour == child->behaviour) &&
-            (rule->error == 0 || rule->error == child->reason))
+        if ((rule->behaviour == NULL || rule->behaviour == behaviour_of(child)) &&
+            (rule->error == 0 || rule->error == error))
             return rule->directive;
     }
     return supervision->otherwise;
@@ -196,7 +204,23 @@ void domi_family_direct(domi_manager *manager, domi_house *child, domus_directiv
     DOMI_CHECK(error == 0 || manager->stopping);
 }
 
-/* The others share what was decided for one. Who talks to us already hears of it by that. */
+/* Take the child's node to talk to it. False when it is in use, or the child is about to end: its
+ * home counts on it that after a STOP nobody takes the node, and frees the slot. */
+static bool take_node(domi_house *child)
+{
+    uint64_t life = atomic_load_explicit(&child->life, memory_order_relaxed);
+
+    do {
+        if ((life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP | DOMI_LIFE_NODE)) != 0)
+            return false;
+        /* acquire: as in domi_family_failed(). */
+    } while (!atomic_compare_exchange_weak_explicit(&child->life, &life, life | DOMI_LIFE_NODE,
+                                                    memory_order_acquire, memory_order_relaxed));
+    return true;
+}
+
+/* The others share what was decided for one. A stop reaches all of them; of a restart hears who
+ * talks to us already by what is decided then, and who is not mounted yet is new anyway. */
 static void direct_all(domi_manager *manager, domi_family *family, const domi_house *failed,
                        domus_directive directive)
 {
@@ -204,26 +228,26 @@ static void direct_all(domi_manager *manager, domi_family *family, const domi_ho
         domi_house *child = family->children[i];
         if (child == failed)
             continue;
-        /* acquire: as in domi_family_failed(). */
-        uint64_t life =
-            atomic_fetch_or_explicit(&child->life, DOMI_LIFE_NODE, memory_order_acquire);
-        if ((life & DOMI_LIFE_NODE) == 0)
+        if (directive == DOMUS_STOP)
+            (void)domi_house_stop(manager, domi_house_address(child));
+        else if (take_node(child))
             domi_family_direct(manager, child, directive);
     }
 }
 
-static void child_failed(domi_manager *manager, domi_house *parent, domi_house *child)
+static void child_failed(domi_manager *manager, domi_house *parent, domi_house *child, int error)
 {
     const domus_supervision *supervision = parent->behaviour->supervision;
     domus_directive directive = DOMUS_STOP;
 
-    if (supervision != NULL && (parent->marks & DOMI_MARK_STOPPING) == 0)
-        directive = decide(supervision, child);
+    /* A parent that stops or begins anew has stopped all of them. */
+    if (supervision != NULL && (parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) == 0)
+        directive = decide(supervision, child, error);
     if (directive == DOMUS_RESTART && !within_intensity(manager, supervision, parent->family))
         directive = DOMUS_ESCALATE;
     if (directive == DOMUS_ESCALATE) {
         domi_counter_add(&manager->counters.escalations, 1);
-        domi_family_failed(manager, parent, child->reason, true);
+        domi_family_failed(manager, parent, error, true);
         directive = DOMUS_STOP;
     }
     if (supervision != NULL && supervision->all_for_one && directive != DOMUS_RESUME)
@@ -235,8 +259,8 @@ void domi_family_event(domi_manager *manager, domi_house *parent, domi_node *nod
 {
     domi_house *child = domi_node_house(node);
 
-    if (node->owner == DOMI_CHILD_FAILED) {
-        child_failed(manager, parent, child);
+    if (node->owner != DOMI_CHILD_GONE) {
+        child_failed(manager, parent, child, -(int)node->owner);
         return;
     }
     domi_family_strike(child);
@@ -246,14 +270,15 @@ void domi_family_event(domi_manager *manager, domi_house *parent, domi_node *nod
 void domi_family_directed(domi_manager *manager, domi_house *house, domus_directive directive)
 {
     bool fatal = (house->marks & DOMI_MARK_FATAL) != 0;
+    uint64_t life = atomic_load_explicit(&house->life, memory_order_relaxed);
 
     house->marks &= (uint16_t) ~(DOMI_MARK_SUSPENDED | DOMI_MARK_FATAL);
     if (directive == DOMUS_STOP || (directive == DOMUS_RESUME && fatal)) {
         atomic_fetch_or_explicit(&house->life, DOMI_LIFE_STOP, memory_order_relaxed);
     } else if (directive == DOMUS_RESTART) {
         domi_house_restart_begin(manager, house);
-    } else {
-        house->reason = 0;
+    } else if ((life & DOMI_LIFE_STOP) == 0) {
+        house->reason = 0; /* else it may be a link's by now */
     }
     domi_house_rouse(manager, house);
 }

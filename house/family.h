@@ -42,11 +42,9 @@ typedef struct domi_family {
 
 #define DOMI_NAMELESS UINT32_MAX
 
-/* What a child's node says: node.owner. */
-enum domi_family_word {
-    DOMI_CHILD_FAILED,
-    DOMI_CHILD_GONE,
-};
+/* What a child's node says in node.owner: this, or the errno that it failed with. The parent does
+ * not look into the child for it: it goes on with events meanwhile, which may end it otherwise. */
+#define DOMI_CHILD_GONE 0
 
 /* The family of a house, made if need be; NULL without memory. */
 domi_family *domi_family_of(domi_house *house);

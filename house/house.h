@@ -89,8 +89,8 @@ struct domi_house {
     struct domi_family *family; /* what few actors need; NULL until one does */
     domi_house *parent;         /* it stops after this one; NULL: spawned from outside */
     uint32_t child_index;       /* its place among the parent's children; the parent's */
-    uint16_t mail_max;          /* its own bound, with DOMI_LIFE_BOUNDED */
-    int16_t reason;             /* why it failed or ends: 0, or a negative errno */
+    _Atomic uint16_t mail_max; /* its own bound, with DOMI_LIFE_BOUNDED; who is late reads it too */
+    int16_t reason;            /* why it failed or ends: 0, or a negative errno */
     union {
         unsigned char room[DOMI_HOUSE_STATE_INLINE]; /* small state; larger slots go on behind it */
         struct {                                     /* a channels actor's state begins behind it */
@@ -195,6 +195,14 @@ static inline bool domi_house_runnable(const domi_house *house)
 static inline bool domi_house_high(const domi_house *house)
 {
     return house->promises == 0 || house->replies > 2 || house->events > 4;
+}
+
+/* Relaxed: constant in a life. A sender that is late may read it while the slot is born again; what
+ * he puts is for the old lease, and dead either way. */
+static inline uint32_t domi_house_mail_max(const domi_house *house)
+{
+    return atomic_load_explicit((_Atomic uint16_t *)(uintptr_t)&house->mail_max,
+                                memory_order_relaxed);
 }
 
 static inline domus_address domi_house_address(const domi_house *house)

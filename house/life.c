@@ -113,10 +113,9 @@ static int house_init(domi_manager *manager, domi_house *house, const domi_house
     if (error != 0)
         return error;
     house->reason = 0;
-    house->mail_max = 0;
     house->parent = NULL;
-    if (options != NULL && options->mailbox_max != 0)
-        house->mail_max = (uint16_t)options->mailbox_max;
+    atomic_store_explicit(&house->mail_max, options != NULL ? (uint16_t)options->mailbox_max : 0,
+                          memory_order_relaxed);
     if (options != NULL && options->pinned)
         house->marks |= DOMI_MARK_PINNED;
     error = family_init(manager, house, parent, state, options);
@@ -143,7 +142,7 @@ static void publish(domi_manager *manager, domi_house *house, domus_address addr
 {
     uint64_t life = (uint64_t)address.lease << 32;
 
-    if (house->mail_max != 0)
+    if (domi_house_mail_max(house) != 0)
         life |= DOMI_LIFE_BOUNDED;
     /* release: who gets the address by another way than the inbox sees a whole house. */
     if (house->home == manager && atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0) {
@@ -166,7 +165,7 @@ int domi_house_spawn_child(domi_manager *manager, domi_house *parent, domi_manag
     if (!is_whole(behaviour) || (options != NULL && options->mailbox_max > UINT16_MAX))
         return -EINVAL;
     if (manager->closing || manager->stopping ||
-        (parent != NULL && (parent->marks & DOMI_MARK_STOPPING) != 0))
+        (parent != NULL && (parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0))
         return -ESHUTDOWN;
 
     domi_house *house =

@@ -58,7 +58,7 @@ static void arrive(domi_manager *manager, domi_house *house)
 /* How many asks and notices may wait here. */
 static uint32_t bound(const domi_manager *manager, const domi_house *house, uint64_t life)
 {
-    return (life & DOMI_LIFE_BOUNDED) != 0 ? house->mail_max : manager->mailbox_max;
+    return (life & DOMI_LIFE_BOUNDED) != 0 ? domi_house_mail_max(house) : manager->mailbox_max;
 }
 
 static int put_inbox(domi_manager *manager, domi_house *house, domi_node *node, uint64_t mail_max)
@@ -91,9 +91,7 @@ void domi_mailbox_full(domi_house *house)
 
 void domi_mailbox_room(domi_manager *manager, domi_house *house)
 {
-    uint32_t most = house->mail_max != 0 ? house->mail_max : manager->mailbox_max;
-
-    if (house->mail >= most / 2)
+    if (!domi_mailbox_has_room(manager, house))
         return;
     atomic_fetch_and_explicit(&house->life, ~DOMI_LIFE_FULL, memory_order_relaxed);
     domi_watch_room(manager, house);
@@ -214,14 +212,17 @@ void domi_mailbox_sort(domi_manager *manager, domi_house *house)
         node = next;
     }
 
-    /* A free slot has its next lease already, so whatever is late for the last life is dead. */
-    uint64_t life = atomic_load_explicit(&house->life, memory_order_relaxed);
+    /* A free slot has its next lease already, so whatever is late for the last life is dead.
+     * acquire: pairs with publish(); who is late may bring us here before the mount has come. */
+    uint64_t life = atomic_load_explicit(&house->life, memory_order_acquire);
     uint32_t lease = (life & DOMI_LIFE_CLOSED) != 0 ? 0 : DOMI_LIFE_LEASE(life);
     for (node = oldest; node != NULL;) {
         domi_node *next = node->next;
         sort_one(manager, house, node, lease);
         node = next;
     }
+    if (lease == 0)
+        return; /* free, and perhaps another thread's by now: it is not looked at any more */
     if (house->mail >= bound(manager, house, life))
         domi_mailbox_full(house);
     if ((house->marks & DOMI_MARK_STOPPING) != 0)

@@ -31,6 +31,15 @@ void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all);
 void domi_mailbox_full(domi_house *house);
 void domi_mailbox_room(domi_manager *manager, domi_house *house);
 
+/* Fewer than half of what may wait there do; of a bound of 1: none. Home. */
+static inline bool domi_mailbox_has_room(const domi_manager *manager, const domi_house *house)
+{
+    uint32_t own = domi_house_mail_max(house);
+    uint32_t most = own != 0 ? own : manager->mailbox_max;
+
+    return house->mail < most - most / 2;
+}
+
 /* Mail has come while marks hold it back: true if a receive is to look at it. An ask that would
  * wait for itself is taken out and fails with -EDEADLK. */
 bool domi_mailbox_held(domi_manager *manager, domi_house *house, domi_node *node);

@@ -272,6 +272,8 @@ int domus_become(domus_stack *stack, const domus_behaviour *behaviour)
     const domus_behaviour *next = behaviour != NULL ? behaviour : family->born_as;
     if (next->kind != family->born_as->kind || next->state_size > family->born_as->state_size)
         return -EINVAL;
-    house->behaviour = next;
+    /* Relaxed: a parent or child on another thread may look at it (family.c). */
+    atomic_store_explicit((_Atomic(const domus_behaviour *) *)(uintptr_t)&house->behaviour, next,
+                          memory_order_relaxed);
     return 0;
 }

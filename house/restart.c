@@ -17,8 +17,8 @@ const domus_type domi_idle_type = {.name = "idle"};
 
 void domi_house_restart_begin(domi_manager *manager, domi_house *house)
 {
-    if ((house->marks & DOMI_MARK_STOPPING) != 0)
-        return;
+    if ((house->marks & DOMI_MARK_STOPPING) != 0 || house->state == DOMI_MOUNTING)
+        return; /* it ends, or has not begun */
     house->marks |= DOMI_MARK_RESTART;
     domi_stack_cancel_all(manager, house);
     domi_timer_cancel_all(manager, house);
@@ -28,16 +28,31 @@ void domi_house_restart_begin(domi_manager *manager, domi_house *house)
 
 static int begin_anew(domi_manager *manager, domi_house *house)
 {
-    const domi_family *family = house->family;
+    domi_family *family = house->family;
+    const domus_behaviour *behaviour = house->behaviour;
     domus_stack stack = {.manager = manager};
 
-    if (house->behaviour->on_restart != NULL && (house->marks & DOMI_MARK_NO_STOP) == 0) {
+    if (family != NULL && family->born_as != NULL)
+        behaviour = family->born_as;
+    bool goes_on = behaviour->on_restart != NULL && (house->marks & DOMI_MARK_NO_STOP) == 0;
+    if (!goes_on)
+        domi_house_run_stop(manager, house);
+    /* Once more: conversations that were cancelled, and on_stop, may have begun something. */
+    domi_timer_cancel_all(manager, house);
+    domi_watch_cancel_all(manager, house);
+    house->marks &= (uint16_t)~DOMI_MARK_RESTART;
+    atomic_store_explicit((_Atomic(const domus_behaviour *) *)(uintptr_t)&house->behaviour,
+                          behaviour, memory_order_relaxed); /* as in domus_become() */
+    if (family != NULL) { /* as new: no pause, and its children will be others */
+        family->idle_paused = false;
+        family->restarts = 0;
+    }
+    if (goes_on) {
         atomic_init(&stack.house, house);
-        int result = house->behaviour->on_restart(&stack, house->self, house->reason);
+        int result = behaviour->on_restart(&stack, house->self, house->reason);
         domi_stack_return(&stack, result < 0 ? 0 : result);
         return result;
     }
-    domi_house_run_stop(manager, house);
     domi_house_state_set(house, family != NULL ? family->initial : NULL);
     house->marks &= (uint16_t)~DOMI_MARK_NO_STOP;
     return domi_house_run_mount(manager, house);
@@ -45,13 +60,12 @@ static int begin_anew(domi_manager *manager, domi_house *house)
 
 void domi_house_restart_end(domi_manager *manager, domi_house *house)
 {
-    domi_family *family = house->family;
+    uint64_t life = atomic_load_explicit(&house->life, memory_order_relaxed);
 
-    if (house->stacks != NULL || (family != NULL && family->children_count != 0))
+    /* A stop that was asked for meanwhile wins. */
+    if (house->stacks != NULL || (life & DOMI_LIFE_STOP) != 0 ||
+        (house->family != NULL && house->family->children_count != 0))
         return;
-    house->marks &= (uint16_t)~DOMI_MARK_RESTART;
-    if (family != NULL && family->born_as != NULL)
-        house->behaviour = family->born_as;
     domi_counter_add(&manager->counters.restarts, 1);
     int result = begin_anew(manager, house);
     house->reason = 0;

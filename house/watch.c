@@ -25,7 +25,6 @@ static void end_leg(domi_manager *manager, domi_watch *watch, uint32_t legs)
     /* acq_rel: what the other leg wrote comes before the record is used again. */
     if (atomic_fetch_sub_explicit(&watch->legs, legs, memory_order_acq_rel) != legs)
         return;
-    watch->generation++;
     domi_pool_free(manager, &watch->node);
 }
 
@@ -46,11 +45,13 @@ static void detach(domi_house *house, domi_watch *watch)
     domi_link_remove(house, &watch->link_);
 }
 
+/* Who stops has none: that it is gone is all that will be told. */
 static bool has_room(const domi_manager *manager, const domi_house *house)
 {
-    uint32_t most = house->mail_max != 0 ? house->mail_max : manager->mailbox_max;
+    uint64_t life =
+        atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_relaxed);
 
-    return house->mail < most / 2;
+    return (life & DOMI_LIFE_STOP) == 0 && domi_mailbox_has_room(manager, house);
 }
 
 void domi_watch_arrived(domi_manager *manager, domi_house *house, domi_node *node)
@@ -154,6 +155,8 @@ static domi_watch *watch_new(domi_manager *manager, domus_address watcher, domus
 
     if (watch == NULL)
         return NULL;
+    watch->generation++; /* here, not when it is freed: that may be elsewhere, and a stale handle is
+                          * looked at here; what is free is nobody's own */
     watch->type = type;
     watch->peer = NULL;
     atomic_store_explicit(&watch->legs, 1, memory_order_relaxed);
@@ -248,8 +251,13 @@ int domus_unwatch(domus_stack *stack, domus_watch handle)
 
 void domi_watch_cancel_all(domi_manager *manager, domi_house *house)
 {
-    while (house->family != NULL && house->family->watches != NULL)
-        take_back(manager, house, house->family->watches);
+    while (house->family != NULL && house->family->watches != NULL) {
+        domi_watch *watch = house->family->watches;
+
+        if ((house->marks & DOMI_MARK_STOPPING) != 0)
+            watch->peer = NULL; /* stays attached: the other side hears of the end that comes */
+        take_back(manager, house, watch);
+    }
 }
 
 bool domi_watch_take(domi_manager *manager, domi_house *house, domi_watch *watch)

@@ -14,7 +14,8 @@
 extern "C" {
 #endif
 
-/* The actor that has this name. It may end before a message reaches it, as any other.
+/* The actor that has this name. It may end before a message reaches it, as any other; and one that
+ * is just being spawned by another thread may not take messages yet (-ESTALE).
  * Returns 0; -ENOENT; -EINVAL for what cannot be a name. */
 DOMUS_API int domus_name_find(domus_stack *stack, const char *name, domus_address *ret_address);
 

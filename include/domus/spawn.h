@@ -38,7 +38,7 @@ typedef struct domus_spawn_options {
  * its first message, which may be sent at once.
  *
  * Returns 0; -EINVAL for a wrong behaviour; -ENOMEM; -ESHUTDOWN when the system or this actor
- * stops. */
+ * stops, or this actor is about to restart. */
 DOMUS_API int domus_spawn(domus_stack *stack, const domus_behaviour *behaviour, const void *state,
                           domus_address *ret_address);
 

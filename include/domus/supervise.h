@@ -39,7 +39,9 @@ typedef struct domus_rule {
  * A restart cancels the child's conversations, timers and watches and stops its children; then
  * on_restart runs if there is one, with the state as it is, and makes it as good as new; else
  * on_stop runs, the state is set to what it was at the spawn, and on_mount runs. What waits in its
- * mailboxes stays. A restart whose on_mount or on_restart fails is a failure again. */
+ * mailboxes stays. A restart whose on_mount or on_restart fails is a failure again (and no on_stop
+ * runs for it). The state at the spawn is kept only of children whose parent had rules then; others
+ * begin anew with zeroes. Restarts are counted from the first one of a period on. */
 typedef struct domus_supervision {
     bool all_for_one;        /* the directive is for all children, not only the one that failed */
     uint32_t intensity;      /* more restarts than this within `period_ns` escalate; 0: 3 */

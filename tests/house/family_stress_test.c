@@ -1,0 +1,450 @@
+/* Families under real threads: births on other homes, failures, restarts, stops, watches, links and
+ * names at random, all at once.
+ *
+ * Members are sent beats and do something at random with each; what addresses they know comes with
+ * the beats, so everybody meddles with everybody, and most of it is stale after a while. One
+ * sentinel on each thread is never stopped: all that it watches has to be heard of, once. At the
+ * end every mount has had its stop, after those of all its children, every watch its event, and
+ * nothing is left. The seed is fixed; what the threads make of it is not. */
+#include "base/random.h"
+#include "house/dispatch.h"
+#include "house/family.h"
+#include "house/life.h"
+#include "house/names.h"
+#include "house/pool.h"
+#include "house/slots.h"
+#include "house/stack.h"
+#include "tests/support/house_world.h"
+#include "tests/support/suite.h"
+
+#include <domus/conversation.h>
+#include <domus/name.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SLOW
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__) || defined(DOMI_ASAN)
+#define SLOW
+#endif
+
+#ifdef SLOW
+#define ROUNDS 6000u
+#else
+#define ROUNDS 80000u
+#endif
+
+#define BOOK        24u
+#define LIVING_MAX  1500u /* of one home: from there on nobody is born */
+#define DEPTH_MAX   5u
+#define MEMBERS_MAX (1u << 22)
+#define US          UINT64_C(1000)
+
+/* One per thread, touched by it alone while it runs. */
+typedef struct worker {
+    domi_manager *manager;
+    domi_random random;
+    domus_address book[BOOK];
+    domus_address sentinel;
+    domus_watch last; /* of the sentinel */
+    uint64_t mounts;
+    uint64_t stops;
+    uint64_t births;
+    uint64_t watched; /* by the sentinel: watches, links and rooms */
+    uint64_t heard;
+    uint64_t taken_back;
+    uint64_t disordered;
+    uint32_t found; /* by the last turn */
+    pthread_t thread;
+} worker;
+
+typedef struct member {
+    worker *at;
+    uint32_t number;
+    uint32_t parent;
+    uint32_t depth;
+    bool alive; /* between on_mount and on_stop */
+} member;
+
+static domt_world world;
+static domi_names names;
+static worker workers[DOMT_HOMES_MAX];
+static uint32_t threads;
+static pthread_barrier_t barrier;
+static _Atomic int children[MEMBERS_MAX]; /* mounted ones, by the member's number */
+static _Atomic uint32_t members;
+
+static const domus_type beat = {.name = "beat", .size = sizeof(domus_address)};
+static const domus_behaviour behaviours[4];
+static const domus_behaviour sentinel;
+
+static uint32_t below(worker *at, uint32_t n)
+{
+    return (uint32_t)domi_random_below(&at->random, n);
+}
+
+static domus_address anybody(worker *at)
+{
+    return at->book[below(at, BOOK)];
+}
+
+/* A new member's state, for the home where it will live. */
+static member next_member(uint32_t home, uint32_t parent, uint32_t depth)
+{
+    uint32_t number = atomic_fetch_add_explicit(&members, 1, memory_order_relaxed);
+
+    return (member){&workers[home], number % MEMBERS_MAX, parent, depth, false};
+}
+
+static void plant(worker *at)
+{
+    uint32_t home = below(at, threads);
+    const domus_spawn_options options = {.passivate_after_ns = 4000 * US};
+
+    if (at->manager->houses >= LIVING_MAX)
+        return;
+    member state = next_member(home, 0, 0);
+    if (domi_house_spawn_child(at->manager, NULL, world.managers[home], &behaviours[below(at, 4)],
+                               &state, &options, &at->book[below(at, BOOK)]) == 0)
+        at->births++;
+}
+
+static void spawn(domus_stack *stack, const member *self)
+{
+    static const char *const some[] = {"ann", "bob", "cid", "dot"};
+    worker *at = self->at;
+    domus_spawn_options options = {.placement = DOMUS_ON_THREAD, .thread = below(at, threads)};
+
+    if (at->manager->houses >= LIVING_MAX || self->depth == DEPTH_MAX)
+        return;
+    if (below(at, 8) == 0)
+        options.name = some[below(at, 4)];
+    if (below(at, 4) != 0)
+        options.passivate_after_ns = 2000 * US;
+    if (below(at, 4) == 0)
+        options.mailbox_max = 1 + below(at, 3);
+    options.pinned = below(at, 4) == 0;
+    member state = next_member(options.thread, self->number, self->depth + 1);
+    if (domus_spawn_with(stack, &behaviours[below(at, 4)], &state, &options,
+                         &at->book[below(at, BOOK)]) == 0)
+        at->births++;
+}
+
+static int resumed(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack;
+    return below(((member *)self)->at, 8) == 0 ? answer->error : 0;
+}
+
+static void pass_on(domus_stack *stack, worker *at)
+{
+    domus_address rumour = anybody(at);
+
+    if (domus_notice(stack, anybody(at), &beat, &rumour) == -ESTALE && below(at, 4) == 0)
+        plant(at);
+}
+
+static int on_beat(domus_stack *stack, void *self_, const void *rumour)
+{
+    const member *self = self_;
+    worker *at = self->at;
+    domus_address who = anybody(at);
+
+    at->disordered += stack->manager != at->manager || !self->alive;
+    at->book[below(at, BOOK)] = *(const domus_address *)rumour;
+    switch (below(at, 24)) {
+    case 0:
+        return -EIO;
+    case 1:
+        (void)domus_escalate(stack, -EPERM);
+        break;
+    case 2:
+        (void)domus_stop(stack, who);
+        break;
+    case 3:
+        (void)domus_stop(stack, domus_self(stack));
+        break;
+    case 4:
+        (void)domus_watch_actor(stack, who, NULL);
+        break;
+    case 5:
+        (void)domus_link_actor(stack, who, NULL);
+        break;
+    case 6:
+        (void)domus_watch_room(stack, who, NULL);
+        break;
+    case 7:
+    case 8:
+        return domus_ask(stack, who, &beat, rumour, resumed);
+    default:
+        if (below(at, 2) == 0)
+            spawn(stack, self);
+        else
+            pass_on(stack, at);
+        break;
+    }
+    return 0;
+}
+
+static int on_mount(domus_stack *stack, void *self_)
+{
+    member *self = self_;
+
+    (void)stack;
+    self->at->disordered += self->alive;
+    if (below(self->at, 16) == 0)
+        return -EIO;
+    self->alive = true;
+    self->at->mounts++;
+    atomic_fetch_add_explicit(&children[self->parent], 1, memory_order_relaxed);
+    return 0;
+}
+
+static void on_stop(domus_stack *stack, void *self_)
+{
+    member *self = self_;
+
+    (void)stack;
+    self->at->disordered += !self->alive;
+    self->at->disordered +=
+        atomic_load_explicit(&children[self->number], memory_order_relaxed) != 0;
+    self->alive = false;
+    self->at->stops++;
+    atomic_fetch_sub_explicit(&children[self->parent], 1, memory_order_relaxed);
+}
+
+/* --- sentinels ------------------------------------------------------------------------------- */
+
+static int on_heard(domus_stack *stack, void *self, const void *down)
+{
+    (void)stack, (void)down;
+    ((member *)self)->at->heard++;
+    return 0;
+}
+
+static int on_watch_beat(domus_stack *stack, void *self, const void *rumour)
+{
+    worker *at = ((member *)self)->at;
+    domus_address who = *(const domus_address *)rumour;
+
+    if (below(at, 2) == 0) { /* twice: the second one is stale, whatever becomes of the first */
+        at->taken_back += domus_unwatch(stack, at->last) == 0;
+        at->disordered += domus_unwatch(stack, at->last) == 0;
+    }
+    switch (below(at, 3)) {
+    case 0:
+        at->watched += domus_watch_actor(stack, who, &at->last) == 0;
+        break;
+    case 1:
+        at->watched += domus_watch_room(stack, who, &at->last) == 0;
+        break;
+    default:
+        at->watched += domus_link_actor(stack, who, &at->last) == 0;
+        break;
+    }
+    return 0;
+}
+
+static int ignore_down(domus_stack *stack, void *self, const void *down)
+{
+    (void)stack, (void)self;
+    return ((const domus_down *)down)->reason == -EPERM ? -EIO : 0;
+}
+
+#define MEMBER(name_, supervision_, rows_)                                                         \
+    {                                                                                              \
+        .name = name_, .state_size = sizeof(member), .on = rows_, .on_mount = on_mount,            \
+        .on_stop = on_stop, .supervision = supervision_                                            \
+    }
+
+static const domus_on plain_rows[] = {{&beat, on_beat, 0}, {NULL, NULL, 0}};
+static const domus_on framed_rows[] = {
+    {&beat, on_beat, 64}, {&domus_down_type, ignore_down, 0}, {NULL, NULL, 0}};
+static const domus_rule rules[] = {{NULL, -EPERM, DOMUS_STOP}};
+static const domus_supervision each = {
+    .intensity = 10, .period_ns = 10000 * US, .otherwise = DOMUS_RESTART};
+static const domus_supervision all = {
+    .all_for_one = true, .rules = rules, .rules_count = 1, .otherwise = DOMUS_RESTART};
+static const domus_supervision none = {.otherwise = DOMUS_RESUME};
+static const domus_behaviour behaviours[4] = {
+    MEMBER("plain", NULL, plain_rows), MEMBER("each", &each, framed_rows),
+    MEMBER("all", &all, plain_rows), MEMBER("none", &none, framed_rows)};
+static const domus_behaviour sentinel = {
+    .name = "sentinel",
+    .state_size = sizeof(member),
+    .on = (const domus_on[]){{&beat, on_watch_beat, 0},
+                             {&domus_down_type, on_heard, 0},
+                             {&domus_room_type, on_heard, 0},
+                             {NULL, NULL, 0}},
+};
+
+/* --- threads --------------------------------------------------------------------------------- */
+
+static uint32_t turn(worker *at)
+{
+    domi_manager *manager = at->manager;
+    domi_queue *ready = &manager->ready[DOMUS_STATE];
+    uint32_t found = domt_events(manager);
+
+    for (uint32_t i = ready->count; i > 0; i--, found++) {
+        (void)domi_house_run(manager, domi_queue_take(ready));
+        if (i % 16 == 0)
+            found += domi_manager_arrivals(manager);
+    }
+    domi_pool_flush(manager);
+    return found;
+}
+
+/* Nothing was found by anybody between two barriers: nothing is under way but timers. */
+static bool all_rest(worker *at)
+{
+    uint32_t found = 0;
+
+    (void)pthread_barrier_wait(&barrier);
+    at->found = turn(at);
+    (void)pthread_barrier_wait(&barrier);
+    for (uint32_t i = 0; i < threads; i++)
+        found += workers[i].found;
+    return found == 0;
+}
+
+static void *work(void *at_)
+{
+    worker *at = at_;
+
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        domus_address rumour = anybody(at);
+        at->manager->now_ns += 100 * US;
+        (void)domt_notice(at->manager, at->sentinel, &beat, &rumour);
+        for (uint32_t j = below(at, 8); j > 0; j--) {
+            rumour = anybody(at);
+            if (domt_notice(at->manager, anybody(at), &beat, &rumour) == -ESTALE)
+                plant(at);
+        }
+        (void)turn(at);
+    }
+    while (!all_rest(at))
+        ;
+    return NULL;
+}
+
+static void start(uint32_t count, uint64_t seed)
+{
+    static const uint64_t key[2] = {3, 4};
+
+    threads = count;
+    memset(workers, 0, sizeof workers);
+    domt_world_init(&world, count);
+    world.config.scheduler.mailbox_max = 16;
+    world.config.scheduler.conversations_max = 4;
+    ck_assert_int_eq(domt_world_start(&world), 0);
+    ck_assert_int_eq(domi_names_init(&names, 64, key), 0);
+    (void)next_member(0, 0, 0); /* number 0: the parent of who has none */
+    for (uint32_t i = 0; i <= count; i++)
+        world.managers[i]->names = &names;
+    for (uint32_t i = 0; i < count; i++) {
+        const member state = {.at = &workers[i], .alive = true};
+        workers[i].manager = world.managers[i];
+        domi_random_init(&workers[i].random, seed + i);
+        workers[i].sentinel = domt_spawn(workers[i].manager, workers[i].manager, &sentinel, &state);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t j = 0; j < BOOK; j++)
+            plant(&workers[i]);
+    }
+    ck_assert_int_eq(pthread_barrier_init(&barrier, NULL, count), 0);
+}
+
+static void stop_house(void *house_, void *manager)
+{
+    domi_house *house = house_;
+    uint64_t life = atomic_load_explicit(&house->life, memory_order_relaxed);
+
+    if ((life & DOMI_LIFE_CLOSED) == 0 && house->parent == NULL && house->behaviour != &sentinel)
+        (void)domi_house_stop(manager, domi_house_address(house));
+}
+
+static worker sum_up(void)
+{
+    worker sum = {.mounts = 0};
+
+    for (uint32_t i = 0; i < threads; i++) {
+        sum.mounts += workers[i].mounts;
+        sum.stops += workers[i].stops;
+        sum.births += workers[i].births;
+        sum.watched += workers[i].watched;
+        sum.heard += workers[i].heard;
+        sum.taken_back += workers[i].taken_back;
+        sum.disordered += workers[i].disordered;
+    }
+    return sum;
+}
+
+/* The threads have ended: the rest is done from here. */
+static void all_counts_add_up(void)
+{
+    uint64_t living = 0;
+
+    for (uint32_t i = 0; i < threads; i++)
+        domi_slots_walk(world.managers[i], stop_house, world.managers[i]);
+    domt_settle(&world);
+    for (uint32_t i = 0; i < threads; i++)
+        living += world.managers[i]->houses;
+    ck_assert_uint_eq(living, threads); /* nobody is stuck on the way out */
+
+    worker sum = sum_up();
+    ck_assert_uint_eq(sum.mounts, sum.stops);
+    ck_assert_uint_eq(sum.disordered, 0);
+    ck_assert_uint_eq(sum.watched, sum.heard + sum.taken_back);
+    ck_assert_int_eq(atomic_load(&children[0]), 0);
+    ck_assert_uint_eq(domi_names_count(&names), 0);
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    ck_assert_uint_gt(sum.births, ROUNDS / 8); /* how many depends on the machine */
+    ck_assert_uint_lt(atomic_load(&members), MEMBERS_MAX);
+    ck_assert_uint_gt(DOMT_SUM(&world, restarts), 0);
+    ck_assert_uint_gt(DOMT_SUM(&world, escalations), 0);
+    ck_assert_uint_gt(DOMT_SUM(&world, passivations), 0);
+}
+
+static void run(uint32_t count, uint64_t seed, bool cut)
+{
+    start(count, seed);
+    for (uint32_t i = 0; i < count; i++)
+        ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+    for (uint32_t i = 0; i < count; i++)
+        ck_assert_int_eq(pthread_join(workers[i].thread, NULL), 0);
+    if (!cut)
+        all_counts_add_up();
+    domt_world_end(&world);
+    worker sum = sum_up();
+    ck_assert_uint_eq(sum.mounts, sum.stops);
+    pthread_barrier_destroy(&barrier);
+    domi_names_fini(&names);
+}
+
+START_TEST(two_threads_lose_nobody)
+{
+    run(2, 20, false);
+}
+END_TEST
+
+START_TEST(four_threads_lose_nobody)
+{
+    run(4, 40, false);
+}
+END_TEST
+
+START_TEST(families_that_live_end_with_the_world)
+{
+    run(3, 30, true);
+}
+END_TEST
+
+DOMT_MAIN("family under stress", 120, two_threads_lose_nobody, four_threads_lose_nobody,
+          families_that_live_end_with_the_world)

@@ -1,0 +1,348 @@
+/* Actors that have children and fail when told to; see the header. */
+#include "tests/house/kin.h"
+
+#include "house/life.h"
+
+#include <domus/conversation.h>
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DAY_NS UINT64_C(86400000000000)
+
+domt_world domt_kin_world;
+domt_kin_record domt_kin_of[DOMT_KIN_MAX];
+unsigned domt_kin_drops;
+
+static char trail[DOMT_TRAIL_MAX];
+static size_t trail_bytes;
+
+static void drop(void *payload)
+{
+    (void)payload;
+    domt_kin_drops++;
+}
+
+const domus_type domt_kin_note = {.name = "note", .size = 8, .drop = drop};
+const domus_type domt_kin_fail = {.name = "fail", .size = sizeof(int)};
+const domus_type domt_kin_tick = {.name = "tick"};
+
+static domt_kin_record *record(char what, const domt_kin *self)
+{
+    if (trail_bytes + 8 < sizeof trail)
+        trail_bytes += (size_t)snprintf(trail + trail_bytes, sizeof trail - trail_bytes, "%c%u ",
+                                        what, self->number);
+    return &domt_kin_of[self->number];
+}
+
+/* --- handlers -------------------------------------------------------------------------------- */
+
+static int on_call(domus_stack *stack, void *self, const void *call_)
+{
+    const domt_call *call = call_;
+
+    (void)self;
+    return call->function(stack, call->context);
+}
+
+static int on_note(domus_stack *stack, void *self_, const void *payload)
+{
+    const domt_kin *self = self_;
+    domt_kin_record *mine = record('n', self);
+
+    (void)stack, (void)payload;
+    mine->notes++;
+    mine->worth = self->worth;
+    return 0;
+}
+
+static int on_fail(domus_stack *stack, void *self, const void *error)
+{
+    (void)stack, (void)self;
+    return *(const int *)error;
+}
+
+static int on_tick(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)payload;
+    record('e', self)->ticks++;
+    return 0;
+}
+
+static int on_down(domus_stack *stack, void *self, const void *down)
+{
+    domt_kin_record *mine = record('d', self);
+
+    (void)stack;
+    mine->downs++;
+    mine->down = *(const domus_down *)down;
+    return 0;
+}
+
+static int on_room(domus_stack *stack, void *self, const void *room)
+{
+    domt_kin_record *mine = record('o', self);
+
+    (void)stack;
+    mine->rooms++;
+    mine->down = *(const domus_down *)room;
+    return 0;
+}
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domt_kin_record *mine = &domt_kin_of[((domt_kin *)self)->number];
+
+    if (answer->error != 0)
+        (void)record('x', self);
+    mine->answer = answer->error;
+    return mine->resuming != NULL ? mine->resuming(stack, self) : 0;
+}
+
+static int begin(domus_stack *stack, void *self, char what)
+{
+    domt_kin_record *mine = &domt_kin_of[((domt_kin *)self)->number];
+    int result = mine->mounting != NULL ? mine->mounting(stack, self) : 0;
+
+    if (mine->fails != 0) {
+        mine->fails--;
+        mine->bad_mounts += what == 'm';
+        return mine->error;
+    }
+    (void)record(what, self);
+    mine->mounts += what == 'm';
+    mine->restarts += what == 'r';
+    return result;
+}
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    domt_kin_of[((domt_kin *)self)->number].address = domus_self(stack);
+    return begin(stack, self, 'm');
+}
+
+static void on_stop(domus_stack *stack, void *self)
+{
+    domt_kin_record *mine = record('s', self);
+
+    mine->stops++;
+    if (mine->stopping != NULL)
+        (void)mine->stopping(stack, self);
+}
+
+static int on_restart(domus_stack *stack, void *self, int error)
+{
+    domt_kin_of[((domt_kin *)self)->number].cause = error;
+    ((domt_kin *)self)->worth = DOMT_WORTH;
+    return begin(stack, self, 'r');
+}
+
+static const domus_on hearing_rows[] = {{&domt_call_type, on_call, 0},
+                                        {&domt_kin_note, on_note, 0},
+                                        {&domt_kin_fail, on_fail, 0},
+                                        {&domt_kin_tick, on_tick, 0},
+                                        {&domus_room_type, on_room, 0},
+                                        {&domus_down_type, on_down, 0},
+                                        {NULL, NULL, 0}};
+static const domus_on deaf_rows[] = {{&domt_call_type, on_call, 0},  {&domt_kin_note, on_note, 0},
+                                     {&domt_kin_fail, on_fail, 0},   {&domt_kin_tick, on_tick, 0},
+                                     {&domus_room_type, on_room, 0}, {NULL, NULL, 0}};
+
+const domus_behaviour domt_kin_hearing = {
+    .name = "hearing",
+    .state_size = sizeof(domt_kin),
+    .on = hearing_rows,
+    .on_mount = on_mount,
+    .on_stop = on_stop,
+};
+
+const domus_behaviour domt_kin_deaf = {
+    .name = "deaf",
+    .state_size = sizeof(domt_kin),
+    .on = deaf_rows,
+    .on_mount = on_mount,
+    .on_stop = on_stop,
+};
+
+domus_behaviour domt_kin_boss(const domus_supervision *supervision)
+{
+    domus_behaviour boss = domt_kin_hearing;
+
+    boss.name = "boss";
+    boss.supervision = supervision;
+    return boss;
+}
+
+domus_behaviour domt_kin_restarting(const domus_supervision *supervision)
+{
+    domus_behaviour boss = domt_kin_boss(supervision);
+
+    boss.name = "restarting";
+    boss.on_restart = on_restart;
+    return boss;
+}
+
+/* --- the world ------------------------------------------------------------------------------- */
+
+void domt_kin_open(uint32_t homes)
+{
+    memset(domt_kin_of, 0, sizeof domt_kin_of);
+    domt_kin_drops = 0;
+    trail_bytes = 0;
+    trail[0] = '\0';
+    for (uint32_t i = 0; i < DOMT_KIN_MAX; i++)
+        domt_kin_of[i].answer = 1;
+    domt_world_open(&domt_kin_world, homes);
+}
+
+void domt_kin_close(void)
+{
+    domt_world_end(&domt_kin_world);
+    for (uint32_t i = 0; i < DOMT_KIN_MAX; i++)
+        ck_assert_msg(domt_kin_of[i].mounts == domt_kin_of[i].stops,
+                      "number %u: %u mounts, %u stops", i, domt_kin_of[i].mounts,
+                      domt_kin_of[i].stops);
+}
+
+domus_address domt_kin_root(uint32_t number, uint32_t home, const domus_behaviour *behaviour)
+{
+    const domt_kin state = {number, DOMT_WORTH};
+    domus_address address =
+        domt_spawn(domt_outside(&domt_kin_world), domt_kin_world.managers[home], behaviour, &state);
+
+    domt_kin_of[number].address = address;
+    domt_settle(&domt_kin_world);
+    return address;
+}
+
+int domt_kin_spawn(domus_stack *stack, uint32_t number, const domus_behaviour *behaviour,
+                   const domus_spawn_options *options)
+{
+    const domt_kin state = {number, DOMT_WORTH};
+
+    return domus_spawn_with(stack, behaviour, &state, options, &domt_kin_of[number].address);
+}
+
+typedef struct birth {
+    uint32_t number;
+    const domus_behaviour *behaviour;
+    const domus_spawn_options *options;
+    int result;
+} birth;
+
+static int spawn(domus_stack *stack, void *birth_)
+{
+    birth *now = birth_;
+
+    now->result = domt_kin_spawn(stack, now->number, now->behaviour, now->options);
+    return 0;
+}
+
+int domt_kin_spawn_by(uint32_t parent, uint32_t number, const domus_behaviour *behaviour,
+                      const domus_spawn_options *options)
+{
+    birth now = {number, behaviour, options, 1};
+
+    domt_kin_do(parent, spawn, &now);
+    return now.result;
+}
+
+domus_address domt_kin_child(uint32_t parent, uint32_t number, uint32_t home,
+                             const domus_behaviour *behaviour)
+{
+    const domus_spawn_options there = {.placement = DOMUS_ON_THREAD, .thread = home};
+
+    ck_assert_int_eq(domt_kin_spawn_by(parent, number, behaviour, &there), 0);
+    return domt_kin_of[number].address;
+}
+
+void domt_kin_send(domi_manager *from, uint32_t number, int (*function)(domus_stack *, void *),
+                   void *context)
+{
+    domt_send(from, domt_kin_of[number].address, function, context);
+}
+
+void domt_kin_do(uint32_t number, int (*function)(domus_stack *, void *), void *context)
+{
+    domt_do(&domt_kin_world, domt_kin_of[number].address, function, context);
+}
+
+void domt_kin_tell(uint32_t number, const domus_type *type, int value)
+{
+    int payload[2] = {value, 0};
+
+    ck_assert_int_eq(
+        domt_notice(domt_outside(&domt_kin_world), domt_kin_of[number].address, type, payload), 0);
+}
+
+void domt_kin_stop(uint32_t number)
+{
+    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_kin_world), domt_kin_of[number].address),
+                     0);
+    domt_settle(&domt_kin_world);
+}
+
+void domt_kin_err(uint32_t number, int error)
+{
+    domt_kin_tell(number, &domt_kin_fail, error);
+    domt_settle(&domt_kin_world);
+}
+
+int domt_kin_do_stop(domus_stack *stack, void *address)
+{
+    return domus_stop(stack, *(domus_address *)address);
+}
+
+static int keep(domus_stack *stack, void *unused)
+{
+    domus_kept kept;
+
+    (void)unused;
+    return domus_keep(stack, &kept);
+}
+
+int domt_kin_do_ask(domus_stack *stack, void *address)
+{
+    static const domt_call question = {keep, NULL};
+
+    return domus_ask(stack, *(domus_address *)address, &domt_call_type, &question, hear);
+}
+
+int domt_kin_do_sleep(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    return domus_sleep(stack, DAY_NS, hear);
+}
+
+void domt_kin_turn(uint32_t home)
+{
+    (void)domt_turn(domt_kin_world.managers[home]);
+}
+
+bool domt_kin_lives(uint32_t number)
+{
+    domus_address address = domt_kin_of[number].address;
+    uint64_t life = atomic_load_explicit(&address.house->life, memory_order_relaxed);
+
+    return DOMI_LIFE_LEASE(life) == address.lease && (life & DOMI_LIFE_CLOSED) == 0;
+}
+
+uint32_t domt_kin_houses(void)
+{
+    uint32_t sum = 0;
+
+    for (uint32_t i = 0; i < domt_kin_world.homes; i++)
+        sum += (uint32_t)domt_kin_world.managers[i]->houses;
+    return sum;
+}
+
+const char *domt_kin_trail(void)
+{
+    static char text[DOMT_TRAIL_MAX];
+
+    memcpy(text, trail, trail_bytes + 1);
+    trail_bytes = 0;
+    trail[0] = '\0';
+    return text;
+}

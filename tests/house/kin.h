@@ -1,0 +1,110 @@
+/* Kin: actors with a number that have children, fail when told to, and write down what befalls
+ * them.
+ *
+ * Each number has a record, which outlives all lives of its actor: how often what happened, and
+ * what its next mounts and restarts are to return. All of them write one trail, so that the order
+ * between actors can be held: "m1 m2 s2 s1 " is a child (2) that ended before its parent (1).
+ *
+ *     m mount   s stop   r restart   n note   e tick   d down   o room   x a failed answer */
+#ifndef DOMT_HOUSE_KIN_H
+#define DOMT_HOUSE_KIN_H
+
+#include "tests/support/house_world.h"
+
+#include <domus/spawn.h>
+#include <domus/supervise.h>
+
+#define DOMT_KIN_MAX   32
+#define DOMT_TRAIL_MAX 4096
+
+/* An actor's state. */
+typedef struct domt_kin {
+    uint32_t number;
+    uint32_t worth; /* begins as DOMT_WORTH; a test may spoil it */
+} domt_kin;
+
+#define DOMT_WORTH 7u
+
+typedef struct domt_kin_record {
+    domus_address address;
+    unsigned mounts; /* that succeeded */
+    unsigned stops;
+    unsigned restarts;
+    unsigned notes;
+    unsigned ticks;
+    unsigned downs;
+    unsigned rooms;
+    domus_down down;     /* the last one, of either kind */
+    int cause;           /* what the last on_restart was given */
+    int answer;          /* the error of the last answer; 1: none came */
+    uint32_t worth;      /* at the last note */
+    unsigned fails;      /* so many of the next mounts and restarts return ... */
+    int error;           /* ... this */
+    unsigned bad_mounts; /* that did */
+    int (*mounting)(domus_stack *stack, void *context); /* called in on_mount, with itself */
+    int (*stopping)(domus_stack *stack, void *context); /* ... in on_stop */
+    int (*resuming)(domus_stack *stack, void *context); /* ... when an answer has come */
+} domt_kin_record;
+
+extern domt_world domt_kin_world;
+extern domt_kin_record domt_kin_of[DOMT_KIN_MAX];
+
+extern const domus_type domt_kin_note; /* 8 bytes, with a drop */
+extern const domus_type domt_kin_fail; /* int: the handler returns it */
+extern const domus_type domt_kin_tick; /* empty */
+extern unsigned domt_kin_drops;        /* of notes */
+
+/* Deaf ones have no row for domus_down_type. */
+extern const domus_behaviour domt_kin_hearing;
+extern const domus_behaviour domt_kin_deaf;
+
+/* A hearing one that supervises. It begins anew by on_mount; `restarts`: by on_restart. */
+domus_behaviour domt_kin_boss(const domus_supervision *supervision);
+domus_behaviour domt_kin_restarting(const domus_supervision *supervision);
+
+void domt_kin_open(uint32_t homes);
+
+/* End the world, and hold that each mount had its stop and nothing is left. */
+void domt_kin_close(void);
+
+/* Number `number`, from outside or as a child of another; mounted on return. */
+domus_address domt_kin_root(uint32_t number, uint32_t home, const domus_behaviour *behaviour);
+domus_address domt_kin_child(uint32_t parent, uint32_t number, uint32_t home,
+                             const domus_behaviour *behaviour);
+
+/* From within a handler of its parent; not settled. Returns as domus_spawn_with(). */
+int domt_kin_spawn(domus_stack *stack, uint32_t number, const domus_behaviour *behaviour,
+                   const domus_spawn_options *options);
+
+/* Spawned by `number` when the world settles; what the verb returned. */
+int domt_kin_spawn_by(uint32_t parent, uint32_t number, const domus_behaviour *behaviour,
+                      const domus_spawn_options *options);
+
+/* Let a handler of `number` run `function`; domt_kin_do() settles. */
+void domt_kin_send(domi_manager *from, uint32_t number, int (*function)(domus_stack *, void *),
+                   void *context);
+void domt_kin_do(uint32_t number, int (*function)(domus_stack *, void *), void *context);
+
+/* One notice, taken for certain, from the outside; not settled. */
+void domt_kin_tell(uint32_t number, const domus_type *type, int value);
+
+/* Stop, or fail with `error`, from the outside; settled. */
+void domt_kin_stop(uint32_t number);
+void domt_kin_err(uint32_t number, int error);
+
+/* Verbs for handlers, by address: `context` points to it. */
+int domt_kin_do_stop(domus_stack *stack, void *address);
+int domt_kin_do_ask(domus_stack *stack, void *address);  /* it keeps the ask, for ever */
+int domt_kin_do_sleep(domus_stack *stack, void *unused); /* for a day */
+
+/* A turn of one home. */
+void domt_kin_turn(uint32_t home);
+
+/* Has it a life now? */
+bool domt_kin_lives(uint32_t number);
+uint32_t domt_kin_houses(void);
+
+/* What was written since the last call. */
+const char *domt_kin_trail(void);
+
+#endif

@@ -1,0 +1,288 @@
+/* Links: two actors that end together, unless one has a row for it. */
+#include "house/life.h"
+#include "tests/house/kin.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+
+static domus_watch last;
+static int result;
+static unsigned taken_back;
+
+static int tie(domus_stack *stack, void *address)
+{
+    result = domus_link_actor(stack, *(domus_address *)address, &last);
+    return 0;
+}
+
+static int untie(domus_stack *stack, void *watch)
+{
+    result = domus_unwatch(stack, *(domus_watch *)watch);
+    taken_back += result == 0;
+    return 0;
+}
+
+static int escalate(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    return domus_escalate(stack, -EPERM);
+}
+
+/* 1 on home 0 has made the link to 2 on `home`. */
+static void open_linked(uint32_t home, const domus_behaviour *one, const domus_behaviour *two)
+{
+    domt_kin_open(2);
+    (void)domt_kin_root(1, 0, one);
+    (void)domt_kin_root(2, home, two);
+    domt_kin_do(1, tie, &domt_kin_of[2].address);
+    ck_assert_int_eq(result, 0);
+}
+
+static void close_all(void)
+{
+    ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
+    domt_kin_close();
+}
+
+START_TEST(end_of_either_is_the_end_of_both)
+{
+    for (uint32_t round = 0; round < 4; round++) {
+        uint32_t first = 1 + round % 2;
+        open_linked(round / 2, &domt_kin_deaf, &domt_kin_deaf);
+        domt_kin_stop(first);
+        ck_assert_uint_eq(domt_kin_houses(), 0);
+        ck_assert_uint_eq(domt_kin_of[3 - first].stops, 1);
+        close_all();
+    }
+}
+END_TEST
+
+START_TEST(who_has_a_row_gets_the_event_and_lives)
+{
+    for (uint32_t round = 0; round < 8; round++) {
+        uint32_t first = 1 + round % 2;
+        uint32_t other = 3 - first;
+        int reason = round / 4 == 0 ? 0 : -EPERM;
+        open_linked(round / 2 % 2, &domt_kin_hearing, &domt_kin_hearing);
+        if (reason == 0)
+            domt_kin_stop(first);
+        else
+            domt_kin_do(first, escalate, NULL);
+        ck_assert(!domt_kin_lives(first) && domt_kin_lives(other));
+        ck_assert_uint_eq(domt_kin_of[other].downs, 1);
+        ck_assert_int_eq(domt_kin_of[other].down.reason, reason);
+        ck_assert_ptr_eq(domt_kin_of[other].down.who.house, domt_kin_of[first].address.house);
+        ck_assert_uint_eq(domt_kin_of[other].down.who.lease, domt_kin_of[first].address.lease);
+        domt_kin_stop(other);
+        close_all();
+    }
+}
+END_TEST
+
+/* 1 - 2 - 3 - 4, each linked by the one before it; 5 hears of the last. */
+START_TEST(reason_runs_along_a_chain_of_links)
+{
+    for (uint32_t first = 1; first < 5; first++) {
+        domt_kin_open(2);
+        for (uint32_t i = 1; i < 5; i++)
+            (void)domt_kin_root(i, i % 2, &domt_kin_deaf);
+        (void)domt_kin_root(5, 0, &domt_kin_hearing);
+        for (uint32_t i = 1; i < 4; i++)
+            domt_kin_do(i, tie, &domt_kin_of[i + 1].address);
+        domt_kin_do(5, tie, &domt_kin_of[first == 1 ? 4 : 1].address);
+        domt_kin_do(first, escalate, NULL);
+        ck_assert_uint_eq(domt_kin_houses(), 1);
+        ck_assert_int_eq(domt_kin_of[5].down.reason, -EPERM);
+        domt_kin_stop(5);
+        close_all();
+    }
+}
+END_TEST
+
+START_TEST(link_to_who_is_gone_answers_as_if_it_ended_now)
+{
+    for (uint32_t round = 0; round < 4; round++) {
+        domt_kin_open(2);
+        (void)domt_kin_root(1, 0, round / 2 == 0 ? &domt_kin_hearing : &domt_kin_deaf);
+        (void)domt_kin_root(2, round % 2, &domt_kin_hearing);
+        domt_kin_stop(2);
+        domt_kin_do(1, tie, &domt_kin_of[2].address);
+        ck_assert_int_eq(result, 0);
+        ck_assert(domt_kin_lives(1) == (round / 2 == 0));
+        ck_assert_uint_eq(domt_kin_of[1].downs, round / 2 == 0);
+        ck_assert_int_eq(domt_kin_of[1].down.reason, round / 2 == 0 ? -ESTALE : 0);
+        if (domt_kin_lives(1))
+            domt_kin_stop(1);
+        close_all();
+    }
+}
+END_TEST
+
+START_TEST(link_to_oneself_or_nobody_is_refused)
+{
+    domus_address nobody = {NULL, 0};
+
+    domt_kin_open(1);
+    (void)domt_kin_root(1, 0, &domt_kin_deaf);
+    domt_kin_do(1, tie, &domt_kin_of[1].address);
+    ck_assert_int_eq(result, -EINVAL);
+    domt_kin_do(1, tie, &nobody);
+    ck_assert_int_eq(result, -EINVAL);
+    domt_kin_stop(1);
+    close_all();
+}
+END_TEST
+
+START_TEST(unlinked_live_on_both)
+{
+    for (uint32_t round = 0; round < 4; round++) {
+        uint32_t first = 1 + round % 2;
+        open_linked(round / 2, &domt_kin_deaf, &domt_kin_deaf);
+        domt_kin_do(2, untie, &last); /* not by the other side */
+        ck_assert_int_eq(result, -ENOENT);
+        domt_kin_do(1, untie, &last);
+        ck_assert_int_eq(result, 0);
+        domt_kin_do(1, untie, &last);
+        ck_assert_int_eq(result, -ENOENT);
+        ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
+        domt_kin_stop(first);
+        ck_assert(domt_kin_lives(3 - first));
+        domt_kin_stop(3 - first);
+        close_all();
+    }
+}
+END_TEST
+
+START_TEST(both_may_make_the_link_and_both_may_end_at_once)
+{
+    for (uint32_t round = 0; round < 2 * 2 * 3 * 3; round++) {
+        const domus_behaviour *one = round % 2 == 0 ? &domt_kin_deaf : &domt_kin_hearing;
+        open_linked(round / 2 % 2, one, &domt_kin_deaf);
+        domt_kin_do(2, tie, &domt_kin_of[1].address);
+        for (uint32_t i = 1; i < 3; i++)
+            ck_assert_int_eq(
+                domi_house_stop(domt_kin_world.managers[round / 4 % 3], domt_kin_of[i].address), 0);
+        for (uint32_t i = round / 12; i > 0; i--)
+            domt_kin_turn(i % 2);
+        domt_settle(&domt_kin_world);
+        ck_assert_uint_eq(domt_kin_houses(), 0);
+        close_all();
+    }
+}
+END_TEST
+
+START_TEST(both_links_of_two_are_heard)
+{
+    for (uint32_t first = 1; first < 3; first++) {
+        open_linked(1, &domt_kin_hearing, &domt_kin_hearing);
+        domt_kin_do(2, tie, &domt_kin_of[1].address);
+        domt_kin_stop(first);
+        ck_assert_uint_eq(domt_kin_of[3 - first].downs, 2);
+        domt_kin_stop(3 - first);
+        close_all();
+    }
+}
+END_TEST
+
+START_TEST(reason_of_a_link_outlives_a_failure_that_is_forgiven)
+{
+    static const domus_supervision resumes = {.otherwise = DOMUS_RESUME};
+    static domus_behaviour boss;
+
+    boss = domt_kin_boss(&resumes);
+    domt_kin_open(2);
+    (void)domt_kin_root(3, 0, &boss);
+    (void)domt_kin_root(1, 1, &domt_kin_deaf);
+    (void)domt_kin_child(3, 2, 1, &domt_kin_deaf);
+    domt_kin_do(1, tie, &domt_kin_of[2].address);
+    (void)domt_kin_root(4, 0, &domt_kin_hearing);
+    domt_kin_do(4, tie, &domt_kin_of[2].address);
+    domt_kin_tell(2, &domt_kin_fail, -EIO);
+    domt_kin_turn(1); /* it waits for its parent's decision when the link comes */
+    domt_kin_send(domt_outside(&domt_kin_world), 1, escalate, NULL);
+    domt_kin_turn(1);
+    domt_kin_turn(1);
+    domt_settle(&domt_kin_world);
+    ck_assert(!domt_kin_lives(2));
+    ck_assert_int_eq(domt_kin_of[4].down.reason, -EPERM);
+    domt_kin_stop(3);
+    domt_kin_stop(4);
+    close_all();
+}
+END_TEST
+
+START_TEST(restart_of_who_made_it_takes_a_link_back_for_both)
+{
+    static const domus_supervision restarts = {.otherwise = DOMUS_RESTART};
+    static domus_behaviour boss;
+
+    for (uint32_t first = 1; first < 3; first++) {
+        boss = domt_kin_boss(&restarts);
+        domt_kin_open(2);
+        (void)domt_kin_root(3, 0, &boss);
+        (void)domt_kin_child(3, 1, 1, &domt_kin_deaf);
+        (void)domt_kin_root(2, 0, &domt_kin_deaf);
+        domt_kin_do(1, tie, &domt_kin_of[2].address);
+        domt_kin_err(1, -EIO);
+        ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
+        ck_assert_uint_eq(domt_kin_houses(), 3);
+        domt_kin_stop(first);
+        ck_assert(domt_kin_lives(3 - first));
+        domt_kin_stop(3);
+        if (first == 1)
+            domt_kin_stop(2);
+        close_all();
+    }
+}
+END_TEST
+
+/* The link, its taking back and the ends in every order, with turns between them. */
+static void race(uint32_t home, uint32_t order, uint32_t turns)
+{
+    domt_kin_open(2);
+    (void)domt_kin_root(1, 0, &domt_kin_deaf);
+    (void)domt_kin_root(2, home, &domt_kin_deaf);
+    domi_manager *outside = domt_outside(&domt_kin_world);
+    taken_back = 0;
+    last = (domus_watch){NULL, 0};
+    domt_kin_send(outside, 1, tie, &domt_kin_of[2].address);
+    for (uint32_t step = 0; step < 3; step++, turns /= 4, order /= 3) {
+        for (uint32_t i = turns % 4; i > 0; i--)
+            domt_kin_turn(i % 2);
+        if (order % 3 == 0 && domt_kin_lives(1))
+            (void)domt_notice(outside, domt_kin_of[1].address, &domt_call_type,
+                              &(domt_call){untie, &last});
+        else if (order % 3 == 1)
+            (void)domi_house_stop(domt_kin_world.managers[1], domt_kin_of[2].address);
+        else if (order % 3 == 2)
+            (void)domi_house_stop(outside, domt_kin_of[1].address);
+    }
+    domt_settle(&domt_kin_world);
+    bool linked = last.watch != NULL && taken_back == 0;
+    if (linked)
+        ck_assert(domt_kin_lives(1) == domt_kin_lives(2));
+    for (uint32_t i = 1; i < 3; i++) {
+        if (domt_kin_lives(i))
+            domt_kin_stop(i);
+    }
+    close_all();
+}
+
+START_TEST(every_order_of_link_unlink_and_ends_leaves_nothing)
+{
+    for (uint32_t home = 0; home < 2; home++) {
+        for (uint32_t order = 0; order < 27; order++) {
+            for (uint32_t turns = 0; turns < 64; turns++)
+                race(home, order, turns);
+        }
+    }
+}
+END_TEST
+
+DOMT_MAIN("link", 30, end_of_either_is_the_end_of_both, who_has_a_row_gets_the_event_and_lives,
+          reason_runs_along_a_chain_of_links, link_to_who_is_gone_answers_as_if_it_ended_now,
+          link_to_oneself_or_nobody_is_refused, unlinked_live_on_both,
+          both_may_make_the_link_and_both_may_end_at_once, both_links_of_two_are_heard,
+          reason_of_a_link_outlives_a_failure_that_is_forgiven,
+          restart_of_who_made_it_takes_a_link_back_for_both,
+          every_order_of_link_unlink_and_ends_leaves_nothing)

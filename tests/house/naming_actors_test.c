@@ -1,0 +1,327 @@
+/* Actors with names: taken at birth or later, found from everywhere, given back at the end. */
+#include "base/memory.h"
+#include "house/life.h"
+#include "house/names.h"
+#include "tests/house/kin.h"
+#include "tests/support/suite.h"
+
+#include <domus/name.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define NAMES_MAX 8u
+
+static domi_names names;
+static int result;
+static domus_address found;
+
+/* 1 on home 0, 2 on home 1, both without a name. */
+static void open_named(void)
+{
+    static const uint64_t key[2] = {7, 8};
+
+    domt_kin_open(2);
+    ck_assert_int_eq(domi_names_init(&names, NAMES_MAX, key), 0);
+    for (uint32_t i = 0; i < 3; i++)
+        domt_kin_world.managers[i]->names = &names;
+    (void)domt_kin_root(1, 0, &domt_kin_hearing);
+    (void)domt_kin_root(2, 1, &domt_kin_hearing);
+}
+
+static void close_named(void)
+{
+    domt_kin_close();
+    ck_assert_uint_eq(domi_names_count(&names), 0);
+    domi_names_fini(&names);
+}
+
+static int find(domus_stack *stack, void *name)
+{
+    found = (domus_address){NULL, 0};
+    result = domus_name_find(stack, name, &found);
+    return 0;
+}
+
+static int take(domus_stack *stack, void *name)
+{
+    result = domus_name_register(stack, name);
+    return 0;
+}
+
+static int give_back(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    result = domus_name_release(stack);
+    return 0;
+}
+
+static char text[128];
+
+static int do_text(uint32_t number, int (*function)(domus_stack *, void *), const char *name)
+{
+    ck_assert_uint_lt(strlen(name), sizeof text);
+    memcpy(text, name, strlen(name) + 1);
+    result = 1;
+    domt_kin_do(number, function, text);
+    return result;
+}
+
+static bool is_named(const char *name, uint32_t number)
+{
+    bool same = true;
+
+    for (uint32_t by = 1; by < 3; by++) { /* on both homes */
+        if (!domt_kin_lives(by))
+            continue;
+        same = same && do_text(by, find, name) == 0 &&
+               found.house == domt_kin_of[number].address.house &&
+               found.lease == domt_kin_of[number].address.lease;
+    }
+    return same;
+}
+
+static int spawn_named(uint32_t parent, uint32_t number, uint32_t home, const char *name)
+{
+    const domus_spawn_options options = {
+        .placement = DOMUS_ON_THREAD, .thread = home, .name = name};
+
+    return domt_kin_spawn_by(parent, number, &domt_kin_hearing, &options);
+}
+
+START_TEST(name_is_found_on_every_home_until_the_end_of_its_actor)
+{
+    for (uint32_t home = 0; home < 2; home++) {
+        open_named();
+        ck_assert_int_eq(do_text(1, find, "counter"), -ENOENT);
+        ck_assert_int_eq(spawn_named(1, 3, home, "counter"), 0);
+        ck_assert(is_named("counter", 3));
+        domt_kin_stop(3);
+        ck_assert_int_eq(do_text(2, find, "counter"), -ENOENT);
+        ck_assert_int_eq(spawn_named(2, 4, home, "counter"), 0); /* taken again */
+        ck_assert(is_named("counter", 4));
+        close_named();
+    }
+}
+END_TEST
+
+START_TEST(name_that_is_taken_spawns_nothing)
+{
+    open_named();
+    ck_assert_int_eq(spawn_named(1, 3, 1, "counter"), 0);
+    for (uint32_t home = 0; home < 2; home++) {
+        ck_assert_int_eq(spawn_named(1, 4, home, "counter"), -EEXIST);
+        ck_assert_int_eq(spawn_named(2, 4, home, "counter"), -EEXIST);
+        ck_assert_int_eq(spawn_named(1, 4, home, ""), -EINVAL);
+        ck_assert_int_eq(spawn_named(1, 4, home, "with space"), -EINVAL);
+        ck_assert_int_eq(
+            spawn_named(1, 4, home,
+                        "0123456789012345678901234567890123456789012345678901234567890123"),
+            -EINVAL);
+    }
+    ck_assert_uint_eq(domt_kin_houses(), 3);
+    ck_assert_uint_eq(domi_names_count(&names), 1);
+    ck_assert_uint_eq(domt_kin_of[4].mounts, 0);
+    domt_kin_stop(1); /* it has one child, not more */
+    ck_assert_uint_eq(domt_kin_houses(), 1);
+    close_named();
+}
+END_TEST
+
+START_TEST(name_is_copied)
+{
+    char name[] = "counter";
+
+    open_named();
+    ck_assert_int_eq(spawn_named(1, 3, 1, name), 0);
+    memset(name, 'x', sizeof name - 1);
+    ck_assert(is_named("counter", 3));
+    close_named();
+}
+END_TEST
+
+START_TEST(actor_takes_one_name_and_gives_it_back)
+{
+    open_named();
+    ck_assert_int_eq(do_text(1, give_back, ""), -ENOENT);
+    ck_assert_int_eq(do_text(1, take, "one"), 0);
+    ck_assert_int_eq(do_text(1, take, "two"), -EALREADY);
+    ck_assert_int_eq(do_text(2, take, "one"), -EEXIST);
+    ck_assert_int_eq(do_text(2, take, "a b"), -EINVAL);
+    ck_assert(is_named("one", 1));
+    ck_assert_int_eq(do_text(1, give_back, ""), 0);
+    ck_assert_int_eq(do_text(1, give_back, ""), -ENOENT);
+    ck_assert_int_eq(do_text(1, find, "one"), -ENOENT);
+    ck_assert_int_eq(do_text(2, take, "one"), 0);
+    ck_assert_int_eq(do_text(1, take, "two"), 0);
+    ck_assert(is_named("one", 2) && is_named("two", 1));
+    ck_assert_int_eq(do_text(1, find, ""), -EINVAL);
+    close_named();
+}
+END_TEST
+
+START_TEST(named_at_birth_may_give_its_name_back)
+{
+    open_named();
+    ck_assert_int_eq(spawn_named(1, 3, 1, "counter"), 0);
+    ck_assert_int_eq(do_text(3, take, "other"), -EALREADY);
+    ck_assert_int_eq(do_text(3, give_back, ""), 0);
+    ck_assert_int_eq(do_text(3, take, "other"), 0);
+    ck_assert_int_eq(spawn_named(1, 4, 0, "counter"), 0);
+    ck_assert(is_named("other", 3) && is_named("counter", 4));
+    close_named();
+}
+END_TEST
+
+START_TEST(full_registry_refuses_until_a_name_comes_back)
+{
+    char name[] = "name0";
+
+    open_named();
+    for (uint32_t i = 0; i < NAMES_MAX; i++, name[4]++)
+        ck_assert_int_eq(spawn_named(1, 3 + i, i % 2, name), 0);
+    ck_assert_int_eq(spawn_named(1, 20, 0, "more"), -ENOSPC);
+    ck_assert_int_eq(do_text(2, take, "more"), -ENOSPC);
+    ck_assert_uint_eq(domt_kin_houses(), 2 + NAMES_MAX);
+    domt_kin_stop(4);
+    ck_assert_int_eq(spawn_named(1, 20, 0, "more"), 0);
+    close_named();
+}
+END_TEST
+
+START_TEST(mount_that_fails_gives_the_name_back)
+{
+    open_named();
+    domt_kin_of[3].fails = 1;
+    domt_kin_of[3].error = -EIO;
+    ck_assert_int_eq(spawn_named(1, 3, 1, "counter"), 0);
+    ck_assert_int_eq(do_text(1, find, "counter"), -ENOENT);
+    ck_assert_uint_eq(domi_names_count(&names), 0);
+    close_named();
+}
+END_TEST
+
+static int find_and_take(domus_stack *stack, void *self)
+{
+    (void)self;
+    result = domus_name_find(stack, "counter", &found);
+    return 0;
+}
+
+START_TEST(name_stands_through_on_mount_and_on_stop)
+{
+    open_named();
+    domt_kin_of[3].mounting = find_and_take;
+    ck_assert_int_eq(spawn_named(1, 3, 1, "counter"), 0);
+    ck_assert_int_eq(result, 0);
+    ck_assert_ptr_eq(found.house, domt_kin_of[3].address.house);
+    domt_kin_of[3].stopping = find_and_take;
+    result = 1;
+    domt_kin_stop(3);
+    ck_assert_int_eq(result, 0);
+    ck_assert_int_eq(do_text(1, find, "counter"), -ENOENT);
+    close_named();
+}
+END_TEST
+
+static int take_in_on_stop(domus_stack *stack, void *self)
+{
+    (void)self;
+    result = domus_name_register(stack, "late");
+    return 0;
+}
+
+START_TEST(name_taken_at_the_last_moment_is_given_back_too)
+{
+    open_named();
+    domt_kin_of[1].stopping = take_in_on_stop;
+    domt_kin_stop(1);
+    ck_assert_int_eq(result, 0);
+    ck_assert_int_eq(do_text(2, find, "late"), -ENOENT);
+    close_named();
+}
+END_TEST
+
+static int watch_named(domus_stack *stack, void *address)
+{
+    return domus_watch_actor(stack, *(domus_address *)address, NULL);
+}
+
+START_TEST(who_hears_of_the_end_may_take_the_name)
+{
+    open_named();
+    ck_assert_int_eq(spawn_named(1, 3, 1, "counter"), 0);
+    domt_kin_do(1, watch_named, &domt_kin_of[3].address);
+    ck_assert_int_eq(domi_house_stop(domt_kin_world.managers[1], domt_kin_of[3].address), 0);
+    domt_kin_turn(1); /* the name is free before the event is there */
+    ck_assert_uint_eq(domi_names_count(&names), 0);
+    ck_assert_uint_eq(domt_kin_of[1].downs, 0);
+    domt_settle(&domt_kin_world);
+    ck_assert_uint_eq(domt_kin_of[1].downs, 1);
+    close_named();
+}
+END_TEST
+
+START_TEST(without_a_registry_there_are_no_names)
+{
+    domt_kin_open(2);
+    (void)domt_kin_root(1, 0, &domt_kin_hearing);
+    ck_assert_int_eq(do_text(1, find, "one"), -ENOENT);
+    ck_assert_int_eq(do_text(1, take, "one"), -ENOSPC);
+    ck_assert_int_eq(do_text(1, give_back, ""), -ENOENT);
+    ck_assert_int_eq(spawn_named(1, 3, 1, "one"), -ENOSPC);
+    ck_assert_uint_eq(domt_kin_houses(), 1);
+    domt_kin_close();
+}
+END_TEST
+
+static int spawn_short(domus_stack *stack, void *failures)
+{
+    const domus_spawn_options options = {
+        .placement = DOMUS_ON_THREAD, .thread = 1, .name = "counter"};
+
+    domi_memory_fail_after(*(int *)failures, 0);
+    result = domt_kin_spawn(stack, 3, &domt_kin_hearing, &options);
+    domi_memory_fail_after(-1, 0);
+    return 0;
+}
+
+START_TEST(named_spawn_without_memory_leaves_no_name)
+{
+    int failures = 0;
+
+    do {
+        open_named();
+        domt_kin_do(1, spawn_short, &failures);
+        ck_assert(result == 0 || result == -ENOMEM);
+        ck_assert_uint_eq(domi_names_count(&names), result == 0);
+        ck_assert_uint_eq(domt_kin_houses(), result == 0 ? 3 : 2);
+        domt_kin_stop(1); /* it has no half a child */
+        ck_assert_uint_eq(domt_kin_houses(), 1);
+        close_named();
+        failures++;
+    } while (result != 0);
+    ck_assert_int_gt(failures, 2);
+}
+END_TEST
+
+START_TEST(names_come_and_go_with_ten_thousand_lives)
+{
+    open_named();
+    for (uint32_t i = 0; i < 10000; i++) {
+        ck_assert_int_eq(spawn_named(1 + i % 2, 3, i / 2 % 2, "counter"), 0);
+        domt_kin_stop(3);
+    }
+    ck_assert_uint_eq(domi_names_count(&names), 0);
+    ck_assert_uint_eq(domt_kin_of[3].stops, 10000);
+    close_named();
+}
+END_TEST
+
+DOMT_MAIN("names of actors", 30, name_is_found_on_every_home_until_the_end_of_its_actor,
+          name_that_is_taken_spawns_nothing, name_is_copied, actor_takes_one_name_and_gives_it_back,
+          named_at_birth_may_give_its_name_back, full_registry_refuses_until_a_name_comes_back,
+          mount_that_fails_gives_the_name_back, name_stands_through_on_mount_and_on_stop,
+          name_taken_at_the_last_moment_is_given_back_too, who_hears_of_the_end_may_take_the_name,
+          without_a_registry_there_are_no_names, named_spawn_without_memory_leaves_no_name,
+          names_come_and_go_with_ten_thousand_lives)

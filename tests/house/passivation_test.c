@@ -1,0 +1,271 @@
+/* Passivation: who has had no message for so long is stopped, and not before. */
+#include "house/family.h"
+#include "house/life.h"
+#include "tests/house/kin.h"
+#include "tests/support/suite.h"
+
+#include <domus/timer.h>
+
+#include <errno.h>
+
+#define MS UINT64_C(1000000)
+
+/* 1 on home 0 passivates after `ms`. */
+static void open_idle(uint64_t ms)
+{
+    const domus_spawn_options options = {.passivate_after_ns = ms * MS};
+    const domt_kin state = {1, DOMT_WORTH};
+
+    domt_kin_open(2);
+    ck_assert_int_eq(domi_house_spawn_child(domt_outside(&domt_kin_world), NULL,
+                                            domt_kin_world.managers[0], &domt_kin_hearing, &state,
+                                            &options, &domt_kin_of[1].address),
+                     0);
+    domt_settle(&domt_kin_world);
+}
+
+static void pass(uint64_t ms)
+{
+    domt_pass(&domt_kin_world, ms * MS);
+}
+
+static void note(void)
+{
+    domt_kin_tell(1, &domt_kin_note, 0);
+    domt_settle(&domt_kin_world);
+}
+
+static void close_ended(void)
+{
+    ck_assert(!domt_kin_lives(1));
+    ck_assert_uint_eq(domt_kin_of[1].stops, 1);
+    ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, passivations), 1);
+    ck_assert_uint_eq(domt_kin_world.managers[0]->timers, 0);
+    ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
+    domt_kin_close();
+}
+
+START_TEST(idle_actor_is_stopped_in_time_and_not_before)
+{
+    open_idle(10);
+    pass(9);
+    ck_assert(domt_kin_lives(1));
+    pass(3);
+    close_ended();
+}
+END_TEST
+
+START_TEST(message_begins_the_idle_time_anew)
+{
+    open_idle(10);
+    for (int i = 0; i < 20; i++) {
+        pass(9);
+        note();
+        ck_assert(domt_kin_lives(1));
+    }
+    pass(9);
+    ck_assert(domt_kin_lives(1));
+    pass(3);
+    close_ended();
+}
+END_TEST
+
+START_TEST(many_messages_cost_one_timer)
+{
+    open_idle(10);
+    for (int i = 0; i < 5; i++) {
+        for (int j = 0; j < 1000; j++)
+            domt_kin_tell(1, &domt_kin_note, 0);
+        pass(5);
+        ck_assert_uint_eq(domt_kin_world.managers[0]->timers, 1);
+    }
+    /* It looks once in an idle time, not once for each message. */
+    ck_assert_uint_le(DOMT_SUM(&domt_kin_world, timers_fired), 4);
+    pass(20);
+    close_ended();
+}
+END_TEST
+
+START_TEST(message_and_end_of_the_idle_time_may_meet)
+{
+    open_idle(10);
+    pass(9);
+    domt_jump(&domt_kin_world, 2 * MS); /* both are found in one turn: the message wins */
+    domt_kin_tell(1, &domt_kin_note, 0);
+    domt_settle(&domt_kin_world);
+    ck_assert_uint_eq(domt_kin_of[1].notes, 1);
+    pass(30);
+    close_ended();
+}
+END_TEST
+
+static int pause_it(domus_stack *stack, void *ret_result)
+{
+    *(int *)ret_result = domus_passivation_pause(stack);
+    return 0;
+}
+
+static int resume_it(domus_stack *stack, void *ret_result)
+{
+    *(int *)ret_result = domus_passivation_resume(stack);
+    return 0;
+}
+
+START_TEST(paused_actor_stays_and_resuming_begins_the_idle_time_anew)
+{
+    int result = 1;
+
+    open_idle(10);
+    domt_kin_do(1, pause_it, &result);
+    ck_assert_int_eq(result, 0);
+    pass(95);
+    ck_assert(domt_kin_lives(1));
+    domt_kin_do(1, resume_it, &result);
+    ck_assert_int_eq(result, 0);
+    pass(9);
+    ck_assert(domt_kin_lives(1));
+    pass(3);
+    close_ended();
+}
+END_TEST
+
+START_TEST(pause_and_resume_are_for_those_who_passivate)
+{
+    int result = 1;
+
+    domt_kin_open(2);
+    (void)domt_kin_root(1, 0, &domt_kin_hearing);
+    domt_kin_do(1, pause_it, &result);
+    ck_assert_int_eq(result, -EINVAL);
+    domt_kin_do(1, resume_it, &result);
+    ck_assert_int_eq(result, -EINVAL);
+    pass(100);
+    ck_assert(domt_kin_lives(1));
+    domt_kin_close();
+}
+END_TEST
+
+static int tick(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    return domus_every(stack, 5 * MS, &domt_kin_tick, NULL, NULL);
+}
+
+START_TEST(events_count_as_messages)
+{
+    open_idle(10);
+    domt_kin_do(1, tick, NULL);
+    pass(100);
+    ck_assert(domt_kin_lives(1));
+    ck_assert_uint_ge(domt_kin_of[1].ticks, 19);
+    domt_kin_stop(1);
+    ck_assert_uint_eq(domt_kin_world.managers[0]->timers, 0);
+    domt_kin_close();
+}
+END_TEST
+
+START_TEST(passivation_stops_children_and_cancels_conversations)
+{
+    open_idle(10);
+    (void)domt_kin_child(1, 2, 0, &domt_kin_hearing);
+    (void)domt_kin_child(1, 3, 1, &domt_kin_hearing);
+    domt_kin_do(1, domt_kin_do_sleep, NULL);
+    domt_kin_do(1, domt_kin_do_ask, &domt_kin_of[3].address);
+    pass(12);
+    ck_assert_int_eq(domt_kin_of[1].answer, -ECANCELED);
+    ck_assert_uint_eq(domt_kin_houses(), 0);
+    close_ended();
+}
+END_TEST
+
+START_TEST(stop_meets_passivation)
+{
+    for (uint32_t from = 0; from < 3; from++) {
+        open_idle(10);
+        pass(9);
+        domt_jump(&domt_kin_world, 2 * MS);
+        ck_assert_int_eq(domi_house_stop(domt_kin_world.managers[from], domt_kin_of[1].address), 0);
+        domt_settle(&domt_kin_world);
+        ck_assert(!domt_kin_lives(1));
+        ck_assert_uint_eq(domt_kin_of[1].stops, 1);
+        ck_assert_uint_eq(domt_kin_world.managers[0]->timers, 0);
+        domt_kin_close();
+    }
+}
+END_TEST
+
+static const domus_supervision restarts = {.otherwise = DOMUS_RESTART};
+static domus_behaviour boss;
+
+START_TEST(passivation_goes_on_after_a_restart_and_a_mount_that_failed)
+{
+    const domus_spawn_options options = {.passivate_after_ns = 10 * MS};
+
+    for (unsigned fails = 0; fails < 3; fails++) {
+        boss = domt_kin_boss(&restarts);
+        domt_kin_open(2);
+        (void)domt_kin_root(2, 0, &boss);
+        domt_kin_of[1].fails = fails;
+        domt_kin_of[1].error = -EIO;
+        ck_assert_int_eq(domt_kin_spawn_by(2, 1, &domt_kin_hearing, &options), 0);
+        ck_assert_uint_eq(domt_kin_of[1].mounts, 1);
+        pass(8);
+        if (fails == 0)
+            domt_kin_err(1, -EIO);
+        ck_assert_uint_eq(domt_kin_world.managers[0]->timers, 1);
+        pass(30);
+        ck_assert(!domt_kin_lives(1));
+        ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, passivations), 1);
+        ck_assert_uint_eq(domt_kin_world.managers[0]->timers, 0);
+        domt_kin_close();
+    }
+}
+END_TEST
+
+START_TEST(restarted_actor_is_not_idle_at_once)
+{
+    const domus_spawn_options options = {.passivate_after_ns = 10 * MS};
+
+    boss = domt_kin_boss(&restarts);
+    domt_kin_open(1);
+    (void)domt_kin_root(2, 0, &boss);
+    ck_assert_int_eq(domt_kin_spawn_by(2, 1, &domt_kin_hearing, &options), 0);
+    for (int i = 0; i < 3; i++) {
+        pass(9);
+        domt_kin_err(1, -EIO);
+    }
+    pass(9);
+    ck_assert(domt_kin_lives(1));
+    pass(3);
+    ck_assert(!domt_kin_lives(1));
+    domt_kin_close();
+}
+END_TEST
+
+START_TEST(pause_ends_with_the_life_that_asked_for_it)
+{
+    int result = 1;
+
+    boss = domt_kin_boss(&restarts);
+    domt_kin_open(1);
+    const domus_spawn_options options = {.passivate_after_ns = 10 * MS};
+    (void)domt_kin_root(2, 0, &boss);
+    ck_assert_int_eq(domt_kin_spawn_by(2, 1, &domt_kin_hearing, &options), 0);
+    domt_kin_do(1, pause_it, &result);
+    pass(50);
+    ck_assert(domt_kin_lives(1));
+    domt_kin_err(1, -EIO);
+    pass(30);
+    ck_assert(!domt_kin_lives(1));
+    domt_kin_close();
+}
+END_TEST
+
+DOMT_MAIN("passivation", 30, idle_actor_is_stopped_in_time_and_not_before,
+          message_begins_the_idle_time_anew, many_messages_cost_one_timer,
+          message_and_end_of_the_idle_time_may_meet,
+          paused_actor_stays_and_resuming_begins_the_idle_time_anew,
+          pause_and_resume_are_for_those_who_passivate, events_count_as_messages,
+          passivation_stops_children_and_cancels_conversations, stop_meets_passivation,
+          passivation_goes_on_after_a_restart_and_a_mount_that_failed,
+          restarted_actor_is_not_idle_at_once, pause_ends_with_the_life_that_asked_for_it)

@@ -1,0 +1,487 @@
+/* Restarts: what goes, what stays, what runs how often, and how many are too many. */
+#include "house/family.h"
+#include "house/life.h"
+#include "house/names.h"
+#include "tests/house/kin.h"
+#include "tests/support/suite.h"
+
+#include <domus/name.h>
+#include <domus/receive.h>
+#include <domus/timer.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define MS     UINT64_C(1000000)
+#define SECOND (1000 * MS)
+
+static const domus_supervision escalates = {.otherwise = DOMUS_ESCALATE};
+static const domus_supervision restarts = {.otherwise = DOMUS_RESTART};
+static domus_behaviour boss;
+static domus_behaviour under;
+
+/* 1 on home 0, and its children 2 (here) and 3 (there), of whom each may have children. */
+static void open_two(const domus_supervision *supervision)
+{
+    domt_kin_open(2);
+    boss = domt_kin_boss(supervision);
+    (void)domt_kin_root(1, 0, &boss);
+    (void)domt_kin_child(1, 2, 0, &domt_kin_hearing);
+    (void)domt_kin_child(1, 3, 1, &domt_kin_hearing);
+    (void)domt_kin_trail();
+}
+
+static void note(uint32_t number)
+{
+    domt_kin_tell(number, &domt_kin_note, 0);
+    domt_settle(&domt_kin_world);
+}
+
+/* --- what runs ------------------------------------------------------------------------------- */
+
+static int spoil(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    ((domt_kin *)domus_self(stack).house->self)->worth = 0;
+    return 0;
+}
+
+START_TEST(restart_runs_on_stop_and_on_mount_with_the_state_of_the_spawn)
+{
+    open_two(&restarts);
+    for (uint32_t child = 2; child < 4; child++) {
+        domt_kin_do(child, spoil, NULL);
+        note(child);
+        ck_assert_uint_eq(domt_kin_of[child].worth, 0);
+        domt_kin_err(child, -EIO);
+        note(child);
+        ck_assert_uint_eq(domt_kin_of[child].worth, DOMT_WORTH);
+        ck_assert_int_eq(domt_kin_of[child].address.house->reason, 0);
+    }
+    ck_assert_str_eq(domt_kin_trail(), "n2 s2 m2 n2 n3 s3 m3 n3 ");
+    ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, restarts), 2);
+    domt_kin_close();
+}
+END_TEST
+
+START_TEST(restart_runs_on_restart_instead_once_with_the_error)
+{
+    domt_kin_open(2);
+    boss = domt_kin_boss(&restarts);
+    under = domt_kin_restarting(NULL);
+    (void)domt_kin_root(1, 0, &boss);
+    for (uint32_t child = 2; child < 4; child++) {
+        (void)domt_kin_child(1, child, child - 2, &under);
+        domt_kin_do(child, spoil, NULL);
+        domt_kin_err(child, -EPERM);
+        ck_assert_int_eq(domt_kin_of[child].cause, -EPERM);
+        note(child);
+        ck_assert_uint_eq(domt_kin_of[child].worth, DOMT_WORTH);
+    }
+    ck_assert_str_eq(domt_kin_trail(), "m1 m2 r2 n2 m3 r3 n3 ");
+    domt_kin_close();
+}
+END_TEST
+
+START_TEST(mount_that_fails_is_tried_again_without_on_stop)
+{
+    for (uint32_t home = 0; home < 2; home++) {
+        open_two(&restarts);
+        domt_kin_of[4].fails = 2;
+        domt_kin_of[4].error = -EIO;
+        under = domt_kin_restarting(NULL);
+        (void)domt_kin_child(1, 4, home, &under);
+        ck_assert_str_eq(domt_kin_trail(), "m4 "); /* it had never begun: no on_restart */
+        ck_assert_uint_eq(domt_kin_of[4].bad_mounts, 2);
+        note(4);
+        ck_assert_uint_eq(domt_kin_of[4].worth, DOMT_WORTH);
+        domt_kin_stop(4);
+        ck_assert_uint_eq(domt_kin_of[4].stops, 1);
+        domt_kin_close();
+    }
+}
+END_TEST
+
+/* on_stop does not run for what on_restart has given up: the next mount begins from the spawn. */
+START_TEST(on_restart_that_fails_is_a_failure_again)
+{
+    for (uint32_t home = 0; home < 2; home++) {
+        open_two(&restarts);
+        under = domt_kin_restarting(NULL);
+        (void)domt_kin_child(1, 4, home, &under);
+        domt_kin_of[4].fails = 1;
+        domt_kin_of[4].error = -EBADF;
+        domt_kin_err(4, -EIO);
+        ck_assert_int_eq(domt_kin_of[4].cause, -EIO);
+        ck_assert_str_eq(domt_kin_trail(), "m4 m4 ");
+        ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, failures), 2);
+        ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, restarts), 2);
+        domt_kin_of[4].mounts--; /* its first life was ended by on_restart */
+        domt_kin_close();
+    }
+}
+END_TEST
+
+/* --- what goes ------------------------------------------------------------------------------- */
+
+static int arm(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    ck_assert_int_eq(domus_every(stack, MS, &domt_kin_tick, NULL, NULL), 0);
+    return 0;
+}
+
+static int watch(domus_stack *stack, void *address)
+{
+    return domus_watch_actor(stack, *(domus_address *)address, NULL);
+}
+
+START_TEST(restart_takes_conversations_timers_watches_and_children)
+{
+    domt_kin_open(2);
+    boss = domt_kin_boss(&restarts);
+    (void)domt_kin_root(1, 0, &boss);
+    (void)domt_kin_root(9, 1, &domt_kin_hearing);
+    for (uint32_t child = 2; child < 4; child++) {
+        (void)domt_kin_child(1, child, child - 2, &domt_kin_hearing);
+        (void)domt_kin_child(child, child + 2, 0, &domt_kin_hearing);
+        (void)domt_kin_child(child, child + 4, 1, &domt_kin_hearing);
+        domt_kin_do(child, domt_kin_do_ask, &domt_kin_of[9].address);
+        domt_kin_do(child, domt_kin_do_sleep, NULL);
+        domt_kin_do(child, arm, NULL);
+        domt_kin_do(child, watch, &domt_kin_of[9].address);
+        domt_kin_do(child + 2, domt_kin_do_ask, &domt_kin_of[9].address);
+        domt_kin_err(child, -EIO);
+        ck_assert_int_eq(domt_kin_of[child].answer, -ECANCELED);
+        ck_assert(!domt_kin_lives(child + 2) && !domt_kin_lives(child + 4));
+        ck_assert(domt_kin_lives(child));
+    }
+    ck_assert_uint_eq(domt_kin_houses(), 4);
+    ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
+    domt_pass(&domt_kin_world, 3 * MS);
+    domt_kin_stop(9);
+    ck_assert_uint_eq(domt_kin_of[2].ticks + domt_kin_of[3].ticks, 0);
+    ck_assert_uint_eq(domt_kin_of[2].downs + domt_kin_of[3].downs, 0);
+    domt_kin_close();
+}
+END_TEST
+
+/* What a conversation that is cancelled by it, or on_stop, begins belongs to the old life too. */
+START_TEST(restart_takes_what_its_cancelled_conversations_begin)
+{
+    for (uint32_t child = 2; child < 4; child++) {
+        open_two(&restarts);
+        domt_kin_of[child].resuming = arm;
+        domt_kin_do(child, domt_kin_do_sleep, NULL);
+        domt_kin_err(child, -EIO);
+        ck_assert_int_eq(domt_kin_of[child].answer, -ECANCELED);
+        domt_kin_of[child].stopping = arm;
+        domt_kin_err(child, -EIO);
+        domt_kin_of[child].stopping = NULL;
+        ck_assert_uint_eq(domt_kin_of[child].mounts, 3);
+        domt_pass(&domt_kin_world, 3 * MS);
+        ck_assert_uint_eq(domt_kin_of[child].ticks, 0);
+        domt_kin_close();
+    }
+}
+END_TEST
+
+static int born;
+
+static int spawn_one(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    born = domt_kin_spawn(stack, 8, &domt_kin_hearing, NULL);
+    return 0;
+}
+
+START_TEST(restart_ends_although_a_cancelled_conversation_spawns)
+{
+    for (uint32_t child = 2; child < 4; child++) {
+        open_two(&restarts);
+        domt_kin_of[child].resuming = spawn_one;
+        domt_kin_do(child, domt_kin_do_sleep, NULL);
+        domt_kin_err(child, -EIO);
+        ck_assert_int_eq(born, -ESHUTDOWN);
+        ck_assert_uint_eq(domt_kin_of[child].mounts, 2);
+        note(child);
+        ck_assert_uint_eq(domt_kin_of[child].notes, 1);
+        domt_kin_of[child].stopping = spawn_one; /* on_stop spawns nothing either */
+        domt_kin_err(child, -EIO);
+        domt_kin_of[child].stopping = NULL;
+        ck_assert_int_eq(born, -ESHUTDOWN);
+        domt_kin_of[child].mounting = spawn_one; /* on_mount does */
+        domt_kin_err(child, -EIO);
+        ck_assert_int_eq(born, 0);
+        ck_assert_uint_eq(domt_kin_houses(), 4);
+        domt_kin_close();
+    }
+}
+END_TEST
+
+/* --- what stays ------------------------------------------------------------------------------ */
+
+START_TEST(mail_that_waits_is_handled_in_order_by_the_next_life)
+{
+    for (uint32_t child = 2; child < 4; child++) {
+        open_two(&restarts);
+        domt_kin_tell(child, &domt_kin_note, 0);
+        domt_kin_tell(child, &domt_kin_fail, -EIO);
+        for (int i = 0; i < 200; i++)
+            domt_kin_tell(child, &domt_kin_note, 0);
+        domt_settle(&domt_kin_world);
+        ck_assert_uint_eq(domt_kin_of[child].notes, 201);
+        const char *expected = child == 2 ? "n2 s2 m2 n2 n2 " : "n3 s3 m3 n3 n3 ";
+        ck_assert_int_eq(strncmp(domt_kin_trail(), expected, strlen(expected)), 0);
+        domt_kin_close();
+    }
+}
+END_TEST
+
+static int take_name(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    return domus_name_register(stack, "child");
+}
+
+static int become_deaf(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    return domus_become(stack, &domt_kin_deaf);
+}
+
+START_TEST(address_and_name_stay_and_a_become_is_undone)
+{
+    static const uint64_t key[2] = {1, 2};
+    static domi_names names;
+
+    for (uint32_t child = 2; child < 4; child++) {
+        domus_address address = {0};
+        open_two(&restarts);
+        ck_assert_int_eq(domi_names_init(&names, 8, key), 0);
+        for (uint32_t i = 0; i < 3; i++)
+            domt_kin_world.managers[i]->names = &names;
+        domt_kin_do(child, take_name, NULL);
+        domt_kin_do(child, become_deaf, NULL);
+        ck_assert_ptr_eq(domt_kin_of[child].address.house->behaviour, &domt_kin_deaf);
+        domt_kin_err(child, -EIO);
+        ck_assert_ptr_eq(domt_kin_of[child].address.house->behaviour, &domt_kin_hearing);
+        ck_assert_int_eq(domi_names_find(&names, "child", &address), 0);
+        ck_assert_ptr_eq(address.house, domt_kin_of[child].address.house);
+        ck_assert(domt_kin_lives(child));
+        domt_kin_close();
+        ck_assert_uint_eq(domi_names_count(&names), 0);
+        domi_names_fini(&names);
+    }
+}
+END_TEST
+
+/* --- in the midst of it ---------------------------------------------------------------------- */
+
+/* 2 restarts, but its child on the other home has not ended yet. */
+static void begin_restart(uint32_t child)
+{
+    open_two(&restarts);
+    (void)domt_kin_child(child, 4, 3 - child, &domt_kin_hearing);
+    domt_kin_tell(child, &domt_kin_fail, -EIO);
+    uint32_t home = child - 2;
+    for (int i = 0; i < 2 && (domt_kin_of[child].address.house->marks & DOMI_MARK_RESTART) == 0;
+         i++) {
+        domt_kin_turn(home);
+        if (home == 1)
+            domt_kin_turn(0);
+        (void)domi_manager_arrivals(domt_kin_world.managers[home]);
+    }
+    ck_assert_uint_ne(domt_kin_of[child].address.house->marks & DOMI_MARK_RESTART, 0);
+    ck_assert(domt_kin_lives(child));
+}
+
+START_TEST(stop_in_the_midst_of_a_restart_ends_it)
+{
+    for (uint32_t round = 0; round < 2 * 3 * 2; round++) {
+        uint32_t child = 2 + round % 2;
+        begin_restart(child);
+        uint32_t ended = round / 6 == 0 ? child : 1; /* itself, or its parent */
+        ck_assert_int_eq(
+            domi_house_stop(domt_kin_world.managers[round / 2 % 3], domt_kin_of[ended].address), 0);
+        domt_settle(&domt_kin_world);
+        ck_assert(!domt_kin_lives(child) && !domt_kin_lives(4));
+        ck_assert_uint_eq(domt_kin_of[child].mounts, 1);
+        ck_assert_uint_eq(domt_kin_of[child].stops, 1);
+        ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
+        domt_kin_close();
+    }
+}
+END_TEST
+
+static int fail_soon(domus_stack *stack, void *unused)
+{
+    const int error = -EIO;
+
+    (void)unused;
+    return domus_after(stack, MS, &domt_kin_fail, &error, NULL);
+}
+
+/* Both want the child's node, and the stop has it: it is in the inbox when an event fails. */
+START_TEST(failure_leaves_a_stop_that_is_under_way_alone)
+{
+    for (uint32_t from = 0; from < 3; from++) {
+        domt_kin_open(2);
+        domi_manager *there = domt_kin_world.managers[1];
+        boss = domt_kin_boss(&restarts);
+        (void)domt_kin_root(1, 0, &boss);
+        (void)domt_kin_child(1, 2, 1, &domt_kin_hearing);
+        domt_kin_do(2, fail_soon, NULL);
+        domt_jump(&domt_kin_world, 3 * MS);
+        ck_assert_uint_eq(domi_manager_timers(there), 1);
+        ck_assert_int_eq(domi_house_stop(domt_kin_world.managers[from], domt_kin_of[2].address), 0);
+        (void)domt_run_state(there);
+        ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, failures), 1);
+        domt_settle(&domt_kin_world);
+        ck_assert(!domt_kin_lives(2));
+        ck_assert_uint_eq(domt_kin_of[2].mounts, 1);
+        domt_kin_stop(1);
+        domt_kin_close();
+    }
+}
+END_TEST
+
+static int turn_of_the_parent(domus_stack *stack, void *unused)
+{
+    (void)stack, (void)unused;
+    domt_kin_turn(0);
+    return 0;
+}
+
+/* The parent restarts all while 3 runs on_stop, and somebody watches 3 at the same time. */
+START_TEST(all_for_one_leaves_a_child_in_its_last_moment_alone)
+{
+    static const domus_supervision all = {.all_for_one = true, .otherwise = DOMUS_RESTART};
+
+    open_two(&all);
+    (void)domt_kin_root(9, 0, &domt_kin_hearing);
+    domt_kin_tell(2, &domt_kin_fail, -EIO);
+    (void)domi_manager_arrivals(domt_kin_world.managers[0]);
+    (void)domt_run_state(domt_kin_world.managers[0]);
+    domt_kin_send(domt_outside(&domt_kin_world), 9, watch, &domt_kin_of[3].address);
+    domt_kin_of[3].stopping = turn_of_the_parent;
+    ck_assert_int_eq(domi_house_stop(domt_kin_world.managers[1], domt_kin_of[3].address), 0);
+    domt_kin_turn(1);
+    domt_settle(&domt_kin_world);
+    ck_assert_uint_eq(domt_kin_of[3].mounts, 1);
+    ck_assert_uint_eq(domt_kin_of[2].mounts, 2);
+    ck_assert_uint_eq(domt_kin_of[9].downs, 1);
+    ck_assert_uint_eq(domt_kin_houses(), 3);
+    domt_kin_stop(1);
+    ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
+    domt_kin_close();
+}
+END_TEST
+
+/* Its failure is on its way when the parent begins to restart: that is no second failure of the
+ * parent, whatever its rules are. */
+START_TEST(child_that_fails_while_its_parent_restarts_is_stopped)
+{
+    domt_kin_open(2);
+    domi_manager *here = domt_kin_world.managers[0];
+    boss = domt_kin_boss(&restarts);
+    under = domt_kin_boss(&escalates);
+    (void)domt_kin_root(1, 0, &boss);
+    (void)domt_kin_child(1, 2, 0, &under);
+    (void)domt_kin_child(2, 3, 1, &domt_kin_hearing);
+    domt_kin_tell(2, &domt_kin_fail, -EIO);
+    domt_kin_tell(3, &domt_kin_fail, -EIO);
+    (void)domi_manager_arrivals(here);
+    (void)domt_run_state(here); /* 2 has failed */
+    domt_kin_turn(1);           /* 3 has, too */
+    (void)domt_run_state(here); /* 1 has decided about 2 */
+    (void)domi_manager_arrivals(here);
+    ck_assert_uint_ne(domt_kin_of[2].address.house->marks & DOMI_MARK_RESTART, 0);
+    domt_settle(&domt_kin_world);
+    ck_assert_uint_eq(domt_kin_of[2].mounts, 2);
+    ck_assert_uint_eq(domt_kin_of[3].mounts, 1);
+    ck_assert_uint_eq(domt_kin_houses(), 2);
+    ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, escalations), 0);
+    domt_kin_close();
+}
+END_TEST
+
+/* --- intensity ------------------------------------------------------------------------------- */
+
+START_TEST(more_than_three_restarts_in_five_seconds_escalate)
+{
+    open_two(&restarts);
+    domt_kin_err(2, -EIO);
+    domt_jump(&domt_kin_world, 5 * SECOND);
+    domt_kin_err(2, -EIO);
+    domt_kin_err(3, -EIO); /* it is the parent's count */
+    ck_assert_uint_eq(domt_kin_houses(), 3);
+    domt_jump(&domt_kin_world, 5 * SECOND + 1); /* all of them are forgotten */
+    for (int i = 0; i < 3; i++)
+        domt_kin_err(2, -EIO);
+    ck_assert_uint_eq(domt_kin_houses(), 3);
+    ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, restarts), 6);
+    domt_kin_err(3, -EIO);
+    ck_assert_uint_eq(domt_kin_houses(), 0);
+    ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, restarts), 6);
+    domt_kin_close();
+}
+END_TEST
+
+START_TEST(intensity_and_period_may_be_set)
+{
+    static const domus_supervision one = {
+        .intensity = 1, .period_ns = MS, .otherwise = DOMUS_RESTART};
+
+    open_two(&one);
+    for (uint32_t i = 0; i < 100; i++) {
+        domt_kin_err(2 + i % 2, -EIO);
+        domt_jump(&domt_kin_world, MS + 1);
+    }
+    ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, restarts), 100);
+    domt_kin_err(2, -EIO);
+    domt_kin_err(2, -EIO);
+    ck_assert_uint_eq(domt_kin_houses(), 0);
+    domt_kin_close();
+}
+END_TEST
+
+START_TEST(mount_that_always_fails_is_given_up)
+{
+    static const domus_supervision nine = {.intensity = 9, .otherwise = DOMUS_RESTART};
+
+    for (uint32_t home = 0; home < 2; home++) {
+        domt_kin_open(2);
+        boss = domt_kin_boss(&nine);
+        under = domt_kin_boss(&restarts);
+        (void)domt_kin_root(1, 0, &boss);
+        (void)domt_kin_child(1, 2, 1 - home, &under);
+        domt_kin_of[3].fails = 1000;
+        domt_kin_of[3].error = -EIO;
+        (void)domt_kin_child(2, 3, home, &domt_kin_hearing);
+        ck_assert_uint_eq(domt_kin_of[3].bad_mounts, 4);
+        ck_assert_uint_eq(domt_kin_of[3].stops, 0);
+        ck_assert_uint_eq(domt_kin_of[2].mounts, 2); /* its parent has begun anew */
+        ck_assert(!domt_kin_lives(3) && domt_kin_lives(2));
+        domt_kin_of[3].fails = 2;
+        (void)domt_kin_child(2, 3, home, &domt_kin_hearing); /* with a new count */
+        ck_assert_uint_eq(domt_kin_of[2].mounts, 2);
+        ck_assert(domt_kin_lives(3));
+        domt_kin_close();
+    }
+}
+END_TEST
+
+DOMT_MAIN("restart", 30, restart_runs_on_stop_and_on_mount_with_the_state_of_the_spawn,
+          restart_runs_on_restart_instead_once_with_the_error,
+          mount_that_fails_is_tried_again_without_on_stop, on_restart_that_fails_is_a_failure_again,
+          restart_takes_conversations_timers_watches_and_children,
+          restart_takes_what_its_cancelled_conversations_begin,
+          restart_ends_although_a_cancelled_conversation_spawns,
+          mail_that_waits_is_handled_in_order_by_the_next_life,
+          address_and_name_stay_and_a_become_is_undone, stop_in_the_midst_of_a_restart_ends_it,
+          failure_leaves_a_stop_that_is_under_way_alone,
+          all_for_one_leaves_a_child_in_its_last_moment_alone,
+          child_that_fails_while_its_parent_restarts_is_stopped,
+          more_than_three_restarts_in_five_seconds_escalate, intensity_and_period_may_be_set,
+          mount_that_always_fails_is_given_up)

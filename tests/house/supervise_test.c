@@ -1,0 +1,474 @@
+/* Supervision: who decides about a failure, by which rule, and what then befalls whom. */
+#include "house/life.h"
+#include "tests/house/kin.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+
+#define MS UINT64_C(1000000)
+
+static domus_behaviour boss;
+static domus_behaviour under; /* a boss that has a boss */
+
+/* 1 on home 0 with `supervision`, and its children 2 (here) and 3 (there). */
+static void open_with(const domus_supervision *supervision)
+{
+    domt_kin_open(2);
+    boss = domt_kin_boss(supervision);
+    (void)domt_kin_root(1, 0, &boss);
+    (void)domt_kin_child(1, 2, 0, &domt_kin_hearing);
+    (void)domt_kin_child(1, 3, 1, &domt_kin_hearing);
+    (void)domt_kin_trail();
+}
+
+/* --- rules ----------------------------------------------------------------------------------- */
+
+START_TEST(directive_of_the_first_rule_that_fits_is_followed)
+{
+    static const domus_rule rules[] = {
+        {&domt_kin_deaf, -EIO, DOMUS_STOP},
+        {&domt_kin_deaf, 0, DOMUS_RESUME},
+        {NULL, -EIO, DOMUS_RESTART},
+        {NULL, -EPERM, DOMUS_RESUME},
+        {&domt_kin_hearing, -EPERM, DOMUS_STOP},
+    };
+    static const domus_supervision supervision = {
+        .rules = rules, .rules_count = 5, .otherwise = DOMUS_STOP};
+
+    for (uint32_t home = 0; home < 2; home++) {
+        open_with(&supervision);
+        uint32_t child = 2 + home;
+        domt_kin_err(child, -EIO);
+        ck_assert_uint_eq(domt_kin_of[child].mounts, 2);
+        domt_kin_err(child, -EPERM);
+        ck_assert_uint_eq(domt_kin_of[child].mounts, 2);
+        ck_assert(domt_kin_lives(child));
+        domt_kin_err(child, -EINVAL);
+        ck_assert(!domt_kin_lives(child));
+        (void)domt_kin_child(1, 4, home, &domt_kin_deaf);
+        domt_kin_err(4, -EINVAL);
+        ck_assert(domt_kin_lives(4));
+        domt_kin_err(4, -EIO);
+        ck_assert(!domt_kin_lives(4));
+        ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, failures), 5);
+        ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, restarts), 1);
+        ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, escalations), 0);
+        domt_kin_close();
+    }
+}
+END_TEST
+
+static int escalate(domus_stack *stack, void *ret_results)
+{
+    int *results = ret_results;
+
+    results[0] = domus_escalate(stack, 0);
+    results[1] = domus_escalate(stack, 5);
+    results[2] = domus_escalate(stack, -EBADF);
+    results[3] = domus_escalate(stack, -EIO);
+    return 0;
+}
+
+START_TEST(without_rules_a_handler_may_fail_but_not_escalate)
+{
+    for (uint32_t parent = 0; parent < 2; parent++) { /* nobody's child, and a plain one's */
+        int results[4] = {1, 1, 1, 1};
+        domt_kin_open(2);
+        (void)domt_kin_root(1, 0, &domt_kin_hearing);
+        if (parent == 0)
+            (void)domt_kin_root(2, 1, &domt_kin_hearing);
+        else
+            (void)domt_kin_child(1, 2, 1, &domt_kin_hearing);
+        domt_kin_err(2, -EIO);
+        domt_kin_tell(2, &domt_kin_note, 0);
+        domt_settle(&domt_kin_world);
+        ck_assert_uint_eq(domt_kin_of[2].notes, 1);
+        ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, escalations), 0);
+        domt_kin_do(2, escalate, results);
+        ck_assert_int_eq(results[0], -EINVAL);
+        ck_assert_int_eq(results[1], -EINVAL);
+        ck_assert_int_eq(results[2], 0);
+        ck_assert(!domt_kin_lives(2) && domt_kin_lives(1));
+        ck_assert_uint_eq(domt_kin_of[2].stops, 1);
+        ck_assert_uint_ge(DOMT_SUM(&domt_kin_world, escalations), 1);
+        domt_kin_close();
+    }
+}
+END_TEST
+
+START_TEST(second_escalation_waits_for_the_first_to_be_decided)
+{
+    static const domus_supervision restarts = {.otherwise = DOMUS_RESTART};
+
+    for (uint32_t child = 2; child < 4; child++) {
+        int results[4] = {1, 1, 1, 1};
+        open_with(&restarts);
+        domt_kin_do(child, escalate, results);
+        ck_assert_int_eq(results[2], 0);
+        ck_assert_int_eq(results[3], -EALREADY);
+        ck_assert_uint_eq(domt_kin_of[child].mounts, 2);
+        domt_kin_do(child, escalate, results);
+        ck_assert_int_eq(results[2], 0);
+        ck_assert_uint_eq(domt_kin_of[child].mounts, 3);
+        domt_kin_close();
+    }
+}
+END_TEST
+
+START_TEST(who_escalates_does_not_just_go_on)
+{
+    static const domus_supervision resumes = {.otherwise = DOMUS_RESUME};
+    int results[4];
+
+    open_with(&resumes);
+    domt_kin_err(2, -EIO);
+    ck_assert(domt_kin_lives(2));
+    domt_kin_do(2, escalate, results);
+    ck_assert(!domt_kin_lives(2));
+    domt_kin_of[4].fails = 1;
+    domt_kin_of[4].error = -EIO;
+    (void)domt_kin_child(1, 4, 1, &domt_kin_hearing);
+    ck_assert(!domt_kin_lives(4));
+    domt_kin_close();
+}
+END_TEST
+
+static int ask_to_fail(domus_stack *stack, void *unused)
+{
+    (void)stack, (void)unused;
+    return -EIO;
+}
+
+static int answer;
+
+static int hear(domus_stack *stack, void *self, const domus_answer *heard)
+{
+    (void)stack, (void)self;
+    answer = heard->error;
+    return 0;
+}
+
+static int ask_child(domus_stack *stack, void *child)
+{
+    static const domt_call question = {ask_to_fail, NULL};
+
+    return domus_ask(stack, *(domus_address *)child, &domt_call_type, &question, hear);
+}
+
+static int arm(domus_stack *stack, void *unused)
+{
+    const int error = -EIO;
+
+    (void)unused;
+    return domus_after(stack, MS, &domt_kin_fail, &error, NULL);
+}
+
+START_TEST(ask_that_fails_is_no_failure_but_an_event_that_fails_is)
+{
+    static const domus_supervision stops = {.otherwise = DOMUS_STOP};
+
+    open_with(&stops);
+    domt_kin_do(1, ask_child, &domt_kin_of[3].address);
+    ck_assert_int_eq(answer, -EIO);
+    ck_assert(domt_kin_lives(3));
+    ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, failures), 0);
+    domt_kin_do(3, arm, NULL);
+    domt_pass(&domt_kin_world, 2 * MS);
+    ck_assert(!domt_kin_lives(3));
+    ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, failures), 1);
+    domt_kin_close();
+}
+END_TEST
+
+/* --- while it is not decided ----------------------------------------------------------------- */
+
+static void fail_undecided(uint32_t child)
+{
+    domt_kin_tell(child, &domt_kin_fail, -EIO);
+    for (int i = 0; i < 5; i++)
+        domt_kin_tell(child, &domt_kin_note, 0);
+    (void)domi_manager_arrivals(domt_kin_world.managers[child - 2]);
+    (void)domt_run_state(domt_kin_world.managers[child - 2]);
+}
+
+START_TEST(failed_child_handles_no_messages_until_its_parent_has_decided)
+{
+    static const domus_supervision resumes = {.otherwise = DOMUS_RESUME};
+
+    for (uint32_t child = 2; child < 4; child++) {
+        open_with(&resumes);
+        fail_undecided(child);
+        for (int i = 0; i < 5; i++)
+            (void)domi_manager_arrivals(domt_kin_world.managers[child - 2]);
+        ck_assert_uint_eq(domt_kin_of[child].notes, 0);
+        ck_assert_uint_eq(domt_kin_of[child].address.house->state, DOMI_WAITING);
+        domt_settle(&domt_kin_world);
+        ck_assert_uint_eq(domt_kin_of[child].notes, 5);
+        ck_assert_int_eq(domt_kin_of[child].address.house->reason, 0);
+        domt_kin_close();
+    }
+}
+END_TEST
+
+/* A stop from each thread, before and after the failure is under way, meets each directive. */
+START_TEST(stop_races_with_a_failure_and_wins)
+{
+    static const domus_directive directives[] = {DOMUS_RESUME, DOMUS_RESTART, DOMUS_STOP,
+                                                 DOMUS_ESCALATE};
+
+    for (uint32_t round = 0; round < 4 * 3 * 2 * 4; round++) {
+        const domus_supervision supervision = {.otherwise = directives[round % 4]};
+        domi_manager *from = NULL;
+        uint32_t child = 2 + round / 12 % 2;
+        open_with(&supervision);
+        domus_address address = domt_kin_of[child].address;
+        from = domt_kin_world.managers[round / 4 % 3];
+        switch (round / 24) {
+        case 0: /* the stop is under way when it fails */
+            domt_kin_tell(child, &domt_kin_fail, -EIO);
+            ck_assert_int_eq(domi_house_stop(from, address), 0);
+            break;
+        case 1: /* its parent is about to hear */
+            fail_undecided(child);
+            ck_assert_int_eq(domi_house_stop(from, address), 0);
+            break;
+        case 2: /* the decision is under way */
+            fail_undecided(child);
+            domt_kin_turn(0);
+            (void)domi_house_stop(from, address);
+            break;
+        default: /* its parent is stopped too */
+            fail_undecided(child);
+            ck_assert_int_eq(domi_house_stop(from, domt_kin_of[1].address), 0);
+            ck_assert_int_eq(domi_house_stop(domt_outside(&domt_kin_world), address), 0);
+            break;
+        }
+        domt_settle(&domt_kin_world);
+        ck_assert(!domt_kin_lives(child));
+        if (round / 24 < 2) /* a child that is stopped does not begin anew */
+            ck_assert_uint_eq(domt_kin_of[child].mounts, 1);
+        ck_assert_uint_eq(domt_kin_of[child].stops, domt_kin_of[child].mounts);
+        domt_kin_close();
+    }
+}
+END_TEST
+
+START_TEST(parent_that_stops_decides_to_stop)
+{
+    static const domus_supervision resumes = {.otherwise = DOMUS_RESTART};
+
+    for (uint32_t child = 2; child < 4; child++) {
+        open_with(&resumes);
+        fail_undecided(child);
+        domt_kin_stop(1);
+        ck_assert_uint_eq(domt_kin_houses(), 0);
+        ck_assert_uint_eq(domt_kin_of[child].mounts, 1);
+        domt_kin_close();
+    }
+}
+END_TEST
+
+/* --- escalation ------------------------------------------------------------------------------ */
+
+START_TEST(escalation_climbs_to_who_decides)
+{
+    static const domus_supervision escalates = {.otherwise = DOMUS_ESCALATE};
+    static const domus_rule only_eio[] = {{NULL, -EIO, DOMUS_RESTART}};
+    static const domus_supervision top = {
+        .rules = only_eio, .rules_count = 1, .otherwise = DOMUS_STOP};
+
+    domt_kin_open(2);
+    boss = domt_kin_boss(&top);
+    under = domt_kin_boss(&escalates);
+    (void)domt_kin_root(1, 0, &boss);
+    (void)domt_kin_child(1, 2, 1, &under);
+    (void)domt_kin_child(2, 3, 0, &under);
+    (void)domt_kin_child(3, 4, 1, &domt_kin_hearing);
+    (void)domt_kin_trail();
+    domt_kin_err(4, -EIO); /* the error comes along: 2 begins anew, without children */
+    ck_assert_str_eq(domt_kin_trail(), "s4 s3 s2 m2 ");
+    ck_assert_uint_eq(domt_kin_houses(), 2);
+    (void)domt_kin_child(2, 3, 0, &under);
+    domt_kin_err(3, -EPERM);
+    ck_assert_uint_eq(domt_kin_houses(), 1);
+    ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, escalations), 2 + 1);
+    domt_kin_close();
+}
+END_TEST
+
+START_TEST(root_ends_who_escalates_to_it)
+{
+    static const domus_supervision escalates = {.otherwise = DOMUS_ESCALATE};
+
+    open_with(&escalates);
+    domt_kin_err(3, -EIO);
+    ck_assert_uint_eq(domt_kin_houses(), 0);
+    for (uint32_t i = 1; i < 4; i++)
+        ck_assert_uint_eq(domt_kin_of[i].stops, 1);
+    domt_kin_close();
+}
+END_TEST
+
+/* --- all for one ----------------------------------------------------------------------------- */
+
+/* 1 on home 0; its children are 2 ... 7, the even ones here. */
+static void open_six(const domus_supervision *supervision)
+{
+    domt_kin_open(2);
+    boss = domt_kin_boss(supervision);
+    (void)domt_kin_root(1, 0, &boss);
+    for (uint32_t i = 2; i < 8; i++)
+        (void)domt_kin_child(1, i, i % 2, &domt_kin_hearing);
+}
+
+START_TEST(one_for_one_leaves_the_others_alone)
+{
+    static const domus_supervision restarts = {.otherwise = DOMUS_RESTART};
+
+    open_six(&restarts);
+    domt_kin_err(3, -EIO);
+    domt_kin_err(4, -EIO);
+    for (uint32_t i = 2; i < 8; i++)
+        ck_assert_uint_eq(domt_kin_of[i].mounts, i == 3 || i == 4 ? 2 : 1);
+    domt_kin_close();
+}
+END_TEST
+
+START_TEST(all_for_one_treats_all_children_alike_over_homes)
+{
+    static const domus_rule rules[] = {{NULL, -EIO, DOMUS_RESTART}, {NULL, -EPERM, DOMUS_RESUME}};
+    static const domus_supervision all = {
+        .all_for_one = true, .rules = rules, .rules_count = 2, .otherwise = DOMUS_STOP};
+
+    for (uint32_t failed = 2; failed < 4; failed++) {
+        open_six(&all);
+        domt_kin_err(failed, -EPERM);
+        ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, restarts), 0);
+        domt_kin_err(failed, -EIO);
+        for (uint32_t i = 2; i < 8; i++)
+            ck_assert_uint_eq(domt_kin_of[i].mounts, 2);
+        ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, restarts), 6);
+        domt_kin_err(failed, -EINVAL);
+        ck_assert_uint_eq(domt_kin_houses(), 1);
+        ck_assert_uint_eq(domt_kin_of[1].mounts, 1);
+        domt_kin_close();
+    }
+}
+END_TEST
+
+START_TEST(all_for_one_counts_one_failure_once_and_escalates_for_all)
+{
+    static const domus_supervision all = {
+        .all_for_one = true, .intensity = 2, .otherwise = DOMUS_RESTART};
+
+    open_six(&all);
+    domt_kin_err(2, -EIO);
+    domt_kin_err(3, -EIO);
+    ck_assert_uint_eq(domt_kin_houses(), 7);
+    domt_kin_err(4, -EIO);
+    ck_assert_uint_eq(domt_kin_houses(), 0);
+    for (uint32_t i = 2; i < 8; i++)
+        ck_assert_uint_eq(domt_kin_of[i].mounts, 3);
+    domt_kin_close();
+}
+END_TEST
+
+/* Stopped by their own thread, of whose end the parent has not heard. */
+START_TEST(all_for_one_meets_children_that_have_just_ended_elsewhere)
+{
+    for (int i = 0; i < 2; i++) {
+        const domus_supervision all = {.all_for_one = true,
+                                       .otherwise = i == 0 ? DOMUS_RESTART : DOMUS_STOP};
+        domi_manager *there = NULL;
+
+        open_six(&all);
+        there = domt_kin_world.managers[1];
+        domt_kin_tell(3, &domt_kin_fail, -EIO);
+        domt_kin_turn(1);
+        ck_assert_int_eq(domi_house_stop(there, domt_kin_of[5].address), 0);
+        domt_kin_turn(1);
+        ck_assert(!domt_kin_lives(5));
+        ck_assert_int_eq(domi_house_stop(there, domt_kin_of[7].address), 0);
+        domt_kin_turn(0);
+        domt_settle(&domt_kin_world);
+        ck_assert(!domt_kin_lives(7));
+        ck_assert_uint_eq(domt_kin_houses(), i == 0 ? 5 : 1);
+        domt_kin_stop(1);
+        ck_assert_uint_eq(domt_kin_houses(), 0);
+        domt_kin_close();
+    }
+}
+END_TEST
+
+static int spawn_two(domus_stack *stack, void *unused)
+{
+    const domus_spawn_options there = {.placement = DOMUS_ON_THREAD, .thread = 1};
+
+    (void)unused;
+    ck_assert_int_eq(domt_kin_spawn(stack, 8, &domt_kin_hearing, NULL), 0);
+    ck_assert_int_eq(domt_kin_spawn(stack, 9, &domt_kin_hearing, &there), 0);
+    return 0;
+}
+
+/* The parent spawns in the very run in which it hears of the failure. */
+START_TEST(all_for_one_meets_children_that_are_just_born)
+{
+    for (uint32_t round = 0; round < 4; round++) {
+        const domus_supervision all = {.all_for_one = true,
+                                       .otherwise = round % 2 == 0 ? DOMUS_RESTART : DOMUS_STOP};
+        uint32_t failed = 2 + round / 2;
+
+        open_six(&all);
+        domt_kin_tell(failed, &domt_kin_fail, -EIO);
+        (void)domi_manager_arrivals(domt_kin_world.managers[failed - 2]);
+        (void)domt_run_state(domt_kin_world.managers[failed - 2]);
+        domt_kin_send(domt_outside(&domt_kin_world), 1, spawn_two, NULL);
+        domt_settle(&domt_kin_world);
+        if (round % 2 == 0) {
+            domt_kin_tell(8, &domt_kin_note, 0);
+            domt_kin_tell(9, &domt_kin_note, 0);
+            domt_settle(&domt_kin_world);
+            ck_assert_uint_eq(domt_kin_of[8].notes, 1);
+            ck_assert_uint_eq(domt_kin_of[9].notes, 1);
+            ck_assert_uint_eq(domt_kin_houses(), 9);
+        } else {
+            ck_assert_uint_eq(domt_kin_houses(), 1);
+        }
+        domt_kin_close();
+    }
+}
+END_TEST
+
+START_TEST(all_children_may_fail_at_once)
+{
+    static const domus_supervision all = {
+        .all_for_one = true, .intensity = 10, .otherwise = DOMUS_RESTART};
+
+    open_six(&all);
+    for (uint32_t i = 2; i < 8; i++)
+        domt_kin_tell(i, &domt_kin_fail, -EIO);
+    domt_settle(&domt_kin_world);
+    ck_assert_uint_eq(domt_kin_houses(), 7);
+    for (uint32_t i = 2; i < 8; i++) {
+        ck_assert_uint_ge(domt_kin_of[i].mounts, 2);
+        domt_kin_tell(i, &domt_kin_note, 0);
+    }
+    domt_settle(&domt_kin_world);
+    for (uint32_t i = 2; i < 8; i++)
+        ck_assert_uint_eq(domt_kin_of[i].notes, 1);
+    domt_kin_close();
+}
+END_TEST
+
+DOMT_MAIN("supervise", 30, directive_of_the_first_rule_that_fits_is_followed,
+          without_rules_a_handler_may_fail_but_not_escalate,
+          second_escalation_waits_for_the_first_to_be_decided, who_escalates_does_not_just_go_on,
+          ask_that_fails_is_no_failure_but_an_event_that_fails_is,
+          failed_child_handles_no_messages_until_its_parent_has_decided,
+          stop_races_with_a_failure_and_wins, parent_that_stops_decides_to_stop,
+          escalation_climbs_to_who_decides, root_ends_who_escalates_to_it,
+          one_for_one_leaves_the_others_alone, all_for_one_treats_all_children_alike_over_homes,
+          all_for_one_counts_one_failure_once_and_escalates_for_all,
+          all_for_one_meets_children_that_have_just_ended_elsewhere,
+
+          all_for_one_meets_children_that_are_just_born, all_children_may_fail_at_once)

@@ -1,0 +1,348 @@
+/* Watches: the end of another actor comes as one event, whatever happens in between. */
+#include "house/family.h"
+#include "house/life.h"
+#include "tests/house/kin.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+
+#define MS UINT64_C(1000000)
+
+/* What the verbs of the watcher returned. */
+static domus_watch watched;
+static int results[2];
+static unsigned taken_back;
+
+static int watch(domus_stack *stack, void *address)
+{
+    results[0] = domus_watch_actor(stack, *(domus_address *)address, &watched);
+    return 0;
+}
+
+static int unwatch(domus_stack *stack, void *watch_)
+{
+    results[1] = domus_unwatch(stack, *(domus_watch *)watch_);
+    taken_back += results[1] == 0;
+    return 0;
+}
+
+static int watch_without_a_handle(domus_stack *stack, void *address)
+{
+    results[0] = domus_watch_actor(stack, *(domus_address *)address, NULL);
+    return 0;
+}
+
+/* 1 watches, on home 0; 2 is on `home`. */
+static void open_two(uint32_t home)
+{
+    domt_kin_open(2);
+    (void)domt_kin_root(1, 0, &domt_kin_hearing);
+    (void)domt_kin_root(2, home, &domt_kin_hearing);
+}
+
+static void close_all(void)
+{
+    ck_assert_uint_eq(domt_in_use(&domt_kin_world, DOMI_SLAB_WATCH),
+                      domt_kin_lives(1) && domt_kin_of[1].address.house->family != NULL &&
+                              domt_kin_of[1].address.house->family->watches != NULL
+                          ? 1
+                          : 0);
+    domt_kin_close();
+}
+
+static void heard(unsigned downs, uint32_t who, int reason)
+{
+    ck_assert_uint_eq(domt_kin_of[1].downs, downs);
+    ck_assert_int_eq(domt_kin_of[1].down.reason, reason);
+    ck_assert_ptr_eq(domt_kin_of[1].down.who.house, domt_kin_of[who].address.house);
+    ck_assert_uint_eq(domt_kin_of[1].down.who.lease, domt_kin_of[who].address.lease);
+}
+
+/* --- events ---------------------------------------------------------------------------------- */
+
+START_TEST(end_of_the_watched_is_heard_once_with_its_reason)
+{
+    for (uint32_t home = 0; home < 2; home++) {
+        open_two(home);
+        domt_kin_do(1, watch, &domt_kin_of[2].address);
+        ck_assert_int_eq(results[0], 0);
+        domt_kin_err(2, -EIO); /* it goes on */
+        ck_assert_uint_eq(domt_kin_of[1].downs, 0);
+        domt_kin_stop(2);
+        heard(1, 2, 0);
+        domt_kin_do(1, unwatch, &watched);
+        ck_assert_int_eq(results[1], -ENOENT);
+        domt_settle(&domt_kin_world);
+        close_all();
+    }
+}
+END_TEST
+
+static int escalate(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    return domus_escalate(stack, -EPERM);
+}
+
+START_TEST(reason_is_why_it_failed)
+{
+    static const domus_supervision stops = {.otherwise = DOMUS_STOP};
+    static domus_behaviour boss;
+
+    for (uint32_t home = 0; home < 2; home++) {
+        boss = domt_kin_boss(&stops);
+        open_two(home);
+        domt_kin_do(1, watch_without_a_handle, &domt_kin_of[2].address);
+        domt_kin_do(2, escalate, NULL);
+        heard(1, 2, -EPERM);
+        (void)domt_kin_root(3, 0, &boss);
+        (void)domt_kin_child(3, 4, home, &domt_kin_hearing);
+        domt_kin_do(1, watch, &domt_kin_of[4].address);
+        domt_kin_err(4, -EIO);
+        heard(2, 4, -EIO);
+        close_all();
+    }
+}
+END_TEST
+
+START_TEST(restart_of_the_watched_is_not_heard)
+{
+    static const domus_supervision restarts = {.otherwise = DOMUS_RESTART};
+    static domus_behaviour boss;
+
+    for (uint32_t home = 0; home < 2; home++) {
+        boss = domt_kin_boss(&restarts);
+        domt_kin_open(2);
+        (void)domt_kin_root(1, 0, &domt_kin_hearing);
+        (void)domt_kin_root(3, 0, &boss);
+        (void)domt_kin_child(3, 2, home, &domt_kin_hearing);
+        domt_kin_do(1, watch, &domt_kin_of[2].address);
+        domt_kin_err(2, -EIO);
+        ck_assert_uint_eq(domt_kin_of[2].mounts, 2);
+        ck_assert_uint_eq(domt_kin_of[1].downs, 0);
+        domt_kin_stop(2);
+        heard(1, 2, 0);
+        close_all();
+    }
+}
+END_TEST
+
+START_TEST(reason_of_a_mount_that_failed_is_its_error)
+{
+    for (uint32_t home = 0; home < 2; home++) {
+        open_two(home);
+        domt_kin_of[3].fails = 1;
+        domt_kin_of[3].error = -EBADF;
+        domt_kin_of[3].address =
+            domt_spawn(domt_outside(&domt_kin_world), domt_kin_world.managers[home],
+                       &domt_kin_hearing, &(domt_kin){3, DOMT_WORTH});
+        domt_kin_send(domt_outside(&domt_kin_world), 1, watch, &domt_kin_of[3].address);
+        (void)domi_manager_arrivals(domt_kin_world.managers[0]);
+        (void)domt_run_state(domt_kin_world.managers[0]); /* watched before it is mounted */
+        domt_settle(&domt_kin_world);
+        heard(1, 3, -EBADF);
+        close_all();
+    }
+}
+END_TEST
+
+START_TEST(stale_address_is_answered_at_once)
+{
+    for (uint32_t home = 0; home < 2; home++) {
+        open_two(home);
+        domt_kin_stop(2);
+        domt_kin_do(1, watch, &domt_kin_of[2].address);
+        ck_assert_int_eq(results[0], 0);
+        heard(1, 2, -ESTALE);
+        domi_manager *there = domt_kin_world.managers[home];
+        domus_address next =
+            domt_spawn(there, there, &domt_kin_hearing, &(domt_kin){3, DOMT_WORTH});
+        ck_assert_ptr_eq(next.house, domt_kin_of[2].address.house);
+        domt_kin_do(1, watch, &domt_kin_of[2].address);
+        heard(2, 2, -ESTALE);
+        domus_address nobody = {NULL, 0};
+        domt_kin_do(1, watch, &nobody);
+        ck_assert_int_eq(results[0], -EINVAL);
+        ck_assert_uint_eq(domt_kin_of[1].downs, 2);
+        close_all();
+    }
+}
+END_TEST
+
+static int turn_of_the_watcher(domus_stack *stack, void *unused)
+{
+    (void)stack, (void)unused;
+    domt_kin_turn(0);
+    return 0;
+}
+
+START_TEST(watch_in_the_last_moment_is_answered)
+{
+    open_two(1);
+    domt_kin_of[2].stopping = turn_of_the_watcher; /* it watches while 2 runs on_stop */
+    domt_kin_send(domt_outside(&domt_kin_world), 1, watch, &domt_kin_of[2].address);
+    ck_assert_int_eq(domi_house_stop(domt_kin_world.managers[1], domt_kin_of[2].address), 0);
+    domt_kin_turn(1);
+    ck_assert_int_eq(results[0], 0);
+    domt_settle(&domt_kin_world);
+    heard(1, 2, -ESTALE);
+    close_all();
+}
+END_TEST
+
+START_TEST(many_may_watch_one_and_one_may_watch_twice)
+{
+    domt_kin_open(2);
+    for (uint32_t i = 1; i < 10; i++)
+        (void)domt_kin_root(i, i % 2, &domt_kin_hearing);
+    for (uint32_t i = 2; i < 10; i++) {
+        domt_kin_do(i, watch, &domt_kin_of[1].address);
+        domt_kin_do(i, watch, &domt_kin_of[1].address);
+    }
+    domt_kin_stop(1);
+    for (uint32_t i = 2; i < 10; i++)
+        ck_assert_uint_eq(domt_kin_of[i].downs, 2);
+    ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
+    domt_kin_close();
+}
+END_TEST
+
+START_TEST(who_watches_itself_ends_as_others_do)
+{
+    open_two(0);
+    domt_kin_do(1, watch, &domt_kin_of[1].address);
+    ck_assert_int_eq(results[0], 0);
+    domt_kin_do(1, watch_without_a_handle, &domt_kin_of[1].address);
+    domt_kin_do(1, unwatch, &watched);
+    ck_assert_int_eq(results[1], 0);
+    domt_kin_stop(1);
+    ck_assert_uint_eq(domt_kin_of[1].downs, 0);
+    ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
+    domt_kin_close();
+}
+END_TEST
+
+START_TEST(event_without_a_row_is_a_dead_letter)
+{
+    domt_kin_open(2);
+    (void)domt_kin_root(1, 0, &domt_kin_deaf);
+    (void)domt_kin_root(2, 1, &domt_kin_hearing);
+    domt_kin_do(1, watch, &domt_kin_of[2].address);
+    domt_kin_stop(2);
+    ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, dead_letters), 1);
+    ck_assert(domt_kin_lives(1));
+    close_all();
+}
+END_TEST
+
+START_TEST(watched_outlives_its_watcher)
+{
+    for (uint32_t home = 0; home < 2; home++) {
+        open_two(home);
+        for (int i = 0; i < 100; i++)
+            domt_kin_do(1, watch, &domt_kin_of[2].address);
+        ck_assert_uint_eq(domt_in_use(&domt_kin_world, DOMI_SLAB_WATCH), 100);
+        domt_kin_stop(1);
+        ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
+        ck_assert_ptr_null(domt_kin_of[2].address.house->attached);
+        domt_kin_stop(2);
+        domt_kin_close();
+    }
+}
+END_TEST
+
+/* --- taken back ------------------------------------------------------------------------------ */
+
+START_TEST(unwatched_is_not_heard_of)
+{
+    for (uint32_t home = 0; home < 2; home++) {
+        open_two(home);
+        domt_kin_do(1, watch, &domt_kin_of[2].address);
+        domt_kin_do(1, unwatch, &watched);
+        ck_assert_int_eq(results[1], 0);
+        domt_kin_do(1, unwatch, &watched);
+        ck_assert_int_eq(results[1], -ENOENT);
+        ck_assert_uint_eq(domt_in_use(&domt_kin_world, DOMI_SLAB_WATCH), 0);
+        domt_kin_stop(2);
+        ck_assert_uint_eq(domt_kin_of[1].downs, 0);
+        close_all();
+    }
+}
+END_TEST
+
+START_TEST(watch_is_taken_back_only_by_who_made_it)
+{
+    open_two(1);
+    (void)domt_kin_root(3, 0, &domt_kin_hearing);
+    domt_kin_do(1, watch, &domt_kin_of[2].address);
+    domt_kin_do(3, unwatch, &watched);
+    ck_assert_int_eq(results[1], -ENOENT);
+    domus_watch nothing = {NULL, 0};
+    domt_kin_do(1, unwatch, &nothing);
+    ck_assert_int_eq(results[1], -ENOENT);
+    domt_kin_stop(2);
+    heard(1, 2, 0);
+    /* Its record is used again: the old handle is stale. */
+    domus_watch old = watched;
+    (void)domt_kin_root(2, 1, &domt_kin_hearing);
+    domt_kin_do(1, watch, &domt_kin_of[2].address);
+    ck_assert_ptr_eq(watched.watch, old.watch);
+    domt_kin_do(1, unwatch, &old);
+    ck_assert_int_eq(results[1], -ENOENT);
+    domt_kin_stop(2);
+    heard(2, 2, 0);
+    close_all();
+}
+END_TEST
+
+/* The watch, its taking back, the end of the watched and of the watcher: begun in a given order,
+ * with a number of turns between them that shifts what is under way. */
+static void race(uint32_t home, uint32_t order, uint32_t turns)
+{
+    open_two(home);
+    domi_manager *outside = domt_outside(&domt_kin_world);
+    taken_back = 0;
+    watched = (domus_watch){NULL, 0};
+    domt_kin_send(outside, 1, watch, &domt_kin_of[2].address);
+    for (uint32_t step = 0; step < 3; step++, turns /= 4) {
+        for (uint32_t i = turns % 4; i > 0; i--)
+            domt_kin_turn(i % 2);
+        uint32_t what = (order / (step == 0 ? 1 : step == 1 ? 3 : 9)) % 3;
+        if (what == 0 && domt_kin_lives(1) && watched.watch != NULL)
+            (void)domt_notice(outside, domt_kin_of[1].address, &domt_call_type,
+                              &(domt_call){unwatch, &watched});
+        else if (what == 1)
+            (void)domi_house_stop(domt_kin_world.managers[1], domt_kin_of[2].address);
+        else if (what == 2)
+            (void)domi_house_stop(outside, domt_kin_of[1].address);
+    }
+    domt_settle(&domt_kin_world);
+    ck_assert_uint_le(domt_kin_of[1].downs + taken_back, 1);
+    if (!domt_kin_lives(2) && domt_kin_lives(1) && taken_back == 0)
+        ck_assert_uint_eq(domt_kin_of[1].downs, 1);
+    if (domt_kin_lives(1))
+        domt_kin_stop(1);
+    if (domt_kin_lives(2))
+        domt_kin_stop(2);
+    ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
+    domt_kin_close();
+}
+
+START_TEST(every_order_of_watch_unwatch_and_ends_leaves_nothing)
+{
+    for (uint32_t home = 0; home < 2; home++) {
+        for (uint32_t order = 0; order < 27; order++) {
+            for (uint32_t turns = 0; turns < 64; turns++)
+                race(home, order, turns);
+        }
+    }
+}
+END_TEST
+
+DOMT_MAIN("watch", 30, end_of_the_watched_is_heard_once_with_its_reason, reason_is_why_it_failed,
+          restart_of_the_watched_is_not_heard, reason_of_a_mount_that_failed_is_its_error,
+          stale_address_is_answered_at_once, watch_in_the_last_moment_is_answered,
+          many_may_watch_one_and_one_may_watch_twice, who_watches_itself_ends_as_others_do,
+          event_without_a_row_is_a_dead_letter, watched_outlives_its_watcher,
+          unwatched_is_not_heard_of, watch_is_taken_back_only_by_who_made_it,
+          every_order_of_watch_unwatch_and_ends_leaves_nothing)
