@@ -4,7 +4,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+
+#define LINE_BYTES 64u
 
 /* Relaxed: only a test writes it, before the threads that it concerns allocate. */
 static _Atomic int64_t passes = -1;
@@ -25,6 +28,16 @@ static bool fails(void)
 void *domi_memory_new(size_t bytes)
 {
     return fails() ? NULL : calloc(1, bytes);
+}
+
+void *domi_memory_new_lines(size_t bytes)
+{
+    size_t whole = (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+    void *memory = fails() ? NULL : aligned_alloc(LINE_BYTES, whole);
+
+    if (memory != NULL)
+        memset(memory, 0, whole);
+    return memory;
 }
 
 void domi_memory_free(void *memory)

@@ -12,6 +12,9 @@
 /* From the heap; NULL when there is none. */
 void *domi_memory_new(size_t bytes);
 
+/* The same, aligned to a cache line (64 bytes). */
+void *domi_memory_new_lines(size_t bytes);
+
 /* NULL is taken. */
 void domi_memory_free(void *memory);
 

@@ -11,6 +11,7 @@
 #include "house/life.h"
 #include "house/pool.h"
 #include "house/receive.h"
+#include "house/router.h"
 #include "house/timer.h"
 
 #include <errno.h>
@@ -81,7 +82,7 @@ static void handle_framed(run *now, domi_envelope *message, const domus_on *on, 
     stack->message = message;
     stack->ask = kind == DOMI_ASK ? message : NULL;
     stack->begun_by = message->type;
-    int result = on->handle(stack, now->house->self, domi_envelope_payload(message));
+    int result = on->handle(stack, now->house->self, domi_envelope_payload_of(message, kind));
     if (kind == DOMI_NOTICE && stack->message != NULL)
         domi_pool_free(now->manager, &message->node);
     domi_stack_return(stack, result);
@@ -102,7 +103,7 @@ __attribute__((always_inline)) static inline void handle(run *now, domi_envelope
     stack.frame_size = 0;
     stack.answered = stack.barrier = stack.barrier_fresh = false;
     stack.sender = (domus_address){NULL, 0};
-    int result = on->handle(&stack, now->house->self, domi_envelope_payload(message));
+    int result = on->handle(&stack, now->house->self, domi_envelope_payload_of(message, kind));
     if (kind == DOMI_NOTICE && DOMI_LIKELY(stack.message != NULL))
         domi_pool_free(now->manager, &message->node);
     if (DOMI_LIKELY(result == 0 && stack.pooled == NULL && stack.ask == NULL && !stack.barrier))
@@ -287,6 +288,8 @@ static void take_events(run *now, uint32_t kept)
 }
 
 /* What few houses have to settle besides. */
+#define DOMI_MARKS_SPECIAL (DOMI_MARK_RESTART | DOMI_MARK_PASSIVATES | DOMI_MARK_ROUTEE)
+
 static void special(domi_manager *manager, domi_house *house, uint32_t handled)
 {
     if ((house->marks & DOMI_MARK_PASSIVATES) != 0) {
@@ -297,6 +300,8 @@ static void special(domi_manager *manager, domi_house *house, uint32_t handled)
     }
     if ((house->marks & DOMI_MARK_RESTART) != 0)
         domi_house_restart_end(manager, house);
+    if ((house->marks & DOMI_MARK_ROUTEE) != 0)
+        domi_router_note_load(house);
 }
 
 /* READY at the tail, WAITING, or gone. */
@@ -304,7 +309,7 @@ static void settle(domi_manager *manager, domi_house *house, uint32_t handled)
 {
     uint64_t life = atomic_load_explicit(&house->life, memory_order_relaxed);
 
-    if (DOMI_UNLIKELY((house->marks & (DOMI_MARK_RESTART | DOMI_MARK_PASSIVATES)) != 0)) {
+    if (DOMI_UNLIKELY((house->marks & DOMI_MARKS_SPECIAL) != 0)) {
         special(manager, house, handled);
         life = atomic_load_explicit(&house->life, memory_order_relaxed);
     }

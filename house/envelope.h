@@ -26,6 +26,7 @@ enum domi_node_kind {
     DOMI_DIRECTIVE,              /* ... its parent has decided; `owner` says what */
     DOMI_FREE,                   /* ... its parent has struck it from its list: the slot is free */
     DOMI_WATCH,                  /* attach a watch, or take it back */
+    DOMI_MEMBER,                 /* a group's member comes or leaves */
 };
 
 /* Where an object goes when it is freed (house/pool.h). */
@@ -42,11 +43,13 @@ enum domi_slab_index {
     DOMI_SLAB_TIMER,
     DOMI_SLAB_WATCH,
     DOMI_SLAB_DESCRIPTOR, /* io's */
+    DOMI_SLAB_MEMBER,
     DOMI_SLABS,
     DOMI_SLAB_HEAP = DOMI_SLABS, /* an envelope too large for the slabs */
     DOMI_SLAB_HOUSE,             /* embedded in a house: not freed by itself, as those below */
     DOMI_SLAB_STACK_PROMISE,     /* ... in a stack: its first promise */
     DOMI_SLAB_UNWATCH,           /* ... in a watch: takes it back */
+    DOMI_SLAB_SHARED,            /* a notice of 64 bytes whose payload is shared (shared.h) */
 };
 
 typedef struct domi_node domi_node;
@@ -95,11 +98,20 @@ static inline domi_return *domi_envelope_return(domi_envelope *envelope)
     return (domi_return *)(void *)envelope->payload;
 }
 
-/* Asks, replies and exceptions carry the return before their payload. */
+/* Asks, replies and exceptions carry the return before their payload; some notices a pointer
+ * instead of it. `kind` is node.kind, which the dispatch knows. */
+static inline void *domi_envelope_payload_of(domi_envelope *envelope, uint32_t kind)
+{
+    if (kind <= DOMI_ASK)
+        return (char *)envelope + DOMI_ASK_HEAD;
+    if (kind == DOMI_NOTICE && __builtin_expect(envelope->node.slab == DOMI_SLAB_SHARED, 0))
+        return *(void **)(void *)envelope->payload;
+    return (char *)envelope + DOMI_ENVELOPE_HEAD;
+}
+
 static inline void *domi_envelope_payload(domi_envelope *envelope)
 {
-    return envelope->node.kind <= DOMI_ASK ? (char *)envelope + DOMI_ASK_HEAD
-                                           : (char *)envelope + DOMI_ENVELOPE_HEAD;
+    return domi_envelope_payload_of(envelope, envelope->node.kind);
 }
 
 #endif

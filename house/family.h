@@ -34,6 +34,10 @@ typedef struct domi_family {
 
     struct domi_watch *watches; /* what it watches */
 
+    struct domi_member *memberships; /* of groups; home's */
+    struct domi_router *routers;     /* that stand for actors it spawned */
+    _Atomic uint32_t *load;          /* where a routee tells its router's senders; or NULL */
+
     uint64_t idle_max_ns; /* passivate after so long without a message; 0: never */
     uint64_t last_ns;     /* when it last handled one */
     bool idle_paused;

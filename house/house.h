@@ -43,6 +43,7 @@ enum domi_mark {
     DOMI_MARK_FATAL = 4096,      /* ... and going on is no choice */
     DOMI_MARK_RESTART = 8192,    /* it begins anew once its conversations and children are gone */
     DOMI_MARK_DEAD = 16384,      /* gone, but its parent has not heard of it */
+    DOMI_MARK_ROUTEE = 32768,    /* a router looks at its load */
 };
 /* While one of these is set, asks and notices wait; RECEIVING may take one from among them. */
 #define DOMI_MARKS_HOLD                                                                            \
@@ -66,7 +67,7 @@ struct domi_house {
     alignas(64) _Atomic uint64_t inbox; /* depth in the upper 16 bits, the newest node below */
     _Atomic(domi_house *) arrival_next; /* written by who found the inbox empty */
     _Atomic uint64_t life;              /* lease in the upper 32 bits, control bits below */
-    struct domi_manager *home;          /* constant */
+    struct domi_manager *home;          /* constant; NULL: it is a router's face (router.h) */
     const domus_behaviour *behaviour;   /* constant in a life */
     void *self;                         /* the actor's state; constant in a life */
     domi_node node;                     /* mounts or stops it, through the inbox */

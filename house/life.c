@@ -9,7 +9,9 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "house/family.h"
+#include "house/group.h"
 #include "house/name.h"
+#include "house/router.h"
 #include "house/slots.h"
 #include "house/stack.h"
 #include "house/timer.h"
@@ -79,14 +81,15 @@ static bool is_whole(const domus_behaviour *behaviour)
 
 /* What few houses have: a family, from the start. */
 static int family_init(domi_manager *manager, domi_house *house, const domi_house *parent,
-                       const void *state, const domus_spawn_options *options)
+                       const void *state, const domus_spawn_options *options,
+                       _Atomic uint32_t *load)
 {
     uint32_t bytes = house->behaviour->state_size;
     bool restartable =
         parent != NULL && parent->behaviour->supervision != NULL && state != NULL && bytes != 0;
     uint64_t idle_ns = options != NULL ? options->passivate_after_ns : 0;
 
-    if (!restartable && idle_ns == 0)
+    if (!restartable && idle_ns == 0 && load == NULL)
         return 0;
     domi_family *family = domi_family_of(house);
     if (family == NULL)
@@ -101,13 +104,16 @@ static int family_init(domi_manager *manager, domi_house *house, const domi_hous
     family->last_ns = manager->now_ns;
     if (idle_ns != 0)
         house->marks |= DOMI_MARK_PASSIVATES;
+    family->load = load;
+    if (load != NULL)
+        house->marks |= DOMI_MARK_ROUTEE;
     return 0;
 }
 
 /* All of a new house but its place in the world. */
 static int house_init(domi_manager *manager, domi_house *house, const domi_house *parent,
                       const domus_behaviour *behaviour, const void *state,
-                      const domus_spawn_options *options)
+                      const domus_spawn_options *options, _Atomic uint32_t *load)
 {
     int error = state_init(house, behaviour, state);
     if (error != 0)
@@ -118,7 +124,7 @@ static int house_init(domi_manager *manager, domi_house *house, const domi_house
                           memory_order_relaxed);
     if (options != NULL && options->pinned)
         house->marks |= DOMI_MARK_PINNED;
-    error = family_init(manager, house, parent, state, options);
+    error = family_init(manager, house, parent, state, options, load);
     if (error != 0) {
         domi_family_free(house);
         state_fini(house);
@@ -157,10 +163,19 @@ static void publish(domi_manager *manager, domi_house *house, domus_address addr
     DOMI_CHECK(error == 0);
 }
 
-/* A slot comes back with all that was counted or linked in it gone (house_free checks that). */
 int domi_house_spawn_child(domi_manager *manager, domi_house *parent, domi_manager *home,
                            const domus_behaviour *behaviour, const void *state,
                            const domus_spawn_options *options, domus_address *ret_address)
+{
+    return domi_house_spawn_routee(manager, parent, home, behaviour, state, options, NULL,
+                                   ret_address);
+}
+
+/* A slot comes back with all that was counted or linked in it gone (house_free checks that). */
+int domi_house_spawn_routee(domi_manager *manager, domi_house *parent, domi_manager *home,
+                            const domus_behaviour *behaviour, const void *state,
+                            const domus_spawn_options *options, _Atomic uint32_t *load,
+                            domus_address *ret_address)
 {
     if (!is_whole(behaviour) || (options != NULL && options->mailbox_max > UINT16_MAX))
         return -EINVAL;
@@ -172,7 +187,7 @@ int domi_house_spawn_child(domi_manager *manager, domi_house *parent, domi_manag
         domi_slots_take(manager, home, behaviour->state_size + state_offset(behaviour));
     if (house == NULL)
         return -ENOMEM;
-    int error = house_init(manager, house, parent, behaviour, state, options);
+    int error = house_init(manager, house, parent, behaviour, state, options, load);
     if (error != 0) {
         domi_slots_keep(manager, house);
         return error;
@@ -209,6 +224,8 @@ static void house_free(domi_manager *manager, domi_house *house)
     /* From here on nothing is put here, not even by what is dropped below. */
     atomic_fetch_or_explicit(&house->life, DOMI_LIFE_CLOSED, memory_order_relaxed);
     domi_name_drop(manager, house);
+    domi_group_house_ends(manager, house);
+    domi_router_stop_owned(manager, house);
     domi_watch_cancel_all(manager, house);
     domi_watch_fire_all(manager, house);
     domi_timer_cancel_all(manager, house);
@@ -281,6 +298,8 @@ int domi_house_stop(domi_manager *manager, domus_address address)
     domi_house *house = address.house;
     if (house == NULL)
         return -ESTALE;
+    if (house->home == NULL)
+        return domi_router_stop(manager, address);
 
     uint64_t life = life_of(house);
     uint64_t next;

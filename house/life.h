@@ -16,6 +16,12 @@ int domi_house_spawn_child(domi_manager *manager, domi_house *parent, domi_manag
                            const domus_behaviour *behaviour, const void *state,
                            const domus_spawn_options *options, domus_address *ret_address);
 
+/* The same, and it notes in `load` how much waits for it (house/router.h); NULL: nowhere. */
+int domi_house_spawn_routee(domi_manager *manager, domi_house *parent, domi_manager *home,
+                            const domus_behaviour *behaviour, const void *state,
+                            const domus_spawn_options *options, _Atomic uint32_t *load,
+                            domus_address *ret_address);
+
 /* The same, of the root and without options. */
 static inline int domi_house_spawn(domi_manager *manager, domi_manager *home,
                                    const domus_behaviour *behaviour, const void *state,

@@ -10,9 +10,12 @@
 #include "base/prefetch.h"
 #include "house/ask.h"
 #include "house/family.h"
+#include "house/group.h"
 #include "house/life.h"
 #include "house/pool.h"
 #include "house/receive.h"
+#include "house/router.h"
+#include "house/shared.h"
 #include "house/timer.h"
 #include "house/watch.h"
 
@@ -115,6 +118,10 @@ static void control(domi_manager *manager, domi_house *house, domi_node *node)
         domi_watch_arrived(manager, house, node);
         return;
     }
+    if (kind == DOMI_MEMBER) {
+        domi_group_arrived(manager, house, node);
+        return;
+    }
     DOMI_CHECK(node == &house->node);
     uint32_t directive = node->owner;
     /* Taken: from here on the slot may be freed, and a stopper may fill the node again.
@@ -148,10 +155,19 @@ static void sort_one(domi_manager *manager, domi_house *house, domi_node *node, 
     }
 }
 
+uint32_t domi_mailbox_depth(const domi_house *house)
+{
+    return (uint32_t)(atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->inbox,
+                                           memory_order_relaxed) >>
+                      POINTER_BITS);
+}
+
 int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *node)
 {
     if (house == NULL)
         return -ESTALE;
+    if (DOMI_UNLIKELY(house->home == NULL))
+        return domi_router_put(manager, house, node);
 
     /* Relaxed: an address reached this thread by a message, and with it all that was before. */
     uint64_t life = atomic_load_explicit(&house->life, memory_order_relaxed);
@@ -225,6 +241,10 @@ void domi_mailbox_sort(domi_manager *manager, domi_house *house)
         return; /* free, and perhaps another thread's by now: it is not looked at any more */
     if (house->mail >= bound(manager, house, life))
         domi_mailbox_full(house);
+    if (DOMI_LIKELY((house->marks & (DOMI_MARK_ROUTEE | DOMI_MARK_STOPPING)) == 0))
+        return;
+    if ((house->marks & DOMI_MARK_ROUTEE) != 0)
+        domi_router_note_load(house);
     if ((house->marks & DOMI_MARK_STOPPING) != 0)
         domi_house_rouse(manager, house); /* it may have waited for this */
 }
@@ -290,6 +310,9 @@ void domi_mailbox_dead(domi_manager *manager, domi_node *node, int error)
     case DOMI_SLAB_UNWATCH:
         domi_watch_dropped(manager, node);
         return;
+    case DOMI_SLAB_MEMBER:
+        domi_group_dropped(manager, node);
+        return;
     case DOMI_SLAB_HOUSE:
         domi_family_dropped(manager, node);
         return;
@@ -305,7 +328,12 @@ void domi_mailbox_dead(domi_manager *manager, domi_node *node, int error)
     }
     if (envelope->type != &domi_cancel_type)
         domi_counter_add(&manager->counters.dead_letters, 1);
-    if (envelope->type != NULL && envelope->type->drop != NULL)
+    if (envelope->type == &domi_delivery_type) {
+        domi_delivery_end(manager, envelope, 1);
+        return;
+    }
+    /* Of a shared payload there is one drop for all. */
+    if (envelope->type != NULL && envelope->type->drop != NULL && node->slab != DOMI_SLAB_SHARED)
         envelope->type->drop(domi_envelope_payload(envelope));
     if (node->kind == DOMI_ASK)
         domi_ask_fail(manager, envelope, error);

@@ -13,6 +13,9 @@
  * Returns as domi_mailbox_put(). */
 int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *node);
 
+/* How many nodes its inbox holds, about. Any thread. */
+uint32_t domi_mailbox_depth(const domi_house *house);
+
 /* The slot of a dead house, by its own node: home may free it. From its parent's thread. */
 void domi_mailbox_give_back(domi_manager *manager, domi_house *house);
 

@@ -77,6 +77,8 @@ struct domi_manager {
     domi_manager **managers;
     const domus_config *config;
     struct domi_names *names; /* the system's registry; NULL: none */
+    struct domi_groups *groups;
+    struct domi_routers *routers;
     uint32_t mailbox_max;
     uint32_t messages_per_run_max;
     uint32_t conversations_max;

@@ -2,6 +2,7 @@
 #include "house/pool.h"
 
 #include "base/memory.h"
+#include "house/shared.h"
 
 static const struct {
     uint16_t bytes;
@@ -19,6 +20,7 @@ static const struct {
     [DOMI_SLAB_TIMER] = {128, 128},
     [DOMI_SLAB_WATCH] = {128, 128},
     [DOMI_SLAB_DESCRIPTOR] = {128, 128},
+    [DOMI_SLAB_MEMBER] = {64, 16},
 };
 
 #define CHUNK_BYTES (256u * 1024)
@@ -96,13 +98,24 @@ void *domi_pool_refill(domi_manager *manager, uint32_t slab)
     return node;
 }
 
-void domi_pool_free_slow(domi_manager *manager, domi_node *node)
+/* What is of no slab. */
+__attribute__((noinline)) static void free_special(domi_manager *manager, domi_node *node)
 {
     if (node->slab == DOMI_SLAB_HEAP) {
         domi_memory_free(node);
         return;
     }
-    DOMI_CHECK(node->slab < DOMI_SLABS && node->owner < manager->count);
+    DOMI_CHECK(node->slab == DOMI_SLAB_SHARED);
+    domi_shared_notice_free(manager, (domi_envelope *)(void *)node);
+}
+
+void domi_pool_free_slow(domi_manager *manager, domi_node *node)
+{
+    if (DOMI_UNLIKELY(node->slab >= DOMI_SLABS)) {
+        free_special(manager, node);
+        return;
+    }
+    DOMI_CHECK(node->owner < manager->count);
 
     domi_chain *chain = &manager->chains[node->owner];
     node->next = chain->head;

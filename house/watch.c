@@ -185,7 +185,7 @@ static int watch_actor(domus_stack *stack, domus_address who, const domus_type *
     domi_house *house = domi_stack_house(stack);
     domus_address self = domi_house_address(house);
 
-    if (who.house == NULL || (link && who.house == house))
+    if (who.house == NULL || who.house->home == NULL || (link && who.house == house))
         return -EINVAL;
     domi_family *family = domi_family_of(house);
     domi_watch *watch = family != NULL ? watch_new(manager, self, who, type) : NULL;

@@ -80,6 +80,10 @@ static const domus_config_key keys[] = {
     {KEY("blocking.queueMax", COUNT, blocking.queue_max, 1, 1048576, 4096)},
     {KEY("blocking.idleExpiry", DURATION, blocking.idle_expiry_ns, MS, HOUR, 10 * SECOND)},
     {KEY("detached.threadsMax", COUNT, detached.threads_max, 0, 512, 64)},
+    {KEY("groups.max", COUNT, groups.max, 1, 1048576, 65536)},
+    {KEY("groups.membersMax", COUNT, groups.members_max, 1, 16777216, 1048576)},
+    {KEY("routers.max", COUNT, routers.max, 1, 1048576, 65536)},
+    {KEY("routers.routeesMax", COUNT, routers.routees_max, 1, 65536, 1024)},
     {KEY("profile.level", WORD, profile.level, 0, 1, DOMUS_PROFILE_COUNTERS),
         .words = level_words},
 };

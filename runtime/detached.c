@@ -188,6 +188,8 @@ static int make(domus_system *system, uint32_t place, domi_detached **ret_detach
     detached->manager.withdraw = domi_blocking_withdraw;
     detached->manager.spawn_detached = domi_detached_spawn;
     detached->manager.names = system->outside.names;
+    detached->manager.groups = &system->groups;
+    detached->manager.routers = &system->routers;
     result = start_thread(detached);
     if (result != 0) {
         domi_manager_fini(&detached->manager);

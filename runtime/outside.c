@@ -61,6 +61,43 @@ int domus_outside_spawn(domus_system *system, const domus_behaviour *behaviour, 
     return result;
 }
 
+int domus_outside_spawn_many(domus_system *system, const domus_behaviour *behaviour,
+                             const void *state, uint32_t count, const domus_routing *routing,
+                             const domus_spawn_options *options, domus_address *ret_address)
+{
+    domi_manager *outside = enter(system, LAST_TO_SPAWN);
+    if (outside == NULL)
+        return -ESHUTDOWN;
+    int result =
+        domi_router_spawn(outside, NULL, behaviour, state, count, routing, options, ret_address);
+    leave(system);
+    return result;
+}
+
+int domus_outside_group_open(domus_system *system, const char *name, domus_group *ret_group)
+{
+    domi_manager *outside = enter(system, LAST_TO_SEND);
+    if (outside == NULL)
+        return -ESHUTDOWN;
+    int result = domi_group_open(outside, name, &ret_group->group);
+    leave(system);
+    return result;
+}
+
+int domus_outside_publish(domus_system *system, domus_group group, const domus_type *type,
+                          const void *payload)
+{
+    domi_manager *outside = enter(system, LAST_TO_SEND);
+    if (outside == NULL) {
+        if (type->drop != NULL)
+            type->drop((void *)(uintptr_t)payload); /* consumed in every case */
+        return -ESHUTDOWN;
+    }
+    int result = domi_group_publish(outside, (domus_address){NULL, 0}, group.group, type, payload);
+    leave(system);
+    return result;
+}
+
 int domus_outside_notice(domus_system *system, domus_address to, const domus_type *type,
                          const void *payload)
 {

@@ -37,6 +37,8 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
     if (system->simulator == NULL)
         thread->manager.spawn_detached = domi_detached_spawn;
     thread->manager.withdraw = domi_blocking_withdraw;
+    thread->manager.groups = &system->groups;
+    thread->manager.routers = &system->routers;
     thread->system = system;
     thread->config = &system->config;
     thread->clock = &system->clock;

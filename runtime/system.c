@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static char *copy_string(const char *text)
 {
@@ -71,6 +72,25 @@ static int choose_cpus(domus_system *system, const domus_config *config, char *e
     return 0;
 }
 
+/* The registries that all threads share. */
+static int crowds_init(domus_system *system)
+{
+    const domus_config *config = &system->config;
+    uint64_t key[2] = {0, 0}; /* in a simulation nothing is left to chance */
+
+    domi_routers_init(&system->routers, config->routers.max, config->routers.routees_max);
+    if (system->simulator == NULL && getentropy(key, sizeof key) != 0)
+        return -errno;
+    return domi_groups_init(&system->groups, config->groups.max, config->groups.members_max,
+                            system->count, key);
+}
+
+static void crowds_fini(domus_system *system)
+{
+    domi_groups_fini(&system->groups);
+    domi_routers_fini(&system->routers);
+}
+
 int domi_system_new(const domus_config *config, domi_simulator *simulator, char *error,
                     size_t error_size, domus_system **ret_system)
 {
@@ -95,10 +115,12 @@ int domi_system_new(const domus_config *config, domi_simulator *simulator, char 
     system->managers = domi_memory_new((system->count + 1 + detached_max) * sizeof(domi_manager *));
     system->detached = domi_memory_new((detached_max + 1) * sizeof(struct domi_detached *));
     (void)sched_getaffinity(0, sizeof system->all_cpus, &system->all_cpus);
-    if (system->threads == NULL || system->managers == NULL || system->detached == NULL) {
+    result = crowds_init(system);
+    if (result == 0 &&
+        (system->threads == NULL || system->managers == NULL || system->detached == NULL))
         result = -ENOMEM;
+    if (result != 0)
         goto fail_threads;
-    }
     if (simulator == NULL)
         domi_clock_init(&system->clock);
     else
@@ -117,6 +139,7 @@ int domi_system_new(const domus_config *config, domi_simulator *simulator, char 
     return 0;
 
 fail_threads:
+    crowds_fini(system);
     domi_memory_free(system->detached);
     domi_memory_unmap(system->threads, system->threads_bytes);
     domi_memory_free(system->managers);
@@ -214,6 +237,8 @@ int domus_system_start(domus_system *system)
     system->outside.threads = system->count;
     if (system->simulator == NULL)
         system->outside.spawn_detached = domi_detached_spawn;
+    system->outside.groups = &system->groups;
+    system->outside.routers = &system->routers;
     made = init_threads(system, &result);
     if (result == 0) {
         result = system->simulator != NULL ? begin_simulated(system) : run_threads(system);
@@ -246,6 +271,7 @@ void domus_system_free(domus_system *system)
         domi_manager_fini(&system->outside);
     }
     domi_workers_free(system->workers);
+    crowds_fini(system);
     pthread_cond_destroy(&system->changed);
     pthread_mutex_destroy(&system->outside_mutex);
     pthread_mutex_destroy(&system->mutex);

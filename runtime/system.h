@@ -2,6 +2,8 @@
 #ifndef DOMI_RUNTIME_SYSTEM_H
 #define DOMI_RUNTIME_SYSTEM_H
 
+#include "house/group.h"
+#include "house/router.h"
 #include "runtime/cpus.h"
 #include "runtime/thread.h"
 #include "runtime/workers.h"
@@ -44,6 +46,8 @@ struct domus_system {
     domi_thread *threads;
     size_t threads_bytes;
     domi_manager **managers; /* the threads', and the outside's: it is the last */
+    domi_groups groups;
+    domi_routers routers;
 
     /* What threads are told, and what they tell: under `mutex` except `wanted`. */
     alignas(64) _Atomic uint32_t wanted; /* domi_wanted */

@@ -96,6 +96,14 @@ typedef struct domus_config {
     struct {
         uint32_t threads_max; /* 0..512 detached actors at a time; 64 */
     } detached;
+    struct {
+        uint32_t max;         /* 1..1,048,576 names of groups ever opened in a system; 65,536 */
+        uint32_t members_max; /* 1..16,777,216 of one group; 1,048,576 */
+    } groups;
+    struct {
+        uint32_t max;         /* 1..1,048,576 at a time; 65,536 */
+        uint32_t routees_max; /* 1..65,536 of one router; 1,024 */
+    } routers;
 } domus_config;
 
 /* Fill `config` with the defaults. Thread-safety: any thread. */

@@ -9,10 +9,12 @@
 #include <domus/conversation.h>
 #include <domus/descriptor.h>
 #include <domus/detached.h>
+#include <domus/group.h>
 #include <domus/message.h>
 #include <domus/name.h>
 #include <domus/profile.h>
 #include <domus/receive.h>
+#include <domus/router.h>
 #include <domus/spawn.h>
 #include <domus/supervise.h>
 #include <domus/system.h>

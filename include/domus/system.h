@@ -9,7 +9,9 @@
 
 #include <domus/actor.h>
 #include <domus/config.h>
+#include <domus/group.h>
 #include <domus/profile.h>
+#include <domus/router.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -90,6 +92,19 @@ DOMUS_API int domus_outside_spawn(domus_system *system, const domus_behaviour *b
 DOMUS_API int domus_outside_notice(domus_system *system, domus_address to, const domus_type *type,
                                    const void *payload);
 DOMUS_API int domus_outside_stop(domus_system *system, domus_address address);
+
+/* As domus_spawn_many(). */
+DOMUS_API int domus_outside_spawn_many(domus_system *system, const domus_behaviour *behaviour,
+                                       const void *state, uint32_t count,
+                                       const domus_routing *routing,
+                                       const domus_spawn_options *options,
+                                       domus_address *ret_address);
+
+/* As domus_group_open() and domus_publish(); members see that nobody sent it. Also -ESHUTDOWN. */
+DOMUS_API int domus_outside_group_open(domus_system *system, const char *name,
+                                       domus_group *ret_group);
+DOMUS_API int domus_outside_publish(domus_system *system, domus_group group, const domus_type *type,
+                                    const void *payload);
 
 /* As domus_outside_spawn(), on thread `thread` (0..threads-1; -EINVAL beyond). */
 DOMUS_API int domus_outside_spawn_on(domus_system *system, uint32_t thread,

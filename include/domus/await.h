@@ -1,0 +1,173 @@
+/* Sequences: a handler that reads top to bottom, with its asks, sleeps and receives in it.
+ *
+ *     struct visit { uint32_t tries; };          what lives across an await
+ *
+ *     DOMUS_SEQUENCE(visit, struct visit)
+ *     {
+ *         struct guest *guest = self;            runs again after each await
+ *
+ *         DOMUS_BEGIN;
+ *         for (frame->tries = 0; frame->tries < 3; frame->tries++) {
+ *             DOMUS_ASK_WITHIN(guest->host, &knock_type, NULL, 1000000000);
+ *             if (answer->error == 0)
+ *                 return domus_reply(stack, answer->type, answer->payload);
+ *             DOMUS_SLEEP(50000000);
+ *         }
+ *         DOMUS_END;
+ *     }
+ *
+ *     .on = (const domus_on[]){DOMUS_ON(&visit_type, visit), {0}},
+ *
+ * It is a conversation as any other (domus/conversation.h): at an await the function returns, and
+ * it is called again and goes on behind the await when the answer is there. These are at hand in
+ * it:
+ *
+ *     stack     domus_stack *           for all verbs; another one after each await
+ *     self      void *                  the actor's state
+ *     frame     frame type *            zeroed at first; kept; its address may change at an await
+ *     message   const void *            the payload it began with; NULL after the first await
+ *     answer    const domus_answer *    what the last await brought: error, type, payload, tag,
+ *                                       next; all zero before the first one
+ *     then      domus_resumed *         goes on here; for DOMUS_AWAIT()
+ *
+ * What `message` points to is gone at the first await, what `answer` points to at the next one:
+ * copy into the frame what is needed longer.
+ *
+ * Local variables do not live across an await. Those that stand before DOMUS_BEGIN are initialised
+ * again each time. Between DOMUS_BEGIN and DOMUS_END a local that is in scope at an await does not
+ * compile when it has an initialiser (also in `for (int i = 0; ...)`) or is used after it; put it
+ * into the frame, or into a block of its own that has no await. Nor do these compile: an await
+ * outside of DOMUS_BEGIN and DOMUS_END, two awaits on one line, an await inside of another switch.
+ * (Not caught: in g++ a local without initialiser; a switch over a 64-bit value, where the
+ * sequence ends with -EINVAL when it goes on.)
+ *
+ * `return` ends the sequence, with what a handler may return; at DOMUS_END it ends with 0. An await
+ * that cannot begin (-ENOMEM, -EMSGSIZE) ends it with that error. When the conversation is
+ * cancelled, the await that it is in brings the error -ECANCELED, and the next await ends it.
+ *
+ * Standard C17, and C++. */
+#ifndef DOMUS_AWAIT_H
+#define DOMUS_AWAIT_H
+
+#include <domus/receive.h>
+
+#include <assert.h>
+#include <errno.h>
+
+/* Define the sequence `name`, static, whose frame is a `frame_type` (sizeof + 8 bytes, rounded up,
+ * of the DOMUS_FRAME_MAX; `char` when nothing is kept). The body follows. */
+#define DOMUS_SEQUENCE(name, frame_type)                                                           \
+    struct domi_##name##_frame {                                                                   \
+        frame_type frame;                                                                          \
+        int64_t place;                                                                             \
+    };                                                                                             \
+    static_assert(sizeof(struct domi_##name##_frame) <= DOMUS_FRAME_MAX, "too large a frame");     \
+    DOMI_SEQUENCE_HEAD(name, frame_type);                                                          \
+    static int domi_##name##_resume(domus_stack *stack, void *self, const domus_answer *answer)    \
+    {                                                                                              \
+        struct domi_##name##_frame *kept = (struct domi_##name##_frame *)domus_frame(stack);       \
+        return name(stack, self, &kept->frame, NULL, answer, domi_##name##_resume, &kept->place);  \
+    }                                                                                              \
+    __attribute__((unused)) static int domi_##name##_begin(domus_stack *stack, void *self,         \
+                                                           const void *message)                    \
+    {                                                                                              \
+        static const domus_answer none = DOMI_NOTHING;                                             \
+        struct domi_##name##_frame *kept = (struct domi_##name##_frame *)domus_frame(stack);       \
+        kept->place = 0;                                                                           \
+        return name(stack, self, &kept->frame, message, &none, domi_##name##_resume,               \
+                    &kept->place);                                                                 \
+    }                                                                                              \
+    __attribute__((unused)) static int domi_##name##_mount(domus_stack *stack, void *self)         \
+    {                                                                                              \
+        return domi_##name##_begin(stack, self, NULL);                                             \
+    }                                                                                              \
+    DOMI_STRICT                                                                                    \
+    DOMI_SEQUENCE_HEAD(name, frame_type)
+
+/* The row of a behaviour that begins sequence `name` with each message of `type`. */
+#define DOMUS_ON(type, name)                                                                       \
+    {                                                                                              \
+        type, domi_##name##_begin, sizeof(struct domi_##name##_frame)                              \
+    }
+
+/* In a behaviour's initialiser: sequence `name` begins with the actor, as its on_mount. (In C++
+ * before C++20 there are no designated initialisers.) */
+#define DOMUS_ON_MOUNT(name)                                                                       \
+    .on_mount = domi_##name##_mount, .mount_frame_size = sizeof(struct domi_##name##_frame)
+
+/* The sequence proper stands between these two. */
+#define DOMUS_BEGIN                                                                                \
+    (void)stack, (void)self, (void)frame, (void)message, (void)answer, (void)then;                 \
+    switch (*domi_place) {                                                                         \
+    default:                                                                                       \
+        return -EINVAL;                                                                            \
+    case 0:
+
+#define DOMUS_END                                                                                  \
+    }                                                                                              \
+    DOMI_LENIENT                                                                                   \
+    return 0
+
+/* Wait for what the verb in it begins: any one that takes a domus_resumed, which is `then`. */
+#define DOMUS_AWAIT(...)                                                                           \
+    do {                                                                                           \
+        *domi_place = DOMI_PLACE;                                                                  \
+        return __VA_ARGS__;                                                                        \
+    case DOMI_PLACE:;                                                                              \
+    } while (0)
+
+/* These are it for the verbs of the same name, with their arguments but `stack` and `then`. */
+#define DOMUS_ASK(...)            DOMUS_AWAIT(domus_ask(stack, __VA_ARGS__, then))
+#define DOMUS_ASK_WITHIN(...)     DOMUS_AWAIT(domus_ask_within(stack, __VA_ARGS__, then))
+#define DOMUS_SLEEP(...)          DOMUS_AWAIT(domus_sleep(stack, __VA_ARGS__, then))
+#define DOMUS_RECEIVE(...)        DOMUS_AWAIT(domus_receive(stack, __VA_ARGS__, then))
+#define DOMUS_RECEIVE_WITHIN(...) DOMUS_AWAIT(domus_receive_within(stack, __VA_ARGS__, then))
+
+/* After domus_ask_add() and its like. */
+#define DOMUS_WAIT_ALL()   DOMUS_AWAIT(domus_wait_all(stack, then))
+#define DOMUS_WAIT_FIRST() DOMUS_AWAIT(domus_wait_first(stack, then))
+
+/* --- not for use ---------------------------------------------------------------------------- */
+
+/* Where a sequence goes on: the line, below what a switch over an int can meet. */
+#define DOMI_PLACE (-(INT64_C(1) << 40) - __LINE__)
+
+#define DOMI_SEQUENCE_HEAD(name, frame_type)                                                       \
+    static int name(domus_stack *stack, void *self,                                                \
+                    frame_type *frame, /* NOLINT(bugprone-macro-parentheses): a type */            \
+                    const void *message, const domus_answer *answer, domus_resumed *then,          \
+                    int64_t *domi_place)
+
+#ifdef __cplusplus
+#define DOMI_NOTHING                                                                               \
+    {                                                                                              \
+    }
+#else
+#define DOMI_NOTHING                                                                               \
+    {                                                                                              \
+        0                                                                                          \
+    }
+#endif
+
+/* What a compiler has to say of a jump over a declaration, or of a switch that cannot meet a line,
+ * is an error here. In C++ the jump is one by itself. */
+#if defined(__clang__)
+#define DOMI_STRICT                                                                                \
+    _Pragma("clang diagnostic push") _Pragma("clang diagnostic error \"-Wswitch\"")                \
+        _Pragma("clang diagnostic error \"-Wuninitialized\"")                                      \
+            _Pragma("clang diagnostic error \"-Wconditional-uninitialized\"")
+#define DOMI_LENIENT _Pragma("clang diagnostic pop")
+#elif defined(__GNUC__) && !defined(__cplusplus)
+#define DOMI_STRICT                                                                                \
+    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic error \"-Wjump-misses-init\"")          \
+        _Pragma("GCC diagnostic error \"-Woverflow\"")                                             \
+            _Pragma("GCC diagnostic error \"-Wswitch-outside-range\"")                             \
+                _Pragma("GCC diagnostic error \"-Wuninitialized\"")                                \
+                    _Pragma("GCC diagnostic error \"-Wmaybe-uninitialized\"")
+#define DOMI_LENIENT _Pragma("GCC diagnostic pop")
+#else
+#define DOMI_STRICT
+#define DOMI_LENIENT
+#endif
+
+#endif

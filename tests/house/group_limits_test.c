@@ -1,0 +1,189 @@
+/* Groups at their limits: what is full, what is wrong, what is under way at the end, no memory. */
+#include "tests/house/members.h"
+
+#include "base/memory.h"
+
+#include <stdio.h>
+
+/* --- limits ----------------------------------------------------------------------------------- */
+
+START_TEST(a_full_member_is_counted_and_the_others_get_it)
+{
+    open_world(MEMBERS_MAX);
+    world.config.scheduler.mailbox_max = 16;
+    start_world();
+    for (uint32_t i = 0; i < 4; i++)
+        members[i] = domt_spawn(domt_outside(&world), world.managers[0], &member, NULL);
+    domt_settle(&world);
+    publish_by(0, 1);
+    (void)domt_events(world.managers[0]);
+    (void)domt_run_state(world.managers[0]); /* the agent: the shard is next */
+    for (uint32_t i = 0; i < 16; i++)
+        ck_assert_int_eq(domt_notice(world.managers[0], members[0], &fail_type, NULL), 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(handled, 3);
+    ck_assert_uint_eq(drops, 1);
+    ck_assert_uint_eq(DOMT_SUM(&world, refusals), 1);
+    close_world();
+}
+END_TEST
+
+START_TEST(a_full_thread_refuses_and_the_others_get_it)
+{
+    open_world(MEMBERS_MAX);
+    world.config.scheduler.mailbox_max = 16;
+    start_world();
+    for (uint32_t i = 0; i < 2; i++)
+        members[i] = domt_spawn(domt_outside(&world), world.managers[i], &member, NULL);
+    domt_settle(&world);
+    for (uint32_t i = 0; i < 16; i++) {
+        publish_by(0, 1);
+        (void)domt_turn(world.managers[0]); /* home 1 does not come to it */
+        ck_assert_int_eq(published, 0);
+    }
+    publish_by(0, 1);
+    (void)domt_turn(world.managers[0]);
+    ck_assert_int_eq(published, -ENOBUFS);
+    domt_settle(&world);
+    ck_assert_uint_eq(handled, 16 + 17);
+    ck_assert_uint_eq(drops, 17);
+    close_world();
+}
+END_TEST
+
+static int results[16];
+
+static int open_many(domus_stack *stack, void *context)
+{
+    static const char *const wrong[] = {
+        "", "a b", "a\n", "1234567890123456789012345678901234567890123456789012345678901234"};
+    domus_group other;
+    char name[16];
+
+    (void)context;
+    for (uint32_t i = 0; i < 9; i++) {
+        snprintf(name, sizeof name, "group %u", i);
+        name[5] = '-';
+        results[i] = domus_group_open(stack, name, &other);
+    }
+    for (uint32_t i = 0; i < 4; i++)
+        ck_assert_int_eq(domus_group_open(stack, wrong[i], &other), -EINVAL);
+    ck_assert_int_eq(domus_group_open(stack, NULL, &other), -EINVAL);
+    ck_assert_int_eq(domus_group_open(stack, "news", &other), 0);
+    ck_assert_ptr_eq(other.group, group.group);
+    return 0;
+}
+
+START_TEST(groups_max_refuses_new_names_only)
+{
+    begin(0);
+    domt_do(&world, agents[1], open_many, NULL);
+    for (uint32_t i = 0; i < 9; i++)
+        ck_assert_int_eq(results[i], i < GROUPS_MAX - 1 ? 0 : -ENOSPC);
+    close_world();
+}
+END_TEST
+
+START_TEST(members_max_refuses_and_recovers)
+{
+    open_world(3);
+    start_world();
+    for (uint32_t i = 0; i < 3; i++)
+        members[i] = domt_spawn(domt_outside(&world), world.managers[i % 2], &member, NULL);
+    domt_settle(&world);
+    int result = 0;
+    domt_do(&world, agents[0], try_to_join, &result);
+    ck_assert_int_eq(result, -ENOSPC);
+    stop(1, 1);
+    domt_settle(&world);
+    domt_do(&world, agents[0], try_to_join, &result);
+    ck_assert_int_eq(result, 0);
+    ck_assert_uint_eq(domus_group_members(group), 3);
+    close_world();
+}
+END_TEST
+
+static int misuse(domus_stack *stack, void *context)
+{
+    static const domus_type huge = {.name = "huge", .size = 65536, .drop = count_drop};
+    const domus_group none = {NULL};
+
+    (void)context;
+    ck_assert_int_eq(domus_group_join(stack, none), -EINVAL);
+    ck_assert_int_eq(domus_group_leave(stack, none), -EINVAL);
+    ck_assert_int_eq(domus_publish(stack, none, &news, "12345678"), -EINVAL);
+    ck_assert_int_eq(domus_publish(stack, group, &huge, NULL), -EMSGSIZE);
+    ck_assert_uint_eq(domus_group_members(none), 0);
+    ck_assert_uint_eq(drops, 2);
+    return 0;
+}
+
+START_TEST(a_publication_that_fails_is_dropped_too)
+{
+    begin(1);
+    domt_do(&world, agents[0], misuse, NULL);
+    close_world();
+}
+END_TEST
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+START_TEST(what_is_under_way_at_the_end_is_dropped_once)
+{
+    for (uint32_t turns = 0; turns < 6; turns++) {
+        begin(1000);
+        publish_by(0, 2);
+        publish_by(1, 1);
+        for (uint32_t i = 0; i < turns; i++) {
+            (void)domt_events(world.managers[i % 2]);
+            (void)domt_run_state(world.managers[i % 2]);
+        }
+        domt_world_end(&world);
+        ck_assert_uint_eq(drops, turns == 0 ? 0 : turns == 1 ? 2 : 3);
+        domi_groups_fini(&groups);
+    }
+}
+END_TEST
+
+START_TEST(a_shard_that_ends_before_its_mount_lets_its_members_go)
+{
+    begin(0);
+    domt_send(world.managers[0], agents[0], join_and_publish, NULL);
+    (void)domt_run_state(world.managers[0]);
+    close_world();
+    ck_assert_uint_eq(drops, 1);
+}
+END_TEST
+
+static int all_of_it(domus_stack *stack, void *context)
+{
+    domus_group other;
+
+    domi_memory_fail_after((intptr_t)context, 1);
+    int error = domus_group_open(stack, "other", &other);
+    if (error == 0)
+        error = domus_group_join(stack, other);
+    uint64_t number = ++next_number;
+    published = domus_publish(stack, error == 0 ? other : group, &news, &number);
+    return 0;
+}
+
+START_TEST(without_memory_nothing_leaks_and_all_is_dropped_once)
+{
+    for (intptr_t n = 0; n < 12; n++) {
+        begin(200);
+        domt_do(&world, agents[0], all_of_it, (void *)n);
+        domi_memory_fail_after(-1, 0);
+        ck_assert_uint_eq(drops, 1);
+        domt_settle(&world);
+        close_world();
+    }
+}
+END_TEST
+
+DOMT_MAIN("group limits", 20, a_full_member_is_counted_and_the_others_get_it,
+          a_full_thread_refuses_and_the_others_get_it, groups_max_refuses_new_names_only,
+          members_max_refuses_and_recovers, a_publication_that_fails_is_dropped_too,
+          what_is_under_way_at_the_end_is_dropped_once,
+          a_shard_that_ends_before_its_mount_lets_its_members_go,
+          without_memory_nothing_leaks_and_all_is_dropped_once)

@@ -1,0 +1,374 @@
+/* Groups: who gets a publication, how often, in which order; and that its payload ends once. */
+#include "tests/house/members.h"
+
+#include "house/dispatch.h"
+
+/* --- delivery --------------------------------------------------------------------------------- */
+
+START_TEST(ten_thousand_members_get_each_publication_once_and_in_order)
+{
+    begin(10000);
+    uint64_t before = domt_in_use_all(&world);
+    publish_by(0, 10);
+    publish_by(1, 10);
+    domt_settle(&world);
+    ck_assert_uint_eq(handled, 20 * 10000);
+    ck_assert_uint_eq(drops, 20);
+    ck_assert_int_eq(published, 0);
+    ck_assert_uint_eq(domt_in_use_all(&world), before);
+    const struct member *last = members[9999].house->self;
+    ck_assert_ptr_eq(last->from.house, agents[1].house);
+    ck_assert_uint_eq(DOMT_SUM(&world, refusals), 0);
+    close_world();
+    ck_assert_uint_eq(drops, 20);
+}
+END_TEST
+
+static const void *seen[4];
+static uint32_t seen_count;
+
+static int look(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self;
+    seen[seen_count++ % 4] = payload;
+    ck_assert_int_eq(((const unsigned char *)payload)[39999], 7);
+    return 0;
+}
+
+static const domus_type album = {.name = "album", .size = 40000, .drop = count_drop};
+static const domus_behaviour viewer = {
+    .name = "viewer",
+    .on = (const domus_on[]){{&album, look, 0}, {NULL, NULL, 0}},
+    .on_mount = join,
+};
+
+static int publish_album(domus_stack *stack, void *context)
+{
+    static unsigned char bytes[40000];
+
+    (void)context;
+    bytes[39999] = 7;
+    return domus_publish(stack, group, &album, bytes);
+}
+
+START_TEST(all_members_look_at_one_payload)
+{
+    begin(0);
+    for (uint32_t i = 0; i < 4; i++)
+        domt_spawn(domt_outside(&world), world.managers[i % 2], &viewer, NULL);
+    domt_settle(&world);
+    domt_do(&world, agents[0], publish_album, NULL);
+    ck_assert_uint_eq(seen_count, 4);
+    for (uint32_t i = 1; i < 4; i++)
+        ck_assert_ptr_eq(seen[i], seen[0]);
+    ck_assert_uint_eq(drops, 1);
+    close_world();
+}
+END_TEST
+
+START_TEST(without_members_a_publication_is_dropped_at_once)
+{
+    begin(0);
+    publish_by(0, 3);
+    (void)domt_turn(world.managers[0]);
+    ck_assert_uint_eq(drops, 3);
+    ck_assert_int_eq(published, 0);
+    close_world();
+}
+END_TEST
+
+START_TEST(a_large_group_leaves_room_to_others)
+{
+    begin(10000);
+    publish_by(0, 1);
+    (void)domt_turn(world.managers[0]);      /* the agent */
+    (void)domt_run_state(world.managers[0]); /* a run of the shard */
+    uint32_t ready = world.managers[0]->ready[DOMUS_STATE].count;
+    ck_assert_uint_ge(ready, 64);
+    ck_assert_uint_le(ready, 64 * 64 + 1);
+    domt_settle(&world);
+    ck_assert_uint_eq(handled, 10000);
+    close_world();
+}
+END_TEST
+
+/* --- joining and leaving ---------------------------------------------------------------------- */
+
+static uint32_t agent_got;
+
+static int count_news(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    agent_got++;
+    return 0;
+}
+
+static int call(domus_stack *stack, void *self, const void *payload)
+{
+    const domt_call *order = payload;
+
+    (void)self;
+    return order->function(stack, order->context);
+}
+
+static const domus_behaviour reader = {
+    .name = "reader",
+    .on = (const domus_on[]){{&news, count_news, 0}, {&domt_call_type, call, 0}, {NULL, NULL, 0}},
+};
+
+START_TEST(who_joins_gets_what_it_publishes_itself)
+{
+    begin(2);
+    agent_got = 0;
+    domus_address one = domt_spawn(domt_outside(&world), world.managers[1], &reader, NULL);
+    domt_do(&world, one, join_and_publish, NULL);
+    ck_assert_uint_eq(agent_got, 1);
+    domt_do(&world, one, join_and_publish, NULL); /* joined twice, a member once */
+    ck_assert_uint_eq(agent_got, 2);
+    ck_assert_uint_eq(domus_group_members(group), 3);
+    close_world();
+}
+END_TEST
+
+/* As a thief would: the member runs on another thread than its home. */
+START_TEST(a_member_that_is_lent_joins_and_leaves_in_order)
+{
+    begin(0);
+    agent_got = 0;
+    domi_manager *home = world.managers[0];
+    domus_address one = domt_spawn(domt_outside(&world), home, &reader, NULL);
+    domt_settle(&world);
+    domt_send(home, one, join_and_publish, NULL);
+    domi_house *house = domi_queue_take(&home->ready[DOMUS_STATE]);
+    (void)domi_house_run(world.managers[1], house);
+    ck_assert_uint_eq(domus_group_members(group), 1);
+    domt_settle(&world);
+    ck_assert_uint_eq(agent_got, 1);
+    ck_assert_uint_eq(drops, 1);
+    close_world();
+}
+END_TEST
+
+START_TEST(who_has_left_gets_nothing_more)
+{
+    begin(4);
+    ck_assert_int_eq(domt_notice(domt_outside(&world), members[0], &leave_type, NULL), 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(domus_group_members(group), 3);
+    ck_assert_int_eq(domt_notice(domt_outside(&world), members[0], &leave_type, NULL), 0);
+    publish_by(1, 5);
+    domt_settle(&world);
+    ck_assert_uint_eq(handled, 15);
+    close_world();
+}
+END_TEST
+
+START_TEST(who_ends_leaves_also_in_the_midst_of_a_publication)
+{
+    begin(1000);
+    uint64_t before = domt_in_use_all(&world);
+    for (uint32_t turn = 0; turn < 8; turn++) {
+        publish_by(turn % 2, 3);
+        stop(turn * 50, 25);
+        (void)domt_events(world.managers[turn % 2]);
+        (void)domt_run_state(world.managers[turn % 2]); /* the shards have begun */
+        stop(turn * 50 + 25, 25);
+        (void)domt_turn(world.managers[1 - turn % 2]);
+    }
+    domt_settle(&world);
+    ck_assert_uint_eq(domus_group_members(group), 600);
+    ck_assert_uint_eq(drops, 24);
+    ck_assert_uint_eq(domt_in_use_all(&world), before - 400); /* their memberships */
+    uint64_t so_far = handled;
+    publish_by(0, 1);
+    domt_settle(&world);
+    ck_assert_uint_eq(handled - so_far, 600);
+    close_world();
+}
+END_TEST
+
+/* Run everybody who is ready but the shard, which has begun. */
+static void run_members(domi_manager *home)
+{
+    domi_queue *ready = &home->ready[DOMUS_STATE];
+    domi_house *shard = NULL;
+
+    for (domi_house *house; (house = domi_queue_take(ready)) != NULL;) {
+        if (house->behaviour == &domi_shard_behaviour)
+            shard = house;
+        else
+            (void)domi_house_run(home, house);
+    }
+    ck_assert_ptr_nonnull(shard);
+    domi_queue_put(ready, shard);
+}
+
+/* Let a shard come to a part of its members only; returns how many have it. */
+static uint64_t begin_publication(domi_manager *home)
+{
+    publish_by(home->index, 1);
+    (void)domt_events(home);
+    (void)domt_run_state(home); /* the agent */
+    (void)domi_house_run(home, domi_queue_take(&home->ready[DOMUS_STATE]));
+    run_members(home);
+    return handled;
+}
+
+START_TEST(who_is_next_may_end)
+{
+    begin(10000); /* the even ones on home 0 */
+    uint64_t so_far = begin_publication(world.managers[0]);
+    ck_assert_uint_lt(so_far, 4800);
+    stop(2 * (uint32_t)so_far, 200);
+    (void)domt_events(world.managers[0]);
+    run_members(world.managers[0]);
+    domt_settle(&world);
+    ck_assert_uint_eq(handled, 10000 - 200);
+    ck_assert_uint_eq(drops, 1);
+    close_world();
+}
+END_TEST
+
+START_TEST(a_shard_that_is_stopped_delivers_what_it_has_begun)
+{
+    begin(10000);
+    ck_assert_uint_lt(begin_publication(world.managers[0]), 5000);
+    domi_house *shard = atomic_load(&group.group->slots[0].shard);
+    ck_assert_int_eq(domi_house_stop(world.managers[0], domi_house_address(shard)), 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(handled, 10000);
+    ck_assert_uint_eq(drops, 1);
+    ck_assert_uint_eq(domus_group_members(group), 5000); /* home 1's */
+    publish_by(1, 1);
+    domt_settle(&world);
+    ck_assert_int_eq(published, 0);
+    ck_assert_uint_eq(handled, 15000);
+    domt_do(&world, agents[0], try_to_join, &published);
+    ck_assert_int_eq(published, -ESHUTDOWN);
+    close_world();
+}
+END_TEST
+
+static int raise(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_spawn(stack, &member, NULL, &members[0]);
+}
+
+static const domus_supervision again = {.otherwise = DOMUS_RESTART};
+static const domus_behaviour parent = {
+    .name = "parent",
+    .on = (const domus_on[]){{&domt_call_type, call, 0}, {NULL, NULL, 0}},
+    .supervision = &again,
+};
+
+START_TEST(a_restart_changes_nothing_about_membership)
+{
+    begin(0);
+    domus_address one = domt_spawn(domt_outside(&world), world.managers[0], &parent, NULL);
+    domt_do(&world, one, raise, NULL);
+    ck_assert_int_eq(domt_notice(domt_outside(&world), members[0], &fail_type, NULL), 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(DOMT_SUM(&world, restarts), 1);
+    publish_by(1, 1);
+    domt_settle(&world);
+    ck_assert_uint_eq(handled, 1);
+    ck_assert_uint_eq(domus_group_members(group), 1);
+    close_world();
+}
+END_TEST
+
+/* --- what a member may do with it ------------------------------------------------------------- */
+
+static domus_message *kept;
+static domus_address heir;
+
+static int take_it(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    if (kept == NULL) {
+        ck_assert_int_eq(domus_message_take(stack, &kept), 0);
+        ck_assert_ptr_eq(domus_message_payload(kept), payload);
+        ck_assert_ptr_eq(domus_message_type(kept), &news);
+        return 0;
+    }
+    return domus_forward(stack, heir);
+}
+
+static int pass_on(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_message_send(stack, heir, kept);
+}
+
+static const domus_behaviour keeper = {
+    .name = "keeper",
+    .on = (const domus_on[]){{&news, take_it, 0}, {&domt_call_type, call, 0}, {NULL, NULL, 0}},
+    .on_mount = join,
+};
+
+START_TEST(a_publication_can_be_kept_and_passed_on)
+{
+    begin(3);
+    kept = NULL;
+    agent_got = 0;
+    uint64_t before = domt_in_use_all(&world);
+    heir = domt_spawn(domt_outside(&world), world.managers[1], &reader, NULL);
+    domus_address one = domt_spawn(domt_outside(&world), world.managers[0], &keeper, NULL);
+    domt_settle(&world);
+    publish_by(0, 1);
+    domt_settle(&world);
+    ck_assert_uint_eq(handled, 3);
+    ck_assert_uint_eq(drops, 0); /* it is kept */
+    publish_by(0, 1);
+    domt_settle(&world);
+    ck_assert_uint_eq(agent_got, 1); /* forwarded, to another thread */
+    ck_assert_uint_eq(drops, 1);
+    domt_do(&world, one, pass_on, NULL);
+    ck_assert_uint_eq(agent_got, 2);
+    ck_assert_uint_eq(drops, 2);
+    ck_assert_uint_eq(domt_in_use_all(&world), before + 1); /* the keeper's membership */
+    close_world();
+}
+END_TEST
+
+static int received(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    ck_assert_ptr_eq(answer->type, &news);
+    ck_assert_uint_eq(*(const uint64_t *)answer->payload, next_number);
+    agent_got++;
+    return 0;
+}
+
+static int wait_for_news(domus_stack *stack, void *context)
+{
+    static const domus_type *const types[] = {&news, NULL};
+    static const domus_pattern pattern = {.types = types};
+
+    (void)context;
+    int error = domus_group_join(stack, group);
+    return error != 0 ? error : domus_receive(stack, &pattern, received);
+}
+
+START_TEST(a_receive_takes_a_publication)
+{
+    begin(0);
+    agent_got = 0;
+    domt_do(&world, agents[1], wait_for_news, NULL);
+    publish_by(0, 1);
+    domt_settle(&world);
+    ck_assert_uint_eq(agent_got, 1);
+    ck_assert_uint_eq(drops, 1);
+    close_world();
+}
+END_TEST
+
+DOMT_MAIN("group", 20, who_is_next_may_end, a_shard_that_is_stopped_delivers_what_it_has_begun,
+          ten_thousand_members_get_each_publication_once_and_in_order,
+          all_members_look_at_one_payload, without_members_a_publication_is_dropped_at_once,
+          a_large_group_leaves_room_to_others, who_joins_gets_what_it_publishes_itself,
+          a_member_that_is_lent_joins_and_leaves_in_order, who_has_left_gets_nothing_more,
+          who_ends_leaves_also_in_the_midst_of_a_publication,
+          a_restart_changes_nothing_about_membership, a_publication_can_be_kept_and_passed_on,
+          a_receive_takes_a_publication)

@@ -1,0 +1,162 @@
+/* What the tests of groups share: a world with a group, members that count, and agents on two homes
+ * that publish. */
+#ifndef DOMT_MEMBERS_H
+#define DOMT_MEMBERS_H
+
+#include "house/group.h"
+#include "house/life.h"
+#include "tests/support/house_world.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+
+#define GROUPS_MAX  8u
+#define MEMBERS_MAX 12000u
+
+static domt_world world;
+static domi_groups groups;
+static domus_group group;
+static domus_address agents[2]; /* on each home */
+static domus_address members[MEMBERS_MAX];
+
+/* --- what is published, and who is a member --------------------------------------------------- */
+
+static uint64_t handled, disorder, drops;
+
+static inline void count_drop(void *payload)
+{
+    (void)payload;
+    drops++;
+}
+
+static const domus_type news = {.name = "news", .size = sizeof(uint64_t), .drop = count_drop};
+static const domus_type leave_type = {.name = "leave"};
+static const domus_type fail_type = {.name = "fail"};
+
+struct member {
+    uint64_t last;
+    domus_address from;
+};
+
+static inline int join(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_group_join(stack, group);
+}
+
+static inline int on_news(domus_stack *stack, void *self_, const void *payload)
+{
+    struct member *self = self_;
+    uint64_t number = *(const uint64_t *)payload;
+
+    if (number <= self->last)
+        disorder++;
+    self->last = number;
+    self->from = domus_sender(stack);
+    handled++;
+    return 0;
+}
+
+static inline int on_leave(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_group_leave(stack, group);
+}
+
+static inline int on_fail(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    return -EIO;
+}
+
+static const domus_behaviour member = {
+    .name = "member",
+    .state_size = sizeof(struct member),
+    .on = (const domus_on[]){{&news, on_news, 0},
+                             {&leave_type, on_leave, 0},
+                             {&fail_type, on_fail, 0},
+                             {NULL, NULL, 0}},
+    .on_mount = join,
+};
+
+/* --- the world -------------------------------------------------------------------------------- */
+
+static inline int open_group(domus_stack *stack, void *name)
+{
+    ck_assert_int_eq(domus_group_open(stack, name, &group), 0);
+    return 0;
+}
+
+static inline void open_world(uint32_t members_max)
+{
+    static const uint64_t key[2] = {1, 2};
+
+    handled = disorder = drops = 0;
+    domt_world_init(&world, 2);
+    ck_assert_int_eq(domi_groups_init(&groups, GROUPS_MAX, members_max, 2, key), 0);
+}
+
+static inline void start_world(void)
+{
+    ck_assert_int_eq(domt_world_start(&world), 0);
+    for (uint32_t i = 0; i < 3; i++)
+        world.managers[i]->groups = &groups;
+    for (uint32_t i = 0; i < 2; i++)
+        agents[i] = domt_spawn(domt_outside(&world), world.managers[i], &domt_agent, NULL);
+    domt_do(&world, agents[0], open_group, (void *)(uintptr_t) "news");
+}
+
+static inline void close_world(void)
+{
+    domt_world_end(&world);
+    ck_assert_uint_eq(disorder, 0);
+    domi_groups_fini(&groups);
+}
+
+static inline void begin(uint32_t count)
+{
+    open_world(MEMBERS_MAX);
+    start_world();
+    for (uint32_t i = 0; i < count; i++)
+        members[i] = domt_spawn(domt_outside(&world), world.managers[i % 2], &member, NULL);
+    domt_settle(&world);
+    ck_assert_uint_eq(domus_group_members(group), count);
+}
+
+static uint64_t next_number;
+static int published;
+
+static inline int publish(domus_stack *stack, void *times)
+{
+    for (uintptr_t i = (uintptr_t)times; i != 0; i--) {
+        uint64_t number = ++next_number;
+        published = domus_publish(stack, group, &news, &number);
+    }
+    return 0;
+}
+
+static inline void publish_by(uint32_t home, uintptr_t times)
+{
+    domt_send(domt_outside(&world), agents[home], publish, (void *)times);
+}
+
+static inline void stop(uint32_t first, uint32_t count)
+{
+    for (uint32_t i = first; i < first + count; i++)
+        ck_assert_int_eq(domi_house_stop(domt_outside(&world), members[i]), 0);
+}
+
+static inline int join_and_publish(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domus_group_join(stack, group), 0);
+    return publish(stack, (void *)(uintptr_t)1);
+}
+
+static inline int try_to_join(domus_stack *stack, void *context)
+{
+    *(int *)context = domus_group_join(stack, group);
+    return 0;
+}
+
+#endif

@@ -1,0 +1,308 @@
+/* Routers: who gets a message, and who is passed over. */
+#include "tests/house/workers.h"
+
+/* --- robin, near ------------------------------------------------------------------------------ */
+
+START_TEST(robin_gives_to_one_after_the_other)
+{
+    begin(8);
+    world.managers[0]->mailbox_max = world.managers[1]->mailbox_max = 1000;
+    spawn_many(5, DOMUS_ROUTE_ROBIN);
+    ck_assert_ptr_null(router.house->home);
+    for (uint32_t i = 0; i < 5; i++)
+        ck_assert_ptr_eq(routees[i].house->home, world.managers[i % 2]);
+    domt_do(&world, agents[0], send_hundred, NULL);
+    domt_do(&world, agents[1], send_hundred, NULL);
+    for (uint32_t i = 0; i < 5; i++)
+        ck_assert_uint_eq(got[i], 40);
+    end();
+}
+END_TEST
+
+static int spawn_per_thread(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(
+        domus_spawn_many(stack, behaviour, NULL, DOMUS_PER_THREAD, NULL, NULL, &router), 0);
+    ck_assert_uint_eq(domus_routees(stack, router, routees, 1), 2); /* room for one */
+    ck_assert_uint_eq(domus_routees(stack, router, routees, 2), 2);
+    return 0;
+}
+
+START_TEST(near_gives_to_the_one_on_the_senders_thread)
+{
+    begin(8);
+    world.managers[0]->mailbox_max = world.managers[1]->mailbox_max = 1000;
+    domt_do(&world, agents[0], spawn_per_thread, NULL);
+    for (uint32_t i = 0; i < 2; i++) {
+        ck_assert_ptr_eq(routees[i].house->home, world.managers[i]);
+        memset(got, 0, sizeof got);
+        domt_do(&world, agents[i], send_hundred, NULL);
+        ck_assert_uint_eq(got[i], 100);
+    }
+    for (uint64_t i = 0; i < 10; i++) /* who is on no thread takes turns */
+        ck_assert_int_eq(domt_notice(domt_outside(&world), router, &work, &i), 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(got[0], 5);
+    ck_assert_uint_eq(got[1], 105);
+    end();
+}
+END_TEST
+
+START_TEST(near_takes_turns_among_several_of_one_thread)
+{
+    begin(8);
+    world.managers[0]->mailbox_max = world.managers[1]->mailbox_max = 1000;
+    spawn_many(5, DOMUS_ROUTE_NEAR);
+    domt_do(&world, agents[1], send_hundred, NULL);
+    ck_assert_uint_eq(got[1], 50);
+    ck_assert_uint_eq(got[3], 50);
+    end();
+}
+END_TEST
+
+/* --- who is gone or full
+ * -------------------------------------------------------------------------- */
+
+START_TEST(who_is_gone_is_passed_over_until_all_are)
+{
+    for (domus_route route = DOMUS_ROUTE_ROBIN; route <= DOMUS_ROUTE_LEAST; route++) {
+        begin(8);
+        world.managers[0]->mailbox_max = world.managers[1]->mailbox_max = 1000;
+        spawn_many(4, route);
+        for (uint32_t gone = 0; gone < 4; gone++) {
+            uint64_t before = got[gone];
+            stop(routees[gone]);
+            domt_do(&world, agents[0], send_hundred, (void *)(intptr_t)(gone < 3 ? 0 : -ESTALE));
+            ck_assert_uint_eq(got[gone], before);
+            ck_assert_uint_eq(total(), gone < 3 ? (gone + 1) * 100 : 300);
+        }
+        end();
+    }
+}
+END_TEST
+
+START_TEST(robin_refuses_when_all_are_full_and_near_when_its_own_is)
+{
+    begin(8);
+    spawn_many(4, DOMUS_ROUTE_ROBIN);
+    for (uint64_t i = 0; i < 10; i++)
+        ck_assert_int_eq(domt_notice(domt_outside(&world), routees[1], &work, &i), 0);
+    for (uint64_t i = 0; i < 54; i++)
+        ck_assert_int_eq(put(domt_outside(&world), i), 0);
+    ck_assert_int_eq(put(domt_outside(&world), 0), -ENOBUFS);
+    domt_settle(&world);
+    for (uint32_t i = 0; i < 4; i++)
+        ck_assert_uint_eq(got[i], 16);
+    end();
+
+    begin(8);
+    spawn_many(2, DOMUS_ROUTE_NEAR);
+    for (uint64_t i = 0; i < 16; i++)
+        ck_assert_int_eq(put(world.managers[1], i), 0);
+    ck_assert_int_eq(put(world.managers[1], 0), -ENOBUFS);
+    ck_assert_int_eq(put(world.managers[0], 0), 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(got[0], 1);
+    ck_assert_uint_eq(got[1], 16);
+    end();
+}
+END_TEST
+
+/* --- least ------------------------------------------------------------------------------------ */
+
+START_TEST(least_prefers_the_empty_one)
+{
+    begin(8);
+    spawn_many(4, DOMUS_ROUTE_LEAST);
+    for (uint32_t empty = 0; empty < 4; empty++) {
+        for (uint32_t from = 0; from < 3; from++) { /* its home, another home, outside */
+            for (uint64_t i = 0; i < 20; i++)
+                if (i % 4 != empty)
+                    ck_assert_int_eq(domt_notice(domt_outside(&world), routees[i % 4], &work, &i),
+                                     0);
+            memset(got, 0, sizeof got);
+            for (uint64_t i = 0; i < 5; i++)
+                ck_assert_int_eq(put(world.managers[from], i), 0);
+            domt_settle(&world);
+            for (uint32_t i = 0; i < 4; i++)
+                ck_assert_uint_eq(got[i], 5);
+        }
+    }
+    end();
+}
+END_TEST
+
+START_TEST(least_sees_what_another_thread_has_taken_in)
+{
+    begin(8);
+    spawn_many(2, DOMUS_ROUTE_LEAST);
+    for (uint64_t i = 0; i < 10; i++)
+        ck_assert_int_eq(domt_notice(domt_outside(&world), routees[1], &work, &i), 0);
+    (void)domi_manager_arrivals(world.managers[1]); /* out of the inbox, not handled */
+    for (uint64_t i = 0; i < 10; i++)
+        ck_assert_int_eq(put(world.managers[0], i), 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(got[0], 10);
+    ck_assert_uint_eq(got[1], 10);
+    end();
+}
+END_TEST
+
+static uint32_t answered;
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    answered += answer->error == 0;
+    return 0;
+}
+
+static int ask(domus_stack *stack, void *context)
+{
+    uint64_t number = (uintptr_t)context;
+
+    return domus_ask(stack, router, &question, &number, hear);
+}
+
+START_TEST(least_counts_conversations_that_wait)
+{
+    begin(8);
+    answered = 0;
+    spawn_many(2, DOMUS_ROUTE_LEAST);
+    slow = true;
+    for (uint32_t i = 0; i < 4; i++)
+        domt_do(&world, agents[0], ask, NULL);
+    ck_assert_uint_eq(got[0], 2);
+    ck_assert_uint_eq(got[1], 2);
+    end();
+}
+END_TEST
+
+/* --- hash ------------------------------------------------------------------------------------- */
+
+static uint64_t key_of(const domus_type *type, const void *payload)
+{
+    ck_assert(type == &work || type == &question);
+    return *(const uint64_t *)payload;
+}
+
+#define KEYS 4096u
+static uint8_t placed[KEYS];
+
+/* Where every key goes; from all threads in turn. */
+static void place_all(void)
+{
+    for (uint32_t i = 0; i < KEYS; i++) {
+        memset(got, 0, sizeof got);
+        ck_assert_int_eq(put(world.managers[i % 3], i), 0);
+        domt_settle(&world);
+        uint8_t who = 0;
+        while (got[who] == 0)
+            who++;
+        placed[i] = who;
+    }
+}
+
+START_TEST(hash_moves_only_the_keys_of_who_is_gone)
+{
+    uint8_t before[KEYS];
+    uint32_t count[8] = {0};
+    uint32_t inherited[8] = {0};
+
+    begin(8);
+    wish.routing.key = key_of;
+    spawn_many(8, DOMUS_ROUTE_HASH);
+    place_all();
+    for (uint32_t i = 0; i < KEYS; i++)
+        count[placed[i]]++;
+    for (uint32_t i = 0; i < 8; i++) {
+        ck_assert_uint_ge(count[i], KEYS / 8 * 3 / 4);
+        ck_assert_uint_le(count[i], KEYS / 8 * 5 / 4);
+    }
+    memcpy(before, placed, sizeof before);
+    place_all();
+    ck_assert_mem_eq(before, placed, sizeof before);
+
+    stop(routees[3]);
+    place_all();
+    for (uint32_t i = 0; i < KEYS; i++) {
+        ck_assert(placed[i] != 3 && (before[i] == 3 || placed[i] == before[i]));
+        inherited[placed[i]] += before[i] == 3;
+    }
+    for (uint32_t i = 0; i < 8; i++)
+        ck_assert(i == 3 || inherited[i] >= count[3] / 16);
+    end();
+}
+END_TEST
+
+START_TEST(hash_refuses_when_who_has_the_key_is_full)
+{
+    begin(8);
+    wish.routing.key = key_of;
+    spawn_many(4, DOMUS_ROUTE_HASH);
+    for (uint32_t i = 0; i < 16; i++)
+        ck_assert_int_eq(put(domt_outside(&world), 7), 0);
+    ck_assert_int_eq(put(domt_outside(&world), 7), -ENOBUFS);
+    domt_settle(&world);
+    for (uint32_t i = 0; i < 4; i++)
+        stop(routees[i]);
+    ck_assert_int_eq(put(domt_outside(&world), 7), -ESTALE);
+    end();
+}
+END_TEST
+
+/* --- asks ------------------------------------------------------------------------------------- */
+
+START_TEST(asks_are_answered_by_a_routee)
+{
+    for (domus_route route = DOMUS_ROUTE_ROBIN; route <= DOMUS_ROUTE_HASH; route++) {
+        begin(8);
+        answered = 0;
+        wish.routing.key = key_of;
+        spawn_many(4, route);
+        for (uintptr_t i = 0; i < 20; i++)
+            domt_do(&world, agents[i % 2], ask, (void *)i);
+        ck_assert_uint_eq(answered, 20);
+        ck_assert_uint_eq(total(), 20);
+        end();
+    }
+}
+END_TEST
+
+static domus_conversation asking;
+
+static int ask_and_note(domus_stack *stack, void *context)
+{
+    ck_assert_int_eq(domus_conversation_of(stack, &asking), 0);
+    return ask(stack, context);
+}
+
+static int cancel(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_cancel(stack, asking);
+}
+
+START_TEST(a_cancel_finds_the_routee_that_works_on_it)
+{
+    begin(8);
+    slow = true;
+    spawn_many(4, DOMUS_ROUTE_ROBIN);
+    for (uint32_t i = 0; i < 3; i++)
+        domt_do(&world, agents[0], ask_and_note, NULL);
+    ck_assert_uint_eq(routees[2].house->stacks_count, 1);
+    domt_do(&world, agents[0], cancel, NULL);
+    ck_assert_uint_eq(routees[2].house->stacks_count, 0);
+    ck_assert_uint_eq(routees[0].house->stacks_count, 1);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("router", 20, robin_gives_to_one_after_the_other,
+          near_gives_to_the_one_on_the_senders_thread, near_takes_turns_among_several_of_one_thread,
+          who_is_gone_is_passed_over_until_all_are,
+          robin_refuses_when_all_are_full_and_near_when_its_own_is, least_prefers_the_empty_one,
+          least_sees_what_another_thread_has_taken_in, least_counts_conversations_that_wait,
+          hash_moves_only_the_keys_of_who_is_gone, hash_refuses_when_who_has_the_key_is_full,
+          asks_are_answered_by_a_routee, a_cancel_finds_the_routee_that_works_on_it)

@@ -1,0 +1,176 @@
+/* What the tests of routers share: a world with routers, workers that count what they get, and
+ * agents on two homes that spawn and send. */
+#ifndef DOMT_WORKERS_H
+#define DOMT_WORKERS_H
+
+#include "house/life.h"
+#include "house/names.h"
+#include "house/router.h"
+#include "tests/support/house_world.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define ROUTEES_MAX 64u
+
+static domt_world world;
+static domi_routers routers;
+static domi_names names;
+static domus_address agents[2]; /* on each home */
+static domus_address router;
+static domus_address routees[ROUTEES_MAX];
+
+/* --- a worker counts what it gets ------------------------------------------------------------- */
+
+static uint64_t got[ROUTEES_MAX]; /* by routee */
+static uint32_t stopped;
+static bool slow; /* questions are kept */
+
+static const domus_type work = {.name = "work", .size = sizeof(uint64_t)};
+static const domus_type question = {.name = "question", .size = sizeof(uint64_t)};
+
+static inline uint32_t index_of(domus_address who)
+{
+    uint32_t i = 0;
+
+    while (i < ROUTEES_MAX && routees[i].house != who.house)
+        i++;
+    ck_assert_uint_lt(i, ROUTEES_MAX);
+    return i;
+}
+
+static inline int on_work(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    got[index_of(domus_self(stack))]++;
+    return 0;
+}
+
+static inline int never(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    ck_assert_int_eq(answer->error, -ECANCELED);
+    return 0;
+}
+
+static inline int on_question(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    got[index_of(domus_self(stack))]++;
+    if (slow)
+        return domus_sleep(stack, UINT64_C(1000000000), never);
+    return domus_reply(stack, &work, payload);
+}
+
+static inline void on_stop(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    stopped++;
+}
+
+static const domus_behaviour worker = {
+    .name = "worker",
+    .state_size = 8,
+    .on = (const domus_on[]){{&work, on_work, 0}, {&question, on_question, 0}, {NULL, NULL, 0}},
+    .on_stop = on_stop,
+};
+
+/* --- the world -------------------------------------------------------------------------------- */
+
+static inline void begin(uint32_t max)
+{
+    static const uint64_t key[2] = {1, 2};
+
+    memset(got, 0, sizeof got);
+    stopped = 0;
+    slow = false;
+    domt_world_init(&world, 2);
+    world.config.scheduler.mailbox_max = 16;
+    ck_assert_int_eq(domt_world_start(&world), 0);
+    domi_routers_init(&routers, max, ROUTEES_MAX);
+    ck_assert_int_eq(domi_names_init(&names, 16, key), 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        world.managers[i]->routers = &routers;
+        world.managers[i]->names = &names;
+    }
+    for (uint32_t i = 0; i < 2; i++)
+        agents[i] = domt_spawn(domt_outside(&world), world.managers[i], &domt_agent, NULL);
+    domt_settle(&world);
+}
+
+static inline void end(void)
+{
+    domt_world_end(&world);
+    domi_routers_fini(&routers);
+    domi_names_fini(&names);
+}
+
+static const domus_behaviour *behaviour = &worker;
+static struct {
+    uint32_t count;
+    domus_routing routing;
+    domus_spawn_options options;
+    int result;
+} wish;
+
+static inline int spawn(domus_stack *stack, void *context)
+{
+    (void)context;
+    wish.result =
+        domus_spawn_many(stack, behaviour, NULL, wish.count, &wish.routing, &wish.options, &router);
+    if (wish.result == 0)
+        ck_assert_uint_eq(domus_routees(stack, router, routees, ROUTEES_MAX), wish.count);
+    return 0;
+}
+
+static inline void spawn_many(uint32_t count, domus_route route)
+{
+    wish.count = count;
+    wish.routing.route = route;
+    memset(&wish.options, 0, sizeof wish.options);
+    domt_do(&world, agents[0], spawn, NULL);
+    ck_assert_int_eq(wish.result, 0);
+}
+
+static int sent;
+
+static inline int send_one(domus_stack *stack, void *number_)
+{
+    uint64_t number = (uintptr_t)number_;
+
+    sent = domus_notice(stack, router, &work, &number);
+    return 0;
+}
+
+static inline int send_hundred(domus_stack *stack, void *context)
+{
+    for (uintptr_t i = 0; i < 100; i++) {
+        (void)send_one(stack, (void *)i);
+        ck_assert_int_eq(sent, (int)(intptr_t)context);
+    }
+    return 0;
+}
+
+static inline uint64_t total(void)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < ROUTEES_MAX; i++)
+        sum += got[i];
+    return sum;
+}
+
+static inline void stop(domus_address who)
+{
+    ck_assert_int_eq(domi_house_stop(domt_outside(&world), who), 0);
+    domt_settle(&world);
+}
+
+/* From a thread that does not come to handle anything meanwhile. */
+static inline int put(domi_manager *from, uint64_t number)
+{
+    return domt_notice(from, router, &work, &number);
+}
+
+#endif

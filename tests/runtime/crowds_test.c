@@ -1,0 +1,488 @@
+/* Groups and routers on real threads: who publishes, joins, leaves and ends does so at once. */
+#include "tests/runtime/running.h"
+
+#include <errno.h>
+
+#define MEMBERS    10000u
+#define ROUNDS     (DOMT_SANITIZED ? 5u : 40u)
+#define PUBLISHERS 2u
+
+static _Atomic uint64_t handled, disorder, dropped, refused, published, mounted, lives;
+static atomic_bool enough;
+
+static const domus_type go_type = {.name = "go"};
+
+static void drop_news(void *payload)
+{
+    (void)payload;
+    atomic_fetch_add(&dropped, 1);
+}
+
+struct news {
+    uint32_t publisher;
+    uint32_t number; /* from 1 */
+};
+
+static const domus_type news_type = {
+    .name = "news", .size = sizeof(struct news), .drop = drop_news};
+
+static domus_group group;
+
+/* --- members ---------------------------------------------------------------------------------- */
+
+struct member {
+    uint32_t last[PUBLISHERS + 1];
+};
+
+static int join(domus_stack *stack, void *self)
+{
+    (void)self;
+    int error = domus_group_join(stack, group);
+    atomic_fetch_add(&mounted, error == 0);
+    return error;
+}
+
+/* One after the other for members that are there all the time; never back for the others. */
+static int on_news(domus_stack *stack, void *self_, const void *payload)
+{
+    struct member *self = self_;
+    const struct news *news = payload;
+    uint32_t *last = &self->last[news->publisher];
+
+    (void)stack;
+    if (news->number != *last + 1)
+        atomic_fetch_add_explicit(&disorder, 1, memory_order_relaxed);
+    *last = news->number;
+    atomic_fetch_add_explicit(&handled, 1, memory_order_relaxed);
+    return 0;
+}
+
+static const domus_behaviour member = {
+    .name = "member",
+    .state_size = sizeof(struct member),
+    .on = (const domus_on[]){{&news_type, on_news, 0}, {NULL, NULL, 0}},
+    .on_mount = join,
+};
+
+/* --- publishers ------------------------------------------------------------------------------- */
+
+struct publisher {
+    uint32_t index;
+    uint32_t number;
+    uint32_t rounds; /* 0: until it is enough */
+};
+
+static int publish(domus_stack *stack, void *self_, const void *payload)
+{
+    struct publisher *self = self_;
+    const struct news news = {self->index, ++self->number};
+
+    (void)payload;
+    if (domus_publish(stack, group, &news_type, &news) != 0)
+        atomic_fetch_add(&refused, 1);
+    atomic_fetch_add(&published, 1);
+    if (self->rounds != 0 ? self->number == self->rounds : atomic_load(&enough))
+        return 0;
+    return domus_notice(stack, domus_self(stack), &go_type, NULL);
+}
+
+static const domus_behaviour publisher = {
+    .name = "publisher",
+    .state_size = sizeof(struct publisher),
+    .on = (const domus_on[]){{&go_type, publish, 0}, {NULL, NULL, 0}},
+};
+
+static domus_system *begin(void)
+{
+    domus_config config = domt_config(2);
+    config.routers.max = 1;
+    domus_system *system = domt_start(&config);
+
+    ck_assert_int_eq(domus_outside_group_open(system, "news", &group), 0);
+    return system;
+}
+
+static void start_publishers(domus_system *system, uint32_t rounds)
+{
+    for (uint32_t i = 0; i < PUBLISHERS; i++) {
+        struct publisher state = {.index = i, .rounds = rounds};
+        domt_notice(system, domt_spawn(system, i, &publisher, &state), &go_type, NULL);
+    }
+}
+
+START_TEST(ten_thousand_members_on_two_threads_get_all_once_and_in_order)
+{
+    domus_system *system = begin();
+
+    for (uint32_t i = 0; i < MEMBERS; i++)
+        domt_spawn(system, i % 2, &member, NULL);
+    DOMT_WAIT_FOR(60, atomic_load(&mounted) == MEMBERS);
+    start_publishers(system, ROUNDS);
+    for (uint32_t i = 1; i <= ROUNDS; i++) {
+        const struct news news = {PUBLISHERS, i};
+        ck_assert_int_eq(domus_outside_publish(system, group, &news_type, &news), 0);
+    }
+    DOMT_WAIT_FOR(60, atomic_load(&handled) == (uint64_t)MEMBERS * ROUNDS * (PUBLISHERS + 1));
+    DOMT_WAIT_FOR(10, atomic_load(&dropped) == (uint64_t)ROUNDS * (PUBLISHERS + 1));
+    ck_assert_uint_eq(atomic_load(&disorder), 0);
+    ck_assert_uint_eq(atomic_load(&refused), 0);
+    ck_assert_uint_eq(domus_group_members(group), MEMBERS);
+    domt_end(system);
+    ck_assert_uint_eq(atomic_load(&dropped), (uint64_t)ROUNDS * (PUBLISHERS + 1));
+}
+END_TEST
+
+START_TEST(a_system_that_does_not_run_publishes_nothing)
+{
+    domus_config config = domt_config(1);
+    domus_system *system = NULL;
+    const struct news news = {0, 1};
+    char error[256];
+
+    ck_assert_int_eq(domus_system_new(&config, error, sizeof error, &system), 0);
+    ck_assert_int_eq(domus_outside_group_open(system, "news", &group), -ESHUTDOWN);
+    ck_assert_int_eq(domus_outside_publish(system, group, &news_type, &news), -ESHUTDOWN);
+    ck_assert_int_eq(
+        domus_outside_spawn_many(system, &member, NULL, 2, NULL, NULL, &(domus_address){NULL, 0}),
+        -ESHUTDOWN);
+    ck_assert_uint_eq(atomic_load(&dropped), 1);
+    domus_system_free(system);
+}
+END_TEST
+
+/* --- coming and going ------------------------------------------------------------------------- */
+
+#define LIVES    (DOMT_SANITIZED ? 3000u : 30000u)
+#define CHURNERS 40u
+
+/* Joins and leaves with what it gets, and ends after a few; its mother makes another then. */
+struct fickle {
+    domus_address mother;
+    uint32_t left;
+    uint32_t last[PUBLISHERS];
+};
+
+static int fickle_join(domus_stack *stack, void *self)
+{
+    ((struct fickle *)self)->left = 6;
+    return domus_group_join(stack, group);
+}
+
+static int on_fickle_news(domus_stack *stack, void *self_, const void *payload)
+{
+    struct fickle *self = self_;
+    const struct news *news = payload;
+
+    if (news->number <= self->last[news->publisher])
+        atomic_fetch_add(&disorder, 1);
+    self->last[news->publisher] = news->number;
+    if (--self->left == 0)
+        return domus_stop(stack, domus_self(stack));
+    int error = self->left % 2 == 0 ? domus_group_leave(stack, group) : 0;
+    return error == 0 ? domus_group_join(stack, group) : error;
+}
+
+static void fickle_end(domus_stack *stack, void *self)
+{
+    (void)domus_notice(stack, ((struct fickle *)self)->mother, &go_type, NULL);
+}
+
+static const domus_behaviour fickle = {
+    .name = "fickle",
+    .state_size = sizeof(struct fickle),
+    .on = (const domus_on[]){{&news_type, on_fickle_news, 0}, {NULL, NULL, 0}},
+    .on_mount = fickle_join,
+    .on_stop = fickle_end,
+};
+
+static int make_one(domus_stack *stack, void *self, const void *payload)
+{
+    struct fickle state = {.mother = domus_self(stack)};
+    domus_address address;
+
+    (void)self, (void)payload;
+    if (atomic_fetch_add(&lives, 1) >= LIVES)
+        return 0;
+    return domus_spawn(stack, &fickle, &state, &address);
+}
+
+static const domus_behaviour mother = {
+    .name = "mother",
+    .on = (const domus_on[]){{&go_type, make_one, 0}, {NULL, NULL, 0}},
+};
+
+START_TEST(members_come_and_go_while_others_publish)
+{
+    domus_system *system = begin();
+
+    for (uint32_t i = 0; i < CHURNERS; i++)
+        domt_notice(system, domt_spawn(system, i % 2, &mother, NULL), &go_type, NULL);
+    start_publishers(system, 0);
+    DOMT_WAIT_FOR(60, atomic_load(&lives) == LIVES + CHURNERS);
+    DOMT_WAIT_FOR(10, domus_group_members(group) == 0);
+    atomic_store(&enough, true);
+    DOMT_WAIT_FOR(10, atomic_load(&published) == atomic_load(&dropped));
+    ck_assert_uint_eq(atomic_load(&disorder), 0);
+    domt_end(system);
+    ck_assert_uint_eq(atomic_load(&published), atomic_load(&dropped));
+}
+END_TEST
+
+static int try_all(domus_stack *stack, void *self, const void *payload)
+{
+    const struct news news = {0, 1};
+
+    (void)self, (void)payload;
+    if (domus_group_join(stack, group) != -EOPNOTSUPP || domus_group_leave(stack, group) != 0 ||
+        domus_publish(stack, group, &news_type, &news) != 0)
+        atomic_fetch_add(&refused, 1);
+    return 0;
+}
+
+static const domus_behaviour alone = {
+    .name = "alone",
+    .on = (const domus_on[]){{&go_type, try_all, 0}, {NULL, NULL, 0}},
+};
+
+static int spawn_alone(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_spawn_options options = {.detached = true};
+    domus_address address;
+
+    (void)self, (void)payload;
+    int error = domus_spawn_with(stack, &alone, NULL, &options, &address);
+    return error != 0 ? error : domus_notice(stack, address, &go_type, NULL);
+}
+
+static const domus_behaviour employer = {
+    .name = "employer",
+    .on = (const domus_on[]){{&go_type, spawn_alone, 0}, {NULL, NULL, 0}},
+};
+
+START_TEST(a_detached_actor_publishes_but_is_no_member)
+{
+    domus_system *system = begin();
+
+    domt_spawn(system, 1, &member, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&mounted) == 1);
+    domt_notice(system, domt_spawn(system, 0, &employer, NULL), &go_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&handled) == 1);
+    DOMT_WAIT_FOR(10, atomic_load(&dropped) == 1);
+    ck_assert_uint_eq(atomic_load(&refused), 0);
+    domt_end(system);
+}
+END_TEST
+
+/* --- routers ---------------------------------------------------------------------------------- */
+
+#define MESSAGES (DOMT_SANITIZED ? 3000u : 30000u) /* of each sender */
+#define SENDERS  2u
+#define KEYS     64u
+
+struct item {
+    uint32_t sender;
+    uint32_t number; /* from 1 */
+};
+
+static const domus_type item_type = {.name = "item", .size = sizeof(struct item)};
+
+static domus_address router;
+static domus_route route;
+static _Atomic(void *) owners[KEYS]; /* of keys */
+
+struct worker {
+    uint32_t last[SENDERS];
+};
+
+static int on_item(domus_stack *stack, void *self_, const void *payload)
+{
+    struct worker *self = self_;
+    const struct item *item = payload;
+    void *owner = NULL;
+
+    (void)stack;
+    if (item->number <= self->last[item->sender])
+        atomic_fetch_add(&disorder, 1);
+    self->last[item->sender] = item->number;
+    if (route == DOMUS_ROUTE_NEAR && self->last[1 - item->sender] != 0)
+        atomic_fetch_add(&disorder, 1); /* it is another thread's */
+    if (route == DOMUS_ROUTE_HASH &&
+        !atomic_compare_exchange_strong(&owners[item->number % KEYS], &owner, self) &&
+        owner != self)
+        atomic_fetch_add(&disorder, 1);
+    atomic_fetch_add_explicit(&handled, 1, memory_order_relaxed);
+    return 0;
+}
+
+static const domus_behaviour worker = {
+    .name = "worker",
+    .state_size = sizeof(struct worker),
+    .on = (const domus_on[]){{&item_type, on_item, 0}, {NULL, NULL, 0}},
+};
+
+static int send_items(domus_stack *stack, void *self_, const void *payload)
+{
+    struct item *self = self_;
+    int error = 0;
+
+    (void)payload;
+    for (uint32_t i = 0; i < 50 && self->number < MESSAGES && error == 0; i++) {
+        struct item item = {self->sender, self->number + 1};
+        error = domus_notice(stack, router, &item_type, &item);
+        self->number += error == 0;
+    }
+    if (error == -ENOBUFS)
+        return domus_after(stack, DOMT_MS, &go_type, NULL, NULL);
+    return self->number < MESSAGES ? domus_notice(stack, domus_self(stack), &go_type, NULL) : 0;
+}
+
+static const domus_behaviour sender = {
+    .name = "sender",
+    .state_size = sizeof(struct item),
+    .on = (const domus_on[]){{&go_type, send_items, 0}, {NULL, NULL, 0}},
+};
+
+static uint64_t key_of(const domus_type *type, const void *payload)
+{
+    (void)type;
+    return ((const struct item *)payload)->number % KEYS;
+}
+
+START_TEST(each_route_keeps_order_and_loses_nothing)
+{
+    for (route = DOMUS_ROUTE_ROBIN; route <= DOMUS_ROUTE_HASH; route++) {
+        domus_system *system = begin();
+        const domus_routing routing = {route, key_of};
+
+        atomic_store(&handled, 0);
+        ck_assert_int_eq(domus_outside_spawn_many(system, &worker, NULL,
+                                                  route == DOMUS_ROUTE_NEAR ? DOMUS_PER_THREAD : 5,
+                                                  &routing, NULL, &router),
+                         0);
+        for (uint32_t i = 0; i < SENDERS; i++) {
+            struct item state = {.sender = i};
+            domt_notice(system, domt_spawn(system, i, &sender, &state), &go_type, NULL);
+        }
+        DOMT_WAIT_FOR(60, atomic_load(&handled) == SENDERS * MESSAGES);
+        ck_assert_uint_eq(atomic_load(&disorder), 0);
+        ck_assert_int_eq(domus_outside_stop(system, router), 0);
+        ck_assert_int_eq(domus_outside_stop(system, router), -ESTALE);
+        ck_assert_int_eq(domus_outside_spawn_many(system, &worker, NULL, 2, NULL, NULL, &router),
+                         0); /* routers.max is 1 */
+        domt_end(system);
+    }
+}
+END_TEST
+
+/* A maker makes routers in the same memory, again and again, and publishes their addresses; others
+ * send to whatever they heard of last. What was meant for one generation reaches no other. */
+#define GENERATIONS (DOMT_SANITIZED ? 500u : 5000u)
+
+struct generation {
+    uint32_t number;
+    uint32_t turns; /* the maker's: how long it has been */
+    domus_address router;
+};
+
+static const domus_type generation_type = {.name = "generation", .size = sizeof(struct generation)};
+static const domus_type parcel_type = {.name = "parcel", .size = sizeof(uint32_t)};
+
+static _Atomic uint64_t stale, made;
+
+static int on_parcel(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack;
+    if (*(const uint32_t *)payload != *(const uint32_t *)self)
+        atomic_fetch_add(&disorder, 1);
+    atomic_fetch_add_explicit(&handled, 1, memory_order_relaxed);
+    return 0;
+}
+
+static const domus_behaviour addressee = {
+    .name = "addressee",
+    .state_size = sizeof(uint32_t),
+    .on = (const domus_on[]){{&parcel_type, on_parcel, 0}, {NULL, NULL, 0}},
+};
+
+static int make(domus_stack *stack, void *self_, const void *payload)
+{
+    struct generation *self = self_;
+    const domus_routing routing = {self->number % 3 == 0 ? DOMUS_ROUTE_LEAST : DOMUS_ROUTE_ROBIN,
+                                   NULL};
+
+    (void)payload;
+    if (self->turns++ % 30 != 0)
+        return domus_notice(stack, domus_self(stack), &go_type, NULL);
+    if (self->number != 0)
+        (void)domus_stop(stack, self->router);
+    if (self->number++ == GENERATIONS) {
+        atomic_store(&enough, true);
+        return 0;
+    }
+    int error = domus_spawn_many(stack, &addressee, &self->number, 3 + self->number % 2, &routing,
+                                 NULL, &self->router);
+    if (error == 0)
+        error = domus_publish(stack, group, &generation_type, self);
+    if (error != 0)
+        atomic_fetch_add(&refused, 1);
+    atomic_fetch_add(&made, 1);
+    return domus_notice(stack, domus_self(stack), &go_type, NULL);
+}
+
+static const domus_behaviour maker = {
+    .name = "maker",
+    .state_size = sizeof(struct generation),
+    .on = (const domus_on[]){{&go_type, make, 0}, {NULL, NULL, 0}},
+};
+
+static int on_generation(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack;
+    *(struct generation *)self = *(const struct generation *)payload;
+    return 0;
+}
+
+static int send_parcels(domus_stack *stack, void *self_, const void *payload)
+{
+    const struct generation *self = self_;
+
+    (void)payload;
+    for (uint32_t i = 0; i < 8; i++) {
+        if (domus_notice(stack, self->router, &parcel_type, &self->number) != 0)
+            atomic_fetch_add_explicit(&stale, 1, memory_order_relaxed);
+    }
+    return atomic_load(&enough) ? 0 : domus_notice(stack, domus_self(stack), &go_type, NULL);
+}
+
+static const domus_behaviour carrier = {
+    .name = "carrier",
+    .state_size = sizeof(struct generation),
+    .on = (const domus_on[]){{&go_type, send_parcels, 0},
+                             {&generation_type, on_generation, 0},
+                             {NULL, NULL, 0}},
+    .on_mount = join,
+};
+
+START_TEST(a_router_that_ends_is_never_taken_for_the_next_one)
+{
+    domus_system *system = begin();
+
+    for (uint32_t i = 0; i < 2; i++)
+        domt_notice(system, domt_spawn(system, i, &carrier, NULL), &go_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&mounted) == 2);
+    domt_notice(system, domt_spawn(system, 0, &maker, NULL), &go_type, NULL);
+    DOMT_WAIT_FOR(60, atomic_load(&enough));
+    ck_assert_uint_eq(atomic_load(&made), GENERATIONS);
+    ck_assert_uint_eq(atomic_load(&refused), 0);
+    ck_assert_uint_eq(atomic_load(&disorder), 0);
+    ck_assert_uint_ne(atomic_load(&handled), 0);
+    ck_assert_uint_ne(atomic_load(&stale), 0);
+    domt_end(system);
+}
+END_TEST
+
+DOMT_MAIN("crowds", 120, a_system_that_does_not_run_publishes_nothing,
+          ten_thousand_members_on_two_threads_get_all_once_and_in_order,
+          members_come_and_go_while_others_publish, a_detached_actor_publishes_but_is_no_member,
+          each_route_keeps_order_and_loses_nothing,
+          a_router_that_ends_is_never_taken_for_the_next_one)
