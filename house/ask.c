@@ -127,7 +127,8 @@ uint32_t domus_pending(const domus_stack *stack)
     return stack->pooled != NULL ? stack->pooled->pending : 0;
 }
 
-int domus_sleep(domus_stack *stack, uint64_t time_ns, domus_resumed *then)
+static int begin_sleep(domus_stack *stack, uint64_t time_ns, uint64_t tag,
+                       domi_promise **ret_promise)
 {
     domi_manager *manager = stack->manager;
     domi_promise *promise;
@@ -136,9 +137,28 @@ int domus_sleep(domus_stack *stack, uint64_t time_ns, domus_resumed *then)
     if (error != 0)
         return error;
     uint64_t until_ns = manager->now_ns + time_ns;
+    promise->answer.tag = tag;
     domi_promise_arm(manager, promise, until_ns < time_ns ? UINT64_MAX : until_ns);
+    *ret_promise = promise;
+    return 0;
+}
+
+int domus_sleep(domus_stack *stack, uint64_t time_ns, domus_resumed *then)
+{
+    domi_promise *promise;
+    int error = begin_sleep(stack, time_ns, 0, &promise);
+
+    if (error != 0)
+        return error;
     domi_stack_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
     return DOMUS_PARKED;
+}
+
+int domus_sleep_add(domus_stack *stack, uint64_t time_ns, uint64_t tag)
+{
+    domi_promise *promise;
+
+    return begin_sleep(stack, time_ns, tag, &promise);
 }
 
 uint64_t domus_deadline_ns(const domus_stack *stack)

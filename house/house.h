@@ -176,7 +176,7 @@ static inline bool domi_house_channels_runnable(const domi_house *house)
     return (house->marks & (DOMI_MARK_CHANNELS | DOMI_MARK_SATURATED)) == DOMI_MARK_CHANNELS;
 }
 
-/* A receive waits, nothing else holds it back, and there is mail that it has not seen. */
+/* A receive waits, nothing else holds it back, and it has not seen all that there is. */
 static inline bool domi_house_receives(const domi_house *house)
 {
     return (house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_FRESH)) ==
@@ -188,8 +188,9 @@ static inline bool domi_house_runnable(const domi_house *house)
     if (house->tails[DOMI_REPLY] != NULL || house->tails[DOMI_EXCEPTION] != NULL ||
         house->tails[DOMI_EVENT] != NULL || domi_house_channels_runnable(house))
         return true;
-    return house->mail != 0 &&
-           ((house->marks & DOMI_MARKS_HOLD) == 0 || domi_house_receives(house));
+    /* A receive that only looks has to be told when there is nothing. */
+    return (house->mail != 0 && (house->marks & DOMI_MARKS_HOLD) == 0) ||
+           domi_house_receives(house);
 }
 
 /* More than 2 replies, or more than 4 events, or no promise pending. */

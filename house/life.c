@@ -69,6 +69,7 @@ static void state_fini(domi_house *house)
 static bool is_whole(const domus_behaviour *behaviour)
 {
     if (behaviour == NULL || behaviour->state_size > DOMI_HOUSE_STATE_MAX ||
+        behaviour->mount_frame_size > DOMUS_FRAME_MAX ||
         (behaviour->kind != DOMUS_STATE && behaviour->kind != DOMUS_CHANNELS))
         return false;
     const domus_on *on = behaviour->on;
@@ -263,13 +264,19 @@ void domi_house_released(domi_manager *manager, domi_house *house)
 
 int domi_house_run_mount(domi_manager *manager, domi_house *house)
 {
+    const domus_behaviour *behaviour = house->behaviour;
     domus_stack stack = {.manager = manager};
+    domus_stack *used = &stack;
 
-    if (house->behaviour->on_mount == NULL)
+    if (behaviour->on_mount == NULL)
         return 0;
     atomic_init(&stack.house, house);
-    int result = house->behaviour->on_mount(&stack, house->self);
-    domi_stack_return(&stack, result < 0 ? 0 : result); /* what it means is decided by the caller */
+    if (behaviour->mount_frame_size != 0)
+        used = domi_stack_new(manager, house, behaviour->mount_frame_size);
+    if (used == NULL)
+        return -ENOMEM;
+    int result = behaviour->on_mount(used, house->self);
+    domi_stack_return(used, result < 0 ? 0 : result); /* what it means is decided by the caller */
     return result;
 }
 

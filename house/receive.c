@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "house/family.h"
+#include "house/life.h"
 #include "house/mailbox.h"
 #include "house/pool.h"
 
@@ -12,8 +13,21 @@
 /* Messages that one run looks at, at most: the rest of a long mailbox waits for the next run. */
 #define LOOKS_MAX 4096u
 
-static int receive(domus_stack *stack, const domus_pattern *pattern, const uint64_t *within_ns,
-                   domus_resumed *then)
+/* When it ends without a message: by its own time, or with what it is for; 0: never. */
+static uint64_t receive_until(const domus_stack *stack, uint64_t within_ns)
+{
+    uint64_t deadline_ns = domus_deadline_ns(stack);
+    uint64_t until_ns = stack->manager->now_ns + within_ns;
+
+    if (within_ns == DOMUS_FOR_EVER)
+        return deadline_ns;
+    if (until_ns < within_ns)
+        until_ns = UINT64_MAX;
+    return deadline_ns != 0 && deadline_ns < until_ns ? deadline_ns : until_ns;
+}
+
+static int begin_receive(domus_stack *stack, const domus_pattern *pattern, uint64_t within_ns,
+                         uint64_t tag, domi_promise **ret_promise)
 {
     domi_manager *manager = stack->manager;
     domi_house *house = domi_stack_house(stack);
@@ -32,32 +46,40 @@ static int receive(domus_stack *stack, const domus_pattern *pattern, const uint6
     *last = promise;
     promise->pattern = pattern;
     promise->next_receive = NULL;
+    promise->answer.tag = tag;
+    promise->impatient = within_ns == 0;
     family->seen[0] = family->seen[1] = NULL;
     house->marks |= DOMI_MARK_RECEIVING | DOMI_MARK_FRESH;
-    if (within_ns != NULL && *within_ns == 0) {
-        promise->impatient = true;
-    } else {
-        promise->impatient = false;
-        uint64_t until_ns = within_ns != NULL ? manager->now_ns + *within_ns : 0;
-        uint64_t deadline_ns = domus_deadline_ns(stack);
-        if (until_ns == 0 || (deadline_ns != 0 && deadline_ns < until_ns))
-            until_ns = deadline_ns;
-        if (until_ns != 0)
-            domi_promise_arm(manager, promise, until_ns);
-    }
-    domi_stack_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
-    return DOMUS_PARKED;
+    uint64_t until_ns = within_ns != 0 ? receive_until(stack, within_ns) : 0;
+    if (until_ns != 0)
+        domi_promise_arm(manager, promise, until_ns);
+    *ret_promise = promise;
+    return 0;
 }
 
 int domus_receive(domus_stack *stack, const domus_pattern *pattern, domus_resumed *then)
 {
-    return receive(stack, pattern, NULL, then);
+    return domus_receive_within(stack, pattern, DOMUS_FOR_EVER, then);
 }
 
 int domus_receive_within(domus_stack *stack, const domus_pattern *pattern, uint64_t within_ns,
                          domus_resumed *then)
 {
-    return receive(stack, pattern, &within_ns, then);
+    domi_promise *promise;
+    int error = begin_receive(stack, pattern, within_ns, 0, &promise);
+
+    if (error != 0)
+        return error;
+    domi_stack_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
+    return DOMUS_PARKED;
+}
+
+int domus_receive_add(domus_stack *stack, const domus_pattern *pattern, uint64_t within_ns,
+                      uint64_t tag)
+{
+    domi_promise *promise;
+
+    return begin_receive(stack, pattern, within_ns, tag, &promise);
 }
 
 void domi_receive_leave(domi_house *house, domi_promise *promise)
@@ -77,6 +99,8 @@ static bool takes(const domi_house *house, const domus_pattern *pattern, const v
 {
     const domus_type *const *type = pattern->types;
 
+    if (message->type == &domi_last_type)
+        return false;
     while (type != NULL && *type != NULL && *type != message->type)
         type++;
     if (type != NULL && *type == NULL)
@@ -94,6 +118,21 @@ static domi_promise *taker(const domi_house *house, domi_envelope *message)
            !takes(house, promise->pattern, domus_frame(domi_promise_stack(promise)), message))
         promise = promise->next_receive;
     return promise;
+}
+
+bool domi_receive_last(domi_manager *manager, domi_house *house)
+{
+    domi_node **notices = &house->tails[DOMI_NOTICE];
+
+    if (house->tails[DOMI_ASK] != NULL || *notices == NULL ||
+        ((domi_envelope *)(void *)(*notices)->next)->type != &domi_last_type)
+        return false;
+    if (house->family != NULL)
+        house->family->seen[1] = NULL; /* it may be the one */
+    domi_pool_free(manager, domi_list_take(notices));
+    house->mail--;
+    (void)domi_house_stop(manager, domi_house_address(house));
+    return true;
 }
 
 /* Look for the next message of `kind` that somebody takes, and take it out. NULL: none, or `looks`
@@ -149,6 +188,8 @@ uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t bud
 
     while (handled < budget && domi_house_receives(house)) {
         domi_promise *promise = NULL;
+        if (domi_receive_last(manager, house))
+            return handled + 1;
         domi_envelope *message = search(house, DOMI_ASK, &looks, &promise);
         if (message == NULL && looks != 0)
             message = search(house, DOMI_NOTICE, &looks, &promise);

@@ -17,6 +17,10 @@ uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t bud
 domi_envelope *domi_receive_find(domi_house *house, const domus_pattern *pattern, const void *frame,
                                  domi_node *seen[2]);
 
+/* domus_stop_after_mail() is the first in line (what no receive takes stays before it): take it out
+ * and stop. */
+bool domi_receive_last(domi_manager *manager, domi_house *house);
+
 /* Mail was taken out or put in front: look at all of it again. */
 void domi_receive_reset(domi_house *house);
 

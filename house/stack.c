@@ -153,7 +153,9 @@ static void answers_free(domi_manager *manager, domi_promise *answers)
         domi_promise *promise = answers;
 
         answers = next_answer(promise);
-        if (promise->message != NULL)
+        if (promise->message != NULL && promise->message->node.kind == DOMI_ASK)
+            domi_ask_fail(manager, promise->message, -ENOMSG); /* received among others */
+        else if (promise->message != NULL)
             domi_pool_free(manager, &promise->message->node);
         domi_promise_release(manager, promise);
     }
@@ -269,6 +271,9 @@ static void end(domus_stack *stack, int result)
     domus_stack *pooled = stack->pooled;
 
     if (stack->ask != NULL) {
+        /* What a stop has cancelled is the stop's doing: who asked did not cancel anything. */
+        if (result == -ECANCELED && (house->marks & DOMI_MARK_STOPPING) != 0)
+            result = -ESTALE;
         domi_ask_fail(manager, stack->ask, result < 0 ? result : -ENOMSG);
         stack->ask = NULL;
     } else if (result < 0 && !(pooled != NULL && pooled->cancelled)) {

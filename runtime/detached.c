@@ -302,7 +302,7 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
     if (until_ns < within_ns)
         until_ns = UINT64_MAX;
     for (;;) {
-        if (follow(detached) || is_to_stop(house))
+        if (follow(detached) || is_to_stop(house) || domi_receive_last(&detached->manager, house))
             return -ECANCELED;
         domi_envelope *message = domi_receive_find(house, pattern, domus_frame(stack), seen);
         if (message != NULL) {

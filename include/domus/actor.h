@@ -105,6 +105,9 @@ typedef struct domus_behaviour {
 
     /* What it does about its children's failures (domus/supervise.h); NULL: nothing. */
     const struct domus_supervision *supervision;
+
+    /* Bytes that domus_frame() gives to what on_mount begins, 0..DOMUS_FRAME_MAX; zeroed. */
+    uint32_t mount_frame_size;
 } domus_behaviour;
 
 /* The address of the actor that runs. */

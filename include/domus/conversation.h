@@ -79,6 +79,10 @@ DOMUS_API uint32_t domus_pending(const domus_stack *stack);
  * Returns as domus_wait_all(). */
 DOMUS_API int domus_sleep(domus_stack *stack, uint64_t time_ns, domus_resumed *then);
 
+/* Sleep as one of several: its answer has neither type nor payload, and carries `tag`. So asks get
+ * one time-out together, or a wait its end. Returns 0; -ENOMEM; -ECANCELED. */
+DOMUS_API int domus_sleep_add(domus_stack *stack, uint64_t time_ns, uint64_t tag);
+
 /* When nobody waits for this conversation's answer any more, on the clock of domus_now_ns(); 0:
  * there is no deadline, or it was answered. */
 DOMUS_API uint64_t domus_deadline_ns(const domus_stack *stack);

@@ -26,8 +26,6 @@ typedef struct domus_received {
     bool is_ask;          /* then domus_reply(), domus_fail(), domus_keep() are about it as long */
 } domus_received;
 
-#define DOMUS_FOR_EVER UINT64_MAX
-
 /* Receive, and return: the first waiting ask or notice that `pattern` takes, or the next one that
  * comes within `within_ns` (0: only what is there; DOMUS_FOR_EVER); the others stay, in order. The
  * thread sleeps meanwhile. An ask that was neither answered nor kept by the next call, or by the

@@ -3,6 +3,7 @@
 #define DOMUS_DOMUS_H
 
 #include <domus/actor.h>
+#include <domus/await.h>
 #include <domus/blocking.h>
 #include <domus/channel.h>
 #include <domus/config.h>
@@ -12,6 +13,7 @@
 #include <domus/group.h>
 #include <domus/message.h>
 #include <domus/name.h>
+#include <domus/process.h>
 #include <domus/profile.h>
 #include <domus/receive.h>
 #include <domus/router.h>

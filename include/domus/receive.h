@@ -16,6 +16,8 @@
 extern "C" {
 #endif
 
+#define DOMUS_FOR_EVER UINT64_MAX /* as a time-out: none */
+
 /* What a receive takes. Constant while it waits. */
 typedef struct domus_pattern {
     const domus_type *const *types; /* up to NULL; NULL itself: any type */
@@ -39,6 +41,12 @@ DOMUS_API int domus_receive(domus_stack *stack, const domus_pattern *pattern, do
  * is there: so a mailbox is flushed, or a more urgent message is looked for first. */
 DOMUS_API int domus_receive_within(domus_stack *stack, const domus_pattern *pattern,
                                    uint64_t within_ns, domus_resumed *then);
+
+/* Receive as one of several: its answer carries `tag`. `within_ns` as above, or
+ * DOMUS_FOR_EVER. Wait by domus_wait_first(): then an ask that was received can be answered; after
+ * domus_wait_all() it fails with -ENOMSG. Returns 0; -ENOMEM; -ECANCELED. */
+DOMUS_API int domus_receive_add(domus_stack *stack, const domus_pattern *pattern,
+                                uint64_t within_ns, uint64_t tag);
 
 /* From the next message on, handle messages as `behaviour` says: its rows and callbacks. Its kind
  * must be the same and its state_size not larger than that of the behaviour the actor was spawned

@@ -159,7 +159,14 @@ static int on_stop_it(domus_stack *stack, void *self, const void *nothing)
     return domus_stop(stack, ((struct maker *)self)->made);
 }
 
+static int on_stop_it_after_mail(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)nothing;
+    return domus_stop_after_mail(stack, ((struct maker *)self)->made);
+}
+
 static const domus_type stop_type = {.name = "stop"};
+static const domus_type stop_after_type = {.name = "stop after mail"};
 
 static const domus_behaviour maker_behaviour = {
     .name = "maker",
@@ -169,6 +176,7 @@ static const domus_behaviour maker_behaviour = {
                              {&note_type, on_note_on, 0},
                              {&urgent_type, on_urgent_on, 0},
                              {&stop_type, on_stop_it, 0},
+                             {&stop_after_type, on_stop_it_after_mail, 0},
                              {NULL, NULL, 0}},
 };
 
@@ -271,6 +279,19 @@ START_TEST(receive_that_returns_takes_the_urgent_first_and_the_rest_in_order)
 }
 END_TEST
 
+START_TEST(stop_after_mail_ends_a_receive_that_returns_behind_what_came_before)
+{
+    begin(&receiver, 4);
+    for (uint32_t i = 0; i < 100; i++)
+        domt_notice(system_, maker, &note_type, &i);
+    domt_notice(system_, maker, &stop_after_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&stopped) == 1);
+    ck_assert_uint_eq(atomic_load(&notes), 100);
+    ck_assert_int_eq(atomic_load(&last_error), -ECANCELED);
+    domt_end(system_);
+}
+END_TEST
+
 START_TEST(detached_actor_that_does_not_return_is_said)
 {
     begin(&loner, 4);
@@ -290,4 +311,5 @@ END_TEST
 DOMT_MAIN("detached", 60, detached_actor_answers_as_any_other,
           detached_actor_that_blocks_holds_up_nobody_else, threads_are_bounded_and_used_again,
           receive_that_returns_takes_the_urgent_first_and_the_rest_in_order,
+          stop_after_mail_ends_a_receive_that_returns_behind_what_came_before,
           detached_actor_that_does_not_return_is_said)

@@ -1,0 +1,412 @@
+/* Sequences: what is at hand after each await, what lives across it, and how they end. */
+#include "house/life.h"
+#include "tests/support/house_world.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+
+#define MS UINT64_C(1000000)
+
+static const domus_type begin_type = {.name = "begin", .size = 8};
+static const domus_type twice_type = {.name = "twice", .size = 8};
+static const domus_type slow_type = {.name = "slow", .size = 8};
+static const domus_type odd_type = {.name = "odd", .size = 8};
+static const domus_type end_type = {.name = "end"};
+static const domus_type huge_type = {.name = "huge", .size = DOMUS_PAYLOAD_MAX + 1};
+
+static domt_world world;
+static domus_address one;    /* runs the sequence under test, on home 0 */
+static domus_address server; /* on home 1 */
+static uint64_t steps;       /* a decimal digit for each place that was passed */
+static uint64_t sum;
+static int error;
+static domus_conversation running;
+
+static void passed(uint64_t place)
+{
+    steps = steps * 10 + place;
+}
+
+/* --- a server that doubles, now or after 5 ms ------------------------------------------------ */
+
+static int twice(domus_stack *stack, void *self, const void *number)
+{
+    (void)self;
+    return domus_reply(stack, &twice_type, &(uint64_t){*(const uint64_t *)number * 2});
+}
+
+DOMUS_SEQUENCE(twice_later, uint64_t)
+{
+    DOMUS_BEGIN;
+    *frame = *(const uint64_t *)message * 2;
+    DOMUS_SLEEP(5 * MS);
+    return domus_reply(stack, &twice_type, frame);
+    DOMUS_END;
+}
+
+static const domus_behaviour serving = {
+    .name = "serving",
+    .on = (const domus_on[]){{&twice_type, twice, 0},
+                             DOMUS_ON(&slow_type, twice_later),
+                             {NULL, NULL, 0}},
+};
+
+static void open_world(const domus_behaviour *behaviour)
+{
+    domt_world_open(&world, 2);
+    steps = sum = 0;
+    error = 1;
+    server = domt_spawn(domt_outside(&world), world.managers[1], &serving, NULL);
+    one = domt_spawn(domt_outside(&world), world.managers[0], behaviour, NULL);
+    domt_settle(&world);
+}
+
+static void send(const domus_type *type, uint64_t number)
+{
+    ck_assert_int_eq(domt_notice(domt_outside(&world), one, type, &number), 0);
+    domt_settle(&world);
+}
+
+static void close_world(void)
+{
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+
+/* --- what is at hand ------------------------------------------------------------------------- */
+
+static const domus_pattern odd_only = {.types = (const domus_type *const[]){&odd_type, NULL}};
+
+struct trip {
+    uint64_t number;
+    uint64_t began_ns;
+};
+
+DOMUS_SEQUENCE(trip, struct trip)
+{
+    uint64_t *visits = self;
+
+    DOMUS_BEGIN;
+    ck_assert(frame->number == 0 && frame->began_ns == 0);
+    ck_assert(answer->error == 0 && answer->type == NULL && answer->payload == NULL);
+    frame->number = *(const uint64_t *)message;
+    passed(1);
+    DOMUS_ASK(server, &twice_type, &frame->number);
+    ck_assert(message == NULL && answer->error == 0 && answer->type == &twice_type);
+    frame->number = *(const uint64_t *)answer->payload;
+    frame->began_ns = domus_now_ns(stack);
+    passed(2);
+    DOMUS_SLEEP(3 * MS);
+    ck_assert(answer->error == 0 && answer->type == NULL);
+    ck_assert_uint_ge(domus_now_ns(stack), frame->began_ns + 3 * MS);
+    passed(3);
+    DOMUS_RECEIVE(&odd_only);
+    ck_assert(answer->error == 0 && answer->type == &odd_type);
+    frame->number += *(const uint64_t *)answer->payload;
+    passed(4);
+    DOMUS_ASK_WITHIN(server, &slow_type, &frame->number, 2 * MS);
+    ck_assert(answer->error == -ETIMEDOUT && answer->payload == NULL);
+    passed(5);
+    DOMUS_RECEIVE_WITHIN(&odd_only, 0);
+    ck_assert_int_eq(answer->error, -ETIMEDOUT);
+    passed(6);
+    sum = frame->number;
+    ++*visits;
+    DOMUS_END;
+}
+
+static const domus_behaviour travelling = {
+    .name = "travelling",
+    .state_size = 8,
+    .on = (const domus_on[]){DOMUS_ON(&begin_type, trip), {NULL, NULL, 0}},
+};
+
+START_TEST(sequence_goes_on_behind_each_await_with_its_answer_and_its_frame)
+{
+    open_world(&travelling);
+    send(&begin_type, 20);
+    ck_assert_uint_eq(steps, 12);
+    domt_pass(&world, 2 * MS);
+    ck_assert_uint_eq(steps, 12);
+    domt_pass(&world, 2 * MS);
+    ck_assert_uint_eq(steps, 123);
+    send(&odd_type, 7);
+    ck_assert_uint_eq(steps, 1234);
+    domt_pass(&world, 10 * MS);
+    ck_assert_uint_eq(steps, 123456);
+    ck_assert_uint_eq(sum, 47);
+    ck_assert_uint_eq(*(uint64_t *)one.house->self, 1);
+    send(&begin_type, 1); /* a second one begins with a new frame */
+    ck_assert_uint_eq(steps, 12345612);
+    domt_pass(&world, 4 * MS);
+    send(&odd_type, 1);
+    domt_pass(&world, 10 * MS);
+    ck_assert_uint_eq(sum, 3);
+    close_world();
+}
+END_TEST
+
+/* --- several --------------------------------------------------------------------------------- */
+
+DOMUS_SEQUENCE(several, uint64_t)
+{
+    DOMUS_BEGIN;
+    for (uint64_t i = 1; i <= 3; i++)
+        (void)domus_ask_add(stack, server, &twice_type, &i, 0, i);
+    DOMUS_WAIT_ALL();
+    for (; answer != NULL; answer = answer->next)
+        *frame += answer->tag * 100 + *(const uint64_t *)answer->payload;
+    sum = *frame;
+
+    (void)domus_ask_add(stack, server, &slow_type, frame, 0, 1);
+    (void)domus_receive_add(stack, &odd_only, DOMUS_FOR_EVER, 2);
+    (void)domus_sleep_add(stack, 3 * MS, 3);
+    while (domus_pending(stack) != 0) {
+        DOMUS_WAIT_FIRST();
+        ck_assert_int_eq(answer->error, 0);
+        passed(answer->tag);
+    }
+    DOMUS_END;
+}
+
+static const domus_behaviour gathering = {
+    .name = "gathering",
+    .on = (const domus_on[]){DOMUS_ON(&begin_type, several), {NULL, NULL, 0}},
+};
+
+START_TEST(sequence_waits_for_several_of_each_kind_told_apart_by_their_tags)
+{
+    open_world(&gathering);
+    send(&begin_type, 0);
+    ck_assert_uint_eq(sum, 612);
+    ck_assert_uint_eq(steps, 0);
+    domt_pass(&world, 4 * MS);
+    ck_assert_uint_eq(steps, 3);
+    domt_pass(&world, 2 * MS);
+    ck_assert_uint_eq(steps, 31);
+    send(&odd_type, 1);
+    ck_assert_uint_eq(steps, 312);
+    close_world();
+}
+END_TEST
+
+/* --- many ------------------------------------------------------------------------------------ */
+
+struct hops {
+    uint64_t id;
+    uint64_t value;
+    uint32_t left;
+};
+
+DOMUS_SEQUENCE(hops, struct hops)
+{
+    DOMUS_BEGIN;
+    frame->id = frame->value = *(const uint64_t *)message;
+    for (frame->left = 3; frame->left != 0; frame->left--)
+        if (frame->id % 2 == 0)
+            DOMUS_SLEEP(frame->id % 7 * MS);
+        else {
+            DOMUS_ASK(server, frame->id % 3 == 0 ? &slow_type : &twice_type, &frame->value);
+            frame->value = *(const uint64_t *)answer->payload;
+        }
+    sum += frame->id % 2 == 0 ? frame->value : frame->value / 8;
+    passed(0);
+    DOMUS_END;
+}
+
+static const domus_behaviour hopping = {
+    .name = "hopping",
+    .on = (const domus_on[]){DOMUS_ON(&begin_type, hops), {NULL, NULL, 0}},
+};
+
+START_TEST(sequences_of_one_actor_interleave_and_keep_apart)
+{
+    enum { COUNT = 3000 };
+
+    open_world(&hopping);
+    for (uint64_t id = 1; id <= COUNT; id++)
+        ck_assert_int_eq(domt_notice(domt_outside(&world), one, &begin_type, &id), 0);
+    domt_pass(&world, 40 * MS);
+    ck_assert_uint_eq(sum, (uint64_t)COUNT * (COUNT + 1) / 2);
+    close_world();
+}
+END_TEST
+
+/* --- patterns, mount ------------------------------------------------------------------------- */
+
+static bool is_wanted(const void *self, const void *frame, const domus_type *type,
+                      const void *payload)
+{
+    (void)self;
+    return type == &odd_type && *(const uint64_t *)payload == *(const uint64_t *)frame;
+}
+
+static const domus_pattern wanted = {.types = NULL, .matches = is_wanted};
+
+/* Takes 1, 2, 3 ... in whatever order they come. */
+DOMUS_SEQUENCE(in_order, uint64_t)
+{
+    DOMUS_BEGIN;
+    ck_assert(message == NULL && *frame == 0);
+    passed(9);
+    for (;;) {
+        ++*frame;
+        DOMUS_RECEIVE(&wanted);
+        if (answer->error != 0)
+            return answer->error;
+        passed(*(const uint64_t *)answer->payload);
+    }
+    DOMUS_END;
+}
+
+static const domus_behaviour sorting = {.name = "sorting", DOMUS_ON_MOUNT(in_order)};
+
+START_TEST(sequence_begins_with_its_actor_and_its_patterns_see_its_frame)
+{
+    open_world(&sorting);
+    ck_assert_uint_eq(steps, 9);
+    send(&odd_type, 3);
+    send(&odd_type, 2);
+    ck_assert_uint_eq(steps, 9);
+    send(&odd_type, 1);
+    ck_assert_uint_eq(steps, 9123);
+    ck_assert_int_eq(domi_house_stop(world.managers[0], one), 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(DOMT_SUM(&world, stops), 1);
+    ck_assert_uint_eq(DOMT_SUM(&world, failures), 0); /* being cancelled is none */
+    close_world();
+}
+END_TEST
+
+START_TEST(behaviour_with_too_large_a_frame_for_on_mount_is_refused)
+{
+    static domus_behaviour huge;
+    domus_address address;
+
+    huge = sorting;
+    huge.mount_frame_size = DOMUS_FRAME_MAX + 1;
+    open_world(&sorting);
+    ck_assert_int_eq(domi_house_spawn(world.managers[0], world.managers[0], &huge, NULL, &address),
+                     -EINVAL);
+    domt_world_end(&world);
+}
+END_TEST
+
+/* --- ends ------------------------------------------------------------------------------------ */
+
+DOMUS_SEQUENCE(cancellable, char)
+{
+    DOMUS_BEGIN;
+    ck_assert_int_eq(domus_conversation_of(stack, &running), 0);
+    DOMUS_SLEEP(1000 * MS);
+    passed(1);
+    error = answer->error;
+    DOMUS_SLEEP(1);
+    passed(2);
+    DOMUS_END;
+}
+
+static int cancel(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_cancel(stack, running);
+}
+
+/* Its switch over 64 bits takes the await's place away from the sequence's own. */
+DOMUS_SEQUENCE(misplaced, char)
+{
+    DOMUS_BEGIN;
+    switch (*(const int64_t *)message) {
+    case 1:
+        DOMUS_SLEEP(MS);
+        passed(1);
+        break;
+    default:
+        passed(2);
+    }
+    DOMUS_END;
+}
+
+DOMUS_SEQUENCE(asks_too_much, char)
+{
+    DOMUS_BEGIN;
+    DOMUS_ASK(server, &huge_type, "");
+    passed(1);
+    DOMUS_END;
+}
+
+static const domus_behaviour ending = {
+    .name = "ending",
+    .on = (const domus_on[]){DOMUS_ON(&begin_type, cancellable),
+                             {&end_type, cancel, 0},
+                             DOMUS_ON(&slow_type, misplaced),
+                             DOMUS_ON(&odd_type, asks_too_much),
+                             {NULL, NULL, 0}},
+};
+
+START_TEST(cancelled_sequence_hears_it_once_and_its_next_await_ends_it)
+{
+    open_world(&ending);
+    send(&begin_type, 0);
+    send(&end_type, 0);
+    ck_assert_uint_eq(steps, 1);
+    ck_assert_int_eq(error, -ECANCELED);
+    ck_assert_uint_eq(one.house->stacks_count, 0);
+    ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
+    close_world();
+}
+END_TEST
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    error = answer->error;
+    return 0;
+}
+
+static int ask_odd(domus_stack *stack, void *context)
+{
+    return domus_ask(stack, one, &odd_type, context, hear);
+}
+
+static int ask_slow(domus_stack *stack, void *context)
+{
+    return domus_ask(stack, one, &slow_type, context, hear);
+}
+
+START_TEST(await_in_a_foreign_switch_ends_its_sequence_with_einval)
+{
+    uint64_t one_64 = 1;
+
+    open_world(&ending);
+    domus_address agent = domt_spawn(domt_outside(&world), world.managers[1], &domt_agent, NULL);
+    domt_do(&world, agent, ask_slow, &one_64);
+    ck_assert_int_eq(error, 1);
+    domt_pass(&world, 2 * MS);
+    ck_assert_int_eq(error, -EINVAL);
+    ck_assert_uint_eq(steps, 0);
+    close_world();
+}
+END_TEST
+
+START_TEST(await_that_cannot_begin_ends_its_sequence_with_the_error)
+{
+    uint64_t number = 1;
+
+    open_world(&ending);
+    domus_address agent = domt_spawn(domt_outside(&world), world.managers[1], &domt_agent, NULL);
+    domt_do(&world, agent, ask_odd, &number);
+    ck_assert_int_eq(error, -EMSGSIZE);
+    ck_assert_uint_eq(steps, 0);
+    close_world();
+}
+END_TEST
+
+DOMT_MAIN("await", 60, sequence_goes_on_behind_each_await_with_its_answer_and_its_frame,
+          sequence_waits_for_several_of_each_kind_told_apart_by_their_tags,
+          sequences_of_one_actor_interleave_and_keep_apart,
+          sequence_begins_with_its_actor_and_its_patterns_see_its_frame,
+          behaviour_with_too_large_a_frame_for_on_mount_is_refused,
+          cancelled_sequence_hears_it_once_and_its_next_await_ends_it,
+          await_in_a_foreign_switch_ends_its_sequence_with_einval,
+          await_that_cannot_begin_ends_its_sequence_with_the_error)
