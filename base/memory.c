@@ -1,17 +1,34 @@
 /* The heap and the kernel's pages behind one countdown; see the header. */
 #include "base/memory.h"
 
+#include "base/check.h"
+
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #define LINE_BYTES 64u
+#define ALIGNMENT  16u
+#define PAGE       4096u
+#define BYTES_BITS 56
+#define BYTES_MAX  ((size_t)1 << (BYTES_BITS - 1))
+
+/* Before each block of the heap. */
+typedef struct block {
+    const domus_allocator *allocator; /* whose it is; NULL: the C library's */
+    size_t bytes;                     /* with this; in the upper byte: where it begins, below */
+} block;
+
+static_assert(sizeof(block) == ALIGNMENT, "what follows is aligned as the block is");
+static_assert(LINE_BYTES % ALIGNMENT == 0 && LINE_BYTES <= UINT8_MAX, "what the upper byte holds");
 
 /* Relaxed: only a test writes it, before the threads that it concerns allocate. */
 static _Atomic int64_t passes = -1;
 static atomic_int stays;
+
+static _Thread_local const domus_allocator *current;
 
 static bool fails(void)
 {
@@ -25,37 +42,88 @@ static bool fails(void)
     return left == 0;
 }
 
+const domus_allocator *domi_memory_use(const domus_allocator *allocator)
+{
+    const domus_allocator *before = current;
+
+    current = allocator;
+    return before;
+}
+
+/* `bytes` that begin at a multiple of `alignment`, which is one of ALIGNMENT, up to a line. */
+static void *allocate(size_t bytes, size_t alignment)
+{
+    const domus_allocator *allocator = current;
+
+    if (fails() || bytes > BYTES_MAX)
+        return NULL;
+    bytes += alignment; /* at least a block: the start is aligned to that */
+    char *start =
+        allocator != NULL ? allocator->allocate(allocator->context, bytes) : calloc(1, bytes);
+    if (start == NULL)
+        return NULL;
+    DOMI_CHECK((uintptr_t)start % ALIGNMENT == 0);
+    size_t before = alignment - (uintptr_t)start % alignment;
+    block *made = (block *)(void *)(start + before) - 1;
+    *made = (block){allocator, bytes | before << BYTES_BITS};
+    return made + 1;
+}
+
 void *domi_memory_new(size_t bytes)
 {
-    return fails() ? NULL : calloc(1, bytes);
+    return allocate(bytes, ALIGNMENT);
 }
 
 void *domi_memory_new_lines(size_t bytes)
 {
-    size_t whole = (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
-    void *memory = fails() ? NULL : aligned_alloc(LINE_BYTES, whole);
-
-    if (memory != NULL)
-        memset(memory, 0, whole);
-    return memory;
+    return allocate((bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES, LINE_BYTES);
 }
 
 void domi_memory_free(void *memory)
 {
-    free(memory);
+    if (memory == NULL)
+        return;
+    const block *made = (const block *)memory - 1;
+    const domus_allocator *allocator = made->allocator;
+    size_t bytes = made->bytes & (BYTES_MAX * 2 - 1);
+    void *start = (char *)memory - (made->bytes >> BYTES_BITS);
+
+    if (allocator != NULL)
+        allocator->free(allocator->context, start, bytes);
+    else
+        free(start);
+}
+
+/* What a hook is told is what is used: whole pages. */
+static size_t pages(size_t bytes)
+{
+    return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
 void *domi_memory_map(size_t bytes)
 {
+    const domus_allocator *allocator = current;
+
     if (fails())
         return NULL;
+    if (allocator != NULL) {
+        void *mapped = allocator->map(allocator->context, pages(bytes));
+        DOMI_CHECK((uintptr_t)mapped % PAGE == 0);
+        return mapped;
+    }
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
 
 void domi_memory_unmap(void *memory, size_t bytes)
 {
-    if (memory != NULL)
+    const domus_allocator *allocator = current;
+
+    if (memory == NULL)
+        return;
+    if (allocator != NULL)
+        allocator->unmap(allocator->context, memory, pages(bytes));
+    else
         (void)munmap(memory, bytes);
 }
 

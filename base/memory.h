@@ -1,13 +1,17 @@
 /* Where memory comes from: two doors, both of which can be told to fail.
  *
  * Everything that the library allocates comes through here, so that a test can make the n-th
- * allocation fail (domi_memory_fail_after) and sweep n until a scenario passes clean. All memory is
- * zeroed. Thread-safety: any thread; the countdown is one for the process. */
+ * allocation fail (domi_memory_fail_after) and sweep n until a scenario passes clean, and so that a
+ * system can bring an allocator of its own. All memory is zeroed. Thread-safety: any thread; the
+ * countdown is one for the process.
+ *
+ * Which allocator: the calling thread's, which it takes on when it enters a system and puts off
+ * when it leaves (domi_memory_use). A block from the heap remembers whose it is and may be freed
+ * anywhere; pages are given back by a thread that uses the same allocator as who mapped them. */
 #ifndef DOMI_BASE_MEMORY_H
 #define DOMI_BASE_MEMORY_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include <domus/hooks.h>
 
 /* From the heap; NULL when there is none. */
 void *domi_memory_new(size_t bytes);
@@ -25,6 +29,10 @@ void domi_memory_unmap(void *memory, size_t bytes);
 /* Mapped pages that will be written soon: let the kernel make them in one go instead of one fault
  * each. A hint: kernels before 5.14 do nothing. */
 void domi_memory_populate(void *pages, size_t bytes);
+
+/* From here on this thread allocates from `allocator` (NULL: the C library and the kernel), which
+ * outlives its last block. Returns what it used before. */
+const domus_allocator *domi_memory_use(const domus_allocator *allocator);
 
 /* Let `count` more allocations pass, then let one fail (with `stay`, that one and all after it).
  * A negative count: none fails (the normal case). */

@@ -100,6 +100,21 @@ static void print_profile(const domus_system *system)
     free(text);
 }
 
+#define DUMP_BYTES (1024u * 1024)
+
+static void print_dump(domus_system *system)
+{
+    size_t size = DUMP_BYTES + domus_system_threads(system) * (size_t)DOMUS_DUMP_BYTES_MIN;
+    char *text = malloc(size);
+    int result = text != NULL ? domus_dump(system, text, size) : -ENOMEM;
+
+    if (result == 0)
+        fputs(text, stderr);
+    else
+        fprintf(stderr, "no dump: %s\n", strerror(-result));
+    free(text);
+}
+
 static void *stop_system(void *system)
 {
     static int reset;
@@ -158,6 +173,8 @@ static int run(domus_system *system, const domus_program *program, const sigset_
     while (sigwait(signals, &number) == 0 && number != SIGTERM && number != SIGINT) {
         if (number == SIGUSR1)
             print_profile(system);
+        else if (number == SIGUSR2)
+            print_dump(system);
     }
     drain(system, program->name, signals);
     print_profile(system);

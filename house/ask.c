@@ -2,6 +2,7 @@
 #include "house/ask.h"
 
 #include "base/check.h"
+#include "house/letters.h"
 #include "house/mailbox.h"
 #include "house/pool.h"
 #include "house/put.h"
@@ -51,6 +52,7 @@ __attribute__((noinline)) static int begin_ask(domus_stack *stack, domus_address
 
     uint64_t deadline_ns = deadline_for(stack, timeout_ns);
     promise->answer.tag = tag;
+    promise->wait.asked = type;
     promise->target = to;
     domi_envelope_sign(envelope, type, house);
     *domi_envelope_return(envelope) = (domi_return){
@@ -176,7 +178,7 @@ void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error)
     ask->type = NULL;
     ask->sender = NULL;
     if (domi_mailbox_put(manager, asker, &ask->node, DOMI_EXCEPTION) != 0) {
-        domi_counter_add(&manager->counters.dead_letters, 1);
+        domi_letters_dead(manager, asker, ask, -ESTALE);
         domi_pool_free(manager, &ask->node);
     }
 }
@@ -212,7 +214,7 @@ void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *as
         domi_pool_free(manager, &ask->node);
     domi_envelope_sign(reply, type, house);
     if (domi_mailbox_put(manager, asker, &reply->node, DOMI_REPLY) != 0)
-        domi_mailbox_dead(manager, &reply->node, 0);
+        domi_mailbox_dead(manager, asker.house, &reply->node, -ESTALE);
 }
 
 /* The ask that is at hand: one just received, else the one that the conversation began with. */

@@ -147,7 +147,7 @@ static void cancel_conversations(domi_manager *manager, domi_house *house, batch
 }
 
 /* Returns how many were dropped. */
-static uint32_t drop_waiting(domi_manager *manager, domi_node **tail, batch *now)
+static uint32_t drop_waiting(domi_manager *manager, domi_house *house, domi_node **tail, batch *now)
 {
     domi_node *before = *tail;
     domi_node *last = before;
@@ -164,7 +164,7 @@ static uint32_t drop_waiting(domi_manager *manager, domi_node **tail, batch *now
         }
         domi_list_take_next(tail, before);
         domi_counter_add(&manager->counters.cancels, 1);
-        domi_mailbox_dead(manager, node, -ECANCELED);
+        domi_mailbox_dead(manager, house, node, -ECANCELED);
         dropped++;
     }
     return dropped;
@@ -186,10 +186,10 @@ void domi_ask_cancelled(domi_manager *manager, domi_house *house, const domi_env
         house->events--;
     }
     cancel_conversations(manager, house, &now);
-    uint32_t dropped = drop_waiting(manager, &house->tails[DOMI_ASK], &now);
+    uint32_t dropped = drop_waiting(manager, house, &house->tails[DOMI_ASK], &now);
     house->mail -= dropped;
     if (dropped != 0)
         domi_receive_reset(house);
     if (house->family != NULL)
-        house->family->stashed -= drop_waiting(manager, &house->family->stash[0], &now);
+        house->family->stashed -= drop_waiting(manager, house, &house->family->stash[0], &now);
 }

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "house/ask.h"
 #include "house/family.h"
+#include "house/letters.h"
 #include "house/life.h"
 #include "house/pool.h"
 #include "house/receive.h"
@@ -67,6 +68,12 @@ static bool is_ours(run *now, domi_envelope *message)
            now->manager->take_event(now->manager, now->house, message);
 }
 
+/* An event that stays with what sent it: a timer, a watch. */
+static void dead_event(run *now, const domi_envelope *message, int why)
+{
+    domi_letters_dead(now->manager, domi_house_address(now->house), message, why);
+}
+
 /* A row with a frame needs a pooled stack from the start. */
 static void handle_framed(run *now, domi_envelope *message, const domus_on *on, uint32_t kind)
 {
@@ -74,9 +81,10 @@ static void handle_framed(run *now, domi_envelope *message, const domus_on *on, 
 
     if (stack == NULL) {
         if (kind == DOMI_EVENT)
-            domi_counter_add(&now->manager->counters.dead_letters, 1); /* its timer goes on */
+            dead_event(now, message, -ENOMEM); /* its timer goes on */
         else
-            domi_mailbox_dead(now->manager, &message->node, -ENOMEM); /* spawn checked the size */
+            /* spawn checked the size */
+            domi_mailbox_dead(now->manager, now->house, &message->node, -ENOMEM);
         return;
     }
     stack->message = message;
@@ -119,7 +127,7 @@ static void unhandled(run *now, domi_envelope *message, uint32_t kind)
     if (is_ours(now, message))
         domi_pool_free(now->manager, &message->node);
     else if (rest == NULL)
-        domi_mailbox_dead(now->manager, &message->node, -EOPNOTSUPP);
+        domi_mailbox_dead(now->manager, now->house, &message->node, -EOPNOTSUPP);
     else if (rest->frame_size != 0)
         handle_framed(now, message, rest, kind);
     else
@@ -242,7 +250,7 @@ static void take_timer(run *now, domi_timer *timer)
     if (!timer->cancelled && is_idle)
         now->house->family->idle_looked = true;
     else if (!timer->cancelled && !handle_event(now, &timer->event))
-        domi_counter_add(&now->manager->counters.dead_letters, 1);
+        dead_event(now, &timer->event, -EOPNOTSUPP);
     bool look = is_idle && !timer->cancelled;
     domi_timer_handled(now->manager, timer);
     if (look)
@@ -257,19 +265,19 @@ static void take_event(run *now, domi_node *node)
         take_timer(now, (domi_timer *)(void *)node);
     } else if (node->slab == DOMI_SLAB_DESCRIPTOR) {
         if (message->error == 0 && !handle_event(now, message))
-            domi_counter_add(&now->manager->counters.dead_letters, 1);
+            dead_event(now, message, -EOPNOTSUPP);
         now->manager->descriptor_handled(now->manager, node);
     } else if (node->slab == DOMI_SLAB_HOUSE) {
         domi_family_event(now->manager, now->house, node);
     } else if (node->slab == DOMI_SLAB_WATCH) {
         domi_watch *watch = (domi_watch *)(void *)node;
         if (domi_watch_take(now->manager, now->house, watch) && !handle_event(now, message))
-            domi_counter_add(&now->manager->counters.dead_letters, 1);
+            dead_event(now, message, -EOPNOTSUPP);
         domi_watch_handled(now->manager, watch);
     } else if (is_ours(now, message) || handle_event(now, message)) {
         domi_pool_free(now->manager, node);
     } else {
-        domi_mailbox_dead(now->manager, node, -EOPNOTSUPP);
+        domi_mailbox_dead(now->manager, now->house, node, -EOPNOTSUPP);
     }
 }
 

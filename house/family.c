@@ -141,6 +141,7 @@ static void root_decides(domi_manager *manager, domi_house *house, bool fatal)
         return;
     }
     domi_counter_add(&manager->counters.escalations, 1);
+    domi_manager_log(manager, house, DOMI_IS_ENDED, house->reason);
     (void)domi_house_stop(manager, domi_house_address(house));
 }
 
@@ -152,8 +153,7 @@ void domi_family_failed(domi_manager *manager, domi_house *house, int error, boo
     if ((house->marks & (DOMI_MARK_STOPPING | DOMI_MARK_SUSPENDED)) != 0)
         return; /* it ends, or an earlier failure is not decided yet */
     house->reason = (int16_t)(error > INT16_MIN ? error : INT16_MIN);
-    if (manager->log != NULL)
-        manager->log(manager, house, error);
+    domi_manager_log(manager, house, DOMI_HAS_FAILED, error);
     if (parent == NULL || behaviour_of(parent)->supervision == NULL) {
         root_decides(manager, house, fatal);
         return;
@@ -247,6 +247,7 @@ static void child_failed(domi_manager *manager, domi_house *parent, domi_house *
         directive = DOMUS_ESCALATE;
     if (directive == DOMUS_ESCALATE) {
         domi_counter_add(&manager->counters.escalations, 1);
+        domi_manager_log(manager, parent, DOMI_ESCALATES, error);
         domi_family_failed(manager, parent, error, true);
         directive = DOMUS_STOP;
     }

@@ -11,6 +11,7 @@
 #include "house/ask.h"
 #include "house/family.h"
 #include "house/group.h"
+#include "house/letters.h"
 #include "house/life.h"
 #include "house/pool.h"
 #include "house/receive.h"
@@ -35,9 +36,11 @@ static bool is_user(const domi_node *node)
     return node->kind == DOMI_ASK || node->kind == DOMI_NOTICE;
 }
 
-static int refused(domi_manager *manager)
+static int refused(domi_manager *manager, domi_house *house, const domi_node *node)
 {
     domi_counter_add(&manager->counters.refusals, 1);
+    if (domi_letters_wanted(manager, DOMUS_LETTERS_REFUSED))
+        domi_letters_refused(manager, house, node);
     return -ENOBUFS;
 }
 
@@ -74,7 +77,7 @@ static int put_inbox(domi_manager *manager, domi_house *house, domi_node *node, 
         uint64_t depth = word >> POINTER_BITS;
 
         if (is_user(node) && depth >= mail_max)
-            return refused(manager);
+            return refused(manager, house, node);
         node->next = word_node(word);
         depth = depth < DEPTH_MAX ? depth + 1 : DEPTH_MAX;
         next = depth << POINTER_BITS | (uintptr_t)node;
@@ -143,13 +146,13 @@ static void sort_one(domi_manager *manager, domi_house *house, domi_node *node, 
     }
     if (node->lease != lease) {
         if (node != &house->node)
-            domi_mailbox_dead(manager, node, -ESTALE);
+            domi_mailbox_dead(manager, house, node, -ESTALE);
         return;
     }
     if (node->kind >= DOMI_MAILBOXES) {
         control(manager, house, node);
     } else if (is_user(node) && (house->marks & DOMI_MARK_STOPPING) != 0) {
-        domi_mailbox_dead(manager, node, -ESTALE);
+        domi_mailbox_dead(manager, house, node, -ESTALE);
     } else {
         domi_mailbox_add(manager, house, node, node->kind);
     }
@@ -177,7 +180,7 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
         if ((life & DOMI_LIFE_STOP) != 0)
             return -ESTALE;
         if ((life & DOMI_LIFE_FULL) != 0)
-            return refused(manager);
+            return refused(manager, house, node);
     }
 
     bool home_lane = house->home == manager && (house->marks & DOMI_MARK_EXPOSED) == 0 &&
@@ -186,7 +189,7 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
         return put_inbox(manager, house, node, bound(manager, house, life));
     if (is_user(node) && house->mail >= bound(manager, house, life)) {
         domi_mailbox_full(house);
-        return refused(manager);
+        return refused(manager, house, node);
     }
     if (node->kind >= DOMI_MAILBOXES)
         control(manager, house, node);
@@ -295,7 +298,7 @@ void domi_mailbox_fail_circles(domi_manager *manager, domi_house *house, const d
     }
 }
 
-void domi_mailbox_dead(domi_manager *manager, domi_node *node, int error)
+void domi_mailbox_dead(domi_manager *manager, domi_house *house, domi_node *node, int error)
 {
     domi_envelope *envelope = (domi_envelope *)(void *)node;
 
@@ -326,12 +329,12 @@ void domi_mailbox_dead(domi_manager *manager, domi_node *node, int error)
     default:
         break;
     }
-    if (envelope->type != &domi_cancel_type)
-        domi_counter_add(&manager->counters.dead_letters, 1);
     if (envelope->type == &domi_delivery_type) {
+        domi_counter_add(&manager->counters.dead_letters, 1);
         domi_delivery_end(manager, envelope, 1);
         return;
     }
+    domi_letters_dead(manager, (domus_address){house, node->lease}, envelope, error);
     /* Of a shared payload there is one drop for all. */
     if (envelope->type != NULL && envelope->type->drop != NULL && node->slab != DOMI_SLAB_SHARED)
         envelope->type->drop(domi_envelope_payload(envelope));
@@ -341,21 +344,21 @@ void domi_mailbox_dead(domi_manager *manager, domi_node *node, int error)
         domi_pool_free(manager, node);
 }
 
-static void empty_list(domi_manager *manager, domi_node **tail)
+static void empty_list(domi_manager *manager, domi_house *house, domi_node **tail)
 {
     while (*tail != NULL)
-        domi_mailbox_dead(manager, domi_list_take(tail), -ESTALE);
+        domi_mailbox_dead(manager, house, domi_list_take(tail), -ESTALE);
 }
 
 void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all)
 {
     for (uint32_t kind = 0; kind < DOMI_MAILBOXES; kind++) {
         if (all || kind == DOMI_ASK || kind == DOMI_NOTICE)
-            empty_list(manager, &house->tails[kind]);
+            empty_list(manager, house, &house->tails[kind]);
     }
     if (house->family != NULL) {
-        empty_list(manager, &house->family->stash[0]);
-        empty_list(manager, &house->family->stash[1]);
+        empty_list(manager, house, &house->family->stash[0]);
+        empty_list(manager, house, &house->family->stash[1]);
         house->family->stashed = 0;
     }
     house->mail = 0;

@@ -23,8 +23,9 @@ void domi_mailbox_give_back(domi_manager *manager, domi_house *house);
  * arrivals. */
 void domi_mailbox_sort(domi_manager *manager, domi_house *house);
 
-/* A message that nobody will handle: count it, drop what it owns, let an ask fail with `error`. */
-void domi_mailbox_dead(domi_manager *manager, domi_node *node, int error);
+/* A message to `house` that it will not handle: count it, tell of it, drop what it owns, let an ask
+ * fail with `error`. */
+void domi_mailbox_dead(domi_manager *manager, domi_house *house, domi_node *node, int error);
 
 /* Turn the asks and notices of a house that stops, or (with `all`) everything, into dead letters.
  */

@@ -45,6 +45,7 @@ typedef struct domi_counters {
     domi_counter stops;
     domi_counter exposed;
     domi_counter timers_fired;
+    domi_counter letters_missed;
 } domi_counters;
 
 /* What is freed here but belongs to another: one chain per owner, pushed in one go. */
@@ -65,6 +66,14 @@ typedef struct domi_slots {
     domi_slab slabs[DOMI_HOUSE_CLASSES]; /* their free lists: what home had too many of */
 } domi_slots;
 
+/* What is told of an actor. */
+typedef enum domi_happening {
+    DOMI_HAS_FAILED,
+    DOMI_IS_RESTARTED,
+    DOMI_ESCALATES, /* a child's failure, which none of its rules decides */
+    DOMI_IS_ENDED,  /* by the root */
+} domi_happening;
+
 typedef struct domi_manager domi_manager;
 struct domi_promise;
 struct domus_spawn_options;
@@ -76,7 +85,8 @@ struct domi_manager {
     uint32_t threads; /* how many are threads' */
     domi_manager **managers;
     const domus_config *config;
-    struct domi_names *names; /* the system's registry; NULL: none */
+    struct domi_names *names;     /* the system's registry; NULL: none */
+    struct domi_letters *letters; /* who hears of dead letters; NULL: nobody */
     struct domi_groups *groups;
     struct domi_routers *routers;
     uint32_t mailbox_max;
@@ -91,8 +101,8 @@ struct domi_manager {
     uint32_t (*run_channels)(domi_manager *manager, domi_house *house, uint32_t budget);
     /* io's own events (an accepted connection): true when it took the message. */
     bool (*take_event)(domi_manager *manager, domi_house *house, domi_envelope *message);
-    /* runtime's: an actor has failed; NULL: nobody wants to know. */
-    void (*log)(domi_manager *manager, const domi_house *house, int error);
+    /* runtime's: something has befallen an actor; NULL: nobody wants to know. */
+    void (*log)(domi_manager *manager, const domi_house *house, domi_happening what, int error);
     /* runtime's: an actor on a thread of its own. NULL: there are none. */
     int (*spawn_detached)(domi_manager *manager, domi_house *parent,
                           const domus_behaviour *behaviour, const void *state,
@@ -141,6 +151,13 @@ struct domi_manager {
     /* Exchanged by others: a line of its own, read at each foreign put. */
     alignas(DOMI_LINES) _Atomic uint32_t park;
 };
+
+static inline void domi_manager_log(domi_manager *manager, const domi_house *house,
+                                    domi_happening what, int error)
+{
+    if (manager->log != NULL)
+        manager->log(manager, house, what, error);
+}
 
 /* Make `manager` number `index` of `count`. `managers` may be filled later. Returns 0; -ENOMEM. */
 int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,

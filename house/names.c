@@ -383,6 +383,18 @@ int domi_names_remove(domi_names *names, uint32_t slot, domus_address address)
     return ours ? 0 : -ENOENT;
 }
 
+int domi_names_get(const domi_names *names, uint32_t slot, char *ret_name)
+{
+    uint64_t words[NAME_WORDS];
+    domus_address address;
+
+    DOMI_CHECK(slot < names->capacity);
+    if (!entry_read(&names->entries[slot], NAME_WORDS, words, &address))
+        return -ENOENT;
+    memcpy(ret_name, words, sizeof words);
+    return 0;
+}
+
 void domi_names_walk(const domi_names *names,
                      void (*visit)(const char *name, domus_address address, void *context),
                      void *context)

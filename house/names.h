@@ -75,6 +75,10 @@ int domi_names_put(domi_names *names, const char *name, domus_address address, u
  * Returns 0; -ENOENT when the slot is empty or another's. */
 int domi_names_remove(domi_names *names, uint32_t slot, domus_address address);
 
+/* The name in this slot. Who holds it for an actor of his own, which is registered meanwhile.
+ * `ret_name` takes DOMI_NAME_MAX + 1 bytes. Returns 0; -ENOENT when the slot is empty. */
+int domi_names_get(const domi_names *names, uint32_t slot, char *ret_name);
+
 /* Visit every name, in no order. What is registered during the whole walk is visited once; what
  * comes or goes meanwhile may be missed, and seen again when it was put again. No lock is held:
  * `visit` may put and remove.

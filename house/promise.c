@@ -25,6 +25,7 @@ domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_p
     promise->state = DOMI_PROMISE_WAITING;
     promise->kind = (uint8_t)kind;
     promise->answer = (domus_answer){0};
+    promise->wait.since_ns = manager->now_ns;
     promise->previous = NULL;
     promise->next = stack->waiting;
     if (promise->next != NULL)
@@ -69,7 +70,7 @@ void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error)
         domi_lent_unnote(manager, promise);
     if (promise->kind == DOMI_PROMISE_RECEIVE)
         domi_receive_leave(house, promise);
-    promise->answer.error = error;
+    domi_promise_error(promise, error);
     promise->queued = true;
     promise->node.kind = DOMI_EXCEPTION;
     domi_mailbox_add(manager, house, &promise->node, DOMI_EXCEPTION);

@@ -40,8 +40,15 @@ struct domi_promise {
     bool impatient : 1; /* a receive that only looks at what is there */
     bool noted : 1;     /* its node is a note for home (lent.h) */
     _Atomic(domus_stack *) stack;
-    domus_answer answer; /* the tag from the start, the error when it fails here */
-    domi_promise *next;  /* among those that its stack waits for */
+    union {
+        domus_answer answer; /* the tag from the start, the error when it fails here */
+        struct {             /* while it waits, for those who look; gone when it is done */
+            int error;
+            const domus_type *asked; /* of an ask */
+            uint64_t since_ns;
+        } wait;
+    };
+    domi_promise *next; /* among those that its stack waits for */
     domi_promise *previous;
     domi_wheel_node wheel; /* its time-out, on home's second wheel */
     union {
@@ -56,11 +63,21 @@ struct domi_promise {
 };
 
 static_assert(sizeof(domi_promise) == 128, "two cache lines");
+static_assert(offsetof(domi_promise, wait.since_ns) == offsetof(domi_promise, answer.payload),
+              "the tag stays");
 
 static inline uint32_t domi_promise_serial(const domi_promise *promise)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&promise->serial,
                                 memory_order_relaxed);
+}
+
+/* Its answer is an error, and shows nothing of what it waited for. */
+static inline void domi_promise_error(domi_promise *promise, int error)
+{
+    promise->answer.error = error;
+    promise->answer.type = NULL;
+    promise->answer.payload = NULL;
 }
 
 static inline bool domi_node_is_promise(const domi_node *node)

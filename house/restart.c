@@ -67,6 +67,7 @@ void domi_house_restart_end(domi_manager *manager, domi_house *house)
         (house->family != NULL && house->family->children_count != 0))
         return;
     domi_counter_add(&manager->counters.restarts, 1);
+    domi_manager_log(manager, house, DOMI_IS_RESTARTED, house->reason);
     int result = begin_anew(manager, house);
     house->reason = 0;
     if (result < 0) {

@@ -124,3 +124,17 @@ void domi_slots_walk(domi_manager *home, void (*visit)(void *house, void *contex
     for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++)
         domi_slab_walk(&home->slots.slabs[i], visit, context);
 }
+
+/* Chunks are only added, at the head, and of one that is not the head nothing changes: so a copy of
+ * the heads, and of how far the newest is carved, is a list of its own. Each slot in it was made
+ * under the lock, its life with it. */
+void domi_slots_walk_shared(domi_manager *home, void (*visit)(void *house, void *context),
+                            void *context)
+{
+    for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++) {
+        domi_spinlock_lock(&home->slots.lock);
+        domi_slab now = home->slots.slabs[i];
+        domi_spinlock_unlock(&home->slots.lock);
+        domi_slab_walk(&now, visit, context);
+    }
+}

@@ -27,6 +27,11 @@ void domi_slots_put(domi_manager *home, domi_house *house);
 /* Visit every slot of this home, free ones too. No other thread may be spawning. */
 void domi_slots_walk(domi_manager *home, void (*visit)(void *house, void *context), void *context);
 
+/* The same while others spawn: what was born until now. Of a slot only `life` may be looked at
+ * until it says (acquire) that it is not CLOSED. Home only. */
+void domi_slots_walk_shared(domi_manager *home, void (*visit)(void *house, void *context),
+                            void *context);
+
 /* Bytes of state that fit into a slot of this class. */
 uint32_t domi_slots_room(uint32_t size_class);
 

@@ -168,7 +168,8 @@ static void answers_drop(domi_manager *manager, domus_stack *stack)
         domi_promise *next = next_answer(promise);
 
         if (promise->message != NULL)
-            domi_mailbox_dead(manager, &promise->message->node, -ECANCELED);
+            domi_mailbox_dead(manager, domi_stack_house(stack), &promise->message->node,
+                              -ECANCELED);
         domi_promise_release(manager, promise);
         promise = next;
     }
@@ -427,7 +428,7 @@ void domi_stack_answer(domi_manager *manager, domi_house *house, domi_envelope *
 
     if (domi_promise_serial(promise) != back->serial) {
         domi_counter_add(&manager->counters.late_replies, 1);
-        domi_mailbox_dead(manager, &message->node, 0);
+        domi_mailbox_dead(manager, house, &message->node, -ETIMEDOUT);
         return;
     }
     domus_stack *stack = domi_promise_stack(promise);
@@ -437,7 +438,7 @@ void domi_stack_answer(domi_manager *manager, domi_house *house, domi_envelope *
         return;
     }
     if (message->node.kind == DOMI_EXCEPTION) {
-        promise->answer.error = message->error;
+        domi_promise_error(promise, message->error);
     } else {
         promise->answer.error = 0; /* it may have been about to fail here */
         promise->answer.type = message->type;

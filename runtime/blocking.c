@@ -6,6 +6,7 @@
 #include "runtime/blocking.h"
 
 #include "base/check.h"
+#include "base/memory.h"
 #include "house/mailbox.h"
 #include "house/pool.h"
 #include "house/put.h"
@@ -44,12 +45,14 @@ static void done(domi_job *job)
         envelope->error = job->result;
         kind = DOMI_EXCEPTION;
     }
+    const domus_allocator *before = domi_memory_use(system->hooks.allocator);
     pthread_mutex_lock(&system->outside_mutex);
     envelope->node.kind = (uint8_t)kind;
     if (domi_mailbox_put(&system->outside, ended->asker, &envelope->node, kind) != 0)
-        domi_mailbox_dead(&system->outside, &envelope->node, 0);
+        domi_mailbox_dead(&system->outside, ended->asker.house, &envelope->node, -ESTALE);
     domi_pool_flush(&system->outside);
     pthread_mutex_unlock(&system->outside_mutex);
+    (void)domi_memory_use(before);
 }
 
 static domi_envelope *work_new(domus_stack *stack, int (*function)(void *argument), void *argument)

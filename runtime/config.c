@@ -84,6 +84,7 @@ static const domus_config_key keys[] = {
     {KEY("groups.membersMax", COUNT, groups.members_max, 1, 16777216, 1048576)},
     {KEY("routers.max", COUNT, routers.max, 1, 1048576, 65536)},
     {KEY("routers.routeesMax", COUNT, routers.routees_max, 1, 65536, 1024)},
+    {KEY("names.max", COUNT, names.max, 1, 16777216, 65536)},
     {KEY("profile.level", WORD, profile.level, 0, 1, DOMUS_PROFILE_COUNTERS),
         .words = level_words},
 };

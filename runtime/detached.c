@@ -9,6 +9,7 @@
 #include "house/pool.h"
 #include "house/receive.h"
 #include "runtime/blocking.h"
+#include "runtime/log.h"
 #include "runtime/signals.h"
 
 #include <domus/detached.h>
@@ -137,6 +138,7 @@ static void *run(void *detached_)
     domus_system *system = detached->system;
 
     domi_thread_manager = &detached->manager;
+    (void)domi_memory_use(system->hooks.allocator);
     loop(detached);
     pthread_mutex_lock(&system->mutex);
     detached->busy = false;
@@ -187,7 +189,9 @@ static int make(domus_system *system, uint32_t place, domi_detached **ret_detach
     detached->manager.wake = wake;
     detached->manager.withdraw = domi_blocking_withdraw;
     detached->manager.spawn_detached = domi_detached_spawn;
-    detached->manager.names = system->outside.names;
+    detached->manager.names = &system->names;
+    detached->manager.letters = &system->letters;
+    detached->manager.log = system->hooks.log != NULL ? domi_log_actor : NULL;
     detached->manager.groups = &system->groups;
     detached->manager.routers = &system->routers;
     result = start_thread(detached);

@@ -3,13 +3,14 @@
  * Phase 1, io: submit, reap, queue what completions bring at their channel; no user code. Phase 2:
  * mount, run channels actors until none is ready, timers and events, queue the sends. Phase 3: run
  * state actors until the deadline. Then, if nothing is left, park. */
-#include "runtime/thread.h"
+#include "runtime/system.h"
 
 #include "house/dispatch.h"
 #include "house/pool.h"
 
 void domi_phase_io(domi_thread *thread)
 {
+    domi_system_not_forked(thread->system);
     thread->io_start_ns = thread->stamp_ns;
     domi_counter_add(&thread->counters.iterations, 1);
     if (domi_io_submit(&thread->io))
@@ -48,6 +49,7 @@ void domi_phase_channels(domi_thread *thread)
     domi_manager_tick(manager);
     if (domi_manager_channels(manager) != 0)
         domi_thread_stamp(thread, DOMI_SPAN_CHANNELS);
+    domi_system_not_forked(thread->system);
     uint32_t sends = domi_io_flush(&thread->io);
     /* Answers leave before phase 3 if there is one; else with the enter that parks. */
     if (sends != 0 && manager->ready[DOMUS_STATE].count != 0 && domi_io_submit(&thread->io))

@@ -1,114 +1,179 @@
 /* What foreign threads may do, and serving a listener. They share one manager under a mutex: its
  * pools are theirs, its home is nobody's, so all that they put goes by the inbox lane. */
-#include "runtime/system.h"
+#include "runtime/outside.h"
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "house/letters.h"
 #include "house/life.h"
 #include "house/mailbox.h"
+#include "house/names.h"
 #include "house/pool.h"
 #include "io/acceptor.h"
+#include "runtime/detached.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-/* NULL, and nothing to leave, when the system does not run or has come past `last`. */
-static domi_manager *enter(domus_system *system, domi_stage last)
+static const domus_behaviour asker = {.name = "outside"};
+
+int domi_outside_init(domus_system *system)
 {
-    pthread_mutex_lock(&system->outside_mutex);
-    if (system->stage >= DOMI_STAGE_RUNNING && system->stage <= last)
-        return &system->outside;
-    pthread_mutex_unlock(&system->outside_mutex);
-    return NULL;
+    domi_manager *outside = &system->outside;
+    int result = domi_manager_init(
+        outside, system->count, system->count + 1 + system->config.detached.threads_max,
+        system->managers, &system->config, domi_clock_now(&system->clock));
+
+    if (result != 0)
+        return result;
+    outside->system = system;
+    outside->threads = system->count;
+    if (system->simulator == NULL)
+        outside->spawn_detached = domi_detached_spawn;
+    outside->names = &system->names;
+    outside->letters = &system->letters;
+    outside->groups = &system->groups;
+    outside->routers = &system->routers;
+    outside->wake = domi_outside_wake;
+    result = domi_house_spawn(outside, outside, &asker, NULL, &system->asker);
+    if (result != 0)
+        domi_manager_fini(outside);
+    else
+        (void)domi_manager_mount(outside);
+    return result;
 }
 
-static void leave(domus_system *system)
+void domi_outside_fini(domus_system *system)
+{
+    domi_manager_end(&system->outside);
+    domi_manager_fini(&system->outside);
+}
+
+int domi_outside_enter(domus_system *system, domi_stage last, domi_visit *ret_visit)
+{
+    if (domi_system_forked(system))
+        return -ECHILD; /* before the mutex: who held it is not in this process */
+    const domus_allocator *before = domi_memory_use(system->hooks.allocator);
+    pthread_mutex_lock(&system->outside_mutex);
+    if (system->stage < DOMI_STAGE_RUNNING || system->stage > last) {
+        pthread_mutex_unlock(&system->outside_mutex);
+        (void)domi_memory_use(before);
+        return -ESHUTDOWN;
+    }
+    *ret_visit = (domi_visit){before};
+    /* Answers that nobody waited for any more. Relaxed: what is not seen now is seen later. */
+    if (atomic_load_explicit(&system->outside.arrivals, memory_order_relaxed) != NULL)
+        domi_outside_turn(system);
+    return 0;
+}
+
+void domi_outside_leave(domus_system *system, const domi_visit *visit)
 {
     domi_pool_flush(&system->outside);
     pthread_mutex_unlock(&system->outside_mutex);
+    (void)domi_memory_use(visit->before);
 }
 
-/* Spawning ends with the drain: who stops a system wants fewer actors, not more. Notices and stops
- * go on, because what drains may wait for them. */
-#define LAST_TO_SPAWN DOMI_STAGE_RUNNING
-#define LAST_TO_SEND  DOMI_STAGE_DRAINING
+int domus_outside_spawn_with(domus_system *system, const domus_behaviour *behaviour,
+                             const void *state, const domus_spawn_options *options,
+                             domus_address *ret_address)
+{
+    domi_manager *outside = &system->outside;
+    bool placed = options != NULL && options->placement == DOMUS_ON_THREAD;
+    domi_visit visit;
+
+    if (placed && options->thread >= system->count)
+        return -EINVAL;
+    int result = domi_outside_enter(system, DOMI_LAST_TO_SPAWN, &visit);
+    if (result != 0)
+        return result;
+    if (options != NULL && options->detached) {
+        result =
+            outside->spawn_detached == NULL
+                ? -EOPNOTSUPP
+                : outside->spawn_detached(outside, NULL, behaviour, state, options, ret_address);
+    } else {
+        uint32_t thread = placed ? options->thread : system->next_thread++ % system->count;
+        result = domi_house_spawn_child(outside, NULL, &system->threads[thread].manager, behaviour,
+                                        state, options, ret_address);
+    }
+    domi_outside_leave(system, &visit);
+    return result;
+}
 
 int domus_outside_spawn_on(domus_system *system, uint32_t thread, const domus_behaviour *behaviour,
                            const void *state, domus_address *ret_address)
 {
-    if (thread >= system->count)
-        return -EINVAL;
-    domi_manager *outside = enter(system, LAST_TO_SPAWN);
-    if (outside == NULL)
-        return -ESHUTDOWN;
-    int result =
-        domi_house_spawn(outside, &system->threads[thread].manager, behaviour, state, ret_address);
-    leave(system);
-    return result;
+    const domus_spawn_options options = {.placement = DOMUS_ON_THREAD, .thread = thread};
+
+    return domus_outside_spawn_with(system, behaviour, state, &options, ret_address);
 }
 
 int domus_outside_spawn(domus_system *system, const domus_behaviour *behaviour, const void *state,
                         domus_address *ret_address)
 {
-    domi_manager *outside = enter(system, LAST_TO_SPAWN);
-    if (outside == NULL)
-        return -ESHUTDOWN;
-    domi_manager *home = &system->threads[system->next_thread++ % system->count].manager;
-    int result = domi_house_spawn(outside, home, behaviour, state, ret_address);
-    leave(system);
-    return result;
+    return domus_outside_spawn_with(system, behaviour, state, NULL, ret_address);
 }
 
 int domus_outside_spawn_many(domus_system *system, const domus_behaviour *behaviour,
                              const void *state, uint32_t count, const domus_routing *routing,
                              const domus_spawn_options *options, domus_address *ret_address)
 {
-    domi_manager *outside = enter(system, LAST_TO_SPAWN);
-    if (outside == NULL)
-        return -ESHUTDOWN;
-    int result =
-        domi_router_spawn(outside, NULL, behaviour, state, count, routing, options, ret_address);
-    leave(system);
+    domi_visit visit;
+    int result = domi_outside_enter(system, DOMI_LAST_TO_SPAWN, &visit);
+
+    if (result != 0)
+        return result;
+    result = domi_router_spawn(&system->outside, NULL, behaviour, state, count, routing, options,
+                               ret_address);
+    domi_outside_leave(system, &visit);
     return result;
 }
 
 int domus_outside_group_open(domus_system *system, const char *name, domus_group *ret_group)
 {
-    domi_manager *outside = enter(system, LAST_TO_SEND);
-    if (outside == NULL)
-        return -ESHUTDOWN;
-    int result = domi_group_open(outside, name, &ret_group->group);
-    leave(system);
+    domi_visit visit;
+    int result = domi_outside_enter(system, DOMI_LAST_TO_SEND, &visit);
+
+    if (result != 0)
+        return result;
+    result = domi_group_open(&system->outside, name, &ret_group->group);
+    domi_outside_leave(system, &visit);
     return result;
 }
 
 int domus_outside_publish(domus_system *system, domus_group group, const domus_type *type,
                           const void *payload)
 {
-    domi_manager *outside = enter(system, LAST_TO_SEND);
-    if (outside == NULL) {
+    domi_visit visit;
+    int result = domi_outside_enter(system, DOMI_LAST_TO_SEND, &visit);
+
+    if (result != 0) {
         if (type->drop != NULL)
             type->drop((void *)(uintptr_t)payload); /* consumed in every case */
-        return -ESHUTDOWN;
+        return result;
     }
-    int result = domi_group_publish(outside, (domus_address){NULL, 0}, group.group, type, payload);
-    leave(system);
+    result =
+        domi_group_publish(&system->outside, (domus_address){NULL, 0}, group.group, type, payload);
+    domi_outside_leave(system, &visit);
     return result;
 }
 
 int domus_outside_notice(domus_system *system, domus_address to, const domus_type *type,
                          const void *payload)
 {
+    domi_manager *outside = &system->outside;
+    domi_visit visit;
+
     if (type->size > DOMUS_PAYLOAD_MAX)
         return -EMSGSIZE;
-    domi_manager *outside = enter(system, LAST_TO_SEND);
-    if (outside == NULL)
-        return -ESHUTDOWN;
+    int result = domi_outside_enter(system, DOMI_LAST_TO_SEND, &visit);
+    if (result != 0)
+        return result;
     domi_envelope *envelope = domi_envelope_new(outside, DOMI_ENVELOPE_HEAD + type->size);
-    int result = -ENOMEM;
-
+    result = -ENOMEM;
     if (envelope != NULL) {
         envelope->type = type;
         envelope->sender = NULL;
@@ -119,19 +184,46 @@ int domus_outside_notice(domus_system *system, domus_address to, const domus_typ
         if (result != 0)
             domi_pool_free(outside, &envelope->node);
     }
-    leave(system);
+    domi_outside_leave(system, &visit);
     return result;
 }
 
 int domus_outside_stop(domus_system *system, domus_address address)
 {
-    domi_manager *outside = enter(system, LAST_TO_SEND);
-    if (outside == NULL)
-        return -ESHUTDOWN;
-    int result = domi_house_stop(outside, address);
-    leave(system);
+    domi_visit visit;
+    int result = domi_outside_enter(system, DOMI_LAST_TO_SEND, &visit);
+
+    if (result != 0)
+        return result;
+    result = domi_house_stop(&system->outside, address);
+    domi_outside_leave(system, &visit);
     return result;
 }
+
+int domus_outside_stop_after_mail(domus_system *system, domus_address address)
+{
+    return domus_outside_notice(system, address, &domi_last_type, NULL);
+}
+
+int domus_outside_find(const domus_system *system, const char *name, domus_address *ret_address)
+{
+    return domi_names_find(&system->names, name, ret_address);
+}
+
+int domus_outside_letters(domus_system *system, domus_address subscriber, uint32_t what)
+{
+    domi_visit visit;
+    int result = domi_outside_enter(system, DOMI_LAST_TO_SEND, &visit);
+
+    if (result != 0)
+        return result;
+    result = domi_letters_set(&system->letters, subscriber, what);
+    domi_outside_leave(system, &visit);
+    return result;
+}
+
+/* --- listeners ---------------------------------------------------------------------------------
+ */
 
 static int find_listener(domus_system *system, const char *name, size_t *ret_index)
 {
@@ -174,7 +266,7 @@ int domus_serve(domus_system *system, const char *name, const domus_behaviour *b
                 const void *state, uint16_t *ret_port)
 {
     size_t index;
-    int result = find_listener(system, name, &index);
+    int result = domi_system_forked(system) ? -ECHILD : find_listener(system, name, &index);
 
     if (result == 0 && (behaviour == NULL || behaviour->kind != DOMUS_CHANNELS))
         result = -EINVAL;
@@ -184,8 +276,10 @@ int domus_serve(domus_system *system, const char *name, const domus_behaviour *b
         return result;
     }
     const domus_listener_config *listener = &system->listeners[index];
+    const domus_allocator *before = domi_memory_use(system->hooks.allocator);
     domi_acceptor *acceptor =
         domi_memory_new(sizeof *acceptor + system->count * sizeof acceptor->targets[0]);
+    (void)domi_memory_use(before);
     if (acceptor == NULL)
         return -ENOMEM;
     acceptor->target_count = system->count;

@@ -5,7 +5,7 @@
  * only who exchanges SLEEPING for NOTIFIED writes to the eventfd (M12). Both sides are seq_cst
  * read-modify-writes or loads, so they cannot both miss; bare fences would do as well but
  * ThreadSanitizer cannot see them. The eventfd is never read: each write fires the poll. */
-#include "runtime/thread.h"
+#include "runtime/system.h"
 
 #include "base/prefetch.h"
 #include "house/pool.h"
@@ -186,6 +186,7 @@ static bool spin(domi_thread *thread)
 
 bool domi_thread_rest_begin(domi_thread *thread, uint64_t *ret_until_ns)
 {
+    domi_system_not_forked(thread->system);
     if (thread->manager.chained >= DOMI_CHAINED_MAX)
         domi_pool_flush(&thread->manager);
     if (domi_thread_has_work(thread)) {

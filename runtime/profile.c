@@ -124,6 +124,7 @@ static void read_house_counters(const domi_counters *from, domus_profile *profil
     profile->restarts = domi_counter_read(&from->restarts);
     profile->escalations = domi_counter_read(&from->escalations);
     profile->passivations = domi_counter_read(&from->passivations);
+    profile->letters_missed = domi_counter_read(&from->letters_missed);
     profile->spawns = domi_counter_read(&from->spawns);
     profile->stops = domi_counter_read(&from->stops);
     profile->exposed = domi_counter_read(&from->exposed);
@@ -158,6 +159,21 @@ static void read_thread_counters(const domi_thread_counters *from, domus_profile
     profile->cap_wakeups_with_work = domi_counter_read(&from->cap_wakeups_with_work);
 }
 
+static uint64_t read_dropped(const domi_log_bound *bound)
+{
+    return domi_counter_read(&bound->dropped);
+}
+
+int domus_outside_profile(const domus_system *system, domus_profile *ret_profile)
+{
+    domus_profile profile = {0};
+
+    read_house_counters(&system->outside.counters, &profile);
+    profile.log_lines_dropped = read_dropped(&system->log_bound);
+    *ret_profile = profile;
+    return 0;
+}
+
 int domus_system_profile(const domus_system *system, uint32_t index, domus_profile *ret_profile)
 {
     if (index >= system->count)
@@ -169,6 +185,7 @@ int domus_system_profile(const domus_system *system, uint32_t index, domus_profi
     read_house_counters(&thread->manager.counters, &profile);
     read_io_counters(&thread->io.counters, &profile);
     read_thread_counters(&thread->counters, &profile);
+    profile.log_lines_dropped = read_dropped(&thread->log_bound);
     *ret_profile = profile;
     return 0;
 }
@@ -239,6 +256,8 @@ static const struct {
     {"restarts", offsetof(domus_profile, restarts)},
     {"escalations", offsetof(domus_profile, escalations)},
     {"passivations", offsetof(domus_profile, passivations)},
+    {"letters missed", offsetof(domus_profile, letters_missed)},
+    {"log lines dropped", offsetof(domus_profile, log_lines_dropped)},
 };
 
 static uint64_t field(const domus_system *system, uint32_t thread, size_t offset)

@@ -5,6 +5,7 @@
 #include "io/setup.h"
 #include "runtime/blocking.h"
 #include "runtime/detached.h"
+#include "runtime/log.h"
 #include "runtime/signals.h"
 
 #include <errno.h>
@@ -39,6 +40,9 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
     thread->manager.withdraw = domi_blocking_withdraw;
     thread->manager.groups = &system->groups;
     thread->manager.routers = &system->routers;
+    thread->manager.names = &system->names;
+    thread->manager.letters = &system->letters;
+    thread->manager.log = system->hooks.log != NULL ? domi_log_actor : NULL;
     thread->system = system;
     thread->config = &system->config;
     thread->clock = &system->clock;
@@ -83,6 +87,7 @@ static void *run(void *thread_)
     int result = domi_io_start(&thread->io);
 
     domi_thread_manager = &thread->manager;
+    (void)domi_memory_use(thread->system->hooks.allocator);
     report(thread->system, result);
     if (result != 0)
         return NULL;
@@ -106,13 +111,12 @@ static int pin(pthread_attr_t *attributes, int cpu)
     if (cpu < 0)
         return 0;
     size_t bytes = CPU_ALLOC_SIZE((size_t)cpu + 1);
-    cpu_set_t *set = CPU_ALLOC((size_t)cpu + 1);
+    cpu_set_t *set = domi_memory_new(bytes);
     if (set == NULL)
         return ENOMEM;
-    CPU_ZERO_S(bytes, set);
     CPU_SET_S((size_t)cpu, bytes, set);
     int result = pthread_attr_setaffinity_np(attributes, bytes, set);
-    CPU_FREE(set);
+    domi_memory_free(set);
     return result;
 }
 

@@ -5,6 +5,8 @@
  * step's time is over: so nothing that an actor does can keep a system from stopping, except a
  * handler that does not return. What did not end in time is said (domus_system_left). */
 #include "runtime/detached.h"
+#include "runtime/log.h"
+#include "runtime/outside.h"
 
 #include "house/family.h"
 #include "house/slots.h"
@@ -22,6 +24,8 @@ void domi_system_stage(domus_system *system, domi_stage stage)
 {
     pthread_mutex_lock(&system->outside_mutex);
     system->stage = stage;
+    if (stage == DOMI_STAGE_ENDING)
+        domi_outside_close(system);
     pthread_mutex_unlock(&system->outside_mutex);
 }
 
@@ -226,6 +230,8 @@ int domus_system_stop(domus_system *system)
 {
     uint32_t aborted = 0;
 
+    if (system->stage != DOMI_STAGE_NEW && domi_system_forked(system))
+        return -ECHILD;
     if (domi_thread_manager != NULL && domi_thread_manager->system == system)
         return -EDEADLK;
     if (system->workers != NULL && domi_workers_is_helper(system->workers))
@@ -243,11 +249,13 @@ int domus_system_stop(domus_system *system)
     if (!domi_system_end(system,
                          domi_clock_now(&system->clock) + (time_ns > END_NS ? time_ns : END_NS))) {
         note_stuck(system);
+        domi_log_left(system);
         return -ETIMEDOUT;
     }
     for (uint32_t i = 0; i < system->count; i++)
         aborted += system->threads[i].aborted;
     domi_system_stage(system, DOMI_STAGE_STOPPED);
+    domi_log_left(system);
     return aborted < INT32_MAX ? (int)aborted : INT32_MAX;
 }
 

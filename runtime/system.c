@@ -4,11 +4,13 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "runtime/detached.h"
+#include "runtime/outside.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -91,11 +93,37 @@ static void crowds_fini(domus_system *system)
     domi_routers_fini(&system->routers);
 }
 
-int domi_system_new(const domus_config *config, domi_simulator *simulator, char *error,
-                    size_t error_size, domus_system **ret_system)
+static int names_init(domus_system *system)
+{
+    uint64_t key[2];
+
+    if (system->simulator != NULL)
+        key[0] = key[1] = 0; /* nothing of a simulation is left to chance */
+    else if (getrandom(key, sizeof key, 0) != (ssize_t)sizeof key)
+        return -EAGAIN;
+    return domi_names_init(&system->names, system->config.names.max, key);
+}
+
+static void sync_init(domus_system *system)
+{
+    pthread_condattr_t attributes;
+
+    pthread_mutex_init(&system->mutex, NULL);
+    pthread_mutex_init(&system->outside_mutex, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&system->changed, &attributes);
+    pthread_cond_init(&system->nobody_asks, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+static int make(const domus_config *config, domi_simulator *simulator, const domus_hooks *hooks,
+                char *error, size_t error_size, domus_system **ret_system)
 {
     int result = domus_config_check(config, error, error_size);
 
+    if (result == 0)
+        result = domi_fork_watch();
     if (result != 0)
         return result;
     domus_system *system = domi_memory_map(sizeof *system);
@@ -121,23 +149,26 @@ int domi_system_new(const domus_config *config, domi_simulator *simulator, char 
         result = -ENOMEM;
     if (result != 0)
         goto fail_threads;
+    result = names_init(system);
+    if (result != 0)
+        goto fail_threads;
+    result = simulator == NULL ? workers_init(system) : 0; /* no helper thread in a simulation */
+    if (result != 0)
+        goto fail_names;
+    if (hooks != NULL)
+        system->hooks = *hooks;
+    atomic_store_explicit(&system->started_under, domi_fork_number(), memory_order_relaxed);
+    domi_letters_init(&system->letters);
     if (simulator == NULL)
         domi_clock_init(&system->clock);
     else
         domi_clock_init_virtual(&system->clock, simulator->start_ns);
-    pthread_mutex_init(&system->mutex, NULL);
-    pthread_mutex_init(&system->outside_mutex, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&system->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
-    result = simulator == NULL ? workers_init(system) : 0; /* no helper thread in a simulation */
-    if (result != 0)
-        goto fail_threads;
+    sync_init(system);
     *ret_system = system;
     return 0;
 
+fail_names:
+    domi_names_fini(&system->names);
 fail_threads:
     crowds_fini(system);
     domi_memory_free(system->detached);
@@ -152,10 +183,26 @@ fail_system:
     return result;
 }
 
+int domi_system_new(const domus_config *config, domi_simulator *simulator, char *error,
+                    size_t error_size, domus_system **ret_system)
+{
+    return make(config, simulator, NULL, error, error_size, ret_system);
+}
+
+int domus_system_new_with(const domus_config *config, const domus_hooks *hooks, char *error,
+                          size_t error_size, domus_system **ret_system)
+{
+    const domus_allocator *before = domi_memory_use(hooks != NULL ? hooks->allocator : NULL);
+    int result = make(config, NULL, hooks, error, error_size, ret_system);
+
+    (void)domi_memory_use(before);
+    return result;
+}
+
 int domus_system_new(const domus_config *config, char *error, size_t error_size,
                      domus_system **ret_system)
 {
-    return domi_system_new(config, NULL, error, error_size, ret_system);
+    return domus_system_new_with(config, NULL, error, error_size, ret_system);
 }
 
 /* Returns how many threads are made; fewer than all: `result` says why. */
@@ -216,29 +263,18 @@ static void fini_threads(domus_system *system, uint32_t made)
         domi_thread_fini(&system->threads[i]);
 }
 
-int domus_system_start(domus_system *system)
+static int start(domus_system *system)
 {
     uint32_t made;
     int result;
 
-    if (system->stage != DOMI_STAGE_NEW) {
-        snprintf(system->error, sizeof system->error, "a system starts once");
-        return -EALREADY;
-    }
+    atomic_store_explicit(&system->started_under, domi_fork_number(), memory_order_relaxed);
     system->managers[system->count] = &system->outside;
-    result = domi_manager_init(&system->outside, system->count,
-                               system->count + 1 + system->config.detached.threads_max,
-                               system->managers, &system->config, domi_clock_now(&system->clock));
+    result = domi_outside_init(system);
     if (result != 0) {
         snprintf(system->error, sizeof system->error, "no memory for a system");
         return result;
     }
-    system->outside.system = system;
-    system->outside.threads = system->count;
-    if (system->simulator == NULL)
-        system->outside.spawn_detached = domi_detached_spawn;
-    system->outside.groups = &system->groups;
-    system->outside.routers = &system->routers;
     made = init_threads(system, &result);
     if (result == 0) {
         result = system->simulator != NULL ? begin_simulated(system) : run_threads(system);
@@ -248,8 +284,8 @@ int domus_system_start(domus_system *system)
         }
         (void)domi_system_end(system, UINT64_MAX);
     }
+    domi_outside_fini(system);
     fini_threads(system, made);
-    domi_manager_fini(&system->outside);
     memset(system->threads, 0, system->threads_bytes);
     memset(&system->outside, 0, sizeof system->outside);
     atomic_store_explicit(&system->wanted, DOMI_WANTED_RUN, memory_order_relaxed);
@@ -258,20 +294,37 @@ int domus_system_start(domus_system *system)
     return result;
 }
 
+int domus_system_start(domus_system *system)
+{
+    if (system->stage != DOMI_STAGE_NEW) {
+        snprintf(system->error, sizeof system->error, "a system starts once");
+        return -EALREADY;
+    }
+    const domus_allocator *before = domi_memory_use(system->hooks.allocator);
+    int result = start(system);
+    (void)domi_memory_use(before);
+    return result;
+}
+
 void domus_system_free(domus_system *system)
 {
-    if (system == NULL)
+    /* In a child all of this is a copy of what was in use, or the parent's: it goes with it. */
+    if (system == NULL || (system->stage != DOMI_STAGE_NEW && domi_system_forked(system)))
         return;
     (void)domus_system_stop(system);
     if (system->stage == DOMI_STAGE_ENDING)
         return; /* a handler has not returned: its thread still uses all this */
+    const domus_allocator *before = domi_memory_use(system->hooks.allocator);
     if (system->stage == DOMI_STAGE_STOPPED) {
+        domi_outside_fini(system);
         fini_threads(system, system->count);
         domi_detached_fini(system);
-        domi_manager_fini(&system->outside);
     }
     domi_workers_free(system->workers);
     crowds_fini(system);
+    domi_names_fini(&system->names);
+    domi_memory_free(system->inspectors);
+    pthread_cond_destroy(&system->nobody_asks);
     pthread_cond_destroy(&system->changed);
     pthread_mutex_destroy(&system->outside_mutex);
     pthread_mutex_destroy(&system->mutex);
@@ -280,6 +333,7 @@ void domus_system_free(domus_system *system)
     domi_memory_free(system->managers);
     config_free(system);
     domi_memory_unmap(system, sizeof *system);
+    (void)domi_memory_use(before);
 }
 
 const char *domus_system_error(const domus_system *system)

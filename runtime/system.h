@@ -2,9 +2,13 @@
 #ifndef DOMI_RUNTIME_SYSTEM_H
 #define DOMI_RUNTIME_SYSTEM_H
 
+#include "base/check.h"
 #include "house/group.h"
+#include "house/letters.h"
+#include "house/names.h"
 #include "house/router.h"
 #include "runtime/cpus.h"
+#include "runtime/fork.h"
 #include "runtime/thread.h"
 #include "runtime/workers.h"
 
@@ -33,6 +37,8 @@ struct domi_simulator {
     bool (*wait)(domi_simulator *simulator, bool (*is_done)(const domus_system *system),
                  uint64_t until_ns);
 };
+
+typedef struct domi_asking domi_asking;
 
 struct domus_system {
     domus_config config;       /* with strings of its own */
@@ -64,7 +70,19 @@ struct domus_system {
     domi_manager outside;
     uint32_t next_thread; /* for spawns from outside; under outside_mutex */
 
+    domus_address asker;    /* the actor in whose name it asks (outside_ask.c) */
+    domi_asking *askings;   /* those that wait for an answer */
+    domi_asking *leader;    /* who of them sleeps on the outside's park word */
+    uint32_t askings_count; /* of threads that have not left */
+    pthread_cond_t nobody_asks;
+    domus_address *inspectors; /* one on each thread once somebody has asked for a dump */
+
     domi_workers *workers; /* for blocking work */
+    domi_names names;
+    domi_letters letters;
+    domus_hooks hooks;
+    domi_log_bound log_bound;       /* of lines that no thread of ours writes */
+    _Atomic uint32_t started_under; /* domi_fork_number() of who made or started it */
 
     /* Detached actors' threads (detached.h); under `mutex`. */
     cpu_set_t all_cpus; /* of who made the system */
@@ -77,6 +95,21 @@ struct domus_system {
     char left[2048]; /* who had not stopped in time, and why; under `mutex` */
     uint32_t left_count;
 };
+
+/* This process is a child that was forked since: its threads are not here. */
+static inline bool domi_system_forked(const domus_system *system)
+{
+    /* Relaxed: a fork comes between them in any case. */
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&system->started_under,
+                                memory_order_relaxed) != domi_fork_number();
+}
+
+/* Before a ring is entered: a handler that has forked and returned in the child would go on with
+ * the parent's. */
+static inline void domi_system_not_forked(const domus_system *system)
+{
+    DOMI_CHECK(!domi_system_forked(system));
+}
 
 /* Change the stage, while no foreign thread is inside. */
 void domi_system_stage(domus_system *system, domi_stage stage);

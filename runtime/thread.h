@@ -60,6 +60,12 @@ typedef enum domi_wanted {
     DOMI_WANTED_END,   /* leave the loop */
 } domi_wanted;
 
+/* How many log lines pass (log.c). Any thread. */
+typedef struct domi_log_bound {
+    _Atomic uint64_t word;    /* the second, and the lines in it */
+    _Atomic uint64_t dropped; /* in all */
+} domi_log_bound;
+
 typedef struct domi_thread {
     domi_manager manager;
     domi_io io;
@@ -80,6 +86,7 @@ typedef struct domi_thread {
     uint64_t runs_seen;
     uint32_t aborted; /* channels reset because they had not drained */
     domi_thread_counters counters;
+    domi_log_bound log_bound;
 
     pthread_t pthread;
     int cpu; /* -1: not pinned */

@@ -104,6 +104,9 @@ typedef struct domus_config {
         uint32_t max;         /* 1..1,048,576 at a time; 65,536 */
         uint32_t routees_max; /* 1..65,536 of one router; 1,024 */
     } routers;
+    struct {
+        uint32_t max; /* 1..16,777,216 names of actors at a time; 65,536 */
+    } names;
 } domus_config;
 
 /* Fill `config` with the defaults. Thread-safety: any thread. */

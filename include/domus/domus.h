@@ -10,7 +10,10 @@
 #include <domus/conversation.h>
 #include <domus/descriptor.h>
 #include <domus/detached.h>
+#include <domus/dump.h>
 #include <domus/group.h>
+#include <domus/hooks.h>
+#include <domus/letters.h>
 #include <domus/message.h>
 #include <domus/name.h>
 #include <domus/process.h>

@@ -20,7 +20,8 @@ typedef struct domus_program {
 } domus_program;
 
 /* Read options (--config FILE, --set KEY=VALUE, --help), start a system, call program->start, and
- * wait for signals: SIGUSR1 prints the profile to stderr; SIGTERM and SIGINT stop the system
+ * wait for signals: SIGUSR1 prints the profile to stderr, SIGUSR2 what all actors are doing
+ * (domus/dump.h, up to 1 MiB); SIGTERM and SIGINT stop the system
  * (shutdown.drainTimeout), print the profile and return; a second one ends the process at once.
  *
  * For each served listener one line `listening NAME ADDRESS:PORT` goes to stdout.

@@ -77,12 +77,17 @@ typedef struct domus_profile {
     uint64_t restarts;
     uint64_t escalations; /* failures that no rule but the root's was for */
     uint64_t passivations;
+    uint64_t letters_missed;    /* that a subscriber did not take (domus/letters.h) */
+    uint64_t log_lines_dropped; /* beyond DOMUS_LOG_LINES_PER_SECOND (domus/hooks.h) */
 } domus_profile;
 
 /* Read the counters of one thread. `thread` is 0..threads-1. Returns 0; -EINVAL.
  * Thread-safety: any thread, from start until domus_system_free(). */
 DOMUS_API int domus_system_profile(const struct domus_system *system, uint32_t thread,
                                    domus_profile *ret_profile);
+
+/* The same for what foreign threads did; only the counters of messages are set. */
+DOMUS_API int domus_outside_profile(const struct domus_system *system, domus_profile *ret_profile);
 
 /* Write the table that domus_main() prints: a column per thread and one for all, into `text`
  * (NUL-terminated, cut at `size`). Returns the length it wants. Thread-safety: as above. */

@@ -2,6 +2,11 @@
  *
  * Unstable for now: names and layouts may change until 1.0.
  *
+ * After start, a child made by fork() must not use the system: its threads and rings are the
+ * parent's. Every call there answers -ECHILD (a handler that forks and returns in the child ends
+ * it), and domus_system_free() does nothing: what the child inherited goes with it, at exec (all
+ * descriptors are close-on-exec) or _exit. A system made before a fork may be started after it.
+ *
  * libdomus prints nothing and installs no signal handler; programs may use domus_main()
  * (domus/main.h), which does both. A SIGPIPE is never caused by domus. */
 #ifndef DOMUS_SYSTEM_H
@@ -10,8 +15,10 @@
 #include <domus/actor.h>
 #include <domus/config.h>
 #include <domus/group.h>
+#include <domus/hooks.h>
 #include <domus/profile.h>
 #include <domus/router.h>
+#include <domus/spawn.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,6 +33,13 @@ typedef struct domus_system domus_system;
  * Thread-safety: any thread. */
 DOMUS_API int domus_system_new(const domus_config *config, char *error, size_t error_size,
                                domus_system **ret_system);
+
+/* As domus_system_new(), with hooks for memory and log lines (domus/hooks.h; NULL: none).
+ *
+ * `hooks` is copied, but what hooks->allocator points to is not: it stays until the system is freed
+ * and, if domus_system_stop() abandoned blocking work, until that has returned. */
+DOMUS_API int domus_system_new_with(const domus_config *config, const domus_hooks *hooks,
+                                    char *error, size_t error_size, domus_system **ret_system);
 
 /* Start the threads, each with its ring, and wait until all of them run.
  *
@@ -86,12 +100,15 @@ DOMUS_API int domus_serve(domus_system *system, const char *name, const domus_be
                           const void *state, uint16_t *ret_port);
 
 /* From foreign threads: as domus_spawn() (the new actor's thread is chosen round robin),
- * domus_notice() and domus_stop(). Thread-safety: any thread, between start and stop. */
+ * domus_notice(), domus_stop() and domus_stop_after_mail(). Also -ESHUTDOWN when the system does
+ * not run; -ECHILD in a child. Thread-safety: any thread, until domus_system_free(). */
 DOMUS_API int domus_outside_spawn(domus_system *system, const domus_behaviour *behaviour,
                                   const void *state, domus_address *ret_address);
 DOMUS_API int domus_outside_notice(domus_system *system, domus_address to, const domus_type *type,
                                    const void *payload);
 DOMUS_API int domus_outside_stop(domus_system *system, domus_address address);
+
+DOMUS_API int domus_outside_stop_after_mail(domus_system *system, domus_address address);
 
 /* As domus_spawn_many(). */
 DOMUS_API int domus_outside_spawn_many(domus_system *system, const domus_behaviour *behaviour,
@@ -105,6 +122,41 @@ DOMUS_API int domus_outside_group_open(domus_system *system, const char *name,
                                        domus_group *ret_group);
 DOMUS_API int domus_outside_publish(domus_system *system, domus_group group, const domus_type *type,
                                     const void *payload);
+
+/* As domus_spawn_with(); DOMUS_NEAR is DOMUS_SPREAD here. */
+DOMUS_API int domus_outside_spawn_with(domus_system *system, const domus_behaviour *behaviour,
+                                       const void *state, const domus_spawn_options *options,
+                                       domus_address *ret_address);
+
+/* As domus_name_find(). Takes no lock. Thread-safety: any thread, from new until free. */
+DOMUS_API int domus_outside_find(const domus_system *system, const char *name,
+                                 domus_address *ret_address);
+
+/* The time-out of domus_outside_ask() when 0 is given, and the longest. */
+#define DOMUS_OUTSIDE_ASK_NS     UINT64_C(10000000000)
+#define DOMUS_OUTSIDE_ASK_MAX_NS UINT64_C(3600000000000)
+
+/* What an answer is copied to. */
+typedef struct domus_outside_reply {
+    void *buffer; /* of the caller; aligned as the payload wants it */
+    uint32_t size;
+    uint32_t length;        /* set: the bytes of the answer, also when the buffer is too small */
+    const domus_type *type; /* set with it */
+} domus_outside_reply;
+
+/* Ask, and wait for the answer: at most `timeout_ns` (ticks of 1 ms; never early), which travels
+ * with the ask as its deadline (domus_ask_within()). `reply` may be NULL.
+ *
+ * Ownership: what the payload owns is taken in every case, also when this fails. What the answer
+ * owns is the caller's when this returns 0 and there is a buffer; else it is dropped.
+ * Returns 0; the exception's negative errno (domus/conversation.h); -ETIMEDOUT; -EMSGSIZE when the
+ * payload is too large, or the buffer too small; -ESHUTDOWN when the system does not run, or stops
+ * meanwhile; -EDEADLK on one of the system's own threads; -ENOMEM; -ECHILD; -EOPNOTSUPP in a test
+ * kit.
+ * Thread-safety: any foreign thread, many at once. Handlers have domus_ask(). */
+DOMUS_API int domus_outside_ask(domus_system *system, domus_address to, const domus_type *type,
+                                const void *payload, uint64_t timeout_ns,
+                                domus_outside_reply *reply);
 
 /* As domus_outside_spawn(), on thread `thread` (0..threads-1; -EINVAL beyond). */
 DOMUS_API int domus_outside_spawn_on(domus_system *system, uint32_t thread,

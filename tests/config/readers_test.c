@@ -66,6 +66,7 @@ static const struct field fields[] = {
     FIELD(blocking, queue_max),
     FIELD(blocking, idle_expiry_ns),
     FIELD(detached, threads_max),
+    FIELD(names, max),
 };
 
 #define FIELD_COUNT (sizeof fields / sizeof fields[0])

@@ -1,0 +1,19 @@
+/* A house in words, for people who look for what an actor waits for. */
+#ifndef DOMI_HOUSE_DESCRIBE_H
+#define DOMI_HOUSE_DESCRIBE_H
+
+#include "house/manager.h"
+
+/* A text of a fixed size that fills up; `length` is what it would take, as snprintf says it. */
+typedef struct domi_text {
+    char *at;
+    size_t size;
+    size_t length;
+} domi_text;
+
+void domi_text_add(domi_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Of one house that lives here, not free. By its runner: home, between two runs. */
+void domi_house_describe(const domi_manager *manager, const domi_house *house, domi_text *text);
+
+#endif

@@ -1,0 +1,376 @@
+/* Dumps: what is said of an actor, that it fits, and that a thread that is stuck holds nobody up.
+ */
+#include "tests/runtime/running.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static const domus_type begin_type = {.name = "begin"};
+static const domus_type question_type = {.name = "question"};
+static const domus_type note_type = {.name = "note"};
+static const domus_type tick_type = {.name = "tick"};
+static const domus_type vain_type = {.name = "vain", .size = sizeof(int)};
+static const domus_type spawn_type = {.name = "spawn"};
+static const domus_type address_type = {.name = "address", .size = sizeof(domus_address)};
+static const domus_type dump_type = {.name = "dump"};
+
+static atomic_int held;
+static atomic_int begun;
+static atomic_bool stuck_may_go;
+static atomic_int from_inside;
+static domus_system *the_system;
+static domus_address silent_address;
+static char text[1 << 20];
+
+static int hold(domus_stack *stack, void *self, const void *payload)
+{
+    domus_kept ask;
+
+    (void)self, (void)payload;
+    atomic_fetch_add(&held, 1);
+    return domus_keep(stack, &ask);
+}
+
+static int get_stuck(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    atomic_fetch_add(&begun, 1);
+    while (!atomic_load(&stuck_may_go))
+        domt_pause_ns(DOMT_MS);
+    return 0;
+}
+
+static int dump_from_inside(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    atomic_store(&from_inside, domus_dump(the_system, text, sizeof text));
+    ck_assert_int_eq(domus_dump_actor(the_system, domus_self(stack), text, sizeof text), -EDEADLK);
+    atomic_fetch_add(&begun, 1);
+    return 0;
+}
+
+static const domus_behaviour idle = {.name = "idle"};
+
+static int spawn(domus_stack *stack, void *self, const void *payload)
+{
+    domus_address address;
+
+    (void)self, (void)payload;
+    ck_assert_int_eq(domus_spawn(stack, &idle, NULL, &address), 0);
+    return domus_reply(stack, &address_type, &address);
+}
+
+static const domus_behaviour silent = {
+    .name = "silent",
+    .on = (const domus_on[]){{&question_type, hold, 0},
+                             {&note_type, get_stuck, 0},
+                             {&dump_type, dump_from_inside, 0},
+                             {&spawn_type, spawn, 0},
+                             {NULL, NULL, 0}},
+};
+
+static int went_on(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self, (void)answer;
+    return 0;
+}
+
+/* A barrier, an ask with a time-out and one without, a timer, a child, a watch. */
+static int begin(domus_stack *stack, void *self, const void *payload)
+{
+    domus_address child;
+
+    (void)self, (void)payload;
+    ck_assert_int_eq(domus_barrier(stack), 0);
+    ck_assert_int_eq(domus_after(stack, 60000 * DOMT_MS, &tick_type, NULL, NULL), 0);
+    ck_assert_int_eq(domus_spawn(stack, &silent, NULL, &child), 0);
+    ck_assert_int_eq(domus_watch_actor(stack, silent_address, NULL), 0);
+    ck_assert_int_eq(domus_ask_add(stack, silent_address, &question_type, NULL, 0, 1), 0);
+    ck_assert_int_eq(domus_ask_add(stack, silent_address, &question_type, NULL, 60000 * DOMT_MS, 2),
+                     0);
+    atomic_fetch_add(&begun, 1);
+    return domus_wait_all(stack, went_on);
+}
+
+static int doze(domus_stack *stack, void *self, const void *payload)
+{
+    static const domus_type *const types[] = {&begin_type, NULL};
+    static const domus_pattern pattern = {.types = types};
+
+    (void)self, (void)payload;
+    atomic_fetch_add(&begun, 1);
+    return domus_receive_within(stack, &pattern, 60000 * DOMT_MS, went_on);
+}
+
+/* What is noted for a dump while an ask waits is not shown as its answer. */
+static int failed(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    ck_assert_int_lt(answer->error, 0);
+    ck_assert(answer->type == NULL && answer->payload == NULL);
+    ck_assert_uint_eq(answer->tag, 0);
+    atomic_fetch_add(&begun, 1);
+    return 0;
+}
+
+static int ask_in_vain(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    if (*(const int *)payload == -ETIMEDOUT)
+        return domus_ask_within(stack, silent_address, &question_type, NULL, DOMT_MS, failed);
+    return domus_ask(stack,
+                     *(const int *)payload == -ESTALE ? (domus_address){NULL, 0} : silent_address,
+                     &tick_type, NULL, failed);
+}
+
+static const domus_behaviour busy = {
+    .name = "busy",
+    .on = (const domus_on[]){{&begin_type, begin, 0},
+                             {&note_type, doze, 0},
+                             {&vain_type, ask_in_vain, 0},
+                             {NULL, NULL, 0}},
+};
+
+static void says(const char *wanted)
+{
+    ck_assert_msg(strstr(text, wanted) != NULL, "\"%s\" is not in:\n%s", wanted, text);
+}
+
+/* It may just be looking at what has come. */
+static void dump_when_waiting(domus_system *system, domus_address address)
+{
+    DOMT_WAIT_FOR(10, domus_dump_actor(system, address, text, sizeof text) == 0 &&
+                          strstr(text, ": WAITING") != NULL);
+}
+
+static const char *of(const char *format, domus_address address)
+{
+    static char line[256];
+    char name[64];
+
+    snprintf(name, sizeof name, "%p.%u", (void *)address.house, address.lease);
+    snprintf(line, sizeof line, "%s%s", format, name);
+    return line;
+}
+
+START_TEST(an_actors_dump_says_what_it_waits_for)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    domus_spawn_options options = {
+        .placement = DOMUS_ON_THREAD, .thread = 1, .name = "the-busy-one", .pinned = true};
+    domus_address address = {NULL, 0};
+
+    silent_address = domt_spawn(system, 0, &silent, NULL);
+    ck_assert_int_eq(domus_outside_spawn_with(system, &busy, NULL, &options, &address), 0);
+    domt_notice(system, address, &begin_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&held) == 2);
+    for (int i = 0; i < 3; i++) /* the barrier holds them back */
+        domt_notice(system, address, &note_type, NULL);
+
+    dump_when_waiting(system, address);
+    says(of("actor ", address));
+    says(" busy \"the-busy-one\": WAITING, barrier, pinned");
+    says("0 asks, 3 notices");
+    says("  parent nobody, 1 children, 1 timers, 0 descriptors, 0 watchers, 1 watches");
+    says("  1 conversations:\n    begun by begin, holds the barrier, waits for all of 2\n");
+    says(of("      ask question to ", silent_address));
+    says(" ms left\n");
+    says("since ");
+
+    dump_when_waiting(system, silent_address);
+    says("1 watchers");
+    says("2 conversations:\n    begun by question is an ask that is kept, to answer ");
+    says(of("to answer ", address));
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(a_receive_and_a_stop_are_said)
+{
+    domus_config config = domt_config(1);
+    domus_system *system = domt_start(&config);
+    domus_address address = domt_spawn(system, 0, &busy, NULL);
+
+    domt_notice(system, address, &note_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&begun) == 1);
+    domt_notice(system, address, &note_type, NULL);
+    dump_when_waiting(system, address);
+    says("WAITING, receiving");
+    says("1 notices");
+    says("    begun by note waits for one of 1\n      receive begin, since ");
+    says(" ms left");
+    ck_assert_int_eq(domus_outside_stop(system, address), 0);
+    DOMT_WAIT_FOR(10, domus_dump_actor(system, address, text, sizeof text) == -ESTALE);
+    /* Its thread gives the slot to the next that it spawns itself. */
+    domus_address next = {NULL, 0};
+    domus_address near = domt_spawn(system, 0, &silent, NULL);
+    domus_outside_reply reply = {.buffer = &next, .size = sizeof next};
+    for (int i = 0; i < 1000 && next.house != address.house; i++)
+        ck_assert_int_eq(domus_outside_ask(system, near, &spawn_type, NULL, 0, &reply), 0);
+    ck_assert_ptr_eq(next.house, address.house);
+    ck_assert_int_eq(domus_dump_actor(system, address, text, sizeof text), -ESTALE);
+    ck_assert_int_eq(domus_dump_actor(system, next, text, sizeof text), 0);
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(an_error_shows_nothing_of_what_was_asked)
+{
+    static const int errors[] = {-ETIMEDOUT, -ESTALE, -EOPNOTSUPP};
+    domus_config config = domt_config(1);
+    domus_system *system = domt_start(&config);
+    domus_address address = domt_spawn(system, 0, &busy, NULL);
+
+    silent_address = domt_spawn(system, 0, &silent, NULL);
+    for (int i = 0; i < 3; i++)
+        domt_notice(system, address, &vain_type, &errors[i]);
+    DOMT_WAIT_FOR(10, atomic_load(&begun) == 3);
+    domt_end(system);
+}
+END_TEST
+
+#define MANY 1000
+
+START_TEST(a_dump_of_all_fits_and_says_how_many_were_left_out)
+{
+    domus_config config = domt_config(3);
+    domus_system *system = domt_start(&config);
+    domus_address address;
+    unsigned actors = 0;
+    unsigned left = 0;
+
+    for (int i = 0; i < MANY; i++)
+        ck_assert_int_eq(domus_outside_spawn(system, &silent, NULL, &address), 0);
+    ck_assert_int_eq(domus_dump(system, text, sizeof text), 0);
+    for (const char *p = text; (p = strstr(p, "\nactor ")) != NULL; p++)
+        actors++;
+    ck_assert_uint_eq(actors, MANY);
+    says("thread 0: 334 actors\n");
+    says("thread 1: 333 actors\n");
+    says("thread 2: 333 actors\n");
+    ck_assert_ptr_null(strstr(text, "left out"));
+
+    memset(text, 'x', sizeof text);
+    ck_assert_int_eq(domus_dump(system, text, 3 * DOMUS_DUMP_BYTES_MIN), 0);
+    ck_assert_uint_lt(strlen(text), 3 * DOMUS_DUMP_BYTES_MIN);
+    ck_assert_int_eq(text[3 * DOMUS_DUMP_BYTES_MIN], 'x');
+    actors = 0;
+    for (const char *p = text; (p = strstr(p, "\nactor ")) != NULL; p++)
+        actors++;
+    for (const char *p = text; (p = strstr(p, " actors were left out\n")) != NULL; p++) {
+        const char *number = p;
+        while (number[-1] != '\n')
+            number--;
+        left += (unsigned)strtoul(number, NULL, 10);
+    }
+    ck_assert_uint_gt(actors, 3);
+    ck_assert_uint_eq(actors + left, MANY);
+    ck_assert_int_eq(domus_dump(system, text, 3 * DOMUS_DUMP_BYTES_MIN - 1), -EINVAL);
+    ck_assert_int_eq(domus_dump_actor(system, address, text, DOMUS_DUMP_BYTES_MIN), 0);
+    ck_assert_int_eq(domus_dump_actor(system, address, text, DOMUS_DUMP_BYTES_MIN - 1), -EINVAL);
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(a_stuck_thread_is_said_and_the_rest_is_dumped)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    domus_address stuck = domt_spawn(system, 0, &silent, NULL);
+    domus_address other = domt_spawn(system, 1, &busy, NULL);
+
+    ck_assert_int_eq(domus_dump(system, text, sizeof text), 0);
+    domt_notice(system, stuck, &note_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&begun) == 1);
+    uint64_t before_ns = domt_now_ns();
+    ck_assert_int_eq(domus_dump(system, text, sizeof text), 0);
+    ck_assert_uint_ge(domt_now_ns() - before_ns, DOMUS_DUMP_WAIT_NS);
+    says("thread 0: stuck: no answer within 1000 ms, in a handler of silent\n");
+    says("thread 1: 1 actors\n");
+    says(of("actor ", other));
+    ck_assert_int_eq(domus_dump_actor(system, stuck, text, sizeof text), -ETIMEDOUT);
+    atomic_store(&stuck_may_go, true);
+    DOMT_WAIT_FOR(10, domus_dump_actor(system, stuck, text, sizeof text) == 0);
+    dump_when_waiting(system, stuck);
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(a_dump_is_refused_where_it_cannot_be_had)
+{
+    domus_config config = domt_config(1);
+    domus_system *system = NULL;
+
+    ck_assert_int_eq(domus_system_new(&config, NULL, 0, &system), 0);
+    ck_assert_int_eq(domus_dump(system, text, sizeof text), -ESHUTDOWN);
+    ck_assert_int_eq(domus_system_start(system), 0);
+    the_system = system;
+    domus_address address = domt_spawn(system, 0, &silent, NULL);
+    ck_assert_int_eq(domus_dump_actor(system, (domus_address){NULL, 0}, text, sizeof text),
+                     -ESTALE);
+    domt_notice(system, address, &dump_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&begun) == 1);
+    ck_assert_int_eq(atomic_load(&from_inside), -EDEADLK);
+    ck_assert_int_eq(domus_system_stop(system), 0);
+    ck_assert_int_eq(domus_dump(system, text, sizeof text), -ESHUTDOWN);
+    domus_system_free(system);
+}
+END_TEST
+
+struct spawner {
+    domus_system *system;
+    atomic_bool ends;
+    uint64_t failures;
+};
+
+static void *spawn_and_stop(void *self_)
+{
+    struct spawner *self = self_;
+
+    for (int i = 1; !atomic_load(&self->ends); i++) {
+        domus_address address;
+        if (i % 32 == 0)
+            domt_pause_ns(DOMT_MS); /* or they pile up for good */
+        if (domus_outside_spawn(self->system, &busy, NULL, &address) != 0) {
+            self->failures++;
+            continue;
+        }
+        self->failures += domus_outside_notice(self->system, address, &note_type, NULL) != 0;
+        self->failures += domus_outside_stop(self->system, address) != 0;
+    }
+    return NULL;
+}
+
+/* Slots are born, filled and freed while they are walked. */
+START_TEST(dumps_go_on_while_actors_come_and_go)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    struct spawner spawners[3];
+    pthread_t threads[3];
+
+    for (int i = 0; i < 3; i++) {
+        spawners[i].system = system;
+        spawners[i].failures = 0;
+        atomic_init(&spawners[i].ends, false);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, spawn_and_stop, &spawners[i]), 0);
+    }
+    for (int i = 0; i < (DOMT_SANITIZED ? 30 : 100); i++)
+        ck_assert_int_eq(domus_dump(system, text, sizeof text), 0);
+    for (int i = 0; i < 3; i++) {
+        atomic_store(&spawners[i].ends, true);
+        pthread_join(threads[i], NULL);
+        ck_assert_uint_eq(spawners[i].failures, 0);
+    }
+    domt_end(system);
+}
+END_TEST
+
+DOMT_MAIN("dump", 60, an_actors_dump_says_what_it_waits_for, a_receive_and_a_stop_are_said,
+          an_error_shows_nothing_of_what_was_asked,
+          a_dump_of_all_fits_and_says_how_many_were_left_out,
+          a_stuck_thread_is_said_and_the_rest_is_dumped, a_dump_is_refused_where_it_cannot_be_had,
+          dumps_go_on_while_actors_come_and_go)

@@ -1,0 +1,248 @@
+/* fork after start: the child is told, touches nothing, and the parent goes on. */
+#include "tests/runtime/running.h"
+
+#include <domus/dump.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const domus_type ask_type = {.name = "ask"};
+static const domus_type fork_type = {.name = "fork", .size = sizeof(int)};
+static const domus_type done_type = {.name = "done", .size = sizeof(int)};
+
+enum { EXIT, RETURN };
+
+static int said[2]; /* a pipe: what a child says when it ends */
+
+static int answer(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_reply(stack, &done_type, &(int){7});
+}
+
+/* The answer is the child's number. */
+static int fork_here(domus_stack *stack, void *self, const void *payload)
+{
+    int how = *(const int *)payload;
+    pid_t child = fork();
+
+    (void)self;
+    if (child == 0 && how == EXIT)
+        _exit(42);
+    if (child == 0) {
+        (void)dup2(said[1], STDERR_FILENO);
+        return 0;
+    }
+    return domus_reply(stack, &done_type, &child);
+}
+
+static const domus_behaviour forking = {
+    .name = "forking",
+    .on = (const domus_on[]){{&ask_type, answer, 0}, {&fork_type, fork_here, 0}, {NULL, NULL, 0}},
+};
+
+static const domus_behaviour serving = {.name = "serving", .kind = DOMUS_CHANNELS};
+
+static void goes_on(domus_system *system, domus_address to)
+{
+    int number = 0;
+    domus_outside_reply reply = {.buffer = &number, .size = sizeof number};
+
+    for (int i = 0; i < 100; i++) {
+        ck_assert_int_eq(domus_outside_ask(system, to, &ask_type, NULL, 0, &reply), 0);
+        ck_assert_int_eq(number, 7);
+    }
+}
+
+/* In the child, where Check does not reach: 0, or the number of the first call that is wrong. */
+static int use_as_child(domus_system *system, domus_address to)
+{
+    static char text[8 * DOMUS_DUMP_BYTES_MIN];
+    domus_address address;
+    const int results[] = {
+        domus_outside_spawn(system, &forking, NULL, &address),
+        domus_outside_spawn_on(system, 0, &forking, NULL, &address),
+        domus_outside_spawn_with(system, &forking, NULL, NULL, &address),
+        domus_outside_notice(system, to, &ask_type, NULL),
+        domus_outside_ask(system, to, &ask_type, NULL, 0, NULL),
+        domus_outside_stop(system, to),
+        domus_outside_stop_after_mail(system, to),
+        domus_outside_letters(system, to, 1),
+        domus_dump(system, text, sizeof text),
+        domus_dump_actor(system, to, text, sizeof text),
+        domus_serve(system, "any", &serving, NULL, NULL),
+        domus_system_stop(system),
+    };
+
+    for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
+        if (results[i] != -ECHILD)
+            return (int)i + 1;
+    }
+    domus_system_free(system); /* does nothing */
+    return domus_system_threads(system) == 0 ? 99 : 0;
+}
+
+static int ended(pid_t child)
+{
+    int status = 0;
+
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    return status;
+}
+
+START_TEST(in_a_child_every_call_says_so_and_the_parent_goes_on)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    domus_address to = domt_spawn(system, 0, &forking, NULL);
+    pid_t child = fork();
+
+    if (child == 0) {
+        alarm(20);
+        _exit(use_as_child(system, to));
+    }
+    ck_assert_int_eq(ended(child), 0);
+    goes_on(system, to);
+    domt_end(system);
+}
+END_TEST
+
+struct busy {
+    domus_system *system;
+    domus_address to;
+    atomic_bool ends;
+};
+
+static void *keep_busy(void *self_)
+{
+    struct busy *self = self_;
+
+    while (!atomic_load(&self->ends))
+        (void)domus_outside_ask(self->system, self->to, &ask_type, NULL, 0, NULL);
+    return NULL;
+}
+
+/* The mutex is mostly held, by threads that are not in the child. */
+START_TEST(a_child_waits_for_nobody)
+{
+    domus_config config = domt_config(1);
+    domus_system *system = domt_start(&config);
+    struct busy busy = {.system = system, .to = domt_spawn(system, 0, &forking, NULL)};
+    pthread_t threads[2];
+
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, keep_busy, &busy), 0);
+    for (int i = 0; i < (DOMT_SANITIZED ? 5 : 50); i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(20);
+            _exit(use_as_child(system, busy.to));
+        }
+        ck_assert_int_eq(ended(child), 0);
+    }
+    atomic_store(&busy.ends, true);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    domt_end(system);
+}
+END_TEST
+
+static pid_t fork_in_handler(domus_system *system, domus_address to, int how)
+{
+    int child = 0;
+    domus_outside_reply reply = {.buffer = &child, .size = sizeof child};
+
+    ck_assert_int_eq(domus_outside_ask(system, to, &fork_type, &how, 0, &reply), 0);
+    ck_assert_int_gt(child, 0);
+    return child;
+}
+
+START_TEST(a_handler_may_fork_if_the_child_does_not_return)
+{
+    domus_config config = domt_config(1);
+    domus_system *system = domt_start(&config);
+    domus_address to = domt_spawn(system, 0, &forking, NULL);
+
+    ck_assert_int_eq(pipe2(said, O_CLOEXEC), 0);
+    int status = ended(fork_in_handler(system, to, EXIT));
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 42);
+    goes_on(system, to);
+    status = ended(fork_in_handler(system, to, RETURN));
+    ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    char text[256] = "";
+    ck_assert_int_gt(read(said[0], text, sizeof text - 1), 0);
+    ck_assert_ptr_nonnull(strstr(text, "!domi_system_forked"));
+    goes_on(system, to);
+    domt_end(system);
+}
+END_TEST
+
+/* Made in the parent, started in the child: that is allowed. */
+START_TEST(a_system_may_be_started_after_a_fork)
+{
+    domus_config config = domt_config(1);
+    domus_system *system = NULL;
+
+    ck_assert_int_eq(domus_system_new(&config, NULL, 0, &system), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        domus_address to = {NULL, 0};
+        int result = domus_system_start(system);
+        if (result == 0)
+            result = domus_outside_spawn(system, &forking, NULL, &to);
+        if (result == 0)
+            result = domus_outside_ask(system, to, &ask_type, NULL, 0, NULL);
+        if (result == 0)
+            result = domus_system_stop(system);
+        domus_system_free(system);
+        _exit(-result);
+    }
+    ck_assert_int_eq(ended(child), 0);
+    ck_assert_int_eq(domus_system_start(system), 0);
+    goes_on(system, domt_spawn(system, 0, &forking, NULL));
+    domt_end(system);
+    child = fork();
+    if (child == 0) {
+        ck_assert_int_eq(domus_system_new(&config, NULL, 0, &system), 0);
+        domus_system_free(system); /* never started: freed as ever */
+        _exit(0);
+    }
+    ck_assert_int_eq(ended(child), 0);
+}
+END_TEST
+
+/* So an exec leaves nothing of it open. */
+START_TEST(all_descriptors_are_close_on_exec)
+{
+    const domus_listener_config listener = {"any", "127.0.0.1:0", 16};
+    domus_config config = domt_config(2);
+    config.listeners = &listener;
+    config.listener_count = 1;
+    bool before[1024];
+    int opened = 0;
+
+    for (int fd = 0; fd < 1024; fd++)
+        before[fd] = fcntl(fd, F_GETFD) >= 0;
+    domus_system *system = domt_start(&config);
+    ck_assert_int_eq(domus_serve(system, "any", &serving, NULL, NULL), 0);
+    for (int fd = 0; fd < 1024; fd++) {
+        int flags = fcntl(fd, F_GETFD);
+        if (flags < 0 || before[fd])
+            continue;
+        ck_assert_int_eq(flags, FD_CLOEXEC);
+        opened++;
+    }
+    ck_assert_int_ge(opened, 5); /* two rings, two eventfds, a listener */
+    domt_end(system);
+}
+END_TEST
+
+DOMT_MAIN("fork", 60, in_a_child_every_call_says_so_and_the_parent_goes_on,
+          a_child_waits_for_nobody, a_handler_may_fork_if_the_child_does_not_return,
+          a_system_may_be_started_after_a_fork, all_descriptors_are_close_on_exec)

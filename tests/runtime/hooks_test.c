@@ -1,0 +1,479 @@
+/* A system's own allocator: what it gives comes back to the last byte, whoever frees it, and what
+ * it refuses is -ENOMEM. And its log: what is said, by whom, and how much of it. */
+#include "tests/runtime/running.h"
+#include "tests/support/crowd.h"
+
+#include <domus/blocking.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* --- a bank that counts what it has lent ------------------------------------------------------ */
+
+typedef struct bank {
+    domus_allocator allocator;
+    atomic_uint_fast64_t blocks, bytes, maps, mapped_bytes; /* lent */
+    atomic_uint_fast64_t calls;
+    atomic_int_fast64_t passes; /* so many more are lent; below 0: all */
+} bank;
+
+static bool refuses(bank *from)
+{
+    atomic_fetch_add(&from->calls, 1);
+    if (atomic_load(&from->passes) < 0)
+        return false;
+    if (atomic_fetch_sub(&from->passes, 1) > 0)
+        return false;
+    atomic_store(&from->passes, 0);
+    return true;
+}
+
+static void *lend(void *context, size_t bytes)
+{
+    bank *from = context;
+    void *memory = refuses(from) ? NULL : calloc(1, bytes);
+
+    if (memory != NULL) {
+        atomic_fetch_add(&from->blocks, 1);
+        atomic_fetch_add(&from->bytes, bytes);
+    }
+    return memory;
+}
+
+static void take_back(void *context, void *memory, size_t bytes)
+{
+    bank *to = context;
+
+    atomic_fetch_sub(&to->blocks, 1);
+    atomic_fetch_sub(&to->bytes, bytes);
+    free(memory);
+}
+
+static void *lend_pages(void *context, size_t bytes)
+{
+    bank *from = context;
+
+    ck_assert_uint_eq(bytes % 4096, 0);
+    if (refuses(from))
+        return NULL;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(memory, MAP_FAILED);
+    atomic_fetch_add(&from->maps, 1);
+    atomic_fetch_add(&from->mapped_bytes, bytes);
+    return memory;
+}
+
+static void take_pages(void *context, void *memory, size_t bytes)
+{
+    bank *to = context;
+
+    atomic_fetch_sub(&to->maps, 1);
+    atomic_fetch_sub(&to->mapped_bytes, bytes);
+    ck_assert_int_eq(munmap(memory, bytes), 0);
+}
+
+static void bank_open(bank *opened)
+{
+    memset(opened, 0, sizeof *opened);
+    opened->allocator = (domus_allocator){lend, take_back, lend_pages, take_pages, opened};
+    atomic_store(&opened->passes, -1);
+}
+
+static bool is_even(bank *one)
+{
+    return atomic_load(&one->blocks) == 0 && atomic_load(&one->bytes) == 0 &&
+           atomic_load(&one->maps) == 0 && atomic_load(&one->mapped_bytes) == 0;
+}
+
+/* --- actors that want memory for all that they do --------------------------------------------- */
+
+static const domus_type large_type = {.name = "large", .size = 60000};
+static const domus_type work_type = {.name = "work"};
+static const domus_type small_type = {.name = "small", .size = 8};
+
+static char bytes[60000] = "large";
+static atomic_int unexpected; /* an error that is not -ENOMEM */
+static atomic_int in_vain;    /* -ENOMEM */
+
+static int check(int result)
+{
+    if (result == -ENOMEM)
+        atomic_fetch_add(&in_vain, 1);
+    else if (result < 0)
+        atomic_store(&unexpected, result);
+    return result;
+}
+
+static int block(void *argument)
+{
+    (void)argument;
+    return 0;
+}
+
+static int worked(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    check(answer->error);
+    if (answer->error != 0)
+        return answer->error;
+    return domus_reply(stack, &large_type, bytes);
+}
+
+static int echo_large(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    return domus_reply(stack, &large_type, payload);
+}
+
+static const domus_behaviour child = {
+    .name = "child",
+    .state_size = 5000,
+    .on = (const domus_on[]){{&large_type, echo_large, DOMUS_FRAME_MAX}, {NULL, NULL, 0}},
+};
+
+/* A child that ends with us, blocking work, a timer. */
+static int work(domus_stack *stack, void *self, const void *payload)
+{
+    domus_address address;
+
+    (void)self, (void)payload;
+    check(domus_spawn(stack, &child, NULL, &address));
+    check(domus_after(stack, 60000 * DOMT_MS, &small_type, "a small", NULL));
+    return check(domus_blocking(stack, block, NULL, worked));
+}
+
+static const domus_behaviour worker = {
+    .name = "worker",
+    .state_size = 3000,
+    .on =
+        (const domus_on[]){{&work_type, work, 100}, {&large_type, echo_large, 0}, {NULL, NULL, 0}},
+};
+
+static int echo(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *piece)
+{
+    (void)stack, (void)self;
+    return domus_channel_write(channel, piece);
+}
+
+static const domus_behaviour echoing = {.name = "echo", .kind = DOMUS_CHANNELS, .on_read = echo};
+
+static const domus_listener_config listeners[] = {{"echo", "127.0.0.1:0", 16}};
+
+static domus_config config_of(void)
+{
+    domus_config config = domt_config(2);
+
+    config.listeners = listeners;
+    config.listener_count = 1;
+    config.io.ring_entries = 16;
+    config.io.completion_entries = 32;
+    config.names.max = 16;
+    return config;
+}
+
+/* All that a program does, from any thread. */
+static void use(domus_system *system, bool connects)
+{
+    static char text[1 << 16];
+    domus_spawn_options named = {.name = "worker", .passivate_after_ns = 60000 * DOMT_MS};
+    domus_address address = {NULL, 0};
+    domus_outside_reply reply = {.buffer = text, .size = sizeof text};
+    uint16_t port = 0;
+
+    if (check(domus_outside_spawn_with(system, &worker, NULL, &named, &address)) == 0) {
+        check(domus_outside_ask(system, address, &work_type, NULL, 0, &reply));
+        check(domus_outside_ask(system, address, &large_type, bytes, 0, &reply));
+        check(domus_outside_notice(system, address, &large_type, bytes));
+        check(domus_outside_letters(system, address, DOMUS_LETTERS_DEAD));
+    }
+    domus_group group;
+    check(domus_outside_group_open(system, "group", &group));
+    const domus_spawn_options own_thread = {.detached = true};
+    if (check(domus_outside_spawn_with(system, &child, NULL, &own_thread, &address)) == 0)
+        check(domus_outside_ask(system, address, &large_type, bytes, 0, &reply));
+    check(domus_dump(system, text, sizeof text));
+    int served = check(domus_serve(system, "echo", &echoing, NULL, &port));
+    if (connects && served == 0) {
+        int fd = domt_connect(port);
+        ck_assert(domt_echoes(fd, "hello"));
+        close(fd);
+    }
+}
+
+START_TEST(what_is_lent_comes_back)
+{
+    domus_config config = config_of();
+    domus_system *systems[3] = {NULL, NULL, NULL};
+    static bank banks[2];
+
+    /* Two banks, and one system that has none, at the same time. */
+    for (int i = 0; i < 3; i++) {
+        if (i < 2)
+            bank_open(&banks[i]);
+        const domus_hooks hooks = {.allocator = i < 2 ? &banks[i].allocator : NULL};
+        ck_assert_int_eq(domus_system_new_with(&config, &hooks, NULL, 0, &systems[i]), 0);
+        ck_assert_int_eq(domus_system_start(systems[i]), 0);
+    }
+    use(systems[0], true);
+    uint64_t calls = atomic_load(&banks[0].calls);
+    ck_assert_uint_gt(calls, 30);
+    use(systems[2], true);
+    use(systems[1], true);
+    ck_assert_uint_eq(atomic_load(&banks[0].calls), calls);
+    ck_assert_uint_gt(atomic_load(&banks[1].calls), 30);
+    ck_assert_int_eq(atomic_load(&unexpected), 0);
+    ck_assert_int_eq(atomic_load(&in_vain), 0);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_ge(domus_system_stop(systems[i]), 0);
+        ck_assert(i == 2 || !is_even(&banks[i]));
+        domus_system_free(systems[i]);
+        ck_assert(i == 2 || is_even(&banks[i]));
+    }
+}
+END_TEST
+
+START_TEST(what_never_started_gives_back_too)
+{
+    domus_config config = config_of();
+    domus_system *system = NULL;
+    static bank only;
+    const domus_hooks hooks = {.allocator = &only.allocator};
+
+    bank_open(&only);
+    ck_assert_int_eq(domus_system_new_with(&config, &hooks, NULL, 0, &system), 0);
+    ck_assert(!is_even(&only));
+    domus_system_free(system);
+    ck_assert(is_even(&only));
+    config.scheduler.io_ratio = 0;
+    ck_assert_int_eq(domus_system_new_with(&config, &hooks, NULL, 0, &system), -EINVAL);
+    ck_assert(is_even(&only));
+}
+END_TEST
+
+/* True when nothing failed in it. */
+static bool scenario(const domus_config *config, const domus_hooks *hooks)
+{
+    char error[256] = "";
+    domus_system *system = NULL;
+    int result = domus_system_new_with(config, hooks, error, sizeof error, &system);
+
+    atomic_store(&in_vain, 0);
+    if (check(result) != 0) {
+        ck_assert_str_ne(error, "");
+        return false;
+    }
+    result = domus_system_start(system);
+    ck_assert(result == 0 || domus_system_error(system)[0] != '\0');
+    if (check(result) == 0) {
+        use(system, false);
+        ck_assert_int_eq(domus_system_stop(system), 0);
+    }
+    domus_system_free(system);
+    return atomic_load(&in_vain) == 0;
+}
+
+START_TEST(from_any_refusal_on_all_calls_say_so_and_nothing_is_lost)
+{
+    domus_config config = config_of();
+    static bank only;
+    const domus_hooks hooks = {.allocator = &only.allocator};
+    int passes = 0;
+    bool clean;
+
+    do {
+        bank_open(&only);
+        atomic_store(&only.passes, passes);
+        clean = scenario(&config, &hooks);
+        ck_assert_msg(is_even(&only), "after %d", passes);
+        ck_assert_int_eq(atomic_load(&unexpected), 0);
+        ck_assert_int_lt(passes, 400);
+        /* Each that is lent before the first actor, then in steps. */
+        passes += passes < 40 || !DOMT_SANITIZED ? 1 : 3;
+    } while (!clean);
+    ck_assert_int_gt(passes, 30);
+}
+END_TEST
+
+/* --- the log ---------------------------------------------------------------------------------- */
+
+#define LINES_MAX 4096
+
+static pthread_mutex_t lines_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    atomic_uint count;
+    atomic_uint by_level[3];
+    uint32_t thread[LINES_MAX];
+    char text[LINES_MAX][DOMUS_LOG_TEXT_MAX + 1];
+} lines;
+
+static void log_line(void *context, domus_log_level level, uint32_t thread, const char *text)
+{
+    ck_assert_ptr_eq(context, &lines);
+    ck_assert_ptr_null(strchr(text, '\n'));
+    pthread_mutex_lock(&lines_mutex);
+    unsigned place = atomic_load(&lines.count);
+    ck_assert_uint_lt(place, LINES_MAX);
+    lines.thread[place] = thread;
+    memcpy(lines.text[place], text, strlen(text) + 1);
+    atomic_store(&lines.count, place + 1); /* now it may be read */
+    pthread_mutex_unlock(&lines_mutex);
+    atomic_fetch_add(&lines.by_level[level], 1);
+}
+
+static domus_system *start_logging(const domus_config *config)
+{
+    const domus_hooks hooks = {.log = log_line, .log_context = &lines};
+    domus_system *system = NULL;
+
+    ck_assert_int_eq(domus_system_new_with(config, &hooks, NULL, 0, &system), 0);
+    ck_assert_int_eq(domus_system_start(system), 0);
+    return system;
+}
+
+static bool said(uint32_t thread, const char *text)
+{
+    for (unsigned i = 0; i < atomic_load(&lines.count); i++) {
+        if (lines.thread[i] == thread && strstr(lines.text[i], text) != NULL)
+            return true;
+    }
+    return false;
+}
+
+static const domus_type fail_type = {.name = "fail"};
+static const domus_type begin_type = {.name = "begin"};
+
+static int refuse(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    return -EPROTO;
+}
+
+static int refuse_to_mount(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    return -ENXIO;
+}
+
+static const domus_behaviour failing = {
+    .name = "failing\nactor",
+    .on = (const domus_on[]){{&fail_type, refuse, 0}, {NULL, NULL, 0}},
+};
+
+static const domus_behaviour unborn = {.name = "unborn", .on_mount = refuse_to_mount};
+
+static domus_address child_address;
+static atomic_int spawned;
+
+static int begin(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    ck_assert_int_eq(domus_spawn(stack, &failing, NULL, &child_address), 0);
+    atomic_store(&spawned, 1);
+    return 0;
+}
+
+static const domus_supervision once = {.intensity = 1, .otherwise = DOMUS_RESTART};
+
+static const domus_behaviour parent = {
+    .name = "parent",
+    .on = (const domus_on[]){{&begin_type, begin, 0}, {NULL, NULL, 0}},
+    .supervision = &once,
+};
+
+START_TEST(failures_restarts_and_escalations_are_said)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = start_logging(&config);
+    domus_address above = domt_spawn(system, 1, &parent, NULL);
+    domus_address address;
+
+    domt_notice(system, above, &begin_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&spawned) == 1);
+    domt_notice(system, child_address, &fail_type, NULL);
+    DOMT_WAIT_FOR(10, said(1, "is restarted: EPROTO (-71)"));
+    ck_assert_uint_eq(domt_profile(system, 1).restarts, 1);
+    ck_assert(said(1, "actor failing actor"));
+    ck_assert(said(1, "has failed: EPROTO (-71)"));
+    domt_notice(system, child_address, &fail_type, NULL);
+    DOMT_WAIT_FOR(10, domt_profile(system, 1).stops == 2);
+    ck_assert(said(1, "escalates the failure of a child: EPROTO (-71)"));
+    ck_assert(said(1, "is ended: no rule is for its failure: EPROTO (-71)"));
+    ck_assert_int_eq(domus_outside_spawn_on(system, 0, &unborn, NULL, &address), 0);
+    DOMT_WAIT_FOR(10, said(0, "is ended: no rule is for its failure: ENXIO (-6)"));
+    ck_assert(said(0, "actor unborn"));
+    ck_assert_uint_eq(atomic_load(&lines.by_level[DOMUS_LOG_ERROR]), 3);
+    domt_end(system);
+}
+END_TEST
+
+static atomic_bool may_go;
+
+static int linger(void *argument)
+{
+    (void)argument;
+    atomic_store(&spawned, 1); /* from here on it is waited for */
+    while (!atomic_load(&may_go))
+        domt_pause_ns(DOMT_MS);
+    return 0;
+}
+
+static int hang(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_blocking(stack, linger, NULL, worked);
+}
+
+static const domus_behaviour hanging = {
+    .name = "hanging",
+    .on = (const domus_on[]){{&begin_type, hang, 0}, {NULL, NULL, 0}},
+};
+
+START_TEST(who_is_left_at_a_stop_is_said)
+{
+    domus_config config = domt_config(1);
+    config.shutdown.actor_timeout_ns = 50 * DOMT_MS;
+    domus_system *system = start_logging(&config);
+    domus_address address = domt_spawn(system, 0, &hanging, NULL);
+
+    domt_notice(system, address, &begin_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&spawned) == 1);
+    ck_assert_int_eq(domus_system_stop(system), 0);
+    ck_assert(said(DOMUS_LOG_OUTSIDE, "not stopped in time: thread 0: hanging"));
+    atomic_store(&may_go, true);
+    domus_system_free(system);
+}
+END_TEST
+
+#define FAILURES 3000
+
+START_TEST(a_flood_is_bounded_and_counted_and_said)
+{
+    domus_config config = domt_config(1);
+    domus_system *system = start_logging(&config);
+    domus_address address = domt_spawn(system, 0, &failing, NULL);
+
+    for (int i = 0; i < FAILURES; i++)
+        domt_notice(system, address, &fail_type, NULL);
+    DOMT_WAIT_FOR(10, domt_profile(system, 0).notices == FAILURES);
+    domus_profile profile = domt_profile(system, 0);
+    ck_assert_uint_gt(profile.log_lines_dropped, 0);
+    /* It may have spread over a few seconds, each with its line about the one before. */
+    uint64_t passed = FAILURES - profile.log_lines_dropped;
+    uint64_t about = atomic_load(&lines.count) - passed;
+    ck_assert_uint_le(about, passed / DOMUS_LOG_LINES_PER_SECOND + 1);
+    ck_assert_uint_lt(passed, FAILURES / 2);
+    domt_pause_ns(1100 * DOMT_MS);
+    domt_notice(system, address, &fail_type, NULL);
+    DOMT_WAIT_FOR(10, said(0, " lines of this thread were dropped"));
+    domt_end(system);
+}
+END_TEST
+
+DOMT_MAIN("hooks", 120, what_is_lent_comes_back, what_never_started_gives_back_too,
+          from_any_refusal_on_all_calls_say_so_and_nothing_is_lost,
+          failures_restarts_and_escalations_are_said, who_is_left_at_a_stop_is_said,
+          a_flood_is_bounded_and_counted_and_said)

@@ -1,0 +1,354 @@
+/* Dead letters and refusals reach who subscribed to them, once each; and never more than he takes,
+ * nor about themselves. */
+#include "tests/runtime/running.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+static const domus_type note_type = {.name = "note", .size = sizeof(uint64_t)};
+static const domus_type unknown_type = {.name = "unknown"};
+static const domus_type send_type = {.name = "send", .size = sizeof(domus_address)};
+static const domus_type ask_type = {.name = "ask", .size = sizeof(domus_address)};
+static const domus_type tune_type = {.name = "tune", .size = sizeof(uint32_t)};
+static const domus_type gate_type = {.name = "gate"};
+static const domus_type tick_type = {.name = "tick"};
+static const domus_type arm_type = {.name = "arm"};
+
+static atomic_uint_fast64_t letters[2][5]; /* by what and kind */
+static atomic_int last_why;
+static _Atomic(const domus_type *) last_type;
+static _Atomic(struct domi_house *) last_receiver;
+static _Atomic(struct domi_house *) last_sender;
+static atomic_int tuned;
+static atomic_int noted;
+static atomic_int gated;
+static atomic_bool open;
+
+static int hear(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_letter *letter = payload;
+
+    (void)stack, (void)self;
+    atomic_store(&last_why, letter->why);
+    atomic_store(&last_type, letter->type);
+    atomic_store(&last_receiver, letter->receiver.house);
+    atomic_store(&last_sender, letter->sender.house);
+    atomic_fetch_add(&letters[letter->what == DOMUS_LETTERS_REFUSED][letter->kind], 1);
+    return 0;
+}
+
+static int tune(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    atomic_store(&tuned, domus_letters_subscribe(stack, *(const uint32_t *)payload) + 1000);
+    return 0;
+}
+
+static int wait_at_gate(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    atomic_fetch_add(&gated, 1);
+    while (!atomic_load(&open))
+        domt_pause_ns(DOMT_MS / 10);
+    return 0;
+}
+
+static const domus_behaviour listener = {
+    .name = "listener",
+    .on = (const domus_on[]){{&domus_letter_type, hear, 0},
+                             {&tune_type, tune, 0},
+                             {&gate_type, wait_at_gate, 0},
+                             {NULL, NULL, 0}},
+};
+
+static int note(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    atomic_fetch_add(&noted, 1);
+    return 0;
+}
+
+static int send(domus_stack *stack, void *self, const void *payload)
+{
+    domus_address to;
+
+    (void)self;
+    memcpy(&to, payload, sizeof to);
+    ck_assert_int_eq(domus_notice(stack, to, &unknown_type, NULL), 0);
+    return 0;
+}
+
+static int went_on(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    atomic_fetch_add(&noted, answer->error != 0);
+    return 0;
+}
+
+static int ask(domus_stack *stack, void *self, const void *payload)
+{
+    domus_address to;
+
+    (void)self;
+    memcpy(&to, payload, sizeof to);
+    return domus_ask(stack, to, &unknown_type, NULL, went_on);
+}
+
+static int arm(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_after(stack, DOMT_MS, &tick_type, NULL, NULL);
+}
+
+static const domus_behaviour actor = {
+    .name = "actor",
+    .on = (const domus_on[]){{&note_type, note, 0},
+                             {&send_type, send, 0},
+                             {&ask_type, ask, 0},
+                             {&arm_type, arm, 0},
+                             {&gate_type, wait_at_gate, 0},
+                             {NULL, NULL, 0}},
+};
+
+static uint64_t heard(uint32_t what)
+{
+    uint64_t sum = 0;
+
+    for (int kind = 0; kind < 5; kind++)
+        sum += atomic_load(&letters[what == DOMUS_LETTERS_REFUSED][kind]);
+    return sum;
+}
+
+static uint64_t missed(const domus_system *system)
+{
+    domus_profile outside;
+
+    ck_assert_int_eq(domus_outside_profile(system, &outside), 0);
+    return outside.letters_missed + domt_profile_all(system).letters_missed;
+}
+
+static uint64_t refusals(const domus_system *system)
+{
+    domus_profile outside;
+
+    ck_assert_int_eq(domus_outside_profile(system, &outside), 0);
+    return outside.refusals + domt_profile_all(system).refusals;
+}
+
+START_TEST(a_dead_letter_says_what_it_was_and_why)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    domus_address to = domt_spawn(system, 0, &actor, NULL);
+    domus_address from = domt_spawn(system, 1, &actor, NULL);
+    domus_address hears = domt_spawn(system, 1, &listener, NULL);
+
+    domt_notice(system, to, &unknown_type, NULL); /* nobody hears of this one */
+    DOMT_WAIT_FOR(10, domt_profile(system, 0).dead_letters == 1);
+    ck_assert_int_eq(domus_outside_letters(system, hears, DOMUS_LETTERS_DEAD), 0);
+
+    domt_notice(system, from, &send_type, &to);
+    DOMT_WAIT_FOR(10, heard(DOMUS_LETTERS_DEAD) == 1);
+    ck_assert_uint_eq(atomic_load(&letters[0][DOMUS_LETTER_NOTICE]), 1);
+    ck_assert_int_eq(atomic_load(&last_why), -EOPNOTSUPP);
+    ck_assert(atomic_load(&last_type) == &unknown_type);
+    ck_assert_ptr_eq(atomic_load(&last_receiver), to.house);
+    ck_assert_ptr_eq(atomic_load(&last_sender), from.house);
+
+    domt_notice(system, from, &ask_type, &to);
+    DOMT_WAIT_FOR(10, atomic_load(&letters[0][DOMUS_LETTER_ASK]) == 1);
+    ck_assert_ptr_eq(atomic_load(&last_sender), from.house);
+    DOMT_WAIT_FOR(10, atomic_load(&noted) == 1); /* the asker knows as well */
+
+    domt_notice(system, to, &arm_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&letters[0][DOMUS_LETTER_EVENT]) == 1);
+    ck_assert(atomic_load(&last_type) == &tick_type);
+    ck_assert_ptr_null(atomic_load(&last_sender));
+
+    /* What waits when an actor stops. */
+    domt_notice(system, to, &gate_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&gated) == 1);
+    for (uint64_t i = 0; i < 10; i++)
+        domt_notice(system, to, &note_type, &i);
+    ck_assert_int_eq(domus_outside_stop(system, to), 0);
+    atomic_store(&open, true);
+    DOMT_WAIT_FOR(10,
+                  (uint64_t)atomic_load(&noted) + atomic_load(&letters[0][DOMUS_LETTER_NOTICE]) ==
+                      10 + 2);
+    ck_assert_int_eq(atomic_load(&last_why), -ESTALE);
+    ck_assert_uint_eq(heard(DOMUS_LETTERS_REFUSED), 0);
+    ck_assert_uint_eq(missed(system), 0);
+    domt_end(system);
+}
+END_TEST
+
+#define BOUND 64
+
+START_TEST(a_refusal_is_heard_of_as_often_as_it_is_counted)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    const domus_spawn_options narrow = {
+        .placement = DOMUS_ON_THREAD, .thread = 0, .mailbox_max = BOUND};
+    domus_address to = {NULL, 0};
+    domus_address hears = domt_spawn(system, 1, &listener, NULL);
+    uint64_t refused = 0;
+
+    ck_assert_int_eq(domus_outside_spawn_with(system, &actor, NULL, &narrow, &to), 0);
+    ck_assert_int_eq(domus_outside_letters(system, hears, DOMUS_LETTERS_REFUSED), 0);
+    domt_notice(system, to, &gate_type, NULL);
+    for (uint64_t i = 0; i < 1000; i++)
+        refused += domus_outside_notice(system, to, &note_type, &i) == -ENOBUFS;
+    ck_assert_uint_ge(refused, 1000 - 2 * BOUND - 1);
+    DOMT_WAIT_FOR(10, heard(DOMUS_LETTERS_REFUSED) == refused);
+    ck_assert_uint_eq(refusals(system), refused);
+    ck_assert_int_eq(atomic_load(&last_why), -ENOBUFS);
+    ck_assert_ptr_eq(atomic_load(&last_receiver), to.house);
+    ck_assert_uint_eq(heard(DOMUS_LETTERS_DEAD), 0);
+    atomic_store(&open, true);
+    domt_end(system);
+}
+END_TEST
+
+/* He is at the gate: all that comes waits in his mailbox, up to its bound; the rest is counted, and
+ * makes no letters. */
+START_TEST(a_slow_subscriber_bounds_what_is_kept_for_him)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    const domus_spawn_options narrow = {
+        .placement = DOMUS_ON_THREAD, .thread = 1, .mailbox_max = BOUND};
+    domus_address to = domt_spawn(system, 0, &actor, NULL);
+    domus_address hears = {NULL, 0};
+
+    ck_assert_int_eq(domus_outside_spawn_with(system, &listener, NULL, &narrow, &hears), 0);
+    ck_assert_int_eq(
+        domus_outside_letters(system, hears, DOMUS_LETTERS_DEAD | DOMUS_LETTERS_REFUSED), 0);
+    domt_notice(system, hears, &gate_type, NULL);
+    for (int i = 0; i < 1000; i++)
+        domt_notice(system, to, &unknown_type, NULL);
+    DOMT_WAIT_FOR(10, domt_profile(system, 0).dead_letters == 1000);
+    ck_assert_uint_ge(missed(system), 1000 - 2 * BOUND - 1);
+    atomic_store(&open, true);
+    DOMT_WAIT_FOR(10, heard(DOMUS_LETTERS_DEAD) + missed(system) == 1000);
+    ck_assert_uint_eq(heard(DOMUS_LETTERS_REFUSED), 0); /* those of his own letters */
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(who_has_gone_or_wants_no_more_hears_nothing)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    domus_address to = domt_spawn(system, 0, &actor, NULL);
+    domus_address hears = domt_spawn(system, 1, &listener, NULL);
+    uint32_t what = DOMUS_LETTERS_DEAD;
+
+    domt_notice(system, hears, &tune_type, &what);
+    DOMT_WAIT_FOR(10, atomic_load(&tuned) == 1000);
+    domt_notice(system, to, &unknown_type, NULL);
+    DOMT_WAIT_FOR(10, heard(DOMUS_LETTERS_DEAD) == 1);
+    what = 4;
+    domt_notice(system, hears, &tune_type, &what);
+    DOMT_WAIT_FOR(10, atomic_load(&tuned) == 1000 - EINVAL);
+    atomic_store(&tuned, 0);
+    what = 0;
+    domt_notice(system, hears, &tune_type, &what);
+    DOMT_WAIT_FOR(10, atomic_load(&tuned) == 1000);
+    domt_notice(system, to, &unknown_type, NULL);
+    DOMT_WAIT_FOR(10, domt_profile(system, 0).dead_letters == 2);
+
+    ck_assert_int_eq(domus_outside_letters(system, hears, DOMUS_LETTERS_DEAD), 0);
+    ck_assert_int_eq(domus_outside_stop(system, hears), 0);
+    DOMT_WAIT_FOR(10, domt_profile(system, 1).stops == 1);
+    for (int i = 0; i < 10; i++)
+        domt_notice(system, to, &unknown_type, NULL);
+    DOMT_WAIT_FOR(10, domt_profile(system, 0).dead_letters == 12);
+    ck_assert_uint_eq(missed(system), 1); /* the first found him gone, and struck him */
+    ck_assert_uint_eq(heard(DOMUS_LETTERS_DEAD), 1);
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(there_is_room_for_so_many_subscribers_and_all_hear)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    domus_address to = domt_spawn(system, 0, &actor, NULL);
+    domus_address hears[DOMUS_LETTERS_SUBSCRIBERS_MAX + 1];
+
+    for (uint32_t i = 0; i <= DOMUS_LETTERS_SUBSCRIBERS_MAX; i++) {
+        hears[i] = domt_spawn(system, i % 2, &listener, NULL);
+        ck_assert_int_eq(domus_outside_letters(system, hears[i], DOMUS_LETTERS_DEAD),
+                         i < DOMUS_LETTERS_SUBSCRIBERS_MAX ? 0 : -ENOSPC);
+    }
+    ck_assert_int_eq(domus_outside_letters(system, hears[0], DOMUS_LETTERS_DEAD), 0);
+    ck_assert_int_eq(domus_outside_letters(system, (domus_address){NULL, 0}, 1), -EINVAL);
+    ck_assert_int_eq(domus_outside_letters(system, hears[0], 4), -EINVAL);
+    domt_notice(system, to, &unknown_type, NULL);
+    DOMT_WAIT_FOR(10, heard(DOMUS_LETTERS_DEAD) == DOMUS_LETTERS_SUBSCRIBERS_MAX);
+    ck_assert_int_eq(domus_outside_letters(system, hears[3], 0), 0);
+    ck_assert_int_eq(
+        domus_outside_letters(system, hears[DOMUS_LETTERS_SUBSCRIBERS_MAX], DOMUS_LETTERS_DEAD), 0);
+    domt_notice(system, to, &unknown_type, NULL);
+    DOMT_WAIT_FOR(10, heard(DOMUS_LETTERS_DEAD) == 2 * DOMUS_LETTERS_SUBSCRIBERS_MAX);
+    domt_end(system);
+}
+END_TEST
+
+struct flooder {
+    domus_system *system;
+    domus_address to;
+    uint64_t sent;
+};
+
+static void *flood(void *self_)
+{
+    struct flooder *self = self_;
+
+    for (int i = 0; i < (DOMT_SANITIZED ? 500 : 5000); i++)
+        self->sent += domus_outside_notice(self->system, self->to, &unknown_type, NULL) == 0;
+    return NULL;
+}
+
+/* A subscriber whose own mail nobody handles: its dead letters are for the other. */
+START_TEST(letters_of_many_threads_add_up)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    struct flooder flooders[4];
+    pthread_t threads[4];
+    uint64_t sent = 0;
+
+    for (uint32_t i = 0; i < 2; i++)
+        ck_assert_int_eq(domus_outside_letters(system, domt_spawn(system, i, &listener, NULL),
+                                               DOMUS_LETTERS_DEAD),
+                         0);
+    ck_assert_int_eq(
+        domus_outside_letters(system, domt_spawn(system, 0, &actor, NULL), DOMUS_LETTERS_DEAD),
+        0); /* has no row for letters */
+    for (uint32_t i = 0; i < 4; i++) {
+        flooders[i] = (struct flooder){system, domt_spawn(system, i % 2, &actor, NULL), 0};
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, flood, &flooders[i]), 0);
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+        sent += flooders[i].sent;
+    }
+    /* Each of them twice heard of and once more, unhandled, a dead letter itself. */
+    DOMT_WAIT_FOR(30, heard(DOMUS_LETTERS_DEAD) + domt_profile_all(system).dead_letters +
+                              missed(system) >=
+                          4 * sent);
+    ck_assert_uint_eq(heard(DOMUS_LETTERS_DEAD) + domt_profile_all(system).dead_letters +
+                          missed(system),
+                      4 * sent);
+    domt_end(system);
+}
+END_TEST
+
+DOMT_MAIN("letters", 60, a_dead_letter_says_what_it_was_and_why,
+          a_refusal_is_heard_of_as_often_as_it_is_counted,
+          a_slow_subscriber_bounds_what_is_kept_for_him,
+          who_has_gone_or_wants_no_more_hears_nothing,
+          there_is_room_for_so_many_subscribers_and_all_hear, letters_of_many_threads_add_up)

@@ -1,0 +1,439 @@
+/* Foreign threads that ask and wait: answers, errors, time-outs, many at once, and a stop between
+ * them. And what else they may do since they have names and options. */
+#include "runtime/outside.h"
+#include "tests/runtime/running.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+static atomic_uint_fast64_t dropped;
+static atomic_uint_fast64_t kept;
+static atomic_int deadlock;
+static domus_system *the_system;
+
+static void drop(void *payload)
+{
+    (void)payload;
+    atomic_fetch_add(&dropped, 1);
+}
+
+static const domus_type twice_type = {.name = "twice", .size = sizeof(uint64_t), .drop = drop};
+static const domus_type number_type = {.name = "number", .size = sizeof(uint64_t), .drop = drop};
+static const domus_type large_type = {.name = "large", .size = 40000, .drop = drop};
+static const domus_type fail_type = {.name = "fail"};
+static const domus_type mute_type = {.name = "mute"};
+static const domus_type hold_type = {.name = "hold", .size = sizeof(uint64_t), .drop = drop};
+static const domus_type unknown_type = {.name = "unknown", .size = sizeof(uint64_t), .drop = drop};
+static const domus_type grow_type = {.name = "grow"};
+static const domus_type nap_type = {.name = "nap", .size = sizeof(uint64_t)};
+static const domus_type recurse_type = {.name = "recurse"};
+
+static int twice(domus_stack *stack, void *self, const void *payload)
+{
+    uint64_t answer = *(const uint64_t *)payload * 2;
+
+    (void)self;
+    return domus_reply(stack, &number_type, &answer);
+}
+
+static int grow(domus_stack *stack, void *self, const void *payload)
+{
+    static const char bytes[40000] = "large";
+
+    (void)self, (void)payload;
+    return domus_reply(stack, &large_type, bytes);
+}
+
+static int refuse(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    return -EPROTO;
+}
+
+static int mute(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    return 0;
+}
+
+static int hold(domus_stack *stack, void *self, const void *payload)
+{
+    domus_kept ask;
+
+    (void)self, (void)payload;
+    atomic_fetch_add(&kept, 1);
+    return domus_keep(stack, &ask);
+}
+
+static int slept(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    uint64_t deadline_ns = domus_deadline_ns(stack);
+
+    (void)self, (void)answer;
+    return domus_reply(stack, &number_type, &deadline_ns);
+}
+
+static int nap(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    return domus_sleep(stack, *(const uint64_t *)payload, slept);
+}
+
+static int recurse(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    atomic_store(&deadlock,
+                 domus_outside_ask(the_system, domus_self(stack), &mute_type, NULL, 0, NULL));
+    return domus_fail(stack, -EDOM);
+}
+
+static const domus_behaviour server = {
+    .name = "server",
+    .on = (const domus_on[]){{&twice_type, twice, 0},
+                             {&fail_type, refuse, 0},
+                             {&mute_type, mute, 0},
+                             {&hold_type, hold, 0},
+                             {&grow_type, grow, 0},
+                             {&nap_type, nap, 0},
+                             {&recurse_type, recurse, 0},
+                             {NULL, NULL, 0}},
+};
+
+static int ask(domus_system *system, domus_address to, const domus_type *type, uint64_t number,
+               uint64_t timeout_ns)
+{
+    return domus_outside_ask(system, to, type, &number, timeout_ns, NULL);
+}
+
+static uint64_t late_replies(const domus_system *system)
+{
+    domus_profile profile;
+
+    ck_assert_int_eq(domus_outside_profile(system, &profile), 0);
+    return profile.late_replies;
+}
+
+START_TEST(an_answer_comes_with_its_type_and_payload)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    uint64_t sum = 0;
+
+    for (uint32_t thread = 0; thread < 2; thread++) {
+        domus_address to = domt_spawn(system, thread, &server, NULL);
+        for (uint64_t i = 0; i < 100; i++) {
+            uint64_t number = 0;
+            domus_outside_reply reply = {.buffer = &number, .size = sizeof number};
+            ck_assert_int_eq(domus_outside_ask(system, to, &twice_type, &i, 0, &reply), 0);
+            ck_assert(reply.type == &number_type && reply.length == sizeof number);
+            sum += number;
+        }
+    }
+    ck_assert_uint_eq(sum, 2 * 9900);
+    ck_assert_uint_eq(atomic_load(&dropped), 0); /* all were handled; the answers are ours */
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(a_small_buffer_is_told_what_it_wants)
+{
+    domus_config config = domt_config(1);
+    domus_system *system = domt_start(&config);
+    domus_address to = domt_spawn(system, 0, &server, NULL);
+    static char bytes[40000];
+    domus_outside_reply reply = {.buffer = bytes, .size = sizeof bytes - 1};
+
+    ck_assert_int_eq(domus_outside_ask(system, to, &grow_type, NULL, 0, &reply), -EMSGSIZE);
+    ck_assert_uint_eq(reply.length, sizeof bytes);
+    ck_assert(reply.type == &large_type && bytes[0] == '\0');
+    ck_assert_uint_eq(atomic_load(&dropped), 1);
+    reply.size++;
+    ck_assert_int_eq(domus_outside_ask(system, to, &grow_type, NULL, 0, &reply), 0);
+    ck_assert_str_eq(bytes, "large");
+    ck_assert_uint_eq(atomic_load(&dropped), 1);
+    /* Without a buffer it is only known that it was answered. */
+    ck_assert_int_eq(domus_outside_ask(system, to, &grow_type, NULL, 0, NULL), 0);
+    ck_assert_uint_eq(atomic_load(&dropped), 2);
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(an_exception_is_the_result_and_payloads_are_taken_in_every_case)
+{
+    domus_config config = domt_config(1);
+    domus_system *system = domt_start(&config);
+    domus_address to = domt_spawn(system, 0, &server, NULL);
+    const domus_type huge = {.name = "huge", .size = DOMUS_PAYLOAD_MAX + 1, .drop = drop};
+
+    ck_assert_int_eq(ask(system, to, &fail_type, 0, 0), -EPROTO);
+    ck_assert_int_eq(ask(system, to, &mute_type, 0, 0), -ENOMSG);
+    ck_assert_uint_eq(atomic_load(&dropped), 0);
+    ck_assert_int_eq(ask(system, to, &unknown_type, 0, 0), -EOPNOTSUPP);
+    ck_assert_uint_eq(atomic_load(&dropped), 1);
+    ck_assert_int_eq(ask(system, (domus_address){NULL, 0}, &twice_type, 0, 0), -ESTALE);
+    ck_assert_uint_eq(atomic_load(&dropped), 2);
+    ck_assert_int_eq(ask(system, to, &huge, 0, 0), -EMSGSIZE);
+    ck_assert_uint_eq(atomic_load(&dropped), 3);
+    ck_assert_int_eq(domus_outside_stop(system, to), 0);
+    ck_assert_int_eq(ask(system, to, &twice_type, 0, 0), -ESTALE);
+    ck_assert_uint_eq(atomic_load(&dropped), 4);
+    ck_assert_int_eq(domus_system_stop(system), 0);
+    ck_assert_int_eq(ask(system, to, &twice_type, 0, 0), -ESHUTDOWN);
+    ck_assert_uint_eq(atomic_load(&dropped), 5);
+    domus_system_free(system);
+}
+END_TEST
+
+START_TEST(a_time_out_is_never_early_and_a_late_answer_is_dropped_and_counted)
+{
+    domus_config config = domt_config(1);
+    domus_system *system = domt_start(&config);
+    domus_address to = domt_spawn(system, 0, &server, NULL);
+    uint64_t before_ns = domt_now_ns();
+
+    ck_assert_int_eq(ask(system, to, &hold_type, 0, 30 * DOMT_MS), -ETIMEDOUT);
+    ck_assert_uint_ge(domt_now_ns() - before_ns, 30 * DOMT_MS);
+    ck_assert_uint_eq(atomic_load(&kept), 1);
+    ck_assert_int_eq(ask(system, to, &nap_type, 60 * DOMT_MS, 20 * DOMT_MS), -ETIMEDOUT);
+    domt_pause_ns(80 * DOMT_MS);
+    ck_assert_uint_eq(late_replies(system), 0); /* nobody was inside to sort it */
+    uint64_t dropped_before = atomic_load(&dropped);
+    ck_assert_int_eq(domus_outside_notice(system, to, &mute_type, NULL), 0);
+    ck_assert_uint_eq(late_replies(system), 1);
+    ck_assert_uint_eq(atomic_load(&dropped), dropped_before + 1);
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(the_time_out_travels_and_zero_is_a_limit_too)
+{
+    domus_config config = domt_config(1);
+    domus_system *system = domt_start(&config);
+    domus_address to = domt_spawn(system, 0, &server, NULL);
+    const uint64_t times_ns[] = {0, 2 * DOMUS_OUTSIDE_ASK_MAX_NS, UINT64_MAX, 5000 * DOMT_MS};
+    const uint64_t limits_ns[] = {DOMUS_OUTSIDE_ASK_NS, DOMUS_OUTSIDE_ASK_MAX_NS,
+                                  DOMUS_OUTSIDE_ASK_MAX_NS, 5000 * DOMT_MS};
+
+    for (int i = 0; i < 4; i++) {
+        uint64_t deadline_ns = 0;
+        uint64_t nap_ns = 0;
+        domus_outside_reply reply = {.buffer = &deadline_ns, .size = sizeof deadline_ns};
+        uint64_t now_ns = domt_now_ns();
+        ck_assert_int_eq(domus_outside_ask(system, to, &nap_type, &nap_ns, times_ns[i], &reply), 0);
+        ck_assert_uint_ge(deadline_ns, now_ns + limits_ns[i] - 100 * DOMT_MS);
+        ck_assert_uint_le(deadline_ns, domt_now_ns() + limits_ns[i] + 100 * DOMT_MS);
+    }
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(a_thread_of_the_system_does_not_wait_for_itself)
+{
+    domus_config config = domt_config(1);
+    domus_system *system = the_system = domt_start(&config);
+    domus_address to = domt_spawn(system, 0, &server, NULL);
+
+    ck_assert_int_eq(ask(system, to, &recurse_type, 0, 0), -EDOM);
+    ck_assert_int_eq(atomic_load(&deadlock), -EDEADLK);
+    domt_end(system);
+}
+END_TEST
+
+#define ASKERS 16
+#define EACH   (DOMT_SANITIZED ? 200 : 2000)
+
+struct asker {
+    domus_system *system;
+    domus_address to[3];
+    uint32_t number;
+    uint64_t sum;
+    uint64_t failures;
+    uint64_t timeouts;
+};
+
+/* Most are answered, some time out, so that the lead changes hands in every way. */
+static void *keep_asking(void *self_)
+{
+    struct asker *self = self_;
+
+    for (uint64_t i = 0; i < EACH; i++) {
+        uint64_t number = 0;
+        domus_outside_reply reply = {.buffer = &number, .size = sizeof number};
+
+        if ((i + self->number) % 64 == 0) {
+            self->timeouts += ask(self->system, self->to[2], &hold_type, 0, DOMT_MS) == -ETIMEDOUT;
+            continue;
+        }
+        self->failures +=
+            domus_outside_ask(self->system, self->to[i % 2], &twice_type, &i, 0, &reply) != 0;
+        self->sum += number - 2 * i;
+    }
+    return NULL;
+}
+
+START_TEST(sixteen_threads_ask_at_once)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    struct asker askers[ASKERS];
+    pthread_t threads[ASKERS];
+    domus_address to[3];
+
+    for (uint32_t i = 0; i < 3; i++)
+        to[i] = domt_spawn(system, i % 2, &server, NULL);
+    for (uint32_t i = 0; i < ASKERS; i++) {
+        askers[i] = (struct asker){.system = system, .to = {to[0], to[1], to[2]}, .number = i};
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, keep_asking, &askers[i]), 0);
+    }
+    uint64_t timeouts = 0;
+    for (uint32_t i = 0; i < ASKERS; i++) {
+        pthread_join(threads[i], NULL);
+        ck_assert_uint_eq(askers[i].failures, 0);
+        ck_assert_uint_eq(askers[i].sum, 0);
+        timeouts += askers[i].timeouts;
+    }
+    uint64_t wanted = 0;
+    for (uint64_t i = 0; i < EACH; i++) {
+        for (uint64_t number = 0; number < ASKERS; number++)
+            wanted += (i + number) % 64 == 0;
+    }
+    ck_assert_uint_eq(timeouts, wanted);
+    domt_end(system);
+}
+END_TEST
+
+static void *ask_and_be_woken(void *self_)
+{
+    struct asker *self = self_;
+    uint64_t before_ns = domt_now_ns();
+
+    self->failures = (uint64_t)-ask(self->system, self->to[0], &nap_type, 300 * DOMT_MS, 0);
+    self->sum = domt_now_ns() - before_ns;
+    return NULL;
+}
+
+/* The first of those who wait leads. When its time is over the next one does, and is woken by its
+ * answer, not by the end of its time. */
+START_TEST(the_lead_is_handed_on)
+{
+    domus_config config = domt_config(1);
+    domus_system *system = domt_start(&config);
+    domus_address to = domt_spawn(system, 0, &server, NULL);
+    struct asker askers[3];
+    pthread_t threads[3];
+
+    for (int i = 0; i < 3; i++) {
+        askers[i] = (struct asker){.system = system, .to = {to}};
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_and_be_woken, &askers[i]), 0);
+        if (i == 0) /* we, for the rest of it, follow */
+            domt_pause_ns(20 * DOMT_MS);
+    }
+    for (int i = 0; i < 3; i++) {
+        pthread_join(threads[i], NULL);
+        ck_assert_uint_eq(askers[i].failures, 0);
+        ck_assert_uint_lt(askers[i].sum, 3000 * DOMT_MS);
+    }
+    domt_end(system);
+}
+END_TEST
+
+static void *ask_for_ever(void *self_)
+{
+    struct asker *self = self_;
+
+    self->failures = (uint64_t)-ask(self->system, self->to[0], &hold_type, 0, 0);
+    return NULL;
+}
+
+/* The actor takes the ask and keeps it: nobody but the stop can end the wait. */
+START_TEST(who_waits_when_the_system_stops_is_told)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    domus_address to = domt_spawn(system, 1, &server, NULL);
+    struct asker askers[ASKERS];
+    pthread_t threads[ASKERS];
+
+    for (uint32_t i = 0; i < ASKERS; i++) {
+        askers[i] = (struct asker){.system = system, .to = {to}};
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_for_ever, &askers[i]), 0);
+    }
+    DOMT_WAIT_FOR(10, atomic_load(&kept) == ASKERS);
+    uint64_t before_ns = domt_now_ns();
+    domt_end(system);
+    for (uint32_t i = 0; i < ASKERS; i++) {
+        pthread_join(threads[i], NULL);
+        /* The actor was stopped first, which fails what it keeps; or the end was sooner. */
+        ck_assert(askers[i].failures == ESTALE || askers[i].failures == ESHUTDOWN);
+    }
+    ck_assert_uint_lt(domt_now_ns() - before_ns, 5000 * DOMT_MS);
+}
+END_TEST
+
+/* As the stop does it when an actor has not let go of an ask in time. */
+START_TEST(closing_the_outside_fails_all_that_wait)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    domus_address to = domt_spawn(system, 1, &server, NULL);
+    struct asker askers[ASKERS];
+    pthread_t threads[ASKERS];
+
+    for (uint32_t i = 0; i < ASKERS; i++) {
+        askers[i] = (struct asker){.system = system, .to = {to}};
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_for_ever, &askers[i]), 0);
+    }
+    DOMT_WAIT_FOR(10, atomic_load(&kept) == ASKERS);
+    uint64_t before_ns = domt_now_ns();
+    domi_system_stage(system, DOMI_STAGE_ENDING);
+    ck_assert_uint_lt(domt_now_ns() - before_ns, 3000 * DOMT_MS); /* they were woken */
+    ck_assert_uint_eq(system->askings_count, 0);
+    ck_assert_ptr_null(system->leader);
+    ck_assert_int_eq(ask(system, to, &fail_type, 0, 0), -ESHUTDOWN);
+    domi_system_stage(system, DOMI_STAGE_RUNNING);
+    for (uint32_t i = 0; i < ASKERS; i++) {
+        pthread_join(threads[i], NULL);
+        ck_assert_uint_eq(askers[i].failures, ESHUTDOWN);
+    }
+    ck_assert_int_eq(ask(system, to, &fail_type, 0, 0), -EPROTO); /* it did not stop, after all */
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(options_and_names_are_the_outsides_too)
+{
+    domus_config config = domt_config(2);
+    config.names.max = 1;
+    domus_system *system = domt_start(&config);
+    domus_address address = {NULL, 0};
+    domus_address found = {NULL, 0};
+    domus_spawn_options options = {
+        .placement = DOMUS_ON_THREAD, .thread = 1, .name = "the-server", .mailbox_max = 100};
+
+    ck_assert_int_eq(domus_outside_find(system, "the-server", &found), -ENOENT);
+    ck_assert_int_eq(domus_outside_spawn_with(system, &server, NULL, &options, &address), 0);
+    ck_assert_int_eq(domus_outside_find(system, "the-server", &found), 0);
+    ck_assert(found.house == address.house && found.lease == address.lease);
+    ck_assert_int_eq(domus_outside_spawn_with(system, &server, NULL, &options, &address), -EEXIST);
+    options.name = "another";
+    ck_assert_int_eq(domus_outside_spawn_with(system, &server, NULL, &options, &address), -ENOSPC);
+    options.thread = 2;
+    ck_assert_int_eq(domus_outside_spawn_with(system, &server, NULL, &options, &address), -EINVAL);
+    for (int i = 0; i < 50; i++)
+        ck_assert_int_eq(domus_outside_notice(system, found, &mute_type, NULL), 0);
+    ck_assert_int_eq(domus_outside_stop_after_mail(system, found), 0);
+    DOMT_WAIT_FOR(10, domus_outside_find(system, "the-server", &address) == -ENOENT);
+    ck_assert_uint_eq(domt_profile(system, 1).notices, 51);
+    domt_end(system);
+}
+END_TEST
+
+DOMT_MAIN("outside asks", 60, an_answer_comes_with_its_type_and_payload,
+          a_small_buffer_is_told_what_it_wants,
+          an_exception_is_the_result_and_payloads_are_taken_in_every_case,
+          a_time_out_is_never_early_and_a_late_answer_is_dropped_and_counted,
+          the_time_out_travels_and_zero_is_a_limit_too,
+          a_thread_of_the_system_does_not_wait_for_itself, sixteen_threads_ask_at_once,
+          the_lead_is_handed_on, who_waits_when_the_system_stops_is_told,
+          closing_the_outside_fails_all_that_wait, options_and_names_are_the_outsides_too)
