@@ -183,6 +183,14 @@ void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error)
     }
 }
 
+void domi_ask_expire(domi_manager *manager, domi_envelope *ask)
+{
+    domi_counter_add(&manager->counters.asks_expired, 1);
+    if (ask->type->drop != NULL)
+        ask->type->drop(domi_envelope_payload(ask));
+    domi_pool_free(manager, &ask->node);
+}
+
 /* The ask's own envelope if the reply fits, else a larger one. NULL without memory. */
 static domi_envelope *reply_envelope(domi_manager *manager, domi_envelope *ask, uint32_t size)
 {
@@ -234,7 +242,7 @@ static void gone(domus_stack *stack, const domi_envelope *ask)
     if (stack->received == ask)
         stack->received = NULL;
     else
-        stack->ask = NULL;
+        domi_stack_on_its_own(stack);
     stack->answered = true;
     if (stack->message == ask) {
         stack->message = NULL;
@@ -283,7 +291,7 @@ int domus_forward(domus_stack *stack, domus_address to)
         return error;
     }
     if (is_ask && stack->received != message)
-        stack->ask = NULL;
+        domi_stack_on_its_own(stack);
     stack->received = NULL;
     stack->answered = is_ask || stack->answered;
     if (stack->message == message) {
@@ -301,6 +309,9 @@ int domus_keep(domus_stack *stack, domus_kept *ret_kept)
 
     if (ask == NULL)
         return none_at_hand(stack);
+    /* What was kept has been cancelled: nobody would do it for this one. */
+    if ((domi_stack_house(stack)->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
+        return -ECANCELED;
     domus_stack *kept = domi_stack_new(stack->manager, domi_stack_house(stack), 0);
     if (kept == NULL)
         return -ENOMEM;

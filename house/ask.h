@@ -4,6 +4,17 @@
 
 #include "house/stack.h"
 
+/* Nobody waits for this ask any more: it is dropped before it is handled, and its asker knows by
+ * his own clock. */
+static inline bool domi_ask_is_expired(const domi_manager *manager, domi_envelope *ask)
+{
+    uint64_t deadline_ns = domi_envelope_return(ask)->deadline_ns;
+
+    return deadline_ns != 0 && deadline_ns <= manager->now_ns;
+}
+
+void domi_ask_expire(domi_manager *manager, domi_envelope *ask);
+
 /* An ask ends without an answer: it goes back to who made it as an exception, in its own envelope.
  * What its payload owns is not dropped: the handler had it. */
 void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error);

@@ -174,22 +174,6 @@ static inline bool may_take_user(run *now)
     return true;
 }
 
-/* Nobody waits for this ask any more: it is dropped, and its asker knows by his own clock. */
-static inline bool is_expired(const run *now, domi_envelope *ask)
-{
-    uint64_t deadline_ns = domi_envelope_return(ask)->deadline_ns;
-
-    return DOMI_UNLIKELY(deadline_ns != 0 && deadline_ns <= now->manager->now_ns);
-}
-
-static void expire(run *now, domi_envelope *ask)
-{
-    domi_counter_add(&now->manager->counters.asks_expired, 1);
-    if (ask->type->drop != NULL)
-        ask->type->drop(domi_envelope_payload(ask));
-    domi_pool_free(now->manager, &ask->node);
-}
-
 /* Inlined twice on purpose: the kind is a constant in each. */
 __attribute__((always_inline)) static inline void take_user(run *now, uint32_t kind, uint32_t kept)
 {
@@ -202,8 +186,8 @@ __attribute__((always_inline)) static inline void take_user(run *now, uint32_t k
 
         house->mail--;
         now->left--;
-        if (kind == DOMI_ASK && is_expired(now, message))
-            expire(now, message);
+        if (kind == DOMI_ASK && DOMI_UNLIKELY(domi_ask_is_expired(now->manager, message)))
+            domi_ask_expire(now->manager, message);
         else if (DOMI_UNLIKELY(on == NULL))
             unhandled(now, message, kind);
         else if (DOMI_UNLIKELY(on->frame_size != 0))

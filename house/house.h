@@ -176,10 +176,11 @@ static inline bool domi_house_channels_runnable(const domi_house *house)
     return (house->marks & (DOMI_MARK_CHANNELS | DOMI_MARK_SATURATED)) == DOMI_MARK_CHANNELS;
 }
 
-/* A receive waits, nothing else holds it back, and it has not seen all that there is. */
+/* A receive waits, nothing else holds it back, and it has not seen all that there is. SATURATED
+ * does not: it goes on with a conversation, and may be what ends one. */
 static inline bool domi_house_receives(const domi_house *house)
 {
-    return (house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_FRESH)) ==
+    return (house->marks & ((DOMI_MARKS_HOLD & ~DOMI_MARK_SATURATED) | DOMI_MARK_FRESH)) ==
            (DOMI_MARK_RECEIVING | DOMI_MARK_FRESH);
 }
 

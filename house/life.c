@@ -80,6 +80,11 @@ static bool is_whole(const domus_behaviour *behaviour)
     return on == NULL || on->frame_size <= DOMUS_FRAME_MAX;
 }
 
+bool domi_behaviour_is_whole(const domus_behaviour *behaviour)
+{
+    return is_whole(behaviour);
+}
+
 /* What few houses have: a family, from the start. */
 static int family_init(domi_manager *manager, domi_house *house, const domi_house *parent,
                        const void *state, const domus_spawn_options *options,

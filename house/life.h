@@ -63,6 +63,9 @@ void domi_house_restart_end(domi_manager *manager, domi_house *house);
 void domi_house_idle(domi_manager *manager, domi_house *house);
 extern const domus_type domi_idle_type;
 
+/* Nothing in it is beyond the limits. */
+bool domi_behaviour_is_whole(const domus_behaviour *behaviour);
+
 /* Its state as at the spawn: a copy of `state`, or zeroes. */
 void domi_house_state_set(domi_house *house, const void *state);
 

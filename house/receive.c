@@ -3,6 +3,7 @@
 #include "house/receive.h"
 
 #include "base/check.h"
+#include "house/ask.h"
 #include "house/family.h"
 #include "house/life.h"
 #include "house/mailbox.h"
@@ -53,6 +54,8 @@ static int begin_receive(domus_stack *stack, const domus_pattern *pattern, uint6
     uint64_t until_ns = within_ns != 0 ? receive_until(stack, within_ns) : 0;
     if (until_ns != 0)
         domi_promise_arm(manager, promise, until_ns);
+    if (promise->impatient && (house->marks & (DOMI_MARK_BARRIER | DOMI_MARK_SUSPENDED)) != 0)
+        domi_promise_fail(manager, promise, -ETIMEDOUT); /* nothing that is there may be taken */
     *ret_promise = promise;
     return 0;
 }
@@ -137,8 +140,8 @@ bool domi_receive_last(domi_manager *manager, domi_house *house)
 
 /* Look for the next message of `kind` that somebody takes, and take it out. NULL: none, or `looks`
  * are used up. */
-static domi_envelope *search(domi_house *house, uint32_t kind, uint32_t *looks,
-                             domi_promise **ret_promise)
+static domi_envelope *search(domi_manager *manager, domi_house *house, uint32_t kind,
+                             uint32_t *looks, domi_promise **ret_promise)
 {
     domi_family *family = house->family;
     domi_node **tail = &house->tails[kind];
@@ -147,15 +150,20 @@ static domi_envelope *search(domi_house *house, uint32_t kind, uint32_t *looks,
 
     while (*tail != NULL && *seen != *tail && *looks != 0) {
         domi_envelope *message = (domi_envelope *)(void *)before->next;
-        domi_promise *promise = taker(house, message);
+        bool expired = kind == DOMI_ASK && domi_ask_is_expired(manager, message);
+        domi_promise *promise = expired ? NULL : taker(house, message);
 
         --*looks;
-        if (promise == NULL) {
+        if (promise == NULL && !expired) {
             before = *seen = &message->node;
             continue;
         }
         domi_list_take_next(tail, before);
         house->mail--;
+        if (expired) {
+            domi_ask_expire(manager, message);
+            continue;
+        }
         *ret_promise = promise;
         return message;
     }
@@ -181,18 +189,26 @@ static void let_impatient_go(domi_manager *manager, domi_house *house)
         domi_promise_fail(manager, promise, -ETIMEDOUT); /* it leaves the list */
 }
 
+/* Perhaps by who received last. Relaxed: a stop that is not seen yet is seen before the next. */
+static bool is_stopped(const domi_house *house)
+{
+    return (atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life,
+                                 memory_order_relaxed) &
+            DOMI_LIFE_STOP) != 0;
+}
+
 uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t budget)
 {
     uint32_t looks = LOOKS_MAX;
     uint32_t handled = 0;
 
-    while (handled < budget && domi_house_receives(house)) {
+    while (handled < budget && domi_house_receives(house) && !is_stopped(house)) {
         domi_promise *promise = NULL;
         if (domi_receive_last(manager, house))
             return handled + 1;
-        domi_envelope *message = search(house, DOMI_ASK, &looks, &promise);
+        domi_envelope *message = search(manager, house, DOMI_ASK, &looks, &promise);
         if (message == NULL && looks != 0)
-            message = search(house, DOMI_NOTICE, &looks, &promise);
+            message = search(manager, house, DOMI_NOTICE, &looks, &promise);
         if (message == NULL) {
             if (looks != 0)
                 let_impatient_go(manager, house);
@@ -265,7 +281,7 @@ int domus_stash(domus_stack *stack)
     if (stack->received == message)
         stack->received = NULL;
     else if (is_ask)
-        stack->ask = NULL;
+        domi_stack_on_its_own(stack);
     stack->answered = is_ask || stack->answered;
     stack->message = NULL;
     stack->sender = (domus_address){message->sender, message->sender_lease};
@@ -311,7 +327,8 @@ int domus_become(domus_stack *stack, const domus_behaviour *behaviour)
     if (family->born_as == NULL)
         family->born_as = house->behaviour;
     const domus_behaviour *next = behaviour != NULL ? behaviour : family->born_as;
-    if (next->kind != family->born_as->kind || next->state_size > family->born_as->state_size)
+    if (!domi_behaviour_is_whole(next) || next->kind != family->born_as->kind ||
+        next->state_size > family->born_as->state_size)
         return -EINVAL;
     /* Relaxed: a parent or child on another thread may look at it (family.c). */
     atomic_store_explicit((_Atomic(const domus_behaviour *) *)(uintptr_t)&house->behaviour, next,

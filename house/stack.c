@@ -486,6 +486,11 @@ void domi_stack_node(domi_manager *manager, domi_node *node)
 
 void domi_stack_dropped(domi_manager *manager, domi_node *node)
 {
+    domi_promise *promise = (domi_promise *)(void *)node;
+
+    /* While its node still says that it has failed: a receive is in no list any more. */
+    if (domi_node_is_promise(node) && promise->state == DOMI_PROMISE_WAITING)
+        domi_promise_abandon(manager, promise);
     (void)unqueue(manager, node);
 }
 

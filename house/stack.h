@@ -68,6 +68,15 @@ domus_stack *domi_stack_new(domi_manager *manager, domi_house *house, uint32_t f
 /* The pooled one of `stack`, made if need be; NULL without memory. */
 domus_stack *domi_stack_pooled(domus_stack *stack);
 
+/* The ask that it began with has left it: what it asks from now on is asked for nobody else. */
+static inline void domi_stack_on_its_own(domus_stack *stack)
+{
+    stack->ask = NULL;
+    /* Relaxed: who has read the parent already finds that it is done, or soon will be. */
+    if (stack->pooled != NULL)
+        atomic_store_explicit(&stack->pooled->parent, NULL, memory_order_relaxed);
+}
+
 /* One more thing that the conversation waits for. Returns 0; -ENOMEM; -ECANCELED in one that was
  * cancelled, or whose actor stops. */
 int domi_stack_promise(domus_stack *stack, domi_promise_kind kind, domi_promise **ret_promise);

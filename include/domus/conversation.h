@@ -117,7 +117,8 @@ typedef struct domus_kept {
 /* Keep the ask that is handled, to answer it later from any handler of this actor. It counts as a
  * conversation (scheduler.conversationsMax). When the actor stops, it fails with -ESTALE.
  *
- * Returns 0; -EINVAL when this is no ask; -EALREADY; -ENOMEM, and it is not kept. */
+ * Returns 0; -EINVAL when this is no ask; -EALREADY; -ENOMEM, or -ECANCELED when the actor stops,
+ * and it is not kept. */
 DOMUS_API int domus_keep(domus_stack *stack, domus_kept *ret_kept);
 
 /* As domus_reply(), domus_fail() and domus_forward(), for an ask that was kept. -ENOENT when it was

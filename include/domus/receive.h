@@ -52,7 +52,7 @@ DOMUS_API int domus_receive_add(domus_stack *stack, const domus_pattern *pattern
  * must be the same and its state_size not larger than that of the behaviour the actor was spawned
  * with, to which NULL goes back.
  *
- * Returns 0; -EINVAL. */
+ * Returns 0; -EINVAL; -ENOMEM. */
 DOMUS_API int domus_become(domus_stack *stack, const domus_behaviour *behaviour);
 
 /* Put the ask or notice that is handled aside, until domus_unstash(). When the actor stops, it is

@@ -1,4 +1,5 @@
-/* Timers of actors: once, at a fixed rate, missed ticks, and cancel in every state. */
+/* Timers of actors: once, at a fixed rate, with a fixed delay, missed ticks, and cancel in every
+ * state. */
 #include "house/timer.h"
 
 #include "base/memory.h"
@@ -46,13 +47,16 @@ typedef struct order {
     int64_t number;
     int result;
     domus_timer timer;
+    bool repeat; /* with a fixed delay instead of at a fixed rate */
 } order;
 
 static int arm(domus_stack *stack, void *order_)
 {
     order *now = order_;
 
-    if (now->period_ns != 0)
+    if (now->period_ns != 0 && now->repeat)
+        now->result = domus_repeat(stack, now->period_ns, &domt_tick, &now->number, &now->timer);
+    else if (now->period_ns != 0)
         now->result = domus_every(stack, now->period_ns, &domt_tick, &now->number, &now->timer);
     else
         now->result = domus_after(stack, now->delay_ns, &domt_tick, &now->number, &now->timer);
@@ -159,15 +163,23 @@ static const domus_behaviour ticking = {
                              {NULL, NULL, 0}},
 };
 
-static order spawn_ticking(uint64_t delay_ns, uint64_t period_ns, int64_t number)
+static order spawn_with(order now)
 {
-    order now = {delay_ns, period_ns, number, 1, {NULL, 0}};
-
     one = domt_spawn(home(), home(), &ticking, NULL);
     domt_do(&world, one, arm, &now);
     ck_assert_int_eq(now.result, 0);
     own_timer = now.timer;
     return now;
+}
+
+static order spawn_ticking(uint64_t delay_ns, uint64_t period_ns, int64_t number)
+{
+    return spawn_with((order){.delay_ns = delay_ns, .period_ns = period_ns, .number = number});
+}
+
+static order spawn_repeating(uint64_t delay_ns, int64_t number)
+{
+    return spawn_with((order){.period_ns = delay_ns, .number = number, .repeat = true});
 }
 
 START_TEST(every_keeps_its_rate)
@@ -218,6 +230,66 @@ START_TEST(every_has_one_event_under_way)
     domt_pass(&world, 10 * MS);
     ck_assert_uint_eq(missed[1], 0);
     ck_assert_int_eq(cancel_by(one, now), 0);
+    close_world();
+}
+END_TEST
+
+/* --- with a fixed delay ---------------------------------------------------------------------- */
+
+START_TEST(repeat_counts_its_delay_from_the_last_event_that_was_handled)
+{
+    open_world(0);
+    order now = spawn_repeating(10 * MS, 1);
+    domt_pass(&world, 10 * MS - 1);
+    ck_assert_uint_eq(ticks, 0);
+    domt_pass(&world, 1);
+    ck_assert_uint_eq(ticks, 1);
+    domt_jump(&world, 10 * MS); /* its event is under way for 15 ms */
+    ck_assert_uint_eq(domi_manager_timers(home()), 1);
+    domt_jump(&world, 15 * MS);
+    ck_assert_uint_eq(domi_manager_timers(home()), 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(ticks, 2);
+    domt_pass(&world, 10 * MS - 1);
+    ck_assert_uint_eq(ticks, 2);
+    domt_pass(&world, 1);
+    ck_assert_uint_eq(ticks, 3);
+    for (unsigned i = 0; i < ticks; i++)
+        ck_assert_uint_eq(missed[i], 0); /* there is nothing to miss */
+    ck_assert_int_eq(cancel_by(one, now), 0);
+    domt_pass(&world, 50 * MS);
+    ck_assert_uint_eq(ticks, 3);
+    close_world();
+}
+END_TEST
+
+START_TEST(repeat_is_cancelled_in_every_state)
+{
+    open_world(0);
+    order now = spawn_repeating(5 * MS, 1); /* armed */
+    ck_assert_int_eq(cancel_by(one, now), 0);
+    ck_assert_int_eq(cancel_by(one, now), -ENOENT);
+
+    now = spawn_repeating(5 * MS, 1); /* its event under way */
+    domt_jump(&world, 5 * MS);
+    ck_assert_uint_eq(domi_manager_timers(home()), 1);
+    domt_send(home(), one, cancel, &now);
+    domt_settle(&world);
+    ck_assert_int_eq(now.result, 0);
+    ck_assert_uint_eq(ticks, 0);
+
+    (void)spawn_repeating(5 * MS, 99); /* in its own handler */
+    domt_pass(&world, 20 * MS);
+    ck_assert_uint_eq(ticks, 1);
+    ck_assert_int_eq(own_results[0], 0);
+    ck_assert_int_eq(own_results[1], -ENOENT);
+
+    now = spawn_repeating(5 * MS, 1); /* stopped while its event is under way */
+    domt_jump(&world, 5 * MS);
+    ck_assert_uint_eq(domi_manager_timers(home()), 1);
+    ck_assert_int_eq(domi_house_stop(home(), one), 0);
+    domt_settle(&world);
+    domt_pass(&world, 20 * MS);
     close_world();
 }
 END_TEST
@@ -338,6 +410,8 @@ static int arm_wrongly(domus_stack *stack, void *context)
     ck_assert_int_eq(domus_every(stack, MS, &large, payload, NULL), -EMSGSIZE);
     ck_assert_int_eq(domus_every(stack, MS - 1, &domt_tick, payload, NULL), -EINVAL);
     ck_assert_int_eq(domus_every(stack, 0, &domt_tick, payload, NULL), -EINVAL);
+    ck_assert_int_eq(domus_repeat(stack, MS, &large, payload, NULL), -EMSGSIZE);
+    ck_assert_int_eq(domus_repeat(stack, MS - 1, &domt_tick, payload, NULL), -EINVAL);
     ck_assert_int_eq(domus_after(stack, MS, &largest, payload, NULL), 0);
     return 0;
 }
@@ -391,7 +465,9 @@ END_TEST
 
 DOMT_MAIN("timer", 60, after_fires_once_and_never_early, after_a_very_long_time_is_no_overflow,
           every_keeps_its_rate, every_counts_the_ticks_that_pass_and_stays_in_step,
-          every_has_one_event_under_way, cancel_of_an_armed_timer,
+          every_has_one_event_under_way,
+          repeat_counts_its_delay_from_the_last_event_that_was_handled,
+          repeat_is_cancelled_in_every_state, cancel_of_an_armed_timer,
           cancel_while_the_event_is_under_way, cancel_after_it_was_handled,
           cancel_from_its_own_handler, cancel_is_only_for_who_armed_it,
           timers_max_refuses_and_recovers, payloads_and_periods_have_limits,

@@ -1,0 +1,401 @@
+/* Answering: reply, fail, forward, keep and answer later; each ask is answered once, and handles of
+ * what is answered are stale. */
+#include "base/memory.h"
+#include "house/life.h"
+#include "house/stack.h"
+#include "tests/house/talk.h"
+#include "tests/support/suite.h"
+
+#include <domus/spawn.h>
+
+#include <errno.h>
+#include <string.h>
+
+static domus_kept kept[4];
+static unsigned kept_count;
+
+static void open_talk(void)
+{
+    kept_count = 0;
+    domt_talk = (domt_talking){0};
+    domt_talk_open();
+    domt_talk.third =
+        domt_spawn(domt_outside(&domt_talk.world), domt_talk.world.managers[0], &domt_agent, NULL);
+    domt_settle(&domt_talk.world);
+}
+
+static void do_by(domus_address agent, int (*function)(domus_stack *, void *), void *context)
+{
+    domt_do(&domt_talk.world, agent, function, context);
+}
+
+/* --- reply and fail -------------------------------------------------------------------------- */
+
+static int fail_once(domus_stack *stack, void *context)
+{
+    ck_assert_int_eq(domus_fail(stack, -ENOSPC), 0);
+    ck_assert_int_eq(domus_fail(stack, -ENOSPC), -EALREADY);
+    ck_assert_int_eq(domt_reply_hello(stack, context), -EALREADY);
+    ck_assert_int_eq(domus_forward(stack, domt_talk.third), -EALREADY);
+    ck_assert_int_eq(domus_keep(stack, &kept[0]), -EALREADY);
+    ck_assert_ptr_eq(domus_sender(stack).house, domt_talk.asker.house);
+    return 0; /* and goes on */
+}
+
+START_TEST(fail_is_the_one_answer_and_the_handler_goes_on)
+{
+    open_talk();
+    domt_talk_ask(fail_once);
+    ck_assert_uint_eq(domt_talk.resumed, 1);
+    ck_assert_int_eq(domt_talk.error, -ENOSPC);
+    ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, failures), 0);
+    domt_talk_close();
+}
+END_TEST
+
+static int fail_with_no_errno(domus_stack *stack, void *number)
+{
+    return domus_fail(stack, *(int *)number);
+}
+
+static int ask_with_number(domus_stack *stack, void *number)
+{
+    domt_call call = {fail_with_no_errno, number};
+
+    return domt_ask_other(stack, &call);
+}
+
+START_TEST(fail_is_never_taken_for_an_answer)
+{
+    int numbers[] = {0, 1, 4711};
+
+    open_talk();
+    for (int i = 0; i < 3; i++) {
+        do_by(domt_talk.asker, ask_with_number, &numbers[i]);
+        ck_assert_int_eq(domt_talk.error, -EINVAL);
+    }
+    domt_talk_close();
+}
+END_TEST
+
+static int answer_a_notice(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domus_fail(stack, -EIO), -EINVAL);
+    ck_assert_int_eq(domus_keep(stack, &kept[0]), -EINVAL);
+    ck_assert_int_eq(domus_reply(stack, &domt_text, "nothing."), -EINVAL);
+    return 0;
+}
+
+START_TEST(notice_cannot_be_answered_or_kept)
+{
+    open_talk();
+    do_by(domt_talk.other, answer_a_notice, NULL);
+    domt_talk_close();
+}
+END_TEST
+
+/* --- forward --------------------------------------------------------------------------------- */
+
+static domus_address route[16];
+static unsigned route_length;
+static unsigned hops;
+static void *payload_seen[16];
+
+static int hop(domus_stack *stack, void *context)
+{
+    payload_seen[hops] = (void *)(uintptr_t)stack->message;
+    if (hops == route_length)
+        return domt_reply_hello(stack, context);
+    ck_assert_ptr_eq(domus_sender(stack).house, domt_talk.asker.house);
+    ck_assert_int_eq(domus_forward(stack, route[hops++]), 0);
+    ck_assert_int_eq(domus_forward(stack, route[0]), -EALREADY);
+    ck_assert_int_eq(domt_reply_hello(stack, context), -EALREADY);
+    ck_assert_ptr_eq(domus_sender(stack).house, domt_talk.asker.house);
+    return 0;
+}
+
+START_TEST(forwarded_ask_is_answered_to_who_asked_first_and_never_copied)
+{
+    open_talk();
+    for (route_length = 0; route_length < 12; route_length++) {
+        domus_address stops[3] = {domt_talk.third, domt_talk.asker, domt_talk.other};
+        for (unsigned i = 0; i < route_length; i++)
+            route[i] = stops[i % 3];
+        hops = 0;
+        domt_talk_ask(hop);
+        ck_assert_uint_eq(domt_talk.resumed, route_length + 1);
+        ck_assert_int_eq(domt_talk.error, 0);
+        ck_assert_ptr_eq(domt_talk.sender.house,
+                         route_length == 0 ? domt_talk.other.house : route[route_length - 1].house);
+        for (unsigned i = 1; i <= route_length; i++)
+            ck_assert_ptr_eq(payload_seen[i], payload_seen[0]);
+    }
+    domt_talk_close();
+}
+END_TEST
+
+static int forward_nowhere(domus_stack *stack, void *context)
+{
+    domus_address stale = domt_talk.third;
+
+    stale.lease++;
+    ck_assert_int_eq(domus_forward(stack, (domus_address){NULL, 0}), -ESTALE);
+    ck_assert_int_eq(domus_forward(stack, stale), -ESTALE);
+    return domt_reply_hello(stack, context); /* it is still ours */
+}
+
+START_TEST(ask_that_cannot_be_forwarded_is_still_the_forwarders)
+{
+    open_talk();
+    domt_talk_ask(forward_nowhere);
+    ck_assert_int_eq(domt_talk.error, 0);
+    ck_assert_str_eq(domt_talk.text, "hello...");
+    domt_talk_close();
+}
+END_TEST
+
+static int ask_then_forward(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    ck_assert_int_eq(answer->error, 0);
+    return domus_forward(stack, domt_talk.third);
+}
+
+/* The other asks the asker back, then forwards; the third one answers. */
+static int park_then_forward(domus_stack *stack, void *context)
+{
+    domt_call question = {domt_reply_hello, NULL};
+
+    if (domus_self(stack).house == domt_talk.third.house)
+        return domt_reply_hello(stack, context);
+    return domus_ask(stack, domt_talk.asker, &domt_call_type, &question, ask_then_forward);
+}
+
+START_TEST(parked_conversation_may_forward_what_it_was_asked)
+{
+    open_talk();
+    domt_talk_ask(park_then_forward);
+    ck_assert_uint_eq(domt_talk.resumed, 1);
+    ck_assert_int_eq(domt_talk.error, 0);
+    ck_assert_ptr_eq(domt_talk.sender.house, domt_talk.third.house);
+    domt_talk_close();
+}
+END_TEST
+
+/* --- keep ------------------------------------------------------------------------------------ */
+
+static int keep(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domus_keep(stack, &kept[kept_count]), 0);
+    ck_assert_int_eq(domus_keep(stack, &kept[kept_count]), -EALREADY);
+    ck_assert_int_eq(domt_reply_hello(stack, NULL), -EALREADY);
+    ck_assert_ptr_eq(domus_sender(stack).house, domt_talk.asker.house);
+    kept_count++;
+    return 0;
+}
+
+static void is_stale(domus_stack *stack, domus_kept which)
+{
+    ck_assert_int_eq(domus_kept_reply(stack, which, &domt_text, "nothing."), -ENOENT);
+    ck_assert_int_eq(domus_kept_fail(stack, which, -EIO), -ENOENT);
+    ck_assert_int_eq(domus_kept_forward(stack, which, domt_talk.third), -ENOENT);
+}
+
+static int answer_kept(domus_stack *stack, void *index)
+{
+    domus_kept which = kept[*(unsigned *)index];
+
+    ck_assert_int_eq(domus_kept_reply(stack, which, &domt_text, "at last."), 0);
+    is_stale(stack, which);
+    return 0;
+}
+
+static int fail_kept(domus_stack *stack, void *index)
+{
+    domus_kept which = kept[*(unsigned *)index];
+
+    ck_assert_int_eq(domus_kept_fail(stack, which, -ENODATA), 0);
+    is_stale(stack, which);
+    return 0;
+}
+
+static int forward_kept(domus_stack *stack, void *index)
+{
+    domus_kept which = kept[*(unsigned *)index];
+
+    ck_assert_int_eq(domus_kept_forward(stack, which, (domus_address){NULL, 0}), -ESTALE);
+    ck_assert_int_eq(domus_kept_forward(stack, which, domt_talk.third), 0);
+    is_stale(stack, which);
+    return 0;
+}
+
+static int touch_stale(domus_stack *stack, void *index)
+{
+    is_stale(stack, kept[*(unsigned *)index]);
+    return 0;
+}
+
+START_TEST(kept_asks_are_answered_from_other_handlers_in_any_order)
+{
+    unsigned index[4] = {0, 1, 2, 3};
+
+    open_talk();
+    for (int i = 0; i < 3; i++)
+        domt_talk_ask(keep);
+    ck_assert_uint_eq(domt_talk.resumed, 0);
+    ck_assert_uint_eq(domt_talk.other.house->stacks_count, 3);
+    do_by(domt_talk.third, touch_stale, &index[1]); /* not his */
+    do_by(domt_talk.other, answer_kept, &index[1]);
+    ck_assert_uint_eq(domt_talk.resumed, 1);
+    ck_assert_str_eq(domt_talk.text, "at last.");
+    do_by(domt_talk.other, fail_kept, &index[2]);
+    ck_assert_int_eq(domt_talk.error, -ENODATA);
+    domt_talk_ask(keep); /* perhaps in the same place */
+    do_by(domt_talk.other, touch_stale, &index[1]);
+    do_by(domt_talk.other, touch_stale, &index[2]);
+    do_by(domt_talk.other, answer_kept, &index[0]);
+    do_by(domt_talk.other, answer_kept, &index[3]);
+    ck_assert_uint_eq(domt_talk.resumed, 4);
+    ck_assert_uint_eq(domt_talk.other.house->stacks_count, 0);
+    domt_talk_close();
+}
+END_TEST
+
+static int keep_or_reply(domus_stack *stack, void *context)
+{
+    return domus_self(stack).house == domt_talk.third.house ? domt_reply_hello(stack, context)
+                                                            : keep(stack, context);
+}
+
+START_TEST(kept_ask_may_be_forwarded)
+{
+    unsigned index = 0;
+
+    open_talk();
+    domt_talk_ask(keep_or_reply);
+    do_by(domt_talk.other, forward_kept, &index);
+    ck_assert_uint_eq(domt_talk.resumed, 1);
+    ck_assert_int_eq(domt_talk.error, 0);
+    ck_assert_ptr_eq(domt_talk.sender.house, domt_talk.third.house);
+    domt_talk_close();
+}
+END_TEST
+
+START_TEST(kept_ask_fails_with_estale_when_its_actor_stops)
+{
+    open_talk();
+    domt_talk_ask(keep);
+    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_talk.world), domt_talk.other), 0);
+    domt_settle(&domt_talk.world);
+    ck_assert_uint_eq(domt_talk.resumed, 1);
+    ck_assert_int_eq(domt_talk.error, -ESTALE);
+    ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, stops), 1);
+    domt_talk_close();
+}
+END_TEST
+
+static int keep_and_stop(domus_stack *stack, void *context)
+{
+    ck_assert_int_eq(domus_stop(stack, domus_self(stack)), 0);
+    return keep(stack, context);
+}
+
+START_TEST(ask_kept_by_an_actor_that_stops_itself_fails_with_estale)
+{
+    open_talk();
+    domt_talk_ask(keep_and_stop);
+    ck_assert_uint_eq(domt_talk.resumed, 1);
+    ck_assert_int_eq(domt_talk.error, -ESTALE);
+    ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, stops), 1);
+    domt_talk_close();
+}
+END_TEST
+
+static int keep_after_all(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    ck_assert_int_eq(answer->error, -ECANCELED);
+    ck_assert_int_eq(domus_keep(stack, &kept[0]), -ECANCELED);
+    return 0;
+}
+
+static int nap_then_keep(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_sleep(stack, UINT64_MAX, keep_after_all);
+}
+
+/* What is kept when all has been cancelled would never be cancelled, and the actor never end. */
+START_TEST(stopping_actor_keeps_no_more_asks)
+{
+    open_talk();
+    domt_talk_ask(nap_then_keep);
+    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_talk.world), domt_talk.other), 0);
+    domt_settle(&domt_talk.world);
+    ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, stops), 1);
+    ck_assert_uint_eq(domt_talk.resumed, 1);
+    ck_assert_int_eq(domt_talk.error, -ENOMSG);
+    domt_talk_close();
+}
+END_TEST
+
+START_TEST(world_may_end_while_asks_are_kept)
+{
+    open_talk();
+    for (int i = 0; i < 3; i++)
+        domt_talk_ask(keep);
+    domt_world_end(&domt_talk.world);
+    ck_assert_uint_eq(domt_talk.resumed, 0);
+}
+END_TEST
+
+static int keep_without_memory(domus_stack *stack, void *context)
+{
+    /* Until the slab is used up: what is there already needs no memory. */
+    domi_memory_fail_after(0, 1);
+    while (domi_stack_new(stack->manager, domi_stack_house(stack), 0) != NULL)
+        ;
+    ck_assert_int_eq(domus_keep(stack, &kept[0]), -ENOMEM);
+    domi_memory_fail_after(-1, 0);
+    return domt_reply_hello(stack, context); /* it was not kept */
+}
+
+START_TEST(ask_that_cannot_be_kept_is_still_at_hand)
+{
+    open_talk();
+    domt_talk_ask(keep_without_memory);
+    ck_assert_int_eq(domt_talk.error, 0);
+    ck_assert_str_eq(domt_talk.text, "hello...");
+    domt_world_end(&domt_talk.world);
+}
+END_TEST
+
+/* Two are kept: a third ask waits, until one of them is answered by who is no notice's handler. */
+START_TEST(kept_asks_count_as_conversations)
+{
+    open_talk();
+    domt_talk.world.managers[1]->conversations_max = 2;
+    for (int i = 0; i < 3; i++)
+        domt_talk_ask(keep);
+    ck_assert_uint_eq(kept_count, 2);
+    ck_assert_uint_eq(domt_talk.other.house->mail, 1);
+    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_talk.world), domt_talk.other), 0);
+    domt_settle(&domt_talk.world);
+    ck_assert_uint_eq(domt_talk.resumed, 3);
+    ck_assert_int_eq(domt_talk.error, -ESTALE);
+    domt_talk_close();
+}
+END_TEST
+
+DOMT_MAIN("answer", 60, fail_is_the_one_answer_and_the_handler_goes_on,
+          fail_is_never_taken_for_an_answer, notice_cannot_be_answered_or_kept,
+          forwarded_ask_is_answered_to_who_asked_first_and_never_copied,
+          ask_that_cannot_be_forwarded_is_still_the_forwarders,
+          parked_conversation_may_forward_what_it_was_asked,
+          kept_asks_are_answered_from_other_handlers_in_any_order, kept_ask_may_be_forwarded,
+          kept_ask_fails_with_estale_when_its_actor_stops,
+          ask_kept_by_an_actor_that_stops_itself_fails_with_estale,
+          stopping_actor_keeps_no_more_asks, world_may_end_while_asks_are_kept,
+          ask_that_cannot_be_kept_is_still_at_hand, kept_asks_count_as_conversations)

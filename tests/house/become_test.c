@@ -1,0 +1,393 @@
+/* Behaviours that change, and messages that are put aside and taken again. */
+#include "house/dispatch.h"
+#include "house/life.h"
+#include "tests/house/picker.h"
+#include "tests/support/suite.h"
+
+#include <domus/spawn.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+
+static void settle(void)
+{
+    domt_settle(&domt_pick.world);
+}
+
+static void handle_numbers(const char *expected)
+{
+    settle();
+    ck_assert_str_eq(domt_pick.text, expected);
+}
+
+/* --- become ---------------------------------------------------------------------------------- */
+
+static int stops;
+
+static void count_stop(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    stops++;
+}
+
+static int write_note(const void *number, const char *mark)
+{
+    size_t length = strlen(domt_pick.text);
+
+    ck_assert_uint_lt(length, sizeof domt_pick.text - 8);
+    memcpy(domt_pick.text + length, mark, 1);
+    domt_pick.text[length + 1] = (char)('0' + *(const int64_t *)number);
+    memcpy(domt_pick.text + length + 2, " ", 2);
+    return 0;
+}
+
+static int note_as_other(domus_stack *stack, void *self, const void *number)
+{
+    (void)stack, (void)self;
+    return write_note(number, "o");
+}
+
+static int go_back(domus_stack *stack, void *self, const void *number)
+{
+    (void)self, (void)number;
+    return domus_become(stack, NULL);
+}
+
+/* It knows notes, and urgent ones bring it back; it does not know questions. */
+static const domus_behaviour other = {
+    .name = "other",
+    .state_size = 8,
+    .on = (const domus_on[]){{&domt_pick_note, note_as_other, 200},
+                             {&domt_pick_urgent, go_back, 0},
+                             {NULL, NULL, 0}},
+    .on_stop = count_stop,
+};
+
+static int become(domus_stack *stack, void *behaviour)
+{
+    return domus_become(stack, behaviour);
+}
+
+START_TEST(become_is_for_the_next_message_on_and_null_goes_back)
+{
+    domt_pick_open(0, 0);
+    domt_tell(&domt_pick_note, 1);
+    domt_begin(become, &other);
+    domt_tell_notes(2, 3);
+    domt_tell(&domt_pick_urgent, 0);
+    domt_tell(&domt_pick_note, 4);
+    handle_numbers("1 o2 o3 4 ");
+    domt_begin(become, NULL); /* it is what it was: nothing to go back to */
+    domt_tell(&domt_pick_note, 5);
+    handle_numbers("1 o2 o3 4 5 ");
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(ask_that_the_new_behaviour_does_not_know_fails)
+{
+    domt_pick_open(0, 0);
+    domt_begin(become, &other);
+    settle();
+    domt_ask_picker(1, 0);
+    settle();
+    ck_assert_str_eq(domt_pick.answers, "x-95 ");
+    ck_assert_uint_eq(domt_pick.drops, 1);
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(callbacks_are_those_of_the_behaviour_it_has)
+{
+    domt_pick_open(0, 0);
+    domt_begin(become, &other);
+    settle();
+    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_pick.world), domt_pick.picker), 0);
+    settle();
+    ck_assert_int_eq(stops, 1);
+    domt_pick_close();
+}
+END_TEST
+
+static int heard_later(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    ck_assert_int_eq(answer->error, 0);
+    return write_note(&(int64_t){9}, "w");
+}
+
+static int nap_and_become(domus_stack *stack, void *behaviour)
+{
+    ck_assert_int_eq(domus_become(stack, behaviour), 0);
+    return domus_sleep(stack, 5 * MS, heard_later);
+}
+
+START_TEST(conversation_goes_on_under_the_new_behaviour)
+{
+    domt_pick_open(0, 0);
+    domt_begin(nap_and_become, &other);
+    domt_tell(&domt_pick_note, 1);
+    handle_numbers("o1 ");
+    domt_pass(&domt_pick.world, 6 * MS);
+    handle_numbers("o1 w9 ");
+    domt_pick_close();
+}
+END_TEST
+
+static const domus_behaviour too_large = {.name = "too large", .state_size = 9};
+static const domus_behaviour of_channels = {.name = "channels", .kind = DOMUS_CHANNELS};
+static const domus_behaviour no_handler = {
+    .name = "no handler",
+    .on = (const domus_on[]){{&domt_pick_note, NULL, 0}, {NULL, NULL, 0}},
+};
+static const domus_behaviour wide_frame = {
+    .name = "wide frame",
+    .on =
+        (const domus_on[]){{&domt_pick_note, note_as_other, DOMUS_FRAME_MAX + 1}, {NULL, NULL, 0}},
+};
+
+static int become_wrongly(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domus_become(stack, &too_large), -EINVAL);
+    ck_assert_int_eq(domus_become(stack, &of_channels), -EINVAL);
+    ck_assert_int_eq(domus_become(stack, &no_handler), -EINVAL);
+    ck_assert_int_eq(domus_become(stack, &wide_frame), -EINVAL);
+    return 0;
+}
+
+START_TEST(behaviour_that_could_not_be_spawned_in_this_place_is_refused)
+{
+    domt_pick_open(0, 0);
+    domt_begin(become_wrongly, NULL);
+    domt_tell(&domt_pick_note, 1);
+    handle_numbers("1 ");
+    domt_pick_close();
+}
+END_TEST
+
+/* --- stash ----------------------------------------------------------------------------------- */
+
+static int results[8];
+static int results_count;
+
+static int stash(domus_stack *stack, void *self, const void *number)
+{
+    (void)self, (void)number;
+    results[results_count++ % 8] = domus_stash(stack);
+    return 0;
+}
+
+static int unstash_and_go_back(domus_stack *stack, void *self, const void *number)
+{
+    (void)self, (void)number;
+    domus_unstash(stack);
+    return domus_become(stack, NULL);
+}
+
+/* Puts notes and questions aside; an urgent one opens it. */
+static const domus_behaviour closed = {
+    .name = "closed",
+    .on = (const domus_on[]){{&domt_pick_note, stash, 0},
+                             {&domt_pick_question, stash, 100},
+                             {&domt_pick_urgent, unstash_and_go_back, 0},
+                             {NULL, NULL, 0}},
+};
+
+START_TEST(what_was_stashed_comes_back_in_order_before_what_waits)
+{
+    domt_pick_open(0, 0);
+    domt_begin(become, &closed);
+    settle();
+    for (int64_t i = 1; i < 4; i++) {
+        domt_tell(&domt_pick_note, i);
+        domt_ask_picker(10 + i, 0);
+        settle();
+    }
+    ck_assert_str_eq(domt_pick.text, "");
+    ck_assert_uint_eq(domt_pick.picker.house->mail, 0);
+    ck_assert_str_eq(domt_pick.answers, "");
+    domt_tell(&domt_pick_urgent, 0);
+    domt_tell_notes(4, 5);
+    handle_numbers("1 2 3 4 5 q11 q12 q13 "); /* asks again in the next run */
+    ck_assert_str_eq(domt_pick.answers, "r11 r12 r13 ");
+    ck_assert_uint_eq(domt_pick.drops, 0);
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(stash_is_bounded_by_mailbox_max)
+{
+    domt_pick_open(4, 0);
+    domt_begin(become, &closed);
+    settle();
+    results_count = 0;
+    for (int64_t i = 1; i < 7; i++) {
+        domt_tell(&domt_pick_note, i);
+        settle();
+    }
+    ck_assert_int_eq(results_count, 6);
+    for (int i = 0; i < 6; i++)
+        ck_assert_int_eq(results[i], i < 4 ? 0 : -ENOBUFS);
+    domt_tell(&domt_pick_urgent, 0);
+    handle_numbers("1 2 3 4 ");
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(stashed_messages_are_dead_letters_when_the_actor_stops)
+{
+    domt_pick_open(0, 0);
+    domt_begin(become, &closed);
+    settle();
+    domt_tell_notes(1, 3);
+    domt_ask_picker(4, 0);
+    settle();
+    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_pick.world), domt_pick.picker), 0);
+    settle();
+    ck_assert_str_eq(domt_pick.answers, "x-116 ");
+    ck_assert_uint_eq(domt_pick.drops, 4);
+    ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, dead_letters), 4);
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(stashed_ask_that_expires_meanwhile_is_not_handled)
+{
+    domt_pick_open(0, 0);
+    domt_begin(become, &closed);
+    settle();
+    domt_ask_picker(1, 5 * MS);
+    settle();
+    domt_pass(&domt_pick.world, 6 * MS);
+    domt_tell(&domt_pick_urgent, 0);
+    handle_numbers("");
+    ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, asks_expired), 1);
+    ck_assert_uint_eq(domt_pick.drops, 1);
+    ck_assert_str_eq(domt_pick.answers, "x-110 ");
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(world_may_end_with_messages_aside)
+{
+    domt_pick_open(0, 0);
+    domt_begin(become, &closed);
+    settle();
+    domt_tell_notes(1, 3);
+    domt_ask_picker(4, 0);
+    settle();
+    domt_world_end(&domt_pick.world);
+    ck_assert_uint_eq(domt_pick.drops, 4);
+}
+END_TEST
+
+static int stash_nothing(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domus_stash(stack), -EINVAL); /* an event */
+    domus_unstash(stack);
+    return 0;
+}
+
+static int answer_then_stash(domus_stack *stack, void *self, const void *number)
+{
+    (void)self;
+    ck_assert_int_eq(domus_reply(stack, &domt_pick_number, number), 0);
+    ck_assert_int_eq(domus_stash(stack), -EALREADY);
+    return 0;
+}
+
+static int stash_twice(domus_stack *stack, void *self, const void *number)
+{
+    (void)self, (void)number;
+    ck_assert_int_eq(domus_stash(stack), 0);
+    ck_assert_int_eq(domus_stash(stack), -EINVAL);
+    domus_unstash(stack);
+    return domus_become(stack, NULL);
+}
+
+static const domus_behaviour wrong = {
+    .name = "wrong",
+    .on = (const domus_on[]){{&domt_pick_question, answer_then_stash, 0},
+                             {&domt_pick_note, stash_twice, 0},
+                             {NULL, NULL, 0}},
+};
+
+START_TEST(stash_is_for_what_is_handled_and_once)
+{
+    domt_pick_open(0, 0);
+    domt_begin_by_event(stash_nothing, NULL);
+    domt_begin(become, &wrong);
+    settle();
+    domt_ask_picker(1, 0);
+    settle();
+    ck_assert_str_eq(domt_pick.answers, "r1 ");
+    domt_tell(&domt_pick_note, 5); /* put aside, taken again, handled by the old behaviour */
+    handle_numbers("5 ");
+    domt_pick_close();
+}
+END_TEST
+
+/* --- stash and receive ----------------------------------------------------------------------- */
+
+static int took_and_stashes(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    (void)domt_write(answer);
+    ck_assert_int_eq(domus_stash(stack), 0);
+    ck_assert_ptr_eq(domus_sender(stack).house,
+                     answer->type == &domt_pick_question ? domt_pick.asker.house : NULL);
+    return domus_receive(stack, &domt_sevens, domt_took);
+}
+
+static int receive_and_stash(domus_stack *stack, void *pattern)
+{
+    return domus_receive(stack, pattern, took_and_stashes);
+}
+
+static int unstash(domus_stack *stack, void *context)
+{
+    (void)context;
+    domus_unstash(stack);
+    return 0;
+}
+
+START_TEST(received_messages_may_be_stashed_and_received_again)
+{
+    domt_pick_open(0, 0);
+    domt_begin_by_event(receive_and_stash, &domt_any);
+    settle();
+    domt_tell(&domt_pick_note, 7);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "(7) ");
+    domt_tell(&domt_pick_note, 1);
+    settle();
+    domt_begin_by_event(unstash, NULL);
+    handle_numbers("(7) (7) 1 ");
+
+    domt_begin_by_event(receive_and_stash, &domt_questions);
+    settle();
+    domt_ask_picker(3, 0);
+    settle();
+    ck_assert_str_eq(domt_pick.answers, "");
+    domt_begin_by_event(unstash, NULL);
+    domt_tell(&domt_pick_note, 7);
+    handle_numbers("(7) (7) 1 (q3) (7) q3 ");
+    ck_assert_str_eq(domt_pick.answers, "r3 ");
+    ck_assert_uint_eq(domt_pick.drops, 0);
+    domt_pick_close();
+}
+END_TEST
+
+DOMT_MAIN("become", 60, become_is_for_the_next_message_on_and_null_goes_back,
+          ask_that_the_new_behaviour_does_not_know_fails,
+          callbacks_are_those_of_the_behaviour_it_has, conversation_goes_on_under_the_new_behaviour,
+          behaviour_that_could_not_be_spawned_in_this_place_is_refused,
+          what_was_stashed_comes_back_in_order_before_what_waits, stash_is_bounded_by_mailbox_max,
+          stashed_messages_are_dead_letters_when_the_actor_stops,
+          stashed_ask_that_expires_meanwhile_is_not_handled, world_may_end_with_messages_aside,
+          stash_is_for_what_is_handled_and_once,
+          received_messages_may_be_stashed_and_received_again)

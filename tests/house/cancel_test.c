@@ -1,0 +1,493 @@
+/* Cancelling a conversation: what it waits for fails, and those who work for it are told.
+ *
+ * The actors are in a row, one on each home; an ask travels down it, and the last one sleeps. */
+#include "base/memory.h"
+#include "house/dispatch.h"
+#include "house/life.h"
+#include "house/pool.h"
+#include "tests/support/house_world.h"
+#include "tests/support/suite.h"
+
+#include <domus/receive.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define MS    UINT64_C(1000000)
+#define HOMES 4
+
+static domt_world world;
+static domus_address actors[HOMES];
+static unsigned ask_drops;
+static unsigned reply_drops;
+static unsigned handled[HOMES];
+
+/* What came of waiting, in the order in which it came: by whom, with which error. */
+static unsigned heard;
+static uint32_t heard_by[32];
+static int errors[32];
+
+static domus_conversation first; /* of actor 0 */
+static domus_kept kept;
+
+static void drop_ask(void *payload)
+{
+    (void)payload;
+    ask_drops++;
+}
+
+static void drop_reply(void *payload)
+{
+    (void)payload;
+    reply_drops++;
+}
+
+static const domus_type question = {
+    .name = "question", .size = sizeof(domt_call), .drop = drop_ask};
+static const domus_type done_type = {.name = "done", .size = 8, .drop = drop_reply};
+
+static uint32_t who(const domus_stack *stack)
+{
+    uint32_t i = 0;
+
+    while (actors[i].house != domus_self(stack).house)
+        i++;
+    return i;
+}
+
+static int take_call(domus_stack *stack, void *self, const void *call_)
+{
+    const domt_call *call = call_;
+
+    (void)self;
+    return call->function(stack, call->context);
+}
+
+static int take_question(domus_stack *stack, void *self, const void *call_)
+{
+    handled[who(stack)]++;
+    return take_call(stack, self, call_);
+}
+
+static const domus_behaviour talking = {
+    .name = "talking",
+    .on = (const domus_on[]){{&question, take_question, 0},
+                             {&domt_call_type, take_call, 0},
+                             {NULL, NULL, 0}},
+};
+
+static void open_world(void)
+{
+    heard = ask_drops = reply_drops = 0;
+    memset(handled, 0, sizeof handled);
+    domt_world_open(&world, HOMES);
+    for (uint32_t i = 0; i < HOMES; i++)
+        actors[i] = domt_spawn(domt_outside(&world), world.managers[i], &talking, NULL);
+    domt_settle(&world);
+}
+
+static void close_world(void)
+{
+    for (uint32_t i = 0; i < HOMES; i++) {
+        ck_assert_uint_eq(actors[i].house->stacks_count, 0);
+        ck_assert_uint_eq(actors[i].house->promises, 0);
+        ck_assert_uint_eq(world.managers[i]->deadlines.count, 0);
+    }
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    for (; answer != NULL; answer = answer->next) {
+        ck_assert_uint_lt(heard, 32);
+        heard_by[heard] = who(stack);
+        errors[heard++] = answer->error;
+    }
+    return 0;
+}
+
+/* Down the row; the last one sleeps. */
+static int travel(domus_stack *stack, void *context)
+{
+    static const domt_call on = {travel, NULL};
+    uint32_t next = who(stack) + 1;
+
+    (void)context;
+    if (next == 1)
+        ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
+    if (next == HOMES)
+        return domus_sleep(stack, 100 * MS, hear);
+    return domus_ask(stack, actors[next], &question, &on, hear);
+}
+
+static int cancel_first(domus_stack *stack, void *result)
+{
+    *(int *)result = domus_cancel(stack, first);
+    return 0;
+}
+
+static int cancel_by(uint32_t i)
+{
+    int result = 1;
+
+    domt_do(&world, actors[i], cancel_first, &result);
+    return result;
+}
+
+/* --- whom it hits ---------------------------------------------------------------------------- */
+
+START_TEST(cancel_runs_down_a_chain_over_four_homes)
+{
+    open_world();
+    domt_do(&world, actors[0], travel, NULL);
+    ck_assert_uint_eq(heard, 0);
+    ck_assert_int_eq(cancel_by(0), 0);
+    ck_assert_uint_eq(heard, HOMES);
+    bool by[HOMES] = {false};
+    for (uint32_t i = 0; i < HOMES; i++) {
+        ck_assert_int_eq(errors[i], -ECANCELED);
+        by[heard_by[i]] = true;
+    }
+    for (uint32_t i = 0; i < HOMES; i++)
+        ck_assert(by[i]);
+    ck_assert_uint_eq(DOMT_SUM(&world, cancels), HOMES);
+    ck_assert_uint_eq(DOMT_SUM(&world, late_replies), HOMES - 1); /* they failed for nobody */
+    ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
+    close_world();
+}
+END_TEST
+
+START_TEST(cancel_is_for_a_waiting_conversation_of_the_actor_and_once)
+{
+    open_world();
+    first = (domus_conversation){NULL, 0};
+    ck_assert_int_eq(cancel_by(0), -ENOENT);
+    domt_do(&world, actors[0], travel, NULL);
+    ck_assert_int_eq(cancel_by(1), -ENOENT); /* not his */
+    int results[2] = {1, 1};
+    domt_send(world.managers[0], actors[0], cancel_first, &results[0]);
+    domt_send(world.managers[0], actors[0], cancel_first, &results[1]);
+    domt_settle(&world);
+    ck_assert_int_eq(results[0], 0);
+    ck_assert_int_eq(results[1], -EALREADY);
+    ck_assert_int_eq(cancel_by(0), -ENOENT); /* it has ended */
+    close_world();
+}
+END_TEST
+
+static int try_to_wait(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    static const domus_pattern any = {0};
+    static const domt_call call = {travel, NULL};
+
+    ck_assert_int_eq(answer->error, -ECANCELED);
+    ck_assert_int_eq(domus_cancel(stack, first), -ENOENT); /* it does not wait just now */
+    ck_assert_int_eq(domus_ask(stack, actors[1], &question, &call, hear), -ECANCELED);
+    ck_assert_int_eq(domus_ask_add(stack, actors[1], &question, &call, 0, 0), -ECANCELED);
+    ck_assert_int_eq(domus_sleep(stack, 0, hear), -ECANCELED);
+    ck_assert_int_eq(domus_receive(stack, &any, hear), -ECANCELED);
+    ck_assert_int_eq(domus_wait_all(stack, hear), -ECANCELED);
+    ck_assert_int_eq(domus_notice(stack, actors[1], &done_type, "anything"), 0);
+    (void)hear(stack, self, answer);
+    return domus_wait_first(stack, hear); /* an error: it ends, and is no failure of the actor */
+}
+
+static int travel_stubbornly(domus_stack *stack, void *context)
+{
+    static const domt_call on = {travel, NULL};
+
+    (void)context;
+    ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
+    return domus_ask(stack, actors[1], &question, &on, try_to_wait);
+}
+
+START_TEST(cancelled_conversation_waits_for_nothing_more)
+{
+    open_world();
+    domt_do(&world, actors[0], travel_stubbornly, NULL);
+    ck_assert_int_eq(cancel_by(0), 0);
+    ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
+    ck_assert_uint_eq(reply_drops, 1); /* the notice that nobody knows */
+    close_world();
+}
+END_TEST
+
+static int travel_in_all_ways(domus_stack *stack, void *first_only)
+{
+    static const domt_call on = {travel, NULL};
+
+    ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
+    for (uint32_t i = 0; i < 6; i++)
+        ck_assert_int_eq(domus_ask_add(stack, actors[1 + i % 3], &question, &on, 0, i), 0);
+    return first_only != NULL ? domus_wait_first(stack, hear) : domus_wait_all(stack, hear);
+}
+
+START_TEST(all_of_several_asks_are_cancelled)
+{
+    open_world();
+    domt_do(&world, actors[0], travel_in_all_ways, NULL);
+    ck_assert_int_eq(cancel_by(0), 0);
+    ck_assert_uint_eq(heard, 6 + 2 * (2 + 1) + 6); /* those it asked, and whom they had asked */
+    for (uint32_t i = 0; i < 16; i++)
+        ck_assert_int_eq(errors[i], -ECANCELED);
+    close_world();
+}
+END_TEST
+
+START_TEST(first_of_several_that_is_cancelled_ends_the_wait_once)
+{
+    open_world();
+    domt_do(&world, actors[0], travel_in_all_ways, &world);
+    ck_assert_int_eq(cancel_by(0), 0);
+    uint32_t by_first = 0;
+    for (uint32_t i = 0; i < heard; i++)
+        by_first += heard_by[i] == 0;
+    ck_assert_uint_eq(by_first, 1);
+    close_world();
+}
+END_TEST
+
+/* --- asks that were not begun ---------------------------------------------------------------- */
+
+static int raise_and_nap(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domus_barrier(stack), 0);
+    return domus_sleep(stack, 10 * MS, hear);
+}
+
+START_TEST(ask_that_was_not_begun_is_dropped_once)
+{
+    open_world();
+    domt_do(&world, actors[1], raise_and_nap, NULL);
+    domt_do(&world, actors[0], travel, NULL);
+    ck_assert_uint_eq(actors[1].house->mail, 1);
+    ck_assert_int_eq(cancel_by(0), 0);
+    ck_assert_uint_eq(actors[1].house->mail, 0);
+    ck_assert_uint_eq(ask_drops, 1);
+    ck_assert_uint_eq(heard, 1);
+    domt_pass(&world, 11 * MS);
+    ck_assert_uint_eq(handled[1], 0);
+    ck_assert_uint_eq(heard, 2);
+    close_world();
+}
+END_TEST
+
+/* The ask and the news of its end come together, by another thread. */
+START_TEST(cancel_that_comes_with_its_ask_finds_it_begun)
+{
+    int result;
+
+    open_world();
+    domt_send(world.managers[0], actors[0], travel, NULL);
+    (void)domt_run_state(world.managers[0]);
+    domt_send(world.managers[0], actors[0], cancel_first, &result);
+    (void)domt_run_state(world.managers[0]);
+    domt_settle(&world); /* asks are handled before events: so it was begun, and is cancelled */
+    ck_assert_uint_eq(handled[1], 1);
+    ck_assert_int_eq(errors[0], -ECANCELED);
+    domt_pass(&world, 200 * MS);
+    close_world();
+}
+END_TEST
+
+/* --- answers beside it ----------------------------------------------------------------------- */
+
+static int reply_at_once(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_reply(stack, &done_type, "replied");
+}
+
+static int ask_briefly(domus_stack *stack, void *context)
+{
+    static const domt_call call = {reply_at_once, NULL};
+
+    (void)context;
+    ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
+    return domus_ask(stack, actors[1], &question, &call, hear);
+}
+
+/* It is cancelled while the answer is on its way, and hears one of both: the answer, if that is
+ * there when it runs. */
+START_TEST(answer_that_meets_the_cancel_resumes_once)
+{
+    int result;
+
+    for (int late = 0; late < 2; late++) {
+        open_world();
+        domt_send(world.managers[0], actors[0], ask_briefly, NULL);
+        (void)domt_run_state(world.managers[0]);
+        domt_send(world.managers[0], actors[0], cancel_first, &result);
+        (void)domt_run_state(world.managers[0]);
+        ck_assert_int_eq(result, 0);
+        ck_assert_uint_eq(heard, 0);
+        if (late == 0)
+            (void)domt_turn(world.managers[1]);
+        domt_settle(&world);
+        ck_assert_uint_eq(heard, 1);
+        ck_assert_int_eq(errors[0], late == 0 ? 0 : -ECANCELED);
+        ck_assert_uint_eq(reply_drops, (unsigned)late);
+        close_world();
+    }
+}
+END_TEST
+
+static int hear_tagged(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    for (; answer != NULL; answer = answer->next) {
+        errors[answer->tag] = answer->error;
+        heard++;
+    }
+    (void)stack, (void)self;
+    return 0;
+}
+
+static int ask_one_brief_one_long(domus_stack *stack, void *context)
+{
+    static const domt_call brief = {reply_at_once, NULL};
+    static const domt_call endless = {travel, NULL};
+
+    (void)context;
+    ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
+    ck_assert_int_eq(domus_ask_add(stack, actors[1], &question, &brief, 0, 0), 0);
+    ck_assert_int_eq(domus_ask_add(stack, actors[3], &question, &endless, 0, 1), 0);
+    return domus_wait_all(stack, hear_tagged);
+}
+
+START_TEST(answers_that_had_come_are_shown_beside_what_was_cancelled)
+{
+    open_world();
+    domt_do(&world, actors[0], ask_one_brief_one_long, NULL);
+    ck_assert_int_eq(cancel_by(0), 0);
+    ck_assert_uint_eq(reply_drops, 0);
+    domt_settle(&world);
+    ck_assert_int_eq(errors[1], -ECANCELED);
+    close_world();
+}
+END_TEST
+
+/* --- kept, forwarded ------------------------------------------------------------------------- */
+
+static int keep(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_keep(stack, &kept);
+}
+
+static int ask_keeper(domus_stack *stack, void *function)
+{
+    domt_call call = *(domt_call *)function;
+
+    ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
+    return domus_ask(stack, actors[1], &question, &call, hear);
+}
+
+static int touch_kept(domus_stack *stack, void *result)
+{
+    *(int *)result = domus_kept_reply(stack, kept, &done_type, "replied");
+    return 0;
+}
+
+START_TEST(kept_ask_that_is_cancelled_is_kept_no_more)
+{
+    domt_call call = {keep, NULL};
+    int result = 1;
+
+    open_world();
+    domt_do(&world, actors[0], ask_keeper, &call);
+    ck_assert_uint_eq(actors[1].house->stacks_count, 1);
+    ck_assert_int_eq(cancel_by(0), 0);
+    ck_assert_uint_eq(actors[1].house->stacks_count, 0);
+    domt_do(&world, actors[1], touch_kept, &result);
+    ck_assert_int_eq(result, -ENOENT);
+    ck_assert_uint_eq(heard, 1);
+    close_world();
+}
+END_TEST
+
+static int forward_and_go(domus_stack *stack, void *context)
+{
+    (void)context;
+    return who(stack) == 1 ? domus_forward(stack, actors[2]) : domus_sleep(stack, 10 * MS, hear);
+}
+
+START_TEST(forwarded_ask_is_not_followed_and_its_answer_is_late)
+{
+    domt_call call = {forward_and_go, NULL};
+
+    open_world();
+    domt_do(&world, actors[0], ask_keeper, &call);
+    ck_assert_int_eq(cancel_by(0), 0);
+    ck_assert_uint_eq(heard, 1);
+    domt_pass(&world, 11 * MS);
+    ck_assert_uint_eq(heard, 2);
+    ck_assert(heard_by[1] == 2 && errors[1] == 0);
+    ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 1);
+    close_world();
+}
+END_TEST
+
+/* --- stops and no memory --------------------------------------------------------------------- */
+
+START_TEST(stop_cancels_down_the_chain)
+{
+    open_world();
+    domt_do(&world, actors[0], travel, NULL);
+    ck_assert_int_eq(domi_house_stop(domt_outside(&world), actors[0]), 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(heard, HOMES);
+    for (uint32_t i = 0; i < HOMES; i++)
+        ck_assert_int_eq(errors[i], -ECANCELED);
+    ck_assert_uint_eq(DOMT_SUM(&world, stops), 1);
+    close_world();
+}
+END_TEST
+
+START_TEST(stop_in_the_middle_fails_who_asked_and_cancels_who_was_asked)
+{
+    open_world();
+    domt_do(&world, actors[0], travel, NULL);
+    ck_assert_int_eq(domi_house_stop(domt_outside(&world), actors[1]), 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(heard, HOMES);
+    for (uint32_t i = 0; i < heard; i++)
+        ck_assert_int_eq(errors[i], heard_by[i] == 0 ? -ENOMSG : -ECANCELED);
+    close_world();
+}
+END_TEST
+
+START_TEST(who_cannot_be_told_for_want_of_memory_goes_on)
+{
+    open_world();
+    domt_do(&world, actors[0], travel, NULL);
+    int result = 1;
+    domt_send(world.managers[0], actors[0], cancel_first, &result);
+    domi_memory_fail_after(0, 1); /* and what is there is taken: no envelope for the news */
+    while (domi_pool_take(world.managers[0], DOMI_SLAB_64) != NULL)
+        ;
+    domt_settle(&world);
+    domi_memory_fail_after(-1, 0);
+    ck_assert_int_eq(result, 0);
+    ck_assert_uint_eq(heard, 1);
+    ck_assert_int_eq(errors[0], -ECANCELED);
+    domt_pass(&world, 101 * MS);
+    ck_assert_uint_eq(heard, HOMES);
+    ck_assert_uint_eq(DOMT_SUM(&world, cancels), 1);
+    domt_world_end(&world);
+}
+END_TEST
+
+DOMT_MAIN("cancel", 60, cancel_runs_down_a_chain_over_four_homes,
+          cancel_is_for_a_waiting_conversation_of_the_actor_and_once,
+          cancelled_conversation_waits_for_nothing_more, all_of_several_asks_are_cancelled,
+          first_of_several_that_is_cancelled_ends_the_wait_once,
+          ask_that_was_not_begun_is_dropped_once, cancel_that_comes_with_its_ask_finds_it_begun,
+          answer_that_meets_the_cancel_resumes_once,
+          answers_that_had_come_are_shown_beside_what_was_cancelled,
+          kept_ask_that_is_cancelled_is_kept_no_more,
+          forwarded_ask_is_not_followed_and_its_answer_is_late, stop_cancels_down_the_chain,
+          stop_in_the_middle_fails_who_asked_and_cancels_who_was_asked,
+          who_cannot_be_told_for_want_of_memory_goes_on)

@@ -1,0 +1,482 @@
+/* Asks that would wait for themselves fail with -EDEADLK, and only those.
+ *
+ * An ask travels along a route of actors: each asks the next, the last one answers, and answers and
+ * errors come back the same way. The first one may hold a barrier. */
+#include "house/dispatch.h"
+#include "house/life.h"
+#include "tests/support/house_world.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MS    UINT64_C(1000000)
+#define HOMES 4
+
+static domt_world world;
+static domus_address actors[HOMES]; /* one on each home */
+static unsigned drops;
+static unsigned ends; /* trips that came to the end of their route */
+static int outcomes[8];
+static unsigned resumed;
+
+typedef struct trip {
+    const uint8_t *route; /* of actors, up to STOP */
+    uint64_t place;
+} trip;
+
+enum { STOP = 255 };
+
+static void count_drop(void *payload)
+{
+    (void)payload;
+    drops++;
+}
+
+static const domus_type trip_type = {.name = "trip", .size = sizeof(trip), .drop = count_drop};
+static const domus_type done_type = {.name = "done"};
+
+static int pass_on(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    return answer->error != 0 ? answer->error : domus_reply(stack, &done_type, NULL);
+}
+
+static int take_trip(domus_stack *stack, void *self, const void *trip_)
+{
+    trip next = *(const trip *)trip_;
+
+    (void)self;
+    next.place++;
+    if (next.route[next.place] != STOP)
+        return domus_ask(stack, actors[next.route[next.place]], &trip_type, &next, pass_on);
+    ends++;
+    return domus_reply(stack, &done_type, NULL);
+}
+
+static int take_call(domus_stack *stack, void *self, const void *call_)
+{
+    const domt_call *call = call_;
+
+    (void)self;
+    return call->function(stack, call->context);
+}
+
+static const domus_behaviour travelling = {
+    .name = "travelling",
+    .on = (const domus_on[]){{&trip_type, take_trip, 0},
+                             {&domt_call_type, take_call, 0},
+                             {NULL, NULL, 0}},
+};
+
+static void open_world(void)
+{
+    domt_world_open(&world, HOMES);
+    for (uint32_t i = 0; i < HOMES; i++)
+        actors[i] = domt_spawn(domt_outside(&world), world.managers[i], &travelling, NULL);
+    domt_settle(&world);
+}
+
+static void close_world(void)
+{
+    for (uint32_t i = 0; i < HOMES; i++) {
+        ck_assert_uint_eq(actors[i].house->stacks_count, 0);
+        ck_assert_uint_eq(actors[i].house->mail, 0);
+        ck_assert_uint_eq(actors[i].house->marks & DOMI_MARKS_HOLD, 0);
+    }
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self, (void)stack;
+    outcomes[resumed++] = answer->error;
+    return 0;
+}
+
+static int ask_along(domus_stack *stack, const uint8_t *route, domus_resumed *then)
+{
+    trip now = {route, 0};
+
+    return domus_ask(stack, actors[route[0]], &trip_type, &now, then);
+}
+
+static int raise_and_travel(domus_stack *stack, void *route)
+{
+    ck_assert_int_eq(domus_barrier(stack), 0);
+    return ask_along(stack, route, hear);
+}
+
+static int travel(domus_stack *stack, void *route)
+{
+    return ask_along(stack, route, hear);
+}
+
+static int travel_within_20(domus_stack *stack, void *route)
+{
+    trip now = {route, 0};
+
+    ck_assert_int_eq(domus_barrier(stack), 0);
+    return domus_ask_within(stack, actors[now.route[0]], &trip_type, &now, 20 * MS, hear);
+}
+
+static void begin(uint32_t who, int (*function)(domus_stack *, void *), const void *context)
+{
+    domt_send(world.managers[who], actors[who], function, (void *)(uintptr_t)context);
+}
+
+static void let_work(uint32_t home)
+{
+    while (domt_turn(world.managers[home]) != 0)
+        ;
+}
+
+static void circle_fails(const uint8_t *route)
+{
+    open_world();
+    begin(0, raise_and_travel, route);
+    domt_settle(&world);
+    ck_assert_uint_eq(resumed, 1);
+    ck_assert_int_eq(outcomes[0], -EDEADLK);
+    ck_assert_uint_eq(DOMT_SUM(&world, circles), 1);
+    ck_assert_uint_eq(drops, 1);
+    ck_assert_uint_eq(ends, 0);
+    close_world();
+}
+
+START_TEST(ask_that_comes_back_to_the_barrier_fails_at_once)
+{
+    static const uint8_t route[] = {1, 0, STOP};
+
+    circle_fails(route);
+}
+END_TEST
+
+START_TEST(circle_through_three_others_on_their_homes_is_found)
+{
+    static const uint8_t route[] = {1, 2, 3, 0, STOP};
+
+    circle_fails(route);
+}
+END_TEST
+
+START_TEST(circle_through_one_actor_twice_is_found)
+{
+    static const uint8_t route[] = {1, 2, 1, 2, 0, STOP};
+
+    circle_fails(route);
+}
+END_TEST
+
+START_TEST(ask_of_oneself_under_the_own_barrier_fails)
+{
+    static const uint8_t route[] = {0, STOP};
+
+    circle_fails(route);
+}
+END_TEST
+
+START_TEST(circle_of_hundreds_of_asks_is_found)
+{
+    static uint8_t route[602];
+
+    for (int i = 0; i < 600; i++)
+        route[i] = (uint8_t)(1 + i % 3);
+    route[601] = STOP;
+    circle_fails(route);
+}
+END_TEST
+
+START_TEST(without_a_barrier_the_same_routes_go_through)
+{
+    static const uint8_t route[] = {0, 1, 0, 1, 2, 3, 0, STOP};
+
+    open_world();
+    begin(0, travel, route);
+    domt_settle(&world);
+    ck_assert_int_eq(outcomes[0], 0);
+    ck_assert_uint_eq(ends, 1);
+    ck_assert_uint_eq(DOMT_SUM(&world, circles), 0);
+    close_world();
+}
+END_TEST
+
+/* --- raised late ----------------------------------------------------------------------------- */
+
+static int raise_late(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    ck_assert_int_eq(answer->error, 0);
+    ck_assert_uint_eq(answer->tag, 2);
+    ck_assert_int_eq(domus_barrier(stack), 0);
+    return domus_wait_all(stack, hear);
+}
+
+/* One ask comes back here, the other one's answer makes the conversation raise its barrier. */
+static int travel_two_ways(domus_stack *stack, void *context)
+{
+    static const uint8_t back[] = {1, 0, STOP};
+    static const uint8_t there[] = {2, STOP};
+    trip trips[2] = {{back, 0}, {there, 0}};
+
+    (void)context;
+    ck_assert_int_eq(domus_ask_add(stack, actors[1], &trip_type, &trips[0], 0, 1), 0);
+    ck_assert_int_eq(domus_ask_add(stack, actors[2], &trip_type, &trips[1], 0, 2), 0);
+    return domus_wait_first(stack, raise_late);
+}
+
+START_TEST(ask_that_waits_when_the_barrier_is_raised_fails)
+{
+    open_world();
+    begin(0, travel_two_ways, NULL);
+    let_work(0);
+    let_work(2); /* its answer, and the ask that comes back, are taken by the same run */
+    let_work(1);
+    domt_settle(&world);
+    ck_assert_uint_eq(resumed, 1);
+    ck_assert_int_eq(outcomes[0], -EDEADLK);
+    ck_assert_uint_eq(DOMT_SUM(&world, circles), 1);
+    ck_assert_uint_eq(drops, 1);
+    close_world();
+}
+END_TEST
+
+static int raise_and_ask_oneself(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    static const uint8_t own[] = {0, STOP};
+
+    (void)self, (void)answer;
+    ck_assert_int_eq(domus_barrier(stack), 0);
+    return ask_along(stack, own, hear);
+}
+
+static int travel_then_raise(domus_stack *stack, void *route)
+{
+    return ask_along(stack, route, raise_and_ask_oneself);
+}
+
+START_TEST(resumed_conversation_that_raises_a_barrier_and_asks_itself_fails)
+{
+    static const uint8_t route[] = {1, STOP};
+
+    open_world();
+    begin(0, travel_then_raise, route);
+    domt_settle(&world);
+    ck_assert_uint_eq(resumed, 1);
+    ck_assert_int_eq(outcomes[0], -EDEADLK);
+    ck_assert_uint_eq(drops, 1);
+    close_world();
+}
+END_TEST
+
+/* --- independent chains ---------------------------------------------------------------------- */
+
+static int nap_and_reply(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self, (void)answer;
+    return domus_reply(stack, &done_type, NULL);
+}
+
+static int raise_and_nap(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domus_barrier(stack), 0);
+    return domus_sleep(stack, 10 * MS, nap_and_reply);
+}
+
+static int hear_both(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    for (; answer != NULL; answer = answer->next)
+        (void)hear(stack, self, answer);
+    return 0;
+}
+
+/* Two branches of one root: one holds the barrier that the other one meets. */
+static int fan_out(domus_stack *stack, void *context)
+{
+    static const uint8_t route[] = {2, 1, STOP};
+    static const domt_call nap = {raise_and_nap, NULL};
+    trip now = {route, 0};
+
+    (void)context;
+    ck_assert_int_eq(domus_ask_add(stack, actors[1], &domt_call_type, &nap, 0, 1), 0);
+    ck_assert_int_eq(domus_ask_add(stack, actors[2], &trip_type, &now, 0, 2), 0);
+    return domus_wait_all(stack, hear_both);
+}
+
+START_TEST(sibling_from_the_same_root_waits_for_the_barrier)
+{
+    open_world();
+    begin(0, fan_out, NULL);
+    domt_settle(&world);
+    ck_assert_uint_eq(actors[1].house->mail, 1);
+    domt_pass(&world, 11 * MS);
+    ck_assert_uint_eq(resumed, 2);
+    ck_assert(outcomes[0] == 0 && outcomes[1] == 0);
+    ck_assert_uint_eq(ends, 1);
+    ck_assert_uint_eq(DOMT_SUM(&world, circles), 0);
+    close_world();
+}
+END_TEST
+
+START_TEST(other_conversation_of_the_actor_that_holds_a_barrier_waits)
+{
+    static const uint8_t route[] = {1, 0, STOP};
+
+    open_world();
+    begin(0, travel, route);
+    let_work(0);
+    begin(0, raise_and_nap, NULL); /* the ask that is under way is not on its behalf */
+    domt_settle(&world);
+    ck_assert_uint_eq(actors[0].house->mail, 1);
+    ck_assert_uint_eq(resumed, 0);
+    domt_pass(&world, 11 * MS);
+    ck_assert_uint_eq(resumed, 1);
+    ck_assert_int_eq(outcomes[0], 0);
+    ck_assert_uint_eq(DOMT_SUM(&world, circles), 0);
+    close_world();
+}
+END_TEST
+
+START_TEST(independent_holders_that_wait_for_each_other_end_by_their_deadlines)
+{
+    static const uint8_t there[] = {1, STOP};
+    static const uint8_t back[] = {0, STOP};
+
+    open_world();
+    begin(0, travel_within_20, there);
+    begin(1, travel_within_20, back);
+    (void)domt_run_state(world.managers[0]); /* both have raised theirs when the asks come */
+    (void)domt_run_state(world.managers[1]);
+    domt_settle(&world);
+    domt_pass(&world, 19 * MS);
+    ck_assert_uint_eq(resumed, 0);
+    domt_pass(&world, 2 * MS);
+    ck_assert_uint_eq(resumed, 2);
+    ck_assert(outcomes[0] == -ETIMEDOUT && outcomes[1] == -ETIMEDOUT);
+    ck_assert_uint_eq(DOMT_SUM(&world, circles), 0);
+    ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 2);
+    ck_assert_uint_eq(drops, 2);
+    close_world();
+}
+END_TEST
+
+/* --- who has answered asks for himself ------------------------------------------------------- */
+
+static int forward_to_2(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domus_forward(stack, actors[2]), 0);
+    return 0;
+}
+
+static int go_round(domus_stack *stack, void *context)
+{
+    static const uint8_t route[] = {0, STOP};
+
+    (void)context;
+    return ask_along(stack, route, pass_on);
+}
+
+/* Actor 1 forwards what it was asked; actor 2 goes back to actor 0. */
+static int forward_first(domus_stack *stack, void *context)
+{
+    return domus_self(stack).house == actors[1].house ? forward_to_2(stack, context)
+                                                      : go_round(stack, context);
+}
+
+static int raise_and_ask_1(domus_stack *stack, void *call)
+{
+    ck_assert_int_eq(domus_barrier(stack), 0);
+    return domus_ask(stack, actors[1], &domt_call_type, call, hear);
+}
+
+START_TEST(circle_through_a_forwarded_ask_is_found)
+{
+    static const domt_call call = {forward_first, NULL};
+
+    open_world();
+    begin(0, raise_and_ask_1, &call);
+    domt_settle(&world);
+    ck_assert_uint_eq(resumed, 1);
+    ck_assert_int_eq(outcomes[0], -EDEADLK);
+    ck_assert_uint_eq(DOMT_SUM(&world, circles), 1);
+    close_world();
+}
+END_TEST
+
+static int answer_how; /* 0: reply; 1: fail; 2: forward; 3: keep */
+static domus_kept kept;
+
+static int answer_and_ask(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    static const uint8_t route[] = {0, STOP};
+
+    (void)self, (void)answer;
+    switch (answer_how) {
+    case 0:
+        ck_assert_int_eq(domus_reply(stack, &done_type, NULL), 0);
+        break;
+    case 1:
+        ck_assert_int_eq(domus_fail(stack, -EIO), 0);
+        break;
+    case 2:
+        ck_assert_int_eq(domus_forward(stack, actors[3]), 0);
+        break;
+    default:
+        ck_assert_int_eq(domus_keep(stack, &kept), 0);
+        break;
+    }
+    return ask_along(stack, route, hear);
+}
+
+static int ask_2_first(domus_stack *stack, void *context)
+{
+    static const uint8_t route[] = {2, STOP};
+
+    if (domus_self(stack).house == actors[3].house) /* forwarded */
+        return domus_reply(stack, &done_type, NULL);
+    (void)context;
+    return ask_along(stack, route, answer_and_ask);
+}
+
+static int answer_kept(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_kept_reply(stack, kept, &done_type, NULL);
+}
+
+/* The answer and the next ask come together: the barrier has not fallen, but nobody waits. */
+START_TEST(ask_of_a_conversation_that_has_answered_waits_and_does_not_fail)
+{
+    static const domt_call call = {ask_2_first, NULL};
+
+    for (answer_how = 0; answer_how < 4; answer_how++) {
+        resumed = drops = 0;
+        open_world();
+        begin(0, raise_and_ask_1, &call);
+        domt_settle(&world);
+        if (answer_how == 3)
+            domt_do(&world, actors[1], answer_kept, NULL);
+        ck_assert_uint_eq(resumed, 2);
+        ck_assert_int_eq(outcomes[0], answer_how == 1 ? -EIO : 0);
+        ck_assert_int_eq(outcomes[1], 0);
+        ck_assert_uint_eq(DOMT_SUM(&world, circles), 0);
+        ck_assert_uint_eq(drops, 0);
+        close_world();
+    }
+}
+END_TEST
+
+DOMT_MAIN("circle", 60, ask_that_comes_back_to_the_barrier_fails_at_once,
+          circle_through_three_others_on_their_homes_is_found,
+          circle_through_one_actor_twice_is_found, ask_of_oneself_under_the_own_barrier_fails,
+          circle_of_hundreds_of_asks_is_found, without_a_barrier_the_same_routes_go_through,
+          ask_that_waits_when_the_barrier_is_raised_fails,
+          resumed_conversation_that_raises_a_barrier_and_asks_itself_fails,
+          sibling_from_the_same_root_waits_for_the_barrier,
+          other_conversation_of_the_actor_that_holds_a_barrier_waits,
+          independent_holders_that_wait_for_each_other_end_by_their_deadlines,
+          circle_through_a_forwarded_ask_is_found,
+          ask_of_a_conversation_that_has_answered_waits_and_does_not_fail)

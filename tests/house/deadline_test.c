@@ -1,0 +1,495 @@
+/* Time-outs of asks: never early, inherited by what is asked meanwhile, and what comes after them
+ * is dropped once and counted. */
+#include "house/dispatch.h"
+#include "house/life.h"
+#include "house/stack.h"
+#include "tests/support/house_world.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+
+#define MS    UINT64_C(1000000)
+#define HOMES 3
+
+static domt_world world;
+static domus_address actors[HOMES];
+static unsigned ask_drops;
+static unsigned reply_drops;
+static unsigned handled;
+
+/* What the asker heard. */
+static unsigned resumed;
+static int errors[8];
+static uint64_t tags[8];
+static uint64_t heard_ns[8];
+
+static void drop_ask(void *payload)
+{
+    (void)payload;
+    ask_drops++;
+}
+
+static void drop_reply(void *payload)
+{
+    (void)payload;
+    reply_drops++;
+}
+
+/* A question is a function that the other one runs. */
+static const domus_type question = {
+    .name = "question", .size = sizeof(domt_call), .drop = drop_ask};
+static const domus_type done_type = {.name = "done", .size = 8, .drop = drop_reply};
+
+static int take_call(domus_stack *stack, void *self, const void *call_)
+{
+    const domt_call *call = call_;
+
+    (void)self;
+    handled++;
+    return call->function(stack, call->context);
+}
+
+static const domus_behaviour talking = {
+    .name = "talking",
+    .on = (const domus_on[]){{&question, take_call, 0},
+                             {&domt_call_type, take_call, 0},
+                             {NULL, NULL, 0}},
+};
+
+static void open_world(void)
+{
+    domt_world_open(&world, HOMES);
+    for (uint32_t i = 0; i < HOMES; i++)
+        actors[i] = domt_spawn(domt_outside(&world), world.managers[i], &talking, NULL);
+    domt_settle(&world);
+}
+
+static void close_world(void)
+{
+    for (uint32_t i = 0; i < HOMES; i++) {
+        ck_assert_uint_eq(actors[i].house->stacks_count, 0);
+        ck_assert_uint_eq(world.managers[i]->deadlines.count, 0);
+    }
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+
+static void let_work(uint32_t home)
+{
+    while (domt_turn(world.managers[home]) != 0)
+        ;
+}
+
+static int reply(domus_stack *stack)
+{
+    return domus_reply(stack, &done_type, "replied");
+}
+
+static int reply_at_once(domus_stack *stack, void *context)
+{
+    (void)context;
+    return reply(stack);
+}
+
+static int reply_later(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self, (void)answer;
+    return reply(stack);
+}
+
+static int nap_and_reply(domus_stack *stack, void *ns)
+{
+    return domus_sleep(stack, *(uint64_t *)ns, reply_later);
+}
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    for (; answer != NULL; answer = answer->next) {
+        errors[resumed] = answer->error;
+        tags[resumed] = answer->tag;
+        heard_ns[resumed++] = domus_now_ns(stack);
+    }
+    return 0;
+}
+
+/* An ask of actor `to`; 0: no time-out. */
+typedef struct order {
+    uint32_t to;
+    uint64_t timeout_ns;
+    domt_call call;
+} order;
+
+static int ask(domus_stack *stack, void *order_)
+{
+    const order *now = order_;
+
+    return domus_ask_within(stack, actors[now->to], &question, &now->call, now->timeout_ns, hear);
+}
+
+/* It asks now; nobody answers yet. */
+static void begin(const order *now)
+{
+    domt_send(world.managers[0], actors[0], ask, (void *)(uintptr_t)now);
+    (void)domt_run_state(world.managers[0]);
+}
+
+/* --- the time-out ---------------------------------------------------------------------------- */
+
+START_TEST(ask_fails_after_its_time_and_the_late_answer_is_dropped_once)
+{
+    static uint64_t nap_ns = 20 * MS;
+    const order now = {1, 10 * MS, {nap_and_reply, &nap_ns}};
+
+    open_world();
+    begin(&now);
+    domt_pass(&world, 10 * MS - 1);
+    ck_assert_uint_eq(resumed, 0);
+    domt_pass(&world, 2 * MS);
+    ck_assert_uint_eq(resumed, 1);
+    ck_assert_int_eq(errors[0], -ETIMEDOUT);
+    domt_pass(&world, 20 * MS);
+    ck_assert_uint_eq(resumed, 1);
+    ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 1);
+    ck_assert_uint_eq(reply_drops, 1);
+    ck_assert_uint_eq(ask_drops, 0);
+    close_world();
+}
+END_TEST
+
+START_TEST(answer_in_time_takes_the_time_out_back)
+{
+    static uint64_t nap_ns = 9 * MS;
+    const order now = {1, 20 * MS, {nap_and_reply, &nap_ns}};
+
+    open_world();
+    begin(&now);
+    domt_settle(&world);
+    ck_assert_uint_eq(world.managers[0]->deadlines.count, 1);
+    domt_pass(&world, 10 * MS);
+    ck_assert_uint_eq(resumed, 1);
+    ck_assert_int_eq(errors[0], 0);
+    ck_assert_uint_eq(world.managers[0]->deadlines.count, 0);
+    domt_pass(&world, 20 * MS);
+    ck_assert_uint_eq(resumed, 1);
+    ck_assert_uint_eq(reply_drops, 0);
+    close_world();
+}
+END_TEST
+
+/* Both are there when the asker runs: it hears one of them, once. */
+START_TEST(answer_that_meets_the_time_out_resumes_once)
+{
+    const order now = {1, 5 * MS, {reply_at_once, NULL}};
+
+    open_world();
+    begin(&now);
+    let_work(0);
+    (void)domt_turn(world.managers[1]); /* the answer is in the inbox */
+    domt_jump(&world, 6 * MS);
+    let_work(0);
+    ck_assert_uint_eq(resumed, 1);
+    ck_assert_int_eq(errors[0], 0);
+    ck_assert_uint_eq(reply_drops, 0);
+    close_world();
+}
+END_TEST
+
+START_TEST(very_long_times_are_no_overflow)
+{
+    static uint64_t nap_ns = 5 * MS;
+    const order now = {1, UINT64_MAX, {nap_and_reply, &nap_ns}};
+    static uint64_t ages_ns = UINT64_MAX;
+    const order never = {1, 0, {nap_and_reply, &ages_ns}};
+
+    open_world();
+    begin(&now);
+    begin(&never);
+    domt_pass(&world, 6 * MS);
+    ck_assert_uint_eq(resumed, 1);
+    ck_assert_int_eq(errors[0], 0);
+    domt_pass(&world, 20 * MS);
+    ck_assert_uint_eq(resumed, 1);
+    domt_world_end(&world);
+}
+END_TEST
+
+static int ask_three(domus_stack *stack, void *context)
+{
+    static uint64_t naps_ns[3] = {3 * MS, 30 * MS, 30 * MS};
+
+    (void)context;
+    for (uint32_t i = 0; i < 3; i++) {
+        domt_call call = {nap_and_reply, &naps_ns[i]};
+        ck_assert_int_eq(domus_ask_add(stack, actors[i], &question, &call, (10 - 3 * i) * MS, i),
+                         0);
+    }
+    return domus_wait_all(stack, hear);
+}
+
+START_TEST(asks_waited_for_together_time_out_one_by_one)
+{
+    open_world();
+    domt_do(&world, actors[0], ask_three, NULL);
+    domt_pass(&world, 8 * MS);
+    ck_assert_uint_eq(resumed, 3);
+    ck_assert(tags[0] == 0 && errors[0] == 0);
+    ck_assert(tags[1] == 2 && errors[1] == -ETIMEDOUT);
+    ck_assert(tags[2] == 1 && errors[2] == -ETIMEDOUT);
+    domt_pass(&world, 30 * MS);
+    ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 2);
+    ck_assert_uint_eq(reply_drops, 2);
+    close_world();
+}
+END_TEST
+
+/* --- asks that have expired ------------------------------------------------------------------ */
+
+START_TEST(expired_ask_is_dropped_before_it_is_handled_and_counted)
+{
+    const order now = {1, 5 * MS, {reply_at_once, NULL}};
+
+    open_world();
+    begin(&now);
+    let_work(0);
+    handled = 0;
+    domt_jump(&world, 5 * MS);
+    domt_settle(&world);
+    ck_assert_uint_eq(handled, 0);
+    ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 1);
+    ck_assert_uint_eq(ask_drops, 1);
+    domt_pass(&world, MS);
+    ck_assert_uint_eq(resumed, 1);
+    ck_assert_int_eq(errors[0], -ETIMEDOUT);
+    ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 0);
+    close_world();
+}
+END_TEST
+
+static int wait_and_forward(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self, (void)answer;
+    ck_assert_int_eq(domus_forward(stack, actors[2]), 0);
+    ck_assert_uint_eq(domus_deadline_ns(stack), 0);
+    return 0;
+}
+
+static int nap_and_forward(domus_stack *stack, void *ns)
+{
+    return domus_sleep(stack, *(uint64_t *)ns, wait_and_forward);
+}
+
+START_TEST(forwarded_ask_keeps_its_deadline)
+{
+    static uint64_t nap_ns = 20 * MS;
+    const order now = {1, 10 * MS, {nap_and_forward, &nap_ns}};
+
+    open_world();
+    begin(&now);
+    domt_pass(&world, 30 * MS);
+    ck_assert_uint_eq(resumed, 1);
+    ck_assert_int_eq(errors[0], -ETIMEDOUT);
+    ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 1);
+    ck_assert_uint_eq(ask_drops, 1);
+    close_world();
+}
+END_TEST
+
+static domus_kept kept;
+
+static int keep(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_keep(stack, &kept);
+}
+
+static int answer_kept(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domus_kept_reply(stack, kept, &done_type, "replied"), 0);
+    ck_assert_int_eq(domus_kept_reply(stack, kept, &done_type, "replied"), -ENOENT);
+    return 0;
+}
+
+START_TEST(kept_ask_that_is_answered_too_late_is_dropped_once)
+{
+    const order now = {1, 10 * MS, {keep, NULL}};
+
+    open_world();
+    begin(&now);
+    domt_pass(&world, 12 * MS);
+    ck_assert_int_eq(errors[0], -ETIMEDOUT);
+    domt_do(&world, actors[1], answer_kept, NULL);
+    ck_assert_uint_eq(resumed, 1);
+    ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 1);
+    ck_assert_uint_eq(reply_drops, 1);
+    close_world();
+}
+END_TEST
+
+/* --- inheritance ----------------------------------------------------------------------------- */
+
+static uint64_t seen_ns[4]; /* deadlines, as their handlers saw them */
+static unsigned seen;
+
+static int look_and_reply(domus_stack *stack, void *context)
+{
+    (void)context;
+    seen_ns[seen++] = domus_deadline_ns(stack);
+    ck_assert_int_eq(reply(stack), 0);
+    ck_assert_uint_eq(domus_deadline_ns(stack), 0);
+    return 0;
+}
+
+static int hear_in_the_middle(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)hear(stack, self, answer);
+    return reply(stack);
+}
+
+/* Actor 1 asks actor 2, with a time-out of its own or none. */
+static int ask_on(domus_stack *stack, void *order_)
+{
+    const order *now = order_;
+
+    seen_ns[seen++] = domus_deadline_ns(stack);
+    return domus_ask_within(stack, actors[now->to], &question, &now->call, now->timeout_ns,
+                            hear_in_the_middle);
+}
+
+static void inherit(uint64_t outer_ns, uint64_t inner_ns, uint64_t expected_ns)
+{
+    order inner = {2, inner_ns, {look_and_reply, NULL}};
+    const order outer = {1, outer_ns, {ask_on, &inner}};
+
+    seen = resumed = 0;
+    open_world();
+    uint64_t start_ns = world.managers[0]->now_ns;
+    begin(&outer);
+    domt_settle(&world);
+    ck_assert_uint_eq(seen, 2);
+    ck_assert_uint_eq(seen_ns[0], outer_ns != 0 ? start_ns + outer_ns : 0);
+    ck_assert_uint_eq(seen_ns[1], expected_ns != 0 ? start_ns + expected_ns : 0);
+    ck_assert_uint_eq(resumed, 2);
+    close_world();
+}
+
+START_TEST(ask_made_while_answering_inherits_the_deadline_or_keeps_a_sooner_one)
+{
+    inherit(10 * MS, 0, 10 * MS);
+    inherit(10 * MS, 4 * MS, 4 * MS);
+    inherit(10 * MS, 40 * MS, 10 * MS);
+    inherit(0, 4 * MS, 4 * MS);
+    inherit(0, 0, 0);
+}
+END_TEST
+
+START_TEST(inherited_deadline_ends_the_asks_down_the_chain)
+{
+    static uint64_t nap_ns = 50 * MS;
+    static order inner = {2, 0, {nap_and_reply, &nap_ns}};
+    const order outer = {1, 10 * MS, {ask_on, &inner}};
+
+    open_world();
+    begin(&outer);
+    domt_pass(&world, 11 * MS);
+    ck_assert_uint_eq(resumed, 2); /* the middle one too */
+    ck_assert(errors[0] == -ETIMEDOUT && errors[1] == -ETIMEDOUT);
+    ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 1); /* what the middle one said then */
+    domt_pass(&world, 60 * MS);
+    ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 2);
+    ck_assert_uint_eq(reply_drops, 2);
+    close_world();
+}
+END_TEST
+
+static int nap_then_ask(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    static const domt_call call = {reply_at_once, NULL};
+
+    (void)self, (void)answer;
+    return domus_ask(stack, actors[2], &question, &call, hear_in_the_middle);
+}
+
+static int nap_and_ask(domus_stack *stack, void *ns)
+{
+    return domus_sleep(stack, *(uint64_t *)ns, nap_then_ask);
+}
+
+START_TEST(ask_made_after_the_inherited_deadline_is_not_handled)
+{
+    static uint64_t nap_ns = 20 * MS;
+    const order now = {1, 10 * MS, {nap_and_ask, &nap_ns}};
+
+    open_world();
+    begin(&now);
+    domt_pass(&world, 30 * MS);
+    ck_assert_uint_eq(resumed, 2);
+    ck_assert(errors[0] == -ETIMEDOUT && errors[1] == -ETIMEDOUT);
+    ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 1);
+    ck_assert_uint_eq(ask_drops, 1);
+    close_world();
+}
+END_TEST
+
+static int reply_then_ask(domus_stack *stack, void *context)
+{
+    static const domt_call call = {look_and_reply, NULL};
+
+    (void)context;
+    ck_assert_int_eq(reply(stack), 0);
+    return domus_ask(stack, actors[2], &question, &call, hear);
+}
+
+START_TEST(who_has_answered_is_bound_by_the_deadline_no_more)
+{
+    const order now = {1, 10 * MS, {reply_then_ask, NULL}};
+
+    open_world();
+    begin(&now);
+    domt_settle(&world);
+    ck_assert_uint_eq(seen, 1);
+    ck_assert_uint_eq(seen_ns[0], 0);
+    ck_assert_uint_eq(resumed, 2);
+    close_world();
+}
+END_TEST
+
+/* --- ends beside it -------------------------------------------------------------------------- */
+
+START_TEST(stop_and_end_take_time_outs_back)
+{
+    static uint64_t nap_ns = 50 * MS;
+    const order now = {1, 10 * MS, {nap_and_reply, &nap_ns}};
+
+    open_world();
+    for (int i = 0; i < 3; i++)
+        begin(&now);
+    domt_settle(&world);
+    ck_assert_uint_eq(world.managers[0]->deadlines.count, 3);
+    ck_assert_int_eq(domi_house_stop(domt_outside(&world), actors[0]), 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(world.managers[0]->deadlines.count, 0);
+    ck_assert_uint_eq(resumed, 3);
+    ck_assert_int_eq(errors[2], -ECANCELED);
+    domt_pass(&world, 60 * MS); /* told to stop: they answer nobody */
+    close_world();
+
+    open_world();
+    begin(&now);
+    domt_settle(&world);
+    domt_jump(&world, 11 * MS);
+    (void)domi_manager_timers(world.managers[0]); /* it failed, and nobody hears of it */
+    domt_world_end(&world);
+}
+END_TEST
+
+DOMT_MAIN("deadline", 60, ask_fails_after_its_time_and_the_late_answer_is_dropped_once,
+          answer_in_time_takes_the_time_out_back, answer_that_meets_the_time_out_resumes_once,
+          very_long_times_are_no_overflow, asks_waited_for_together_time_out_one_by_one,
+          expired_ask_is_dropped_before_it_is_handled_and_counted, forwarded_ask_keeps_its_deadline,
+          kept_ask_that_is_answered_too_late_is_dropped_once,
+          ask_made_while_answering_inherits_the_deadline_or_keeps_a_sooner_one,
+          inherited_deadline_ends_the_asks_down_the_chain,
+          ask_made_after_the_inherited_deadline_is_not_handled,
+          who_has_answered_is_bound_by_the_deadline_no_more, stop_and_end_take_time_outs_back)

@@ -1,0 +1,435 @@
+/* Messages as objects: taken, built in place, passed on without a copy; and notices forwarded. */
+#include <domus/message.h>
+
+#include "base/memory.h"
+#include "house/life.h"
+#include "tests/support/house_world.h"
+#include "tests/support/suite.h"
+
+#include <domus/conversation.h>
+#include <domus/receive.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define HOMES 3
+
+static domt_world world;
+static domus_address actors[HOMES];
+static unsigned drops;
+
+static void drop(void *payload)
+{
+    (void)payload;
+    drops++;
+}
+
+static const domus_type small = {.name = "small", .size = 16, .drop = drop};
+static const domus_type middle = {.name = "middle", .size = 700, .drop = drop};
+static const domus_type large = {.name = "large", .size = 40000, .drop = drop};
+static const domus_type empty = {.name = "empty"};
+static const domus_type question = {.name = "question", .size = 8, .drop = drop};
+static const domus_type *const types[] = {&small, &middle, &large, &empty};
+static char bytes[40000];
+
+/* What the handler of a message does; the tests say. */
+static int (*on_message)(domus_stack *stack, const void *payload);
+
+/* Where payloads were seen, and who had sent them. */
+static const void *seen[16];
+static domus_address senders[16];
+static unsigned count;
+
+static void look(domus_stack *stack, const void *payload)
+{
+    ck_assert_uint_lt(count, 16);
+    senders[count] = domus_sender(stack);
+    seen[count++] = payload;
+}
+
+static int take(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    return on_message(stack, payload);
+}
+
+static int take_call(domus_stack *stack, void *self, const void *call_)
+{
+    const domt_call *call = call_;
+
+    (void)self;
+    return call->function(stack, call->context);
+}
+
+static const domus_behaviour passing = {
+    .name = "passing",
+    .on = (const domus_on[]){{&small, take, 0},
+                             {&middle, take, 100},
+                             {&large, take, 0},
+                             {&empty, take, 0},
+                             {&question, take, 0},
+                             {&domt_call_type, take_call, 0},
+                             {NULL, NULL, 0}},
+};
+
+static void open_world(uint32_t mailbox_max)
+{
+    count = drops = 0;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)(i * 7 + i / 255);
+    domt_world_init(&world, HOMES);
+    if (mailbox_max != 0)
+        world.config.scheduler.mailbox_max = mailbox_max;
+    ck_assert_int_eq(domt_world_start(&world), 0);
+    for (uint32_t i = 0; i < HOMES; i++)
+        actors[i] = domt_spawn(domt_outside(&world), world.managers[i], &passing, NULL);
+    domt_settle(&world);
+}
+
+static void close_world(void)
+{
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+
+/* As a notice from actor 0. */
+static int send_type(domus_stack *stack, void *type)
+{
+    return domus_notice(stack, actors[1], type, bytes);
+}
+
+static void send_to_1(const domus_type *type)
+{
+    domt_do(&world, actors[0], send_type, (void *)(uintptr_t)type);
+}
+
+/* --- passed on ------------------------------------------------------------------------------- */
+
+static domus_address next_of(domus_stack *stack)
+{
+    return domus_self(stack).house == actors[1].house ? actors[2] : actors[0];
+}
+
+/* Taken and sent by who took it, until actor 0 has it. */
+static int take_and_send(domus_stack *stack, const void *payload)
+{
+    domus_message *message;
+
+    look(stack, payload);
+    if (domus_self(stack).house == actors[0].house)
+        return 0;
+    ck_assert_int_eq(domus_message_take(stack, &message), 0);
+    ck_assert_int_eq(domus_message_take(stack, &message), -EINVAL); /* once */
+    ck_assert_ptr_eq(domus_message_payload(message), payload);
+    ck_assert_ptr_eq(domus_sender(stack).house, senders[count - 1].house); /* still known */
+    ck_assert_int_eq(domus_forward(stack, actors[0]), -EINVAL);
+    ck_assert_mem_eq(payload, bytes, domus_message_type(message)->size);
+    ck_assert_int_eq(domus_message_send(stack, next_of(stack), message), 0);
+    return 0;
+}
+
+static int forward(domus_stack *stack, const void *payload)
+{
+    look(stack, payload);
+    if (domus_self(stack).house == actors[0].house)
+        return 0;
+    ck_assert_int_eq(domus_forward(stack, next_of(stack)), 0);
+    ck_assert_ptr_eq(domus_sender(stack).house, senders[count - 1].house);
+    ck_assert_int_eq(domus_forward(stack, actors[0]), -EINVAL);
+    return 0;
+}
+
+static void pass_on_all(int (*how)(domus_stack *, const void *))
+{
+    on_message = how;
+    open_world(0);
+    for (int i = 0; i < 4; i++) {
+        count = 0;
+        send_to_1(types[i]);
+        ck_assert_uint_eq(count, 3);
+        ck_assert(seen[0] == seen[1] && seen[1] == seen[2]);
+        ck_assert_ptr_eq(senders[0].house, actors[0].house);
+        for (uint32_t hop = 1; hop < 3; hop++)
+            ck_assert_ptr_eq(senders[hop].house,
+                             how == forward ? actors[0].house : actors[hop].house);
+    }
+    ck_assert_uint_eq(drops, 0);
+    close_world();
+}
+
+START_TEST(taken_message_is_sent_on_without_a_copy)
+{
+    pass_on_all(take_and_send);
+}
+END_TEST
+
+START_TEST(forwarded_notice_keeps_its_sender_and_its_place)
+{
+    pass_on_all(forward);
+}
+END_TEST
+
+/* --- built in place -------------------------------------------------------------------------- */
+
+static const void *built[4];
+
+static int build_all(domus_stack *stack, void *context)
+{
+    (void)context;
+    for (int i = 0; i < 4; i++) {
+        domus_message *message;
+        ck_assert_int_eq(domus_message_new(stack, types[i], &message), 0);
+        ck_assert_ptr_eq(domus_message_type(message), types[i]);
+        void *payload = domus_message_payload(message);
+        ck_assert_uint_eq((uintptr_t)payload % 8, 0);
+        memcpy(payload, bytes, types[i]->size);
+        built[i] = payload;
+        ck_assert_int_eq(domus_message_send(stack, actors[1], message), 0);
+    }
+    return 0;
+}
+
+static int check(domus_stack *stack, const void *payload)
+{
+    ck_assert_mem_eq(payload, bytes, types[count]->size);
+    look(stack, payload);
+    return 0;
+}
+
+START_TEST(message_built_in_place_arrives_in_its_place)
+{
+    on_message = check;
+    open_world(0);
+    domt_do(&world, actors[0], build_all, NULL);
+    ck_assert_uint_eq(count, 4);
+    for (int i = 0; i < 4; i++) {
+        ck_assert_ptr_eq(seen[i], built[i]);
+        ck_assert_ptr_eq(senders[i].house, actors[0].house);
+    }
+    close_world();
+}
+END_TEST
+
+static int build_wrongly(domus_stack *stack, void *context)
+{
+    static const domus_type beyond = {.name = "beyond", .size = DOMUS_PAYLOAD_MAX + 1};
+    domus_message *message = NULL;
+
+    (void)context;
+    ck_assert_int_eq(domus_message_new(stack, &beyond, &message), -EMSGSIZE);
+    domi_memory_fail_after(0, 1);
+    ck_assert_int_eq(domus_message_new(stack, &large, &message), -ENOMEM);
+    domi_memory_fail_after(-1, 0);
+    ck_assert_ptr_null(message);
+    domus_message_free(stack, NULL);
+    return 0;
+}
+
+START_TEST(message_that_cannot_be_built_changes_nothing)
+{
+    open_world(0);
+    domt_do(&world, actors[0], build_wrongly, NULL);
+    close_world();
+}
+END_TEST
+
+/* --- kept, refused, freed -------------------------------------------------------------------- */
+
+static domus_message *mine;
+
+static int take_and_keep(domus_stack *stack, const void *payload)
+{
+    look(stack, payload);
+    return domus_message_take(stack, &mine);
+}
+
+static int send_mine(domus_stack *stack, void *result)
+{
+    *(int *)result = domus_message_send(stack, actors[2], mine);
+    return 0;
+}
+
+static int free_mine(domus_stack *stack, void *context)
+{
+    (void)context;
+    domus_message_free(stack, mine);
+    return 0;
+}
+
+START_TEST(kept_message_outlives_its_handler_and_is_freed_without_its_drop)
+{
+    on_message = take_and_keep;
+    open_world(0);
+    for (int i = 0; i < 4; i++) {
+        send_to_1(types[i]);
+        ck_assert_ptr_eq(domus_message_type(mine), types[i]);
+        ck_assert_ptr_eq(domus_message_payload(mine), seen[i]);
+        ck_assert_mem_eq(seen[i], bytes, types[i]->size);
+        domt_do(&world, actors[1], free_mine, NULL);
+    }
+    ck_assert_uint_eq(drops, 0);
+    close_world();
+}
+END_TEST
+
+START_TEST(refused_message_is_still_the_senders)
+{
+    int result = 1;
+
+    on_message = take_and_keep;
+    open_world(2);
+    send_to_1(&middle);
+    /* Actor 2 does not work: two wait there, and that is all. */
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(domt_notice(world.managers[1], actors[2], &question, bytes), 0);
+    domt_send(world.managers[1], actors[1], send_mine, &result);
+    (void)domt_run_state(world.managers[1]);
+    ck_assert_int_eq(result, -ENOBUFS);
+    ck_assert_mem_eq(domus_message_payload(mine), bytes, middle.size);
+
+    on_message = check;
+    count = 1;
+    seen[1] = NULL;
+    ck_assert_int_eq(domi_house_stop(world.managers[2], actors[2]), 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(drops, 2);
+    domt_do(&world, actors[1], send_mine, &result);
+    ck_assert_int_eq(result, -ESTALE);
+    ck_assert_mem_eq(domus_message_payload(mine), bytes, middle.size);
+    domt_do(&world, actors[1], free_mine, NULL);
+    ck_assert_uint_eq(drops, 2);
+    close_world();
+}
+END_TEST
+
+static int forward_stale(domus_stack *stack, const void *payload)
+{
+    domus_address stale = actors[2];
+
+    stale.lease++;
+    look(stack, payload);
+    ck_assert_int_eq(domus_forward(stack, stale), -ESTALE);
+    ck_assert_int_eq(domus_forward(stack, (domus_address){NULL, 0}), -ESTALE);
+    ck_assert_mem_eq(payload, bytes, middle.size); /* still here */
+    ck_assert_int_eq(domus_forward(stack, actors[0]), 0);
+    on_message = check;
+    count = 1;
+    return 0;
+}
+
+START_TEST(notice_that_cannot_be_forwarded_is_still_the_forwarders)
+{
+    on_message = forward_stale;
+    open_world(0);
+    send_to_1(&middle);
+    ck_assert_uint_eq(count, 2);
+    ck_assert_ptr_eq(seen[0], seen[1]);
+    close_world();
+}
+END_TEST
+
+/* --- what is no notice ----------------------------------------------------------------------- */
+
+static int take_nothing(domus_stack *stack, const void *payload)
+{
+    domus_message *message = NULL;
+
+    ck_assert_int_eq(domus_message_take(stack, &message), -EINVAL);
+    ck_assert_ptr_null(message);
+    return domus_reply(stack, &question, payload);
+}
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domus_message *message = NULL;
+
+    (void)self;
+    ck_assert_int_eq(answer->error, 0);
+    ck_assert_int_eq(domus_message_take(stack, &message), -EINVAL); /* a reply */
+    ck_assert_int_eq(domus_forward(stack, actors[2]), -EINVAL);
+    count++;
+    return 0;
+}
+
+static int ask(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_ask(stack, actors[1], &question, bytes, hear);
+}
+
+START_TEST(asks_and_replies_cannot_be_taken)
+{
+    on_message = take_nothing;
+    open_world(0);
+    domt_do(&world, actors[0], ask, NULL);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_uint_eq(drops, 0);
+    close_world();
+}
+END_TEST
+
+static int took(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domus_message *message;
+
+    (void)self;
+    look(stack, answer->payload);
+    ck_assert_int_eq(domus_message_take(stack, &message), 0);
+    ck_assert_ptr_eq(domus_message_payload(message), answer->payload);
+    ck_assert_int_eq(domus_message_send(stack, actors[2], message), 0);
+    on_message = check;
+    return 0;
+}
+
+static int receive(domus_stack *stack, void *context)
+{
+    static const domus_pattern any = {0};
+
+    (void)context;
+    return domus_receive(stack, &any, took);
+}
+
+START_TEST(received_notice_may_be_taken_and_sent_on)
+{
+    open_world(0);
+    domt_do(&world, actors[1], receive, NULL);
+    send_to_1(&middle);
+    ck_assert_uint_eq(count, 2);
+    ck_assert_ptr_eq(seen[0], seen[1]);
+    ck_assert_ptr_eq(senders[1].house, actors[1].house);
+    close_world();
+}
+END_TEST
+
+static int park_after_taking(domus_stack *stack, const void *payload)
+{
+    if (domus_self(stack).house != actors[1].house) {
+        look(stack, payload);
+        return 0;
+    }
+    domus_message *message;
+    look(stack, payload);
+    ck_assert_int_eq(domus_message_take(stack, &message), 0);
+    ck_assert_int_eq(domus_message_send(stack, actors[2], message), 0);
+    return domus_sleep(stack, 0, hear);
+}
+
+START_TEST(handler_may_take_its_message_and_wait)
+{
+    on_message = park_after_taking;
+    open_world(0);
+    for (int i = 0; i < 2; i++) /* a stack of the run, and one with a frame */
+        send_to_1(types[i]);
+    domt_pass(&world, 1000000);
+    ck_assert_uint_eq(count, 6);
+    close_world();
+}
+END_TEST
+
+DOMT_MAIN("message", 60, taken_message_is_sent_on_without_a_copy,
+          forwarded_notice_keeps_its_sender_and_its_place,
+          message_built_in_place_arrives_in_its_place, message_that_cannot_be_built_changes_nothing,
+          kept_message_outlives_its_handler_and_is_freed_without_its_drop,
+          refused_message_is_still_the_senders,
+          notice_that_cannot_be_forwarded_is_still_the_forwarders, asks_and_replies_cannot_be_taken,
+          received_notice_may_be_taken_and_sent_on, handler_may_take_its_message_and_wait)

@@ -1,0 +1,209 @@
+/* An actor that receives; see the header. */
+#include "tests/house/picker.h"
+
+#include "house/mailbox.h"
+#include "house/pool.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+domt_picked domt_pick;
+
+static void count_drop(void *payload)
+{
+    (void)payload;
+    domt_pick.drops++;
+}
+
+const domus_type domt_pick_note = {.name = "note", .size = 8, .drop = count_drop};
+const domus_type domt_pick_urgent = {.name = "urgent", .size = 8, .drop = count_drop};
+const domus_type domt_pick_question = {.name = "question", .size = 8, .drop = count_drop};
+const domus_type domt_pick_number = {.name = "number", .size = 8};
+
+__attribute__((format(printf, 3, 4))) static void append(char *where, size_t room,
+                                                         const char *format, ...)
+{
+    size_t length = strlen(where);
+    va_list arguments;
+
+    va_start(arguments, format);
+    int written = vsnprintf(where + length, room - length, format, arguments);
+    va_end(arguments);
+    ck_assert_int_lt(written, (int)(room - length));
+}
+
+static void write_text(const char *before, int64_t number, const char *after)
+{
+    append(domt_pick.text, sizeof domt_pick.text, "%s%lld%s ", before, (long long)number, after);
+}
+
+static int take_note(domus_stack *stack, void *self, const void *number)
+{
+    (void)stack, (void)self;
+    write_text("", *(const int64_t *)number, "");
+    return 0;
+}
+
+static int take_urgent(domus_stack *stack, void *self, const void *number)
+{
+    (void)stack, (void)self;
+    write_text("u", *(const int64_t *)number, "");
+    return 0;
+}
+
+static int take_question(domus_stack *stack, void *self, const void *number)
+{
+    (void)self;
+    write_text("q", *(const int64_t *)number, "");
+    return domus_reply(stack, &domt_pick_number, number);
+}
+
+static int take_call(domus_stack *stack, void *self, const void *call_)
+{
+    const domt_call *call = call_;
+
+    (void)self;
+    return call->function(stack, call->context);
+}
+
+const domus_behaviour domt_picking = {
+    .name = "picking",
+    .state_size = 8,
+    .on = (const domus_on[]){{&domt_pick_note, take_note, 0},
+                             {&domt_pick_urgent, take_urgent, 0},
+                             {&domt_pick_question, take_question, 0},
+                             {&domt_call_type, take_call, 16},
+                             {NULL, NULL, 0}},
+};
+
+static bool is_seven(const void *self, const void *frame, const domus_type *type,
+                     const void *payload)
+{
+    (void)self, (void)frame, (void)type;
+    domt_pick.looks++;
+    return *(const int64_t *)payload == 7;
+}
+
+const domus_pattern domt_any = {NULL, NULL};
+const domus_pattern domt_sevens = {(const domus_type *const[]){&domt_pick_note, NULL}, is_seven};
+const domus_pattern domt_questions = {(const domus_type *const[]){&domt_pick_question, NULL}, NULL};
+const domus_pattern domt_urgents = {(const domus_type *const[]){&domt_pick_urgent, NULL}, NULL};
+
+void domt_pick_open(uint32_t mailbox_max, uint32_t conversations_max)
+{
+    domt_world *world = &domt_pick.world;
+
+    domt_pick = (domt_picked){0};
+    domt_world_init(world, 2);
+    if (mailbox_max != 0)
+        world->config.scheduler.mailbox_max = mailbox_max;
+    if (conversations_max != 0)
+        world->config.scheduler.conversations_max = conversations_max;
+    ck_assert_int_eq(domt_world_start(world), 0);
+    domt_pick.picker = domt_spawn(domt_outside(world), world->managers[0], &domt_picking, NULL);
+    domt_pick.asker = domt_spawn(domt_outside(world), world->managers[1], &domt_agent, NULL);
+    domt_settle(world);
+}
+
+void domt_pick_close(void)
+{
+    const domi_house *house = domt_pick.picker.house;
+
+    ck_assert_uint_eq(house->promises, 0);
+    ck_assert_uint_eq(house->stacks_count, 0);
+    ck_assert_uint_eq(house->mail, 0);
+    ck_assert_uint_eq(house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_FRESH), 0);
+    ck_assert_uint_eq(house->home->deadlines.count, 0);
+    ck_assert_uint_eq(domt_in_use_all(&domt_pick.world), 0);
+    domt_world_end(&domt_pick.world);
+}
+
+void domt_tell(const domus_type *type, int64_t number)
+{
+    ck_assert_int_eq(domt_notice(domt_pick.world.managers[0], domt_pick.picker, type, &number), 0);
+}
+
+void domt_tell_notes(int64_t first, int64_t last)
+{
+    for (; first <= last; first++)
+        domt_tell(&domt_pick_note, first);
+}
+
+void domt_begin(int (*function)(domus_stack *, void *), const void *context)
+{
+    domt_send(domt_pick.world.managers[0], domt_pick.picker, function, (void *)(uintptr_t)context);
+}
+
+void domt_begin_by_event(int (*function)(domus_stack *, void *), const void *context)
+{
+    domi_manager *home = domt_pick.world.managers[0];
+    domt_call call = {function, (void *)(uintptr_t)context};
+    domi_envelope *envelope = domi_envelope_new(home, sizeof *envelope);
+
+    ck_assert_ptr_nonnull(envelope);
+    envelope->type = &domt_call_type;
+    envelope->sender = NULL;
+    memcpy(envelope->payload, &call, sizeof call);
+    ck_assert_int_eq(domi_mailbox_put(home, domt_pick.picker, &envelope->node, DOMI_EVENT), 0);
+}
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    bool failed = answer->error != 0;
+
+    (void)stack, (void)self;
+    append(domt_pick.answers, sizeof domt_pick.answers, "%c%lld ", failed ? 'x' : 'r',
+           (long long)(failed ? answer->error : *(const int64_t *)answer->payload));
+    return 0;
+}
+
+typedef struct inquiry {
+    int64_t number;
+    uint64_t timeout_ns;
+} inquiry;
+
+static int inquire(domus_stack *stack, void *context)
+{
+    const inquiry *now = context;
+
+    return domus_ask_within(stack, domt_pick.picker, &domt_pick_question, &now->number,
+                            now->timeout_ns, hear);
+}
+
+void domt_ask_picker(int64_t number, uint64_t timeout_ns)
+{
+    inquiry now = {number, timeout_ns};
+
+    domt_send(domt_pick.world.managers[1], domt_pick.asker, inquire, &now);
+    (void)domt_turn(domt_pick.world.managers[1]);
+    (void)domi_manager_arrivals(domt_pick.world.managers[0]);
+}
+
+bool domt_write(const domus_answer *answer)
+{
+    if (answer->error == -ETIMEDOUT)
+        append(domt_pick.text, sizeof domt_pick.text, "- ");
+    else if (answer->error != 0)
+        write_text("x", -answer->error, "");
+    else
+        write_text(answer->type == &domt_pick_question ? "(q"
+                   : answer->type == &domt_pick_urgent ? "(u"
+                                                       : "(",
+                   *(const int64_t *)answer->payload, ")");
+    return answer->error == 0;
+}
+
+int domt_took(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    (void)domt_write(answer);
+    return 0;
+}
+
+int domt_receive_one(domus_stack *stack, void *pattern)
+{
+    return domus_receive(stack, pattern, domt_took);
+}

@@ -1,0 +1,62 @@
+/* The picker: an actor that receives, with a world around it and an asker on another home.
+ *
+ * What it does is written down as a text: `3` note 3 was handled, `u3` an urgent one, `q3` a
+ * question (answered with its number); in brackets what a receive took; `-` a receive found nothing
+ * in its time, `x125` it failed with that errno. What the asker hears is a text too: `r3`, `x-5`.
+ */
+#ifndef DOMT_HOUSE_PICKER_H
+#define DOMT_HOUSE_PICKER_H
+
+#include "tests/support/house_world.h"
+
+#include <domus/receive.h>
+
+typedef struct domt_picked {
+    domt_world world;
+    domus_address picker; /* home 0 */
+    domus_address asker;  /* home 1; an agent */
+    unsigned drops;       /* of payloads that nobody handled */
+    unsigned looks;       /* calls of domt_sevens' predicate */
+    char text[4096];
+    char answers[256];
+} domt_picked;
+
+extern domt_picked domt_pick;
+
+/* Notices, and an ask; all of 8 bytes, a number, with a drop. */
+extern const domus_type domt_pick_note;
+extern const domus_type domt_pick_urgent;
+extern const domus_type domt_pick_question;
+extern const domus_type domt_pick_number; /* what questions are answered with; no drop */
+
+extern const domus_pattern domt_any;
+extern const domus_pattern domt_sevens; /* notes 7 */
+extern const domus_pattern domt_questions;
+extern const domus_pattern domt_urgents;
+
+extern const domus_behaviour domt_picking; /* state_size 8; calls have a frame of 16 */
+
+/* 0: the default. */
+void domt_pick_open(uint32_t mailbox_max, uint32_t conversations_max);
+
+/* Also holds that nothing is left of any conversation or mail. */
+void domt_pick_close(void);
+
+/* Put into the picker's mailbox at home; it does not work yet. A call begins a conversation there,
+ * by a notice or by an event. */
+void domt_tell(const domus_type *type, int64_t number);
+void domt_tell_notes(int64_t first, int64_t last);
+void domt_begin(int (*function)(domus_stack *, void *), const void *context);
+void domt_begin_by_event(int (*function)(domus_stack *, void *), const void *context);
+
+/* The asker's question has come to the picker, which does not work yet; 0: no time-out. */
+void domt_ask_picker(int64_t number, uint64_t timeout_ns);
+
+/* Write down what a receive brought; true if it was a message. */
+bool domt_write(const domus_answer *answer);
+int domt_took(domus_stack *stack, void *self, const domus_answer *answer); /* ... and end */
+
+/* A conversation that receives once, by the pattern that is its context. */
+int domt_receive_one(domus_stack *stack, void *pattern);
+
+#endif

@@ -1,0 +1,498 @@
+/* Selective receive beside all else: asks that it takes, stops, barriers, saturation, full
+ * mailboxes, asks that are withdrawn, and no memory. */
+#include "base/memory.h"
+#include "house/dispatch.h"
+#include "house/life.h"
+#include "tests/house/picker.h"
+#include "tests/support/suite.h"
+
+#include <domus/spawn.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+
+static void settle(void)
+{
+    domt_settle(&domt_pick.world);
+}
+
+static void pass(uint64_t ns)
+{
+    domt_pass(&domt_pick.world, ns);
+}
+
+/* --- asks ------------------------------------------------------------------------------------ */
+
+static int reply_then_fail_to(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    int64_t number = *(const int64_t *)answer->payload * 10;
+
+    (void)domt_took(stack, self, answer);
+    ck_assert_ptr_eq(domus_sender(stack).house, domt_pick.asker.house);
+    ck_assert_int_eq(domus_reply(stack, &domt_pick_number, &number), 0);
+    ck_assert_ptr_eq(domus_sender(stack).house, domt_pick.asker.house);
+    ck_assert_int_eq(domus_reply(stack, &domt_pick_number, &number), -EALREADY);
+    ck_assert_int_eq(domus_fail(stack, -EIO), -EALREADY);
+    ck_assert_int_eq(domus_forward(stack, domt_pick.asker), -EALREADY);
+    return 0;
+}
+
+static int receive_and_reply(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_receive(stack, &domt_questions, reply_then_fail_to);
+}
+
+START_TEST(ask_that_was_received_is_answered_once)
+{
+    domt_pick_open(0, 0);
+    domt_begin(receive_and_reply, NULL);
+    settle();
+    domt_tell(&domt_pick_note, 1);
+    domt_ask_picker(4, 0);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "(q4) 1 ");
+    ck_assert_str_eq(domt_pick.answers, "r40 ");
+    ck_assert_uint_eq(domt_pick.drops, 0);
+    domt_pick_close();
+}
+END_TEST
+
+static int took_and_fails(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)domt_took(stack, self, answer);
+    return -EIO;
+}
+
+static int took_and_waits(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)domt_took(stack, self, answer);
+    return domus_receive(stack, &domt_questions, took_and_fails);
+}
+
+static int receive_two(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_receive(stack, &domt_questions, took_and_waits);
+}
+
+START_TEST(received_ask_without_an_answer_fails_as_its_function_returns)
+{
+    domt_pick_open(0, 0);
+    domt_begin(receive_two, NULL);
+    settle();
+    domt_ask_picker(1, 0);
+    settle();
+    ck_assert_str_eq(domt_pick.answers, "x-42 "); /* parked: -ENOMSG */
+    domt_ask_picker(2, 0);
+    settle();
+    ck_assert_str_eq(domt_pick.answers, "x-42 x-5 ");
+    domt_pick_close();
+}
+END_TEST
+
+static int reply_to_both(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    int64_t numbers[2] = {100, 200};
+
+    (void)domt_took(stack, self, answer);
+    ck_assert_int_eq(domus_reply(stack, &domt_pick_number, &numbers[0]), 0); /* the received */
+    ck_assert_int_eq(domus_reply(stack, &domt_pick_number, &numbers[1]), 0); /* the own */
+    ck_assert_int_eq(domus_reply(stack, &domt_pick_number, &numbers[1]), -EALREADY);
+    return 0;
+}
+
+static int receive_for_an_ask(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_receive(stack, &domt_questions, reply_to_both);
+}
+
+static const domus_behaviour asked = {
+    .name = "asked",
+    .on = (const domus_on[]){{&domt_pick_question, receive_for_an_ask, 0}, {NULL, NULL, 0}},
+};
+
+START_TEST(conversation_that_was_asked_answers_what_it_received_first)
+{
+    domt_pick_open(0, 0);
+    domt_pick.picker =
+        domt_spawn(domt_outside(&domt_pick.world), domt_pick.world.managers[0], &asked, NULL);
+    settle();
+    domt_ask_picker(1, 0);
+    settle();
+    domt_ask_picker(2, 0);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "(q2) ");
+    ck_assert_str_eq(domt_pick.answers, "r100 r200 ");
+    domt_pick_close();
+}
+END_TEST
+
+static domus_kept kept;
+
+static int took_and_keeps(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)domt_took(stack, self, answer);
+    ck_assert_int_eq(domus_keep(stack, &kept), 0);
+    ck_assert_int_eq(domus_keep(stack, &kept), -EALREADY);
+    return domus_receive(stack, &domt_sevens, domt_took);
+}
+
+static int receive_and_keep(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_receive(stack, &domt_questions, took_and_keeps);
+}
+
+static int answer_kept(domus_stack *stack, void *context)
+{
+    int64_t number = 50;
+
+    (void)context;
+    ck_assert_int_eq(domus_kept_reply(stack, kept, &domt_pick_number, &number), 0);
+    ck_assert_int_eq(domus_kept_reply(stack, kept, &domt_pick_number, &number), -ENOENT);
+    return 0;
+}
+
+START_TEST(received_ask_may_be_kept_while_its_conversation_receives_again)
+{
+    domt_pick_open(0, 0);
+    domt_begin(receive_and_keep, NULL);
+    settle();
+    domt_ask_picker(1, 0);
+    settle();
+    ck_assert_str_eq(domt_pick.answers, "");
+    domt_begin_by_event(answer_kept, NULL);
+    settle();
+    ck_assert_str_eq(domt_pick.answers, "r50 ");
+    domt_tell(&domt_pick_note, 7);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "(q1) (7) ");
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(asks_are_received_before_notices)
+{
+    domt_pick_open(0, 0);
+    domt_begin_by_event(domt_receive_one, &domt_any);
+    domt_tell(&domt_pick_note, 1);
+    domt_ask_picker(2, 0);
+    domt_begin_by_event(domt_receive_one, &domt_any);
+    (void)domt_turn(domt_pick.world.managers[0]); /* mail was handled: nothing received yet */
+    settle();
+    domt_tell(&domt_pick_note, 3);
+    domt_ask_picker(4, 0);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "q2 1 (q4) (3) ");
+    ck_assert_str_eq(domt_pick.answers, "r2 x-42 ");
+    domt_pick_close();
+}
+END_TEST
+
+/* Only the holder of an ask may lose it: it is counted, dropped once, and not shown. */
+START_TEST(expired_ask_is_not_received)
+{
+    domt_pick_open(0, 0);
+    domt_begin(domt_receive_one, &domt_sevens);
+    settle();
+    domt_ask_picker(1, 5 * MS);
+    domt_ask_picker(2, 0);
+    settle();
+    pass(6 * MS);
+    ck_assert_str_eq(domt_pick.answers, "x-110 ");
+    domt_begin_by_event(domt_receive_one, &domt_questions);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "(q2) ");
+    ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, asks_expired), 1);
+    ck_assert_uint_eq(domt_pick.drops, 1);
+    domt_tell(&domt_pick_note, 7);
+    settle();
+    domt_pick_close();
+}
+END_TEST
+
+static domus_conversation inquiry;
+
+static int hear_nothing(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    ck_assert_int_eq(answer->error, -ECANCELED);
+    return 0;
+}
+
+static int ask_known(domus_stack *stack, void *number)
+{
+    ck_assert_int_eq(domus_conversation_of(stack, &inquiry), 0);
+    return domus_ask(stack, domt_pick.picker, &domt_pick_question, number, hear_nothing);
+}
+
+static int cancel_inquiry(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_cancel(stack, inquiry);
+}
+
+START_TEST(ask_that_was_seen_and_then_withdrawn_does_not_hurt_the_search)
+{
+    int64_t number = 1;
+
+    domt_pick_open(0, 0);
+    domt_begin(domt_receive_one, &domt_sevens);
+    domt_do(&domt_pick.world, domt_pick.asker, ask_known, &number);
+    domt_tell(&domt_pick_note, 2);
+    settle();
+    domt_do(&domt_pick.world, domt_pick.asker, cancel_inquiry, NULL);
+    ck_assert_uint_eq(domt_pick.drops, 1);
+    ck_assert_uint_eq(domt_pick.picker.house->mail, 1);
+    domt_ask_picker(3, 0);
+    domt_tell(&domt_pick_note, 7);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "(7) q3 2 ");
+    domt_pick_close();
+}
+END_TEST
+
+/* --- stops ----------------------------------------------------------------------------------- */
+
+static int take_and_go_on(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    return domt_write(answer) ? domus_receive(stack, &domt_any, take_and_go_on) : answer->error;
+}
+
+static int receive_all(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_receive(stack, &domt_any, take_and_go_on);
+}
+
+static int take_and_stop(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    if (answer->error == 0)
+        ck_assert_int_eq(domus_stop(stack, domus_self(stack)), 0);
+    return take_and_go_on(stack, self, answer);
+}
+
+static int receive_and_stop(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_receive(stack, &domt_any, take_and_stop);
+}
+
+START_TEST(stop_while_receiving_fails_the_receive_and_what_waits)
+{
+    domt_pick_open(0, 0);
+    domt_begin(domt_receive_one, &domt_sevens);
+    settle();
+    domt_tell_notes(1, 3);
+    domt_ask_picker(4, 0);
+    settle();
+    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_pick.world), domt_pick.picker), 0);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "x125 ");
+    ck_assert_str_eq(domt_pick.answers, "x-116 ");
+    ck_assert_uint_eq(domt_pick.drops, 4);
+    ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, stops), 1);
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(actor_that_stops_itself_receives_at_most_one_more)
+{
+    domt_pick_open(0, 0);
+    domt_begin(receive_and_stop, NULL);
+    domt_tell_notes(1, 9);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "(1) x125 ");
+    ck_assert_uint_eq(domt_pick.drops, 8);
+    ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, stops), 1);
+    domt_pick_close();
+
+    domt_pick_open(0, 0);
+    domt_begin(receive_and_stop, NULL);
+    settle();
+    for (int64_t i = 1; i < 5; i++)
+        domt_ask_picker(i, 0);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "(q1) x125 ");
+    ck_assert_str_eq(domt_pick.answers, "x-42 x-116 x-116 x-116 ");
+    domt_pick_close();
+}
+END_TEST
+
+static int stop_picker_after_mail(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_stop_after_mail(stack, domt_pick.picker);
+}
+
+/* What says so is not a message that a pattern could take. */
+START_TEST(stop_after_mail_ends_an_actor_that_receives_everything)
+{
+    domt_pick_open(0, 0);
+    domt_begin(receive_all, NULL);
+    settle();
+    domt_tell_notes(1, 3);
+    domt_do(&domt_pick.world, domt_pick.asker, stop_picker_after_mail, NULL);
+    ck_assert_str_eq(domt_pick.text, "(1) (2) (3) x125 ");
+    ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, stops), 1);
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(stop_after_mail_waits_for_the_mail_that_a_receive_has_left)
+{
+    domt_pick_open(0, 0);
+    domt_begin(domt_receive_one, &domt_sevens);
+    domt_tell_notes(1, 3);
+    domt_do(&domt_pick.world, domt_pick.asker, stop_picker_after_mail, NULL);
+    ck_assert_str_eq(domt_pick.text, "");
+    domt_tell(&domt_pick_note, 7);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "(7) 1 2 3 ");
+    ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, stops), 1);
+    domt_pick_close();
+}
+END_TEST
+
+/* --- limits ---------------------------------------------------------------------------------- */
+
+START_TEST(what_no_pattern_takes_is_bounded_by_mailbox_max_and_counted)
+{
+    int64_t number = 0;
+
+    domt_pick_open(8, 0);
+    domt_begin(domt_receive_one, &domt_urgents);
+    settle();
+    domt_tell_notes(1, 8);
+    for (int i = 0; i < 5; i++)
+        ck_assert_int_eq(
+            domt_notice(domt_pick.world.managers[0], domt_pick.picker, &domt_pick_note, &number),
+            -ENOBUFS);
+    settle();
+    ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, refusals), 5);
+    ck_assert_uint_eq(domt_pick.picker.house->mail, 8);
+    /* Only the end of the receive helps: here its conversation is stopped with the actor. */
+    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_pick.world), domt_pick.picker), 0);
+    settle();
+    ck_assert_uint_eq(domt_pick.drops, 8);
+    domt_pick_close();
+}
+END_TEST
+
+/* A receive goes on with a conversation, it begins none. */
+START_TEST(receives_go_on_at_conversations_max)
+{
+    domt_pick_open(0, 2);
+    domt_begin_by_event(domt_receive_one, &domt_sevens);
+    domt_begin_by_event(domt_receive_one, &domt_urgents);
+    settle();
+    ck_assert_uint_ne(domt_pick.picker.house->marks & DOMI_MARK_SATURATED, 0);
+    domt_tell_notes(6, 7);
+    settle();
+    domt_tell(&domt_pick_urgent, 8);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "(7) (u8) 6 ");
+    domt_pick_close();
+}
+END_TEST
+
+static int nap_under_barrier(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domus_barrier(stack), 0);
+    return domus_sleep(stack, 5 * MS, domt_took);
+}
+
+START_TEST(receive_waits_behind_a_barrier_of_another_conversation)
+{
+    domt_pick_open(0, 0);
+    domt_begin_by_event(domt_receive_one, &domt_sevens);
+    settle();
+    domt_begin_by_event(nap_under_barrier, NULL);
+    settle();
+    domt_tell_notes(6, 7);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "");
+    ck_assert_uint_eq(domt_pick.picker.house->state, DOMI_WAITING);
+    domt_pick.world.managers[0]->now_ns += 6 * MS;
+    (void)domi_manager_timers(domt_pick.world.managers[0]);
+    ck_assert_uint_eq(domt_pick.picker.house->state, DOMI_READY);
+    domt_pick.text[0] = '\0';
+    domt_world_end(&domt_pick.world);
+}
+END_TEST
+
+static int look_under_barrier(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domus_barrier(stack), 0);
+    return domus_receive_within(stack, &domt_any, 0, domt_took);
+}
+
+static int wait_under_barrier(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domus_barrier(stack), 0);
+    return domus_receive_within(stack, &domt_any, 5 * MS, domt_took);
+}
+
+/* A barrier lets no asks and notices in, nor a receive of who raised it: its time ends it. */
+START_TEST(receive_under_the_own_barrier_ends_in_its_time)
+{
+    domt_pick_open(0, 0);
+    domt_begin(look_under_barrier, NULL);
+    domt_tell_notes(1, 2);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "- 1 2 ");
+    domt_begin(wait_under_barrier, NULL);
+    domt_tell_notes(3, 4);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "- 1 2 ");
+    pass(5 * MS);
+    ck_assert_str_eq(domt_pick.text, "- 1 2 - 3 4 ");
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(receive_without_memory_fails_and_changes_nothing)
+{
+    int count = 0;
+
+    do {
+        domt_pick_open(0, 0);
+        domt_begin(domt_receive_one, &domt_sevens);
+        domt_tell_notes(6, 8);
+        domi_memory_fail_after(count++, 1);
+        settle();
+        domi_memory_fail_after(-1, 0);
+        /* The call may have had no frame to run in, too: a dead letter. */
+        bool failed = DOMT_SUM(&domt_pick.world, failures) != 0 ||
+                      DOMT_SUM(&domt_pick.world, dead_letters) != 0;
+        ck_assert_str_eq(domt_pick.text, failed ? "6 7 8 " : "(7) 6 8 ");
+        domt_pick_close();
+        ck_assert_int_lt(count, 100);
+    } while (strcmp(domt_pick.text, "(7) 6 8 ") != 0);
+    ck_assert_int_ge(count, 2);
+}
+END_TEST
+
+DOMT_MAIN("receive limits", 60, ask_that_was_received_is_answered_once,
+          received_ask_without_an_answer_fails_as_its_function_returns,
+          conversation_that_was_asked_answers_what_it_received_first,
+          received_ask_may_be_kept_while_its_conversation_receives_again,
+          asks_are_received_before_notices, expired_ask_is_not_received,
+          ask_that_was_seen_and_then_withdrawn_does_not_hurt_the_search,
+          stop_while_receiving_fails_the_receive_and_what_waits,
+          actor_that_stops_itself_receives_at_most_one_more,
+          stop_after_mail_ends_an_actor_that_receives_everything,
+          stop_after_mail_waits_for_the_mail_that_a_receive_has_left,
+          what_no_pattern_takes_is_bounded_by_mailbox_max_and_counted,
+          receives_go_on_at_conversations_max,
+          receive_waits_behind_a_barrier_of_another_conversation,
+          receive_under_the_own_barrier_ends_in_its_time,
+          receive_without_memory_fails_and_changes_nothing)

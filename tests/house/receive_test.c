@@ -1,0 +1,422 @@
+/* Selective receive: what it takes and what stays, within a time, several at once. */
+#include "house/dispatch.h"
+#include "tests/house/picker.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+
+static void settle(void)
+{
+    domt_settle(&domt_pick.world);
+}
+
+static void pass(uint64_t ns)
+{
+    domt_pass(&domt_pick.world, ns);
+}
+
+START_TEST(receive_takes_the_first_match_and_the_others_keep_their_order)
+{
+    domt_pick_open(0, 0);
+    domt_begin(domt_receive_one, &domt_sevens);
+    domt_tell_notes(1, 3);
+    domt_tell(&domt_pick_urgent, 7);
+    domt_tell_notes(7, 8);
+    domt_tell(&domt_pick_note, 7);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "(7) 1 2 3 u7 8 7 ");
+    ck_assert_uint_eq(domt_pick.drops, 0);
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(receive_waits_for_the_next_match_and_nothing_else_is_taken)
+{
+    domt_pick_open(0, 0);
+    domt_begin(domt_receive_one, &domt_sevens);
+    for (int64_t i = 1; i < 4; i++) {
+        domt_tell(&domt_pick_note, i);
+        settle();
+        ck_assert_str_eq(domt_pick.text, "");
+        ck_assert_uint_eq(domt_pick.picker.house->state, DOMI_WAITING);
+    }
+    ck_assert_uint_eq(domt_pick.looks, 3); /* each was looked at once */
+    domt_tell(&domt_pick_note, 7);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "(7) 1 2 3 ");
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(mailbox_longer_than_one_run_looks_at_is_searched_to_its_end)
+{
+    enum { MANY = 20000 };
+
+    domt_pick_open(60000, 0);
+    domt_begin(domt_receive_one, &domt_sevens);
+    for (int64_t i = 0; i < MANY; i++)
+        domt_tell(&domt_pick_note, 0);
+    domt_tell(&domt_pick_note, 7);
+    while (domt_pick.text[0] == '\0')
+        ck_assert_uint_ne(domt_turn(domt_pick.world.managers[0]), 0);
+    ck_assert_int_eq(strncmp(domt_pick.text, "(7) ", 4), 0);
+    ck_assert_uint_eq(domt_pick.looks, MANY + 1);
+    domt_world_end(&domt_pick.world);
+    ck_assert_uint_ge(domt_pick.drops, MANY - 64);
+}
+END_TEST
+
+/* A receive sees the actor's state and the frame of its own conversation. */
+static bool is_framed(const void *self, const void *frame, const domus_type *type,
+                      const void *payload)
+{
+    ck_assert_ptr_eq(self, domt_pick.picker.house->self);
+    return type == &domt_pick_note && *(const int64_t *)payload == *(const int64_t *)frame;
+}
+
+static int receive_framed(domus_stack *stack, void *number)
+{
+    static const domus_pattern framed = {.matches = is_framed};
+
+    *(int64_t *)domus_frame(stack) = *(int64_t *)number;
+    return domus_receive(stack, &framed, domt_took);
+}
+
+START_TEST(pattern_sees_the_frame_of_its_conversation)
+{
+    int64_t number = 3;
+
+    domt_pick_open(0, 0);
+    domt_begin_by_event(receive_framed, &number);
+    settle();
+    number = 2;
+    domt_begin_by_event(receive_framed, &number);
+    settle();
+    domt_tell_notes(1, 4);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "(2) (3) 1 4 ");
+    domt_pick_close();
+}
+END_TEST
+
+/* --- within a time --------------------------------------------------------------------------- */
+
+static int within_5(domus_stack *stack, void *pattern)
+{
+    return domus_receive_within(stack, pattern, 5 * MS, domt_took);
+}
+
+START_TEST(receive_within_a_time_fails_not_early_and_what_waits_is_handled)
+{
+    domt_pick_open(0, 0);
+    domt_begin(within_5, &domt_sevens);
+    domt_tell_notes(1, 2);
+    settle();
+    pass(5 * MS - 1);
+    ck_assert_str_eq(domt_pick.text, "");
+    pass(1);
+    ck_assert_str_eq(domt_pick.text, "- 1 2 ");
+    domt_tell(&domt_pick_note, 7);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "- 1 2 7 ");
+    domt_pick_close();
+}
+END_TEST
+
+static int within_ages(domus_stack *stack, void *pattern)
+{
+    return domus_receive_within(stack, pattern, UINT64_MAX, domt_took);
+}
+
+START_TEST(receive_within_a_very_long_time_is_no_overflow)
+{
+    domt_pick_open(0, 0);
+    domt_begin(within_ages, &domt_sevens);
+    settle();
+    pass(10 * MS);
+    ck_assert_str_eq(domt_pick.text, "");
+    domt_tell(&domt_pick_note, 7);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "(7) ");
+    domt_pick_close();
+}
+END_TEST
+
+static int flush_next(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    return domt_write(answer) ? domus_receive_within(stack, &domt_any, 0, flush_next) : 0;
+}
+
+static int flush(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_receive_within(stack, &domt_any, 0, flush_next);
+}
+
+/* 004: take what is there, do not wait. */
+START_TEST(flush_takes_all_that_is_there_and_does_not_wait)
+{
+    domt_pick_open(0, 0);
+    domt_begin(flush, NULL);
+    domt_tell_notes(1, 200);
+    domt_tell(&domt_pick_urgent, 201);
+    settle();
+    ck_assert_int_eq(strncmp(domt_pick.text, "(1) (2) (3) ", 12), 0);
+    ck_assert_ptr_nonnull(strstr(domt_pick.text, "(199) (200) (u201) - "));
+    domt_pick.text[0] = '\0';
+    domt_tell(&domt_pick_note, 5);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "5 ");
+    domt_pick_close();
+}
+END_TEST
+
+static int else_any(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    if (answer->error != 0)
+        return domus_receive(stack, &domt_any, domt_took);
+    return domt_took(stack, self, answer);
+}
+
+static int by_priority(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_receive_within(stack, &domt_urgents, 0, else_any);
+}
+
+/* 004: an urgent message if there is one, else whatever comes. */
+START_TEST(priority_receive_takes_the_urgent_before_the_older)
+{
+    domt_pick_open(0, 0);
+    domt_begin(by_priority, NULL);
+    domt_tell_notes(1, 2);
+    domt_tell(&domt_pick_urgent, 3);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "(u3) 1 2 ");
+    domt_begin(by_priority, NULL);
+    domt_tell_notes(4, 5);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "(u3) 1 2 (4) 5 ");
+    domt_begin(by_priority, NULL);
+    settle();
+    domt_tell(&domt_pick_note, 6);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "(u3) 1 2 (4) 5 (6) ");
+    domt_pick_close();
+}
+END_TEST
+
+static int flush_at_mount(domus_stack *stack, void *self)
+{
+    (void)self;
+    return flush(stack, NULL);
+}
+
+/* There is nothing to look at, and nothing comes that would make it look. */
+START_TEST(looking_into_an_empty_mailbox_ends_also_from_an_event_and_at_mount)
+{
+    static const domus_behaviour mounting = {.name = "mounting", .on_mount = flush_at_mount};
+
+    domt_pick_open(0, 0);
+    domt_begin_by_event(flush, NULL);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "- ");
+    (void)domt_spawn(domt_outside(&domt_pick.world), domt_pick.world.managers[0], &mounting, NULL);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "- - ");
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(world_may_end_when_a_receive_has_timed_out_and_was_not_resumed)
+{
+    domt_pick_open(0, 0);
+    domt_begin_by_event(within_5, &domt_sevens);
+    domt_begin_by_event(domt_receive_one, &domt_urgents);
+    settle();
+    domt_tell(&domt_pick_note, 1);
+    settle();
+    domt_jump(&domt_pick.world, 6 * MS);
+    (void)domi_manager_timers(domt_pick.world.managers[0]);
+    ck_assert_ptr_nonnull(domt_pick.picker.house->tails[DOMI_EXCEPTION]);
+    domt_world_end(&domt_pick.world);
+    ck_assert_str_eq(domt_pick.text, "");
+    ck_assert_uint_eq(domt_pick.drops, 1);
+}
+END_TEST
+
+/* --- several --------------------------------------------------------------------------------- */
+
+START_TEST(several_receives_are_tried_in_the_order_in_which_they_began)
+{
+    domt_pick_open(0, 0);
+    domt_begin_by_event(within_5, &domt_sevens);
+    domt_begin_by_event(domt_receive_one, &domt_any);
+    domt_begin_by_event(domt_receive_one, &domt_urgents);
+    settle();
+    ck_assert_uint_eq(domt_pick.picker.house->stacks_count, 3);
+    domt_tell(&domt_pick_note, 7); /* the first could, and the second */
+    settle();
+    ck_assert_uint_eq(domt_pick.picker.house->stacks_count, 2);
+    domt_tell(&domt_pick_urgent, 7); /* the second could, and the third */
+    domt_tell(&domt_pick_note, 1);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "(7) (u7) ");
+    ck_assert_uint_eq(domt_pick.picker.house->mail, 1); /* only the third is left */
+    domt_tell(&domt_pick_urgent, 8);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "(7) (u7) (u8) 1 ");
+    domt_pick_close();
+}
+END_TEST
+
+START_TEST(new_receive_looks_at_what_the_others_have_left)
+{
+    domt_pick_open(0, 0);
+    domt_begin_by_event(domt_receive_one, &domt_sevens);
+    settle();
+    domt_tell_notes(1, 2);
+    domt_tell(&domt_pick_urgent, 3);
+    settle();
+    domt_begin_by_event(domt_receive_one, &domt_urgents);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "(u3) ");
+    domt_tell(&domt_pick_note, 7);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "(u3) (7) 1 2 ");
+    domt_pick_close();
+}
+END_TEST
+
+static int took_and_forget(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)domt_write(answer);
+    ck_assert_int_eq(domus_receive(stack, &domt_any, domt_took), DOMUS_PARKED);
+    (void)self;
+    return 0; /* it ends with a receive that it began */
+}
+
+static int receive_and_forget(domus_stack *stack, void *pattern)
+{
+    return domus_receive(stack, pattern, took_and_forget);
+}
+
+START_TEST(receive_of_a_conversation_that_ended_takes_nothing)
+{
+    domt_pick_open(0, 0);
+    domt_begin(receive_and_forget, &domt_sevens);
+    domt_tell_notes(6, 8);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "(7) 6 8 ");
+    domt_pick_close();
+}
+END_TEST
+
+static domus_conversation first;
+
+static int within_5_known(domus_stack *stack, void *pattern)
+{
+    ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
+    return within_5(stack, pattern);
+}
+
+static int took_and_cancel_the_first(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    ck_assert_int_eq(domus_cancel(stack, first), 0);
+    ck_assert_int_eq(domus_cancel(stack, first), -EALREADY);
+    return domt_took(stack, self, answer);
+}
+
+static int receive_and_cancel(domus_stack *stack, void *pattern)
+{
+    return domus_receive(stack, pattern, took_and_cancel_the_first);
+}
+
+/* While the mailbox is searched, the other receives leave under it. */
+START_TEST(resumed_receive_may_cancel_another_receive)
+{
+    domt_pick_open(0, 0);
+    domt_begin_by_event(within_5_known, &domt_sevens);
+    domt_begin_by_event(receive_and_cancel, &domt_urgents);
+    settle();
+    domt_tell(&domt_pick_note, 1);
+    domt_tell(&domt_pick_urgent, 2);
+    domt_tell(&domt_pick_note, 7);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "(u2) x125 1 7 ");
+    pass(6 * MS);
+    ck_assert_str_eq(domt_pick.text, "(u2) x125 1 7 ");
+    domt_pick_close();
+}
+END_TEST
+
+/* --- mail that leaves while it is seen ------------------------------------------------------- */
+
+static int hear_circle(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    ck_assert_int_eq(answer->error, -EDEADLK);
+    return 0;
+}
+
+static int ask_back(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_ask(stack, domt_pick.picker, &domt_pick_question, &(int64_t){4}, hear_circle);
+}
+
+static int raise_late(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self, (void)answer;
+    ck_assert_int_eq(domus_barrier(stack), 0);
+    return domus_wait_all(stack, domt_took);
+}
+
+static int ask_and_raise_later(domus_stack *stack, void *context)
+{
+    static const domt_call call = {ask_back, NULL};
+
+    (void)context;
+    ck_assert_int_eq(domus_ask_add(stack, domt_pick.asker, &domt_call_type, &call, 0, 0), 0);
+    return domus_sleep(stack, 5 * MS, raise_late);
+}
+
+START_TEST(ask_that_waits_for_itself_leaves_the_mail_that_a_receive_has_seen)
+{
+    domt_pick_open(0, 0);
+    domt_begin_by_event(ask_and_raise_later, NULL);
+    domt_begin_by_event(domt_receive_one, &domt_sevens);
+    domt_tell(&domt_pick_note, 7); /* before the event, that is: handled */
+    settle();
+    domt_tell(&domt_pick_note, 1);
+    settle();
+    ck_assert_uint_eq(domt_pick.picker.house->mail, 2); /* it has come back, and was looked at */
+    pass(6 * MS);
+    ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, circles), 1);
+    ck_assert_uint_eq(domt_pick.drops, 1);
+    domt_tell_notes(6, 7);
+    settle();
+    ck_assert_str_eq(domt_pick.text, "7 x42 (7) 1 6 ");
+    domt_pick_close();
+}
+END_TEST
+
+DOMT_MAIN("receive", 60, receive_takes_the_first_match_and_the_others_keep_their_order,
+          receive_waits_for_the_next_match_and_nothing_else_is_taken,
+          mailbox_longer_than_one_run_looks_at_is_searched_to_its_end,
+          pattern_sees_the_frame_of_its_conversation,
+          receive_within_a_time_fails_not_early_and_what_waits_is_handled,
+          receive_within_a_very_long_time_is_no_overflow,
+          flush_takes_all_that_is_there_and_does_not_wait,
+          priority_receive_takes_the_urgent_before_the_older,
+          looking_into_an_empty_mailbox_ends_also_from_an_event_and_at_mount,
+          world_may_end_when_a_receive_has_timed_out_and_was_not_resumed,
+          several_receives_are_tried_in_the_order_in_which_they_began,
+          new_receive_looks_at_what_the_others_have_left,
+          receive_of_a_conversation_that_ended_takes_nothing,
+          resumed_receive_may_cancel_another_receive,
+          ask_that_waits_for_itself_leaves_the_mail_that_a_receive_has_seen)

@@ -1,0 +1,475 @@
+/* Waiting for several: all of them, the first of them, and answers that come before they are
+ * wanted. */
+#include "house/stack.h"
+#include "tests/support/house_world.h"
+#include "tests/support/suite.h"
+
+#include <domus/receive.h>
+
+#include <errno.h>
+
+#define MS        UINT64_C(1000000)
+#define HEARD_MAX 16
+
+static domt_world world;
+static domus_address asker;    /* home 0 */
+static domus_address other[3]; /* one on each home */
+
+static unsigned drops;
+
+static void drop_number(void *payload)
+{
+    (void)payload;
+    drops++;
+}
+
+/* A question: answered with one more, or, when it is negative, failed with it. */
+static const domus_type question = {.name = "question", .size = 8};
+static const domus_type number_type = {.name = "number", .size = 8, .drop = drop_number};
+
+static int take_question(domus_stack *stack, void *self, const void *number)
+{
+    int64_t next = *(const int64_t *)number + 1;
+
+    (void)self;
+    return next <= 0 ? (int)(next - 1) : domus_reply(stack, &number_type, &next);
+}
+
+static const domus_behaviour answering = {
+    .name = "answering",
+    .on = (const domus_on[]){{&question, take_question, 0}, {NULL, NULL, 0}},
+};
+
+/* What a conversation was shown, over all its resumptions. */
+static struct {
+    uint32_t resumed;
+    uint32_t count;
+    uint64_t tags[HEARD_MAX];
+    int64_t numbers[HEARD_MAX]; /* the answer, or its error */
+} heard;
+
+static void note(const domus_answer *answer)
+{
+    heard.resumed++;
+    for (; answer != NULL; answer = answer->next) {
+        ck_assert_uint_lt(heard.count, HEARD_MAX);
+        heard.tags[heard.count] = answer->tag;
+        heard.numbers[heard.count++] =
+            answer->payload != NULL ? *(const int64_t *)answer->payload : answer->error;
+        ck_assert((answer->payload != NULL) == (answer->type == &number_type));
+        ck_assert(answer->error == 0 || answer->payload == NULL);
+    }
+}
+
+static int hear_and_end(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    note(answer);
+    ck_assert_uint_eq(domus_pending(stack), 0);
+    return 0;
+}
+
+static int hear_and_leave(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    note(answer);
+    return 0;
+}
+
+static int hear_each(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    note(answer);
+    ck_assert_ptr_null(answer->next);
+    return domus_pending(stack) != 0 ? domus_wait_first(stack, hear_each) : 0;
+}
+
+static void open_world(void)
+{
+    domt_world_open(&world, 3);
+    asker = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
+    for (uint32_t i = 0; i < 3; i++)
+        other[i] = domt_spawn(domt_outside(&world), world.managers[i], &answering, NULL);
+    domt_settle(&world);
+}
+
+static void close_world(void)
+{
+    ck_assert_uint_eq(asker.house->promises, 0);
+    ck_assert_uint_eq(asker.house->stacks_count, 0);
+    ck_assert_uint_eq(world.managers[0]->deadlines.count, 0);
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+
+static void ask(domus_stack *stack, domus_address to, int64_t number, uint64_t tag)
+{
+    ck_assert_int_eq(domus_ask_add(stack, to, &question, &number, 0, tag), 0);
+}
+
+static int ask_three(domus_stack *stack)
+{
+    for (uint32_t i = 0; i < 3; i++)
+        ask(stack, other[i], 10 * i, 7 + i);
+    ck_assert_uint_eq(domus_pending(stack), 3);
+    return 0;
+}
+
+/* Home i answers, and the asker hears of it. */
+static void let_answer(uint32_t i)
+{
+    (void)domt_turn(world.managers[i]);
+    while (domt_turn(world.managers[0]) != 0)
+        ;
+}
+
+/* The asker asks; who lives elsewhere does not answer yet. */
+static void begin(int (*function)(domus_stack *, void *), void *context)
+{
+    domt_send(world.managers[0], asker, function, context);
+    let_answer(0);
+}
+
+/* --- all ------------------------------------------------------------------------------------- */
+
+static int three_then_all(domus_stack *stack, void *context)
+{
+    (void)context;
+    (void)ask_three(stack);
+    return domus_wait_all(stack, hear_and_end);
+}
+
+START_TEST(all_resumes_once_with_tags_in_the_order_in_which_answers_came)
+{
+    open_world();
+    begin(three_then_all, NULL);
+    let_answer(2);
+    ck_assert_uint_eq(heard.resumed, 0);
+    let_answer(1);
+    ck_assert_uint_eq(heard.resumed, 1);
+    static const uint64_t tags[] = {7, 9, 8}; /* the own home's answer was there first */
+    static const int64_t numbers[] = {1, 21, 11};
+    for (int i = 0; i < 3; i++) {
+        ck_assert_uint_eq(heard.tags[i], tags[i]);
+        ck_assert_int_eq(heard.numbers[i], numbers[i]);
+    }
+    ck_assert_uint_eq(heard.count, 3);
+    ck_assert_uint_eq(drops, 0); /* what was shown was handled */
+    close_world();
+}
+END_TEST
+
+static int failing_then_all(domus_stack *stack, void *stale)
+{
+    static const domus_type unknown = {.name = "unknown"};
+
+    ask(stack, (domus_address){NULL, 0}, 1, 1);
+    ask(stack, *(domus_address *)stale, 1, 2);
+    ask(stack, other[1], -EIO, 3);
+    ck_assert_int_eq(domus_ask_add(stack, other[2], &unknown, NULL, 0, 4), 0);
+    ask(stack, other[1], 1, 5);
+    return domus_wait_all(stack, hear_and_end);
+}
+
+START_TEST(all_shows_each_error_beside_the_answers)
+{
+    domus_address stale;
+
+    open_world();
+    stale = other[0];
+    stale.lease++;
+    domt_do(&world, asker, failing_then_all, &stale);
+    ck_assert_uint_eq(heard.resumed, 1);
+    ck_assert_uint_eq(heard.count, 5);
+    int64_t by_tag[6] = {0};
+    for (uint32_t i = 0; i < heard.count; i++)
+        by_tag[heard.tags[i]] = heard.numbers[i];
+    ck_assert_int_eq(by_tag[1], -ESTALE);
+    ck_assert_int_eq(by_tag[2], -ESTALE);
+    ck_assert_int_eq(by_tag[3], -EIO);
+    ck_assert_int_eq(by_tag[4], -EOPNOTSUPP);
+    ck_assert_int_eq(by_tag[5], 2);
+    close_world();
+}
+END_TEST
+
+static int wait_for_nothing(domus_stack *stack, void *first)
+{
+    return first != NULL ? domus_wait_first(stack, hear_and_end)
+                         : domus_wait_all(stack, hear_and_end);
+}
+
+static int mount_waiting(domus_stack *stack, void *self)
+{
+    (void)self;
+    return wait_for_nothing(stack, NULL);
+}
+
+static const domus_behaviour waits_at_mount = {.name = "waits", .on_mount = mount_waiting};
+
+START_TEST(waiting_for_nothing_resumes_with_an_empty_answer)
+{
+    open_world();
+    domt_do(&world, asker, wait_for_nothing, NULL);
+    domt_do(&world, asker, wait_for_nothing, &world);
+    (void)domt_spawn(domt_outside(&world), world.managers[0], &waits_at_mount, NULL);
+    domt_settle(&world);
+    ck_assert_uint_eq(heard.resumed, 3);
+    for (int i = 0; i < 3; i++)
+        ck_assert(heard.tags[i] == 0 && heard.numbers[i] == 0);
+    close_world();
+}
+END_TEST
+
+/* --- the first ------------------------------------------------------------------------------- */
+
+static int three_then_each(domus_stack *stack, void *context)
+{
+    (void)context;
+    (void)ask_three(stack);
+    return domus_wait_first(stack, hear_each);
+}
+
+START_TEST(first_shows_one_and_waiting_again_shows_the_next)
+{
+    open_world();
+    begin(three_then_each, NULL);
+    ck_assert_uint_eq(heard.resumed, 1);
+    let_answer(2);
+    ck_assert_uint_eq(heard.resumed, 2);
+    let_answer(1);
+    ck_assert_uint_eq(heard.resumed, 3);
+    ck_assert(heard.tags[0] == 7 && heard.tags[1] == 9 && heard.tags[2] == 8);
+    ck_assert_uint_eq(drops, 0);
+    close_world();
+}
+END_TEST
+
+static int three_then_one(domus_stack *stack, void *context)
+{
+    (void)context;
+    (void)ask_three(stack);
+    return domus_wait_first(stack, hear_and_leave);
+}
+
+START_TEST(answers_after_the_end_are_dropped_once_and_counted)
+{
+    open_world();
+    domt_do(&world, asker, three_then_one, NULL);
+    ck_assert_uint_eq(heard.resumed, 1);
+    ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 2);
+    ck_assert_uint_eq(drops, 2);
+    close_world();
+}
+END_TEST
+
+/* --- before they are wanted ------------------------------------------------------------------ */
+
+static int hear_then_all(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    note(answer);
+    return domus_wait_all(stack, hear_and_end);
+}
+
+static int hear_then_each(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    note(answer);
+    ck_assert_uint_eq(domus_pending(stack), 0);
+    return domus_wait_first(stack, hear_then_all);
+}
+
+/* The answers of the two that were asked first come while only the third is waited for. */
+static int two_aside(domus_stack *stack, void *then)
+{
+    int64_t number = 30;
+
+    ask(stack, other[0], 1, 1);
+    ask(stack, other[1], 2, 2);
+    return domus_ask(stack, other[2], &question, &number,
+                     then != NULL ? hear_then_each : hear_then_all);
+}
+
+static void answer_early(void *then)
+{
+    open_world();
+    begin(two_aside, then);
+    let_answer(1);
+    ck_assert_uint_eq(heard.resumed, 0);
+    let_answer(2);
+    ck_assert_int_eq(heard.numbers[0], 31);
+    ck_assert(heard.tags[1] == 1 && heard.numbers[1] == 2);
+    ck_assert(heard.tags[2] == 2 && heard.numbers[2] == 3);
+    ck_assert_uint_eq(heard.count, 3);
+    ck_assert_uint_eq(drops, 0);
+}
+
+START_TEST(answers_that_came_before_they_are_wanted_are_kept_for_all)
+{
+    answer_early(NULL);
+    ck_assert_uint_eq(heard.resumed, 2);
+    close_world();
+}
+END_TEST
+
+START_TEST(answers_that_came_before_they_are_wanted_are_shown_one_by_one)
+{
+    answer_early(&world);
+    ck_assert_uint_eq(heard.resumed, 3);
+    close_world();
+}
+END_TEST
+
+static int two_aside_then_leave(domus_stack *stack, void *context)
+{
+    int64_t number = 30;
+
+    (void)context;
+    ask(stack, other[0], 1, 1);
+    ask(stack, other[1], 2, 2);
+    return domus_ask(stack, other[2], &question, &number, hear_and_leave);
+}
+
+START_TEST(answers_that_are_never_wanted_are_dropped_once)
+{
+    open_world();
+    begin(two_aside_then_leave, NULL);
+    let_answer(1);
+    let_answer(2);
+    ck_assert_uint_eq(heard.resumed, 1);
+    ck_assert_uint_eq(drops, 2);
+    close_world();
+}
+END_TEST
+
+static int hear_and_ask_more(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    note(answer);
+    (void)ask_three(stack);
+    return domus_wait_all(stack, hear_and_end);
+}
+
+/* The resumed function asks while it looks at answers whose memory is its own until it returns. */
+static int three_and_three_more(domus_stack *stack, void *context)
+{
+    (void)context;
+    (void)ask_three(stack);
+    return domus_wait_all(stack, hear_and_ask_more);
+}
+
+START_TEST(resumed_function_may_ask_and_wait_again)
+{
+    open_world();
+    domt_do(&world, asker, three_and_three_more, NULL);
+    ck_assert_uint_eq(heard.resumed, 2);
+    ck_assert_uint_eq(heard.count, 6);
+    ck_assert_uint_eq(drops, 0);
+    close_world();
+}
+END_TEST
+
+/* --- beside a receive ------------------------------------------------------------------------ */
+
+static int look_at_two(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    heard.resumed++;
+    ck_assert_ptr_eq(answer->type, &number_type);
+    ck_assert_ptr_eq(answer->next->type, &question);
+    ck_assert_ptr_null(answer->next->next);
+    return 0;
+}
+
+static int receive_among_others(domus_stack *stack, void *context)
+{
+    static const domus_type *const types[] = {&question, NULL};
+    static const domus_pattern pattern = {.types = types};
+
+    (void)context;
+    ask(stack, other[1], 1, 1);
+    ck_assert_int_eq(domus_receive(stack, &pattern, hear_and_end), DOMUS_PARKED);
+    return domus_wait_all(stack, look_at_two);
+}
+
+static int ask_the_asker(domus_stack *stack, void *context)
+{
+    int64_t number = 40;
+
+    (void)context;
+    return domus_ask(stack, asker, &question, &number, hear_and_end);
+}
+
+/* Shown in a list, an ask is not at hand: so it cannot have been answered. */
+START_TEST(ask_that_was_received_among_others_fails_with_enomsg)
+{
+    open_world();
+    domus_address third = domt_spawn(domt_outside(&world), world.managers[2], &domt_agent, NULL);
+    domt_do(&world, asker, receive_among_others, NULL);
+    ck_assert_uint_eq(heard.resumed, 0);
+    domt_do(&world, third, ask_the_asker, NULL);
+    ck_assert_uint_eq(heard.resumed, 2);
+    ck_assert_int_eq(heard.numbers[heard.count - 1], -ENOMSG);
+    close_world();
+}
+END_TEST
+
+/* --- the end while it waits ------------------------------------------------------------------ */
+
+static int nap_then_all(domus_stack *stack, void *context)
+{
+    (void)context;
+    ask(stack, other[1], 1, 1);
+    ask(stack, (domus_address){NULL, 0}, 1, 2);
+    return domus_sleep(stack, 5 * MS, hear_then_all);
+}
+
+START_TEST(sleep_ends_in_its_time_whatever_is_answered_meanwhile)
+{
+    open_world();
+    domt_do(&world, asker, nap_then_all, NULL);
+    domt_pass(&world, 5 * MS - 1);
+    ck_assert_uint_eq(heard.resumed, 0);
+    domt_pass(&world, 1);
+    ck_assert_uint_eq(heard.resumed, 2);
+    ck_assert(heard.tags[0] == 0 && heard.numbers[0] == 0);
+    ck_assert(heard.tags[1] == 1 && heard.numbers[1] == 2); /* replies before exceptions */
+    ck_assert(heard.tags[2] == 2 && heard.numbers[2] == -ESTALE);
+    close_world();
+}
+END_TEST
+
+static int early_and_far(domus_stack *stack, void *context)
+{
+    (void)context;
+    ask(stack, other[0], 1, 1);
+    ask(stack, other[1], 2, 2);
+    ask(stack, (domus_address){NULL, 0}, 3, 3);
+    return domus_sleep(stack, UINT64_MAX, hear_and_end);
+}
+
+/* Answers kept, failures queued, asks under way: all of it goes with the world, once. */
+START_TEST(world_may_end_while_answers_are_kept_queued_and_under_way)
+{
+    open_world();
+    begin(early_and_far, NULL);
+    domt_send(world.managers[0], asker, early_and_far, NULL);
+    (void)domt_run_state(world.managers[0]);
+    domt_world_end(&world);
+    ck_assert_uint_eq(heard.resumed, 0);
+    ck_assert_uint_ge(drops, 1); /* the answer that was kept */
+}
+END_TEST
+
+DOMT_MAIN("wait", 60, all_resumes_once_with_tags_in_the_order_in_which_answers_came,
+          all_shows_each_error_beside_the_answers, waiting_for_nothing_resumes_with_an_empty_answer,
+          first_shows_one_and_waiting_again_shows_the_next,
+          answers_after_the_end_are_dropped_once_and_counted,
+          answers_that_came_before_they_are_wanted_are_kept_for_all,
+          answers_that_came_before_they_are_wanted_are_shown_one_by_one,
+          answers_that_are_never_wanted_are_dropped_once,
+          ask_that_was_received_among_others_fails_with_enomsg,
+          resumed_function_may_ask_and_wait_again,
+          sleep_ends_in_its_time_whatever_is_answered_meanwhile,
+          world_may_end_while_answers_are_kept_queued_and_under_way)
