@@ -1,4 +1,4 @@
-/* Park, resume, end; see the header. */
+/* Make, park, end; see the header. How a stack goes on is in resume.c. */
 #include "house/stack.h"
 
 #include "base/check.h"
@@ -118,8 +118,7 @@ static void stack_free(domi_manager *manager, domus_stack *stack)
     domi_pool_free(manager, &stack->node);
 }
 
-/* No node of it is in a list any more. */
-static void free_if_done(domi_manager *manager, domus_stack *stack)
+void domi_stack_free_if_done(domi_manager *manager, domus_stack *stack)
 {
     if (stack->ended && !stack->queued && !stack->first.queued && !stack->first.noted)
         stack_free(manager, stack);
@@ -134,38 +133,14 @@ void domi_stack_noted(domi_manager *home, domi_promise *promise)
         domi_wheel_cancel(&home->deadlines, &promise->wheel);
     domi_promise_release(home, promise);
     if (own)
-        free_if_done(home, stack);
-}
-
-/* Answers are linked by what the user sees: a promise's node may still be in the mailbox. */
-static domi_promise *next_answer(const domi_promise *promise)
-{
-    if (promise->answer.next == NULL)
-        return NULL;
-    return (domi_promise *)(void *)((char *)(uintptr_t)promise->answer.next -
-                                    offsetof(domi_promise, answer));
-}
-
-/* Free answers that were shown. */
-static void answers_free(domi_manager *manager, domi_promise *answers)
-{
-    while (answers != NULL) {
-        domi_promise *promise = answers;
-
-        answers = next_answer(promise);
-        if (promise->message != NULL && promise->message->node.kind == DOMI_ASK)
-            domi_ask_fail(manager, promise->message, -ENOMSG); /* received among others */
-        else if (promise->message != NULL)
-            domi_pool_free(manager, &promise->message->node);
-        domi_promise_release(manager, promise);
-    }
+        domi_stack_free_if_done(home, stack);
 }
 
 /* What was not shown has not been handled either. */
 static void answers_drop(domi_manager *manager, domus_stack *stack)
 {
     for (domi_promise *promise = stack->answers; promise != NULL;) {
-        domi_promise *next = next_answer(promise);
+        domi_promise *next = domi_promise_next_answer(promise);
 
         if (promise->message != NULL)
             domi_mailbox_dead(manager, domi_stack_house(stack), &promise->message->node,
@@ -186,7 +161,7 @@ static void pooled_end(domi_manager *manager, domi_house *house, domus_stack *st
     atomic_store_explicit(&stack->serial, domi_stack_serial(stack) + 1, memory_order_relaxed);
     stack->wait = DOMI_WAIT_NONE;
     stack->ended = true;
-    free_if_done(manager, stack);
+    domi_stack_free_if_done(manager, stack);
 }
 
 /* --- park ----------------------------------------------------------------------------------- */
@@ -217,21 +192,6 @@ static void link_parked(domi_manager *manager, domi_house *house, domus_stack *s
         house->marks |= DOMI_MARK_SATURATED;
 }
 
-/* What it waits for is there: true if it may go on at once. */
-static inline bool is_satisfied(const domus_stack *stack)
-{
-    switch (stack->wait) {
-    case DOMI_WAIT_ONE:
-        return stack->awaited->state == DOMI_PROMISE_DONE;
-    case DOMI_WAIT_ALL:
-        return stack->pending == 0;
-    case DOMI_WAIT_FIRST:
-        return stack->answers != NULL || stack->pending == 0;
-    default:
-        return false;
-    }
-}
-
 /* Move what the run's frame holds to the pooled one, and link that at the house. */
 static void park(domus_stack *stack)
 {
@@ -247,7 +207,7 @@ static void park(domus_stack *stack)
         pooled->barrier_fresh = stack->barrier_fresh;
     }
     pooled->message = NULL;
-    if (DOMI_LIKELY(pooled->parked && !pooled->barrier_fresh && !is_satisfied(pooled)))
+    if (DOMI_LIKELY(pooled->parked && !pooled->barrier_fresh && !domi_stack_is_satisfied(pooled)))
         return;
     if (pooled->barrier_fresh && pooled->parked)
         stack_unlink(manager, house, pooled); /* to the head of the list */
@@ -257,7 +217,7 @@ static void park(domus_stack *stack)
         pooled->barrier_fresh = false;
         domi_mailbox_fail_circles(manager, house, pooled);
     }
-    if (is_satisfied(pooled) && !pooled->queued) {
+    if (domi_stack_is_satisfied(pooled) && !pooled->queued) {
         pooled->queued = true;
         pooled->node.kind = DOMI_EXCEPTION;
         domi_list_push(&house->tails[DOMI_EXCEPTION], &pooled->node);
@@ -310,189 +270,7 @@ void domi_stack_wait(domus_stack *pooled, domi_wait wait, domi_promise *awaited,
     pooled->then = then;
 }
 
-/* --- resume --------------------------------------------------------------------------------- */
-
-static void answers_append(domus_stack *stack, domi_promise *promise)
-{
-    promise->answer.next = NULL;
-    if (stack->answers == NULL)
-        stack->answers = promise;
-    else
-        stack->answers_last->answer.next = &promise->answer;
-    stack->answers_last = promise;
-}
-
-/* What the resumed function is shown: of ALL the whole list, else one promise, taken out. */
-static domi_promise *answers_take(domus_stack *stack, const domi_promise *one)
-{
-    domi_promise *first = stack->answers;
-    domi_promise *before = NULL;
-    domi_promise *promise = first;
-
-    if (one == NULL) {
-        stack->answers = stack->answers_last = NULL;
-        return first;
-    }
-    for (; promise != one; promise = next_answer(promise))
-        before = promise;
-    domi_promise *next = next_answer(promise);
-    if (before == NULL)
-        stack->answers = next;
-    else
-        before->answer.next = promise->answer.next;
-    if (next == NULL)
-        stack->answers_last = before;
-    promise->answer.next = NULL;
-    return promise;
-}
-
-static int go_on(domi_manager *manager, domus_stack *stack, domi_envelope *message,
-                 const domus_answer *answer)
-{
-    stack->manager = manager;
-    stack->message = message;
-    stack->wait = DOMI_WAIT_NONE;
-    stack->awaited = NULL;
-    return stack->then(stack, domi_stack_house(stack)->self, answer);
-}
-
-/* One answer: shown from here, so that its promise is free for the next ask. */
-static void resume_one(domi_manager *manager, domus_stack *stack, domi_promise *promise)
-{
-    domus_answer answer = promise->answer;
-    domi_envelope *message = promise->message;
-
-    domi_promise_release(manager, promise);
-    if (message != NULL && message->node.kind == DOMI_ASK) /* who answers or keeps it has it */
-        stack->received = message;
-    int result = go_on(manager, stack, message, &answer);
-    if (message != NULL && stack->message == message && message->node.kind != DOMI_ASK)
-        domi_pool_free(manager, &message->node);
-    domi_stack_return(stack, result);
-}
-
-static void resume_all(domi_manager *manager, domus_stack *stack)
-{
-    static const domus_answer nothing = {0};
-    domi_promise *answers = answers_take(stack, NULL);
-    int result = go_on(manager, stack, NULL, answers != NULL ? &answers->answer : &nothing);
-
-    answers_free(manager, answers);
-    domi_stack_return(stack, result);
-}
-
-static void resume(domi_manager *manager, domus_stack *stack)
-{
-    if (stack->wait == DOMI_WAIT_ONE)
-        resume_one(manager, stack, answers_take(stack, stack->awaited));
-    else if (stack->wait == DOMI_WAIT_FIRST && stack->answers != NULL)
-        resume_one(manager, stack, answers_take(stack, stack->answers));
-    else
-        resume_all(manager, stack);
-}
-
-void domi_stack_done(domi_manager *manager, domi_promise *promise, domi_envelope *message)
-{
-    domus_stack *stack = domi_promise_stack(promise);
-
-    domi_promise_finish(manager, promise, message);
-    answers_append(stack, promise);
-    if (!stack->queued && is_satisfied(stack))
-        resume(manager, stack);
-}
-
-/* What most conversations do: wait for one answer, and here it is. Nothing is kept, nothing linked.
- */
-static void resume_at_once(domi_manager *manager, domus_stack *stack, domi_promise *promise,
-                           domi_envelope *message)
-{
-    bool failed = message->node.kind == DOMI_EXCEPTION;
-    const domus_answer answer = {
-        .error = failed ? message->error : 0,
-        .type = failed ? NULL : message->type,
-        .payload = failed ? NULL : domi_envelope_payload(message),
-        .tag = promise->answer.tag,
-    };
-
-    domi_promise_close(manager, promise);
-    int result = go_on(manager, stack, message, &answer);
-    if (stack->message == message)
-        domi_pool_free(manager, &message->node);
-    domi_stack_return(stack, result);
-}
-
-void domi_stack_answer(domi_manager *manager, domi_house *house, domi_envelope *message)
-{
-    const domi_return *back = domi_envelope_return(message);
-    domi_promise *promise = back->promise;
-
-    if (domi_promise_serial(promise) != back->serial) {
-        domi_counter_add(&manager->counters.late_replies, 1);
-        domi_mailbox_dead(manager, house, &message->node, -ETIMEDOUT);
-        return;
-    }
-    domus_stack *stack = domi_promise_stack(promise);
-    DOMI_CHECK(domi_stack_house(stack) == house);
-    if (DOMI_LIKELY(stack->awaited == promise && !stack->queued && !promise->queued)) {
-        resume_at_once(manager, stack, promise, message);
-        return;
-    }
-    if (message->node.kind == DOMI_EXCEPTION) {
-        domi_promise_error(promise, message->error);
-    } else {
-        promise->answer.error = 0; /* it may have been about to fail here */
-        promise->answer.type = message->type;
-        promise->answer.payload = domi_envelope_payload(message);
-    }
-    domi_stack_done(manager, promise, message);
-}
-
-/* --- nodes, cancel, drop -------------------------------------------------------------------- */
-
-/* Its node is out of the mailbox. True if it is still to be acted on. */
-static bool unqueue(domi_manager *manager, domi_node *node)
-{
-    domi_promise *promise = (domi_promise *)(void *)node;
-    domus_stack *stack =
-        domi_node_is_stack(node) ? (domus_stack *)(void *)node : domi_promise_stack(promise);
-    bool alive;
-
-    if (domi_node_is_stack(node)) {
-        stack->queued = false;
-        alive = !stack->ended;
-    } else {
-        promise->queued = false;
-        alive = promise->state == DOMI_PROMISE_WAITING;
-        if (promise->state == DOMI_PROMISE_DEAD)
-            domi_promise_release(manager, promise);
-        if (node->slab == DOMI_SLAB_PROMISE)
-            return alive;
-    }
-    free_if_done(manager, stack);
-    return alive;
-}
-
-void domi_stack_node(domi_manager *manager, domi_node *node)
-{
-    if (!unqueue(manager, node)) {
-        domi_counter_add(&manager->counters.late_replies, 1);
-        return;
-    }
-    if (domi_node_is_stack(node))
-        resume(manager, (domus_stack *)(void *)node);
-    else
-        domi_stack_done(manager, (domi_promise *)(void *)node, NULL);
-}
-
-void domi_stack_dropped(domi_manager *manager, domi_node *node)
-{
-    domi_promise *promise = (domi_promise *)(void *)node;
-
-    /* While its node still says that it has failed: a receive is in no list any more. */
-    if (domi_node_is_promise(node) && promise->state == DOMI_PROMISE_WAITING)
-        domi_promise_abandon(manager, promise);
-    (void)unqueue(manager, node);
-}
+/* --- the end ---------------------------------------------------------------------------------- */
 
 void domi_stack_kept_end(domi_manager *manager, domus_stack *kept)
 {

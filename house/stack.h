@@ -102,6 +102,9 @@ void domi_stack_done(domi_manager *manager, domi_promise *promise, domi_envelope
  * answers were there already. */
 void domi_stack_node(domi_manager *manager, domi_node *node);
 
+/* Free one that has ended, unless a node of it is in a list still. */
+void domi_stack_free_if_done(domi_manager *manager, domus_stack *stack);
+
 /* Home: a promise that was given up while its house was away is done with. */
 void domi_stack_noted(domi_manager *home, domi_promise *promise);
 
@@ -146,6 +149,30 @@ static inline uint32_t domi_stack_serial(const domus_stack *stack)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&stack->serial,
                                 memory_order_relaxed);
+}
+
+/* Answers are linked by what the user sees: a promise's node may still be in the mailbox. */
+static inline domi_promise *domi_promise_next_answer(const domi_promise *promise)
+{
+    if (promise->answer.next == NULL)
+        return NULL;
+    return (domi_promise *)(void *)((char *)(uintptr_t)promise->answer.next -
+                                    offsetof(domi_promise, answer));
+}
+
+/* What it waits for is there: true if it may go on at once. */
+static inline bool domi_stack_is_satisfied(const domus_stack *stack)
+{
+    switch (stack->wait) {
+    case DOMI_WAIT_ONE:
+        return stack->awaited->state == DOMI_PROMISE_DONE;
+    case DOMI_WAIT_ALL:
+        return stack->pending == 0;
+    case DOMI_WAIT_FIRST:
+        return stack->answers != NULL || stack->pending == 0;
+    default:
+        return false;
+    }
 }
 
 #endif
