@@ -276,11 +276,10 @@ int domus_fail(domus_stack *stack, int error)
 
 int domus_forward(domus_stack *stack, domus_address to)
 {
-    domi_envelope *message = at_hand(stack);
-    bool is_ask = message != NULL;
+    bool is_notice = stack->message != NULL && stack->message->node.kind == DOMI_NOTICE;
+    domi_envelope *message = is_notice ? stack->message : at_hand(stack);
+    bool is_ask = !is_notice;
 
-    if (message == NULL && stack->message != NULL && stack->message->node.kind == DOMI_NOTICE)
-        message = stack->message;
     if (message == NULL)
         return none_at_hand(stack);
     const domi_envelope head = *message;

@@ -158,14 +158,14 @@ void domi_family_failed(domi_manager *manager, domi_house *house, int error, boo
         root_decides(manager, house, fatal);
         return;
     }
-    /* acquire: pairs with home's release of the node. A stop that is under way has it: then that
-     * decides. */
-    uint64_t life = atomic_fetch_or_explicit(&house->life, DOMI_LIFE_NODE, memory_order_acquire);
-    if ((life & DOMI_LIFE_NODE) != 0)
-        return;
     house->marks |= DOMI_MARK_SUSPENDED;
     if (fatal)
         house->marks |= DOMI_MARK_FATAL;
+    /* acquire: pairs with home's release of the node. A stop, or what was decided for all children,
+     * may be under way by it: then that decides. */
+    uint64_t life = atomic_fetch_or_explicit(&house->life, DOMI_LIFE_NODE, memory_order_acquire);
+    if ((life & DOMI_LIFE_NODE) != 0)
+        return;
     tell_parent(manager, house, (uint16_t)-house->reason);
 }
 

@@ -224,31 +224,38 @@ uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t bud
     return handled;
 }
 
-static domi_envelope *find_in(domi_house *house, uint32_t kind, const domus_pattern *pattern,
-                              const void *frame, domi_node **seen)
+static domi_envelope *find_in(domi_manager *manager, domi_house *house, uint32_t kind,
+                              const domus_pattern *pattern, const void *frame, domi_node **seen)
 {
     domi_node **tail = &house->tails[kind];
     domi_node *before = *seen != NULL ? *seen : *tail;
 
     while (*tail != NULL && *seen != *tail) {
         domi_envelope *message = (domi_envelope *)(void *)before->next;
+        bool expired = kind == DOMI_ASK && domi_ask_is_expired(manager, message);
 
-        if (takes(house, pattern, frame, message)) {
-            domi_list_take_next(tail, before);
-            house->mail--;
-            return message;
+        if (!expired && !takes(house, pattern, frame, message)) {
+            before = *seen = &message->node;
+            continue;
         }
-        before = *seen = &message->node;
+        domi_list_take_next(tail, before);
+        house->mail--;
+        if (!expired)
+            return message;
+        domi_ask_expire(manager, message);
     }
     return NULL;
 }
 
-domi_envelope *domi_receive_find(domi_house *house, const domus_pattern *pattern, const void *frame,
+domi_envelope *domi_receive_find(domi_manager *manager, domi_house *house,
+                                 const domus_pattern *pattern, const void *frame,
                                  domi_node *seen[2])
 {
-    domi_envelope *message = find_in(house, DOMI_ASK, pattern, frame, &seen[0]);
+    domi_envelope *message = find_in(manager, house, DOMI_ASK, pattern, frame, &seen[0]);
 
-    return message != NULL ? message : find_in(house, DOMI_NOTICE, pattern, frame, &seen[1]);
+    if (message != NULL)
+        return message;
+    return find_in(manager, house, DOMI_NOTICE, pattern, frame, &seen[1]);
 }
 
 void domi_receive_reset(domi_house *house)

@@ -14,7 +14,8 @@ uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t bud
 
 /* Take out the first message that `pattern` takes, for a receive that returns; NULL: none. `seen`
  * (asks, notices) remembers what was looked at; NULL at first. */
-domi_envelope *domi_receive_find(domi_house *house, const domus_pattern *pattern, const void *frame,
+domi_envelope *domi_receive_find(domi_manager *manager, domi_house *house,
+                                 const domus_pattern *pattern, const void *frame,
                                  domi_node *seen[2]);
 
 /* domus_stop_after_mail() is the first in line (what no receive takes stays before it): take it out

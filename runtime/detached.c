@@ -308,7 +308,8 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
     for (;;) {
         if (follow(detached) || is_to_stop(house) || domi_receive_last(&detached->manager, house))
             return -ECANCELED;
-        domi_envelope *message = domi_receive_find(house, pattern, domus_frame(stack), seen);
+        domi_envelope *message =
+            domi_receive_find(&detached->manager, house, pattern, domus_frame(stack), seen);
         if (message != NULL) {
             show(detached, stack, message, ret_received);
             return 0;

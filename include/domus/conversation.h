@@ -101,8 +101,8 @@ DOMUS_API int domus_reply(domus_stack *stack, const domus_type *type, const void
  * negative errno does the same and ends.) Returns 0; -EINVAL; -EALREADY. */
 DOMUS_API int domus_fail(domus_stack *stack, int error);
 
-/* Pass on the message that is handled, as it is and without a copy. An ask: the answer goes to who
- * asked first. A notice: its sender stays. Its payload is gone after this.
+/* Pass on the message that is handled (or was just received), as it is and without a copy. An ask:
+ * the answer goes to who asked first. A notice: its sender stays. Its payload is gone after this.
  *
  * Returns 0; else it is still ours: -ESTALE, -ENOBUFS; -EINVAL when it is an event or an answer;
  * -EALREADY. */
@@ -122,7 +122,7 @@ typedef struct domus_kept {
 DOMUS_API int domus_keep(domus_stack *stack, domus_kept *ret_kept);
 
 /* As domus_reply(), domus_fail() and domus_forward(), for an ask that was kept. -ENOENT when it was
- * answered, or when nobody waits for it any more. */
+ * answered or cancelled. (An asker whose time is over does not tell: the answer is late then.) */
 DOMUS_API int domus_kept_reply(domus_stack *stack, domus_kept kept, const domus_type *type,
                                const void *payload);
 DOMUS_API int domus_kept_fail(domus_stack *stack, domus_kept kept, int error);

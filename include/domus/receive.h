@@ -4,7 +4,8 @@
  * that a pattern matches, or the next one that comes; the others stay, in order. While any
  * conversation of an actor waits in a receive, the actor takes no other asks and notices. Several
  * that wait are tried in the order in which they began. What no pattern ever takes stays, within
- * scheduler.mailboxMax.
+ * scheduler.mailboxMax. Under a barrier nothing is received, not even by who raised it: a receive
+ * keeps the others out by itself.
  *
  * Thread-safety of all functions here: only from within a handler, with the stack it was given. */
 #ifndef DOMUS_RECEIVE_H
@@ -37,8 +38,9 @@ typedef struct domus_pattern {
  * Asks before notices, else in order. Returns DOMUS_PARKED; -ENOMEM; -ECANCELED. */
 DOMUS_API int domus_receive(domus_stack *stack, const domus_pattern *pattern, domus_resumed *then);
 
-/* As domus_receive(), and it fails with -ETIMEDOUT after `within_ns`. With 0 it looks only at what
- * is there: so a mailbox is flushed, or a more urgent message is looked for first. */
+/* As domus_receive(), and it fails with -ETIMEDOUT after `within_ns` (as both do when the deadline
+ * of the ask that this conversation answers has passed). With 0 it looks only at what is there: so
+ * a mailbox is flushed, or a more urgent message is looked for first. */
 DOMUS_API int domus_receive_within(domus_stack *stack, const domus_pattern *pattern,
                                    uint64_t within_ns, domus_resumed *then);
 
