@@ -102,7 +102,7 @@ int domus_stop(domus_stack *stack, domus_address address)
 
 int domus_stop_after_mail(domus_stack *stack, domus_address address)
 {
-    return domus_notice(stack, address, &domi_last_type, NULL);
+    return domus_notice(stack, address, &domi_last_type, "");
 }
 
 static int timer_arm(domus_stack *stack, uint64_t delay_ns, uint64_t period_ns, bool fixed_delay,

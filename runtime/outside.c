@@ -202,7 +202,7 @@ int domus_outside_stop(domus_system *system, domus_address address)
 
 int domus_outside_stop_after_mail(domus_system *system, domus_address address)
 {
-    return domus_outside_notice(system, address, &domi_last_type, NULL);
+    return domus_outside_notice(system, address, &domi_last_type, "");
 }
 
 int domus_outside_find(const domus_system *system, const char *name, domus_address *ret_address)
