@@ -1,7 +1,5 @@
 /* Actors: messages, behaviours, and what a handler may do.
  *
- * Unstable for now: names and layouts may change until 1.0.
- *
  * An actor is a behaviour (a constant table of functions) and its private state. It handles one
  * message at a time, so its handlers need no locks. Each handler gets a `domus_stack *` first: who
  * runs, where, in which conversation. A stack is valid until the handler returns; it is never kept

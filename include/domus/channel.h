@@ -1,7 +1,5 @@
 /* Channels: the connections that a channels actor owns, and the buffers that move through them.
  *
- * Unstable for now: names and layouts may change until 1.0.
- *
  * A channel belongs to one channels actor on one thread. Its callbacks (domus/actor.h) run there,
  * in phase 2, in this order for each channel:
  *   on_open   once, when the connection is there; a negative errno resets it

@@ -1,7 +1,5 @@
 /* The configuration of a system, as C programs fill it and as libdomus-config reads it from YAML.
  *
- * Unstable for now: names and layouts may change until 1.0.
- *
  * Every limit of the library has its name here; `config/domus.yaml` lists the same keys with the
  * same defaults, and a test holds the two equal. Durations are in nanoseconds, sizes in bytes.
  * The structure grows only at its end. */

@@ -1,6 +1,6 @@
 /* A dump: what actors are doing, as text for people.
  *
- * Unstable for now: names, layouts and the text may change until 1.0.
+ * The text is for people: it may change.
  *
  * Each thread describes its own actors, between two of their turns, while the others go on: so what
  * is said of one actor is true of one moment, and the world does not stop. A thread whose handler

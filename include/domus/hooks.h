@@ -1,8 +1,6 @@
 /* Hooks: where a system's memory comes from, and where its log lines go. Given at its creation
  * (domus_system_new_with(), domus/system.h), to one system; others may have others.
  *
- * Unstable for now: names and layouts may change until 1.0.
- *
  * Thread-safety: every function of a hook is called from any thread, and from several at once. None
  * may call domus, block for long, or leave by longjmp. */
 #ifndef DOMUS_HOOKS_H

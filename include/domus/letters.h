@@ -1,7 +1,5 @@
 /* Dead letters and refusals: an actor may hear of each.
  *
- * Unstable for now: names and layouts may change until 1.0.
- *
  * A dead letter is a message that nobody handled: its receiver was gone or stopped before its turn,
  * had no row for it, or did not wait for the answer any more. A refusal is an ask or notice that a
  * full mailbox did not take. Both are counted in any case (domus/profile.h); who subscribes gets a

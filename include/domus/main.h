@@ -1,6 +1,4 @@
-/* domus_main(): what most programs want around a system. In libdomus-config, with the YAML.
- *
- * Unstable for now: names and layouts may change until 1.0. */
+/* domus_main(): what most programs want around a system. In libdomus-config, with the YAML. */
 #ifndef DOMUS_MAIN_H
 #define DOMUS_MAIN_H
 

@@ -1,7 +1,5 @@
 /* Where each thread's time goes, phase by phase, and what it did.
  *
- * Unstable for now: names and layouts may change until 1.0.
- *
  * Each thread writes its own counters; anyone may read them at any time. They only grow (submit and
  * sleep only in their sum: what of an enter was sleep is told by the thread's CPU clock), so the
  * difference of two snapshots is what happened between. The phases sum to the wall time of the

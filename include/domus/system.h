@@ -1,7 +1,5 @@
 /* A system: threads, houses, configuration. A process may have several.
  *
- * Unstable for now: names and layouts may change until 1.0.
- *
  * After start, a child made by fork() must not use the system: its threads and rings are the
  * parent's. Every call there answers -ECHILD (a handler that forks and returns in the child ends
  * it), and domus_system_free() does nothing: what the child inherited goes with it, at exec (all

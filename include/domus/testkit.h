@@ -1,7 +1,5 @@
 /* A test kit: a whole system in one OS thread, on virtual time, in an order that a seed picks.
  *
- * Unstable for now: names and layouts may change until 1.0.
- *
  * The system has as many threads as its configuration says, but they are simulated: no OS thread is
  * made, no ring, no socket, and nothing sleeps. A step is one phase of one thread: io, channels, or
  * state, in which each actor that was ready has one run. Which thread moves next is drawn from the

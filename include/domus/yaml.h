@@ -1,7 +1,5 @@
 /* The configuration from YAML: `libdomus-config`, a library of its own.
  *
- * Unstable for now: names and layouts may change until 1.0.
- *
  * Reading is strict: an unknown or duplicate key, a wrong unit, a bare number where a unit is
  * needed, a value out of range or of the wrong type is an error, and all errors of a file are
  * reported, each as `file:line:column: path: message`. */
