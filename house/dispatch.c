@@ -102,15 +102,9 @@ __attribute__((always_inline)) static inline void handle(run *now, domi_envelope
 {
     domus_stack stack;
 
-    stack.manager = now->manager;
-    atomic_init(&stack.house, now->house);
+    domi_stack_begin(&stack, now->manager, now->house);
     stack.ask = kind == DOMI_ASK ? message : NULL;
     stack.message = message;
-    stack.received = NULL;
-    stack.pooled = NULL;
-    stack.frame_size = 0;
-    stack.answered = stack.barrier = stack.barrier_fresh = false;
-    stack.sender = (domus_address){NULL, 0};
     int result = on->handle(&stack, now->house->self, domi_envelope_payload_of(message, kind));
     if (kind == DOMI_NOTICE && DOMI_LIKELY(stack.message != NULL))
         domi_pool_free(now->manager, &message->node);

@@ -270,12 +270,12 @@ void domi_house_released(domi_manager *manager, domi_house *house)
 int domi_house_run_mount(domi_manager *manager, domi_house *house)
 {
     const domus_behaviour *behaviour = house->behaviour;
-    domus_stack stack = {.manager = manager};
+    domus_stack stack;
     domus_stack *used = &stack;
 
     if (behaviour->on_mount == NULL)
         return 0;
-    atomic_init(&stack.house, house);
+    domi_stack_begin(&stack, manager, house);
     if (behaviour->mount_frame_size != 0)
         used = domi_stack_new(manager, house, behaviour->mount_frame_size);
     if (used == NULL)
@@ -358,8 +358,8 @@ void domi_house_run_stop(domi_manager *manager, domi_house *house)
 
     if (behaviour->on_stop == NULL || (house->marks & DOMI_MARK_NO_STOP) != 0)
         return;
-    domus_stack stack = {.manager = manager};
-    atomic_init(&stack.house, house);
+    domus_stack stack;
+    domi_stack_begin(&stack, manager, house);
     behaviour->on_stop(&stack, house->self);
     domi_stack_return(&stack, 0);
 }

@@ -30,7 +30,7 @@ static int begin_anew(domi_manager *manager, domi_house *house)
 {
     domi_family *family = house->family;
     const domus_behaviour *behaviour = house->behaviour;
-    domus_stack stack = {.manager = manager};
+    domus_stack stack;
 
     if (family != NULL && family->born_as != NULL)
         behaviour = family->born_as;
@@ -48,7 +48,7 @@ static int begin_anew(domi_manager *manager, domi_house *house)
         family->restarts = 0;
     }
     if (goes_on) {
-        atomic_init(&stack.house, house);
+        domi_stack_begin(&stack, manager, house);
         int result = behaviour->on_restart(&stack, house->self, house->reason);
         domi_stack_return(&stack, result < 0 ? 0 : result);
         return result;

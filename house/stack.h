@@ -151,6 +151,18 @@ static inline uint32_t domi_stack_serial(const domus_stack *stack)
                                 memory_order_relaxed);
 }
 
+/* One in the run's own frame: of all its fields only these are ever looked at there. */
+DOMI_INLINE void domi_stack_begin(domus_stack *stack, domi_manager *manager, domi_house *house)
+{
+    atomic_init(&stack->house, house);
+    stack->manager = manager;
+    stack->ask = stack->message = stack->received = NULL;
+    stack->pooled = NULL;
+    stack->sender = (domus_address){NULL, 0};
+    stack->frame_size = 0;
+    stack->answered = stack->barrier = stack->barrier_fresh = false;
+}
+
 /* Answers are linked by what the user sees: a promise's node may still be in the mailbox. */
 static inline domi_promise *domi_promise_next_answer(const domi_promise *promise)
 {

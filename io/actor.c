@@ -10,13 +10,6 @@
 #include "house/stack.h"
 
 #include <errno.h>
-static domus_stack stack_for(domi_manager *manager, domi_house *house)
-{
-    domus_stack stack = {.manager = manager};
-
-    atomic_init(&stack.house, house);
-    return stack;
-}
 
 /* The handler returned: park or end its conversation; an error resets the channel. */
 static void returned(domus_stack *stack, domus_channel *channel, int result)
@@ -32,7 +25,8 @@ static void open_channel(domi_manager *manager, domi_house *house, domus_channel
 
     channel->opened = true;
     if (behaviour->on_open != NULL) {
-        domus_stack stack = stack_for(manager, house);
+        domus_stack stack;
+        domi_stack_begin(&stack, manager, house);
         returned(&stack, channel, behaviour->on_open(&stack, house->self, channel));
     }
     domi_channel_settle(channel);
@@ -48,7 +42,8 @@ static void read_one(domi_manager *manager, domi_house *house, domus_channel *ch
         domus_buffer_free(buffer);
         return;
     }
-    domus_stack stack = stack_for(manager, house);
+    domus_stack stack;
+    domi_stack_begin(&stack, manager, house);
     returned(&stack, channel, behaviour->on_read(&stack, house->self, channel, buffer));
 }
 
@@ -61,7 +56,8 @@ static void end_channel(domi_manager *manager, domi_house *house, domus_channel 
         (void)domus_channel_close(channel);
         return;
     }
-    domus_stack stack = stack_for(manager, house);
+    domus_stack stack;
+    domi_stack_begin(&stack, manager, house);
     returned(&stack, channel, behaviour->on_end(&stack, house->self, channel));
 }
 
@@ -70,7 +66,8 @@ static void close_channel(domi_manager *manager, domi_house *house, domus_channe
     const domus_behaviour *behaviour = house->behaviour;
 
     if (behaviour->on_close != NULL && channel->opened) {
-        domus_stack stack = stack_for(manager, house);
+        domus_stack stack;
+        domi_stack_begin(&stack, manager, house);
         behaviour->on_close(&stack, house->self, channel, channel->error);
         domi_stack_return(&stack, 0);
     }

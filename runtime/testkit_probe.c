@@ -133,8 +133,7 @@ static int act_begin(const domus_probe *probe, domus_stack *ret_stack)
     if (DOMI_LIFE_LEASE(life) != probe->address.lease || (life & DOMI_LIFE_CLOSED) != 0)
         return -ESTALE;
     domi_testkit_rouse(probe->kit, house->home);
-    *ret_stack = (domus_stack){.manager = house->home};
-    atomic_init(&ret_stack->house, house);
+    domi_stack_begin(ret_stack, house->home, house);
     return 0;
 }
 

@@ -16,7 +16,7 @@
 #define CANCEL_AFTER_MS 10000u
 #define RING_TOKENS     10u
 #define RING_PASSES_MIN UINT64_C(1000000)
-#define RING_BATCH      4096u
+#define RING_BATCH      1024u
 
 /* Begins what a row does: "go on" for actors that send it to themselves, too. */
 extern const domus_type go_type;
