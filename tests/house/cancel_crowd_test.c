@@ -1,0 +1,134 @@
+/* Cancels that come in crowds: an asker gives up thousands of asks at once, of which some are being
+ * answered, some are kept, some put aside, and some have not begun. Each finds its own, and nobody
+ * else's. */
+#include "house/ask.h"
+
+#include "house/family.h"
+#include "tests/support/house_world.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+
+#define CROWD 3000u
+#define MS    UINT64_C(1000000)
+
+static const domus_type question_type = {.name = "question", .size = sizeof(uint32_t)};
+
+static domt_world world;
+static domus_address asker;
+static domus_address other;
+static domus_address answerer;
+static domus_conversation crowd;
+static uint32_t cancelled, resumed, wrong, shown;
+
+static int woken(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack;
+    (void)self;
+    resumed++;
+    cancelled += answer->error == -ECANCELED;
+    return 0;
+}
+
+/* By number: sleeps, keeps, puts aside. */
+static int on_question(domus_stack *stack, void *self, const void *number)
+{
+    domus_kept kept;
+
+    (void)self;
+    switch (*(const uint32_t *)number % 3) {
+    case 0:
+        return domus_sleep(stack, 3600000 * MS, woken);
+    case 1:
+        return domus_keep(stack, &kept);
+    default:
+        return domus_stash(stack);
+    }
+}
+
+static const domus_behaviour answerer_behaviour = {
+    .name = "answerer",
+    .on = (const domus_on[]){{&question_type, on_question, 0}, {NULL, NULL, 0}},
+};
+
+static int all_came(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack;
+    (void)self;
+    for (; answer != NULL; answer = answer->next) {
+        shown++;
+        wrong += answer->error != -ECANCELED;
+    }
+    return 0;
+}
+
+static int ask_crowd(domus_stack *stack, void *count)
+{
+    for (uint32_t i = 0; i < *(const uint32_t *)count; i++) {
+        int error = domus_ask_add(stack, answerer, &question_type, &i, 0, i);
+        if (error != 0)
+            return error;
+    }
+    (void)domus_conversation_of(stack, &crowd);
+    return domus_wait_all(stack, all_came);
+}
+
+static int give_up(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_cancel(stack, crowd);
+}
+
+static void open_world(void)
+{
+    domt_world_open(&world, 2);
+    asker = domt_spawn(world.managers[0], world.managers[0], &domt_agent, NULL);
+    other = domt_spawn(world.managers[0], world.managers[0], &domt_agent, NULL);
+    answerer = domt_spawn(world.managers[1], world.managers[1], &answerer_behaviour, NULL);
+    domt_settle(&world);
+    cancelled = resumed = wrong = shown = 0;
+}
+
+START_TEST(each_cancel_of_a_crowd_finds_its_own)
+{
+    uint32_t few = 30;
+    uint32_t many = CROWD;
+
+    open_world();
+    domt_do(&world, other, ask_crowd, &few); /* these stay */
+    domt_do(&world, asker, ask_crowd, &many);
+    ck_assert_uint_eq(answerer.house->stacks_count, (CROWD + few) / 3 * 2);
+    ck_assert_uint_eq(answerer.house->family->stashed, (CROWD + few) / 3);
+    domt_do(&world, asker, give_up, NULL);
+    ck_assert_uint_eq(shown, CROWD);
+    ck_assert_uint_eq(wrong, 0);
+    ck_assert_uint_eq(cancelled, CROWD / 3);
+    ck_assert_uint_eq(answerer.house->stacks_count, few / 3 * 2);
+    ck_assert_uint_eq(answerer.house->family->stashed, few / 3);
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(crowd_that_has_not_begun_is_dropped)
+{
+    uint32_t many = CROWD;
+
+    open_world();
+    domt_send(world.managers[0], asker, ask_crowd, &many);
+    (void)domt_turn(world.managers[0]);
+    (void)domt_events(world.managers[1]); /* sorted, and not run */
+    domt_send(world.managers[0], asker, give_up, NULL);
+    (void)domt_turn(world.managers[0]);
+    (void)domt_turn(world.managers[1]); /* asks before events: some begin */
+    domt_settle(&world);
+    ck_assert_uint_eq(shown, CROWD);
+    ck_assert_uint_eq(answerer.house->stacks_count, 0);
+    ck_assert_uint_eq(answerer.house->mail, 0);
+    ck_assert(answerer.house->family == NULL || answerer.house->family->stashed == 0);
+    ck_assert_uint_lt(resumed, CROWD / 3); /* not all have been begun */
+    domt_world_end(&world);
+}
+END_TEST
+
+DOMT_MAIN("cancel_crowd", 60, each_cancel_of_a_crowd_finds_its_own,
+          crowd_that_has_not_begun_is_dropped)
