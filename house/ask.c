@@ -276,7 +276,8 @@ int domus_fail(domus_stack *stack, int error)
 
 int domus_forward(domus_stack *stack, domus_address to)
 {
-    bool is_notice = stack->message != NULL && stack->message->node.kind == DOMI_NOTICE;
+    bool is_notice = stack->received == NULL && stack->message != NULL &&
+                     stack->message->node.kind == DOMI_NOTICE;
     domi_envelope *message = is_notice ? stack->message : at_hand(stack);
     bool is_ask = !is_notice;
 

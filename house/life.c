@@ -227,12 +227,14 @@ static uint32_t next_lease(const domi_house *house)
 
 static void house_free(domi_manager *manager, domi_house *house)
 {
+    /* Before it is closed: who ends a watch's leg because its watcher takes no events any more is
+     * not to find one that is still in the watcher's list. */
+    domi_watch_cancel_all(manager, house);
     /* From here on nothing is put here, not even by what is dropped below. */
     atomic_fetch_or_explicit(&house->life, DOMI_LIFE_CLOSED, memory_order_relaxed);
     domi_name_drop(manager, house);
     domi_group_house_ends(manager, house);
     domi_router_stop_owned(manager, house);
-    domi_watch_cancel_all(manager, house);
     domi_watch_fire_all(manager, house);
     domi_timer_cancel_all(manager, house);
     domi_mailbox_empty(manager, house, true);

@@ -133,7 +133,11 @@ static void events_free(domus_stack *stack, process_actor *actor, bool drop)
         domus_message *held = actor->room->held[i];
         const domus_type *type = held != NULL ? domus_message_type(held) : NULL;
 
-        if (drop && type != NULL && type->drop != NULL)
+        /* Of a shared payload there is one drop for all. */
+        bool shared =
+            held != NULL && ((const domi_node *)(const void *)held)->slab == DOMI_SLAB_SHARED;
+
+        if (drop && type != NULL && type->drop != NULL && !shared)
             type->drop(domus_message_payload(held));
         domus_message_free(stack, held);
         actor->room->held[i] = NULL;
@@ -225,6 +229,8 @@ static int on_mount(domus_stack *stack, void *self)
     const domus_process *process = actor->process;
     int result = 0;
 
+    if (process == NULL) /* a restart for a parent that had no rules when it was spawned */
+        return -EINVAL;
     actor->room = domi_memory_new(sizeof(room) + process->state_size);
     if (actor->room == NULL)
         return -ENOMEM;

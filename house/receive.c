@@ -253,9 +253,12 @@ domi_envelope *domi_receive_find(domi_manager *manager, domi_house *house,
 {
     domi_envelope *message = find_in(manager, house, DOMI_ASK, pattern, frame, &seen[0]);
 
-    if (message != NULL)
-        return message;
-    return find_in(manager, house, DOMI_NOTICE, pattern, frame, &seen[1]);
+    if (message == NULL)
+        message = find_in(manager, house, DOMI_NOTICE, pattern, frame, &seen[1]);
+    /* Its run may never end, and settle it. Relaxed: home's own bit. */
+    if ((atomic_load_explicit(&house->life, memory_order_relaxed) & DOMI_LIFE_FULL) != 0)
+        domi_mailbox_room(manager, house);
+    return message;
 }
 
 void domi_receive_reset(domi_house *house)
@@ -290,8 +293,10 @@ int domus_stash(domus_stack *stack)
     else if (is_ask)
         domi_stack_on_its_own(stack);
     stack->answered = is_ask || stack->answered;
-    stack->message = NULL;
-    stack->sender = (domus_address){message->sender, message->sender_lease};
+    if (stack->message == message) { /* a receive that returns leaves what the handler began with */
+        stack->message = NULL;
+        stack->sender = (domus_address){message->sender, message->sender_lease};
+    }
     return 0;
 }
 

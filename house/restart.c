@@ -6,6 +6,7 @@
  * house last ran: a message costs a store, not a new timer. */
 #include "house/family.h"
 #include "house/life.h"
+#include "house/router.h"
 #include "house/stack.h"
 #include "house/timer.h"
 
@@ -23,6 +24,7 @@ void domi_house_restart_begin(domi_manager *manager, domi_house *house)
     domi_stack_cancel_all(manager, house);
     domi_timer_cancel_all(manager, house);
     domi_watch_cancel_all(manager, house);
+    domi_router_stop_owned(manager, house); /* their routees are among its children */
     (void)domi_family_stop(manager, house);
 }
 

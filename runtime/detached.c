@@ -253,12 +253,13 @@ int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_b
 
 /* --- a receive that returns ------------------------------------------------------------------- */
 
+/* Or to begin anew, which waits for this handler's end too. */
 static bool is_to_stop(const domi_house *house)
 {
     uint64_t life =
         atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_relaxed);
 
-    return (life & DOMI_LIFE_STOP) != 0;
+    return (life & DOMI_LIFE_STOP) != 0 || (house->marks & DOMI_MARK_RESTART) != 0;
 }
 
 /* The one before this is done with. */

@@ -31,8 +31,8 @@ typedef struct domus_received {
  * thread sleeps meanwhile. An ask that was neither answered nor kept by the next call, or by the
  * handler's return, fails with -ENOMSG.
  *
- * Returns 0; -ETIMEDOUT; -ECANCELED when the actor is to stop; -EOPNOTSUPP on an actor that is not
- * detached; -ENOMEM. */
+ * Returns 0; -ETIMEDOUT; -ECANCELED when the actor is to stop, or to begin anew; -EOPNOTSUPP on an
+ * actor that is not detached; -ENOMEM. */
 DOMUS_API int domus_receive_now(domus_stack *stack, const domus_pattern *pattern,
                                 uint64_t within_ns, domus_received *ret_received);
 

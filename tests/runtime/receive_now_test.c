@@ -1,0 +1,222 @@
+/* A detached actor that receives for ever, and a mailbox that was full once. */
+#include "tests/runtime/running.h"
+
+#include <domus/detached.h>
+#include <domus/supervise.h>
+
+#include <errno.h>
+
+static const domus_type note_type = {.name = "note"};
+static const domus_type go_type = {.name = "go"};
+static _Atomic uint32_t taken;
+static _Atomic bool hold;
+
+static int on_run(domus_stack *stack, void *self, const void *nothing)
+{
+    static const domus_pattern any = {.types = NULL};
+    domus_received got;
+    int result = 0;
+
+    (void)self, (void)nothing;
+    while (result == 0 || result == -ETIMEDOUT) {
+        result = domus_receive_now(stack, &any, 20 * DOMT_MS, &got);
+        if (result == 0 && got.type == &note_type)
+            atomic_fetch_add(&taken, 1);
+        while (atomic_load(&hold))
+            domt_pause_ns(DOMT_MS);
+    }
+    return 0;
+}
+
+static const domus_behaviour receiver = {
+    .name = "receiver",
+    .on = (const domus_on[]){{&go_type, on_run, 0}, {NULL, NULL, 0}},
+};
+
+struct maker {
+    domus_address made;
+};
+
+static domus_address made;
+static _Atomic bool is_made;
+
+static int on_spawn(domus_stack *stack, void *self, const void *nothing)
+{
+    const domus_spawn_options options = {.detached = true};
+
+    (void)self, (void)nothing;
+    int result = domus_spawn_with(stack, &receiver, NULL, &options, &made);
+    if (result == 0)
+        result = domus_notice(stack, made, &go_type, NULL);
+    atomic_store(&is_made, true);
+    return result;
+}
+
+static const domus_behaviour maker = {
+    .name = "maker",
+    .on = (const domus_on[]){{&go_type, on_spawn, 0}, {NULL, NULL, 0}},
+};
+
+START_TEST(mailbox_that_was_full_takes_again_while_the_handler_receives)
+{
+    domus_config config = domt_config(1);
+    uint32_t sent = 0;
+
+    config.scheduler.mailbox_max = 16;
+    config.detached.threads_max = 1;
+    domus_system *system = domt_start(&config);
+    domus_address of = domt_spawn(system, 0, &maker, NULL);
+    domt_notice(system, of, &go_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&is_made));
+    domt_notice(system, made, &note_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&taken) == 1);
+    atomic_store(&hold, true); /* after its next receive it does not look for a while */
+    domt_pause_ns(40 * DOMT_MS);
+    while (domus_outside_notice(system, made, &note_type, NULL) == 0)
+        sent++;
+    ck_assert_uint_eq(sent, 16);
+    atomic_store(&hold, false);
+    DOMT_WAIT_FOR(10, atomic_load(&taken) == 1 + sent);
+    domt_pause_ns(50 * DOMT_MS);
+    ck_assert_int_eq(domus_outside_notice(system, made, &note_type, NULL), 0);
+    domt_end(system);
+}
+END_TEST
+
+static const domus_type question_type = {.name = "question"};
+static domus_address echo;
+static _Atomic bool heard;
+
+static int on_relay(domus_stack *stack, void *self, const void *nothing)
+{
+    static const domus_pattern any = {.types = NULL};
+    domus_received got;
+
+    (void)self, (void)nothing;
+    int result = domus_receive_now(stack, &any, DOMUS_FOR_EVER, &got);
+    return result == 0 ? domus_forward(stack, echo) : 0;
+}
+
+static int on_question(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self, (void)nothing;
+    return domus_reply(stack, &question_type, NULL);
+}
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    atomic_store(&heard, answer->error == 0);
+    return 0;
+}
+
+static int on_ask(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self, (void)nothing;
+    return domus_ask(stack, made, &question_type, NULL, hear);
+}
+
+static const domus_behaviour relay = {
+    .name = "relay",
+    .on = (const domus_on[]){{&go_type, on_relay, 0}, {NULL, NULL, 0}},
+};
+
+static const domus_behaviour answers = {
+    .name = "answers",
+    .on = (const domus_on[]){{&question_type, on_question, 0}, {NULL, NULL, 0}},
+};
+
+static int on_spawn_relay(domus_stack *stack, void *self, const void *nothing)
+{
+    const domus_spawn_options options = {.detached = true};
+
+    (void)self, (void)nothing;
+    int result = domus_spawn_with(stack, &relay, NULL, &options, &made);
+    if (result == 0)
+        result = domus_notice(stack, made, &go_type, NULL);
+    atomic_store(&is_made, true);
+    return result;
+}
+
+static const domus_behaviour relay_maker = {
+    .name = "relay maker",
+    .on =
+        (const domus_on[]){{&go_type, on_spawn_relay, 0}, {&note_type, on_ask, 0}, {NULL, NULL, 0}},
+};
+
+START_TEST(ask_that_a_receive_that_returns_brought_is_what_is_forwarded)
+{
+    domus_config config = domt_config(1);
+
+    config.detached.threads_max = 1;
+    atomic_store(&is_made, false);
+    domus_system *system = domt_start(&config);
+    echo = domt_spawn(system, 0, &answers, NULL);
+    domus_address of = domt_spawn(system, 0, &relay_maker, NULL);
+    domt_notice(system, of, &go_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&is_made));
+    domt_pause_ns(50 * DOMT_MS); /* the relay has begun to receive */
+    domt_notice(system, of, &note_type, NULL);
+    DOMT_WAIT_FOR(3, atomic_load(&heard));
+    domt_end(system);
+}
+END_TEST
+
+static _Atomic uint32_t mounted;
+
+static int on_fall(domus_stack *stack, void *self, const void *nothing)
+{
+    static const domus_pattern any = {.types = NULL};
+    domus_received got;
+    int result = domus_escalate(stack, -EIO);
+
+    (void)self, (void)nothing;
+    while (result == 0)
+        result = domus_receive_now(stack, &any, DOMUS_FOR_EVER, &got);
+    return 0;
+}
+
+static int count_mount(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    atomic_fetch_add(&mounted, 1);
+    return 0;
+}
+
+static const domus_behaviour falls = {
+    .name = "falls",
+    .on_mount = count_mount,
+    .on = (const domus_on[]){{&go_type, on_fall, 0}, {NULL, NULL, 0}},
+};
+
+static int on_spawn_falls(domus_stack *stack, void *self, const void *nothing)
+{
+    const domus_spawn_options options = {.detached = true};
+
+    (void)self, (void)nothing;
+    int result = domus_spawn_with(stack, &falls, NULL, &options, &made);
+    return result == 0 ? domus_notice(stack, made, &go_type, NULL) : result;
+}
+
+static const domus_supervision restarting = {.otherwise = DOMUS_RESTART};
+static const domus_behaviour parent = {
+    .name = "parent",
+    .supervision = &restarting,
+    .on = (const domus_on[]){{&go_type, on_spawn_falls, 0}, {NULL, NULL, 0}},
+};
+
+START_TEST(restart_ends_a_receive_that_returns)
+{
+    domus_config config = domt_config(1);
+
+    config.detached.threads_max = 1;
+    domus_system *system = domt_start(&config);
+    domt_notice(system, domt_spawn(system, 0, &parent, NULL), &go_type, NULL);
+    DOMT_WAIT_FOR(3, atomic_load(&mounted) == 2);
+    domt_end(system);
+}
+END_TEST
+
+DOMT_MAIN("receive_now", 60, mailbox_that_was_full_takes_again_while_the_handler_receives,
+          ask_that_a_receive_that_returns_brought_is_what_is_forwarded,
+          restart_ends_a_receive_that_returns)
