@@ -18,11 +18,12 @@ domus_address domus_self(const domus_stack *stack)
 domus_address domus_sender(const domus_stack *stack)
 {
     const domi_envelope *message = stack->message;
+    domus_address sender =
+        message == NULL ? stack->sender : (domus_address){message->sender, message->sender_lease};
 
-    if (message == NULL)
-        return stack->sender;
-    return message->sender != NULL ? (domus_address){message->sender, message->sender_lease}
-                                   : (domus_address){NULL, 0};
+    if (sender.house == NULL || sender.house == stack->manager->asker)
+        return (domus_address){NULL, 0};
+    return sender;
 }
 
 void *domus_frame(domus_stack *stack)

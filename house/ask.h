@@ -30,4 +30,8 @@ extern const domus_type domi_cancel_type;
  * taken too: drop the ask if it waits, cancel the conversation that answers it. */
 void domi_ask_cancelled(domi_manager *manager, domi_house *house, const domi_envelope *first);
 
+/* The cancels among the events of a house that does not come to its events: its handler receives
+ * and receives. True if there were any. */
+bool domi_ask_cancels_now(domi_manager *manager, domi_house *house);
+
 #endif

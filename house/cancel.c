@@ -193,3 +193,28 @@ void domi_ask_cancelled(domi_manager *manager, domi_house *house, const domi_env
     if (house->family != NULL)
         house->family->stashed -= drop_waiting(manager, house, &house->family->stash[0], &now);
 }
+
+bool domi_ask_cancels_now(domi_manager *manager, domi_house *house)
+{
+    domi_node *events = house->tails[DOMI_EVENT];
+    bool any = false;
+
+    /* The list is empty meanwhile: so each is looked for by itself, and none is taken twice. */
+    house->tails[DOMI_EVENT] = NULL;
+    while (events != NULL) {
+        domi_node *node = domi_list_take(&events);
+        domi_envelope *message = (domi_envelope *)(void *)node;
+        if (domi_node_is_embedded(node) || message->type != &domi_cancel_type) {
+            domi_list_push(&house->tails[DOMI_EVENT], node);
+            continue;
+        }
+        house->events--;
+        any = true;
+        domi_node *others = house->tails[DOMI_EVENT];
+        house->tails[DOMI_EVENT] = NULL;
+        domi_ask_cancelled(manager, house, message);
+        house->tails[DOMI_EVENT] = others;
+        domi_pool_free(manager, node);
+    }
+    return any;
+}

@@ -35,6 +35,24 @@ static domi_subscriber *find(domi_letters *letters, domus_address address)
     return NULL;
 }
 
+/* Relaxed: constant for the slot's life; who ends meanwhile is seen next time. */
+static bool is_gone(const domi_subscriber *subscriber)
+{
+    uint64_t life = atomic_load_explicit(
+        (_Atomic uint64_t *)(uintptr_t)&subscriber->address.house->life, memory_order_relaxed);
+
+    return DOMI_LIFE_LEASE(life) != subscriber->address.lease || (life & DOMI_LIFE_CLOSED) != 0;
+}
+
+/* A subscription ends with its actor. */
+static void strike_gone(domi_letters *letters)
+{
+    for (uint32_t i = letters->count; i-- != 0;) {
+        if (is_gone(&letters->subscribers[i]))
+            letters->subscribers[i] = letters->subscribers[--letters->count];
+    }
+}
+
 static int set_locked(domi_letters *letters, domus_address address, uint32_t what)
 {
     domi_subscriber *subscriber = find(letters, address);
@@ -42,6 +60,8 @@ static int set_locked(domi_letters *letters, domus_address address, uint32_t wha
 
     if (subscriber == NULL && what == 0)
         return 0;
+    if (subscriber == NULL && letters->count == DOMUS_LETTERS_SUBSCRIBERS_MAX)
+        strike_gone(letters);
     if (subscriber == NULL && letters->count == DOMUS_LETTERS_SUBSCRIBERS_MAX)
         return -ENOSPC;
     if (subscriber == NULL) {
@@ -130,7 +150,7 @@ void domi_letters_dead(domi_manager *manager, domus_address receiver, const domi
     domi_counter_add(&manager->counters.dead_letters, 1);
     if (!is_worth_telling(manager, message->type, DOMUS_LETTERS_DEAD))
         return;
-    bool is_ours = domi_node_is_embedded(&message->node);
+    bool is_ours = domi_node_is_embedded(&message->node) || message->sender == manager->asker;
     const domus_letter letter = {
         .what = DOMUS_LETTERS_DEAD,
         .kind = (domus_letter_kind)message->node.kind,
@@ -150,13 +170,14 @@ void domi_letters_refused(domi_manager *manager, domi_house *receiver, const dom
 
     if (!is_worth_telling(manager, message->type, DOMUS_LETTERS_REFUSED))
         return;
+    bool is_known = message->sender != NULL && message->sender != manager->asker;
     const domus_letter letter = {
         .what = DOMUS_LETTERS_REFUSED,
         .kind = (domus_letter_kind)node->kind,
         .why = -ENOBUFS,
         .type = message->type,
         .receiver = {receiver, node->lease},
-        .sender = {message->sender, message->sender != NULL ? message->sender_lease : 0},
+        .sender = {is_known ? message->sender : NULL, is_known ? message->sender_lease : 0},
     };
     domi_letters_tell(manager, &letter);
 }

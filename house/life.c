@@ -178,10 +178,10 @@ int domi_house_spawn_child(domi_manager *manager, domi_house *parent, domi_manag
 }
 
 /* A slot comes back with all that was counted or linked in it gone (house_free checks that). */
-int domi_house_spawn_routee(domi_manager *manager, domi_house *parent, domi_manager *home,
-                            const domus_behaviour *behaviour, const void *state,
-                            const domus_spawn_options *options, _Atomic uint32_t *load,
-                            domus_address *ret_address)
+static int spawn(domi_manager *manager, domi_house *parent, domi_manager *home,
+                 const domus_behaviour *behaviour, const void *state,
+                 const domus_spawn_options *options, _Atomic uint32_t *load,
+                 domus_address *ret_address)
 {
     if (!is_whole(behaviour) || (options != NULL && options->mailbox_max > UINT16_MAX))
         return -EINVAL;
@@ -210,6 +210,19 @@ int domi_house_spawn_routee(domi_manager *manager, domi_house *parent, domi_mana
     *ret_address = address;
     publish(manager, house, address);
     return 0;
+}
+
+int domi_house_spawn_routee(domi_manager *manager, domi_house *parent, domi_manager *home,
+                            const domus_behaviour *behaviour, const void *state,
+                            const domus_spawn_options *options, _Atomic uint32_t *load,
+                            domus_address *ret_address)
+{
+    if (manager->begin_spawn != NULL && !manager->begin_spawn(manager))
+        return -ESHUTDOWN;
+    int result = spawn(manager, parent, home, behaviour, state, options, load, ret_address);
+    if (manager->end_spawn != NULL)
+        manager->end_spawn(manager);
+    return result;
 }
 
 void domi_house_mounting(domi_manager *manager, domi_house *house)
@@ -310,7 +323,7 @@ void domi_house_mount(domi_manager *manager, domi_house *house)
 int domi_house_stop(domi_manager *manager, domus_address address)
 {
     domi_house *house = address.house;
-    if (house == NULL)
+    if (house == NULL || house == manager->asker)
         return -ESTALE;
     if (house->home == NULL)
         return domi_router_stop(manager, address);
@@ -390,6 +403,8 @@ void domi_house_end(domi_manager *manager, domi_house *house)
 
     if ((life_of(house) & DOMI_LIFE_CLOSED) != 0)
         return;
+    if (!manager->work_over && domi_stack_has_work(house))
+        return; /* abandoned, and still used: it is left as it is, and so is the system's memory */
     if (house->state == DOMI_CREATED)
         domi_house_mounting(manager, house);
     if (manager->stop_channels != NULL && house->behaviour->kind == DOMUS_CHANNELS &&

@@ -95,7 +95,8 @@ struct domi_manager {
     void (*wake)(domi_manager *manager); /* writes to its eventfd; any thread */
     void *thread;                        /* runtime's, for wake */
     void *system;                        /* runtime's */
-    void *io;                            /* io's */
+    domi_house *asker; /* in whose name the outside asks: nobody sees it, nobody stops it */
+    void *io;          /* io's */
     /* io's part of a run: channels actors only. Handles up to `budget` pieces of work, returns
      * how many; clears DOMI_MARK_CHANNELS when none is left. */
     uint32_t (*run_channels)(domi_manager *manager, domi_house *house, uint32_t budget);
@@ -107,6 +108,10 @@ struct domi_manager {
     int (*spawn_detached)(domi_manager *manager, domi_house *parent,
                           const domus_behaviour *behaviour, const void *state,
                           const struct domus_spawn_options *options, domus_address *ret_address);
+    /* runtime's: may this thread spawn now? True: until end_spawn() nobody stops the system. NULL,
+     * both: a thread of the loop, which is told by `closing`. */
+    bool (*begin_spawn)(domi_manager *manager);
+    void (*end_spawn)(domi_manager *manager);
     /* runtime's: take blocking work back; false when it runs already. */
     bool (*withdraw)(domi_manager *manager, struct domi_promise *promise);
     /* io's watches on descriptors: the event was handled, or dropped; take the watch back. */
@@ -123,6 +128,7 @@ struct domi_manager {
     uint32_t tick;       /* of phase 2 */
     bool closing;        /* the system stops: nothing new is spawned */
     bool stopping;       /* the system has stopped: actors are ended, whatever they do */
+    bool work_over;      /* ... also those whose blocking work had not returned */
     uint32_t timers;     /* armed or under way */
     domi_counter houses; /* alive on this home */
     uint32_t next_home;  /* for spawns that spread */

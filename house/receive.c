@@ -253,12 +253,9 @@ domi_envelope *domi_receive_find(domi_manager *manager, domi_house *house,
 {
     domi_envelope *message = find_in(manager, house, DOMI_ASK, pattern, frame, &seen[0]);
 
-    if (message == NULL)
-        message = find_in(manager, house, DOMI_NOTICE, pattern, frame, &seen[1]);
-    /* Its run may never end, and settle it. Relaxed: home's own bit. */
-    if ((atomic_load_explicit(&house->life, memory_order_relaxed) & DOMI_LIFE_FULL) != 0)
-        domi_mailbox_room(manager, house);
-    return message;
+    if (message != NULL)
+        return message;
+    return find_in(manager, house, DOMI_NOTICE, pattern, frame, &seen[1]);
 }
 
 void domi_receive_reset(domi_house *house)

@@ -291,3 +291,34 @@ void domi_stack_drop_all(domi_manager *manager, domi_house *house)
     DOMI_CHECK(house->promises == 0);
     barrier_fall(house);
 }
+
+/* Its answer is there already. */
+static bool is_answered(const domi_house *house, const domi_promise *promise)
+{
+    for (uint32_t kind = DOMI_REPLY; kind <= DOMI_EXCEPTION; kind++) {
+        domi_node *last = house->tails[kind];
+        domi_node *node = last;
+        while (node != NULL) {
+            node = node->next;
+            if (!domi_node_is_embedded(node) &&
+                domi_envelope_return((domi_envelope *)(void *)node)->promise == promise)
+                return true;
+            if (node == last)
+                break;
+        }
+    }
+    return false;
+}
+
+bool domi_stack_has_work(const domi_house *house)
+{
+    for (const domus_stack *stack = house->stacks; stack != NULL; stack = stack->next) {
+        for (const domi_promise *promise = stack->waiting; promise != NULL;
+             promise = promise->next) {
+            if (promise->kind == DOMI_PROMISE_BLOCKING && promise->work != NULL &&
+                !is_answered(house, promise))
+                return true;
+        }
+    }
+    return false;
+}

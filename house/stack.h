@@ -121,6 +121,9 @@ void domi_stack_kept_end(domi_manager *manager, domus_stack *kept);
 /* The house stops: cancel all. */
 void domi_stack_cancel_all(domi_manager *manager, domi_house *house);
 
+/* Blocking work of a parked conversation still runs, and uses what it was given. */
+bool domi_stack_has_work(const domi_house *house);
+
 /* The house is gone: free its parked stacks; asks that wait for an answer fail with -ESTALE. */
 void domi_stack_drop_all(domi_manager *manager, domi_house *house);
 

@@ -25,7 +25,8 @@ struct domi_descriptor {
     bool cancelling; /* ... and is being taken out of it, to be armed anew */
     bool under_way;  /* its event is in the mailbox, or being handled */
     bool cancelled;  /* taken back: freed when nothing of it is under way */
-    uint64_t reserved[2];
+    bool failed;     /* taken back when its last event was handled */
+    uint64_t reserved;
     domi_link link;
 };
 
@@ -53,15 +54,24 @@ static void take_out(domi_descriptor *descriptor)
     descriptor->io->backend->cancel(descriptor->io->ring, data_of(descriptor), DOMI_OP_IGNORED);
 }
 
+static void detach(domi_descriptor *descriptor)
+{
+    descriptor->cancelled = true;
+    domi_link_remove(descriptor->house, &descriptor->link);
+    take_out(descriptor);
+}
+
 /* Freed, armed again, or still under way. */
 static void settle(domi_descriptor *descriptor)
 {
     if (descriptor->armed || descriptor->under_way)
         return;
-    if (!descriptor->cancelled) {
+    if (!descriptor->cancelled && !descriptor->failed) {
         arm(descriptor);
         return;
     }
+    if (!descriptor->cancelled)
+        detach(descriptor);
     descriptor->generation++;
     domi_pool_free(descriptor->io->manager, &descriptor->event.node);
 }
@@ -78,13 +88,6 @@ static void tell(domi_descriptor *descriptor, uint32_t events, int error)
     DOMI_CHECK(result == 0); /* a house takes its watches back before it is gone */
 }
 
-static void detach(domi_descriptor *descriptor)
-{
-    descriptor->cancelled = true;
-    domi_link_remove(descriptor->house, &descriptor->link);
-    take_out(descriptor);
-}
-
 void domi_descriptor_completed(domi_io *io, domi_descriptor *descriptor, int result)
 {
     bool again = descriptor->cancelling;
@@ -93,8 +96,7 @@ void domi_descriptor_completed(domi_io *io, domi_descriptor *descriptor, int res
     descriptor->armed = descriptor->cancelling = false;
     if (!descriptor->cancelled && !(result == -ECANCELED && again)) {
         tell(descriptor, result >= 0 ? (uint32_t)result : 0, result < 0 ? result : 0);
-        if (result < 0)
-            detach(descriptor);
+        descriptor->failed = result < 0;
     }
     settle(descriptor);
 }
@@ -139,7 +141,7 @@ int domus_watch_fd(domus_stack *stack, int fd, uint32_t events, domus_fd_watch *
     descriptor->fd = fd;
     descriptor->events = events;
     descriptor->armed = descriptor->cancelling = false;
-    descriptor->under_way = descriptor->cancelled = false;
+    descriptor->under_way = descriptor->cancelled = descriptor->failed = false;
     domi_link_add(house, &descriptor->link);
     house->marks |= DOMI_MARK_PINNED; /* its ring is this thread's */
     arm(descriptor);
@@ -162,7 +164,7 @@ int domus_fd_change(domus_stack *stack, domus_fd_watch watch, uint32_t events)
 {
     domi_descriptor *descriptor = find(stack, watch);
 
-    if (descriptor == NULL)
+    if (descriptor == NULL || descriptor->failed)
         return -ENOENT;
     descriptor->events = events;
     take_out(descriptor); /* armed anew when it is out */

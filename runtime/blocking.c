@@ -39,6 +39,7 @@ static void done(domi_job *job)
     domi_envelope *envelope = ended->envelope;
     uint32_t kind = DOMI_REPLY;
 
+    domi_system_not_forked(system); /* the function has forked, and returns in the child */
     ended->result = job->result;
     if (job->result < 0) {
         envelope->type = NULL;

@@ -87,9 +87,12 @@ static void rest(domi_detached *detached, uint64_t until_ns)
 /* What came from others, and what is due. */
 static void take_events(domi_detached *detached)
 {
+    domi_system_not_forked(detached->system);
     look_at_clock(detached);
     (void)domi_manager_arrivals(&detached->manager);
     (void)domi_manager_timers(&detached->manager);
+    if (detached->manager.chained >= DOMI_CHAINED_MAX) /* it may never come to rest */
+        domi_pool_flush(&detached->manager);
 }
 
 /* --- the loop --------------------------------------------------------------------------------- */
@@ -169,6 +172,26 @@ static int start_thread(domi_detached *detached)
     return 0;
 }
 
+/* What a detached actor does is not in step with the system's stop, so its spawns exclude it: who
+ * is in a handler for long must not spawn on a thread that walks its slots, or has ended. */
+static bool begin_spawn(domi_manager *manager)
+{
+    domus_system *system = manager->system;
+
+    pthread_mutex_lock(&system->mutex);
+    if (!system->detached_closed)
+        return true;
+    pthread_mutex_unlock(&system->mutex);
+    return false;
+}
+
+static void end_spawn(domi_manager *manager)
+{
+    domus_system *system = manager->system;
+
+    pthread_mutex_unlock(&system->mutex);
+}
+
 static int make(domus_system *system, uint32_t place, domi_detached **ret_detached)
 {
     uint32_t count = system->count + 1 + system->config.detached.threads_max;
@@ -186,9 +209,12 @@ static int make(domus_system *system, uint32_t place, domi_detached **ret_detach
     detached->system = system;
     detached->manager.threads = system->count;
     detached->manager.system = system;
+    detached->manager.asker = system->asker.house;
     detached->manager.wake = wake;
     detached->manager.withdraw = domi_blocking_withdraw;
     detached->manager.spawn_detached = domi_detached_spawn;
+    detached->manager.begin_spawn = begin_spawn;
+    detached->manager.end_spawn = end_spawn;
     detached->manager.names = &system->names;
     detached->manager.letters = &system->letters;
     detached->manager.log = system->hooks.log != NULL ? domi_log_actor : NULL;
@@ -262,6 +288,15 @@ static bool is_to_stop(const domi_house *house)
     return (life & DOMI_LIFE_STOP) != 0 || (house->marks & DOMI_MARK_RESTART) != 0;
 }
 
+/* As a run that ends does: what was taken makes room. */
+static void make_room(domi_manager *manager, domi_house *house)
+{
+    uint64_t life = atomic_load_explicit(&house->life, memory_order_relaxed);
+
+    if ((life & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) == DOMI_LIFE_FULL)
+        domi_mailbox_room(manager, house);
+}
+
 /* The one before this is done with. */
 static void end_received(domi_detached *detached, domus_stack *stack)
 {
@@ -280,8 +315,9 @@ static void show(domi_detached *detached, domus_stack *stack, domi_envelope *mes
     *ret_received = (domus_received){
         .type = message->type,
         .payload = domi_envelope_payload(message),
-        .sender = message->sender != NULL ? (domus_address){message->sender, message->sender_lease}
-                                          : (domus_address){NULL, 0},
+        .sender = message->sender != NULL && message->sender != detached->manager.asker
+                      ? (domus_address){message->sender, message->sender_lease}
+                      : (domus_address){NULL, 0},
         .is_ask = is_ask,
     };
     if (is_ask)
@@ -307,10 +343,13 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
     if (until_ns < within_ns)
         until_ns = UINT64_MAX;
     for (;;) {
+        if (domi_ask_cancels_now(&detached->manager, house))
+            seen[0] = NULL; /* it may be one that was dropped */
         if (follow(detached) || is_to_stop(house) || domi_receive_last(&detached->manager, house))
             return -ECANCELED;
         domi_envelope *message =
             domi_receive_find(&detached->manager, house, pattern, domus_frame(stack), seen);
+        make_room(&detached->manager, house);
         if (message != NULL) {
             show(detached, stack, message, ret_received);
             return 0;
@@ -324,11 +363,16 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
 
 /* --- stopping --------------------------------------------------------------------------------- */
 
-static void want(domus_system *system, domi_wanted what)
+void domi_detached_close(domus_system *system)
 {
     pthread_mutex_lock(&system->mutex);
     system->detached_closed = true;
     pthread_mutex_unlock(&system->mutex);
+}
+
+static void want(domus_system *system, domi_wanted what)
+{
+    domi_detached_close(system);
     pthread_mutex_lock(&system->outside_mutex);
     for (uint32_t i = 0; i < system->detached_count; i++) {
         domi_detached *detached = system->detached[i];

@@ -26,6 +26,9 @@ int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_b
                         const void *state, const domus_spawn_options *options,
                         domus_address *ret_address);
 
+/* From here on they spawn nothing, and no more are made. Any thread. */
+void domi_detached_close(domus_system *system);
+
 /* The system stops: they stop their actors that have no parent. From a foreign thread. */
 void domi_detached_stop(domus_system *system);
 

@@ -42,6 +42,7 @@ int domi_outside_init(domus_system *system)
         domi_manager_fini(outside);
     else
         (void)domi_manager_mount(outside);
+    outside->asker = system->asker.house;
     return result;
 }
 

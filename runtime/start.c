@@ -34,6 +34,7 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
     thread->manager.wake = system->simulator != NULL ? system->simulator->wake : domi_thread_wake;
     thread->manager.thread = thread;
     thread->manager.system = system;
+    thread->manager.asker = system->asker.house;
     thread->manager.threads = system->count;
     if (system->simulator == NULL)
         thread->manager.spawn_detached = domi_detached_spawn;

@@ -8,6 +8,7 @@
 #include "runtime/log.h"
 #include "runtime/outside.h"
 
+#include "base/memory.h"
 #include "house/family.h"
 #include "house/slots.h"
 #include "house/stack.h"
@@ -218,6 +219,7 @@ static void drain(domus_system *system)
 /* Nobody spawns any more, then everybody stops: so nobody is born behind the stop's back. */
 static void stop_actors(domus_system *system, uint64_t until_ns)
 {
+    domi_detached_close(system);
     domi_system_want(system, DOMI_WANTED_CLOSE);
     if (!wait_until(system, is_closed, until_ns))
         return;
@@ -226,18 +228,9 @@ static void stop_actors(domus_system *system, uint64_t until_ns)
     (void)wait_until(system, is_empty, until_ns);
 }
 
-int domus_system_stop(domus_system *system)
+static int stop(domus_system *system)
 {
     uint32_t aborted = 0;
-
-    if (system->stage != DOMI_STAGE_NEW && domi_system_forked(system))
-        return -ECHILD;
-    if (domi_thread_manager != NULL && domi_thread_manager->system == system)
-        return -EDEADLK;
-    if (system->workers != NULL && domi_workers_is_helper(system->workers))
-        return -EDEADLK;
-    if (system->stage != DOMI_STAGE_RUNNING && system->stage != DOMI_STAGE_ENDING)
-        return 0;
     uint64_t time_ns = system->config.shutdown.actor_timeout_ns;
     if (system->stage == DOMI_STAGE_RUNNING) {
         drain(system);
@@ -257,6 +250,23 @@ int domus_system_stop(domus_system *system)
     domi_system_stage(system, DOMI_STAGE_STOPPED);
     domi_log_left(system);
     return aborted < INT32_MAX ? (int)aborted : INT32_MAX;
+}
+
+int domus_system_stop(domus_system *system)
+{
+    if (system->stage != DOMI_STAGE_NEW && domi_system_forked(system))
+        return -ECHILD;
+    if (domi_thread_manager != NULL && domi_thread_manager->system == system)
+        return -EDEADLK;
+    if (system->workers != NULL && domi_workers_is_helper(system->workers))
+        return -EDEADLK;
+    if (system->stage != DOMI_STAGE_RUNNING && system->stage != DOMI_STAGE_ENDING)
+        return 0;
+    /* Late mail, and actors of detached threads, are ended here. */
+    const domus_allocator *before = domi_memory_use(system->hooks.allocator);
+    int result = stop(system);
+    (void)domi_memory_use(before);
+    return result;
 }
 
 void domus_quit(domus_stack *stack)

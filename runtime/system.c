@@ -290,6 +290,7 @@ static int start(domus_system *system)
     memset(&system->outside, 0, sizeof system->outside);
     atomic_store_explicit(&system->wanted, DOMI_WANTED_RUN, memory_order_relaxed);
     system->running = system->ended = 0;
+    system->detached_closed = false;
     system->start_error = 0;
     return result;
 }
@@ -306,16 +307,35 @@ int domus_system_start(domus_system *system)
     return result;
 }
 
+/* Actors whose blocking work was abandoned were left as they were; now that it has returned, they
+ * are ended as well. */
+static void end_abandoned(domus_system *system)
+{
+    for (uint32_t i = 0; i < system->count; i++) {
+        domi_manager *manager = &system->threads[i].manager;
+        manager->work_over = true;
+        domi_manager_end(manager);
+    }
+    for (uint32_t i = 0; i < system->detached_count; i++) {
+        domi_manager *manager = &system->detached[i]->manager;
+        manager->work_over = true;
+        domi_manager_end(manager);
+    }
+}
+
 void domus_system_free(domus_system *system)
 {
     /* In a child all of this is a copy of what was in use, or the parent's: it goes with it. */
     if (system == NULL || (system->stage != DOMI_STAGE_NEW && domi_system_forked(system)))
         return;
     (void)domus_system_stop(system);
-    if (system->stage == DOMI_STAGE_ENDING)
+    if (system->stage != DOMI_STAGE_NEW && system->stage != DOMI_STAGE_STOPPED)
         return; /* a handler has not returned: its thread still uses all this */
+    if (system->workers != NULL && domi_workers_stop(system->workers, 0) != 0)
+        return; /* abandoned work has not returned either */
     const domus_allocator *before = domi_memory_use(system->hooks.allocator);
     if (system->stage == DOMI_STAGE_STOPPED) {
+        end_abandoned(system);
         domi_outside_fini(system);
         fini_threads(system, system->count);
         domi_detached_fini(system);

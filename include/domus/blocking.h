@@ -25,7 +25,8 @@ DOMUS_API extern const domus_type domus_blocking_type;
  * Ownership: `argument` is the caller's, and is to last until `then` is resumed: in the frame, in
  * the actor's state, or on the heap. Work that has begun is waited for, also when the conversation
  * is cancelled or the actor stops; work that has not fails with -ECANCELED. A deadline does not end
- * it. (When a system stops and shutdown.actorTimeout passes, it is abandoned.)
+ * it. (When a system stops and shutdown.actorTimeout passes, it is abandoned: its actor is not
+ * ended, and domus_system_free() frees nothing until the work has returned: call it again then.)
  *
  * Returns DOMUS_PARKED, also when it fails later: -EAGAIN at blocking.queueMax, or when no thread
  * could be made; -ESHUTDOWN; -EOPNOTSUPP in a test kit. -ENOMEM; -ECANCELED in a conversation that
