@@ -307,6 +307,8 @@ int domus_system_start(domus_system *system)
     return result;
 }
 
+#define ABANDONED_NS UINT64_C(1000000000) /* a last chance to return */
+
 /* Actors whose blocking work was abandoned were left as they were; now that it has returned, they
  * are ended as well. */
 static void end_abandoned(domus_system *system)
@@ -331,7 +333,7 @@ void domus_system_free(domus_system *system)
     (void)domus_system_stop(system);
     if (system->stage != DOMI_STAGE_NEW && system->stage != DOMI_STAGE_STOPPED)
         return; /* a handler has not returned: its thread still uses all this */
-    if (system->workers != NULL && domi_workers_stop(system->workers, 0) != 0)
+    if (system->workers != NULL && domi_workers_stop(system->workers, ABANDONED_NS) != 0)
         return; /* abandoned work has not returned either */
     const domus_allocator *before = domi_memory_use(system->hooks.allocator);
     if (system->stage == DOMI_STAGE_STOPPED) {
