@@ -7,7 +7,7 @@
  * free at the start, so that nobody is killed for it.
  *
  * bench_ring [--long] [--out DIR] [--gnuplot FILE]: the short form goes to a million actors, once;
- * --long to ten millions and takes medians of five. --out writes DIR/ring.md and DIR/ring.svg with
+ * --long to ten millions and takes medians of three. --out writes DIR/ring.md and DIR/ring.svg with
  * the script FILE (bench/ring.gp). stdout: lines `name value unit`. stderr: progress. Exit 1 on a
  * wrong result, or when a page cannot be written; never on a missed goal. */
 #include "bench/ring_report.h"
@@ -24,7 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ROUNDS_MAX   5
+#define ROUNDS_MAX   3
 #define SECONDS_MAX  120
 #define SIZE_FIRST   UINT64_C(10)
 #define SIZE_SHORT   UINT64_C(1000000)

@@ -24,7 +24,7 @@
 #ifdef SLOW
 #define BIRTHS 20000u
 #else
-#define BIRTHS 400000u
+#define BIRTHS 150000u
 #endif
 
 enum { HOME, SPAWNER, STOPPER, MANAGERS };

