@@ -37,8 +37,9 @@ typedef struct domus_address {
 /* What a message is: one constant per type, compared by its address. */
 typedef struct domus_type {
     const char *name;
-    uint32_t size;               /* of the payload, 0..DOMUS_PAYLOAD_MAX bytes; copied when sent */
-    void (*drop)(void *payload); /* frees what a payload owns that no handler took; any thread */
+    uint32_t size; /* of the payload, 0..DOMUS_PAYLOAD_MAX bytes; copied when sent */
+    /* Frees what a payload owns that no handler took. Any thread; must not call domus_*. */
+    void (*drop)(void *payload);
 } domus_type;
 
 /* Bytes in one payload. Up to 24 (ask: 64) are inline in the smallest envelope, up to 1 KiB is
