@@ -70,8 +70,8 @@ DOMUS_API void domus_system_wait(domus_system *system);
 DOMUS_API const char *domus_system_left(const domus_system *system);
 
 /* Free a system that is stopped, or was never started (one that runs is stopped first). NULL is
- * taken. While a handler, or blocking work that was abandoned, has not returned (the latter within 1
- * s), nothing is freed: call it again then. From a handler nothing happens. */
+ * taken. While a handler, or blocking work that was abandoned, has not returned (the latter within
+ * 1 s), nothing is freed: call it again then. From a handler nothing happens. */
 DOMUS_API void domus_system_free(domus_system *system);
 
 /* One line about the last call that failed; "" at first. Ownership: the system's. */
