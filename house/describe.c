@@ -211,8 +211,7 @@ static void add_marks(domi_text *text, uint32_t marks)
 
 static void add_head(const domi_manager *manager, domi_text *text, const domi_house *house)
 {
-    uint64_t life =
-        atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_relaxed);
+    uint64_t life = domi_house_life(house);
     const domi_family *family = house->family;
     char name[DOMI_NAME_MAX + 1];
 

@@ -159,9 +159,7 @@ static inline bool may_take_user(run *now)
 
     if ((house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_STOPPING)) != 0)
         return false;
-    /* Relaxed: a stop that is not seen yet is seen before the next message. */
-    if (DOMI_UNLIKELY((atomic_load_explicit(&house->life, memory_order_relaxed) & DOMI_LIFE_STOP) !=
-                      0)) {
+    if (DOMI_UNLIKELY(domi_house_is_asked_to_stop(house))) {
         domi_house_stop_begin(now->manager, house);
         return false;
     }
@@ -192,13 +190,12 @@ __attribute__((always_inline)) static inline void take_user(run *now, uint32_t k
     count(now, kind, before);
 }
 
-/* While a receive waits it chooses; a stop is looked at once. */
+/* While a receive waits it chooses. */
 static void take_received(run *now, uint32_t kept)
 {
     domi_house *house = now->house;
 
-    if (now->left <= kept ||
-        (atomic_load_explicit(&house->life, memory_order_relaxed) & DOMI_LIFE_STOP) != 0)
+    if (now->left <= kept)
         return;
     uint32_t handled = domi_receive_run(now->manager, house, now->left - kept);
     now->left -= handled;
@@ -293,11 +290,11 @@ static void special(domi_manager *manager, domi_house *house, uint32_t handled)
 /* READY at the tail, WAITING, or gone. */
 static void settle(domi_manager *manager, domi_house *house, uint32_t handled)
 {
-    uint64_t life = atomic_load_explicit(&house->life, memory_order_relaxed);
+    uint64_t life = domi_house_life(house);
 
     if (DOMI_UNLIKELY((house->marks & DOMI_MARKS_SPECIAL) != 0)) {
         special(manager, house, handled);
-        life = atomic_load_explicit(&house->life, memory_order_relaxed);
+        life = domi_house_life(house);
     }
     if (DOMI_UNLIKELY((life & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) != 0)) {
         if ((life & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) == DOMI_LIFE_FULL)

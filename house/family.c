@@ -126,13 +126,6 @@ bool domi_family_leave(domi_manager *manager, domi_house *child)
 
 /* --- failures -------------------------------------------------------------------------------- */
 
-/* Of another thread's house: relaxed, because it may become something else at any time. */
-static const domus_behaviour *behaviour_of(const domi_house *house)
-{
-    return atomic_load_explicit((_Atomic(const domus_behaviour *) *)(uintptr_t)&house->behaviour,
-                                memory_order_relaxed);
-}
-
 /* No parent has rules for it. */
 static void root_decides(domi_manager *manager, domi_house *house, bool fatal)
 {
@@ -154,7 +147,7 @@ void domi_family_failed(domi_manager *manager, domi_house *house, int error, boo
         return; /* it ends, or an earlier failure is not decided yet */
     house->reason = (int16_t)(error > INT16_MIN ? error : INT16_MIN);
     domi_manager_log(manager, house, DOMI_HAS_FAILED, error);
-    if (parent == NULL || behaviour_of(parent)->supervision == NULL) {
+    if (parent == NULL || domi_house_behaviour(parent)->supervision == NULL) {
         root_decides(manager, house, fatal);
         return;
     }
@@ -174,7 +167,7 @@ static domus_directive decide(const domus_supervision *supervision, const domi_h
 {
     for (uint32_t i = 0; i < supervision->rules_count; i++) {
         const domus_rule *rule = &supervision->rules[i];
-        if ((rule->behaviour == NULL || rule->behaviour == behaviour_of(child)) &&
+        if ((rule->behaviour == NULL || rule->behaviour == domi_house_behaviour(child)) &&
             (rule->error == 0 || rule->error == error))
             return rule->directive;
     }
@@ -208,7 +201,7 @@ void domi_family_direct(domi_manager *manager, domi_house *child, domus_directiv
  * home counts on it that after a STOP nobody takes the node, and frees the slot. */
 static bool take_node(domi_house *child)
 {
-    uint64_t life = atomic_load_explicit(&child->life, memory_order_relaxed);
+    uint64_t life = domi_house_life(child);
 
     do {
         if ((life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP | DOMI_LIFE_NODE)) != 0)
@@ -271,7 +264,7 @@ void domi_family_event(domi_manager *manager, domi_house *parent, domi_node *nod
 void domi_family_directed(domi_manager *manager, domi_house *house, domus_directive directive)
 {
     bool fatal = (house->marks & DOMI_MARK_FATAL) != 0;
-    uint64_t life = atomic_load_explicit(&house->life, memory_order_relaxed);
+    uint64_t life = domi_house_life(house);
 
     house->marks &= (uint16_t) ~(DOMI_MARK_SUSPENDED | DOMI_MARK_FATAL);
     if (directive == DOMUS_STOP || (directive == DOMUS_RESUME && fatal)) {

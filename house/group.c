@@ -194,7 +194,7 @@ static domi_member *find(const domi_member *like)
 /* It may have ended while its node was on its way. Exact, because houses end at home. */
 static bool is_alive(const domi_member *member)
 {
-    uint64_t life = atomic_load_explicit(&member->house->life, memory_order_relaxed);
+    uint64_t life = domi_house_life(member->house);
 
     return DOMI_LIFE_LEASE(life) == member->lease && (life & DOMI_LIFE_CLOSED) == 0;
 }

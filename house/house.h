@@ -208,10 +208,35 @@ static inline uint32_t domi_house_mail_max(const domi_house *house)
                                 memory_order_relaxed);
 }
 
+/* Lease and control bits. Relaxed: of its own a runner sees what it has to at its next look; what
+ * others do with it they decide by compare-exchange. */
+static inline uint64_t domi_house_life(const domi_house *house)
+{
+    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_relaxed);
+}
+
+/* It was asked to stop. A stop that is not seen yet is seen before the next message. */
+static inline bool domi_house_is_asked_to_stop(const domi_house *house)
+{
+    return (domi_house_life(house) & DOMI_LIFE_STOP) != 0;
+}
+
+/* What it is and becomes. Relaxed: a parent or child on another thread may look at any time. */
+static inline const domus_behaviour *domi_house_behaviour(const domi_house *house)
+{
+    return atomic_load_explicit((_Atomic(const domus_behaviour *) *)(uintptr_t)&house->behaviour,
+                                memory_order_relaxed);
+}
+
+static inline void domi_house_become(domi_house *house, const domus_behaviour *behaviour)
+{
+    atomic_store_explicit((_Atomic(const domus_behaviour *) *)(uintptr_t)&house->behaviour,
+                          behaviour, memory_order_relaxed);
+}
+
 static inline domus_address domi_house_address(const domi_house *house)
 {
-    uint64_t life = atomic_load_explicit(&house->life, memory_order_relaxed);
-    return (domus_address){(domi_house *)(uintptr_t)house, DOMI_LIFE_LEASE(life)};
+    return (domus_address){(domi_house *)(uintptr_t)house, DOMI_LIFE_LEASE(domi_house_life(house))};
 }
 
 #endif

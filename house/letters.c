@@ -38,8 +38,7 @@ static domi_subscriber *find(domi_letters *letters, domus_address address)
 /* Relaxed: constant for the slot's life; who ends meanwhile is seen next time. */
 static bool is_gone(const domi_subscriber *subscriber)
 {
-    uint64_t life = atomic_load_explicit(
-        (_Atomic uint64_t *)(uintptr_t)&subscriber->address.house->life, memory_order_relaxed);
+    uint64_t life = domi_house_life(subscriber->address.house);
 
     return DOMI_LIFE_LEASE(life) != subscriber->address.lease || (life & DOMI_LIFE_CLOSED) != 0;
 }

@@ -21,11 +21,6 @@
 
 const domus_type domi_last_type = {.name = "last"};
 
-static uint64_t life_of(const domi_house *house)
-{
-    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_relaxed);
-}
-
 /* Where the state of a channels actor begins, what io keeps of it stands before. */
 static uint32_t state_offset(const domus_behaviour *behaviour)
 {
@@ -198,7 +193,7 @@ static int spawn(domi_manager *manager, domi_house *parent, domi_manager *home,
         domi_slots_keep(manager, house);
         return error;
     }
-    domus_address address = {house, DOMI_LIFE_LEASE(life_of(house))};
+    domus_address address = {house, DOMI_LIFE_LEASE(domi_house_life(house))};
     if (parent != NULL)
         error = domi_family_adopt(parent, house);
     if (error == 0 && options != NULL && options->name != NULL)
@@ -235,7 +230,7 @@ void domi_house_mounting(domi_manager *manager, domi_house *house)
 /* The next life's lease; 0 when they are used up. */
 static uint32_t next_lease(const domi_house *house)
 {
-    return DOMI_LIFE_LEASE(life_of(house)) + 1;
+    return DOMI_LIFE_LEASE(domi_house_life(house)) + 1;
 }
 
 static void house_free(domi_manager *manager, domi_house *house)
@@ -273,7 +268,7 @@ static void house_free(domi_manager *manager, domi_house *house)
 
 void domi_house_released(domi_manager *manager, domi_house *house)
 {
-    uint32_t lease = DOMI_LIFE_LEASE(life_of(house));
+    uint32_t lease = DOMI_LIFE_LEASE(domi_house_life(house));
 
     house->marks = 0;
     /* A lease is never reused: without one the slot is retired (M10). At the end of the system the
@@ -304,7 +299,7 @@ void domi_house_mount(domi_manager *manager, domi_house *house)
 {
     int result = 0;
 
-    if ((life_of(house) & DOMI_LIFE_STOP) != 0)
+    if ((domi_house_life(house) & DOMI_LIFE_STOP) != 0)
         house->marks |= DOMI_MARK_NO_STOP; /* it never began: neither on_mount nor on_stop */
     else
         result = domi_house_run_mount(manager, house);
@@ -316,7 +311,7 @@ void domi_house_mount(domi_manager *manager, domi_house *house)
     if ((house->marks & DOMI_MARK_PASSIVATES) != 0)
         domi_house_idle(manager, house);
     domi_house_move(house, DOMI_WAITING);
-    if ((life_of(house) & DOMI_LIFE_STOP) != 0 || domi_house_runnable(house))
+    if ((domi_house_life(house) & DOMI_LIFE_STOP) != 0 || domi_house_runnable(house))
         domi_house_ready(manager, house);
 }
 
@@ -328,7 +323,7 @@ int domi_house_stop(domi_manager *manager, domus_address address)
     if (house->home == NULL)
         return domi_router_stop(manager, address);
 
-    uint64_t life = life_of(house);
+    uint64_t life = domi_house_life(house);
     uint64_t next;
     do {
         if (DOMI_LIFE_LEASE(life) != address.lease || (life & DOMI_LIFE_CLOSED) != 0)
@@ -386,7 +381,8 @@ bool domi_house_stop_end(domi_manager *manager, domi_house *house)
 
     bool children = house->family != NULL && house->family->children_count != 0;
 
-    if (channels || children || house->stacks != NULL || (life_of(house) & DOMI_LIFE_NODE) != 0)
+    if (channels || children || house->stacks != NULL ||
+        (domi_house_life(house) & DOMI_LIFE_NODE) != 0)
         return false;
     /* A slot is freed only when its inbox was just taken: sort first, which comes back here. */
     if (atomic_load_explicit(&house->inbox, memory_order_relaxed) != 0)
@@ -401,7 +397,7 @@ void domi_house_end(domi_manager *manager, domi_house *house)
 {
     bool mounted = house->state != DOMI_CREATED && house->state != DOMI_MOUNTING;
 
-    if ((life_of(house) & DOMI_LIFE_CLOSED) != 0)
+    if ((domi_house_life(house) & DOMI_LIFE_CLOSED) != 0)
         return;
     if (!manager->work_over && domi_stack_has_work(house))
         return; /* abandoned, and still used: it is left as it is, and so is the system's memory */

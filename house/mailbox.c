@@ -103,9 +103,15 @@ void domi_mailbox_room(domi_manager *manager, domi_house *house)
     domi_watch_room(manager, house);
 }
 
-/* A circle is the asker's own doing, and its payload goes as in a refusal. */
-static void fail_circle(domi_manager *manager, domi_envelope *ask)
+/* The ask behind `before` is a circle: the asker's own doing, and its payload goes as in a refusal.
+ */
+static void fail_circle(domi_manager *manager, domi_house *house, domi_node *before)
 {
+    domi_envelope *ask = (domi_envelope *)(void *)before->next;
+
+    domi_list_take_next(&house->tails[DOMI_ASK], before);
+    house->mail--;
+    domi_receive_reset(house);
     domi_counter_add(&manager->counters.circles, 1);
     if (ask->type->drop != NULL)
         ask->type->drop(domi_envelope_payload(ask));
@@ -173,7 +179,7 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
         return domi_router_put(manager, house, node);
 
     /* Relaxed: an address reached this thread by a message, and with it all that was before. */
-    uint64_t life = atomic_load_explicit(&house->life, memory_order_relaxed);
+    uint64_t life = domi_house_life(house);
     if (DOMI_LIFE_LEASE(life) != node->lease || (life & DOMI_LIFE_CLOSED) != 0)
         return -ESTALE;
     if (is_user(node)) {
@@ -264,10 +270,7 @@ bool domi_mailbox_held(domi_manager *manager, domi_house *house, domi_node *node
         domi_node *before = node;
         while (before->next != node)
             before = before->next;
-        domi_list_take_next(&house->tails[DOMI_ASK], before);
-        house->mail--;
-        domi_receive_reset(house);
-        fail_circle(manager, (domi_envelope *)(void *)node);
+        fail_circle(manager, house, before);
         return false;
     }
     if ((house->marks & DOMI_MARK_RECEIVING) != 0)
@@ -278,23 +281,17 @@ bool domi_mailbox_held(domi_manager *manager, domi_house *house, domi_node *node
 void domi_mailbox_fail_circles(domi_manager *manager, domi_house *house, const domus_stack *holder)
 {
     domi_node *before = house->tails[DOMI_ASK];
-    domi_node *last = before;
+    const domi_node *last = before;
+    bool more = before != NULL;
 
-    while (before != NULL) {
+    while (more) {
         domi_node *node = before->next;
 
-        if (domi_stack_in_chain(domi_envelope_return((domi_envelope *)(void *)node), holder)) {
-            domi_list_take_next(&house->tails[DOMI_ASK], before);
-            house->mail--;
-            domi_receive_reset(house);
-            fail_circle(manager, (domi_envelope *)(void *)node);
-            if (node == last)
-                break;
-        } else {
+        more = node != last;
+        if (domi_stack_in_chain(domi_envelope_return((domi_envelope *)(void *)node), holder))
+            fail_circle(manager, house, before);
+        else
             before = node;
-            if (node == last)
-                break;
-        }
     }
 }
 

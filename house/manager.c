@@ -66,7 +66,7 @@ void domi_manager_end(domi_manager *manager)
 static void stop_house(void *house_, void *manager)
 {
     domi_house *house = house_;
-    uint64_t life = atomic_load_explicit(&house->life, memory_order_relaxed);
+    uint64_t life = domi_house_life(house);
 
     if ((life & DOMI_LIFE_CLOSED) == 0 && house->parent == NULL)
         (void)domi_house_stop(manager, domi_house_address(house));

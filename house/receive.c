@@ -189,20 +189,13 @@ static void let_impatient_go(domi_manager *manager, domi_house *house)
         domi_promise_fail(manager, promise, -ETIMEDOUT); /* it leaves the list */
 }
 
-/* Perhaps by who received last. Relaxed: a stop that is not seen yet is seen before the next. */
-static bool is_stopped(const domi_house *house)
-{
-    return (atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life,
-                                 memory_order_relaxed) &
-            DOMI_LIFE_STOP) != 0;
-}
-
 uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t budget)
 {
     uint32_t looks = LOOKS_MAX;
     uint32_t handled = 0;
 
-    while (handled < budget && domi_house_receives(house) && !is_stopped(house)) {
+    /* Who received last may have stopped it. */
+    while (handled < budget && domi_house_receives(house) && !domi_house_is_asked_to_stop(house)) {
         domi_promise *promise = NULL;
         if (domi_receive_last(manager, house))
             return handled + 1;
@@ -339,8 +332,6 @@ int domus_become(domus_stack *stack, const domus_behaviour *behaviour)
     if (!domi_behaviour_is_whole(next) || next->kind != family->born_as->kind ||
         next->state_size > family->born_as->state_size)
         return -EINVAL;
-    /* Relaxed: a parent or child on another thread may look at it (family.c). */
-    atomic_store_explicit((_Atomic(const domus_behaviour *) *)(uintptr_t)&house->behaviour, next,
-                          memory_order_relaxed);
+    domi_house_become(house, next);
     return 0;
 }

@@ -43,8 +43,7 @@ static int begin_anew(domi_manager *manager, domi_house *house)
     domi_timer_cancel_all(manager, house);
     domi_watch_cancel_all(manager, house);
     house->marks &= (uint16_t)~DOMI_MARK_RESTART;
-    atomic_store_explicit((_Atomic(const domus_behaviour *) *)(uintptr_t)&house->behaviour,
-                          behaviour, memory_order_relaxed); /* as in domus_become() */
+    domi_house_become(house, behaviour);
     if (family != NULL) { /* as new: no pause, and its children will be others */
         family->idle_paused = false;
         family->restarts = 0;
@@ -62,7 +61,7 @@ static int begin_anew(domi_manager *manager, domi_house *house)
 
 void domi_house_restart_end(domi_manager *manager, domi_house *house)
 {
-    uint64_t life = atomic_load_explicit(&house->life, memory_order_relaxed);
+    uint64_t life = domi_house_life(house);
 
     /* A stop that was asked for meanwhile wins. */
     if (house->stacks != NULL || (life & DOMI_LIFE_STOP) != 0 ||

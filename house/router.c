@@ -61,7 +61,7 @@ static bool is_alive(domus_address address)
 {
     if (address.house == NULL)
         return false;
-    uint64_t life = atomic_load_explicit(&address.house->life, memory_order_relaxed);
+    uint64_t life = domi_house_life(address.house);
     return DOMI_LIFE_LEASE(life) == address.lease &&
            (life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP)) == 0;
 }
@@ -124,8 +124,7 @@ static uint32_t load_of(const domi_manager *manager, const view *now, uint32_t i
     const domi_house *house = who.house;
     uint32_t depth = domi_mailbox_depth(house);
 
-    if ((atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_relaxed) &
-         DOMI_LIFE_FULL) != 0)
+    if ((domi_house_life(house) & DOMI_LIFE_FULL) != 0)
         return UINT32_MAX;
     /* At home what it has is known; elsewhere what it noted, and what came since. */
     if (house->home == manager && (house->marks & DOMI_MARK_EXPOSED) == 0)

@@ -48,8 +48,7 @@ static void detach(domi_house *house, domi_watch *watch)
 /* Who stops has none: that it is gone is all that will be told. */
 static bool has_room(const domi_manager *manager, const domi_house *house)
 {
-    uint64_t life =
-        atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_relaxed);
+    uint64_t life = domi_house_life(house);
 
     return (life & DOMI_LIFE_STOP) == 0 && domi_mailbox_has_room(manager, house);
 }

@@ -9,32 +9,28 @@
 #include "house/pool.h"
 #include "house/receive.h"
 #include "runtime/blocking.h"
+#include "runtime/futex.h"
 #include "runtime/log.h"
 #include "runtime/signals.h"
 
 #include <domus/detached.h>
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <sched.h>
 #include <stdio.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 /* --- sleeping --------------------------------------------------------------------------------- */
 
 static void wake(domi_manager *manager)
 {
-    (void)syscall(SYS_futex, &manager->park, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    domi_futex_wake(&manager->park);
 }
 
 static void sleep_on_word(domi_manager *manager, uint64_t time_ns)
 {
-    const struct timespec time = {.tv_sec = (time_t)(time_ns / 1000000000),
-                                  .tv_nsec = (long)(time_ns % 1000000000)};
+    const struct timespec until = domi_clock_after(time_ns);
 
-    (void)syscall(SYS_futex, &manager->park, FUTEX_WAIT_PRIVATE, DOMI_PARK_SLEEPING, &time, NULL,
-                  0);
+    domi_futex_wait(&manager->park, DOMI_PARK_SLEEPING, &until);
 }
 
 static void look_at_clock(domi_detached *detached)
@@ -282,16 +278,13 @@ int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_b
 /* Or to begin anew, which waits for this handler's end too. */
 static bool is_to_stop(const domi_house *house)
 {
-    uint64_t life =
-        atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_relaxed);
-
-    return (life & DOMI_LIFE_STOP) != 0 || (house->marks & DOMI_MARK_RESTART) != 0;
+    return domi_house_is_asked_to_stop(house) || (house->marks & DOMI_MARK_RESTART) != 0;
 }
 
 /* As a run that ends does: what was taken makes room. */
 static void make_room(domi_manager *manager, domi_house *house)
 {
-    uint64_t life = atomic_load_explicit(&house->life, memory_order_relaxed);
+    uint64_t life = domi_house_life(house);
 
     if ((life & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) == DOMI_LIFE_FULL)
         domi_mailbox_room(manager, house);

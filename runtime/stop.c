@@ -121,9 +121,8 @@ static void note_house(void *house_, void *context)
     const domi_house *house = house_;
     leftover *left = context;
 
-    if ((atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_relaxed) &
-         DOMI_LIFE_CLOSED) != 0 ||
-        house->state == DOMI_CREATED || left->system->left_count++ >= LEFT_LINES_MAX)
+    if ((domi_house_life(house) & DOMI_LIFE_CLOSED) != 0 || house->state == DOMI_CREATED ||
+        left->system->left_count++ >= LEFT_LINES_MAX)
         return;
     uint32_t children = domi_house_children(house);
     note(left->system, "thread %u: %s (%s): %u conversations, %u children%s\n",

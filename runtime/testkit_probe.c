@@ -126,7 +126,7 @@ domus_address domus_probe_sender(const domus_probe *probe)
 static int act_begin(const domus_probe *probe, domus_stack *ret_stack)
 {
     domi_house *house = probe->address.house;
-    uint64_t life = atomic_load_explicit(&house->life, memory_order_relaxed);
+    uint64_t life = domi_house_life(house);
 
     if (probe->kit->stepping)
         return -EBUSY;
