@@ -100,19 +100,44 @@ static size_t pages(size_t bytes)
     return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
-void *domi_memory_map(size_t bytes)
+static void *map_hooked(size_t bytes)
 {
-    const domus_allocator *allocator = current;
+    void *mapped = current->map(current->context, pages(bytes));
 
-    if (fails())
-        return NULL;
-    if (allocator != NULL) {
-        void *mapped = allocator->map(allocator->context, pages(bytes));
-        DOMI_CHECK((uintptr_t)mapped % PAGE == 0);
-        return mapped;
-    }
+    DOMI_CHECK((uintptr_t)mapped % PAGE == 0);
+    return mapped;
+}
+
+static void *map_kernel(size_t bytes)
+{
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
+}
+
+void *domi_memory_map(size_t bytes)
+{
+    if (fails())
+        return NULL;
+    return current != NULL ? map_hooked(bytes) : map_kernel(bytes);
+}
+
+void *domi_memory_map_huge(void)
+{
+    if (fails())
+        return NULL;
+    if (current != NULL)
+        return map_hooked(DOMI_MEMORY_HUGE);
+
+    /* Twice as much, and what lies before and behind the aligned half goes back. */
+    char *memory = map_kernel(2 * DOMI_MEMORY_HUGE);
+    if (memory == NULL)
+        return NULL;
+    size_t before = -(uintptr_t)memory % DOMI_MEMORY_HUGE;
+    if (before != 0)
+        (void)munmap(memory, before);
+    (void)munmap(memory + before + DOMI_MEMORY_HUGE, DOMI_MEMORY_HUGE - before);
+    (void)madvise(memory + before, DOMI_MEMORY_HUGE, MADV_HUGEPAGE);
+    return memory + before;
 }
 
 void domi_memory_unmap(void *memory, size_t bytes)

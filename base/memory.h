@@ -26,6 +26,12 @@ void domi_memory_free(void *memory);
 void *domi_memory_map(size_t bytes);
 void domi_memory_unmap(void *memory, size_t bytes);
 
+/* DOMI_MEMORY_HUGE bytes, in one page of that size if the kernel has one to give (a user's
+ * allocator decides for itself); NULL when there is no memory. Given back with domi_memory_unmap().
+ */
+#define DOMI_MEMORY_HUGE ((size_t)2 * 1024 * 1024)
+void *domi_memory_map_huge(void);
+
 /* Mapped pages that will be written soon: let the kernel make them in one go instead of one fault
  * each. A hint: kernels before 5.14 do nothing. */
 void domi_memory_populate(void *pages, size_t bytes);

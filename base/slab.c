@@ -12,6 +12,7 @@
 
 struct domi_slab_chunk {
     domi_slab_chunk *next;
+    size_t bytes;
     char *end; /* of the part that was carved; the newest chunk's is slab->carve */
 };
 
@@ -38,15 +39,15 @@ void domi_slab_fini(domi_slab *slab)
 
     while (chunk != NULL) {
         domi_slab_chunk *next = chunk->next;
-        DOMI_UNPOISON(chunk, slab->chunk_bytes);
-        domi_memory_unmap(chunk, slab->chunk_bytes);
+        DOMI_UNPOISON(chunk, chunk->bytes);
+        domi_memory_unmap(chunk, chunk->bytes);
         chunk = next;
     }
     *slab = (domi_slab){.object_bytes = slab->object_bytes, .keep_bytes = slab->keep_bytes};
 }
 
-/* Pages are asked for so many at a time: a third of what as many faults cost. Not in the first
- * chunk, because of most slabs little is ever used. */
+/* Small pages are asked for so many at a time: a third of what as many faults cost. Not in the
+ * first chunk, because of most slabs little is ever used. */
 #define POPULATE_BYTES (64u * 1024)
 
 static void populate(domi_slab *slab)
@@ -64,9 +65,23 @@ static size_t first_offset(const domi_slab *slab)
     return slab->object_bytes % (2 * LINE) == 0 ? 2 * LINE : LINE;
 }
 
+static domi_slab_chunk *chunk_new(const domi_slab *slab)
+{
+    bool huge = slab->mapped_bytes >= DOMI_MEMORY_HUGE && slab->chunk_bytes <= DOMI_MEMORY_HUGE;
+    domi_slab_chunk *chunk = huge ? domi_memory_map_huge() : domi_memory_map(slab->chunk_bytes);
+
+    if (chunk == NULL)
+        return NULL;
+    size_t bytes = huge ? DOMI_MEMORY_HUGE : slab->chunk_bytes;
+    if (huge)
+        domi_memory_populate(chunk, bytes);
+    chunk->bytes = bytes;
+    return chunk;
+}
+
 static bool chunk_add(domi_slab *slab)
 {
-    domi_slab_chunk *chunk = domi_memory_map(slab->chunk_bytes);
+    domi_slab_chunk *chunk = chunk_new(slab);
 
     if (chunk == NULL)
         return false;
@@ -75,9 +90,10 @@ static bool chunk_add(domi_slab *slab)
     chunk->next = slab->chunks;
     slab->chunks = chunk;
     slab->carve = (char *)chunk + first_offset(slab);
-    slab->carve_end = (char *)chunk + slab->chunk_bytes;
-    slab->populated = chunk->next != NULL ? (char *)chunk : slab->carve_end;
-    slab->mapped_bytes += slab->chunk_bytes;
+    slab->carve_end = (char *)chunk + chunk->bytes;
+    bool asks = chunk->next != NULL && chunk->bytes != DOMI_MEMORY_HUGE;
+    slab->populated = asks ? (char *)chunk : slab->carve_end;
+    slab->mapped_bytes += chunk->bytes;
     return true;
 }
 

@@ -55,6 +55,20 @@ START_TEST(memory_takes_back_null)
 }
 END_TEST
 
+START_TEST(memory_for_a_huge_page_begins_at_one)
+{
+    char *memory = domi_memory_map_huge();
+
+    ck_assert_ptr_nonnull(memory);
+    ck_assert_uint_eq((uintptr_t)memory % DOMI_MEMORY_HUGE, 0);
+    ck_assert_int_eq(memory[0] | memory[DOMI_MEMORY_HUGE - 1], 0);
+    memset(memory, 1, DOMI_MEMORY_HUGE);
+    domi_memory_unmap(memory, DOMI_MEMORY_HUGE);
+    domi_memory_fail_after(0, 0);
+    ck_assert_ptr_null(domi_memory_map_huge());
+}
+END_TEST
+
 START_TEST(memory_from_the_kernel_is_whole_pages)
 {
     char *pages = domi_memory_map(1);
@@ -104,6 +118,7 @@ START_TEST(memory_that_fails_later_passes_before)
 END_TEST
 
 DOMT_MAIN("memory", 20, memory_is_zeroed, memory_takes_back_null,
-          memory_from_the_kernel_is_whole_pages, memory_that_cannot_be_is_null,
+          memory_from_the_kernel_is_whole_pages,
+          memory_for_a_huge_page_begins_at_one, memory_that_cannot_be_is_null,
           memory_fails_once_at_the_nth, memory_fails_from_the_nth_on,
           memory_that_fails_later_passes_before)

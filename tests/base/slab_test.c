@@ -139,6 +139,31 @@ START_TEST(slab_walks_used_and_free_objects_of_all_chunks)
 }
 END_TEST
 
+START_TEST(slab_that_has_grown_large_takes_huge_pages)
+{
+    domi_slab slab;
+    unsigned before = 0, wrong = 0, visited = 0;
+
+    domi_slab_init(&slab, 192, 16, CHUNK);
+    for (; slab.mapped_bytes <= DOMI_MEMORY_HUGE; before++)
+        wrong += domi_slab_take(&slab) == NULL;
+    ck_assert_uint_eq(slab.mapped_bytes, 2 * DOMI_MEMORY_HUGE);
+    for (unsigned i = 0; i < 3 * DOMI_MEMORY_HUGE / 192; i++) {
+        char *object = domi_slab_take(&slab);
+        ck_assert_ptr_nonnull(object);
+        wrong += !is_zero(object, 192);
+        memset(object, 1, 192);
+        before++;
+    }
+    ck_assert_uint_eq(slab.mapped_bytes % DOMI_MEMORY_HUGE, 0);
+    ck_assert_uint_gt(slab.mapped_bytes, 3 * DOMI_MEMORY_HUGE);
+    domi_slab_walk(&slab, count, &visited);
+    ck_assert_uint_eq(visited, before);
+    ck_assert_uint_eq(wrong, 0);
+    domi_slab_fini(&slab);
+}
+END_TEST
+
 START_TEST(slab_keeps_the_first_bytes_of_a_free_object)
 {
     domi_slab slab;
@@ -199,5 +224,6 @@ DOMT_MAIN("slab", 30, slab_objects_are_aligned_zeroed_and_apart, slab_gives_the_
           slab_touches_no_memory_before_it_is_needed, slab_does_not_grow_while_objects_come_back,
           slab_chunk_holds_at_least_eight_objects, slab_walks_used_and_free_objects_of_all_chunks,
           slab_keeps_the_first_bytes_of_a_free_object,
+          slab_that_has_grown_large_takes_huge_pages,
           slab_poisons_the_rest_of_a_free_object_under_asan,
           slab_without_memory_gives_null_and_recovers)
