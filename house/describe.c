@@ -108,7 +108,7 @@ static void add_relations(domi_text *text, const domi_house *house)
     add_address(text, house->parent != NULL ? domi_house_address(house->parent)
                                             : (domus_address){NULL, 0});
     domi_text_add(text, ",");
-    add_count(text, "children,", house->family != NULL ? house->family->children_count : 0);
+    add_count(text, "children,", domi_house_children(house));
     add_count(text, "timers,", timers);
     add_count(text, "descriptors,", descriptors);
     add_count(text, "watchers,", watchers);

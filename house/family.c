@@ -12,7 +12,6 @@
 
 #define INTENSITY_DEFAULT 3u
 #define PERIOD_DEFAULT_NS UINT64_C(5000000000)
-#define CHILDREN_FIRST    8u
 
 domi_family *domi_family_of(domi_house *house)
 {
@@ -31,7 +30,7 @@ void domi_family_free(domi_house *house)
 
     if (family == NULL)
         return;
-    domi_memory_free(family->children);
+    domi_children_free(family->children);
     domi_memory_free(family->initial);
     domi_memory_free(family);
     house->family = NULL;
@@ -39,57 +38,31 @@ void domi_family_free(domi_house *house)
 
 /* --- children -------------------------------------------------------------------------------- */
 
-static int grow(domi_family *family)
-{
-    uint32_t capacity = family->children_capacity * 2;
-    domi_house **children;
-
-    if (capacity == 0)
-        capacity = CHILDREN_FIRST;
-    children = domi_memory_new(capacity * sizeof(domi_house *));
-    if (children == NULL)
-        return -ENOMEM;
-    if (family->children_count != 0)
-        memcpy(children, family->children, family->children_count * sizeof(domi_house *));
-    domi_memory_free(family->children);
-    family->children = children;
-    family->children_capacity = capacity;
-    return 0;
-}
-
 int domi_family_adopt(domi_house *parent, domi_house *child)
 {
     domi_family *family = domi_family_of(parent);
 
-    if (family == NULL ||
-        (family->children_count == family->children_capacity && grow(family) != 0))
+    if (family == NULL || domi_children_add(&family->children, child) != 0)
         return -ENOMEM;
     child->parent = parent;
-    child->child_index = family->children_count;
-    family->children[family->children_count++] = child;
     return 0;
 }
 
 void domi_family_strike(domi_house *child)
 {
-    domi_family *family = child->parent->family;
-    domi_house *last = family->children[--family->children_count];
-
-    DOMI_CHECK(family->children[child->child_index] == child);
-    family->children[child->child_index] = last;
-    last->child_index = child->child_index;
+    domi_children_remove(child->parent->family->children, child);
     child->parent = NULL;
 }
 
 uint32_t domi_family_stop(domi_manager *manager, domi_house *house)
 {
-    domi_family *family = house->family;
+    uint32_t count = domi_house_children(house);
 
-    if (family == NULL)
-        return 0;
-    for (uint32_t i = 0; i < family->children_count; i++)
-        (void)domi_house_stop(manager, domi_house_address(family->children[i]));
-    return family->children_count;
+    for (uint32_t i = 0; i < count; i++) {
+        const domi_house *child = domi_children_at(house->family->children, i);
+        (void)domi_house_stop(manager, domi_house_address(child));
+    }
+    return count;
 }
 
 static bool is_here(const domi_manager *manager, const domi_house *house)
@@ -214,11 +187,11 @@ static bool take_node(domi_house *child)
 
 /* The others share what was decided for one. A stop reaches all of them; of a restart hears who
  * talks to us already by what is decided then, and who is not mounted yet is new anyway. */
-static void direct_all(domi_manager *manager, domi_family *family, const domi_house *failed,
-                       domus_directive directive)
+static void direct_all(domi_manager *manager, const domi_children *children,
+                       const domi_house *failed, domus_directive directive)
 {
-    for (uint32_t i = 0; i < family->children_count; i++) {
-        domi_house *child = family->children[i];
+    for (uint32_t i = 0; i < domi_children_count(children); i++) {
+        domi_house *child = domi_children_at(children, i);
         if (child == failed)
             continue;
         if (directive == DOMUS_STOP)
@@ -245,7 +218,7 @@ static void child_failed(domi_manager *manager, domi_house *parent, domi_house *
         directive = DOMUS_STOP;
     }
     if (supervision != NULL && supervision->all_for_one && directive != DOMUS_RESUME)
-        direct_all(manager, parent->family, child, directive);
+        direct_all(manager, parent->family->children, child, directive);
     domi_family_direct(manager, child, directive);
 }
 

@@ -11,14 +11,13 @@
 #ifndef DOMI_HOUSE_FAMILY_H
 #define DOMI_HOUSE_FAMILY_H
 
+#include "house/children.h"
 #include "house/manager.h"
 
 #include <domus/supervise.h>
 
 typedef struct domi_family {
-    domi_house **children; /* in no order; a child knows its place */
-    uint32_t children_count;
-    uint32_t children_capacity;
+    domi_children *children; /* NULL before the first */
 
     uint64_t window_start_ns; /* restarts since then: */
     uint32_t restarts;
@@ -87,7 +86,7 @@ void domi_family_strike(domi_house *child);
 
 static inline uint32_t domi_house_children(const domi_house *house)
 {
-    return house->family != NULL ? house->family->children_count : 0;
+    return house->family != NULL ? domi_children_count(house->family->children) : 0;
 }
 
 static inline domi_house *domi_node_house(domi_node *node)

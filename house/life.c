@@ -379,7 +379,7 @@ bool domi_house_stop_end(domi_manager *manager, domi_house *house)
     bool channels = manager->stop_channels != NULL && house->behaviour->kind == DOMUS_CHANNELS &&
                     manager->stop_channels(manager, house) != 0;
 
-    bool children = house->family != NULL && house->family->children_count != 0;
+    bool children = domi_house_children(house) != 0;
 
     if (channels || children || house->stacks != NULL ||
         (domi_house_life(house) & DOMI_LIFE_NODE) != 0)

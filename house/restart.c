@@ -64,8 +64,7 @@ void domi_house_restart_end(domi_manager *manager, domi_house *house)
     uint64_t life = domi_house_life(house);
 
     /* A stop that was asked for meanwhile wins. */
-    if (house->stacks != NULL || (life & DOMI_LIFE_STOP) != 0 ||
-        (house->family != NULL && house->family->children_count != 0))
+    if (house->stacks != NULL || (life & DOMI_LIFE_STOP) != 0 || domi_house_children(house) != 0)
         return;
     domi_counter_add(&manager->counters.restarts, 1);
     domi_manager_log(manager, house, DOMI_IS_RESTARTED, house->reason);
