@@ -81,9 +81,10 @@ static void write_memory(FILE *file, const struct ring_point *points, size_t cou
 
     fprintf(file,
             "\ndomus: all bytes of an actor, start-up, the time to touch as many bytes in the same "
-            "run,\nthe ratio of the two, and start-up again after all were stopped:\n\n");
-    fprintf(file, "| actors | bytes of one | start-up | touch | ratio | again |\n"
-                  "|--:|--:|--:|--:|--:|--:|\n");
+            "run\nas the kernel gives them, the ratio of the two, the time to touch them in huge "
+            "pages (which\ndomus asks for), and start-up again after all were stopped:\n\n");
+    fprintf(file, "| actors | bytes of one | start-up | touch | ratio | touch, huge | again |\n"
+                  "|--:|--:|--:|--:|--:|--:|--:|\n");
     for (size_t i = 0; i < count; i++) {
         const struct ring_figures *domus = &points[i].of[order][CONTENDER_DOMUS];
         fprintf(file, "| %s |", grouped(points[i].size, text));
@@ -91,6 +92,7 @@ static void write_memory(FILE *file, const struct ring_point *points, size_t cou
         fprintf(file, " %s |", seconds(domus->startup_s, text));
         fprintf(file, " %s |", seconds(domus->touch_s, text));
         fprintf(file, " %s |", cell(domus->startup_touch, 1, "", text));
+        fprintf(file, " %s |", seconds(domus->touch_huge_s, text));
         fprintf(file, " %s |\n", seconds(domus->again_s, text));
     }
 }

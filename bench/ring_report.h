@@ -16,6 +16,7 @@ struct ring_figures {
     double startup_s;     /* seconds until each actor waits */
     double again_s;       /* the same, in memory that was used (domus only, as all below) */
     double touch_s;       /* seconds to touch as many bytes */
+    double touch_huge_s;  /* the same in huge pages, which domus asks for */
     double startup_touch; /* start-up over touch, both of one run */
     double bytes;         /* of an actor, all that the ring took divided by its size */
 };
