@@ -118,7 +118,6 @@ START_TEST(memory_that_fails_later_passes_before)
 END_TEST
 
 DOMT_MAIN("memory", 20, memory_is_zeroed, memory_takes_back_null,
-          memory_from_the_kernel_is_whole_pages,
-          memory_for_a_huge_page_begins_at_one, memory_that_cannot_be_is_null,
-          memory_fails_once_at_the_nth, memory_fails_from_the_nth_on,
+          memory_from_the_kernel_is_whole_pages, memory_for_a_huge_page_begins_at_one,
+          memory_that_cannot_be_is_null, memory_fails_once_at_the_nth, memory_fails_from_the_nth_on,
           memory_that_fails_later_passes_before)

@@ -223,7 +223,6 @@ END_TEST
 DOMT_MAIN("slab", 30, slab_objects_are_aligned_zeroed_and_apart, slab_gives_the_last_freed_first,
           slab_touches_no_memory_before_it_is_needed, slab_does_not_grow_while_objects_come_back,
           slab_chunk_holds_at_least_eight_objects, slab_walks_used_and_free_objects_of_all_chunks,
-          slab_keeps_the_first_bytes_of_a_free_object,
-          slab_that_has_grown_large_takes_huge_pages,
+          slab_keeps_the_first_bytes_of_a_free_object, slab_that_has_grown_large_takes_huge_pages,
           slab_poisons_the_rest_of_a_free_object_under_asan,
           slab_without_memory_gives_null_and_recovers)

@@ -42,7 +42,8 @@ START_TEST(ring_page_groups_digits_scales_seconds_and_marks_what_is_missing)
 
     points[0].of[0][CONTENDER_DOMUS] =
         (struct ring_figures){51.26e6, 13.04e-6, 1.9e-6, 11e-6, 4.5e-6, 1.185, 2048};
-    points[1].of[0][CONTENDER_DOMUS] = (struct ring_figures){4.2e6, 1.25, 0.139, 0.8, 0.33, 1.5, 241.6};
+    points[1].of[0][CONTENDER_DOMUS] =
+        (struct ring_figures){4.2e6, 1.25, 0.139, 0.8, 0.33, 1.5, 241.6};
     points[1].of[0][CONTENDER_CAF].passes_s = 1.26e6;
     points[1].of[0][CONTENDER_CAF].startup_s = 3.47;
     ck_assert_ptr_nonnull(mkdtemp(directory));
@@ -51,8 +52,10 @@ START_TEST(ring_page_groups_digits_scales_seconds_and_marks_what_is_missing)
     read_page(text, sizeof text);
     ck_assert_ptr_nonnull(strstr(text, "| 10 | 51.3 | - | - | 13.0 us | - | - |\n"));
     ck_assert_ptr_nonnull(strstr(text, "| 1,000,000 | 4.20 | 1.26 | - | 1.25 s | 3.47 s | - |\n"));
-    ck_assert_ptr_nonnull(strstr(text, "| 10 | 2048 | 13.0 us | 11.0 us | 1.19 | 4.50 us | 1.90 us |\n"));
-    ck_assert_ptr_nonnull(strstr(text, "| 1,000,000 | 242 | 1.25 s | 800 ms | 1.50 | 330 ms | 139 ms |\n"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "| 10 | 2048 | 13.0 us | 11.0 us | 1.19 | 4.50 us | 1.90 us |\n"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "| 1,000,000 | 242 | 1.25 s | 800 ms | 1.50 | 330 ms | 139 ms |\n"));
     ck_assert_ptr_nonnull(strstr(text, "median of 5,"));
     ck_assert_str_eq(text + strlen(text) - strlen("\nA note.\n"), "\nA note.\n");
     rmdir(directory);
