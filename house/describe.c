@@ -196,11 +196,11 @@ static void add_marks(domi_text *text, uint32_t marks)
         uint32_t mark;
         const char *word;
     } words[] = {
-        {DOMI_MARK_BARRIER, "barrier"},       {DOMI_MARK_SATURATED, "saturated"},
-        {DOMI_MARK_STOPPING, "stopping"},     {DOMI_MARK_EXPOSED, "exposed"},
-        {DOMI_MARK_RECEIVING, "receiving"},   {DOMI_MARK_SUSPENDED, "suspended"},
-        {DOMI_MARK_PASSIVATES, "passivates"}, {DOMI_MARK_PINNED, "pinned"},
-        {DOMI_MARK_RESTART, "restarting"},    {DOMI_MARK_CHANNELS, "bytes to read"},
+        {DOMI_MARK_BARRIER, "barrier"},        {DOMI_MARK_SATURATED, "saturated"},
+        {DOMI_MARK_STOPPING, "stopping"},      {DOMI_MARK_RECEIVING, "receiving"},
+        {DOMI_MARK_SUSPENDED, "suspended"},    {DOMI_MARK_PASSIVATES, "passivates"},
+        {DOMI_MARK_PINNED, "pinned"},          {DOMI_MARK_RESTART, "restarting"},
+        {DOMI_MARK_CHANNELS, "bytes to read"},
     };
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
@@ -235,15 +235,15 @@ void domi_house_describe(const domi_manager *manager, const domi_house *house, d
 {
     uint32_t told = 0;
 
-    if (house->state == DOMI_CREATED) { /* spawned elsewhere, and not seen here yet */
+    /* Another thread may run it just now, or it was spawned elsewhere and not seen here yet. */
+    if (house->exposed || house->state == DOMI_CREATED) {
         domi_text_add(text, "actor ");
         add_address(text, domi_house_address(house));
-        domi_text_add(text, " %s: CREATED\n", or_unknown(house->behaviour->name));
+        domi_text_add(text, " %s: %s\n", or_unknown(domi_house_behaviour(house)->name),
+                      house->exposed ? "shown to other threads" : "CREATED");
         return;
     }
     add_head(manager, text, house);
-    if ((house->marks & DOMI_MARK_EXPOSED) != 0)
-        return; /* a thief may run it just now */
     add_mail(text, house);
     add_relations(text, house);
     if (house->stacks_count != 0)

@@ -287,8 +287,7 @@ static void special(domi_manager *manager, domi_house *house, uint32_t handled)
         domi_router_note_load(house);
 }
 
-/* READY at the tail, WAITING, or gone. */
-static void settle(domi_manager *manager, domi_house *house, uint32_t handled)
+void domi_house_settle(domi_manager *manager, domi_house *house, uint32_t handled)
 {
     uint64_t life = domi_house_life(house);
 
@@ -312,7 +311,7 @@ static void settle(domi_manager *manager, domi_house *house, uint32_t handled)
     domi_queue_put(&manager->ready[house->behaviour->kind], house);
 }
 
-uint32_t domi_house_run(domi_manager *manager, domi_house *house)
+uint32_t domi_house_run_lent(domi_manager *manager, domi_house *house)
 {
     run now = {.manager = manager, .house = house, .left = manager->messages_per_run_max};
 
@@ -342,7 +341,13 @@ uint32_t domi_house_run(domi_manager *manager, domi_house *house)
         now.left -= manager->run_channels(manager, house, now.left);
 
     domi_counter_add(&manager->counters.runs, 1);
-    uint32_t handled = manager->messages_per_run_max - now.left;
-    settle(manager, house, handled);
+    return manager->messages_per_run_max - now.left;
+}
+
+uint32_t domi_house_run(domi_manager *manager, domi_house *house)
+{
+    uint32_t handled = domi_house_run_lent(manager, house);
+
+    domi_house_settle(manager, house, handled);
     return handled;
 }

@@ -12,4 +12,8 @@
  * of its queue, WAITING, or gone. Returns how many messages (and pieces of io) it handled. */
 uint32_t domi_house_run(domi_manager *manager, domi_house *house);
 
+/* Its two halves, which stand apart when the house is lent: a thief runs it, home settles it. */
+uint32_t domi_house_run_lent(domi_manager *manager, domi_house *house);
+void domi_house_settle(domi_manager *home, domi_house *house, uint32_t handled);
+
 #endif

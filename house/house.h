@@ -31,7 +31,6 @@ enum domi_mark {
     DOMI_MARK_BARRIER = 1,       /* a stack raised it: no asks, no notices */
     DOMI_MARK_SATURATED = 2,     /* conversations_max stacks are parked: no asks, no notices */
     DOMI_MARK_STOPPING = 4,      /* no asks, no notices ever more */
-    DOMI_MARK_EXPOSED = 8,       /* a thief may see it: stays 0 until stealing comes */
     DOMI_MARK_HIGH = 16,         /* sampled when it was queued */
     DOMI_MARK_NO_STOP = 32,      /* never mounted: on_stop does not run */
     DOMI_MARK_CHANNELS = 64,     /* io has something for it: the kind's own work is ready */
@@ -74,7 +73,9 @@ struct domi_house {
 
     /* Line 1: what the runner touches. */
     alignas(64) uint8_t state;
-    uint8_t size_class; /* of its slot; constant */
+    uint8_t size_class : 6; /* of its slot; constant; this byte is home's */
+    uint8_t exposed : 1;    /* a thief may see it, or has it (loan.h) */
+    uint8_t pending : 1;    /* ... and it was taken off the arrivals meanwhile */
     uint16_t marks;
     uint32_t mail;                    /* asks and notices waiting */
     domi_house *next;                 /* in the one queue it is in */

@@ -36,6 +36,8 @@ void domi_lent_carry_out(domi_manager *home, domi_notes notes)
 
         if (node->slab == DOMI_SLAB_TIMER)
             domi_timer_noted(home, (domi_timer *)(void *)node);
+        else if (node->slab == DOMI_SLAB_DESCRIPTOR)
+            home->descriptor_noted(home, node);
         else
             domi_promise_noted(home, (domi_promise *)(void *)node);
     }

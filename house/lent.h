@@ -1,6 +1,6 @@
-/* What a lent house's home does for it: arm and disarm on its wheels.
+/* What a lent house's home does for it: arm and disarm on its wheels, and in its ring.
  *
- * The wheels are home's. While another thread runs a house, what it arms or gives up is noted in
+ * These are home's. While another thread runs a house, what it arms or gives up is noted in
  * that thread's manager, each by its own node, so a note costs no memory and cannot fail; home
  * carries the notes out when the house is back. What is on a wheel is not freed before. A time that
  * comes while the house is away is looked at again a tick later. */
@@ -19,10 +19,10 @@ static inline bool domi_is_lent(const domi_manager *manager, const domi_house *h
 /* Seen from home: it is away, or may be taken at any moment. */
 static inline bool domi_is_away(const domi_house *house)
 {
-    return DOMI_UNLIKELY((house->marks & DOMI_MARK_EXPOSED) != 0);
+    return DOMI_UNLIKELY(house->exposed);
 }
 
-/* Note a timer or a promise; its node is in no list. */
+/* Note a timer, a promise, or a watch on a descriptor; its node is in no list. */
 void domi_lent_note(domi_manager *manager, domi_node *node);
 
 /* A promise is to be queued, and its node is a note: take it out again. */

@@ -40,10 +40,11 @@ void domi_house_mounting(domi_manager *manager, domi_house *house);
 void domi_house_mount(domi_manager *manager, domi_house *house);
 
 /* Something has changed beside its mail (a stop, a directive, a child gone): if it waits, it runs,
- * and settles it. CREATED and MOUNTING: the mount looks. READY and later: the runner does. */
+ * and settles it. CREATED and MOUNTING: the mount looks. READY and later: the runner does; of one
+ * that is exposed home, when it is back. */
 static inline void domi_house_rouse(domi_manager *manager, domi_house *house)
 {
-    if (house->state == DOMI_WAITING)
+    if (!house->exposed && house->state == DOMI_WAITING)
         domi_house_ready(manager, house);
 }
 

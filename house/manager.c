@@ -5,6 +5,7 @@
 #include "base/prefetch.h"
 #include "house/dispatch.h"
 #include "house/life.h"
+#include "house/loan.h"
 #include "house/mailbox.h"
 #include "house/pool.h"
 #include "house/promise.h"
@@ -35,6 +36,7 @@ int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
     }
     domi_pool_init(manager);
     domi_slots_init(manager);
+    domi_spinlock_init(&manager->shared_lock);
     domi_wheel_init(&manager->wheel, now_ns);
     domi_wheel_init(&manager->deadlines, now_ns);
     manager->next_home = index; /* not all of them begin with the same one */
@@ -57,6 +59,7 @@ static void end_house(void *house, void *manager)
 void domi_manager_end(domi_manager *manager)
 {
     manager->stopping = true;
+    domi_loans_end(manager);
     (void)domi_manager_arrivals(manager);
     domi_slots_walk(manager, end_house, manager);
     manager->ready[DOMUS_STATE] = manager->ready[DOMUS_CHANNELS] = (domi_queue){0};
@@ -78,7 +81,7 @@ void domi_manager_stop(domi_manager *manager)
     domi_slots_walk(manager, stop_house, manager);
 }
 
-uint32_t domi_manager_arrivals(domi_manager *manager)
+static uint32_t take_arrivals(domi_manager *manager)
 {
     if (atomic_load_explicit(&manager->arrivals, memory_order_relaxed) == NULL)
         return 0;
@@ -97,10 +100,20 @@ uint32_t domi_manager_arrivals(domi_manager *manager)
     }
     for (house = first; house != NULL; count++) {
         domi_house *next = atomic_load_explicit(&house->arrival_next, memory_order_relaxed);
-        domi_mailbox_sort(manager, house);
+        if (DOMI_UNLIKELY(house->exposed))
+            house->pending = 1; /* sorted when it is back */
+        else
+            domi_mailbox_sort(manager, house);
         house = next;
     }
     return count;
+}
+
+uint32_t domi_manager_arrivals(domi_manager *manager)
+{
+    uint32_t returned = domi_loans_settle(manager);
+
+    return returned + take_arrivals(manager);
 }
 
 uint32_t domi_manager_mount(domi_manager *manager)
@@ -174,5 +187,8 @@ bool domi_manager_has_work(const domi_manager *manager)
     return manager->ready[DOMUS_STATE].count != 0 || manager->ready[DOMUS_CHANNELS].count != 0 ||
            manager->mounting.head != NULL || manager->deferred.head != NULL ||
            atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&manager->arrivals,
-                                memory_order_seq_cst) != NULL;
+                                memory_order_seq_cst) != NULL ||
+           atomic_load_explicit((_Atomic(domi_node *) *)(uintptr_t)&manager->returns,
+                                memory_order_seq_cst) != NULL ||
+           domi_loans_shown(manager) != 0;
 }

@@ -117,6 +117,7 @@ struct domi_manager {
     /* io's watches on descriptors: the event was handled, or dropped; take the watch back. */
     void (*descriptor_handled)(domi_manager *manager, domi_node *node);
     void (*descriptor_cancel)(domi_manager *manager, domi_node *node);
+    void (*descriptor_noted)(domi_manager *home, domi_node *node); /* begun on a loan: arm it */
     /* io's part of a stop: begin to close what the house owns; returns how many are left. */
     uint32_t (*stop_channels)(domi_manager *manager, domi_house *house);
 
@@ -136,6 +137,7 @@ struct domi_manager {
     domi_chain *chains;        /* by owner */
     uint32_t chained;          /* objects in all chains */
     domi_node *returned;       /* taken from `remote`, not yet sorted into the slabs */
+    uint32_t lent;             /* houses that are exposed */
     domi_slot_cache *slots_of; /* by home; its own is unbounded until it gives back */
     domi_slots slots;
     domi_wheel wheel;     /* of timers */
@@ -147,6 +149,16 @@ struct domi_manager {
     /* Pushed by others, taken whole by the owner. */
     alignas(DOMI_LINES) _Atomic(domi_house *) arrivals;
     alignas(DOMI_LINES) _Atomic(domi_node *) remote; /* its objects that others freed, in chains */
+
+    alignas(DOMI_LINES) _Atomic(domi_node *) returns; /* loans that have come back (loan.h) */
+
+    /* What thieves may take. */
+    alignas(DOMI_LINES) domi_spinlock shared_lock;
+    domi_fifo shared;              /* under the lock, as the next is written */
+    _Atomic uint32_t shared_count; /* houses in it */
+
+    /* Written by thieves: how many are after this thread's houses now. */
+    alignas(DOMI_LINES) _Atomic uint32_t thieves;
 
     /* Whose handler runs, for those who look at a thread that does not come back. */
     alignas(DOMI_LINES) _Atomic(const domus_behaviour *) running;
@@ -180,7 +192,8 @@ void domi_manager_end(domi_manager *manager);
  * is spawned any more, anywhere. */
 void domi_manager_stop(domi_manager *manager);
 
-/* Take arrivals and sort them. Returns how many houses had arrived. One relaxed load if none. */
+/* Take arrivals and sort them, and what thieves have returned. Returns how many houses it was. Two
+ * relaxed loads if none. */
 uint32_t domi_manager_arrivals(domi_manager *manager);
 
 /* Mount what was spawned. Returns how many. */
@@ -196,8 +209,8 @@ void domi_manager_tick(domi_manager *manager);
 /* Run channels actors until their queue is empty. Returns how many houses ran. */
 uint32_t domi_manager_channels(domi_manager *manager);
 
-/* Anything to run, mount or sort; io and timers not counted. `arrivals` is read seq_cst: this is
- * the second look of a park (DESIGN 6). */
+/* Anything to run, mount, sort or take back; io and timers not counted. What others push is read
+ * seq_cst: this is the second look of a park (DESIGN 6). */
 bool domi_manager_has_work(const domi_manager *manager);
 
 /* Wake the owner of `target` if it sleeps: at most one write per sleep (M12). */

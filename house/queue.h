@@ -32,6 +32,17 @@ static inline domi_house *domi_fifo_take(domi_fifo *fifo)
     return house;
 }
 
+/* All of `first`, before what waits. */
+static inline void domi_fifo_prepend(domi_fifo *fifo, const domi_fifo *first)
+{
+    if (first->head == NULL)
+        return;
+    first->tail->next = fifo->head;
+    if (fifo->head == NULL)
+        fifo->tail = first->tail;
+    fifo->head = first->head;
+}
+
 #define DOMI_QUEUE_NORMAL_EVERY 4u /* a power of two */
 
 typedef struct domi_queue {

@@ -43,7 +43,7 @@ static domi_house *born(domi_manager *home, uint32_t size_class)
     if (house == NULL)
         return NULL;
     house->home = home;
-    house->size_class = (uint8_t)size_class;
+    house->size_class = size_class & 0x3f;
     house->node.slab = DOMI_SLAB_HOUSE;
     atomic_store_explicit(&house->life, UINT64_C(1) << 32 | DOMI_LIFE_CLOSED, memory_order_relaxed);
     return house;

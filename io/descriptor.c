@@ -2,6 +2,7 @@
 #include "io/descriptor.h"
 
 #include "base/check.h"
+#include "house/lent.h"
 #include "house/mailbox.h"
 #include "house/pool.h"
 #include "house/stack.h"
@@ -26,6 +27,7 @@ struct domi_descriptor {
     bool under_way;  /* its event is in the mailbox, or being handled */
     bool cancelled;  /* taken back: freed when nothing of it is under way */
     bool failed;     /* taken back when its last event was handled */
+    bool noted;      /* begun on a loan: home arms it when the house is back */
     uint64_t reserved;
     domi_link link;
 };
@@ -64,7 +66,7 @@ static void detach(domi_descriptor *descriptor)
 /* Freed, armed again, or still under way. */
 static void settle(domi_descriptor *descriptor)
 {
-    if (descriptor->armed || descriptor->under_way)
+    if (descriptor->armed || descriptor->under_way || descriptor->noted)
         return;
     if (!descriptor->cancelled && !descriptor->failed) {
         arm(descriptor);
@@ -120,11 +122,20 @@ void domi_descriptor_cancel(domi_manager *manager, domi_node *node)
     settle(descriptor);
 }
 
+void domi_descriptor_noted(domi_manager *home, domi_node *node)
+{
+    domi_descriptor *descriptor = (domi_descriptor *)(void *)node;
+
+    (void)home;
+    descriptor->noted = false;
+    settle(descriptor);
+}
+
 int domus_watch_fd(domus_stack *stack, int fd, uint32_t events, domus_fd_watch *ret_watch)
 {
     domi_manager *manager = stack->manager;
-    domi_io *io = manager->io;
     domi_house *house = domi_stack_house(stack);
+    domi_io *io = house->home->io; /* constant while threads run */
 
     if (fd < 0)
         return -EBADF;
@@ -143,8 +154,12 @@ int domus_watch_fd(domus_stack *stack, int fd, uint32_t events, domus_fd_watch *
     descriptor->armed = descriptor->cancelling = false;
     descriptor->under_way = descriptor->cancelled = descriptor->failed = false;
     domi_link_add(house, &descriptor->link);
-    house->marks |= DOMI_MARK_PINNED; /* its ring is this thread's */
-    arm(descriptor);
+    house->marks |= DOMI_MARK_PINNED; /* its ring is its home's */
+    descriptor->noted = domi_is_lent(manager, house);
+    if (descriptor->noted)
+        domi_lent_note(manager, &descriptor->event.node);
+    else
+        arm(descriptor);
     if (ret_watch != NULL)
         *ret_watch = (domus_fd_watch){descriptor, descriptor->generation};
     return 0;

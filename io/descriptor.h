@@ -11,8 +11,9 @@ typedef struct domi_descriptor domi_descriptor;
 /* Its poll has come back. */
 void domi_descriptor_completed(domi_io *io, domi_descriptor *descriptor, int result);
 
-/* domi_manager.descriptor_handled and descriptor_cancel. */
+/* domi_manager.descriptor_handled, descriptor_cancel and descriptor_noted. */
 void domi_descriptor_handled(domi_manager *manager, domi_node *node);
 void domi_descriptor_cancel(domi_manager *manager, domi_node *node);
+void domi_descriptor_noted(domi_manager *home, domi_node *node);
 
 #endif

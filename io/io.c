@@ -73,6 +73,7 @@ int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend
     manager->take_event = domi_channels_event;
     manager->descriptor_handled = domi_descriptor_handled;
     manager->descriptor_cancel = domi_descriptor_cancel;
+    manager->descriptor_noted = domi_descriptor_noted;
     return 0;
 
 fail_ring:

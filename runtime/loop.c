@@ -17,8 +17,9 @@ void domi_phase_io(domi_thread *thread)
         domi_thread_stamp(thread, DOMI_SPAN_ENTER);
     uint32_t wakes = thread->io.wakes;
     thread->completions = domi_io_reap(&thread->io);
+    thread->brought = thread->completions - (thread->io.wakes - wakes);
     if (thread->judge_wakeup)
-        domi_thread_judge_wakeup(thread, thread->completions - (thread->io.wakes - wakes));
+        domi_thread_judge_wakeup(thread);
     if (thread->completions != 0)
         domi_thread_stamp(thread, DOMI_SPAN_COMPLETIONS);
 }
@@ -69,13 +70,13 @@ static uint64_t deadline(const domi_thread *thread)
     return thread->stamp_ns + budget_ns;
 }
 
-/* Between runs (M2): the clock, arrivals, and what was freed for others. */
-static void look(domi_thread *thread)
+/* Between runs (M2): the clock, arrivals and returns, thieves, and what was freed for others. */
+static void look(domi_thread *thread, domi_queue *queue)
 {
-    atomic_store_explicit(&thread->manager.readies, thread->manager.ready[DOMUS_STATE].count,
-                          memory_order_relaxed);
+    atomic_store_explicit(&thread->manager.readies, queue->count, memory_order_relaxed);
     domi_thread_stamp(thread, DOMI_SPAN_STATE);
     (void)domi_manager_arrivals(&thread->manager);
+    domi_thread_share(thread, queue);
     if (thread->manager.chained >= DOMI_CHAINED_MAX)
         domi_pool_flush(&thread->manager);
 }
@@ -95,7 +96,7 @@ static void run_state(domi_thread *thread, domi_queue *queue, uint64_t deadline_
         if (++houses < look_every && messages < MESSAGES_PER_LOOK)
             continue;
         houses = messages = 0;
-        look(thread);
+        look(thread, queue);
         if (thread->stamp_ns < deadline_ns || queue->count == 0)
             continue;
         domi_counter_add(&thread->counters.deadline_expiries, 1);
@@ -109,6 +110,8 @@ void domi_phase_state(domi_thread *thread)
     domi_queue *ready = &thread->manager.ready[DOMUS_STATE];
 
     if (ready->count == 0)
+        domi_thread_share(thread, ready);
+    if (ready->count == 0)
         return;
     if (thread->config->scheduler.io_ratio == 100) {
         /* No deadline: all that is ready now runs once, and what it makes ready waits. */
@@ -118,7 +121,7 @@ void domi_phase_state(domi_thread *thread)
     } else {
         run_state(thread, ready, deadline(thread));
     }
-    look(thread);
+    look(thread, ready);
 }
 
 void domi_thread_loop(domi_thread *thread)

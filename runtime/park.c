@@ -57,7 +57,7 @@ static uint64_t sleep_until(const domi_thread *thread)
  * the ring has brought is known after the next reap. */
 static void woke(domi_thread *thread, uint32_t word, bool put, uint64_t until_ns)
 {
-    bool found = put || domi_manager_has_work(&thread->manager) ||
+    bool found = put || domi_manager_has_work(&thread->manager) || domi_thread_is_waking(thread) ||
                  atomic_load_explicit(thread->wanted, memory_order_relaxed) != thread->doing;
     bool due = thread->stamp_ns >= until_ns;
 
@@ -70,10 +70,10 @@ static void woke(domi_thread *thread, uint32_t word, bool put, uint64_t until_ns
         thread->empty_wakeups = 0;
 }
 
-void domi_thread_judge_wakeup(domi_thread *thread, uint32_t completions)
+void domi_thread_judge_wakeup(domi_thread *thread)
 {
     thread->judge_wakeup = false;
-    if (completions != 0) {
+    if (thread->brought != 0) {
         thread->empty_wakeups = 0;
         return;
     }
@@ -100,7 +100,8 @@ static bool fall_asleep(domi_thread *thread, uint64_t until_ns)
     atomic_exchange_explicit(&manager->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
     domi_thread_stamp(thread, DOMI_SPAN_OTHER);
     /* A timer may have come due since it was looked for. */
-    if (domi_thread_has_work(thread) || until_ns <= thread->stamp_ns) {
+    if (domi_thread_has_work(thread) || domi_thread_is_waking(thread) ||
+        until_ns <= thread->stamp_ns) {
         atomic_exchange_explicit(&manager->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
         return false;
     }
@@ -144,7 +145,7 @@ static bool take_at_once(domi_thread *thread)
     (void)domi_manager_arrivals(manager);
     if (manager->ready[DOMUS_CHANNELS].count != 0 || manager->mounting.head != NULL)
         return false;
-    thread->completions = 0;
+    thread->completions = thread->brought = 0;
     domi_phase_state(thread);
     return true;
 }
@@ -190,10 +191,11 @@ bool domi_thread_rest_begin(domi_thread *thread, uint64_t *ret_until_ns)
     if (thread->manager.chained >= DOMI_CHAINED_MAX)
         domi_pool_flush(&thread->manager);
     if (domi_thread_has_work(thread)) {
-        thread->idle_count = 0;
+        domi_thread_busy(thread);
         return false;
     }
-    domi_thread_idle(thread);
+    if (domi_thread_steal(thread))
+        return false;
     if (thread->config->scheduler.idle.spin_ns != 0 && spin(thread))
         return false;
     *ret_until_ns = sleep_until(thread);
@@ -205,8 +207,11 @@ void domi_thread_rest(domi_thread *thread)
 {
     uint64_t until_ns;
 
-    if (!domi_thread_rest_begin(thread, &until_ns))
+    if (!domi_thread_rest_begin(thread, &until_ns)) {
+        if (thread->stealing.loan != NULL)
+            domi_thread_repay(thread);
         return;
+    }
     domi_io_enter(&thread->io, 1, until_ns - thread->stamp_ns);
     domi_thread_rest_end(thread, until_ns);
 }

@@ -156,6 +156,7 @@ static void read_thread_counters(const domi_thread_counters *from, domus_profile
     profile->wakeups_empty = domi_counter_read(&from->wakeups_empty);
     profile->wake_rearms = domi_counter_read(&from->wake_rearms);
     profile->steals_wanted = domi_counter_read(&from->steals_wanted);
+    profile->steals = domi_counter_read(&from->steals);
     profile->cap_wakeups_with_work = domi_counter_read(&from->cap_wakeups_with_work);
 }
 
@@ -237,6 +238,7 @@ static const struct {
     {"wake poll re-armed", offsetof(domus_profile, wake_rearms)},
     {"woke by cap with work", offsetof(domus_profile, cap_wakeups_with_work)},
     {"steals wanted", offsetof(domus_profile, steals_wanted)},
+    {"steals", offsetof(domus_profile, steals)},
     {"dead letters", offsetof(domus_profile, dead_letters)},
     {"refusals", offsetof(domus_profile, refusals)},
     {"spawns", offsetof(domus_profile, spawns)},

@@ -51,6 +51,10 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
     thread->timed = system->config.profile.level != DOMUS_PROFILE_OFF;
     thread->stamp_ns = now_ns;
     thread->cpu = cpu;
+    thread->stealing.victim = DOMI_NO_VICTIM;
+    thread->stealing.patience_max =
+        system->simulator != NULL ? DOMI_PATIENCE_SIMULATED : DOMI_PATIENCE;
+    domi_random_init(&thread->stealing.random, index);
     return 0;
 }
 

@@ -1,38 +1,230 @@
-/* The condition of stealing (DESIGN 5): is somebody overwhelmed while this thread has nothing to
- * do?
+/* Stealing (DESIGN 5): an idle thread borrows one house at a time from an overwhelmed one.
  *
- * `readies` is the victim's depth, idleCount the thief's consecutive iterations without work. So
- * far the answer is only counted (steals_wanted in the profile), which is what the thresholds are
- * tuned by; nothing is exposed or lent. */
-#include "runtime/thread.h"
+ * readies > floor && idleCount * readies >= aggression: readies is the victim's depth, idleCount
+ * the thief's consecutive iterations without work of its own. A thief for whom it holds counts
+ * itself among the victim's `thieves`; only then does the victim, at its next look, show up to
+ * `floor` of its surplus houses, and it takes them back when nobody is after them or it has no
+ * other work. So with nobody idle nothing is exposed.
+ *
+ * A sleeper cannot count. So a victim with more than `floor` ready houses wakes one sleeper, and no
+ * further one before that one has looked (`waking`, the system's). A thief that has waited long
+ * without being shown anything sleeps, and a victim that could show nothing wakes nobody for a
+ * while. */
+#include "house/loan.h"
+#include "runtime/system.h"
 
-static uint32_t readies_of(const domi_manager *manager)
+/* Iterations that a woken thread looks for work of others before it sleeps again. */
+#define WOKEN_LOOKS 16u
+
+/* Sleepers looked for at one look, at most. */
+#define SLEEPERS_MAX 8u
+
+/* All is pinned here, or thieves do not come for what they see: it shows nothing and wakes nobody
+ * for so long. */
+#define ALONE_NS UINT64_C(10000000)
+
+/* What is shown, and has not become less for so long, is taken back. */
+#define STALE_NS UINT64_C(2000000)
+
+static uint32_t floor_of(const domi_thread *thread)
 {
-    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&manager->readies,
-                                memory_order_relaxed);
+    return thread->config->scheduler.steal.floor;
 }
 
-void domi_thread_idle(domi_thread *thread)
+bool domi_thread_is_waking(const domi_thread *thread)
 {
-    const domi_manager *manager = &thread->manager;
-    uint64_t floor = thread->config->scheduler.steal.floor;
-    uint64_t aggression = thread->config->scheduler.steal.aggression;
+    /* seq_cst: in the second look of a park, pairs with wake_sleeper(). */
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->system->waking,
+                                memory_order_seq_cst) == thread->manager.index + 1;
+}
 
-    uint64_t runs = domi_counter_read(&thread->manager.counters.runs);
+/* It has looked. */
+static void end_waking(domi_thread *thread)
+{
+    if (domi_thread_is_waking(thread))
+        atomic_store_explicit(&thread->system->waking, 0, memory_order_relaxed);
+}
 
-    /* An iteration that ran a house or reaped a completion was not idle. */
-    if (runs != thread->runs_seen || thread->completions != 0)
-        thread->idle_count = 0;
-    else
-        thread->idle_count++;
-    thread->runs_seen = runs;
-    if (thread->idle_count == 0 || !thread->config->scheduler.steal.enabled)
+/* --- the thief -------------------------------------------------------------------------------- */
+
+static void leave(domi_thread *thread)
+{
+    domi_stealing *stealing = &thread->stealing;
+
+    if (stealing->victim == DOMI_NO_VICTIM)
         return;
-    for (uint32_t i = 0; i < manager->threads; i++) {
-        uint64_t readies = readies_of(manager->managers[i]);
-        if (i == manager->index || readies <= floor || thread->idle_count * readies < aggression)
+    /* Relaxed: a hint, what is shown is taken under the lock. */
+    atomic_fetch_sub_explicit(&thread->manager.managers[stealing->victim]->thieves, 1,
+                              memory_order_relaxed);
+    stealing->victim = DOMI_NO_VICTIM;
+}
+
+static bool is_overwhelmed(const domi_thread *thread, uint32_t index)
+{
+    const domi_manager *manager = thread->manager.managers[index];
+    uint64_t readies = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&manager->readies,
+                                            memory_order_relaxed);
+
+    return readies > floor_of(thread) &&
+           thread->stealing.idle_count * readies >= thread->config->scheduler.steal.aggression;
+}
+
+/* The victim it has, or another one, from a random one on. */
+static bool choose(domi_thread *thread)
+{
+    domi_stealing *stealing = &thread->stealing;
+    uint32_t threads = thread->manager.threads;
+
+    if (stealing->victim != DOMI_NO_VICTIM && is_overwhelmed(thread, stealing->victim))
+        return true;
+    leave(thread);
+    uint32_t start = (uint32_t)domi_random_below(&stealing->random, threads);
+    for (uint32_t i = 0; i < threads; i++) {
+        uint32_t index = (start + i) % threads;
+        if (index == thread->manager.index || !is_overwhelmed(thread, index))
             continue;
+        stealing->victim = index;
+        stealing->patience = 0;
+        atomic_fetch_add_explicit(&thread->manager.managers[index]->thieves, 1,
+                                  memory_order_relaxed);
         domi_counter_add(&thread->counters.steals_wanted, 1);
+        return true;
+    }
+    return false;
+}
+
+void domi_thread_busy(domi_thread *thread)
+{
+    thread->stealing.idle_count = 0;
+    leave(thread);
+    end_waking(thread);
+}
+
+/* An iteration that ran a house of its own or reaped a completion was not idle. */
+static bool was_idle(domi_thread *thread)
+{
+    uint64_t runs = domi_counter_read(&thread->manager.counters.runs);
+    bool idle = runs == thread->stealing.runs_seen && thread->brought == 0;
+
+    thread->stealing.runs_seen = runs;
+    return idle;
+}
+
+/* Nothing to steal, or in vain: may it sleep? */
+static bool give_up(domi_thread *thread)
+{
+    if (domi_thread_is_waking(thread) && thread->stealing.victim == DOMI_NO_VICTIM &&
+        thread->stealing.idle_count < WOKEN_LOOKS)
+        return false;
+    leave(thread);
+    end_waking(thread);
+    return true;
+}
+
+bool domi_thread_steal(domi_thread *thread)
+{
+    domi_stealing *stealing = &thread->stealing;
+
+    if (!was_idle(thread)) {
+        domi_thread_busy(thread);
+        return false;
+    }
+    stealing->idle_count++;
+    if (!thread->config->scheduler.steal.enabled || thread->manager.threads == 1)
+        return false;
+    if (!choose(thread))
+        return !give_up(thread);
+    stealing->loan = domi_loan_take(&thread->manager, thread->manager.managers[stealing->victim]);
+    if (stealing->loan != NULL) {
+        end_waking(thread);
+        stealing->patience = 0;
+        return true;
+    }
+    domi_pause();
+    if (++stealing->patience <= stealing->patience_max)
+        return true;
+    return !give_up(thread);
+}
+
+void domi_thread_repay(domi_thread *thread)
+{
+    domi_loan *loan = thread->stealing.loan;
+
+    thread->stealing.loan = NULL;
+    domi_loan_repay(&thread->manager, loan);
+    domi_counter_add(&thread->counters.steals, 1);
+    thread->stealing.runs_seen = domi_counter_read(&thread->manager.counters.runs);
+    domi_thread_stamp(thread, DOMI_SPAN_STATE);
+}
+
+/* --- the victim ------------------------------------------------------------------------------- */
+
+static void wake_sleeper(domi_thread *thread)
+{
+    domi_manager *manager = &thread->manager;
+    uint32_t threads = manager->threads;
+    uint32_t looks = threads < SLEEPERS_MAX ? threads : SLEEPERS_MAX;
+
+    if (atomic_load_explicit(&thread->system->waking, memory_order_relaxed) != 0)
+        return;
+    for (uint32_t i = 0; i < looks; i++) {
+        uint32_t index = thread->stealing.next_sleeper++ % threads;
+        domi_manager *other = manager->managers[index];
+        uint32_t none = 0;
+
+        if (index == manager->index ||
+            atomic_load_explicit(&other->park, memory_order_relaxed) != DOMI_PARK_SLEEPING)
+            continue;
+        /* seq_cst: as a put, before the look at its park word. It may have been woken since for
+         * something else, and be about to sleep: then its second look finds this. */
+        if (atomic_compare_exchange_strong_explicit(&thread->system->waking, &none, index + 1,
+                                                    memory_order_seq_cst, memory_order_relaxed))
+            domi_manager_notify(manager, other);
         return;
     }
+}
+
+static void note_shown(domi_thread *thread, uint32_t shown)
+{
+    thread->stealing.shown = shown;
+    thread->stealing.shown_since_ns = thread->stamp_ns;
+}
+
+/* A thief may be in a long handler while it counts: what waits for it must not starve. */
+static bool is_stale(domi_thread *thread, uint32_t shown)
+{
+    if (shown < thread->stealing.shown)
+        note_shown(thread, shown);
+    if (thread->stamp_ns - thread->stealing.shown_since_ns < STALE_NS)
+        return false;
+    thread->stealing.alone_until_ns = thread->stamp_ns + ALONE_NS;
+    return true;
+}
+
+void domi_thread_share(domi_thread *thread, domi_queue *queue)
+{
+    domi_manager *manager = &thread->manager;
+    uint32_t floor = floor_of(thread);
+    uint32_t shown = domi_loans_shown(manager);
+
+    if ((shown == 0 && queue->count <= floor) || !thread->config->scheduler.steal.enabled)
+        return;
+    bool wanted = atomic_load_explicit(&manager->thieves, memory_order_relaxed) != 0;
+    if (shown != 0 && (!wanted || queue->count == 0 || is_stale(thread, shown))) {
+        (void)domi_loans_take_back(manager, queue);
+        return;
+    }
+    if (queue->count <= floor || thread->stamp_ns < thread->stealing.alone_until_ns)
+        return;
+    if (wanted && shown < floor) {
+        uint32_t surplus = queue->count - floor;
+        uint32_t most = surplus < floor - shown ? surplus : floor - shown;
+        uint32_t more = domi_loans_expose(manager, queue, most);
+        if (more + shown == 0)
+            thread->stealing.alone_until_ns = thread->stamp_ns + ALONE_NS;
+        if (more != 0)
+            note_shown(thread, more + shown);
+    }
+    if (manager->threads > 1)
+        wake_sleeper(thread);
 }

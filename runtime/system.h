@@ -65,6 +65,9 @@ struct domus_system {
     int start_error;
     char start_text[256];
 
+    /* Index + 1 of the sleeper that was woken to steal and has not looked yet; 0: none. */
+    alignas(64) _Atomic uint32_t waking;
+
     /* Foreign threads come one at a time: they share one manager. */
     pthread_mutex_t outside_mutex;
     domi_manager outside;

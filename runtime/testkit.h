@@ -15,6 +15,7 @@ typedef enum domi_step {
     DOMI_STEP_IO,
     DOMI_STEP_CHANNELS,
     DOMI_STEP_STATE,
+    DOMI_STEP_LOAN,  /* run what was taken from another thread, and return it */
     DOMI_STEP_SLEEP, /* none, before it is woken or a timer is due */
     DOMI_STEP_END,   /* it left its loop; once all have, it ends its actors */
     DOMI_STEP_NONE,

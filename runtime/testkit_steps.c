@@ -6,8 +6,8 @@
  * sleep: whoever has work must have been woken. Only then time may go on.
  *
  * The draw is uniform among those who can move, except that now and then one thread is held back
- * for some steps: races that need somebody slow would be too rare else. A loan will be two steps
- * more: the thief's take, and its run and return. */
+ * for some steps: races that need somebody slow would be too rare else. A loan spans two steps: the
+ * thief's take ends its state step, its run and return is a step of its own. */
 #include "runtime/testkit.h"
 
 #include "base/check.h"
@@ -108,7 +108,7 @@ static void rest(domus_testkit *kit, uint32_t index)
         state->woken = false;
         state->until_ns = domi_thread_due_ns(thread); /* the cap would only cost steps */
     } else {
-        state->next = DOMI_STEP_IO;
+        state->next = thread->stealing.loan != NULL ? DOMI_STEP_LOAN : DOMI_STEP_IO;
     }
 }
 
@@ -134,6 +134,10 @@ static const char *take_step(domus_testkit *kit, uint32_t index)
         domi_phase_state(thread);
         rest(kit, index);
         return "state";
+    case DOMI_STEP_LOAN:
+        domi_thread_repay(thread);
+        state->next = DOMI_STEP_IO;
+        return "loan";
     default:
         DOMI_CHECK(state->next == DOMI_STEP_END);
         domi_system_note_left(kit->system, &thread->manager);

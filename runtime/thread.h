@@ -6,6 +6,7 @@
 #define DOMI_RUNTIME_THREAD_H
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "io/io.h"
 
 #include <domus/profile.h>
@@ -44,6 +45,7 @@ typedef struct domi_thread_counters {
     domi_counter wake_rearms;
     domi_counter cap_wakeups_with_work;
     domi_counter steals_wanted;
+    domi_counter steals;
     domi_counter following;    /* `doing`, for the others */
     domi_counter cpu_clock;    /* the clockid_t of the thread's CPU clock */
     domi_counter cpu_start_ns; /* of the thread's CPU clock when its loop began */
@@ -66,6 +68,28 @@ typedef struct domi_log_bound {
     _Atomic uint64_t dropped; /* in all */
 } domi_log_bound;
 
+#define DOMI_NO_VICTIM UINT32_MAX
+
+/* Iterations (of some 0.2 us) that a thief waits to be shown a house: a victim looks up from its
+ * work now and then only. Simulated ones are phases of a scenario, and each is a step. */
+#define DOMI_PATIENCE           32768u
+#define DOMI_PATIENCE_SIMULATED 8u
+
+/* A thread as a thief, and as a victim (steal.c). */
+typedef struct domi_stealing {
+    uint64_t idle_count; /* consecutive iterations without work of its own */
+    uint64_t runs_seen;
+    uint32_t victim;         /* whose houses it is after; DOMI_NO_VICTIM */
+    uint32_t patience;       /* iterations for which it has waited for one */
+    uint32_t patience_max;   /* then it sleeps */
+    struct domi_loan *loan;  /* taken, and to be run */
+    uint32_t next_sleeper;   /* whom it looks at first for one to wake */
+    uint32_t shown;          /* when it last became less, or more */
+    uint64_t shown_since_ns; /* ... which was then */
+    uint64_t alone_until_ns; /* nobody is woken: nothing here may be lent */
+    domi_random random;
+} domi_stealing;
+
 typedef struct domi_thread {
     domi_manager manager;
     domi_io io;
@@ -79,11 +103,11 @@ typedef struct domi_thread {
     uint64_t io_start_ns; /* of this iteration's work in phases 1 and 2 */
     uint64_t next_tick_ns;
     uint32_t completions;   /* of phase 1 */
+    uint32_t brought;       /* ... but those of the wake poll */
     bool capped;            /* the cap would end the sleep, not a timer */
     bool judge_wakeup;      /* the sleep ended, and so far for nothing */
     uint32_t empty_wakeups; /* in a row */
-    uint64_t idle_count;    /* consecutive iterations without work */
-    uint64_t runs_seen;
+    domi_stealing stealing;
     uint32_t aborted; /* channels reset because they had not drained */
     domi_thread_counters counters;
     domi_log_bound log_bound;
@@ -145,12 +169,20 @@ void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns);
 /* When the next timer is due; UINT64_MAX: none is armed. */
 uint64_t domi_thread_due_ns(const domi_thread *thread);
 
-/* steal.c: an iteration found nothing to do. */
-void domi_thread_idle(domi_thread *thread);
+/* steal.c. A victim's: at each look, show what thieves want, take back what nobody does; `queue` is
+ * the one that it runs. */
+void domi_thread_share(domi_thread *thread, domi_queue *queue);
 
-/* Phase 1 after a sleep that ended for nothing, but for `completions` other than of the wake poll:
- * count an empty wake-up if there are none. */
-void domi_thread_judge_wakeup(domi_thread *thread, uint32_t completions);
+/* A thief's: an iteration has found work of its own, or none. The second: true if the thread is not
+ * to sleep; stealing.loan, if there is one then, is to be repaid first. */
+void domi_thread_busy(domi_thread *thread);
+bool domi_thread_steal(domi_thread *thread);
+bool domi_thread_is_waking(const domi_thread *thread); /* it was woken to look for work of others */
+void domi_thread_repay(domi_thread *thread);
+
+/* Phase 1 after a sleep that ended for nothing, as it seemed: count an empty wake-up if phase 1 has
+ * brought nothing either. */
+void domi_thread_judge_wakeup(domi_thread *thread);
 
 /* Write to the eventfd of a sleeping manager; domi_manager.wake. Any thread. */
 void domi_thread_wake(domi_manager *manager);

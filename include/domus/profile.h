@@ -77,6 +77,7 @@ typedef struct domus_profile {
     uint64_t passivations;
     uint64_t letters_missed;    /* that a subscriber did not take (domus/letters.h) */
     uint64_t log_lines_dropped; /* beyond DOMUS_LOG_LINES_PER_SECOND (domus/hooks.h) */
+    uint64_t steals;            /* houses of other threads that were run here, each once */
 } domus_profile;
 
 /* Read the counters of one thread. `thread` is 0..threads-1. Returns 0; -EINVAL.

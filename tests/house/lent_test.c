@@ -1,9 +1,6 @@
-/* What a lent house arms and gives up is carried out by its home. A loan is made here by hand: home
- * takes the house off its queue and marks it exposed, another manager runs it, and home gets it
- * back with what was noted. */
-#include "house/lent.h"
+/* What a lent house arms and gives up is carried out by its home. */
+#include "house/loan.h"
 
-#include "house/dispatch.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 
@@ -89,13 +86,12 @@ static void close_world(void)
 /* `one` is ready: lend it for one run. */
 static void lend(void)
 {
-    domi_house *house = domi_queue_take(&home()->ready[DOMUS_STATE]);
-
-    ck_assert_ptr_eq(house, one.house);
-    house->marks |= DOMI_MARK_EXPOSED;
-    (void)domi_house_run(thief(), house);
-    house->marks &= (uint16_t)~DOMI_MARK_EXPOSED;
-    domi_lent_carry_out(home(), domi_lent_take(thief()));
+    ck_assert_uint_eq(domi_loans_expose(home(), &home()->ready[DOMUS_STATE], 1), 1);
+    domi_loan *loan = domi_loan_take(thief(), home());
+    ck_assert_ptr_nonnull(loan);
+    ck_assert_ptr_eq(loan->house, one.house);
+    domi_loan_repay(thief(), loan);
+    ck_assert_uint_eq(domi_loans_settle(home()), 1);
 }
 
 static void lend_call(int (*function)(domus_stack *, void *))
@@ -221,13 +217,13 @@ START_TEST(time_that_comes_while_the_house_is_away_waits_for_it)
 {
     open_world();
     domt_do(&world, one, arm, NULL);
-    one.house->marks |= DOMI_MARK_EXPOSED;
+    one.house->exposed = 1;
     for (int i = 0; i < 10; i++) {
         domt_jump(&world, MS);
         (void)domt_events(home());
     }
     ck_assert_ptr_null(one.house->tails[DOMI_EVENT]);
-    one.house->marks &= (uint16_t)~DOMI_MARK_EXPOSED;
+    one.house->exposed = 0;
     domt_pass(&world, 2 * MS);
     ck_assert_uint_eq(rung, 1);
     close_world();

@@ -1,0 +1,339 @@
+/* Loans: what is shown, taken and given back, and what happens to an actor meanwhile. Home is
+ * manager 0, the thief manager 1. */
+#include "house/loan.h"
+
+#include "base/memory.h"
+#include "house/life.h"
+#include "tests/house/recorder.h"
+#include "tests/support/suite.h"
+
+#include <string.h>
+
+static domt_world world;
+static domt_log logs[8];
+static domus_address actors[8];
+
+static domi_manager *home(void)
+{
+    return world.managers[0];
+}
+
+static domi_manager *thief(void)
+{
+    return world.managers[1];
+}
+
+static domi_queue *queue(void)
+{
+    return &home()->ready[DOMUS_STATE];
+}
+
+static void open_world(uint32_t count)
+{
+    memset(logs, 0, sizeof logs);
+    domt_world_open(&world, 3);
+    for (uint32_t i = 0; i < count; i++)
+        actors[i] = domt_recorder_new(&world, 0, &logs[i]);
+}
+
+static void close_world(void)
+{
+    domt_settle(&world);
+    ck_assert_uint_eq(home()->lent, 0);
+    domt_world_end(&world);
+}
+
+static void note_all(uint32_t count, int64_t number)
+{
+    for (uint32_t i = 0; i < count; i++)
+        domt_note_to(home(), actors[i], number);
+}
+
+/* The thief runs one, and home has it back. */
+static void lend(uint32_t index)
+{
+    domi_loan *loan = domi_loan_take(thief(), home());
+
+    ck_assert_ptr_nonnull(loan);
+    ck_assert_ptr_eq(loan->house, actors[index].house);
+    domi_loan_repay(thief(), loan);
+}
+
+/* The numbers of the notes, as text. */
+static const char *notes(uint32_t index)
+{
+    static char text[DOMT_LOG_MAX];
+    uint32_t length = 0;
+
+    for (uint32_t i = 0; i < logs[index].count && length + 1 < sizeof text; i++)
+        text[length++] = (char)('0' + logs[index].entries[i].number);
+    text[length] = '\0';
+    return text;
+}
+
+START_TEST(shown_houses_are_taken_in_their_order_and_run_by_the_thief)
+{
+    open_world(4);
+    note_all(4, 1);
+    uint64_t ran = domi_counter_read(&thief()->counters.runs);
+    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 3), 3);
+    ck_assert_uint_eq(queue()->count, 1);
+    ck_assert_uint_eq(domi_loans_shown(home()), 3);
+    for (uint32_t i = 0; i < 3; i++)
+        lend(i);
+    ck_assert_ptr_null(domi_loan_take(thief(), home()));
+    ck_assert_uint_eq(domi_counter_read(&thief()->counters.runs), ran + 3);
+    ck_assert_uint_eq(domi_counter_read(&home()->counters.exposed), 3);
+    for (uint32_t i = 0; i < 3; i++)
+        ck_assert_str_eq(notes(i), "1");
+    ck_assert_str_eq(notes(3), "");
+    ck_assert_uint_eq(domi_loans_settle(home()), 3);
+    for (uint32_t i = 0; i < 3; i++)
+        ck_assert_int_eq(actors[i].house->state, DOMI_WAITING);
+    close_world();
+    ck_assert_str_eq(notes(3), "1");
+}
+END_TEST
+
+START_TEST(pinned_houses_are_not_shown_and_keep_their_places)
+{
+    open_world(4);
+    actors[0].house->marks |= DOMI_MARK_PINNED;
+    actors[2].house->marks |= DOMI_MARK_PINNED;
+    note_all(4, 1);
+    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 4), 2);
+    ck_assert_ptr_eq(domi_queue_take(queue()), actors[0].house);
+    ck_assert_ptr_eq(domi_queue_take(queue()), actors[2].house);
+    ck_assert_ptr_null(domi_queue_take(queue()));
+    domi_queue_put(queue(), actors[0].house);
+    domi_queue_put(queue(), actors[2].house);
+    lend(1);
+    lend(3);
+    close_world();
+}
+END_TEST
+
+START_TEST(queue_of_pinned_houses_is_not_walked_to_its_end)
+{
+    open_world(8);
+    for (uint32_t i = 0; i < 8; i++)
+        actors[i].house->marks |= DOMI_MARK_PINNED;
+    actors[7].house->marks = 0;
+    note_all(8, 1);
+    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 0);
+    ck_assert_uint_eq(queue()->count, 8);
+    close_world();
+    ck_assert_str_eq(notes(7), "1");
+}
+END_TEST
+
+START_TEST(house_that_is_taken_back_is_ready_with_what_came_meanwhile)
+{
+    open_world(2);
+    note_all(2, 1);
+    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 2), 2);
+    domt_note_to(home(), actors[0], 2);
+    domt_note_to(thief(), actors[0], 3);
+    ck_assert_uint_eq(domi_manager_arrivals(home()), 1);
+    ck_assert_uint_eq(actors[0].house->mail, 1); /* the inbox is not sorted while it is exposed */
+    ck_assert_uint_eq(domi_loans_take_back(home(), queue()), 2);
+    ck_assert_uint_eq(actors[0].house->mail, 3);
+    ck_assert_uint_eq(domi_loans_shown(home()), 0);
+    ck_assert_ptr_null(domi_loan_take(thief(), home()));
+    close_world();
+    ck_assert_str_eq(notes(0), "123");
+    ck_assert_str_eq(notes(1), "1");
+}
+END_TEST
+
+/* By home before it is shown, while it is, while it runs elsewhere, and when it is back. */
+START_TEST(order_of_a_sender_holds_through_a_loan)
+{
+    open_world(1);
+    domt_note_to(home(), actors[0], 1);
+    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
+    domt_note_to(home(), actors[0], 2);
+    domi_loan *loan = domi_loan_take(thief(), home());
+    domt_note_to(home(), actors[0], 3);
+    ck_assert_uint_eq(domi_manager_arrivals(home()), 1);
+    domt_note_to(home(), actors[0], 4);
+    domi_loan_repay(thief(), loan);
+    domt_note_to(home(), actors[0], 5);
+    ck_assert_uint_eq(domi_loans_settle(home()), 1);
+    domt_note_to(home(), actors[0], 6);
+    ck_assert_int_eq(actors[0].house->state, DOMI_READY);
+    close_world();
+    ck_assert_str_eq(notes(0), "123456");
+}
+END_TEST
+
+/* Back before its arrival is taken: then the arrival sorts it, as always. */
+START_TEST(house_that_returns_before_its_arrival_is_taken_is_sorted_by_that)
+{
+    open_world(1);
+    domt_note_to(home(), actors[0], 1);
+    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
+    domt_note_to(thief(), actors[0], 2);
+    lend(0);
+    ck_assert_uint_eq(domi_loans_settle(home()), 1);
+    domt_note_to(home(), actors[0], 3); /* behind 2: the inbox is not empty */
+    ck_assert_int_eq(actors[0].house->state, DOMI_WAITING);
+    ck_assert_uint_eq(domi_manager_arrivals(home()), 1);
+    close_world();
+    ck_assert_str_eq(notes(0), "123");
+}
+END_TEST
+
+START_TEST(stop_of_a_lent_house_waits_until_it_is_back)
+{
+    open_world(1);
+    note_all(1, 1);
+    note_all(1, 2);
+    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
+    domi_loan *loan = domi_loan_take(thief(), home());
+    ck_assert_int_eq(domi_house_stop(home(), actors[0]), 0);
+    ck_assert_uint_eq(logs[0].stops, 0);
+    domi_loan_repay(thief(), loan); /* the runner looks before each message */
+    ck_assert_str_eq(notes(0), "");
+    ck_assert_uint_eq(logs[0].stops, 0);
+    ck_assert_uint_eq(domi_loans_settle(home()), 1);
+    ck_assert_uint_eq(logs[0].stops, 1);
+    close_world();
+}
+END_TEST
+
+static int ask_and_note(domus_stack *stack, void *context)
+{
+    int64_t number = 7;
+
+    (void)context;
+    ck_assert_int_eq(domus_notice(stack, actors[1], &domt_note, &number), 0); /* lives with it */
+    return domus_notice(stack, domus_self(stack), &domt_note, &number);
+}
+
+START_TEST(lent_actor_sends_to_itself_and_to_its_neighbours_by_their_inboxes)
+{
+    open_world(2);
+    domt_send(home(), actors[0], ask_and_note, NULL);
+    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
+    lend(0);
+    ck_assert_str_eq(notes(0), "");
+    ck_assert_str_eq(notes(1), "");
+    ck_assert_uint_eq(domi_manager_arrivals(home()), 3); /* two, and the return */
+    close_world();
+    ck_assert_str_eq(notes(0), "7");
+    ck_assert_str_eq(notes(1), "7");
+}
+END_TEST
+
+START_TEST(question_to_a_lent_actor_and_its_own_are_answered)
+{
+    open_world(2);
+    domt_inquire_by(home(), actors[0], actors[1], 5);
+    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
+    lend(0); /* asks */
+    (void)domi_manager_arrivals(home());
+    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
+    lend(1); /* answers */
+    (void)domi_manager_arrivals(home());
+    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
+    lend(0); /* resumes */
+    close_world();
+    ck_assert_uint_eq(domt_log_count(&logs[0], 'r'), 1);
+    ck_assert_int_eq(domt_log_sum(&logs[0], 'r'), 5);
+}
+END_TEST
+
+static domus_address child;
+
+static int spawn_one(domus_stack *stack, void *context)
+{
+    domt_recorder state = {.log = context};
+
+    return domus_spawn(stack, &domt_recording, &state, &child);
+}
+
+START_TEST(child_of_a_lent_actor_lives_with_its_parent_and_ends_before_it)
+{
+    open_world(1);
+    domt_send(home(), actors[0], spawn_one, &logs[1]);
+    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
+    lend(0);
+    ck_assert_ptr_eq(child.house->home, home());
+    domt_settle(&world);
+    ck_assert_uint_eq(logs[1].mounts, 1);
+    note_all(1, 1);
+    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1); /* the child goes meanwhile */
+    ck_assert_int_eq(domi_house_stop(home(), child), 0);
+    (void)domt_run_state(home());
+    ck_assert_uint_eq(logs[1].stops, 1);
+    lend(0);
+    domt_settle(&world);
+    ck_assert_int_eq(domi_house_stop(home(), actors[0]), 0);
+    close_world();
+    ck_assert_uint_eq(logs[0].stops, 1);
+}
+END_TEST
+
+START_TEST(without_memory_for_the_record_nothing_is_taken)
+{
+    open_world(1);
+    note_all(1, 1);
+    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
+    while (thief()->slabs[DOMI_SLAB_64].free != NULL ||
+           thief()->slabs[DOMI_SLAB_64].carve_end - thief()->slabs[DOMI_SLAB_64].carve >= 64)
+        (void)domi_slab_take(&thief()->slabs[DOMI_SLAB_64]); /* lost: the world ends soon */
+    domi_memory_fail_after(0, 1);
+    ck_assert_ptr_null(domi_loan_take(thief(), home()));
+    domi_memory_fail_after(-1, 0);
+    ck_assert_uint_eq(domi_loans_shown(home()), 1);
+    ck_assert_uint_eq(domi_loans_take_back(home(), queue()), 1);
+    close_world();
+    ck_assert_str_eq(notes(0), "1");
+}
+END_TEST
+
+START_TEST(end_of_the_system_has_back_what_is_shown_and_what_was_returned)
+{
+    open_world(3);
+    note_all(3, 1);
+    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 2), 2);
+    lend(0);
+    domt_note_to(home(), actors[1], 2);
+    domt_world_end(&world);
+    for (int i = 0; i < 3; i++)
+        ck_assert_uint_eq(logs[i].stops, 1);
+}
+END_TEST
+
+START_TEST(thread_with_something_shown_or_returned_has_work)
+{
+    open_world(1);
+    note_all(1, 1);
+    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
+    ck_assert(domi_manager_has_work(home()));
+    domi_loan *loan = domi_loan_take(thief(), home());
+    ck_assert(!domi_manager_has_work(home())); /* it may sleep: the return wakes it */
+    uint32_t wakes = world.wakes[0];
+    atomic_store(&home()->park, DOMI_PARK_SLEEPING);
+    domi_loan_repay(thief(), loan);
+    ck_assert_uint_eq(world.wakes[0], wakes + 1);
+    atomic_store(&home()->park, DOMI_PARK_RUNNING);
+    ck_assert(domi_manager_has_work(home()));
+    close_world();
+}
+END_TEST
+
+DOMT_MAIN("loan", 30, shown_houses_are_taken_in_their_order_and_run_by_the_thief,
+          pinned_houses_are_not_shown_and_keep_their_places,
+          queue_of_pinned_houses_is_not_walked_to_its_end,
+          house_that_is_taken_back_is_ready_with_what_came_meanwhile,
+          order_of_a_sender_holds_through_a_loan,
+          house_that_returns_before_its_arrival_is_taken_is_sorted_by_that,
+          stop_of_a_lent_house_waits_until_it_is_back,
+          lent_actor_sends_to_itself_and_to_its_neighbours_by_their_inboxes,
+          question_to_a_lent_actor_and_its_own_are_answered,
+          child_of_a_lent_actor_lives_with_its_parent_and_ends_before_it,
+          without_memory_for_the_record_nothing_is_taken,
+          end_of_the_system_has_back_what_is_shown_and_what_was_returned,
+          thread_with_something_shown_or_returned_has_work)

@@ -1,0 +1,298 @@
+/* Stealing on real threads: who is overwhelmed gets help, and nobody else is touched. */
+#include "tests/runtime/running.h"
+
+#include "runtime/system.h"
+
+#include <pthread.h>
+
+#define HOUSES_MAX 4000u
+
+static _Atomic uint64_t done, elsewhere, disorder;
+static _Atomic bool go_on;
+static pthread_t home_thread;
+static domus_address workers[HOUSES_MAX];
+
+static void burn(uint64_t ns)
+{
+    uint64_t until_ns = domt_now_ns() + ns;
+
+    while (domt_now_ns() < until_ns)
+        continue;
+}
+
+/* --- actors ---------------------------------------------------------------------------------- */
+
+static const domus_type work_type = {.name = "work", .size = sizeof(uint64_t)}; /* nanoseconds */
+static const domus_type begin_type = {.name = "begin", .size = sizeof(uint64_t)};
+static const domus_type here_type = {.name = "here"};
+static const domus_type again_type = {.name = "again"};
+static const domus_type numbered_type = {.name = "numbered", .size = sizeof(uint64_t)};
+
+static int on_work(domus_stack *stack, void *self, const void *ns)
+{
+    (void)stack, (void)self;
+    burn(*(const uint64_t *)ns);
+    atomic_fetch_add(&elsewhere, !pthread_equal(pthread_self(), home_thread));
+    atomic_fetch_add(&done, 1);
+    return 0;
+}
+
+static int on_numbered(domus_stack *stack, void *self, const void *number)
+{
+    uint64_t *next = self;
+
+    (void)stack;
+    if (*(const uint64_t *)number != *next)
+        atomic_fetch_add(&disorder, 1);
+    *next = *(const uint64_t *)number + 1;
+    burn(5000);
+    atomic_fetch_add(&elsewhere, !pthread_equal(pthread_self(), home_thread));
+    atomic_fetch_add(&done, 1);
+    return 0;
+}
+
+static const domus_behaviour worker = {
+    .name = "worker",
+    .state_size = sizeof(uint64_t),
+    .on = (const domus_on[]){{&work_type, on_work, 0}, {&numbered_type, on_numbered, 0}, {0}},
+};
+
+/* Lives on thread 0; sends work to all workers from there, by their home lane. */
+struct starter {
+    uint32_t count;
+    bool pinned;
+};
+
+static int on_here(domus_stack *stack, void *self, const void *payload)
+{
+    const struct starter *starter = self;
+    const domus_spawn_options options = {.pinned = starter->pinned};
+
+    (void)payload;
+    home_thread = pthread_self();
+    for (uint32_t i = 0; i < starter->count; i++)
+        ck_assert_int_eq(domus_spawn_with(stack, &worker, NULL, &options, &workers[i]), 0);
+    atomic_fetch_add(&done, 1);
+    return 0;
+}
+
+static int on_begin(domus_stack *stack, void *self, const void *ns)
+{
+    const struct starter *starter = self;
+
+    for (uint32_t i = 0; i < starter->count; i++)
+        ck_assert_int_eq(domus_notice(stack, workers[i], &work_type, ns), 0);
+    return 0;
+}
+
+/* Keeps its thread busy with messages to itself. */
+static int on_again(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    burn(20000);
+    if (atomic_load(&go_on))
+        return domus_notice(stack, domus_self(stack), &again_type, NULL);
+    return 0;
+}
+
+static const domus_behaviour starting = {
+    .name = "starter",
+    .state_size = sizeof(struct starter),
+    .on = (const domus_on[]){{&here_type, on_here, 0}, {&begin_type, on_begin, 0}, {0}},
+};
+
+static const domus_behaviour busy = {
+    .name = "busy",
+    .on = (const domus_on[]){{&again_type, on_again, 0}, {0}},
+};
+
+static domus_address start(domus_system *system, uint32_t count, bool pinned)
+{
+    struct starter state = {.count = count, .pinned = pinned};
+    domus_address starter = domt_spawn(system, 0, &starting, &state);
+
+    atomic_store(&done, 0);
+    atomic_store(&elsewhere, 0);
+    atomic_store(&disorder, 0);
+    domt_notice(system, starter, &here_type, NULL);
+    DOMT_WAIT_FOR(20, atomic_load(&done) == 1);
+    atomic_store(&done, 0);
+    return starter;
+}
+
+/* --- tests ----------------------------------------------------------------------------------- */
+
+START_TEST(overwhelmed_thread_is_helped_by_one_that_sleeps)
+{
+    enum { COUNT = 2000 };
+    uint64_t ns = 50000;
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    domus_address starter = start(system, COUNT, false);
+
+    domt_pause_ns(5 * DOMT_MS); /* both sleep */
+    domt_notice(system, starter, &begin_type, &ns);
+    DOMT_WAIT_FOR(30, atomic_load(&done) == COUNT);
+    domus_profile home = domt_profile(system, 0);
+    domus_profile thief = domt_profile(system, 1);
+    ck_assert_uint_eq(atomic_load(&elsewhere), thief.steals);
+    ck_assert_uint_gt(thief.steals, COUNT / 8); /* half of them on a quiet machine */
+    ck_assert_uint_ge(home.exposed, thief.steals);
+    ck_assert_uint_eq(home.steals, 0);
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(nothing_is_exposed_while_nobody_is_idle)
+{
+    enum { COUNT = 2000 };
+    uint64_t ns = 20000;
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    domus_address starter = start(system, COUNT, false);
+
+    atomic_store(&go_on, true);
+    for (int i = 0; i < 2; i++)
+        domt_notice(system, domt_spawn(system, 1, &busy, NULL), &again_type, NULL);
+    domt_pause_ns(5 * DOMT_MS);
+    uint64_t exposed = domt_profile_all(system).exposed;
+    uint64_t steals = domt_profile(system, 1).steals;
+    domt_notice(system, starter, &begin_type, &ns);
+    DOMT_WAIT_FOR(30, atomic_load(&done) == COUNT);
+    ck_assert_uint_eq(domt_profile_all(system).exposed, exposed);
+    ck_assert_uint_eq(domt_profile(system, 1).steals, steals); /* who is busy never steals */
+    ck_assert_uint_eq(atomic_load(&elsewhere), 0);
+    atomic_store(&go_on, false);
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(pinned_actors_stay_and_nobody_is_woken_for_them_over_and_over)
+{
+    enum { COUNT = 2000 };
+    uint64_t ns = 50000;
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    domus_address starter = start(system, COUNT, true);
+
+    domt_pause_ns(5 * DOMT_MS);
+    uint64_t wakeups = domt_profile(system, 0).wakeups_sent;
+    domt_notice(system, starter, &begin_type, &ns);
+    DOMT_WAIT_FOR(30, atomic_load(&done) == COUNT);
+    ck_assert_uint_eq(atomic_load(&elsewhere), 0);
+    ck_assert_uint_eq(domt_profile_all(system).exposed, 0);
+    ck_assert_uint_lt(domt_profile(system, 0).wakeups_sent - wakeups, COUNT / 10);
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(stealing_that_is_off_lends_nothing)
+{
+    enum { COUNT = 500 };
+    uint64_t ns = 50000;
+    domus_config config = domt_config(2);
+    config.scheduler.steal.enabled = false;
+    domus_system *system = domt_start(&config);
+    domus_address starter = start(system, COUNT, false);
+
+    domt_notice(system, starter, &begin_type, &ns);
+    DOMT_WAIT_FOR(30, atomic_load(&done) == COUNT);
+    domus_profile all = domt_profile_all(system);
+    ck_assert_uint_eq(all.exposed + all.steals + all.steals_wanted, 0);
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(few_ready_houses_stay_where_they_are)
+{
+    uint64_t ns = 200000;
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    domus_address starter = start(system, config.scheduler.steal.floor - 2, false);
+
+    domt_notice(system, starter, &begin_type, &ns);
+    DOMT_WAIT_FOR(30, atomic_load(&done) == config.scheduler.steal.floor - 2);
+    ck_assert_uint_eq(domt_profile_all(system).exposed, 0);
+    domt_end(system);
+}
+END_TEST
+
+/* A sender on each of two other threads, and one at home, to all workers in turn. */
+struct sender {
+    uint32_t count;
+    uint64_t rounds;
+    uint64_t round;
+};
+
+static int send_round(domus_stack *stack, void *self_, const void *payload)
+{
+    struct sender *self = self_;
+
+    (void)payload;
+    for (uint32_t i = 0; i < self->count; i++)
+        ck_assert_int_eq(domus_notice(stack, workers[i], &numbered_type, &self->round), 0);
+    if (++self->round < self->rounds)
+        return domus_notice(stack, domus_self(stack), &again_type, NULL);
+    return 0;
+}
+
+static const domus_behaviour sending = {
+    .name = "sender",
+    .state_size = sizeof(struct sender),
+    .on = (const domus_on[]){{&again_type, send_round, 0}, {0}},
+};
+
+static void hold_order(uint32_t sender_thread)
+{
+    enum { COUNT = 200, ROUNDS = DOMT_SANITIZED ? 20 : 100 };
+    domus_config config = domt_config(3);
+    config.scheduler.steal.floor = 2;
+    config.scheduler.steal.aggression = 1;
+    domus_system *system = domt_start(&config);
+    struct sender state = {.count = COUNT, .rounds = ROUNDS};
+
+    (void)start(system, COUNT, false);
+    domt_notice(system, domt_spawn(system, sender_thread, &sending, &state), &again_type, NULL);
+    DOMT_WAIT_FOR(60, atomic_load(&done) == (uint64_t)COUNT * ROUNDS);
+    ck_assert_uint_eq(atomic_load(&disorder), 0);
+    ck_assert_uint_gt(domt_profile_all(system).steals, 0);
+    domt_end(system);
+}
+
+START_TEST(order_holds_through_loans_for_a_sender_at_home)
+{
+    hold_order(0);
+}
+END_TEST
+
+START_TEST(order_holds_through_loans_for_a_sender_elsewhere)
+{
+    hold_order(1);
+}
+END_TEST
+
+START_TEST(system_stops_while_houses_are_lent)
+{
+    enum { COUNT = 1000 };
+    uint64_t ns = 20000;
+
+    for (int round = 0; round < 20; round++) {
+        domus_config config = domt_config(3);
+        config.scheduler.steal.floor = 1;
+        config.scheduler.steal.aggression = 1;
+        domus_system *system = domt_start(&config);
+        domus_address starter = start(system, COUNT, false);
+
+        domt_notice(system, starter, &begin_type, &ns);
+        DOMT_WAIT_FOR(30, atomic_load(&done) > (uint64_t)round * 20);
+        domt_end(system);
+    }
+}
+END_TEST
+
+DOMT_MAIN("steal", 120, overwhelmed_thread_is_helped_by_one_that_sleeps,
+          nothing_is_exposed_while_nobody_is_idle,
+          pinned_actors_stay_and_nobody_is_woken_for_them_over_and_over,
+          stealing_that_is_off_lends_nothing, few_ready_houses_stay_where_they_are,
+          order_holds_through_loans_for_a_sender_at_home,
+          order_holds_through_loans_for_a_sender_elsewhere, system_stops_while_houses_are_lent)
