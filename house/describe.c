@@ -123,7 +123,7 @@ static void add_times(const domi_manager *manager, domi_text *text, const domi_p
     uint64_t end_ns = promise->wheel.expires_ns;
 
     domi_text_add(text, ", since %" PRIu64 " ms", (now_ns - promise->wait.since_ns) / NS_OF_MS);
-    if (domi_wheel_armed(&promise->wheel))
+    if (promise->timed)
         domi_text_add(text, ", %" PRIu64 " ms left",
                       end_ns > now_ns ? (end_ns - now_ns) / NS_OF_MS : 0);
 }
@@ -236,11 +236,11 @@ void domi_house_describe(const domi_manager *manager, const domi_house *house, d
     uint32_t told = 0;
 
     /* Another thread may run it just now, or it was spawned elsewhere and not seen here yet. */
-    if (house->exposed || house->state == DOMI_CREATED) {
+    if (domi_house_is_exposed(house) || house->state == DOMI_CREATED) {
         domi_text_add(text, "actor ");
         add_address(text, domi_house_address(house));
         domi_text_add(text, " %s: %s\n", or_unknown(domi_house_behaviour(house)->name),
-                      house->exposed ? "shown to other threads" : "CREATED");
+                      domi_house_is_exposed(house) ? "shown to other threads" : "CREATED");
         return;
     }
     add_head(manager, text, house);

@@ -67,7 +67,7 @@ uint32_t domi_family_stop(domi_manager *manager, domi_house *house)
 
 static bool is_here(const domi_manager *manager, const domi_house *house)
 {
-    return house->home == manager && !house->exposed;
+    return house->home == manager && !domi_house_is_exposed(house);
 }
 
 /* The parent lives until its last child has left, so its address is no question. */

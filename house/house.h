@@ -57,6 +57,11 @@ enum domi_mark {
 #define DOMI_LIFE_BOUNDED     UINT64_C(16) /* its mailbox has a bound of its own: mail_max */
 #define DOMI_LIFE_LEASE(life) ((uint32_t)((life) >> 32))
 
+/* Bits in `slot`, beside the size class. */
+#define DOMI_SLOT_CLASS   0x3fu
+#define DOMI_SLOT_EXPOSED 0x40u /* a thief may see it, or has it (loan.h) */
+#define DOMI_SLOT_PENDING 0x80u /* ... and it was taken off the arrivals meanwhile */
+
 #define DOMI_HOUSE_STATE_INLINE 16u
 
 typedef struct domi_house domi_house;
@@ -73,9 +78,7 @@ struct domi_house {
 
     /* Line 1: what the runner touches. */
     alignas(64) uint8_t state;
-    uint8_t size_class : 6; /* of its slot; constant; this byte is home's */
-    uint8_t exposed : 1;    /* a thief may see it, or has it (loan.h) */
-    uint8_t pending : 1;    /* ... and it was taken off the arrivals meanwhile */
+    _Atomic uint8_t slot; /* home's: its size class, and DOMI_SLOT_ bits */
     uint16_t marks;
     uint32_t mail;                    /* asks and notices waiting */
     domi_house *next;                 /* in the one queue it is in */
@@ -106,6 +109,23 @@ struct domi_house {
 static_assert(offsetof(domi_house, state) == 64, "line 1");
 static_assert(offsetof(domi_house, promises) == 128, "line 2");
 static_assert(sizeof(domi_house) == 192, "three lines with 16 bytes of state");
+
+/* Relaxed: home's alone; but who looks at it looks at nothing else with it in one access, for the
+ * bytes beside it may be a thief's. */
+static inline uint32_t domi_house_slot(const domi_house *house)
+{
+    return atomic_load_explicit((_Atomic uint8_t *)(uintptr_t)&house->slot, memory_order_relaxed);
+}
+
+static inline void domi_house_slot_set(domi_house *house, uint32_t slot)
+{
+    atomic_store_explicit(&house->slot, (uint8_t)slot, memory_order_relaxed);
+}
+
+static inline bool domi_house_is_exposed(const domi_house *house)
+{
+    return (domi_house_slot(house) & DOMI_SLOT_EXPOSED) != 0;
+}
 
 /* Which states may follow which: a byte per state, drawn and explained in house.c. */
 #define DOMI_MOVE(from, to) (UINT64_C(1) << ((from)*8 + (to)))

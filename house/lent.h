@@ -19,7 +19,7 @@ static inline bool domi_is_lent(const domi_manager *manager, const domi_house *h
 /* Seen from home: it is away, or may be taken at any moment. */
 static inline bool domi_is_away(const domi_house *house)
 {
-    return DOMI_UNLIKELY(house->exposed);
+    return DOMI_UNLIKELY(domi_house_is_exposed(house));
 }
 
 /* Note a timer, a promise, or a watch on a descriptor; its node is in no list. */

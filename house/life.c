@@ -42,7 +42,8 @@ static int state_init(domi_house *house, const domus_behaviour *behaviour, const
     uint32_t offset = state_offset(behaviour);
 
     house->self = house->room + offset;
-    if (behaviour->state_size > domi_slots_room(house->size_class) - offset) {
+    if (behaviour->state_size >
+        domi_slots_room(domi_house_slot(house) & DOMI_SLOT_CLASS) - offset) {
         house->self = domi_memory_new(behaviour->state_size);
         if (house->self == NULL)
             return -ENOMEM;

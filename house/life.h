@@ -44,7 +44,7 @@ void domi_house_mount(domi_manager *manager, domi_house *house);
  * that is exposed home, when it is back. */
 static inline void domi_house_rouse(domi_manager *manager, domi_house *house)
 {
-    if (!house->exposed && house->state == DOMI_WAITING)
+    if (!domi_house_is_exposed(house) && house->state == DOMI_WAITING)
         domi_house_ready(manager, house);
 }
 

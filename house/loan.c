@@ -37,7 +37,7 @@ static uint32_t choose(domi_queue *queue, domi_fifo *from, uint32_t most, uint32
             domi_fifo_put(&kept, house);
             continue;
         }
-        house->exposed = 1;
+        domi_house_slot_set(house, domi_house_slot(house) | DOMI_SLOT_EXPOSED);
         queue->count--;
         count++;
         domi_fifo_put(chosen, house);
@@ -72,14 +72,14 @@ uint32_t domi_loans_expose(domi_manager *home, domi_queue *queue, uint32_t most)
 /* It is home's again: do what its runner could not, sort what came for it meanwhile. */
 static void have_back(domi_manager *home, domi_house *house, domi_notes notes)
 {
-    DOMI_CHECK(house->exposed && home->lent != 0);
-    house->exposed = 0;
+    uint32_t slot = domi_house_slot(house);
+
+    DOMI_CHECK((slot & DOMI_SLOT_EXPOSED) != 0 && home->lent != 0);
+    domi_house_slot_set(house, slot & DOMI_SLOT_CLASS);
     home->lent--;
     domi_lent_carry_out(home, notes);
-    if (house->pending) {
-        house->pending = 0;
+    if ((slot & DOMI_SLOT_PENDING) != 0)
         domi_mailbox_sort(home, house);
-    }
 }
 
 static domi_fifo take_shared(domi_manager *home)

@@ -189,7 +189,7 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
             return refused(manager, house, node);
     }
 
-    bool home_lane = house->home == manager && !house->exposed &&
+    bool home_lane = house->home == manager && !domi_house_is_exposed(house) &&
                      atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0;
     if (!home_lane)
         return put_inbox(manager, house, node, bound(manager, house, life));
@@ -220,7 +220,7 @@ static void expect_answer(const domi_node *node)
 
 void domi_mailbox_sort(domi_manager *manager, domi_house *house)
 {
-    DOMI_CHECK(house->home == manager && !house->exposed);
+    DOMI_CHECK(house->home == manager && !domi_house_is_exposed(house));
 
     /* acquire: pairs with the release of every put; arrival_next was read before this, because
      * from here on the next sender may link the house again. */

@@ -97,7 +97,7 @@ DOMI_INLINE int domi_mailbox_put(domi_manager *manager, domus_address address, d
                     atomic_load_explicit(&house->life, memory_order_relaxed) ==
                         (uint64_t)address.lease << 32 &&
                     atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0 &&
-                    !house->exposed && house->mail < manager->mailbox_max)) {
+                    !domi_house_is_exposed(house) && house->mail < manager->mailbox_max)) {
         domi_mailbox_add(manager, house, node, kind);
         return 0;
     }

@@ -100,8 +100,8 @@ static uint32_t take_arrivals(domi_manager *manager)
     }
     for (house = first; house != NULL; count++) {
         domi_house *next = atomic_load_explicit(&house->arrival_next, memory_order_relaxed);
-        if (DOMI_UNLIKELY(house->exposed))
-            house->pending = 1; /* sorted when it is back */
+        if (DOMI_UNLIKELY(domi_house_is_exposed(house))) /* sorted when it is back */
+            domi_house_slot_set(house, domi_house_slot(house) | DOMI_SLOT_PENDING);
         else
             domi_mailbox_sort(manager, house);
         house = next;

@@ -19,7 +19,7 @@ domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_p
         if (promise == NULL)
             return NULL;
         domi_wheel_node_init(&promise->wheel);
-        promise->queued = promise->noted = false;
+        promise->queued = promise->noted = promise->timed = false;
         atomic_store_explicit(&promise->stack, stack, memory_order_relaxed);
     }
     promise->state = DOMI_PROMISE_WAITING;
@@ -45,6 +45,7 @@ void domi_promise_arm(domi_manager *manager, domi_promise *promise, uint64_t dea
 {
     if (!domi_is_lent(manager, house_of(promise))) {
         domi_wheel_arm(&manager->deadlines, &promise->wheel, deadline_ns);
+        promise->timed = true;
         return;
     }
     promise->wheel.expires_ns = deadline_ns;
@@ -55,10 +56,12 @@ void domi_promise_arm(domi_manager *manager, domi_promise *promise, uint64_t dea
 void domi_promise_noted(domi_manager *home, domi_promise *promise)
 {
     promise->noted = false;
-    if (promise->state == DOMI_PROMISE_WAITING)
-        domi_wheel_arm(&home->deadlines, &promise->wheel, promise->wheel.expires_ns);
-    else
+    if (promise->state != DOMI_PROMISE_WAITING) {
         domi_stack_noted(home, promise);
+        return;
+    }
+    domi_wheel_arm(&home->deadlines, &promise->wheel, promise->wheel.expires_ns);
+    promise->timed = true;
 }
 
 void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error)
@@ -80,12 +83,13 @@ void domi_promise_expire(domi_manager *manager, domi_wheel_node *node)
 {
     domi_promise *promise = (domi_promise *)(void *)((char *)node - offsetof(domi_promise, wheel));
 
-    if (promise->queued) /* it fails already */
-        return;
     if (domi_is_away(house_of(promise))) {
         domi_wheel_arm(&manager->deadlines, node, manager->now_ns + DOMI_WHEEL_TICK_NS);
         return;
     }
+    promise->timed = false;
+    if (promise->queued) /* it fails already */
+        return;
     domi_promise_fail(manager, promise, promise->kind == DOMI_PROMISE_SLEEP ? 0 : -ETIMEDOUT);
 }
 
@@ -96,9 +100,10 @@ DOMI_INLINE void unlink_promise(domi_manager *manager, domi_promise *promise)
     DOMI_CHECK(promise->state == DOMI_PROMISE_WAITING);
     /* Relaxed: who reads it elsewhere only asks whether the promise is still the one it knew. */
     atomic_store_explicit(&promise->serial, domi_promise_serial(promise) + 1, memory_order_relaxed);
-    if (DOMI_UNLIKELY(domi_wheel_armed(&promise->wheel)) &&
-        !domi_is_lent(manager, domi_stack_house(stack)))
+    if (DOMI_UNLIKELY(promise->timed) && !domi_is_lent(manager, domi_stack_house(stack))) {
         domi_wheel_cancel(&manager->deadlines, &promise->wheel);
+        promise->timed = false;
+    }
     if (promise->next != NULL)
         promise->next->previous = promise->previous;
     if (promise->previous != NULL)
@@ -120,7 +125,7 @@ void domi_promise_close(domi_manager *manager, domi_promise *promise)
 {
     unlink_promise(manager, promise);
     if (DOMI_LIKELY(promise->node.slab == DOMI_SLAB_STACK_PROMISE && !promise->noted &&
-                    !domi_wheel_armed(&promise->wheel)))
+                    !promise->timed))
         promise->state = DOMI_PROMISE_FREE;
     else
         domi_promise_release(manager, promise);
@@ -138,7 +143,7 @@ void domi_promise_release(domi_manager *manager, domi_promise *promise)
 {
     if (promise->queued || promise->noted) {
         promise->state = DOMI_PROMISE_DEAD;
-    } else if (domi_wheel_armed(&promise->wheel)) { /* on the wheel of a home far away */
+    } else if (promise->timed) { /* on the wheel of a home far away */
         promise->state = DOMI_PROMISE_DEAD;
         promise->noted = true;
         domi_lent_note(manager, &promise->node);

@@ -39,6 +39,7 @@ struct domi_promise {
     bool queued;        /* its node is in the exception mailbox */
     bool impatient : 1; /* a receive that only looks at what is there */
     bool noted : 1;     /* its node is a note for home (lent.h) */
+    bool timed : 1;     /* it is on home's wheel, which a thief may not look at */
     _Atomic(domus_stack *) stack;
     union {
         domus_answer answer; /* the tag from the start, the error when it fails here */

@@ -127,7 +127,7 @@ static uint32_t load_of(const domi_manager *manager, const view *now, uint32_t i
     if ((domi_house_life(house) & DOMI_LIFE_FULL) != 0)
         return UINT32_MAX;
     /* At home what it has is known; elsewhere what it noted, and what came since. */
-    if (house->home == manager && !house->exposed)
+    if (house->home == manager && !domi_house_is_exposed(house))
         return house->mail + house->stacks_count + depth;
     return atomic_load_explicit(&now->router->routees[index].load, memory_order_relaxed) + depth;
 }

@@ -43,7 +43,7 @@ static domi_house *born(domi_manager *home, uint32_t size_class)
     if (house == NULL)
         return NULL;
     house->home = home;
-    house->size_class = size_class & 0x3f;
+    domi_house_slot_set(house, size_class);
     house->node.slab = DOMI_SLAB_HOUSE;
     atomic_store_explicit(&house->life, UINT64_C(1) << 32 | DOMI_LIFE_CLOSED, memory_order_relaxed);
     return house;
@@ -123,7 +123,7 @@ static void give_back(domi_manager *home, domi_slot_cache *cache, uint32_t size_
 void domi_slots_keep(domi_manager *manager, domi_house *house)
 {
     domi_slot_cache *cache = &manager->slots_of[house->home->index];
-    uint32_t size_class = house->size_class;
+    uint32_t size_class = domi_house_slot(house);
 
     house->next = cache->free[size_class];
     cache->free[size_class] = house;
@@ -135,8 +135,9 @@ void domi_slots_put(domi_manager *home, domi_house *house)
     domi_slot_cache *cache = &home->slots_of[home->index];
 
     domi_slots_keep(home, house);
-    if (cache->count[house->size_class] > DOMI_SLOTS_KEEP)
-        give_back(home, cache, house->size_class);
+    uint32_t size_class = domi_house_slot(house);
+    if (cache->count[size_class] > DOMI_SLOTS_KEEP)
+        give_back(home, cache, size_class);
 }
 
 void domi_slots_walk(domi_manager *home, void (*visit)(void *house, void *context), void *context)

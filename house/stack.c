@@ -40,7 +40,7 @@ domus_stack *domi_stack_new(domi_manager *manager, domi_house *house, uint32_t f
     stack->begun_by = NULL;
     stack->first.node.slab = DOMI_SLAB_STACK_PROMISE;
     stack->first.state = DOMI_PROMISE_FREE;
-    stack->first.queued = stack->first.noted = false;
+    stack->first.queued = stack->first.noted = stack->first.timed = false;
     domi_wheel_node_init(&stack->first.wheel);
     atomic_store_explicit(&stack->first.stack, stack, memory_order_relaxed);
     memset(stack->frame, 0, frame_size);
@@ -129,8 +129,9 @@ void domi_stack_noted(domi_manager *home, domi_promise *promise)
     domus_stack *stack = domi_promise_stack(promise);
     bool own = promise->node.slab == DOMI_SLAB_STACK_PROMISE;
 
-    if (domi_wheel_armed(&promise->wheel))
+    if (promise->timed)
         domi_wheel_cancel(&home->deadlines, &promise->wheel);
+    promise->timed = false;
     domi_promise_release(home, promise);
     if (own)
         domi_stack_free_if_done(home, stack);

@@ -31,6 +31,7 @@ static void arm(domi_manager *manager, domi_timer *timer, uint64_t expires_ns)
 {
     if (!domi_is_lent(manager, timer->house)) {
         domi_wheel_arm(&manager->wheel, &timer->wheel, expires_ns);
+        timer->timed = true;
         return;
     }
     timer->wheel.expires_ns = expires_ns;
@@ -57,7 +58,7 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
     timer->house = house;
     timer->period_ns = period_ns;
     timer->under_way = timer->cancelled = timer->fixed_delay = false;
-    timer->noted = false;
+    timer->noted = timer->timed = false;
     domi_link_add(house, &timer->link);
     count(manager, lent, 1);
 
@@ -73,7 +74,7 @@ static void timer_free(domi_manager *manager, domi_timer *timer)
 {
     bool lent = domi_is_lent(manager, timer->house);
 
-    if (lent && domi_wheel_armed(&timer->wheel)) {
+    if (lent && timer->timed) {
         note(manager, timer);
         return;
     }
@@ -85,8 +86,10 @@ static void timer_free(domi_manager *manager, domi_timer *timer)
 
 void domi_timer_cancel(domi_manager *manager, domi_timer *timer)
 {
-    if (!domi_is_lent(manager, timer->house))
+    if (!domi_is_lent(manager, timer->house)) {
         domi_wheel_cancel(&manager->wheel, &timer->wheel);
+        timer->timed = false;
+    }
     timer->cancelled = true;
     if (!timer->under_way && !timer->noted)
         timer_free(manager, timer);
@@ -97,9 +100,11 @@ void domi_timer_noted(domi_manager *home, domi_timer *timer)
     timer->noted = false;
     if (!timer->cancelled) {
         domi_wheel_arm(&home->wheel, &timer->wheel, timer->wheel.expires_ns);
+        timer->timed = true;
         return;
     }
     domi_wheel_cancel(&home->wheel, &timer->wheel);
+    timer->timed = false;
     timer_free(home, timer);
 }
 
@@ -112,11 +117,13 @@ void domi_timer_fire(domi_manager *manager, domi_wheel_node *node)
         domi_wheel_arm(&manager->wheel, node, manager->now_ns + DOMI_WHEEL_TICK_NS);
         return;
     }
+    timer->timed = false;
     domi_counter_add(&manager->counters.timers_fired, 1);
     if (timer->period_ns != 0 && !timer->fixed_delay) {
         uint64_t skipped = late_ns / timer->period_ns;
         timer->event.sender_lease += (uint32_t)skipped;
         domi_wheel_arm(&manager->wheel, node, node->expires_ns + (skipped + 1) * timer->period_ns);
+        timer->timed = true;
     }
     if (timer->under_way) {
         timer->event.sender_lease++;

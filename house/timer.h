@@ -18,7 +18,8 @@ struct domi_timer {
     bool under_way;   /* its event is in the mailbox, or being handled */
     bool cancelled;   /* ... but is not to be handled, and the timer is freed then */
     bool fixed_delay; /* armed again when its event was handled, not when it fires */
-    bool noted;       /* its event's node is a note for home (lent.h) */
+    bool noted : 1;   /* its event's node is a note for home (lent.h) */
+    bool timed : 1;   /* it is on home's wheel, which a thief may not look at */
     domi_link link;   /* attached to its house */
 };
 

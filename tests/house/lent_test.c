@@ -217,13 +217,13 @@ START_TEST(time_that_comes_while_the_house_is_away_waits_for_it)
 {
     open_world();
     domt_do(&world, one, arm, NULL);
-    one.house->exposed = 1;
+    one.house->slot |= DOMI_SLOT_EXPOSED;
     for (int i = 0; i < 10; i++) {
         domt_jump(&world, MS);
         (void)domt_events(home());
     }
     ck_assert_ptr_null(one.house->tails[DOMI_EVENT]);
-    one.house->exposed = 0;
+    one.house->slot = 0;
     domt_pass(&world, 2 * MS);
     ck_assert_uint_eq(rung, 1);
     close_world();
