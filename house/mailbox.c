@@ -228,7 +228,8 @@ void domi_mailbox_sort(domi_manager *manager, domi_house *house)
     domi_node *node = word_node(word);
     domi_node *oldest = NULL;
 
-    if (node != NULL && node->next == NULL)
+    manager->alone = node != NULL && node->next == NULL;
+    if (manager->alone)
         expect_answer(node);
     while (node != NULL) {
         domi_node *next = node->next;

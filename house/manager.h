@@ -136,6 +136,8 @@ struct domi_manager {
     domi_slab slabs[DOMI_SLABS];
     domi_chain *chains;        /* by owner */
     uint32_t chained;          /* objects in all chains */
+    bool alone;                /* the last that arrived came alone */
+    domi_node *guest;          /* an envelope of another's, freed here and still in the cache */
     domi_node *returned;       /* taken from `remote`, not yet sorted into the slabs */
     uint32_t lent;             /* houses that are exposed */
     domi_slot_cache *slots_of; /* by home; its own is unbounded until it gives back */

@@ -37,20 +37,34 @@ void domi_pool_fini(domi_manager *manager)
         domi_slab_fini(&manager->slabs[i]);
 }
 
-static void push_chain(domi_manager *owner, domi_chain *chain)
+static void push_chain(domi_manager *owner, domi_chain *full)
 {
     domi_node *head = atomic_load_explicit(&owner->remote, memory_order_relaxed);
 
     do
-        chain->tail->next = head;
+        full->tail->next = head;
     /* release: pairs with the exchange in collect(); the objects' last writes are seen. */
-    while (!atomic_compare_exchange_weak_explicit(&owner->remote, &head, chain->head,
+    while (!atomic_compare_exchange_weak_explicit(&owner->remote, &head, full->head,
                                                   memory_order_release, memory_order_relaxed));
-    *chain = (domi_chain){NULL, NULL};
+    *full = (domi_chain){NULL, NULL};
+}
+
+static void chain(domi_manager *manager, domi_node *node)
+{
+    domi_chain *to = &manager->chains[node->owner];
+
+    node->next = to->head;
+    if (to->head == NULL)
+        to->tail = node;
+    to->head = node;
+    manager->chained++;
 }
 
 void domi_pool_flush(domi_manager *manager)
 {
+    if (manager->guest != NULL)
+        chain(manager, manager->guest);
+    manager->guest = NULL;
     if (manager->chained == 0)
         return;
     for (uint32_t i = 0; i < manager->count; i++) {
@@ -117,12 +131,13 @@ void domi_pool_free_slow(domi_manager *manager, domi_node *node)
     }
     DOMI_CHECK(node->owner < manager->count);
 
-    domi_chain *chain = &manager->chains[node->owner];
-    node->next = chain->head;
-    if (chain->head == NULL)
-        chain->tail = node;
-    chain->head = node;
-    manager->chained++;
+    /* Not in a flood: what is freed in the order in which it was taken, and lies so in memory,
+     * would be shuffled bit by bit, and each be a cache miss in the end (N:1: 13 instead of 22
+     * million messages a second). */
+    if (manager->alone && manager->guest == NULL && node->slab <= DOMI_SLAB_128)
+        manager->guest = node;
+    else
+        chain(manager, node);
 }
 
 domi_envelope *domi_pool_heap(domi_manager *manager, size_t bytes)

@@ -3,7 +3,9 @@
  * An object remembers its owner. Freed by its owner, it is the next one taken; freed elsewhere, it
  * is linked into a chain for its owner, and chains are pushed once per tick and before a park, so a
  * foreign free costs no atomic operation of its own. The owner takes all chains at once when a
- * slab runs dry. Owner thread only. */
+ * slab runs dry. The last foreign envelope stays as a guest instead, and is the next one taken: so
+ * those who answer each other across threads pass the same few envelopes to and fro, and none of
+ * them has to be fetched from the other's cache to be given out. Owner thread only. */
 #ifndef DOMI_HOUSE_POOL_H
 #define DOMI_HOUSE_POOL_H
 
@@ -43,13 +45,24 @@ static inline void domi_pool_free(domi_manager *manager, domi_node *node)
         domi_pool_free_slow(manager, node);
 }
 
+DOMI_INLINE void *domi_pool_take_envelope(domi_manager *manager, uint32_t index)
+{
+    domi_node *guest = manager->guest;
+
+    if (DOMI_UNLIKELY(guest != NULL) && guest->slab == index) {
+        manager->guest = NULL;
+        return guest;
+    }
+    return domi_pool_take(manager, index);
+}
+
 /* An envelope for `bytes` in all (head and payload). Only node.owner and node.slab are set. */
 DOMI_INLINE domi_envelope *domi_envelope_new(domi_manager *manager, size_t bytes)
 {
     if (DOMI_LIKELY(bytes <= 64))
-        return domi_pool_take(manager, DOMI_SLAB_64);
+        return domi_pool_take_envelope(manager, DOMI_SLAB_64);
     if (bytes <= 128)
-        return domi_pool_take(manager, DOMI_SLAB_128);
+        return domi_pool_take_envelope(manager, DOMI_SLAB_128);
     if (bytes <= 256)
         return domi_pool_take(manager, DOMI_SLAB_256);
     if (bytes <= 512)
