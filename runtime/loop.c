@@ -6,6 +6,7 @@
 #include "runtime/system.h"
 
 #include "house/dispatch.h"
+#include "house/loan.h"
 #include "house/pool.h"
 
 void domi_phase_io(domi_thread *thread)
@@ -73,7 +74,9 @@ static uint64_t deadline(const domi_thread *thread)
 /* Between runs (M2): the clock, arrivals and returns, thieves, and what was freed for others. */
 static void look(domi_thread *thread, domi_queue *queue)
 {
-    atomic_store_explicit(&thread->manager.readies, queue->count, memory_order_relaxed);
+    /* What is shown counts: else thieves would turn away from what they asked for. */
+    atomic_store_explicit(&thread->manager.readies,
+                          queue->count + domi_loans_shown(&thread->manager), memory_order_relaxed);
     domi_thread_stamp(thread, DOMI_SPAN_STATE);
     (void)domi_manager_arrivals(&thread->manager);
     domi_thread_share(thread, queue);
