@@ -56,8 +56,9 @@ typedef struct domus_probe domus_probe;
 #define DOMUS_TESTKIT_TEXT_MAX 512u
 
 /* Make a kit; its system runs as after domus_system_start(). `config` is copied; NULL: the
- * defaults. Of it system.threads counts, and the limits of scheduler and shutdown; io, listeners
- * and what tunes real threads (system.cpus, scheduler.ioRatio, idle, steal) do not. To meet finer
+ * defaults. Of it system.threads counts, and the limits of scheduler and shutdown, and
+ * scheduler.steal; io, listeners and what tunes real threads (system.cpus, scheduler.ioRatio, idle)
+ * do not. To meet finer
  * interleavings, set scheduler.messages_per_run_max low.
  *
  * Ownership: the caller's, until domus_testkit_free().
