@@ -100,8 +100,7 @@ struct domi_house {
         unsigned char room[DOMI_HOUSE_STATE_INLINE]; /* small state; larger slots go on behind it */
         struct {                                     /* a channels actor's state begins behind it */
             void *set;                               /* its channels: io's */
-            uint32_t tick;                           /* of the phase in which `runs` counts */
-            uint32_t runs;
+            uint64_t reserved;                       /* a state is aligned to 16 bytes */
         } channels;
     };
 };

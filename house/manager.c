@@ -63,7 +63,7 @@ void domi_manager_end(domi_manager *manager)
     (void)domi_manager_arrivals(manager);
     domi_slots_walk(manager, end_house, manager);
     manager->ready[DOMUS_STATE] = manager->ready[DOMUS_CHANNELS] = (domi_queue){0};
-    manager->mounting = manager->deferred = (domi_fifo){NULL, NULL};
+    manager->mounting = (domi_fifo){NULL, NULL};
 }
 
 static void stop_house(void *house_, void *manager)
@@ -151,33 +151,18 @@ uint32_t domi_manager_timers(domi_manager *manager)
     return count;
 }
 
-void domi_manager_tick(domi_manager *manager)
-{
-    manager->tick++;
-    for (domi_house *house = domi_fifo_take(&manager->deferred); house != NULL;
-         house = domi_fifo_take(&manager->deferred))
-        domi_queue_put(&manager->ready[DOMUS_CHANNELS], house);
-}
-
 uint32_t domi_manager_channels(domi_manager *manager)
 {
-    uint32_t runs_max = manager->config->scheduler.channels_runs_per_tick;
+    domi_queue *ready = &manager->ready[DOMUS_CHANNELS];
+    uint32_t most = ready->count + manager->config->scheduler.channels_runs_per_tick;
     uint32_t count = 0;
 
-    for (domi_house *house = domi_queue_take(&manager->ready[DOMUS_CHANNELS]); house != NULL;
-         house = domi_queue_take(&manager->ready[DOMUS_CHANNELS])) {
-        if (house->channels.tick != manager->tick) {
-            house->channels.tick = manager->tick;
-            house->channels.runs = 0;
-        }
-        /* Looked at here, not when it settles: its peer may have made it ready again. */
-        if (house->channels.runs >= runs_max) {
-            domi_fifo_put(&manager->deferred, house);
-            continue;
-        }
-        house->channels.runs++;
+    /* Of all together, not of each: a ring of them has as many runs for each as it has members. */
+    for (; count < most; count++) {
+        domi_house *house = domi_queue_take(ready);
+        if (house == NULL)
+            break;
         (void)domi_house_run(manager, house);
-        count++;
     }
     return count;
 }
@@ -185,7 +170,7 @@ uint32_t domi_manager_channels(domi_manager *manager)
 bool domi_manager_has_work(const domi_manager *manager)
 {
     return manager->ready[DOMUS_STATE].count != 0 || manager->ready[DOMUS_CHANNELS].count != 0 ||
-           manager->mounting.head != NULL || manager->deferred.head != NULL ||
+           manager->mounting.head != NULL ||
            atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&manager->arrivals,
                                 memory_order_seq_cst) != NULL ||
            atomic_load_explicit((_Atomic(domi_node *) *)(uintptr_t)&manager->returns,

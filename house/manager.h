@@ -125,8 +125,6 @@ struct domi_manager {
     alignas(DOMI_LINES) uint64_t now_ns;
     domi_queue ready[2]; /* by domus_kind */
     domi_fifo mounting;
-    domi_fifo deferred;  /* channels actors that ran channels_runs_per_tick times in this phase */
-    uint32_t tick;       /* of phase 2 */
     bool closing;        /* the system stops: nothing new is spawned */
     bool stopping;       /* the system has stopped: actors are ended, whatever they do */
     bool work_over;      /* ... also those whose blocking work had not returned */
@@ -205,10 +203,9 @@ uint32_t domi_manager_mount(domi_manager *manager);
  * that are due when there are very many: then the wheels' next is now. */
 uint32_t domi_manager_timers(domi_manager *manager);
 
-/* Begin a phase 2: who was deferred is ready again. */
-void domi_manager_tick(domi_manager *manager);
-
-/* Run channels actors until their queue is empty. Returns how many houses ran. */
+/* Run channels actors until their queue is empty, or until as many as are ready now and
+ * channels_runs_per_tick more have run: the others wait for the next phase 2. Returns how many
+ * ran. */
 uint32_t domi_manager_channels(domi_manager *manager);
 
 /* Anything to run, mount, sort or take back; io and timers not counted. What others push is read

@@ -43,7 +43,7 @@ typedef struct domus_config {
         uint64_t min_budget_busy_ns;     /* the least that phase 3 gets else; 1 us..1 s; 50 us */
         uint32_t deadline_check_every;   /* 1..65,536 houses; 16 */
         uint32_t messages_per_run_max;   /* 16..65,536; 64 */
-        uint32_t channels_runs_per_tick; /* 1..1,048,576; 1,024 */
+        uint32_t channels_runs_per_tick; /* beyond one of each; 1..1,048,576; 1,024 */
         uint32_t mailbox_max;       /* 16..65,535 asks and notices waiting in an actor; 32,768 */
         uint32_t conversations_max; /* 1..1,048,576 parked stacks of an actor; 65,536 */
         uint32_t timers_max;        /* 1..16,777,216 of a thread; 4,194,304 */

@@ -61,7 +61,6 @@ static void turn(void)
         (void)domi_manager_arrivals(manager);
         (void)domi_manager_mount(manager);
         (void)domi_io_events(io);
-        domi_manager_tick(manager);
         (void)domi_manager_channels(manager);
         (void)domi_io_flush(io);
     }

@@ -174,7 +174,6 @@ void domt_bed_turn(domt_bed *bed)
     (void)domi_manager_mount(manager);
     (void)domi_manager_timers(manager);
     (void)domi_io_events(&bed->io);
-    domi_manager_tick(manager);
     (void)domi_manager_channels(manager);
     (void)domi_io_flush(&bed->io);
 }

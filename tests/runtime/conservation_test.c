@@ -273,11 +273,11 @@ static void report(const domus_system *system)
     for (uint32_t i = 0; i < system->count; i++) {
         const domi_manager *manager = &system->threads[i].manager;
         fprintf(stderr,
-                "thread %u: state %u, channels %u ready; mounting %d, deferred %d, arrivals %d; "
+                "thread %u: state %u, channels %u ready; mounting %d, arrivals %d; "
                 "houses %lu, timers %u, park word %u\n",
                 i, manager->ready[DOMUS_STATE].count, manager->ready[DOMUS_CHANNELS].count,
-                manager->mounting.head != NULL, manager->deferred.head != NULL,
-                manager->arrivals != NULL, manager->houses, manager->timers, manager->park);
+                manager->mounting.head != NULL, manager->arrivals != NULL, manager->houses,
+                manager->timers, manager->park);
     }
     fprintf(stderr,
             "notices: %lu sent, %lu taken, %lu dropped; asks: %lu made, %lu taken, %lu dropped, "

@@ -256,6 +256,8 @@ bool domt_echoes(int fd, const char *text)
         return false;
     while (have < length) {
         ssize_t size = recv(fd, back + have, sizeof back - 1 - have, 0);
+        if (size < 0 && errno == EINTR)
+            continue; /* a ring of this thread is being torn down */
         if (size <= 0)
             return false;
         have += (size_t)size;

@@ -106,7 +106,6 @@ uint32_t domt_turn(domi_manager *home)
 {
     uint32_t done = domt_events(home);
 
-    domi_manager_tick(home);
     done += domi_manager_channels(home);
     done += domt_run_state(home);
     domi_pool_flush(home);

@@ -1,0 +1,340 @@
+/* The fairness bench: how long light actors and middlemen wait beside those who never rest.
+ *
+ * - light_near, light_cross: one actor is flooded with notices by another on its thread; a third
+ *   answers asks, one after the other, from the same thread or from a second one, which spins.
+ * - middlemen: LEAVES actors without end of work of their own (each message costs WORK_STEPS of
+ *   some ns), and MIDDLEMEN who for each ask that they get ask a leaf. CLIENTS asks are under way.
+ *   A middleman is normal while it waits, a leaf high: what each gets is decided by
+ *   DOMI_QUEUE_NORMAL_EVERY (house/queue.h).
+ * - middlemen_alone: the same without the leaves' own work, for comparison.
+ *
+ * Each row runs ROUNDS times for ROUND_NS in one system and prints the medians of p50, p99, p99.9
+ * of the asks' latency, and rates. stdout: lines `name value unit`. stderr: progress.
+ *
+ * bench_fairness [ROW ...]: without a name all rows run. */
+#include "bench/support/histogram.h"
+#include "bench/support/measure.h"
+
+#include <domus/domus.h>
+
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUNDS     7
+#define ROUND_NS   UINT64_C(500000000)
+#define LEAVES     200u
+#define MIDDLEMEN  100u
+#define CLIENTS    64u
+#define WORK_STEPS 100u
+#define SPIN_NS    UINT64_C(1000000000)
+
+static const domus_type go_type = {.name = "go"};
+static const domus_type work_type = {.name = "work"};
+static const domus_type question_type = {.name = "question"};
+
+static sem_t done;
+
+/* Of a round; written by the thread of the prober or of the client, read after `done`. */
+static struct histogram latencies;
+static uint64_t round_began_ns, round_ended_ns;
+
+/* Of the one who works; its thread's. */
+static _Atomic uint64_t worked;
+
+static _Noreturn void fail(const char *what)
+{
+    fprintf(stderr, "fairness: %s\n", what);
+    exit(1);
+}
+
+static void must(int error, const char *what)
+{
+    if (error != 0) {
+        fprintf(stderr, "fairness: %s: %s\n", what, strerror(-error));
+        exit(1);
+    }
+}
+
+static void work(void)
+{
+    static volatile uint32_t sink;
+
+    for (uint32_t i = 0; i < WORK_STEPS; i++)
+        sink = sink + i;
+    /* Only its own thread writes it. */
+    atomic_store_explicit(&worked, atomic_load_explicit(&worked, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
+/* --- the flooded and his flooder ---------------------------------------------------------------
+ */
+
+static int flooded_work(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)stack, (void)self, (void)nothing;
+    work();
+    return 0;
+}
+
+static const domus_behaviour flooded = {
+    .name = "flooded",
+    .on = (const domus_on[]){{&work_type, flooded_work, 0}, {NULL, NULL, 0}},
+};
+
+static int flood(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)nothing;
+    for (uint32_t i = 0; i < 128; i++)
+        (void)domus_notice(stack, *(domus_address *)self, &work_type, NULL);
+    return domus_notice(stack, domus_self(stack), &go_type, NULL);
+}
+
+static const domus_behaviour flooder = {
+    .name = "flooder",
+    .state_size = sizeof(domus_address),
+    .on = (const domus_on[]){{&go_type, flood, 0}, {NULL, NULL, 0}},
+};
+
+/* --- the leaves: always busy, and asked too ----------------------------------------------------
+ */
+
+static int leaf_work(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self, (void)nothing;
+    work();
+    return domus_notice(stack, domus_self(stack), &work_type, NULL);
+}
+
+static int answer(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self, (void)nothing;
+    return domus_reply(stack, &question_type, NULL);
+}
+
+static const domus_behaviour leaf = {
+    .name = "leaf",
+    .on = (const domus_on[]){{&question_type, answer, 0},
+                             {&work_type, leaf_work, 0},
+                             {NULL, NULL, 0}},
+};
+
+/* --- middlemen ---------------------------------------------------------------------------------
+ */
+
+static int passed_on(domus_stack *stack, void *self, const domus_answer *reply)
+{
+    (void)self;
+    return reply->error != 0 ? reply->error : domus_reply(stack, &question_type, NULL);
+}
+
+static int pass_on(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)nothing;
+    return domus_ask(stack, *(domus_address *)self, &question_type, NULL, passed_on);
+}
+
+static const domus_behaviour middleman = {
+    .name = "middleman",
+    .state_size = sizeof(domus_address),
+    .on = (const domus_on[]){{&question_type, pass_on, 0}, {NULL, NULL, 0}},
+};
+
+/* --- who asks, and measures ---------------------------------------------------------------------
+ */
+
+struct client {
+    domus_address *targets;
+    uint32_t targets_count;
+    uint32_t clients;
+    uint32_t next;
+    uint64_t asked_ns[CLIENTS];
+};
+
+static int client_answered(domus_stack *stack, void *self, const domus_answer *reply);
+
+static void client_ask(domus_stack *stack, struct client *client, uint64_t which)
+{
+    domus_address to = client->targets[client->next++ % client->targets_count];
+
+    client->asked_ns[which] = measure_now_ns();
+    must(domus_ask_add(stack, to, &question_type, NULL, 0, which), "ask");
+}
+
+static int client_answered(domus_stack *stack, void *self, const domus_answer *reply)
+{
+    struct client *client = self;
+    uint64_t now_ns = measure_now_ns();
+
+    must(reply->error, "an answer");
+    histogram_add(&latencies, now_ns - client->asked_ns[reply->tag]);
+    if (now_ns - round_began_ns < ROUND_NS) {
+        client_ask(stack, client, reply->tag);
+    } else if (domus_pending(stack) == 0) {
+        round_ended_ns = now_ns;
+        sem_post(&done);
+        return 0;
+    }
+    return domus_wait_first(stack, client_answered);
+}
+
+static int client_round(domus_stack *stack, void *self, const void *nothing)
+{
+    struct client *client = self;
+
+    (void)nothing;
+    latencies = (struct histogram){0};
+    round_began_ns = measure_now_ns();
+    for (uint64_t i = 0; i < client->clients; i++)
+        client_ask(stack, client, i);
+    return domus_wait_first(stack, client_answered);
+}
+
+static const domus_behaviour client = {
+    .name = "client",
+    .state_size = sizeof(struct client),
+    .on = (const domus_on[]){{&go_type, client_round, 0}, {NULL, NULL, 0}},
+};
+
+/* --- rounds -------------------------------------------------------------------------------------
+ */
+
+static domus_system *system_of(uint32_t threads)
+{
+    domus_config config;
+    domus_system *system;
+    char error[256];
+
+    domus_config_init(&config);
+    config.system.threads = threads;
+    config.system.cpus = threads == 1 ? "0" : "0,1";
+    config.scheduler.steal.enabled = false;
+    config.scheduler.idle.spin_ns = threads == 1 ? 0 : SPIN_NS;
+    if (domus_system_new(&config, error, sizeof error, &system) != 0)
+        fail(error);
+    must(domus_system_start(system), domus_system_error(system));
+    return system;
+}
+
+static domus_address spawn(domus_system *system, uint32_t thread, const domus_behaviour *behaviour,
+                           const void *state)
+{
+    domus_address address;
+
+    must(domus_outside_spawn_on(system, thread, behaviour, state, &address), "spawn");
+    return address;
+}
+
+static void print(const char *row, const char *what, double *values, const char *unit)
+{
+    printf("fairness.%s.%s %.4g %s\n", row, what, measure_median(values, ROUNDS), unit);
+}
+
+static void rounds(const char *row, domus_system *system, domus_address who)
+{
+    double p50[ROUNDS], p99[ROUNDS], p999[ROUNDS], asks[ROUNDS], works[ROUNDS];
+
+    for (int i = 0; i < ROUNDS; i++) {
+        uint64_t before = atomic_load(&worked);
+        must(domus_outside_notice(system, who, &go_type, NULL), "go");
+        while (sem_wait(&done) != 0)
+            continue;
+        double seconds = (double)(round_ended_ns - round_began_ns) / 1e9;
+        works[i] = (double)(atomic_load(&worked) - before) / seconds;
+        asks[i] = (double)latencies.count / seconds;
+        p50[i] = histogram_percentile(&latencies, 0.50) / 1e3;
+        p99[i] = histogram_percentile(&latencies, 0.99) / 1e3;
+        p999[i] = histogram_percentile(&latencies, 0.999) / 1e3;
+    }
+    print(row, "p50", p50, "us");
+    print(row, "p99", p99, "us");
+    print(row, "p99.9", p999, "us");
+    print(row, "asks", asks, "asks/s");
+    print(row, "work", works, "messages/s");
+    fflush(stdout);
+}
+
+static void light(const char *row, uint32_t prober_thread)
+{
+    domus_system *system = system_of(prober_thread + 1);
+    domus_address sink = spawn(system, 0, &flooded, NULL);
+    domus_address target = spawn(system, 0, &leaf, NULL);
+    domus_address source = spawn(system, 0, &flooder, &sink);
+    struct client state = {.targets = &target, .targets_count = 1, .clients = 1};
+
+    must(domus_outside_notice(system, source, &go_type, NULL), "flood");
+    rounds(row, system, spawn(system, prober_thread, &client, &state));
+    domus_system_free(system);
+}
+
+static void light_near(const char *row)
+{
+    light(row, 0);
+}
+
+static void light_cross(const char *row)
+{
+    light(row, 1);
+}
+
+static void middlemen_with(const char *row, bool busy)
+{
+    domus_system *system = system_of(1);
+    static domus_address leaves[LEAVES], men[MIDDLEMEN];
+    struct client state = {.targets = men, .targets_count = MIDDLEMEN, .clients = CLIENTS};
+
+    for (uint32_t i = 0; i < LEAVES; i++) {
+        leaves[i] = spawn(system, 0, &leaf, NULL);
+        if (busy)
+            must(domus_outside_notice(system, leaves[i], &work_type, NULL), "work");
+    }
+    for (uint32_t i = 0; i < MIDDLEMEN; i++)
+        men[i] = spawn(system, 0, &middleman, &leaves[i % LEAVES]);
+    rounds(row, system, spawn(system, 0, &client, &state));
+    domus_system_free(system);
+}
+
+static void middlemen(const char *row)
+{
+    middlemen_with(row, true);
+}
+
+static void middlemen_alone(const char *row)
+{
+    middlemen_with(row, false);
+}
+
+static bool is_wanted(int argc, char **argv, const char *name)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], name) == 0)
+            return true;
+    }
+    return argc == 1;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(const char *row);
+    } rows[] = {
+        {"light_near", light_near},
+        {"light_cross", light_cross},
+        {"middlemen", middlemen},
+        {"middlemen_alone", middlemen_alone},
+    };
+
+    if (sem_init(&done, 0, 0) != 0)
+        fail("no semaphore");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (!is_wanted(argc, argv, rows[i].name))
+            continue;
+        fprintf(stderr, "fairness: %s\n", rows[i].name);
+        rows[i].run(rows[i].name);
+    }
+    return 0;
+}

@@ -1,0 +1,346 @@
+/* The Savina bench: domus beside CAF and Erlang, row by row, with one thread and with two.
+ *
+ * The rows are in bench/savina_rows.c, what they find is written by bench/savina_report.c. Each
+ * process does several rounds of one row; the contenders alternate, with two threads domus once for
+ * each placement that can matter, and all that several times: medians. Results are held against the
+ * formula, and the messages too.
+ *
+ * bench_savina [--long] [--out DIR] [--gnuplot FILE] [ROW ...]: without a name all rows run. The
+ * short form has smaller sizes and one process of each. --out writes DIR/performance.md, .json and
+ * .svg (with the script FILE, bench/savina.gp). stdout: lines `name value unit`, the names
+ * savina.ROW.THREADS.WHO.FIGURE. stderr: progress. Exit 1 on a wrong result, or when a page cannot
+ * be written; never on a missed goal. */
+#include "bench/limits.h"
+#include "bench/savina_report.h"
+#include "bench/support/contender.h"
+#include "bench/support/measure.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUNDS_SHORT    3
+#define ROUNDS_LONG     5
+#define PROCESSES_LONG  5
+#define THREADS_MAX     2
+#define SECONDS_MAX     120
+#define LIMIT_MESSAGES  4000000
+#define LATENCY_FIGURES 3
+#define LIMIT_ROUNDS    5
+
+static const enum contender contender_of[SAVINA_SIDES] = {
+    [SAVINA_NEAR] = CONTENDER_DOMUS,
+    [SAVINA_SPREAD] = CONTENDER_DOMUS,
+    [SAVINA_CAF] = CONTENDER_CAF,
+    [SAVINA_ERLANG] = CONTENDER_ERLANG,
+};
+
+static struct {
+    bool is_long;
+    const char *out;
+    const char *gnuplot_script;
+    char **wanted; /* names of rows, up to NULL */
+    bool there[CONTENDERS];
+    bool failed; /* domus left out a row */
+    struct savina_run run;
+    struct savina_outcome outcomes[SAVINA_ROWS * THREADS_MAX];
+    size_t count;
+} bench = {
+    .gnuplot_script = "bench/savina.gp",
+    .run = {.rounds = ROUNDS_SHORT, .processes = 1, .limit = NAN},
+};
+
+/* The processes of one row and one number of threads. */
+struct turns {
+    uint64_t expected; /* result */
+    uint64_t messages; /* 0: not known before the first has told */
+    bool out[SAVINA_SIDES];
+    struct savina_figures of[SAVINA_SIDES][PROCESSES_LONG];
+};
+
+static _Noreturn void wrong(const struct savina_outcome *outcome, enum savina_side side,
+                            const char *what)
+{
+    fprintf(stderr, "savina: %s: %s: %s is wrong\n", outcome->row->name,
+            contender_name(contender_of[side]), what);
+    exit(1);
+}
+
+static void check(const struct savina_outcome *outcome, enum savina_side side, struct turns *turns,
+                  const struct command_result *result)
+{
+    double messages = command_figure(result, "messages");
+
+    /* What is not there is NAN, and equals nothing. */
+    if (command_figure(result, "result") != (double)turns->expected)
+        wrong(outcome, side, "the result");
+    if (outcome->row->kind != SAVINA_MESSAGES)
+        return;
+    if (turns->messages == 0 && messages > 0)
+        turns->messages = (uint64_t)messages;
+    if (messages != (double)turns->messages)
+        wrong(outcome, side, "the number of messages");
+}
+
+static struct savina_figures figures_of(const struct savina_row *row,
+                                        const struct command_result *result)
+{
+    struct savina_figures figures = {NAN, NAN, NAN, NAN};
+    double rounds[ROUNDS_LONG];
+    double latencies[LATENCY_FIGURES];
+    double messages = command_figure(result, "messages");
+    uint32_t count = command_figures(result, "round_seconds", rounds, ROUNDS_LONG);
+
+    if (row->kind == SAVINA_CPU && count == 1)
+        figures.value = command_figure(result, "cpu_seconds") / rounds[0];
+    if (row->kind == SAVINA_LATENCY &&
+        command_figures(result, "latency_ns", latencies, LATENCY_FIGURES) == LATENCY_FIGURES)
+        figures = (struct savina_figures){NAN, latencies[0], latencies[1], latencies[2]};
+    if (row->kind == SAVINA_MESSAGES && count == bench.run.rounds) {
+        figures.first = messages / rounds[0];
+        figures.value = messages / measure_median(rounds, count);
+    }
+    return figures;
+}
+
+/* A side that failed once has no more turns. */
+static void run_one(const struct savina_outcome *outcome, enum savina_side side,
+                    struct turns *turns, uint32_t turn)
+{
+    const struct savina_row *row = outcome->row;
+    enum contender who = contender_of[side];
+    struct contest contest = {
+        .suite = "savina",
+        .row = row->name,
+        .size = outcome->size,
+        .threads = outcome->threads,
+        .rounds = row->kind == SAVINA_MESSAGES ? bench.run.rounds : 1,
+        .placement = savina_side_name(side),
+        .seconds_max = SECONDS_MAX,
+    };
+    struct command_result result;
+    int error = contender_run(who, &contest, &result);
+
+    if (error == -EBADMSG)
+        wrong(outcome, side, "the result, as it says itself,");
+    if (error != 0) {
+        fprintf(stderr, "savina: %s: %s is out: %s\n", row->name, contender_name(who),
+                strerror(-error));
+        turns->out[side] = true;
+        return;
+    }
+    check(outcome, side, turns, &result);
+    turns->of[side][turn] = figures_of(row, &result);
+    if (isnan(turns->of[side][turn].value))
+        wrong(outcome, side, "what it printed");
+}
+
+/* How many times better domus was: more messages, or less of the others. */
+static double ratio(const struct savina_row *row, const struct turns *turns, enum savina_side side,
+                    uint32_t turn)
+{
+    double best = NAN;
+    bool more = row->kind == SAVINA_MESSAGES;
+
+    for (int peer = SAVINA_PLACEMENTS; peer < SAVINA_SIDES; peer++) {
+        double value = turns->of[peer][turn].value;
+        bool is_compared = peer != SAVINA_ERLANG || !row->from_outside;
+        if (!turns->out[peer] && is_compared)
+            best = more ? fmax(best, value) : fmin(best, value);
+    }
+    double ours = turns->of[side][turn].value;
+    return more ? ours / best : best / ours;
+}
+
+/* The median of one figure, at `offset` in each of the turns. */
+static double median(const struct savina_figures *turns, size_t offset)
+{
+    double values[PROCESSES_LONG];
+
+    for (uint32_t i = 0; i < bench.run.processes; i++)
+        memcpy(&values[i], (const char *)&turns[i] + offset, sizeof values[i]);
+    return measure_median(values, bench.run.processes);
+}
+
+static void settle(struct savina_outcome *outcome, const struct turns *turns)
+{
+    double ratios[PROCESSES_LONG];
+
+    for (int side = 0; side < SAVINA_SIDES; side++) {
+        const struct savina_figures *of = turns->of[side];
+        if (turns->out[side])
+            continue;
+        outcome->of[side] = (struct savina_figures){
+            .first = median(of, offsetof(struct savina_figures, first)),
+            .value = median(of, offsetof(struct savina_figures, value)),
+            .p99_ns = median(of, offsetof(struct savina_figures, p99_ns)),
+            .p999_ns = median(of, offsetof(struct savina_figures, p999_ns)),
+        };
+        if (side >= SAVINA_PLACEMENTS)
+            continue;
+        for (uint32_t i = 0; i < bench.run.processes; i++)
+            ratios[i] = ratio(outcome->row, turns, (enum savina_side)side, i);
+        outcome->ratio[side] = measure_median(ratios, bench.run.processes);
+    }
+}
+
+static void print_figure(void *context, const struct savina_outcome *outcome, const char *who,
+                         const char *name, double value, const char *unit)
+{
+    (void)context;
+    printf("savina.%s.%" PRIu32 "%s%s.%s %.4g %s\n", outcome->row->name, outcome->threads,
+           who[0] != '\0' ? "." : "", who, name, value, unit);
+}
+
+static bool takes_part(const struct savina_outcome *outcome, enum savina_side side)
+{
+    const struct savina_row *row = outcome->row;
+
+    if (side == SAVINA_SPREAD && (!row->parallel || outcome->threads == 1))
+        return false;
+    return bench.there[contender_of[side]] && (side < SAVINA_PLACEMENTS || !row->domus_only);
+}
+
+/* What is pushed from thread to thread costs at the least what the bare limit does. */
+static double part_of_limit(const struct savina_outcome *outcome)
+{
+    bool crosses = outcome->threads > 1 && outcome->row->goal >= SAVINA_MESSAGE_BOUND;
+
+    return crosses ? outcome->of[SAVINA_SPREAD].value / bench.run.limit : NAN;
+}
+
+static void run_row(const struct savina_row *row, uint32_t threads)
+{
+    const struct savina_figures nothing = {NAN, NAN, NAN, NAN};
+    struct savina_outcome *outcome = &bench.outcomes[bench.count++];
+    struct turns turns = {0};
+
+    *outcome = (struct savina_outcome){
+        .row = row,
+        .size = bench.is_long ? row->size_long : row->size_short,
+        .threads = threads,
+        .of = {nothing, nothing, nothing, nothing},
+        .ratio = {NAN, NAN},
+    };
+    turns.expected = savina_result(row, outcome->size);
+    turns.messages = savina_messages(row, outcome->size);
+    fprintf(stderr, "savina: %s, threads: %" PRIu32 "\n", row->name, threads);
+    for (int side = 0; side < SAVINA_SIDES; side++)
+        turns.out[side] = !takes_part(outcome, (enum savina_side)side);
+    for (uint32_t turn = 0; turn < bench.run.processes; turn++) {
+        for (int side = 0; side < SAVINA_SIDES; side++) {
+            if (!turns.out[side])
+                run_one(outcome, (enum savina_side)side, &turns, turn);
+        }
+    }
+    settle(outcome, &turns);
+    outcome->of_limit = part_of_limit(outcome);
+    bench.failed |= turns.out[SAVINA_NEAR];
+    savina_figures_each(outcome, print_figure, NULL);
+    fflush(stdout);
+}
+
+/* The first two CPUs of this process: those that the contenders get. */
+static bool find_cpus(int *ret_cpus)
+{
+    cpu_set_t set;
+    int found = 0;
+
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return false;
+    for (int cpu = 0; cpu < CPU_SETSIZE && found < THREADS_MAX; cpu++) {
+        if (CPU_ISSET((size_t)cpu, &set))
+            ret_cpus[found++] = cpu;
+    }
+    return found == THREADS_MAX;
+}
+
+static void measure_limit(const int *cpus)
+{
+    double rounds[LIMIT_ROUNDS];
+
+    for (int i = 0; i < LIMIT_ROUNDS; i++)
+        rounds[i] = limit_mpsc(LIMIT_MESSAGES, 1, cpus);
+    bench.run.limit = measure_median(rounds, LIMIT_ROUNDS);
+    printf("savina.limit %.4g messages/s\n", bench.run.limit);
+}
+
+static bool is_wanted(const char *name)
+{
+    for (char **wanted = bench.wanted; *wanted != NULL; wanted++) {
+        if (strcmp(*wanted, name) == 0)
+            return true;
+    }
+    return bench.wanted[0] == NULL;
+}
+
+static bool take_options(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"long", no_argument, NULL, 'l'},
+        {"out", required_argument, NULL, 'o'},
+        {"gnuplot", required_argument, NULL, 'g'},
+        {NULL, 0, NULL, 0},
+    };
+    int option;
+
+    while ((option = getopt_long(argc, argv, "lo:g:", options, NULL)) != -1) {
+        if (option == 'l')
+            bench.is_long = true;
+        else if (option == 'o')
+            bench.out = optarg;
+        else if (option == 'g')
+            bench.gnuplot_script = optarg;
+        else
+            return false;
+    }
+    bench.wanted = argv + optind;
+    for (char **name = bench.wanted; *name != NULL; name++) {
+        if (savina_row_find(*name) == NULL)
+            return false;
+    }
+    return true;
+}
+
+static void run_all(void)
+{
+    int cpus[THREADS_MAX];
+    uint32_t threads_max = find_cpus(cpus) ? THREADS_MAX : 1;
+
+    if (threads_max == 1)
+        fprintf(stderr, "savina: only one CPU: nothing runs on two threads\n");
+    else
+        measure_limit(cpus);
+    for (uint32_t threads = 1; threads <= threads_max; threads++) {
+        for (size_t i = 0; i < SAVINA_ROWS; i++) {
+            if (is_wanted(savina_rows[i].name))
+                run_row(&savina_rows[i], threads);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (!take_options(argc, argv)) {
+        fprintf(stderr, "usage: bench_savina [--long] [--out DIR] [--gnuplot FILE] [ROW ...]\n");
+        return 2;
+    }
+    if (bench.is_long) {
+        bench.run.rounds = ROUNDS_LONG;
+        bench.run.processes = PROCESSES_LONG;
+    }
+    for (int who = 0; who < CONTENDERS; who++)
+        bench.there[who] = contender_is_there("savina", (enum contender)who);
+    run_all();
+    int error = bench.out == NULL ? 0
+                                  : savina_report(bench.out, bench.gnuplot_script, &bench.run,
+                                                  bench.outcomes, bench.count);
+    if (error != 0)
+        fprintf(stderr, "savina: the page in %s: %s\n", bench.out, strerror(-error));
+    return error != 0 || bench.failed ? 1 : 0;
+}

@@ -1,0 +1,134 @@
+/* banking: transfers between 1,000 accounts, 1,000 of them under way at most.
+ *
+ * The source of a transfer debits itself, asks the destination to credit, and raises a barrier:
+ * until that answer is there it takes no other transfer. Transfers go to accounts with a higher
+ * number only, so nobody waits in a circle. */
+#include "bench/savina/rows.h"
+
+#define ACCOUNTS      1000u
+#define SOURCES       900u
+#define BALANCE       INT64_C(1000000)
+#define AMOUNTS       1000u
+#define TRANSFERS_OUT 1000u
+
+struct transfer {
+    domus_address destination;
+    int64_t amount;
+};
+
+static const domus_type transfer_type = {.name = "transfer", .size = sizeof(struct transfer)};
+static const domus_type credit_type = {.name = "credit", .size = sizeof(int64_t)};
+static const domus_type balance_type = {.name = "balance"};
+static const domus_type amount_type = {.name = "amount", .size = sizeof(int64_t)};
+static const domus_type done_type = {.name = "done"};
+
+/* --- accounts: their state is their balance -------------------------------------------------- */
+
+static int account_credited(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    if (answer->error != 0)
+        return answer->error;
+    return domus_reply(stack, &done_type, NULL);
+}
+
+static int account_transfer(domus_stack *stack, void *balance, const void *transfer_)
+{
+    const struct transfer *transfer = transfer_;
+
+    *(int64_t *)balance -= transfer->amount;
+    stage_must(domus_barrier(stack), "barrier");
+    return domus_ask(stack, transfer->destination, &credit_type, &transfer->amount,
+                     account_credited);
+}
+
+static int account_credit(domus_stack *stack, void *balance, const void *amount)
+{
+    *(int64_t *)balance += *(const int64_t *)amount;
+    return domus_reply(stack, &done_type, NULL);
+}
+
+static int account_balance(domus_stack *stack, void *balance, const void *nothing)
+{
+    (void)nothing;
+    return domus_reply(stack, &amount_type, balance);
+}
+
+static const domus_behaviour account = {
+    .name = "account",
+    .state_size = sizeof(int64_t),
+    .on = (const domus_on[]){{.type = &transfer_type, .handle = account_transfer},
+                             {.type = &credit_type, .handle = account_credit},
+                             {.type = &balance_type, .handle = account_balance},
+                             {.type = NULL}},
+};
+
+/* --- the teller ------------------------------------------------------------------------------ */
+
+struct teller {
+    domus_address accounts[ACCOUNTS];
+    uint64_t left; /* transfers to begin */
+    uint32_t seed;
+};
+
+static void begin_transfer(domus_stack *stack, struct teller *self)
+{
+    uint32_t source = stage_draw(&self->seed) % SOURCES;
+    uint32_t destination = source + 1 + stage_draw(&self->seed) % (ACCOUNTS - 1 - source);
+    struct transfer transfer = {
+        .destination = self->accounts[destination],
+        .amount = stage_draw(&self->seed) % AMOUNTS,
+    };
+
+    self->left--;
+    stage_must(domus_ask_add(stack, self->accounts[source], &transfer_type, &transfer, 0, 0),
+               "transfer");
+}
+
+static int teller_balances(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    int64_t sum = 0;
+
+    (void)self;
+    for (; answer != NULL; answer = answer->next) {
+        stage_must(answer->error, "balance");
+        sum += *(const int64_t *)answer->payload;
+    }
+    return stage_result(stack, (uint64_t)sum);
+}
+
+static int teller_done(domus_stack *stack, void *self_, const domus_answer *answer)
+{
+    struct teller *self = self_;
+
+    stage_must(answer->error, "transfer");
+    if (self->left != 0)
+        begin_transfer(stack, self);
+    if (domus_pending(stack) != 0)
+        return domus_wait_first(stack, teller_done);
+    for (uint32_t i = 0; i < ACCOUNTS; i++)
+        stage_must(domus_ask_add(stack, self->accounts[i], &balance_type, NULL, 0, i), "balance");
+    return domus_wait_all(stack, teller_balances);
+}
+
+static int teller_go(domus_stack *stack, void *self_, const void *transfers)
+{
+    struct teller *self = self_;
+
+    self->left = *(const uint64_t *)transfers;
+    self->seed = 1;
+    for (uint32_t i = 0; i < ACCOUNTS; i++)
+        self->accounts[i] = stage_spawn(stack, &account, &(int64_t){BALANCE});
+    while (self->left != 0 && domus_pending(stack) < TRANSFERS_OUT)
+        begin_transfer(stack, self);
+    return domus_wait_first(stack, teller_done);
+}
+
+static const domus_behaviour teller = {
+    .name = "teller",
+    .state_size = sizeof(struct teller),
+    .on = (const domus_on[]){{.type = &go_type, .handle = teller_go}, {.type = NULL}},
+    .on_stop = stage_left,
+};
+
+const struct stage_row row_banking = {.name = "banking", .root = &teller};

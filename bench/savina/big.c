@@ -1,0 +1,101 @@
+/* big: 120 actors, each of which pings another one, drawn anew each time, and waits for its pong.
+ *
+ * All see one table of addresses, which the root wrote before it told the first of them to go, and
+ * which stays while they live. */
+#include "bench/savina/rows.h"
+
+#define ACTORS 120u
+
+static const domus_type begin_type = {.name = "begin"};
+static const domus_type ping_type = {.name = "ping"};
+static const domus_type pong_type = {.name = "pong"};
+static const domus_type pongs_type = {.name = "pongs", .size = sizeof(uint64_t)};
+
+struct player {
+    const struct hub *hub;
+    uint64_t pongs;
+    uint32_t index;
+    uint32_t seed;
+};
+
+struct hub {
+    domus_address self;
+    domus_address players[ACTORS];
+    uint64_t pings; /* of each */
+    uint64_t sum;
+    uint32_t ready;
+};
+
+static int player_ping(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self, (void)nothing;
+    return domus_notice(stack, domus_sender(stack), &pong_type, NULL);
+}
+
+static int ping_another(domus_stack *stack, struct player *self)
+{
+    uint32_t other = stage_draw(&self->seed) % (ACTORS - 1);
+
+    if (other >= self->index)
+        other++;
+    return domus_notice(stack, self->hub->players[other], &ping_type, NULL);
+}
+
+static int player_pong(domus_stack *stack, void *self_, const void *nothing)
+{
+    struct player *self = self_;
+
+    (void)nothing;
+    if (++self->pongs < self->hub->pings)
+        return ping_another(stack, self);
+    return domus_notice(stack, self->hub->self, &pongs_type, &self->pongs);
+}
+
+static int player_begin(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)nothing;
+    return ping_another(stack, self);
+}
+
+static const domus_behaviour player = {
+    .name = "player",
+    .state_size = sizeof(struct player),
+    .on = (const domus_on[]){{.type = &ping_type, .handle = player_ping},
+                             {.type = &pong_type, .handle = player_pong},
+                             {.type = &begin_type, .handle = player_begin},
+                             {.type = NULL}},
+};
+
+static int hub_go(domus_stack *stack, void *self_, const void *pings)
+{
+    struct hub *self = self_;
+
+    self->self = domus_self(stack);
+    self->pings = *(const uint64_t *)pings;
+    for (uint32_t i = 0; i < ACTORS; i++) {
+        struct player state = {.hub = self, .index = i, .seed = i + 1};
+        self->players[i] = stage_spawn(stack, &player, &state);
+    }
+    for (uint32_t i = 0; i < ACTORS; i++)
+        stage_send(stack, self->players[i], &begin_type, NULL);
+    return 0;
+}
+
+static int hub_pongs(domus_stack *stack, void *self_, const void *pongs)
+{
+    struct hub *self = self_;
+
+    self->sum += *(const uint64_t *)pongs;
+    return ++self->ready == ACTORS ? stage_result(stack, self->sum) : 0;
+}
+
+static const domus_behaviour hub = {
+    .name = "hub",
+    .state_size = sizeof(struct hub),
+    .on = (const domus_on[]){{.type = &go_type, .handle = hub_go},
+                             {.type = &pongs_type, .handle = hub_pongs},
+                             {.type = NULL}},
+    .on_stop = stage_left,
+};
+
+const struct stage_row row_big = {.name = "big", .root = &hub};

@@ -1,0 +1,220 @@
+/* bndbuffer: 40 producers, a manager with 50 places, 40 consumers.
+ *
+ * A place is taken when a producer is permitted to make an item and free again when a consumer got
+ * one, so permits and items together never exceed the places. Who has to wait, waits in a line of
+ * the manager: a producer for its permit, a consumer for an item. */
+#include "bench/savina/rows.h"
+
+#include <math.h>
+
+#define PLACES    50u
+#define PRODUCERS 40u
+#define CONSUMERS 40u
+#define STEPS     25u
+
+static const domus_type permit_type = {.name = "permit"};
+static const domus_type item_type = {.name = "item", .size = sizeof(double)};
+static const domus_type last_item_type = {.name = "last item", .size = sizeof(double)};
+static const domus_type next_type = {.name = "next"};
+static const domus_type no_more_type = {.name = "no more"};
+static const domus_type count_type = {.name = "count", .size = sizeof(uint64_t)};
+
+/* What an item costs who makes it, and who takes it. */
+static double process(double item)
+{
+    for (uint32_t i = 0; i < STEPS; i++)
+        item = sin(item) + 1e-9 * i;
+    return item;
+}
+
+/* --- producers and consumers ----------------------------------------------------------------- */
+
+struct worker {
+    domus_address manager;
+    uint64_t left;  /* to produce */
+    uint64_t count; /* consumed */
+    double start;
+    double item;
+};
+
+static int producer_permit(domus_stack *stack, void *self_, const void *nothing)
+{
+    struct worker *self = self_;
+
+    (void)nothing;
+    self->item = process(self->start);
+    const domus_type *type = --self->left == 0 ? &last_item_type : &item_type;
+    return domus_notice(stack, self->manager, type, &self->item);
+}
+
+static const domus_behaviour producer = {
+    .name = "producer",
+    .state_size = sizeof(struct worker),
+    .on = (const domus_on[]){{.type = &permit_type, .handle = producer_permit}, {.type = NULL}},
+};
+
+static int consumer_mount(domus_stack *stack, void *self)
+{
+    return domus_notice(stack, ((struct worker *)self)->manager, &next_type, NULL);
+}
+
+static int consumer_item(domus_stack *stack, void *self_, const void *item)
+{
+    struct worker *self = self_;
+
+    (void)item;
+    self->item = process(self->start);
+    self->count++;
+    return domus_notice(stack, self->manager, &next_type, NULL);
+}
+
+static int consumer_no_more(domus_stack *stack, void *self_, const void *nothing)
+{
+    struct worker *self = self_;
+
+    (void)nothing;
+    return domus_notice(stack, self->manager, &count_type, &self->count);
+}
+
+static const domus_behaviour consumer = {
+    .name = "consumer",
+    .state_size = sizeof(struct worker),
+    .on = (const domus_on[]){{.type = &item_type, .handle = consumer_item},
+                             {.type = &no_more_type, .handle = consumer_no_more},
+                             {.type = NULL}},
+    .on_mount = consumer_mount,
+};
+
+/* --- the manager ----------------------------------------------------------------------------- */
+
+/* Who waits, in the order in which they came. */
+struct line {
+    domus_address who[PRODUCERS > CONSUMERS ? PRODUCERS : CONSUMERS];
+    uint32_t first;
+    uint32_t count;
+};
+
+static void line_append(struct line *line, domus_address who)
+{
+    const uint32_t room = sizeof line->who / sizeof line->who[0];
+
+    line->who[(line->first + line->count++) % room] = who;
+}
+
+static domus_address line_take(struct line *line)
+{
+    const uint32_t room = sizeof line->who / sizeof line->who[0];
+    domus_address who = line->who[line->first];
+
+    line->first = (line->first + 1) % room;
+    line->count--;
+    return who;
+}
+
+struct manager {
+    uint64_t left; /* items that no consumer got yet */
+    uint64_t sum;
+    uint32_t counted; /* consumers */
+    uint32_t taken;   /* places */
+    uint32_t first;   /* of the items that wait */
+    uint32_t count;
+    double items[PLACES];
+    struct line producers;
+    struct line consumers;
+};
+
+static void permit_some(domus_stack *stack, struct manager *self)
+{
+    while (self->taken < PLACES && self->producers.count != 0) {
+        self->taken++;
+        stage_send(stack, line_take(&self->producers), &permit_type, NULL);
+    }
+}
+
+static void give_item(domus_stack *stack, struct manager *self, domus_address to, double item)
+{
+    self->left--;
+    self->taken--;
+    stage_send(stack, to, &item_type, &item);
+}
+
+static int manager_last_item(domus_stack *stack, void *self_, const void *item)
+{
+    struct manager *self = self_;
+
+    if (self->consumers.count != 0)
+        give_item(stack, self, line_take(&self->consumers), *(const double *)item);
+    else
+        self->items[(self->first + self->count++) % PLACES] = *(const double *)item;
+    while (self->left == 0 && self->consumers.count != 0)
+        stage_send(stack, line_take(&self->consumers), &no_more_type, NULL);
+    permit_some(stack, self);
+    return 0;
+}
+
+static int manager_item(domus_stack *stack, void *self_, const void *item)
+{
+    struct manager *self = self_;
+
+    line_append(&self->producers, domus_sender(stack));
+    return manager_last_item(stack, self, item);
+}
+
+static int manager_next(domus_stack *stack, void *self_, const void *nothing)
+{
+    struct manager *self = self_;
+
+    (void)nothing;
+    if (self->left == 0)
+        return domus_notice(stack, domus_sender(stack), &no_more_type, NULL);
+    if (self->count == 0) {
+        line_append(&self->consumers, domus_sender(stack));
+        return 0;
+    }
+    double item = self->items[self->first];
+    self->first = (self->first + 1) % PLACES;
+    self->count--;
+    give_item(stack, self, domus_sender(stack), item);
+    permit_some(stack, self);
+    return 0;
+}
+
+static int manager_go(domus_stack *stack, void *self_, const void *items)
+{
+    struct manager *self = self_;
+    struct worker state = {
+        .manager = domus_self(stack),
+        .left = *(const uint64_t *)items,
+        .start = 0.25,
+    };
+
+    self->left = state.left * PRODUCERS;
+    for (uint32_t i = 0; i < PRODUCERS; i++)
+        line_append(&self->producers, stage_spawn(stack, &producer, &state));
+    for (uint32_t i = 0; i < CONSUMERS; i++)
+        (void)stage_spawn(stack, &consumer, &state);
+    permit_some(stack, self);
+    return 0;
+}
+
+static int manager_count(domus_stack *stack, void *self_, const void *count)
+{
+    struct manager *self = self_;
+
+    self->sum += *(const uint64_t *)count;
+    return ++self->counted == CONSUMERS ? stage_result(stack, self->sum) : 0;
+}
+
+static const domus_behaviour manager = {
+    .name = "manager",
+    .state_size = sizeof(struct manager),
+    .on = (const domus_on[]){{.type = &item_type, .handle = manager_item},
+                             {.type = &next_type, .handle = manager_next},
+                             {.type = &last_item_type, .handle = manager_last_item},
+                             {.type = &count_type, .handle = manager_count},
+                             {.type = &go_type, .handle = manager_go},
+                             {.type = NULL}},
+    .on_stop = stage_left,
+};
+
+const struct stage_row row_bndbuffer = {.name = "bndbuffer", .root = &manager};

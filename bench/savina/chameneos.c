@@ -1,0 +1,117 @@
+/* chameneos: 100 creatures of three colours meet by twos in a mall, and take each other's
+ * complement. The mall keeps who came first until a second comes. */
+#include "bench/savina/rows.h"
+
+#include <stdbool.h>
+
+#define CREATURES 100u
+#define COLOURS   3u
+
+static const domus_type meet_type = {.name = "meet", .size = sizeof(uint32_t)};
+static const domus_type met_type = {.name = "met", .size = sizeof(uint32_t)};
+static const domus_type no_more_type = {.name = "no more"};
+static const domus_type count_type = {.name = "count", .size = sizeof(uint64_t)};
+
+struct creature {
+    domus_address mall;
+    uint64_t met;
+    uint32_t colour; /* 0, 1, 2 */
+};
+
+/* Two of a colour keep it, two of different colours take the third. */
+static uint32_t complement(uint32_t colour, uint32_t other)
+{
+    return colour == other ? colour : COLOURS - colour - other;
+}
+
+static int creature_mount(domus_stack *stack, void *self_)
+{
+    struct creature *self = self_;
+
+    return domus_notice(stack, self->mall, &meet_type, &self->colour);
+}
+
+static int creature_met(domus_stack *stack, void *self_, const void *other)
+{
+    struct creature *self = self_;
+
+    self->met++;
+    self->colour = complement(self->colour, *(const uint32_t *)other);
+    return domus_notice(stack, self->mall, &meet_type, &self->colour);
+}
+
+static int creature_no_more(domus_stack *stack, void *self_, const void *nothing)
+{
+    struct creature *self = self_;
+
+    (void)nothing;
+    return domus_notice(stack, self->mall, &count_type, &self->met);
+}
+
+static const domus_behaviour creature = {
+    .name = "creature",
+    .state_size = sizeof(struct creature),
+    .on = (const domus_on[]){{.type = &met_type, .handle = creature_met},
+                             {.type = &no_more_type, .handle = creature_no_more},
+                             {.type = NULL}},
+    .on_mount = creature_mount,
+};
+
+struct mall {
+    uint64_t left; /* meetings */
+    uint64_t met;
+    uint32_t counted; /* creatures */
+    bool waits;
+    uint32_t colour; /* of who waits */
+    domus_address first;
+};
+
+static int mall_go(domus_stack *stack, void *self_, const void *meetings)
+{
+    struct mall *self = self_;
+
+    self->left = *(const uint64_t *)meetings;
+    for (uint32_t i = 0; i < CREATURES; i++) {
+        struct creature state = {.mall = domus_self(stack), .colour = i % COLOURS};
+        (void)stage_spawn(stack, &creature, &state);
+    }
+    return 0;
+}
+
+static int mall_meet(domus_stack *stack, void *self_, const void *colour)
+{
+    struct mall *self = self_;
+
+    if (self->left == 0)
+        return domus_notice(stack, domus_sender(stack), &no_more_type, NULL);
+    if (!self->waits) {
+        self->waits = true;
+        self->first = domus_sender(stack);
+        self->colour = *(const uint32_t *)colour;
+        return 0;
+    }
+    self->waits = false;
+    self->left--;
+    stage_send(stack, self->first, &met_type, colour);
+    return domus_notice(stack, domus_sender(stack), &met_type, &self->colour);
+}
+
+static int mall_count(domus_stack *stack, void *self_, const void *met)
+{
+    struct mall *self = self_;
+
+    self->met += *(const uint64_t *)met;
+    return ++self->counted == CREATURES ? stage_result(stack, self->met) : 0;
+}
+
+static const domus_behaviour mall = {
+    .name = "mall",
+    .state_size = sizeof(struct mall),
+    .on = (const domus_on[]){{.type = &meet_type, .handle = mall_meet},
+                             {.type = &count_type, .handle = mall_count},
+                             {.type = &go_type, .handle = mall_go},
+                             {.type = NULL}},
+    .on_stop = stage_left,
+};
+
+const struct stage_row row_chameneos = {.name = "chameneos", .root = &mall};

@@ -1,0 +1,125 @@
+/* counting: a producer and a counter, in windows of 1,000, two of them out at most.
+ *
+ * What bounds a window is a notice too, not an ask: among notices of one sender order is kept, but
+ * an ask would overtake the increments before it. The value is asked for when nothing is out. */
+#include "bench/savina/rows.h"
+
+#define WINDOW      1000u
+#define WINDOWS_OUT 2u
+
+static const domus_type increment_type = {.name = "increment"};
+static const domus_type so_far_type = {.name = "so far", .size = sizeof(uint64_t)};
+static const domus_type value_type = {.name = "value", .size = sizeof(uint64_t)};
+
+static int counter_increment(domus_stack *stack, void *count, const void *nothing)
+{
+    (void)stack, (void)nothing;
+    ++*(uint64_t *)count;
+    return 0;
+}
+
+static int counter_so_far(domus_stack *stack, void *count, const void *nothing)
+{
+    (void)nothing;
+    return domus_notice(stack, domus_sender(stack), &so_far_type, count);
+}
+
+static int counter_value(domus_stack *stack, void *count, const void *nothing)
+{
+    (void)nothing;
+    return domus_reply(stack, &value_type, count);
+}
+
+static const domus_behaviour counter = {
+    .name = "counter",
+    .state_size = sizeof(uint64_t),
+    .on = (const domus_on[]){{.type = &increment_type, .handle = counter_increment},
+                             {.type = &so_far_type, .handle = counter_so_far},
+                             {.type = &value_type, .handle = counter_value},
+                             {.type = NULL}},
+};
+
+struct producer {
+    domus_address manager;
+    domus_address counter;
+    uint64_t left;
+    uint64_t out;
+};
+
+static void send_window(domus_stack *stack, struct producer *self)
+{
+    const uint64_t unused = 0;
+
+    for (uint32_t i = 0; i < WINDOW; i++)
+        stage_send(stack, self->counter, &increment_type, NULL);
+    stage_send(stack, self->counter, &so_far_type, &unused);
+    self->left -= WINDOW;
+    self->out++;
+}
+
+static int producer_go(domus_stack *stack, void *self_, const void *count)
+{
+    struct producer *self = self_;
+
+    self->left = *(const uint64_t *)count;
+    while (self->left != 0 && self->out < WINDOWS_OUT)
+        send_window(stack, self);
+    return 0;
+}
+
+static int producer_told(domus_stack *stack, void *self_, const domus_answer *answer)
+{
+    struct producer *self = self_;
+
+    stage_must(answer->error, "value");
+    return domus_notice(stack, self->manager, &value_type, answer->payload);
+}
+
+static int producer_so_far(domus_stack *stack, void *self_, const void *count)
+{
+    const uint64_t unused = 0;
+    struct producer *self = self_;
+
+    (void)count;
+    self->out--;
+    if (self->left != 0)
+        send_window(stack, self);
+    if (self->out != 0)
+        return 0;
+    return domus_ask(stack, self->counter, &value_type, &unused, producer_told);
+}
+
+static const domus_behaviour producer = {
+    .name = "producer",
+    .state_size = sizeof(struct producer),
+    .on = (const domus_on[]){{.type = &so_far_type, .handle = producer_so_far},
+                             {.type = &go_type, .handle = producer_go},
+                             {.type = NULL}},
+};
+
+static int manager_go(domus_stack *stack, void *self, const void *count)
+{
+    struct producer state = {
+        .manager = domus_self(stack),
+        .counter = stage_spawn(stack, &counter, NULL),
+    };
+
+    (void)self;
+    return domus_notice(stack, stage_spawn(stack, &producer, &state), &go_type, count);
+}
+
+static int manager_value(domus_stack *stack, void *self, const void *count)
+{
+    (void)self;
+    return stage_result(stack, *(const uint64_t *)count);
+}
+
+static const domus_behaviour manager = {
+    .name = "manager",
+    .on = (const domus_on[]){{.type = &go_type, .handle = manager_go},
+                             {.type = &value_type, .handle = manager_value},
+                             {.type = NULL}},
+    .on_stop = stage_left,
+};
+
+const struct stage_row row_counting = {.name = "counting", .root = &manager};

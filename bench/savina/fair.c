@@ -1,0 +1,150 @@
+/* fair: how long a light actor takes to answer beside one that is flooded.
+ *
+ * On the same thread, a flooder fills the mailbox of one actor until it is refused, again and
+ * again, so that it is always full. Each millisecond a visitor asks the light actor; it lives
+ * beside them, or on the second thread, where there is one. */
+#include "bench/savina/rows.h"
+#include "bench/support/measure.h"
+
+#include <errno.h>
+
+#define MILLISECOND_NS UINT64_C(1000000)
+
+static const domus_type drop_type = {.name = "drop"};
+static const domus_type more_type = {.name = "more"};
+static const domus_type visit_type = {.name = "visit"};
+static const domus_type asked_type = {.name = "asked", .size = sizeof(uint64_t)};
+static const domus_type visits_type = {.name = "visits", .size = sizeof(uint64_t)};
+
+/* Written by the visitor; read by the main thread when it has told its count. */
+static struct histogram latencies;
+
+static int flooded_drop(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)stack, (void)self, (void)nothing;
+    return 0;
+}
+
+static const domus_behaviour flooded = {
+    .name = "flooded",
+    .on = (const domus_on[]){{.type = &drop_type, .handle = flooded_drop}, {.type = NULL}},
+};
+
+static int flooder_more(domus_stack *stack, void *flooded_, const void *nothing)
+{
+    const domus_address *to = flooded_;
+    int error;
+
+    (void)nothing;
+    do
+        error = domus_notice(stack, *to, &drop_type, NULL);
+    while (error == 0);
+    stage_must(error == -ENOBUFS ? 0 : error, "drop");
+    return domus_notice(stack, domus_self(stack), &more_type, NULL);
+}
+
+static int flooder_mount(domus_stack *stack, void *flooded_)
+{
+    return flooder_more(stack, flooded_, NULL);
+}
+
+static const domus_behaviour flooder = {
+    .name = "flooder",
+    .state_size = sizeof(domus_address),
+    .on = (const domus_on[]){{.type = &more_type, .handle = flooder_more}, {.type = NULL}},
+    .on_mount = flooder_mount,
+};
+
+static int light_asked(domus_stack *stack, void *self, const void *asked_ns)
+{
+    (void)self;
+    return domus_reply(stack, &asked_type, asked_ns);
+}
+
+static const domus_behaviour light = {
+    .name = "light",
+    .on = (const domus_on[]){{.type = &asked_type, .handle = light_asked}, {.type = NULL}},
+};
+
+struct visitor {
+    domus_address host;
+    domus_address light;
+    uint64_t visits; /* to make */
+    uint64_t asked;
+    uint64_t answered;
+};
+
+static int visitor_answered(domus_stack *stack, void *self_, const domus_answer *answer)
+{
+    struct visitor *self = self_;
+
+    stage_must(answer->error, "ask");
+    histogram_add(&latencies, measure_now_ns() - *(const uint64_t *)answer->payload);
+    if (++self->answered < self->visits)
+        return 0;
+    return domus_notice(stack, self->host, &visits_type, &self->answered);
+}
+
+/* The next timer is armed first: the asks go out at their times, however late an answer is. */
+static int visitor_visit(domus_stack *stack, void *self_, const void *nothing)
+{
+    struct visitor *self = self_;
+
+    (void)nothing;
+    if (++self->asked < self->visits)
+        stage_must(domus_after(stack, MILLISECOND_NS, &visit_type, NULL, NULL), "timer");
+    uint64_t now_ns = measure_now_ns();
+    return domus_ask(stack, self->light, &asked_type, &now_ns, visitor_answered);
+}
+
+static int visitor_mount(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_after(stack, MILLISECOND_NS, &visit_type, NULL, NULL);
+}
+
+static const domus_behaviour visitor = {
+    .name = "visitor",
+    .state_size = sizeof(struct visitor),
+    .on = (const domus_on[]){{.type = &visit_type, .handle = visitor_visit}, {.type = NULL}},
+    .on_mount = visitor_mount,
+};
+
+/* --- the host: all but the visitor live on its thread ----------------------------------------- */
+
+static int host_go(domus_stack *stack, void *self, const void *visits)
+{
+    const domus_spawn_options far = {.placement = DOMUS_ON_THREAD, .thread = stage_last_thread()};
+    struct visitor state = {.host = domus_self(stack), .visits = *(const uint64_t *)visits};
+    domus_address to;
+
+    (void)self;
+    stage_must(domus_spawn(stack, &flooded, NULL, &to), "spawn");
+    stage_must(domus_spawn(stack, &flooder, &to, &to), "spawn");
+    stage_must(domus_spawn(stack, &light, NULL, &state.light), "spawn");
+    stage_must(domus_spawn_with(stack, &visitor, &state, &far, &to), "spawn");
+    return 0;
+}
+
+static int host_visits(domus_stack *stack, void *self, const void *visits)
+{
+    (void)self;
+    return stage_result(stack, *(const uint64_t *)visits);
+}
+
+static const domus_behaviour host = {
+    .name = "host",
+    .on = (const domus_on[]){{.type = &go_type, .handle = host_go},
+                             {.type = &visits_type, .handle = host_visits},
+                             {.type = NULL}},
+    .on_stop = stage_left,
+};
+
+static uint64_t finish(uint64_t visits, uint64_t *messages)
+{
+    (void)messages;
+    stage_print_latencies(&latencies);
+    return visits;
+}
+
+const struct stage_row row_fair = {.name = "fair", .root = &host, .finish = finish};

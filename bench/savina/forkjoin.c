@@ -1,0 +1,176 @@
+/* fjthrput: one producer, 60 workers that count; 100 messages out to each at most.
+ * fjcreate: an actor for each piece of work, which ends when it has told; 1,000 at a time. */
+#include "bench/savina/rows.h"
+
+#include <math.h>
+
+#define WORKERS     60u
+#define WINDOW      100u
+#define ALIVE_MAX   1000u
+#define ANGLE       37.2
+#define PRODUCT_MAX 1e-9 /* that a product may be off */
+
+/* --- throughput ------------------------------------------------------------------------------ */
+
+static const domus_type job_type = {.name = "job"};
+static const domus_type window_done_type = {.name = "window done"};
+static const domus_type count_type = {.name = "count", .size = sizeof(uint64_t)};
+
+static int worker_job(domus_stack *stack, void *self, const void *nothing)
+{
+    uint64_t *count = self;
+
+    (void)nothing;
+    ++*count;
+    if (*count % WINDOW == 0)
+        return domus_notice(stack, domus_sender(stack), &window_done_type, NULL);
+    return 0;
+}
+
+static int worker_count(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)nothing;
+    return domus_reply(stack, &count_type, self);
+}
+
+static const domus_behaviour worker = {
+    .name = "worker",
+    .state_size = sizeof(uint64_t),
+    .on = (const domus_on[]){{.type = &job_type, .handle = worker_job},
+                             {.type = &count_type, .handle = worker_count},
+                             {.type = NULL}},
+};
+
+struct producer {
+    domus_address workers[WORKERS];
+    uint64_t left;    /* jobs for each */
+    uint32_t working; /* workers that are not done with their window */
+};
+
+static int producer_counted(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    uint64_t sum = 0;
+
+    (void)self;
+    for (; answer != NULL; answer = answer->next) {
+        stage_must(answer->error, "count");
+        sum += *(const uint64_t *)answer->payload;
+    }
+    return stage_result(stack, sum);
+}
+
+static int producer_next(domus_stack *stack, struct producer *self)
+{
+    const uint64_t unused = 0;
+
+    if (self->left == 0) {
+        for (uint32_t i = 0; i < WORKERS; i++)
+            stage_must(domus_ask_add(stack, self->workers[i], &count_type, &unused, 0, i), "ask");
+        return domus_wait_all(stack, producer_counted);
+    }
+    self->left -= WINDOW;
+    self->working = WORKERS;
+    for (uint32_t i = 0; i < WINDOW; i++) {
+        for (uint32_t j = 0; j < WORKERS; j++)
+            stage_send(stack, self->workers[j], &job_type, NULL);
+    }
+    return 0;
+}
+
+static int producer_window_done(domus_stack *stack, void *self_, const void *nothing)
+{
+    struct producer *self = self_;
+
+    (void)nothing;
+    return --self->working == 0 ? producer_next(stack, self) : 0;
+}
+
+static int producer_go(domus_stack *stack, void *self_, const void *jobs)
+{
+    struct producer *self = self_;
+
+    self->left = *(const uint64_t *)jobs;
+    for (uint32_t i = 0; i < WORKERS; i++)
+        self->workers[i] = stage_spawn(stack, &worker, NULL);
+    return producer_next(stack, self);
+}
+
+static const domus_behaviour producer = {
+    .name = "producer",
+    .state_size = sizeof(struct producer),
+    .on = (const domus_on[]){{.type = &window_done_type, .handle = producer_window_done},
+                             {.type = &go_type, .handle = producer_go},
+                             {.type = NULL}},
+    .on_stop = stage_left,
+};
+
+const struct stage_row row_fjthrput = {.name = "fjthrput", .root = &producer};
+
+/* --- create ---------------------------------------------------------------------------------- */
+
+static const domus_type angle_type = {.name = "angle", .size = sizeof(double)};
+static const domus_type product_type = {.name = "product", .size = sizeof(double)};
+
+static int piece_angle(domus_stack *stack, void *self, const void *angle)
+{
+    double sine = sin(*(const double *)angle);
+    double product = sine * sine;
+
+    (void)self;
+    stage_send(stack, domus_sender(stack), &product_type, &product);
+    return domus_stop(stack, domus_self(stack));
+}
+
+static const domus_behaviour piece = {
+    .name = "piece",
+    .on = (const domus_on[]){{.type = &angle_type, .handle = piece_angle}, {.type = NULL}},
+};
+
+struct collector {
+    uint64_t size;
+    uint64_t created;
+    uint64_t told;
+    double expected;
+};
+
+static void create_one(domus_stack *stack, struct collector *self)
+{
+    const double angle = ANGLE;
+
+    self->created++;
+    stage_send(stack, stage_spawn(stack, &piece, NULL), &angle_type, &angle);
+}
+
+static int collector_go(domus_stack *stack, void *self_, const void *size)
+{
+    struct collector *self = self_;
+
+    self->size = *(const uint64_t *)size;
+    self->expected = sin(ANGLE) * sin(ANGLE);
+    while (self->created < self->size && self->created < ALIVE_MAX)
+        create_one(stack, self);
+    return 0;
+}
+
+static int collector_product(domus_stack *stack, void *self_, const void *product)
+{
+    struct collector *self = self_;
+
+    if (fabs(*(const double *)product - self->expected) > PRODUCT_MAX)
+        stage_wrong("a product");
+    self->told++;
+    if (self->created < self->size)
+        create_one(stack, self);
+    return self->told == self->size ? stage_result(stack, self->told) : 0;
+}
+
+static const domus_behaviour collector = {
+    .name = "collector",
+    .state_size = sizeof(struct collector),
+    .on = (const domus_on[]){{.type = &product_type, .handle = collector_product},
+                             {.type = &go_type, .handle = collector_go},
+                             {.type = NULL}},
+    .on_stop = stage_left,
+};
+
+const struct stage_row row_fjcreate = {.name = "fjcreate", .root = &collector};

@@ -1,0 +1,99 @@
+/* mailbox: 20 senders and one receiver. A sender sends 500, and the last of them wants a receipt,
+ * for which it waits. */
+#include "bench/savina/rows.h"
+
+#define SENDERS 20u
+#define WINDOW  500u
+
+static const domus_type mail_type = {.name = "mail"};
+static const domus_type registered_type = {.name = "registered mail"};
+static const domus_type receipt_type = {.name = "receipt"};
+static const domus_type count_type = {.name = "count", .size = sizeof(uint64_t)};
+
+struct receiver {
+    domus_address office;
+    uint64_t expected;
+    uint64_t count;
+};
+
+static int receiver_mail(domus_stack *stack, void *self_, const void *nothing)
+{
+    struct receiver *self = self_;
+
+    (void)nothing;
+    if (++self->count < self->expected)
+        return 0;
+    return domus_notice(stack, self->office, &count_type, &self->count);
+}
+
+static int receiver_registered(domus_stack *stack, void *self, const void *nothing)
+{
+    stage_send(stack, domus_sender(stack), &receipt_type, NULL);
+    return receiver_mail(stack, self, nothing);
+}
+
+static const domus_behaviour receiver = {
+    .name = "receiver",
+    .state_size = sizeof(struct receiver),
+    .on = (const domus_on[]){{.type = &mail_type, .handle = receiver_mail},
+                             {.type = &registered_type, .handle = receiver_registered},
+                             {.type = NULL}},
+};
+
+struct sender {
+    domus_address to;
+    uint64_t left;
+};
+
+static int sender_next(domus_stack *stack, void *self_, const void *nothing)
+{
+    struct sender *self = self_;
+
+    (void)nothing;
+    if (self->left == 0)
+        return 0;
+    self->left -= WINDOW;
+    for (uint32_t i = 1; i < WINDOW; i++)
+        stage_send(stack, self->to, &mail_type, NULL);
+    return domus_notice(stack, self->to, &registered_type, NULL);
+}
+
+static int sender_mount(domus_stack *stack, void *self)
+{
+    return sender_next(stack, self, NULL);
+}
+
+static const domus_behaviour sender = {
+    .name = "sender",
+    .state_size = sizeof(struct sender),
+    .on = (const domus_on[]){{.type = &receipt_type, .handle = sender_next}, {.type = NULL}},
+    .on_mount = sender_mount,
+};
+
+static int office_go(domus_stack *stack, void *self, const void *size_)
+{
+    uint64_t size = *(const uint64_t *)size_;
+    struct receiver to = {.office = domus_self(stack), .expected = size};
+    struct sender from = {.to = stage_spawn(stack, &receiver, &to), .left = size / SENDERS};
+
+    (void)self;
+    for (uint32_t i = 0; i < SENDERS; i++)
+        (void)stage_spawn(stack, &sender, &from);
+    return 0;
+}
+
+static int office_count(domus_stack *stack, void *self, const void *count)
+{
+    (void)self;
+    return stage_result(stack, *(const uint64_t *)count);
+}
+
+static const domus_behaviour office = {
+    .name = "office",
+    .on = (const domus_on[]){{.type = &go_type, .handle = office_go},
+                             {.type = &count_type, .handle = office_count},
+                             {.type = NULL}},
+    .on_stop = stage_left,
+};
+
+const struct stage_row row_mailbox = {.name = "mailbox", .root = &office};

@@ -1,0 +1,187 @@
+/* savina_domus ROW SIZE THREADS ROUNDS [near|spread]: one row of the Savina benches, on domus.
+ *
+ * Prints `round_seconds` for each round, then `messages` and `result`, as lines `name value`; exit
+ * status 3 when the result is wrong. bench/savina.c runs it beside the peers in bench/peers/, which
+ * are called and answer alike. The placement is that of all children of a round's root, which lives
+ * on the first thread: near (the library's default) or spread. */
+#include "bench/savina/rows.h"
+#include "bench/savina_rows.h"
+#include "bench/support/command.h"
+#include "bench/support/measure.h"
+
+#include <inttypes.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* On several threads an idle one looks for this long before it parks, as the peers' do. */
+#define SPIN_NS UINT64_C(100000)
+
+const domus_type go_type = {.name = "go", .size = sizeof(uint64_t)};
+
+/* Written by the root of the round, read by the main thread behind the semaphores. */
+static struct {
+    sem_t told;
+    sem_t left;
+    uint64_t result;
+    uint32_t threads;
+    domus_spawn_options options; /* of the children of a root */
+} stage;
+
+int stage_result(domus_stack *stack, uint64_t result)
+{
+    stage.result = result;
+    sem_post(&stage.told);
+    return domus_stop(stack, domus_self(stack));
+}
+
+void stage_left(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    sem_post(&stage.left);
+}
+
+domus_address stage_spawn(domus_stack *stack, const domus_behaviour *behaviour, const void *state)
+{
+    domus_address address;
+
+    stage_must(domus_spawn_with(stack, behaviour, state, &stage.options, &address), "spawn");
+    return address;
+}
+
+void stage_send(domus_stack *stack, domus_address to, const domus_type *type, const void *payload)
+{
+    stage_must(domus_notice(stack, to, type, payload), type->name);
+}
+
+_Noreturn void stage_wrong(const char *what)
+{
+    fprintf(stderr, "savina_domus: wrong result: %s\n", what);
+    _Exit(COMMAND_WRONG);
+}
+
+void stage_must(int error, const char *what)
+{
+    if (error == 0)
+        return;
+    fprintf(stderr, "savina_domus: %s: %s\n", what, strerror(-error));
+    _Exit(EXIT_FAILURE);
+}
+
+domus_address stage_spawn_outside(domus_system *system, uint32_t thread,
+                                  const domus_behaviour *behaviour, const void *state)
+{
+    domus_address address;
+
+    stage_must(domus_outside_spawn_on(system, thread, behaviour, state, &address), "spawn");
+    return address;
+}
+
+uint32_t stage_last_thread(void)
+{
+    return stage.threads - 1;
+}
+
+void stage_print_latencies(const struct histogram *latencies)
+{
+    printf("latency_ns %.0f %.0f %.0f\n", histogram_percentile(latencies, 0.5),
+           histogram_percentile(latencies, 0.99), histogram_percentile(latencies, 0.999));
+}
+
+static void wait_for(sem_t *semaphore)
+{
+    while (sem_wait(semaphore) != 0)
+        continue;
+}
+
+/* The clock runs from before the first spawn until the result is known here. */
+static uint64_t run_root(domus_system *system, const domus_behaviour *root, uint64_t size)
+{
+    uint64_t began_ns = measure_now_ns();
+    domus_address address = stage_spawn_outside(system, 0, root, NULL);
+
+    stage_must(domus_outside_notice(system, address, &go_type, &size), "go");
+    wait_for(&stage.told);
+    printf("round_seconds %.9f\n", (double)(measure_now_ns() - began_ns) / 1e9);
+    wait_for(&stage.left);
+    return stage.result;
+}
+
+static void run_rounds(domus_system *system, const struct stage_row *row, uint64_t size,
+                       uint64_t rounds)
+{
+    const struct savina_row *known = savina_row_find(row->name);
+    uint64_t expected = savina_result(known, size);
+    uint64_t messages = savina_messages(known, size);
+    uint64_t result = 0;
+
+    while (rounds-- > 0) {
+        if (row->prepare != NULL)
+            row->prepare(size);
+        result = row->run != NULL ? row->run(system, size) : run_root(system, row->root, size);
+        if (row->finish != NULL)
+            result = row->finish(result, &messages);
+        if (result != expected)
+            stage_wrong(row->name);
+    }
+    printf("messages %" PRIu64 "\n", messages);
+    printf("result %" PRIu64 "\n", result);
+}
+
+static domus_system *system_of(uint32_t threads)
+{
+    domus_config config;
+    domus_system *system;
+    char error[256] = "";
+
+    domus_config_init(&config);
+    config.system.threads = threads;
+    config.scheduler.idle.spin_ns = threads > 1 ? SPIN_NS : 0;
+    if (domus_system_new(&config, error, sizeof error, &system) != 0) {
+        fprintf(stderr, "savina_domus: %s\n", error);
+        exit(EXIT_FAILURE);
+    }
+    stage_must(domus_system_start(system), domus_system_error(system));
+    return system;
+}
+
+static const struct stage_row *row_of(const char *name)
+{
+    static const struct stage_row *const rows[] = {
+        &row_pingpong,   &row_counting,  &row_fjthrput,  &row_fjcreate,
+        &row_threadring, &row_chameneos, &row_big,       &row_bndbuffer,
+        &row_banking,    &row_fib,       &row_quicksort, &row_skynet,
+        &row_mailbox,    &row_wake,      &row_idle,      &row_fair,
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(rows[i]->name, name) == 0)
+            return rows[i];
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    const struct stage_row *row = argc < 5 ? NULL : row_of(argv[1]);
+    uint64_t size = argc < 5 ? 0 : strtoull(argv[2], NULL, 10);
+    uint32_t threads = argc < 5 ? 0 : (uint32_t)strtoul(argv[3], NULL, 10);
+    uint64_t rounds = argc < 5 ? 0 : strtoull(argv[4], NULL, 10);
+    const char *placement = argc == 6 ? argv[5] : "near";
+
+    if (strcmp(placement, "spread") == 0)
+        stage.options.placement = DOMUS_SPREAD;
+    else if (strcmp(placement, "near") != 0 || argc > 6)
+        row = NULL;
+    if (row == NULL || size == 0 || threads == 0 || rounds == 0 ||
+        sem_init(&stage.told, 0, 0) != 0 || sem_init(&stage.left, 0, 0) != 0) {
+        fprintf(stderr, "usage: savina_domus ROW SIZE THREADS ROUNDS [near|spread]\n");
+        return 2;
+    }
+    stage.threads = threads;
+    domus_system *system = system_of(threads);
+    run_rounds(system, row, size, rounds);
+    domus_system_free(system);
+    return 0;
+}

@@ -1,0 +1,77 @@
+/* pingpong: two actors and one ball. One message is in flight at any time. */
+#include "bench/savina/rows.h"
+
+static const domus_type ball_type = {.name = "ball"};
+static const domus_type over_type = {.name = "over", .size = sizeof(uint64_t)};
+
+static int pong_ball(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self, (void)nothing;
+    return domus_notice(stack, domus_sender(stack), &ball_type, NULL);
+}
+
+static const domus_behaviour pong = {
+    .name = "pong",
+    .on = (const domus_on[]){{.type = &ball_type, .handle = pong_ball}, {.type = NULL}},
+};
+
+struct ping {
+    domus_address umpire;
+    domus_address pong;
+    uint64_t balls;
+    uint64_t returned;
+};
+
+static int ping_go(domus_stack *stack, void *self_, const void *balls)
+{
+    struct ping *self = self_;
+
+    self->balls = *(const uint64_t *)balls;
+    return domus_notice(stack, self->pong, &ball_type, NULL);
+}
+
+static int ping_ball(domus_stack *stack, void *self_, const void *nothing)
+{
+    struct ping *self = self_;
+
+    (void)nothing;
+    self->returned++;
+    if (self->returned < self->balls)
+        return domus_notice(stack, self->pong, &ball_type, NULL);
+    return domus_notice(stack, self->umpire, &over_type, &self->returned);
+}
+
+static const domus_behaviour ping = {
+    .name = "ping",
+    .state_size = sizeof(struct ping),
+    .on = (const domus_on[]){{.type = &ball_type, .handle = ping_ball},
+                             {.type = &go_type, .handle = ping_go},
+                             {.type = NULL}},
+};
+
+static int umpire_go(domus_stack *stack, void *self, const void *balls)
+{
+    struct ping state = {
+        .umpire = domus_self(stack),
+        .pong = stage_spawn(stack, &pong, NULL),
+    };
+
+    (void)self;
+    return domus_notice(stack, stage_spawn(stack, &ping, &state), &go_type, balls);
+}
+
+static int umpire_over(domus_stack *stack, void *self, const void *returned)
+{
+    (void)self;
+    return stage_result(stack, *(const uint64_t *)returned);
+}
+
+static const domus_behaviour umpire = {
+    .name = "umpire",
+    .on = (const domus_on[]){{.type = &go_type, .handle = umpire_go},
+                             {.type = &over_type, .handle = umpire_over},
+                             {.type = NULL}},
+    .on_stop = stage_left,
+};
+
+const struct stage_row row_pingpong = {.name = "pingpong", .root = &umpire};

@@ -1,0 +1,74 @@
+/* threadring: 100 actors, each of which knows its next, and one token that counts down. */
+#include "bench/savina/rows.h"
+
+#define NODES 100u
+
+static const domus_type token_type = {.name = "token", .size = sizeof(uint64_t)};
+static const domus_type next_type = {.name = "next", .size = sizeof(domus_address)};
+static const domus_type end_type = {.name = "end", .size = sizeof(uint64_t)};
+
+struct node {
+    domus_address next;
+    domus_address maker;
+    uint64_t index;
+};
+
+/* The token is the number of passes that are left to it. */
+static int node_token(domus_stack *stack, void *self_, const void *token)
+{
+    struct node *self = self_;
+    uint64_t left = *(const uint64_t *)token;
+
+    if (left == 0)
+        return domus_notice(stack, self->maker, &end_type, &self->index);
+    left--;
+    return domus_notice(stack, self->next, &token_type, &left);
+}
+
+static int node_next(domus_stack *stack, void *self, const void *next)
+{
+    (void)stack;
+    ((struct node *)self)->next = *(const domus_address *)next;
+    return 0;
+}
+
+static const domus_behaviour node = {
+    .name = "node",
+    .state_size = sizeof(struct node),
+    .on = (const domus_on[]){{.type = &token_type, .handle = node_token},
+                             {.type = &next_type, .handle = node_next},
+                             {.type = NULL}},
+};
+
+/* From the last to the first, so that all but the last know their next from the beginning. */
+static int maker_go(domus_stack *stack, void *self, const void *passes)
+{
+    domus_address last = {0};
+    domus_address next = {0};
+
+    (void)self;
+    for (uint32_t i = NODES; i-- > 0;) {
+        struct node state = {.next = next, .maker = domus_self(stack), .index = i};
+        next = stage_spawn(stack, &node, &state);
+        if (i == NODES - 1)
+            last = next;
+    }
+    stage_send(stack, last, &next_type, &next);
+    return domus_notice(stack, next, &token_type, passes);
+}
+
+static int maker_end(domus_stack *stack, void *self, const void *index)
+{
+    (void)self;
+    return stage_result(stack, *(const uint64_t *)index);
+}
+
+static const domus_behaviour maker = {
+    .name = "maker",
+    .on = (const domus_on[]){{.type = &go_type, .handle = maker_go},
+                             {.type = &end_type, .handle = maker_end},
+                             {.type = NULL}},
+    .on_stop = stage_left,
+};
+
+const struct stage_row row_threadring = {.name = "threadring", .root = &maker};

@@ -1,0 +1,147 @@
+/* fib and skynet: trees of actors that are spawned downwards and summed up upwards.
+ *
+ * A child finds in its state what it is to do and whom to tell; it ends when it has told. What the
+ * root of a round wants is what its one child tells. */
+#include "bench/savina/rows.h"
+
+#define BRANCHES 10u
+
+static const domus_type sum_type = {.name = "sum", .size = sizeof(uint64_t)};
+
+static int tell_and_stop(domus_stack *stack, domus_address parent, uint64_t sum)
+{
+    stage_send(stack, parent, &sum_type, &sum);
+    return domus_stop(stack, domus_self(stack));
+}
+
+static int root_sum(domus_stack *stack, void *self, const void *sum)
+{
+    (void)self;
+    return stage_result(stack, *(const uint64_t *)sum);
+}
+
+/* --- fib ------------------------------------------------------------------------------------- */
+
+struct call {
+    domus_address parent;
+    uint32_t n;
+    uint32_t answers;
+    uint64_t sum;
+};
+
+static int call_mount(domus_stack *stack, void *self_);
+
+static int call_sum(domus_stack *stack, void *self_, const void *sum)
+{
+    struct call *self = self_;
+
+    self->sum += *(const uint64_t *)sum;
+    return ++self->answers == 2 ? tell_and_stop(stack, self->parent, self->sum) : 0;
+}
+
+static const domus_behaviour call = {
+    .name = "call",
+    .state_size = sizeof(struct call),
+    .on = (const domus_on[]){{.type = &sum_type, .handle = call_sum}, {.type = NULL}},
+    .on_mount = call_mount,
+};
+
+static void spawn_call(domus_stack *stack, uint32_t n)
+{
+    struct call state = {.parent = domus_self(stack), .n = n};
+
+    (void)stage_spawn(stack, &call, &state);
+}
+
+static int call_mount(domus_stack *stack, void *self_)
+{
+    const struct call *self = self_;
+
+    if (self->n <= 2)
+        return tell_and_stop(stack, self->parent, 1);
+    spawn_call(stack, self->n - 1);
+    spawn_call(stack, self->n - 2);
+    return 0;
+}
+
+static int fib_go(domus_stack *stack, void *self, const void *n)
+{
+    uint64_t number = *(const uint64_t *)n;
+
+    (void)self;
+    spawn_call(stack, (uint32_t)number);
+    return 0;
+}
+
+static const domus_behaviour fib = {
+    .name = "fib",
+    .on = (const domus_on[]){{.type = &go_type, .handle = fib_go},
+                             {.type = &sum_type, .handle = root_sum},
+                             {.type = NULL}},
+    .on_stop = stage_left,
+};
+
+const struct stage_row row_fib = {.name = "fib", .root = &fib};
+
+/* --- skynet ---------------------------------------------------------------------------------- */
+
+struct branch {
+    domus_address parent;
+    uint64_t first; /* number of its leaves */
+    uint64_t leaves;
+    uint64_t answers;
+    uint64_t sum;
+};
+
+static int branch_mount(domus_stack *stack, void *self_);
+
+static int branch_sum(domus_stack *stack, void *self_, const void *sum)
+{
+    struct branch *self = self_;
+
+    self->sum += *(const uint64_t *)sum;
+    return ++self->answers == BRANCHES ? tell_and_stop(stack, self->parent, self->sum) : 0;
+}
+
+static const domus_behaviour branch = {
+    .name = "branch",
+    .state_size = sizeof(struct branch),
+    .on = (const domus_on[]){{.type = &sum_type, .handle = branch_sum}, {.type = NULL}},
+    .on_mount = branch_mount,
+};
+
+static int branch_mount(domus_stack *stack, void *self_)
+{
+    const struct branch *self = self_;
+
+    if (self->leaves == 1)
+        return tell_and_stop(stack, self->parent, self->first);
+    for (uint32_t i = 0; i < BRANCHES; i++) {
+        struct branch state = {
+            .parent = domus_self(stack),
+            .leaves = self->leaves / BRANCHES,
+            .first = self->first + i * (self->leaves / BRANCHES),
+        };
+        (void)stage_spawn(stack, &branch, &state);
+    }
+    return 0;
+}
+
+static int skynet_go(domus_stack *stack, void *self, const void *leaves)
+{
+    struct branch state = {.parent = domus_self(stack), .leaves = *(const uint64_t *)leaves};
+
+    (void)self;
+    (void)stage_spawn(stack, &branch, &state);
+    return 0;
+}
+
+static const domus_behaviour skynet = {
+    .name = "skynet",
+    .on = (const domus_on[]){{.type = &go_type, .handle = skynet_go},
+                             {.type = &sum_type, .handle = root_sum},
+                             {.type = NULL}},
+    .on_stop = stage_left,
+};
+
+const struct stage_row row_skynet = {.name = "skynet", .root = &skynet};

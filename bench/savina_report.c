@@ -1,0 +1,387 @@
+/* The figures, JSON, page and plot; see the header.
+ *
+ * The JSON is a flat list of numbers under names of our own, none of which needs escaping: it is
+ * printed as it stands, without a library that every build would have to have. */
+#include "bench/savina_report.h"
+
+#include "bench/support/page.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define GOAL_TWO_THREADS 5.0 /* of all rows that are message-bound */
+
+double savina_goal(const struct savina_outcome *outcome)
+{
+    double goal = outcome->row->goal;
+
+    return outcome->threads > 1 && goal >= SAVINA_MESSAGE_BOUND ? GOAL_TWO_THREADS : goal;
+}
+
+bool savina_is_met(const struct savina_outcome *outcome, enum savina_side placement)
+{
+    if (placement == SAVINA_SPREAD && outcome->of_limit >= SAVINA_LIMIT_SHARE)
+        return true;
+    return outcome->ratio[placement] >= savina_goal(outcome);
+}
+
+const char *savina_side_name(enum savina_side side)
+{
+    static const char *const names[SAVINA_SIDES] = {"near", "spread", "caf", "erlang"};
+
+    return names[side];
+}
+
+/* --- figures --------------------------------------------------------------------------------- */
+
+static void tell_side(const struct savina_outcome *outcome, enum savina_side side,
+                      savina_tell *tell, void *context)
+{
+    const struct savina_figures *of = &outcome->of[side];
+    const char *who = savina_side_name(side);
+    const struct {
+        enum savina_kind kind;
+        const char *name;
+        double value;
+        const char *unit;
+    } figures[] = {
+        {SAVINA_MESSAGES, "first", of->first, "messages/s"},
+        {SAVINA_MESSAGES, "median", of->value, "messages/s"},
+        {SAVINA_LATENCY, "p50", of->value, "ns"},
+        {SAVINA_LATENCY, "p99", of->p99_ns, "ns"},
+        {SAVINA_LATENCY, "p999", of->p999_ns, "ns"},
+        {SAVINA_CPU, "cpu", of->value * 1e3, "ms/s"},
+    };
+
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
+        if (figures[i].kind == outcome->row->kind && !isnan(figures[i].value))
+            tell(context, outcome, who, figures[i].name, figures[i].value, figures[i].unit);
+    }
+}
+
+void savina_figures_each(const struct savina_outcome *outcome, savina_tell *tell, void *context)
+{
+    for (int side = 0; side < SAVINA_SIDES; side++)
+        tell_side(outcome, (enum savina_side)side, tell, context);
+    for (int side = 0; side < SAVINA_PLACEMENTS; side++) {
+        const char *who = savina_side_name((enum savina_side)side);
+        if (!isnan(outcome->ratio[side]))
+            tell(context, outcome, who, "ratio", outcome->ratio[side], "ratio");
+    }
+    double of_near = outcome->of[SAVINA_SPREAD].value / outcome->of[SAVINA_NEAR].value;
+    if (!isnan(of_near))
+        tell(context, outcome, "spread", "of_near", of_near, "ratio");
+    if (!isnan(outcome->of_limit))
+        tell(context, outcome, "spread", "of_limit", outcome->of_limit, "ratio");
+    if (savina_goal(outcome) != 0)
+        tell(context, outcome, "", "goal", savina_goal(outcome), "ratio");
+}
+
+/* --- JSON ------------------------------------------------------------------------------------ */
+
+static void write_figure(void *file_, const struct savina_outcome *outcome, const char *who,
+                         const char *name, double value, const char *unit)
+{
+    FILE *file = file_;
+
+    fprintf(file,
+            ",\n  {\"row\": \"%s\", \"size\": %" PRIu64 ", \"threads\": %" PRIu32
+            ", \"who\": \"%s\", \"figure\": \"%s\", \"value\": %.9g, \"unit\": \"%s\"}",
+            outcome->row->name, outcome->size, outcome->threads, who, name, value, unit);
+}
+
+static int write_json(const char *path, const struct savina_run *run,
+                      const struct savina_outcome *outcomes, size_t count)
+{
+    FILE *file = fopen(path, "we");
+
+    if (file == NULL)
+        return -errno;
+    fprintf(file, "[\n  {\"rounds\": %" PRIu32 ", \"processes\": %" PRIu32, run->rounds,
+            run->processes);
+    if (!isnan(run->limit))
+        fprintf(file, ", \"limit_messages_s\": %.9g", run->limit);
+    fputc('}', file);
+    for (size_t i = 0; i < count; i++)
+        savina_figures_each(&outcomes[i], write_figure, file);
+    fprintf(file, "\n]\n");
+    int failed = ferror(file);
+    return fclose(file) != 0 || failed ? -EIO : 0;
+}
+
+/* --- the page -------------------------------------------------------------------------------- */
+
+static void write_head(FILE *file, const struct savina_run *run)
+{
+    fprintf(
+        file,
+        "# Performance: the Savina rows\n\n"
+        "domus beside CAF and Erlang: the actor benchmarks of Savina (Imam and Sarkar) that are\n"
+        "about messages and actors, skynet, a mailbox with many senders, and what quiet and\n"
+        "fairness cost. Each row is one protocol for all three, with the same bound of messages\n"
+        "in flight, written for each as its users write; each program checks its result, and the\n"
+        "runner holds the results of all against the formula. The contenders run in turn, each\n"
+        "in a process of its own, pinned to as many CPUs as it has threads: %" PRIu32
+        " rounds in a process,\neach from the first spawn to the known result; of the first round "
+        "(cold pools) and of the\nmedian round, the median of %" PRIu32 " process%s. `-`: not "
+        "installed, or not done.\n\n"
+        "`./dev bench savina --long --out docs` wrote this page, on\n",
+        run->rounds, run->processes, run->processes == 1 ? "" : "es");
+    page_machine(file);
+    fprintf(file, "\n![messages per second by row](performance.svg)\n");
+}
+
+static void write_parameters(FILE *file, const struct savina_outcome *outcome, bool is_first)
+{
+    char text[PAGE_CELL_MAX];
+
+    if (is_first)
+        fprintf(file, "| %s | %s %s | %s |", outcome->row->name, page_grouped(outcome->size, text),
+                outcome->row->parameters, outcome->row->in_flight);
+    else
+        fprintf(file, "| | | |");
+}
+
+/* In millions; what would be all zeros then, in thousands. */
+static void write_rate(FILE *file, double rate)
+{
+    char text[PAGE_CELL_MAX];
+
+    fprintf(file, " %s |",
+            rate < 1e5 ? page_cell(rate, 1e-3, " k", text) : page_cell(rate, 1e-6, "", text));
+}
+
+static void write_side(FILE *file, const struct savina_outcome *outcome, enum savina_side side)
+{
+    write_rate(file, outcome->of[side].first);
+    write_rate(file, outcome->of[side].value);
+}
+
+static void write_goal(FILE *file, const struct savina_outcome *outcome, enum savina_side placement)
+{
+    const char *verdict = savina_is_met(outcome, placement) ? ", met" : ", missed";
+
+    if (savina_goal(outcome) == 0)
+        fprintf(file, " |\n");
+    else
+        fprintf(file, " %.0f%s |\n", savina_goal(outcome),
+                isnan(outcome->ratio[placement]) ? "" : verdict);
+}
+
+/* Of two placements; where there is one, it is not compared. */
+static bool is_better(const struct savina_outcome *outcome, enum savina_side placement)
+{
+    enum savina_side other = placement == SAVINA_NEAR ? SAVINA_SPREAD : SAVINA_NEAR;
+
+    return outcome->of[placement].value > outcome->of[other].value;
+}
+
+/* One line: domus in one placement, the peers in the first line of a row. */
+static void write_line(FILE *file, const struct savina_outcome *outcome, enum savina_side placement)
+{
+    char text[PAGE_CELL_MAX];
+    bool is_first = placement == SAVINA_NEAR;
+
+    write_parameters(file, outcome, is_first);
+    if (outcome->threads > 1)
+        fprintf(file, is_better(outcome, placement) ? " **%s** |" : " %s |",
+                savina_side_name(placement));
+    write_side(file, outcome, placement);
+    if (is_first) {
+        write_side(file, outcome, SAVINA_CAF);
+        write_side(file, outcome, SAVINA_ERLANG);
+    } else {
+        fprintf(file, " | | | |");
+    }
+    fprintf(file, " %s |", page_cell(outcome->ratio[placement], 1, "", text));
+    if (outcome->threads > 1)
+        fprintf(file, " %s |", is_first ? "" : page_cell(outcome->of_limit, 1, "", text));
+    write_goal(file, outcome, placement);
+}
+
+static void write_messages(FILE *file, const struct savina_outcome *outcomes, size_t count,
+                           uint32_t threads)
+{
+    fprintf(file,
+            "\nMillions of messages per second, first and median round; ratio: the median round of "
+            "domus\nto that of the better peer.\n\n");
+    fprintf(file,
+            "| row | parameters | in flight |%s domus, first | domus | CAF, first | CAF | "
+            "Erlang, first | Erlang | ratio |%s goal |\n",
+            threads > 1 ? " placement |" : "", threads > 1 ? " of the limit |" : "");
+    fprintf(file, "|:--|:--|--:|%s--:|--:|--:|--:|--:|--:|--:|%s:--|\n", threads > 1 ? ":--|" : "",
+            threads > 1 ? "--:|" : "");
+    for (size_t i = 0; i < count; i++) {
+        const struct savina_outcome *outcome = &outcomes[i];
+        if (outcome->threads != threads || outcome->row->kind != SAVINA_MESSAGES)
+            continue;
+        write_line(file, outcome, SAVINA_NEAR);
+        if (!isnan(outcome->of[SAVINA_SPREAD].value))
+            write_line(file, outcome, SAVINA_SPREAD);
+    }
+}
+
+static void write_quiet_side(FILE *file, const struct savina_outcome *outcome,
+                             enum savina_side side)
+{
+    static const char *const names[SAVINA_SIDES] = {"domus", "domus, spread", "CAF", "Erlang"};
+    const struct savina_figures *of = &outcome->of[side];
+    char text[PAGE_CELL_MAX];
+
+    fprintf(file, "| %s | %s %s | %s |", outcome->row->name, page_grouped(outcome->size, text),
+            outcome->row->parameters, names[side]);
+    if (outcome->row->kind == SAVINA_CPU) {
+        fprintf(file, " | | | %s |", page_cell(of->value, 1e3, " ms/s", text));
+    } else {
+        fprintf(file, " %s |", page_cell(of->value, 1e-3, " us", text));
+        fprintf(file, " %s |", page_cell(of->p99_ns, 1e-3, " us", text));
+        fprintf(file, " %s | |", page_cell(of->p999_ns, 1e-3, " us", text));
+    }
+    if (side >= SAVINA_PLACEMENTS) {
+        fprintf(file, " | |\n");
+        return;
+    }
+    fprintf(file, " %s |", page_cell(outcome->ratio[side], 1, "", text));
+    write_goal(file, outcome, side);
+}
+
+static void write_quiet(FILE *file, const struct savina_outcome *outcomes, size_t count,
+                        uint32_t threads)
+{
+    bool has_head = false;
+
+    for (size_t i = 0; i < count; i++) {
+        for (int side = 0; side < SAVINA_SIDES; side++) {
+            if (outcomes[i].threads != threads || outcomes[i].row->kind == SAVINA_MESSAGES ||
+                isnan(outcomes[i].of[side].value))
+                continue;
+            if (!has_head)
+                fprintf(file, "\n| row | parameters | who | p50 | p99 | p99.9 | CPU | ratio | goal "
+                              "|\n|:--|:--|:--|--:|--:|--:|--:|--:|:--|\n");
+            has_head = true;
+            write_quiet_side(file, &outcomes[i], (enum savina_side)side);
+        }
+    }
+}
+
+static void write_two_threads(FILE *file, const struct savina_run *run)
+{
+    char text[PAGE_CELL_MAX];
+
+    fprintf(file,
+            "\nThe placement is that of domus' actors: near, the default, is where their parent "
+            "lives;\nspread is on the threads in turn; the better one is bold. Rows that can use "
+            "one thread only are placed "
+            "near. The\npeers' schedulers place theirs as they like. The limit is bare C in the "
+            "same run: one thread\npushes messages on a lock-free stack, the other takes them, %s "
+            "million a second. A\nmessage-bound row is to reach 5 times the better peer, or, "
+            "spread, half of that limit.\n",
+            page_cell(run->limit, 1e-6, "", text));
+}
+
+static void write_notes(FILE *file)
+{
+    fprintf(
+        file,
+        "\n## Notes\n\n"
+        "- `wake`: the system was idle for 1 ms, all its threads parked; then a foreign thread "
+        "asks\n"
+        "  and waits. In Erlang no foreign thread can: there a process does that slept for 1 ms, "
+        "so\n"
+        "  that its scheduler runs already, and domus is not compared with it.\n"
+        "- `idle`: CPU time of the whole process.\n"
+        "- `fair`: an actor that answers at once, on a thread that also runs one whose mailbox "
+        "is\n"
+        "  always full, and who fills it. With two threads the asker lives on the other one.\n"
+        "- `bndbuffer` and `quicksort` compute, in the sine and in each language's own sort: what "
+        "that takes\n  bounds the ratio.\n");
+}
+
+static int write_page(const char *path, const struct savina_run *run,
+                      const struct savina_outcome *outcomes, size_t count)
+{
+    static const char *const titles[] = {"One thread", "Two threads"};
+    FILE *file = fopen(path, "we");
+
+    if (file == NULL)
+        return -errno;
+    write_head(file, run);
+    for (uint32_t threads = 1; threads <= 2; threads++) {
+        if (threads == 2 && outcomes[count - 1].threads != threads)
+            break;
+        fprintf(file, "\n## %s\n", titles[threads - 1]);
+        if (threads == 2)
+            write_two_threads(file, run);
+        write_messages(file, outcomes, count, threads);
+        write_quiet(file, outcomes, count, threads);
+    }
+    write_notes(file);
+    int failed = ferror(file);
+    return fclose(file) != 0 || failed ? -EIO : 0;
+}
+
+/* --- the plot -------------------------------------------------------------------------------- */
+
+/* A block for each number of threads, named as bench/savina.gp asks for it. What is missing is "?".
+ */
+static void write_data(FILE *file, const struct savina_outcome *outcomes, size_t count)
+{
+    for (uint32_t threads = 1; threads <= 2; threads++) {
+        fprintf(file, "# threads-%" PRIu32 "\n", threads);
+        for (size_t i = 0; i < count; i++) {
+            if (outcomes[i].threads != threads || outcomes[i].row->kind != SAVINA_MESSAGES)
+                continue;
+            fprintf(file, "%s", outcomes[i].row->name);
+            for (int side = 0; side < SAVINA_SIDES; side++) {
+                double value = outcomes[i].of[side].value;
+                if (isnan(value))
+                    fprintf(file, " ?");
+                else
+                    fprintf(file, " %g", value);
+            }
+            fputc('\n', file);
+        }
+        fprintf(file, "\n\n");
+    }
+}
+
+static int write_plot(const char *path, const char *script, const struct savina_outcome *outcomes,
+                      size_t count)
+{
+    char data[] = "/tmp/domus-savina-XXXXXX";
+    int descriptor = mkstemp(data);
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "w");
+
+    if (file == NULL) {
+        int error = -errno;
+        if (descriptor >= 0)
+            close(descriptor);
+        return error;
+    }
+    write_data(file, outcomes, count);
+    int error = fclose(file) != 0 ? -EIO : page_plot(script, data, path);
+    unlink(data);
+    return error;
+}
+
+int savina_report(const char *directory, const char *gnuplot_script, const struct savina_run *run,
+                  const struct savina_outcome *outcomes, size_t count)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%s/performance.md", directory);
+    int error = write_page(path, run, outcomes, count);
+    if (error != 0)
+        return error;
+    snprintf(path, sizeof path, "%s/performance.json", directory);
+    error = write_json(path, run, outcomes, count);
+    if (error != 0)
+        return error;
+    snprintf(path, sizeof path, "%s/performance.svg", directory);
+    return write_plot(path, gnuplot_script, outcomes, count);
+}

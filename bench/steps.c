@@ -1,0 +1,417 @@
+/* The steps of a message, each by itself: what docs/architecture.md tells of their cost.
+ *
+ * Two managers without threads are stepped by hand, a home and another one. A step is a function
+ * that does one thing BATCH times, to BATCH houses or envelopes; it is timed alone, and the median
+ * of ROUNDS rounds is printed for one. In the second column the other manager's steps run on a
+ * second CPU, so that each line that the two share has to come from there.
+ *
+ * For instructions: valgrind --tool=callgrind bench_steps 200 alone; each step is a function of its
+ * own (step_...), whose inclusive cost is to be divided by BATCH and by its calls. `further` is
+ * what each message costs beyond the first to the same house.
+ *
+ * bench_steps [ROUNDS [alone]]. stdout: lines `name value unit`. */
+#include "bench/support/measure.h"
+
+#include "house/dispatch.h"
+#include "house/life.h"
+#include "house/pool.h"
+#include "house/put.h"
+
+#include <domus/domus.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+
+#define BATCH      64u
+#define FURTHER    8u
+#define ROUNDS     3000u
+#define ROUNDS_MAX 100000u
+
+static const domus_type note_type = {.name = "note", .size = sizeof(uint64_t)};
+
+static domi_manager *managers[2];
+static domi_manager *home, *other;
+static domus_address sinks[BATCH];
+static domi_house *senders[2]; /* by manager */
+static domi_envelope *envelopes[BATCH];
+static domi_house *ready[BATCH];
+static uint64_t handled;
+static int wake_fd;
+
+static _Noreturn void fail(const char *what)
+{
+    fprintf(stderr, "steps: %s\n", what);
+    exit(1);
+}
+
+static int note(domus_stack *stack, void *self, const void *number)
+{
+    (void)stack, (void)self;
+    handled += *(const uint64_t *)number;
+    return 0;
+}
+
+static const domus_behaviour sink = {
+    .name = "sink",
+    .on = (const domus_on[]){{&note_type, note, 0}, {NULL, NULL, 0}},
+};
+
+static const domus_behaviour sender = {.name = "sender"};
+
+/* --- the steps ---------------------------------------------------------------------------------
+ */
+
+#define STEP __attribute__((noinline)) static void
+
+static void build(domi_manager *manager)
+{
+    for (uint32_t i = 0; i < BATCH; i++) {
+        uint64_t number = 1;
+        envelopes[i] = domi_envelope_new(manager, DOMI_ENVELOPE_HEAD + note_type.size);
+        domi_envelope_sign(envelopes[i], &note_type, senders[manager->index]);
+        domi_payload_copy(envelopes[i]->payload, &number, sizeof number);
+    }
+}
+
+static void put(domi_manager *manager)
+{
+    for (uint32_t i = 0; i < BATCH; i++) {
+        if (domi_mailbox_put(manager, sinks[i], &envelopes[i]->node, DOMI_NOTICE) != 0)
+            fail("a put was refused");
+    }
+}
+
+STEP step_build(void)
+{
+    build(home);
+}
+
+STEP step_build_other(void)
+{
+    build(other);
+}
+
+/* The houses wait: made ready, and queued. */
+STEP step_put_waiting(void)
+{
+    put(home);
+}
+
+/* They are ready already. */
+STEP step_put_ready(void)
+{
+    put(home);
+}
+
+STEP step_take(void)
+{
+    for (uint32_t i = 0; i < BATCH; i++)
+        ready[i] = domi_queue_take(&home->ready[DOMUS_STATE]);
+}
+
+STEP step_run(void)
+{
+    for (uint32_t i = 0; i < BATCH; i++)
+        (void)domi_house_run(home, ready[i]);
+}
+
+/* With FURTHER more messages each. */
+STEP step_run_further(void)
+{
+    for (uint32_t i = 0; i < BATCH; i++)
+        (void)domi_house_run(home, ready[i]);
+}
+
+STEP step_free(void)
+{
+    for (uint32_t i = 0; i < BATCH; i++)
+        domi_pool_free(home, &envelopes[i]->node);
+}
+
+/* Into an empty inbox: linked into the arrivals, too, and a look at home's park word. */
+STEP step_inbox_put(void)
+{
+    put(other);
+}
+
+STEP step_inbox_put_further(void)
+{
+    put(other);
+}
+
+/* Once. */
+STEP step_wake(void)
+{
+    domi_manager_notify(other, home);
+}
+
+STEP step_sort(void)
+{
+    (void)domi_manager_arrivals(home);
+}
+
+STEP step_sort_further(void)
+{
+    (void)domi_manager_arrivals(home);
+}
+
+/* What the other made, freed at home. */
+STEP step_remote_free(void)
+{
+    for (uint32_t i = 0; i < BATCH; i++)
+        domi_pool_free(home, &envelopes[i]->node);
+}
+
+STEP step_remote_flush(void)
+{
+    domi_pool_flush(home);
+}
+
+STEP step_remote_collect(void)
+{
+    envelopes[0] = domi_pool_refill(other, DOMI_SLAB_64);
+}
+
+/* --- who runs them ------------------------------------------------------------------------------
+ */
+
+static pthread_t helper;
+static bool apart; /* the other's steps run on the helper */
+static _Atomic(void (*)(void)) job;
+static uint64_t job_ns;
+
+static uint64_t timed(void (*step)(void))
+{
+    uint64_t began_ns = measure_now_ns();
+
+    step();
+    return measure_now_ns() - began_ns;
+}
+
+static void leave(void)
+{
+}
+
+static void *help(void *nothing)
+{
+    (void)nothing;
+    (void)measure_pin(1);
+    for (;;) {
+        void (*step)(void) = atomic_load_explicit(&job, memory_order_acquire);
+        if (step == leave)
+            return NULL;
+        if (step == NULL)
+            continue;
+        job_ns = timed(step);
+        /* release: pairs with the acquire in on_other(). */
+        atomic_store_explicit(&job, NULL, memory_order_release);
+    }
+}
+
+static uint64_t on_other(void (*step)(void))
+{
+    if (!apart)
+        return timed(step);
+    /* release: pairs with the acquire in help(). */
+    atomic_store_explicit(&job, step, memory_order_release);
+    while (atomic_load_explicit(&job, memory_order_acquire) != NULL)
+        continue;
+    return job_ns;
+}
+
+/* --- rows ----------------------------------------------------------------------------------------
+ */
+
+enum row {
+    BUILD,
+    PUT_READY,
+    PUT_WAITING,
+    TAKE,
+    RUN,
+    RUN_FURTHER,
+    FREE,
+    INBOX_PUT,
+    INBOX_PUT_FURTHER,
+    WAKE,
+    SORT,
+    SORT_FURTHER,
+    REMOTE_FREE,
+    REMOTE_FLUSH,
+    REMOTE_COLLECT,
+    ROWS,
+};
+
+static const char *const names[ROWS] = {
+    [BUILD] = "build",
+    [PUT_READY] = "put_ready",
+    [PUT_WAITING] = "put_waiting",
+    [TAKE] = "take",
+    [RUN] = "run",
+    [RUN_FURTHER] = "run_further",
+    [FREE] = "free",
+    [INBOX_PUT] = "inbox_put",
+    [INBOX_PUT_FURTHER] = "inbox_put_further",
+    [WAKE] = "wake",
+    [SORT] = "sort",
+    [SORT_FURTHER] = "sort_further",
+    [REMOTE_FREE] = "remote_free",
+    [REMOTE_FLUSH] = "remote_flush",
+    [REMOTE_COLLECT] = "remote_collect",
+};
+
+static double values[ROWS][ROUNDS_MAX];
+static double clock_ns; /* what a timing costs itself */
+
+static void set(enum row row, uint32_t round, uint64_t ns, double count)
+{
+    values[row][round] = ((double)ns - clock_ns) / count;
+}
+
+static void local_round(uint32_t round)
+{
+    set(BUILD, round, timed(step_build), BATCH);
+    set(FREE, round, timed(step_free), BATCH);
+    build(home);
+    set(PUT_WAITING, round, timed(step_put_waiting), BATCH);
+    set(TAKE, round, timed(step_take), BATCH);
+    set(RUN, round, timed(step_run), BATCH);
+
+    build(home);
+    put(home);
+    for (uint32_t i = 0; i < FURTHER; i++) {
+        build(home);
+        set(PUT_READY, round, timed(step_put_ready), BATCH);
+    }
+    step_take();
+    set(RUN_FURTHER, round, timed(step_run_further), BATCH);
+    values[RUN_FURTHER][round] = (values[RUN_FURTHER][round] - values[RUN][round]) / FURTHER;
+}
+
+static void run_all(void)
+{
+    step_take();
+    for (uint32_t i = 0; i < BATCH; i++)
+        (void)domi_house_run(home, ready[i]);
+    domi_pool_flush(home);
+}
+
+/* With the other's slab put aside, what it needs comes from `remote`. */
+static void collect_round(uint32_t round)
+{
+    domi_slab *slab = &other->slabs[DOMI_SLAB_64];
+
+    (void)on_other(step_build_other);
+    void *aside = slab->free;
+    slab->free = NULL;
+    set(REMOTE_FREE, round, timed(step_remote_free), BATCH);
+    set(REMOTE_FLUSH, round, timed(step_remote_flush), BATCH);
+    set(REMOTE_COLLECT, round, on_other(step_remote_collect), BATCH);
+    domi_pool_free(other, &envelopes[0]->node);
+    void **last = slab->free;
+    while (*last != NULL)
+        last = *last;
+    *last = aside;
+}
+
+static void cross_round(uint32_t round)
+{
+    (void)on_other(step_build_other);
+    set(INBOX_PUT, round, on_other(step_inbox_put), BATCH);
+    set(SORT, round, timed(step_sort), BATCH);
+    run_all();
+    (void)on_other(step_build_other);
+    (void)on_other(step_inbox_put);
+    for (uint32_t i = 0; i < FURTHER; i++) {
+        (void)on_other(step_build_other);
+        set(INBOX_PUT_FURTHER, round, on_other(step_inbox_put_further), BATCH);
+    }
+    set(SORT_FURTHER, round, timed(step_sort_further), BATCH);
+    values[SORT_FURTHER][round] = (values[SORT_FURTHER][round] - values[SORT][round]) / FURTHER;
+    run_all();
+
+    atomic_store(&home->park, DOMI_PARK_SLEEPING);
+    set(WAKE, round, on_other(step_wake), 1);
+    atomic_store(&home->park, DOMI_PARK_RUNNING);
+    collect_round(round);
+}
+
+static void print(enum row first, enum row behind, const char *where, uint32_t rounds)
+{
+    for (enum row row = first; row < behind; row++)
+        printf("steps.%s%s %.2f ns\n", names[row], where, measure_median(values[row], rounds));
+}
+
+/* --- the world -----------------------------------------------------------------------------------
+ */
+
+static void wake(domi_manager *manager)
+{
+    (void)manager;
+    if (eventfd_write(wake_fd, 1) != 0)
+        fail("eventfd");
+}
+
+static void make_world(domus_config *config)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        managers[i] = aligned_alloc(alignof(domi_manager), sizeof(domi_manager));
+        if (managers[i] == NULL)
+            fail("no memory");
+        *managers[i] = (domi_manager){0};
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        domus_address address;
+        if (domi_manager_init(managers[i], i, 2, managers, config, 1) != 0 ||
+            domi_house_spawn(managers[i], managers[i], &sender, NULL, &address) != 0)
+            fail("no manager");
+        managers[i]->wake = wake;
+        (void)domi_manager_mount(managers[i]);
+        senders[i] = address.house;
+    }
+    home = managers[0];
+    other = managers[1];
+    for (uint32_t i = 0; i < BATCH; i++) {
+        if (domi_house_spawn(home, home, &sink, NULL, &sinks[i]) != 0)
+            fail("no house");
+    }
+    (void)domi_manager_mount(home);
+}
+
+static void nothing(void)
+{
+}
+
+int main(int argc, char **argv)
+{
+    uint32_t rounds = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : ROUNDS;
+    domus_config config;
+
+    domus_config_init(&config);
+    wake_fd = eventfd(0, EFD_CLOEXEC);
+    if (rounds == 0 || rounds > ROUNDS_MAX || wake_fd < 0)
+        fail("usage: bench_steps [ROUNDS [alone]]");
+    make_world(&config);
+    (void)measure_pin(0);
+    for (uint32_t i = 0; i < rounds; i++)
+        values[0][i] = (double)timed(nothing);
+    clock_ns = measure_median(values[0], rounds);
+    for (uint32_t i = 0; i < rounds; i++) {
+        local_round(i);
+        cross_round(i);
+    }
+    print(0, ROWS, "", rounds);
+
+    if (argc > 2) /* valgrind runs one thread at a time, and these spin */
+        return 0;
+    if (pthread_create(&helper, NULL, help, NULL) != 0)
+        fail("no thread");
+    apart = true;
+    for (uint32_t i = 0; i < rounds; i++)
+        cross_round(i);
+    atomic_store(&job, leave);
+    (void)pthread_join(helper, NULL);
+    print(INBOX_PUT, ROWS, ".apart", rounds);
+    return handled != 0 ? 0 : 1;
+}

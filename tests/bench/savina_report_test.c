@@ -1,0 +1,203 @@
+/* The page, the JSON and the figures that the Savina bench writes. */
+#include "tests/support/suite.h"
+
+#include "bench/savina_report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct savina_outcome outcome(const char *row, uint64_t size, uint32_t threads)
+{
+    struct savina_outcome made = {
+        .row = savina_row_find(row),
+        .size = size,
+        .threads = threads,
+        .ratio = {NAN, NAN},
+        .of_limit = NAN,
+    };
+
+    for (int side = 0; side < SAVINA_SIDES; side++)
+        made.of[side] = (struct savina_figures){NAN, NAN, NAN, NAN};
+    return made;
+}
+
+/* A row of each kind; who is not installed; with two threads one that is met by the limit. */
+static size_t outcomes_make(struct savina_outcome *outcomes)
+{
+    outcomes[0] = outcome("pingpong", 1000000, 1);
+    outcomes[0].of[SAVINA_NEAR] = (struct savina_figures){40.06e6, 51.26e6, NAN, NAN};
+    outcomes[0].of[SAVINA_CAF] = (struct savina_figures){5e6, 5.126e6, NAN, NAN};
+    outcomes[0].ratio[SAVINA_NEAR] = 10;
+    outcomes[1] = outcome("wake", 2000, 1);
+    outcomes[1].of[SAVINA_NEAR] = (struct savina_figures){NAN, 12345, 20000, 999500};
+    outcomes[1].of[SAVINA_ERLANG] = (struct savina_figures){NAN, 20000, 30000, 40000};
+    outcomes[1].ratio[SAVINA_NEAR] = 1.62;
+    outcomes[2] = outcome("idle", 10, 1);
+    outcomes[2].of[SAVINA_NEAR] = (struct savina_figures){NAN, 4.4e-5, NAN, NAN};
+    outcomes[3] = outcome("big", 20000, 2);
+    outcomes[3].of[SAVINA_NEAR] = (struct savina_figures){30e6, 31e6, NAN, NAN};
+    outcomes[3].of[SAVINA_SPREAD] = (struct savina_figures){20e6, 21e6, NAN, NAN};
+    outcomes[3].of[SAVINA_CAF] = (struct savina_figures){7e6, 7.5e6, NAN, NAN};
+    outcomes[3].ratio[SAVINA_NEAR] = 4.13;
+    outcomes[3].ratio[SAVINA_SPREAD] = 2.8;
+    outcomes[3].of_limit = 0.52;
+    return 4;
+}
+
+static void read_text(const char *directory, const char *name, char *text, size_t size)
+{
+    char path[128];
+
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "re");
+    ck_assert_ptr_nonnull(file);
+    text[fread(text, 1, size - 1, file)] = '\0';
+    fclose(file);
+    unlink(path);
+}
+
+static void contains(const char *text, const char *line)
+{
+    ck_assert_msg(strstr(text, line) != NULL, "no %s in %s", line, text);
+}
+
+START_TEST(savina_page_has_a_table_for_each_number_of_threads)
+{
+    static char text[16384];
+    char directory[] = "/tmp/domt-savina-XXXXXX";
+    struct savina_outcome outcomes[4];
+    struct savina_run run = {.rounds = 5, .processes = 7, .limit = 40.4e6};
+    size_t count = outcomes_make(outcomes);
+
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    /* Without the program or the script there is a page all the same, and an error. */
+    ck_assert_int_lt(savina_report(directory, "/nonexistent.gp", &run, outcomes, count), 0);
+    read_text(directory, "performance.md", text, sizeof text);
+    contains(text, " 5 rounds in a process,");
+    contains(text, " median of 7 processes.");
+    contains(text, "\n| pingpong | 1,000,000 round trips | 1 | 40.1 | 51.3 | 5.00 | 5.13 | - | - | "
+                   "10.0 | 10, met |\n");
+    contains(text, " | domus | 12.3 us | 20.0 us | 1000 us | | 1.62 | 2, missed |\n");
+    contains(text, " | Erlang | 20.0 us | 30.0 us | 40.0 us | | | |\n");
+    contains(text, " | domus | | | | 0.04 ms/s | - | |\n");
+    contains(text, "takes them, 40.4 million a second.");
+    contains(text,
+             " | 120 | **near** | 30.0 | 31.0 | 7.00 | 7.50 | - | - | 4.13 |  | 5, missed |\n");
+    contains(text, "\n| | | | spread | 20.0 | 21.0 | | | | | 2.80 | 0.52 | 5, met |\n");
+    read_text(directory, "performance.json", text, sizeof text);
+    contains(text,
+             "[\n  {\"rounds\": 5, \"processes\": 7, \"limit_messages_s\": 40400000},\n"
+             "  {\"row\": \"pingpong\", \"size\": 1000000, \"threads\": 1, \"who\": \"near\", "
+             "\"figure\": \"first\", \"value\": 40060000, \"unit\": \"messages/s\"},\n");
+    contains(text, "\"threads\": 2, \"who\": \"\", \"figure\": \"goal\", \"value\": 5, "
+                   "\"unit\": \"ratio\"}\n]\n");
+    ck_assert_ptr_null(strstr(text, "nan"));
+    rmdir(directory);
+}
+END_TEST
+
+START_TEST(savina_page_of_one_thread_has_one_table)
+{
+    static char text[16384];
+    char directory[] = "/tmp/domt-savina-XXXXXX";
+    struct savina_outcome outcomes[4];
+    struct savina_run run = {.rounds = 3, .processes = 1, .limit = NAN};
+
+    (void)outcomes_make(outcomes);
+    outcomes[1] = outcome("quicksort", 1000000, 1);
+    outcomes[1].of[SAVINA_NEAR] = (struct savina_figures){99.9e3, 18.2e3, NAN, NAN};
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    ck_assert_int_lt(savina_report(directory, "/nonexistent.gp", &run, outcomes, 3), 0);
+    read_text(directory, "performance.md", text, sizeof text);
+    contains(text, " median of 1 process.");
+    contains(text, " | no bound | 99.9 k | 18.2 k | - |");
+    ck_assert_ptr_null(strstr(text, "## Two threads"));
+    ck_assert_ptr_null(strstr(text, "**"));
+    read_text(directory, "performance.json", text, sizeof text);
+    ck_assert_ptr_null(strstr(text, "limit"));
+    rmdir(directory);
+}
+END_TEST
+
+struct told {
+    char text[2048];
+    size_t used;
+};
+
+static void tell(void *told_, const struct savina_outcome *of, const char *who, const char *name,
+                 double value, const char *unit)
+{
+    struct told *told = told_;
+    size_t room = sizeof told->text - told->used;
+
+    (void)of;
+    told->used +=
+        (size_t)snprintf(told->text + told->used, room, "%s %s %g %s\n", who, name, value, unit);
+}
+
+START_TEST(savina_figures_are_those_of_the_kind_that_are_there)
+{
+    struct savina_outcome outcomes[4];
+    struct told told[4] = {0};
+
+    (void)outcomes_make(outcomes);
+    for (size_t i = 0; i < 4; i++)
+        savina_figures_each(&outcomes[i], tell, &told[i]);
+    ck_assert_str_eq(told[0].text, "near first 4.006e+07 messages/s\n"
+                                   "near median 5.126e+07 messages/s\n"
+                                   "caf first 5e+06 messages/s\n"
+                                   "caf median 5.126e+06 messages/s\n"
+                                   "near ratio 10 ratio\n"
+                                   " goal 10 ratio\n");
+    ck_assert_str_eq(told[1].text, "near p50 12345 ns\n"
+                                   "near p99 20000 ns\n"
+                                   "near p999 999500 ns\n"
+                                   "erlang p50 20000 ns\n"
+                                   "erlang p99 30000 ns\n"
+                                   "erlang p999 40000 ns\n"
+                                   "near ratio 1.62 ratio\n"
+                                   " goal 2 ratio\n");
+    ck_assert_str_eq(told[2].text, "near cpu 0.044 ms/s\n");
+    contains(told[3].text,
+             "spread of_near 0.677419 ratio\nspread of_limit 0.52 ratio\n goal 5 ratio\n");
+}
+END_TEST
+
+/* The limit counts where messages cross: spread, and not near. */
+START_TEST(savina_goal_is_met_by_the_ratio_or_spread_by_the_limit)
+{
+    struct savina_outcome of = outcome("pingpong", 1, 1);
+
+    ck_assert(savina_goal(&of) == 10 && !savina_is_met(&of, SAVINA_NEAR));
+    of.ratio[SAVINA_NEAR] = 9.9;
+    ck_assert(!savina_is_met(&of, SAVINA_NEAR));
+    of.threads = 2;
+    ck_assert(savina_goal(&of) == 5 && savina_is_met(&of, SAVINA_NEAR));
+    of.ratio[SAVINA_NEAR] = of.ratio[SAVINA_SPREAD] = 4.9;
+    of.of_limit = 0.5;
+    ck_assert(!savina_is_met(&of, SAVINA_NEAR) && savina_is_met(&of, SAVINA_SPREAD));
+    of.of_limit = 0.49;
+    ck_assert(!savina_is_met(&of, SAVINA_SPREAD));
+    of.row = savina_row_find("fib");
+    ck_assert(savina_goal(&of) == 2);
+}
+END_TEST
+
+START_TEST(savina_page_that_cannot_be_written_is_an_error)
+{
+    struct savina_outcome one = outcome("pingpong", 1, 1);
+    struct savina_run run = {.rounds = 1, .processes = 1, .limit = NAN};
+
+    ck_assert_int_eq(savina_report("/nonexistent", "bench/savina.gp", &run, &one, 1), -ENOENT);
+}
+END_TEST
+
+DOMT_MAIN("savina_report", 60, savina_page_has_a_table_for_each_number_of_threads,
+          savina_page_of_one_thread_has_one_table,
+          savina_figures_are_those_of_the_kind_that_are_there,
+          savina_goal_is_met_by_the_ratio_or_spread_by_the_limit,
+          savina_page_that_cannot_be_written_is_an_error)

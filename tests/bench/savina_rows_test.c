@@ -1,0 +1,189 @@
+/* The rows of the Savina benches on domus: small ones, which are held against the formula; and the
+ * formulas against numbers that are known. Where messages cross threads they are few: on a loaded
+ * machine each may wait for a turn of its thread. */
+#include "tests/support/suite.h"
+
+#include "bench/savina_rows.h"
+#include "bench/support/command.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#define PROGRAM DOMT_BIN_DIR "/savina_domus"
+
+static struct command_result run_row(const char *name, uint64_t size, uint32_t threads,
+                                     uint32_t rounds, const char *placement)
+{
+    char row[32];
+    char number[32];
+    char threads_text[32];
+    char rounds_text[32];
+    char placement_text[32];
+    char *const arguments[] = {(char[]){PROGRAM}, row, number, threads_text, rounds_text,
+                               placement_text,    NULL};
+    struct command command = {.arguments = arguments, .cpus = threads, .seconds_max = 60};
+    struct command_result result;
+
+    snprintf(row, sizeof row, "%s", name);
+    snprintf(number, sizeof number, "%" PRIu64, size);
+    snprintf(threads_text, sizeof threads_text, "%" PRIu32, threads);
+    snprintf(rounds_text, sizeof rounds_text, "%" PRIu32, rounds);
+    snprintf(placement_text, sizeof placement_text, "%s", placement);
+    ck_assert_msg(command_run(&command, &result) == 0, "%s of %" PRIu64 ", %s", name, size,
+                  placement);
+    return result;
+}
+
+/* What it prints is what the formulas say, for each round. */
+static void row_checks_out(const char *name, uint64_t size)
+{
+    static const char *const placements[] = {"near", "spread"};
+    const struct savina_row *row = savina_row_find(name);
+
+    ck_assert_ptr_nonnull(row);
+    for (uint32_t threads = 1; threads <= 2; threads++) {
+        for (size_t i = 0; i < threads; i++) {
+            struct command_result result = run_row(name, size, threads, 2, placements[i]);
+            double seconds[3];
+            double messages = command_figure(&result, "messages");
+            ck_assert_uint_eq(command_figures(&result, "round_seconds", seconds, 3), 2);
+            ck_assert_msg(command_figure(&result, "result") == (double)savina_result(row, size),
+                          "%s", name);
+            ck_assert_msg(savina_messages(row, size) == 0 ||
+                              messages == (double)savina_messages(row, size),
+                          "%s", name);
+        }
+    }
+}
+
+START_TEST(rows_of_two_actors_check_out)
+{
+    row_checks_out("pingpong", 1);
+    row_checks_out("pingpong", 300);
+    row_checks_out("counting", 1000); /* one window, two, more */
+    row_checks_out("counting", 2000);
+    row_checks_out("counting", 20000);
+}
+END_TEST
+
+START_TEST(rows_of_one_and_many_check_out)
+{
+    row_checks_out("fjthrput", 100);
+    row_checks_out("fjthrput", 300);
+    row_checks_out("fjcreate", 1); /* fewer than may be alive, more */
+    row_checks_out("fjcreate", 3001);
+    row_checks_out("mailbox", 10000);
+    row_checks_out("mailbox", 40000);
+    row_checks_out("chameneos", 1);
+    row_checks_out("chameneos", 300);
+}
+END_TEST
+
+START_TEST(rows_of_many_check_out)
+{
+    row_checks_out("threadring", 5);
+    row_checks_out("threadring", 1234);
+    row_checks_out("big", 1);
+    row_checks_out("big", 10);
+    row_checks_out("bndbuffer", 1);
+    row_checks_out("bndbuffer", 10);
+}
+END_TEST
+
+START_TEST(row_of_transfers_keeps_the_money)
+{
+    row_checks_out("banking", 1);
+    row_checks_out("banking", 999);
+    row_checks_out("banking", 1500);
+}
+END_TEST
+
+START_TEST(rows_of_trees_check_out)
+{
+    row_checks_out("fib", 1);
+    row_checks_out("fib", 15);
+    row_checks_out("skynet", 1);
+    row_checks_out("skynet", 1000);
+}
+END_TEST
+
+START_TEST(row_of_sorting_sorts)
+{
+    row_checks_out("quicksort", 2048); /* in one actor, in three */
+    row_checks_out("quicksort", 2049);
+    row_checks_out("quicksort", 50000);
+    struct command_result result = run_row("quicksort", 2048, 1, 1, "near");
+    ck_assert(command_figure(&result, "messages") == 2);
+    result = run_row("quicksort", 2049, 1, 1, "near");
+    ck_assert(command_figure(&result, "messages") == 6);
+    result = run_row("quicksort", 50000, 1, 1, "near"); /* halves five times */
+    ck_assert(command_figure(&result, "messages") == 2 * 63);
+}
+END_TEST
+
+START_TEST(rows_of_quiet_tell_their_figures)
+{
+    struct command_result result = run_row("wake", 20, 2, 1, "near");
+    double latencies[4];
+
+    ck_assert(command_figure(&result, "result") == 20);
+    ck_assert_uint_eq(command_figures(&result, "latency_ns", latencies, 4), 3);
+    ck_assert(latencies[0] > 0 && latencies[0] <= latencies[1] && latencies[1] <= latencies[2]);
+    result = run_row("idle", 1, 1, 1, "near");
+    ck_assert(command_figure(&result, "result") == 1000);
+    ck_assert(command_figure(&result, "cpu_seconds") >= 0);
+    ck_assert(command_figure(&result, "round_seconds") >= 1);
+}
+END_TEST
+
+START_TEST(row_of_fairness_answers_each_visit)
+{
+    for (uint32_t threads = 1; threads <= 2; threads++) {
+        struct command_result result = run_row("fair", 30, threads, 1, "near");
+        double latencies[3];
+        ck_assert(command_figure(&result, "result") == 30);
+        ck_assert_uint_eq(command_figures(&result, "latency_ns", latencies, 3), 3);
+    }
+}
+END_TEST
+
+START_TEST(formulas_give_what_is_known)
+{
+    ck_assert_uint_eq(savina_result(savina_row_find("fib"), 25), 75025);
+    ck_assert_uint_eq(savina_messages(savina_row_find("fib"), 25), 2 * 150049);
+    ck_assert_uint_eq(savina_result(savina_row_find("skynet"), 1000000), UINT64_C(499999500000));
+    ck_assert_uint_eq(savina_messages(savina_row_find("skynet"), 1000000), 2 * 1111111);
+    ck_assert_uint_eq(savina_result(savina_row_find("threadring"), 1000042), 42);
+    ck_assert_uint_eq(savina_result(savina_row_find("banking"), 7), 1000000000);
+    ck_assert_ptr_null(savina_row_find("none"));
+}
+END_TEST
+
+START_TEST(row_placement_or_number_that_is_not_there_is_a_failure)
+{
+    static const char *const bad[][4] = {
+        {"none", "1", "1", "near"},
+        {"pingpong", "0", "1", "near"},
+        {"pingpong", "1", "0", "near"},
+        {"pingpong", "1", "1", "nowhere"},
+    };
+
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char words[4][32];
+        char *const arguments[] = {(char[]){PROGRAM}, words[0], words[1], words[2],
+                                   (char[]){"1"},     words[3], NULL};
+        struct command command = {.arguments = arguments, .cpus = 1, .seconds_max = 60};
+        struct command_result result;
+        for (size_t j = 0; j < 4; j++)
+            snprintf(words[j], sizeof words[j], "%s", bad[i][j]);
+        ck_assert_int_eq(command_run(&command, &result), -ECHILD);
+    }
+}
+END_TEST
+
+DOMT_MAIN("savina_rows", 120, rows_of_two_actors_check_out, rows_of_one_and_many_check_out,
+          rows_of_many_check_out, row_of_transfers_keeps_the_money, rows_of_trees_check_out,
+          row_of_sorting_sorts, rows_of_quiet_tell_their_figures,
+          row_of_fairness_answers_each_visit, formulas_give_what_is_known,
+          row_placement_or_number_that_is_not_there_is_a_failure)

@@ -1,0 +1,193 @@
+/* The Savina bench against contenders that are scripts: what it believes, refuses and works out.
+ *
+ * The bench looks for contenders beside itself, so it is copied into a folder of scripts; what
+ * each prints is in files beside them, and `erl` is one of them. */
+#include "tests/support/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define BENCH DOMT_BIN_DIR "/bench_savina"
+
+static char directory[] = "/tmp/domt-savina-XXXXXX";
+static char output[65536];
+
+static int shell(const char *command)
+{
+    int status = system(command);
+
+    ck_assert(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* A contender: prints `figures`, and notes how it was called in the file `calls`. */
+static void script(const char *name, const char *figures)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "we");
+    ck_assert_ptr_nonnull(file);
+    fprintf(file, "#!/bin/sh\necho %s $* >>%s/calls\n%s\n", name, directory, figures);
+    fclose(file);
+    snprintf(path, sizeof path, "chmod +x %s/%s", directory, name);
+    ck_assert_int_eq(shell(path), 0);
+}
+
+static void make_folder(void)
+{
+    char command[512];
+
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(command, sizeof command, "cp '%s' %s", BENCH, directory);
+    ck_assert_int_eq(shell(command), 0);
+    snprintf(command, sizeof command, "%s:%s", directory, getenv("PATH"));
+    setenv("PATH", command, 1);
+}
+
+static void remove_folder(void)
+{
+    char command[64];
+
+    snprintf(command, sizeof command, "rm -rf %s", directory);
+    ck_assert_int_eq(shell(command), 0);
+}
+
+static void read_file(const char *name, char *text, size_t size)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "re");
+    ck_assert_ptr_nonnull(file);
+    text[fread(text, 1, size - 1, file)] = '\0';
+    fclose(file);
+}
+
+/* On one CPU, so that there is one number of threads. Returns the exit status. */
+static int run_bench(const char *arguments)
+{
+    char command[512];
+
+    snprintf(command, sizeof command,
+             "taskset -c \"$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')\" %s/bench_savina %s "
+             ">%s/output 2>%s/errors",
+             directory, arguments, directory, directory);
+    int status = shell(command);
+    read_file("output", output, sizeof output);
+    return status;
+}
+
+static void printed(const char *text)
+{
+    ck_assert_msg(strstr(output, text) != NULL, "no %s in %s", text, output);
+}
+
+/* Three rounds of 400,000 messages, as the short form of pingpong has them. */
+#define ROUNDS(a, b, c) "printf 'round_seconds %s\\n' " #a " " #b " " #c
+#define PINGPONG        "; echo messages 400000; echo result 200000"
+
+START_TEST(savina_prints_first_median_and_ratio_to_the_better_peer)
+{
+    static char calls[4096];
+
+    make_folder();
+    script("savina_domus", ROUNDS(0.4, 0.01, 0.02) PINGPONG);
+    script("savina_caf", ROUNDS(0.2, 0.2, 0.2) PINGPONG);
+    script("savina.beam", "");
+    script("erl", "[ $# -lt 9 ] && exit; " ROUNDS(0.1, 0.1, 0.1) PINGPONG);
+    ck_assert_int_eq(run_bench("pingpong"), 0);
+    ck_assert_str_eq(output, "savina.pingpong.1.near.first 1e+06 messages/s\n"
+                             "savina.pingpong.1.near.median 2e+07 messages/s\n"
+                             "savina.pingpong.1.caf.first 2e+06 messages/s\n"
+                             "savina.pingpong.1.caf.median 2e+06 messages/s\n"
+                             "savina.pingpong.1.erlang.first 4e+06 messages/s\n"
+                             "savina.pingpong.1.erlang.median 4e+06 messages/s\n"
+                             "savina.pingpong.1.near.ratio 5 ratio\n"
+                             "savina.pingpong.1.goal 10 ratio\n");
+    read_file("calls", calls, sizeof calls);
+    ck_assert_ptr_nonnull(strstr(calls, "savina_domus pingpong 200000 1 3 near\n"));
+    ck_assert_ptr_nonnull(strstr(calls, "savina_caf pingpong 200000 1 3\n"));
+    ck_assert_ptr_nonnull(strstr(calls, "-run savina main pingpong 200000 1 3\n"));
+    remove_folder();
+}
+END_TEST
+
+START_TEST(savina_ratio_of_a_latency_is_that_of_the_lower_one)
+{
+    make_folder();
+    script("savina_domus", "echo round_seconds 1; echo latency_ns 10 20 30; echo messages 0; "
+                           "echo result 200");
+    script("savina_caf", "echo round_seconds 1; echo latency_ns 25 50 60; echo messages 400; "
+                         "echo result 200");
+    script("savina.beam", "");
+    script("erl", "[ $# -lt 9 ] && exit; echo round_seconds 1; echo latency_ns 1 2 3; "
+                  "echo messages 400; echo result 200");
+    ck_assert_int_eq(run_bench("wake"), 0);
+    printed("savina.wake.1.erlang.p50 1 ns\n"); /* but no thread from outside asked there */
+    printed("savina.wake.1.near.p999 30 ns\n");
+    printed("savina.wake.1.caf.p50 25 ns\n");
+    printed("savina.wake.1.near.ratio 2.5 ratio\n");
+    remove_folder();
+}
+END_TEST
+
+START_TEST(savina_goes_on_without_those_who_are_not_there_or_fail)
+{
+    make_folder();
+    script("savina_domus", ROUNDS(0.4, 0.01, 0.02) PINGPONG);
+    script("savina_caf", "exit 1");
+    ck_assert_int_eq(run_bench("pingpong"), 0);
+    printed("savina.pingpong.1.near.median 2e+07 messages/s\n");
+    ck_assert_ptr_null(strstr(output, ".caf."));
+    ck_assert_ptr_null(strstr(output, ".ratio"));
+    script("savina_domus", "exit 1");
+    ck_assert_int_eq(run_bench("pingpong"), 1);
+    remove_folder();
+}
+END_TEST
+
+/* Another result, other messages, too few rounds, its own word for it; of any contender. */
+START_TEST(savina_believes_no_wrong_result)
+{
+    static const char *const wrong[] = {
+        ROUNDS(1, 1, 1) "; echo messages 400000; echo result 199999",
+        ROUNDS(1, 1, 1) "; echo messages 399999; echo result 200000",
+        ROUNDS(1, 1, 1) "; echo messages 400000",
+        ("echo round_seconds 1" PINGPONG),
+        "exit 3",
+    };
+    static const char right[] = ROUNDS(1, 1, 1) PINGPONG;
+
+    make_folder();
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        script("savina_domus", right);
+        script("savina_caf", wrong[i]);
+        ck_assert_int_eq(run_bench("pingpong"), 1);
+        script("savina_domus", wrong[i]);
+        script("savina_caf", right);
+        ck_assert_int_eq(run_bench("pingpong"), 1);
+        ck_assert_str_eq(output, "");
+    }
+    remove_folder();
+}
+END_TEST
+
+START_TEST(savina_knows_its_options_and_rows)
+{
+    make_folder();
+    ck_assert_int_eq(run_bench("none"), 2);
+    ck_assert_int_eq(run_bench("--nothing"), 2);
+    ck_assert_int_eq(run_bench("pingpong none"), 2);
+    script("savina_domus", ROUNDS(1, 1, 1) PINGPONG);
+    ck_assert_int_eq(run_bench("--out /nonexistent pingpong"), 1);
+    remove_folder();
+}
+END_TEST
+
+DOMT_MAIN("savina", 60, savina_prints_first_median_and_ratio_to_the_better_peer,
+          savina_ratio_of_a_latency_is_that_of_the_lower_one,
+          savina_goes_on_without_those_who_are_not_there_or_fail, savina_believes_no_wrong_result,
+          savina_knows_its_options_and_rows)

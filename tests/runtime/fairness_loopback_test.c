@@ -1,0 +1,239 @@
+/* Fairness, on a real thread: beside each load and at each ioRatio a connection is echoed, a timer
+ * fires, and a light actor answers, within so many turns of the loop and so many milliseconds.
+ *
+ * The machine is shared, so medians are held, and their bounds are many times what the design
+ * gives: what starves waits for ever, or for as long as the load lasts. */
+#include "tests/runtime/load.h"
+#include "tests/support/crowd.h"
+
+#include "house/stack.h"
+#include "runtime/thread.h"
+
+#include <domus/channel.h>
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define SAMPLES (DOMT_SANITIZED ? 5u : 11u)
+#define WAIT_MS (DOMT_SANITIZED ? 1000u : 250u)
+
+/* A turn in which the bytes are read, one more in which an answer may be late to be read, and one
+ * in which the question had just been missed. */
+#define TURNS_MAX 3u
+
+/* Turns may be shorter than it takes to send. */
+#define SHORT_NS DOMT_MS
+
+/* Under a sanitizer only the first two: a load keeps its CPU for as long as it is looked at. */
+static const uint32_t ratios[] = {1, 100, 50, 99};
+
+static const domus_type hello_type = {.name = "hello"};
+static const domus_type tick_type = {.name = "tick"};
+
+static struct {
+    _Atomic uint64_t turn;             /* of the thread, when it read last */
+    _Atomic uint64_t ticks;            /* of the witness's timer */
+    _Atomic uint64_t late_ns[SAMPLES]; /* how late the last were */
+} seen;
+
+static uint64_t turns_of(const domus_stack *stack)
+{
+    const domi_thread *thread = stack->manager->thread;
+
+    return domi_counter_read(&thread->counters.iterations);
+}
+
+static int echo(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+{
+    (void)self;
+    atomic_store(&seen.turn, turns_of(stack));
+    return domus_channel_write(channel, bytes);
+}
+
+static const domus_behaviour echoer = {
+    .name = "echo",
+    .kind = DOMUS_CHANNELS,
+    .on_read = echo,
+};
+
+static int greeted(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self;
+    (void)nothing;
+    return domus_reply(stack, &hello_type, NULL);
+}
+
+static int ticked(domus_stack *stack, void *self, const void *nothing)
+{
+    uint64_t *due_ns = self;
+    uint64_t now_ns = domt_now_ns();
+    uint64_t late_ns = now_ns > *due_ns ? now_ns - *due_ns : 0;
+
+    (void)nothing;
+    atomic_store(&seen.late_ns[atomic_load(&seen.ticks) % SAMPLES], late_ns);
+    atomic_fetch_add(&seen.ticks, 1);
+    *due_ns = now_ns + 2 * DOMT_MS;
+    return domus_after(stack, 2 * DOMT_MS, &tick_type, NULL, NULL);
+}
+
+static int begin_ticking(domus_stack *stack, void *self)
+{
+    *(uint64_t *)self = domt_now_ns() + 2 * DOMT_MS;
+    return domus_after(stack, 2 * DOMT_MS, &tick_type, NULL, NULL);
+}
+
+static const domus_behaviour light = {
+    .name = "light",
+    .state_size = sizeof(uint64_t),
+    .on = (const domus_on[]){{&hello_type, greeted, 0}, {&tick_type, ticked, 0}, {NULL, NULL, 0}},
+    .on_mount = begin_ticking,
+};
+
+static int by_size(const void *one, const void *other)
+{
+    uint64_t a = *(const uint64_t *)one;
+    uint64_t b = *(const uint64_t *)other;
+
+    return (a > b) - (a < b);
+}
+
+static uint64_t median(uint64_t *values)
+{
+    qsort(values, SAMPLES, sizeof *values, by_size);
+    return values[SAMPLES / 2];
+}
+
+static void holds_time(const char *what, domt_load load, uint32_t ratio, uint64_t *ns)
+{
+    uint64_t took_ns = median(ns);
+
+    ck_assert_msg(took_ns <= WAIT_MS * DOMT_MS, "beside %s, ioRatio %u: %s after %lu us",
+                  domt_load_names[load], ratio, what, (unsigned long)(took_ns / 1000));
+    if (getenv("DOMT_VERBOSE") != NULL)
+        printf("%-45s ratio %3u %-6s %8lu us (longest %lu)\n", domt_load_names[load], ratio, what,
+               (unsigned long)(took_ns / 1000), (unsigned long)(ns[SAMPLES - 1] / 1000));
+}
+
+static void holds_echo(domus_system *system, uint16_t port, domt_load load, uint32_t ratio)
+{
+    uint64_t ns[SAMPLES];
+    uint64_t turns[SAMPLES];
+    int fd = domt_connect(port);
+
+    ck_assert(domt_echoes(fd, "first")); /* by then the channel is open */
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        uint64_t began_ns = domt_now_ns();
+        uint64_t turn = domt_profile(system, 0).iterations;
+        ck_assert(domt_echoes(fd, "hello"));
+        turns[i] = atomic_load(&seen.turn) - turn;
+        ns[i] = domt_now_ns() - began_ns;
+    }
+    (void)close(fd);
+    holds_time("echo", load, ratio, ns);
+    uint64_t took = median(turns);
+    ck_assert_msg(took <= TURNS_MAX || median(ns) <= SHORT_NS,
+                  "beside %s, ioRatio %u: read after %lu turns", domt_load_names[load], ratio,
+                  (unsigned long)took);
+}
+
+static void holds_answer(domus_system *system, domus_address witness, domt_load load,
+                         uint32_t ratio)
+{
+    uint64_t ns[SAMPLES];
+
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        domus_outside_reply reply = {0};
+        uint64_t began_ns = domt_now_ns();
+        ck_assert_int_eq(domus_outside_ask(system, witness, &hello_type, NULL, 0, &reply), 0);
+        ns[i] = domt_now_ns() - began_ns;
+    }
+    holds_time("answer", load, ratio, ns);
+}
+
+static void holds_timer(domt_load load, uint32_t ratio)
+{
+    uint64_t ns[SAMPLES];
+    uint64_t before = atomic_load(&seen.ticks);
+
+    DOMT_WAIT_FOR(20, atomic_load(&seen.ticks) >= before + SAMPLES);
+    for (uint32_t i = 0; i < SAMPLES; i++)
+        ns[i] = atomic_load(&seen.late_ns[i]);
+    holds_time("timer", load, ratio, ns);
+}
+
+static void holds_at(domt_load load, uint32_t ratio)
+{
+    const domus_listener_config listener = {"echo", "127.0.0.1:0", 16};
+    domus_config config = domt_config(1);
+    uint16_t port = 0;
+
+    config.scheduler.io_ratio = ratio;
+    config.listeners = &listener;
+    config.listener_count = 1;
+    domus_system *system = domt_start(&config);
+    ck_assert_int_eq(domus_serve(system, "echo", &echoer, NULL, &port), 0);
+    domus_address witness = domt_spawn(system, 0, &light, NULL);
+    domt_load_begin(system, load);
+    DOMT_WAIT_FOR(20, atomic_load(&domt_load_handled) > 2000);
+    uint64_t before = atomic_load(&domt_load_handled);
+    holds_echo(system, port, load, ratio);
+    holds_answer(system, witness, load, ratio);
+    holds_timer(load, ratio);
+    ck_assert_uint_gt(atomic_load(&domt_load_handled), before); /* all this time */
+    if (load == DOMT_FLOOD_OF_ASKS || load == DOMT_FLOOD_OF_NOTICES)
+        ck_assert_uint_gt(atomic_load(&domt_load_ticks), 0);
+    domt_load_end();
+    domt_end(system);
+}
+
+static void holds_beside(domt_load load)
+{
+    size_t count = DOMT_SANITIZED ? 2 : sizeof ratios / sizeof ratios[0];
+
+    for (size_t i = 0; i < count; i++)
+        holds_at(load, ratios[i]);
+}
+
+START_TEST(flood_of_notices_delays_nobody_for_long)
+{
+    holds_beside(DOMT_FLOOD_OF_NOTICES);
+}
+END_TEST
+
+START_TEST(flood_of_asks_delays_nobody_for_long)
+{
+    holds_beside(DOMT_FLOOD_OF_ASKS);
+}
+END_TEST
+
+START_TEST(state_actors_that_answer_each_other_delay_nobody_for_long)
+{
+    holds_beside(DOMT_STATE_PING);
+}
+END_TEST
+
+START_TEST(channels_actors_that_answer_each_other_delay_nobody_for_long)
+{
+    holds_beside(DOMT_CHANNELS_PING);
+    holds_beside(DOMT_CHANNELS_RING);
+}
+END_TEST
+
+START_TEST(self_senders_delay_nobody_for_long)
+{
+    holds_beside(DOMT_STATE_SELF);
+    holds_beside(DOMT_CHANNELS_SELF);
+}
+END_TEST
+
+START_TEST(hundred_thousand_ready_delay_nobody_for_long)
+{
+    holds_beside(DOMT_MANY_READY);
+}
+END_TEST
+
+DOMT_MAIN("fairness on loopback", 60, flood_of_notices_delays_nobody_for_long,
+          flood_of_asks_delays_nobody_for_long,
+          state_actors_that_answer_each_other_delay_nobody_for_long,
+          channels_actors_that_answer_each_other_delay_nobody_for_long,
+          self_senders_delay_nobody_for_long, hundred_thousand_ready_delay_nobody_for_long)

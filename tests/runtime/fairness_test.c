@@ -1,0 +1,360 @@
+/* Fairness, to the run and to the nanosecond: under each load and at each ioRatio everybody gets
+ * what the design gives him.
+ *
+ * A thread is stepped by hand on a virtual clock on which only messages and completions take time.
+ * Before each turn witnesses are sent to, so for each turn is known what it must bring:
+ *
+ * - phase 1 reaps what there is, up to completionsPerPoll;
+ * - phase 2 fires every timer that is due, runs a channels actor that is ready, and ends after one
+ *   run for each one that was ready at its start and channelsRunsPerTick more;
+ * - phase 3 runs somebody if anybody is ready, and ends one look after its deadline at most;
+ * - a state actor runs when each of those before it in its queue had his turn, with every 4th turn
+ *   a normal one's (who waits for something) while both wait. */
+#include "tests/runtime/load.h"
+#include "tests/runtime/stepped.h"
+
+#include <domus/conversation.h>
+
+#define MESSAGE_NS    1000u
+#define REAP_NS       50000u
+#define RUNS_PER_TICK 50u
+#define BUDGET_MAX_NS (10 * DOMT_MS)    /* of phase 3, whatever the ratio says */
+#define POLL_MAX      256u              /* io.completionsPerPoll */
+#define RUN_MAX       64u               /* scheduler.maxMessagesPerRun */
+#define LOOK_MAX      (2 * RUN_MAX - 1) /* messages between two looks */
+#define TURNS_MIN     (DOMT_SANITIZED ? 15u : 40u)
+#define TURNS_MAX     20000u
+
+static const uint32_t ratios[] = {1, 50, 99, 100};
+
+static const domus_type hello_type = {.name = "hello"};
+static const domus_type tick_type = {.name = "tick"};
+static domt_stepped *world;
+static domi_thread *thread;
+
+static void message_passes(void)
+{
+    domt_stepped_advance(world, MESSAGE_NS);
+}
+
+static uint64_t channels_runs; /* since the beginning */
+
+static uint64_t runs_so_far(void)
+{
+    return domi_counter_read(&thread->manager.counters.runs);
+}
+
+static uint64_t state_runs(void)
+{
+    return runs_so_far() - channels_runs;
+}
+
+/* --- witnesses -------------------------------------------------------------------------------- */
+
+/* One who has one message at a time. Runs are those of state actors. */
+struct witness {
+    uint64_t sent;
+    uint64_t greeted;
+    uint64_t queued_at; /* runs when phase 3 began that had it in its queue */
+    uint64_t wait_runs; /* the longest wait */
+    bool queued;
+};
+
+enum { LIGHT, MIDDLEMAN, CHANNELS, WITNESSES };
+static struct witness witnesses[WITNESSES];
+static domus_address addresses[WITNESSES];
+
+static int greeted(domus_stack *stack, void *self, const void *nothing)
+{
+    struct witness *witness = *(struct witness **)self;
+
+    (void)stack;
+    (void)nothing;
+    witness->greeted++;
+    uint64_t runs = state_runs() - witness->queued_at;
+    if (witness->queued && runs > witness->wait_runs)
+        witness->wait_runs = runs;
+    return 0;
+}
+
+static int never(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack;
+    (void)self;
+    (void)answer;
+    return 0;
+}
+
+/* A promise pending for ever, as with middlemen under load. */
+static int wait_for_ever(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_sleep(stack, 3600 * 1000 * DOMT_MS, never);
+}
+
+#define WITNESS(what, mount)                                                                       \
+    {                                                                                              \
+        .name = "witness", .kind = (what), .state_size = sizeof(struct witness *),                 \
+        .on = (const domus_on[]){{&hello_type, greeted, 0}, {NULL, NULL, 0}}, .on_mount = (mount), \
+    }
+
+static const domus_behaviour behaviours[WITNESSES] = {
+    [LIGHT] = WITNESS(DOMUS_STATE, NULL),
+    [MIDDLEMAN] = WITNESS(DOMUS_STATE, wait_for_ever),
+    [CHANNELS] = WITNESS(DOMUS_CHANNELS, NULL),
+};
+
+/* A timer each 2 ms. */
+static uint64_t ticks;
+static uint64_t ticking_since_ns;
+
+static int ticked(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self;
+    (void)nothing;
+    ticks += 1 + domus_timer_missed(stack);
+    return 0;
+}
+
+static int begin_ticking(domus_stack *stack, void *self)
+{
+    (void)self;
+    ticking_since_ns = domus_now_ns(stack);
+    return domus_every(stack, 2 * DOMT_MS, &tick_type, NULL, NULL);
+}
+
+static const domus_behaviour ticker = {
+    .name = "ticker",
+    .on = (const domus_on[]){{&tick_type, ticked, 0}, {NULL, NULL, 0}},
+    .on_mount = begin_ticking,
+};
+
+/* --- a turn ----------------------------------------------------------------------------------- */
+
+static void greet(void)
+{
+    for (int i = 0; i < WITNESSES; i++) {
+        struct witness *witness = &witnesses[i];
+        if (witness->sent != witness->greeted)
+            continue;
+        domt_notice(world->system, addresses[i], &hello_type, NULL);
+        witness->sent++;
+        witness->queued = false;
+    }
+}
+
+/* Phase 1 reaps all, up to its limit. */
+static void step_io(uint32_t completions)
+{
+    domt_ring *ring = &world->rings[0];
+
+    ring->completions = completions;
+    ring->reap_takes_ns = REAP_NS;
+    domi_phase_io(thread);
+    ck_assert_uint_eq(ring->completions, completions < POLL_MAX ? 0 : completions - POLL_MAX);
+    ring->completions = 0;
+}
+
+static void step_channels(domt_load load)
+{
+    uint64_t began_ns = domt_stepped_now_ns(world);
+    uint64_t before = runs_so_far();
+
+    domi_phase_channels(thread);
+    uint64_t runs = runs_so_far() - before;
+    channels_runs += runs;
+    ck_assert_uint_le(runs, domt_load_channels_houses(load) + 1 + RUNS_PER_TICK);
+    ck_assert_uint_le(domt_stepped_now_ns(world) - began_ns, runs * RUN_MAX * MESSAGE_NS);
+    ck_assert_uint_eq(witnesses[CHANNELS].greeted, witnesses[CHANNELS].sent);
+    /* Every timer that was due a tick before it began has put its event. */
+    ck_assert(domi_wheel_next_ns(&thread->manager.wheel) + DOMI_WHEEL_TICK_NS > began_ns);
+}
+
+/* Of phase 3, when phases 1 and 2 took `io_ns`. */
+static uint64_t budget_ns(uint32_t ratio, uint32_t completions, uint64_t io_ns)
+{
+    const domus_config *config = thread->config;
+    uint64_t share_ns = io_ns * (100 - ratio) / ratio;
+
+    if (completions == 0)
+        return config->scheduler.min_budget_ns;
+    if (share_ns > BUDGET_MAX_NS)
+        return BUDGET_MAX_NS;
+    return share_ns > config->scheduler.min_budget_busy_ns ? share_ns
+                                                           : config->scheduler.min_budget_busy_ns;
+}
+
+static void step_state(uint32_t ratio, uint64_t budget)
+{
+    uint64_t began_ns = domt_stepped_now_ns(world);
+    uint64_t before = state_runs();
+    uint32_t ready = thread->manager.ready[DOMUS_STATE].count;
+
+    for (int i = 0; i < CHANNELS; i++) {
+        if (!witnesses[i].queued)
+            witnesses[i].queued_at = before;
+        witnesses[i].queued = true;
+    }
+    domi_phase_state(thread);
+    uint64_t taken_ns = domt_stepped_now_ns(world) - began_ns;
+    uint64_t runs = state_runs() - before;
+    ck_assert_uint_ge(runs, ready != 0);
+    if (ratio == 100) {
+        ck_assert_uint_eq(runs, ready);
+        ck_assert_uint_le(taken_ns, (uint64_t)ready * RUN_MAX * MESSAGE_NS);
+    } else {
+        ck_assert_uint_le(taken_ns, budget + LOOK_MAX * MESSAGE_NS);
+    }
+}
+
+/* Some, and until everybody has had his turn. */
+/* Of the turn before the last, when the ticker may not have run yet. */
+static uint64_t turn_before_ns;
+
+static void take_turns(domt_load load, uint32_t ratio, uint32_t completions)
+{
+    uint32_t turns = 0;
+    uint64_t last_began_ns = domt_stepped_now_ns(world);
+    while (turns < TURNS_MIN || witnesses[LIGHT].greeted == 0 ||
+           witnesses[MIDDLEMAN].greeted == 0) {
+        uint64_t began_ns = domt_stepped_now_ns(world);
+        turn_before_ns = last_began_ns;
+        last_began_ns = began_ns;
+        greet();
+        step_io(completions);
+        step_channels(load);
+        uint64_t io_ns = domt_stepped_now_ns(world) - began_ns;
+        step_state(ratio, budget_ns(ratio, completions, io_ns));
+        ck_assert_uint_lt(++turns, TURNS_MAX);
+    }
+}
+
+/* --- what is held ----------------------------------------------------------------------------- */
+
+static void begin(domt_stepped *stepped, const domus_config *config, domt_load load)
+{
+    domt_stepped_init(stepped, config);
+    world = stepped;
+    thread = domt_stepped_thread(stepped, 0);
+    ticks = channels_runs = 0;
+    domt_load_takes = message_passes;
+    for (int i = 0; i < WITNESSES; i++) {
+        struct witness *witness = &witnesses[i];
+        *witness = (struct witness){0};
+        addresses[i] = domt_spawn(stepped->system, 0, &behaviours[i], &witness);
+    }
+    (void)domt_spawn(stepped->system, 0, &ticker, NULL);
+    domt_load_begin(stepped->system, load);
+    for (int turn = 0; turn < 4; turn++) { /* until the flood has risen */
+        uint64_t before = runs_so_far();
+        domi_phase_io(thread);
+        domi_phase_channels(thread);
+        channels_runs += runs_so_far() - before;
+        domi_phase_state(thread);
+    }
+    atomic_store(&domt_load_handled, 0);
+}
+
+/* Behind `ahead` of one level, of which it gets 3 takes of 4, or every 4th. */
+static void holds_waits(domt_load load)
+{
+    uint64_t many = domt_load_state_houses(load);
+    uint64_t light_max = (many + 2) * 4 / 3 + 1; /* the ticker too */
+    uint64_t middleman_max = 4 * 2;              /* the asker of a flood may be before it */
+
+    if (load == DOMT_MANY_WAITING) { /* who are all of the middleman's level */
+        light_max = 4;
+        middleman_max = (many + 2) * 4 / 3 + 1;
+    }
+    ck_assert_uint_le(witnesses[LIGHT].wait_runs, light_max);
+    ck_assert_uint_le(witnesses[MIDDLEMAN].wait_runs, middleman_max);
+}
+
+static void holds_with(domt_load load, uint32_t ratio, uint32_t completions)
+{
+    domus_config config = domt_config(1);
+    domt_stepped stepped;
+
+    config.scheduler.io_ratio = ratio;
+    config.scheduler.mailbox_max = 1024;
+    config.scheduler.channels_runs_per_tick = RUNS_PER_TICK;
+    begin(&stepped, &config, load);
+    take_turns(load, ratio, completions);
+    holds_waits(load);
+    ck_assert(load == DOMT_LOAD_NONE || atomic_load(&domt_load_handled) != 0);
+    if (domt_load_state_houses(load) <= 2) { /* else the ticker's turn may be as long as its time */
+        uint64_t passed_ns = turn_before_ns - ticking_since_ns;
+        ck_assert_uint_ge(ticks + 1, passed_ns / (2 * DOMT_MS));
+    }
+    domt_load_takes = NULL;
+    domt_load_end();
+    domt_stepped_fini(&stepped);
+}
+
+static void holds(domt_load load)
+{
+    for (size_t i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {
+        holds_with(load, ratios[i], 5);
+        if (domt_load_state_houses(load) > 2)
+            continue; /* they take long */
+        holds_with(load, ratios[i], 0);
+        holds_with(load, ratios[i], 2000);
+    }
+}
+
+START_TEST(flood_of_notices_to_one_leaves_everybody_his_turn)
+{
+    holds(DOMT_FLOOD_OF_NOTICES);
+}
+END_TEST
+
+START_TEST(flood_of_asks_to_one_leaves_everybody_his_turn)
+{
+    holds(DOMT_FLOOD_OF_ASKS);
+}
+END_TEST
+
+START_TEST(state_actors_that_answer_each_other_leave_everybody_his_turn)
+{
+    holds(DOMT_STATE_PING);
+}
+END_TEST
+
+START_TEST(channels_actors_that_answer_each_other_leave_everybody_his_turn)
+{
+    holds(DOMT_CHANNELS_PING);
+}
+END_TEST
+
+START_TEST(ring_of_channels_actors_ends_each_phase_2_in_time)
+{
+    holds(DOMT_CHANNELS_RING);
+}
+END_TEST
+
+START_TEST(self_senders_leave_everybody_his_turn)
+{
+    holds(DOMT_STATE_SELF);
+    holds(DOMT_CHANNELS_SELF);
+}
+END_TEST
+
+START_TEST(hundred_thousand_ready_leave_everybody_his_turn)
+{
+    holds(DOMT_MANY_READY);
+}
+END_TEST
+
+START_TEST(hundred_thousand_middlemen_leave_everybody_his_turn)
+{
+    holds(DOMT_MANY_WAITING);
+}
+END_TEST
+
+DOMT_MAIN("fairness", 60, flood_of_notices_to_one_leaves_everybody_his_turn,
+          flood_of_asks_to_one_leaves_everybody_his_turn,
+          state_actors_that_answer_each_other_leave_everybody_his_turn,
+          channels_actors_that_answer_each_other_leave_everybody_his_turn,
+          ring_of_channels_actors_ends_each_phase_2_in_time, self_senders_leave_everybody_his_turn,
+          hundred_thousand_ready_leave_everybody_his_turn,
+          hundred_thousand_middlemen_leave_everybody_his_turn)

@@ -1,0 +1,276 @@
+/* See the header. */
+#include "tests/runtime/load.h"
+
+const char *const domt_load_names[DOMT_LOADS] = {
+    [DOMT_LOAD_NONE] = "nothing",
+    [DOMT_FLOOD_OF_NOTICES] = "a flood of notices",
+    [DOMT_FLOOD_OF_ASKS] = "a flood of asks",
+    [DOMT_STATE_PING] = "two state actors that answer each other",
+    [DOMT_CHANNELS_PING] = "two channels actors that answer each other",
+    [DOMT_CHANNELS_RING] = "a ring of channels actors",
+    [DOMT_STATE_SELF] = "a state actor that sends to itself",
+    [DOMT_CHANNELS_SELF] = "a channels actor that sends to itself",
+    [DOMT_MANY_READY] = "very many ready ones",
+    [DOMT_MANY_WAITING] = "very many that wait, too",
+};
+
+_Atomic uint64_t domt_load_handled;
+_Atomic uint64_t domt_load_ticks;
+void (*domt_load_takes)(void);
+
+static _Atomic bool ended;
+
+static const domus_type ball_type = {.name = "ball"};
+static const domus_type next_type = {.name = "next", .size = sizeof(domus_address)};
+static const domus_type tick_type = {.name = "tick"};
+
+/* Returns whether it goes on. */
+static bool handled(void)
+{
+    atomic_fetch_add_explicit(&domt_load_handled, 1, memory_order_relaxed);
+    if (domt_load_takes != NULL)
+        domt_load_takes();
+    return !atomic_load_explicit(&ended, memory_order_relaxed);
+}
+
+/* --- players: each passes on what it gets ----------------------------------------------------- */
+
+static int ball(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)nothing;
+    return handled() ? domus_notice(stack, *(domus_address *)self, &ball_type, NULL) : 0;
+}
+
+static int set_next(domus_stack *stack, void *self, const void *next)
+{
+    *(domus_address *)self = *(const domus_address *)next;
+    for (uint32_t i = 0; i < DOMT_LOAD_BALLS; i++)
+        ck_assert_int_eq(domus_notice(stack, domus_self(stack), &ball_type, NULL), 0);
+    return 0;
+}
+
+#define PLAYER(what)                                                                               \
+    {                                                                                              \
+        .name = "player", .kind = (what), .state_size = sizeof(domus_address),                     \
+        .on =                                                                                      \
+            (const domus_on[]){{&ball_type, ball, 0}, {&next_type, set_next, 0}, {NULL, NULL, 0}}, \
+    }
+
+static const domus_behaviour players[] = {
+    [DOMUS_STATE] = PLAYER(DOMUS_STATE),
+    [DOMUS_CHANNELS] = PLAYER(DOMUS_CHANNELS),
+};
+
+static void circle(domus_system *system, domus_kind kind, uint32_t length)
+{
+    domus_address first = domt_spawn(system, 0, &players[kind], NULL);
+    domus_address next = first;
+
+    for (uint32_t i = 1; i < length; i++) {
+        domus_address one = domt_spawn(system, 0, &players[kind], NULL);
+        domt_notice(system, one, &next_type, &next);
+        next = one;
+    }
+    domt_notice(system, first, &next_type, &next);
+}
+
+/* --- many in a ring, each of which begins with one ball ----------------------------------------
+ */
+
+static int set_link(domus_stack *stack, void *self, const void *next)
+{
+    (void)stack;
+    *(domus_address *)self = *(const domus_address *)next;
+    return 0;
+}
+
+static int begin(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_notice(stack, domus_self(stack), &ball_type, NULL);
+}
+
+static int woken(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack;
+    (void)self;
+    (void)answer;
+    return 0;
+}
+
+static int begin_waiting(domus_stack *stack, void *self)
+{
+    (void)begin(stack, self);
+    return domus_sleep(stack, 3600 * 1000 * DOMT_MS, woken);
+}
+
+#define ONE_OF_MANY(mount)                                                                         \
+    {                                                                                              \
+        .name = "one of many", .state_size = sizeof(domus_address),                                \
+        .on =                                                                                      \
+            (const domus_on[]){{&ball_type, ball, 0}, {&next_type, set_link, 0}, {NULL, NULL, 0}}, \
+        .on_mount = (mount),                                                                       \
+    }
+
+static const domus_behaviour ready = ONE_OF_MANY(begin);
+static const domus_behaviour waiting = ONE_OF_MANY(begin_waiting);
+
+/* Each passes on to the one before it, who has had his turn: so a run handles one ball. */
+static void many(domus_system *system, const domus_behaviour *behaviour)
+{
+    domus_address first = domt_spawn(system, 0, behaviour, NULL);
+    domus_address last = first;
+
+    for (uint32_t i = 1; i < DOMT_MANY; i++)
+        last = domt_spawn(system, 0, behaviour, &last);
+    domt_notice(system, first, &next_type, &last);
+}
+
+/* --- floods ----------------------------------------------------------------------------------- */
+
+static int flooded_ask_or_notice(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self;
+    (void)nothing;
+    (void)handled();
+    (void)domus_reply(stack, &ball_type, NULL); /* -EINVAL of a notice */
+    return 0;
+}
+
+static int flooded_tick(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)stack;
+    (void)self;
+    (void)nothing;
+    atomic_fetch_add_explicit(&domt_load_ticks, 1, memory_order_relaxed);
+    return 0;
+}
+
+static int flooded_begin(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_every(stack, 2 * DOMT_MS, &tick_type, NULL, NULL);
+}
+
+static const domus_behaviour flooded = {
+    .name = "flooded",
+    .on = (const domus_on[]){{&ball_type, flooded_ask_or_notice, 0},
+                             {&tick_type, flooded_tick, 0},
+                             {NULL, NULL, 0}},
+    .on_mount = flooded_begin,
+};
+
+/* Twice what a run of the other takes, each time; most are refused soon. */
+static int flood_notices(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)nothing;
+    if (!handled())
+        return 0;
+    for (uint32_t i = 0; i < 128; i++)
+        (void)domus_notice(stack, *(domus_address *)self, &ball_type, NULL);
+    return domus_notice(stack, domus_self(stack), &ball_type, NULL);
+}
+
+static int flood_next(domus_stack *stack, void *self, const void *next)
+{
+    *(domus_address *)self = *(const domus_address *)next;
+    return domus_notice(stack, domus_self(stack), &ball_type, NULL);
+}
+
+static const domus_behaviour flooder = {
+    .name = "flooder",
+    .state_size = sizeof(domus_address),
+    .on = (const domus_on[]){{&ball_type, flood_notices, 0},
+                             {&next_type, flood_next, 0},
+                             {NULL, NULL, 0}},
+};
+
+/* Always four runs' worth of asks under way. */
+static int answered(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    bool more = handled();
+
+    (void)answer;
+    while (more && domus_pending(stack) < 256)
+        ck_assert_int_eq(domus_ask_add(stack, *(domus_address *)self, &ball_type, NULL, 0, 0), 0);
+    return domus_pending(stack) != 0 ? domus_wait_first(stack, answered) : 0;
+}
+
+static int ask_next(domus_stack *stack, void *self, const void *next)
+{
+    *(domus_address *)self = *(const domus_address *)next;
+    return answered(stack, self, NULL);
+}
+
+static const domus_behaviour asker = {
+    .name = "asker",
+    .state_size = sizeof(domus_address),
+    .on = (const domus_on[]){{&next_type, ask_next, 0}, {NULL, NULL, 0}},
+};
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+void domt_load_begin(domus_system *system, domt_load load)
+{
+    bool asks = load == DOMT_FLOOD_OF_ASKS;
+
+    atomic_store(&ended, false);
+    atomic_store(&domt_load_handled, 0);
+    atomic_store(&domt_load_ticks, 0);
+    switch (load) {
+    case DOMT_FLOOD_OF_NOTICES:
+    case DOMT_FLOOD_OF_ASKS: {
+        domus_address sink = domt_spawn(system, 0, &flooded, NULL);
+        domus_address source = domt_spawn(system, 0, asks ? &asker : &flooder, NULL);
+        domt_notice(system, source, &next_type, &sink);
+        break;
+    }
+    case DOMT_STATE_PING:
+        circle(system, DOMUS_STATE, 2);
+        break;
+    case DOMT_CHANNELS_PING:
+        circle(system, DOMUS_CHANNELS, 2);
+        break;
+    case DOMT_CHANNELS_RING:
+        circle(system, DOMUS_CHANNELS, DOMT_RING_LENGTH);
+        break;
+    case DOMT_STATE_SELF:
+        circle(system, DOMUS_STATE, 1);
+        break;
+    case DOMT_CHANNELS_SELF:
+        circle(system, DOMUS_CHANNELS, 1);
+        break;
+    case DOMT_MANY_READY:
+    case DOMT_MANY_WAITING:
+        many(system, load == DOMT_MANY_READY ? &ready : &waiting);
+        break;
+    default:
+        break;
+    }
+}
+
+void domt_load_end(void)
+{
+    atomic_store(&ended, true);
+}
+
+uint32_t domt_load_state_houses(domt_load load)
+{
+    static const uint32_t houses[DOMT_LOADS] = {
+        [DOMT_FLOOD_OF_NOTICES] = 2, [DOMT_FLOOD_OF_ASKS] = 2,      [DOMT_STATE_PING] = 2,
+        [DOMT_STATE_SELF] = 1,       [DOMT_MANY_READY] = DOMT_MANY, [DOMT_MANY_WAITING] = DOMT_MANY,
+    };
+
+    return houses[load];
+}
+
+uint32_t domt_load_channels_houses(domt_load load)
+{
+    static const uint32_t houses[DOMT_LOADS] = {
+        [DOMT_CHANNELS_PING] = 2,
+        [DOMT_CHANNELS_RING] = DOMT_RING_LENGTH,
+        [DOMT_CHANNELS_SELF] = 1,
+    };
+
+    return houses[load];
+}

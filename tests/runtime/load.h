@@ -1,0 +1,53 @@
+/* Actors that work for ever: what the tests of fairness put beside their witnesses.
+ *
+ * Each message that one of them handles is counted, and takes as long as `domt_load_takes` says: on
+ * a virtual clock that is the only time that passes. */
+#ifndef DOMT_LOAD_H
+#define DOMT_LOAD_H
+
+#include "tests/runtime/running.h"
+
+typedef enum domt_load {
+    DOMT_LOAD_NONE,
+    DOMT_FLOOD_OF_NOTICES, /* one that always sends to one who is always full */
+    DOMT_FLOOD_OF_ASKS,    /* the same with asks, all of them answered */
+    DOMT_STATE_PING,       /* two that answer each other */
+    DOMT_CHANNELS_PING,    /* ... in phase 2 */
+    DOMT_CHANNELS_RING,    /* 100 that pass on, in phase 2 */
+    DOMT_STATE_SELF,       /* one that sends to itself */
+    DOMT_CHANNELS_SELF,
+    DOMT_MANY_READY,   /* a ring of DOMT_MANY with as many balls */
+    DOMT_MANY_WAITING, /* ... who wait for something too, as all middlemen do: none of them is high
+                        */
+    DOMT_LOADS,
+} domt_load;
+
+#define DOMT_MANY (DOMT_SANITIZED ? 5000u : 100000u)
+
+/* Messages on their way between two, or to oneself: more than a run takes. */
+#define DOMT_LOAD_BALLS 100u
+
+#define DOMT_RING_LENGTH 100u
+
+extern const char *const domt_load_names[DOMT_LOADS];
+
+/* How many messages loads have handled. */
+extern _Atomic uint64_t domt_load_handled;
+
+/* Those of them that the flooded one of a flood has had from its own timer, each 2 ms. */
+extern _Atomic uint64_t domt_load_ticks;
+
+/* Called for each message; NULL: it takes no time. */
+extern void (*domt_load_takes)(void);
+
+/* Spawn `load` on thread 0 and set it going. */
+void domt_load_begin(domus_system *system, domt_load load);
+
+/* Let it come to its end; its actors do nothing more. */
+void domt_load_end(void);
+
+/* How many houses of the load may be ready at the same time, of state and of channels actors. */
+uint32_t domt_load_state_houses(domt_load load);
+uint32_t domt_load_channels_houses(domt_load load);
+
+#endif
