@@ -54,6 +54,7 @@ struct outcome {
 static void run_one(const struct row *row, enum contender who, struct outcome *outcome, int round)
 {
     struct contest contest = {
+        .suite = "actors",
         .row = row->name,
         .size = row->size,
         .threads = row->threads,
@@ -149,7 +150,7 @@ int main(int argc, char **argv)
     int status = 0;
 
     for (int who = 0; who < CONTENDERS; who++)
-        there[who] = contender_is_there((enum contender)who);
+        there[who] = contender_is_there("actors", (enum contender)who);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (is_wanted(argc, argv, rows[i].name) && !run_row(&rows[i]))
             status = 1;

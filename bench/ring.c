@@ -67,6 +67,7 @@ static uint64_t available_bytes(void)
 static bool run_one(uint64_t size, int order, enum contender who, struct ring_figures *ret_figures)
 {
     struct contest contest = {
+        .suite = "actors",
         .row = orders[order].row,
         .size = size,
         .threads = 1,
@@ -237,7 +238,8 @@ int main(int argc, char **argv)
     bench.rounds = bench.is_long ? ROUNDS_MAX : 1;
     bench.memory_max_bytes = available_bytes() / 100 * MEMORY_SHARE;
     for (int who = 0; who < CONTENDERS; who++)
-        bench.out_of[0][who] = bench.out_of[1][who] = !contender_is_there((enum contender)who);
+        bench.out_of[0][who] = bench.out_of[1][who] =
+            !contender_is_there("actors", (enum contender)who);
     for (uint64_t size = SIZE_FIRST; size <= (bench.is_long ? SIZE_LONG : SIZE_SHORT); size *= 10) {
         points[count].size = size;
         for (int order = 0; order < RING_ORDERS; order++)

@@ -1,6 +1,8 @@
 /* The page and the plot; see the header. */
 #include "bench/ring_report.h"
 
+#include "bench/support/page.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -10,65 +12,29 @@
 #include <string.h>
 #include <unistd.h>
 
-#define GNUPLOT_SECONDS_MAX 60
-#define CELL_MAX            32
-
 static const char *const orders[RING_ORDERS] = {"in spawn order", "shuffled"};
-
-/* 1,234,567 */
-static const char *grouped(uint64_t number, char *text)
-{
-    char plain[CELL_MAX];
-    int length = snprintf(plain, sizeof plain, "%" PRIu64, number);
-    char *to = text;
-
-    for (int i = 0; i < length; i++) {
-        if (i > 0 && (length - i) % 3 == 0)
-            *to++ = ',';
-        *to++ = plain[i];
-    }
-    *to = '\0';
-    return text;
-}
-
-static const char *cell(double value, double scale, const char *unit, char *text)
-{
-    static const char *const formats[] = {"%.2f%s", "%.1f%s", "%.0f%s"};
-    double shown = value * scale;
-    int digits = shown < 10 ? 0 : shown < 100 ? 1 : 2;
-
-    if (isnan(value))
-        snprintf(text, CELL_MAX, "-");
-    else if (digits == 0)
-        snprintf(text, CELL_MAX, formats[0], shown, unit);
-    else if (digits == 1)
-        snprintf(text, CELL_MAX, formats[1], shown, unit);
-    else
-        snprintf(text, CELL_MAX, formats[2], shown, unit);
-    return text;
-}
 
 static const char *seconds(double value, char *text)
 {
     if (value < 1e-3)
-        return cell(value, 1e6, " us", text);
+        return page_cell(value, 1e6, " us", text);
     if (value < 1)
-        return cell(value, 1e3, " ms", text);
-    return cell(value, 1, " s", text);
+        return page_cell(value, 1e3, " ms", text);
+    return page_cell(value, 1, " s", text);
 }
 
 static void write_contest(FILE *file, const struct ring_point *points, size_t count, int order)
 {
-    char text[CELL_MAX];
+    char text[PAGE_CELL_MAX];
 
     fprintf(file, "\n## Rings %s\n\n", orders[order]);
     fprintf(file, "Token passes per second, in millions, and start-up:\n\n");
     fprintf(file, "| actors | domus | CAF | Erlang | domus, start-up | CAF | Erlang |\n"
                   "|--:|--:|--:|--:|--:|--:|--:|\n");
     for (size_t i = 0; i < count; i++) {
-        fprintf(file, "| %s |", grouped(points[i].size, text));
+        fprintf(file, "| %s |", page_grouped(points[i].size, text));
         for (int who = 0; who < CONTENDERS; who++)
-            fprintf(file, " %s |", cell(points[i].of[order][who].passes_s, 1e-6, "", text));
+            fprintf(file, " %s |", page_cell(points[i].of[order][who].passes_s, 1e-6, "", text));
         for (int who = 0; who < CONTENDERS; who++)
             fprintf(file, " %s |", seconds(points[i].of[order][who].startup_s, text));
         fputc('\n', file);
@@ -77,7 +43,7 @@ static void write_contest(FILE *file, const struct ring_point *points, size_t co
 
 static void write_memory(FILE *file, const struct ring_point *points, size_t count, int order)
 {
-    char text[CELL_MAX];
+    char text[PAGE_CELL_MAX];
 
     fprintf(file,
             "\ndomus: all bytes of an actor, start-up, the time to touch as many bytes in the same "
@@ -87,35 +53,14 @@ static void write_memory(FILE *file, const struct ring_point *points, size_t cou
                   "|--:|--:|--:|--:|--:|--:|--:|\n");
     for (size_t i = 0; i < count; i++) {
         const struct ring_figures *domus = &points[i].of[order][CONTENDER_DOMUS];
-        fprintf(file, "| %s |", grouped(points[i].size, text));
-        fprintf(file, " %s |", cell(domus->bytes, 1, "", text));
+        fprintf(file, "| %s |", page_grouped(points[i].size, text));
+        fprintf(file, " %s |", page_cell(domus->bytes, 1, "", text));
         fprintf(file, " %s |", seconds(domus->startup_s, text));
         fprintf(file, " %s |", seconds(domus->touch_s, text));
-        fprintf(file, " %s |", cell(domus->startup_touch, 1, "", text));
+        fprintf(file, " %s |", page_cell(domus->startup_touch, 1, "", text));
         fprintf(file, " %s |", seconds(domus->touch_huge_s, text));
         fprintf(file, " %s |\n", seconds(domus->again_s, text));
     }
-}
-
-static void write_machine(FILE *file)
-{
-    FILE *info = fopen("/proc/cpuinfo", "re");
-    char line[256];
-    char *model = NULL;
-
-    while (info != NULL && model == NULL && fgets(line, sizeof line, info) != NULL) {
-        if (strncmp(line, "model name", strlen("model name")) == 0)
-            model = strchr(line, ':');
-    }
-    if (info != NULL)
-        fclose(info);
-    if (model != NULL) {
-        model[strcspn(model, "\n")] = '\0';
-        fprintf(file, "%s,", model + 2);
-    }
-    fprintf(file, " %ld MiB of last-level cache, %ld GiB of memory.\n",
-            sysconf(_SC_LEVEL3_CACHE_SIZE) >> 20,
-            (sysconf(_SC_PHYS_PAGES) / 1024 * sysconf(_SC_PAGESIZE)) >> 20);
 }
 
 static int write_page(const char *path, const struct ring_point *points, size_t count, int rounds,
@@ -135,7 +80,7 @@ static int write_page(const char *path, const struct ring_point *points, size_t 
             "There: 310,000 processes in about 10 s, in 256 MB.\n\n"
             "`./dev bench ring --long --out docs` wrote this page, on\n",
             rounds);
-    write_machine(file);
+    page_machine(file);
     fprintf(file, "\n![passes per second and start-up by the size of the ring](ring.svg)\n");
     for (int order = 0; order < RING_ORDERS; order++) {
         write_contest(file, points, count, order);
@@ -163,23 +108,6 @@ static void write_data(FILE *file, const struct ring_point *points, size_t count
     }
 }
 
-static int plot(const char *directory, const char *script, const char *data)
-{
-    char settings[2 * PATH_MAX];
-    char path[PATH_MAX];
-    char *const arguments[] = {(char[]){"gnuplot"}, (char[]){"-e"}, settings, path, NULL};
-    struct command command = {
-        .arguments = arguments,
-        .cpus = 1,
-        .seconds_max = GNUPLOT_SECONDS_MAX,
-    };
-    struct command_result result;
-
-    snprintf(settings, sizeof settings, "data = '%s'; plot_file = '%s/ring.svg'", data, directory);
-    snprintf(path, sizeof path, "%s", script);
-    return command_run(&command, &result);
-}
-
 int ring_report(const char *directory, const char *gnuplot_script, const struct ring_point *points,
                 size_t count, int rounds, const char *notes)
 {
@@ -200,7 +128,8 @@ int ring_report(const char *directory, const char *gnuplot_script, const struct 
         return error;
     }
     write_data(file, points, count);
-    error = fclose(file) != 0 ? -EIO : plot(directory, gnuplot_script, data);
+    snprintf(path, sizeof path, "%s/ring.svg", directory);
+    error = fclose(file) != 0 ? -EIO : page_plot(gnuplot_script, data, path);
     unlink(data);
     return error;
 }

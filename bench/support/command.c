@@ -112,21 +112,32 @@ static bool read_all(int output, uint64_t end_ns, char *text)
     }
 }
 
-static void take_line(struct command_result *result, const char *line)
+static void add_figure(struct command_result *result, const char *name, size_t length, double value)
 {
     struct command_figure *figure = &result->figures[result->count];
-    size_t length = strcspn(line, " ");
-    char *end;
 
-    if (result->count == COMMAND_FIGURES_MAX || line[length] == '\0' || length >= COMMAND_NAME_MAX)
+    if (result->count == COMMAND_FIGURES_MAX || length >= COMMAND_NAME_MAX)
         return;
-    double value = strtod(line + length + 1, &end);
-    if (end == line + length + 1)
-        return;
-    memcpy(figure->name, line, length);
+    memcpy(figure->name, name, length);
     figure->name[length] = '\0';
     figure->value = value;
     result->count++;
+}
+
+/* A name, and as many values as follow; what is no number ends them. */
+static void take_line(struct command_result *result, const char *line)
+{
+    size_t length = strcspn(line, " ");
+    const char *next = line + length;
+
+    for (;;) {
+        char *end;
+        double value = strtod(next, &end);
+        if (end == next)
+            return;
+        add_figure(result, line, length, value);
+        next = end;
+    }
 }
 
 static int verdict(int status)
@@ -170,11 +181,21 @@ int command_run(const struct command *command, struct command_result *ret_result
     return 0;
 }
 
+uint32_t command_figures(const struct command_result *result, const char *name, double *ret_values,
+                         uint32_t room)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < result->count && count < room; i++) {
+        if (strcmp(result->figures[i].name, name) == 0)
+            ret_values[count++] = result->figures[i].value;
+    }
+    return count;
+}
+
 double command_figure(const struct command_result *result, const char *name)
 {
-    for (uint32_t i = 0; i < result->count; i++) {
-        if (strcmp(result->figures[i].name, name) == 0)
-            return result->figures[i].value;
-    }
-    return (double)NAN;
+    double value;
+
+    return command_figures(result, name, &value, 1) == 1 ? value : (double)NAN;
 }

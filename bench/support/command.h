@@ -1,6 +1,6 @@
 /* A program that does one piece of work and says what it found: run it to its end, read its lines.
  *
- * What it prints on stdout are lines `name value`, the figures; stderr is ours. It runs on the
+ * What it prints on stdout are lines `name value ...`, the figures; stderr is ours. It runs on the
  * first `cpus` of our CPUs and nowhere else, whatever threads it makes, within a limit of time and
  * of address space. It dies with whoever started it. */
 #ifndef DOMUS_BENCH_COMMAND_H
@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#define COMMAND_FIGURES_MAX 16
+#define COMMAND_FIGURES_MAX 64
 #define COMMAND_NAME_MAX    32
 
 /* The exit status of a program whose result was wrong; any other but 0: it could not do the work.
@@ -35,7 +35,12 @@ struct command_result {
  * system call said. Only with 0 is there a result. */
 int command_run(const struct command *command, struct command_result *ret_result);
 
-/* A figure by its name, NAN when the program did not print it. */
+/* A figure by its name, the first of them; NAN when the program did not print it. */
 double command_figure(const struct command_result *result, const char *name);
+
+/* All of that name, in the order of the lines and of the values in a line, up to `room`.
+ * Returns how many. */
+uint32_t command_figures(const struct command_result *result, const char *name, double *ret_values,
+                         uint32_t room);
 
 #endif

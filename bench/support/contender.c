@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +16,17 @@
 
 #define PROCESSES_SPARE 100000 /* beyond the row's size: what the VM runs itself, and room */
 #define PROCESSES_MAX   134217727
-#define NUMBER_MAX      32
+
+#define ARGUMENTS_MAX 20
 
 static const struct {
     const char *name;
-    const char *file; /* beside this program */
+    const char *suffix; /* of the file beside this program, behind the suite's name */
     const char *package;
 } contenders[CONTENDERS] = {
-    [CONTENDER_DOMUS] = {"domus", "actors_domus", "a build of domus"},
-    [CONTENDER_CAF] = {"caf", "actors_caf", "g++ and libcaf-dev"},
-    [CONTENDER_ERLANG] = {"erlang", "actors.beam", "erlang-base"},
+    [CONTENDER_DOMUS] = {"domus", "_domus", "a build of domus"},
+    [CONTENDER_CAF] = {"caf", "_caf", "g++ and libcaf-dev"},
+    [CONTENDER_ERLANG] = {"erlang", ".beam", "erlang-base"},
 };
 
 const char *contender_name(enum contender who)
@@ -47,9 +49,9 @@ static const char *folder(void)
     return path;
 }
 
-static bool is_file(enum contender who, char *path, size_t size)
+static bool is_file(const char *suite, enum contender who, char *path, size_t size)
 {
-    int length = snprintf(path, size, "%s/%s", folder(), contenders[who].file);
+    int length = snprintf(path, size, "%s/%s%s", folder(), suite, contenders[who].suffix);
 
     return length > 0 && (size_t)length < size && access(path, R_OK) == 0;
 }
@@ -65,10 +67,10 @@ static bool has_erl(void)
     return command_run(&command, &result) == 0;
 }
 
-bool contender_is_there(enum contender who)
+bool contender_is_there(const char *suite, enum contender who)
 {
     char path[PATH_MAX];
-    bool there = is_file(who, path, sizeof path) && (who != CONTENDER_ERLANG || has_erl());
+    bool there = is_file(suite, who, path, sizeof path) && (who != CONTENDER_ERLANG || has_erl());
 
     if (!there)
         fprintf(stderr, "bench: %s is left out: it needs %s\n", contenders[who].name,
@@ -76,55 +78,73 @@ bool contender_is_there(enum contender who)
     return there;
 }
 
+/* The words of a command line, and the room for them. */
+struct words {
+    size_t count;
+    size_t used;
+    char *arguments[ARGUMENTS_MAX];
+    char text[PATH_MAX + 512];
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct words *words, const char *format, ...)
+{
+    va_list values;
+    size_t room = sizeof words->text - words->used;
+
+    va_start(values, format);
+    int length = vsnprintf(words->text + words->used, room, format, values);
+    va_end(values);
+    if (length < 0 || (size_t)length >= room || words->count == ARGUMENTS_MAX - 1)
+        return; /* the program will say what is missing */
+    words->arguments[words->count++] = words->text + words->used;
+    words->used += (size_t)length + 1;
+}
+
+/* Processes may be as many as the size says, or a tree over so many leaves. */
+static void add_erl(struct words *words, const struct contest *contest, const char *directory)
+{
+    uint64_t wanted = contest->size + contest->size / 4 + PROCESSES_SPARE;
+
+    add(words, "erl");
+    add(words, "-noshell");
+    add(words, "-noinput");
+    add(words, "+S");
+    add(words, "%" PRIu32 ":%" PRIu32, contest->threads, contest->threads);
+    add(words, "+P");
+    add(words, "%" PRIu64, wanted < PROCESSES_MAX ? wanted : PROCESSES_MAX);
+    add(words, "-pa");
+    add(words, "%s", directory);
+    add(words, "-run");
+    add(words, "%s", contest->suite);
+    add(words, "main");
+}
+
 int contender_run(enum contender who, const struct contest *contest,
                   struct command_result *ret_result)
 {
     char path[PATH_MAX];
-    char row[NUMBER_MAX];
-    char size[NUMBER_MAX];
-    char threads[NUMBER_MAX];
-    char schedulers[NUMBER_MAX];
-    char processes[NUMBER_MAX];
-    uint64_t room = contest->size < PROCESSES_MAX - PROCESSES_SPARE
-                        ? contest->size + PROCESSES_SPARE
-                        : PROCESSES_MAX;
-    char *const plain[] = {path, row, size, threads, NULL};
-    char *const erlang[] = {
-        (char[]){"erl"},
-        (char[]){"-noshell"},
-        (char[]){"-noinput"},
-        (char[]){"+S"},
-        schedulers,
-        (char[]){"+P"},
-        processes,
-        (char[]){"-pa"},
-        path,
-        (char[]){"-run"},
-        (char[]){"actors"},
-        (char[]){"main"},
-        row,
-        size,
-        threads,
-        NULL,
-    };
+    struct words words = {0};
     struct command command = {
-        .arguments = who == CONTENDER_ERLANG ? erlang : plain,
+        .arguments = words.arguments,
         .cpus = contest->threads,
         .seconds_max = contest->seconds_max,
         .memory_max_bytes = contest->memory_max_bytes,
     };
 
-    if (!is_file(who, path, sizeof path))
+    if (!is_file(contest->suite, who, path, sizeof path))
         return -ENOENT;
     if (who == CONTENDER_ERLANG) {
-        *strrchr(path, '/') = '\0';
         setenv("ERL_CRASH_DUMP_BYTES", "0", 1); /* out of memory, it would write all it has */
+        add_erl(&words, contest, folder());
+    } else {
+        add(&words, "%s", path);
     }
-    snprintf(row, sizeof row, "%s", contest->row);
-    snprintf(size, sizeof size, "%" PRIu64, contest->size);
-    snprintf(threads, sizeof threads, "%" PRIu32, contest->threads);
-    snprintf(schedulers, sizeof schedulers, "%" PRIu32 ":%" PRIu32, contest->threads,
-             contest->threads);
-    snprintf(processes, sizeof processes, "%" PRIu64, room);
+    add(&words, "%s", contest->row);
+    add(&words, "%" PRIu64, contest->size);
+    add(&words, "%" PRIu32, contest->threads);
+    if (contest->rounds != 0)
+        add(&words, "%" PRIu32, contest->rounds);
+    if (contest->placement != NULL && who == CONTENDER_DOMUS)
+        add(&words, "%s", contest->placement);
     return command_run(&command, ret_result);
 }

@@ -1,9 +1,10 @@
-/* The three who do the same rows: domus, CAF and Erlang, each a program of its own.
+/* The three who do the same rows: domus, CAF and Erlang, each a program of its own for each suite.
  *
- * All take ROW SIZE THREADS, do the row, check the result and print its figures: `seconds` and
- * `cpu_seconds` of the work alone, for the rings also `startup_seconds` and `passes`. They lie
- * beside the bench that runs them. A peer that is not built or not installed is said once, and
- * left out. */
+ * All take ROW SIZE THREADS, those of savina also ROUNDS; they do the row, check the result and
+ * print its figures: `seconds` and `cpu_seconds` of the work alone, for the rings also
+ * `startup_seconds` and `passes`; for savina `round_seconds` of each round, `messages` and
+ * `result`, or what else the row is about. They lie beside the bench that runs them. A peer that is
+ * not built or not installed is said once, and left out. */
 #ifndef DOMUS_BENCH_CONTENDER_H
 #define DOMUS_BENCH_CONTENDER_H
 
@@ -19,9 +20,12 @@ enum contender {
 };
 
 struct contest {
+    const char *suite; /* whose programs: "actors", "savina" */
     const char *row;
     uint64_t size;
-    uint32_t threads; /* each on a CPU of its own */
+    uint32_t threads;      /* each on a CPU of its own */
+    uint32_t rounds;       /* 0: the suite knows none */
+    const char *placement; /* of domus' actors; NULL: the suite knows none */
     uint32_t seconds_max;
     uint64_t memory_max_bytes; /* of address space; 0: no limit */
 };
@@ -29,7 +33,7 @@ struct contest {
 const char *contender_name(enum contender who);
 
 /* Whether it is there to be run; what is missing is said on stderr. */
-bool contender_is_there(enum contender who);
+bool contender_is_there(const char *suite, enum contender who);
 
 /* Returns and fills as command_run() does. */
 int contender_run(enum contender who, const struct contest *contest,

@@ -41,13 +41,29 @@ START_TEST(command_reads_figures_and_leaves_other_lines)
 }
 END_TEST
 
+START_TEST(command_reads_several_values_of_a_name_in_order)
+{
+    struct command_result result;
+    double values[4] = {0};
+
+    ck_assert_int_eq(run_shell("echo a 1 2; echo b 3; echo a 4 x 5; echo a; echo a 6", 10, &result),
+                     0);
+    ck_assert_uint_eq(result.count, 5);
+    ck_assert_uint_eq(command_figures(&result, "a", values, 4), 4);
+    ck_assert(values[0] == 1 && values[1] == 2 && values[2] == 4 && values[3] == 6);
+    ck_assert_uint_eq(command_figures(&result, "a", values, 3), 3);
+    ck_assert_uint_eq(command_figures(&result, "c", values, 4), 0);
+    ck_assert(command_figure(&result, "a") == 1);
+}
+END_TEST
+
 START_TEST(command_keeps_the_first_figures_of_many)
 {
     struct command_result result;
 
     ck_assert_int_eq(run_shell("for i in $(seq 3000); do echo n$i $i; done", 10, &result), 0);
     ck_assert_uint_eq(result.count, COMMAND_FIGURES_MAX);
-    ck_assert(command_figure(&result, "n16") == COMMAND_FIGURES_MAX);
+    ck_assert(command_figure(&result, "n64") == COMMAND_FIGURES_MAX);
 }
 END_TEST
 
@@ -95,17 +111,24 @@ END_TEST
 /* They are looked for beside this program, where none of them lies. */
 START_TEST(contenders_that_are_not_there_are_left_out)
 {
-    struct contest contest = {.row = "ask", .size = 1, .threads = 1, .seconds_max = 10};
+    struct contest contest = {
+        .suite = "actors",
+        .row = "ask",
+        .size = 1,
+        .threads = 1,
+        .seconds_max = 10,
+    };
     struct command_result result;
 
     for (int who = 0; who < CONTENDERS; who++) {
-        ck_assert(!contender_is_there((enum contender)who));
+        ck_assert(!contender_is_there("actors", (enum contender)who));
         ck_assert_int_eq(contender_run((enum contender)who, &contest, &result), -ENOENT);
     }
 }
 END_TEST
 
 DOMT_MAIN("command", 60, command_reads_figures_and_leaves_other_lines,
-          command_keeps_the_first_figures_of_many, command_tells_a_wrong_result_from_a_failure,
-          command_that_is_not_there_says_so, command_is_killed_at_its_time,
-          command_runs_on_its_cpus_within_its_memory, contenders_that_are_not_there_are_left_out)
+          command_reads_several_values_of_a_name_in_order, command_keeps_the_first_figures_of_many,
+          command_tells_a_wrong_result_from_a_failure, command_that_is_not_there_says_so,
+          command_is_killed_at_its_time, command_runs_on_its_cpus_within_its_memory,
+          contenders_that_are_not_there_are_left_out)
