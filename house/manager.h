@@ -165,6 +165,7 @@ struct domi_manager {
 
     /* The depth of the state queue, published at each look; idle threads read it. */
     alignas(DOMI_LINES) _Atomic uint32_t readies;
+    _Atomic uint32_t lendable; /* the same, or 0: its runs are shorter than a loan would take */
 
     /* Exchanged by others: a line of its own, read at each foreign put. */
     alignas(DOMI_LINES) _Atomic uint32_t park;

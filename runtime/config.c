@@ -59,6 +59,7 @@ static const domus_config_key keys[] = {
     {KEY("scheduler.steal.enabled", WORD, scheduler.steal.enabled, 0, 1, 1), .words = switch_words},
     {KEY("scheduler.steal.floor", COUNT, scheduler.steal.floor, 1, 1048576, 32)},
     {KEY("scheduler.steal.aggression", COUNT, scheduler.steal.aggression, 1, 1048576, 128)},
+    {KEY("scheduler.steal.minRun", DURATION, scheduler.steal.min_run_ns, 0, SECOND, 2 * US)},
     {KEY("scheduler.idle.spin", DURATION, scheduler.idle.spin_ns, 0, SECOND, 0)},
     {KEY("io.ringEntries", COUNT, io.ring_entries, 16, 32768, 512), .power_of_two = true},
     {KEY("io.completionEntries", COUNT, io.completion_entries, 32, 65536, 4096),

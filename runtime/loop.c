@@ -6,7 +6,6 @@
 #include "runtime/system.h"
 
 #include "house/dispatch.h"
-#include "house/loan.h"
 #include "house/pool.h"
 
 void domi_phase_io(domi_thread *thread)
@@ -78,12 +77,12 @@ static uint64_t deadline(const domi_thread *thread)
 }
 
 /* Between runs (M2): the clock, arrivals and returns, thieves, and what was freed for others. */
-static void look(domi_thread *thread, domi_queue *queue)
+static void look(domi_thread *thread, domi_queue *queue, uint32_t houses)
 {
-    /* What is shown counts: else thieves would turn away from what they asked for. */
-    atomic_store_explicit(&thread->manager.readies,
-                          queue->count + domi_loans_shown(&thread->manager), memory_order_relaxed);
+    uint64_t before_ns = thread->stamp_ns;
+
     domi_thread_stamp(thread, DOMI_SPAN_STATE);
+    domi_thread_note_runs(thread, queue, houses, thread->stamp_ns - before_ns);
     (void)domi_manager_arrivals(&thread->manager);
     domi_thread_share(thread, queue);
     if (thread->manager.chained >= DOMI_CHAINED_MAX)
@@ -104,8 +103,8 @@ static void run_state(domi_thread *thread, domi_queue *queue, uint64_t deadline_
         messages += domi_house_run(&thread->manager, house);
         if (++houses < look_every && messages < MESSAGES_PER_LOOK)
             continue;
+        look(thread, queue, houses);
         houses = messages = 0;
-        look(thread, queue);
         if (thread->stamp_ns < deadline_ns || queue->count == 0)
             continue;
         domi_counter_add(&thread->counters.deadline_expiries, 1);
@@ -130,7 +129,7 @@ void domi_phase_state(domi_thread *thread)
     } else {
         run_state(thread, ready, deadline(thread));
     }
-    look(thread, ready);
+    look(thread, ready, 0);
 }
 
 void domi_thread_loop(domi_thread *thread)

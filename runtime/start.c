@@ -54,6 +54,8 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
     thread->stealing.victim = DOMI_NO_VICTIM;
     thread->stealing.patience_max =
         system->simulator != NULL ? DOMI_PATIENCE_SIMULATED : DOMI_PATIENCE;
+    thread->stealing.min_run_ns =
+        system->simulator != NULL ? 0 : system->config.scheduler.steal.min_run_ns;
     domi_random_init(&thread->stealing.random, index);
     return 0;
 }

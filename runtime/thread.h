@@ -86,6 +86,8 @@ typedef struct domi_stealing {
     uint32_t next_sleeper;   /* whom it looks at first for one to wake */
     uint32_t shown;          /* when it last became less, or more */
     uint64_t shown_since_ns; /* ... which was then */
+    uint64_t run_ns;         /* of a house here, on average */
+    uint64_t min_run_ns;     /* shorter ones are not lent */
     uint64_t alone_until_ns; /* nobody is woken: nothing here may be lent */
     domi_random random;
 } domi_stealing;
@@ -169,7 +171,11 @@ void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns);
 /* When the next timer is due; UINT64_MAX: none is armed. */
 uint64_t domi_thread_due_ns(const domi_thread *thread);
 
-/* steal.c. A victim's: at each look, show what thieves want, take back what nobody does; `queue` is
+/* steal.c. So many houses have run in so long, and this is the queue now: publish its depth. */
+void domi_thread_note_runs(domi_thread *thread, const domi_queue *queue, uint32_t houses,
+                           uint64_t ns);
+
+/* A victim's: at each look, show what thieves want, take back what nobody does; `queue` is
  * the one that it runs. */
 void domi_thread_share(domi_thread *thread, domi_queue *queue);
 

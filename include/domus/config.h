@@ -51,6 +51,7 @@ typedef struct domus_config {
             bool enabled;        /* true */
             uint32_t floor;      /* 1..1,048,576 ready houses; 32 */
             uint32_t aggression; /* 1..1,048,576; 128 */
+            uint64_t min_run_ns; /* 0..1 s: shorter runs, on average, are not lent; 2 us */
         } steal;
         struct {
             uint64_t spin_ns; /* 0..1 s of looking before a thread parks; 0 */

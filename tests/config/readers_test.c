@@ -41,6 +41,7 @@ static const struct field fields[] = {
     FIELD(scheduler.steal, enabled),
     FIELD(scheduler.steal, floor),
     FIELD(scheduler.steal, aggression),
+    FIELD(scheduler.steal, min_run_ns),
     FIELD(scheduler.idle, spin_ns),
     FIELD(io, ring_entries),
     FIELD(io, completion_entries),
