@@ -1,0 +1,486 @@
+/* Birth, stop, and the next life of a slot.
+ *
+ * The idea: what is late finds another lease. Lease and control bits are one word; a spawn and a
+ * stop travel by the node that is embedded in the house, through the inbox as mail does; and the
+ * slot is freed by home alone, when the house is not away, its node is not under way, and its inbox
+ * was just taken. One slot, lived in LIVES times; home, a thief, and foreign threads that spawn,
+ * send and stop, also with addresses of lives that are over.
+ *
+ * Models: house/life.c publish, domi_house_mount, domi_house_stop, domi_house_stop_end, house_free,
+ * domi_house_released; house/mailbox.c put_inbox, sort_one, control, domi_mailbox_sort,
+ * domi_mailbox_put_slow; house/dispatch.c may_take_user, domi_house_settle; house/loan.c have_back.
+ * Holds: M5 (moves), M9 (a stale stop hits nobody); a message is handled in the life it was sent
+ * to, or is a dead letter, exactly once; a stopped house gets nothing; each life that was asked to
+ * stop ends, and no other; the node is used for one thing at a time.
+ *
+ * @run short safety
+ * @run long safety -DMESSAGES=2
+ * @run long safety -DLIVES=3
+ *
+ * @mutant short safety SPAWN_RESETS : a spawn empties the inbox and links the house
+ * @mutant short safety LEASE_KEPT : the next life has the same lease
+ * @mutant short safety STOP_BLIND : a stop sets its bit without comparing the lease
+ * @mutant short safety STOP_LOST_AWAY : a loan comes back, and the stop is not looked at
+ * @mutant short safety RUNNER_BLIND : a runner does not look at the stop before a message
+ * @mutant short safety ROUSE_AWAY : home rouses by the state of a house that is away
+ * @mutant short safety NODE_NOT_AWAITED : a slot is freed while its node is under way
+ * @mutant short safety NODE_CLEARED_FIRST : the node is given free before it is read
+ * @mutant short safety THIEF_FREES : the thief ends a house that it was to give back
+ * @mutant long safety SPAWN_LINKS : a spawn links the house, whatever the inbox holds
+ * @mutant long safety LEASE_IGNORED : sorting does not compare leases
+ * @mutant long safety MOUNT_BLIND : the mount does not look at a stop that came before it
+ * @mutant long safety NO_ROUSE : a stop that has arrived does not make a waiting house run
+ * @mutant long safety NODE_KEPT : ... or never
+ * @mutant long safety NODE_NOT_ASKED : a stopper uses the node while it carries the mount
+ * @mutant long safety BACK_UNSORTED : what waited for a house that was away is not sorted
+ */
+#ifndef LIVES
+#define LIVES 2
+#endif
+#ifndef MESSAGES
+#define MESSAGES 1 /* for each life, at most; they may come late */
+#endif
+
+mtype = { CREATED, MOUNTING, WAITING, READY, RUNNING };
+mtype = { NOWHERE, MOUNTS, PRIVATE, SHARED, LENT, RETURNED };
+mtype = { MAIL, NODE, MOUNT, STOP };
+
+/* The life word: one atomic. */
+byte lease = 1;
+bit closed = 1, stop, node;
+
+mtype state = CREATED;
+mtype place = NOWHERE;
+mtype node_kind;
+bit stopping, exposed, pending;
+bit is_free = 1; /* in the list of free slots */
+bit linked;
+chan inbox = [LIVES * (MESSAGES + 2)] of { mtype, byte, byte }; /* what, lease, ghost: life */
+chan taken = [LIVES * (MESSAGES + 2)] of { mtype, byte, byte }; /* by home, to be sorted */
+chan mail  = [LIVES * MESSAGES] of { byte };                    /* ghost: life */
+
+/* Ghosts. */
+byte life;             /* how many were born */
+byte known;            /* ... and have an address that others may have */
+byte known_lease;
+bit asked[LIVES + 1];  /* to stop, by an address of this life */
+byte ended;
+byte accepted, handled, dead;
+
+inline link()
+{
+    atomic {
+        assert(!linked);
+        linked = 1
+    }
+}
+
+/* put_inbox and arrive */
+inline put(what, its_lease, its_life)
+{
+    atomic {
+        first = (len(inbox) == 0);
+        inbox!what, its_lease, its_life;
+        if
+        :: what == MAIL -> accepted++
+        :: else
+        fi
+    };
+    if
+    :: first -> first = 0; link()
+    :: else
+    fi
+}
+
+inline make_ready()
+{
+    assert(!exposed && place == NOWHERE && (state == WAITING || state == RUNNING));
+    state = READY;
+    place = PRIVATE
+}
+
+inline rouse()
+{
+    if
+#ifdef ROUSE_AWAY
+    :: state == WAITING -> assert(!exposed); make_ready()
+    :: state != WAITING -> assert(place != LENT)
+#else
+    :: !exposed && state == WAITING -> make_ready()
+    :: else
+#endif
+    fi
+}
+
+inline empty_mail()
+{
+    do
+    :: mail?_ -> dead++
+    :: empty(mail) -> break
+    od
+}
+
+inline mounting()
+{
+    assert(state == CREATED && place == NOWHERE);
+    state = MOUNTING;
+    place = MOUNTS
+}
+
+inline stop_begin()
+{
+    stopping = 1;
+    empty_mail()
+}
+
+/* sort_one, control */
+inline sort_node()
+{
+    assert(what == NODE);
+#ifdef NODE_CLEARED_FIRST
+    node = 0;
+    what = node_kind;
+#else
+    what = node_kind;
+#ifndef NODE_KEPT
+    node = 0;
+#endif
+#endif
+    atomic {
+        assert(its_lease == lease && !closed);
+        if
+        :: what == MOUNT -> mounting()
+        :: else -> assert(what == STOP);
+#ifndef NO_ROUSE
+            rouse()
+#endif
+        fi
+    }
+}
+
+inline sort()
+{
+    assert(!exposed);
+    atomic { /* one exchange */
+        do
+        :: inbox?what, its_lease, its_life -> taken!what, its_lease, its_life
+        :: empty(inbox) -> break
+        od
+    };
+    atomic {
+        if
+        :: closed -> now = 0
+        :: else -> now = lease
+        fi
+    };
+    do
+    :: taken?what, its_lease, its_life ->
+        if
+        :: what == NODE -> sort_node()
+        :: else ->
+            atomic {
+                if
+#ifdef LEASE_IGNORED
+                :: !stopping ->
+#else
+                :: its_lease == now && !stopping ->
+#endif
+                    mail!its_life;
+                    if
+                    :: state == WAITING -> make_ready()
+                    :: else
+                    fi
+                :: else -> dead++
+                fi
+            }
+        fi
+    :: empty(taken) ->
+        atomic {
+            if
+            :: now != 0 && stopping -> rouse()
+            :: else
+            fi;
+            what = 0;
+            its_lease = 0;
+            its_life = 0;
+            now = 0
+        };
+        break
+    od
+}
+
+/* house_free, domi_house_released */
+inline house_free()
+{
+    closed = 1;
+    atomic {
+        empty_mail();
+        assert(asked[life]); /* nobody else stops it */
+        assert(!exposed && !pending);
+        assert(state == RUNNING && place == NOWHERE);
+        ended++;
+        stopping = 0;
+        state = CREATED
+    };
+    atomic {
+#ifndef LEASE_KEPT
+        lease++;
+#endif
+        stop = 0;
+        node = 0
+    };
+    is_free = 1
+}
+
+#ifdef STOP_LOST_AWAY
+#define STOP_IS_LOST true
+#else
+#define STOP_IS_LOST false
+#endif
+#ifdef NODE_NOT_AWAITED
+#define NODE_HOLDS false
+#else
+#define NODE_HOLDS node
+#endif
+#ifdef RUNNER_BLIND
+#define STOP_IS_SEEN false
+#else
+#define STOP_IS_SEEN stop
+#endif
+
+/* domi_house_settle; the house has run, and home has it. */
+inline settle()
+{
+    assert(state == RUNNING && !exposed);
+    if
+    :: stop && !stopping && !(is_back && STOP_IS_LOST) -> atomic { stop_begin() }
+    :: else
+    fi;
+    if
+    :: stopping && !NODE_HOLDS && len(inbox) == 0 -> house_free()
+    :: else ->
+        atomic {
+            if
+            :: len(mail) > 0 -> make_ready()
+            :: else -> state = WAITING
+            fi
+        }
+    fi
+}
+
+/* One message, as a run with a budget of 1. */
+inline run_house()
+{
+    atomic {
+        assert(state == READY);
+        state = RUNNING;
+        if
+        :: len(mail) > 0 && STOP_IS_SEEN && !stopping -> stop_begin()
+        :: len(mail) > 0 && !STOP_IS_SEEN && !stopping ->
+            mail?got;
+            assert(got == life); /* sent to this life */
+            assert(!stop && !closed);
+            handled++;
+            got = 0
+        :: else
+        fi
+    }
+}
+
+/* The embedded node, by who set its bit. */
+inline send_node(kind)
+{
+    node_kind = kind;
+    assert(!closed && node);
+    put(NODE, lease, life)
+}
+
+/* A thread that has the slot: `me_is_home` may mount it at once. */
+inline spawn(me_is_home)
+{
+    atomic { life++; assert(closed && state == CREATED && !exposed && !pending) };
+    if
+    :: atomic { me_is_home && len(inbox) == 0 -> closed = 0; mounting() }
+#if defined(SPAWN_RESETS)
+    :: else ->
+        closed = 0;
+        atomic {
+            do
+            :: inbox?_, _, _
+            :: empty(inbox) -> break
+            od
+        };
+        node = 1;
+        node_kind = MOUNT;
+        inbox!NODE, lease, life;
+        link()
+#elif defined(SPAWN_LINKS)
+    :: else ->
+        atomic { closed = 0; node = 1 };
+        node_kind = MOUNT;
+        inbox!NODE, lease, life;
+        link()
+#else
+    :: else ->
+        atomic { closed = 0; node = 1 };
+        send_node(MOUNT)
+#endif
+    fi;
+    atomic { known = life; known_lease = lease }
+}
+
+proctype home()
+{
+    mtype what;
+    byte its_lease, its_life, now, got;
+    bit first, is_back;
+
+end:
+    do
+    :: atomic { linked -> linked = 0 } /* take_arrivals */
+        if
+        :: exposed -> pending = 1
+        :: else -> sort()
+        fi
+    :: atomic { is_free && life < LIVES -> is_free = 0 }
+        spawn(true)
+    :: atomic { place == MOUNTS -> place = NOWHERE; state = WAITING }
+        atomic {
+            if
+#ifdef MOUNT_BLIND
+            :: len(mail) > 0 -> make_ready()
+#else
+            :: stop || len(mail) > 0 -> make_ready()
+#endif
+            :: else
+            fi
+        }
+    :: atomic { place == PRIVATE -> place = NOWHERE }
+        run_house();
+        settle()
+    :: atomic { place == PRIVATE -> exposed = 1; place = SHARED }
+    :: atomic { place == SHARED -> exposed = 0; place = PRIVATE }
+        if
+        :: pending -> pending = 0; sort()
+        :: else
+        fi
+    :: atomic { place == RETURNED -> exposed = 0; place = NOWHERE }
+        if
+#ifdef BACK_UNSORTED
+        :: pending -> pending = 0
+#else
+        :: pending -> pending = 0; sort()
+#endif
+        :: else
+        fi;
+        is_back = 1;
+        settle();
+        is_back = 0
+    :: atomic { known == life && known != 0 && !closed && !stop -> /* a stop at home */
+            stop = 1;
+            asked[life] = 1;
+            rouse()
+        }
+    od
+}
+
+proctype thief()
+{
+    byte got;
+
+end:
+    do
+    :: atomic { place == SHARED -> place = LENT }
+        run_house();
+#ifdef THIEF_FREES
+        if
+        :: stop && !node && len(inbox) == 0 -> stopping = 1; house_free()
+        :: else
+        fi;
+#endif
+        place = RETURNED
+    od
+}
+
+proctype spawner()
+{
+    bit first;
+
+end:
+    do
+    :: atomic { is_free && life < LIVES -> is_free = 0 }
+        spawn(false)
+    od
+}
+
+/* To the life that it knew when it began to send; accepted or not. */
+proctype sender()
+{
+    byte to, its_lease, i;
+    bit first;
+
+end:
+    do
+    :: i < LIVES * MESSAGES ->
+        atomic {
+            known > 0 -> to = known;
+            its_lease = known_lease;
+            i++
+        };
+        if
+        :: lease == its_lease && !closed && !stop -> put(MAIL, its_lease, to)
+        :: else
+        fi
+    :: else -> break
+    od
+}
+
+/* Stops each life once, if it has not missed it; perhaps when it is over. */
+proctype stopper()
+{
+    byte to, its_lease;
+    bit first, was, is_mine;
+
+end:
+    do
+    :: atomic { known > to -> to = known; its_lease = known_lease }
+        atomic {
+            asked[to] = 1;
+            is_mine = 0;
+            if
+#ifdef STOP_BLIND
+            :: !closed && !stop ->
+#else
+            :: lease == its_lease && !closed && !stop ->
+#endif
+                was = node;
+#ifdef NODE_NOT_ASKED
+                was = 0;
+#endif
+                stop = 1;
+                node = 1;
+                is_mine = 1
+            :: else
+            fi
+        };
+        if
+        :: is_mine && !was -> send_node(STOP)
+        :: else
+        fi
+    :: to == LIVES -> break
+    od
+}
+
+init {
+    atomic {
+        run home();
+        run thief();
+        run spawner();
+        run sender();
+        run stopper()
+    };
+    timeout ->
+    assert(life == LIVES && ended == LIVES);
+    assert(accepted == handled + dead);
+    assert(len(inbox) == 0 && !linked && is_free)
+}

@@ -1,0 +1,290 @@
+/* Park and wake, with store buffers.
+ *
+ * The idea: whoever puts and whoever parks both make a read-modify-write before they look at what
+ * the other wrote, so they cannot both miss. A plain store stays in its thread's buffer until it
+ * drains, at any later time and in order (x86-TSO, which is what the compiler may make of release
+ * and acquire too); a read-modify-write, or a seq_cst store, drains the buffer first. There is no
+ * time-out here: what only the cap of a park would find is a state in which nobody moves.
+ *
+ * Models: house/manager.h domi_manager_notify; house/mailbox.c arrive; the push of a loan onto
+ * home's returns (runtime/steal.c); runtime/drain.c domi_system_want; runtime/park.c
+ * fall_asleep, domi_thread_rest_end, domi_thread_wake; io/io.c domi_io_arm_wake, the reaping of the
+ * wake poll. Holds: no lost wake-up (M3), at most one write per sleep (M12), what was written
+ * before a put is seen by who takes it, and no thread runs for ever with nothing to do.
+ *
+ * @run short safety
+ * @run long progress
+ *
+ * @mutant short safety PUT_PLAIN : the link into the arrivals is a release store
+ * @mutant short safety PARK_PLAIN : SLEEPING is stored, not exchanged
+ * @mutant short safety NO_SECOND_LOOK : after SLEEPING nothing is looked at
+ * @mutant short safety NO_LOOK_AT_RETURNS : the second look leaves out the returns
+ * @mutant short safety NOTIFY_STORES : NOTIFIED is stored by all who saw SLEEPING, and all write
+ * @mutant short safety NO_REARM : a poll whose last shot has gone is not armed anew
+ * @mutant short safety PAYLOAD_LATE : what is put is filled after the put
+ * @mutant short progress ONE_SHOT : every shot is the last; nobody reads the eventfd
+ * @mutant long safety RETURN_PLAIN : so is the return of a loan
+ * @mutant long safety WANTED_RELEASE : so is what the system wants
+ * @mutant long safety LOOK_FIRST : it looks before SLEEPING only
+ * @mutant long safety NO_LOOK_AT_WANTED : the second look leaves out what the system wants
+ * @mutant long safety NOTIFY_FIRST : the word is looked at before the put
+ */
+#define PUTS 1 /* by each sender */
+#define ENDS 1 /* how often the kernel ends the poll by itself */
+
+#define SENDERS 3 /* of a message, of a loan, and who stops the system */
+#define OWNER   SENDERS
+
+/* Words in memory. */
+#define ARRIVALS 0
+#define RETURNS  1
+#define WANTED   2
+#define PARK     3
+#define PAYLOAD  4 /* one for each sender */
+#define WORDS    7
+
+#define RUNNING  0
+#define SLEEPING 1
+#define NOTIFIED 2
+
+byte memory[WORDS];
+chan buffer[OWNER + 1] = [2] of { byte, byte }; /* plain stores under way: word, value */
+byte taken[SENDERS];
+byte writes, sleeps;
+
+/* The kernel's: the poll is armed, the eventfd is not 0, a completion waits, it was the last. */
+bit armed, readable, completed, last;
+byte ends;
+
+#define DRAINED (len(buffer[me]) == 0)
+
+inline store(word, value) { buffer[me]!word, value }
+
+#define LEFT (memory[ARRIVALS] > 0 || memory[RETURNS] > 0 || memory[WANTED] > taken[WANTED])
+
+inline fire()
+{
+    completed = 1;
+    if
+#ifdef ONE_SHOT
+    :: true -> armed = 0; last = 1
+#else
+    :: true
+    :: ends < ENDS -> ends++; armed = 0; last = 1
+#endif
+    fi
+}
+
+/* domi_manager_notify, and the write of domi_thread_wake */
+inline notify()
+{
+    won = 0;
+    if
+    :: memory[PARK] == SLEEPING ->
+#ifdef NOTIFY_STORES
+        store(PARK, NOTIFIED);
+        won = 1
+#else
+        atomic {
+            DRAINED ->
+            if
+            :: memory[PARK] == SLEEPING -> memory[PARK] = NOTIFIED; won = 1
+            :: else
+            fi
+        }
+#endif
+    :: else
+    fi;
+    if
+    :: atomic {
+            won && DRAINED -> won = 0;
+            writes++;
+            assert(writes <= sleeps); /* M12 */
+            readable = 1;
+            if
+            :: armed -> fire()
+            :: else
+            fi
+        }
+    :: !won
+    fi
+}
+
+#ifdef PUT_PLAIN
+#define IS_PLAIN_PUT true
+#else
+#define IS_PLAIN_PUT false
+#endif
+#ifdef RETURN_PLAIN
+#define IS_PLAIN_RETURN true
+#else
+#define IS_PLAIN_RETURN false
+#endif
+#ifdef WANTED_RELEASE
+#define IS_PLAIN_WANTED true
+#else
+#define IS_PLAIN_WANTED false
+#endif
+#define IS_PLAIN                                                        \
+    ((me == ARRIVALS && IS_PLAIN_PUT) || (me == RETURNS && IS_PLAIN_RETURN) || \
+     (me == WANTED && IS_PLAIN_WANTED))
+
+/* Sender number `me` puts into word number `me`. */
+proctype sender(byte me)
+{
+    byte i;
+    bit won;
+
+    do
+    :: i < PUTS ->
+        i++;
+#ifdef NOTIFY_FIRST
+        notify();
+#endif
+#ifndef PAYLOAD_LATE
+        store(PAYLOAD + me, i);
+#endif
+        if
+        :: IS_PLAIN -> store(me, i) /* unreached: this is what mutants do */
+        :: !IS_PLAIN -> atomic { DRAINED -> memory[me]++ }
+        fi;
+#ifdef PAYLOAD_LATE
+        store(PAYLOAD + me, i);
+#endif
+#ifndef NOTIFY_FIRST
+        notify()
+#endif
+    :: else -> break
+    od
+}
+
+/* Exchange the lists, load what is wanted. */
+inline take(word)
+{
+    atomic {
+        DRAINED && memory[word] > 0 ->
+        if
+        :: word == WANTED -> found = memory[WANTED] - taken[WANTED]
+        :: else -> found = memory[word]; memory[word] = 0
+        fi;
+        taken[word] = taken[word] + found;
+        assert(memory[PAYLOAD + word] >= taken[word]);
+        found = 0
+    }
+}
+
+proctype owner(byte me)
+{
+    bit wake_armed, arming; /* it believes that the poll is armed; that is not submitted yet */
+    byte found;
+
+runs:
+    do
+    :: atomic {
+            completed -> completed = 0; /* phase 1 reaps */
+            if
+            :: last -> last = 0; wake_armed = 0
+            :: else
+            fi
+        }
+    :: memory[ARRIVALS] > 0 ->
+progress_arrivals:
+        take(ARRIVALS)
+    :: memory[RETURNS] > 0 ->
+progress_returns:
+        take(RETURNS)
+    :: memory[WANTED] > taken[WANTED] ->
+progress_wanted:
+        take(WANTED)
+    :: !completed && !LEFT -> break
+    od;
+    /* fall_asleep */
+    if
+#ifdef NO_REARM
+    :: !wake_armed && sleeps == 0 ->
+#else
+    :: !wake_armed ->
+#endif
+        wake_armed = 1;
+        arming = 1
+    :: else
+    fi;
+    sleeps++;
+#ifdef LOOK_FIRST
+    if
+    :: LEFT -> goto runs
+    :: else
+    fi;
+#endif
+#ifdef PARK_PLAIN
+    store(PARK, SLEEPING);
+#else
+    atomic { DRAINED -> memory[PARK] = SLEEPING };
+#endif
+#if !defined(NO_SECOND_LOOK) && !defined(LOOK_FIRST)
+    if
+    :: memory[ARRIVALS] > 0 -> goto stays
+    :: else
+    fi;
+#ifndef NO_LOOK_AT_RETURNS
+    if
+    :: memory[RETURNS] > 0 -> goto stays
+    :: else
+    fi;
+#endif
+#ifndef NO_LOOK_AT_WANTED
+    if
+    :: memory[WANTED] > taken[WANTED] -> goto stays
+    :: else
+    fi;
+#endif
+#endif
+    atomic { /* enter: submit, then wait for a completion */
+        DRAINED ->
+        if
+        :: arming ->
+            arming = 0;
+            armed = 1;
+            if
+            :: readable -> fire()
+            :: else
+            fi
+        :: else
+        fi
+    };
+end_asleep:
+    completed;
+stays:
+    atomic { DRAINED -> memory[PARK] = RUNNING };
+    goto runs
+}
+
+/* Buffers drain when they like. */
+proctype drain(byte whose)
+{
+    byte word, value;
+
+end:
+    do
+    :: atomic { buffer[whose]?word, value -> memory[word] = value; word = 0; value = 0 }
+    od
+}
+
+init {
+    byte i;
+
+    atomic {
+        run owner(OWNER);
+        do
+        :: i < SENDERS -> run sender(i); i++
+        :: else -> break
+        od;
+        i = 0;
+        do
+        :: i <= OWNER -> run drain(i); i++
+        :: else -> break
+        od
+    };
+    timeout -> /* nobody can move any more: the owner sleeps */
+    assert(taken[ARRIVALS] == PUTS && taken[RETURNS] == PUTS && taken[WANTED] == PUTS)
+}

@@ -1,0 +1,380 @@
+/* The orders that park and put rely on, as two threads on two CPUs meet them.
+ *
+ * Each round both threads come to a barrier, then each does its half at once; who wrote before it
+ * looked must not miss what the other wrote before it looked, both ways at a time. First as bare
+ * shapes with the orders of the code, then by the code itself. The same with release and acquire
+ * only is counted: there both may miss, which is why the code does more. A machine that is busy
+ * gets fewer rounds: a test ends after ROUNDS or DURATION_NS. */
+#include "base/spinlock.h"
+#include "house/mailbox.h"
+#include "tests/support/house_world.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <time.h>
+
+#define ROUNDS      (DOMT_SANITIZED ? 30000u : 300000u)
+#define DURATION_NS UINT64_C(800000000)
+
+typedef enum side { LEFT, RIGHT } side;
+
+/* Who does what in a round; `judge` looks when both are done, and makes all ready again. */
+struct duel {
+    void (*act[2])(void *context);
+    uint32_t (*both_missed)(void *context); /* how often */
+    void *context;
+};
+
+struct arena {
+    const struct duel *duel;
+    int cpus[2]; /* -1: wherever it is */
+    uint64_t rounds;
+    uint64_t missed;
+    bool over;
+    alignas(DOMI_LINES) _Atomic uint32_t at[2 * DOMI_LINES / sizeof(uint32_t)];
+};
+
+/* Two lines apart. */
+static _Atomic uint32_t *place(struct arena *arena, side who)
+{
+    return &arena->at[who * (DOMI_LINES / sizeof(uint32_t))];
+}
+
+static void meet(struct arena *arena, side who)
+{
+    /* release, acquire: each sees what the other did before it came. */
+    uint32_t here = atomic_load_explicit(place(arena, who), memory_order_relaxed) + 1;
+    atomic_store_explicit(place(arena, who), here, memory_order_release);
+    for (uint32_t spins = 1;; spins++) {
+        uint32_t there = atomic_load_explicit(place(arena, 1 - who), memory_order_acquire);
+        if ((int32_t)(there - here) >= 0)
+            return;
+        if (spins % 1024 == 0)
+            (void)sched_yield();
+    }
+}
+
+/* Neither is always the first. */
+static void hesitate(uint64_t round, side who)
+{
+    for (uint64_t i = (round >> (4 * who)) % 16; i > 0; i--)
+        atomic_signal_fence(memory_order_seq_cst);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void pin(int cpu)
+{
+    cpu_set_t set;
+
+    if (cpu < 0)
+        return;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+static void fight(struct arena *arena, side who)
+{
+    const struct duel *duel = arena->duel;
+    uint64_t until_ns = now_ns() + DURATION_NS;
+
+    pin(arena->cpus[who]);
+    for (uint64_t round = 1;; round++) {
+        meet(arena, who);
+        if (arena->over)
+            return;
+        hesitate(round, who);
+        duel->act[who](duel->context);
+        meet(arena, who);
+        if (who == RIGHT)
+            continue;
+        arena->missed += duel->both_missed(duel->context);
+        arena->rounds = round;
+        arena->over = round == ROUNDS || now_ns() >= until_ns;
+    }
+}
+
+static void *fight_right(void *arena)
+{
+    fight(arena, RIGHT);
+    return NULL;
+}
+
+/* The first two CPUs that this process may use. */
+static void choose_cpus(int cpus[2])
+{
+    cpu_set_t set;
+    int found = 0;
+
+    cpus[LEFT] = cpus[RIGHT] = -1;
+    if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) < 2)
+        return;
+    for (int cpu = 0; cpu < CPU_SETSIZE && found < 2; cpu++) {
+        if (CPU_ISSET((size_t)cpu, &set))
+            cpus[found++] = cpu;
+    }
+}
+
+/* How often both missed. */
+static uint64_t hold(const char *name, const struct duel *duel)
+{
+    static struct arena arena;
+    pthread_t right;
+
+    memset(&arena, 0, sizeof arena);
+    arena.duel = duel;
+    choose_cpus(arena.cpus);
+    ck_assert_int_eq(pthread_create(&right, NULL, fight_right, &arena), 0);
+    fight(&arena, LEFT);
+    ck_assert_int_eq(pthread_join(right, NULL), 0);
+    ck_assert_uint_gt(arena.rounds, 0);
+    printf("%s: both missed %lu times in %lu rounds\n", name, arena.missed, arena.rounds);
+    return arena.missed;
+}
+
+/* --- bare shapes ------------------------------------------------------------------------------ */
+
+struct words {
+    alignas(DOMI_LINES) _Atomic uint32_t park;
+    alignas(DOMI_LINES) _Atomic uint32_t list;
+    alignas(DOMI_LINES) bool left_saw;
+    alignas(DOMI_LINES) bool right_saw;
+};
+
+/* A round takes many, one after another: the threads drift past each other in it. */
+#define CELLS 32u
+
+struct shape {
+    void (*halves[2])(struct words *words);
+    struct words cells[CELLS];
+};
+
+static void act_left(void *context)
+{
+    struct shape *shape = context;
+
+    for (uint32_t i = 0; i < CELLS; i++)
+        shape->halves[LEFT](&shape->cells[i]);
+}
+
+static void act_right(void *context)
+{
+    struct shape *shape = context;
+
+    for (uint32_t i = 0; i < CELLS; i++)
+        shape->halves[RIGHT](&shape->cells[i]);
+}
+
+static uint32_t shape_both_missed(void *context)
+{
+    struct shape *shape = context;
+    uint32_t missed = 0;
+
+    for (uint32_t i = 0; i < CELLS; i++) {
+        struct words *words = &shape->cells[i];
+        missed += !words->left_saw && !words->right_saw;
+        atomic_store_explicit(&words->park, 0, memory_order_relaxed);
+        atomic_store_explicit(&words->list, 0, memory_order_relaxed);
+    }
+    return missed;
+}
+
+static uint64_t hold_shape(const char *name, void (*left)(struct words *words),
+                           void (*right)(struct words *words))
+{
+    static struct shape shape;
+    const struct duel duel = {{act_left, act_right}, shape_both_missed, &shape};
+
+    shape.halves[LEFT] = left;
+    shape.halves[RIGHT] = right;
+    return hold(name, &duel);
+}
+
+static void park_by_exchange(struct words *words)
+{
+    atomic_exchange_explicit(&words->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
+    words->left_saw = atomic_load_explicit(&words->list, memory_order_seq_cst) != 0;
+}
+
+static void park_by_store(struct words *words)
+{
+    atomic_store_explicit(&words->park, DOMI_PARK_SLEEPING, memory_order_release);
+    words->left_saw = atomic_load_explicit(&words->list, memory_order_acquire) != 0;
+}
+
+/* A link into the arrivals, a return of a loan, the name of who is woken to steal. */
+static void put_by_exchange(struct words *words)
+{
+    uint32_t none = 0;
+
+    (void)atomic_compare_exchange_strong_explicit(&words->list, &none, 1, memory_order_seq_cst,
+                                                  memory_order_relaxed);
+    words->right_saw = atomic_load_explicit(&words->park, memory_order_seq_cst) != 0;
+}
+
+/* What the system wants of its threads. */
+static void put_by_seq_cst_store(struct words *words)
+{
+    atomic_store_explicit(&words->list, 1, memory_order_seq_cst);
+    words->right_saw = atomic_load_explicit(&words->park, memory_order_seq_cst) != 0;
+}
+
+static void put_by_store(struct words *words)
+{
+    atomic_store_explicit(&words->list, 1, memory_order_release);
+    words->right_saw = atomic_load_explicit(&words->park, memory_order_acquire) != 0;
+}
+
+START_TEST(exchange_to_sleep_and_put_never_both_miss)
+{
+    ck_assert_uint_eq(hold_shape("exchange, compare-exchange", park_by_exchange, put_by_exchange),
+                      0);
+}
+END_TEST
+
+START_TEST(exchange_to_sleep_and_seq_cst_store_never_both_miss)
+{
+    ck_assert_uint_eq(hold_shape("exchange, seq_cst store", park_by_exchange, put_by_seq_cst_store),
+                      0);
+}
+END_TEST
+
+/* Allowed, and on x86 seen when two CPUs are free; on others and in a crowd perhaps not. */
+START_TEST(release_and_acquire_may_both_miss)
+{
+    (void)hold_shape("release, acquire", park_by_store, put_by_store);
+}
+END_TEST
+
+/* --- the code --------------------------------------------------------------------------------- */
+
+struct play {
+    domt_world world;
+    domi_manager *home;
+    domus_address actor;
+    uint64_t put;      /* by the right side; before that, in the second play, by the left */
+    uint64_t received; /* in order */
+    bool saw;
+    uint32_t wakes; /* before the round */
+    uint64_t lost;
+};
+
+static struct play stage;
+
+static const domus_type number_type = {.name = "number", .size = sizeof(uint64_t)};
+
+static int take_number(domus_stack *stack, void *self, const void *number)
+{
+    (void)stack;
+    (void)self;
+    stage.lost += *(const uint64_t *)number != ++stage.received;
+    return 0;
+}
+
+static const domus_behaviour counter = {
+    .name = "counter",
+    .on = (const domus_on[]){{&number_type, take_number, 0}, {NULL, NULL, 0}},
+};
+
+static void put_number(struct play *play)
+{
+    uint64_t number = play->put + 1;
+
+    play->put += domt_notice(domt_outside(&play->world), play->actor, &number_type, &number) == 0;
+}
+
+static void play_put(void *context)
+{
+    put_number(context);
+}
+
+static void play_open(void)
+{
+    domt_world_open(&stage.world, 1);
+    stage.home = stage.world.managers[0];
+    stage.actor = domt_spawn(domt_outside(&stage.world), stage.home, &counter, NULL);
+    domt_settle(&stage.world);
+}
+
+static void play_end(void)
+{
+    ck_assert_uint_gt(stage.put, 0);
+    ck_assert_uint_eq(stage.received, stage.put);
+    ck_assert_uint_eq(stage.lost, 0);
+    domt_world_end(&stage.world);
+}
+
+/* As fall_asleep() does. */
+static void play_park(void *context)
+{
+    struct play *play = context;
+
+    atomic_exchange_explicit(&play->home->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
+    play->saw = domi_manager_has_work(play->home);
+}
+
+static uint32_t play_both_missed(void *context)
+{
+    struct play *play = context;
+    bool missed = !play->saw && play->world.wakes[0] == play->wakes;
+
+    play->wakes = play->world.wakes[0];
+    atomic_exchange_explicit(&play->home->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
+    domt_settle(&play->world);
+    return missed;
+}
+
+START_TEST(thread_that_parks_and_sender_never_both_miss)
+{
+    const struct duel duel = {{play_park, play_put}, play_both_missed, &stage};
+
+    play_open();
+    ck_assert_uint_eq(hold("park, put", &duel), 0);
+    play_end();
+}
+END_TEST
+
+static void play_sort(void *context)
+{
+    struct play *play = context;
+
+    (void)domi_manager_arrivals(play->home);
+}
+
+/* One that was there before the round, and one that came while the first was taken. */
+static uint32_t play_lost_one(void *context)
+{
+    struct play *play = context;
+
+    domt_settle(&play->world);
+    bool lost = play->received != play->put;
+    put_number(play);
+    return lost;
+}
+
+START_TEST(put_while_the_inbox_is_taken_is_not_lost)
+{
+    const struct duel duel = {{play_sort, play_put}, play_lost_one, &stage};
+
+    play_open();
+    put_number(&stage);
+    ck_assert_uint_eq(hold("put, sort", &duel), 0);
+    domt_settle(&stage.world);
+    play_end();
+}
+END_TEST
+
+DOMT_MAIN("litmus", 120, exchange_to_sleep_and_put_never_both_miss,
+          exchange_to_sleep_and_seq_cst_store_never_both_miss, release_and_acquire_may_both_miss,
+          thread_that_parks_and_sender_never_both_miss, put_while_the_inbox_is_taken_is_not_lost)
