@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,6 +183,29 @@ static int run(domus_system *system, const domus_program *program, const sigset_
     return status >= 0 ? status : STATUS_OK;
 }
 
+/* What the library says: one line, to stderr. */
+static void print_line(void *name, domus_log_level level, uint32_t thread, const char *text)
+{
+    static const char *const words[] = {"error", "warning", "info"};
+
+    if (thread == DOMUS_LOG_OUTSIDE)
+        fprintf(stderr, "%s: %s: %s\n", (const char *)name, words[level], text);
+    else
+        fprintf(stderr, "%s: %s: thread %u: %s\n", (const char *)name, words[level], thread, text);
+}
+
+/* A system that says where a stuck thread is. When the program has the signal for something else,
+ * it says that it cannot. */
+static int make_system(const domus_config *config, const char *name, char *error, size_t error_size,
+                       domus_system **ret_system)
+{
+    const domus_hooks hooks = {.log = print_line, .log_context = (void *)(uintptr_t)name};
+
+    if (config->stall.threshold_ns != 0 && config->stall.signal != 0)
+        (void)domus_stall_signal((int)config->stall.signal);
+    return domus_system_new_with(config, &hooks, error, error_size, ret_system);
+}
+
 int domus_main(int argc, char **argv, const domus_program *program)
 {
     domus_system *system = NULL;
@@ -204,7 +228,7 @@ int domus_main(int argc, char **argv, const domus_program *program)
     sigaddset(&signals, SIGUSR2);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     atomic_store(&waiter, pthread_self());
-    int result = domus_system_new(domus_yaml_config(yaml), error, sizeof error, &system);
+    int result = make_system(domus_yaml_config(yaml), program->name, error, sizeof error, &system);
     if (result != 0) {
         fprintf(stderr, "%s: %s\n", program->name, error);
         status = result == -EINVAL ? STATUS_USAGE : STATUS_FAILED;

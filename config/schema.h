@@ -20,7 +20,7 @@
 #define DOMI_YAML_LISTENER_KEYS_MAX 8           /* rows of the table of a listener */
 #define DOMI_YAML_LISTENERS         "listeners" /* the one list */
 
-#define DOMI_YAML_MAPPINGS_MAX 16 /* root, sections and the listener */
+#define DOMI_YAML_MAPPINGS_MAX 24 /* root, sections and the listener */
 #define DOMI_YAML_FIELDS_MAX   16 /* keys in one of them */
 #define DOMI_YAML_NAME_SIZE    32 /* of a section's name */
 

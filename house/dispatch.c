@@ -178,6 +178,7 @@ __attribute__((always_inline)) static inline void take_user(run *now, uint32_t k
 
         house->mail--;
         now->left--;
+        domi_manager_handles(now->manager, message->type);
         if (kind == DOMI_ASK && DOMI_UNLIKELY(domi_ask_is_expired(now->manager, message)))
             domi_ask_expire(now->manager, message);
         else if (DOMI_UNLIKELY(on == NULL))
@@ -211,6 +212,7 @@ static bool handle_event(run *now, domi_envelope *message)
         on = find_rest(now->house->behaviour);
     if (on == NULL)
         return false;
+    domi_manager_handles(now->manager, message->type);
     if (on->frame_size != 0)
         handle_framed(now, message, on, DOMI_EVENT);
     else
@@ -287,7 +289,7 @@ static void special(domi_manager *manager, domi_house *house, uint32_t handled)
         domi_router_note_load(house);
 }
 
-void domi_house_settle(domi_manager *manager, domi_house *house, uint32_t handled)
+DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handled)
 {
     uint64_t life = domi_house_life(house);
 
@@ -311,15 +313,14 @@ void domi_house_settle(domi_manager *manager, domi_house *house, uint32_t handle
     domi_queue_put(&manager->ready[house->behaviour->kind], house);
 }
 
-uint32_t domi_house_run_lent(domi_manager *manager, domi_house *house)
+DOMI_INLINE uint32_t run_once(domi_manager *manager, domi_house *house)
 {
     run now = {.manager = manager, .house = house, .left = manager->messages_per_run_max};
 
     domi_house_move(house, DOMI_SCHEDULED);
     domi_house_move(house, DOMI_RUNNING);
 
-    /* Relaxed: only looked at, from elsewhere. */
-    atomic_store_explicit(&manager->running, house->behaviour, memory_order_relaxed);
+    domi_manager_runs(manager, house->behaviour);
 
     /* A short run keeps fewer, so that what each kind keeps is less than the run. */
     uint32_t kept = now.left / 8 < DOMI_RUN_KEPT ? now.left / 8 : DOMI_RUN_KEPT;
@@ -340,14 +341,25 @@ uint32_t domi_house_run_lent(domi_manager *manager, domi_house *house)
     if (domi_house_channels_runnable(house))
         now.left -= manager->run_channels(manager, house, now.left);
 
+    domi_manager_runs(manager, NULL);
     domi_counter_add(&manager->counters.runs, 1);
     return manager->messages_per_run_max - now.left;
 }
 
 uint32_t domi_house_run(domi_manager *manager, domi_house *house)
 {
-    uint32_t handled = domi_house_run_lent(manager, house);
+    uint32_t handled = run_once(manager, house);
 
-    domi_house_settle(manager, house, handled);
+    settle(manager, house, handled);
     return handled;
+}
+
+uint32_t domi_house_run_lent(domi_manager *manager, domi_house *house)
+{
+    return run_once(manager, house);
+}
+
+void domi_house_settle(domi_manager *home, domi_house *house, uint32_t handled)
+{
+    settle(home, house, handled);
 }

@@ -21,6 +21,10 @@
 
 const domus_type domi_last_type = {.name = "last"};
 
+/* No messages: what a thread says that it handles. */
+static const domus_type mount_type = {.name = "on_mount"};
+static const domus_type stop_type = {.name = "on_stop"};
+
 /* Where the state of a channels actor begins, what io keeps of it stands before. */
 static uint32_t state_offset(const domus_behaviour *behaviour)
 {
@@ -291,7 +295,9 @@ int domi_house_run_mount(domi_manager *manager, domi_house *house)
         used = domi_stack_new(manager, house, behaviour->mount_frame_size);
     if (used == NULL)
         return -ENOMEM;
+    const domus_behaviour *before = domi_manager_enters(manager, behaviour, &mount_type);
     int result = behaviour->on_mount(used, house->self);
+    domi_manager_runs(manager, before);
     domi_stack_return(used, result < 0 ? 0 : result); /* what it means is decided by the caller */
     return result;
 }
@@ -371,7 +377,9 @@ void domi_house_run_stop(domi_manager *manager, domi_house *house)
         return;
     domus_stack stack;
     domi_stack_begin(&stack, manager, house);
+    const domus_behaviour *before = domi_manager_enters(manager, behaviour, &stop_type);
     behaviour->on_stop(&stack, house->self);
+    domi_manager_runs(manager, before);
     domi_stack_return(&stack, 0);
 }
 

@@ -160,8 +160,10 @@ struct domi_manager {
     /* Written by thieves: how many are after this thread's houses now. */
     alignas(DOMI_LINES) _Atomic uint32_t thieves;
 
-    /* Whose handler runs, for those who look at a thread that does not come back. */
+    /* Whose handler runs, and what it handles, for those who look at a thread that does not come
+     * back. NULL: nobody's; no message, but a conversation goes on. */
     alignas(DOMI_LINES) _Atomic(const domus_behaviour *) running;
+    _Atomic(const domus_type *) handling;
 
     /* The depth of the state queue, published at each look; idle threads read it. */
     alignas(DOMI_LINES) _Atomic uint32_t readies;
@@ -170,6 +172,30 @@ struct domi_manager {
     /* Exchanged by others: a line of its own, read at each foreign put. */
     alignas(DOMI_LINES) _Atomic uint32_t park;
 };
+
+/* Who runs here from now on. Relaxed, both: only looked at, from elsewhere. */
+static inline void domi_manager_runs(domi_manager *manager, const domus_behaviour *behaviour)
+{
+    atomic_store_explicit(&manager->running, behaviour, memory_order_relaxed);
+}
+
+/* What it handles now. What is called without a message has a type for this alone. */
+static inline void domi_manager_handles(domi_manager *manager, const domus_type *type)
+{
+    atomic_store_explicit(&manager->handling, type, memory_order_relaxed);
+}
+
+/* Both, of what may be called between runs or within one. Returns who ran, to be set again. */
+static inline const domus_behaviour *
+domi_manager_enters(domi_manager *manager, const domus_behaviour *behaviour, const domus_type *type)
+{
+    const domus_behaviour *before =
+        atomic_load_explicit(&manager->running, memory_order_relaxed); /* our own */
+
+    domi_manager_runs(manager, behaviour);
+    domi_manager_handles(manager, type);
+    return before;
+}
 
 static inline void domi_manager_log(domi_manager *manager, const domi_house *house,
                                     domi_happening what, int error)

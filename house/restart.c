@@ -14,6 +14,9 @@
 
 const domus_type domi_idle_type = {.name = "idle"};
 
+/* No message: what a thread says that it handles. */
+static const domus_type restart_type = {.name = "on_restart"};
+
 /* --- restart --------------------------------------------------------------------------------- */
 
 void domi_house_restart_begin(domi_manager *manager, domi_house *house)
@@ -50,7 +53,9 @@ static int begin_anew(domi_manager *manager, domi_house *house)
     }
     if (goes_on) {
         domi_stack_begin(&stack, manager, house);
+        const domus_behaviour *before = domi_manager_enters(manager, behaviour, &restart_type);
         int result = behaviour->on_restart(&stack, house->self, house->reason);
+        domi_manager_runs(manager, before);
         domi_stack_return(&stack, result < 0 ? 0 : result);
         return result;
     }

@@ -77,6 +77,7 @@ static void resume_one(domi_manager *manager, domus_stack *stack, domi_promise *
     domi_promise_release(manager, promise);
     if (message != NULL && message->node.kind == DOMI_ASK) /* who answers or keeps it has it */
         stack->received = message;
+    domi_manager_handles(manager, answer.type);
     int result = go_on(manager, stack, message, &answer);
     if (message != NULL && stack->message == message && message->node.kind != DOMI_ASK)
         domi_pool_free(manager, &message->node);
@@ -87,6 +88,8 @@ static void resume_all(domi_manager *manager, domus_stack *stack)
 {
     static const domus_answer nothing = {0};
     domi_promise *answers = answers_take(stack, NULL);
+
+    domi_manager_handles(manager, answers != NULL ? answers->answer.type : NULL);
     int result = go_on(manager, stack, NULL, answers != NULL ? &answers->answer : &nothing);
 
     answers_free(manager, answers);
@@ -126,6 +129,7 @@ static void resume_at_once(domi_manager *manager, domus_stack *stack, domi_promi
         .tag = promise->answer.tag,
     };
 
+    domi_manager_handles(manager, answer.type);
     domi_promise_close(manager, promise);
     int result = go_on(manager, stack, message, &answer);
     if (stack->message == message)

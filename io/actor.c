@@ -11,6 +11,12 @@
 
 #include <errno.h>
 
+/* No messages: what a thread says that it handles. */
+static const domus_type open_type = {.name = "on_open"};
+static const domus_type read_type = {.name = "on_read"};
+static const domus_type end_type = {.name = "on_end"};
+static const domus_type close_type = {.name = "on_close"};
+
 /* The handler returned: park or end its conversation; an error resets the channel. */
 static void returned(domus_stack *stack, domus_channel *channel, int result)
 {
@@ -27,6 +33,7 @@ static void open_channel(domi_manager *manager, domi_house *house, domus_channel
     if (behaviour->on_open != NULL) {
         domus_stack stack;
         domi_stack_begin(&stack, manager, house);
+        domi_manager_handles(manager, &open_type);
         returned(&stack, channel, behaviour->on_open(&stack, house->self, channel));
     }
     domi_channel_settle(channel);
@@ -44,6 +51,7 @@ static void read_one(domi_manager *manager, domi_house *house, domus_channel *ch
     }
     domus_stack stack;
     domi_stack_begin(&stack, manager, house);
+    domi_manager_handles(manager, &read_type);
     returned(&stack, channel, behaviour->on_read(&stack, house->self, channel, buffer));
 }
 
@@ -58,6 +66,7 @@ static void end_channel(domi_manager *manager, domi_house *house, domus_channel 
     }
     domus_stack stack;
     domi_stack_begin(&stack, manager, house);
+    domi_manager_handles(manager, &end_type);
     returned(&stack, channel, behaviour->on_end(&stack, house->self, channel));
 }
 
@@ -68,6 +77,7 @@ static void close_channel(domi_manager *manager, domi_house *house, domus_channe
     if (behaviour->on_close != NULL && channel->opened) {
         domus_stack stack;
         domi_stack_begin(&stack, manager, house);
+        domi_manager_handles(manager, &close_type);
         behaviour->on_close(&stack, house->self, channel, channel->error);
         domi_stack_return(&stack, 0);
     }

@@ -86,6 +86,8 @@ static const domus_config_key keys[] = {
     {KEY("routers.max", COUNT, routers.max, 1, 1048576, 65536)},
     {KEY("routers.routeesMax", COUNT, routers.routees_max, 1, 65536, 1024)},
     {KEY("names.max", COUNT, names.max, 1, 16777216, 65536)},
+    {KEY("stall.threshold", DURATION, stall.threshold_ns, 0, HOUR, 25 * MS)},
+    {KEY("stall.signal", COUNT, stall.signal, 0, 64, 50)},
     {KEY("profile.level", WORD, profile.level, 0, 1, DOMUS_PROFILE_COUNTERS),
         .words = level_words},
 };

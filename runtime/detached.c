@@ -120,7 +120,6 @@ static void loop(domi_detached *detached)
         if (house != NULL) {
             (void)domi_house_run(manager, house);
             free_taken(detached);
-            atomic_store_explicit(&manager->running, NULL, memory_order_relaxed);
         }
         if (had_one && domi_counter_read(&manager->houses) == 0) {
             had_one = false;

@@ -28,7 +28,12 @@ void domi_phase_io(domi_thread *thread)
 static uint32_t take_events(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;
-    uint32_t done = domi_manager_arrivals(manager) + domi_manager_mount(manager);
+    uint32_t done = domi_manager_arrivals(manager);
+
+    if (manager->mounting.head != NULL) {
+        domi_monitor_attend(&thread->system->monitor);
+        done += domi_manager_mount(manager);
+    }
 
     if (manager->now_ns >= thread->next_tick_ns) {
         done += domi_manager_timers(manager) + domi_io_events(&thread->io);
@@ -47,6 +52,8 @@ void domi_phase_channels(domi_thread *thread)
         domi_thread_follow(thread);
     if (take_events(thread) != 0)
         domi_thread_stamp(thread, DOMI_SPAN_EVENTS);
+    if (manager->ready[DOMUS_CHANNELS].count != 0)
+        domi_monitor_attend(&thread->system->monitor);
     if (domi_manager_channels(manager) != 0)
         domi_thread_stamp(thread, DOMI_SPAN_CHANNELS);
     domi_system_not_forked(thread->system);
@@ -82,7 +89,8 @@ static void look(domi_thread *thread, domi_queue *queue, uint32_t houses)
     uint64_t before_ns = thread->stamp_ns;
 
     domi_thread_stamp(thread, DOMI_SPAN_STATE);
-    domi_thread_note_runs(thread, queue, houses, thread->stamp_ns - before_ns);
+    domi_thread_note_runs(thread, houses, thread->stamp_ns - before_ns);
+    domi_thread_publish(thread, queue->count);
     (void)domi_manager_arrivals(&thread->manager);
     domi_thread_share(thread, queue);
     if (thread->manager.chained >= DOMI_CHAINED_MAX)
@@ -121,6 +129,9 @@ void domi_phase_state(domi_thread *thread)
         domi_thread_share(thread, ready);
     if (ready->count == 0)
         return;
+    domi_monitor_attend(&thread->system->monitor);
+    domi_thread_publish(thread, ready->count -
+                                    1); /* behind the first: it may be long before the first look */
     if (thread->config->scheduler.io_ratio == 100) {
         /* No deadline: all that is ready now runs once, and what it makes ready waits. */
         domi_queue now = *ready;

@@ -66,6 +66,9 @@ static void woke(domi_thread *thread, uint32_t word, bool put, uint64_t until_ns
     if (thread->capped && due && put && word == DOMI_PARK_SLEEPING)
         domi_counter_add(&thread->counters.cap_wakeups_with_work, 1);
     thread->judge_wakeup = !found && !due;
+    /* Who was woken by the cap falls asleep again at once; if not, the phases attend. */
+    if (found)
+        domi_monitor_attend(&thread->system->monitor);
     if (found || due)
         thread->empty_wakeups = 0;
 }
@@ -166,6 +169,7 @@ static bool spin(domi_thread *thread)
     uint64_t until_ns = spin_until(thread);
     bool found = false;
 
+    atomic_store_explicit(&thread->counters.spinning, 1, memory_order_relaxed);
     if (domi_io_submit(&thread->io)) /* answers do not wait for the end of the spin */
         domi_thread_stamp(thread, DOMI_SPAN_ENTER);
     while (!found && domi_clock_now(thread->clock) < until_ns) {
@@ -181,6 +185,7 @@ static bool spin(domi_thread *thread)
         found =
             found || domi_thread_has_work(thread) || thread->io.backend->pending(thread->io.ring);
     }
+    atomic_store_explicit(&thread->counters.spinning, 0, memory_order_relaxed);
     domi_thread_stamp(thread, DOMI_SPAN_OTHER);
     return found;
 }

@@ -160,6 +160,14 @@ static void read_thread_counters(const domi_thread_counters *from, domus_profile
     profile->cap_wakeups_with_work = domi_counter_read(&from->cap_wakeups_with_work);
 }
 
+static void read_stalls(const domi_stall *from, domus_profile *profile)
+{
+    profile->stalls = domi_counter_read(&from->count);
+    profile->stalled_ns = domi_counter_read(&from->total_ns);
+    for (int i = 0; i < DOMUS_STALL_LENGTHS; i++)
+        profile->stall_lengths[i] = domi_counter_read(&from->lengths[i]);
+}
+
 static uint64_t read_dropped(const domi_log_bound *bound)
 {
     return domi_counter_read(&bound->dropped);
@@ -186,6 +194,7 @@ int domus_system_profile(const domus_system *system, uint32_t index, domus_profi
     read_house_counters(&thread->manager.counters, &profile);
     read_io_counters(&thread->io.counters, &profile);
     read_thread_counters(&thread->counters, &profile);
+    read_stalls(&thread->stall, &profile);
     profile.log_lines_dropped = read_dropped(&thread->log_bound);
     *ret_profile = profile;
     return 0;
@@ -260,6 +269,8 @@ static const struct {
     {"passivations", offsetof(domus_profile, passivations)},
     {"letters missed", offsetof(domus_profile, letters_missed)},
     {"log lines dropped", offsetof(domus_profile, log_lines_dropped)},
+    {"stalls", offsetof(domus_profile, stalls)},
+    {"stalled ns", offsetof(domus_profile, stalled_ns)},
 };
 
 static uint64_t field(const domus_system *system, uint32_t thread, size_t offset)
@@ -304,6 +315,22 @@ static void add_phase_row(text *to, const domus_system *system, const char *name
     add(to, " %7.1f ms %4.1f%%\n", sum_ns / 1e6, wall_ns > 0 ? sum_ns / wall_ns * 100 : 0);
 }
 
+/* A row for each length that there was. */
+static void add_stalls(text *to, const domus_system *system)
+{
+    char name[32];
+
+    for (size_t i = 0; i < DOMUS_STALL_LENGTHS; i++) {
+        size_t offset = offsetof(domus_profile, stall_lengths) + i * sizeof(uint64_t);
+        uint64_t sum = 0;
+        for (uint32_t thread = 0; thread < system->count; thread++)
+            sum += field(system, thread, offset);
+        snprintf(name, sizeof name, "stalls of %lu ms..", 1ul << i);
+        if (sum != 0)
+            add_row(to, system, name, offset);
+    }
+}
+
 size_t domus_system_profile_table(const domus_system *system, char *at, size_t size)
 {
     text to = {.at = at, .size = size};
@@ -318,5 +345,6 @@ size_t domus_system_profile_table(const domus_system *system, char *at, size_t s
     add_phase_row(&to, system, "wall", offsetof(domus_profile, wall_ns));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         add_row(&to, system, rows[i].name, rows[i].offset);
+    add_stalls(&to, system);
     return to.length;
 }

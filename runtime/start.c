@@ -94,6 +94,8 @@ static void *run(void *thread_)
     int result = domi_io_start(&thread->io);
 
     domi_thread_manager = &thread->manager;
+    if (thread->config->stall.threshold_ns != 0)
+        domi_backtrace_admit(&thread->stall.backtrace, (int)thread->config->stall.signal);
     (void)domi_memory_use(thread->system->hooks.allocator);
     report(thread->system, result);
     if (result != 0)

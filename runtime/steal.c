@@ -153,6 +153,7 @@ void domi_thread_repay(domi_thread *thread)
 {
     domi_loan *loan = thread->stealing.loan;
 
+    domi_monitor_attend(&thread->system->monitor);
     thread->stealing.loan = NULL;
     domi_loan_repay(&thread->manager, loan);
     domi_counter_add(&thread->counters.steals, 1);
@@ -210,14 +211,17 @@ static bool is_worth_it(const domi_thread *thread)
     return thread->stealing.run_ns >= thread->stealing.min_run_ns;
 }
 
-void domi_thread_note_runs(domi_thread *thread, const domi_queue *queue, uint32_t houses,
-                           uint64_t ns)
+void domi_thread_note_runs(domi_thread *thread, uint32_t houses, uint64_t ns)
 {
-    /* What is shown counts: else thieves would turn away from what they asked for. */
-    uint32_t readies = queue->count + domi_loans_shown(&thread->manager);
-
     if (houses != 0)
         thread->stealing.run_ns = (3 * thread->stealing.run_ns + ns / houses) / 4;
+}
+
+void domi_thread_publish(domi_thread *thread, uint32_t count)
+{
+    /* What is shown counts: else thieves would turn away from what they asked for. */
+    uint32_t readies = count + domi_loans_shown(&thread->manager);
+
     atomic_store_explicit(&thread->manager.readies, readies, memory_order_relaxed);
     atomic_store_explicit(&thread->manager.lendable, is_worth_it(thread) ? readies : 0,
                           memory_order_relaxed);

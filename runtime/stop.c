@@ -193,6 +193,7 @@ bool domi_system_end(domus_system *system, uint64_t until_ns)
     domi_detached_end(system);
     if (until_ns != UINT64_MAX && !wait_until(system, has_ended, until_ns))
         return false;
+    domi_monitor_stop(system);
     for (uint32_t i = 0; i < system->count; i++)
         domi_thread_join(&system->threads[i]);
     domi_detached_join(system);

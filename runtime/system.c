@@ -278,6 +278,9 @@ static int start(domus_system *system)
     made = init_threads(system, &result);
     if (result == 0) {
         result = system->simulator != NULL ? begin_simulated(system) : run_threads(system);
+        if (result == 0 && (result = domi_monitor_start(system)) != 0)
+            snprintf(system->error, sizeof system->error, "the monitor's thread cannot be made: %s",
+                     strerror(-result));
         if (result == 0) {
             domi_system_stage(system, DOMI_STAGE_RUNNING);
             return 0;

@@ -9,6 +9,7 @@
 #include "house/router.h"
 #include "runtime/cpus.h"
 #include "runtime/fork.h"
+#include "runtime/monitor.h"
 #include "runtime/thread.h"
 #include "runtime/workers.h"
 
@@ -54,6 +55,8 @@ struct domus_system {
     domi_manager **managers; /* the threads', and the outside's: it is the last */
     domi_groups groups;
     domi_routers routers;
+
+    domi_monitor monitor;
 
     /* What threads are told, and what they tell: under `mutex` except `wanted`. */
     alignas(64) _Atomic uint32_t wanted; /* domi_wanted */

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "io/io.h"
+#include "runtime/stall.h"
 
 #include <domus/profile.h>
 
@@ -46,6 +47,7 @@ typedef struct domi_thread_counters {
     domi_counter cap_wakeups_with_work;
     domi_counter steals_wanted;
     domi_counter steals;
+    domi_counter spinning;     /* 1: it looks for work before it parks (idle.spin) */
     domi_counter following;    /* `doing`, for the others */
     domi_counter cpu_clock;    /* the clockid_t of the thread's CPU clock */
     domi_counter cpu_start_ns; /* of the thread's CPU clock when its loop began */
@@ -117,6 +119,8 @@ typedef struct domi_thread {
     pthread_t pthread;
     int cpu; /* -1: not pinned */
     bool started;
+
+    domi_stall stall; /* the monitor's */
 } domi_thread;
 
 /* The manager of the calling thread, NULL on foreign ones: who runs a loop must not wait for it. */
@@ -171,9 +175,11 @@ void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns);
 /* When the next timer is due; UINT64_MAX: none is armed. */
 uint64_t domi_thread_due_ns(const domi_thread *thread);
 
-/* steal.c. So many houses have run in so long, and this is the queue now: publish its depth. */
-void domi_thread_note_runs(domi_thread *thread, const domi_queue *queue, uint32_t houses,
-                           uint64_t ns);
+/* steal.c. So many houses have run in so long. */
+void domi_thread_note_runs(domi_thread *thread, uint32_t houses, uint64_t ns);
+
+/* So many are ready in its queue: let the others know. */
+void domi_thread_publish(domi_thread *thread, uint32_t count);
 
 /* A victim's: at each look, show what thieves want, take back what nobody does; `queue` is
  * the one that it runs. */

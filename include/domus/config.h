@@ -106,6 +106,12 @@ typedef struct domus_config {
     struct {
         uint32_t max; /* 1..16,777,216 names of actors at a time; 65,536 */
     } names;
+    struct {
+        uint64_t
+            threshold_ns; /* 0..1 h: a longer run is reported (domus/stall.h); 0: none; 25 ms */
+        uint32_t
+            signal; /* 34..64, to ask a thread where it is (domus_stall_signal()); 0: none; 50 */
+    } stall;
 } domus_config;
 
 /* Fill `config` with the defaults. Thread-safety: any thread. */

@@ -21,6 +21,7 @@
 #include <domus/receive.h>
 #include <domus/router.h>
 #include <domus/spawn.h>
+#include <domus/stall.h>
 #include <domus/supervise.h>
 #include <domus/system.h>
 #include <domus/timer.h>

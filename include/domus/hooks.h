@@ -33,7 +33,7 @@ typedef struct domus_allocator {
 
 typedef enum domus_log_level {
     DOMUS_LOG_ERROR,   /* an actor has ended for want of a rule, or could not be stopped */
-    DOMUS_LOG_WARNING, /* an actor has failed, or was restarted */
+    DOMUS_LOG_WARNING, /* an actor has failed, was restarted, or holds up its thread */
     DOMUS_LOG_INFO,
 } domus_log_level;
 

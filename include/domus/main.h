@@ -22,6 +22,9 @@ typedef struct domus_program {
  * (domus/dump.h, up to 1 MiB); SIGTERM and SIGINT stop the system
  * (shutdown.drainTimeout), print the profile and return; a second one ends the process at once.
  *
+ * The log (domus/hooks.h) goes to stderr, a line each; with domus_stall_signal(), so that it tells
+ * where a thread is stuck.
+ *
  * For each served listener one line `listening NAME ADDRESS:PORT` goes to stdout.
  * Returns the exit status: 0; 1 when the system could not start; 2 for a wrong option or
  * configuration (every error of it on stderr, nothing started). */

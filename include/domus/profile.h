@@ -31,6 +31,10 @@ typedef enum domus_phase {
     DOMUS_PHASES,
 } domus_phase;
 
+/* Of a histogram of stalls: place i counts those of 2^i ms or more, and less than twice that; the
+ * first and the last also what is shorter and longer. */
+#define DOMUS_STALL_LENGTHS 16
+
 typedef struct domus_profile {
     uint64_t wall_ns; /* since the thread runs; the sum of phase_ns */
     uint64_t phase_ns[DOMUS_PHASES];
@@ -78,6 +82,9 @@ typedef struct domus_profile {
     uint64_t letters_missed;    /* that a subscriber did not take (domus/letters.h) */
     uint64_t log_lines_dropped; /* beyond DOMUS_LOG_LINES_PER_SECOND (domus/hooks.h) */
     uint64_t steals;            /* houses of other threads that were run here, each once */
+    uint64_t stalls;            /* runs of more than stall.threshold (domus/stall.h) */
+    uint64_t stalled_ns;        /* by them, once they were over */
+    uint64_t stall_lengths[DOMUS_STALL_LENGTHS]; /* ... and how long each was */
 } domus_profile;
 
 /* Read the counters of one thread. `thread` is 0..threads-1. Returns 0; -EINVAL.

@@ -5,8 +5,9 @@
  * it), and domus_system_free() does nothing: what the child inherited goes with it, at exec (all
  * descriptors are close-on-exec) or _exit. A system made before a fork may be started after it.
  *
- * libdomus prints nothing and installs no signal handler; programs may use domus_main()
- * (domus/main.h), which does both. A SIGPIPE is never caused by domus. */
+ * libdomus prints nothing and installs no signal handler by itself; programs may use domus_main()
+ * (domus/main.h), which does both. The only handler that there is: domus/stall.h. A SIGPIPE is
+ * never caused by domus. */
 #ifndef DOMUS_SYSTEM_H
 #define DOMUS_SYSTEM_H
 

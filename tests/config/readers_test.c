@@ -68,6 +68,8 @@ static const struct field fields[] = {
     FIELD(blocking, idle_expiry_ns),
     FIELD(detached, threads_max),
     FIELD(names, max),
+    FIELD(stall, threshold_ns),
+    FIELD(stall, signal),
 };
 
 #define FIELD_COUNT (sizeof fields / sizeof fields[0])

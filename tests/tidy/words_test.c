@@ -41,7 +41,7 @@ static const struct banned {
     {"__sync_synchronize", EVERYWHERE, NULL,
      "a read-modify-write on both sides: ThreadSanitizer cannot see a fence"},
     {"signal", EVERYWHERE, NULL, "sigaction"},
-    {"sigaction", LIBRARIES, "config/main", "nothing: only domus_main handles signals"},
+    {"sigaction", LIBRARIES, "runtime/backtrace", "nothing: only domus_stall_signal has a handler"},
     {"sleep", LIBRARIES, NULL, "a timer: nothing blocks a thread"},
     {"usleep", LIBRARIES, NULL, "a timer: nothing blocks a thread"},
     {"nanosleep", LIBRARIES, "base/clock", "a timer: nothing blocks a thread"},

@@ -1,0 +1,192 @@
+/* The monitor: there when it is needed, asleep when nobody works, gone with its system. */
+#include "tests/runtime/stalls.h"
+
+#include <domus/stall.h>
+
+#include <errno.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static const domus_type stay_type = {.name = "stay"};
+static const domus_type ask_type = {.name = "ask"};
+static atomic_bool may_go, is_in;
+
+static int on_stay(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    domt_doze(60 * DOMT_MS, "in stuck, handling stay");
+    return 0;
+}
+
+static int on_ask(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_reply(stack, &ask_type, NULL);
+}
+
+static const domus_behaviour stuck = {
+    .name = "stuck",
+    .on = (const domus_on[]){{&stay_type, on_stay, 0}, {&ask_type, on_ask, 0}, {NULL, NULL, 0}},
+};
+
+static domus_config config_of(uint32_t threads)
+{
+    domus_config config = domt_config(threads);
+
+    config.stall.threshold_ns = 25 * DOMT_MS;
+    return config;
+}
+
+static bool is_asleep(const domus_system *system)
+{
+    return atomic_load((_Atomic uint32_t *)(uintptr_t)&system->monitor.word) == DOMI_MONITOR_ASLEEP;
+}
+
+static void tells(domus_system *system, domus_address address)
+{
+    uint32_t before = domt_lines("in stuck, handling stay", NULL);
+
+    domt_notice(system, address, &stay_type, NULL);
+    DOMT_WAIT_FOR(30, domt_lines("in stuck, handling stay", NULL) > before);
+}
+
+START_TEST(idle_costs_nothing_and_what_comes_then_is_seen)
+{
+    domus_config config = config_of(2);
+    domus_system *system = domt_start_logging(&config);
+    domus_address address = domt_spawn(system, 1, &stuck, NULL);
+
+    DOMT_WAIT_FOR(10, domt_profile(system, 1).spawns == 1);
+    for (int i = 0; i < 2; i++) {
+        DOMT_WAIT_FOR(10, is_asleep(system));
+        domt_pause_ns(20 * DOMT_MS); /* until it really sleeps */
+        clockid_t clock = (clockid_t)domi_counter_read(&system->monitor.cpu_clock);
+        uint64_t looks = domi_counter_read(&system->monitor.looks);
+        uint64_t cpu_ns = domi_clock_cpu_ns(clock);
+        domt_pause_ns(2100 * DOMT_MS); /* each thread is woken by the cap meanwhile */
+        ck_assert_uint_eq(domi_counter_read(&system->monitor.looks), looks);
+        ck_assert_uint_eq(domi_clock_cpu_ns(clock), cpu_ns);
+        ck_assert(is_asleep(system));
+        if (i == 0)
+            tells(system, address);
+        DOMT_WAIT_FOR(10, domt_profile_all(system).stalls == domt_stalls_over(system));
+    }
+    domt_end(system);
+}
+END_TEST
+
+/* Who falls asleep and is woken often does not wake the monitor each time. */
+START_TEST(who_wakes_often_finds_it_awake)
+{
+    domus_config config = config_of(1);
+    domus_system *system = domt_start_logging(&config);
+    domus_address address = domt_spawn(system, 0, &stuck, NULL);
+    uint32_t slept = 0;
+
+    for (int i = 0; i < 20; i++) {
+        ck_assert_int_eq(domus_outside_ask(system, address, &ask_type, NULL, 0, NULL), 0);
+        domt_pause_ns(40 * DOMT_MS); /* several looks */
+        slept += is_asleep(system);
+    }
+    ck_assert_uint_le(slept, 10);
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(without_a_threshold_there_is_no_monitor)
+{
+    domus_config config = config_of(1);
+
+    domus_system *system = domt_start_logging(&config);
+    ck_assert(domt_has_thread("domus-monitor"));
+    domt_end(system);
+    ck_assert(!domt_has_thread("domus-monitor"));
+    config.stall.threshold_ns = 0;
+    system = domt_start_logging(&config);
+    ck_assert(!domt_has_thread("domus-monitor"));
+    domus_address address = domt_spawn(system, 0, &stuck, NULL);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(domus_outside_ask(system, address, &ask_type, NULL, 0, NULL), 0);
+    ck_assert_uint_eq(domt_profile_all(system).stalls, 0);
+    domt_end(system);
+}
+END_TEST
+
+static int on_wait(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    atomic_store(&is_in, true);
+    while (!atomic_load(&may_go))
+        domt_pause_ns(DOMT_MS);
+    return 0;
+}
+
+static const domus_behaviour waiting = {
+    .name = "waiting",
+    .on = (const domus_on[]){{&stay_type, on_wait, 0}, {NULL, NULL, 0}},
+};
+
+START_TEST(a_stop_during_a_stall_leaves_it_watched)
+{
+    domus_config config = config_of(2);
+    config.shutdown.drain_timeout_ns = 10 * DOMT_MS;
+    config.shutdown.actor_timeout_ns = 10 * DOMT_MS;
+    domus_system *system = domt_start_logging(&config);
+
+    domt_notice(system, domt_spawn(system, 0, &waiting, NULL), &stay_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&is_in));
+    ck_assert_int_eq(domus_system_stop(system), -ETIMEDOUT);
+    ck_assert_uint_eq(domt_lines("in waiting, handling stay", NULL), 1);
+    ck_assert_uint_eq(domt_profile(system, 0).stalls, 1);
+    ck_assert(domt_has_thread("domus-monitor"));
+    atomic_store(&may_go, true);
+    DOMT_WAIT_FOR(10, domt_stalls_over(system) == 1);
+    ck_assert_int_eq(domus_system_stop(system), 0);
+    ck_assert(!domt_has_thread("domus-monitor"));
+    ck_assert_uint_eq(domt_lines("in waiting, handling stay", NULL), 1);
+    ck_assert_uint_eq(domt_profile(system, 0).stalls, 1);
+    domus_system_free(system);
+}
+END_TEST
+
+static void ends_well(pid_t child)
+{
+    int status = 0;
+
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+}
+
+/* A child has no monitor of its parent's; one of a system that it starts itself watches. */
+START_TEST(a_fork_keeps_the_monitor_with_its_threads)
+{
+    domus_config config = config_of(1);
+    pid_t child = fork();
+
+    if (child == 0) {
+        alarm(60);
+        domus_system *own = domt_start_logging(&config);
+        tells(own, domt_spawn(own, 0, &stuck, NULL));
+        domt_end(own);
+        _exit(0);
+    }
+    ends_well(child);
+    domus_system *system = domt_start_logging(&config);
+    domus_address address = domt_spawn(system, 0, &stuck, NULL);
+    child = fork();
+    if (child == 0) {
+        alarm(60);
+        bool right = domus_system_stop(system) == -ECHILD && !domt_has_thread("domus-monitor");
+        domus_system_free(system);
+        _exit(right ? 0 : 1);
+    }
+    ends_well(child);
+    tells(system, address);
+    domt_end(system);
+}
+END_TEST
+
+DOMT_MAIN("monitor", 120, idle_costs_nothing_and_what_comes_then_is_seen,
+          who_wakes_often_finds_it_awake, without_a_threshold_there_is_no_monitor,
+          a_stop_during_a_stall_leaves_it_watched, a_fork_keeps_the_monitor_with_its_threads)

@@ -1,0 +1,404 @@
+/* The stall watch: whatever an actor's code is called for, it is told; what is no actor's is told
+ * as that; and why a report has no backtrace is told too. */
+#include "tests/runtime/stalls.h"
+#include "tests/support/crowd.h"
+
+#include <domus/main.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SIGNAL 50
+
+static const domus_type begin_type = {.name = "begin"};
+static const domus_type question_type = {.name = "question"};
+static const domus_type answer_type = {.name = "answered"};
+static const domus_type ring_type = {.name = "ring"};
+
+static domus_config config_of(void)
+{
+    domus_config config = domt_config(1);
+
+    config.stall.threshold_ns = 25 * DOMT_MS;
+    config.stall.signal = SIGNAL;
+    return config;
+}
+
+/* On a loaded machine there may be others, in no handler. */
+static void ends_told(domus_system *system, const char *part)
+{
+    DOMT_WAIT_FOR(30, domt_lines(part, NULL) == 1 && domt_trace_shows_it());
+    DOMT_WAIT_FOR(30, domt_profile(system, 0).stalls == domt_stalls_over(system));
+    ck_assert_uint_eq(domt_lines(part, NULL), 1);
+    domt_end(system);
+}
+
+/* --- what code is called for ------------------------------------------------------------------ */
+
+static int mount_long(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    domt_doze(60 * DOMT_MS, "in mounter, handling on_mount");
+    return 0;
+}
+
+static void stop_long(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    domt_doze(60 * DOMT_MS, "in stopper, handling on_stop");
+}
+
+static const domus_behaviour mounter = {.name = "mounter", .on_mount = mount_long};
+static const domus_behaviour stopper = {.name = "stopper", .on_stop = stop_long};
+
+START_TEST(on_mount_is_told)
+{
+    domus_config config = config_of();
+    ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
+    domus_system *system = domt_start_logging(&config);
+
+    (void)domt_spawn(system, 0, &mounter, NULL);
+    ends_told(system, "in mounter, handling on_mount");
+}
+END_TEST
+
+START_TEST(on_stop_is_told)
+{
+    domus_config config = config_of();
+    ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
+    domus_system *system = domt_start_logging(&config);
+    domus_address address = domt_spawn(system, 0, &stopper, NULL);
+
+    DOMT_WAIT_FOR(10, domt_profile(system, 0).spawns == 1);
+    ck_assert_int_eq(domus_outside_stop(system, address), 0);
+    ends_told(system, "in stopper, handling on_stop");
+}
+END_TEST
+
+static int ring_long(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    domt_doze(60 * DOMT_MS, "in sleeper, handling ring");
+    return 0;
+}
+
+static int arm(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_after(stack, 10 * DOMT_MS, &ring_type, NULL, NULL);
+}
+
+static const domus_behaviour sleeper = {
+    .name = "sleeper",
+    .on = (const domus_on[]){{&begin_type, arm, 0}, {&ring_type, ring_long, 0}, {NULL, NULL, 0}},
+};
+
+START_TEST(a_timer_is_told)
+{
+    domus_config config = config_of();
+    ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
+    domus_system *system = domt_start_logging(&config);
+
+    domt_notice(system, domt_spawn(system, 0, &sleeper, NULL), &begin_type, NULL);
+    ends_told(system, "in sleeper, handling ring");
+}
+END_TEST
+
+static int reply(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_reply(stack, &answer_type, NULL);
+}
+
+static int resumed_long(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    ck_assert_int_eq(answer->error, 0);
+    domt_doze(60 * DOMT_MS, "in asker, handling answered");
+    return 0;
+}
+
+static int ask(domus_stack *stack, void *self, const void *payload)
+{
+    (void)payload;
+    return domus_ask(stack, *(const domus_address *)self, &question_type, NULL, resumed_long);
+}
+
+static const domus_behaviour answerer = {
+    .name = "answerer",
+    .on = (const domus_on[]){{&question_type, reply, 0}, {NULL, NULL, 0}},
+};
+
+static const domus_behaviour asker = {
+    .name = "asker",
+    .state_size = sizeof(domus_address),
+    .on = (const domus_on[]){{&begin_type, ask, 0}, {NULL, NULL, 0}},
+};
+
+START_TEST(a_reply_is_told)
+{
+    domus_config config = config_of();
+    ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
+    domus_system *system = domt_start_logging(&config);
+    domus_address whom = domt_spawn(system, 0, &answerer, NULL);
+
+    domt_notice(system, domt_spawn(system, 0, &asker, &whom), &begin_type, NULL);
+    ends_told(system, "in asker, handling answered");
+}
+END_TEST
+
+static int woken_long(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self, (void)answer;
+    domt_doze(60 * DOMT_MS, "in waker, which was resumed without a message");
+    return 0;
+}
+
+static int nap(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_sleep(stack, 5 * DOMT_MS, woken_long);
+}
+
+static const domus_behaviour waker = {
+    .name = "waker",
+    .on = (const domus_on[]){{&begin_type, nap, 0}, {NULL, NULL, 0}},
+};
+
+START_TEST(a_conversation_that_goes_on_is_told)
+{
+    domus_config config = config_of();
+    ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
+    domus_system *system = domt_start_logging(&config);
+
+    domt_notice(system, domt_spawn(system, 0, &waker, NULL), &begin_type, NULL);
+    ends_told(system, "in waker, which was resumed without a message");
+}
+END_TEST
+
+static int read_long(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *piece)
+{
+    (void)stack, (void)self;
+    domt_doze(60 * DOMT_MS, "in reader, handling on_read");
+    return domus_channel_write(channel, piece);
+}
+
+static const domus_behaviour reader = {
+    .name = "reader",
+    .kind = DOMUS_CHANNELS,
+    .on_read = read_long,
+};
+
+START_TEST(a_channels_actor_is_told)
+{
+    static const domus_listener_config listener = {"any", "127.0.0.1:0", 16};
+    domus_config config = config_of();
+    uint16_t port = 0;
+    config.listeners = &listener;
+    config.listener_count = 1;
+    ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
+    domus_system *system = domt_start_logging(&config);
+
+    ck_assert_int_eq(domus_serve(system, "any", &reader, NULL, &port), 0);
+    int fd = domt_connect(port);
+    ck_assert(domt_echoes(fd, "hello"));
+    close(fd);
+    ends_told(system, "in reader, handling on_read");
+}
+END_TEST
+
+/* --- nobody's --------------------------------------------------------------------------------- */
+
+static int break_down(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    return -EPROTO;
+}
+
+static const domus_behaviour failing = {
+    .name = "failing",
+    .on = (const domus_on[]){{&begin_type, break_down, 0}, {NULL, NULL, 0}},
+};
+
+static int begin_child(domus_stack *stack, void *self, const void *payload)
+{
+    domus_address child;
+
+    (void)self, (void)payload;
+    ck_assert_int_eq(domus_spawn(stack, &failing, NULL, &child), 0);
+    return domus_notice(stack, child, &begin_type, NULL);
+}
+
+static const domus_supervision once = {.intensity = 1, .otherwise = DOMUS_RESTART};
+
+static const domus_behaviour parent = {
+    .name = "parent",
+    .on = (const domus_on[]){{&begin_type, begin_child, 0}, {NULL, NULL, 0}},
+    .supervision = &once,
+};
+
+/* The log hook, which is called between two runs. */
+START_TEST(a_thread_that_is_stuck_outside_of_handlers_is_said_to_be)
+{
+    domus_config config = config_of();
+    ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
+    domus_system *system = domt_start_logging(&config);
+
+    domt_log_stays_at("is restarted");
+    domt_notice(system, domt_spawn(system, 0, &parent, NULL), &begin_type, NULL);
+    DOMT_WAIT_FOR(20, domt_lines(" ms in no handler; ", NULL) == 1);
+    domt_go_on();
+    domt_end(system);
+}
+END_TEST
+
+/* --- without a backtrace ---------------------------------------------------------------------- */
+
+static const domus_type stay_type = {.name = "stay"};
+
+static int on_stay(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    domt_burn(60 * DOMT_MS, "in stuck, handling stay");
+    return 0;
+}
+
+static const domus_behaviour stuck = {
+    .name = "stuck",
+    .on = (const domus_on[]){{&stay_type, on_stay, 0}, {NULL, NULL, 0}},
+};
+
+static void is_told_without(domus_system *system, const char *why)
+{
+    domt_notice(system, domt_spawn(system, 0, &stuck, NULL), &stay_type, NULL);
+    DOMT_WAIT_FOR(30, domt_lines("in stuck, handling stay", why) == 1);
+    ck_assert_uint_eq(domt_lines(" #0 ", NULL), 0);
+    domt_end(system);
+}
+
+static void own_handler(int number)
+{
+    (void)number;
+}
+
+START_TEST(why_there_is_no_backtrace_is_said)
+{
+    domus_config config = config_of();
+    const struct sigaction none = {.sa_handler = SIG_DFL};
+
+    is_told_without(domt_start_logging(&config), "has not called domus_stall_signal()");
+    domus_system *system = domt_start_logging(&config);
+    ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
+    is_told_without(system, "was called after the start");
+    config.stall.signal = 0;
+    is_told_without(domt_start_logging(&config), "stall.signal is 0");
+    config.stall.signal = SIGNAL;
+    system = domt_start_logging(&config);
+    ck_assert_int_eq(sigaction(SIGNAL, &none, NULL), 0); /* it would end the process */
+    is_told_without(system, "has not called domus_stall_signal()");
+}
+END_TEST
+
+static int block_and_stay(domus_stack *stack, void *self, const void *payload)
+{
+    sigset_t all;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    return on_stay(stack, self, payload);
+}
+
+static const domus_behaviour deaf = {
+    .name = "stuck",
+    .on = (const domus_on[]){{&stay_type, block_and_stay, 0}, {NULL, NULL, 0}},
+};
+
+START_TEST(a_thread_that_takes_no_signal_is_told_all_the_same)
+{
+    domus_config config = config_of();
+    ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
+    domus_system *system = domt_start_logging(&config);
+
+    domt_notice(system, domt_spawn(system, 0, &deaf, NULL), &stay_type, NULL);
+    DOMT_WAIT_FOR(30, domt_lines("in stuck, handling stay", "does not take the signal") == 1);
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(the_signal_is_a_real_time_one_and_nobody_elses)
+{
+    struct sigaction action = {.sa_handler = own_handler};
+
+    ck_assert_int_eq(domus_stall_signal(0), -EINVAL);
+    ck_assert_int_eq(domus_stall_signal(-1), -EINVAL);
+    ck_assert_int_eq(domus_stall_signal(SIGTERM), -EINVAL);
+    ck_assert_int_eq(domus_stall_signal(SIGRTMAX + 1), -EINVAL);
+    ck_assert_int_eq(sigaction(SIGNAL, &action, NULL), 0);
+    ck_assert_int_eq(domus_stall_signal(SIGNAL), -EBUSY);
+    action.sa_handler = SIG_IGN;
+    ck_assert_int_eq(sigaction(SIGNAL, &action, NULL), 0);
+    ck_assert_int_eq(domus_stall_signal(SIGNAL), -EBUSY);
+    ck_assert_int_eq(domus_stall_signal(SIGNAL + 1), 0);
+    ck_assert_int_eq(domus_stall_signal(SIGNAL + 1), 0);
+    errno = 77;
+    ck_assert_int_eq(raise(SIGNAL + 1), 0); /* on a thread that is nobody's */
+    ck_assert_int_eq(errno, 77);
+}
+END_TEST
+
+/* --- domus_main() ------------------------------------------------------------------------------
+ */
+
+static int stay_and_quit(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    domt_burn(500 * DOMT_MS, NULL);
+    domus_main_quit(0);
+    return 0;
+}
+
+static const domus_behaviour quitting = {
+    .name = "quitting",
+    .on = (const domus_on[]){{&stay_type, stay_and_quit, 0}, {NULL, NULL, 0}},
+};
+
+static int start_quitting(domus_system *system, void *argument)
+{
+    (void)argument;
+    domt_notice(system, domt_spawn(system, 0, &quitting, NULL), &stay_type, NULL);
+    return 0;
+}
+
+START_TEST(a_program_prints_it)
+{
+    static const domus_program program = {.name = "program", .start = start_quitting};
+    char *arguments[] = {"program", "--set", "system.threads=1", "--set", "system.cpus=none", NULL};
+    static char text[65536];
+    FILE *said = tmpfile();
+    int before = dup(STDERR_FILENO);
+
+    ck_assert_ptr_nonnull(said);
+    fflush(stderr);
+    ck_assert_int_ge(dup2(fileno(said), STDERR_FILENO), 0);
+    int status = domus_main(5, arguments, &program);
+    fflush(stderr);
+    ck_assert_int_ge(dup2(before, STDERR_FILENO), 0);
+    rewind(said);
+    text[fread(text, 1, sizeof text - 1, said)] = '\0';
+    fclose(said);
+    close(before);
+    ck_assert_int_eq(status, 0);
+    ck_assert_msg(strstr(text, "program: warning: thread 0 is stuck for ") != NULL, "%s", text);
+    ck_assert_ptr_nonnull(strstr(text, " ms in quitting, handling stay; "));
+    ck_assert_ptr_nonnull(strstr(text, "program: warning: thread 0 #0 "));
+}
+END_TEST
+
+DOMT_MAIN("stall_kinds", 120, on_mount_is_told, on_stop_is_told, a_timer_is_told, a_reply_is_told,
+          a_conversation_that_goes_on_is_told, a_channels_actor_is_told,
+          a_thread_that_is_stuck_outside_of_handlers_is_said_to_be,
+          why_there_is_no_backtrace_is_said, a_thread_that_takes_no_signal_is_told_all_the_same,
+          the_signal_is_a_real_time_one_and_nobody_elses, a_program_prints_it)
