@@ -68,7 +68,11 @@ static size_t first_offset(const domi_slab *slab)
 static domi_slab_chunk *chunk_new(const domi_slab *slab)
 {
     bool huge = slab->mapped_bytes >= DOMI_MEMORY_HUGE && slab->chunk_bytes <= DOMI_MEMORY_HUGE;
-    domi_slab_chunk *chunk = huge ? domi_memory_map_huge() : domi_memory_map(slab->chunk_bytes);
+    domi_slab_chunk *chunk = huge ? domi_memory_map_huge() : NULL;
+
+    huge = chunk != NULL; /* else a small one may still be had */
+    if (!huge)
+        chunk = domi_memory_map(slab->chunk_bytes);
 
     if (chunk == NULL)
         return NULL;

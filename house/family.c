@@ -154,7 +154,11 @@ static bool within_intensity(domi_manager *manager, const domus_supervision *sup
     uint64_t period_ns = supervision->period_ns != 0 ? supervision->period_ns : PERIOD_DEFAULT_NS;
     uint32_t most = supervision->intensity != 0 ? supervision->intensity : INTENSITY_DEFAULT;
 
-    if (family->restarts == 0 || manager->now_ns - family->window_start_ns > period_ns) {
+    /* It may have begun on a thread whose clock was read later. */
+    bool over = manager->now_ns > family->window_start_ns &&
+                manager->now_ns - family->window_start_ns > period_ns;
+
+    if (family->restarts == 0 || over) {
         family->window_start_ns = manager->now_ns;
         family->restarts = 0;
     }

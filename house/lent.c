@@ -30,7 +30,7 @@ domi_notes domi_lent_take(domi_manager *manager)
 
 void domi_lent_carry_out(domi_manager *home, domi_notes notes)
 {
-    home->timers += notes.timers;
+    domi_timers_count(home, notes.timers);
     while (notes.tail != NULL) {
         domi_node *node = domi_list_take(&notes.tail);
 

@@ -125,12 +125,12 @@ struct domi_manager {
     alignas(DOMI_LINES) uint64_t now_ns;
     domi_queue ready[2]; /* by domus_kind */
     domi_fifo mounting;
-    bool closing;        /* the system stops: nothing new is spawned */
-    bool stopping;       /* the system has stopped: actors are ended, whatever they do */
-    bool work_over;      /* ... also those whose blocking work had not returned */
-    uint32_t timers;     /* armed or under way */
-    domi_counter houses; /* alive on this home */
-    uint32_t next_home;  /* for spawns that spread */
+    bool closing;            /* the system stops: nothing new is spawned */
+    bool stopping;           /* the system has stopped: actors are ended, whatever they do */
+    bool work_over;          /* ... also those whose blocking work had not returned */
+    _Atomic uint32_t timers; /* armed or under way; a thief reads it */
+    domi_counter houses;     /* alive on this home */
+    uint32_t next_home;      /* for spawns that spread */
     domi_slab slabs[DOMI_SLABS];
     domi_chain *chains;        /* by owner */
     uint32_t chained;          /* objects in all chains */

@@ -56,6 +56,8 @@ void domi_promise_arm(domi_manager *manager, domi_promise *promise, uint64_t dea
 void domi_promise_noted(domi_manager *home, domi_promise *promise)
 {
     promise->noted = false;
+    if (promise->state == DOMI_PROMISE_DONE)
+        return; /* its answer is kept */
     if (promise->state != DOMI_PROMISE_WAITING) {
         domi_stack_noted(home, promise);
         return;
@@ -88,6 +90,12 @@ void domi_promise_expire(domi_manager *manager, domi_wheel_node *node)
         return;
     }
     promise->timed = false;
+    if (promise->state != DOMI_PROMISE_WAITING) { /* done with on a loan */
+        domus_stack *stack = domi_promise_stack(promise);
+        stack->away--;
+        domi_stack_free_if_done(manager, stack);
+        return;
+    }
     if (promise->queued) /* it fails already */
         return;
     domi_promise_fail(manager, promise, promise->kind == DOMI_PROMISE_SLEEP ? 0 : -ETIMEDOUT);
@@ -100,7 +108,9 @@ DOMI_INLINE void unlink_promise(domi_manager *manager, domi_promise *promise)
     DOMI_CHECK(promise->state == DOMI_PROMISE_WAITING);
     /* Relaxed: who reads it elsewhere only asks whether the promise is still the one it knew. */
     atomic_store_explicit(&promise->serial, domi_promise_serial(promise) + 1, memory_order_relaxed);
-    if (DOMI_UNLIKELY(promise->timed) && !domi_is_lent(manager, domi_stack_house(stack))) {
+    if (DOMI_UNLIKELY(promise->timed) && domi_is_lent(manager, domi_stack_house(stack))) {
+        stack->away++; /* home's wheel looks at its stack */
+    } else if (DOMI_UNLIKELY(promise->timed)) {
         domi_wheel_cancel(&manager->deadlines, &promise->wheel);
         promise->timed = false;
     }
@@ -143,11 +153,20 @@ void domi_promise_release(domi_manager *manager, domi_promise *promise)
 {
     if (promise->queued || promise->noted) {
         promise->state = DOMI_PROMISE_DEAD;
-    } else if (promise->timed) { /* on the wheel of a home far away */
+        return;
+    }
+    if (promise->timed && domi_is_lent(manager, house_of(promise))) { /* on its home's wheel */
         promise->state = DOMI_PROMISE_DEAD;
         promise->noted = true;
         domi_lent_note(manager, &promise->node);
-    } else if (promise->node.slab == DOMI_SLAB_STACK_PROMISE) {
+        return;
+    }
+    if (promise->timed) { /* done with on a loan, given up at home */
+        domi_wheel_cancel(&manager->deadlines, &promise->wheel);
+        promise->timed = false;
+        domi_promise_stack(promise)->away--;
+    }
+    if (promise->node.slab == DOMI_SLAB_STACK_PROMISE) {
         promise->state = DOMI_PROMISE_FREE;
     } else {
         domi_pool_free(manager, &promise->node);

@@ -172,6 +172,7 @@ static bool unqueue(domi_manager *manager, domi_node *node)
     domus_stack *stack =
         domi_node_is_stack(node) ? (domus_stack *)(void *)node : domi_promise_stack(promise);
     bool alive;
+    bool held = true; /* else its stack may be gone */
 
     if (domi_node_is_stack(node)) {
         stack->queued = false;
@@ -179,12 +180,12 @@ static bool unqueue(domi_manager *manager, domi_node *node)
     } else {
         promise->queued = false;
         alive = promise->state == DOMI_PROMISE_WAITING;
+        held = node->slab != DOMI_SLAB_PROMISE || promise->timed;
         if (promise->state == DOMI_PROMISE_DEAD)
             domi_promise_release(manager, promise);
-        if (node->slab == DOMI_SLAB_PROMISE)
-            return alive;
     }
-    domi_stack_free_if_done(manager, stack);
+    if (held)
+        domi_stack_free_if_done(manager, stack);
     return alive;
 }
 

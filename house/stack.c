@@ -34,7 +34,7 @@ domus_stack *domi_stack_new(domi_manager *manager, domi_house *house, uint32_t f
     stack->wait = DOMI_WAIT_NONE;
     stack->answered = stack->barrier = stack->barrier_fresh = stack->parked = false;
     stack->queued = stack->cancelled = stack->ended = false;
-    stack->pending = 0;
+    stack->pending = stack->away = 0;
     stack->waiting = stack->answers = stack->answers_last = stack->awaited = NULL;
     atomic_store_explicit(&stack->parent, NULL, memory_order_relaxed);
     stack->begun_by = NULL;
@@ -120,20 +120,19 @@ static void stack_free(domi_manager *manager, domus_stack *stack)
 
 void domi_stack_free_if_done(domi_manager *manager, domus_stack *stack)
 {
-    if (stack->ended && !stack->queued && !stack->first.queued && !stack->first.noted)
+    if (stack->ended && !stack->queued && !stack->first.queued && !stack->first.noted &&
+        stack->away == 0)
         stack_free(manager, stack);
 }
 
 void domi_stack_noted(domi_manager *home, domi_promise *promise)
 {
     domus_stack *stack = domi_promise_stack(promise);
-    bool own = promise->node.slab == DOMI_SLAB_STACK_PROMISE;
+    /* Any other one's stack may be gone. */
+    bool held = promise->node.slab == DOMI_SLAB_STACK_PROMISE || promise->timed;
 
-    if (promise->timed)
-        domi_wheel_cancel(&home->deadlines, &promise->wheel);
-    promise->timed = false;
     domi_promise_release(home, promise);
-    if (own)
+    if (held)
         domi_stack_free_if_done(home, stack);
 }
 

@@ -49,7 +49,7 @@ struct domus_stack {
     domus_stack *previous;
     _Atomic(domi_promise *) parent; /* of who asked what it answers; NULL: nobody */
     _Atomic uint32_t parent_serial;
-    uint32_t reserved;
+    uint32_t away; /* promises that a thief has done with, and that are on home's wheel still */
     const domus_type *begun_by; /* the message that it began with; NULL: something else */
     domi_envelope *received;    /* an ask that a receive took, while it is handled */
 

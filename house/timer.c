@@ -12,13 +12,23 @@
 #include <errno.h>
 #include <string.h>
 
-/* Those of a home. */
+/* Those of a home. Relaxed: who does not own it only compares. */
+static uint32_t counted(const domi_manager *home)
+{
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&home->timers, memory_order_relaxed);
+}
+
+void domi_timers_count(domi_manager *home, uint32_t by)
+{
+    atomic_store_explicit(&home->timers, counted(home) + by, memory_order_relaxed);
+}
+
 static void count(domi_manager *manager, bool lent, uint32_t by)
 {
     if (lent)
         manager->noted_timers += by;
     else
-        manager->timers += by;
+        domi_timers_count(manager, by);
 }
 
 static void note(domi_manager *manager, domi_timer *timer)
@@ -43,7 +53,7 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
 {
     bool lent = domi_is_lent(manager, house);
 
-    if (manager->timers >= manager->config->scheduler.timers_max)
+    if (counted(house->home) + manager->noted_timers >= manager->config->scheduler.timers_max)
         return -ENOBUFS;
     domi_timer *timer = domi_pool_take(manager, DOMI_SLAB_TIMER);
     if (timer == NULL)
@@ -53,6 +63,7 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
     timer->event.sender = NULL;
     timer->event.sender_lease = 0;
     timer->event.error = 0;
+    timer->event.node.lease = 0;
     if (type->size != 0)
         memcpy(timer->event.payload, payload, type->size);
     timer->house = house;
@@ -77,6 +88,10 @@ static void timer_free(domi_manager *manager, domi_timer *timer)
     if (lent && timer->timed) {
         note(manager, timer);
         return;
+    }
+    if (timer->timed) { /* cancelled on a loan, and its event handled here */
+        domi_wheel_cancel(&manager->wheel, &timer->wheel);
+        timer->timed = false;
     }
     domi_link_remove(timer->house, &timer->link);
     timer->generation++;
@@ -108,21 +123,36 @@ void domi_timer_noted(domi_manager *home, domi_timer *timer)
     timer_free(home, timer);
 }
 
+/* Its house is away: looked at again at the next tick. By how many is counted in the lease, which
+ * no event of a timer needs, so that its rate is kept. */
+static void postpone(domi_manager *manager, domi_timer *timer)
+{
+    uint64_t late_ns = manager->now_ns - timer->wheel.expires_ns;
+    uint32_t ticks = (uint32_t)(late_ns / DOMI_WHEEL_TICK_NS) + 1;
+
+    timer->event.node.lease += ticks;
+    domi_wheel_arm(&manager->wheel, &timer->wheel,
+                   timer->wheel.expires_ns + ticks * DOMI_WHEEL_TICK_NS);
+}
+
 void domi_timer_fire(domi_manager *manager, domi_wheel_node *node)
 {
     domi_timer *timer = (domi_timer *)(void *)((char *)node - offsetof(domi_timer, wheel));
-    uint64_t late_ns = manager->now_ns - node->expires_ns;
 
     if (domi_is_away(timer->house)) {
-        domi_wheel_arm(&manager->wheel, node, manager->now_ns + DOMI_WHEEL_TICK_NS);
+        postpone(manager, timer);
         return;
     }
+    uint64_t due_ns = node->expires_ns - timer->event.node.lease * DOMI_WHEEL_TICK_NS;
+    uint64_t late_ns = manager->now_ns - due_ns;
+
+    timer->event.node.lease = 0;
     timer->timed = false;
     domi_counter_add(&manager->counters.timers_fired, 1);
     if (timer->period_ns != 0 && !timer->fixed_delay) {
         uint64_t skipped = late_ns / timer->period_ns;
         timer->event.sender_lease += (uint32_t)skipped;
-        domi_wheel_arm(&manager->wheel, node, node->expires_ns + (skipped + 1) * timer->period_ns);
+        domi_wheel_arm(&manager->wheel, node, due_ns + (skipped + 1) * timer->period_ns);
         timer->timed = true;
     }
     if (timer->under_way) {
@@ -136,7 +166,6 @@ void domi_timer_fire(domi_manager *manager, domi_wheel_node *node)
     /* Home's own, straight into the mailbox: a house cancels its timers before it is gone, so none
      * of them may be on its way through the inbox. */
     timer->event.node.kind = DOMI_EVENT;
-    timer->event.node.lease = domi_house_address(timer->house).lease;
     domi_mailbox_add(manager, timer->house, &timer->event.node, DOMI_EVENT);
 }
 

@@ -37,6 +37,9 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
 
 void domi_timer_cancel(domi_manager *manager, domi_timer *timer);
 
+/* Home has `by` more; wraps. */
+void domi_timers_count(domi_manager *home, uint32_t by);
+
 /* Home: what was noted while its house was away. */
 void domi_timer_noted(domi_manager *home, domi_timer *timer);
 

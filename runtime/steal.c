@@ -137,6 +137,7 @@ bool domi_thread_steal(domi_thread *thread)
         return false;
     if (!choose(thread))
         return !give_up(thread);
+    domi_thread_stamp(thread, DOMI_SPAN_OTHER); /* it may wait for long, and has timers */
     stealing->loan = domi_loan_take(&thread->manager, thread->manager.managers[stealing->victim]);
     if (stealing->loan != NULL) {
         end_waking(thread);
@@ -155,6 +156,7 @@ void domi_thread_repay(domi_thread *thread)
 
     domi_monitor_attend(&thread->system->monitor);
     thread->stealing.loan = NULL;
+    domi_thread_stamp(thread, DOMI_SPAN_OTHER); /* not before what the house has seen at home */
     domi_loan_repay(&thread->manager, loan);
     domi_counter_add(&thread->counters.steals, 1);
     thread->stealing.runs_seen = domi_counter_read(&thread->manager.counters.runs);

@@ -1,5 +1,8 @@
 /* What a lent house arms and gives up is carried out by its home. */
+#include "house/dispatch.h"
+#include "house/life.h"
 #include "house/loan.h"
+#include "house/stack.h"
 
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
@@ -9,8 +12,7 @@
 #define MS UINT64_C(1000000)
 
 static domt_world world;
-static domus_address one;
-static domus_address silent;
+static domus_address one, silent;
 static uint32_t rung, resumed;
 static int last_error;
 static domus_timer timer;
@@ -28,9 +30,7 @@ static int on_call(domus_stack *stack, void *self, const void *payload)
 
 static int on_tick(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack;
-    (void)self;
-    (void)payload;
+    (void)stack, (void)self, (void)payload;
     rung++;
     return 0;
 }
@@ -40,8 +40,7 @@ static int on_question(domus_stack *stack, void *self, const void *payload)
 {
     domus_kept kept;
 
-    (void)self;
-    (void)payload;
+    (void)self, (void)payload;
     return domus_keep(stack, &kept);
 }
 
@@ -115,9 +114,7 @@ static int cancel(domus_stack *stack, void *context)
 
 static int arm_and_cancel(domus_stack *stack, void *context)
 {
-    int error = arm(stack, context);
-
-    return error != 0 ? error : cancel(stack, context);
+    return arm(stack, context) != 0 ? -1 : cancel(stack, context);
 }
 
 static int repeat(domus_stack *stack, void *context)
@@ -128,8 +125,7 @@ static int repeat(domus_stack *stack, void *context)
 
 static int then(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack;
-    (void)self;
+    (void)stack, (void)self;
     resumed++;
     last_error = answer->error;
     return 0;
@@ -261,9 +257,244 @@ START_TEST(conversation_that_ends_on_a_loan_leaves_nothing_on_the_wheel)
 }
 END_TEST
 
+/* The one that fails first is `stack->first`; the other is from the pool. */
+static int ask_tick_first(domus_stack *stack, void *context)
+{
+    (void)context;
+    int error = domus_ask_add(stack, silent, &tick_type, NULL, 0, 1);
+    if (error == 0)
+        error = domus_ask_add(stack, silent, &question_type, NULL, 7 * MS, 2);
+    return error != 0 ? error : domus_wait_first(stack, then);
+}
+
+static int ask_for_all(domus_stack *stack, void *context)
+{
+    (void)context;
+    int error = domus_ask_add(stack, silent, &tick_type, NULL, 7 * MS, 1);
+    if (error == 0)
+        error = domus_ask_add(stack, silent, &question_type, NULL, 50 * MS, 2);
+    return error != 0 ? error : domus_wait_all(stack, then);
+}
+
+START_TEST(answer_that_came_on_a_loan_and_is_kept_has_no_deadline_any_more)
+{
+    open_world();
+    domt_send(home(), one, ask_for_all, NULL);
+    (void)domt_run_state(home());
+    (void)domt_run_state(home());
+    lend(); /* one has failed, the other is waited for */
+    ck_assert_uint_eq(resumed, 0);
+    domt_pass(&world, 20 * MS); /* the deadline of the first */
+    ck_assert_uint_eq(resumed, 0);
+    domt_pass(&world, 50 * MS);
+    ck_assert_uint_eq(resumed, 1);
+    ck_assert_ptr_null(home()->notes);
+    close_world();
+}
+END_TEST
+
+START_TEST(kept_answer_is_given_up_at_home)
+{
+    open_world();
+    domt_send(home(), one, ask_for_all, NULL);
+    (void)domt_run_state(home());
+    (void)domt_run_state(home());
+    lend();
+    ck_assert_int_eq(domi_house_stop(home(), one), 0);
+    domt_settle(&world);
+    ck_assert_ptr_null(home()->notes);
+    ck_assert_uint_eq(home()->deadlines.count, 0);
+    domt_pass(&world, 50 * MS);
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(deadline_of_a_conversation_that_ended_on_a_loan_passes_before_it_is_back)
+{
+    open_world();
+    domt_send(home(), one, ask_tick_first, NULL);
+    (void)domt_run_state(home());
+    (void)domt_run_state(home());
+    ck_assert_uint_eq(domi_loans_expose(home(), &home()->ready[DOMUS_STATE], 1), 1);
+    domi_loan *loan = domi_loan_take(thief(), home());
+    domi_loan_repay(thief(), loan);
+    ck_assert_uint_eq(resumed, 1);
+    domt_jump(&world, 20 * MS);
+    (void)domi_manager_timers(home());
+    ck_assert_uint_eq(domi_loans_settle(home()), 1);
+    ck_assert_uint_eq(home()->deadlines.count, 0);
+    domt_settle(&world);
+    close_world();
+}
+END_TEST
+
+static int receive_and_ask(domus_stack *stack, void *context)
+{
+    static const domus_type *const types[] = {&tick_type, NULL};
+    static const domus_pattern pattern = {.types = types};
+
+    (void)context;
+    int error = domus_ask_add(stack, silent, &question_type, NULL, 50 * MS, 1);
+    if (error == 0)
+        error = domus_receive_add(stack, &pattern, 5 * MS, 2);
+    return error != 0 ? error : domus_wait_all(stack, then);
+}
+
+static int send_tick(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_notice(stack, one, &tick_type, NULL);
+}
+
+START_TEST(what_was_received_on_the_loan_that_began_to_wait_for_it_is_kept)
+{
+    open_world();
+    domt_send(home(), silent, send_tick, NULL);
+    domt_send(home(), one, receive_and_ask, NULL);
+    domi_house *house = domi_queue_take(&home()->ready[DOMUS_STATE]); /* the silent one */
+    (void)domi_house_run(home(), house);
+    lend();
+    ck_assert_uint_eq(resumed, 0);
+    ck_assert_ptr_nonnull(one.house->stacks->answers);
+    ck_assert_int_eq(one.house->stacks->answers->state, DOMI_PROMISE_DONE);
+    ck_assert_uint_eq(home()->chained, 1); /* the loan's record */
+    domt_pass(&world, 60 * MS);
+    ck_assert_uint_eq(resumed, 1);
+    close_world();
+}
+END_TEST
+
+static int sleep_twice(domus_stack *stack, void *context)
+{
+    (void)context;
+    int error = domus_sleep_add(stack, 50 * MS, 1);
+    if (error == 0)
+        error = domus_sleep_add(stack, 50 * MS, 2);
+    return error != 0 ? error : domus_wait_first(stack, then);
+}
+
+static int nothing(domus_stack *stack, void *context)
+{
+    (void)stack, (void)context;
+    return 0;
+}
+
+START_TEST(failure_that_nobody_wants_any_more_is_dropped_at_home)
+{
+    open_world();
+    domt_do(&world, one, sleep_twice, NULL);
+    domt_send(home(), one, nothing, NULL);
+    ck_assert_int_eq(domi_house_stop(home(), one), 0);
+    lend(); /* the stop begins, both fail */
+    uint32_t most = thief()->messages_per_run_max;
+    thief()->messages_per_run_max = 1;
+    lend(); /* the first is told: it ends */
+    thief()->messages_per_run_max = most;
+    ck_assert_uint_eq(resumed, 1);
+    domt_settle(&world);
+    ck_assert_ptr_null(home()->notes);
+    ck_assert_uint_eq(home()->deadlines.count, 0);
+    domt_pass(&world, 100 * MS);
+    domt_world_end(&world);
+}
+END_TEST
+
+static uint64_t rang_ns[8];
+
+static int note_tick(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    if (rung < 8)
+        rang_ns[rung] = domus_timer_missed(stack);
+    rung++;
+    return 0;
+}
+
+static const domus_behaviour periodic = {
+    .name = "periodic",
+    .on = (const domus_on[]){{&domt_call_type, on_call, 0}, {&tick_type, note_tick, 0}, {0}},
+};
+
+static int every(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_every(stack, 5 * MS, &tick_type, NULL, &timer);
+}
+
+START_TEST(rate_is_kept_and_ticks_are_counted_while_the_house_is_away)
+{
+    open_world();
+    domus_address third = domt_spawn(home(), home(), &periodic, NULL);
+    domt_settle(&world);
+    domt_do(&world, third, every, NULL);
+    third.house->slot |= DOMI_SLOT_EXPOSED;
+    for (int i = 0; i < 23; i++) {
+        domt_jump(&world, MS);
+        (void)domi_manager_timers(home());
+    }
+    third.house->slot = 0;
+    domt_pass(&world, 2 * MS);
+    uint64_t seen = rung;
+    for (uint32_t i = 0; i < rung; i++)
+        seen += rang_ns[i];
+    ck_assert_uint_ge(seen, 4); /* at 5, 10, 15, 20 ms */
+    domt_do(&world, third, cancel, NULL);
+    close_world();
+}
+END_TEST
+
+static int arm_many(domus_stack *stack, void *count)
+{
+    for (int i = 0; i < *(int *)count && last_error == 0; i++)
+        last_error = domus_after(stack, 5 * MS, &tick_type, NULL, &timer);
+    return 0;
+}
+
+START_TEST(limit_of_timers_is_that_of_home)
+{
+    int count = 3;
+
+    open_world();
+    last_error = 0;
+    world.config.scheduler.timers_max = 4;
+    for (int i = 0; i < 2; i++) {
+        domt_send(home(), one, arm_many, &count);
+        lend();
+    }
+    ck_assert_int_eq(last_error, -ENOBUFS);
+    ck_assert_uint_eq(home()->timers, 4);
+    domt_pass(&world, 10 * MS);
+    close_world();
+}
+END_TEST
+
+START_TEST(timer_cancelled_on_a_loan_whose_event_is_handled_at_home_is_off_the_wheel)
+{
+    open_world();
+    domt_do(&world, one, every, NULL);
+    domt_jump(&world, 6 * MS);
+    (void)domt_events(home()); /* its event is under way, and it is armed again */
+    domt_send(home(), one, cancel, NULL);
+    thief()->messages_per_run_max = 1;
+    lend();
+    ck_assert_int_eq(last_error, 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(home()->wheel.count, 0);
+    domt_pass(&world, 20 * MS);
+    ck_assert_uint_eq(rung, 0);
+    close_world();
+}
+END_TEST
+
 DOMT_MAIN("lent", 60, timer_armed_on_a_loan_fires_at_home, timer_cancelled_on_a_loan_never_fires,
-          timer_armed_and_cancelled_on_one_loan_never_fires,
+          ask_made_on_a_loan_times_out_at_home, timer_armed_and_cancelled_on_one_loan_never_fires,
           event_handled_on_a_loan_arms_its_timer_again_at_home,
           time_that_comes_while_the_house_is_away_waits_for_it,
-          ask_made_on_a_loan_times_out_at_home,
-          conversation_that_ends_on_a_loan_leaves_nothing_on_the_wheel)
+          conversation_that_ends_on_a_loan_leaves_nothing_on_the_wheel,
+          answer_that_came_on_a_loan_and_is_kept_has_no_deadline_any_more,
+          kept_answer_is_given_up_at_home, limit_of_timers_is_that_of_home,
+          deadline_of_a_conversation_that_ended_on_a_loan_passes_before_it_is_back,
+          what_was_received_on_the_loan_that_began_to_wait_for_it_is_kept,
+          failure_that_nobody_wants_any_more_is_dropped_at_home,
+          rate_is_kept_and_ticks_are_counted_while_the_house_is_away,
+          timer_cancelled_on_a_loan_whose_event_is_handled_at_home_is_off_the_wheel)
