@@ -165,14 +165,15 @@ void domi_thread_repay(domi_thread *thread)
 
 /* --- the victim ------------------------------------------------------------------------------- */
 
-static void wake_sleeper(domi_thread *thread)
+/* True: one has been woken, and will look. */
+static bool wake_sleeper(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;
     uint32_t threads = manager->threads;
     uint32_t looks = threads < SLEEPERS_MAX ? threads : SLEEPERS_MAX;
 
     if (atomic_load_explicit(&thread->system->waking, memory_order_relaxed) != 0)
-        return;
+        return false;
     for (uint32_t i = 0; i < looks; i++) {
         uint32_t index = thread->stealing.next_sleeper++ % threads;
         domi_manager *other = manager->managers[index];
@@ -186,8 +187,9 @@ static void wake_sleeper(domi_thread *thread)
         if (atomic_compare_exchange_strong_explicit(&thread->system->waking, &none, index + 1,
                                                     memory_order_seq_cst, memory_order_relaxed))
             domi_manager_notify(manager, other);
-        return;
+        return true;
     }
+    return false;
 }
 
 static void note_shown(domi_thread *thread, uint32_t shown)
@@ -237,14 +239,21 @@ void domi_thread_share(domi_thread *thread, domi_queue *queue)
 
     if ((shown == 0 && queue->count <= floor) || !thread->config->scheduler.steal.enabled)
         return;
+    /* Also by who was woken and has not looked yet: what was shown for him is not taken back. */
     bool wanted =
-        atomic_load_explicit(&manager->thieves, memory_order_relaxed) != 0 && is_worth_it(thread);
+        is_worth_it(thread) &&
+        (atomic_load_explicit(&manager->thieves, memory_order_relaxed) != 0 ||
+         (shown != 0 && atomic_load_explicit(&thread->system->waking, memory_order_relaxed) != 0));
     if (shown != 0 && (!wanted || queue->count == 0 || is_stale(thread, shown))) {
         (void)domi_loans_take_back(manager, queue);
         return;
     }
     if (queue->count <= floor || thread->stamp_ns < thread->stealing.alone_until_ns)
         return;
+    /* Who is woken finds something at once: with long runs it would not wait until the next look.
+     */
+    if (manager->threads > 1 && is_worth_it(thread) && wake_sleeper(thread))
+        wanted = true;
     if (wanted && shown < floor) {
         uint32_t surplus = queue->count - floor;
         uint32_t most = surplus < floor - shown ? surplus : floor - shown;
@@ -254,6 +263,4 @@ void domi_thread_share(domi_thread *thread, domi_queue *queue)
         if (more != 0)
             note_shown(thread, more + shown);
     }
-    if (manager->threads > 1 && is_worth_it(thread))
-        wake_sleeper(thread);
 }
