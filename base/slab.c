@@ -65,28 +65,33 @@ static size_t first_offset(const domi_slab *slab)
     return slab->object_bytes % (2 * LINE) == 0 ? 2 * LINE : LINE;
 }
 
-static domi_slab_chunk *chunk_new(const domi_slab *slab)
+static domi_slab_chunk *chunk_huge(const domi_slab *slab)
 {
-    bool huge = slab->mapped_bytes >= DOMI_MEMORY_HUGE && slab->chunk_bytes <= DOMI_MEMORY_HUGE;
-    domi_slab_chunk *chunk = huge ? domi_memory_map_huge() : NULL;
-
-    huge = chunk != NULL; /* else a small one may still be had */
-    if (!huge)
-        chunk = domi_memory_map(slab->chunk_bytes);
-
-    if (chunk == NULL)
+    if (slab->mapped_bytes < DOMI_MEMORY_HUGE || slab->chunk_bytes > DOMI_MEMORY_HUGE)
         return NULL;
-    size_t bytes = huge ? DOMI_MEMORY_HUGE : slab->chunk_bytes;
-    if (huge)
-        domi_memory_populate(chunk, bytes);
-    chunk->bytes = bytes;
+    domi_slab_chunk *chunk = domi_memory_map_huge();
+    if (chunk == NULL)
+        return NULL; /* a small one may still be had */
+    domi_memory_populate(chunk, DOMI_MEMORY_HUGE);
+    chunk->bytes = DOMI_MEMORY_HUGE;
+    return chunk;
+}
+
+static domi_slab_chunk *chunk_small(const domi_slab *slab)
+{
+    domi_slab_chunk *chunk = domi_memory_map(slab->chunk_bytes);
+
+    if (chunk != NULL)
+        chunk->bytes = slab->chunk_bytes;
     return chunk;
 }
 
 static bool chunk_add(domi_slab *slab)
 {
-    domi_slab_chunk *chunk = chunk_new(slab);
+    domi_slab_chunk *chunk = chunk_huge(slab);
 
+    if (chunk == NULL)
+        chunk = chunk_small(slab);
     if (chunk == NULL)
         return false;
     if (slab->chunks != NULL)

@@ -13,6 +13,7 @@
  * progress. Exit 1 on a wrong result, never on a missed goal. */
 #include "bench/support/contender.h"
 #include "bench/support/measure.h"
+#include "bench/support/options.h"
 
 #include <errno.h>
 #include <math.h>
@@ -136,15 +137,6 @@ static bool run_row(const struct row *row)
     return !outcomes[CONTENDER_DOMUS].out;
 }
 
-static bool is_wanted(int argc, char **argv, const char *name)
-{
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], name) == 0)
-            return true;
-    }
-    return argc == 1;
-}
-
 int main(int argc, char **argv)
 {
     int status = 0;
@@ -152,7 +144,7 @@ int main(int argc, char **argv)
     for (int who = 0; who < CONTENDERS; who++)
         there[who] = contender_is_there("actors", (enum contender)who);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (is_wanted(argc, argv, rows[i].name) && !run_row(&rows[i]))
+        if (options_wanted(argc - 1, argv + 1, rows[i].name) && !run_row(&rows[i]))
             status = 1;
     }
     return status;

@@ -14,6 +14,7 @@
  * bench_fairness [ROW ...]: without a name all rows run. */
 #include "bench/support/histogram.h"
 #include "bench/support/measure.h"
+#include "bench/support/options.h"
 
 #include <domus/domus.h>
 
@@ -307,15 +308,6 @@ static void middlemen_alone(const char *row)
     middlemen_with(row, false);
 }
 
-static bool is_wanted(int argc, char **argv, const char *name)
-{
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], name) == 0)
-            return true;
-    }
-    return argc == 1;
-}
-
 int main(int argc, char **argv)
 {
     static const struct {
@@ -331,7 +323,7 @@ int main(int argc, char **argv)
     if (sem_init(&done, 0, 0) != 0)
         fail("no semaphore");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (!is_wanted(argc, argv, rows[i].name))
+        if (!options_wanted(argc - 1, argv + 1, rows[i].name))
             continue;
         fprintf(stderr, "fairness: %s\n", rows[i].name);
         rows[i].run(rows[i].name);

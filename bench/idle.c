@@ -23,17 +23,6 @@ struct idler {
 
 static const domus_behaviour idler = {.name = "idler", .state_size = sizeof(struct idler)};
 
-static void nap(double seconds)
-{
-    struct timespec left = {
-        .tv_sec = (time_t)seconds,
-        .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9),
-    };
-
-    while (nanosleep(&left, &left) != 0)
-        continue;
-}
-
 static double resident_bytes(void)
 {
     FILE *file = fopen("/proc/self/statm", "re");
@@ -88,7 +77,7 @@ static void spawn_all(domus_system *system, uint64_t actors)
         }
     }
     while (mounted(system) < actors)
-        nap(0.01);
+        measure_nap(0.01);
 }
 
 int main(int argc, char **argv)
@@ -112,10 +101,10 @@ int main(int argc, char **argv)
     }
 
     domus_system *system = start();
-    nap(0.1);
+    measure_nap(0.1);
     fprintf(stderr, "idle: %.0f s of nothing\n", seconds);
     uint64_t began_ns = measure_process_cpu_ns();
-    nap(seconds);
+    measure_nap(seconds);
     printf("idle.cpu %.3f ms\n", (double)(measure_process_cpu_ns() - began_ns) / 1e6);
     printf("idle.seconds %.0f s\n", seconds);
 

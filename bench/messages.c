@@ -9,6 +9,7 @@
  * goal. */
 #include "bench/limits.h"
 #include "bench/support/measure.h"
+#include "bench/support/options.h"
 
 #include <domus/domus.h>
 
@@ -398,15 +399,6 @@ static void n_to_1(void)
 }
 
 /* bench_messages [ROW ...]: without a name all rows run. */
-static bool is_wanted(int argc, char **argv, const char *name)
-{
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], name) == 0)
-            return true;
-    }
-    return argc == 1;
-}
-
 int main(int argc, char **argv)
 {
     static const struct {
@@ -423,7 +415,7 @@ int main(int argc, char **argv)
     if (sem_init(&run.done, 0, 0) != 0 || sched_getaffinity(0, sizeof all, &all) != 0)
         wrong("no semaphore, or no affinity");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (!is_wanted(argc, argv, rows[i].name))
+        if (!options_wanted(argc - 1, argv + 1, rows[i].name))
             continue;
         fprintf(stderr, "messages: %s\n", rows[i].name);
         if (rows[i].pinned)

@@ -13,6 +13,7 @@
 #include "bench/ring_report.h"
 #include "bench/support/contender.h"
 #include "bench/support/measure.h"
+#include "bench/support/options.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -39,14 +40,12 @@ static const struct {
 } orders[RING_ORDERS] = {{"ring", "spawned"}, {"ring_shuffled", "shuffled"}};
 
 static struct {
-    bool is_long;
+    struct options_page options;
     int rounds;
-    const char *out;
-    const char *gnuplot_script;
     uint64_t memory_max_bytes;
     bool out_of[RING_ORDERS][CONTENDERS];
     uint64_t largest[RING_ORDERS][CONTENDERS];
-} bench = {.gnuplot_script = "bench/ring.gp"};
+} bench = {.options = {.gnuplot_script = "bench/ring.gp"}};
 
 /* 0, and then without a limit, where the kernel does not say. */
 static uint64_t available_bytes(void)
@@ -202,45 +201,23 @@ static void print_largest(char *notes, size_t size)
     snprintf(notes + used, size - (size_t)used, ".\n");
 }
 
-static bool take_options(int argc, char **argv)
-{
-    static const struct option options[] = {
-        {"long", no_argument, NULL, 'l'},
-        {"out", required_argument, NULL, 'o'},
-        {"gnuplot", required_argument, NULL, 'g'},
-        {NULL, 0, NULL, 0},
-    };
-    int option;
-
-    while ((option = getopt_long(argc, argv, "lo:g:", options, NULL)) != -1) {
-        if (option == 'l')
-            bench.is_long = true;
-        else if (option == 'o')
-            bench.out = optarg;
-        else if (option == 'g')
-            bench.gnuplot_script = optarg;
-        else
-            return false;
-    }
-    return optind == argc;
-}
-
 int main(int argc, char **argv)
 {
     static struct ring_point points[SIZES_MAX];
     char notes[NOTES_MAX];
     size_t count = 0;
 
-    if (!take_options(argc, argv)) {
+    if (!options_page(argc, argv, &bench.options) || optind != argc) {
         fprintf(stderr, "usage: bench_ring [--long] [--out DIR] [--gnuplot FILE]\n");
         return 2;
     }
-    bench.rounds = bench.is_long ? ROUNDS_MAX : 1;
+    bench.rounds = bench.options.is_long ? ROUNDS_MAX : 1;
     bench.memory_max_bytes = available_bytes() / 100 * MEMORY_SHARE;
     for (int who = 0; who < CONTENDERS; who++)
         bench.out_of[0][who] = bench.out_of[1][who] =
             !contender_is_there("actors", (enum contender)who);
-    for (uint64_t size = SIZE_FIRST; size <= (bench.is_long ? SIZE_LONG : SIZE_SHORT); size *= 10) {
+    for (uint64_t size = SIZE_FIRST; size <= (bench.options.is_long ? SIZE_LONG : SIZE_SHORT);
+         size *= 10) {
         points[count].size = size;
         for (int order = 0; order < RING_ORDERS; order++)
             run_point(&points[count], order);
@@ -248,10 +225,11 @@ int main(int argc, char **argv)
     }
     print_fall(points, count);
     print_largest(notes, sizeof notes);
-    int error = bench.out == NULL ? 0
-                                  : ring_report(bench.out, bench.gnuplot_script, points, count,
-                                                bench.rounds, notes);
+    int error = bench.options.out == NULL
+                    ? 0
+                    : ring_report(bench.options.out, bench.options.gnuplot_script, points, count,
+                                  bench.rounds, notes);
     if (error != 0)
-        fprintf(stderr, "ring: the page in %s: %s\n", bench.out, strerror(-error));
+        fprintf(stderr, "ring: the page in %s: %s\n", bench.options.out, strerror(-error));
     return error != 0 || bench.largest[0][CONTENDER_DOMUS] == 0 ? 1 : 0;
 }

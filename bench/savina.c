@@ -14,6 +14,7 @@
 #include "bench/savina_report.h"
 #include "bench/support/contender.h"
 #include "bench/support/measure.h"
+#include "bench/support/options.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -41,17 +42,16 @@ static const enum contender contender_of[SAVINA_SIDES] = {
 };
 
 static struct {
-    bool is_long;
-    const char *out;
-    const char *gnuplot_script;
-    char **wanted; /* names of rows, up to NULL */
+    struct options_page options;
+    char **wanted; /* names of rows */
+    int wanted_count;
     bool there[CONTENDERS];
     bool failed; /* domus left out a row */
     struct savina_run run;
     struct savina_outcome outcomes[SAVINA_ROWS * THREADS_MAX];
     size_t count;
 } bench = {
-    .gnuplot_script = "bench/savina.gp",
+    .options = {.gnuplot_script = "bench/savina.gp"},
     .run = {.rounds = ROUNDS_SHORT, .processes = 1, .limit = NAN},
 };
 
@@ -222,7 +222,7 @@ static void run_row(const struct savina_row *row, uint32_t threads)
 
     *outcome = (struct savina_outcome){
         .row = row,
-        .size = bench.is_long ? row->size_long : row->size_short,
+        .size = bench.options.is_long ? row->size_long : row->size_short,
         .threads = threads,
         .of = {nothing, nothing, nothing, nothing},
         .ratio = {NAN, NAN},
@@ -270,38 +270,14 @@ static void measure_limit(const int *cpus)
     printf("savina.limit %.4g messages/s\n", bench.run.limit);
 }
 
-static bool is_wanted(const char *name)
-{
-    for (char **wanted = bench.wanted; *wanted != NULL; wanted++) {
-        if (strcmp(*wanted, name) == 0)
-            return true;
-    }
-    return bench.wanted[0] == NULL;
-}
-
 static bool take_options(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"long", no_argument, NULL, 'l'},
-        {"out", required_argument, NULL, 'o'},
-        {"gnuplot", required_argument, NULL, 'g'},
-        {NULL, 0, NULL, 0},
-    };
-    int option;
-
-    while ((option = getopt_long(argc, argv, "lo:g:", options, NULL)) != -1) {
-        if (option == 'l')
-            bench.is_long = true;
-        else if (option == 'o')
-            bench.out = optarg;
-        else if (option == 'g')
-            bench.gnuplot_script = optarg;
-        else
-            return false;
-    }
+    if (!options_page(argc, argv, &bench.options))
+        return false;
     bench.wanted = argv + optind;
-    for (char **name = bench.wanted; *name != NULL; name++) {
-        if (savina_row_find(*name) == NULL)
+    bench.wanted_count = argc - optind;
+    for (int i = 0; i < bench.wanted_count; i++) {
+        if (savina_row_find(bench.wanted[i]) == NULL)
             return false;
     }
     return true;
@@ -318,7 +294,7 @@ static void run_all(void)
         measure_limit(cpus);
     for (uint32_t threads = 1; threads <= threads_max; threads++) {
         for (size_t i = 0; i < SAVINA_ROWS; i++) {
-            if (is_wanted(savina_rows[i].name))
+            if (options_wanted(bench.wanted_count, bench.wanted, savina_rows[i].name))
                 run_row(&savina_rows[i], threads);
         }
     }
@@ -330,17 +306,18 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench_savina [--long] [--out DIR] [--gnuplot FILE] [ROW ...]\n");
         return 2;
     }
-    if (bench.is_long) {
+    if (bench.options.is_long) {
         bench.run.rounds = ROUNDS_LONG;
         bench.run.processes = PROCESSES_LONG;
     }
     for (int who = 0; who < CONTENDERS; who++)
         bench.there[who] = contender_is_there("savina", (enum contender)who);
     run_all();
-    int error = bench.out == NULL ? 0
-                                  : savina_report(bench.out, bench.gnuplot_script, &bench.run,
-                                                  bench.outcomes, bench.count);
+    int error = bench.options.out == NULL
+                    ? 0
+                    : savina_report(bench.options.out, bench.options.gnuplot_script, &bench.run,
+                                    bench.outcomes, bench.count);
     if (error != 0)
-        fprintf(stderr, "savina: the page in %s: %s\n", bench.out, strerror(-error));
+        fprintf(stderr, "savina: the page in %s: %s\n", bench.options.out, strerror(-error));
     return error != 0 || bench.failed ? 1 : 0;
 }

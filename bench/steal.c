@@ -86,13 +86,6 @@ static const domus_behaviour maker = {
     .on = (const domus_on[]){{&begin_type, maker_begin, 0}, {NULL, NULL, 0}},
 };
 
-static void nap(long ms)
-{
-    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-
-    nanosleep(&time, NULL);
-}
-
 /* Seconds until all have worked. `ret_steals`: of all threads. */
 static double run(bool steals, uint64_t *ret_steals)
 {
@@ -113,12 +106,12 @@ static double run(bool steals, uint64_t *ret_steals)
     if (domus_outside_spawn_with(system, &maker, NULL, &first, &address) != 0)
         fail("spawn");
     while (!atomic_load(&mounted))
-        nap(1);
-    nap(5); /* all sleep */
+        measure_nap(0.001);
+    measure_nap(0.005); /* all sleep */
     if (domus_outside_notice(system, address, &begin_type, NULL) != 0)
         fail("notice");
     while (atomic_load(&done) < options.houses)
-        nap(1);
+        measure_nap(0.001);
     *ret_steals = 0;
     for (uint32_t i = 0; i < options.threads; i++) {
         domus_profile profile;

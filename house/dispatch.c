@@ -289,6 +289,7 @@ static void special(domi_manager *manager, domi_house *house, uint32_t handled)
         domi_router_note_load(house);
 }
 
+/* READY at the tail, WAITING, or gone. */
 DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handled)
 {
     uint64_t life = domi_house_life(house);

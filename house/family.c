@@ -8,7 +8,6 @@
 #include "house/stack.h"
 
 #include <errno.h>
-#include <string.h>
 
 #define INTENSITY_DEFAULT 3u
 #define PERIOD_DEFAULT_NS UINT64_C(5000000000)

@@ -41,11 +41,22 @@ static domi_house *house_of(const domi_promise *promise)
     return domi_stack_house(domi_promise_stack(promise));
 }
 
+static void on_wheel(domi_manager *home, domi_promise *promise, uint64_t deadline_ns)
+{
+    domi_wheel_arm(&home->deadlines, &promise->wheel, deadline_ns);
+    promise->timed = true;
+}
+
+static void off_wheel(domi_manager *home, domi_promise *promise)
+{
+    domi_wheel_cancel(&home->deadlines, &promise->wheel);
+    promise->timed = false;
+}
+
 void domi_promise_arm(domi_manager *manager, domi_promise *promise, uint64_t deadline_ns)
 {
     if (!domi_is_lent(manager, house_of(promise))) {
-        domi_wheel_arm(&manager->deadlines, &promise->wheel, deadline_ns);
-        promise->timed = true;
+        on_wheel(manager, promise, deadline_ns);
         return;
     }
     promise->wheel.expires_ns = deadline_ns;
@@ -56,14 +67,10 @@ void domi_promise_arm(domi_manager *manager, domi_promise *promise, uint64_t dea
 void domi_promise_noted(domi_manager *home, domi_promise *promise)
 {
     promise->noted = false;
-    if (promise->state == DOMI_PROMISE_DONE)
-        return; /* its answer is kept */
-    if (promise->state != DOMI_PROMISE_WAITING) {
+    if (promise->state == DOMI_PROMISE_WAITING)
+        on_wheel(home, promise, promise->wheel.expires_ns);
+    else if (promise->state != DOMI_PROMISE_DONE) /* else its answer is kept */
         domi_stack_noted(home, promise);
-        return;
-    }
-    domi_wheel_arm(&home->deadlines, &promise->wheel, promise->wheel.expires_ns);
-    promise->timed = true;
 }
 
 void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error)
@@ -111,8 +118,7 @@ DOMI_INLINE void unlink_promise(domi_manager *manager, domi_promise *promise)
     if (DOMI_UNLIKELY(promise->timed) && domi_is_lent(manager, domi_stack_house(stack))) {
         stack->away++; /* home's wheel looks at its stack */
     } else if (DOMI_UNLIKELY(promise->timed)) {
-        domi_wheel_cancel(&manager->deadlines, &promise->wheel);
-        promise->timed = false;
+        off_wheel(manager, promise);
     }
     if (promise->next != NULL)
         promise->next->previous = promise->previous;
@@ -162,13 +168,11 @@ void domi_promise_release(domi_manager *manager, domi_promise *promise)
         return;
     }
     if (promise->timed) { /* done with on a loan, given up at home */
-        domi_wheel_cancel(&manager->deadlines, &promise->wheel);
-        promise->timed = false;
+        off_wheel(manager, promise);
         domi_promise_stack(promise)->away--;
     }
-    if (promise->node.slab == DOMI_SLAB_STACK_PROMISE) {
+    if (promise->node.slab == DOMI_SLAB_STACK_PROMISE)
         promise->state = DOMI_PROMISE_FREE;
-    } else {
+    else
         domi_pool_free(manager, &promise->node);
-    }
 }

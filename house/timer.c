@@ -37,11 +37,22 @@ static void note(domi_manager *manager, domi_timer *timer)
     domi_lent_note(manager, &timer->event.node);
 }
 
+static void on_wheel(domi_manager *home, domi_timer *timer, uint64_t expires_ns)
+{
+    domi_wheel_arm(&home->wheel, &timer->wheel, expires_ns);
+    timer->timed = true;
+}
+
+static void off_wheel(domi_manager *home, domi_timer *timer)
+{
+    domi_wheel_cancel(&home->wheel, &timer->wheel);
+    timer->timed = false;
+}
+
 static void arm(domi_manager *manager, domi_timer *timer, uint64_t expires_ns)
 {
     if (!domi_is_lent(manager, timer->house)) {
-        domi_wheel_arm(&manager->wheel, &timer->wheel, expires_ns);
-        timer->timed = true;
+        on_wheel(manager, timer, expires_ns);
         return;
     }
     timer->wheel.expires_ns = expires_ns;
@@ -89,10 +100,8 @@ static void timer_free(domi_manager *manager, domi_timer *timer)
         note(manager, timer);
         return;
     }
-    if (timer->timed) { /* cancelled on a loan, and its event handled here */
-        domi_wheel_cancel(&manager->wheel, &timer->wheel);
-        timer->timed = false;
-    }
+    if (timer->timed) /* cancelled on a loan, and its event handled here */
+        off_wheel(manager, timer);
     domi_link_remove(timer->house, &timer->link);
     timer->generation++;
     count(manager, lent, UINT32_MAX);
@@ -101,10 +110,8 @@ static void timer_free(domi_manager *manager, domi_timer *timer)
 
 void domi_timer_cancel(domi_manager *manager, domi_timer *timer)
 {
-    if (!domi_is_lent(manager, timer->house)) {
-        domi_wheel_cancel(&manager->wheel, &timer->wheel);
-        timer->timed = false;
-    }
+    if (!domi_is_lent(manager, timer->house))
+        off_wheel(manager, timer);
     timer->cancelled = true;
     if (!timer->under_way && !timer->noted)
         timer_free(manager, timer);
@@ -113,14 +120,10 @@ void domi_timer_cancel(domi_manager *manager, domi_timer *timer)
 void domi_timer_noted(domi_manager *home, domi_timer *timer)
 {
     timer->noted = false;
-    if (!timer->cancelled) {
-        domi_wheel_arm(&home->wheel, &timer->wheel, timer->wheel.expires_ns);
-        timer->timed = true;
-        return;
-    }
-    domi_wheel_cancel(&home->wheel, &timer->wheel);
-    timer->timed = false;
-    timer_free(home, timer);
+    if (timer->cancelled)
+        timer_free(home, timer);
+    else
+        on_wheel(home, timer, timer->wheel.expires_ns);
 }
 
 /* Its house is away: looked at again at the next tick. By how many is counted in the lease, which
@@ -152,8 +155,7 @@ void domi_timer_fire(domi_manager *manager, domi_wheel_node *node)
     if (timer->period_ns != 0 && !timer->fixed_delay) {
         uint64_t skipped = late_ns / timer->period_ns;
         timer->event.sender_lease += (uint32_t)skipped;
-        domi_wheel_arm(&manager->wheel, node, due_ns + (skipped + 1) * timer->period_ns);
-        timer->timed = true;
+        on_wheel(manager, timer, due_ns + (skipped + 1) * timer->period_ns);
     }
     if (timer->under_way) {
         timer->event.sender_lease++;
@@ -183,7 +185,7 @@ void domi_timer_dropped(domi_manager *manager, domi_node *node)
 {
     domi_timer *timer = (domi_timer *)(void *)node;
 
-    domi_wheel_cancel(&manager->wheel, &timer->wheel);
+    off_wheel(manager, timer);
     timer->cancelled = true;
     domi_timer_handled(manager, timer);
 }

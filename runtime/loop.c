@@ -130,8 +130,8 @@ void domi_phase_state(domi_thread *thread)
     if (ready->count == 0)
         return;
     domi_monitor_attend(&thread->system->monitor);
-    domi_thread_publish(thread, ready->count -
-                                    1); /* behind the first: it may be long before the first look */
+    /* All behind the first, which may be long before the first look. */
+    domi_thread_publish(thread, ready->count - 1);
     if (thread->config->scheduler.io_ratio == 100) {
         /* No deadline: all that is ready now runs once, and what it makes ready waits. */
         domi_queue now = *ready;

@@ -184,9 +184,10 @@ static bool wake_sleeper(domi_thread *thread)
             continue;
         /* seq_cst: as a put, before the look at its park word. It may have been woken since for
          * something else, and be about to sleep: then its second look finds this. */
-        if (atomic_compare_exchange_strong_explicit(&thread->system->waking, &none, index + 1,
-                                                    memory_order_seq_cst, memory_order_relaxed))
-            domi_manager_notify(manager, other);
+        if (!atomic_compare_exchange_strong_explicit(&thread->system->waking, &none, index + 1,
+                                                     memory_order_seq_cst, memory_order_relaxed))
+            return false; /* another one has been woken, by somebody else */
+        domi_manager_notify(manager, other);
         return true;
     }
     return false;
@@ -250,7 +251,7 @@ void domi_thread_share(domi_thread *thread, domi_queue *queue)
     }
     if (queue->count <= floor || thread->stamp_ns < thread->stealing.alone_until_ns)
         return;
-    /* Who is woken finds something at once: with long runs it would not wait until the next look.
+    /* Who is woken finds something at once: if runs are long, he sleeps again before the next look.
      */
     if (manager->threads > 1 && is_worth_it(thread) && wake_sleeper(thread))
         wanted = true;

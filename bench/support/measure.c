@@ -40,6 +40,17 @@ int measure_other_cpu_ns(pid_t pid, uint64_t *ret_cpu_ns)
     return 0;
 }
 
+void measure_nap(double seconds)
+{
+    struct timespec left = {
+        .tv_sec = (time_t)seconds,
+        .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9),
+    };
+
+    while (nanosleep(&left, &left) != 0)
+        continue;
+}
+
 int measure_pin(int cpu)
 {
     cpu_set_t set;

@@ -19,6 +19,9 @@ uint64_t measure_thread_cpu_ns(void);
 uint64_t measure_process_cpu_ns(void);
 int measure_other_cpu_ns(pid_t pid, uint64_t *ret_cpu_ns);
 
+/* Sleep so long, whatever interrupts. */
+void measure_nap(double seconds);
+
 /* Pin the calling thread. Returns 0, or -EINVAL where there is no such CPU for this process. */
 int measure_pin(int cpu);
 

@@ -120,6 +120,13 @@ static domus_address start(domus_system *system, uint32_t count, bool pinned)
     return starter;
 }
 
+/* Each of its workers for `ns`. */
+static void let_work(domus_system *system, domus_address starter, uint32_t count, uint64_t ns)
+{
+    domt_notice(system, starter, &begin_type, &ns);
+    DOMT_WAIT_FOR(30, atomic_load(&done) == count);
+}
+
 /* --- tests ----------------------------------------------------------------------------------- */
 
 START_TEST(overwhelmed_thread_is_helped_by_one_that_sleeps)
@@ -131,8 +138,7 @@ START_TEST(overwhelmed_thread_is_helped_by_one_that_sleeps)
     domus_address starter = start(system, COUNT, false);
 
     domt_pause_ns(5 * DOMT_MS); /* both sleep */
-    domt_notice(system, starter, &begin_type, &ns);
-    DOMT_WAIT_FOR(30, atomic_load(&done) == COUNT);
+    let_work(system, starter, COUNT, ns);
     domus_profile home = domt_profile(system, 0);
     domus_profile thief = domt_profile(system, 1);
     ck_assert_uint_eq(atomic_load(&elsewhere), thief.steals);
@@ -157,8 +163,7 @@ START_TEST(nothing_is_exposed_while_nobody_is_idle)
     domt_pause_ns(5 * DOMT_MS);
     uint64_t exposed = domt_profile_all(system).exposed;
     uint64_t steals = domt_profile(system, 1).steals;
-    domt_notice(system, starter, &begin_type, &ns);
-    DOMT_WAIT_FOR(30, atomic_load(&done) == COUNT);
+    let_work(system, starter, COUNT, ns);
     ck_assert_uint_eq(domt_profile_all(system).exposed, exposed);
     ck_assert_uint_eq(domt_profile(system, 1).steals, steals); /* who is busy never steals */
     ck_assert_uint_eq(atomic_load(&elsewhere), 0);
@@ -177,8 +182,7 @@ START_TEST(pinned_actors_stay_and_nobody_is_woken_for_them_over_and_over)
 
     domt_pause_ns(5 * DOMT_MS);
     uint64_t wakeups = domt_profile(system, 0).wakeups_sent;
-    domt_notice(system, starter, &begin_type, &ns);
-    DOMT_WAIT_FOR(30, atomic_load(&done) == COUNT);
+    let_work(system, starter, COUNT, ns);
     ck_assert_uint_eq(atomic_load(&elsewhere), 0);
     ck_assert_uint_eq(domt_profile_all(system).exposed, 0);
     ck_assert_uint_lt(domt_profile(system, 0).wakeups_sent - wakeups, COUNT / 10);
@@ -195,8 +199,7 @@ START_TEST(stealing_that_is_off_lends_nothing)
     domus_system *system = domt_start(&config);
     domus_address starter = start(system, COUNT, false);
 
-    domt_notice(system, starter, &begin_type, &ns);
-    DOMT_WAIT_FOR(30, atomic_load(&done) == COUNT);
+    let_work(system, starter, COUNT, ns);
     domus_profile all = domt_profile_all(system);
     ck_assert_uint_eq(all.exposed + all.steals + all.steals_wanted, 0);
     domt_end(system);
@@ -210,8 +213,7 @@ START_TEST(few_ready_houses_stay_where_they_are)
     domus_system *system = domt_start(&config);
     domus_address starter = start(system, config.scheduler.steal.floor - 2, false);
 
-    domt_notice(system, starter, &begin_type, &ns);
-    DOMT_WAIT_FOR(30, atomic_load(&done) == config.scheduler.steal.floor - 2);
+    let_work(system, starter, config.scheduler.steal.floor - 2, ns);
     ck_assert_uint_eq(domt_profile_all(system).exposed, 0);
     domt_end(system);
 }
