@@ -4,7 +4,6 @@
 #include "base/check.h"
 
 #include <assert.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -42,6 +41,68 @@ static bool fails(void)
     return left == 0;
 }
 
+/* --- counting --------------------------------------------------------------------------------- */
+
+#define COUNT_STEP (64 * 1024)
+
+static _Thread_local domi_meter *meter;
+static _Thread_local int64_t uncounted;
+
+/* What this thread has not told yet. Relaxed, as all of a meter: numbers that guard nothing. */
+static void tell(size_t wanted)
+{
+    int64_t held =
+        atomic_fetch_add_explicit(&meter->held, uncounted, memory_order_relaxed) + uncounted;
+
+    uncounted = 0;
+    if (wanted != 0 && (held >= atomic_load_explicit(&meter->look_at, memory_order_relaxed) ||
+                        atomic_load_explicit(&meter->tight, memory_order_relaxed) != 0))
+        meter->grown(meter, wanted);
+}
+
+bool domi_memory_is_full(void)
+{
+    return meter != NULL && atomic_load_explicit(&meter->full, memory_order_relaxed) != 0;
+}
+
+static void give_back(size_t bytes)
+{
+    if (meter == NULL)
+        return;
+    uncounted -= (int64_t)bytes;
+    if (uncounted <= -COUNT_STEP)
+        tell(0);
+}
+
+/* Count first, so that who looks may still refuse this one. */
+static bool may_take(size_t bytes)
+{
+    if (meter == NULL)
+        return true;
+    uncounted += (int64_t)bytes;
+    if (uncounted >= COUNT_STEP)
+        tell(bytes);
+    if (DOMI_LIKELY(!domi_memory_is_full()))
+        return true;
+    give_back(bytes);
+    return false;
+}
+
+domi_meter *domi_memory_count(domi_meter *next)
+{
+    domi_meter *before = meter;
+
+    if (next == before)
+        return before;
+    if (before != NULL && uncounted != 0)
+        tell(0);
+    uncounted = 0;
+    meter = next;
+    return before;
+}
+
+/* --- the doors -------------------------------------------------------------------------------- */
+
 const domus_allocator *domi_memory_use(const domus_allocator *allocator)
 {
     const domus_allocator *before = current;
@@ -58,10 +119,14 @@ static void *allocate(size_t bytes, size_t alignment)
     if (fails() || bytes > BYTES_MAX)
         return NULL;
     bytes += alignment; /* at least a block: the start is aligned to that */
+    if (!may_take(bytes))
+        return NULL;
     char *start =
         allocator != NULL ? allocator->allocate(allocator->context, bytes) : calloc(1, bytes);
-    if (start == NULL)
+    if (start == NULL) {
+        give_back(bytes);
         return NULL;
+    }
     DOMI_CHECK((uintptr_t)start % ALIGNMENT == 0);
     size_t before = alignment - (uintptr_t)start % alignment;
     block *made = (block *)(void *)(start + before) - 1;
@@ -88,10 +153,16 @@ void domi_memory_free(void *memory)
     size_t bytes = made->bytes & (BYTES_MAX * 2 - 1);
     void *start = (char *)memory - (made->bytes >> BYTES_BITS);
 
+    give_back(bytes);
     if (allocator != NULL)
         allocator->free(allocator->context, start, bytes);
     else
         free(start);
+}
+
+size_t domi_memory_bytes(const void *memory)
+{
+    return ((const block *)memory - 1)->bytes & (BYTES_MAX * 2 - 1);
 }
 
 /* What a hook is told is what is used: whole pages. */
@@ -116,20 +187,19 @@ static void *map_kernel(size_t bytes)
 
 void *domi_memory_map(size_t bytes)
 {
-    if (fails())
+    if (fails() || !may_take(pages(bytes)))
         return NULL;
-    return current != NULL ? map_hooked(bytes) : map_kernel(bytes);
+    void *memory = current != NULL ? map_hooked(bytes) : map_kernel(bytes);
+    if (memory == NULL)
+        give_back(pages(bytes));
+    return memory;
 }
 
-void *domi_memory_map_huge(void)
+/* Twice as much, and what lies before and behind the aligned half goes back. */
+static void *map_aligned(void)
 {
-    if (fails())
-        return NULL;
-    if (current != NULL)
-        return map_hooked(DOMI_MEMORY_HUGE);
-
-    /* Twice as much, and what lies before and behind the aligned half goes back. */
     char *memory = map_kernel(2 * DOMI_MEMORY_HUGE);
+
     if (memory == NULL)
         return NULL;
     size_t before = -(uintptr_t)memory % DOMI_MEMORY_HUGE;
@@ -140,12 +210,25 @@ void *domi_memory_map_huge(void)
     return memory + before;
 }
 
+void *domi_memory_map_huge(void)
+{
+    if (fails() ||
+        (meter != NULL && atomic_load_explicit(&meter->tight, memory_order_relaxed) != 0) ||
+        !may_take(DOMI_MEMORY_HUGE))
+        return NULL;
+    void *memory = current != NULL ? map_hooked(DOMI_MEMORY_HUGE) : map_aligned();
+    if (memory == NULL)
+        give_back(DOMI_MEMORY_HUGE);
+    return memory;
+}
+
 void domi_memory_unmap(void *memory, size_t bytes)
 {
     const domus_allocator *allocator = current;
 
     if (memory == NULL)
         return;
+    give_back(pages(bytes));
     if (allocator != NULL)
         allocator->unmap(allocator->context, memory, pages(bytes));
     else

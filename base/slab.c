@@ -10,12 +10,6 @@
 #define LINE 64u
 #define PAGE 4096u
 
-struct domi_slab_chunk {
-    domi_slab_chunk *next;
-    size_t bytes;
-    char *end; /* of the part that was carved; the newest chunk's is slab->carve */
-};
-
 static_assert(sizeof(domi_slab_chunk) <= LINE, "the header is one line");
 
 void domi_slab_init(domi_slab *slab, uint32_t object_bytes, uint32_t keep_bytes, size_t chunk_bytes)
@@ -35,8 +29,8 @@ void domi_slab_init(domi_slab *slab, uint32_t object_bytes, uint32_t keep_bytes,
 
 void domi_slab_fini(domi_slab *slab)
 {
+    domi_slab_trim_stop(slab);
     domi_slab_chunk *chunk = slab->chunks;
-
     while (chunk != NULL) {
         domi_slab_chunk *next = chunk->next;
         DOMI_UNPOISON(chunk, chunk->bytes);
@@ -60,16 +54,25 @@ static void populate(domi_slab *slab)
 }
 
 /* Objects of whole pairs of lines begin at one: the hardware fetches lines in pairs. */
-static size_t first_offset(const domi_slab *slab)
+char *domi_slab_first(const domi_slab *slab, domi_slab_chunk *chunk)
 {
-    return slab->object_bytes % (2 * LINE) == 0 ? 2 * LINE : LINE;
+    return (char *)chunk + (slab->object_bytes % (2 * LINE) == 0 ? 2 * LINE : LINE);
+}
+
+static bool is_next_huge(const domi_slab *slab)
+{
+    return slab->mapped_bytes >= DOMI_MEMORY_HUGE && slab->chunk_bytes <= DOMI_MEMORY_HUGE;
+}
+
+size_t domi_slab_next_bytes(const domi_slab *slab)
+{
+    return is_next_huge(slab) ? DOMI_MEMORY_HUGE : slab->chunk_bytes;
 }
 
 static domi_slab_chunk *chunk_huge(const domi_slab *slab)
 {
-    if (slab->mapped_bytes < DOMI_MEMORY_HUGE || slab->chunk_bytes > DOMI_MEMORY_HUGE)
-        return NULL;
-    domi_slab_chunk *chunk = domi_memory_map_huge();
+    domi_slab_chunk *chunk = is_next_huge(slab) ? domi_memory_map_huge() : NULL;
+
     if (chunk == NULL)
         return NULL; /* a small one may still be had */
     domi_memory_populate(chunk, DOMI_MEMORY_HUGE);
@@ -98,7 +101,7 @@ static bool chunk_add(domi_slab *slab)
         slab->chunks->end = slab->carve;
     chunk->next = slab->chunks;
     slab->chunks = chunk;
-    slab->carve = (char *)chunk + first_offset(slab);
+    slab->carve = domi_slab_first(slab, chunk);
     slab->carve_end = (char *)chunk + chunk->bytes;
     bool asks = chunk->next != NULL && chunk->bytes != DOMI_MEMORY_HUGE;
     slab->populated = asks ? (char *)chunk : slab->carve_end;
@@ -108,7 +111,13 @@ static bool chunk_add(domi_slab *slab)
 
 void *domi_slab_carve(domi_slab *slab)
 {
-    if ((size_t)(slab->carve_end - slab->carve) < slab->object_bytes && !chunk_add(slab))
+    if (DOMI_UNLIKELY(slab->trim != NULL)) {
+        domi_slab_trim_stop(slab);
+        if (slab->free != NULL)
+            return domi_slab_take_free(slab);
+    }
+    slab->spare_bytes = 0;
+    if (domi_slab_is_used_up(slab) && !chunk_add(slab))
         return NULL;
 
     char *object = slab->carve;
@@ -122,7 +131,7 @@ void domi_slab_walk(domi_slab *slab, void (*visit)(void *object, void *context),
 {
     for (domi_slab_chunk *chunk = slab->chunks; chunk != NULL; chunk = chunk->next) {
         char *end = chunk == slab->chunks ? slab->carve : chunk->end;
-        for (char *object = (char *)chunk + first_offset(slab); object < end;
+        for (char *object = domi_slab_first(slab, chunk); object < end;
              object += slab->object_bytes)
             visit(object, context);
     }

@@ -1,9 +1,11 @@
-/* A slab: objects of one size for one thread, from chunks that live as long as the slab.
+/* A slab: objects of one size for one thread, from chunks that live as long as the slab, or until
+ * they are trimmed.
  *
  * The last object freed is the next one taken (it is still in the cache); a fresh chunk is carved
  * as it is needed, so memory that was never used is never touched. An object's first word is the
- * link while it is free. Memory never goes to another size, so a stale pointer always points at an
- * object of the same kind: generations and epochs in it stay readable. Under AddressSanitizer what
+ * link while it is free. Memory never goes to another size, so in a slab that is not trimmed a
+ * stale pointer always points at an object of the same kind: generations and epochs in it stay
+ * readable. Under AddressSanitizer what
  * lies behind `keep_bytes` of a free object is poisoned.
  *
  * Owner thread only. What other threads free comes back in chains (house/pool.h). */
@@ -12,6 +14,7 @@
 
 #include "base/check.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,7 +35,21 @@
 #define DOMI_UNPOISON(memory, bytes) ((void)(memory), (void)(bytes))
 #endif
 
+/* A chunk's first line. */
 typedef struct domi_slab_chunk domi_slab_chunk;
+
+struct domi_slab_chunk {
+    domi_slab_chunk *next;
+    size_t bytes;
+    char *end; /* of the part that was carved; the newest chunk's is slab->carve */
+
+    /* While the slab is trimmed: the free objects found in it. */
+    void *free;
+    void *free_last;
+    uint32_t free_count;
+};
+
+struct domi_slab_trim;
 
 typedef struct domi_slab {
     void *free;  /* singly linked through the first word */
@@ -44,6 +61,8 @@ typedef struct domi_slab {
     uint32_t keep_bytes;   /* of a free object, what stays readable; at least 8 */
     size_t chunk_bytes;
     uint64_t mapped_bytes;
+    uint64_t spare_bytes;        /* free in chunks that the last trim kept; until it runs dry */
+    struct domi_slab_trim *trim; /* under way; NULL */
 } domi_slab;
 
 /* `chunk_bytes` is rounded up to hold at least 8 objects. A slab that has taken 2 MiB takes further
@@ -58,19 +77,48 @@ void domi_slab_fini(domi_slab *slab);
 /* Carve one object, from a new chunk if need be; NULL without memory. */
 void *domi_slab_carve(domi_slab *slab);
 
+/* Give chunks of which every object is free back to the kernel, some steps at a time; only of slabs
+ * whose free objects nobody looks at any more. It sorts the free objects by their chunk, which
+ * nothing else knows; meanwhile the slab has none, and who finds it dry stops the trim and has them
+ * all (domi_slab_carve() does so too). The newest chunk stays.
+ *
+ * begin: false when there is nothing to gain, or no memory for the table of chunks. step: sort up
+ * to `objects`, or give a few chunks back; true when it has ended. */
+bool domi_slab_trim_begin(domi_slab *slab);
+bool domi_slab_trim_step(domi_slab *slab, uint32_t objects);
+void domi_slab_trim_stop(domi_slab *slab);
+
+/* Where the objects of a chunk begin. */
+char *domi_slab_first(const domi_slab *slab, domi_slab_chunk *chunk);
+
+/* How large the next chunk would be. */
+size_t domi_slab_next_bytes(const domi_slab *slab);
+
+/* The next object needs a new chunk. */
+static inline bool domi_slab_is_used_up(const domi_slab *slab)
+{
+    return (size_t)(slab->carve_end - slab->carve) < slab->object_bytes;
+}
+
 /* Call `visit` for every object that was ever carved, used or free. */
 void domi_slab_walk(domi_slab *slab, void (*visit)(void *object, void *context), void *context);
+
+/* The last freed of a slab that has some. */
+static inline void *domi_slab_take_free(domi_slab *slab)
+{
+    void *object = slab->free;
+
+    slab->free = *(void **)object;
+    DOMI_UNPOISON(object, slab->object_bytes);
+    return object;
+}
 
 /* An object; new ones are zeroed, used ones are as they were freed. NULL without memory. */
 static inline void *domi_slab_take(domi_slab *slab)
 {
-    void *object = slab->free;
-
-    if (DOMI_UNLIKELY(object == NULL))
+    if (DOMI_UNLIKELY(slab->free == NULL))
         return domi_slab_carve(slab);
-    slab->free = *(void **)object;
-    DOMI_UNPOISON(object, slab->object_bytes);
-    return object;
+    return domi_slab_take_free(slab);
 }
 
 static inline void domi_slab_put(domi_slab *slab, void *object)

@@ -43,9 +43,9 @@ int domus_notice(domus_stack *stack, domus_address to, const domus_type *type, c
     if (DOMI_UNLIKELY(type->size > DOMUS_PAYLOAD_MAX))
         return -EMSGSIZE;
     domi_prefetch_write(to.house); /* the put reads and writes this line, perhaps from afar */
-    domi_envelope *envelope = domi_envelope_new(manager, DOMI_ENVELOPE_HEAD + type->size);
+    domi_envelope *envelope = domi_message_new(manager, DOMI_ENVELOPE_HEAD + type->size);
     if (DOMI_UNLIKELY(envelope == NULL))
-        return -ENOMEM;
+        return domi_message_error(manager);
     domi_envelope_sign(envelope, type, domi_stack_house(stack));
     domi_payload_copy(envelope->payload, payload, type->size);
 

@@ -41,9 +41,9 @@ __attribute__((noinline)) static int begin_ask(domus_stack *stack, domus_address
 
     if (DOMI_UNLIKELY(type->size > DOMUS_PAYLOAD_MAX))
         return -EMSGSIZE;
-    domi_envelope *envelope = domi_envelope_new(manager, DOMI_ASK_HEAD + type->size);
+    domi_envelope *envelope = domi_message_new(manager, DOMI_ASK_HEAD + type->size);
     if (DOMI_UNLIKELY(envelope == NULL))
-        return -ENOMEM;
+        return domi_message_error(manager);
     int error = domi_stack_promise(stack, DOMI_PROMISE_ASK, &promise);
     if (DOMI_UNLIKELY(error != 0)) {
         domi_pool_free(manager, &envelope->node);
@@ -285,7 +285,7 @@ int domus_forward(domus_stack *stack, domus_address to)
         return none_at_hand(stack);
     const domi_envelope head = *message;
     int error =
-        domi_mailbox_put(stack->manager, to, &message->node, is_ask ? DOMI_ASK : DOMI_NOTICE);
+        domi_mailbox_pass(stack->manager, to, &message->node, is_ask ? DOMI_ASK : DOMI_NOTICE);
     if (error != 0) {
         message->node = head.node;
         return error;
@@ -368,7 +368,7 @@ int domus_kept_forward(domus_stack *stack, domus_kept kept, domus_address to)
     if (held == NULL)
         return -ENOENT;
     domi_node node = held->ask->node;
-    int error = domi_mailbox_put(stack->manager, to, &held->ask->node, DOMI_ASK);
+    int error = domi_mailbox_pass(stack->manager, to, &held->ask->node, DOMI_ASK);
     if (error != 0)
         held->ask->node = node;
     else

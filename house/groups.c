@@ -285,7 +285,7 @@ int domi_group_publish(domi_manager *manager, domus_address sender, domi_group *
     if (shared == NULL) {
         if (type->drop != NULL)
             type->drop((void *)(uintptr_t)payload);
-        return error != 0 ? error : -ENOMEM;
+        return error != 0 ? error : domi_message_error(manager);
     }
     for (uint32_t i = 0; i < group->groups->homes; i++) {
         const domi_group_slot *slot = &group->slots[i];

@@ -44,6 +44,13 @@ static int refused(domi_manager *manager, domi_house *house, const domi_node *no
     return -ENOBUFS;
 }
 
+/* For want of memory: who is told of it would need some. */
+static int busy(domi_manager *manager)
+{
+    domi_counter_add(&manager->counters.busy, 1);
+    return -EBUSY;
+}
+
 /* Link the house into its home's arrivals, and wake home if it sleeps. Only who found the inbox
  * empty comes here, so no house is linked twice. */
 static void arrive(domi_manager *manager, domi_house *house)
@@ -185,6 +192,8 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
     if (is_user(node)) {
         if ((life & DOMI_LIFE_STOP) != 0)
             return -ESTALE;
+        if (DOMI_UNLIKELY(manager->busy))
+            return busy(manager);
         if ((life & DOMI_LIFE_FULL) != 0)
             return refused(manager, house, node);
     }
@@ -202,6 +211,16 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
     else
         domi_mailbox_add(manager, house, node, node->kind);
     return 0;
+}
+
+int domi_mailbox_pass(domi_manager *manager, domus_address address, domi_node *node, uint32_t kind)
+{
+    bool was_busy = manager->busy;
+
+    manager->busy = false;
+    int error = domi_mailbox_put(manager, address, node, kind);
+    manager->busy = was_busy;
+    return error;
 }
 
 void domi_mailbox_give_back(domi_manager *manager, domi_house *house)

@@ -80,10 +80,15 @@ DOMI_INLINE void domi_mailbox_add(domi_manager *manager, domi_house *house, domi
         domi_house_ready(manager, house);
 }
 
+/* As domi_mailbox_put(), of what was taken before: it is passed on also while memory is critical,
+ * because who holds it could do nothing but hold it. */
+int domi_mailbox_pass(domi_manager *manager, domus_address address, domi_node *node, uint32_t kind);
+
 /* Put `node`, of kind `kind`, into the house of `address`. From the thread of `manager`.
  *
  * Returns 0, and the node is the house's; -ESTALE when its life is over or (asks, notices) ends;
- * -ENOBUFS for an ask or notice when mailbox_max wait; then the node is still the caller's. */
+ * -ENOBUFS for an ask or notice when mailbox_max wait; -EBUSY for one while memory is critical;
+ * then the node is still the caller's. */
 DOMI_INLINE int domi_mailbox_put(domi_manager *manager, domus_address address, domi_node *node,
                                  uint32_t kind)
 {
@@ -97,7 +102,7 @@ DOMI_INLINE int domi_mailbox_put(domi_manager *manager, domus_address address, d
                     atomic_load_explicit(&house->life, memory_order_relaxed) ==
                         (uint64_t)address.lease << 32 &&
                     atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0 &&
-                    !domi_house_is_exposed(house) && house->mail < manager->mailbox_max)) {
+                    !domi_house_is_exposed(house) && house->mail < manager->lane_max)) {
         domi_mailbox_add(manager, house, node, kind);
         return 0;
     }

@@ -14,6 +14,8 @@
 
 #include <errno.h>
 
+static const _Atomic uint32_t none = DOMI_PRESSURE_NONE;
+
 int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
                       domi_manager **managers, const domus_config *config, uint64_t now_ns)
 {
@@ -23,7 +25,8 @@ int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
     manager->threads = count - 1; /* without detached ones; who has some says so */
     manager->managers = managers;
     manager->config = config;
-    manager->mailbox_max = config->scheduler.mailbox_max;
+    manager->mailbox_max = manager->lane_max = config->scheduler.mailbox_max;
+    manager->pressure = &none;
     manager->messages_per_run_max = config->scheduler.messages_per_run_max;
     manager->conversations_max = config->scheduler.conversations_max;
     manager->now_ns = now_ns;
@@ -49,6 +52,13 @@ void domi_manager_fini(domi_manager *manager)
     domi_pool_fini(manager);
     domi_memory_free(manager->chains);
     domi_memory_free(manager->slots_of);
+}
+
+void domi_manager_pressed(domi_manager *manager, uint32_t level)
+{
+    manager->pressure_seen = level;
+    manager->busy = level >= DOMI_PRESSURE_CRITICAL;
+    manager->lane_max = manager->busy ? 0 : manager->mailbox_max;
 }
 
 static void end_house(void *house, void *manager)

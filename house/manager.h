@@ -34,6 +34,8 @@ typedef struct domi_counters {
     domi_counter wakeups_sent;
     domi_counter dead_letters;
     domi_counter refusals;
+    domi_counter busy;          /* refused for want of memory */
+    domi_counter trimmed_bytes; /* of slabs, given back to the kernel */
     domi_counter asks_expired;
     domi_counter late_replies;
     domi_counter cancels;
@@ -74,6 +76,25 @@ typedef enum domi_happening {
     DOMI_IS_ENDED,  /* by the root */
 } domi_happening;
 
+/* How short the system's memory is (runtime/pressure.h). */
+typedef enum domi_pressure_level {
+    DOMI_PRESSURE_NONE,
+    DOMI_PRESSURE_HIGH,     /* nothing is let in from outside */
+    DOMI_PRESSURE_CRITICAL, /* and nothing new is sent inside */
+} domi_pressure_level;
+
+/* Giving slabs' memory back (trim.h). */
+typedef struct domi_trim {
+    uint32_t slab;     /* the one at hand */
+    bool begun;        /* ... its trim */
+    bool under_way;    /* a pass over the slabs */
+    bool gained;       /* ... has given something back */
+    uint64_t mapped;   /* of the slabs that are trimmed, when it was last looked at */
+    uint64_t next_ns;  /* no pass before */
+    uint64_t wait_ns;  /* from one in vain to the next */
+    uint64_t short_ns; /* until then memory is short, or was a minute ago */
+} domi_trim;
+
 typedef struct domi_manager domi_manager;
 struct domi_promise;
 struct domus_spawn_options;
@@ -89,6 +110,8 @@ struct domi_manager {
     struct domi_letters *letters; /* who hears of dead letters; NULL: nobody */
     struct domi_groups *groups;
     struct domi_routers *routers;
+    uint32_t
+        lane_max; /* the owner's: mailbox_max, or 0 while busy: no put takes the short way then */
     uint32_t mailbox_max;
     uint32_t messages_per_run_max;
     uint32_t conversations_max;
@@ -125,12 +148,16 @@ struct domi_manager {
     alignas(DOMI_LINES) uint64_t now_ns;
     domi_queue ready[2]; /* by domus_kind */
     domi_fifo mounting;
-    bool closing;            /* the system stops: nothing new is spawned */
-    bool stopping;           /* the system has stopped: actors are ended, whatever they do */
-    bool work_over;          /* ... also those whose blocking work had not returned */
-    _Atomic uint32_t timers; /* armed or under way; a thief reads it */
-    domi_counter houses;     /* alive on this home */
-    uint32_t next_home;      /* for spawns that spread */
+    bool closing;   /* the system stops: nothing new is spawned */
+    bool stopping;  /* the system has stopped: actors are ended, whatever they do */
+    bool work_over; /* ... also those whose blocking work had not returned */
+    bool at_max;    /* why the last message had no envelope: memory.threadMax */
+    bool busy;      /* memory is critical: asks and notices are refused */
+    uint32_t pressure_seen;
+    const _Atomic uint32_t *pressure; /* the system's domi_pressure_level */
+    _Atomic uint32_t timers;          /* armed or under way; a thief reads it */
+    domi_counter houses;              /* alive on this home */
+    uint32_t next_home;               /* for spawns that spread */
     domi_slab slabs[DOMI_SLABS];
     domi_chain *chains;        /* by owner */
     uint32_t chained;          /* objects in all chains */
@@ -145,10 +172,13 @@ struct domi_manager {
     domi_node *notes;     /* for the home of the lent house that runs here (lent.h); circular */
     uint32_t noted_timers;
     domi_counters counters;
+    domi_trim trim;
+    domi_counter spare_bytes; /* of slabs: free, but in chunks that the last trim had to keep */
 
     /* Pushed by others, taken whole by the owner. */
     alignas(DOMI_LINES) _Atomic(domi_house *) arrivals;
     alignas(DOMI_LINES) _Atomic(domi_node *) remote; /* its objects that others freed, in chains */
+    _Atomic int64_t heap_bytes; /* in its envelopes beyond the slabs, which others free as well */
 
     alignas(DOMI_LINES) _Atomic(domi_node *) returns; /* loans that have come back (loan.h) */
 
@@ -218,6 +248,19 @@ void domi_manager_end(domi_manager *manager);
 /* The system stops: stop every actor that has no parent; the others are stopped by theirs. Nothing
  * is spawned any more, anywhere. */
 void domi_manager_stop(domi_manager *manager);
+
+/* `pressure` has changed: asks and notices from this manager are refused, or not any more. */
+void domi_manager_pressed(domi_manager *manager, uint32_t level);
+
+/* One relaxed load of a line that is hardly ever written: what it says may be late. Owner. */
+static inline void domi_manager_look_at_pressure(domi_manager *manager)
+{
+    uint32_t level = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)manager->pressure,
+                                          memory_order_relaxed);
+
+    if (DOMI_UNLIKELY(level != manager->pressure_seen))
+        domi_manager_pressed(manager, level);
+}
 
 /* Take arrivals and sort them, and what thieves have returned. Returns how many houses it was. Two
  * relaxed loads if none. */

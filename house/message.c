@@ -17,9 +17,9 @@ int domus_message_new(domus_stack *stack, const domus_type *type, domus_message 
 {
     if (type->size > DOMUS_PAYLOAD_MAX)
         return -EMSGSIZE;
-    domi_envelope *envelope = domi_envelope_new(stack->manager, DOMI_ENVELOPE_HEAD + type->size);
+    domi_envelope *envelope = domi_message_new(stack->manager, DOMI_ENVELOPE_HEAD + type->size);
     if (envelope == NULL)
-        return -ENOMEM;
+        return domi_message_error(stack->manager);
     envelope->node.kind = DOMI_NOTICE;
     envelope->type = type;
     *ret_message = (domus_message *)(void *)envelope;

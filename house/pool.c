@@ -4,6 +4,8 @@
 #include "base/memory.h"
 #include "house/shared.h"
 
+#include <errno.h>
+
 static const struct {
     uint16_t bytes;
     uint16_t keep; /* what stays readable in a free one: the node; all that is known by a serial */
@@ -79,13 +81,13 @@ void domi_pool_flush(domi_manager *manager)
  * messages a second); all at once, a thread that others freed a million for would stand still. */
 #define COLLECT_MAX 4096
 
-static void collect(domi_manager *manager)
+bool domi_pool_collect(domi_manager *manager)
 {
     domi_node *node = manager->returned;
 
     if (node == NULL) {
         if (atomic_load_explicit(&manager->remote, memory_order_relaxed) == NULL)
-            return;
+            return false;
         /* acquire: pairs with push_chain(). */
         node = atomic_exchange_explicit(&manager->remote, NULL, memory_order_acquire);
     }
@@ -95,15 +97,29 @@ static void collect(domi_manager *manager)
         node = next;
     }
     manager->returned = node;
+    return node != NULL;
 }
 
-void *domi_pool_refill(domi_manager *manager, uint32_t slab)
+/* What was free before, somewhere: true if the slab has some now. */
+static bool find_free(domi_manager *manager, domi_slab *slab)
 {
-    collect(manager);
-    if (manager->slabs[slab].free != NULL)
-        return domi_slab_take(&manager->slabs[slab]);
+    (void)domi_pool_collect(manager);
+    if (slab->free == NULL)
+        domi_slab_trim_stop(slab);
+    if (slab->free != NULL)
+        return true;
+    if (DOMI_UNLIKELY(slab->spare_bytes != 0)) {
+        /* What the last trim kept is used up. Relaxed: a number for who measures. */
+        domi_counter_add(&manager->spare_bytes, -slab->spare_bytes);
+        slab->spare_bytes = 0;
+    }
+    return false;
+}
 
+static void *carve(domi_manager *manager, uint32_t slab)
+{
     domi_node *node = domi_slab_carve(&manager->slabs[slab]);
+
     if (node == NULL)
         return NULL;
     /* Written once: an object keeps its owner and its slab for life. */
@@ -112,10 +128,61 @@ void *domi_pool_refill(domi_manager *manager, uint32_t slab)
     return node;
 }
 
+void *domi_pool_refill(domi_manager *manager, uint32_t slab)
+{
+    if (find_free(manager, &manager->slabs[slab]))
+        return domi_slab_take_free(&manager->slabs[slab]);
+    return carve(manager, slab);
+}
+
+uint64_t domi_pool_bytes(const domi_manager *manager)
+{
+    int64_t heap_bytes = atomic_load_explicit((_Atomic int64_t *)(uintptr_t)&manager->heap_bytes,
+                                              memory_order_relaxed);
+    uint64_t bytes = heap_bytes > 0 ? (uint64_t)heap_bytes : 0;
+
+    for (uint32_t i = 0; i <= DOMI_SLAB_1088; i++)
+        bytes += manager->slabs[i].mapped_bytes;
+    return bytes;
+}
+
+static bool is_within_max(const domi_manager *manager, size_t bytes)
+{
+    uint64_t most = manager->config->memory.thread_max_bytes;
+
+    return most == 0 || domi_pool_bytes(manager) + bytes <= most;
+}
+
+void *domi_pool_refill_bounded(domi_manager *manager, uint32_t index)
+{
+    domi_slab *slab = &manager->slabs[index];
+
+    if (find_free(manager, slab))
+        return domi_slab_take_free(slab);
+    manager->at_max =
+        domi_slab_is_used_up(slab) && !is_within_max(manager, domi_slab_next_bytes(slab));
+    return manager->at_max ? NULL : carve(manager, index);
+}
+
+int domi_message_error(domi_manager *manager)
+{
+    if (manager->at_max) {
+        domi_counter_add(&manager->counters.refusals, 1);
+        return -ENOBUFS;
+    }
+    if (!domi_memory_is_full())
+        return -ENOMEM;
+    domi_counter_add(&manager->counters.busy, 1);
+    return -EBUSY;
+}
+
 /* What is of no slab. */
 __attribute__((noinline)) static void free_special(domi_manager *manager, domi_node *node)
 {
     if (node->slab == DOMI_SLAB_HEAP) {
+        /* Relaxed: a sum, which its owner holds against a bound. */
+        atomic_fetch_sub_explicit(&manager->managers[node->owner]->heap_bytes,
+                                  (int64_t)domi_memory_bytes(node), memory_order_relaxed);
         domi_memory_free(node);
         return;
     }
@@ -144,11 +211,19 @@ domi_envelope *domi_pool_heap(domi_manager *manager, size_t bytes)
 {
     domi_envelope *envelope = domi_memory_new(bytes);
 
-    if (envelope != NULL) {
-        envelope->node.owner = (uint16_t)manager->index;
-        envelope->node.slab = DOMI_SLAB_HEAP;
-    }
+    if (envelope == NULL)
+        return NULL;
+    envelope->node.owner = (uint16_t)manager->index;
+    envelope->node.slab = DOMI_SLAB_HEAP;
+    atomic_fetch_add_explicit(&manager->heap_bytes, (int64_t)domi_memory_bytes(envelope),
+                              memory_order_relaxed);
     return envelope;
+}
+
+domi_envelope *domi_pool_heap_bounded(domi_manager *manager, size_t bytes)
+{
+    manager->at_max = !is_within_max(manager, bytes);
+    return manager->at_max ? NULL : domi_pool_heap(manager, bytes);
 }
 
 size_t domi_envelope_room(const domi_envelope *envelope)

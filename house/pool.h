@@ -19,22 +19,37 @@ void domi_pool_fini(domi_manager *manager);
 #define DOMI_CHAINED_MAX 64u
 void domi_pool_flush(domi_manager *manager);
 
-/* The slow half of a take: what others gave back, else a fresh one. NULL without memory. */
+/* The slow half of a take: what others gave back, else a fresh one. NULL without memory; the
+ * second, for asks and notices, also when memory.threadMax would be exceeded. */
 void *domi_pool_refill(domi_manager *manager, uint32_t slab);
+void *domi_pool_refill_bounded(domi_manager *manager, uint32_t slab);
 
 /* The slow half of a free: into the owner's chain, or to the heap. */
 void domi_pool_free_slow(domi_manager *manager, domi_node *node);
 
-/* An envelope for `bytes` in all, more than the slabs hold. NULL without memory. */
+/* An envelope for `bytes` in all, more than the slabs hold. NULL as above. */
 domi_envelope *domi_pool_heap(domi_manager *manager, size_t bytes);
+domi_envelope *domi_pool_heap_bounded(domi_manager *manager, size_t bytes);
 
-DOMI_INLINE void *domi_pool_take(domi_manager *manager, uint32_t index)
+/* What the manager's envelopes take: the chunks of their slabs, and the heap. */
+uint64_t domi_pool_bytes(const domi_manager *manager);
+
+/* Sort some of what others gave back into the slabs. True: there is more. */
+bool domi_pool_collect(domi_manager *manager);
+
+DOMI_INLINE void *domi_pool_take_by(domi_manager *manager, uint32_t index, bool bounded)
 {
     domi_slab *slab = &manager->slabs[index];
 
     if (DOMI_UNLIKELY(slab->free == NULL))
-        return domi_pool_refill(manager, index);
-    return domi_slab_take(slab);
+        return bounded ? domi_pool_refill_bounded(manager, index)
+                       : domi_pool_refill(manager, index);
+    return domi_slab_take_free(slab);
+}
+
+DOMI_INLINE void *domi_pool_take(domi_manager *manager, uint32_t index)
+{
+    return domi_pool_take_by(manager, index, false);
 }
 
 static inline void domi_pool_free(domi_manager *manager, domi_node *node)
@@ -45,7 +60,7 @@ static inline void domi_pool_free(domi_manager *manager, domi_node *node)
         domi_pool_free_slow(manager, node);
 }
 
-DOMI_INLINE void *domi_pool_take_envelope(domi_manager *manager, uint32_t index)
+DOMI_INLINE void *domi_pool_take_envelope(domi_manager *manager, uint32_t index, bool bounded)
 {
     domi_node *guest = manager->guest;
 
@@ -53,24 +68,39 @@ DOMI_INLINE void *domi_pool_take_envelope(domi_manager *manager, uint32_t index)
         manager->guest = NULL;
         return guest;
     }
-    return domi_pool_take(manager, index);
+    return domi_pool_take_by(manager, index, bounded);
+}
+
+DOMI_INLINE domi_envelope *domi_envelope_by(domi_manager *manager, size_t bytes, bool bounded)
+{
+    if (DOMI_LIKELY(bytes <= 64))
+        return domi_pool_take_envelope(manager, DOMI_SLAB_64, bounded);
+    if (bytes <= 128)
+        return domi_pool_take_envelope(manager, DOMI_SLAB_128, bounded);
+    if (bytes <= 256)
+        return domi_pool_take_by(manager, DOMI_SLAB_256, bounded);
+    if (bytes <= 512)
+        return domi_pool_take_by(manager, DOMI_SLAB_512, bounded);
+    if (bytes <= 1088)
+        return domi_pool_take_by(manager, DOMI_SLAB_1088, bounded);
+    return bounded ? domi_pool_heap_bounded(manager, bytes) : domi_pool_heap(manager, bytes);
 }
 
 /* An envelope for `bytes` in all (head and payload). Only node.owner and node.slab are set. */
 DOMI_INLINE domi_envelope *domi_envelope_new(domi_manager *manager, size_t bytes)
 {
-    if (DOMI_LIKELY(bytes <= 64))
-        return domi_pool_take_envelope(manager, DOMI_SLAB_64);
-    if (bytes <= 128)
-        return domi_pool_take_envelope(manager, DOMI_SLAB_128);
-    if (bytes <= 256)
-        return domi_pool_take(manager, DOMI_SLAB_256);
-    if (bytes <= 512)
-        return domi_pool_take(manager, DOMI_SLAB_512);
-    if (bytes <= 1088)
-        return domi_pool_take(manager, DOMI_SLAB_1088);
-    return domi_pool_heap(manager, bytes);
+    return domi_envelope_by(manager, bytes, false);
 }
+
+/* The same for an ask or a notice: within memory.threadMax. NULL: domi_message_error() says why. */
+DOMI_INLINE domi_envelope *domi_message_new(domi_manager *manager, size_t bytes)
+{
+    return domi_envelope_by(manager, bytes, true);
+}
+
+/* After domi_message_new() has failed: -ENOBUFS at memory.threadMax; -EBUSY when nothing is given
+ * any more; both are counted; else -ENOMEM. */
+int domi_message_error(domi_manager *manager);
 
 /* How many bytes an envelope can hold in all; 0 for one from the heap (it is as long as it was
  * asked for, which nobody noted). */

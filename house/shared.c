@@ -8,7 +8,7 @@ const domus_type domi_delivery_type = {.name = "delivery", .size = sizeof(domi_d
 
 domi_shared *domi_shared_new(domi_manager *manager, const domus_type *type, const void *payload)
 {
-    domi_shared *shared = (void *)domi_envelope_new(manager, sizeof *shared + type->size);
+    domi_shared *shared = (void *)domi_message_new(manager, sizeof *shared + type->size);
 
     if (shared == NULL)
         return NULL;

@@ -37,7 +37,7 @@ static inline domi_delivery *domi_delivery_of(domi_envelope *envelope)
     return (domi_delivery *)(void *)envelope->payload;
 }
 
-/* A copy of `payload` to share; NULL without memory. */
+/* A copy of `payload` to share; NULL: domi_message_error() says why. */
 domi_shared *domi_shared_new(domi_manager *manager, const domus_type *type, const void *payload);
 
 /* The maker, or a delivery, is done with it: the last one drops what it owns and frees it. */

@@ -66,6 +66,8 @@ static bool is_full(const domi_acceptor *acceptor)
 {
     uint64_t sum = 0;
 
+    if (acceptor->io->pressed)
+        return true;
     for (uint32_t i = 0; i < acceptor->target_count; i++)
         sum += connections_of(acceptor->targets[i].io);
     return sum >= acceptor->io->config->channel.connections_max;
@@ -177,6 +179,14 @@ static void serve_waiting(domi_acceptor *acceptor)
     if (served != 0)
         memmove(acceptor->waiting, acceptor->waiting + served,
                 acceptor->waiting_count * sizeof *acceptor->waiting);
+}
+
+void domi_acceptor_press(domi_acceptor *acceptor)
+{
+    if (!acceptor->io->pressed || acceptor->stopping)
+        return;
+    cancel(acceptor);
+    pause_accept(acceptor, true);
 }
 
 void domi_acceptor_timer(domi_acceptor *acceptor)

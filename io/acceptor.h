@@ -3,7 +3,7 @@
  * Each accepted connection goes to the thread with the fewest, as an event to the channels actor
  * that serves there. At descriptor limits the accept is paused and tried again after a time that
  * doubles from 10 ms to 1 s; at connections_max it is paused and looked at every 10 ms, and what
- * was accepted before the pause took hold waits for its turn. */
+ * was accepted before the pause took hold waits for its turn. The same while memory is short. */
 #ifndef DOMI_IO_ACCEPTOR_H
 #define DOMI_IO_ACCEPTOR_H
 
@@ -22,7 +22,7 @@ typedef struct domi_acceptor {
     bool armed;
     bool cancelling;
     bool stopping;
-    bool full;           /* paused at connections_max, not at a descriptor limit */
+    bool full;           /* paused at connections_max, or for memory, not at a descriptor limit */
     uint64_t backoff_ns; /* of the next pause */
     domi_io_timer timer;
     int *waiting; /* accepted beyond connections_max, before the pause took hold; oldest first */
@@ -50,6 +50,9 @@ int domi_acceptor_listen(const char *address, uint32_t backlog, uint16_t *ret_po
 void domi_acceptor_completed(domi_acceptor *acceptor, const domi_completion *completion);
 void domi_acceptor_cancelled(domi_acceptor *acceptor);
 void domi_acceptor_timer(domi_acceptor *acceptor);
+
+/* io->pressed has changed: pause the accept; it goes on by its timer. */
+void domi_acceptor_press(domi_acceptor *acceptor);
 
 /* Begin to stop: cancel the accept. Returns 1 while it is still in flight, else 0. */
 uint32_t domi_acceptor_stop(domi_acceptor *acceptor);

@@ -304,10 +304,31 @@ bool domi_io_has_work(const domi_io *io)
            (io->starved_head != NULL && io->buffers_free != 0);
 }
 
+void domi_io_press(domi_io *io, bool pressed)
+{
+    if (io->pressed == pressed || io->draining)
+        return;
+    io->pressed = pressed;
+    if (pressed)
+        domi_counter_add(&io->counters.pressed, 1);
+    for (uint32_t i = 0; i < DOMI_ACCEPTORS_MAX; i++) {
+        if (io->acceptors[i] != NULL)
+            domi_acceptor_press(io->acceptors[i]);
+    }
+    for (uint32_t slot = 0; slot < io->slots_used; slot++) {
+        domus_channel *channel = io->slots[slot].channel;
+        if (channel == NULL || channel->state != DOMI_CHANNEL_OPEN)
+            continue;
+        domi_channel_pressure(channel);
+        domi_channel_settle(channel);
+    }
+}
+
 void domi_io_drain(domi_io *io)
 {
     if (io->draining)
         return;
+    domi_io_press(io, false);
     /* What completed before now, also what overflowed into the kernel, is read before the sockets
      * are asked what is left in them. */
     for (uint32_t left = DRAIN_REAPS_MAX; left != 0; left--) {

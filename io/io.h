@@ -49,6 +49,7 @@ typedef struct domi_io_counters {
     domi_counter closed;
     domi_counter reset;
     domi_counter starved;
+    domi_counter pressed;
     domi_counter listening; /* accepts in flight: goes up and down */
 } domi_io_counters;
 
@@ -76,6 +77,7 @@ typedef struct domi_io {
     bool wake_armed;
     uint32_t wakes; /* completions of the wake poll */
     bool draining;
+    bool pressed; /* memory is short: acceptors pause, channels do not read */
 
     /* Receive buffers. */
     char *memory;
@@ -139,6 +141,10 @@ void domi_io_enter(domi_io *io, uint32_t min_complete, uint64_t timeout_ns);
 
 /* Arm the wake poll anew if its last shot has gone; with `again`, in any case. */
 void domi_io_arm_wake(domi_io *io, bool again);
+
+/* Memory is short, or not any more: acceptors and open channels pause, or go on. Not in a drain,
+ * which has to read. */
+void domi_io_press(domi_io *io, bool pressed);
 
 /* Stop accepting; let every channel answer what it was given, send it, and close. */
 void domi_io_drain(domi_io *io);

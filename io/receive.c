@@ -52,7 +52,7 @@ void domi_channel_pressure(domus_channel *channel)
             domi_channel_notice(channel);
     }
     /* What is held goes on to the actor unless it is blocked: else it would never come back. */
-    channel->paused = channel->blocked || channel->held > held_max;
+    channel->paused = channel->blocked || channel->held > held_max || channel->io->pressed;
     if (channel->paused && channel->state == DOMI_CHANNEL_OPEN)
         end_receive(channel);
 }

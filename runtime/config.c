@@ -88,6 +88,12 @@ static const domus_config_key keys[] = {
     {KEY("names.max", COUNT, names.max, 1, 16777216, 65536)},
     {KEY("stall.threshold", DURATION, stall.threshold_ns, 0, HOUR, 25 * MS)},
     {KEY("stall.signal", COUNT, stall.signal, 0, 64, 50)},
+    {KEY("memory.enabled", WORD, memory.enabled, 0, 1, 1), .words = switch_words},
+    {KEY("memory.limit", SIZE, memory.limit_bytes, MIB, MIB * GIB, 0), .zero = "auto"},
+    {KEY("memory.high", SHARE, memory.high_percent, 1, 100, 80)},
+    {KEY("memory.critical", SHARE, memory.critical_percent, 1, 100, 90)},
+    {KEY("memory.interval", DURATION, memory.interval_ns, MS, HOUR, 100 * MS)},
+    {KEY("memory.threadMax", SIZE, memory.thread_max_bytes, MIB, MIB * GIB, 0), .zero = "none"},
     {KEY("profile.level", WORD, profile.level, 0, 1, DOMUS_PROFILE_COUNTERS),
         .words = level_words},
 };
@@ -108,6 +114,7 @@ static const struct relation {
     {"channel.sendLow", "channel.sendHigh", false},
     {"channel.sendHigh", "channel.sendMax", false},
     {"blocking.threadsMin", "blocking.threadsMax", false},
+    {"memory.high", "memory.critical", false},
 };
 /* clang-format on */
 

@@ -8,6 +8,7 @@
 #include "house/life.h"
 #include "house/pool.h"
 #include "house/receive.h"
+#include "house/trim.h"
 #include "runtime/blocking.h"
 #include "runtime/futex.h"
 #include "runtime/log.h"
@@ -80,11 +81,22 @@ static void rest(domi_detached *detached, uint64_t until_ns)
     look_at_clock(detached);
 }
 
+static void look_at_memory(domi_detached *detached)
+{
+    domi_manager *manager = &detached->manager;
+
+    domi_pressure_tick(detached->system, DOMUS_LOG_OUTSIDE, manager->now_ns);
+    domi_manager_look_at_pressure(manager);
+    if (manager->pressure_seen != DOMI_PRESSURE_NONE)
+        (void)domi_trim_step(manager, manager->now_ns, DOMI_TRIM_BUSY);
+}
+
 /* What came from others, and what is due. */
 static void take_events(domi_detached *detached)
 {
     domi_system_not_forked(detached->system);
     look_at_clock(detached);
+    look_at_memory(detached);
     (void)domi_manager_arrivals(&detached->manager);
     (void)domi_manager_timers(&detached->manager);
     if (detached->manager.chained >= DOMI_CHAINED_MAX) /* it may never come to rest */
@@ -125,7 +137,8 @@ static void loop(domi_detached *detached)
             had_one = false;
             set_busy(detached, false);
         }
-        if (!domi_manager_has_work(manager))
+        if (!domi_manager_has_work(manager) &&
+            !domi_trim_step(manager, manager->now_ns, DOMI_TRIM_IDLE))
             rest(detached, UINT64_MAX);
     }
 }
@@ -137,7 +150,9 @@ static void *run(void *detached_)
 
     domi_thread_manager = &detached->manager;
     (void)domi_memory_use(system->hooks.allocator);
+    (void)domi_memory_count(&system->pressure.meter);
     loop(detached);
+    (void)domi_memory_count(NULL);
     pthread_mutex_lock(&system->mutex);
     detached->busy = false;
     system->detached_left++;

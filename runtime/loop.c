@@ -7,6 +7,7 @@
 
 #include "house/dispatch.h"
 #include "house/pool.h"
+#include "house/trim.h"
 
 void domi_phase_io(domi_thread *thread)
 {
@@ -24,6 +25,19 @@ void domi_phase_io(domi_thread *thread)
         domi_thread_stamp(thread, DOMI_SPAN_COMPLETIONS);
 }
 
+/* How short memory is: once a tick, and what that means for this thread. */
+static void look_at_memory(domi_thread *thread)
+{
+    domi_manager *manager = &thread->manager;
+
+    domi_pressure_tick(thread->system, manager->index, manager->now_ns);
+    domi_manager_look_at_pressure(manager);
+    bool is_short = manager->pressure_seen != DOMI_PRESSURE_NONE;
+    domi_io_press(&thread->io, is_short);
+    if (is_short)
+        (void)domi_thread_trim(thread, DOMI_TRIM_BUSY);
+}
+
 /* What came from other threads, what was spawned, what is due. */
 static uint32_t take_events(domi_thread *thread)
 {
@@ -36,6 +50,7 @@ static uint32_t take_events(domi_thread *thread)
     }
 
     if (manager->now_ns >= thread->next_tick_ns) {
+        look_at_memory(thread);
         done += domi_manager_timers(manager) + domi_io_events(&thread->io);
         bool more = domi_wheel_next_ns(&manager->wheel) == 0 ||
                     domi_wheel_next_ns(&manager->deadlines) == 0;
@@ -92,6 +107,7 @@ static void look(domi_thread *thread, domi_queue *queue, uint32_t houses)
     domi_thread_note_runs(thread, houses, thread->stamp_ns - before_ns);
     domi_thread_publish(thread, queue->count);
     (void)domi_manager_arrivals(&thread->manager);
+    domi_manager_look_at_pressure(&thread->manager);
     domi_thread_share(thread, queue);
     if (thread->manager.chained >= DOMI_CHAINED_MAX)
         domi_pool_flush(&thread->manager);

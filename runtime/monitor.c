@@ -9,8 +9,13 @@
 /* Everything that is watched has its turn here. Returns in how many nanoseconds to look again. */
 static uint64_t look(domus_system *system)
 {
+    uint64_t interval_ns = system->config.memory.interval_ns;
+
     domi_counter_add(&system->monitor.looks, 1);
-    return domi_stalls_look(system);
+    /* Threads look at memory too, between their runs; a run may be long. */
+    domi_pressure_tick(system, DOMUS_LOG_OUTSIDE, domi_clock_now(&system->clock));
+    uint64_t next_ns = domi_stalls_look(system);
+    return next_ns < interval_ns ? next_ns : interval_ns;
 }
 
 /* Is there anything to look at, ever? */

@@ -30,6 +30,7 @@ int domi_outside_init(domus_system *system)
         return result;
     outside->system = system;
     outside->threads = system->count;
+    outside->pressure = &system->pressure.level;
     if (system->simulator == NULL)
         outside->spawn_detached = domi_detached_spawn;
     outside->names = &system->names;
@@ -63,16 +64,29 @@ int domi_outside_enter(domus_system *system, domi_stage last, domi_visit *ret_vi
         (void)domi_memory_use(before);
         return -ESHUTDOWN;
     }
-    *ret_visit = (domi_visit){before};
+    *ret_visit = (domi_visit){before, domi_memory_count(&system->pressure.meter)};
+    domi_manager_look_at_pressure(&system->outside);
     /* Answers that nobody waited for any more. Relaxed: what is not seen now is seen later. */
     if (atomic_load_explicit(&system->outside.arrivals, memory_order_relaxed) != NULL)
         domi_outside_turn(system);
     return 0;
 }
 
+/* Before the mutex: who tries again and again is in nobody's way. */
+int domi_outside_enter_to_send(domus_system *system, domi_visit *ret_visit)
+{
+    uint32_t level = atomic_load_explicit(&system->pressure.level, memory_order_relaxed);
+
+    if (level == DOMI_PRESSURE_NONE || domi_system_forked(system))
+        return domi_outside_enter(system, DOMI_LAST_TO_SEND, ret_visit);
+    atomic_fetch_add_explicit(&system->pressure.outside_refused, 1, memory_order_relaxed);
+    return -EBUSY;
+}
+
 void domi_outside_leave(domus_system *system, const domi_visit *visit)
 {
     domi_pool_flush(&system->outside);
+    (void)domi_memory_count(visit->counted_before);
     pthread_mutex_unlock(&system->outside_mutex);
     (void)domi_memory_use(visit->before);
 }
@@ -149,7 +163,7 @@ int domus_outside_publish(domus_system *system, domus_group group, const domus_t
                           const void *payload)
 {
     domi_visit visit;
-    int result = domi_outside_enter(system, DOMI_LAST_TO_SEND, &visit);
+    int result = domi_outside_enter_to_send(system, &visit);
 
     if (result != 0) {
         if (type->drop != NULL)
@@ -162,29 +176,37 @@ int domus_outside_publish(domus_system *system, domus_group group, const domus_t
     return result;
 }
 
+/* Inside. */
+static int send_notice(domi_manager *outside, domus_address to, const domus_type *type,
+                       const void *payload, bool passes)
+{
+    domi_envelope *envelope = domi_message_new(outside, DOMI_ENVELOPE_HEAD + type->size);
+
+    if (envelope == NULL)
+        return domi_message_error(outside);
+    envelope->type = type;
+    envelope->sender = NULL;
+    envelope->sender_lease = 0;
+    if (type->size != 0)
+        memcpy(envelope->payload, payload, type->size);
+    int result = passes ? domi_mailbox_pass(outside, to, &envelope->node, DOMI_NOTICE)
+                        : domi_mailbox_put(outside, to, &envelope->node, DOMI_NOTICE);
+    if (result != 0)
+        domi_pool_free(outside, &envelope->node);
+    return result;
+}
+
 int domus_outside_notice(domus_system *system, domus_address to, const domus_type *type,
                          const void *payload)
 {
-    domi_manager *outside = &system->outside;
     domi_visit visit;
 
     if (type->size > DOMUS_PAYLOAD_MAX)
         return -EMSGSIZE;
-    int result = domi_outside_enter(system, DOMI_LAST_TO_SEND, &visit);
+    int result = domi_outside_enter_to_send(system, &visit);
     if (result != 0)
         return result;
-    domi_envelope *envelope = domi_envelope_new(outside, DOMI_ENVELOPE_HEAD + type->size);
-    result = -ENOMEM;
-    if (envelope != NULL) {
-        envelope->type = type;
-        envelope->sender = NULL;
-        envelope->sender_lease = 0;
-        if (type->size != 0)
-            memcpy(envelope->payload, payload, type->size);
-        result = domi_mailbox_put(outside, to, &envelope->node, DOMI_NOTICE);
-        if (result != 0)
-            domi_pool_free(outside, &envelope->node);
-    }
+    result = send_notice(&system->outside, to, type, payload, false);
     domi_outside_leave(system, &visit);
     return result;
 }
@@ -203,7 +225,14 @@ int domus_outside_stop(domus_system *system, domus_address address)
 
 int domus_outside_stop_after_mail(domus_system *system, domus_address address)
 {
-    return domus_outside_notice(system, address, &domi_last_type, "");
+    domi_visit visit;
+    int result = domi_outside_enter(system, DOMI_LAST_TO_SEND, &visit);
+
+    if (result != 0)
+        return result;
+    result = send_notice(&system->outside, address, &domi_last_type, "", true);
+    domi_outside_leave(system, &visit);
+    return result;
 }
 
 int domus_outside_find(const domus_system *system, const char *name, domus_address *ret_address)

@@ -14,6 +14,7 @@
 /* What a foreign thread takes on and puts off again. */
 typedef struct domi_visit {
     const domus_allocator *before;
+    domi_meter *counted_before;
 } domi_visit;
 
 /* Make the manager, and the actor in whose name the outside asks. Returns 0; -ENOMEM. */
@@ -25,6 +26,9 @@ void domi_outside_fini(domus_system *system);
 /* Come in. Returns 0; -ESHUTDOWN, and then there is nothing to leave, when the system does not run
  * or has come past `last`; -ECHILD after a fork. */
 int domi_outside_enter(domus_system *system, domi_stage last, domi_visit *ret_visit);
+
+/* The same for who sends. Also -EBUSY, which is counted, while memory is short. */
+int domi_outside_enter_to_send(domus_system *system, domi_visit *ret_visit);
 void domi_outside_leave(domus_system *system, const domi_visit *visit);
 
 /* domi_manager.wake: who leads those that ask sleeps. */

@@ -242,7 +242,7 @@ int domus_outside_ask(domus_system *system, domus_address to, const domus_type *
     else if (system->simulator != NULL)
         result = -EOPNOTSUPP; /* while it waits nobody takes a step */
     else
-        result = domi_outside_enter(system, DOMI_LAST_TO_SEND, &visit);
+        result = domi_outside_enter_to_send(system, &visit);
     if (result != 0) {
         drop(type, payload);
         return result;

@@ -9,6 +9,7 @@
 
 #include "base/prefetch.h"
 #include "house/pool.h"
+#include "house/trim.h"
 
 #include <errno.h>
 #include <sys/eventfd.h>
@@ -49,7 +50,11 @@ static uint64_t sleep_until(const domi_thread *thread)
 {
     uint64_t due_ns = domi_thread_due_ns(thread);
     uint64_t cap_ns = thread->stamp_ns + DOMI_PARK_CAP_NS;
+    uint64_t look_ns = thread->stamp_ns + thread->config->memory.interval_ns;
 
+    /* What has paused for want of memory is to go on, and nobody else may be awake to see when. */
+    if (thread->manager.pressure_seen != DOMI_PRESSURE_NONE && look_ns < due_ns)
+        due_ns = look_ns;
     return due_ns < cap_ns ? due_ns : cap_ns;
 }
 
@@ -200,6 +205,8 @@ bool domi_thread_rest_begin(domi_thread *thread, uint64_t *ret_until_ns)
         return false;
     }
     if (domi_thread_steal(thread))
+        return false;
+    if (domi_thread_trim(thread, DOMI_TRIM_IDLE))
         return false;
     if (thread->config->scheduler.idle.spin_ns != 0 && spin(thread))
         return false;

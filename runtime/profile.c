@@ -117,6 +117,8 @@ static void read_house_counters(const domi_counters *from, domus_profile *profil
     profile->wakeups_sent = domi_counter_read(&from->wakeups_sent);
     profile->dead_letters = domi_counter_read(&from->dead_letters);
     profile->refusals = domi_counter_read(&from->refusals);
+    profile->busy = domi_counter_read(&from->busy);
+    profile->trimmed_bytes = domi_counter_read(&from->trimmed_bytes);
     profile->asks_expired = domi_counter_read(&from->asks_expired);
     profile->late_replies = domi_counter_read(&from->late_replies);
     profile->cancels = domi_counter_read(&from->cancels);
@@ -144,6 +146,7 @@ static void read_io_counters(const domi_io_counters *from, domus_profile *profil
     profile->channels_closed = domi_counter_read(&from->closed);
     profile->channels_reset = domi_counter_read(&from->reset);
     profile->receivers_starved = domi_counter_read(&from->starved);
+    profile->pressed = domi_counter_read(&from->pressed);
 }
 
 static void read_thread_counters(const domi_thread_counters *from, domus_profile *profile)
@@ -178,6 +181,7 @@ int domus_outside_profile(const domus_system *system, domus_profile *ret_profile
     domus_profile profile = {0};
 
     read_house_counters(&system->outside.counters, &profile);
+    profile.busy += domi_counter_read(&system->pressure.outside_refused);
     profile.log_lines_dropped = read_dropped(&system->log_bound);
     *ret_profile = profile;
     return 0;
@@ -250,6 +254,9 @@ static const struct {
     {"steals", offsetof(domus_profile, steals)},
     {"dead letters", offsetof(domus_profile, dead_letters)},
     {"refusals", offsetof(domus_profile, refusals)},
+    {"refused for memory", offsetof(domus_profile, busy)},
+    {"paused for memory", offsetof(domus_profile, pressed)},
+    {"trimmed bytes", offsetof(domus_profile, trimmed_bytes)},
     {"spawns", offsetof(domus_profile, spawns)},
     {"stops", offsetof(domus_profile, stops)},
     {"exposed", offsetof(domus_profile, exposed)},

@@ -36,6 +36,7 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
     thread->manager.system = system;
     thread->manager.asker = system->asker.house;
     thread->manager.threads = system->count;
+    thread->manager.pressure = &system->pressure.level;
     if (system->simulator == NULL)
         thread->manager.spawn_detached = domi_detached_spawn;
     thread->manager.withdraw = domi_blocking_withdraw;
@@ -97,6 +98,7 @@ static void *run(void *thread_)
     if (thread->config->stall.threshold_ns != 0)
         domi_backtrace_admit(&thread->stall.backtrace, (int)thread->config->stall.signal);
     (void)domi_memory_use(thread->system->hooks.allocator);
+    (void)domi_memory_count(&thread->system->pressure.meter);
     report(thread->system, result);
     if (result != 0)
         return NULL;
@@ -112,6 +114,7 @@ static void *run(void *thread_)
     wait_for_all(thread->system);
     domi_system_note_left(thread->system, &thread->manager);
     domi_manager_end(&thread->manager);
+    (void)domi_memory_count(NULL);
     return NULL;
 }
 

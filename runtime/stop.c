@@ -248,6 +248,7 @@ static int stop(domus_system *system)
     for (uint32_t i = 0; i < system->count; i++)
         aborted += system->threads[i].aborted;
     domi_system_stage(system, DOMI_STAGE_STOPPED);
+    domi_pressure_end(system);
     domi_log_left(system);
     return aborted < INT32_MAX ? (int)aborted : INT32_MAX;
 }

@@ -164,6 +164,7 @@ static int make(const domus_config *config, domi_simulator *simulator, const dom
     else
         domi_clock_init_virtual(&system->clock, simulator->start_ns);
     sync_init(system);
+    domi_pressure_init(system);
     *ret_system = system;
     return 0;
 
@@ -275,6 +276,7 @@ static int start(domus_system *system)
         snprintf(system->error, sizeof system->error, "no memory for a system");
         return result;
     }
+    domi_pressure_begin(system);
     made = init_threads(system, &result);
     if (result == 0) {
         result = system->simulator != NULL ? begin_simulated(system) : run_threads(system);
@@ -287,6 +289,7 @@ static int start(domus_system *system)
         }
         (void)domi_system_end(system, UINT64_MAX);
     }
+    domi_pressure_end(system);
     domi_outside_fini(system);
     fini_threads(system, made);
     memset(system->threads, 0, system->threads_bytes);

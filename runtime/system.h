@@ -10,6 +10,7 @@
 #include "runtime/cpus.h"
 #include "runtime/fork.h"
 #include "runtime/monitor.h"
+#include "runtime/pressure.h"
 #include "runtime/thread.h"
 #include "runtime/workers.h"
 
@@ -87,6 +88,7 @@ struct domus_system {
     domi_names names;
     domi_letters letters;
     domus_hooks hooks;
+    domi_pressure pressure;
     domi_log_bound log_bound;       /* of lines that no thread of ours writes */
     _Atomic uint32_t started_under; /* domi_fork_number() of who made or started it */
 

@@ -172,6 +172,9 @@ void domi_thread_rest(domi_thread *thread);
 bool domi_thread_rest_begin(domi_thread *thread, uint64_t *ret_until_ns);
 void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns);
 
+/* trim.c: give free memory back, one step (of up to `objects`). True: there may be more to do. */
+bool domi_thread_trim(domi_thread *thread, uint32_t objects);
+
 /* When the next timer is due; UINT64_MAX: none is armed. */
 uint64_t domi_thread_due_ns(const domi_thread *thread);
 

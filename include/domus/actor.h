@@ -126,7 +126,8 @@ DOMUS_API uint64_t domus_now_ns(const domus_stack *stack);
  * only when this returns 0.
  *
  * Returns 0; -ESTALE when the actor is gone; -ENOBUFS when its mailbox is full
- * (scheduler.mailboxMax); -ENOMEM; -EMSGSIZE. */
+ * (scheduler.mailboxMax), or this thread's messages take memory.threadMax; -EBUSY while memory is
+ * critical (domus/memory.h); -ENOMEM; -EMSGSIZE. */
 DOMUS_API int domus_notice(domus_stack *stack, domus_address to, const domus_type *type,
                            const void *payload);
 

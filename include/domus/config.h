@@ -112,6 +112,14 @@ typedef struct domus_config {
         uint32_t
             signal; /* 34..64, to ask a thread where it is (domus_stall_signal()); 0: none; 50 */
     } stall;
+    struct {                       /* domus/memory.h says what each level means */
+        bool enabled;              /* true: memory is measured */
+        uint64_t limit_bytes;      /* 1 MiB..2^50 of the process; 0: the cgroup's or machine's */
+        uint32_t high_percent;     /* 1..100 of the limit; 80 */
+        uint32_t critical_percent; /* high_percent..100; 90 */
+        uint64_t interval_ns;      /* 1 ms..1 h between looks; 100 ms */
+        uint64_t thread_max_bytes; /* 1 MiB..2^50 for messages that a thread sent; 0: no bound */
+    } memory;
 } domus_config;
 
 /* Fill `config` with the defaults. Thread-safety: any thread. */

@@ -7,8 +7,8 @@
  *
  * A failed ask always resumes, with its error: what the other side's handler returned; -ENOMSG when
  * that ended without an answer; -ESTALE when the actor is gone or stopped before; -ENOBUFS when its
- * mailbox is full; -EOPNOTSUPP when it does not know the type; -ETIMEDOUT; -ECANCELED; -EDEADLK
- * when the ask would wait for itself; -ENOMEM.
+ * mailbox is full; -EBUSY while memory is critical (domus/memory.h); -EOPNOTSUPP when it does not
+ * know the type; -ETIMEDOUT; -ECANCELED; -EDEADLK when the ask would wait for itself; -ENOMEM.
  *
  * Thread-safety of all functions here: only from within a handler, with the stack it was given. */
 #ifndef DOMUS_CONVERSATION_H
@@ -38,8 +38,9 @@ typedef int domus_resumed(domus_stack *stack, void *self, const domus_answer *an
  * payload (type->size bytes; NULL when 0) is copied; what it owns goes with it in every case but a
  * negative return.
  *
- * Returns DOMUS_PARKED; -ENOMEM when nothing could be kept; -EMSGSIZE; -ECANCELED in a conversation
- * that was cancelled. */
+ * Returns DOMUS_PARKED; -ENOMEM when nothing could be kept; -ENOBUFS when this thread's messages
+ * take memory.threadMax; -EBUSY when there is hardly any memory left; -EMSGSIZE; -ECANCELED in a
+ * conversation that was cancelled. */
 DOMUS_API int domus_ask(domus_stack *stack, domus_address to, const domus_type *type,
                         const void *payload, domus_resumed *then);
 
@@ -54,7 +55,7 @@ DOMUS_API int domus_ask_within(domus_stack *stack, domus_address to, const domus
 /* Ask one of several. Its answer will carry `tag`. Nothing waits yet: end with
  * `return domus_wait_all(...)` or `return domus_wait_first(...)`. `timeout_ns` 0: none of its own.
  *
- * Returns 0, also when it fails later; -ENOMEM; -EMSGSIZE; -ECANCELED. */
+ * Returns 0, also when it fails later; else as domus_ask(). */
 DOMUS_API int domus_ask_add(domus_stack *stack, domus_address to, const domus_type *type,
                             const void *payload, uint64_t timeout_ns, uint64_t tag);
 

@@ -14,6 +14,7 @@
 #include <domus/group.h>
 #include <domus/hooks.h>
 #include <domus/letters.h>
+#include <domus/memory.h>
 #include <domus/message.h>
 #include <domus/name.h>
 #include <domus/process.h>

@@ -13,7 +13,8 @@
  * domus_group_join() has returned, on whichever thread, and knows it by a message, reaches the new
  * member; what was published shortly before may reach it too.
  *
- * What comes while a member's mailbox is full is refused, counted (`refusals`), and not told to the
+ * What comes while a member's mailbox is full, or memory is critical, is refused, counted
+ * (`refusals`, `busy`), and not told to the
  * publisher. While the system stops, a publication may reach nobody.
  *
  * Thread-safety of all functions here: only from within a handler, with the stack it was given. A

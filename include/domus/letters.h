@@ -2,8 +2,9 @@
  *
  * A dead letter is a message that nobody handled: its receiver was gone or stopped before its turn,
  * had no row for it, or did not wait for the answer any more. A refusal is an ask or notice that a
- * full mailbox did not take. Both are counted in any case (domus/profile.h); who subscribes gets a
- * notice of domus_letter_type for each, from wherever it happened.
+ * full mailbox did not take (those for want of memory are only counted: a letter would need some).
+ * Both are counted in any case (domus/profile.h); who subscribes gets a notice of domus_letter_type
+ * for each, from wherever it happened.
  *
  * These notices are subject to the subscriber's own bounds: what its mailbox does not take, or
  * finds no memory, is counted (letters_missed in domus/profile.h), and never makes another letter.

@@ -66,7 +66,7 @@ typedef struct domus_profile {
     uint64_t stops;
     uint64_t exposed;       /* houses shown to thieves */
     uint64_t accepted;      /* connections accepted here */
-    uint64_t accept_pauses; /* at descriptor or connection limits */
+    uint64_t accept_pauses; /* at descriptor or connection limits, or for want of memory */
     uint64_t channels_opened;
     uint64_t channels_closed;
     uint64_t channels_reset;    /* closed by an error, or not drained in time */
@@ -85,6 +85,9 @@ typedef struct domus_profile {
     uint64_t stalls;            /* runs of more than stall.threshold (domus/stall.h) */
     uint64_t stalled_ns;        /* by them, once they were over */
     uint64_t stall_lengths[DOMUS_STALL_LENGTHS]; /* ... and how long each was */
+    uint64_t busy;          /* asks and notices refused for want of memory: -EBUSY */
+    uint64_t pressed;       /* reading and accepting paused for want of memory */
+    uint64_t trimmed_bytes; /* of memory for messages, given back */
 } domus_profile;
 
 /* Read the counters of one thread. `thread` is 0..threads-1. Returns 0; -EINVAL.

@@ -88,9 +88,10 @@ DOMUS_API int domus_link_actor(domus_stack *stack, domus_address address, domus_
  * when the event has been handled, or it was taken back. */
 DOMUS_API int domus_unwatch(domus_stack *stack, domus_watch watch);
 
-/* After a refusal (-ENOBUFS): the event domus_room_type, once, as soon as fewer than half of what
- * the mailbox of `address` takes wait there; at once when that is so, or when it is gone. Its
- * payload is a domus_down: `reason` 0, or -ESTALE. Returns as domus_watch_actor(). */
+/* After a refusal (-ENOBUFS; -EBUSY is nobody's mailbox): the event domus_room_type, once, as soon
+ * as fewer than half of what the mailbox of `address` takes wait there; at once when that is so, or
+ * when it is gone. Its payload is a domus_down: `reason` 0, or -ESTALE. Returns as
+ * domus_watch_actor(). */
 DOMUS_API int domus_watch_room(domus_stack *stack, domus_address address, domus_watch *ret_watch);
 
 DOMUS_API extern const domus_type domus_room_type;

@@ -102,7 +102,8 @@ DOMUS_API int domus_serve(domus_system *system, const char *name, const domus_be
 
 /* From foreign threads: as domus_spawn() (the new actor's thread is chosen round robin),
  * domus_notice(), domus_stop() and domus_stop_after_mail(). Also -ESHUTDOWN when the system does
- * not run; -ECHILD in a child. Thread-safety: any thread, until domus_system_free(). */
+ * not run; -ECHILD in a child; of a notice -EBUSY while memory is short (domus/memory.h): try again
+ * later. Thread-safety: any thread, until domus_system_free(). */
 DOMUS_API int domus_outside_spawn(domus_system *system, const domus_behaviour *behaviour,
                                   const void *state, domus_address *ret_address);
 DOMUS_API int domus_outside_notice(domus_system *system, domus_address to, const domus_type *type,
@@ -118,7 +119,8 @@ DOMUS_API int domus_outside_spawn_many(domus_system *system, const domus_behavio
                                        const domus_spawn_options *options,
                                        domus_address *ret_address);
 
-/* As domus_group_open() and domus_publish(); members see that nobody sent it. Also -ESHUTDOWN. */
+/* As domus_group_open() and domus_publish(); members see that nobody sent it. Also -ESHUTDOWN; of a
+ * publication -EBUSY while memory is short. */
 DOMUS_API int domus_outside_group_open(domus_system *system, const char *name,
                                        domus_group *ret_group);
 DOMUS_API int domus_outside_publish(domus_system *system, domus_group group, const domus_type *type,
@@ -152,9 +154,9 @@ typedef struct domus_outside_reply {
  * owns is the caller's when this returns 0 and there is a buffer; else it is dropped.
  * Returns 0; the exception's negative errno (domus/conversation.h); -ETIMEDOUT; -EMSGSIZE when the
  * payload is too large, or the buffer too small; -ESHUTDOWN when the system does not run, or stops
- * meanwhile; -EDEADLK on one of the system's own threads; -ENOMEM; -ECHILD; -EOPNOTSUPP in a test
- * kit.
- * Thread-safety: any foreign thread, many at once. Handlers have domus_ask(). */
+ * meanwhile; -EDEADLK on one of the system's own threads; -EBUSY while memory is short; -ENOMEM;
+ * -ECHILD; -EOPNOTSUPP in a test kit. Thread-safety: any foreign thread, many at once. Handlers
+ * have domus_ask(). */
 DOMUS_API int domus_outside_ask(domus_system *system, domus_address to, const domus_type *type,
                                 const void *payload, uint64_t timeout_ns,
                                 domus_outside_reply *reply);

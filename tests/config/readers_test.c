@@ -70,6 +70,12 @@ static const struct field fields[] = {
     FIELD(names, max),
     FIELD(stall, threshold_ns),
     FIELD(stall, signal),
+    FIELD(memory, enabled),
+    FIELD(memory, limit_bytes),
+    FIELD(memory, high_percent),
+    FIELD(memory, critical_percent),
+    FIELD(memory, interval_ns),
+    FIELD(memory, thread_max_bytes),
 };
 
 #define FIELD_COUNT (sizeof fields / sizeof fields[0])

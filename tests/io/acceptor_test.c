@@ -274,6 +274,38 @@ START_TEST(what_a_client_did_stops_no_accept)
 }
 END_TEST
 
+START_TEST(while_memory_is_short_the_accept_pauses)
+{
+    int peers[3];
+
+    domus_config_init(&config);
+    begin();
+    peers[0] = arrive(true);
+    turn();
+    opened(1, 0, 0);
+    domi_io_press(&nodes[0].io, true);
+    peers[1] = arrive(true); /* before the pause took hold: it waits here */
+    domt_fake_cancel_step(fake);
+    for (int i = 0; i < 10; i++)
+        pass(10);
+    opened(1, 0, 0);
+    ck_assert_ptr_null(accepting());
+    ck_assert_uint_ge(domi_counter_read(&nodes[0].io.counters.accept_pauses), 1);
+    domi_io_press(&nodes[0].io, false);
+    pass(12);
+    turn();
+    opened(1, 1, 0);
+    ck_assert_ptr_nonnull(accepting());
+    peers[2] = arrive(true);
+    turn();
+    turn();
+    opened(1, 1, 1);
+    end();
+    for (int i = 0; i < 3; i++)
+        close(peers[i]);
+}
+END_TEST
+
 /* Those that were accepted before the cancel took hold wait for their turn, as in the backlog. */
 START_TEST(at_the_most_connections_the_accept_pauses_until_one_ends)
 {
@@ -453,7 +485,7 @@ END_TEST
 
 DOMT_MAIN("acceptor", 20, connections_go_to_the_thread_with_the_fewest, ties_go_round,
           at_the_descriptor_limit_the_accept_waits_longer_and_longer,
-          what_a_client_did_stops_no_accept,
+          what_a_client_did_stops_no_accept, while_memory_is_short_the_accept_pauses,
           at_the_most_connections_the_accept_pauses_until_one_ends,
           a_late_cancel_does_not_leave_the_accept_off, an_acceptor_stops_in_every_state,
           an_actor_that_is_gone_is_passed_over, a_connection_that_cannot_be_handed_over_is_closed)

@@ -1,0 +1,159 @@
+/* Counting what is taken: a thread tells a meter in steps, is told to look, and is refused. */
+#include "base/memory.h"
+#include "tests/support/suite.h"
+
+#include <pthread.h>
+
+#define KIB 1024
+
+static domi_meter meter;
+static size_t wanted; /* of the last call of grown() */
+static int calls;
+static int fill_at_call; /* which call finds memory full */
+
+static void grown(domi_meter *of, size_t bytes)
+{
+    ck_assert_ptr_eq(of, &meter);
+    wanted = bytes;
+    if (++calls == fill_at_call)
+        atomic_store(&of->full, 1);
+}
+
+static void begin(int64_t look_at)
+{
+    atomic_store(&meter.look_at, look_at);
+    meter.grown = grown;
+    ck_assert_ptr_null(domi_memory_count(&meter));
+}
+
+START_TEST(what_is_taken_is_counted_and_what_is_given_back_too)
+{
+    begin(INT64_MAX);
+    void *pages = domi_memory_map(1000 * KIB);
+    void *huge = domi_memory_map_huge();
+    void *block = domi_memory_new(500 * KIB);
+    ck_assert_int_ge(atomic_load(&meter.held), 3548 * KIB);
+    ck_assert_int_le(atomic_load(&meter.held), 3560 * KIB);
+    domi_memory_unmap(pages, 1000 * KIB);
+    domi_memory_unmap(huge, DOMI_MEMORY_HUGE);
+    domi_memory_free(block);
+    ck_assert_ptr_eq(domi_memory_count(NULL), &meter); /* tells what was not told yet */
+    ck_assert_int_eq(atomic_load(&meter.held), 0);
+    domi_memory_free(domi_memory_new(500 * KIB));
+    ck_assert_int_eq(atomic_load(&meter.held), 0);
+    ck_assert_int_eq(calls, 0);
+}
+END_TEST
+
+START_TEST(small_things_are_told_together)
+{
+    void *blocks[200];
+
+    begin(0);
+    for (int i = 0; i < 200; i++)
+        blocks[i] = domi_memory_new(KIB);
+    ck_assert_int_eq(calls, 3); /* of 203 KiB, in steps of 64 */
+    for (int i = 0; i < 200; i++)
+        domi_memory_free(blocks[i]);
+    ck_assert_int_eq(calls, 3); /* who gives back does not look */
+    (void)domi_memory_count(NULL);
+    ck_assert_int_eq(atomic_load(&meter.held), 0);
+}
+END_TEST
+
+START_TEST(a_look_is_due_when_so_much_is_held)
+{
+    begin(1000 * KIB);
+    void *first = domi_memory_map(900 * KIB);
+    ck_assert_int_eq(calls, 0);
+    void *second = domi_memory_map(200 * KIB);
+    ck_assert_int_eq(calls, 1);
+    ck_assert_uint_eq(wanted, 200 * KIB);
+    domi_memory_unmap(first, 900 * KIB);
+    domi_memory_unmap(second, 200 * KIB);
+    atomic_store(&meter.tight, 1);
+    first = domi_memory_map(100 * KIB); /* tight: every step */
+    ck_assert_int_eq(calls, 2);
+    ck_assert_ptr_null(domi_memory_map_huge());
+    domi_memory_unmap(first, 100 * KIB);
+}
+END_TEST
+
+START_TEST(who_looks_may_refuse_what_is_wanted)
+{
+    begin(0);
+    fill_at_call = 2;
+    void *first = domi_memory_map(100 * KIB);
+    int64_t held = atomic_load(&meter.held);
+    ck_assert(!domi_memory_is_full());
+    ck_assert_ptr_null(domi_memory_map(100 * KIB));
+    ck_assert(domi_memory_is_full());
+    ck_assert_int_eq(atomic_load(&meter.held), held);
+    ck_assert_ptr_null(domi_memory_new(1)); /* nothing at all */
+    ck_assert_ptr_null(domi_memory_map_huge());
+    ck_assert_ptr_null(domi_memory_map(4096));
+    (void)domi_memory_count(NULL); /* but for who does not count */
+    ck_assert(!domi_memory_is_full());
+    domi_memory_free(domi_memory_new(1));
+    (void)domi_memory_count(&meter);
+    atomic_store(&meter.full, 0);
+    void *second = domi_memory_map(100 * KIB);
+    ck_assert_ptr_nonnull(second);
+    domi_memory_unmap(first, 100 * KIB);
+    domi_memory_unmap(second, 100 * KIB);
+    (void)domi_memory_count(NULL);
+    ck_assert_int_eq(atomic_load(&meter.held), 0);
+}
+END_TEST
+
+START_TEST(a_failed_allocation_is_not_counted)
+{
+    begin(INT64_MAX);
+    domi_memory_fail_after(0, 1);
+    ck_assert_ptr_null(domi_memory_new(500 * KIB));
+    ck_assert_ptr_null(domi_memory_map(500 * KIB));
+    ck_assert_ptr_null(domi_memory_map_huge());
+    domi_memory_fail_after(-1, 0);
+    ck_assert_ptr_null(domi_memory_map(SIZE_MAX / 2));
+    (void)domi_memory_count(NULL);
+    ck_assert_int_eq(atomic_load(&meter.held), 0);
+}
+END_TEST
+
+#define ROUNDS 20000
+
+static void *take_and_give(void *blocks_)
+{
+    void **blocks = blocks_;
+
+    (void)domi_memory_count(&meter);
+    for (int i = 0; i < ROUNDS; i++) {
+        /* what one has taken another gives back */
+        void *other =
+            __atomic_exchange_n(&blocks[i % 7], domi_memory_new(3 * KIB), __ATOMIC_ACQ_REL);
+        domi_memory_free(other);
+    }
+    (void)domi_memory_count(NULL);
+    return NULL;
+}
+
+START_TEST(threads_add_up)
+{
+    pthread_t threads[3];
+    void *blocks[7] = {NULL};
+
+    begin(INT64_MAX);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, take_and_give, blocks), 0);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < 7; i++)
+        domi_memory_free(blocks[i]);
+    (void)domi_memory_count(NULL);
+    ck_assert_int_eq(atomic_load(&meter.held), 0);
+}
+END_TEST
+
+DOMT_MAIN("meter", 30, what_is_taken_is_counted_and_what_is_given_back_too,
+          small_things_are_told_together, a_look_is_due_when_so_much_is_held,
+          who_looks_may_refuse_what_is_wanted, a_failed_allocation_is_not_counted, threads_add_up)

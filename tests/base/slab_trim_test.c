@@ -1,0 +1,270 @@
+/* Trimming: chunks that are free as a whole go, everything else stays as it was, whenever a trim is
+ * stopped. */
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/slab.h"
+#include "tests/support/suite.h"
+
+#include <string.h>
+
+#define CHUNK   (16u * 1024)
+#define OBJECTS 2000
+
+static domi_slab slab;
+static uint64_t *objects[OBJECTS];
+
+static void fill(uint32_t object_bytes)
+{
+    domi_slab_init(&slab, object_bytes, 16, CHUNK);
+    for (uint64_t i = 0; i < OBJECTS; i++) {
+        objects[i] = domi_slab_take(&slab);
+        objects[i][1] = i;
+    }
+}
+
+static void put(uint32_t index)
+{
+    domi_slab_put(&slab, objects[index]);
+    objects[index] = NULL;
+}
+
+static void trim(uint32_t per_step)
+{
+    uint32_t steps = 0;
+
+    if (!domi_slab_trim_begin(&slab))
+        return;
+    while (!domi_slab_trim_step(&slab, per_step))
+        ck_assert_uint_lt(steps++, 1000000);
+    ck_assert_ptr_null(slab.trim);
+}
+
+static uint32_t count_free(void)
+{
+    uint32_t count = 0;
+
+    for (void *object = slab.free; object != NULL; object = *(void **)object)
+        count++;
+    return count;
+}
+
+static void count_one(void *object, void *count)
+{
+    (void)object;
+    ++*(uint32_t *)count;
+}
+
+static uint32_t count_all(void)
+{
+    uint32_t count = 0;
+
+    domi_slab_walk(&slab, count_one, &count);
+    return count;
+}
+
+/* Those in use still hold what was written into them. */
+static uint32_t count_kept(void)
+{
+    uint32_t kept = 0;
+
+    for (uint64_t i = 0; i < OBJECTS; i++)
+        kept += objects[i] != NULL && objects[i][1] == i;
+    return kept;
+}
+
+START_TEST(a_slab_that_is_free_keeps_its_newest_chunk)
+{
+    static const uint32_t sizes[] = {64, 128, 1088};
+
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        fill(sizes[s]);
+        ck_assert_uint_gt(slab.mapped_bytes, 4 * slab.chunk_bytes);
+        for (uint32_t i = 0; i < OBJECTS; i++)
+            put(i * 7 % OBJECTS);
+        trim(100);
+        ck_assert_uint_eq(slab.mapped_bytes, slab.chunks->bytes);
+        ck_assert_uint_eq(count_free(), count_all());
+        domi_slab_fini(&slab);
+    }
+}
+END_TEST
+
+START_TEST(what_is_in_use_stays_and_its_chunk_with_it)
+{
+    fill(128);
+    uint64_t before = slab.mapped_bytes;
+    uint32_t in_use = 0;
+    for (uint32_t i = 0; i < OBJECTS; i++) {
+        if (i % 500 != 250)
+            put(i);
+        else
+            in_use++;
+    }
+    trim(64);
+    ck_assert_uint_eq(count_kept(), in_use);
+    ck_assert_uint_lt(slab.mapped_bytes, before / 2);
+    ck_assert_uint_ge(slab.mapped_bytes, slab.chunk_bytes * in_use);
+    ck_assert_uint_eq(count_free() + in_use, count_all());
+    /* free, but not in the newest chunk alone: it is told, for who wonders why it is still there */
+    ck_assert_uint_eq(slab.spare_bytes, (uint64_t)count_free() * 128);
+    domi_slab_fini(&slab);
+}
+END_TEST
+
+START_TEST(a_trimmed_slab_gives_what_it_has_and_then_grows)
+{
+    fill(64);
+    for (uint32_t i = 0; i < OBJECTS; i++) {
+        if (i % 300 != 0)
+            put(i);
+    }
+    trim(1000);
+    uint64_t mapped = slab.mapped_bytes;
+    uint32_t spare = count_free();
+    uint32_t left_to_carve = (uint32_t)((slab.carve_end - slab.carve) / 64);
+    for (uint32_t i = 0; i < spare + left_to_carve; i++)
+        ck_assert_ptr_nonnull(domi_slab_take(&slab));
+    ck_assert_uint_eq(slab.mapped_bytes, mapped);
+    ck_assert_ptr_nonnull(domi_slab_take(&slab));
+    ck_assert_uint_eq(slab.mapped_bytes, mapped + slab.chunk_bytes);
+    ck_assert_uint_eq(slab.spare_bytes, 0); /* all used up */
+    domi_slab_fini(&slab);
+}
+END_TEST
+
+START_TEST(nothing_to_gain_is_said)
+{
+    domi_slab_init(&slab, 64, 16, CHUNK);
+    ck_assert(!domi_slab_trim_begin(&slab));
+    domi_slab_put(&slab, domi_slab_take(&slab));
+    ck_assert(!domi_slab_trim_begin(&slab)); /* one chunk, which stays */
+    domi_slab_fini(&slab);
+    fill(64);
+    ck_assert(!domi_slab_trim_begin(&slab)); /* nothing is free */
+    put(5);
+    domi_memory_fail_after(0, 0);
+    ck_assert(!domi_slab_trim_begin(&slab)); /* no memory for the table */
+    domi_memory_fail_after(-1, 0);
+    ck_assert_uint_eq(count_free(), 1);
+    domi_slab_fini(&slab);
+}
+END_TEST
+
+START_TEST(who_finds_a_slab_dry_has_everything_back_at_any_moment)
+{
+    for (uint32_t steps = 0; steps < 40; steps++) {
+        fill(128);
+        for (uint32_t i = 0; i < OBJECTS - 1; i++)
+            put(i);
+        uint32_t all = count_all();
+        bool ended = false;
+        ck_assert(domi_slab_trim_begin(&slab));
+        ck_assert_ptr_null(slab.free);
+        for (uint32_t i = 0; i < steps && !ended; i++)
+            ended = domi_slab_trim_step(&slab, 150);
+        ck_assert(ended || domi_slab_carve(&slab) != NULL);
+        ck_assert_ptr_null(slab.trim);
+        ck_assert_uint_le(count_all(), all);
+        /* all that was not given back is there: one is in use, and one was just taken */
+        ck_assert_uint_eq(count_free() + 1 + !ended, count_all());
+        ck_assert_uint_eq(count_kept(), 1);
+        ck_assert(steps != 0 || slab.mapped_bytes > 10 * CHUNK);
+        domi_slab_fini(&slab);
+    }
+}
+END_TEST
+
+START_TEST(what_is_freed_during_a_trim_is_not_lost)
+{
+    fill(64);
+    for (uint32_t i = 0; i < OBJECTS / 2; i++)
+        put(i);
+    ck_assert(domi_slab_trim_begin(&slab));
+    uint32_t next = OBJECTS / 2;
+    while (!domi_slab_trim_step(&slab, 50)) {
+        if (next < OBJECTS)
+            put(next++);
+    }
+    ck_assert_uint_eq(count_free() + (OBJECTS - next), count_all());
+    ck_assert_uint_eq(count_kept(), OBJECTS - next);
+    while (next < OBJECTS)
+        put(next++);
+    trim(1000);
+    ck_assert_uint_eq(slab.mapped_bytes, slab.chunk_bytes);
+    domi_slab_fini(&slab);
+}
+END_TEST
+
+START_TEST(a_slab_may_end_while_it_is_trimmed)
+{
+    for (uint32_t steps = 0; steps < 30; steps += 3) {
+        fill(64);
+        for (uint32_t i = 0; i < OBJECTS; i++)
+            put(i);
+        ck_assert(domi_slab_trim_begin(&slab));
+        for (uint32_t i = 0; i < steps; i++)
+            (void)domi_slab_trim_step(&slab, 200);
+        domi_slab_fini(&slab); /* no leak: AddressSanitizer tells */
+        ck_assert_uint_eq(slab.mapped_bytes, 0);
+    }
+}
+END_TEST
+
+START_TEST(large_chunks_go_as_well)
+{
+    enum { MANY = 200000 };
+    static void *many[MANY];
+
+    domi_slab_init(&slab, 64, 16, 256 * 1024);
+    for (int i = 0; i < MANY; i++)
+        many[i] = domi_slab_take(&slab);
+    ck_assert_uint_gt(slab.mapped_bytes, 5 * DOMI_MEMORY_HUGE);
+    for (int i = 0; i < MANY; i++)
+        domi_slab_put(&slab, many[i]);
+    trim(5000);
+    ck_assert_uint_eq(slab.mapped_bytes, DOMI_MEMORY_HUGE);
+    domi_slab_fini(&slab);
+}
+END_TEST
+
+/* Takes, puts and trims in any order: a model that only counts. */
+START_TEST(random_use_between_steps_keeps_every_object)
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        domi_random random;
+        uint32_t in_use = OBJECTS;
+        uint64_t wrong = 0;
+
+        domi_random_init(&random, seed);
+        fill(192);
+        for (uint32_t round = 0; round < 20000; round++) {
+            uint32_t i = (uint32_t)domi_random_below(&random, OBJECTS);
+            bool puts = objects[i] != NULL;
+            if (puts) {
+                wrong += objects[i][1] != i;
+                put(i);
+            } else if (domi_random_below(&random, 100) < 20 + round % 5000 / 100) {
+                objects[i] = domi_slab_take(&slab);
+                objects[i][1] = i;
+            } else {
+                (void)(domi_slab_trim_begin(&slab) &&
+                       domi_slab_trim_step(&slab, (uint32_t)domi_random_below(&random, 100)));
+                continue;
+            }
+            in_use += puts ? UINT32_MAX : 1;
+        }
+        domi_slab_trim_stop(&slab);
+        ck_assert_uint_eq(wrong, 0);
+        ck_assert_uint_eq(count_kept(), in_use);
+        ck_assert_msg(count_free() + in_use == count_all(), "seed %u", (unsigned)seed);
+        domi_slab_fini(&slab);
+    }
+}
+END_TEST
+
+DOMT_MAIN("slab_trim", 30, a_slab_that_is_free_keeps_its_newest_chunk,
+          what_is_in_use_stays_and_its_chunk_with_it,
+          a_trimmed_slab_gives_what_it_has_and_then_grows, nothing_to_gain_is_said,
+          who_finds_a_slab_dry_has_everything_back_at_any_moment,
+          what_is_freed_during_a_trim_is_not_lost, a_slab_may_end_while_it_is_trimmed,
+          large_chunks_go_as_well, random_use_between_steps_keeps_every_object)

@@ -1,0 +1,373 @@
+/* While memory is critical asks and notices are refused with -EBUSY on both lanes, and nothing
+ * else; at memory.threadMax those that need more memory are, with -ENOBUFS. */
+#include "house/life.h"
+#include "house/mailbox.h"
+#include "house/pool.h"
+#include "house/trim.h"
+#include "tests/house/recorder.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+
+#define MS  UINT64_C(1000000)
+#define KIB 1024u
+
+static domt_world world;
+static domt_log log0; /* of the actor under test, on home 0 */
+static domt_log log1; /* of the others, on home 1 */
+static domus_address one;
+static domus_address other;
+static _Atomic uint32_t level;
+static unsigned drops;
+
+static void count_drop(void *payload)
+{
+    (void)payload;
+    drops++;
+}
+
+static const domus_type owned = {.name = "owned", .size = 8, .drop = count_drop};
+
+static void open_world(void)
+{
+    domt_world_open(&world, 2);
+    for (uint32_t i = 0; i <= world.homes; i++)
+        world.managers[i]->pressure = &level;
+    one = domt_recorder_new(&world, 0, &log0);
+    other = domt_recorder_new(&world, 1, &log1);
+}
+
+static void set_level(domi_pressure_level now)
+{
+    atomic_store(&level, (uint32_t)now);
+    for (uint32_t i = 0; i <= world.homes; i++)
+        domi_manager_look_at_pressure(world.managers[i]);
+}
+
+static int notice(uint32_t from)
+{
+    int64_t number = 1;
+
+    return domt_notice(world.managers[from], one, &domt_note, &number);
+}
+
+START_TEST(m11_notices_are_refused_on_both_lanes_while_memory_is_critical)
+{
+    open_world();
+    ck_assert_int_eq(notice(0), 0);
+    set_level(DOMI_PRESSURE_CRITICAL);
+    for (uint32_t from = 0; from <= world.homes; from++)
+        ck_assert_int_eq(notice(from), -EBUSY);
+    ck_assert_int_eq(domt_notice(world.managers[0], one, &owned, "payload"), -EBUSY);
+    ck_assert_uint_eq(drops, 0); /* the payload stays the caller's */
+    ck_assert_uint_eq(DOMT_SUM(&world, busy), 4);
+    ck_assert_uint_eq(DOMT_SUM(&world, refusals), 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(log0.count, 1); /* what was there is handled */
+    set_level(DOMI_PRESSURE_HIGH);
+    for (uint32_t from = 0; from <= world.homes; from++)
+        ck_assert_int_eq(notice(from), 0);
+    set_level(DOMI_PRESSURE_NONE);
+    ck_assert_int_eq(notice(0), 0);
+    domt_settle(&world);
+    ck_assert_uint_eq(log0.count, 5);
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(who_is_gone_is_told_as_such)
+{
+    open_world();
+    ck_assert_int_eq(domi_house_stop(world.managers[0], one), 0);
+    domt_settle(&world);
+    set_level(DOMI_PRESSURE_CRITICAL);
+    ck_assert_int_eq(notice(0), -ESTALE);
+    ck_assert_int_eq(notice(1), -ESTALE);
+    ck_assert_int_eq(domt_notice(world.managers[0], (domus_address){0}, &domt_note, "1234567"),
+                     -ESTALE);
+    domt_world_end(&world);
+}
+END_TEST
+
+/* --- asks ------------------------------------------------------------------------------------ */
+
+static int heard_error;
+static unsigned heard;
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    heard_error = answer->error;
+    heard++;
+    return 0;
+}
+
+static int ask_owned(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_ask(stack, one, &owned, "payload", hear);
+}
+
+START_TEST(m11_a_refused_ask_resumes_with_ebusy)
+{
+    open_world();
+    domus_address agents[2];
+    for (uint32_t i = 0; i < 2; i++)
+        agents[i] = domt_spawn(world.managers[i], world.managers[i], &domt_agent, NULL);
+    domt_settle(&world);
+    for (uint32_t i = 0; i < 2; i++)
+        domt_send(world.managers[i], agents[i], ask_owned, NULL);
+    set_level(DOMI_PRESSURE_CRITICAL);
+    domt_settle(
+        &world); /* the calls were taken before: they are handled, and what they ask fails */
+    ck_assert_uint_eq(heard, 2);
+    ck_assert_int_eq(heard_error, -EBUSY);
+    ck_assert_uint_eq(drops, 2); /* an ask's payload went with it */
+    ck_assert_uint_eq(DOMT_SUM(&world, busy), 2);
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+/* --- never refused --------------------------------------------------------------------------- */
+
+static int arm(domus_stack *stack, void *context)
+{
+    int64_t number = 7;
+
+    (void)context;
+    return domus_after(stack, MS, &domt_tick, &number, NULL);
+}
+
+START_TEST(m11_replies_exceptions_and_events_pass_while_memory_is_critical)
+{
+    open_world();
+    domus_address failing = domt_recorder_new(&world, 1, &log1);
+    domus_address beside = domt_recorder_new(&world, 0, &log1); /* by the home lane */
+    ((domt_recorder *)failing.house->self)->fail = -EIO;
+    domt_do(&world, one, arm, NULL);
+    domt_inquire_by(world.managers[0], one, other, 1);
+    domt_inquire_by(world.managers[0], one, failing, 2);
+    domt_inquire_by(world.managers[0], one, beside, 3);
+    while (domt_run_state(world.managers[0]) == 0)
+        domt_events(world.managers[0]);
+    set_level(DOMI_PRESSURE_CRITICAL);
+    domt_jump(&world, 2 * MS);
+    domt_settle(&world);
+    ck_assert_uint_eq(domt_log_count(&log0, 'r'), 2);
+    ck_assert_uint_eq(domt_log_count(&log0, 'x'), 1);
+    ck_assert_uint_eq(domt_log_count(&log0, 'e'), 1);
+    ck_assert_uint_eq(DOMT_SUM(&world, busy), 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+static int stop_one(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_stop(stack, one);
+}
+
+START_TEST(a_stop_passes_while_memory_is_critical)
+{
+    open_world();
+    domus_address agent = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
+    domt_settle(&world);
+    domt_send(world.managers[1], agent, stop_one, NULL);
+    set_level(DOMI_PRESSURE_CRITICAL);
+    domt_settle(&world);
+    ck_assert_int_eq(notice(1), -ESTALE);
+    domt_world_end(&world);
+}
+END_TEST
+
+static int pass_on(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_forward(stack, one);
+}
+
+static const domus_behaviour passer = {
+    .name = "passer",
+    .on = (const domus_on[]){{&domt_note, pass_on, 0}, {NULL, NULL, 0}},
+};
+
+START_TEST(what_was_taken_is_passed_on_while_memory_is_critical)
+{
+    int64_t number = 5;
+
+    open_world();
+    for (uint32_t home = 0; home < 2; home++) {
+        domus_address by = domt_spawn(world.managers[home], world.managers[home], &passer, NULL);
+        domt_settle(&world);
+        set_level(DOMI_PRESSURE_NONE);
+        ck_assert_int_eq(domt_notice(world.managers[1], by, &domt_note, &number), 0);
+        set_level(DOMI_PRESSURE_CRITICAL);
+        domt_settle(&world);
+        ck_assert_uint_eq(log0.count, home + 1);
+        ck_assert(world.managers[home]->busy);
+        ck_assert_int_eq(notice(home), -EBUSY); /* what is new is not */
+    }
+    domt_world_end(&world);
+}
+END_TEST
+
+/* --- memory.threadMax ------------------------------------------------------------------------ */
+
+static const domus_type medium = {.name = "medium", .size = 200};
+static const domus_type large = {.name = "large", .size = 1000};
+static const domus_type huge = {.name = "huge", .size = 60000};
+
+static void open_bounded(uint64_t max)
+{
+    domt_world_init(&world, 2);
+    world.config.memory.thread_max_bytes = max;
+    ck_assert_int_eq(domt_world_start(&world), 0);
+    one = domt_recorder_new(&world, 0, &log0);
+}
+
+static int fill_result;
+static unsigned filled;
+
+static int fill_with(domus_stack *stack, void *type)
+{
+    static const char payload[60000];
+
+    do
+        fill_result = domus_notice(stack, one, type, payload);
+    while (fill_result == 0 && ++filled < 100000);
+    return 0;
+}
+
+/* How many notices of a type an agent on home 1 sends until one is refused. */
+static unsigned fill(domus_address agent, const domus_type *type)
+{
+    filled = 0;
+    domt_send(world.managers[1], agent, fill_with, (void *)(uintptr_t)type);
+    (void)domt_turn(world.managers[1]);
+    return filled;
+}
+
+START_TEST(a_thread_sends_no_more_than_its_memory_holds)
+{
+    const domus_type *const types[] = {&medium, &large, &huge};
+
+    for (uint32_t i = 0; i < 3; i++) {
+        open_bounded(1024 * KIB);
+        domus_address agent = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
+        domt_settle(&world);
+        unsigned count = fill(agent, types[i]);
+        ck_assert_int_eq(fill_result, -ENOBUFS);
+        ck_assert_uint_gt(count, i == 2 ? 5 : 500);
+        ck_assert_uint_le(domi_pool_bytes(world.managers[1]), 1024 * KIB);
+        ck_assert_uint_eq(DOMT_SUM(&world, refusals), 1);
+        /* Another thread has its own bound, and answers are in none. */
+        ck_assert_int_eq(domt_notice(world.managers[0], one, &domt_note, "1234567"), 0);
+        domt_settle(&world);
+        unsigned again = fill(agent, types[i]); /* handled: there is room for as many */
+        ck_assert_uint_eq(again, count);
+        domt_settle(&world);
+        ck_assert_int_eq(atomic_load(&world.managers[1]->heap_bytes), 0);
+        domt_world_end(&world);
+    }
+}
+END_TEST
+
+START_TEST(what_answers_and_events_need_is_beyond_the_bound)
+{
+    open_bounded(1024 * KIB);
+    domus_address agent = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
+    domt_settle(&world);
+    (void)fill(agent, &large);
+    ck_assert_ptr_null(domi_message_new(world.managers[1], 60000));
+    ck_assert_int_eq(domi_message_error(world.managers[1]), -ENOBUFS);
+    domi_envelope *envelopes[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        envelopes[i] = domi_envelope_new(world.managers[1], i == 0 ? 64 : i == 1 ? 500 : 60000);
+        ck_assert_ptr_nonnull(envelopes[i]);
+    }
+    for (uint32_t i = 0; i < 3; i++)
+        domi_pool_free(world.managers[0], &envelopes[i]->node);
+    domt_settle(&world);
+    domt_world_end(&world);
+}
+END_TEST
+
+/* --- the memory comes back ------------------------------------------------------------------- */
+
+static uint32_t trim_all(uint64_t now_ns)
+{
+    uint32_t steps = 0;
+
+    while (domi_trim_step(world.managers[1], now_ns, 1000))
+        ck_assert_uint_lt(steps++, 100000);
+    return steps;
+}
+
+static void flood_and_drain(domus_address agent)
+{
+    (void)fill(agent, &large);
+    domt_settle(&world);
+}
+
+START_TEST(slabs_are_trimmed_a_second_after_they_have_grown)
+{
+    open_bounded(64 * 1024 * KIB);
+    domi_manager *manager = world.managers[1];
+    domus_address agent = domt_spawn(manager, manager, &domt_agent, NULL);
+    domt_settle(&world);
+    flood_and_drain(agent);
+    uint64_t mapped = manager->slabs[DOMI_SLAB_1088].mapped_bytes;
+    ck_assert_uint_gt(mapped, 8 * 1024 * KIB);
+    uint64_t start_ns = manager->now_ns;
+    ck_assert_uint_eq(trim_all(start_ns), 0); /* it grew just now */
+    ck_assert_uint_eq(trim_all(start_ns + 999 * MS), 0);
+    ck_assert_uint_gt(trim_all(start_ns + 1001 * MS), 0);
+    ck_assert_uint_lt(manager->slabs[DOMI_SLAB_1088].mapped_bytes, mapped / 3);
+    ck_assert_uint_eq(domi_counter_read(&manager->counters.trimmed_bytes),
+                      mapped - manager->slabs[DOMI_SLAB_1088].mapped_bytes);
+    /* needed again at once: the next one waits longer */
+    flood_and_drain(agent);
+    ck_assert_uint_eq(trim_all(start_ns + 1100 * MS), 0);
+    ck_assert_uint_eq(trim_all(start_ns + 2200 * MS), 0);
+    ck_assert_uint_gt(trim_all(start_ns + 3200 * MS), 0);
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(slabs_are_trimmed_sooner_while_memory_is_short)
+{
+    open_bounded(64 * 1024 * KIB);
+    domi_manager *manager = world.managers[1];
+    domus_address agent = domt_spawn(manager, manager, &domt_agent, NULL);
+    domt_settle(&world);
+    (void)fill(agent, &large);
+    manager->pressure = &level;
+    atomic_store(&level, DOMI_PRESSURE_HIGH);
+    domi_manager_look_at_pressure(manager);
+    uint64_t start_ns = manager->now_ns;
+    ck_assert_uint_eq(trim_all(start_ns), 0);
+    ck_assert_uint_gt(trim_all(start_ns + 101 * MS), 0); /* in vain: nothing was handled yet */
+    uint64_t mapped = manager->slabs[DOMI_SLAB_1088].mapped_bytes;
+    domt_settle(&world);
+    atomic_store(&level, DOMI_PRESSURE_NONE);
+    domi_manager_look_at_pressure(manager);
+    ck_assert_uint_gt(trim_all(start_ns + 202 * MS), 0);
+    ck_assert_uint_lt(manager->slabs[DOMI_SLAB_1088].mapped_bytes, mapped / 3);
+    ck_assert_uint_gt(trim_all(start_ns + 1203 * MS), 0); /* and every second for a while */
+    ck_assert_uint_gt(trim_all(start_ns + 2204 * MS), 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+DOMT_MAIN("pressure", 60, m11_notices_are_refused_on_both_lanes_while_memory_is_critical,
+          who_is_gone_is_told_as_such, m11_a_refused_ask_resumes_with_ebusy,
+          m11_replies_exceptions_and_events_pass_while_memory_is_critical,
+          a_stop_passes_while_memory_is_critical,
+          what_was_taken_is_passed_on_while_memory_is_critical,
+          a_thread_sends_no_more_than_its_memory_holds,
+          what_answers_and_events_need_is_beyond_the_bound,
+          slabs_are_trimmed_a_second_after_they_have_grown,
+          slabs_are_trimmed_sooner_while_memory_is_short)

@@ -1,0 +1,247 @@
+/* How much memory is used of how much, in all the forms that machines and containers show it, out
+ * of files of our own. */
+#include "runtime/footprint.h"
+
+#include "tests/support/suite.h"
+#include "tests/support/tree.h"
+
+#include <stdbool.h>
+#include <unistd.h>
+
+#define MIB UINT64_C(1048576)
+
+static domt_tree tree;
+static domi_footprint footprint;
+static domi_usage usage;
+
+/* Two thirds of the lines of a real one. */
+#define STAT_V1                                                                                    \
+    "cache 9605120\nrss 13611008\ninactive_file 12288\nactive_file 524288\nunevictable 0\n"        \
+    "hierarchical_memory_limit 9223372036854771712\ntotal_cache 2995081216\n"                      \
+    "total_inactive_file 10485760\ntotal_active_file 5242880\ntotal_unevictable 0\n"
+#define STAT_V2                                                                                    \
+    "anon 81920\nfile 7340032\ninactive_anon 1\ninactive_file 3145728\nactive_file 1048576\n"
+
+static void write_cgroup(const char *path, const char *name, const char *text)
+{
+    char full[256];
+
+    snprintf(full, sizeof full, "sys/fs/cgroup/%s/%s", path, name);
+    domt_tree_write(&tree, full, text);
+}
+
+static void begin(const char *cgroup)
+{
+    domt_tree_make(&tree);
+    if (cgroup != NULL)
+        domt_tree_write(&tree, "proc/self/cgroup", cgroup);
+    domt_tree_write(&tree, "proc/meminfo", "MemTotal:       1024000 kB\nMemFree: 1 kB\n");
+    domt_tree_write(&tree, "proc/self/statm", "5000 1000 200 1 0 100 0\n");
+}
+
+static bool look(uint64_t limit)
+{
+    domi_footprint_open(&footprint, tree.root, limit);
+    return domi_footprint_read(&footprint, 0, &usage);
+}
+
+static void end(void)
+{
+    domi_footprint_close(&footprint);
+    domt_tree_remove(&tree);
+}
+
+static uint64_t resident(void)
+{
+    return 1000 * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+START_TEST(v2_is_used_without_its_file_cache)
+{
+    begin("0::/a\n");
+    write_cgroup("a", "memory.max", "67108864\n");
+    write_cgroup("a", "memory.current", "33554432\n");
+    write_cgroup("a", "memory.stat", STAT_V2);
+    ck_assert(look(0));
+    ck_assert_uint_eq(usage.limit, 64 * MIB);
+    ck_assert_uint_eq(usage.used, 28 * MIB);
+    /* which is dear, and looked at only where it matters */
+    ck_assert(domi_footprint_read(&footprint, 51, &usage));
+    ck_assert_uint_eq(usage.used, 32 * MIB);
+    ck_assert(domi_footprint_read(&footprint, 50, &usage));
+    ck_assert_uint_eq(usage.used, 28 * MIB);
+    end();
+}
+END_TEST
+
+START_TEST(v1_is_used_without_the_file_cache_of_all_below_it)
+{
+    begin("9:name=systemd:/s\n4:memory:/a/b\n0::/\n");
+    write_cgroup("memory/a/b", "memory.limit_in_bytes", "9223372036854771712\n");
+    write_cgroup("memory/a/b", "memory.usage_in_bytes", "1000\n");
+    write_cgroup("memory/a/b", "memory.stat", STAT_V1);
+    write_cgroup("memory/a", "memory.limit_in_bytes", "104857600\n");
+    write_cgroup("memory/a", "memory.usage_in_bytes", "52428800\n");
+    write_cgroup("memory/a", "memory.stat", STAT_V1);
+    ck_assert(look(0));
+    ck_assert_uint_eq(usage.limit, 100 * MIB);
+    ck_assert_uint_eq(usage.used, 35 * MIB);
+    ck_assert_uint_eq(footprint.count, 1); /* what has no limit is no gauge */
+    end();
+}
+END_TEST
+
+START_TEST(v1_is_found_where_controllers_share_a_mount)
+{
+    begin("4:hugetlb,memory:/a\n");
+    write_cgroup("hugetlb,memory/a", "memory.limit_in_bytes", "104857600\n");
+    write_cgroup("hugetlb,memory/a", "memory.usage_in_bytes", "52428800\n");
+    write_cgroup("hugetlb,memory/a", "memory.stat", "total_inactive_file 0\n");
+    ck_assert(look(0));
+    ck_assert_uint_eq(usage.used, 50 * MIB);
+    end();
+}
+END_TEST
+
+START_TEST(the_fullest_on_the_way_up_counts)
+{
+    begin("0::/a/b\n");
+    write_cgroup("a/b", "memory.max", "104857600\n");
+    write_cgroup("a/b", "memory.current", "10485760\n");
+    write_cgroup("a/b", "memory.stat", "inactive_file 0\n");
+    write_cgroup("a", "memory.max", "209715200\n");
+    write_cgroup("a", "memory.current", "104857600\n"); /* others are in it too */
+    write_cgroup("a", "memory.stat", "inactive_file 0\n");
+    ck_assert(look(0));
+    ck_assert_uint_eq(usage.limit, 200 * MIB);
+    ck_assert_uint_eq(usage.used, 100 * MIB);
+    write_cgroup("a/b", "memory.current", "94371840\n");
+    ck_assert(domi_footprint_read(&footprint, 0, &usage));
+    ck_assert_uint_eq(usage.limit, 100 * MIB);
+    ck_assert_uint_eq(usage.used, 90 * MIB);
+    end();
+}
+END_TEST
+
+START_TEST(v2_high_is_a_limit_too)
+{
+    begin("0::/a\n");
+    write_cgroup("a", "memory.max", "104857600\n");
+    write_cgroup("a", "memory.high", "52428800\n");
+    write_cgroup("a", "memory.current", "41943040\n");
+    write_cgroup("a", "memory.stat", "inactive_file 0\n");
+    ck_assert(look(0));
+    ck_assert_uint_eq(usage.limit, 50 * MIB);
+    end();
+}
+END_TEST
+
+START_TEST(limits_that_change_are_followed)
+{
+    begin("0::/a\n");
+    write_cgroup("a", "memory.max", "104857600\n");
+    write_cgroup("a", "memory.current", "52428800\n");
+    write_cgroup("a", "memory.stat", "inactive_file 0\n");
+    ck_assert(look(0));
+    write_cgroup("a", "memory.max", "209715200\n");
+    domi_footprint_refresh(&footprint);
+    ck_assert(domi_footprint_read(&footprint, 0, &usage));
+    ck_assert_uint_eq(usage.limit, 200 * MIB);
+    write_cgroup("a", "memory.max", "max\n");
+    domi_footprint_refresh(&footprint);
+    ck_assert(domi_footprint_read(&footprint, 0, &usage));
+    ck_assert_uint_gt(usage.limit, UINT64_C(1) << 50);
+    end();
+}
+END_TEST
+
+START_TEST(without_a_limit_the_machine_is_one)
+{
+    static const char *const none[] = {"max\n", "0\n", "-1\n", "", "9223372036854771712\n", "12"};
+
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        begin("0::/a\n");
+        write_cgroup("a", "memory.max", none[i]);
+        write_cgroup("a", "memory.current", "33554432\n");
+        write_cgroup("a", "memory.stat", STAT_V2);
+        ck_assert(look(0));
+        ck_assert_uint_eq(usage.limit, 1000 * MIB);
+        ck_assert_uint_eq(usage.used, resident());
+        end();
+    }
+    begin(NULL);
+    ck_assert(look(0));
+    ck_assert_uint_eq(usage.limit, 1000 * MIB);
+    end();
+}
+END_TEST
+
+START_TEST(a_configured_limit_is_for_the_process_beside_its_cgroups)
+{
+    begin("0::/a\n");
+    write_cgroup("a", "memory.max", "104857600\n");
+    write_cgroup("a", "memory.current", "1048576\n");
+    write_cgroup("a", "memory.stat", "inactive_file 0\n");
+    ck_assert(look(5 * MIB));
+    ck_assert_uint_eq(footprint.count, 2);
+    ck_assert_uint_eq(usage.limit, 5 * MIB); /* 4 of 5 are more than 1 of 100 */
+    ck_assert_uint_eq(usage.used, resident());
+    write_cgroup("a", "memory.current", "99614720\n");
+    ck_assert(domi_footprint_read(&footprint, 0, &usage));
+    ck_assert_uint_eq(usage.limit, 100 * MIB);
+    end();
+}
+END_TEST
+
+START_TEST(files_that_are_missing_or_make_no_sense_are_left_out)
+{
+    static const char *const names[] = {"memory.current", "memory.stat"};
+
+    for (size_t missing = 0; missing < 2; missing++) {
+        begin("0::/a\n");
+        write_cgroup("a", "memory.max", "67108864\n");
+        write_cgroup("a", names[1 - missing], missing == 1 ? "1000\n" : STAT_V2);
+        ck_assert(look(0));
+        ck_assert_uint_eq(usage.limit, 1000 * MIB);
+        end();
+    }
+    begin("0::/a\n");
+    write_cgroup("a", "memory.max", "67108864\n");
+    write_cgroup("a", "memory.current", "1048576\n");
+    write_cgroup("a", "memory.stat", "inactive_file\nactive_file x\n\n");
+    ck_assert(look(0));
+    ck_assert_uint_eq(usage.used, MIB);
+    write_cgroup("a", "memory.current", "much\n"); /* later, too */
+    ck_assert(!domi_footprint_read(&footprint, 0, &usage));
+    write_cgroup("a", "memory.current", "2097152\n");
+    ck_assert(domi_footprint_read(&footprint, 0, &usage));
+    ck_assert_uint_eq(usage.used, 2 * MIB);
+    end();
+    begin(NULL);
+    domt_tree_write(&tree, "proc/meminfo", "MemFree: 1 kB\n");
+    ck_assert(!look(0));
+    ck_assert_uint_eq(footprint.count, 0);
+    end();
+    domi_footprint_open(&footprint, "/nowhere", 0);
+    ck_assert(!domi_footprint_read(&footprint, 0, &usage));
+    domi_footprint_close(&footprint);
+}
+END_TEST
+
+START_TEST(this_machine_says_something)
+{
+    domi_footprint_open(&footprint, "", 0);
+    ck_assert(domi_footprint_read(&footprint, 0, &usage));
+    ck_assert_uint_gt(usage.used, 100000);
+    ck_assert_uint_gt(usage.limit, usage.used);
+    domi_footprint_close(&footprint);
+}
+END_TEST
+
+DOMT_MAIN("footprint", 20, v2_is_used_without_its_file_cache,
+          v1_is_used_without_the_file_cache_of_all_below_it,
+          v1_is_found_where_controllers_share_a_mount, the_fullest_on_the_way_up_counts,
+          v2_high_is_a_limit_too, limits_that_change_are_followed,
+          without_a_limit_the_machine_is_one,
+          a_configured_limit_is_for_the_process_beside_its_cgroups,
+          files_that_are_missing_or_make_no_sense_are_left_out, this_machine_says_something)

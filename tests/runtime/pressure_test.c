@@ -1,0 +1,426 @@
+/* What a system does while memory is short, by a cgroup out of files of our own: what is refused
+ * and what pauses, what is told, and that all goes on by itself. */
+#include "runtime/pressure.h"
+
+#include "runtime/system.h"
+#include "tests/runtime/running.h"
+#include "tests/support/tree.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MIB UINT64_C(1048576)
+
+/* --- the rule -------------------------------------------------------------------------------- */
+
+START_TEST(a_level_ends_below_where_it_begins)
+{
+    static const struct {
+        uint64_t used;
+        uint32_t level;
+    } steps[] = {
+        {0, 0},   {799, 0}, {800, 1}, {799, 1}, {760, 1}, {759, 0},  {799, 0},  {899, 1},
+        {900, 2}, {899, 2}, {855, 2}, {854, 1}, {899, 1}, {1000, 2}, {5000, 2}, {854, 1},
+        {900, 2}, {760, 1}, {900, 2}, {759, 0}, {900, 2}, {0, 0},
+    };
+    uint32_t level = DOMI_PRESSURE_NONE;
+
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        const domi_usage usage = {.used = steps[i].used, .limit = 1000};
+        level = domi_pressure_next(level, &usage, 80, 90);
+        ck_assert_msg(level == steps[i].level, "step %u: %u", (unsigned)i, level);
+    }
+}
+END_TEST
+
+/* --- a system -------------------------------------------------------------------------------- */
+
+#define LINES_MAX 64
+
+static domt_tree tree;
+static domus_system *system_;
+static uint16_t port;
+static char lines[LINES_MAX][DOMUS_LOG_TEXT_MAX + 1];
+static _Atomic uint32_t lines_count;
+static pthread_mutex_t lines_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void log_line(void *context, domus_log_level level, uint32_t thread, const char *text)
+{
+    (void)context, (void)level, (void)thread;
+    pthread_mutex_lock(&lines_mutex);
+    if (lines_count < LINES_MAX)
+        memcpy(lines[lines_count++], text, strlen(text) + 1);
+    pthread_mutex_unlock(&lines_mutex);
+}
+
+static uint32_t count_lines(const char *part)
+{
+    uint32_t count = 0;
+
+    pthread_mutex_lock(&lines_mutex);
+    for (uint32_t i = 0; i < lines_count; i++)
+        count += strstr(lines[i], part) != NULL;
+    pthread_mutex_unlock(&lines_mutex);
+    return count;
+}
+
+static void use_percent(uint64_t percent)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%llu\n", (unsigned long long)(percent * MIB * 10));
+    domt_tree_write(&tree, "sys/fs/cgroup/a/memory.current", text);
+}
+
+static int echo_bytes(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+{
+    (void)stack, (void)self;
+    return domus_channel_write(channel, bytes);
+}
+
+static const domus_behaviour echo = {.name = "echo", .kind = DOMUS_CHANNELS, .on_read = echo_bytes};
+
+static void begin_with(bool enabled, bool listens)
+{
+    domus_listener_config listener = {.name = "echo", .address = "127.0.0.1:0", .backlog = 64};
+    domus_config config = domt_config(2);
+    const domus_hooks hooks = {.log = log_line};
+    char error[256];
+
+    config.memory.interval_ns = 5 * DOMT_MS;
+    config.memory.enabled = enabled;
+    config.listeners = &listener;
+    config.listener_count = 1;
+    domt_tree_make(&tree);
+    domt_tree_write(&tree, "proc/self/cgroup", "0::/a\n");
+    domt_tree_write(&tree, "sys/fs/cgroup/a/memory.max", "1048576000\n");
+    domt_tree_write(&tree, "sys/fs/cgroup/a/memory.stat", "inactive_file 0\n");
+    use_percent(10);
+    ck_assert_int_eq(domus_system_new_with(&config, &hooks, error, sizeof error, &system_), 0);
+    system_->pressure.root = tree.root;
+    ck_assert_int_eq(domus_system_start(system_), 0);
+    if (listens)
+        ck_assert_int_eq(domus_serve(system_, "echo", &echo, NULL, &port), 0);
+}
+
+static void begin(bool enabled)
+{
+    begin_with(enabled, true);
+}
+
+static void end(void)
+{
+    domt_end(system_);
+    domt_tree_remove(&tree);
+}
+
+static _Atomic uint64_t handled;
+static _Atomic int heard_error;
+static _Atomic int spawn_error;
+static const domus_type note = {.name = "note"};
+static const domus_type ask_it = {.name = "ask it"};
+static const domus_type spawn_it = {.name = "spawn it"};
+static domus_address counter;
+static unsigned drops;
+
+static int count_one(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    atomic_fetch_add(&handled, 1);
+    return 0;
+}
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    atomic_store(&heard_error, answer->error);
+    return 0;
+}
+
+/* By events, which pass: every 2 ms an ask. */
+static int ask_counter(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    ck_assert_int_eq(domus_after(stack, 2 * DOMT_MS, &ask_it, NULL, NULL), 0);
+    return domus_ask(stack, counter, &note, NULL, hear);
+}
+
+static int begin_asking(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_after(stack, DOMT_MS, &ask_it, NULL, NULL);
+}
+
+/* An actor with so much state takes heap. */
+static int spawn_large(domus_stack *stack, void *self, const void *payload)
+{
+    static const domus_behaviour large = {.name = "large", .state_size = 500000};
+    domus_address address;
+
+    (void)self, (void)payload;
+    atomic_store(&spawn_error, domus_spawn(stack, &large, NULL, &address));
+    if (atomic_load(&spawn_error) == 0)
+        (void)domus_stop(stack, address);
+    return domus_after(stack, 2 * DOMT_MS, &spawn_it, NULL, NULL);
+}
+
+static int begin_spawning(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_after(stack, DOMT_MS, &spawn_it, NULL, NULL);
+}
+
+static const domus_behaviour counting = {
+    .name = "counting",
+    .on = (const domus_on[]){{&note, count_one, 0}, {NULL, NULL, 0}},
+};
+static const domus_behaviour asking = {
+    .name = "asking",
+    .on = (const domus_on[]){{&ask_it, ask_counter, 0}, {NULL, NULL, 0}},
+    .on_mount = begin_asking,
+};
+static const domus_behaviour spawning = {
+    .name = "spawning",
+    .on = (const domus_on[]){{&spawn_it, spawn_large, 0}, {NULL, NULL, 0}},
+    .on_mount = begin_spawning,
+};
+
+static domus_memory memory(void)
+{
+    domus_memory now;
+
+    domus_system_memory(system_, &now);
+    return now;
+}
+
+/* Who sleeps does not look, as long as nothing is short. */
+static void reach(uint64_t percent, domus_memory_level level)
+{
+    use_percent(percent);
+    DOMT_WAIT_FOR(
+        20, ((void)domus_outside_notice(system_, counter, &note, NULL), memory().level == level));
+}
+
+static void drop(void *payload)
+{
+    (void)payload;
+    drops++;
+}
+
+static const domus_type owned = {.name = "owned", .size = 8, .drop = drop};
+
+START_TEST(outside_senders_are_refused_while_memory_is_short)
+{
+    domus_group group;
+
+    begin(true);
+    counter = domt_spawn(system_, 0, &counting, NULL);
+    domus_address asker = domt_spawn(system_, 1, &asking, NULL);
+    ck_assert_int_eq(domus_outside_group_open(system_, "all", &group), 0);
+    reach(85, DOMUS_MEMORY_HIGH);
+    domus_profile before, after;
+    ck_assert_int_eq(domus_outside_profile(system_, &before), 0);
+    ck_assert_int_eq(domus_outside_notice(system_, counter, &note, NULL), -EBUSY);
+    ck_assert_int_eq(domus_outside_ask(system_, counter, &owned, "payload", 0, NULL), -EBUSY);
+    ck_assert_uint_eq(drops, 1); /* as with any other error */
+    ck_assert_int_eq(domus_outside_publish(system_, group, &owned, "payload"), -EBUSY);
+    ck_assert_uint_eq(drops, 2);
+    ck_assert_int_eq(domus_outside_profile(system_, &after), 0);
+    ck_assert_uint_eq(after.busy - before.busy, 3);
+    ck_assert_uint_eq(after.refusals, 0);
+    /* what is no message is not, nor what actors say to each other */
+    uint64_t told = atomic_load(&handled);
+    DOMT_WAIT_FOR(10, atomic_load(&handled) > told + 3);
+    ck_assert_int_eq(domus_outside_stop(system_, asker), 0);
+    ck_assert_int_eq(domus_outside_stop_after_mail(system_, counter), 0);
+    counter = domt_spawn(system_, 0, &counting, NULL);
+    ck_assert_uint_ge(domt_profile_all(system_).pressed, 1);
+    use_percent(70); /* everybody may be asleep */
+    DOMT_WAIT_FOR(10, memory().level == DOMUS_MEMORY_NORMAL);
+    ck_assert_int_eq(domus_outside_notice(system_, counter, &note, NULL), 0);
+    ck_assert_uint_eq(memory().highs, 1);
+    ck_assert_uint_eq(memory().criticals, 0);
+    end();
+}
+END_TEST
+
+/* An acceptor that has paused looks every 10 ms; without one nobody has a timer. */
+START_TEST(who_sleeps_while_memory_is_short_sees_its_end)
+{
+    begin_with(true, false);
+    counter = domt_spawn(system_, 0, &counting, NULL);
+    reach(85, DOMUS_MEMORY_HIGH);
+    DOMT_WAIT_FOR(10, domt_profile_all(system_).pressed == 2);
+    uint64_t looks = memory().looks; /* one every 5 ms, not by the cap of a sleep, a second */
+    DOMT_WAIT_FOR(10, memory().looks > looks + 40);
+    use_percent(10);
+    DOMT_WAIT_FOR(10, memory().level == DOMUS_MEMORY_NORMAL);
+    end();
+}
+END_TEST
+
+START_TEST(actors_are_refused_while_memory_is_critical)
+{
+    begin(true);
+    counter = domt_spawn(system_, 0, &counting, NULL);
+    (void)domt_spawn(system_, 1, &asking, NULL);
+    reach(85, DOMUS_MEMORY_HIGH);
+    ck_assert_int_ne(atomic_load(&heard_error), -EBUSY);
+    reach(92, DOMUS_MEMORY_CRITICAL);
+    DOMT_WAIT_FOR(10, atomic_load(&heard_error) == -EBUSY);
+    ck_assert_uint_ge(domt_profile(system_, 1).busy, 1);
+    reach(10, DOMUS_MEMORY_NORMAL);
+    DOMT_WAIT_FOR(10, atomic_load(&heard_error) != -EBUSY);
+    ck_assert_uint_eq(memory().highs, 1);
+    ck_assert_uint_eq(memory().criticals, 1);
+    ck_assert_uint_eq(memory().fulls, 0);
+    DOMT_WAIT_FOR(10, count_lines("no longer short") == 1);
+    ck_assert_uint_eq(count_lines("memory is short: nothing is let in from outside (870400 of "
+                                  "1024000 KiB)"),
+                      1);
+    ck_assert_uint_eq(count_lines("memory is critical"), 1);
+    end();
+}
+END_TEST
+
+START_TEST(what_takes_memory_fails_when_there_is_hardly_any)
+{
+    begin(true);
+    counter = domt_spawn(system_, 0, &counting, NULL);
+    (void)domt_spawn(system_, 1, &spawning, NULL);
+    DOMT_WAIT_FOR(10, domt_profile(system_, 1).stops > 3);
+    ck_assert_int_eq(atomic_load(&spawn_error), 0);
+    use_percent(96);
+    DOMT_WAIT_FOR(20, atomic_load(&spawn_error) == -ENOMEM);
+    ck_assert_uint_eq(memory().fulls, 1);
+    use_percent(10);
+    DOMT_WAIT_FOR(20, atomic_load(&spawn_error) == 0);
+    end();
+}
+END_TEST
+
+START_TEST(what_slabs_hold_free_is_not_used)
+{
+    begin(true);
+    counter = domt_spawn(system_, 0, &counting, NULL);
+    domi_counter *spare = &system_->threads[1].manager.spare_bytes; /* nobody trims here */
+    atomic_store(spare, 200 * MIB);
+    use_percent(95); /* of 1000 MiB: 75 without it */
+    uint64_t looks = memory().looks;
+    DOMT_WAIT_FOR(10, ((void)domus_outside_notice(system_, counter, &note, NULL),
+                       memory().looks > looks + 3));
+    ck_assert_int_eq(memory().level, DOMUS_MEMORY_NORMAL);
+    ck_assert_uint_eq(memory().fulls, 1); /* for that it is */
+    atomic_store(spare, 0);
+    reach(85, DOMUS_MEMORY_HIGH);
+    end();
+}
+END_TEST
+
+/* --- connections ----------------------------------------------------------------------------- */
+
+static int connect_to_it(void)
+{
+    const struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(connect(fd, (const struct sockaddr *)&to, sizeof to), 0);
+    return fd;
+}
+
+static void say(int fd)
+{
+    ck_assert_int_eq(send(fd, "x", 1, MSG_NOSIGNAL), 1);
+}
+
+static bool hears(int fd, int ms)
+{
+    struct pollfd wait = {.fd = fd, .events = POLLIN};
+    char byte;
+
+    return poll(&wait, 1, ms) == 1 && recv(fd, &byte, 1, 0) == 1 && byte == 'x';
+}
+
+START_TEST(accepting_and_reading_pause_and_go_on_by_themselves)
+{
+    begin(true);
+    counter = domt_spawn(system_, 0, &counting, NULL);
+    int early[4], late[4];
+    for (int i = 0; i < 4; i++) {
+        early[i] = connect_to_it();
+        say(early[i]);
+        ck_assert(hears(early[i], 10000));
+    }
+    reach(85, DOMUS_MEMORY_HIGH);
+    /* each thread pauses at its next tick: both have when both have counted it */
+    DOMT_WAIT_FOR(10, (say(early[0]), domt_profile_all(system_).pressed == 2));
+    while (hears(early[0], 50))
+        continue;
+    uint64_t accepted = domt_profile_all(system_).accepted;
+    for (int i = 0; i < 4; i++) {
+        late[i] = connect_to_it(); /* in the backlog */
+        say(late[i]);
+        say(early[i]);
+    }
+    for (int i = 0; i < 4; i++)
+        ck_assert(!hears(late[i], 10) && !hears(early[i], 10));
+    ck_assert_uint_eq(domt_profile_all(system_).accepted, accepted);
+    use_percent(20); /* and nobody pokes anybody */
+    for (int i = 0; i < 4; i++)
+        ck_assert(hears(late[i], 10000) && hears(early[i], 10000));
+    for (int i = 0; i < 4; i++) {
+        close(late[i]);
+        close(early[i]);
+    }
+    end();
+}
+END_TEST
+
+START_TEST(a_system_that_is_short_of_memory_drains)
+{
+    begin(true);
+    counter = domt_spawn(system_, 0, &counting, NULL);
+    int fd = connect_to_it();
+    say(fd);
+    ck_assert(hears(fd, 10000));
+    reach(85, DOMUS_MEMORY_HIGH);
+    DOMT_WAIT_FOR(10, (say(fd), domt_profile_all(system_).pressed != 0));
+    while (hears(fd, 50))
+        continue;
+    say(fd);
+    end(); /* what had come is answered first */
+    ck_assert(hears(fd, 0));
+    close(fd);
+}
+END_TEST
+
+START_TEST(who_does_not_want_it_measured_has_it_not_measured)
+{
+    begin(false);
+    counter = domt_spawn(system_, 0, &counting, NULL);
+    use_percent(99);
+    for (int i = 0; i < 20; i++) {
+        domt_notice(system_, counter, &note, NULL);
+        domt_pause_ns(DOMT_MS);
+    }
+    ck_assert_uint_eq(memory().looks, 0);
+    ck_assert_uint_eq(memory().limit_bytes, 0);
+    ck_assert_int_eq(memory().level, DOMUS_MEMORY_NORMAL);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("pressure", 60, a_level_ends_below_where_it_begins,
+          outside_senders_are_refused_while_memory_is_short,
+          who_sleeps_while_memory_is_short_sees_its_end,
+          actors_are_refused_while_memory_is_critical,
+          what_takes_memory_fails_when_there_is_hardly_any, what_slabs_hold_free_is_not_used,
+          accepting_and_reading_pause_and_go_on_by_themselves,
+          a_system_that_is_short_of_memory_drains,
+          who_does_not_want_it_measured_has_it_not_measured)

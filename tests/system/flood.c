@@ -1,0 +1,349 @@
+/* See the header. */
+#include "tests/system/flood.h"
+
+#include <pthread.h>
+
+#define MS       UINT64_C(1000000)
+#define SINKS    2000
+#define FLOODERS 8
+#define PER_TURN 20000
+#define FOREIGN  3
+
+domt_flood_report *domt_flood_shared;
+domt_memory_cgroup domt_flood_cgroup;
+
+static domus_address sinks[SINKS];
+
+/* A flood goes on for so long after it was refused for the first time. */
+static uint32_t flood_ms(void)
+{
+    return getenv("DOMT_LONG") != NULL ? 20000 : 300;
+}
+
+bool domt_flood_lasts(void)
+{
+    return atomic_load_explicit(&domt_flood_shared->over, memory_order_relaxed) == 0;
+}
+
+static void add(_Atomic uint64_t *to, uint64_t count)
+{
+    atomic_fetch_add_explicit(to, count, memory_order_relaxed);
+}
+
+/* --- actors ---------------------------------------------------------------------------------- */
+
+typedef struct load {
+    unsigned char bytes[280];
+} load;
+
+typedef struct huge_load {
+    unsigned char bytes[20000];
+} huge_load;
+
+static const domus_type load_type = {.name = "load", .size = sizeof(load)};
+static const domus_type huge_type = {.name = "huge", .size = sizeof(huge_load)};
+static const domus_type go_type = {.name = "go"};
+static const domus_type answer_type = {.name = "answer"};
+
+static int take(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    add(&domt_flood_shared->handled, 1);
+    (void)domus_reply(stack, &answer_type, NULL); /* if it was asked */
+    return 0;
+}
+
+static int woken(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self, (void)answer;
+    return domt_flood_lasts() ? domus_sleep(stack, 20 * MS, woken) : 0;
+}
+
+static int lie_down(domus_stack *stack, void *self, const void *payload)
+{
+    (void)payload;
+    int error = domus_barrier(stack);
+    return error != 0 ? error : woken(stack, self, NULL);
+}
+
+static const domus_behaviour sink = {
+    .name = "sink",
+    .on =
+        (const domus_on[]){
+            {&load_type, take, 0}, {&huge_type, take, 0}, {&go_type, lie_down, 0}, {NULL, NULL, 0}},
+};
+
+typedef struct flooder {
+    const domus_type *type;
+    uint32_t next;
+    bool asks;
+} flooder;
+
+static int answered(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    for (; answer != NULL; answer = answer->next) {
+        if (answer->error == 0)
+            add(&domt_flood_shared->accepted, 1);
+        else
+            add(answer->error == -EBUSY ? &domt_flood_shared->refused : &domt_flood_shared->failed,
+                1);
+    }
+    return 0;
+}
+
+static int flood_with_asks(domus_stack *stack, flooder *self)
+{
+    static const huge_load payload;
+
+    for (int i = 0; i < 1000; i++) {
+        int error = domus_ask_add(stack, sinks[self->next++ % SINKS], self->type, &payload, 0, 0);
+        if (error != 0)
+            return error;
+    }
+    return domus_wait_all(stack, answered);
+}
+
+static int flood_with_notices(domus_stack *stack, flooder *self)
+{
+    static const huge_load payload;
+    uint64_t accepted = 0, failed = 0;
+    int error = 0;
+
+    for (int i = 0; i < PER_TURN && error != -EBUSY; i++) {
+        error = domus_notice(stack, sinks[self->next++ % SINKS], self->type, &payload);
+        accepted += error == 0;
+        failed += error != 0 && error != -EBUSY && error != -ENOBUFS;
+    }
+    add(&domt_flood_shared->accepted, accepted);
+    add(&domt_flood_shared->failed, failed);
+    add(&domt_flood_shared->refused, error == -EBUSY);
+    return 0;
+}
+
+static int flood(domus_stack *stack, void *self_, const void *payload)
+{
+    flooder *self = self_;
+
+    (void)payload;
+    if (!domt_flood_lasts())
+        return 0;
+    int error = domus_after(stack, MS, &go_type, NULL, NULL);
+    if (error != 0)
+        return error;
+    return self->asks ? flood_with_asks(stack, self) : flood_with_notices(stack, self);
+}
+
+static int begin_flood(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_after(stack, MS, &go_type, NULL, NULL);
+}
+
+static const domus_behaviour flooder_behaviour = {
+    .name = "flooder",
+    .state_size = sizeof(flooder),
+    .on = (const domus_on[]){{&go_type, flood, 0}, {NULL, NULL, 0}},
+    .on_mount = begin_flood,
+};
+
+/* --- the child ------------------------------------------------------------------------------- */
+
+void domt_flood_need(bool is_so, int status)
+{
+    if (!is_so)
+        _exit(status);
+}
+
+/* `sleepers`: of so many sinks one takes nothing while the flood lasts. */
+static domus_system *start(uint32_t sleepers)
+{
+    domus_config config;
+    domus_listener_config listener = {.name = "flood", .address = "127.0.0.1:0", .backlog = 4096};
+    domus_system *system;
+    char error[256];
+
+    domus_config_init(&config);
+    config.system.threads = 2;
+    config.system.cpus = "none";
+    config.memory.limit_bytes = DOMT_SANITIZED ? DOMT_FLOOD_LIMIT : 0;
+    config.listeners = &listener;
+    config.listener_count = 1;
+    domt_flood_need(domus_system_new(&config, error, sizeof error, &system) == 0, 10);
+    domt_flood_need(domus_system_start(system) == 0, 11);
+    for (uint32_t i = 0; i < SINKS; i++) {
+        domt_flood_need(domus_outside_spawn(system, &sink, NULL, &sinks[i]) == 0, 12);
+        if (i % sleepers == 0)
+            domt_flood_need(domus_outside_notice(system, sinks[i], &go_type, NULL) == 0, 13);
+    }
+    return system;
+}
+
+static domus_profile profile_of(const domus_system *system)
+{
+    domus_profile sum, profile;
+
+    domus_system_profile(system, 0, &sum);
+    domus_system_profile(system, 1, &profile);
+    sum.trimmed_bytes += profile.trimmed_bytes;
+    sum.pressed += profile.pressed;
+    sum.accepted += profile.accepted;
+    sum.channels_closed += profile.channels_closed;
+    domus_outside_profile(system, &profile);
+    sum.trimmed_bytes += profile.trimmed_bytes;
+    return sum;
+}
+
+static bool is_over(const domus_system *system)
+{
+    domus_memory memory;
+    domus_profile profile = profile_of(system);
+
+    domus_system_memory(system, &memory);
+    if (profile.channels_closed != atomic_load(&domt_flood_shared->clients) ||
+        atomic_load(&domt_flood_shared->handled) != atomic_load(&domt_flood_shared->accepted))
+        return false;
+    return DOMT_SANITIZED || (memory.level == DOMUS_MEMORY_NORMAL &&
+                              domt_memory_cgroup_used(&domt_flood_cgroup) < DOMT_FLOOD_BACK);
+}
+
+/* Let the flood go on until memory has reached `level`, and then for a while. */
+static void wait_for(const domus_system *system, domus_memory_level level)
+{
+    domus_memory memory;
+    uint64_t until_ns = domt_monotonic_ns() + 60000 * MS;
+
+    do {
+        domt_sleep_ms(1);
+        domus_system_memory(system, &memory);
+        domt_flood_need(domt_monotonic_ns() < until_ns, 18);
+    } while (level == DOMUS_MEMORY_HIGH ? memory.highs == 0 : memory.criticals == 0);
+    domt_sleep_ms(flood_ms());
+    domus_system_memory(system, &domt_flood_shared->most);
+    atomic_store(&domt_flood_shared->over, 1);
+}
+
+/* The flood is over: all is handled, the memory goes back, and then it ends as ever. */
+static void end(domus_system *system)
+{
+    uint64_t until_ns = domt_monotonic_ns() + DOMT_SCALE(30000, 100000) * MS;
+    while (!is_over(system) && domt_monotonic_ns() < until_ns)
+        domt_sleep_ms(5);
+    domus_system_memory(system, &domt_flood_shared->after);
+    domt_flood_shared->used_after = domt_memory_cgroup_used(&domt_flood_cgroup);
+    domus_profile profile = profile_of(system);
+    domt_flood_shared->trimmed_bytes = profile.trimmed_bytes;
+    domt_flood_shared->pressed = profile.pressed;
+    domt_flood_shared->stopped = domus_system_stop(system);
+    domus_system_free(system);
+    domt_flood_shared->done = true;
+}
+
+static void flood_inside(const domus_type *type, bool asks)
+{
+    domus_system *system = start(2);
+
+    for (uint32_t i = 0; i < FLOODERS; i++) {
+        flooder state = {.type = type, .next = i * (SINKS / FLOODERS), .asks = asks};
+        domus_address address;
+        domt_flood_need(domus_outside_spawn(system, &flooder_behaviour, &state, &address) == 0, 14);
+    }
+    wait_for(system, DOMUS_MEMORY_CRITICAL);
+    end(system);
+}
+
+void domt_flood_notices(void)
+{
+    flood_inside(&load_type, false);
+}
+
+void domt_flood_large_notices(void)
+{
+    flood_inside(&huge_type, false);
+}
+
+void domt_flood_asks(void)
+{
+    flood_inside(&load_type, true);
+}
+
+static void *send_from_outside(void *system)
+{
+    static const load payload;
+    uint64_t accepted = 0, refused = 0, failed = 0;
+
+    for (uint32_t i = 0; domt_flood_lasts(); i++) {
+        int error = domus_outside_notice(system, sinks[i % SINKS], &load_type, &payload);
+        accepted += error == 0;
+        refused += error == -EBUSY;
+        failed += error != 0 && error != -EBUSY && error != -ENOBUFS;
+    }
+    add(&domt_flood_shared->accepted, accepted);
+    add(&domt_flood_shared->refused, refused);
+    add(&domt_flood_shared->failed, failed);
+    return NULL;
+}
+
+void domt_flood_foreign(void)
+{
+    domus_system *system = start(2);
+    pthread_t threads[FOREIGN];
+
+    for (int i = 0; i < FOREIGN; i++)
+        domt_flood_need(pthread_create(&threads[i], NULL, send_from_outside, system) == 0, 15);
+    wait_for(system, DOMUS_MEMORY_HIGH);
+    for (int i = 0; i < FOREIGN; i++)
+        pthread_join(threads[i], NULL);
+    end(system);
+}
+
+/* A reader that makes a message of each 128 bytes: four times as much as it got. */
+static int read_bytes(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+{
+    static const load payload;
+    uint32_t *next = self;
+    uint64_t accepted = 0;
+
+    (void)channel;
+    for (size_t i = 0; i < domus_buffer_size(bytes); i += 128)
+        accepted += domus_notice(stack, sinks[(*next)++ % SINKS], &load_type, &payload) == 0;
+    add(&domt_flood_shared->accepted, accepted);
+    domus_buffer_free(bytes);
+    return 0;
+}
+
+static const domus_behaviour reader = {
+    .name = "reader",
+    .kind = DOMUS_CHANNELS,
+    .state_size = sizeof(uint32_t),
+    .on_read = read_bytes,
+};
+
+void domt_flood_connections(void)
+{
+    domus_system *system = start(1);
+    uint32_t next = 0;
+    uint16_t port = 0;
+
+    domt_flood_need(domus_serve(system, "flood", &reader, &next, &port) == 0, 16);
+    atomic_store(&domt_flood_shared->port, port);
+    wait_for(system, DOMUS_MEMORY_HIGH);
+    end(system);
+}
+
+/* Not messages but actors, which nothing refuses by -EBUSY: there is an end to them too. */
+void domt_flood_actors(void)
+{
+    static const domus_behaviour idle = {.name = "idle", .state_size = 1000};
+    domus_system *system = start(2);
+    domus_address address;
+    int error = 0;
+
+    while (error == 0)
+        error = domus_outside_spawn(system, &idle, NULL, &address);
+    domt_flood_need(error == -ENOMEM, 17);
+    domus_system_memory(system, &domt_flood_shared->most);
+    domt_flood_shared->stopped = domus_system_stop(system);
+    domus_system_free(system);
+    domt_flood_shared->done = true;
+}
