@@ -49,6 +49,7 @@ static const domus_config_key keys[] = {
     {KEY("scheduler.ioRatio", PERCENT, scheduler.io_ratio, 1, 100, 50)},
     {KEY("scheduler.minBudget", DURATION, scheduler.min_budget_ns, US, SECOND, 500 * US)},
     {KEY("scheduler.minBudgetBusy", DURATION, scheduler.min_budget_busy_ns, US, SECOND, 50 * US)},
+    {KEY("scheduler.maxBudget", DURATION, scheduler.max_budget_ns, US, SECOND, 10 * MS)},
     {KEY("scheduler.deadlineCheckEvery", COUNT, scheduler.deadline_check_every, 1, 65536, 16)},
     {KEY("scheduler.maxMessagesPerRun", COUNT, scheduler.messages_per_run_max, 16, 65536, 64)},
     {KEY("scheduler.channelsRunsPerTick", COUNT, scheduler.channels_runs_per_tick, 1, 1048576,
@@ -110,6 +111,8 @@ static const struct relation {
     const char *lesser, *greater;
     bool strict;
 } relations[] = {
+    {"scheduler.minBudget", "scheduler.maxBudget", false},
+    {"scheduler.minBudgetBusy", "scheduler.maxBudget", false},
     {"io.ringEntries", "io.completionEntries", true},
     {"channel.sendLow", "channel.sendHigh", false},
     {"channel.sendHigh", "channel.sendMax", false},

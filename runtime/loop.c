@@ -78,11 +78,9 @@ void domi_phase_channels(domi_thread *thread)
         domi_thread_stamp(thread, DOMI_SPAN_ENTER);
 }
 
-/* Phase 3 takes no more than this at a time, however small io's share is: io has its next turn
- * then, and so have timers. Also what io did not take counts as its time, when the thread lost its
- * CPU: at 1 percent 4 ms of that made timers 400 ms late. */
-#define BUDGET_MAX_NS UINT64_C(10000000)
-
+/* At most maxBudget, however small io's share is: io has its next turn then, and so have timers.
+ * Also what io did not take counts as its time, when the thread lost its CPU: at 1 percent 4 ms of
+ * that made timers 400 ms late. */
 static uint64_t deadline(const domi_thread *thread)
 {
     uint64_t ratio = thread->config->scheduler.io_ratio;
@@ -91,8 +89,8 @@ static uint64_t deadline(const domi_thread *thread)
         return thread->stamp_ns + thread->config->scheduler.min_budget_ns;
     uint64_t io_ns = thread->stamp_ns - thread->io_start_ns;
     uint64_t budget_ns = io_ns * (100 - ratio) / ratio;
-    if (budget_ns > BUDGET_MAX_NS)
-        budget_ns = BUDGET_MAX_NS;
+    if (budget_ns > thread->config->scheduler.max_budget_ns)
+        budget_ns = thread->config->scheduler.max_budget_ns;
     if (budget_ns < thread->config->scheduler.min_budget_busy_ns)
         budget_ns = thread->config->scheduler.min_budget_busy_ns;
     return thread->stamp_ns + budget_ns;

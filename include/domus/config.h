@@ -41,6 +41,7 @@ typedef struct domus_config {
         uint32_t io_ratio;               /* 1..100, percent of a busy thread for io; default 50 */
         uint64_t min_budget_ns;          /* phase 3 when phase 1 found nothing; 1 us..1 s; 500 us */
         uint64_t min_budget_busy_ns;     /* the least that phase 3 gets else; 1 us..1 s; 50 us */
+        uint64_t max_budget_ns;          /* the most, however small io_ratio; 1 us..1 s; 10 ms */
         uint32_t deadline_check_every;   /* 1..65,536 houses; 16 */
         uint32_t messages_per_run_max;   /* 16..65,536; 64 */
         uint32_t channels_runs_per_tick; /* beyond one of each; 1..1,048,576; 1,024 */

@@ -32,6 +32,7 @@ static const struct field fields[] = {
     FIELD(scheduler, io_ratio),
     FIELD(scheduler, min_budget_ns),
     FIELD(scheduler, min_budget_busy_ns),
+    FIELD(scheduler, max_budget_ns),
     FIELD(scheduler, deadline_check_every),
     FIELD(scheduler, messages_per_run_max),
     FIELD(scheduler, channels_runs_per_tick),

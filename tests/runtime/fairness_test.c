@@ -18,7 +18,6 @@
 #define MESSAGE_NS    1000u
 #define REAP_NS       50000u
 #define RUNS_PER_TICK 50u
-#define BUDGET_MAX_NS (10 * DOMT_MS)    /* of phase 3, whatever the ratio says */
 #define POLL_MAX      256u              /* io.completionsPerPoll */
 #define RUN_MAX       64u               /* scheduler.maxMessagesPerRun */
 #define LOOK_MAX      (2 * RUN_MAX - 1) /* messages between two looks */
@@ -178,8 +177,8 @@ static uint64_t budget_ns(uint32_t ratio, uint32_t completions, uint64_t io_ns)
 
     if (completions == 0)
         return config->scheduler.min_budget_ns;
-    if (share_ns > BUDGET_MAX_NS)
-        return BUDGET_MAX_NS;
+    if (share_ns > config->scheduler.max_budget_ns)
+        return config->scheduler.max_budget_ns;
     return share_ns > config->scheduler.min_budget_busy_ns ? share_ns
                                                            : config->scheduler.min_budget_busy_ns;
 }

@@ -50,7 +50,8 @@ static void make_ready(domt_stepped *stepped, domus_address *addresses, uint32_t
 
 /* One iteration in which io takes `io_ns`; phase 3 gets `budget_ns`, and no more than one look
  * beyond it. */
-static void holds_budget(uint32_t ratio, uint64_t io_ns, uint64_t budget_ns)
+static void holds_budget_at_most(uint64_t most_ns, uint32_t ratio, uint64_t io_ns,
+                                 uint64_t budget_ns)
 {
     static domus_address addresses[HOUSES];
     domus_config config = domt_config(1);
@@ -58,6 +59,7 @@ static void holds_budget(uint32_t ratio, uint64_t io_ns, uint64_t budget_ns)
 
     config.scheduler.io_ratio = ratio;
     config.scheduler.deadline_check_every = CHECK;
+    config.scheduler.max_budget_ns = most_ns;
     domt_stepped_init(&stepped, &config);
     world = &stepped;
     make_ready(&stepped, addresses, HOUSES);
@@ -81,6 +83,11 @@ static void holds_budget(uint32_t ratio, uint64_t io_ns, uint64_t budget_ns)
     domt_stepped_fini(&stepped);
 }
 
+static void holds_budget(uint32_t ratio, uint64_t io_ns, uint64_t budget_ns)
+{
+    holds_budget_at_most(10 * DOMT_MS, ratio, io_ns, budget_ns);
+}
+
 START_TEST(phase_3_keeps_its_deadline_at_every_ratio)
 {
     uint64_t io_ns = 100 * 1000;
@@ -90,8 +97,9 @@ START_TEST(phase_3_keeps_its_deadline_at_every_ratio)
     holds_budget(60, io_ns, io_ns * 40 / 60);
     holds_budget(99, io_ns, 50 * 1000); /* minBudgetBusy */
     holds_budget(99, io_ns * 100, io_ns * 100 / 99);
-    holds_budget(50, 0, 500 * 1000);              /* minBudget: phase 1 found nothing */
-    holds_budget(1, io_ns * 5, 10 * 1000 * 1000); /* not 49.5 ms: timers and io wait no longer */
+    holds_budget(50, 0, 500 * 1000);          /* minBudget: phase 1 found nothing */
+    holds_budget(1, io_ns * 5, 10 * DOMT_MS); /* not 49.5 ms: timers and io wait no longer */
+    holds_budget_at_most(DOMT_MS, 1, io_ns, DOMT_MS);
 }
 END_TEST
 
