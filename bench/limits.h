@@ -26,6 +26,10 @@ double limit_count(uint64_t messages);
  * Returns nanoseconds one way. */
 double limit_cross_ping_pong(uint64_t rounds, int cpu_a, int cpu_b);
 
+/* The same, but both sleep until they are written to: each in a ring that polls an eventfd
+ * (limit_parked.c). Returns nanoseconds one way. */
+double limit_parked_ping_pong(uint64_t rounds, int cpu_a, int cpu_b);
+
 /* `senders` threads push `messages` envelopes in all, made beforehand, on one lock-free stack; the
  * receiver takes the whole stack whenever there is one. cpus[0] is the receiver's CPU, cpus[i] the
  * i-th sender's. Returns messages per second. */

@@ -3,7 +3,7 @@
  * Each row runs ROUNDS times, the limit and domus alternating, and prints the first round (cold
  * pools), the median, and the median of the ratios taken round by round. Every run checks its own
  * counts. On one thread: ping-pong by notice and by ask, counting. On two threads that spin instead
- * of parking: ping-pong, and many senders to one receiver.
+ * of parking: ping-pong, and many senders to one receiver. On two that park: ping-pong.
  *
  * stdout: lines `name value unit`. stderr: progress. Exit 1 on a wrong count, never on a missed
  * goal. */
@@ -21,15 +21,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUNDS       12
-#define PING_PONGS   5000000u
-#define ASKS         1000000u
-#define COUNTS       10000000u
-#define CROSS_ROUNDS 200000u
-#define N_TO_1       4000000u
-#define SENDERS      4u
-#define CREDIT       1024u /* messages of one sender under way at most */
-#define SPIN_NS      UINT64_C(1000000000)
+#define ROUNDS        12
+#define PING_PONGS    5000000u
+#define ASKS          1000000u
+#define COUNTS        10000000u
+#define CROSS_ROUNDS  200000u
+#define PARKED_ROUNDS 20000u
+#define N_TO_1        4000000u
+#define SENDERS       4u
+#define CREDIT        1024u /* messages of one sender under way at most */
+#define SPIN_NS       UINT64_C(1000000000)
 
 /* What a run tells the main thread. */
 static struct run {
@@ -358,21 +359,40 @@ static void count(void)
     print_row(&row);
 }
 
+/* Two players on two threads, which are made anew: who spins must not stand beside the limit. */
+static double play_apart(uint64_t spin_ns, uint32_t rounds)
+{
+    domus_system *system = system_of(2, spin_ns);
+    domus_address one = spawn(system, 0, &player);
+    domus_address two = spawn(system, 1, &player);
+
+    tell(system, one, &peer_type, &two);
+    tell(system, two, &peer_type, &one);
+    tell(system, one, &go_type, &(uint64_t){2 * rounds - 1});
+    double ns = wait_run(rounds, "cross ping-pong") / (2.0 * rounds);
+    domus_system_free(system);
+    return ns;
+}
+
 static void cross_ping_pong(void)
 {
     static struct row row = {.name = "cross_ping_pong", .unit = "ns"};
-    domus_system *system;
 
     for (int i = 0; i < ROUNDS; i++) {
         row.limit[i] = limit_cross_ping_pong(CROSS_ROUNDS, 0, 1);
-        system = system_of(2, SPIN_NS); /* it spins, so it must not stand beside the limit */
-        domus_address one = spawn(system, 0, &player);
-        domus_address two = spawn(system, 1, &player);
-        tell(system, one, &peer_type, &two);
-        tell(system, two, &peer_type, &one);
-        tell(system, one, &go_type, &(uint64_t){2 * CROSS_ROUNDS - 1});
-        row.ours[i] = wait_run(CROSS_ROUNDS, "cross ping-pong") / (2.0 * CROSS_ROUNDS);
-        domus_system_free(system);
+        row.ours[i] = play_apart(SPIN_NS, CROSS_ROUNDS);
+    }
+    print_row(&row);
+}
+
+/* Each message finds its thread asleep. */
+static void parked_ping_pong(void)
+{
+    static struct row row = {.name = "parked_ping_pong", .unit = "ns"};
+
+    for (int i = 0; i < ROUNDS; i++) {
+        row.limit[i] = limit_parked_ping_pong(PARKED_ROUNDS, 0, 1);
+        row.ours[i] = play_apart(0, PARKED_ROUNDS);
     }
     print_row(&row);
 }
@@ -406,8 +426,11 @@ int main(int argc, char **argv)
         void (*run)(void);
         bool pinned; /* the limit runs on the main thread, where domus runs in its turn */
     } rows[] = {
-        {"ping_pong", ping_pong, true}, {"ask", asks, true},
-        {"count", count, true},         {"cross_ping_pong", cross_ping_pong, false},
+        {"ping_pong", ping_pong, true},
+        {"ask", asks, true},
+        {"count", count, true},
+        {"cross_ping_pong", cross_ping_pong, false},
+        {"parked_ping_pong", parked_ping_pong, false},
         {"n_to_1", n_to_1, false},
     };
     cpu_set_t all;
