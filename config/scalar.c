@@ -60,8 +60,8 @@ static void print_expected(const domus_config_key *key, char *text, size_t size)
             used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? " or " : "",
                                      key->words[i]);
     } else {
-        snprintf(text, size, "%s%s%s", key->zero != NULL ? key->zero : "",
-                 key->zero != NULL ? " or " : "", kinds[key->kind]);
+        snprintf(text, size, "%s%s%s", key->special != NULL ? key->special : "",
+                 key->special != NULL ? " or " : "", kinds[key->kind]);
     }
 }
 
@@ -97,6 +97,12 @@ static bool take_digits(const char **text, uint64_t *ret_number, bool *ret_huge)
     return true;
 }
 
+/* Its 0 is written as a word. */
+static bool takes_no_zero(const domus_config_key *key)
+{
+    return key->special != NULL && key->special_number == 0;
+}
+
 static int read_number(const domus_config_key *key, const char *text, uint64_t *ret_number,
                        char *error, size_t error_size)
 {
@@ -111,7 +117,7 @@ static int read_number(const domus_config_key *key, const char *text, uint64_t *
         unit = no_unit; /* nothing is nothing in every unit */
     while (unit->name != NULL && strcmp(rest, unit->name) != 0)
         unit++;
-    if (unit->name == NULL || (number == 0 && !huge && key->zero != NULL))
+    if (unit->name == NULL || (number == 0 && !huge && takes_no_zero(key)))
         return fail(key, text, error, error_size);
     if (huge || __builtin_mul_overflow(number, unit->factor, &number)) {
         snprintf(error, error_size, "'%.*s' is too large", domi_yaml_issues_shown(text), text);
@@ -136,8 +142,8 @@ static int read_word(const domus_config_key *key, const char *text, uint64_t *re
 int domi_yaml_scalar_read(const domus_config_key *key, const char *text, uint64_t *ret_number,
                           char *error, size_t error_size)
 {
-    if (key->zero != NULL && strcmp(text, key->zero) == 0) {
-        *ret_number = 0;
+    if (key->special != NULL && strcmp(text, key->special) == 0) {
+        *ret_number = key->special_number;
         return 0;
     }
     switch (key->kind) {

@@ -13,6 +13,7 @@
 #include "house/group.h"
 #include "house/letters.h"
 #include "house/life.h"
+#include "house/links.h"
 #include "house/pool.h"
 #include "house/receive.h"
 #include "house/router.h"
@@ -51,23 +52,6 @@ static int busy(domi_manager *manager)
     return -EBUSY;
 }
 
-/* Link the house into its home's arrivals, and wake home if it sleeps. Only who found the inbox
- * empty comes here, so no house is linked twice. */
-static void arrive(domi_manager *manager, domi_house *house)
-{
-    domi_manager *home = house->home;
-    /* Mostly nobody else is there; a load first would fetch the line twice. */
-    domi_house *head = NULL;
-
-    do
-        atomic_store_explicit(&house->arrival_next, head, memory_order_relaxed);
-    /* seq_cst: publishes arrival_next to home's exchange, and as a read-modify-write it stands
-     * before the look at home's park word in the order that both sides agree on. */
-    while (!atomic_compare_exchange_weak_explicit(&home->arrivals, &head, house,
-                                                  memory_order_seq_cst, memory_order_relaxed));
-    domi_manager_notify(manager, home);
-}
-
 /* How many asks and notices may wait here. */
 static uint32_t bound(const domi_manager *manager, const domi_house *house, uint64_t life)
 {
@@ -91,8 +75,8 @@ static int put_inbox(domi_manager *manager, domi_house *house, domi_node *node, 
         /* release: what the node holds is seen by home's exchange in sort(). */
     } while (!atomic_compare_exchange_weak_explicit(&house->inbox, &word, next,
                                                     memory_order_release, memory_order_relaxed));
-    if (word == 0)
-        arrive(manager, house);
+    if (word == 0) /* only who found it empty links, so no house is linked twice */
+        domi_links_add(manager, house);
     return 0;
 }
 

@@ -3,7 +3,8 @@
  * Home lane: the sender runs on the house's home, the house is not exposed, its inbox is empty
  * (else home would overtake its own earlier message). Plain lists, no atomic read-modify-write
  * (M8). Inbox lane: everyone else; one compare-exchange, and who found it empty links the house
- * into its home's arrivals. A put copies nothing: it takes the envelope, or refuses it. */
+ * into its home's arrivals (links.h). A put copies nothing: it takes the envelope, or refuses it.
+ */
 #ifndef DOMI_HOUSE_MAILBOX_H
 #define DOMI_HOUSE_MAILBOX_H
 

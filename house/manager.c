@@ -46,12 +46,19 @@ int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
     return 0;
 }
 
+int domi_manager_gather(domi_manager *manager)
+{
+    manager->links.by_home = domi_memory_new(manager->count * sizeof(domi_link_chain));
+    return manager->links.by_home != NULL ? 0 : -ENOMEM;
+}
+
 void domi_manager_fini(domi_manager *manager)
 {
     domi_slots_fini(manager);
     domi_pool_fini(manager);
     domi_memory_free(manager->chains);
     domi_memory_free(manager->slots_of);
+    domi_memory_free(manager->links.by_home);
 }
 
 void domi_manager_pressed(domi_manager *manager, uint32_t level)
@@ -95,7 +102,7 @@ static uint32_t take_arrivals(domi_manager *manager)
 {
     if (atomic_load_explicit(&manager->arrivals, memory_order_relaxed) == NULL)
         return 0;
-    /* acquire: pairs with arrive(); arrival_next and what was put before it are seen. */
+    /* acquire: pairs with domi_links_add(); arrival_next and what was put before it are seen. */
     domi_house *house = atomic_exchange_explicit(&manager->arrivals, NULL, memory_order_acquire);
     domi_house *first = NULL;
     uint32_t count = 0;

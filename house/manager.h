@@ -25,6 +25,7 @@ enum domi_park {
     DOMI_PARK_RUNNING,
     DOMI_PARK_SLEEPING,
     DOMI_PARK_NOTIFIED,
+    DOMI_PARK_SPINNING, /* it looks for work and needs no write */
 };
 
 typedef struct domi_counters {
@@ -55,6 +56,22 @@ typedef struct domi_chain {
     domi_node *head;
     domi_node *tail;
 } domi_chain;
+
+/* Houses to be linked into one home's arrivals (links.h). */
+typedef struct domi_link_chain {
+    domi_house *newest;
+    domi_house *oldest;
+} domi_link_chain;
+
+#define DOMI_LINKS_MAX 32u /* houses in all chains */
+
+typedef struct domi_links {
+    domi_link_chain *by_home; /* NULL: this manager gathers none */
+    uint16_t homes[DOMI_LINKS_MAX];
+    uint32_t home_count; /* that have a chain */
+    uint32_t houses;     /* in all chains */
+    bool gathering;      /* a run is under way */
+} domi_links;
 
 /* Free slots of one home, kept by a thread that spawns there. */
 typedef struct domi_slot_cache {
@@ -159,11 +176,12 @@ struct domi_manager {
     domi_counter houses;              /* alive on this home */
     uint32_t next_home;               /* for spawns that spread */
     domi_slab slabs[DOMI_SLABS];
-    domi_chain *chains;        /* by owner */
-    uint32_t chained;          /* objects in all chains */
-    bool alone;                /* the last that arrived came alone */
-    domi_node *guest;          /* an envelope of another's, freed here and still in the cache */
-    domi_node *returned;       /* taken from `remote`, not yet sorted into the slabs */
+    domi_chain *chains;  /* by owner */
+    uint32_t chained;    /* objects in all chains */
+    bool alone;          /* the last that arrived came alone */
+    domi_node *guest;    /* an envelope of another's, freed here and still in the cache */
+    domi_node *returned; /* taken from `remote`, not yet sorted into the slabs */
+    domi_links links;
     uint32_t lent;             /* houses that are exposed */
     domi_slot_cache *slots_of; /* by home; its own is unbounded until it gives back */
     domi_slots slots;
@@ -237,6 +255,10 @@ static inline void domi_manager_log(domi_manager *manager, const domi_house *hou
 /* Make `manager` number `index` of `count`. `managers` may be filled later. Returns 0; -ENOMEM. */
 int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
                       domi_manager **managers, const domus_config *config, uint64_t now_ns);
+
+/* From here on links wait for the end of a run: of a manager whose handlers do not block. Returns
+ * 0; -ENOMEM. */
+int domi_manager_gather(domi_manager *manager);
 
 /* After all threads have ended. What messages still own is dropped before, by domi_manager_end. */
 void domi_manager_fini(domi_manager *manager);

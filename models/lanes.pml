@@ -6,7 +6,8 @@
  * from wherever it runs, R sends to itself, F is a foreign thread.
  *
  * Models: house/mailbox.h domi_mailbox_put, domi_mailbox_add, domi_house_ready; house/mailbox.c
- * put_inbox, arrive, domi_mailbox_put_slow, domi_mailbox_sort; house/manager.c take_arrivals;
+ * put_inbox, domi_mailbox_put_slow, domi_mailbox_sort; house/links.c domi_links_add,
+ * domi_links_push; house/manager.c take_arrivals;
  * house/dispatch.c domi_house_run_lent (with its budget), domi_house_settle; house/loan.c
  * domi_loans_expose, domi_loans_take_back, domi_loans_settle, have_back, domi_loan_take,
  * domi_loan_repay; runtime/steal.c domi_thread_share. Holds: one runner at a time (holder[], a
@@ -33,6 +34,7 @@
  * @mutant short safety HOME_LANE_OVERTAKES : home does not look whether the inbox is empty
  * @mutant short safety LENT_SELF_PLAIN : a lent house puts to itself by the home lane
  * @mutant short safety NO_LINK : who found the inbox empty does not link
+ * @mutant short safety LINKS_FORGOTTEN : a run ends, and its links stay in the chain
  * @mutant short safety TAKE_BACK_UNLOCKED : home takes back without the lock
  * @mutant short safety SHARED_IS_NO_WORK : home sleeps while something is shared
  * @mutant short safety BARRIER_IGNORED -DBARRIER -DKICKS=1 -DBUDGET=2 : it holds back nothing
@@ -41,6 +43,7 @@
  * @mutant long safety NO_SORT_AT_TAKE_BACK : ... nor when home takes a house back
  * @mutant long safety FOREIGN_PLAIN : the lane is chosen without asking whose house it is
  * @mutant long safety LINK_ALWAYS : who found it filled links too
+ * @mutant long safety LINKS_TWICE : what is linked at once is put into the chain as well
  * @mutant long safety LINK_FIRST : linked before the put
  * @mutant long safety RETURN_KEEPS_EXPOSED : a loan comes back, and its house stays exposed
  * @mutant long safety THIEF_SETTLES : the thief makes it READY or WAITING, and so does home
@@ -165,8 +168,8 @@ inline link(to)
     }
 }
 
-/* put_inbox and arrive */
-inline put(to, from, which)
+/* put_inbox, and domi_links_add: `gathers` in a run, unless home is idle. */
+inline put(to, from, which, gathers)
 {
 #ifdef LINK_FIRST
     if
@@ -184,7 +187,16 @@ inline put(to, from, which)
 #endif
     if
 #ifndef NO_LINK
-    :: atomic { first -> first = 0; assert(!linked[to]); linked[to] = 1; arrivals[HOME(to)]!to }
+    :: atomic {
+            first -> first = 0;
+            assert(!linked[to]);
+            linked[to] = 1;
+            arrivals[HOME(to)]!to;
+#ifdef LINKS_TWICE
+            owes = gathers
+#endif
+        }
+    :: atomic { first && gathers -> first = 0; owes = 1 }
 #endif
     :: else
     fi
@@ -216,7 +228,7 @@ inline send(to, from, which)
 {
     if
     :: atomic { MAY_PLAINLY(to, from) -> add(to, from, which) }
-    :: else -> put(to, from, which)
+    :: else -> put(to, from, which, true)
     fi
 }
 
@@ -395,6 +407,19 @@ inline handle(h)
 #define MAY_HANDLE(h) (NOTICES(h) || REPLY(h))
 #endif
 
+/* domi_links_push: only R is ever sent to by a run. */
+inline push_links()
+{
+#ifndef LINKS_FORGOTTEN
+    if
+    :: owes -> atomic { owes = 0; link(R) }
+    :: else
+    fi
+#else
+    skip
+#endif
+}
+
 /* domi_house_run_lent, on whichever thread; then home settles, or the thief gives it back. */
 inline run_house(h)
 {
@@ -413,6 +438,7 @@ progress:
     :: else -> break
     od;
     left = 0;
+    push_links();
     if
     :: HOME(h) == me -> atomic { settle(h) }
     :: else ->
@@ -435,7 +461,7 @@ progress:
 proctype thread(byte me)
 {
     byte h, sender, number, left;
-    bit first, wants;
+    bit first, wants, owes;
 
 end:
     do
@@ -489,10 +515,10 @@ runs:
 proctype foreign()
 {
     byte i;
-    bit first;
+    bit first, owes;
 
     do
-    :: i < NOTES -> put(R, F, i); i++
+    :: i < NOTES -> put(R, F, i, false); i++
     :: else -> break
     od
 }
@@ -500,10 +526,10 @@ proctype foreign()
 #ifdef BARRIER
 proctype answerer()
 {
-    bit first;
+    bit first, owes;
 
     asked -> asked = 0;
-    put(R, A, 0)
+    put(R, A, 0, false)
 }
 #endif
 

@@ -6,7 +6,7 @@
  * and acquire too); a read-modify-write, or a seq_cst store, drains the buffer first. There is no
  * time-out here: what only the cap of a park would find is a state in which nobody moves.
  *
- * Models: house/manager.h domi_manager_notify; house/mailbox.c arrive; the push of a loan onto
+ * Models: house/manager.h domi_manager_notify; house/links.c push; the push of a loan onto
  * home's returns (runtime/steal.c); runtime/drain.c domi_system_want; runtime/park.c
  * fall_asleep, domi_thread_rest_end, domi_thread_wake; io/io.c domi_io_arm_wake, the reaping of the
  * wake poll. Holds: no lost wake-up (M3), at most one write per sleep (M12), what was written

@@ -43,8 +43,8 @@ static const char *const level_words[] = {"off", "counters", NULL};
 
 /* clang-format off */
 static const domus_config_key keys[] = {
-    {KEY("system.threads", COUNT, system.threads, 1, 1024, 0), .zero = "auto"},
-    {KEY("system.threads", SHARE, system.threads_percent, 1, 100, 0), .zero = "auto"},
+    {KEY("system.threads", COUNT, system.threads, 1, 1024, 0), .special = "auto"},
+    {KEY("system.threads", SHARE, system.threads_percent, 1, 100, 0), .special = "auto"},
     {TEXT("system.cpus", CPUS, domus_config, system.cpus, CPUS_TEXT_MAX, "auto")},
     {KEY("scheduler.ioRatio", PERCENT, scheduler.io_ratio, 1, 100, 50)},
     {KEY("scheduler.minBudget", DURATION, scheduler.min_budget_ns, US, SECOND, 500 * US)},
@@ -61,7 +61,8 @@ static const domus_config_key keys[] = {
     {KEY("scheduler.steal.floor", COUNT, scheduler.steal.floor, 1, 1048576, 32)},
     {KEY("scheduler.steal.aggression", COUNT, scheduler.steal.aggression, 1, 1048576, 128)},
     {KEY("scheduler.steal.minRun", DURATION, scheduler.steal.min_run_ns, 0, SECOND, 2 * US)},
-    {KEY("scheduler.idle.spin", DURATION, scheduler.idle.spin_ns, 0, SECOND, 0)},
+    {KEY("scheduler.idle.spin", DURATION, scheduler.idle.spin_ns, 0, SECOND,
+        DOMUS_SPIN_AUTO), .special = "auto", .special_number = DOMUS_SPIN_AUTO},
     {KEY("io.ringEntries", COUNT, io.ring_entries, 16, 32768, 512), .power_of_two = true},
     {KEY("io.completionEntries", COUNT, io.completion_entries, 32, 65536, 4096),
         .power_of_two = true},
@@ -90,11 +91,11 @@ static const domus_config_key keys[] = {
     {KEY("stall.threshold", DURATION, stall.threshold_ns, 0, HOUR, 25 * MS)},
     {KEY("stall.signal", COUNT, stall.signal, 0, 64, 50)},
     {KEY("memory.enabled", WORD, memory.enabled, 0, 1, 1), .words = switch_words},
-    {KEY("memory.limit", SIZE, memory.limit_bytes, MIB, MIB * GIB, 0), .zero = "auto"},
+    {KEY("memory.limit", SIZE, memory.limit_bytes, MIB, MIB * GIB, 0), .special = "auto"},
     {KEY("memory.high", SHARE, memory.high_percent, 1, 100, 80)},
     {KEY("memory.critical", SHARE, memory.critical_percent, 1, 100, 90)},
     {KEY("memory.interval", DURATION, memory.interval_ns, MS, HOUR, 100 * MS)},
-    {KEY("memory.threadMax", SIZE, memory.thread_max_bytes, MIB, MIB * GIB, 0), .zero = "none"},
+    {KEY("memory.threadMax", SIZE, memory.thread_max_bytes, MIB, MIB * GIB, 0), .special = "none"},
     {KEY("profile.level", WORD, profile.level, 0, 1, DOMUS_PROFILE_COUNTERS),
         .words = level_words},
 };
@@ -205,14 +206,14 @@ static int check_number(const domus_config_key *key, uint64_t number, char *erro
 {
     char low[TEXT_SIZE], high[TEXT_SIZE], found[TEXT_SIZE];
 
-    if (number == 0 && key->zero != NULL)
+    if (key->special != NULL && number == key->special_number)
         return 0;
     print_number(key, number, found);
     if (number < key->minimum || number > key->maximum) {
         print_number(key, key->minimum, low);
         print_number(key, key->maximum, high);
-        snprintf(error, size, "must be %s%s%s..%s, is %s", key->zero != NULL ? key->zero : "",
-                 key->zero != NULL ? " or " : "", low, high, found);
+        snprintf(error, size, "must be %s%s%s..%s, is %s", key->special != NULL ? key->special : "",
+                 key->special != NULL ? " or " : "", low, high, found);
         return -EINVAL;
     }
     if (key->power_of_two && (number & (number - 1)) != 0) {

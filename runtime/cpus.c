@@ -127,6 +127,9 @@ static int take_list(domi_cpus *cpus, const struct cpu_mask *usable, const char 
     return 0;
 }
 
+/* Beside one that spins the kernel, and whoever else there is, still have most of them. */
+#define FEW_CPUS 8u
+
 /* `places`: how many CPUs there are to stand on, by list or by affinity. */
 static void choose_threads(domi_cpus *cpus, const domus_config *config, uint32_t places)
 {
@@ -141,6 +144,7 @@ static void choose_threads(domi_cpus *cpus, const domus_config *config, uint32_t
         cpus->threads = config->system.threads != 0 ? config->system.threads : automatic;
     }
 
+    cpus->few = automatic < FEW_CPUS || cpus->threads > automatic;
     if (cpus->threads > places)
         snprintf(cpus->warning, sizeof cpus->warning,
                  "system.threads is %u, but CPUs to run on are %u: more threads than CPUs cost "

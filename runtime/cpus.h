@@ -9,6 +9,7 @@
 
 #include <domus/config.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,7 @@ typedef struct domi_cpus {
     uint32_t threads;            /* how many to start */
     uint32_t count;              /* entries in `cpu`; 0: do not pin */
     uint32_t quota;              /* CPUs by cgroup quota, rounded up; 0: no quota */
+    bool few;                    /* of CPUs: a thread that looks for work stands in others' way */
     uint16_t cpu[DOMI_CPUS_MAX]; /* thread i is pinned to cpu[i % count] */
     char warning[256]; /* "" or one line, such as more threads than CPUs; the program prints it */
 } domi_cpus;

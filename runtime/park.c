@@ -7,7 +7,6 @@
  * ThreadSanitizer cannot see them. The eventfd is never read: each write fires the poll. */
 #include "runtime/system.h"
 
-#include "base/prefetch.h"
 #include "house/pool.h"
 #include "house/trim.h"
 
@@ -45,8 +44,7 @@ uint64_t domi_thread_due_ns(const domi_thread *thread)
     return due_ns;
 }
 
-/* When the next timer is due, at most the cap. */
-static uint64_t sleep_until(const domi_thread *thread)
+uint64_t domi_thread_sleep_until(const domi_thread *thread)
 {
     uint64_t due_ns = domi_thread_due_ns(thread);
     uint64_t cap_ns = thread->stamp_ns + DOMI_PARK_CAP_NS;
@@ -125,74 +123,9 @@ void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns)
         atomic_exchange_explicit(&manager->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
 
     domi_thread_stamp(thread, DOMI_SPAN_ENTER);
+    if (thread->config->scheduler.idle.spin_ns != 0)
+        domi_thread_learn_spin(thread);
     woke(thread, word, put, until_ns);
-}
-
-#define SPIN_LOOKS 16
-
-/* Something arrived: fetch the house while the way there is taken. */
-static bool look_arrivals(domi_manager *manager)
-{
-    domi_pause();
-    domi_house *house = atomic_load_explicit(&manager->arrivals, memory_order_relaxed);
-    if (house == NULL)
-        return false;
-    domi_prefetch_write(house);
-    return true;
-}
-
-/* What arrived may be all that is to do: then phase 3 takes it, without a turn of the whole loop,
- * which is half of what a message between two spinning threads costs. The ring waits no longer for
- * it than it waits for a phase 3. False if there is something for the other phases. */
-static bool take_at_once(domi_thread *thread)
-{
-    domi_manager *manager = &thread->manager;
-
-    if (thread->stamp_ns - thread->io_start_ns >= thread->config->scheduler.min_budget_ns)
-        return false;
-    (void)domi_manager_arrivals(manager);
-    if (manager->ready[DOMUS_CHANNELS].count != 0 || manager->mounting.head != NULL)
-        return false;
-    thread->completions = thread->brought = 0;
-    domi_phase_state(thread);
-    return true;
-}
-
-/* Until when to look: a timer ends it too. */
-static uint64_t spin_until(const domi_thread *thread)
-{
-    uint64_t until_ns = thread->stamp_ns + thread->config->scheduler.idle.spin_ns;
-    uint64_t due_ns = sleep_until(thread);
-
-    return due_ns < until_ns ? due_ns : until_ns;
-}
-
-/* Look for `idle.spin` before parking: a wake-up costs more than that many nanoseconds. True if
- * something came that the loop has to take. */
-static bool spin(domi_thread *thread)
-{
-    uint64_t until_ns = spin_until(thread);
-    bool found = false;
-
-    atomic_store_explicit(&thread->counters.spinning, 1, memory_order_relaxed);
-    if (domi_io_submit(&thread->io)) /* answers do not wait for the end of the spin */
-        domi_thread_stamp(thread, DOMI_SPAN_ENTER);
-    while (!found && domi_clock_now(thread->clock) < until_ns) {
-        bool arrived = false;
-
-        for (int i = 0; i < SPIN_LOOKS && !arrived; i++)
-            arrived = look_arrivals(&thread->manager);
-        if (arrived) {
-            domi_thread_stamp(thread, DOMI_SPAN_OTHER);
-            found = !take_at_once(thread);
-            until_ns = spin_until(thread);
-        }
-        found =
-            found || domi_thread_has_work(thread) || thread->io.backend->pending(thread->io.ring);
-    }
-    atomic_store_explicit(&thread->counters.spinning, 0, memory_order_relaxed);
-    domi_thread_stamp(thread, DOMI_SPAN_OTHER);
-    return found;
 }
 
 bool domi_thread_rest_begin(domi_thread *thread, uint64_t *ret_until_ns)
@@ -208,9 +141,9 @@ bool domi_thread_rest_begin(domi_thread *thread, uint64_t *ret_until_ns)
         return false;
     if (domi_thread_trim(thread, DOMI_TRIM_IDLE))
         return false;
-    if (thread->config->scheduler.idle.spin_ns != 0 && spin(thread))
+    if (thread->config->scheduler.idle.spin_ns != 0 && domi_thread_spin(thread))
         return false;
-    *ret_until_ns = sleep_until(thread);
+    *ret_until_ns = domi_thread_sleep_until(thread);
     thread->capped = *ret_until_ns == thread->stamp_ns + DOMI_PARK_CAP_NS;
     return fall_asleep(thread, *ret_until_ns);
 }

@@ -179,10 +179,12 @@ static bool is_at_rest(const domi_thread *thread, const domus_behaviour *running
     uint32_t park = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->manager.park,
                                          memory_order_relaxed);
 
-    if (park != DOMI_PARK_RUNNING || domi_counter_read(&thread->counters.stamp_ns) == 0)
+    if (domi_counter_read(&thread->counters.stamp_ns) == 0)
         return true;
-    return running == NULL && (domi_counter_read(&thread->counters.spinning) != 0 ||
-                               domi_counter_read(&thread->counters.cpu_end_ns) != 0);
+    if (park == DOMI_PARK_RUNNING || park == DOMI_PARK_SPINNING)
+        return running == NULL &&
+               (park == DOMI_PARK_SPINNING || domi_counter_read(&thread->counters.cpu_end_ns) != 0);
+    return true;
 }
 
 /* It is in another run than at the last look. */

@@ -22,6 +22,8 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
                                    system->count + 1 + system->config.detached.threads_max,
                                    system->managers, &system->config, now_ns);
 
+    if (result == 0 && (result = domi_manager_gather(&thread->manager)) != 0)
+        domi_manager_fini(&thread->manager);
     if (result != 0) {
         snprintf(error, error_size, "no memory for a thread");
         return result;
@@ -51,6 +53,7 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
     thread->wanted = &system->wanted;
     thread->timed = system->config.profile.level != DOMUS_PROFILE_OFF;
     thread->stamp_ns = now_ns;
+    thread->spin_ns = system->config.scheduler.idle.spin_ns;
     thread->cpu = cpu;
     thread->stealing.victim = DOMI_NO_VICTIM;
     thread->stealing.patience_max =

@@ -74,6 +74,17 @@ static int choose_cpus(domus_system *system, const domus_config *config, char *e
     return 0;
 }
 
+/* About a park and a wake-up, measured here. */
+#define SPIN_AUTO_NS UINT64_C(20000)
+
+static void choose_spin(domus_system *system)
+{
+    uint64_t *spin_ns = &system->config.scheduler.idle.spin_ns;
+
+    if (*spin_ns == DOMUS_SPIN_AUTO)
+        *spin_ns = system->cpus.few ? 0 : SPIN_AUTO_NS;
+}
+
 /* The registries that all threads share. */
 static int crowds_init(domus_system *system)
 {
@@ -136,6 +147,7 @@ static int make(const domus_config *config, domi_simulator *simulator, const dom
     if (result != 0)
         goto fail_config;
 
+    choose_spin(system);
     system->count = system->cpus.threads;
     system->threads_bytes = system->count * sizeof(domi_thread);
     system->threads = domi_memory_map(system->threads_bytes);

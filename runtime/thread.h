@@ -47,7 +47,6 @@ typedef struct domi_thread_counters {
     domi_counter cap_wakeups_with_work;
     domi_counter steals_wanted;
     domi_counter steals;
-    domi_counter spinning;     /* 1: it looks for work before it parks (idle.spin) */
     domi_counter following;    /* `doing`, for the others */
     domi_counter cpu_clock;    /* the clockid_t of the thread's CPU clock */
     domi_counter cpu_start_ns; /* of the thread's CPU clock when its loop began */
@@ -111,6 +110,8 @@ typedef struct domi_thread {
     bool capped;            /* the cap would end the sleep, not a timer */
     bool judge_wakeup;      /* the sleep ended, and so far for nothing */
     uint32_t empty_wakeups; /* in a row */
+    uint64_t spin_ns;       /* for how long it looks for work before it parks, for now */
+    uint64_t rest_from_ns;  /* since when it has had none */
     domi_stealing stealing;
     uint32_t aborted; /* channels reset because they had not drained */
     domi_thread_counters counters;
@@ -174,6 +175,14 @@ void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns);
 
 /* trim.c: give free memory back, one step (of up to `objects`). True: there may be more to do. */
 bool domi_thread_trim(domi_thread *thread, uint32_t objects);
+
+/* spin.c: look for work for as long as it is worth now. True if something came that the loop has to
+ * take. Then, when a rest has ended: what its length says about the next. */
+bool domi_thread_spin(domi_thread *thread);
+void domi_thread_learn_spin(domi_thread *thread);
+
+/* When a sleep ends by itself: by the next timer, or the cap. */
+uint64_t domi_thread_sleep_until(const domi_thread *thread);
 
 /* When the next timer is due; UINT64_MAX: none is armed. */
 uint64_t domi_thread_due_ns(const domi_thread *thread);

@@ -123,7 +123,7 @@ DOMUS_API void *domus_frame(domus_stack *stack);
 DOMUS_API uint64_t domus_now_ns(const domus_stack *stack);
 
 /* Send one way. The payload (type->size bytes; NULL when 0) is copied; what it owns goes with it
- * only when this returns 0.
+ * only when this returns 0. Another thread that is busy learns of it when the sender's run ends.
  *
  * Returns 0; -ESTALE when the actor is gone; -ENOBUFS when its mailbox is full
  * (scheduler.mailboxMax), or this thread's messages take memory.threadMax; -EBUSY while memory is

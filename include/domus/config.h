@@ -31,6 +31,8 @@ typedef struct domus_listener_config {
 
 #define DOMUS_LISTENERS_MAX 64
 
+#define DOMUS_SPIN_AUTO UINT64_MAX
+
 typedef struct domus_config {
     struct {
         uint32_t threads;         /* 1..1,024; 0: one per usable CPU (the default) */
@@ -55,7 +57,10 @@ typedef struct domus_config {
             uint64_t min_run_ns; /* 0..1 s: shorter runs, on average, are not lent; 2 us */
         } steal;
         struct {
-            uint64_t spin_ns; /* 0..1 s of looking before a thread parks; 0 */
+            /* 0..1 s: for how long a thread looks for work before it parks, at most; it looks for
+             * less when it finds nothing. DOMUS_SPIN_AUTO, the default: 20 us, and 0 where usable
+             * CPUs are fewer than 8, or than threads. */
+            uint64_t spin_ns;
         } idle;
     } scheduler;
     struct {
@@ -157,7 +162,8 @@ typedef struct domus_config_key {
     uint64_t maximum;         /* at most UINT64_MAX - 1 */
     uint64_t preset;          /* the default of a number */
     const char *preset_text;  /* the default of a text; NULL: it must be given */
-    const char *zero;         /* the word for a 0 outside the range ("auto"); NULL: there is none */
+    const char *special;      /* a word for a number outside the range ("auto"); NULL: none */
+    uint64_t special_number;  /* ... which is this; it is never written as a number */
     const char *const *words; /* of DOMUS_CONFIG_WORD, NULL at the end */
     bool power_of_two;
 } domus_config_key;

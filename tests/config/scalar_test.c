@@ -9,9 +9,9 @@
 static const char *const words[] = {"false", "true", NULL};
 
 static const domus_config_key count = {.kind = DOMUS_CONFIG_COUNT};
-static const domus_config_key count_or_auto = {.kind = DOMUS_CONFIG_COUNT, .zero = "auto"};
+static const domus_config_key count_or_auto = {.kind = DOMUS_CONFIG_COUNT, .special = "auto"};
 static const domus_config_key percent = {.kind = DOMUS_CONFIG_PERCENT};
-static const domus_config_key share = {.kind = DOMUS_CONFIG_SHARE, .zero = "auto"};
+static const domus_config_key share = {.kind = DOMUS_CONFIG_SHARE, .special = "auto"};
 static const domus_config_key duration = {.kind = DOMUS_CONFIG_DURATION};
 static const domus_config_key size = {.kind = DOMUS_CONFIG_SIZE};
 static const domus_config_key word = {.kind = DOMUS_CONFIG_WORD, .words = words};

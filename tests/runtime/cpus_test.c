@@ -75,6 +75,7 @@ START_TEST(cpus_auto_is_one_thread_per_usable_cpu)
 
     ck_assert_int_eq((int)cpus.count, CPU_COUNT(&usable));
     ck_assert_uint_eq(cpus.threads, cpus.count);
+    ck_assert_int_eq(cpus.few, cpus.count < 8);
     ck_assert_uint_eq(cpus.quota, 0);
     ck_assert_str_eq(cpus.warning, "");
     for (uint32_t i = 0; i < cpus.count; i++) {
@@ -90,6 +91,7 @@ START_TEST(cpus_auto_is_bounded_by_the_quota)
 
     ck_assert_uint_eq(cpus.quota, 1);
     ck_assert_uint_eq(cpus.threads, 1);
+    ck_assert(cpus.few);
     ck_assert_uint_ge(cpus.count, 1);
     ck_assert_str_eq(cpus.warning, "");
 
@@ -117,6 +119,7 @@ START_TEST(cpus_warns_of_more_threads_than_cpus_and_allows_them)
 
     snprintf(number, sizeof number, "system.threads is %u", many);
     ck_assert_uint_eq(cpus.threads, many);
+    ck_assert(cpus.few);
     ck_assert_uint_eq(cpus.count, many - 1);
     ck_assert_ptr_nonnull(strstr(cpus.warning, number));
     ck_assert_ptr_null(strchr(cpus.warning, '\n'));

@@ -1,0 +1,121 @@
+/* Spinning before a park: as long as it pays, and no longer. Real threads; bounds that a busy
+ * machine keeps. */
+#include "tests/runtime/running.h"
+
+#include "runtime/system.h"
+
+#include <sched.h>
+
+#define SPIN_NS (50 * DOMT_MS)
+
+static const domus_type poke_type = {.name = "poke"};
+static _Atomic uint64_t poked;
+
+static int poke(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    atomic_fetch_add(&poked, 1);
+    return 0;
+}
+
+static const domus_behaviour target = {
+    .name = "target",
+    .on = (const domus_on[]){{&poke_type, poke, 0}, {NULL, NULL, 0}},
+};
+
+static domus_system *system_;
+static domus_address address;
+
+static void begin(uint64_t spin_ns)
+{
+    domus_config config = domt_config(1);
+
+    config.scheduler.idle.spin_ns = spin_ns;
+    system_ = domt_start(&config);
+    address = domt_spawn(system_, 0, &target, NULL);
+}
+
+/* One poke after each `pause_ns`. Returns how long the thread looked for work meanwhile. */
+static uint64_t poke_every(uint64_t pause_ns, int times)
+{
+    uint64_t before = domt_profile(system_, 0).phase_ns[DOMUS_PHASE_OTHER];
+
+    for (int i = 0; i < times; i++) {
+        uint64_t expected = atomic_load(&poked) + 1;
+        domt_pause_ns(pause_ns);
+        domt_notice(system_, address, &poke_type, NULL);
+        while (atomic_load(&poked) != expected)
+            sched_yield();
+    }
+    return domt_profile(system_, 0).phase_ns[DOMUS_PHASE_OTHER] - before;
+}
+
+static void fall_asleep(void)
+{
+    DOMT_WAIT_FOR(10, atomic_load(&system_->threads[0].manager.park) == DOMI_PARK_SLEEPING);
+}
+
+START_TEST(what_comes_soon_is_caught_and_the_spin_ends_in_time)
+{
+    begin(SPIN_NS);
+    domus_profile before = domt_profile(system_, 0);
+    (void)poke_every(0, 200);
+    domus_profile after = domt_profile(system_, 0);
+    ck_assert_uint_le(after.parks - before.parks, 100); /* nearly all were seen by who spun */
+    ck_assert_uint_le(after.wakeups_received - before.wakeups_received,
+                      after.parks - before.parks + 1);
+    fall_asleep();
+    domt_end(system_);
+}
+END_TEST
+
+START_TEST(a_quiet_thread_soon_spins_no_more)
+{
+    begin(SPIN_NS);
+    fall_asleep();
+    uint64_t spun_ns = poke_every(2 * SPIN_NS, 8);
+    ck_assert_uint_le(spun_ns, 2 * SPIN_NS); /* 1/2 + 1/4 + ..., not 8 */
+    fall_asleep();
+    domt_end(system_);
+}
+END_TEST
+
+START_TEST(a_thread_that_is_woken_soon_spins_anew)
+{
+    begin(SPIN_NS);
+    fall_asleep();
+    system_->threads[0].spin_ns = 0; /* as after a long quiet time */
+    uint64_t spun_ns = poke_every(DOMT_MS, 100);
+    ck_assert_uint_ge(spun_ns, 10 * DOMT_MS);
+    ck_assert_uint_eq(system_->threads[0].config->scheduler.idle.spin_ns, SPIN_NS);
+    fall_asleep();
+    domt_end(system_);
+}
+END_TEST
+
+START_TEST(without_spin_a_thread_parks_at_once)
+{
+    begin(0);
+    fall_asleep();
+    domus_profile before = domt_profile(system_, 0);
+    (void)poke_every(DOMT_MS, 50);
+    ck_assert_uint_ge(domt_profile(system_, 0).parks - before.parks, 40);
+    domt_end(system_);
+}
+END_TEST
+
+START_TEST(automatic_is_none_where_cpus_are_few)
+{
+    domus_config config = domt_config(1);
+
+    config.scheduler.idle.spin_ns = DOMUS_SPIN_AUTO;
+    system_ = domt_start(&config);
+    uint64_t expected = system_->cpus.few ? 0 : 20000;
+    ck_assert_uint_eq(system_->config.scheduler.idle.spin_ns, expected);
+    domt_end(system_);
+}
+END_TEST
+
+DOMT_MAIN("spin", 30, what_comes_soon_is_caught_and_the_spin_ends_in_time,
+          a_quiet_thread_soon_spins_no_more, a_thread_that_is_woken_soon_spins_anew,
+          without_spin_a_thread_parks_at_once, automatic_is_none_where_cpus_are_few)
