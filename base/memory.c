@@ -60,6 +60,11 @@ static void tell(size_t wanted)
         meter->grown(meter, wanted);
 }
 
+bool domi_memory_is_scarce(void)
+{
+    return meter != NULL && atomic_load_explicit(&meter->scarce, memory_order_relaxed) != 0;
+}
+
 bool domi_memory_is_full(void)
 {
     return meter != NULL && atomic_load_explicit(&meter->full, memory_order_relaxed) != 0;

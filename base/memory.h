@@ -49,6 +49,7 @@ typedef struct domi_meter {
     _Atomic int64_t held;    /* bytes taken and not given back, of threads that count */
     _Atomic int64_t look_at; /* `grown` is called when held comes here */
     _Atomic uint32_t tight;  /* no huge pages, and `grown` is called at each step */
+    _Atomic uint32_t scarce; /* what never goes back does not grow any more */
     _Atomic uint32_t full;   /* nothing is given any more: what can fail fails, with -ENOMEM */
     /* By the thread that is about to take `bytes`, maybe under a spinlock. Allocates nothing. */
     void (*grown)(struct domi_meter *meter, size_t bytes);
@@ -56,6 +57,9 @@ typedef struct domi_meter {
 
 /* From here on this thread counts on `meter` (NULL: it does not). Returns what it did before. */
 domi_meter *domi_memory_count(domi_meter *meter);
+
+/* What is taken for good is not given to this thread any more. */
+bool domi_memory_is_scarce(void);
 
 /* Nothing is given to this thread any more. */
 bool domi_memory_is_full(void);

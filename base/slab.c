@@ -91,6 +91,8 @@ static domi_slab_chunk *chunk_small(const domi_slab *slab)
 
 static bool chunk_add(domi_slab *slab)
 {
+    if (slab->lasts && slab->chunks != NULL && domi_memory_is_scarce())
+        return false;
     domi_slab_chunk *chunk = chunk_huge(slab);
 
     if (chunk == NULL)

@@ -62,6 +62,7 @@ typedef struct domi_slab {
     size_t chunk_bytes;
     uint64_t mapped_bytes;
     uint64_t spare_bytes;        /* free in chunks that the last trim kept; until it runs dry */
+    bool lasts;                  /* its chunks stay: no second one while memory is scarce */
     struct domi_slab_trim *trim; /* under way; NULL */
 } domi_slab;
 
@@ -77,10 +78,10 @@ void domi_slab_fini(domi_slab *slab);
 /* Carve one object, from a new chunk if need be; NULL without memory. */
 void *domi_slab_carve(domi_slab *slab);
 
-/* Give chunks of which every object is free back to the kernel, some steps at a time; only of slabs
- * whose free objects nobody looks at any more. It sorts the free objects by their chunk, which
- * nothing else knows; meanwhile the slab has none, and who finds it dry stops the trim and has them
- * all (domi_slab_carve() does so too). The newest chunk stays.
+/* Give chunks of which every object is free back to the kernel, some steps at a time; those of a
+ * slab that lasts, whose free objects are looked at, are only counted (`spare_bytes`). It sorts the
+ * free objects by their chunk, which nothing else knows; meanwhile the slab has none, and who finds
+ * it dry stops the trim and has them all (domi_slab_carve() does so too). The newest chunk stays.
  *
  * begin: false when there is nothing to gain, or no memory for the table of chunks. step: sort up
  * to `objects`, or give a few chunks back; true when it has ended. */

@@ -129,8 +129,9 @@ static void splice(domi_slab *slab, domi_slab_chunk *chunk)
 /* The newest chunk is not whole: it is being carved. */
 static bool is_whole(const domi_slab *slab, domi_slab_chunk *chunk)
 {
-    return chunk != slab->chunks && (size_t)(chunk->end - domi_slab_first(slab, chunk)) ==
-                                        (size_t)chunk->free_count * slab->object_bytes;
+    return !slab->lasts && chunk != slab->chunks &&
+           (size_t)(chunk->end - domi_slab_first(slab, chunk)) ==
+               (size_t)chunk->free_count * slab->object_bytes;
 }
 
 static void part(domi_slab *slab)

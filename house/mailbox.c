@@ -199,11 +199,10 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
 
 int domi_mailbox_pass(domi_manager *manager, domus_address address, domi_node *node, uint32_t kind)
 {
-    bool was_busy = manager->busy;
-
     manager->busy = false;
     int error = domi_mailbox_put(manager, address, node, kind);
-    manager->busy = was_busy;
+    /* Not what it was: a put may take memory, and who takes some hears of a change. */
+    manager->busy = manager->pressure_seen >= DOMI_PRESSURE_CRITICAL;
     return error;
 }
 

@@ -29,8 +29,10 @@ static const struct {
 
 void domi_pool_init(domi_manager *manager)
 {
-    for (uint32_t i = 0; i < DOMI_SLABS; i++)
+    for (uint32_t i = 0; i < DOMI_SLABS; i++) {
         domi_slab_init(&manager->slabs[i], sizes[i].bytes, sizes[i].keep, CHUNK_BYTES);
+        manager->slabs[i].lasts = i > DOMI_SLAB_1088; /* all but envelopes */
+    }
 }
 
 void domi_pool_fini(domi_manager *manager)

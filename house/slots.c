@@ -16,8 +16,10 @@ uint32_t domi_slots_room(uint32_t size_class)
 void domi_slots_init(domi_manager *manager)
 {
     domi_spinlock_init(&manager->slots.lock);
-    for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++)
+    for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++) {
         domi_slab_init(&manager->slots.slabs[i], sizes[i], sizes[i], CHUNK_BYTES);
+        manager->slots.slabs[i].lasts = true; /* leases */
+    }
 }
 
 void domi_slots_fini(domi_manager *manager)
@@ -69,6 +71,7 @@ static domi_house *take_free(domi_manager *home, uint32_t size_class)
         return born(home, size_class);
     fetch_ahead(house, size_class);
     home->slots.slabs[size_class].free = house->next;
+    domi_counter_add(&home->slots.free_bytes, -(uint64_t)sizes[size_class]);
     return house;
 }
 
@@ -116,6 +119,7 @@ static void give_back(domi_manager *home, domi_slot_cache *cache, uint32_t size_
         house->next = home->slots.slabs[size_class].free;
         home->slots.slabs[size_class].free = house;
     }
+    domi_counter_add(&home->slots.free_bytes, DOMI_SLOTS_REFILL * sizes[size_class]);
     domi_spinlock_unlock(&home->slots.lock);
     cache->count[size_class] -= DOMI_SLOTS_REFILL;
 }

@@ -6,14 +6,13 @@
 #define MS_NS         UINT64_C(1000000)
 #define FIRST_WAIT_NS (1000 * MS_NS)
 #define LAST_WAIT_NS  (60000 * MS_NS)
-#define SHORT_WAIT_NS (100 * MS_NS)         /* while memory is short */
-#define TRIMMED       (DOMI_SLAB_1088 + 1u) /* the slabs before this one */
+#define SHORT_WAIT_NS (100 * MS_NS) /* while memory is short */
 
 static uint64_t mapped_bytes(const domi_manager *manager)
 {
     uint64_t bytes = 0;
 
-    for (uint32_t i = 0; i < TRIMMED; i++)
+    for (uint32_t i = 0; i < DOMI_SLABS; i++)
         bytes += manager->slabs[i].mapped_bytes;
     return bytes;
 }
@@ -47,15 +46,21 @@ static void note_growth(domi_manager *manager, uint64_t now_ns)
         trim->next_ns = now_ns + SHORT_WAIT_NS;
 }
 
-static void end_pass(domi_manager *manager, uint64_t now_ns)
+/* After each step, so that it is always the sum: a slab that runs dry takes off its own. */
+static void tell_spare(domi_manager *manager)
 {
-    domi_trim *trim = &manager->trim;
     uint64_t spare = 0;
 
-    for (uint32_t i = 0; i < TRIMMED; i++)
+    for (uint32_t i = 0; i < DOMI_SLABS; i++)
         spare += manager->slabs[i].spare_bytes;
     /* Relaxed: a number for who measures. */
     atomic_store_explicit(&manager->spare_bytes, spare, memory_order_relaxed);
+}
+
+static void end_pass(domi_manager *manager, uint64_t now_ns)
+{
+    domi_trim *trim = &manager->trim;
+
     trim->under_way = trim->begun = false;
     trim->mapped = mapped_bytes(manager);
     if (now_ns < trim->short_ns)
@@ -70,7 +75,7 @@ static bool begin_pass(domi_manager *manager)
     uint64_t bytes = 0;
 
     /* A single chunk is kept in any case. */
-    for (uint32_t i = 0; i < TRIMMED; i++) {
+    for (uint32_t i = 0; i < DOMI_SLABS; i++) {
         const domi_slab *slab = &manager->slabs[i];
         bytes += slab->mapped_bytes > slab->chunk_bytes ? slab->mapped_bytes : 0;
     }
@@ -82,6 +87,27 @@ static bool begin_pass(domi_manager *manager)
     return true;
 }
 
+/* Free objects that stay the slab's while it is trimmed. Without them the next message, even one
+ * that is refused then, would end the trim, and with one every now and then none would come to its
+ * end. They lie in few chunks, and others the next time. */
+#define KEPT 64
+
+static bool begin_slab(domi_slab *slab)
+{
+    void *first = slab->free;
+    void *last = first;
+
+    for (int left = KEPT - 1; left != 0 && last != NULL; left--)
+        last = *(void **)last;
+    if (last == NULL)
+        return false;
+    slab->free = *(void **)last;
+    bool begun = domi_slab_trim_begin(slab);
+    *(void **)last = slab->free; /* NULL if it has begun */
+    slab->free = first;
+    return begun;
+}
+
 /* False: with this slab it is done. */
 static bool step(domi_manager *manager, domi_slab *slab, uint32_t objects)
 {
@@ -89,11 +115,12 @@ static bool step(domi_manager *manager, domi_slab *slab, uint32_t objects)
 
     if (trim->begun && slab->trim == NULL)
         return false; /* somebody needed what it had */
-    if (!trim->begun && !domi_slab_trim_begin(slab))
+    if (!trim->begun && !begin_slab(slab))
         return false;
     trim->begun = true;
     uint64_t before = slab->mapped_bytes;
     bool more = !domi_slab_trim_step(slab, objects);
+    tell_spare(manager);
     if (slab->mapped_bytes != before) {
         trim->gained = true;
         domi_counter_add(&manager->counters.trimmed_bytes, before - slab->mapped_bytes);
@@ -115,7 +142,7 @@ bool domi_trim_step(domi_manager *manager, uint64_t now_ns, uint32_t objects)
     if (step(manager, &manager->slabs[trim->slab], objects))
         return true;
     trim->begun = false;
-    if (++trim->slab == TRIMMED)
+    if (++trim->slab == DOMI_SLABS)
         end_pass(manager, now_ns);
     return true;
 }

@@ -1,7 +1,7 @@
 /* Giving memory back: which slabs of a manager are trimmed (base/slab.h), and when.
  *
- * The envelopes': nobody looks at one that is free. Slots, stacks, promises, timers and watches
- * are known by leases and serials that have to stay readable (M10), so theirs stay.
+ * The envelopes': nobody looks at one that is free. Stacks, promises, timers and watches are known
+ * by serials that have to stay readable (M10), so theirs stay; a pass counts what is free of them.
  *
  * A pass goes over the slabs, one bounded step at a time. It begins when the slabs have not grown
  * for a second; after each pass in vain, and when what was given back is needed again, the next

@@ -219,6 +219,7 @@ static int make(domus_system *system, uint32_t place, domi_detached **ret_detach
     detached->system = system;
     detached->manager.threads = system->count;
     detached->manager.system = system;
+    detached->manager.pressure = &system->pressure.level;
     detached->manager.asker = system->asker.house;
     detached->manager.wake = wake;
     detached->manager.withdraw = domi_blocking_withdraw;

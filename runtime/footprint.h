@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DOMI_GAUGES_MAX 4
+#define DOMI_GAUGES_MAX 16
 
 typedef struct domi_gauge {
     int usage_fd;

@@ -34,7 +34,8 @@ static void look_at_memory(domi_thread *thread)
     domi_manager_look_at_pressure(manager);
     bool is_short = manager->pressure_seen != DOMI_PRESSURE_NONE;
     domi_io_press(&thread->io, is_short);
-    if (is_short)
+    /* At memory.threadMax too: what one size has free is refused to all others. */
+    if (is_short || manager->at_max)
         (void)domi_thread_trim(thread, DOMI_TRIM_BUSY);
 }
 

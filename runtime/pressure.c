@@ -38,12 +38,25 @@ static uint64_t full_mark(const domus_system *system, uint64_t limit)
     return limit - (limit - percent_of(limit, system->config.memory.critical_percent)) / 2;
 }
 
+/* Halfway from critical to full: an ask that is refused needs a conversation that resumes. */
+static uint64_t scarce_mark(const domus_system *system, uint64_t limit)
+{
+    uint64_t critical = percent_of(limit, system->config.memory.critical_percent);
+
+    return critical + (full_mark(system, limit) - critical) / 2;
+}
+
+static uint64_t spare_of(const domi_manager *manager)
+{
+    return domi_counter_read(&manager->spare_bytes) + domi_counter_read(&manager->slots.free_bytes);
+}
+
 static uint64_t spare_bytes(const domus_system *system)
 {
-    uint64_t sum = domi_counter_read(&system->outside.spare_bytes);
+    uint64_t sum = spare_of(&system->outside);
 
     for (uint32_t i = 0; i < system->count; i++)
-        sum += domi_counter_read(&system->threads[i].manager.spare_bytes);
+        sum += spare_of(&system->threads[i].manager);
     return sum;
 }
 
@@ -62,6 +75,7 @@ static void set_look_at(domus_system *system, const domi_usage *counted, uint64_
     keep_less(&way, counted->used, percent_of(counted->limit, system->config.memory.high_percent));
     keep_less(&way, counted->used,
               percent_of(counted->limit, system->config.memory.critical_percent));
+    keep_less(&way, used, scarce_mark(system, counted->limit));
     keep_less(&way, used, full_mark(system, counted->limit));
     int64_t step = way / 4 > STEP_MIN ? (int64_t)(way / 4) : STEP_MIN;
     atomic_store_explicit(&pressure->meter.look_at,
@@ -69,7 +83,12 @@ static void set_look_at(domus_system *system, const domi_usage *counted, uint64_
                           memory_order_relaxed);
 }
 
-static void set_level(domi_pressure *pressure, uint32_t level, bool full)
+/* What may still be taken, by what is used in truth. */
+typedef struct bounds {
+    bool tight, scarce, full;
+} bounds;
+
+static void set_level(domi_pressure *pressure, uint32_t level, bounds now)
 {
     uint32_t before = atomic_load_explicit(&pressure->level, memory_order_relaxed);
     bool was_full = atomic_load_explicit(&pressure->meter.full, memory_order_relaxed) != 0;
@@ -78,14 +97,14 @@ static void set_level(domi_pressure *pressure, uint32_t level, bool full)
         domi_counter_add(&pressure->highs, 1);
     if (before != DOMI_PRESSURE_CRITICAL && level == DOMI_PRESSURE_CRITICAL)
         domi_counter_add(&pressure->criticals, 1);
-    if (!was_full && full)
+    if (!was_full && now.full)
         domi_counter_add(&pressure->fulls, 1);
     /* Relaxed, all: each says all there is to know, and what is late is late by one look. */
     if (level != before)
         atomic_store_explicit(&pressure->level, level, memory_order_relaxed);
-    atomic_store_explicit(&pressure->meter.tight, level != DOMI_PRESSURE_NONE,
-                          memory_order_relaxed);
-    atomic_store_explicit(&pressure->meter.full, full, memory_order_relaxed);
+    atomic_store_explicit(&pressure->meter.tight, now.tight, memory_order_relaxed);
+    atomic_store_explicit(&pressure->meter.scarce, now.scarce, memory_order_relaxed);
+    atomic_store_explicit(&pressure->meter.full, now.full, memory_order_relaxed);
 }
 
 /* `wanted`: what is about to be taken. */
@@ -95,8 +114,11 @@ static void measure(domus_system *system, uint64_t wanted)
     const uint32_t high = system->config.memory.high_percent;
     domi_usage usage;
 
-    if (!domi_footprint_read(&pressure->footprint, high, &usage))
+    if (!domi_footprint_read(&pressure->footprint, high, &usage)) {
+        /* Else it would stay for ever. */
+        set_level(pressure, DOMI_PRESSURE_NONE, (bounds){false, false, false});
         return;
+    }
     uint64_t used = usage.used + wanted;
     uint64_t spare = spare_bytes(system);
     usage.used = used > spare ? used - spare : 0;
@@ -106,7 +128,10 @@ static void measure(domus_system *system, uint64_t wanted)
     uint32_t level =
         domi_pressure_next(atomic_load_explicit(&pressure->level, memory_order_relaxed), &usage,
                            high, system->config.memory.critical_percent);
-    set_level(pressure, level, used >= full_mark(system, usage.limit));
+    set_level(pressure, level,
+              (bounds){.tight = used >= percent_of(usage.limit, high),
+                       .scarce = used >= scarce_mark(system, usage.limit),
+                       .full = used >= full_mark(system, usage.limit)});
     set_look_at(system, &usage, used);
 }
 
@@ -217,7 +242,7 @@ void domi_pressure_end(domus_system *system)
     atomic_store_explicit(&pressure->next_ns, UINT64_MAX, memory_order_relaxed);
     while (!begin(pressure)) /* a detached actor, or a foreign thread, may be at it */
         continue;
-    set_level(pressure, DOMI_PRESSURE_NONE, false);
+    set_level(pressure, DOMI_PRESSURE_NONE, (bounds){false, false, false});
     domi_footprint_close(&pressure->footprint);
     end(pressure);
 }

@@ -7,13 +7,16 @@
  *
  *     limit        killed
  *     full         halfway from critical: what can fail fails, with -ENOMEM
+ *     scarce       halfway from critical to full: slabs that are never trimmed do not grow
  *     critical     asks and notices are refused
  *     high         nothing is let in from outside
  *
  * Levels are told by what is used less what slabs hold free in chunks that cannot be given back
- * (messages reuse it first): else a few messages that stay, one in each chunk, would keep a system
- * shut for ever. `full` is told by what is used. Nobody is woken by a change: who has paused
- * something looks again by himself every interval, and the others see the word when they wake. */
+ * (it is reused first): else a few messages that stay, one in each chunk, or the slots of a million
+ * actors that have stopped, would keep a system shut for ever. Whether slabs grow is told by what
+ * is used; slots, stacks and timers end at scarce, so that messages have what is left. Nobody is
+ * woken by a change: who has paused something looks again by himself every interval, and the others
+ * see the word when they wake. */
 #ifndef DOMI_RUNTIME_PRESSURE_H
 #define DOMI_RUNTIME_PRESSURE_H
 

@@ -13,7 +13,12 @@
  * memory.critical and the limit whatever would take more memory fails, asks and notices with
  * -EBUSY, all else with -ENOMEM: the process is not killed. A level ends five percent of itself
  * below where it begins, and all that paused goes on by itself. Who was refused tries again later,
- * by a timer. */
+ * by a timer.
+ *
+ * Messages go back to the kernel when they are handled; what actors, conversations, timers and
+ * watches took once is kept for the next ones (it is not counted while it is free). So
+ * these end a quarter of the way from memory.critical to the limit: what would need more of them
+ * than there were fails with -ENOMEM, and messages have the rest. */
 #ifndef DOMUS_MEMORY_H
 #define DOMUS_MEMORY_H
 

@@ -111,6 +111,36 @@ START_TEST(what_is_in_use_stays_and_its_chunk_with_it)
 }
 END_TEST
 
+START_TEST(a_slab_that_lasts_keeps_all_and_tells_what_is_free)
+{
+    domi_meter meter = {.look_at = INT64_MAX};
+
+    fill(128);
+    slab.lasts = true;
+    uint64_t before = slab.mapped_bytes;
+    for (uint32_t i = 0; i < OBJECTS; i++)
+        put(i);
+    trim(64);
+    ck_assert_uint_eq(slab.mapped_bytes, before);
+    ck_assert_uint_eq(slab.spare_bytes, (uint64_t)count_free() * 128);
+    ck_assert_uint_eq(count_free(), count_all());
+
+    /* While memory is scarce it gives what it has, and no more. */
+    (void)domi_memory_count(&meter);
+    atomic_store(&meter.scarce, 1);
+    for (uint32_t i = count_free(); i != 0; i--)
+        ck_assert_ptr_nonnull(domi_slab_take(&slab));
+    while (!domi_slab_is_used_up(&slab))
+        ck_assert_ptr_nonnull(domi_slab_take(&slab));
+    ck_assert_ptr_null(domi_slab_take(&slab));
+    ck_assert_uint_eq(slab.mapped_bytes, before);
+    atomic_store(&meter.scarce, 0);
+    ck_assert_ptr_nonnull(domi_slab_take(&slab));
+    domi_slab_fini(&slab);
+    (void)domi_memory_count(NULL);
+}
+END_TEST
+
 START_TEST(a_trimmed_slab_gives_what_it_has_and_then_grows)
 {
     fill(64);
@@ -264,6 +294,7 @@ END_TEST
 
 DOMT_MAIN("slab_trim", 30, a_slab_that_is_free_keeps_its_newest_chunk,
           what_is_in_use_stays_and_its_chunk_with_it,
+          a_slab_that_lasts_keeps_all_and_tells_what_is_free,
           a_trimmed_slab_gives_what_it_has_and_then_grows, nothing_to_gain_is_said,
           who_finds_a_slab_dry_has_everything_back_at_any_moment,
           what_is_freed_during_a_trim_is_not_lost, a_slab_may_end_while_it_is_trimmed,

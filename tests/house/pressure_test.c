@@ -1,5 +1,7 @@
 /* While memory is critical asks and notices are refused with -EBUSY on both lanes, and nothing
  * else; at memory.threadMax those that need more memory are, with -ENOBUFS. */
+#include "base/memory.h"
+#include "house/letters.h"
 #include "house/life.h"
 #include "house/mailbox.h"
 #include "house/pool.h"
@@ -362,6 +364,105 @@ START_TEST(slabs_are_trimmed_sooner_while_memory_is_short)
 }
 END_TEST
 
+#define HELD 60000
+
+static domi_envelope *held[2 * HELD];
+
+static void hold(uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++) {
+        held[i] = domi_message_new(world.managers[1], 64);
+        ck_assert_ptr_nonnull(held[i]);
+    }
+}
+
+/* One of `every` stays. */
+static void let_go(uint32_t from, uint32_t to, uint32_t every)
+{
+    for (uint32_t i = from; i < to; i++) {
+        if (i % every != 0)
+            domi_pool_free(world.managers[1], &held[i]->node);
+    }
+}
+
+/* One message at a time: a retry, a heartbeat. */
+START_TEST(light_traffic_keeps_no_slab_from_being_trimmed)
+{
+    open_world();
+    domi_manager *manager = world.managers[1];
+    const domi_slab *slab = &manager->slabs[DOMI_SLAB_64];
+    hold(1, HELD);
+    let_go(1, HELD, HELD);
+    uint64_t mapped = slab->mapped_bytes;
+    uint64_t now_ns = manager->now_ns;
+    for (uint32_t ms = 0; ms < 5000; ms++, now_ns += MS) {
+        (void)domi_trim_step(manager, now_ns, DOMI_TRIM_BUSY);
+        hold(1, 2);
+        let_go(1, 2, HELD);
+    }
+    ck_assert_uint_le(slab->mapped_bytes, mapped / 2);
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(what_is_spare_is_never_less_than_nothing)
+{
+    uint32_t count = HELD;
+
+    open_world();
+    domi_manager *manager = world.managers[1];
+    const domi_slab *slab = &manager->slabs[DOMI_SLAB_64];
+    hold(0, HELD);
+    let_go(0, HELD, 1000);
+    uint64_t now_ns = manager->now_ns;
+    (void)domi_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
+    while (slab->spare_bytes == 0)
+        ck_assert(domi_trim_step(manager, now_ns + 2000 * MS, DOMI_TRIM_IDLE));
+    /* a flood takes what there is before the pass has been over the other slabs */
+    for (; slab->spare_bytes != 0; count++)
+        hold(count, count + 1);
+    ck_assert_uint_le(domi_counter_read(&manager->spare_bytes), slab->mapped_bytes);
+    let_go(HELD, count, 2 * HELD);
+    for (uint32_t i = 0; i < HELD; i += 1000)
+        domi_pool_free(manager, &held[i]->node);
+    domt_world_end(&world);
+}
+END_TEST
+
+/* Another thread has just measured less; this one hears of it as it takes memory. */
+static void hear_of_less(domi_meter *meter, size_t bytes)
+{
+    (void)meter, (void)bytes;
+    atomic_store(&level, DOMI_PRESSURE_HIGH);
+    domi_manager_look_at_pressure(world.managers[0]);
+}
+
+START_TEST(a_level_that_ends_while_something_is_passed_on_has_ended)
+{
+    domi_meter meter = {.grown = hear_of_less, .tight = 1};
+
+    open_world();
+    static domi_letters letters;
+    domi_manager *manager = world.managers[0];
+    manager->letters = &letters;
+    ck_assert_int_eq(domi_letters_set(&letters, other, DOMUS_LETTERS_REFUSED), 0);
+    domi_envelope *envelope = domi_envelope_new(manager, 64);
+    envelope->type = &domt_note;
+    envelope->sender = NULL;
+    envelope->sender_lease = 0;
+    domi_mailbox_full(one.house); /* so that a letter is written, which needs a chunk */
+    set_level(DOMI_PRESSURE_CRITICAL);
+    (void)domi_memory_count(&meter);
+    ck_assert_int_eq(domi_mailbox_pass(manager, one, &envelope->node, DOMI_NOTICE), -ENOBUFS);
+    (void)domi_memory_count(NULL);
+    ck_assert_uint_eq(manager->pressure_seen, DOMI_PRESSURE_HIGH);
+    ck_assert_int_eq(domt_notice(manager, other, &domt_note, "1234567"), 0);
+    domi_pool_free(manager, &envelope->node);
+    domt_settle(&world);
+    domt_world_end(&world);
+}
+END_TEST
+
 DOMT_MAIN("pressure", 60, m11_notices_are_refused_on_both_lanes_while_memory_is_critical,
           who_is_gone_is_told_as_such, m11_a_refused_ask_resumes_with_ebusy,
           m11_replies_exceptions_and_events_pass_while_memory_is_critical,
@@ -370,4 +471,6 @@ DOMT_MAIN("pressure", 60, m11_notices_are_refused_on_both_lanes_while_memory_is_
           a_thread_sends_no_more_than_its_memory_holds,
           what_answers_and_events_need_is_beyond_the_bound,
           slabs_are_trimmed_a_second_after_they_have_grown,
-          slabs_are_trimmed_sooner_while_memory_is_short)
+          slabs_are_trimmed_sooner_while_memory_is_short,
+          light_traffic_keeps_no_slab_from_being_trimmed, what_is_spare_is_never_less_than_nothing,
+          a_level_that_ends_while_something_is_passed_on_has_ended)

@@ -238,8 +238,27 @@ START_TEST(this_machine_says_something)
 }
 END_TEST
 
-DOMT_MAIN("footprint", 20, v2_is_used_without_its_file_cache,
-          v1_is_used_without_the_file_cache_of_all_below_it,
+/* As in a container: each of the nearer ones has two limits. */
+START_TEST(the_fullest_counts_however_far_up_it_is)
+{
+    static const char *const paths[] = {"a/b/c", "a/b", "a"};
+
+    begin("0::/a/b/c\n");
+    for (int i = 0; i < 3; i++) {
+        write_cgroup(paths[i], "memory.max", i == 2 ? "67108864\n" : "1073741824\n");
+        if (i != 2)
+            write_cgroup(paths[i], "memory.high", "1000000000\n");
+        write_cgroup(paths[i], "memory.current", i == 2 ? "66000000\n" : "33554432\n");
+        write_cgroup(paths[i], "memory.stat", "inactive_file 0\n");
+    }
+    ck_assert(look(0));
+    ck_assert_uint_eq(usage.limit, 64 * MIB);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("footprint", 20, the_fullest_counts_however_far_up_it_is,
+          v2_is_used_without_its_file_cache, v1_is_used_without_the_file_cache_of_all_below_it,
           v1_is_found_where_controllers_share_a_mount, the_fullest_on_the_way_up_counts,
           v2_high_is_a_limit_too, limits_that_change_are_followed,
           without_a_limit_the_machine_is_one,

@@ -3,8 +3,7 @@
 #include "runtime/pressure.h"
 
 #include "runtime/system.h"
-#include "tests/runtime/running.h"
-#include "tests/support/tree.h"
+#include "tests/runtime/pressed.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -41,7 +40,6 @@ END_TEST
 
 #define LINES_MAX 64
 
-static domt_tree tree;
 static domus_system *system_;
 static uint16_t port;
 static char lines[LINES_MAX][DOMUS_LOG_TEXT_MAX + 1];
@@ -68,14 +66,6 @@ static uint32_t count_lines(const char *part)
     return count;
 }
 
-static void use_percent(uint64_t percent)
-{
-    char text[32];
-
-    snprintf(text, sizeof text, "%llu\n", (unsigned long long)(percent * MIB * 10));
-    domt_tree_write(&tree, "sys/fs/cgroup/a/memory.current", text);
-}
-
 static int echo_bytes(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
 {
     (void)stack, (void)self;
@@ -86,23 +76,9 @@ static const domus_behaviour echo = {.name = "echo", .kind = DOMUS_CHANNELS, .on
 
 static void begin_with(bool enabled, bool listens)
 {
-    domus_listener_config listener = {.name = "echo", .address = "127.0.0.1:0", .backlog = 64};
-    domus_config config = domt_config(2);
     const domus_hooks hooks = {.log = log_line};
-    char error[256];
 
-    config.memory.interval_ns = 5 * DOMT_MS;
-    config.memory.enabled = enabled;
-    config.listeners = &listener;
-    config.listener_count = 1;
-    domt_tree_make(&tree);
-    domt_tree_write(&tree, "proc/self/cgroup", "0::/a\n");
-    domt_tree_write(&tree, "sys/fs/cgroup/a/memory.max", "1048576000\n");
-    domt_tree_write(&tree, "sys/fs/cgroup/a/memory.stat", "inactive_file 0\n");
-    use_percent(10);
-    ck_assert_int_eq(domus_system_new_with(&config, &hooks, error, sizeof error, &system_), 0);
-    system_->pressure.root = tree.root;
-    ck_assert_int_eq(domus_system_start(system_), 0);
+    system_ = domt_pressed_start(enabled, &hooks);
     if (listens)
         ck_assert_int_eq(domus_serve(system_, "echo", &echo, NULL, &port), 0);
 }
@@ -114,8 +90,7 @@ static void begin(bool enabled)
 
 static void end(void)
 {
-    domt_end(system_);
-    domt_tree_remove(&tree);
+    domt_pressed_end();
 }
 
 static _Atomic uint64_t handled;
@@ -189,20 +164,12 @@ static const domus_behaviour spawning = {
     .on_mount = begin_spawning,
 };
 
-static domus_memory memory(void)
-{
-    domus_memory now;
-
-    domus_system_memory(system_, &now);
-    return now;
-}
-
 /* Who sleeps does not look, as long as nothing is short. */
 static void reach(uint64_t percent, domus_memory_level level)
 {
-    use_percent(percent);
-    DOMT_WAIT_FOR(
-        20, ((void)domus_outside_notice(system_, counter, &note, NULL), memory().level == level));
+    domt_pressed_use(percent);
+    DOMT_WAIT_FOR(20, ((void)domus_outside_notice(system_, counter, &note, NULL),
+                       domt_pressed_memory().level == level));
 }
 
 static void drop(void *payload)
@@ -239,11 +206,11 @@ START_TEST(outside_senders_are_refused_while_memory_is_short)
     ck_assert_int_eq(domus_outside_stop_after_mail(system_, counter), 0);
     counter = domt_spawn(system_, 0, &counting, NULL);
     ck_assert_uint_ge(domt_profile_all(system_).pressed, 1);
-    use_percent(70); /* everybody may be asleep */
-    DOMT_WAIT_FOR(10, memory().level == DOMUS_MEMORY_NORMAL);
+    domt_pressed_use(70); /* everybody may be asleep */
+    DOMT_WAIT_FOR(10, domt_pressed_memory().level == DOMUS_MEMORY_NORMAL);
     ck_assert_int_eq(domus_outside_notice(system_, counter, &note, NULL), 0);
-    ck_assert_uint_eq(memory().highs, 1);
-    ck_assert_uint_eq(memory().criticals, 0);
+    ck_assert_uint_eq(domt_pressed_memory().highs, 1);
+    ck_assert_uint_eq(domt_pressed_memory().criticals, 0);
     end();
 }
 END_TEST
@@ -255,10 +222,11 @@ START_TEST(who_sleeps_while_memory_is_short_sees_its_end)
     counter = domt_spawn(system_, 0, &counting, NULL);
     reach(85, DOMUS_MEMORY_HIGH);
     DOMT_WAIT_FOR(10, domt_profile_all(system_).pressed == 2);
-    uint64_t looks = memory().looks; /* one every 5 ms, not by the cap of a sleep, a second */
-    DOMT_WAIT_FOR(10, memory().looks > looks + 40);
-    use_percent(10);
-    DOMT_WAIT_FOR(10, memory().level == DOMUS_MEMORY_NORMAL);
+    uint64_t looks =
+        domt_pressed_memory().looks; /* one every 5 ms, not by the cap of a sleep, a second */
+    DOMT_WAIT_FOR(10, domt_pressed_memory().looks > looks + 40);
+    domt_pressed_use(10);
+    DOMT_WAIT_FOR(10, domt_pressed_memory().level == DOMUS_MEMORY_NORMAL);
     end();
 }
 END_TEST
@@ -275,9 +243,9 @@ START_TEST(actors_are_refused_while_memory_is_critical)
     ck_assert_uint_ge(domt_profile(system_, 1).busy, 1);
     reach(10, DOMUS_MEMORY_NORMAL);
     DOMT_WAIT_FOR(10, atomic_load(&heard_error) != -EBUSY);
-    ck_assert_uint_eq(memory().highs, 1);
-    ck_assert_uint_eq(memory().criticals, 1);
-    ck_assert_uint_eq(memory().fulls, 0);
+    ck_assert_uint_eq(domt_pressed_memory().highs, 1);
+    ck_assert_uint_eq(domt_pressed_memory().criticals, 1);
+    ck_assert_uint_eq(domt_pressed_memory().fulls, 0);
     DOMT_WAIT_FOR(10, count_lines("no longer short") == 1);
     ck_assert_uint_eq(count_lines("memory is short: nothing is let in from outside (870400 of "
                                   "1024000 KiB)"),
@@ -294,10 +262,10 @@ START_TEST(what_takes_memory_fails_when_there_is_hardly_any)
     (void)domt_spawn(system_, 1, &spawning, NULL);
     DOMT_WAIT_FOR(10, domt_profile(system_, 1).stops > 3);
     ck_assert_int_eq(atomic_load(&spawn_error), 0);
-    use_percent(96);
+    domt_pressed_use(96);
     DOMT_WAIT_FOR(20, atomic_load(&spawn_error) == -ENOMEM);
-    ck_assert_uint_eq(memory().fulls, 1);
-    use_percent(10);
+    ck_assert_uint_eq(domt_pressed_memory().fulls, 1);
+    domt_pressed_use(10);
     DOMT_WAIT_FOR(20, atomic_load(&spawn_error) == 0);
     end();
 }
@@ -309,12 +277,12 @@ START_TEST(what_slabs_hold_free_is_not_used)
     counter = domt_spawn(system_, 0, &counting, NULL);
     domi_counter *spare = &system_->threads[1].manager.spare_bytes; /* nobody trims here */
     atomic_store(spare, 200 * MIB);
-    use_percent(95); /* of 1000 MiB: 75 without it */
-    uint64_t looks = memory().looks;
+    domt_pressed_use(95); /* of 1000 MiB: 75 without it */
+    uint64_t looks = domt_pressed_memory().looks;
     DOMT_WAIT_FOR(10, ((void)domus_outside_notice(system_, counter, &note, NULL),
-                       memory().looks > looks + 3));
-    ck_assert_int_eq(memory().level, DOMUS_MEMORY_NORMAL);
-    ck_assert_uint_eq(memory().fulls, 1); /* for that it is */
+                       domt_pressed_memory().looks > looks + 3));
+    ck_assert_int_eq(domt_pressed_memory().level, DOMUS_MEMORY_NORMAL);
+    ck_assert_uint_eq(domt_pressed_memory().fulls, 1); /* for that it is */
     atomic_store(spare, 0);
     reach(85, DOMUS_MEMORY_HIGH);
     end();
@@ -371,7 +339,7 @@ START_TEST(accepting_and_reading_pause_and_go_on_by_themselves)
     for (int i = 0; i < 4; i++)
         ck_assert(!hears(late[i], 10) && !hears(early[i], 10));
     ck_assert_uint_eq(domt_profile_all(system_).accepted, accepted);
-    use_percent(20); /* and nobody pokes anybody */
+    domt_pressed_use(20); /* and nobody pokes anybody */
     for (int i = 0; i < 4; i++)
         ck_assert(hears(late[i], 10000) && hears(early[i], 10000));
     for (int i = 0; i < 4; i++) {
@@ -404,15 +372,84 @@ START_TEST(who_does_not_want_it_measured_has_it_not_measured)
 {
     begin(false);
     counter = domt_spawn(system_, 0, &counting, NULL);
-    use_percent(99);
+    domt_pressed_use(99);
     for (int i = 0; i < 20; i++) {
         domt_notice(system_, counter, &note, NULL);
         domt_pause_ns(DOMT_MS);
     }
-    ck_assert_uint_eq(memory().looks, 0);
-    ck_assert_uint_eq(memory().limit_bytes, 0);
-    ck_assert_int_eq(memory().level, DOMUS_MEMORY_NORMAL);
+    ck_assert_uint_eq(domt_pressed_memory().looks, 0);
+    ck_assert_uint_eq(domt_pressed_memory().limit_bytes, 0);
+    ck_assert_int_eq(domt_pressed_memory().level, DOMUS_MEMORY_NORMAL);
     end();
+}
+END_TEST
+
+static _Atomic int detached_error;
+
+static int try_it(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    atomic_store(&detached_error, domus_notice(stack, counter, &note, NULL));
+    return domus_after(stack, 2 * DOMT_MS, &ask_it, NULL, NULL);
+}
+
+static const domus_behaviour trying = {
+    .name = "trying",
+    .on = (const domus_on[]){{&ask_it, try_it, 0}, {NULL, NULL, 0}},
+    .on_mount = begin_asking,
+};
+
+START_TEST(detached_actors_are_refused_while_memory_is_critical)
+{
+    const domus_spawn_options options = {.detached = true};
+    domus_address address;
+
+    begin(true);
+    counter = domt_spawn(system_, 0, &counting, NULL);
+    ck_assert_int_eq(domus_outside_spawn_with(system_, &trying, NULL, &options, &address), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&handled) > 3);
+    reach(92, DOMUS_MEMORY_CRITICAL);
+    DOMT_WAIT_FOR(5, atomic_load(&detached_error) == -EBUSY);
+    reach(10, DOMUS_MEMORY_NORMAL);
+    DOMT_WAIT_FOR(5, atomic_load(&detached_error) == 0);
+    end();
+}
+END_TEST
+
+/* The process was moved to a larger cgroup, and its old one is gone. */
+START_TEST(a_cgroup_that_tells_no_more_keeps_nobody_shut)
+{
+    begin(true);
+    counter = domt_spawn(system_, 0, &counting, NULL);
+    reach(97, DOMUS_MEMORY_CRITICAL);
+    domt_tree_write(&domt_pressed_tree, "sys/fs/cgroup/a/memory.max", "");
+    domt_tree_write(&domt_pressed_tree, "sys/fs/cgroup/a/memory.current", "");
+    domt_tree_write(&domt_pressed_tree, "sys/fs/cgroup/a/memory.stat", "");
+    DOMT_WAIT_FOR(5, domt_pressed_memory().level == DOMUS_MEMORY_NORMAL);
+    ck_assert_int_eq(domus_outside_notice(system_, counter, &note, NULL), 0);
+    end();
+}
+END_TEST
+
+START_TEST(a_system_that_is_full_ends)
+{
+    const domus_spawn_options options = {.detached = true};
+    domus_address address;
+
+    begin(true);
+    counter = domt_spawn(system_, 0, &counting, NULL);
+    (void)domt_spawn(system_, 1, &spawning, NULL);
+    (void)domt_spawn(system_, 1, &asking, NULL);
+    ck_assert_int_eq(domus_outside_spawn_with(system_, &trying, NULL, &options, &address), 0);
+    int fd = connect_to_it();
+    say(fd);
+    ck_assert(hears(fd, 10000));
+    domt_pressed_use(99);
+    DOMT_WAIT_FOR(20, atomic_load(&spawn_error) == -ENOMEM);
+    say(fd);
+    end();
+    ck_assert(hears(fd, 0));
+    close(fd);
 }
 END_TEST
 
@@ -423,4 +460,6 @@ DOMT_MAIN("pressure", 60, a_level_ends_below_where_it_begins,
           what_takes_memory_fails_when_there_is_hardly_any, what_slabs_hold_free_is_not_used,
           accepting_and_reading_pause_and_go_on_by_themselves,
           a_system_that_is_short_of_memory_drains,
-          who_does_not_want_it_measured_has_it_not_measured)
+          who_does_not_want_it_measured_has_it_not_measured,
+          detached_actors_are_refused_while_memory_is_critical,
+          a_cgroup_that_tells_no_more_keeps_nobody_shut, a_system_that_is_full_ends)

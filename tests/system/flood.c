@@ -3,11 +3,13 @@
 
 #include <pthread.h>
 
-#define MS       UINT64_C(1000000)
-#define SINKS    2000
-#define FLOODERS 8
-#define PER_TURN 20000
-#define FOREIGN  3
+#define MS         UINT64_C(1000000)
+#define SINKS      2000
+#define FLOODERS   8
+#define PER_TURN   20000
+#define FOREIGN    3
+#define SOME       3000
+#define ACTORS_MAX 1000000
 
 domt_flood_report *domt_flood_shared;
 domt_memory_cgroup domt_flood_cgroup;
@@ -194,7 +196,8 @@ static domus_profile profile_of(const domus_system *system)
     return sum;
 }
 
-static bool is_over(const domus_system *system)
+/* `most`: bytes in use that it may end with. */
+static bool is_over(const domus_system *system, uint64_t most)
 {
     domus_memory memory;
     domus_profile profile = profile_of(system);
@@ -204,7 +207,7 @@ static bool is_over(const domus_system *system)
         atomic_load(&domt_flood_shared->handled) != atomic_load(&domt_flood_shared->accepted))
         return false;
     return DOMT_SANITIZED || (memory.level == DOMUS_MEMORY_NORMAL &&
-                              domt_memory_cgroup_used(&domt_flood_cgroup) < DOMT_FLOOD_BACK);
+                              domt_memory_cgroup_used(&domt_flood_cgroup) < most);
 }
 
 /* Let the flood go on until memory has reached `level`, and then for a while. */
@@ -224,10 +227,10 @@ static void wait_for(const domus_system *system, domus_memory_level level)
 }
 
 /* The flood is over: all is handled, the memory goes back, and then it ends as ever. */
-static void end(domus_system *system)
+static void end_with(domus_system *system, uint64_t most)
 {
     uint64_t until_ns = domt_monotonic_ns() + DOMT_SCALE(30000, 100000) * MS;
-    while (!is_over(system) && domt_monotonic_ns() < until_ns)
+    while (!is_over(system, most) && domt_monotonic_ns() < until_ns)
         domt_sleep_ms(5);
     domus_system_memory(system, &domt_flood_shared->after);
     domt_flood_shared->used_after = domt_memory_cgroup_used(&domt_flood_cgroup);
@@ -237,6 +240,11 @@ static void end(domus_system *system)
     domt_flood_shared->stopped = domus_system_stop(system);
     domus_system_free(system);
     domt_flood_shared->done = true;
+}
+
+static void end(domus_system *system)
+{
+    end_with(system, DOMT_FLOOD_BACK);
 }
 
 static void flood_inside(const domus_type *type, bool asks)
@@ -331,19 +339,41 @@ void domt_flood_connections(void)
     end(system);
 }
 
-/* Not messages but actors, which nothing refuses by -EBUSY: there is an end to them too. */
+/* The system serves as before: as many notices as fit into what was left. */
+static void send_some(domus_system *system)
+{
+    static const load payload;
+
+    for (uint32_t i = 0; i < SOME; i++)
+        domt_flood_need(domus_outside_notice(system, sinks[i % SINKS], &load_type, &payload) == 0,
+                        19);
+    add(&domt_flood_shared->accepted, SOME);
+}
+
+/* Not messages but actors, which nothing refuses by -EBUSY: there is an end to them too. Their
+ * slots stay, but are not in the way of what comes then. */
 void domt_flood_actors(void)
 {
     static const domus_behaviour idle = {.name = "idle", .state_size = 1000};
+    static domus_address actors[ACTORS_MAX];
     domus_system *system = start(2);
-    domus_address address;
+    uint32_t count = 0;
     int error = 0;
 
-    while (error == 0)
-        error = domus_outside_spawn(system, &idle, NULL, &address);
+    while (count < ACTORS_MAX && error == 0)
+        error = domus_outside_spawn(system, &idle, NULL, &actors[count++]);
     domt_flood_need(error == -ENOMEM, 17);
     domus_system_memory(system, &domt_flood_shared->most);
-    domt_flood_shared->stopped = domus_system_stop(system);
-    domus_system_free(system);
-    domt_flood_shared->done = true;
+    atomic_store(&domt_flood_shared->over, 1);
+    for (uint32_t i = 0; i + 1 < count; i++)
+        domt_flood_need(domus_outside_stop(system, actors[i]) == 0, 17);
+    uint64_t until_ns = domt_monotonic_ns() + DOMT_SCALE(30000, 100000) * MS;
+    domus_memory memory;
+    do {
+        domt_sleep_ms(5);
+        domus_system_memory(system, &memory);
+        domt_flood_need(domt_monotonic_ns() < until_ns, 18);
+    } while (memory.level != DOMUS_MEMORY_NORMAL);
+    send_some(system);
+    end_with(system, DOMT_FLOOD_LIMIT);
 }

@@ -191,12 +191,15 @@ START_TEST(a_flood_by_connections_is_not_read_and_goes_away)
 }
 END_TEST
 
-START_TEST(a_flood_of_actors_ends_for_want_of_memory)
+START_TEST(a_flood_of_actors_ends_for_want_of_memory_and_all_goes_on)
 {
     if (!begin())
         return;
     finish(run_in_cgroup(domt_flood_actors));
-    ck_assert_uint_ge(domt_flood_shared->most.fulls, 1);
+    ck_assert_uint_ge(domt_flood_shared->after.highs, 1);
+    ck_assert_int_eq(domt_flood_shared->after.level, DOMUS_MEMORY_NORMAL);
+    ck_assert_uint_eq(domt_flood_shared->handled, domt_flood_shared->accepted);
+    ck_assert_uint_eq(domt_flood_shared->failed, 0);
 }
 END_TEST
 
@@ -205,4 +208,4 @@ DOMT_MAIN("memory", 120, a_flood_of_notices_is_refused_and_goes_away,
           a_flood_of_asks_is_refused_and_goes_away,
           a_flood_from_foreign_threads_is_refused_and_goes_away,
           a_flood_by_connections_is_not_read_and_goes_away,
-          a_flood_of_actors_ends_for_want_of_memory)
+          a_flood_of_actors_ends_for_want_of_memory_and_all_goes_on)
