@@ -1,6 +1,7 @@
 /* The verbs of an actor: who it is, notices, spawning and stopping, timers. */
 #include "base/prefetch.h"
 #include "house/life.h"
+#include "house/links.h"
 #include "house/pool.h"
 #include "house/put.h"
 #include "house/stack.h"
@@ -36,23 +37,58 @@ uint64_t domus_now_ns(const domus_stack *stack)
     return stack->manager->now_ns;
 }
 
-int domus_notice(domus_stack *stack, domus_address to, const domus_type *type, const void *payload)
+DOMI_INLINE int notice(domi_manager *manager, const domi_house *sender, domus_address to,
+                       const domus_type *type, const void *payload)
 {
-    domi_manager *manager = stack->manager;
-
-    if (DOMI_UNLIKELY(type->size > DOMUS_PAYLOAD_MAX))
-        return -EMSGSIZE;
-    domi_prefetch_write(to.house); /* the put reads and writes this line, perhaps from afar */
     domi_envelope *envelope = domi_message_new(manager, DOMI_ENVELOPE_HEAD + type->size);
+
     if (DOMI_UNLIKELY(envelope == NULL))
         return domi_message_error(manager);
-    domi_envelope_sign(envelope, type, domi_stack_house(stack));
+    domi_envelope_sign(envelope, type, sender);
     domi_payload_copy(envelope->payload, payload, type->size);
 
     int error = domi_mailbox_put(manager, to, &envelope->node, DOMI_NOTICE);
     if (DOMI_UNLIKELY(error != 0))
         domi_pool_free(manager, &envelope->node);
     return error;
+}
+
+int domus_notice(domus_stack *stack, domus_address to, const domus_type *type, const void *payload)
+{
+    if (DOMI_UNLIKELY(type->size > DOMUS_PAYLOAD_MAX))
+        return -EMSGSIZE;
+    domi_prefetch_write(to.house); /* the put reads and writes this line, perhaps from afar */
+    return notice(stack->manager, domi_stack_house(stack), to, type, payload);
+}
+
+/* Targets that are fetched ahead: it halves the time of 100,000 sends, and does not matter to few.
+ */
+#define AHEAD 8u
+
+int domus_notice_all(domus_stack *stack, const domus_address *to, uint32_t count,
+                     const domus_type *type, const void *payload, uint32_t *ret_sent)
+{
+    domi_manager *manager = stack->manager;
+    uint32_t sent = 0;
+    int result = 0;
+
+    if (type->size > DOMUS_PAYLOAD_MAX)
+        return -EMSGSIZE;
+    if (type->drop != NULL)
+        return -EINVAL;
+    domi_links_begin(manager);
+    for (uint32_t i = 0; i < count; i++) {
+        if (i + AHEAD < count)
+            domi_prefetch_write(to[i + AHEAD].house);
+        int error = notice(manager, domi_stack_house(stack), to[i], type, payload);
+        sent += error == 0;
+        if (result == 0)
+            result = error;
+    }
+    domi_links_end(manager);
+    if (ret_sent != NULL)
+        *ret_sent = sent;
+    return result;
 }
 
 /* Where an actor made on this thread lives. NULL: there is no such thread. */
@@ -118,7 +154,7 @@ static int timer_arm(domus_stack *stack, uint64_t delay_ns, uint64_t period_ns, 
     if (error == 0)
         timer->fixed_delay = fixed_delay;
     if (error == 0 && ret_timer != NULL)
-        *ret_timer = (domus_timer){timer, timer->generation};
+        *ret_timer = (domus_timer){timer, domi_timer_generation(timer)};
     return error;
 }
 
@@ -148,7 +184,7 @@ int domus_timer_cancel(domus_stack *stack, domus_timer timer)
 {
     domi_timer *own = timer.timer;
 
-    if (own == NULL || own->generation != timer.generation ||
+    if (own == NULL || domi_timer_generation(own) != timer.generation ||
         own->house != domi_stack_house(stack) || own->cancelled)
         return -ENOENT;
     bool handled_now = stack->message == &own->event;

@@ -10,7 +10,6 @@
 #include "house/family.h"
 #include "house/letters.h"
 #include "house/life.h"
-#include "house/links.h"
 #include "house/pool.h"
 #include "house/receive.h"
 #include "house/router.h"
@@ -323,7 +322,6 @@ DOMI_INLINE uint32_t run_once(domi_manager *manager, domi_house *house)
     domi_house_move(house, DOMI_RUNNING);
 
     domi_manager_runs(manager, house->behaviour);
-    domi_links_begin(manager);
 
     /* A short run keeps fewer, so that what each kind keeps is less than the run. */
     uint32_t kept = now.left / 8 < DOMI_RUN_KEPT ? now.left / 8 : DOMI_RUN_KEPT;
@@ -344,7 +342,6 @@ DOMI_INLINE uint32_t run_once(domi_manager *manager, domi_house *house)
     if (domi_house_channels_runnable(house))
         now.left -= manager->run_channels(manager, house, now.left);
 
-    domi_links_end(manager);
     domi_manager_runs(manager, NULL);
     domi_counter_add(&manager->counters.runs, 1);
     return manager->messages_per_run_max - now.left;

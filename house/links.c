@@ -1,6 +1,8 @@
 /* See the header. */
 #include "house/links.h"
 
+#include "base/check.h"
+
 /* `newest` to `oldest`, linked by arrival_next, become the newest of the home's arrivals. */
 static void push(domi_manager *manager, domi_manager *home, domi_house *newest, domi_house *oldest)
 {
@@ -16,11 +18,17 @@ static void push(domi_manager *manager, domi_manager *home, domi_house *newest, 
     domi_manager_notify(manager, home);
 }
 
-/* Relaxed: who falls asleep after this look is woken when the chain is pushed. */
-static bool is_busy(const domi_manager *home)
+/* Push all chains. */
+static void push_all(domi_manager *manager)
 {
-    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&home->park, memory_order_relaxed) ==
-           DOMI_PARK_RUNNING;
+    domi_links *links = &manager->links;
+
+    for (uint32_t i = 0; i < links->home_count; i++) {
+        domi_link_chain *chain = &links->by_home[links->homes[i]];
+        push(manager, manager->managers[links->homes[i]], chain->newest, chain->oldest);
+        chain->newest = chain->oldest = NULL;
+    }
+    links->home_count = links->houses = 0;
 }
 
 void domi_links_add(domi_manager *manager, domi_house *house)
@@ -28,7 +36,7 @@ void domi_links_add(domi_manager *manager, domi_house *house)
     domi_links *links = &manager->links;
     domi_manager *home = house->home;
 
-    if (!links->gathering || !is_busy(home)) {
+    if (DOMI_LIKELY(!links->gathering)) {
         push(manager, home, house, house);
         return;
     }
@@ -40,17 +48,17 @@ void domi_links_add(domi_manager *manager, domi_house *house)
     }
     chain->newest = house;
     if (++links->houses == DOMI_LINKS_MAX)
-        domi_links_push(manager);
+        push_all(manager);
 }
 
-void domi_links_push(domi_manager *manager)
+void domi_links_begin(domi_manager *manager)
 {
-    domi_links *links = &manager->links;
+    DOMI_CHECK(!manager->links.gathering);
+    manager->links.gathering = true;
+}
 
-    for (uint32_t i = 0; i < links->home_count; i++) {
-        domi_link_chain *chain = &links->by_home[links->homes[i]];
-        push(manager, manager->managers[links->homes[i]], chain->newest, chain->oldest);
-        chain->newest = chain->oldest = NULL;
-    }
-    links->home_count = links->houses = 0;
+void domi_links_end(domi_manager *manager)
+{
+    manager->links.gathering = false;
+    push_all(manager);
 }

@@ -16,6 +16,13 @@
 
 static const _Atomic uint32_t none = DOMI_PRESSURE_NONE;
 
+static void free_tables(domi_manager *manager)
+{
+    domi_memory_free(manager->chains);
+    domi_memory_free(manager->slots_of);
+    domi_memory_free(manager->links.by_home);
+}
+
 int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
                       domi_manager **managers, const domus_config *config, uint64_t now_ns)
 {
@@ -32,9 +39,9 @@ int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
     manager->now_ns = now_ns;
     manager->chains = domi_memory_new(count * sizeof(domi_chain));
     manager->slots_of = domi_memory_new(count * sizeof(domi_slot_cache));
-    if (manager->chains == NULL || manager->slots_of == NULL) {
-        domi_memory_free(manager->chains);
-        domi_memory_free(manager->slots_of);
+    manager->links.by_home = domi_memory_new(count * sizeof(domi_link_chain));
+    if (manager->chains == NULL || manager->slots_of == NULL || manager->links.by_home == NULL) {
+        free_tables(manager);
         return -ENOMEM;
     }
     domi_pool_init(manager);
@@ -46,19 +53,11 @@ int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
     return 0;
 }
 
-int domi_manager_gather(domi_manager *manager)
-{
-    manager->links.by_home = domi_memory_new(manager->count * sizeof(domi_link_chain));
-    return manager->links.by_home != NULL ? 0 : -ENOMEM;
-}
-
 void domi_manager_fini(domi_manager *manager)
 {
     domi_slots_fini(manager);
     domi_pool_fini(manager);
-    domi_memory_free(manager->chains);
-    domi_memory_free(manager->slots_of);
-    domi_memory_free(manager->links.by_home);
+    free_tables(manager);
 }
 
 void domi_manager_pressed(domi_manager *manager, uint32_t level)

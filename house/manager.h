@@ -66,11 +66,11 @@ typedef struct domi_link_chain {
 #define DOMI_LINKS_MAX 32u /* houses in all chains */
 
 typedef struct domi_links {
-    domi_link_chain *by_home; /* NULL: this manager gathers none */
+    domi_link_chain *by_home;
     uint16_t homes[DOMI_LINKS_MAX];
     uint32_t home_count; /* that have a chain */
     uint32_t houses;     /* in all chains */
-    bool gathering;      /* a run is under way */
+    bool gathering;      /* a batch is under way */
 } domi_links;
 
 /* Free slots of one home, kept by a thread that spawns there. */
@@ -83,6 +83,7 @@ typedef struct domi_slot_cache {
 typedef struct domi_slots {
     domi_spinlock lock;
     domi_slab slabs[DOMI_HOUSE_CLASSES]; /* their free lists: what home had too many of */
+    domi_counter free_bytes;             /* ... which is so much; written under the lock */
 } domi_slots;
 
 /* What is told of an actor. */
@@ -106,7 +107,7 @@ typedef struct domi_trim {
     bool begun;        /* ... its trim */
     bool under_way;    /* a pass over the slabs */
     bool gained;       /* ... has given something back */
-    uint64_t mapped;   /* of the slabs that are trimmed, when it was last looked at */
+    uint64_t mapped;   /* of all slabs, when it was last looked at */
     uint64_t next_ns;  /* no pass before */
     uint64_t wait_ns;  /* from one in vain to the next */
     uint64_t short_ns; /* until then memory is short, or was a minute ago */
@@ -255,10 +256,6 @@ static inline void domi_manager_log(domi_manager *manager, const domi_house *hou
 /* Make `manager` number `index` of `count`. `managers` may be filled later. Returns 0; -ENOMEM. */
 int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
                       domi_manager **managers, const domus_config *config, uint64_t now_ns);
-
-/* From here on links wait for the end of a run: of a manager whose handlers do not block. Returns
- * 0; -ENOMEM. */
-int domi_manager_gather(domi_manager *manager);
 
 /* After all threads have ended. What messages still own is dropped before, by domi_manager_end. */
 void domi_manager_fini(domi_manager *manager);

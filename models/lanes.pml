@@ -7,7 +7,7 @@
  *
  * Models: house/mailbox.h domi_mailbox_put, domi_mailbox_add, domi_house_ready; house/mailbox.c
  * put_inbox, domi_mailbox_put_slow, domi_mailbox_sort; house/links.c domi_links_add,
- * domi_links_push; house/manager.c take_arrivals;
+ * domi_links_end; house/manager.c take_arrivals;
  * house/dispatch.c domi_house_run_lent (with its budget), domi_house_settle; house/loan.c
  * domi_loans_expose, domi_loans_take_back, domi_loans_settle, have_back, domi_loan_take,
  * domi_loan_repay; runtime/steal.c domi_thread_share. Holds: one runner at a time (holder[], a
@@ -168,7 +168,7 @@ inline link(to)
     }
 }
 
-/* put_inbox, and domi_links_add: `gathers` in a run, unless home is idle. */
+/* put_inbox, and domi_links_add: `gathers` in a batch. */
 inline put(to, from, which, gathers)
 {
 #ifdef LINK_FIRST
@@ -407,7 +407,7 @@ inline handle(h)
 #define MAY_HANDLE(h) (NOTICES(h) || REPLY(h))
 #endif
 
-/* domi_links_push: only R is ever sent to by a run. */
+/* domi_links_end: only R is ever sent to. A batch is over long before the run is. */
 inline push_links()
 {
 #ifndef LINKS_FORGOTTEN

@@ -80,8 +80,8 @@ bool domi_thread_spin(domi_thread *thread)
             thread->rest_from_ns = thread->stamp_ns;
             until_ns = spin_until(thread);
         }
-        found =
-            found || domi_thread_has_work(thread) || thread->io.backend->pending(thread->io.ring);
+        found = found || domi_thread_has_work(thread) || domi_thread_is_waking(thread) ||
+                thread->io.backend->pending(thread->io.ring);
     }
     set_spinning(thread, false);
     domi_thread_stamp(thread, DOMI_SPAN_OTHER);

@@ -22,8 +22,6 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
                                    system->count + 1 + system->config.detached.threads_max,
                                    system->managers, &system->config, now_ns);
 
-    if (result == 0 && (result = domi_manager_gather(&thread->manager)) != 0)
-        domi_manager_fini(&thread->manager);
     if (result != 0) {
         snprintf(error, error_size, "no memory for a thread");
         return result;

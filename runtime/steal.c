@@ -165,6 +165,15 @@ void domi_thread_repay(domi_thread *thread)
 
 /* --- the victim ------------------------------------------------------------------------------- */
 
+/* It sleeps, or spins and sees by itself that it is meant. */
+static bool is_idle(const domi_manager *other)
+{
+    uint32_t word =
+        atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&other->park, memory_order_relaxed);
+
+    return word == DOMI_PARK_SLEEPING || word == DOMI_PARK_SPINNING;
+}
+
 /* True: one has been woken, and will look. */
 static bool wake_sleeper(domi_thread *thread)
 {
@@ -179,8 +188,7 @@ static bool wake_sleeper(domi_thread *thread)
         domi_manager *other = manager->managers[index];
         uint32_t none = 0;
 
-        if (index == manager->index ||
-            atomic_load_explicit(&other->park, memory_order_relaxed) != DOMI_PARK_SLEEPING)
+        if (index == manager->index || !is_idle(other))
             continue;
         /* seq_cst: as a put, before the look at its park word. It may have been woken since for
          * something else, and be about to sleep: then its second look finds this. */

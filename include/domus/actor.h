@@ -123,13 +123,22 @@ DOMUS_API void *domus_frame(domus_stack *stack);
 DOMUS_API uint64_t domus_now_ns(const domus_stack *stack);
 
 /* Send one way. The payload (type->size bytes; NULL when 0) is copied; what it owns goes with it
- * only when this returns 0. Another thread that is busy learns of it when the sender's run ends.
+ * only when this returns 0.
  *
  * Returns 0; -ESTALE when the actor is gone; -ENOBUFS when its mailbox is full
  * (scheduler.mailboxMax), or this thread's messages take memory.threadMax; -EBUSY while memory is
  * critical (domus/memory.h); -ENOMEM; -EMSGSIZE. */
 DOMUS_API int domus_notice(domus_stack *stack, domus_address to, const domus_type *type,
                            const void *payload);
+
+/* Send the same to each of `count` actors, as so many domus_notice() would, but faster: targets are
+ * fetched ahead, and other threads are told of them some dozens at a time. Who does not take it
+ * keeps nobody else from it; `ret_sent` (may be NULL) is how many took it.
+ *
+ * Returns 0 when all did; else the first error, as above; -EINVAL and -EMSGSIZE, and nothing is
+ * sent: a payload that owns something (`drop`) cannot be shared. */
+DOMUS_API int domus_notice_all(domus_stack *stack, const domus_address *to, uint32_t count,
+                               const domus_type *type, const void *payload, uint32_t *ret_sent);
 
 #ifdef __cplusplus
 }

@@ -1,9 +1,11 @@
-/* Links of a run: gathered for homes that are busy, told at once to those that are not. */
+/* Batches: the same to many, whose homes are told together. */
 #include "house/links.h"
 
-#include "house/dispatch.h"
+#include "house/life.h"
 #include "tests/house/recorder.h"
 #include "tests/support/suite.h"
+
+#include <errno.h>
 
 #define MANY (DOMI_LINKS_MAX + 8)
 
@@ -33,105 +35,92 @@ static uint32_t arrived(uint32_t home)
     return count;
 }
 
-/* What a sender does, and what home 1 then has of it before and after the run has ended. */
+/* What a sender does, to the first `count` of those near by and far. */
 typedef struct deed {
-    uint32_t count; /* notes to each of so many */
-    uint32_t arrived_within, wakes_within;
+    uint32_t count;
+    uint32_t arrived; /* at home 1, when the handler goes on */
+    uint32_t sent;
+    int result;
 } deed;
 
-static int send_to_both(domus_stack *stack, void *deed_)
+static int send_to_all(domus_stack *stack, void *deed_)
 {
     deed *now = deed_;
+    domus_address to[2 * MANY];
+    int64_t number = 7;
 
     for (uint32_t i = 0; i < now->count; i++) {
-        int64_t number = i;
-        ck_assert_int_eq(domus_notice(stack, near_by[i], &domt_note, &number), 0);
-        ck_assert_int_eq(domus_notice(stack, far[i], &domt_note, &number), 0);
-        ck_assert_uint_ne(atomic_load(&near_by[i].house->inbox), 0); /* the put is not put off */
+        to[2 * i] = near_by[i];
+        to[2 * i + 1] = far[i];
     }
-    now->arrived_within = arrived(1);
-    now->wakes_within = world.wakes[1];
+    now->result = domus_notice_all(stack, to, 2 * now->count, &domt_note, &number, &now->sent);
+    now->arrived = arrived(1);
     return 0;
 }
 
-static void run_sender(deed *now)
+static deed run_sender(uint32_t count)
 {
-    domt_send(world.managers[0], sender, send_to_both, now);
+    static deed now;
+
+    now = (deed){.count = count};
+    domt_send(world.managers[0], sender, send_to_all, &now);
     (void)domt_events(world.managers[0]);
     ck_assert_uint_eq(domt_run_state(world.managers[0]), 1);
+    return now;
 }
 
-START_TEST(links_to_busy_homes_wait_for_the_end_of_the_run)
+START_TEST(a_batch_reaches_each_once_and_is_over_when_it_returns)
 {
-    deed now = {.count = 10};
-
     begin();
-    run_sender(&now);
-    ck_assert_uint_eq(now.arrived_within, 0);
-    ck_assert_uint_eq(arrived(1), 10);
-    ck_assert_uint_eq(arrived(2), 10);
-    domt_settle(&world);
-    ck_assert_uint_eq(domt_log_count(&records, 'n'), 20);
+    for (uint32_t count = 0; count <= MANY; count++) {
+        deed now = run_sender(count);
+        ck_assert_int_eq(now.result, 0);
+        ck_assert_uint_eq(now.sent, 2 * count);
+        ck_assert_uint_eq(now.arrived, count);
+        ck_assert_uint_eq(arrived(2), count);
+        domt_settle(&world);
+    }
+    ck_assert_uint_eq(domt_log_count(&records, 'n'), MANY * (MANY + 1));
+    ck_assert_int_eq(domt_log_sum(&records, 'n'), 7 * MANY * (MANY + 1));
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
 END_TEST
 
-START_TEST(no_more_than_the_bound_wait)
+/* One push for each home, but no more than the bound wait. */
+START_TEST(links_of_a_batch_are_pushed_together)
 {
-    deed now = {.count = MANY};
-
     begin();
-    run_sender(&now);
-    ck_assert_uint_ge(now.arrived_within, MANY - DOMI_LINKS_MAX);
-    ck_assert_uint_lt(now.arrived_within, MANY);
+    domi_links_begin(world.managers[0]);
+    for (uint32_t i = 0; i < DOMI_LINKS_MAX - 1; i++) {
+        domt_note_to(world.managers[0], near_by[i], 1);
+        ck_assert_uint_ne(atomic_load(&near_by[i].house->inbox), 0); /* the put is not put off */
+    }
+    ck_assert_uint_eq(arrived(1), 0);
+    domt_note_to(world.managers[0], far[0], 1);
+    ck_assert_uint_eq(arrived(1), DOMI_LINKS_MAX - 1);
+    ck_assert_uint_eq(arrived(2), 1);
+    domt_note_to(world.managers[0], far[1], 1);
+    ck_assert_uint_eq(arrived(2), 1);
+    domi_links_end(world.managers[0]);
+    ck_assert_uint_eq(arrived(2), 2);
+    domt_note_to(world.managers[0], far[2], 1);
+    ck_assert_uint_eq(arrived(2), 3); /* outside of a batch at once */
     domt_settle(&world);
-    ck_assert_uint_eq(domt_log_count(&records, 'n'), 2 * MANY);
+    ck_assert_uint_eq(domt_log_count(&records, 'n'), DOMI_LINKS_MAX + 2);
     domt_world_end(&world);
 }
 END_TEST
 
-/* It has nothing else to do, and the run may be long. */
-START_TEST(a_home_that_sleeps_or_spins_is_told_at_once)
+START_TEST(a_batch_wakes_a_sleeper_once)
 {
-    deed now = {.count = 3};
-
     begin();
     atomic_store(&world.managers[1]->park, DOMI_PARK_SLEEPING);
-    run_sender(&now);
-    ck_assert_uint_eq(now.wakes_within, 1);
+    (void)run_sender(20);
     ck_assert_uint_eq(world.wakes[1], 1);
-    ck_assert_uint_eq(now.arrived_within, 3);
-    atomic_store(&world.managers[1]->park, DOMI_PARK_SPINNING);
+    ck_assert_uint_eq(world.wakes[2], 0);
     domt_settle(&world);
-    run_sender(&now);
-    ck_assert_uint_eq(now.arrived_within, 3);
-    ck_assert_uint_eq(world.wakes[1], 1);
-    domt_settle(&world);
-    ck_assert_uint_eq(domt_log_count(&records, 'n'), 12);
-    domt_world_end(&world);
-}
-END_TEST
-
-static int send_and_let_sleep(domus_stack *stack, void *deed_)
-{
-    (void)send_to_both(stack, deed_);
-    atomic_store(&world.managers[1]->park, DOMI_PARK_SLEEPING);
-    return 0;
-}
-
-START_TEST(who_fell_asleep_meanwhile_is_woken_when_the_run_ends)
-{
-    deed now = {.count = 5};
-
-    begin();
-    domt_send(world.managers[0], sender, send_and_let_sleep, &now);
-    (void)domt_events(world.managers[0]);
-    (void)domt_run_state(world.managers[0]);
-    ck_assert_uint_eq(now.arrived_within, 0);
-    ck_assert_uint_eq(world.wakes[1], 1);
-    ck_assert_uint_eq(arrived(1), 5);
-    domt_settle(&world);
-    ck_assert_uint_eq(domt_log_count(&records, 'n'), 10);
+    ck_assert_uint_eq(domt_log_count(&records, 'n'), 40);
     domt_world_end(&world);
 }
 END_TEST
@@ -139,13 +128,9 @@ END_TEST
 /* A second message finds the inbox filled, though its house is not linked yet. */
 START_TEST(a_house_is_linked_once)
 {
-    deed now = {.count = 4};
-
     begin();
-    domt_send(world.managers[0], sender, send_to_both, &now);
-    domt_send(world.managers[0], sender, send_to_both, &now);
-    (void)domt_events(world.managers[0]);
-    ck_assert_uint_eq(domt_run_state(world.managers[0]), 1);
+    (void)run_sender(4);
+    (void)run_sender(4);
     ck_assert_uint_eq(arrived(1), 4);
     domt_settle(&world);
     ck_assert_uint_eq(domt_log_count(&records, 'n'), 16);
@@ -153,21 +138,50 @@ START_TEST(a_house_is_linked_once)
 }
 END_TEST
 
-START_TEST(outside_of_a_run_nothing_waits)
+START_TEST(who_is_gone_keeps_nobody_from_it)
 {
     begin();
-    domt_note_to(world.managers[0], near_by[0], 1);
-    ck_assert_uint_eq(arrived(1), 1);
-    ck_assert_uint_eq(world.managers[0]->links.houses, 0);
-    domt_note_to(domt_outside(&world), near_by[1], 1);
-    ck_assert_uint_eq(arrived(1), 2);
+    ck_assert_int_eq(domi_house_stop(world.managers[0], near_by[1]), 0);
     domt_settle(&world);
-    ck_assert_uint_eq(domt_log_count(&records, 'n'), 2);
+    deed now = run_sender(3);
+    ck_assert_int_eq(now.result, -ESTALE);
+    ck_assert_uint_eq(now.sent, 5);
+    domt_settle(&world);
+    ck_assert_uint_eq(domt_log_count(&records, 'n'), 5);
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
 END_TEST
 
-DOMT_MAIN("links", 20, links_to_busy_homes_wait_for_the_end_of_the_run, no_more_than_the_bound_wait,
-          a_home_that_sleeps_or_spins_is_told_at_once,
-          who_fell_asleep_meanwhile_is_woken_when_the_run_ends, a_house_is_linked_once,
-          outside_of_a_run_nothing_waits)
+static void drop_nothing(void *payload)
+{
+    (void)payload;
+}
+
+static int send_wrong(domus_stack *stack, void *context)
+{
+    static const domus_type owned = {.name = "owned", .size = 8, .drop = drop_nothing};
+    static const domus_type vast = {.name = "vast", .size = DOMUS_PAYLOAD_MAX + 1};
+    uint32_t sent = 77;
+
+    (void)context;
+    ck_assert_int_eq(domus_notice_all(stack, near_by, 3, &owned, "1234567", &sent), -EINVAL);
+    ck_assert_int_eq(domus_notice_all(stack, near_by, 3, &vast, NULL, &sent), -EMSGSIZE);
+    ck_assert_uint_eq(sent, 77);
+    ck_assert_int_eq(domus_notice_all(stack, near_by, 1, &domt_note, &(int64_t){1}, NULL), 0);
+    return 0;
+}
+
+START_TEST(what_cannot_be_shared_is_not_sent)
+{
+    begin();
+    domt_do(&world, sender, send_wrong, NULL);
+    ck_assert_uint_eq(domt_log_count(&records, 'n'), 1);
+    domt_world_end(&world);
+}
+END_TEST
+
+DOMT_MAIN("links", 20, a_batch_reaches_each_once_and_is_over_when_it_returns,
+          links_of_a_batch_are_pushed_together, a_batch_wakes_a_sleeper_once,
+          a_house_is_linked_once, who_is_gone_keeps_nobody_from_it,
+          what_cannot_be_shared_is_not_sent)

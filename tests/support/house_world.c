@@ -53,9 +53,6 @@ int domt_world_start(domt_world *world)
     for (uint32_t i = 0; i < count; i++) {
         int result = domi_manager_init(world->managers[i], i, count, world->managers,
                                        &world->config, START_NS);
-        if (result == 0 && i < world->homes &&
-            (result = domi_manager_gather(world->managers[i])) != 0)
-            domi_manager_fini(world->managers[i]);
         if (result != 0) {
             free_managers(world, i);
             return result;
