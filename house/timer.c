@@ -103,7 +103,8 @@ static void timer_free(domi_manager *manager, domi_timer *timer)
     if (timer->timed) /* cancelled on a loan, and its event handled here */
         off_wheel(manager, timer);
     domi_link_remove(timer->house, &timer->link);
-    timer->generation++;
+    atomic_store_explicit(&timer->generation, domi_timer_generation(timer) + 1,
+                          memory_order_relaxed);
     count(manager, lent, UINT32_MAX);
     domi_pool_free(manager, &timer->event.node);
 }

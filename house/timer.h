@@ -13,14 +13,14 @@ struct domi_timer {
     domi_envelope event; /* its sender_lease counts missed ticks: events have no sender */
     domi_wheel_node wheel;
     domi_house *house;
-    uint64_t period_ns; /* 0: once */
-    uint32_t generation;
-    bool under_way;   /* its event is in the mailbox, or being handled */
-    bool cancelled;   /* ... but is not to be handled, and the timer is freed then */
-    bool fixed_delay; /* armed again when its event was handled, not when it fires */
-    bool noted : 1;   /* its event's node is a note for home (lent.h) */
-    bool timed : 1;   /* it is on home's wheel, which a thief may not look at */
-    domi_link link;   /* attached to its house */
+    uint64_t period_ns;          /* 0: once */
+    _Atomic uint32_t generation; /* written as it is freed */
+    bool under_way;              /* its event is in the mailbox, or being handled */
+    bool cancelled;              /* ... but is not to be handled, and the timer is freed then */
+    bool fixed_delay;            /* armed again when its event was handled, not when it fires */
+    bool noted : 1;              /* its event's node is a note for home (lent.h) */
+    bool timed : 1;              /* it is on home's wheel, which a thief may not look at */
+    domi_link link;              /* attached to its house */
 };
 
 static_assert(sizeof(domi_timer) == 128, "two cache lines");
@@ -29,6 +29,14 @@ static_assert(offsetof(domi_timer, link) == DOMI_LINK_OFFSET, "as a watch's");
 static inline bool domi_node_is_timer(const domi_node *node)
 {
     return node->slab == DOMI_SLAB_TIMER;
+}
+
+/* Relaxed, both: a handle that is stale may be held against it while another thread has the timer
+ * by now; of its own timers' ends an actor knows. */
+static inline uint32_t domi_timer_generation(const domi_timer *timer)
+{
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&timer->generation,
+                                memory_order_relaxed);
 }
 
 /* Arm a timer of `house`. Returns 0; -ENOMEM; -ENOBUFS at timers_max. */

@@ -120,7 +120,8 @@ void domi_watch_room(domi_manager *manager, domi_house *house)
 
 static void own(domi_family *family, domi_watch *watch)
 {
-    watch->owned = true;
+    /* release: who reads it with a stale handle then reads a newer generation. */
+    atomic_store_explicit(&watch->owned, true, memory_order_release);
     watch->previous = NULL;
     watch->next = family->watches;
     if (watch->next != NULL)
@@ -130,9 +131,9 @@ static void own(domi_family *family, domi_watch *watch)
 
 static void disown(domi_manager *manager, domi_house *house, domi_watch *watch)
 {
-    if (!watch->owned)
+    if (!atomic_load_explicit(&watch->owned, memory_order_relaxed)) /* our own */
         return;
-    watch->owned = false;
+    atomic_store_explicit(&watch->owned, false, memory_order_relaxed);
     if (watch->next != NULL)
         watch->next->previous = watch->previous;
     if (watch->previous != NULL)
@@ -154,12 +155,13 @@ static domi_watch *watch_new(domi_manager *manager, domus_address watcher, domus
 
     if (watch == NULL)
         return NULL;
-    watch->generation++; /* here, not when it is freed: that may be elsewhere, and a stale handle is
-                          * looked at here; what is free is nobody's own */
+    /* Here, not when it is freed: what is free is nobody's own. Relaxed: before own()'s release. */
+    atomic_fetch_add_explicit(&watch->generation, 1, memory_order_relaxed);
     watch->type = type;
     watch->peer = NULL;
     atomic_store_explicit(&watch->legs, 1, memory_order_relaxed);
-    watch->link = watch->attached = watch->cancelled = watch->owned = false;
+    watch->link = watch->attached = watch->cancelled = false;
+    atomic_store_explicit(&watch->owned, false, memory_order_relaxed);
     watch->down = (domus_down){.who = who};
     watch->unwatch.slab = DOMI_SLAB_UNWATCH;
     watch->watcher = watcher.house;
@@ -202,7 +204,8 @@ static int watch_actor(domus_stack *stack, domus_address who, const domus_type *
     }
     own(family, watch);
     if (ret_watch != NULL)
-        *ret_watch = (domus_watch){watch, watch->generation};
+        *ret_watch =
+            (domus_watch){watch, atomic_load_explicit(&watch->generation, memory_order_relaxed)};
     send_out(manager, watch);
     return 0;
 }
@@ -241,8 +244,11 @@ int domus_unwatch(domus_stack *stack, domus_watch handle)
     domi_watch *watch = handle.watch;
     domi_house *house = domi_stack_house(stack);
 
-    if (watch == NULL || watch->generation != handle.generation || watch->watcher != house ||
-        !watch->owned)
+    /* The record of a stale handle may be another's by now, on another thread (thieves take from
+     * their own pools). acquire: pairs with own(); if it is his, then so is the generation. */
+    if (watch == NULL || !atomic_load_explicit(&watch->owned, memory_order_acquire) ||
+        atomic_load_explicit(&watch->generation, memory_order_relaxed) != handle.generation ||
+        watch->watcher != house)
         return -ENOENT;
     take_back(stack->manager, house, watch);
     return 0;

@@ -34,14 +34,14 @@ struct domi_watch {
             bool link;
             bool attached;
             bool cancelled;
-            bool owned; /* in its watcher's list */
+            _Atomic bool owned; /* in its watcher's list */
             domus_down down;
         };
     };
     domi_node unwatch;
     domi_house *watcher;
     uint32_t watcher_lease;
-    uint32_t generation;
+    _Atomic uint32_t generation;
     domi_watch *next; /* among those of its watcher */
     domi_watch *previous;
     domi_link link_;

@@ -21,13 +21,13 @@ struct domi_descriptor {
     domi_house *house;
     int fd;
     uint32_t events;
-    uint32_t generation;
-    bool armed;      /* a poll is in the ring */
-    bool cancelling; /* ... and is being taken out of it, to be armed anew */
-    bool under_way;  /* its event is in the mailbox, or being handled */
-    bool cancelled;  /* taken back: freed when nothing of it is under way */
-    bool failed;     /* taken back when its last event was handled */
-    bool noted;      /* begun on a loan: home arms it when the house is back */
+    _Atomic uint32_t generation; /* written as it is freed */
+    bool armed;                  /* a poll is in the ring */
+    bool cancelling;             /* ... and is being taken out of it, to be armed anew */
+    bool under_way;              /* its event is in the mailbox, or being handled */
+    bool cancelled;              /* taken back: freed when nothing of it is under way */
+    bool failed;                 /* taken back when its last event was handled */
+    bool noted;                  /* begun on a loan: home arms it when the house is back */
     uint64_t reserved;
     domi_link link;
 };
@@ -63,6 +63,14 @@ static void detach(domi_descriptor *descriptor)
     take_out(descriptor);
 }
 
+/* Relaxed, both: a stale handle may be held against it while another thread has it by now; of his
+ * own watches' ends an actor knows. */
+static uint32_t generation_of(const domi_descriptor *descriptor)
+{
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&descriptor->generation,
+                                memory_order_relaxed);
+}
+
 /* Freed, armed again, or still under way. */
 static void settle(domi_descriptor *descriptor)
 {
@@ -74,7 +82,7 @@ static void settle(domi_descriptor *descriptor)
     }
     if (!descriptor->cancelled)
         detach(descriptor);
-    descriptor->generation++;
+    atomic_fetch_add_explicit(&descriptor->generation, 1, memory_order_relaxed);
     domi_pool_free(descriptor->io->manager, &descriptor->event.node);
 }
 
@@ -161,7 +169,7 @@ int domus_watch_fd(domus_stack *stack, int fd, uint32_t events, domus_fd_watch *
     else
         arm(descriptor);
     if (ret_watch != NULL)
-        *ret_watch = (domus_fd_watch){descriptor, descriptor->generation};
+        *ret_watch = (domus_fd_watch){descriptor, generation_of(descriptor)};
     return 0;
 }
 
@@ -169,7 +177,7 @@ static domi_descriptor *find(const domus_stack *stack, domus_fd_watch watch)
 {
     domi_descriptor *descriptor = watch.descriptor;
 
-    if (descriptor == NULL || descriptor->generation != watch.generation ||
+    if (descriptor == NULL || generation_of(descriptor) != watch.generation ||
         descriptor->house != domi_stack_house(stack) || descriptor->cancelled)
         return NULL;
     return descriptor;

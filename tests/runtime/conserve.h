@@ -1,0 +1,277 @@
+/* What the conservation stress shares: counters, budget, actors, outsiders, and the watchdog.
+ *
+ * Whatever happens to a message is counted on a line of the thread where it happens, so the
+ * counting shares nothing. What begins is counted before it is tried, what ends after it has ended;
+ * so of each kind begun >= ended at any time, and whoever reads all ends first and then all
+ * beginnings, and finds them equal, knows a moment at which nothing was under way. The lines are
+ * summed by the watchdog and at the end. */
+#ifndef DOMT_CONSERVE_H
+#define DOMT_CONSERVE_H
+
+#include "tests/runtime/running.h"
+
+#include "base/random.h"
+
+#include <pthread.h>
+
+/* What is counted. Of asks and notices: a put is made, and is taken by a handler, dropped (its
+ * type's drop was called), refused or stale. An ask "unput" was dropped within the call that made
+ * it. Words with "unmade" were tried in vain. */
+#define DOMT_COUNTS(X)                                                                             \
+    X(NOTICE_MADE, "notices made")                                                                 \
+    X(NOTICE_TAKEN, "notices taken")                                                               \
+    X(NOTICE_DROPPED, "notices dropped")                                                           \
+    X(NOTICE_REFUSED, "notices refused")                                                           \
+    X(NOTICE_STALE, "notices to who is gone")                                                      \
+    X(LETTER_MADE, "outside: notices made")                                                        \
+    X(LETTER_TAKEN, "outside: notices taken")                                                      \
+    X(LETTER_DROPPED, "outside: notices dropped")                                                  \
+    X(LETTER_REFUSED, "outside: notices refused")                                                  \
+    X(LETTER_STALE, "outside: notices to who is gone")                                             \
+    X(ASK_MADE, "asks made")                                                                       \
+    X(ASK_UNMADE, "asks unmade")                                                                   \
+    X(ASK_FORWARDED, "asks forwarded")                                                             \
+    X(ASK_UNFORWARDED, "asks not forwarded")                                                       \
+    X(ASK_TAKEN, "asks taken")                                                                     \
+    X(ASK_DROPPED, "asks dropped")                                                                 \
+    X(ASK_UNPUT, "asks unput")                                                                     \
+    X(ASK_RESUMED, "asks resumed")                                                                 \
+    X(ASK_ANSWERED, "asks resumed by a message")                                                   \
+    X(ASK_REFUSED, "asks refused")                                                                 \
+    X(QUERY_MADE, "outside: asks made")                                                            \
+    X(QUERY_TAKEN, "outside: asks taken")                                                          \
+    X(QUERY_DROPPED, "outside: asks dropped")                                                      \
+    X(QUERY_UNPUT, "outside: asks unput")                                                          \
+    X(QUERY_ENDED, "outside: asks ended")                                                          \
+    X(QUERY_REFUSED, "outside: asks refused")                                                      \
+    X(REPLY_MADE, "replies made")                                                                  \
+    X(REPLY_UNMADE, "replies to who has cancelled")                                                \
+    X(REPLY_TAKEN, "replies taken")                                                                \
+    X(REPLY_DROPPED, "replies dropped")                                                            \
+    X(TIMER_MADE, "timers armed")                                                                  \
+    X(TIMER_UNMADE, "timers not armed")                                                            \
+    X(TIMER_RUNG, "timers rung")                                                                   \
+    X(TIMER_CANCELLED, "timers cancelled")                                                         \
+    X(TIMER_BACK, "timers taken back by a stop")                                                   \
+    X(TICKER_MADE, "tickers armed")                                                                \
+    X(TICKER_UNMADE, "tickers not armed")                                                          \
+    X(TICKER_CANCELLED, "tickers cancelled")                                                       \
+    X(TICKER_BACK, "tickers taken back by a stop")                                                 \
+    X(TICKER_RUNG, "ticks")                                                                        \
+    X(JOB_MADE, "jobs begun")                                                                      \
+    X(JOB_UNMADE, "jobs not begun")                                                                \
+    X(JOB_ENDED, "jobs ended")                                                                     \
+    X(RECEIVE_MADE, "receives begun")                                                              \
+    X(RECEIVE_UNMADE, "receives not begun")                                                        \
+    X(RECEIVE_TAKEN, "receives that took a notice")                                                \
+    X(RECEIVE_FAILED, "receives that ended without")                                               \
+    X(STASHED, "notices put aside")                                                                \
+    X(BORN, "born")                                                                                \
+    X(UNBORN, "... in vain")                                                                       \
+    X(BORN_AGAIN, "... in a used slot")                                                            \
+    X(BORN_ELSEWHERE, "... on another thread")                                                     \
+    X(MOUNTED, "mounted")                                                                          \
+    X(STOPPED, "stopped")                                                                          \
+    X(STOP_STALE, "stops of who was gone")                                                         \
+    X(BARRIERS, "asks in a barrier")                                                               \
+    X(TIMED_OUT, "asks timed out")                                                                 \
+    X(CANCELS, "conversations cancelled")                                                          \
+    X(KEPT, "asks kept")                                                                           \
+    X(FANNED, "fan-outs")                                                                          \
+    X(FORWARDED, "notices forwarded")                                                              \
+    X(GATE_RUN, "taken by channels actors")                                                        \
+    X(PINNED_RUN, "taken by pinned actors")                                                        \
+    X(LENT_RUN, "taken on a loan")                                                                 \
+    X(LENT_SENT, "notices made on a loan")                                                         \
+    X(LENT_ASKED, "asks made on a loan")                                                           \
+    X(LENT_RESUMED, "asks resumed on a loan")                                                      \
+    X(LENT_ARMED, "timers armed on a loan")                                                        \
+    X(LENT_RUNG, "... and rung")                                                                   \
+    X(LENT_CANCELLED, "timers cancelled on a loan")                                                \
+    X(LENT_WITH_TIMERS, "taken on a loan with timers running")                                     \
+    X(LENT_BORN, "born of who was lent")                                                           \
+    X(LENT_STOPPED, "stopped while lent")                                                          \
+    X(SILENCES, "silences in which all slept")                                                     \
+    X(ALARMS, "silences ended by a timer")                                                         \
+    X(ASTRAY, "handled by another than was meant")                                                 \
+    X(STRAYED, "pinned, and run elsewhere")                                                        \
+    X(ODD, "results that may not be")
+
+#define DOMT_COUNT_NAME(name, text) DOMT_##name,
+enum domt_count { DOMT_COUNTS(DOMT_COUNT_NAME) DOMT_COUNTS_MAX };
+
+typedef struct domt_sums {
+    uint64_t of[DOMT_COUNTS_MAX];
+} domt_sums;
+
+/* --- counters (conserve_sums.c) --------------------------------------------------------------- */
+
+/* One more, on the calling thread's line. */
+void domt_count_by(enum domt_count what, uint64_t by);
+
+static inline void domt_count_one(enum domt_count what)
+{
+    domt_count_by(what, 1);
+}
+
+/* What this thread has counted. */
+uint64_t domt_counted_here(enum domt_count what);
+
+/* All lines and the budget begin anew; threads will take it in blocks of `block`. Before the
+ * system's threads run. */
+void domt_sums_reset(int64_t block);
+
+/* The sums as they are, beginnings last. */
+void domt_sums_read(domt_sums *sums);
+
+/* Of each kind as much has ended as begun. If not and `ret_kind` is not NULL, it gets the kind. */
+bool domt_sums_balance(const domt_sums *sums, const char **ret_kind);
+
+/* How much was handled; what outsiders try in vain is no movement. When it stands still somebody is
+ * stuck. */
+uint64_t domt_sums_moved(const domt_sums *sums);
+
+/* Messages that were made, or answers; and what came of them: both ways of counting them. */
+uint64_t domt_sums_messages(const domt_sums *sums);
+
+/* What is counted; NULL beyond. */
+const char *domt_count_text(uint32_t what);
+
+void domt_sums_print(const domt_sums *sums);
+
+/* --- the budget ------------------------------------------------------------------------------- */
+
+/* So many messages more may be made. */
+void domt_budget_give(int64_t messages);
+
+/* What nobody has taken; threads take it in blocks. */
+int64_t domt_budget_left(void);
+
+/* One message: may it be made? */
+bool domt_budget_spend(void);
+
+/* --- actors (conserve_graph.c, conserve_asks.c) ----------------------------------------------- */
+
+#define DOMT_NEIGHBOURS 6u
+
+typedef struct domt_token { /* whatever is sent: a notice, a question, an answer */
+    domus_address somebody; /* so the graph changes */
+    uint32_t to;            /* the lease of who is meant */
+    uint32_t unused;
+} domt_token;
+
+typedef struct domt_node {
+    domi_random dice;
+    domus_address oracle; /* answers and asks nobody: who asks him may raise a barrier meanwhile */
+    domus_address neighbours[DOMT_NEIGHBOURS];
+    domus_timer bell;                /* one of those armed */
+    domus_timer ticker;              /* the periodic one */
+    domus_conversation conversation; /* one to be cancelled */
+    domus_kept kept;                 /* one to be answered later */
+    uint32_t timers;                 /* armed, once */
+    uint32_t threads;                /* of the system */
+    bool ticks;
+    bool pinned;
+} domt_node;
+
+extern const domus_type domt_token_type, domt_letter_type, domt_question_type, domt_query_type,
+    domt_answer_type;
+extern const domus_behaviour domt_node_behaviour; /* a state actor */
+extern const domus_behaviour domt_gate_behaviour; /* the same as a channels actor */
+extern const domus_behaviour domt_oracle_behaviour;
+extern const domus_behaviour domt_alarm_behaviour; /* ends a silence by a timer */
+
+/* What an alarm is told, as a notice from outside. */
+typedef struct domt_alarm {
+    domus_address members[DOMT_NEIGHBOURS];
+    uint64_t delay_ns;
+    int64_t budget;
+    uint32_t notices;
+} domt_alarm;
+
+extern const domus_type domt_alarm_type;
+
+/* Whoever is mounted writes its address on a board, from which outsiders choose. What they read may
+ * be of two writings: then it is stale, or somebody else. */
+#define DOMT_BOARD 64u
+
+domus_address domt_board_read(uint64_t place);
+void domt_board_clear(void);
+
+/* Between the two files of actors. */
+domus_address domt_any(domt_node *self);
+void domt_meet(domt_node *self, domus_address somebody);
+bool domt_is_lent(const domus_stack *stack);
+int domt_pass_on(domus_stack *stack, domt_node *self);
+int domt_pass_by_notice(domus_stack *stack, domt_node *self);
+int domt_pass_later(domus_stack *stack, domt_node *self);
+int domt_pass_by_ask(domus_stack *stack, domt_node *self);
+int domt_take_question(domus_stack *stack, void *self, const void *payload);
+int domt_take_query(domus_stack *stack, void *self, const void *payload);
+int domt_cancel_one(domus_stack *stack, domt_node *self);
+void domt_answer_kept(domus_stack *stack, domt_node *self);
+
+/* Count what came of a put of a notice. Returns `result`. */
+int domt_count_put(int result, bool outside);
+
+/* --- outsiders (conserve_outside.c) ----------------------------------------------------------- */
+
+/* A foreign thread that sends, spawns and stops, or that asks, as long as there is budget. */
+typedef struct domt_outsider {
+    domus_system *system;
+    domi_random dice;
+    domt_node state;     /* of who is spawned */
+    uint32_t population; /* it spawns while there are fewer */
+    uint32_t crowd;      /* of 8 spawned so many go to thread 0 */
+    uint32_t letters;    /* in a turn; 0: it only keeps the population up */
+    bool asks;
+    pthread_mutex_t turn; /* held while it looks at the budget and uses it */
+    _Atomic bool done;    /* it is to end */
+    _Atomic bool ended;   /* it has: to be joined */
+    pthread_t thread;
+} domt_outsider;
+
+void domt_outsider_start(domt_outsider *outsider);
+
+/* Ask it to end; true when it has, and is gone. */
+bool domt_outsider_end(domt_outsider *outsider);
+void domt_outsider_spawn(domt_outsider *outsider);
+
+/* Somebody on the board. */
+domus_address domt_board_any(domi_random *dice);
+
+/* --- what has to hold (conserve_hold.c) --------------------------------------------------------
+ */
+
+void domt_profile_add(domus_profile *sums, const domus_profile *more);
+
+/* Both are the same; else the sums are printed and the test fails. `name` is the run's, in all. */
+void domt_hold(const char *name, const domt_sums *sums, const char *what, uint64_t ours,
+               uint64_t theirs);
+
+/* All threads sleep, and nothing is under way. */
+void domt_hold_silence(const char *name, const domus_system *system, const domt_sums *sums);
+
+/* The system has stopped, and its counters say the same. */
+void domt_hold_profile(const char *name, domus_system *system, const domt_sums *sums);
+
+/* --- the watchdog (conserve_watch.c) ---------------------------------------------------------- */
+
+typedef struct domt_watchdog {
+    const domus_system *system;
+    const char *name; /* of the run */
+    uint64_t moved;
+    uint64_t since_ns;
+} domt_watchdog;
+
+void domt_watchdog_init(domt_watchdog *dog, const domus_system *system, const char *name);
+
+/* Look. When nothing has moved for long: print what every thread has and waits for, and abort. */
+void domt_watchdog_look(domt_watchdog *dog, const domt_sums *sums, const char *waits_for);
+
+void domt_watchdog_report(const domt_watchdog *dog, const domt_sums *sums, const char *waits_for);
+
+/* All threads sleep in their rings. */
+bool domt_all_sleep(const domus_system *system);
+
+#endif

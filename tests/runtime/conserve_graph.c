@@ -1,0 +1,359 @@
+/* The actors of the conservation stress: nodes that pass on whatever they get.
+ *
+ * Every message is a token. Who handles one passes it on in some way that its dice choose, as long
+ * as there is budget: by a notice, an ask, a timer, or by a birth and a stop; what cannot be sent
+ * goes on by a timer. Messages carry addresses, so that the graph changes, and addresses of actors
+ * that are gone are used all the time. Conversations are in conserve_asks.c. */
+#include "tests/runtime/conserve.h"
+
+#include "house/stack.h"
+
+#include <errno.h>
+
+static void drop_notice(void *payload)
+{
+    (void)payload;
+    domt_count_one(DOMT_NOTICE_DROPPED);
+}
+
+static void drop_letter(void *payload)
+{
+    (void)payload;
+    domt_count_one(DOMT_LETTER_DROPPED);
+}
+
+const domus_type domt_token_type = {"token", sizeof(domt_token), drop_notice};
+const domus_type domt_letter_type = {"letter", sizeof(domt_token), drop_letter};
+static const domus_type bell_type = {"bell", sizeof(bool), NULL}; /* armed on a loan? */
+static const domus_type tick_type = {"tick", 0, NULL};
+
+domus_address domt_any(domt_node *self)
+{
+    return self->neighbours[domi_random_below(&self->dice, DOMT_NEIGHBOURS)];
+}
+
+void domt_meet(domt_node *self, domus_address somebody)
+{
+    if (somebody.house != NULL)
+        self->neighbours[domi_random_below(&self->dice, DOMT_NEIGHBOURS)] = somebody;
+}
+
+bool domt_is_lent(const domus_stack *stack)
+{
+    return stack->manager != domi_stack_house(stack)->home;
+}
+
+/* --- the board -------------------------------------------------------------------------------- */
+
+static struct entry {
+    _Atomic(struct domi_house *) house;
+    _Atomic uint32_t lease;
+} board[DOMT_BOARD];
+
+/* release, acquire: the slot's memory is seen with its address; it may be looked at for ever. */
+static void board_write(uint64_t place, domus_address address)
+{
+    struct entry *entry = &board[place % DOMT_BOARD];
+
+    atomic_store_explicit(&entry->house, address.house, memory_order_release);
+    atomic_store_explicit(&entry->lease, address.lease, memory_order_relaxed);
+}
+
+domus_address domt_board_read(uint64_t place)
+{
+    struct entry *entry = &board[place % DOMT_BOARD];
+
+    return (domus_address){atomic_load_explicit(&entry->house, memory_order_acquire),
+                           atomic_load_explicit(&entry->lease, memory_order_relaxed)};
+}
+
+void domt_board_clear(void)
+{
+    for (uint32_t i = 0; i < DOMT_BOARD; i++)
+        board_write(i, (domus_address){NULL, 0});
+}
+
+/* --- passing on ------------------------------------------------------------------------------- */
+
+int domt_count_put(int result, bool outside)
+{
+    if (result == -ENOBUFS)
+        domt_count_one(outside ? DOMT_LETTER_REFUSED : DOMT_NOTICE_REFUSED);
+    else if (result == -ESTALE)
+        domt_count_one(outside ? DOMT_LETTER_STALE : DOMT_NOTICE_STALE);
+    else if (result != 0)
+        domt_count_one(DOMT_ODD);
+    return result;
+}
+
+int domt_pass_later(domus_stack *stack, domt_node *self)
+{
+    bool lent = domt_is_lent(stack);
+    uint64_t delay_ns = domi_random_below(&self->dice, DOMT_MS);
+
+    domt_count_one(DOMT_TIMER_MADE);
+    if (domus_after(stack, delay_ns, &bell_type, &lent, &self->bell) != 0) {
+        domt_count_one(DOMT_TIMER_UNMADE);
+        return 0;
+    }
+    self->timers++;
+    domt_count_by(DOMT_LENT_ARMED, lent);
+    return 0;
+}
+
+int domt_pass_by_notice(domus_stack *stack, domt_node *self)
+{
+    domus_address to = domt_any(self);
+    domt_token token = {.somebody = domt_any(self), .to = to.lease};
+
+    domt_count_one(DOMT_NOTICE_MADE);
+    domt_count_by(DOMT_LENT_SENT, domt_is_lent(stack));
+    if (domt_count_put(domus_notice(stack, to, &domt_token_type, &token), false) == 0)
+        return 0;
+    domt_meet(self, domus_self(stack)); /* perhaps in the place of who is gone */
+    return domt_pass_later(stack, self);
+}
+
+/* The same message goes on: its envelope, its payload. */
+static int forward(domus_stack *stack, domt_node *self, const void *payload)
+{
+    domt_token *token = (domt_token *)(uintptr_t)payload;
+    domus_address to = domt_any(self);
+
+    token->to = to.lease;
+    domt_count_one(DOMT_NOTICE_MADE);
+    if (domt_count_put(domus_forward(stack, to), false) != 0)
+        return domt_pass_later(stack, self);
+    domt_count_one(DOMT_FORWARDED);
+    return 0;
+}
+
+static void count_birth(const domus_stack *stack, domus_address born)
+{
+    domt_count_by(DOMT_BORN_AGAIN, born.lease > 1);
+    domt_count_by(DOMT_BORN_ELSEWHERE, born.house->home != domi_stack_house(stack)->home);
+    domt_count_by(DOMT_LENT_BORN, domt_is_lent(stack));
+}
+
+/* A child that knows the same people. */
+static bool bear(domus_stack *stack, domt_node *self)
+{
+    domt_node state = {.oracle = self->oracle, .threads = self->threads};
+    uint64_t bits = domi_random_next(&self->dice);
+    const domus_spawn_options options = {
+        .placement = (domus_placement)(bits % 3),
+        .thread = (uint32_t)(bits >> 8) % self->threads,
+        .pinned = (bits >> 16) % 8 == 0,
+        .mailbox_max = (bits >> 24) % 8 == 0 ? 4 : 0,
+    };
+    const domus_behaviour *behaviour =
+        (bits >> 32) % 8 == 0 ? &domt_gate_behaviour : &domt_node_behaviour;
+    domus_address born;
+
+    domi_random_init(&state.dice, domi_random_next(&self->dice));
+    for (uint32_t i = 0; i < DOMT_NEIGHBOURS; i++)
+        state.neighbours[i] = self->neighbours[i];
+    state.pinned = options.pinned || behaviour == &domt_gate_behaviour;
+    domt_count_one(DOMT_BORN);
+    int result = domus_spawn_with(stack, behaviour, &state, &options, &born);
+    if (result != 0) {
+        domt_count_one(DOMT_UNBORN);
+        domt_count_by(DOMT_ODD, result != -ESHUTDOWN); /* it stops itself */
+        return false;
+    }
+    count_birth(stack, born);
+    domt_meet(self, born);
+    return true;
+}
+
+/* One is born, and one of those whom it knows, or itself, has to go. */
+static int replace_one(domus_stack *stack, domt_node *self)
+{
+    if (bear(stack, self)) {
+        bool own = domi_random_below(&self->dice, 4) == 0;
+        int result = domus_stop(stack, own ? domus_self(stack) : domt_any(self));
+        domt_count_by(DOMT_STOP_STALE, result == -ESTALE);
+        domt_count_by(DOMT_ODD, result != 0 && result != -ESTALE);
+        domt_count_by(DOMT_LENT_STOPPED, own && domt_is_lent(stack));
+    }
+    return domt_pass_later(stack, self);
+}
+
+static void cancel_timer(domus_stack *stack, domt_node *self)
+{
+    if (domus_timer_cancel(stack, self->bell) != 0)
+        return;
+    self->timers--;
+    domt_count_one(DOMT_TIMER_CANCELLED);
+    domt_count_by(DOMT_LENT_CANCELLED, domt_is_lent(stack));
+}
+
+static void begin_ticking(domus_stack *stack, domt_node *self)
+{
+    bool delayed = domi_random_below(&self->dice, 2) == 0;
+
+    if (self->ticks)
+        return;
+    domt_count_one(DOMT_TICKER_MADE);
+    int result = delayed ? domus_repeat(stack, DOMT_MS, &tick_type, NULL, &self->ticker)
+                         : domus_every(stack, DOMT_MS, &tick_type, NULL, &self->ticker);
+    self->ticks = result == 0;
+    if (result != 0)
+        domt_count_one(DOMT_TICKER_UNMADE);
+}
+
+static void end_ticking(domus_stack *stack, domt_node *self)
+{
+    if (!self->ticks)
+        return;
+    self->ticks = false;
+    domt_count_one(DOMT_TICKER_CANCELLED);
+    domt_count_by(DOMT_ODD, domus_timer_cancel(stack, self->ticker) != 0);
+}
+
+static int pass_on_rarely(domus_stack *stack, domt_node *self, uint64_t chance)
+{
+    /* Loans are few: more of it on one. */
+    if (chance == 0 || (chance < 12 && domt_is_lent(stack)))
+        return replace_one(stack, self);
+    if (chance < 4)
+        begin_ticking(stack, self);
+    else if (chance < 20)
+        return domt_cancel_one(stack, self);
+    else
+        cancel_timer(stack, self);
+    return domt_pass_later(stack, self);
+}
+
+int domt_pass_on(domus_stack *stack, domt_node *self)
+{
+    if (!domt_budget_spend())
+        return 0;
+    uint64_t chance = domi_random_below(&self->dice, 2048);
+    if (chance < 30)
+        return pass_on_rarely(stack, self, chance);
+    if (chance < 360)
+        return domt_pass_by_ask(stack, self);
+    if (chance < 420)
+        return domt_pass_later(stack, self);
+    return domt_pass_by_notice(stack, self);
+}
+
+/* --- handlers --------------------------------------------------------------------------------- */
+
+/* Where it runs, and whether it is the one who was meant. */
+static void look_around(domus_stack *stack, const domt_node *self, const domt_token *token)
+{
+    bool lent = domt_is_lent(stack);
+
+    domt_count_by(DOMT_ASTRAY, token->to != domus_self(stack).lease);
+    if (self->pinned)
+        domt_count_one(domi_stack_house(stack)->behaviour == &domt_gate_behaviour
+                           ? DOMT_GATE_RUN
+                           : DOMT_PINNED_RUN);
+    if (!lent)
+        return;
+    domt_count_one(DOMT_LENT_RUN);
+    domt_count_by(DOMT_LENT_WITH_TIMERS, self->timers != 0);
+    domt_count_by(DOMT_STRAYED, self->pinned);
+}
+
+static int take_token(domus_stack *stack, void *self_, const void *payload)
+{
+    const domt_token *token = payload;
+    domt_node *self = self_;
+    uint64_t chance = domi_random_below(&self->dice, 256);
+
+    look_around(stack, self, token);
+    /* Only with a bell that will bring it back. */
+    if (chance == 0 && self->timers != 0 && domus_stash(stack) == 0) {
+        domt_count_one(DOMT_STASHED);
+        return 0;
+    }
+    domt_count_one(DOMT_NOTICE_TAKEN);
+    domt_meet(self, token->somebody);
+    if (chance < 8 && domt_budget_spend())
+        return forward(stack, self, payload);
+    return domt_pass_on(stack, self);
+}
+
+static int take_letter(domus_stack *stack, void *self, const void *payload)
+{
+    look_around(stack, self, payload);
+    domt_count_one(DOMT_LETTER_TAKEN);
+    domt_meet(self, ((const domt_token *)payload)->somebody);
+    return domt_pass_on(stack, self);
+}
+
+static int take_bell(domus_stack *stack, void *self_, const void *armed_lent)
+{
+    domt_node *self = self_;
+
+    self->timers--;
+    domt_count_one(DOMT_TIMER_RUNG);
+    domt_count_by(DOMT_LENT_RUNG, *(const bool *)armed_lent);
+    domus_unstash(stack);
+    domt_answer_kept(stack, self);
+    return domt_pass_on(stack, self);
+}
+
+static int take_tick(domus_stack *stack, void *self_, const void *payload)
+{
+    domt_node *self = self_;
+
+    (void)payload;
+    domt_count_one(DOMT_TICKER_RUNG);
+    if (domt_budget_left() <= 0 || domi_random_below(&self->dice, 16) == 0)
+        end_ticking(stack, self);
+    return domt_pass_on(stack, self);
+}
+
+static int mount(domus_stack *stack, void *self_)
+{
+    domt_node *self = self_;
+
+    domt_count_one(DOMT_MOUNTED);
+    self->neighbours[0] = domus_self(stack);
+    board_write(domi_random_next(&self->dice), domus_self(stack));
+    for (int i = 0; i < 8; i++) /* instead of the tokens that stopped with another */
+        (void)domt_pass_later(stack, self);
+    return 0;
+}
+
+/* Whatever timers it still had do not ring any more. */
+static void stop(domus_stack *stack, void *self_)
+{
+    const domt_node *self = self_;
+
+    (void)stack;
+    domt_count_one(DOMT_STOPPED);
+    domt_count_by(DOMT_TIMER_BACK, self->timers);
+    domt_count_by(DOMT_TICKER_BACK, self->ticks);
+}
+
+static const domus_on rows[] = {
+    {&domt_token_type, take_token, 0},
+    {&domt_question_type, domt_take_question, 0},
+    {&bell_type, take_bell, 0},
+    {&domt_letter_type, take_letter, 0},
+    {&domt_query_type, domt_take_query, 0},
+    {&tick_type, take_tick, 0},
+    {NULL, NULL, 0},
+};
+
+const domus_behaviour domt_node_behaviour = {
+    .name = "node",
+    .state_size = sizeof(domt_node),
+    .on = rows,
+    .on_mount = mount,
+    .on_stop = stop,
+};
+
+const domus_behaviour domt_gate_behaviour = {
+    .name = "gate",
+    .kind = DOMUS_CHANNELS,
+    .state_size = sizeof(domt_node),
+    .on = rows,
+    .on_mount = mount,
+    .on_stop = stop,
+};

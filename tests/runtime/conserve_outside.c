@@ -1,0 +1,148 @@
+/* Foreign threads of the conservation stress: one sends notices, spawns and stops, another asks.
+ *
+ * They feed the graph as long as there is budget, and keep its population up; then they only look
+ * now and then whether there is some again. */
+#include "tests/runtime/conserve.h"
+
+#include "house/house.h"
+
+#include <errno.h>
+
+#define SPAWNS   8 /* in a turn */
+#define PAUSE_NS UINT64_C(500000)
+
+/* Longer than any of the graph's own times: it is never over, so that each answer is a message. */
+#define QUERY_NS (600000 * DOMT_MS)
+
+static bool seems_alive(domus_address address)
+{
+    return address.house != NULL &&
+           DOMI_LIFE_LEASE(domi_house_life(address.house)) == address.lease;
+}
+
+/* Mostly one that seems to be alive. */
+domus_address domt_board_any(domi_random *dice)
+{
+    uint64_t bits = domi_random_next(dice);
+    domus_address address = domt_board_read(bits);
+
+    for (uint64_t i = 1; i < DOMT_BOARD && bits % 16 != 0 && !seems_alive(address); i++)
+        address = domt_board_read(bits + i);
+    return address;
+}
+
+void domt_outsider_spawn(domt_outsider *outsider)
+{
+    uint64_t bits = domi_random_next(&outsider->dice);
+    uint32_t thread = bits % 8 < outsider->crowd ? 0 : (uint32_t)(bits >> 8);
+    bool gate = (bits >> 40) % 8 == 0;
+    const domus_spawn_options options = {
+        .placement = DOMUS_ON_THREAD,
+        .thread = thread % outsider->state.threads,
+        .pinned = (bits >> 48) % 8 == 0,
+    };
+    domus_address born = {NULL, 0};
+
+    outsider->state.pinned = options.pinned || gate;
+    domi_random_init(&outsider->state.dice, domi_random_next(&outsider->dice));
+    for (uint32_t i = 0; i < DOMT_NEIGHBOURS; i++)
+        outsider->state.neighbours[i] = domt_board_any(&outsider->dice);
+    domt_count_one(DOMT_BORN);
+    if (domus_outside_spawn_with(outsider->system,
+                                 gate ? &domt_gate_behaviour : &domt_node_behaviour,
+                                 &outsider->state, &options, &born) != 0) {
+        domt_count_one(DOMT_UNBORN);
+        domt_count_one(DOMT_ODD);
+    }
+    domt_count_by(DOMT_BORN_AGAIN, born.lease > 1);
+}
+
+static void keep_up_population(domt_outsider *outsider)
+{
+    domt_sums sums;
+
+    domt_sums_read(&sums);
+    uint64_t alive = sums.of[DOMT_MOUNTED] - sums.of[DOMT_STOPPED];
+    /* Also when all on the board are gone: else nothing would reach the others. */
+    for (int i = 0; i < SPAWNS; i++, alive++) {
+        if (alive < outsider->population || !seems_alive(domt_board_any(&outsider->dice)))
+            domt_outsider_spawn(outsider);
+    }
+}
+
+static void send(domt_outsider *outsider)
+{
+    for (uint32_t i = 0; i < outsider->letters; i++) {
+        domus_address to = domt_board_any(&outsider->dice);
+        domt_token letter = {.somebody = domt_board_any(&outsider->dice), .to = to.lease};
+
+        domt_count_one(DOMT_LETTER_MADE);
+        (void)domt_count_put(domus_outside_notice(outsider->system, to, &domt_letter_type, &letter),
+                             true);
+    }
+    if (outsider->letters != 0 && domi_random_below(&outsider->dice, 4) == 0) {
+        int result = domus_outside_stop(outsider->system, domt_board_any(&outsider->dice));
+        domt_count_by(DOMT_STOP_STALE, result == -ESTALE);
+        domt_count_by(DOMT_ODD, result != 0 && result != -ESTALE);
+    }
+}
+
+static void query(domt_outsider *outsider)
+{
+    domus_address to = domt_board_any(&outsider->dice);
+    domt_token token = {.somebody = domt_board_any(&outsider->dice), .to = to.lease};
+    uint64_t before = domt_counted_here(DOMT_QUERY_DROPPED);
+    domt_token answer;
+    domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
+
+    domt_count_one(DOMT_QUERY_MADE);
+    int result =
+        domus_outside_ask(outsider->system, to, &domt_query_type, &token, QUERY_NS, &reply);
+    domt_count_by(DOMT_QUERY_UNPUT, domt_counted_here(DOMT_QUERY_DROPPED) - before);
+    domt_count_by(DOMT_QUERY_REFUSED, result == -ENOBUFS);
+    domt_count_by(DOMT_REPLY_TAKEN, result == 0);
+    domt_count_by(DOMT_ODD, result == -ETIMEDOUT || result == -EBUSY || result == -ENOMEM);
+    domt_count_one(DOMT_QUERY_ENDED);
+}
+
+static void take_turn(domt_outsider *outsider)
+{
+    pthread_mutex_lock(&outsider->turn);
+    if (domt_budget_left() > 0 && outsider->asks) {
+        if (outsider->letters != 0)
+            query(outsider);
+    } else if (domt_budget_left() > 0) {
+        keep_up_population(outsider);
+        send(outsider);
+    }
+    pthread_mutex_unlock(&outsider->turn);
+}
+
+static void *run(void *outsider_)
+{
+    domt_outsider *outsider = outsider_;
+
+    while (!atomic_load_explicit(&outsider->done, memory_order_relaxed)) {
+        take_turn(outsider);
+        domt_pause_ns(PAUSE_NS);
+    }
+    atomic_store_explicit(&outsider->ended, true, memory_order_relaxed);
+    return NULL;
+}
+
+void domt_outsider_start(domt_outsider *outsider)
+{
+    pthread_mutex_init(&outsider->turn, NULL);
+    ck_assert_int_eq(pthread_create(&outsider->thread, NULL, run, outsider), 0);
+}
+
+bool domt_outsider_end(domt_outsider *outsider)
+{
+    /* Relaxed, both: the join is what counts. */
+    atomic_store_explicit(&outsider->done, true, memory_order_relaxed);
+    if (!atomic_load_explicit(&outsider->ended, memory_order_relaxed))
+        return false;
+    pthread_join(outsider->thread, NULL);
+    pthread_mutex_destroy(&outsider->turn);
+    return true;
+}
