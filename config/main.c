@@ -145,6 +145,7 @@ static void drain(domus_system *system, const char *name, const sigset_t *signal
             break;
         if (!own && (number == SIGTERM || number == SIGINT)) {
             fprintf(stderr, "%s: a second signal: ending at once\n", name);
+            (void)pthread_detach(thread); /* nobody is going to ask how it ended */
             _exit(128 + number);
         }
     }
