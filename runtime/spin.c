@@ -79,8 +79,9 @@ bool domi_thread_spin(domi_thread *thread)
             found = !take_at_once(thread);
             thread->rest_from_ns = thread->stamp_ns;
             until_ns = spin_until(thread);
+            continue; /* the answer comes first; the ring has its turn as take_at_once() says */
         }
-        found = found || domi_thread_has_work(thread) || domi_thread_is_waking(thread) ||
+        found = domi_thread_has_work(thread) || domi_thread_is_waking(thread) ||
                 thread->io.backend->pending(thread->io.ring);
     }
     set_spinning(thread, false);
