@@ -260,6 +260,8 @@ void domi_channel_timer(domus_channel *channel)
         domi_channel_shut(channel, 0, false);
         return;
     }
+    if (channel->io->pressed)
+        channel->active_ns = now_ns; /* whom nobody reads is not idle */
     if (channel->state <= DOMI_CHANNEL_FLUSHING)
         next_ns = earlier(next_ns, channel->active_ns, config->channel.idle_timeout_ns);
     if (channel->sending)
