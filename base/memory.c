@@ -60,6 +60,11 @@ static void tell(size_t wanted)
         meter->grown(meter, wanted);
 }
 
+bool domi_memory_is_tight(void)
+{
+    return meter != NULL && atomic_load_explicit(&meter->tight, memory_order_relaxed) != 0;
+}
+
 bool domi_memory_is_scarce(void)
 {
     return meter != NULL && atomic_load_explicit(&meter->scarce, memory_order_relaxed) != 0;
@@ -217,9 +222,7 @@ static void *map_aligned(void)
 
 void *domi_memory_map_huge(void)
 {
-    if (fails() ||
-        (meter != NULL && atomic_load_explicit(&meter->tight, memory_order_relaxed) != 0) ||
-        !may_take(DOMI_MEMORY_HUGE))
+    if (fails() || domi_memory_is_tight() || !may_take(DOMI_MEMORY_HUGE))
         return NULL;
     void *memory = current != NULL ? map_hooked(DOMI_MEMORY_HUGE) : map_aligned();
     if (memory == NULL)

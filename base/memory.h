@@ -58,6 +58,9 @@ typedef struct domi_meter {
 /* From here on this thread counts on `meter` (NULL: it does not). Returns what it did before. */
 domi_meter *domi_memory_count(domi_meter *meter);
 
+/* Much is used. */
+bool domi_memory_is_tight(void);
+
 /* What is taken for good is not given to this thread any more. */
 bool domi_memory_is_scarce(void);
 

@@ -72,6 +72,8 @@ int domus_notice_all(domus_stack *stack, const domus_address *to, uint32_t count
     uint32_t sent = 0;
     int result = 0;
 
+    if (ret_sent != NULL)
+        *ret_sent = 0;
     if (type->size > DOMUS_PAYLOAD_MAX)
         return -EMSGSIZE;
     if (type->drop != NULL)

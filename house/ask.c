@@ -78,7 +78,7 @@ __attribute__((noinline)) static int begin_ask(domus_stack *stack, domus_address
 int domus_ask_within(domus_stack *stack, domus_address to, const domus_type *type,
                      const void *payload, uint64_t timeout_ns, domus_resumed *then)
 {
-    domi_promise *promise;
+    domi_promise *promise = NULL;
     int error = begin_ask(stack, to, type, payload, timeout_ns, 0, &promise);
 
     if (DOMI_UNLIKELY(error != 0))

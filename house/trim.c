@@ -1,6 +1,7 @@
 /* See the header. */
 #include "house/trim.h"
 
+#include "base/memory.h"
 #include "house/pool.h"
 
 #define MS_NS         UINT64_C(1000000)
@@ -17,9 +18,12 @@ static uint64_t mapped_bytes(const domi_manager *manager)
     return bytes;
 }
 
+/* By what is used in truth too: the level leaves out what the last pass found free, which may have
+ * been taken since. */
 static bool is_short(const domi_manager *manager)
 {
-    return manager->pressure_seen != DOMI_PRESSURE_NONE;
+    return manager->pressure_seen != DOMI_PRESSURE_NONE || manager->at_max ||
+           domi_memory_is_tight();
 }
 
 static uint64_t longer(uint64_t wait_ns)
@@ -62,6 +66,8 @@ static void end_pass(domi_manager *manager, uint64_t now_ns)
     domi_trim *trim = &manager->trim;
 
     trim->under_way = trim->begun = false;
+    manager->at_max = false; /* until the next one is refused */
+    tell_spare(manager);     /* also of slabs of which none began */
     trim->mapped = mapped_bytes(manager);
     if (now_ns < trim->short_ns)
         trim->wait_ns = FIRST_WAIT_NS;
@@ -99,8 +105,10 @@ static bool begin_slab(domi_slab *slab)
 
     for (int left = KEPT - 1; left != 0 && last != NULL; left--)
         last = *(void **)last;
-    if (last == NULL)
+    if (last == NULL || *(void **)last == NULL) {
+        slab->spare_bytes = 0; /* what the last trim counted has been taken since */
         return false;
+    }
     slab->free = *(void **)last;
     bool begun = domi_slab_trim_begin(slab);
     *(void **)last = slab->free; /* NULL if it has begun */

@@ -319,6 +319,8 @@ void domi_io_press(domi_io *io, bool pressed)
         domus_channel *channel = io->slots[slot].channel;
         if (channel == NULL || channel->state != DOMI_CHANNEL_OPEN)
             continue;
+        if (!pressed)
+            channel->active_ns = io->manager->now_ns; /* nobody read it until now */
         domi_channel_pressure(channel);
         domi_channel_settle(channel);
     }

@@ -429,6 +429,26 @@ START_TEST(what_is_spare_is_never_less_than_nothing)
 }
 END_TEST
 
+START_TEST(what_is_taken_again_is_not_spare)
+{
+    open_world();
+    domi_manager *manager = world.managers[1];
+    uint64_t now_ns = manager->now_ns;
+    hold(0, HELD);
+    let_go(0, HELD, 1000);
+    for (int i = 0; i < 1000; i++, now_ns += 100 * MS)
+        (void)domi_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
+    uint64_t spare = domi_counter_read(&manager->spare_bytes);
+    ck_assert_uint_gt(spare, 0);
+    for (uint32_t i = HELD; manager->slabs[DOMI_SLAB_64].free != NULL; i++) /* and no further */
+        hold(i, i + 1);
+    for (int i = 0; i < 2000; i++, now_ns += 1000 * MS)
+        (void)domi_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
+    ck_assert_uint_eq(domi_counter_read(&manager->spare_bytes), 0);
+    domt_world_end(&world);
+}
+END_TEST
+
 /* Another thread has just measured less; this one hears of it as it takes memory. */
 static void hear_of_less(domi_meter *meter, size_t bytes)
 {
@@ -473,4 +493,5 @@ DOMT_MAIN("pressure", 60, m11_notices_are_refused_on_both_lanes_while_memory_is_
           slabs_are_trimmed_a_second_after_they_have_grown,
           slabs_are_trimmed_sooner_while_memory_is_short,
           light_traffic_keeps_no_slab_from_being_trimmed, what_is_spare_is_never_less_than_nothing,
+          what_is_taken_again_is_not_spare,
           a_level_that_ends_while_something_is_passed_on_has_ended)

@@ -144,6 +144,24 @@ START_TEST(whom_nobody_reads_is_not_idle)
 }
 END_TEST
 
+/* Nor is he in the moment in which he may go on. */
+START_TEST(whom_nobody_read_until_now_is_not_idle)
+{
+    domt_bed_init(&bed);
+    bed.config.channel.idle_timeout_ns = 100 * DOMT_BED_MS;
+    ck_assert_int_eq(domt_bed_start(&bed), 0);
+    fd = domt_bed_connect(&bed, &peer);
+    press(true);
+    domt_bed_pass(&bed, 97);
+    press(false);
+    domt_bed_pass(&bed, 50);
+    domt_bed_settle(&bed);
+    ck_assert(domt_bed_is_open(fd));
+    domt_bed_noted(&bed, "A+ ");
+    end();
+}
+END_TEST
+
 START_TEST(a_drain_reads)
 {
     begin(DOMT_BED_DROP);
@@ -161,4 +179,4 @@ END_TEST
 DOMT_MAIN("pressure", 20, a_channel_stops_reading_and_reads_again,
           what_comes_before_the_receive_has_ended_is_handled, other_reasons_to_pause_stay,
           who_connects_meanwhile_is_not_read_before, a_channel_that_closes_is_read_to_its_end,
-          whom_nobody_reads_is_not_idle, a_drain_reads)
+          whom_nobody_reads_is_not_idle, whom_nobody_read_until_now_is_not_idle, a_drain_reads)
