@@ -142,8 +142,12 @@ void domi_phase_state(domi_thread *thread)
 
     if (ready->count == 0)
         domi_thread_share(thread, ready);
-    if (ready->count == 0)
+    if (ready->count == 0) {
+        /* What was shown when it was last told may have been taken since. Relaxed: our own. */
+        if (atomic_load_explicit(&thread->manager.readies, memory_order_relaxed) != 0)
+            domi_thread_publish(thread, 0);
         return;
+    }
     domi_monitor_attend(&thread->system->monitor);
     /* All behind the first, which may be long before the first look. */
     domi_thread_publish(thread, ready->count - 1);

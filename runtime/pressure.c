@@ -5,8 +5,9 @@
 #include <malloc.h>
 #include <stddef.h>
 
-#define STEP_MIN     (256 * 1024)
-#define HEAP_TRIM_NS UINT64_C(1000000000)
+#define STEP_MIN         (256 * 1024)
+#define HEAP_TRIM_NS     UINT64_C(1000000000)
+#define HEAP_TRIM_FOR_NS (10 * HEAP_TRIM_NS)
 
 /* A level ends so much below where it begins. */
 static uint64_t end_of(uint64_t mark)
@@ -174,8 +175,10 @@ void domi_pressure_look(domus_system *system)
                           memory_order_relaxed);
     domi_footprint_refresh(&pressure->footprint);
     measure(system, 0);
-    bool trims = atomic_load_explicit(&pressure->level, memory_order_relaxed) != 0 &&
-                 now_ns >= pressure->heap_trim_ns;
+    /* What was freed when it was over is given back, too. */
+    if (atomic_load_explicit(&pressure->level, memory_order_relaxed) != DOMI_PRESSURE_NONE)
+        pressure->heap_last_ns = now_ns + HEAP_TRIM_FOR_NS;
+    bool trims = now_ns < pressure->heap_last_ns && now_ns >= pressure->heap_trim_ns;
     if (trims)
         pressure->heap_trim_ns = now_ns + HEAP_TRIM_NS;
     end(pressure);

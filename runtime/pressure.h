@@ -37,7 +37,8 @@ typedef struct domi_pressure {
     _Atomic uint64_t next_ns; /* of the look that is due by time; UINT64_MAX: none ever */
     _Atomic uint32_t looking; /* somebody does; all below is his, but counters may be read */
     domi_footprint footprint;
-    uint64_t heap_trim_ns; /* the heap is not trimmed again before */
+    uint64_t heap_trim_ns; /* the heap is not trimmed again before, ... */
+    uint64_t heap_last_ns; /* ... nor after this */
     domi_counter used, limit;
     domi_counter highs, criticals, fulls, looks;
     _Atomic uint32_t said;            /* the level that was logged last */
