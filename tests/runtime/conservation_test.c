@@ -51,6 +51,9 @@ static const struct found {
     {"spinning", 1,
      "under tsan: domus_timer_cancel() by a stale handle read, as a plain number, the "
      "generation of a timer that another thread had by then"},
+    {"narrow", 2,
+     "under asan: what a thread had shown was taken and given back, and the depth that it had "
+     "told stayed at 2 while it slept"},
 };
 
 static char run_name[96];
