@@ -4,7 +4,6 @@
  * the result is wrong. bench/actors.c and bench/ring.c run it beside the peers in bench/peers/,
  * which are called and answer alike. */
 #include "bench/actors/rows.h"
-#include "bench/support/command.h"
 #include "bench/support/measure.h"
 
 #include <inttypes.h>
@@ -12,9 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* On several threads an idle one looks for this long before it parks, as the peers' do. */
-#define SPIN_NS UINT64_C(100000)
 
 const domus_type go_type = {.name = "go"};
 
@@ -51,20 +47,6 @@ void stage_wait(void)
     printf("cpu_seconds %.9f\n", (double)stage.taken_cpu_ns / 1e9);
 }
 
-_Noreturn void stage_wrong(const char *what)
-{
-    fprintf(stderr, "actors_domus: wrong result: %s\n", what);
-    _Exit(COMMAND_WRONG);
-}
-
-void stage_must(int error, const char *what)
-{
-    if (error == 0)
-        return;
-    fprintf(stderr, "actors_domus: %s: %s\n", what, strerror(-error));
-    _Exit(EXIT_FAILURE);
-}
-
 domus_address stage_spawn(domus_system *system, uint32_t thread, const domus_behaviour *behaviour,
                           const void *state)
 {
@@ -79,23 +61,6 @@ domus_address stage_spawn(domus_system *system, uint32_t thread, const domus_beh
 void stage_tell(domus_system *system, domus_address to, const domus_type *type, const void *payload)
 {
     stage_must(domus_outside_notice(system, to, type, payload), "notice");
-}
-
-static domus_system *system_of(uint32_t threads)
-{
-    domus_config config;
-    domus_system *system;
-    char error[256] = "";
-
-    domus_config_init(&config);
-    config.system.threads = threads;
-    config.scheduler.idle.spin_ns = threads > 1 ? SPIN_NS : 0;
-    if (domus_system_new(&config, error, sizeof error, &system) != 0) {
-        fprintf(stderr, "actors_domus: %s\n", error);
-        exit(EXIT_FAILURE);
-    }
-    stage_must(domus_system_start(system), domus_system_error(system));
-    return system;
 }
 
 int main(int argc, char **argv)
@@ -119,7 +84,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (strcmp(argv[1], rows[i].name) != 0)
             continue;
-        domus_system *system = system_of(threads);
+        domus_system *system = stage_system(threads);
         rows[i].run(system, size);
         domus_system_free(system);
         return 0;

@@ -5,7 +5,7 @@
 #ifndef DOMUS_BENCH_ACTORS_ROWS_H
 #define DOMUS_BENCH_ACTORS_ROWS_H
 
-#include <domus/domus.h>
+#include "bench/stage/stage.h"
 
 #include <stdint.h>
 
@@ -38,11 +38,6 @@ void stage_leave(void);
 
 /* Wait for stage_leave(), then print `seconds` and `cpu_seconds`. */
 void stage_wait(void);
-
-/* The process ends; its status says that the result was wrong, or that the work could not be done.
- */
-_Noreturn void stage_wrong(const char *what);
-void stage_must(int error, const char *what);
 
 /* From outside: an actor on thread `thread`, and a message to it. */
 domus_address stage_spawn(domus_system *system, uint32_t thread, const domus_behaviour *behaviour,

@@ -6,7 +6,6 @@
  * on the first thread: near (the library's default) or spread. */
 #include "bench/savina/rows.h"
 #include "bench/savina_rows.h"
-#include "bench/support/command.h"
 #include "bench/support/measure.h"
 
 #include <inttypes.h>
@@ -14,9 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* On several threads an idle one looks for this long before it parks, as the peers' do. */
-#define SPIN_NS UINT64_C(100000)
 
 const domus_type go_type = {.name = "go", .size = sizeof(uint64_t)};
 
@@ -53,20 +49,6 @@ domus_address stage_spawn(domus_stack *stack, const domus_behaviour *behaviour, 
 void stage_send(domus_stack *stack, domus_address to, const domus_type *type, const void *payload)
 {
     stage_must(domus_notice(stack, to, type, payload), type->name);
-}
-
-_Noreturn void stage_wrong(const char *what)
-{
-    fprintf(stderr, "savina_domus: wrong result: %s\n", what);
-    _Exit(COMMAND_WRONG);
-}
-
-void stage_must(int error, const char *what)
-{
-    if (error == 0)
-        return;
-    fprintf(stderr, "savina_domus: %s: %s\n", what, strerror(-error));
-    _Exit(EXIT_FAILURE);
 }
 
 domus_address stage_spawn_outside(domus_system *system, uint32_t thread,
@@ -129,23 +111,6 @@ static void run_rounds(domus_system *system, const struct stage_row *row, uint64
     printf("result %" PRIu64 "\n", result);
 }
 
-static domus_system *system_of(uint32_t threads)
-{
-    domus_config config;
-    domus_system *system;
-    char error[256] = "";
-
-    domus_config_init(&config);
-    config.system.threads = threads;
-    config.scheduler.idle.spin_ns = threads > 1 ? SPIN_NS : 0;
-    if (domus_system_new(&config, error, sizeof error, &system) != 0) {
-        fprintf(stderr, "savina_domus: %s\n", error);
-        exit(EXIT_FAILURE);
-    }
-    stage_must(domus_system_start(system), domus_system_error(system));
-    return system;
-}
-
 static const struct stage_row *row_of(const char *name)
 {
     static const struct stage_row *const rows[] = {
@@ -180,7 +145,7 @@ int main(int argc, char **argv)
         return 2;
     }
     stage.threads = threads;
-    domus_system *system = system_of(threads);
+    domus_system *system = stage_system(threads);
     run_rounds(system, row, size, rounds);
     domus_system_free(system);
     return 0;

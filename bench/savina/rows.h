@@ -6,9 +6,8 @@
 #ifndef DOMUS_BENCH_SAVINA_ROWS_H
 #define DOMUS_BENCH_SAVINA_ROWS_H
 
+#include "bench/stage/stage.h"
 #include "bench/support/histogram.h"
-
-#include <domus/domus.h>
 
 #include <stdint.h>
 
@@ -42,10 +41,6 @@ void stage_left(domus_stack *stack, void *self);
  * when they fail, which no row's bounds allow. */
 domus_address stage_spawn(domus_stack *stack, const domus_behaviour *behaviour, const void *state);
 void stage_send(domus_stack *stack, domus_address to, const domus_type *type, const void *payload);
-
-/* End the process: the result is wrong; or, when `error` is not 0, the work could not be done. */
-_Noreturn void stage_wrong(const char *what);
-void stage_must(int error, const char *what);
 
 uint32_t stage_last_thread(void);
 

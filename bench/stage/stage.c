@@ -1,0 +1,42 @@
+/* See the header. */
+#include "bench/stage/stage.h"
+
+#include "bench/support/command.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SPIN_NS UINT64_C(100000)
+
+_Noreturn void stage_wrong(const char *what)
+{
+    fprintf(stderr, "%s: wrong result: %s\n", program_invocation_short_name, what);
+    _Exit(COMMAND_WRONG);
+}
+
+void stage_must(int error, const char *what)
+{
+    if (error == 0)
+        return;
+    fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what, strerror(-error));
+    _Exit(EXIT_FAILURE);
+}
+
+domus_system *stage_system(uint32_t threads)
+{
+    domus_config config;
+    domus_system *system;
+    char error[256] = "";
+
+    domus_config_init(&config);
+    config.system.threads = threads;
+    config.scheduler.idle.spin_ns = threads > 1 ? SPIN_NS : 0;
+    if (domus_system_new(&config, error, sizeof error, &system) != 0) {
+        fprintf(stderr, "%s: %s\n", program_invocation_short_name, error);
+        exit(EXIT_FAILURE);
+    }
+    stage_must(domus_system_start(system), domus_system_error(system));
+    return system;
+}
