@@ -11,10 +11,15 @@
  * domi_mailbox_put_slow; house/dispatch.c may_take_user, domi_house_settle; house/loan.c have_back.
  * Holds: M5 (moves), M9 (a stale stop hits nobody); a message is handled in the life it was sent
  * to, or is a dead letter, exactly once; a stopped house gets nothing; each life that was asked to
- * stop ends, and no other; the node is used for one thing at a time.
+ * stop ends, and no other; the node is used for one thing at a time. Others may know the address
+ * before the life is published, by its name: until then they are answered that it is gone.
+ * With -DFREED_FILLED a slot is freed although its inbox holds late mail, and all of this holds as
+ * well: the lease alone protects the next life, the look at the inbox only saves dead letters.
+ * family.pml has what a child and its parent say to each other.
  *
  * @run short safety
  * @run long safety -DMESSAGES=2
+ * @run long safety -DFREED_FILLED
  * @run long safety -DLIVES=3
  *
  * @mutant short safety SPAWN_RESETS : a spawn empties the inbox and links the house
@@ -242,6 +247,11 @@ inline house_free()
 #else
 #define NODE_HOLDS node
 #endif
+#ifdef FREED_FILLED
+#define FILLED_IS_FREED true
+#else
+#define FILLED_IS_FREED false
+#endif
 #ifdef RUNNER_BLIND
 #define STOP_IS_SEEN false
 #else
@@ -257,7 +267,7 @@ inline settle()
     :: else
     fi;
     if
-    :: stopping && !NODE_HOLDS && len(inbox) == 0 -> house_free()
+    :: stopping && !NODE_HOLDS && (len(inbox) == 0 || FILLED_IS_FREED) -> house_free()
     :: else ->
         atomic {
             if
@@ -298,7 +308,16 @@ inline send_node(kind)
 /* A thread that has the slot: `me_is_home` may mount it at once. */
 inline spawn(me_is_home)
 {
-    atomic { life++; assert(closed && state == CREATED && !exposed && !pending) };
+    atomic {
+        life++;
+        assert(closed && state == CREATED && !exposed && !pending);
+        born = life;
+        born_lease = lease
+    };
+    if
+    :: atomic { known = born; known_lease = born_lease } /* by its name */
+    :: skip
+    fi;
     if
     :: atomic { me_is_home && len(inbox) == 0 -> closed = 0; mounting() }
 #if defined(SPAWN_RESETS)
@@ -326,13 +345,20 @@ inline spawn(me_is_home)
         send_node(MOUNT)
 #endif
     fi;
-    atomic { known = life; known_lease = lease }
+    atomic {
+        if
+        :: known < born -> known = born; known_lease = born_lease
+        :: else
+        fi;
+        born = 0;
+        born_lease = 0
+    }
 }
 
 proctype home()
 {
     mtype what;
-    byte its_lease, its_life, now, got;
+    byte its_lease, its_life, now, got, born, born_lease;
     bit first, is_back;
 
 end:
@@ -404,6 +430,7 @@ end:
 
 proctype spawner()
 {
+    byte born, born_lease;
     bit first;
 
 end:

@@ -1,44 +1,68 @@
 /* Stop and drain.
  *
  * The idea: a stop is a word that goes up step by step, and each thread says which step it has
- * begun; a step ends when all have begun it and the counters are 0. So nothing is born, accepted or
- * run behind the back of who stops, and actors are ended when no thread runs any more. Two threads;
- * actor A of thread 0 is stolen by thread 1, and spawns; acceptors hand connections of thread 0 to
- * thread 1; a foreign thread sends and spawns.
+ * begun; a step ends when all have begun it and the counters are 0, which is an orderly end, or when
+ * its time is over, which is a forced one. So nothing is born, accepted or run behind the back of
+ * the one who stops, and actors are ended when no thread runs any more. Two threads; actor A of
+ * thread 0 is stolen by thread 1, spawns, and has blocking work done by a helper thread; acceptors
+ * hand connections of thread 0 to thread 1; a foreign thread sends, spawns and asks A.
  *
- * Models: runtime/stop.c is_quiet, is_closed, is_empty, stop, domi_system_end; runtime/drain.c
- * domi_thread_follow; runtime/start.c wait_for_all, run; runtime/outside.c domi_outside_enter;
- * house/manager.c domi_manager_stop, domi_manager_end; house/loan.c domi_loans_end, domi_loan_take,
- * domi_loan_repay; io/acceptor.c hand_to. Holds: after the drain no connection is open or on its
- * way; after the stop nobody is born; nobody is ended while it is lent; each message that
- * was accepted is handled or a dead letter; the stop comes to its end.
+ * Models: runtime/stop.c is_quiet, is_closed, is_empty, drain, stop_actors, stop, domi_system_stage,
+ * domi_system_end; runtime/drain.c domi_thread_follow; runtime/start.c wait_for_all, run;
+ * runtime/outside.c domi_outside_enter; runtime/outside_ask.c domi_outside_close;
+ * runtime/blocking.c done; runtime/workers.c domi_workers_stop; house/manager.c domi_manager_stop,
+ * domi_manager_end; house/life.c domi_house_end; house/loan.c domi_loans_end, domi_loan_take,
+ * domi_loan_repay; io/acceptor.c hand_to. detached.pml has the detached actors, outside.pml how
+ * those who ask outside are woken.
+ * Holds: after an orderly drain no connection is open or on its way, and none is reset; after an
+ * orderly stop no actor is left, at that moment and not later; after any stop nobody is born; nobody
+ * is ended while it is lent; each message that was accepted is handled or a dead letter; an asker
+ * outside returns before the system is freed; an actor whose work a helper still does is left as it
+ * is; the stop comes to its end.
  *
- * @run short safety
- * @run long safety -DMESSAGES=2
+ * @run short safety -DCONNECTIONS=1 -DFOREIGNLESS
+ * @run short safety -DCONNECTIONS=0
+ * @run short safety -DCONNECTIONS=0 -DFOREIGNLESS -DWORK
+ * @run short safety -DCONNECTIONS=0 -DFOREIGNLESS -DASKS
+ * @run long safety -DCONNECTIONS=0 -DMESSAGES=2
+ * @run long safety -DCONNECTIONS=0 -DFOREIGNLESS -DWORK -DASKS
+ * @run long safety -DCONNECTIONS=1
+ * @run long safety -DFOREIGNLESS
  *
- * @mutant short safety COUNTED_LATE : a connection is counted when it arrives, not when it is sent
- * @mutant short safety LISTENING_IGNORED : quiet is when no connection is open
- * @mutant short safety CONNECTIONS_FIRST : connections are counted before listeners
- * @mutant short safety NO_CLOSE : actors are stopped while others may spawn
- * @mutant short safety OUTSIDE_UNLOCKED : foreign threads look at the stage without the mutex
- * @mutant short safety NO_WAIT_FOR_ALL : a thread ends its actors when it has left its loop
- * @mutant short safety LOANS_FORGOTTEN : what is shown or returned is not taken back at the end
- * @mutant short safety LATE_MAIL_LEFT : what was put after its receiver had ended stays there
- * @mutant long safety FOLLOWING_IGNORED : ... and nobody listens, whoever has begun to drain
- * @mutant long safety CLOSE_NOT_AWAITED : ... while a thread has not heard of the end of spawning
- * @mutant long safety STAGE_LATE : threads are ended before foreign ones are kept out
- * @mutant long safety LOAN_KEPT : a thief leaves its loop with a loan
+ * @mutant short safety COUNTED_LATE -DFOREIGNLESS : a connection is counted when it arrives, not when it is sent
+ * @mutant short safety LISTENING_IGNORED -DFOREIGNLESS : quiet is when no connection is open
+ * @mutant short safety CONNECTIONS_FIRST -DFOREIGNLESS : connections are counted before listeners
+ * @mutant short safety ABORT_IS_QUIET -DFOREIGNLESS -DCONNECTIONS=1 : what was reset counts as drained
+ * @mutant short safety DRAIN_SKIPPED -DFOREIGNLESS -DCONNECTIONS=1 : a thread that sees CLOSE first does not drain
+ * @mutant short safety EMPTY_EARLY -DCONNECTIONS=0 : who lives is counted before all have followed
+ * @mutant short safety MOUNTS_FORGOTTEN -DCONNECTIONS=0 : the stop does not look at who is yet to come
+ * @mutant short safety WORK_FORGOTTEN -DCONNECTIONS=0 -DFOREIGNLESS -DWORK : an actor ends while a helper works for it
+ * @mutant long safety LATE_WORK_TOLD -DCONNECTIONS=0 -DFOREIGNLESS -DWORK : a helper that was abandoned tells all the same
+ * @mutant long safety ASKERS_NOT_AWAITED -DCONNECTIONS=0 -DFOREIGNLESS -DASKS : the system is freed while somebody asks
+ * @mutant long safety ASKS_NOT_ENDED -DCONNECTIONS=0 -DFOREIGNLESS -DASKS : an ask is not ended by the close
+ * @mutant long safety NO_CLOSE -DCONNECTIONS=0 : actors are stopped while others may spawn
+ * @mutant long safety OUTSIDE_UNLOCKED -DCONNECTIONS=0 : foreign threads look at the stage without the mutex
+ * @mutant long safety NO_WAIT_FOR_ALL -DCONNECTIONS=0 : a thread ends its actors when it has left its loop
+ * @mutant long safety LOANS_FORGOTTEN -DCONNECTIONS=0 : what is shown or returned is not taken back at the end
+ * @mutant long safety LATE_MAIL_LEFT -DCONNECTIONS=0 : what was put after its receiver had ended stays there
+ * @mutant long safety FOLLOWING_IGNORED -DFOREIGNLESS : ... and nobody listens, whoever has begun to drain
+ * @mutant long safety CLOSE_NOT_AWAITED -DCONNECTIONS=0 : ... while a thread has not heard of the end of spawning
+ * @mutant long safety STAGE_LATE -DCONNECTIONS=0 : threads are ended before foreign ones are kept out
+ * @mutant long safety LOAN_KEPT -DCONNECTIONS=0 : a thief leaves its loop with a loan
  */
 #ifndef MESSAGES
 #define MESSAGES 1
 #endif
+#ifndef CONNECTIONS
 #define CONNECTIONS 2
+#endif
 
 #define RUN   0 /* the words of the system */
 #define DRAIN 1
-#define CLOSE 2
-#define STOP  3
-#define END   4
+#define ABORT 2
+#define CLOSE 3
+#define STOP  4
+#define END   5
 
 #define IS_RUNNING  0 /* stages, under the mutex */
 #define IS_DRAINING 1
@@ -52,20 +76,41 @@ byte stage;
 bit mutex;
 
 /* Connections: listening is thread 0's, they are opened on thread 1. */
-bit listening = 1, draining;
+bit listening = (CONNECTIONS > 0), draining;
 byte connections, accepted_connections, under_way, open;
 
 /* A: its inbox, and what of it was sorted. */
 mtype place = IDLE;
-byte inbox, mail;
+byte inbox;
+#ifdef WORK
+byte mail = 1;
+#else
+byte mail;
+#endif
 bit arrived, pending, exposed, a_stop, a_closed, a_spawned;
+
+/* A's blocking work, once: a helper does it, and puts what came of it into A's inbox. */
+mtype = { NOT_YET, AT_WORK, DONE, ABANDONED };
+mtype work = NOT_YET;
+bit work_waits; /* A's conversation waits for it */
+bit pool_stopped;
+
+/* The foreign thread's ask of A, once. */
+bit asks, ask_answered, asks_closed;
+byte inside;
 
 /* Others that live, by home: those whose mount has not arrived, and the others. */
 byte mounts[2], houses[2];
 
 /* Ghosts. */
-bit quiet, walked[2], thread_ended[2], freed;
-byte accepted, handled, dead;
+bit quiet, forced, walked[2], thread_ended[2], freed, left_as_it_is;
+byte reset;
+#ifdef WORK
+byte accepted = 1;
+#else
+byte accepted;
+#endif
+byte handled, dead;
 
 inline put_to_a()
 {
@@ -95,7 +140,13 @@ inline sort_a()
         :: a_closed -> dead = dead + inbox
         :: else -> mail = mail + inbox
         fi;
-        inbox = 0
+        inbox = 0;
+#ifdef WORK
+        if
+        :: work == DONE -> work_waits = 0
+        :: else
+        fi
+#endif
     }
 }
 
@@ -104,16 +155,27 @@ inline run_a()
 {
     if
     :: mail > 0 && !a_stop ->
-        mail--;
-        handled++;
+        atomic {
+            mail--;
+            handled++
+        };
         if
         :: !a_spawned && !closing[me] ->
             a_spawned = 1;
             spawn_on(1 - me)
+#ifdef WORK
+        :: atomic { work == NOT_YET && !pool_stopped -> work = AT_WORK; work_waits = 1 }
+#endif
         :: else
         fi
     :: else
+    fi;
+#ifdef ASKS
+    if
+    :: asks && !ask_answered -> ask_answered = 1
+    :: else
     fi
+#endif
 }
 
 /* domi_thread_follow */
@@ -121,7 +183,16 @@ inline follow()
 {
     step = wanted;
     if
+#ifdef DRAIN_SKIPPED
+    :: step == DRAIN && me == 0 && !draining -> draining = 1
+#else
     :: step >= DRAIN && me == 0 && !draining -> draining = 1
+#endif
+    :: else
+    fi;
+    if
+    :: step == ABORT && doing < ABORT && me == 1 -> /* domi_io_abort: they close soon */
+        reset = reset + under_way
     :: else
     fi;
     if
@@ -129,9 +200,13 @@ inline follow()
     :: else
     fi;
     if
-    :: step == STOP -> /* domi_manager_stop: mounts under way are seen by their life words */
+    :: step == STOP && doing < STOP -> /* domi_manager_stop */
         atomic {
             walked[me] = 1;
+#ifndef MOUNTS_FORGOTTEN
+            houses[me] = houses[me] + mounts[me]; /* it takes the arrivals first */
+            mounts[me] = 0;
+#endif
             if
             :: me == 0 -> a_stop = 1
             :: else
@@ -158,7 +233,7 @@ inline accept()
 #endif
         under_way++
     :: listening && (draining || accepted_connections < CONNECTIONS) -> listening = 0 /* a pause */
-    :: !listening && !draining -> listening = 1
+    :: !listening && !draining && CONNECTIONS > 0 -> listening = 1
     fi
 }
 
@@ -189,7 +264,11 @@ inline settle_a()
 {
     atomic {
         if
-        :: a_stop && inbox == 0 && !a_closed -> a_closed = 1; dead = dead + mail; mail = 0
+        :: a_stop && inbox == 0 && !a_closed && !work_waits ->
+            a_closed = 1;
+            dead = dead + mail;
+            mail = 0;
+            ask_answered = ask_answered || asks
         :: else
         fi
     }
@@ -256,7 +335,17 @@ proctype thread(byte me)
         :: arrived && !exposed -> arrived = 0; sort_a()
         :: else
         fi;
-        atomic { a_closed = 1; dead = dead + mail; mail = 0 }
+        atomic { /* domi_house_end */
+            if
+#if defined(WORK) && !defined(WORK_FORGOTTEN)
+            :: work_waits && work == ABANDONED -> left_as_it_is = 1
+#endif
+            :: else ->
+                a_closed = 1;
+                dead = dead + mail;
+                mail = 0
+            fi
+        }
     :: else /* an on_stop sends to A */
         if
         :: !a_closed -> put_to_a()
@@ -270,6 +359,7 @@ proctype thread(byte me)
 inline lock() { atomic { !mutex -> mutex = 1 } }
 inline unlock() { mutex = 0 }
 
+#ifndef FOREIGNLESS
 /* What it does, it does as long as the stage lets it. */
 proctype foreign()
 {
@@ -304,6 +394,53 @@ proctype foreign()
     :: i == MESSAGES && spawned -> break
     od
 }
+#endif
+
+#ifdef ASKS
+/* Another foreign thread asks, and waits for the answer or the close. */
+proctype asker()
+{
+    lock();
+    if
+    :: stage <= IS_DRAINING && !a_closed -> inside++; asks = 1; put_to_a()
+    :: else
+    fi;
+    unlock();
+    if
+    :: asks ->
+        (ask_answered || asks_closed); /* else its own time ends it */
+        assert(!freed);
+        inside--
+    :: else
+    fi
+}
+#endif
+
+#ifdef WORK
+/* The function returns, and `done` puts; or the pool was stopped meanwhile, and it puts nothing. */
+proctype helper()
+{
+end:
+    work == AT_WORK || work == ABANDONED;
+    if
+    :: atomic { work == AT_WORK -> /* the pool counts it as running until it has put */
+            work = DONE;
+            assert(!freed && !a_closed); /* an actor waits for its work */
+            if
+            :: inbox == 0 -> arrived = 1
+            :: else
+            fi;
+            inbox++;
+            accepted++
+        }
+#ifdef LATE_WORK_TOLD
+    :: atomic { work == ABANDONED -> assert(!freed && !left_as_it_is); inbox++ }
+#else
+    :: work == ABANDONED -> assert(!a_closed) /* the function uses what is the actor's */
+#endif
+    fi
+}
+#endif
 
 #define HAVE_FOLLOWED(what) (following[0] >= what && following[1] >= what)
 
@@ -313,29 +450,54 @@ inline await_quiet()
     do
     :: true ->
 #ifndef FOLLOWING_IGNORED
-        HAVE_FOLLOWED(DRAIN);
+        if
+        :: HAVE_FOLLOWED(DRAIN)
+        :: forced = 1; break /* its time is over */
+        fi;
 #endif
 #ifdef CONNECTIONS_FIRST
-        connections == 0;
+        if
+        :: connections == 0
+        :: forced = 1; break
+        fi;
 #endif
 #ifndef LISTENING_IGNORED
-        !listening;
+        if
+        :: !listening
+        :: forced = 1; break
+        fi;
 #endif
         if
 #ifndef CONNECTIONS_FIRST
         :: connections == 0 -> break
-        :: else /* anew */
+        :: connections != 0 -> /* anew */
 #else
         :: true -> break
 #endif
         fi
     od;
-    quiet = 1;
-    assert(open == 0)
+    if
+    :: !forced -> atomic { quiet = 1; assert(open == 0 && reset == 0) }
+    :: forced ->
+        wanted = ABORT;
+        if
+        :: HAVE_FOLLOWED(ABORT) && !listening && connections == 0 ->
+            atomic {
+#ifdef ABORT_IS_QUIET
+                assert(reset == 0);
+#endif
+                quiet = 1;
+                assert(open == 0)
+            }
+        :: skip
+        fi
+    fi
 }
 
 proctype controller()
 {
+    bit orderly;
+
     lock();
     stage = IS_DRAINING;
     unlock();
@@ -344,17 +506,41 @@ proctype controller()
 #ifndef NO_CLOSE
     wanted = CLOSE;
 #ifndef CLOSE_NOT_AWAITED
-    HAVE_FOLLOWED(CLOSE);
+    if
+    :: HAVE_FOLLOWED(CLOSE)
+    :: goto ends /* its time is over: some handler does not return */
+    fi;
 #endif
 #endif
     wanted = STOP;
     if
-    :: HAVE_FOLLOWED(STOP) && houses[0] + houses[1] == 0 && a_closed
-    :: true /* its time is over */
+#ifdef EMPTY_EARLY
+    :: atomic { houses[0] + houses[1] == 0 && a_closed -> orderly = 1 }
+#else
+    :: atomic { HAVE_FOLLOWED(STOP) && houses[0] + houses[1] == 0 && a_closed -> orderly = 1 }
+#endif
+        assert(mounts[0] + mounts[1] + houses[0] + houses[1] == 0 && !work_waits)
+    :: skip /* its time is over */
     fi;
+ends:
+#ifdef WORK
+    atomic { /* domi_workers_stop */
+        pool_stopped = 1;
+        if
+        :: work == AT_WORK -> assert(!orderly); work = ABANDONED
+        :: else
+        fi
+    };
+#endif
 #ifndef STAGE_LATE
     lock();
     stage = IS_ENDING;
+#ifndef ASKS_NOT_ENDED
+    asks_closed = 1;
+#endif
+#if defined(ASKS) && !defined(ASKERS_NOT_AWAITED)
+    inside == 0;
+#endif
     unlock();
 #endif
     wanted = END;
@@ -369,6 +555,7 @@ proctype controller()
 #ifdef STAGE_LATE
     lock();
     stage = IS_ENDING;
+    asks_closed = 1;
     unlock();
 #endif
 end_stopped:
@@ -379,10 +566,18 @@ init {
     atomic {
         run thread(0);
         run thread(1);
+#ifndef FOREIGNLESS
         run foreign();
+#endif
+#ifdef ASKS
+        run asker();
+#endif
+#ifdef WORK
+        run helper();
+#endif
         run controller()
     };
     timeout ->
     assert(freed);
-    assert(accepted == handled + dead)
+    assert(left_as_it_is || accepted == handled + dead)
 }

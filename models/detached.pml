@@ -1,0 +1,305 @@
+/* Detached actors: reserving a thread, and closing all of them.
+ *
+ * The idea: a detached thread has one actor at a time, so it is reserved (`busy`) before the actor
+ * is spawned there, and is free again when the thread has seen an actor come and the last one go.
+ * Reservations, and all spawns of detached actors, exclude the close; so when the threads are told
+ * to stop, nobody is on his way to one of them, and none is made that nobody tells. Two places for
+ * threads; an actor of the loop spawns detached ones, and a detached actor spawns one, too.
+ *
+ * Models: runtime/detached.c reserve, make, domi_detached_spawn, begin_spawn, end_spawn, loop,
+ * follow, rest, domi_detached_close, want; runtime/stop.c stop_actors, domi_system_end;
+ * house/life.c domi_house_spawn_routee (the exclusion).
+ * Holds: one actor at a time on each thread; nobody is born on a thread that has walked its actors
+ * to stop them; each actor ends; each thread ends, and none sleeps with work; the stop comes to its
+ * end.
+ *
+ * @run short safety -DSPAWNS=1
+ * @run long safety
+ *
+ * @mutant short safety RESERVED_LATE : a thread is marked as busy after the mutex was let go
+ * @mutant short safety FREE_EARLY : a thread without an actor is free, although one is on his way
+ * @mutant short safety BUSY_KEPT : a spawn that fails leaves its thread reserved
+ * @mutant long safety SPAWN_BLIND : a detached actor spawns, whether they are closed or not
+ * @mutant long safety SPAWN_UNLOCKED : ... it looks, but does not exclude the close meanwhile
+ * @mutant long safety CLOSE_NOT_AWAITED : the threads stop while the loop's actors may still spawn
+ * @mutant long safety MADE_WHILE_CLOSED : a thread is made after the close
+ * @mutant long safety NO_LOOK_AT_WORK : the second look of a rest leaves out what was put
+ * @mutant long safety NO_LOOK_AT_WANTED : ... leaves out what the system wants
+ * @mutant long safety NOTIFY_FIRST : the word is looked at before what is wanted is written
+ */
+#ifndef SPAWNS
+#define SPAWNS 2 /* by the loop's actor */
+#endif
+#define PLACES 2
+
+#define NOTHING 0 /* what is wanted */
+#define STOP    1
+#define END     2
+
+bit mutex;  /* the system's */
+bit closed; /* detached_closed; under the mutex */
+byte count; /* threads that were made */
+bit busy[PLACES];
+
+byte wanted[PLACES];
+bit sleeping[PLACES]; /* the park word; awake is RUNNING or NOTIFIED */
+byte mounts[PLACES];  /* put there, and not taken yet */
+bit ended[PLACES];
+
+bit loop_closes, loop_has_followed; /* the loop's thread and the word CLOSE */
+
+byte houses[PLACES];                /* alive on it; its own */
+bit walked[PLACES];                 /* ghosts */
+byte born, died;
+bit stops, in_order, is_over;
+bit one_has_spawned; /* a detached actor spawns once */
+
+inline lock() { atomic { !mutex -> mutex = 1 } }
+inline unlock() { assert(mutex); mutex = 0 }
+
+/* domi_manager_notify */
+inline notify(whom) { sleeping[whom] = 0 }
+
+/* reserve: `place`, or PLACES. */
+inline reserve()
+{
+    lock();
+    atomic {
+        place = 0;
+        do
+        :: place < count && busy[place] -> place++
+        :: place < count && !busy[place] -> break
+        :: place == count -> break
+        od;
+        if
+#ifdef MADE_WHILE_CLOSED
+        :: place == count && place == PLACES
+        :: place == count && place < PLACES -> run detached(place); count++
+#else
+        :: place == count && (closed || place == PLACES) -> place = PLACES
+        :: place == count && !closed && place < PLACES -> run detached(place); count++
+#endif
+        :: place < count
+        fi;
+#ifndef RESERVED_LATE
+        if
+        :: place < PLACES -> busy[place] = 1
+        :: else
+        fi
+#endif
+    };
+    unlock();
+#ifdef RESERVED_LATE
+    if
+    :: place < PLACES -> busy[place] = 1
+    :: else
+    fi
+#endif
+}
+
+inline set_free(which)
+{
+    lock();
+    busy[which] = 0;
+    unlock()
+}
+
+/* domi_house_spawn_child, onto `place`: it may fail for want of memory. */
+inline spawn()
+{
+    if
+    :: atomic {
+            assert(!walked[place] && !ended[place] && houses[place] + mounts[place] == 0);
+            mounts[place]++;
+            born++
+        };
+        notify(place)
+    :: failed = 1
+    fi
+}
+
+inline finish_spawn()
+{
+    if
+    :: failed ->
+        failed = 0;
+#ifdef BUSY_KEPT
+        skip
+#else
+        set_free(place)
+#endif
+    :: else
+    fi
+}
+
+proctype detached(byte me)
+{
+    byte place, doing;
+    bit had_one, failed, looked, refused;
+
+    do
+    :: atomic { true -> /* follow, take_events */
+            if
+            :: wanted[me] >= STOP -> walked[me] = 1 /* domi_manager_stop takes arrivals, too */
+            :: else
+            fi;
+            doing = wanted[me];
+            if
+            :: doing != END ->
+                houses[me] = houses[me] + mounts[me];
+                mounts[me] = 0;
+                had_one = had_one || houses[me] > 0
+            :: else
+            fi
+        };
+        if
+        :: doing == END -> break
+        :: else
+        fi;
+        /* Its actor runs: it spawns another, or ends, or waits. */
+        if
+        :: houses[me] > 0 && !one_has_spawned && !walked[me] ->
+            one_has_spawned = 1;
+            reserve();
+            if
+            :: place < PLACES ->
+#ifndef SPAWN_UNLOCKED
+                lock();
+#endif
+#ifdef SPAWN_BLIND
+                refused = 0;
+#else
+                refused = closed;
+#endif
+                if
+                :: refused -> failed = 1; refused = 0
+                :: else -> spawn()
+                fi;
+#ifndef SPAWN_UNLOCKED
+                unlock();
+#endif
+                finish_spawn()
+            :: else
+            fi
+        :: atomic { houses[me] > 0 -> houses[me]--; died++ }
+        :: houses[me] > 0 && !walked[me] /* it waits */
+        :: houses[me] == 0
+        fi;
+        if
+#ifdef FREE_EARLY
+        :: busy[me] && houses[me] == 0 ->
+#else
+        :: had_one && houses[me] == 0 ->
+#endif
+            had_one = 0;
+            set_free(me)
+        :: else
+        fi;
+        /* rest */
+        sleeping[me] = 1;
+        if
+#ifndef NO_LOOK_AT_WORK
+        :: mounts[me] > 0 -> looked = 1
+#endif
+#ifndef NO_LOOK_AT_WANTED
+        :: wanted[me] != doing -> looked = 1
+#endif
+        :: else
+        fi;
+        if
+        :: looked
+        :: !looked ->
+end_asleep:
+            !sleeping[me]
+        fi;
+        atomic { sleeping[me] = 0; looked = 0 }
+    od;
+    ended[me] = 1;
+    lock();
+    busy[me] = 0;
+    unlock()
+}
+
+/* A thread of the loop, whose actors spawn detached ones until it has followed CLOSE. */
+proctype loop()
+{
+    byte i, place;
+    bit failed;
+
+    do
+    :: i < SPAWNS && !loop_closes ->
+        i++;
+        reserve();
+        if
+        :: place < PLACES -> spawn(); finish_spawn()
+        :: else
+        fi
+    :: loop_closes -> break
+    :: i == SPAWNS && !loop_closes -> break
+    od;
+end:
+    loop_closes;
+    loop_has_followed = 1
+}
+
+/* want */
+inline want(what)
+{
+    lock();
+    closed = 1;
+    unlock();
+    i = 0;
+    do
+    :: i < count ->
+#ifdef NOTIFY_FIRST
+        notify(i);
+        wanted[i] = what;
+#else
+        wanted[i] = what;
+        notify(i);
+#endif
+        i++
+    :: else -> break
+    od;
+    i = 0
+}
+
+proctype controller()
+{
+    byte i;
+
+    if
+    :: skip
+    :: goto goes_on
+    fi;
+    lock();
+    atomic { closed = 1; stops = 1 };
+    unlock();
+    loop_closes = 1;
+#ifndef CLOSE_NOT_AWAITED
+    loop_has_followed;
+#endif
+    want(STOP);
+    if
+    :: !busy[0] && !busy[1] -> in_order = 1 /* is_empty */
+    :: skip /* its time is over */
+    fi;
+    want(END);
+    (count < 1 || ended[0]);
+    (count < 2 || ended[1]);
+    is_over = 1;
+goes_on:
+    skip
+}
+
+init {
+    atomic {
+        run loop();
+        run controller()
+    };
+    timeout ->
+    assert(!mutex && stops == is_over);
+    assert(mounts[0] + mounts[1] == 0 || (stops && !in_order));
+    assert(!stops || (!busy[0] && !busy[1]));
+    assert(!in_order || born == died)
+}

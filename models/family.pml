@@ -1,0 +1,437 @@
+/* A child and its parent talk by the child's own node.
+ *
+ * The idea: one node is embedded in each house, and the NODE bit of the house's life word says that
+ * it is in use. A child that has failed takes it and sends it to its parent, who sends his directive
+ * back by the same node; whoever else has something to say (a stop, a decision for all children)
+ * takes it only if it is free, and finds his purpose served by what is under way otherwise. A child
+ * that has ended sends it once more (GONE), and its slot is free when the node has come back
+ * (FREE). One slot, lived in LIVES times, on its home; its parent on another thread; a thief that
+ * runs the child; a foreign thread that stops it, perhaps when it is over.
+ *
+ * Models: house/family.c domi_family_failed, tell_parent, child_failed, domi_family_direct,
+ * take_node, direct_all, domi_family_event, domi_family_directed, domi_family_leave;
+ * house/life.c publish, domi_house_stop, domi_house_mount, domi_house_stop_end, house_free,
+ * domi_house_released; house/restart.c domi_house_restart_begin, domi_house_restart_end;
+ * house/mailbox.c sort_one, control, domi_mailbox_give_back. life.pml has the mail and the lives.
+ * Holds: the node says one thing at a time, and to the life that is meant; a child that is suspended
+ * is decided upon; a child that is asked to stop, or whose start failed for good, ends; a slot is
+ * free once in each life, and not while its parent lists it; a restart does not follow a stop; a
+ * parent ends, after its children.
+ *
+ * @run short safety -DLIVES=1
+ * @run short safety -DFAILS=1
+ * @run long safety
+ *
+ * @mutant short safety FAILED_BLIND -DLIVES=1 : a failure is sent by a node that is in use
+ * @mutant short safety TAKEN_BLIND -DLIVES=1 : a decision for all is sent by a node that is in use
+ * @mutant short safety TAKEN_AFTER_STOP -DFAILS=1 : ... or to a child that was asked to stop
+ * @mutant short safety STOP_TAKES_NODE -DLIVES=1 : a stop is sent by a node that is in use
+ * @mutant long safety NODE_NOT_AWAITED -DFAILS=1 : a slot is freed while its node is with its parent
+ * @mutant long safety NODE_KEPT -DLIVES=1 : a directive has come, and the node stays in use
+ * @mutant long safety DIRECTED_BLIND -DLIVES=1 : a directive has come, and nobody looks at a stop
+ * @mutant long safety RESUMED_FOR_GOOD -DLIVES=1 : who could not start is told to go on
+ * @mutant long safety FATAL_FORGOTTEN -DLIVES=1 : ... because it had failed before it began anew
+ * @mutant long safety SUSPENDED_KEPT -DLIVES=1 : a directive does not end the suspension
+ * @mutant long safety RESTART_STOPPED -DLIVES=1 : a restart goes on although a stop was asked for
+ * @mutant long safety FREED_AT_ONCE -DFAILS=1 : a slot is free before its parent has heard of it
+ * @mutant long safety FREE_BY_LEASE -DLIVES=1 : what comes back is compared with the lease
+ * @mutant long safety STRUCK_LATE -DFAILS=1 : the parent gives the slot back, then strikes it
+ * @mutant long safety PARENT_ENDS_EARLY -DLIVES=1 : a parent does not wait for its children
+ * @mutant long safety PARENT_KEEPS_CHILD -DLIVES=1 : a parent that stops does not stop its child
+ */
+#ifndef LIVES
+#define LIVES 2
+#endif
+#ifndef FAILS
+#define FAILS 2 /* of all lives together */
+#endif
+
+mtype = { MOUNT, STOP, DIRECTIVE, FREE, FAILED, GONE }; /* what the node says */
+mtype = { RESUME, RESTART, END };                       /* directives */
+mtype = { CREATED, MOUNTING, WAITING, RUNNING };
+
+/* The life word: one atomic. */
+byte lease = 1;
+bit closed = 1, stop, node;
+
+/* The node: what it says, to which lease, and where it is. */
+mtype says, directive;
+byte says_lease;
+bit in_child, in_parent;
+
+/* The child; who has it touches these. */
+mtype state = CREATED;
+bit roused, suspended, fatal, stopping, restarting, mounted, dead;
+bit exposed, returned; /* with the thief; given back by it */
+byte fails;
+
+/* The parent's. */
+bit parent_stays; /* for ever */
+bit listed, parent_stopping, parent_ended, has_decided_for_all;
+
+bit is_free = 1;
+byte life, ended, released;             /* ghosts */
+byte listed_life;
+byte known, known_lease;
+
+/* domi_house_stop, from another thread */
+inline ask_to_stop(its_lease)
+{
+    atomic {
+        mine = 0;
+        if
+        :: lease == its_lease && !closed && !stop ->
+            mine = !node;
+            stop = 1;
+            node = 1
+#ifdef STOP_TAKES_NODE
+            ;
+            mine = 1
+#endif
+        :: else
+        fi
+    };
+    if
+    :: mine -> mine = 0; send_to_child(STOP, its_lease)
+    :: else
+    fi
+}
+
+inline send_to_child(what, its_lease)
+{
+    atomic {
+        assert(!in_child && !in_parent);
+        says = what;
+        says_lease = its_lease;
+        in_child = 1
+    }
+}
+
+/* tell_parent */
+inline send_to_parent(what)
+{
+    atomic {
+        assert(!in_child && !in_parent && !parent_ended);
+        says = what;
+        in_parent = 1
+    }
+}
+
+/* domi_family_failed, by whoever runs it */
+inline fail(for_good)
+{
+    if
+    :: !stopping && !suspended ->
+        suspended = 1;
+        fatal = for_good;
+        atomic {
+            was = node;
+            node = 1
+        };
+#ifdef FAILED_BLIND
+        was = 0;
+#endif
+        if
+        :: !was -> send_to_parent(FAILED)
+        :: else -> was = 0
+        fi
+#ifndef FATAL_FORGOTTEN
+    :: !stopping && suspended && for_good -> fatal = 1 /* what is decided for the first, is for both */
+#endif
+    :: else
+    fi
+}
+
+/* A mount, or what begins anew. */
+inline start()
+{
+    mounted = 1;
+    if
+    :: true
+    :: fails < FAILS -> fails++; mounted = 0; fail(1)
+    fi
+}
+
+inline rouse()
+{
+    if
+    :: !exposed && state == WAITING -> roused = 1
+    :: else
+    fi
+}
+
+/* domi_family_directed */
+inline be_directed()
+{
+    was_fatal = fatal;
+#ifndef SUSPENDED_KEPT
+    suspended = 0;
+#endif
+    fatal = 0;
+    if
+#ifdef RESUMED_FOR_GOOD
+    :: directive == END -> stop = 1
+    :: directive == RESUME
+#else
+    :: directive == END || (directive == RESUME && was_fatal) -> stop = 1
+    :: directive == RESUME && !was_fatal
+#endif
+    :: directive == RESTART ->
+        if
+        :: !stopping && state != MOUNTING -> restarting = 1
+        :: else
+        fi
+    fi;
+    was_fatal = 0;
+#ifdef DIRECTED_BLIND
+    if
+    :: restarting -> rouse()
+    :: else
+    fi
+#else
+    rouse()
+#endif
+}
+
+/* sort_one, control */
+inline sort()
+{
+    atomic {
+        assert(in_child);
+        in_child = 0;
+        if
+#ifdef FREE_BY_LEASE
+        :: says == FREE && says_lease != lease
+        :: says == FREE && says_lease == lease ->
+#else
+        :: says == FREE ->
+#endif
+            assert(dead && closed);
+            dead = 0;
+            released++;
+            is_free = 1
+        :: says != FREE ->
+            assert(!closed && says_lease == lease); /* because the node is awaited */
+#ifdef NODE_KEPT
+            if
+            :: says != DIRECTIVE -> node = 0
+            :: else
+            fi;
+#else
+            node = 0;
+#endif
+            if
+            :: says == MOUNT -> assert(state == CREATED); state = MOUNTING
+            :: says == STOP -> rouse()
+            :: says == DIRECTIVE -> be_directed()
+            fi
+        fi
+    }
+}
+
+#ifdef NODE_NOT_AWAITED
+#define NODE_HOLDS false
+#else
+#define NODE_HOLDS node
+#endif
+
+/* domi_house_settle, domi_house_stop_end, house_free, domi_family_leave; it is at home. */
+inline settle()
+{
+    if
+#ifdef RESTART_STOPPED
+    :: atomic { restarting && !stopping -> restarting = 0; assert(!stop) }
+        start()
+#else
+    :: atomic { restarting && !stopping && !stop -> restarting = 0; assert(!stop) }
+        start()
+#endif
+    :: else
+    fi;
+    if
+    :: stop -> stopping = 1
+    :: else
+    fi;
+    if
+    :: stopping && !NODE_HOLDS && !in_child ->
+        atomic {
+            assert(!in_parent);
+            closed = 1;
+            ended++;
+            stopping = 0;
+            suspended = 0;
+            fatal = 0;
+            restarting = 0;
+            mounted = 0;
+            roused = 0;
+            fails = FAILS; /* the next life has none */
+            state = CREATED;
+            lease++;
+            stop = 0;
+            node = 0;
+            dead = 1
+        };
+        send_to_parent(GONE);
+#ifdef FREED_AT_ONCE
+        is_free = 1
+#endif
+    :: else -> state = WAITING
+    fi
+}
+
+proctype home()
+{
+    bit was, was_fatal;
+
+end:
+    do
+    :: in_child && !exposed -> sort()
+    :: atomic { state == MOUNTING && !exposed -> skip }
+        if
+        :: !stop -> start()
+        :: else
+        fi;
+        state = WAITING;
+        if
+        :: stop || restarting -> roused = 1
+        :: else
+        fi
+    :: atomic { roused && !exposed && state == WAITING -> roused = 0; state = RUNNING }
+        settle()
+    :: atomic { state == WAITING && !exposed && fails < FAILS && !suspended && !stop -> state = RUNNING }
+        fails++; /* a message, and its handler fails */
+        fail(0);
+        settle()
+    :: atomic { state == WAITING && !exposed && fails < FAILS && !suspended -> exposed = 1 }
+    :: atomic { returned -> returned = 0; exposed = 0; state = RUNNING }
+        settle()
+    od
+}
+
+proctype thief()
+{
+    bit was;
+
+end:
+    do
+    :: exposed && !returned ->
+        if
+        :: true
+        :: fails < FAILS -> fails++; fail(0)
+        fi;
+        returned = 1
+    od
+}
+
+proctype parent()
+{
+    bit mine;
+
+end:
+    do
+    :: atomic { is_free && life < LIVES && !parent_stopping && !listed -> is_free = 0 }
+        atomic {
+            life++;
+            listed = 1;
+            listed_life = life;
+            has_decided_for_all = 0;
+            assert(closed && state == CREATED && !node)
+        };
+        atomic { closed = 0; node = 1 };
+        atomic { known = life; known_lease = lease };
+        send_to_child(MOUNT, lease)
+    :: in_parent ->
+        atomic {
+            in_parent = 0;
+            assert(listed && listed_life == life);
+            if
+            :: says == FAILED ->
+                if
+                :: parent_stopping -> directive = END
+                :: !parent_stopping ->
+                    if
+                    :: directive = RESUME
+                    :: directive = RESTART
+                    :: directive = END
+                    fi
+                fi
+            :: else -> assert(says == GONE)
+            fi
+        };
+        if
+        :: says == FAILED -> send_to_child(DIRECTIVE, lease)
+        :: says == GONE ->
+#ifdef STRUCK_LATE
+            send_to_child(FREE, 0);
+            atomic { assert(listed_life == life && !is_free); listed = 0 }
+#else
+            listed = 0;
+            send_to_child(FREE, 0)
+#endif
+        fi
+    :: atomic { listed && !has_decided_for_all && !in_parent && !parent_stopping ->
+            has_decided_for_all = 1 /* because another child has failed */
+        }
+        atomic {
+            if
+#if defined(TAKEN_BLIND)
+            :: !closed && !stop -> node = 1; mine = 1
+#elif defined(TAKEN_AFTER_STOP)
+            :: !closed && !node -> node = 1; mine = 1
+#else
+            :: !closed && !stop && !node -> node = 1; mine = 1
+#endif
+            :: else
+            fi
+        };
+        if
+        :: mine -> mine = 0; directive = RESTART; send_to_child(DIRECTIVE, lease)
+        :: else
+        fi
+    :: !parent_stays && !parent_stopping && !in_parent ->
+        parent_stopping = 1;
+#ifndef PARENT_KEEPS_CHILD
+        if
+        :: listed -> ask_to_stop(lease)
+        :: else
+        fi
+#endif
+#ifdef PARENT_ENDS_EARLY
+    :: parent_stopping -> break
+#else
+    :: parent_stopping && !listed -> break
+#endif
+    od;
+    parent_ended = 1
+}
+
+/* Stops the life that it knows, once; perhaps when it is over. */
+proctype stranger()
+{
+    byte its_lease;
+    bit mine;
+
+    if
+    :: known > 0 -> its_lease = known_lease; ask_to_stop(its_lease)
+    :: skip
+    fi
+}
+
+init {
+    atomic {
+        if
+        :: parent_stays = 1
+        :: skip
+        fi;
+        run home();
+        run thief();
+        run parent();
+        run stranger()
+    };
+    timeout ->
+    assert(!in_child && !in_parent && ended == released);
+    if
+    :: parent_stays -> assert(!suspended && (closed || mounted))
+    :: else -> assert(parent_ended && !listed && is_free && ended == life)
+    fi
+}

@@ -1,0 +1,322 @@
+/* The notes of a loan: time-outs of a house that another thread runs.
+ *
+ * The idea: the wheel is home's. A thief that runs a lent house cannot arm or unlink there, so it
+ * leaves a note by the promise's own node, and home carries the notes out when the house is back.
+ * Until then nothing is freed that is on the wheel or in a note, and home's wheel looks at nothing
+ * of a house that is away. One promise of one conversation, again and again, either embedded in its
+ * stack or from the pool; it is answered, fails or is given up, at home or on a loan, and its time
+ * may be over at any moment.
+ *
+ * Models: house/promise.c domi_promise_arm, domi_promise_noted, domi_promise_fail,
+ * domi_promise_expire, unlink_promise, domi_promise_finish, domi_promise_close,
+ * domi_promise_release; house/stack.c domi_stack_free_if_done, domi_stack_noted; house/resume.c
+ * domi_stack_answer, unqueue; house/lent.c; house/loan.c have_back, domi_loan_repay.
+ * A handler is one step, because no two threads have the house at a time; the wheel is home's all
+ * the time. Holds: the thief does not touch the wheel; what is on the wheel, in a note, in the
+ * mailbox or in a list of answers is not freed; the node is in one place at a time; each promise
+ * and each stack is freed, exactly once; each wait ends.
+ *
+ * @run short safety
+ * @run long safety -DWAITS=3 -DLOANS=3
+ *
+ * @mutant short safety ARMED_FROM_AFAR : the thief arms home's wheel
+ * @mutant short safety UNLINKED_FROM_AFAR : the thief unlinks from home's wheel
+ * @mutant short safety FREED_TIMED : the thief frees what is on home's wheel
+ * @mutant long safety AWAY_NOT_COUNTED : a stack does not count what it left on home's wheel
+ * @mutant long safety AWAY_KEPT : ... and is never free, because nobody counts down
+ * @mutant long safety EXPIRED_AWAY : a time is over while its house is away, and home acts on it
+ * @mutant long safety UNNOTED_NOT : what fails is queued while its node is still a note
+ * @mutant long safety NOTES_LOST : a house is given back without its notes
+ * @mutant long safety NOTED_IGNORED : what is a note is freed
+ * @mutant long safety DONE_ARMED : a note arms what is done
+ * @mutant long safety QUEUED_FREED : what is in the mailbox is freed
+ */
+#ifndef WAITS
+#define WAITS 2
+#endif
+#ifndef LOANS
+#define LOANS 2
+#endif
+#define ACTS WAITS /* a wait that nobody ends otherwise is ended by its time */
+
+mtype = { FREE, WAITING, DONE, DEAD };  /* a promise */
+mtype = { HOME, SHOWN, LENT, RETURNED }; /* the house */
+
+mtype place = HOME;
+mtype state = FREE;
+bit embedded;         /* the promise is a part of its stack */
+bit queued, noted, timed;
+bit on_wheel;         /* what the wheel itself says */
+bit in_mailbox;
+bit in_thiefs_notes, in_loans_notes;
+bit stack, ended;     /* a stack exists; its conversation is over */
+bit kept;             /* its answer is in the list, not shown yet */
+byte away;
+byte waits, loans, acts;
+
+byte begun, over; /* ghosts: waits */
+
+#define NODE_PLACES (in_mailbox + in_thiefs_notes + in_loans_notes)
+
+inline wheel_arm()
+{
+    assert(me_is_home && !on_wheel);
+    on_wheel = 1;
+    timed = 1
+}
+
+inline wheel_cancel()
+{
+    assert(me_is_home);
+    on_wheel = 0;
+    timed = 0
+}
+
+inline note()
+{
+    assert(NODE_PLACES == 0);
+    noted = 1;
+    in_thiefs_notes = 1
+}
+
+#define IS_LENT (!me_is_home)
+
+/* domi_promise_arm */
+inline arm()
+{
+    if
+#ifdef ARMED_FROM_AFAR
+    :: true -> wheel_arm()
+#else
+    :: !IS_LENT -> wheel_arm()
+    :: IS_LENT -> note()
+#endif
+    fi
+}
+
+/* domi_stack_free_if_done */
+inline free_stack_if_done()
+{
+    if
+    :: stack && ended && !(embedded && (queued || noted)) && away == 0 ->
+        assert(!kept && !on_wheel && !(embedded && state != FREE));
+        stack = 0
+    :: else
+    fi
+}
+
+/* unlink_promise */
+inline unlink_promise()
+{
+    assert(state == WAITING);
+    over++;
+    if
+#ifdef UNLINKED_FROM_AFAR
+    :: timed -> wheel_cancel()
+#else
+    :: timed && IS_LENT ->
+#ifndef AWAY_NOT_COUNTED
+        away++
+#endif
+    :: timed && !IS_LENT -> wheel_cancel()
+#endif
+    :: else
+    fi
+}
+
+/* domi_promise_release */
+inline release()
+{
+    if
+#ifdef QUEUED_FREED
+    :: noted -> state = DEAD
+    :: else ->
+#else
+#ifdef NOTED_IGNORED
+    :: queued -> state = DEAD
+    :: !queued && !(timed && IS_LENT) ->
+#else
+    :: queued || noted -> state = DEAD
+    :: !queued && !noted && timed && IS_LENT ->
+#ifdef FREED_TIMED
+        assert(!on_wheel)
+#else
+        state = DEAD;
+        note()
+#endif
+    :: !queued && !noted && !(timed && IS_LENT) ->
+#endif
+#endif
+        if
+        :: timed -> /* done with on a loan, given up at home */
+            wheel_cancel();
+#ifndef AWAY_KEPT
+            away--
+#endif
+        :: else
+        fi;
+        assert(!on_wheel && NODE_PLACES == 0);
+        state = FREE
+    fi
+}
+
+/* The conversation ends: domi_stack_return, pooled_end. */
+inline end_stack()
+{
+    assert(stack && !ended);
+    ended = 1;
+    free_stack_if_done()
+}
+
+/* domi_promise_fail */
+inline fail()
+{
+    assert(state == WAITING && !queued);
+#ifndef UNNOTED_NOT
+    if
+    :: noted -> noted = 0; in_thiefs_notes = 0
+    :: else
+    fi;
+#endif
+    assert(NODE_PLACES == 0);
+    queued = 1;
+    in_mailbox = 1
+}
+
+#define HAS_WORK \
+    ((!stack && state == FREE && waits < WAITS) || (state == WAITING && acts < ACTS) || \
+     state == DONE || in_mailbox)
+
+/* A handler of the house, on whichever thread has it. */
+inline handle()
+{
+    if
+    :: !stack && state == FREE && waits < WAITS -> /* it asks */
+        waits++;
+        begun++;
+        stack = 1;
+        ended = 0;
+        if
+        :: embedded = 0
+        :: embedded = 1
+        fi;
+        state = WAITING;
+        arm()
+    :: state == WAITING && acts < ACTS -> /* its answer: domi_stack_answer, and the conversation ends */
+        acts++;
+        unlink_promise();
+        release();
+        end_stack()
+    :: state == WAITING && acts < ACTS -> /* its answer is one of several */
+        acts++;
+        unlink_promise();
+        state = DONE;
+        kept = 1
+    :: state == DONE -> /* the others have come: answers_free */
+        kept = 0;
+        release();
+        end_stack()
+    :: state == WAITING && !queued && acts < ACTS -> acts++; fail() /* cancelled by its actor */
+    :: state == WAITING && acts < ACTS -> /* the actor stops: domi_promise_abandon */
+        acts++;
+        unlink_promise();
+        release();
+        end_stack()
+    :: in_mailbox -> /* unqueue */
+        in_mailbox = 0;
+        queued = 0;
+        if
+        :: state == WAITING ->
+            unlink_promise();
+            release();
+            end_stack()
+        :: state == DEAD ->
+            release();
+            free_stack_if_done()
+        :: state == DONE
+        fi
+    fi
+}
+
+proctype home()
+{
+    bit me_is_home = 1;
+
+end:
+    do
+    :: atomic { place == HOME && HAS_WORK -> handle() }
+    :: atomic { on_wheel -> /* domi_promise_expire */
+            if
+#ifndef EXPIRED_AWAY
+            :: place != HOME /* looked at again a tick later */
+            :: place == HOME ->
+#else
+            :: true ->
+#endif
+                assert(stack);
+                assert(place == HOME);
+                on_wheel = 0;
+                timed = 0;
+                if
+                :: state != WAITING ->
+                    away--;
+                    free_stack_if_done()
+                :: state == WAITING && queued
+                :: state == WAITING && !queued -> fail()
+                fi
+            fi
+        }
+    :: atomic { place == HOME && loans < LOANS -> loans++; place = SHOWN }
+    :: atomic { place == SHOWN -> place = HOME }
+    :: atomic { place == RETURNED -> /* have_back, domi_promise_noted */
+            place = HOME;
+            if
+            :: in_loans_notes ->
+                in_loans_notes = 0;
+                noted = 0;
+                if
+#ifdef DONE_ARMED
+                :: state == WAITING || state == DONE -> wheel_arm()
+#else
+                :: state == WAITING -> wheel_arm()
+                :: state == DONE
+#endif
+                :: state == DEAD ->
+                    release();
+                    free_stack_if_done()
+                fi
+            :: else
+            fi
+        }
+    od
+}
+
+proctype thief()
+{
+    bit me_is_home = 0;
+
+end:
+    do
+    :: atomic { place == SHOWN -> place = LENT }
+    :: atomic { place == LENT && HAS_WORK -> handle() }
+    :: atomic { place == LENT -> /* domi_lent_take, the return */
+#ifdef NOTES_LOST
+            in_thiefs_notes = 0;
+#else
+            in_loans_notes = in_thiefs_notes;
+            in_thiefs_notes = 0;
+#endif
+            place = RETURNED
+        }
+    od
+}
+
+init {
+    atomic {
+        run home();
+        run thief()
+    };
+    timeout ->
+    assert(begun == WAITS && over == begun);
+    assert(state == FREE && !stack && away == 0 && !on_wheel && NODE_PLACES == 0)
+}

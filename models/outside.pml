@@ -1,0 +1,377 @@
+/* Foreign threads that ask and wait.
+ *
+ * The idea: whoever is inside the mutex takes the turn of the one actor that asks for all of them,
+ * and so completes what others wait for. Of those who wait one leads: he sleeps on the manager's
+ * park word, which a put wakes; the others sleep on conditions of their own, until they are answered
+ * or the lead is handed to them. Two askers; an answer comes from a thread of the loop at any time,
+ * or never: then the ask's own time ends it, and nothing else wakes its asker. A visitor goes in and
+ * out; the system closes.
+ *
+ * Models: runtime/outside_ask.c domi_outside_turn, wake, answered, park, hand_on, domi_asking_wait,
+ * domi_outside_close; runtime/outside.c domi_outside_enter; house/manager.h domi_manager_notify.
+ * Under the mutex a step may hold many accesses, but for the park word and the arrivals, which the
+ * threads of the loop touch without it. Both sides make a read-modify-write before they look, so
+ * every step is seen at once (park.pml has the store buffers).
+ * Holds: each ask is completed exactly once, and its asker returns, whoever else comes or goes;
+ * an asker that sleeps on its condition is not alone (somebody leads); the system is not freed
+ * while an asker is inside.
+ *
+ * @run short safety
+ * @run long progress
+ * @run long safety -DASKERS=3
+ *
+ * @mutant short safety NO_SECOND_LOOK : the leader does not look after he wrote SLEEPING
+ * @mutant short safety LOOK_FIRST : he looks before he writes it
+ * @mutant short safety FUTEX_BLIND : he sleeps without comparing the word once more
+ * @mutant long safety NO_NOTIFY : an answer is put, and the leader is not woken
+ * @mutant long safety LEADER_SIGNALLED : who completes the leader's ask signals his condition
+ * @mutant long safety FOLLOWER_NOT_SIGNALLED : who completes another's ask tells nobody
+ * @mutant long safety LEAD_KEPT : a leader leaves, and is still named
+ * @mutant long safety NO_HAND_ON : a leader leaves, and wakes nobody
+ * @mutant long progress NO_TURN : who is woken does not take the turn
+ * @mutant long safety SERIAL_IGNORED : a late answer completes an ask again
+ * @mutant long safety CLOSE_NOT_AWAITED : the system is freed while askers are inside
+ * @mutant long safety CLOSE_KEEPS_ASKS : the close does not end the asks that wait
+ * @mutant long safety STAGE_IGNORED : an ask begins after the close
+ */
+#ifndef ASKERS
+#define ASKERS 2
+#endif
+#define NOBODY ASKERS
+
+#define RUNNING  0
+#define SLEEPING 1
+#define NOTIFIED 2
+
+byte park = RUNNING;
+bit mutex, closed, freed;
+byte leader = NOBODY;
+byte inside; /* askers that have not left */
+bit in_futex;
+bit nobody_asks; /* this condition was signalled, and somebody waited on it */
+
+bit begun[ASKERS], waits[ASKERS], done[ASKERS]; /* an ask; whether its promise waits */
+bit arrived[ASKERS];                            /* its answer, among the arrivals */
+bit silent[ASKERS];                             /* nobody will answer it */
+bit late[ASKERS];                               /* its time is over */
+bit on_condition[ASKERS], signalled[ASKERS];
+
+bit endless; /* nothing ends the first ask but the close */
+
+byte completed[ASKERS]; /* ghosts */
+bit returned[ASKERS];
+
+#define ANY_ARRIVED (arrived[0] || arrived[1] || arrived[ASKERS - 1])
+
+inline lock() { atomic { !mutex -> mutex = 1 } }
+inline unlock() { assert(mutex); mutex = 0 }
+
+/* The word is NOTIFIED by one, and he makes the call. */
+inline notify()
+{
+    if
+    :: park == SLEEPING ->
+        atomic {
+            if
+            :: park == SLEEPING -> park = NOTIFIED; in_futex = 0
+            :: else
+            fi
+        }
+    :: else
+    fi
+}
+
+inline signal(whom)
+{
+    if
+    :: on_condition[whom] -> signalled[whom] = 1
+    :: else
+    fi
+}
+
+/* answered, wake */
+inline complete(whom)
+{
+    completed[whom]++;
+    done[whom] = 1;
+    waits[whom] = 0;
+    if
+#ifndef FOLLOWER_NOT_SIGNALLED
+    :: leader != whom -> signal(whom)
+#else
+    :: leader != whom
+#endif
+    :: leader == whom ->
+#ifdef LEADER_SIGNALLED
+        signal(whom)
+#else
+        if
+        :: park == SLEEPING -> in_futex = 0
+        :: else
+        fi;
+        park = NOTIFIED
+#endif
+    fi
+}
+
+#ifdef SERIAL_IGNORED
+#define IS_HIS(k) begun[k]
+#else
+#define IS_HIS(k) waits[k]
+#endif
+
+/* domi_outside_turn: one exchange takes the arrivals, the wheel brings what is late. */
+inline turn()
+{
+    atomic {
+        k = 0;
+        do
+        :: k < ASKERS ->
+            if
+            :: arrived[k] && IS_HIS(k) -> arrived[k] = 0; complete(k)
+            :: arrived[k] && !IS_HIS(k) -> arrived[k] = 0 /* a late reply */
+            :: !arrived[k] && waits[k] && late[k] -> complete(k)
+            :: else
+            fi;
+            k++
+        :: else -> break
+        od;
+        k = 0
+    }
+}
+
+/* The leader's sleep. */
+inline sleep_as_leader()
+{
+#ifdef LOOK_FIRST
+    looked = ANY_ARRIVED;
+    park = SLEEPING;
+#else
+    park = SLEEPING;
+#ifdef NO_SECOND_LOOK
+    looked = 0;
+#else
+    looked = ANY_ARRIVED;
+#endif
+#endif
+    if
+    :: !looked ->
+        unlock();
+#ifdef FUTEX_BLIND
+        in_futex = 1;
+#else
+        if
+        :: atomic { park == SLEEPING -> in_futex = 1 }
+        :: else
+        fi;
+#endif
+end_in_futex:
+        if
+        :: !in_futex
+        :: late[me] -> in_futex = 0
+        fi;
+        lock()
+    :: else
+    fi;
+    looked = 0;
+    park = RUNNING
+}
+
+inline hand_on()
+{
+#ifndef LEAD_KEPT
+    if
+    :: leader == me -> leader = NOBODY
+    :: else
+    fi;
+#endif
+    if
+    :: leader == NOBODY ->
+        k = 0;
+        do
+        :: k < ASKERS && !on_condition[k] -> k++
+        :: k < ASKERS && on_condition[k] ->
+#ifndef NO_HAND_ON
+            signalled[k] = 1;
+#endif
+            break
+        :: k == ASKERS -> break
+        od;
+        k = 0
+    :: else
+    fi
+}
+
+proctype asker(byte me)
+{
+    byte k;
+    bit looked;
+
+    lock();
+#ifndef STAGE_IGNORED
+    if
+    :: closed -> unlock(); goto refused
+    :: else
+    fi;
+#endif
+    atomic {
+        assert(!freed);
+        inside++;
+        begun[me] = 1;
+        waits[me] = 1
+    };
+    turn();
+    do
+    :: done[me] -> break
+    :: else ->
+        atomic {
+            if
+            :: leader == NOBODY -> leader = me
+            :: else
+            fi
+        };
+        if
+        :: leader == me -> sleep_as_leader()
+        :: else ->
+            atomic { unlock(); on_condition[me] = 1 };
+end_on_condition:
+            (signalled[me] || late[me]);
+            lock();
+            atomic { on_condition[me] = 0; signalled[me] = 0 }
+        fi;
+#ifdef NO_TURN
+        if
+        :: late[me] -> turn()
+        :: else
+        fi
+#else
+        turn()
+#endif
+    od;
+    atomic { hand_on() };
+    atomic {
+        inside--;
+        if
+        :: inside == 0 -> nobody_asks = 1
+        :: else
+        fi
+    };
+    unlock();
+refused:
+    returned[me] = 1
+}
+
+/* A thread of the loop answers each ask once, unless nobody does. It does not touch what is freed:
+ * the threads have ended by then. */
+proctype thread()
+{
+    bit answered[ASKERS];
+    byte i;
+
+    do
+    :: i < ASKERS ->
+end_idle:
+        if
+        :: begun[i] ->
+            if
+            :: silent[i] = 1
+            :: atomic { arrived[i] = 1 } /* the put */
+#ifndef NO_NOTIFY
+                notify()
+#endif
+            fi
+        :: closed
+        fi;
+        i++
+    :: else -> break
+    od
+}
+
+/* The time of an ask that nobody answers, or answers late. That of the first may be as good as
+ * endless: then nobody else may have to wait for it. */
+proctype clock(byte whose)
+{
+end:
+    if
+    :: atomic { silent[whose] -> late[whose] = 1 }
+    :: silent[0] && whose == 0 -> endless = 1
+    :: atomic { begun[whose] && whose == 0 -> late[whose] = 1 } /* the answer comes later */
+    fi
+}
+
+proctype visitor()
+{
+    byte k;
+
+    lock();
+    if
+    :: ANY_ARRIVED -> turn()
+    :: else
+    fi;
+    unlock()
+}
+
+/* domi_system_stage(ENDING), perhaps never; then the system is freed. */
+proctype closer()
+{
+    byte k;
+
+    if
+    :: skip ->
+        lock();
+        closed = 1;
+#ifndef CLOSE_KEEPS_ASKS
+        atomic {
+            do
+            :: k < ASKERS ->
+                if
+                :: waits[k] -> complete(k)
+                :: else
+                fi;
+                k++
+            :: else -> break
+            od;
+            k = 0
+        };
+#endif
+        turn();
+#ifndef CLOSE_NOT_AWAITED
+        do
+        :: inside > 0 ->
+            atomic { nobody_asks = 0; unlock() };
+            nobody_asks;
+            lock()
+        :: else -> break
+        od;
+#endif
+        unlock();
+        atomic { freed = 1; assert(inside == 0) }
+    :: skip
+    fi
+}
+
+init {
+    byte i;
+
+    atomic {
+        do
+        :: i < ASKERS -> run asker(i); run clock(i); i++
+        :: else -> break
+        od;
+        run thread();
+        run visitor();
+        run closer()
+    };
+    timeout ->
+    i = 0;
+    do
+    :: i < ASKERS ->
+        if
+        :: i == 0 && endless && !closed && !returned[0]
+        :: else -> assert(returned[i] && completed[i] == begun[i])
+        fi;
+        i++
+    :: else -> break
+    od;
+    assert(!mutex && inside == 1 - returned[0])
+}

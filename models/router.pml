@@ -1,0 +1,218 @@
+/* A router's lease: senders read what others write, and know whether it was theirs.
+ *
+ * The idea: a router's fields belong to the lease in its life word. Whoever changes them has first
+ * changed the word; a sender reads fields, then looks at the word again, and takes what it read only
+ * if the word still holds its lease. Of those who end a router, one changes the word and one gives
+ * the memory back: the stopper, or the actor that owns it, whoever is last. Two lives of one
+ * router's memory; a sender with the address of the first life; its owner; a stranger who stops it.
+ *
+ * Models: house/router.c look, routee_of, is_still, domi_router_stop; house/routers.c open_router,
+ * spawn_routees, prune, router_take, domi_router_give_back, domi_router_stop_owned.
+ * Holds: a message goes to a routee of the lease that it was sent to, or fails; the memory is given
+ * back exactly once for each life, and not while somebody still uses it; all routees are stopped
+ * (M10: a lease is used once).
+ *
+ * @run short safety
+ * @run long safety -DSENDS=2
+ *
+ * @mutant short safety STALE_VIEW : a routee is taken without another look at the word
+ * @mutant short safety LOOKED_BEFORE : the word is looked at before the fields are read, not after
+ * @mutant short safety STOP_STORED : a stop changes the word without comparing it
+ * @mutant long safety LEASE_KEPT : the next life has the lease of the last
+ * @mutant long safety OPEN_FIRST : the word is opened before the fields are written
+ * @mutant long safety NOT_STOPPING : nobody is told that a stopper still uses the router
+ * @mutant long safety NO_ORPHAN : an owner that ends leaves a router that is being stopped
+ * @mutant long safety ORPHAN_IGNORED : the stopper does not give back what was orphaned
+ * @mutant long safety ORPHAN_KEPT : ... and the next life begins as an orphan
+ * @mutant long safety PRUNED_EARLY : an owner prunes what is still being stopped
+ */
+#ifndef SENDS
+#define SENDS 1
+#endif
+#define ROUTEES 2
+#define LIVES   2
+
+/* The life word: one atomic. */
+byte lease = 1;
+bit closed = 1, stopping, orphan;
+
+byte count;            /* fields: written by the life that is named here, which stands for what */
+byte routee[ROUTEES];  /* they hold */
+
+/* Who has the memory. */
+bit is_free = 1;
+bit in_list; /* the owner's list has it */
+
+/* Ghosts. */
+byte life;              /* how many were opened */
+byte users;             /* stoppers between their exchange and the end of their use */
+byte given_back;
+byte routees_stopped;
+
+/* domi_router_give_back */
+inline give_back()
+{
+    atomic {
+        assert(closed && !stopping && !is_free);
+        assert(users == 0);
+#ifndef ORPHAN_KEPT
+        orphan = 0;
+#endif
+        given_back++
+    };
+    is_free = 1
+}
+
+/* domi_router_stop, with the address of life `mine`; lives and leases are numbered alike. */
+inline stop(mine)
+{
+    if
+#ifdef STOP_STORED
+    :: atomic { true ->
+#else
+    :: atomic { lease == mine && !closed && !stopping && !orphan ->
+#endif
+            assert(!closed); /* each life is stopped once */
+#ifndef LEASE_KEPT
+            lease++;
+#endif
+            closed = 1;
+#ifndef NOT_STOPPING
+            stopping = 1;
+#endif
+            users++
+        }
+        i = 0;
+        do
+        :: i < ROUTEES ->
+            atomic {
+                assert(routee[i] == mine); /* not the next life's */
+                routees_stopped++;
+                i++
+            }
+        :: else -> break
+        od;
+        i = 0;
+        atomic { /* one fetch-and */
+            was_orphan = orphan;
+            stopping = 0;
+            users--
+        };
+        if
+#ifndef ORPHAN_IGNORED
+        :: was_orphan -> was_orphan = 0; give_back()
+#endif
+        :: else -> was_orphan = 0
+        fi
+    :: else
+    fi
+}
+
+/* Opens it, perhaps prunes its list and opens it anew, and ends. */
+proctype owner()
+{
+    byte i;
+    bit was_orphan, was_stopping;
+
+    do
+    :: !in_list && is_free && life < LIVES ->
+        is_free = 0;
+        atomic { assert(closed && !stopping && !orphan); life++ };
+#ifdef OPEN_FIRST
+        closed = 0;
+#endif
+        do
+        :: i < ROUTEES -> routee[i] = life; i++
+        :: else -> break
+        od;
+        i = 0;
+        count = life;
+#ifndef OPEN_FIRST
+        closed = 0;
+#endif
+        in_list = 1
+#ifdef PRUNED_EARLY
+    :: in_list && closed ->
+#else
+    :: atomic { in_list && closed && !stopping -> skip } /* prune */
+#endif
+        in_list = 0;
+        give_back()
+    :: in_list -> break /* domi_router_stop_owned */
+    od;
+    in_list = 0;
+    stop(life);
+    atomic { /* one fetch-or */
+        was_stopping = stopping;
+        orphan = 1
+    };
+    if
+    :: !was_stopping -> give_back()
+#ifdef NO_ORPHAN
+    :: was_stopping -> orphan = 0
+#else
+    :: else
+#endif
+    fi
+}
+
+/* Stops the life that it knows, once. */
+proctype stranger()
+{
+    byte i, mine;
+    bit was_orphan;
+
+end:
+    atomic { life > 0 && !closed -> mine = life };
+    stop(mine)
+}
+
+/* domi_router_put, with an address of the first life that it knew. */
+proctype sender()
+{
+    byte mine, its_count, to, i;
+    bit still;
+
+end:
+    atomic { life > 0 && !closed -> mine = life };
+    do
+    :: i < SENDS ->
+        i++;
+#ifdef LOOKED_BEFORE
+        still = (lease == mine && !closed);
+        its_count = count;
+        to = routee[ROUTEES - 1];
+#else
+        its_count = count;
+        still = (lease == mine && !closed);
+        if
+        :: still ->
+            to = routee[ROUTEES - 1];
+#ifndef STALE_VIEW
+            still = (lease == mine && !closed)
+#endif
+        :: else
+        fi;
+#endif
+        if
+        :: still -> assert(its_count == mine && to == mine)
+        :: else
+        fi;
+        still = 0;
+        its_count = 0;
+        to = 0
+    :: else -> break
+    od
+}
+
+init {
+    atomic {
+        run owner();
+        run stranger();
+        run sender()
+    };
+    timeout ->
+    assert(given_back == life && is_free && users == 0);
+    assert(routees_stopped == life * ROUTEES);
+    assert(closed && !stopping && !orphan)
+}

@@ -1,0 +1,151 @@
+/* The walk that finds a circle of asks, on a machine that reorders.
+ *
+ * The idea: a walker reads what belongs to one wait (whose stack it is, who its parent is, the
+ * parent's serial), then looks at the serial of the wait once more, and believes what it read only
+ * if the serial is still the one it came with. Whoever ends a wait changes the serial before the
+ * memory is used for the next wait. Here loads are made in any order unless an acquire load holds
+ * the later ones back, and stores reach the memory in any order unless a release store waits for the
+ * earlier ones, as ARM may do it. One link of a chain, used for two waits; the values of a wait are
+ * its number.
+ *
+ * Models: house/cancel.c domi_stack_in_chain; house/promise.c domi_promise_new, unlink_promise;
+ * house/stack.c set_parent. Holds: what the walker believes is of one wait, the one it came for.
+ *
+ * @run short safety
+ *
+ * @mutant short safety STACK_RELAXED : the stack is read by a relaxed load
+ * @mutant short safety PARENT_RELAXED : so is the parent
+ * @mutant short safety PARENT_SERIAL_RELAXED : so is the parent's serial
+ * @mutant long safety STACK_PLAIN : the stack is written by a relaxed store
+ * @mutant long safety PARENT_PLAIN : so is the parent
+ * @mutant long safety PARENT_SERIAL_PLAIN : so is the parent's serial
+ * @mutant long safety SERIAL_LATE : the serial is changed when the next wait is there
+ * @mutant long safety NO_SECOND_LOOK : the serial is looked at once
+ */
+#define STACK         0
+#define PARENT        1
+#define PARENT_SERIAL 2
+#define SERIAL        3
+#define WORDS         4
+
+byte memory[WORDS];
+bit stored[WORDS];  /* the store of the second wait was made, and ... */
+bit visible[WORDS]; /* ... has reached the memory */
+
+#ifdef STACK_RELAXED
+#define STACK_HOLDS false
+#else
+#define STACK_HOLDS true
+#endif
+#ifdef PARENT_RELAXED
+#define PARENT_HOLDS false
+#else
+#define PARENT_HOLDS true
+#endif
+#ifdef PARENT_SERIAL_RELAXED
+#define PARENT_SERIAL_HOLDS false
+#else
+#define PARENT_SERIAL_HOLDS true
+#endif
+#ifdef STACK_PLAIN
+#define STACK_WAITS false
+#else
+#define STACK_WAITS true
+#endif
+#ifdef PARENT_PLAIN
+#define PARENT_WAITS false
+#else
+#define PARENT_WAITS true
+#endif
+#ifdef PARENT_SERIAL_PLAIN
+#define PARENT_SERIAL_WAITS false
+#else
+#define PARENT_SERIAL_WAITS true
+#endif
+
+inline store(word)
+{
+    stored[word] = 1
+}
+
+/* The wait is over, and the memory is used for the next one. */
+proctype writer()
+{
+#ifndef SERIAL_LATE
+    store(SERIAL);
+#endif
+    store(STACK);
+    store(PARENT_SERIAL);
+    store(PARENT);
+#ifdef SERIAL_LATE
+    store(SERIAL)
+#endif
+}
+
+inline drain(word) { visible[word] = 1; memory[word] = 1 }
+
+/* Stores drain in any order; a release store after all that was stored before it. */
+proctype stores()
+{
+end:
+    do
+    :: atomic { stored[SERIAL] && !visible[SERIAL] -> drain(SERIAL) }
+    :: atomic { stored[STACK] && !visible[STACK] &&
+                (!STACK_WAITS || !stored[SERIAL] || visible[SERIAL]) -> drain(STACK)
+        }
+    :: atomic { stored[PARENT_SERIAL] && !visible[PARENT_SERIAL] &&
+                (!PARENT_SERIAL_WAITS || !stored[SERIAL] || (visible[SERIAL] && visible[STACK])) ->
+            drain(PARENT_SERIAL)
+        }
+    :: atomic { stored[PARENT] && !visible[PARENT] &&
+                (!PARENT_WAITS || !stored[SERIAL] ||
+                 (visible[SERIAL] && visible[STACK] && visible[PARENT_SERIAL])) ->
+            drain(PARENT)
+        }
+    od
+}
+
+/* The loads in program order: STACK, SERIAL, PARENT, PARENT_SERIAL, SERIAL again. Each may be made
+ * as soon as no acquire load before it is outstanding; two loads of one word are not exchanged. */
+proctype walker()
+{
+    byte value[WORDS];
+    byte again;
+    bit has[WORDS];
+    bit has_again;
+
+    do
+    :: !has[STACK] -> atomic { value[STACK] = memory[STACK]; has[STACK] = 1 }
+    :: !has[SERIAL] && (has[STACK] || !STACK_HOLDS) ->
+        atomic { value[SERIAL] = memory[SERIAL]; has[SERIAL] = 1 }
+    :: !has[PARENT] && (has[STACK] || !STACK_HOLDS) ->
+        atomic { value[PARENT] = memory[PARENT]; has[PARENT] = 1 }
+    :: !has[PARENT_SERIAL] && (has[STACK] || !STACK_HOLDS) && (has[PARENT] || !PARENT_HOLDS) ->
+        atomic { value[PARENT_SERIAL] = memory[PARENT_SERIAL]; has[PARENT_SERIAL] = 1 }
+    :: !has_again && has[SERIAL] && (has[STACK] || !STACK_HOLDS) &&
+            (has[PARENT] || !PARENT_HOLDS) && (has[PARENT_SERIAL] || !PARENT_SERIAL_HOLDS) ->
+        atomic { again = memory[SERIAL]; has_again = 1 }
+    :: has[STACK] && has[SERIAL] && has[PARENT] && has[PARENT_SERIAL] && has_again -> break
+    od;
+    if
+    :: value[SERIAL] == 0 -> assert(value[STACK] == 0) /* it may be the holder */
+    :: else
+    fi;
+    if
+#ifdef NO_SECOND_LOOK
+    :: value[SERIAL] == 0 ->
+#else
+    :: value[SERIAL] == 0 && again == 0 ->
+#endif
+        assert(value[PARENT] == 0 && value[PARENT_SERIAL] == 0)
+    :: else
+    fi
+}
+
+init {
+    atomic {
+        run writer();
+        run stores();
+        run walker()
+    }
+}
