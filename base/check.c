@@ -1,27 +1,59 @@
-/* The end of a failed check: it writes with write(2) only, because the heap may be what broke. */
+/* The end of a failed check: it writes with write(2) only, because the heap may be what broke, and
+ * only while somebody reads. A process that has failed must not stay, waiting for a reader of its
+ * last words, with all that it holds. */
 #include "base/check.h"
 
+#include "base/symbol.h"
+
 #include <execinfo.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define FRAMES_MAX 64
+
+#define READER_MS 1000
+
+/* False when nobody reads. */
+static bool say(const char *text)
+{
+    struct pollfd reader = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+    /* A pipe that is writable has room for a line, so the write waits for nobody. */
+    return poll(&reader, 1, READER_MS) > 0 && write(STDERR_FILENO, text, strlen(text)) > 0;
+}
+
+static void say_frames(void)
+{
+    void *frames[FRAMES_MAX];
+    char place[384];
+    char text[512];
+    int count = backtrace(frames, FRAMES_MAX);
+
+    for (int i = 0; i < count; i++) {
+        domi_symbol_describe(frames[i], true, false, place, sizeof place);
+        snprintf(text, sizeof text, "  #%d %s\n", i, place);
+        if (!say(text))
+            return;
+    }
+}
 
 _Noreturn void domi_check_failed(const char *expression, const char *file, int line,
                                  const char *function)
 {
     char text[512];
-    int length = snprintf(text, sizeof text, "domus: check failed: %s (%s:%d, %s)\n", expression,
-                          file, line, function);
+    sigset_t pipe;
 
-    if (length > 0) {
-        size_t bytes = (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
-        ssize_t ignored = write(STDERR_FILENO, text, bytes);
-        (void)ignored;
-    }
-
-    void *frames[FRAMES_MAX];
-    backtrace_symbols_fd(frames, backtrace(frames, FRAMES_MAX), STDERR_FILENO);
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE); /* it is to end by SIGABRT, whoever reads */
+    pthread_sigmask(SIG_BLOCK, &pipe, NULL);
+    snprintf(text, sizeof text, "domus: check failed: %.256s (%s:%d, %s)\n", expression, file, line,
+             function);
+    if (say(text))
+        say_frames();
     abort();
 }

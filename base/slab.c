@@ -89,6 +89,11 @@ static domi_slab_chunk *chunk_small(const domi_slab *slab)
     return chunk;
 }
 
+static uint32_t number_in_chunk(const domi_slab *slab, domi_slab_chunk *chunk, const char *object)
+{
+    return (uint32_t)((size_t)(object - domi_slab_first(slab, chunk)) / slab->object_bytes);
+}
+
 static bool chunk_add(domi_slab *slab)
 {
     if (slab->lasts && slab->chunks != NULL && domi_memory_is_scarce())
@@ -99,8 +104,10 @@ static bool chunk_add(domi_slab *slab)
         chunk = chunk_small(slab);
     if (chunk == NULL)
         return false;
-    if (slab->chunks != NULL)
+    if (slab->chunks != NULL) {
         slab->chunks->end = slab->carve;
+        chunk->first = slab->chunks->first + number_in_chunk(slab, slab->chunks, slab->chunks->end);
+    }
     chunk->next = slab->chunks;
     slab->chunks = chunk;
     slab->carve = domi_slab_first(slab, chunk);
@@ -127,6 +134,16 @@ void *domi_slab_carve(domi_slab *slab)
     if (slab->carve > slab->populated)
         populate(slab);
     return object;
+}
+
+uint32_t domi_slab_number(const domi_slab *slab, const void *object)
+{
+    uintptr_t at = (uintptr_t)object;
+    domi_slab_chunk *chunk = slab->chunks;
+
+    while (at < (uintptr_t)chunk || at >= (uintptr_t)chunk + chunk->bytes)
+        chunk = chunk->next; /* ends: the object is in one of them */
+    return chunk->first + number_in_chunk(slab, chunk, object);
 }
 
 void domi_slab_walk(domi_slab *slab, void (*visit)(void *object, void *context), void *context)

@@ -5,8 +5,7 @@
  * as it is needed, so memory that was never used is never touched. An object's first word is the
  * link while it is free. Memory never goes to another size, so in a slab that is not trimmed a
  * stale pointer always points at an object of the same kind: generations and epochs in it stay
- * readable. Under AddressSanitizer what
- * lies behind `keep_bytes` of a free object is poisoned.
+ * readable. Under AddressSanitizer what lies behind `keep_bytes` of a free object is poisoned.
  *
  * Owner thread only. What other threads free comes back in chains (house/pool.h). */
 #ifndef DOMI_BASE_SLAB_H
@@ -41,7 +40,8 @@ typedef struct domi_slab_chunk domi_slab_chunk;
 struct domi_slab_chunk {
     domi_slab_chunk *next;
     size_t bytes;
-    char *end; /* of the part that was carved; the newest chunk's is slab->carve */
+    char *end;      /* of the part that was carved; the newest chunk's is slab->carve */
+    uint32_t first; /* the number of its first object; constant while no chunk is given back */
 
     /* While the slab is trimmed: the free objects found in it. */
     void *free;
@@ -100,6 +100,11 @@ static inline bool domi_slab_is_used_up(const domi_slab *slab)
 {
     return (size_t)(slab->carve_end - slab->carve) < slab->object_bytes;
 }
+
+/* The number of an object among all that were carved, from 0. Only of a slab whose chunks stay.
+ * Chunks are only added, at the head: `slab` may be a copy that was made when the object was there.
+ */
+uint32_t domi_slab_number(const domi_slab *slab, const void *object);
 
 /* Call `visit` for every object that was ever carved, used or free. */
 void domi_slab_walk(domi_slab *slab, void (*visit)(void *object, void *context), void *context);

@@ -5,7 +5,7 @@
  * - middlemen: LEAVES actors without end of work of their own (each message costs WORK_STEPS of
  *   some ns), and MIDDLEMEN who for each ask that they get ask a leaf. CLIENTS asks are under way.
  *   A middleman is normal while it waits, a leaf high: what each gets is decided by
- *   DOMI_QUEUE_NORMAL_EVERY (house/queue.h).
+ *   scheduler.normalEvery.
  * - middlemen_alone: the same without the leaves' own work, for comparison.
  *
  * Each row runs ROUNDS times for ROUND_NS in one system and prints the medians of p50, p99, p99.9

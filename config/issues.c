@@ -1,16 +1,28 @@
 /* The list of what is wrong: fixed in size, so that adding to it cannot fail. */
 #include "config/issues.h"
 
+#include <domus/text.h>
+
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void make_printable(char *text)
+static bool is_printable(const char *text)
 {
-    for (; *text != '\0'; text++)
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
-            *text = '?';
+    while (*text >= ' ' && *text <= '~')
+        text++;
+    return *text == '\0';
+}
+
+/* What is printable stays as it is: a message may hold escapes already. */
+static void put_escaped(struct domi_yaml_issue *issue, const char *text)
+{
+    if (is_printable(text))
+        snprintf(issue->text, sizeof issue->text, "%s", text);
+    else
+        (void)domus_text_escape(text, strlen(text), issue->text, sizeof issue->text);
 }
 
 void domi_yaml_issues_add(struct domi_yaml_issues *issues, struct domi_yaml_origin at,
@@ -24,18 +36,19 @@ void domi_yaml_issues_add(struct domi_yaml_issues *issues, struct domi_yaml_orig
     }
 
     struct domi_yaml_issue *issue = &issues->list[issues->count];
+    char text[DOMI_YAML_ISSUE_SIZE];
     size_t used = 0;
 
     issue->at = at;
     issue->serial = issues->count++;
     if (path[0] != '\0') {
-        int printed = snprintf(issue->text, sizeof issue->text, "%s: ", path);
-        used = (size_t)printed < sizeof issue->text ? (size_t)printed : sizeof issue->text - 1;
+        int printed = snprintf(text, sizeof text, "%s: ", path);
+        used = (size_t)printed < sizeof text ? (size_t)printed : sizeof text - 1;
     }
     va_start(arguments, format);
-    vsnprintf(issue->text + used, sizeof issue->text - used, format, arguments);
+    vsnprintf(text + used, sizeof text - used, format, arguments);
     va_end(arguments);
-    make_printable(issue->text);
+    put_escaped(issue, text);
 }
 
 static int compare(uint32_t left, uint32_t right)

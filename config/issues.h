@@ -31,8 +31,9 @@ struct domi_yaml_issues {
     struct domi_yaml_issue list[DOMI_YAML_ISSUES_MAX];
 };
 
-/* Add "path: message" (or, with an empty path, the message alone). Control characters are printed
- * as '?', so that an issue is one line. */
+/* Add "path: message" (or, with an empty path, the message alone). A text with bytes that are
+ * not printable ASCII is escaped (domus/text.h), so that an issue is one line and does nothing to a
+ * terminal. */
 void domi_yaml_issues_add(struct domi_yaml_issues *issues, struct domi_yaml_origin at,
                           const char *path, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -16,12 +16,12 @@
 #include <cyaml/cyaml.h>
 #include <stdint.h>
 
-#define DOMI_YAML_KEYS_MAX          64          /* rows of the table of keys */
+#define DOMI_YAML_KEYS_MAX          128         /* rows of the table of keys */
 #define DOMI_YAML_LISTENER_KEYS_MAX 8           /* rows of the table of a listener */
 #define DOMI_YAML_LISTENERS         "listeners" /* the one list */
 
-#define DOMI_YAML_MAPPINGS_MAX 24 /* root, sections and the listener */
-#define DOMI_YAML_FIELDS_MAX   16 /* keys in one of them */
+#define DOMI_YAML_MAPPINGS_MAX 32 /* root, sections and the listener */
+#define DOMI_YAML_FIELDS_MAX   24 /* keys in one of them */
 #define DOMI_YAML_NAME_SIZE    32 /* of a section's name */
 
 struct domi_yaml_schema {

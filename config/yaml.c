@@ -4,6 +4,8 @@
  * libcyaml, applied to a copy of the values; the copy becomes the values when nothing was wrong. */
 #include <domus/yaml.h>
 
+#include <domus/text.h>
+
 #include "config/assignment.h"
 #include "config/index.h"
 #include "config/memory.h"
@@ -20,7 +22,8 @@
 #define ERRORS_BYTES_MAX (1024 * 1024)
 #define NAMES_MAX        64 /* different files of one reader, "default" and "--set" included */
 #define SET_NAME         1
-#define POSITION_SIZE    32 /* ":line:column: ", a line end and a NUL */
+#define NAME_SHOWN_MAX   4096 /* of a source's name, escaped */
+#define POSITION_SIZE    32   /* ":line:column: ", a line end and a NUL */
 
 struct domus_yaml {
     struct domi_yaml_schema schema;
@@ -92,7 +95,10 @@ void domus_yaml_free(domus_yaml *yaml)
 /* What would go beyond the limit is left out, by whole lines. */
 static int append_line(domus_yaml *yaml, const struct domi_yaml_origin *at, const char *text)
 {
-    const char *name = yaml->names[at->file];
+    char name[NAME_SHOWN_MAX + 1]; /* a path may hold any byte but zero */
+    const char *path = yaml->names[at->file];
+
+    (void)domus_text_escape(path, strlen(path), name, sizeof name);
     size_t room = strlen(name) + strlen(text) + POSITION_SIZE;
 
     if (yaml->errors_size + room > ERRORS_BYTES_MAX)

@@ -4,7 +4,8 @@
  *   printf 'hello\n' | nc -N 127.0.0.1 7000
  *
  * One channels actor runs on each thread; each connection is a channel of the actor on the thread
- * that had the fewest. SIGUSR1 prints the profile, SIGTERM drains and ends. */
+ * that had the fewest. SIGUSR1 prints the profile, SIGTERM drains and ends. This file is C17 and
+ * C++20. */
 #include <domus/domus.h>
 #include <domus/main.h>
 
@@ -27,7 +28,9 @@ static int start(domus_system *system, void *argument)
     return domus_main_serve(system, "echo", &echo, NULL);
 }
 
+static const domus_program program = {.name = "echo", .start = start};
+
 int main(int argc, char **argv)
 {
-    return domus_main(argc, argv, &(domus_program){.name = "echo", .start = start});
+    return domus_main(argc, argv, &program);
 }

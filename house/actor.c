@@ -76,7 +76,7 @@ int domus_notice_all(domus_stack *stack, const domus_address *to, uint32_t count
         *ret_sent = 0;
     if (type->size > DOMUS_PAYLOAD_MAX)
         return -EMSGSIZE;
-    if (type->drop != NULL)
+    if (type->release != NULL)
         return -EINVAL;
     domi_links_begin(manager);
     for (uint32_t i = 0; i < count; i++) {

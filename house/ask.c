@@ -4,7 +4,7 @@
 #include "base/check.h"
 #include "house/letters.h"
 #include "house/mailbox.h"
-#include "house/pool.h"
+#include "house/owned.h"
 #include "house/put.h"
 
 #include <domus/conversation.h>
@@ -66,8 +66,8 @@ __attribute__((noinline)) static int begin_ask(domus_stack *stack, domus_address
 
     error = domi_mailbox_put(manager, to, &envelope->node, DOMI_ASK);
     if (DOMI_UNLIKELY(error != 0)) {
-        if (type->drop != NULL)
-            type->drop((char *)envelope + DOMI_ASK_HEAD);
+        if (type->release != NULL)
+            type->release((char *)envelope + DOMI_ASK_HEAD);
         domi_pool_free(manager, &envelope->node);
         domi_promise_fail(manager, promise, error);
     }
@@ -138,6 +138,7 @@ static int begin_sleep(domus_stack *stack, uint64_t time_ns, uint64_t tag,
 
     if (error != 0)
         return error;
+    domi_promise_uncount(promise);
     uint64_t until_ns = manager->now_ns + time_ns;
     promise->answer.tag = tag;
     domi_promise_arm(manager, promise, until_ns < time_ns ? UINT64_MAX : until_ns);
@@ -174,6 +175,7 @@ void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error)
 {
     domus_address asker = {ask->sender, ask->sender_lease};
 
+    domi_envelope_release(ask);
     ask->error = error;
     ask->type = NULL;
     ask->sender = NULL;
@@ -186,9 +188,7 @@ void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error)
 void domi_ask_expire(domi_manager *manager, domi_envelope *ask)
 {
     domi_counter_add(&manager->counters.asks_expired, 1);
-    if (ask->type->drop != NULL)
-        ask->type->drop(domi_envelope_payload(ask));
-    domi_pool_free(manager, &ask->node);
+    domi_envelope_done(manager, ask);
 }
 
 /* The ask's own envelope if the reply fits, else a larger one. NULL without memory. */
@@ -203,23 +203,57 @@ static domi_envelope *reply_envelope(domi_manager *manager, domi_envelope *ask, 
     return envelope;
 }
 
+/* The reply takes the place of a payload that owns something, and may be made from that: so the
+ * reply is copied first, and what the ask owns is released by a copy of its payload. */
+static void move_over_owned(domi_envelope *ask, const domus_type *type, const void *payload)
+{
+    const domus_type *asked = ask->type;
+    alignas(16) unsigned char copy[DOMI_POOLED_MAX - DOMI_ASK_HEAD];
+
+    DOMI_CHECK(asked->size <= sizeof copy); /* only what is pooled is used again for the reply */
+    memcpy(copy, domi_envelope_payload(ask), asked->size);
+    if (type->size != 0)
+        memmove((char *)ask + DOMI_ASK_HEAD, payload, type->size);
+    asked->release(copy);
+}
+
+/* The reply needs an envelope of its own, or the ask owns something. Returns the reply's envelope;
+ * NULL without memory, and the ask has failed. */
+__attribute__((noinline)) static domi_envelope *
+move_slow(domi_manager *manager, domi_envelope *ask, const domus_type *type, const void *payload)
+{
+    domi_envelope *reply = reply_envelope(manager, ask, type->size);
+
+    if (reply == NULL) {
+        if (type->release != NULL)
+            type->release((void *)(uintptr_t)payload);
+        domi_ask_fail(manager, ask, -ENOMEM);
+        return NULL;
+    }
+    if (reply == ask && ask->type->release != NULL && !domi_envelope_is_taken(ask))
+        move_over_owned(ask, type, payload);
+    else if (type->size != 0)
+        memmove((char *)reply + DOMI_ASK_HEAD, payload, type->size);
+    if (reply != ask)
+        domi_envelope_done(manager, ask);
+    return reply;
+}
+
 void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *ask,
                      const domus_type *type, const void *payload)
 {
     domus_address asker = {ask->sender, ask->sender_lease};
-    domi_envelope *reply = reply_envelope(manager, ask, type->size);
+    domi_envelope *reply = ask;
 
-    if (reply == NULL) {
-        if (type->drop != NULL)
-            type->drop((void *)(uintptr_t)payload);
-        domi_ask_fail(manager, ask, -ENOMEM);
-        return;
-    }
-    /* The reply may be made from the ask's own payload: move, and free the ask after. */
-    if (type->size != 0)
+    if (DOMI_UNLIKELY(DOMI_ASK_HEAD + type->size > domi_envelope_room(ask) ||
+                      ask->type->release != NULL)) {
+        reply = move_slow(manager, ask, type, payload);
+        if (reply == NULL)
+            return;
+    } else if (type->size != 0) {
+        /* The reply may be made from the ask's own payload: move. */
         memmove((char *)reply + DOMI_ASK_HEAD, payload, type->size);
-    if (reply != ask)
-        domi_pool_free(manager, &ask->node);
+    }
     domi_envelope_sign(reply, type, house);
     if (domi_mailbox_put(manager, asker, &reply->node, DOMI_REPLY) != 0)
         domi_mailbox_dead(manager, asker.house, &reply->node, -ESTALE);
@@ -228,7 +262,9 @@ void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *as
 /* The ask that is at hand: one just received, else the one that the conversation began with. */
 static domi_envelope *at_hand(const domus_stack *stack)
 {
-    return stack->received != NULL ? stack->received : stack->ask;
+    if (DOMI_UNLIKELY(stack->received != NULL) && stack->received->node.kind == DOMI_ASK)
+        return stack->received;
+    return stack->ask;
 }
 
 static int none_at_hand(const domus_stack *stack)
@@ -276,13 +312,15 @@ int domus_fail(domus_stack *stack, int error)
 
 int domus_forward(domus_stack *stack, domus_address to)
 {
-    bool is_notice = stack->received == NULL && stack->message != NULL &&
-                     stack->message->node.kind == DOMI_NOTICE;
-    domi_envelope *message = is_notice ? stack->message : at_hand(stack);
+    domi_envelope *shown = stack->received != NULL ? stack->received : stack->message;
+    bool is_notice = shown != NULL && shown->node.kind == DOMI_NOTICE;
+    domi_envelope *message = is_notice ? shown : at_hand(stack);
     bool is_ask = !is_notice;
 
     if (message == NULL)
         return none_at_hand(stack);
+    if (domi_envelope_is_taken(message))
+        return -EALREADY;
     const domi_envelope head = *message;
     int error =
         domi_mailbox_pass(stack->manager, to, &message->node, is_ask ? DOMI_ASK : DOMI_NOTICE);
@@ -367,6 +405,8 @@ int domus_kept_forward(domus_stack *stack, domus_kept kept, domus_address to)
 
     if (held == NULL)
         return -ENOENT;
+    if (domi_envelope_is_taken(held->ask))
+        return -EALREADY;
     domi_node node = held->ask->node;
     int error = domi_mailbox_pass(stack->manager, to, &held->ask->node, DOMI_ASK);
     if (error != 0)

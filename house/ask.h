@@ -16,7 +16,7 @@ static inline bool domi_ask_is_expired(const domi_manager *manager, domi_envelop
 void domi_ask_expire(domi_manager *manager, domi_envelope *ask);
 
 /* An ask ends without an answer: it goes back to who made it as an exception, in its own envelope.
- * What its payload owns is not dropped: the handler had it. */
+ * What its payload owns is released, unless a handler took it. */
 void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error);
 
 /* Answer `ask` in the name of `house`; takes the ask. The size was checked. */

@@ -59,24 +59,42 @@ void domi_stack_cancel_all(domi_manager *manager, domi_house *house)
     }
 }
 
+/* The walk over a chain of asks reads what other threads write at the same time: of each promise
+ * its stack, of that stack its parent and the parent's serial. It believes what it read only if the
+ * promise has still the serial that the walk came with. That look comes last, and suffices on every
+ * machine, also where loads and stores pass each other (ARM):
+ *
+ * 1. Whoever ends a wait changes the serial first. Only then is the stack used for another wait,
+ * and `stack`, `parent` or `parent_serial` get another value, each by a release store, perhaps by
+ *    another thread that got the memory through a pool.
+ * 2. The walk reads these three by acquire loads. If one of them shows a later value, the change of
+ *    the serial happened before, and the look at the serial that follows shows it.
+ *
+ * A chain that has not changed is read as it is: everyone in it is parked on the next one. The
+ * serial itself is read relaxed, because nothing is read through it. models/walk.pml has this. */
+static domus_stack *stack_of(const domi_promise *promise)
+{
+    /* acquire: pairs with domi_promise_new(). */
+    return atomic_load_explicit((_Atomic(domus_stack *) *)(uintptr_t)&promise->stack,
+                                memory_order_acquire);
+}
+
 bool domi_stack_in_chain(const domi_return *back, const domus_stack *holder)
 {
     domi_promise *promise = back->promise;
     uint32_t serial = back->serial;
 
-    /* Everyone in the chain is parked on the next one, so what is read here stands still; where it
-     * does not, because somebody has given up, a serial differs, and nobody waits any more.
-     * acquire: pairs with set_parent(). */
     for (int i = 0; i < CHAIN_MAX && promise != NULL; i++) {
-        const domus_stack *stack = domi_promise_stack(promise);
+        const domus_stack *stack = stack_of(promise);
         if (stack == NULL || domi_promise_serial(promise) != serial)
             return false;
         if (stack == holder)
             return true;
+        /* acquire: both pair with set_parent(). */
         domi_promise *parent = atomic_load_explicit(
             (_Atomic(domi_promise *) *)(uintptr_t)&stack->parent, memory_order_acquire);
         uint32_t parent_serial = atomic_load_explicit(
-            (_Atomic uint32_t *)(uintptr_t)&stack->parent_serial, memory_order_relaxed);
+            (_Atomic uint32_t *)(uintptr_t)&stack->parent_serial, memory_order_acquire);
         if (domi_promise_serial(promise) != serial)
             return false;
         promise = parent;
@@ -183,7 +201,7 @@ void domi_ask_cancelled(domi_manager *manager, domi_house *house, const domi_env
             break;
         add(&now, message);
         domi_pool_free(manager, domi_list_take(events));
-        house->events--;
+        house->events -= DOMI_EVENT_STEP;
     }
     cancel_conversations(manager, house, &now);
     uint32_t dropped = drop_waiting(manager, house, &house->tails[DOMI_ASK], &now);
@@ -208,7 +226,7 @@ bool domi_ask_cancels_now(domi_manager *manager, domi_house *house)
             domi_list_push(&house->tails[DOMI_EVENT], node);
             continue;
         }
-        house->events--;
+        house->events -= DOMI_EVENT_STEP;
         any = true;
         domi_node *others = house->tails[DOMI_EVENT];
         house->tails[DOMI_EVENT] = NULL;

@@ -5,6 +5,7 @@
 
 #include "house/family.h"
 #include "house/names.h"
+#include "house/slots.h"
 #include "house/stack.h"
 #include "house/timer.h"
 
@@ -35,12 +36,21 @@ static const char *or_unknown(const char *name)
     return name != NULL ? name : "?";
 }
 
-static void add_address(domi_text *text, domus_address address)
+void domi_text_add_actor(domi_text *text, const domus_config *config, domus_address address)
 {
-    if (address.house == NULL)
+    const domi_house *house = address.house;
+
+    if (house == NULL) {
         domi_text_add(text, "nobody");
+        return;
+    }
+    if (house->home == NULL)
+        domi_text_add(text, "router.%" PRIu32, address.lease);
     else
-        domi_text_add(text, "%p.%" PRIu32, (const void *)address.house, address.lease);
+        domi_text_add(text, "%" PRIu32 "/%" PRIu32 ".%" PRIu32, house->home->index,
+                      domi_slots_number(house), address.lease);
+    if (config->log.addresses)
+        domi_text_add(text, " (%p)", (const void *)house);
 }
 
 /* --- mail, timers ----------------------------------------------------------------------------- */
@@ -83,7 +93,7 @@ static void add_mail(domi_text *text, const domi_house *house)
     domi_text_add(text, "\n");
 }
 
-static void add_relations(domi_text *text, const domi_house *house)
+static void add_relations(const domi_manager *manager, domi_text *text, const domi_house *house)
 {
     uint32_t timers = 0;
     uint32_t descriptors = 0;
@@ -96,6 +106,8 @@ static void add_relations(domi_text *text, const domi_house *house)
             timers++;
         else if (domi_link_node(link)->slab == DOMI_SLAB_DESCRIPTOR)
             descriptors++;
+        else if (domi_link_node(link)->slab == DOMI_SLAB_MEMORY_WATCH)
+            watches++;
         else
             watchers++;
     }
@@ -105,8 +117,9 @@ static void add_relations(domi_text *text, const domi_house *house)
             watches++;
     }
     domi_text_add(text, "  parent ");
-    add_address(text, house->parent != NULL ? domi_house_address(house->parent)
-                                            : (domus_address){NULL, 0});
+    domi_text_add_actor(text, manager->config,
+                        house->parent != NULL ? domi_house_address(house->parent)
+                                              : (domus_address){NULL, 0});
     domi_text_add(text, ",");
     add_count(text, "children,", domi_house_children(house));
     add_count(text, "timers,", timers);
@@ -138,7 +151,7 @@ static void add_promise(const domi_manager *manager, domi_text *text, const domi
     case DOMI_PROMISE_ASK:
         domi_text_add(text, "      ask %s to ",
                       promise->wait.asked != NULL ? or_unknown(promise->wait.asked->name) : "?");
-        add_address(text, promise->target);
+        domi_text_add_actor(text, manager->config, promise->target);
         break;
     case DOMI_PROMISE_SLEEP:
         domi_text_add(text, "      sleep");
@@ -178,7 +191,8 @@ static void add_conversation(const domi_manager *manager, domi_text *text, const
         domi_text_add(text, " %" PRIu32, stack->pending);
     if (stack->ask != NULL) {
         domi_text_add(text, ", to answer ");
-        add_address(text, (domus_address){stack->ask->sender, stack->ask->sender_lease});
+        domi_text_add_actor(text, manager->config,
+                            (domus_address){stack->ask->sender, stack->ask->sender_lease});
     }
     domi_text_add(text, "\n");
     for (const domi_promise *promise = stack->waiting; promise != NULL && told < PROMISES_MAX;
@@ -200,7 +214,7 @@ static void add_marks(domi_text *text, uint32_t marks)
         {DOMI_MARK_STOPPING, "stopping"},      {DOMI_MARK_RECEIVING, "receiving"},
         {DOMI_MARK_SUSPENDED, "suspended"},    {DOMI_MARK_PASSIVATES, "passivates"},
         {DOMI_MARK_PINNED, "pinned"},          {DOMI_MARK_RESTART, "restarting"},
-        {DOMI_MARK_CHANNELS, "bytes to read"},
+        {DOMI_MARK_CHANNELS, "bytes to read"}, {DOMI_MARK_UNMOUNTED, "not mounted"},
     };
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
@@ -216,7 +230,7 @@ static void add_head(const domi_manager *manager, domi_text *text, const domi_ho
     char name[DOMI_NAME_MAX + 1];
 
     domi_text_add(text, "actor ");
-    add_address(text, domi_house_address(house));
+    domi_text_add_actor(text, manager->config, domi_house_address(house));
     domi_text_add(text, " %s", or_unknown(house->behaviour->name));
     if (family != NULL && family->name_slot != DOMI_NAMELESS && manager->names != NULL &&
         domi_names_get(manager->names, family->name_slot, name) == 0)
@@ -238,14 +252,14 @@ void domi_house_describe(const domi_manager *manager, const domi_house *house, d
     /* Another thread may run it just now, or it was spawned elsewhere and not seen here yet. */
     if (domi_house_is_exposed(house) || house->state == DOMI_CREATED) {
         domi_text_add(text, "actor ");
-        add_address(text, domi_house_address(house));
+        domi_text_add_actor(text, manager->config, domi_house_address(house));
         domi_text_add(text, " %s: %s\n", or_unknown(domi_house_behaviour(house)->name),
                       domi_house_is_exposed(house) ? "shown to other threads" : "CREATED");
         return;
     }
     add_head(manager, text, house);
     add_mail(text, house);
-    add_relations(text, house);
+    add_relations(manager, text, house);
     if (house->stacks_count != 0)
         domi_text_add(text, "  %" PRIu32 " conversations:\n", house->stacks_count);
     for (const domus_stack *stack = house->stacks; stack != NULL && told < CONVERSATIONS_MAX;

@@ -10,6 +10,8 @@
 #include "house/family.h"
 #include "house/letters.h"
 #include "house/life.h"
+#include "house/memory_watch.h"
+#include "house/owned.h"
 #include "house/pool.h"
 #include "house/receive.h"
 #include "house/router.h"
@@ -92,7 +94,7 @@ static void handle_framed(run *now, domi_envelope *message, const domus_on *on, 
     stack->begun_by = message->type;
     int result = on->handle(stack, now->house->self, domi_envelope_payload_of(message, kind));
     if (kind == DOMI_NOTICE && stack->message != NULL)
-        domi_pool_free(now->manager, &message->node);
+        domi_envelope_done(now->manager, message);
     domi_stack_return(stack, result);
 }
 
@@ -107,7 +109,7 @@ __attribute__((always_inline)) static inline void handle(run *now, domi_envelope
     stack.message = message;
     int result = on->handle(&stack, now->house->self, domi_envelope_payload_of(message, kind));
     if (kind == DOMI_NOTICE && DOMI_LIKELY(stack.message != NULL))
-        domi_pool_free(now->manager, &message->node);
+        domi_envelope_done(now->manager, message);
     if (DOMI_LIKELY(result == 0 && stack.pooled == NULL && stack.ask == NULL && !stack.barrier))
         return; /* done: nothing to answer, nothing kept */
     domi_stack_return(&stack, result);
@@ -128,20 +130,25 @@ static void unhandled(run *now, domi_envelope *message, uint32_t kind)
         handle(now, message, rest, kind);
 }
 
-static void take_replies(run *now, uint32_t kept, uint32_t kept_each)
+DOMI_INLINE void take_replies(run *now, uint32_t kept)
 {
     domi_house *house = now->house;
     uint32_t before = now->left;
-    uint32_t exceptions = house->tails[DOMI_EXCEPTION] != NULL ? kept_each : 0;
 
-    while (house->tails[DOMI_REPLY] != NULL && now->left > kept + exceptions) {
+    while (house->tails[DOMI_REPLY] != NULL && now->left > kept) {
         domi_node *node = domi_list_take(&house->tails[DOMI_REPLY]);
         house->replies--;
         now->left--;
         domi_stack_answer(now->manager, house, (domi_envelope *)(void *)node);
     }
     count(now, DOMI_REPLY, before);
-    before = now->left;
+}
+
+DOMI_INLINE void take_exceptions(run *now, uint32_t kept)
+{
+    domi_house *house = now->house;
+    uint32_t before = now->left;
+
     while (house->tails[DOMI_EXCEPTION] != NULL && now->left > kept) {
         domi_node *node = domi_list_take(&house->tails[DOMI_EXCEPTION]);
         now->left--;
@@ -151,6 +158,12 @@ static void take_replies(run *now, uint32_t kept, uint32_t kept_each)
             domi_stack_answer(now->manager, house, (domi_envelope *)(void *)node);
     }
     count(now, DOMI_EXCEPTION, before);
+}
+
+static void take_answers(run *now, uint32_t kept, uint32_t kept_each)
+{
+    take_replies(now, kept + (now->house->tails[DOMI_EXCEPTION] != NULL ? kept_each : 0));
+    take_exceptions(now, kept);
 }
 
 static inline bool may_take_user(run *now)
@@ -203,73 +216,101 @@ static void take_received(run *now, uint32_t kept)
     domi_counter_add(&now->manager->counters.handled[DOMI_NOTICE], handled);
 }
 
-/* The row takes it; who made it is told after, and frees it. */
-static bool handle_event(run *now, domi_envelope *message)
+/* Call the row's function. Returns 0, and the caller frees the event or gives it back to its timer,
+ * watch or descriptor; -EOPNOTSUPP without a row; -ESTALE when the actor is not mounted: then
+ * nothing was called, and the event is a dead letter. */
+DOMI_INLINE int handle_event(run *now, domi_envelope *message, bool mounted)
 {
+    if (!mounted)
+        return -ESTALE;
     const domus_on *on = find(now->house->behaviour, message->type);
 
     if (on == NULL)
         on = find_rest(now->house->behaviour);
     if (on == NULL)
-        return false;
+        return -EOPNOTSUPP;
     domi_manager_handles(now->manager, message->type);
     if (on->frame_size != 0)
         handle_framed(now, message, on, DOMI_EVENT);
     else
         handle(now, message, on, DOMI_EVENT);
-    return true;
+    return 0;
 }
 
-static void take_timer(run *now, domi_timer *timer)
+/* An event of a timer, a watch or a descriptor, which has it back afterwards. */
+DOMI_INLINE void handle_lent_event(run *now, domi_envelope *message, bool mounted)
+{
+    int error = handle_event(now, message, mounted);
+
+    if (error != 0)
+        dead_event(now, message, error);
+}
+
+DOMI_INLINE void take_timer(run *now, domi_timer *timer, bool mounted)
 {
     bool is_idle = timer->event.type == &domi_idle_type;
 
     if (!timer->cancelled && is_idle)
         now->house->family->idle_looked = true;
-    else if (!timer->cancelled && !handle_event(now, &timer->event))
-        dead_event(now, &timer->event, -EOPNOTSUPP);
+    else if (!timer->cancelled)
+        handle_lent_event(now, &timer->event, mounted);
     bool look = is_idle && !timer->cancelled;
     domi_timer_handled(now->manager, timer);
     if (look)
         domi_house_idle(now->manager, now->house);
 }
 
-static void take_event(run *now, domi_node *node)
+DOMI_INLINE void take_event(run *now, domi_node *node, bool mounted)
 {
     domi_envelope *message = (domi_envelope *)(void *)node;
+    int error;
 
     if (node->slab == DOMI_SLAB_TIMER) {
-        take_timer(now, (domi_timer *)(void *)node);
+        take_timer(now, (domi_timer *)(void *)node, mounted);
     } else if (node->slab == DOMI_SLAB_DESCRIPTOR) {
-        if (message->error == 0 && !handle_event(now, message))
-            dead_event(now, message, -EOPNOTSUPP);
+        if (message->error == 0)
+            handle_lent_event(now, message, mounted);
         now->manager->descriptor_handled(now->manager, node);
     } else if (node->slab == DOMI_SLAB_HOUSE) {
         domi_family_event(now->manager, now->house, node);
     } else if (node->slab == DOMI_SLAB_WATCH) {
         domi_watch *watch = (domi_watch *)(void *)node;
-        if (domi_watch_take(now->manager, now->house, watch) && !handle_event(now, message))
-            dead_event(now, message, -EOPNOTSUPP);
+        if (domi_watch_take(now->manager, now->house, watch))
+            handle_lent_event(now, message, mounted);
         domi_watch_handled(now->manager, watch);
-    } else if (is_ours(now, message) || handle_event(now, message)) {
+    } else if (node->slab == DOMI_SLAB_MEMORY_WATCH) {
+        domi_memory_watch *watch = (domi_memory_watch *)(void *)node;
+        if (domi_memory_watch_take(now->manager, watch))
+            handle_lent_event(now, message, mounted);
+        domi_memory_watch_handled(now->manager, watch);
+    } else if (is_ours(now, message) || (error = handle_event(now, message, mounted)) == 0) {
         domi_pool_free(now->manager, node);
     } else {
-        domi_mailbox_dead(now->manager, now->house, node, -EOPNOTSUPP);
+        domi_mailbox_dead(now->manager, now->house, node, error);
     }
 }
 
-static void take_events(run *now, uint32_t kept)
+/* `mounted` is a constant in both uses, so that events of a mounted actor are not asked for it. */
+DOMI_INLINE void take_events(run *now, uint32_t kept, bool mounted)
 {
     domi_house *house = now->house;
     uint32_t before = now->left;
 
     while (house->tails[DOMI_EVENT] != NULL && now->left > kept) {
         domi_node *node = domi_list_take(&house->tails[DOMI_EVENT]);
-        house->events--;
+        house->events -= DOMI_EVENT_STEP;
         now->left--;
-        take_event(now, node);
+        take_event(now, node, mounted);
     }
     count(now, DOMI_EVENT, before);
+}
+
+/* The mailbox of events is not held back as those of asks and notices are: the ends of children
+ * come by it, and a stop waits for them. An event that is not the library's own becomes a dead
+ * letter, so nothing stays that could keep the house ready. */
+__attribute__((noinline, cold)) static void take_events_unmounted(run *now, uint32_t kept)
+{
+    take_events(now, kept, false);
 }
 
 /* What few houses have to settle besides. */
@@ -314,6 +355,88 @@ DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handl
     domi_queue_put(&manager->ready[house->behaviour->kind], house);
 }
 
+/* Take from one source until it is empty or the run is full. A source is a mailbox, or the
+ * channels. */
+static void take_all(run *now, uint32_t source)
+{
+    domi_house *house = now->house;
+
+    switch (source) {
+    case DOMI_REPLY:
+        take_replies(now, 0);
+        break;
+    case DOMI_EXCEPTION:
+        take_exceptions(now, 0);
+        break;
+    case DOMI_ASK:
+        take_user(now, DOMI_ASK, 0);
+        break;
+    case DOMI_NOTICE:
+        take_user(now, DOMI_NOTICE, 0);
+        if (domi_house_receives(house))
+            take_received(now, 0);
+        break;
+    case DOMI_EVENT:
+        if ((house->marks & DOMI_MARK_UNMOUNTED) != 0)
+            take_events_unmounted(now, 0);
+        else
+            take_events(now, 0, true);
+        break;
+    default:
+        if (domi_house_channels_runnable(house))
+            now->left -= now->manager->run_channels(now->manager, house, now->left);
+    }
+}
+
+#define SOURCES (DOMI_MAILBOXES + 1u)
+
+static_assert(SOURCES <= DOMI_EVENT_STEP, "each source fits beside the events");
+
+/* A run of fewer than 8 messages has no places to keep. In the usual order the first mailbox could
+ * fill each of these runs, and the others would starve, so each run begins behind the source with
+ * which the last one began. */
+__attribute__((noinline, cold)) static uint32_t run_short(domi_manager *manager, domi_house *house,
+                                                          uint32_t places)
+{
+    run now = {.manager = manager, .house = house, .left = places};
+    uint32_t first = house->events & DOMI_EVENT_TURN_MASK;
+
+    for (uint32_t i = 0; i < SOURCES && now.left != 0; i++) {
+        uint32_t source = (first + i) % SOURCES;
+
+        if (now.left == places) /* nothing so far: it may begin with this one */
+            house->events = (house->events & ~DOMI_EVENT_TURN_MASK) | (source + 1) % SOURCES;
+        take_all(&now, source);
+    }
+    return now.left;
+}
+
+/* The order of the mailboxes; each kind that waits has `kept` places kept for it. */
+DOMI_INLINE void run_in_order(run *now, domi_manager *manager, domi_house *house, uint32_t kept)
+{
+    bool held = (house->marks & DOMI_MARKS_HOLD) != 0;
+    uint32_t channels = (house->marks & DOMI_MARK_CHANNELS) != 0 ? kept : 0;
+    uint32_t events = channels + (house->tails[DOMI_EVENT] != NULL ? kept : 0);
+    uint32_t notices = events + (house->tails[DOMI_NOTICE] != NULL && !held ? kept : 0);
+
+    if (house->tails[DOMI_REPLY] != NULL || house->tails[DOMI_EXCEPTION] != NULL)
+        take_answers(now, notices + (house->tails[DOMI_ASK] != NULL && !held ? kept : 0), kept);
+    if (house->tails[DOMI_ASK] != NULL)
+        take_user(now, DOMI_ASK, notices);
+    if (house->tails[DOMI_NOTICE] != NULL)
+        take_user(now, DOMI_NOTICE, events);
+    if (DOMI_UNLIKELY(domi_house_receives(house)))
+        take_received(now, events);
+    if (house->tails[DOMI_EVENT] != NULL) {
+        if (DOMI_UNLIKELY(held) && (house->marks & DOMI_MARK_UNMOUNTED) != 0)
+            take_events_unmounted(now, channels);
+        else
+            take_events(now, channels, true);
+    }
+    if (domi_house_channels_runnable(house))
+        now->left -= manager->run_channels(manager, house, now->left);
+}
+
 DOMI_INLINE uint32_t run_once(domi_manager *manager, domi_house *house)
 {
     run now = {.manager = manager, .house = house, .left = manager->messages_per_run_max};
@@ -323,31 +446,17 @@ DOMI_INLINE uint32_t run_once(domi_manager *manager, domi_house *house)
 
     domi_manager_runs(manager, house->behaviour);
 
-    /* A short run keeps fewer, so that what each kind keeps is less than the run. */
-    uint32_t kept = now.left / 8 < DOMI_RUN_KEPT ? now.left / 8 : DOMI_RUN_KEPT;
-    bool held = (house->marks & DOMI_MARKS_HOLD) != 0;
-    uint32_t channels = (house->marks & DOMI_MARK_CHANNELS) != 0 ? kept : 0;
-    uint32_t events = channels + (house->tails[DOMI_EVENT] != NULL ? kept : 0);
-    uint32_t notices = events + (house->tails[DOMI_NOTICE] != NULL && !held ? kept : 0);
-    if (house->tails[DOMI_REPLY] != NULL || house->tails[DOMI_EXCEPTION] != NULL)
-        take_replies(&now, notices + (house->tails[DOMI_ASK] != NULL && !held ? kept : 0), kept);
-    if (house->tails[DOMI_ASK] != NULL)
-        take_user(&now, DOMI_ASK, notices);
-    if (house->tails[DOMI_NOTICE] != NULL)
-        take_user(&now, DOMI_NOTICE, events);
-    if (DOMI_UNLIKELY(domi_house_receives(house)))
-        take_received(&now, events);
-    if (house->tails[DOMI_EVENT] != NULL)
-        take_events(&now, channels);
-    if (domi_house_channels_runnable(house))
-        now.left -= manager->run_channels(manager, house, now.left);
+    if (DOMI_UNLIKELY(manager->run_kept == 0))
+        now.left = run_short(manager, house, now.left);
+    else
+        run_in_order(&now, manager, house, manager->run_kept);
 
     domi_manager_runs(manager, NULL);
     domi_counter_add(&manager->counters.runs, 1);
     return manager->messages_per_run_max - now.left;
 }
 
-uint32_t domi_house_run(domi_manager *manager, domi_house *house)
+DOMI_NO_CANARY uint32_t domi_house_run(domi_manager *manager, domi_house *house)
 {
     uint32_t handled = run_once(manager, house);
 
@@ -355,7 +464,7 @@ uint32_t domi_house_run(domi_manager *manager, domi_house *house)
     return handled;
 }
 
-uint32_t domi_house_run_lent(domi_manager *manager, domi_house *house)
+DOMI_NO_CANARY uint32_t domi_house_run_lent(domi_manager *manager, domi_house *house)
 {
     return run_once(manager, house);
 }

@@ -43,6 +43,7 @@ enum domi_slab_index {
     DOMI_SLAB_TIMER,
     DOMI_SLAB_WATCH,
     DOMI_SLAB_DESCRIPTOR, /* io's */
+    DOMI_SLAB_MEMORY_WATCH,
     DOMI_SLAB_MEMBER,
     DOMI_SLABS,
     DOMI_SLAB_HEAP = DOMI_SLABS, /* an envelope too large for the slabs */

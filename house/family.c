@@ -115,8 +115,15 @@ void domi_family_failed(domi_manager *manager, domi_house *house, int error, boo
     domi_house *parent = house->parent;
 
     domi_counter_add(&manager->counters.failures, 1);
-    if ((house->marks & (DOMI_MARK_STOPPING | DOMI_MARK_SUSPENDED)) != 0)
-        return; /* it ends, or an earlier failure is not decided yet */
+    if ((house->marks & DOMI_MARK_STOPPING) != 0)
+        return; /* it ends anyway */
+    if ((house->marks & DOMI_MARK_SUSPENDED) != 0) {
+        /* The parent decides on an earlier failure, and its decision holds for this one, too. If
+         * this one is fatal, the decision may not be to go on. */
+        if (fatal)
+            house->marks |= DOMI_MARK_FATAL;
+        return;
+    }
     house->reason = (int16_t)(error > INT16_MIN ? error : INT16_MIN);
     domi_manager_log(manager, house, DOMI_HAS_FAILED, error);
     if (parent == NULL || domi_house_behaviour(parent)->supervision == NULL) {

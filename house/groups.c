@@ -283,8 +283,8 @@ int domi_group_publish(domi_manager *manager, domus_address sender, domi_group *
     domi_shared *shared = error == 0 ? domi_shared_new(manager, type, payload) : NULL;
 
     if (shared == NULL) {
-        if (type->drop != NULL)
-            type->drop((void *)(uintptr_t)payload);
+        if (type->release != NULL)
+            type->release((void *)(uintptr_t)payload);
         return error != 0 ? error : domi_message_error(manager);
     }
     for (uint32_t i = 0; i < group->groups->homes; i++) {

@@ -32,7 +32,7 @@ enum domi_mark {
     DOMI_MARK_SATURATED = 2,     /* conversations_max stacks are parked: no asks, no notices */
     DOMI_MARK_STOPPING = 4,      /* no asks, no notices ever more */
     DOMI_MARK_HIGH = 16,         /* sampled when it was queued */
-    DOMI_MARK_NO_STOP = 32,      /* never mounted: on_stop does not run */
+    DOMI_MARK_UNMOUNTED = 32,    /* on_mount failed, or a stop came first: no user code runs */
     DOMI_MARK_CHANNELS = 64,     /* io has something for it: the kind's own work is ready */
     DOMI_MARK_RECEIVING = 128,   /* a stack waits in a receive: only what its pattern takes */
     DOMI_MARK_FRESH = 256,       /* ... and there is mail that no pattern has seen yet */
@@ -47,7 +47,7 @@ enum domi_mark {
 /* While one of these is set, asks and notices wait; RECEIVING may take one from among them. */
 #define DOMI_MARKS_HOLD                                                                            \
     (DOMI_MARK_BARRIER | DOMI_MARK_SATURATED | DOMI_MARK_SUSPENDED | DOMI_MARK_RESTART |           \
-     DOMI_MARK_RECEIVING)
+     DOMI_MARK_RECEIVING | DOMI_MARK_UNMOUNTED)
 
 /* Control bits beside the lease in `life`; all change by compare-exchange (M9). */
 #define DOMI_LIFE_CLOSED      UINT64_C(1)  /* the slot is free: nothing is taken */
@@ -63,6 +63,11 @@ enum domi_mark {
 #define DOMI_SLOT_PENDING 0x80u /* ... and it was taken off the arrivals meanwhile */
 
 #define DOMI_HOUSE_STATE_INLINE 16u
+
+/* An event in `events`. The bits below hold with which source a run that is too short to keep
+ * places begins (dispatch.c): they fit nowhere else in a house of three lines. */
+#define DOMI_EVENT_STEP      8u
+#define DOMI_EVENT_TURN_MASK (DOMI_EVENT_STEP - 1)
 
 typedef struct domi_house domi_house;
 
@@ -84,10 +89,10 @@ struct domi_house {
     domi_house *next;                 /* in the one queue it is in */
     domi_node *tails[DOMI_MAILBOXES]; /* circular lists: the tail's next is the head */
     uint32_t replies;
-    uint32_t events;
+    uint32_t events; /* waiting, in DOMI_EVENT_STEPs; the last bits: where a short run begins */
 
     /* Line 2: the rest. */
-    alignas(64) uint32_t promises; /* asks under way; each resumes exactly once */
+    alignas(64) uint32_t asks; /* that it has under way, and whose answers it has not taken */
     uint32_t stacks_count;
     domus_stack *stacks;        /* parked conversations; who raised the barrier is the first */
     struct domi_link *attached; /* its timers, and who watches it */
@@ -106,7 +111,7 @@ struct domi_house {
 };
 
 static_assert(offsetof(domi_house, state) == 64, "line 1");
-static_assert(offsetof(domi_house, promises) == 128, "line 2");
+static_assert(offsetof(domi_house, asks) == 128, "line 2");
 static_assert(sizeof(domi_house) == 192, "three lines with 16 bytes of state");
 
 /* Relaxed: home's alone; but who looks at it looks at nothing else with it in one access, for the
@@ -190,10 +195,19 @@ static inline void domi_list_take_next(domi_node **tail, domi_node *before)
 
 /* --- what may run ---------------------------------------------------------------------------- */
 
-/* Channels begin conversations too: at conversations_max they wait as asks and notices do. */
+/* Channels begin conversations too: at conversations_max they wait as asks and notices do, and so
+ * they do until the actor is mounted. */
 static inline bool domi_house_channels_runnable(const domi_house *house)
 {
-    return (house->marks & (DOMI_MARK_CHANNELS | DOMI_MARK_SATURATED)) == DOMI_MARK_CHANNELS;
+    return (house->marks & (DOMI_MARK_CHANNELS | DOMI_MARK_SATURATED | DOMI_MARK_UNMOUNTED)) ==
+           DOMI_MARK_CHANNELS;
+}
+
+/* The actor stops without having been mounted, so no callback runs for its channels. */
+static inline bool domi_house_stops_unmounted(const domi_house *house)
+{
+    return (house->marks & (DOMI_MARK_UNMOUNTED | DOMI_MARK_STOPPING)) ==
+           (DOMI_MARK_UNMOUNTED | DOMI_MARK_STOPPING);
 }
 
 /* A receive waits, nothing else holds it back, and it has not seen all that there is. SATURATED
@@ -214,10 +228,17 @@ static inline bool domi_house_runnable(const domi_house *house)
            domi_house_receives(house);
 }
 
-/* More than 2 replies, or more than 4 events, or no promise pending. */
+static inline uint32_t domi_house_events(const domi_house *house)
+{
+    return house->events / DOMI_EVENT_STEP;
+}
+
+/* More than 2 replies wait, or more than 4 events, or it has no ask under way. An actor that
+ * sleeps, receives or waits for blocking work depends on no other actor, so that makes it no less
+ * urgent. */
 static inline bool domi_house_high(const domi_house *house)
 {
-    return house->promises == 0 || house->replies > 2 || house->events > 4;
+    return house->asks == 0 || house->replies > 2 || house->events >= 5 * DOMI_EVENT_STEP;
 }
 
 /* Relaxed: constant in a life. A sender that is late may read it while the slot is born again; what

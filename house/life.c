@@ -302,20 +302,27 @@ int domi_house_run_mount(domi_manager *manager, domi_house *house)
     return result;
 }
 
+void domi_house_mount_failed(domi_manager *manager, domi_house *house, int error)
+{
+    house->marks |= DOMI_MARK_UNMOUNTED;
+    /* A restart or a stop, whichever the parent decides, would take its timers back; until then a
+     * periodic one would only wake the house. Watches stay: a link has to stop its other end. */
+    domi_timer_cancel_all(manager, house);
+    domi_family_failed(manager, house, error, true);
+}
+
 void domi_house_mount(domi_manager *manager, domi_house *house)
 {
     int result = 0;
 
     if ((domi_house_life(house) & DOMI_LIFE_STOP) != 0)
-        house->marks |= DOMI_MARK_NO_STOP; /* it never began: neither on_mount nor on_stop */
+        house->marks |= DOMI_MARK_UNMOUNTED; /* it never began: neither on_mount nor on_stop */
     else
         result = domi_house_run_mount(manager, house);
     domi_counter_add(&manager->counters.spawns, 1);
-    if (result < 0) {
-        house->marks |= DOMI_MARK_NO_STOP;
-        domi_family_failed(manager, house, result, true);
-    }
-    if ((house->marks & DOMI_MARK_PASSIVATES) != 0)
+    if (result < 0)
+        domi_house_mount_failed(manager, house, result);
+    if ((house->marks & (DOMI_MARK_PASSIVATES | DOMI_MARK_UNMOUNTED)) == DOMI_MARK_PASSIVATES)
         domi_house_idle(manager, house);
     domi_house_move(house, DOMI_WAITING);
     if ((domi_house_life(house) & DOMI_LIFE_STOP) != 0 || domi_house_runnable(house))
@@ -373,7 +380,7 @@ void domi_house_run_stop(domi_manager *manager, domi_house *house)
 {
     const domus_behaviour *behaviour = house->behaviour;
 
-    if (behaviour->on_stop == NULL || (house->marks & DOMI_MARK_NO_STOP) != 0)
+    if (behaviour->on_stop == NULL || (house->marks & DOMI_MARK_UNMOUNTED) != 0)
         return;
     domus_stack stack;
     domi_stack_begin(&stack, manager, house);

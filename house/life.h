@@ -39,6 +39,10 @@ void domi_house_mounting(domi_manager *manager, domi_house *house);
 /* Run on_mount and publish WAITING. */
 void domi_house_mount(domi_manager *manager, domi_house *house);
 
+/* Its on_mount or on_restart has failed: until a restart succeeds, the actor is not mounted and
+ * none of its functions is called. Home, on the house's own turn. */
+void domi_house_mount_failed(domi_manager *manager, domi_house *house, int error);
+
 /* Something has changed beside its mail (a stop, a directive, a child gone): if it waits, it runs,
  * and settles it. CREATED and MOUNTING: the mount looks. READY and later: the runner does; of one
  * that is exposed home, when it is back. */

@@ -14,7 +14,8 @@
 #include "house/letters.h"
 #include "house/life.h"
 #include "house/links.h"
-#include "house/pool.h"
+#include "house/memory_watch.h"
+#include "house/owned.h"
 #include "house/receive.h"
 #include "house/router.h"
 #include "house/shared.h"
@@ -104,8 +105,6 @@ static void fail_circle(domi_manager *manager, domi_house *house, domi_node *bef
     house->mail--;
     domi_receive_reset(house);
     domi_counter_add(&manager->counters.circles, 1);
-    if (ask->type->drop != NULL)
-        ask->type->drop(domi_envelope_payload(ask));
     domi_ask_fail(manager, ask, -EDEADLK);
 }
 
@@ -202,7 +201,7 @@ int domi_mailbox_pass(domi_manager *manager, domus_address address, domi_node *n
     manager->busy = false;
     int error = domi_mailbox_put(manager, address, node, kind);
     /* Not what it was: a put may take memory, and who takes some hears of a change. */
-    manager->busy = manager->pressure_seen >= DOMI_PRESSURE_CRITICAL;
+    manager->busy = manager->pressure_seen >= DOMUS_MEMORY_CRITICAL;
     return error;
 }
 
@@ -309,6 +308,9 @@ void domi_mailbox_dead(domi_manager *manager, domi_house *house, domi_node *node
     case DOMI_SLAB_DESCRIPTOR:
         manager->descriptor_handled(manager, node);
         return;
+    case DOMI_SLAB_MEMORY_WATCH:
+        domi_memory_watch_dropped(manager, (domi_memory_watch *)(void *)node);
+        return;
     case DOMI_SLAB_WATCH:
     case DOMI_SLAB_UNWATCH:
         domi_watch_dropped(manager, node);
@@ -335,13 +337,10 @@ void domi_mailbox_dead(domi_manager *manager, domi_house *house, domi_node *node
         return;
     }
     domi_letters_dead(manager, (domus_address){house, node->lease}, envelope, error);
-    /* Of a shared payload there is one drop for all. */
-    if (envelope->type != NULL && envelope->type->drop != NULL && node->slab != DOMI_SLAB_SHARED)
-        envelope->type->drop(domi_envelope_payload(envelope));
     if (node->kind == DOMI_ASK)
         domi_ask_fail(manager, envelope, error);
     else
-        domi_pool_free(manager, node);
+        domi_answer_done(manager, envelope);
 }
 
 static void empty_list(domi_manager *manager, domi_house *house, domi_node **tail)

@@ -24,8 +24,8 @@ void domi_mailbox_give_back(domi_manager *manager, domi_house *house);
  * arrivals. */
 void domi_mailbox_sort(domi_manager *manager, domi_house *house);
 
-/* A message to `house` that it will not handle: count it, tell of it, drop what it owns, let an ask
- * fail with `error`. */
+/* A message to `house` that it will not handle: count it, tell of it, release what it owns, let an
+ * ask fail with `error`. */
 void domi_mailbox_dead(domi_manager *manager, domi_house *house, domi_node *node, int error);
 
 /* Turn the asks and notices of a house that stops, or (with `all`) everything, into dead letters.
@@ -73,7 +73,7 @@ DOMI_INLINE void domi_mailbox_add(domi_manager *manager, domi_house *house, domi
         if (DOMI_UNLIKELY((house->marks & DOMI_MARKS_HOLD) != 0))
             runs = domi_mailbox_held(manager, house, node);
     } else if (kind == DOMI_EVENT) {
-        house->events++;
+        house->events += DOMI_EVENT_STEP;
     } else if (kind == DOMI_REPLY) {
         house->replies++;
     }

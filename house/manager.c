@@ -14,7 +14,7 @@
 
 #include <errno.h>
 
-static const _Atomic uint32_t none = DOMI_PRESSURE_NONE;
+static const _Atomic uint32_t none = DOMUS_MEMORY_NORMAL;
 
 static void free_tables(domi_manager *manager)
 {
@@ -34,8 +34,10 @@ int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
     manager->config = config;
     manager->mailbox_max = manager->lane_max = config->scheduler.mailbox_max;
     manager->pressure = &none;
-    manager->messages_per_run_max = config->scheduler.messages_per_run_max;
+    domi_manager_limit_runs(manager, config->scheduler.messages_per_run_max);
     manager->conversations_max = config->scheduler.conversations_max;
+    manager->ready[DOMUS_STATE].normal_every = config->scheduler.normal_every;
+    manager->ready[DOMUS_CHANNELS].normal_every = config->scheduler.normal_every;
     manager->now_ns = now_ns;
     manager->chains = domi_memory_new(count * sizeof(domi_chain));
     manager->slots_of = domi_memory_new(count * sizeof(domi_slot_cache));
@@ -47,6 +49,7 @@ int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
     domi_pool_init(manager);
     domi_slots_init(manager);
     domi_spinlock_init(&manager->shared_lock);
+    domi_spinlock_init(&manager->memory_watches.lock);
     domi_wheel_init(&manager->wheel, now_ns);
     domi_wheel_init(&manager->deadlines, now_ns);
     manager->next_home = index; /* not all of them begin with the same one */
@@ -63,7 +66,7 @@ void domi_manager_fini(domi_manager *manager)
 void domi_manager_pressed(domi_manager *manager, uint32_t level)
 {
     manager->pressure_seen = level;
-    manager->busy = level >= DOMI_PRESSURE_CRITICAL;
+    manager->busy = level >= DOMUS_MEMORY_CRITICAL;
     manager->lane_max = manager->busy ? 0 : manager->mailbox_max;
 }
 

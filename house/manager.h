@@ -13,6 +13,8 @@
 #include "house/queue.h"
 
 #include <domus/config.h>
+#include <domus/hooks.h>
+#include <domus/memory.h>
 
 /* What one core writes and another reads or writes stands this far apart: two cache lines, because
  * the hardware fetches them in pairs. */
@@ -94,12 +96,17 @@ typedef enum domi_happening {
     DOMI_IS_ENDED,  /* by the root */
 } domi_happening;
 
-/* How short the system's memory is (runtime/pressure.h). */
-typedef enum domi_pressure_level {
-    DOMI_PRESSURE_NONE,
-    DOMI_PRESSURE_HIGH,     /* nothing is let in from outside */
-    DOMI_PRESSURE_CRITICAL, /* and nothing new is sent inside */
-} domi_pressure_level;
+struct domi_memory_watch;
+
+/* The watches on memory of a home's actors (memory_watch.h). */
+typedef struct domi_memory_watches {
+    domi_spinlock lock;
+    struct domi_memory_watch *head; /* under the lock, as the next three are */
+    struct domi_memory_watch *tail;
+    _Atomic uint32_t count; /* ... but read by all */
+    uint32_t left;          /* to be looked at since the last change */
+    uint32_t seen;          /* home's: the number of that change */
+} domi_memory_watches;
 
 /* Giving slabs' memory back (trim.h). */
 typedef struct domi_trim {
@@ -120,8 +127,9 @@ struct domus_spawn_options;
 struct domi_manager {
     /* Read by all, constant while threads run. */
     uint32_t index;
-    uint32_t count;   /* of managers: the threads', the outside's, then those of detached actors */
-    uint32_t threads; /* how many are threads' */
+    uint32_t count;    /* of managers: the threads', the outside's, then those of detached actors */
+    uint32_t threads;  /* how many are threads' */
+    uint32_t run_kept; /* of messages_per_run_max: see domi_manager_limit_runs() */
     domi_manager **managers;
     const domus_config *config;
     struct domi_names *names;     /* the system's registry; NULL: none */
@@ -141,10 +149,17 @@ struct domi_manager {
     /* io's part of a run: channels actors only. Handles up to `budget` pieces of work, returns
      * how many; clears DOMI_MARK_CHANNELS when none is left. */
     uint32_t (*run_channels)(domi_manager *manager, domi_house *house, uint32_t budget);
+    /* io's: a conversation that a channel counts (DOMI_STACK_COUNTED) has ended. */
+    void (*conversation_ended)(domi_manager *manager, uint64_t key);
+    /* io's: a conversation has failed. True when a channel has begun it: that is refused, and the
+     * actor has not failed. NULL: there are no channels. */
+    bool (*conversation_failed)(struct domi_manager *manager, const domus_stack *stack, int error);
     /* io's own events (an accepted connection): true when it took the message. */
     bool (*take_event)(domi_manager *manager, domi_house *house, domi_envelope *message);
     /* runtime's: something has befallen an actor; NULL: nobody wants to know. */
     void (*log)(domi_manager *manager, const domi_house *house, domi_happening what, int error);
+    /* runtime's: a log line; NULL: nobody wants to know. */
+    void (*say)(domi_manager *manager, domus_log_level level, const char *text);
     /* runtime's: an actor on a thread of its own. NULL: there are none. */
     int (*spawn_detached)(domi_manager *manager, domi_house *parent,
                           const domus_behaviour *behaviour, const void *state,
@@ -155,6 +170,9 @@ struct domi_manager {
     void (*end_spawn)(domi_manager *manager);
     /* runtime's: take blocking work back; false when it runs already. */
     bool (*withdraw)(domi_manager *manager, struct domi_promise *promise);
+    /* runtime's: how short memory is now; returns the number of the latest change. Any thread,
+     * maybe under a spinlock. NULL: nobody measures. */
+    uint32_t (*read_memory)(const domi_manager *manager, domus_memory_change *ret_change);
     /* io's watches on descriptors: the event was handled, or dropped; take the watch back. */
     void (*descriptor_handled)(domi_manager *manager, domi_node *node);
     void (*descriptor_cancel)(domi_manager *manager, domi_node *node);
@@ -164,7 +182,9 @@ struct domi_manager {
 
     /* The owner's. */
     alignas(DOMI_LINES) uint64_t now_ns;
-    domi_queue ready[2]; /* by domus_kind */
+    struct domi_promise *shown;      /* what the step that runs was shown, when it waited for all */
+    struct domi_promise *shown_last; /* ... where it was looked for last; NULL: nowhere yet */
+    domi_queue ready[2];             /* by domus_kind */
     domi_fifo mounting;
     bool closing;   /* the system stops: nothing new is spawned */
     bool stopping;  /* the system has stopped: actors are ended, whatever they do */
@@ -172,7 +192,7 @@ struct domi_manager {
     bool at_max;    /* why the last message had no envelope: memory.threadMax */
     bool busy;      /* memory is critical: asks and notices are refused */
     uint32_t pressure_seen;
-    const _Atomic uint32_t *pressure; /* the system's domi_pressure_level */
+    const _Atomic uint32_t *pressure; /* the system's domus_memory_level */
     _Atomic uint32_t timers;          /* armed or under way; a thief reads it */
     domi_counter houses;              /* alive on this home */
     uint32_t next_home;               /* for spawns that spread */
@@ -192,6 +212,7 @@ struct domi_manager {
     uint32_t noted_timers;
     domi_counters counters;
     domi_trim trim;
+    domi_memory_watches memory_watches;
     domi_counter spare_bytes; /* of slabs: free, but in chunks that the last trim had to keep */
 
     /* Pushed by others, taken whole by the owner. */
@@ -257,7 +278,7 @@ static inline void domi_manager_log(domi_manager *manager, const domi_house *hou
 int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
                       domi_manager **managers, const domus_config *config, uint64_t now_ns);
 
-/* After all threads have ended. What messages still own is dropped before, by domi_manager_end. */
+/* After all threads have ended. What messages still own is released before, by domi_manager_end. */
 void domi_manager_fini(domi_manager *manager);
 
 /* Run on_stop of every actor that lives here and turn all mail into dead letters. Owner thread,

@@ -1,13 +1,14 @@
 /* Messages as objects; see domus/message.h. A domus_message is an envelope with its kind set. */
 #include "base/check.h"
 #include "house/mailbox.h"
-#include "house/pool.h"
+#include "house/owned.h"
 #include "house/put.h"
 #include "house/stack.h"
 
 #include <domus/message.h>
 
 #include <errno.h>
+#include <string.h>
 
 struct domus_message {
     domi_envelope envelope;
@@ -21,19 +22,27 @@ int domus_message_new(domus_stack *stack, const domus_type *type, domus_message 
     if (envelope == NULL)
         return domi_message_error(stack->manager);
     envelope->node.kind = DOMI_NOTICE;
+    envelope->node.lease = DOMI_LEASE_OWNED;
     envelope->type = type;
+    if (type->release != NULL) /* it may be freed before anything is written there */
+        memset(envelope->payload, 0, type->size);
     *ret_message = (domus_message *)(void *)envelope;
     return 0;
 }
 
 int domus_message_take(domus_stack *stack, domus_message **ret_message)
 {
-    domi_envelope *message = stack->message;
+    domi_envelope *message = stack->received != NULL ? stack->received : stack->message;
 
     if (message == NULL || message->node.kind != DOMI_NOTICE)
         return -EINVAL;
-    stack->message = NULL;
-    stack->sender = (domus_address){message->sender, message->sender_lease};
+    if (domi_envelope_is_taken(message))
+        return -EALREADY;
+    stack->received = NULL;
+    if (stack->message == message) { /* a receive that returns leaves what the handler began with */
+        stack->message = NULL;
+        stack->sender = (domus_address){message->sender, message->sender_lease};
+    }
     *ret_message = (domus_message *)(void *)message;
     return 0;
 }
@@ -51,13 +60,17 @@ void *domus_message_payload(domus_message *message)
 int domus_message_send(domus_stack *stack, domus_address to, domus_message *message)
 {
     domi_envelope *envelope = &message->envelope;
+    uint32_t lease = envelope->node.lease;
 
     domi_envelope_sign(envelope, envelope->type, domi_stack_house(stack));
-    return domi_mailbox_put(stack->manager, to, &envelope->node, DOMI_NOTICE);
+    int error = domi_mailbox_put(stack->manager, to, &envelope->node, DOMI_NOTICE);
+    if (error != 0)
+        envelope->node.lease = lease; /* `to` may be nobody, whose lease means something else */
+    return error;
 }
 
 void domus_message_free(domus_stack *stack, domus_message *message)
 {
     if (message != NULL)
-        domi_pool_free(stack->manager, &message->envelope.node);
+        domi_envelope_done(stack->manager, &message->envelope);
 }

@@ -14,7 +14,7 @@ static const struct {
     [DOMI_SLAB_128] = {128, 16},
     [DOMI_SLAB_256] = {256, 16},
     [DOMI_SLAB_512] = {512, 16},
-    [DOMI_SLAB_1088] = {1088, 16},
+    [DOMI_SLAB_1088] = {DOMI_POOLED_MAX, 16},
     [DOMI_SLAB_STACK_SMALL] = {384, 320},
     [DOMI_SLAB_STACK_MEDIUM] = {640, 320},
     [DOMI_SLAB_STACK_LARGE] = {1088, 320},
@@ -22,6 +22,7 @@ static const struct {
     [DOMI_SLAB_TIMER] = {128, 128},
     [DOMI_SLAB_WATCH] = {128, 128},
     [DOMI_SLAB_DESCRIPTOR] = {128, 128},
+    [DOMI_SLAB_MEMORY_WATCH] = {128, 128},
     [DOMI_SLAB_MEMBER] = {64, 16},
 };
 

@@ -11,6 +11,9 @@
 
 #include "house/manager.h"
 
+/* Bytes in the largest envelope that is pooled, head and payload. */
+#define DOMI_POOLED_MAX 1088u
+
 void domi_pool_init(domi_manager *manager);
 void domi_pool_fini(domi_manager *manager);
 
@@ -81,7 +84,7 @@ DOMI_INLINE domi_envelope *domi_envelope_by(domi_manager *manager, size_t bytes,
         return domi_pool_take_by(manager, DOMI_SLAB_256, bounded);
     if (bytes <= 512)
         return domi_pool_take_by(manager, DOMI_SLAB_512, bounded);
-    if (bytes <= 1088)
+    if (bytes <= DOMI_POOLED_MAX)
         return domi_pool_take_by(manager, DOMI_SLAB_1088, bounded);
     return bounded ? domi_pool_heap_bounded(manager, bytes) : domi_pool_heap(manager, bytes);
 }

@@ -6,6 +6,7 @@
  * clock and without a message to oneself. Only public verbs are used, but for memory. */
 #include "base/memory.h"
 #include "house/life.h"
+#include "house/owned.h"
 
 #include <domus/message.h>
 #include <domus/process.h>
@@ -43,7 +44,7 @@ typedef struct process_actor {
 
 struct domus_process_output {
     domus_stack *stack;
-    domus_address spawner;
+    process_actor *actor;
     uint32_t yields;
     bool done;
 };
@@ -54,7 +55,8 @@ static const domus_pattern nothing = {.types = no_types};
 
 /* --- gather ---------------------------------------------------------------------------------- */
 
-/* Keep a copy of a payload. Returns 0; -ENOMEM, and what it owns is dropped. */
+/* Keep a copy of a payload, and what it owns with it. Returns 0; -ENOMEM, and the library releases
+ * what it owns. */
 static int hold(domus_stack *stack, process_actor *actor, const domus_answer *answer)
 {
     domus_message *message;
@@ -62,13 +64,11 @@ static int hold(domus_stack *stack, process_actor *actor, const domus_answer *an
     if (answer->type == NULL)
         return 0;
     int error = domus_message_new(stack, answer->type, &message);
-    if (error != 0) {
-        if (answer->type->drop != NULL)
-            answer->type->drop((void *)(uintptr_t)answer->payload);
+    if (error != 0)
         return error;
-    }
     if (answer->type->size != 0)
         memcpy(domus_message_payload(message), answer->payload, answer->type->size);
+    (void)domus_take(stack); /* an ask's or a reply's payload is never shared */
     actor->room->held[actor->count] = message;
     return 0;
 }
@@ -100,8 +100,6 @@ static void add_message(domus_stack *stack, process_actor *actor, const domus_an
         if (domus_keep(stack, &event.ask) != 0) {
             domus_message_free(stack, actor->room->held[actor->count]);
             actor->room->held[actor->count] = NULL;
-            if (answer->type->drop != NULL)
-                answer->type->drop((void *)(uintptr_t)answer->payload);
             (void)domus_fail(stack, -ENOMEM);
             return;
         }
@@ -127,19 +125,11 @@ static void add_completion(domus_stack *stack, process_actor *actor, const domus
 
 /* --- step ------------------------------------------------------------------------------------ */
 
-static void events_free(domus_stack *stack, process_actor *actor, bool drop)
+/* With what the payloads own, unless the step took it. */
+static void events_free(domus_stack *stack, process_actor *actor)
 {
     for (uint32_t i = 0; i < actor->count; i++) {
-        domus_message *held = actor->room->held[i];
-        const domus_type *type = held != NULL ? domus_message_type(held) : NULL;
-
-        /* Of a shared payload there is one drop for all. */
-        bool shared =
-            held != NULL && ((const domi_node *)(const void *)held)->slab == DOMI_SLAB_SHARED;
-
-        if (drop && type != NULL && type->drop != NULL && !shared)
-            type->drop(domus_message_payload(held));
-        domus_message_free(stack, held);
+        domus_message_free(stack, actor->room->held[i]);
         actor->room->held[i] = NULL;
     }
     actor->count = 0;
@@ -148,12 +138,12 @@ static void events_free(domus_stack *stack, process_actor *actor, bool drop)
 /* One step with what was gathered. False: it was the last. */
 static bool step(domus_stack *stack, process_actor *actor)
 {
-    domus_process_output out = {.stack = stack, .spawner = actor->spawner};
+    domus_process_output out = {.stack = stack, .actor = actor};
 
     actor->began = true;
     int error =
         actor->process->step(stack, actor->room->state, actor->room->events, actor->count, &out);
-    events_free(stack, actor, false);
+    events_free(stack, actor);
     if (error < 0)
         (void)domus_escalate(stack, error);
     if (out.done)
@@ -216,7 +206,7 @@ static void on_stop(domus_stack *stack, void *self)
 
     if (actor->room == NULL)
         return;
-    events_free(stack, actor, true);
+    events_free(stack, actor);
     if (actor->process->close != NULL)
         actor->process->close(stack, actor->room->state);
     domi_memory_free(actor->room);
@@ -262,7 +252,7 @@ int domus_process_spawn(domus_stack *stack, const domus_process *process, const 
 
     if (process == NULL || process->step == NULL || process->state_size > DOMI_HOUSE_STATE_MAX)
         return -EINVAL;
-    if (type != NULL && type->drop != NULL)
+    if (type != NULL && type->release != NULL)
         return -EINVAL;
     size_t length = method != NULL ? strlen(method) : 0;
     if (length > DOMUS_PROCESS_METHOD_MAX || (type != NULL && type->size > DOMUS_PROCESS_INPUT_MAX))
@@ -308,7 +298,18 @@ int domus_process_done(domus_process_output *out, const domus_type *type, const 
 {
     if (out->done)
         return -EALREADY;
-    int error = type != NULL ? domus_notice(out->stack, out->spawner, type, value) : 0;
+    int error = type != NULL ? domus_notice(out->stack, out->actor->spawner, type, value) : 0;
     out->done = error == 0;
     return error;
+}
+
+int domus_process_take(domus_process_output *out, const domus_process_event *event)
+{
+    const room *gathered = out->actor->room;
+
+    for (uint32_t i = 0; i < out->actor->count; i++) {
+        if (event == &gathered->events[i] && gathered->held[i] != NULL)
+            return domi_envelope_take((domi_envelope *)(void *)gathered->held[i]);
+    }
+    return -EINVAL;
 }

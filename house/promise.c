@@ -19,8 +19,9 @@ domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_p
         if (promise == NULL)
             return NULL;
         domi_wheel_node_init(&promise->wheel);
-        promise->queued = promise->noted = promise->timed = false;
-        atomic_store_explicit(&promise->stack, stack, memory_order_relaxed);
+        promise->queued = promise->noted = promise->timed = promise->uncounted = false;
+        /* release: a walker that reads this sees that the wait before is over (cancel.c). */
+        atomic_store_explicit(&promise->stack, stack, memory_order_release);
     }
     promise->state = DOMI_PROMISE_WAITING;
     promise->kind = (uint8_t)kind;
@@ -32,13 +33,19 @@ domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_p
         promise->next->previous = promise;
     stack->waiting = promise;
     stack->pending++;
-    domi_stack_house(stack)->promises++;
+    domi_stack_house(stack)->asks++;
     return promise;
 }
 
 static domi_house *house_of(const domi_promise *promise)
 {
     return domi_stack_house(domi_promise_stack(promise));
+}
+
+void domi_promise_uncount(domi_promise *promise)
+{
+    house_of(promise)->asks--;
+    promise->uncounted = true;
 }
 
 static void on_wheel(domi_manager *home, domi_promise *promise, uint64_t deadline_ns)
@@ -108,18 +115,28 @@ void domi_promise_expire(domi_manager *manager, domi_wheel_node *node)
     domi_promise_fail(manager, promise, promise->kind == DOMI_PROMISE_SLEEP ? 0 : -ETIMEDOUT);
 }
 
+/* The end of a promise that is on the wheel or is no ask. */
+static void unlink_rare(domi_manager *manager, domus_stack *stack, domi_promise *promise)
+{
+    if (promise->timed && domi_is_lent(manager, domi_stack_house(stack)))
+        stack->away++; /* home's wheel looks at its stack */
+    else if (promise->timed)
+        off_wheel(manager, promise);
+    if (promise->uncounted)
+        domi_stack_house(stack)->asks++; /* because every promise that ends is subtracted */
+    promise->uncounted = false;
+}
+
 DOMI_INLINE void unlink_promise(domi_manager *manager, domi_promise *promise)
 {
     domus_stack *stack = domi_promise_stack(promise);
 
     DOMI_CHECK(promise->state == DOMI_PROMISE_WAITING);
+    DOMI_CHECK_SLOW(promise->uncounted == (promise->kind != DOMI_PROMISE_ASK));
     /* Relaxed: who reads it elsewhere only asks whether the promise is still the one it knew. */
     atomic_store_explicit(&promise->serial, domi_promise_serial(promise) + 1, memory_order_relaxed);
-    if (DOMI_UNLIKELY(promise->timed) && domi_is_lent(manager, domi_stack_house(stack))) {
-        stack->away++; /* home's wheel looks at its stack */
-    } else if (DOMI_UNLIKELY(promise->timed)) {
-        off_wheel(manager, promise);
-    }
+    if (DOMI_UNLIKELY(promise->timed || promise->uncounted))
+        unlink_rare(manager, stack, promise);
     if (promise->next != NULL)
         promise->next->previous = promise->previous;
     if (promise->previous != NULL)
@@ -127,7 +144,7 @@ DOMI_INLINE void unlink_promise(domi_manager *manager, domi_promise *promise)
     else
         stack->waiting = promise->next;
     stack->pending--;
-    domi_stack_house(stack)->promises--;
+    domi_stack_house(stack)->asks--;
 }
 
 void domi_promise_finish(domi_manager *manager, domi_promise *promise, domi_envelope *message)

@@ -40,6 +40,7 @@ struct domi_promise {
     bool impatient : 1; /* a receive that only looks at what is there */
     bool noted : 1;     /* its node is a note for home (lent.h) */
     bool timed : 1;     /* it is on home's wheel, which a thief may not look at */
+    bool uncounted : 1; /* it is no ask, so the `asks` of its house do not include it */
     _Atomic(domus_stack *) stack;
     union {
         domus_answer answer; /* the tag from the start, the error when it fails here */
@@ -88,6 +89,10 @@ static inline bool domi_node_is_promise(const domi_node *node)
 
 /* One more thing that `stack`, a pooled one, waits for. NULL without memory. */
 domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_promise_kind kind);
+
+/* `promise` was just made and is no ask: take it out of the `asks` of its house. Asks are the
+ * frequent kind, so they are counted without a look at the kind. */
+void domi_promise_uncount(domi_promise *promise);
 
 /* Let it fail with -ETIMEDOUT (a sleep: end) at `deadline_ns`. */
 void domi_promise_arm(domi_manager *manager, domi_promise *promise, uint64_t deadline_ns);

@@ -1,8 +1,8 @@
 /* Queues of houses, linked through `next`: plain ones, and the two-level one of the ready.
  *
- * A house is in at most one queue. High and normal are sampled when it is queued; every 4th take is
- * a normal one while both wait, so that middlemen (who have promises pending) do not starve. Owner
- * thread only. */
+ * A house is in at most one queue. High and normal are sampled when it is queued; while both
+ * wait, one take of `normal_every` is a normal one, so that middlemen (who have asks under way) do
+ * not starve. Owner thread only. */
 #ifndef DOMI_HOUSE_QUEUE_H
 #define DOMI_HOUSE_QUEUE_H
 
@@ -43,13 +43,12 @@ static inline void domi_fifo_prepend(domi_fifo *fifo, const domi_fifo *first)
     fifo->head = first->head;
 }
 
-#define DOMI_QUEUE_NORMAL_EVERY 4u /* a power of two */
-
 typedef struct domi_queue {
     domi_fifo high;
     domi_fifo normal;
-    uint32_t takes;
-    uint32_t count; /* `readies` */
+    uint32_t normal_every; /* constant, and at least 2, so that no kind starves */
+    uint32_t high_takes;   /* since the last normal one, while both waited */
+    uint32_t count;        /* `readies` */
 } domi_queue;
 
 static inline void domi_queue_put(domi_queue *queue, domi_house *house)
@@ -73,8 +72,10 @@ static inline domi_house *domi_queue_take(domi_queue *queue)
         return domi_fifo_take(&queue->high);
     if (queue->high.head == NULL)
         return domi_fifo_take(&queue->normal);
-    return domi_fifo_take(++queue->takes % DOMI_QUEUE_NORMAL_EVERY == 0 ? &queue->normal
-                                                                        : &queue->high);
+    if (++queue->high_takes < queue->normal_every)
+        return domi_fifo_take(&queue->high);
+    queue->high_takes = 0;
+    return domi_fifo_take(&queue->normal);
 }
 
 #endif

@@ -7,6 +7,7 @@
 #include "house/family.h"
 #include "house/life.h"
 #include "house/mailbox.h"
+#include "house/owned.h"
 #include "house/pool.h"
 
 #include <errno.h>
@@ -40,6 +41,7 @@ static int begin_receive(domus_stack *stack, const domus_pattern *pattern, uint6
     int error = domi_stack_promise(stack, DOMI_PROMISE_RECEIVE, &promise);
     if (error != 0)
         return error;
+    domi_promise_uncount(promise);
 
     domi_promise **last = &family->receives;
     while (*last != NULL)
@@ -271,6 +273,8 @@ int domus_stash(domus_stack *stack)
     bool is_ask = message->node.kind == DOMI_ASK;
     if (!is_ask && message->node.kind != DOMI_NOTICE)
         return -EINVAL;
+    if (domi_envelope_is_taken(message))
+        return -EALREADY;
     domi_family *family = domi_family_of(house);
     if (family == NULL)
         return -ENOMEM;

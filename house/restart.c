@@ -39,7 +39,7 @@ static int begin_anew(domi_manager *manager, domi_house *house)
 
     if (family != NULL && family->born_as != NULL)
         behaviour = family->born_as;
-    bool goes_on = behaviour->on_restart != NULL && (house->marks & DOMI_MARK_NO_STOP) == 0;
+    bool goes_on = behaviour->on_restart != NULL && (house->marks & DOMI_MARK_UNMOUNTED) == 0;
     if (!goes_on)
         domi_house_run_stop(manager, house);
     /* Once more: conversations that were cancelled, and on_stop, may have begun something. */
@@ -60,7 +60,7 @@ static int begin_anew(domi_manager *manager, domi_house *house)
         return result;
     }
     domi_house_state_set(house, family != NULL ? family->initial : NULL);
-    house->marks &= (uint16_t)~DOMI_MARK_NO_STOP;
+    house->marks &= (uint16_t)~DOMI_MARK_UNMOUNTED;
     return domi_house_run_mount(manager, house);
 }
 
@@ -76,8 +76,7 @@ void domi_house_restart_end(domi_manager *manager, domi_house *house)
     int result = begin_anew(manager, house);
     house->reason = 0;
     if (result < 0) {
-        house->marks |= DOMI_MARK_NO_STOP;
-        domi_family_failed(manager, house, result, true);
+        domi_house_mount_failed(manager, house, result);
     } else if ((house->marks & DOMI_MARK_PASSIVATES) != 0) {
         domi_house_idle(manager, house);
     }

@@ -5,7 +5,7 @@
  * wanted is kept in the order in which it came. */
 #include "house/ask.h"
 #include "house/mailbox.h"
-#include "house/pool.h"
+#include "house/owned.h"
 
 #include <errno.h>
 
@@ -19,7 +19,7 @@ static void answers_free(domi_manager *manager, domi_promise *answers)
         if (promise->message != NULL && promise->message->node.kind == DOMI_ASK)
             domi_ask_fail(manager, promise->message, -ENOMSG); /* received among others */
         else if (promise->message != NULL)
-            domi_pool_free(manager, &promise->message->node);
+            domi_answer_done(manager, promise->message);
         domi_promise_release(manager, promise);
     }
 }
@@ -80,7 +80,7 @@ static void resume_one(domi_manager *manager, domus_stack *stack, domi_promise *
     domi_manager_handles(manager, answer.type);
     int result = go_on(manager, stack, message, &answer);
     if (message != NULL && stack->message == message && message->node.kind != DOMI_ASK)
-        domi_pool_free(manager, &message->node);
+        domi_answer_done(manager, message);
     domi_stack_return(stack, result);
 }
 
@@ -90,7 +90,9 @@ static void resume_all(domi_manager *manager, domus_stack *stack)
     domi_promise *answers = answers_take(stack, NULL);
 
     domi_manager_handles(manager, answers != NULL ? answers->answer.type : NULL);
+    manager->shown = answers;
     int result = go_on(manager, stack, NULL, answers != NULL ? &answers->answer : &nothing);
+    manager->shown = manager->shown_last = NULL;
 
     answers_free(manager, answers);
     domi_stack_return(stack, result);
@@ -116,16 +118,33 @@ void domi_stack_done(domi_manager *manager, domi_promise *promise, domi_envelope
         resume(manager, stack);
 }
 
+/* The same for an ask that failed elsewhere: there is nothing to show, and nothing that is owned.
+ */
+__attribute__((noinline)) static void resume_failed(domi_manager *manager, domus_stack *stack,
+                                                    domi_promise *promise, domi_envelope *message)
+{
+    const domus_answer answer = {.error = message->error, .tag = promise->answer.tag};
+
+    domi_manager_handles(manager, NULL);
+    domi_promise_close(manager, promise);
+    int result = go_on(manager, stack, message, &answer);
+    if (stack->message == message)
+        domi_pool_free(manager, &message->node);
+    domi_stack_return(stack, result);
+}
+
 /* What most conversations do: wait for one answer, and here it is. Nothing is kept, nothing linked.
  */
 static void resume_at_once(domi_manager *manager, domus_stack *stack, domi_promise *promise,
                            domi_envelope *message)
 {
-    bool failed = message->node.kind == DOMI_EXCEPTION;
+    if (DOMI_UNLIKELY(message->node.kind == DOMI_EXCEPTION)) {
+        resume_failed(manager, stack, promise, message);
+        return;
+    }
     const domus_answer answer = {
-        .error = failed ? message->error : 0,
-        .type = failed ? NULL : message->type,
-        .payload = failed ? NULL : domi_envelope_payload(message),
+        .type = message->type,
+        .payload = domi_envelope_payload_of(message, DOMI_REPLY),
         .tag = promise->answer.tag,
     };
 
@@ -133,7 +152,7 @@ static void resume_at_once(domi_manager *manager, domus_stack *stack, domi_promi
     domi_promise_close(manager, promise);
     int result = go_on(manager, stack, message, &answer);
     if (stack->message == message)
-        domi_pool_free(manager, &message->node);
+        domi_envelope_done(manager, message);
     domi_stack_return(stack, result);
 }
 

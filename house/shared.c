@@ -23,8 +23,8 @@ void domi_shared_end(domi_manager *manager, domi_shared *shared)
     /* acq_rel: whatever others did with the payload comes before its end. */
     if (atomic_fetch_sub_explicit(&shared->deliveries, 1, memory_order_acq_rel) != 1)
         return;
-    if (shared->type->drop != NULL)
-        shared->type->drop(shared->payload);
+    if (shared->type->release != NULL)
+        shared->type->release(shared->payload);
     domi_pool_free(manager, &shared->node);
 }
 

@@ -40,7 +40,7 @@ static inline domi_delivery *domi_delivery_of(domi_envelope *envelope)
 /* A copy of `payload` to share; NULL: domi_message_error() says why. */
 domi_shared *domi_shared_new(domi_manager *manager, const domus_type *type, const void *payload);
 
-/* The maker, or a delivery, is done with it: the last one drops what it owns and frees it. */
+/* The maker, or a delivery, is done with it: the last one releases what it owns and frees it. */
 void domi_shared_end(domi_manager *manager, domi_shared *shared);
 
 /* One more delivery of it, as a notice from `sender`, to be put; NULL without memory. */

@@ -163,3 +163,14 @@ void domi_slots_walk_shared(domi_manager *home, void (*visit)(void *house, void 
         domi_slab_walk(&now, visit, context);
     }
 }
+
+uint32_t domi_slots_number(const domi_house *house)
+{
+    domi_manager *home = house->home;
+    uint32_t size_class = domi_house_slot(house) & DOMI_SLOT_CLASS;
+
+    domi_spinlock_lock(&home->slots.lock);
+    domi_slab now = home->slots.slabs[size_class];
+    domi_spinlock_unlock(&home->slots.lock);
+    return domi_slab_number(&now, house) * DOMI_HOUSE_CLASSES + size_class;
+}

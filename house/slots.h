@@ -32,6 +32,10 @@ void domi_slots_walk(domi_manager *home, void (*visit)(void *house, void *contex
 void domi_slots_walk_shared(domi_manager *home, void (*visit)(void *house, void *context),
                             void *context);
 
+/* The number of a house's slot, which no other slot of its home has, as long as the system lives.
+ * Takes the home's lock, and time with each thousand of its actors: for people. Any thread. */
+uint32_t domi_slots_number(const domi_house *house);
+
 /* Bytes of state that fit into a slot of this class. */
 uint32_t domi_slots_room(uint32_t size_class);
 

@@ -5,6 +5,7 @@
 #include "house/ask.h"
 #include "house/family.h"
 #include "house/mailbox.h"
+#include "house/owned.h"
 #include "house/pool.h"
 #include "house/receive.h"
 
@@ -41,6 +42,7 @@ domus_stack *domi_stack_new(domi_manager *manager, domi_house *house, uint32_t f
     stack->first.node.slab = DOMI_SLAB_STACK_PROMISE;
     stack->first.state = DOMI_PROMISE_FREE;
     stack->first.queued = stack->first.noted = stack->first.timed = false;
+    stack->first.uncounted = false;
     domi_wheel_node_init(&stack->first.wheel);
     atomic_store_explicit(&stack->first.stack, stack, memory_order_relaxed);
     memset(stack->frame, 0, frame_size);
@@ -52,8 +54,8 @@ static void set_parent(domus_stack *pooled, domi_envelope *ask)
 {
     const domi_return *back = domi_envelope_return(ask);
 
-    atomic_store_explicit(&pooled->parent_serial, back->serial, memory_order_relaxed);
-    /* release: who reads the parent sees its serial. */
+    /* release: a walker that reads either sees that the wait before this one is over (cancel.c). */
+    atomic_store_explicit(&pooled->parent_serial, back->serial, memory_order_release);
     atomic_store_explicit(&pooled->parent, back->promise, memory_order_release);
 }
 
@@ -120,9 +122,15 @@ static void stack_free(domi_manager *manager, domus_stack *stack)
 
 void domi_stack_free_if_done(domi_manager *manager, domus_stack *stack)
 {
-    if (stack->ended && !stack->queued && !stack->first.queued && !stack->first.noted &&
-        stack->away == 0)
+    if (!stack->ended || stack->queued || stack->first.queued || stack->first.noted)
+        return;
+    if (DOMI_LIKELY(stack->away == 0)) {
         stack_free(manager, stack);
+    } else if (stack->away == DOMI_STACK_COUNTED) {
+        uint64_t key = stack->counted_at;
+        stack_free(manager, stack);
+        manager->conversation_ended(manager, key);
+    }
 }
 
 void domi_stack_noted(domi_manager *home, domi_promise *promise)
@@ -137,7 +145,7 @@ void domi_stack_noted(domi_manager *home, domi_promise *promise)
 }
 
 /* What was not shown has not been handled either. */
-static void answers_drop(domi_manager *manager, domus_stack *stack)
+static void answers_discard(domi_manager *manager, domus_stack *stack)
 {
     for (domi_promise *promise = stack->answers; promise != NULL;) {
         domi_promise *next = domi_promise_next_answer(promise);
@@ -156,7 +164,7 @@ static void pooled_end(domi_manager *manager, domi_house *house, domus_stack *st
 {
     while (stack->waiting != NULL)
         domi_promise_abandon(manager, stack->waiting);
-    answers_drop(manager, stack);
+    answers_discard(manager, stack);
     stack_unlink(manager, house, stack);
     atomic_store_explicit(&stack->serial, domi_stack_serial(stack) + 1, memory_order_relaxed);
     stack->wait = DOMI_WAIT_NONE;
@@ -224,6 +232,15 @@ static void park(domus_stack *stack)
     }
 }
 
+/* A failure that is a channel's, and not the actor's. */
+static bool is_of_channel(domi_manager *manager, const domi_house *house, const domus_stack *pooled,
+                          int error)
+{
+    return pooled != NULL && house->behaviour->kind == DOMUS_CHANNELS &&
+           manager->conversation_failed != NULL &&
+           manager->conversation_failed(manager, pooled, error);
+}
+
 /* The conversation is over with `result`: whoever asked has to hear of it. */
 static void end(domus_stack *stack, int result)
 {
@@ -238,7 +255,8 @@ static void end(domus_stack *stack, int result)
         domi_ask_fail(manager, stack->ask, result < 0 ? result : -ENOMSG);
         stack->ask = NULL;
     } else if (result < 0 && !(pooled != NULL && pooled->cancelled)) {
-        domi_family_failed(manager, house, result, false);
+        if (!is_of_channel(manager, house, pooled, result))
+            domi_family_failed(manager, house, result, false);
     }
     if (stack->barrier)
         barrier_fall(house);
@@ -246,14 +264,28 @@ static void end(domus_stack *stack, int result)
         pooled_end(manager, house, pooled);
 }
 
+void domi_stack_end_received(domus_stack *stack, int error)
+{
+    domi_envelope *message = stack->received;
+
+    stack->received = NULL;
+    /* The step that was resumed with it may go on without it, after another receive. */
+    if (message != NULL && stack->message == message) {
+        stack->message = NULL;
+        stack->sender = (domus_address){message->sender, message->sender_lease};
+    }
+    if (message != NULL && message->node.kind == DOMI_ASK)
+        domi_ask_fail(stack->manager, message, error);
+    else if (message != NULL)
+        domi_envelope_done(stack->manager, message);
+}
+
 void domi_stack_return(domus_stack *stack, int result)
 {
     domus_stack *pooled = stack->pooled;
 
-    if (stack->received != NULL) { /* a received ask that was neither answered nor kept */
-        domi_ask_fail(stack->manager, stack->received, result < 0 ? result : -ENOMSG);
-        stack->received = NULL;
-    }
+    if (stack->received != NULL)
+        domi_stack_end_received(stack, result < 0 ? result : -ENOMSG);
     if (result != DOMUS_PARKED)
         end(stack, result);
     else if (pooled == NULL || pooled->wait == DOMI_WAIT_NONE)
@@ -288,7 +320,7 @@ void domi_stack_drop_all(domi_manager *manager, domi_house *house)
         stack->ask = NULL;
         pooled_end(manager, house, stack);
     }
-    DOMI_CHECK(house->promises == 0);
+    DOMI_CHECK(house->asks == 0);
     barrier_fall(house);
 }
 

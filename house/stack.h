@@ -49,13 +49,21 @@ struct domus_stack {
     domus_stack *previous;
     _Atomic(domi_promise *) parent; /* of who asked what it answers; NULL: nobody */
     _Atomic uint32_t parent_serial;
-    uint32_t away; /* promises that a thief has done with, and that are on home's wheel still */
+    uint32_t away; /* promises that a thief has done with, and that are on home's wheel still; and
+                      DOMI_STACK_COUNTED */
     const domus_type *begun_by; /* the message that it began with; NULL: something else */
-    domi_envelope *received;    /* an ask that a receive took, while it is handled */
+    domi_envelope *received;    /* what a receive took, while it is handled: an ask, or, of a
+                                   receive that returned (detached.h), a notice */
 
     domi_promise first;
+    uint64_t counted_at; /* io's key of the channel that has begun it, and with DOMI_STACK_COUNTED
+                            counts it */
     alignas(16) unsigned char frame[];
 };
+
+/* In `away`, which is looked at when a stack ends: a channel counts this conversation, and is told
+ * of its end. Channels actors are never lent, so no other bit is set beside it. */
+#define DOMI_STACK_COUNTED UINT32_C(0x80000000)
 
 #define DOMI_STACK_HEAD offsetof(domus_stack, frame)
 
@@ -86,6 +94,9 @@ int domi_stack_may_wait(const domus_stack *stack);
 
 /* The handler returned `result`: park the conversation, or end it. */
 void domi_stack_return(domus_stack *stack, int result);
+
+/* What was received is done with: an ask that was neither answered nor kept fails with `error`. */
+void domi_stack_end_received(domus_stack *stack, int error);
 
 /* From the next return on it waits for this; `then` goes on. */
 void domi_stack_wait(domus_stack *pooled, domi_wait wait, domi_promise *awaited,

@@ -7,6 +7,7 @@
 #include "base/prefetch.h"
 #include "house/lent.h"
 #include "house/mailbox.h"
+#include "house/memory_watch.h"
 #include "house/pool.h"
 
 #include <errno.h>
@@ -80,7 +81,7 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
     timer->house = house;
     timer->period_ns = period_ns;
     timer->under_way = timer->cancelled = timer->fixed_delay = false;
-    timer->noted = timer->timed = false;
+    timer->noted = timer->timed = timer->taken = false;
     domi_link_add(house, &timer->link);
     count(manager, lent, 1);
 
@@ -106,6 +107,8 @@ static void timer_free(domi_manager *manager, domi_timer *timer)
     atomic_store_explicit(&timer->generation, domi_timer_generation(timer) + 1,
                           memory_order_relaxed);
     count(manager, lent, UINT32_MAX);
+    if (DOMI_UNLIKELY(timer->event.type->release != NULL) && !timer->taken)
+        timer->event.type->release(timer->event.payload);
     domi_pool_free(manager, &timer->event.node);
 }
 
@@ -199,6 +202,8 @@ void domi_timer_cancel_all(domi_manager *manager, domi_house *house)
         next = link->next;
         if (domi_link_node(link)->slab == DOMI_SLAB_TIMER)
             domi_timer_cancel(manager, (domi_timer *)(void *)domi_link_node(link));
+        else if (domi_link_node(link)->slab == DOMI_SLAB_MEMORY_WATCH)
+            domi_memory_watch_cancel(manager, (domi_memory_watch *)(void *)domi_link_node(link));
         else if (domi_link_node(link)->slab == DOMI_SLAB_DESCRIPTOR)
             manager->descriptor_cancel(manager, domi_link_node(link));
     }

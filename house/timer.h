@@ -20,6 +20,7 @@ struct domi_timer {
     bool fixed_delay;            /* armed again when its event was handled, not when it fires */
     bool noted : 1;              /* its event's node is a note for home (lent.h) */
     bool timed : 1;              /* it is on home's wheel, which a thief may not look at */
+    bool taken : 1;              /* what its payload owns is its actor's (domus_take()) */
     domi_link link;              /* attached to its house */
 };
 

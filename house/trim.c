@@ -22,7 +22,7 @@ static uint64_t mapped_bytes(const domi_manager *manager)
  * been taken since. */
 static bool is_short(const domi_manager *manager)
 {
-    return manager->pressure_seen != DOMI_PRESSURE_NONE || manager->at_max ||
+    return manager->pressure_seen != DOMUS_MEMORY_NORMAL || manager->at_max ||
            domi_memory_is_tight();
 }
 

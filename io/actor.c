@@ -7,6 +7,7 @@
 #include "io/channel.h"
 
 #include "base/memory.h"
+#include "house/ask.h"
 #include "house/stack.h"
 
 #include <errno.h>
@@ -17,12 +18,46 @@ static const domus_type read_type = {.name = "on_read"};
 static const domus_type end_type = {.name = "on_end"};
 static const domus_type close_type = {.name = "on_close"};
 
-/* The handler returned: park or end its conversation; an error resets the channel. */
-static void returned(domus_stack *stack, domus_channel *channel, int result)
+/* A negative errno refuses the channel. The actor has not failed: else whoever can send bytes could
+ * have it restarted, and could fill the log. */
+static void refuse(domus_stack *stack, domus_channel *channel, int error)
 {
-    domi_stack_return(stack, result);
+    if (stack->received != NULL) { /* an ask that a receive took, and that is not answered */
+        domi_ask_fail(stack->manager, stack->received, error);
+        stack->received = NULL;
+    }
+    domi_stack_return(stack, 0);
+    domi_counter_add(&channel->io->counters.channels_refused, 1);
+    domi_channel_shut(channel, error, true);
+}
+
+/* The handler, which is called `type`, returned: park its conversation, end it, or refuse the
+ * channel. */
+static void returned(domus_stack *stack, domus_channel *channel, const domus_type *type, int result)
+{
+    if (stack->pooled != NULL) { /* if it has not parked, it ends with this call */
+        stack->pooled->begun_by = type;
+        stack->pooled->counted_at = domi_channel_key(channel);
+        if (type == &read_type)
+            domi_channel_count_conversation(channel, stack->pooled);
+    }
     if (result < 0)
-        domi_channel_shut(channel, result, true);
+        refuse(stack, channel, result);
+    else
+        domi_stack_return(stack, result);
+}
+
+bool domi_channel_conversation_failed(domi_manager *manager, const domus_stack *stack, int error)
+{
+    if (stack->begun_by != &open_type && stack->begun_by != &read_type &&
+        stack->begun_by != &end_type)
+        return false;
+    domi_io *io = manager->io;
+    domus_channel *channel = domi_channel_of_key(io, stack->counted_at);
+    domi_counter_add(&io->counters.channels_refused, 1);
+    if (channel != NULL)
+        domi_channel_shut(channel, error, true);
+    return true;
 }
 
 static void open_channel(domi_manager *manager, domi_house *house, domus_channel *channel)
@@ -34,15 +69,16 @@ static void open_channel(domi_manager *manager, domi_house *house, domus_channel
         domus_stack stack;
         domi_stack_begin(&stack, manager, house);
         domi_manager_handles(manager, &open_type);
-        returned(&stack, channel, behaviour->on_open(&stack, house->self, channel));
+        returned(&stack, channel, &open_type, behaviour->on_open(&stack, house->self, channel));
     }
     domi_channel_settle(channel);
 }
 
-static void read_one(domi_manager *manager, domi_house *house, domus_channel *channel)
+DOMI_NO_CANARY static void read_one(domi_manager *manager, domi_house *house,
+                                    domus_channel *channel)
 {
     const domus_behaviour *behaviour = house->behaviour;
-    domus_buffer *buffer = domi_buffer_list_take(&channel->inbound);
+    domus_buffer *buffer = domi_channel_take_inbound(channel);
 
     domi_counter_add(&channel->io->counters.reads, 1);
     if (behaviour->on_read == NULL) {
@@ -52,7 +88,7 @@ static void read_one(domi_manager *manager, domi_house *house, domus_channel *ch
     domus_stack stack;
     domi_stack_begin(&stack, manager, house);
     domi_manager_handles(manager, &read_type);
-    returned(&stack, channel, behaviour->on_read(&stack, house->self, channel, buffer));
+    returned(&stack, channel, &read_type, behaviour->on_read(&stack, house->self, channel, buffer));
 }
 
 static void end_channel(domi_manager *manager, domi_house *house, domus_channel *channel)
@@ -61,13 +97,13 @@ static void end_channel(domi_manager *manager, domi_house *house, domus_channel 
 
     channel->end_told = true;
     if (behaviour->on_end == NULL) {
-        (void)domus_channel_close(channel);
+        domi_channel_close_when_answered(channel);
         return;
     }
     domus_stack stack;
     domi_stack_begin(&stack, manager, house);
     domi_manager_handles(manager, &end_type);
-    returned(&stack, channel, behaviour->on_end(&stack, house->self, channel));
+    returned(&stack, channel, &end_type, behaviour->on_end(&stack, house->self, channel));
 }
 
 static void close_channel(domi_manager *manager, domi_house *house, domus_channel *channel)
@@ -104,6 +140,8 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
         end_channel(manager, house, channel);
         used++;
     }
+    if (channel->io->careful)
+        domi_channel_settle(channel); /* the next piece was not asked for before */
     domi_channel_drain_step(channel);
     /* Closed from within a handler it is on the list again, and its turn comes by that. */
     if (channel->state == DOMI_CHANNEL_CLOSED && !channel->noticed && used < budget) {
@@ -136,6 +174,21 @@ uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t bu
     return used;
 }
 
+/* The actor stops without being mounted, because a restart of it has failed. So on_close is not
+ * called: channels that are closed are freed at once, and the others when they have closed. */
+static void free_closed_unseen(domi_channels *set)
+{
+    domus_channel *next;
+
+    for (domus_channel *channel = set->noticed_head; channel != NULL; channel = next) {
+        next = channel->next_noticed;
+        channel->noticed = false;
+        if (channel->state == DOMI_CHANNEL_CLOSED)
+            domi_channel_free(channel);
+    }
+    set->noticed_head = NULL;
+}
+
 uint32_t domi_channels_stop(domi_manager *manager, domi_house *house)
 {
     domi_channels *set = house->channels.set;
@@ -148,6 +201,8 @@ uint32_t domi_channels_stop(domi_manager *manager, domi_house *house)
     } else {
         for (domus_channel *channel = set->all; channel != NULL; channel = channel->next)
             (void)domus_channel_close(channel);
+        if (domi_house_stops_unmounted(house))
+            free_closed_unseen(set);
         left = set->count;
     }
     if (left != 0 && set->acceptor != NULL && manager->stopping)
@@ -163,10 +218,13 @@ bool domi_channels_event(domi_manager *manager, domi_house *house, domi_envelope
 {
     if (message->type != &domi_accepted_type)
         return false;
+    /* A dead letter then: it is counted and told, and its connection is reset. */
+    if ((house->marks & DOMI_MARK_UNMOUNTED) != 0)
+        return false;
     const domi_accepted *accepted = domi_envelope_payload(message);
     if (house->behaviour->kind != DOMUS_CHANNELS || manager->io != accepted->io ||
-        domi_channel_adopt(accepted->io, house, accepted->fd) != 0)
-        domi_accepted_type.drop(domi_envelope_payload(message));
+        domi_channel_adopt(accepted->io, house, accepted->fd, accepted->peer) != 0)
+        domi_accepted_type.release(domi_envelope_payload(message));
     return true;
 }
 
@@ -192,5 +250,5 @@ void *domus_channel_data(const domus_channel *channel)
 
 uint64_t domus_channel_queued(const domus_channel *channel)
 {
-    return channel->queued_bytes;
+    return channel->queued_bytes + channel->unsent_bytes;
 }

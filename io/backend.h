@@ -38,8 +38,10 @@ typedef struct domi_backend {
     void (*close)(void *ring);
 
     /* Submit what is queued; wait for `min_complete` (0 or 1) completions, at most `timeout_ns`.
-     * Returns 0, also when it timed out or was interrupted; -EBUSY or -EAGAIN when the kernel
-     * wants completions reaped first. */
+     * Returns 0, also when it timed out or was interrupted. -EBUSY, -EAGAIN or -ENOMEM: the kernel
+     * has no room for it just now, and it is to be tried again when completions were reaped. Any
+     * other negative errno: the ring is of no use any more, operations may be lost (-EBADR: their
+     * completions are), and this and every later call returns the same. */
     int (*enter)(void *ring, uint32_t min_complete, uint64_t timeout_ns);
 
     /* Take up to `max` completions. */
@@ -52,8 +54,8 @@ typedef struct domi_backend {
 
     /* Multishot: accept connections (close-on-exec) on `fd`. */
     void (*accept)(void *ring, int fd, uint64_t user_data);
-    /* Multishot: receive from `fd` into provided buffers. */
-    void (*receive)(void *ring, int fd, uint64_t user_data);
+    /* Multishot: receive from `fd` into provided buffers. With `once`, one shot: one buffer. */
+    void (*receive)(void *ring, int fd, bool once, uint64_t user_data);
     /* Multishot: tell when `fd` is readable. */
     void (*poll)(void *ring, int fd, uint64_t user_data);
     /* Tell once when one of `events` (as of poll(2)) is so: the result holds which. NULL: it

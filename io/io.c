@@ -5,16 +5,19 @@
 #include "base/memory.h"
 #include "io/acceptor.h"
 #include "io/channel.h"
+#include "io/crowd.h"
 #include "io/descriptor.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-#define DRAIN_REAPS_MAX 1024u
-#define SHARES          16u /* a channel may hold one of them */
+#define POSTPONED_MAX 64u /* turns of completion_entries: more than can have been in flight */
+#define SHARES        16u /* a channel may hold one of them */
 
 static int buffers_init(domi_io *io)
 {
@@ -51,6 +54,11 @@ int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend
     io->free_slot = UINT32_MAX;
     domi_slab_init(&io->channel_slab, (sizeof(domus_channel) + 63) / 64 * 64, 8, 64u * 1024);
     domi_wheel_init(&io->wheel, manager->now_ns);
+    domi_wheel_node_init(&io->shortage_timer.node);
+    io->shortage_timer.kind = DOMI_TIMER_SHORTAGE;
+    domi_wheel_node_init(&io->sweep.timer.node);
+    io->sweep.timer.kind = DOMI_TIMER_SWEEP;
+    domi_io_set_bound(io, UINT64_MAX);
 
     io->wake_fd = eventfd(0, EFD_CLOEXEC);
     if (io->wake_fd < 0) {
@@ -70,6 +78,8 @@ int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend
     manager->io = io;
     manager->run_channels = domi_channels_run;
     manager->stop_channels = domi_channels_stop;
+    manager->conversation_ended = domi_channel_conversation_ended;
+    manager->conversation_failed = domi_channel_conversation_failed;
     manager->take_event = domi_channels_event;
     manager->descriptor_handled = domi_descriptor_handled;
     manager->descriptor_cancel = domi_descriptor_cancel;
@@ -211,16 +221,53 @@ static void publish(domi_io *io)
     io->backend->publish(io->ring);
 }
 
+/* Between two tries, when the kernel has no room: else the loop would ask without a pause. */
+#define REFUSED_WAIT_MS 1
+
+/* Without a ring the eventfd, which is else only polled by it, is read: so it can be waited for. */
+static void wait_without_ring(domi_io *io, uint64_t timeout_ns)
+{
+    struct pollfd wake = {.fd = io->wake_fd, .events = POLLIN};
+    const struct timespec timeout = {
+        .tv_sec = (time_t)(timeout_ns / 1000000000u),
+        .tv_nsec = (long)(timeout_ns % 1000000000u),
+    };
+    eventfd_t wakes;
+
+    if (ppoll(&wake, 1, &timeout, NULL) > 0)
+        (void)eventfd_read(io->wake_fd, &wakes);
+}
+
+static void enter_failed(domi_io *io, int error)
+{
+    if (error != -EBUSY && error != -EAGAIN && error != -ENOMEM) {
+        io->failed = error;
+        return;
+    }
+    domi_counter_add(&io->counters.enters_refused, 1);
+    io->refusals++;
+    if (!io->backend->ready(io->ring)) /* else the next poll makes room */
+        (void)poll(NULL, 0, REFUSED_WAIT_MS);
+}
+
 void domi_io_enter(domi_io *io, uint32_t min_complete, uint64_t timeout_ns)
 {
+    if (DOMI_UNLIKELY(io->failed != 0)) {
+        if (min_complete != 0)
+            wait_without_ring(io, timeout_ns);
+        return;
+    }
     domi_counter_add(&io->counters.enters, 1);
-    /* -EBUSY and -EAGAIN want completions reaped first, which the next poll does. */
-    (void)io->backend->enter(io->ring, min_complete, timeout_ns);
+    int result = io->backend->enter(io->ring, min_complete, timeout_ns);
+    if (DOMI_UNLIKELY(result != 0))
+        enter_failed(io, result);
+    else
+        io->refusals = 0;
 }
 
 bool domi_io_submit(domi_io *io)
 {
-    if (io->backend->ready(io->ring) || !io->backend->pending(io->ring))
+    if (io->failed != 0 || io->backend->ready(io->ring) || !io->backend->pending(io->ring))
         return false;
     domi_io_enter(io, 0, 0);
     return true;
@@ -228,10 +275,39 @@ bool domi_io_submit(domi_io *io)
 
 uint32_t domi_io_reap(domi_io *io)
 {
-    uint32_t count = io->backend->ready(io->ring) ? reap(io) : 0;
+    uint32_t count = io->failed == 0 && io->backend->ready(io->ring) ? reap(io) : 0;
 
     publish(io);
     return count;
+}
+
+/* Buffers that come back meanwhile are published at the end only, so a peer that sends faster than
+ * this reads cannot hold it up: it takes what the free buffers hold. */
+bool domi_io_collect(domi_io *io, uint32_t limit, uint32_t *ret_taken)
+{
+    uint32_t taken = 0;
+    bool more = true;
+
+    for (uint32_t enters = 0; more && taken < limit && enters < limit; enters++) {
+        domi_io_enter(io, 0, 0);
+        uint32_t count = io->failed == 0 ? reap(io) : 0;
+        taken += count;
+        more = io->failed == 0 && (count != 0 || io->backend->pending(io->ring));
+        if (io->refusals != 0 && count == 0)
+            break; /* the kernel has no room: the next turn asks again */
+    }
+    publish(io);
+    *ret_taken = taken;
+    return !more;
+}
+
+void domi_io_refresh(domi_io *io, uint64_t since_ns)
+{
+    for (uint32_t slot = 0; slot < io->slots_used; slot++) {
+        domus_channel *channel = io->slots[slot].channel;
+        if (channel != NULL && channel->active_ns == since_ns)
+            channel->active_ns = io->manager->now_ns;
+    }
 }
 
 /* As many as there are buffers for; who finds none again goes to the end of the queue. */
@@ -249,34 +325,64 @@ static void feed_starved(domi_io *io)
     }
 }
 
-static void fire(domi_wheel_node *node)
+static void fire(domi_io *io, domi_wheel_node *node)
 {
     domi_io_timer *timer = (domi_io_timer *)(void *)node;
 
-    if (timer->of_acceptor)
-        domi_acceptor_timer(
-            (domi_acceptor *)(void *)((char *)timer - offsetof(domi_acceptor, timer)));
-    else
+    switch (timer->kind) {
+    case DOMI_TIMER_CHANNEL:
         domi_channel_timer(
             (domus_channel *)(void *)((char *)timer - offsetof(domus_channel, timer)));
+        break;
+    case DOMI_TIMER_ACCEPTOR:
+        domi_acceptor_timer(
+            (domi_acceptor *)(void *)((char *)timer - offsetof(domi_acceptor, timer)));
+        break;
+    case DOMI_TIMER_SWEEP:
+        domi_io_sweep(io);
+        break;
+    case DOMI_TIMER_SHORTAGE:
+        domi_shortages_look((domi_io *)(void *)((char *)timer - offsetof(domi_io, shortage_timer)));
+        break;
+    }
 }
 
-uint32_t domi_io_events(domi_io *io)
+/* Timers that are due fire when all that had arrived by `now_ns` is collected. Otherwise a thread
+ * that was held up would take a peer for silent while the peer's bytes wait in the ring. Returns
+ * false when they have to wait for the next turn, because a flood brought more than one turn takes;
+ * that happens a bounded number of times in a row. */
+static bool collect_before_timers(domi_io *io, uint32_t *ret_taken)
+{
+    if (domi_wheel_next_ns(&io->wheel) > io->manager->now_ns)
+        return true;
+    if (domi_io_collect(io, io->config->io.completion_entries, ret_taken) ||
+        ++io->postponed == POSTPONED_MAX)
+        io->postponed = 0;
+    return io->postponed == 0;
+}
+
+static uint32_t fire_timers(domi_io *io)
 {
     uint32_t done = 0;
 
     domi_wheel_advance(&io->wheel, io->manager->now_ns);
     for (domi_wheel_node *node = domi_wheel_take(&io->wheel); node != NULL;
          node = domi_wheel_take(&io->wheel)) {
-        fire(node);
+        fire(io, node);
         done++;
     }
-    if (io->draining) {
-        for (uint32_t slot = 0; slot < io->slots_used; slot++) {
-            if (io->slots[slot].channel != NULL)
-                domi_channel_drain_step(io->slots[slot].channel);
-        }
-    }
+    return done;
+}
+
+uint32_t domi_io_events(domi_io *io)
+{
+    uint32_t done = 0;
+
+    if (collect_before_timers(io, &done))
+        done += fire_timers(io);
+
+    if (io->draining)
+        domi_io_look_at_draining(io);
     return done;
 }
 
@@ -286,6 +392,7 @@ uint32_t domi_io_flush(domi_io *io)
 
     publish(io);
     feed_starved(io);
+    domi_io_feed_crowd(io);
     while (io->dirty != NULL) {
         domus_channel *channel = io->dirty;
 
@@ -300,65 +407,49 @@ uint32_t domi_io_flush(domi_io *io)
 
 bool domi_io_has_work(const domi_io *io)
 {
-    return io->backend->ready(io->ring) || io->dirty != NULL || io->unpublished != 0 ||
+    return (io->failed == 0 && io->backend->ready(io->ring)) || io->dirty != NULL ||
+           io->unpublished != 0 || io->crowd_left != 0 ||
            (io->starved_head != NULL && io->buffers_free != 0);
 }
 
-void domi_io_press(domi_io *io, bool pressed)
+/* Channels that read less from now on are found by the sweep, and when something comes for them;
+ * those that may read more by the sweep's last pass. */
+void domi_io_press(domi_io *io, const domi_io_pressure *now)
 {
-    if (io->pressed == pressed || io->draining)
+    bool begins = now->pauses && !io->pressure.pauses;
+
+    if (io->draining)
         return;
-    io->pressed = pressed;
-    if (pressed)
-        domi_counter_add(&io->counters.pressed, 1);
+    if (now->queue_max != io->pressure.queue_max)
+        domi_io_set_bound(io, now->queue_max);
+    io->pressure = *now;
+    if ((now->pauses || now->spares) && !io->careful)
+        domi_io_be_careful(io);
+    if (!begins)
+        return;
+    domi_counter_add(&io->counters.pressed, 1);
     for (uint32_t i = 0; i < DOMI_ACCEPTORS_MAX; i++) {
         if (io->acceptors[i] != NULL)
             domi_acceptor_press(io->acceptors[i]);
     }
-    for (uint32_t slot = 0; slot < io->slots_used; slot++) {
-        domus_channel *channel = io->slots[slot].channel;
-        if (channel == NULL || channel->state != DOMI_CHANNEL_OPEN)
-            continue;
-        if (!pressed)
-            channel->active_ns = io->manager->now_ns; /* nobody read it until now */
-        domi_channel_pressure(channel);
-        domi_channel_settle(channel);
-    }
 }
 
-void domi_io_drain(domi_io *io)
+/* A drain reads what has come, however little memory there is. */
+void domi_io_end_shortage(domi_io *io)
 {
-    if (io->draining)
-        return;
-    domi_io_press(io, false);
-    /* What completed before now, also what overflowed into the kernel, is read before the sockets
-     * are asked what is left in them. */
-    for (uint32_t left = DRAIN_REAPS_MAX; left != 0; left--) {
-        bool entered = domi_io_submit(io);
-        if (domi_io_reap(io) == 0 && !entered)
-            break;
-    }
-    io->draining = true;
+    domi_io_press(io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+    domi_io_sweep_stop(io);
+    io->crowd_left = io->crowd_count;
+}
+
+void domi_io_fail(domi_io *io)
+{
     for (uint32_t i = 0; i < DOMI_ACCEPTORS_MAX; i++) {
         if (io->acceptors[i] != NULL)
-            (void)domi_acceptor_stop(io->acceptors[i]);
+            domi_acceptor_fail(io->acceptors[i]);
     }
     for (uint32_t slot = 0; slot < io->slots_used; slot++) {
         if (io->slots[slot].channel != NULL)
-            domi_channel_drain(io->slots[slot].channel);
+            domi_channel_fail(io->slots[slot].channel, io->failed);
     }
-}
-
-uint32_t domi_io_abort(domi_io *io)
-{
-    uint32_t count = 0;
-
-    for (uint32_t slot = 0; slot < io->slots_used; slot++) {
-        domus_channel *channel = io->slots[slot].channel;
-        if (channel == NULL || channel->state >= DOMI_CHANNEL_CLOSING)
-            continue;
-        domi_channel_shut(channel, -ECONNABORTED, true);
-        count++;
-    }
-    return count;
 }

@@ -10,6 +10,8 @@
 #include "base/wheel.h"
 #include "house/manager.h"
 #include "io/backend.h"
+#include "io/peers.h"
+#include "io/shortage.h"
 
 #include <domus/channel.h>
 
@@ -48,17 +50,35 @@ typedef struct domi_io_counters {
     domi_counter opened;
     domi_counter closed;
     domi_counter reset;
+    domi_counter silent; /* closed because their peer's first byte did not come in time */
     domi_counter starved;
     domi_counter pressed;
-    domi_counter listening; /* accepts in flight: goes up and down */
+    domi_counter enters_refused;
+    domi_counter channels_refused; /* by a handler, or by what it began */
+    domi_counter refused;          /* connections, because of their address */
+    domi_counter greedy;           /* spells in which that happened */
+    domi_counter full;             /* spells at channel.maxConnections */
+    domi_counter unacceptable; /* spells in which accept failed for want of descriptors or memory */
+    domi_counter bufferless;   /* spells without a receive buffer */
+    domi_counter cut;          /* channels that the library ended while bytes were owed */
+    domi_counter cut_bytes;    /* that were owed then */
+    domi_counter discarded_bytes; /* received after their channel was closed on this side */
+    domi_counter shed;            /* channels reset for want of memory */
+    domi_counter listening;       /* listeners that are open: goes up and down */
 } domi_io_counters;
 
 struct domi_acceptor;
 
-/* A timer of io's: of a channel (idle, linger) or of an acceptor (back-off). */
+typedef enum domi_io_timer_kind {
+    DOMI_TIMER_CHANNEL,  /* its time-outs */
+    DOMI_TIMER_ACCEPTOR, /* its back-off */
+    DOMI_TIMER_SHORTAGE, /* of the io itself */
+    DOMI_TIMER_SWEEP,    /* ... the next look at its channels */
+} domi_io_timer_kind;
+
 typedef struct domi_io_timer {
     domi_wheel_node node;
-    bool of_acceptor;
+    domi_io_timer_kind kind;
 } domi_io_timer;
 
 /* The place of a channel; its generation outlives the channel. */
@@ -67,6 +87,40 @@ typedef struct domi_slot {
     uint32_t generation;
     uint32_t next_free;
 } domi_slot;
+
+/* What the threads of a system share about memory. NULL: they share nothing. */
+typedef struct domi_io_shared {
+    _Atomic int64_t excess; /* bytes by which the library is above its budget, still to be shed */
+    _Atomic uint64_t shed;  /* channels that were reset for that */
+    _Atomic uint64_t shed_bytes; /* ... and what they held */
+} domi_io_shared;
+
+/* How short memory is, for io. */
+typedef struct domi_io_pressure {
+    bool pauses;         /* nothing is accepted */
+    bool spares;         /* a channel reads one piece at a time */
+    bool counts_sockets; /* the kernel's socket buffers count as used memory */
+    uint64_t queue_max;  /* bytes that may be queued for peers; UINT64_MAX: no bound */
+} domi_io_pressure;
+
+/* A channel that may be reset: its peer takes nothing. */
+typedef struct domi_worst {
+    uint32_t slot;
+    uint32_t generation;
+    uint64_t bytes; /* that it holds */
+} domi_worst;
+
+#define DOMI_WORST_MAX 16u
+
+/* A careful thread's way through its channels (shed.c). */
+typedef struct domi_sweep {
+    domi_io_timer timer;
+    uint32_t next; /* slot */
+    uint64_t begun_ns;
+    domi_worst worst[DOMI_WORST_MAX]; /* found in this pass, the worst first */
+    uint32_t worst_count;
+    bool is_clearing; /* it sheds because the bound of queued bytes was reached */
+} domi_sweep;
 
 typedef struct domi_io {
     domi_manager *manager;
@@ -77,7 +131,9 @@ typedef struct domi_io {
     bool wake_armed;
     uint32_t wakes; /* completions of the wake poll */
     bool draining;
-    bool pressed; /* memory is short: acceptors pause, channels do not read */
+    int failed;        /* negative errno: the ring has, and is not looked at any more; or 0 */
+    uint32_t refusals; /* enters in a row for which the kernel had no room */
+    domi_io_pressure pressure;
 
     /* Receive buffers. */
     char *memory;
@@ -99,12 +155,33 @@ typedef struct domi_io {
     domus_channel *starved_head;
     domus_channel *starved_tail;
     struct domi_acceptor *acceptors[DOMI_ACCEPTORS_MAX];
-    domi_wheel wheel; /* idle and linger time-outs, accept back-off */
+    domi_wheel wheel;  /* of domi_io_timers */
+    domi_peers *peers; /* the system's; NULL: no address is bounded */
+    domi_shortage buffers_shortage;
+    domi_io_timer shortage_timer;
+    uint32_t look_slot; /* in a drain: where the next look begins */
+    uint64_t look_ns;   /* when the next round of looks may begin */
+    uint32_t postponed; /* turns for which due timers have waited for bytes that had arrived */
+
+    /* What waits to be sent to peers (crowd.h). */
+    domi_counter queued;   /* bytes that it takes */
+    uint64_t careful_mark; /* with more queued the thread is careful */
+    uint64_t piece;        /* room that a channel needs in its part to go on */
+    bool careful;          /* receives bring one piece each */
+    domus_channel *crowd_head;
+    domus_channel *crowd_tail;
+    uint32_t crowd_count;
+    uint32_t crowd_left; /* how many of them to look at again */
+    domi_sweep sweep;
+    domi_io_shared *shared;
     domi_io_counters counters;
 
     /* Counted up by the acceptor that hands a connection over, down by the owner at close: the
      * thread with the fewest is told by it. A line of its own. */
     alignas(DOMI_LINES) _Atomic uint32_t connections;
+    /* Connections that got no channel, and the bytes that they had sent. Any thread. */
+    _Atomic uint64_t turned_away;
+    _Atomic uint64_t turned_away_bytes;
 } domi_io;
 
 /* Make the ring and the buffers. Any thread, before start. Returns 0; a negative errno and a line
@@ -125,7 +202,19 @@ bool domi_io_submit(domi_io *io);
 /* Phase 1: reap up to completions_per_poll. Returns how many completions there were. */
 uint32_t domi_io_reap(domi_io *io);
 
-/* Due io timers; the drain's look at its channels. Returns how much was done. */
+/* Enter and reap, again and again, until nothing comes any more: then everything that had arrived
+ * when this began has been told to its channel. With deferred task work an empty completion queue
+ * proves nothing, because only an enter fills it, and by 20 at a time. `ret_taken` gets how many
+ * there were. Returns false when `limit` were taken, or as many enters made, and there may be more.
+ */
+bool domi_io_collect(domi_io *io, uint32_t limit, uint32_t *ret_taken);
+
+/* The thread was held up while it reaped: bytes that came since `since_ns`, the time that it had
+ * read before, are as young as the time that it has now. Costs a look at each channel. */
+void domi_io_refresh(domi_io *io, uint64_t since_ns);
+
+/* Due io timers, once what had arrived by now is collected; the drain's look at its channels.
+ * Returns how much was done, completions included. */
 uint32_t domi_io_events(domi_io *io);
 
 /* The end of phase 2: arm starved receives that may go on, queue a send for every channel that has
@@ -136,20 +225,33 @@ uint32_t domi_io_flush(domi_io *io);
  * beside free buffers. */
 bool domi_io_has_work(const domi_io *io);
 
-/* Submit and wait. */
+/* Submit and wait. When the ring has failed it waits all the same, but only to be woken. */
 void domi_io_enter(domi_io *io, uint32_t min_complete, uint64_t timeout_ns);
 
 /* Arm the wake poll anew if its last shot has gone; with `again`, in any case. */
 void domi_io_arm_wake(domi_io *io, bool again);
 
-/* Memory is short, or not any more: acceptors and open channels pause, or go on. Not in a drain,
+/* How short memory is now: acceptors pause or go on, channels read less or more. Not in a drain,
  * which has to read. */
-void domi_io_press(domi_io *io, bool pressed);
+void domi_io_press(domi_io *io, const domi_io_pressure *now);
 
-/* Stop accepting; let every channel answer what it was given, send it, and close. */
+/* A drain begins: nothing pauses or is reset for want of memory any more. */
+void domi_io_end_shortage(domi_io *io);
+
+/* --- drain.c -------------------------------------------------------------------------------- */
+
+/* Accept what waits to be accepted, and then no more; let every channel answer what it was given,
+ * send it, and close. */
 void domi_io_drain(domi_io *io);
 
-/* Reset what is still open. Returns how many. */
+/* The ring has failed: end all that it was asked for. Channels are reset with its error, acceptors
+ * stop; from here on nothing is asked of the ring, and connections are refused. */
+void domi_io_fail(domi_io *io);
+
+/* A turn of a drain: look at some of its channels. */
+void domi_io_look_at_draining(domi_io *io);
+
+/* Reset what is still open, and count what that cuts. Returns how many channels it ended. */
 uint32_t domi_io_abort(domi_io *io);
 
 #endif

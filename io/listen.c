@@ -8,6 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MS_NS     UINT64_C(1000000)
+#define SECOND_NS (1000 * MS_NS)
+
 /* Numeric addresses only. Returns the length of the socket address; -EINVAL. */
 static int parse_address(const char *address, struct sockaddr_storage *ret_socket)
 {
@@ -38,11 +41,40 @@ static int parse_address(const char *address, struct sockaddr_storage *ret_socke
     return inet_pton(AF_INET, host, &v4->sin_addr) == 1 ? (int)sizeof *v4 : -EINVAL;
 }
 
-int domi_acceptor_listen(const char *address, uint32_t backlog, uint16_t *ret_port)
+static uint64_t rounded_up(uint64_t ns, uint64_t unit_ns)
+{
+    return (ns + unit_ns - 1) / unit_ns;
+}
+
+static bool set(int fd, int level, int name, uint64_t value)
+{
+    int number = (int)value;
+
+    return setsockopt(fd, level, name, &number, sizeof number) == 0;
+}
+
+/* Accepted sockets inherit all of these, so that no system call per connection is needed. */
+static bool set_inherited(int fd, const domus_config *config)
+{
+    uint64_t idle_s = rounded_up(config->connection.keepalive.idle_ns, SECOND_NS);
+    uint64_t interval_s = rounded_up(config->connection.keepalive.interval_ns, SECOND_NS);
+    uint64_t user_ms = rounded_up(config->connection.user_timeout_ns, MS_NS);
+
+    if (idle_s != 0 && !(set(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle_s) &&
+                         set(fd, IPPROTO_TCP, TCP_KEEPINTVL, interval_s) &&
+                         set(fd, IPPROTO_TCP, TCP_KEEPCNT, config->connection.keepalive.count) &&
+                         set(fd, SOL_SOCKET, SO_KEEPALIVE, 1)))
+        return false;
+    if (user_ms != 0 && !set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, user_ms))
+        return false;
+    return set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+}
+
+int domi_acceptor_listen(const char *address, uint32_t backlog, const domus_config *config,
+                         uint16_t *ret_port)
 {
     struct sockaddr_storage socket_address;
     int length = parse_address(address, &socket_address);
-    int on = 1;
 
     if (length < 0)
         return length;
@@ -50,9 +82,7 @@ int domi_acceptor_listen(const char *address, uint32_t backlog, uint16_t *ret_po
     if (fd < 0)
         return -errno;
     socklen_t size = (socklen_t)length;
-    /* Accepted sockets inherit TCP_NODELAY: no system call per connection. */
-    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0 ||
+    if (!set(fd, SOL_SOCKET, SO_REUSEADDR, 1) || !set_inherited(fd, config) ||
         bind(fd, (struct sockaddr *)&socket_address, size) != 0 || listen(fd, (int)backlog) != 0 ||
         getsockname(fd, (struct sockaddr *)&socket_address, &size) != 0) {
         int error = -errno;

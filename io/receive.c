@@ -5,7 +5,7 @@
  * the buffers, pieces are copied to the heap and the receive is ended: what the kernel delivers
  * until then is bounded by the completion queue. */
 #include "base/check.h"
-#include "io/channel.h"
+#include "io/crowd.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,19 +15,22 @@ bool domi_channel_wants_receive(const domus_channel *channel)
     if (channel->ended || channel->starved || channel->cancelling)
         return false;
     if (channel->state == DOMI_CHANNEL_OPEN)
-        return !channel->paused;
+        return !channel->paused && !(channel->io->careful && channel->inbound.head != NULL);
     return channel->state == DOMI_CHANNEL_FLUSHING || channel->state == DOMI_CHANNEL_LINGERING;
 }
 
 void domi_channel_arm_receive(domus_channel *channel)
 {
     channel->receiving = true;
+    if (channel->silent_ns != 0) /* the time in which nobody read does not count */
+        channel->silent_ns = channel->io->manager->now_ns;
+    channel->once = channel->io->careful;
     channel->io->backend->receive(
-        channel->io->ring, channel->fd,
+        channel->io->ring, channel->fd, channel->once,
         domi_op_data(DOMI_OP_RECEIVE, channel->generation, channel->slot));
 }
 
-static void end_receive(domus_channel *channel)
+void domi_channel_end_receive(domus_channel *channel)
 {
     if (!channel->receiving || channel->cancelling)
         return;
@@ -38,23 +41,46 @@ static void end_receive(domus_channel *channel)
                                  domi_op_data(DOMI_OP_CANCEL, channel->generation, channel->slot));
 }
 
-void domi_channel_pressure(domus_channel *channel)
+static void note_high(domus_channel *channel)
 {
     const domus_config *config = channel->io->config;
-    uint32_t share = channel->io->share;
-    uint32_t held_max = channel->paused ? share / 2 : share - 1;
 
-    if (channel->queued_bytes > config->channel.send_high_bytes) {
-        channel->blocked = true;
-    } else if (channel->blocked && channel->queued_bytes <= config->channel.send_low_bytes) {
-        channel->blocked = false;
-        if (channel->inbound.head != NULL || (channel->ended && !channel->end_told))
-            domi_channel_notice(channel);
-    }
+    if (channel->queued_bytes > config->channel.send_high_bytes)
+        channel->high = true;
+    else if (channel->queued_bytes <= config->channel.send_low_bytes)
+        channel->high = false;
+}
+
+/* How many pieces it may hold and still receive. While memory is critical the next one comes when
+ * the last has been handled, so that a request that frees memory gets in. */
+static uint32_t held_max(const domus_channel *channel)
+{
+    if (channel->io->pressure.spares)
+        return 0;
+    return channel->paused ? channel->io->share / 2 : channel->io->share - 1;
+}
+
+void domi_channel_pressure(domus_channel *channel)
+{
+    domi_io *io = channel->io;
+    bool was_blocked = channel->blocked;
+    bool was_paused = channel->paused;
+
+    note_high(channel);
+    domi_channel_note_crowded(channel);
+    channel->blocked = channel->high || channel->crowded;
+    if (was_blocked && !channel->blocked &&
+        (channel->inbound.head != NULL || (channel->ended && !channel->end_told)))
+        domi_channel_notice(channel);
     /* What is held goes on to the actor unless it is blocked: else it would never come back. */
-    channel->paused = channel->blocked || channel->held > held_max || channel->io->pressed;
-    if (channel->paused && channel->state == DOMI_CHANNEL_OPEN)
-        end_receive(channel);
+    channel->paused =
+        channel->blocked || channel->held > held_max(channel) ||
+        (channel->copied != 0 && domi_io_is_above_part(io, channel->cost + channel->copied));
+    if (was_paused && !channel->paused)
+        channel->active_ns = io->manager->now_ns; /* nobody read it until now */
+    /* A receive that brings one piece stays: the piece waits here as well as in the kernel. */
+    if (channel->paused && channel->state == DOMI_CHANNEL_OPEN && !channel->once)
+        domi_channel_end_receive(channel);
 }
 
 static void starve(domus_channel *channel)
@@ -71,6 +97,7 @@ static void starve(domus_channel *channel)
         io->starved_tail->next_starved = channel;
     io->starved_tail = channel;
     domi_counter_add(&io->counters.starved, 1);
+    domi_shortage_of_buffers(io);
 }
 
 void domi_channel_unstarve(domus_channel *channel)
@@ -91,29 +118,44 @@ void domi_channel_unstarve(domus_channel *channel)
     channel->starved = false;
 }
 
+/* The same bytes in a heap buffer; the provided one if there is no memory for that. */
+static domus_buffer *copy_out(domus_channel *channel, domus_buffer *buffer)
+{
+    domi_io *io = channel->io;
+    domus_buffer *copy = domi_buffer_heap(io, buffer->size);
+
+    if (copy == NULL)
+        return buffer;
+    memcpy(copy->data, buffer->data, buffer->size);
+    domi_buffer_recycle(io, buffer);
+    domi_channel_charge(channel, &channel->copied, domi_buffer_cost(copy));
+    domi_io_note_queued(io);
+    return copy;
+}
+
 /* A piece for the actor: in the provided buffer, or copied out when the channel holds its share or
  * few are left, so that many channels that hold theirs for long cannot starve the others. */
 static void keep(domus_channel *channel, domus_buffer *buffer)
 {
     domi_io *io = channel->io;
 
-    if (channel->held >= io->share || io->buffers_free < io->reserve) {
-        domus_buffer *copy = domi_buffer_heap(io, buffer->size);
-        if (copy != NULL)
-            memcpy(copy->data, buffer->data, buffer->size);
-        domi_buffer_recycle(io, buffer);
-        if (copy == NULL) {
-            domi_channel_shut(channel, -ENOMEM, true);
-            return;
-        }
-        buffer = copy;
-    }
+    if (channel->held >= io->share || io->buffers_free < io->reserve)
+        buffer = copy_out(channel, buffer);
     buffer->holder_slot = channel->slot;
     buffer->holder_generation = channel->generation;
     channel->held++;
     domi_buffer_list_put(&channel->inbound, buffer);
     if (!channel->blocked)
         domi_channel_notice(channel);
+}
+
+domus_buffer *domi_channel_take_inbound(domus_channel *channel)
+{
+    domus_buffer *buffer = domi_buffer_list_take(&channel->inbound);
+
+    if (buffer != NULL && buffer->index == DOMI_BUFFER_HEAP)
+        domi_channel_discharge(channel, &channel->copied, domi_buffer_cost(buffer));
+    return buffer;
 }
 
 static void took_bytes(domus_channel *channel, const domi_completion *completion)
@@ -123,10 +165,12 @@ static void took_bytes(domus_channel *channel, const domi_completion *completion
     uint32_t size = (uint32_t)completion->result;
 
     buffer->size = size;
+    channel->silent_ns = 0;
     if (channel->state == DOMI_CHANNEL_OPEN) /* what is thrown away keeps nobody alive */
         channel->active_ns = io->manager->now_ns;
     channel->drain_bytes -= size < channel->drain_bytes ? size : channel->drain_bytes;
     if (channel->state != DOMI_CHANNEL_OPEN) {
+        domi_counter_add(&io->counters.discarded_bytes, size);
         domi_buffer_recycle(io, buffer); /* after a close: read and thrown away */
         return;
     }

@@ -3,7 +3,7 @@
  * that is short is followed by the next one: asking for all of it (MSG_WAITALL) would let a peer
  * that reads slowly have it handed to a kernel worker, after so many tries. */
 #include "base/check.h"
-#include "io/channel.h"
+#include "io/crowd.h"
 
 #include <errno.h>
 
@@ -18,12 +18,13 @@ static void mark_dirty(domus_channel *channel)
 
 int domus_channel_write(domus_channel *channel, domus_buffer *bytes)
 {
-    const domus_config *config = channel->io->config;
+    domi_io *io = channel->io;
     int error = 0;
 
     if (channel->state != DOMI_CHANNEL_OPEN)
         error = -EPIPE;
-    else if (channel->queued_bytes + bytes->size > config->channel.send_max_bytes)
+    else if (channel->queued_bytes + bytes->size > io->config->channel.send_max_bytes ||
+             domi_io_queued(io) >= io->pressure.queue_max)
         error = -ENOBUFS;
     if (error != 0 || bytes->size == 0) {
         domus_buffer_free(bytes);
@@ -31,6 +32,8 @@ int domus_channel_write(domus_channel *channel, domus_buffer *bytes)
     }
     domi_buffer_list_put(&channel->outbound, bytes);
     channel->queued_bytes += bytes->size;
+    domi_channel_charge(channel, &channel->cost, domi_buffer_cost(bytes));
+    domi_io_note_queued(io);
     if (!channel->sending)
         mark_dirty(channel);
     domi_channel_pressure(channel);
@@ -90,12 +93,21 @@ void domi_channel_send(domus_channel *channel)
     io->backend->send_message(io->ring, channel->fd, &channel->message, data);
 }
 
+/* Its first buffer is not needed any more. */
+static void free_outbound_head(domus_channel *channel)
+{
+    domus_buffer *buffer = domi_buffer_list_take(&channel->outbound);
+
+    domi_channel_discharge(channel, &channel->cost, domi_buffer_cost(buffer));
+    domus_buffer_free(buffer);
+}
+
 void domi_channel_drop_outbound(domus_channel *channel)
 {
     DOMI_CHECK(!channel->sending);
-    for (domus_buffer *buffer = domi_buffer_list_take(&channel->outbound); buffer != NULL;
-         buffer = domi_buffer_list_take(&channel->outbound))
-        domus_buffer_free(buffer);
+    channel->unsent_bytes += channel->queued_bytes;
+    while (channel->outbound.head != NULL)
+        free_outbound_head(channel);
     channel->queued_bytes = 0;
     channel->head_offset = 0;
 }
@@ -114,7 +126,7 @@ static void taken(domus_channel *channel, uint32_t size)
         }
         size -= left;
         channel->head_offset = 0;
-        domus_buffer_free(domi_buffer_list_take(&channel->outbound));
+        free_outbound_head(channel);
     }
 }
 
@@ -129,6 +141,7 @@ void domi_channel_sent(domus_channel *channel, const domi_completion *completion
     } else if (completion->result > 0) {
         channel->active_ns = io->manager->now_ns;
         domi_counter_add(&io->counters.sent_bytes, (uint32_t)completion->result);
+        channel->sent_bytes += (uint32_t)completion->result;
         taken(channel, (uint32_t)completion->result);
         domi_channel_pressure(channel);
     } else if (completion->result != -EINTR && completion->result != -EAGAIN) {

@@ -32,6 +32,8 @@ struct ring {
     uint32_t given; /* since the last publish */
     uint32_t enter_flags;
     bool registered;
+    int failed;                  /* negative errno: every enter ends with it; 0: the ring works */
+    struct io_uring_sqe nowhere; /* what is asked of a ring that has failed */
 };
 
 static void ring_free(struct ring *ring)
@@ -138,7 +140,9 @@ static unsigned flush(struct io_uring *uring)
     return tail - __atomic_load_n(queue->khead, __ATOMIC_ACQUIRE);
 }
 
-static int enter(struct ring *ring, unsigned submit, uint32_t min_complete, uint64_t timeout_ns)
+/* A call of its own, so that entry(), which runs for each operation, has none of these locals. */
+__attribute__((noinline)) DOMI_NO_CANARY static int
+enter(struct ring *ring, unsigned submit, uint32_t min_complete, uint64_t timeout_ns)
 {
     struct __kernel_timespec timeout = {
         .tv_sec = (long long)(timeout_ns / 1000000000u),
@@ -153,16 +157,26 @@ static int enter(struct ring *ring, unsigned submit, uint32_t min_complete, uint
                            ring->enter_flags, (sigset_t *)(void *)&argument, sizeof argument);
 }
 
+/* What the result of an enter means. The kernel takes as much as it has room for: EBUSY and EAGAIN
+ * want completions reaped or requests ended, ENOMEM wants memory, and all of them pass. Nothing
+ * else does. EBADR says that completions were lost for want of memory, and nobody can tell which;
+ * others (EBADF, EFAULT, ENXIO, ...) that the ring is gone, or was never what we took it for. */
+static int judge(struct ring *ring, int result)
+{
+    if (result >= 0 || result == -ETIME || result == -EINTR)
+        return 0;
+    if (result != -EBUSY && result != -EAGAIN && result != -ENOMEM)
+        ring->failed = result;
+    return result;
+}
+
 static int uring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
 {
     struct ring *ring = ring_;
-    int result = enter(ring, flush(&ring->uring), min_complete, timeout_ns);
 
-    if (result >= 0 || result == -ETIME || result == -EINTR)
-        return 0;
-    /* EBADR: completions were lost for want of memory; nobody can tell which. */
-    DOMI_CHECK(result == -EBUSY || result == -EAGAIN);
-    return result;
+    if (ring->failed != 0)
+        return ring->failed;
+    return judge(ring, enter(ring, flush(&ring->uring), min_complete, timeout_ns));
 }
 
 static uint32_t uring_reap(void *ring_, domi_completion *completions, uint32_t max)
@@ -203,23 +217,47 @@ static bool uring_pending(const void *ring_)
 }
 
 #define ENTRY_TRIES   5000
+#define ENTRY_WAIT_MS 1
 #define ENTRY_WAIT_NS UINT64_C(1000000)
+
+/* Let the kernel take what is queued; when it has no room for it, wait a moment. */
+static int make_room(struct ring *ring, bool wait)
+{
+    int result = 0;
+
+    if (wait)
+        result = judge(ring, enter(ring, 0, 1, ENTRY_WAIT_NS));
+    if (result != 0 && ring->failed == 0)
+        (void)poll(NULL, 0, ENTRY_WAIT_MS);
+    if (ring->failed == 0)
+        result = judge(ring, enter(ring, flush(&ring->uring), 0, 0));
+    return result;
+}
+
+static struct io_uring_sqe *entry_slow(struct ring *ring)
+{
+    int result = 0;
+
+    for (int tries = 0; ring->failed == 0 && tries < ENTRY_TRIES; tries++) {
+        result = make_room(ring, tries != 0);
+        struct io_uring_sqe *sqe = ring->failed == 0 ? io_uring_get_sqe(&ring->uring) : NULL;
+        if (sqe != NULL)
+            return sqe;
+    }
+    if (ring->failed == 0)
+        ring->failed = result != 0 ? result : -EBUSY;
+    return &ring->nowhere;
+}
 
 /* A free entry; a full queue is submitted first. Under DEFER_TASKRUN submitting runs no
  * completions, so this may be called from anywhere. When the kernel has no memory for more, it is
- * given a millisecond at a time, and ends nothing before five seconds. */
+ * given a millisecond at a time; after five seconds the ring has failed. The entry of a ring that
+ * has failed leads nowhere, and the next enter says so. */
 static struct io_uring_sqe *entry(struct ring *ring)
 {
-    struct io_uring_sqe *sqe = io_uring_get_sqe(&ring->uring);
+    struct io_uring_sqe *sqe = ring->failed == 0 ? io_uring_get_sqe(&ring->uring) : NULL;
 
-    for (int tries = 0; DOMI_UNLIKELY(sqe == NULL) && tries < ENTRY_TRIES; tries++) {
-        if (tries != 0)
-            (void)enter(ring, 0, 1, ENTRY_WAIT_NS);
-        (void)enter(ring, flush(&ring->uring), 0, 0);
-        sqe = io_uring_get_sqe(&ring->uring);
-    }
-    DOMI_CHECK(sqe != NULL);
-    return sqe;
+    return DOMI_LIKELY(sqe != NULL) ? sqe : entry_slow(ring);
 }
 
 /* User data is set after the prep functions, which zero it in some versions. */
@@ -238,11 +276,14 @@ static void uring_accept(void *ring, int fd, uint64_t user_data)
     tag(sqe, user_data);
 }
 
-static void uring_receive(void *ring, int fd, uint64_t user_data)
+static void uring_receive(void *ring, int fd, bool once, uint64_t user_data)
 {
     struct io_uring_sqe *sqe = entry(ring);
 
-    io_uring_prep_recv_multishot(sqe, fd, NULL, 0, 0);
+    if (once)
+        io_uring_prep_recv(sqe, fd, NULL, 0, 0);
+    else
+        io_uring_prep_recv_multishot(sqe, fd, NULL, 0, 0);
     sqe->flags |= IOSQE_BUFFER_SELECT;
     sqe->buf_group = BUFFER_GROUP;
     tag(sqe, user_data);

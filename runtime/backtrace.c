@@ -4,16 +4,15 @@
 #include "runtime/backtrace.h"
 
 #include "base/check.h"
+#include "base/symbol.h"
 #include "runtime/stall.h"
 #include "runtime/thread.h"
 
 #include <domus/stall.h>
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <ucontext.h>
 
@@ -147,25 +146,14 @@ void domi_backtrace_drop(domi_backtrace *trace)
         continue;
 }
 
-bool domi_backtrace_frame(const domi_backtrace *trace, uint32_t index, char *text, size_t size)
+bool domi_backtrace_frame(const domi_backtrace *trace, uint32_t index, bool addresses, char *text,
+                          size_t size)
 {
     uint32_t place = trace->first + index;
-    Dl_info info;
 
     if (place >= trace->count || index >= DOMI_BACKTRACE_FRAMES_MAX)
         return false;
-    uintptr_t at = (uintptr_t)trace->frames[place];
-    /* A return address may be the first of the next function; what was interrupted is not. */
-    const void *within = (const void *)(index == 0 ? at : at - 1);
-    if (dladdr(within, &info) == 0 || info.dli_fname == NULL) {
-        snprintf(text, size, "%p", (const void *)at);
-        return true;
-    }
-    const char *slash = strrchr(info.dli_fname, '/');
-    const char *module = slash != NULL ? slash + 1 : info.dli_fname;
-    int length = snprintf(text, size, "%s+0x%zx", module, (size_t)(at - (uintptr_t)info.dli_fbase));
-    if (info.dli_sname != NULL && length > 0 && (size_t)length < size)
-        snprintf(text + length, size - (size_t)length, " (%s+0x%zx)", info.dli_sname,
-                 (size_t)(at - (uintptr_t)info.dli_saddr));
+    /* All but the first, which was interrupted, are return addresses. */
+    domi_symbol_describe(trace->frames[place], index != 0, addresses, text, size);
     return true;
 }

@@ -53,7 +53,8 @@ static inline bool domi_backtrace_is_taken(domi_backtrace *trace)
 /* It is read, or wanted no more. */
 void domi_backtrace_drop(domi_backtrace *trace);
 
-/* Frame `index`, the innermost is 0, as "module+0x1f (function+0x3)"; false behind the last. */
-bool domi_backtrace_frame(const domi_backtrace *trace, uint32_t index, char *text, size_t size);
+/* Frame `index`, the innermost is 0, in words (base/symbol.h); false behind the last. */
+bool domi_backtrace_frame(const domi_backtrace *trace, uint32_t index, bool addresses, char *text,
+                          size_t size);
 
 #endif

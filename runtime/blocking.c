@@ -83,6 +83,7 @@ int domus_blocking(domus_stack *stack, int (*function)(void *argument), void *ar
 
     if (result != 0)
         return result;
+    domi_promise_uncount(promise);
     promise->work = NULL;
     domi_stack_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
     domi_envelope *envelope = work_new(stack, function, argument);

@@ -1,130 +1,30 @@
-/* The keys of a configuration: one table that holds every default, every range and every path.
+/* Defaults and checks of a configuration, by the tables in runtime/config_keys.c.
  *
- * The defaults of domus_config_init(), the checks and the YAML reader all go by this table, so that
- * a number stands in one place only. What two keys promise of each other stands in the second
- * table, `relations`. Nothing here is kept: any thread may call any of it. */
+ * The defaults of domus_config_init(), the checks and the YAML reader all go by these tables, so
+ * that a number stands in one place only. Nothing here is kept: any thread may call any of it. */
 #include <domus/config.h>
 
+#include "runtime/config_keys.h"
 #include "runtime/cpus.h"
 
 #include <arpa/inet.h>
-#include <assert.h>
+#include <domus/text.h>
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define US     UINT64_C(1000)
-#define MS     (1000 * US)
-#define SECOND (1000 * MS)
-#define HOUR   (3600 * SECOND)
-#define KIB    UINT64_C(1024)
-#define MIB    (1024 * KIB)
-#define GIB    (1024 * MIB)
+#define US     DOMI_US
+#define SECOND DOMI_SECOND
+#define MS     DOMI_MS
+#define HOUR   DOMI_HOUR
+#define KIB    DOMI_KIB
+#define MIB    DOMI_MIB
+#define GIB    DOMI_GIB
 
-#define CPUS_TEXT_MAX     1023
-#define NAME_MAX_BYTES    63
-#define ADDRESS_MAX_BYTES 63  /* the longest IPv6 address and its port take 53 */
-#define TEXT_SIZE         128 /* of a message, and of a value printed into one */
-
-static_assert(sizeof(bool) == 1 && sizeof(domus_profile_level) == 4, "how fields are read");
-
-static const char *const switch_words[] = {"false", "true", NULL};
-static const char *const level_words[] = {"off", "counters", NULL};
-
-#define FIELD(type, member)                                                                        \
-    .offset = (uint32_t)offsetof(type, member), .size = (uint32_t)sizeof(((type *)NULL)->member)
-#define KEY(name, sort, member, low, high, value)                                                  \
-    .path = (name), .kind = DOMUS_CONFIG_##sort, FIELD(domus_config, member), .minimum = (low),    \
-    .maximum = (high), .preset = (value)
-#define TEXT(name, sort, type, member, length, value)                                              \
-    .path = (name), .kind = DOMUS_CONFIG_##sort, FIELD(type, member), .minimum = 1,                \
-    .maximum = (length), .preset_text = (value)
-
-/* clang-format off */
-static const domus_config_key keys[] = {
-    {KEY("system.threads", COUNT, system.threads, 1, 1024, 0), .special = "auto"},
-    {KEY("system.threads", SHARE, system.threads_percent, 1, 100, 0), .special = "auto"},
-    {TEXT("system.cpus", CPUS, domus_config, system.cpus, CPUS_TEXT_MAX, "auto")},
-    {KEY("scheduler.ioRatio", PERCENT, scheduler.io_ratio, 1, 100, 50)},
-    {KEY("scheduler.minBudget", DURATION, scheduler.min_budget_ns, US, SECOND, 500 * US)},
-    {KEY("scheduler.minBudgetBusy", DURATION, scheduler.min_budget_busy_ns, US, SECOND, 50 * US)},
-    {KEY("scheduler.maxBudget", DURATION, scheduler.max_budget_ns, US, SECOND, 10 * MS)},
-    {KEY("scheduler.deadlineCheckEvery", COUNT, scheduler.deadline_check_every, 1, 65536, 16)},
-    {KEY("scheduler.maxMessagesPerRun", COUNT, scheduler.messages_per_run_max, 16, 65536, 64)},
-    {KEY("scheduler.channelsRunsPerTick", COUNT, scheduler.channels_runs_per_tick, 1, 1048576,
-        1024)},
-    {KEY("scheduler.mailboxMax", COUNT, scheduler.mailbox_max, 16, 65535, 32768)},
-    {KEY("scheduler.conversationsMax", COUNT, scheduler.conversations_max, 1, 1048576, 65536)},
-    {KEY("scheduler.timersMax", COUNT, scheduler.timers_max, 1, 16777216, 4194304)},
-    {KEY("scheduler.steal.enabled", WORD, scheduler.steal.enabled, 0, 1, 1), .words = switch_words},
-    {KEY("scheduler.steal.floor", COUNT, scheduler.steal.floor, 1, 1048576, 32)},
-    {KEY("scheduler.steal.aggression", COUNT, scheduler.steal.aggression, 1, 1048576, 128)},
-    {KEY("scheduler.steal.minRun", DURATION, scheduler.steal.min_run_ns, 0, SECOND, 2 * US)},
-    {KEY("scheduler.idle.spin", DURATION, scheduler.idle.spin_ns, 0, SECOND,
-        DOMUS_SPIN_AUTO), .special = "auto", .special_number = DOMUS_SPIN_AUTO},
-    {KEY("io.ringEntries", COUNT, io.ring_entries, 16, 32768, 512), .power_of_two = true},
-    {KEY("io.completionEntries", COUNT, io.completion_entries, 32, 65536, 4096),
-        .power_of_two = true},
-    {KEY("io.completionsPerPoll", COUNT, io.completions_per_poll, 1, 65536, 256)},
-    {KEY("io.buffers.size", SIZE, io.buffers.size_bytes, 256, MIB, 4 * KIB)},
-    {KEY("io.buffers.count", COUNT, io.buffers.count, 16, 32768, 1024), .power_of_two = true},
-    {KEY("channel.sendHigh", SIZE, channel.send_high_bytes, 1, GIB, 256 * KIB)},
-    {KEY("channel.sendLow", SIZE, channel.send_low_bytes, 0, GIB, 64 * KIB)},
-    {KEY("channel.sendMax", SIZE, channel.send_max_bytes, 1, 4 * GIB, 4 * MIB)},
-    {KEY("channel.idleTimeout", DURATION, channel.idle_timeout_ns, 0, 8760 * HOUR, 0)},
-    {KEY("channel.sendTimeout", DURATION, channel.send_timeout_ns, 0, HOUR, 30 * SECOND)},
-    {KEY("channel.linger", DURATION, channel.linger_ns, MS, HOUR, SECOND)},
-    {KEY("channel.maxConnections", COUNT, channel.connections_max, 1, 1048576, 10000)},
-    {KEY("shutdown.drainTimeout", DURATION, shutdown.drain_timeout_ns, 0, HOUR, 10 * SECOND)},
-    {KEY("shutdown.actorTimeout", DURATION, shutdown.actor_timeout_ns, 0, HOUR, 10 * SECOND)},
-    {KEY("blocking.threadsMin", COUNT, blocking.threads_min, 0, 1024, 0)},
-    {KEY("blocking.threadsMax", COUNT, blocking.threads_max, 1, 1024, 64)},
-    {KEY("blocking.queueMax", COUNT, blocking.queue_max, 1, 1048576, 4096)},
-    {KEY("blocking.idleExpiry", DURATION, blocking.idle_expiry_ns, MS, HOUR, 10 * SECOND)},
-    {KEY("detached.threadsMax", COUNT, detached.threads_max, 0, 512, 64)},
-    {KEY("groups.max", COUNT, groups.max, 1, 1048576, 65536)},
-    {KEY("groups.membersMax", COUNT, groups.members_max, 1, 16777216, 1048576)},
-    {KEY("routers.max", COUNT, routers.max, 1, 1048576, 65536)},
-    {KEY("routers.routeesMax", COUNT, routers.routees_max, 1, 65536, 1024)},
-    {KEY("names.max", COUNT, names.max, 1, 16777216, 65536)},
-    {KEY("stall.threshold", DURATION, stall.threshold_ns, 0, HOUR, 25 * MS)},
-    {KEY("stall.signal", COUNT, stall.signal, 0, 64, 50)},
-    {KEY("memory.enabled", WORD, memory.enabled, 0, 1, 1), .words = switch_words},
-    {KEY("memory.limit", SIZE, memory.limit_bytes, MIB, MIB * GIB, 0), .special = "auto"},
-    {KEY("memory.high", SHARE, memory.high_percent, 1, 100, 80)},
-    {KEY("memory.critical", SHARE, memory.critical_percent, 1, 100, 90)},
-    {KEY("memory.interval", DURATION, memory.interval_ns, MS, HOUR, 100 * MS)},
-    {KEY("memory.threadMax", SIZE, memory.thread_max_bytes, MIB, MIB * GIB, 0), .special = "none"},
-    {KEY("profile.level", WORD, profile.level, 0, 1, DOMUS_PROFILE_COUNTERS),
-        .words = level_words},
-};
-
-static const domus_config_key listener_keys[] = {
-    {TEXT("name", NAME, domus_listener_config, name, NAME_MAX_BYTES, NULL)},
-    {TEXT("address", ADDRESS, domus_listener_config, address, ADDRESS_MAX_BYTES, NULL)},
-    {.path = "backlog", .kind = DOMUS_CONFIG_COUNT, FIELD(domus_listener_config, backlog),
-        .minimum = 1, .maximum = 65535, .preset = 4096},
-};
-
-/* `greater` is at least `lesser`, or, where strict, more. */
-static const struct relation {
-    const char *lesser, *greater;
-    bool strict;
-} relations[] = {
-    {"scheduler.minBudget", "scheduler.maxBudget", false},
-    {"scheduler.minBudgetBusy", "scheduler.maxBudget", false},
-    {"io.ringEntries", "io.completionEntries", true},
-    {"channel.sendLow", "channel.sendHigh", false},
-    {"channel.sendHigh", "channel.sendMax", false},
-    {"blocking.threadsMin", "blocking.threadsMax", false},
-    {"memory.high", "memory.critical", false},
-};
-/* clang-format on */
-
-#define KEY_COUNT          (sizeof keys / sizeof keys[0])
-#define LISTENER_KEY_COUNT (sizeof listener_keys / sizeof listener_keys[0])
-#define RELATION_COUNT     (sizeof relations / sizeof relations[0])
+#define TEXT_SHOWN_MAX 64  /* of a text that is wrong, escaped */
+#define TEXT_SIZE      128 /* of a message, and of a value printed into one */
 
 static bool is_text(const domus_config_key *key)
 {
@@ -206,14 +106,15 @@ static int check_number(const domus_config_key *key, uint64_t number, char *erro
 {
     char low[TEXT_SIZE], high[TEXT_SIZE], found[TEXT_SIZE];
 
-    if (key->special != NULL && number == key->special_number)
+    if ((key->special != NULL && number == key->special_number) || (key->or_zero && number == 0))
         return 0;
     print_number(key, number, found);
     if (number < key->minimum || number > key->maximum) {
         print_number(key, key->minimum, low);
         print_number(key, key->maximum, high);
-        snprintf(error, size, "must be %s%s%s..%s, is %s", key->special != NULL ? key->special : "",
-                 key->special != NULL ? " or " : "", low, high, found);
+        snprintf(error, size, "must be %s%s%s%s..%s, is %s",
+                 key->special != NULL ? key->special : "", key->special != NULL ? " or " : "",
+                 key->or_zero ? "0 or " : "", low, high, found);
         return -EINVAL;
     }
     if (key->power_of_two && (number & (number - 1)) != 0) {
@@ -258,7 +159,7 @@ static bool port_is_valid(const char *text)
 static bool address_is_valid(const char *text)
 {
     unsigned char bytes[sizeof(struct in6_addr)];
-    char host[ADDRESS_MAX_BYTES + 1];
+    char host[DOMI_ADDRESS_BYTES_MAX + 1];
     const char *colon = strrchr(text, ':');
     int family = AF_INET;
 
@@ -302,7 +203,9 @@ static int check_text(const domus_config_key *key, const char *text, char *error
     }
     if (valid)
         return 0;
-    snprintf(error, size, "must be %s, is '%.64s'", wanted, text);
+    char shown[TEXT_SHOWN_MAX + 1];
+    (void)domus_text_escape(text, length, shown, sizeof shown);
+    snprintf(error, size, "must be %s, is '%s'", wanted, shown);
     return -EINVAL;
 }
 
@@ -346,11 +249,11 @@ static void review_keys(struct review *review, const domus_config *config)
 {
     char message[2 * TEXT_SIZE];
 
-    for (size_t i = 0; i < KEY_COUNT; i++)
-        if (check_field(&keys[i], config, message, sizeof message) < 0)
-            report(review, &(domus_config_fault){.key = &keys[i],
+    for (size_t i = 0; i < domi_config_key_count; i++)
+        if (check_field(&domi_config_keys[i], config, message, sizeof message) < 0)
+            report(review, &(domus_config_fault){.key = &domi_config_keys[i],
                                                  .listener = SIZE_MAX,
-                                                 .path = keys[i].path,
+                                                 .path = domi_config_keys[i].path,
                                                  .message = message});
 }
 
@@ -358,26 +261,27 @@ static const domus_config_key *key_named(const char *path)
 {
     size_t i = 0;
 
-    while (strcmp(keys[i].path, path) != 0)
-        i++; /* ends: the paths in `relations` are in `keys` */
-    return &keys[i];
+    while (strcmp(domi_config_keys[i].path, path) != 0)
+        i++; /* ends: the paths in relations are among the keys */
+    return &domi_config_keys[i];
 }
 
 static void review_relations(struct review *review, const domus_config *config)
 {
     char message[4 * TEXT_SIZE], low[TEXT_SIZE], high[TEXT_SIZE];
 
-    for (size_t i = 0; i < RELATION_COUNT; i++) {
-        const domus_config_key *lesser = key_named(relations[i].lesser);
-        const domus_config_key *greater = key_named(relations[i].greater);
+    for (size_t i = 0; i < domi_config_relation_count; i++) {
+        const domus_config_key *lesser = key_named(domi_config_relations[i].lesser);
+        const domus_config_key *greater = key_named(domi_config_relations[i].greater);
         uint64_t least = number_of(lesser, config), most = number_of(greater, config);
 
-        if (most > least || (most == least && !relations[i].strict))
+        if (most > least || (most == least && !domi_config_relations[i].strict))
             continue;
         print_number(lesser, least, low);
         print_number(greater, most, high);
         snprintf(message, sizeof message, "must be %s %s (%s), is %s",
-                 relations[i].strict ? "more than" : "at least", lesser->path, low, high);
+                 domi_config_relations[i].strict ? "more than" : "at least", lesser->path, low,
+                 high);
         report(review, &(domus_config_fault){.key = greater,
                                              .other = lesser,
                                              .listener = SIZE_MAX,
@@ -399,7 +303,7 @@ static void review_name(struct review *review, const domus_config *config, size_
             continue;
         snprintf(message, sizeof message, "must be unique, '%.63s' is taken by listeners[%zu]",
                  listeners[index].name, i);
-        report_listener(review, index, &listener_keys[0], message);
+        report_listener(review, index, &domi_config_listener_keys[0], message);
         return;
     }
 }
@@ -417,9 +321,10 @@ static void review_listeners(struct review *review, const domus_config *config)
         return;
     }
     for (size_t i = 0; i < config->listener_count; i++) {
-        for (size_t k = 0; k < LISTENER_KEY_COUNT; k++)
-            if (check_field(&listener_keys[k], &config->listeners[i], message, sizeof message) < 0)
-                report_listener(review, i, &listener_keys[k], message);
+        for (size_t k = 0; k < domi_config_listener_key_count; k++)
+            if (check_field(&domi_config_listener_keys[k], &config->listeners[i], message,
+                            sizeof message) < 0)
+                report_listener(review, i, &domi_config_listener_keys[k], message);
         review_name(review, config, i);
     }
 }
@@ -427,8 +332,9 @@ static void review_listeners(struct review *review, const domus_config *config)
 void domus_config_init(domus_config *config)
 {
     memset(config, 0, sizeof *config);
-    for (size_t i = 0; i < KEY_COUNT; i++)
-        store(&keys[i], config, keys[i].preset, keys[i].preset_text);
+    for (size_t i = 0; i < domi_config_key_count; i++)
+        store(&domi_config_keys[i], config, domi_config_keys[i].preset,
+              domi_config_keys[i].preset_text);
 }
 
 /* Where domus_config_check() keeps the first fault. */
@@ -456,12 +362,12 @@ int domus_config_check(const domus_config *config, char *error, size_t error_siz
 
 const domus_config_key *domus_config_key_get(size_t index)
 {
-    return index < KEY_COUNT ? &keys[index] : NULL;
+    return index < domi_config_key_count ? &domi_config_keys[index] : NULL;
 }
 
 const domus_config_key *domus_config_listener_key_get(size_t index)
 {
-    return index < LISTENER_KEY_COUNT ? &listener_keys[index] : NULL;
+    return index < domi_config_listener_key_count ? &domi_config_listener_keys[index] : NULL;
 }
 
 int domus_config_key_put(const domus_config_key *key, void *holder, uint64_t number,

@@ -6,6 +6,7 @@
 #include "house/ask.h"
 #include "house/dispatch.h"
 #include "house/life.h"
+#include "house/memory_watch.h"
 #include "house/pool.h"
 #include "house/receive.h"
 #include "house/trim.h"
@@ -87,7 +88,8 @@ static void look_at_memory(domi_detached *detached)
 
     domi_pressure_tick(detached->system, DOMUS_LOG_OUTSIDE, manager->now_ns);
     domi_manager_look_at_pressure(manager);
-    if (manager->pressure_seen != DOMI_PRESSURE_NONE)
+    domi_memory_watches_tell(manager);
+    if (manager->pressure_seen != DOMUS_MEMORY_NORMAL)
         (void)domi_trim_step(manager, manager->now_ns, DOMI_TRIM_BUSY);
 }
 
@@ -104,13 +106,6 @@ static void take_events(domi_detached *detached)
 }
 
 /* --- the loop --------------------------------------------------------------------------------- */
-
-static void free_taken(domi_detached *detached)
-{
-    if (detached->taken != NULL)
-        domi_pool_free(&detached->manager, &detached->taken->node);
-    detached->taken = NULL;
-}
 
 static void set_busy(domi_detached *detached, bool busy)
 {
@@ -129,10 +124,8 @@ static void loop(domi_detached *detached)
         (void)domi_manager_mount(manager);
         had_one = had_one || domi_counter_read(&manager->houses) != 0;
         domi_house *house = domi_queue_take(&manager->ready[DOMUS_STATE]);
-        if (house != NULL) {
+        if (house != NULL)
             (void)domi_house_run(manager, house);
-            free_taken(detached);
-        }
         if (had_one && domi_counter_read(&manager->houses) == 0) {
             had_one = false;
             set_busy(detached, false);
@@ -219,7 +212,8 @@ static int make(domus_system *system, uint32_t place, domi_detached **ret_detach
     detached->system = system;
     detached->manager.threads = system->count;
     detached->manager.system = system;
-    detached->manager.pressure = &system->pressure.level;
+    detached->manager.pressure = &system->pressure.own_level;
+    detached->manager.read_memory = domi_pressure_read;
     detached->manager.asker = system->asker.house;
     detached->manager.wake = wake;
     detached->manager.withdraw = domi_blocking_withdraw;
@@ -305,16 +299,6 @@ static void make_room(domi_manager *manager, domi_house *house)
         domi_mailbox_room(manager, house);
 }
 
-/* The one before this is done with. */
-static void end_received(domi_detached *detached, domus_stack *stack)
-{
-    free_taken(detached);
-    if (stack->received == NULL)
-        return;
-    domi_ask_fail(&detached->manager, stack->received, -ENOMSG);
-    stack->received = NULL;
-}
-
 static void show(domi_detached *detached, domus_stack *stack, domi_envelope *message,
                  domus_received *ret_received)
 {
@@ -328,10 +312,7 @@ static void show(domi_detached *detached, domus_stack *stack, domi_envelope *mes
                       : (domus_address){NULL, 0},
         .is_ask = is_ask,
     };
-    if (is_ask)
-        stack->received = message;
-    else
-        detached->taken = message;
+    stack->received = message;
 }
 
 int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t within_ns,
@@ -345,7 +326,7 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
     if (domi_stack_pooled(stack) == NULL) /* its end looks at what was received */
         return -ENOMEM;
     domi_detached *detached = (domi_detached *)(void *)stack->manager;
-    end_received(detached, stack);
+    domi_stack_end_received(stack, -ENOMSG); /* the one before this is done with */
     take_events(detached);
     uint64_t until_ns = detached->manager.now_ns + within_ns;
     if (until_ns < within_ns)

@@ -13,7 +13,6 @@
 typedef struct domi_detached {
     domi_manager manager;
     domus_system *system;
-    domi_envelope *taken; /* by a receive that returned; freed by the next one, or after the run */
     _Atomic uint32_t wanted; /* domi_wanted: run, stop, end */
     domi_wanted doing;
     bool busy;   /* it has an actor, or is about to; under the system's mutex */

@@ -11,7 +11,7 @@ void domi_thread_follow(domi_thread *thread)
     if (wanted >= DOMI_WANTED_DRAIN && thread->doing < DOMI_WANTED_DRAIN)
         domi_io_drain(&thread->io);
     if (wanted == DOMI_WANTED_ABORT && thread->doing < DOMI_WANTED_ABORT)
-        thread->aborted = domi_io_abort(&thread->io);
+        (void)domi_io_abort(&thread->io);
     if (wanted >= DOMI_WANTED_CLOSE)
         thread->manager.closing = true;
     if (wanted == DOMI_WANTED_STOP && thread->doing < DOMI_WANTED_STOP)
@@ -31,6 +31,19 @@ void domi_system_want(domus_system *system, domi_wanted wanted)
     pthread_mutex_unlock(&system->outside_mutex);
 }
 
+domi_cut domi_system_cut(const domus_system *system)
+{
+    domi_cut sum = {0};
+
+    for (uint32_t i = 0; i < system->count; i++) {
+        const domi_io *io = &system->threads[i].io;
+        sum.channels += domi_counter_read(&io->counters.cut) + domi_counter_read(&io->turned_away);
+        sum.bytes +=
+            domi_counter_read(&io->counters.cut_bytes) + domi_counter_read(&io->turned_away_bytes);
+    }
+    return sum;
+}
+
 uint64_t domi_system_connections(const domus_system *system)
 {
     uint64_t sum = 0;
@@ -38,6 +51,6 @@ uint64_t domi_system_connections(const domus_system *system)
     for (uint32_t i = 0; i < system->count; i++)
         sum +=
             atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&system->threads[i].io.connections,
-                                 memory_order_relaxed);
+                                 memory_order_acquire);
     return sum;
 }

@@ -39,12 +39,13 @@ static void release(sheet *done)
         domi_memory_free(done);
 }
 
-static void drop(void *payload)
+static void release_payload(void *payload)
 {
     release(*(sheet **)payload);
 }
 
-static const domus_type describe_type = {.name = "describe", .size = sizeof(sheet *), .drop = drop};
+static const domus_type describe_type = {
+    .name = "describe", .size = sizeof(sheet *), .release = release_payload};
 static const domus_type described_type = {.name = "described"};
 
 /* --- an inspector ----------------------------------------------------------------------------- */
@@ -108,7 +109,6 @@ static int inspect(domus_stack *stack, void *self, const void *payload)
         asked->result = -ESTALE;
     else if (!describe(manager, one, &asked->text))
         asked->result = -EMSGSIZE;
-    release(asked);
     return domus_reply(stack, &described_type, NULL);
 }
 

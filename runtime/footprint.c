@@ -68,19 +68,29 @@ static uint64_t find_number(const char *text, const char *name)
     return 0;
 }
 
+/* What a memory.stat says about memory that is part of what is used. */
+typedef struct parts {
+    uint64_t file_cache;
+    uint64_t socket_bytes;
+} parts;
+
 /* v1 tells of the cgroup itself and, as "total_", with all below it, which is what its limit is
- * for; v2 has only the latter, under the plain names. */
-static uint64_t file_cache(int stat_fd)
+ * for; v2 has only the latter, under the plain names. Socket buffers count against the limit of v2
+ * only, and only there they have a line. */
+static parts read_parts(int stat_fd)
 {
     char text[STAT_BYTES];
 
     if (!read_fd(stat_fd, text, sizeof text))
-        return 0;
+        return (parts){0};
     uint64_t total =
         find_number(text, "total_inactive_file ") + find_number(text, "total_active_file ");
     if (total != 0 || strstr(text, "\ntotal_") != NULL)
-        return total;
-    return find_number(text, "inactive_file ") + find_number(text, "active_file ");
+        return (parts){.file_cache = total};
+    return (parts){
+        .file_cache = find_number(text, "inactive_file ") + find_number(text, "active_file "),
+        .socket_bytes = find_number(text, "sock "),
+    };
 }
 
 /* "size resident shared ...", in pages. */
@@ -200,16 +210,23 @@ void domi_footprint_refresh(domi_footprint *footprint)
 }
 
 static bool read_gauge(const domi_footprint *footprint, const domi_gauge *gauge, uint32_t percent,
-                       uint64_t *ret_used)
+                       domi_usage *ret_usage)
 {
-    if (gauge->stat_fd < 0)
-        return read_resident(footprint, gauge->usage_fd, ret_used);
-    if (!read_number(gauge->usage_fd, ret_used))
-        return false;
-    if (*ret_used < gauge->limit / 100 * percent)
-        return true;
-    uint64_t cache = file_cache(gauge->stat_fd);
-    *ret_used -= cache < *ret_used ? cache : *ret_used;
+    domi_usage usage = {.limit = gauge->limit};
+
+    if (gauge->stat_fd < 0) {
+        if (!read_resident(footprint, gauge->usage_fd, &usage.used))
+            return false;
+    } else {
+        if (!read_number(gauge->usage_fd, &usage.used))
+            return false;
+        if (usage.used >= gauge->limit / 100 * percent) {
+            parts within = read_parts(gauge->stat_fd);
+            usage.used -= within.file_cache < usage.used ? within.file_cache : usage.used;
+            usage.socket_bytes = within.socket_bytes;
+        }
+    }
+    *ret_usage = usage;
     return true;
 }
 
@@ -218,14 +235,13 @@ bool domi_footprint_read(const domi_footprint *footprint, uint32_t percent, domi
     domi_usage fullest = {0};
 
     for (uint32_t i = 0; i < footprint->count; i++) {
-        const domi_gauge *gauge = &footprint->gauges[i];
-        uint64_t used;
+        domi_usage usage;
 
-        if (!read_gauge(footprint, gauge, percent, &used))
+        if (!read_gauge(footprint, &footprint->gauges[i], percent, &usage))
             continue;
         if (fullest.limit == 0 ||
-            (double)used * (double)fullest.limit > (double)fullest.used * (double)gauge->limit)
-            fullest = (domi_usage){used, gauge->limit};
+            (double)usage.used * (double)fullest.limit > (double)fullest.used * (double)usage.limit)
+            fullest = usage;
     }
     if (fullest.limit == 0)
         return false;

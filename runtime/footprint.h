@@ -31,6 +31,7 @@ typedef struct domi_footprint {
 typedef struct domi_usage {
     uint64_t used;
     uint64_t limit;
+    uint64_t socket_bytes; /* of `used`, what the kernel's socket buffers take; 0 if not told */
 } domi_usage;
 
 /* Find the gauges. `root` stands before `/proc` and `/sys`: "" in production. `limit`: from the
@@ -41,8 +42,8 @@ void domi_footprint_close(domi_footprint *footprint);
 /* Read the limits again, those that may change. */
 void domi_footprint_refresh(domi_footprint *footprint);
 
-/* The fullest. File cache, which is dear to read, is looked at only in gauges that show `percent`
- * or more with it. False: there is no gauge. */
+/* The fullest. Reading memory.stat is dear, so file cache is taken off and socket buffers are told
+ * only in gauges that show `percent` or more with them. False: there is no gauge. */
 bool domi_footprint_read(const domi_footprint *footprint, uint32_t percent, domi_usage *ret_usage);
 
 #endif

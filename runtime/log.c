@@ -4,6 +4,10 @@
  * its lower. So it takes a compare-exchange, whoever writes, and nobody waits. */
 #include "runtime/log.h"
 
+#include "house/describe.h"
+
+#include <domus/text.h>
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -41,6 +45,7 @@ void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread,
     domi_log_bound *bound =
         thread < system->count ? &system->threads[thread].log_bound : &system->log_bound;
     uint32_t dropped = 0;
+    char raw[DOMUS_LOG_TEXT_MAX + 1];
     char text[DOMUS_LOG_TEXT_MAX + 1];
     va_list arguments;
 
@@ -52,12 +57,11 @@ void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread,
         system->hooks.log(system->hooks.log_context, DOMUS_LOG_WARNING, thread, text);
     }
     va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments);
+    (void)vsnprintf(raw, sizeof raw, format, arguments);
     va_end(arguments);
-    for (char *p = text; *p != '\0'; p++) {
-        if (*p == '\n' || *p == '\r') /* of a name: one call is one line */
-            *p = ' ';
-    }
+    /* Names, paths and symbols come from programs and files: one call is one line, and moves no
+     * terminal's cursor. */
+    (void)domus_text_escape(raw, strlen(raw), text, sizeof text);
     system->hooks.log(system->hooks.log_context, level, thread, text);
 }
 
@@ -75,11 +79,19 @@ void domi_log_actor(domi_manager *manager, const domi_house *house, domi_happeni
     domus_system *system = manager->system;
     const char *name = house->behaviour->name != NULL ? house->behaviour->name : "?";
     const char *why = strerrorname_np(-error);
+    char whom[64];
+    domi_text text = {.at = whom, .size = sizeof whom};
 
+    domi_text_add_actor(&text, &system->config, domi_house_address(house));
     domi_log_line(system, said[what].level,
                   manager->index < system->count ? manager->index : DOMUS_LOG_OUTSIDE,
-                  "actor %s %p.%" PRIu32 " %s: %s (%d)", name, (const void *)house,
-                  domi_house_address(house).lease, said[what].text, why != NULL ? why : "?", error);
+                  "actor %s %s %s: %s (%d)", name, whom, said[what].text, why != NULL ? why : "?",
+                  error);
+}
+
+void domi_log_said(domi_manager *manager, domus_log_level level, const char *text)
+{
+    domi_log_line(manager->system, level, manager->index, "%s", text);
 }
 
 void domi_log_left(domus_system *system)

@@ -11,6 +11,9 @@ void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread,
 /* domi_manager.log. */
 void domi_log_actor(domi_manager *manager, const domi_house *house, domi_happening what, int error);
 
+/* domi_manager.say. */
+void domi_log_said(domi_manager *manager, domus_log_level level, const char *text);
+
 /* Each line of domus_system_left(). */
 void domi_log_left(domus_system *system);
 

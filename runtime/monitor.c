@@ -59,8 +59,7 @@ static bool is_lively(domus_system *system)
     return now_ns - monitor->lively_ns < DOMI_MONITOR_LINGER_NS;
 }
 
-/* Until somebody wakes it. */
-static void rest(domus_system *system)
+void domi_monitor_rest(domus_system *system)
 {
     domi_monitor *monitor = &system->monitor;
     uint32_t expected = DOMI_MONITOR_AWAKE;
@@ -96,7 +95,7 @@ static void *run(void *system_)
         if (is_lively(system))
             domi_futex_wait(&monitor->word, DOMI_MONITOR_AWAKE, &next);
         else
-            rest(system);
+            domi_monitor_rest(system);
     }
     return NULL;
 }

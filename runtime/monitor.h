@@ -44,6 +44,10 @@ void domi_monitor_stop(struct domus_system *system);
 
 void domi_monitor_wake(domi_monitor *monitor);
 
+/* One sleep of the monitor: until somebody wakes it, or not at all when a thread of the loop is
+ * awake or the system is to end. The monitor's thread; a test calls it to hold the second look. */
+void domi_monitor_rest(struct domus_system *system);
+
 /* By a thread of the loop that has left its park and is about to run an actor. */
 static inline void domi_monitor_attend(domi_monitor *monitor)
 {

@@ -30,7 +30,8 @@ int domi_outside_init(domus_system *system)
         return result;
     outside->system = system;
     outside->threads = system->count;
-    outside->pressure = &system->pressure.level;
+    outside->pressure = &system->pressure.own_level;
+    outside->read_memory = domi_pressure_read;
     if (system->simulator == NULL)
         outside->spawn_detached = domi_detached_spawn;
     outside->names = &system->names;
@@ -75,9 +76,9 @@ int domi_outside_enter(domus_system *system, domi_stage last, domi_visit *ret_vi
 /* Before the mutex: who tries again and again is in nobody's way. */
 int domi_outside_enter_to_send(domus_system *system, domi_visit *ret_visit)
 {
-    uint32_t level = atomic_load_explicit(&system->pressure.level, memory_order_relaxed);
+    uint32_t level = atomic_load_explicit(&system->pressure.own_level, memory_order_relaxed);
 
-    if (level == DOMI_PRESSURE_NONE || domi_system_forked(system))
+    if (level == DOMUS_MEMORY_NORMAL || domi_system_forked(system))
         return domi_outside_enter(system, DOMI_LAST_TO_SEND, ret_visit);
     atomic_fetch_add_explicit(&system->pressure.outside_refused, 1, memory_order_relaxed);
     return -EBUSY;
@@ -166,8 +167,8 @@ int domus_outside_publish(domus_system *system, domus_group group, const domus_t
     int result = domi_outside_enter_to_send(system, &visit);
 
     if (result != 0) {
-        if (type->drop != NULL)
-            type->drop((void *)(uintptr_t)payload); /* consumed in every case */
+        if (type->release != NULL)
+            type->release((void *)(uintptr_t)payload); /* consumed in every case */
         return result;
     }
     result =
@@ -313,7 +314,9 @@ int domus_serve(domus_system *system, const char *name, const domus_behaviour *b
     if (acceptor == NULL)
         return -ENOMEM;
     acceptor->target_count = system->count;
-    acceptor->fd = domi_acceptor_listen(listener->address, listener->backlog, ret_port);
+    acceptor->name = listener->name;
+    acceptor->fd =
+        domi_acceptor_listen(listener->address, listener->backlog, &system->config, ret_port);
     if (acceptor->fd < 0) {
         result = acceptor->fd;
         snprintf(system->error, sizeof system->error, "listener %s: %s: %s", name,

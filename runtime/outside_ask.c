@@ -61,23 +61,20 @@ static void wake(domus_system *system, domi_asking *asking)
         domi_futex_wake(&outside->park);
 }
 
-static int take_reply(const domus_answer *answer, domus_outside_reply *reply)
+/* What the answer owns goes to who asked only with a copy of its payload. */
+static int take_reply(domus_stack *stack, const domus_answer *answer, domus_outside_reply *reply)
 {
     uint32_t size = answer->type->size;
 
-    if (reply != NULL) {
-        reply->type = answer->type;
-        reply->length = size;
-    }
-    if (size > (reply != NULL ? reply->size : 0)) {
-        if (answer->type->drop != NULL)
-            answer->type->drop((void *)(uintptr_t)answer->payload);
-        /* Who gives no buffer wants to know that it was answered, and no more. */
-        return reply != NULL ? -EMSGSIZE : 0;
-    }
+    if (reply == NULL) /* who gives no buffer wants to know that it was answered, and no more */
+        return 0;
+    reply->type = answer->type;
+    reply->length = size;
+    if (size > reply->size)
+        return -EMSGSIZE;
     if (size != 0)
         memcpy(reply->buffer, answer->payload, size);
-    return 0;
+    return domus_take(stack);
 }
 
 /* On the actor's turn, hence on any thread that is inside. */
@@ -87,7 +84,7 @@ static int answered(domus_stack *stack, void *self, const domus_answer *answer)
     domi_asking *asking = *(domi_asking **)domus_frame(stack);
 
     (void)self;
-    asking->result = answer->error != 0 ? answer->error : take_reply(answer, asking->reply);
+    asking->result = answer->error != 0 ? answer->error : take_reply(stack, answer, asking->reply);
     asking->done = true;
     if (asking->next != NULL)
         asking->next->previous = asking->previous;
@@ -111,10 +108,10 @@ static void link_asking(domus_system *system, domi_asking *asking)
     system->askings_count++;
 }
 
-static void drop(const domus_type *type, const void *payload)
+static void release(const domus_type *type, const void *payload)
 {
-    if (type->drop != NULL)
-        type->drop((void *)(uintptr_t)payload);
+    if (type->release != NULL)
+        type->release((void *)(uintptr_t)payload);
 }
 
 int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address to,
@@ -130,7 +127,7 @@ int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address t
         timeout_ns = DOMUS_OUTSIDE_ASK_MAX_NS;
     domus_stack *stack = domi_stack_new(outside, system->asker.house, sizeof(domi_asking *));
     if (stack == NULL) {
-        drop(type, payload);
+        release(type, payload);
         return -ENOMEM;
     }
     *asking = (domi_asking){.reply = reply};
@@ -139,7 +136,7 @@ int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address t
     asking->until_ns = outside->now_ns + timeout_ns + DOMI_WHEEL_TICK_NS; /* never early */
     int result = domus_ask_within(stack, to, type, payload, timeout_ns, answered);
     if (result != DOMUS_PARKED) {
-        drop(type, payload);
+        release(type, payload);
         domi_stack_return(stack, 0);
         return result;
     }
@@ -244,7 +241,7 @@ int domus_outside_ask(domus_system *system, domus_address to, const domus_type *
     else
         result = domi_outside_enter_to_send(system, &visit);
     if (result != 0) {
-        drop(type, payload);
+        release(type, payload);
         return result;
     }
     result = domi_asking_begin(system, &asking, to, type, payload, timeout_ns, reply);

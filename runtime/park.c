@@ -51,7 +51,7 @@ uint64_t domi_thread_sleep_until(const domi_thread *thread)
     uint64_t look_ns = thread->stamp_ns + thread->config->memory.interval_ns;
 
     /* What has paused for want of memory is to go on, and nobody else may be awake to see when. */
-    if (thread->manager.pressure_seen != DOMI_PRESSURE_NONE && look_ns < due_ns)
+    if (thread->manager.pressure_seen != DOMUS_MEMORY_NORMAL && look_ns < due_ns)
         due_ns = look_ns;
     return due_ns < cap_ns ? due_ns : cap_ns;
 }
@@ -84,8 +84,9 @@ void domi_thread_judge_wakeup(domi_thread *thread)
         return;
     }
     domi_counter_add(&thread->counters.wakeups_empty, 1);
-    if (++thread->empty_wakeups < DOMI_EMPTY_WAKEUPS_MAX)
+    if (++thread->empty_wakeups < thread->config->io.empty_wakeups_max)
         return;
+    /* The poll may be what wakes it for nothing (003: rebuild the selector). */
     thread->empty_wakeups = 0;
     domi_counter_add(&thread->counters.wake_rearms, 1);
     domi_io_arm_wake(&thread->io, true);

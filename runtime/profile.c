@@ -136,6 +136,8 @@ static void read_house_counters(const domi_counters *from, domus_profile *profil
 static void read_io_counters(const domi_io_counters *from, domus_profile *profile)
 {
     profile->enters = domi_counter_read(&from->enters);
+    profile->channels_refused = domi_counter_read(&from->channels_refused);
+    profile->enters_refused = domi_counter_read(&from->enters_refused);
     profile->completions = domi_counter_read(&from->completions);
     profile->reads = domi_counter_read(&from->reads);
     profile->received_bytes = domi_counter_read(&from->received_bytes);
@@ -147,6 +149,22 @@ static void read_io_counters(const domi_io_counters *from, domus_profile *profil
     profile->channels_reset = domi_counter_read(&from->reset);
     profile->receivers_starved = domi_counter_read(&from->starved);
     profile->pressed = domi_counter_read(&from->pressed);
+    profile->refused_by_address = domi_counter_read(&from->refused);
+    profile->address_spells = domi_counter_read(&from->greedy);
+    profile->full_spells = domi_counter_read(&from->full);
+    profile->accept_spells = domi_counter_read(&from->unacceptable);
+    profile->buffer_spells = domi_counter_read(&from->bufferless);
+    profile->channels_silent = domi_counter_read(&from->silent);
+    profile->channels_shed = domi_counter_read(&from->shed);
+}
+
+static void read_cut(const domi_io *io, domus_profile *profile)
+{
+    profile->channels_cut =
+        domi_counter_read(&io->counters.cut) + domi_counter_read(&io->turned_away);
+    profile->cut_bytes =
+        domi_counter_read(&io->counters.cut_bytes) + domi_counter_read(&io->turned_away_bytes);
+    profile->discarded_bytes = domi_counter_read(&io->counters.discarded_bytes);
 }
 
 static void read_thread_counters(const domi_thread_counters *from, domus_profile *profile)
@@ -183,6 +201,8 @@ int domus_outside_profile(const domus_system *system, domus_profile *ret_profile
     read_house_counters(&system->outside.counters, &profile);
     profile.busy += domi_counter_read(&system->pressure.outside_refused);
     profile.log_lines_dropped = read_dropped(&system->log_bound);
+    if (system->hooks.log_dropped != NULL)
+        profile.log_lines_dropped += system->hooks.log_dropped(system->hooks.log_context);
     *ret_profile = profile;
     return 0;
 }
@@ -197,6 +217,8 @@ int domus_system_profile(const domus_system *system, uint32_t index, domus_profi
     read_phases(thread, &profile);
     read_house_counters(&thread->manager.counters, &profile);
     read_io_counters(&thread->io.counters, &profile);
+    read_cut(&thread->io, &profile);
+    profile.queued_bytes = domi_counter_read(&thread->io.queued);
     read_thread_counters(&thread->counters, &profile);
     read_stalls(&thread->stall, &profile);
     profile.log_lines_dropped = read_dropped(&thread->log_bound);
@@ -231,6 +253,7 @@ static const struct {
 } rows[] = {
     {"iterations", offsetof(domus_profile, iterations)},
     {"enters", offsetof(domus_profile, enters)},
+    {"enters refused", offsetof(domus_profile, enters_refused)},
     {"completions", offsetof(domus_profile, completions)},
     {"houses run", offsetof(domus_profile, runs)},
     {"replies", offsetof(domus_profile, replies)},
@@ -257,14 +280,26 @@ static const struct {
     {"refused for memory", offsetof(domus_profile, busy)},
     {"paused for memory", offsetof(domus_profile, pressed)},
     {"trimmed bytes", offsetof(domus_profile, trimmed_bytes)},
+    {"queued bytes", offsetof(domus_profile, queued_bytes)},
+    {"reset for memory", offsetof(domus_profile, channels_shed)},
     {"spawns", offsetof(domus_profile, spawns)},
     {"stops", offsetof(domus_profile, stops)},
     {"exposed", offsetof(domus_profile, exposed)},
     {"accepted", offsetof(domus_profile, accepted)},
     {"accept pauses", offsetof(domus_profile, accept_pauses)},
+    {"refused by address", offsetof(domus_profile, refused_by_address)},
+    {"spells of that", offsetof(domus_profile, address_spells)},
+    {"spells at most places", offsetof(domus_profile, full_spells)},
+    {"spells no descriptor", offsetof(domus_profile, accept_spells)},
+    {"spells no buffer", offsetof(domus_profile, buffer_spells)},
     {"channels opened", offsetof(domus_profile, channels_opened)},
     {"channels closed", offsetof(domus_profile, channels_closed)},
     {"channels reset", offsetof(domus_profile, channels_reset)},
+    {"channels silent", offsetof(domus_profile, channels_silent)},
+    {"channels cut", offsetof(domus_profile, channels_cut)},
+    {"cut bytes", offsetof(domus_profile, cut_bytes)},
+    {"discarded bytes", offsetof(domus_profile, discarded_bytes)},
+    {"channels refused", offsetof(domus_profile, channels_refused)},
     {"receivers starved", offsetof(domus_profile, receivers_starved)},
     {"timers fired", offsetof(domus_profile, timers_fired)},
     {"asks expired", offsetof(domus_profile, asks_expired)},
@@ -294,6 +329,12 @@ static uint64_t field(const domus_system *system, uint32_t thread, size_t offset
 static void add_row(text *to, const domus_system *system, const char *name, size_t offset)
 {
     uint64_t sum = 0;
+
+    if (offset == offsetof(domus_profile, log_lines_dropped)) {
+        domus_profile outside;
+        (void)domus_outside_profile(system, &outside);
+        sum = outside.log_lines_dropped; /* no thread's, and yet the reader wants to know */
+    }
 
     add(to, "%-22s", name);
     for (uint32_t i = 0; i < system->count; i++) {

@@ -128,7 +128,10 @@ static void tell_trace(domus_system *system, const domi_thread *thread)
 {
     char text[256];
 
-    for (uint32_t i = 0; domi_backtrace_frame(&thread->stall.backtrace, i, text, sizeof text); i++)
+    bool addresses = system->config.log.addresses;
+
+    for (uint32_t i = 0;
+         domi_backtrace_frame(&thread->stall.backtrace, i, addresses, text, sizeof text); i++)
         domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
                       "thread %" PRIu32 " #%" PRIu32 " %s", thread->manager.index, i, text);
 }

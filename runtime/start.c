@@ -27,6 +27,7 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
         return result;
     }
     result = domi_io_init(&thread->io, &thread->manager, backend, error, error_size);
+    thread->io.shared = &system->pressure.shared;
     if (result != 0) {
         domi_manager_fini(&thread->manager);
         return result;
@@ -36,7 +37,8 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
     thread->manager.system = system;
     thread->manager.asker = system->asker.house;
     thread->manager.threads = system->count;
-    thread->manager.pressure = &system->pressure.level;
+    thread->manager.pressure = &system->pressure.own_level;
+    thread->manager.read_memory = domi_pressure_read;
     if (system->simulator == NULL)
         thread->manager.spawn_detached = domi_detached_spawn;
     thread->manager.withdraw = domi_blocking_withdraw;
@@ -45,6 +47,8 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
     thread->manager.names = &system->names;
     thread->manager.letters = &system->letters;
     thread->manager.log = system->hooks.log != NULL ? domi_log_actor : NULL;
+    thread->manager.say = domi_log_said;
+    thread->io.peers = &system->peers;
     thread->system = system;
     thread->config = &system->config;
     thread->clock = &system->clock;
@@ -54,8 +58,9 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
     thread->spin_ns = system->config.scheduler.idle.spin_ns;
     thread->cpu = cpu;
     thread->stealing.victim = DOMI_NO_VICTIM;
-    thread->stealing.patience_max =
-        system->simulator != NULL ? DOMI_PATIENCE_SIMULATED : DOMI_PATIENCE;
+    thread->stealing.patience_max = system->simulator != NULL
+                                        ? DOMI_PATIENCE_SIMULATED
+                                        : system->config.scheduler.steal.patience;
     thread->stealing.min_run_ns =
         system->simulator != NULL ? 0 : system->config.scheduler.steal.min_run_ns;
     domi_random_init(&thread->stealing.random, index);

@@ -26,6 +26,9 @@
  * for so long. */
 #define ALONE_NS UINT64_C(10000000)
 
+/* Home looks up from its work about so often, if the houses run for long. */
+#define LOOK_NS UINT64_C(50000)
+
 /* What is shown, and has not become less for so long, is taken back. */
 #define STALE_NS UINT64_C(2000000)
 
@@ -72,6 +75,27 @@ static bool is_overwhelmed(const domi_thread *thread, uint32_t index)
            thread->stealing.idle_count * readies >= thread->config->scheduler.steal.aggression;
 }
 
+static void follow(domi_thread *thread, uint32_t index)
+{
+    thread->stealing.victim = index;
+    atomic_fetch_add_explicit(&thread->manager.managers[index]->thieves, 1, memory_order_relaxed);
+    domi_counter_add(&thread->counters.steals_wanted, 1);
+}
+
+/* Look at `count` threads from `start` on. Returns the first one that is overwhelmed, or
+ * DOMI_NO_VICTIM when none is. */
+static uint32_t find_overwhelmed(const domi_thread *thread, uint32_t start, uint32_t count)
+{
+    uint32_t threads = thread->manager.threads;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t index = (start + i) % threads;
+        if (index != thread->manager.index && is_overwhelmed(thread, index))
+            return index;
+    }
+    return DOMI_NO_VICTIM;
+}
+
 /* The victim it has, or another one, from a random one on. */
 static bool choose(domi_thread *thread)
 {
@@ -82,18 +106,12 @@ static bool choose(domi_thread *thread)
         return true;
     leave(thread);
     uint32_t start = (uint32_t)domi_random_below(&stealing->random, threads);
-    for (uint32_t i = 0; i < threads; i++) {
-        uint32_t index = (start + i) % threads;
-        if (index == thread->manager.index || !is_overwhelmed(thread, index))
-            continue;
-        stealing->victim = index;
-        stealing->patience = 0;
-        atomic_fetch_add_explicit(&thread->manager.managers[index]->thieves, 1,
-                                  memory_order_relaxed);
-        domi_counter_add(&thread->counters.steals_wanted, 1);
-        return true;
-    }
-    return false;
+    uint32_t index = find_overwhelmed(thread, start, threads);
+    if (index == DOMI_NO_VICTIM)
+        return false;
+    stealing->patience = 0;
+    follow(thread, index);
+    return true;
 }
 
 void domi_thread_busy(domi_thread *thread)
@@ -124,6 +142,26 @@ static bool give_up(domi_thread *thread)
     return true;
 }
 
+/* A thief waits for no lock. If it gets nothing although its victim shows something, somebody else
+ * holds the victim's lock, so the thief goes on to the next thread that is overwhelmed. */
+static domi_loan *take_from_any(domi_thread *thread)
+{
+    domi_stealing *stealing = &thread->stealing;
+    uint32_t threads = thread->manager.threads;
+
+    for (uint32_t tries = 1;; tries++) {
+        domi_manager *victim = thread->manager.managers[stealing->victim];
+        domi_loan *loan = domi_loan_take(&thread->manager, victim);
+        if (loan != NULL || tries == threads || domi_loans_shown(victim) == 0)
+            return loan;
+        uint32_t next = find_overwhelmed(thread, stealing->victim + 1, threads - 1);
+        if (next == DOMI_NO_VICTIM)
+            return NULL;
+        leave(thread);
+        follow(thread, next); /* its patience goes on: it is as idle as before */
+    }
+}
+
 bool domi_thread_steal(domi_thread *thread)
 {
     domi_stealing *stealing = &thread->stealing;
@@ -138,7 +176,7 @@ bool domi_thread_steal(domi_thread *thread)
     if (!choose(thread))
         return !give_up(thread);
     domi_thread_stamp(thread, DOMI_SPAN_OTHER); /* it may wait for long, and has timers */
-    stealing->loan = domi_loan_take(&thread->manager, thread->manager.managers[stealing->victim]);
+    stealing->loan = take_from_any(thread);
     if (stealing->loan != NULL) {
         end_waking(thread);
         stealing->patience = 0;
@@ -228,6 +266,36 @@ void domi_thread_note_runs(domi_thread *thread, uint32_t houses, uint64_t ns)
 {
     if (houses != 0)
         thread->stealing.run_ns = (3 * thread->stealing.run_ns + ns / houses) / 4;
+}
+
+/* This is deadlineCheckEvery, or fewer houses if these would take LOOK_NS by the mean of the last
+ * runs. */
+static uint32_t houses_between_looks(const domi_thread *thread)
+{
+    uint32_t most = thread->config->scheduler.deadline_check_every;
+    uint64_t run_ns = thread->stealing.run_ns;
+
+    if (run_ns * most <= LOOK_NS)
+        return most;
+    return run_ns >= LOOK_NS ? 1 : (uint32_t)(LOOK_NS / run_ns);
+}
+
+/* The mean tells of earlier runs only. Where there is something for thieves, the first look comes
+ * after one house, and the next ones after twice as many each, so that runs which have become long
+ * are noticed by the first of them. */
+uint32_t domi_thread_first_look(const domi_thread *thread, uint32_t count)
+{
+    if (count <= floor_of(thread) || thread->manager.threads == 1 ||
+        !thread->config->scheduler.steal.enabled)
+        return houses_between_looks(thread);
+    return 1;
+}
+
+uint32_t domi_thread_next_look(const domi_thread *thread, uint32_t houses)
+{
+    uint32_t most = houses_between_looks(thread);
+
+    return most / 2 < houses ? most : 2 * houses;
 }
 
 void domi_thread_publish(domi_thread *thread, uint32_t count)

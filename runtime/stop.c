@@ -14,6 +14,7 @@
 #include "house/stack.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,6 +29,29 @@ void domi_system_stage(domus_system *system, domi_stage stage)
     if (stage == DOMI_STAGE_ENDING)
         domi_outside_close(system);
     pthread_mutex_unlock(&system->outside_mutex);
+}
+
+/* --- a ring that has failed ------------------------------------------------------------------- */
+
+void domi_system_fail(domus_system *system, uint32_t thread, int error)
+{
+    const char *name = strerrorname_np(-error);
+    char text[sizeof system->failed_text];
+
+    snprintf(text, sizeof text, "the ring of thread %u has failed: io_uring_enter: %s (%s)", thread,
+             strerrordesc_np(-error), name != NULL ? name : "?");
+    pthread_mutex_lock(&system->mutex);
+    bool is_first = system->failed == 0;
+    if (is_first) {
+        system->failed = error;
+        memcpy(system->failed_text, text, sizeof text);
+    }
+    system->asked_to_stop = true;
+    pthread_cond_broadcast(&system->changed);
+    pthread_mutex_unlock(&system->mutex);
+    domi_log_line(system, DOMUS_LOG_ERROR, thread, "%s", text);
+    if (is_first && system->hooks.failed != NULL)
+        system->hooks.failed(system->hooks.failed_context, error);
 }
 
 /* --- waiting ---------------------------------------------------------------------------------- */
@@ -47,7 +71,9 @@ static bool is_quiet(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
         if (following(system, i) < DOMI_WANTED_DRAIN ||
-            domi_counter_read(&system->threads[i].io.counters.listening) != 0)
+            atomic_load_explicit(
+                (domi_counter *)(uintptr_t)&system->threads[i].io.counters.listening,
+                memory_order_acquire) != 0)
             return false;
     }
     return domi_system_connections(system) == 0;
@@ -208,6 +234,7 @@ static void drain(domus_system *system)
 {
     uint64_t until_ns = domi_clock_now(&system->clock) + system->config.shutdown.drain_timeout_ns;
 
+    system->cut_before = domi_system_cut(system);
     domi_system_stage(system, DOMI_STAGE_DRAINING);
     domi_system_want(system, DOMI_WANTED_DRAIN);
     if (!wait_until(system, is_quiet, until_ns)) {
@@ -228,9 +255,36 @@ static void stop_actors(domus_system *system, uint64_t until_ns)
     (void)wait_until(system, is_empty, until_ns);
 }
 
+/* Only the thread that runs a stuck handler could look at its channels: so they are counted, and
+ * what they are owed is not. */
+static void log_held(domus_system *system)
+{
+    uint64_t held = domi_system_connections(system);
+
+    if (held != 0)
+        domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
+                      "%" PRIu64 " connections are held by threads whose handlers have not "
+                      "returned: what they are owed is lost if the process ends",
+                      held);
+}
+
+/* Say what the drain has cut. Returns how many channels that were. */
+static int log_cut(domus_system *system)
+{
+    domi_cut cut = domi_system_cut(system);
+
+    cut.channels -= system->cut_before.channels;
+    cut.bytes -= system->cut_before.bytes;
+    if (cut.channels != 0)
+        domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
+                      "%" PRIu64 " channels had not drained and were cut, and with them %" PRIu64
+                      " bytes that were not answered or not delivered",
+                      cut.channels, cut.bytes);
+    return cut.channels < INT32_MAX ? (int)cut.channels : INT32_MAX;
+}
+
 static int stop(domus_system *system)
 {
-    uint32_t aborted = 0;
     uint64_t time_ns = system->config.shutdown.actor_timeout_ns;
     if (system->stage == DOMI_STAGE_RUNNING) {
         drain(system);
@@ -243,14 +297,19 @@ static int stop(domus_system *system)
                          domi_clock_now(&system->clock) + (time_ns > END_NS ? time_ns : END_NS))) {
         note_stuck(system);
         domi_log_left(system);
+        log_held(system);
+        (void)log_cut(system);
         return -ETIMEDOUT;
     }
-    for (uint32_t i = 0; i < system->count; i++)
-        aborted += system->threads[i].aborted;
     domi_system_stage(system, DOMI_STAGE_STOPPED);
     domi_pressure_end(system);
     domi_log_left(system);
-    return aborted < INT32_MAX ? (int)aborted : INT32_MAX;
+    int cut = log_cut(system);
+    if (system->failed != 0) {
+        memcpy(system->error, system->failed_text, sizeof system->error);
+        return system->failed;
+    }
+    return cut;
 }
 
 int domus_system_stop(domus_system *system)

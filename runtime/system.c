@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -85,15 +84,29 @@ static void choose_spin(domus_system *system)
         *spin_ns = system->cpus.few ? 0 : SPIN_AUTO_NS;
 }
 
-/* The registries that all threads share. */
-static int crowds_init(domus_system *system)
+/* A filter may refuse the system call. */
+static int random_key(uint64_t key[2], char *error, size_t error_size)
 {
+    if (getentropy(key, 2 * sizeof key[0]) == 0)
+        return 0;
+    int result = -errno;
+    if (error_size != 0)
+        snprintf(error, error_size, "no random numbers: getrandom: %s", strerror(-result));
+    return result;
+}
+
+/* The registries that all threads share. */
+static int crowds_init(domus_system *system, char *error, size_t error_size)
+{
+    int result = 0;
     const domus_config *config = &system->config;
     uint64_t key[2] = {0, 0}; /* in a simulation nothing is left to chance */
 
     domi_routers_init(&system->routers, config->routers.max, config->routers.routees_max);
-    if (system->simulator == NULL && getentropy(key, sizeof key) != 0)
-        return -errno;
+    if (system->simulator == NULL)
+        result = random_key(key, error, error_size);
+    if (result != 0)
+        return result;
     return domi_groups_init(&system->groups, config->groups.max, config->groups.members_max,
                             system->count, key);
 }
@@ -104,15 +117,32 @@ static void crowds_fini(domus_system *system)
     domi_routers_fini(&system->routers);
 }
 
-static int names_init(domus_system *system)
+static int names_init(domus_system *system, char *error, size_t error_size)
 {
+    uint64_t key[2] = {0, 0}; /* nothing of a simulation is left to chance */
+    int result = 0;
+
+    if (system->simulator == NULL)
+        result = random_key(key, error, error_size);
+    if (result != 0)
+        return result;
+    return domi_names_init(&system->names, system->config.names.max, key);
+}
+
+static int peers_init(domus_system *system)
+{
+    const domi_peers_limits limits = {
+        .connections_max = system->config.channel.connections_max,
+        .share_percent = system->config.connection.address_percent,
+        .local_share_percent = system->config.connection.loopback_percent,
+    };
     uint64_t key[2];
 
     if (system->simulator != NULL)
-        key[0] = key[1] = 0; /* nothing of a simulation is left to chance */
-    else if (getrandom(key, sizeof key, 0) != (ssize_t)sizeof key)
-        return -EAGAIN;
-    return domi_names_init(&system->names, system->config.names.max, key);
+        return 0; /* it has no listeners */
+    if (getentropy(key, sizeof key) != 0)
+        return -errno;
+    return domi_peers_init(&system->peers, &limits, key);
 }
 
 static void sync_init(domus_system *system)
@@ -155,13 +185,15 @@ static int make(const domus_config *config, domi_simulator *simulator, const dom
     system->managers = domi_memory_new((system->count + 1 + detached_max) * sizeof(domi_manager *));
     system->detached = domi_memory_new((detached_max + 1) * sizeof(struct domi_detached *));
     (void)sched_getaffinity(0, sizeof system->all_cpus, &system->all_cpus);
-    result = crowds_init(system);
+    result = crowds_init(system, error, error_size);
     if (result == 0 &&
         (system->threads == NULL || system->managers == NULL || system->detached == NULL))
         result = -ENOMEM;
     if (result != 0)
         goto fail_threads;
-    result = names_init(system);
+    result = names_init(system, error, error_size);
+    if (result == 0 && (result = peers_init(system)) != 0)
+        domi_names_fini(&system->names);
     if (result != 0)
         goto fail_threads;
     result = simulator == NULL ? workers_init(system) : 0; /* no helper thread in a simulation */
@@ -181,6 +213,7 @@ static int make(const domus_config *config, domi_simulator *simulator, const dom
     return 0;
 
 fail_names:
+    domi_peers_fini(&system->peers);
     domi_names_fini(&system->names);
 fail_threads:
     crowds_fini(system);
@@ -190,23 +223,38 @@ fail_threads:
 fail_config:
     config_free(system);
 fail_system:
-    if (result == -ENOMEM && error_size != 0)
-        snprintf(error, error_size, "no memory for a system");
     domi_memory_unmap(system, sizeof *system);
+    return result;
+}
+
+/* No failure is without its line. */
+static int make_or_explain(const domus_config *config, domi_simulator *simulator,
+                           const domus_hooks *hooks, char *error, size_t error_size,
+                           domus_system **ret_system)
+{
+    if (error_size != 0)
+        error[0] = '\0';
+    int result = make(config, simulator, hooks, error, error_size, ret_system);
+    if (result == 0 || error_size == 0 || error[0] != '\0')
+        return result;
+    if (result == -ENOMEM)
+        snprintf(error, error_size, "no memory for a system");
+    else
+        snprintf(error, error_size, "a system cannot be made: %s", strerror(-result));
     return result;
 }
 
 int domi_system_new(const domus_config *config, domi_simulator *simulator, char *error,
                     size_t error_size, domus_system **ret_system)
 {
-    return make(config, simulator, NULL, error, error_size, ret_system);
+    return make_or_explain(config, simulator, NULL, error, error_size, ret_system);
 }
 
 int domus_system_new_with(const domus_config *config, const domus_hooks *hooks, char *error,
                           size_t error_size, domus_system **ret_system)
 {
     const domus_allocator *before = domi_memory_use(hooks != NULL ? hooks->allocator : NULL);
-    int result = make(config, NULL, hooks, error, error_size, ret_system);
+    int result = make_or_explain(config, NULL, hooks, error, error_size, ret_system);
 
     (void)domi_memory_use(before);
     return result;
@@ -362,6 +410,7 @@ void domus_system_free(domus_system *system)
     }
     domi_workers_free(system->workers);
     crowds_fini(system);
+    domi_peers_fini(&system->peers);
     domi_names_fini(&system->names);
     domi_memory_free(system->inspectors);
     pthread_cond_destroy(&system->nobody_asks);

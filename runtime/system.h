@@ -7,6 +7,7 @@
 #include "house/letters.h"
 #include "house/names.h"
 #include "house/router.h"
+#include "io/peers.h"
 #include "runtime/cpus.h"
 #include "runtime/fork.h"
 #include "runtime/monitor.h"
@@ -40,6 +41,12 @@ struct domi_simulator {
                  uint64_t until_ns);
 };
 
+/* Channels and connections that were ended while bytes were owed, and those bytes. */
+typedef struct domi_cut {
+    uint64_t channels;
+    uint64_t bytes;
+} domi_cut;
+
 typedef struct domi_asking domi_asking;
 
 struct domus_system {
@@ -56,6 +63,7 @@ struct domus_system {
     domi_manager **managers; /* the threads', and the outside's: it is the last */
     domi_groups groups;
     domi_routers routers;
+    domi_peers peers; /* addresses that have connections */
 
     domi_monitor monitor;
 
@@ -100,8 +108,11 @@ struct domus_system {
     bool detached_closed;
 
     char error[256];
+    int failed; /* a ring has, with this negative errno; 0: none; under `mutex` */
+    char failed_text[256];
     char left[2048]; /* who had not stopped in time, and why; under `mutex` */
     uint32_t left_count;
+    domi_cut cut_before; /* until the drain began */
 };
 
 /* This process is a child that was forked since: its threads are not here. */
@@ -118,6 +129,10 @@ static inline void domi_system_not_forked(const domus_system *system)
 {
     DOMI_CHECK(!domi_system_forked(system));
 }
+
+/* The ring of `thread` has failed for good: log it, tell the program (domus_hooks.failed), and let
+ * it stop the system. Only the first of several is told. */
+void domi_system_fail(domus_system *system, uint32_t thread, int error);
 
 /* Change the stage, while no foreign thread is inside. */
 void domi_system_stage(domus_system *system, domi_stage stage);
@@ -136,7 +151,11 @@ int domi_system_new(const domus_config *config, domi_simulator *simulator, char 
 /* Tell every thread what is wanted, and wake those that sleep. */
 void domi_system_want(domus_system *system, domi_wanted wanted);
 
-/* Connections that are accepted and not closed, on all threads. */
+/* So many until now, on all threads. */
+domi_cut domi_system_cut(const domus_system *system);
+
+/* Connections that are accepted and not closed, on all threads. Who sees none sees all that was
+ * counted of those that there were. */
 uint64_t domi_system_connections(const domus_system *system);
 
 #endif

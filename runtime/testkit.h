@@ -146,6 +146,7 @@ struct domi_parcel {
     const domus_type *type; /* NULL: an ask of the probe failed */
     int error;              /* with this */
     domus_address sender;
+    bool owns; /* what the payload owns is the probe's, and then the test's */
     bool is_ask;
     domus_kept kept; /* ... to be answered */
     alignas(8) unsigned char payload[];
@@ -185,10 +186,10 @@ static inline domi_parcel *domi_parcel_take(domi_parcels *list)
     return parcel;
 }
 
-static inline void domi_payload_drop(const domus_type *type, void *payload)
+static inline void domi_parcel_release(domi_parcel *parcel)
 {
-    if (type != NULL && type->drop != NULL)
-        type->drop(payload);
+    if (parcel->owns && parcel->type->release != NULL)
+        parcel->type->release(parcel->payload);
 }
 
 /* With everything that was received and not expected. */

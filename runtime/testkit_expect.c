@@ -95,7 +95,7 @@ int domus_probe_expect(domus_probe *probe, const domus_type *type, uint64_t with
     if (result != 0)
         return result;
     if (ret_payload == NULL)
-        domi_payload_drop(type, probe->came.head->payload);
+        domi_parcel_release(probe->came.head);
     else if (type->size != 0)
         memcpy(ret_payload, probe->came.head->payload, type->size);
     take_first(probe);

@@ -15,9 +15,10 @@
 
 /* --- the actor ------------------------------------------------------------------------------- */
 
-/* Returns NULL without memory: then what the payload owns is dropped. */
-static domi_parcel *receive(domus_probe *probe, const char *kind, const domus_type *type,
-                            const void *payload, int error)
+/* What the payload owns is the parcel's then.
+ * Returns NULL without memory: then the library releases it. */
+static domi_parcel *receive(domus_stack *stack, domus_probe *probe, const char *kind,
+                            const domus_type *type, const void *payload, int error)
 {
     size_t bytes = type != NULL ? type->size : 0;
     domi_parcel *one = domi_memory_new(sizeof *one + bytes);
@@ -25,12 +26,12 @@ static domi_parcel *receive(domus_probe *probe, const char *kind, const domus_ty
     domi_trace_probe(probe->kit, probe->number, kind, type, error);
     if (one == NULL) {
         probe->lost = true;
-        domi_payload_drop(type, (void *)(uintptr_t)payload);
         return NULL;
     }
     one->kind = kind;
     one->type = type;
     one->error = error;
+    one->owns = domus_take(stack) == 0;
     if (bytes != 0)
         memcpy(one->payload, payload, bytes);
     domi_parcel_push(&probe->came, one);
@@ -45,7 +46,7 @@ static int received(domus_stack *stack, void *self, const void *payload)
     domus_probe *probe = *(domus_probe **)self;
     const domus_type *type = stack->message->type;
     uint8_t kind = stack->message->node.kind;
-    domi_parcel *one = receive(probe, kinds[kind], type, payload, 0);
+    domi_parcel *one = receive(stack, probe, kinds[kind], type, payload, 0);
 
     if (one == NULL)
         return -ENOMEM;
@@ -61,7 +62,7 @@ static int answered(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_probe *probe = *(domus_probe **)self;
     const char *kind = answer->error == 0 ? "reply" : "failure";
-    domi_parcel *one = receive(probe, kind, answer->type, answer->payload, answer->error);
+    domi_parcel *one = receive(stack, probe, kind, answer->type, answer->payload, answer->error);
 
     if (one != NULL)
         one->sender = domus_sender(stack);
@@ -102,7 +103,7 @@ void domi_probe_free(domus_probe *probe)
     while (probe->came.head != NULL) {
         domi_parcel *one = domi_parcel_take(&probe->came);
 
-        domi_payload_drop(one->type, one->payload);
+        domi_parcel_release(one);
         domi_memory_free(one);
     }
     while (probe->asks.head != NULL)

@@ -19,9 +19,6 @@ struct domus_system;
 /* A park is cut short after this: a lost wake-up would be a number in the profile, not a hang. */
 #define DOMI_PARK_CAP_NS UINT64_C(1000000000)
 
-/* So many empty wake-ups in a row, and the wake poll is armed anew (003: rebuild the selector). */
-#define DOMI_EMPTY_WAKEUPS_MAX 512u
-
 /* Where the time between two stamps goes. An enter's is divided into submit and sleep when the
  * profile is read (profile.c). */
 typedef enum domi_span {
@@ -71,9 +68,8 @@ typedef struct domi_log_bound {
 
 #define DOMI_NO_VICTIM UINT32_MAX
 
-/* Iterations (of some 0.2 us) that a thief waits to be shown a house: a victim looks up from its
- * work now and then only. Simulated ones are phases of a scenario, and each is a step. */
-#define DOMI_PATIENCE           32768u
+/* Iterations that a simulated thief waits to be shown a house, in place of
+ * scheduler.steal.patience: each of them is a step of the scenario. */
 #define DOMI_PATIENCE_SIMULATED 8u
 
 /* A thread as a thief, and as a victim (steal.c). */
@@ -108,12 +104,12 @@ typedef struct domi_thread {
     uint32_t completions;   /* of phase 1 */
     uint32_t brought;       /* ... but those of the wake poll */
     bool capped;            /* the cap would end the sleep, not a timer */
+    bool failed;            /* its ring has, and the system knows */
     bool judge_wakeup;      /* the sleep ended, and so far for nothing */
     uint32_t empty_wakeups; /* in a row */
     uint64_t spin_ns;       /* for how long it looks for work before it parks, for now */
     uint64_t rest_from_ns;  /* since when it has had none */
     domi_stealing stealing;
-    uint32_t aborted; /* channels reset because they had not drained */
     domi_thread_counters counters;
     domi_log_bound log_bound;
 
@@ -189,6 +185,13 @@ uint64_t domi_thread_due_ns(const domi_thread *thread);
 
 /* steal.c. So many houses have run in so long. */
 void domi_thread_note_runs(domi_thread *thread, uint32_t houses, uint64_t ns);
+
+/* Home looks up from its work for the first time after so many houses, when `count` are ready at
+ * the beginning of its phase. */
+uint32_t domi_thread_first_look(const domi_thread *thread, uint32_t count);
+
+/* Home has looked up after `houses` of them, and looks up again after so many. */
+uint32_t domi_thread_next_look(const domi_thread *thread, uint32_t houses);
 
 /* So many are ready in its queue: let the others know. */
 void domi_thread_publish(domi_thread *thread, uint32_t count);

@@ -24,26 +24,30 @@
  *
  *     stack     domus_stack *           for all verbs; another one after each await
  *     self      void *                  the actor's state
- *     frame     frame type *            zeroed at first; kept; its address may change at an await
+ *     frame     frame type *            zeroed at first; kept, at the same address
  *     message   const void *            the payload it began with; NULL after the first await
  *     answer    const domus_answer *    what the last await brought: error, type, payload, tag,
  *                                       next; all zero before the first one
  *     then      domus_resumed *         goes on here; for DOMUS_AWAIT()
  *
  * What `message` points to is gone at the first await, what `answer` points to at the next one:
- * copy into the frame what is needed longer.
+ * copy into the frame what is needed longer, and take what it owns (domus_take(), which is about
+ * the message before the first await, and about the answer after it).
  *
  * Local variables do not live across an await. Those that stand before DOMUS_BEGIN are initialised
  * again each time. Between DOMUS_BEGIN and DOMUS_END a local that is in scope at an await does not
  * compile when it has an initialiser (also in `for (int i = 0; ...)`) or is used after it; put it
  * into the frame, or into a block of its own that has no await. Nor do these compile: an await
  * outside of DOMUS_BEGIN and DOMUS_END, two awaits on one line, an await inside of another switch.
- * (Not caught: in g++ a local without initialiser; a switch over a 64-bit value, where the
- * sequence ends with -EINVAL when it goes on.)
+ * (Not caught: in clang a local with an initialiser whose value is not read behind the await, for
+ * instance when only its address is passed on; in g++ a local without initialiser; a switch over a
+ * 64-bit value, where the sequence ends with -EINVAL when it goes on.)
  *
  * `return` ends the sequence, with what a handler may return; at DOMUS_END it ends with 0. An await
- * that cannot begin (-ENOMEM, -EMSGSIZE) ends it with that error. When the conversation is
- * cancelled, the await that it is in brings the error -ECANCELED, and the next await ends it.
+ * that cannot begin (-ENOMEM, -EMSGSIZE) ends it with that error, and what the payload of its ask
+ * owns is released then: DOMUS_ASK() and DOMUS_ASK_WITHIN() consume it in every case. When the
+ * conversation is cancelled, the await that it is in brings the error -ECANCELED, and the next
+ * await ends it.
  *
  * Standard C17, and C++. */
 #ifndef DOMUS_AWAIT_H
@@ -117,8 +121,8 @@
     } while (0)
 
 /* These are it for the verbs of the same name, with their arguments but `stack` and `then`. */
-#define DOMUS_ASK(...)            DOMUS_AWAIT(domus_ask(stack, __VA_ARGS__, then))
-#define DOMUS_ASK_WITHIN(...)     DOMUS_AWAIT(domus_ask_within(stack, __VA_ARGS__, then))
+#define DOMUS_ASK(...)            DOMUS_AWAIT(domi_await_ask(stack, __VA_ARGS__, 0, then))
+#define DOMUS_ASK_WITHIN(...)     DOMUS_AWAIT(domi_await_ask(stack, __VA_ARGS__, then))
 #define DOMUS_SLEEP(...)          DOMUS_AWAIT(domus_sleep(stack, __VA_ARGS__, then))
 #define DOMUS_RECEIVE(...)        DOMUS_AWAIT(domus_receive(stack, __VA_ARGS__, then))
 #define DOMUS_RECEIVE_WITHIN(...) DOMUS_AWAIT(domus_receive_within(stack, __VA_ARGS__, then))
@@ -128,6 +132,17 @@
 #define DOMUS_WAIT_FIRST() DOMUS_AWAIT(domus_wait_first(stack, then))
 
 /* --- not for use ---------------------------------------------------------------------------- */
+
+/* Ask; when nothing was sent, the sequence ends, so what the payload owns is released here. */
+static inline int domi_await_ask(domus_stack *stack, domus_address to, const domus_type *type,
+                                 const void *payload, uint64_t timeout_ns, domus_resumed *then)
+{
+    int result = domus_ask_within(stack, to, type, payload, timeout_ns, then);
+
+    if (result < 0 && payload != NULL && type->release != NULL)
+        type->release((void *)(uintptr_t)payload);
+    return result;
+}
 
 /* Where a sequence goes on: the line, below what a switch over an int can meet. */
 #define DOMI_PLACE (-(INT64_C(1) << 40) - __LINE__)

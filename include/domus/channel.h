@@ -4,13 +4,27 @@
  * in phase 2, in this order for each channel:
  *   on_open   once, when the connection is there; a negative errno resets it
  *   on_read   for each piece of bytes that came, in order; owns `bytes`; a negative errno resets
- *   on_end    once, when the peer has finished sending (half close); without one the channel is
- *             closed as soon as everything queued is sent
+ *   on_end    once, when the peer has finished sending (half close), also while conversations of
+ *             this channel have not ended; without one the channel is closed (see below)
  *   on_close  once, last: `error` is 0 after a close, else why it was reset; the pointer is gone
+ *
+ * A negative errno from on_open, on_read or on_end, or at the end of a conversation that one of
+ * them began, refuses the channel: it is reset, with this error, and counted (channels_refused in
+ * domus/profile.h). The actor has not failed, whatever a stranger sends.
+ *
+ * Half close: a channel whose actor has no on_end is closed when the conversations that its bytes
+ * began (on_read has parked) have ended and everything queued is sent. So a peer that sends a
+ * request and FIN gets its answer. Conversations that on_open or other messages began are not
+ * waited for, and an answer that comes by a notice is not known of: an actor that needs more than
+ * this has an on_end and closes the channel itself. A conversation that does not end is cut by
+ * channel.idleTimeout, as on any silent connection (with 0 by nothing but its own deadlines), and
+ * in a drain by shutdown.drainTimeout. A reset, and a stop of the actor, do not wait.
  *
  * Back-pressure: while more than channel.sendHigh bytes wait to be sent, or the channel holds 1/16
  * of its thread's receive buffers, it does not read; TCP slows the peer. It reads again below
- * channel.sendLow and half of its share.
+ * channel.sendLow and half of its share. Where memory is limited there is a bound of all bytes that
+ * a thread's channels have queued, too, and a channel that has more than its part of it does not
+ * read (domus/memory.h).
  *
  * Thread-safety of all functions here: only from the handlers of the channel's own actor. */
 #ifndef DOMUS_CHANNEL_H
@@ -34,7 +48,8 @@ typedef struct domus_buffer domus_buffer;
  *
  * Ownership: consumed in every case, also when this fails.
  * Returns 0; -EPIPE after close, or when the connection is broken; -ENOBUFS when more than
- * channel.sendMax bytes would wait. */
+ * channel.sendMax bytes would wait, or as many bytes wait on this thread's channels as may wait
+ * there in all (domus/memory.h). */
 DOMUS_API int domus_channel_write(domus_channel *channel, domus_buffer *bytes);
 
 /* Close once everything queued is sent: FIN, then up to channel.linger for the peer to close (what
@@ -50,7 +65,7 @@ DOMUS_API void domus_channel_reset(domus_channel *channel, int error);
 DOMUS_API void domus_channel_set_data(domus_channel *channel, void *data);
 DOMUS_API void *domus_channel_data(const domus_channel *channel);
 
-/* Bytes queued and not yet taken by the kernel. */
+/* Bytes queued and not yet taken by the kernel; in on_close, those that the kernel never took. */
 DOMUS_API uint64_t domus_channel_queued(const domus_channel *channel);
 
 /* A buffer with room for `size` bytes (1 B..1 MiB) on the running thread.

@@ -45,7 +45,8 @@ typedef struct domus_config {
         uint64_t min_budget_busy_ns;     /* the least that phase 3 gets else; 1 us..1 s; 50 us */
         uint64_t max_budget_ns;          /* the most, however small io_ratio; 1 us..1 s; 10 ms */
         uint32_t deadline_check_every;   /* 1..65,536 houses; 16 */
-        uint32_t messages_per_run_max;   /* 16..65,536; 64 */
+        uint32_t messages_per_run_max;   /* 1..65,536; 64 */
+        uint32_t normal_every;           /* 2..65,536: one of so many takes is a normal actor; 4 */
         uint32_t channels_runs_per_tick; /* beyond one of each; 1..1,048,576; 1,024 */
         uint32_t mailbox_max;       /* 16..65,535 asks and notices waiting in an actor; 32,768 */
         uint32_t conversations_max; /* 1..1,048,576 parked stacks of an actor; 65,536 */
@@ -55,6 +56,7 @@ typedef struct domus_config {
             uint32_t floor;      /* 1..1,048,576 ready houses; 32 */
             uint32_t aggression; /* 1..1,048,576; 128 */
             uint64_t min_run_ns; /* 0..1 s: shorter runs, on average, are not lent; 2 us */
+            uint32_t patience;   /* 1..16,777,216 iterations that a thief waits; 32,768 */
         } steal;
         struct {
             /* 0..1 s: for how long a thread looks for work before it parks, at most; it looks for
@@ -67,6 +69,7 @@ typedef struct domus_config {
         uint32_t ring_entries;         /* 16..32,768, a power of two; 512 */
         uint32_t completion_entries;   /* 32..65,536, a power of two, > ring_entries; 4,096 */
         uint32_t completions_per_poll; /* 1..65,536; 256 */
+        uint32_t empty_wakeups_max;    /* 1..1,048,576 in a row: the wake poll is armed anew; 512 */
         struct {
             uint32_t size_bytes; /* 256 B..1 MiB; 4 KiB */
             uint32_t count;      /* 16..32,768 of a thread, a power of two; 1,024 */
@@ -76,16 +79,21 @@ typedef struct domus_config {
         uint64_t send_high_bytes; /* 1 B..1 GiB: above it a channel stops reading; 256 KiB */
         uint64_t send_low_bytes;  /* 0..send_high_bytes: below it, it reads again; 64 KiB */
         uint64_t send_max_bytes;  /* send_high_bytes..4 GiB: a write beyond is refused; 4 MiB */
-        uint64_t idle_timeout_ns; /* without a byte either way; 0..8,760 h; 0: never (default) */
+        /* Without a byte either way; 10 ms..8,760 h; 0: never; 5 min. A service whose clients wait
+         * in silence sets it to 0. */
+        uint64_t idle_timeout_ns;
         /* For the peer to take what one send holds (up to 16 buffers), else the channel is reset;
-         * 0..1 h, 0: never; 30 s. */
+         * 10 ms..1 h; 0: never; 30 s. */
         uint64_t send_timeout_ns;
         uint64_t linger_ns;       /* 1 ms..1 h for the peer to close after our FIN; 1 s */
         uint32_t connections_max; /* 1..1,048,576 accepted, in the whole system; 10,000 */
     } channel;
     struct {
-        uint64_t drain_timeout_ns; /* 0..1 h; 10 s: for open connections */
-        uint64_t actor_timeout_ns; /* 0..1 h; 10 s: then, for actors to stop */
+        uint64_t drain_timeout_ns; /* for open connections; 1 ms..1 h; 0: no time at all; 10 s */
+        uint64_t actor_timeout_ns; /* then, for actors to stop; 1 ms..1 h; 0: no time; 10 s */
+        /* 0..255: domus_main() exits with it when the drain has cut channels; 0: as it would
+         * without (default). */
+        uint32_t cut_status;
     } shutdown;
     struct {
         domus_profile_level level; /* counters */
@@ -114,7 +122,7 @@ typedef struct domus_config {
     } names;
     struct {
         uint64_t
-            threshold_ns; /* 0..1 h: a longer run is reported (domus/stall.h); 0: none; 25 ms */
+            threshold_ns; /* 1 ms..1 h: a longer run is reported (domus/stall.h); 0: none; 25 ms */
         uint32_t
             signal; /* 34..64, to ask a thread where it is (domus_stall_signal()); 0: none; 50 */
     } stall;
@@ -125,7 +133,38 @@ typedef struct domus_config {
         uint32_t critical_percent; /* high_percent..100; 90 */
         uint64_t interval_ns;      /* 1 ms..1 h between looks; 100 ms */
         uint64_t thread_max_bytes; /* 1 MiB..2^50 for messages that a thread sent; 0: no bound */
+        uint32_t queued_percent;   /* 1..100 of the budget, for bytes queued for peers; 50 */
+        uint64_t reset_after_ns;   /* 100 ms..1 h without taking a byte, then a peer is deaf; 5 s */
     } memory;
+    /* More of the section `channel` (this structure grows only at its end). */
+    struct {
+        /* For the peer to send its first byte after it was accepted, else the connection is closed;
+         * 10 ms..1 h; 0: never; 10 s. A service whose clients wait in silence, for instance for
+         * what it is going to send them, sets it to 0. */
+        uint64_t first_byte_timeout_ns;
+        /* 1..100 of connections_max (but at least one connection) that one address may have;
+         * 100: no bound of its own; 10. An IPv6 address counts by its first 64 bits. Further
+         * connections are reset at once. A service behind a proxy, whose clients all come from few
+         * addresses, sets it to 100. */
+        uint32_t address_percent;
+        uint32_t loopback_percent; /* the same for 127.0.0.0/8, ::1 and Unix sockets; 100 */
+        /* TCP keep-alive: without a byte for `idle`, the kernel asks the peer up to `count` times,
+         * every `interval`, and resets a connection whose peer does not answer. */
+        struct {
+            uint64_t idle_ns;     /* 1 s..9 h, rounded up to whole seconds; 0: it is off; 60 s */
+            uint64_t interval_ns; /* 1 s..9 h, rounded up to whole seconds; 10 s */
+            uint32_t count;       /* 1..127; 6 */
+        } keepalive;
+        /* TCP_USER_TIMEOUT: for the peer to acknowledge what was sent, else the kernel resets the
+         * connection; 10 ms..1 h, rounded up to whole ms; 0: as the kernel does it (default). */
+        uint64_t user_timeout_ns;
+    } connection;
+    struct {
+        uint32_t queue_max; /* 16..65,536 lines that wait in domus_main() to be written; 1,024 */
+        /* For domus_main() to write what waits when it ends; 1 ms..1 h; 0: no time at all; 1 s. */
+        uint64_t flush_timeout_ns;
+        bool addresses; /* false: neither log lines nor dumps hold addresses of memory */
+    } log;
 } domus_config;
 
 /* Fill `config` with the defaults. Thread-safety: any thread. */
@@ -166,6 +205,7 @@ typedef struct domus_config_key {
     uint64_t special_number;  /* ... which is this; it is never written as a number */
     const char *const *words; /* of DOMUS_CONFIG_WORD, NULL at the end */
     bool power_of_two;
+    bool or_zero; /* 0 is allowed too, below the range */
 } domus_config_key;
 
 /* Row `index` of the table of keys; NULL behind the last. The second table is that of a listener.

@@ -22,10 +22,11 @@ extern "C" {
 
 /* What came of something that a conversation waited for. */
 typedef struct domus_answer {
-    int error;                       /* 0, or a negative errno: the exception; no payload then */
-    const domus_type *type;          /* of the reply; NULL with an error, and after a sleep */
-    const void *payload;             /* valid until the resumed function returns */
-    uint64_t tag;                    /* as the ask was given; 0 by domus_ask() */
+    int error;              /* 0, or a negative errno: the exception; no payload then */
+    const domus_type *type; /* of the reply; NULL with an error, and after a sleep */
+    const void *payload;    /* valid until the resumed function returns; then what it owns is
+                               released, unless domus_take() took it */
+    uint64_t tag;           /* as the ask was given; 0 by domus_ask() */
     const struct domus_answer *next; /* after domus_wait_all(): one for each, as they came */
 } domus_answer;
 
@@ -36,7 +37,7 @@ typedef int domus_resumed(domus_stack *stack, void *self, const domus_answer *an
 
 /* Ask, and suspend: `return domus_ask(...)` is one step; `then` resumes with the answer. The
  * payload (type->size bytes; NULL when 0) is copied; what it owns goes with it in every case but a
- * negative return.
+ * negative return. A pointer out of a payload that this handler was shown is taken first.
  *
  * Returns DOMUS_PARKED; -ENOMEM when nothing could be kept; -ENOBUFS when this thread's messages
  * take memory.threadMax; -EBUSY when there is hardly any memory left; -EMSGSIZE; -ECANCELED in a
@@ -73,6 +74,13 @@ DOMUS_API int domus_wait_all(domus_stack *stack, domus_resumed *then);
  * Returns DOMUS_PARKED; -ENOMEM; -ECANCELED. */
 DOMUS_API int domus_wait_first(domus_stack *stack, domus_resumed *then);
 
+/* After domus_wait_all(): take what the payload of `answer` owns, which is one of those that this
+ * function was shown. Where one answer was shown, it is that one, also when domus_receive_now() has
+ * shown something else since.
+ *
+ * Returns as domus_take(); -EINVAL also for what is not among them. */
+DOMUS_API int domus_take_answer(domus_stack *stack, const domus_answer *answer);
+
 /* How many are under way and not answered. */
 DOMUS_API uint32_t domus_pending(const domus_stack *stack);
 
@@ -91,11 +99,12 @@ DOMUS_API uint64_t domus_deadline_ns(const domus_stack *stack);
 /* --- answer --------------------------------------------------------------------------------- */
 
 /* Answer the ask that is handled; what the payload owns goes with it. `payload` may point into the
- * ask's own payload, which is gone after this.
+ * ask's own payload, or into what that owns; both are gone after this. A reply that is to own what
+ * the ask owned needs a domus_take() before.
  *
  * Returns 0; -EINVAL when this is no ask; -EALREADY when it was answered, forwarded or kept;
  * -EMSGSIZE. A reply that cannot be kept for want of memory reaches the asker as -ENOMEM (and its
- * payload is dropped). */
+ * payload is released). */
 DOMUS_API int domus_reply(domus_stack *stack, const domus_type *type, const void *payload);
 
 /* Fail the ask that is handled with `error`, a negative errno, and go on. (A handler that returns a
@@ -103,10 +112,11 @@ DOMUS_API int domus_reply(domus_stack *stack, const domus_type *type, const void
 DOMUS_API int domus_fail(domus_stack *stack, int error);
 
 /* Pass on the message that is handled (or was just received), as it is and without a copy. An ask:
- * the answer goes to who asked first. A notice: its sender stays. Its payload is gone after this.
+ * the answer goes to who asked first. A notice: its sender stays. Its payload is gone after this,
+ * and what it owns goes with it.
  *
  * Returns 0; else it is still ours: -ESTALE, -ENOBUFS; -EINVAL when it is an event or an answer;
- * -EALREADY. */
+ * -EALREADY when it was answered, forwarded or kept, or when what it owns was taken. */
 DOMUS_API int domus_forward(domus_stack *stack, domus_address to);
 
 /* An ask that was kept, by value. Only the actor that kept it may use it, once. */
@@ -116,14 +126,18 @@ typedef struct domus_kept {
 } domus_kept;
 
 /* Keep the ask that is handled, to answer it later from any handler of this actor. It counts as a
- * conversation (scheduler.conversationsMax). When the actor stops, it fails with -ESTALE.
+ * conversation (scheduler.conversationsMax). When the actor stops, it fails with -ESTALE. Its
+ * payload stays valid until it is answered, forwarded, or fails; what it owns is released then,
+ * unless it was taken before it was kept. It fails without a word when its asker cancels, which may
+ * happen between any two handlers: a later handler that needs the payload copies it before.
  *
  * Returns 0; -EINVAL when this is no ask; -EALREADY; -ENOMEM, or -ECANCELED when the actor stops,
  * and it is not kept. */
 DOMUS_API int domus_keep(domus_stack *stack, domus_kept *ret_kept);
 
 /* As domus_reply(), domus_fail() and domus_forward(), for an ask that was kept. -ENOENT when it was
- * answered or cancelled. (An asker whose time is over does not tell: the answer is late then.) */
+ * answered or cancelled; the last -EALREADY when what it owns was taken. (An asker whose time is
+ * over does not tell: the answer is late then.) */
 DOMUS_API int domus_kept_reply(domus_stack *stack, domus_kept kept, const domus_type *type,
                                const void *payload);
 DOMUS_API int domus_kept_fail(domus_stack *stack, domus_kept kept, int error);

@@ -21,7 +21,8 @@ extern "C" {
 /* A message that was received at once. */
 typedef struct domus_received {
     const domus_type *type;
-    const void *payload;  /* valid until the next domus_receive_now(), or the handler's return */
+    const void *payload;  /* valid until the next domus_receive_now(), or the handler's return; then
+                             what it owns is released, unless domus_take() took it */
     domus_address sender; /* nobody: from outside */
     bool is_ask;          /* then domus_reply(), domus_fail(), domus_keep() are about it as long */
 } domus_received;
@@ -29,7 +30,12 @@ typedef struct domus_received {
 /* Receive, and return: the first waiting ask or notice that `pattern` takes, or the next one that
  * comes within `within_ns` (0: only what is there; DOMUS_FOR_EVER); the others stay, in order. The
  * thread sleeps meanwhile. An ask that was neither answered nor kept by the next call, or by the
- * handler's return, fails with -ENOMSG.
+ * handler's return, fails with -ENOMSG; so does the ask that this step was resumed with by
+ * domus_receive().
+ *
+ * domus_take(), domus_stash() and domus_message_take() are about what was received last. When it is
+ * gone (answered, kept, forwarded, put aside, made an object) they are about what the handler began
+ * with.
  *
  * Returns 0; -ETIMEDOUT; -ECANCELED when the actor is to stop, or to begin anew; -EOPNOTSUPP on an
  * actor that is not detached; -ENOMEM. */

@@ -25,6 +25,7 @@
 #include <domus/stall.h>
 #include <domus/supervise.h>
 #include <domus/system.h>
+#include <domus/text.h>
 #include <domus/timer.h>
 
 #endif

@@ -10,6 +10,9 @@
  * until when), a sleep, a receive, blocking work; and who holds the barrier. Of long lists the
  * beginning, and how much more there is.
  *
+ * An actor is told by its thread, the number of its place there and its lease, as in "0/35.2", and
+ * by its address in memory only with log.addresses.
+ *
  * Detached actors (domus/detached.h) are not described, only counted.
  *
  * Thread-safety: any foreign thread. Memory for the text is needed once more meanwhile. */

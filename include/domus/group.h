@@ -5,8 +5,9 @@
  * itself when it ends; a restart changes nothing.
  *
  * Members get a publication as a notice of its type, from who published it. All of them look at the
- * same payload, so none may change it, nor take what it owns: the type's `drop` is called once,
- * when the last of them has handled it (or at once when there are none), on any thread.
+ * same payload, so none may change it, nor take what it owns (domus_take() returns -EPERM): the
+ * type's `release` is called once, when the last of them has handled it (or at once when there are
+ * none), on any thread.
  *
  * Order: what one actor publishes to one group comes to each member in that order. Notices that it
  * sends to a member itself go another way and may overtake, or be overtaken. Who publishes after a

@@ -1,8 +1,12 @@
 /* Hooks: where a system's memory comes from, and where its log lines go. Given at its creation
  * (domus_system_new_with(), domus/system.h), to one system; others may have others.
  *
- * Thread-safety: every function of a hook is called from any thread, and from several at once. None
- * may call domus, block for long, or leave by longjmp. */
+ * Thread-safety: every function of a hook is called from any thread, also from those that run
+ * actors and connections, and from several at once. None may call domus or leave by longjmp.
+ *
+ * No hook may block: while a thread is in one, all its actors and connections wait. A write to a
+ * pipe or a terminal does block when nobody reads it. So a log hook hands its line to a thread of
+ * the program, in a queue that has a bound, and drops what does not fit, as domus_main() does. */
 #ifndef DOMUS_HOOKS_H
 #define DOMUS_HOOKS_H
 
@@ -51,9 +55,20 @@ typedef enum domus_log_level {
 typedef struct domus_hooks {
     const domus_allocator *allocator; /* all its functions are set */
 
-    /* One line without a newline; valid during the call. */
+    /* One line without a newline, of printable ASCII (as of domus/text.h); valid during the call.
+     */
     void (*log)(void *context, domus_log_level level, uint32_t thread, const char *text);
     void *log_context;
+
+    /* How many lines the hook above has dropped so far: asked when a profile is read
+     * (log_lines_dropped of domus_outside_profile()). NULL: none. `context` is log_context. */
+    uint64_t (*log_dropped)(void *context);
+
+    /* The kernel has taken a thread's ring away, or lost its completions (`error`: -EBADR, -EBADF,
+     * ...): the system cannot serve its connections any more, which are reset, and is to be
+     * stopped. Called once, by that thread; domus_system_wait() returns as well. NULL: none. */
+    void (*failed)(void *context, int error);
+    void *failed_context;
 } domus_hooks;
 
 #ifdef __cplusplus

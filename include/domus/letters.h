@@ -4,7 +4,8 @@
  * had no row for it, or did not wait for the answer any more. A refusal is an ask or notice that a
  * full mailbox did not take (those for want of memory are only counted: a letter would need some).
  * Both are counted in any case (domus/profile.h); who subscribes gets a notice of domus_letter_type
- * for each, from wherever it happened.
+ * for each, from wherever it happened. A letter tells of the message and does not hold it: what a
+ * dead one owned is released, and what a refused one owns is its sender's still.
  *
  * These notices are subject to the subscriber's own bounds: what its mailbox does not take, or
  * finds no memory, is counted (letters_missed in domus/profile.h), and never makes another letter.
@@ -42,9 +43,9 @@ typedef struct domus_letter {
     uint32_t what; /* DOMUS_LETTERS_DEAD or DOMUS_LETTERS_REFUSED */
     domus_letter_kind kind;
 
-    /* -ESTALE: the receiver is gone, or stops; -EOPNOTSUPP: it has no row for the type; -ENOBUFS:
-     * its mailbox is full; -ETIMEDOUT: the answer came when nobody waited for it any more;
-     * -ECANCELED: nobody wants it; -ENOMEM. */
+    /* -ESTALE: the receiver is gone, or stops, or is not mounted; -EOPNOTSUPP: it has no row for
+     * the type; -ENOBUFS: its mailbox is full; -ETIMEDOUT: the answer came when nobody waited for
+     * it any more; -ECANCELED: nobody wants it; -ENOMEM. */
     int why;
     const domus_type *type; /* NULL for an exception */
     domus_address receiver;

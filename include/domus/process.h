@@ -72,8 +72,8 @@ typedef struct domus_process {
 } domus_process;
 
 /* Spawn an actor that is this process. `method` is copied (NULL: ""), and so is the input
- * (type->size bytes of `input`; type NULL: none). A type with `drop` cannot be input, because init
- * may see it more than once. `options` NULL: none.
+ * (type->size bytes of `input`; type NULL: none). A type with `release` cannot be input, because
+ * init may see it more than once. `options` NULL: none.
  *
  * Returns as domus_spawn_with(); -EINVAL also for such a type, a process without step, or too large
  * a state; -EMSGSIZE for too long a method or too large an input. */
@@ -91,6 +91,13 @@ DOMUS_API int domus_process_ask(domus_process_output *out, domus_address to, con
 
 /* Yield a sleep (ticks of 1 ms; never early). Returns as domus_process_ask(). */
 DOMUS_API int domus_process_sleep(domus_process_output *out, uint64_t time_ns, uint64_t tag);
+
+/* Take what the payload of an event of this step owns; otherwise the library releases it when the
+ * step returns. The payload stays valid until then.
+ *
+ * Returns 0; -EPERM when it is shared (a publication); -EALREADY; -EINVAL when the event has no
+ * payload, or is not of this step. */
+DOMUS_API int domus_process_take(domus_process_output *out, const domus_process_event *event);
 
 /* The process is done: this was its last step. Its value goes to who spawned it, as a notice (the
  * sender is the process); `type` NULL: it has none. Yields that are under way are dropped.

@@ -1,10 +1,10 @@
 /* Where each thread's time goes, phase by phase, and what it did.
  *
- * Each thread writes its own counters; anyone may read them at any time. They only grow (submit and
- * sleep only in their sum: what of an enter was sleep is told by the thread's CPU clock), so the
- * difference of two snapshots is what happened between. The phases sum to the wall time of the
- * thread, up to the end of the last phase it has gone through; asleep, up to now. The structure
- * grows only at its end.
+ * Each thread writes its own counters; anyone may read them at any time. They only grow (but
+ * for queued_bytes; submit and sleep only in their sum: what of an enter was sleep is told by the
+ * thread's CPU clock), so the difference of two snapshots is what happened between. The phases sum
+ * to the wall time of the thread, up to the end of the last phase it has gone through; asleep, up
+ * to now. The structure grows only at its end.
  */
 #ifndef DOMUS_PROFILE_H
 #define DOMUS_PROFILE_H
@@ -79,15 +79,33 @@ typedef struct domus_profile {
     uint64_t restarts;
     uint64_t escalations; /* failures that no rule but the root's was for */
     uint64_t passivations;
-    uint64_t letters_missed;    /* that a subscriber did not take (domus/letters.h) */
-    uint64_t log_lines_dropped; /* beyond DOMUS_LOG_LINES_PER_SECOND (domus/hooks.h) */
-    uint64_t steals;            /* houses of other threads that were run here, each once */
-    uint64_t stalls;            /* runs of more than stall.threshold (domus/stall.h) */
-    uint64_t stalled_ns;        /* by them, once they were over */
+    uint64_t letters_missed; /* that a subscriber did not take (domus/letters.h) */
+    /* Beyond DOMUS_LOG_LINES_PER_SECOND; of the outside also those that the log hook has dropped
+     * (domus/hooks.h). The table adds the outside's to those of all threads. */
+    uint64_t log_lines_dropped;
+    uint64_t steals;     /* houses of other threads that were run here, each once */
+    uint64_t stalls;     /* runs of more than stall.threshold (domus/stall.h) */
+    uint64_t stalled_ns; /* by them, once they were over */
     uint64_t stall_lengths[DOMUS_STALL_LENGTHS]; /* ... and how long each was */
-    uint64_t busy;          /* asks and notices refused for want of memory: -EBUSY */
-    uint64_t pressed;       /* reading and accepting paused for want of memory */
-    uint64_t trimmed_bytes; /* of memory for messages, given back */
+    uint64_t busy;               /* asks and notices refused for want of memory: -EBUSY */
+    uint64_t pressed;            /* reading and accepting paused for want of memory */
+    uint64_t trimmed_bytes;      /* of memory for messages, given back */
+    uint64_t channels_silent;    /* closed at channel.firstByteTimeout */
+    uint64_t refused_by_address; /* connections that were reset: their address had its share */
+    uint64_t address_spells;     /* in which that happened, each of them logged */
+    uint64_t full_spells;        /* spells at channel.maxConnections */
+    uint64_t accept_spells;      /* in which accepting failed for want of descriptors or memory */
+    uint64_t buffer_spells;      /* without a free receive buffer */
+    /* Channels that the library ended while bytes were owed to the peer, and connections that got
+     * no channel; the bytes that they had sent and got no answer to, or whose answer the peer had
+     * not acknowledged; and bytes that came after a channel was closed on this side. */
+    uint64_t channels_cut;
+    uint64_t cut_bytes;
+    uint64_t discarded_bytes;
+    uint64_t enters_refused;   /* for which the kernel had no room just then: tried again */
+    uint64_t channels_refused; /* by a negative errno of a handler or of what it began: reset */
+    uint64_t queued_bytes;     /* that wait to be sent to peers now; goes up and down */
+    uint64_t channels_shed;    /* reset because memory was short (domus/memory.h) */
 } domus_profile;
 
 /* Read the counters of one thread. `thread` is 0..threads-1. Returns 0; -EINVAL.

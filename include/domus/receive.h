@@ -31,9 +31,10 @@ typedef struct domus_pattern {
 } domus_pattern;
 
 /* Suspend until a message comes that `pattern` takes. The answer has its type and its payload, and
- * domus_sender() says who sent it. An ask that was received is the one that domus_reply(),
- * domus_fail(), domus_keep() and domus_forward() are about until the resumed function returns; if
- * none of them was called, it fails with -ENOMSG (or what the function returned).
+ * domus_sender() says who sent it; domus_take() takes what it owns. An ask that was received is the
+ * one that domus_reply(), domus_fail(), domus_keep() and domus_forward() are about until the
+ * resumed function returns; if none of them was called, it fails with -ENOMSG (or what the function
+ * returned).
  *
  * Asks before notices, else in order. Returns DOMUS_PARKED; -ENOMEM; -ECANCELED. */
 DOMUS_API int domus_receive(domus_stack *stack, const domus_pattern *pattern, domus_resumed *then);
@@ -60,7 +61,8 @@ DOMUS_API int domus_become(domus_stack *stack, const domus_behaviour *behaviour)
 /* Put the ask or notice that is handled aside, until domus_unstash(). When the actor stops, it is
  * treated as what waits.
  *
- * Returns 0; -EINVAL when an event or an answer is handled; -EALREADY when an ask was answered;
+ * Returns 0; -EINVAL when an event or an answer is handled; -EALREADY when an ask was answered, or
+ * when what the message owns was taken;
  * -ENOBUFS when scheduler.mailboxMax messages are aside; -ENOMEM. */
 DOMUS_API int domus_stash(domus_stack *stack);
 

@@ -10,6 +10,22 @@
  * without rules, and the root (for actors spawned from outside), let a child go on whose handler
  * failed, and end one whose on_mount failed or who escalates; each is counted and logged.
  *
+ * An actor is not mounted from the moment when its on_mount or on_restart has failed until a
+ * restart of it succeeds. (An on_mount that has parked has not failed: the actor is mounted, and an
+ * error later is one of a handler.) None of the functions of an actor that is not mounted is
+ * called:
+ *
+ *   asks, notices   also publications and what routers pass on: they wait, within mailboxMax
+ *   timers          all are taken back when the mount fails, and so are watches of descriptors
+ *   other events    of watches, of room and so on: each is a dead letter (domus/letters.h)
+ *   links           when the other end ends, this one is stopped, unless it has a row for the event
+ *   connections     one that is handed to it is reset, and is a dead letter; open ones wait
+ *
+ * Replies, and the failures and ends of its children, are taken as ever. Its idle time does not
+ * pass. After a restart that succeeds, what has waited is handled. If the actor is stopped instead,
+ * what has waited becomes dead letters, open connections are closed, and neither on_stop nor
+ * on_close is called.
+ *
  * Thread-safety of all functions here: only from within a handler, with the stack it was given. */
 #ifndef DOMUS_SUPERVISE_H
 #define DOMUS_SUPERVISE_H

@@ -48,22 +48,27 @@ DOMUS_API int domus_system_new_with(const domus_config *config, const domus_hook
  * the caller may receive, so a program's handlers run on its own threads. */
 DOMUS_API int domus_system_start(domus_system *system);
 
-/* Stop accepting, let every channel send what it was given (each byte received is answered, then
- * FIN); what has not drained within shutdown.drainTimeout is reset and counted. Then stop every
+/* Accept who waits to be accepted, and then nobody any more. Let every channel send what it was
+ * given: each byte received is answered, then comes FIN, and the channel stays until the peer has
+ * acknowledged everything. What has not drained within shutdown.drainTimeout is reset, counted
+ * (channels_cut and cut_bytes of the profile) and logged. Then stop every
  * actor, children before their parents; those that have not stopped within shutdown.actorTimeout
  * are ended as they are (on_stop runs), and domus_system_left() says who they were. Then end the
  * threads.
  *
- * Returns how many channels were reset: 0 when all drained; -ETIMEDOUT when a handler does not
- * return: its thread cannot be ended, and nothing is freed; calling this again waits again;
- * -EDEADLK from a handler or from blocking work, and nothing happens (see domus_quit()). */
+ * Returns how many channels and connections were cut since it began to drain: 0 when nothing was
+ * lost; when a ring had failed meanwhile (domus_hooks.failed), its negative errno, and
+ * domus_system_error() says so; -ETIMEDOUT when a handler does not return: its thread cannot be
+ * ended, and nothing is freed; calling this again waits again; -EDEADLK from a handler or from
+ * blocking work, and nothing happens (see domus_quit()). */
 DOMUS_API int domus_system_stop(domus_system *system);
 
 /* From any handler: the program that waits in domus_system_wait() goes on, to stop the system.
  * Never waits itself. */
 DOMUS_API void domus_quit(domus_stack *stack);
 
-/* Wait until an actor has called domus_quit(). Thread-safety: any foreign thread. */
+/* Wait until an actor has called domus_quit(), or a ring has failed. Thread-safety: any foreign
+ * thread. */
 DOMUS_API void domus_system_wait(domus_system *system);
 
 /* After domus_system_stop(): a line for each of the first 16 actors that had not stopped in time,
@@ -151,7 +156,7 @@ typedef struct domus_outside_reply {
  * with the ask as its deadline (domus_ask_within()). `reply` may be NULL.
  *
  * Ownership: what the payload owns is taken in every case, also when this fails. What the answer
- * owns is the caller's when this returns 0 and there is a buffer; else it is dropped.
+ * owns is the caller's when this returns 0 and there is a buffer; else it is released.
  * Returns 0; the exception's negative errno (domus/conversation.h); -ETIMEDOUT; -EMSGSIZE when the
  * payload is too large, or the buffer too small; -ESHUTDOWN when the system does not run, or stops
  * meanwhile; -EDEADLK on one of the system's own threads; -EBUSY while memory is short; -ENOMEM;

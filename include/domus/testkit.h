@@ -57,9 +57,9 @@ typedef struct domus_probe domus_probe;
 
 /* Make a kit; its system runs as after domus_system_start(). `config` is copied; NULL: the
  * defaults. Of it system.threads counts, and the limits of scheduler and shutdown, and
- * scheduler.steal; io, listeners and what tunes real threads (system.cpus, scheduler.ioRatio, idle)
- * do not. To meet finer
- * interleavings, set scheduler.messages_per_run_max low.
+ * scheduler.steal but for min_run_ns and patience; io, listeners and what tunes real threads
+ * (system.cpus, scheduler.ioRatio, idle) do not. To meet finer interleavings, set
+ * scheduler.messages_per_run_max low: 1 is the least.
  *
  * Ownership: the caller's, until domus_testkit_free().
  * Returns 0; -EINVAL (`error` has one line, as of domus_config_check()); -ENOMEM. */
@@ -149,7 +149,7 @@ DOMUS_API domus_address domus_probe_address(const domus_probe *probe);
 
 /* Take steps, and let time pass when there are none, until the probe has something; then take it:
  * `ret_payload` (may be NULL) gets type->size bytes. What the payload owns is the caller's then;
- * without `ret_payload` it is dropped. Asks, notices, events and replies to domus_probe_ask() are
+ * without `ret_payload` it is released. Asks, notices, events and replies to domus_probe_ask() are
  * all expected like this, in the order in which the probe handled them.
  *
  * Returns 0; -EBADMSG when something else came first (it stays the first); -ETIMEDOUT when nothing

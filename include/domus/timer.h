@@ -3,6 +3,11 @@
  * They do not keep an actor alive: it cancels them when it stops. Each is paid for when it is
  * armed, so its event always comes. Ticks are 1 ms; a timer is never early.
  *
+ * What the payload owns is the timer's from when it was armed, and is released when the timer ends:
+ * it was cancelled, its actor stopped or began anew, or it fired once and its event was handled
+ * (unless the handler took it). A periodic timer shows the same payload each time, so it cannot be
+ * taken: domus_take() returns -EPERM.
+ *
  * Thread-safety of all functions here: only from within a handler, with the stack it was given. */
 #ifndef DOMUS_TIMER_H
 #define DOMUS_TIMER_H

@@ -45,6 +45,87 @@ START_TEST(what_is_taken_is_counted_and_what_is_given_back_too)
 }
 END_TEST
 
+START_TEST(what_was_not_told_yet_is_told_when_the_meter_changes)
+{
+    begin(INT64_MAX);
+    void *block = domi_memory_new(KIB);
+    ck_assert_int_eq(atomic_load(&meter.held), 0);
+    ck_assert_ptr_eq(domi_memory_count(NULL), &meter);
+    int64_t held = atomic_load(&meter.held);
+    ck_assert_int_ge(held, KIB);
+    begin(INT64_MAX);
+    domi_memory_free(block);
+    ck_assert_int_eq(atomic_load(&meter.held), held);
+    (void)domi_memory_count(NULL);
+    ck_assert_int_eq(atomic_load(&meter.held), 0);
+}
+END_TEST
+
+/* --- allocators of others ----------------------------------------------------------------------
+ */
+
+static int given, taken_back;
+static bool has_none;
+
+static void *allocate(void *context, size_t bytes)
+{
+    (void)context;
+    given++;
+    return has_none ? NULL : calloc(1, bytes);
+}
+
+static void free_block(void *context, void *memory, size_t bytes)
+{
+    (void)context, (void)bytes;
+    taken_back++;
+    free(memory);
+}
+
+static void *map_none(void *context, size_t bytes)
+{
+    (void)context, (void)bytes;
+    return NULL;
+}
+
+static void unmap_none(void *context, void *memory, size_t bytes)
+{
+    (void)context, (void)memory, (void)bytes;
+}
+
+static const domus_allocator foreign = {
+    .allocate = allocate, .free = free_block, .map = map_none, .unmap = unmap_none};
+
+START_TEST(what_an_allocator_refuses_is_not_counted)
+{
+    begin(INT64_MAX);
+    const domus_allocator *before = domi_memory_use(&foreign);
+    has_none = true;
+    ck_assert_ptr_null(domi_memory_new(500 * KIB));
+    ck_assert_ptr_null(domi_memory_map(500 * KIB));
+    ck_assert_ptr_null(domi_memory_map_huge());
+    ck_assert_int_eq(given, 1);
+    (void)domi_memory_use(before);
+    (void)domi_memory_count(NULL);
+    ck_assert_int_eq(atomic_load(&meter.held), 0);
+}
+END_TEST
+
+START_TEST(memory_goes_back_to_the_allocator_that_gave_it)
+{
+    const domus_allocator *before = domi_memory_use(&foreign);
+    void *theirs = domi_memory_new(KIB);
+    (void)domi_memory_use(before);
+    void *ours = domi_memory_new(KIB);
+    ck_assert_int_eq(given, 1);
+    domi_memory_free(theirs);
+    ck_assert_int_eq(taken_back, 1);
+    (void)domi_memory_use(&foreign);
+    domi_memory_free(ours);
+    (void)domi_memory_use(before);
+    ck_assert_int_eq(taken_back, 1);
+}
+END_TEST
+
 START_TEST(small_things_are_told_together)
 {
     void *blocks[200];
@@ -155,5 +236,7 @@ START_TEST(threads_add_up)
 END_TEST
 
 DOMT_MAIN("meter", 30, what_is_taken_is_counted_and_what_is_given_back_too,
+          what_was_not_told_yet_is_told_when_the_meter_changes,
+          what_an_allocator_refuses_is_not_counted, memory_goes_back_to_the_allocator_that_gave_it,
           small_things_are_told_together, a_look_is_due_when_so_much_is_held,
           who_looks_may_refuse_what_is_wanted, a_failed_allocation_is_not_counted, threads_add_up)

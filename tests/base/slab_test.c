@@ -139,6 +139,27 @@ START_TEST(slab_walks_used_and_free_objects_of_all_chunks)
 }
 END_TEST
 
+/* Over chunks of both sizes, and from a copy of the slab as it was. */
+START_TEST(slab_numbers_its_objects_in_the_order_they_were_carved)
+{
+    enum { OBJECTS = 60000 };
+    static void *objects[OBJECTS];
+    domi_slab slab, before;
+
+    domi_slab_init(&slab, 192, 8, CHUNK);
+    for (uint32_t i = 0; i < OBJECTS; i++) {
+        objects[i] = domi_slab_take(&slab);
+        ck_assert_ptr_nonnull(objects[i]);
+        if (i == OBJECTS / 2)
+            before = slab;
+    }
+    for (uint32_t i = 0; i < OBJECTS; i++)
+        ck_assert_uint_eq(domi_slab_number(&slab, objects[i]), i);
+    ck_assert_uint_eq(domi_slab_number(&before, objects[OBJECTS / 2]), OBJECTS / 2);
+    domi_slab_fini(&slab);
+}
+END_TEST
+
 START_TEST(slab_that_has_grown_large_takes_huge_pages)
 {
     domi_slab slab;
@@ -223,6 +244,7 @@ END_TEST
 DOMT_MAIN("slab", 30, slab_objects_are_aligned_zeroed_and_apart, slab_gives_the_last_freed_first,
           slab_touches_no_memory_before_it_is_needed, slab_does_not_grow_while_objects_come_back,
           slab_chunk_holds_at_least_eight_objects, slab_walks_used_and_free_objects_of_all_chunks,
+          slab_numbers_its_objects_in_the_order_they_were_carved,
           slab_keeps_the_first_bytes_of_a_free_object, slab_that_has_grown_large_takes_huge_pages,
           slab_poisons_the_rest_of_a_free_object_under_asan,
           slab_without_memory_gives_null_and_recovers)

@@ -106,7 +106,7 @@ static bool answer(struct echo *echo, int fd)
     return true;
 }
 
-static void drop_client(struct echo *echo, int i)
+static void release_client(struct echo *echo, int i)
 {
     if (echo->fault == NEVER_END)
         shutdown(echo->fds[i], SHUT_RD); /* half of it: the client never hears of it */
@@ -131,7 +131,7 @@ static void *echo_thread(void *echo_)
         /* Downwards: dropping one moves only one that was looked at already. */
         for (int i = count - 1; i >= 2; i--)
             if (polls[i].revents != 0 && !answer(echo, echo->fds[i]))
-                drop_client(echo, i);
+                release_client(echo, i);
         if (polls[1].revents != 0 && echo->count < 2 + CLIENTS_MAX)
             echo->fds[echo->count++] = accept(echo->fds[1], NULL, NULL);
     }

@@ -21,7 +21,7 @@ START_TEST(unknown_key_is_named_with_the_one_that_was_meant)
     domt_says("listeners:\n- name: a\n  adress: x\n  address: '[::]:0'\n",
               "3:3: listeners[0].adress: unknown key (did you mean 'address'?)\n");
     domt_says("'io\"': 1\n", "1:1: io\": unknown key (did you mean 'io'?)\n");
-    domt_says("\"a\\nb\": 1\n", "1:1: a?b: unknown key\n");
+    domt_says("\"a\\nb\": 1\n", "1:1: a\\nb: unknown key\n");
     domt_says("<<: 1\n", "1:1: <<: unknown key\n");
 }
 END_TEST
@@ -67,7 +67,7 @@ START_TEST(value_is_named_with_its_own_column)
     domt_says("scheduler: {ioRatio: \"5\\05\"}\n",
               "1:22: scheduler.ioRatio: expected a percentage such as 50, found '5?5'\n");
     domt_says("scheduler: {ioRatio: \"a\\nb\"}\n",
-              "1:22: scheduler.ioRatio: expected a percentage such as 50, found 'a?b'\n");
+              "1:22: scheduler.ioRatio: expected a percentage such as 50, found 'a\\nb'\n");
     domt_says("scheduler:\n  ioRatio:\n",
               "2:11: scheduler.ioRatio: expected a percentage such as 50, found nothing\n");
 }

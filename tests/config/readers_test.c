@@ -35,6 +35,7 @@ static const struct field fields[] = {
     FIELD(scheduler, max_budget_ns),
     FIELD(scheduler, deadline_check_every),
     FIELD(scheduler, messages_per_run_max),
+    FIELD(scheduler, normal_every),
     FIELD(scheduler, channels_runs_per_tick),
     FIELD(scheduler, mailbox_max),
     FIELD(scheduler, conversations_max),
@@ -43,10 +44,12 @@ static const struct field fields[] = {
     FIELD(scheduler.steal, floor),
     FIELD(scheduler.steal, aggression),
     FIELD(scheduler.steal, min_run_ns),
+    FIELD(scheduler.steal, patience),
     FIELD(scheduler.idle, spin_ns),
     FIELD(io, ring_entries),
     FIELD(io, completion_entries),
     FIELD(io, completions_per_poll),
+    FIELD(io, empty_wakeups_max),
     FIELD(io.buffers, size_bytes),
     FIELD(io.buffers, count),
     FIELD(channel, send_high_bytes),
@@ -58,6 +61,7 @@ static const struct field fields[] = {
     FIELD(channel, connections_max),
     FIELD(shutdown, drain_timeout_ns),
     FIELD(shutdown, actor_timeout_ns),
+    FIELD(shutdown, cut_status),
     FIELD(groups, max),
     FIELD(groups, members_max),
     FIELD(routers, max),
@@ -77,6 +81,18 @@ static const struct field fields[] = {
     FIELD(memory, critical_percent),
     FIELD(memory, interval_ns),
     FIELD(memory, thread_max_bytes),
+    FIELD(connection, first_byte_timeout_ns),
+    FIELD(connection, address_percent),
+    FIELD(connection, loopback_percent),
+    FIELD(connection.keepalive, idle_ns),
+    FIELD(connection.keepalive, interval_ns),
+    FIELD(connection.keepalive, count),
+    FIELD(connection, user_timeout_ns),
+    FIELD(log, queue_max),
+    FIELD(log, flush_timeout_ns),
+    FIELD(log, addresses),
+    FIELD(memory, queued_percent),
+    FIELD(memory, reset_after_ns),
 };
 
 #define FIELD_COUNT (sizeof fields / sizeof fields[0])
@@ -123,7 +139,7 @@ static void add_folder(const char *folder)
     ck_assert_msg(directory != NULL, "%s", path);
     while ((entry = readdir(directory)) != NULL) {
         const char *dot = strrchr(entry->d_name, '.');
-        bool own = strcmp(folder, "runtime") == 0 && strcmp(entry->d_name, "config.c") == 0;
+        bool own = strcmp(folder, "runtime") == 0 && strncmp(entry->d_name, "config", 6) == 0;
 
         if (dot == NULL || (strcmp(dot, ".c") != 0 && strcmp(dot, ".h") != 0) || own)
             continue;
@@ -135,7 +151,7 @@ static void add_folder(const char *folder)
 
 static void add_sources(void)
 {
-    static const char *const folders[] = {"base", "house", "io", "runtime"};
+    static const char *const folders[] = {"base", "house", "io", "runtime", "config"};
 
     sources_size = 0;
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)

@@ -216,6 +216,30 @@ START_TEST(set_overrides_one_key)
 }
 END_TEST
 
+/* Neither a path, nor a key, nor a value does anything to a terminal, or makes lines of its own. */
+START_TEST(bytes_that_cannot_be_shown_are_escaped)
+{
+    domus_yaml *yaml = domt_reader();
+
+    ck_assert_int_lt(domus_yaml_load(yaml, "/nonexistent/a\nb: c\xe2\x80\xae\x1b[2J.yaml"), 0);
+    ck_assert_str_eq(domus_yaml_errors(yaml),
+                     "/nonexistent/a\\nb: c\\xe2\\x80\\xae\\x1b[2J.yaml: cannot be read: No such "
+                     "file or directory\n");
+    domus_yaml_free(yaml);
+
+    yaml = domt_reader();
+    ck_assert_int_eq(domus_yaml_set(yaml, "system.cpus=\xc2\x9b"
+                                          "31m"),
+                     -EINVAL);
+    ck_assert_int_eq(domus_yaml_set(yaml, "\xe2\x80\xae=1"), -EINVAL);
+    ck_assert_str_eq(domus_yaml_errors(yaml),
+                     "--set: system.cpus: must be auto, none or a list such as 0-3,8, is "
+                     "'\\xc2\\x9b31m'\n"
+                     "--set: \\xe2\\x80\\xae: unknown key\n");
+    domus_yaml_free(yaml);
+}
+END_TEST
+
 START_TEST(set_names_what_is_wrong)
 {
     static const char *const wrong[][2] = {
@@ -229,7 +253,7 @@ START_TEST(set_names_what_is_wrong)
         {"scheduler.ioRatio",
          "expected key=value, such as scheduler.ioRatio=60, found 'scheduler.ioRatio'"},
         {"=5", "expected key=value, such as scheduler.ioRatio=60, found '=5'"},
-        {"a\n.b=5", "a?.b: unknown key"},
+        {"a\n.b=5", "a\\n.b: unknown key"},
         {"...=5", "...: unknown key"},
         {"listeners=5", "listeners: expected a list, found a single value"},
         {"listeners.echo=5", "listeners.echo: expected listeners.NAME.KEY"},
@@ -314,6 +338,6 @@ DOMT_MAIN("yaml", 30, shipped_file_holds_the_defaults, shipped_file_lists_every_
           file_without_document_means_the_defaults, values_reach_their_fields,
           threads_are_auto_a_count_or_a_share, later_file_goes_over_earlier,
           failed_load_leaves_everything_untouched, file_that_cannot_be_read_says_why,
-          set_overrides_one_key, set_names_what_is_wrong,
+          set_overrides_one_key, bytes_that_cannot_be_shown_are_escaped, set_names_what_is_wrong,
           finish_names_the_lines_of_what_does_not_fit, set_mends_what_a_file_leaves_unfit,
           errors_gather_over_the_life_of_a_reader)

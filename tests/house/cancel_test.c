@@ -18,8 +18,8 @@
 
 static domt_world world;
 static domus_address actors[HOMES];
-static unsigned ask_drops;
-static unsigned reply_drops;
+static unsigned ask_releases;
+static unsigned reply_releases;
 static unsigned handled[HOMES];
 
 /* What came of waiting, in the order in which it came: by whom, with which error. */
@@ -30,21 +30,21 @@ static int errors[32];
 static domus_conversation first; /* of actor 0 */
 static domus_kept kept;
 
-static void drop_ask(void *payload)
+static void release_ask(void *payload)
 {
     (void)payload;
-    ask_drops++;
+    ask_releases++;
 }
 
-static void drop_reply(void *payload)
+static void release_reply(void *payload)
 {
     (void)payload;
-    reply_drops++;
+    reply_releases++;
 }
 
 static const domus_type question = {
-    .name = "question", .size = sizeof(domt_call), .drop = drop_ask};
-static const domus_type done_type = {.name = "done", .size = 8, .drop = drop_reply};
+    .name = "question", .size = sizeof(domt_call), .release = release_ask};
+static const domus_type done_type = {.name = "done", .size = 8, .release = release_reply};
 
 static uint32_t who(const domus_stack *stack)
 {
@@ -54,6 +54,8 @@ static uint32_t who(const domus_stack *stack)
         i++;
     return i;
 }
+
+static int forward_and_go(domus_stack *stack, void *context);
 
 static int take_call(domus_stack *stack, void *self, const void *call_)
 {
@@ -65,6 +67,9 @@ static int take_call(domus_stack *stack, void *self, const void *call_)
 
 static int take_question(domus_stack *stack, void *self, const void *call_)
 {
+    if (((const domt_call *)call_)->function !=
+        forward_and_go) /* it cannot be forwarded when it was taken */
+        (void)domus_take(stack);
     handled[who(stack)]++;
     return take_call(stack, self, call_);
 }
@@ -78,7 +83,7 @@ static const domus_behaviour talking = {
 
 static void open_world(void)
 {
-    heard = ask_drops = reply_drops = 0;
+    heard = ask_releases = reply_releases = 0;
     memset(handled, 0, sizeof handled);
     domt_world_open(&world, HOMES);
     for (uint32_t i = 0; i < HOMES; i++)
@@ -90,7 +95,7 @@ static void close_world(void)
 {
     for (uint32_t i = 0; i < HOMES; i++) {
         ck_assert_uint_eq(actors[i].house->stacks_count, 0);
-        ck_assert_uint_eq(actors[i].house->promises, 0);
+        ck_assert_uint_eq(actors[i].house->asks, 0);
         ck_assert_uint_eq(world.managers[i]->deadlines.count, 0);
     }
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
@@ -100,6 +105,7 @@ static void close_world(void)
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
+    (void)domus_take(stack);
     for (; answer != NULL; answer = answer->next) {
         ck_assert_uint_lt(heard, 32);
         heard_by[heard] = who(stack);
@@ -209,7 +215,7 @@ START_TEST(cancelled_conversation_waits_for_nothing_more)
     domt_do(&world, actors[0], travel_stubbornly, NULL);
     ck_assert_int_eq(cancel_by(0), 0);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
-    ck_assert_uint_eq(reply_drops, 1); /* the notice that nobody knows */
+    ck_assert_uint_eq(reply_releases, 1); /* the notice that nobody knows */
     close_world();
 }
 END_TEST
@@ -266,7 +272,7 @@ START_TEST(ask_that_was_not_begun_is_dropped_once)
     ck_assert_uint_eq(actors[1].house->mail, 1);
     ck_assert_int_eq(cancel_by(0), 0);
     ck_assert_uint_eq(actors[1].house->mail, 0);
-    ck_assert_uint_eq(ask_drops, 1);
+    ck_assert_uint_eq(ask_releases, 1);
     ck_assert_uint_eq(heard, 1);
     domt_pass(&world, 11 * MS);
     ck_assert_uint_eq(handled[1], 0);
@@ -329,7 +335,7 @@ START_TEST(answer_that_meets_the_cancel_resumes_once)
         domt_settle(&world);
         ck_assert_uint_eq(heard, 1);
         ck_assert_int_eq(errors[0], late == 0 ? 0 : -ECANCELED);
-        ck_assert_uint_eq(reply_drops, (unsigned)late);
+        ck_assert_uint_eq(reply_releases, (unsigned)late);
         close_world();
     }
 }
@@ -341,7 +347,8 @@ static int hear_tagged(domus_stack *stack, void *self, const domus_answer *answe
         errors[answer->tag] = answer->error;
         heard++;
     }
-    (void)stack, (void)self;
+    (void)self;
+    (void)domus_take(stack);
     return 0;
 }
 
@@ -362,7 +369,7 @@ START_TEST(answers_that_had_come_are_shown_beside_what_was_cancelled)
     open_world();
     domt_do(&world, actors[0], ask_one_brief_one_long, NULL);
     ck_assert_int_eq(cancel_by(0), 0);
-    ck_assert_uint_eq(reply_drops, 0);
+    ck_assert_uint_eq(reply_releases, 0);
     domt_settle(&world);
     ck_assert_int_eq(errors[1], -ECANCELED);
     close_world();

@@ -317,8 +317,8 @@ START_TEST(stop_behind_ten_thousand_messages_lets_one_more_run_at_most)
     domt_kin_open(2);
     for (uint32_t i = 0; i < 3; i++) {
         stop_behind(domt_kin_world.managers[i], 10000, 1);
-        ck_assert_uint_eq(domt_kin_of[1].notes + domt_kin_drops, 10000);
-        domt_kin_drops = 0;
+        ck_assert_uint_eq(domt_kin_of[1].notes + domt_kin_releases, 10000);
+        domt_kin_releases = 0;
     }
     domt_kin_close();
 }
@@ -346,7 +346,7 @@ START_TEST(stop_after_mail_handles_what_waits_and_drops_what_comes_behind)
         (void)domt_notice(from, domt_kin_of[1].address, &domt_kin_note, "payload");
         domt_settle(&domt_kin_world);
         ck_assert_uint_eq(domt_kin_of[1].notes, 1000);
-        ck_assert_uint_eq(domt_kin_drops, 1);
+        ck_assert_uint_eq(domt_kin_releases, 1);
         ck_assert_int_eq(domt_kin_of[1].answer, -ECANCELED);
         ck_assert(!domt_kin_lives(1));
         domt_kin_close();

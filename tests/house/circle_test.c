@@ -15,7 +15,7 @@
 
 static domt_world world;
 static domus_address actors[HOMES]; /* one on each home */
-static unsigned drops;
+static unsigned releases;
 static unsigned ends; /* trips that came to the end of their route */
 static int outcomes[8];
 static unsigned resumed;
@@ -27,13 +27,14 @@ typedef struct trip {
 
 enum { STOP = 255 };
 
-static void count_drop(void *payload)
+static void count_release(void *payload)
 {
     (void)payload;
-    drops++;
+    releases++;
 }
 
-static const domus_type trip_type = {.name = "trip", .size = sizeof(trip), .drop = count_drop};
+static const domus_type trip_type = {
+    .name = "trip", .size = sizeof(trip), .release = count_release};
 static const domus_type done_type = {.name = "done"};
 
 static int pass_on(domus_stack *stack, void *self, const domus_answer *answer)
@@ -47,6 +48,7 @@ static int take_trip(domus_stack *stack, void *self, const void *trip_)
     trip next = *(const trip *)trip_;
 
     (void)self;
+    (void)domus_take(stack);
     next.place++;
     if (next.route[next.place] != STOP)
         return domus_ask(stack, actors[next.route[next.place]], &trip_type, &next, pass_on);
@@ -140,7 +142,7 @@ static void circle_fails(const uint8_t *route)
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(outcomes[0], -EDEADLK);
     ck_assert_uint_eq(DOMT_SUM(&world, circles), 1);
-    ck_assert_uint_eq(drops, 1);
+    ck_assert_uint_eq(releases, 1);
     ck_assert_uint_eq(ends, 0);
     close_world();
 }
@@ -237,7 +239,7 @@ START_TEST(ask_that_waits_when_the_barrier_is_raised_fails)
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(outcomes[0], -EDEADLK);
     ck_assert_uint_eq(DOMT_SUM(&world, circles), 1);
-    ck_assert_uint_eq(drops, 1);
+    ck_assert_uint_eq(releases, 1);
     close_world();
 }
 END_TEST
@@ -265,7 +267,7 @@ START_TEST(resumed_conversation_that_raises_a_barrier_and_asks_itself_fails)
     domt_settle(&world);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(outcomes[0], -EDEADLK);
-    ck_assert_uint_eq(drops, 1);
+    ck_assert_uint_eq(releases, 1);
     close_world();
 }
 END_TEST
@@ -357,7 +359,7 @@ START_TEST(independent_holders_that_wait_for_each_other_end_by_their_deadlines)
     ck_assert(outcomes[0] == -ETIMEDOUT && outcomes[1] == -ETIMEDOUT);
     ck_assert_uint_eq(DOMT_SUM(&world, circles), 0);
     ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 2);
-    ck_assert_uint_eq(drops, 2);
+    ck_assert_uint_eq(releases, 2);
     close_world();
 }
 END_TEST
@@ -453,7 +455,7 @@ START_TEST(ask_of_a_conversation_that_has_answered_waits_and_does_not_fail)
     static const domt_call call = {ask_2_first, NULL};
 
     for (answer_how = 0; answer_how < 4; answer_how++) {
-        resumed = drops = 0;
+        resumed = releases = 0;
         open_world();
         begin(0, raise_and_ask_1, &call);
         domt_settle(&world);
@@ -463,7 +465,7 @@ START_TEST(ask_of_a_conversation_that_has_answered_waits_and_does_not_fail)
         ck_assert_int_eq(outcomes[0], answer_how == 1 ? -EIO : 0);
         ck_assert_int_eq(outcomes[1], 0);
         ck_assert_uint_eq(DOMT_SUM(&world, circles), 0);
-        ck_assert_uint_eq(drops, 0);
+        ck_assert_uint_eq(releases, 0);
         close_world();
     }
 }

@@ -13,8 +13,8 @@
 
 static domt_world world;
 static domus_address actors[HOMES];
-static unsigned ask_drops;
-static unsigned reply_drops;
+static unsigned ask_releases;
+static unsigned reply_releases;
 static unsigned handled;
 
 /* What the asker heard. */
@@ -23,28 +23,32 @@ static int errors[8];
 static uint64_t tags[8];
 static uint64_t heard_ns[8];
 
-static void drop_ask(void *payload)
+static void release_ask(void *payload)
 {
     (void)payload;
-    ask_drops++;
+    ask_releases++;
 }
 
-static void drop_reply(void *payload)
+static void release_reply(void *payload)
 {
     (void)payload;
-    reply_drops++;
+    reply_releases++;
 }
 
 /* A question is a function that the other one runs. */
 static const domus_type question = {
-    .name = "question", .size = sizeof(domt_call), .drop = drop_ask};
-static const domus_type done_type = {.name = "done", .size = 8, .drop = drop_reply};
+    .name = "question", .size = sizeof(domt_call), .release = release_ask};
+static const domus_type done_type = {.name = "done", .size = 8, .release = release_reply};
+
+static int nap_and_forward(domus_stack *stack, void *ns);
 
 static int take_call(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
 
     (void)self;
+    if (call->function != nap_and_forward) /* it cannot be forwarded when it was taken */
+        (void)domus_take(stack);
     handled++;
     return call->function(stack, call->context);
 }
@@ -105,6 +109,7 @@ static int nap_and_reply(domus_stack *stack, void *ns)
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
+    (void)domus_take(stack);
     for (; answer != NULL; answer = answer->next) {
         errors[resumed] = answer->error;
         tags[resumed] = answer->tag;
@@ -151,8 +156,8 @@ START_TEST(ask_fails_after_its_time_and_the_late_answer_is_dropped_once)
     domt_pass(&world, 20 * MS);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 1);
-    ck_assert_uint_eq(reply_drops, 1);
-    ck_assert_uint_eq(ask_drops, 0);
+    ck_assert_uint_eq(reply_releases, 1);
+    ck_assert_uint_eq(ask_releases, 0);
     close_world();
 }
 END_TEST
@@ -172,7 +177,7 @@ START_TEST(answer_in_time_takes_the_time_out_back)
     ck_assert_uint_eq(world.managers[0]->deadlines.count, 0);
     domt_pass(&world, 20 * MS);
     ck_assert_uint_eq(resumed, 1);
-    ck_assert_uint_eq(reply_drops, 0);
+    ck_assert_uint_eq(reply_releases, 0);
     close_world();
 }
 END_TEST
@@ -190,7 +195,7 @@ START_TEST(answer_that_meets_the_time_out_resumes_once)
     let_work(0);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(errors[0], 0);
-    ck_assert_uint_eq(reply_drops, 0);
+    ck_assert_uint_eq(reply_releases, 0);
     close_world();
 }
 END_TEST
@@ -238,7 +243,7 @@ START_TEST(asks_waited_for_together_time_out_one_by_one)
     ck_assert(tags[2] == 1 && errors[2] == -ETIMEDOUT);
     domt_pass(&world, 30 * MS);
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 2);
-    ck_assert_uint_eq(reply_drops, 2);
+    ck_assert_uint_eq(reply_releases, 2);
     close_world();
 }
 END_TEST
@@ -257,7 +262,7 @@ START_TEST(expired_ask_is_dropped_before_it_is_handled_and_counted)
     domt_settle(&world);
     ck_assert_uint_eq(handled, 0);
     ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 1);
-    ck_assert_uint_eq(ask_drops, 1);
+    ck_assert_uint_eq(ask_releases, 1);
     domt_pass(&world, MS);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(errors[0], -ETIMEDOUT);
@@ -290,7 +295,7 @@ START_TEST(forwarded_ask_keeps_its_deadline)
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(errors[0], -ETIMEDOUT);
     ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 1);
-    ck_assert_uint_eq(ask_drops, 1);
+    ck_assert_uint_eq(ask_releases, 1);
     close_world();
 }
 END_TEST
@@ -322,7 +327,7 @@ START_TEST(kept_ask_that_is_answered_too_late_is_dropped_once)
     domt_do(&world, actors[1], answer_kept, NULL);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 1);
-    ck_assert_uint_eq(reply_drops, 1);
+    ck_assert_uint_eq(reply_releases, 1);
     close_world();
 }
 END_TEST
@@ -398,7 +403,7 @@ START_TEST(inherited_deadline_ends_the_asks_down_the_chain)
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 1); /* what the middle one said then */
     domt_pass(&world, 60 * MS);
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 2);
-    ck_assert_uint_eq(reply_drops, 2);
+    ck_assert_uint_eq(reply_releases, 2);
     close_world();
 }
 END_TEST
@@ -427,7 +432,7 @@ START_TEST(ask_made_after_the_inherited_deadline_is_not_handled)
     ck_assert_uint_eq(resumed, 2);
     ck_assert(errors[0] == -ETIMEDOUT && errors[1] == -ETIMEDOUT);
     ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 1);
-    ck_assert_uint_eq(ask_drops, 1);
+    ck_assert_uint_eq(ask_releases, 1);
     close_world();
 }
 END_TEST

@@ -192,23 +192,182 @@ START_TEST(nothing_starves_in_a_run_of_64)
 }
 END_TEST
 
-START_TEST(nothing_starves_in_the_shortest_run)
+START_TEST(nothing_starves_in_a_run_that_keeps_one_place_for_each)
 {
     nothing_starves(16);
+    nothing_starves(8);
+}
+END_TEST
+
+/* --- runs of fewer than 8 messages, which keep no places ---------------------------------------
+ */
+
+/* The numbers of one kind come in the order in which they were sent. */
+static void keeps_order(char kind)
+{
+    int64_t next = 0;
+
+    for (uint32_t i = 0; i < log0.count; i++) {
+        if (log0.entries[i].what == kind)
+            ck_assert_int_eq(log0.entries[i].number, next++);
+    }
+    ck_assert_int_eq(next, 50);
+}
+
+/* All five mailboxes are full: in five runs each of them is once the first. */
+START_TEST(short_runs_begin_with_each_mailbox_in_turn)
+{
+    for (uint32_t most = 1; most < 8; most++) {
+        char text[64] = "";
+
+        open_world(most);
+        domus_address failing = domt_recorder_new(&world, 1, &log1);
+        ((domt_recorder *)failing.house->self)->fail = -EIO;
+        for (int i = 0; i < 50; i++)
+            domt_inquire_by(home(), one, failing, i);
+        fill(50, 50, 50, 50);
+        for (uint32_t i = 0; i < 5; i++) {
+            const char *run = run_once();
+            ck_assert_uint_eq(strlen(run), most);
+            strncat(text, run, most);
+        }
+        for (const char *kind = "rxane"; *kind != '\0'; kind++)
+            ck_assert_msg(letters(text, *kind) == most, "runs of %u: %s", most, text);
+        domt_settle(&world);
+        ck_assert_uint_eq(log0.count, 250);
+        for (const char *kind = "rane"; *kind != '\0'; kind++)
+            keeps_order(*kind);
+        domt_world_end(&world);
+    }
+}
+END_TEST
+
+/* One message of each other kind waits behind a flood of one kind. */
+static void goes_past(uint32_t most, int replies, int asks, int notices, int events, char kind)
+{
+    char text[64] = "";
+
+    open_world(most);
+    fill(replies, asks, notices, events);
+    for (uint32_t i = 0; i < 6 && strchr(text, kind) == NULL; i++)
+        strncat(text, run_once(), 8);
+    ck_assert_msg(strchr(text, kind) != NULL, "%c starves in runs of %u: %s", kind, most, text);
+    domt_settle(&world);
+    domt_world_end(&world);
+}
+
+START_TEST(no_flood_of_one_kind_starves_another_in_short_runs)
+{
+    static const char kinds[] = "rane";
+
+    for (uint32_t most = 1; most <= 8; most++) {
+        for (int flood = 0; flood < 4; flood++) {
+            for (int other_kind = 0; other_kind < 4; other_kind++) {
+                int counts[4] = {0, 0, 0, 0};
+                counts[other_kind] = 1;
+                counts[flood] = 50;
+                goes_past(most, counts[0], counts[1], counts[2], counts[3], kinds[other_kind]);
+            }
+        }
+    }
+}
+END_TEST
+
+static uint32_t channel_runs;
+
+static uint32_t run_no_channel(domi_manager *manager, domi_house *house, uint32_t budget)
+{
+    (void)manager, (void)house;
+    ck_assert_uint_ge(budget, 1);
+    channel_runs++;
+    return 1;
+}
+
+START_TEST(channels_have_their_turn_in_short_runs)
+{
+    open_world(1);
+    fill(0, 0, 50, 50);
+    home()->run_channels = run_no_channel;
+    one.house->marks |= DOMI_MARK_CHANNELS;
+    for (int i = 0; i < 9; i++)
+        domi_house_run(home(), domi_queue_take(&home()->ready[DOMUS_STATE]));
+    ck_assert_uint_eq(channel_runs, 3);
+    ck_assert_uint_eq(log0.count, 6);
+    one.house->marks &= (uint16_t)~DOMI_MARK_CHANNELS;
+    domt_settle(&world);
+    domt_world_end(&world);
+}
+END_TEST
+
+/* --- priority --------------------------------------------------------------------------------- */
+
+static int woken(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self, (void)answer;
+    return 0;
+}
+
+static int let_sleep(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_sleep(stack, 5 * MS, woken);
+}
+
+static int let_receive(domus_stack *stack, void *context)
+{
+    static const domus_pattern any = {NULL, NULL};
+
+    (void)context;
+    return domus_receive_within(stack, &any, 5 * MS, woken);
+}
+
+START_TEST(only_an_ask_under_way_takes_high_priority_away)
+{
+    int64_t number = 1;
+
+    open_world(0);
+    domt_do(&world, one, let_sleep, NULL);
+    ck_assert_uint_eq(one.house->stacks_count, 1);
+    ck_assert(domi_house_high(one.house));
+    domt_inquire_by(home(), one, other, number);
+    while (domt_turn(home()) != 0)
+        ;
+    ck_assert_uint_eq(one.house->asks, 1);
+    ck_assert(!domi_house_high(one.house));
+    domt_settle(&world);
+    ck_assert(domi_house_high(one.house));
+    domt_pass(&world, 10 * MS);
+    domt_do(&world, one, let_receive, NULL);
+    ck_assert_uint_eq(one.house->stacks_count, 1);
+    ck_assert(domi_house_high(one.house));
+    domt_pass(&world, 10 * MS);
+    ck_assert_uint_eq(one.house->stacks_count, 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+START_TEST(weight_of_normal_takes_is_configured)
+{
+    domt_world_init(&world, 1);
+    world.config.scheduler.normal_every = 7;
+    ck_assert_int_eq(domt_world_start(&world), 0);
+    ck_assert_uint_eq(home()->ready[DOMUS_STATE].normal_every, 7);
+    ck_assert_uint_eq(home()->ready[DOMUS_CHANNELS].normal_every, 7);
+    domt_world_end(&world);
 }
 END_TEST
 
 /* --- what no row takes, and what fails ------------------------------------------------------- */
 
-static unsigned drops;
+static unsigned releases;
 
-static void count_drop(void *payload)
+static void count_release(void *payload)
 {
     (void)payload;
-    drops++;
+    releases++;
 }
 
-static const domus_type unknown = {.name = "unknown", .size = 8, .drop = count_drop};
+static const domus_type unknown = {.name = "unknown", .size = 8, .release = count_release};
 static int answer_error;
 
 static int keep_error(domus_stack *stack, void *self, const domus_answer *answer)
@@ -228,7 +387,7 @@ START_TEST(ask_of_a_type_without_a_row_fails_and_is_dropped)
     open_world(0);
     domt_do(&world, other, ask_unknown, &one);
     ck_assert_int_eq(answer_error, -EOPNOTSUPP);
-    ck_assert_uint_eq(drops, 1);
+    ck_assert_uint_eq(releases, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 1);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
@@ -240,7 +399,7 @@ START_TEST(notice_of_a_type_without_a_row_is_a_dead_letter)
     open_world(0);
     ck_assert_int_eq(domt_notice(domt_outside(&world), one, &unknown, "payload"), 0);
     domt_settle(&world);
-    ck_assert_uint_eq(drops, 1);
+    ck_assert_uint_eq(releases, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 1);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
@@ -331,7 +490,11 @@ DOMT_MAIN("dispatch", 60, run_takes_replies_exceptions_asks_notices_events,
           run_handles_at_most_64_and_goes_to_the_tail, run_length_is_configured,
           run_keeps_8_places_for_notices_and_8_for_events,
           run_keeps_no_places_for_what_does_not_wait, nothing_starves_in_a_run_of_64,
-          nothing_starves_in_the_shortest_run, ask_of_a_type_without_a_row_fails_and_is_dropped,
+          nothing_starves_in_a_run_that_keeps_one_place_for_each,
+          short_runs_begin_with_each_mailbox_in_turn,
+          no_flood_of_one_kind_starves_another_in_short_runs,
+          channels_have_their_turn_in_short_runs, only_an_ask_under_way_takes_high_priority_away,
+          weight_of_normal_takes_is_configured, ask_of_a_type_without_a_row_fails_and_is_dropped,
           notice_of_a_type_without_a_row_is_a_dead_letter,
           notice_that_fails_is_counted_and_ends_nothing, counters_tell_messages_by_kind,
           channels_actors_wait_for_the_next_tick_after_many_runs)

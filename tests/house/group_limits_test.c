@@ -22,7 +22,7 @@ START_TEST(a_full_member_is_counted_and_the_others_get_it)
         ck_assert_int_eq(domt_notice(world.managers[0], members[0], &fail_type, NULL), 0);
     domt_settle(&world);
     ck_assert_uint_eq(handled, 3);
-    ck_assert_uint_eq(drops, 1);
+    ck_assert_uint_eq(releases, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 1);
     close_world();
 }
@@ -46,7 +46,7 @@ START_TEST(a_full_thread_refuses_and_the_others_get_it)
     ck_assert_int_eq(published, -ENOBUFS);
     domt_settle(&world);
     ck_assert_uint_eq(handled, 16 + 17);
-    ck_assert_uint_eq(drops, 17);
+    ck_assert_uint_eq(releases, 17);
     close_world();
 }
 END_TEST
@@ -105,7 +105,7 @@ END_TEST
 
 static int misuse(domus_stack *stack, void *context)
 {
-    static const domus_type huge = {.name = "huge", .size = 65536, .drop = count_drop};
+    static const domus_type huge = {.name = "huge", .size = 65536, .release = count_release};
     const domus_group none = {NULL};
 
     (void)context;
@@ -114,7 +114,7 @@ static int misuse(domus_stack *stack, void *context)
     ck_assert_int_eq(domus_publish(stack, none, &news, "12345678"), -EINVAL);
     ck_assert_int_eq(domus_publish(stack, group, &huge, NULL), -EMSGSIZE);
     ck_assert_uint_eq(domus_group_members(none), 0);
-    ck_assert_uint_eq(drops, 2);
+    ck_assert_uint_eq(releases, 2);
     return 0;
 }
 
@@ -139,7 +139,7 @@ START_TEST(what_is_under_way_at_the_end_is_dropped_once)
             (void)domt_run_state(world.managers[i % 2]);
         }
         domt_world_end(&world);
-        ck_assert_uint_eq(drops, turns == 0 ? 0 : turns == 1 ? 2 : 3);
+        ck_assert_uint_eq(releases, turns == 0 ? 0 : turns == 1 ? 2 : 3);
         domi_groups_fini(&groups);
     }
 }
@@ -151,7 +151,7 @@ START_TEST(a_shard_that_ends_before_its_mount_lets_its_members_go)
     domt_send(world.managers[0], agents[0], join_and_publish, NULL);
     (void)domt_run_state(world.managers[0]);
     close_world();
-    ck_assert_uint_eq(drops, 1);
+    ck_assert_uint_eq(releases, 1);
 }
 END_TEST
 
@@ -174,7 +174,7 @@ START_TEST(without_memory_nothing_leaks_and_all_is_dropped_once)
         begin(200);
         domt_do(&world, agents[0], all_of_it, (void *)n);
         domi_memory_fail_after(-1, 0);
-        ck_assert_uint_eq(drops, 1);
+        ck_assert_uint_eq(releases, 1);
         domt_settle(&world);
         close_world();
     }

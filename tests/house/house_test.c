@@ -137,7 +137,7 @@ START_TEST(house_keeps_senders_runner_and_rest_on_lines_of_their_own)
     ck_assert_uint_lt(offsetof(domi_house, next), 128);
     ck_assert_uint_lt(offsetof(domi_house, tails), 128);
     ck_assert_uint_lt(offsetof(domi_house, events), 128);
-    ck_assert_uint_eq(offsetof(domi_house, promises), 128);
+    ck_assert_uint_eq(offsetof(domi_house, asks), 128);
 }
 END_TEST
 

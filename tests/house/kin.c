@@ -13,18 +13,18 @@
 
 domt_world domt_kin_world;
 domt_kin_record domt_kin_of[DOMT_KIN_MAX];
-unsigned domt_kin_drops;
+unsigned domt_kin_releases;
 
 static char trail[DOMT_TRAIL_MAX];
 static size_t trail_bytes;
 
-static void drop(void *payload)
+static void release(void *payload)
 {
     (void)payload;
-    domt_kin_drops++;
+    domt_kin_releases++;
 }
 
-const domus_type domt_kin_note = {.name = "note", .size = 8, .drop = drop};
+const domus_type domt_kin_note = {.name = "note", .size = 8, .release = release};
 const domus_type domt_kin_fail = {.name = "fail", .size = sizeof(int)};
 const domus_type domt_kin_tick = {.name = "tick"};
 
@@ -51,7 +51,8 @@ static int on_note(domus_stack *stack, void *self_, const void *payload)
     const domt_kin *self = self_;
     domt_kin_record *mine = record('n', self);
 
-    (void)stack, (void)payload;
+    (void)payload;
+    (void)domus_take(stack);
     mine->notes++;
     mine->worth = self->worth;
     return 0;
@@ -188,7 +189,7 @@ domus_behaviour domt_kin_restarting(const domus_supervision *supervision)
 void domt_kin_open(uint32_t homes)
 {
     memset(domt_kin_of, 0, sizeof domt_kin_of);
-    domt_kin_drops = 0;
+    domt_kin_releases = 0;
     trail_bytes = 0;
     trail[0] = '\0';
     for (uint32_t i = 0; i < DOMT_KIN_MAX; i++)

@@ -49,10 +49,10 @@ typedef struct domt_kin_record {
 extern domt_world domt_kin_world;
 extern domt_kin_record domt_kin_of[DOMT_KIN_MAX];
 
-extern const domus_type domt_kin_note; /* 8 bytes, with a drop */
+extern const domus_type domt_kin_note; /* 8 bytes, with a release */
 extern const domus_type domt_kin_fail; /* int: the handler returns it */
 extern const domus_type domt_kin_tick; /* empty */
-extern unsigned domt_kin_drops;        /* of notes */
+extern unsigned domt_kin_releases;     /* of notes */
 
 /* Deaf ones have no row for domus_down_type. */
 extern const domus_behaviour domt_kin_hearing;

@@ -77,25 +77,25 @@ static domi_manager *managers[THREADS_MAX + 1];
 static domi_manager outside;
 static uint32_t threads;
 static pthread_barrier_t barrier;
-static _Atomic uint64_t dropped_tokens; /* drop: any thread */
-static _Atomic uint64_t dropped_replies;
+static _Atomic uint64_t released_tokens; /* release: any thread */
+static _Atomic uint64_t released_replies;
 
-static void drop_token(void *payload)
+static void release_token(void *payload)
 {
     (void)payload;
-    atomic_fetch_add_explicit(&dropped_tokens, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&released_tokens, 1, memory_order_relaxed);
 }
 
-static void drop_reply(void *payload)
+static void release_reply(void *payload)
 {
     (void)payload;
-    atomic_fetch_add_explicit(&dropped_replies, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&released_replies, 1, memory_order_relaxed);
 }
 
-static const domus_type small = {.name = "small", .size = sizeof(token), .drop = drop_token};
-static const domus_type big = {.name = "big", .size = sizeof(big_token), .drop = drop_token};
+static const domus_type small = {.name = "small", .size = sizeof(token), .release = release_token};
+static const domus_type big = {.name = "big", .size = sizeof(big_token), .release = release_token};
 static const domus_type query = {.name = "query", .size = 8};
-static const domus_type reply = {.name = "reply", .size = 8, .drop = drop_reply};
+static const domus_type reply = {.name = "reply", .size = 8, .release = release_reply};
 static const domus_behaviour walker;
 static const domus_behaviour oracle;
 
@@ -347,13 +347,14 @@ static void nothing_is_lost(uint32_t count, uint64_t seed)
         ck_assert_int_eq(pthread_join(workers[i].thread, NULL), 0);
 
     worker sum = sum_up();
-    ck_assert_uint_eq(sum.taken, sum.handled + atomic_load(&dropped_tokens));
+    ck_assert_uint_eq(sum.taken, atomic_load(&released_tokens)); /* handled or not, each once */
     ck_assert_uint_eq(sum.asked, sum.resumed);
-    ck_assert_uint_eq(sum.replied, sum.answered + atomic_load(&dropped_replies));
+    ck_assert_uint_eq(sum.replied, atomic_load(&released_replies));
+    ck_assert_uint_le(sum.answered, sum.replied);
     ck_assert_uint_eq(sum.disordered, 0);
     ck_assert_uint_gt(sum.refused, 0);
     ck_assert_uint_gt(sum.stale, 0);
-    ck_assert_uint_gt(atomic_load(&dropped_tokens), 0);
+    ck_assert_uint_lt(sum.handled, sum.taken);
     ck_assert_uint_gt(sum.handled, ROUNDS / 4); /* how many depends on the machine */
     for (uint32_t i = 0; i < count; i++)
         living += (uint32_t)managers[i]->houses;
@@ -363,7 +364,7 @@ static void nothing_is_lost(uint32_t count, uint64_t seed)
         domi_manager_end(managers[i]);
     sum = sum_up();
     ck_assert_uint_eq(sum.mounts, sum.stops);
-    ck_assert_uint_eq(sum.taken, sum.handled + atomic_load(&dropped_tokens));
+    ck_assert_uint_eq(sum.taken, atomic_load(&released_tokens));
     for (uint32_t i = 0; i <= count; i++)
         domi_manager_fini(managers[i]);
     pthread_barrier_destroy(&barrier);

@@ -387,9 +387,9 @@ START_TEST(failure_that_nobody_wants_any_more_is_dropped_at_home)
     ck_assert_int_eq(domi_house_stop(home(), one), 0);
     lend(); /* the stop begins, both fail */
     uint32_t most = thief()->messages_per_run_max;
-    thief()->messages_per_run_max = 1;
+    domi_manager_limit_runs(thief(), 1);
     lend(); /* the first is told: it ends */
-    thief()->messages_per_run_max = most;
+    domi_manager_limit_runs(thief(), most);
     ck_assert_uint_eq(resumed, 1);
     domt_settle(&world);
     ck_assert_ptr_null(home()->notes);
@@ -475,7 +475,7 @@ START_TEST(timer_cancelled_on_a_loan_whose_event_is_handled_at_home_is_off_the_w
     domt_jump(&world, 6 * MS);
     (void)domt_events(home()); /* its event is under way, and it is armed again */
     domt_send(home(), one, cancel, NULL);
-    thief()->messages_per_run_max = 1;
+    domi_manager_limit_runs(thief(), 1);
     lend();
     ck_assert_int_eq(last_error, 0);
     domt_settle(&world);

@@ -12,15 +12,15 @@
 static domt_world world;
 static domt_log log0;
 
-static unsigned drops;
+static unsigned releases;
 
-static void count_drop(void *payload)
+static void count_release(void *payload)
 {
     (void)payload;
-    drops++;
+    releases++;
 }
 
-static const domus_type owned = {.name = "owned", .size = 8, .drop = count_drop};
+static const domus_type owned = {.name = "owned", .size = 8, .release = count_release};
 
 static int never(domus_stack *stack, void *self, const void *payload)
 {
@@ -190,7 +190,7 @@ START_TEST(mount_that_fails_ends_the_actor_without_on_stop)
     domt_turn(world.managers[1]); /* asked before it is mounted */
     domt_settle(&world);
     ck_assert_uint_eq(stopped, 0);
-    ck_assert_uint_eq(drops, 2);
+    ck_assert_uint_eq(releases, 2);
     ck_assert_int_eq(heard_error, -ESTALE);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 1);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 2);
@@ -294,13 +294,13 @@ START_TEST(late_mail_of_the_last_life_is_a_dead_letter)
     uint64_t word = atomic_load(&next.house->inbox);
     ((domi_node *)(uintptr_t)(word & 0xffffffffffff))->lease = old.lease;
     domt_settle(&world);
-    ck_assert_uint_eq(drops, 1);
+    ck_assert_uint_eq(releases, 1);
 
     ck_assert_int_eq(domt_notice(world.managers[1], next, &owned, "payload"), 0);
     atomic_fetch_or(&next.house->life, DOMI_LIFE_CLOSED);
     (void)domi_manager_arrivals(world.managers[0]);
     atomic_fetch_and(&next.house->life, ~DOMI_LIFE_CLOSED);
-    ck_assert_uint_eq(drops, 2);
+    ck_assert_uint_eq(releases, 2);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 2);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);

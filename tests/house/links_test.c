@@ -153,14 +153,14 @@ START_TEST(who_is_gone_keeps_nobody_from_it)
 }
 END_TEST
 
-static void drop_nothing(void *payload)
+static void release_nothing(void *payload)
 {
     (void)payload;
 }
 
 static int send_wrong(domus_stack *stack, void *context)
 {
-    static const domus_type owned = {.name = "owned", .size = 8, .drop = drop_nothing};
+    static const domus_type owned = {.name = "owned", .size = 8, .release = release_nothing};
     static const domus_type vast = {.name = "vast", .size = DOMUS_PAYLOAD_MAX + 1};
     uint32_t sent = 77;
 

@@ -21,15 +21,15 @@ static domus_address members[MEMBERS_MAX];
 
 /* --- what is published, and who is a member --------------------------------------------------- */
 
-static uint64_t handled, disorder, drops;
+static uint64_t handled, disorder, releases;
 
-static inline void count_drop(void *payload)
+static inline void count_release(void *payload)
 {
     (void)payload;
-    drops++;
+    releases++;
 }
 
-static const domus_type news = {.name = "news", .size = sizeof(uint64_t), .drop = count_drop};
+static const domus_type news = {.name = "news", .size = sizeof(uint64_t), .release = count_release};
 static const domus_type leave_type = {.name = "leave"};
 static const domus_type fail_type = {.name = "fail"};
 
@@ -91,7 +91,7 @@ static inline void open_world(uint32_t members_max)
 {
     static const uint64_t key[2] = {1, 2};
 
-    handled = disorder = drops = 0;
+    handled = disorder = releases = 0;
     domt_world_init(&world, 2);
     ck_assert_int_eq(domi_groups_init(&groups, GROUPS_MAX, members_max, 2, key), 0);
 }

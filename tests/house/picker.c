@@ -12,15 +12,15 @@
 
 domt_picked domt_pick;
 
-static void count_drop(void *payload)
+static void count_release(void *payload)
 {
     (void)payload;
-    domt_pick.drops++;
+    domt_pick.releases++;
 }
 
-const domus_type domt_pick_note = {.name = "note", .size = 8, .drop = count_drop};
-const domus_type domt_pick_urgent = {.name = "urgent", .size = 8, .drop = count_drop};
-const domus_type domt_pick_question = {.name = "question", .size = 8, .drop = count_drop};
+const domus_type domt_pick_note = {.name = "note", .size = 8, .release = count_release};
+const domus_type domt_pick_urgent = {.name = "urgent", .size = 8, .release = count_release};
+const domus_type domt_pick_question = {.name = "question", .size = 8, .release = count_release};
 const domus_type domt_pick_number = {.name = "number", .size = 8};
 
 __attribute__((format(printf, 3, 4))) static void append(char *where, size_t room,
@@ -42,14 +42,16 @@ static void write_text(const char *before, int64_t number, const char *after)
 
 static int take_note(domus_stack *stack, void *self, const void *number)
 {
-    (void)stack, (void)self;
+    (void)self;
+    (void)domus_take(stack);
     write_text("", *(const int64_t *)number, "");
     return 0;
 }
 
 static int take_urgent(domus_stack *stack, void *self, const void *number)
 {
-    (void)stack, (void)self;
+    (void)self;
+    (void)domus_take(stack);
     write_text("u", *(const int64_t *)number, "");
     return 0;
 }
@@ -57,6 +59,7 @@ static int take_urgent(domus_stack *stack, void *self, const void *number)
 static int take_question(domus_stack *stack, void *self, const void *number)
 {
     (void)self;
+    (void)domus_take(stack);
     write_text("q", *(const int64_t *)number, "");
     return domus_reply(stack, &domt_pick_number, number);
 }
@@ -112,7 +115,7 @@ void domt_pick_close(void)
 {
     const domi_house *house = domt_pick.picker.house;
 
-    ck_assert_uint_eq(house->promises, 0);
+    ck_assert_uint_eq(house->asks, 0);
     ck_assert_uint_eq(house->stacks_count, 0);
     ck_assert_uint_eq(house->mail, 0);
     ck_assert_uint_eq(house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_FRESH), 0);
@@ -198,7 +201,8 @@ bool domt_write(const domus_answer *answer)
 
 int domt_took(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
+    (void)self;
+    (void)domus_take(stack);
     (void)domt_write(answer);
     return 0;
 }

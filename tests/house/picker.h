@@ -15,7 +15,7 @@ typedef struct domt_picked {
     domt_world world;
     domus_address picker; /* home 0 */
     domus_address asker;  /* home 1; an agent */
-    unsigned drops;       /* of payloads that nobody handled */
+    unsigned releases;    /* of payloads that nobody handled */
     unsigned looks;       /* calls of domt_sevens' predicate */
     char text[4096];
     char answers[256];
@@ -23,11 +23,11 @@ typedef struct domt_picked {
 
 extern domt_picked domt_pick;
 
-/* Notices, and an ask; all of 8 bytes, a number, with a drop. */
+/* Notices, and an ask; all of 8 bytes, a number, with a release. */
 extern const domus_type domt_pick_note;
 extern const domus_type domt_pick_urgent;
 extern const domus_type domt_pick_question;
-extern const domus_type domt_pick_number; /* what questions are answered with; no drop */
+extern const domus_type domt_pick_number; /* what questions are answered with; no release */
 
 extern const domus_pattern domt_any;
 extern const domus_pattern domt_sevens; /* notes 7 */

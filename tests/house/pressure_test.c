@@ -20,15 +20,15 @@ static domt_log log1; /* of the others, on home 1 */
 static domus_address one;
 static domus_address other;
 static _Atomic uint32_t level;
-static unsigned drops;
+static unsigned releases;
 
-static void count_drop(void *payload)
+static void count_release(void *payload)
 {
     (void)payload;
-    drops++;
+    releases++;
 }
 
-static const domus_type owned = {.name = "owned", .size = 8, .drop = count_drop};
+static const domus_type owned = {.name = "owned", .size = 8, .release = count_release};
 
 static void open_world(void)
 {
@@ -39,7 +39,7 @@ static void open_world(void)
     other = domt_recorder_new(&world, 1, &log1);
 }
 
-static void set_level(domi_pressure_level now)
+static void set_level(domus_memory_level now)
 {
     atomic_store(&level, (uint32_t)now);
     for (uint32_t i = 0; i <= world.homes; i++)
@@ -57,19 +57,19 @@ START_TEST(m11_notices_are_refused_on_both_lanes_while_memory_is_critical)
 {
     open_world();
     ck_assert_int_eq(notice(0), 0);
-    set_level(DOMI_PRESSURE_CRITICAL);
+    set_level(DOMUS_MEMORY_CRITICAL);
     for (uint32_t from = 0; from <= world.homes; from++)
         ck_assert_int_eq(notice(from), -EBUSY);
     ck_assert_int_eq(domt_notice(world.managers[0], one, &owned, "payload"), -EBUSY);
-    ck_assert_uint_eq(drops, 0); /* the payload stays the caller's */
+    ck_assert_uint_eq(releases, 0); /* the payload stays the caller's */
     ck_assert_uint_eq(DOMT_SUM(&world, busy), 4);
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 0);
     domt_settle(&world);
     ck_assert_uint_eq(log0.count, 1); /* what was there is handled */
-    set_level(DOMI_PRESSURE_HIGH);
+    set_level(DOMUS_MEMORY_HIGH);
     for (uint32_t from = 0; from <= world.homes; from++)
         ck_assert_int_eq(notice(from), 0);
-    set_level(DOMI_PRESSURE_NONE);
+    set_level(DOMUS_MEMORY_NORMAL);
     ck_assert_int_eq(notice(0), 0);
     domt_settle(&world);
     ck_assert_uint_eq(log0.count, 5);
@@ -83,7 +83,7 @@ START_TEST(who_is_gone_is_told_as_such)
     open_world();
     ck_assert_int_eq(domi_house_stop(world.managers[0], one), 0);
     domt_settle(&world);
-    set_level(DOMI_PRESSURE_CRITICAL);
+    set_level(DOMUS_MEMORY_CRITICAL);
     ck_assert_int_eq(notice(0), -ESTALE);
     ck_assert_int_eq(notice(1), -ESTALE);
     ck_assert_int_eq(domt_notice(world.managers[0], (domus_address){0}, &domt_note, "1234567"),
@@ -120,12 +120,12 @@ START_TEST(m11_a_refused_ask_resumes_with_ebusy)
     domt_settle(&world);
     for (uint32_t i = 0; i < 2; i++)
         domt_send(world.managers[i], agents[i], ask_owned, NULL);
-    set_level(DOMI_PRESSURE_CRITICAL);
+    set_level(DOMUS_MEMORY_CRITICAL);
     domt_settle(
         &world); /* the calls were taken before: they are handled, and what they ask fails */
     ck_assert_uint_eq(heard, 2);
     ck_assert_int_eq(heard_error, -EBUSY);
-    ck_assert_uint_eq(drops, 2); /* an ask's payload went with it */
+    ck_assert_uint_eq(releases, 2); /* an ask's payload went with it */
     ck_assert_uint_eq(DOMT_SUM(&world, busy), 2);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
@@ -154,7 +154,7 @@ START_TEST(m11_replies_exceptions_and_events_pass_while_memory_is_critical)
     domt_inquire_by(world.managers[0], one, beside, 3);
     while (domt_run_state(world.managers[0]) == 0)
         domt_events(world.managers[0]);
-    set_level(DOMI_PRESSURE_CRITICAL);
+    set_level(DOMUS_MEMORY_CRITICAL);
     domt_jump(&world, 2 * MS);
     domt_settle(&world);
     ck_assert_uint_eq(domt_log_count(&log0, 'r'), 2);
@@ -177,7 +177,7 @@ START_TEST(a_stop_passes_while_memory_is_critical)
     domus_address agent = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
     domt_settle(&world);
     domt_send(world.managers[1], agent, stop_one, NULL);
-    set_level(DOMI_PRESSURE_CRITICAL);
+    set_level(DOMUS_MEMORY_CRITICAL);
     domt_settle(&world);
     ck_assert_int_eq(notice(1), -ESTALE);
     domt_world_end(&world);
@@ -203,9 +203,9 @@ START_TEST(what_was_taken_is_passed_on_while_memory_is_critical)
     for (uint32_t home = 0; home < 2; home++) {
         domus_address by = domt_spawn(world.managers[home], world.managers[home], &passer, NULL);
         domt_settle(&world);
-        set_level(DOMI_PRESSURE_NONE);
+        set_level(DOMUS_MEMORY_NORMAL);
         ck_assert_int_eq(domt_notice(world.managers[1], by, &domt_note, &number), 0);
-        set_level(DOMI_PRESSURE_CRITICAL);
+        set_level(DOMUS_MEMORY_CRITICAL);
         domt_settle(&world);
         ck_assert_uint_eq(log0.count, home + 1);
         ck_assert(world.managers[home]->busy);
@@ -347,14 +347,14 @@ START_TEST(slabs_are_trimmed_sooner_while_memory_is_short)
     domt_settle(&world);
     (void)fill(agent, &large);
     manager->pressure = &level;
-    atomic_store(&level, DOMI_PRESSURE_HIGH);
+    atomic_store(&level, DOMUS_MEMORY_HIGH);
     domi_manager_look_at_pressure(manager);
     uint64_t start_ns = manager->now_ns;
     ck_assert_uint_eq(trim_all(start_ns), 0);
     ck_assert_uint_gt(trim_all(start_ns + 101 * MS), 0); /* in vain: nothing was handled yet */
     uint64_t mapped = manager->slabs[DOMI_SLAB_1088].mapped_bytes;
     domt_settle(&world);
-    atomic_store(&level, DOMI_PRESSURE_NONE);
+    atomic_store(&level, DOMUS_MEMORY_NORMAL);
     domi_manager_look_at_pressure(manager);
     ck_assert_uint_gt(trim_all(start_ns + 202 * MS), 0);
     ck_assert_uint_lt(manager->slabs[DOMI_SLAB_1088].mapped_bytes, mapped / 3);
@@ -453,7 +453,7 @@ END_TEST
 static void hear_of_less(domi_meter *meter, size_t bytes)
 {
     (void)meter, (void)bytes;
-    atomic_store(&level, DOMI_PRESSURE_HIGH);
+    atomic_store(&level, DOMUS_MEMORY_HIGH);
     domi_manager_look_at_pressure(world.managers[0]);
 }
 
@@ -471,11 +471,11 @@ START_TEST(a_level_that_ends_while_something_is_passed_on_has_ended)
     envelope->sender = NULL;
     envelope->sender_lease = 0;
     domi_mailbox_full(one.house); /* so that a letter is written, which needs a chunk */
-    set_level(DOMI_PRESSURE_CRITICAL);
+    set_level(DOMUS_MEMORY_CRITICAL);
     (void)domi_memory_count(&meter);
     ck_assert_int_eq(domi_mailbox_pass(manager, one, &envelope->node, DOMI_NOTICE), -ENOBUFS);
     (void)domi_memory_count(NULL);
-    ck_assert_uint_eq(manager->pressure_seen, DOMI_PRESSURE_HIGH);
+    ck_assert_uint_eq(manager->pressure_seen, DOMUS_MEMORY_HIGH);
     ck_assert_int_eq(domt_notice(manager, other, &domt_note, "1234567"), 0);
     domi_pool_free(manager, &envelope->node);
     domt_settle(&world);

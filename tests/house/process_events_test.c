@@ -1,4 +1,6 @@
 /* Processes: what a step is given of messages and yields, and together with what. */
+#include "house/dispatch.h"
+
 #include "tests/house/processing.h"
 
 /* --- messages -------------------------------------------------------------------------------- */
@@ -177,7 +179,7 @@ START_TEST(stopped_process_makes_no_further_step_and_drops_what_it_gathered)
 {
     step_does = yield_for_ever;
     open_process();
-    world.managers[0]->messages_per_run_max = 4; /* the turn of 8 is not over in one run */
+    domi_manager_limit_runs(world.managers[0], 4); /* the turn of 8 is not over in one run */
     for (uint64_t i = 0; i < 8; i++)
         send(&owned_type, i);
     (void)domi_manager_arrivals(world.managers[0]);
@@ -186,7 +188,7 @@ START_TEST(stopped_process_makes_no_further_step_and_drops_what_it_gathered)
     ck_assert_uint_eq(steps, 1);
     stop_process();
     ck_assert_uint_eq(steps, 1);
-    ck_assert_uint_eq(drops, 8);
+    ck_assert_uint_eq(releases, 8);
     ck_assert_uint_eq(closes, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
     close_world();

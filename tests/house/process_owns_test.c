@@ -27,7 +27,7 @@ START_TEST(publication_that_no_step_has_seen_is_dropped_once)
 {
     static const uint64_t key[2] = {1, 2};
 
-    drops = 0;
+    releases = 0;
     init_does = join_group;
     open_world(&spawner);
     ck_assert_int_eq(domi_groups_init(&groups, 8, 8, 2, key), 0);
@@ -46,7 +46,7 @@ START_TEST(publication_that_no_step_has_seen_is_dropped_once)
     domt_settle(&world); /* it gathers, and on the same turn hears that the other has ended */
     ck_assert_uint_eq(closes, 1);
     ck_assert_uint_eq(steps, 1);
-    ck_assert_uint_eq(drops, 1);
+    ck_assert_uint_eq(releases, 1);
     close_world();
     domi_groups_fini(&groups);
 }

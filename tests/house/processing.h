@@ -11,17 +11,18 @@
 
 #define MS UINT64_C(1000000)
 
-static unsigned drops;
+static unsigned releases;
 
-static inline void count_drop(void *payload)
+static inline void count_release(void *payload)
 {
     (void)payload;
-    drops++;
+    releases++;
 }
 
 static const domus_type number_type = {.name = "number", .size = 8};
-static const domus_type owned_type = {.name = "owned", .size = 8, .drop = count_drop};
-static const domus_type owned_large_type = {.name = "owned large", .size = 600, .drop = count_drop};
+static const domus_type owned_type = {.name = "owned", .size = 8, .release = count_release};
+static const domus_type owned_large_type = {
+    .name = "owned large", .size = 600, .release = count_release};
 static const domus_type large_type = {.name = "large", .size = 600};
 static const domus_type value_type = {.name = "value", .size = 8};
 static const domus_type input_type = {.name = "input", .size = DOMUS_PROCESS_INPUT_MAX};
@@ -68,7 +69,7 @@ static inline int step(domus_stack *stack, void *self, const domus_process_event
     for (uint32_t i = 0; i < count; i++) {
         if (events[i].data != NULL)
             sum += *(const uint64_t *)events[i].data;
-        owned += events[i].data_type != NULL && events[i].data_type->drop != NULL;
+        owned += events[i].data_type != NULL && events[i].data_type->release != NULL;
         if (events[i].is_ask) {
             asks++;
             kept = events[i].ask;

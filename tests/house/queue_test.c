@@ -9,19 +9,19 @@ static domi_house houses[HOUSES];
 
 static domi_house *high(unsigned index)
 {
-    houses[index].promises = 0;
+    houses[index].asks = 0;
     return &houses[index];
 }
 
 static domi_house *normal(unsigned index)
 {
-    houses[index].promises = 1;
+    houses[index].asks = 1;
     return &houses[index];
 }
 
-static bool is_high(uint32_t promises, uint32_t replies, uint32_t events)
+static bool is_high(uint32_t asks, uint32_t replies, uint32_t events)
 {
-    domi_house house = {.promises = promises, .replies = replies, .events = events};
+    domi_house house = {.asks = asks, .replies = replies, .events = events * DOMI_EVENT_STEP};
 
     return domi_house_high(&house);
 }
@@ -43,7 +43,7 @@ START_TEST(fifo_is_first_in_first_out)
 }
 END_TEST
 
-START_TEST(priority_is_high_by_replies_events_or_no_promise)
+START_TEST(priority_is_high_by_replies_events_or_no_ask)
 {
     ck_assert(is_high(0, 0, 0));
     ck_assert(!is_high(1, 0, 0));
@@ -58,7 +58,7 @@ END_TEST
 
 START_TEST(queue_takes_a_normal_one_every_4th_time_while_both_wait)
 {
-    domi_queue queue = {.count = 0};
+    domi_queue queue = {.normal_every = 4};
     char order[HOUSES + 1] = {0};
 
     for (unsigned i = 0; i < 24; i++)
@@ -67,16 +67,36 @@ START_TEST(queue_takes_a_normal_one_every_4th_time_while_both_wait)
         domi_queue_put(&queue, normal(i));
     ck_assert_uint_eq(queue.count, 30);
     for (unsigned i = 0; i < 30; i++)
-        order[i] = domi_queue_take(&queue)->promises == 0 ? 'h' : 'n';
+        order[i] = domi_queue_take(&queue)->asks == 0 ? 'h' : 'n';
     ck_assert_str_eq(order, "hhhnhhhnhhhnhhhnhhhnhhhnhhhhhh");
     ck_assert_uint_eq(queue.count, 0);
     ck_assert_ptr_null(domi_queue_take(&queue));
 }
 END_TEST
 
+START_TEST(queue_takes_a_normal_one_as_often_as_it_is_told)
+{
+    static const char *const orders[] = {"hnhnhn", "hhnhnn", "hhhnnn"};
+    static const uint32_t every[] = {2, 3, 65536};
+
+    for (unsigned i = 0; i < 3; i++) {
+        domi_queue queue = {.normal_every = every[i]};
+        char order[7] = "";
+
+        for (unsigned house = 0; house < 3; house++) {
+            domi_queue_put(&queue, high(house));
+            domi_queue_put(&queue, normal(3 + house));
+        }
+        for (unsigned take = 0; take < 6; take++)
+            order[take] = domi_queue_take(&queue)->asks == 0 ? 'h' : 'n';
+        ck_assert_str_eq(order, orders[i]);
+    }
+}
+END_TEST
+
 START_TEST(queue_of_one_level_is_first_in_first_out)
 {
-    domi_queue queue = {.count = 0};
+    domi_queue queue = {.normal_every = 4};
 
     for (unsigned level = 0; level < 2; level++) {
         for (unsigned i = 0; i < HOUSES; i++)
@@ -85,14 +105,14 @@ START_TEST(queue_of_one_level_is_first_in_first_out)
             ck_assert_ptr_eq(domi_queue_take(&queue), &houses[i]);
         ck_assert_ptr_null(domi_queue_take(&queue));
     }
-    ck_assert_uint_eq(queue.takes, 0); /* only a choice counts as one */
+    ck_assert_uint_eq(queue.high_takes, 0); /* only a choice counts as one */
 }
 END_TEST
 
 /* A middleman, always with a promise pending, among any number of others: never further than 4. */
 START_TEST(queue_starves_nobody)
 {
-    domi_queue queue = {.count = 0};
+    domi_queue queue = {.normal_every = 4};
     unsigned distance = 0;
     unsigned worst = 0;
 
@@ -111,15 +131,15 @@ END_TEST
 
 START_TEST(priority_is_sampled_when_queued_and_not_changed_while_queued)
 {
-    domi_queue queue = {.count = 0};
+    domi_queue queue = {.normal_every = 4};
 
     domi_queue_put(&queue, normal(0));
     domi_queue_put(&queue, high(1));
     domi_queue_put(&queue, high(2));
     ck_assert_uint_eq(houses[0].marks & DOMI_MARK_HIGH, 0);
     ck_assert_uint_ne(houses[1].marks & DOMI_MARK_HIGH, 0);
-    houses[0].promises = 0; /* high by now, but it stands where it was put */
-    houses[1].promises = 1;
+    houses[0].asks = 0; /* high by now, but it stands where it was put */
+    houses[1].asks = 1;
     ck_assert_ptr_eq(domi_queue_take(&queue), &houses[1]);
     ck_assert_ptr_eq(domi_queue_take(&queue), &houses[2]);
     ck_assert_ptr_eq(domi_queue_take(&queue), &houses[0]);
@@ -133,7 +153,7 @@ START_TEST(priority_is_sampled_when_queued_and_not_changed_while_queued)
 }
 END_TEST
 
-DOMT_MAIN("queue", 20, fifo_is_first_in_first_out, priority_is_high_by_replies_events_or_no_promise,
+DOMT_MAIN("queue", 20, fifo_is_first_in_first_out, priority_is_high_by_replies_events_or_no_ask,
           queue_takes_a_normal_one_every_4th_time_while_both_wait,
-          queue_of_one_level_is_first_in_first_out, queue_starves_nobody,
-          priority_is_sampled_when_queued_and_not_changed_while_queued)
+          queue_takes_a_normal_one_as_often_as_it_is_told, queue_of_one_level_is_first_in_first_out,
+          queue_starves_nobody, priority_is_sampled_when_queued_and_not_changed_while_queued)

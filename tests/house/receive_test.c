@@ -28,7 +28,7 @@ START_TEST(receive_takes_the_first_match_and_the_others_keep_their_order)
     domt_tell(&domt_pick_note, 7);
     settle();
     ck_assert_str_eq(domt_pick.text, "(7) 1 2 3 u7 8 7 ");
-    ck_assert_uint_eq(domt_pick.drops, 0);
+    ck_assert_uint_eq(domt_pick.releases, 0);
     domt_pick_close();
 }
 END_TEST
@@ -65,7 +65,7 @@ START_TEST(mailbox_longer_than_one_run_looks_at_is_searched_to_its_end)
     ck_assert_int_eq(strncmp(domt_pick.text, "(7) ", 4), 0);
     ck_assert_uint_eq(domt_pick.looks, MANY + 1);
     domt_world_end(&domt_pick.world);
-    ck_assert_uint_ge(domt_pick.drops, MANY - 64);
+    ck_assert_uint_ge(domt_pick.releases, MANY - 64);
 }
 END_TEST
 
@@ -245,7 +245,7 @@ START_TEST(world_may_end_when_a_receive_has_timed_out_and_was_not_resumed)
     ck_assert_ptr_nonnull(domt_pick.picker.house->tails[DOMI_EXCEPTION]);
     domt_world_end(&domt_pick.world);
     ck_assert_str_eq(domt_pick.text, "");
-    ck_assert_uint_eq(domt_pick.drops, 1);
+    ck_assert_uint_eq(domt_pick.releases, 1);
 }
 END_TEST
 
@@ -397,7 +397,7 @@ START_TEST(ask_that_waits_for_itself_leaves_the_mail_that_a_receive_has_seen)
     ck_assert_uint_eq(domt_pick.picker.house->mail, 2); /* it has come back, and was looked at */
     pass(6 * MS);
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, circles), 1);
-    ck_assert_uint_eq(domt_pick.drops, 1);
+    ck_assert_uint_eq(domt_pick.releases, 1);
     domt_tell_notes(6, 7);
     settle();
     ck_assert_str_eq(domt_pick.text, "7 x42 (7) 1 6 ");

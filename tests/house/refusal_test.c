@@ -16,15 +16,15 @@ static domt_log log1; /* of the others, on home 1 */
 static domus_address one;
 static domus_address other;
 
-static unsigned drops;
+static unsigned releases;
 
-static void count_drop(void *payload)
+static void count_release(void *payload)
 {
     (void)payload;
-    drops++;
+    releases++;
 }
 
-static const domus_type owned = {.name = "owned", .size = 8, .drop = count_drop};
+static const domus_type owned = {.name = "owned", .size = 8, .release = count_release};
 
 static void open_world(void)
 {
@@ -60,7 +60,7 @@ START_TEST(m11_home_lane_refuses_at_mailbox_max)
     ck_assert_int_eq(domt_notice(world.managers[1], one, &owned, "payload"), -ENOBUFS);
     ck_assert_int_eq(domt_notice(domt_outside(&world), one, &owned, "payload"), -ENOBUFS);
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 4);
-    ck_assert_uint_eq(drops, 0); /* the payload stays the caller's */
+    ck_assert_uint_eq(releases, 0); /* the payload stays the caller's */
     ck_assert_uint_eq(domt_in_use_all(&world), MAX);
     domt_settle(&world);
     ck_assert_uint_eq(log0.count, MAX);
@@ -79,7 +79,7 @@ START_TEST(m11_inbox_lane_refuses_at_mailbox_max)
     ck_assert_int_eq(domt_notice(world.managers[1], one, &owned, "payload"), -ENOBUFS);
     ck_assert_int_eq(domt_notice(world.managers[0], one, &owned, "payload"), -ENOBUFS);
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 5);
-    ck_assert_uint_eq(drops, 0);
+    ck_assert_uint_eq(releases, 0);
     domt_settle(&world);
     ck_assert_uint_eq(log0.count, MAX);
     domt_world_end(&world);
@@ -165,7 +165,7 @@ START_TEST(m11_refused_ask_resumes_with_enobufs)
         heard_error = 0;
         domt_do(&world, i == 0 ? here : there, ask_owned, NULL);
         ck_assert_int_eq(heard_error, -ENOBUFS);
-        ck_assert_uint_eq(drops, (unsigned)i + 1); /* an ask's payload went with it */
+        ck_assert_uint_eq(releases, (unsigned)i + 1); /* an ask's payload went with it */
     }
     domi_queue_put(&world.managers[0]->ready[0], full);
     domt_settle(&world);

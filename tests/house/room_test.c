@@ -68,7 +68,7 @@ START_TEST(room_is_told_once_below_half)
         domi_manager *there = domt_kin_world.managers[home];
         for (uint32_t left = 200; left >= 100;) { /* 64 a run */
             ck_assert_uint_eq(domt_kin_of[2].rooms, 0);
-            ck_assert_uint_le(domt_kin_of[1].address.house->events, 0);
+            ck_assert_uint_le(domi_house_events(domt_kin_of[1].address.house), 0);
             (void)domi_manager_arrivals(there);
             (void)domi_house_run(there, domi_queue_take(&there->ready[DOMUS_STATE]));
             left = domt_kin_of[1].address.house->mail;
@@ -98,6 +98,32 @@ START_TEST(room_is_told_whatever_the_bound)
             ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
             domt_kin_close();
         }
+    }
+}
+END_TEST
+
+/* Half of what it takes waits there, but nobody was refused: its runs do not look for room yet. */
+START_TEST(room_is_told_also_where_nobody_was_refused)
+{
+    const domus_spawn_options options = {.mailbox_max = 8};
+    const domt_kin state = {1, DOMT_WORTH};
+
+    for (uint32_t home = 0; home < 2; home++) {
+        domt_kin_open(2);
+        (void)domt_kin_root(2, 0, &domt_kin_hearing);
+        ck_assert_int_eq(domi_house_spawn_child(domt_outside(&domt_kin_world), NULL,
+                                                domt_kin_world.managers[home], &domt_kin_hearing,
+                                                &state, &options, &domt_kin_of[1].address),
+                         0);
+        for (int i = 0; i < 6; i++)
+            domt_kin_tell(1, &domt_kin_note, i);
+        ask_for_room(home);
+        domt_settle(&domt_kin_world);
+        ck_assert_uint_eq(domt_kin_of[1].notes, 6);
+        ck_assert_uint_eq(domt_kin_of[2].rooms, 1);
+        ck_assert_int_eq(domt_kin_of[2].down.reason, 0);
+        ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
+        domt_kin_close();
     }
 }
 END_TEST
@@ -186,5 +212,6 @@ START_TEST(watch_of_the_end_is_not_touched_by_room)
 END_TEST
 
 DOMT_MAIN("room", 30, room_is_told_once_below_half, room_is_told_whatever_the_bound,
-          room_that_is_there_is_told_at_once, who_ends_has_no_room, who_is_about_to_end_has_no_room,
-          room_taken_back_is_not_told, watch_of_the_end_is_not_touched_by_room)
+          room_is_told_also_where_nobody_was_refused, room_that_is_there_is_told_at_once,
+          who_ends_has_no_room, who_is_about_to_end_has_no_room, room_taken_back_is_not_told,
+          watch_of_the_end_is_not_touched_by_room)

@@ -2,7 +2,7 @@
  * spawns, stops, timers, sleeps, time-outs, kept asks and barriers on three threads, in an order
  * that the seed picks.
  *
- * What is put is handled or dropped exactly once, every wait resumes exactly once, who was mounted
+ * What is put is handled or released exactly once, every wait resumes exactly once, who was mounted
  * is stopped, order holds for each sender, receiver and kind, and nobody in a barrier is disturbed.
  * DOMUS_SEED=n runs seed n alone. */
 #include "base/random.h"
@@ -48,8 +48,8 @@ static struct {
     uint32_t talks;
     uint32_t put[KINDS];
     uint32_t handled[KINDS];
-    uint32_t dropped[KINDS];
-    uint32_t replied, replies_came, replies_dropped;
+    uint32_t released[KINDS];
+    uint32_t replied, replies_came, replies_released;
     uint32_t waits, resumed;
     uint32_t armed, fired, timers_lost;
     uint32_t mounted, stopped;
@@ -82,20 +82,22 @@ typedef struct memory {
     bool barrier;
 } memory;
 
-static void drop_talk(void *payload)
+static void release_talk(void *payload)
 {
-    books.dropped[((const talk *)payload)->kind]++;
+    books.released[((const talk *)payload)->kind]++;
 }
 
-static void drop_reply(void *payload)
+static void release_reply(void *payload)
 {
     (void)payload;
-    books.replies_dropped++;
+    books.replies_released++;
 }
 
-static const domus_type notice_type = {.name = "notice", .size = sizeof(talk), .drop = drop_talk};
-static const domus_type ask_type = {.name = "ask", .size = sizeof(talk), .drop = drop_talk};
-static const domus_type reply_type = {.name = "reply", .size = sizeof(talk), .drop = drop_reply};
+static const domus_type notice_type = {
+    .name = "notice", .size = sizeof(talk), .release = release_talk};
+static const domus_type ask_type = {.name = "ask", .size = sizeof(talk), .release = release_talk};
+static const domus_type reply_type = {
+    .name = "reply", .size = sizeof(talk), .release = release_reply};
 static const domus_type tick_type = {.name = "tick"};
 
 static uint32_t below(uint32_t n)
@@ -190,6 +192,7 @@ static int resumed(domus_stack *stack, void *self_, const domus_answer *answer)
 
     books.resumed++;
     if (answer->error == 0 && mind->asked) {
+        (void)domus_take(stack);
         books.replies_came++;
         books.strangers += ((const talk *)answer->payload)->from != mind->question.to;
     }
@@ -217,6 +220,7 @@ static int converse(domus_stack *stack, talker *self, const talk *what)
 {
     memory *mind = domus_frame(stack);
 
+    (void)domus_take(stack);
     books.handled[what->kind]++;
     books.disturbed += self->in_barrier;
     uint16_t *seen = &books.seen[what->from][what->to][what->kind];
@@ -258,6 +262,7 @@ static int leaf_told(domus_stack *stack, void *self, const void *payload)
     const talk *what = payload;
     memory mind = {.answers = what->kind == ASK};
 
+    (void)domus_take(stack);
     books.handled[what->kind]++;
     return finish(stack, self, &mind);
 }
@@ -319,10 +324,10 @@ static const char *audit(void)
         const char *what;
     } rules[] = {
         {books.talks == 0, "the crowd fell silent"},
-        {books.put[NOTICE] == books.handled[NOTICE] + books.dropped[NOTICE], "notices"},
-        {books.put[ASK] == books.handled[ASK] + books.dropped[ASK], "asks"},
+        {books.put[NOTICE] == books.handled[NOTICE] + books.released[NOTICE], "notices"},
+        {books.put[ASK] == books.handled[ASK] + books.released[ASK], "asks"},
         {books.waits == books.resumed, "conversations"},
-        {books.replied == books.replies_came + books.replies_dropped, "replies"},
+        {books.replied == books.replies_came + books.replies_released, "replies"},
         {books.armed == books.fired + books.timers_lost, "timers"},
         {books.mounted == books.stopped && books.stopped <= books.lives, "lives"},
         {books.overtaken == 0, "order"},

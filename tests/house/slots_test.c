@@ -82,6 +82,26 @@ START_TEST(home_keeps_some_free_slots_and_gives_the_rest_back)
 }
 END_TEST
 
+START_TEST(free_slots_are_counted_until_they_are_taken_again)
+{
+    enum { COUNT = 1000 };
+    static domi_house *houses[COUNT];
+
+    domt_world_open(&world, 1);
+    domi_manager *home = world.managers[0];
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < COUNT; i++)
+            houses[i] = domi_slots_take(home, home, 16);
+        ck_assert_uint_eq(domi_counter_read(&home->slots.free_bytes), 192 * given_back(home));
+        for (int i = 0; i < COUNT; i++)
+            domi_slots_put(home, houses[i]);
+        ck_assert_uint_gt(given_back(home), 0);
+        ck_assert_uint_eq(domi_counter_read(&home->slots.free_bytes), 192 * given_back(home));
+    }
+    domt_world_end(&world);
+}
+END_TEST
+
 START_TEST(slots_do_not_grow_when_one_thread_spawns_and_another_home_frees)
 {
     enum { ROUNDS = 100, COUNT = 300 };
@@ -149,6 +169,7 @@ END_TEST
 DOMT_MAIN("slots", 60, slots_are_taken_from_home_64_at_a_time,
           slots_have_room_for_the_state_they_are_taken_for,
           home_keeps_some_free_slots_and_gives_the_rest_back,
+          free_slots_are_counted_until_they_are_taken_again,
           slots_do_not_grow_when_one_thread_spawns_and_another_home_frees,
           slots_walk_visits_used_and_free_ones_of_all_sizes,
           spawn_without_memory_fails_and_recovers)

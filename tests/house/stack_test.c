@@ -31,7 +31,7 @@ START_TEST(ask_resumes_with_the_reply)
     ck_assert_str_eq(domt_talk.text, "hello...");
     ck_assert_ptr_eq(domt_talk.sender.house, domt_talk.other.house);
     ck_assert_uint_eq(domt_talk.sender.lease, domt_talk.other.lease);
-    ck_assert_uint_eq(domt_talk.drops, 0); /* who resumed has it */
+    ck_assert_uint_eq(domt_talk.releases, 0); /* who resumed has it */
     domt_talk_close();
 }
 END_TEST
@@ -110,11 +110,11 @@ START_TEST(ask_of_nobody_and_of_a_stale_address_resumes_with_estale)
         gone = i == 0   ? (domus_address){0}
                : i == 1 ? (domus_address){domt_talk.other.house, domt_talk.other.lease + 1}
                         : (domus_address){domt_talk.asker.house, domt_talk.asker.lease + 1};
-        domt_talk.resumed = domt_talk.drops = 0;
+        domt_talk.resumed = domt_talk.releases = 0;
         domt_do(&domt_talk.world, domt_talk.asker, ask_gone, NULL);
         ck_assert_uint_eq(domt_talk.resumed, 1);
         ck_assert_int_eq(domt_talk.error, -ESTALE);
-        ck_assert_uint_eq(domt_talk.drops, 1);
+        ck_assert_uint_eq(domt_talk.releases, 1);
     }
     domt_talk_close();
 }
@@ -177,7 +177,7 @@ START_TEST(handler_that_asks_and_ends_hears_no_answer)
     for (unsigned i = 0; i < 2; i++) {
         domt_do(&domt_talk.world, domt_talk.asker, ask_and_return, &results[i]);
         ck_assert_uint_eq(domt_talk.resumed, 0);
-        ck_assert_uint_eq(domt_talk.drops, i + 1); /* the late answer is dropped ... */
+        ck_assert_uint_eq(domt_talk.releases, i + 1); /* the late answer is dropped ... */
         ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, dead_letters), i + 1); /* ... and counted */
     }
     ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, failures), 1);
@@ -203,11 +203,11 @@ START_TEST(late_answer_does_not_resume_the_next_conversation)
     domt_send(home, domt_talk.asker, ask_and_return, &result);
     domt_send(home, domt_talk.asker, ask_to_fail, NULL);
     (void)domt_turn(home);
-    ck_assert_uint_eq(domt_talk.asker.house->promises, 1);
+    ck_assert_uint_eq(domt_talk.asker.house->asks, 1);
     domt_settle(&domt_talk.world);
     ck_assert_uint_eq(domt_talk.resumed, 1);
     ck_assert_int_eq(domt_talk.error, -EIO);
-    ck_assert_uint_eq(domt_talk.drops, 1);
+    ck_assert_uint_eq(domt_talk.releases, 1);
     domt_talk_close();
 }
 END_TEST
@@ -217,6 +217,7 @@ static int resume_ask_and_end(domus_stack *stack, void *self, const domus_answer
     int result = 0;
 
     (void)self, (void)answer;
+    (void)domus_take(stack);
     return ask_and_return(stack, &result);
 }
 
@@ -233,7 +234,7 @@ START_TEST(resumed_conversation_that_asks_and_ends_hears_no_answer)
     domt_talk_open();
     domt_do(&domt_talk.world, domt_talk.asker, ask_twice_and_end, NULL);
     ck_assert_uint_eq(domt_talk.resumed, 0);
-    ck_assert_uint_eq(domt_talk.drops, 1);
+    ck_assert_uint_eq(domt_talk.releases, 1);
     domt_talk_close();
 }
 END_TEST
@@ -264,7 +265,7 @@ START_TEST(failed_ask_of_a_conversation_that_ended_is_not_heard)
     domt_do(&domt_talk.world, domt_talk.asker, ask_gone_and_end, NULL);
     domt_do(&domt_talk.world, domt_talk.asker, ask_gone_twice_and_end, NULL);
     ck_assert_uint_eq(domt_talk.resumed, 0);
-    ck_assert_uint_eq(domt_talk.drops, 3);
+    ck_assert_uint_eq(domt_talk.releases, 3);
     domt_talk_close();
 }
 END_TEST

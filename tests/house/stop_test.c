@@ -15,15 +15,15 @@ static domt_log log1; /* of the others, on home 1 */
 static domus_address one;
 static domus_address other;
 
-static unsigned drops;
+static unsigned releases;
 
-static void count_drop(void *payload)
+static void count_release(void *payload)
 {
     (void)payload;
-    drops++;
+    releases++;
 }
 
-static const domus_type owned = {.name = "owned", .size = 8, .drop = count_drop};
+static const domus_type owned = {.name = "owned", .size = 8, .release = count_release};
 
 static void open_world(void)
 {
@@ -221,7 +221,7 @@ START_TEST(dead_letters_are_dropped_once_and_asks_fail_with_estale)
     (void)domi_manager_arrivals(world.managers[0]);
     ck_assert_int_eq(domi_house_stop(world.managers[0], gone), 0);
     domt_settle(&world);
-    ck_assert_uint_eq(drops, 4);
+    ck_assert_uint_eq(releases, 4);
     ck_assert_int_eq(heard_error, -ESTALE);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 4);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
@@ -270,7 +270,7 @@ START_TEST(stop_waits_for_the_inbox_to_be_taken)
     domt_settle(&world);
     ck_assert(is_gone(one));
     ck_assert_uint_eq(log0.stops, 1);
-    ck_assert_uint_eq(drops, 1);
+    ck_assert_uint_eq(releases, 1);
     ck_assert_uint_eq(home->timers, 0);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
@@ -305,7 +305,7 @@ START_TEST(on_stop_may_send_but_begins_nothing)
     domt_settle(&world);
     ck_assert(is_gone(dying));
     ck_assert_uint_eq(domt_log_count(&log1, 'n'), 1);
-    ck_assert_uint_eq(drops, 0); /* what was not taken stays the caller's */
+    ck_assert_uint_eq(releases, 0); /* what was not taken stays the caller's */
     ck_assert_uint_eq(world.managers[0]->timers, 0);
     ck_assert_uint_eq(world.managers[0]->houses, 1); /* `one` */
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
@@ -330,7 +330,7 @@ START_TEST(end_of_the_world_stops_all_and_drops_what_is_under_way)
     (void)bring_to(UNSORTED);
     (void)bring_to(MOUNTING);
     domt_world_end(&world);
-    ck_assert_uint_eq(drops, 5);
+    ck_assert_uint_eq(releases, 5);
     ck_assert_uint_eq(log0.mounts, 1);
     ck_assert_uint_eq(log0.stops, 1);
     ck_assert_uint_eq(log1.stops, 1);

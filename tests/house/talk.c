@@ -7,13 +7,13 @@
 
 domt_talking domt_talk;
 
-static void count_drop(void *payload)
+static void count_release(void *payload)
 {
     (void)payload;
-    domt_talk.drops++;
+    domt_talk.releases++;
 }
 
-const domus_type domt_text = {.name = "text", .size = 8, .drop = count_drop};
+const domus_type domt_text = {.name = "text", .size = 8, .release = count_release};
 
 void domt_talk_open(void)
 {
@@ -27,7 +27,7 @@ void domt_talk_open(void)
 
 void domt_talk_close(void)
 {
-    ck_assert_uint_eq(domt_talk.asker.house->promises, 0);
+    ck_assert_uint_eq(domt_talk.asker.house->asks, 0);
     ck_assert_uint_eq(domt_talk.asker.house->stacks_count, 0);
     ck_assert_uint_eq(domt_in_use_all(&domt_talk.world), 0);
     domt_world_end(&domt_talk.world);
@@ -50,6 +50,7 @@ int domt_ask_other(domus_stack *stack, void *call)
 int domt_talk_hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
+    (void)domus_take(stack);
     domt_talk.resumed++;
     domt_talk.error = answer->error;
     domt_talk.type = answer->type;

@@ -9,7 +9,7 @@ typedef struct domt_talking {
     domus_address asker; /* home 0 */
     domus_address other; /* home 1, unless a test says otherwise */
     domus_address third; /* whom a test likes */
-    unsigned drops;      /* of domt_text */
+    unsigned releases;   /* of domt_text */
 
     /* What the asker heard last, and how often it heard. */
     unsigned resumed;
@@ -20,7 +20,7 @@ typedef struct domt_talking {
 } domt_talking;
 
 extern domt_talking domt_talk;
-extern const domus_type domt_text; /* 8 bytes, with a drop */
+extern const domus_type domt_text; /* 8 bytes, with a release */
 
 void domt_talk_open(void);
 

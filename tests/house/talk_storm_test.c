@@ -1,8 +1,9 @@
 /* A storm of conversations: actors that do at random whatever an actor may do, on homes that are
  * stepped at random, while allocations fail and actors are stopped and made again.
  *
- * What must hold whatever they do: each payload that a verb has taken is handled or dropped exactly
- * once; each actor that is stopped ends; nothing stays in use. DOMT_SEED=<n> runs one seed only. */
+ * What must hold whatever they do: each payload that a verb has taken is handled or released
+ * exactly once; each actor that is stopped ends; nothing stays in use. DOMT_SEED=<n> runs one seed
+ * only. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "house/dispatch.h"
@@ -35,7 +36,7 @@ static bool quiet; /* nothing new is begun */
 static struct {
     int64_t given;
     int64_t handled;
-    int64_t dropped;
+    int64_t released;
     uint64_t resumed;
     uint64_t errors[256]; /* how often each was heard: the storm reaches them all */
 } books;
@@ -55,16 +56,16 @@ static void check_mark(const void *payload)
                   (unsigned long long)now_seed);
 }
 
-static void drop(void *payload)
+static void release(void *payload)
 {
     check_mark(payload);
-    books.dropped++;
+    books.released++;
 }
 
-static const domus_type note = {.name = "note", .size = sizeof(deed), .drop = drop};
-static const domus_type question = {.name = "question", .size = sizeof(deed), .drop = drop};
-static const domus_type large = {.name = "large", .size = 3000, .drop = drop};
-static const domus_type unknown = {.name = "unknown", .size = sizeof(deed), .drop = drop};
+static const domus_type note = {.name = "note", .size = sizeof(deed), .release = release};
+static const domus_type question = {.name = "question", .size = sizeof(deed), .release = release};
+static const domus_type large = {.name = "large", .size = 3000, .release = release};
+static const domus_type unknown = {.name = "unknown", .size = sizeof(deed), .release = release};
 
 static unsigned chance(unsigned below)
 {
@@ -373,10 +374,10 @@ static void storm(uint64_t seed, bool end_at_once)
     if (!end_at_once)
         calm_down();
     domt_world_end(&world);
-    ck_assert_msg(books.given == books.handled + books.dropped,
-                  "seed %llu: %lld payloads were given, %lld handled, %lld dropped",
+    ck_assert_msg(books.given == books.released,
+                  "seed %llu: %lld payloads were given, %lld handled, %lld released",
                   (unsigned long long)seed, (long long)books.given, (long long)books.handled,
-                  (long long)books.dropped);
+                  (long long)books.released);
 }
 
 static void storms(bool end_at_once)

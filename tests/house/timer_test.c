@@ -222,7 +222,7 @@ START_TEST(every_has_one_event_under_way)
     for (int i = 0; i < 5; i++) { /* the house does not run meanwhile */
         domt_jump(&world, 10 * MS);
         ck_assert_uint_eq(domi_manager_timers(home()), 1);
-        ck_assert_uint_eq(one.house->events, 1);
+        ck_assert_uint_eq(domi_house_events(one.house), 1);
     }
     domt_settle(&world);
     ck_assert_uint_eq(ticks, 1);

@@ -15,23 +15,24 @@ static domt_world world;
 static domus_address asker;    /* home 0 */
 static domus_address other[3]; /* one on each home */
 
-static unsigned drops;
+static unsigned releases;
 
-static void drop_number(void *payload)
+static void release_number(void *payload)
 {
     (void)payload;
-    drops++;
+    releases++;
 }
 
 /* A question: answered with one more, or, when it is negative, failed with it. */
 static const domus_type question = {.name = "question", .size = 8};
-static const domus_type number_type = {.name = "number", .size = 8, .drop = drop_number};
+static const domus_type number_type = {.name = "number", .size = 8, .release = release_number};
 
 static int take_question(domus_stack *stack, void *self, const void *number)
 {
     int64_t next = *(const int64_t *)number + 1;
 
     (void)self;
+    (void)domus_take(stack);
     return next <= 0 ? (int)(next - 1) : domus_reply(stack, &number_type, &next);
 }
 
@@ -64,6 +65,7 @@ static void note(const domus_answer *answer)
 static int hear_and_end(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
+    (void)domus_take(stack);
     note(answer);
     ck_assert_uint_eq(domus_pending(stack), 0);
     return 0;
@@ -71,7 +73,8 @@ static int hear_and_end(domus_stack *stack, void *self, const domus_answer *answ
 
 static int hear_and_leave(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
+    (void)self;
+    (void)domus_take(stack);
     note(answer);
     return 0;
 }
@@ -79,6 +82,7 @@ static int hear_and_leave(domus_stack *stack, void *self, const domus_answer *an
 static int hear_each(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
+    (void)domus_take(stack);
     note(answer);
     ck_assert_ptr_null(answer->next);
     return domus_pending(stack) != 0 ? domus_wait_first(stack, hear_each) : 0;
@@ -95,7 +99,7 @@ static void open_world(void)
 
 static void close_world(void)
 {
-    ck_assert_uint_eq(asker.house->promises, 0);
+    ck_assert_uint_eq(asker.house->asks, 0);
     ck_assert_uint_eq(asker.house->stacks_count, 0);
     ck_assert_uint_eq(world.managers[0]->deadlines.count, 0);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
@@ -154,7 +158,7 @@ START_TEST(all_resumes_once_with_tags_in_the_order_in_which_answers_came)
         ck_assert_int_eq(heard.numbers[i], numbers[i]);
     }
     ck_assert_uint_eq(heard.count, 3);
-    ck_assert_uint_eq(drops, 0); /* what was shown was handled */
+    ck_assert_uint_eq(releases, 0); /* what was shown was handled */
     close_world();
 }
 END_TEST
@@ -240,7 +244,7 @@ START_TEST(first_shows_one_and_waiting_again_shows_the_next)
     let_answer(1);
     ck_assert_uint_eq(heard.resumed, 3);
     ck_assert(heard.tags[0] == 7 && heard.tags[1] == 9 && heard.tags[2] == 8);
-    ck_assert_uint_eq(drops, 0);
+    ck_assert_uint_eq(releases, 0);
     close_world();
 }
 END_TEST
@@ -258,7 +262,7 @@ START_TEST(answers_after_the_end_are_dropped_once_and_counted)
     domt_do(&world, asker, three_then_one, NULL);
     ck_assert_uint_eq(heard.resumed, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 2);
-    ck_assert_uint_eq(drops, 2);
+    ck_assert_uint_eq(releases, 2);
     close_world();
 }
 END_TEST
@@ -268,6 +272,7 @@ END_TEST
 static int hear_then_all(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
+    (void)domus_take(stack);
     note(answer);
     return domus_wait_all(stack, hear_and_end);
 }
@@ -275,6 +280,7 @@ static int hear_then_all(domus_stack *stack, void *self, const domus_answer *ans
 static int hear_then_each(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
+    (void)domus_take(stack);
     note(answer);
     ck_assert_uint_eq(domus_pending(stack), 0);
     return domus_wait_first(stack, hear_then_all);
@@ -302,7 +308,7 @@ static void answer_early(void *then)
     ck_assert(heard.tags[1] == 1 && heard.numbers[1] == 2);
     ck_assert(heard.tags[2] == 2 && heard.numbers[2] == 3);
     ck_assert_uint_eq(heard.count, 3);
-    ck_assert_uint_eq(drops, 0);
+    ck_assert_uint_eq(releases, 0);
 }
 
 START_TEST(answers_that_came_before_they_are_wanted_are_kept_for_all)
@@ -338,7 +344,7 @@ START_TEST(answers_that_are_never_wanted_are_dropped_once)
     let_answer(1);
     let_answer(2);
     ck_assert_uint_eq(heard.resumed, 1);
-    ck_assert_uint_eq(drops, 2);
+    ck_assert_uint_eq(releases, 2);
     close_world();
 }
 END_TEST
@@ -346,6 +352,7 @@ END_TEST
 static int hear_and_ask_more(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
+    (void)domus_take(stack);
     note(answer);
     (void)ask_three(stack);
     return domus_wait_all(stack, hear_and_end);
@@ -365,7 +372,7 @@ START_TEST(resumed_function_may_ask_and_wait_again)
     domt_do(&world, asker, three_and_three_more, NULL);
     ck_assert_uint_eq(heard.resumed, 2);
     ck_assert_uint_eq(heard.count, 6);
-    ck_assert_uint_eq(drops, 0);
+    ck_assert_uint_eq(releases, 0);
     close_world();
 }
 END_TEST
@@ -374,7 +381,8 @@ END_TEST
 
 static int look_at_two(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
+    (void)self;
+    (void)domus_take(stack);
     heard.resumed++;
     ck_assert_ptr_eq(answer->type, &number_type);
     ck_assert_ptr_eq(answer->next->type, &question);
@@ -458,7 +466,7 @@ START_TEST(world_may_end_while_answers_are_kept_queued_and_under_way)
     (void)domt_run_state(world.managers[0]);
     domt_world_end(&world);
     ck_assert_uint_eq(heard.resumed, 0);
-    ck_assert_uint_ge(drops, 1); /* the answer that was kept */
+    ck_assert_uint_ge(releases, 1); /* the answer that was kept */
 }
 END_TEST
 

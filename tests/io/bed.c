@@ -84,6 +84,8 @@ static int on_end(domus_stack *stack, void *self, domus_channel *channel)
         domus_channel_reset(channel, -EPROTO);
         return 0;
     }
+    if (bed->ignore_end)
+        return 0;
     return bed->end_result != 0 ? bed->end_result : domus_channel_close(channel);
 }
 
@@ -96,6 +98,7 @@ static void on_close(domus_stack *stack, void *self, domus_channel *channel, int
     note(bed, "%c-(%d) ", name_of(channel), error);
     if (name <= sizeof bed->channels / sizeof bed->channels[0])
         bed->channels[name - 1] = NULL;
+    bed->unsent_bytes = domus_channel_queued(channel);
     bed->closed++;
 }
 
@@ -205,7 +208,7 @@ void domt_bed_pair(int *ret_ours, int *ret_peer)
 
 int domt_bed_adopt(domt_bed *bed, int fd)
 {
-    int result = domi_channel_adopt(&bed->io, bed->actor.house, fd);
+    int result = domi_channel_adopt(&bed->io, bed->actor.house, fd, NULL);
 
     if (result == 0) /* as the acceptor counts it, which is not here */
         atomic_fetch_add_explicit(&bed->io.connections, 1, memory_order_relaxed);

@@ -36,11 +36,14 @@ typedef struct domt_bed {
     int write_result; /* of the last write; echoes return it unless read_result is set */
     bool close_on_read;
     bool reset_on_end;
+    bool ignore_end;
     char note[DOMT_BED_NOTE_MAX]; /* "A+ A(bytes) A. A-(0) ": open, read, end, close */
     uint32_t note_length;
     uint32_t opened;
     uint32_t closed;
     uint64_t read_bytes;
+    uint64_t unsent_bytes;       /* what domus_channel_queued() said in the last on_close */
+    uint32_t failures;           /* that the log has heard of */
     domus_channel *channels[64]; /* by name, NULL when closed; the first 64 */
     domus_buffer *kept[DOMT_BED_KEPT_MAX];
     uint32_t kept_count;

@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -17,8 +19,11 @@ START_TEST(addresses_are_numbers)
         "[::1]7000",  "127.0.0.1 :70",
     };
 
+    domus_config config;
+
+    domus_config_init(&config);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        int result = domi_acceptor_listen(wrong[i], 1, NULL);
+        int result = domi_acceptor_listen(wrong[i], 1, &config, NULL);
         ck_assert_msg(result == -EINVAL, "%s: %d", wrong[i], result);
     }
 }
@@ -27,25 +32,89 @@ END_TEST
 START_TEST(a_port_that_the_kernel_chose_is_told_and_may_be_taken_once)
 {
     static const char *const hosts[] = {"127.0.0.1", "[::1]"};
+    domus_config config;
 
+    domus_config_init(&config);
     for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
         char text[64];
         uint16_t port = 0;
         uint16_t again = 0;
         snprintf(text, sizeof text, "%s:0", hosts[i]);
-        int fd = domi_acceptor_listen(text, 1, &port);
+        int fd = domi_acceptor_listen(text, 1, &config, &port);
         if (fd == -EADDRNOTAVAIL || fd == -EAFNOSUPPORT)
             continue; /* a machine without IPv6 */
         ck_assert_int_ge(fd, 0);
         ck_assert_uint_ne(port, 0);
         ck_assert_int_ne(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
         snprintf(text, sizeof text, "%s:%u", hosts[i], port);
-        ck_assert_int_eq(domi_acceptor_listen(text, 1, &again), -EADDRINUSE);
+        ck_assert_int_eq(domi_acceptor_listen(text, 1, &config, &again), -EADDRINUSE);
         ck_assert_uint_eq(again, 0);
         close(fd);
     }
 }
 END_TEST
 
+static int option(int fd, int level, int name)
+{
+    int value = -1;
+    socklen_t size = sizeof value;
+
+    ck_assert_int_eq(getsockopt(fd, level, name, &value, &size), 0);
+    return value;
+}
+
+/* The accepted end of a connection to a listener with these options. */
+static int accept_with(const domus_config *config)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    uint16_t port = 0;
+    int listener = domi_acceptor_listen("127.0.0.1:0", 1, config, &port);
+    int peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert(listener >= 0 && peer >= 0);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(port);
+    ck_assert_int_eq(connect(peer, (struct sockaddr *)&address, sizeof address), 0);
+    int fd = accept(listener, NULL, NULL);
+    ck_assert_int_ge(fd, 0);
+    close(listener);
+    close(peer);
+    return fd;
+}
+
+START_TEST(accepted_sockets_inherit_keep_alive_and_the_user_time_out)
+{
+    domus_config config;
+
+    domus_config_init(&config);
+    int fd = accept_with(&config);
+    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_NODELAY), 1);
+    ck_assert_int_eq(option(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 60);
+    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPINTVL), 10);
+    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPCNT), 6);
+    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 0);
+    close(fd);
+
+    config.connection.keepalive.idle_ns = UINT64_C(1); /* the kernel counts whole units */
+    config.connection.keepalive.interval_ns = UINT64_C(32400000000000);
+    config.connection.keepalive.count = 127;
+    config.connection.user_timeout_ns = UINT64_C(1500001);
+    fd = accept_with(&config);
+    ck_assert_int_eq(option(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 1);
+    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPINTVL), 32400);
+    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPCNT), 127);
+    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 2);
+    close(fd);
+
+    config.connection.keepalive.idle_ns = 0;
+    fd = accept_with(&config);
+    ck_assert_int_eq(option(fd, SOL_SOCKET, SO_KEEPALIVE), 0);
+    close(fd);
+}
+END_TEST
+
 DOMT_MAIN("listen", 20, addresses_are_numbers,
-          a_port_that_the_kernel_chose_is_told_and_may_be_taken_once)
+          a_port_that_the_kernel_chose_is_told_and_may_be_taken_once,
+          accepted_sockets_inherit_keep_alive_and_the_user_time_out)

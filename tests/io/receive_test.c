@@ -242,6 +242,27 @@ START_TEST(a_full_send_queue_stops_reading_until_it_is_low)
 }
 END_TEST
 
+/* With nothing read that waits for the actor, only the mark decides. */
+START_TEST(a_channel_that_stopped_reading_goes_on_at_the_low_mark_and_not_before)
+{
+    domt_bed_init(&bed);
+    bed.config.channel.send_high_bytes = 250;
+    bed.config.channel.send_low_bytes = 100;
+    begin(DOMT_BED_ECHO);
+    feed_turns(3, 100);
+    domt_bed_settle(&bed);
+    for (uint32_t left = 300; left > 100; left -= 10) {
+        ck_assert_uint_eq(domus_channel_queued(bed.channels[0]), left);
+        ck_assert(!receives(fd));
+        domt_fake_sent(bed.fake, fd, 10);
+        domt_bed_turn(&bed);
+    }
+    ck_assert_uint_eq(domus_channel_queued(bed.channels[0]), 100);
+    ck_assert(receives(fd));
+    end();
+}
+END_TEST
+
 /* Blocked and crowded at once, and what is crowded has yet to be read: the one must end first. */
 START_TEST(blocked_and_crowded_channels_go_on)
 {
@@ -280,6 +301,29 @@ START_TEST(bytes_that_a_cancelled_receive_brings_are_kept)
     domt_bed_release(&bed, 5);
     domt_bed_turn(&bed);
     ck_assert(receives(fd));
+    end();
+}
+END_TEST
+
+/* The actor still has a buffer of the first channel when the second one stands in its slot. */
+START_TEST(buffer_of_a_channel_that_has_ended_is_not_held_by_the_next_in_its_slot)
+{
+    domt_bed_init(&bed);
+    begin(DOMT_BED_KEEP);
+    feed_turns(1, 100);
+    uint32_t slot = bed.channels[0]->slot;
+    domi_channel_shut(bed.channels[0], -ECONNRESET, true);
+    domt_bed_settle(&bed);
+    ck_assert_uint_eq(bed.closed, 1);
+    close(peer);
+    fd = domt_bed_connect(&bed, &peer);
+    ck_assert_uint_eq(bed.channels[1]->slot, slot);
+    feed_turns(1, 100);
+    ck_assert_uint_eq(bed.channels[1]->held, 1);
+    domt_bed_release(&bed, 1);
+    ck_assert_uint_eq(bed.channels[1]->held, 1);
+    domt_bed_release(&bed, 1);
+    ck_assert_uint_eq(bed.channels[1]->held, 0);
     end();
 }
 END_TEST
@@ -349,7 +393,9 @@ DOMT_MAIN("receive", 20, whether_more_comes_decides_the_re_arm_never_the_result,
           running_out_of_buffers_loses_nothing, a_channel_that_holds_its_share_stops_reading,
           what_a_crowded_channel_holds_reaches_the_actor,
           a_crowd_that_holds_its_shares_starves_nobody,
-          a_full_send_queue_stops_reading_until_it_is_low, blocked_and_crowded_channels_go_on,
-          bytes_that_a_cancelled_receive_brings_are_kept,
+          a_full_send_queue_stops_reading_until_it_is_low,
+          a_channel_that_stopped_reading_goes_on_at_the_low_mark_and_not_before,
+          blocked_and_crowded_channels_go_on, bytes_that_a_cancelled_receive_brings_are_kept,
+          buffer_of_a_channel_that_has_ended_is_not_held_by_the_next_in_its_slot,
           after_a_close_bytes_are_read_and_thrown_away, a_buffer_that_came_with_nothing_goes_back,
           few_completions_per_poll_keep_the_order)

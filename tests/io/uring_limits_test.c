@@ -45,7 +45,7 @@ START_TEST(without_buffers_a_receive_ends_and_may_be_armed_again)
 
     domt_ring_begin();
     domt_pair(ends);
-    domt_uring->receive(domt_ring, ends[0], 5);
+    domt_uring->receive(domt_ring, ends[0], false, 5);
     for (uint32_t i = 0; i < DOMT_RING_BUFFERS; i++) {
         domt_put(ends[1], "x");
         got[i] = domt_ring_next();
@@ -54,12 +54,12 @@ START_TEST(without_buffers_a_receive_ends_and_may_be_armed_again)
     }
     domt_put(ends[1], "kept");
     domt_ring_comes(5, -ENOBUFS, 0);
-    domt_uring->receive(domt_ring, ends[0], 5);
+    domt_uring->receive(domt_ring, ends[0], false, 5);
     domt_ring_comes(5, -ENOBUFS, 0);
     domt_uring->give(domt_ring, got[3].buffer, domt_ring_memory[got[3].buffer],
                      DOMT_RING_BUFFER_SIZE);
     domt_uring->publish(domt_ring);
-    domt_uring->receive(domt_ring, ends[0], 6);
+    domt_uring->receive(domt_ring, ends[0], false, 6);
     domi_completion completion = domt_ring_next();
     ck_assert_uint_eq(completion.user_data, 6);
     ck_assert_int_eq(completion.result, 4);
@@ -86,7 +86,7 @@ static void stream(uint32_t completions, uint32_t ended[2])
     domt_ring_give_all();
     for (uint32_t i = 0; i < STREAMS; i++) {
         domt_pair(ends[i]);
-        domt_uring->receive(domt_ring, ends[i][0], i + 1);
+        domt_uring->receive(domt_ring, ends[i][0], false, i + 1);
     }
     for (uint64_t until_ns = domt_now_ns() + 10 * DOMT_SECOND;
          left != 0 && domt_now_ns() < until_ns;) {
@@ -111,7 +111,7 @@ static void stream(uint32_t completions, uint32_t ended[2])
             }
             if ((completion.flags & DOMI_MORE) == 0) {
                 ended[completion.result > 0]++;
-                domt_uring->receive(domt_ring, ends[i][0], i + 1);
+                domt_uring->receive(domt_ring, ends[i][0], false, i + 1);
             }
         }
         domt_uring->publish(domt_ring);

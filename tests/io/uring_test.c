@@ -79,7 +79,7 @@ START_TEST(a_receive_goes_on_until_the_peers_end)
 
     domt_ring_begin();
     domt_pair(ends);
-    domt_uring->receive(domt_ring, ends[0], 5);
+    domt_uring->receive(domt_ring, ends[0], false, 5);
     domt_put(ends[1], "one");
     domi_completion first = domt_ring_next();
     ck_assert_int_eq(first.result, 3);
@@ -158,7 +158,7 @@ START_TEST(a_cancel_ends_one_operation_or_all_of_a_descriptor)
     domt_pair(ends);
     domt_uring->cancel(domt_ring, 99, 3);
     domt_ring_comes(3, -ENOENT, 0);
-    domt_uring->receive(domt_ring, ends[0], 5);
+    domt_uring->receive(domt_ring, ends[0], false, 5);
     domt_ring_quiet();
     domt_uring->cancel(domt_ring, 5, 4);
     for (int i = 0; i < 2; i++) {
@@ -170,7 +170,7 @@ START_TEST(a_cancel_ends_one_operation_or_all_of_a_descriptor)
     ck_assert_int_eq(results[5], -ECANCELED);
     domt_uring->send(domt_ring, ends[0], bytes, sizeof bytes, 6);
     ck_assert_int_gt(domt_ring_next().result, 0); /* the socket is full now */
-    domt_uring->receive(domt_ring, ends[0], 5);
+    domt_uring->receive(domt_ring, ends[0], false, 5);
     domt_uring->send(domt_ring, ends[0], bytes, sizeof bytes, 6);
     domt_ring_quiet();
     domt_uring->cancel_fd(domt_ring, ends[0], 7);

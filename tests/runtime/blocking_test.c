@@ -1,5 +1,7 @@
 /* Blocking work for conversations: its end resumes them, whatever becomes of the actor meanwhile.
  */
+#include "house/stack.h"
+
 #include "tests/runtime/running.h"
 
 #include <domus/blocking.h>
@@ -13,6 +15,12 @@ static _Atomic uint32_t resumed, wrong, begun, stopped, returned;
 static _Atomic int last_error;
 static _Atomic bool hold;
 
+/* A frame, which says where it was when the helper thread got its address. */
+typedef struct work {
+    int number;
+    const void *address;
+} work;
+
 static int wait_while_held(void *argument)
 {
     atomic_fetch_add(&begun, 1);
@@ -25,10 +33,14 @@ static int wait_while_held(void *argument)
 
 static int ended(domus_stack *stack, void *self, const domus_answer *answer)
 {
+    const work *own = domus_frame(stack);
+
     (void)self;
     atomic_store(&last_error, answer->error);
-    if (answer->error == 0 && (answer->type != &domus_blocking_type ||
-                               *(const int *)answer->payload != *(const int *)domus_frame(stack)))
+    if (own->address != own || domi_stack_house(stack)->asks != 0)
+        atomic_fetch_add(&wrong, 1);
+    if (answer->error == 0 &&
+        (answer->type != &domus_blocking_type || *(const int *)answer->payload != own->number))
         atomic_fetch_add(&wrong, 1);
     atomic_fetch_add(&resumed, 1);
     return 0;
@@ -37,11 +49,14 @@ static int ended(domus_stack *stack, void *self, const domus_answer *answer)
 /* The argument is in the frame: it lasts as long as the conversation. */
 static int go(domus_stack *stack, void *self, const void *payload)
 {
-    int *number = domus_frame(stack);
+    work *own = domus_frame(stack);
 
     (void)payload;
-    *number = *(const int *)self;
-    return domus_blocking(stack, wait_while_held, number, ended);
+    *own = (work){.number = *(const int *)self, .address = own};
+    int result = domus_blocking(stack, wait_while_held, &own->number, ended);
+    if (domi_stack_house(stack)->asks != 0) /* it depends on no other actor */
+        atomic_fetch_add(&wrong, 1);
+    return result;
 }
 
 static int stop_oneself(domus_stack *stack, void *self, const void *payload)
@@ -61,7 +76,7 @@ static void on_stop(domus_stack *stack, void *self)
 static const domus_behaviour worker = {
     .name = "worker",
     .state_size = sizeof(int),
-    .on = (const domus_on[]){{&go_type, go, sizeof(int)},
+    .on = (const domus_on[]){{&go_type, go, sizeof(work)},
                              {&stop_type, stop_oneself, 0},
                              {NULL, NULL, 0}},
     .on_stop = on_stop,

@@ -37,6 +37,7 @@ START_TEST(defaults_are_those_of_the_header_and_valid)
     ck_assert_uint_eq(config.scheduler.max_budget_ns, 10000000);
     ck_assert_uint_eq(config.scheduler.deadline_check_every, 16);
     ck_assert_uint_eq(config.scheduler.messages_per_run_max, 64);
+    ck_assert_uint_eq(config.scheduler.normal_every, 4);
     ck_assert_uint_eq(config.scheduler.channels_runs_per_tick, 1024);
     ck_assert_uint_eq(config.scheduler.mailbox_max, 32768);
     ck_assert_uint_eq(config.scheduler.conversations_max, 65536);
@@ -44,21 +45,33 @@ START_TEST(defaults_are_those_of_the_header_and_valid)
     ck_assert(config.scheduler.steal.enabled);
     ck_assert_uint_eq(config.scheduler.steal.floor, 32);
     ck_assert_uint_eq(config.scheduler.steal.aggression, 128);
+    ck_assert_uint_eq(config.scheduler.steal.patience, 32768);
     ck_assert_uint_eq(config.scheduler.idle.spin_ns, DOMUS_SPIN_AUTO);
     ck_assert_uint_eq(config.io.ring_entries, 512);
     ck_assert_uint_eq(config.io.completion_entries, 4096);
     ck_assert_uint_eq(config.io.completions_per_poll, 256);
+    ck_assert_uint_eq(config.io.empty_wakeups_max, 512);
     ck_assert_uint_eq(config.io.buffers.size_bytes, 4096);
     ck_assert_uint_eq(config.io.buffers.count, 1024);
     ck_assert_uint_eq(config.channel.send_high_bytes, 262144);
     ck_assert_uint_eq(config.channel.send_low_bytes, 65536);
     ck_assert_uint_eq(config.channel.send_max_bytes, 4194304);
-    ck_assert_uint_eq(config.channel.idle_timeout_ns, 0);
+    ck_assert_uint_eq(config.channel.idle_timeout_ns, UINT64_C(300000000000));
     ck_assert_uint_eq(config.channel.send_timeout_ns, UINT64_C(30000000000));
     ck_assert_uint_eq(config.channel.linger_ns, UINT64_C(1000000000));
     ck_assert_uint_eq(config.channel.connections_max, 10000);
     ck_assert_uint_eq(config.shutdown.drain_timeout_ns, UINT64_C(10000000000));
+    ck_assert_uint_eq(config.connection.first_byte_timeout_ns, UINT64_C(10000000000));
+    ck_assert_uint_eq(config.connection.address_percent, 10);
+    ck_assert_uint_eq(config.connection.loopback_percent, 100);
+    ck_assert_uint_eq(config.connection.keepalive.idle_ns, UINT64_C(60000000000));
+    ck_assert_uint_eq(config.connection.keepalive.interval_ns, UINT64_C(10000000000));
+    ck_assert_uint_eq(config.connection.keepalive.count, 6);
+    ck_assert_uint_eq(config.connection.user_timeout_ns, 0);
     ck_assert_int_eq(config.profile.level, DOMUS_PROFILE_COUNTERS);
+    ck_assert_uint_eq(config.log.queue_max, 1024);
+    ck_assert_uint_eq(config.log.flush_timeout_ns, UINT64_C(1000000000));
+    ck_assert(!config.log.addresses);
     ck_assert_ptr_null(config.listeners);
     ck_assert_uint_eq(config.listener_count, 0);
 }
@@ -66,10 +79,12 @@ END_TEST
 
 /* The keys behind whose fields the compiler leaves room, up to the next field's alignment. */
 static const char *const padded[] = {"scheduler.ioRatio",
+                                     "scheduler.timersMax",
                                      "scheduler.steal.enabled",
                                      "scheduler.steal.aggression",
-                                     "io.buffers.count",
+                                     "scheduler.steal.patience",
                                      "channel.maxConnections",
+                                     "shutdown.cutStatus",
                                      "profile.level",
                                      NULL};
 
@@ -125,7 +140,7 @@ START_TEST(every_range_holds_at_both_ends)
         if (key->minimum > 1)
             ck_assert_int_eq(domus_config_key_put(key, &config, key->minimum - 1, NULL, error, 256),
                              -EINVAL);
-        if (key->minimum > 0 && key->special == NULL)
+        if (key->minimum > 0 && key->special == NULL && !key->or_zero)
             ck_assert_int_eq(domus_config_key_put(key, &config, 0, NULL, error, 256), -EINVAL);
         if (key->special == NULL || key->special_number != UINT64_MAX)
             ck_assert_int_eq(domus_config_key_put(key, &config, UINT64_MAX, NULL, error, 256),
@@ -133,9 +148,54 @@ START_TEST(every_range_holds_at_both_ends)
         ck_assert_mem_eq(&config, &before, sizeof config);
         ck_assert_int_eq(domus_config_key_put(key, &config, key->minimum, NULL, error, 256), 0);
         ck_assert_int_eq(domus_config_key_put(key, &config, key->maximum, NULL, error, 256), 0);
+        if (key->or_zero)
+            ck_assert_int_eq(domus_config_key_put(key, &config, 0, NULL, error, 256), 0);
         ck_assert_int_eq(domus_config_key_put(key, &config, key->preset, NULL, error, 256), 0);
         ck_assert_mem_eq(&config, &before, sizeof config);
     }
+}
+END_TEST
+
+/* A time-out of a nanosecond is a slip of whoever wrote it, and so is a signal that domus cannot
+ * have: neither is taken, but 0, which has a meaning of its own, is. */
+START_TEST(time_outs_have_a_least_value_beside_0)
+{
+    static const char *const paths[] = {
+        "channel.idleTimeout",   "channel.sendTimeout",   "channel.linger",
+        "shutdown.drainTimeout", "shutdown.actorTimeout", "stall.threshold",
+        "log.flushTimeout",      "blocking.idleExpiry",   "memory.interval",
+    };
+    char error[256];
+
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        const domus_config_key *key = domus_config_key_get(0);
+        domus_config config;
+
+        for (size_t row = 1; strcmp(key->path, paths[i]) != 0; row++)
+            key = domus_config_key_get(row);
+        domus_config_init(&config);
+        ck_assert_int_eq(domus_config_key_put(key, &config, 1, NULL, error, 256), -EINVAL);
+        ck_assert_int_eq(domus_config_key_put(key, &config, 999999, NULL, error, 256), -EINVAL);
+    }
+}
+END_TEST
+
+START_TEST(only_real_time_signals_ask_where_a_thread_is)
+{
+    static const uint32_t wrong[] = {1, 9, 11, 32, 33, 65};
+    domus_config config;
+    char line[128];
+
+    domus_config_init(&config);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        config.stall.signal = wrong[i];
+        snprintf(line, sizeof line, "stall.signal: must be 0 or 34..64, is %u", wrong[i]);
+        checks_as(&config, line);
+    }
+    config.stall.signal = 0;
+    checks_as(&config, "");
+    config.stall.signal = 34;
+    checks_as(&config, "");
 }
 END_TEST
 
@@ -160,6 +220,9 @@ START_TEST(wrong_value_is_named_with_its_range)
     domus_config_init(&config);
     config.channel.linger_ns = UINT64_C(7200000000000);
     checks_as(&config, "channel.linger: must be 1ms..1h, is 2h");
+    domus_config_init(&config);
+    config.channel.idle_timeout_ns = 1;
+    checks_as(&config, "channel.idleTimeout: must be 0 or 10ms..8760h, is 1ns");
     domus_config_init(&config);
     config.io.buffers.size_bytes = 100;
     checks_as(&config, "io.buffers.size: must be 256B..1MiB, is 100B");
@@ -224,6 +287,9 @@ START_TEST(cpus_are_words_or_a_list)
                  "system.cpus: must be auto, none or a list such as 0-3,8, is '%s'", wrong[i]);
         checks_as(&config, line);
     }
+    config.system.cpus = "\xc2\x9b\n";
+    checks_as(&config, "system.cpus: must be auto, none or a list such as 0-3,8, is "
+                       "'\\xc2\\x9b\\n'");
     config.system.cpus = "";
     checks_as(&config, "system.cpus: is missing or empty");
     config.system.cpus = NULL;
@@ -365,7 +431,8 @@ START_TEST(all_faults_are_reported_and_the_first_is_the_line)
 END_TEST
 
 DOMT_MAIN("config", 10, defaults_are_those_of_the_header_and_valid, every_field_has_its_row,
-          every_range_holds_at_both_ends, wrong_value_is_named_with_its_range,
+          every_range_holds_at_both_ends, time_outs_have_a_least_value_beside_0,
+          only_real_time_signals_ask_where_a_thread_is, wrong_value_is_named_with_its_range,
           powers_of_two_are_held, keys_keep_what_they_promise_of_each_other,
           cpus_are_words_or_a_list, addresses_are_numbers_only, listeners_are_named_unique_and_few,
           all_faults_are_reported_and_the_first_is_the_line)

@@ -15,8 +15,8 @@
 #include <pthread.h>
 
 /* What is counted. Of asks and notices: a put is made, and is taken by a handler, dropped (its
- * type's drop was called), refused or stale. An ask "unput" was dropped within the call that made
- * it. Words with "unmade" were tried in vain. */
+ * type's release was called), refused or stale. An ask "unput" was dropped within the call that
+ * made it. Words with "unmade" were tried in vain. */
 #define DOMT_COUNTS(X)                                                                             \
     X(NOTICE_MADE, "notices made")                                                                 \
     X(NOTICE_TAKEN, "notices taken")                                                               \

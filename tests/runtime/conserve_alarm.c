@@ -2,13 +2,13 @@
  * when all threads sleep, by feeding the graph. */
 #include "tests/runtime/conserve.h"
 
-static void drop_alarm(void *payload)
+static void release_alarm(void *payload)
 {
     (void)payload;
     domt_count_one(DOMT_LETTER_DROPPED);
 }
 
-const domus_type domt_alarm_type = {"alarm", sizeof(domt_alarm), drop_alarm};
+const domus_type domt_alarm_type = {"alarm", sizeof(domt_alarm), release_alarm};
 static const domus_type ring_type = {"ring", 0, NULL};
 
 static int take_alarm(domus_stack *stack, void *self_, const void *payload)
@@ -16,6 +16,7 @@ static int take_alarm(domus_stack *stack, void *self_, const void *payload)
     domt_alarm *self = self_;
 
     domt_count_one(DOMT_LETTER_TAKEN);
+    domt_count_by(DOMT_ODD, domus_take(stack) != 0);
     *self = *(const domt_alarm *)payload;
     domt_count_one(DOMT_TIMER_MADE);
     if (domus_after(stack, self->delay_ns, &ring_type, NULL, NULL) != 0)

@@ -13,27 +13,27 @@
 
 #include <errno.h>
 
-static void drop_question(void *payload)
+static void release_question(void *payload)
 {
     (void)payload;
     domt_count_one(DOMT_ASK_DROPPED);
 }
 
-static void drop_query(void *payload)
+static void release_query(void *payload)
 {
     (void)payload;
     domt_count_one(DOMT_QUERY_DROPPED);
 }
 
-static void drop_answer(void *payload)
+static void release_answer(void *payload)
 {
     (void)payload;
     domt_count_one(DOMT_REPLY_DROPPED);
 }
 
-const domus_type domt_question_type = {"question", sizeof(domt_token), drop_question};
-const domus_type domt_query_type = {"query", sizeof(domt_token), drop_query};
-const domus_type domt_answer_type = {"answer", sizeof(domt_token), drop_answer};
+const domus_type domt_question_type = {"question", sizeof(domt_token), release_question};
+const domus_type domt_query_type = {"query", sizeof(domt_token), release_query};
+const domus_type domt_answer_type = {"answer", sizeof(domt_token), release_answer};
 
 static const domus_pattern tokens = {.types = (const domus_type *const[]){&domt_token_type, NULL}};
 
@@ -49,6 +49,7 @@ static void count_answer(domus_stack *stack, domt_node *self, const domus_answer
     domt_count_by(DOMT_LENT_RESUMED, domt_is_lent(stack));
     if (answer->error != 0)
         return;
+    domt_count_by(DOMT_ODD, domus_take_answer(stack, answer) != 0);
     domt_count_one(DOMT_REPLY_TAKEN);
     domt_meet(self, ((const domt_token *)answer->payload)->somebody);
 }
@@ -99,6 +100,7 @@ static int received(domus_stack *stack, void *self, const domus_answer *answer)
     if (answer->error != 0) {
         domt_count_one(DOMT_RECEIVE_FAILED);
     } else {
+        domt_count_by(DOMT_ODD, domus_take(stack) != 0);
         domt_count_one(DOMT_RECEIVE_TAKEN);
         domt_count_one(DOMT_NOTICE_TAKEN);
         domt_meet(self, ((const domt_token *)answer->payload)->somebody);
@@ -247,6 +249,7 @@ static int forward_question(domus_stack *stack, domt_node *self, const void *pay
     domt_count_one(DOMT_ASK_UNFORWARDED);
     domt_count_by(DOMT_ASK_REFUSED, result == -ENOBUFS);
     domt_count_by(DOMT_ODD, result != -ENOBUFS && result != -ESTALE);
+    domt_count_by(DOMT_ODD, domus_take(stack) != 0);
     return -EDOM;
 }
 
@@ -256,6 +259,9 @@ static int respond(domus_stack *stack, domt_node *self, const void *payload)
     const domt_token token = {.somebody = domus_self(stack)};
     uint64_t chance = domi_random_below(&self->dice, 16);
 
+    if (chance == 4 && payload != NULL && domt_budget_spend())
+        return forward_question(stack, self, payload);
+    domt_count_by(DOMT_ODD, domus_take(stack) != 0);
     if (chance == 0)
         return -EDOM;
     if (chance == 1)
@@ -269,8 +275,6 @@ static int respond(domus_stack *stack, domt_node *self, const void *payload)
         domt_count_one(DOMT_KEPT);
         return 0;
     }
-    if (chance == 4 && payload != NULL && domt_budget_spend())
-        return forward_question(stack, self, payload);
     return reply(stack, &token);
 }
 
@@ -302,6 +306,7 @@ static int prophesy(domus_stack *stack, void *self, const void *payload)
 
     (void)self;
     domt_count_one(DOMT_ASK_TAKEN);
+    domt_count_by(DOMT_ODD, domus_take(stack) != 0);
     domt_count_by(DOMT_ASTRAY, token->to != domus_self(stack).lease);
     return reply(stack, token);
 }

@@ -10,20 +10,20 @@
 
 #include <errno.h>
 
-static void drop_notice(void *payload)
+static void release_notice(void *payload)
 {
     (void)payload;
     domt_count_one(DOMT_NOTICE_DROPPED);
 }
 
-static void drop_letter(void *payload)
+static void release_letter(void *payload)
 {
     (void)payload;
     domt_count_one(DOMT_LETTER_DROPPED);
 }
 
-const domus_type domt_token_type = {"token", sizeof(domt_token), drop_notice};
-const domus_type domt_letter_type = {"letter", sizeof(domt_token), drop_letter};
+const domus_type domt_token_type = {"token", sizeof(domt_token), release_notice};
+const domus_type domt_letter_type = {"letter", sizeof(domt_token), release_letter};
 static const domus_type bell_type = {"bell", sizeof(bool), NULL}; /* armed on a loan? */
 static const domus_type tick_type = {"tick", 0, NULL};
 
@@ -122,8 +122,10 @@ static int forward(domus_stack *stack, domt_node *self, const void *payload)
 
     token->to = to.lease;
     domt_count_one(DOMT_NOTICE_MADE);
-    if (domt_count_put(domus_forward(stack, to), false) != 0)
+    if (domt_count_put(domus_forward(stack, to), false) != 0) {
+        domt_count_by(DOMT_ODD, domus_take(stack) != 0);
         return domt_pass_later(stack, self);
+    }
     domt_count_one(DOMT_FORWARDED);
     return 0;
 }
@@ -274,6 +276,7 @@ static int take_token(domus_stack *stack, void *self_, const void *payload)
     domt_meet(self, token->somebody);
     if (chance < 8 && domt_budget_spend())
         return forward(stack, self, payload);
+    domt_count_by(DOMT_ODD, domus_take(stack) != 0);
     return domt_pass_on(stack, self);
 }
 
@@ -281,6 +284,7 @@ static int take_letter(domus_stack *stack, void *self, const void *payload)
 {
     look_around(stack, self, payload);
     domt_count_one(DOMT_LETTER_TAKEN);
+    domt_count_by(DOMT_ODD, domus_take(stack) != 0);
     domt_meet(self, ((const domt_token *)payload)->somebody);
     return domt_pass_on(stack, self);
 }

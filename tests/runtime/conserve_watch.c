@@ -43,21 +43,21 @@ static void report_house(void *house_, void *left_)
                  house->tails[DOMI_EVENT] == NULL;
     bool rests = (life & DOMI_LIFE_CLOSED) != 0 || house->state == DOMI_WAITING;
 
-    if (*left == 0 || (empty && rests && inbox == 0 && house->promises == 0 &&
+    if (*left == 0 || (empty && rests && inbox == 0 && house->stacks_count == 0 &&
                        (life & DOMI_LIFE_STOP) == 0 && !domi_house_is_exposed(house)))
         return;
     --*left;
     fprintf(
         stderr,
         "    %s %p/%u: %s, slot %#x, marks %#x, life bits %#x, mail %u, inbox %u, lists %d%d%d%d%d,"
-        " promises %u, stacks %u\n",
+        " asks %u, stacks %u\n",
         (life & DOMI_LIFE_CLOSED) == 0 && house->behaviour != NULL ? house->behaviour->name
                                                                    : "(free)",
         (const void *)house, DOMI_LIFE_LEASE(life), domi_state_name((domi_state)house->state),
         domi_house_slot(house), house->marks, (uint32_t)life, house->mail, inbox,
         house->tails[DOMI_REPLY] != NULL, house->tails[DOMI_EXCEPTION] != NULL,
         house->tails[DOMI_ASK] != NULL, house->tails[DOMI_NOTICE] != NULL,
-        house->tails[DOMI_EVENT] != NULL, house->promises, house->stacks_count);
+        house->tails[DOMI_EVENT] != NULL, house->asks, house->stacks_count);
 }
 
 static void report_thread(domi_thread *thread)

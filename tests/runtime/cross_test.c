@@ -10,7 +10,7 @@
 #define MESSAGES    (DOMT_SANITIZED ? 4000u : 40000u) /* of each sender to each receiver */
 #define BATCH       50u
 
-static _Atomic uint64_t received, disorder, refused, finished, dropped;
+static _Atomic uint64_t received, disorder, refused, finished, released;
 
 /* --- order and conservation ------------------------------------------------------------------ */
 
@@ -19,16 +19,16 @@ struct numbered {
     uint32_t number;
 };
 
-static void drop_numbered(void *payload)
+static void release_numbered(void *payload)
 {
     (void)payload;
-    atomic_fetch_add(&dropped, 1);
+    atomic_fetch_add(&released, 1);
 }
 
 static const domus_type numbered_type = {
     .name = "numbered",
     .size = sizeof(struct numbered),
-    .drop = drop_numbered,
+    .release = release_numbered,
 };
 static const domus_type more_type = {.name = "more"};
 
@@ -41,7 +41,7 @@ static int take_numbered(domus_stack *stack, void *self_, const void *payload)
     struct receiver *self = self_;
     const struct numbered *message = payload;
 
-    (void)stack;
+    (void)domus_take(stack);
     if (message->number != self->next[message->sender])
         atomic_fetch_add(&disorder, 1);
     self->next[message->sender] = message->number + 1;
@@ -117,7 +117,7 @@ static void everybody_sends_to_everybody(uint32_t threads, uint32_t mailbox_max)
     DOMT_WAIT_FOR(60, atomic_load(&received) == all);
     ck_assert_uint_eq(atomic_load(&finished), threads);
     ck_assert_uint_eq(atomic_load(&disorder), 0);
-    ck_assert_uint_eq(atomic_load(&dropped), 0);
+    ck_assert_uint_eq(atomic_load(&released), 0);
     ck_assert_uint_eq(domt_profile_all(system).dead_letters, 0);
     domt_end(system);
 }
@@ -330,6 +330,11 @@ static const domus_behaviour player = {
     .on = (const domus_on[]){{&ball_type, hit, 0}, {NULL, NULL, 0}},
 };
 
+static uint64_t notices_handled(domus_system *system)
+{
+    return domt_profile(system, 0).notices + domt_profile(system, 1).notices;
+}
+
 START_TEST(two_threads_park_and_wake_each_other_20000_times)
 {
     domus_config config = domt_config(2);
@@ -340,6 +345,8 @@ START_TEST(two_threads_park_and_wake_each_other_20000_times)
 
     domt_notice(system, two, &ball_type, &left);
     DOMT_WAIT_FOR(60, atomic_load(&hits) == left);
+    /* A run counts what it has handled at its end, after the last hit. */
+    DOMT_WAIT_FOR(60, notices_handled(system) == left);
     domus_profile first = domt_profile(system, 0);
     domus_profile second = domt_profile(system, 1);
     ck_assert_uint_eq(first.cap_wakeups_with_work + second.cap_wakeups_with_work, 0);
@@ -348,7 +355,6 @@ START_TEST(two_threads_park_and_wake_each_other_20000_times)
     ck_assert_uint_le(first.wakeups_received, first.parks);
     ck_assert_uint_le(second.wakeups_received, second.parks);
     ck_assert_uint_gt(first.parks + second.parks, ROUND_TRIPS / 2);
-    ck_assert_uint_eq(first.notices + second.notices, left);
     domt_end(system);
 }
 END_TEST

@@ -7,15 +7,15 @@
 #define ROUNDS     (DOMT_SANITIZED ? 5u : 40u)
 #define PUBLISHERS 2u
 
-static _Atomic uint64_t handled, disorder, dropped, refused, published, mounted, lives;
+static _Atomic uint64_t handled, disorder, released, refused, published, mounted, lives;
 static atomic_bool enough;
 
 static const domus_type go_type = {.name = "go"};
 
-static void drop_news(void *payload)
+static void release_news(void *payload)
 {
     (void)payload;
-    atomic_fetch_add(&dropped, 1);
+    atomic_fetch_add(&released, 1);
 }
 
 struct news {
@@ -24,7 +24,7 @@ struct news {
 };
 
 static const domus_type news_type = {
-    .name = "news", .size = sizeof(struct news), .drop = drop_news};
+    .name = "news", .size = sizeof(struct news), .release = release_news};
 
 static domus_group group;
 
@@ -123,12 +123,12 @@ START_TEST(ten_thousand_members_on_two_threads_get_all_once_and_in_order)
         ck_assert_int_eq(domus_outside_publish(system, group, &news_type, &news), 0);
     }
     DOMT_WAIT_FOR(60, atomic_load(&handled) == (uint64_t)MEMBERS * ROUNDS * (PUBLISHERS + 1));
-    DOMT_WAIT_FOR(10, atomic_load(&dropped) == (uint64_t)ROUNDS * (PUBLISHERS + 1));
+    DOMT_WAIT_FOR(10, atomic_load(&released) == (uint64_t)ROUNDS * (PUBLISHERS + 1));
     ck_assert_uint_eq(atomic_load(&disorder), 0);
     ck_assert_uint_eq(atomic_load(&refused), 0);
     ck_assert_uint_eq(domus_group_members(group), MEMBERS);
     domt_end(system);
-    ck_assert_uint_eq(atomic_load(&dropped), (uint64_t)ROUNDS * (PUBLISHERS + 1));
+    ck_assert_uint_eq(atomic_load(&released), (uint64_t)ROUNDS * (PUBLISHERS + 1));
 }
 END_TEST
 
@@ -145,7 +145,7 @@ START_TEST(a_system_that_does_not_run_publishes_nothing)
     ck_assert_int_eq(
         domus_outside_spawn_many(system, &member, NULL, 2, NULL, NULL, &(domus_address){NULL, 0}),
         -ESHUTDOWN);
-    ck_assert_uint_eq(atomic_load(&dropped), 1);
+    ck_assert_uint_eq(atomic_load(&released), 1);
     domus_system_free(system);
 }
 END_TEST
@@ -221,10 +221,10 @@ START_TEST(members_come_and_go_while_others_publish)
     DOMT_WAIT_FOR(60, atomic_load(&lives) == LIVES + CHURNERS);
     DOMT_WAIT_FOR(10, domus_group_members(group) == 0);
     atomic_store(&enough, true);
-    DOMT_WAIT_FOR(10, atomic_load(&published) == atomic_load(&dropped));
+    DOMT_WAIT_FOR(10, atomic_load(&published) == atomic_load(&released));
     ck_assert_uint_eq(atomic_load(&disorder), 0);
     domt_end(system);
-    ck_assert_uint_eq(atomic_load(&published), atomic_load(&dropped));
+    ck_assert_uint_eq(atomic_load(&published), atomic_load(&released));
 }
 END_TEST
 
@@ -267,7 +267,7 @@ START_TEST(a_detached_actor_publishes_but_is_no_member)
     DOMT_WAIT_FOR(10, atomic_load(&mounted) == 1);
     domt_notice(system, domt_spawn(system, 0, &employer, NULL), &go_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&handled) == 1);
-    DOMT_WAIT_FOR(10, atomic_load(&dropped) == 1);
+    DOMT_WAIT_FOR(10, atomic_load(&released) == 1);
     ck_assert_uint_eq(atomic_load(&refused), 0);
     domt_end(system);
 }

@@ -1,5 +1,6 @@
 /* Dumps: what is said of an actor, that it fits, and that a thread that is stuck holds nobody up.
  */
+#include "house/slots.h"
 #include "tests/runtime/running.h"
 
 #include <errno.h>
@@ -150,7 +151,8 @@ static const char *of(const char *format, domus_address address)
     static char line[256];
     char name[64];
 
-    snprintf(name, sizeof name, "%p.%u", (void *)address.house, address.lease);
+    snprintf(name, sizeof name, "%u/%u.%u", address.house->home->index,
+             domi_slots_number(address.house), address.lease);
     snprintf(line, sizeof line, "%s%s", format, name);
     return line;
 }
@@ -184,6 +186,31 @@ START_TEST(an_actors_dump_says_what_it_waits_for)
     says("1 watchers");
     says("2 conversations:\n    begun by question is an ask that is kept, to answer ");
     says(of("to answer ", address));
+    domt_end(system);
+}
+END_TEST
+
+/* Also those of other threads, of parents and of who is asked. */
+START_TEST(addresses_of_memory_appear_only_on_request)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    char address_text[32];
+    domus_address first = domt_spawn(system, 1, &silent, NULL);
+    domus_address second = domt_spawn(system, 1, &silent, NULL);
+
+    ck_assert_int_eq(domus_dump(system, text, sizeof text), 0);
+    ck_assert_ptr_null(strstr(text, "0x"));
+    ck_assert_uint_ne(domi_slots_number(first.house), domi_slots_number(second.house));
+    domt_end(system);
+
+    config.log.addresses = true;
+    system = domt_start(&config);
+    first = domt_spawn(system, 1, &silent, NULL);
+    snprintf(address_text, sizeof address_text, " (%p)", (void *)first.house);
+    dump_when_waiting(system, first);
+    says(of("actor ", first));
+    says(address_text);
     domt_end(system);
 }
 END_TEST
@@ -369,7 +396,8 @@ START_TEST(dumps_go_on_while_actors_come_and_go)
 }
 END_TEST
 
-DOMT_MAIN("dump", 60, an_actors_dump_says_what_it_waits_for, a_receive_and_a_stop_are_said,
+DOMT_MAIN("dump", 60, an_actors_dump_says_what_it_waits_for,
+          addresses_of_memory_appear_only_on_request, a_receive_and_a_stop_are_said,
           an_error_shows_nothing_of_what_was_asked,
           a_dump_of_all_fits_and_says_how_many_were_left_out,
           a_stuck_thread_is_said_and_the_rest_is_dumped, a_dump_is_refused_where_it_cannot_be_had,

@@ -8,15 +8,15 @@
 
 #define ACTORS 2000u
 
-static uint64_t stopped, sent, dropped;
+static uint64_t stopped, sent, released;
 
-static void drop(void *payload)
+static void release(void *payload)
 {
     (void)payload;
-    dropped++;
+    released++;
 }
 
-static const domus_type word_type = {.name = "word", .drop = drop};
+static const domus_type word_type = {.name = "word", .release = release};
 
 struct whisperer {
     domus_address *to;    /* NULL: says nothing */
@@ -85,7 +85,7 @@ static void end_by(uint64_t seed, uint64_t one_of)
     domt_stepped stepped;
     domi_random dice;
 
-    stopped = sent = dropped = 0;
+    stopped = sent = released = 0;
     domi_random_init(&dice, seed);
     domt_stepped_init(&stepped, &config);
     for (uint32_t i = 0; i < ACTORS; i++) {
@@ -100,7 +100,7 @@ static void end_by(uint64_t seed, uint64_t one_of)
     domt_stepped_turn(&stepped, 0, false);
     domi_manager_end(&domt_stepped_thread(&stepped, 0)->manager);
     ck_assert_uint_eq(stopped, ACTORS);
-    ck_assert_uint_eq(dropped, sent);
+    ck_assert_uint_eq(released, sent);
     ck_assert_uint_gt(sent, 0);
     holds_no_slot_twice(&stepped);
     domt_stepped_fini(&stepped);
@@ -154,7 +154,7 @@ START_TEST(end_finds_actors_in_every_state)
     domus_profile profile = domt_profile(stepped.system, 0);
     ck_assert_uint_le(stopped, profile.spawns);
     ck_assert_uint_ge(stopped, profile.spawns / 7 * 6 - 7);
-    ck_assert_uint_eq(dropped, 3 * stopped);
+    ck_assert_uint_eq(released, 3 * stopped);
     holds_no_slot_twice(&stepped);
     domt_stepped_fini(&stepped);
 }

@@ -30,6 +30,14 @@ static void write_cgroup(const char *path, const char *name, const char *text)
     domt_tree_write(&tree, full, text);
 }
 
+/* A cgroup of v2 that holds no file cache. */
+static void write_v2(const char *path, const char *max, const char *current)
+{
+    write_cgroup(path, "memory.max", max);
+    write_cgroup(path, "memory.current", current);
+    write_cgroup(path, "memory.stat", "inactive_file 0\n");
+}
+
 static void begin(const char *cgroup)
 {
     domt_tree_make(&tree);
@@ -106,12 +114,8 @@ END_TEST
 START_TEST(the_fullest_on_the_way_up_counts)
 {
     begin("0::/a/b\n");
-    write_cgroup("a/b", "memory.max", "104857600\n");
-    write_cgroup("a/b", "memory.current", "10485760\n");
-    write_cgroup("a/b", "memory.stat", "inactive_file 0\n");
-    write_cgroup("a", "memory.max", "209715200\n");
-    write_cgroup("a", "memory.current", "104857600\n"); /* others are in it too */
-    write_cgroup("a", "memory.stat", "inactive_file 0\n");
+    write_v2("a/b", "104857600\n", "10485760\n");
+    write_v2("a", "209715200\n", "104857600\n"); /* others are in it too */
     ck_assert(look(0));
     ck_assert_uint_eq(usage.limit, 200 * MIB);
     ck_assert_uint_eq(usage.used, 100 * MIB);
@@ -126,10 +130,8 @@ END_TEST
 START_TEST(v2_high_is_a_limit_too)
 {
     begin("0::/a\n");
-    write_cgroup("a", "memory.max", "104857600\n");
+    write_v2("a", "104857600\n", "41943040\n");
     write_cgroup("a", "memory.high", "52428800\n");
-    write_cgroup("a", "memory.current", "41943040\n");
-    write_cgroup("a", "memory.stat", "inactive_file 0\n");
     ck_assert(look(0));
     ck_assert_uint_eq(usage.limit, 50 * MIB);
     end();
@@ -139,9 +141,7 @@ END_TEST
 START_TEST(limits_that_change_are_followed)
 {
     begin("0::/a\n");
-    write_cgroup("a", "memory.max", "104857600\n");
-    write_cgroup("a", "memory.current", "52428800\n");
-    write_cgroup("a", "memory.stat", "inactive_file 0\n");
+    write_v2("a", "104857600\n", "52428800\n");
     ck_assert(look(0));
     write_cgroup("a", "memory.max", "209715200\n");
     domi_footprint_refresh(&footprint);
@@ -179,9 +179,7 @@ END_TEST
 START_TEST(a_configured_limit_is_for_the_process_beside_its_cgroups)
 {
     begin("0::/a\n");
-    write_cgroup("a", "memory.max", "104857600\n");
-    write_cgroup("a", "memory.current", "1048576\n");
-    write_cgroup("a", "memory.stat", "inactive_file 0\n");
+    write_v2("a", "104857600\n", "1048576\n");
     ck_assert(look(5 * MIB));
     ck_assert_uint_eq(footprint.count, 2);
     ck_assert_uint_eq(usage.limit, 5 * MIB); /* 4 of 5 are more than 1 of 100 */
@@ -245,11 +243,10 @@ START_TEST(the_fullest_counts_however_far_up_it_is)
 
     begin("0::/a/b/c\n");
     for (int i = 0; i < 3; i++) {
-        write_cgroup(paths[i], "memory.max", i == 2 ? "67108864\n" : "1073741824\n");
+        write_v2(paths[i], i == 2 ? "67108864\n" : "1073741824\n",
+                 i == 2 ? "66000000\n" : "33554432\n");
         if (i != 2)
             write_cgroup(paths[i], "memory.high", "1000000000\n");
-        write_cgroup(paths[i], "memory.current", i == 2 ? "66000000\n" : "33554432\n");
-        write_cgroup(paths[i], "memory.stat", "inactive_file 0\n");
     }
     ck_assert(look(0));
     ck_assert_uint_eq(usage.limit, 64 * MIB);

@@ -98,10 +98,28 @@ static int woken(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
+/* Its barrier never falls. */
+static int fall_silent(domus_stack *stack, void *self)
+{
+    (void)self;
+    ck_assert_int_eq(domus_barrier(stack), 0);
+    return domus_sleep(stack, 3600 * 1000 * DOMT_MS, woken);
+}
+
+const domus_behaviour domt_silent = {.name = "silent", .on_mount = fall_silent};
+
+/* Each silent actor has room for so many asks. */
+#define ASKS_EACH 500u
+
+static domus_address silent; /* the one that is asked next */
+static uint32_t asked;
+
 static int begin_waiting(domus_stack *stack, void *self)
 {
     (void)begin(stack, self);
-    return domus_sleep(stack, 3600 * 1000 * DOMT_MS, woken);
+    if (asked++ % ASKS_EACH == 0)
+        ck_assert_int_eq(domus_spawn(stack, &domt_silent, NULL, &silent), 0);
+    return domus_ask(stack, silent, &ball_type, NULL, woken);
 }
 
 #define ONE_OF_MANY(mount)                                                                         \

@@ -17,8 +17,7 @@ typedef enum domt_load {
     DOMT_STATE_SELF,       /* one that sends to itself */
     DOMT_CHANNELS_SELF,
     DOMT_MANY_READY,   /* a ring of DOMT_MANY with as many balls */
-    DOMT_MANY_WAITING, /* ... who wait for something too, as all middlemen do: none of them is high
-                        */
+    DOMT_MANY_WAITING, /* the same of actors that wait for an answer, so none of them is high */
     DOMT_LOADS,
 } domt_load;
 
@@ -39,6 +38,9 @@ extern _Atomic uint64_t domt_load_ticks;
 
 /* Called for each message; NULL: it takes no time. */
 extern void (*domt_load_takes)(void);
+
+/* This actor takes no ask, so whoever asks it waits for ever. */
+extern const domus_behaviour domt_silent;
 
 /* Spawn `load` on thread 0 and set it going. */
 void domt_load_begin(domus_system *system, domt_load load);

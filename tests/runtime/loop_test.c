@@ -50,6 +50,9 @@ static void make_ready(domt_stepped *stepped, domus_address *addresses, uint32_t
 
 /* One iteration in which io takes `io_ns`; phase 3 gets `budget_ns`, and no more than one look
  * beyond it. */
+static uint32_t wakes; /* ... that the wake poll brings in it, besides */
+static uint32_t brings = 5;
+
 static void holds_budget_at_most(uint64_t most_ns, uint32_t ratio, uint64_t io_ns,
                                  uint64_t budget_ns)
 {
@@ -63,7 +66,8 @@ static void holds_budget_at_most(uint64_t most_ns, uint32_t ratio, uint64_t io_n
     domt_stepped_init(&stepped, &config);
     world = &stepped;
     make_ready(&stepped, addresses, HOUSES);
-    stepped.rings[0].completions = io_ns != 0 ? 5 : 0;
+    stepped.rings[0].completions = io_ns != 0 ? brings : 0;
+    stepped.rings[0].wake_completions = wakes;
     stepped.rings[0].reap_takes_ns = io_ns;
     domt_stepped_turn(&stepped, 0, false);
 
@@ -103,6 +107,18 @@ START_TEST(phase_3_keeps_its_deadline_at_every_ratio)
 }
 END_TEST
 
+START_TEST(wake_up_alone_is_no_io)
+{
+    wakes = 1;
+    brings = 0;
+    holds_budget(99, 100 * 1000, 500 * 1000); /* minBudget, not minBudgetBusy */
+    holds_budget(1, 100 * 1000, 500 * 1000);
+    brings = 1;
+    holds_budget(99, 100 * 1000, 50 * 1000);
+    holds_budget(1, 100 * 1000, 9900 * 1000);
+}
+END_TEST
+
 START_TEST(ratio_100_runs_what_was_ready_at_its_start_and_comes_back)
 {
     static domus_address addresses[HOUSES];
@@ -118,6 +134,7 @@ START_TEST(ratio_100_runs_what_was_ready_at_its_start_and_comes_back)
         domt_stepped_turn(&stepped, 0, true);
         ck_assert_uint_eq(domt_profile(stepped.system, 0).runs, turn * HOUSES);
         ck_assert_uint_eq(domt_profile(stepped.system, 0).iterations, 1 + turn);
+        ck_assert_uint_eq(domt_stepped_thread(&stepped, 0)->manager.ready[0].normal_every, 4);
     }
     ck_assert_uint_eq(domt_profile(stepped.system, 0).deadline_expiries, 0);
     ck_assert_uint_eq(stepped.rings[0].sleeps, 0);
@@ -356,7 +373,7 @@ START_TEST(births_without_end_stop_nobody)
 }
 END_TEST
 
-DOMT_MAIN("loop", 60, phase_3_keeps_its_deadline_at_every_ratio,
+DOMT_MAIN("loop", 60, phase_3_keeps_its_deadline_at_every_ratio, wake_up_alone_is_no_io,
           ratio_100_runs_what_was_ready_at_its_start_and_comes_back,
           home_looks_after_16_houses_or_64_messages, state_actors_that_play_for_ever_stop_nobody,
           channels_actors_that_play_for_ever_stop_nobody,

@@ -5,20 +5,21 @@
 #include <errno.h>
 #include <pthread.h>
 
-static _Atomic uint64_t mounted, stopped, handled, dropped, refused, late;
+static _Atomic uint64_t mounted, stopped, handled, released, refused, late;
 
-static void drop(void *payload)
+static void release(void *payload)
 {
     (void)payload;
-    atomic_fetch_add(&dropped, 1);
+    atomic_fetch_add(&released, 1);
 }
 
-static const domus_type note_type = {.name = "note", .size = 8, .drop = drop};
+static const domus_type note_type = {.name = "note", .size = 8, .release = release};
 
 static int note(domus_stack *stack, void *self, const void *payload)
 {
     (void)self;
     (void)payload;
+    (void)domus_take(stack);
     atomic_fetch_add(&handled, domus_sender(stack).house == NULL);
     return 0;
 }
@@ -154,10 +155,10 @@ START_TEST(many_foreign_threads_spawn_notice_and_stop_at_once)
     }
     ck_assert_uint_eq(atomic_load(&late), FOREIGN * ROUNDS);
     DOMT_WAIT_FOR(20,
-                  atomic_load(&handled) + atomic_load(&dropped) + atomic_load(&refused) == sent);
+                  atomic_load(&handled) + atomic_load(&released) + atomic_load(&refused) == sent);
     /* An actor that is stopped before it was mounted never began: no on_mount and no on_stop. */
     DOMT_WAIT_FOR(20, domt_profile_all(system).stops == FOREIGN * ROUNDS);
-    ck_assert_uint_eq(domt_profile_all(system).dead_letters, atomic_load(&dropped));
+    ck_assert_uint_eq(domt_profile_all(system).dead_letters, atomic_load(&released));
     ck_assert_uint_eq(atomic_load(&mounted), atomic_load(&stopped) + 1);
     ck_assert_int_eq(domus_outside_stop(system, common), 0);
     DOMT_WAIT_FOR(20, atomic_load(&mounted) == atomic_load(&stopped));

@@ -3,19 +3,41 @@
 
 #include "runtime/system.h"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define MIB UINT64_C(1048576)
 
 domt_tree domt_pressed_tree;
 static domus_system *pressed;
 
+void domt_pressed_use_with(uint64_t percent, uint64_t foreign_percent)
+{
+    char text[32], path[PATH_MAX];
+
+    /* The doors to memory count what the library holds: they are told that it is so much. */
+    atomic_store(&pressed->pressure.meter.held, (int64_t)((percent - foreign_percent) * MIB * 10));
+    /* In place and of one length: who reads meanwhile finds a number, the old one or the new. */
+    snprintf(text, sizeof text, "%012llu\n", (unsigned long long)(percent * MIB * 10));
+    snprintf(path, sizeof path, "%s/sys/fs/cgroup/a/memory.current", domt_pressed_tree.root);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) {
+        domt_tree_write(&domt_pressed_tree, "sys/fs/cgroup/a/memory.current", text);
+        return;
+    }
+    ck_assert_int_eq(pwrite(fd, text, strlen(text), 0), (ssize_t)strlen(text));
+    close(fd);
+}
+
 void domt_pressed_use(uint64_t percent)
 {
-    char text[32];
-
-    snprintf(text, sizeof text, "%llu\n", (unsigned long long)(percent * MIB * 10));
-    domt_tree_write(&domt_pressed_tree, "sys/fs/cgroup/a/memory.current", text);
+    domt_pressed_use_with(percent, 0);
 }
 
 domus_system *domt_pressed_start(bool enabled, const domus_hooks *hooks)
@@ -33,8 +55,8 @@ domus_system *domt_pressed_start(bool enabled, const domus_hooks *hooks)
     domt_tree_write(&domt_pressed_tree, "proc/self/cgroup", "0::/a\n");
     domt_tree_write(&domt_pressed_tree, "sys/fs/cgroup/a/memory.max", "1048576000\n");
     domt_tree_write(&domt_pressed_tree, "sys/fs/cgroup/a/memory.stat", "inactive_file 0\n");
-    domt_pressed_use(10);
     ck_assert_int_eq(domus_system_new_with(&config, hooks, error, sizeof error, &pressed), 0);
+    domt_pressed_use(10);
     pressed->pressure.root = domt_pressed_tree.root;
     ck_assert_int_eq(domus_system_start(pressed), 0);
     return pressed;
@@ -52,4 +74,77 @@ domus_memory domt_pressed_memory(void)
 
     domus_system_memory(pressed, &now);
     return now;
+}
+
+/* --- its log, and its port ------------------------------------------------------------------- */
+
+#define LINES_MAX 64
+
+static uint16_t port;
+static char lines[LINES_MAX][DOMUS_LOG_TEXT_MAX + 1];
+static _Atomic uint32_t lines_count;
+static pthread_mutex_t lines_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void log_line(void *context, domus_log_level level, uint32_t thread, const char *text)
+{
+    (void)context, (void)level, (void)thread;
+    pthread_mutex_lock(&lines_mutex);
+    if (lines_count < LINES_MAX)
+        memcpy(lines[lines_count++], text, strlen(text) + 1);
+    pthread_mutex_unlock(&lines_mutex);
+}
+
+uint32_t domt_pressed_lines(const char *part)
+{
+    uint32_t count = 0;
+
+    pthread_mutex_lock(&lines_mutex);
+    for (uint32_t i = 0; i < lines_count; i++)
+        count += strstr(lines[i], part) != NULL;
+    pthread_mutex_unlock(&lines_mutex);
+    return count;
+}
+
+domus_system *domt_pressed_start_logged(bool enabled)
+{
+    const domus_hooks hooks = {.log = log_line};
+
+    return domt_pressed_start(enabled, &hooks);
+}
+
+static int echo_bytes(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+{
+    (void)stack, (void)self;
+    return domus_channel_write(channel, bytes);
+}
+
+static const domus_behaviour echo = {.name = "echo", .kind = DOMUS_CHANNELS, .on_read = echo_bytes};
+
+void domt_pressed_serve(void)
+{
+    ck_assert_int_eq(domus_serve(pressed, "echo", &echo, NULL, &port), 0);
+}
+
+int domt_pressed_connect(void)
+{
+    const struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(connect(fd, (const struct sockaddr *)&to, sizeof to), 0);
+    return fd;
+}
+
+void domt_pressed_say(int fd)
+{
+    ck_assert_int_eq(send(fd, "x", 1, MSG_NOSIGNAL), 1);
+}
+
+bool domt_pressed_hears(int fd, int ms)
+{
+    struct pollfd wait = {.fd = fd, .events = POLLIN};
+    char byte;
+
+    return poll(&wait, 1, ms) == 1 && recv(fd, &byte, 1, 0) == 1 && byte == 'x';
 }

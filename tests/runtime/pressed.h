@@ -14,7 +14,19 @@ extern domt_tree domt_pressed_tree;
 domus_system *domt_pressed_start(bool enabled, const domus_hooks *hooks);
 void domt_pressed_end(void);
 
+/* So much is used, and the library holds all of it; or all but `foreign_percent` of the limit. */
 void domt_pressed_use(uint64_t percent);
+void domt_pressed_use_with(uint64_t percent, uint64_t foreign_percent);
 domus_memory domt_pressed_memory(void);
+
+/* The same, and the lines that it logs are kept. Returns how many of them have `part` in them. */
+domus_system *domt_pressed_start_logged(bool enabled);
+uint32_t domt_pressed_lines(const char *part);
+
+/* Serve an echo; connect to it, send it a byte, wait for it to come back. */
+void domt_pressed_serve(void);
+int domt_pressed_connect(void);
+void domt_pressed_say(int fd);
+bool domt_pressed_hears(int fd, int ms);
 
 #endif

@@ -2,14 +2,11 @@
  * and what pauses, what is told, and that all goes on by itself. */
 #include "runtime/pressure.h"
 
+#include "runtime/budget.h"
 #include "runtime/system.h"
 #include "tests/runtime/pressed.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <poll.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define MIB UINT64_C(1048576)
@@ -26,11 +23,11 @@ START_TEST(a_level_ends_below_where_it_begins)
         {900, 2}, {899, 2}, {855, 2}, {854, 1}, {899, 1}, {1000, 2}, {5000, 2}, {854, 1},
         {900, 2}, {760, 1}, {900, 2}, {759, 0}, {900, 2}, {0, 0},
     };
-    uint32_t level = DOMI_PRESSURE_NONE;
+    const domi_marks marks = domi_marks_of(1000, 80, 90);
+    uint32_t level = DOMUS_MEMORY_NORMAL;
 
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        const domi_usage usage = {.used = steps[i].used, .limit = 1000};
-        level = domi_pressure_next(level, &usage, 80, 90);
+        level = domi_level_next(level, steps[i].used, marks);
         ck_assert_msg(level == steps[i].level, "step %u: %u", (unsigned)i, level);
     }
 }
@@ -38,49 +35,13 @@ END_TEST
 
 /* --- a system -------------------------------------------------------------------------------- */
 
-#define LINES_MAX 64
-
 static domus_system *system_;
-static uint16_t port;
-static char lines[LINES_MAX][DOMUS_LOG_TEXT_MAX + 1];
-static _Atomic uint32_t lines_count;
-static pthread_mutex_t lines_mutex = PTHREAD_MUTEX_INITIALIZER;
-
-static void log_line(void *context, domus_log_level level, uint32_t thread, const char *text)
-{
-    (void)context, (void)level, (void)thread;
-    pthread_mutex_lock(&lines_mutex);
-    if (lines_count < LINES_MAX)
-        memcpy(lines[lines_count++], text, strlen(text) + 1);
-    pthread_mutex_unlock(&lines_mutex);
-}
-
-static uint32_t count_lines(const char *part)
-{
-    uint32_t count = 0;
-
-    pthread_mutex_lock(&lines_mutex);
-    for (uint32_t i = 0; i < lines_count; i++)
-        count += strstr(lines[i], part) != NULL;
-    pthread_mutex_unlock(&lines_mutex);
-    return count;
-}
-
-static int echo_bytes(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
-{
-    (void)stack, (void)self;
-    return domus_channel_write(channel, bytes);
-}
-
-static const domus_behaviour echo = {.name = "echo", .kind = DOMUS_CHANNELS, .on_read = echo_bytes};
 
 static void begin_with(bool enabled, bool listens)
 {
-    const domus_hooks hooks = {.log = log_line};
-
-    system_ = domt_pressed_start(enabled, &hooks);
+    system_ = domt_pressed_start_logged(enabled);
     if (listens)
-        ck_assert_int_eq(domus_serve(system_, "echo", &echo, NULL, &port), 0);
+        domt_pressed_serve();
 }
 
 static void begin(bool enabled)
@@ -100,7 +61,7 @@ static const domus_type note = {.name = "note"};
 static const domus_type ask_it = {.name = "ask it"};
 static const domus_type spawn_it = {.name = "spawn it"};
 static domus_address counter;
-static unsigned drops;
+static unsigned releases;
 
 static int count_one(domus_stack *stack, void *self, const void *payload)
 {
@@ -172,13 +133,13 @@ static void reach(uint64_t percent, domus_memory_level level)
                        domt_pressed_memory().level == level));
 }
 
-static void drop(void *payload)
+static void release(void *payload)
 {
     (void)payload;
-    drops++;
+    releases++;
 }
 
-static const domus_type owned = {.name = "owned", .size = 8, .drop = drop};
+static const domus_type owned = {.name = "owned", .size = 8, .release = release};
 
 START_TEST(outside_senders_are_refused_while_memory_is_short)
 {
@@ -193,9 +154,9 @@ START_TEST(outside_senders_are_refused_while_memory_is_short)
     ck_assert_int_eq(domus_outside_profile(system_, &before), 0);
     ck_assert_int_eq(domus_outside_notice(system_, counter, &note, NULL), -EBUSY);
     ck_assert_int_eq(domus_outside_ask(system_, counter, &owned, "payload", 0, NULL), -EBUSY);
-    ck_assert_uint_eq(drops, 1); /* as with any other error */
+    ck_assert_uint_eq(releases, 1); /* as with any other error */
     ck_assert_int_eq(domus_outside_publish(system_, group, &owned, "payload"), -EBUSY);
-    ck_assert_uint_eq(drops, 2);
+    ck_assert_uint_eq(releases, 2);
     ck_assert_int_eq(domus_outside_profile(system_, &after), 0);
     ck_assert_uint_eq(after.busy - before.busy, 3);
     ck_assert_uint_eq(after.refusals, 0);
@@ -238,19 +199,19 @@ START_TEST(actors_are_refused_while_memory_is_critical)
     (void)domt_spawn(system_, 1, &asking, NULL);
     reach(85, DOMUS_MEMORY_HIGH);
     ck_assert_int_ne(atomic_load(&heard_error), -EBUSY);
+    DOMT_WAIT_FOR(10, domt_pressed_lines("memory is short: nothing is let in from outside") == 1);
     reach(92, DOMUS_MEMORY_CRITICAL);
     DOMT_WAIT_FOR(10, atomic_load(&heard_error) == -EBUSY);
     ck_assert_uint_ge(domt_profile(system_, 1).busy, 1);
+    DOMT_WAIT_FOR(10, domt_pressed_lines("memory is critical") == 1); /* said at the next tick */
     reach(10, DOMUS_MEMORY_NORMAL);
     DOMT_WAIT_FOR(10, atomic_load(&heard_error) != -EBUSY);
     ck_assert_uint_eq(domt_pressed_memory().highs, 1);
     ck_assert_uint_eq(domt_pressed_memory().criticals, 1);
     ck_assert_uint_eq(domt_pressed_memory().fulls, 0);
-    DOMT_WAIT_FOR(10, count_lines("no longer short") == 1);
-    ck_assert_uint_eq(count_lines("memory is short: nothing is let in from outside (870400 of "
-                                  "1024000 KiB)"),
-                      1);
-    ck_assert_uint_eq(count_lines("memory is critical"), 1);
+    DOMT_WAIT_FOR(10, domt_pressed_lines("no longer short") == 1);
+    ck_assert_uint_eq(domt_pressed_lines("memory is short: nothing"), 1);
+    ck_assert_uint_eq(domt_pressed_lines("memory is critical"), 1);
     end();
 }
 END_TEST
@@ -289,81 +250,22 @@ START_TEST(what_slabs_hold_free_is_not_used)
 }
 END_TEST
 
-/* --- connections ----------------------------------------------------------------------------- */
-
-static int connect_to_it(void)
-{
-    const struct sockaddr_in to = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(connect(fd, (const struct sockaddr *)&to, sizeof to), 0);
-    return fd;
-}
-
-static void say(int fd)
-{
-    ck_assert_int_eq(send(fd, "x", 1, MSG_NOSIGNAL), 1);
-}
-
-static bool hears(int fd, int ms)
-{
-    struct pollfd wait = {.fd = fd, .events = POLLIN};
-    char byte;
-
-    return poll(&wait, 1, ms) == 1 && recv(fd, &byte, 1, 0) == 1 && byte == 'x';
-}
-
-START_TEST(accepting_and_reading_pause_and_go_on_by_themselves)
-{
-    begin(true);
-    counter = domt_spawn(system_, 0, &counting, NULL);
-    int early[4], late[4];
-    for (int i = 0; i < 4; i++) {
-        early[i] = connect_to_it();
-        say(early[i]);
-        ck_assert(hears(early[i], 10000));
-    }
-    reach(85, DOMUS_MEMORY_HIGH);
-    /* each thread pauses at its next tick: both have when both have counted it */
-    DOMT_WAIT_FOR(10, (say(early[0]), domt_profile_all(system_).pressed == 2));
-    while (hears(early[0], 50))
-        continue;
-    uint64_t accepted = domt_profile_all(system_).accepted;
-    for (int i = 0; i < 4; i++) {
-        late[i] = connect_to_it(); /* in the backlog */
-        say(late[i]);
-        say(early[i]);
-    }
-    for (int i = 0; i < 4; i++)
-        ck_assert(!hears(late[i], 10) && !hears(early[i], 10));
-    ck_assert_uint_eq(domt_profile_all(system_).accepted, accepted);
-    domt_pressed_use(20); /* and nobody pokes anybody */
-    for (int i = 0; i < 4; i++)
-        ck_assert(hears(late[i], 10000) && hears(early[i], 10000));
-    for (int i = 0; i < 4; i++) {
-        close(late[i]);
-        close(early[i]);
-    }
-    end();
-}
-END_TEST
+/* --- the end --------------------------------------------------------------------------------- */
 
 START_TEST(a_system_that_is_short_of_memory_drains)
 {
     begin(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
-    int fd = connect_to_it();
-    say(fd);
-    ck_assert(hears(fd, 10000));
+    int fd = domt_pressed_connect();
+    domt_pressed_say(fd);
+    ck_assert(domt_pressed_hears(fd, 10000));
     reach(85, DOMUS_MEMORY_HIGH);
-    DOMT_WAIT_FOR(10, (say(fd), domt_profile_all(system_).pressed != 0));
-    while (hears(fd, 50))
+    DOMT_WAIT_FOR(10, (domt_pressed_say(fd), domt_profile_all(system_).pressed != 0));
+    while (domt_pressed_hears(fd, 50))
         continue;
-    say(fd);
+    domt_pressed_say(fd);
     end(); /* what had come is answered first */
-    ck_assert(hears(fd, 0));
+    ck_assert(domt_pressed_hears(fd, 0));
     close(fd);
 }
 END_TEST
@@ -441,14 +343,14 @@ START_TEST(a_system_that_is_full_ends)
     (void)domt_spawn(system_, 1, &spawning, NULL);
     (void)domt_spawn(system_, 1, &asking, NULL);
     ck_assert_int_eq(domus_outside_spawn_with(system_, &trying, NULL, &options, &address), 0);
-    int fd = connect_to_it();
-    say(fd);
-    ck_assert(hears(fd, 10000));
+    int fd = domt_pressed_connect();
+    domt_pressed_say(fd);
+    ck_assert(domt_pressed_hears(fd, 10000));
     domt_pressed_use(99);
     DOMT_WAIT_FOR(20, atomic_load(&spawn_error) == -ENOMEM);
-    say(fd);
+    domt_pressed_say(fd);
     end();
-    ck_assert(hears(fd, 0));
+    ck_assert(domt_pressed_hears(fd, 0));
     close(fd);
 }
 END_TEST
@@ -458,7 +360,6 @@ DOMT_MAIN("pressure", 60, a_level_ends_below_where_it_begins,
           who_sleeps_while_memory_is_short_sees_its_end,
           actors_are_refused_while_memory_is_critical,
           what_takes_memory_fails_when_there_is_hardly_any, what_slabs_hold_free_is_not_used,
-          accepting_and_reading_pause_and_go_on_by_themselves,
           a_system_that_is_short_of_memory_drains,
           who_does_not_want_it_measured_has_it_not_measured,
           detached_actors_are_refused_while_memory_is_critical,

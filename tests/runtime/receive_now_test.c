@@ -2,9 +2,12 @@
 #include "tests/runtime/running.h"
 
 #include <domus/detached.h>
+#include <domus/message.h>
 #include <domus/supervise.h>
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
 
 static const domus_type note_type = {.name = "note"};
 static const domus_type go_type = {.name = "go"};
@@ -162,6 +165,209 @@ START_TEST(ask_that_a_receive_that_returns_brought_is_what_is_forwarded)
 }
 END_TEST
 
+/* --- what payloads own ----------------------------------------------------------------------- */
+
+static _Atomic uint32_t releases, wrong, step;
+
+static void release(void *payload)
+{
+    free(*(void **)payload);
+    atomic_fetch_add(&releases, 1);
+}
+
+static const domus_type owned_type = {.name = "owned", .size = sizeof(void *), .release = release};
+
+static void expect(bool holds)
+{
+    atomic_fetch_add(&wrong, !holds);
+}
+
+/* The handler's own message, four notices of which one is taken, and an ask. */
+static int on_owned(domus_stack *stack, void *self, const void *payload)
+{
+    static const domus_pattern any = {.types = NULL};
+    domus_received got;
+
+    (void)self;
+    atomic_store(&step, 1);
+    for (uint32_t i = 0; i < 4; i++) {
+        expect(domus_receive_now(stack, &any, DOMUS_FOR_EVER, &got) == 0);
+        expect(atomic_load(&releases) == (i < 3 ? i : 2)); /* by the receive after it */
+        atomic_fetch_add(&step, 1);
+        if (i == 2) {
+            expect(domus_take(stack) == 0);
+            expect(domus_take(stack) == -EALREADY);
+            free(*(void *const *)got.payload);
+        }
+    }
+    expect(domus_receive_now(stack, &any, DOMUS_FOR_EVER, &got) == 0 && got.is_ask);
+    expect(atomic_load(&releases) == 3);
+    expect(domus_take(stack) == 0);
+    expect(domus_reply(stack, &owned_type, got.payload) == 0);
+    expect(domus_take(stack) == 0); /* what is at hand is the handler's own again */
+    free(*(void *const *)payload);
+    atomic_store(&step, 6);
+    return 0;
+}
+
+static int on_once(domus_stack *stack, void *self, const void *nothing)
+{
+    static const domus_type *const types[] = {&owned_type, NULL};
+    static const domus_pattern owned = {.types = types};
+    domus_received got;
+
+    (void)self, (void)nothing;
+    atomic_store(&step, 10);
+    expect(domus_receive_now(stack, &owned, DOMUS_FOR_EVER, &got) == 0);
+    return 0;
+}
+
+/* In the same run as on_once(), if it waits already when that returns. */
+static int on_next(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    expect(atomic_load(&releases) == 1); /* what on_once() received */
+    expect(domus_take(stack) == 0);
+    free(*(void *const *)payload);
+    atomic_store(&step, 11);
+    return 0;
+}
+
+/* Answers an ask while a notice is at hand, which is the one that is taken. */
+static int on_asked(domus_stack *stack, void *self, const void *payload)
+{
+    static const domus_type *const types[] = {&owned_type, NULL};
+    static const domus_pattern owned = {.types = types};
+    domus_message *message = NULL;
+    domus_received got;
+
+    (void)self;
+    atomic_store(&step, 20);
+    expect(domus_receive_now(stack, &owned, DOMUS_FOR_EVER, &got) == 0);
+    expect(domus_message_take(stack, &message) == 0);
+    expect(domus_message_payload(message) == got.payload);
+    expect(domus_message_take(stack, &message) == -EINVAL); /* what is left is the ask */
+    domus_message_free(stack, message);
+    expect(atomic_load(&releases) == 1);
+    expect(domus_take(stack) == 0); /* the ask */
+    expect(domus_receive_now(stack, &owned, DOMUS_FOR_EVER, &got) == 0);
+    expect(domus_reply(stack, &owned_type, payload) == 0);
+    expect(domus_take(stack) == 0); /* the notice, which the reply has left where it was */
+    free(*(void *const *)got.payload);
+    atomic_store(&step, 21);
+    return 0;
+}
+
+static const domus_type asked_type = {.name = "asked", .size = sizeof(void *), .release = release};
+static const domus_type next_type = {.name = "next", .size = sizeof(void *), .release = release};
+
+static const domus_behaviour owner = {
+    .name = "owner",
+    .on = (const domus_on[]){{&owned_type, on_owned, 0},
+                             {&go_type, on_once, 0},
+                             {&next_type, on_next, 0},
+                             {&asked_type, on_asked, 0},
+                             {NULL, NULL, 0}},
+};
+
+static int on_spawn_owner(domus_stack *stack, void *self, const void *nothing)
+{
+    const domus_spawn_options options = {.detached = true};
+
+    (void)self, (void)nothing;
+    int result = domus_spawn_with(stack, &owner, NULL, &options, &made);
+    atomic_store(&is_made, true);
+    return result;
+}
+
+static const domus_behaviour owner_maker = {
+    .name = "owner maker",
+    .on = (const domus_on[]){{&go_type, on_spawn_owner, 0}, {NULL, NULL, 0}},
+};
+
+START_TEST(what_a_receive_that_returns_brought_is_released_by_the_next_unless_taken)
+{
+    domus_config config = domt_config(1);
+    void *memory;
+    domus_outside_reply reply = {.buffer = &memory, .size = sizeof memory};
+
+    config.detached.threads_max = 1;
+    atomic_store(&is_made, false);
+    domus_system *system = domt_start(&config);
+    domt_notice(system, domt_spawn(system, 0, &owner_maker, NULL), &go_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&is_made));
+    for (uint32_t i = 0; i < 5; i++) {
+        memory = malloc(100);
+        domt_notice(system, made, &owned_type, &memory);
+        DOMT_WAIT_FOR(10, atomic_load(&step) != 0);
+    }
+    DOMT_WAIT_FOR(10, atomic_load(&step) == 5); /* an ask would come before a notice that waits */
+    memory = malloc(100);
+    ck_assert_int_eq(domus_outside_ask(system, made, &owned_type, &memory, 0, &reply), 0);
+    free(memory);
+    DOMT_WAIT_FOR(10, atomic_load(&step) == 6);
+    domt_end(system);
+    ck_assert_uint_eq(atomic_load(&wrong), 0);
+    ck_assert_uint_eq(atomic_load(&releases), 3);
+}
+END_TEST
+
+START_TEST(what_was_received_ends_with_its_handler_and_not_with_the_run)
+{
+    domus_config config = domt_config(1);
+    void *memory[2] = {malloc(100), malloc(100)};
+
+    config.detached.threads_max = 1;
+    atomic_store(&is_made, false);
+    domus_system *system = domt_start(&config);
+    domt_notice(system, domt_spawn(system, 0, &owner_maker, NULL), &go_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&is_made));
+    domt_notice(system, made, &go_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&step) == 10);
+    domt_notice(system, made, &next_type, &memory[0]);
+    domt_notice(system, made, &owned_type, &memory[1]);
+    DOMT_WAIT_FOR(10, atomic_load(&step) == 11);
+    domt_end(system);
+    ck_assert_uint_eq(atomic_load(&wrong), 0);
+    ck_assert_uint_eq(atomic_load(&releases), 1);
+}
+END_TEST
+
+static void *send_two(void *system)
+{
+    DOMT_WAIT_FOR(10, atomic_load(&step) == 20);
+    for (uint32_t i = 0; i < 2; i++) {
+        void *memory = malloc(100);
+        domt_notice(system, made, &owned_type, &memory);
+    }
+    return NULL;
+}
+
+START_TEST(ask_is_answered_while_a_notice_that_was_received_is_at_hand)
+{
+    domus_config config = domt_config(1);
+    void *memory = malloc(100);
+    void *answer = NULL;
+    domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
+    pthread_t sender;
+
+    config.detached.threads_max = 1;
+    atomic_store(&is_made, false);
+    domus_system *system = domt_start(&config);
+    domt_notice(system, domt_spawn(system, 0, &owner_maker, NULL), &go_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&is_made));
+    ck_assert_int_eq(pthread_create(&sender, NULL, send_two, system), 0);
+    ck_assert_int_eq(domus_outside_ask(system, made, &asked_type, &memory, 0, &reply), 0);
+    ck_assert_ptr_eq(answer, memory);
+    free(answer);
+    pthread_join(sender, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&step) == 21);
+    domt_end(system);
+    ck_assert_uint_eq(atomic_load(&wrong), 0);
+    ck_assert_uint_eq(atomic_load(&releases), 1);
+}
+END_TEST
+
 static _Atomic uint32_t mounted;
 
 static int on_fall(domus_stack *stack, void *self, const void *nothing)
@@ -217,6 +423,9 @@ START_TEST(restart_ends_a_receive_that_returns)
 }
 END_TEST
 
-DOMT_MAIN("receive_now", 60, mailbox_that_was_full_takes_again_while_the_handler_receives,
+DOMT_MAIN("receive_now", 60, ask_is_answered_while_a_notice_that_was_received_is_at_hand,
+          what_was_received_ends_with_its_handler_and_not_with_the_run,
+          what_a_receive_that_returns_brought_is_released_by_the_next_unless_taken,
+          mailbox_that_was_full_takes_again_while_the_handler_receives,
           ask_that_a_receive_that_returns_brought_is_what_is_forwarded,
           restart_ends_a_receive_that_returns)

@@ -59,6 +59,7 @@ static void hold_nothing_left(const domt_ring *ring, uint64_t timeout_ns)
     ck_assert(thread->io.wake_armed);
     ck_assert_uint_eq(atomic_load(&manager->park), DOMI_PARK_SLEEPING);
     ck_assert_uint_eq(atomic_load(thread->wanted), thread->doing);
+    ck_assert(!domi_thread_is_waking(thread));
     ck_assert_uint_le(timeout_ns, UINT64_C(1000000000)); /* the cap */
     ck_assert(due_ns > now_ns);
     ck_assert(due_ns == UINT64_MAX || timeout_ns <= due_ns - now_ns);
@@ -86,13 +87,17 @@ static int ring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
 static uint32_t ring_reap(void *ring_, domi_completion *completions, uint32_t max)
 {
     domt_ring *ring = ring_;
-    uint32_t count = ring->completions < max ? ring->completions : max;
+    uint32_t count = 0;
 
-    for (uint32_t i = 0; i < count; i++)
-        completions[i] = (domi_completion){
+    for (; count < max && ring->completions != 0; ring->completions--)
+        completions[count++] = (domi_completion){
             .user_data = domi_op_data(DOMI_OP_CANCEL_ACCEPT, 0, DOMI_ACCEPTORS_MAX),
         };
-    ring->completions -= count;
+    for (; count < max && ring->wake_completions != 0; ring->wake_completions--)
+        completions[count++] = (domi_completion){
+            .user_data = domi_op_data(DOMI_OP_WAKE, 0, 0),
+            .flags = DOMI_MORE,
+        };
     if (count != 0)
         domt_stepped_advance(current, ring->reap_takes_ns);
     return count;
@@ -100,7 +105,8 @@ static uint32_t ring_reap(void *ring_, domi_completion *completions, uint32_t ma
 
 static bool ring_ready(const void *ring)
 {
-    return ((const domt_ring *)ring)->completions != 0;
+    return ((const domt_ring *)ring)->completions + ((const domt_ring *)ring)->wake_completions !=
+           0;
 }
 
 static bool ring_pending(const void *ring)
@@ -114,6 +120,8 @@ static void ring_poll(void *ring, int fd, uint64_t user_data)
     (void)user_data;
     ((domt_ring *)ring)->queued = true;
     ((domt_ring *)ring)->polls++;
+    if (current->on_poll != NULL)
+        current->on_poll(current, ((domt_ring *)ring)->thread->manager.index);
 }
 
 static void ring_cancel(void *ring, uint64_t target, uint64_t user_data)

@@ -15,7 +15,8 @@
 
 typedef struct domt_ring {
     domi_thread *thread;
-    uint32_t completions; /* for the next reap */
+    uint32_t completions;      /* for the next reap */
+    uint32_t wake_completions; /* completions of the wake poll, reaped behind those */
     uint64_t reap_takes_ns;
     uint32_t enters;
     uint32_t sleeps;
@@ -32,6 +33,9 @@ typedef struct domt_stepped {
     /* Called when thread `index` sleeps; the clock stands where it fell asleep. NULL: it sleeps to
      * the end. */
     void (*on_sleep)(struct domt_stepped *stepped, uint32_t index);
+    /* Called when thread `index` arms its wake poll, which it does before the second look of a
+     * park when the poll is not armed. NULL: nothing. */
+    void (*on_poll)(struct domt_stepped *stepped, uint32_t index);
 } domt_stepped;
 
 /* One at a time in a process. */

@@ -146,6 +146,36 @@ START_TEST(start_fails_whole_when_one_thread_cannot_enable_its_ring)
 }
 END_TEST
 
+/* A filter that does not know of a system call says that there is none. */
+static void refuse_random_numbers(void)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrandom, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof rules / sizeof rules[0], .filter = rules};
+
+    ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+START_TEST(a_system_that_cannot_be_made_says_why)
+{
+    domus_config config = domt_config(1);
+    domus_system *system = NULL;
+    char error[256] = "left over";
+
+    refuse_random_numbers();
+    ck_assert_int_eq(domus_system_new(&config, error, sizeof error, &system), -ENOSYS);
+    is_one_line(error);
+    ck_assert_ptr_nonnull(strstr(error, "no random numbers: getrandom: "));
+    ck_assert_ptr_nonnull(strstr(error, strerror(ENOSYS)));
+    ck_assert_int_eq(domus_system_new(&config, NULL, 0, &system), -ENOSYS);
+}
+END_TEST
+
 START_TEST(failed_allocation_is_an_error_wherever_it_happens)
 {
     domus_config config = domt_config(2);
@@ -457,6 +487,7 @@ DOMT_MAIN("system", 60, every_order_of_calls_is_taken,
           wrong_configuration_makes_nothing_and_says_one_line,
           failed_start_leaves_nothing_and_may_be_tried_again,
           start_fails_whole_when_one_thread_cannot_enable_its_ring,
-          failed_allocation_is_an_error_wherever_it_happens, several_systems_run_in_one_process,
-          signals_stay_with_the_threads_of_the_caller, threads_are_pinned_as_told_and_named,
-          more_threads_than_cpus_work_and_are_warned_of, configuration_is_copied_with_its_strings)
+          a_system_that_cannot_be_made_says_why, failed_allocation_is_an_error_wherever_it_happens,
+          several_systems_run_in_one_process, signals_stay_with_the_threads_of_the_caller,
+          threads_are_pinned_as_told_and_named, more_threads_than_cpus_work_and_are_warned_of,
+          configuration_is_copied_with_its_strings)

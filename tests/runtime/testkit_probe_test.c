@@ -318,15 +318,15 @@ END_TEST
 
 /* --- what payloads own ----------------------------------------------------------------------- */
 
-static uint32_t drops;
+static uint32_t releases;
 
-static void drop(void *payload)
+static void release(void *payload)
 {
     ck_assert_mem_eq(payload, "owned...", 8);
-    drops++;
+    releases++;
 }
 
-static const domus_type owned_type = {.name = "owned", .size = 8, .drop = drop};
+static const domus_type owned_type = {.name = "owned", .size = 8, .release = release};
 
 START_TEST(what_is_not_taken_is_dropped_once)
 {
@@ -336,11 +336,36 @@ START_TEST(what_is_not_taken_is_dropped_once)
     for (int i = 0; i < 4; i++)
         tell(domus_probe_address(probe), &owned_type, "owned...");
     ck_assert_int_eq(domus_probe_expect(probe, &owned_type, 0, mine), 0);
-    ck_assert_uint_eq(drops, 0); /* the caller's now */
+    ck_assert_uint_eq(releases, 0); /* the caller's now */
     ck_assert_int_eq(domus_probe_expect(probe, &owned_type, 0, NULL), 0);
-    ck_assert_uint_eq(drops, 1);
+    ck_assert_uint_eq(releases, 1);
     domus_testkit_free(kit);
-    ck_assert_uint_eq(drops, 3);
+    ck_assert_uint_eq(releases, 3);
+}
+END_TEST
+
+/* An ask is kept until the test answers it: what it owns is released by one of the two alone. */
+START_TEST(what_asks_and_replies_own_is_released_once)
+{
+    domus_probe *server;
+    char mine[8];
+
+    setup(1);
+    ck_assert_int_eq(domus_probe_new(kit, &server), 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        ck_assert_int_eq(
+            domus_probe_ask(probe, domus_probe_address(server), &owned_type, "owned..."), 0);
+        ck_assert_int_eq(domus_probe_expect(server, &owned_type, 0, i == 0 ? mine : NULL), 0);
+        ck_assert_uint_eq(releases, i == 0 ? 0 : 2);
+        ck_assert_int_eq(domus_probe_reply(server, &owned_type, "owned..."), 0);
+        ck_assert_int_eq(domus_probe_expect(probe, &owned_type, 0, i == 0 ? NULL : mine), 0);
+        ck_assert_uint_eq(releases, i + 1);
+    }
+    ck_assert_int_eq(domus_probe_ask(probe, domus_probe_address(server), &owned_type, "owned..."),
+                     0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    domus_testkit_free(kit); /* nobody has expected it */
+    ck_assert_uint_eq(releases, 3);
 }
 END_TEST
 
@@ -352,7 +377,7 @@ START_TEST(a_message_without_memory_is_told)
     domi_memory_fail_after(0, 1);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     domi_memory_fail_after(-1, 0);
-    ck_assert_uint_eq(drops, 1);
+    ck_assert_uint_eq(releases, 1);
     ck_assert_int_eq(domus_probe_expect(probe, &owned_type, 0, NULL), -ENOMEM);
     ck_assert_int_eq(domus_probe_expect(probe, &owned_type, 0, NULL), -ETIMEDOUT);
     domus_testkit_free(kit);
@@ -364,4 +389,4 @@ DOMT_MAIN("testkit_probe", 60, a_probe_takes_any_type_in_order, another_type_fir
           a_probe_wakes_who_it_sends_to, answers_and_failures_of_a_probes_asks_are_expected,
           a_probe_answers_when_the_test_says_so, what_a_stopped_probe_did_not_answer_fails,
           a_probes_ask_fails_when_its_time_is_over, what_is_not_taken_is_dropped_once,
-          a_message_without_memory_is_told)
+          what_asks_and_replies_own_is_released_once, a_message_without_memory_is_told)

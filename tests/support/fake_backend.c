@@ -2,6 +2,8 @@
  * one that is over. */
 #include "tests/support/fake_backend.h"
 
+#include "io/io.h"
+
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -64,6 +66,11 @@ static void fake_close(void *ring)
     open_count--;
 }
 
+static bool has_deferred(const domt_fake *fake)
+{
+    return fake->completions_shown != fake->completions_tail;
+}
+
 static int fake_enter(void *ring, uint32_t min_complete, uint64_t timeout_ns)
 {
     domt_fake *fake = ring;
@@ -71,7 +78,18 @@ static int fake_enter(void *ring, uint32_t min_complete, uint64_t timeout_ns)
     ck_assert_uint_le(min_complete, 1);
     (void)timeout_ns;
     fake->enters++;
+    if (fake->enter_result != 0)
+        return fake->enter_result;
     fake->pending = false;
+    for (uint32_t i = 0; fake->floods && i < DOMT_FAKE_DEFERRED; i++)
+        domt_fake_inject(fake,
+                         &(domi_completion){domi_op_data(DOMI_OP_WAKE, 0, 0), 1, DOMI_MORE, 0});
+    if (fake->barren != 0) {
+        fake->barren--;
+        return 0;
+    }
+    for (uint32_t i = 0; i < DOMT_FAKE_DEFERRED && has_deferred(fake); i++)
+        fake->completions_shown++;
     return 0;
 }
 
@@ -80,7 +98,7 @@ static uint32_t fake_reap(void *ring, domi_completion *completions, uint32_t max
     domt_fake *fake = ring;
     uint32_t count = 0;
 
-    for (; count < max && fake->completions_head != fake->completions_tail; count++)
+    for (; count < max && fake->completions_head != fake->completions_shown; count++)
         completions[count] = fake->completions[fake->completions_head++ % COMPLETIONS];
     return count;
 }
@@ -89,12 +107,14 @@ static bool fake_ready(const void *ring)
 {
     const domt_fake *fake = ring;
 
-    return fake->completions_head != fake->completions_tail;
+    return fake->completions_head != fake->completions_shown;
 }
 
 static bool fake_pending(const void *ring)
 {
-    return ((const domt_fake *)ring)->pending;
+    const domt_fake *fake = ring;
+
+    return fake->pending || has_deferred(fake);
 }
 
 static domt_op *begin(void *ring, domt_op_kind kind, int fd, uint64_t user_data)
@@ -122,9 +142,9 @@ static void fake_accept(void *ring, int fd, uint64_t user_data)
     (void)begin(ring, DOMT_ACCEPT, fd, user_data);
 }
 
-static void fake_receive(void *ring, int fd, uint64_t user_data)
+static void fake_receive(void *ring, int fd, bool once, uint64_t user_data)
 {
-    (void)begin(ring, DOMT_RECEIVE, fd, user_data);
+    begin(ring, DOMT_RECEIVE, fd, user_data)->once = once;
 }
 
 static void fake_poll(void *ring, int fd, uint64_t user_data)
@@ -216,6 +236,8 @@ void domt_fake_inject(domt_fake *fake, const domi_completion *completion)
 {
     ck_assert_uint_lt(fake->completions_tail - fake->completions_head, COMPLETIONS);
     fake->completions[fake->completions_tail++ % COMPLETIONS] = *completion;
+    if (!fake->defers)
+        fake->completions_shown = fake->completions_tail;
 }
 
 static void complete(domt_fake *fake, domt_op *op, int32_t result, uint16_t flags, uint16_t buffer)
@@ -250,7 +272,8 @@ bool domt_fake_bytes(domt_fake *fake, int fd, const void *bytes, uint32_t size, 
     ck_assert_uint_le(size, fake->buffers[index].size);
     fake->buffers[index].given = false;
     memcpy(fake->buffers[index].data, bytes, size);
-    complete(fake, op, (int32_t)size, (uint16_t)(DOMI_BUFFERED | (more ? DOMI_MORE : 0)), index);
+    complete(fake, op, (int32_t)size,
+             (uint16_t)(DOMI_BUFFERED | (more && !op->once ? DOMI_MORE : 0)), index);
     return true;
 }
 

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #define DOMT_FAKE_BUFFERS_MAX 1024u
+#define DOMT_FAKE_DEFERRED    20u /* as many as the kernel completes in one enter */
 
 typedef enum domt_op_kind {
     DOMT_ACCEPT,
@@ -28,6 +29,7 @@ typedef struct domt_op {
     domt_op_kind kind;
     int fd; /* -1 of a cancel */
     uint64_t user_data;
+    bool once;                    /* a receive of one shot */
     uint64_t target;              /* of a cancel */
     const void *data;             /* of a send */
     uint32_t size;                /* of a send, in all */
@@ -39,6 +41,10 @@ typedef struct domt_fake {
     domi_completion *completions;
     uint32_t completions_head;
     uint32_t completions_tail;
+    uint32_t completions_shown; /* up to here the owner sees them */
+    bool defers;     /* as under DEFER_TASKRUN, an enter shows DOMT_FAKE_DEFERRED of them at most */
+    uint32_t barren; /* so many enters show nothing, though something is deferred */
+    bool floods;     /* each enter brings DOMT_FAKE_DEFERRED more, of the wake poll */
     uint32_t buffers_count;
     struct {
         char *data;
@@ -50,6 +56,7 @@ typedef struct domt_fake {
     uint32_t queue_tail;
     uint32_t published; /* how far the kernel sees the queue */
     uint32_t enters;
+    int enter_result;                   /* what an enter returns; 0 at first */
     bool pending;                       /* operations were begun since the last enter */
     uint32_t begun[DOMT_CANCEL_FD + 1]; /* by kind */
 } domt_fake;

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -89,9 +90,33 @@ static void burns_nothing(uint32_t ms)
                   ms);
 }
 
+static uint32_t count_of(const char *text)
+{
+    uint32_t count = 0;
+
+    for (const char *at = service.error; (at = strstr(at, text)) != NULL; at++)
+        count++;
+    return count;
+}
+
+/* A spell is logged by one line when it begins and by one when it is over, not for each connection,
+ * whatever happens meanwhile. It is over some seconds later. */
+static void is_told_once(const char *begins, const char *is_over)
+{
+    uint64_t until_ns = domt_monotonic_ns() + UINT64_C(20000000000);
+
+    do {
+        domt_sleep_ms(20);
+        domt_service_read_error(&service);
+    } while (count_of(is_over) == 0 && domt_monotonic_ns() < until_ns);
+    ck_assert_msg(count_of(begins) == 1, "not once '%s': %s", begins, service.error);
+    ck_assert_msg(count_of(is_over) == 1, "not once '%s': %s", is_over, service.error);
+}
+
+/* The program raises the limit up to the hard one. */
 static void few_descriptors(void)
 {
-    const struct rlimit limit = {DESCRIPTORS_MAX, DESCRIPTORS_MAX};
+    const struct rlimit limit = {DESCRIPTORS_MAX / 2, DESCRIPTORS_MAX};
 
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
         _exit(126);
@@ -105,9 +130,11 @@ START_TEST(the_descriptor_limit_is_reached_and_recovered_from)
     ck_assert_uint_le(served(&crowd), DESCRIPTORS_MAX);
     burns_nothing(DOMT_SCALE(700, 1500));
     recover();
+    is_told_once("all 64 descriptors of this process", "there are descriptors");
     domt_service_stop(&service);
     ck_assert_uint_gt(domt_service_count(&service, "accept pauses"), 0);
     ck_assert_uint_eq(domt_service_count(&service, "accepted"), CLIENTS + 1);
+    ck_assert_uint_eq(domt_service_count(&service, "spells no descriptor"), 1);
 }
 END_TEST
 
@@ -119,10 +146,49 @@ START_TEST(the_most_connections_are_reached_and_recovered_from)
     ck_assert_uint_eq(served(&crowd), CONNECTIONS_MAX);
     burns_nothing(DOMT_SCALE(700, 1500));
     recover();
+    is_told_once("all 20 connections of channel.maxConnections are taken",
+                 "there is room for new connections again");
     domt_service_stop(&service);
     ck_assert_uint_gt(domt_service_count(&service, "accept pauses"), 0);
+    ck_assert_uint_eq(domt_service_count(&service, "spells at most places"), 1);
 }
 END_TEST
 
-DOMT_MAIN("limits", 60, the_descriptor_limit_is_reached_and_recovered_from,
+#define SOFT 70
+#define HARD 150
+
+static void some_descriptors(void)
+{
+    const struct rlimit limit = {SOFT, HARD};
+
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        _exit(126);
+}
+
+/* More connections are wanted than the process may have descriptors. It raises its limit, says both
+ * figures, and never runs out, so that the program can still open files. */
+START_TEST(too_few_descriptors_lower_the_most_connections)
+{
+    struct rlimit limit;
+
+    service.prepare = some_descriptors;
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
+    ck_assert_int_eq(prlimit(service.pid, RLIMIT_NOFILE, NULL, &limit), 0);
+    ck_assert_uint_eq(limit.rlim_cur, HARD);
+    ck_assert_uint_eq(limit.rlim_max, HARD);
+    domt_service_read_error(&service);
+    ck_assert_msg(strstr(service.error, "warning: at most 75 connections are accepted, not the "
+                                        "10000 of channel.maxConnections, because this process may "
+                                        "have 150 descriptors") != NULL,
+                  "it said: %s", service.error);
+    fill(HARD / 2);
+    ck_assert_uint_eq(served(&crowd), HARD / 2);
+    recover();
+    domt_service_stop(&service);
+    ck_assert_uint_eq(domt_service_count(&service, "spells no descriptor"), 0);
+}
+END_TEST
+
+DOMT_MAIN("limits", 60, too_few_descriptors_lower_the_most_connections,
+          the_descriptor_limit_is_reached_and_recovered_from,
           the_most_connections_are_reached_and_recovered_from)

@@ -203,7 +203,10 @@ START_TEST(a_port_that_is_taken_is_told_in_one_line)
     char set[64];
     char expected[128];
     uint16_t port = 0;
-    int fd = domi_acceptor_listen("127.0.0.1:0", 1, &port);
+    domus_config config;
+
+    domus_config_init(&config);
+    int fd = domi_acceptor_listen("127.0.0.1:0", 1, &config, &port);
 
     ck_assert_int_ge(fd, 0);
     snprintf(set, sizeof set, "listeners.echo.address=127.0.0.1:%u", port);

@@ -1,0 +1,51 @@
+/* See domus/text.h. */
+#include <domus/text.h>
+
+#include <string.h>
+
+/* Each escape fits, with the zero at its end. */
+#define ESCAPE_SIZE 5u
+
+/* The escape of one byte; returns its length. */
+static size_t escape_byte(unsigned char byte, char escape[ESCAPE_SIZE])
+{
+    static const char digits[] = "0123456789abcdef";
+    static const char named[] = "\n\r\t\\";
+    static const char letters[] = "nrt\\";
+    const char *name = byte != '\0' ? strchr(named, byte) : NULL;
+
+    if (name == NULL && byte >= ' ' && byte <= '~') {
+        escape[0] = (char)byte;
+        return 1;
+    }
+    escape[0] = '\\';
+    if (name != NULL) {
+        escape[1] = letters[name - named];
+        return 2;
+    }
+    escape[1] = 'x';
+    escape[2] = digits[byte >> 4];
+    escape[3] = digits[byte & 15];
+    return 4;
+}
+
+size_t domus_text_escape(const char *bytes, size_t length, char *text, size_t size)
+{
+    char escape[ESCAPE_SIZE];
+    size_t wanted = 0;
+    size_t end = 0; /* of what is written */
+
+    for (size_t i = 0; i < length; i++) {
+        size_t more = escape_byte((unsigned char)bytes[i], escape);
+
+        /* Once something did not fit, nothing behind it is written. */
+        if (end == wanted && size > end + more) {
+            memcpy(text + end, escape, more);
+            end += more;
+        }
+        wanted += more;
+    }
+    if (size != 0)
+        text[end] = '\0';
+    return wanted;
+}

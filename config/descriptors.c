@@ -1,0 +1,77 @@
+/* See the header. */
+#include "config/descriptors.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+
+#define DESCRIPTORS_OF_THREAD 2u /* its ring and its eventfd */
+#define STANDARD_STREAMS      3u
+
+uint32_t domi_descriptors_room(const domi_descriptors *has, const domus_config *config)
+{
+    uint64_t threads = config->system.threads != 0 ? config->system.threads : has->cpus;
+    uint64_t wanted = has->open + DOMI_DESCRIPTORS_SPARE + config->listener_count +
+                      DESCRIPTORS_OF_THREAD * (threads + config->detached.threads_max);
+    uint32_t most = config->channel.connections_max;
+
+    for (size_t i = 0; i < config->listener_count; i++)
+        wanted += config->listeners[i].backlog;
+    if (wanted > has->limit / 2)
+        wanted = has->limit / 2;
+    uint64_t room = has->limit - wanted;
+    if (room == 0)
+        room = 1;
+    return room < most ? (uint32_t)room : most;
+}
+
+/* The entries of /proc/self/fd but "." and ".." and the directory itself. */
+static uint32_t count_open(void)
+{
+    DIR *directory = opendir("/proc/self/fd");
+    uint32_t count = 0;
+
+    if (directory == NULL)
+        return STANDARD_STREAMS;
+    while (readdir(directory) != NULL)
+        count++;
+    closedir(directory);
+    return count > STANDARD_STREAMS ? count - STANDARD_STREAMS : 0;
+}
+
+/* The limit that holds from now on. */
+static uint64_t raise_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return UINT64_MAX;
+    struct rlimit raised = {.rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max};
+    if (limit.rlim_cur != limit.rlim_max && setrlimit(RLIMIT_NOFILE, &raised) == 0)
+        limit = raised;
+    return limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
+}
+
+void domi_descriptors_fit(domus_config *config, char *warning, size_t warning_size)
+{
+    const domi_descriptors has = {
+        .limit = raise_limit(),
+        .open = count_open(),
+        .cpus = (uint32_t)get_nprocs_conf(),
+    };
+    uint32_t wanted = config->channel.connections_max;
+    uint32_t room = domi_descriptors_room(&has, config);
+
+    if (warning_size != 0)
+        warning[0] = '\0';
+    if (room == wanted)
+        return;
+    config->channel.connections_max = room;
+    snprintf(warning, warning_size,
+             "at most %" PRIu32 " connections are accepted, not the %" PRIu32
+             " of channel.maxConnections, because this process may have %" PRIu64
+             " descriptors: raise the limit (ulimit -n, LimitNOFILE=)",
+             room, wanted, has.limit);
+}

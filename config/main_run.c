@@ -1,0 +1,330 @@
+/* See the header.
+ *
+ * Signals are waited for on the main thread, with them blocked everywhere else: no handler runs, so
+ * nothing here has to be safe in one. The main thread writes nothing itself, because whoever reads
+ * standard error may have stopped reading: it leaves everything in the sink, whose thread writes.
+ */
+#include "config/main_run.h"
+
+#include "config/descriptors.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Supervisors send the same signal twice within milliseconds, and mean it once. */
+#define SAME_NS UINT64_C(1000000000)
+/* For the last words of a program that ends at once. */
+#define LAST_WORDS_NS UINT64_C(100000000)
+#define LISTENING_MS  1000
+#define DUMP_BYTES    (1024u * 1024)
+
+/* -1: nobody has asked to quit. There is one program in a process at a time, so there is one word,
+ * and one thread that waits for signals: they are sent to it, because other threads block them. */
+static atomic_int quit_status = -1;
+static _Atomic pthread_t waiter;
+
+typedef struct running {
+    const domus_program *program;
+    domus_system *system;
+    domi_sink *sink;
+    sigset_t signals;
+    char warning[256];       /* of the descriptors that there are; "" when there are enough */
+    int stopped;             /* what domus_system_stop() returned */
+    atomic_bool has_stopped; /* then it is written */
+    uint64_t cut_before;     /* channels that were cut until the drain began */
+} running;
+
+void domus_main_quit(int status)
+{
+    int none = -1;
+
+    if (atomic_compare_exchange_strong(&quit_status, &none, status))
+        /* It does not end the thread, which blocks it and waits for it. */
+        (void)pthread_kill(atomic_load(&waiter), SIGTERM); // NOLINT(*-kill-thread,cert-pos44-c)
+}
+
+/* --- what is printed -------------------------------------------------------------------------- */
+
+void domi_main_print_listening(const char *name, const char *address, uint16_t port)
+{
+    const char *colon = strrchr(address, ':');
+    struct pollfd reader = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+    if (poll(&reader, 1, LISTENING_MS) == 0)
+        return; /* a full pipe that nobody reads must not hold up the start */
+    printf("listening %s %.*s:%u\n", name, colon != NULL ? (int)(colon - address) : 0, address,
+           port);
+    fflush(stdout);
+}
+
+static void print_profile(const running *own)
+{
+    size_t size = domus_system_profile_table(own->system, NULL, 0) + 4096;
+    char *text = malloc(size);
+
+    if (text == NULL)
+        return;
+    (void)domus_system_profile_table(own->system, text, size);
+    domi_sink_text(own->sink, text);
+}
+
+static void print_dump(const running *own)
+{
+    size_t size = DUMP_BYTES + domus_system_threads(own->system) * (size_t)DOMUS_DUMP_BYTES_MIN;
+    char *text = malloc(size);
+    int result = text != NULL ? domus_dump(own->system, text, size) : -ENOMEM;
+
+    if (result != 0) {
+        domi_sink_say(own->sink, "no dump: %s", strerror(-result));
+        free(text);
+        return;
+    }
+    char *fitting = realloc(text, strlen(text) + 1); /* it may wait for a long time */
+    domi_sink_text(own->sink, fitting != NULL ? fitting : text);
+}
+
+/* --- signals ---------------------------------------------------------------------------------- */
+
+static void block_signals(sigset_t *ret_signals)
+{
+    static const int numbers[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2};
+    struct sigaction action;
+
+    sigemptyset(ret_signals);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        sigaddset(ret_signals, numbers[i]);
+    pthread_sigmask(SIG_BLOCK, ret_signals, NULL);
+    /* Whoever reads the log or the output may go away; a write then fails, which is enough. */
+    if (sigaction(SIGPIPE, NULL, &action) == 0 && action.sa_handler == SIG_DFL) {
+        action.sa_handler = SIG_IGN;
+        (void)sigaction(SIGPIPE, &action, NULL);
+    }
+}
+
+/* The signals that end nothing. */
+static void answer_signal(const running *own, int number)
+{
+    if (number == SIGUSR1)
+        print_profile(own);
+    else if (number == SIGUSR2 || number == SIGQUIT)
+        print_dump(own);
+    else if (number == SIGHUP)
+        domi_sink_say(own->sink, "SIGHUP is reserved for a reload, which does not exist yet: "
+                                 "nothing is changed");
+}
+
+/* Until the program is to stop. */
+static void wait_for_end(const running *own)
+{
+    int number = 0;
+
+    while (sigwait(&own->signals, &number) == 0 && number != SIGTERM && number != SIGINT) {
+        answer_signal(own, number);
+        if (number == SIGQUIT)
+            return;
+    }
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void end_at_once(const running *own, int number)
+{
+    domi_sink_say(own->sink, "a second signal: ending at once");
+    domi_sink_close(own->sink, LAST_WORDS_NS);
+    _exit(128 + number);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static void *stop_system(void *own_)
+{
+    running *own = own_;
+
+    own->stopped = domus_system_stop(own->system);
+    atomic_store(&own->has_stopped, true);
+    /* The main thread still waits for a second signal. */
+    (void)pthread_kill(atomic_load(&waiter), SIGUSR2);
+    return NULL;
+}
+
+/* Until stop_system() is done; a second SIGTERM or SIGINT ends the process, unless it belongs to
+ * the first. One that the process sent itself is none: it may be a domus_main_quit() by an actor
+ * that drains. */
+static void wait_for_drain(running *own)
+{
+    uint64_t began_ns = now_ns();
+    siginfo_t info;
+
+    while (!atomic_load(&own->has_stopped)) {
+        int number = sigwaitinfo(&own->signals, &info);
+        bool is_own = number > 0 && info.si_pid == getpid(); /* glibc folds SI_TKILL into SI_USER */
+
+        if (number < 0 || (is_own && (number == SIGTERM || number == SIGINT)))
+            continue;
+        if (number != SIGTERM && number != SIGINT) {
+            if (!atomic_load(&own->has_stopped))
+                answer_signal(own, number);
+        } else if (now_ns() - began_ns >= SAME_NS) {
+            end_at_once(own, number);
+        }
+    }
+}
+
+/* Channels that were cut; with `and_open`, those also that have not ended. */
+static uint64_t count_cut(const running *own, bool and_open)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < domus_system_threads(own->system); i++) {
+        domus_profile profile;
+        if (domus_system_profile(own->system, i, &profile) != 0)
+            continue;
+        sum += profile.channels_cut;
+        if (and_open && profile.channels_opened > profile.channels_closed)
+            sum += profile.channels_opened - profile.channels_closed;
+    }
+    return sum;
+}
+
+static void drain(running *own)
+{
+    pthread_t thread;
+
+    own->cut_before = count_cut(own, false);
+    if (pthread_create(&thread, NULL, stop_system, own) != 0) {
+        own->stopped = domus_system_stop(own->system);
+    } else {
+        wait_for_drain(own);
+        pthread_join(thread, NULL);
+    }
+}
+
+/* --- the program ------------------------------------------------------------------------------ */
+
+/* Returns 0, or the exit status. */
+static int start(const running *own)
+{
+    const domus_program *program = own->program;
+    int result = domus_system_start(own->system);
+
+    if (result == 0 && domus_system_warning(own->system)[0] != '\0')
+        domi_sink_say(own->sink, "warning: %s", domus_system_warning(own->system));
+    if (result == 0 && own->warning[0] != '\0')
+        domi_sink_say(own->sink, "warning: %s", own->warning);
+    if (result == 0 && program->start != NULL)
+        result = program->start(own->system, program->argument);
+    if (result >= 0)
+        return DOMI_STATUS_OK;
+    const char *why = domus_system_error(own->system);
+    domi_sink_say(own->sink, "%s", why[0] != '\0' ? why : strerror(-result));
+    return DOMI_STATUS_FAILED;
+}
+
+/* Whether channels were cut, or will be when the process ends, because a handler that does not
+ * return holds up their thread. */
+static bool has_cut(const running *own)
+{
+    return own->stopped > 0 ||
+           (own->stopped == -ETIMEDOUT && count_cut(own, true) > own->cut_before);
+}
+
+/* What the program asked for comes first, unless it was success. */
+static int status_after(const running *own)
+{
+    int status = atomic_load(&quit_status);
+
+    if (status <= DOMI_STATUS_OK && has_cut(own))
+        status = (int)domus_system_config(own->system)->shutdown.cut_status;
+    return status >= 0 ? status : DOMI_STATUS_OK;
+}
+
+static int run(running *own)
+{
+    int status = start(own);
+
+    if (status != DOMI_STATUS_OK) {
+        own->stopped = domus_system_stop(own->system);
+        return status;
+    }
+    wait_for_end(own);
+    drain(own);
+    print_profile(own);
+    if (own->stopped < 0 &&
+        own->stopped != -ETIMEDOUT) { /* a ring has failed, perhaps since then */
+        status = atomic_load(&quit_status);
+        return status > 0 ? status : DOMI_STATUS_FAILED;
+    }
+    return status_after(own);
+}
+
+/* The line that says why is in the log. */
+static void quit_failed(void *context, int error)
+{
+    (void)context, (void)error;
+    domus_main_quit(DOMI_STATUS_FAILED);
+}
+
+/* A system that says where a stuck thread is. When the program has the signal for something else,
+ * it says that it cannot. */
+static int make_system(running *own, const domus_config *config)
+{
+    const domus_hooks hooks = {
+        .log = domi_sink_log,
+        .log_context = own->sink,
+        .log_dropped = domi_sink_dropped,
+        .failed = quit_failed,
+    };
+    char error[256] = "";
+
+    if (config->stall.threshold_ns != 0 && config->stall.signal != 0)
+        (void)domus_stall_signal((int)config->stall.signal);
+    int result = domus_system_new_with(config, &hooks, error, sizeof error, &own->system);
+    if (result != 0)
+        domi_sink_say(own->sink, "%s", error[0] != '\0' ? error : strerror(-result));
+    return result;
+}
+
+int domi_main_run(const domus_program *program, const domus_config *given)
+{
+    running own = {.program = program};
+    domus_config config = *given;
+    int status;
+
+    block_signals(&own.signals);
+    atomic_store(&waiter, pthread_self());
+    domi_descriptors_fit(&config, own.warning, sizeof own.warning);
+    int result = domi_sink_open(program->name, STDERR_FILENO, config.log.queue_max, &own.sink);
+    if (result != 0) {
+        fprintf(stderr, "%s: no thread for the log: %s\n", program->name, strerror(-result));
+        return DOMI_STATUS_FAILED;
+    }
+    result = make_system(&own, &config);
+    if (result == 0)
+        status = run(&own);
+    else
+        status = result == -EINVAL ? DOMI_STATUS_USAGE : DOMI_STATUS_FAILED;
+    domus_system_free(own.system);
+    domi_sink_close(own.sink, config.log.flush_timeout_ns);
+    if (own.stopped != -ETIMEDOUT)
+        domi_sink_free(own.sink); /* else a thread that is stuck in a handler may still log */
+    /* What was sent while it drained is answered; nobody else shall meet it. */
+    while (sigtimedwait(&own.signals, NULL, &(const struct timespec){0}) > 0)
+        continue;
+    atomic_store(&quit_status, -1);
+    return status;
+}

@@ -1,0 +1,17 @@
+/* A program from the start of its system to the end: signals, and what is printed meanwhile. */
+#ifndef DOMI_CONFIG_MAIN_RUN_H
+#define DOMI_CONFIG_MAIN_RUN_H
+
+#include "config/sink.h"
+
+#include <domus/main.h>
+
+enum { DOMI_STATUS_OK = 0, DOMI_STATUS_FAILED = 1, DOMI_STATUS_USAGE = 2 };
+
+/* Run the program with a configuration that was checked. Returns its exit status. */
+int domi_main_run(const domus_program *program, const domus_config *config);
+
+/* Print the line that says where a listener listens, unless nobody reads standard output. */
+void domi_main_print_listening(const char *name, const char *address, uint16_t port);
+
+#endif

@@ -1,0 +1,406 @@
+/* See the header.
+ *
+ * The queue is a ring of places, each with a `turn`: 2L when the place is free for the L-th round
+ * of the ring, 2L + 1 when it holds that round's line. A thread that leaves a line claims the next
+ * position by compare-exchange of `tail`, fills its place, and publishes it by the turn. So a
+ * thread that is interrupted in between holds up those that read behind it, never those that leave
+ * lines. A place that was never used is all zero, and its pages are not touched before. */
+#include "config/sink.h"
+
+#include <domus/text.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A pipe that is writable takes so many bytes without making its writer wait. */
+#define PIECE_BYTES PIPE_BUF
+/* How soon a thread that waits for a reader sees that it is to give up. */
+#define LOOK_MS 20
+/* How long a write that is stuck may go on after the sink's time is over. */
+#define STUCK_NS  UINT64_C(100000000)
+#define SECOND_NS UINT64_C(1000000000)
+/* The name, the level and the thread stand before a line. */
+#define LINE_BYTES (DOMUS_LOG_TEXT_MAX + 256u)
+
+typedef enum kind {
+    KIND_LOG,  /* `line`, with a level and a thread */
+    KIND_SAID, /* `line` */
+    KIND_TEXT, /* `text` */
+} kind;
+
+typedef struct place {
+    _Atomic uint64_t turn;
+    uint64_t dropped_before; /* lines, since the place before this one was filled */
+    char *text;              /* on the heap */
+    kind kind;
+    domus_log_level level;
+    uint32_t thread;
+    char line[DOMUS_LOG_TEXT_MAX + 1];
+} place;
+
+struct domi_sink {
+    const char *name;
+    int fd;
+    uint32_t count; /* of places */
+    place *places;
+    pthread_t thread;
+    pid_t process;          /* who made it: a child has no thread to end */
+    sem_t left;             /* a post for each line that was left */
+    _Atomic uint32_t texts; /* in the queue */
+    _Atomic bool closing;
+    _Atomic bool give_up; /* the time for writing is over */
+    bool stuck;           /* the thread has not ended */
+
+    /* The thread's own. */
+    uint64_t head;
+    uint64_t untold; /* dropped lines that the log does not tell of yet */
+
+    _Atomic uint64_t tail;
+    _Atomic uint64_t dropped_since; /* the last place was filled */
+    _Atomic uint64_t dropped;       /* in all */
+};
+
+/* --- leaving lines ---------------------------------------------------------------------------- */
+
+static uint64_t free_turn(const domi_sink *sink, uint64_t position)
+{
+    return position / sink->count * 2;
+}
+
+static void count_dropped(domi_sink *sink, uint64_t lines)
+{
+    /* Relaxed: numbers, which publish nothing. */
+    atomic_fetch_add_explicit(&sink->dropped_since, lines, memory_order_relaxed);
+    atomic_fetch_add_explicit(&sink->dropped, lines, memory_order_relaxed);
+}
+
+/* The next place, for the caller alone until fill_end(); NULL when none is free. */
+static place *fill_begin(domi_sink *sink, uint64_t *ret_position)
+{
+    uint64_t position = atomic_load_explicit(&sink->tail, memory_order_relaxed);
+
+    for (;;) {
+        place *next = &sink->places[position % sink->count];
+        /* acquire: pairs with read_end(); its reader is done with what the place held. */
+        uint64_t turn = atomic_load_explicit(&next->turn, memory_order_acquire);
+
+        if (turn < free_turn(sink, position))
+            return NULL; /* the ring is full: this place holds the line of a round ago */
+        if (turn > free_turn(sink, position)) {
+            position = atomic_load_explicit(&sink->tail, memory_order_relaxed);
+            continue; /* another thread has claimed it meanwhile */
+        }
+        /* Relaxed: the place is handed over by its turn. */
+        if (atomic_compare_exchange_weak_explicit(&sink->tail, &position, position + 1,
+                                                  memory_order_relaxed, memory_order_relaxed)) {
+            *ret_position = position;
+            return next;
+        }
+    }
+}
+
+static void fill_end(domi_sink *sink, place *filled, uint64_t position)
+{
+    filled->dropped_before = 0;
+    if (atomic_load_explicit(&sink->dropped_since, memory_order_relaxed) != 0)
+        filled->dropped_before =
+            atomic_exchange_explicit(&sink->dropped_since, 0, memory_order_relaxed);
+    /* release: pairs with read_begin(); who reads the place sees all of it. */
+    atomic_store_explicit(&filled->turn, free_turn(sink, position) + 1, memory_order_release);
+    (void)sem_post(&sink->left); /* fails when the thread has two billion reasons to wake already */
+}
+
+void domi_sink_log(void *sink_, domus_log_level level, uint32_t thread, const char *text)
+{
+    domi_sink *sink = sink_;
+    uint64_t position;
+    place *next = fill_begin(sink, &position);
+
+    if (next == NULL) {
+        count_dropped(sink, 1);
+        return;
+    }
+    next->kind = KIND_LOG;
+    next->level = level;
+    next->thread = thread;
+    snprintf(next->line, sizeof next->line, "%s", text);
+    fill_end(sink, next, position);
+}
+
+void domi_sink_say(domi_sink *sink, const char *format, ...)
+{
+    char raw[DOMUS_LOG_TEXT_MAX + 1];
+    uint64_t position;
+    place *next = fill_begin(sink, &position);
+    va_list arguments;
+
+    if (next == NULL) {
+        count_dropped(sink, 1);
+        return;
+    }
+    va_start(arguments, format);
+    (void)vsnprintf(raw, sizeof raw, format, arguments);
+    va_end(arguments);
+    next->kind = KIND_SAID;
+    (void)domus_text_escape(raw, strlen(raw), next->line, sizeof next->line);
+    fill_end(sink, next, position);
+}
+
+static uint64_t count_lines(const char *text)
+{
+    uint64_t lines = 0;
+
+    for (; (text = strchr(text, '\n')) != NULL; text++)
+        lines++;
+    return lines;
+}
+
+void domi_sink_text(domi_sink *sink, char *text)
+{
+    uint64_t position;
+    place *next = NULL;
+
+    /* Relaxed: a bound, which publishes nothing. */
+    if (atomic_fetch_add_explicit(&sink->texts, 1, memory_order_relaxed) < DOMI_SINK_TEXTS_MAX)
+        next = fill_begin(sink, &position);
+    if (next == NULL) {
+        atomic_fetch_sub_explicit(&sink->texts, 1, memory_order_relaxed);
+        count_dropped(sink, count_lines(text));
+        free(text);
+        return;
+    }
+    next->kind = KIND_TEXT;
+    next->text = text;
+    fill_end(sink, next, position);
+}
+
+uint64_t domi_sink_dropped(void *sink)
+{
+    return atomic_load_explicit(&((domi_sink *)sink)->dropped, memory_order_relaxed);
+}
+
+/* --- the thread: writing ---------------------------------------------------------------------- */
+
+/* Wait until somebody reads. False: the time is over. */
+static bool wait_for_reader(const domi_sink *sink)
+{
+    struct pollfd reader = {.fd = sink->fd, .events = POLLOUT};
+
+    for (;;) {
+        if (atomic_load_explicit((_Atomic bool *)(uintptr_t)&sink->give_up, memory_order_relaxed))
+            return false;
+        /* Also when nobody is left to read: then the write says so. */
+        if (poll(&reader, 1, LOOK_MS) > 0)
+            return true;
+    }
+}
+
+static bool write_all(const domi_sink *sink, const char *bytes, size_t size)
+{
+    while (size != 0) {
+        if (!wait_for_reader(sink))
+            return false;
+        ssize_t written = write(sink->fd, bytes, size < PIECE_BYTES ? size : PIECE_BYTES);
+        if (written >= 0) {
+            bytes += written;
+            size -= (size_t)written;
+        } else if (errno == EAGAIN) {
+            (void)poll(NULL, 0, LOOK_MS); /* another process has filled the pipe meanwhile */
+        } else if (errno != EINTR) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What could not be written counts as dropped. */
+static void write_lines(domi_sink *sink, const char *bytes, size_t size, uint64_t lines)
+{
+    if (write_all(sink, bytes, size))
+        return;
+    sink->untold += lines;
+    atomic_fetch_add_explicit(&sink->dropped, lines, memory_order_relaxed);
+}
+
+static void tell_dropped(domi_sink *sink)
+{
+    char line[LINE_BYTES];
+
+    if (sink->untold == 0)
+        return;
+    int length = snprintf(line, sizeof line, "%.128s: warning: %llu log lines were dropped\n",
+                          sink->name, (unsigned long long)sink->untold);
+    if (write_all(sink, line, (size_t)length))
+        sink->untold = 0;
+}
+
+static void write_line(domi_sink *sink, const place *from)
+{
+    static const char *const levels[] = {"error: ", "warning: ", "info: "};
+    const char *level = from->kind == KIND_LOG ? levels[from->level] : "";
+    char thread[32] = "";
+    char line[LINE_BYTES];
+
+    if (from->kind == KIND_LOG && from->thread != DOMUS_LOG_OUTSIDE)
+        snprintf(thread, sizeof thread, "thread %u: ", from->thread);
+    int length =
+        snprintf(line, sizeof line, "%.128s: %s%s%s\n", sink->name, level, thread, from->line);
+    write_lines(sink, line, (size_t)length, 1);
+}
+
+static void write_place(domi_sink *sink, place *from)
+{
+    sink->untold += from->dropped_before;
+    tell_dropped(sink);
+    if (from->kind != KIND_TEXT) {
+        write_line(sink, from);
+        return;
+    }
+    write_lines(sink, from->text, strlen(from->text), count_lines(from->text));
+    free(from->text);
+    from->text = NULL;
+    atomic_fetch_sub_explicit(&sink->texts, 1, memory_order_relaxed);
+}
+
+/* --- the thread ------------------------------------------------------------------------------- */
+
+/* The oldest line that is there; NULL when there is none. */
+static place *read_begin(domi_sink *sink)
+{
+    place *next = &sink->places[sink->head % sink->count];
+
+    /* acquire: pairs with fill_end(). */
+    return atomic_load_explicit(&next->turn, memory_order_acquire) ==
+                   free_turn(sink, sink->head) + 1
+               ? next
+               : NULL;
+}
+
+static void read_end(domi_sink *sink, place *done)
+{
+    /* release: pairs with fill_begin(), one round later. */
+    atomic_store_explicit(&done->turn, free_turn(sink, sink->head) + 2, memory_order_release);
+    sink->head++;
+}
+
+static void *run(void *sink_)
+{
+    domi_sink *sink = sink_;
+    place *next;
+
+    for (;;) {
+        /* acquire: what was left before the sink was closed is seen below. */
+        bool last = atomic_load_explicit(&sink->closing, memory_order_acquire);
+
+        while ((next = read_begin(sink)) != NULL) {
+            write_place(sink, next);
+            read_end(sink, next);
+        }
+        /* Nothing follows the lines that were dropped last: tell of them now. */
+        sink->untold += atomic_exchange_explicit(&sink->dropped_since, 0, memory_order_relaxed);
+        tell_dropped(sink);
+        if (last)
+            return NULL;
+        while (sem_wait(&sink->left) != 0)
+            continue; /* EINTR: a debugger, for the thread takes no signals */
+    }
+}
+
+static int begin(domi_sink *sink)
+{
+    sigset_t all, before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&sink->thread, NULL, run, sink);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error == 0)
+        (void)pthread_setname_np(sink->thread, "domus-log");
+    return -error;
+}
+
+int domi_sink_open(const char *name, int fd, uint32_t lines_max, domi_sink **ret_sink)
+{
+    domi_sink *sink = calloc(1, sizeof *sink);
+    /* Zeroed by the kernel, page by page, as they are used. */
+    place *places = sink != NULL ? calloc(lines_max, sizeof *places) : NULL;
+    int result = -ENOMEM;
+
+    if (places == NULL)
+        goto fail;
+    sink->name = name;
+    sink->fd = fd;
+    sink->count = lines_max;
+    sink->places = places;
+    sink->process = getpid();
+    (void)sem_init(&sink->left, 0, 0);
+    result = begin(sink);
+    if (result != 0)
+        goto fail;
+    *ret_sink = sink;
+    return 0;
+
+fail:
+    free(places);
+    free(sink);
+    return result;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+/* ThreadSanitizer does not know the join that has a time-out on this clock. */
+static bool join_within(pthread_t thread, uint64_t ns)
+{
+    uint64_t until_ns = now_ns() + ns;
+
+    while (pthread_tryjoin_np(thread, NULL) != 0) {
+        if (now_ns() >= until_ns)
+            return false;
+        (void)poll(NULL, 0, 1);
+    }
+    return true;
+}
+
+void domi_sink_close(domi_sink *sink, uint64_t within_ns)
+{
+    if (sink->process != getpid())
+        return;
+    /* release: pairs with run(). */
+    atomic_store_explicit(&sink->closing, true, memory_order_release);
+    (void)sem_post(&sink->left);
+    if (join_within(sink->thread, within_ns))
+        return;
+    atomic_store_explicit(&sink->give_up, true, memory_order_relaxed);
+    if (join_within(sink->thread, STUCK_NS))
+        return;
+    sink->stuck = true;
+    (void)pthread_detach(sink->thread);
+}
+
+void domi_sink_free(domi_sink *sink)
+{
+    if (sink == NULL || sink->stuck || sink->process != getpid())
+        return;
+    for (uint32_t i = 0; i < sink->count; i++)
+        free(sink->places[i].text); /* left after the close */
+    (void)sem_destroy(&sink->left);
+    free(sink->places);
+    free(sink);
+}

@@ -1,0 +1,29 @@
+/* Text that can be shown: bytes of strangers as printable ASCII.
+ *
+ * A peer or a file may hold bytes that move a terminal's cursor, change the direction of what it
+ * shows or begin a line of their own. Whoever prints such bytes escapes them first; the library
+ * does so in its log lines and in the errors of a configuration. */
+#ifndef DOMUS_TEXT_H
+#define DOMUS_TEXT_H
+
+#include <domus/export.h>
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Write `length` bytes into `text` (of `size` bytes, NUL-terminated): printable ASCII as it is, a
+ * backslash as two, newline, carriage return and tab as \n, \r and \t, any other byte as \x and two
+ * hexadecimal digits. What does not fit is cut, but never within an escape.
+ *
+ * Returns the length that the whole text has. `bytes` and `text` must not overlap.
+ * Thread-safety: any thread. */
+DOMUS_API size_t domus_text_escape(const char *bytes, size_t length, char *text, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,64 @@
+/* What is shown of bytes that anybody may have sent. */
+#include "tests/support/suite.h"
+
+#include <domus/text.h>
+
+#include <string.h>
+
+static void shows(const char *bytes, size_t length, const char *expected)
+{
+    char text[64];
+
+    ck_assert_uint_eq(domus_text_escape(bytes, length, text, sizeof text), strlen(expected));
+    ck_assert_str_eq(text, expected);
+}
+
+START_TEST(printable_ascii_stays_and_all_else_is_escaped)
+{
+    shows("", 0, "");
+    shows(" az~", 4, " az~");
+    shows("a\nb\rc\td\\e", 9, "a\\nb\\rc\\td\\\\e");
+    shows("\0\x1f\x7f\x80\xff", 5, "\\x00\\x1f\\x7f\\x80\\xff");
+    shows("\x1b[2J", 4, "\\x1b[2J");
+    shows("\xc2\x9b", 2, "\\xc2\\x9b");          /* U+009B begins a control sequence */
+    shows("\xe2\x80\xae", 3, "\\xe2\\x80\\xae"); /* U+202E turns the text around */
+}
+END_TEST
+
+START_TEST(every_byte_gives_printable_ascii)
+{
+    for (int byte = 0; byte < 256; byte++) {
+        const char one = (char)byte;
+        char text[8];
+
+        size_t length = domus_text_escape(&one, 1, text, sizeof text);
+        ck_assert_uint_eq(length, strlen(text));
+        ck_assert(length == 1 || (length == 2 && text[0] == '\\') ||
+                  (length == 4 && text[0] == '\\' && text[1] == 'x'));
+        ck_assert(length != 1 || (text[0] == one && one != '\\'));
+        for (size_t i = 0; i < length; i++)
+            ck_assert(text[i] >= ' ' && text[i] <= '~');
+    }
+}
+END_TEST
+
+START_TEST(a_text_is_cut_between_escapes_and_tells_its_whole_length)
+{
+    char text[16] = "untouched";
+
+    ck_assert_uint_eq(domus_text_escape("\n\n", 2, text, 0), 4);
+    ck_assert_str_eq(text, "untouched");
+    ck_assert_uint_eq(domus_text_escape("ab", 2, text, 1), 2);
+    ck_assert_str_eq(text, "");
+    ck_assert_uint_eq(domus_text_escape("ab\x01z", 4, text, 6), 7);
+    ck_assert_str_eq(text, "ab"); /* neither half an escape nor what stands behind it */
+    ck_assert_uint_eq(domus_text_escape("ab\x01z", 4, text, 7), 7);
+    ck_assert_str_eq(text, "ab\\x01");
+    ck_assert_uint_eq(domus_text_escape("ab\x01z", 4, text, 8), 7);
+    ck_assert_str_eq(text, "ab\\x01z");
+}
+END_TEST
+
+DOMT_MAIN("text", 10, printable_ascii_stays_and_all_else_is_escaped,
+          every_byte_gives_printable_ascii,
+          a_text_is_cut_between_escapes_and_tells_its_whole_length)

@@ -1,0 +1,322 @@
+/* The sink: what is left in it is written in order, by one thread, and whoever leaves a line waits
+ * for nobody. */
+#include "config/sink.h"
+
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECOND_NS  UINT64_C(1000000000)
+#define PIPE_BYTES 16384 /* a pipe of one page takes one write at a time */
+#define TEXT_BYTES 65536
+
+static domi_sink *sink;
+static int reader;
+static int writer;
+static char text[TEXT_BYTES];
+
+static void open_sink(uint32_t lines_max)
+{
+    int ends[2];
+
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert_int_ge(fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES), PIPE_BYTES);
+    reader = ends[0];
+    writer = ends[1];
+    ck_assert_int_eq(domi_sink_open("test", writer, lines_max, &sink), 0);
+}
+
+/* Nothing that is left from here on can be written. */
+static void fill_pipe(void)
+{
+    ck_assert_int_eq(fcntl(writer, F_SETFL, O_NONBLOCK), 0);
+    while (write(writer, ".", 1) > 0)
+        continue;
+    ck_assert_int_eq(fcntl(writer, F_SETFL, 0), 0);
+}
+
+/* All that was written, without the filling. */
+static void end_sink(void)
+{
+    size_t length = 0;
+    ssize_t got;
+
+    domi_sink_close(sink, 10 * SECOND_NS);
+    close(writer);
+    while ((got = read(reader, text + length, sizeof text - 1 - length)) > 0)
+        length += (size_t)got;
+    text[length] = '\0';
+    domi_sink_free(sink);
+    close(reader);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+START_TEST(lines_and_texts_are_written_in_order)
+{
+    open_sink(16);
+    domi_sink_log(sink, DOMUS_LOG_ERROR, 3, "first");
+    domi_sink_log(sink, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE, "second");
+    domi_sink_text(sink, strdup("a table\nof two lines\n"));
+    domi_sink_say(sink, "%s", "bytes \x1b[2J\n\xc2\x9b");
+    domi_sink_log(sink, DOMUS_LOG_INFO, 0, "");
+    end_sink();
+    ck_assert_str_eq(text, "test: error: thread 3: first\n"
+                           "test: warning: second\n"
+                           "a table\nof two lines\n"
+                           "test: bytes \\x1b[2J\\n\\xc2\\x9b\n"
+                           "test: info: thread 0: \n");
+}
+END_TEST
+
+START_TEST(the_longest_line_is_written_whole)
+{
+    char line[DOMUS_LOG_TEXT_MAX + 1];
+
+    memset(line, 'x', sizeof line - 1);
+    line[sizeof line - 1] = '\0';
+    open_sink(16);
+    domi_sink_log(sink, DOMUS_LOG_WARNING, UINT32_MAX - 1, line);
+    domi_sink_say(sink, "%s%s", line, "cut");
+    end_sink();
+    ck_assert_ptr_nonnull(strstr(text, "test: warning: thread 4294967294: xxx"));
+    ck_assert_uint_eq(strlen(text), strlen("test: warning: thread 4294967294: \ntest: \n") +
+                                        2 * (sizeof line - 1));
+}
+END_TEST
+
+static void *drain_pipe(void *length_)
+{
+    size_t *length = length_;
+    ssize_t got;
+
+    while ((got = read(reader, text + *length, sizeof text - 1 - *length)) > 0)
+        *length += (size_t)got;
+    return NULL;
+}
+
+/* The places are all that is kept; where lines are missing, the log says so in their place. */
+START_TEST(lines_beyond_the_places_are_dropped_and_told_of_where_they_are_missing)
+{
+    enum { PLACES = 16, LINES = 100 };
+    char line[32];
+    size_t length = 0;
+    pthread_t thread;
+
+    open_sink(PLACES);
+    fill_pipe();
+    uint64_t began_ns = now_ns();
+    for (int i = 0; i < LINES; i++) {
+        snprintf(line, sizeof line, "line %d", i);
+        domi_sink_log(sink, DOMUS_LOG_INFO, DOMUS_LOG_OUTSIDE, line);
+    }
+    ck_assert_uint_lt(now_ns() - began_ns, 5 * SECOND_NS);
+    ck_assert_uint_eq(domi_sink_dropped(sink), LINES - PLACES);
+    ck_assert_int_eq(pthread_create(&thread, NULL, drain_pipe, &length), 0);
+    domi_sink_log(sink, DOMUS_LOG_INFO, DOMUS_LOG_OUTSIDE, "after"); /* or dropped like them */
+    domi_sink_close(sink, 10 * SECOND_NS);
+    close(writer);
+    pthread_join(thread, NULL);
+    text[length] = '\0';
+    uint64_t dropped = domi_sink_dropped(sink);
+    domi_sink_free(sink);
+    close(reader);
+
+    const char *at = strchr(text, 't');
+    ck_assert_ptr_nonnull(at);
+    for (int i = 0; i < PLACES; i++) {
+        snprintf(line, sizeof line, "test: info: line %d\n", i);
+        ck_assert_msg(strncmp(at, line, strlen(line)) == 0, "line %d: %.60s", i, at);
+        at += strlen(line);
+    }
+    snprintf(line, sizeof line, "test: warning: %d log", (int)dropped);
+    ck_assert_msg(strncmp(at, line, strlen(line)) == 0, "%.60s", at);
+}
+END_TEST
+
+START_TEST(dropped_lines_are_told_of_although_no_line_follows)
+{
+    open_sink(2);
+    fill_pipe();
+    for (int i = 0; i < 10; i++)
+        domi_sink_say(sink, "line");
+    ck_assert_uint_eq(domi_sink_dropped(sink), 8);
+    char bytes[PIPE_BYTES];
+    ck_assert_int_eq(read(reader, bytes, sizeof bytes), PIPE_BYTES);
+    end_sink();
+    ck_assert_str_eq(text, "test: line\ntest: line\ntest: warning: 8 log lines were dropped\n");
+}
+END_TEST
+
+START_TEST(few_texts_wait_and_the_others_are_dropped_by_their_lines)
+{
+    open_sink(16);
+    fill_pipe();
+    for (uint32_t i = 0; i < DOMI_SINK_TEXTS_MAX + 2; i++)
+        domi_sink_text(sink, strdup("one\ntwo\nthree\n"));
+    ck_assert_uint_eq(domi_sink_dropped(sink), 6);
+    char bytes[PIPE_BYTES];
+    ck_assert_int_eq(read(reader, bytes, sizeof bytes), PIPE_BYTES);
+    end_sink();
+    ck_assert_ptr_nonnull(strstr(text, "test: warning: 6 log lines were dropped\n"));
+    ck_assert_int_eq(strncmp(text, "one\ntwo\nthree\none\n", 18), 0);
+}
+END_TEST
+
+START_TEST(a_close_waits_no_longer_than_it_may)
+{
+    open_sink(16);
+    fill_pipe();
+    for (int i = 0; i < 10; i++)
+        domi_sink_say(sink, "line");
+    domi_sink_text(sink, strdup("a\nb\n"));
+    uint64_t began_ns = now_ns();
+    domi_sink_close(sink, SECOND_NS / 5);
+    uint64_t took_ns = now_ns() - began_ns;
+    ck_assert_uint_ge(took_ns, SECOND_NS / 5);
+    ck_assert_uint_lt(took_ns, 5 * SECOND_NS);
+    ck_assert_uint_eq(domi_sink_dropped(sink), 12); /* what could not be written */
+    domi_sink_say(sink, "too late"); /* a thread that nobody could end: it may, to no effect */
+    domi_sink_text(sink, strdup("too late\n"));
+    domi_sink_free(sink);
+    close(reader);
+    close(writer);
+}
+END_TEST
+
+/* SIGPIPE has its default here, and the process lives on. */
+START_TEST(lines_without_a_reader_are_counted)
+{
+    open_sink(16);
+    close(reader);
+    for (int i = 0; i < 5; i++)
+        domi_sink_say(sink, "line");
+    domi_sink_close(sink, 10 * SECOND_NS);
+    ck_assert_uint_eq(domi_sink_dropped(sink), 5);
+    domi_sink_free(sink);
+    close(writer);
+}
+END_TEST
+
+/* --- many threads ----------------------------------------------------------------------------- */
+
+enum { THREADS = 4, EACH = 20000 };
+
+static void *leave_many(void *number)
+{
+    char line[32];
+
+    for (int i = 0; i < EACH; i++) {
+        snprintf(line, sizeof line, "line %d", i);
+        domi_sink_log(sink, DOMUS_LOG_INFO, *(const uint32_t *)number, line);
+    }
+    return NULL;
+}
+
+typedef struct heard {
+    int next[THREADS]; /* what may come from each thread */
+    uint64_t lines;
+    uint64_t told; /* dropped */
+} heard;
+
+static void hear(heard *all, const char *line)
+{
+    unsigned thread;
+    unsigned long long dropped;
+    int number;
+
+    if (sscanf(line, "test: warning: %llu log lines were dropped", &dropped) == 1) {
+        all->told += dropped;
+        return;
+    }
+    ck_assert_msg(sscanf(line, "test: info: thread %u: line %d", &thread, &number) == 2, "%s",
+                  line);
+    ck_assert_uint_lt(thread, THREADS);
+    ck_assert_int_ge(number, all->next[thread]);
+    all->next[thread] = number + 1;
+    all->lines++;
+}
+
+static void *hear_all(void *all)
+{
+    FILE *file = fdopen(reader, "r");
+    char line[256];
+
+    ck_assert_ptr_nonnull(file);
+    while (fgets(line, sizeof line, file) != NULL)
+        hear(all, line);
+    fclose(file);
+    return NULL;
+}
+
+/* Each thread's lines come in its order, and each is written or told of as dropped. */
+START_TEST(threads_leave_lines_at_once_and_none_is_lost_untold)
+{
+    static heard all;
+    pthread_t threads[THREADS], listener;
+    uint32_t numbers[THREADS];
+
+    open_sink(64);
+    ck_assert_int_eq(pthread_create(&listener, NULL, hear_all, &all), 0);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        numbers[i] = i;
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, leave_many, &numbers[i]), 0);
+    }
+    for (uint32_t i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    domi_sink_close(sink, 30 * SECOND_NS);
+    uint64_t dropped = domi_sink_dropped(sink);
+    domi_sink_free(sink);
+    close(writer);
+    pthread_join(listener, NULL);
+    ck_assert_uint_eq(all.told, dropped);
+    ck_assert_uint_eq(all.lines + dropped, (uint64_t)THREADS * EACH);
+    ck_assert_uint_gt(all.lines, 0);
+}
+END_TEST
+
+START_TEST(a_child_leaves_lines_for_nobody_and_goes_on)
+{
+    int status = -1;
+
+    open_sink(4);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        alarm(20);
+        for (int i = 0; i < 100; i++)
+            domi_sink_say(sink, "from the child");
+        domi_sink_close(sink, SECOND_NS);
+        domi_sink_free(sink);
+        _exit(domi_sink_dropped(sink) == 96 ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    domi_sink_say(sink, "from the parent");
+    end_sink();
+    ck_assert_str_eq(text, "test: from the parent\n");
+}
+END_TEST
+
+DOMT_MAIN("sink", 60, lines_and_texts_are_written_in_order, the_longest_line_is_written_whole,
+          lines_beyond_the_places_are_dropped_and_told_of_where_they_are_missing,
+          dropped_lines_are_told_of_although_no_line_follows,
+          few_texts_wait_and_the_others_are_dropped_by_their_lines,
+          a_close_waits_no_longer_than_it_may, lines_without_a_reader_are_counted,
+          threads_leave_lines_at_once_and_none_is_lost_untold,
+          a_child_leaves_lines_for_nobody_and_goes_on)

@@ -1,0 +1,311 @@
+/* The end of an actor, seen from its sides: what it had put aside, who waits for it, what it begins
+ * too late, and what comes for it while it is taken apart. */
+#include "house/family.h"
+#include "house/life.h"
+#include "house/links.h"
+#include "house/pool.h"
+#include "tests/house/kin.h"
+#include "tests/house/talk.h"
+#include "tests/support/suite.h"
+
+#include <domus/conversation.h>
+#include <domus/receive.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define HOUR_NS UINT64_C(3600000000000)
+
+static unsigned ended;
+
+/* --- what it had put aside ---------------------------------------------------------------------
+ */
+
+static int stash(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domus_stash(stack), 0);
+    return 0;
+}
+
+static int unstash_late(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    const domi_house *house = domus_self(stack).house;
+
+    (void)self;
+    ck_assert_int_eq(answer->error, -ECANCELED);
+    domus_unstash(stack);
+    ck_assert_uint_eq(house->mail, 0);
+    ended++;
+    return 0;
+}
+
+static int sleep_and_unstash(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_sleep(stack, HOUR_NS, unstash_late);
+}
+
+START_TEST(stash_of_an_actor_that_stops_is_empty_and_counted_so)
+{
+    domt_talk_open();
+    domt_do(&domt_talk.world, domt_talk.asker, stash, NULL);
+    domt_do(&domt_talk.world, domt_talk.asker, stash, NULL);
+    domt_do(&domt_talk.world, domt_talk.asker, sleep_and_unstash, NULL);
+    ck_assert_uint_eq(domt_talk.asker.house->family->stashed, 2);
+    ended = 0;
+    ck_assert_int_eq(domi_house_stop(domt_talk.world.managers[0], domt_talk.asker), 0);
+    domt_settle(&domt_talk.world);
+    ck_assert_uint_eq(ended, 1);
+    domt_talk_close();
+}
+END_TEST
+
+/* --- who waits for it --------------------------------------------------------------------------
+ */
+
+static int keep(domus_stack *stack, void *context)
+{
+    domus_kept kept;
+
+    (void)context;
+    return domus_keep(stack, &kept);
+}
+
+static int pass_error_on(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    ck_assert_int_eq(answer->error, -ECANCELED);
+    return answer->error;
+}
+
+static int ask_third(domus_stack *stack, void *context)
+{
+    static const domt_call question = {keep, NULL};
+
+    (void)context;
+    return domus_ask(stack, domt_talk.third, &domt_call_type, &question, pass_error_on);
+}
+
+START_TEST(who_asked_an_actor_that_stops_hears_of_the_stop_and_not_of_a_cancel)
+{
+    domt_talk_open();
+    domi_manager *there = domt_talk.world.managers[1];
+    domt_talk.third = domt_spawn(there, there, &domt_agent, NULL);
+    domt_talk_ask(ask_third);
+    ck_assert_int_eq(domt_talk.error, 1);
+    ck_assert_int_eq(domi_house_stop(there, domt_talk.other), 0);
+    domt_settle(&domt_talk.world);
+    ck_assert_int_eq(domt_talk.error, -ESTALE);
+    domt_talk_close();
+}
+END_TEST
+
+/* The reply meets nobody, because its asker has ended since the ask was taken. */
+START_TEST(reply_to_an_actor_that_has_ended_is_released)
+{
+    domt_call question = {domt_reply_hello, NULL};
+
+    domt_talk_open();
+    domi_manager *here = domt_talk.world.managers[0];
+    domi_manager *there = domt_talk.world.managers[1];
+    unsigned before = domt_talk.releases;
+    domt_send(here, domt_talk.asker, domt_ask_other, &question);
+    (void)domt_turn(here);
+    (void)domi_manager_arrivals(there); /* the ask is here, the cancel will come too late */
+    ck_assert_int_eq(domi_house_stop(here, domt_talk.asker), 0);
+    while (domt_turn(here) != 0)
+        ;
+    ck_assert_uint_eq(domt_run_state(there), 1);
+    ck_assert_uint_eq(domt_talk.releases, before + 1);
+    domt_settle(&domt_talk.world);
+    ck_assert_uint_eq(domt_talk.releases, before + 1);
+    domt_talk_close();
+}
+END_TEST
+
+/* --- what it begins too late -------------------------------------------------------------------
+ */
+
+static int watch_second(domus_stack *stack, void *self)
+{
+    domus_watch watch;
+
+    (void)self;
+    ck_assert_int_eq(domus_watch_actor(stack, domt_kin_of[2].address, &watch), 0);
+    ck_assert_int_eq(domus_watch_actor(stack, domt_kin_of[1].address, &watch), 0);
+    return 0;
+}
+
+static int link_second(domus_stack *stack, void *self)
+{
+    domus_watch watch;
+
+    (void)self;
+    ck_assert_int_eq(domus_link_actor(stack, domt_kin_of[2].address, &watch), 0);
+    return 0;
+}
+
+START_TEST(watches_that_on_stop_begins_are_taken_back)
+{
+    for (uint32_t home = 0; home < 2; home++) {
+        for (int linked = 0; linked < 2; linked++) {
+            domt_kin_open(2);
+            (void)domt_kin_root(1, 0, &domt_kin_hearing);
+            (void)domt_kin_root(2, home, &domt_kin_hearing);
+            domt_kin_of[1].stopping = linked ? link_second : watch_second;
+            domt_kin_stop(1);
+            ck_assert_uint_eq(domt_in_use(&domt_kin_world, DOMI_SLAB_WATCH), 0);
+            ck_assert_uint_eq(domt_kin_of[2].downs, (unsigned)linked);
+            domt_kin_close();
+        }
+    }
+}
+END_TEST
+
+static int spawn_late(domus_stack *stack, void *context)
+{
+    domus_address child;
+
+    (void)context;
+    ck_assert_int_eq(domus_spawn(stack, &domt_agent, NULL, &child), -ESHUTDOWN);
+    ended++;
+    return 0;
+}
+
+START_TEST(thread_that_closes_refuses_new_actors)
+{
+    domus_address child;
+
+    domt_talk_open();
+    domi_manager *here = domt_talk.world.managers[0];
+    here->closing = true;
+    ended = 0;
+    domt_do(&domt_talk.world, domt_talk.asker, spawn_late, NULL);
+    ck_assert_uint_eq(ended, 1);
+    ck_assert_int_eq(domi_house_spawn(here, here, &domt_agent, NULL, &child), -ESHUTDOWN);
+    here->closing = false;
+    ck_assert_int_eq(domi_house_spawn(here, here, &domt_agent, NULL, &child), 0);
+    domt_settle(&domt_talk.world);
+    domt_talk_close();
+}
+END_TEST
+
+/* --- while it is taken apart -------------------------------------------------------------------
+ */
+
+static int ask_oneself(domus_stack *stack, void *context)
+{
+    static const domt_call question = {keep, NULL};
+
+    (void)context;
+    return domus_ask(stack, domus_self(stack), &domt_call_type, &question, domt_talk_hear);
+}
+
+/* Its kept ask fails when its conversations are dropped, and the asker is the same actor, whose
+ * mailboxes have been emptied before. */
+START_TEST(actor_that_ends_with_its_thread_takes_nothing_while_it_is_emptied)
+{
+    domt_talk_open();
+    domt_do(&domt_talk.world, domt_talk.asker, ask_oneself, NULL);
+    const domi_house *house = domt_talk.asker.house;
+    ck_assert_uint_eq(house->stacks_count, 2);
+    for (uint32_t i = 0; i <= domt_talk.world.homes; i++)
+        domi_manager_end(domt_talk.world.managers[i]);
+    for (uint32_t kind = 0; kind < DOMI_MAILBOXES; kind++)
+        ck_assert_ptr_null(house->tails[kind]);
+    domt_talk_close();
+}
+END_TEST
+
+/* --- what comes for the life before ------------------------------------------------------------
+ */
+
+static int count_call(domus_stack *stack, void *context)
+{
+    (void)stack, (void)context;
+    ended++;
+    return 0;
+}
+
+/* As a sender leaves it that looked at the life before it ended, and put after that. */
+static void put_late(domi_manager *from, domi_house *house, uint32_t lease)
+{
+    const domt_call call = {count_call, NULL};
+    domi_envelope *envelope = domi_envelope_new(from, sizeof *envelope);
+
+    ck_assert_ptr_nonnull(envelope);
+    envelope->type = &domt_call_type;
+    envelope->sender = NULL;
+    envelope->node.kind = DOMI_NOTICE;
+    envelope->node.lease = lease;
+    envelope->node.next = NULL;
+    memcpy(envelope->payload, &call, sizeof call);
+    atomic_store(&house->inbox, UINT64_C(1) << 48 | (uintptr_t)envelope);
+    domi_links_add(from, house);
+}
+
+START_TEST(late_mail_for_the_life_before_is_dead_in_the_next_one)
+{
+    domt_talk_open();
+    domt_world *world = &domt_talk.world;
+    domi_manager *here = world->managers[0];
+    domus_address first = domt_spawn(here, here, &domt_agent, NULL);
+    domt_settle(world);
+    ck_assert_int_eq(domi_house_stop(here, first), 0);
+    domt_settle(world);
+    domus_address second = domt_spawn(here, here, &domt_agent, NULL);
+    domt_settle(world);
+    ck_assert_ptr_eq(second.house, first.house);
+    ended = 0;
+    put_late(domt_outside(world), second.house, first.lease);
+    domt_settle(world);
+    ck_assert_uint_eq(ended, 0);
+    ck_assert_uint_eq(DOMT_SUM(world, dead_letters), 1);
+    put_late(domt_outside(world), second.house, second.lease);
+    domt_settle(world);
+    ck_assert_uint_eq(ended, 1);
+    domt_talk_close();
+}
+END_TEST
+
+/* --- a restart ---------------------------------------------------------------------------------
+ */
+
+#define CONVERSATIONS 300 /* more than end in one run */
+
+static int note_conversations(domus_stack *stack, void *self)
+{
+    (void)self;
+    ck_assert_uint_eq(domus_self(stack).house->stacks_count, 0);
+    ended++;
+    return 0;
+}
+
+START_TEST(actor_begins_anew_when_its_last_conversation_has_ended)
+{
+    static const domus_supervision restarts = {.otherwise = DOMUS_RESTART};
+    const domus_behaviour boss = domt_kin_boss(&restarts);
+
+    domt_kin_open(2);
+    (void)domt_kin_root(1, 0, &boss);
+    (void)domt_kin_child(1, 2, 1, &domt_kin_hearing);
+    for (int i = 0; i < CONVERSATIONS; i++)
+        domt_kin_do(2, domt_kin_do_sleep, NULL);
+    ck_assert_uint_eq(domt_kin_of[2].address.house->stacks_count, CONVERSATIONS);
+    ended = 0;
+    domt_kin_of[2].mounting = note_conversations;
+    domt_kin_err(2, -EIO);
+    ck_assert_uint_eq(ended, 1);
+    ck_assert_uint_eq(domt_kin_of[2].mounts, 2);
+    domt_kin_close();
+}
+END_TEST
+
+DOMT_MAIN("closing", 30, stash_of_an_actor_that_stops_is_empty_and_counted_so,
+          who_asked_an_actor_that_stops_hears_of_the_stop_and_not_of_a_cancel,
+          reply_to_an_actor_that_has_ended_is_released, watches_that_on_stop_begins_are_taken_back,
+          thread_that_closes_refuses_new_actors,
+          actor_that_ends_with_its_thread_takes_nothing_while_it_is_emptied,
+          late_mail_for_the_life_before_is_dead_in_the_next_one,
+          actor_begins_anew_when_its_last_conversation_has_ended)

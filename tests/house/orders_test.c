@@ -1,0 +1,109 @@
+/* Orders that hand a house over, as ThreadSanitizer sees them: what one thread wrote plainly
+ * another one reads, and between both lies nothing but the order in question. The rounds are in
+ * step by what the code itself does (a word of an inbox), and by relaxed words, which hand over
+ * nothing. Without ThreadSanitizer only the outcome is held. */
+#include "house/life.h"
+#include "house/links.h"
+#include "house/mailbox.h"
+#include "house/pool.h"
+#include "tests/support/house_world.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#define LATE        20000u /* nodes that home turns over before it looks at the life */
+#define ROUNDS      (DOMT_SANITIZED ? 300u : 40u)
+#define HITS        20u
+#define DURATION_NS UINT64_C(10000000000)
+
+static domt_world world;
+static domi_house *slot;
+static domus_address born;
+static _Atomic bool is_born;
+
+static const domus_type late = {.name = "late"};
+
+/* Mail for a life of the slot that is over, as senders leave it that were late: put when its home
+ * has sorted for the last time. */
+static void leave_late_mail(void)
+{
+    domi_manager *outside = domt_outside(&world);
+    domi_node *newest = NULL;
+
+    for (uint32_t i = 0; i < LATE; i++) {
+        domi_envelope *envelope = domi_envelope_new(outside, sizeof *envelope);
+        ck_assert_ptr_nonnull(envelope);
+        envelope->type = &late;
+        envelope->sender = NULL;
+        envelope->node.kind = DOMI_NOTICE;
+        envelope->node.lease = UINT32_MAX; /* of no life here */
+        envelope->node.next = newest;
+        newest = &envelope->node;
+    }
+    atomic_store(&slot->inbox, (uint64_t)LATE << 48 | (uintptr_t)newest);
+    domi_links_add(outside, slot);
+}
+
+/* Once home has taken the inbox, and turns over what was in it. The slot is born again, and its
+ * mount comes by the inbox, which home will take the next time. */
+static void *spawn(void *unused)
+{
+    const domus_spawn_options pinned = {.pinned = true};
+
+    (void)unused;
+    while (atomic_load_explicit(&slot->inbox, memory_order_relaxed) != 0)
+        continue;
+    ck_assert_int_eq(domi_house_spawn_child(domt_outside(&world), NULL, world.managers[0],
+                                            &domt_agent, NULL, &pinned, &born),
+                     0);
+    atomic_store_explicit(&is_born, true, memory_order_relaxed);
+    return NULL;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Home reads the life that was published on another thread, by no message, and then the marks that
+ * were written before. Holds the release of the publish and the acquire of the sort. */
+START_TEST(home_that_sorts_late_mail_sees_the_whole_of_a_new_life)
+{
+    uint64_t until_ns = now_ns() + DURATION_NS;
+    uint32_t hits = 0;
+    uint32_t deaths = 0;
+
+    domt_world_open(&world, 1);
+    domi_manager *home = world.managers[0];
+    (void)domt_spawn(domt_outside(&world), home, &domt_agent, NULL); /* fills the cache of slots */
+    domt_settle(&world);
+    for (uint32_t round = 0; round < ROUNDS && hits < HITS && now_ns() < until_ns; round++) {
+        pthread_t spawner;
+
+        slot = domt_outside(&world)->slots_of[0].free[0];
+        if (slot == NULL)
+            break;
+        atomic_store(&is_born, false);
+        leave_late_mail();
+        ck_assert_int_eq(pthread_create(&spawner, NULL, spawn, NULL), 0);
+        (void)domi_manager_arrivals(home);
+        hits += atomic_load_explicit(&is_born, memory_order_relaxed);
+        ck_assert_int_eq(pthread_join(spawner, NULL), 0);
+        deaths += LATE;
+        ck_assert_ptr_eq(born.house, slot);
+        domt_settle(&world);
+        ck_assert_uint_ne(slot->marks & DOMI_MARK_PINNED, 0);
+        ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), deaths);
+    }
+    ck_assert_uint_gt(deaths, 0);
+    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+DOMT_MAIN("orders", 120, home_that_sorts_late_mail_sees_the_whole_of_a_new_life)

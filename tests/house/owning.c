@@ -1,0 +1,148 @@
+/* Payloads that own memory; see the header. */
+#include "tests/house/owning.h"
+
+#include "house/life.h"
+
+#include <check.h>
+
+domt_owning domt_owned;
+
+static void release(void *payload)
+{
+    domt_owner *owner = payload;
+
+    if (owner->text == NULL) /* a message that was made, and freed before it was filled */
+        return;
+    ck_assert_int_ne(owner->text[0], '#');
+    memset(owner->text, '#', DOMT_TEXT_BYTES);
+    free(owner->text);
+    domt_owned.released++;
+}
+
+const domus_type domt_small = {"small", sizeof(domt_owner), release};
+const domus_type domt_middle = {"middle", 700, release};
+const domus_type domt_large = {"large", 5000, release};
+const domus_type *const domt_sizes[3] = {&domt_small, &domt_middle, &domt_large};
+
+static int handle(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    domt_owned.handled++;
+    return domt_owned.handle != NULL ? domt_owned.handle(stack, payload) : 0;
+}
+
+static int take_call(domus_stack *stack, void *self, const void *call_)
+{
+    const domt_call *call = call_;
+
+    (void)self;
+    return call->function(stack, call->context);
+}
+
+static const domus_behaviour behaviour = {
+    .name = "owning",
+    .on = (const domus_on[]){{&domt_small, handle, 0},
+                             {&domt_middle, handle, 32},
+                             {&domt_large, handle, 0},
+                             {&domt_call_type, take_call, 0},
+                             {NULL, NULL, 0}},
+};
+
+void domt_owning_open(void)
+{
+    domt_owned = (domt_owning){0};
+    domt_world_open(&domt_owned.world, 2);
+    for (uint32_t i = 0; i < DOMT_OWNING_ACTORS; i++)
+        domt_owned.actors[i] = domt_spawn(domt_outside(&domt_owned.world),
+                                          domt_owned.world.managers[i != 0], &behaviour, NULL);
+    domt_settle(&domt_owned.world);
+}
+
+void domt_owning_close(void)
+{
+    domt_settle(&domt_owned.world);
+    ck_assert_uint_eq(domt_owned.made, domt_owned.released + domt_owned.freed);
+    ck_assert_uint_eq(domt_in_use_all(&domt_owned.world), 0);
+    domt_world_end(&domt_owned.world);
+    ck_assert_uint_eq(domt_owned.made, domt_owned.released + domt_owned.freed);
+}
+
+void *domt_own(const char *text)
+{
+    static union {
+        domt_owner owner;
+        char bytes[5000];
+    } payload;
+    size_t length = strlen(text);
+
+    payload.owner.text = malloc(DOMT_TEXT_BYTES);
+    for (size_t i = 0; i < DOMT_TEXT_BYTES; i++)
+        payload.owner.text[i] = text[i % (length + 1)];
+    domt_owned.made++;
+    return &payload;
+}
+
+void domt_free_text(char *text)
+{
+    free(text);
+    domt_owned.freed++;
+}
+
+int domt_own_hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    domt_owned.heard++;
+    return domt_owned.hear != NULL ? domt_owned.hear(stack, answer) : 0;
+}
+
+int domt_own_send(domus_stack *stack, uint32_t to, const domus_type *type, const char *text)
+{
+    return domus_notice(stack, domt_owned.actors[to], type, domt_own(text));
+}
+
+int domt_own_ask_one(domus_stack *stack, uint32_t to, const domus_type *type, const char *text,
+                     uint64_t timeout_ns)
+{
+    return domus_ask_within(stack, domt_owned.actors[to], type, domt_own(text), timeout_ns,
+                            domt_own_hear);
+}
+
+int domt_own_add(domus_stack *stack, uint32_t to, const domus_type *type, const char *text,
+                 uint64_t tag)
+{
+    return domus_ask_add(stack, domt_owned.actors[to], type, domt_own(text), 0, tag);
+}
+
+typedef struct order {
+    uint32_t to;
+    const domus_type *type;
+    const char *text;
+} order;
+
+static int send_it(domus_stack *stack, void *now_)
+{
+    const order *now = now_;
+
+    return domt_own_send(stack, now->to, now->type, now->text);
+}
+
+static int ask_it(domus_stack *stack, void *now_)
+{
+    const order *now = now_;
+
+    return domt_own_ask_one(stack, now->to, now->type, now->text, 0);
+}
+
+void domt_own_notice(uint32_t to, const domus_type *type, const char *text)
+{
+    order now = {to, type, text};
+
+    domt_do(&domt_owned.world, domt_owned.actors[0], send_it, &now);
+}
+
+void domt_own_ask(uint32_t to, const domus_type *type, const char *text)
+{
+    order now = {to, type, text};
+
+    domt_do(&domt_owned.world, domt_owned.actors[0], ask_it, &now);
+}

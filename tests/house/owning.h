@@ -1,0 +1,73 @@
+/* Payloads that own memory, and actors that do with them what a test says.
+ *
+ * Each payload owns a text of its own, from malloc, and is counted when it is made, when its type
+ * releases it, and when a test that took it frees it. So a payload that is released twice or never
+ * fails the test, and under asan also whoever looks at a text that is gone. */
+#ifndef DOMT_OWNING_H
+#define DOMT_OWNING_H
+
+#include "tests/support/house_world.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define DOMT_OWNING_ACTORS 3
+#define DOMT_TEXT_BYTES    6000u /* of each text; what it says repeats */
+
+/* The first bytes of each payload of these types. */
+typedef struct domt_owner {
+    char *text;
+} domt_owner;
+
+extern const domus_type domt_small, domt_middle, domt_large; /* in a slab; with a frame; heap */
+extern const domus_type *const domt_sizes[3];
+
+typedef struct domt_owning {
+    domt_world world;
+    domus_address actors[DOMT_OWNING_ACTORS]; /* 0 on home 0, the others on home 1 */
+    unsigned made, released, freed;
+
+    /* What an actor does with a payload that it handles; and with an answer. */
+    int (*handle)(domus_stack *stack, const domt_owner *payload);
+    int (*hear)(domus_stack *stack, const domus_answer *answer);
+    unsigned handled, heard;
+    const domt_owner *kept; /* where a test remembers something */
+    char *text;
+    domus_kept ask;
+} domt_owning;
+
+extern domt_owning domt_owned;
+
+void domt_owning_open(void);
+
+/* Everything that was made was released or freed, and nothing is left. */
+void domt_owning_close(void);
+
+/* Such a payload, of at most the largest type; valid until the next one is made. */
+void *domt_own(const char *text);
+
+/* Free a text that was taken out of a payload. */
+void domt_free_text(char *text);
+
+/* Send or ask, from actor 0 to actor `to`, and settle. */
+void domt_own_notice(uint32_t to, const domus_type *type, const char *text);
+void domt_own_ask(uint32_t to, const domus_type *type, const char *text);
+
+/* The same from within a handler; asks resume in `hear`. */
+int domt_own_send(domus_stack *stack, uint32_t to, const domus_type *type, const char *text);
+int domt_own_ask_one(domus_stack *stack, uint32_t to, const domus_type *type, const char *text,
+                     uint64_t timeout_ns);
+int domt_own_add(domus_stack *stack, uint32_t to, const domus_type *type, const char *text,
+                 uint64_t tag);
+
+/* Runs `hear`. */
+int domt_own_hear(domus_stack *stack, void *self, const domus_answer *answer);
+
+/* What the payload of an answer owns. */
+static inline char *domt_text_of(const domus_answer *answer)
+{
+    return ((const domt_owner *)answer->payload)->text;
+}
+
+#endif

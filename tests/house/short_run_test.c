@@ -1,0 +1,127 @@
+/* Runs that are too short to keep places: where they begin, and that they handle all that longer
+ * ones do. tests/house/dispatch_test.c holds that nothing starves in them. */
+#include "house/dispatch.h"
+
+#include "tests/house/recorder.h"
+#include "tests/support/suite.h"
+
+#include <domus/receive.h>
+
+#define MS UINT64_C(1000000)
+
+static domt_world world;
+static domt_log log0, log1;
+static domus_address one; /* under test */
+static domus_address other;
+static uint32_t resumed;
+
+static void open_world(uint32_t messages_per_run_max)
+{
+    domt_world_init(&world, 2);
+    world.config.scheduler.messages_per_run_max = messages_per_run_max;
+    ck_assert_int_eq(domt_world_start(&world), 0);
+    one = domt_recorder_new(&world, 0, &log0);
+    other = domt_recorder_new(&world, 1, &log1);
+    resumed = 0;
+}
+
+static domi_manager *home(void)
+{
+    return world.managers[0];
+}
+
+static void let_work(domi_manager *manager)
+{
+    while (domt_turn(manager) != 0)
+        ;
+}
+
+static const char *run_once(void)
+{
+    uint32_t first = log0.count;
+
+    (void)domi_house_run(home(), domi_queue_take(&home()->ready[DOMUS_STATE]));
+    return domt_log_text(&log0, first);
+}
+
+START_TEST(run_begins_behind_where_the_last_one_began_not_where_it_ended)
+{
+    open_world(2);
+    domt_inquire_by(home(), one, other, 0);
+    let_work(home());
+    for (int i = 0; i < 3; i++)
+        domt_inquire_by(world.managers[1], other, one, i);
+    for (int i = 0; i < 3; i++)
+        domt_note_to(domt_outside(&world), one, i);
+    let_work(world.managers[1]);
+    (void)domi_manager_arrivals(home());
+    log0.count = 0;
+    one.house->events &= ~DOMI_EVENT_TURN_MASK; /* the next run begins with the replies */
+    ck_assert_str_eq(run_once(), "ra");
+    ck_assert_str_eq(run_once(), "aa");
+    ck_assert_str_eq(run_once(), "nn");
+    ck_assert_str_eq(run_once(), "n");
+    domt_settle(&world);
+    domt_world_end(&world);
+}
+END_TEST
+
+static int received(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    ck_assert_int_eq(answer->error, 0);
+    resumed++;
+    return 0;
+}
+
+static int receive_any(domus_stack *stack, void *context)
+{
+    static const domus_pattern any = {NULL, NULL};
+
+    (void)context;
+    return domus_receive(stack, &any, received);
+}
+
+START_TEST(receive_takes_its_message_in_the_shortest_run)
+{
+    open_world(1);
+    domt_do(&world, one, receive_any, NULL);
+    ck_assert_uint_eq(resumed, 0);
+    domt_note_to(domt_outside(&world), one, 1);
+    (void)domi_manager_arrivals(home());
+    for (int run = 0; run < 3 && home()->ready[DOMUS_STATE].count != 0; run++)
+        (void)run_once();
+    ck_assert_uint_eq(resumed, 1);
+    domt_settle(&world);
+    domt_world_end(&world);
+}
+END_TEST
+
+static int arm(domus_stack *stack, void *context)
+{
+    (void)context;
+    return domus_after(stack, MS, &domt_tick, &(int64_t){1}, NULL);
+}
+
+START_TEST(event_of_an_actor_that_is_not_mounted_is_dropped_in_the_shortest_run)
+{
+    for (int mounted = 0; mounted < 2; mounted++) {
+        open_world(1);
+        domt_send(home(), one, arm, NULL);
+        let_work(home());
+        domt_jump(&world, 2 * MS);
+        (void)domt_events(home());
+        if (mounted == 0)
+            one.house->marks |= DOMI_MARK_UNMOUNTED;
+        ck_assert_str_eq(run_once(), mounted == 0 ? "" : "e");
+        ck_assert_uint_eq(domi_house_events(one.house), 0);
+        one.house->marks &= (uint16_t)~DOMI_MARK_UNMOUNTED;
+        domt_settle(&world);
+        domt_world_end(&world);
+    }
+}
+END_TEST
+
+DOMT_MAIN("short_run", 20, run_begins_behind_where_the_last_one_began_not_where_it_ended,
+          receive_takes_its_message_in_the_shortest_run,
+          event_of_an_actor_that_is_not_mounted_is_dropped_in_the_shortest_run)

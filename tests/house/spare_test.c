@@ -1,0 +1,63 @@
+/* Memory that a trim leaves with a slab is counted as spare until it is used again. */
+#include "base/memory.h"
+#include "house/pool.h"
+#include "house/trim.h"
+#include "tests/support/house_world.h"
+#include "tests/support/suite.h"
+
+enum { COUNT = 20000 }; /* of 64 bytes: more than four chunks */
+
+static domt_world world;
+static domi_node *nodes[COUNT];
+
+static uint64_t spare(const domi_manager *manager)
+{
+    return atomic_load(&manager->spare_bytes);
+}
+
+START_TEST(spare_bytes_that_are_used_again_are_not_spare_any_more)
+{
+    uint64_t now_ns = 0;
+
+    domt_world_open(&world, 1);
+    domi_manager *home = world.managers[0];
+    for (int i = 0; i < COUNT; i++)
+        nodes[i] = domi_pool_take(home, DOMI_SLAB_64);
+    for (int i = 0; i < COUNT; i += 2)
+        domi_pool_free(home, nodes[i]);
+    for (int i = 0; i < 10000 && spare(home) == 0; i++)
+        (void)domi_trim_step(home, now_ns += UINT64_C(100000000), 4096);
+    while (domi_trim_step(home, now_ns, 4096))
+        ;
+    ck_assert_uint_gt(spare(home), 0);
+    ck_assert_uint_eq(spare(home), home->slabs[DOMI_SLAB_64].spare_bytes);
+    for (int i = 0; i < COUNT; i++) /* all that is free, and more */
+        ck_assert_ptr_nonnull(domi_pool_take(home, DOMI_SLAB_64));
+    ck_assert_uint_eq(home->slabs[DOMI_SLAB_64].spare_bytes, 0);
+    ck_assert_uint_eq(spare(home), 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+/* So that a thread which others have freed much for does not stand still. */
+START_TEST(objects_that_come_back_in_crowds_are_sorted_some_at_a_time)
+{
+    uint32_t steps = 1;
+
+    domt_world_open(&world, 2);
+    domi_manager *home = world.managers[0];
+    for (int i = 0; i < COUNT; i++)
+        nodes[i] = domi_pool_take(home, DOMI_SLAB_64);
+    for (int i = 0; i < COUNT; i++)
+        domi_pool_free(world.managers[1], nodes[i]);
+    domi_pool_flush(world.managers[1]);
+    for (; domi_pool_collect(home); steps++)
+        ck_assert_uint_lt(steps, COUNT);
+    ck_assert_uint_ge(steps, COUNT / 5000);
+    ck_assert_uint_eq(domt_in_use(&world, DOMI_SLAB_64), 0);
+    domt_world_end(&world);
+}
+END_TEST
+
+DOMT_MAIN("spare", 30, objects_that_come_back_in_crowds_are_sorted_some_at_a_time,
+          spare_bytes_that_are_used_again_are_not_spare_any_more)

@@ -1,0 +1,397 @@
+/* Who releases what timers, messages as objects and the events of processes own. */
+#include "house/life.h"
+#include "tests/house/owning.h"
+
+#include <domus/message.h>
+#include <domus/process.h>
+#include <domus/supervise.h>
+#include <domus/timer.h>
+
+#define MS UINT64_C(1000000)
+
+static domt_owning *const now = &domt_owned;
+
+static void do_it(int (*function)(domus_stack *, void *), const void *context)
+{
+    domt_do(&now->world, now->actors[1], function, (void *)(uintptr_t)context);
+}
+
+/* --- timers ---------------------------------------------------------------------------------- */
+
+static domus_timer timer;
+static bool takes;
+
+static int arm_once(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    ck_assert_int_eq(domus_after(stack, MS, &domt_small, domt_own("once"), &timer), 0);
+    return 0;
+}
+
+static int ring(domus_stack *stack, const domt_owner *payload)
+{
+    ck_assert_str_eq(payload->text, "once");
+    ck_assert_uint_eq(now->released, 0);
+    if (takes) {
+        ck_assert_int_eq(domus_take(stack), 0);
+        ck_assert_int_eq(domus_take(stack), -EALREADY);
+        domt_free_text(payload->text);
+    }
+    return 0;
+}
+
+static int cancel(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    ck_assert_int_eq(domus_timer_cancel(stack, timer), 0);
+    return 0;
+}
+
+START_TEST(timer_that_fires_once_is_released_when_it_was_handled)
+{
+    for (int i = 0; i < 2; i++) {
+        domt_owning_open();
+        takes = i == 1;
+        now->handle = ring;
+        do_it(arm_once, NULL);
+        domt_pass(&now->world, 3 * MS);
+        ck_assert_uint_eq(now->handled, 1);
+        ck_assert_uint_eq(now->released, !takes);
+        do_it(arm_once, NULL); /* the same memory, but another timer */
+        do_it(cancel, NULL);
+        ck_assert_uint_eq(now->released, takes ? 1 : 2);
+        domt_owning_close();
+    }
+}
+END_TEST
+
+START_TEST(timer_that_never_fires_is_released_by_its_cancel_or_the_stop)
+{
+    for (int i = 0; i < 2; i++) {
+        domt_owning_open();
+        do_it(arm_once, NULL);
+        if (i == 0)
+            do_it(cancel, NULL);
+        else
+            ck_assert_int_eq(domi_house_stop(now->world.managers[1], now->actors[1]), 0);
+        domt_settle(&now->world);
+        ck_assert_uint_eq(now->released, 1);
+        domt_owning_close();
+    }
+}
+END_TEST
+
+static int arm_periodic(domus_stack *stack, void *fixed_delay)
+{
+    if (fixed_delay != NULL)
+        ck_assert_int_eq(domus_repeat(stack, MS, &domt_small, domt_own("tick"), &timer), 0);
+    else
+        ck_assert_int_eq(domus_every(stack, MS, &domt_small, domt_own("tick"), &timer), 0);
+    return 0;
+}
+
+static int tick(domus_stack *stack, const domt_owner *payload)
+{
+    ck_assert_str_eq(payload->text, "tick");
+    ck_assert_int_eq(domus_take(stack), -EPERM); /* the next tick shows it again */
+    if (now->handled == 3)
+        ck_assert_int_eq(domus_timer_cancel(stack, timer), 0);
+    ck_assert_str_eq(payload->text, "tick");
+    return 0;
+}
+
+START_TEST(periodic_timer_keeps_what_it_owns_until_it_is_cancelled)
+{
+    for (uintptr_t i = 0; i < 2; i++) {
+        domt_owning_open();
+        now->handle = tick;
+        do_it(arm_periodic, (void *)i);
+        domt_pass(&now->world, 6 * MS);
+        ck_assert_uint_eq(now->handled, 3);
+        ck_assert_uint_eq(now->released, 1);
+        domt_owning_close();
+    }
+}
+END_TEST
+
+static int arm_in_vain(domus_stack *stack, void *unused)
+{
+    domus_timer armed[2];
+
+    (void)unused;
+    ck_assert_int_eq(domus_after(stack, MS, &domt_small, domt_own("mine"), &armed[0]), 0);
+    char *text = ((domt_owner *)domt_own("refused"))->text;
+    ck_assert_int_eq(domus_after(stack, MS, &domt_small, &text, &armed[1]), -ENOBUFS);
+    domt_free_text(text);
+    return domus_timer_cancel(stack, armed[0]);
+}
+
+START_TEST(timer_that_is_refused_leaves_the_payload_to_the_caller)
+{
+    domt_owning_open();
+    now->world.config.scheduler.timers_max = 1;
+    do_it(arm_in_vain, NULL);
+    ck_assert_uint_eq(now->released, 1);
+    domt_owning_close();
+}
+END_TEST
+
+/* --- messages as objects --------------------------------------------------------------------- */
+
+static domus_message *message;
+
+static int build(domus_stack *stack, void *type)
+{
+    ck_assert_int_eq(domus_message_new(stack, type, &message), 0);
+    domt_owner *owner = domus_message_payload(message);
+    ck_assert_ptr_null(owner->text);
+    return 0;
+}
+
+static int fill(domus_stack *stack, void *text)
+{
+    (void)stack;
+    memcpy(domus_message_payload(message), domt_own(text), domus_message_type(message)->size);
+    return 0;
+}
+
+static int send_to_nobody(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    ck_assert_int_eq(domus_message_send(stack, (domus_address){NULL, 0}, message), -ESTALE);
+    return 0;
+}
+
+static int send_on(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    ck_assert_int_eq(domus_message_send(stack, now->actors[2], message), 0);
+    return 0;
+}
+
+static int free_it(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    domus_message_free(stack, message);
+    return 0;
+}
+
+START_TEST(message_owns_its_payload_until_it_is_sent_or_freed)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        domt_owning_open();
+        do_it(build, domt_sizes[i]);
+        do_it(free_it, NULL); /* nothing was written into it */
+        do_it(build, domt_sizes[i]);
+        do_it(fill, "freed");
+        do_it(send_to_nobody, NULL);
+        ck_assert_uint_eq(now->released, 0);
+        do_it(free_it, NULL);
+        ck_assert_uint_eq(now->released, 1);
+        do_it(build, domt_sizes[i]);
+        do_it(fill, "sent");
+        do_it(send_to_nobody, NULL);
+        do_it(send_on, NULL);
+        ck_assert_uint_eq(now->handled, 1);
+        ck_assert_uint_eq(now->released, 2);
+        domt_owning_close();
+    }
+}
+END_TEST
+
+static int take_message(domus_stack *stack, const domt_owner *payload)
+{
+    if (domus_self(stack).house == now->actors[2].house)
+        return 0;
+    if (takes) {
+        ck_assert_int_eq(domus_take(stack), 0);
+        ck_assert_int_eq(domus_message_take(stack, &message), -EALREADY);
+        domt_free_text(payload->text);
+        return 0;
+    }
+    ck_assert_int_eq(domus_message_take(stack, &message), 0);
+    ck_assert_int_eq(domus_take(stack), -EINVAL);
+    return 0;
+}
+
+START_TEST(message_that_was_taken_is_released_by_whoever_has_it_last)
+{
+    for (unsigned i = 0; i < 3; i++) { /* freed, sent on, and not to be had */
+        domt_owning_open();
+        takes = i == 2;
+        now->handle = take_message;
+        domt_own_notice(1, &domt_middle, "object");
+        ck_assert_uint_eq(now->released, 0);
+        if (i == 0)
+            do_it(free_it, NULL);
+        if (i == 1)
+            do_it(send_to_nobody, NULL);
+        if (i == 1)
+            do_it(send_on, NULL);
+        ck_assert_uint_eq(now->released, !takes);
+        domt_owning_close();
+    }
+}
+END_TEST
+
+/* --- processes ------------------------------------------------------------------------------- */
+
+static domus_address process;
+static bool yields;
+static unsigned steps, events_seen;
+
+static int step(domus_stack *stack, void *self, const domus_process_event *events, uint32_t count,
+                domus_process_output *out)
+{
+    domus_process_event stranger = {.type = DOMUS_PROCESS_MESSAGE};
+
+    (void)stack, (void)self;
+    steps++;
+    ck_assert_int_eq(domus_process_take(out, &stranger), -EINVAL);
+    for (uint32_t i = 0; i < count; i++) {
+        const domus_process_event *event = &events[i];
+        events_seen++;
+        if (event->data == NULL) {
+            ck_assert_int_eq(domus_process_take(out, event), -EINVAL);
+            continue;
+        }
+        char *text = ((const domt_owner *)event->data)->text;
+        ck_assert_str_eq(text, event->type == DOMUS_PROCESS_COMPLETE ? "pong" : "hello");
+        if (!takes)
+            continue;
+        ck_assert_int_eq(domus_process_take(out, event), 0);
+        ck_assert_int_eq(domus_process_take(out, event), -EALREADY);
+        domt_free_text(text);
+    }
+    if (yields && count != 0) {
+        yields = false;
+        ck_assert_int_eq(
+            domus_process_ask(out, now->actors[2], &domt_small, domt_own("ping"), 0, 1), 0);
+        ck_assert_int_eq(domus_process_sleep(out, MS, 2), 0);
+    }
+    return 0;
+}
+
+static const domus_process stepping = {.name = "stepping", .step = step};
+
+static int spawn(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    ck_assert_int_eq(domus_process_spawn(stack, &stepping, NULL, NULL, NULL, NULL, &process), 0);
+    return 0;
+}
+
+static int ask_process(domus_stack *stack, void *type)
+{
+    return domus_ask(stack, process, type, domt_own("hello"), domt_own_hear);
+}
+
+static int tell_process(domus_stack *stack, void *type)
+{
+    ck_assert_int_eq(domus_notice(stack, process, type, domt_own("hello")), 0);
+    return 0;
+}
+
+static int reply_pong(domus_stack *stack, const domt_owner *asked_)
+{
+    (void)asked_;
+    return domus_reply(stack, &domt_large, domt_own("pong"));
+}
+
+START_TEST(what_comes_to_a_process_is_released_after_its_step_unless_taken)
+{
+    for (int i = 0; i < 2; i++) {
+        domt_owning_open();
+        now->handle = reply_pong;
+        steps = events_seen = 0;
+        takes = i == 1;
+        do_it(spawn, NULL);
+        yields = true;
+        do_it(tell_process, &domt_small);
+        domt_pass(&now->world, 3 * MS); /* and the answer, and the end of the sleep */
+        ck_assert_uint_eq(events_seen, 3);
+        ck_assert_uint_eq(now->freed, takes ? 2 : 0);
+        ck_assert_uint_eq(now->released, takes ? 1 : 3); /* what the process asked */
+        do_it(tell_process, &domt_middle);
+        do_it(ask_process, &domt_large);
+        ck_assert_uint_eq(events_seen, 5);
+        ck_assert_uint_eq(now->freed, takes ? 4 : 0);
+        ck_assert_uint_eq(now->heard, 0);
+        ck_assert_int_eq(domi_house_stop(now->world.managers[1], process), 0);
+        domt_settle(&now->world);
+        ck_assert_uint_eq(now->heard, 1);
+        domt_owning_close();
+    }
+}
+END_TEST
+
+START_TEST(what_no_step_of_a_process_has_seen_is_released_when_it_stops)
+{
+    domi_manager *home;
+
+    domt_owning_open();
+    takes = false;
+    steps = events_seen = 0;
+    do_it(spawn, NULL);
+    home = process.house->home;
+    ck_assert_int_eq(
+        domt_notice(domt_outside(&now->world), process, &domt_small, domt_own("hello")), 0);
+    ck_assert_int_eq(
+        domt_notice(domt_outside(&now->world), process, &domt_large, domt_own("hello")), 0);
+    (void)domt_turn(home); /* it gathers */
+    ck_assert_int_eq(domi_house_stop(home, process), 0);
+    domt_settle(&now->world);
+    ck_assert_uint_eq(now->released, 2);
+    domt_owning_close();
+}
+END_TEST
+
+/* --- what owns nothing that can be taken ------------------------------------------------------ */
+
+static int tried;
+
+static int take_at_mount(domus_stack *stack, void *self)
+{
+    (void)self;
+    ck_assert_int_eq(domus_take(stack), -EINVAL);
+    tried++;
+    return domus_watch_actor(stack, now->actors[2], NULL);
+}
+
+static int take_down(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    ck_assert_int_eq(domus_take(stack), -EPERM); /* the watch's own */
+    tried++;
+    return 0;
+}
+
+static const domus_behaviour trying = {
+    .name = "trying",
+    .on = (const domus_on[]){{&domus_down_type, take_down, 0}, {NULL, NULL, 0}},
+    .on_mount = take_at_mount,
+};
+
+START_TEST(there_is_nothing_to_take_without_a_message_or_from_the_librarys_events)
+{
+    domt_owning_open();
+    tried = 0;
+    (void)domt_spawn(domt_outside(&now->world), now->world.managers[0], &trying, NULL);
+    domt_settle(&now->world);
+    ck_assert_int_eq(tried, 1);
+    ck_assert_int_eq(domi_house_stop(now->world.managers[1], now->actors[2]), 0);
+    domt_settle(&now->world);
+    ck_assert_int_eq(tried, 2);
+    domt_owning_close();
+}
+END_TEST
+
+DOMT_MAIN("take_others", 60, timer_that_fires_once_is_released_when_it_was_handled,
+          timer_that_never_fires_is_released_by_its_cancel_or_the_stop,
+          periodic_timer_keeps_what_it_owns_until_it_is_cancelled,
+          timer_that_is_refused_leaves_the_payload_to_the_caller,
+          message_owns_its_payload_until_it_is_sent_or_freed,
+          message_that_was_taken_is_released_by_whoever_has_it_last,
+          what_comes_to_a_process_is_released_after_its_step_unless_taken,
+          what_no_step_of_a_process_has_seen_is_released_when_it_stops,
+          there_is_nothing_to_take_without_a_message_or_from_the_librarys_events)

@@ -1,0 +1,462 @@
+/* Who releases what a notice or an ask owns: the library, once, unless the handler took it. */
+#include "house/life.h"
+#include "tests/house/owning.h"
+
+#include <domus/message.h>
+#include <domus/receive.h>
+
+#define MS UINT64_C(1000000)
+
+static domt_owning *const now = &domt_owned;
+
+/* --- notices --------------------------------------------------------------------------------- */
+
+static int look(domus_stack *stack, const domt_owner *payload)
+{
+    (void)stack;
+    ck_assert_str_eq(payload->text, "hello");
+    ck_assert_uint_eq(now->released + now->freed + 1, now->made);
+    return 0;
+}
+
+START_TEST(notice_is_released_when_its_handler_returns)
+{
+    domt_owning_open();
+    now->handle = look;
+    for (unsigned i = 0; i < 3; i++) {
+        domt_own_notice(1, domt_sizes[i], "hello");
+        ck_assert_uint_eq(now->released, i + 1);
+    }
+    domt_owning_close();
+}
+END_TEST
+
+static int take_text(domus_stack *stack, const domt_owner *payload)
+{
+    ck_assert_int_eq(domus_take(stack), 0);
+    ck_assert_int_eq(domus_take(stack), -EALREADY);
+    now->text = payload->text;
+    return 0;
+}
+
+START_TEST(what_a_notice_owned_is_the_handlers_once_it_was_taken)
+{
+    domt_owning_open();
+    now->handle = take_text;
+    for (unsigned i = 0; i < 3; i++) {
+        domt_own_notice(1, domt_sizes[i], "taken");
+        ck_assert_uint_eq(now->released, 0);
+        ck_assert_str_eq(now->text, "taken");
+        domt_free_text(now->text);
+    }
+    domt_owning_close();
+}
+END_TEST
+
+static int woke(domus_stack *stack, const domus_answer *answer)
+{
+    (void)answer;
+    ck_assert_int_eq(domus_take(stack), -EINVAL); /* a sleep has nothing */
+    ck_assert_uint_eq(now->released, now->made);
+    return 0;
+}
+
+static int sleep_on_it(domus_stack *stack, const domt_owner *payload)
+{
+    (void)payload;
+    now->hear = woke;
+    return domus_sleep(stack, MS, domt_own_hear);
+}
+
+START_TEST(notice_is_released_when_its_handler_waits)
+{
+    domt_owning_open();
+    now->handle = sleep_on_it;
+    for (unsigned i = 0; i < 3; i++)
+        domt_own_notice(1, domt_sizes[i], "gone");
+    ck_assert_uint_eq(now->released, 3);
+    ck_assert_uint_eq(now->heard, 0);
+    domt_pass(&now->world, 3 * MS);
+    ck_assert_uint_eq(now->heard, 3);
+    domt_owning_close();
+}
+END_TEST
+
+/* --- asks and replies ------------------------------------------------------------------------ */
+
+static int hear_pong(domus_stack *stack, const domus_answer *answer)
+{
+    (void)stack;
+    ck_assert_int_eq(answer->error, 0);
+    ck_assert_str_eq(domt_text_of(answer), "pong");
+    return 0;
+}
+
+static const domus_type *pong_type;
+
+static int reply_pong(domus_stack *stack, const domt_owner *asked)
+{
+    unsigned released = now->released;
+
+    ck_assert_str_eq(asked->text, "ping");
+    ck_assert_int_eq(domus_reply(stack, pong_type, domt_own("pong")), 0);
+    ck_assert_uint_eq(now->released, released + 1);
+    ck_assert_int_eq(domus_take(stack), -EINVAL); /* it is gone */
+    return 0;
+}
+
+START_TEST(ask_is_released_with_its_reply_and_the_reply_after_its_step)
+{
+    domt_owning_open();
+    now->handle = reply_pong;
+    now->hear = hear_pong;
+    for (unsigned i = 0; i < 9; i++) {
+        pong_type = domt_sizes[i / 3];
+        domt_own_ask(1, domt_sizes[i % 3], "ping");
+        ck_assert_uint_eq(now->heard, i + 1);
+        ck_assert_uint_eq(now->released, 2 * (i + 1));
+    }
+    domt_owning_close();
+}
+END_TEST
+
+static const domus_type copies[3] = {{"8", 8, NULL}, {"700", 700, NULL}, {"5000", 5000, NULL}};
+static const domus_type *copy_type;
+
+/* The reply's bytes lie in what the ask owns. */
+static int reply_from_the_text(domus_stack *stack, const domt_owner *asked)
+{
+    return domus_reply(stack, copy_type, asked->text + 1);
+}
+
+static int hear_the_text(domus_stack *stack, const domus_answer *answer)
+{
+    static const char text[] = "echo";
+
+    (void)stack;
+    ck_assert_int_eq(answer->error, 0);
+    for (size_t i = 0; i < answer->type->size; i++)
+        ck_assert_int_eq(((const char *)answer->payload)[i], text[(i + 1) % sizeof text]);
+    ck_assert_int_eq(domus_take(stack), 0); /* it owns nothing: neither harm nor use */
+    return 0;
+}
+
+START_TEST(reply_is_copied_before_what_the_ask_owns_is_released)
+{
+    domt_owning_open();
+    now->handle = reply_from_the_text;
+    now->hear = hear_the_text;
+    for (unsigned i = 0; i < 9; i++) {
+        copy_type = &copies[i / 3];
+        domt_own_ask(1, domt_sizes[i % 3], "echo");
+        ck_assert_uint_eq(now->released, i + 1);
+    }
+    domt_owning_close();
+}
+END_TEST
+
+static const domus_type *passed_type;
+
+static int take_and_pass_back(domus_stack *stack, const domt_owner *asked)
+{
+    ck_assert_int_eq(domus_take(stack), 0);
+    ck_assert_int_eq(domus_reply(stack, passed_type, asked), 0);
+    ck_assert_int_eq(domus_take(stack), -EINVAL);
+    return 0;
+}
+
+START_TEST(reply_may_own_what_was_taken_from_the_ask)
+{
+    domt_owning_open();
+    now->handle = take_and_pass_back;
+    now->hear = hear_pong;
+    for (unsigned i = 0; i < 3; i++) {
+        passed_type = domt_sizes[i];
+        domt_own_ask(1, domt_sizes[i], "pong");
+        ck_assert_uint_eq(now->heard, i + 1);
+        ck_assert_uint_eq(now->released, i + 1);
+    }
+    domt_owning_close();
+}
+END_TEST
+
+/* --- asks that fail -------------------------------------------------------------------------- */
+
+static int how; /* 0: nothing, else the error that is returned, or (positive) failed with */
+static bool takes;
+
+static int fail_somehow(domus_stack *stack, const domt_owner *asked)
+{
+    if (takes) {
+        ck_assert_int_eq(domus_take(stack), 0);
+        domt_free_text(asked->text);
+    }
+    if (how <= 0)
+        return how;
+    ck_assert_int_eq(domus_fail(stack, -how), 0);
+    ck_assert_uint_eq(now->released + now->freed, now->made);
+    return 0;
+}
+
+static int hear_failure(domus_stack *stack, const domus_answer *answer)
+{
+    ck_assert_int_eq(answer->error, how == 0 ? -ENOMSG : how < 0 ? how : -how);
+    ck_assert_int_eq(domus_take(stack), -EINVAL);
+    ck_assert_int_eq(domus_take_answer(stack, answer), -EINVAL);
+    return 0;
+}
+
+START_TEST(ask_that_fails_is_released_once_unless_it_was_taken)
+{
+    static const int ways[] = {0, -EIO, EPROTO};
+
+    domt_owning_open();
+    now->handle = fail_somehow;
+    now->hear = hear_failure;
+    for (unsigned i = 0; i < 18; i++) {
+        how = ways[i % 3];
+        takes = i >= 9;
+        domt_own_ask(1, domt_sizes[i / 3 % 3], "in vain");
+        ck_assert_uint_eq(now->heard, i + 1);
+        ck_assert_uint_eq(now->released, i < 9 ? i + 1 : 9);
+    }
+    domt_owning_close();
+}
+END_TEST
+
+/* --- asks that wait -------------------------------------------------------------------------- */
+
+static int reply_after_sleep(domus_stack *stack, const domus_answer *answer)
+{
+    if (answer->type != NULL)
+        return hear_pong(stack, answer);
+    ck_assert_str_eq(now->kept->text, "ping"); /* still there */
+    ck_assert_int_eq(domus_take(stack), -EINVAL);
+    ck_assert_int_eq(domus_reply(stack, &domt_small, domt_own("pong")), 0);
+    return 0;
+}
+
+static int sleep_first(domus_stack *stack, const domt_owner *asked)
+{
+    now->kept = asked;
+    return domus_sleep(stack, MS, domt_own_hear);
+}
+
+START_TEST(asks_payload_stays_while_its_conversation_waits)
+{
+    domt_owning_open();
+    now->handle = sleep_first;
+    now->hear = reply_after_sleep;
+    for (unsigned i = 0; i < 3; i++) {
+        domt_own_ask(1, domt_sizes[i], "ping");
+        ck_assert_uint_eq(now->released, 2 * i);
+        domt_pass(&now->world, 3 * MS);
+        ck_assert_uint_eq(now->released, 2 * (i + 1));
+    }
+    domt_owning_close();
+}
+END_TEST
+
+/* Actor 1 asks actor 2 for the answer to what actor 0 asks. */
+static int pass_on_answer(domus_stack *stack, const domus_answer *answer)
+{
+    if (domus_self(stack).house == now->actors[0].house)
+        return hear_pong(stack, answer);
+    unsigned released = now->released;
+    ck_assert_int_eq(domus_take_answer(stack, answer), 0);
+    ck_assert_int_eq(domus_take(stack), -EALREADY); /* the answer, not the ask */
+    ck_assert_int_eq(domus_reply(stack, &domt_middle, answer->payload), 0);
+    ck_assert_uint_eq(now->released, released + 1); /* the ask */
+    return 0;
+}
+
+static int ask_the_other(domus_stack *stack, const domt_owner *asked)
+{
+    if (domus_self(stack).house == now->actors[1].house)
+        return domt_own_ask_one(stack, 2, &domt_small, "ping", 0);
+    ck_assert_str_eq(asked->text, "ping");
+    return domus_reply(stack, &domt_middle, domt_own("pong"));
+}
+
+START_TEST(take_in_a_resumed_step_takes_the_answer)
+{
+    domt_owning_open();
+    now->handle = ask_the_other;
+    now->hear = pass_on_answer;
+    domt_own_ask(1, &domt_small, "ping");
+    ck_assert_uint_eq(now->heard, 2);
+    ck_assert_uint_eq(now->made, 3);
+    ck_assert_uint_eq(now->released, 3);
+    domt_owning_close();
+}
+END_TEST
+
+/* --- kept ------------------------------------------------------------------------------------ */
+
+static int keep(domus_stack *stack, const domt_owner *asked)
+{
+    if (takes) {
+        ck_assert_int_eq(domus_take(stack), 0);
+        now->text = asked->text;
+    }
+    now->kept = asked;
+    ck_assert_int_eq(domus_keep(stack, &now->ask), 0);
+    ck_assert_int_eq(domus_take(stack), -EINVAL);
+    return 0;
+}
+
+static int reply_kept(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    ck_assert_str_eq(now->kept->text, "ping");
+    ck_assert_int_eq(domus_kept_reply(stack, now->ask, &domt_small, domt_own("pong")), 0);
+    return 0;
+}
+
+static int fail_kept(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    return domus_kept_fail(stack, now->ask, -EIO);
+}
+
+static int forward_kept(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    now->handle = reply_pong;
+    pong_type = &domt_small;
+    ck_assert_int_eq(domus_kept_forward(stack, now->ask, (domus_address){NULL, 0}),
+                     takes ? -EALREADY : -ESTALE);
+    ck_assert_int_eq(domus_kept_forward(stack, now->ask, now->actors[2]), takes ? -EALREADY : 0);
+    return takes ? domus_kept_fail(stack, now->ask, -EIO) : 0;
+}
+
+static int (*const ends_of_kept[])(domus_stack *, void *) = {reply_kept, fail_kept, forward_kept};
+
+START_TEST(kept_ask_is_released_when_it_leaves)
+{
+    for (unsigned i = 0; i < 18; i++) {
+        domt_owning_open();
+        takes = i >= 9;
+        now->handle = keep;
+        domt_own_ask(1, domt_sizes[i % 3], "ping");
+        ck_assert_uint_eq(now->released, 0);
+        domt_do(&now->world, now->actors[1], ends_of_kept[i / 3 % 3], NULL);
+        ck_assert_uint_eq(now->heard, 1);
+        if (takes)
+            domt_free_text(now->text);
+        domt_owning_close();
+    }
+}
+END_TEST
+
+START_TEST(kept_ask_is_released_when_its_actor_stops)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        domt_owning_open();
+        takes = i == 1;
+        now->handle = keep;
+        domt_own_ask(1, &domt_middle, "ping");
+        ck_assert_int_eq(domi_house_stop(now->world.managers[1], now->actors[1]), 0);
+        domt_settle(&now->world);
+        ck_assert_uint_eq(now->released, 1 - i);
+        ck_assert_uint_eq(now->heard, 1);
+        if (takes)
+            domt_free_text(now->text);
+        domt_owning_close();
+    }
+}
+END_TEST
+
+/* --- passed on ------------------------------------------------------------------------------- */
+
+/* Actor 1 passes on to actor 2, which has it to the end. */
+static int forward(domus_stack *stack, const domt_owner *payload)
+{
+    if (domus_self(stack).house != now->actors[1].house)
+        return look(stack, payload);
+    if (takes) {
+        ck_assert_int_eq(domus_take(stack), 0);
+        ck_assert_int_eq(domus_forward(stack, now->actors[2]), -EALREADY);
+        domt_free_text(payload->text);
+        return 0;
+    }
+    ck_assert_int_eq(domus_forward(stack, (domus_address){NULL, 0}), -ESTALE);
+    ck_assert_int_eq(domus_forward(stack, now->actors[2]), 0);
+    ck_assert_int_eq(domus_take(stack), -EINVAL);
+    return 0;
+}
+
+START_TEST(what_is_forwarded_takes_along_what_it_owns)
+{
+    domt_owning_open();
+    now->handle = forward;
+    for (unsigned i = 0; i < 12; i++) {
+        takes = i >= 6;
+        unsigned handled = now->handled;
+        if (i % 2 == 0)
+            domt_own_notice(1, domt_sizes[i / 2 % 3], "hello");
+        else
+            domt_own_ask(1, domt_sizes[i / 2 % 3], "hello");
+        ck_assert_uint_eq(now->handled, handled + (takes ? 1 : 2));
+        ck_assert_uint_eq(now->released + now->freed, i + 1);
+        ck_assert_uint_eq(now->freed, takes ? i - 5 : 0);
+    }
+    domt_owning_close();
+}
+END_TEST
+
+static int stash(domus_stack *stack, const domt_owner *payload)
+{
+    if (now->handled > 2)
+        return 0;
+    if (takes) {
+        ck_assert_int_eq(domus_take(stack), 0);
+        ck_assert_int_eq(domus_stash(stack), -EALREADY);
+        domt_free_text(payload->text);
+        return 0;
+    }
+    ck_assert_int_eq(domus_stash(stack), 0);
+    ck_assert_int_eq(domus_take(stack), -EINVAL);
+    return 0;
+}
+
+static int unstash(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    domus_unstash(stack);
+    return 0;
+}
+
+START_TEST(what_was_put_aside_is_released_when_it_was_handled_at_last)
+{
+    for (unsigned i = 0; i < 3; i++) { /* handled again; stopped; taken, so not put aside */
+        domt_owning_open();
+        takes = i == 2;
+        now->handle = stash;
+        domt_own_notice(1, &domt_small, "aside");
+        domt_own_ask(1, &domt_large, "aside");
+        ck_assert_uint_eq(now->released, 0);
+        if (i == 0)
+            domt_do(&now->world, now->actors[1], unstash, NULL);
+        else
+            ck_assert_int_eq(domi_house_stop(now->world.managers[1], now->actors[1]), 0);
+        domt_settle(&now->world);
+        ck_assert_uint_eq(now->handled, i == 0 ? 4 : 2);
+        ck_assert_uint_eq(now->released, takes ? 0 : 2);
+        ck_assert_uint_eq(now->heard, 1);
+        domt_owning_close();
+    }
+}
+END_TEST
+
+DOMT_MAIN("take", 60, notice_is_released_when_its_handler_returns,
+          what_a_notice_owned_is_the_handlers_once_it_was_taken,
+          notice_is_released_when_its_handler_waits,
+          ask_is_released_with_its_reply_and_the_reply_after_its_step,
+          reply_is_copied_before_what_the_ask_owns_is_released,
+          reply_may_own_what_was_taken_from_the_ask,
+          ask_that_fails_is_released_once_unless_it_was_taken,
+          asks_payload_stays_while_its_conversation_waits, take_in_a_resumed_step_takes_the_answer,
+          kept_ask_is_released_when_it_leaves, kept_ask_is_released_when_its_actor_stops,
+          what_is_forwarded_takes_along_what_it_owns,
+          what_was_put_aside_is_released_when_it_was_handled_at_last)

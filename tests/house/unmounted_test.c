@@ -1,0 +1,500 @@
+/* An actor whose on_mount has failed: until its parent has decided, and for ever when it is
+ * stopped, none of its functions is called, while the library's own business with it goes on. */
+#include "house/describe.h"
+#include "house/life.h"
+#include "house/loan.h"
+#include "tests/house/kin.h"
+#include "tests/support/suite.h"
+
+#include <domus/conversation.h>
+#include <domus/receive.h>
+#include <domus/timer.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define MS    UINT64_C(1000000)
+#define CHILD 4u
+#define OTHER 9u /* somebody else, on home 1 */
+
+static const domus_supervision restarts = {.intensity = 100, .otherwise = DOMUS_RESTART};
+static const domus_supervision stops = {.otherwise = DOMUS_STOP};
+static uint64_t idle_ns; /* of the next child */
+static domus_behaviour boss;
+static domus_behaviour restarting, under;
+
+/* 1 on home 0 is the parent of the child on home 1. It is busy while only home 1 takes turns. */
+static void open_with(const domus_supervision *supervision)
+{
+    domt_kin_open(2);
+    boss = domt_kin_boss(supervision);
+    restarting = domt_kin_restarting(NULL);
+    (void)domt_kin_root(1, 0, &boss);
+    (void)domt_kin_root(OTHER, 1, &domt_kin_hearing);
+}
+
+static domi_house *child(void)
+{
+    return domt_kin_of[CHILD].address.house;
+}
+
+/* The child is born, with `mounting` in its on_mount, which fails. The parent does not know yet. */
+static void bear_unmounted(const domus_behaviour *behaviour,
+                           int (*mounting)(domus_stack *stack, void *context))
+{
+    const domus_spawn_options there = {
+        .placement = DOMUS_ON_THREAD, .thread = 1, .passivate_after_ns = idle_ns};
+    const domt_kin state = {CHILD, DOMT_WORTH};
+
+    domt_kin_of[CHILD].fails = 1;
+    domt_kin_of[CHILD].error = -EPERM;
+    domt_kin_of[CHILD].mounting = mounting;
+    ck_assert_int_eq(domi_house_spawn_child(domt_kin_world.managers[0],
+                                            domt_kin_of[1].address.house,
+                                            domt_kin_world.managers[1], behaviour, &state, &there,
+                                            &domt_kin_of[CHILD].address),
+                     0);
+    domt_kin_turn(1);
+    ck_assert_uint_eq(domt_kin_of[CHILD].bad_mounts, 1);
+    ck_assert_uint_ne(child()->marks & DOMI_MARK_UNMOUNTED, 0);
+}
+
+/* The child runs, and then a restart of it fails. */
+static void restart_in_vain(int (*mounting)(domus_stack *stack, void *context))
+{
+    domt_kin_of[CHILD].fails = 1;
+    domt_kin_of[CHILD].error = -EPERM;
+    domt_kin_of[CHILD].mounting = mounting;
+    domt_kin_tell(CHILD, &domt_kin_fail, -EIO);
+    domt_kin_turn(1);
+    domt_kin_turn(0); /* a restart is decided */
+    domt_kin_turn(1);
+    ck_assert_uint_ne(child()->marks & DOMI_MARK_UNMOUNTED, 0);
+}
+
+/* `ms` of turns of home 1 alone, and then it has nothing to do, so its thread would sleep. */
+static void pass_there(uint64_t ms)
+{
+    for (uint64_t i = 0; i < ms; i++) {
+        domt_jump(&domt_kin_world, MS);
+        domt_kin_turn(1);
+    }
+    for (int i = 0; i < 10; i++)
+        domt_kin_turn(1);
+    ck_assert_uint_eq(domt_turn(domt_kin_world.managers[1]), 0);
+    ck_assert_int_eq(child()->state, DOMI_WAITING);
+}
+
+static void note_child(int times)
+{
+    for (int i = 0; i < times; i++)
+        domt_kin_tell(CHILD, &domt_kin_note, 0);
+}
+
+static uint64_t dead(void)
+{
+    return DOMT_SUM(&domt_kin_world, dead_letters);
+}
+
+/* --- events ---------------------------------------------------------------------------------- */
+
+/* All kinds of events that an actor can have asked for by itself in house/. */
+static int arm_all(domus_stack *stack, void *unused)
+{
+    const domus_address nobody = {domt_kin_of[1].address.house, 77}; /* gone: told at once */
+
+    (void)unused;
+    ck_assert_int_eq(domus_after(stack, MS, &domt_kin_tick, NULL, NULL), 0);
+    ck_assert_int_eq(domus_every(stack, MS, &domt_kin_tick, NULL, NULL), 0);
+    ck_assert_int_eq(domus_repeat(stack, MS, &domt_kin_tick, NULL, NULL), 0);
+    ck_assert_int_eq(domus_watch_actor(stack, nobody, NULL), 0);
+    ck_assert_int_eq(domus_watch_room(stack, nobody, NULL), 0);
+    ck_assert_int_eq(domus_watch_actor(stack, domt_kin_of[OTHER].address, NULL), 0);
+    return 0;
+}
+
+static void hold_silence(void)
+{
+    note_child(3);
+    pass_there(10);
+    ck_assert_str_eq(domt_kin_trail(), "");
+    ck_assert_uint_eq(domt_kin_of[CHILD].ticks, 0);
+    ck_assert_uint_eq(child()->mail, 3);
+    ck_assert_uint_eq(domi_house_events(child()), 0);
+    ck_assert_uint_eq(domt_kin_world.managers[1]->timers, 0);
+    ck_assert_uint_eq(dead(), 2); /* the events of who was gone already */
+}
+
+/* P1: the parent is busy on another thread. */
+START_TEST(events_of_a_mount_that_failed_are_not_handled)
+{
+    open_with(&restarts);
+    (void)domt_kin_trail();
+    bear_unmounted(&domt_kin_hearing, arm_all);
+    hold_silence();
+    domt_kin_of[CHILD].mounting = NULL;
+    domt_settle(&domt_kin_world);
+    ck_assert_str_eq(domt_kin_trail(), "m4 n4 n4 n4 ");
+    domt_kin_close();
+}
+END_TEST
+
+START_TEST(events_of_a_restart_that_failed_are_not_handled)
+{
+    for (int by_restart = 0; by_restart < 2; by_restart++) {
+        open_with(&restarts);
+        (void)domt_kin_child(1, CHILD, 1, by_restart != 0 ? &restarting : &domt_kin_hearing);
+        (void)domt_kin_trail();
+        restart_in_vain(arm_all);
+        ck_assert_str_eq(domt_kin_trail(), by_restart != 0 ? "" : "s4 ");
+        hold_silence();
+        domt_kin_of[CHILD].mounting = NULL;
+        domt_settle(&domt_kin_world);
+        ck_assert_str_eq(domt_kin_trail(), "m4 n4 n4 n4 ");
+        if (by_restart != 0)
+            domt_kin_of[CHILD].mounts--; /* its first life was ended by on_restart */
+        domt_kin_close();
+    }
+}
+END_TEST
+
+static int watch_other(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    return domus_watch_actor(stack, domt_kin_of[OTHER].address, NULL);
+}
+
+static int link_other(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    return domus_link_actor(stack, domt_kin_of[OTHER].address, NULL);
+}
+
+static void end_other(void)
+{
+    ck_assert_int_eq(domi_house_stop(domt_kin_world.managers[1], domt_kin_of[OTHER].address), 0);
+    pass_there(1);
+    ck_assert(!domt_kin_lives(OTHER));
+}
+
+START_TEST(ends_that_it_watches_come_to_nobody)
+{
+    for (int linked = 0; linked < 2; linked++) {
+        open_with(&restarts);
+        bear_unmounted(&domt_kin_hearing, linked != 0 ? link_other : watch_other);
+        uint64_t letters = dead();
+        end_other();
+        ck_assert_uint_eq(dead() - letters, 1);
+        ck_assert_uint_eq(domt_kin_of[CHILD].downs, 0);
+        domt_kin_of[CHILD].mounting = NULL;
+        domt_settle(&domt_kin_world);
+        ck_assert_uint_eq(domt_kin_of[CHILD].mounts, 1);
+        ck_assert_uint_eq(domt_kin_of[CHILD].downs, 0);
+        domt_kin_close();
+    }
+}
+END_TEST
+
+/* The tie holds: the one that has no row for it is stopped, and a restart comes too late. */
+START_TEST(links_stop_it_and_the_other_end)
+{
+    open_with(&restarts);
+    bear_unmounted(&domt_kin_deaf, link_other);
+    ck_assert_int_eq(domi_house_stop(domt_kin_world.managers[1], domt_kin_of[OTHER].address), 0);
+    pass_there(1);
+    ck_assert(domi_house_is_asked_to_stop(child())); /* its failure is still under way */
+    domt_settle(&domt_kin_world);
+    ck_assert(!domt_kin_lives(CHILD));
+    ck_assert_uint_eq(domt_kin_of[CHILD].mounts + domt_kin_of[CHILD].stops, 0);
+    domt_kin_close();
+
+    open_with(&stops);
+    (void)domt_kin_root(OTHER + 1, 1, &domt_kin_deaf);
+    domt_kin_of[OTHER].address = domt_kin_of[OTHER + 1].address;
+    bear_unmounted(&domt_kin_deaf, link_other);
+    domt_settle(&domt_kin_world); /* the parent decides to stop it */
+    ck_assert(!domt_kin_lives(CHILD) && !domt_kin_lives(OTHER + 1));
+    domt_kin_close();
+}
+END_TEST
+
+/* Without a parent that has rules it is stopped at once, and what is in its mailbox already is not
+ * handled on the way. */
+START_TEST(whom_the_root_ends_handles_nothing_on_the_way)
+{
+    open_with(&restarts);
+    (void)domt_kin_trail();
+    domt_kin_of[CHILD].fails = 1;
+    domt_kin_of[CHILD].error = -EPERM;
+    domt_kin_of[CHILD].mounting = arm_all;
+    (void)domt_kin_root(CHILD, 0, &domt_kin_hearing);
+    ck_assert(!domt_kin_lives(CHILD));
+    ck_assert_str_eq(domt_kin_trail(), "");
+    ck_assert_uint_eq(dead(), 2);
+    domt_kin_close();
+}
+END_TEST
+
+/* --- mail ------------------------------------------------------------------------------------ */
+
+START_TEST(mail_waits_and_is_dead_when_it_is_stopped)
+{
+    open_with(&stops);
+    bear_unmounted(&domt_kin_hearing, NULL);
+    note_child(3);
+    domt_kin_send(domt_kin_world.managers[1], OTHER, domt_kin_do_ask, &domt_kin_of[CHILD].address);
+    pass_there(3);
+    ck_assert_uint_eq(child()->mail, 4);
+    ck_assert_int_eq(domt_kin_of[OTHER].answer, 1);
+    uint64_t letters = dead();
+    domt_settle(&domt_kin_world);
+    ck_assert_uint_eq(dead() - letters, 4);
+    ck_assert_uint_eq(domt_kin_releases, 3);
+    ck_assert_int_eq(domt_kin_of[OTHER].answer, -ESTALE);
+    ck_assert_uint_eq(domt_kin_of[CHILD].notes + domt_kin_of[CHILD].stops, 0);
+    domt_kin_close();
+}
+END_TEST
+
+static domus_conversation asking;
+
+static int ask_and_remember(domus_stack *stack, void *address)
+{
+    int result = domt_kin_do_ask(stack, address);
+
+    ck_assert_int_eq(domus_conversation_of(stack, &asking), 0);
+    return result;
+}
+
+static int cancel_remembered(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    ck_assert_int_eq(domus_cancel(stack, asking), 0);
+    return 0;
+}
+
+START_TEST(ask_that_waits_for_it_can_be_cancelled)
+{
+    open_with(&restarts);
+    bear_unmounted(&domt_kin_hearing, NULL);
+    domt_kin_send(domt_kin_world.managers[1], OTHER, ask_and_remember, &domt_kin_of[CHILD].address);
+    pass_there(1);
+    ck_assert_uint_eq(child()->mail, 1);
+    domt_kin_send(domt_kin_world.managers[1], OTHER, cancel_remembered, NULL);
+    pass_there(1);
+    ck_assert_uint_eq(child()->mail, 0);
+    ck_assert_int_eq(domt_kin_of[OTHER].answer, -ECANCELED);
+    domt_settle(&domt_kin_world);
+    ck_assert_uint_eq(domt_kin_of[CHILD].mounts, 1);
+    domt_kin_close();
+}
+END_TEST
+
+static const domus_pattern any = {.types = NULL};
+
+static int receive_and_fail(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    return domus_receive_add(stack, &any, DOMUS_FOR_EVER, 1);
+}
+
+START_TEST(receive_of_a_mount_that_failed_takes_nothing)
+{
+    open_with(&restarts);
+    bear_unmounted(&domt_kin_hearing, receive_and_fail);
+    note_child(2);
+    pass_there(2);
+    ck_assert_uint_eq(child()->mail, 2);
+    domt_kin_of[CHILD].mounting = NULL;
+    domt_settle(&domt_kin_world);
+    ck_assert_uint_eq(domt_kin_of[CHILD].notes, 2);
+    domt_kin_close();
+}
+END_TEST
+
+/* --- family ---------------------------------------------------------------------------------- */
+
+static int bear_two(domus_stack *stack, void *unused)
+{
+    const domus_spawn_options there = {.placement = DOMUS_ON_THREAD, .thread = 0};
+
+    (void)unused;
+    ck_assert_int_eq(domt_kin_spawn(stack, 5, &domt_kin_hearing, NULL), 0);
+    ck_assert_int_eq(domt_kin_spawn(stack, 6, &domt_kin_hearing, &there), 0);
+    return 0;
+}
+
+/* A restart and a stop both wait for the ends of children, which are events. */
+START_TEST(ends_of_its_children_still_come)
+{
+    for (int stopped = 0; stopped < 2; stopped++) {
+        open_with(stopped != 0 ? &stops : &restarts);
+        bear_unmounted(&domt_kin_hearing, bear_two);
+        domt_kin_of[CHILD].mounting = NULL;
+        pass_there(2);
+        ck_assert(domt_kin_lives(5));
+        domt_settle(&domt_kin_world);
+        ck_assert(!domt_kin_lives(5) && !domt_kin_lives(6));
+        ck_assert_uint_eq(domt_kin_of[CHILD].mounts, stopped != 0 ? 0 : 1);
+        ck_assert(domt_kin_lives(CHILD) == (stopped == 0));
+        domt_kin_close();
+    }
+}
+END_TEST
+
+START_TEST(failures_of_its_children_are_still_decided)
+{
+    open_with(&restarts);
+    under = domt_kin_boss(&restarts);
+    bear_unmounted(&under, bear_two);
+    domt_kin_of[CHILD].mounting = NULL;
+    domt_kin_turn(1); /* 5 is mounted */
+    domt_kin_tell(5, &domt_kin_fail, -EIO);
+    pass_there(2);
+    ck_assert_uint_eq(domt_kin_of[5].mounts, 2);
+    ck_assert_uint_eq(domt_kin_of[5].stops, 1);
+    domt_settle(&domt_kin_world);
+    domt_kin_close();
+}
+END_TEST
+
+START_TEST(idle_time_does_not_pass_before_it_is_mounted)
+{
+    open_with(&restarts);
+    idle_ns = 3 * MS;
+    bear_unmounted(&domt_kin_hearing, NULL);
+    idle_ns = 0;
+    pass_there(10);
+    ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, passivations), 0);
+    domt_settle(&domt_kin_world);
+    ck_assert_uint_eq(domt_kin_of[CHILD].mounts, 1);
+    domt_pass(&domt_kin_world, 10 * MS); /* and now it does */
+    ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, passivations), 1);
+    domt_kin_close();
+}
+END_TEST
+
+/* --- who counts as mounted ------------------------------------------------------------------- */
+
+static int sleep_and_arm(domus_stack *stack, void *unused)
+{
+    ck_assert_int_eq(domus_every(stack, MS, &domt_kin_tick, NULL, NULL), 0);
+    return domt_kin_do_sleep(stack, unused);
+}
+
+START_TEST(actor_whose_mount_has_parked_handles_everything)
+{
+    open_with(&restarts);
+    domt_kin_of[CHILD].mounting = sleep_and_arm;
+    (void)domt_kin_child(1, CHILD, 1, &domt_kin_hearing);
+    ck_assert_uint_eq(child()->marks & DOMI_MARK_UNMOUNTED, 0);
+    note_child(1);
+    domt_pass(&domt_kin_world, 3 * MS);
+    ck_assert_uint_eq(domt_kin_of[CHILD].notes, 1);
+    ck_assert_uint_ge(domt_kin_of[CHILD].ticks, 2);
+    domt_kin_close();
+}
+END_TEST
+
+static int arm_tick(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    return domus_every(stack, MS, &domt_kin_tick, NULL, NULL);
+}
+
+/* Suspended is not unmounted: its state is whole, and its timers go on. */
+START_TEST(actor_whose_handler_has_failed_handles_events_meanwhile)
+{
+    open_with(&restarts);
+    domt_kin_of[CHILD].mounting = arm_tick;
+    (void)domt_kin_child(1, CHILD, 1, &domt_kin_hearing);
+    domt_kin_tell(CHILD, &domt_kin_fail, -EIO);
+    domt_kin_turn(1);
+    ck_assert_uint_ne(child()->marks & DOMI_MARK_SUSPENDED, 0);
+    pass_there(3);
+    ck_assert_uint_eq(domt_kin_of[CHILD].ticks, 3);
+    domt_kin_close();
+}
+END_TEST
+
+static int fail_on(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self, (void)answer;
+    return -EIO;
+}
+
+static int sleep_and_fail(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    return domus_sleep(stack, MS, fail_on);
+}
+
+/* Its failure later is one of a handler: it goes on if it may, and its on_stop runs. */
+START_TEST(mount_that_fails_after_it_has_parked_is_a_handler_that_fails)
+{
+    static const domus_supervision resumes = {.otherwise = DOMUS_RESUME};
+
+    open_with(&resumes);
+    domt_kin_of[CHILD].mounting = sleep_and_fail;
+    (void)domt_kin_child(1, CHILD, 1, &domt_kin_hearing);
+    domt_pass(&domt_kin_world, 3 * MS);
+    ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, failures), 1);
+    note_child(1);
+    domt_settle(&domt_kin_world);
+    ck_assert_uint_eq(domt_kin_of[CHILD].notes, 1);
+    domt_kin_close(); /* holds that its on_stop runs */
+}
+END_TEST
+
+/* --- elsewhere ------------------------------------------------------------------------------- */
+
+/* An event has made it ready, and a thief runs it. */
+START_TEST(thief_that_runs_it_calls_none_of_its_functions)
+{
+    domi_manager *home;
+
+    open_with(&restarts);
+    home = domt_kin_world.managers[1];
+    bear_unmounted(&domt_kin_hearing, watch_other);
+    ck_assert_int_eq(domi_house_stop(home, domt_kin_of[OTHER].address), 0);
+    (void)domt_run_state(home); /* the other ends, and tells of it */
+    ck_assert_int_eq(child()->state, DOMI_READY);
+    ck_assert_uint_eq(domi_loans_expose(home, &home->ready[DOMUS_STATE], 1), 1);
+    domi_loan *loan = domi_loan_take(domt_outside(&domt_kin_world), home);
+    ck_assert_ptr_nonnull(loan);
+    domi_loan_repay(domt_outside(&domt_kin_world), loan);
+    ck_assert_uint_eq(domi_loans_settle(home), 1);
+    ck_assert_uint_eq(domt_kin_of[CHILD].downs, 0);
+    ck_assert_int_eq(child()->state, DOMI_WAITING);
+    domt_settle(&domt_kin_world);
+    domt_kin_close();
+}
+END_TEST
+
+START_TEST(dump_says_that_it_is_not_mounted)
+{
+    char words[4096];
+    domi_text text = {words, sizeof words, 0};
+
+    open_with(&restarts);
+    bear_unmounted(&domt_kin_hearing, NULL);
+    domi_house_describe(domt_kin_world.managers[1], child(), &text);
+    ck_assert_ptr_nonnull(strstr(words, "not mounted"));
+    domt_settle(&domt_kin_world);
+    text.length = 0;
+    domi_house_describe(domt_kin_world.managers[1], child(), &text);
+    ck_assert_ptr_null(strstr(words, "not mounted"));
+    domt_kin_close();
+}
+END_TEST
+
+DOMT_MAIN("unmounted", 30, events_of_a_mount_that_failed_are_not_handled,
+          events_of_a_restart_that_failed_are_not_handled, ends_that_it_watches_come_to_nobody,
+          links_stop_it_and_the_other_end, whom_the_root_ends_handles_nothing_on_the_way,
+          mail_waits_and_is_dead_when_it_is_stopped, ask_that_waits_for_it_can_be_cancelled,
+          receive_of_a_mount_that_failed_takes_nothing, ends_of_its_children_still_come,
+          failures_of_its_children_are_still_decided, idle_time_does_not_pass_before_it_is_mounted,
+          actor_whose_mount_has_parked_handles_everything,
+          actor_whose_handler_has_failed_handles_events_meanwhile,
+          mount_that_fails_after_it_has_parked_is_a_handler_that_fails,
+          thief_that_runs_it_calls_none_of_its_functions, dump_says_that_it_is_not_mounted)

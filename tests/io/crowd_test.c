@@ -1,0 +1,373 @@
+/* The bound of queued bytes, and what each channel may have of it. */
+#include "io/crowd.h"
+
+#include "tests/io/bed.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define CHANNELS 40
+#define BOUND    (UINT64_C(1) << 18)
+
+static domt_bed bed;
+static int fds[CHANNELS];
+static int peers[CHANNELS];
+static uint32_t count;
+
+static void connect_one(void)
+{
+    fds[count] = domt_bed_connect(&bed, &peers[count]);
+    count++;
+}
+
+static void begin(uint32_t channels, uint64_t queue_max)
+{
+    domt_bed_init(&bed);
+    bed.mode = DOMT_BED_DROP;
+    bed.config.channel.send_high_bytes = bed.config.channel.send_low_bytes = 1 << 20;
+    ck_assert_int_eq(domt_bed_start(&bed), 0);
+    domi_io_press(&bed.io, &(domi_io_pressure){.queue_max = queue_max});
+    for (count = 0; count < channels;)
+        connect_one();
+    domt_bed_settle(&bed);
+    bed.note_length = 0;
+}
+
+static void end(void)
+{
+    domt_bed_end(&bed);
+    ck_assert_uint_eq(domi_io_queued(&bed.io), 0);
+    ck_assert_ptr_null(bed.io.crowd_head);
+    ck_assert_uint_eq(bed.io.crowd_count, 0);
+    for (uint32_t i = 0; i < count; i++)
+        close(peers[i]);
+}
+
+static int write_to(uint32_t i, uint32_t size)
+{
+    int result = domus_channel_write(bed.channels[i], domi_buffer_heap(&bed.io, size));
+
+    domt_bed_settle(&bed);
+    return result;
+}
+
+static bool is_crowded(uint32_t i)
+{
+    return bed.channels[i]->crowded;
+}
+
+/* A receive that was begun before may be in flight all the same: what it brings waits. */
+static bool reads(uint32_t i)
+{
+    domt_bed_settle(&bed);
+    return domt_fake_find(bed.fake, DOMT_RECEIVE, fds[i]) != NULL && !is_crowded(i);
+}
+
+/* Its peer takes all that was queued. */
+static void take_all(uint32_t i)
+{
+    while (domus_channel_queued(bed.channels[i]) != 0) {
+        domt_bed_turn(&bed);
+        const domt_op *send = domt_fake_find(bed.fake, DOMT_SEND, fds[i]);
+        int32_t size = 0;
+        if (send->message == NULL)
+            size = (int32_t)send->size;
+        else
+            for (size_t k = 0; k < send->message->msg_iovlen; k++)
+                size += (int32_t)send->message->msg_iov[k].iov_len;
+        domt_fake_sent(bed.fake, fds[i], size);
+        domt_bed_settle(&bed);
+    }
+}
+
+START_TEST(a_part_is_an_eighth_of_what_is_free_of_the_half_that_is_shared)
+{
+    ck_assert_uint_eq(domi_part_of(0, 0), 0);
+    ck_assert_uint_eq(domi_part_of(1600, 0), 100);
+    ck_assert_uint_eq(domi_part_of(1600, 400), 50);
+    ck_assert_uint_eq(domi_part_of(1600, 792), 1);
+    ck_assert_uint_eq(domi_part_of(1600, 793), 0);
+    ck_assert_uint_eq(domi_part_of(1600, 800), 0);
+    ck_assert_uint_eq(domi_part_of(1600, 801), 0);
+    ck_assert_uint_eq(domi_part_of(1600, UINT64_MAX), 0);
+    ck_assert_uint_eq(domi_part_of(UINT64_MAX, 0), UINT64_MAX / 16);
+}
+END_TEST
+
+START_TEST(a_first_piece_has_room_up_to_a_sixteenth_below_the_bound)
+{
+    ck_assert(domi_has_room_for_first(1600, 0, 100));
+    ck_assert(domi_has_room_for_first(1600, 1400, 100));
+    ck_assert(!domi_has_room_for_first(1600, 1401, 100));
+    ck_assert(!domi_has_room_for_first(1600, 1500, 100));
+    ck_assert(!domi_has_room_for_first(1600, 1600, 0));
+    ck_assert(!domi_has_room_for_first(1600, UINT64_MAX, 100));
+    ck_assert(!domi_has_room_for_first(0, 0, 0));
+}
+END_TEST
+
+START_TEST(above_its_part_a_channel_does_not_read)
+{
+    begin(1, BOUND);
+    uint64_t before = 0;
+    while (reads(0)) {
+        before = bed.channels[0]->cost;
+        ck_assert_int_eq(write_to(0, 200), 0);
+        ck_assert_uint_lt(before, BOUND);
+    }
+    ck_assert(is_crowded(0));
+    ck_assert_uint_le(before + bed.io.piece, domi_part_of(BOUND, before));
+    uint64_t now = bed.channels[0]->cost;
+    ck_assert_uint_gt(now + bed.io.piece, domi_part_of(BOUND, now));
+    ck_assert_uint_eq(now, domi_io_queued(&bed.io));
+    take_all(0);
+    ck_assert(reads(0) && !is_crowded(0));
+    end();
+}
+END_TEST
+
+/* Nobody reads; each comes after the ones before it have all that they may have. */
+START_TEST(channels_that_come_later_have_less_and_the_last_still_reads)
+{
+    uint64_t last = UINT64_MAX;
+
+    begin(0, BOUND);
+    while (count < CHANNELS) {
+        connect_one();
+        uint32_t i = count - 1;
+        domi_channel_pressure(bed.channels[i]);
+        ck_assert_msg(reads(i), "channel %u of them has no room", i);
+        while (reads(i))
+            ck_assert_int_eq(write_to(i, 200), 0);
+        ck_assert_uint_le(bed.channels[i]->cost, last);
+        last = bed.channels[i]->cost;
+    }
+    ck_assert_uint_lt(domi_io_queued(&bed.io), BOUND * 3 / 4);
+    end();
+}
+END_TEST
+
+START_TEST(a_crowded_channel_goes_on_a_quarter_below_its_part)
+{
+    begin(1, BOUND);
+    while (reads(0))
+        ck_assert_int_eq(write_to(0, 200), 0);
+    const domi_io *io = &bed.io;
+    while (!reads(0)) {
+        ck_assert_uint_gt(bed.channels[0]->cost + io->piece,
+                          domi_io_part(io) - domi_io_part(io) / 4);
+        domt_fake_sent(bed.fake, fds[0], 200);
+        domt_bed_settle(&bed);
+    }
+    ck_assert_uint_le(bed.channels[0]->cost + io->piece, domi_io_part(io) - domi_io_part(io) / 4);
+    ck_assert_uint_gt(bed.channels[0]->cost, 0);
+    end();
+}
+END_TEST
+
+START_TEST(a_crowded_channel_may_still_write_until_the_bound_is_reached)
+{
+    begin(2, BOUND);
+    while (domi_io_queued(&bed.io) < BOUND) {
+        ck_assert_int_eq(write_to(0, 5000), 0);
+        if (domi_io_queued(&bed.io) > BOUND / 2)
+            ck_assert(is_crowded(0));
+    }
+    ck_assert_int_eq(write_to(0, 1), -ENOBUFS);
+    ck_assert_int_eq(write_to(1, 1), -ENOBUFS);
+    domt_bed_feed(&bed, fds[1], 'x', 1); /* there is no room for its first piece */
+    domt_bed_turn(&bed);
+    domt_bed_noted(&bed, "");
+    ck_assert(!reads(1));
+    take_all(0);
+    ck_assert(reads(0) && reads(1));
+    domt_bed_noted(&bed, "B(x) ");
+    ck_assert_int_eq(write_to(1, 1), 0);
+    end();
+}
+END_TEST
+
+START_TEST(without_a_bound_nobody_is_crowded)
+{
+    begin(1, UINT64_MAX);
+    for (int i = 0; i < 50; i++)
+        ck_assert_int_eq(write_to(0, 20000), 0);
+    ck_assert(!is_crowded(0) && reads(0));
+    ck_assert(!bed.io.careful);
+    end();
+}
+END_TEST
+
+/* More of them than are looked at in one turn. */
+START_TEST(the_crowded_read_again_when_others_have_less)
+{
+    begin(CHANNELS, BOUND);
+    while (domi_io_queued(&bed.io) < BOUND)
+        ck_assert_int_eq(write_to(0, 5000), 0);
+    for (uint32_t i = 1; i < CHANNELS; i++) {
+        domi_channel_pressure(bed.channels[i]);
+        ck_assert(is_crowded(i));
+    }
+    ck_assert_uint_eq(bed.io.crowd_count, CHANNELS);
+    domt_bed_settle(&bed);
+    ck_assert(!domi_io_has_work(&bed.io)); /* looked at, and nothing had changed */
+    take_all(0);
+    domt_bed_settle(&bed);
+    ck_assert_uint_eq(bed.io.crowd_count, 0);
+    for (uint32_t i = 0; i < CHANNELS; i++)
+        ck_assert(reads(i));
+    end();
+}
+END_TEST
+
+START_TEST(what_was_read_is_shown_when_there_is_room)
+{
+    begin(2, BOUND);
+    while (domi_io_queued(&bed.io) < BOUND)
+        ck_assert_int_eq(write_to(0, 5000), 0);
+    bed.note_length = 0;
+    domt_bed_feed(&bed, fds[1], 'x', 3); /* its receive was begun before */
+    domi_channel_pressure(bed.channels[1]);
+    domt_bed_turn(&bed);
+    domt_bed_settle(&bed);
+    domt_bed_noted(&bed, "");
+    take_all(0);
+    domt_bed_settle(&bed);
+    domt_bed_noted(&bed, "B(xxx) ");
+    end();
+}
+END_TEST
+
+START_TEST(crowded_channels_go_on_when_the_bound_grows)
+{
+    begin(1, BOUND);
+    while (reads(0))
+        ck_assert_int_eq(write_to(0, 200), 0);
+    domi_io_press(&bed.io, &(domi_io_pressure){.queue_max = 4 * BOUND});
+    ck_assert(reads(0));
+    domi_io_press(&bed.io, &(domi_io_pressure){.queue_max = BOUND / 4});
+    ck_assert_int_eq(write_to(0, 1), 0);
+    ck_assert(!reads(0));
+    domi_io_press(&bed.io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+    ck_assert(reads(0));
+    end();
+}
+END_TEST
+
+START_TEST(crowded_channels_close_in_any_order)
+{
+    begin(5, BOUND);
+    while (domi_io_queued(&bed.io) < BOUND)
+        ck_assert_int_eq(write_to(0, 5000), 0);
+    for (uint32_t i = 1; i < 5; i++)
+        domi_channel_pressure(bed.channels[i]);
+    ck_assert_uint_eq(bed.io.crowd_count, 5);
+    domus_channel_reset(bed.channels[2], -EPROTO);
+    domus_channel_reset(bed.channels[4], -EPROTO);
+    ck_assert_int_eq(domus_channel_close(bed.channels[1]), 0);
+    ck_assert_uint_eq(bed.io.crowd_count, 2);
+    ck_assert_ptr_eq(bed.io.crowd_head, bed.channels[0]);
+    ck_assert_ptr_eq(bed.io.crowd_tail, bed.channels[3]);
+    domt_bed_settle(&bed);
+    end();
+}
+END_TEST
+
+/* A buffer of which little was kept takes as much memory as before. */
+START_TEST(what_a_trimmed_buffer_takes_is_counted)
+{
+    begin(1, BOUND);
+    domus_buffer *buffer = domi_buffer_heap(&bed.io, 100000);
+    ck_assert_int_eq(domus_buffer_trim(buffer, 1), 0);
+    ck_assert_int_eq(domus_channel_write(bed.channels[0], buffer), 0);
+    ck_assert_uint_eq(domus_channel_queued(bed.channels[0]), 1);
+    ck_assert_uint_ge(domi_io_queued(&bed.io), 100000);
+    ck_assert(is_crowded(0));
+    take_all(0);
+    ck_assert_uint_eq(domi_io_queued(&bed.io), 0);
+    end();
+}
+END_TEST
+
+START_TEST(a_bound_smaller_than_a_piece_lets_a_piece_in)
+{
+    begin(1, 1024);
+    ck_assert_uint_lt(bed.io.piece, 256);
+    ck_assert(reads(0));
+    ck_assert_int_eq(write_to(0, 5000), 0); /* the bound was not reached yet */
+    ck_assert_int_eq(write_to(0, 1), -ENOBUFS);
+    ck_assert(!reads(0));
+    take_all(0);
+    ck_assert(reads(0));
+    end();
+}
+END_TEST
+
+static void let_time_pass(void)
+{
+    for (int i = 0; i < 20; i++) {
+        domt_bed_pass(&bed, 50);
+        domt_bed_settle(&bed);
+    }
+}
+
+START_TEST(with_much_queued_receives_bring_one_piece_and_the_next_waits_for_it)
+{
+    begin(2, BOUND);
+    ck_assert(!domt_fake_find(bed.fake, DOMT_RECEIVE, fds[1])->once);
+    while (domi_io_queued(&bed.io) <= BOUND / 4)
+        ck_assert_int_eq(write_to(0, 1000), 0);
+    ck_assert(bed.io.careful);
+    let_time_pass();
+    ck_assert(domt_fake_find(bed.fake, DOMT_RECEIVE, fds[1])->once);
+    bed.mode = DOMT_BED_KEEP;
+    domt_bed_feed(&bed, fds[1], 'x', 3);
+    (void)domi_io_reap(&bed.io); /* phase 1 alone: its actor has not seen it */
+    ck_assert_ptr_null(domt_fake_find(bed.fake, DOMT_RECEIVE, fds[1]));
+    domt_bed_turn(&bed);
+    ck_assert(domt_fake_find(bed.fake, DOMT_RECEIVE, fds[1])->once);
+    take_all(0);
+    let_time_pass();
+    ck_assert(!bed.io.careful);
+    domt_bed_feed(&bed, fds[1], 'x', 3);
+    domt_bed_turn(&bed);
+    ck_assert(!domt_fake_find(bed.fake, DOMT_RECEIVE, fds[1])->once);
+    end();
+}
+END_TEST
+
+/* What its actor has not seen and what is copied out counts; a channel is not read beyond it. */
+START_TEST(copies_that_wait_for_the_actor_are_counted)
+{
+    begin(1, BOUND);
+    bed.io.reserve = UINT32_MAX;
+    bed.channels[0]->blocked = true;
+    domt_bed_feed(&bed, fds[0], 'x', 200);
+    (void)domi_io_reap(&bed.io);
+    ck_assert_uint_ge(domi_io_queued(&bed.io), 200);
+    ck_assert_uint_eq(bed.channels[0]->copied, domi_io_queued(&bed.io));
+    domi_channel_notice(bed.channels[0]);
+    domt_bed_settle(&bed);
+    ck_assert_uint_eq(domi_io_queued(&bed.io), 0);
+    domt_bed_feed(&bed, fds[0], 'x', 200);
+    (void)domi_io_reap(&bed.io);
+    domus_channel_reset(bed.channels[0], -EPROTO); /* also when it is thrown away */
+    domt_bed_settle(&bed);
+    ck_assert_uint_eq(domi_io_queued(&bed.io), 0);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("crowd", 20, a_part_is_an_eighth_of_what_is_free_of_the_half_that_is_shared,
+          a_first_piece_has_room_up_to_a_sixteenth_below_the_bound,
+          above_its_part_a_channel_does_not_read,
+          channels_that_come_later_have_less_and_the_last_still_reads,
+          a_crowded_channel_goes_on_a_quarter_below_its_part,
+          a_crowded_channel_may_still_write_until_the_bound_is_reached,
+          without_a_bound_nobody_is_crowded, the_crowded_read_again_when_others_have_less,
+          what_was_read_is_shown_when_there_is_room, crowded_channels_go_on_when_the_bound_grows,
+          crowded_channels_close_in_any_order, what_a_trimmed_buffer_takes_is_counted,
+          a_bound_smaller_than_a_piece_lets_a_piece_in,
+          with_much_queued_receives_bring_one_piece_and_the_next_waits_for_it,
+          copies_that_wait_for_the_actor_are_counted)

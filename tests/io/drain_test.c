@@ -1,0 +1,299 @@
+/* The end of a thread's channels: who stays, for how long, and what is counted. */
+#include "io/acceptor.h"
+
+#include "tests/io/bed.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define LINGER_MS 50u
+
+static domt_bed bed;
+static int fd;
+static int peer;
+
+static void begin(domt_bed_mode mode)
+{
+    domt_bed_init(&bed);
+    bed.config.channel.linger_ns = LINGER_MS * DOMT_BED_MS;
+    bed.config.channel.idle_timeout_ns = 0;
+    bed.config.connection.first_byte_timeout_ns = 0;
+    bed.mode = mode;
+    ck_assert_int_eq(domt_bed_start(&bed), 0);
+    fd = domt_bed_connect(&bed, &peer);
+}
+
+static void end(void)
+{
+    domt_bed_end(&bed);
+    close(peer);
+}
+
+static int undelivered(void)
+{
+    int bytes = 0;
+
+    ck_assert_int_eq(ioctl(fd, SIOCOUTQ, &bytes), 0);
+    return bytes;
+}
+
+/* The kernel has more bytes for the peer than the peer's side can take. */
+static void fill_kernel(void)
+{
+    static char bytes[65536];
+    int size = 4096;
+
+    ck_assert_int_eq(setsockopt(peer, SOL_SOCKET, SO_RCVBUF, &size, sizeof size), 0);
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size), 0);
+    while (send(fd, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
+        continue;
+    ck_assert_int_eq(errno, EAGAIN);
+    ck_assert_int_gt(undelivered(), 0);
+}
+
+static void read_at_the_peer(void)
+{
+    char bytes[65536];
+
+    for (int i = 0; i < 5000 && undelivered() != 0; i++) {
+        while (recv(peer, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
+            continue;
+        usleep(1000);
+    }
+    ck_assert_int_eq(undelivered(), 0);
+}
+
+static void pass(uint32_t ms)
+{
+    for (uint32_t i = 0; i < ms; i += 5)
+        domt_bed_pass(&bed, 5);
+}
+
+static void held_to_have_cut(uint64_t channels, uint64_t bytes_min, uint64_t bytes_max)
+{
+    ck_assert_uint_eq(bed.io.counters.cut, channels);
+    ck_assert_uint_ge(bed.io.counters.cut_bytes, bytes_min);
+    ck_assert_uint_le(bed.io.counters.cut_bytes, bytes_max);
+}
+
+START_TEST(a_draining_channel_stays_until_its_peer_has_all_and_then_for_the_linger_time)
+{
+    begin(DOMT_BED_DROP);
+    fill_kernel();
+    domi_io_drain(&bed.io);
+    pass(11 * LINGER_MS - 15); /* just before a timer that was not armed anew would be due */
+    domt_bed_settle(&bed);
+    ck_assert(domt_bed_is_open(fd));
+    ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_LINGERING);
+    read_at_the_peer();
+    pass(LINGER_MS - 10);
+    ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_LINGERING);
+    pass(30);
+    domt_bed_settle(&bed);
+    ck_assert(!domt_bed_is_open(fd));
+    held_to_have_cut(0, 0, 0);
+    end();
+}
+END_TEST
+
+START_TEST(a_peer_that_has_finished_is_waited_for_until_it_has_all)
+{
+    begin(DOMT_BED_DROP);
+    bed.end_result = 1; /* it stays half open */
+    fill_kernel();
+    domi_io_drain(&bed.io);
+    domt_fake_receive_ends(bed.fake, fd, 0);
+    pass(10 * LINGER_MS);
+    domt_bed_settle(&bed);
+    ck_assert(domt_bed_is_open(fd));
+    read_at_the_peer();
+    pass(15); /* and not for the linger time: it has nothing more to say */
+    domt_bed_settle(&bed);
+    ck_assert(!domt_bed_is_open(fd));
+    held_to_have_cut(0, 0, 0);
+    end();
+}
+END_TEST
+
+/* No receive is armed that would tell. */
+START_TEST(a_peer_that_has_finished_and_resets_is_not_waited_for)
+{
+    const struct linger at_once = {.l_onoff = 1};
+
+    begin(DOMT_BED_DROP);
+    bed.end_result = 1;
+    fill_kernel();
+    domi_io_drain(&bed.io);
+    domt_fake_receive_ends(bed.fake, fd, 0);
+    pass(20);
+    ck_assert(domt_bed_is_open(fd));
+    ck_assert_int_eq(setsockopt(peer, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
+    close(peer);
+    peer = -1;
+    pass(20);
+    domt_bed_settle(&bed);
+    ck_assert(!domt_bed_is_open(fd));
+    held_to_have_cut(0, 0, 0);
+    domt_bed_noted(&bed, "A+ A-(-104) ");
+    end();
+}
+END_TEST
+
+START_TEST(outside_a_drain_the_linger_time_holds_and_counts_what_it_cuts)
+{
+    begin(DOMT_BED_DROP);
+    fill_kernel();
+    uint64_t bytes = (uint64_t)undelivered();
+    ck_assert_int_eq(domus_channel_close(bed.channels[0]), 0);
+    pass(LINGER_MS + 10);
+    domt_bed_settle(&bed);
+    ck_assert(!domt_bed_is_open(fd));
+    held_to_have_cut(1, bytes, bytes);
+    end();
+}
+END_TEST
+
+START_TEST(an_abort_counts_what_is_owed_wherever_it_is)
+{
+    begin(DOMT_BED_KEEP);
+    domi_io_drain(&bed.io);
+    bed.actor.house->marks |= DOMI_MARK_SATURATED; /* so that bytes wait for the actor */
+    domt_bed_feed(&bed, fd, 'x', 7);
+    (void)domi_io_reap(&bed.io);
+    ck_assert_int_eq(send(peer, "eleven byte", 11, 0), 11);
+    fill_kernel();
+    uint64_t bytes = (uint64_t)undelivered() + 7 + 11 + 5;
+    bed.channels[0]->queued_bytes += 5;
+    ck_assert_uint_eq(domi_io_abort(&bed.io), 1);
+    held_to_have_cut(1, bytes, bytes);
+    bed.channels[0]->queued_bytes = 0;
+    bed.actor.house->marks &= (uint16_t)~DOMI_MARK_SATURATED;
+    domt_bed_settle(&bed);
+    ck_assert_int_eq(domt_bed_peer_sees(peer) == 'o', 0);
+    end();
+}
+END_TEST
+
+/* Nobody knows how long the answer would have been. */
+START_TEST(an_abort_counts_a_channel_that_is_owed_an_answer)
+{
+    begin(DOMT_BED_DROP);
+    domi_io_drain(&bed.io);
+    bed.channels[0]->drain_bytes = 1; /* as if it were still being read */
+    ck_assert_uint_eq(domi_io_abort(&bed.io), 1);
+    domt_bed_settle(&bed);
+    held_to_have_cut(1, 0, 0);
+    ck_assert_int_eq(domt_bed_peer_sees(peer), 'r');
+    end();
+}
+END_TEST
+
+/* It stays open because its actor has a conversation, which is another channel's. */
+START_TEST(a_silent_peer_that_a_drain_ends_is_owed_nothing)
+{
+    for (int sends = 0; sends < 2; sends++) {
+        begin(DOMT_BED_DROP);
+        domi_io_drain(&bed.io);
+        bed.channels[0]->state = DOMI_CHANNEL_OPEN;
+        if (sends != 0)
+            bed.channels[0]->silent_ns = 0;
+        domi_channel_count_cut(bed.channels[0], 0);
+        held_to_have_cut((uint64_t)sends, 0, 0);
+        bed.channels[0]->state = DOMI_CHANNEL_LINGERING;
+        end();
+    }
+}
+END_TEST
+
+START_TEST(an_abort_cuts_nothing_where_nothing_is_owed)
+{
+    begin(DOMT_BED_DROP);
+    domi_io_drain(&bed.io);
+    ck_assert_uint_eq(domi_io_abort(&bed.io), 1); /* its time was over before it began */
+    domt_bed_settle(&bed);
+    held_to_have_cut(0, 0, 0);
+    domt_bed_noted(&bed, "A+ A-(0) ");
+    end();
+}
+END_TEST
+
+START_TEST(an_idle_time_out_counts_what_it_cuts)
+{
+    begin(DOMT_BED_ECHO);
+    bed.io.manager->config = &bed.config;
+    domt_bed_feed(&bed, fd, 'x', 9);
+    bed.config.channel.send_timeout_ns = 20 * DOMT_BED_MS;
+    domt_bed_settle(&bed);
+    pass(40);
+    domt_bed_settle(&bed);
+    ck_assert(!domt_bed_is_open(fd));
+    held_to_have_cut(1, 9, 9);
+    end();
+}
+END_TEST
+
+START_TEST(what_comes_after_a_close_is_counted_as_thrown_away)
+{
+    begin(DOMT_BED_DROP);
+    ck_assert_int_eq(domus_channel_close(bed.channels[0]), 0);
+    domt_bed_feed(&bed, fd, 'x', 12);
+    domt_bed_turn(&bed);
+    ck_assert_uint_eq(bed.io.counters.discarded_bytes, 12);
+    held_to_have_cut(0, 0, 0);
+    domt_fake_receive_ends(bed.fake, fd, 0);
+    domt_bed_settle(&bed);
+    end();
+}
+END_TEST
+
+/* What it has sent lies with its peer, where no close can reach it. */
+START_TEST(a_unix_socket_owes_nothing_that_it_has_sent)
+{
+    int ends[2];
+
+    begin(DOMT_BED_DROP);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    ck_assert_int_eq(send(ends[0], "lies there", 10, 0), 10);
+    ck_assert_int_eq(domt_bed_adopt(&bed, ends[0]), 0);
+    domt_bed_turn(&bed);
+    ck_assert(!domi_channel_has_undelivered(bed.channels[1]));
+    domi_io_drain(&bed.io);
+    pass(LINGER_MS + 20);
+    domt_bed_settle(&bed);
+    ck_assert(!domt_bed_is_open(ends[0]));
+    held_to_have_cut(0, 0, 0);
+    close(ends[1]);
+    end();
+}
+END_TEST
+
+/* A look costs system calls: one turn does not look at all of very many. */
+START_TEST(each_turn_looks_at_a_bounded_number_of_channels)
+{
+    begin(DOMT_BED_DROP);
+    domi_io_drain(&bed.io);
+    uint64_t now_ns = bed.manager.now_ns;
+    domi_io_look_at_draining(&bed.io);
+    ck_assert_uint_eq(bed.io.look_slot, 0); /* the round is over */
+    ck_assert_uint_ge(bed.io.look_ns, now_ns + 10 * DOMT_BED_MS);
+    ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_LINGERING);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("drain", 30, a_draining_channel_stays_until_its_peer_has_all_and_then_for_the_linger_time,
+          a_peer_that_has_finished_is_waited_for_until_it_has_all,
+          a_peer_that_has_finished_and_resets_is_not_waited_for,
+          outside_a_drain_the_linger_time_holds_and_counts_what_it_cuts,
+          an_abort_counts_what_is_owed_wherever_it_is,
+          an_abort_counts_a_channel_that_is_owed_an_answer,
+          a_silent_peer_that_a_drain_ends_is_owed_nothing,
+          an_abort_cuts_nothing_where_nothing_is_owed, an_idle_time_out_counts_what_it_cuts,
+          what_comes_after_a_close_is_counted_as_thrown_away,
+          a_unix_socket_owes_nothing_that_it_has_sent,
+          each_turn_looks_at_a_bounded_number_of_channels)

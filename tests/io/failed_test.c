@@ -1,0 +1,144 @@
+/* What an enter that fails does to channels: nothing when it passes, a reset when the ring is gone.
+ */
+#include "tests/io/bed.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+static domt_bed bed;
+static int fd;
+static int peer;
+
+static void begin(domt_bed_mode mode)
+{
+    domt_bed_init(&bed);
+    bed.mode = mode;
+    ck_assert_int_eq(domt_bed_start(&bed), 0);
+    fd = domt_bed_connect(&bed, &peer);
+    domt_bed_noted(&bed, "A+ ");
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+START_TEST(a_kernel_without_room_is_asked_again_and_nothing_is_lost)
+{
+    static const int passing[] = {-EBUSY, -EAGAIN, -ENOMEM};
+
+    begin(DOMT_BED_ECHO);
+    for (size_t i = 0; i < sizeof passing / sizeof passing[0]; i++) {
+        uint64_t refused = bed.io.counters.enters_refused;
+
+        bed.fake->enter_result = passing[i];
+        domt_bed_feed(&bed, fd, 'x', 3);
+        domt_bed_turn(&bed);
+        domt_bed_noted(&bed, "A(xxx) "); /* what is there is handled meanwhile */
+        uint64_t began_ns = now_ns();
+        for (int turn = 0; turn < 5; turn++)
+            domt_bed_turn(&bed);
+        ck_assert_uint_ge(now_ns() - began_ns, 5 * DOMT_BED_MS); /* and not in a tight loop */
+        ck_assert_uint_ge(bed.io.counters.enters_refused, refused + 5);
+        ck_assert_uint_ge(bed.io.refusals, 5);
+        ck_assert_int_eq(bed.io.failed, 0);
+        bed.fake->enter_result = 0;
+        domt_bed_turn(&bed);
+        ck_assert_uint_eq(bed.io.refusals, 0);
+        domt_fake_sent(bed.fake, fd, 3);
+        domt_bed_turn(&bed);
+    }
+    ck_assert(domt_bed_is_open(fd));
+    close(peer);
+    domt_bed_end(&bed);
+}
+END_TEST
+
+/* One channel sends, one is being closed with its cancel in flight, one waits for bytes. */
+START_TEST(a_ring_that_has_failed_resets_every_channel_with_its_error)
+{
+    static const int fatal[] = {-EBADR, -EBADF, -EBADFD, -EFAULT, -ENXIO, -EINVAL, -EPERM, -EIO};
+    int silent_fd, silent_peer, closing_fd, closing_peer;
+
+    for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++) {
+        char expected[64];
+
+        begin(DOMT_BED_ECHO);
+        silent_fd = domt_bed_connect(&bed, &silent_peer);
+        closing_fd = domt_bed_connect(&bed, &closing_peer);
+        domt_bed_feed(&bed, fd, 'x', 3);
+        domt_bed_turn(&bed);
+        domus_channel_reset(bed.channels[2], -EPROTO);
+        domt_bed_turn(&bed);
+        domt_bed_noted(&bed, "B+ C+ A(xxx) ");
+        ck_assert_ptr_nonnull(domt_fake_find(bed.fake, DOMT_SEND, fd));
+        ck_assert(domt_bed_is_open(closing_fd));
+
+        bed.fake->enter_result = fatal[i];
+        bed.fake->pending = true;
+        ck_assert(domi_io_submit(&bed.io));
+        ck_assert_int_eq(bed.io.failed, fatal[i]);
+        domi_io_fail(&bed.io);
+        ck_assert_uint_eq(bed.io.counters.cut, 1); /* the one that was owed its answer */
+        ck_assert_uint_eq(bed.io.counters.cut_bytes, 3);
+        domt_bed_turn(&bed);
+        domt_bed_turn(&bed);
+        bed.note[bed.note_length] = '\0';
+        snprintf(expected, sizeof expected, "A-(%d) ", fatal[i]);
+        ck_assert_ptr_nonnull(strstr(bed.note, expected));
+        snprintf(expected, sizeof expected, "B-(%d) ", fatal[i]);
+        ck_assert_ptr_nonnull(strstr(bed.note, expected));
+        ck_assert_ptr_nonnull(strstr(bed.note, "C-(-71) ")); /* it had a reason of its own */
+        ck_assert(!domt_bed_is_open(fd) && !domt_bed_is_open(silent_fd) &&
+                  !domt_bed_is_open(closing_fd));
+        ck_assert_int_ne(domt_bed_peer_sees(peer), 'o');
+        ck_assert_int_ne(domt_bed_peer_sees(silent_peer), 'o');
+        ck_assert_uint_eq(bed.io.connections, 0);
+
+        /* Nothing is asked of the ring any more, and no connection is taken. */
+        uint32_t enters = bed.fake->enters;
+        bed.fake->pending = true;
+        ck_assert(!domi_io_submit(&bed.io));
+        domi_io_enter(&bed.io, 0, 0);
+        ck_assert_uint_eq(bed.fake->enters, enters);
+        int ours, other;
+        domt_bed_pair(&ours, &other);
+        ck_assert_int_lt(domi_channel_adopt(&bed.io, bed.actor.house, ours, NULL), 0);
+        close(ours), close(other);
+        close(peer), close(silent_peer), close(closing_peer);
+        domt_bed_end(&bed);
+    }
+}
+END_TEST
+
+START_TEST(a_thread_without_a_ring_sleeps_until_it_is_woken)
+{
+    begin(DOMT_BED_ECHO);
+    bed.io.failed = -EBADF;
+    domi_io_fail(&bed.io);
+    domt_bed_turn(&bed);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(eventfd_write(bed.io.wake_fd, 1), 0);
+        uint64_t began_ns = now_ns();
+        domi_io_enter(&bed.io, 1, 60000 * DOMT_BED_MS);
+        ck_assert_uint_lt(now_ns() - began_ns, 30000 * DOMT_BED_MS);
+        began_ns = now_ns();
+        domi_io_enter(&bed.io, 1, 20 * DOMT_BED_MS); /* the wake-up before is used up */
+        ck_assert_uint_ge(now_ns() - began_ns, 20 * DOMT_BED_MS);
+    }
+    close(peer);
+    domt_bed_end(&bed);
+}
+END_TEST
+
+DOMT_MAIN("failed", 60, a_kernel_without_room_is_asked_again_and_nothing_is_lost,
+          a_ring_that_has_failed_resets_every_channel_with_its_error,
+          a_thread_without_a_ring_sleeps_until_it_is_woken)

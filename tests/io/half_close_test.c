@@ -1,0 +1,500 @@
+/* Half close: the peer has finished sending, and the conversations that its bytes began have not
+ * ended. Without on_end the channel is closed when the last of them has, and not before.
+ *
+ * Each byte that is read begins a conversation: it sleeps as many ms as the digit says, and then
+ * writes the digit. 'k' sleeps for ever, 'f' sleeps 5 ms and fails, '.' is answered at once. */
+#include "house/describe.h"
+#include "house/life.h"
+#include "house/mailbox.h"
+#include "house/pool.h"
+#include "tests/io/bed.h"
+#include "tests/support/suite.h"
+
+#include <domus/conversation.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DAY_NS UINT64_C(86400000000000)
+
+typedef struct server {
+    domus_channel *channel; /* the newest */
+    domus_conversation newest;
+    bool waits_on_open;
+    unsigned ends;
+    unsigned closes;
+    int error;        /* of the last close */
+    unsigned answers; /* conversations that ended */
+    unsigned failed;  /* ... because what they waited for failed */
+    int written;      /* what the last write returned */
+} server;
+
+static domt_bed bed;
+static server ours;
+static domus_address actor;
+static int fd;
+static int peer;
+
+static void put(domus_stack *stack, domus_channel *channel, char byte)
+{
+    domus_buffer *buffer = NULL;
+
+    ck_assert_int_eq(domus_buffer_new(stack, 1, &buffer), 0);
+    *(char *)domus_buffer_data(buffer) = byte;
+    ours.written = domus_channel_write(channel, buffer);
+}
+
+/* There is no frame in on_read, so each digit has its function. */
+static int over(domus_stack *stack, const domus_answer *answer, char byte)
+{
+    ours.answers++;
+    ours.failed += answer->error != 0;
+    if (byte == 'f')
+        return -EIO;
+    if (answer->error == 0)
+        put(stack, ours.channel, byte);
+    return 0;
+}
+
+static int over_3(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    return over(stack, answer, '3');
+}
+
+static int over_6(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    return over(stack, answer, '6');
+}
+
+static int over_9(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    return over(stack, answer, '9');
+}
+
+static int over_fail(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    return over(stack, answer, 'f');
+}
+
+static int over_quiet(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    ours.answers++;
+    ours.failed += answer->error != 0;
+    return 0;
+}
+
+static int begin_sleep(domus_stack *stack, uint64_t ms, domus_resumed *then)
+{
+    int result = domus_sleep(stack, ms * DOMT_BED_MS, then);
+
+    ck_assert_int_eq(domus_conversation_of(stack, &ours.newest), 0);
+    return result;
+}
+
+static int on_open(domus_stack *stack, void *self, domus_channel *channel)
+{
+    (void)self;
+    ours.channel = channel;
+    return ours.waits_on_open ? domus_sleep(stack, DAY_NS, over_quiet) : 0;
+}
+
+static int on_read(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+{
+    char byte = *(char *)domus_buffer_data(bytes);
+
+    (void)self;
+    domus_buffer_free(bytes);
+    switch (byte) {
+    case '3':
+        return begin_sleep(stack, 3, over_3);
+    case '6':
+        return begin_sleep(stack, 6, over_6);
+    case '9':
+        return begin_sleep(stack, 9, over_9);
+    case 'f':
+        return begin_sleep(stack, 5, over_fail);
+    case 'k':
+        return begin_sleep(stack, DAY_NS / DOMT_BED_MS, over_quiet);
+    case 'n': /* it waits for nothing that it says */
+        ck_assert_int_eq(domus_sleep_add(stack, DAY_NS, 1), 0);
+        return 0;
+    default:
+        put(stack, channel, byte);
+        return 0;
+    }
+}
+
+static int on_end(domus_stack *stack, void *self, domus_channel *channel)
+{
+    (void)stack, (void)self, (void)channel;
+    ours.ends++;
+    return 0;
+}
+
+static void on_close(domus_stack *stack, void *self, domus_channel *channel, int error)
+{
+    (void)stack, (void)self;
+    ours.closes++;
+    ours.error = error;
+    if (ours.channel == channel)
+        ours.channel = NULL;
+}
+
+static int on_sleep(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_sleep(stack, DAY_NS, over_quiet);
+}
+
+static int on_cancel(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    ck_assert_int_eq(domus_cancel(stack, ours.newest), 0);
+    return 0;
+}
+
+static const domus_type sleep_type = {.name = "sleep"};
+static const domus_type cancel_type = {.name = "cancel"};
+static const domus_on rows[] = {
+    {&sleep_type, on_sleep, 0}, {&cancel_type, on_cancel, 0}, {NULL, NULL, 0}};
+static const domus_behaviour serving = {
+    .name = "serving",
+    .kind = DOMUS_CHANNELS,
+    .on = rows,
+    .on_open = on_open,
+    .on_read = on_read,
+    .on_close = on_close,
+};
+static const domus_behaviour ending = {
+    .name = "ending",
+    .kind = DOMUS_CHANNELS,
+    .on = rows,
+    .on_open = on_open,
+    .on_read = on_read,
+    .on_end = on_end,
+    .on_close = on_close,
+};
+
+/* --- the bed --------------------------------------------------------------------------------- */
+
+static int connect_one(int *ret_peer)
+{
+    int own = -1;
+
+    domt_bed_pair(&own, ret_peer);
+    ck_assert_int_eq(domi_channel_adopt(&bed.io, actor.house, own, NULL), 0);
+    atomic_fetch_add_explicit(&bed.io.connections, 1, memory_order_relaxed);
+    domt_bed_turn(&bed);
+    return own;
+}
+
+static void begin(const domus_behaviour *behaviour)
+{
+    memset(&ours, 0, sizeof ours);
+    domt_bed_init(&bed);
+    bed.config.channel.idle_timeout_ns = 50 * DOMT_BED_MS;
+    ck_assert_int_eq(domt_bed_start(&bed), 0);
+    ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, behaviour, NULL, &actor), 0);
+    domt_bed_turn(&bed);
+    fd = connect_one(&peer);
+}
+
+static void end(void)
+{
+    (void)domi_io_abort(&bed.io);
+    ck_assert_int_eq(domi_house_stop(&bed.manager, actor), 0);
+    domt_bed_settle(&bed);
+    close(peer);
+    domt_bed_end(&bed);
+}
+
+/* The bytes, each in a piece of its own, and FIN. */
+static void send_and_finish(const char *bytes)
+{
+    for (; *bytes != '\0'; bytes++)
+        ck_assert(domt_fake_bytes(bed.fake, fd, bytes, 1, true));
+    domt_fake_receive_ends(bed.fake, fd, 0);
+    domt_bed_turn(&bed);
+}
+
+static void pass(unsigned ms)
+{
+    for (unsigned i = 0; i < ms; i++)
+        domt_bed_pass(&bed, 1);
+}
+
+static void tell(const domus_type *type)
+{
+    domi_envelope *envelope = domi_envelope_new(&bed.manager, sizeof *envelope);
+
+    ck_assert_ptr_nonnull(envelope);
+    envelope->type = type;
+    envelope->sender = NULL;
+    envelope->sender_lease = 0;
+    ck_assert_int_eq(domi_mailbox_put(&bed.manager, actor, &envelope->node, DOMI_NOTICE), 0);
+    domt_bed_turn(&bed);
+}
+
+/* The next bytes on the wire are these; the kernel takes them. */
+static void sends(const char *bytes)
+{
+    char wire[16] = "";
+    uint32_t size = domt_fake_wire(bed.fake, fd, wire, sizeof wire - 1);
+
+    ck_assert_str_eq(wire, bytes);
+    domt_fake_sent(bed.fake, fd, (int32_t)size);
+    domt_bed_settle(&bed);
+}
+
+static void hold_open(void)
+{
+    domt_bed_settle(&bed);
+    ck_assert(domt_bed_is_open(fd));
+    ck_assert_uint_eq(ours.closes, 0);
+}
+
+static void hold_closed(int error)
+{
+    domt_bed_settle(&bed);
+    ck_assert(!domt_bed_is_open(fd));
+    ck_assert_uint_eq(ours.closes, 1);
+    ck_assert_int_eq(ours.error, error);
+}
+
+/* --- what is waited for ---------------------------------------------------------------------- */
+
+START_TEST(answer_is_sent_before_the_close)
+{
+    char words[4096];
+    domi_text text = {words, sizeof words, 0};
+
+    begin(&serving);
+    send_and_finish("3");
+    hold_open();
+    domi_house_describe(&bed.manager, actor.house, &text);
+    ck_assert_ptr_nonnull(strstr(words, "begun by on_read"));
+    ck_assert_int_eq(actor.house->state, DOMI_WAITING); /* its thread would sleep */
+    pass(2);
+    hold_open();
+    pass(3);
+    ck_assert_int_eq(ours.written, 0);
+    hold_open(); /* until the kernel has the answer */
+    sends("3");
+    hold_closed(0);
+    end();
+}
+END_TEST
+
+START_TEST(last_of_several_conversations_closes)
+{
+    begin(&serving);
+    send_and_finish("936");
+    pass(5);
+    sends("3");
+    hold_open();
+    pass(3);
+    sends("6");
+    hold_open();
+    pass(3);
+    sends("9");
+    hold_closed(0);
+    end();
+}
+END_TEST
+
+/* What did not park, and what has ended before the FIN, is not waited for. */
+START_TEST(channel_without_conversations_is_closed_at_once)
+{
+    static const char *const bytes[] = {"", "n"};
+
+    for (int i = 0; i < 2; i++) {
+        begin(&serving);
+        send_and_finish(bytes[i]);
+        hold_closed(0);
+        end();
+    }
+    begin(&serving);
+    ck_assert(domt_fake_bytes(bed.fake, fd, "3", 1, true));
+    pass(5);
+    sends("3");
+    hold_open();
+    ck_assert(domt_fake_bytes(bed.fake, fd, ".", 1, true)); /* it is still read */
+    domt_bed_turn(&bed);
+    sends(".");
+    send_and_finish("");
+    hold_closed(0);
+    end();
+}
+END_TEST
+
+/* Neither those of other messages, nor those of on_open: that one may last as long as the channel,
+ * and end because it does. */
+START_TEST(conversations_that_its_bytes_did_not_begin_are_not_waited_for)
+{
+    begin(&serving);
+    tell(&sleep_type);
+    send_and_finish("");
+    hold_closed(0);
+    end();
+
+    begin(&serving);
+    ours.waits_on_open = true;
+    fd = connect_one(&peer);
+    send_and_finish("");
+    hold_closed(0);
+    end();
+}
+END_TEST
+
+START_TEST(on_end_runs_at_once_and_closes_when_it_likes)
+{
+    begin(&ending);
+    send_and_finish("3");
+    ck_assert_uint_eq(ours.ends, 1);
+    pass(5);
+    sends("3");
+    hold_open(); /* nothing is closed for who has an on_end */
+    ck_assert_int_eq(domus_channel_close(ours.channel), 0);
+    hold_closed(0);
+    ck_assert_uint_eq(ours.ends, 1);
+    end();
+}
+END_TEST
+
+START_TEST(conversation_that_fails_or_is_cancelled_ends_the_wait)
+{
+    begin(&serving);
+    send_and_finish("f");
+    hold_open();
+    pass(7);
+    hold_closed(-EIO); /* what it began refuses the channel, as on_read would */
+    end();
+
+    begin(&serving);
+    send_and_finish("k");
+    hold_open();
+    tell(&cancel_type);
+    ck_assert_uint_eq(ours.failed, 1);
+    hold_closed(0);
+    end();
+}
+END_TEST
+
+/* --- how long -------------------------------------------------------------------------------- */
+
+START_TEST(conversation_that_never_ends_is_cut_by_the_idle_time)
+{
+    for (int pressed = 0; pressed < 2; pressed++) {
+        begin(&serving);
+        send_and_finish("k");
+        if (pressed != 0)
+            domi_io_press(&bed.io, &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
+        pass(40);
+        hold_open();
+        pass(20);
+        hold_closed(-ETIMEDOUT);
+        domi_io_press(&bed.io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+        end();
+    }
+}
+END_TEST
+
+START_TEST(reset_ends_the_wait_and_the_conversation_goes_on)
+{
+    begin(&serving);
+    send_and_finish("3");
+    domus_channel_reset(ours.channel, -EPROTO);
+    hold_closed(-EPROTO);
+    ck_assert_uint_eq(ours.answers, 0);
+    end();
+    ck_assert_uint_eq(ours.answers, 1); /* cancelled by the stop */
+}
+END_TEST
+
+/* The slot of the channel, and perhaps its memory, is another's when the conversation ends. */
+START_TEST(conversation_of_a_channel_that_is_gone_does_not_count_for_the_next)
+{
+    begin(&serving);
+    send_and_finish("9k");
+    uint32_t slot = ours.channel->slot;
+    domus_channel_reset(ours.channel, -EPROTO);
+    hold_closed(-EPROTO);
+    close(peer);
+    ours.closes = 0;
+    fd = connect_one(&peer);
+    ck_assert_uint_eq(ours.channel->slot, slot);
+    send_and_finish("k");
+    tell(&cancel_type); /* the newest: this one's own */
+    hold_closed(0);
+    close(peer);
+
+    ours.closes = 0;
+    fd = connect_one(&peer);
+    ck_assert_uint_eq(ours.channel->slot, slot);
+    send_and_finish("k");
+    pass(12); /* 9 is over, which another's bytes began */
+    ck_assert_uint_eq(ours.answers, 2);
+    hold_open();
+    end();
+}
+END_TEST
+
+START_TEST(actor_that_stops_does_not_wait)
+{
+    begin(&serving);
+    send_and_finish("k");
+    ck_assert_int_eq(domi_house_stop(&bed.manager, actor), 0);
+    hold_closed(0);
+    ck_assert_uint_eq(ours.failed, 1);
+    ck_assert_uint_eq(bed.manager.houses, 1); /* the bed's own actor */
+    close(peer);
+    domt_bed_end(&bed);
+}
+END_TEST
+
+START_TEST(drain_waits_as_long)
+{
+    begin(&serving);
+    send_and_finish("36");
+    domi_io_drain(&bed.io);
+    pass(4);
+    sends("3");
+    hold_open();
+    pass(4);
+    sends("6");
+    hold_closed(0);
+    end();
+}
+END_TEST
+
+/* In a drain the channel is closed by its own conversations, whatever the actor does besides. */
+START_TEST(drain_does_not_wait_for_the_conversations_of_others)
+{
+    begin(&serving);
+    send_and_finish("3");
+    tell(&sleep_type);
+    domi_io_drain(&bed.io);
+    pass(5);
+    sends("3");
+    hold_closed(0);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("half close", 30, answer_is_sent_before_the_close, last_of_several_conversations_closes,
+          channel_without_conversations_is_closed_at_once,
+          conversations_that_its_bytes_did_not_begin_are_not_waited_for,
+          on_end_runs_at_once_and_closes_when_it_likes,
+          conversation_that_fails_or_is_cancelled_ends_the_wait,
+          conversation_that_never_ends_is_cut_by_the_idle_time,
+          reset_ends_the_wait_and_the_conversation_goes_on,
+          conversation_of_a_channel_that_is_gone_does_not_count_for_the_next,
+          actor_that_stops_does_not_wait, drain_waits_as_long,
+          drain_does_not_wait_for_the_conversations_of_others)

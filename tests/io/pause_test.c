@@ -1,0 +1,265 @@
+/* Time-outs after a pause: whatever had arrived by then is reaped first, however much it is and
+ * wherever it waits. The fake ring shows 20 completions for each enter, as the kernel does. */
+#include "house/mailbox.h"
+#include "tests/io/bed.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define COUNT      300u
+#define TIMEOUT_MS 100u
+#define PIECE      20 /* longer than what the bed notes */
+
+static domt_bed bed;
+static int fds[COUNT];
+static int peers[COUNT];
+
+static void begin(uint32_t count, domt_bed_mode mode)
+{
+    bed.config.io.buffers.count = 512;
+    bed.mode = mode;
+    ck_assert_int_eq(domt_bed_start(&bed), 0);
+    for (uint32_t i = 0; i < count; i++)
+        fds[i] = domt_bed_connect(&bed, &peers[i]);
+}
+
+static void end(uint32_t count)
+{
+    bed.fake->floods = false;
+    while (bed.fake->completions_shown != bed.fake->completions_tail)
+        domt_bed_turn(&bed);
+    bed.fake->defers = false;
+    bed.note_length = 0;
+    domt_bed_end(&bed);
+    for (uint32_t i = 0; i < count; i++)
+        close(peers[i]);
+}
+
+START_TEST(bytes_that_came_during_a_pause_are_reaped_before_anybody_is_idle)
+{
+    domt_bed_init(&bed);
+    bed.config.channel.idle_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
+    begin(COUNT, DOMT_BED_DROP);
+    bed.note_length = 0;
+    bed.fake->defers = true;
+    for (uint32_t i = 0; i < COUNT; i++)
+        domt_bed_feed(&bed, fds[i], 'x', PIECE);
+    domt_bed_pass(&bed, 30 * TIMEOUT_MS);
+    ck_assert_uint_eq(bed.io.counters.reset, 0);
+    ck_assert_uint_eq(bed.read_bytes, COUNT * PIECE);
+    bed.note_length = 0;
+    bed.fake->defers = false;
+    domt_bed_pass(&bed, TIMEOUT_MS + 2); /* now nothing has come, so they are */
+    domt_bed_settle(&bed);
+    ck_assert_uint_eq(bed.io.counters.reset, COUNT);
+    end(COUNT);
+}
+END_TEST
+
+START_TEST(a_peer_that_read_during_a_pause_has_not_timed_out)
+{
+    domt_bed_init(&bed);
+    bed.config.channel.send_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
+    begin(COUNT, DOMT_BED_ECHO);
+    bed.note_length = 0;
+    for (uint32_t i = 0; i < COUNT; i++)
+        domt_bed_feed(&bed, fds[i], 'x', PIECE);
+    domt_bed_settle(&bed);
+    bed.fake->defers = true;
+    for (uint32_t i = 0; i < COUNT; i++)
+        domt_fake_sent(bed.fake, fds[i], PIECE);
+    domt_bed_pass(&bed, 30 * TIMEOUT_MS);
+    ck_assert_uint_eq(bed.io.counters.reset, 0);
+    end(COUNT);
+}
+END_TEST
+
+/* A thread without buffers leaves the bytes in the socket, and no receive is armed on it. */
+START_TEST(a_starved_peer_whose_bytes_wait_in_the_socket_is_not_idle)
+{
+    domt_bed_init(&bed);
+    bed.config.channel.idle_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
+    begin(2, DOMT_BED_DROP);
+    ck_assert_int_eq(send(peers[0], "waits", 5, 0), 5);
+    bed.io.buffers_free = 0;
+    for (int i = 0; i < 2; i++)
+        domt_fake_receive_ends(bed.fake, fds[i], -ENOBUFS);
+    domt_bed_turn(&bed);
+    domt_bed_pass(&bed, TIMEOUT_MS + 2);
+    domt_bed_settle(&bed);
+    domt_bed_noted(&bed, "A+ B+ B-(-110) ");
+    domt_bed_pass(&bed, TIMEOUT_MS - 4);
+    domt_bed_settle(&bed);
+    ck_assert(domt_bed_is_open(fds[0]));
+    char bytes[5];
+    ck_assert_int_eq(recv(fds[0], bytes, sizeof bytes, 0), 5); /* and then it is */
+    domt_bed_pass(&bed, TIMEOUT_MS + 2);
+    domt_bed_settle(&bed);
+    domt_bed_noted(&bed, "A-(-110) ");
+    bed.io.buffers_free = 512;
+    end(2);
+}
+END_TEST
+
+/* Its actor could not read them, because the actor that it asks is full. */
+START_TEST(a_peer_whose_bytes_wait_for_its_actor_is_not_idle)
+{
+    domt_bed_init(&bed);
+    bed.config.channel.idle_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
+    begin(1, DOMT_BED_DROP);
+    domi_house *house = bed.actor.house;
+    house->marks |= DOMI_MARK_SATURATED;
+    domt_bed_feed(&bed, fds[0], 'x', 4);
+    for (int i = 0; i < 5; i++)
+        domt_bed_pass(&bed, TIMEOUT_MS + 2);
+    domt_bed_noted(&bed, "A+ ");
+    house->marks &= (uint16_t)~DOMI_MARK_SATURATED;
+    domi_channel_notice(bed.channels[0]);
+    if (house->state == DOMI_WAITING)
+        domi_house_ready(&bed.manager, house);
+    domt_bed_turn(&bed);
+    domt_bed_noted(&bed, "A(xxxx) ");
+    end(1);
+}
+END_TEST
+
+/* It sends, but takes no answers: the bytes in its socket are its own doing. */
+START_TEST(a_peer_that_takes_no_answers_is_idle_whatever_it_sends)
+{
+    domt_bed_init(&bed);
+    bed.config.channel.idle_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
+    bed.config.channel.send_high_bytes = 8;
+    bed.config.channel.send_low_bytes = 4;
+    begin(1, DOMT_BED_ECHO);
+    domt_bed_feed(&bed, fds[0], 'x', 20);
+    domt_bed_settle(&bed);
+    ck_assert(bed.channels[0]->blocked);
+    ck_assert_int_eq(send(peers[0], "more", 4, 0), 4);
+    domt_bed_pass(&bed, TIMEOUT_MS + 2);
+    domt_bed_settle(&bed);
+    ck_assert(!domt_bed_is_open(fds[0]));
+    end(1);
+}
+END_TEST
+
+/* It was closed by its actor, so nobody is going to read the bytes in its socket. */
+START_TEST(a_peer_that_is_being_closed_is_idle_whatever_it_sends)
+{
+    domt_bed_init(&bed);
+    bed.config.channel.idle_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
+    begin(1, DOMT_BED_ECHO);
+    domt_bed_feed(&bed, fds[0], 'x', PIECE);
+    domt_bed_settle(&bed);
+    ck_assert_int_eq(domus_channel_close(bed.channels[0]), 0);
+    ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_FLUSHING);
+    ck_assert_int_eq(send(peers[0], "more", 4, 0), 4);
+    domt_bed_pass(&bed, TIMEOUT_MS + 2);
+    domt_bed_settle(&bed);
+    ck_assert(!domt_bed_is_open(fds[0]));
+    end(1);
+}
+END_TEST
+
+/* More than one turn collects: the time-outs wait for the next turns. */
+START_TEST(time_outs_wait_for_a_crowd_that_one_turn_cannot_collect)
+{
+    domt_bed_init(&bed);
+    bed.config.io.ring_entries = 16;
+    bed.config.io.completion_entries = 32;
+    bed.config.channel.idle_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
+    begin(COUNT, DOMT_BED_DROP);
+    bed.note_length = 0;
+    bed.fake->defers = true;
+    for (uint32_t i = 0; i < COUNT; i++)
+        domt_bed_feed(&bed, fds[i], 'x', PIECE);
+    domt_bed_pass(&bed, 3 * TIMEOUT_MS);
+    ck_assert_uint_lt(bed.read_bytes, COUNT * PIECE);
+    for (uint32_t i = 0; i < COUNT && bed.read_bytes != COUNT * PIECE; i++) {
+        ck_assert_uint_eq(bed.io.counters.reset, 0);
+        domt_bed_turn(&bed);
+        bed.note_length = 0;
+    }
+    domt_bed_turn(&bed);
+    ck_assert_uint_eq(bed.read_bytes, COUNT * PIECE);
+    ck_assert_uint_eq(bed.io.counters.reset, 0);
+    end(COUNT);
+}
+END_TEST
+
+START_TEST(a_flood_without_end_cannot_hold_time_outs_up_for_ever)
+{
+    domt_bed_init(&bed);
+    bed.config.channel.idle_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
+    begin(1, DOMT_BED_DROP);
+    bed.fake->defers = true;
+    bed.fake->floods = true;
+    domt_bed_pass(&bed, TIMEOUT_MS + 2);
+    ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_OPEN);
+    for (int i = 0; i < 100 && bed.channels[0]->state == DOMI_CHANNEL_OPEN; i++)
+        domt_bed_turn(&bed);
+    ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_CLOSING);
+    end(1);
+}
+END_TEST
+
+/* An enter may run deferred work of which nothing is to be seen yet; the rest comes with the next.
+ */
+START_TEST(an_enter_that_shows_nothing_is_not_the_last)
+{
+    domt_bed_init(&bed);
+    bed.config.channel.idle_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
+    begin(1, DOMT_BED_DROP);
+    bed.fake->defers = true;
+    domt_bed_feed(&bed, fds[0], 'x', PIECE);
+    bed.fake->barren = 3;
+    domt_bed_pass(&bed, TIMEOUT_MS + 2);
+    ck_assert_uint_eq(bed.read_bytes, PIECE);
+    ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_OPEN);
+    end(1);
+}
+END_TEST
+
+START_TEST(enters_that_never_show_anything_hold_up_no_turn)
+{
+    domt_bed_init(&bed);
+    bed.config.channel.idle_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
+    begin(1, DOMT_BED_DROP);
+    bed.fake->defers = true;
+    domt_bed_feed(&bed, fds[0], 'x', PIECE);
+    bed.fake->barren = UINT32_MAX;
+    domt_bed_pass(&bed, TIMEOUT_MS + 2);
+    ck_assert_uint_le(bed.fake->enters, bed.config.io.completion_entries + 10);
+    bed.fake->barren = 0;
+    end(1);
+}
+END_TEST
+
+/* An enter that nobody needs is a system call each millisecond. */
+START_TEST(without_a_timer_that_is_due_nothing_is_collected)
+{
+    domt_bed_init(&bed);
+    bed.config.channel.idle_timeout_ns = 1000 * DOMT_BED_MS;
+    begin(1, DOMT_BED_DROP);
+    domt_bed_turn(&bed);
+    uint32_t enters = bed.fake->enters;
+    for (int i = 0; i < 50; i++)
+        domt_bed_pass(&bed, 1);
+    ck_assert_uint_eq(bed.fake->enters, enters);
+    end(1);
+}
+END_TEST
+
+DOMT_MAIN("pause", 20, bytes_that_came_during_a_pause_are_reaped_before_anybody_is_idle,
+          a_peer_that_read_during_a_pause_has_not_timed_out,
+          a_starved_peer_whose_bytes_wait_in_the_socket_is_not_idle,
+          a_peer_whose_bytes_wait_for_its_actor_is_not_idle,
+          a_peer_that_takes_no_answers_is_idle_whatever_it_sends,
+          a_peer_that_is_being_closed_is_idle_whatever_it_sends,
+          time_outs_wait_for_a_crowd_that_one_turn_cannot_collect,
+          a_flood_without_end_cannot_hold_time_outs_up_for_ever,
+          an_enter_that_shows_nothing_is_not_the_last,
+          enters_that_never_show_anything_hold_up_no_turn,
+          without_a_timer_that_is_due_nothing_is_collected)

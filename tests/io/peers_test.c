@@ -1,0 +1,441 @@
+/* Connections counted by address: what is one address, its bound, that entries vanish, that threads
+ * agree, and that failing memory leaves nothing behind. */
+#include "io/peers.h"
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "tests/support/suite.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+static const uint64_t secret[2] = {1, 2};
+
+static void make(domi_peers *peers, uint32_t connections_max, uint32_t share, uint32_t local)
+{
+    const domi_peers_limits limits = {connections_max, share, local};
+
+    ck_assert_int_eq(domi_peers_init(peers, &limits, secret), 0);
+}
+
+static domi_peer_key key_of(const char *address)
+{
+    struct sockaddr_storage storage = {0};
+    struct sockaddr_in *v4 = (struct sockaddr_in *)&storage;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&storage;
+    domi_peer_key key;
+
+    memset(&key, 0xa5, sizeof key);
+    if (strcmp(address, "unix") == 0) {
+        storage.ss_family = AF_UNIX;
+    } else if (strchr(address, ':') != NULL) {
+        storage.ss_family = AF_INET6;
+        ck_assert_int_eq(inet_pton(AF_INET6, address, &v6->sin6_addr), 1);
+    } else if (address[0] != '\0') {
+        storage.ss_family = AF_INET;
+        ck_assert_int_eq(inet_pton(AF_INET, address, &v4->sin_addr), 1);
+    }
+    domi_peer_key_of(&storage, &key);
+    return key;
+}
+
+static bool are_one(const char *one, const char *other)
+{
+    domi_peers peers;
+    domi_peer *first;
+    domi_peer *second;
+    domi_peer_key keys[2] = {key_of(one), key_of(other)};
+
+    make(&peers, 100, 50, 50);
+    ck_assert_int_eq(domi_peers_enter(&peers, &keys[0], &first), 0);
+    ck_assert_int_eq(domi_peers_enter(&peers, &keys[1], &second), 0);
+    bool same = first == second;
+    ck_assert_uint_eq(peers.count, same ? 1 : 2);
+    domi_peers_leave(&peers, first);
+    domi_peers_leave(&peers, second);
+    domi_peers_fini(&peers);
+    return same;
+}
+
+START_TEST(an_address_is_ipv4_or_the_half_of_ipv6)
+{
+    ck_assert(are_one("192.0.2.1", "192.0.2.1"));
+    ck_assert(!are_one("192.0.2.1", "192.0.2.2"));
+    ck_assert(!are_one("192.0.2.1", "193.0.2.1"));
+    ck_assert(are_one("192.0.2.1", "::ffff:192.0.2.1"));
+    ck_assert(!are_one("::ffff:192.0.2.2", "::ffff:192.0.2.1"));
+    ck_assert(are_one("2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff"));
+    ck_assert(!are_one("2001:db8:1:2::1", "2001:db8:1:3::1"));
+    ck_assert(!are_one("2001:db8:1:2::1", "2002:db8:1:2::1"));
+    ck_assert(!are_one("::2", "0.0.0.0"));
+    ck_assert(!are_one("::1", "::2")); /* one is this machine's, the other is not */
+    ck_assert(are_one("unix", "unix"));
+    ck_assert(!are_one("unix", "::1"));
+    ck_assert(are_one("", ""));
+}
+END_TEST
+
+START_TEST(loopback_and_unix_sockets_are_local)
+{
+    static const char *const local[] = {"127.0.0.1", "127.255.255.255", "::1", "::ffff:127.0.0.9",
+                                        "unix"};
+    static const char *const foreign[] = {"126.255.255.255", "128.0.0.1",   "10.0.0.1", "::2", "::",
+                                          "::ffff:10.0.0.1", "::127.0.0.1", ""};
+
+    for (size_t i = 0; i < sizeof local / sizeof local[0]; i++)
+        ck_assert_msg(key_of(local[i]).is_local, "%s", local[i]);
+    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
+        ck_assert_msg(!key_of(foreign[i]).is_local, "%s", foreign[i]);
+}
+END_TEST
+
+START_TEST(an_address_has_its_share_and_no_more)
+{
+    static const struct {
+        uint32_t connections_max, share, local;
+        const char *address;
+        uint32_t most;
+    } cases[] = {
+        {1000, 10, 100, "192.0.2.1", 100},   {1000, 10, 20, "127.0.0.1", 200},
+        {1000, 10, 20, "unix", 200},         {5, 10, 100, "192.0.2.1", 1},
+        {1048576, 1, 1, "192.0.2.1", 10485},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        domi_peers peers;
+        domi_peer *peer = NULL;
+        domi_peer *none = NULL;
+        domi_peer_key key = key_of(cases[i].address);
+        domi_peer_key other = key_of("198.51.100.1");
+        make(&peers, cases[i].connections_max, cases[i].share, cases[i].local);
+        ck_assert(domi_peers_are_bounded(&peers));
+        ck_assert_uint_eq(domi_peers_max(&peers, &key), cases[i].most);
+        for (uint32_t n = 0; n < cases[i].most; n++)
+            ck_assert_int_eq(domi_peers_enter(&peers, &key, &peer), 0);
+        ck_assert_int_eq(domi_peers_enter(&peers, &key, &none), -EDQUOT);
+        ck_assert_ptr_null(none);
+        ck_assert_int_eq(domi_peers_enter(&peers, &other, &none), 0);
+        domi_peers_leave(&peers, none);
+        domi_peers_leave(&peers, peer); /* there is room for one */
+        ck_assert_int_eq(domi_peers_enter(&peers, &key, &peer), 0);
+        ck_assert_int_eq(domi_peers_enter(&peers, &key, &none), -EDQUOT);
+        for (uint32_t n = 0; n < cases[i].most; n++) {
+            ck_assert_uint_eq(peers.count, 1);
+            domi_peers_leave(&peers, peer);
+        }
+        ck_assert_uint_eq(peers.count, 0);
+        domi_peers_fini(&peers);
+    }
+}
+END_TEST
+
+START_TEST(without_a_bound_nothing_is_kept)
+{
+    domi_peers peers;
+    domi_peer *peer = (domi_peer *)(uintptr_t)1;
+    domi_peer_key local = key_of("127.0.0.1");
+
+    make(&peers, 10, 100, 100);
+    ck_assert(!domi_peers_are_bounded(&peers));
+    ck_assert_int_eq(domi_peers_enter(&peers, &local, &peer), 0);
+    ck_assert_ptr_null(peer);
+    domi_peers_leave(&peers, NULL);
+    domi_peers_fini(&peers);
+    make(&peers, 10, 10, 100); /* foreign addresses alone have a bound */
+    for (int i = 0; i < 20; i++) {
+        ck_assert_int_eq(domi_peers_enter(&peers, &local, &peer), 0);
+        ck_assert_ptr_null(peer);
+    }
+    ck_assert_uint_eq(peers.count, 0);
+    domi_peers_fini(&peers);
+}
+END_TEST
+
+/* Many addresses share a bucket, and leave it in any order. */
+START_TEST(addresses_of_one_bucket_are_told_apart)
+{
+    enum { COUNT = 1000 };
+    static domi_peer *peers_of[COUNT];
+    domi_random random;
+    domi_peers peers;
+
+    domi_random_init(&random, 7);
+    make(&peers, 64, 10, 10);
+    ck_assert_uint_eq(peers.buckets_count, 16);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        domi_peer_key key = {.network = i, .family = AF_INET};
+        ck_assert_int_eq(domi_peers_enter(&peers, &key, &peers_of[i]), 0);
+    }
+    ck_assert_uint_eq(peers.count, COUNT);
+    for (uint32_t left = COUNT; left != 0; left--) {
+        uint32_t at = (uint32_t)domi_random_below(&random, left);
+        domi_peer *again = NULL;
+        domi_peer_key key = peers_of[at]->key;
+        ck_assert_int_eq(domi_peers_enter(&peers, &key, &again), 0);
+        ck_assert_ptr_eq(again, peers_of[at]);
+        domi_peers_leave(&peers, again);
+        domi_peers_leave(&peers, peers_of[at]);
+        peers_of[at] = peers_of[left - 1];
+        ck_assert_uint_eq(peers.count, left - 1);
+    }
+    for (uint32_t i = 0; i < peers.buckets_count; i++)
+        ck_assert_ptr_null(peers.buckets[i]);
+    domi_peers_fini(&peers);
+}
+END_TEST
+
+/* Whoever does not know the key cannot choose addresses that meet in one bucket. */
+START_TEST(another_key_spreads_the_same_addresses_otherwise)
+{
+    domi_peers_limits limits = {65536, 10, 10};
+    domi_peers peers[2];
+    uint32_t same = 0;
+
+    ck_assert_int_eq(domi_peers_init(&peers[0], &limits, (const uint64_t[2]){1, 2}), 0);
+    ck_assert_int_eq(domi_peers_init(&peers[1], &limits, (const uint64_t[2]){1, 3}), 0);
+    for (uint32_t i = 0; i < 1000; i++) {
+        domi_peer_key key = {.network = i, .family = AF_INET};
+        domi_peer *at[2];
+        for (int t = 0; t < 2; t++)
+            ck_assert_int_eq(domi_peers_enter(&peers[t], &key, &at[t]), 0);
+        same += at[0]->bucket == at[1]->bucket;
+        for (int t = 0; t < 2; t++)
+            domi_peers_leave(&peers[t], at[t]);
+    }
+    ck_assert_uint_lt(same, 20); /* by chance: 1000 in 16,384 */
+    domi_peers_fini(&peers[0]);
+    domi_peers_fini(&peers[1]);
+}
+END_TEST
+
+START_TEST(without_memory_nothing_is_counted)
+{
+    domi_peers_limits limits = {100, 10, 10};
+    domi_peer_key key = key_of("192.0.2.1");
+    domi_peer *peer = NULL;
+    domi_peers peers;
+
+    domi_memory_fail_after(0, 0);
+    ck_assert_int_eq(domi_peers_init(&peers, &limits, secret), -ENOMEM);
+    domi_peers_fini(&peers);
+    make(&peers, 100, 10, 10);
+    domi_memory_fail_after(0, 0);
+    ck_assert_int_eq(domi_peers_enter(&peers, &key, &peer), -ENOMEM);
+    ck_assert_ptr_null(peer);
+    ck_assert_uint_eq(peers.count, 0);
+    ck_assert_int_eq(domi_peers_enter(&peers, &key, &peer), 0);
+    domi_peers_leave(&peers, peer);
+    domi_peers_fini(&peers);
+}
+END_TEST
+
+/* --- memory that is given back ------------------------------------------------------------- */
+
+static int blocks;
+static domi_peers *entered; /* allocating, one more connection enters, as another thread would */
+static domi_peer *faster;
+
+static void *take_block(void *context, size_t bytes)
+{
+    domi_peer_key key = key_of("192.0.2.1");
+    domi_peers *peers = entered;
+
+    (void)context;
+    entered = NULL;
+    if (peers != NULL)
+        ck_assert_int_eq(domi_peers_enter(peers, &key, &faster), 0);
+    blocks++;
+    return calloc(1, bytes);
+}
+
+static void *take_pages(void *context, size_t bytes)
+{
+    void *pages = aligned_alloc(4096, bytes);
+
+    (void)context;
+    ck_assert_ptr_nonnull(pages);
+    blocks++;
+    return memset(pages, 0, bytes);
+}
+
+static void give_block(void *context, void *memory, size_t bytes)
+{
+    (void)context;
+    (void)bytes;
+    blocks--;
+    free(memory);
+}
+
+static const domus_allocator counting = {
+    .allocate = take_block,
+    .free = give_block,
+    .map = take_pages,
+    .unmap = give_block,
+};
+
+START_TEST(the_memory_of_an_address_goes_with_its_last_connection)
+{
+    domi_peer_key key = key_of("192.0.2.1");
+    domi_peer *one = NULL;
+    domi_peer *other = NULL;
+    domi_peers peers;
+
+    (void)domi_memory_use(&counting);
+    make(&peers, 100, 50, 50);
+    int before = blocks;
+    ck_assert_int_eq(domi_peers_enter(&peers, &key, &one), 0);
+    ck_assert_int_eq(domi_peers_enter(&peers, &key, &other), 0);
+    ck_assert_int_eq(blocks, before + 1);
+    domi_peers_leave(&peers, one);
+    ck_assert_int_eq(blocks, before + 1);
+    domi_peers_leave(&peers, other);
+    ck_assert_int_eq(blocks, before);
+    ck_assert_int_eq(domi_peers_enter(&peers, &key, &one), 0);
+    domi_peers_fini(&peers); /* the connection is never going to leave */
+    ck_assert_int_eq(blocks, 0);
+    (void)domi_memory_use(NULL);
+}
+END_TEST
+
+START_TEST(of_two_entries_for_one_address_one_is_given_back)
+{
+    domi_peer_key key = key_of("192.0.2.1");
+    domi_peer *one = NULL;
+    domi_peers peers;
+
+    (void)domi_memory_use(&counting);
+    make(&peers, 2, 50, 50); /* one connection is the most */
+    int before = blocks;
+    entered = &peers;
+    ck_assert_int_eq(domi_peers_enter(&peers, &key, &one), -EDQUOT);
+    ck_assert_ptr_null(one);
+    ck_assert_int_eq(blocks, before + 1);
+    domi_peers_leave(&peers, faster);
+    ck_assert_int_eq(blocks, before);
+    domi_peers_fini(&peers);
+    make(&peers, 4, 50, 50);
+    entered = &peers;
+    ck_assert_int_eq(domi_peers_enter(&peers, &key, &one), 0);
+    ck_assert_ptr_eq(one, faster);
+    ck_assert_uint_eq(one->count, 2);
+    ck_assert_int_eq(blocks, before + 1);
+    domi_peers_leave(&peers, one);
+    domi_peers_leave(&peers, one);
+    domi_peers_fini(&peers);
+    ck_assert_int_eq(blocks, 0);
+    (void)domi_memory_use(NULL);
+}
+END_TEST
+
+/* Whatever the secret, also where both fall into one bucket. */
+START_TEST(a_local_address_is_none_of_its_foreign_neighbours)
+{
+    domi_peer_key keys[2] = {key_of("::1"), key_of("::2")};
+    const domi_peers_limits limits = {16, 50, 50};
+
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        domi_peers peers;
+        domi_peer *at[2];
+        ck_assert_int_eq(domi_peers_init(&peers, &limits, (const uint64_t[2]){seed, 1}), 0);
+        for (int i = 0; i < 2; i++)
+            ck_assert_int_eq(domi_peers_enter(&peers, &keys[i], &at[i]), 0);
+        ck_assert_ptr_ne(at[0], at[1]);
+        domi_peers_leave(&peers, at[0]);
+        domi_peers_leave(&peers, at[1]);
+        domi_peers_fini(&peers);
+    }
+}
+END_TEST
+
+/* --- threads ------------------------------------------------------------------------------- */
+
+#define THREADS   4
+#define ADDRESSES 8u
+#define MOST      10u /* of an address */
+#define HELD_MAX  64u
+#define ROUNDS    50000
+
+static domi_peers shared;
+static _Atomic uint32_t inside[ADDRESSES];
+static _Atomic uint32_t refused;
+
+static void *come_and_go(void *number)
+{
+    struct {
+        domi_peer *peer;
+        uint32_t address;
+    } held[HELD_MAX];
+    uint32_t count = 0;
+    domi_random random;
+
+    domi_random_init(&random, (uintptr_t)number);
+    for (int i = 0; i < ROUNDS || count != 0; i++) {
+        bool comes = i < ROUNDS && count < HELD_MAX && domi_random_below(&random, 2) == 0;
+        if (comes) {
+            uint32_t address = (uint32_t)domi_random_below(&random, ADDRESSES);
+            domi_peer_key key = {.network = address, .family = AF_INET};
+            int result = domi_peers_enter(&shared, &key, &held[count].peer);
+            if (result == 0) {
+                held[count++].address = address;
+                ck_assert_uint_lt(atomic_fetch_add(&inside[address], 1), MOST);
+            } else {
+                ck_assert_int_eq(result, -EDQUOT);
+                atomic_fetch_add(&refused, 1);
+            }
+        } else if (count != 0) {
+            uint32_t at = (uint32_t)domi_random_below(&random, count);
+            atomic_fetch_sub(&inside[held[at].address], 1);
+            domi_peers_leave(&shared, held[at].peer);
+            held[at] = held[--count];
+        }
+    }
+    return NULL;
+}
+
+START_TEST(threads_agree_on_the_counts)
+{
+    pthread_t threads[THREADS];
+
+    make(&shared, 100, 10, 10);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, come_and_go, (void *)i), 0);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    ck_assert_uint_gt(refused, 0);
+    ck_assert_uint_eq(shared.count, 0);
+    domi_peers_fini(&shared);
+}
+END_TEST
+
+static void prints(const char *address, const char *expected)
+{
+    char text[DOMI_PEER_TEXT_SIZE];
+    domi_peer_key key = key_of(address);
+
+    domi_peer_print(&key, text, sizeof text);
+    ck_assert_str_eq(text, expected);
+}
+
+START_TEST(an_address_is_printed_as_it_counts)
+{
+    prints("192.0.2.1", "192.0.2.1");
+    prints("::ffff:192.0.2.1", "192.0.2.1");
+    prints("2001:db8:1:2:3::4", "2001:db8:1:2::/64");
+    prints("unix", "a Unix socket");
+    prints("", "an unknown address");
+}
+END_TEST
+
+DOMT_MAIN("peers", 60, an_address_is_ipv4_or_the_half_of_ipv6, loopback_and_unix_sockets_are_local,
+          an_address_has_its_share_and_no_more, without_a_bound_nothing_is_kept,
+          addresses_of_one_bucket_are_told_apart, another_key_spreads_the_same_addresses_otherwise,
+          the_memory_of_an_address_goes_with_its_last_connection,
+          of_two_entries_for_one_address_one_is_given_back,
+          a_local_address_is_none_of_its_foreign_neighbours, without_memory_nothing_is_counted,
+          threads_agree_on_the_counts, an_address_is_printed_as_it_counts)

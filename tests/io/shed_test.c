@@ -1,0 +1,304 @@
+/* Channels that are reset because memory is short: whose peers take nothing, the worst first, and
+ * no more of them than must be. */
+#include "io/crowd.h"
+
+#include "tests/io/bed.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define SECOND 1000
+
+static domt_bed bed;
+static domi_io_shared shared;
+static int *fds;
+static int *peers;
+static uint32_t count;
+
+static void begin(uint32_t channels)
+{
+    fds = calloc(channels, sizeof *fds);
+    peers = calloc(channels, sizeof *peers);
+    shared = (domi_io_shared){0};
+    domt_bed_init(&bed);
+    bed.mode = DOMT_BED_DROP;
+    bed.config.channel.send_timeout_ns = 0;
+    bed.config.channel.idle_timeout_ns = bed.config.connection.first_byte_timeout_ns = 0;
+    ck_assert_int_eq(domt_bed_start(&bed), 0);
+    bed.io.shared = &shared;
+    for (count = 0; count < channels; count++) {
+        fds[count] = domt_bed_connect(&bed, &peers[count]);
+        bed.note_length = 0;
+    }
+}
+
+static void end(void)
+{
+    domt_bed_end(&bed);
+    for (uint32_t i = 0; i < count; i++)
+        close(peers[i]);
+    free(fds);
+    free(peers);
+}
+
+static void queue(uint32_t i, uint32_t size)
+{
+    domus_buffer *bytes = domi_buffer_heap(&bed.io, size);
+
+    memset(domus_buffer_data(bytes), 'x', size);
+    ck_assert_int_eq(domus_channel_write(bed.channels[i], bytes), 0);
+    domt_bed_turn(&bed);
+}
+
+/* The library is above its budget by so many bytes. */
+static void press(int64_t excess)
+{
+    atomic_store(&shared.excess, excess);
+    domi_io_press(&bed.io, &(domi_io_pressure){.pauses = true, .queue_max = UINT64_MAX});
+}
+
+static void pass(uint32_t ms)
+{
+    for (uint32_t i = 0; i < ms; i += 50) {
+        domt_bed_pass(&bed, 50);
+        domt_bed_settle(&bed);
+    }
+}
+
+static uint64_t resets(void)
+{
+    return domi_counter_read(&bed.io.counters.shed);
+}
+
+START_TEST(the_worst_are_reset_first_and_no_more_than_must_be)
+{
+    begin(5);
+    queue(0, 1000);
+    queue(1, 3000);
+    queue(2, 2000);
+    queue(3, 9000);
+    press(9500);
+    pass(5 * SECOND - 200);
+    ck_assert_uint_eq(resets(), 0);
+    domt_bed_noted(&bed, "");
+    pass(SECOND);
+    domt_bed_noted(&bed, "D-(-105) B-(-105) ");
+    ck_assert_uint_eq(resets(), 2);
+    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.cut), 2);
+    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.cut_bytes), 12000);
+    ck_assert_uint_eq(atomic_load(&shared.shed), 2);
+    ck_assert_uint_ge(atomic_load(&shared.shed_bytes), 12000);
+    ck_assert_int_lt(atomic_load(&shared.excess), 0);
+    pass(10 * SECOND);
+    ck_assert_uint_eq(resets(), 2);
+    press(1);
+    pass(SECOND);
+    domt_bed_noted(&bed, "C-(-105) ");
+    end();
+}
+END_TEST
+
+START_TEST(nothing_is_reset_while_the_library_is_within_its_budget)
+{
+    begin(1);
+    queue(0, 1000);
+    press(0);
+    pass(20 * SECOND);
+    press(-1);
+    pass(20 * SECOND);
+    domt_bed_noted(&bed, "");
+    domi_io_press(&bed.io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+    pass(SECOND);
+    atomic_store(&shared.excess, 1); /* nobody is careful: nobody looks */
+    pass(20 * SECOND);
+    domt_bed_noted(&bed, "");
+    end();
+}
+END_TEST
+
+START_TEST(a_peer_that_takes_something_is_not_deaf)
+{
+    begin(2);
+    queue(0, 5000);
+    queue(1, 1000);
+    press(100000);
+    for (int i = 0; i < 10; i++) {
+        pass(SECOND);
+        domt_fake_sent(bed.fake, fds[0], 10);
+        domt_bed_turn(&bed);
+    }
+    domt_bed_noted(&bed, "B-(-105) ");
+    pass(4 * SECOND);
+    domt_bed_noted(&bed, "");
+    pass(2 * SECOND);
+    domt_bed_noted(&bed, "A-(-105) ");
+    end();
+}
+END_TEST
+
+START_TEST(a_peer_for_which_nothing_waits_is_not_deaf)
+{
+    begin(1);
+    press(100000);
+    pass(20 * SECOND);
+    queue(0, 1000);
+    pass(4 * SECOND);
+    domt_bed_noted(&bed, "");
+    pass(2 * SECOND);
+    domt_bed_noted(&bed, "A-(-105) ");
+    end();
+}
+END_TEST
+
+/* It was looked at long ago, when nothing waited for it either. */
+START_TEST(what_was_seen_in_an_earlier_shortage_does_not_count)
+{
+    begin(1);
+    press(1);
+    pass(SECOND);
+    domi_io_press(&bed.io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+    pass(60 * SECOND);
+    ck_assert(!bed.io.careful);
+    queue(0, 1000);
+    press(1);
+    pass(4 * SECOND);
+    domt_bed_noted(&bed, "");
+    pass(2 * SECOND);
+    domt_bed_noted(&bed, "A-(-105) ");
+    end();
+}
+END_TEST
+
+START_TEST(a_channel_that_was_closed_and_still_sends_is_reset_too)
+{
+    begin(1);
+    queue(0, 1000);
+    ck_assert_int_eq(domus_channel_close(bed.channels[0]), 0);
+    press(1);
+    pass(6 * SECOND);
+    domt_bed_noted(&bed, "A-(-105) ");
+    end();
+}
+END_TEST
+
+/* What the kernel holds for a peer is no sign that it takes anything; less of it is. */
+START_TEST(what_the_peer_acknowledges_counts)
+{
+    static char bytes[65536];
+
+    begin(1);
+    int few = 4096;
+    ck_assert_int_eq(setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &(int){1 << 20}, sizeof(int)), 0);
+    ck_assert_int_eq(setsockopt(peers[0], SOL_SOCKET, SO_RCVBUF, &few, sizeof few), 0);
+    while (send(fds[0], bytes, sizeof bytes, MSG_DONTWAIT) > 0)
+        continue;
+    queue(0, 1000);
+    press(1);
+    pass(4 * SECOND);
+    for (int i = 0; i < 64; i++) /* the peer reads some; our send does not move */
+        ck_assert_int_ge(recv(peers[0], bytes, 4096, 0), 0);
+    for (int i = 0; i < 100; i++)
+        usleep(1000);
+    pass(3 * SECOND);
+    domt_bed_noted(&bed, "");
+    pass(3 * SECOND);
+    domt_bed_noted(&bed, "A-(-105) ");
+    end();
+}
+END_TEST
+
+/* Where the kernel's buffers are counted, a channel is reset for them alone. */
+START_TEST(socket_buffers_are_held_where_they_are_counted)
+{
+    static char bytes[65536];
+
+    begin(1);
+    int few = 4096;
+    ck_assert_int_eq(setsockopt(peers[0], SOL_SOCKET, SO_RCVBUF, &few, sizeof few), 0);
+    while (send(fds[0], bytes, sizeof bytes, MSG_DONTWAIT) > 0)
+        continue;
+    press(1);
+    pass(20 * SECOND);
+    domt_bed_noted(&bed, "");
+    domi_io_press(&bed.io, &(domi_io_pressure){
+                               .pauses = true, .counts_sockets = true, .queue_max = UINT64_MAX});
+    pass(SECOND);
+    domt_bed_noted(&bed, "A-(-105) ");
+    end();
+}
+END_TEST
+
+/* Far more than a tick looks at, and than a pass remembers; the worst lie at the end. */
+START_TEST(of_many_the_worst_are_found)
+{
+    enum { MANY = 600 };
+
+    begin(MANY);
+    domus_channel *channels[MANY];
+    for (uint32_t i = 0; i < MANY; i++) {
+        channels[i] = bed.io.slots[i].channel;
+        domus_buffer *buffer = domi_buffer_heap(&bed.io, 100 + i);
+        ck_assert_int_eq(domus_channel_write(channels[i], buffer), 0);
+    }
+    domt_bed_turn(&bed);
+    uint64_t worst = 0;
+    for (uint32_t i = MANY - 40; i < MANY; i++)
+        worst += channels[i]->cost;
+    press((int64_t)worst);
+    for (int i = 0; i < 140; i++) {
+        pass(50);
+        bed.note_length = 0; /* it has no room for so many */
+    }
+    ck_assert_uint_eq(resets(), 40);
+    for (uint32_t i = 0; i < MANY; i++)
+        ck_assert_msg((bed.io.slots[i].channel == NULL) == (i >= MANY - 40), "channel %u", i);
+    for (uint32_t i = 0; i < MANY - 40; i++) {
+        domus_channel_reset(channels[i], -EPROTO);
+        domt_bed_settle(&bed);
+        bed.note_length = 0;
+    }
+    end();
+}
+END_TEST
+
+/* The bound of queued bytes is reached, and the library is within its budget. */
+START_TEST(when_the_bound_is_reached_room_is_made_for_others)
+{
+    begin(4);
+    domi_io_press(&bed.io, &(domi_io_pressure){.queue_max = 100000});
+    queue(0, 40000);
+    queue(1, 30000);
+    queue(2, 30000);
+    pass(6 * SECOND);
+    domt_bed_noted(&bed, "A-(-105) ");
+    ck_assert_uint_le(domi_io_queued(&bed.io), 87500);
+    pass(10 * SECOND);
+    domt_bed_noted(&bed, "");
+    end();
+}
+END_TEST
+
+START_TEST(a_drain_resets_nobody)
+{
+    begin(1);
+    queue(0, 1000);
+    press(1);
+    pass(3 * SECOND);
+    domi_io_drain(&bed.io);
+    pass(20 * SECOND);
+    ck_assert_uint_eq(resets(), 0);
+    ck_assert(!bed.io.careful);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("shed", 60, the_worst_are_reset_first_and_no_more_than_must_be,
+          nothing_is_reset_while_the_library_is_within_its_budget,
+          a_peer_that_takes_something_is_not_deaf, a_peer_for_which_nothing_waits_is_not_deaf,
+          what_was_seen_in_an_earlier_shortage_does_not_count,
+          a_channel_that_was_closed_and_still_sends_is_reset_too, what_the_peer_acknowledges_counts,
+          socket_buffers_are_held_where_they_are_counted, of_many_the_worst_are_found,
+          when_the_bound_is_reached_room_is_made_for_others, a_drain_resets_nobody)

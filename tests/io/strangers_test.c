@@ -1,0 +1,503 @@
+/* Strangers at a listener: one address cannot take all places, and whatever they use up is logged
+ * when it begins and when it is over. One thread on the fake backend; the connections are real and
+ * come from several addresses of this machine. */
+#include "base/memory.h"
+#include "house/life.h"
+#include "io/acceptor.h"
+#include "tests/io/bed.h"
+#include "tests/support/suite.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define SECOND_MS 1000u
+
+static domt_bed bed;
+static domi_peers peers;
+static domi_acceptor *acceptor;
+static domus_address address;
+static int listener;
+static char said[8192];
+
+static void note(domi_manager *manager, domus_log_level level, const char *text)
+{
+    size_t length = strlen(said);
+
+    ck_assert_ptr_eq(manager, &bed.manager);
+    ck_assert_uint_lt(length + strlen(text) + 4, sizeof said);
+    snprintf(said + length, sizeof said - length, "%c %s\n", level == DOMUS_LOG_INFO ? 'i' : 'w',
+             text);
+}
+
+static void begin(uint32_t connections_max, uint32_t local_percent)
+{
+    domt_bed_init(&bed);
+    bed.config.channel.connections_max = connections_max;
+    bed.config.connection.first_byte_timeout_ns = 0;
+    bed.config.channel.idle_timeout_ns = 0;
+    ck_assert_int_eq(domt_bed_start(&bed), 0);
+    const domi_peers_limits limits = {connections_max, 10, local_percent};
+    ck_assert_int_eq(domi_peers_init(&peers, &limits, (const uint64_t[2]){3, 4}), 0);
+    bed.io.peers = &peers;
+    bed.manager.say = note;
+    said[0] = '\0';
+
+    acceptor = domi_memory_new(sizeof *acceptor + sizeof acceptor->targets[0]);
+    ck_assert_ptr_nonnull(acceptor);
+    acceptor->name = "web";
+    acceptor->target_count = 1;
+    acceptor->targets[0] = (domi_acceptor_target){bed.actor, &bed.io};
+    acceptor->fd = listener = domi_acceptor_listen("127.0.0.1:0", 16, &bed.config, NULL);
+    ck_assert_int_eq(
+        domi_house_spawn(&bed.manager, &bed.manager, &domi_acceptor_behaviour, &acceptor, &address),
+        0);
+    domt_bed_turn(&bed);
+}
+
+static void stop_accepting(void)
+{
+    ck_assert_int_eq(domi_house_stop(&bed.manager, address), 0);
+    domt_bed_settle(&bed);
+}
+
+static void end(void)
+{
+    if (bed.io.acceptors[0] != NULL)
+        stop_accepting();
+    domt_bed_end(&bed);
+    ck_assert_uint_eq(peers.count, 0);
+    domi_peers_fini(&peers);
+}
+
+static domt_op *accepting(void)
+{
+    return domt_fake_find(bed.fake, DOMT_ACCEPT, listener);
+}
+
+/* Both ends of a connection from 127.0.0.`host`. */
+static void pair_from(uint8_t host, int *ret_ours, int *ret_peer)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET};
+    struct sockaddr_in from = {.sin_family = AF_INET};
+    socklen_t size = sizeof to;
+    int at = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    *ret_peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    from.sin_addr.s_addr = htonl(0x7f000000u | host);
+    ck_assert_int_eq(bind(at, (struct sockaddr *)&to, size), 0);
+    ck_assert_int_eq(listen(at, 1), 0);
+    ck_assert_int_eq(getsockname(at, (struct sockaddr *)&to, &size), 0);
+    ck_assert_int_eq(bind(*ret_peer, (struct sockaddr *)&from, size), 0);
+    ck_assert_int_eq(connect(*ret_peer, (struct sockaddr *)&to, size), 0);
+    *ret_ours = accept(at, NULL, NULL);
+    ck_assert_int_ge(*ret_ours, 0);
+    close(at);
+}
+
+/* A connection arrives and is handled; the peer's end is returned. */
+static int arrive(uint8_t host)
+{
+    int ours;
+    int peer;
+
+    pair_from(host, &ours, &peer);
+    ck_assert_ptr_nonnull(accepting());
+    domt_fake_complete(bed.fake, accepting(), ours, DOMI_MORE);
+    domt_bed_turn(&bed);
+    domt_bed_turn(&bed);
+    return peer;
+}
+
+static bool is_served(int peer)
+{
+    return domt_bed_peer_sees(peer) == 'o';
+}
+
+static bool is_reset(int peer)
+{
+    return domt_bed_peer_sees(peer) == 'r';
+}
+
+static void hang_up(uint32_t channel)
+{
+    domus_channel_reset(bed.channels[channel], -ECONNABORTED);
+    domt_bed_settle(&bed);
+}
+
+static void has_said(const char *expected)
+{
+    ck_assert_str_eq(said, expected);
+    said[0] = '\0';
+}
+
+static void pass_seconds(uint32_t seconds)
+{
+    for (uint32_t i = 0; i < seconds * 100; i++)
+        domt_bed_pass(&bed, 10);
+}
+
+static void close_all(int *ends, int count)
+{
+    for (int i = 0; i < count; i++)
+        close(ends[i]);
+}
+
+START_TEST(an_address_beyond_its_share_is_reset_and_the_others_are_served)
+{
+    int ends[7];
+
+    begin(10, 20);
+    for (int i = 0; i < 3; i++)
+        ends[i] = arrive(1);
+    ck_assert(is_served(ends[0]) && is_served(ends[1]));
+    ck_assert(is_reset(ends[2]));
+    for (int i = 3; i < 5; i++) {
+        ends[i] = arrive(2);
+        ck_assert(is_served(ends[i]));
+    }
+    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.refused), 1);
+    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.accepted), 4);
+    ck_assert_uint_eq(bed.io.connections, 4);
+    hang_up(0);
+    ends[5] = arrive(1);
+    ck_assert(is_served(ends[5]));
+    ends[6] = arrive(1);
+    ck_assert(is_reset(ends[6]));
+    end();
+    close_all(ends, 7);
+}
+END_TEST
+
+START_TEST(without_the_key_loopback_has_no_bound)
+{
+    int ends[10];
+
+    begin(20, 100);
+    for (int i = 0; i < 10; i++) {
+        ends[i] = arrive(1);
+        ck_assert(is_served(ends[i]));
+    }
+    ck_assert_uint_eq(peers.count, 0);
+    bed.io.peers = NULL; /* and without a table at all */
+    close(ends[0]);
+    ends[0] = arrive(1);
+    ck_assert(is_served(ends[0]));
+    end();
+    close_all(ends, 10);
+}
+END_TEST
+
+/* Else one address would fill the queue of those that wait, and the others would come after it. */
+START_TEST(connections_that_wait_for_room_count_as_well)
+{
+    int ends[6];
+
+    begin(2, 100);
+    peers.local_max = 2;
+    peers.buckets_count = 16;
+    peers.buckets_bytes = 16 * sizeof *peers.buckets;
+    peers.buckets = domi_memory_map(peers.buckets_bytes);
+    ends[0] = arrive(1);
+    ends[1] = arrive(2);
+    for (int i = 2; i < 5; i++)
+        ends[i] = arrive(3);
+    ck_assert_uint_eq(acceptor->waiting_count, 2);
+    ck_assert(is_reset(ends[4]));
+    hang_up(0);
+    domt_bed_pass(&bed, 12); /* one of them has a place now, and still counts */
+    ck_assert_uint_eq(acceptor->waiting_count, 1);
+    ck_assert_uint_eq(peers.count, 2);
+    stop_accepting(); /* the other one is closed */
+    ck_assert_uint_eq(peers.count, 2);
+    domt_bed_turn(&bed);
+    hang_up(1);
+    ck_assert_uint_eq(peers.count, 1);
+    hang_up(2);
+    ck_assert_uint_eq(peers.count, 0);
+    ends[5] = -1;
+    end();
+    close_all(ends, 5);
+}
+END_TEST
+
+START_TEST(a_connection_that_nobody_takes_counts_no_longer)
+{
+    int ends[2];
+
+    begin(10, 20);
+    domi_memory_fail_after(0, 1);
+    ends[0] = arrive(1); /* no memory for its count */
+    domi_memory_fail_after(-1, 0);
+    ck_assert(is_reset(ends[0]));
+    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.refused), 0);
+    ck_assert_uint_eq(domi_counter_read(&bed.io.turned_away), 1);
+    ck_assert_int_eq(domi_house_stop(&bed.manager, bed.actor), 0);
+    domt_bed_turn(&bed);
+    ends[1] = arrive(1); /* nobody to serve it */
+    ck_assert(is_reset(ends[1]));
+    ck_assert_uint_eq(domi_counter_read(&bed.io.turned_away), 2);
+    ck_assert_uint_eq(peers.count, 0);
+    stop_accepting();
+    ck_assert_uint_eq(bed.manager.houses, 0);
+    close_all(ends, 2);
+}
+END_TEST
+
+START_TEST(a_connection_that_cannot_be_adopted_counts_no_longer)
+{
+    int ours;
+    int peer;
+
+    begin(10, 20);
+    pair_from(1, &ours, &peer);
+    domt_fake_complete(bed.fake, accepting(), ours, DOMI_MORE);
+    (void)domi_io_submit(&bed.io);
+    (void)domi_io_reap(&bed.io);
+    ck_assert_uint_eq(peers.count, 1);
+    domi_memory_fail_after(0, 1);
+    domt_bed_turn(&bed);
+    domi_memory_fail_after(-1, 0);
+    ck_assert_uint_eq(bed.opened, 0);
+    ck_assert_uint_eq(peers.count, 0);
+    ck_assert_uint_eq(bed.io.connections, 0);
+    ck_assert(!is_served(peer));
+    end();
+    close(peer);
+}
+END_TEST
+
+static void arrive_on(int ours)
+{
+    domt_fake_complete(bed.fake, accepting(), ours, DOMI_MORE);
+    domt_bed_turn(&bed);
+    domt_bed_turn(&bed);
+}
+
+/* Two of each are served, and the third one is reset. */
+START_TEST(addresses_of_every_family_are_told)
+{
+    int ends[2][2];
+
+    begin(10, 20);
+    for (int i = 0; i < 3; i++) {
+        struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+        socklen_t size = sizeof to;
+        int at = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (at < 0 || bind(at, (struct sockaddr *)&to, size) != 0)
+            break; /* a machine without IPv6 */
+        ck_assert_int_eq(listen(at, 1), 0);
+        ck_assert_int_eq(getsockname(at, (struct sockaddr *)&to, &size), 0);
+        int peer = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        ck_assert_int_eq(connect(peer, (struct sockaddr *)&to, size), 0);
+        arrive_on(accept(at, NULL, NULL));
+        ck_assert_int_eq(is_reset(peer), i == 2);
+        close(at);
+        if (i == 2)
+            ck_assert_ptr_nonnull(strstr(said, "w listener web: ::/64 has 2 connections, the most "
+                                               "that channel.maxPerLoopback allows"));
+    }
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends[i]), 0);
+        arrive_on(ends[i][0]);
+        ck_assert(is_served(ends[i][1]));
+    }
+    ck_assert_int_eq(bed.channels[bed.opened - 1]->peer->key.family, AF_UNIX);
+    ck_assert(bed.channels[bed.opened - 1]->peer->key.is_local);
+    end();
+    close(ends[0][1]);
+    close(ends[1][1]);
+}
+END_TEST
+
+/* getpeername() does not name a peer that has reset the connection already. */
+START_TEST(a_peer_that_has_reset_counts_by_its_address)
+{
+    const struct linger at_once = {.l_onoff = 1};
+    int ours;
+    int peer;
+
+    begin(10, 20);
+    for (int i = 0; i < 3; i++) {
+        pair_from(1, &ours, &peer);
+        ck_assert_int_eq(setsockopt(peer, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
+        close(peer);
+        domt_fake_complete(bed.fake, accepting(), ours, DOMI_MORE);
+        domt_bed_turn(&bed);
+    }
+    ck_assert_uint_eq(peers.count, 1);
+    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.refused), 1);
+    end();
+}
+END_TEST
+
+/* --- what is said about it ------------------------------------------------------------------- */
+
+START_TEST(a_greedy_address_is_told_once_when_it_begins_and_when_it_is_over)
+{
+    int ends[102];
+
+    begin(10, 20);
+    for (int i = 0; i < 2; i++)
+        ends[i] = arrive(1);
+    has_said("");
+    for (int i = 2; i < 102; i++)
+        ends[i] = arrive(1);
+    has_said("w listener web: 127.0.0.1 has 2 connections, the most that channel.maxPerLoopback "
+             "allows: more are reset at once\n");
+    domt_bed_pass(&bed, 500);
+    close(ends[101]);
+    ends[101] = arrive(1);
+    domt_bed_pass(&bed, 990);
+    has_said("");
+    pass_seconds(1);
+    has_said("i listener web: no connection is reset for its address any more (it lasted 0.500 s "
+             "and was met 101 times)\n");
+    pass_seconds(100);
+    has_said("");
+    ck_assert(!domi_wheel_armed(&bed.io.shortage_timer.node));
+    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.greedy), 1);
+    end();
+    close_all(ends, 102);
+}
+END_TEST
+
+START_TEST(the_most_connections_are_told_when_they_are_reached_and_when_there_is_room)
+{
+    int ends[3];
+
+    begin(2, 100);
+    ends[0] = arrive(1);
+    has_said("");
+    ends[1] = arrive(1);
+    has_said("w listener web: all 2 connections of channel.maxConnections are taken: new ones "
+             "wait\n");
+    domt_fake_cancel_step(bed.fake);
+    pass_seconds(5); /* it goes on, however quiet it is */
+    has_said("");
+    hang_up(0);
+    pass_seconds(3);
+    ck_assert_ptr_nonnull(strstr(said, "i listener web: there is room for new connections again "
+                                       "(it lasted 5."));
+    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.full), 1);
+    said[0] = '\0';
+    domi_io_press(&bed.io, &(domi_io_pressure){
+                               .pauses = true,
+                               .queue_max = UINT64_MAX}); /* a pause for memory is another matter */
+    pass_seconds(2);
+    domi_io_press(&bed.io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+    domt_bed_settle(&bed);
+    pass_seconds(2);
+    has_said("");
+    ends[2] = -1;
+    end();
+    close_all(ends, 2);
+}
+END_TEST
+
+START_TEST(a_failing_accept_is_told_by_its_cause)
+{
+    struct rlimit limit;
+    char expected[512];
+
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    static const struct {
+        int error;
+        const char *text;
+        const char *over;
+    } causes[] = {
+        {-EMFILE, NULL, "there are descriptors"},
+        {-ENFILE, "all descriptors of this machine (fs.file-max) are in use: new connections wait",
+         "there are descriptors"},
+        {-ENOBUFS, "the kernel has no memory for a connection (ENOBUFS): new ones wait",
+         "the kernel has memory"},
+        {-ENOMEM, "the kernel has no memory for a connection (ENOMEM): new ones wait",
+         "the kernel has memory"},
+    };
+
+    for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++) {
+        begin(10, 100);
+        snprintf(expected, sizeof expected,
+                 "all %lu descriptors of this process (RLIMIT_NOFILE) are in use: new connections "
+                 "wait",
+                 (unsigned long)limit.rlim_cur);
+        for (int tries = 0; tries < 6; tries++) { /* 10, 20, 40 ... ms apart */
+            domt_fake_complete(bed.fake, accepting(), causes[i].error, 0);
+            domt_bed_turn(&bed);
+            while (accepting() == NULL)
+                domt_bed_pass(&bed, 10);
+        }
+        ck_assert_ptr_nonnull(strstr(said, causes[i].text != NULL ? causes[i].text : expected));
+        ck_assert_ptr_null(strchr(strchr(said, '\n') + 1, '\n')); /* one line */
+        said[0] = '\0';
+        pass_seconds(3);
+        ck_assert_ptr_nonnull(strstr(said, causes[i].over));
+        ck_assert_uint_eq(domi_counter_read(&bed.io.counters.unacceptable), 1);
+        end();
+    }
+}
+END_TEST
+
+/* Nobody knows whether there are descriptors while the accept is paused for another reason. */
+START_TEST(a_spell_goes_on_while_nothing_is_tried)
+{
+    int ends[1];
+
+    begin(1, 100);
+    domt_fake_complete(bed.fake, accepting(), -EMFILE, 0);
+    domt_bed_turn(&bed);
+    while (accepting() == NULL)
+        domt_bed_pass(&bed, 10);
+    ends[0] = arrive(1);
+    domt_fake_cancel_step(bed.fake);
+    pass_seconds(5);
+    ck_assert_ptr_null(strstr(said, "there are descriptors"));
+    hang_up(0);
+    pass_seconds(3);
+    ck_assert_ptr_nonnull(strstr(said, "there are descriptors"));
+    ck_assert_ptr_nonnull(strstr(said, "there is room for new connections again"));
+    end();
+    close_all(ends, 1);
+}
+END_TEST
+
+START_TEST(receive_buffers_are_told_while_anybody_waits_for_one)
+{
+    int ours;
+    int peer;
+
+    begin(10, 100);
+    bed.mode = DOMT_BED_KEEP;
+    domt_bed_pair(&ours, &peer);
+    ck_assert_int_eq(domt_bed_adopt(&bed, ours), 0);
+    domt_bed_turn(&bed);
+    bed.io.buffers_free = 0; /* others have them */
+    domt_fake_receive_ends(bed.fake, ours, -ENOBUFS);
+    domt_bed_turn(&bed);
+    has_said("w all 64 receive buffers (io.buffers.count) are in use: connections wait to be "
+             "read\n");
+    pass_seconds(3);
+    has_said("");
+    bed.io.buffers_free = 64;
+    pass_seconds(3);
+    ck_assert_ptr_nonnull(strstr(said, "i there are receive buffers again (it lasted "));
+    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.bufferless), 1);
+    end();
+    close(peer);
+}
+END_TEST
+
+DOMT_MAIN("strangers", 60, an_address_beyond_its_share_is_reset_and_the_others_are_served,
+          without_the_key_loopback_has_no_bound, connections_that_wait_for_room_count_as_well,
+          a_connection_that_nobody_takes_counts_no_longer,
+          a_connection_that_cannot_be_adopted_counts_no_longer, addresses_of_every_family_are_told,
+          a_peer_that_has_reset_counts_by_its_address,
+          a_greedy_address_is_told_once_when_it_begins_and_when_it_is_over,
+          the_most_connections_are_told_when_they_are_reached_and_when_there_is_room,
+          a_failing_accept_is_told_by_its_cause, a_spell_goes_on_while_nothing_is_tried,
+          receive_buffers_are_told_while_anybody_waits_for_one)

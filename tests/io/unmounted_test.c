@@ -1,0 +1,308 @@
+/* Channels actors whose on_mount has failed: connections that are handed to them are refused, and
+ * those that they had before a restart wait until one succeeds, or are closed unseen. */
+#include "house/dispatch.h"
+#include "house/life.h"
+#include "house/pool.h"
+#include "io/acceptor.h"
+#include "tests/io/bed.h"
+#include "tests/support/suite.h"
+
+#include <domus/supervise.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static domt_bed bed;
+static domus_address parent;
+static domus_address child;
+static unsigned fails; /* so many of the next mounts */
+static unsigned mounts;
+static bool stays;     /* it does not close at the end */
+static char told[128]; /* the callbacks: m mount, s stop, o open, r read, e end, c close */
+
+static void tell(const char *what)
+{
+    size_t length = strlen(told);
+
+    ck_assert_uint_lt(length + strlen(what), sizeof told);
+    (void)snprintf(told + length, sizeof told - length, "%s", what);
+}
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    if (fails != 0) {
+        fails--;
+        return -EPERM;
+    }
+    mounts++;
+    tell("m");
+    return 0;
+}
+
+static void on_stop(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    tell("s");
+}
+
+static int on_open(domus_stack *stack, void *self, domus_channel *channel)
+{
+    (void)stack, (void)self, (void)channel;
+    tell("o");
+    return 0;
+}
+
+static int on_read(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+{
+    (void)stack, (void)self, (void)channel;
+    domus_buffer_free(bytes);
+    tell("r");
+    return 0;
+}
+
+static int on_end(domus_stack *stack, void *self, domus_channel *channel)
+{
+    (void)stack, (void)self;
+    tell("e");
+    return stays ? 0 : domus_channel_close(channel);
+}
+
+static void on_close(domus_stack *stack, void *self, domus_channel *channel, int error)
+{
+    (void)stack, (void)self, (void)channel, (void)error;
+    tell("c");
+}
+
+static int on_fail(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    return -EIO;
+}
+
+static const domus_type fail_type = {.name = "fail"};
+
+static const domus_behaviour failing = {
+    .name = "failing",
+    .kind = DOMUS_CHANNELS,
+    .on = (const domus_on[]){{&fail_type, on_fail, 0}, {NULL, NULL, 0}},
+    .on_mount = on_mount,
+    .on_stop = on_stop,
+    .on_open = on_open,
+    .on_read = on_read,
+    .on_end = on_end,
+    .on_close = on_close,
+};
+
+static const domus_rule rules[] = {{NULL, -EIO, DOMUS_RESTART}};
+static domus_supervision supervision = {.rules = rules, .rules_count = 1};
+static const domus_behaviour boss = {.name = "boss", .supervision = &supervision};
+
+static void begin(domus_directive of_mounts_that_fail)
+{
+    told[0] = '\0';
+    fails = mounts = 0;
+    stays = false;
+    supervision.otherwise = of_mounts_that_fail;
+    domt_bed_init(&bed);
+    ck_assert_int_eq(domt_bed_start(&bed), 0);
+    ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, &boss, NULL, &parent), 0);
+    domt_bed_turn(&bed);
+}
+
+/* The parent is a state actor: it has its turn only here. */
+static void let_parent_decide(void)
+{
+    domi_house *house = domi_queue_take(&bed.manager.ready[DOMUS_STATE]);
+
+    ck_assert_ptr_eq(house, parent.house);
+    (void)domi_house_run(&bed.manager, house);
+    domt_bed_turn(&bed);
+}
+
+static void bear(void)
+{
+    ck_assert_int_eq(domi_house_spawn_child(&bed.manager, parent.house, &bed.manager, &failing,
+                                            NULL, NULL, &child),
+                     0);
+}
+
+/* A mounted child with a connection, then a restart whose on_mount fails. */
+static int bear_connected(int *ret_peer)
+{
+    int fd = -1;
+
+    bear();
+    domt_bed_turn(&bed);
+    domt_bed_pair(&fd, ret_peer);
+    ck_assert_int_eq(domi_channel_adopt(&bed.io, child.house, fd, NULL), 0);
+    atomic_fetch_add_explicit(&bed.io.connections, 1, memory_order_relaxed);
+    domt_bed_turn(&bed);
+
+    domi_envelope *envelope = domi_envelope_new(&bed.manager, sizeof *envelope);
+    envelope->type = &fail_type;
+    envelope->sender = NULL;
+    ck_assert_int_eq(domi_mailbox_put(&bed.manager, child, &envelope->node, DOMI_NOTICE), 0);
+    domt_bed_turn(&bed);
+    fails = 1;
+    let_parent_decide();
+    ck_assert_str_eq(told, "mos");
+    ck_assert_uint_ne(child.house->marks & DOMI_MARK_UNMOUNTED, 0);
+    return fd;
+}
+
+static void end(int peer)
+{
+    ck_assert_int_eq(domi_house_stop(&bed.manager, parent), 0);
+    for (int i = 0; i < 3; i++) {
+        domi_house *house = domi_queue_take(&bed.manager.ready[DOMUS_STATE]);
+        if (house != NULL)
+            (void)domi_house_run(&bed.manager, house);
+        domt_bed_settle(&bed);
+    }
+    close(peer);
+    domt_bed_end(&bed); /* holds that no house, channel, descriptor or buffer is left */
+}
+
+/* As the acceptor does it. */
+static void hand_over(int fd)
+{
+    const domi_accepted accepted = {.fd = fd, .io = &bed.io};
+    domi_envelope *envelope = domi_envelope_new(&bed.manager, sizeof *envelope);
+
+    ck_assert_ptr_nonnull(envelope);
+    envelope->type = &domi_accepted_type;
+    envelope->sender = NULL;
+    envelope->sender_lease = 0;
+    memcpy(envelope->payload, &accepted, sizeof accepted);
+    atomic_fetch_add_explicit(&bed.io.connections, 1, memory_order_relaxed);
+    ck_assert_int_eq(domi_mailbox_put(&bed.manager, child, &envelope->node, DOMI_EVENT), 0);
+}
+
+static void hold_refused(int fd, int peer)
+{
+    ck_assert(!domt_bed_is_open(fd));
+    ck_assert_int_eq(domt_bed_peer_sees(peer), 'r');
+    ck_assert_uint_eq(bed.io.connections, 0);
+    ck_assert_uint_eq(bed.io.counters.opened, 0);
+    ck_assert_uint_eq(domi_counter_read(&bed.manager.counters.dead_letters), 1);
+}
+
+START_TEST(connection_for_who_is_not_mounted_is_reset_and_counted)
+{
+    int fd = -1;
+    int peer = -1;
+
+    begin(DOMUS_RESTART);
+    fails = 1;
+    bear();
+    domt_bed_turn(&bed);
+    domt_bed_pair(&fd, &peer);
+    hand_over(fd);
+    domt_bed_turn(&bed);
+    hold_refused(fd, peer);
+    ck_assert_str_eq(told, "");
+    close(peer);
+
+    let_parent_decide(); /* mounted, it takes them */
+    domt_bed_pair(&fd, &peer);
+    hand_over(fd);
+    domt_bed_turn(&bed);
+    ck_assert_str_eq(told, "mo");
+    domt_fake_receive_ends(bed.fake, fd, 0);
+    domt_bed_settle(&bed);
+    end(peer);
+}
+END_TEST
+
+/* The mailbox has it before the mount: it must not be opened on the way to the end. */
+START_TEST(connection_that_came_before_a_mount_that_fails_is_reset)
+{
+    int fd = -1;
+    int peer = -1;
+
+    begin(DOMUS_STOP);
+    fails = 1;
+    ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, &failing, NULL, &child), 0);
+    domt_bed_pair(&fd, &peer);
+    hand_over(fd);
+    domt_bed_settle(&bed);
+    hold_refused(fd, peer);
+    ck_assert_str_eq(told, "");
+    end(peer);
+}
+END_TEST
+
+START_TEST(channels_wait_for_a_restart_that_succeeds)
+{
+    int peer = -1;
+
+    begin(DOMUS_RESTART);
+    int fd = bear_connected(&peer);
+    ck_assert(domt_fake_bytes(bed.fake, fd, "x", 1, true));
+    domt_fake_receive_ends(bed.fake, fd, 0);
+    for (int i = 0; i < 5; i++)
+        domt_bed_turn(&bed);
+    ck_assert_str_eq(told, "mos");
+    ck_assert_int_eq(child.house->state, DOMI_WAITING); /* its thread would sleep */
+    let_parent_decide();
+    ck_assert_str_eq(told, "mosmrec");
+    end(peer);
+}
+END_TEST
+
+/* Its state is nobody's, so not even on_close may look at it. */
+START_TEST(channels_of_who_is_stopped_instead_are_closed_unseen)
+{
+    for (int with_bytes = 0; with_bytes < 2; with_bytes++) {
+        int peer = -1;
+
+        begin(DOMUS_STOP);
+        int fd = bear_connected(&peer);
+        if (with_bytes != 0)
+            ck_assert(domt_fake_bytes(bed.fake, fd, "x", 1, true));
+        domt_bed_turn(&bed);
+        let_parent_decide();
+        ck_assert(domt_bed_is_open(fd));
+        ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
+        domt_fake_receive_ends(bed.fake, fd, 0);
+        domt_bed_settle(&bed);
+        ck_assert(!domt_bed_is_open(fd));
+        ck_assert_uint_eq(bed.manager.houses, 2); /* the parent, and the bed's own actor */
+        ck_assert_str_eq(told, "mos");
+        ck_assert_uint_eq(bed.io.counters.closed, 1);
+        end(peer);
+    }
+}
+END_TEST
+
+/* The other side of it: an actor that was mounted hears of each close before its on_stop. Nothing
+ * is in flight for this connection, so the stop closes it at once. */
+START_TEST(channels_of_who_is_stopped_while_mounted_are_closed_with_on_close)
+{
+    int fd = -1;
+    int peer = -1;
+
+    begin(DOMUS_STOP);
+    bear();
+    domt_bed_turn(&bed);
+    domt_bed_pair(&fd, &peer);
+    hand_over(fd);
+    domt_bed_turn(&bed);
+    stays = true;
+    domt_fake_receive_ends(bed.fake, fd, 0);
+    domt_bed_turn(&bed);
+    ck_assert_int_eq(domi_house_stop(&bed.manager, child), 0);
+    domt_bed_settle(&bed);
+    ck_assert_str_eq(told, "moecs");
+    end(peer);
+}
+END_TEST
+
+DOMT_MAIN("unmounted", 30, connection_for_who_is_not_mounted_is_reset_and_counted,
+          connection_that_came_before_a_mount_that_fails_is_reset,
+          channels_wait_for_a_restart_that_succeeds,
+          channels_of_who_is_stopped_instead_are_closed_unseen,
+          channels_of_who_is_stopped_while_mounted_are_closed_with_on_close)

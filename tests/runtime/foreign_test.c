@@ -1,0 +1,239 @@
+/* What a system does when memory is short and who holds it: itself, or others. */
+#include "runtime/pressure.h"
+
+#include "runtime/system.h"
+#include "tests/runtime/pressed.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define MIB UINT64_C(1048576)
+
+static domus_system *system_;
+static const domus_type note = {.name = "note"};
+static const domus_type go = {.name = "go"};
+static domus_address counter;
+static _Atomic int heard_error;
+static _Atomic int spawn_error;
+
+static int count_one(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    return 0;
+}
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    atomic_store(&heard_error, answer->error);
+    return 0;
+}
+
+static int begin_going(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_after(stack, DOMT_MS, &go, NULL, NULL);
+}
+
+static int ask_counter(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    ck_assert_int_eq(domus_after(stack, 2 * DOMT_MS, &go, NULL, NULL), 0);
+    return domus_ask(stack, counter, &note, NULL, hear);
+}
+
+/* An actor with so much state takes heap. */
+static int spawn_large(domus_stack *stack, void *self, const void *payload)
+{
+    static const domus_behaviour large = {.name = "large", .state_size = 500000};
+    domus_address address;
+
+    (void)self, (void)payload;
+    atomic_store(&spawn_error, domus_spawn(stack, &large, NULL, &address));
+    if (atomic_load(&spawn_error) == 0)
+        (void)domus_stop(stack, address);
+    return domus_after(stack, 2 * DOMT_MS, &go, NULL, NULL);
+}
+
+static const domus_behaviour counting = {
+    .name = "counting",
+    .on = (const domus_on[]){{&note, count_one, 0}, {NULL, NULL, 0}},
+};
+static const domus_behaviour asking = {
+    .name = "asking",
+    .on = (const domus_on[]){{&go, ask_counter, 0}, {NULL, NULL, 0}},
+    .on_mount = begin_going,
+};
+static const domus_behaviour spawning = {
+    .name = "spawning",
+    .on = (const domus_on[]){{&go, spawn_large, 0}, {NULL, NULL, 0}},
+    .on_mount = begin_going,
+};
+
+static void begin(bool enabled)
+{
+    system_ = domt_pressed_start_logged(enabled);
+    domt_pressed_serve();
+}
+
+static void end(void)
+{
+    domt_pressed_end();
+}
+
+/* A thread that sleeps does not look, as long as nothing is short. */
+static void reach(uint64_t percent, domus_memory_level level)
+{
+    domt_pressed_use(percent);
+    DOMT_WAIT_FOR(20, ((void)domus_outside_notice(system_, counter, &note, NULL),
+                       domt_pressed_memory().level == level));
+}
+
+/* Each thread pauses at its next tick: both have when both have counted it. */
+static void wait_until_paused(int fd)
+{
+    DOMT_WAIT_FOR(10, (domt_pressed_say(fd), domt_profile_all(system_).pressed == 2));
+    while (domt_pressed_hears(fd, 50))
+        continue;
+}
+
+START_TEST(accepting_pauses_and_goes_on_by_itself_and_reading_goes_on)
+{
+    begin(true);
+    counter = domt_spawn(system_, 0, &counting, NULL);
+    int early[4], late[4];
+    for (int i = 0; i < 4; i++) {
+        early[i] = domt_pressed_connect();
+        domt_pressed_say(early[i]);
+        ck_assert(domt_pressed_hears(early[i], 10000));
+    }
+    reach(85, DOMUS_MEMORY_HIGH);
+    wait_until_paused(early[0]);
+    uint64_t accepted = domt_profile_all(system_).accepted;
+    for (int i = 0; i < 4; i++) {
+        late[i] = domt_pressed_connect(); /* in the backlog */
+        domt_pressed_say(late[i]);
+        domt_pressed_say(early[i]);
+    }
+    for (int i = 0; i < 4; i++)
+        ck_assert(domt_pressed_hears(early[i], 10000) && !domt_pressed_hears(late[i], 10));
+    ck_assert_uint_eq(domt_profile_all(system_).accepted, accepted);
+    reach(92, DOMUS_MEMORY_CRITICAL);
+    for (int i = 0; i < 8; i++) {
+        domt_pressed_say(early[i % 4]);
+        ck_assert(domt_pressed_hears(early[i % 4], 10000));
+    }
+    domt_pressed_use(20); /* and nobody pokes anybody */
+    for (int i = 0; i < 4; i++)
+        ck_assert(domt_pressed_hears(late[i], 10000));
+    for (int i = 0; i < 4; i++) {
+        close(late[i]);
+        close(early[i]);
+    }
+    end();
+}
+END_TEST
+
+/* --- foreign memory -------------------------------------------------------------------------- */
+
+static bool is_served(void)
+{
+    int fd = domt_pressed_connect();
+
+    domt_pressed_say(fd);
+    bool served = domt_pressed_hears(fd, 10000);
+    close(fd);
+    return served;
+}
+
+START_TEST(foreign_memory_stops_nothing_and_is_logged_once)
+{
+    begin(true);
+    counter = domt_spawn(system_, 0, &counting, NULL);
+    (void)domt_spawn(system_, 1, &asking, NULL);
+    domt_pressed_use_with(94, 92);
+    DOMT_WAIT_FOR(10, domt_pressed_memory().level == DOMUS_MEMORY_CRITICAL);
+    ck_assert_int_eq(domt_pressed_memory().own_level, DOMUS_MEMORY_NORMAL);
+    for (int i = 0; i < 5; i++) {
+        ck_assert(is_served());
+        ck_assert_int_eq(domus_outside_notice(system_, counter, &note, NULL), 0);
+        domt_pause_ns(10 * DOMT_MS);
+    }
+    ck_assert_int_ne(atomic_load(&heard_error), -EBUSY);
+    ck_assert_uint_eq(domt_profile_all(system_).pressed, 0);
+    domus_memory memory = domt_pressed_memory();
+    ck_assert_uint_eq(memory.used_bytes, 940 * MIB);
+    ck_assert_uint_eq(memory.own_bytes + memory.foreign_bytes, memory.used_bytes);
+    ck_assert_uint_ge(memory.own_bytes, 20 * MIB);
+    ck_assert_uint_lt(memory.own_bytes, 40 * MIB);
+    ck_assert_uint_eq(memory.budget_bytes, 125 * MIB);
+    ck_assert_uint_eq(memory.last_budget_bytes, 125 * MIB);
+    ck_assert_uint_eq(domt_pressed_lines("held by others than domus"), 1);
+    domt_pressed_use_with(30, 20);
+    DOMT_WAIT_FOR(10, domt_pressed_lines("no longer short") == 1);
+    ck_assert_uint_eq(domt_pressed_lines("memory"), 2);
+    end();
+}
+END_TEST
+
+START_TEST(beside_much_foreign_memory_the_library_has_an_eighth)
+{
+    begin(true);
+    counter = domt_spawn(system_, 0, &counting, NULL);
+    domt_pressed_use_with(88, 77);
+    DOMT_WAIT_FOR(10, domt_pressed_memory().own_bytes >= 110 * MIB);
+    ck_assert_int_eq(domt_pressed_memory().own_level, DOMUS_MEMORY_NORMAL);
+    domt_pressed_use_with(90, 77); /* 130 of 1000; its budgets are 125 and 130 */
+    DOMT_WAIT_FOR(10, domt_pressed_memory().own_level != DOMUS_MEMORY_NORMAL);
+    domt_pressed_use_with(88, 77);
+    DOMT_WAIT_FOR(10, domt_pressed_memory().own_level == DOMUS_MEMORY_NORMAL);
+    end();
+}
+END_TEST
+
+START_TEST(whoever_holds_the_memory_accepting_pauses_when_it_is_full)
+{
+    begin(true);
+    counter = domt_spawn(system_, 0, &counting, NULL);
+    (void)domt_spawn(system_, 1, &spawning, NULL);
+    int early = domt_pressed_connect();
+    domt_pressed_say(early);
+    ck_assert(domt_pressed_hears(early, 10000));
+    domt_pressed_use_with(96, 95);
+    DOMT_WAIT_FOR(20, atomic_load(&spawn_error) == -ENOMEM);
+    wait_until_paused(early);
+    ck_assert_int_eq(domt_pressed_memory().own_level, DOMUS_MEMORY_NORMAL);
+    int late = domt_pressed_connect();
+    domt_pressed_say(late);
+    ck_assert(!domt_pressed_hears(late, 50));
+    domt_pressed_say(early);
+    ck_assert(domt_pressed_hears(early, 10000));
+    DOMT_WAIT_FOR(10, domt_pressed_lines("almost used up") == 1);
+    domt_pressed_use(20);
+    ck_assert(domt_pressed_hears(late, 10000));
+    close(late);
+    close(early);
+    end();
+}
+END_TEST
+
+/* The kernel's socket buffers count against the limit of v2, and they are the library's. */
+START_TEST(socket_buffers_are_own_memory)
+{
+    begin(true);
+    counter = domt_spawn(system_, 0, &counting, NULL);
+    domt_tree_write(&domt_pressed_tree, "sys/fs/cgroup/a/memory.stat",
+                    "inactive_file 0\nsock 629145600\n");
+    domt_pressed_use_with(85, 80);
+    DOMT_WAIT_FOR(10, ((void)domus_outside_notice(system_, counter, &note, NULL),
+                       domt_pressed_memory().own_level == DOMUS_MEMORY_HIGH));
+    ck_assert_uint_ge(domt_pressed_memory().own_bytes, 650 * MIB);
+    ck_assert(domi_pressure_of_io(&system_->pressure).counts_sockets);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("foreign", 60, accepting_pauses_and_goes_on_by_itself_and_reading_goes_on,
+          foreign_memory_stops_nothing_and_is_logged_once,
+          beside_much_foreign_memory_the_library_has_an_eighth,
+          whoever_holds_the_memory_accepting_pauses_when_it_is_full, socket_buffers_are_own_memory)

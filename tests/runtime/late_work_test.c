@@ -1,0 +1,169 @@
+/* What comes too late: the end of blocking work whose asker takes no messages any more, the change
+ * of a level of memory while a handler runs, and a look at a thread that has just gone on. */
+#include "base/memory.h"
+#include "house/promise.h"
+#include "house/stack.h"
+#include "tests/runtime/running.h"
+#include "tests/runtime/stepped.h"
+
+#include <domus/blocking.h>
+
+#include <errno.h>
+#include <pthread.h>
+
+/* --- blocking work ---------------------------------------------------------------------------- */
+
+static domus_system *system_;
+static domus_address worker_;
+static _Atomic bool begun, go_on;
+static _Atomic int resumed = 1;
+
+static int wait_for_go(void *argument)
+{
+    (void)argument;
+    atomic_store(&begun, true);
+    for (int i = 0; i < 20000 && !atomic_load(&go_on); i++)
+        domt_pause_ns(DOMT_MS / 2);
+    return 0;
+}
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    atomic_store(&resumed, answer->error);
+    return 0;
+}
+
+static int begin_work(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self, (void)nothing;
+    return domus_blocking(stack, wait_for_go, NULL, hear);
+}
+
+/* Its answer was lost with the message: it has to end in another way. */
+static int end_work_of_other(domus_stack *stack, void *self, const void *nothing)
+{
+    domi_promise *promise = worker_.house->stacks->waiting;
+
+    (void)self, (void)nothing;
+    promise->work = NULL;
+    domi_promise_fail(stack->manager, promise, -EIO);
+    return 0;
+}
+
+static const domus_type go = {.name = "go"};
+static const domus_type end_it = {.name = "end it"};
+static const domus_behaviour working = {
+    .name = "working",
+    .on = (const domus_on[]){{&go, begin_work, 0}, {&end_it, end_work_of_other, 0}, {0}},
+};
+
+/* No life ends while its work lasts, so the test says that it has. */
+START_TEST(end_of_work_that_nobody_takes_is_a_dead_letter)
+{
+    domus_config config = domt_config(1);
+
+    system_ = domt_start(&config);
+    worker_ = domt_spawn(system_, 0, &working, NULL);
+    domus_address other = domt_spawn(system_, 0, &working, NULL);
+    domt_notice(system_, worker_, &go, NULL);
+    DOMT_WAIT_FOR(20, atomic_load(&begun));
+    uint64_t dead = domi_counter_read(&system_->outside.counters.dead_letters);
+    atomic_fetch_or(&worker_.house->life, DOMI_LIFE_CLOSED);
+    atomic_store(&go_on, true);
+    DOMT_WAIT_FOR(20, domi_counter_read(&system_->outside.counters.dead_letters) == dead + 1);
+    atomic_fetch_and(&worker_.house->life, ~(uint64_t)DOMI_LIFE_CLOSED);
+    domt_notice(system_, other, &end_it, NULL);
+    DOMT_WAIT_FOR(20, atomic_load(&resumed) == -EIO);
+    domt_end(system_);
+}
+END_TEST
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static domt_stepped world;
+
+/* Somebody else has found out how short memory is. The handler takes some, and is told by that. */
+START_TEST(handler_that_takes_memory_hears_of_the_level)
+{
+    domus_config config = domt_config(1);
+
+    domt_stepped_init(&world, &config);
+    domi_pressure *pressure = &world.system->pressure;
+    domi_manager *manager = &domt_stepped_thread(&world, 0)->manager;
+    domi_thread_manager = manager;
+    domi_meter *before = domi_memory_count(&pressure->meter);
+    atomic_store(&pressure->meter.look_at, INT64_MAX); /* it does not look itself */
+    atomic_store(&pressure->meter.tight, 1);
+    atomic_store(&pressure->own_level, DOMUS_MEMORY_CRITICAL);
+    ck_assert_uint_eq(manager->pressure_seen, DOMUS_MEMORY_NORMAL);
+    void *memory = domi_memory_new(256 * 1024);
+    ck_assert_uint_eq(manager->pressure_seen, DOMUS_MEMORY_CRITICAL);
+    domi_memory_free(memory);
+    atomic_store(&pressure->own_level, DOMUS_MEMORY_NORMAL);
+    atomic_store(&pressure->meter.tight, 0);
+    domi_manager_look_at_pressure(manager);
+    (void)domi_memory_count(before);
+    domi_thread_manager = NULL;
+    domt_stepped_fini(&world);
+}
+END_TEST
+
+/* --- stalls ----------------------------------------------------------------------------------- */
+
+/* A thread whose every run is of the behaviour that its number says; none stands between two. */
+static const domus_behaviour run_by_number[2] = {{.name = "even"}, {.name = "odd"}};
+static _Atomic bool over;
+
+static void *run_and_run(void *manager_)
+{
+    domi_manager *manager = manager_;
+
+    for (uint64_t run = 0; !atomic_load(&over); run++) {
+        atomic_store(&manager->running, NULL);
+        atomic_store(&manager->counters.runs, run);
+        atomic_store(&manager->running, &run_by_number[run % 2]);
+        for (uint64_t i = run % 64; i > 0; i--)
+            atomic_signal_fence(memory_order_seq_cst);
+    }
+    return NULL;
+}
+
+/* With a threshold of nothing, two looks at one run are a stall. What is reported must be that
+ * run's although the thread goes on all the time. */
+START_TEST(stall_is_reported_of_the_run_that_was_looked_at)
+{
+    domus_config config = domt_config(1);
+    uint64_t until_ns = domt_now_ns() + 3000 * DOMT_MS;
+    uint64_t found = 0;
+    pthread_t runner;
+
+    domt_stepped_init(&world, &config);
+    domt_stepped_turn(&world, 0, false);
+    domi_thread *thread = domt_stepped_thread(&world, 0);
+    world.system->config.stall.threshold_ns = 1;
+    world.system->config.stall.signal = 0;
+    atomic_store(&thread->manager.counters.runs, 0);
+    uint64_t first = domi_thread_beat(thread);
+    domi_stalls_begin(world.system);
+    ck_assert_int_eq(pthread_create(&runner, NULL, run_and_run, &thread->manager), 0);
+    while (found < 20000 && domt_now_ns() < until_ns) {
+        uint64_t before = domi_counter_read(&thread->stall.count);
+        domt_stepped_advance(&world, 10);
+        (void)domi_stalls_look(world.system);
+        if (domi_counter_read(&thread->stall.count) == before)
+            continue;
+        found++;
+        const domus_behaviour *told = thread->stall.behaviour;
+        ck_assert(told == NULL || told == &run_by_number[(thread->stall.beat - first) % 2]);
+    }
+    atomic_store(&over, true);
+    ck_assert_int_eq(pthread_join(runner, NULL), 0);
+    atomic_store(&thread->manager.running, NULL);
+    domt_stepped_fini(&world);
+}
+END_TEST
+
+DOMT_MAIN("late_work", 60, end_of_work_that_nobody_takes_is_a_dead_letter,
+          handler_that_takes_memory_hears_of_the_level,
+          stall_is_reported_of_the_run_that_was_looked_at)

@@ -1,0 +1,346 @@
+/* What signals do to a program, and what its log can do to it: each program is a child process. */
+#include <domus/main.h>
+
+#include "tests/runtime/program.h"
+#include "tests/runtime/running.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* How soon a program has to end here: far beyond the second that its last lines have. */
+#define SOON_NS (10000 * DOMT_MS)
+
+static const domus_type block_type = {.name = "block", .size = sizeof(int)};
+
+static int say_ready(domus_system *system, void *argument)
+{
+    (void)system, (void)argument;
+    printf("ready\n");
+    fflush(stdout);
+    return 0;
+}
+
+static const domus_program idle = {.name = "idle", .start = say_ready};
+
+/* --- signals ---------------------------------------------------------------------------------- */
+
+static int block(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self;
+    printf("blocked\n");
+    fflush(stdout);
+    domt_pause_ns((uint64_t) * (const int *)payload * DOMT_MS);
+    return 0;
+}
+
+static const domus_behaviour blocker = {
+    .name = "blocker",
+    .on = (const domus_on[]){{&block_type, block, 0}, {NULL, NULL, 0}},
+};
+
+/* A drain waits for a handler that takes so many milliseconds. */
+static int block_for(domus_system *system, void *ms)
+{
+    domus_address address;
+    int result = domus_outside_spawn(system, &blocker, NULL, &address);
+
+    return result != 0 ? result : domus_outside_notice(system, address, &block_type, ms);
+}
+
+static int two_seconds_ms = 2000;
+static int long_ms = 100000;
+
+static const domus_program blocking = {"blocking", block_for, &two_seconds_ms};
+
+/* Supervisors send the same signal twice within milliseconds. */
+START_TEST(a_second_signal_within_a_second_counts_as_the_first)
+{
+    domt_program own;
+
+    domt_program_start(&own, &blocking, domt_no_arguments, NULL);
+    domt_program_says(&own, "blocked\n");
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    domt_pause_ns(50 * DOMT_MS); /* two of a kind that wait are one */
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    ck_assert_int_eq(kill(own.pid, SIGINT), 0);
+    ck_assert_int_eq(domt_program_end(&own), 0);
+    ck_assert_ptr_null(strstr(own.err_text, "second signal"));
+    domt_has(own.err_text, "iterations"); /* it ended as after one */
+}
+END_TEST
+
+START_TEST(a_later_signal_ends_at_once)
+{
+    const domus_program stuck = {"stuck", block_for, &long_ms};
+    domt_program own;
+
+    domt_program_start(&own, &stuck, domt_no_arguments, NULL);
+    domt_program_says(&own, "blocked\n");
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    domt_pause_ns(1500 * DOMT_MS);
+    uint64_t began_ns = domt_now_ns();
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    ck_assert_int_eq(domt_program_end(&own), 128 + SIGTERM);
+    ck_assert_uint_lt(domt_now_ns() - began_ns, 5000 * DOMT_MS);
+    domt_has(own.err_text, "a second signal: ending at once\n");
+}
+END_TEST
+
+START_TEST(sighup_is_logged_and_changes_nothing)
+{
+    domt_program own;
+
+    domt_program_start(&own, &idle, domt_no_arguments, NULL);
+    domt_program_says(&own, "ready\n");
+    ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
+    domt_program_complains(&own, "idle: SIGHUP is reserved for a reload", 1);
+    ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
+    domt_program_complains(&own, "idle: SIGHUP is reserved for a reload", 2);
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    ck_assert_int_eq(domt_program_end(&own), 0);
+}
+END_TEST
+
+static const domus_behaviour noted = {.name = "noted"};
+
+static int spawn_noted(domus_system *system, void *argument)
+{
+    domus_address address;
+    int result = domus_outside_spawn(system, &noted, NULL, &address);
+
+    return result != 0 ? result : say_ready(system, argument);
+}
+
+START_TEST(sigquit_prints_the_dump_and_drains)
+{
+    const domus_program program = {.name = "quitting", .start = spawn_noted};
+    domt_program own;
+
+    domt_program_start(&own, &program, domt_no_arguments, NULL);
+    domt_program_says(&own, "ready\n");
+    ck_assert_int_eq(kill(own.pid, SIGQUIT), 0);
+    ck_assert_int_eq(domt_program_end(&own), 0);
+    const char *dump = strstr(own.err_text, " noted: WAITING");
+    ck_assert_msg(dump != NULL, "%s", own.err_text);
+    domt_has(dump, "iterations"); /* the table of the end stands behind the dump */
+}
+END_TEST
+
+static int block_and_signal(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    printf("blocked\n");
+    fflush(stdout);
+    domt_pause_ns(500 * DOMT_MS);
+    (void)kill(getpid(), SIGUSR2);
+    domt_pause_ns(60000 * DOMT_MS);
+    return 0;
+}
+
+static const domus_behaviour signalling = {
+    .name = "signalling",
+    .on = (const domus_on[]){{&block_type, block_and_signal, 0}, {NULL, NULL, 0}},
+};
+
+static int signal_itself(domus_system *system, void *ms)
+{
+    domus_address address;
+    int result = domus_outside_spawn(system, &signalling, NULL, &address);
+
+    return result != 0 ? result : domus_outside_notice(system, address, &block_type, ms);
+}
+
+/* A program may ask itself for a dump. That is not the end of its drain, which a signal still ends.
+ */
+START_TEST(a_signal_of_its_own_does_not_end_the_wait_for_the_drain)
+{
+    const domus_program program = {"signalling", signal_itself, &long_ms};
+    const char *const arguments[] = {"--set", "shutdown.actorTimeout=30s", NULL};
+    domt_program own;
+
+    domt_program_start(&own, &program, arguments, NULL);
+    domt_program_says(&own, "blocked\n");
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    domt_program_complains(&own, "dump", 1);
+    domt_pause_ns(1500 * DOMT_MS);
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    ck_assert_int_eq(domt_program_end(&own), 128 + SIGTERM);
+}
+END_TEST
+
+/* A drain that takes long is when one wants to know. */
+START_TEST(signals_that_print_print_in_a_drain_too)
+{
+    domt_program own;
+
+    domt_program_start(&own, &blocking, domt_no_arguments, NULL);
+    domt_program_says(&own, "blocked\n");
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    domt_pause_ns(100 * DOMT_MS);
+    ck_assert_int_eq(kill(own.pid, SIGUSR1), 0);
+    domt_program_complains(&own, "iterations", 1);
+    ck_assert_int_eq(kill(own.pid, SIGQUIT), 0);
+    domt_program_complains(&own, "dump", 1);
+    ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
+    domt_program_complains(&own, "SIGHUP", 1);
+    ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_program_complains(&own, "iterations", 2);
+}
+END_TEST
+
+/* --- who reads the log ------------------------------------------------------------------------ */
+
+/* The log's pipe holds not one byte more. */
+static void fill_error(void)
+{
+    char bytes[4096];
+
+    memset(bytes, '.', sizeof bytes);
+    ck_assert_int_ge(fcntl(STDERR_FILENO, F_SETPIPE_SZ, 16384), 16384); /* the test reads it all */
+    ck_assert_int_eq(fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK), 0);
+    while (write(STDERR_FILENO, bytes, sizeof bytes) > 0)
+        continue;
+    while (write(STDERR_FILENO, bytes, 1) > 0)
+        continue;
+    ck_assert_int_eq(fcntl(STDERR_FILENO, F_SETFL, 0), 0);
+}
+
+/* Everything that prints is asked for; whoever reads the log does not read. */
+static void survives_a_deaf_reader(int last)
+{
+    domt_program own;
+
+    domt_program_start(&own, &idle, domt_no_arguments, fill_error);
+    domt_program_says(&own, "ready\n");
+    for (int i = 0; i < 20; i++) { /* more than may wait */
+        ck_assert_int_eq(kill(own.pid, SIGUSR1), 0);
+        ck_assert_int_eq(kill(own.pid, SIGUSR2), 0);
+        ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
+        domt_pause_ns(10 * DOMT_MS);
+    }
+    uint64_t began_ns = domt_now_ns();
+    ck_assert_int_eq(kill(own.pid, last), 0);
+    ck_assert_int_eq(domt_program_wait(&own), 0);
+    ck_assert_uint_lt(domt_now_ns() - began_ns, SOON_NS);
+    close(own.out);
+    close(own.err);
+}
+
+START_TEST(a_log_that_nobody_reads_holds_up_no_signal)
+{
+    survives_a_deaf_reader(SIGTERM);
+    survives_a_deaf_reader(SIGINT);
+    survives_a_deaf_reader(SIGQUIT);
+}
+END_TEST
+
+START_TEST(a_log_whose_reader_has_gone_kills_nobody)
+{
+    static const int numbers[] = {SIGUSR1, SIGUSR2, SIGHUP};
+    domt_program own;
+
+    domt_program_start(&own, &idle, domt_no_arguments, NULL);
+    domt_program_says(&own, "ready\n");
+    close(own.err);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        ck_assert_int_eq(kill(own.pid, numbers[i]), 0);
+        domt_pause_ns(100 * DOMT_MS);
+        ck_assert_int_eq(kill(own.pid, 0), 0);
+    }
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    ck_assert_int_eq(domt_program_wait(&own), 0);
+    close(own.out);
+}
+END_TEST
+
+static int write_to_nobody(domus_system *system, void *argument)
+{
+    int ends[2];
+
+    (void)argument;
+    ck_assert_int_eq(pipe(ends), 0);
+    close(ends[0]);
+    ck_assert_int_eq(write(ends[1], ".", 1), -1);
+    return say_ready(system, NULL);
+}
+
+static void catch_nothing(int number)
+{
+    (void)number;
+}
+
+static void handle_sigpipe(void)
+{
+    ck_assert_int_eq(
+        sigaction(SIGPIPE, &(const struct sigaction){.sa_handler = catch_nothing}, NULL), 0);
+}
+
+static int has_its_handler(domus_system *system, void *argument)
+{
+    struct sigaction action;
+
+    (void)argument;
+    ck_assert_int_eq(sigaction(SIGPIPE, NULL, &action), 0);
+    return action.sa_handler == catch_nothing ? say_ready(system, NULL) : -EINVAL;
+}
+
+START_TEST(sigpipe_is_ignored_unless_the_program_has_it)
+{
+    const domus_program writing = {.name = "writing", .start = write_to_nobody};
+    const domus_program handling = {.name = "handling", .start = has_its_handler};
+    domt_program own;
+
+    domt_program_start(&own, &writing, domt_no_arguments, NULL);
+    domt_program_says(&own, "ready\n");
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_program_start(&own, &handling, domt_no_arguments, handle_sigpipe);
+    domt_program_says(&own, "ready\n");
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    ck_assert_int_eq(domt_program_end(&own), 0);
+}
+END_TEST
+
+/* What was dropped while nobody read is told as soon as somebody reads again. */
+START_TEST(lines_that_were_dropped_are_told_of)
+{
+    domt_program own;
+    int told = 0;
+
+    domt_program_start(&own, &idle, (const char *const[]){"--set", "log.queueMax=16", NULL},
+                       fill_error);
+    domt_program_says(&own, "ready\n");
+    for (int i = 0; i < 100; i++) {
+        ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
+        domt_pause_ns(5 * DOMT_MS);
+    }
+    domt_program_complains(&own, "log lines were dropped\n", 1);
+    const char *line = strstr(own.err_text, "idle: warning: ");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_int_eq(sscanf(line, "idle: warning: %d log lines were dropped\n", &told), 1);
+    ck_assert_int_gt(told, 0);
+    ck_assert_int_le(told, 100 - 16); /* those that there were places for came through */
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    ck_assert_int_eq(domt_program_end(&own), 0);
+    const char *row = strstr(own.err_text, "log lines dropped");
+    ck_assert_ptr_nonnull(row);
+    const char *end = strchr(row, '\n');
+    ck_assert_ptr_nonnull(end);
+    while (end[-1] != ' ')
+        end--;
+    ck_assert_int_eq(strtol(end, NULL, 10), told);
+}
+END_TEST
+
+DOMT_MAIN("main_signals", 60, a_second_signal_within_a_second_counts_as_the_first,
+          a_later_signal_ends_at_once, sighup_is_logged_and_changes_nothing,
+          sigquit_prints_the_dump_and_drains,
+          a_signal_of_its_own_does_not_end_the_wait_for_the_drain,
+          signals_that_print_print_in_a_drain_too, a_log_that_nobody_reads_holds_up_no_signal,
+          a_log_whose_reader_has_gone_kills_nobody, sigpipe_is_ignored_unless_the_program_has_it,
+          lines_that_were_dropped_are_told_of)

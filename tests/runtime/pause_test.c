@@ -1,0 +1,231 @@
+/* A thread that was held up takes what had arrived meanwhile before its overdue timers fire. */
+#include "tests/runtime/running.h"
+#include "tests/runtime/stepped.h"
+
+#include "io/channel.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define COUNT    200u /* far more than the kernel completes in one enter */
+#define PAUSE_NS (60 * DOMT_MS)
+
+static int fds[COUNT];
+static _Atomic uint32_t watched, readies, before_timer, timers;
+
+static const domus_type pause_type = {.name = "pause"};
+static const domus_type tick_type = {.name = "tick"};
+static const domus_type mute_type = {.name = "mute"};
+static const domus_type ask_type = {.name = "ask", .size = sizeof(domus_address)};
+
+static int on_ready(domus_stack *stack, void *self, const void *ready_)
+{
+    const domus_ready *ready = ready_;
+
+    (void)stack;
+    (void)self;
+    ck_assert_int_eq(ready->error, 0);
+    atomic_fetch_add(&readies, 1);
+    return 0;
+}
+
+static int on_tick(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)stack;
+    (void)self;
+    (void)nothing;
+    atomic_store(&before_timer, atomic_load(&readies));
+    atomic_fetch_add(&timers, 1);
+    return 0;
+}
+
+static int woken(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack;
+    (void)self;
+    (void)answer;
+    return 0;
+}
+
+static int on_mute(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self;
+    (void)nothing;
+    return domus_sleep(stack, 3600 * 1000 * DOMT_MS, woken);
+}
+
+static int watch_all(domus_stack *stack, void *self)
+{
+    (void)self;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        domus_fd_watch watch;
+        ck_assert_int_eq(domus_watch_fd(stack, fds[i], POLLIN, &watch), 0);
+    }
+    atomic_store(&watched, 1);
+    return 0;
+}
+
+/* The thread is held up, and everything becomes readable meanwhile. */
+static void hold_up(void)
+{
+    for (uint32_t i = 0; i < COUNT; i++)
+        ck_assert_int_eq(eventfd_write(fds[i], 1), 0);
+    domt_pause_ns(PAUSE_NS);
+}
+
+/* The timer is due before the handler returns. */
+static int on_pause(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self;
+    (void)nothing;
+    int result = domus_after(stack, DOMT_MS, &tick_type, NULL, NULL);
+    hold_up();
+    return result;
+}
+
+static const domus_behaviour watcher = {
+    .name = "watcher",
+    .on = (const domus_on[]){{&domus_ready_type, on_ready, 0},
+                             {&pause_type, on_pause, 0},
+                             {&tick_type, on_tick, 0},
+                             {&mute_type, on_mute, 0},
+                             {NULL, NULL, 0}},
+    .on_mount = watch_all,
+};
+
+static int expired(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    ck_assert_int_eq(answer->error, -ETIMEDOUT);
+    return on_tick(stack, self, NULL);
+}
+
+/* The ask expires before the handler returns. */
+static int on_ask(domus_stack *stack, void *self, const void *whom)
+{
+    (void)self;
+    int result = domus_ask_within(stack, *(const domus_address *)whom, &mute_type, NULL,
+                                  2 * DOMT_MS, expired);
+    hold_up();
+    return result;
+}
+
+static const domus_behaviour asker = {
+    .name = "asker",
+    .on = (const domus_on[]){{&ask_type, on_ask, 0}, {NULL, NULL, 0}},
+};
+
+/* It has an hour: the nearest deadline is not what is overdue. */
+static int on_patience(domus_stack *stack, void *self, const void *whom)
+{
+    (void)self;
+    return domus_ask_within(stack, *(const domus_address *)whom, &mute_type, NULL,
+                            3600 * 1000 * DOMT_MS, woken);
+}
+
+static const domus_behaviour patient = {
+    .name = "patient",
+    .on = (const domus_on[]){{&ask_type, on_patience, 0}, {NULL, NULL, 0}},
+};
+
+static void pause_it(const domus_behaviour *behaviour)
+{
+    domus_config config = domt_config(1);
+    config.scheduler.messages_per_run_max = 2 * COUNT; /* the watcher takes all in one run */
+    domus_system *system = domt_start(&config);
+
+    for (uint32_t i = 0; i < COUNT; i++) {
+        fds[i] = eventfd(0, EFD_CLOEXEC);
+        ck_assert_int_ge(fds[i], 0);
+    }
+    domus_address actor = domt_spawn(system, 0, &watcher, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&watched) == 1);
+    if (behaviour == &watcher)
+        domt_notice(system, domt_spawn(system, 0, &patient, NULL), &ask_type, &actor);
+    domt_pause_ns(5 * DOMT_MS); /* the polls are armed with the enter of a park */
+    if (behaviour == &watcher)
+        domt_notice(system, actor, &pause_type, NULL);
+    else
+        domt_notice(system, domt_spawn(system, 0, behaviour, NULL), &ask_type, &actor);
+    DOMT_WAIT_FOR(10, atomic_load(&timers) == 1);
+    /* The descriptors stay readable, so a slow thread is told of them more than once. */
+    ck_assert_uint_ge(atomic_load(&before_timer), COUNT);
+    domt_end(system);
+    for (uint32_t i = 0; i < COUNT; i++)
+        close(fds[i]);
+}
+
+START_TEST(what_arrived_during_a_pause_is_told_before_the_timer)
+{
+    pause_it(&watcher);
+}
+END_TEST
+
+START_TEST(what_arrived_during_a_pause_is_told_before_an_ask_expires)
+{
+    pause_it(&asker);
+}
+END_TEST
+
+/* --- on a virtual clock ----------------------------------------------------------------------- */
+
+static const domus_behaviour serving = {.name = "serving", .kind = DOMUS_CHANNELS};
+
+/* Completions come, and the clock goes on by `takes_ns` while they are reaped. */
+static void reap_for(domt_stepped *stepped, uint32_t completions, uint64_t takes_ns,
+                     void (*phase)(domi_thread *thread))
+{
+    stepped->rings[0].completions = completions;
+    stepped->rings[0].reap_takes_ns = takes_ns;
+    phase(domt_stepped_thread(stepped, 0));
+}
+
+/* The time that the channel's bytes came is the time that the thread knew. When it was held up in
+ * the middle, that was long ago, although they have come just now. */
+START_TEST(bytes_that_were_reaped_after_a_pause_are_as_young_as_that)
+{
+    domus_config config = domt_config(1);
+    domt_stepped stepped;
+
+    config.io.ring_entries = 16;
+    config.io.completion_entries = 32;
+    domt_stepped_init(&stepped, &config);
+    domi_thread *thread = domt_stepped_thread(&stepped, 0);
+    domus_address actor = domt_spawn(stepped.system, 0, &serving, NULL);
+    domt_stepped_turn(&stepped, 0, false);
+    atomic_fetch_add(&thread->io.connections, 1);
+    ck_assert_int_eq(domi_channel_adopt(&thread->io, actor.house, eventfd(0, EFD_CLOEXEC), NULL),
+                     0);
+    domus_channel *channel = thread->io.slots[0].channel;
+    channel->paused = true; /* this ring receives nothing */
+
+    /* In phase 1; by a timer that is due; and by one that has to wait, because there are more
+     * completions than one turn takes. */
+    for (uint32_t way = 0; way < 3; way++) {
+        void (*phase)(domi_thread *) = way != 0 ? domi_phase_channels : domi_phase_io;
+        for (uint32_t ms = 5; ms <= 20; ms += 15) {
+            uint64_t before_ns = thread->manager.now_ns;
+            if (way != 0)
+                domi_wheel_arm(&thread->io.wheel, &channel->timer.node, before_ns);
+            channel->active_ns = before_ns;
+            thread->next_tick_ns = 0;
+            reap_for(&stepped, way == 2 ? 33 : 1, ms * DOMT_MS, phase);
+            ck_assert_uint_eq(thread->manager.now_ns, before_ns + ms * DOMT_MS);
+            ck_assert_uint_eq(channel->active_ns, before_ns + (ms > 10 ? ms * DOMT_MS : 0));
+            domi_wheel_cancel(&thread->io.wheel, &channel->timer.node);
+        }
+        channel->active_ns = 1; /* long ago: no pause makes this young */
+        reap_for(&stepped, 1, 20 * DOMT_MS, domi_phase_io);
+        ck_assert_uint_eq(channel->active_ns, 1);
+    }
+    domi_channel_shut(channel, -ECONNABORTED, true);
+    domt_stepped_turn(&stepped, 0, false);
+    ck_assert_uint_eq(thread->io.open, 0);
+    domt_stepped_fini(&stepped);
+}
+END_TEST
+
+DOMT_MAIN("pause", 30, what_arrived_during_a_pause_is_told_before_the_timer,
+          what_arrived_during_a_pause_is_told_before_an_ask_expires,
+          bytes_that_were_reaped_after_a_pause_are_as_young_as_that)

@@ -1,0 +1,120 @@
+/* See the header. */
+#include "tests/runtime/program.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SHOWN_MAX 1000u
+
+const char *const domt_no_arguments[] = {NULL};
+
+void domt_program_start(domt_program *own, const domus_program *program,
+                        const char *const *arguments, void (*prepare)(void))
+{
+    char *argv[16] = {(char *)(uintptr_t) "program"};
+    int argc = 1;
+    int out[2], err[2];
+
+    for (; arguments[argc - 1] != NULL; argc++)
+        argv[argc] = (char *)(uintptr_t)arguments[argc - 1];
+    memset(own, 0, sizeof *own);
+    ck_assert_int_eq(pipe(out), 0);
+    ck_assert_int_eq(pipe(err), 0);
+    fflush(NULL);
+    own->pid = fork();
+    ck_assert_int_ge(own->pid, 0);
+    if (own->pid == 0) {
+        dup2(out[1], STDOUT_FILENO);
+        dup2(err[1], STDERR_FILENO);
+        close(out[0]);
+        close(out[1]);
+        close(err[0]);
+        close(err[1]);
+        alarm(60); /* nobody is left behind */
+        if (prepare != NULL)
+            prepare();
+        exit(domus_main(argc, argv, program));
+    }
+    close(out[1]);
+    close(err[1]);
+    own->out = out[0];
+    own->err = err[0];
+}
+
+/* The end of a text: what Check takes into a message is bounded. */
+static const char *end_of(const char *text)
+{
+    size_t length = strlen(text);
+
+    return length > SHOWN_MAX ? text + length - SHOWN_MAX : text;
+}
+
+static bool take_text(int fd, char *text, size_t *length)
+{
+    ssize_t got = read(fd, text + *length, DOMT_PROGRAM_TEXT_MAX - 1 - *length);
+
+    if (got > 0)
+        *length += (size_t)got;
+    return got > 0;
+}
+
+void domt_program_says(domt_program *own, const char *text)
+{
+    while (strstr(own->out_text, text) == NULL)
+        ck_assert_msg(take_text(own->out, own->out_text, &own->out_length), "'%s' is not in '%s'",
+                      text, end_of(own->out_text));
+}
+
+void domt_program_complains(domt_program *own, const char *text, int times)
+{
+    for (;;) {
+        const char *at = own->err_text;
+        int count = 0;
+
+        while ((at = strstr(at, text)) != NULL) {
+            at++;
+            count++;
+        }
+        if (count >= times)
+            return;
+        ck_assert_msg(take_text(own->err, own->err_text, &own->err_length), "'%s' is not in '%s'",
+                      text, end_of(own->err_text));
+    }
+}
+
+int domt_program_wait(domt_program *own)
+{
+    int status = 0;
+
+    ck_assert_int_eq(waitpid(own->pid, &status, 0), own->pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int domt_program_end(domt_program *own)
+{
+    while (take_text(own->out, own->out_text, &own->out_length))
+        continue;
+    while (take_text(own->err, own->err_text, &own->err_length))
+        continue;
+    close(own->out);
+    close(own->err);
+    int status = domt_program_wait(own);
+    ck_assert_msg(status < 128 || strstr(own->err_text, "second signal") != NULL,
+                  "ended by signal %d: %s", status - 128, end_of(own->err_text));
+    return status;
+}
+
+int domt_program_run(domt_program *own, const domus_program *program, const char *const *arguments)
+{
+    domt_program_start(own, program, arguments, NULL);
+    return domt_program_end(own);
+}
+
+void domt_has(const char *text, const char *part)
+{
+    ck_assert_msg(strstr(text, part) != NULL, "'%s' is not in '%s'", part, end_of(text));
+}

@@ -1,0 +1,46 @@
+/* A program that calls domus_main(), in a child process whose output the test reads. */
+#ifndef DOMT_PROGRAM_H
+#define DOMT_PROGRAM_H
+
+#include <domus/main.h>
+
+#include <sys/types.h>
+
+#define DOMT_PROGRAM_TEXT_MAX 65536
+
+typedef struct domt_program {
+    pid_t pid;
+    int out; /* the reading ends of its pipes; -1: closed by the test */
+    int err;
+    char out_text[DOMT_PROGRAM_TEXT_MAX]; /* what was read so far */
+    char err_text[DOMT_PROGRAM_TEXT_MAX];
+    size_t out_length;
+    size_t err_length;
+} domt_program;
+
+extern const char *const domt_no_arguments[];
+
+/* Run domus_main() with these arguments, after `prepare` (may be NULL), in a process of its own. */
+void domt_program_start(domt_program *own, const domus_program *program,
+                        const char *const *arguments, void (*prepare)(void));
+
+/* Read until stdout holds `text`. */
+void domt_program_says(domt_program *own, const char *text);
+
+/* Read until stderr holds `text` so many times. */
+void domt_program_complains(domt_program *own, const char *text, int times);
+
+/* Wait until it has ended, without reading. Returns its exit status; 128 and the signal that ended
+ * it. */
+int domt_program_wait(domt_program *own);
+
+/* Read all that it says, until it has ended by itself. Returns its exit status. */
+int domt_program_end(domt_program *own);
+
+/* Start and end in one. */
+int domt_program_run(domt_program *own, const domus_program *program, const char *const *arguments);
+
+/* The test fails when `part` is not in `text`. */
+void domt_has(const char *text, const char *part);
+
+#endif

@@ -1,0 +1,197 @@
+/* A ring that fails while the system runs: a handler lets a filter refuse every enter of its thread
+ * from then on, with any error. Nothing aborts: either it is tried again, or the system is stopped,
+ * with a line that says why. */
+#include <domus/main.h>
+
+#include "tests/runtime/program.h"
+#include "tests/runtime/running.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const domus_type refuse_type = {.name = "refuse", .size = sizeof(int)};
+static const domus_type count_type = {.name = "count"};
+
+static atomic_int refused;
+static atomic_int counted;
+static atomic_int failures;
+static atomic_int failed_with;
+static atomic_int closed_with;
+
+/* Of the calling thread, for ever. */
+static void refuse_enters(int error)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_enter, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof rules / sizeof rules[0], .filter = rules};
+
+    ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+static int refuse(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self;
+    refuse_enters(*(const int *)payload);
+    atomic_store(&refused, 1);
+    return 0;
+}
+
+static int count(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    atomic_fetch_add(&counted, 1);
+    return 0;
+}
+
+static const domus_behaviour saboteur = {
+    .name = "saboteur",
+    .on = (const domus_on[]){{&refuse_type, refuse, 0}, {&count_type, count, 0}, {NULL, NULL, 0}},
+};
+
+static void on_close(domus_stack *stack, void *self, domus_channel *channel, int error)
+{
+    (void)stack, (void)self, (void)channel;
+    atomic_store(&closed_with, error);
+}
+
+static const domus_behaviour server = {
+    .name = "server", .kind = DOMUS_CHANNELS, .on_close = on_close};
+
+static void note_failure(void *context, int error)
+{
+    ck_assert_ptr_eq(context, &failures);
+    atomic_store(&failed_with, error);
+    atomic_fetch_add(&failures, 1);
+}
+
+static int connect_to(uint16_t port)
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)(void *)&address, sizeof address), 0);
+    return fd;
+}
+
+/* One connection on a thread whose ring fails with `error`. */
+static void system_stops_with(int error)
+{
+    const domus_hooks hooks = {.failed = note_failure, .failed_context = &failures};
+    const domus_listener_config listener = {"front", "127.0.0.1:0", 16};
+    domus_config config = domt_config(1);
+    domus_system *system = NULL;
+    uint16_t port = 0;
+    char byte;
+
+    config.listeners = &listener;
+    config.listener_count = 1;
+    atomic_store(&failures, 0);
+    atomic_store(&closed_with, 0);
+    atomic_store(&counted, 0);
+    ck_assert_int_eq(domus_system_new_with(&config, &hooks, NULL, 0, &system), 0);
+    ck_assert_int_eq(domus_system_start(system), 0);
+    ck_assert_int_eq(domus_serve(system, "front", &server, NULL, &port), 0);
+    int fd = connect_to(port);
+    DOMT_WAIT_FOR(10, domt_profile(system, 0).channels_opened == 1);
+    domus_address address = domt_spawn(system, 0, &saboteur, NULL);
+    domt_notice(system, address, &refuse_type, &error);
+    domus_system_wait(system);
+    DOMT_WAIT_FOR(10, atomic_load(&failures) == 1);
+    ck_assert_int_eq(atomic_load(&failed_with), -error);
+    /* The peer is told at once, and by a reset: a FIN would look like the end of an answer. */
+    ck_assert_int_eq(recv(fd, &byte, 1, 0), -1);
+    ck_assert_int_eq(errno, ECONNRESET);
+    for (int i = 1; i <= 3; i++) { /* and actors go on, and can be woken, until they are stopped */
+        domt_notice(system, address, &count_type, NULL);
+        DOMT_WAIT_FOR(10, atomic_load(&counted) == i);
+    }
+    uint64_t began_ns = domt_now_ns();
+    ck_assert_int_eq(domus_system_stop(system), -error);
+    ck_assert_uint_lt(domt_now_ns() - began_ns, 8000 * DOMT_MS); /* nobody waits for the lost */
+    ck_assert_int_eq(atomic_load(&closed_with), -error);
+    ck_assert_int_eq(atomic_load(&failures), 1);
+    ck_assert_ptr_nonnull(strstr(domus_system_error(system), "the ring of thread 0 has failed: "));
+    ck_assert_ptr_nonnull(strstr(domus_system_error(system), strerrorname_np(error)));
+    ck_assert_int_eq(domus_system_stop(system), 0); /* it is stopped already */
+    domus_system_free(system);
+    close(fd);
+}
+
+/* A filter goes with its thread, so one process can have many. */
+START_TEST(a_ring_that_fails_stops_the_system_with_its_error)
+{
+    static const int errors[] = {EBADR,  EBADF,      EBADFD, EFAULT, ENXIO,
+                                 EINVAL, EOPNOTSUPP, EPERM,  EEXIST, ENOSYS};
+
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
+        system_stops_with(errors[i]);
+}
+END_TEST
+
+/* As long as the kernel has no room the thread tries, without burning its CPU; its actors go on. */
+START_TEST(a_kernel_without_room_for_long_ends_nothing)
+{
+    static const int errors[] = {EAGAIN, EBUSY, ENOMEM};
+
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        domus_config config = domt_config(1);
+        domus_system *system = domt_start(&config);
+        domus_address address = domt_spawn(system, 0, &saboteur, NULL);
+
+        atomic_store(&counted, 0);
+        domt_notice(system, address, &refuse_type, &errors[i]);
+        for (int n = 1; n <= 10; n++) {
+            domt_notice(system, address, &count_type, NULL);
+            DOMT_WAIT_FOR(10, atomic_load(&counted) == n);
+        }
+        uint64_t before = domt_profile(system, 0).enters_refused;
+        domt_pause_ns(300 * DOMT_MS);
+        uint64_t tries = domt_profile(system, 0).enters_refused - before;
+        ck_assert_uint_gt(tries, 0);
+        ck_assert_uint_le(tries, 1000); /* a millisecond apart or more; the test may be late */
+        ck_assert_int_eq(domus_system_stop(system), 0);
+        domus_system_free(system);
+    }
+}
+END_TEST
+
+static int refuse_badr(domus_system *system, void *argument)
+{
+    domus_address address;
+    int result = domus_outside_spawn(system, &saboteur, NULL, &address);
+
+    return result != 0 ? result : domus_outside_notice(system, address, &refuse_type, argument);
+}
+
+START_TEST(a_program_whose_ring_fails_ends_with_1_and_says_why)
+{
+    int error = EBADR;
+    const domus_program program = {"failing", refuse_badr, &error};
+    domt_program own;
+
+    ck_assert_int_eq(domt_program_run(&own, &program, domt_no_arguments), 1);
+    domt_has(own.err_text, "failing: error: thread ");
+    domt_has(own.err_text, " has failed: io_uring_enter: ");
+    domt_has(own.err_text, "(EBADR)\n");
+    domt_has(own.err_text, "iterations");
+}
+END_TEST
+
+DOMT_MAIN("ring_fails", 120, a_ring_that_fails_stops_the_system_with_its_error,
+          a_kernel_without_room_for_long_ends_nothing,
+          a_program_whose_ring_fails_ends_with_1_and_says_why)

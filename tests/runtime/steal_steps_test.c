@@ -1,0 +1,349 @@
+/* Thieves and victims step by step, on threads that do not exist: who is counted where, what is
+ * shown and for how long, and what is told about it. */
+#include "house/loan.h"
+#include "tests/runtime/running.h"
+#include "tests/runtime/stepped.h"
+
+#define HOUSES 20
+#define FLOOR  4
+
+static domt_stepped world;
+static domus_address actors[HOUSES]; /* on thread 0 */
+static domus_address other;          /* on thread 1 */
+static const domus_type poke = {.name = "poke"};
+static const domus_behaviour idle = {.name = "idle"};
+
+static domi_thread *victim(void)
+{
+    return domt_stepped_thread(&world, 0);
+}
+
+static domi_thread *thief(void)
+{
+    return domt_stepped_thread(&world, 1);
+}
+
+static domi_queue *queue(void)
+{
+    return &victim()->manager.ready[DOMUS_STATE];
+}
+
+static void open_world_of(uint32_t threads, uint32_t patience)
+{
+    domus_config config = domt_config(threads);
+
+    config.scheduler.steal.patience = patience;
+    config.scheduler.steal.enabled = true;
+    config.scheduler.steal.floor = FLOOR;
+    config.scheduler.steal.aggression = 1;
+    config.scheduler.steal.min_run_ns = 0;
+    domt_stepped_init(&world, &config);
+    for (int i = 0; i < HOUSES; i++)
+        actors[i] = domt_spawn(world.system, 0, &idle, NULL);
+    other = domt_spawn(world.system, 1, &idle, NULL);
+    domt_stepped_turn(&world, 0, false);
+    domt_stepped_turn(&world, 1, false);
+}
+
+static void open_world(void)
+{
+    open_world_of(2, 32768);
+}
+
+static void make_ready(void)
+{
+    for (int i = 0; i < HOUSES; i++)
+        domt_notice(world.system, actors[i], &poke, NULL);
+    (void)domi_manager_arrivals(&victim()->manager);
+    ck_assert_uint_eq(queue()->count, HOUSES);
+}
+
+/* A look of the victim, `after_ns` later. */
+static void look(uint64_t after_ns)
+{
+    domt_stepped_advance(&world, after_ns);
+    domi_thread_stamp(victim(), DOMI_SPAN_OTHER);
+    domi_thread_share(victim(), queue());
+}
+
+START_TEST(only_the_thread_that_was_called_ends_the_waking)
+{
+    open_world();
+    atomic_store(&world.system->waking, 2); /* thread 1 */
+    domt_notice(world.system, actors[0], &poke, NULL);
+    for (int i = 0; i < 3; i++) {
+        domt_stepped_turn(&world, 0, true); /* busy, then idle */
+        ck_assert_uint_eq(atomic_load(&world.system->waking), 2);
+    }
+    domt_notice(world.system, other, &poke, NULL);
+    domt_stepped_turn(&world, 1, true);
+    ck_assert_uint_eq(atomic_load(&world.system->waking), 0);
+    domt_stepped_fini(&world);
+}
+END_TEST
+
+START_TEST(thief_that_has_work_of_its_own_again_is_not_counted_any_more)
+{
+    open_world();
+    atomic_store(&victim()->manager.lendable, 1000);
+    domt_stepped_turn(&world, 1, true);
+    ck_assert_uint_eq(atomic_load(&victim()->manager.thieves), 1);
+    domt_notice(world.system, other, &poke, NULL);
+    domt_stepped_turn(&world, 1, true);
+    ck_assert_uint_eq(atomic_load(&victim()->manager.thieves), 0);
+    ck_assert_uint_eq(thief()->stealing.victim, DOMI_NO_VICTIM);
+    domt_stepped_fini(&world);
+}
+END_TEST
+
+START_TEST(what_is_shown_and_nobody_takes_is_taken_back)
+{
+    open_world();
+    make_ready();
+    atomic_store(&victim()->manager.thieves, 1); /* one that is in a long handler */
+    look(0);
+    ck_assert_uint_eq(domi_loans_shown(&victim()->manager), FLOOR);
+    look(DOMT_MS);
+    ck_assert_uint_eq(domi_loans_shown(&victim()->manager), FLOOR);
+    look(2 * DOMT_MS);
+    ck_assert_uint_eq(domi_loans_shown(&victim()->manager), 0);
+    ck_assert_uint_eq(queue()->count, HOUSES);
+    look(DOMT_MS); /* ... and not shown again for a while */
+    ck_assert_uint_eq(domi_loans_shown(&victim()->manager), 0);
+    atomic_store(&victim()->manager.thieves, 0);
+    domt_stepped_fini(&world);
+}
+END_TEST
+
+START_TEST(what_is_shown_counts_as_ready)
+{
+    open_world();
+    make_ready();
+    atomic_store(&victim()->manager.thieves, 1);
+    look(0);
+    ck_assert_uint_eq(queue()->count, HOUSES - FLOOR);
+    domi_thread_publish(victim(), queue()->count);
+    ck_assert_uint_eq(atomic_load(&victim()->manager.readies), HOUSES);
+    ck_assert_uint_eq(atomic_load(&victim()->manager.lendable), HOUSES);
+    atomic_store(&victim()->manager.thieves, 0);
+    domt_stepped_fini(&world);
+}
+END_TEST
+
+/* All that was ready is shown, and the thread says so. Then thieves take it: nothing is left, and
+ * nobody else may come for it. */
+START_TEST(thread_without_ready_houses_says_so)
+{
+    open_world();
+    make_ready();
+    (void)domi_loans_expose(&victim()->manager, queue(), HOUSES);
+    domi_thread_publish(victim(), queue()->count);
+    ck_assert_uint_eq(atomic_load(&victim()->manager.readies), HOUSES);
+    for (int i = 0; i < HOUSES; i++) {
+        domi_loan *loan = domi_loan_take(&thief()->manager, &victim()->manager);
+        ck_assert_ptr_nonnull(loan);
+        domi_loan_repay(&thief()->manager, loan);
+    }
+    domt_stepped_turn(&world, 0, false);
+    ck_assert_uint_eq(atomic_load(&victim()->manager.readies), 0);
+    ck_assert_uint_eq(atomic_load(&victim()->manager.lendable), 0);
+    domt_stepped_fini(&world);
+}
+END_TEST
+
+/* --- a victim that others are at ---------------------------------------------------------------
+ */
+
+static domi_manager *manager_of(uint32_t index)
+{
+    return &domt_stepped_thread(&world, index)->manager;
+}
+
+/* Thread 0 and thread 2 show houses; the thief is after thread 0, which others keep locked. */
+static void open_contention(void)
+{
+    open_world_of(3, 32768);
+    for (uint32_t index = 0; index < 3; index += 2) {
+        domi_manager *home = manager_of(index);
+
+        for (int i = 0; i < 2 * FLOOR; i++)
+            domt_notice(world.system, domt_spawn(world.system, index, &idle, NULL), &poke, NULL);
+        domt_stepped_turn(&world, index, false); /* they are mounted, and run */
+        (void)domi_manager_arrivals(home);
+    }
+    make_ready();
+    domus_address ready[2 * FLOOR];
+    for (int i = 0; i < 2 * FLOOR; i++)
+        ready[i] = domt_spawn(world.system, 2, &idle, NULL);
+    domt_stepped_turn(&world, 2, false);
+    for (int i = 0; i < 2 * FLOOR; i++)
+        domt_notice(world.system, ready[i], &poke, NULL);
+    (void)domi_manager_arrivals(manager_of(2));
+    ck_assert_uint_eq(domi_loans_expose(manager_of(0), queue(), FLOOR), FLOOR);
+    ck_assert_uint_eq(domi_loans_expose(manager_of(2), &manager_of(2)->ready[DOMUS_STATE], FLOOR),
+                      FLOOR);
+    atomic_store(&manager_of(0)->lendable, 1000);
+    atomic_store(&manager_of(2)->lendable, 1000);
+    thief()->stealing.victim = 0;
+    atomic_store(&manager_of(0)->thieves, 1);
+    domi_spinlock_lock(&manager_of(0)->shared_lock);
+}
+
+static void close_contention(void)
+{
+    domi_spinlock_unlock(&manager_of(0)->shared_lock);
+    (void)domi_loans_take_back(manager_of(0), queue());
+    (void)domi_loans_take_back(manager_of(2), &manager_of(2)->ready[DOMUS_STATE]);
+    domt_stepped_fini(&world);
+}
+
+START_TEST(thief_goes_on_to_the_next_when_others_are_at_its_victim)
+{
+    open_contention();
+    ck_assert(domi_thread_steal(thief()));
+    ck_assert_ptr_nonnull(thief()->stealing.loan);
+    ck_assert_ptr_eq(thief()->stealing.loan->house->home, manager_of(2));
+    ck_assert_uint_eq(atomic_load(&manager_of(0)->thieves), 0);
+    ck_assert_uint_eq(atomic_load(&manager_of(2)->thieves), 1);
+    domi_thread_repay(thief());
+    (void)domi_loans_settle(manager_of(2));
+    close_contention();
+}
+END_TEST
+
+START_TEST(thief_stays_with_its_victim_when_there_is_no_other)
+{
+    open_contention();
+    atomic_store(&manager_of(2)->lendable, 0);
+    ck_assert(domi_thread_steal(thief()));
+    ck_assert_ptr_null(thief()->stealing.loan);
+    ck_assert_uint_eq(thief()->stealing.victim, 0);
+    ck_assert_uint_eq(atomic_load(&manager_of(0)->thieves), 1);
+    close_contention();
+}
+END_TEST
+
+START_TEST(thief_looks_at_each_victim_once_when_others_are_at_all)
+{
+    open_contention();
+    domi_spinlock_lock(&manager_of(2)->shared_lock);
+    ck_assert(domi_thread_steal(thief()));
+    ck_assert_ptr_null(thief()->stealing.loan);
+    ck_assert_uint_eq(thief()->stealing.patience, 1); /* it waits, and not for ever */
+    ck_assert_uint_eq(atomic_load(&manager_of(0)->thieves) + atomic_load(&manager_of(2)->thieves),
+                      1);
+    domi_spinlock_unlock(&manager_of(2)->shared_lock);
+    close_contention();
+}
+END_TEST
+
+START_TEST(thief_waits_as_long_as_its_patience)
+{
+    open_world_of(2, 5);
+    atomic_store(&victim()->manager.lendable, 1000); /* and shows nothing */
+    for (int i = 0; i < 5; i++)
+        ck_assert(domi_thread_steal(thief()));
+    ck_assert(!domi_thread_steal(thief()));
+    ck_assert_uint_eq(atomic_load(&victim()->manager.thieves), 0);
+    domt_stepped_fini(&world);
+}
+END_TEST
+
+/* --- when home looks up ------------------------------------------------------------------------
+ */
+
+#define LONG_NS (20 * DOMT_MS)
+#define MANY    100
+static uint64_t began_ns, offered_ns;
+
+/* Runs for long, and sees whether something is shown. */
+static int on_poke(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    if (offered_ns == 0 && domi_loans_shown(&victim()->manager) != 0)
+        offered_ns = domt_stepped_now_ns(&world) - began_ns;
+    domt_stepped_advance(&world, LONG_NS);
+    return 0;
+}
+
+static const domus_behaviour slow = {
+    .name = "slow",
+    .on = (const domus_on[]){{&poke, on_poke, 0}, {NULL, NULL, 0}},
+};
+
+/* Nothing is known of these houses when the phase begins. With a look after 16 houses, the first
+ * one was shown after 320 ms. */
+START_TEST(long_houses_are_shown_after_the_first_one)
+{
+    domus_address many[MANY];
+
+    open_world();
+    for (int i = 0; i < MANY; i++)
+        many[i] = domt_spawn(world.system, 0, &slow, NULL);
+    domt_stepped_turn(&world, 0, false);
+    for (int i = 0; i < MANY; i++)
+        domt_notice(world.system, many[i], &poke, NULL);
+    atomic_store(&victim()->manager.thieves, 1);
+    victim()->stealing.run_ns = 0;
+    began_ns = domt_stepped_now_ns(&world);
+    for (int i = 0; i < 3; i++)
+        domt_stepped_turn(&world, 0, false);
+    ck_assert_uint_eq(offered_ns, LONG_NS);
+    atomic_store(&victim()->manager.thieves, 0);
+    (void)domi_loans_take_back(&victim()->manager, queue());
+    domt_stepped_fini(&world);
+}
+END_TEST
+
+/* A phase that is over before its first look still adds its runs to the mean. */
+START_TEST(mean_run_is_known_after_a_phase_without_a_look)
+{
+    domus_address few[3];
+
+    open_world();
+    for (int i = 0; i < 3; i++)
+        few[i] = domt_spawn(world.system, 0, &slow, NULL);
+    domt_stepped_turn(&world, 0, false);
+    victim()->stealing.run_ns = 0;
+    for (int i = 0; i < 3; i++)
+        domt_notice(world.system, few[i], &poke, NULL);
+    domt_stepped_turn(&world, 0, false);
+    ck_assert_uint_eq(victim()->stealing.run_ns, LONG_NS / 4); /* the mean of 0 and this */
+    domt_stepped_fini(&world);
+}
+END_TEST
+
+START_TEST(home_looks_as_often_as_the_mean_run_says)
+{
+    open_world();
+    domi_thread *home = victim();
+    static const struct {
+        uint64_t run_ns;
+        uint32_t houses;
+    } rows[] = {{0, 16},    {300, 16},  {3125, 16}, {3126, 15},
+                {10000, 5}, {49999, 1}, {50000, 1}, {20 * DOMT_MS, 1}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        home->stealing.run_ns = rows[i].run_ns;
+        ck_assert_uint_eq(domi_thread_first_look(home, FLOOR), rows[i].houses);
+        ck_assert_uint_eq(domi_thread_first_look(home, FLOOR + 1), 1);
+        ck_assert_uint_eq(domi_thread_next_look(home, 16), rows[i].houses);
+    }
+    home->stealing.run_ns = 0; /* nothing is known: twice as many each time */
+    for (uint32_t houses = 1; houses < 16; houses *= 2)
+        ck_assert_uint_eq(domi_thread_next_look(home, houses), 2 * houses);
+    world.system->config.scheduler.steal.enabled = false;
+    ck_assert_uint_eq(domi_thread_first_look(home, 1000), 16);
+    domt_stepped_fini(&world);
+}
+END_TEST
+
+DOMT_MAIN("steal_steps", 60, only_the_thread_that_was_called_ends_the_waking,
+          thief_that_has_work_of_its_own_again_is_not_counted_any_more,
+          what_is_shown_and_nobody_takes_is_taken_back, what_is_shown_counts_as_ready,
+          thread_without_ready_houses_says_so,
+          thief_goes_on_to_the_next_when_others_are_at_its_victim,
+          thief_stays_with_its_victim_when_there_is_no_other,
+          thief_looks_at_each_victim_once_when_others_are_at_all,
+          thief_waits_as_long_as_its_patience, long_houses_are_shown_after_the_first_one,
+          mean_run_is_known_after_a_phase_without_a_look, home_looks_as_often_as_the_mean_run_says)

@@ -1,0 +1,172 @@
+/* The steps of a stop, one at a time, on threads that do not exist: when a step is over, and what a
+ * thread refuses from then on. */
+#include "house/life.h"
+#include "tests/runtime/running.h"
+#include "tests/runtime/stepped.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+static domt_stepped world;
+static const domus_behaviour idle = {.name = "idle"};
+static unsigned waits;
+
+static void turn_all(void)
+{
+    for (uint32_t i = 0; i < world.system->count; i++)
+        domt_stepped_turn(&world, i, false);
+}
+
+/* Quiet: each thread has begun to drain, and none listens any more. */
+static void hold_quiet(bool (*is_quiet)(const domus_system *system))
+{
+    ck_assert(!is_quiet(world.system));
+    domt_stepped_turn(&world, 0, false);
+    ck_assert(!is_quiet(world.system));
+    turn_all();
+    ck_assert(is_quiet(world.system));
+    for (uint32_t i = 0; i < world.system->count; i++) {
+        domi_counter *listening = &world.system->threads[i].io.counters.listening;
+        atomic_store(listening, 1); /* its accept has not come back yet */
+        ck_assert(!is_quiet(world.system));
+        atomic_store(listening, 0);
+    }
+    ck_assert(is_quiet(world.system));
+}
+
+static int spawn_on(uint32_t thread)
+{
+    domi_manager *manager = &domt_stepped_thread(&world, thread)->manager;
+    domus_address address;
+
+    return domi_house_spawn(manager, manager, &idle, NULL, &address);
+}
+
+static void hold_closed(bool (*is_closed)(const domus_system *system))
+{
+    for (uint32_t i = 0; i < world.system->count; i++) {
+        ck_assert(!is_closed(world.system));
+        ck_assert_int_eq(spawn_on(i), 0);
+        domt_stepped_turn(&world, i, false);
+        ck_assert_int_eq(spawn_on(i), -ESHUTDOWN);
+    }
+    ck_assert(is_closed(world.system));
+}
+
+/* Every actor has stopped. */
+static void hold_empty(bool (*is_empty)(const domus_system *system))
+{
+    ck_assert(!is_empty(world.system));
+    for (int i = 0; i < 100 && !is_empty(world.system); i++)
+        turn_all();
+    ck_assert(is_empty(world.system));
+    for (uint32_t i = 0; i < world.system->count; i++) {
+        domi_counter *houses = &world.system->threads[i].manager.houses;
+        atomic_store(houses, 1); /* one that ends late */
+        ck_assert(!is_empty(world.system));
+        atomic_store(houses, 0);
+    }
+    ck_assert(is_empty(world.system));
+}
+
+static bool wait(domi_simulator *simulator, bool (*is_done)(const domus_system *system),
+                 uint64_t until_ns)
+{
+    void (*const hold[])(bool (*is_done)(const domus_system *system)) = {hold_quiet, hold_closed,
+                                                                         hold_empty};
+
+    (void)simulator, (void)until_ns;
+    if (waits < sizeof hold / sizeof hold[0])
+        hold[waits](is_done);
+    waits++;
+    return true;
+}
+
+START_TEST(each_step_of_a_stop_waits_for_all_threads)
+{
+    domus_config config = domt_config(3);
+    domi_simulator simulator = {.wait = wait};
+
+    domt_stepped_init(&world, &config);
+    for (uint32_t i = 0; i < 6; i++)
+        (void)domt_spawn(world.system, i % 3, &idle, NULL);
+    turn_all();
+    world.system->simulator = &simulator;
+    ck_assert_int_eq(domus_system_stop(world.system), 0);
+    ck_assert_uint_eq(waits, 4); /* ... and until the threads have left their loops */
+    world.system->simulator = NULL;
+    domt_stepped_fini(&world);
+}
+END_TEST
+
+/* --- detached actors -------------------------------------------------------------------------- */
+
+static domus_system *system_;
+static _Atomic int spawned;
+static const domus_type go = {.name = "go"};
+
+static bool is_closed(void)
+{
+    pthread_mutex_lock(&system_->mutex);
+    bool closed = system_->detached_closed;
+    pthread_mutex_unlock(&system_->mutex);
+    return closed;
+}
+
+/* A handler that lasts into the stop, and then spawns. */
+static int spawn_late(domus_stack *stack, void *self, const void *nothing)
+{
+    domus_address address;
+
+    (void)self, (void)nothing;
+    atomic_store(&spawned, 2);
+    for (int i = 0; i < 20000 && !is_closed(); i++)
+        domt_pause_ns(DOMT_MS / 2);
+    atomic_store(&spawned, domus_spawn(stack, &idle, NULL, &address));
+    return 0;
+}
+
+static const domus_behaviour spawning = {
+    .name = "spawning",
+    .on = (const domus_on[]){{&go, spawn_late, 0}, {NULL, NULL, 0}},
+};
+
+START_TEST(detached_actor_spawns_nobody_once_its_system_stops)
+{
+    const domus_spawn_options options = {.detached = true};
+    domus_config config = domt_config(1);
+    domus_address actor;
+
+    system_ = domt_start(&config);
+    atomic_store(&spawned, 1);
+    ck_assert_int_eq(domus_outside_spawn_with(system_, &spawning, NULL, &options, &actor), 0);
+    domt_notice(system_, actor, &go, NULL);
+    DOMT_WAIT_FOR(20, atomic_load(&spawned) == 2);
+    ck_assert_int_eq(domus_system_stop(system_), 0);
+    ck_assert_int_eq(atomic_load(&spawned), -ESHUTDOWN);
+    domt_end(system_);
+}
+END_TEST
+
+START_TEST(thread_of_a_detached_actor_that_could_not_be_made_is_free_again)
+{
+    const domus_spawn_options named = {.name = "taken"};
+    const domus_spawn_options detached_named = {.name = "taken", .detached = true};
+    const domus_spawn_options detached = {.detached = true};
+    domus_config config = domt_config(1);
+    domus_address address;
+
+    config.detached.threads_max = 1;
+    system_ = domt_start(&config);
+    ck_assert_int_eq(domus_outside_spawn_with(system_, &idle, NULL, &named, &address), 0);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(domus_outside_spawn_with(system_, &idle, NULL, &detached_named, &address),
+                         -EEXIST);
+    ck_assert_int_eq(domus_outside_spawn_with(system_, &idle, NULL, &detached, &address), 0);
+    domt_end(system_);
+}
+END_TEST
+
+DOMT_MAIN("stop_steps", 60, each_step_of_a_stop_waits_for_all_threads,
+          detached_actor_spawns_nobody_once_its_system_stops,
+          thread_of_a_detached_actor_that_could_not_be_made_is_free_again)

@@ -1,0 +1,355 @@
+/* Who is in the storm: actors of all kinds, their handlers, a process, a detached one. */
+#include "tests/runtime/storm.h"
+
+#include <domus/detached.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define MS DOMT_STORM_MS
+
+/* --- conversations ---------------------------------------------------------------------------- */
+
+static int resumed(domus_stack *stack, void *self, const domus_answer *answer);
+
+/* The step has ended with `result`. What goes on is answered later, what ends is not. */
+static int end_step(domt_step *step, int result)
+{
+    domt_talk *talk = step->talk;
+
+    if (result == DOMUS_PARKED || talk == NULL)
+        return result;
+    if (talk->single != 0)
+        domt_ticket_abandon(talk->single);
+    for (uint32_t i = 0; i < DOMT_TALK_ASKS; i++) {
+        if (talk->tickets[i] != 0)
+            domt_ticket_abandon(talk->tickets[i]);
+    }
+    return result;
+}
+
+static int act(domt_step *step)
+{
+    step->then = resumed;
+    return end_step(step, domt_step_act(step));
+}
+
+static void hear(domt_talk *talk, const domus_answer *answer)
+{
+    if (answer->tag == 0)
+        return;
+    for (uint32_t i = 0; i < DOMT_TALK_ASKS; i++) {
+        if (talk->tickets[i] == answer->tag) {
+            domt_ticket_answer(talk->tickets[i]);
+            talk->tickets[i] = 0;
+            return;
+        }
+    }
+    domt_storm_wrong("an answer came twice, or to somebody else");
+}
+
+static bool is_ours(const domus_type *type)
+{
+    return type != NULL && type->release == domt_storm_note.release;
+}
+
+static domt_shown_kind kind_of(const domus_type *type)
+{
+    if (type == &domt_storm_answer || type == &domt_storm_volume)
+        return DOMT_SHOWN_REPLY;
+    if (type == &domt_storm_question || type == &domt_storm_essay || type == &domt_storm_unknown)
+        return DOMT_SHOWN_ASK;
+    return type == &domt_storm_alarm ? DOMT_SHOWN_EVENT : DOMT_SHOWN_NOTICE;
+}
+
+/* Several answers at once: look at them, and take some of them, or all. */
+static void hear_all(domt_step *step, const domus_answer *answers)
+{
+    bool all = domt_dice(step, 4) == 0 && domus_take(step->stack) == 0;
+
+    domt_did(DOMT_DID_TAKE_ALL, all);
+    for (const domus_answer *answer = answers; answer != NULL; answer = answer->next) {
+        hear(step->talk, answer);
+        if (!is_ours(answer->type))
+            continue;
+        domt_load_look(answer->payload);
+        bool taken = all;
+        if (!all && domt_dice(step, 3) == 0) {
+            taken = domus_take_answer(step->stack, answer) == 0;
+            domt_did(DOMT_DID_TAKE_ANSWER, taken);
+        }
+        if (taken)
+            domt_load_free(*(const domt_load *)answer->payload);
+    }
+}
+
+static int resumed(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domt_talk *talk = domus_frame(stack);
+    domt_step step = {.stack = stack, .self = self, .talk = talk, .depth = 2};
+
+    if (talk->asked != NULL)
+        domt_load_look(talk->asked); /* there as long as it is not answered */
+    step.depth = domt_dice(&step, 4);
+    if (talk->all) {
+        talk->all = false;
+        hear_all(&step, answer);
+        return act(&step);
+    }
+    if (talk->single != 0) {
+        domt_ticket_answer(talk->single);
+        talk->single = 0;
+    } else {
+        hear(talk, answer);
+    }
+    if (is_ours(answer->type)) {
+        step.shown = answer->payload;
+        step.kind = kind_of(answer->type);
+        step.received = step.kind != DOMT_SHOWN_REPLY;
+        domt_load_look(step.shown);
+    }
+    return act(&step);
+}
+
+/* --- handlers --------------------------------------------------------------------------------- */
+
+static int handle(domus_stack *stack, domt_doer *self, const void *payload, domt_shown_kind kind)
+{
+    domt_talk *talk = domus_frame(stack);
+    const domt_load *load = payload;
+    domt_step step = {.stack = stack, .self = self, .talk = talk, .shown = payload, .kind = kind};
+
+    domt_load_look(payload);
+    step.depth = load->depth != 0 ? load->depth - 1 : 0;
+    if (kind == DOMT_SHOWN_ASK && talk != NULL)
+        talk->asked = payload;
+    return act(&step);
+}
+
+static int on_notice(domus_stack *stack, void *self, const void *payload)
+{
+    return handle(stack, self, payload, DOMT_SHOWN_NOTICE);
+}
+
+static int on_ask(domus_stack *stack, void *self, const void *payload)
+{
+    return handle(stack, self, payload, DOMT_SHOWN_ASK);
+}
+
+static int on_alarm(domus_stack *stack, void *self, const void *payload)
+{
+    return handle(stack, self, payload, DOMT_SHOWN_EVENT);
+}
+
+/* What the library tells: an end, room, a dead letter. */
+static int on_news_of_others(domus_stack *stack, void *self, const void *payload)
+{
+    domt_step step = {.stack = stack, .self = self, .talk = domus_frame(stack), .depth = 1};
+
+    (void)payload;
+    return act(&step);
+}
+
+static int on_ask_calmly(domus_stack *stack, void *self, const void *payload)
+{
+    const domt_load *asked = payload;
+    domt_doer *doer = self;
+
+    domt_load_look(asked);
+    if (domi_random_below(&doer->dice, 3) == 0)
+        return 0; /* -ENOMSG */
+    if (domi_random_below(&doer->dice, 2) == 0 && domus_take(stack) == 0) {
+        const domt_load own = *asked;
+        return domt_load_gave(domus_reply(stack, &domt_storm_answer, &own), &own);
+    }
+    const void *load = domt_load_new(0);
+    return domt_load_gave(domus_reply(stack, &domt_storm_volume, load), load);
+}
+
+static int on_mount(domus_stack *stack, void *self_)
+{
+    domt_doer *self = self_;
+
+    domi_random_init(&self->dice, self->seed);
+    domt_step step = {.stack = stack, .self = self, .talk = domus_frame(stack), .depth = 1};
+    int result = act(&step);
+    return result < 0 ? 0 : result; /* it is mounted in any case */
+}
+
+static void give_back(domus_stack *stack, domt_doer *self)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        domus_message_free(stack, self->held[i]);
+        self->held[i] = NULL;
+    }
+}
+
+static void on_stop(domus_stack *stack, void *self)
+{
+    give_back(stack, self);
+}
+
+/* As good as new: whoever it knew is forgotten. */
+static int on_restart(domus_stack *stack, void *self_, int error)
+{
+    domt_doer *self = self_;
+
+    (void)error;
+    give_back(stack, self);
+    domt_did(DOMT_DID_RESTART, true);
+    memset(self->kept, 0, sizeof self->kept);
+    memset(self->timers, 0, sizeof self->timers);
+    return 0;
+}
+
+#define TALK sizeof(domt_talk)
+
+static const domus_on wild_rows[] = {
+    {&domt_storm_note, on_notice, TALK},
+    {&domt_storm_letter, on_notice, TALK},
+    {&domt_storm_news, on_notice, TALK},
+    {&domt_storm_question, on_ask, TALK},
+    {&domt_storm_essay, on_ask, TALK},
+    {&domt_storm_alarm, on_alarm, TALK},
+    {&domus_down_type, on_news_of_others, TALK},
+    {&domus_room_type, on_news_of_others, TALK},
+    {&domus_letter_type, on_news_of_others, TALK},
+    {NULL, NULL, 0},
+};
+
+static const domus_supervision restarting = {.intensity = 1000, .otherwise = DOMUS_RESTART};
+
+#define BEHAVIOUR(its_name, its_rows, supervised)                                                  \
+    {                                                                                              \
+        .name = its_name, .kind = DOMUS_STATE, .state_size = sizeof(domt_doer), .on = its_rows,    \
+        .on_mount = on_mount, .on_stop = on_stop, .on_restart = on_restart,                        \
+        .supervision = supervised, .mount_frame_size = TALK,                                       \
+    }
+
+const domus_behaviour domt_storm_wild = BEHAVIOUR("wild", wild_rows, NULL);
+const domus_behaviour domt_storm_boss = BEHAVIOUR("boss", wild_rows, &restarting);
+
+/* Without frames, so that it asks nobody. */
+const domus_behaviour domt_storm_calm = {
+    .name = "calm",
+    .state_size = sizeof(domt_doer),
+    .on = (const domus_on[]){{&domt_storm_question, on_ask_calmly, 0},
+                             {&domt_storm_essay, on_ask_calmly, 0},
+                             {&domt_storm_note, on_notice, TALK},
+                             {&domt_storm_news, on_notice, TALK},
+                             {&domt_storm_alarm, on_alarm, TALK},
+                             {NULL, NULL, 0}},
+    .on_mount = on_mount,
+    .on_stop = on_stop,
+    .mount_frame_size = TALK,
+};
+
+/* --- a detached actor ------------------------------------------------------------------------- */
+
+static int on_note_alone(domus_stack *stack, void *self, const void *payload)
+{
+    static const domus_pattern any = {.types = NULL};
+    domt_doer *doer = self;
+    domus_received got;
+
+    domt_load_look(payload);
+    for (uint32_t i = 0; i < 3; i++) {
+        if (domus_receive_now(stack, &any, MS, &got) != 0)
+            break;
+        domt_did(DOMT_DID_RECEIVE_NOW, true);
+        if (!is_ours(got.type))
+            continue;
+        domt_load_look(got.payload);
+        domt_load own = *(const domt_load *)got.payload;
+        if (domi_random_below(&doer->dice, 2) != 0 || domus_take(stack) != 0)
+            continue;
+        if (domi_random_below(&doer->dice, 2) == 0 && got.is_ask)
+            (void)domt_load_gave(domus_reply(stack, &domt_storm_answer, &own), &own);
+        else
+            domt_load_free(own);
+    }
+    domt_load_look(payload);
+    return 0;
+}
+
+const domus_behaviour domt_storm_hermit = {
+    .name = "hermit",
+    .state_size = sizeof(domt_doer),
+    .on = (const domus_on[]){{&domt_storm_note, on_note_alone, 0},
+                             {&domt_storm_question, on_ask_calmly, 0},
+                             {&domt_storm_essay, on_ask, TALK},
+                             {&domt_storm_alarm, on_alarm, TALK},
+                             {NULL, NULL, 0}},
+    .on_mount = on_mount,
+    .on_stop = on_stop,
+    .mount_frame_size = TALK,
+};
+
+/* --- a process -------------------------------------------------------------------------------- */
+
+typedef struct stepper {
+    uint32_t steps;
+    uint32_t ticket; /* of what it yielded */
+} stepper;
+
+static void answer_or_leave(domus_stack *stack, const domus_process_event *event)
+{
+    if (!event->is_ask)
+        return;
+    const void *load = domt_load_new(0);
+    (void)domt_load_gave(domus_kept_reply(stack, event->ask, &domt_storm_answer, load), load);
+}
+
+static int process_step(domus_stack *stack, void *self_, const domus_process_event *events,
+                        uint32_t count, domus_process_output *out)
+{
+    stepper *self = self_;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const domus_process_event *event = &events[i];
+        if (event->type == DOMUS_PROCESS_COMPLETE && event->tag != 0) {
+            domt_ticket_answer(self->ticket);
+            self->ticket = 0;
+        }
+        if (is_ours(event->data_type)) {
+            domt_load_look(event->data);
+            if (++self->steps % 2 == 0 && domus_process_take(out, event) == 0) {
+                domt_did(DOMT_DID_PROCESS_TAKE, true);
+                domt_load_free(*(const domt_load *)event->data);
+            }
+        }
+        if (self->steps % 3 != 0)
+            answer_or_leave(stack, event);
+    }
+    if (self->ticket != 0 || atomic_fetch_sub(&domt_storm_budget, 1) <= 0)
+        return 0;
+    uint32_t ticket = domt_ticket_new();
+    const void *load = domt_load_new(1);
+    domus_address to = domt_crowd_at(self->steps++);
+    if (domt_load_gave(domus_process_ask(out, to, &domt_storm_question, load, 3 * MS, 1), load) ==
+        0)
+        self->ticket = ticket;
+    else
+        domt_ticket_undo(ticket);
+    if (self->steps < 40)
+        return 0;
+    load = domt_load_new(0);
+    return domt_load_gave(domus_process_done(out, &domt_storm_note, load), load) < 0 ? -EIO : 0;
+}
+
+/* What it yielded and has not heard of is dropped with it. */
+static void process_close(domus_stack *stack, void *self_)
+{
+    const stepper *self = self_;
+
+    (void)stack;
+    if (self->ticket != 0)
+        domt_ticket_abandon(self->ticket);
+}
+
+const domus_process domt_storm_process = {
+    .name = "stepper",
+    .state_size = sizeof(stepper),
+    .step = process_step,
+    .close = process_close,
+};

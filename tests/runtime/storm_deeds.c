@@ -1,0 +1,371 @@
+/* What an actor of the storm may do in one step of a conversation; see the header. */
+#include "tests/runtime/storm.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define MS DOMT_STORM_MS
+
+uint64_t domt_dice(domt_step *step, uint64_t below)
+{
+    return domi_random_below(&step->self->dice, below);
+}
+
+domus_address domt_anyone(domt_step *step)
+{
+    return domt_crowd_at((uint32_t)domt_dice(step, DOMT_STORM_CROWD));
+}
+
+uint64_t domt_some_time(domt_step *step)
+{
+    static const uint64_t times[] = {1, MS, 2 * MS, 5 * MS, 9 * MS};
+
+    return times[domt_dice(step, 5)];
+}
+
+void domt_did_if(enum domt_deed deed, int result)
+{
+    domt_did(deed, result >= 0);
+}
+
+/* --- what was shown --------------------------------------------------------------------------- */
+
+/* What was shown has left, and with it what it owned. */
+static void lose_shown(domt_step *step)
+{
+    if (step->taken && step->kind != DOMT_SHOWN_ASK)
+        domt_storm_wrong("what was taken was passed on as it was");
+    step->shown = NULL;
+    step->kind = DOMT_SHOWN_NOTHING;
+}
+
+/* The ask at hand has left: one just received, else the one that the conversation began with. */
+static void lose_ask(domt_step *step)
+{
+    if (step->kind == DOMT_SHOWN_ASK && step->received) {
+        lose_shown(step);
+        return;
+    }
+    if (step->talk != NULL)
+        step->talk->asked = NULL;
+    if (step->kind == DOMT_SHOWN_ASK)
+        lose_shown(step);
+}
+
+static void take(domt_step *step)
+{
+    if (step->shown == NULL) /* after a wait for all it would take what was looked at already */
+        return;
+    int result = domus_take(step->stack);
+
+    if (step->taken) {
+        domt_did(DOMT_DID_TAKE_TWICE, result == -EALREADY);
+        if (result != -EALREADY)
+            domt_storm_wrong("something was taken twice");
+        return;
+    }
+    domt_did(DOMT_DID_TAKE_SHARED, result == -EPERM);
+    if (result != 0)
+        return;
+    domt_did(DOMT_DID_TAKE, true);
+    step->taken = true;
+    step->own = *(const domt_load *)step->shown;
+    if (step->talk != NULL && step->talk->asked == step->shown)
+        step->talk->asked = NULL; /* it is not looked at when this step has ended */
+}
+
+/* A payload to give: what was taken, or a new one. */
+const void *domt_something(domt_step *step)
+{
+    domt_load *load = domt_load_new(step->depth);
+
+    if (step->own.memory != NULL && domt_dice(step, 2) == 0) {
+        domt_load_free(*load);
+        *load = step->own;
+        step->own.memory = NULL;
+        domt_did(DOMT_DID_PASS_ON, true);
+    }
+    return load;
+}
+
+/* --- sending ---------------------------------------------------------------------------------- */
+
+static void send_notice(domt_step *step)
+{
+    const domus_type *type = domt_dice(step, 4) != 0 ? &domt_storm_note : &domt_storm_letter;
+    const void *load = domt_something(step);
+
+    domt_did_if(DOMT_DID_NOTICE,
+                domt_load_gave(domus_notice(step->stack, domt_anyone(step), type, load), load));
+}
+
+static const domus_type *some_question(domt_step *step)
+{
+    uint64_t dice = domt_dice(step, 24);
+
+    return dice == 0 ? &domt_storm_unknown : dice < 6 ? &domt_storm_essay : &domt_storm_question;
+}
+
+static void ask_one_of_several(domt_step *step)
+{
+    uint32_t place = 0;
+
+    while (step->talk != NULL && place < DOMT_TALK_ASKS && step->talk->tickets[place] != 0)
+        place++;
+    if (step->talk == NULL || place == DOMT_TALK_ASKS)
+        return;
+    uint32_t ticket = domt_ticket_new();
+    if (ticket == 0)
+        return;
+    uint64_t within_ns = domt_dice(step, 3) == 0 ? domt_some_time(step) : 0;
+    const domus_type *type = some_question(step);
+    const void *load = domt_something(step);
+    int result = domt_load_gave(
+        domus_ask_add(step->stack, domt_anyone(step), type, load, within_ns, ticket), load);
+    domt_did_if(DOMT_DID_ASK_SEVERAL, result);
+    if (result == 0)
+        step->talk->tickets[place] = ticket;
+    else
+        domt_ticket_undo(ticket);
+}
+
+static int ask_and_wait(domt_step *step)
+{
+    uint32_t ticket = step->talk == NULL || step->talk->single != 0 ? 0 : domt_ticket_new();
+
+    if (ticket == 0)
+        return 0;
+    uint64_t within_ns = domt_dice(step, 2) == 0 ? domt_some_time(step) : 0;
+    const domus_type *type = some_question(step);
+    const void *load = domt_something(step);
+    int result = domt_load_gave(
+        domus_ask_within(step->stack, domt_anyone(step), type, load, within_ns, step->then), load);
+    domt_did_if(DOMT_DID_ASK, result);
+    if (result == DOMUS_PARKED)
+        step->talk->single = ticket;
+    else
+        domt_ticket_undo(ticket);
+    return result;
+}
+
+static void publish(domt_step *step)
+{
+    domus_group group;
+
+    if (domus_group_open(step->stack, "storm", &group) != 0)
+        return;
+    switch (domt_dice(step, 4)) {
+    case 0:
+        domt_did_if(DOMT_DID_JOIN, domus_group_join(step->stack, group));
+        break;
+    case 1:
+        domt_did_if(DOMT_DID_LEAVE, domus_group_leave(step->stack, group));
+        break;
+    default: /* consumed in every case */
+        domt_did_if(DOMT_DID_PUBLISH,
+                    domus_publish(step->stack, group, &domt_storm_news, domt_something(step)));
+        break;
+    }
+}
+
+static void handle_message(domt_step *step)
+{
+    domus_message **held = &step->self->held[domt_dice(step, 2)];
+
+    if (*held != NULL) {
+        const domt_load *load = domus_message_payload(*held);
+        if (load->memory == NULL || domt_dice(step, 2) == 0 ||
+            domus_message_send(step->stack, domt_anyone(step), *held) != 0)
+            domus_message_free(step->stack, *held);
+        *held = NULL;
+        domt_did(DOMT_DID_MESSAGE, true);
+    } else if (domt_dice(step, 2) == 0) {
+        if (domus_message_take(step->stack, held) == 0)
+            lose_shown(step);
+    } else if (domus_message_new(step->stack, &domt_storm_letter, held) == 0 &&
+               domt_dice(step, 4) != 0) {
+        domt_load *load = domus_message_payload(*held);
+        *load = *(const domt_load *)domt_something(step);
+    }
+}
+
+/* --- answering -------------------------------------------------------------------------------- */
+
+static void reply(domt_step *step)
+{
+    const domus_type *type = domt_dice(step, 3) != 0 ? &domt_storm_answer : &domt_storm_volume;
+    const void *load = domt_something(step);
+    int result = domt_load_gave(domus_reply(step->stack, type, load), load);
+
+    domt_did_if(DOMT_DID_REPLY, result);
+    if (result == 0)
+        lose_ask(step);
+}
+
+static void forward(domt_step *step)
+{
+    bool is_notice = step->kind == DOMT_SHOWN_NOTICE;
+
+    if (domus_forward(step->stack, domt_anyone(step)) != 0)
+        return;
+    domt_did(DOMT_DID_FORWARD, true);
+    if (step->taken && step->kind == DOMT_SHOWN_ASK)
+        domt_storm_wrong("an ask that was taken was forwarded");
+    if (is_notice)
+        lose_shown(step);
+    else
+        lose_ask(step);
+}
+
+static void answer(domt_step *step)
+{
+    domus_kept *kept = &step->self->kept[domt_dice(step, 3)];
+    const void *load;
+    int result;
+
+    switch (domt_dice(step, 10)) {
+    case 0:
+        result = domus_fail(step->stack, -EPROTO);
+        domt_did_if(DOMT_DID_FAIL, result);
+        if (result == 0)
+            lose_ask(step);
+        break;
+    case 1:
+    case 2:
+        result = domus_keep(step->stack, kept);
+        domt_did_if(DOMT_DID_KEEP, result);
+        if (result == 0)
+            lose_ask(step);
+        break;
+    case 3:
+    case 4:
+        load = domt_something(step);
+        domt_did_if(
+            DOMT_DID_KEPT_REPLY,
+            domt_load_gave(domus_kept_reply(step->stack, *kept, &domt_storm_volume, load), load));
+        break;
+    case 5:
+        domt_did_if(DOMT_DID_KEPT_FORWARD,
+                    domus_kept_forward(step->stack, *kept, domt_anyone(step)));
+        (void)domus_kept_fail(step->stack, *kept, -EIO);
+        break;
+    case 6:
+        forward(step);
+        break;
+    case 7:
+        result = domus_stash(step->stack);
+        domt_did_if(DOMT_DID_STASH, result);
+        if (result == 0 && step->taken)
+            domt_storm_wrong("what was taken was put aside");
+        if (result == 0 && step->kind == DOMT_SHOWN_ASK)
+            lose_ask(step);
+        else if (result == 0)
+            lose_shown(step);
+        break;
+    default:
+        reply(step);
+        break;
+    }
+}
+
+static const domus_pattern anything = {.types = NULL};
+static const domus_pattern notes = {
+    .types = (const domus_type *const[]){&domt_storm_note, &domt_storm_question, NULL}};
+
+static void receive_one_of_several(domt_step *step)
+{
+    domt_did_if(DOMT_DID_RECEIVE_SEVERAL,
+                domus_receive_add(step->stack, domt_dice(step, 2) == 0 ? &anything : &notes,
+                                  domt_some_time(step), 0));
+}
+
+static void do_something(domt_step *step)
+{
+    static void (*const deeds[])(domt_step *) = {send_notice,
+                                                 send_notice,
+                                                 send_notice,
+                                                 ask_one_of_several,
+                                                 ask_one_of_several,
+                                                 answer,
+                                                 answer,
+                                                 answer,
+                                                 handle_message,
+                                                 take,
+                                                 take,
+                                                 publish,
+                                                 domt_use_timers,
+                                                 domt_look_around,
+                                                 domt_converse,
+                                                 domt_spawn_somebody,
+                                                 domt_end_somebody,
+                                                 receive_one_of_several};
+
+    if (atomic_fetch_sub(&domt_storm_budget, 1) > 0)
+        deeds[domt_dice(step, sizeof deeds / sizeof deeds[0])](step);
+}
+
+/* --- waiting ---------------------------------------------------------------------------------- */
+
+static int nothing_much(void *argument)
+{
+    (void)argument;
+    return 1;
+}
+
+static int wait_for_something(domt_step *step)
+{
+    domus_stack *stack = step->stack;
+    enum domt_deed deed = DOMT_DID_SLEEP;
+    int result;
+
+    if (domt_dice(step, 2) == 0) /* so that somebody may cancel it */
+        (void)domus_conversation_of(stack, &step->self->conversations[domt_dice(step, 2)]);
+    switch (domt_dice(step, 12)) {
+    case 0:
+    case 1:
+    case 2:
+        return ask_and_wait(step);
+    case 3:
+    case 4:
+    case 5:
+        deed = DOMT_DID_ALL;
+        result = domus_wait_all(stack, step->then);
+        if (step->talk != NULL)
+            step->talk->all = result == DOMUS_PARKED;
+        break;
+    case 6:
+    case 7:
+        deed = DOMT_DID_FIRST;
+        result = domus_wait_first(stack, step->then);
+        break;
+    case 8:
+        deed = DOMT_DID_RECEIVE;
+        result = domus_receive_within(stack, &anything, domt_some_time(step), step->then);
+        break;
+    case 9:
+        deed = DOMT_DID_BLOCKING;
+        result = domus_blocking(stack, nothing_much, NULL, step->then);
+        break;
+    case 10:
+        return -EIO;
+    default:
+        result = domus_sleep(stack, domt_some_time(step), step->then);
+        break;
+    }
+    domt_did_if(deed, result);
+    return result;
+}
+
+int domt_step_act(domt_step *step)
+{
+    for (uint64_t left = domt_dice(step, 4); left != 0; left--)
+        do_something(step);
+    if (step->shown != NULL && !step->taken)
+        domt_load_look(step->shown);
+    int result = step->depth != 0 && domt_dice(step, 3) != 0 && atomic_load(&domt_storm_budget) > 0
+                     ? wait_for_something(step)
+                     : 0;
+    if (step->own.memory != NULL)
+        domt_load_free(step->own);
+    return result;
+}

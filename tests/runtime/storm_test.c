@@ -1,0 +1,270 @@
+/* The storm (storm.h), in the test kit by seed, and on real threads.
+ *
+ * In the kit a seed is a run: what fails prints the command that replays it. On threads a seed is
+ * only the dice's, and the schedule is nobody's. DOMUS_SEED=n runs one seed, DOMT_SUMS=1 prints how
+ * often each deed was done. The short form takes some seconds; the long form (DOMT_LONG) many
+ * seeds.
+ */
+#include "tests/runtime/storm.h"
+
+#include "tests/runtime/running.h"
+
+#include <domus/testkit.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS           DOMT_STORM_MS
+#define KIT_SEEDS    (DOMT_SANITIZED ? 200u : 400u)
+#define KIT_LONG     5000u
+#define KIT_BUDGET   1500
+#define KIT_TURNS    300u
+#define THREAD_SEEDS 6u
+#define THREAD_LONG  200u
+#define ROOTS        10u
+
+static uint64_t seeds(uint64_t few, uint64_t many)
+{
+    const char *text = getenv("DOMT_LONG");
+
+    return text != NULL && text[0] != '\0' ? many : few;
+}
+
+static const domus_behaviour *some_behaviour(uint32_t i)
+{
+    return i % 3 == 0 ? &domt_storm_boss : i % 7 == 6 ? &domt_storm_calm : &domt_storm_wild;
+}
+
+static void spawn_root(domus_system *system, uint32_t i, uint64_t seed)
+{
+    domt_doer state = {.seed = seed};
+    domus_address born;
+
+    if (domus_outside_spawn_on(system, i % domus_system_threads(system), some_behaviour(i), &state,
+                               &born) == 0)
+        domt_crowd_set(i, born);
+}
+
+static void send_from_outside(domus_system *system, uint32_t to, uint64_t depth)
+{
+    const void *load = domt_load_new(depth);
+
+    (void)domt_load_gave(domus_outside_notice(system, domt_crowd_at(to), &domt_storm_note, load),
+                         load);
+}
+
+static void publish_from_outside(domus_system *system)
+{
+    domus_group group;
+
+    if (domus_outside_group_open(system, "storm", &group) == 0)
+        (void)domus_outside_publish(system, group, &domt_storm_news, domt_load_new(2));
+}
+
+static domus_config storm_config(domi_random *dice, uint32_t threads)
+{
+    domus_config config = domt_config(threads);
+
+    config.scheduler.mailbox_max = (uint32_t)(16 + domi_random_below(dice, 60));
+    config.scheduler.conversations_max = (uint32_t)(2 + domi_random_below(dice, 30));
+    config.scheduler.messages_per_run_max = (uint32_t)(16 + domi_random_below(dice, 48));
+    config.scheduler.timers_max = 200;
+    config.scheduler.steal.floor = 1;
+    config.scheduler.steal.aggression = 1;
+    config.detached.threads_max = 4;
+    return config;
+}
+
+/* Everything that is told by `names` was done at least once. */
+static void saw_all(const enum domt_deed *but, size_t count)
+{
+#define DOMT_STORM_TEXT(name, text) text,
+    static const char *const names[] = {DOMT_STORM_DEEDS(DOMT_STORM_TEXT)};
+
+    if (getenv("DOMUS_SEED") != NULL)
+        return;
+    bool prints = getenv("DOMT_SUMS") != NULL;
+    for (uint32_t i = 0; prints && i < DOMT_DEEDS; i++)
+        printf("%s: %llu\n", names[i], (unsigned long long)atomic_load(&domt_storm_did[i]));
+    for (uint32_t i = 0; i < DOMT_DEEDS; i++) {
+        bool needed = true;
+        for (size_t k = 0; k < count; k++)
+            needed = needed && but[k] != i;
+        ck_assert_msg(!needed || atomic_load(&domt_storm_did[i]) != 0, "the storm never saw %s",
+                      names[i]);
+    }
+}
+
+/* --- in the kit ------------------------------------------------------------------------------- */
+
+static void kit_turn(domus_testkit *kit, domi_random *dice)
+{
+    domus_system *system = domus_testkit_system(kit);
+    uint32_t one = (uint32_t)domi_random_below(dice, DOMT_STORM_CROWD);
+
+    switch (domi_random_below(dice, 16)) {
+    case 0:
+        spawn_root(system, one, domi_random_next(dice));
+        break;
+    case 1:
+        publish_from_outside(system);
+        break;
+    case 2:
+        (void)domus_testkit_advance(kit, MS + domi_random_below(dice, 4 * MS));
+        break;
+    case 3:
+        if (domi_random_below(dice, 8) == 0)
+            (void)domus_outside_stop(system, domt_crowd_at(one));
+        break;
+    case 4:
+    case 5:
+    case 6:
+        send_from_outside(system, one, 4);
+        break;
+    default:
+        for (uint64_t steps = domi_random_below(dice, 12); steps != 0; steps--)
+            (void)domus_testkit_step(kit);
+        break;
+    }
+}
+
+static int kit_storm(uint64_t seed, void *ret_text)
+{
+    domus_testkit *kit;
+    domi_random dice;
+    char error[256];
+
+    domi_random_init(&dice, seed);
+    domus_config config = storm_config(&dice, (uint32_t)(1 + domi_random_below(&dice, 4)));
+    bool at_once = domi_random_below(&dice, 4) == 0; /* actors are ended as they are */
+    if (at_once)
+        config.shutdown.actor_timeout_ns = 0;
+    domt_storm_begin(KIT_BUDGET);
+    ck_assert_msg(domus_testkit_new(&config, seed, error, sizeof error, &kit) == 0, "%s", error);
+    for (uint32_t i = 0; i < ROOTS; i++)
+        spawn_root(domus_testkit_system(kit), i, domi_random_next(&dice));
+    uint64_t turns = domi_random_below(&dice, 2) == 0 ? KIT_TURNS : KIT_TURNS / 4;
+    for (uint64_t i = 0; i < turns; i++)
+        kit_turn(kit, &dice);
+    (void)domus_testkit_stop(kit);
+    domus_testkit_free(kit);
+    *(const char **)ret_text = domt_storm_end(at_once);
+    return **(const char **)ret_text == '\0' ? 0 : -EIO;
+}
+
+START_TEST(storm_by_seed_releases_every_payload_and_answers_every_ask_once)
+{
+    static const enum domt_deed threads_only[] = {DOMT_DID_DETACHED, DOMT_DID_RECEIVE_NOW,
+                                                  DOMT_DID_OUTSIDE_ASK};
+    const char *text = "";
+    char replay[DOMUS_TESTKIT_TEXT_MAX];
+    uint64_t seed = 0;
+
+    int result =
+        domus_testkit_sweep(1, seeds(KIT_SEEDS, KIT_LONG), kit_storm, (void *)&text, &seed);
+    ck_assert_msg(result == 0, "seed %llu: %s: %s", (unsigned long long)seed, text,
+                  domus_testkit_replay(seed, replay, sizeof replay));
+    saw_all(threads_only, sizeof threads_only / sizeof threads_only[0]);
+}
+END_TEST
+
+/* --- on threads ------------------------------------------------------------------------------- */
+
+typedef struct stranger {
+    pthread_t pthread;
+    domus_system *system;
+    uint64_t seed;
+} stranger;
+
+static void ask_from_outside(domus_system *system, domus_address to)
+{
+    union {
+        domt_load load;
+        char bytes[3000];
+    } answer;
+    domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
+
+    if (domus_outside_ask(system, to, &domt_storm_question, domt_load_new(3), 5 * MS, &reply) != 0)
+        return;
+    domt_did(DOMT_DID_OUTSIDE_ASK, true);
+    domt_load_free(answer.load);
+}
+
+static void *be_strange(void *stranger_)
+{
+    const stranger *self = stranger_;
+    domi_random dice;
+
+    domi_random_init(&dice, self->seed);
+    while (atomic_load(&domt_storm_budget) > 0) {
+        uint32_t one = (uint32_t)domi_random_below(&dice, DOMT_STORM_CROWD);
+        switch (domi_random_below(&dice, 8)) {
+        case 0:
+            spawn_root(self->system, one, domi_random_next(&dice));
+            break;
+        case 1:
+            publish_from_outside(self->system);
+            break;
+        case 2:
+            ask_from_outside(self->system, domt_crowd_at(one));
+            break;
+        case 3:
+            domt_pause_ns(200000);
+            break;
+        default:
+            send_from_outside(self->system, one, 5);
+            break;
+        }
+        (void)atomic_fetch_sub(&domt_storm_budget, 1);
+    }
+    return NULL;
+}
+
+static int thread_storm(uint64_t seed, void *ret_text)
+{
+    stranger strangers[2];
+    domi_random dice;
+
+    domi_random_init(&dice, seed);
+    domus_config config = storm_config(&dice, 3);
+    config.blocking.threads_max = 2;
+    bool in_the_middle = seed % 2 == 0;
+    domt_storm_begin(DOMT_SANITIZED ? 8000 : 40000);
+    domus_system *system = domt_start(&config);
+    for (uint32_t i = 0; i < ROOTS; i++)
+        spawn_root(system, i, domi_random_next(&dice));
+    for (uint32_t i = 0; i < 2; i++) {
+        strangers[i] = (stranger){.system = system, .seed = domi_random_next(&dice)};
+        ck_assert_int_eq(pthread_create(&strangers[i].pthread, NULL, be_strange, &strangers[i]), 0);
+    }
+    if (in_the_middle) {
+        domt_pause_ns(50 * MS);
+        ck_assert_int_eq(domus_system_stop(system), 0);
+        atomic_store(&domt_storm_budget, 0);
+    }
+    for (uint32_t i = 0; i < 2; i++)
+        pthread_join(strangers[i].pthread, NULL);
+    ck_assert_int_eq(domus_system_stop(system), 0);
+    ck_assert_str_eq(domus_system_left(system), "");
+    domus_system_free(system);
+    *(const char **)ret_text = domt_storm_end(false);
+    return **(const char **)ret_text == '\0' ? 0 : -EIO;
+}
+
+START_TEST(storm_on_threads_releases_every_payload_and_answers_every_ask_once)
+{
+    const char *text = "";
+    uint64_t seed = 0;
+
+    int result = domus_testkit_sweep(1, seeds(THREAD_SEEDS, THREAD_LONG), thread_storm,
+                                     (void *)&text, &seed);
+    ck_assert_msg(result == 0, "seed %llu, on threads: %s", (unsigned long long)seed, text);
+    saw_all(NULL, 0);
+}
+END_TEST
+
+DOMT_MAIN("storm", 280, storm_by_seed_releases_every_payload_and_answers_every_ask_once,
+          storm_on_threads_releases_every_payload_and_answers_every_ask_once)

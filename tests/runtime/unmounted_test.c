@@ -1,0 +1,170 @@
+/* An actor whose on_mount fails while its parent is busy on another thread: nothing that it armed
+ * comes to it, and its thread sleeps. */
+#include "tests/runtime/running.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define ROUNDS    3u
+#define BUSY_NS   (50 * DOMT_MS)
+#define TURNS_MAX 200u /* of a thread in that time, in which 50 ticks would come */
+
+static _Atomic unsigned mounts;      /* that failed */
+static _Atomic unsigned good_mounts; /* that did not */
+static _Atomic unsigned early;       /* events and messages handled before */
+static _Atomic unsigned notes;
+static _Atomic unsigned ticks;
+static _Atomic bool is_busy;
+static _Atomic bool may_go_on;
+
+static const domus_type tick_type = {.name = "tick"};
+static const domus_type note_type = {.name = "note"};
+static const domus_type bear_type = {.name = "bear"};
+
+static domus_address child; /* written before `mounts` counts */
+static int readable;        /* always is */
+static bool is_detached;    /* on a thread of its own, not on one of the loop */
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    const domus_address nobody = {domus_self(stack).house, domus_self(stack).lease + 1};
+    domus_group group;
+
+    (void)self;
+    ck_assert_int_eq(domus_every(stack, DOMT_MS, &tick_type, NULL, NULL), 0);
+    ck_assert_int_eq(domus_after(stack, DOMT_MS, &tick_type, NULL, NULL), 0);
+    ck_assert_int_eq(domus_watch_actor(stack, nobody, NULL), 0);
+    ck_assert_int_eq(domus_group_open(stack, "group", &group), 0);
+    /* Detached actors have neither groups nor a ring. */
+    int none = is_detached ? -EOPNOTSUPP : 0;
+    ck_assert_int_eq(domus_group_join(stack, group), none);
+    ck_assert_int_eq(domus_watch_fd(stack, readable, POLLIN, NULL), none);
+    if (atomic_load(&mounts) == ROUNDS) {
+        atomic_fetch_add(&good_mounts, 1);
+        return 0;
+    }
+    child = domus_self(stack);
+    atomic_fetch_add(&mounts, 1);
+    return -EPERM;
+}
+
+static int count(_Atomic unsigned *of)
+{
+    if (atomic_load(&good_mounts) == 0)
+        atomic_fetch_add(&early, 1);
+    atomic_fetch_add(of, 1);
+    return 0;
+}
+
+static int on_tick(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    return count(&ticks);
+}
+
+/* Once: it would be ready for ever. */
+static int on_ready(domus_stack *stack, void *self, const void *payload)
+{
+    uint64_t value;
+
+    (void)stack, (void)self, (void)payload;
+    ck_assert_int_eq(read(readable, &value, sizeof value), sizeof value);
+    return count(&ticks);
+}
+
+static int on_note(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    return count(&notes);
+}
+
+static const domus_behaviour failing = {
+    .name = "failing",
+    .on = (const domus_on[]){{&tick_type, on_tick, 0},
+                             {&note_type, on_note, 0},
+                             {&domus_down_type, on_tick, 0},
+                             {&domus_ready_type, on_ready, 0},
+                             {NULL, NULL, 0}},
+    .on_mount = on_mount,
+};
+
+/* Spawn it on the other thread, and do not return before the test says so. */
+static int on_bear(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_spawn_options there = {
+        .placement = DOMUS_ON_THREAD, .thread = 1, .detached = is_detached};
+    domus_address address;
+
+    (void)self, (void)payload;
+    ck_assert_int_eq(domus_spawn_with(stack, &failing, NULL, &there, &address), 0);
+    atomic_store(&is_busy, true);
+    while (!atomic_load(&may_go_on))
+        domt_pause_ns(DOMT_MS);
+    atomic_store(&is_busy, false);
+    return 0;
+}
+
+static const domus_supervision supervision = {.intensity = 100, .otherwise = DOMUS_RESTART};
+static const domus_behaviour boss = {
+    .name = "boss",
+    .on = (const domus_on[]){{&bear_type, on_bear, 0}, {NULL, NULL, 0}},
+    .supervision = &supervision,
+};
+
+static void open_all(bool detached)
+{
+    atomic_store(&mounts, 0);
+    atomic_store(&good_mounts, 0);
+    atomic_store(&early, 0);
+    atomic_store(&notes, 0);
+    atomic_store(&ticks, 0);
+    atomic_store(&is_busy, false);
+    atomic_store(&may_go_on, false);
+    is_detached = detached;
+    readable = eventfd(1, EFD_CLOEXEC);
+    ck_assert_int_ge(readable, 0);
+}
+
+/* The mount has failed, and the parent does not decide: what would come in this time? Three notices
+ * and a publication wait. */
+static void hold_silence(domus_system *system)
+{
+    domus_group group;
+
+    for (int i = 0; i < 3; i++)
+        domt_notice(system, child, &note_type, NULL);
+    ck_assert_int_eq(domus_outside_group_open(system, "group", &group), 0);
+    ck_assert_int_eq(domus_outside_publish(system, group, &note_type, NULL), 0);
+    uint64_t turns = domt_profile(system, 1).iterations;
+    domt_pause_ns(BUSY_NS);
+    turns = domt_profile(system, 1).iterations - turns;
+    ck_assert_uint_eq(atomic_load(&early), 0);
+    ck_assert_uint_lt(turns, TURNS_MAX);
+}
+
+START_TEST(nothing_comes_to_an_actor_whose_mount_failed_while_its_parent_is_busy)
+{
+    for (int detached = 0; detached < 2; detached++) {
+        domus_config config = domt_config(2);
+
+        open_all(detached != 0);
+        domus_system *system = domt_start(&config);
+        domus_address parent = domt_spawn(system, 0, &boss, NULL);
+        domt_notice(system, parent, &bear_type, NULL);
+        DOMT_WAIT_FOR(30, atomic_load(&mounts) == 1 && atomic_load(&is_busy));
+        hold_silence(system);
+
+        atomic_store(&may_go_on, true);
+        DOMT_WAIT_FOR(30, atomic_load(&notes) == (is_detached ? 3 : 4) && atomic_load(&ticks) >= 3);
+        ck_assert_uint_eq(atomic_load(&early), 0);
+        ck_assert_uint_eq(atomic_load(&mounts), ROUNDS);
+        ck_assert_uint_eq(atomic_load(&good_mounts), 1);
+        domt_end(system);
+        (void)close(readable);
+    }
+}
+END_TEST
+
+DOMT_MAIN("unmounted", 60, nothing_comes_to_an_actor_whose_mount_failed_while_its_parent_is_busy)

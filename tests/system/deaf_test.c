@@ -1,0 +1,198 @@
+/* Peers that send all they can and never read, in a cgroup that they could fill many times over.
+ * A client that behaves must not notice, nor must one that comes later; nobody is killed.
+ *
+ * Where no cgroup can be made, and under a sanitizer, whose own memory is several times the
+ * program's, the service is given memory.limit instead. */
+#include "tests/support/crowd.h"
+#include "tests/support/memory_cgroup.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+
+#define MIB      (UINT64_C(1) << 20)
+#define LIMIT    (192 * MIB)
+#define DEAF     DOMT_SCALE(800, 200)
+#define FLOOD_MS 8000
+
+/* The most that a client may have to wait. It is a hundred milliseconds on a machine that does
+ * nothing else; the rest is for those that share its CPUs with other programs. */
+#define WAIT_MS DOMT_SCALE(1000, 5000)
+
+static domt_service service;
+static domt_crowd crowd;
+static domt_memory_cgroup cgroup;
+static bool in_cgroup;
+
+static void enter(void)
+{
+    if (in_cgroup)
+        (void)domt_memory_cgroup_enter(&cgroup);
+}
+
+static void begin(void)
+{
+    in_cgroup = !DOMT_SANITIZED && domt_memory_cgroup_make(&cgroup, LIMIT);
+    if (!in_cgroup)
+        printf("without a cgroup: %s\n", cgroup.why);
+    ck_assert(domt_descriptors(DEAF + 100));
+    service.prepare = enter;
+    domt_service_start(
+        &service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", "--set",
+                                      in_cgroup ? "memory.limit=auto" : "memory.limit=192MiB", ));
+}
+
+static void end(void)
+{
+    uint64_t kills = in_cgroup ? domt_memory_cgroup_kills(&cgroup) : 0;
+
+    domt_crowd_fini(&crowd);
+    domt_service_signal(&service, SIGTERM);
+    int status = domt_service_wait(&service, 30000);
+    if (in_cgroup)
+        domt_memory_cgroup_remove(&cgroup);
+    ck_assert_uint_eq(kills, 0);
+    ck_assert_int_eq(status, 0);
+    printf("reset for memory %llu\n%s",
+           (unsigned long long)domt_service_count(&service, "reset for memory"), service.error);
+}
+
+/* --- a client that behaves -------------------------------------------------------------------- */
+
+typedef struct good {
+    pthread_t thread;
+    atomic_bool over;
+    double worst_ms; /* of a round trip on a connection that was there before the flood */
+    double new_ms;   /* of connecting and one round trip */
+    uint32_t trips;
+    uint32_t failed;
+} good;
+
+static double ms_since(uint64_t start_ns)
+{
+    return (double)(domt_monotonic_ns() - start_ns) / 1e6;
+}
+
+static void keep_most(double *most, double ms)
+{
+    if (ms > *most)
+        *most = ms;
+}
+
+static void *behave(void *self_)
+{
+    good *self = self_;
+    int fd = domt_connect(service.port);
+
+    self->failed += !domt_echoes(fd, "hello");
+    while (!atomic_load(&self->over)) {
+        uint64_t start_ns = domt_monotonic_ns();
+        self->failed += !domt_echoes(fd, "are you there?");
+        keep_most(&self->worst_ms, ms_since(start_ns));
+        start_ns = domt_monotonic_ns();
+        int late = domt_connect(service.port);
+        self->failed += !domt_echoes(late, "a new one is served too");
+        keep_most(&self->new_ms, ms_since(start_ns));
+        close(late);
+        self->trips++;
+        domt_sleep_ms(5);
+    }
+    close(fd);
+    return NULL;
+}
+
+static void begin_to_behave(good *self)
+{
+    *self = (good){0};
+    ck_assert_int_eq(pthread_create(&self->thread, NULL, behave, self), 0);
+}
+
+static void holds(good *self)
+{
+    atomic_store(&self->over, true);
+    pthread_join(self->thread, NULL);
+    printf("%u round trips, the worst took %.1f ms, of a new client %.1f ms, %u failed\n",
+           self->trips, self->worst_ms, self->new_ms, self->failed);
+    ck_assert_uint_gt(self->trips, 10);
+    ck_assert_uint_eq(self->failed, 0);
+    ck_assert_msg(self->worst_ms <= WAIT_MS, "a round trip took %.0f ms", self->worst_ms);
+    ck_assert_msg(self->new_ms <= WAIT_MS, "a new client waited for %.0f ms", self->new_ms);
+}
+
+/* --- deaf peers ------------------------------------------------------------------------------- */
+
+static uint64_t until_ns;
+
+static bool is_over(const domt_crowd *unused)
+{
+    (void)unused;
+    return domt_monotonic_ns() >= until_ns;
+}
+
+static void flood(uint32_t ms)
+{
+    until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
+    (void)domt_crowd_run(&crowd, is_over, ms + 10000);
+}
+
+static void make_deaf(domt_client *client)
+{
+    client->bytes = UINT64_MAX;
+    client->deaf = true;
+}
+
+static void connect_deaf(void)
+{
+    domt_crowd_init(&crowd, service.port, DEAF);
+    for (uint32_t i = 0; i < DEAF; i++)
+        make_deaf(&crowd.clients[i]);
+    domt_crowd_connect(&crowd, 0, DEAF);
+}
+
+START_TEST(many_deaf_peers_do_not_stop_a_client_that_behaves)
+{
+    good client;
+
+    begin();
+    begin_to_behave(&client);
+    connect_deaf();
+    flood(FLOOD_MS);
+    if (in_cgroup)
+        printf("%llu MiB used\n", (unsigned long long)domt_memory_cgroup_used(&cgroup) / MIB);
+    holds(&client);
+    end();
+}
+END_TEST
+
+/* A tenth of them goes and comes anew ten times a second, and so do those that were reset. */
+START_TEST(deaf_peers_that_reconnect_do_not_either)
+{
+    good client;
+    uint32_t next = 0;
+
+    begin();
+    begin_to_behave(&client);
+    connect_deaf();
+    for (uint32_t turn = 0; turn < FLOOD_MS / 100; turn++) {
+        flood(100);
+        for (uint32_t i = 0; i < DEAF / 10; i++, next = (next + 1) % DEAF)
+            domt_client_close(&crowd.clients[next], i % 2 == 0);
+        for (uint32_t i = 0; i < DEAF; i++) {
+            domt_client *gone = &crowd.clients[i];
+            if (gone->fd >= 0)
+                continue;
+            *gone = (domt_client){.fd = -1, .number = gone->number, .chance = gone->chance};
+            make_deaf(gone);
+            domt_crowd_connect(&crowd, i, i + 1);
+        }
+    }
+    holds(&client);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("deaf", 120, many_deaf_peers_do_not_stop_a_client_that_behaves,
+          deaf_peers_that_reconnect_do_not_either)

@@ -1,0 +1,192 @@
+/* A drain loses nothing that was acknowledged, or counts what it loses: peers that read slowly and
+ * go on sending, peers that wait to be accepted, and peers that never read. */
+#include "tests/support/crowd.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static domt_service service;
+
+/* Until the service's kernel has acknowledged all that was sent. */
+static void wait_until_acknowledged(int fd)
+{
+    int left = 1;
+
+    for (int i = 0; i < 5000 && left != 0; i++) {
+        ck_assert_int_eq(ioctl(fd, SIOCOUTQ, &left), 0);
+        domt_sleep_ms(1);
+    }
+    ck_assert_int_eq(left, 0);
+}
+
+static int connect_with(int receive_bytes)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(service.port)};
+    struct timeval patience = {.tv_sec = 10};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof(int)), 0);
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+static char byte_at(uint32_t place)
+{
+    return (char)(place * 131 + (place >> 8) * 7);
+}
+
+#define SLOW_BYTES 600000u
+
+static void send_all(int fd, uint32_t size)
+{
+    static char bytes[SLOW_BYTES];
+
+    for (uint32_t i = 0; i < size; i++)
+        bytes[i] = byte_at(i);
+    for (uint32_t sent = 0; sent < size;) {
+        ssize_t result = send(fd, bytes + sent, size - sent, MSG_NOSIGNAL);
+        ck_assert_int_gt(result, 0);
+        sent += (uint32_t)result;
+    }
+}
+
+/* Read 4 KiB at a time, and send a byte each time, as a peer that has not looked yet. Some of these
+ * bytes may be echoed too. Returns how many of the first bytes came back. */
+static uint32_t read_slowly(int fd, uint32_t pause_ms)
+{
+    char bytes[4096];
+    uint32_t received = 0;
+    ssize_t size;
+
+    while ((size = recv(fd, bytes, sizeof bytes, 0)) > 0) {
+        for (ssize_t i = 0; i < size; i++) {
+            ck_assert_int_eq(bytes[i], received < SLOW_BYTES ? byte_at(received) : 'x');
+            received += received < SLOW_BYTES;
+        }
+        (void)!send(fd, "x", 1, MSG_NOSIGNAL);
+        domt_sleep_ms(pause_ms);
+    }
+    return received;
+}
+
+START_TEST(a_peer_that_reads_slowly_and_goes_on_sending_gets_every_byte)
+{
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.linger=100ms", ));
+    int fd = connect_with(4096);
+    send_all(fd, SLOW_BYTES);
+    wait_until_acknowledged(fd);
+    domt_service_signal(&service, SIGTERM);
+    uint32_t received = read_slowly(fd, 5);
+    ck_assert_msg(received == SLOW_BYTES, "%u of %u echoed", received, SLOW_BYTES);
+    close(fd);
+    ck_assert_int_eq(domt_service_wait(&service, 10000), 0);
+    ck_assert_uint_eq(domt_service_count(&service, "channels cut"), 0);
+    ck_assert_uint_eq(domt_service_count(&service, "cut bytes"), 0);
+    ck_assert_ptr_null(strstr(service.error, "drained"));
+}
+END_TEST
+
+/* It has finished sending: its channel used to end with the last byte given to the kernel. */
+START_TEST(a_peer_that_has_finished_and_reads_slowly_gets_every_byte)
+{
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.linger=100ms", ));
+    int fd = connect_with(4096);
+    send_all(fd, SLOW_BYTES);
+    wait_until_acknowledged(fd);
+    domt_service_signal(&service, SIGTERM);
+    ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
+    uint32_t received = read_slowly(fd, 2);
+    ck_assert_msg(received == SLOW_BYTES, "%u of %u echoed", received, SLOW_BYTES);
+    close(fd);
+    ck_assert_int_eq(domt_service_wait(&service, 10000), 0);
+    ck_assert_uint_eq(domt_service_count(&service, "cut bytes"), 0);
+}
+END_TEST
+
+/* `held` are served at the most; the others wait, some accepted, most not. */
+static void drains_those_who_wait(uint32_t held, uint32_t waiting)
+{
+    static int fds[512];
+    uint32_t back = 0;
+    char most[64];
+    char byte;
+
+    snprintf(most, sizeof most, "channel.maxConnections=%u", held);
+    domt_service_start(&service,
+                       DOMT_ECHO_ARGUMENTS("--set", most, "--set", "channel.linger=100ms", ));
+    for (uint32_t i = 0; i < held + waiting; i++) {
+        fds[i] = domt_connect(service.port);
+        if (i < held)
+            ck_assert(domt_echoes(fds[i], "held"));
+    }
+    for (uint32_t i = 0; i < held + waiting; i++) {
+        ck_assert_int_eq(send(fds[i], "w", 1, MSG_NOSIGNAL), 1);
+        wait_until_acknowledged(fds[i]);
+    }
+    domt_service_signal(&service, SIGTERM);
+    for (uint32_t i = 0; i < held + waiting; i++) {
+        back += recv(fds[i], &byte, 1, 0) == 1 && byte == 'w';
+        close(fds[i]);
+    }
+    ck_assert_msg(back == held + waiting, "%u of %u were answered", back, held + waiting);
+    ck_assert_int_eq(domt_service_wait(&service, 10000), 0);
+    ck_assert_uint_eq(domt_service_count(&service, "accepted"), held + waiting);
+    ck_assert_uint_eq(domt_service_count(&service, "channels cut"), 0);
+}
+
+START_TEST(peers_that_wait_at_the_most_connections_are_answered)
+{
+    drains_those_who_wait(10, 200);
+}
+END_TEST
+
+/* What was sent to it, less what is known to have been echoed, was counted. */
+START_TEST(peers_that_never_read_are_cut_counted_and_tell_by_the_status)
+{
+    enum { COUNT = 5 };
+    uint64_t missing = 0;
+
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "shutdown.drainTimeout=300ms",
+                                                     "--set", "shutdown.cutStatus=77", ));
+    int fds[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        fds[i] = connect_with(4096);
+        send_all(fds[i], SLOW_BYTES);
+        wait_until_acknowledged(fds[i]);
+    }
+    domt_service_signal(&service, SIGTERM);
+    ck_assert_int_eq(domt_service_wait(&service, 10000), 77);
+    for (int i = 0; i < COUNT; i++) {
+        uint32_t received = read_slowly(fds[i], 0);
+        missing += SLOW_BYTES - received;
+        close(fds[i]);
+    }
+    uint64_t cut = domt_service_count(&service, "cut bytes");
+    ck_assert_uint_gt(missing, 0);
+    ck_assert_msg(missing <= cut, "%llu bytes are missing, %llu were counted",
+                  (unsigned long long)missing, (unsigned long long)cut);
+    ck_assert_uint_le(cut, missing + (uint64_t)COUNT * 65536); /* and hardly more */
+    ck_assert_uint_eq(domt_service_count(&service, "channels cut"), COUNT);
+    char line[128];
+    snprintf(line, sizeof line, "5 channels had not drained and were cut, and with them %llu bytes",
+             (unsigned long long)cut);
+    ck_assert_msg(strstr(service.error, line) != NULL, "%s", line);
+}
+END_TEST
+
+DOMT_MAIN("drain", 60, a_peer_that_reads_slowly_and_goes_on_sending_gets_every_byte,
+          a_peer_that_has_finished_and_reads_slowly_gets_every_byte,
+          peers_that_wait_at_the_most_connections_are_answered,
+          peers_that_never_read_are_cut_counted_and_tell_by_the_status)

@@ -1,0 +1,63 @@
+/* A service that is stopped for longer than its time-outs, as by a debugger or a busy machine. Who
+ * spoke meanwhile has not been silent. */
+#include "tests/support/crowd.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#define COUNT      DOMT_SCALE(2000, 300)
+#define BYTES      100u
+#define TIMEOUT_MS 3000u
+
+static domt_service service;
+static domt_crowd crowd;
+
+static bool all_is_sent(const domt_crowd *of)
+{
+    for (uint32_t i = 0; i < of->count; i++) {
+        if (of->clients[i].fd >= 0 && of->clients[i].sent < of->clients[i].bytes)
+            return false;
+    }
+    return true;
+}
+
+static void let_all_send(uint32_t bytes)
+{
+    for (uint32_t i = 0; i < COUNT; i++)
+        crowd.clients[i].bytes += bytes;
+}
+
+START_TEST(peers_that_spoke_during_a_pause_are_not_idle)
+{
+    uint32_t lost = 0;
+    int status;
+
+    ck_assert(domt_descriptors(COUNT + 100));
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.idleTimeout=3s", ));
+    domt_crowd_init(&crowd, service.port, COUNT);
+    for (uint32_t i = 0; i < COUNT; i++)
+        crowd.clients[i].stays = true;
+    let_all_send(1);
+    domt_crowd_connect(&crowd, 0, COUNT);
+    ck_assert(domt_crowd_run(&crowd, domt_crowd_all_back, 10000));
+    domt_service_signal(&service, SIGSTOP);
+    /* Until all its threads have stopped, it may still serve what is sent now. */
+    ck_assert_int_eq(waitpid(service.pid, &status, WUNTRACED), service.pid);
+    ck_assert(WIFSTOPPED(status));
+    let_all_send(BYTES);
+    ck_assert(domt_crowd_run(&crowd, all_is_sent, 10000));
+    domt_sleep_ms(TIMEOUT_MS + 300);
+    domt_service_signal(&service, SIGCONT);
+    ck_assert(domt_crowd_run(&crowd, domt_crowd_all_back, 10000));
+    for (uint32_t i = 0; i < COUNT; i++)
+        lost += crowd.clients[i].received != crowd.clients[i].bytes;
+    ck_assert_msg(lost == 0, "%u of %u were closed", lost, COUNT);
+    domt_service_stop(&service);
+    ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
+    domt_crowd_fini(&crowd);
+}
+END_TEST
+
+DOMT_MAIN("pause", 60, peers_that_spoke_during_a_pause_are_not_idle)

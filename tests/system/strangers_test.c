@@ -1,0 +1,251 @@
+/* Strangers who take places and give nothing: silent ones lose theirs, and one address cannot take
+ * all of them. Each test shows first what happens without the bound. */
+#include "tests/support/crowd.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+/* 12,000 silent connections against 10,000 places, scaled down. */
+#define PLACES   100
+#define SILENT   120
+#define FIRST_MS 1500
+
+#define SHARE  5 /* of 20 places */
+#define GREEDY 60
+
+static domt_service service;
+static int silent[SILENT];
+static int greedy[GREEDY];
+
+/* A connection from 127.0.0.`host`, whose receives end after `patience_ms`. */
+static int connect_from(uint8_t host, uint32_t patience_ms)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(service.port)};
+    struct sockaddr_in from = {.sin_family = AF_INET};
+    struct timeval patience = {.tv_sec = patience_ms / 1000, .tv_usec = patience_ms % 1000 * 1000};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_ge(fd, 0);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    from.sin_addr.s_addr = htonl(0x7f000000u | host);
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&from, sizeof from), 0);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    return fd;
+}
+
+static uint64_t now_ms(void)
+{
+    return domt_monotonic_ns() / 1000000;
+}
+
+static void come_silently(void)
+{
+    for (int i = 0; i < SILENT; i++)
+        silent[i] = connect_from(1, 1000);
+}
+
+static void go(void)
+{
+    for (int i = 0; i < SILENT; i++)
+        close(silent[i]);
+}
+
+static uint32_t count_of(const char *text)
+{
+    uint32_t count = 0;
+
+    domt_service_read_error(&service);
+    for (const char *at = service.error; (at = strstr(at, text)) != NULL; at++)
+        count++;
+    return count;
+}
+
+START_TEST(without_a_time_out_silent_connections_keep_everybody_out)
+{
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.maxConnections=100", "--set",
+                                                     "channel.firstByteTimeout=0", "--set",
+                                                     "channel.idleTimeout=0", ));
+    come_silently();
+    int newcomer = connect_from(1, 2 * FIRST_MS);
+    ck_assert(!domt_echoes(newcomer, "is anybody there?"));
+    close(newcomer);
+    go();
+    domt_service_stop(&service);
+    ck_assert_uint_eq(domt_service_count(&service, "channels silent"), 0);
+}
+END_TEST
+
+START_TEST(a_newcomer_is_served_after_the_first_byte_time_out)
+{
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.maxConnections=100", "--set",
+                                                     "channel.firstByteTimeout=1500ms", ));
+    uint64_t began_ms = now_ms();
+    come_silently();
+    int newcomer = connect_from(1, 30000);
+    ck_assert(domt_echoes(newcomer, "is anybody there?"));
+    uint64_t waited_ms = now_ms() - began_ms;
+    /* The bound is the time-out; the rest is for a machine that is busy with other things. */
+    ck_assert_msg(waited_ms >= FIRST_MS / 2 && waited_ms <= FIRST_MS + DOMT_SCALE(2000, 10000),
+                  "the newcomer waited %lu ms", (unsigned long)waited_ms);
+    fprintf(stderr,
+            "%d silent connections, %d places, firstByteTimeout %d ms: a newcomer was "
+            "served after %lu ms\n",
+            SILENT, PLACES, FIRST_MS, (unsigned long)waited_ms);
+    ck_assert(domt_echoes(newcomer, "who speaks stays"));
+    domt_sleep_ms(2 * FIRST_MS);
+    ck_assert(domt_echoes(newcomer, "still"));
+    ck_assert_uint_eq(count_of("all 100 connections of channel.maxConnections are taken"), 1);
+    close(newcomer);
+    go();
+    domt_service_stop(&service);
+    ck_assert_uint_ge(domt_service_count(&service, "channels silent"), PLACES);
+}
+END_TEST
+
+static void come_greedily(void)
+{
+    for (int i = 0; i < GREEDY; i++)
+        greedy[i] = connect_from(2, 5000);
+}
+
+/* How many of them are served. The others are reset, which their sends or receives say. */
+static int served_greedy(void)
+{
+    int count = 0;
+
+    for (int i = 0; i < GREEDY; i++)
+        count += domt_echoes(greedy[i], "more");
+    return count;
+}
+
+static void go_greedily(void)
+{
+    for (int i = 0; i < GREEDY; i++)
+        close(greedy[i]);
+}
+
+START_TEST(without_a_bound_one_address_takes_all_places)
+{
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.maxConnections=20", ));
+    come_greedily();
+    int other = connect_from(3, 2000);
+    ck_assert(!domt_echoes(other, "is there room?"));
+    close(other);
+    go_greedily();
+    domt_service_stop(&service);
+    ck_assert_uint_eq(domt_service_count(&service, "refused by address"), 0);
+}
+END_TEST
+
+START_TEST(one_address_cannot_take_all_places)
+{
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.maxConnections=20", "--set",
+                                                     "channel.maxPerLoopback=25%", "--set",
+                                                     "system.threads=2", ));
+    for (int round = 0; round < 3; round++) {
+        come_greedily();
+        int other = connect_from(3, 10000);
+        ck_assert(domt_echoes(other, "is there room?"));
+        int served = served_greedy(); /* the last round's connection may still be closing */
+        ck_assert(served == SHARE || (round != 0 && served == SHARE - 1));
+        close(other);
+        go_greedily(); /* and then it may come again */
+        int again = -1;
+        for (int tries = 0; tries < 200 && again < 0; tries++) {
+            again = connect_from(2, 5000);
+            if (!domt_echoes(again, "one")) {
+                close(again);
+                again = -1;
+                domt_sleep_ms(20);
+            }
+        }
+        ck_assert_int_ge(again, 0);
+        close(again);
+        domt_sleep_ms(200);
+    }
+    ck_assert_uint_le(count_of("127.0.0.2 has 5 connections, the most that channel.maxPerLoopback"),
+                      3);
+    ck_assert_uint_ge(count_of("127.0.0.2 has 5 connections, the most that channel.maxPerLoopback"),
+                      1);
+    domt_service_stop(&service);
+    ck_assert_uint_ge(domt_service_count(&service, "refused by address"), 3 * (GREEDY - SHARE));
+}
+END_TEST
+
+#define STORM     1500
+#define AT_A_TIME 60
+#define HOSTS     4
+#define EACH      10 /* of 40 places */
+
+/* How a connection of the storm ends: by FIN, by RST, after a byte, after half a close, or when the
+ * service tires of it. */
+static void end_somehow(int fd, uint32_t how)
+{
+    const struct linger at_once = {.l_onoff = 1};
+
+    if (how % 5 == 1 || how % 5 == 4)
+        (void)send(fd, "x", 1, MSG_NOSIGNAL);
+    if (how % 5 == 2)
+        (void)shutdown(fd, SHUT_WR);
+    if (how % 5 == 3 || how % 5 == 4)
+        (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    close(fd);
+}
+
+static uint32_t served_of(uint8_t host, uint32_t count)
+{
+    int fds[2 * EACH];
+    uint32_t served = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        fds[i] = connect_from(host, 5000);
+    for (uint32_t i = 0; i < count; i++)
+        served += domt_echoes(fds[i], "and now?");
+    for (uint32_t i = 0; i < count; i++)
+        close(fds[i]);
+    return served;
+}
+
+/* A count that is not given back is a place that its address never gets again. */
+START_TEST(after_a_storm_each_address_has_its_whole_share)
+{
+    int fds[AT_A_TIME];
+
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.maxConnections=40", "--set",
+                                                     "channel.maxPerLoopback=25%", "--set",
+                                                     "channel.firstByteTimeout=300ms", "--set",
+                                                     "system.threads=2", ));
+    for (uint32_t i = 0; i < STORM; i++) {
+        uint32_t at = i % AT_A_TIME;
+        if (i >= AT_A_TIME)
+            end_somehow(fds[at], i * 7 / 3);
+        fds[at] = connect_from((uint8_t)(2 + i * 5 / 2 % HOSTS), 1000);
+    }
+    for (uint32_t at = 0; at < AT_A_TIME; at++)
+        end_somehow(fds[at], at);
+    for (uint8_t host = 2; host < 2 + HOSTS; host++) {
+        uint32_t served = 0;
+        for (int tries = 0; tries < 50 && served != EACH; tries++) {
+            domt_sleep_ms(100); /* the last ones may still be closing */
+            served = served_of(host, 2 * EACH);
+            ck_assert_uint_le(served, EACH);
+        }
+        ck_assert_uint_eq(served, EACH);
+    }
+    domt_service_stop(&service);
+    ck_assert_uint_gt(domt_service_count(&service, "refused by address"), 0);
+}
+END_TEST
+
+DOMT_MAIN("strangers", 100, without_a_time_out_silent_connections_keep_everybody_out,
+          a_newcomer_is_served_after_the_first_byte_time_out,
+          without_a_bound_one_address_takes_all_places, one_address_cannot_take_all_places,
+          after_a_storm_each_address_has_its_whole_share)
