@@ -1,0 +1,68 @@
+/* The tables of mutants hold for the code as it is: each text that a mutant replaces stands in its
+ * file exactly once, and each test that it names is there. So they cannot rot unnoticed; whether
+ * the tests still kill them is seen by `./dev mutants`, which takes long. */
+#include "tests/support/suite.h"
+#include "tests/tidy/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static char output[32768];
+
+START_TEST(each_mutant_can_be_applied)
+{
+    int status =
+        domt_shell(output, sizeof output, "'%s/tests/mutants/run' --check", DOMT_SOURCE_DIR);
+
+    ck_assert_msg(status == 0 && output[0] == '\0',
+                  "%s\nWho changes the code that a mutant changes, changes its paragraph in "
+                  "tests/mutants too (the head of tests/mutants/run says how it is written), and "
+                  "tries it: ./dev mutants NAME",
+                  output);
+}
+END_TEST
+
+/* At least so many that the run says something about the tests. */
+START_TEST(there_are_at_least_a_hundred)
+{
+    ck_assert_int_eq(domt_shell(output, sizeof output,
+                                "'%s/tests/mutants/run' --list | grep -c ' mutant '",
+                                DOMT_SOURCE_DIR),
+                     0);
+    ck_assert_int_ge(strtol(output, NULL, 10), 100);
+}
+END_TEST
+
+/* A copy of the tree with one table, of which the runner says `said`; NULL: nothing. */
+static void runner_says(const char *paragraph, const char *said)
+{
+    char copy[DOMT_PATH_MAX];
+
+    domt_tree_copy(DOMT_SOURCE_DIR, copy);
+    ck_assert_int_eq(domt_shell(output, sizeof output, "rm -f '%s'/tests/mutants/*.txt 2>&1", copy),
+                     0);
+    domt_tree_plant(copy, "base/planted.c", "int a;\nint  b;\nint b;\n");
+    domt_tree_plant(copy, "tests/mutants/planted.txt", paragraph);
+    int status = domt_shell(output, sizeof output, "'%s/tests/mutants/run' --check", copy);
+    domt_tree_remove(copy);
+    ck_assert_int_eq(status != 0, said != NULL);
+    ck_assert_msg(said == NULL ? output[0] == '\0' : strstr(output, said) != NULL, "%s", output);
+}
+
+START_TEST(tidy_sees_a_mutant_that_cannot_be_applied)
+{
+    runner_says("@ m1 base/planted.c dev base_slab\n= wrong\n- int   a;\n", NULL);
+    runner_says("@ m1 base/planted.c dev base_slab\n= wrong\n- int c;\n", "stands 0 times");
+    runner_says("@ m1 base/planted.c dev base_slab\n= wrong\n- int b;\n", "stands 2 times");
+    runner_says("@ m1 base/planted.c dev base_nothing\n= wrong\n- int a;\n", "base/nothing_test.c");
+    runner_says("@ m1 base/planted.c dev\n= wrong\n- int a;\n", "names no test");
+    runner_says("@ m1 base/planted.c dev base_slab\n- int a;\n", "says what it does wrong");
+    runner_says("@ m1 base/planted.c fast base_slab\n= wrong\n- int a;\n", "no preset");
+    runner_says("@ m1 base/planted.c dev base_slab\n= wrong\n- int a;\n\n"
+                "@ m1 base/planted.c dev base_slab\n= wrong\n- int  b;\nint\n",
+                "none of the marks");
+}
+END_TEST
+
+DOMT_MAIN("mutants", 60, each_mutant_can_be_applied, there_are_at_least_a_hundred,
+          tidy_sees_a_mutant_that_cannot_be_applied)
