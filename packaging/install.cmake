@@ -1,0 +1,53 @@
+# What `cmake --install` puts where: headers, libraries, and the files by which pkg-config and
+# find_package find them. The installed tree may be moved: every path in it is relative to the file
+# that holds it, unless the one who configures gave an absolute directory.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(domus_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/domus)
+
+install(TARGETS domus domus-config EXPORT domus-targets)
+install(TARGETS domus-static domus-config-static EXPORT domus-static-targets)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/domus DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+    FILES_MATCHING PATTERN *.h)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/config/domus.yaml
+    DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# ---- CMake ---------------------------------------------------------------------------------------
+
+install(EXPORT domus-targets NAMESPACE domus:: DESTINATION ${domus_cmake_dir})
+install(EXPORT domus-static-targets NAMESPACE domus:: DESTINATION ${domus_cmake_dir})
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/domus-config.cmake.in
+    ${PROJECT_BINARY_DIR}/packaging/domus-config.cmake INSTALL_DESTINATION ${domus_cmake_dir})
+# Until 1.0 each minor version may change functions and structures; so does the soname.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/packaging/domus-config-version.cmake
+    COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/packaging/domus-config.cmake
+    ${PROJECT_BINARY_DIR}/packaging/domus-config-version.cmake DESTINATION ${domus_cmake_dir})
+
+# ---- pkg-config ----------------------------------------------------------------------------------
+
+# domus_pc_directory(RESULT DIRECTORY): a directory as a .pc file names it.
+function(domus_pc_directory result directory)
+    if(IS_ABSOLUTE "${directory}")
+        set(${result} "${directory}" PARENT_SCOPE)
+    else()
+        set(${result} "\${prefix}/${directory}" PARENT_SCOPE)
+    endif()
+endfunction()
+
+set(domus_pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+    set(domus_pc_prefix "${CMAKE_INSTALL_PREFIX}")
+else()
+    file(RELATIVE_PATH up /prefix/${domus_pc_dir} /prefix)
+    string(REGEX REPLACE "/$" "" up "${up}")
+    set(domus_pc_prefix "\${pcfiledir}/${up}")
+endif()
+domus_pc_directory(domus_pc_libdir "${CMAKE_INSTALL_LIBDIR}")
+domus_pc_directory(domus_pc_includedir "${CMAKE_INSTALL_INCLUDEDIR}")
+foreach(name domus domus-config)
+    configure_file(${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in
+        ${PROJECT_BINARY_DIR}/packaging/${name}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/packaging/${name}.pc DESTINATION ${domus_pc_dir})
+endforeach()

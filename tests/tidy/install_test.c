@@ -1,0 +1,169 @@
+/* What is installed is all that a stranger needs. The tree is installed to one place and moved to
+ * another; examples/echo.c is built with it outside of the sources, as C and as C++, by pkg-config
+ * and by find_package, and must serve.
+ *
+ * Builds with a sanitizer are left out: only programs that are built with the same sanitizer can
+ * link their libraries. */
+#include "tests/support/crowd.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+#include "tests/tidy/tree.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BUILD_DIR DOMT_BIN_DIR "/.."
+
+static char output[65536];
+static char scratch[64]; /* the installed tree is its folder `moved` */
+static domt_service service;
+
+/* Run a command in the scratch directory, with nothing in its environment that helps or misleads
+ * it but the path of the .pc files. Returns its exit status. */
+static int run(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static int run(const char *format, ...)
+{
+    char command[4096];
+    va_list arguments;
+
+    va_start(arguments, format);
+    int length = vsnprintf(command, sizeof command, format, arguments);
+    va_end(arguments);
+    ck_assert(length > 0 && (size_t)length < sizeof command);
+    return domt_shell(output, sizeof output,
+                      "cd '%s' || exit\n"
+                      "unset CC CXX CFLAGS CXXFLAGS LDFLAGS LD_LIBRARY_PATH DESTDIR\n"
+                      "export LC_ALL=C\n"
+                      "pc=$(find . -name domus.pc)\n"
+                      "export PKG_CONFIG_PATH=\"$PWD/${pc%%/*}\"\n"
+                      "{ %s; } 2>&1",
+                      scratch, command);
+}
+
+#define MUST_RUN(...)                                                                              \
+    do {                                                                                           \
+        int status_ = run(__VA_ARGS__);                                                            \
+        ck_assert_msg(status_ == 0, "status %d: %s", status_, output);                             \
+    } while (0)
+
+/* Install to a new directory, and move what is there: an absolute path in it would now lead
+ * nowhere.
+ */
+static void install(void)
+{
+    snprintf(scratch, sizeof scratch, "/tmp/domus-install-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(scratch));
+    MUST_RUN("cmake --install '" BUILD_DIR "' --prefix \"$PWD/first\"");
+    MUST_RUN("mv first moved");
+    MUST_RUN("cp '" DOMT_SOURCE_DIR "/examples/echo.c' echo.c && cp echo.c echo.cpp");
+}
+
+static void remove_installed(void)
+{
+    MUST_RUN("rm -r \"$PWD\"");
+}
+
+/* The program runs, reads the configuration that was installed, and answers. */
+static void serves(const char *program)
+{
+    char path[128];
+    char configuration[128];
+    const char *const arguments[] = {
+        path, "--config", configuration, "--set", "listeners.echo.address=127.0.0.1:0", NULL};
+
+    snprintf(path, sizeof path, "%s/%s", scratch, program);
+    snprintf(configuration, sizeof configuration, "%s/moved/share/doc/domus/domus.yaml", scratch);
+    domt_service_start(&service, arguments);
+    int client = domt_connect(service.port);
+    ck_assert(domt_echoes(client, program));
+    close(client);
+    domt_service_stop(&service);
+}
+
+START_TEST(installed_tree_is_whole_and_names_no_path_of_the_build)
+{
+    if (DOMT_SANITIZED)
+        return;
+    install();
+    MUST_RUN("cmp moved/share/doc/domus/LICENSE '" DOMT_SOURCE_DIR "/LICENSE'");
+    MUST_RUN("diff -r moved/include/domus '" DOMT_SOURCE_DIR "/include/domus'");
+    for (int i = 0; i < 2; i++) {
+        const char *name = i == 0 ? "libdomus" : "libdomus-config";
+        MUST_RUN("test -f $(find moved -name %s.a)", name);
+        MUST_RUN("test $(readlink $(find moved -name %s.so)) = %s.so.0.1", name, name);
+        MUST_RUN("readelf -d $(find moved -name %s.so) | grep -F 'soname: [%s.so.0.1]'", name,
+                 name);
+    }
+    int status = run("grep -rlF -e '" DOMT_SOURCE_DIR "' -e \"$PWD/first\" moved");
+    ck_assert_msg(status == 1, "paths of the build or of the first place in: %s", output);
+    remove_installed();
+}
+END_TEST
+
+/* -Werror, because a stranger may have it: g++ alone warns of members that are not named. */
+#define STRICT_C   "cc -std=c17 -Wall -Wextra -Wpedantic -Werror"
+#define STRICT_CPP "g++ -std=c++20 -Wall -Wextra -Wpedantic -Wno-missing-field-initializers -Werror"
+#define RPATH      "-Wl,-rpath,\"$(pkg-config --variable=libdir domus)\""
+
+START_TEST(echo_is_built_by_pkg_config_in_c_and_cpp_and_serves)
+{
+    if (DOMT_SANITIZED)
+        return;
+    install();
+    MUST_RUN(STRICT_C " echo.c $(pkg-config --cflags --libs domus-config) " RPATH " -o pc_c");
+    MUST_RUN(STRICT_CPP " echo.cpp $(pkg-config --cflags --libs domus-config) " RPATH " -o pc_cpp");
+    MUST_RUN(STRICT_C " -static echo.c $(pkg-config --static --cflags --libs domus-config) "
+                      "-o pc_static");
+    MUST_RUN("ldd pc_c | grep -F 'libdomus.so.0.1 => '\"$PWD\"");
+    serves("pc_c");
+    serves("pc_cpp");
+    serves("pc_static");
+    remove_installed();
+}
+END_TEST
+
+START_TEST(echo_is_built_by_find_package_in_c_and_cpp_and_serves)
+{
+    if (DOMT_SANITIZED)
+        return;
+    install();
+    MUST_RUN("cp '" DOMT_SOURCE_DIR "/tests/tidy/consumer/CMakeLists.txt' .");
+    MUST_RUN(
+        "cmake -S . -B built -G Ninja -DWANTED_VERSION=0.1 -DCMAKE_PREFIX_PATH=\"$PWD/moved\"");
+    MUST_RUN("cmake --build built");
+    MUST_RUN("ldd built/echo_shared_c | grep -F 'libdomus.so.0.1 => '\"$PWD\"");
+    ck_assert_int_ne(run("ldd built/echo_static_c | grep -F libdomus"), 0);
+    serves("built/echo_shared_c");
+    serves("built/echo_shared_cpp");
+    serves("built/echo_static_c");
+    serves("built/echo_static_cpp");
+    remove_installed();
+}
+END_TEST
+
+/* Until 1.0 each minor version may differ, so find_package() refuses all others. */
+START_TEST(find_package_refuses_another_minor_version)
+{
+    static const char *const others[] = {"0.0", "0.2", "1.0"};
+
+    if (DOMT_SANITIZED)
+        return;
+    install();
+    MUST_RUN("cp '" DOMT_SOURCE_DIR "/tests/tidy/consumer/CMakeLists.txt' .");
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        int status =
+            run("cmake -S . -B built -DWANTED_VERSION=%s -DCMAKE_PREFIX_PATH=\"$PWD/moved\"",
+                others[i]);
+        ck_assert_msg(status != 0, "%s is accepted", others[i]);
+        ck_assert_msg(strstr(output, "domus-config.cmake, version: 0.1.0") != NULL, "%s", output);
+    }
+    remove_installed();
+}
+END_TEST
+
+DOMT_MAIN("install", 60, installed_tree_is_whole_and_names_no_path_of_the_build,
+          echo_is_built_by_pkg_config_in_c_and_cpp_and_serves,
+          echo_is_built_by_find_package_in_c_and_cpp_and_serves,
+          find_package_refuses_another_minor_version)
