@@ -1,4 +1,4 @@
-/* The steps of a message, each by itself: what docs/architecture.md tells of their cost.
+/* The steps of a message, each by itself: decisions/message-cost has the figures.
  *
  * Two managers without threads are stepped by hand, a home and another one. A step is a function
  * that does one thing BATCH times, to BATCH houses or envelopes; it is timed alone, and the median

@@ -1,4 +1,4 @@
-/* Birth and death of houses (DESIGN 4). Home only, except spawn and stop. */
+/* Birth and death of houses (contract: Birth and death). Home only, except spawn and stop. */
 #ifndef DOMI_HOUSE_LIFE_H
 #define DOMI_HOUSE_LIFE_H
 

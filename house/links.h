@@ -8,7 +8,7 @@
  * No code of a user runs within a batch, so it is over in a microsecond or two. That matters:
  * nobody else can link a house that is in a chain (its inbox is not empty), so what others send to
  * it waits as well. Gathering over whole runs was built, and taken out again
- * (docs/architecture.md).
+ * (decisions/batched-links).
  *
  * A house in a chain is nobody's to sort or to free (it has not been taken off the arrivals), so
  * the chain needs no more care than the arrivals. */

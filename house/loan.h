@@ -1,4 +1,4 @@
-/* Loans: houses that home shows to thieves, and gets back (DESIGN 5).
+/* Loans: houses that home shows to thieves, and gets back (contract: Stealing).
  *
  * A house is exposed from the moment when home moves it from its private queue to the shared one
  * until home has it back: from the shared queue itself, or from a thief who has run it once. While

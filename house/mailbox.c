@@ -1,4 +1,4 @@
-/* The inbox lane: one lock-free stack per house (DESIGN 4, Lanes).
+/* The inbox lane: one lock-free stack per house (contract: Lanes).
  *
  * The word holds the newest node in its lower 48 bits and the depth in its upper 16, so one
  * operation tells empty or not and how deep. A put links first and publishes by compare-exchange.

@@ -319,14 +319,15 @@ uint32_t domi_manager_timers(domi_manager *manager);
 uint32_t domi_manager_channels(domi_manager *manager);
 
 /* Anything to run, mount, sort or take back; io and timers not counted. What others push is read
- * seq_cst: this is the second look of a park (DESIGN 6). */
+ * seq_cst: this is the second look of a park (contract: Park and wake). */
 bool domi_manager_has_work(const domi_manager *manager);
 
 /* Wake the owner of `target` if it sleeps: at most one write per sleep (M12). */
 static inline void domi_manager_notify(domi_manager *self, domi_manager *target)
 {
     /* seq_cst: after the put (a read-modify-write), pairs with the owner's exchange to SLEEPING
-     * and its second look. With anything weaker both could miss (notes: store buffering). */
+     * and its second look. With anything weaker each side could read before its own write is
+     * visible to the other, and both would miss (decisions/park-and-wake). */
     if (atomic_load_explicit(&target->park, memory_order_seq_cst) == DOMI_PARK_SLEEPING) {
         uint32_t sleeping = DOMI_PARK_SLEEPING;
         if (atomic_compare_exchange_strong_explicit(&target->park, &sleeping, DOMI_PARK_NOTIFIED,

@@ -4,8 +4,8 @@
  * A ring belongs to one thread; only `open` may be called by another, before. Operations are
  * queued and leave with the next enter(); what they bring comes by reap(). Each carries a
  * `user_data` that is not 0 and comes back with each of its completions; a multishot operation goes
- * on while DOMI_MORE is set, whatever the result says (notes: a CQ overflow ends a receive with
- * valid data). */
+ * on while DOMI_MORE is set, whatever the result says (M13): when the completion queue overflows,
+ * the kernel ends a multishot receive with a completion that carries valid data. */
 #ifndef DOMI_IO_BACKEND_H
 #define DOMI_IO_BACKEND_H
 

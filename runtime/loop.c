@@ -1,4 +1,4 @@
-/* The loop: three phases, then rest (DESIGN 3).
+/* The loop: three phases, then rest (contract: The loop).
  *
  * Phase 1, io: submit, reap, queue what completions bring at their channel; no user code. Phase 2:
  * mount, run channels actors until none is ready, timers and events, queue the sends. Phase 3: run

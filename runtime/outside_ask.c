@@ -3,8 +3,9 @@
  * They ask in the name of one actor that lives on the outside's manager, by the same promises as
  * any actor. Its turn is taken by whoever is inside: who sorts what has come also completes what
  * others wait for. Of those who wait, one leads: he sleeps on the manager's park word, which a put
- * to the actor wakes (as a thread's, DESIGN 6); the others sleep on conditions of their own, for
- * their answer or for the lead, which is handed on as its holder leaves.
+ * to the actor wakes (as it wakes a thread, contract: Park and wake); the others sleep on
+ * conditions of their own, for their answer or for the lead, which is handed on as its holder
+ * leaves.
  *
  *     somebody waits  =>  somebody leads, or is on his way to
  *

@@ -1,4 +1,4 @@
-/* Park and wake (DESIGN 6).
+/* Park and wake (contract: Park and wake).
  *
  * The owner arms the wake poll, exchanges its word to SLEEPING, looks again everywhere, and enters
  * the ring for one completion. A sender puts (a read-modify-write), then looks at the word, and
@@ -86,7 +86,7 @@ void domi_thread_judge_wakeup(domi_thread *thread)
     domi_counter_add(&thread->counters.wakeups_empty, 1);
     if (++thread->empty_wakeups < thread->config->io.empty_wakeups_max)
         return;
-    /* The poll may be what wakes it for nothing (003: rebuild the selector). */
+    /* The wake poll itself may be what wakes the thread for nothing, so it is armed anew. */
     thread->empty_wakeups = 0;
     domi_counter_add(&thread->counters.wake_rearms, 1);
     domi_io_arm_wake(&thread->io, true);

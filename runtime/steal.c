@@ -1,4 +1,5 @@
-/* Stealing (DESIGN 5): an idle thread borrows one house at a time from an overwhelmed one.
+/* Stealing (contract: Stealing): an idle thread borrows one house at a time from an overwhelmed
+ * one.
  *
  * readies > floor && idleCount * readies >= aggression: readies is the victim's depth, idleCount
  * the thief's consecutive iterations without work of its own. A thief for whom it holds counts

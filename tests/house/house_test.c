@@ -10,7 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* DESIGN 4, the drawing; written out a second time so that the table cannot change unseen. */
+/* The drawing of the six states (M5), written out a second time so that the table cannot change
+ * unseen. */
 static bool may(domi_state from, domi_state to)
 {
     switch (from) {

@@ -157,7 +157,7 @@ static int flush(domus_stack *stack, void *context)
     return domus_receive_within(stack, &domt_any, 0, flush_next);
 }
 
-/* 004: take what is there, do not wait. */
+/* A flush takes everything that is there, and does not wait. */
 START_TEST(flush_takes_all_that_is_there_and_does_not_wait)
 {
     domt_pick_open(0, 0);
@@ -188,7 +188,7 @@ static int by_priority(domus_stack *stack, void *context)
     return domus_receive_within(stack, &domt_urgents, 0, else_any);
 }
 
-/* 004: an urgent message if there is one, else whatever comes. */
+/* A receive by priority takes an urgent message if there is one, else whatever comes. */
 START_TEST(priority_receive_takes_the_urgent_before_the_older)
 {
     domt_pick_open(0, 0);

@@ -70,8 +70,8 @@ static const domus_behaviour loner = {
     .on_stop = on_stop,
 };
 
-/* Seed 004's thread-based style: one handler that receives until it is to stop. It takes what is
- * urgent first, and the others in order. */
+/* An actor in the style of a thread: one handler that receives until it is to stop. It takes urgent
+ * messages first, and the others in order. */
 static int on_run(domus_stack *stack, void *self, const void *nothing)
 {
     static const domus_type *const urgent[] = {&urgent_type, NULL};

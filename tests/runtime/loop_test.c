@@ -1,5 +1,5 @@
-/* The three phases and their shares (DESIGN 3): phase 3 keeps its deadline, home looks in time
- * (M2), and nobody who works for ever stops the others.
+/* The three phases and their shares (contract: The loop): phase 3 keeps its deadline, home looks in
+ * time (M2), and nobody who works for ever stops the others.
  *
  * Budgets are held on a virtual clock, to the nanosecond; fairness on real threads. */
 #include "tests/runtime/running.h"

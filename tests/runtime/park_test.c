@@ -1,4 +1,5 @@
-/* Park and wake (DESIGN 6): no sleep with work left (M3), awake in time, and idleness that is free.
+/* Park and wake (contract: Park and wake): no sleep with work left (M3), awake in time, and
+ * idleness that is free.
  *
  * The stepped ring holds M3 whenever a thread goes to sleep; the rest is measured on real threads,
  * with bounds that a busy machine keeps: a lost wake-up would show as a second (the cap). */
@@ -383,8 +384,8 @@ static void answers(domus_system *system, domus_address address)
     ck_assert_uint_lt(domt_now_ns() - began_ns, 900 * DOMT_MS); /* sooner than the cap */
 }
 
-/* 003's guard, turned to the wake poll: 512 empty wake-ups in a row arm it anew, and it still
- * wakes. Somebody writes to the eventfd who has nothing to say. */
+/* A guard against a wake poll that fires for nothing: 512 empty wake-ups in a row arm it anew, and
+ * it still wakes. Here a stranger writes to the eventfd without having put anything. */
 START_TEST(empty_wakeups_arm_the_poll_anew_and_are_counted)
 {
     domus_config config = domt_config(1);
