@@ -15,8 +15,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define SECOND_MS 1000u
-
 static domt_bed bed;
 static domi_peers peers;
 static domi_acceptor *acceptor;
@@ -103,8 +101,7 @@ static void pair_from(uint8_t host, int *ret_ours, int *ret_peer)
 /* A connection arrives and is handled; the peer's end is returned. */
 static int arrive(uint8_t host)
 {
-    int ours;
-    int peer;
+    int ours, peer;
 
     pair_from(host, &ours, &peer);
     ck_assert_ptr_nonnull(accepting());
@@ -251,8 +248,7 @@ END_TEST
 
 START_TEST(a_connection_that_cannot_be_adopted_counts_no_longer)
 {
-    int ours;
-    int peer;
+    int ours, peer;
 
     begin(10, 20);
     pair_from(1, &ours, &peer);
@@ -319,8 +315,7 @@ END_TEST
 START_TEST(a_peer_that_has_reset_counts_by_its_address)
 {
     const struct linger at_once = {.l_onoff = 1};
-    int ours;
-    int peer;
+    int ours, peer;
 
     begin(10, 20);
     for (int i = 0; i < 3; i++) {
@@ -468,8 +463,7 @@ END_TEST
 
 START_TEST(receive_buffers_are_told_while_anybody_waits_for_one)
 {
-    int ours;
-    int peer;
+    int ours, peer;
 
     begin(10, 100);
     bed.mode = DOMT_BED_KEEP;
