@@ -11,6 +11,9 @@ typedef struct domi_descriptor domi_descriptor;
 /* Its poll has come back. */
 void domi_descriptor_completed(domi_io *io, domi_descriptor *descriptor, int result);
 
+/* The ring has failed: tell every actor that watches, once, with the ring's error. */
+void domi_descriptors_fail(domi_io *io);
+
 /* domi_manager.descriptor_handled, descriptor_cancel and descriptor_noted. */
 void domi_descriptor_handled(domi_manager *manager, domi_node *node);
 void domi_descriptor_cancel(domi_manager *manager, domi_node *node);

@@ -448,6 +448,7 @@ void domi_io_fail(domi_io *io)
         if (io->acceptors[i] != NULL)
             domi_acceptor_fail(io->acceptors[i]);
     }
+    domi_descriptors_fail(io);
     for (uint32_t slot = 0; slot < io->slots_used; slot++) {
         if (io->slots[slot].channel != NULL)
             domi_channel_fail(io->slots[slot].channel, io->failed);

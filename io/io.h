@@ -68,6 +68,7 @@ typedef struct domi_io_counters {
 } domi_io_counters;
 
 struct domi_acceptor;
+struct domi_descriptor;
 
 typedef enum domi_io_timer_kind {
     DOMI_TIMER_CHANNEL,  /* its time-outs */
@@ -155,8 +156,9 @@ typedef struct domi_io {
     domus_channel *starved_head;
     domus_channel *starved_tail;
     struct domi_acceptor *acceptors[DOMI_ACCEPTORS_MAX];
-    domi_wheel wheel;  /* of domi_io_timers */
-    domi_peers *peers; /* the system's; NULL: no address is bounded */
+    struct domi_descriptor *watched; /* watches whose poll is in the ring */
+    domi_wheel wheel;                /* of domi_io_timers */
+    domi_peers *peers;               /* the system's; NULL: no address is bounded */
     domi_shortage buffers_shortage;
     domi_io_timer shortage_timer;
     uint32_t look_slot; /* in a drain: where the next look begins */
@@ -245,7 +247,8 @@ void domi_io_end_shortage(domi_io *io);
 void domi_io_drain(domi_io *io);
 
 /* The ring has failed: end all that it was asked for. Channels are reset with its error, acceptors
- * stop; from here on nothing is asked of the ring, and connections are refused. */
+ * stop, and actors that watch a descriptor are told the error; from here on nothing is asked of the
+ * ring, and connections are refused. */
 void domi_io_fail(domi_io *io);
 
 /* A turn of a drain: look at some of its channels. */

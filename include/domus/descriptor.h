@@ -25,7 +25,8 @@ typedef struct domus_fd_watch {
 typedef struct domus_ready {
     int fd;
     uint32_t events; /* as poll(2) returns them: POLLIN, POLLOUT, POLLHUP, POLLERR ... */
-    int error;       /* a negative errno: it cannot be watched, and no more events come; else 0 */
+    int error;       /* a negative errno: it cannot be watched, or the ring of its thread has failed
+                        (domus_hooks.failed), and no more events come; else 0 */
 } domus_ready;
 
 DOMUS_API extern const domus_type domus_ready_type;
@@ -34,7 +35,7 @@ DOMUS_API extern const domus_type domus_ready_type;
  * or the actor stops. `ret_watch` may be NULL.
  *
  * Returns 0; -EBADF for a negative one; -ENOMEM; -EOPNOTSUPP on a detached actor, which may simply
- * wait, and in a test kit. */
+ * wait, and in a test kit; the ring's error when it has failed. */
 DOMUS_API int domus_watch_fd(domus_stack *stack, int fd, uint32_t events,
                              domus_fd_watch *ret_watch);
 

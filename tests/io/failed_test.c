@@ -1,9 +1,13 @@
 /* What an enter that fails does to channels: nothing when it passes, a reset when the ring is gone.
  */
+#include "house/life.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 
+#include <domus/descriptor.h>
+
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -139,6 +143,82 @@ START_TEST(a_thread_without_a_ring_sleeps_until_it_is_woken)
 }
 END_TEST
 
+/* --- watches on descriptors ------------------------------------------------------------------- */
+
+#define TOLD_MAX 8
+
+static struct {
+    domus_ready ready[TOLD_MAX];
+    uint32_t count;
+    int again; /* what a new watch returned when the last one had failed */
+} told;
+
+static int watch_two(domus_stack *stack, void *self)
+{
+    int *fds = self;
+    int result = domus_watch_fd(stack, fds[0], POLLIN, NULL);
+
+    return result != 0 ? result : domus_watch_fd(stack, fds[1], POLLIN, NULL);
+}
+
+static int on_ready(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_ready *ready = payload;
+
+    (void)self;
+    ck_assert_uint_lt(told.count, TOLD_MAX);
+    told.ready[told.count++] = *ready;
+    if (ready->error != 0)
+        told.again = domus_watch_fd(stack, ready->fd, POLLIN, NULL);
+    return 0;
+}
+
+static const domus_behaviour watcher = {
+    .name = "watcher",
+    .kind = DOMUS_CHANNELS,
+    .state_size = 2 * sizeof(int),
+    .on_mount = watch_two,
+    .on = (const domus_on[]){{&domus_ready_type, on_ready, 0}, {NULL, NULL, 0}},
+};
+
+/* One watch waits in the ring, and of the other an event is under way. */
+START_TEST(a_ring_that_has_failed_tells_every_watch_its_error_once)
+{
+    int fds[2];
+    domus_address address;
+
+    begin(DOMT_BED_ECHO);
+    memset(&told, 0, sizeof told);
+    fds[0] = eventfd(0, EFD_CLOEXEC);
+    fds[1] = eventfd(0, EFD_CLOEXEC);
+    ck_assert(fds[0] >= 0 && fds[1] >= 0);
+    ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, &watcher, fds, &address), 0);
+    domt_bed_turn(&bed);
+    domt_fake_complete(bed.fake, domt_fake_find(bed.fake, DOMT_POLL, fds[1]), POLLIN, 0);
+    (void)domi_io_reap(&bed.io);
+    bed.io.failed = -EBADF;
+    domi_io_fail(&bed.io);
+    for (int i = 0; i < 3; i++)
+        domt_bed_turn(&bed);
+    ck_assert_uint_eq(told.count, 3);
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t errors = 0, readies = 0;
+        for (uint32_t j = 0; j < told.count; j++) {
+            errors += told.ready[j].fd == fds[i] && told.ready[j].error == -EBADF;
+            readies += told.ready[j].fd == fds[i] && told.ready[j].events == POLLIN;
+        }
+        ck_assert_uint_eq(errors, 1);
+        ck_assert_uint_eq(readies, i);
+    }
+    ck_assert_int_eq(told.again, -EBADF);
+    ck_assert_int_eq(domi_house_stop(&bed.manager, address), 0);
+    domt_bed_turn(&bed);
+    close(fds[0]), close(fds[1]), close(peer);
+    domt_bed_end(&bed);
+}
+END_TEST
+
 DOMT_MAIN("failed", 60, a_kernel_without_room_is_asked_again_and_nothing_is_lost,
           a_ring_that_has_failed_resets_every_channel_with_its_error,
-          a_thread_without_a_ring_sleeps_until_it_is_woken)
+          a_thread_without_a_ring_sleeps_until_it_is_woken,
+          a_ring_that_has_failed_tells_every_watch_its_error_once)

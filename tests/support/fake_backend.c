@@ -152,6 +152,12 @@ static void fake_poll(void *ring, int fd, uint64_t user_data)
     (void)begin(ring, DOMT_POLL, fd, user_data);
 }
 
+static void fake_poll_once(void *ring, int fd, uint32_t events, uint64_t user_data)
+{
+    (void)events;
+    (void)begin(ring, DOMT_POLL, fd, user_data);
+}
+
 static void fake_send(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data)
 {
     domt_op *op = begin(ring, DOMT_SEND, fd, user_data);
@@ -212,6 +218,7 @@ const domi_backend domt_fake_backend = {
     .accept = fake_accept,
     .receive = fake_receive,
     .poll = fake_poll,
+    .poll_once = fake_poll_once,
     .send = fake_send,
     .send_message = fake_send_message,
     .cancel = fake_cancel,
