@@ -413,6 +413,8 @@ static int mount(domus_stack *stack, void *self)
     domi_channels *set = domi_memory_new(sizeof *set);
     uint32_t slot = 0;
 
+    if (acceptor->held != NULL)
+        *acceptor->held = NULL;
     while (slot < DOMI_ACCEPTORS_MAX && io->acceptors[slot] != NULL)
         slot++;
     if (set == NULL || slot == DOMI_ACCEPTORS_MAX) {
@@ -435,6 +437,16 @@ static int mount(domus_stack *stack, void *self)
     if (io->draining)
         domi_acceptor_drain(acceptor);
     return 0;
+}
+
+void domi_acceptor_free_unmounted(domi_acceptor *acceptor)
+{
+    if (acceptor == NULL)
+        return;
+    acceptor->io = acceptor->targets[0].io;
+    domi_backlog_count(acceptor);
+    (void)close(acceptor->fd);
+    domi_memory_free(acceptor);
 }
 
 static void stop(domus_stack *stack, void *self)

@@ -26,10 +26,13 @@ typedef struct domi_arrival {
     domi_peer *peer; /* the address that it is counted on; NULL: it is not counted */
 } domi_arrival;
 
-typedef struct domi_acceptor {
+typedef struct domi_acceptor domi_acceptor;
+
+struct domi_acceptor {
     domi_io *io;      /* where it runs; set when it is mounted */
     const char *name; /* of the listener, for the log; outlives it; NULL: none */
     domi_house *house;
+    domi_acceptor **held; /* its maker's pointer to it, cleared as it is mounted; NULL: none */
     int fd;
     uint32_t slot; /* in io->acceptors */
     bool armed;
@@ -47,10 +50,15 @@ typedef struct domi_acceptor {
     uint32_t turn; /* ties are broken round robin */
     uint32_t target_count;
     domi_acceptor_target targets[];
-} domi_acceptor;
+};
 
-/* The behaviour of its actor; its state is a pointer to the acceptor, which it frees. */
+/* The behaviour of its actor; its state is a pointer to the acceptor, which it frees once it is
+ * mounted. */
 extern const domus_behaviour domi_acceptor_behaviour;
+
+/* Close the listener of an acceptor whose actor has ended before it was mounted, count who waited
+ * there on its first target, and free it. After all threads have ended. NULL is taken. */
+void domi_acceptor_free_unmounted(domi_acceptor *acceptor);
 
 /* The event that hands a connection over. */
 typedef struct domi_accepted {

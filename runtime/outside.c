@@ -324,8 +324,11 @@ int domus_serve(domus_system *system, const char *name, const domus_behaviour *b
         domi_memory_free(acceptor);
         return result;
     }
+    acceptor->held = &system->unmounted[index];
+    system->unmounted[index] = acceptor; /* from the spawn on the acceptor's thread writes this */
     result = spawn_servers(system, acceptor, index, behaviour, state);
     if (result != 0) {
+        system->unmounted[index] = NULL;
         (void)close(acceptor->fd);
         domi_memory_free(acceptor);
         snprintf(system->error, sizeof system->error, "listener %s: %s", name, strerror(-result));

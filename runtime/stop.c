@@ -12,6 +12,7 @@
 #include "house/family.h"
 #include "house/slots.h"
 #include "house/stack.h"
+#include "io/acceptor.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -227,6 +228,10 @@ bool domi_system_end(domus_system *system, uint64_t until_ns)
     for (uint32_t i = 0; i < system->count; i++)
         (void)domi_manager_arrivals(&system->threads[i].manager);
     end_detached(system);
+    for (size_t i = 0; i < system->config.listener_count; i++) {
+        domi_acceptor_free_unmounted(system->unmounted[i]);
+        system->unmounted[i] = NULL;
+    }
     return true;
 }
 

@@ -54,6 +54,8 @@ struct domus_system {
     domi_simulator *simulator; /* NULL: real threads */
     domus_listener_config listeners[DOMI_LISTENERS_MAX];
     bool served[DOMI_LISTENERS_MAX];
+    struct domi_acceptor
+        *unmounted[DOMI_LISTENERS_MAX]; /* of served ones: see domi_acceptor.held */
     domi_cpus cpus;
     domi_clock clock;
     domi_stage stage; /* changed under outside_mutex: foreign threads may come at any time */

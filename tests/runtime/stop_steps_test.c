@@ -4,8 +4,11 @@
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static domt_stepped world;
 static const domus_behaviour idle = {.name = "idle"};
@@ -99,6 +102,53 @@ START_TEST(each_step_of_a_stop_waits_for_all_threads)
 }
 END_TEST
 
+/* --- a listener --------------------------------------------------------------------------------
+ */
+
+static bool skip(domi_simulator *simulator, bool (*is_done)(const domus_system *system),
+                 uint64_t until_ns)
+{
+    (void)simulator, (void)is_done, (void)until_ns;
+    return true;
+}
+
+static int connect_to(uint16_t port)
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)(void *)&address, sizeof address), 0);
+    return fd;
+}
+
+/* Its thread is never seen to mount it: as when a handler does not return until the stop is over.
+ */
+START_TEST(a_listener_whose_acceptor_was_never_mounted_is_closed_and_its_backlog_counted)
+{
+    static const domus_behaviour server = {.name = "server", .kind = DOMUS_CHANNELS};
+    const domus_listener_config listener = {"front", "127.0.0.1:0", 16};
+    domus_config config = domt_config(1);
+    domi_simulator simulator = {.wait = skip};
+    uint16_t port = 0;
+    char byte;
+
+    config.listeners = &listener;
+    config.listener_count = 1;
+    domt_stepped_init(&world, &config);
+    ck_assert_int_eq(domus_serve(world.system, "front", &server, NULL, &port), 0);
+    int peer = connect_to(port);
+    world.system->simulator = &simulator;
+    ck_assert_int_eq(domus_system_stop(world.system), 1);
+    ck_assert_int_eq(recv(peer, &byte, 1, 0), -1);
+    ck_assert_int_eq(errno, ECONNRESET);
+    ck_assert_ptr_null(world.system->unmounted[0]);
+    world.system->simulator = NULL;
+    domt_stepped_fini(&world);
+    close(peer);
+}
+END_TEST
+
 /* --- detached actors -------------------------------------------------------------------------- */
 
 static domus_system *system_;
@@ -168,5 +218,6 @@ START_TEST(thread_of_a_detached_actor_that_could_not_be_made_is_free_again)
 END_TEST
 
 DOMT_MAIN("stop_steps", 60, each_step_of_a_stop_waits_for_all_threads,
+          a_listener_whose_acceptor_was_never_mounted_is_closed_and_its_backlog_counted,
           detached_actor_spawns_nobody_once_its_system_stops,
           thread_of_a_detached_actor_that_could_not_be_made_is_free_again)
