@@ -96,11 +96,14 @@ void domi_log_said(domi_manager *manager, domus_log_level level, const char *tex
 
 void domi_log_left(domus_system *system)
 {
-    for (const char *line = system->left; *line != '\0';) {
+    const char *line = system->left + system->left_logged;
+
+    while (*line != '\0') {
         size_t length = strcspn(line, "\n");
 
         domi_log_line(system, DOMUS_LOG_ERROR, DOMUS_LOG_OUTSIDE, "not stopped in time: %.*s",
                       (int)length, line);
         line += length + (line[length] == '\n');
     }
+    system->left_logged = (uint32_t)(line - system->left);
 }

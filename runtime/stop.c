@@ -239,7 +239,7 @@ static void drain(domus_system *system)
 {
     uint64_t until_ns = domi_clock_now(&system->clock) + system->config.shutdown.drain_timeout_ns;
 
-    system->cut_before = domi_system_cut(system);
+    system->cut_before = system->cut_logged = domi_system_cut(system);
     domi_system_stage(system, DOMI_STAGE_DRAINING);
     domi_system_want(system, DOMI_WANTED_DRAIN);
     if (!wait_until(system, is_quiet, until_ns)) {
@@ -273,19 +273,22 @@ static void log_held(domus_system *system)
                       held);
 }
 
-/* Say what the drain has cut. Returns how many channels that were. */
+/* Log what was cut since this was last logged: a stop that timed out has told its part. Returns how
+ * many channels were cut since the drain began. */
 static int log_cut(domus_system *system)
 {
     domi_cut cut = domi_system_cut(system);
+    uint64_t channels = cut.channels - system->cut_before.channels;
+    domi_cut fresh = {cut.channels - system->cut_logged.channels,
+                      cut.bytes - system->cut_logged.bytes};
 
-    cut.channels -= system->cut_before.channels;
-    cut.bytes -= system->cut_before.bytes;
-    if (cut.channels != 0)
+    if (fresh.channels != 0)
         domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
                       "%" PRIu64 " channels had not drained and were cut, and with them %" PRIu64
                       " bytes that were not answered or not delivered",
-                      cut.channels, cut.bytes);
-    return cut.channels < INT32_MAX ? (int)cut.channels : INT32_MAX;
+                      fresh.channels, fresh.bytes);
+    system->cut_logged = cut;
+    return channels < INT32_MAX ? (int)channels : INT32_MAX;
 }
 
 static int stop(domus_system *system)

@@ -114,7 +114,9 @@ struct domus_system {
     char failed_text[256];
     char left[2048]; /* who had not stopped in time, and why; under `mutex` */
     uint32_t left_count;
-    domi_cut cut_before; /* until the drain began */
+    uint32_t left_logged; /* so much of `left` is in the log */
+    domi_cut cut_before;  /* until the drain began */
+    domi_cut cut_logged;  /* what was cut when that was last logged */
 };
 
 /* This process is a child that was forked since: its threads are not here. */

@@ -59,7 +59,8 @@ DOMUS_API int domus_system_start(domus_system *system);
  * Returns how many channels and connections were cut since it began to drain: 0 when nothing was
  * lost; when a ring had failed meanwhile (domus_hooks.failed), its negative errno, and
  * domus_system_error() says so; -ETIMEDOUT when a handler does not return: its thread cannot be
- * ended, and nothing is freed; calling this again waits again; -EDEADLK from a handler or from
+ * ended, and nothing is freed. Calling this again waits again, for shutdown.actorTimeout or 1 s,
+ * whichever is more, and logs only what is new; -EDEADLK from a handler or from
  * blocking work, and nothing happens (see domus_quit()). */
 DOMUS_API int domus_system_stop(domus_system *system);
 
@@ -77,7 +78,13 @@ DOMUS_API const char *domus_system_left(const domus_system *system);
 
 /* Free a system that is stopped, or was never started (one that runs is stopped first). NULL is
  * taken. While a handler, or blocking work that was abandoned, has not returned (the latter within
- * 1 s), nothing is freed: call it again then. From a handler nothing happens. */
+ * 1 s), nothing is freed: call it again then. From a handler nothing happens.
+ *
+ * After a stop that ended with -ETIMEDOUT this waits once more, as the stop does. If the handler
+ * returns meanwhile, everything is freed; else this returns, the system stays a valid one that is
+ * stopping, and its handler may go on to use all that it has. What the program gave the system
+ * must stay as well: behaviours, types, what actors' states point to, and the hooks. A program that
+ * ends then need not call this again; the memory goes with the process. */
 DOMUS_API void domus_system_free(domus_system *system);
 
 /* One line about the last call that failed; "" at first. Ownership: the system's. */
