@@ -31,6 +31,7 @@
  * and one thread that waits for signals: they are sent to it, because other threads block them. */
 static atomic_int quit_status = -1;
 static _Atomic pthread_t waiter;
+static atomic_bool has_waiter;
 
 typedef struct running {
     const domus_program *program;
@@ -47,7 +48,9 @@ void domus_main_quit(int status)
 {
     int none = -1;
 
-    if (atomic_compare_exchange_strong(&quit_status, &none, status))
+    /* seq_cst, as where the waiter is set: either this sees the waiter, or the waiter sees the
+     * status. So a call that comes before domus_main() is remembered. */
+    if (atomic_compare_exchange_strong(&quit_status, &none, status) && atomic_load(&has_waiter))
         /* It does not end the thread, which blocks it and waits for it. */
         (void)pthread_kill(atomic_load(&waiter), SIGTERM); // NOLINT(*-kill-thread,cert-pos44-c)
 }
@@ -299,6 +302,16 @@ static int make_system(running *own, const domus_config *config)
     return result;
 }
 
+/* From here on domus_main_quit() sends a signal. If it was called before, the signal is sent now,
+ * and the program ends as soon as it waits. */
+static void begin_to_wait(void)
+{
+    atomic_store(&waiter, pthread_self());
+    atomic_store(&has_waiter, true);
+    if (atomic_load(&quit_status) != -1)
+        (void)pthread_kill(pthread_self(), SIGTERM);
+}
+
 int domi_main_run(const domus_program *program, const domus_config *given)
 {
     running own = {.program = program};
@@ -306,7 +319,7 @@ int domi_main_run(const domus_program *program, const domus_config *given)
     int status;
 
     block_signals(&own.signals);
-    atomic_store(&waiter, pthread_self());
+    begin_to_wait();
     domi_descriptors_fit(&config, own.warning, sizeof own.warning);
     int result = domi_sink_open(program->name, STDERR_FILENO, config.log.queue_max, &own.sink);
     if (result != 0) {
@@ -322,6 +335,7 @@ int domi_main_run(const domus_program *program, const domus_config *given)
     domi_sink_close(own.sink, config.log.flush_timeout_ns);
     if (own.stopped != -ETIMEDOUT)
         domi_sink_free(own.sink); /* else a thread that is stuck in a handler may still log */
+    atomic_store(&has_waiter, false);
     /* What was sent while it drained is answered; nobody else shall meet it. */
     while (sigtimedwait(&own.signals, NULL, &(const struct timespec){0}) > 0)
         continue;

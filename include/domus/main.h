@@ -52,7 +52,9 @@ DOMUS_API int domus_main(int argc, char **argv, const domus_program *program);
 DOMUS_API int domus_main_serve(domus_system *system, const char *name,
                                const domus_behaviour *behaviour, const void *state);
 
-/* End the program from any thread or handler with `status`, as SIGTERM would. */
+/* End the program from any thread or handler with `status`, as SIGTERM would; the first call
+ * counts. Before domus_main(), the call is remembered: the program then starts, and ends at once.
+ */
 DOMUS_API void domus_main_quit(int status);
 
 #ifdef __cplusplus

@@ -378,6 +378,31 @@ START_TEST(quit_from_a_foreign_thread_ends_with_its_status)
 }
 END_TEST
 
+static int say_started(domus_system *system, void *argument)
+{
+    (void)system, (void)argument;
+    printf("started\n");
+    fflush(stdout);
+    return 0;
+}
+
+static void quit_early(void)
+{
+    domus_main_quit(6);
+}
+
+START_TEST(quit_before_the_program_runs_ends_it_as_soon_as_it_does)
+{
+    const domus_program program = {.name = "quitting", .start = say_started};
+    domt_program own;
+
+    domt_program_start(&own, &program, domt_no_arguments, quit_early);
+    ck_assert_int_eq(domt_program_end(&own), 6);
+    domt_has(own.out_text, "started");
+    domt_has(own.err_text, "iterations");
+}
+END_TEST
+
 static int quit_while_stopping(domus_system *system, void *argument)
 {
     domus_address address;
@@ -411,4 +436,5 @@ DOMT_MAIN("main", 60, help_goes_to_stdout_and_starts_nothing,
           sigterm_and_sigint_end_with_0_and_the_profile,
           a_handler_that_does_not_return_holds_connections_that_count_as_cut,
           quit_from_a_handler_ends_with_its_status, quit_from_a_foreign_thread_ends_with_its_status,
+          quit_before_the_program_runs_ends_it_as_soon_as_it_does,
           quit_while_stopping_is_no_second_signal)
