@@ -238,9 +238,16 @@ static void close_listener(domi_acceptor *acceptor)
     count_listener(acceptor->io, UINT64_MAX);
 }
 
+static void finish_later(domi_acceptor *acceptor, uint64_t delay_ns)
+{
+    domi_io *io = acceptor->io;
+
+    domi_wheel_arm(&io->wheel, &acceptor->timer.node, io->manager->now_ns + delay_ns);
+}
+
 /* Nothing is in flight: accept who waits, and close the listener, so that who comes now is refused
- * and does not wait for a drain to end. Without descriptors that is tried again, because channels
- * that end give theirs back. */
+ * and does not wait for a drain to end. A turn accepts a bounded number, and the next turn goes on.
+ * Without descriptors that is tried again, because channels that end give theirs back. */
 static void finish(domi_acceptor *acceptor)
 {
     domi_io *io = acceptor->io;
@@ -248,16 +255,27 @@ static void finish(domi_acceptor *acceptor)
     if (acceptor->armed || acceptor->cancelling)
         return;
     domi_wheel_cancel(&io->wheel, &acceptor->timer.node); /* the last accept may have paused */
-    if (acceptor->fd >= 0 && !domi_backlog_take(acceptor, take_last) && io->draining)
-        domi_wheel_arm(&io->wheel, &acceptor->timer.node, io->manager->now_ns + BACKOFF_FIRST_NS);
+    int result = acceptor->fd >= 0 ? domi_backlog_take(acceptor, take_last) : 0;
+    if (result == -EAGAIN)
+        finish_later(acceptor, DOMI_WHEEL_TICK_NS);
+    else if (result != 0 && io->draining)
+        finish_later(acceptor, BACKOFF_FIRST_NS);
     else
         close_listener(acceptor);
+}
+
+/* Its actor may have waited for that to stop. */
+static void finish_and_rouse(domi_acceptor *acceptor)
+{
+    finish(acceptor);
+    if (acceptor->fd < 0 && acceptor->house->state == DOMI_WAITING)
+        domi_house_ready(acceptor->io->manager, acceptor->house);
 }
 
 void domi_acceptor_timer(domi_acceptor *acceptor)
 {
     if (acceptor->stopping) {
-        finish(acceptor);
+        finish_and_rouse(acceptor);
         return;
     }
     serve_waiting(acceptor);
@@ -350,13 +368,8 @@ void domi_acceptor_completed(domi_acceptor *acceptor, const domi_completion *com
 /* The accept or its cancel has come back: a stopping acceptor may have nothing in flight now. */
 void domi_acceptor_cancelled(domi_acceptor *acceptor)
 {
-    domi_house *house = acceptor->house;
-
-    if (!acceptor->stopping || acceptor->armed || acceptor->cancelling)
-        return;
-    finish(acceptor);
-    if (house->state == DOMI_WAITING)
-        domi_house_ready(acceptor->io->manager, house);
+    if (acceptor->stopping && !acceptor->armed && !acceptor->cancelling)
+        finish_and_rouse(acceptor);
 }
 
 static void begin_stop(domi_acceptor *acceptor, bool serves_rest)
@@ -372,8 +385,12 @@ uint32_t domi_acceptor_stop(domi_acceptor *acceptor)
     begin_stop(acceptor, false);
     if (acceptor->armed || acceptor->cancelling)
         return 1;
-    if (acceptor->fd >= 0)
-        (void)domi_backlog_take(acceptor, take_last);
+    /* At the end of its thread there is no next turn: the rest is counted as it is closed. */
+    if (acceptor->fd >= 0 && domi_backlog_take(acceptor, take_last) == -EAGAIN &&
+        !acceptor->io->manager->stopping) {
+        finish_later(acceptor, DOMI_WHEEL_TICK_NS);
+        return 1;
+    }
     close_listener(acceptor);
     return 0;
 }

@@ -47,7 +47,8 @@ struct domi_acceptor {
         *waiting; /* accepted beyond connections_max, before the pause took hold; oldest first */
     uint32_t waiting_count;
     uint32_t waiting_room;
-    uint32_t turn; /* ties are broken round robin */
+    uint32_t taken; /* from the backlog, while the listener is being closed */
+    uint32_t turn;  /* ties are broken round robin */
     uint32_t target_count;
     domi_acceptor_target targets[];
 };
@@ -109,9 +110,11 @@ void domi_turn_away(domi_io *io, int fd);
 /* Let hardly anybody join those who wait on `listener`. */
 void domi_backlog_shrink(int listener);
 
-/* Accept all that wait, without waiting for more, and give each to `take`. Nothing may be in flight
- * on the listener. Returns false when descriptors or memory have run out. */
-bool domi_backlog_take(domi_acceptor *acceptor, void (*take)(domi_acceptor *acceptor, int fd));
+/* Accept those who wait, without waiting for more, at most io.completionEntries of them, and give
+ * each to `take`. Nothing may be in flight on the listener. Returns 0 when nobody waits any more
+ * (or so many were taken in all that a flood of connections must be the reason); -EAGAIN when there
+ * may be more, for the next turn; -EMFILE when descriptors or memory have run out. */
+int domi_backlog_take(domi_acceptor *acceptor, void (*take)(domi_acceptor *acceptor, int fd));
 
 /* Count those who wait as turned away: the listener is about to be closed. */
 void domi_backlog_count(domi_acceptor *acceptor);

@@ -14,7 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* More than a backlog can hold (net.core.somaxconn is rarely above 65,535). */
+/* From one listener, in all. More than a backlog can hold (net.core.somaxconn is rarely above
+ * 65,535). */
 #define TAKES_MAX 131072u
 
 void domi_reset_descriptor(int fd)
@@ -42,22 +43,25 @@ void domi_backlog_shrink(int listener)
     (void)listen(listener, 0);
 }
 
-bool domi_backlog_take(domi_acceptor *acceptor, void (*take)(domi_acceptor *acceptor, int fd))
+int domi_backlog_take(domi_acceptor *acceptor, void (*take)(domi_acceptor *acceptor, int fd))
 {
+    uint32_t limit = acceptor->io->config->io.completion_entries;
     int flags = fcntl(acceptor->fd, F_GETFL);
 
     if (flags < 0 || fcntl(acceptor->fd, F_SETFL, flags | O_NONBLOCK) != 0)
-        return true;
-    for (uint32_t takes = 0; takes < TAKES_MAX; takes++) {
+        return 0;
+    for (uint32_t takes = 0; acceptor->taken < TAKES_MAX; takes++, acceptor->taken++) {
+        if (takes == limit)
+            return -EAGAIN;
         int fd = accept4(acceptor->fd, NULL, NULL, SOCK_CLOEXEC);
         if (fd >= 0)
             take(acceptor, fd);
         else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-            return false;
+            return -EMFILE;
         else if (errno == EAGAIN || errno == EINVAL)
-            return true; /* else ECONNABORTED and the like: of one connection */
+            return 0; /* else ECONNABORTED and the like: of one connection */
     }
-    return true;
+    return 0;
 }
 
 void domi_backlog_count(domi_acceptor *acceptor)

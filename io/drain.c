@@ -13,9 +13,8 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#define COLLECT_MAX 262144u            /* completions that are taken before sockets are asked */
-#define LOOK_NS     UINT64_C(10000000) /* between two looks at a channel, at least */
-#define LOOKS_MAX   1024u              /* in one turn */
+#define LOOK_NS   UINT64_C(10000000) /* between two looks at a channel, at least */
+#define LOOKS_MAX 1024u              /* in one turn */
 
 uint64_t domi_socket_bytes(int fd, unsigned long request)
 {
@@ -126,6 +125,15 @@ void domi_io_look_at_draining(domi_io *io)
         io->look_slot = 0;
 }
 
+bool domi_io_collect_before_drain(domi_io *io)
+{
+    uint32_t taken;
+
+    domi_io_end_shortage(io);
+    return domi_io_collect(io, io->config->io.completion_entries, &taken) ||
+           ++io->drain_postponed >= DOMI_POSTPONED_MAX;
+}
+
 void domi_io_drain(domi_io *io)
 {
     uint32_t taken;
@@ -135,7 +143,7 @@ void domi_io_drain(domi_io *io)
     domi_io_end_shortage(io);
     /* What completed before now, also what overflowed into the kernel, is read before the sockets
      * are asked what is left in them. */
-    (void)domi_io_collect(io, COLLECT_MAX, &taken);
+    (void)domi_io_collect(io, io->config->io.completion_entries, &taken);
     io->draining = true;
     for (uint32_t slot = 0; slot < io->slots_used; slot++) {
         domus_channel *channel = io->slots[slot].channel;

@@ -16,8 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define POSTPONED_MAX 64u /* turns of completion_entries: more than can have been in flight */
-#define SHARES        16u /* a channel may hold one of them */
+#define SHARES 16u /* a channel may hold one of them */
 
 static int buffers_init(domi_io *io)
 {
@@ -356,7 +355,7 @@ static bool collect_before_timers(domi_io *io, uint32_t *ret_taken)
     if (domi_wheel_next_ns(&io->wheel) > io->manager->now_ns)
         return true;
     if (domi_io_collect(io, io->config->io.completion_entries, ret_taken) ||
-        ++io->postponed == POSTPONED_MAX)
+        ++io->postponed == DOMI_POSTPONED_MAX)
         io->postponed = 0;
     return io->postponed == 0;
 }

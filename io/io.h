@@ -18,6 +18,10 @@
 #define DOMI_COMPLETIONS_BATCH 64u
 #define DOMI_ACCEPTORS_MAX     64u
 
+/* For so many turns, of io.completionEntries each, due timers and the beginning of a drain wait for
+ * what had arrived: that is more than can have been in flight. */
+#define DOMI_POSTPONED_MAX 64u
+
 /* What an operation's user_data says: kind, generation of the slot, slot. Never 0. */
 enum domi_op {
     DOMI_OP_WAKE = 1,
@@ -161,8 +165,9 @@ typedef struct domi_io {
     domi_peers *peers;               /* the system's; NULL: no address is bounded */
     domi_shortage buffers_shortage;
     domi_io_timer shortage_timer;
-    uint32_t look_slot; /* in a drain: where the next look begins */
-    uint64_t look_ns;   /* when the next round of looks may begin */
+    uint32_t look_slot;       /* in a drain: where the next look begins */
+    uint64_t look_ns;         /* when the next round of looks may begin */
+    uint32_t drain_postponed; /* turns for which the drain has waited for what had arrived */
     uint32_t postponed; /* turns for which due timers have waited for bytes that had arrived */
 
     /* What waits to be sent to peers (crowd.h). */
@@ -241,6 +246,10 @@ void domi_io_press(domi_io *io, const domi_io_pressure *now);
 void domi_io_end_shortage(domi_io *io);
 
 /* --- drain.c -------------------------------------------------------------------------------- */
+
+/* Before a drain: collect what has arrived, at most io.completionEntries in a call. Returns whether
+ * the drain may begin; if not, this is called again in the next turn, a bounded number of times. */
+bool domi_io_collect_before_drain(domi_io *io);
 
 /* Accept what waits to be accepted, and then no more; let every channel answer what it was given,
  * send it, and close. */

@@ -8,8 +8,13 @@ void domi_thread_follow(domi_thread *thread)
 {
     uint32_t wanted = atomic_load_explicit(thread->wanted, memory_order_acquire);
 
-    if (wanted >= DOMI_WANTED_DRAIN && thread->doing < DOMI_WANTED_DRAIN)
+    if (wanted >= DOMI_WANTED_DRAIN && thread->doing < DOMI_WANTED_DRAIN) {
+        /* When one turn cannot collect what has arrived, the next one goes on; but not when the
+         * time of the drain is over. */
+        if (wanted == DOMI_WANTED_DRAIN && !domi_io_collect_before_drain(&thread->io))
+            return;
         domi_io_drain(&thread->io);
+    }
     if (wanted == DOMI_WANTED_ABORT && thread->doing < DOMI_WANTED_ABORT)
         (void)domi_io_abort(&thread->io);
     if (wanted >= DOMI_WANTED_CLOSE)

@@ -13,12 +13,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define WAITING 5
+#define WAITING     5
+#define WAITING_MAX 40
 
 static domt_bed bed;
 static domus_address address;
 static int listener;
-static int waiting[WAITING];
+static int waiting[WAITING_MAX];
+static int waiting_count;
 
 static void begin(void)
 {
@@ -26,7 +28,7 @@ static void begin(void)
     domi_acceptor *acceptor = domi_memory_new(sizeof *acceptor + sizeof acceptor->targets[0]);
     acceptor->target_count = 1;
     acceptor->targets[0] = (domi_acceptor_target){bed.actor, &bed.io};
-    listener = domi_acceptor_listen("127.0.0.1:0", 16, &bed.config, NULL);
+    listener = domi_acceptor_listen("127.0.0.1:0", WAITING_MAX, &bed.config, NULL);
     ck_assert_int_ge(listener, 0);
     acceptor->fd = listener;
     ck_assert_int_eq(
@@ -44,23 +46,29 @@ static void end(void)
 }
 
 /* Each has sent a byte, and its connection is in the backlog. */
-static void let_some_wait(void)
+static void let_wait(int count)
 {
     struct sockaddr_in at;
     socklen_t size = sizeof at;
 
+    waiting_count = count;
     ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&at, &size), 0);
-    for (int i = 0; i < WAITING; i++) {
+    for (int i = 0; i < count; i++) {
         waiting[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         ck_assert_int_eq(connect(waiting[i], (struct sockaddr *)&at, sizeof at), 0);
         ck_assert_int_eq(send(waiting[i], "w", 1, 0), 1);
     }
 }
 
+static void let_some_wait(void)
+{
+    let_wait(WAITING);
+}
+
 static void end_waiting(void)
 {
     end();
-    for (int i = 0; i < WAITING; i++)
+    for (int i = 0; i < waiting_count; i++)
         close(waiting[i]);
 }
 
@@ -169,6 +177,53 @@ START_TEST(who_waits_when_the_time_is_over_is_turned_away_and_counted)
 }
 END_TEST
 
+#define TURN 32u /* io.completionEntries */
+
+static void begin_small(void)
+{
+    domt_bed_init(&bed);
+    bed.config.io.ring_entries = 16;
+    bed.config.io.completion_entries = TURN;
+    begin();
+    let_wait(WAITING_MAX);
+}
+
+START_TEST(a_turn_of_a_drain_accepts_so_many_and_the_next_one_the_rest)
+{
+    begin_small();
+    begin_to_drain();
+    ck_assert_uint_eq(bed.opened, TURN);
+    ck_assert_uint_eq(bed.io.counters.listening, 1);
+    domt_bed_pass(&bed, 2);
+    domt_bed_turn(&bed);
+    ck_assert_uint_eq(bed.opened, WAITING_MAX);
+    ck_assert_uint_eq(bed.io.counters.listening, 0);
+    ck_assert_uint_eq(bed.io.turned_away, 0);
+    end_waiting();
+}
+END_TEST
+
+START_TEST(a_turn_of_a_stop_turns_so_many_away_and_the_next_one_the_rest)
+{
+    begin_small();
+    ck_assert_int_eq(domi_house_stop(&bed.manager, address), 0);
+    domt_bed_turn(&bed);
+    domt_fake_cancel_step(bed.fake);
+    for (int i = 0; i < 3; i++)
+        domt_bed_turn(&bed);
+    ck_assert_uint_eq(bed.io.turned_away, TURN);
+    ck_assert_uint_eq(bed.io.counters.listening, 1);
+    domt_bed_pass(&bed, 2);
+    domt_bed_turn(&bed);
+    ck_assert_uint_eq(bed.io.turned_away, WAITING_MAX);
+    ck_assert_uint_eq(bed.io.counters.listening, 0);
+    ck_assert_uint_eq(bed.manager.houses, 1); /* the acceptor has ended */
+    end_waiting();
+}
+END_TEST
+
 DOMT_MAIN("backlog", 20, a_drain_hands_over_everybody_who_waits,
           without_descriptors_a_drain_tries_again,
+          a_turn_of_a_drain_accepts_so_many_and_the_next_one_the_rest,
+          a_turn_of_a_stop_turns_so_many_away_and_the_next_one_the_rest,
           who_waits_when_the_time_is_over_is_turned_away_and_counted)

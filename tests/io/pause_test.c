@@ -189,6 +189,50 @@ START_TEST(time_outs_wait_for_a_crowd_that_one_turn_cannot_collect)
 }
 END_TEST
 
+/* The sockets are asked what is left in them only when all that had arrived is read. */
+START_TEST(a_drain_waits_for_a_crowd_that_one_turn_cannot_collect)
+{
+    uint32_t turns = 0;
+
+    domt_bed_init(&bed);
+    bed.config.io.ring_entries = 16;
+    bed.config.io.completion_entries = 32;
+    begin(COUNT, DOMT_BED_DROP);
+    bed.note_length = 0;
+    bed.fake->defers = true;
+    for (uint32_t i = 0; i < COUNT; i++)
+        domt_bed_feed(&bed, fds[i], 'x', PIECE);
+    uint32_t enters = bed.fake->enters;
+    while (!domi_io_collect_before_drain(&bed.io)) {
+        ck_assert_uint_le(bed.fake->enters - enters, 32);
+        ck_assert(!bed.io.draining);
+        domt_bed_turn(&bed);
+        bed.note_length = 0;
+        enters = bed.fake->enters;
+        turns++;
+    }
+    ck_assert_uint_ge(turns, COUNT / 64 / 2);
+    domt_bed_turn(&bed);
+    ck_assert_uint_eq(bed.read_bytes, COUNT * PIECE);
+    end(COUNT);
+}
+END_TEST
+
+START_TEST(a_flood_without_end_cannot_hold_a_drain_up_for_ever)
+{
+    uint32_t calls = 1;
+
+    domt_bed_init(&bed);
+    begin(1, DOMT_BED_DROP);
+    bed.fake->defers = true;
+    bed.fake->floods = true;
+    for (; !domi_io_collect_before_drain(&bed.io) && calls < 1000; calls++)
+        continue;
+    ck_assert_uint_eq(calls, DOMI_POSTPONED_MAX);
+    end(1);
+}
+END_TEST
+
 START_TEST(a_flood_without_end_cannot_hold_time_outs_up_for_ever)
 {
     domt_bed_init(&bed);
@@ -260,6 +304,8 @@ DOMT_MAIN("pause", 20, bytes_that_came_during_a_pause_are_reaped_before_anybody_
           a_peer_that_is_being_closed_is_idle_whatever_it_sends,
           time_outs_wait_for_a_crowd_that_one_turn_cannot_collect,
           a_flood_without_end_cannot_hold_time_outs_up_for_ever,
+          a_drain_waits_for_a_crowd_that_one_turn_cannot_collect,
+          a_flood_without_end_cannot_hold_a_drain_up_for_ever,
           an_enter_that_shows_nothing_is_not_the_last,
           enters_that_never_show_anything_hold_up_no_turn,
           without_a_timer_that_is_due_nothing_is_collected)

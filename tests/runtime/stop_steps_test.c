@@ -102,6 +102,42 @@ START_TEST(each_step_of_a_stop_waits_for_all_threads)
 }
 END_TEST
 
+/* --- a crowd -----------------------------------------------------------------------------------
+ */
+
+/* The first turn of a drain takes what a turn may take; meanwhile nobody is told that it drains. */
+START_TEST(a_thread_begins_to_drain_when_it_has_collected_what_had_come)
+{
+    domus_config config = domt_config(1);
+    uint32_t turns = 0;
+
+    config.io.ring_entries = 16;
+    config.io.completion_entries = 512;
+    domt_stepped_init(&world, &config);
+    domi_thread *thread = domt_stepped_thread(&world, 0);
+    for (int i = 0; i < 2; i++) {
+        turn_all();
+        world.rings[0].completions = 10000;
+        thread->io.draining = false;
+        thread->doing = DOMI_WANTED_RUN;
+        domi_system_want(world.system, i == 0 ? DOMI_WANTED_DRAIN : DOMI_WANTED_ABORT);
+        for (turns = 0; !thread->io.draining && turns < 100; turns++) {
+            ck_assert_uint_eq(thread->doing, DOMI_WANTED_RUN);
+            ck_assert(domi_thread_has_work(thread));
+            domt_stepped_turn(&world, 0, false);
+        }
+        if (i == 0)
+            ck_assert_uint_ge(turns, 10);
+        else
+            ck_assert_uint_eq(turns, 1); /* its time is over: it begins in any case */
+    }
+    world.rings[0].completions = 0;
+    domi_system_want(world.system, DOMI_WANTED_RUN);
+    thread->doing = DOMI_WANTED_RUN;
+    domt_stepped_fini(&world);
+}
+END_TEST
+
 /* --- a listener --------------------------------------------------------------------------------
  */
 
@@ -218,6 +254,7 @@ START_TEST(thread_of_a_detached_actor_that_could_not_be_made_is_free_again)
 END_TEST
 
 DOMT_MAIN("stop_steps", 60, each_step_of_a_stop_waits_for_all_threads,
+          a_thread_begins_to_drain_when_it_has_collected_what_had_come,
           a_listener_whose_acceptor_was_never_mounted_is_closed_and_its_backlog_counted,
           detached_actor_spawns_nobody_once_its_system_stops,
           thread_of_a_detached_actor_that_could_not_be_made_is_free_again)
