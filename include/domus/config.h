@@ -2,7 +2,9 @@
  *
  * Every limit of the library has its name here; `config/domus.yaml` lists the same keys with the
  * same defaults, and a test holds the two equal. Durations are in nanoseconds, sizes in bytes.
- * The structure grows only at its end. */
+ *
+ * Within a minor version the structure grows only at its end. Before 1.0 a minor version may break
+ * the ABI, and then fields may move: each has a soname of its own. */
 #ifndef DOMUS_CONFIG_H
 #define DOMUS_CONFIG_H
 
@@ -136,7 +138,7 @@ typedef struct domus_config {
         uint32_t queued_percent;   /* 1..100 of the budget, for bytes queued for peers; 50 */
         uint64_t reset_after_ns;   /* 100 ms..1 h without taking a byte, then a peer is deaf; 5 s */
     } memory;
-    /* More of the section `channel` (this structure grows only at its end). */
+    /* More of the section `channel`. */
     struct {
         /* For the peer to send its first byte after it was accepted, else the connection is closed;
          * 10 ms..1 h; 0: never; 10 s. A service whose clients wait in silence, for instance for

@@ -4,7 +4,7 @@
  * for queued_bytes; submit and sleep only in their sum: what of an enter was sleep is told by the
  * thread's CPU clock), so the difference of two snapshots is what happened between. The phases sum
  * to the wall time of the thread, up to the end of the last phase it has gone through; asleep, up
- * to now. The structure grows only at its end.
+ * to now. Within a minor version the structure grows only at its end.
  */
 #ifndef DOMUS_PROFILE_H
 #define DOMUS_PROFILE_H

@@ -103,8 +103,8 @@ DOMUS_API uint32_t domus_system_threads(const domus_system *system);
 /* Serve the listener called `name` in the configuration: one channels actor of `behaviour` on each
  * thread, each with a copy of `state`; every accepted connection goes to the thread that has the
  * fewest. An actor that stops, or whose on_mount fails, gets no more; when all are gone,
- * connections are closed as they come. After start. `ret_port` gets the port (the kernel's choice
- * for port 0) and may be NULL.
+ * connections are reset as they come, and counted (channels_cut of the profile). After start.
+ * `ret_port` gets the port (the kernel's choice for port 0) and may be NULL.
  *
  * Returns 0; -ENOENT without such a listener; -EALREADY when it is served; -EINVAL when the
  * behaviour is not DOMUS_CHANNELS; what bind and listen say; -ENOMEM.
