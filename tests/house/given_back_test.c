@@ -1,4 +1,5 @@
-/* Restarts with routers; watches of who ends. */
+/* What an actor holds beside its state is given back once: routers and their names when it
+ * restarts, watches when it ends. */
 #include "house/life.h"
 #include "house/names.h"
 #include "house/router.h"
@@ -100,5 +101,5 @@ START_TEST(watch_is_freed_once_when_both_sides_end_together)
 }
 END_TEST
 
-DOMT_MAIN("owned", 60, restart_gives_the_routers_and_their_names_back,
+DOMT_MAIN("given_back", 60, restart_gives_the_routers_and_their_names_back,
           watch_is_freed_once_when_both_sides_end_together)
