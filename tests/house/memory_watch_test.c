@@ -100,6 +100,14 @@ static void say(domus_address to, const domus_type *type)
     domt_settle(&world);
 }
 
+static domus_address begin_watching(hearer *to)
+{
+    begin();
+    domus_address actor = spawn(to);
+    say(actor, &watch_type);
+    return actor;
+}
+
 static void change(domus_memory_level level, uint64_t own_bytes)
 {
     now.level = level;
@@ -153,9 +161,7 @@ START_TEST(the_latest_is_told_by_one_event)
 {
     hearer to;
 
-    begin();
-    domus_address actor = spawn(&to);
-    say(actor, &watch_type);
+    (void)begin_watching(&to);
     change(DOMUS_MEMORY_HIGH, 1);
     tell();
     change(DOMUS_MEMORY_CRITICAL, 2);
@@ -183,9 +189,7 @@ START_TEST(a_change_while_it_is_handled_is_told_afterwards)
 {
     hearer to;
 
-    begin();
-    domus_address actor = spawn(&to);
-    say(actor, &watch_type);
+    (void)begin_watching(&to);
     to.handling = change_once;
     change_and_settle(DOMUS_MEMORY_HIGH, 1);
     ck_assert_uint_eq(to.heard, 2);
@@ -242,9 +246,7 @@ START_TEST(an_event_under_way_is_not_handled_after_it_was_taken_back)
 {
     hearer to;
 
-    begin();
-    domus_address actor = spawn(&to);
-    say(actor, &watch_type);
+    domus_address actor = begin_watching(&to);
     change(DOMUS_MEMORY_HIGH, 1);
     tell();
     ck_assert_int_eq(domt_notice(world.managers[0], actor, &unwatch_type, NULL), 0);

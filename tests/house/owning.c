@@ -133,16 +133,21 @@ static int ask_it(domus_stack *stack, void *now_)
     return domt_own_ask_one(stack, now->to, now->type, now->text, 0);
 }
 
+void domt_own_do(uint32_t by, int (*function)(domus_stack *, void *), const void *context)
+{
+    domt_do(&domt_owned.world, domt_owned.actors[by], function, (void *)(uintptr_t)context);
+}
+
 void domt_own_notice(uint32_t to, const domus_type *type, const char *text)
 {
     order now = {to, type, text};
 
-    domt_do(&domt_owned.world, domt_owned.actors[0], send_it, &now);
+    domt_own_do(0, send_it, &now);
 }
 
 void domt_own_ask(uint32_t to, const domus_type *type, const char *text)
 {
     order now = {to, type, text};
 
-    domt_do(&domt_owned.world, domt_owned.actors[0], ask_it, &now);
+    domt_own_do(0, ask_it, &now);
 }

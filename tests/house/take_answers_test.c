@@ -23,11 +23,6 @@ static void open_world(int (*hear)(domus_stack *, const domus_answer *))
     now->hear = hear;
 }
 
-static void do_it(int (*function)(domus_stack *, void *), const void *context)
-{
-    domt_do(&now->world, now->actors[0], function, (void *)(uintptr_t)context);
-}
-
 /* --- one by one ------------------------------------------------------------------------------ */
 
 static int take_one(domus_stack *stack, const domus_answer *answer)
@@ -72,7 +67,7 @@ static int ask_three_for_first(domus_stack *stack, void *unused)
 START_TEST(answers_are_released_one_by_one_and_those_not_shown_at_the_end)
 {
     open_world(show_the_next);
-    do_it(ask_three_for_first, NULL);
+    domt_own_do(0, ask_three_for_first, NULL);
     ck_assert_uint_eq(now->heard, 2);
     ck_assert_uint_eq(now->freed, 1);
     ck_assert_uint_eq(now->released, 3 + 1 + 1); /* the asks, the first, the last, which was late */
@@ -125,7 +120,7 @@ static int look_at_none(domus_stack *stack, const domus_answer *answer)
 START_TEST(all_answers_are_released_also_those_not_looked_at)
 {
     open_world(look_at_none);
-    do_it(ask_all, NULL);
+    domt_own_do(0, ask_all, NULL);
     ck_assert_uint_eq(now->heard, 1);
     ck_assert_uint_eq(now->released, ALL + ALL - 1);
     domt_owning_close();
@@ -156,7 +151,7 @@ START_TEST(some_of_all_answers_may_be_taken_in_any_order)
 {
     open_world(take_some);
     for (unsigned i = 1; i <= 2; i++) { /* the second list is another one */
-        do_it(ask_all, NULL);
+        domt_own_do(0, ask_all, NULL);
         ck_assert_uint_eq(now->freed, 3 * i);
         ck_assert_uint_eq(now->released, (ALL + 1) * i);
     }
@@ -183,9 +178,9 @@ static int ask_one_for_all(domus_stack *stack, void *unused)
 START_TEST(list_of_answers_is_searched_without_the_one_before)
 {
     open_world(take_some);
-    do_it(ask_all, NULL);
+    domt_own_do(0, ask_all, NULL);
     now->hear = take_a_copy;
-    do_it(ask_one_for_all, NULL);
+    domt_own_do(0, ask_one_for_all, NULL);
     ck_assert_uint_eq(now->heard, 2);
     domt_owning_close();
 }
@@ -206,7 +201,7 @@ static int take_all(domus_stack *stack, const domus_answer *answer)
 START_TEST(all_answers_may_be_taken_at_once)
 {
     open_world(take_all);
-    do_it(ask_all, NULL);
+    domt_own_do(0, ask_all, NULL);
     ck_assert_uint_eq(now->freed, ALL - 1);
     domt_owning_close();
 }
@@ -229,9 +224,9 @@ static int ask_nobody(domus_stack *stack, void *count)
 START_TEST(where_no_answer_owns_anything_there_is_nothing_to_take)
 {
     open_world(take_in_vain);
-    do_it(ask_nobody, (void *)0);
+    domt_own_do(0, ask_nobody, (void *)0);
     ck_assert_uint_eq(now->heard, 1);
-    do_it(ask_nobody, (void *)3);
+    domt_own_do(0, ask_nobody, (void *)3);
     domt_pass(&now->world, 3 * MS);
     ck_assert_uint_eq(now->heard, 2);
     domt_owning_close();
@@ -257,7 +252,7 @@ static int wait_then_sleep(domus_stack *stack, const domus_answer *answer)
 START_TEST(answers_are_gone_when_their_step_has_returned)
 {
     open_world(wait_then_sleep);
-    do_it(ask_all, NULL);
+    domt_own_do(0, ask_all, NULL);
     domt_pass(&now->world, 3 * MS);
     ck_assert_uint_eq(now->heard, 2);
     domt_owning_close();
@@ -299,7 +294,7 @@ START_TEST(what_was_received_is_released_after_its_step)
     for (unsigned i = 0; i < 6; i++) { /* a notice, an ask that is answered, one that is not */
         open_world(received);
         takes = i >= 3;
-        domt_do(&now->world, now->actors[1], receive_one, NULL);
+        domt_own_do(1, receive_one, NULL);
         if (i % 3 == 0)
             domt_own_notice(1, &domt_small, "hello");
         else
@@ -340,7 +335,7 @@ static void open_group(uint32_t members)
     for (uint32_t i = 0; i < 3; i++)
         now->world.managers[i]->groups = &groups;
     for (uint32_t i = 0; i < members; i++)
-        domt_do(&now->world, now->actors[i], join, NULL);
+        domt_own_do(i, join, NULL);
 }
 
 static void close_group(void)
@@ -364,7 +359,7 @@ START_TEST(publication_cannot_be_taken_and_is_released_after_its_last_reader)
 {
     open_group(3);
     now->handle = read_news;
-    domt_do(&now->world, now->actors[0], publish, NULL);
+    domt_own_do(0, publish, NULL);
     ck_assert_uint_eq(now->handled, 3);
     ck_assert_uint_eq(now->released, 1);
     close_group();
@@ -397,10 +392,10 @@ START_TEST(all_are_taken_or_none)
     for (int order = 0; order < 2; order++) {
         open_group(2);
         now->hear = take_all_or_none;
-        domt_do(&now->world, now->actors[1], receive_two, NULL);
+        domt_own_do(1, receive_two, NULL);
         if (order == 0)
             domt_own_notice(1, &domt_small, "own");
-        domt_do(&now->world, now->actors[2], publish, NULL);
+        domt_own_do(2, publish, NULL);
         if (order == 1)
             domt_own_notice(1, &domt_small, "own");
         ck_assert_uint_eq(now->heard, 1);

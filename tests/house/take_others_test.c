@@ -11,11 +11,6 @@
 
 static domt_owning *const now = &domt_owned;
 
-static void do_it(int (*function)(domus_stack *, void *), const void *context)
-{
-    domt_do(&now->world, now->actors[1], function, (void *)(uintptr_t)context);
-}
-
 /* --- timers ---------------------------------------------------------------------------------- */
 
 static domus_timer timer;
@@ -53,12 +48,12 @@ START_TEST(timer_that_fires_once_is_released_when_it_was_handled)
         domt_owning_open();
         takes = i == 1;
         now->handle = ring;
-        do_it(arm_once, NULL);
+        domt_own_do(1, arm_once, NULL);
         domt_pass(&now->world, 3 * MS);
         ck_assert_uint_eq(now->handled, 1);
         ck_assert_uint_eq(now->released, !takes);
-        do_it(arm_once, NULL); /* the same memory, but another timer */
-        do_it(cancel, NULL);
+        domt_own_do(1, arm_once, NULL); /* the same memory, but another timer */
+        domt_own_do(1, cancel, NULL);
         ck_assert_uint_eq(now->released, takes ? 1 : 2);
         domt_owning_close();
     }
@@ -69,9 +64,9 @@ START_TEST(timer_that_never_fires_is_released_by_its_cancel_or_the_stop)
 {
     for (int i = 0; i < 2; i++) {
         domt_owning_open();
-        do_it(arm_once, NULL);
+        domt_own_do(1, arm_once, NULL);
         if (i == 0)
-            do_it(cancel, NULL);
+            domt_own_do(1, cancel, NULL);
         else
             ck_assert_int_eq(domi_house_stop(now->world.managers[1], now->actors[1]), 0);
         domt_settle(&now->world);
@@ -105,7 +100,7 @@ START_TEST(periodic_timer_keeps_what_it_owns_until_it_is_cancelled)
     for (uintptr_t i = 0; i < 2; i++) {
         domt_owning_open();
         now->handle = tick;
-        do_it(arm_periodic, (void *)i);
+        domt_own_do(1, arm_periodic, (void *)i);
         domt_pass(&now->world, 6 * MS);
         ck_assert_uint_eq(now->handled, 3);
         ck_assert_uint_eq(now->released, 1);
@@ -130,7 +125,7 @@ START_TEST(timer_that_is_refused_leaves_the_payload_to_the_caller)
 {
     domt_owning_open();
     now->world.config.scheduler.timers_max = 1;
-    do_it(arm_in_vain, NULL);
+    domt_own_do(1, arm_in_vain, NULL);
     ck_assert_uint_eq(now->released, 1);
     domt_owning_close();
 }
@@ -180,18 +175,18 @@ START_TEST(message_owns_its_payload_until_it_is_sent_or_freed)
 {
     for (unsigned i = 0; i < 3; i++) {
         domt_owning_open();
-        do_it(build, domt_sizes[i]);
-        do_it(free_it, NULL); /* nothing was written into it */
-        do_it(build, domt_sizes[i]);
-        do_it(fill, "freed");
-        do_it(send_to_nobody, NULL);
+        domt_own_do(1, build, domt_sizes[i]);
+        domt_own_do(1, free_it, NULL); /* nothing was written into it */
+        domt_own_do(1, build, domt_sizes[i]);
+        domt_own_do(1, fill, "freed");
+        domt_own_do(1, send_to_nobody, NULL);
         ck_assert_uint_eq(now->released, 0);
-        do_it(free_it, NULL);
+        domt_own_do(1, free_it, NULL);
         ck_assert_uint_eq(now->released, 1);
-        do_it(build, domt_sizes[i]);
-        do_it(fill, "sent");
-        do_it(send_to_nobody, NULL);
-        do_it(send_on, NULL);
+        domt_own_do(1, build, domt_sizes[i]);
+        domt_own_do(1, fill, "sent");
+        domt_own_do(1, send_to_nobody, NULL);
+        domt_own_do(1, send_on, NULL);
         ck_assert_uint_eq(now->handled, 1);
         ck_assert_uint_eq(now->released, 2);
         domt_owning_close();
@@ -223,11 +218,11 @@ START_TEST(message_that_was_taken_is_released_by_whoever_has_it_last)
         domt_own_notice(1, &domt_middle, "object");
         ck_assert_uint_eq(now->released, 0);
         if (i == 0)
-            do_it(free_it, NULL);
+            domt_own_do(1, free_it, NULL);
         if (i == 1)
-            do_it(send_to_nobody, NULL);
+            domt_own_do(1, send_to_nobody, NULL);
         if (i == 1)
-            do_it(send_on, NULL);
+            domt_own_do(1, send_on, NULL);
         ck_assert_uint_eq(now->released, !takes);
         domt_owning_close();
     }
@@ -305,15 +300,15 @@ START_TEST(what_comes_to_a_process_is_released_after_its_step_unless_taken)
         now->handle = reply_pong;
         steps = events_seen = 0;
         takes = i == 1;
-        do_it(spawn, NULL);
+        domt_own_do(1, spawn, NULL);
         yields = true;
-        do_it(tell_process, &domt_small);
+        domt_own_do(1, tell_process, &domt_small);
         domt_pass(&now->world, 3 * MS); /* and the answer, and the end of the sleep */
         ck_assert_uint_eq(events_seen, 3);
         ck_assert_uint_eq(now->freed, takes ? 2 : 0);
         ck_assert_uint_eq(now->released, takes ? 1 : 3); /* what the process asked */
-        do_it(tell_process, &domt_middle);
-        do_it(ask_process, &domt_large);
+        domt_own_do(1, tell_process, &domt_middle);
+        domt_own_do(1, ask_process, &domt_large);
         ck_assert_uint_eq(events_seen, 5);
         ck_assert_uint_eq(now->freed, takes ? 4 : 0);
         ck_assert_uint_eq(now->heard, 0);
@@ -332,7 +327,7 @@ START_TEST(what_no_step_of_a_process_has_seen_is_released_when_it_stops)
     domt_owning_open();
     takes = false;
     steps = events_seen = 0;
-    do_it(spawn, NULL);
+    domt_own_do(1, spawn, NULL);
     home = process.house->home;
     ck_assert_int_eq(
         domt_notice(domt_outside(&now->world), process, &domt_small, domt_own("hello")), 0);

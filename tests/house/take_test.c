@@ -340,7 +340,7 @@ START_TEST(kept_ask_is_released_when_it_leaves)
         now->handle = keep;
         domt_own_ask(1, domt_sizes[i % 3], "ping");
         ck_assert_uint_eq(now->released, 0);
-        domt_do(&now->world, now->actors[1], ends_of_kept[i / 3 % 3], NULL);
+        domt_own_do(1, ends_of_kept[i / 3 % 3], NULL);
         ck_assert_uint_eq(now->heard, 1);
         if (takes)
             domt_free_text(now->text);
@@ -437,7 +437,7 @@ START_TEST(what_was_put_aside_is_released_when_it_was_handled_at_last)
         domt_own_ask(1, &domt_large, "aside");
         ck_assert_uint_eq(now->released, 0);
         if (i == 0)
-            domt_do(&now->world, now->actors[1], unstash, NULL);
+            domt_own_do(1, unstash, NULL);
         else
             ck_assert_int_eq(domi_house_stop(now->world.managers[1], now->actors[1]), 0);
         domt_settle(&now->world);

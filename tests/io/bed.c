@@ -167,6 +167,18 @@ void domt_bed_end(domt_bed *bed)
     ck_assert_int_eq(domt_fake_open_count(), 0);
 }
 
+void domt_bed_begin(domt_bed *bed, int *ret_fd, int *ret_peer)
+{
+    ck_assert_int_eq(domt_bed_start(bed), 0);
+    *ret_fd = domt_bed_connect(bed, ret_peer);
+}
+
+void domt_bed_finish(domt_bed *bed, int peer)
+{
+    domt_bed_end(bed);
+    (void)close(peer);
+}
+
 void domt_bed_turn(domt_bed *bed)
 {
     domi_manager *manager = &bed->manager;

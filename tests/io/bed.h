@@ -58,6 +58,12 @@ int domt_bed_start(domt_bed *bed);
 /* Stop everything; holds that all buffers are back, all slots and descriptors free. */
 void domt_bed_end(domt_bed *bed);
 
+/* Start, with one connection: `ret_fd` gets the channel's end. */
+void domt_bed_begin(domt_bed *bed, int *ret_fd, int *ret_peer);
+
+/* End, and close the other end of that connection. */
+void domt_bed_finish(domt_bed *bed, int peer);
+
 /* One turn: phases 1 and 2. */
 void domt_bed_turn(domt_bed *bed);
 

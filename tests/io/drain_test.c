@@ -24,14 +24,12 @@ static void begin(domt_bed_mode mode)
     bed.config.channel.idle_timeout_ns = 0;
     bed.config.connection.first_byte_timeout_ns = 0;
     bed.mode = mode;
-    ck_assert_int_eq(domt_bed_start(&bed), 0);
-    fd = domt_bed_connect(&bed, &peer);
+    domt_bed_begin(&bed, &fd, &peer);
 }
 
 static void end(void)
 {
-    domt_bed_end(&bed);
-    close(peer);
+    domt_bed_finish(&bed, peer);
 }
 
 static int undelivered(void)

@@ -22,8 +22,7 @@ static void begin(domt_bed_mode mode)
 {
     domt_bed_init(&bed);
     bed.mode = mode;
-    ck_assert_int_eq(domt_bed_start(&bed), 0);
-    fd = domt_bed_connect(&bed, &peer);
+    domt_bed_begin(&bed, &fd, &peer);
     domt_bed_noted(&bed, "A+ ");
 }
 
@@ -61,8 +60,7 @@ START_TEST(a_kernel_without_room_is_asked_again_and_nothing_is_lost)
         domt_bed_turn(&bed);
     }
     ck_assert(domt_bed_is_open(fd));
-    close(peer);
-    domt_bed_end(&bed);
+    domt_bed_finish(&bed, peer);
 }
 END_TEST
 
@@ -138,8 +136,7 @@ START_TEST(a_thread_without_a_ring_sleeps_until_it_is_woken)
         domi_io_enter(&bed.io, 1, 20 * DOMT_BED_MS); /* the wake-up before is used up */
         ck_assert_uint_ge(now_ns() - began_ns, 20 * DOMT_BED_MS);
     }
-    close(peer);
-    domt_bed_end(&bed);
+    domt_bed_finish(&bed, peer);
 }
 END_TEST
 

@@ -211,8 +211,7 @@ static void end(void)
     (void)domi_io_abort(&bed.io);
     ck_assert_int_eq(domi_house_stop(&bed.manager, actor), 0);
     domt_bed_settle(&bed);
-    close(peer);
-    domt_bed_end(&bed);
+    domt_bed_finish(&bed, peer);
 }
 
 /* The bytes, each in a piece of its own, and FIN. */
@@ -454,8 +453,7 @@ START_TEST(actor_that_stops_does_not_wait)
     hold_closed(0);
     ck_assert_uint_eq(ours.failed, 1);
     ck_assert_uint_eq(bed.manager.houses, 1); /* the bed's own actor */
-    close(peer);
-    domt_bed_end(&bed);
+    domt_bed_finish(&bed, peer);
 }
 END_TEST
 

@@ -14,10 +14,9 @@ static int peer;
 static void begin_with(domt_bed_mode mode, uint64_t idle_ms)
 {
     domt_bed_init(&bed);
-    bed.mode = mode;
     bed.config.channel.idle_timeout_ns = idle_ms * DOMT_BED_MS;
-    ck_assert_int_eq(domt_bed_start(&bed), 0);
-    fd = domt_bed_connect(&bed, &peer);
+    bed.mode = mode;
+    domt_bed_begin(&bed, &fd, &peer);
     domt_bed_noted(&bed, "A+ ");
 }
 
@@ -28,8 +27,7 @@ static void begin(domt_bed_mode mode)
 
 static void end(void)
 {
-    domt_bed_end(&bed);
-    close(peer);
+    domt_bed_finish(&bed, peer);
 }
 
 static const domt_op *receive(void)

@@ -15,15 +15,13 @@ static int peer;
 static void begin(domt_bed_mode mode)
 {
     bed.mode = mode;
-    ck_assert_int_eq(domt_bed_start(&bed), 0);
-    fd = domt_bed_connect(&bed, &peer);
+    domt_bed_begin(&bed, &fd, &peer);
     domt_bed_noted(&bed, "A+ ");
 }
 
 static void end(void)
 {
-    domt_bed_end(&bed);
-    close(peer);
+    domt_bed_finish(&bed, peer);
 }
 
 static bool receives(int descriptor)

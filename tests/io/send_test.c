@@ -14,15 +14,13 @@ static int peer;
 
 static void begin(void)
 {
-    ck_assert_int_eq(domt_bed_start(&bed), 0);
-    fd = domt_bed_connect(&bed, &peer);
+    domt_bed_begin(&bed, &fd, &peer);
     domt_bed_noted(&bed, "A+ ");
 }
 
 static void end(void)
 {
-    domt_bed_end(&bed);
-    close(peer);
+    domt_bed_finish(&bed, peer);
 }
 
 /* Queue `size` bytes of `byte` on the channel, as its actor would. */

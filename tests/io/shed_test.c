@@ -73,6 +73,15 @@ static uint64_t resets(void)
     return domi_counter_read(&bed.io.counters.shed);
 }
 
+/* Its peer has taken nothing since now: so it is reset in 5 s, and not before. */
+static void is_deaf_after_its_time(void)
+{
+    pass(4 * SECOND);
+    domt_bed_noted(&bed, "");
+    pass(2 * SECOND);
+    domt_bed_noted(&bed, "A-(-105) ");
+}
+
 START_TEST(the_worst_are_reset_first_and_no_more_than_must_be)
 {
     begin(5);
@@ -131,10 +140,7 @@ START_TEST(a_peer_that_takes_something_is_not_deaf)
         domt_bed_turn(&bed);
     }
     domt_bed_noted(&bed, "B-(-105) ");
-    pass(4 * SECOND);
-    domt_bed_noted(&bed, "");
-    pass(2 * SECOND);
-    domt_bed_noted(&bed, "A-(-105) ");
+    is_deaf_after_its_time();
     end();
 }
 END_TEST
@@ -145,10 +151,7 @@ START_TEST(a_peer_for_which_nothing_waits_is_not_deaf)
     press(100000);
     pass(20 * SECOND);
     queue(0, 1000);
-    pass(4 * SECOND);
-    domt_bed_noted(&bed, "");
-    pass(2 * SECOND);
-    domt_bed_noted(&bed, "A-(-105) ");
+    is_deaf_after_its_time();
     end();
 }
 END_TEST
@@ -164,10 +167,7 @@ START_TEST(what_was_seen_in_an_earlier_shortage_does_not_count)
     ck_assert(!bed.io.careful);
     queue(0, 1000);
     press(1);
-    pass(4 * SECOND);
-    domt_bed_noted(&bed, "");
-    pass(2 * SECOND);
-    domt_bed_noted(&bed, "A-(-105) ");
+    is_deaf_after_its_time();
     end();
 }
 END_TEST

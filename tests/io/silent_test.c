@@ -19,8 +19,7 @@ static void begin_within(uint64_t first_ms, uint64_t idle_ms)
     domt_bed_init(&bed);
     bed.config.connection.first_byte_timeout_ns = first_ms * DOMT_BED_MS;
     bed.config.channel.idle_timeout_ns = idle_ms * DOMT_BED_MS;
-    ck_assert_int_eq(domt_bed_start(&bed), 0);
-    fd = domt_bed_connect(&bed, &peer);
+    domt_bed_begin(&bed, &fd, &peer);
     domt_bed_noted(&bed, "A+ ");
 }
 
@@ -31,8 +30,7 @@ static void begin(void)
 
 static void end(void)
 {
-    domt_bed_end(&bed);
-    close(peer);
+    domt_bed_finish(&bed, peer);
 }
 
 static void put(uint32_t size)
