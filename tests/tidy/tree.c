@@ -78,8 +78,7 @@ int domt_shell(char *output, size_t size, const char *format, ...)
 
 /* ---- Text -------------------------------------------------------------------------------------*/
 
-/* The end of the comment or literal that begins at `p`, or NULL when none does. */
-static const char *span_end(const char *p)
+const char *domt_span_end(const char *p)
 {
     if (p[0] == '/' && p[1] == '/') {
         return p + strcspn(p, "\n");
@@ -103,7 +102,7 @@ static void blank_spans(char *code)
     char *p = code;
 
     while (*p != '\0') {
-        const char *end = span_end(p);
+        const char *end = domt_span_end(p);
         if (end == NULL) {
             p++;
         }
@@ -113,7 +112,7 @@ static void blank_spans(char *code)
     }
 }
 
-static char *read_text(const char *path)
+char *domt_tree_text(const char *path)
 {
     char *text = malloc(FILE_MAX);
     FILE *file = fopen(path, "r");
@@ -134,9 +133,9 @@ static int by_name(const FTSENT **left, const FTSENT **right)
     return strcmp((*left)->fts_name, (*right)->fts_name);
 }
 
-static void visit(const char *root, const char *path, domt_rule *rule, domt_report *report)
+void domt_tree_visit(const char *root, const char *path, domt_rule *rule, domt_report *report)
 {
-    char *text = read_text(path);
+    char *text = domt_tree_text(path);
     char *code = strdup(text);
 
     ck_assert_ptr_nonnull(code);
@@ -172,7 +171,7 @@ void domt_tree_walk(const char *root, domt_rule *rule, domt_report *report)
             strchr("ch", entry->fts_name[length - 1]) == NULL) {
             continue;
         }
-        visit(root, entry->fts_path, rule, report);
+        domt_tree_visit(root, entry->fts_path, rule, report);
     }
     fts_close(walk);
 }

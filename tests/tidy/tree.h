@@ -32,6 +32,12 @@ void domt_report_add(domt_report *report, const char *path, uint32_t line, const
 /* Apply `rule` to the .c and .h files of the folders that hold code, sorted by path. */
 void domt_tree_walk(const char *root, domt_rule *rule, domt_report *report);
 
+/* Apply `rule` to one more file, whose path begins with `root`. */
+void domt_tree_visit(const char *root, const char *path, domt_rule *rule, domt_report *report);
+
+/* The text of a file. Ownership: the caller's. */
+char *domt_tree_text(const char *path);
+
 /* Copy the tree's code to a new directory below $TMPDIR; to be given to domt_tree_remove(). */
 void domt_tree_copy(const char *root, char ret_copy[DOMT_PATH_MAX]);
 void domt_tree_remove(const char *copy);
@@ -53,6 +59,9 @@ bool domt_starts_with(const char *text, const char *prefix);
 
 /* A part of an identifier. */
 bool domt_is_word(char c);
+
+/* The end of the comment or literal of C that begins at `p`, or NULL when none does. */
+const char *domt_span_end(const char *p);
 
 uint32_t domt_line_of(const char *text, const char *at);
 
