@@ -49,7 +49,7 @@ enum domi_mark {
     (DOMI_MARK_BARRIER | DOMI_MARK_SATURATED | DOMI_MARK_SUSPENDED | DOMI_MARK_RESTART |           \
      DOMI_MARK_RECEIVING | DOMI_MARK_UNMOUNTED)
 
-/* Control bits beside the lease in `life`; all change by compare-exchange (M9). */
+/* Control bits beside the lease in `life`; all change by atomic read-modify-writes (M9). */
 #define DOMI_LIFE_CLOSED      UINT64_C(1)  /* the slot is free: nothing is taken */
 #define DOMI_LIFE_STOP        UINT64_C(2)  /* asked to stop: asks and notices are refused */
 #define DOMI_LIFE_FULL        UINT64_C(4)  /* mailbox_max waits: asks and notices are refused */
