@@ -10,6 +10,8 @@
 #define LINE 64u
 #define PAGE 4096u
 
+#define CHECKED_AT_END 1000u /* free objects */
+
 static_assert(sizeof(domi_slab_chunk) <= LINE, "the header is one line");
 
 void domi_slab_init(domi_slab *slab, uint32_t object_bytes, uint32_t keep_bytes, size_t chunk_bytes)
@@ -30,6 +32,7 @@ void domi_slab_init(domi_slab *slab, uint32_t object_bytes, uint32_t keep_bytes,
 void domi_slab_fini(domi_slab *slab)
 {
     domi_slab_trim_stop(slab);
+    DOMI_CHECK_SLOW(domi_slab_is_sound(slab, CHECKED_AT_END));
     domi_slab_chunk *chunk = slab->chunks;
     while (chunk != NULL) {
         domi_slab_chunk *next = chunk->next;
@@ -115,6 +118,7 @@ static bool chunk_add(domi_slab *slab)
     bool asks = chunk->next != NULL && chunk->bytes != DOMI_MEMORY_HUGE;
     slab->populated = asks ? (char *)chunk : slab->carve_end;
     slab->mapped_bytes += chunk->bytes;
+    DOMI_CHECK_SLOW(domi_slab_is_sound(slab, 0));
     return true;
 }
 

@@ -89,6 +89,10 @@ bool domi_slab_trim_begin(domi_slab *slab);
 bool domi_slab_trim_step(domi_slab *slab, uint32_t objects);
 void domi_slab_trim_stop(domi_slab *slab);
 
+/* Check that the slab's figures are those of its chunks, and that up to `objects` of its free list
+ * lie where an object can begin. Returns true, for DOMI_CHECK_SLOW. */
+bool domi_slab_is_sound(const domi_slab *slab, uint32_t objects);
+
 /* Where the objects of a chunk begin. */
 char *domi_slab_first(const domi_slab *slab, domi_slab_chunk *chunk);
 
