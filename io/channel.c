@@ -280,6 +280,7 @@ void domi_channel_settle(domus_channel *channel)
     else if (!channel->receiving && (channel->opened || channel->state != DOMI_CHANNEL_OPEN) &&
              domi_channel_wants_receive(channel))
         domi_channel_arm_receive(channel);
+    DOMI_CHECK_SLOW(domi_channel_is_sound(channel));
 }
 
 void domi_channel_shut(domus_channel *channel, int error, bool abort)

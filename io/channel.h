@@ -154,6 +154,11 @@ uint64_t domi_channel_inbound_bytes(const domus_channel *channel);
 /* A timer of the io wheel belongs to a channel: idle or linger time is over. */
 void domi_channel_timer(domus_channel *channel);
 
+/* --- channel_check.c -------------------------------------------------------------------------- */
+
+/* For DOMI_CHECK_SLOW when a channel has settled: what is true in its state. Returns true. */
+bool domi_channel_is_sound(const domus_channel *channel);
+
 /* --- drain.c: the end of a thread's channels -------------------------------------------------- */
 
 /* The system stops: answer what has come so far, then close. */

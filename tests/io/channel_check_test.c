@@ -1,0 +1,55 @@
+/* Each invariant of a channel is broken once, and the check that states it ends the process. */
+#include "io/channel.h"
+
+#include "tests/support/death.h"
+#include "tests/support/suite.h"
+
+static void check_channel(void *channel)
+{
+    (void)domi_channel_is_sound(channel);
+}
+
+START_TEST(each_invariant_of_a_channel_is_checked)
+{
+    domus_buffer *some = (domus_buffer *)(void *)(uintptr_t)64; /* only compared with NULL */
+    const domus_channel open = {.fd = 3, .state = DOMI_CHANNEL_OPEN};
+    const domus_channel closed = {.fd = -1, .state = DOMI_CHANNEL_CLOSED};
+    struct {
+        domus_channel channel;
+        const char *text; /* NULL: it is sound */
+    } rows[] = {
+        {open, NULL},
+        {closed, NULL},
+        {{.fd = -1, .state = DOMI_CHANNEL_OPEN}, "channel->fd >= 0"},
+        {{.fd = 3, .cancelling = true}, "channel->cancelling"},
+        {{.fd = 3, .queued_bytes = 1}, "channel->queued_bytes == 0"},
+        {{.fd = 3, .cost = 1}, "channel->cost == 0"},
+        {{.fd = 3, .sending = true}, "channel->sending"},
+        {{.fd = 3, .end_told = true}, "channel->end_told"},
+        {{.fd = 3, .close_due = true}, "channel->close_due"},
+        {{.fd = 3, .state = DOMI_CHANNEL_FLUSHING, .crowded = true}, "channel->crowded"},
+        {{.fd = 3, .state = DOMI_CHANNEL_FLUSHING, .inbound.head = some}, "inbound.head == NULL"},
+        {{.fd = 3, .state = DOMI_CHANNEL_LINGERING, .inbound.head = some}, "inbound.head == NULL"},
+        {{.fd = 3, .state = DOMI_CHANNEL_LINGERING, .outbound.head = some},
+         "outbound.head == NULL"},
+        {{.fd = 3, .state = DOMI_CHANNEL_CLOSING, .inbound.head = some}, "inbound.head == NULL"},
+        {{.fd = 3, .state = DOMI_CHANNEL_CLOSING, .outbound.head = some}, "outbound.head == NULL"},
+        {{.fd = 3, .state = DOMI_CHANNEL_CLOSED}, "channel->fd == -1"},
+        {{.fd = -1, .state = DOMI_CHANNEL_CLOSED, .receiving = true}, "!channel->receiving"},
+        {{.fd = -1, .state = DOMI_CHANNEL_CLOSED, .cancels = 1}, "channel->cancels == 0"},
+        {{.fd = -1, .state = DOMI_CHANNEL_CLOSED, .inbound.head = some}, "inbound.head == NULL"},
+        {{.fd = -1, .state = DOMI_CHANNEL_CLOSED, .starved = true}, "!channel->starved"},
+        {{.fd = 3, .state = DOMI_CHANNEL_STATES}, "no state"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        domi_wheel_node_init(&rows[i].channel.timer.node);
+        if (rows[i].text != NULL)
+            domt_dies(check_channel, &rows[i].channel, rows[i].text);
+        else
+            ck_assert(domi_channel_is_sound(&rows[i].channel));
+    }
+}
+END_TEST
+
+DOMT_MAIN("channel check", 60, each_invariant_of_a_channel_is_checked)
