@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "house/ask.h"
 #include "house/family.h"
+#include "house/invariants.h"
 #include "house/letters.h"
 #include "house/life.h"
 #include "house/memory_watch.h"
@@ -347,12 +348,13 @@ DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handl
         if ((house->marks & DOMI_MARK_STOPPING) != 0 && domi_house_stop_end(manager, house))
             return;
     }
-    if (!domi_house_runnable(house)) {
+    if (domi_house_runnable(house)) {
+        domi_house_move(house, DOMI_READY);
+        domi_queue_put(&manager->ready[house->behaviour->kind], house);
+    } else {
         domi_house_move(house, DOMI_WAITING);
-        return;
     }
-    domi_house_move(house, DOMI_READY);
-    domi_queue_put(&manager->ready[house->behaviour->kind], house);
+    DOMI_CHECK_SLOW(domi_house_is_sound(manager, house));
 }
 
 /* Take from one source until it is empty or the run is full. A source is a mailbox, or the
@@ -441,6 +443,7 @@ DOMI_INLINE uint32_t run_once(domi_manager *manager, domi_house *house)
 {
     run now = {.manager = manager, .house = house, .left = manager->messages_per_run_max};
 
+    DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
     domi_house_move(house, DOMI_SCHEDULED);
     domi_house_move(house, DOMI_RUNNING);
 

@@ -11,13 +11,15 @@
 #include "runtime/testkit.h"
 
 #include "base/check.h"
+#include "house/invariants.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-#define LAG_EVERY     32u /* steps between lags, on average */
-#define LAG_STEPS_MAX 64u
-#define NAMED_MAX     3u /* ready actors of a thread that a line tells by name */
+#define LAG_EVERY          32u /* steps between lags, on average */
+#define LAG_STEPS_MAX      64u
+#define CHECK_HOUSES_EVERY 16u /* steps, of those after which nobody has anything to do */
+#define NAMED_MAX          3u  /* ready actors of a thread that a line tells by name */
 
 static bool can_move(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
 {
@@ -51,6 +53,8 @@ static void hold_nothing_left(const domus_testkit *kit)
         DOMI_CHECK(manager->chained == 0); /* what others wait for has gone home */
         DOMI_CHECK(domi_thread_due_ns(thread) == kit->threads[i].until_ns);
         DOMI_CHECK(!domi_thread_has_work(thread)); /* arrivals, what the system wants, io */
+        if (kit->steps % CHECK_HOUSES_EVERY == 0)
+            domi_manager_check_houses(&kit->system->threads[i].manager);
     }
 }
 
