@@ -198,6 +198,7 @@ static void *help(void *nothing)
 {
     (void)nothing;
     (void)measure_pin(1);
+    domi_manager_own(other); /* until the end: only the first rounds used it on the first thread */
     for (;;) {
         void (*step)(void) = atomic_load_explicit(&job, memory_order_acquire);
         if (step == leave)

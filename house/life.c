@@ -217,6 +217,7 @@ int domi_house_spawn_routee(domi_manager *manager, domi_house *parent, domi_mana
                             const domus_spawn_options *options, _Atomic uint32_t *load,
                             domus_address *ret_address)
 {
+    DOMI_CHECK(domi_manager_is_mine(manager));
     if (manager->begin_spawn != NULL && !manager->begin_spawn(manager))
         return -ESHUTDOWN;
     int result = spawn(manager, parent, home, behaviour, state, options, load, ret_address);
@@ -332,6 +333,8 @@ void domi_house_mount(domi_manager *manager, domi_house *house)
 int domi_house_stop(domi_manager *manager, domus_address address)
 {
     domi_house *house = address.house;
+
+    DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
     if (house == NULL || house == manager->asker)
         return -ESTALE;
     if (house->home == NULL)

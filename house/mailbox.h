@@ -95,6 +95,7 @@ DOMI_INLINE int domi_mailbox_put(domi_manager *manager, domus_address address, d
 {
     domi_house *house = address.house;
 
+    DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
     node->lease = address.lease;
     node->kind = (uint8_t)kind;
     /* Relaxed: on the home lane nobody else writes these; in the other cases they decide only

@@ -1,6 +1,7 @@
 /* The parts of a thread's turn that concern houses; see the header. */
 #include "house/manager.h"
 
+#include "base/check.h"
 #include "base/memory.h"
 #include "base/prefetch.h"
 #include "house/dispatch.h"
@@ -13,6 +14,8 @@
 #include "house/timer.h"
 
 #include <errno.h>
+
+_Thread_local char domi_here;
 
 static const _Atomic uint32_t none = DOMUS_MEMORY_NORMAL;
 
@@ -27,6 +30,7 @@ int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
                       domi_manager **managers, const domus_config *config, uint64_t now_ns)
 {
     DOMI_CHECK(count <= DOMI_MANAGERS_MAX && index < count);
+    domi_manager_own(manager);
     manager->index = index;
     manager->count = count;
     manager->threads = count - 1; /* without detached ones; who has some says so */
@@ -65,6 +69,7 @@ void domi_manager_fini(domi_manager *manager)
 
 void domi_manager_pressed(domi_manager *manager, uint32_t level)
 {
+    DOMI_CHECK(domi_manager_is_mine(manager));
     manager->pressure_seen = level;
     manager->busy = level >= DOMUS_MEMORY_CRITICAL;
     manager->lane_max = manager->busy ? 0 : manager->mailbox_max;
@@ -77,6 +82,7 @@ static void end_house(void *house, void *manager)
 
 void domi_manager_end(domi_manager *manager)
 {
+    DOMI_CHECK(domi_manager_is_mine(manager));
     manager->stopping = true;
     domi_loans_end(manager);
     (void)domi_manager_arrivals(manager);
@@ -96,6 +102,7 @@ static void stop_house(void *house_, void *manager)
 
 void domi_manager_stop(domi_manager *manager)
 {
+    DOMI_CHECK(domi_manager_is_mine(manager));
     (void)domi_manager_arrivals(manager);
     domi_slots_walk(manager, stop_house, manager);
 }
@@ -130,6 +137,7 @@ static uint32_t take_arrivals(domi_manager *manager)
 
 uint32_t domi_manager_arrivals(domi_manager *manager)
 {
+    DOMI_CHECK(domi_manager_is_mine(manager));
     uint32_t returned = domi_loans_settle(manager);
 
     return returned + take_arrivals(manager);
@@ -140,6 +148,7 @@ uint32_t domi_manager_mount(domi_manager *manager)
     domi_fifo now = manager->mounting; /* who is spawned by an on_mount has its turn in the next */
     uint32_t count = 0;
 
+    DOMI_CHECK(domi_manager_is_mine(manager));
     manager->mounting = (domi_fifo){NULL, NULL};
     for (domi_house *house = domi_fifo_take(&now); house != NULL; house = domi_fifo_take(&now)) {
         domi_house_mount(manager, house);
@@ -157,6 +166,7 @@ uint32_t domi_manager_timers(domi_manager *manager)
     domi_wheel_node *node;
     uint32_t count = 0;
 
+    DOMI_CHECK(domi_manager_is_mine(manager));
     domi_wheel_advance(&manager->wheel, manager->now_ns);
     while (count < TIMERS_PER_TURN && (node = domi_wheel_take(&manager->wheel)) != NULL) {
         domi_timer_fire(manager, node);

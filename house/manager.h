@@ -182,6 +182,7 @@ struct domi_manager {
 
     /* The owner's. */
     alignas(DOMI_LINES) uint64_t now_ns;
+    const char *owner;               /* &domi_here of the thread that may use this manager */
     struct domi_promise *shown;      /* what the step that runs was shown, when it waited for all */
     struct domi_promise *shown_last; /* ... where it was looked for last; NULL: nowhere yet */
     domi_queue ready[2];             /* by domus_kind */
@@ -242,6 +243,23 @@ struct domi_manager {
     /* Exchanged by others: a line of its own, read at each foreign put. */
     alignas(DOMI_LINES) _Atomic uint32_t park;
 };
+
+/* Its address tells a thread from all others; house knows no more of threads than that. */
+extern _Thread_local char domi_here;
+
+/* The calling thread uses `manager` from now on: it was made here, or the thread that used it has
+ * ended, or has left a lock that this one holds. */
+static inline void domi_manager_own(domi_manager *manager)
+{
+    manager->owner = &domi_here;
+}
+
+/* The rule of the owner, asserted at each door through which only the owner may go. The doors of a
+ * turn ask always, those of a message in builds with slow checks. */
+static inline bool domi_manager_is_mine(const domi_manager *manager)
+{
+    return manager->owner == &domi_here;
+}
 
 /* Who runs here from now on. Relaxed, both: only looked at, from elsewhere. */
 static inline void domi_manager_runs(domi_manager *manager, const domus_behaviour *behaviour)

@@ -44,6 +44,7 @@ DOMI_INLINE void *domi_pool_take_by(domi_manager *manager, uint32_t index, bool 
 {
     domi_slab *slab = &manager->slabs[index];
 
+    DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
     if (DOMI_UNLIKELY(slab->free == NULL))
         return bounded ? domi_pool_refill_bounded(manager, index)
                        : domi_pool_refill(manager, index);
@@ -57,6 +58,7 @@ DOMI_INLINE void *domi_pool_take(domi_manager *manager, uint32_t index)
 
 static inline void domi_pool_free(domi_manager *manager, domi_node *node)
 {
+    DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
     if (DOMI_LIKELY(node->owner == manager->index && node->slab < DOMI_SLABS))
         domi_slab_put(&manager->slabs[node->slab], node);
     else

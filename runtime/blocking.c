@@ -5,6 +5,8 @@
  * helper thread puts it as any foreign thread would. */
 #include "runtime/blocking.h"
 
+#include "runtime/outside.h"
+
 #include "base/check.h"
 #include "base/memory.h"
 #include "house/mailbox.h"
@@ -47,12 +49,12 @@ static void done(domi_job *job)
         kind = DOMI_EXCEPTION;
     }
     const domus_allocator *before = domi_memory_use(system->hooks.allocator);
-    pthread_mutex_lock(&system->outside_mutex);
+    domi_outside_lock(system);
     envelope->node.kind = (uint8_t)kind;
     if (domi_mailbox_put(&system->outside, ended->asker, &envelope->node, kind) != 0)
         domi_mailbox_dead(&system->outside, ended->asker.house, &envelope->node, -ESTALE);
     domi_pool_flush(&system->outside);
-    pthread_mutex_unlock(&system->outside_mutex);
+    domi_outside_unlock(system);
     (void)domi_memory_use(before);
 }
 

@@ -13,6 +13,7 @@
 #include "runtime/blocking.h"
 #include "runtime/futex.h"
 #include "runtime/log.h"
+#include "runtime/outside.h"
 #include "runtime/signals.h"
 
 #include <domus/detached.h>
@@ -142,6 +143,7 @@ static void *run(void *detached_)
     domus_system *system = detached->system;
 
     domi_thread_manager = &detached->manager;
+    domi_manager_own(&detached->manager);
     (void)domi_memory_use(system->hooks.allocator);
     (void)domi_memory_count(&system->pressure.meter);
     loop(detached);
@@ -362,14 +364,14 @@ void domi_detached_close(domus_system *system)
 static void want(domus_system *system, domi_wanted what)
 {
     domi_detached_close(system);
-    pthread_mutex_lock(&system->outside_mutex);
+    domi_outside_lock(system);
     for (uint32_t i = 0; i < system->detached_count; i++) {
         domi_detached *detached = system->detached[i];
         /* seq_cst: as a put, it stands before the look at the park word. */
         atomic_store_explicit(&detached->wanted, what, memory_order_seq_cst);
         domi_manager_notify(&system->outside, &detached->manager);
     }
-    pthread_mutex_unlock(&system->outside_mutex);
+    domi_outside_unlock(system);
 }
 
 void domi_detached_stop(domus_system *system)

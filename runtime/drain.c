@@ -2,6 +2,7 @@
  *
  * The system sets one word and wakes the threads; each follows at the start of its phase 2. That
  * nothing is open any more the system sees by their counters. */
+#include "runtime/outside.h"
 #include "runtime/system.h"
 
 void domi_thread_follow(domi_thread *thread)
@@ -30,10 +31,10 @@ void domi_system_want(domus_system *system, domi_wanted wanted)
 {
     /* seq_cst: as a put, it stands before the looks at the park words. */
     atomic_store_explicit(&system->wanted, wanted, memory_order_seq_cst);
-    pthread_mutex_lock(&system->outside_mutex);
+    domi_outside_lock(system);
     for (uint32_t i = 0; i < system->count; i++)
         domi_manager_notify(&system->outside, &system->threads[i].manager);
-    pthread_mutex_unlock(&system->outside_mutex);
+    domi_outside_unlock(system);
 }
 
 domi_cut domi_system_cut(const domus_system *system)

@@ -50,8 +50,28 @@ int domi_outside_init(domus_system *system)
 
 void domi_outside_fini(domus_system *system)
 {
+    domi_manager_own(&system->outside);
     domi_manager_end(&system->outside);
     domi_manager_fini(&system->outside);
+}
+
+void domi_outside_lock(domus_system *system)
+{
+    pthread_mutex_lock(&system->outside_mutex);
+    domi_manager_own(&system->outside);
+}
+
+bool domi_outside_try_lock(domus_system *system)
+{
+    if (pthread_mutex_trylock(&system->outside_mutex) != 0)
+        return false;
+    domi_manager_own(&system->outside);
+    return true;
+}
+
+void domi_outside_unlock(domus_system *system)
+{
+    pthread_mutex_unlock(&system->outside_mutex);
 }
 
 int domi_outside_enter(domus_system *system, domi_stage last, domi_visit *ret_visit)
@@ -59,9 +79,9 @@ int domi_outside_enter(domus_system *system, domi_stage last, domi_visit *ret_vi
     if (domi_system_forked(system))
         return -ECHILD; /* before the mutex: who held it is not in this process */
     const domus_allocator *before = domi_memory_use(system->hooks.allocator);
-    pthread_mutex_lock(&system->outside_mutex);
+    domi_outside_lock(system);
     if (system->stage < DOMI_STAGE_RUNNING || system->stage > last) {
-        pthread_mutex_unlock(&system->outside_mutex);
+        domi_outside_unlock(system);
         (void)domi_memory_use(before);
         return -ESHUTDOWN;
     }
@@ -88,7 +108,7 @@ void domi_outside_leave(domus_system *system, const domi_visit *visit)
 {
     domi_pool_flush(&system->outside);
     (void)domi_memory_count(visit->counted_before);
-    pthread_mutex_unlock(&system->outside_mutex);
+    domi_outside_unlock(system);
     (void)domi_memory_use(visit->before);
 }
 

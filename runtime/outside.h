@@ -23,6 +23,11 @@ int domi_outside_init(domus_system *system);
 /* End what is left in it. The threads have ended. */
 void domi_outside_fini(domus_system *system);
 
+/* The mutex of the outside, and with it the outside's manager. Any thread of this process. */
+void domi_outside_lock(domus_system *system);
+bool domi_outside_try_lock(domus_system *system);
+void domi_outside_unlock(domus_system *system);
+
 /* Come in. Returns 0; -ESHUTDOWN, and then there is nothing to leave, when the system does not run
  * or has come past `last`; -ECHILD after a fork. */
 int domi_outside_enter(domus_system *system, domi_stage last, domi_visit *ret_visit);

@@ -172,9 +172,9 @@ static void park(domus_system *system, const domi_asking *asking)
     /* seq_cst exchange, then seq_cst looks: pairs with domi_manager_notify(). */
     atomic_exchange_explicit(&outside->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
     if (!domi_manager_has_work(outside)) {
-        pthread_mutex_unlock(&system->outside_mutex);
+        domi_outside_unlock(system);
         domi_futex_wait(&outside->park, DOMI_PARK_SLEEPING, &until);
-        pthread_mutex_lock(&system->outside_mutex);
+        domi_outside_lock(system);
     }
     atomic_exchange_explicit(&outside->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
 }
@@ -205,6 +205,7 @@ int domi_asking_wait(domus_system *system, domi_asking *asking)
             const struct timespec until = end_of(system, asking);
             asking->sleeps = true;
             (void)pthread_cond_timedwait(&asking->woken, &system->outside_mutex, &until);
+            domi_manager_own(&system->outside);
             asking->sleeps = false;
         }
     }
@@ -224,6 +225,7 @@ void domi_outside_close(domus_system *system)
     domi_outside_turn(system);
     while (system->askings_count != 0)
         pthread_cond_wait(&system->nobody_asks, &system->outside_mutex);
+    domi_manager_own(&system->outside);
 }
 
 int domus_outside_ask(domus_system *system, domus_address to, const domus_type *type,

@@ -101,6 +101,7 @@ static void *run(void *thread_)
     int result = domi_io_start(&thread->io);
 
     domi_thread_manager = &thread->manager;
+    domi_manager_own(&thread->manager);
     if (thread->config->stall.threshold_ns != 0)
         domi_backtrace_admit(&thread->stall.backtrace, (int)thread->config->stall.signal);
     (void)domi_memory_use(thread->system->hooks.allocator);

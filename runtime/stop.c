@@ -25,11 +25,11 @@
 
 void domi_system_stage(domus_system *system, domi_stage stage)
 {
-    pthread_mutex_lock(&system->outside_mutex);
+    domi_outside_lock(system);
     system->stage = stage;
     if (stage == DOMI_STAGE_ENDING)
         domi_outside_close(system);
-    pthread_mutex_unlock(&system->outside_mutex);
+    domi_outside_unlock(system);
 }
 
 /* --- a ring that has failed ------------------------------------------------------------------- */
@@ -208,6 +208,8 @@ static void end_detached(domus_system *system)
 {
     for (uint32_t i = 0; i < system->detached_count; i++) {
         domi_manager *manager = &system->detached[i]->manager;
+
+        domi_manager_own(manager);
         (void)domi_manager_arrivals(manager);
         domi_system_note_left(system, manager);
         domi_manager_end(manager);
@@ -224,9 +226,12 @@ bool domi_system_end(domus_system *system, uint64_t until_ns)
     for (uint32_t i = 0; i < system->count; i++)
         domi_thread_join(&system->threads[i]);
     domi_detached_join(system);
-    /* What was put after its receiver had ended is late mail now. */
-    for (uint32_t i = 0; i < system->count; i++)
+    /* The threads have ended, so their managers are this thread's. What was put after its receiver
+     * had ended is late mail now. */
+    for (uint32_t i = 0; i < system->count; i++) {
+        domi_manager_own(&system->threads[i].manager);
         (void)domi_manager_arrivals(&system->threads[i].manager);
+    }
     end_detached(system);
     for (size_t i = 0; i < system->config.listener_count; i++) {
         domi_acceptor_free_unmounted(system->unmounted[i]);

@@ -381,11 +381,13 @@ static void end_abandoned(domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
         domi_manager *manager = &system->threads[i].manager;
+        domi_manager_own(manager); /* its thread has ended */
         manager->work_over = true;
         domi_manager_end(manager);
     }
     for (uint32_t i = 0; i < system->detached_count; i++) {
         domi_manager *manager = &system->detached[i]->manager;
+        domi_manager_own(manager); /* its thread has ended */
         manager->work_over = true;
         domi_manager_end(manager);
     }

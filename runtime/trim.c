@@ -1,5 +1,6 @@
 /* Who trims what (house/trim.h): each thread its own slabs, and those of the outside, which has no
  * turns of its own, whoever comes by. */
+#include "runtime/outside.h"
 #include "runtime/system.h"
 
 #include "house/trim.h"
@@ -14,14 +15,14 @@ static bool trim_outside(domus_system *system, uint64_t now_ns, uint32_t objects
 
     /* Relaxed: who comes a bit late, or twice, does no harm. */
     if (now_ns < atomic_load_explicit(next_ns, memory_order_relaxed) ||
-        pthread_mutex_trylock(&system->outside_mutex) != 0)
+        !domi_outside_try_lock(system))
         return false;
     if (system->stage == DOMI_STAGE_RUNNING) {
         domi_manager_look_at_pressure(&system->outside);
         more = domi_trim_step(&system->outside, now_ns, objects);
     }
     atomic_store_explicit(next_ns, more ? 0 : now_ns + OUTSIDE_WAIT_NS, memory_order_relaxed);
-    pthread_mutex_unlock(&system->outside_mutex);
+    domi_outside_unlock(system);
     return more;
 }
 

@@ -318,6 +318,7 @@ static void *work(void *at_)
 {
     worker *at = at_;
 
+    domi_manager_own(at->manager);
     for (uint32_t i = 0; i < ROUNDS; i++) {
         domus_address rumour = anybody(at);
         at->manager->now_ns += 100 * US;
@@ -419,6 +420,7 @@ static void run(uint32_t count, uint64_t seed, bool cut)
         ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
     for (uint32_t i = 0; i < count; i++)
         ck_assert_int_eq(pthread_join(workers[i].thread, NULL), 0);
+    domt_world_own(&world);
     if (!cut)
         all_counts_add_up();
     domt_world_end(&world);

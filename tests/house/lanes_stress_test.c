@@ -276,6 +276,7 @@ static void *work(void *at_)
 {
     worker *at = at_;
 
+    domi_manager_own(&at->manager);
     for (uint32_t i = 0; i < ROUNDS; i++) {
         for (uint32_t j = below(at, 16); j > 0; j--) {
             if (!throw_in(at)) {
@@ -360,8 +361,10 @@ static void nothing_is_lost(uint32_t count, uint64_t seed)
         living += (uint32_t)managers[i]->houses;
     ck_assert_uint_eq(living, sum.mounts - sum.stops); /* nobody is stuck on the way out */
 
-    for (uint32_t i = 0; i <= count; i++)
+    for (uint32_t i = 0; i <= count; i++) {
+        domi_manager_own(managers[i]); /* its thread has ended */
         domi_manager_end(managers[i]);
+    }
     sum = sum_up();
     ck_assert_uint_eq(sum.mounts, sum.stops);
     ck_assert_uint_eq(sum.taken, atomic_load(&released_tokens));

@@ -291,6 +291,7 @@ static void put_number(struct play *play)
 {
     uint64_t number = play->put + 1;
 
+    domi_manager_own(domt_outside(&play->world)); /* both sides put, but not at a time */
     play->put += domt_notice(domt_outside(&play->world), play->actor, &number_type, &number) == 0;
 }
 

@@ -53,6 +53,7 @@ static void *spawn(void *unused)
     const domus_spawn_options pinned = {.pinned = true};
 
     (void)unused;
+    domi_manager_own(domt_outside(&world));
     while (atomic_load_explicit(&slot->inbox, memory_order_relaxed) != 0)
         continue;
     ck_assert_int_eq(domi_house_spawn_child(domt_outside(&world), NULL, world.managers[0],
@@ -94,6 +95,7 @@ START_TEST(home_that_sorts_late_mail_sees_the_whole_of_a_new_life)
         (void)domi_manager_arrivals(home);
         hits += atomic_load_explicit(&is_born, memory_order_relaxed);
         ck_assert_int_eq(pthread_join(spawner, NULL), 0);
+        domt_world_own(&world);
         deaths += LATE;
         ck_assert_ptr_eq(born.house, slot);
         domt_settle(&world);

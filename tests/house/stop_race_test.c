@@ -55,6 +55,7 @@ static void *spawn_many(void *unused)
     static domus_address addresses[2];
 
     (void)unused;
+    domi_manager_own(world.managers[SPAWNER]);
     for (unsigned i = 0; i < BIRTHS; i++) {
         domus_address *next = &addresses[i % 2];
         if (domi_house_spawn(world.managers[SPAWNER], world.managers[HOME], &mayfly, NULL, next) !=
@@ -71,6 +72,7 @@ static void *spawn_many(void *unused)
 static void *stop_many(void *unused)
 {
     (void)unused;
+    domi_manager_own(world.managers[STOPPER]);
     for (unsigned i = 0; i < BIRTHS; i++) {
         domus_address *next = atomic_load_explicit(&newborn, memory_order_acquire);
         while (next == NULL) {
@@ -99,6 +101,7 @@ START_TEST(m9_stop_right_after_a_foreign_spawn_is_not_lost)
     }
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    domt_world_own(&world);
     domt_settle(&world);
     ck_assert_uint_eq(home->houses, 0);
     ck_assert_uint_eq(mounts, stops);

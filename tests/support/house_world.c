@@ -64,10 +64,17 @@ int domt_world_start(domt_world *world)
     return 0;
 }
 
+void domt_world_own(domt_world *world)
+{
+    for (uint32_t i = 0; i <= world->homes; i++)
+        domi_manager_own(world->managers[i]);
+}
+
 void domt_world_end(domt_world *world)
 {
     if (!world->started)
         return;
+    domt_world_own(world);
     for (uint32_t i = 0; i <= world->homes; i++)
         domi_manager_end(world->managers[i]);
     /* What on_stop sent to those that had ended before. */

@@ -30,7 +30,11 @@ void domt_world_init(domt_world *world, uint32_t homes);
 /* Make the managers. Returns 0; -ENOMEM (and then nothing is left). */
 int domt_world_start(domt_world *world);
 
-/* End every manager as a system does that has stopped, and free all. */
+/* The calling thread uses all managers from now on: those that used them have ended. */
+void domt_world_own(domt_world *world);
+
+/* End every manager as a system does that has stopped, and free all. The managers become the
+ * calling thread's. */
 void domt_world_end(domt_world *world);
 
 /* Both, and a failure is the test's. */
