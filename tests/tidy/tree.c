@@ -176,13 +176,19 @@ void domt_tree_walk(const char *root, domt_rule *rule, domt_report *report)
     fts_close(walk);
 }
 
-void domt_tree_copy(const char *root, char ret_copy[DOMT_PATH_MAX])
+static void make_directory(char ret_path[DOMT_PATH_MAX])
 {
     const char *folder = getenv("TMPDIR");
+
+    snprintf(ret_path, DOMT_PATH_MAX, "%s/domt-tidy-XXXXXX", folder == NULL ? "/tmp" : folder);
+    ck_assert_ptr_nonnull(mkdtemp(ret_path));
+}
+
+void domt_tree_copy(const char *root, char ret_copy[DOMT_PATH_MAX])
+{
     char output[1024];
 
-    snprintf(ret_copy, DOMT_PATH_MAX, "%s/domt-tidy-XXXXXX", folder == NULL ? "/tmp" : folder);
-    ck_assert_ptr_nonnull(mkdtemp(ret_copy));
+    make_directory(ret_copy);
     int status =
         domt_shell(output, sizeof output,
                    "cd '%s' && cp -R $(ls -d " FOLDERS " 2>/dev/null) '%s'/ 2>&1", root, ret_copy);
@@ -219,13 +225,26 @@ void domt_tree_holds(domt_rule *rule)
 
 static domt_report before, after;
 
+/* A rule sees one file at a time, so a tree of the one file that is planted into is enough. */
+static void copy_file(const char *path, char ret_copy[DOMT_PATH_MAX])
+{
+    char output[1024];
+
+    make_directory(ret_copy);
+    int status = domt_shell(output, sizeof output,
+                            "cd '%s' && mkdir -p '%s'/\"$(dirname '%s')\" && "
+                            "if [ -f '%s' ]; then cp '%s' '%s'/'%s'; fi 2>&1",
+                            DOMT_SOURCE_DIR, ret_copy, path, path, path, ret_copy, path);
+    ck_assert_msg(status == 0, "%s", output);
+}
+
 static void walk_planted(domt_rule *rule, const char *path, const char *text)
 {
     char copy[DOMT_PATH_MAX];
 
     before = (domt_report){0};
     after = (domt_report){0};
-    domt_tree_copy(DOMT_SOURCE_DIR, copy);
+    copy_file(path, copy);
     domt_tree_walk(copy, rule, &before);
     domt_tree_plant(copy, path, text);
     domt_tree_walk(copy, rule, &after);

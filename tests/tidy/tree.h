@@ -1,8 +1,8 @@
 /* The source tree as data, for rules about it: every C file, its text, and its code alone.
  *
- * A rule is a function that visits each file and reports offences. It is tested twice: on the tree
- * itself, where it must find nothing, and on a copy in which one offence was planted, where it must
- * find that one: a rule that sees nothing proves nothing. */
+ * A rule is a function that visits each file, one at a time, and reports offences. It is tested
+ * twice: on the tree itself, where it must find nothing, and on a copy of one of its files in which
+ * an offence was planted, where it must find that one: a rule that sees nothing proves nothing. */
 #ifndef DOMT_TIDY_TREE_H
 #define DOMT_TIDY_TREE_H
 
