@@ -16,7 +16,7 @@
 #define MIB      (UINT64_C(1) << 20)
 #define LIMIT    (192 * MIB)
 #define DEAF     DOMT_SCALE(800, 200)
-#define FLOOD_MS 8000
+#define FLOOD_MS DOMT_SCALE(5000, 3000)
 
 /* The most that a client may have to wait. It is a hundred milliseconds on a machine that does
  * nothing else; the rest is for those that share its CPUs with other programs. */
