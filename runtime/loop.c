@@ -44,6 +44,12 @@ static void stamp_reaped(domi_thread *thread, domi_span span)
         domi_io_refresh(&thread->io, before_ns);
 }
 
+/* Completions so far but those of the wake poll; it wraps around. */
+static uint32_t count_io(const domi_io *io)
+{
+    return (uint32_t)domi_counter_read(&io->counters.completions) - io->wakes;
+}
+
 void domi_phase_io(domi_thread *thread)
 {
     domi_system_not_forked(thread->system);
@@ -53,9 +59,9 @@ void domi_phase_io(domi_thread *thread)
         domi_thread_stamp(thread, DOMI_SPAN_ENTER);
     if (DOMI_UNLIKELY(thread->io.failed != 0 || thread->io.refusals != 0))
         look_at_ring(thread);
-    uint32_t wakes = thread->io.wakes;
+    uint32_t before = count_io(&thread->io);
     thread->completions = domi_io_reap(&thread->io);
-    thread->brought = thread->completions - (thread->io.wakes - wakes);
+    thread->brought = count_io(&thread->io) - before;
     if (thread->judge_wakeup)
         domi_thread_judge_wakeup(thread);
     if (thread->completions != 0)
@@ -103,6 +109,7 @@ static uint32_t take_events(domi_thread *thread)
     }
 
     if (manager->now_ns >= thread->next_tick_ns) {
+        uint32_t before = count_io(&thread->io);
         look_at_memory(thread);
         /* After a pause, what arrived meanwhile is taken before a deadline is held against it. */
         if (has_paused(manager)) {
@@ -111,6 +118,7 @@ static uint32_t take_events(domi_thread *thread)
             done += taken;
         }
         done += domi_manager_timers(manager) + domi_io_events(&thread->io);
+        thread->brought += count_io(&thread->io) - before; /* what was collected is io, too */
         bool more = domi_wheel_next_ns(&manager->wheel) == 0 ||
                     domi_wheel_next_ns(&manager->deadlines) == 0;
         thread->next_tick_ns = more ? 0 : manager->now_ns + DOMI_WHEEL_TICK_NS;

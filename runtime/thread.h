@@ -102,7 +102,7 @@ typedef struct domi_thread {
     uint64_t io_start_ns; /* of this iteration's work in phases 1 and 2 */
     uint64_t next_tick_ns;
     uint32_t completions;   /* of phase 1 */
-    uint32_t brought;       /* ... but those of the wake poll */
+    uint32_t brought;       /* completions of phases 1 and 2, but those of the wake poll */
     bool capped;            /* the cap would end the sleep, not a timer */
     bool failed;            /* its ring has, and the system knows */
     bool judge_wakeup;      /* the sleep ended, and so far for nothing */

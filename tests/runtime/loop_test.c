@@ -107,6 +107,45 @@ START_TEST(phase_3_keeps_its_deadline_at_every_ratio)
 }
 END_TEST
 
+static int arm_alarm(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_after(stack, 5 * DOMT_MS, &work_type, NULL, NULL);
+}
+
+static const domus_behaviour alarmed = {
+    .name = "alarmed",
+    .on_mount = arm_alarm,
+    .on = (const domus_on[]){{&work_type, worked, 0}, {NULL, NULL, 0}},
+};
+
+/* After a pause, phase 2 collects what has arrived meanwhile. That is io as what phase 1 reaps is,
+ * unless it is a wake-up. */
+START_TEST(completions_that_phase_2_collects_are_io)
+{
+    domus_config config = domt_config(1);
+    domt_stepped stepped;
+
+    for (uint32_t collected = 0; collected < 2; collected++) {
+        domt_stepped_init(&stepped, &config);
+        world = &stepped;
+        domi_thread *thread = domt_stepped_thread(&stepped, 0);
+        (void)domt_spawn(stepped.system, 0, &alarmed, NULL);
+        domt_stepped_turn(&stepped, 0, false);
+        domt_stepped_advance(&stepped, 50 * DOMT_MS);
+        domi_thread_stamp(thread, DOMI_SPAN_OTHER);
+        domi_phase_io(thread);
+        ck_assert_uint_eq(thread->brought, 0);
+        stepped.rings[0].completions = 3 * collected;
+        stepped.rings[0].wake_completions = 1;
+        domi_phase_channels(thread);
+        ck_assert_uint_eq(stepped.rings[0].wake_completions, 0);
+        ck_assert_uint_eq(thread->brought, 3 * collected);
+        domt_stepped_fini(&stepped);
+    }
+}
+END_TEST
+
 START_TEST(wake_up_alone_is_no_io)
 {
     wakes = 1;
@@ -374,6 +413,7 @@ START_TEST(births_without_end_stop_nobody)
 END_TEST
 
 DOMT_MAIN("loop", 60, phase_3_keeps_its_deadline_at_every_ratio, wake_up_alone_is_no_io,
+          completions_that_phase_2_collects_are_io,
           ratio_100_runs_what_was_ready_at_its_start_and_comes_back,
           home_looks_after_16_houses_or_64_messages, state_actors_that_play_for_ever_stop_nobody,
           channels_actors_that_play_for_ever_stop_nobody,
