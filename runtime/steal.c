@@ -144,20 +144,23 @@ static bool give_up(domi_thread *thread)
 }
 
 /* A thief waits for no lock. If it gets nothing although its victim shows something, somebody else
- * holds the victim's lock, so the thief goes on to the next thread that is overwhelmed. */
+ * holds the victim's lock, so the thief goes on to the next thread that is overwhelmed. It tries
+ * each thread once: when all are contended, waiting is what patience is for. */
 static domi_loan *take_from_any(domi_thread *thread)
 {
     domi_stealing *stealing = &thread->stealing;
     uint32_t threads = thread->manager.threads;
+    uint32_t first = stealing->victim;
 
-    for (uint32_t tries = 1;; tries++) {
+    for (uint32_t passed = 0;;) {
         domi_manager *victim = thread->manager.managers[stealing->victim];
         domi_loan *loan = domi_loan_take(&thread->manager, victim);
-        if (loan != NULL || tries == threads || domi_loans_shown(victim) == 0)
+        if (loan != NULL || domi_loans_shown(victim) == 0)
             return loan;
-        uint32_t next = find_overwhelmed(thread, stealing->victim + 1, threads - 1);
+        uint32_t next = find_overwhelmed(thread, first + passed + 1, threads - 1 - passed);
         if (next == DOMI_NO_VICTIM)
             return NULL;
+        passed = (next + threads - first) % threads;
         leave(thread);
         follow(thread, next); /* its patience goes on: it is as idle as before */
     }

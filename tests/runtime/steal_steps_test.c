@@ -237,6 +237,36 @@ START_TEST(thief_looks_at_each_victim_once_when_others_are_at_all)
 }
 END_TEST
 
+/* Of five threads two are overwhelmed, and both are locked by others. */
+START_TEST(thief_tries_no_victim_twice_in_one_iteration)
+{
+    open_world_of(5, 32768);
+    for (uint32_t index = 0; index < 5; index += 4) {
+        domus_address ready[FLOOR];
+        for (int i = 0; i < FLOOR; i++)
+            ready[i] = domt_spawn(world.system, index, &idle, NULL);
+        domt_stepped_turn(&world, index, false);
+        for (int i = 0; i < FLOOR; i++)
+            domt_notice(world.system, ready[i], &poke, NULL);
+        (void)domi_manager_arrivals(manager_of(index));
+        ck_assert_uint_eq(
+            domi_loans_expose(manager_of(index), &manager_of(index)->ready[DOMUS_STATE], FLOOR),
+            FLOOR);
+        atomic_store(&manager_of(index)->lendable, 1000);
+        domi_spinlock_lock(&manager_of(index)->shared_lock);
+    }
+    ck_assert(domi_thread_steal(thief()));
+    ck_assert_ptr_null(thief()->stealing.loan);
+    ck_assert_uint_eq(domi_counter_read(&thief()->counters.steals_wanted), 2);
+    ck_assert_uint_eq(thief()->stealing.patience, 1);
+    for (uint32_t index = 0; index < 5; index += 4) {
+        domi_spinlock_unlock(&manager_of(index)->shared_lock);
+        (void)domi_loans_take_back(manager_of(index), &manager_of(index)->ready[DOMUS_STATE]);
+    }
+    domt_stepped_fini(&world);
+}
+END_TEST
+
 START_TEST(thief_waits_as_long_as_its_patience)
 {
     open_world_of(2, 5);
@@ -345,5 +375,6 @@ DOMT_MAIN("steal_steps", 60, only_the_thread_that_was_called_ends_the_waking,
           thief_goes_on_to_the_next_when_others_are_at_its_victim,
           thief_stays_with_its_victim_when_there_is_no_other,
           thief_looks_at_each_victim_once_when_others_are_at_all,
-          thief_waits_as_long_as_its_patience, long_houses_are_shown_after_the_first_one,
-          mean_run_is_known_after_a_phase_without_a_look, home_looks_as_often_as_the_mean_run_says)
+          thief_tries_no_victim_twice_in_one_iteration, thief_waits_as_long_as_its_patience,
+          long_houses_are_shown_after_the_first_one, mean_run_is_known_after_a_phase_without_a_look,
+          home_looks_as_often_as_the_mean_run_says)
