@@ -413,13 +413,22 @@ __attribute__((noinline, cold)) static uint32_t run_short(domi_manager *manager,
     return now.left;
 }
 
+/* The places that are kept for notices: when some wait and may be taken, or when a receive has mail
+ * to look at. Without them, replies that never end would keep a receive from its message. */
+DOMI_INLINE uint32_t kept_for_notices(const domi_house *house, bool held, uint32_t kept)
+{
+    bool waits = held ? domi_house_receives(house) : house->tails[DOMI_NOTICE] != NULL;
+
+    return waits ? kept : 0;
+}
+
 /* The order of the mailboxes; each kind that waits has `kept` places kept for it. */
 DOMI_INLINE void run_in_order(run *now, domi_manager *manager, domi_house *house, uint32_t kept)
 {
     bool held = (house->marks & DOMI_MARKS_HOLD) != 0;
     uint32_t channels = (house->marks & DOMI_MARK_CHANNELS) != 0 ? kept : 0;
     uint32_t events = channels + (house->tails[DOMI_EVENT] != NULL ? kept : 0);
-    uint32_t notices = events + (house->tails[DOMI_NOTICE] != NULL && !held ? kept : 0);
+    uint32_t notices = events + kept_for_notices(house, held, kept);
 
     if (house->tails[DOMI_REPLY] != NULL || house->tails[DOMI_EXCEPTION] != NULL)
         take_answers(now, notices + (house->tails[DOMI_ASK] != NULL && !held ? kept : 0), kept);

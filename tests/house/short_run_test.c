@@ -1,5 +1,6 @@
 /* Runs that are too short to keep places: where they begin, and that they handle all that longer
- * ones do. tests/house/dispatch_test.c holds that nothing starves in them. */
+ * ones do. A receive has its turn in runs of any length. tests/house/dispatch_test.c holds that no
+ * mailbox starves. */
 #include "house/dispatch.h"
 
 #include "tests/house/recorder.h"
@@ -97,6 +98,30 @@ START_TEST(receive_takes_its_message_in_the_shortest_run)
 }
 END_TEST
 
+/* Conversations that ask for ever: more answers than a run takes wait in each run. */
+START_TEST(receive_does_not_starve_behind_replies)
+{
+    for (uint32_t most = 1; most <= 64; most *= 2) {
+        open_world(most);
+        for (int i = 0; i < 200; i++)
+            domt_inquire_by(home(), one, other, i);
+        domt_send(home(), one, receive_any, NULL);
+        let_work(home());
+        ck_assert_uint_eq(resumed, 0);
+        let_work(world.managers[1]);
+        domt_note_to(domt_outside(&world), one, 1);
+        (void)domi_manager_arrivals(home());
+        /* With places that are kept, one run is enough; without, each source is once the first. */
+        for (uint32_t run = 0; run < (most < 8 ? 6 : 1); run++)
+            (void)run_once();
+        ck_assert_ptr_nonnull(one.house->tails[DOMI_REPLY]);
+        ck_assert_msg(resumed == 1, "a receive starves in runs of %u", most);
+        domt_settle(&world);
+        domt_world_end(&world);
+    }
+}
+END_TEST
+
 static int arm(domus_stack *stack, void *context)
 {
     (void)context;
@@ -123,5 +148,5 @@ START_TEST(event_of_an_actor_that_is_not_mounted_is_dropped_in_the_shortest_run)
 END_TEST
 
 DOMT_MAIN("short_run", 20, run_begins_behind_where_the_last_one_began_not_where_it_ended,
-          receive_takes_its_message_in_the_shortest_run,
+          receive_takes_its_message_in_the_shortest_run, receive_does_not_starve_behind_replies,
           event_of_an_actor_that_is_not_mounted_is_dropped_in_the_shortest_run)
