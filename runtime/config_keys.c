@@ -39,7 +39,7 @@ const domus_config_key domi_config_keys[] = {
     {KEY("scheduler.normalEvery", COUNT, scheduler.normal_every, 2, 65536, 4)},
     {KEY("scheduler.channelsRunsPerTick", COUNT, scheduler.channels_runs_per_tick, 1, 1048576,
         1024)},
-    {KEY("scheduler.mailboxMax", COUNT, scheduler.mailbox_max, 16, 65535, 32768)},
+    {KEY("scheduler.mailboxMax", COUNT, scheduler.mailbox_max, 1, 65535, 32768)},
     {KEY("scheduler.conversationsMax", COUNT, scheduler.conversations_max, 1, 1048576, 65536)},
     {KEY("scheduler.timersMax", COUNT, scheduler.timers_max, 1, 16777216, 4194304)},
     {KEY("scheduler.steal.enabled", WORD, scheduler.steal.enabled, 0, 1, 1), .words = switch_words},

@@ -50,7 +50,7 @@ typedef struct domus_config {
         uint32_t messages_per_run_max;   /* 1..65,536; 64 */
         uint32_t normal_every;           /* 2..65,536: one of so many takes is a normal actor; 4 */
         uint32_t channels_runs_per_tick; /* beyond one of each; 1..1,048,576; 1,024 */
-        uint32_t mailbox_max;       /* 16..65,535 asks and notices waiting in an actor; 32,768 */
+        uint32_t mailbox_max;       /* 1..65,535 asks and notices waiting in an actor; 32,768 */
         uint32_t conversations_max; /* 1..1,048,576 parked stacks of an actor; 65,536 */
         uint32_t timers_max;        /* 1..16,777,216 of a thread; 4,194,304 */
         struct {

@@ -72,9 +72,9 @@ static domus_config storm_config(domi_random *dice, uint32_t threads)
 {
     domus_config config = domt_config(threads);
 
-    config.scheduler.mailbox_max = (uint32_t)(16 + domi_random_below(dice, 60));
+    config.scheduler.mailbox_max = (uint32_t)(1 + domi_random_below(dice, 75));
     config.scheduler.conversations_max = (uint32_t)(2 + domi_random_below(dice, 30));
-    config.scheduler.messages_per_run_max = (uint32_t)(16 + domi_random_below(dice, 48));
+    config.scheduler.messages_per_run_max = (uint32_t)(1 + domi_random_below(dice, 63));
     config.scheduler.timers_max = 200;
     config.scheduler.steal.floor = 1;
     config.scheduler.steal.aggression = 1;

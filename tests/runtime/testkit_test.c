@@ -343,7 +343,7 @@ START_TEST(a_kit_takes_what_counts_of_a_configuration)
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     domus_testkit_free(kit);
 
-    config.scheduler.mailbox_max = 1;
+    config.scheduler.mailbox_max = 0;
     ck_assert_int_eq(domus_testkit_new(&config, 1, error, sizeof error, &kit), -EINVAL);
     ck_assert_ptr_nonnull(strstr(error, "scheduler.mailboxMax"));
     domus_testkit_free(NULL);
