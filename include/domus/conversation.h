@@ -107,8 +107,9 @@ DOMUS_API uint64_t domus_deadline_ns(const domus_stack *stack);
  * payload is released). */
 DOMUS_API int domus_reply(domus_stack *stack, const domus_type *type, const void *payload);
 
-/* Fail the ask that is handled with `error`, a negative errno, and go on. (A handler that returns a
- * negative errno does the same and ends.) Returns 0; -EINVAL; -EALREADY. */
+/* Fail the ask that is handled with `error`, a negative errno (any other number fails it with
+ * -EINVAL), and go on. (A handler that returns a negative errno does the same and ends.) Returns 0;
+ * -EINVAL when this is no ask; -EALREADY. */
 DOMUS_API int domus_fail(domus_stack *stack, int error);
 
 /* Pass on the message that is handled (or was just received), as it is and without a copy. An ask:
