@@ -122,17 +122,40 @@ START_TEST(receive_does_not_starve_behind_replies)
 }
 END_TEST
 
-static int arm(domus_stack *stack, void *context)
+static int arm(domus_stack *stack, void *count)
 {
-    (void)context;
-    return domus_after(stack, MS, &domt_tick, &(int64_t){1}, NULL);
+    for (int64_t i = 0; i < *(int *)count; i++)
+        ck_assert_int_eq(domus_after(stack, MS, &domt_tick, &i, NULL), 0);
+    return 0;
 }
+
+/* The count of events shares its word with the place where the next run begins. */
+START_TEST(events_are_counted_beside_where_a_run_begins)
+{
+    open_world(3);
+    domt_send(home(), one, arm, &(int){30});
+    let_work(home());
+    uint32_t turn = one.house->events & DOMI_EVENT_TURN_MASK;
+    domt_jump(&world, 2 * MS);
+    (void)domt_events(home());
+    ck_assert_uint_eq(domi_house_events(one.house), 30);
+    ck_assert_uint_eq(one.house->events & DOMI_EVENT_TURN_MASK, turn);
+    for (uint32_t left = 27; left != 0; left -= 3) {
+        ck_assert_str_eq(run_once(), "eee");
+        ck_assert_uint_eq(domi_house_events(one.house), left);
+    }
+    ck_assert_str_eq(run_once(), "eee");
+    ck_assert_uint_eq(domi_house_events(one.house), 0);
+    domt_settle(&world);
+    domt_world_end(&world);
+}
+END_TEST
 
 START_TEST(event_of_an_actor_that_is_not_mounted_is_dropped_in_the_shortest_run)
 {
     for (int mounted = 0; mounted < 2; mounted++) {
         open_world(1);
-        domt_send(home(), one, arm, NULL);
+        domt_send(home(), one, arm, &(int){1});
         let_work(home());
         domt_jump(&world, 2 * MS);
         (void)domt_events(home());
@@ -149,4 +172,5 @@ END_TEST
 
 DOMT_MAIN("short_run", 20, run_begins_behind_where_the_last_one_began_not_where_it_ended,
           receive_takes_its_message_in_the_shortest_run, receive_does_not_starve_behind_replies,
+          events_are_counted_beside_where_a_run_begins,
           event_of_an_actor_that_is_not_mounted_is_dropped_in_the_shortest_run)

@@ -415,6 +415,32 @@ START_TEST(empty_wakeups_arm_the_poll_anew_and_are_counted)
 }
 END_TEST
 
+/* The cancel and the new poll complete, too; they are not taken for the next empty wake-up, or the
+ * thread would arm its poll anew for ever. */
+START_TEST(poll_that_is_armed_anew_each_time_wakes_and_lets_sleep)
+{
+    domus_config config = domt_config(1);
+
+    config.io.empty_wakeups_max = 1;
+    domus_system *system = domt_start(&config);
+    domus_address address = domt_spawn(system, 0, &counter, NULL);
+    answers(system, address);
+    for (uint64_t rearms = 1; rearms <= 20; rearms++) {
+        DOMT_WAIT_FOR(10, atomic_load(&system->threads[0].manager.park) == DOMI_PARK_SLEEPING);
+        ck_assert_int_eq(eventfd_write(system->threads[0].io.wake_fd, 1), 0);
+        DOMT_WAIT_FOR(10, domt_profile(system, 0).wake_rearms >= rearms);
+        answers(system, address);
+    }
+    domt_pause_ns(100 * DOMT_MS);
+    domus_profile before = domt_profile(system, 0);
+    domt_pause_ns(200 * DOMT_MS);
+    ck_assert_uint_le(domt_profile(system, 0).iterations - before.iterations, 3);
+    ck_assert_uint_eq(domt_profile(system, 0).wake_rearms, before.wake_rearms);
+    answers(system, address);
+    domt_end(system);
+}
+END_TEST
+
 DOMT_MAIN("park", 60, no_thread_parks_with_anything_left,
           park_lasts_until_the_next_timer_and_at_most_a_second,
           sleeper_is_written_to_once_for_each_sleep,
@@ -422,4 +448,5 @@ DOMT_MAIN("park", 60, no_thread_parks_with_anything_left,
           poll_is_armed_anew_after_as_many_as_are_configured,
           timer_rings_in_time_on_a_thread_that_sleeps, timer_rings_in_time_on_a_thread_that_spins,
           stop_wakes_sleepers_at_once, idle_thread_makes_few_iterations,
-          empty_wakeups_arm_the_poll_anew_and_are_counted)
+          empty_wakeups_arm_the_poll_anew_and_are_counted,
+          poll_that_is_armed_anew_each_time_wakes_and_lets_sleep)
