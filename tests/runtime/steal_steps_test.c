@@ -255,10 +255,16 @@ START_TEST(thief_tries_no_victim_twice_in_one_iteration)
         atomic_store(&manager_of(index)->lendable, 1000);
         domi_spinlock_lock(&manager_of(index)->shared_lock);
     }
-    ck_assert(domi_thread_steal(thief()));
-    ck_assert_ptr_null(thief()->stealing.loan);
-    ck_assert_uint_eq(domi_counter_read(&thief()->counters.steals_wanted), 2);
-    ck_assert_uint_eq(thief()->stealing.patience, 1);
+    for (uint32_t tries = 1; tries <= 4; tries++) { /* from one to the other, and back */
+        thief()->stealing.victim = 4 * (tries % 2);
+        atomic_store(&manager_of(0)->thieves, tries % 2 == 0);
+        atomic_store(&manager_of(4)->thieves, tries % 2 == 1);
+        ck_assert(domi_thread_steal(thief()));
+        ck_assert_ptr_null(thief()->stealing.loan);
+        ck_assert_uint_eq(thief()->stealing.victim, 4 - 4 * (tries % 2));
+        ck_assert_uint_eq(domi_counter_read(&thief()->counters.steals_wanted), tries);
+        ck_assert_uint_eq(thief()->stealing.patience, tries);
+    }
     for (uint32_t index = 0; index < 5; index += 4) {
         domi_spinlock_unlock(&manager_of(index)->shared_lock);
         (void)domi_loans_take_back(manager_of(index), &manager_of(index)->ready[DOMUS_STATE]);
@@ -275,6 +281,25 @@ START_TEST(thief_waits_as_long_as_its_patience)
         ck_assert(domi_thread_steal(thief()));
     ck_assert(!domi_thread_steal(thief()));
     ck_assert_uint_eq(atomic_load(&victim()->manager.thieves), 0);
+    domt_stepped_fini(&world);
+}
+END_TEST
+
+START_TEST(thief_that_got_a_house_is_as_patient_as_before)
+{
+    open_world_of(2, 5);
+    make_ready();
+    atomic_store(&victim()->manager.lendable, 1000);
+    for (int i = 0; i < 3; i++)
+        ck_assert(domi_thread_steal(thief()));
+    ck_assert_uint_eq(domi_loans_expose(&victim()->manager, queue(), 1), 1);
+    ck_assert(domi_thread_steal(thief()));
+    ck_assert_ptr_nonnull(thief()->stealing.loan);
+    domi_thread_repay(thief());
+    (void)domi_loans_settle(&victim()->manager);
+    for (int i = 0; i < 5; i++)
+        ck_assert(domi_thread_steal(thief()));
+    ck_assert(!domi_thread_steal(thief()));
     domt_stepped_fini(&world);
 }
 END_TEST
@@ -376,5 +401,5 @@ DOMT_MAIN("steal_steps", 60, only_the_thread_that_was_called_ends_the_waking,
           thief_stays_with_its_victim_when_there_is_no_other,
           thief_looks_at_each_victim_once_when_others_are_at_all,
           thief_tries_no_victim_twice_in_one_iteration, thief_waits_as_long_as_its_patience,
-          long_houses_are_shown_after_the_first_one, mean_run_is_known_after_a_phase_without_a_look,
-          home_looks_as_often_as_the_mean_run_says)
+          thief_that_got_a_house_is_as_patient_as_before, long_houses_are_shown_after_the_first_one,
+          mean_run_is_known_after_a_phase_without_a_look, home_looks_as_often_as_the_mean_run_says)
