@@ -264,7 +264,7 @@ static void finish(domi_acceptor *acceptor)
         close_listener(acceptor);
 }
 
-/* Its actor may have waited for that to stop. */
+/* An actor that stops waits until its listener is closed. */
 static void finish_and_rouse(domi_acceptor *acceptor)
 {
     finish(acceptor);
