@@ -53,6 +53,19 @@ static bool set(int fd, int level, int name, uint64_t value)
     return setsockopt(fd, level, name, &number, sizeof number) == 0;
 }
 
+/* A receive buffer has to be set before listen(), because the window's scale is told with the first
+ * packet. */
+static bool set_buffers(int fd, const domus_config *config)
+{
+    uint64_t unsent = config->sockets.unsent_max_bytes;
+    uint64_t send = config->sockets.send_buffer_bytes;
+    uint64_t receive = config->sockets.receive_buffer_bytes;
+
+    return (unsent == 0 || set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, unsent)) &&
+           (send == 0 || set(fd, SOL_SOCKET, SO_SNDBUF, send)) &&
+           (receive == 0 || set(fd, SOL_SOCKET, SO_RCVBUF, receive));
+}
+
 /* Accepted sockets inherit all of these, so that no system call per connection is needed. */
 static bool set_inherited(int fd, const domus_config *config)
 {
@@ -64,6 +77,8 @@ static bool set_inherited(int fd, const domus_config *config)
                          set(fd, IPPROTO_TCP, TCP_KEEPINTVL, interval_s) &&
                          set(fd, IPPROTO_TCP, TCP_KEEPCNT, config->connection.keepalive.count) &&
                          set(fd, SOL_SOCKET, SO_KEEPALIVE, 1)))
+        return false;
+    if (!set_buffers(fd, config))
         return false;
     if (user_ms != 0 && !set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, user_ms))
         return false;

@@ -167,6 +167,21 @@ typedef struct domus_config {
         uint64_t flush_timeout_ns;
         bool addresses; /* false: neither log lines nor dumps hold addresses of memory */
     } log;
+    /* What the kernel may hold for an accepted TCP connection (channel.socket). */
+    struct {
+        /* Bytes that it takes from a channel before the peer's window lets it send them, give or
+         * take one segment (64 KiB); 4 KiB..1 GiB; 0: as much as its send buffer holds; 128 KiB.
+         * TCP_NOTSENT_LOWAT: what is on its way comes on top, and its size is still tuned by the
+         * kernel. The rest waits in the channel, where channel.sendHigh and memory.queued bound
+         * it. */
+        uint64_t unsent_max_bytes;
+        /* SO_SNDBUF and SO_RCVBUF; 4 KiB..1 GiB; 0: the kernel's own sizes (default). A size that
+         * is set is fixed: the kernel no longer tunes it to the path, which costs throughput where
+         * bandwidth times round trip is more. The kernel doubles it for its own bookkeeping, and
+         * caps it at net.core.wmem_max or net.core.rmem_max. */
+        uint64_t send_buffer_bytes;
+        uint64_t receive_buffer_bytes;
+    } sockets;
 } domus_config;
 
 /* Fill `config` with the defaults. Thread-safety: any thread. */

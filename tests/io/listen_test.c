@@ -115,6 +115,38 @@ START_TEST(accepted_sockets_inherit_keep_alive_and_the_user_time_out)
 }
 END_TEST
 
+START_TEST(accepted_sockets_inherit_the_bounds_of_their_buffers)
+{
+    domus_config config;
+
+    domus_config_init(&config);
+    int fd = accept_with(&config);
+    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 131072);
+    int own_send = option(fd, SOL_SOCKET, SO_SNDBUF);
+    int own_receive = option(fd, SOL_SOCKET, SO_RCVBUF);
+    close(fd);
+
+    config.sockets.unsent_max_bytes = 4096;
+    config.sockets.send_buffer_bytes = 40000;
+    config.sockets.receive_buffer_bytes = 20000;
+    fd = accept_with(&config);
+    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 4096);
+    ck_assert_int_eq(option(fd, SOL_SOCKET, SO_SNDBUF), 80000); /* the kernel doubles them */
+    ck_assert_int_eq(option(fd, SOL_SOCKET, SO_RCVBUF), 40000);
+    close(fd);
+
+    config.sockets.unsent_max_bytes = 0;
+    config.sockets.send_buffer_bytes = 0;
+    config.sockets.receive_buffer_bytes = 0;
+    fd = accept_with(&config);
+    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 0); /* the kernel's own rule */
+    ck_assert_int_eq(option(fd, SOL_SOCKET, SO_SNDBUF), own_send);
+    ck_assert_int_eq(option(fd, SOL_SOCKET, SO_RCVBUF), own_receive);
+    close(fd);
+}
+END_TEST
+
 DOMT_MAIN("listen", 20, addresses_are_numbers,
           a_port_that_the_kernel_chose_is_told_and_may_be_taken_once,
-          accepted_sockets_inherit_keep_alive_and_the_user_time_out)
+          accepted_sockets_inherit_keep_alive_and_the_user_time_out,
+          accepted_sockets_inherit_the_bounds_of_their_buffers)

@@ -68,6 +68,9 @@ START_TEST(defaults_are_those_of_the_header_and_valid)
     ck_assert_uint_eq(config.connection.keepalive.interval_ns, UINT64_C(10000000000));
     ck_assert_uint_eq(config.connection.keepalive.count, 6);
     ck_assert_uint_eq(config.connection.user_timeout_ns, 0);
+    ck_assert_uint_eq(config.sockets.unsent_max_bytes, 131072);
+    ck_assert_uint_eq(config.sockets.send_buffer_bytes, 0);
+    ck_assert_uint_eq(config.sockets.receive_buffer_bytes, 0);
     ck_assert_int_eq(config.profile.level, DOMUS_PROFILE_COUNTERS);
     ck_assert_uint_eq(config.log.queue_max, 1024);
     ck_assert_uint_eq(config.log.flush_timeout_ns, UINT64_C(1000000000));
@@ -86,6 +89,7 @@ static const char *const padded[] = {"scheduler.ioRatio",
                                      "channel.maxConnections",
                                      "shutdown.cutStatus",
                                      "profile.level",
+                                     "log.addresses",
                                      NULL};
 
 static bool is_padding(size_t start, size_t end)

@@ -16,6 +16,9 @@
 
 static domt_service service;
 
+/* What is answered is to wait in the kernel, and not in the service. */
+#define IN_KERNEL "--set", "channel.socket.unsentMax=0"
+
 /* Until the service's kernel has acknowledged all that was sent. */
 static void wait_until_acknowledged(int fd)
 {
@@ -83,7 +86,7 @@ static uint32_t read_slowly(int fd, uint32_t pause_ms)
 
 START_TEST(a_peer_that_reads_slowly_and_goes_on_sending_gets_every_byte)
 {
-    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.linger=100ms", ));
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.linger=100ms", IN_KERNEL, ));
     int fd = connect_with(4096);
     send_all(fd, SLOW_BYTES);
     wait_until_acknowledged(fd);
@@ -101,7 +104,7 @@ END_TEST
 /* It has finished sending: its channel used to end with the last byte given to the kernel. */
 START_TEST(a_peer_that_has_finished_and_reads_slowly_gets_every_byte)
 {
-    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.linger=100ms", ));
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.linger=100ms", IN_KERNEL, ));
     int fd = connect_with(4096);
     send_all(fd, SLOW_BYTES);
     wait_until_acknowledged(fd);
@@ -158,8 +161,9 @@ START_TEST(peers_that_never_read_are_cut_counted_and_tell_by_the_status)
     enum { COUNT = 5 };
     uint64_t missing = 0;
 
-    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "shutdown.drainTimeout=300ms",
-                                                     "--set", "shutdown.cutStatus=77", ));
+    domt_service_start(&service,
+                       DOMT_ECHO_ARGUMENTS(IN_KERNEL, "--set", "shutdown.drainTimeout=300ms",
+                                           "--set", "shutdown.cutStatus=77", ));
     int fds[COUNT];
     for (int i = 0; i < COUNT; i++) {
         fds[i] = connect_with(4096);

@@ -1,0 +1,124 @@
+/* What the kernel holds for peers that do not read: the key channel.socket.unsentMax bounds it, and
+ * what has to wait beyond that waits in the service, where it is counted. */
+#include "tests/support/crowd.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+
+#include <stdio.h>
+
+#define KIB UINT64_C(1024)
+#define MIB (1024 * KIB)
+#define SEGMENT                                                                                    \
+    (64 * KIB) /* the kernel looks at the bound once for each; one may be on its way               \
+                */
+#define DEAF 10
+
+static domt_service service;
+static domt_crowd crowd;
+static uint64_t until_ns;
+
+static bool is_over(const domt_crowd *unused)
+{
+    (void)unused;
+    return domt_monotonic_ns() >= until_ns;
+}
+
+/* All clients send what they can for so long. */
+static void flood(uint32_t ms)
+{
+    until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
+    (void)domt_crowd_run(&crowd, is_over, ms + 10000);
+}
+
+/* The most that the kernel holds for one of the service's connections: sent and not acknowledged,
+ * or not sent yet. It is what SIOCOUTQ tells of a socket, which only its own process can ask. */
+static uint64_t most_in_kernel(uint32_t *ret_count)
+{
+    FILE *file = fopen("/proc/net/tcp", "re");
+    char line[512];
+    uint64_t most = 0;
+
+    ck_assert_ptr_nonnull(file);
+    *ret_count = 0;
+    while (fgets(line, sizeof line, file) != NULL) {
+        unsigned port, state;
+        unsigned long long bytes;
+        if (sscanf(line, " %*d: %*8x:%4x %*8x:%*4x %2x %llx:", &port, &state, &bytes) != 3 ||
+            port != service.port || state != 1) /* TCP_ESTABLISHED */
+            continue;
+        ++*ret_count;
+        most = bytes > most ? bytes : most;
+    }
+    fclose(file);
+    return most;
+}
+
+static void begin(const char *const arguments[])
+{
+    domt_service_start(&service, arguments);
+    domt_crowd_init(&crowd, service.port, DEAF);
+    for (uint32_t i = 0; i < DEAF; i++)
+        crowd.clients[i].bytes = UINT64_MAX;
+    domt_crowd_connect(&crowd, 0, DEAF);
+}
+
+/* They are read for a while, so that the kernel tunes their sockets to much traffic; then they read
+ * no more. Returns the most that the kernel has for one of them. */
+static uint64_t become_deaf(void)
+{
+    uint32_t count;
+
+    flood(300);
+    for (uint32_t i = 0; i < DEAF; i++)
+        crowd.clients[i].deaf = true;
+    flood(1500);
+    uint64_t most = most_in_kernel(&count);
+    ck_assert_uint_eq(count, DEAF);
+    return most;
+}
+
+/* In the end they read after all, and every byte comes. */
+static void end(void)
+{
+    for (uint32_t i = 0; i < DEAF; i++) {
+        crowd.clients[i].bytes = crowd.clients[i].sent;
+        crowd.clients[i].deaf = false;
+    }
+    ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 30000));
+    domt_crowd_holds(&crowd);
+    domt_crowd_fini(&crowd);
+    domt_service_stop(&service);
+    ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
+}
+
+START_TEST(the_kernel_holds_no_more_for_a_deaf_reader_than_its_key_says)
+{
+    begin(DOMT_ECHO_ARGUMENTS()); /* 128 KiB */
+    uint64_t most = become_deaf();
+    printf("128 KiB: %llu KiB\n", (unsigned long long)(most / KIB));
+    ck_assert_uint_le(most, 128 * KIB + 2 * SEGMENT);
+    ck_assert_uint_ge(most, 64 * KIB);
+    end();
+    begin(DOMT_ECHO_ARGUMENTS("--set", "channel.socket.unsentMax=16KiB", ));
+    most = become_deaf();
+    printf("16 KiB: %llu KiB\n", (unsigned long long)(most / KIB));
+    ck_assert_uint_le(most, 16 * KIB + 2 * SEGMENT);
+    end();
+}
+END_TEST
+
+/* Without the bound the kernel lets a send buffer grow up to the last number of
+ * net.ipv4.tcp_wmem, which is several MiB. A size that is set holds it, too. */
+START_TEST(a_send_buffer_of_fixed_size_bounds_it_too)
+{
+    begin(DOMT_ECHO_ARGUMENTS("--set", "channel.socket.unsentMax=0", "--set",
+                              "channel.socket.sendBuffer=32KiB", ));
+    uint64_t most = become_deaf();
+    printf("a buffer of 32 KiB: %llu KiB\n", (unsigned long long)(most / KIB));
+    ck_assert_uint_le(most, 64 * KIB + 2 * SEGMENT);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("sockets", 120, the_kernel_holds_no_more_for_a_deaf_reader_than_its_key_says,
+          a_send_buffer_of_fixed_size_bounds_it_too)
