@@ -379,6 +379,30 @@ static void add_stalls(text *to, const domus_system *system)
     }
 }
 
+/* Memory is the system's and no thread's: only the last column has it. */
+static void add_memory_row(text *to, const domus_system *system, const char *name, uint64_t value)
+{
+    uint32_t columns = system->count < COLUMNS_MAX ? system->count : COLUMNS_MAX;
+
+    add(to, "%-22s%*s %15llu\n", name, (int)columns * 16, "", (unsigned long long)value);
+}
+
+/* As last measured; no rows when nothing is measured. */
+static void add_memory(text *to, const domus_system *system)
+{
+    domus_memory memory;
+
+    domus_system_memory(system, &memory);
+    if (memory.limit_bytes == 0)
+        return;
+    add_memory_row(to, system, "memory limit", memory.limit_bytes);
+    add_memory_row(to, system, "memory used", memory.used_bytes);
+    add_memory_row(to, system, "memory foreign", memory.foreign_bytes);
+    add_memory_row(to, system, "memory own", memory.own_bytes);
+    add_memory_row(to, system, "memory budget", memory.budget_bytes);
+    add_memory_row(to, system, "memory last budget", memory.last_budget_bytes);
+}
+
 size_t domus_system_profile_table(const domus_system *system, char *at, size_t size)
 {
     text to = {.at = at, .size = size};
@@ -394,5 +418,6 @@ size_t domus_system_profile_table(const domus_system *system, char *at, size_t s
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         add_row(&to, system, rows[i].name, rows[i].offset);
     add_stalls(&to, system);
+    add_memory(&to, system);
     return to.length;
 }

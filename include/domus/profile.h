@@ -117,7 +117,9 @@ DOMUS_API int domus_system_profile(const struct domus_system *system, uint32_t t
 DOMUS_API int domus_outside_profile(const struct domus_system *system, domus_profile *ret_profile);
 
 /* Write the table that domus_main() prints: a column per thread and one for all, into `text`
- * (NUL-terminated, cut at `size`). Returns the length it wants. Thread-safety: as above. */
+ * (NUL-terminated, cut at `size`). Where memory is measured, its last rows are what is used of the
+ * limit, how much of that is foreign and how much the library's own, and the two budgets of the
+ * latter, in bytes (domus/memory.h). Returns the length it wants. Thread-safety: as above. */
 DOMUS_API size_t domus_system_profile_table(const struct domus_system *system, char *text,
                                             size_t size);
 

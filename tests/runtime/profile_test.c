@@ -2,6 +2,7 @@
 #include "tests/runtime/running.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -373,6 +374,51 @@ static size_t stall_rows(const domus_system *system)
     return rows;
 }
 
+#define MEMORY_ROWS 6
+
+/* The value of a row that is the whole system's: there is no other number in it. */
+static uint64_t only_value(const char *text, const char *name)
+{
+    char start[64];
+
+    snprintf(start, sizeof start, "\n%s ", name);
+    const char *row = strstr(text, start);
+    ck_assert_msg(row != NULL, "no row '%s'", name);
+    char *end = NULL;
+    uint64_t value = strtoull(row + strlen(start), &end, 10);
+    ck_assert_int_eq(*end, '\n');
+    return value;
+}
+
+START_TEST(table_tells_memory_once_for_the_system)
+{
+    static char text[32768];
+    domus_config config = domt_config(3);
+    domus_memory memory;
+
+    config.memory.limit_bytes = UINT64_C(16) << 30; /* so that there is one on every machine */
+    domus_system *system = domt_start(&config);
+    DOMT_WAIT_FOR(10, (domus_system_memory(system, &memory), memory.looks != 0));
+    ck_assert_int_eq(domus_system_stop(system), 0); /* nobody looks any more */
+    domus_system_memory(system, &memory);
+    ck_assert_uint_lt(domus_system_profile_table(system, text, sizeof text), sizeof text);
+    ck_assert_uint_ne(memory.limit_bytes, 0);
+    ck_assert_uint_eq(only_value(text, "memory limit"), memory.limit_bytes);
+    ck_assert_uint_eq(only_value(text, "memory used"), memory.used_bytes);
+    ck_assert_uint_eq(only_value(text, "memory foreign"), memory.foreign_bytes);
+    ck_assert_uint_eq(only_value(text, "memory own"), memory.own_bytes);
+    ck_assert_uint_eq(only_value(text, "memory budget"), memory.budget_bytes);
+    ck_assert_uint_eq(only_value(text, "memory last budget"), memory.last_budget_bytes);
+    domt_end(system);
+
+    config.memory.enabled = false;
+    system = domt_start(&config);
+    (void)domus_system_profile_table(system, text, sizeof text);
+    ck_assert_ptr_null(strstr(text, "\nmemory"));
+    domt_end(system);
+}
+END_TEST
+
 START_TEST(table_has_every_row_and_is_cut_at_its_size)
 {
     domus_config config = domt_config(2);
@@ -392,7 +438,7 @@ START_TEST(table_has_every_row_and_is_cut_at_its_size)
     /* A head, and a row for each field: one that is forgotten is found here. Of the lengths of
      * stalls only those that there were. */
     ck_assert_uint_eq(lines_of(text), 1 + sizeof(domus_profile) / sizeof(uint64_t) -
-                                          DOMUS_STALL_LENGTHS + stall_rows(system));
+                                          DOMUS_STALL_LENGTHS + stall_rows(system) + MEMORY_ROWS);
     for (int i = 0; i < DOMUS_PHASES; i++)
         ck_assert_ptr_nonnull(strstr(text, domus_phase_name((domus_phase)i)));
     const char *row = strstr(text, "\nnotices ");
@@ -436,4 +482,5 @@ END_TEST
 DOMT_MAIN("profile", 60, phases_sum_to_wall_time, sleep_is_sleep_and_work_is_work,
           level_off_measures_no_time_and_counts_all_the_same, counters_add_up_for_a_known_workload,
           refusals_are_counted, snapshots_of_threads_that_run_never_go_back,
-          table_has_every_row_and_is_cut_at_its_size, phases_have_names_and_threads_are_checked)
+          table_tells_memory_once_for_the_system, table_has_every_row_and_is_cut_at_its_size,
+          phases_have_names_and_threads_are_checked)
