@@ -5,6 +5,7 @@
  * are turned away and counted. Connections that cannot even be accepted are counted by the kernel's
  * own number of them. Owner thread. */
 #include "io/acceptor.h"
+#include "io/channel.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,13 +29,11 @@ void domi_reset_descriptor(int fd)
 
 void domi_turn_away(domi_io *io, int fd)
 {
-    int bytes = 0;
+    uint64_t bytes = domi_socket_bytes(fd, FIONREAD);
 
-    if (ioctl(fd, FIONREAD, &bytes) != 0 || bytes < 0)
-        bytes = 0;
     /* Relaxed: sums for the profile. A message with a connection may be dropped by any thread. */
     atomic_fetch_add_explicit(&io->turned_away, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&io->turned_away_bytes, (uint64_t)bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&io->turned_away_bytes, bytes, memory_order_relaxed);
     domi_reset_descriptor(fd);
 }
 

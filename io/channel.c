@@ -293,12 +293,9 @@ void domi_channel_shut(domus_channel *channel, int error, bool abort)
  * thread had no buffer. A peer that takes no answers is not waited for. */
 static bool waits_to_be_read(const domus_channel *channel)
 {
-    int waiting = 0;
-
     if (channel->state != DOMI_CHANNEL_OPEN || channel->blocked)
         return false;
-    return channel->inbound.head != NULL ||
-           (ioctl(channel->fd, FIONREAD, &waiting) == 0 && waiting > 0);
+    return channel->inbound.head != NULL || domi_socket_bytes(channel->fd, FIONREAD) != 0;
 }
 
 /* Takes its bytes away from the kernel, and resets it: the ring still holds the socket, so a close

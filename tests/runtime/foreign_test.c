@@ -14,7 +14,6 @@ static const domus_type note = {.name = "note"};
 static const domus_type go = {.name = "go"};
 static domus_address counter;
 static _Atomic int heard_error;
-static _Atomic int spawn_error;
 
 static int count_one(domus_stack *stack, void *self, const void *payload)
 {
@@ -42,19 +41,6 @@ static int ask_counter(domus_stack *stack, void *self, const void *payload)
     return domus_ask(stack, counter, &note, NULL, hear);
 }
 
-/* An actor with so much state takes heap. */
-static int spawn_large(domus_stack *stack, void *self, const void *payload)
-{
-    static const domus_behaviour large = {.name = "large", .state_size = 500000};
-    domus_address address;
-
-    (void)self, (void)payload;
-    atomic_store(&spawn_error, domus_spawn(stack, &large, NULL, &address));
-    if (atomic_load(&spawn_error) == 0)
-        (void)domus_stop(stack, address);
-    return domus_after(stack, 2 * DOMT_MS, &go, NULL, NULL);
-}
-
 static const domus_behaviour counting = {
     .name = "counting",
     .on = (const domus_on[]){{&note, count_one, 0}, {NULL, NULL, 0}},
@@ -62,11 +48,6 @@ static const domus_behaviour counting = {
 static const domus_behaviour asking = {
     .name = "asking",
     .on = (const domus_on[]){{&go, ask_counter, 0}, {NULL, NULL, 0}},
-    .on_mount = begin_going,
-};
-static const domus_behaviour spawning = {
-    .name = "spawning",
-    .on = (const domus_on[]){{&go, spawn_large, 0}, {NULL, NULL, 0}},
     .on_mount = begin_going,
 };
 
@@ -195,12 +176,12 @@ START_TEST(whoever_holds_the_memory_accepting_pauses_when_it_is_full)
 {
     begin(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
-    (void)domt_spawn(system_, 1, &spawning, NULL);
+    domt_pressed_spawn_large(1);
     int early = domt_pressed_connect();
     domt_pressed_say(early);
     ck_assert(domt_pressed_hears(early, 10000));
     domt_pressed_use_with(96, 95);
-    DOMT_WAIT_FOR(20, atomic_load(&spawn_error) == -ENOMEM);
+    DOMT_WAIT_FOR(20, domt_pressed_spawn_error() == -ENOMEM);
     wait_until_paused(early);
     ck_assert_int_eq(domt_pressed_memory().own_level, DOMUS_MEMORY_NORMAL);
     int late = domt_pressed_connect();

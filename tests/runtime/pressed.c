@@ -76,6 +76,46 @@ domus_memory domt_pressed_memory(void)
     return now;
 }
 
+/* --- an actor that takes heap ---------------------------------------------------------------- */
+
+static _Atomic int spawn_error;
+static const domus_type spawn_it = {.name = "spawn it"};
+
+static int spawn_large(domus_stack *stack, void *self, const void *payload)
+{
+    static const domus_behaviour large = {.name = "large", .state_size = 500000};
+    domus_address address;
+
+    (void)self, (void)payload;
+    int error = domus_spawn(stack, &large, NULL, &address);
+    atomic_store(&spawn_error, error);
+    if (error == 0)
+        (void)domus_stop(stack, address);
+    return domus_after(stack, 2 * DOMT_MS, &spawn_it, NULL, NULL);
+}
+
+static int begin_spawning(domus_stack *stack, void *self)
+{
+    return spawn_large(stack, self, NULL);
+}
+
+static const domus_behaviour spawning = {
+    .name = "spawning",
+    .on = (const domus_on[]){{&spawn_it, spawn_large, 0}, {NULL, NULL, 0}},
+    .on_mount = begin_spawning,
+};
+
+void domt_pressed_spawn_large(uint32_t thread)
+{
+    atomic_store(&spawn_error, 0);
+    (void)domt_spawn(pressed, thread, &spawning, NULL);
+}
+
+int domt_pressed_spawn_error(void)
+{
+    return atomic_load(&spawn_error);
+}
+
 /* --- its log, and its port ------------------------------------------------------------------- */
 
 #define LINES_MAX 64

@@ -23,6 +23,11 @@ domus_memory domt_pressed_memory(void);
 domus_system *domt_pressed_start_logged(bool enabled);
 uint32_t domt_pressed_lines(const char *part);
 
+/* From now on an actor on `thread` spawns, every 2 ms, another one with so much state that it takes
+ * heap, and stops it. How the last spawn ended; 0 also when there was none yet. */
+void domt_pressed_spawn_large(uint32_t thread);
+int domt_pressed_spawn_error(void);
+
 /* Serve an echo; connect to it, send it a byte, wait for it to come back. */
 void domt_pressed_serve(void);
 int domt_pressed_connect(void);

@@ -56,10 +56,8 @@ static void end(void)
 
 static _Atomic uint64_t handled;
 static _Atomic int heard_error;
-static _Atomic int spawn_error;
 static const domus_type note = {.name = "note"};
 static const domus_type ask_it = {.name = "ask it"};
-static const domus_type spawn_it = {.name = "spawn it"};
 static domus_address counter;
 static unsigned releases;
 
@@ -91,25 +89,6 @@ static int begin_asking(domus_stack *stack, void *self)
     return domus_after(stack, DOMT_MS, &ask_it, NULL, NULL);
 }
 
-/* An actor with so much state takes heap. */
-static int spawn_large(domus_stack *stack, void *self, const void *payload)
-{
-    static const domus_behaviour large = {.name = "large", .state_size = 500000};
-    domus_address address;
-
-    (void)self, (void)payload;
-    atomic_store(&spawn_error, domus_spawn(stack, &large, NULL, &address));
-    if (atomic_load(&spawn_error) == 0)
-        (void)domus_stop(stack, address);
-    return domus_after(stack, 2 * DOMT_MS, &spawn_it, NULL, NULL);
-}
-
-static int begin_spawning(domus_stack *stack, void *self)
-{
-    (void)self;
-    return domus_after(stack, DOMT_MS, &spawn_it, NULL, NULL);
-}
-
 static const domus_behaviour counting = {
     .name = "counting",
     .on = (const domus_on[]){{&note, count_one, 0}, {NULL, NULL, 0}},
@@ -118,11 +97,6 @@ static const domus_behaviour asking = {
     .name = "asking",
     .on = (const domus_on[]){{&ask_it, ask_counter, 0}, {NULL, NULL, 0}},
     .on_mount = begin_asking,
-};
-static const domus_behaviour spawning = {
-    .name = "spawning",
-    .on = (const domus_on[]){{&spawn_it, spawn_large, 0}, {NULL, NULL, 0}},
-    .on_mount = begin_spawning,
 };
 
 /* Who sleeps does not look, as long as nothing is short. */
@@ -220,14 +194,14 @@ START_TEST(what_takes_memory_fails_when_there_is_hardly_any)
 {
     begin(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
-    (void)domt_spawn(system_, 1, &spawning, NULL);
+    domt_pressed_spawn_large(1);
     DOMT_WAIT_FOR(10, domt_profile(system_, 1).stops > 3);
-    ck_assert_int_eq(atomic_load(&spawn_error), 0);
+    ck_assert_int_eq(domt_pressed_spawn_error(), 0);
     domt_pressed_use(96);
-    DOMT_WAIT_FOR(20, atomic_load(&spawn_error) == -ENOMEM);
+    DOMT_WAIT_FOR(20, domt_pressed_spawn_error() == -ENOMEM);
     ck_assert_uint_eq(domt_pressed_memory().fulls, 1);
     domt_pressed_use(10);
-    DOMT_WAIT_FOR(20, atomic_load(&spawn_error) == 0);
+    DOMT_WAIT_FOR(20, domt_pressed_spawn_error() == 0);
     end();
 }
 END_TEST
@@ -340,14 +314,14 @@ START_TEST(a_system_that_is_full_ends)
 
     begin(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
-    (void)domt_spawn(system_, 1, &spawning, NULL);
+    domt_pressed_spawn_large(1);
     (void)domt_spawn(system_, 1, &asking, NULL);
     ck_assert_int_eq(domus_outside_spawn_with(system_, &trying, NULL, &options, &address), 0);
     int fd = domt_pressed_connect();
     domt_pressed_say(fd);
     ck_assert(domt_pressed_hears(fd, 10000));
     domt_pressed_use(99);
-    DOMT_WAIT_FOR(20, atomic_load(&spawn_error) == -ENOMEM);
+    DOMT_WAIT_FOR(20, domt_pressed_spawn_error() == -ENOMEM);
     domt_pressed_say(fd);
     end();
     ck_assert(domt_pressed_hears(fd, 0));
