@@ -120,6 +120,19 @@ static void close_channel(domi_manager *manager, domi_house *house, domus_channe
     domi_channel_free(channel);
 }
 
+/* Whether its actor may be shown the next piece. While much is queued this is asked anew for each:
+ * others have written since it came, and what it makes its actor write may find no room any more. A
+ * copy was counted when it came, so that showing it takes nothing. */
+static bool may_be_shown(domus_channel *channel)
+{
+    if (channel->state != DOMI_CHANNEL_OPEN || channel->inbound.head == NULL || channel->blocked)
+        return false;
+    bool is_counted = channel->cost == 0 && channel->inbound.head->index == DOMI_BUFFER_HEAP;
+    if (DOMI_UNLIKELY(channel->io->careful) && !is_counted)
+        domi_channel_pressure(channel);
+    return !channel->blocked;
+}
+
 /* Returns how many places it used. */
 static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_channel *channel,
                             uint32_t budget)
@@ -130,8 +143,7 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
         open_channel(manager, house, channel);
         used++;
     }
-    while (channel->state == DOMI_CHANNEL_OPEN && channel->inbound.head != NULL &&
-           !channel->blocked && (house->marks & DOMI_MARK_SATURATED) == 0 && used < budget) {
+    while ((house->marks & DOMI_MARK_SATURATED) == 0 && used < budget && may_be_shown(channel)) {
         read_one(manager, house, channel);
         used++;
     }

@@ -221,6 +221,35 @@ START_TEST(the_crowded_read_again_when_others_have_less)
 }
 END_TEST
 
+/* Each had room when its piece came; shown all at once, they would pass the bound by far. */
+START_TEST(pieces_that_came_together_wait_for_each_other)
+{
+    const uint64_t bound = 8192;
+    uint64_t sent = 0;
+
+    begin(CHANNELS, bound);
+    bed.mode = DOMT_BED_ECHO;
+    while (domi_io_queued(&bed.io) < bound / 2)
+        ck_assert_int_eq(write_to(0, 200), 0);
+    for (uint32_t i = 1; i < CHANNELS; i++)
+        domt_bed_feed(&bed, fds[i], 'x', 200);
+    domt_bed_turn(&bed);
+    ck_assert_uint_lt(domi_io_queued(&bed.io), bound);
+    ck_assert_uint_lt(bed.read_bytes, (CHANNELS - 1) * 200);
+    ck_assert_uint_ge(bed.read_bytes, 10 * 200);
+    while (bed.read_bytes < (CHANNELS - 1) * 200) {
+        for (uint32_t i = 0; i < CHANNELS; i++) {
+            ck_assert_ptr_nonnull(bed.channels[i]); /* -ENOBUFS would have reset it */
+            take_all(i);
+        }
+        ck_assert_uint_lt(sent++, CHANNELS);
+    }
+    ck_assert_int_eq(bed.write_result, 0);
+    ck_assert_uint_eq(bed.closed, 0);
+    end();
+}
+END_TEST
+
 START_TEST(what_was_read_is_shown_when_there_is_room)
 {
     begin(2, BOUND);
@@ -366,8 +395,8 @@ DOMT_MAIN("crowd", 20, a_part_is_an_eighth_of_what_is_free_of_the_half_that_is_s
           a_crowded_channel_goes_on_a_quarter_below_its_part,
           a_crowded_channel_may_still_write_until_the_bound_is_reached,
           without_a_bound_nobody_is_crowded, the_crowded_read_again_when_others_have_less,
-          what_was_read_is_shown_when_there_is_room, crowded_channels_go_on_when_the_bound_grows,
-          crowded_channels_close_in_any_order, what_a_trimmed_buffer_takes_is_counted,
-          a_bound_smaller_than_a_piece_lets_a_piece_in,
+          pieces_that_came_together_wait_for_each_other, what_was_read_is_shown_when_there_is_room,
+          crowded_channels_go_on_when_the_bound_grows, crowded_channels_close_in_any_order,
+          what_a_trimmed_buffer_takes_is_counted, a_bound_smaller_than_a_piece_lets_a_piece_in,
           with_much_queued_receives_bring_one_piece_and_the_next_waits_for_it,
           copies_that_wait_for_the_actor_are_counted)
