@@ -1,12 +1,14 @@
 /* What a careful thread does beside serving: it goes through its channels, some of them at each
  * tick, ends receives that would bring more than one piece, and notes whose peers take anything.
  *
- * A peer is deaf when the kernel has had no acknowledgement of any byte from it for
- * memory.resetAfter, while some wait: that is told by SIOCOUTQ, because a send that has not
- * completed says nothing of a peer that reads slowly. Each pass remembers the deaf channels that
- * hold most. At its end, while the library is above its budget, or so much is queued here that a
- * new channel would have no part, these are reset, the worst first, until that is over. So the
- * work of a turn is bounded, and no list has to be kept in order while all is well. */
+ * A peer is deaf when for memory.resetAfter the kernel has had next to no acknowledgements from it,
+ * while bytes wait: for at most a sixteenth of those that wait. One byte now and then must not be
+ * enough, else many peers that take a byte in time hold all there is. It is told by SIOCOUTQ,
+ * because a send that has not completed says nothing of a peer that reads slowly. Each pass
+ * remembers the deaf channels that hold most. At its end, while the library is above its budget, or
+ * so much is queued here that a new channel would have no part, these are reset, the worst first,
+ * until that is over. So the work of a turn is bounded, and no list has to be kept in order while
+ * all is well. */
 #include "io/crowd.h"
 
 #include <errno.h>
@@ -14,6 +16,7 @@
 #include <sys/ioctl.h>
 
 #define VISITS_PER_TICK 256u
+#define TAKES_LEAST     16u /* parts of what waits, of which a peer that is not deaf takes one */
 #define PASS_EVERY_NS   UINT64_C(250000000)
 
 /* Bytes that closing this channel would give back. */
@@ -44,10 +47,13 @@ static void look_at_peer(domus_channel *channel)
     domi_io *io = channel->io;
     uint64_t in_kernel = domi_socket_bytes(channel->fd, SIOCOUTQ);
     uint64_t taken = channel->sent_bytes - in_kernel;
+    uint64_t waiting = in_kernel + channel->queued_bytes;
+    /* Below zero while a send has given bytes to the kernel and its completion is not reaped. */
+    int64_t progress = (int64_t)(taken - channel->peer_took);
 
     /* What was seen before this thread became careful is too old to count from. */
-    if (taken != channel->peer_took || channel->peer_seen_ns < io->sweep.begun_ns ||
-        (in_kernel == 0 && channel->queued_bytes == 0)) {
+    if (waiting == 0 || progress > (int64_t)(waiting / TAKES_LEAST) ||
+        channel->peer_seen_ns < io->sweep.begun_ns) {
         channel->peer_took = taken;
         channel->peer_seen_ns = io->manager->now_ns;
         return;

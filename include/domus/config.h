@@ -136,7 +136,7 @@ typedef struct domus_config {
         uint64_t interval_ns;      /* 1 ms..1 h between looks; 100 ms */
         uint64_t thread_max_bytes; /* 1 MiB..2^50 for messages that a thread sent; 0: no bound */
         uint32_t queued_percent;   /* 1..100 of the budget, for bytes queued for peers; 50 */
-        uint64_t reset_after_ns;   /* 100 ms..1 h without taking a byte, then a peer is deaf; 5 s */
+        uint64_t reset_after_ns;   /* 100 ms..1 h of taking little, then a peer is deaf; 5 s */
     } memory;
     /* More of the section `channel`. */
     struct {

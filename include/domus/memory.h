@@ -14,8 +14,9 @@
  *
  * - Above the budget nothing more is let in from outside: acceptors pause, and what foreign threads
  *   send is refused with -EBUSY (domus_outside_notice(), _ask(), _publish()). Channels whose peers
- *   have taken nothing of what waits for them for memory.resetAfter are reset, those that hold most
- *   first, until it is below; their on_close gets -ENOBUFS. Other channels go on.
+ *   have taken nothing, or less than a sixteenth of what waits for them, for memory.resetAfter are
+ *   reset, those that hold most first, until it is below; their on_close gets -ENOBUFS. Other
+ *   channels go on.
  * - Above the last budget asks and notices are refused with -EBUSY everywhere: domus_notice()
  *   returns it, an ask resumes with it. Replies, exceptions and events never are, nor what is
  *   passed on (domus_forward(), domus_kept_forward()). Each channel goes on reading, one piece at a

@@ -1,5 +1,5 @@
-/* Channels that are reset because memory is short: whose peers take nothing, the worst first, and
- * no more of them than must be. */
+/* Channels that are reset because memory is short: whose peers take next to nothing, the worst
+ * first, and no more of them than must be. */
 #include "io/crowd.h"
 
 #include "tests/io/bed.h"
@@ -136,11 +136,31 @@ START_TEST(a_peer_that_takes_something_is_not_deaf)
     press(100000);
     for (int i = 0; i < 10; i++) {
         pass(SECOND);
-        domt_fake_sent(bed.fake, fds[0], 10);
+        domt_fake_sent(bed.fake, fds[0], 100);
         domt_bed_turn(&bed);
     }
     domt_bed_noted(&bed, "B-(-105) ");
     is_deaf_after_its_time();
+    end();
+}
+END_TEST
+
+/* A byte in time is not enough to keep all that is held. */
+START_TEST(a_peer_that_takes_next_to_nothing_is_deaf)
+{
+    begin(2);
+    queue(0, 5000);
+    queue(1, 5000);
+    press(100000);
+    for (int i = 0; i < 5; i++) {
+        pass(SECOND - 100);
+        domt_fake_sent(bed.fake, fds[0], 1);
+        domt_fake_sent(bed.fake, fds[1], 65); /* of 5000: a sixteenth is 312 */
+        domt_bed_turn(&bed);
+    }
+    domt_bed_noted(&bed, "");
+    pass(SECOND);
+    domt_bed_noted(&bed, "A-(-105) ");
     end();
 }
 END_TEST
@@ -297,7 +317,8 @@ END_TEST
 
 DOMT_MAIN("shed", 60, the_worst_are_reset_first_and_no_more_than_must_be,
           nothing_is_reset_while_the_library_is_within_its_budget,
-          a_peer_that_takes_something_is_not_deaf, a_peer_for_which_nothing_waits_is_not_deaf,
+          a_peer_that_takes_something_is_not_deaf, a_peer_that_takes_next_to_nothing_is_deaf,
+          a_peer_for_which_nothing_waits_is_not_deaf,
           what_was_seen_in_an_earlier_shortage_does_not_count,
           a_channel_that_was_closed_and_still_sends_is_reset_too, what_the_peer_acknowledges_counts,
           socket_buffers_are_held_where_they_are_counted, of_many_the_worst_are_found,
