@@ -121,14 +121,13 @@ static void close_channel(domi_manager *manager, domi_house *house, domus_channe
 }
 
 /* Whether its actor may be shown the next piece. While much is queued this is asked anew for each:
- * others have written since it came, and what it makes its actor write may find no room any more. A
- * copy was counted when it came, so that showing it takes nothing. */
+ * others have written since it came, and what it makes its actor write may find no room any more.
+ */
 static bool may_be_shown(domus_channel *channel)
 {
     if (channel->state != DOMI_CHANNEL_OPEN || channel->inbound.head == NULL || channel->blocked)
         return false;
-    bool is_counted = channel->cost == 0 && channel->inbound.head->index == DOMI_BUFFER_HEAP;
-    if (DOMI_UNLIKELY(channel->io->careful) && !is_counted)
+    if (DOMI_UNLIKELY(channel->io->careful))
         domi_channel_pressure(channel);
     return !channel->blocked;
 }

@@ -51,7 +51,7 @@ static bool may_go_on(const domus_channel *channel)
     uint64_t part = domi_io_part(io);
 
     if (channel->cost == 0)
-        return !domi_io_is_above_part(io, 0);
+        return !domi_channel_is_above_part(channel, 0);
     return channel->cost + io->piece <= part - part / 4;
 }
 
@@ -62,7 +62,7 @@ void domi_channel_note_crowded(domus_channel *channel)
     if (channel->crowded) {
         if (may_go_on(channel))
             domi_channel_leave_crowd(channel);
-    } else if (DOMI_UNLIKELY(domi_io_is_above_part(io, channel->cost)) &&
+    } else if (DOMI_UNLIKELY(domi_channel_is_above_part(channel, channel->cost)) &&
                channel->state == DOMI_CHANNEL_OPEN) {
         join(channel);
         channel->crowded = true;

@@ -5,7 +5,8 @@
  * is queued the less each may have. This is a dynamic threshold, as in the shared buffers of
  * switches (Choudhury and Hahne). In a switch all queues drain; here a peer that reads nothing
  * keeps what it has, and a row of such peers would leave nothing free for the next. So the other
- * half is kept for channels that have nothing queued, each of which may read one piece.
+ * half is kept for channels that have nothing queued, each of which may read one piece. Copies of
+ * what came, for want of receive buffers, are counted from then on until their actor has seen them.
  *
  * Above its part a channel is crowded: it is not read, and its actor is not shown what has been
  * read already. It waits in a list, and is looked at again when less is queued.
@@ -42,14 +43,15 @@ static inline uint64_t domi_io_queued(const domi_io *io)
     return domi_counter_read(&io->queued);
 }
 
+/* Without copies of what came, which are not for peers yet. */
+static inline uint64_t domi_io_outbound(const domi_io *io)
+{
+    return domi_io_queued(io) - io->copied;
+}
+
 static inline uint64_t domi_io_part(const domi_io *io)
 {
     return domi_part_of(io->pressure.queue_max, domi_io_queued(io));
-}
-
-static inline bool domi_io_has_room_for_first(const domi_io *io)
-{
-    return domi_has_room_for_first(io->pressure.queue_max, domi_io_queued(io), io->piece);
 }
 
 /* What a buffer costs while it waits: a heap buffer all that was allocated for it, also when it was
@@ -75,10 +77,37 @@ static inline void domi_channel_discharge(domus_channel *channel, uint64_t *of, 
     io->crowd_left = io->crowd_count;
 }
 
-/* A channel that has `bytes` queued may not read another piece. */
-static inline bool domi_io_is_above_part(const domi_io *io, uint64_t bytes)
+/* Count a copy of what came, as long as it waits for its actor. */
+static inline void domi_channel_charge_copy(domus_channel *channel, uint64_t cost)
 {
-    return bytes + io->piece > domi_io_part(io) && !(bytes == 0 && domi_io_has_room_for_first(io));
+    channel->io->copied += cost;
+    domi_channel_charge(channel, &channel->copied, cost);
+}
+
+static inline void domi_channel_discharge_copy(domus_channel *channel, uint64_t cost)
+{
+    channel->io->copied -= cost;
+    domi_channel_discharge(channel, &channel->copied, cost);
+}
+
+/* Whether a channel that has nothing queued may be shown its first piece. A copy of it is counted
+ * already, so only what waits for peers can be in its way: else copies could fill the bound and
+ * wait for each other, for ever. */
+static inline bool domi_channel_has_room_for_first(const domus_channel *channel)
+{
+    const domi_io *io = channel->io;
+    uint64_t in_its_way = channel->copied != 0 ? domi_io_outbound(io) : domi_io_queued(io);
+
+    return domi_has_room_for_first(io->pressure.queue_max, in_its_way, io->piece);
+}
+
+/* A channel that has `bytes` queued may not read another piece. */
+static inline bool domi_channel_is_above_part(const domus_channel *channel, uint64_t bytes)
+{
+    const domi_io *io = channel->io;
+
+    return bytes + io->piece > domi_io_part(io) &&
+           !(bytes == 0 && domi_channel_has_room_for_first(channel));
 }
 
 /* Set `crowded` by what the channel has queued, and join or leave the list by it. */

@@ -171,7 +171,8 @@ typedef struct domi_io {
     uint32_t postponed; /* turns for which due timers have waited for bytes that had arrived */
 
     /* What waits to be sent to peers (crowd.h). */
-    domi_counter queued;   /* bytes that it takes */
+    domi_counter queued;   /* bytes that it takes, and copies of what came */
+    uint64_t copied;       /* of them, copies that wait for their actor */
     uint64_t careful_mark; /* with more queued the thread is careful */
     uint64_t piece;        /* room that a channel needs in its part to go on */
     bool careful;          /* receives bring one piece each */

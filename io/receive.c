@@ -73,9 +73,9 @@ void domi_channel_pressure(domus_channel *channel)
         (channel->inbound.head != NULL || (channel->ended && !channel->end_told)))
         domi_channel_notice(channel);
     /* What is held goes on to the actor unless it is blocked: else it would never come back. */
-    channel->paused =
-        channel->blocked || channel->held > held_max(channel) ||
-        (channel->copied != 0 && domi_io_is_above_part(io, channel->cost + channel->copied));
+    channel->paused = channel->blocked || channel->held > held_max(channel) ||
+                      (channel->copied != 0 &&
+                       domi_channel_is_above_part(channel, channel->cost + channel->copied));
     if (was_paused && !channel->paused)
         channel->active_ns = io->manager->now_ns; /* nobody read it until now */
     /* A receive that brings one piece stays: the piece waits here as well as in the kernel. */
@@ -128,7 +128,7 @@ static domus_buffer *copy_out(domus_channel *channel, domus_buffer *buffer)
         return buffer;
     memcpy(copy->data, buffer->data, buffer->size);
     domi_buffer_recycle(io, buffer);
-    domi_channel_charge(channel, &channel->copied, domi_buffer_cost(copy));
+    domi_channel_charge_copy(channel, domi_buffer_cost(copy));
     domi_io_note_queued(io);
     return copy;
 }
@@ -154,7 +154,7 @@ domus_buffer *domi_channel_take_inbound(domus_channel *channel)
     domus_buffer *buffer = domi_buffer_list_take(&channel->inbound);
 
     if (buffer != NULL && buffer->index == DOMI_BUFFER_HEAP)
-        domi_channel_discharge(channel, &channel->copied, domi_buffer_cost(buffer));
+        domi_channel_discharge_copy(channel, domi_buffer_cost(buffer));
     return buffer;
 }
 

@@ -388,6 +388,37 @@ START_TEST(copies_that_wait_for_the_actor_are_counted)
 }
 END_TEST
 
+/* One channel fills the bound while a piece comes from each of the others, and is copied out. Once
+ * it is sent, these copies alone take more than leaves room for a first piece; but to show them
+ * takes nothing, and nothing else would ever make room. */
+START_TEST(copies_do_not_wait_for_each_other)
+{
+    const uint64_t bound = 8192;
+
+    begin(CHANNELS, bound);
+    bed.io.reserve = UINT32_MAX;
+    bed.mode = DOMT_BED_ECHO;
+    while (domi_io_queued(&bed.io) < bound)
+        ck_assert_int_eq(write_to(0, 500), 0);
+    for (uint32_t i = 1; i < CHANNELS; i++)
+        domt_bed_feed(&bed, fds[i], 'x', 240);
+    domt_bed_settle(&bed);
+    ck_assert_uint_eq(bed.read_bytes, 0);
+    take_all(0);
+    ck_assert_uint_gt(bed.read_bytes, 0);
+    for (uint32_t turn = 0; turn < CHANNELS && bed.read_bytes < (CHANNELS - 1) * 240; turn++) {
+        for (uint32_t i = 0; i < CHANNELS; i++) {
+            ck_assert_ptr_nonnull(bed.channels[i]); /* -ENOBUFS would have reset it */
+            take_all(i);
+        }
+    }
+    ck_assert_uint_eq(bed.read_bytes, (CHANNELS - 1) * 240);
+    ck_assert_int_eq(bed.write_result, 0);
+    ck_assert_uint_eq(bed.closed, 0);
+    end();
+}
+END_TEST
+
 DOMT_MAIN("crowd", 20, a_part_is_an_eighth_of_what_is_free_of_the_half_that_is_shared,
           a_first_piece_has_room_up_to_a_sixteenth_below_the_bound,
           above_its_part_a_channel_does_not_read,
@@ -399,4 +430,4 @@ DOMT_MAIN("crowd", 20, a_part_is_an_eighth_of_what_is_free_of_the_half_that_is_s
           crowded_channels_go_on_when_the_bound_grows, crowded_channels_close_in_any_order,
           what_a_trimmed_buffer_takes_is_counted, a_bound_smaller_than_a_piece_lets_a_piece_in,
           with_much_queued_receives_bring_one_piece_and_the_next_waits_for_it,
-          copies_that_wait_for_the_actor_are_counted)
+          copies_that_wait_for_the_actor_are_counted, copies_do_not_wait_for_each_other)
