@@ -1,0 +1,164 @@
+/* Memory that others hold: a neighbour of the echo service in a real cgroup takes it to above
+ * memory.high and then to above memory.critical, and the service goes on serving all its clients,
+ * because nothing that it could do would give a byte of that back.
+ *
+ * Under a sanitizer there is no cgroup small enough, and tests/runtime/foreign_test.c has to do. */
+#include "tests/support/crowd.h"
+#include "tests/support/memory_cgroup.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#define MIB     (UINT64_C(1) << 20)
+#define LIMIT   (192 * MIB)
+#define WAIT_MS 2000 /* a round trip takes less, also on a machine that does much else */
+
+static domt_service service;
+static domt_memory_cgroup cgroup;
+
+static void enter(void)
+{
+    (void)domt_memory_cgroup_enter(&cgroup);
+}
+
+/* --- the neighbour ---------------------------------------------------------------------------- */
+
+/* It fills the cgroup up to so many bytes, and tells when it has. */
+typedef struct neighbour {
+    _Atomic uint64_t wanted;
+    _Atomic uint64_t reached;
+} neighbour;
+
+static neighbour *shared;
+
+/* Returns only when it is killed. */
+static _Noreturn void hold_memory(void)
+{
+    char *memory = mmap(NULL, LIMIT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint64_t held = 0;
+
+    if (memory == MAP_FAILED)
+        _exit(1);
+    for (;;) {
+        uint64_t wanted = atomic_load(&shared->wanted);
+        while (held + MIB / 4 <= LIMIT && domt_memory_cgroup_used(&cgroup) < wanted) {
+            memset(memory + held, 1, MIB / 4);
+            held += MIB / 4;
+        }
+        atomic_store(&shared->reached, wanted);
+        domt_sleep_ms(1);
+    }
+}
+
+static pid_t move_in(void)
+{
+    pid_t parent = getpid();
+
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert(shared != MAP_FAILED);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent || !domt_memory_cgroup_enter(&cgroup))
+            _exit(1);
+        hold_memory();
+    }
+    return child;
+}
+
+static void move_out(pid_t child)
+{
+    int status;
+
+    (void)kill(child, SIGKILL);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFSIGNALED(status));
+    (void)munmap(shared, sizeof *shared);
+}
+
+static void fill_up_to(uint64_t percent)
+{
+    uint64_t wanted = LIMIT / 100 * percent;
+
+    atomic_store(&shared->wanted, wanted);
+    for (int i = 0; i < 10000 && atomic_load(&shared->reached) != wanted; i++)
+        domt_sleep_ms(1);
+    ck_assert_uint_eq(atomic_load(&shared->reached), wanted);
+}
+
+/* --- the service ------------------------------------------------------------------------------ */
+
+static bool has_said(const char *text)
+{
+    for (int i = 0; i < 500; i++) {
+        domt_service_read_error(&service);
+        if (strstr(service.error, text) != NULL)
+            return true;
+        domt_sleep_ms(10);
+    }
+    return false;
+}
+
+/* One that is there already, and others that come. */
+static void serves(int early)
+{
+    uint64_t most_ns = 0;
+
+    for (int i = 0; i < 50; i++) {
+        uint64_t start_ns = domt_monotonic_ns();
+        ck_assert(domt_echoes(early, "are you there?"));
+        int late = domt_connect(service.port);
+        ck_assert(domt_echoes(late, "a new one is served too"));
+        close(late);
+        uint64_t took_ns = domt_monotonic_ns() - start_ns;
+        most_ns = took_ns > most_ns ? took_ns : most_ns;
+        domt_sleep_ms(5);
+    }
+    printf("%llu of %llu MiB used: round trips of an old and a new client took at most %.1f ms\n",
+           (unsigned long long)(domt_memory_cgroup_used(&cgroup) / MIB),
+           (unsigned long long)(LIMIT / MIB), (double)most_ns / 1e6);
+    ck_assert_uint_le(most_ns / 1000000, WAIT_MS);
+}
+
+START_TEST(a_neighbour_that_fills_the_cgroup_stops_nothing)
+{
+    if (DOMT_SANITIZED || !domt_memory_cgroup_make(&cgroup, LIMIT)) {
+        printf("skipped: no memory cgroup: %s\n", DOMT_SANITIZED ? "sanitized" : cgroup.why);
+        return;
+    }
+    service.prepare = enter;
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
+    int early = domt_connect(service.port);
+    pid_t child = move_in();
+    serves(early);
+    fill_up_to(86);
+    ck_assert(has_said("held by others than domus"));
+    serves(early);
+    fill_up_to(92);
+    serves(early);
+    move_out(child);
+    ck_assert(has_said("no longer short"));
+    serves(early);
+    close(early);
+    domt_service_signal(&service, SIGTERM);
+    int status = domt_service_wait(&service, 30000);
+    uint64_t kills = domt_memory_cgroup_kills(&cgroup);
+    domt_memory_cgroup_remove(&cgroup);
+    ck_assert_int_eq(status, 0);
+    ck_assert_uint_eq(kills, 0);
+    ck_assert_uint_eq(domt_service_count(&service, "paused for memory"), 0);
+    ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
+    ck_assert_uint_eq(domt_service_count(&service, "memory limit"), LIMIT);
+    const char *line = strstr(service.error, "held by others than domus");
+    ck_assert_ptr_null(strstr(line + 1, "held by others than domus")); /* it is said once */
+}
+END_TEST
+
+DOMT_MAIN("foreign", 60, a_neighbour_that_fills_the_cgroup_stops_nothing)
