@@ -5,7 +5,8 @@
  * is queued the less each may have. This is a dynamic threshold, as in the shared buffers of
  * switches (Choudhury and Hahne). In a switch all queues drain; here a peer that reads nothing
  * keeps what it has, and a row of such peers would leave nothing free for the next. So the other
- * half is kept for channels that have nothing queued, each of which may read one piece. Copies of
+ * half is kept for channels that have nothing queued, each of which may read one piece; and of this
+ * half one half is kept for short answers. Copies of
  * what came, for want of receive buffers, are counted from then on until their actor has seen them.
  *
  * Above its part a channel is crowded: it is not read, and its actor is not shown what has been
@@ -47,6 +48,24 @@ static inline uint64_t domi_io_queued(const domi_io *io)
 static inline uint64_t domi_io_outbound(const domi_io *io)
 {
     return domi_io_queued(io) - io->copied;
+}
+
+/* With so much queued only small answers are taken. */
+static inline uint64_t domi_queue_mark(uint64_t queue_max)
+{
+    return queue_max - queue_max / 4;
+}
+
+/* Whether a write of `size` bytes finds the bound reached. The last quarter is kept for answers
+ * that are no longer than a piece, of channels that have nothing else queued: else a few channels
+ * whose actors write much for peers that take nothing would silence all others. */
+static inline bool domi_channel_is_refused(const domus_channel *channel, uint64_t size)
+{
+    const domi_io *io = channel->io;
+    bool is_small = channel->queued_bytes + size <= io->config->io.buffers.size_bytes;
+    uint64_t queue_max = io->pressure.queue_max;
+
+    return domi_io_outbound(io) >= (is_small ? queue_max : domi_queue_mark(queue_max));
 }
 
 static inline uint64_t domi_io_part(const domi_io *io)

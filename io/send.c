@@ -24,7 +24,7 @@ int domus_channel_write(domus_channel *channel, domus_buffer *bytes)
     if (channel->state != DOMI_CHANNEL_OPEN)
         error = -EPIPE;
     else if (channel->queued_bytes + bytes->size > io->config->channel.send_max_bytes ||
-             domi_io_outbound(io) >= io->pressure.queue_max)
+             domi_channel_is_refused(channel, bytes->size))
         error = -ENOBUFS;
     if (error != 0 || bytes->size == 0) {
         domus_buffer_free(bytes);

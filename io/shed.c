@@ -6,9 +6,9 @@
  * enough, else many peers that take a byte in time hold all there is. It is told by SIOCOUTQ,
  * because a send that has not completed says nothing of a peer that reads slowly. Each pass
  * remembers the deaf channels that hold most. At its end, while the library is above its budget, or
- * so much is queued here that a new channel would have no part, these are reset, the worst first,
- * until that is over. So the work of a turn is bounded, and no list has to be kept in order while
- * all is well. */
+ * so much is queued here that long answers are refused, these are reset, the worst first, until
+ * that is over. So the work of a turn is bounded, and no list has to be kept in order while all is
+ * well. */
 #include "io/crowd.h"
 
 #include <errno.h>
@@ -76,15 +76,14 @@ static void visit(domus_channel *channel)
         look_at_peer(channel);
 }
 
-/* A channel with nothing queued may not even read one piece; that begins here, and is over an
- * eighth below the bound. */
+/* Long answers are refused; that begins here, and is over an eighth of the bound below. */
 static bool is_crammed(domi_io *io, uint64_t queued)
 {
     uint64_t queue_max = io->pressure.queue_max;
 
-    if (!domi_has_room_for_first(queue_max, queued, io->piece))
+    if (queued >= domi_queue_mark(queue_max))
         io->sweep.is_clearing = true;
-    else if (queued <= queue_max - queue_max / 8)
+    else if (queued <= domi_queue_mark(queue_max) - queue_max / 8)
         io->sweep.is_clearing = false;
     return io->sweep.is_clearing;
 }

@@ -52,6 +52,18 @@ static int write_to(uint32_t i, uint32_t size)
     return result;
 }
 
+/* So much is queued on the first channel, however it came to be. */
+static void fill(uint64_t bytes)
+{
+    uint64_t queue_max = bed.io.pressure.queue_max;
+
+    bed.io.pressure.queue_max = UINT64_MAX; /* no write is refused */
+    while (domi_io_queued(&bed.io) < bytes)
+        ck_assert_int_eq(write_to(0, 500), 0);
+    bed.io.pressure.queue_max = queue_max;
+    domi_channel_pressure(bed.channels[0]);
+}
+
 static bool is_crowded(uint32_t i)
 {
     return bed.channels[i]->crowded;
@@ -166,15 +178,17 @@ START_TEST(a_crowded_channel_goes_on_a_quarter_below_its_part)
 }
 END_TEST
 
-START_TEST(a_crowded_channel_may_still_write_until_the_bound_is_reached)
+START_TEST(a_crowded_channel_may_still_write_until_three_quarters_are_reached)
 {
     begin(2, BOUND);
-    while (domi_io_queued(&bed.io) < BOUND) {
+    while (domi_io_queued(&bed.io) < BOUND / 4 * 3) {
         ck_assert_int_eq(write_to(0, 5000), 0);
         if (domi_io_queued(&bed.io) > BOUND / 2)
             ck_assert(is_crowded(0));
     }
     ck_assert_int_eq(write_to(0, 1), -ENOBUFS);
+    ck_assert_int_eq(write_to(1, 257), -ENOBUFS);
+    fill(BOUND);
     ck_assert_int_eq(write_to(1, 1), -ENOBUFS);
     domt_bed_feed(&bed, fds[1], 'x', 1); /* there is no room for its first piece */
     domt_bed_turn(&bed);
@@ -184,6 +198,26 @@ START_TEST(a_crowded_channel_may_still_write_until_the_bound_is_reached)
     ck_assert(reads(0) && reads(1));
     domt_bed_noted(&bed, "B(x) ");
     ck_assert_int_eq(write_to(1, 1), 0);
+    end();
+}
+END_TEST
+
+/* Their actor writes for the first as much as it may, for requests that take no room. */
+START_TEST(long_answers_leave_room_for_short_ones)
+{
+    begin(CHANNELS, BOUND);
+    bed.mode = DOMT_BED_ECHO;
+    for (uint32_t i = 0; i < CHANNELS / 2; i++) {
+        while (write_to(i, 20000) == 0)
+            continue;
+        ck_assert_uint_le(domi_io_queued(&bed.io), BOUND / 4 * 3 + 21000);
+    }
+    for (uint32_t i = CHANNELS / 2; i < CHANNELS; i++)
+        domt_bed_feed(&bed, fds[i], 'x', 256);
+    domt_bed_settle(&bed);
+    ck_assert_uint_eq(bed.read_bytes, CHANNELS / 2 * 256);
+    ck_assert_int_eq(bed.write_result, 0);
+    ck_assert_uint_eq(bed.closed, 0);
     end();
 }
 END_TEST
@@ -203,8 +237,7 @@ END_TEST
 START_TEST(the_crowded_read_again_when_others_have_less)
 {
     begin(CHANNELS, BOUND);
-    while (domi_io_queued(&bed.io) < BOUND)
-        ck_assert_int_eq(write_to(0, 5000), 0);
+    fill(BOUND);
     for (uint32_t i = 1; i < CHANNELS; i++) {
         domi_channel_pressure(bed.channels[i]);
         ck_assert(is_crowded(i));
@@ -253,8 +286,7 @@ END_TEST
 START_TEST(what_was_read_is_shown_when_there_is_room)
 {
     begin(2, BOUND);
-    while (domi_io_queued(&bed.io) < BOUND)
-        ck_assert_int_eq(write_to(0, 5000), 0);
+    fill(BOUND);
     bed.note_length = 0;
     domt_bed_feed(&bed, fds[1], 'x', 3); /* its receive was begun before */
     domi_channel_pressure(bed.channels[1]);
@@ -287,8 +319,7 @@ END_TEST
 START_TEST(crowded_channels_close_in_any_order)
 {
     begin(5, BOUND);
-    while (domi_io_queued(&bed.io) < BOUND)
-        ck_assert_int_eq(write_to(0, 5000), 0);
+    fill(BOUND);
     for (uint32_t i = 1; i < 5; i++)
         domi_channel_pressure(bed.channels[i]);
     ck_assert_uint_eq(bed.io.crowd_count, 5);
@@ -398,8 +429,7 @@ START_TEST(copies_do_not_wait_for_each_other)
     begin(CHANNELS, bound);
     bed.io.reserve = UINT32_MAX;
     bed.mode = DOMT_BED_ECHO;
-    while (domi_io_queued(&bed.io) < bound)
-        ck_assert_int_eq(write_to(0, 500), 0);
+    fill(bound);
     for (uint32_t i = 1; i < CHANNELS; i++)
         domt_bed_feed(&bed, fds[i], 'x', 240);
     domt_bed_settle(&bed);
@@ -424,8 +454,9 @@ DOMT_MAIN("crowd", 20, a_part_is_an_eighth_of_what_is_free_of_the_half_that_is_s
           above_its_part_a_channel_does_not_read,
           channels_that_come_later_have_less_and_the_last_still_reads,
           a_crowded_channel_goes_on_a_quarter_below_its_part,
-          a_crowded_channel_may_still_write_until_the_bound_is_reached,
-          without_a_bound_nobody_is_crowded, the_crowded_read_again_when_others_have_less,
+          a_crowded_channel_may_still_write_until_three_quarters_are_reached,
+          long_answers_leave_room_for_short_ones, without_a_bound_nobody_is_crowded,
+          the_crowded_read_again_when_others_have_less,
           pieces_that_came_together_wait_for_each_other, what_was_read_is_shown_when_there_is_room,
           crowded_channels_go_on_when_the_bound_grows, crowded_channels_close_in_any_order,
           what_a_trimmed_buffer_takes_is_counted, a_bound_smaller_than_a_piece_lets_a_piece_in,

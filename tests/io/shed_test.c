@@ -289,12 +289,12 @@ START_TEST(when_the_bound_is_reached_room_is_made_for_others)
 {
     begin(4);
     domi_io_press(&bed.io, &(domi_io_pressure){.queue_max = 100000});
-    queue(0, 40000);
-    queue(1, 30000);
-    queue(2, 30000);
+    queue(0, 30000);
+    queue(1, 22000);
+    queue(2, 24000);
     pass(6 * SECOND);
     domt_bed_noted(&bed, "A-(-105) ");
-    ck_assert_uint_le(domi_io_queued(&bed.io), 87500);
+    ck_assert_uint_le(domi_io_queued(&bed.io), 62500);
     pass(10 * SECOND);
     domt_bed_noted(&bed, "");
     end();
