@@ -33,10 +33,10 @@
  * Bytes queued for peers have a bound for each thread, its part of memory.queued of the budget.
  * What a channel may have queued and still be read gets less as the bound fills up (an eighth of
  * what is free of its first half); the other half is kept for channels that have nothing queued. An
- * actor may still write up to channel.sendMax, and gets -ENOBUFS when three quarters of the bound are
- * reached; the last quarter takes answers of at most io.buffers.size to peers for which nothing else
- * waits. From there on, too, connections are reset whose peers take next to nothing, as above the
- * budget.
+ * actor may still write up to channel.sendMax, and gets -ENOBUFS when three quarters of the bound
+ * are reached; the last quarter takes answers of at most io.buffers.size to peers for which nothing
+ * else waits. From there on, too, connections are reset whose peers take next to nothing, as above
+ * the budget.
  *
  * Messages go back to the kernel when they are handled; what actors, conversations, timers and
  * watches took once is kept for the next ones (it is not counted while it is free). So these end a
