@@ -7,7 +7,7 @@
  * stale pointer always points at an object of the same kind: generations and epochs in it stay
  * readable. Under AddressSanitizer what lies behind `keep_bytes` of a free object is poisoned.
  *
- * Owner thread only. What other threads free comes back in chains (house/pool.h). */
+ * Owner thread only. What other threads free comes back in chains (house/message/pool.h). */
 #ifndef DOMI_BASE_SLAB_H
 #define DOMI_BASE_SLAB_H
 

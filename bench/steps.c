@@ -12,10 +12,10 @@
  * bench_steps [ROUNDS [alone]]. stdout: lines `name value unit`. */
 #include "bench/support/measure.h"
 
-#include "house/dispatch.h"
-#include "house/life.h"
-#include "house/pool.h"
-#include "house/put.h"
+#include "house/dispatch/dispatch.h"
+#include "house/family/life.h"
+#include "house/message/pool.h"
+#include "house/message/sign.h"
 
 #include <domus/domus.h>
 

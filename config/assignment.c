@@ -1,7 +1,7 @@
 /* Cutting "a.b.c=v" into a chain of nodes. */
 #include "config/assignment.h"
 
-#include "config/index.h"
+#include "config/parse.h"
 
 #include <stdio.h>
 #include <string.h>

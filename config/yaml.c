@@ -7,8 +7,8 @@
 #include <domus/text.h>
 
 #include "config/assignment.h"
-#include "config/index.h"
 #include "config/memory.h"
+#include "config/parse.h"
 #include "config/schema.h"
 #include "config/values.h"
 

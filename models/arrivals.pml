@@ -7,8 +7,8 @@
  * themselves first and push the chain with one exchange. Two senders, one of whom gathers; three
  * houses of one home. lanes.pml has the loans, and takes this list for a queue.
  *
- * Models: house/links.c push, push_all, domi_links_add; house/mailbox.c put_inbox,
- * domi_mailbox_sort (its exchange); house/manager.c take_arrivals.
+ * Models: house/message/arrivals.c push, push_all, domi_links_add; house/message/mailbox.c put_inbox,
+ * domi_mailbox_sort (its exchange); house/dispatch/turn.c take_arrivals.
  * Holds: no house is linked twice; every message is taken; the list ends.
  *
  * @run short safety

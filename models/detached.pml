@@ -6,9 +6,9 @@
  * to stop, nobody is on his way to one of them, and none is made that nobody tells. Two places for
  * threads; an actor of the loop spawns detached ones, and a detached actor spawns one, too.
  *
- * Models: runtime/detached.c reserve, make, domi_detached_spawn, begin_spawn, end_spawn, loop,
- * follow, rest, domi_detached_close, want; runtime/stop.c stop_actors, domi_system_end;
- * house/life.c domi_house_spawn_routee (the exclusion).
+ * Models: runtime/outside/detached.c reserve, make, domi_detached_spawn, begin_spawn, end_spawn, loop,
+ * follow, rest, domi_detached_close, want; runtime/control/stop.c stop_actors, domi_system_end;
+ * house/family/life.c domi_house_spawn_routee (the exclusion).
  * Holds: one actor at a time on each thread; nobody is born on a thread that has walked its actors
  * to stop them; each actor ends; each thread ends, and none sleeps with work; the stop comes to its
  * end.

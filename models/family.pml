@@ -8,11 +8,11 @@
  * (FREE). One slot, lived in LIVES times, on its home; its parent on another thread; a thief that
  * runs the child; a foreign thread that stops it, perhaps when it is over.
  *
- * Models: house/family.c domi_family_failed, tell_parent, child_failed, domi_family_direct,
+ * Models: house/family/family.c domi_family_failed, tell_parent, child_failed, domi_family_direct,
  * take_node, direct_all, domi_family_event, domi_family_directed, domi_family_leave;
- * house/life.c publish, domi_house_stop, domi_house_mount, domi_house_stop_end, house_free,
- * domi_house_released; house/restart.c domi_house_restart_begin, domi_house_restart_end;
- * house/mailbox.c sort_one, control, domi_mailbox_give_back. life.pml has the mail and the lives.
+ * house/family/life.c publish, domi_house_stop, domi_house_mount, domi_house_stop_end, house_free,
+ * domi_house_released; house/family/restart.c domi_house_restart_begin, domi_house_restart_end;
+ * house/message/mailbox.c sort_one, control, domi_mailbox_give_back. life.pml has the mail and the lives.
  * Holds: the node says one thing at a time, and to the life that is meant; a child that is suspended
  * is decided upon; a child that is asked to stop, or whose start failed for good, ends; a slot is
  * free once in each life, and not while its parent lists it; a restart does not follow a stop; a

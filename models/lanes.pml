@@ -5,14 +5,14 @@
  * inbox, where its order is kept. Two threads, each a home and a thief; two houses; S sends to R
  * from wherever it runs, R sends to itself, F is a foreign thread.
  *
- * Models: house/mailbox.h domi_mailbox_put, domi_mailbox_add, domi_house_ready; house/mailbox.c
- * put_inbox, domi_mailbox_put_slow, domi_mailbox_sort; house/links.c domi_links_add,
- * domi_links_end; house/manager.c take_arrivals;
- * house/dispatch.c domi_house_run_lent (with its budget), domi_house_settle; house/loan.c
- * domi_loans_expose, domi_loans_take_back, domi_loans_settle, have_back, domi_loan_take,
- * domi_loan_repay; runtime/steal.c domi_thread_share. Holds: one runner at a time (holder[], a
- * ghost), M6 (each sender's numbers arrive in order), every message is handled exactly once, mail
- * that may not run does not make ready (M7), somebody always handles something.
+ * Models: house/message/mailbox.h domi_mailbox_put, domi_mailbox_add, domi_house_ready;
+ * house/message/mailbox.c put_inbox, domi_mailbox_put_slow, domi_mailbox_sort; house/message/arrivals.c
+ * domi_links_add, domi_links_end; house/dispatch/turn.c take_arrivals; house/dispatch/dispatch.c
+ * domi_house_run_lent (with its budget), domi_house_settle; house/dispatch/loan.c domi_loans_expose,
+ * domi_loans_take_back, domi_loans_settle, have_back, domi_loan_take, domi_loan_repay; runtime/loop/steal.c
+ * domi_thread_share. Holds: one runner at a time (holder[], a ghost), M6 (each sender's numbers arrive in
+ * order), every message is handled exactly once, mail that may not run does not make ready (M7), somebody
+ * always handles something.
  *
  * @run short safety
  * @run short safety -DAPART

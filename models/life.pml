@@ -6,16 +6,16 @@
  * was just taken. One slot, lived in LIVES times; home, a thief, and foreign threads that spawn,
  * send and stop, also with addresses of lives that are over.
  *
- * Models: house/life.c publish, domi_house_mount, domi_house_stop, domi_house_stop_end, house_free,
- * domi_house_released; house/mailbox.c put_inbox, sort_one, control, domi_mailbox_sort,
- * domi_mailbox_put_slow; house/dispatch.c may_take_user, domi_house_settle; house/loan.c have_back.
- * Holds: M5 (moves), M9 (a stale stop hits nobody); a message is handled in the life it was sent
- * to, or is a dead letter, exactly once; a stopped house gets nothing; each life that was asked to
- * stop ends, and no other; the node is used for one thing at a time. Others may know the address
- * before the life is published, by its name: until then they are answered that it is gone.
- * With -DFREED_FILLED a slot is freed although its inbox holds late mail, and all of this holds as
- * well: the lease alone protects the next life, the look at the inbox only saves dead letters.
- * family.pml has what a child and its parent say to each other.
+ * Models: house/family/life.c publish, domi_house_mount, domi_house_stop, domi_house_stop_end, house_free,
+ * domi_house_released; house/message/mailbox.c put_inbox, sort_one, control, domi_mailbox_sort,
+ * domi_mailbox_put_slow; house/dispatch/dispatch.c may_take_user, domi_house_settle; house/dispatch/loan.c
+ * have_back. Holds: M5 (moves), M9 (a stale stop hits nobody); a message is handled in the life it was sent
+ * to, or is a dead letter, exactly once; a stopped house gets nothing; each life that was asked to stop ends,
+ * and no other; the node is used for one thing at a time. Others may know the address before the life is
+ * published, by its name: until then they are answered that it is gone. With -DFREED_FILLED a slot is freed
+ * although its inbox holds late mail, and all of this holds as well: the lease alone protects the next life,
+ * the look at the inbox only saves dead letters. family.pml has what a child and its parent say to each
+ * other.
  *
  * @run short safety
  * @run long safety -DMESSAGES=2

@@ -7,14 +7,13 @@
  * or never: then the ask's own time ends it, and nothing else wakes its asker. A visitor goes in and
  * out; the system closes.
  *
- * Models: runtime/outside_ask.c domi_outside_turn, wake, answered, park, hand_on, domi_asking_wait,
- * domi_outside_close; runtime/outside.c domi_outside_enter; house/manager.h domi_manager_notify.
- * Under the mutex a step may hold many accesses, but for the park word and the arrivals, which the
- * threads of the loop touch without it. Both sides make a read-modify-write before they look, so
- * every step is seen at once (park.pml has the store buffers).
- * Holds: each ask is completed exactly once, and its asker returns, whoever else comes or goes;
- * an asker that sleeps on its condition is not alone (somebody leads); the system is not freed
- * while an asker is inside.
+ * Models: runtime/outside/outside_ask.c domi_outside_turn, wake, answered, park, hand_on, domi_asking_wait,
+ * domi_outside_close; runtime/outside/outside.c domi_outside_enter; house/message/manager.h
+ * domi_manager_notify. Under the mutex a step may hold many accesses, but for the park word and the arrivals,
+ * which the threads of the loop touch without it. Both sides make a read-modify-write before they look, so
+ * every step is seen at once (park.pml has the store buffers). Holds: each ask is completed exactly once, and
+ * its asker returns, whoever else comes or goes; an asker that sleeps on its condition is not alone (somebody
+ * leads); the system is not freed while an asker is inside.
  *
  * @run short safety
  * @run long progress

@@ -6,11 +6,10 @@
  * the memory back: the stopper, or the actor that owns it, whoever is last. Two lives of one
  * router's memory; a sender with the address of the first life; its owner; a stranger who stops it.
  *
- * Models: house/router.c look, routee_of, is_still, domi_router_stop; house/routers.c open_router,
- * spawn_routees, prune, router_take, domi_router_give_back, domi_router_stop_owned.
- * Holds: a message goes to a routee of the lease that it was sent to, or fails; the memory is given
- * back exactly once for each life, and not while somebody still uses it; all routees are stopped
- * (M10: a lease is used once).
+ * Models: house/directory/router.c look, routee_of, is_still, domi_router_stop; house/directory/router_make.c
+ * open_router, spawn_routees, prune, router_take, domi_router_give_back, domi_router_stop_owned. Holds: a
+ * message goes to a routee of the lease that it was sent to, or fails; the memory is given back exactly once
+ * for each life, and not while somebody still uses it; all routees are stopped (M10: a lease is used once).
  *
  * @run short safety
  * @run long safety -DSENDS=2

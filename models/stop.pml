@@ -7,18 +7,17 @@
  * thread 0 is stolen by thread 1, spawns, and has blocking work done by a helper thread; acceptors
  * hand connections of thread 0 to thread 1; a foreign thread sends, spawns and asks A.
  *
- * Models: runtime/stop.c is_quiet, is_closed, is_empty, drain, stop_actors, stop, domi_system_stage,
- * domi_system_end; runtime/drain.c domi_thread_follow; runtime/start.c wait_for_all, run;
- * runtime/outside.c domi_outside_enter; runtime/outside_ask.c domi_outside_close;
- * runtime/blocking.c done; runtime/workers.c domi_workers_stop; house/manager.c domi_manager_stop,
- * domi_manager_end; house/life.c domi_house_end; house/loan.c domi_loans_end, domi_loan_take,
- * domi_loan_repay; io/acceptor.c hand_to. detached.pml has the detached actors, outside.pml how
- * those who ask outside are woken.
- * Holds: after an orderly drain no connection is open or on its way, and none is reset; after an
- * orderly stop no actor is left, at that moment and not later; after any stop nobody is born; nobody
- * is ended while it is lent; each message that was accepted is handled or a dead letter; an asker
- * outside returns before the system is freed; an actor whose work a helper still does is left as it
- * is; the stop comes to its end.
+ * Models: runtime/control/stop.c is_quiet, is_closed, is_empty, drain, stop_actors, stop, domi_system_stage,
+ * domi_system_end; runtime/loop/follow.c domi_thread_follow; runtime/control/thread.c wait_for_all, run;
+ * runtime/outside/outside.c domi_outside_enter; runtime/outside/outside_ask.c domi_outside_close;
+ * runtime/outside/blocking.c done; runtime/os/workers.c domi_workers_stop; house/dispatch/turn.c
+ * domi_manager_stop, domi_manager_end; house/family/life.c domi_house_end; house/dispatch/loan.c
+ * domi_loans_end, domi_loan_take, domi_loan_repay; io/acceptors/acceptor.c hand_to. detached.pml has the
+ * detached actors, outside.pml how those who ask outside are woken. Holds: after an orderly drain no
+ * connection is open or on its way, and none is reset; after an orderly stop no actor is left, at that moment
+ * and not later; after any stop nobody is born; nobody is ended while it is lent; each message that was
+ * accepted is handled or a dead letter; an asker outside returns before the system is freed; an actor whose
+ * work a helper still does is left as it is; the stop comes to its end.
  *
  * @run short safety -DCONNECTIONS=1 -DFOREIGNLESS
  * @run short safety -DCONNECTIONS=0

@@ -8,12 +8,12 @@
  * more when it has nothing left; so thieves see old values. A home may find at any look that its
  * runs are too short to be lent (IS_WORTH), that what it shows has become stale, or that it is alone.
  *
- * Models: runtime/steal.c domi_thread_steal, choose, give_up, end_waking, leave, domi_thread_busy,
- * domi_thread_publish, domi_thread_share, wake_sleeper; runtime/loop.c phase_state; house/loan.c
- * domi_loans_expose, domi_loans_take_back, domi_loans_settle, domi_loan_take, domi_loan_repay;
- * runtime/park.c fall_asleep; runtime/spin.c. Store buffers are those of park.pml: here every step is
- * seen at once. Holds: at most one thread is woken and has not looked; nobody sleeps while it is
- * named, or counts among the thieves; nothing shown is forgotten; no thief is after a home that has
+ * Models: runtime/loop/steal.c domi_thread_steal, choose, give_up, end_waking, leave, domi_thread_busy,
+ * domi_thread_publish, domi_thread_share, wake_sleeper; runtime/loop/loop.c phase_state;
+ * house/dispatch/loan.c domi_loans_expose, domi_loans_take_back, domi_loans_settle, domi_loan_take,
+ * domi_loan_repay; runtime/loop/park.c fall_asleep; runtime/loop/spin.c. Store buffers are those of park.pml:
+ * here every step is seen at once. Holds: at most one thread is woken and has not looked; nobody sleeps while
+ * it is named, or counts among the thieves; nothing shown is forgotten; no thief is after a home that has
  * nothing for ever; with an endless surplus somebody always steals again.
  *
  * @run short safety -DHOUSES=2 -DTHIEVES=1

@@ -142,8 +142,13 @@ static void add_folder(const char *folder)
     ck_assert_msg(directory != NULL, "%s", path);
     while ((entry = readdir(directory)) != NULL) {
         const char *dot = strrchr(entry->d_name, '.');
-        bool own = strcmp(folder, "runtime") == 0 && strncmp(entry->d_name, "config", 6) == 0;
+        bool own =
+            strcmp(folder, "runtime/control") == 0 && strncmp(entry->d_name, "config", 6) == 0;
 
+        if (entry->d_type == DT_DIR && dot == NULL) {
+            snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+            add_folder(path);
+        }
         if (dot == NULL || (strcmp(dot, ".c") != 0 && strcmp(dot, ".h") != 0) || own)
             continue;
         snprintf(path, sizeof path, "%s/%s/%s", DOMT_SOURCE_DIR, folder, entry->d_name);

@@ -3,7 +3,7 @@
 #include "tests/config/reading.h"
 #include "tests/support/suite.h"
 
-#include "config/index.h"
+#include "config/parse.h"
 
 #include <errno.h>
 #include <fcntl.h>

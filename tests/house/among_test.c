@@ -1,6 +1,6 @@
 /* Receives among others: waited for together with sleeps, that only look, and beside a stop that
  * waits for the mail before it. */
-#include "house/life.h"
+#include "house/family/life.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 

@@ -1,8 +1,8 @@
 /* Answering: reply, fail, forward, keep and answer later; each ask is answered once, and handles of
  * what is answered are stale. */
 #include "base/memory.h"
-#include "house/life.h"
-#include "house/stack.h"
+#include "house/conversation/stack.h"
+#include "house/family/life.h"
 #include "tests/house/talk.h"
 #include "tests/support/suite.h"
 

@@ -1,6 +1,6 @@
 /* Answers that come before they are wanted are kept in their order, whatever is waited for and
  * shown in between. */
-#include "house/stack.h"
+#include "house/conversation/stack.h"
 
 #include "tests/house/talk.h"
 #include "tests/support/suite.h"

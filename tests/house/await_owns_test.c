@@ -1,5 +1,5 @@
 /* What becomes of a payload that owns memory when the await of its ask cannot begin. */
-#include "house/life.h"
+#include "house/family/life.h"
 #include "tests/house/owning.h"
 
 #include <domus/await.h>

@@ -1,5 +1,5 @@
 /* Sequences: what is at hand after each await, what lives across it, and how they end. */
-#include "house/life.h"
+#include "house/family/life.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 

@@ -1,6 +1,6 @@
 /* M7: a barrier belongs to the stack that raised it, and falls when that ends; the mail that waited
  * runs then. An actor with as many conversations as it may have behaves likewise. */
-#include "house/dispatch.h"
+#include "house/dispatch/dispatch.h"
 
 #include "tests/house/recorder.h"
 #include "tests/support/suite.h"

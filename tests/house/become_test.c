@@ -1,6 +1,6 @@
 /* Behaviours that change, and messages that are put aside and taken again. */
-#include "house/dispatch.h"
-#include "house/life.h"
+#include "house/dispatch/dispatch.h"
+#include "house/family/life.h"
 #include "tests/house/picker.h"
 #include "tests/support/suite.h"
 

@@ -1,5 +1,5 @@
 /* Mailboxes with a bound of their own: in effect on both lanes, from 1 on, and only for mail. */
-#include "house/life.h"
+#include "house/family/life.h"
 #include "tests/house/kin.h"
 #include "tests/support/suite.h"
 

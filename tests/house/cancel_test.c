@@ -2,9 +2,9 @@
  *
  * The actors are in a row, one on each home; an ask travels down it, and the last one sleeps. */
 #include "base/memory.h"
-#include "house/dispatch.h"
-#include "house/life.h"
-#include "house/pool.h"
+#include "house/dispatch/dispatch.h"
+#include "house/family/life.h"
+#include "house/message/pool.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 

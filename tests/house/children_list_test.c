@@ -1,6 +1,6 @@
 /* The list of children: places, removal from anywhere, segments that come and go, want of memory.
  */
-#include "house/children.h"
+#include "house/family/children.h"
 
 #include "base/memory.h"
 #include "tests/support/suite.h"

@@ -1,8 +1,8 @@
 /* Children: where they live, that they end before their parents, and when their slots are free. */
 #include "base/memory.h"
-#include "house/family.h"
-#include "house/life.h"
-#include "house/slots.h"
+#include "house/family/family.h"
+#include "house/family/life.h"
+#include "house/family/slots.h"
 #include "tests/house/kin.h"
 #include "tests/support/suite.h"
 

@@ -2,8 +2,8 @@
  *
  * An ask travels along a route of actors: each asks the next, the last one answers, and answers and
  * errors come back the same way. The first one may hold a barrier. */
-#include "house/dispatch.h"
-#include "house/life.h"
+#include "house/dispatch/dispatch.h"
+#include "house/family/life.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 

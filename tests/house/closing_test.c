@@ -1,9 +1,9 @@
 /* The end of an actor, seen from its sides: what it had put aside, who waits for it, what it begins
  * too late, and what comes for it while it is taken apart. */
-#include "house/family.h"
-#include "house/life.h"
-#include "house/links.h"
-#include "house/pool.h"
+#include "house/family/family.h"
+#include "house/family/life.h"
+#include "house/message/arrivals.h"
+#include "house/message/pool.h"
 #include "tests/house/kin.h"
 #include "tests/house/talk.h"
 #include "tests/support/suite.h"

@@ -1,8 +1,8 @@
 /* What a conversation carries: its frame, payloads of all sizes, and many of them interleaved. */
-#include "house/stack.h"
+#include "house/conversation/stack.h"
 
 #include "base/random.h"
-#include "house/pool.h"
+#include "house/message/pool.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 

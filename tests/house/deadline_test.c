@@ -1,8 +1,8 @@
 /* Time-outs of asks: never early, inherited by what is asked meanwhile, and what comes after them
  * is dropped once and counted. */
-#include "house/dispatch.h"
-#include "house/life.h"
-#include "house/stack.h"
+#include "house/conversation/stack.h"
+#include "house/dispatch/dispatch.h"
+#include "house/family/life.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 

@@ -1,5 +1,5 @@
 /* What one run of a house takes, in which order, and how much of each. */
-#include "house/dispatch.h"
+#include "house/dispatch/dispatch.h"
 
 #include "tests/house/recorder.h"
 #include "tests/support/suite.h"

@@ -7,13 +7,13 @@
  * end every mount has had its stop, after those of all its children, every watch its event, and
  * nothing is left. The seed is fixed; what the threads make of it is not. */
 #include "base/random.h"
-#include "house/dispatch.h"
-#include "house/family.h"
-#include "house/life.h"
-#include "house/names.h"
-#include "house/pool.h"
-#include "house/slots.h"
-#include "house/stack.h"
+#include "house/conversation/stack.h"
+#include "house/directory/name_table.h"
+#include "house/dispatch/dispatch.h"
+#include "house/family/family.h"
+#include "house/family/life.h"
+#include "house/family/slots.h"
+#include "house/message/pool.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 

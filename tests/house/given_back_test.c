@@ -1,9 +1,9 @@
 /* What an actor holds beside its state is given back once: routers and their names when it
  * restarts, watches when it ends. */
-#include "house/life.h"
-#include "house/names.h"
-#include "house/router.h"
-#include "house/watch.h"
+#include "house/directory/name_table.h"
+#include "house/directory/router.h"
+#include "house/family/life.h"
+#include "house/family/watch.h"
 #include "tests/house/kin.h"
 #include "tests/support/suite.h"
 

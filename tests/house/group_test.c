@@ -1,7 +1,7 @@
 /* Groups: who gets a publication, how often, in which order; and that its payload ends once. */
 #include "tests/house/members.h"
 
-#include "house/dispatch.h"
+#include "house/dispatch/dispatch.h"
 
 /* --- delivery --------------------------------------------------------------------------------- */
 

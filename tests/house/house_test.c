@@ -1,5 +1,5 @@
 /* The house itself: its lines, and the table of its six states. */
-#include "house/house.h"
+#include "house/message/house.h"
 
 #include "tests/support/suite.h"
 

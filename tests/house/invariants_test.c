@@ -1,9 +1,9 @@
 /* Each invariant of a house and of a promise is broken once, and the check that states it ends the
  * process. Also: only the owner of a manager may go through its doors. */
-#include "house/invariants.h"
+#include "house/dispatch/invariants.h"
 
-#include "house/family.h"
-#include "house/stack.h"
+#include "house/conversation/stack.h"
+#include "house/family/family.h"
 #include "tests/house/talk.h"
 #include "tests/support/death.h"
 #include "tests/support/suite.h"

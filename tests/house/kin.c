@@ -1,7 +1,7 @@
 /* Actors that have children and fail when told to; see the header. */
 #include "tests/house/kin.h"
 
-#include "house/life.h"
+#include "house/family/life.h"
 
 #include <domus/conversation.h>
 

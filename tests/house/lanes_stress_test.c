@@ -6,11 +6,11 @@
  * dropped exactly once (M6, M9, M11: nothing is lost silently), every ask resumed exactly once, and
  * who was mounted was stopped. The seed is fixed; what the threads make of it is not. */
 #include "base/random.h"
-#include "house/dispatch.h"
-#include "house/life.h"
-#include "house/mailbox.h"
-#include "house/pool.h"
-#include "house/stack.h"
+#include "house/conversation/stack.h"
+#include "house/dispatch/dispatch.h"
+#include "house/family/life.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* What a lent house arms and gives up is carried out by its home. */
-#include "house/dispatch.h"
-#include "house/life.h"
-#include "house/loan.h"
-#include "house/stack.h"
+#include "house/conversation/stack.h"
+#include "house/dispatch/dispatch.h"
+#include "house/dispatch/loan.h"
+#include "house/family/life.h"
 
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"

@@ -1,8 +1,8 @@
 /* Birth: spawn at home and elsewhere, mounting, leases. */
-#include "house/life.h"
+#include "house/family/life.h"
 
-#include "house/mailbox.h"
-#include "house/slots.h"
+#include "house/family/slots.h"
+#include "house/message/mailbox.h"
 #include "tests/house/recorder.h"
 #include "tests/support/suite.h"
 

@@ -1,5 +1,5 @@
 /* Links: two actors that end together, unless one has a row for it. */
-#include "house/life.h"
+#include "house/family/life.h"
 #include "tests/house/kin.h"
 #include "tests/support/suite.h"
 

@@ -1,7 +1,7 @@
 /* Batches: the same to many, whose homes are told together. */
-#include "house/links.h"
+#include "house/message/arrivals.h"
 
-#include "house/life.h"
+#include "house/family/life.h"
 #include "tests/house/recorder.h"
 #include "tests/support/suite.h"
 

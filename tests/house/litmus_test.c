@@ -6,7 +6,7 @@
  * only is counted: there both may miss, which is why the code does more. A machine that is busy
  * gets fewer rounds: a test ends after ROUNDS or DURATION_NS. */
 #include "base/spinlock.h"
-#include "house/mailbox.h"
+#include "house/message/mailbox.h"
 #include "tests/support/house_world.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"

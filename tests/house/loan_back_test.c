@@ -1,8 +1,8 @@
 /* What is left of a loan when the house is home again: its marks, its place among the ready ones,
  * its time-outs, and nothing at the thief. Home is manager 0, the thief manager 1. */
-#include "house/loan.h"
+#include "house/dispatch/loan.h"
 
-#include "house/life.h"
+#include "house/family/life.h"
 #include "tests/house/recorder.h"
 #include "tests/support/suite.h"
 

@@ -1,9 +1,9 @@
 /* Loans: what is shown, taken and given back, and what happens to an actor meanwhile. Home is
  * manager 0, the thief manager 1. */
-#include "house/loan.h"
+#include "house/dispatch/loan.h"
 
 #include "base/memory.h"
-#include "house/life.h"
+#include "house/family/life.h"
 #include "tests/house/recorder.h"
 #include "tests/support/suite.h"
 

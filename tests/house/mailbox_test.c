@@ -1,8 +1,8 @@
 /* The two lanes into a house: plain lists at home, one compare-exchange from elsewhere. */
-#include "house/mailbox.h"
+#include "house/message/mailbox.h"
 
 #include "base/random.h"
-#include "house/dispatch.h"
+#include "house/dispatch/dispatch.h"
 #include "tests/house/recorder.h"
 #include "tests/support/suite.h"
 

@@ -2,7 +2,7 @@
  * and more than memory is there for. Each comes to one end. */
 #include "base/memory.h"
 #include "base/random.h"
-#include "house/stack.h"
+#include "house/conversation/stack.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 

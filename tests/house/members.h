@@ -3,8 +3,8 @@
 #ifndef DOMT_MEMBERS_H
 #define DOMT_MEMBERS_H
 
-#include "house/group.h"
-#include "house/life.h"
+#include "house/directory/group.h"
+#include "house/family/life.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 

@@ -3,8 +3,8 @@
  * Whatever fails, what was owned is handled or released exactly once, nothing stays in use, and the
  * world can be ended. The address sanitizer's leak check watches the heap. */
 #include "base/memory.h"
-#include "house/dispatch.h"
-#include "house/life.h"
+#include "house/dispatch/dispatch.h"
+#include "house/family/life.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 

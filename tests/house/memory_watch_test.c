@@ -1,9 +1,9 @@
 /* Watches on memory: each change is heard of, at most one event is under way and says what is so
  * when it is handled, and a watch ends when it is taken back and with its actor. */
-#include "house/memory_watch.h"
+#include "house/family/memory_watch.h"
 
 #include "base/memory.h"
-#include "house/life.h"
+#include "house/family/life.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 

@@ -2,7 +2,7 @@
 #include <domus/message.h>
 
 #include "base/memory.h"
-#include "house/life.h"
+#include "house/family/life.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 

@@ -5,7 +5,7 @@
  * lease: who reads half of one life and half of another sees it. Writers say, before and after each
  * step, which life of a name begins or ends, so a reader can tell for each find whether a miss was
  * right, and whether what was found was registered while it looked. */
-#include "house/names.h"
+#include "house/directory/name_table.h"
 
 #include "base/random.h"
 #include "tests/support/suite.h"

@@ -2,7 +2,7 @@
 #ifndef DOMT_NAMING_H
 #define DOMT_NAMING_H
 
-#include "house/names.h"
+#include "house/directory/name_table.h"
 #include "tests/support/suite.h"
 
 #include <stdbool.h>

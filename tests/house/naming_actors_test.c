@@ -1,7 +1,7 @@
 /* Actors with names: taken at birth or later, found from everywhere, given back at the end. */
 #include "base/memory.h"
-#include "house/life.h"
-#include "house/names.h"
+#include "house/directory/name_table.h"
+#include "house/family/life.h"
 #include "tests/house/kin.h"
 #include "tests/support/suite.h"
 

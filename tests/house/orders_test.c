@@ -2,10 +2,10 @@
  * another one reads, and between both lies nothing but the order in question. The rounds are in
  * step by what the code itself does (a word of an inbox), and by relaxed words, which hand over
  * nothing. Without ThreadSanitizer only the outcome is held. */
-#include "house/life.h"
-#include "house/links.h"
-#include "house/mailbox.h"
-#include "house/pool.h"
+#include "house/family/life.h"
+#include "house/message/arrivals.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
 #include "tests/support/house_world.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"

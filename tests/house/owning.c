@@ -1,7 +1,7 @@
 /* Payloads that own memory; see the header. */
 #include "tests/house/owning.h"
 
-#include "house/life.h"
+#include "house/family/life.h"
 
 #include <check.h>
 

@@ -1,6 +1,6 @@
 /* Passivation: who has had no message for so long is stopped, and not before. */
-#include "house/family.h"
-#include "house/life.h"
+#include "house/family/family.h"
+#include "house/family/life.h"
 #include "tests/house/kin.h"
 #include "tests/support/suite.h"
 

@@ -1,8 +1,8 @@
 /* An actor that receives; see the header. */
 #include "tests/house/picker.h"
 
-#include "house/mailbox.h"
-#include "house/pool.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
 
 #include <check.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* Pools: envelopes of every size class, and the way home for what others free. */
-#include "house/pool.h"
+#include "house/message/pool.h"
 
-#include "house/dispatch.h"
-#include "house/mailbox.h"
+#include "house/dispatch/dispatch.h"
+#include "house/message/mailbox.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 

@@ -1,5 +1,5 @@
 /* Processes: what a step is given of messages and yields, and together with what. */
-#include "house/dispatch.h"
+#include "house/dispatch/dispatch.h"
 
 #include "tests/house/processing.h"
 

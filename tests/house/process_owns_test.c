@@ -1,6 +1,6 @@
 /* Processes and what others own: shared payloads, rules that come late. */
-#include "house/dispatch.h"
-#include "house/group.h"
+#include "house/directory/group.h"
+#include "house/dispatch/dispatch.h"
 #include "tests/house/processing.h"
 
 #include <domus/group.h>

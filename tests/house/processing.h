@@ -2,7 +2,7 @@
 #ifndef DOMT_HOUSE_PROCESSING_H
 #define DOMT_HOUSE_PROCESSING_H
 
-#include "house/life.h"
+#include "house/family/life.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 

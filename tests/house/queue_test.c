@@ -1,5 +1,5 @@
 /* The queues of houses: two levels, every 4th take a normal one, priority sampled when queued. */
-#include "house/queue.h"
+#include "house/message/queue.h"
 
 #include "tests/support/suite.h"
 

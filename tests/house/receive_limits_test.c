@@ -1,8 +1,8 @@
 /* Selective receive beside all else: asks that it takes, stops, barriers, saturation, full
  * mailboxes, asks that are withdrawn, and no memory. */
 #include "base/memory.h"
-#include "house/dispatch.h"
-#include "house/life.h"
+#include "house/dispatch/dispatch.h"
+#include "house/family/life.h"
 #include "tests/house/picker.h"
 #include "tests/support/suite.h"
 

@@ -1,5 +1,5 @@
 /* Selective receive: what it takes and what stays, within a time, several at once. */
-#include "house/dispatch.h"
+#include "house/dispatch/dispatch.h"
 #include "tests/house/picker.h"
 #include "tests/support/suite.h"
 

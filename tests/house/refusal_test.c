@@ -1,7 +1,7 @@
 /* M11: asks and notices are refused at mailboxMax, on both lanes, and counted; replies, exceptions
  * and events never are. Who was refused keeps what he wanted to send. */
-#include "house/dispatch.h"
-#include "house/life.h"
+#include "house/dispatch/dispatch.h"
+#include "house/family/life.h"
 #include "tests/house/recorder.h"
 #include "tests/support/suite.h"
 

@@ -1,6 +1,6 @@
 /* A failure that meets a restart which another failure has begun. */
-#include "house/mailbox.h"
-#include "house/pool.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
 #include "tests/house/kin.h"
 #include "tests/support/suite.h"
 

@@ -1,7 +1,7 @@
 /* Restarts: what goes, what stays, what runs how often, and how many are too many. */
-#include "house/family.h"
-#include "house/life.h"
-#include "house/names.h"
+#include "house/directory/name_table.h"
+#include "house/family/family.h"
+#include "house/family/life.h"
 #include "tests/house/kin.h"
 #include "tests/support/suite.h"
 

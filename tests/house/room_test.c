@@ -1,6 +1,6 @@
 /* Room: who was refused hears once, as soon as fewer than half of what a mailbox takes wait. */
-#include "house/dispatch.h"
-#include "house/life.h"
+#include "house/dispatch/dispatch.h"
+#include "house/family/life.h"
 #include "tests/house/kin.h"
 #include "tests/support/suite.h"
 

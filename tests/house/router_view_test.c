@@ -1,6 +1,6 @@
 /* A router that ends while somebody uses it: an old view of it reaches nobody, and its place comes
  * back whoever of the two that end it is the last. */
-#include "house/family.h"
+#include "house/family/family.h"
 #include "tests/house/workers.h"
 
 static domus_address old;

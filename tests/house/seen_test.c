@@ -1,7 +1,7 @@
 /* A receive remembers up to which message it has seen a mailbox. When that message is taken out by
  * something else, the mailbox is searched anew: what is remembered would point to freed memory. */
-#include "house/family.h"
-#include "house/life.h"
+#include "house/family/family.h"
+#include "house/family/life.h"
 #include "tests/house/picker.h"
 #include "tests/support/suite.h"
 

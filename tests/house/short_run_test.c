@@ -1,7 +1,7 @@
 /* Runs that are too short to keep places: where they begin, and that they handle all that longer
  * ones do. A receive has its turn in runs of any length. tests/house/dispatch_test.c holds that no
  * mailbox starves. */
-#include "house/dispatch.h"
+#include "house/dispatch/dispatch.h"
 
 #include "tests/house/recorder.h"
 #include "tests/support/suite.h"

@@ -1,9 +1,9 @@
 /* Slots: caches refilled 64 at a time, given back by home, and no growth when one thread spawns and
  * another home frees. */
-#include "house/slots.h"
+#include "house/family/slots.h"
 
 #include "base/memory.h"
-#include "house/life.h"
+#include "house/family/life.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 

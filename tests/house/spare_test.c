@@ -1,7 +1,7 @@
 /* Memory that a trim leaves with a slab is counted as spare until it is used again. */
 #include "base/memory.h"
-#include "house/pool.h"
-#include "house/trim.h"
+#include "house/message/pool.h"
+#include "house/message/trim.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 

@@ -1,5 +1,5 @@
 /* Conversations: ask, park, resume, and every way an ask can end. */
-#include "house/stack.h"
+#include "house/conversation/stack.h"
 
 #include "tests/house/talk.h"
 #include "tests/support/suite.h"

@@ -2,9 +2,9 @@
  *
  * The house's own node carries the mount and then the stop; home must have read it before the
  * stopper writes it. Whatever the order, each newborn is mounted or not, and is gone in the end. */
-#include "house/dispatch.h"
-#include "house/life.h"
-#include "house/pool.h"
+#include "house/dispatch/dispatch.h"
+#include "house/family/life.h"
+#include "house/message/pool.h"
 #include "tests/support/house_world.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"

@@ -1,6 +1,6 @@
 /* Death: stop from anywhere in every state, what is left of the mail, and the end of a world. */
-#include "house/dispatch.h"
-#include "house/life.h"
+#include "house/dispatch/dispatch.h"
+#include "house/family/life.h"
 #include "tests/house/recorder.h"
 #include "tests/support/suite.h"
 

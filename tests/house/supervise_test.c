@@ -1,5 +1,5 @@
 /* Supervision: who decides about a failure, by which rule, and what then befalls whom. */
-#include "house/life.h"
+#include "house/family/life.h"
 #include "tests/house/kin.h"
 #include "tests/support/suite.h"
 

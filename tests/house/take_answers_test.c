@@ -1,6 +1,6 @@
 /* Who releases what answers own, of one and of many, and what was received. */
-#include "house/group.h"
-#include "house/life.h"
+#include "house/directory/group.h"
+#include "house/family/life.h"
 #include "tests/house/owning.h"
 
 #include <domus/group.h>

@@ -1,5 +1,5 @@
 /* Who releases what timers, messages as objects and the events of processes own. */
-#include "house/life.h"
+#include "house/family/life.h"
 #include "tests/house/owning.h"
 
 #include <domus/message.h>

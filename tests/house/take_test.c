@@ -1,5 +1,5 @@
 /* Who releases what a notice or an ask owns: the library, once, unless the handler took it. */
-#include "house/life.h"
+#include "house/family/life.h"
 #include "tests/house/owning.h"
 
 #include <domus/message.h>

@@ -6,8 +6,8 @@
  * only. */
 #include "base/memory.h"
 #include "base/random.h"
-#include "house/dispatch.h"
-#include "house/life.h"
+#include "house/dispatch/dispatch.h"
+#include "house/family/life.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 

@@ -1,10 +1,10 @@
 /* Timers of actors: once, at a fixed rate, with a fixed delay, missed ticks, and cancel in every
  * state. */
-#include "house/timer.h"
+#include "house/conversation/timer.h"
 
 #include "base/memory.h"
-#include "house/dispatch.h"
-#include "house/life.h"
+#include "house/dispatch/dispatch.h"
+#include "house/family/life.h"
 #include "tests/house/recorder.h"
 #include "tests/support/suite.h"
 

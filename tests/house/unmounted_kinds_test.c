@@ -1,5 +1,5 @@
 /* Sequences and processes that fail while they are mounted, by the rules of unmounted_test.c. */
-#include "house/life.h"
+#include "house/family/life.h"
 #include "tests/house/kin.h"
 #include "tests/support/suite.h"
 

@@ -1,8 +1,8 @@
 /* An actor whose on_mount has failed: until its parent has decided, and for ever when it is
  * stopped, none of its functions is called, while the library's own business with it goes on. */
-#include "house/describe.h"
-#include "house/life.h"
-#include "house/loan.h"
+#include "house/dispatch/describe.h"
+#include "house/dispatch/loan.h"
+#include "house/family/life.h"
 #include "tests/house/kin.h"
 #include "tests/support/suite.h"
 

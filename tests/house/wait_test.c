@@ -1,6 +1,6 @@
 /* Waiting for several: all of them, the first of them, and answers that come before they are
  * wanted. */
-#include "house/stack.h"
+#include "house/conversation/stack.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 

@@ -1,6 +1,6 @@
 /* Watches: the end of another actor comes as one event, whatever happens in between. */
-#include "house/family.h"
-#include "house/life.h"
+#include "house/family/family.h"
+#include "house/family/life.h"
 #include "tests/house/kin.h"
 #include "tests/support/suite.h"
 

@@ -3,9 +3,9 @@
 #ifndef DOMT_WORKERS_H
 #define DOMT_WORKERS_H
 
-#include "house/life.h"
-#include "house/names.h"
-#include "house/router.h"
+#include "house/directory/name_table.h"
+#include "house/directory/router.h"
+#include "house/family/life.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 

@@ -1,10 +1,10 @@
 /* Acceptors: who gets a connection, what happens at the limits, and how they stop. Three threads
  * without threads, the first of which accepts on the fake backend. */
-#include "io/acceptor.h"
+#include "io/acceptors/acceptor.h"
 
 #include "base/memory.h"
-#include "house/life.h"
-#include "io/channel.h"
+#include "house/family/life.h"
+#include "io/channels/channel.h"
 #include "tests/support/fake_backend.h"
 #include "tests/support/suite.h"
 

@@ -1,8 +1,8 @@
 /* Who waits to be accepted when the system drains: they are handed over, or counted. */
-#include "io/acceptor.h"
+#include "io/acceptors/acceptor.h"
 
 #include "base/memory.h"
-#include "house/life.h"
+#include "house/family/life.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 

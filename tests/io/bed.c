@@ -2,8 +2,8 @@
 #include "tests/io/bed.h"
 
 #include "base/memory.h"
-#include "house/life.h"
-#include "house/mailbox.h"
+#include "house/family/life.h"
+#include "house/message/mailbox.h"
 
 #include <check.h>
 #include <errno.h>

@@ -7,8 +7,8 @@
 #ifndef DOMT_IO_BED_H
 #define DOMT_IO_BED_H
 
-#include "house/manager.h"
-#include "io/channel.h"
+#include "house/message/manager.h"
+#include "io/channels/channel.h"
 #include "tests/support/fake_backend.h"
 
 #define DOMT_BED_MS       UINT64_C(1000000)

@@ -1,5 +1,5 @@
 /* Each invariant of a channel is broken once, and the check that states it ends the process. */
-#include "io/channel.h"
+#include "io/channels/channel.h"
 
 #include "tests/support/death.h"
 #include "tests/support/suite.h"

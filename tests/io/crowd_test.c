@@ -1,5 +1,5 @@
 /* The bound of queued bytes, and what each channel may have of it. */
-#include "io/crowd.h"
+#include "io/channels/crowd.h"
 
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"

@@ -1,5 +1,5 @@
 /* The end of a thread's channels: who stays, for how long, and what is counted. */
-#include "io/acceptor.h"
+#include "io/acceptors/acceptor.h"
 
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"

@@ -1,6 +1,6 @@
 /* What an enter that fails does to channels: nothing when it passes, a reset when the ring is gone.
  */
-#include "house/life.h"
+#include "house/family/life.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 

@@ -3,10 +3,10 @@
  *
  * Each byte that is read begins a conversation: it sleeps as many ms as the digit says, and then
  * writes the digit. 'k' sleeps for ever, 'f' sleeps 5 ms and fails, '.' is answered at once. */
-#include "house/describe.h"
-#include "house/life.h"
-#include "house/mailbox.h"
-#include "house/pool.h"
+#include "house/dispatch/describe.h"
+#include "house/family/life.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 

@@ -1,6 +1,6 @@
 /* Connections counted by address: what is one address, its bound, that entries vanish, that threads
  * agree, and that failing memory leaves nothing behind. */
-#include "io/peers.h"
+#include "io/resources/peers.h"
 
 #include "base/memory.h"
 #include "base/random.h"

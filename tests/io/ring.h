@@ -1,8 +1,8 @@
-/* One real ring for the tests of io/uring.c, with 16 buffers of 256 B. */
+/* One real ring for the tests of io/backend/uring.c, with 16 buffers of 256 B. */
 #ifndef DOMT_RING_H
 #define DOMT_RING_H
 
-#include "io/backend.h"
+#include "io/backend/backend.h"
 
 #define DOMT_RING_BUFFERS     16u
 #define DOMT_RING_BUFFER_SIZE 256u

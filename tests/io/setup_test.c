@@ -1,6 +1,6 @@
 /* A ring that could not be made: one line that says which of the known causes it was and what to
  * do. */
-#include "io/setup.h"
+#include "io/backend/explain.h"
 
 #include "tests/support/suite.h"
 

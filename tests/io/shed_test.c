@@ -1,6 +1,6 @@
 /* Channels that are reset because memory is short: whose peers take next to nothing, the worst
  * first, and no more of them than must be. */
-#include "io/crowd.h"
+#include "io/channels/crowd.h"
 
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"

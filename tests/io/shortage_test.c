@@ -1,5 +1,5 @@
 /* Spells: when one begins, when it is over, and that nobody fills the log by bringing it back. */
-#include "io/shortage.h"
+#include "io/resources/shortage.h"
 
 #include "tests/support/suite.h"
 

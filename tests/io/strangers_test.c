@@ -2,8 +2,8 @@
  * when it begins and when it is over. One thread on the fake backend; the connections are real and
  * come from several addresses of this machine. */
 #include "base/memory.h"
-#include "house/life.h"
-#include "io/acceptor.h"
+#include "house/family/life.h"
+#include "io/acceptors/acceptor.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 

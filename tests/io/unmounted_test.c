@@ -1,9 +1,9 @@
 /* Channels actors whose on_mount has failed: connections that are handed to them are refused, and
  * those that they had before a restart wait until one succeeds, or are closed unseen. */
-#include "house/dispatch.h"
-#include "house/life.h"
-#include "house/pool.h"
-#include "io/acceptor.h"
+#include "house/dispatch/dispatch.h"
+#include "house/family/life.h"
+#include "house/message/pool.h"
+#include "io/acceptors/acceptor.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 

@@ -1,6 +1,6 @@
 /* Blocking work for conversations: its end resumes them, whatever becomes of the actor meanwhile.
  */
-#include "house/stack.h"
+#include "house/conversation/stack.h"
 
 #include "tests/runtime/running.h"
 

@@ -1,5 +1,5 @@
 /* How much the library may hold, at the edges: foreign memory of all sizes, limits of all sizes. */
-#include "runtime/budget.h"
+#include "runtime/system/budget.h"
 
 #include "tests/support/suite.h"
 

@@ -14,7 +14,7 @@
  * prints what a shape has counted, and its rate. */
 #include "tests/runtime/conserve.h"
 
-#include "runtime/system.h"
+#include "runtime/system/system.h"
 
 #include <inttypes.h>
 #include <stdio.h>

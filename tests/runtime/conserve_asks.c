@@ -6,7 +6,7 @@
  * is told by the stack, and closes the sums of dead letters. */
 #include "tests/runtime/conserve.h"
 
-#include "house/stack.h"
+#include "house/conversation/stack.h"
 
 #include <domus/blocking.h>
 #include <domus/receive.h>

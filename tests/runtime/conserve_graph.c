@@ -6,7 +6,7 @@
  * that are gone are used all the time. Conversations are in conserve_asks.c. */
 #include "tests/runtime/conserve.h"
 
-#include "house/stack.h"
+#include "house/conversation/stack.h"
 
 #include <errno.h>
 

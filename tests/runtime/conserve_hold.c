@@ -2,8 +2,8 @@
  * and the system's own counters tell the same, to the last message. */
 #include "tests/runtime/conserve.h"
 
-#include "house/loan.h"
-#include "runtime/system.h"
+#include "house/dispatch/loan.h"
+#include "runtime/system/system.h"
 
 #include <inttypes.h>
 #include <stdio.h>

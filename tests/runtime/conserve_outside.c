@@ -4,7 +4,7 @@
  * now and then whether there is some again. */
 #include "tests/runtime/conserve.h"
 
-#include "house/house.h"
+#include "house/message/house.h"
 
 #include <errno.h>
 

@@ -4,10 +4,10 @@
  * The threads are stuck, so what they have may be read as it is. */
 #include "tests/runtime/conserve.h"
 
-#include "house/loan.h"
-#include "house/mailbox.h"
-#include "house/slots.h"
-#include "runtime/system.h"
+#include "house/dispatch/loan.h"
+#include "house/family/slots.h"
+#include "house/message/mailbox.h"
+#include "runtime/system/system.h"
 
 #include <inttypes.h>
 #include <stdio.h>

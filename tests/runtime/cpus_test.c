@@ -2,7 +2,7 @@
  *
  * The affinity is this process's real one (narrowed in a child where a test needs to know it), the
  * quota comes from a directory of the test. */
-#include "runtime/cpus.h"
+#include "runtime/os/cpus.h"
 
 #include "tests/support/suite.h"
 #include "tests/support/tree.h"

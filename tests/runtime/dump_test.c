@@ -1,6 +1,6 @@
 /* Dumps: what is said of an actor, that it fits, and that a thread that is stuck holds nobody up.
  */
-#include "house/slots.h"
+#include "house/family/slots.h"
 #include "tests/runtime/running.h"
 
 #include <errno.h>

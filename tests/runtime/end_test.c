@@ -4,7 +4,7 @@
 #include "tests/runtime/stepped.h"
 
 #include "base/random.h"
-#include "house/slots.h"
+#include "house/family/slots.h"
 
 #define ACTORS 2000u
 

@@ -6,8 +6,8 @@
 #include "tests/runtime/load.h"
 #include "tests/support/crowd.h"
 
-#include "house/stack.h"
-#include "runtime/thread.h"
+#include "house/conversation/stack.h"
+#include "runtime/system/thread.h"
 
 #include <domus/channel.h>
 

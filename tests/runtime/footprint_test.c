@@ -1,6 +1,6 @@
 /* How much memory is used of how much, in all the forms that machines and containers show it, out
  * of files of our own. */
-#include "runtime/footprint.h"
+#include "runtime/os/footprint.h"
 
 #include "tests/support/suite.h"
 #include "tests/support/tree.h"

@@ -1,7 +1,7 @@
 /* What a system does when memory is short and who holds it: itself, or others. */
-#include "runtime/pressure.h"
+#include "runtime/system/pressure.h"
 
-#include "runtime/system.h"
+#include "runtime/system/system.h"
 #include "tests/runtime/pressed.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #ifndef DOMT_JOBS_H
 #define DOMT_JOBS_H
 
-#include "runtime/workers.h"
+#include "runtime/os/workers.h"
 #include "tests/runtime/running.h"
 
 #define DOMT_LONG_NS  (20 * 1000 * DOMT_MS)

@@ -1,8 +1,8 @@
 /* What comes too late: the end of blocking work whose asker takes no messages any more, the change
  * of a level of memory while a handler runs, and a look at a thread that has just gone on. */
 #include "base/memory.h"
-#include "house/promise.h"
-#include "house/stack.h"
+#include "house/conversation/promise.h"
+#include "house/conversation/stack.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
 

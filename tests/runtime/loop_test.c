@@ -5,7 +5,7 @@
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
 
-#include "house/stack.h"
+#include "house/conversation/stack.h"
 
 static const domus_type work_type = {.name = "work"};
 

@@ -7,7 +7,7 @@
 #include "tests/runtime/stepped.h"
 
 #include "base/random.h"
-#include "house/timer.h"
+#include "house/conversation/timer.h"
 
 #include <sched.h>
 #include <sys/eventfd.h>

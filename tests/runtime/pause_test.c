@@ -2,7 +2,7 @@
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
 
-#include "io/channel.h"
+#include "io/channels/channel.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 /* See the header. */
 #include "tests/runtime/pressed.h"
 
-#include "runtime/system.h"
+#include "runtime/system/system.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

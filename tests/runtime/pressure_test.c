@@ -1,9 +1,9 @@
 /* What a system does while memory is short, by a cgroup out of files of our own: what is refused
  * and what pauses, what is told, and that all goes on by itself. */
-#include "runtime/pressure.h"
+#include "runtime/system/pressure.h"
 
-#include "runtime/budget.h"
-#include "runtime/system.h"
+#include "runtime/system/budget.h"
+#include "runtime/system/system.h"
 #include "tests/runtime/pressed.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* The CPU quota in all the forms that machines and containers show it, out of files of our own. */
-#include "runtime/quota.h"
+#include "runtime/os/quota.h"
 
 #include "tests/support/suite.h"
 #include "tests/support/tree.h"

@@ -1,7 +1,7 @@
 /* Whoever goes to sleep looks a second time after it has said so. What comes between the two looks
  * is put there for certain: by the ring, when a thread arms its wake poll; by a handler that lasts;
  * by a payload's release, which runs in the turn of the thread that is about to sleep. */
-#include "runtime/detached.h"
+#include "runtime/outside/detached.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
 

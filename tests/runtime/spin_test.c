@@ -2,7 +2,7 @@
  * machine keeps. */
 #include "tests/runtime/running.h"
 
-#include "runtime/system.h"
+#include "runtime/system/system.h"
 
 #include <sched.h>
 

@@ -5,7 +5,7 @@
 
 #include "tests/runtime/running.h"
 
-#include "runtime/system.h"
+#include "runtime/system/system.h"
 
 #define DOMT_LINES_MAX 2048u
 

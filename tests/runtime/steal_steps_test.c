@@ -1,6 +1,6 @@
 /* Thieves and victims step by step, on threads that do not exist: who is counted where, what is
  * shown and for how long, and what is told about it. */
-#include "house/loan.h"
+#include "house/dispatch/loan.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
 

@@ -1,7 +1,7 @@
 /* Stealing on real threads: who is overwhelmed gets help, and nobody else is touched. */
 #include "tests/runtime/running.h"
 
-#include "runtime/system.h"
+#include "runtime/system/system.h"
 
 #include <pthread.h>
 

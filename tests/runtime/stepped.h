@@ -7,7 +7,7 @@
 #ifndef DOMT_STEPPED_H
 #define DOMT_STEPPED_H
 
-#include "runtime/system.h"
+#include "runtime/system/system.h"
 
 #include "tests/support/suite.h"
 

@@ -1,6 +1,6 @@
 /* The steps of a stop, one at a time, on threads that do not exist: when a step is over, and what a
  * thread refuses from then on. */
-#include "house/life.h"
+#include "house/family/life.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
 

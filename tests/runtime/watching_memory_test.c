@@ -1,6 +1,6 @@
 /* An actor that holds memory of the application's, in a system whose cgroup is made of files: it
  * hears of foreign memory, which stops nothing else, also on a thread that sleeps. */
-#include "runtime/system.h"
+#include "runtime/system/system.h"
 #include "tests/runtime/pressed.h"
 
 static domus_system *system_;

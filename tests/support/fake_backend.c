@@ -2,7 +2,7 @@
  * one that is over. */
 #include "tests/support/fake_backend.h"
 
-#include "io/io.h"
+#include "io/resources/io.h"
 
 #include <check.h>
 #include <errno.h>

@@ -1,13 +1,13 @@
 /* A ring without a kernel: operations are noted, and the test says what they bring.
  *
- * It holds on to the contract of io/backend.h from the kernel's side: at most one operation of a
- * kind is in flight on a descriptor (M13), nothing is begun on one that is closed, a buffer is
+ * It holds on to the contract of io/backend/backend.h from the kernel's side: at most one operation
+ * of a kind is in flight on a descriptor (M13), nothing is begun on one that is closed, a buffer is
  * given only when it is out and seen only after publish(), a completion belongs to an operation
  * that is in flight. Whatever breaks it fails the test. Nothing completes by itself. */
 #ifndef DOMT_FAKE_BACKEND_H
 #define DOMT_FAKE_BACKEND_H
 
-#include "io/backend.h"
+#include "io/backend/backend.h"
 
 #include <sys/types.h>
 

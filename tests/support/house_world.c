@@ -1,10 +1,10 @@
 /* Managers stepped by hand; see the header. */
 #include "tests/support/house_world.h"
 
-#include "house/dispatch.h"
-#include "house/life.h"
-#include "house/mailbox.h"
-#include "house/pool.h"
+#include "house/dispatch/dispatch.h"
+#include "house/family/life.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
 
 #include <check.h>
 #include <errno.h>

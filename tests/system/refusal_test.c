@@ -1,6 +1,6 @@
 /* What cannot run says why in one line and ends with the right status: a kernel that refuses a
  * ring, for real; a wrong configuration; a port that is taken. */
-#include "io/acceptor.h"
+#include "io/acceptors/acceptor.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
 #include "tests/support/tree.h"

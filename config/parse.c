@@ -1,0 +1,238 @@
+/* libyaml's events to the tree.
+ *
+ * libyaml's traps that this pass knows of: after an error the parser keeps returning events, so the
+ * first failure ends the loop; an error of its reader (encoding, control characters) has a byte
+ * offset but no mark; a scalar may hold a NUL ("5\0"), where C would see its end. */
+#include "config/parse.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <yaml.h>
+
+enum { GO_ON, STOP };
+
+struct pass {
+    struct domi_yaml_tree *tree;
+    struct domi_yaml_issues *issues;
+    uint32_t file;
+    uint32_t open[DOMI_YAML_DEPTH_MAX]; /* the mappings and sequences around, outermost first */
+    uint32_t depth;
+    uint32_t documents;
+    bool keyed;     /* a key was read, its value comes next */
+    bool duplicate; /* that key stands in its mapping already */
+    struct domi_yaml_origin key_at;
+    char key[DOMI_YAML_KEY_MAX + 1];
+    char value[DOMI_YAML_VALUE_MAX + 1];
+};
+
+static struct domi_yaml_origin origin(const struct pass *pass, const yaml_mark_t *mark)
+{
+    return (struct domi_yaml_origin){
+        .file = pass->file, .line = (uint32_t)mark->line + 1, .column = (uint32_t)mark->column + 1};
+}
+
+/* The path of what is being read: the innermost open node, and the key if there is one. */
+static void path_here(const struct pass *pass, char path[DOMI_YAML_PATH_SIZE])
+{
+    path[0] = '\0';
+    if (pass->depth == 0)
+        return;
+    domi_yaml_tree_path(pass->tree, pass->open[pass->depth - 1], path);
+    if (pass->keyed) {
+        size_t used = strlen(path);
+        snprintf(path + used, DOMI_YAML_PATH_SIZE - used, "%s%.*s", used > 0 ? "." : "",
+                 domi_yaml_issues_shown(pass->key), pass->key);
+    }
+}
+
+static int refuse(struct pass *pass, const yaml_mark_t *mark, const char *message)
+{
+    char path[DOMI_YAML_PATH_SIZE];
+
+    path_here(pass, path);
+    domi_yaml_issues_add(pass->issues, origin(pass, mark), path, "%s", message);
+    return STOP;
+}
+
+/* A NUL becomes '?', which no key has and no value may hold. */
+static bool copy_scalar(char *into, size_t length_max, const yaml_event_t *event)
+{
+    size_t length = event->data.scalar.length;
+
+    if (length > length_max)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        into[i] = (char)(event->data.scalar.value[i] == 0 ? '?' : event->data.scalar.value[i]);
+    into[length] = '\0';
+    return true;
+}
+
+static int take_key(struct pass *pass, const yaml_event_t *event)
+{
+    char path[DOMI_YAML_PATH_SIZE];
+    uint32_t parent = pass->open[pass->depth - 1];
+
+    if (event->type != YAML_SCALAR_EVENT)
+        return refuse(pass, &event->start_mark, "a key must be a single word");
+    if (!copy_scalar(pass->key, DOMI_YAML_KEY_MAX, event))
+        return refuse(pass, &event->start_mark, "a key is longer than 128 bytes");
+    pass->keyed = true;
+    pass->key_at = origin(pass, &event->start_mark);
+
+    uint32_t twin = domi_yaml_tree_find(pass->tree, parent, pass->key);
+    pass->duplicate = twin != 0;
+    if (twin != 0) {
+        path_here(pass, path);
+        domi_yaml_issues_add(pass->issues, pass->key_at, path, "duplicate key (first in line %u)",
+                             pass->tree->nodes[twin].key_at.line);
+    }
+    return GO_ON;
+}
+
+/* Anchors, aliases and tags: a configuration that means what it shows has no need of them. */
+static void refuse_marks(struct pass *pass, const yaml_event_t *event)
+{
+    const yaml_char_t *anchor = NULL, *tag = NULL;
+
+    if (event->type == YAML_SCALAR_EVENT) {
+        anchor = event->data.scalar.anchor;
+        tag = event->data.scalar.tag;
+    } else if (event->type == YAML_MAPPING_START_EVENT) {
+        anchor = event->data.mapping_start.anchor;
+        tag = event->data.mapping_start.tag;
+    } else if (event->type == YAML_SEQUENCE_START_EVENT) {
+        anchor = event->data.sequence_start.anchor;
+        tag = event->data.sequence_start.tag;
+    }
+    if (event->type == YAML_ALIAS_EVENT || anchor != NULL)
+        refuse(pass, &event->start_mark, "anchors and aliases are not allowed");
+    if (tag != NULL)
+        refuse(pass, &event->start_mark, "tags are not allowed");
+}
+
+static enum domi_yaml_node_kind kind_of(const yaml_event_t *event)
+{
+    return event->type == YAML_MAPPING_START_EVENT    ? DOMI_YAML_MAPPING
+           : event->type == YAML_SEQUENCE_START_EVENT ? DOMI_YAML_SEQUENCE
+                                                      : DOMI_YAML_SCALAR;
+}
+
+static int take_node(struct pass *pass, const yaml_event_t *event)
+{
+    uint32_t parent = pass->depth > 0 ? pass->open[pass->depth - 1] : 0, number;
+    struct domi_yaml_node node = {.kind = kind_of(event), .at = origin(pass, &event->start_mark)};
+    const char *value = NULL;
+
+    node.dropped = pass->duplicate || event->type == YAML_ALIAS_EVENT;
+    node.key_at = pass->keyed ? pass->key_at : node.at;
+    if (event->type == YAML_SCALAR_EVENT) {
+        value = pass->value;
+        if (!copy_scalar(pass->value, DOMI_YAML_VALUE_MAX, event)) {
+            refuse(pass, &event->start_mark, "a value is longer than 4096 bytes");
+            node.dropped = true;
+            value = NULL;
+        }
+    } else if (node.kind != DOMI_YAML_SCALAR && pass->depth == DOMI_YAML_DEPTH_MAX) {
+        return refuse(pass, &event->start_mark, "nested deeper than 16 levels");
+    }
+
+    int result =
+        domi_yaml_tree_add(pass->tree, parent, &node, pass->keyed ? pass->key : "", value, &number);
+    if (result == -E2BIG)
+        return refuse(pass, &event->start_mark, "the file holds more than 4096 values");
+    if (result < 0)
+        return result;
+    pass->keyed = pass->duplicate = false;
+    if (node.kind != DOMI_YAML_SCALAR)
+        pass->open[pass->depth++] = number;
+    return GO_ON;
+}
+
+/* GO_ON, STOP (the rest of the text is not looked at), or -ENOMEM. */
+static int take_event(struct pass *pass, const yaml_event_t *event)
+{
+    switch (event->type) {
+    case YAML_DOCUMENT_START_EVENT:
+        if (pass->documents++ > 0)
+            return refuse(pass, &event->start_mark, "a second document; a file holds one");
+        return GO_ON;
+    case YAML_MAPPING_END_EVENT:
+    case YAML_SEQUENCE_END_EVENT:
+        pass->depth--;
+        return GO_ON;
+    case YAML_SCALAR_EVENT:
+    case YAML_ALIAS_EVENT:
+    case YAML_MAPPING_START_EVENT:
+    case YAML_SEQUENCE_START_EVENT:
+        refuse_marks(pass, event);
+        if (pass->depth > 0 && !pass->keyed &&
+            pass->tree->nodes[pass->open[pass->depth - 1]].kind == DOMI_YAML_MAPPING)
+            return take_key(pass, event);
+        return take_node(pass, event);
+    default:
+        return GO_ON;
+    }
+}
+
+/* The line and column of a byte, for the errors that have only an offset. */
+static yaml_mark_t mark_of_byte(const char *text, size_t size, size_t offset)
+{
+    yaml_mark_t mark = {0};
+
+    for (size_t i = 0; i < size && i < offset; i++) {
+        if (text[i] == '\n') {
+            mark.line++;
+            mark.column = 0;
+        } else if (((unsigned char)text[i] & 0xc0) != 0x80) {
+            mark.column++;
+        }
+    }
+    return mark;
+}
+
+static int take_error(struct pass *pass, const yaml_parser_t *parser, const char *text, size_t size)
+{
+    yaml_mark_t mark = parser->problem_mark;
+
+    if (parser->error == YAML_MEMORY_ERROR)
+        return -ENOMEM;
+    if (parser->error == YAML_READER_ERROR)
+        mark = mark_of_byte(text, size, parser->problem_offset);
+    domi_yaml_issues_add(pass->issues, origin(pass, &mark), "", "not YAML: %s%s%s",
+                         parser->problem != NULL ? parser->problem : "cannot be read",
+                         parser->context != NULL ? " " : "",
+                         parser->context != NULL ? parser->context : "");
+    return STOP;
+}
+
+static int read_events(struct pass *pass, yaml_parser_t *parser, const char *text, size_t size)
+{
+    yaml_event_t event;
+    int result = GO_ON;
+
+    for (bool ended = false; result == GO_ON && !ended;) {
+        if (!yaml_parser_parse(parser, &event))
+            return take_error(pass, parser, text, size);
+        ended = event.type == YAML_STREAM_END_EVENT;
+        result = take_event(pass, &event);
+        yaml_event_delete(&event);
+    }
+    return result;
+}
+
+int domi_yaml_index_read(struct domi_yaml_tree *tree, const char *text, size_t size, uint32_t file,
+                         struct domi_yaml_issues *issues)
+{
+    struct pass pass = {.tree = tree, .issues = issues, .file = file};
+    yaml_parser_t parser;
+
+    if (!yaml_parser_initialize(&parser))
+        return -ENOMEM;
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, size);
+
+    int result = read_events(&pass, &parser, text, size);
+    yaml_parser_delete(&parser);
+    tree->cut = result == STOP;
+    return result < 0 ? result : 0;
+}

@@ -1,0 +1,24 @@
+/* The first pass: the text of a YAML file as a tree.
+ *
+ * libcyaml stops at the first error and knows only the line of the event before it; so libyaml's
+ * events are read here, within limits, and everything that is wrong whatever the keys mean is
+ * found: syntax, duplicate keys, anchors, tags, a second document, and what is too deep or too
+ * large. What stood before a syntax error stays in the tree and is still looked at. */
+#ifndef DOMI_CONFIG_PARSE_H
+#define DOMI_CONFIG_PARSE_H
+
+#include "config/tree.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define DOMI_YAML_KEY_MAX   128 /* bytes */
+#define DOMI_YAML_VALUE_MAX 4096
+
+/* Read `size` bytes of YAML into `tree`, which the caller has zeroed and will fini in every case.
+ * `file` becomes the file of every origin. Without a document the tree stays empty.
+ * Returns 0, also when issues were added; -ENOMEM. */
+int domi_yaml_index_read(struct domi_yaml_tree *tree, const char *text, size_t size, uint32_t file,
+                         struct domi_yaml_issues *issues);
+
+#endif

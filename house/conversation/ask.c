@@ -1,0 +1,454 @@
+/* Asking and answering; see domus/conversation.h. */
+#include "house/conversation/ask.h"
+
+#include "base/check.h"
+#include "house/conversation/owned.h"
+#include "house/directory/letters.h"
+#include "house/message/mailbox.h"
+#include "house/message/sign.h"
+
+#include <domus/conversation.h>
+
+#include <errno.h>
+#include <string.h>
+
+/* --- ask ------------------------------------------------------------------------------------ */
+
+/* When an ask made now ends: by its own time-out, or with what it is made for. */
+static uint64_t deadline_for(const domus_stack *stack, uint64_t timeout_ns)
+{
+    uint64_t inherited_ns = domus_deadline_ns(stack);
+    uint64_t own_ns = 0;
+
+    if (timeout_ns != 0) {
+        own_ns = stack->manager->now_ns + timeout_ns;
+        if (own_ns < timeout_ns)
+            own_ns = UINT64_MAX;
+    }
+    if (own_ns == 0 || (inherited_ns != 0 && inherited_ns < own_ns))
+        return inherited_ns;
+    return own_ns;
+}
+
+__attribute__((noinline)) static int begin_ask(domus_stack *stack, domus_address to,
+                                               const domus_type *type, const void *payload,
+                                               uint64_t timeout_ns, uint64_t tag,
+                                               domi_promise **ret_promise)
+{
+    domi_manager *manager = stack->manager;
+    domi_house *house = domi_stack_house(stack);
+    domi_promise *promise;
+
+    if (DOMI_UNLIKELY(type->size > DOMUS_PAYLOAD_MAX))
+        return -EMSGSIZE;
+    domi_envelope *envelope = domi_message_new(manager, DOMI_ASK_HEAD + type->size);
+    if (DOMI_UNLIKELY(envelope == NULL))
+        return domi_message_error(manager);
+    int error = domi_stack_promise(stack, DOMI_PROMISE_ASK, &promise);
+    if (DOMI_UNLIKELY(error != 0)) {
+        domi_pool_free(manager, &envelope->node);
+        return error;
+    }
+
+    uint64_t deadline_ns = deadline_for(stack, timeout_ns);
+    promise->answer.tag = tag;
+    promise->wait.asked = type;
+    promise->target = to;
+    domi_envelope_sign(envelope, type, house);
+    *domi_envelope_return(envelope) = (domi_return){
+        .promise = promise,
+        .serial = domi_promise_serial(promise),
+        .deadline_ns = deadline_ns,
+    };
+    domi_payload_copy((char *)envelope + DOMI_ASK_HEAD, payload, type->size);
+    if (deadline_ns != 0)
+        domi_promise_arm(manager, promise, deadline_ns);
+
+    error = domi_mailbox_put(manager, to, &envelope->node, DOMI_ASK);
+    if (DOMI_UNLIKELY(error != 0)) {
+        if (type->release != NULL)
+            type->release((char *)envelope + DOMI_ASK_HEAD);
+        domi_pool_free(manager, &envelope->node);
+        domi_promise_fail(manager, promise, error);
+    }
+    *ret_promise = promise;
+    return 0;
+}
+
+int domus_ask_within(domus_stack *stack, domus_address to, const domus_type *type,
+                     const void *payload, uint64_t timeout_ns, domus_resumed *then)
+{
+    domi_promise *promise = NULL;
+    int error = begin_ask(stack, to, type, payload, timeout_ns, 0, &promise);
+
+    if (DOMI_UNLIKELY(error != 0))
+        return error;
+    domi_stack_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
+    return DOMUS_PARKED;
+}
+
+int domus_ask(domus_stack *stack, domus_address to, const domus_type *type, const void *payload,
+              domus_resumed *then)
+{
+    return domus_ask_within(stack, to, type, payload, 0, then);
+}
+
+int domus_ask_add(domus_stack *stack, domus_address to, const domus_type *type, const void *payload,
+                  uint64_t timeout_ns, uint64_t tag)
+{
+    domi_promise *promise;
+
+    return begin_ask(stack, to, type, payload, timeout_ns, tag, &promise);
+}
+
+static int wait_for(domus_stack *stack, domi_wait wait, domus_resumed *then)
+{
+    int error = domi_stack_may_wait(stack);
+
+    if (error != 0)
+        return error;
+    domus_stack *pooled = domi_stack_pooled(stack);
+    if (pooled == NULL)
+        return -ENOMEM;
+    domi_stack_wait(pooled, wait, NULL, then);
+    return DOMUS_PARKED;
+}
+
+int domus_wait_all(domus_stack *stack, domus_resumed *then)
+{
+    return wait_for(stack, DOMI_WAIT_ALL, then);
+}
+
+int domus_wait_first(domus_stack *stack, domus_resumed *then)
+{
+    return wait_for(stack, DOMI_WAIT_FIRST, then);
+}
+
+uint32_t domus_pending(const domus_stack *stack)
+{
+    return stack->pooled != NULL ? stack->pooled->pending : 0;
+}
+
+static int begin_sleep(domus_stack *stack, uint64_t time_ns, uint64_t tag,
+                       domi_promise **ret_promise)
+{
+    domi_manager *manager = stack->manager;
+    domi_promise *promise;
+    int error = domi_stack_promise(stack, DOMI_PROMISE_SLEEP, &promise);
+
+    if (error != 0)
+        return error;
+    domi_promise_uncount(promise);
+    uint64_t until_ns = manager->now_ns + time_ns;
+    promise->answer.tag = tag;
+    domi_promise_arm(manager, promise, until_ns < time_ns ? UINT64_MAX : until_ns);
+    *ret_promise = promise;
+    return 0;
+}
+
+int domus_sleep(domus_stack *stack, uint64_t time_ns, domus_resumed *then)
+{
+    domi_promise *promise;
+    int error = begin_sleep(stack, time_ns, 0, &promise);
+
+    if (error != 0)
+        return error;
+    domi_stack_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
+    return DOMUS_PARKED;
+}
+
+int domus_sleep_add(domus_stack *stack, uint64_t time_ns, uint64_t tag)
+{
+    domi_promise *promise;
+
+    return begin_sleep(stack, time_ns, tag, &promise);
+}
+
+uint64_t domus_deadline_ns(const domus_stack *stack)
+{
+    return stack->ask != NULL ? domi_envelope_return(stack->ask)->deadline_ns : 0;
+}
+
+/* --- answer --------------------------------------------------------------------------------- */
+
+void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error)
+{
+    domus_address asker = {ask->sender, ask->sender_lease};
+
+    domi_envelope_release(ask);
+    ask->error = error;
+    ask->type = NULL;
+    ask->sender = NULL;
+    if (domi_mailbox_put(manager, asker, &ask->node, DOMI_EXCEPTION) != 0) {
+        domi_letters_dead(manager, asker, ask, -ESTALE);
+        domi_pool_free(manager, &ask->node);
+    }
+}
+
+void domi_ask_expire(domi_manager *manager, domi_envelope *ask)
+{
+    domi_counter_add(&manager->counters.asks_expired, 1);
+    domi_envelope_done(manager, ask);
+}
+
+/* The ask's own envelope if the reply fits, else a larger one. NULL without memory. */
+static domi_envelope *reply_envelope(domi_manager *manager, domi_envelope *ask, uint32_t size)
+{
+    if (DOMI_ASK_HEAD + size <= domi_envelope_room(ask))
+        return ask;
+    domi_envelope *envelope = domi_envelope_new(manager, DOMI_ASK_HEAD + size);
+    if (envelope == NULL)
+        return NULL;
+    *domi_envelope_return(envelope) = *domi_envelope_return(ask);
+    return envelope;
+}
+
+/* The reply takes the place of a payload that owns something, and may be made from that: so the
+ * reply is copied first, and what the ask owns is released by a copy of its payload. */
+static void move_over_owned(domi_envelope *ask, const domus_type *type, const void *payload)
+{
+    const domus_type *asked = ask->type;
+    alignas(16) unsigned char copy[DOMI_POOLED_MAX - DOMI_ASK_HEAD];
+
+    DOMI_CHECK(asked->size <= sizeof copy); /* only what is pooled is used again for the reply */
+    memcpy(copy, domi_envelope_payload(ask), asked->size);
+    if (type->size != 0)
+        memmove((char *)ask + DOMI_ASK_HEAD, payload, type->size);
+    asked->release(copy);
+}
+
+/* The reply needs an envelope of its own, or the ask owns something. Returns the reply's envelope;
+ * NULL without memory, and the ask has failed. */
+__attribute__((noinline)) static domi_envelope *
+move_slow(domi_manager *manager, domi_envelope *ask, const domus_type *type, const void *payload)
+{
+    domi_envelope *reply = reply_envelope(manager, ask, type->size);
+
+    if (reply == NULL) {
+        if (type->release != NULL)
+            type->release((void *)(uintptr_t)payload);
+        domi_ask_fail(manager, ask, -ENOMEM);
+        return NULL;
+    }
+    if (reply == ask && ask->type->release != NULL && !domi_envelope_is_taken(ask))
+        move_over_owned(ask, type, payload);
+    else if (type->size != 0)
+        memmove((char *)reply + DOMI_ASK_HEAD, payload, type->size);
+    if (reply != ask)
+        domi_envelope_done(manager, ask);
+    return reply;
+}
+
+void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *ask,
+                     const domus_type *type, const void *payload)
+{
+    domus_address asker = {ask->sender, ask->sender_lease};
+    domi_envelope *reply = ask;
+
+    if (DOMI_UNLIKELY(DOMI_ASK_HEAD + type->size > domi_envelope_room(ask) ||
+                      ask->type->release != NULL)) {
+        reply = move_slow(manager, ask, type, payload);
+        if (reply == NULL)
+            return;
+    } else if (type->size != 0) {
+        /* The reply may be made from the ask's own payload: move. */
+        memmove((char *)reply + DOMI_ASK_HEAD, payload, type->size);
+    }
+    domi_envelope_sign(reply, type, house);
+    if (domi_mailbox_put(manager, asker, &reply->node, DOMI_REPLY) != 0)
+        domi_mailbox_dead(manager, asker.house, &reply->node, -ESTALE);
+}
+
+/* The ask that is at hand: one just received, else the one that the conversation began with. */
+static domi_envelope *at_hand(const domus_stack *stack)
+{
+    if (DOMI_UNLIKELY(stack->received != NULL) && stack->received->node.kind == DOMI_ASK)
+        return stack->received;
+    return stack->ask;
+}
+
+static int none_at_hand(const domus_stack *stack)
+{
+    return stack->answered ? -EALREADY : -EINVAL;
+}
+
+/* It has left this conversation, and its envelope with it. */
+static void gone(domus_stack *stack, const domi_envelope *ask)
+{
+    if (stack->received == ask)
+        stack->received = NULL;
+    else
+        domi_stack_on_its_own(stack);
+    stack->answered = true;
+    if (stack->message == ask) {
+        stack->message = NULL;
+        stack->sender = (domus_address){ask->sender, ask->sender_lease};
+    }
+}
+
+int domus_reply(domus_stack *stack, const domus_type *type, const void *payload)
+{
+    domi_envelope *ask = at_hand(stack);
+
+    if (DOMI_UNLIKELY(ask == NULL))
+        return none_at_hand(stack);
+    if (DOMI_UNLIKELY(type->size > DOMUS_PAYLOAD_MAX))
+        return -EMSGSIZE;
+    gone(stack, ask);
+    domi_ask_answer(stack->manager, domi_stack_house(stack), ask, type, payload);
+    return 0;
+}
+
+int domus_fail(domus_stack *stack, int error)
+{
+    domi_envelope *ask = at_hand(stack);
+
+    if (ask == NULL)
+        return none_at_hand(stack);
+    gone(stack, ask);
+    domi_ask_fail(stack->manager, ask, error < 0 ? error : -EINVAL);
+    return 0;
+}
+
+int domus_forward(domus_stack *stack, domus_address to)
+{
+    domi_envelope *shown = stack->received != NULL ? stack->received : stack->message;
+    bool is_notice = shown != NULL && shown->node.kind == DOMI_NOTICE;
+    domi_envelope *message = is_notice ? shown : at_hand(stack);
+    bool is_ask = !is_notice;
+
+    if (message == NULL)
+        return none_at_hand(stack);
+    if (domi_envelope_is_taken(message))
+        return -EALREADY;
+    const domi_envelope head = *message;
+    int error =
+        domi_mailbox_pass(stack->manager, to, &message->node, is_ask ? DOMI_ASK : DOMI_NOTICE);
+    if (error != 0) {
+        message->node = head.node;
+        return error;
+    }
+    if (is_ask && stack->received != message)
+        domi_stack_on_its_own(stack);
+    stack->received = NULL;
+    stack->answered = is_ask || stack->answered;
+    if (stack->message == message) {
+        stack->message = NULL;
+        stack->sender = (domus_address){head.sender, head.sender_lease};
+    }
+    return 0;
+}
+
+/* --- keep ----------------------------------------------------------------------------------- */
+
+int domus_keep(domus_stack *stack, domus_kept *ret_kept)
+{
+    domi_envelope *ask = at_hand(stack);
+
+    if (ask == NULL)
+        return none_at_hand(stack);
+    /* What was kept has been cancelled: nobody would do it for this one. */
+    if ((domi_stack_house(stack)->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
+        return -ECANCELED;
+    domus_stack *kept = domi_stack_new(stack->manager, domi_stack_house(stack), 0);
+    if (kept == NULL)
+        return -ENOMEM;
+    gone(stack, ask);
+    kept->ask = ask;
+    kept->begun_by = ask->type;
+    domi_stack_wait(kept, DOMI_WAIT_KEPT, NULL, NULL);
+    domi_stack_return(kept, DOMUS_PARKED);
+    *ret_kept = (domus_kept){kept, domi_stack_serial(kept)};
+    return 0;
+}
+
+/* The stack that holds it; NULL when it is not this actor's, or not kept any more. */
+static domus_stack *holder(const domus_stack *stack, domus_kept kept)
+{
+    if (kept.stack == NULL || domi_stack_serial(kept.stack) != kept.serial ||
+        domi_stack_house(kept.stack) != domi_stack_house(stack) ||
+        kept.stack->wait != DOMI_WAIT_KEPT)
+        return NULL;
+    return kept.stack;
+}
+
+int domus_kept_reply(domus_stack *stack, domus_kept kept, const domus_type *type,
+                     const void *payload)
+{
+    domus_stack *held = holder(stack, kept);
+
+    if (held == NULL)
+        return -ENOENT;
+    if (type->size > DOMUS_PAYLOAD_MAX)
+        return -EMSGSIZE;
+    domi_envelope *ask = held->ask;
+    domi_stack_kept_end(stack->manager, held);
+    domi_ask_answer(stack->manager, domi_stack_house(stack), ask, type, payload);
+    return 0;
+}
+
+int domus_kept_fail(domus_stack *stack, domus_kept kept, int error)
+{
+    domus_stack *held = holder(stack, kept);
+
+    if (held == NULL)
+        return -ENOENT;
+    domi_envelope *ask = held->ask;
+    domi_stack_kept_end(stack->manager, held);
+    domi_ask_fail(stack->manager, ask, error < 0 ? error : -EINVAL);
+    return 0;
+}
+
+int domus_kept_forward(domus_stack *stack, domus_kept kept, domus_address to)
+{
+    domus_stack *held = holder(stack, kept);
+
+    if (held == NULL)
+        return -ENOENT;
+    if (domi_envelope_is_taken(held->ask))
+        return -EALREADY;
+    domi_node node = held->ask->node;
+    int error = domi_mailbox_pass(stack->manager, to, &held->ask->node, DOMI_ASK);
+    if (error != 0)
+        held->ask->node = node;
+    else
+        domi_stack_kept_end(stack->manager, held);
+    return error;
+}
+
+/* --- barrier, cancel ------------------------------------------------------------------------ */
+
+int domus_barrier(domus_stack *stack)
+{
+    domi_house *house = domi_stack_house(stack);
+
+    if ((house->marks & DOMI_MARK_BARRIER) != 0)
+        return stack->barrier ? -EALREADY : -EBUSY;
+    stack->barrier = stack->barrier_fresh = true;
+    house->marks |= DOMI_MARK_BARRIER;
+    return 0;
+}
+
+int domus_conversation_of(domus_stack *stack, domus_conversation *ret_conversation)
+{
+    domus_stack *pooled = domi_stack_pooled(stack);
+
+    if (pooled == NULL)
+        return -ENOMEM;
+    *ret_conversation = (domus_conversation){pooled, domi_stack_serial(pooled)};
+    return 0;
+}
+
+int domus_cancel(domus_stack *stack, domus_conversation conversation)
+{
+    domus_stack *other = conversation.stack;
+
+    if (other == NULL || domi_stack_serial(other) != conversation.serial ||
+        domi_stack_house(other) != domi_stack_house(stack) || !other->parked ||
+        other->wait == DOMI_WAIT_NONE)
+        return -ENOENT;
+    if (other->cancelled)
+        return -EALREADY;
+    domi_stack_cancel(stack->manager, other, -ECANCELED);
+    return 0;
+}

@@ -1,0 +1,238 @@
+/* What runs along a chain of asks: a cancel, towards those who were asked, and the question whether
+ * an ask would wait for itself, towards those who asked. */
+#include "house/conversation/ask.h"
+#include "house/conversation/receive.h"
+#include "house/family/family.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+
+#include <errno.h>
+#include <string.h>
+
+const domus_type domi_cancel_type = {.name = "cancel", .size = sizeof(domi_return)};
+
+#define CHAIN_MAX 1024 /* asks in one chain that are looked at */
+
+/* Tell who works on an ask that nobody waits for it any more. Without memory he is not told. */
+static void cancel_ask(domi_manager *manager, const domi_promise *promise)
+{
+    domi_envelope *envelope = domi_envelope_new(manager, sizeof(domi_envelope));
+    const domi_return what = {.promise = (domi_promise *)(uintptr_t)promise,
+                              .serial = domi_promise_serial(promise)};
+
+    if (envelope == NULL)
+        return;
+    envelope->type = &domi_cancel_type;
+    envelope->sender = NULL;
+    memcpy(envelope->payload, &what, sizeof what);
+    if (domi_mailbox_put(manager, promise->target, &envelope->node, DOMI_EVENT) != 0)
+        domi_pool_free(manager, &envelope->node);
+}
+
+void domi_stack_cancel(domi_manager *manager, domus_stack *stack, int error)
+{
+    domi_counter_add(&manager->counters.cancels, 1);
+    if (stack->wait == DOMI_WAIT_KEPT) {
+        domi_ask_fail(manager, stack->ask, error);
+        domi_stack_kept_end(manager, stack);
+        return;
+    }
+    stack->cancelled = true;
+    for (domi_promise *promise = stack->waiting; promise != NULL; promise = promise->next) {
+        if (promise->kind == DOMI_PROMISE_ASK && promise->target.house != NULL)
+            cancel_ask(manager, promise);
+        if (promise->kind == DOMI_PROMISE_BLOCKING && !manager->withdraw(manager, promise))
+            continue; /* it runs: its end is waited for, because it uses what it was given */
+        if (!promise->queued)
+            domi_promise_fail(manager, promise, -ECANCELED);
+    }
+}
+
+void domi_stack_cancel_all(domi_manager *manager, domi_house *house)
+{
+    domus_stack *next;
+
+    for (domus_stack *stack = house->stacks; stack != NULL; stack = next) {
+        next = stack->next;
+        if (!stack->cancelled)
+            domi_stack_cancel(manager, stack, -ESTALE);
+    }
+}
+
+/* The walk over a chain of asks reads what other threads write at the same time: of each promise
+ * its stack, of that stack its parent and the parent's serial. It believes what it read only if the
+ * promise has still the serial that the walk came with. That look comes last, and suffices on every
+ * machine, also where loads and stores pass each other (ARM):
+ *
+ * 1. Whoever ends a wait changes the serial first. Only then is the stack used for another wait,
+ * and `stack`, `parent` or `parent_serial` get another value, each by a release store, perhaps by
+ *    another thread that got the memory through a pool.
+ * 2. The walk reads these three by acquire loads. If one of them shows a later value, the change of
+ *    the serial happened before, and the look at the serial that follows shows it.
+ *
+ * A chain that has not changed is read as it is: everyone in it is parked on the next one. The
+ * serial itself is read relaxed, because nothing is read through it. models/walk.pml has this. */
+static domus_stack *stack_of(const domi_promise *promise)
+{
+    /* acquire: pairs with domi_promise_new(). */
+    return atomic_load_explicit((_Atomic(domus_stack *) *)(uintptr_t)&promise->stack,
+                                memory_order_acquire);
+}
+
+bool domi_stack_in_chain(const domi_return *back, const domus_stack *holder)
+{
+    domi_promise *promise = back->promise;
+    uint32_t serial = back->serial;
+
+    for (int i = 0; i < CHAIN_MAX && promise != NULL; i++) {
+        const domus_stack *stack = stack_of(promise);
+        if (stack == NULL || domi_promise_serial(promise) != serial)
+            return false;
+        if (stack == holder)
+            return true;
+        /* acquire: both pair with set_parent(). */
+        domi_promise *parent = atomic_load_explicit(
+            (_Atomic(domi_promise *) *)(uintptr_t)&stack->parent, memory_order_acquire);
+        uint32_t parent_serial = atomic_load_explicit(
+            (_Atomic uint32_t *)(uintptr_t)&stack->parent_serial, memory_order_acquire);
+        if (domi_promise_serial(promise) != serial)
+            return false;
+        promise = parent;
+        serial = parent_serial;
+    }
+    return false;
+}
+
+/* --- at the side that was asked -------------------------------------------------------------- */
+
+/* Cancels come in crowds (an asker that stops gives up all that it asked for), and each may mean
+ * any of thousands of conversations: so those that follow one another are looked for together. */
+#define BATCH_MAX  64u
+#define BATCH_FREE 0xff
+#define BATCH_ROOM 256u /* a power of two */
+
+typedef struct batch {
+    domi_return what[BATCH_MAX];
+    uint8_t at[BATCH_ROOM]; /* by promise: a place in `what`; BATCH_FREE */
+    uint32_t count;
+    uint32_t left; /* not found yet */
+} batch;
+
+static uint32_t place_of(const domi_promise *promise)
+{
+    return (uint32_t)((uintptr_t)promise / sizeof(domi_promise) * UINT64_C(0x9e3779b97f4a7c15) >>
+                      32) %
+           BATCH_ROOM;
+}
+
+static void add(batch *now, const domi_envelope *message)
+{
+    domi_return *what = &now->what[now->count];
+
+    memcpy(what, message->payload, sizeof *what);
+    uint32_t place = place_of(what->promise);
+    while (now->at[place] != BATCH_FREE)
+        place = (place + 1) % BATCH_ROOM;
+    now->at[place] = (uint8_t)now->count;
+    now->count++;
+    now->left++;
+}
+
+static bool is_meant(batch *now, const domi_envelope *ask)
+{
+    const domi_return *back = domi_envelope_return((domi_envelope *)(uintptr_t)ask);
+
+    for (uint32_t place = place_of(back->promise); now->at[place] != BATCH_FREE;
+         place = (place + 1) % BATCH_ROOM) {
+        const domi_return *what = &now->what[now->at[place]];
+        if (what->promise == back->promise && what->serial == back->serial) {
+            now->left--;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void cancel_conversations(domi_manager *manager, domi_house *house, batch *now)
+{
+    domus_stack *next;
+
+    for (domus_stack *stack = house->stacks; stack != NULL && now->left != 0; stack = next) {
+        next = stack->next; /* one that only keeps its ask ends at once */
+        if (stack->ask != NULL && is_meant(now, stack->ask) && !stack->cancelled)
+            domi_stack_cancel(manager, stack, -ECANCELED);
+    }
+}
+
+/* Returns how many were dropped. */
+static uint32_t drop_waiting(domi_manager *manager, domi_house *house, domi_node **tail, batch *now)
+{
+    domi_node *before = *tail;
+    domi_node *last = before;
+    bool more = before != NULL;
+    uint32_t dropped = 0;
+
+    while (more && now->left != 0) {
+        domi_node *node = before->next;
+
+        more = node != last;
+        if (!is_meant(now, (const domi_envelope *)(const void *)node)) {
+            before = node;
+            continue;
+        }
+        domi_list_take_next(tail, before);
+        domi_counter_add(&manager->counters.cancels, 1);
+        domi_mailbox_dead(manager, house, node, -ECANCELED);
+        dropped++;
+    }
+    return dropped;
+}
+
+void domi_ask_cancelled(domi_manager *manager, domi_house *house, const domi_envelope *first)
+{
+    domi_node **events = &house->tails[DOMI_EVENT];
+    batch now = {.count = 0};
+
+    memset(now.at, BATCH_FREE, sizeof now.at);
+    add(&now, first);
+    while (*events != NULL && now.count < BATCH_MAX) {
+        domi_envelope *message = (domi_envelope *)(void *)(*events)->next;
+        if (domi_node_is_embedded(&message->node) || message->type != &domi_cancel_type)
+            break;
+        add(&now, message);
+        domi_pool_free(manager, domi_list_take(events));
+        house->events -= DOMI_EVENT_STEP;
+    }
+    cancel_conversations(manager, house, &now);
+    uint32_t dropped = drop_waiting(manager, house, &house->tails[DOMI_ASK], &now);
+    house->mail -= dropped;
+    if (dropped != 0)
+        domi_receive_reset(house);
+    if (house->family != NULL)
+        house->family->stashed -= drop_waiting(manager, house, &house->family->stash[0], &now);
+}
+
+bool domi_ask_cancels_now(domi_manager *manager, domi_house *house)
+{
+    domi_node *events = house->tails[DOMI_EVENT];
+    bool any = false;
+
+    /* The list is empty meanwhile: so each is looked for by itself, and none is taken twice. */
+    house->tails[DOMI_EVENT] = NULL;
+    while (events != NULL) {
+        domi_node *node = domi_list_take(&events);
+        domi_envelope *message = (domi_envelope *)(void *)node;
+        if (domi_node_is_embedded(node) || message->type != &domi_cancel_type) {
+            domi_list_push(&house->tails[DOMI_EVENT], node);
+            continue;
+        }
+        house->events -= DOMI_EVENT_STEP;
+        any = true;
+        domi_node *others = house->tails[DOMI_EVENT];
+        house->tails[DOMI_EVENT] = NULL;
+        domi_ask_cancelled(manager, house, message);
+        house->tails[DOMI_EVENT] = others;
+        domi_pool_free(manager, node);
+    }
+    return any;
+}

@@ -1,0 +1,44 @@
+/* See the header. */
+#include "house/conversation/notes.h"
+
+#include "base/check.h"
+#include "house/conversation/stack.h"
+
+void domi_lent_note(domi_manager *manager, domi_node *node)
+{
+    domi_list_push(&manager->notes, node);
+}
+
+void domi_lent_unnote(domi_manager *manager, domi_promise *promise)
+{
+    domi_node *before = manager->notes;
+
+    while (before->next != &promise->node)
+        before = before->next;
+    domi_list_take_next(&manager->notes, before);
+    promise->noted = false;
+}
+
+domi_notes domi_lent_take(domi_manager *manager)
+{
+    const domi_notes notes = {manager->notes, manager->noted_timers};
+
+    manager->notes = NULL;
+    manager->noted_timers = 0;
+    return notes;
+}
+
+void domi_lent_carry_out(domi_manager *home, domi_notes notes)
+{
+    domi_timers_count(home, notes.timers);
+    while (notes.tail != NULL) {
+        domi_node *node = domi_list_take(&notes.tail);
+
+        if (node->slab == DOMI_SLAB_TIMER)
+            domi_timer_noted(home, (domi_timer *)(void *)node);
+        else if (node->slab == DOMI_SLAB_DESCRIPTOR)
+            home->descriptor_noted(home, node);
+        else
+            domi_promise_noted(home, (domi_promise *)(void *)node);
+    }
+}

@@ -1,0 +1,341 @@
+/* See the header. Each list remembers up to where all receives that wait have seen it, so a message
+ * that nobody takes is looked at once, not again with every one that comes after it. */
+#include "house/conversation/receive.h"
+
+#include "base/check.h"
+#include "house/conversation/ask.h"
+#include "house/conversation/owned.h"
+#include "house/family/family.h"
+#include "house/family/life.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+
+#include <errno.h>
+
+/* Messages that one run looks at, at most: the rest of a long mailbox waits for the next run. */
+#define LOOKS_MAX 4096u
+
+/* When it ends without a message: by its own time, or with what it is for; 0: never. */
+static uint64_t receive_until(const domus_stack *stack, uint64_t within_ns)
+{
+    uint64_t deadline_ns = domus_deadline_ns(stack);
+    uint64_t until_ns = stack->manager->now_ns + within_ns;
+
+    if (within_ns == DOMUS_FOR_EVER)
+        return deadline_ns;
+    if (until_ns < within_ns)
+        until_ns = UINT64_MAX;
+    return deadline_ns != 0 && deadline_ns < until_ns ? deadline_ns : until_ns;
+}
+
+static int begin_receive(domus_stack *stack, const domus_pattern *pattern, uint64_t within_ns,
+                         uint64_t tag, domi_promise **ret_promise)
+{
+    domi_manager *manager = stack->manager;
+    domi_house *house = domi_stack_house(stack);
+    domi_family *family = domi_family_of(house);
+    domi_promise *promise;
+
+    if (family == NULL)
+        return -ENOMEM;
+    int error = domi_stack_promise(stack, DOMI_PROMISE_RECEIVE, &promise);
+    if (error != 0)
+        return error;
+    domi_promise_uncount(promise);
+
+    domi_promise **last = &family->receives;
+    while (*last != NULL)
+        last = &(*last)->next_receive;
+    *last = promise;
+    promise->pattern = pattern;
+    promise->next_receive = NULL;
+    promise->answer.tag = tag;
+    promise->impatient = within_ns == 0;
+    family->seen[0] = family->seen[1] = NULL;
+    house->marks |= DOMI_MARK_RECEIVING | DOMI_MARK_FRESH;
+    uint64_t until_ns = within_ns != 0 ? receive_until(stack, within_ns) : 0;
+    if (until_ns != 0)
+        domi_promise_arm(manager, promise, until_ns);
+    if (promise->impatient && (house->marks & (DOMI_MARK_BARRIER | DOMI_MARK_SUSPENDED)) != 0)
+        domi_promise_fail(manager, promise, -ETIMEDOUT); /* nothing that is there may be taken */
+    *ret_promise = promise;
+    return 0;
+}
+
+int domus_receive(domus_stack *stack, const domus_pattern *pattern, domus_resumed *then)
+{
+    return domus_receive_within(stack, pattern, DOMUS_FOR_EVER, then);
+}
+
+int domus_receive_within(domus_stack *stack, const domus_pattern *pattern, uint64_t within_ns,
+                         domus_resumed *then)
+{
+    domi_promise *promise;
+    int error = begin_receive(stack, pattern, within_ns, 0, &promise);
+
+    if (error != 0)
+        return error;
+    domi_stack_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
+    return DOMUS_PARKED;
+}
+
+int domus_receive_add(domus_stack *stack, const domus_pattern *pattern, uint64_t within_ns,
+                      uint64_t tag)
+{
+    domi_promise *promise;
+
+    return begin_receive(stack, pattern, within_ns, tag, &promise);
+}
+
+void domi_receive_leave(domi_house *house, domi_promise *promise)
+{
+    domi_family *family = house->family;
+    domi_promise **link = &family->receives;
+
+    while (*link != promise)
+        link = &(*link)->next_receive;
+    *link = promise->next_receive;
+    if (family->receives == NULL)
+        house->marks &= (uint16_t) ~(DOMI_MARK_RECEIVING | DOMI_MARK_FRESH);
+}
+
+static bool takes(const domi_house *house, const domus_pattern *pattern, const void *frame,
+                  domi_envelope *message)
+{
+    const domus_type *const *type = pattern->types;
+
+    if (message->type == &domi_last_type)
+        return false;
+    while (type != NULL && *type != NULL && *type != message->type)
+        type++;
+    if (type != NULL && *type == NULL)
+        return false;
+    return pattern->matches == NULL ||
+           pattern->matches(house->self, frame, message->type, domi_envelope_payload(message));
+}
+
+/* Who takes this message: the first that waits for one like it. */
+static domi_promise *taker(const domi_house *house, domi_envelope *message)
+{
+    domi_promise *promise = house->family->receives;
+
+    while (promise != NULL &&
+           !takes(house, promise->pattern, domus_frame(domi_promise_stack(promise)), message))
+        promise = promise->next_receive;
+    return promise;
+}
+
+bool domi_receive_last(domi_manager *manager, domi_house *house)
+{
+    domi_node **notices = &house->tails[DOMI_NOTICE];
+
+    if (house->tails[DOMI_ASK] != NULL || *notices == NULL ||
+        ((domi_envelope *)(void *)(*notices)->next)->type != &domi_last_type)
+        return false;
+    if (house->family != NULL)
+        house->family->seen[1] = NULL; /* it may be the one */
+    domi_pool_free(manager, domi_list_take(notices));
+    house->mail--;
+    (void)domi_house_stop(manager, domi_house_address(house));
+    return true;
+}
+
+/* Look for the next message of `kind` that somebody takes, and take it out. NULL: none, or `looks`
+ * are used up. */
+static domi_envelope *search(domi_manager *manager, domi_house *house, uint32_t kind,
+                             uint32_t *looks, domi_promise **ret_promise)
+{
+    domi_family *family = house->family;
+    domi_node **tail = &house->tails[kind];
+    domi_node **seen = &family->seen[kind == DOMI_NOTICE];
+    domi_node *before = *seen != NULL ? *seen : *tail;
+
+    while (*tail != NULL && *seen != *tail && *looks != 0) {
+        domi_envelope *message = (domi_envelope *)(void *)before->next;
+        bool expired = kind == DOMI_ASK && domi_ask_is_expired(manager, message);
+        domi_promise *promise = expired ? NULL : taker(house, message);
+
+        --*looks;
+        if (promise == NULL && !expired) {
+            before = *seen = &message->node;
+            continue;
+        }
+        domi_list_take_next(tail, before);
+        house->mail--;
+        if (expired) {
+            domi_ask_expire(manager, message);
+            continue;
+        }
+        *ret_promise = promise;
+        return message;
+    }
+    return NULL;
+}
+
+static domi_promise *first_impatient(const domi_family *family)
+{
+    domi_promise *promise = family->receives;
+
+    while (promise != NULL && !promise->impatient)
+        promise = promise->next_receive;
+    return promise;
+}
+
+/* All is seen: who only wanted to look has looked. */
+static void let_impatient_go(domi_manager *manager, domi_house *house)
+{
+    domi_promise *promise;
+
+    house->marks &= (uint16_t)~DOMI_MARK_FRESH;
+    while ((promise = first_impatient(house->family)) != NULL)
+        domi_promise_fail(manager, promise, -ETIMEDOUT); /* it leaves the list */
+}
+
+uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t budget)
+{
+    uint32_t looks = LOOKS_MAX;
+    uint32_t handled = 0;
+
+    /* Who received last may have stopped it. */
+    while (handled < budget && domi_house_receives(house) && !domi_house_is_asked_to_stop(house)) {
+        domi_promise *promise = NULL;
+        if (domi_receive_last(manager, house))
+            return handled + 1;
+        domi_envelope *message = search(manager, house, DOMI_ASK, &looks, &promise);
+        if (message == NULL && looks != 0)
+            message = search(manager, house, DOMI_NOTICE, &looks, &promise);
+        if (message == NULL) {
+            if (looks != 0)
+                let_impatient_go(manager, house);
+            break;
+        }
+        handled++;
+        domi_receive_leave(house, promise);
+        promise->answer.error = 0;
+        promise->answer.type = message->type;
+        promise->answer.payload = domi_envelope_payload(message);
+        domi_stack_done(manager, promise, message);
+    }
+    return handled;
+}
+
+static domi_envelope *find_in(domi_manager *manager, domi_house *house, uint32_t kind,
+                              const domus_pattern *pattern, const void *frame, domi_node **seen)
+{
+    domi_node **tail = &house->tails[kind];
+    domi_node *before = *seen != NULL ? *seen : *tail;
+
+    while (*tail != NULL && *seen != *tail) {
+        domi_envelope *message = (domi_envelope *)(void *)before->next;
+        bool expired = kind == DOMI_ASK && domi_ask_is_expired(manager, message);
+
+        if (!expired && !takes(house, pattern, frame, message)) {
+            before = *seen = &message->node;
+            continue;
+        }
+        domi_list_take_next(tail, before);
+        house->mail--;
+        if (!expired)
+            return message;
+        domi_ask_expire(manager, message);
+    }
+    return NULL;
+}
+
+domi_envelope *domi_receive_find(domi_manager *manager, domi_house *house,
+                                 const domus_pattern *pattern, const void *frame,
+                                 domi_node *seen[2])
+{
+    domi_envelope *message = find_in(manager, house, DOMI_ASK, pattern, frame, &seen[0]);
+
+    if (message != NULL)
+        return message;
+    return find_in(manager, house, DOMI_NOTICE, pattern, frame, &seen[1]);
+}
+
+void domi_receive_reset(domi_house *house)
+{
+    if ((house->marks & DOMI_MARK_RECEIVING) == 0)
+        return;
+    house->family->seen[0] = house->family->seen[1] = NULL;
+    house->marks |= DOMI_MARK_FRESH;
+}
+
+/* --- stash ---------------------------------------------------------------------------------- */
+
+int domus_stash(domus_stack *stack)
+{
+    domi_house *house = domi_stack_house(stack);
+    domi_envelope *message = stack->received != NULL ? stack->received : stack->message;
+
+    if (message == NULL)
+        return stack->answered ? -EALREADY : -EINVAL;
+    bool is_ask = message->node.kind == DOMI_ASK;
+    if (!is_ask && message->node.kind != DOMI_NOTICE)
+        return -EINVAL;
+    if (domi_envelope_is_taken(message))
+        return -EALREADY;
+    domi_family *family = domi_family_of(house);
+    if (family == NULL)
+        return -ENOMEM;
+    if (family->stashed >= stack->manager->mailbox_max)
+        return -ENOBUFS;
+    domi_list_push(&family->stash[is_ask ? 0 : 1], &message->node);
+    family->stashed++;
+    if (stack->received == message)
+        stack->received = NULL;
+    else if (is_ask)
+        domi_stack_on_its_own(stack);
+    stack->answered = is_ask || stack->answered;
+    if (stack->message == message) { /* a receive that returns leaves what the handler began with */
+        stack->message = NULL;
+        stack->sender = (domus_address){message->sender, message->sender_lease};
+    }
+    return 0;
+}
+
+/* The whole list `aside` goes before the head of `tail`. */
+static void prepend(domi_node **tail, domi_node *aside)
+{
+    if (aside == NULL)
+        return;
+    if (*tail == NULL) {
+        *tail = aside;
+        return;
+    }
+    domi_node *head = (*tail)->next;
+    (*tail)->next = aside->next;
+    aside->next = head;
+}
+
+void domus_unstash(domus_stack *stack)
+{
+    domi_house *house = domi_stack_house(stack);
+    domi_family *family = house->family;
+
+    if (family == NULL || family->stashed == 0)
+        return;
+    prepend(&house->tails[DOMI_ASK], family->stash[0]);
+    prepend(&house->tails[DOMI_NOTICE], family->stash[1]);
+    family->stash[0] = family->stash[1] = NULL;
+    house->mail += family->stashed;
+    family->stashed = 0;
+    domi_receive_reset(house);
+}
+
+int domus_become(domus_stack *stack, const domus_behaviour *behaviour)
+{
+    domi_house *house = domi_stack_house(stack);
+    domi_family *family = domi_family_of(house);
+
+    if (family == NULL)
+        return -ENOMEM;
+    if (family->born_as == NULL)
+        family->born_as = house->behaviour;
+    const domus_behaviour *next = behaviour != NULL ? behaviour : family->born_as;
+    if (!domi_behaviour_is_whole(next) || next->kind != family->born_as->kind ||
+        next->state_size > family->born_as->state_size)
+        return -EINVAL;
+    domi_house_become(house, next);
+    return 0;
+}

@@ -1,0 +1,231 @@
+/* How a parked stack goes on: an answer, or what takes its place, finds its promise, and when what
+ * the stack waits for is there, the function that it named is called.
+ *
+ * Mostly a stack waits for one ask, and its answer is shown as it came. What comes before it is
+ * wanted is kept in the order in which it came. */
+#include "house/conversation/ask.h"
+#include "house/conversation/owned.h"
+#include "house/message/mailbox.h"
+
+#include <errno.h>
+
+/* Free answers that were shown. */
+static void answers_free(domi_manager *manager, domi_promise *answers)
+{
+    while (answers != NULL) {
+        domi_promise *promise = answers;
+
+        answers = domi_promise_next_answer(promise);
+        if (promise->message != NULL && promise->message->node.kind == DOMI_ASK)
+            domi_ask_fail(manager, promise->message, -ENOMSG); /* received among others */
+        else if (promise->message != NULL)
+            domi_answer_done(manager, promise->message);
+        domi_promise_release(manager, promise);
+    }
+}
+
+static void answers_append(domus_stack *stack, domi_promise *promise)
+{
+    promise->answer.next = NULL;
+    if (stack->answers == NULL)
+        stack->answers = promise;
+    else
+        stack->answers_last->answer.next = &promise->answer;
+    stack->answers_last = promise;
+}
+
+/* What the resumed function is shown: of ALL the whole list, else one promise, taken out. */
+static domi_promise *answers_take(domus_stack *stack, const domi_promise *one)
+{
+    domi_promise *first = stack->answers;
+    domi_promise *before = NULL;
+    domi_promise *promise = first;
+
+    if (one == NULL) {
+        stack->answers = stack->answers_last = NULL;
+        return first;
+    }
+    for (; promise != one; promise = domi_promise_next_answer(promise))
+        before = promise;
+    domi_promise *next = domi_promise_next_answer(promise);
+    if (before == NULL)
+        stack->answers = next;
+    else
+        before->answer.next = promise->answer.next;
+    if (next == NULL)
+        stack->answers_last = before;
+    promise->answer.next = NULL;
+    return promise;
+}
+
+static int go_on(domi_manager *manager, domus_stack *stack, domi_envelope *message,
+                 const domus_answer *answer)
+{
+    stack->manager = manager;
+    stack->message = message;
+    stack->wait = DOMI_WAIT_NONE;
+    stack->awaited = NULL;
+    return stack->then(stack, domi_stack_house(stack)->self, answer);
+}
+
+/* One answer: shown from here, so that its promise is free for the next ask. */
+static void resume_one(domi_manager *manager, domus_stack *stack, domi_promise *promise)
+{
+    domus_answer answer = promise->answer;
+    domi_envelope *message = promise->message;
+
+    domi_promise_release(manager, promise);
+    if (message != NULL && message->node.kind == DOMI_ASK) /* who answers or keeps it has it */
+        stack->received = message;
+    domi_manager_handles(manager, answer.type);
+    int result = go_on(manager, stack, message, &answer);
+    if (message != NULL && stack->message == message && message->node.kind != DOMI_ASK)
+        domi_answer_done(manager, message);
+    domi_stack_return(stack, result);
+}
+
+static void resume_all(domi_manager *manager, domus_stack *stack)
+{
+    static const domus_answer nothing = {0};
+    domi_promise *answers = answers_take(stack, NULL);
+
+    domi_manager_handles(manager, answers != NULL ? answers->answer.type : NULL);
+    manager->shown = answers;
+    int result = go_on(manager, stack, NULL, answers != NULL ? &answers->answer : &nothing);
+    manager->shown = manager->shown_last = NULL;
+
+    answers_free(manager, answers);
+    domi_stack_return(stack, result);
+}
+
+static void resume(domi_manager *manager, domus_stack *stack)
+{
+    if (stack->wait == DOMI_WAIT_ONE)
+        resume_one(manager, stack, answers_take(stack, stack->awaited));
+    else if (stack->wait == DOMI_WAIT_FIRST && stack->answers != NULL)
+        resume_one(manager, stack, answers_take(stack, stack->answers));
+    else
+        resume_all(manager, stack);
+}
+
+void domi_stack_done(domi_manager *manager, domi_promise *promise, domi_envelope *message)
+{
+    domus_stack *stack = domi_promise_stack(promise);
+
+    domi_promise_finish(manager, promise, message);
+    answers_append(stack, promise);
+    if (!stack->queued && domi_stack_is_satisfied(stack))
+        resume(manager, stack);
+}
+
+/* The same for an ask that failed elsewhere: there is nothing to show, and nothing that is owned.
+ */
+__attribute__((noinline)) static void resume_failed(domi_manager *manager, domus_stack *stack,
+                                                    domi_promise *promise, domi_envelope *message)
+{
+    const domus_answer answer = {.error = message->error, .tag = promise->answer.tag};
+
+    domi_manager_handles(manager, NULL);
+    domi_promise_close(manager, promise);
+    int result = go_on(manager, stack, message, &answer);
+    if (stack->message == message)
+        domi_pool_free(manager, &message->node);
+    domi_stack_return(stack, result);
+}
+
+/* What most conversations do: wait for one answer, and here it is. Nothing is kept, nothing linked.
+ */
+static void resume_at_once(domi_manager *manager, domus_stack *stack, domi_promise *promise,
+                           domi_envelope *message)
+{
+    if (DOMI_UNLIKELY(message->node.kind == DOMI_EXCEPTION)) {
+        resume_failed(manager, stack, promise, message);
+        return;
+    }
+    const domus_answer answer = {
+        .type = message->type,
+        .payload = domi_envelope_payload_of(message, DOMI_REPLY),
+        .tag = promise->answer.tag,
+    };
+
+    domi_manager_handles(manager, answer.type);
+    domi_promise_close(manager, promise);
+    int result = go_on(manager, stack, message, &answer);
+    if (stack->message == message)
+        domi_envelope_done(manager, message);
+    domi_stack_return(stack, result);
+}
+
+void domi_stack_answer(domi_manager *manager, domi_house *house, domi_envelope *message)
+{
+    const domi_return *back = domi_envelope_return(message);
+    domi_promise *promise = back->promise;
+
+    if (domi_promise_serial(promise) != back->serial) {
+        domi_counter_add(&manager->counters.late_replies, 1);
+        domi_mailbox_dead(manager, house, &message->node, -ETIMEDOUT);
+        return;
+    }
+    domus_stack *stack = domi_promise_stack(promise);
+    DOMI_CHECK(domi_stack_house(stack) == house);
+    if (DOMI_LIKELY(stack->awaited == promise && !stack->queued && !promise->queued)) {
+        resume_at_once(manager, stack, promise, message);
+        return;
+    }
+    if (message->node.kind == DOMI_EXCEPTION) {
+        domi_promise_error(promise, message->error);
+    } else {
+        promise->answer.error = 0; /* it may have been about to fail here */
+        promise->answer.type = message->type;
+        promise->answer.payload = domi_envelope_payload(message);
+    }
+    domi_stack_done(manager, promise, message);
+}
+
+/* --- nodes of the exception mailbox ---------------------------------------------------------- */
+
+/* Its node is out of the mailbox. True if it is still to be acted on. */
+static bool unqueue(domi_manager *manager, domi_node *node)
+{
+    domi_promise *promise = (domi_promise *)(void *)node;
+    domus_stack *stack =
+        domi_node_is_stack(node) ? (domus_stack *)(void *)node : domi_promise_stack(promise);
+    bool alive;
+    bool held = true; /* else its stack may be gone */
+
+    if (domi_node_is_stack(node)) {
+        stack->queued = false;
+        alive = !stack->ended;
+    } else {
+        promise->queued = false;
+        alive = promise->state == DOMI_PROMISE_WAITING;
+        held = node->slab != DOMI_SLAB_PROMISE || promise->timed;
+        if (promise->state == DOMI_PROMISE_DEAD)
+            domi_promise_release(manager, promise);
+    }
+    if (held)
+        domi_stack_free_if_done(manager, stack);
+    return alive;
+}
+
+void domi_stack_node(domi_manager *manager, domi_node *node)
+{
+    if (!unqueue(manager, node)) {
+        domi_counter_add(&manager->counters.late_replies, 1);
+        return;
+    }
+    if (domi_node_is_stack(node))
+        resume(manager, (domus_stack *)(void *)node);
+    else
+        domi_stack_done(manager, (domi_promise *)(void *)node, NULL);
+}
+
+void domi_stack_dropped(domi_manager *manager, domi_node *node)
+{
+    domi_promise *promise = (domi_promise *)(void *)node;
+
+    /* While its node still says that it has failed: a receive is in no list any more. */
+    if (domi_node_is_promise(node) && promise->state == DOMI_PROMISE_WAITING)
+        domi_promise_abandon(manager, promise);
+    (void)unqueue(manager, node);
+}

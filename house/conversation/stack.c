@@ -1,0 +1,356 @@
+/* Make, park, end; see the header. How a stack goes on is in resume.c. */
+#include "house/conversation/stack.h"
+
+#include "base/check.h"
+#include "house/conversation/ask.h"
+#include "house/conversation/owned.h"
+#include "house/conversation/receive.h"
+#include "house/family/family.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+
+#include <errno.h>
+#include <string.h>
+
+domus_stack *domi_stack_new(domi_manager *manager, domi_house *house, uint32_t frame_size)
+{
+    size_t bytes = DOMI_STACK_HEAD + frame_size;
+    uint32_t slab = bytes <= 384   ? DOMI_SLAB_STACK_SMALL
+                    : bytes <= 640 ? DOMI_SLAB_STACK_MEDIUM
+                                   : DOMI_SLAB_STACK_LARGE;
+
+    if (frame_size > DOMUS_FRAME_MAX)
+        return NULL;
+    domus_stack *stack = domi_pool_take(manager, slab);
+    if (stack == NULL)
+        return NULL;
+
+    atomic_store_explicit(&stack->house, house, memory_order_relaxed);
+    stack->manager = manager;
+    stack->ask = stack->message = stack->received = NULL;
+    stack->pooled = stack;
+    stack->then = NULL;
+    stack->sender = (domus_address){NULL, 0};
+    stack->frame_size = frame_size;
+    stack->wait = DOMI_WAIT_NONE;
+    stack->answered = stack->barrier = stack->barrier_fresh = stack->parked = false;
+    stack->queued = stack->cancelled = stack->ended = false;
+    stack->pending = stack->away = 0;
+    stack->waiting = stack->answers = stack->answers_last = stack->awaited = NULL;
+    atomic_store_explicit(&stack->parent, NULL, memory_order_relaxed);
+    stack->begun_by = NULL;
+    stack->first.node.slab = DOMI_SLAB_STACK_PROMISE;
+    stack->first.state = DOMI_PROMISE_FREE;
+    stack->first.queued = stack->first.noted = stack->first.timed = false;
+    stack->first.uncounted = false;
+    domi_wheel_node_init(&stack->first.wheel);
+    atomic_store_explicit(&stack->first.stack, stack, memory_order_relaxed);
+    memset(stack->frame, 0, frame_size);
+    return stack;
+}
+
+/* Who asked for this, for those who walk the chain from elsewhere. */
+static void set_parent(domus_stack *pooled, domi_envelope *ask)
+{
+    const domi_return *back = domi_envelope_return(ask);
+
+    /* release: a walker that reads either sees that the wait before this one is over (cancel.c). */
+    atomic_store_explicit(&pooled->parent_serial, back->serial, memory_order_release);
+    atomic_store_explicit(&pooled->parent, back->promise, memory_order_release);
+}
+
+domus_stack *domi_stack_pooled(domus_stack *stack)
+{
+    if (stack->pooled == NULL)
+        stack->pooled = domi_stack_new(stack->manager, domi_stack_house(stack), 0);
+    domus_stack *pooled = stack->pooled;
+    if (pooled != NULL && stack->ask != NULL)
+        set_parent(pooled, stack->ask);
+    if (pooled != NULL && stack->message != NULL && pooled->begun_by == NULL)
+        pooled->begun_by = stack->message->type;
+    return pooled;
+}
+
+int domi_stack_may_wait(const domus_stack *stack)
+{
+    uint32_t marks = domi_stack_house(stack)->marks;
+
+    if ((stack->pooled != NULL && stack->pooled->cancelled) ||
+        (marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
+        return -ECANCELED;
+    return 0;
+}
+
+int domi_stack_promise(domus_stack *stack, domi_promise_kind kind, domi_promise **ret_promise)
+{
+    int error = domi_stack_may_wait(stack);
+
+    if (error != 0)
+        return error;
+    domus_stack *pooled = domi_stack_pooled(stack);
+    if (pooled == NULL)
+        return -ENOMEM; /* a stack that it has got is freed when the handler returns */
+    domi_promise *promise = domi_promise_new(stack->manager, pooled, kind);
+    if (promise == NULL)
+        return -ENOMEM;
+    *ret_promise = promise;
+    return 0;
+}
+
+static void stack_unlink(domi_manager *manager, domi_house *house, domus_stack *stack)
+{
+    if (!stack->parked)
+        return;
+    stack->parked = false;
+    if (stack->next != NULL)
+        stack->next->previous = stack->previous;
+    if (stack->previous != NULL)
+        stack->previous->next = stack->next;
+    else
+        house->stacks = stack->next;
+    if (--house->stacks_count < manager->conversations_max)
+        house->marks &= (uint16_t)~DOMI_MARK_SATURATED;
+}
+
+static void stack_free(domi_manager *manager, domus_stack *stack)
+{
+    /* Relaxed: a walker only compares. */
+    atomic_store_explicit(&stack->house, NULL, memory_order_relaxed);
+    atomic_store_explicit(&stack->parent, NULL, memory_order_relaxed);
+    domi_pool_free(manager, &stack->node);
+}
+
+void domi_stack_free_if_done(domi_manager *manager, domus_stack *stack)
+{
+    if (!stack->ended || stack->queued || stack->first.queued || stack->first.noted)
+        return;
+    if (DOMI_LIKELY(stack->away == 0)) {
+        stack_free(manager, stack);
+    } else if (stack->away == DOMI_STACK_COUNTED) {
+        uint64_t key = stack->counted_at;
+        stack_free(manager, stack);
+        manager->conversation_ended(manager, key);
+    }
+}
+
+void domi_stack_noted(domi_manager *home, domi_promise *promise)
+{
+    domus_stack *stack = domi_promise_stack(promise);
+    /* Any other one's stack may be gone. */
+    bool held = promise->node.slab == DOMI_SLAB_STACK_PROMISE || promise->timed;
+
+    domi_promise_release(home, promise);
+    if (held)
+        domi_stack_free_if_done(home, stack);
+}
+
+/* What was not shown has not been handled either. */
+static void answers_discard(domi_manager *manager, domus_stack *stack)
+{
+    for (domi_promise *promise = stack->answers; promise != NULL;) {
+        domi_promise *next = domi_promise_next_answer(promise);
+
+        if (promise->message != NULL)
+            domi_mailbox_dead(manager, domi_stack_house(stack), &promise->message->node,
+                              -ECANCELED);
+        domi_promise_release(manager, promise);
+        promise = next;
+    }
+    stack->answers = stack->answers_last = NULL;
+}
+
+/* Take back all that a pooled stack has, and free it as soon as no node of it is queued. */
+static void pooled_end(domi_manager *manager, domi_house *house, domus_stack *stack)
+{
+    while (stack->waiting != NULL)
+        domi_promise_abandon(manager, stack->waiting);
+    answers_discard(manager, stack);
+    stack_unlink(manager, house, stack);
+    atomic_store_explicit(&stack->serial, domi_stack_serial(stack) + 1, memory_order_relaxed);
+    stack->wait = DOMI_WAIT_NONE;
+    stack->ended = true;
+    domi_stack_free_if_done(manager, stack);
+}
+
+/* --- park ----------------------------------------------------------------------------------- */
+
+static void barrier_fall(domi_house *house)
+{
+    house->marks &= (uint16_t)~DOMI_MARK_BARRIER;
+}
+
+/* Who holds the barrier is the first, so that an ask that meets it finds him at once. */
+static void link_parked(domi_manager *manager, domi_house *house, domus_stack *stack)
+{
+    domus_stack *head = house->stacks;
+
+    if (head != NULL && head->barrier) {
+        stack->previous = head;
+        stack->next = head->next;
+        head->next = stack;
+    } else {
+        stack->previous = NULL;
+        stack->next = head;
+        house->stacks = stack;
+    }
+    if (stack->next != NULL)
+        stack->next->previous = stack;
+    stack->parked = true;
+    if (++house->stacks_count >= manager->conversations_max)
+        house->marks |= DOMI_MARK_SATURATED;
+}
+
+/* Move what the run's frame holds to the pooled one, and link that at the house. */
+static void park(domus_stack *stack)
+{
+    domi_manager *manager = stack->manager;
+    domi_house *house = domi_stack_house(stack);
+    domus_stack *pooled = stack->pooled;
+
+    if (pooled != stack) {
+        pooled->ask = stack->ask;
+        pooled->answered = stack->answered;
+        pooled->sender = stack->sender;
+        pooled->barrier = stack->barrier;
+        pooled->barrier_fresh = stack->barrier_fresh;
+    }
+    pooled->message = NULL;
+    if (DOMI_LIKELY(pooled->parked && !pooled->barrier_fresh && !domi_stack_is_satisfied(pooled)))
+        return;
+    if (pooled->barrier_fresh && pooled->parked)
+        stack_unlink(manager, house, pooled); /* to the head of the list */
+    if (!pooled->parked)
+        link_parked(manager, house, pooled);
+    if (pooled->barrier_fresh) {
+        pooled->barrier_fresh = false;
+        domi_mailbox_fail_circles(manager, house, pooled);
+    }
+    if (domi_stack_is_satisfied(pooled) && !pooled->queued) {
+        pooled->queued = true;
+        pooled->node.kind = DOMI_EXCEPTION;
+        domi_list_push(&house->tails[DOMI_EXCEPTION], &pooled->node);
+    }
+}
+
+/* A failure that is a channel's, and not the actor's. */
+static bool is_of_channel(domi_manager *manager, const domi_house *house, const domus_stack *pooled,
+                          int error)
+{
+    return pooled != NULL && house->behaviour->kind == DOMUS_CHANNELS &&
+           manager->conversation_failed != NULL &&
+           manager->conversation_failed(manager, pooled, error);
+}
+
+/* The conversation is over with `result`: whoever asked has to hear of it. */
+static void end(domus_stack *stack, int result)
+{
+    domi_manager *manager = stack->manager;
+    domi_house *house = domi_stack_house(stack);
+    domus_stack *pooled = stack->pooled;
+
+    if (stack->ask != NULL) {
+        /* What a stop has cancelled is the stop's doing: who asked did not cancel anything. */
+        if (result == -ECANCELED && (house->marks & DOMI_MARK_STOPPING) != 0)
+            result = -ESTALE;
+        domi_ask_fail(manager, stack->ask, result < 0 ? result : -ENOMSG);
+        stack->ask = NULL;
+    } else if (result < 0 && !(pooled != NULL && pooled->cancelled)) {
+        if (!is_of_channel(manager, house, pooled, result))
+            domi_family_failed(manager, house, result, false);
+    }
+    if (stack->barrier)
+        barrier_fall(house);
+    if (pooled != NULL)
+        pooled_end(manager, house, pooled);
+}
+
+void domi_stack_end_received(domus_stack *stack, int error)
+{
+    domi_envelope *message = stack->received;
+
+    stack->received = NULL;
+    /* The step that was resumed with it may go on without it, after another receive. */
+    if (message != NULL && stack->message == message) {
+        stack->message = NULL;
+        stack->sender = (domus_address){message->sender, message->sender_lease};
+    }
+    if (message != NULL && message->node.kind == DOMI_ASK)
+        domi_ask_fail(stack->manager, message, error);
+    else if (message != NULL)
+        domi_envelope_done(stack->manager, message);
+}
+
+void domi_stack_return(domus_stack *stack, int result)
+{
+    domus_stack *pooled = stack->pooled;
+
+    if (stack->received != NULL)
+        domi_stack_end_received(stack, result < 0 ? result : -ENOMSG);
+    if (result != DOMUS_PARKED)
+        end(stack, result);
+    else if (pooled == NULL || pooled->wait == DOMI_WAIT_NONE)
+        end(stack, -EINVAL); /* it says that it waits, but for nothing */
+    else
+        park(stack);
+}
+
+void domi_stack_wait(domus_stack *pooled, domi_wait wait, domi_promise *awaited,
+                     domus_resumed *then)
+{
+    pooled->wait = (uint8_t)wait;
+    pooled->awaited = awaited;
+    pooled->then = then;
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+void domi_stack_kept_end(domi_manager *manager, domus_stack *kept)
+{
+    kept->ask = NULL;
+    pooled_end(manager, domi_stack_house(kept), kept);
+}
+
+void domi_stack_drop_all(domi_manager *manager, domi_house *house)
+{
+    while (house->stacks != NULL) {
+        domus_stack *stack = house->stacks;
+
+        if (stack->ask != NULL)
+            domi_ask_fail(manager, stack->ask, -ESTALE);
+        stack->ask = NULL;
+        pooled_end(manager, house, stack);
+    }
+    DOMI_CHECK(house->asks == 0);
+    barrier_fall(house);
+}
+
+/* Its answer is there already. */
+static bool is_answered(const domi_house *house, const domi_promise *promise)
+{
+    for (uint32_t kind = DOMI_REPLY; kind <= DOMI_EXCEPTION; kind++) {
+        domi_node *last = house->tails[kind];
+        domi_node *node = last;
+        while (node != NULL) {
+            node = node->next;
+            if (!domi_node_is_embedded(node) &&
+                domi_envelope_return((domi_envelope *)(void *)node)->promise == promise)
+                return true;
+            if (node == last)
+                break;
+        }
+    }
+    return false;
+}
+
+bool domi_stack_has_work(const domi_house *house)
+{
+    for (const domus_stack *stack = house->stacks; stack != NULL; stack = stack->next) {
+        for (const domi_promise *promise = stack->waiting; promise != NULL;
+             promise = promise->next) {
+            if (promise->kind == DOMI_PROMISE_BLOCKING && promise->work != NULL &&
+                !is_answered(house, promise))
+                return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,210 @@
+/* See the header. A one-shot timer is freed once its event was handled; a periodic one is armed
+ * again as it fires, at a fixed rate, and ticks that pass while its event is under way are only
+ * counted. */
+#include "house/conversation/timer.h"
+
+#include "base/check.h"
+#include "base/prefetch.h"
+#include "house/conversation/notes.h"
+#include "house/family/memory_watch.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Those of a home. Relaxed: who does not own it only compares. */
+static uint32_t counted(const domi_manager *home)
+{
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&home->timers, memory_order_relaxed);
+}
+
+void domi_timers_count(domi_manager *home, uint32_t by)
+{
+    atomic_store_explicit(&home->timers, counted(home) + by, memory_order_relaxed);
+}
+
+static void count(domi_manager *manager, bool lent, uint32_t by)
+{
+    if (lent)
+        manager->noted_timers += by;
+    else
+        domi_timers_count(manager, by);
+}
+
+static void note(domi_manager *manager, domi_timer *timer)
+{
+    timer->noted = true;
+    domi_lent_note(manager, &timer->event.node);
+}
+
+static void on_wheel(domi_manager *home, domi_timer *timer, uint64_t expires_ns)
+{
+    domi_wheel_arm(&home->wheel, &timer->wheel, expires_ns);
+    timer->timed = true;
+}
+
+static void off_wheel(domi_manager *home, domi_timer *timer)
+{
+    domi_wheel_cancel(&home->wheel, &timer->wheel);
+    timer->timed = false;
+}
+
+static void arm(domi_manager *manager, domi_timer *timer, uint64_t expires_ns)
+{
+    if (!domi_is_lent(manager, timer->house)) {
+        on_wheel(manager, timer, expires_ns);
+        return;
+    }
+    timer->wheel.expires_ns = expires_ns;
+    note(manager, timer);
+}
+
+int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, uint64_t period_ns,
+                   const domus_type *type, const void *payload, domi_timer **ret_timer)
+{
+    bool lent = domi_is_lent(manager, house);
+
+    if (counted(house->home) + manager->noted_timers >= manager->config->scheduler.timers_max)
+        return -ENOBUFS;
+    domi_timer *timer = domi_pool_take(manager, DOMI_SLAB_TIMER);
+    if (timer == NULL)
+        return -ENOMEM;
+
+    timer->event.type = type;
+    timer->event.sender = NULL;
+    timer->event.sender_lease = 0;
+    timer->event.error = 0;
+    timer->event.node.lease = 0;
+    if (type->size != 0)
+        memcpy(timer->event.payload, payload, type->size);
+    timer->house = house;
+    timer->period_ns = period_ns;
+    timer->under_way = timer->cancelled = timer->fixed_delay = false;
+    timer->noted = timer->timed = timer->taken = false;
+    domi_link_add(house, &timer->link);
+    count(manager, lent, 1);
+
+    domi_wheel_node_init(&timer->wheel);
+    uint64_t expires_ns = manager->now_ns + delay_ns;
+    arm(manager, timer, expires_ns < manager->now_ns ? UINT64_MAX : expires_ns);
+    *ret_timer = timer;
+    return 0;
+}
+
+/* What is on the wheel of a home far away is freed by that. */
+static void timer_free(domi_manager *manager, domi_timer *timer)
+{
+    bool lent = domi_is_lent(manager, timer->house);
+
+    if (lent && timer->timed) {
+        note(manager, timer);
+        return;
+    }
+    if (timer->timed) /* cancelled on a loan, and its event handled here */
+        off_wheel(manager, timer);
+    domi_link_remove(timer->house, &timer->link);
+    atomic_store_explicit(&timer->generation, domi_timer_generation(timer) + 1,
+                          memory_order_relaxed);
+    count(manager, lent, UINT32_MAX);
+    if (DOMI_UNLIKELY(timer->event.type->release != NULL) && !timer->taken)
+        timer->event.type->release(timer->event.payload);
+    domi_pool_free(manager, &timer->event.node);
+}
+
+void domi_timer_cancel(domi_manager *manager, domi_timer *timer)
+{
+    if (!domi_is_lent(manager, timer->house))
+        off_wheel(manager, timer);
+    timer->cancelled = true;
+    if (!timer->under_way && !timer->noted)
+        timer_free(manager, timer);
+}
+
+void domi_timer_noted(domi_manager *home, domi_timer *timer)
+{
+    timer->noted = false;
+    if (timer->cancelled)
+        timer_free(home, timer);
+    else
+        on_wheel(home, timer, timer->wheel.expires_ns);
+}
+
+/* Its house is away: looked at again at the next tick. By how many is counted in the lease, which
+ * no event of a timer needs, so that its rate is kept. */
+static void postpone(domi_manager *manager, domi_timer *timer)
+{
+    uint64_t late_ns = manager->now_ns - timer->wheel.expires_ns;
+    uint32_t ticks = (uint32_t)(late_ns / DOMI_WHEEL_TICK_NS) + 1;
+
+    timer->event.node.lease += ticks;
+    domi_wheel_arm(&manager->wheel, &timer->wheel,
+                   timer->wheel.expires_ns + ticks * DOMI_WHEEL_TICK_NS);
+}
+
+void domi_timer_fire(domi_manager *manager, domi_wheel_node *node)
+{
+    domi_timer *timer = (domi_timer *)(void *)((char *)node - offsetof(domi_timer, wheel));
+
+    if (domi_is_away(timer->house)) {
+        postpone(manager, timer);
+        return;
+    }
+    uint64_t due_ns = node->expires_ns - timer->event.node.lease * DOMI_WHEEL_TICK_NS;
+    uint64_t late_ns = manager->now_ns - due_ns;
+
+    timer->event.node.lease = 0;
+    timer->timed = false;
+    domi_counter_add(&manager->counters.timers_fired, 1);
+    if (timer->period_ns != 0 && !timer->fixed_delay) {
+        uint64_t skipped = late_ns / timer->period_ns;
+        timer->event.sender_lease += (uint32_t)skipped;
+        on_wheel(manager, timer, due_ns + (skipped + 1) * timer->period_ns);
+    }
+    if (timer->under_way) {
+        timer->event.sender_lease++;
+        return;
+    }
+    timer->under_way = true;
+    /* Their neighbours are written when they are freed, a little later. */
+    domi_prefetch_write(timer->link.next);
+    domi_prefetch_write(timer->link.previous);
+    /* Home's own, straight into the mailbox: a house cancels its timers before it is gone, so none
+     * of them may be on its way through the inbox. */
+    timer->event.node.kind = DOMI_EVENT;
+    domi_mailbox_add(manager, timer->house, &timer->event.node, DOMI_EVENT);
+}
+
+void domi_timer_handled(domi_manager *manager, domi_timer *timer)
+{
+    timer->under_way = false;
+    timer->event.sender_lease = 0;
+    if (timer->cancelled || timer->period_ns == 0)
+        timer_free(manager, timer);
+    else if (timer->fixed_delay)
+        arm(manager, timer, manager->now_ns + timer->period_ns);
+}
+
+void domi_timer_dropped(domi_manager *manager, domi_node *node)
+{
+    domi_timer *timer = (domi_timer *)(void *)node;
+
+    off_wheel(manager, timer);
+    timer->cancelled = true;
+    domi_timer_handled(manager, timer);
+}
+
+void domi_timer_cancel_all(domi_manager *manager, domi_house *house)
+{
+    domi_link *next;
+
+    for (domi_link *link = house->attached; link != NULL; link = next) {
+        next = link->next;
+        if (domi_link_node(link)->slab == DOMI_SLAB_TIMER)
+            domi_timer_cancel(manager, (domi_timer *)(void *)domi_link_node(link));
+        else if (domi_link_node(link)->slab == DOMI_SLAB_MEMORY_WATCH)
+            domi_memory_watch_cancel(manager, (domi_memory_watch *)(void *)domi_link_node(link));
+        else if (domi_link_node(link)->slab == DOMI_SLAB_DESCRIPTOR)
+            manager->descriptor_cancel(manager, domi_link_node(link));
+    }
+}

@@ -1,0 +1,309 @@
+/* The registry of groups, and what actors do with them: join, leave, publish.
+ *
+ * The registry is a hash table with chains, to which groups are added at the head of a chain and
+ * never removed, so a reader walks it without a lock. */
+#include "house/directory/group.h"
+
+#include "base/memory.h"
+#include "house/conversation/stack.h"
+#include "house/family/family.h"
+#include "house/family/life.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+#include "house/message/shared.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define BUCKETS_MAX 65536u
+
+int domi_groups_init(domi_groups *groups, uint32_t max, uint32_t members_max, uint32_t homes,
+                     const uint64_t key[2])
+{
+    uint32_t buckets = 1;
+
+    while (buckets < max && buckets < BUCKETS_MAX)
+        buckets *= 2;
+    *groups = (domi_groups){
+        .key = {key[0], key[1]},
+        .buckets_count = buckets,
+        .max = max,
+        .members_max = members_max,
+        .homes = homes,
+    };
+    domi_spinlock_init(&groups->lock);
+    groups->buckets = domi_memory_new(buckets * sizeof *groups->buckets);
+    return groups->buckets != NULL ? 0 : -ENOMEM;
+}
+
+void domi_groups_fini(domi_groups *groups)
+{
+    for (uint32_t i = 0; groups->buckets != NULL && i < groups->buckets_count; i++) {
+        domi_group *next;
+        domi_group *group = atomic_load_explicit(&groups->buckets[i], memory_order_relaxed);
+
+        for (; group != NULL; group = next) {
+            next = group->next;
+            domi_memory_free(group);
+        }
+    }
+    domi_memory_free(groups->buckets);
+    groups->buckets = NULL;
+}
+
+static bool is_name(const char *name)
+{
+    size_t length = strnlen(name, DOMI_NAME_MAX + 1);
+
+    for (size_t i = 0; i < length; i++) {
+        if (name[i] <= ' ' || name[i] > '~')
+            return false;
+    }
+    return length != 0 && length <= DOMI_NAME_MAX;
+}
+
+static domi_group *find(_Atomic(domi_group *) *bucket, const char *name)
+{
+    /* acquire: pairs with the release in add(). */
+    domi_group *group = atomic_load_explicit(bucket, memory_order_acquire);
+
+    while (group != NULL && strcmp(group->name, name) != 0)
+        group = group->next;
+    return group;
+}
+
+static domi_group *group_new(domi_groups *groups, const char *name)
+{
+    size_t bytes = sizeof(domi_group) + groups->homes * sizeof(domi_group_slot);
+    domi_group *group = domi_memory_new_lines(bytes);
+
+    if (group == NULL)
+        return NULL;
+    memcpy(group->name, name, strlen(name) + 1); /* is_name() has measured it */
+    group->groups = groups;
+    return group;
+}
+
+/* Add `group`, unless one of its name has come before: that is returned then. */
+static int add(domi_groups *groups, _Atomic(domi_group *) *bucket, domi_group *group,
+               domi_group **ret_group)
+{
+    int error = 0;
+
+    domi_spinlock_lock(&groups->lock);
+    *ret_group = find(bucket, group->name);
+    if (*ret_group == NULL && groups->count >= groups->max) {
+        error = -ENOSPC;
+    } else if (*ret_group == NULL) {
+        groups->count++;
+        group->next = atomic_load_explicit(bucket, memory_order_relaxed);
+        /* release: who finds it finds it whole. */
+        atomic_store_explicit(bucket, group, memory_order_release);
+        *ret_group = group;
+    }
+    domi_spinlock_unlock(&groups->lock);
+    return error;
+}
+
+int domi_group_open(domi_manager *manager, const char *name, domi_group **ret_group)
+{
+    domi_groups *groups = manager->groups;
+
+    if (name == NULL || !is_name(name))
+        return -EINVAL;
+    if (groups == NULL)
+        return -ENOSPC;
+    uint64_t hash = domi_names_hash(groups->key, name, strlen(name));
+    _Atomic(domi_group *) *bucket = &groups->buckets[hash & (groups->buckets_count - 1)];
+    domi_group *group = find(bucket, name);
+    if (group == NULL) {
+        domi_group *made = group_new(groups, name);
+        if (made == NULL)
+            return -ENOMEM;
+        int error = add(groups, bucket, made, &group);
+        if (error != 0 || group != made)
+            domi_memory_free(made);
+        if (error != 0)
+            return error;
+    }
+    *ret_group = group;
+    return 0;
+}
+
+int domus_group_open(domus_stack *stack, const char *name, domus_group *ret_group)
+{
+    return domi_group_open(stack->manager, name, &ret_group->group);
+}
+
+/* --- join, leave, publish -------------------------------------------------------------------- */
+
+/* The shard of a home, or nobody. acquire: pairs with the release in shard_make(). */
+static domus_address shard_at(const domi_group_slot *slot)
+{
+    domi_house *house = atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&slot->shard,
+                                             memory_order_acquire);
+
+    return house != NULL ? (domus_address){house, slot->lease} : (domus_address){NULL, 0};
+}
+
+/* The first join on a home makes its shard. Two may come at once: a member that was lent. */
+static int shard_make(domi_manager *manager, domi_group *group, domi_manager *home,
+                      domus_address *ret_address)
+{
+    domi_group_slot *slot = &group->slots[home->index];
+    const domus_spawn_options options = {.pinned = true};
+    domus_address address;
+    int error = domi_house_spawn_child(manager, NULL, home, &domi_shard_behaviour, NULL, &options,
+                                       &address);
+
+    if (error != 0)
+        return error;
+    domi_spinlock_lock(&group->groups->lock);
+    *ret_address = shard_at(slot);
+    if (ret_address->house == NULL) {
+        slot->lease = address.lease;
+        /* release: who finds the shard finds its lease. */
+        atomic_store_explicit(&slot->shard, address.house, memory_order_release);
+        *ret_address = address;
+    }
+    domi_spinlock_unlock(&group->groups->lock);
+    if (ret_address->house != address.house)
+        (void)domi_house_stop(manager, address);
+    return 0;
+}
+
+/* Count one more, before he is on his way. */
+static int count_in(domi_group *group, domi_group_slot *slot)
+{
+    /* Relaxed: a number; who hears of the join by a message has the count with it. */
+    if (atomic_fetch_add_explicit(&group->members, 1, memory_order_relaxed) >=
+        group->groups->members_max) {
+        atomic_fetch_sub_explicit(&group->members, 1, memory_order_relaxed);
+        return -ENOSPC;
+    }
+    atomic_fetch_add_explicit(&slot->members, 1, memory_order_relaxed);
+    return 0;
+}
+
+static domi_member *member_new(domi_manager *manager, domi_group *group, domi_house *house,
+                               domus_address to, bool leaves)
+{
+    domi_member *member = domi_pool_take(manager, DOMI_SLAB_MEMBER);
+
+    if (member == NULL)
+        return NULL;
+    member->node.kind = DOMI_MEMBER;
+    member->node.lease = to.lease;
+    member->group = group;
+    member->house = house;
+    member->lease = domi_house_address(house).lease;
+    member->leaves = leaves;
+    return member;
+}
+
+int domus_group_join(domus_stack *stack, domus_group handle)
+{
+    domi_manager *manager = stack->manager;
+    domi_house *house = domi_stack_house(stack);
+    domi_group *group = handle.group;
+
+    if (group == NULL)
+        return -EINVAL;
+    if (house->home->index >= group->groups->homes)
+        return -EOPNOTSUPP; /* a shard on its thread would wait for what it does */
+    domi_group_slot *slot = &group->slots[house->home->index];
+    domus_address to = shard_at(slot);
+    int error = domi_family_of(house) == NULL ? -ENOMEM : 0;
+    if (error == 0 && to.house == NULL)
+        error = shard_make(manager, group, house->home, &to);
+    domi_member *member = NULL;
+    if (error == 0) {
+        member = member_new(manager, group, house, to, false);
+        error = member == NULL ? -ENOMEM : count_in(group, slot);
+    }
+    if (error != 0) {
+        if (member != NULL)
+            domi_pool_free(manager, &member->node);
+        return error;
+    }
+    if (domi_mailbox_put_slow(manager, to.house, &member->node) == 0)
+        return 0;
+    domi_group_dropped(manager, &member->node);
+    return -ESHUTDOWN; /* shards end with the system, not before */
+}
+
+int domus_group_leave(domus_stack *stack, domus_group handle)
+{
+    domi_manager *manager = stack->manager;
+    domi_house *house = domi_stack_house(stack);
+
+    if (handle.group == NULL)
+        return -EINVAL;
+    if (house->home->index >= handle.group->groups->homes)
+        return 0;
+    domus_address to = shard_at(&handle.group->slots[house->home->index]);
+    if (to.house == NULL || house->family == NULL)
+        return 0;
+    domi_member *member = member_new(manager, handle.group, house, to, true);
+    if (member == NULL)
+        return -ENOMEM;
+    if (domi_mailbox_put_slow(manager, to.house, &member->node) != 0)
+        domi_group_dropped(manager, &member->node); /* all have left */
+    return 0;
+}
+
+uint32_t domus_group_members(domus_group handle)
+{
+    return handle.group != NULL ? atomic_load_explicit(&handle.group->members, memory_order_relaxed)
+                                : 0;
+}
+
+/* One message to the shard of one home. */
+static int publish_to(domi_manager *manager, domus_address sender, const domi_group_slot *slot,
+                      domi_shared *shared)
+{
+    domus_address to = shard_at(slot);
+
+    if (to.house == NULL)
+        return 0; /* it begins just now */
+    domi_envelope *delivery = domi_delivery_new(manager, shared, sender);
+    if (delivery == NULL)
+        return -ENOMEM;
+    int error = domi_mailbox_put(manager, to, &delivery->node, DOMI_NOTICE);
+    if (error == 0)
+        return 0;
+    domi_delivery_end(manager, delivery, 1);
+    return error == -ESTALE ? -ESHUTDOWN : error;
+}
+
+int domi_group_publish(domi_manager *manager, domus_address sender, domi_group *group,
+                       const domus_type *type, const void *payload)
+{
+    int error = group == NULL ? -EINVAL : type->size > DOMUS_PAYLOAD_MAX ? -EMSGSIZE : 0;
+    domi_shared *shared = error == 0 ? domi_shared_new(manager, type, payload) : NULL;
+
+    if (shared == NULL) {
+        if (type->release != NULL)
+            type->release((void *)(uintptr_t)payload);
+        return error != 0 ? error : domi_message_error(manager);
+    }
+    for (uint32_t i = 0; i < group->groups->homes; i++) {
+        const domi_group_slot *slot = &group->slots[i];
+        /* Relaxed: see count_in(). */
+        if (atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&slot->members,
+                                 memory_order_relaxed) == 0)
+            continue;
+        int result = publish_to(manager, sender, slot, shared);
+        if (error == 0)
+            error = result;
+    }
+    domi_shared_end(manager, shared);
+    return error;
+}
+
+int domus_publish(domus_stack *stack, domus_group group, const domus_type *type,
+                  const void *payload)
+{
+    return domi_group_publish(stack->manager, domi_house_address(domi_stack_house(stack)),
+                              group.group, type, payload);
+}

@@ -1,0 +1,430 @@
+/* Buckets of words that point at entries; see the header for the idea.
+ *
+ * A word is an entry's index and eight bits of the name's hash, never 0; 0 is a free place. An
+ * entry is a name, an address, and a version: odd while it is registered, even while it is free or
+ * being written. Entries are never unmapped nor used for anything else, so whatever a late reader
+ * looks at is an entry, and its version tells whether it was one name's all the while.
+ *
+ *     put      words of name and address; version odd; word in the bucket
+ *     remove   version even; word out of the bucket
+ *     find     word; version; words of name and address; version again
+ *
+ * All changes are made under the lock. Readers take none: every word that both touch is atomic, and
+ * two pairs carry the proof (there is no fence in it):
+ *
+ * P1  A version becomes odd by a release store after the entry's words, and the reader's first load
+ *     of it acquires: who sees the odd version v sees the words of v, or later ones.
+ * P2  The words are release stores, after the version became even, and the reader's loads of them
+ *     acquire: who saw a word later than v's sees, looking again, a version later than v.
+ *
+ * So a version that is odd and is the same before and after means that all words between were v's
+ * own, and that v was registered when the second load looked (P1, P2). In all other cases, even,
+ * changed, or another name, the entry was not this name's at some moment of the find, and the next
+ * word is looked at. Nothing is tried again: a name does not move while it is registered, so one
+ * that was there all the time is at its place, and the reader, for whom its put has happened, sees
+ * it there (coherence; a put under way at the same time, by the release of the bucket's word). One
+ * that was put again elsewhere meanwhile was not there in between, and -ENOENT is then an answer.
+ */
+#include "house/directory/name_table.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define PLACES      16u /* of a bucket; at most half are used on the average */
+#define NAME_WORDS  8u
+#define INDEX_BITS  24u
+#define INDEX_MASK  ((1u << INDEX_BITS) - 1)
+#define BUCKETS_MIN 2u
+
+struct domi_names_bucket {
+    _Atomic uint32_t words[PLACES];
+};
+
+struct domi_names_entry {
+    _Atomic uint64_t version; /* 64 bits: does not come round while a reader sleeps */
+    _Atomic(struct domi_house *) house;
+    _Atomic uint32_t lease;
+    uint32_t free;                      /* the next free entry, plus 1; under the lock */
+    uint64_t hash;                      /* under the lock */
+    _Atomic uint64_t words[NAME_WORDS]; /* the name, zeros behind it */
+};
+
+static_assert(sizeof(domi_names_bucket) == 64, "a bucket is one cache line");
+static_assert(sizeof(domi_names_entry) == 96, "a name costs 96 bytes");
+static_assert(DOMI_NAMES_MAX - 1 <= INDEX_MASK, "a word holds every index");
+static_assert(DOMI_NAME_MAX < NAME_WORDS * 8, "a name ends with a zero");
+
+typedef struct name {
+    uint64_t words[NAME_WORDS];
+    uint32_t words_count; /* that tell it from all others: up to the one with its first zero */
+    uint64_t hash;
+} name;
+
+/* Where a name may stand. */
+typedef struct home {
+    domi_names_bucket *buckets[2];
+    uint32_t tag; /* the upper bits of its words; not 0 */
+} home;
+
+static uint64_t rotated(uint64_t word, unsigned by)
+{
+    return word << by | word >> (64 - by);
+}
+
+static void sip_rounds(uint64_t state[4], unsigned count)
+{
+    for (; count > 0; count--) {
+        state[0] += state[1];
+        state[2] += state[3];
+        state[1] = rotated(state[1], 13) ^ state[0];
+        state[3] = rotated(state[3], 16) ^ state[2];
+        state[0] = rotated(state[0], 32);
+        state[2] += state[1];
+        state[0] += state[3];
+        state[1] = rotated(state[1], 17) ^ state[2];
+        state[3] = rotated(state[3], 21) ^ state[0];
+        state[2] = rotated(state[2], 32);
+    }
+}
+
+/* The last word is never full: up to 7 bytes, zeros, the length in the uppermost. */
+static uint64_t hash_of(const uint64_t key[2], const uint64_t words[NAME_WORDS], size_t length)
+{
+    uint64_t state[4] = {
+        key[0] ^ UINT64_C(0x736f6d6570736575),
+        key[1] ^ UINT64_C(0x646f72616e646f6d),
+        key[0] ^ UINT64_C(0x6c7967656e657261),
+        key[1] ^ UINT64_C(0x7465646279746573),
+    };
+
+    for (size_t i = 0; i <= length / 8; i++) {
+        uint64_t word = words[i] | (i == length / 8 ? (uint64_t)length << 56 : 0);
+        state[3] ^= word;
+        sip_rounds(state, 2);
+        state[0] ^= word;
+    }
+    state[2] ^= 0xff;
+    sip_rounds(state, 4);
+    return state[0] ^ state[1] ^ state[2] ^ state[3];
+}
+
+/* Returns 0; -EINVAL. Reads no byte behind the zero, nor more than a name may have and one. */
+static int name_read(const domi_names *names, const char *text, name *ret_name)
+{
+    size_t length = 0;
+
+    for (; text[length] != '\0'; length++) {
+        if (length == DOMI_NAME_MAX || text[length] < '!' || text[length] > '~')
+            return -EINVAL;
+    }
+    if (length == 0)
+        return -EINVAL;
+    *ret_name = (name){.words_count = (uint32_t)(length / 8 + 1)};
+    memcpy(ret_name->words, text, length);
+    ret_name->hash = hash_of(names->key, ret_name->words, length);
+    return 0;
+}
+
+/* Three independent parts of the hash: the buckets, which differ, and the tag. */
+static home home_of(const domi_names *names, uint64_t hash)
+{
+    uint32_t mask = names->buckets_count - 1;
+    uint32_t first = (uint32_t)hash & mask;
+    uint32_t other = 1 + (uint32_t)(((hash >> 32) * mask) >> 32); /* 1..mask further on */
+
+    return (home){
+        .buckets = {&names->buckets[first], &names->buckets[(first + other) & mask]},
+        .tag = (1 + ((uint32_t)hash >> INDEX_BITS) % 255) << INDEX_BITS,
+    };
+}
+
+/* Take down what the entry holds: its address and the first `count` words of its name. Returns
+ * whether they belong together and were registered when this ended. The proof is at the top. */
+static bool entry_read(domi_names_entry *entry, uint32_t count, uint64_t *ret_words,
+                       domus_address *ret_address)
+{
+    /* acquire: P1, pairs with the release in domi_names_put(). */
+    uint64_t version = atomic_load_explicit(&entry->version, memory_order_acquire);
+
+    if (version % 2 == 0)
+        return false;
+    /* acquire: P2, pairs with the releases in entry_write(). */
+    for (uint32_t i = 0; i < count; i++)
+        ret_words[i] = atomic_load_explicit(&entry->words[i], memory_order_acquire);
+    ret_address->house = atomic_load_explicit(&entry->house, memory_order_acquire);
+    ret_address->lease = atomic_load_explicit(&entry->lease, memory_order_acquire);
+    /* relaxed: the acquires above keep it behind them. */
+    return atomic_load_explicit(&entry->version, memory_order_relaxed) == version;
+}
+
+/* Fill an entry that is free. Under the lock. */
+static void entry_write(domi_names_entry *entry, const name *as, domus_address address)
+{
+    /* release: P2, pairs with the acquires in entry_read(); what came before is that the version
+     * became even. */
+    for (uint32_t i = 0; i < NAME_WORDS; i++)
+        atomic_store_explicit(&entry->words[i], as->words[i], memory_order_release);
+    atomic_store_explicit(&entry->house, address.house, memory_order_release);
+    atomic_store_explicit(&entry->lease, address.lease, memory_order_release);
+    entry->hash = as->hash;
+}
+
+static bool look_in(const domi_names *names, domi_names_bucket *bucket, uint32_t tag,
+                    const name *wanted, domus_address *ret_address)
+{
+    for (uint32_t i = 0; i < PLACES; i++) {
+        uint64_t words[NAME_WORDS];
+        domus_address address;
+        /* acquire: pairs with the release in domi_names_put(): who sees the word sees the entry of
+         * that put, or what came of it. */
+        uint32_t word = atomic_load_explicit(&bucket->words[i], memory_order_acquire);
+
+        if ((word & ~INDEX_MASK) != tag)
+            continue;
+        domi_names_entry *entry = &names->entries[word & INDEX_MASK];
+        if (entry_read(entry, wanted->words_count, words, &address) &&
+            memcmp(words, wanted->words, wanted->words_count * sizeof words[0]) == 0) {
+            *ret_address = address;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool look(const domi_names *names, const name *wanted, domus_address *ret_address)
+{
+    home at = home_of(names, wanted->hash);
+
+    __builtin_prefetch(at.buckets[1]); /* two misses at a time instead of one after the other */
+    return look_in(names, at.buckets[0], at.tag, wanted, ret_address) ||
+           look_in(names, at.buckets[1], at.tag, wanted, ret_address);
+}
+
+/* A free place in the emptier of the two buckets, which keeps both far from full; NULL when there
+ * is none. Under the lock, hence relaxed. */
+static _Atomic uint32_t *place_for(home at)
+{
+    _Atomic uint32_t *places[2] = {NULL, NULL};
+    uint32_t used[2] = {0, 0};
+
+    for (uint32_t b = 0; b < 2; b++) {
+        for (uint32_t i = 0; i < PLACES; i++) {
+            _Atomic uint32_t *place = &at.buckets[b]->words[i];
+            if (atomic_load_explicit(place, memory_order_relaxed) != 0)
+                used[b]++;
+            else
+                places[b] = place;
+        }
+    }
+    return places[used[1] < used[0] ? 1 : 0];
+}
+
+/* Where the word of a registered entry stands. Under the lock. */
+static _Atomic uint32_t *place_of(const domi_names *names, uint32_t index)
+{
+    home at = home_of(names, names->entries[index].hash);
+    _Atomic uint32_t *found = NULL;
+
+    for (uint32_t i = 0; i < 2 * PLACES; i++) {
+        _Atomic uint32_t *place = &at.buckets[i / PLACES]->words[i % PLACES];
+        if (atomic_load_explicit(place, memory_order_relaxed) == (at.tag | index)) {
+            DOMI_CHECK(found == NULL);
+            found = place;
+        }
+    }
+    DOMI_CHECK(found != NULL);
+    return found;
+}
+
+/* The last entry given back, which is still in the cache, else a new one. Under the lock, and below
+ * the capacity. */
+static uint32_t entry_take(domi_names *names)
+{
+    uint32_t index = names->free;
+
+    if (index != 0) {
+        names->free = names->entries[index - 1].free;
+        return index - 1;
+    }
+    /* relaxed: a walk that reads too little misses only what comes meanwhile. */
+    uint32_t carved = atomic_load_explicit(&names->carved, memory_order_relaxed);
+    DOMI_CHECK(carved < names->capacity);
+    atomic_store_explicit(&names->carved, carved + 1, memory_order_relaxed);
+    return carved;
+}
+
+/* relaxed: `count` is changed under the lock and otherwise only printed. */
+static void count_add(domi_names *names, uint32_t by)
+{
+    uint32_t count = atomic_load_explicit(&names->count, memory_order_relaxed);
+
+    atomic_store_explicit(&names->count, count + by, memory_order_relaxed);
+}
+
+/* Under the lock. */
+static int put_locked(domi_names *names, const name *as, domus_address address, uint32_t *ret_slot)
+{
+    home at = home_of(names, as->hash);
+    domus_address holder;
+
+    if (look(names, as, &holder)) {
+        return holder.house == address.house && holder.lease == address.lease ? -EALREADY : -EEXIST;
+    }
+    _Atomic uint32_t *place = place_for(at);
+    if (place == NULL || domi_names_count(names) == names->capacity) {
+        domi_counter_add(&names->refused, 1);
+        return -ENOSPC;
+    }
+
+    uint32_t index = entry_take(names);
+    domi_names_entry *entry = &names->entries[index];
+    uint64_t version = atomic_load_explicit(&entry->version, memory_order_relaxed);
+    DOMI_CHECK(version % 2 == 0);
+    entry_write(entry, as, address);
+    /* release: P1, pairs with the first load in entry_read(). */
+    atomic_store_explicit(&entry->version, version + 1, memory_order_release);
+    /* release: pairs with the acquire in look_in(). */
+    atomic_store_explicit(place, at.tag | index, memory_order_release);
+    count_add(names, 1);
+    *ret_slot = index;
+    return 0;
+}
+
+int domi_names_init(domi_names *names, uint32_t capacity, const uint64_t key[2])
+{
+    uint32_t buckets = BUCKETS_MIN;
+
+    if (capacity == 0 || capacity > DOMI_NAMES_MAX)
+        return -EINVAL;
+    while (buckets * (PLACES / 2) < capacity)
+        buckets *= 2;
+
+    size_t buckets_bytes = buckets * sizeof(domi_names_bucket);
+    size_t bytes = buckets_bytes + capacity * sizeof(domi_names_entry);
+    char *memory = domi_memory_map(bytes); /* zeros: free places, free entries */
+    if (memory == NULL)
+        return -ENOMEM;
+    *names = (domi_names){
+        .buckets = (domi_names_bucket *)(void *)memory,
+        .entries = (domi_names_entry *)(void *)(memory + buckets_bytes),
+        .key = {key[0], key[1]},
+        .mapped_bytes = bytes,
+        .buckets_count = buckets,
+        .capacity = capacity,
+    };
+    domi_spinlock_init(&names->lock);
+    return 0;
+}
+
+void domi_names_fini(domi_names *names)
+{
+    domi_memory_unmap(names->buckets, names->mapped_bytes);
+    names->buckets = NULL;
+    names->entries = NULL;
+}
+
+int domi_names_find(const domi_names *names, const char *text, domus_address *ret_address)
+{
+    name wanted;
+    int result = name_read(names, text, &wanted);
+
+    if (result != 0)
+        return result;
+    return look(names, &wanted, ret_address) ? 0 : -ENOENT;
+}
+
+int domi_names_put(domi_names *names, const char *text, domus_address address, uint32_t *ret_slot)
+{
+    name as;
+    int result = name_read(names, text, &as);
+
+    DOMI_CHECK(address.house != NULL);
+    if (result != 0)
+        return result;
+    domi_spinlock_lock(&names->lock);
+    result = put_locked(names, &as, address, ret_slot);
+    domi_spinlock_unlock(&names->lock);
+    return result;
+}
+
+/* Under the lock, hence relaxed. */
+static bool is_at(const domi_names_entry *entry, domus_address address)
+{
+    return atomic_load_explicit(&entry->version, memory_order_relaxed) % 2 == 1 &&
+           atomic_load_explicit(&entry->house, memory_order_relaxed) == address.house &&
+           atomic_load_explicit(&entry->lease, memory_order_relaxed) == address.lease;
+}
+
+int domi_names_remove(domi_names *names, uint32_t slot, domus_address address)
+{
+    DOMI_CHECK(slot < names->capacity);
+    domi_names_entry *entry = &names->entries[slot];
+
+    domi_spinlock_lock(&names->lock);
+    bool ours = is_at(entry, address);
+    if (ours) {
+        _Atomic uint32_t *place = place_of(names, slot);
+        uint64_t version = atomic_load_explicit(&entry->version, memory_order_relaxed);
+        /* relaxed: the releases in entry_write() carry it to who sees the next name's words (P2);
+         * who still sees the old version answers with what was true until now. */
+        atomic_store_explicit(&entry->version, version + 1, memory_order_relaxed);
+        /* relaxed: who still sees the word finds the version even. */
+        atomic_store_explicit(place, 0, memory_order_relaxed);
+        entry->free = names->free;
+        names->free = slot + 1;
+        count_add(names, UINT32_MAX); /* one less */
+    }
+    domi_spinlock_unlock(&names->lock);
+    return ours ? 0 : -ENOENT;
+}
+
+int domi_names_get(const domi_names *names, uint32_t slot, char *ret_name)
+{
+    uint64_t words[NAME_WORDS];
+    domus_address address;
+
+    DOMI_CHECK(slot < names->capacity);
+    if (!entry_read(&names->entries[slot], NAME_WORDS, words, &address))
+        return -ENOENT;
+    memcpy(ret_name, words, sizeof words);
+    return 0;
+}
+
+void domi_names_walk(const domi_names *names,
+                     void (*visit)(const char *name, domus_address address, void *context),
+                     void *context)
+{
+    /* relaxed: beyond it lies only what came after the walk began. */
+    uint32_t carved = atomic_load_explicit(&names->carved, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < carved; i++) {
+        uint64_t words[NAME_WORDS];
+        domus_address address;
+        if (entry_read(&names->entries[i], NAME_WORDS, words, &address))
+            visit((const char *)words, address, context);
+    }
+}
+
+uint32_t domi_names_count(const domi_names *names)
+{
+    return atomic_load_explicit(&names->count, memory_order_relaxed);
+}
+
+uint64_t domi_names_refused(const domi_names *names)
+{
+    return domi_counter_read(&names->refused);
+}
+
+uint64_t domi_names_hash(const uint64_t key[2], const void *bytes, size_t length)
+{
+    uint64_t words[NAME_WORDS] = {0};
+
+    DOMI_CHECK(length <= DOMI_NAME_MAX);
+    memcpy(words, bytes, length);
+    return hash_of(key, words, length);
+}

@@ -1,0 +1,308 @@
+/* Choosing a routee, and stopping all; see the header. */
+#include "house/directory/router.h"
+
+#include "house/conversation/ask.h"
+#include "house/conversation/stack.h"
+#include "house/directory/name_table.h"
+#include "house/family/family.h"
+#include "house/family/life.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define NOBODY UINT32_MAX
+
+/* A router as its lease has it. */
+typedef struct view {
+    domi_router *router;
+    uint32_t lease;
+    uint32_t route;
+    uint32_t count;
+    domi_router_key *key;
+} view;
+
+static domi_router *router_of(domi_house *face)
+{
+    return (domi_router *)(void *)face;
+}
+
+/* Relaxed: what was read before was acquired, so this is a later look. */
+static bool is_still(const domi_router *router, uint32_t lease)
+{
+    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&router->face.life,
+                                memory_order_relaxed) == (uint64_t)lease << 32;
+}
+
+static bool look(domi_router *router, uint32_t lease, view *ret_view)
+{
+    /* acquire: pairs with the releases in open_router(); an address that came by a message
+     * brings its lease's fields with it. */
+    *ret_view = (view){
+        .router = router,
+        .lease = lease,
+        .route = atomic_load_explicit(&router->route, memory_order_acquire),
+        .count = atomic_load_explicit(&router->count, memory_order_acquire),
+        .key = atomic_load_explicit(&router->key, memory_order_acquire),
+    };
+    return is_still(router, lease);
+}
+
+/* False: the lease is over. */
+static bool routee_of(const view *now, uint32_t index, domus_address *ret_address)
+{
+    *ret_address = domi_router_routee(now->router, index);
+    return is_still(now->router, now->lease);
+}
+
+/* It takes messages still. A stale view may show anybody: any house may be looked at. */
+static bool is_alive(domus_address address)
+{
+    if (address.house == NULL)
+        return false;
+    uint64_t life = domi_house_life(address.house);
+    return DOMI_LIFE_LEASE(life) == address.lease &&
+           (life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP)) == 0;
+}
+
+/* --- robin, near ------------------------------------------------------------------------------ */
+
+/* Each thread begins with another one. */
+static uint32_t next_turn(const domi_manager *manager, const view *now)
+{
+    return now->router->turns[manager->index].next++ + manager->index;
+}
+
+/* Routees live on the threads in turn: those of thread t are t, t + threads, ... */
+static uint32_t near(const domi_manager *manager, const view *now)
+{
+    uint32_t threads = manager->threads;
+    uint32_t index = manager->index;
+
+    if (index >= threads) /* the outside and detached actors have none of their own */
+        return next_turn(manager, now) % now->count;
+    if (index >= now->count)
+        return index % now->count;
+    uint32_t own = (now->count - index + threads - 1) / threads;
+    return own == 1 ? index : index + threads * (next_turn(manager, now) % own);
+}
+
+/* From `first` on, until one takes it. `passes_full`: who refuses is passed over too. */
+static int put_in_turn(domi_manager *manager, const view *now, domi_node *node, uint32_t first,
+                       bool passes_full)
+{
+    int error = -ESTALE;
+
+    for (uint32_t i = 0; i < now->count; i++) {
+        domus_address to;
+        if (!routee_of(now, (first + i) % now->count, &to))
+            return -ESTALE;
+        int result = domi_mailbox_put(manager, to, node, node->kind);
+        if (result == 0)
+            return 0;
+        if (result != -ESTALE && !passes_full)
+            return result;
+        if (result != -ESTALE)
+            error = result;
+    }
+    return error;
+}
+
+/* --- least, hash ------------------------------------------------------------------------------ */
+
+void domi_router_note_load(domi_house *house)
+{
+    /* Relaxed: a hint. */
+    atomic_store_explicit(house->family->load, house->mail + house->stacks_count,
+                          memory_order_relaxed);
+}
+
+static uint32_t load_of(const domi_manager *manager, const view *now, uint32_t index,
+                        domus_address who)
+{
+    const domi_house *house = who.house;
+    uint32_t depth = domi_mailbox_depth(house);
+
+    if ((domi_house_life(house) & DOMI_LIFE_FULL) != 0)
+        return UINT32_MAX;
+    /* At home what it has is known; elsewhere what it noted, and what came since. */
+    if (house->home == manager && !domi_house_is_exposed(house))
+        return house->mail + house->stacks_count + depth;
+    return atomic_load_explicit(&now->router->routees[index].load, memory_order_relaxed) + depth;
+}
+
+static uint32_t least(const domi_manager *manager, const view *now, uint32_t start)
+{
+    uint32_t best = NOBODY;
+    uint32_t best_load = 0;
+
+    for (uint32_t i = 0; i < now->count; i++) {
+        uint32_t index = (start + i) % now->count;
+        domus_address who = domi_router_routee(now->router, index);
+        if (!is_alive(who))
+            continue;
+        uint32_t load = load_of(manager, now, index, who);
+        if (best == NOBODY || load < best_load) {
+            best = index;
+            best_load = load;
+        }
+        if (load == 0)
+            break;
+    }
+    return best;
+}
+
+/* The finalizer of MurmurHash3: every bit of the result depends on every bit of `x`. */
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ (x >> 33)) * UINT64_C(0xff51afd7ed558ccd);
+    x = (x ^ (x >> 33)) * UINT64_C(0xc4ceb9fe1a85ec53);
+    return x ^ (x >> 33);
+}
+
+/* Rendezvous: the highest among those alive. Looks at a routee's life only when it would win. */
+static uint32_t highest(const view *now, uint64_t key)
+{
+    uint64_t mixed = mix(key ^ UINT64_C(0x9e3779b97f4a7c15));
+    uint32_t best = NOBODY;
+    uint64_t best_weight = 0;
+
+    for (uint32_t i = 0; i < now->count; i++) {
+        uint64_t weight = mix(mixed + i * UINT64_C(0x9e3779b97f4a7c15));
+        if ((best == NOBODY || weight > best_weight) &&
+            is_alive(domi_router_routee(now->router, i))) {
+            best = i;
+            best_weight = weight;
+        }
+    }
+    return best;
+}
+
+/* Choose among those alive; once more when the one chosen has just gone. */
+static int put_chosen(domi_manager *manager, const view *now, domi_node *node)
+{
+    domi_envelope *message = (domi_envelope *)(void *)node;
+    bool by_key = now->route == DOMUS_ROUTE_HASH;
+    uint64_t key = by_key ? now->key(message->type, domi_envelope_payload(message)) : 0;
+    uint32_t start = by_key ? 0 : next_turn(manager, now);
+
+    for (uint32_t i = 0; i <= now->count; i++) {
+        uint32_t index = by_key ? highest(now, key) : least(manager, now, start);
+        domus_address to;
+        if (index == NOBODY || !routee_of(now, index, &to))
+            return -ESTALE;
+        int error = domi_mailbox_put(manager, to, node, node->kind);
+        if (error != -ESTALE)
+            return error;
+    }
+    return -ESTALE;
+}
+
+/* --- all -------------------------------------------------------------------------------------- */
+
+/* A cancel: only he who has the ask knows it. A last message: it stops whoever gets it. */
+static bool is_for_all(const domi_node *node)
+{
+    const domus_type *type = ((const domi_envelope *)(const void *)node)->type;
+
+    return type == &domi_cancel_type || type == &domi_last_type;
+}
+
+/* A copy to each. Those that are gone need none; the first other error is returned. */
+static int put_to_all(domi_manager *manager, const view *now, domi_node *node)
+{
+    const domi_envelope *message = (domi_envelope *)(void *)node;
+    uint32_t alive = 0;
+    int error = 0;
+
+    for (uint32_t i = 0; i < now->count; i++) {
+        domus_address to;
+        if (!routee_of(now, i, &to))
+            return -ESTALE;
+        domi_envelope *copy = domi_envelope_new(manager, sizeof *copy);
+        int result = -ENOMEM;
+        if (copy != NULL) {
+            copy->type = message->type;
+            copy->sender = message->sender;
+            copy->sender_lease = message->sender_lease;
+            memcpy(copy->payload, message->payload, sizeof copy->payload);
+            result = domi_mailbox_put(manager, to, &copy->node, node->kind);
+            if (result != 0)
+                domi_pool_free(manager, &copy->node);
+        }
+        alive += result != -ESTALE;
+        if (error == 0 && result != -ESTALE)
+            error = result;
+    }
+    if (alive == 0)
+        return -ESTALE;
+    if (error == 0)
+        domi_pool_free(manager, node);
+    return error;
+}
+
+int domi_router_put(domi_manager *manager, domi_house *face, domi_node *node)
+{
+    view now;
+
+    if (!look(router_of(face), node->lease, &now) || node->kind >= DOMI_MAILBOXES)
+        return -ESTALE;
+    if (is_for_all(node))
+        return put_to_all(manager, &now, node);
+    switch (now.route) {
+    case DOMUS_ROUTE_ROBIN:
+        return put_in_turn(manager, &now, node, next_turn(manager, &now) % now.count, true);
+    case DOMUS_ROUTE_NEAR:
+        return put_in_turn(manager, &now, node, near(manager, &now), false);
+    default:
+        return put_chosen(manager, &now, node);
+    }
+}
+
+int domi_router_stop(domi_manager *manager, domus_address address)
+{
+    domi_router *router = router_of(address.house);
+    uint64_t life = (uint64_t)address.lease << 32;
+    uint64_t closed = (uint64_t)(address.lease + 1) << 32 | DOMI_LIFE_CLOSED;
+
+    /* acquire: pairs with its opening. */
+    if (!atomic_compare_exchange_strong_explicit(&router->face.life, &life,
+                                                 closed | DOMI_ROUTER_STOPPING,
+                                                 memory_order_acquire, memory_order_relaxed))
+        return -ESTALE;
+    uint32_t count = atomic_load_explicit(&router->count, memory_order_relaxed);
+    for (uint32_t i = 0; i < count && !manager->stopping; i++)
+        (void)domi_house_stop(manager, domi_router_routee(router, i));
+    if (router->name_slot != DOMI_NAMELESS)
+        domi_names_remove(manager->names, router->name_slot, address);
+    bool owned = router->owned;
+    /* acq_rel: whoever gives it back does so after what was done here, and after who owned it. */
+    life =
+        atomic_fetch_and_explicit(&router->face.life, ~DOMI_ROUTER_STOPPING, memory_order_acq_rel);
+    if (!owned || (life & DOMI_ROUTER_ORPHAN) != 0)
+        domi_router_give_back(manager, router);
+    return 0;
+}
+
+uint32_t domus_routees(const domus_stack *stack, domus_address address,
+                       domus_address *ret_addresses, uint32_t room)
+{
+    uint32_t found = 0;
+    view now = {.count = 1};
+
+    (void)stack;
+    if (domi_address_is_router(address) && !look(router_of(address.house), address.lease, &now))
+        return 0;
+    for (uint32_t i = 0; i < now.count; i++) {
+        domus_address who = address;
+        if (now.router != NULL && !routee_of(&now, i, &who))
+            return 0;
+        if (!is_alive(who))
+            continue;
+        if (found < room)
+            ret_addresses[found] = who;
+        found++;
+    }
+    return found;
+}

@@ -1,0 +1,298 @@
+/* Making routers and their routees, and using those again that were stopped. */
+#include "house/directory/router.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "house/conversation/stack.h"
+#include "house/directory/name_table.h"
+#include "house/family/family.h"
+#include "house/family/life.h"
+
+#include <errno.h>
+
+void domi_routers_init(domi_routers *routers, uint32_t max, uint32_t routees_max)
+{
+    *routers = (domi_routers){.max = max, .routees_max = routees_max};
+    domi_spinlock_init(&routers->lock);
+}
+
+void domi_routers_fini(domi_routers *routers)
+{
+    while (routers->made != NULL) {
+        domi_router *router = routers->made;
+
+        routers->made = router->made;
+        domi_memory_free(router);
+    }
+}
+
+/* --- open ------------------------------------------------------------------------------------- */
+
+static uint16_t class_for(uint32_t count)
+{
+    uint16_t size_class = 0;
+
+    while ((1u << size_class) < count)
+        size_class++;
+    return size_class;
+}
+
+/* For the first time: its first lease is 1, because 0 is nobody's. */
+static domi_router *router_new(const domi_manager *manager, uint16_t size_class)
+{
+    size_t routees = (size_t)1 << size_class;
+    domi_router *router = domi_memory_new_lines(sizeof *router + routees * sizeof(domi_routee) +
+                                                manager->count * sizeof(domi_router_turn));
+
+    if (router == NULL)
+        return NULL;
+    router->size_class = size_class;
+    router->turns = (domi_router_turn *)(void *)(router->routees + routees);
+    atomic_store_explicit(&router->face.life, UINT64_C(1) << 32 | DOMI_LIFE_CLOSED,
+                          memory_order_relaxed);
+    return router;
+}
+
+static int router_take(domi_manager *manager, uint32_t count, domi_router **ret_router)
+{
+    domi_routers *routers = manager->routers;
+    uint16_t size_class = class_for(count);
+    domi_router *router = NULL;
+
+    domi_spinlock_lock(&routers->lock);
+    bool full = routers->count >= routers->max;
+    if (!full) {
+        routers->count++;
+        router = routers->free[size_class];
+        if (router != NULL)
+            routers->free[size_class] = router->next;
+    }
+    domi_spinlock_unlock(&routers->lock);
+    if (full)
+        return -ENOSPC;
+    if (router == NULL) {
+        router = router_new(manager, size_class);
+        domi_spinlock_lock(&routers->lock);
+        if (router == NULL) {
+            routers->count--;
+        } else {
+            router->made = routers->made;
+            routers->made = router;
+        }
+        domi_spinlock_unlock(&routers->lock);
+    }
+    *ret_router = router;
+    return router != NULL ? 0 : -ENOMEM;
+}
+
+void domi_router_give_back(domi_manager *manager, domi_router *router)
+{
+    domi_routers *routers = manager->routers;
+    uint64_t life = atomic_load_explicit(&router->face.life, memory_order_relaxed);
+
+    DOMI_CHECK((life & (DOMI_LIFE_CLOSED | DOMI_ROUTER_STOPPING)) == DOMI_LIFE_CLOSED);
+    atomic_store_explicit(&router->face.life, life & ~DOMI_ROUTER_ORPHAN, memory_order_relaxed);
+    domi_spinlock_lock(&routers->lock);
+    routers->count--;
+    if (DOMI_LIFE_LEASE(life) != 0) { /* a lease is never reused (M10) */
+        router->next = routers->free[router->size_class];
+        routers->free[router->size_class] = router;
+    }
+    domi_spinlock_unlock(&routers->lock);
+}
+
+/* --- spawn ------------------------------------------------------------------------------------ */
+
+/* All that making them needs. */
+struct order {
+    domi_manager *manager;
+    domi_house *parent;
+    const domus_behaviour *behaviour;
+    const void *state;
+    uint32_t count;
+    domus_routing routing;
+    domus_spawn_options options;
+    const char *name;
+};
+
+static int complete(struct order *order, const domus_routing *routing)
+{
+    uint32_t threads = order->manager->threads;
+    bool per_thread = order->count == DOMUS_PER_THREAD;
+    bool on_thread = order->options.placement == DOMUS_ON_THREAD;
+
+    if (per_thread)
+        order->count = threads;
+    if (routing != NULL)
+        order->routing = *routing;
+    else
+        order->routing.route = per_thread ? DOMUS_ROUTE_NEAR : DOMUS_ROUTE_ROBIN;
+    if (order->count == 0 || order->routing.route > DOMUS_ROUTE_HASH ||
+        (order->routing.route == DOMUS_ROUTE_HASH && order->routing.key == NULL) ||
+        (on_thread && (per_thread || order->options.thread >= threads)))
+        return -EINVAL;
+    if (order->options.detached)
+        return -EOPNOTSUPP;
+    if (order->manager->routers == NULL)
+        return -ENOSPC;
+    return order->count <= order->manager->routers->routees_max ? 0 : -EINVAL;
+}
+
+static domi_manager *home_for(const struct order *order, uint32_t index)
+{
+    domi_manager *manager = order->manager;
+    uint32_t threads = manager->threads;
+
+    if (order->options.placement == DOMUS_ON_THREAD)
+        return manager->managers[order->options.thread];
+    if (order->routing.route == DOMUS_ROUTE_NEAR)
+        return manager->managers[index % threads]; /* near() counts on it */
+    return manager->managers[manager->next_home++ % threads];
+}
+
+static void stop_routees(const struct order *order, const domi_router *router, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        (void)domi_house_stop(order->manager, domi_router_routee(router, i));
+}
+
+/* All routees, or none. */
+static int spawn_routees(const struct order *order, domi_router *router)
+{
+    int error = 0;
+    uint32_t made = 0;
+
+    for (; made < order->count && error == 0; made++) {
+        domi_routee *routee = &router->routees[made];
+        bool tells = order->routing.route == DOMUS_ROUTE_LEAST;
+        domus_address address = {NULL, 0};
+
+        atomic_store_explicit(&routee->load, 0, memory_order_relaxed);
+        error = domi_house_spawn_routee(order->manager, order->parent, home_for(order, made),
+                                        order->behaviour, order->state, &order->options,
+                                        tells ? &routee->load : NULL, &address);
+        /* release: who sees this from an earlier lease sees that it is over. */
+        atomic_store_explicit(&routee->house, address.house, memory_order_release);
+        atomic_store_explicit(&routee->lease, address.lease, memory_order_release);
+    }
+    if (error != 0)
+        stop_routees(order, router, made);
+    return error;
+}
+
+/* Those of this actor that were stopped are nobody's again. */
+static void prune(domi_manager *manager, domi_family *family)
+{
+    domi_router **link = &family->routers;
+
+    while (*link != NULL) {
+        domi_router *router = *link;
+        /* acquire: pairs with who stopped it. */
+        uint64_t life = atomic_load_explicit(&router->face.life, memory_order_acquire);
+
+        if ((life & (DOMI_LIFE_CLOSED | DOMI_ROUTER_STOPPING)) == DOMI_LIFE_CLOSED) {
+            *link = router->next;
+            domi_router_give_back(manager, router);
+        } else {
+            link = &router->next;
+        }
+    }
+}
+
+/* The name, and the lease: from here on others may know it. */
+static int open_router(const struct order *order, domi_router *router, domus_address *ret_address)
+{
+    uint64_t closed = atomic_load_explicit(&router->face.life, memory_order_relaxed);
+    domus_address address = {&router->face, DOMI_LIFE_LEASE(closed)};
+    int error = 0;
+
+    router->owned = order->parent != NULL;
+    router->name_slot = DOMI_NAMELESS;
+    /* release: as in spawn_routees(). */
+    atomic_store_explicit(&router->route, order->routing.route, memory_order_release);
+    atomic_store_explicit(&router->count, order->count, memory_order_release);
+    atomic_store_explicit(&router->key, order->routing.key, memory_order_release);
+    if (order->name != NULL)
+        error = order->manager->names == NULL ? -ENOSPC
+                                              : domi_names_put(order->manager->names, order->name,
+                                                               address, &router->name_slot);
+    if (error != 0)
+        return error;
+    /* release: pairs with the acquire of who stops it. */
+    atomic_store_explicit(&router->face.life, (uint64_t)address.lease << 32, memory_order_release);
+    if (order->parent != NULL) {
+        router->next = order->parent->family->routers;
+        order->parent->family->routers = router;
+    }
+    *ret_address = address;
+    return 0;
+}
+
+static int spawn_one(struct order *order, domus_address *ret_address)
+{
+    order->options.name = order->name;
+    domi_manager *home = home_for(order, 0);
+    if (order->options.placement == DOMUS_NEAR && order->parent != NULL &&
+        order->parent->home->index < order->manager->threads)
+        home = order->parent->home;
+    return domi_house_spawn_child(order->manager, order->parent, home, order->behaviour,
+                                  order->state, &order->options, ret_address);
+}
+
+int domi_router_spawn(domi_manager *manager, domi_house *parent, const domus_behaviour *behaviour,
+                      const void *state, uint32_t count, const domus_routing *routing,
+                      const domus_spawn_options *options, domus_address *ret_address)
+{
+    struct order order = {manager, parent, behaviour, state, count, {0}, {0}, NULL};
+    domi_router *router;
+
+    if (options != NULL) {
+        order.options = *options;
+        order.name = options->name;
+        order.options.name = NULL;
+    }
+    int error = complete(&order, routing);
+    if (error != 0)
+        return error;
+    if (order.count == 1)
+        return spawn_one(&order, ret_address);
+    if (parent != NULL) {
+        if (domi_family_of(parent) == NULL)
+            return -ENOMEM;
+        prune(manager, parent->family);
+    }
+    error = router_take(manager, order.count, &router);
+    if (error != 0)
+        return error;
+    error = spawn_routees(&order, router);
+    if (error == 0) {
+        error = open_router(&order, router, ret_address);
+        if (error != 0)
+            stop_routees(&order, router, order.count);
+    }
+    if (error != 0)
+        domi_router_give_back(manager, router);
+    return error;
+}
+
+int domus_spawn_many(domus_stack *stack, const domus_behaviour *behaviour, const void *state,
+                     uint32_t count, const domus_routing *routing,
+                     const domus_spawn_options *options, domus_address *ret_address)
+{
+    return domi_router_spawn(stack->manager, domi_stack_house(stack), behaviour, state, count,
+                             routing, options, ret_address);
+}
+
+void domi_router_stop_owned(domi_manager *manager, domi_house *house)
+{
+    while (house->family != NULL && house->family->routers != NULL) {
+        domi_router *router = house->family->routers;
+        house->family->routers = router->next;
+        (void)domi_router_stop(manager, domi_house_address(&router->face));
+        /* acq_rel: as in domi_router_stop(). Who stops it just now gives it back. */
+        uint64_t life =
+            atomic_fetch_or_explicit(&router->face.life, DOMI_ROUTER_ORPHAN, memory_order_acq_rel);
+        if ((life & DOMI_ROUTER_STOPPING) == 0)
+            domi_router_give_back(manager, router);
+    }
+}

@@ -1,0 +1,248 @@
+/* Shards: who gets a publication, one by one. By the thread that the shard is of. */
+#include "house/directory/group.h"
+
+#include "base/prefetch.h"
+#include "house/conversation/stack.h"
+#include "house/family/family.h"
+#include "house/family/life.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+#include "house/message/shared.h"
+
+#include <domus/conversation.h>
+
+#include <errno.h>
+
+/* So many members get a publication in one step; the shard's run has as many steps as other runs
+ * have messages, so a group of any size leaves room to others. */
+#define STEP_MEMBERS 64u
+
+/* The state of a shard. */
+typedef struct shard {
+    domi_member *first;
+    domi_member *last;
+    domi_member *cursor;     /* who gets the delivery next; NULL: all have it */
+    domi_envelope *delivery; /* that is under way; NULL: none */
+    uint32_t count;
+} shard;
+
+static int on_delivery(domus_stack *stack, void *self, const void *payload);
+
+const domus_behaviour domi_shard_behaviour = {
+    .name = "group",
+    .kind = DOMUS_STATE,
+    .state_size = sizeof(shard),
+    .on = (const domus_on[]){{&domi_delivery_type, on_delivery, 0}, {NULL, NULL, 0}},
+};
+
+/* --- publish, on the shard's side ------------------------------------------------------------ */
+
+/* True if the member has it. */
+static bool put_one(domi_manager *manager, const domi_member *member, domi_envelope *delivery)
+{
+    domi_envelope *notice = domi_shared_notice(manager, delivery);
+
+    if (notice == NULL) {
+        domi_counter_add(&manager->counters.refusals, 1);
+        return false;
+    }
+    const domus_address to = {member->house, member->lease};
+    if (domi_mailbox_put(manager, to, &notice->node, DOMI_NOTICE) == 0)
+        return true;                  /* else it is counted there */
+    notice->node.slab = DOMI_SLAB_64; /* its share is given back by who counts */
+    domi_pool_free(manager, &notice->node);
+    return false;
+}
+
+/* Let up to `most` more members have what is under way. */
+static void deliver(domi_manager *manager, shard *self, uint32_t most)
+{
+    domi_envelope *delivery = self->delivery;
+    uint32_t shares = most < self->count ? most : self->count;
+    uint32_t left = shares;
+
+    if (shares == 0)
+        return;
+    /* In one go, and before the first is put. Relaxed: our own count keeps the delivery. */
+    atomic_fetch_add_explicit(&domi_delivery_of(delivery)->left, shares, memory_order_relaxed);
+    uint32_t unused = 0;
+    for (; self->cursor != NULL && left != 0; left--) {
+        const domi_member *member = self->cursor;
+        domi_member *next = (domi_member *)(void *)member->node.next;
+
+        if (next != NULL) {
+            domi_prefetch_write(next->house);
+            domi_prefetch_write(&next->house->state);
+        }
+        unused += !put_one(manager, member, delivery);
+        self->cursor = next;
+    }
+    if (left + unused != 0)
+        domi_delivery_end(manager, delivery, left + unused);
+}
+
+static void delivered(domi_manager *manager, shard *self)
+{
+    domi_delivery_end(manager, self->delivery, 1);
+    self->delivery = NULL;
+    self->cursor = NULL;
+}
+
+static int go_on(domus_stack *stack, void *self_, const domus_answer *answer)
+{
+    shard *self = self_;
+
+    (void)answer;
+    deliver(stack->manager, self, STEP_MEMBERS);
+    if (self->cursor != NULL) {
+        /* Wait for nothing, that is, for the next place in a run. */
+        if (domus_wait_all(stack, go_on) == DOMUS_PARKED)
+            return DOMUS_PARKED;
+        deliver(stack->manager, self, UINT32_MAX); /* it stops, or there is no memory to wait */
+    }
+    delivered(stack->manager, self);
+    return 0;
+}
+
+static int on_delivery(domus_stack *stack, void *self_, const void *payload)
+{
+    shard *self = self_;
+
+    (void)payload;
+    self->delivery = stack->message;
+    self->cursor = self->first;
+    stack->message = NULL; /* it stays until the last member is done with it */
+    if (self->count > STEP_MEMBERS)
+        (void)domus_barrier(stack); /* the next one waits until all have this one */
+    return go_on(stack, self, NULL);
+}
+
+/* --- members --------------------------------------------------------------------------------- */
+
+static shard *shard_of(const domi_member *member)
+{
+    domi_group_slot *slot = &member->group->slots[member->house->home->index];
+
+    return atomic_load_explicit(&slot->shard, memory_order_relaxed)->self;
+}
+
+/* One who was counted is not a member, or no more. */
+static void uncount(domi_manager *manager, domi_member *member)
+{
+    domi_group *group = member->group;
+    domi_group_slot *slot = &group->slots[member->house->home->index];
+
+    /* Relaxed: a publisher that still sees him sends a message for nothing. */
+    atomic_fetch_sub_explicit(&slot->members, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&group->members, 1, memory_order_relaxed);
+    domi_pool_free(manager, &member->node);
+}
+
+static void attach(shard *self, domi_member *member)
+{
+    domi_family *family = member->house->family;
+
+    member->node.next = NULL;
+    member->previous = self->last;
+    if (self->last != NULL)
+        self->last->node.next = &member->node;
+    else
+        self->first = member;
+    self->last = member;
+    self->count++;
+
+    member->previous_of_house = NULL;
+    member->next_of_house = family->memberships;
+    if (member->next_of_house != NULL)
+        member->next_of_house->previous_of_house = member;
+    family->memberships = member;
+}
+
+static void detach(shard *self, domi_member *member)
+{
+    domi_member *next = (domi_member *)(void *)member->node.next;
+
+    if (self->cursor == member)
+        self->cursor = next;
+    if (next != NULL)
+        next->previous = member->previous;
+    else
+        self->last = member->previous;
+    if (member->previous != NULL)
+        member->previous->node.next = member->node.next;
+    else
+        self->first = next;
+    self->count--;
+
+    if (member->next_of_house != NULL)
+        member->next_of_house->previous_of_house = member->previous_of_house;
+    if (member->previous_of_house != NULL)
+        member->previous_of_house->next_of_house = member->next_of_house;
+    else
+        member->house->family->memberships = member->next_of_house;
+}
+
+static domi_member *find(const domi_member *like)
+{
+    domi_member *member = like->house->family->memberships;
+
+    while (member != NULL && member->group != like->group)
+        member = member->next_of_house;
+    return member;
+}
+
+/* It may have ended while its node was on its way. Exact, because houses end at home. */
+static bool is_alive(const domi_member *member)
+{
+    uint64_t life = domi_house_life(member->house);
+
+    return DOMI_LIFE_LEASE(life) == member->lease && (life & DOMI_LIFE_CLOSED) == 0;
+}
+
+void domi_group_arrived(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    domi_member *member = (domi_member *)(void *)node;
+    domi_member *present = is_alive(member) ? find(member) : NULL;
+
+    if (member->leaves) {
+        domi_pool_free(manager, node);
+        if (present != NULL) {
+            detach(house->self, present);
+            uncount(manager, present);
+        }
+    } else if (present != NULL || !is_alive(member)) {
+        uncount(manager, member);
+    } else {
+        attach(house->self, member);
+    }
+}
+
+void domi_group_dropped(domi_manager *manager, domi_node *node)
+{
+    domi_member *member = (domi_member *)(void *)node;
+
+    if (member->leaves)
+        domi_pool_free(manager, node);
+    else
+        uncount(manager, member);
+}
+
+void domi_group_house_ends(domi_manager *manager, domi_house *house)
+{
+    if (house->behaviour == &domi_shard_behaviour) {
+        shard *self = house->self;
+
+        if (self->delivery != NULL)
+            delivered(manager, self);
+        while (self->first != NULL) {
+            domi_member *member = self->first;
+            detach(self, member);
+            uncount(manager, member);
+        }
+    }
+    while (house->family != NULL && house->family->memberships != NULL) {
+        domi_member *member = house->family->memberships;
+        detach(shard_of(member), member);
+        uncount(manager, member);
+    }
+}

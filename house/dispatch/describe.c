@@ -1,0 +1,270 @@
+/* See the header. Reads what its runner owns, and of others only what anyone may read: addresses,
+ * and constants behind types. Every list is looked at up to a bound, so that a thread is not held
+ * up by an actor with a million of anything. */
+#include "house/dispatch/describe.h"
+
+#include "house/conversation/stack.h"
+#include "house/conversation/timer.h"
+#include "house/directory/name_table.h"
+#include "house/family/family.h"
+#include "house/family/slots.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#define LOOKS_MAX         1024u /* at the nodes of one list */
+#define CONVERSATIONS_MAX 16u   /* told of one actor */
+#define PROMISES_MAX      8u    /* told of one conversation */
+#define NS_OF_MS          UINT64_C(1000000)
+
+void domi_text_add(domi_text *text, const char *format, ...)
+{
+    bool room = text->length < text->size;
+    va_list arguments;
+
+    va_start(arguments, format);
+    int length = vsnprintf(room ? text->at + text->length : NULL,
+                           room ? text->size - text->length : 0, format, arguments);
+    va_end(arguments);
+    if (length > 0)
+        text->length += (size_t)length;
+}
+
+static const char *or_unknown(const char *name)
+{
+    return name != NULL ? name : "?";
+}
+
+void domi_text_add_actor(domi_text *text, const domus_config *config, domus_address address)
+{
+    const domi_house *house = address.house;
+
+    if (house == NULL) {
+        domi_text_add(text, "nobody");
+        return;
+    }
+    if (house->home == NULL)
+        domi_text_add(text, "router.%" PRIu32, address.lease);
+    else
+        domi_text_add(text, "%" PRIu32 "/%" PRIu32 ".%" PRIu32, house->home->index,
+                      domi_slots_number(house), address.lease);
+    if (config->log.addresses)
+        domi_text_add(text, " (%p)", (const void *)house);
+}
+
+/* --- mail, timers ----------------------------------------------------------------------------- */
+
+static void add_count(domi_text *text, const char *what, uint32_t count)
+{
+    domi_text_add(text, " %" PRIu32 "%s %s", count, count == LOOKS_MAX ? " or more" : "", what);
+}
+
+static uint32_t list_count(const domi_node *tail)
+{
+    const domi_node *node = tail;
+    uint32_t count = 0;
+
+    while (tail != NULL && count < LOOKS_MAX) {
+        count++;
+        node = node->next;
+        if (node == tail)
+            break;
+    }
+    return count;
+}
+
+static void add_mail(domi_text *text, const domi_house *house)
+{
+    static const char *const kinds[DOMI_MAILBOXES] = {
+        [DOMI_REPLY] = "replies,",  [DOMI_EXCEPTION] = "exceptions,", [DOMI_ASK] = "asks,",
+        [DOMI_NOTICE] = "notices,", [DOMI_EVENT] = "events,",
+    };
+    /* Relaxed: others put at any time. */
+    uint64_t inbox =
+        atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->inbox, memory_order_relaxed);
+
+    domi_text_add(text, "  mail:");
+    for (uint32_t kind = 0; kind < DOMI_MAILBOXES; kind++)
+        add_count(text, kinds[kind], list_count(house->tails[kind]));
+    domi_text_add(text, " %" PRIu64 " not sorted", inbox >> 48);
+    if (house->family != NULL && house->family->stashed != 0)
+        domi_text_add(text, ", %" PRIu32 " put aside", house->family->stashed);
+    domi_text_add(text, "\n");
+}
+
+static void add_relations(const domi_manager *manager, domi_text *text, const domi_house *house)
+{
+    uint32_t timers = 0;
+    uint32_t descriptors = 0;
+    uint32_t watchers = 0;
+    uint32_t watches = 0;
+    uint32_t looks = LOOKS_MAX;
+
+    for (domi_link *link = house->attached; link != NULL && looks-- != 0; link = link->next) {
+        if (domi_node_is_timer(domi_link_node(link)))
+            timers++;
+        else if (domi_link_node(link)->slab == DOMI_SLAB_DESCRIPTOR)
+            descriptors++;
+        else if (domi_link_node(link)->slab == DOMI_SLAB_MEMORY_WATCH)
+            watches++;
+        else
+            watchers++;
+    }
+    if (house->family != NULL) {
+        for (const domi_watch *watch = house->family->watches; watch != NULL && watches < LOOKS_MAX;
+             watch = watch->next)
+            watches++;
+    }
+    domi_text_add(text, "  parent ");
+    domi_text_add_actor(text, manager->config,
+                        house->parent != NULL ? domi_house_address(house->parent)
+                                              : (domus_address){NULL, 0});
+    domi_text_add(text, ",");
+    add_count(text, "children,", domi_house_children(house));
+    add_count(text, "timers,", timers);
+    add_count(text, "descriptors,", descriptors);
+    add_count(text, "watchers,", watchers);
+    add_count(text, "watches\n", watches);
+}
+
+/* --- conversations ---------------------------------------------------------------------------- */
+
+static void add_times(const domi_manager *manager, domi_text *text, const domi_promise *promise)
+{
+    uint64_t now_ns = manager->now_ns;
+    uint64_t end_ns = promise->wheel.expires_ns;
+
+    domi_text_add(text, ", since %" PRIu64 " ms", (now_ns - promise->wait.since_ns) / NS_OF_MS);
+    if (promise->timed)
+        domi_text_add(text, ", %" PRIu64 " ms left",
+                      end_ns > now_ns ? (end_ns - now_ns) / NS_OF_MS : 0);
+}
+
+static void add_promise(const domi_manager *manager, domi_text *text, const domi_promise *promise)
+{
+    if (promise->queued) {
+        domi_text_add(text, "      something that is over (%d)\n", promise->answer.error);
+        return;
+    }
+    switch ((domi_promise_kind)promise->kind) {
+    case DOMI_PROMISE_ASK:
+        domi_text_add(text, "      ask %s to ",
+                      promise->wait.asked != NULL ? or_unknown(promise->wait.asked->name) : "?");
+        domi_text_add_actor(text, manager->config, promise->target);
+        break;
+    case DOMI_PROMISE_SLEEP:
+        domi_text_add(text, "      sleep");
+        break;
+    case DOMI_PROMISE_RECEIVE:
+        domi_text_add(text, "      receive");
+        for (const domus_type *const *type = promise->pattern->types; type != NULL && *type != NULL;
+             type++)
+            domi_text_add(text, " %s", or_unknown((*type)->name));
+        break;
+    case DOMI_PROMISE_BLOCKING:
+        domi_text_add(text, "      blocking work");
+        break;
+    default:
+        domi_text_add(text, "      something else");
+        break;
+    }
+    add_times(manager, text, promise);
+    domi_text_add(text, "\n");
+}
+
+static void add_conversation(const domi_manager *manager, domi_text *text, const domus_stack *stack)
+{
+    static const char *const waits[] = {
+        [DOMI_WAIT_NONE] = "waits for nothing",      [DOMI_WAIT_ONE] = "waits for one of",
+        [DOMI_WAIT_ALL] = "waits for all of",        [DOMI_WAIT_FIRST] = "waits for the first of",
+        [DOMI_WAIT_KEPT] = "is an ask that is kept",
+    };
+    uint32_t told = 0;
+
+    domi_text_add(text, "    begun by %s%s%s %s",
+                  stack->begun_by != NULL ? or_unknown(stack->begun_by->name) : "something else",
+                  stack->barrier ? ", holds the barrier," : "",
+                  stack->cancelled ? ", cancelled," : "",
+                  stack->wait <= DOMI_WAIT_KEPT ? waits[stack->wait] : "waits");
+    if (stack->wait != DOMI_WAIT_KEPT)
+        domi_text_add(text, " %" PRIu32, stack->pending);
+    if (stack->ask != NULL) {
+        domi_text_add(text, ", to answer ");
+        domi_text_add_actor(text, manager->config,
+                            (domus_address){stack->ask->sender, stack->ask->sender_lease});
+    }
+    domi_text_add(text, "\n");
+    for (const domi_promise *promise = stack->waiting; promise != NULL && told < PROMISES_MAX;
+         promise = promise->next, told++)
+        add_promise(manager, text, promise);
+    if (stack->pending > told)
+        domi_text_add(text, "      and %" PRIu32 " more\n", stack->pending - told);
+}
+
+/* --- a house ---------------------------------------------------------------------------------- */
+
+static void add_marks(domi_text *text, uint32_t marks)
+{
+    static const struct {
+        uint32_t mark;
+        const char *word;
+    } words[] = {
+        {DOMI_MARK_BARRIER, "barrier"},        {DOMI_MARK_SATURATED, "saturated"},
+        {DOMI_MARK_STOPPING, "stopping"},      {DOMI_MARK_RECEIVING, "receiving"},
+        {DOMI_MARK_SUSPENDED, "suspended"},    {DOMI_MARK_PASSIVATES, "passivates"},
+        {DOMI_MARK_PINNED, "pinned"},          {DOMI_MARK_RESTART, "restarting"},
+        {DOMI_MARK_CHANNELS, "bytes to read"}, {DOMI_MARK_UNMOUNTED, "not mounted"},
+    };
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if ((marks & words[i].mark) != 0)
+            domi_text_add(text, ", %s", words[i].word);
+    }
+}
+
+static void add_head(const domi_manager *manager, domi_text *text, const domi_house *house)
+{
+    uint64_t life = domi_house_life(house);
+    const domi_family *family = house->family;
+    char name[DOMI_NAME_MAX + 1];
+
+    domi_text_add(text, "actor ");
+    domi_text_add_actor(text, manager->config, domi_house_address(house));
+    domi_text_add(text, " %s", or_unknown(house->behaviour->name));
+    if (family != NULL && family->name_slot != DOMI_NAMELESS && manager->names != NULL &&
+        domi_names_get(manager->names, family->name_slot, name) == 0)
+        domi_text_add(text, " \"%s\"", name);
+    domi_text_add(text, ": %s%s%s%s", domi_state_name(house->state),
+                  house->behaviour->kind == DOMUS_CHANNELS ? ", channels actor" : "",
+                  (life & DOMI_LIFE_STOP) != 0 ? ", asked to stop" : "",
+                  (life & DOMI_LIFE_FULL) != 0 ? ", full" : "");
+    add_marks(text, house->marks);
+    if (house->reason != 0)
+        domi_text_add(text, ", failed with %d", house->reason);
+    domi_text_add(text, "\n");
+}
+
+void domi_house_describe(const domi_manager *manager, const domi_house *house, domi_text *text)
+{
+    uint32_t told = 0;
+
+    /* Another thread may run it just now, or it was spawned elsewhere and not seen here yet. */
+    if (domi_house_is_exposed(house) || house->state == DOMI_CREATED) {
+        domi_text_add(text, "actor ");
+        domi_text_add_actor(text, manager->config, domi_house_address(house));
+        domi_text_add(text, " %s: %s\n", or_unknown(domi_house_behaviour(house)->name),
+                      domi_house_is_exposed(house) ? "shown to other threads" : "CREATED");
+        return;
+    }
+    add_head(manager, text, house);
+    add_mail(text, house);
+    add_relations(manager, text, house);
+    if (house->stacks_count != 0)
+        domi_text_add(text, "  %" PRIu32 " conversations:\n", house->stacks_count);
+    for (const domus_stack *stack = house->stacks; stack != NULL && told < CONVERSATIONS_MAX;
+         stack = stack->next, told++)
+        add_conversation(manager, text, stack);
+    if (house->stacks_count > told)
+        domi_text_add(text, "    and %" PRIu32 " more\n", house->stacks_count - told);
+}

@@ -1,0 +1,215 @@
+/* What is true in each state. The states of a house are drawn in house.c, those of a promise are
+ * told in promise.h. */
+#include "house/dispatch/invariants.h"
+
+#include "base/check.h"
+#include "house/conversation/stack.h"
+#include "house/family/family.h"
+#include "house/family/slots.h"
+
+#define WALK_EVERY 64u /* runs; a power of two */
+
+static bool has(const domi_house *house, uint32_t mark)
+{
+    return (house->marks & mark) != 0;
+}
+
+/* `when` implies `then`. */
+static bool implies(bool when, bool then)
+{
+    return !when || then;
+}
+
+/* --- a house ---------------------------------------------------------------------------------- */
+
+/* A slot that no actor has: nothing is left of its last one. */
+static void check_created(const domi_house *house)
+{
+    DOMI_CHECK((house->marks & ~DOMI_MARK_DEAD) == 0);
+    DOMI_CHECK(house->mail == 0 && domi_house_events(house) == 0 && house->replies == 0);
+    DOMI_CHECK(house->stacks == NULL && house->stacks_count == 0 && house->attached == NULL);
+    DOMI_CHECK(house->family == NULL);
+}
+
+/* The counts that stand beside lists are zero exactly when the lists are empty. */
+static void check_counts(const domi_house *house)
+{
+    DOMI_CHECK((house->mail == 0) ==
+               (house->tails[DOMI_ASK] == NULL && house->tails[DOMI_NOTICE] == NULL));
+    DOMI_CHECK((house->replies == 0) == (house->tails[DOMI_REPLY] == NULL));
+    DOMI_CHECK((domi_house_events(house) == 0) == (house->tails[DOMI_EVENT] == NULL));
+    DOMI_CHECK((house->stacks_count == 0) == (house->stacks == NULL));
+}
+
+/* What each mark beside the state promises. */
+static void check_marks(const domi_manager *home, const domi_house *house)
+{
+    bool receives = house->family != NULL && house->family->receives != NULL;
+    bool has_holder = house->stacks != NULL && house->stacks->barrier;
+
+    DOMI_CHECK(has(house, DOMI_MARK_BARRIER) == has_holder);
+    DOMI_CHECK(has(house, DOMI_MARK_SATURATED) == (house->stacks_count >= home->conversations_max));
+    DOMI_CHECK(has(house, DOMI_MARK_RECEIVING) == receives);
+    DOMI_CHECK(implies(has(house, DOMI_MARK_FRESH), has(house, DOMI_MARK_RECEIVING)));
+    DOMI_CHECK(implies(has(house, DOMI_MARK_FATAL), has(house, DOMI_MARK_SUSPENDED)));
+    DOMI_CHECK(implies(has(house, DOMI_MARK_STOPPING), domi_house_is_asked_to_stop(house)));
+    DOMI_CHECK(implies(has(house, DOMI_MARK_STOPPING), house->mail == 0));
+    DOMI_CHECK(implies(has(house, DOMI_MARK_PASSIVATES), house->family != NULL));
+    DOMI_CHECK(implies(has(house, DOMI_MARK_ROUTEE),
+                       house->family != NULL && house->family->load != NULL));
+    DOMI_CHECK(!has(house, DOMI_MARK_DEAD)); /* then its slot is CREATED again */
+}
+
+/* Between runs nobody is SCHEDULED or RUNNING, and a house waits exactly when nothing may run. */
+static void check_alive(const domi_manager *home, const domi_house *house)
+{
+    DOMI_CHECK((domi_house_life(house) & DOMI_LIFE_CLOSED) == 0);
+    DOMI_CHECK(house->behaviour != NULL && house->self != NULL);
+    check_counts(house);
+    check_marks(home, house);
+    DOMI_CHECK(implies(house->state == DOMI_WAITING, !domi_house_runnable(house)));
+}
+
+void domi_house_check(const domi_manager *home, const domi_house *house)
+{
+    DOMI_CHECK(house->home == home);
+    switch (house->state) {
+    case DOMI_CREATED:
+        check_created(house);
+        break;
+    case DOMI_MOUNTING:
+        DOMI_CHECK(house->stacks == NULL && !has(house, DOMI_MARK_STOPPING));
+        check_counts(house);
+        break;
+    case DOMI_WAITING:
+    case DOMI_READY:
+        check_alive(home, house);
+        break;
+    default:
+        DOMI_CHECK(!"a house is SCHEDULED or RUNNING between runs");
+    }
+}
+
+/* --- its lists -------------------------------------------------------------------------------- */
+
+/* Returns how many nodes the mailbox holds; each is of its kind. */
+static uint32_t check_mailbox(const domi_house *house, uint32_t kind)
+{
+    const domi_node *last = house->tails[kind];
+    uint32_t count = 0;
+
+    if (last == NULL)
+        return 0;
+    const domi_node *node = last;
+    do {
+        node = node->next;
+        DOMI_CHECK(node->kind == kind);
+        count++;
+    } while (node != last);
+    return count;
+}
+
+/* A parked conversation: linked, of this house, and each thing that it waits for is its own.
+ * Returns how many asks it has under way. */
+static uint32_t check_stack(const domi_house *house, const domus_stack *stack)
+{
+    const domi_promise *previous = NULL;
+    uint32_t pending = 0;
+    uint32_t asks = 0;
+
+    DOMI_CHECK(stack->parked && !stack->ended && stack->pooled == stack);
+    DOMI_CHECK(domi_stack_house(stack) == house);
+    for (const domi_promise *promise = stack->waiting; promise != NULL; promise = promise->next) {
+        DOMI_CHECK(promise->state == DOMI_PROMISE_WAITING && promise->previous == previous);
+        DOMI_CHECK(domi_promise_stack(promise) == stack);
+        domi_promise_check(promise);
+        asks += promise->kind == DOMI_PROMISE_ASK;
+        pending++;
+        previous = promise;
+    }
+    for (const domi_promise *promise = stack->answers; promise != NULL;
+         promise = domi_promise_next_answer(promise)) {
+        DOMI_CHECK(promise->state == DOMI_PROMISE_DONE && domi_promise_stack(promise) == stack);
+        domi_promise_check(promise);
+    }
+    DOMI_CHECK(pending == stack->pending);
+    return asks;
+}
+
+static void check_stacks(const domi_house *house)
+{
+    const domus_stack *previous = NULL;
+    uint32_t count = 0;
+    uint32_t asks = 0;
+
+    for (const domus_stack *stack = house->stacks; stack != NULL; stack = stack->next) {
+        DOMI_CHECK(stack->previous == previous);
+        DOMI_CHECK(implies(stack->barrier, previous == NULL)); /* the holder is the first */
+        asks += check_stack(house, stack);
+        count++;
+        previous = stack;
+    }
+    DOMI_CHECK(count == house->stacks_count);
+    DOMI_CHECK(asks == house->asks);
+}
+
+void domi_house_check_lists(const domi_manager *home, const domi_house *house)
+{
+    domi_house_check(home, house);
+    if (house->state == DOMI_CREATED)
+        return;
+    DOMI_CHECK(check_mailbox(house, DOMI_ASK) + check_mailbox(house, DOMI_NOTICE) == house->mail);
+    DOMI_CHECK(check_mailbox(house, DOMI_REPLY) == house->replies);
+    DOMI_CHECK(check_mailbox(house, DOMI_EVENT) == domi_house_events(house));
+    (void)check_mailbox(house, DOMI_EXCEPTION);
+    check_stacks(house);
+}
+
+bool domi_house_is_sound(const domi_manager *home, const domi_house *house)
+{
+    if ((domi_counter_read(&home->counters.runs) & (WALK_EVERY - 1)) == 0)
+        domi_house_check_lists(home, house);
+    else
+        domi_house_check(home, house);
+    return true;
+}
+
+/* A house that is away is whoever runs it. One that comes into the world is its spawner's. */
+static void check_one(void *house_, void *home)
+{
+    const domi_house *house = house_;
+
+    if (house->home == home && !domi_house_is_exposed(house) && house->state != DOMI_CREATED)
+        domi_house_check_lists(home, house);
+}
+
+void domi_manager_check_houses(domi_manager *home)
+{
+    domi_slots_walk(home, check_one, home);
+}
+
+/* --- a promise -------------------------------------------------------------------------------- */
+
+void domi_promise_check(const domi_promise *promise)
+{
+    switch (promise->state) {
+    case DOMI_PROMISE_FREE: /* only the first one of a stack stays where it is */
+        DOMI_CHECK(promise->node.slab == DOMI_SLAB_STACK_PROMISE);
+        DOMI_CHECK(!promise->queued && !promise->noted && !promise->timed);
+        break;
+    case DOMI_PROMISE_WAITING:
+        DOMI_CHECK(promise->uncounted == (promise->kind != DOMI_PROMISE_ASK));
+        DOMI_CHECK(!(promise->queued && promise->noted)); /* its node is in one list at most */
+        DOMI_CHECK(!(promise->timed && promise->noted));  /* the note would put it on the wheel */
+        break;
+    case DOMI_PROMISE_DONE:
+        DOMI_CHECK(!promise->uncounted);
+        break;
+    case DOMI_PROMISE_DEAD: /* it is freed when its node comes out of the list that it is in */
+        DOMI_CHECK(promise->queued || promise->noted);
+        DOMI_CHECK(!promise->uncounted);
+        break;
+    default:
+        DOMI_CHECK(!"a promise is in no state");
+    }
+}

@@ -1,0 +1,200 @@
+/* See the header. */
+#include "house/dispatch/loan.h"
+
+#include "base/check.h"
+#include "house/dispatch/dispatch.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+
+#include <assert.h>
+
+static_assert(sizeof(domi_loan) <= 64, "a record is an envelope's slab");
+
+/* Houses looked at for one that may go, at most, for each that is to be shown: a queue full of
+ * pinned ones is not walked through to its end. */
+#define LOOKS_PER_HOUSE 4u
+
+static void shown(domi_manager *home, uint32_t count)
+{
+    /* Relaxed: written under the lock; those who look without it look again with it. */
+    atomic_store_explicit(&home->shared_count, count, memory_order_relaxed);
+}
+
+/* --- home ------------------------------------------------------------------------------------- */
+
+/* From the head of `from`, those that may go; the others stay there in their order. */
+static uint32_t choose(domi_queue *queue, domi_fifo *from, uint32_t most, uint32_t *looks,
+                       domi_fifo *chosen)
+{
+    domi_fifo kept = {NULL, NULL};
+    uint32_t count = 0;
+
+    while (count < most && *looks != 0 && from->head != NULL) {
+        domi_house *house = domi_fifo_take(from);
+
+        --*looks;
+        if ((house->marks & DOMI_MARK_PINNED) != 0) {
+            domi_fifo_put(&kept, house);
+            continue;
+        }
+        domi_house_slot_set(house, domi_house_slot(house) | DOMI_SLOT_EXPOSED);
+        queue->count--;
+        count++;
+        domi_fifo_put(chosen, house);
+    }
+    domi_fifo_prepend(from, &kept);
+    return count;
+}
+
+uint32_t domi_loans_expose(domi_manager *home, domi_queue *queue, uint32_t most)
+{
+    domi_fifo chosen = {NULL, NULL};
+    uint32_t looks = most > UINT32_MAX / LOOKS_PER_HOUSE ? UINT32_MAX : most * LOOKS_PER_HOUSE;
+    uint32_t count = choose(queue, &queue->normal, most, &looks, &chosen);
+
+    count += choose(queue, &queue->high, most - count, &looks, &chosen);
+    if (count == 0)
+        return 0;
+    domi_spinlock_lock(&home->shared_lock);
+    if (home->shared.head == NULL)
+        home->shared = chosen;
+    else {
+        home->shared.tail->next = chosen.head;
+        home->shared.tail = chosen.tail;
+    }
+    shown(home, domi_loans_shown(home) + count);
+    domi_spinlock_unlock(&home->shared_lock);
+    home->lent += count;
+    domi_counter_add(&home->counters.exposed, count);
+    return count;
+}
+
+/* It is home's again: do what its runner could not, sort what came for it meanwhile. */
+static void have_back(domi_manager *home, domi_house *house, domi_notes notes)
+{
+    uint32_t slot = domi_house_slot(house);
+
+    DOMI_CHECK((slot & DOMI_SLOT_EXPOSED) != 0 && home->lent != 0);
+    domi_house_slot_set(house, slot & DOMI_SLOT_CLASS);
+    home->lent--;
+    domi_lent_carry_out(home, notes);
+    if ((slot & DOMI_SLOT_PENDING) != 0)
+        domi_mailbox_sort(home, house);
+}
+
+static domi_fifo take_shared(domi_manager *home)
+{
+    domi_spinlock_lock(&home->shared_lock);
+    domi_fifo taken = home->shared;
+    home->shared = (domi_fifo){NULL, NULL};
+    shown(home, 0);
+    domi_spinlock_unlock(&home->shared_lock);
+    return taken;
+}
+
+uint32_t domi_loans_take_back(domi_manager *home, domi_queue *queue)
+{
+    domi_fifo taken = take_shared(home);
+    domi_fifo high = {NULL, NULL};
+    domi_fifo normal = {NULL, NULL};
+    uint32_t count = 0;
+
+    for (domi_house *house = domi_fifo_take(&taken); house != NULL;
+         house = domi_fifo_take(&taken)) {
+        have_back(home, house, (domi_notes){.tail = NULL});
+        domi_fifo_put((house->marks & DOMI_MARK_HIGH) != 0 ? &high : &normal, house);
+        count++;
+    }
+    /* They were ready before all that waits. */
+    domi_fifo_prepend(&queue->high, &high);
+    domi_fifo_prepend(&queue->normal, &normal);
+    queue->count += count;
+    return count;
+}
+
+/* The oldest first. */
+static domi_node *take_returns(domi_manager *home)
+{
+    /* acquire: pairs with the release of a return; what the thief did to the house is seen. */
+    domi_node *node = atomic_exchange_explicit(&home->returns, NULL, memory_order_acquire);
+    domi_node *oldest = NULL;
+
+    while (node != NULL) {
+        domi_node *next = node->next;
+        node->next = oldest;
+        oldest = node;
+        node = next;
+    }
+    return oldest;
+}
+
+uint32_t domi_loans_settle(domi_manager *home)
+{
+    uint32_t count = 0;
+
+    if (atomic_load_explicit(&home->returns, memory_order_relaxed) == NULL)
+        return 0;
+    for (domi_node *node = take_returns(home); node != NULL; count++) {
+        domi_loan loan = *(domi_loan *)(void *)node;
+        domi_pool_free(home, node);
+        node = loan.node.next;
+        have_back(home, loan.house, loan.notes);
+        domi_house_settle(home, loan.house, loan.handled);
+    }
+    return count;
+}
+
+void domi_loans_end(domi_manager *home)
+{
+    domi_fifo taken = take_shared(home);
+
+    for (domi_house *house = domi_fifo_take(&taken); house != NULL; house = domi_fifo_take(&taken))
+        have_back(home, house, (domi_notes){.tail = NULL});
+    for (domi_node *node = take_returns(home); node != NULL;) {
+        domi_loan loan = *(domi_loan *)(void *)node;
+        domi_pool_free(home, node);
+        node = loan.node.next;
+        have_back(home, loan.house, loan.notes);
+    }
+    DOMI_CHECK(home->lent == 0);
+}
+
+/* --- the thief -------------------------------------------------------------------------------- */
+
+domi_loan *domi_loan_take(domi_manager *thief, domi_manager *home)
+{
+    if (domi_loans_shown(home) == 0)
+        return NULL;
+    domi_loan *loan = domi_pool_take(thief, DOMI_SLAB_64);
+    if (loan == NULL)
+        return NULL;
+    domi_house *house = NULL;
+    if (domi_spinlock_try_lock(&home->shared_lock)) {
+        house = domi_fifo_take(&home->shared);
+        if (house != NULL)
+            shown(home, domi_loans_shown(home) - 1);
+        domi_spinlock_unlock(&home->shared_lock);
+    }
+    if (house == NULL) {
+        domi_pool_free(thief, &loan->node);
+        return NULL;
+    }
+    loan->house = house;
+    return loan;
+}
+
+void domi_loan_repay(domi_manager *thief, domi_loan *loan)
+{
+    domi_manager *home = loan->house->home;
+
+    loan->handled = domi_house_run_lent(thief, loan->house);
+    loan->notes = domi_lent_take(thief);
+    domi_node *newest = atomic_load_explicit(&home->returns, memory_order_relaxed);
+    do
+        loan->node.next = newest;
+    /* seq_cst: publishes the house and the record to home, and as a read-modify-write it stands
+     * before the look at home's park word, as a put does. */
+    while (!atomic_compare_exchange_weak_explicit(&home->returns, &newest, &loan->node,
+                                                  memory_order_seq_cst, memory_order_relaxed));
+    domi_manager_notify(thief, home);
+}

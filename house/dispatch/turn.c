@@ -1,0 +1,208 @@
+/* The parts of a thread's turn that concern houses; see the header. */
+#include "house/message/manager.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "base/prefetch.h"
+#include "house/conversation/promise.h"
+#include "house/conversation/timer.h"
+#include "house/dispatch/dispatch.h"
+#include "house/dispatch/loan.h"
+#include "house/family/life.h"
+#include "house/family/slots.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+
+#include <errno.h>
+
+_Thread_local char domi_here;
+
+static const _Atomic uint32_t none = DOMUS_MEMORY_NORMAL;
+
+static void free_tables(domi_manager *manager)
+{
+    domi_memory_free(manager->chains);
+    domi_memory_free(manager->slots_of);
+    domi_memory_free(manager->links.by_home);
+}
+
+int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
+                      domi_manager **managers, const domus_config *config, uint64_t now_ns)
+{
+    DOMI_CHECK(count <= DOMI_MANAGERS_MAX && index < count);
+    domi_manager_own(manager);
+    manager->index = index;
+    manager->count = count;
+    manager->threads = count - 1; /* without detached ones; who has some says so */
+    manager->managers = managers;
+    manager->config = config;
+    manager->mailbox_max = manager->lane_max = config->scheduler.mailbox_max;
+    manager->pressure = &none;
+    domi_manager_limit_runs(manager, config->scheduler.messages_per_run_max);
+    manager->conversations_max = config->scheduler.conversations_max;
+    manager->ready[DOMUS_STATE].normal_every = config->scheduler.normal_every;
+    manager->ready[DOMUS_CHANNELS].normal_every = config->scheduler.normal_every;
+    manager->now_ns = now_ns;
+    manager->chains = domi_memory_new(count * sizeof(domi_chain));
+    manager->slots_of = domi_memory_new(count * sizeof(domi_slot_cache));
+    manager->links.by_home = domi_memory_new(count * sizeof(domi_link_chain));
+    if (manager->chains == NULL || manager->slots_of == NULL || manager->links.by_home == NULL) {
+        free_tables(manager);
+        return -ENOMEM;
+    }
+    domi_pool_init(manager);
+    domi_slots_init(manager);
+    domi_spinlock_init(&manager->shared_lock);
+    domi_spinlock_init(&manager->memory_watches.lock);
+    domi_wheel_init(&manager->wheel, now_ns);
+    domi_wheel_init(&manager->deadlines, now_ns);
+    manager->next_home = index; /* not all of them begin with the same one */
+    return 0;
+}
+
+void domi_manager_fini(domi_manager *manager)
+{
+    domi_slots_fini(manager);
+    domi_pool_fini(manager);
+    free_tables(manager);
+}
+
+void domi_manager_pressed(domi_manager *manager, uint32_t level)
+{
+    DOMI_CHECK(domi_manager_is_mine(manager));
+    manager->pressure_seen = level;
+    manager->busy = level >= DOMUS_MEMORY_CRITICAL;
+    manager->lane_max = manager->busy ? 0 : manager->mailbox_max;
+}
+
+static void end_house(void *house, void *manager)
+{
+    domi_house_end(manager, house);
+}
+
+void domi_manager_end(domi_manager *manager)
+{
+    DOMI_CHECK(domi_manager_is_mine(manager));
+    manager->stopping = true;
+    domi_loans_end(manager);
+    (void)domi_manager_arrivals(manager);
+    domi_slots_walk(manager, end_house, manager);
+    manager->ready[DOMUS_STATE] = manager->ready[DOMUS_CHANNELS] = (domi_queue){0};
+    manager->mounting = (domi_fifo){NULL, NULL};
+}
+
+static void stop_house(void *house_, void *manager)
+{
+    domi_house *house = house_;
+    uint64_t life = domi_house_life(house);
+
+    if ((life & DOMI_LIFE_CLOSED) == 0 && house->parent == NULL)
+        (void)domi_house_stop(manager, domi_house_address(house));
+}
+
+void domi_manager_stop(domi_manager *manager)
+{
+    DOMI_CHECK(domi_manager_is_mine(manager));
+    (void)domi_manager_arrivals(manager);
+    domi_slots_walk(manager, stop_house, manager);
+}
+
+static uint32_t take_arrivals(domi_manager *manager)
+{
+    if (atomic_load_explicit(&manager->arrivals, memory_order_relaxed) == NULL)
+        return 0;
+    /* acquire: pairs with domi_links_add(); arrival_next and what was put before it are seen. */
+    domi_house *house = atomic_exchange_explicit(&manager->arrivals, NULL, memory_order_acquire);
+    domi_house *first = NULL;
+    uint32_t count = 0;
+
+    /* The stack holds the newest first; who came first is served first. */
+    while (house != NULL) {
+        domi_prefetch_write(house); /* its inbox is exchanged below */
+        domi_house *next = atomic_load_explicit(&house->arrival_next, memory_order_relaxed);
+        atomic_store_explicit(&house->arrival_next, first, memory_order_relaxed);
+        first = house;
+        house = next;
+    }
+    for (house = first; house != NULL; count++) {
+        domi_house *next = atomic_load_explicit(&house->arrival_next, memory_order_relaxed);
+        if (DOMI_UNLIKELY(domi_house_is_exposed(house))) /* sorted when it is back */
+            domi_house_slot_set(house, domi_house_slot(house) | DOMI_SLOT_PENDING);
+        else
+            domi_mailbox_sort(manager, house);
+        house = next;
+    }
+    return count;
+}
+
+uint32_t domi_manager_arrivals(domi_manager *manager)
+{
+    DOMI_CHECK(domi_manager_is_mine(manager));
+    uint32_t returned = domi_loans_settle(manager);
+
+    return returned + take_arrivals(manager);
+}
+
+uint32_t domi_manager_mount(domi_manager *manager)
+{
+    domi_fifo now = manager->mounting; /* who is spawned by an on_mount has its turn in the next */
+    uint32_t count = 0;
+
+    DOMI_CHECK(domi_manager_is_mine(manager));
+    manager->mounting = (domi_fifo){NULL, NULL};
+    for (domi_house *house = domi_fifo_take(&now); house != NULL; house = domi_fifo_take(&now)) {
+        domi_house_mount(manager, house);
+        count++;
+    }
+    return count;
+}
+
+/* Due timers of one turn: more wait for the next, so that a million of them do not stop the phases
+ * (and what they bring is handled while it is in the cache: a third of the time, measured). */
+#define TIMERS_PER_TURN 1024u
+
+uint32_t domi_manager_timers(domi_manager *manager)
+{
+    domi_wheel_node *node;
+    uint32_t count = 0;
+
+    DOMI_CHECK(domi_manager_is_mine(manager));
+    domi_wheel_advance(&manager->wheel, manager->now_ns);
+    while (count < TIMERS_PER_TURN && (node = domi_wheel_take(&manager->wheel)) != NULL) {
+        domi_timer_fire(manager, node);
+        count++;
+    }
+    domi_wheel_advance(&manager->deadlines, manager->now_ns);
+    while (count < 2 * TIMERS_PER_TURN && (node = domi_wheel_take(&manager->deadlines)) != NULL) {
+        domi_promise_expire(manager, node);
+        count++;
+    }
+    return count;
+}
+
+uint32_t domi_manager_channels(domi_manager *manager)
+{
+    domi_queue *ready = &manager->ready[DOMUS_CHANNELS];
+    uint32_t most = ready->count + manager->config->scheduler.channels_runs_per_tick;
+    uint32_t count = 0;
+
+    /* Of all together, not of each: a ring of them has as many runs for each as it has members. */
+    for (; count < most; count++) {
+        domi_house *house = domi_queue_take(ready);
+        if (house == NULL)
+            break;
+        (void)domi_house_run(manager, house);
+    }
+    return count;
+}
+
+bool domi_manager_has_work(const domi_manager *manager)
+{
+    return manager->ready[DOMUS_STATE].count != 0 || manager->ready[DOMUS_CHANNELS].count != 0 ||
+           manager->mounting.head != NULL ||
+           atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&manager->arrivals,
+                                memory_order_seq_cst) != NULL ||
+           atomic_load_explicit((_Atomic(domi_node *) *)(uintptr_t)&manager->returns,
+                                memory_order_seq_cst) != NULL ||
+           domi_loans_shown(manager) != 0;
+}

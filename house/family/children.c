@@ -1,0 +1,89 @@
+/* See the header. Places 0 to 7 are the first segment's; after these, segment k holds 8 << k, and
+ * begins at the place 8 << k. */
+#include "house/family/children.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#define FIRST_BITS 3u
+static_assert(DOMI_CHILDREN_FIRST == 1u << FIRST_BITS, "a segment is told by a place's top bit");
+static_assert(DOMI_CHILDREN_SEGMENTS >= 32 - FIRST_BITS, "a place has 32 bits");
+
+/* Of a place behind the first eight. */
+static uint32_t segment_of(uint32_t place)
+{
+    return 31u - (uint32_t)__builtin_clz(place) - FIRST_BITS;
+}
+
+static uint32_t begin_of(uint32_t segment)
+{
+    return DOMI_CHILDREN_FIRST << segment;
+}
+
+static domi_house **slot(const domi_children *children, uint32_t place)
+{
+    if (place < DOMI_CHILDREN_FIRST)
+        return (domi_house **)&children->first[place];
+    uint32_t segment = segment_of(place);
+    return &children->more[segment][place - begin_of(segment)];
+}
+
+domi_house *domi_children_at(const domi_children *children, uint32_t place)
+{
+    return *slot(children, place);
+}
+
+void domi_children_free(domi_children *children)
+{
+    if (children == NULL)
+        return;
+    for (uint32_t i = 0; i < DOMI_CHILDREN_SEGMENTS; i++)
+        domi_memory_free(children->more[i]);
+    domi_memory_free(children);
+}
+
+int domi_children_add(domi_children **children, domi_house *child)
+{
+    if (*children == NULL)
+        *children = domi_memory_new(sizeof **children);
+    if (*children == NULL)
+        return -ENOMEM;
+
+    uint32_t place = (*children)->count;
+    if (place >= DOMI_CHILDREN_FIRST) {
+        uint32_t segment = segment_of(place);
+        domi_house ***more = &(*children)->more[segment];
+        if (*more == NULL)
+            *more = domi_memory_new(begin_of(segment) * sizeof(domi_house *));
+        if (*more == NULL)
+            return -ENOMEM;
+    }
+    child->child_index = place;
+    *slot(*children, place) = child;
+    (*children)->count++;
+    return 0;
+}
+
+/* A segment has become empty, so the one behind it, if there is one, has been for long. */
+static void shrink(domi_children *children)
+{
+    uint32_t segment = children->count < DOMI_CHILDREN_FIRST ? 0 : segment_of(children->count) + 1;
+
+    domi_memory_free(children->more[segment]);
+    children->more[segment] = NULL;
+}
+
+void domi_children_remove(domi_children *children, domi_house *child)
+{
+    domi_house *last = domi_children_at(children, children->count - 1);
+
+    DOMI_CHECK(domi_children_at(children, child->child_index) == child);
+    *slot(children, child->child_index) = last;
+    last->child_index = child->child_index;
+    children->count--;
+    if ((children->count & (children->count - 1)) == 0)
+        shrink(children);
+}

@@ -1,0 +1,279 @@
+/* See the header. */
+#include "house/family/family.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "house/conversation/stack.h"
+#include "house/family/life.h"
+#include "house/message/mailbox.h"
+
+#include <errno.h>
+
+#define INTENSITY_DEFAULT 3u
+#define PERIOD_DEFAULT_NS UINT64_C(5000000000)
+
+domi_family *domi_family_of(domi_house *house)
+{
+    if (house->family == NULL) {
+        house->family = domi_memory_new(sizeof *house->family);
+        if (house->family != NULL) {
+            house->family->name_slot = DOMI_NAMELESS;
+        }
+    }
+    return house->family;
+}
+
+void domi_family_free(domi_house *house)
+{
+    domi_family *family = house->family;
+
+    if (family == NULL)
+        return;
+    domi_children_free(family->children);
+    domi_memory_free(family->initial);
+    domi_memory_free(family);
+    house->family = NULL;
+}
+
+/* --- children -------------------------------------------------------------------------------- */
+
+int domi_family_adopt(domi_house *parent, domi_house *child)
+{
+    domi_family *family = domi_family_of(parent);
+
+    if (family == NULL || domi_children_add(&family->children, child) != 0)
+        return -ENOMEM;
+    child->parent = parent;
+    return 0;
+}
+
+void domi_family_strike(domi_house *child)
+{
+    domi_children_remove(child->parent->family->children, child);
+    child->parent = NULL;
+}
+
+uint32_t domi_family_stop(domi_manager *manager, domi_house *house)
+{
+    uint32_t count = domi_house_children(house);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const domi_house *child = domi_children_at(house->family->children, i);
+        (void)domi_house_stop(manager, domi_house_address(child));
+    }
+    return count;
+}
+
+static bool is_here(const domi_manager *manager, const domi_house *house)
+{
+    return house->home == manager && !domi_house_is_exposed(house);
+}
+
+/* The parent lives until its last child has left, so its address is no question. */
+static void tell_parent(domi_manager *manager, domi_house *child, uint16_t word)
+{
+    domus_address parent = domi_house_address(child->parent);
+
+    child->node.owner = word;
+    child->node.slab = DOMI_SLAB_HOUSE;
+    int error = domi_mailbox_put(manager, parent, &child->node, DOMI_EVENT);
+    DOMI_CHECK(error == 0 || manager->stopping);
+}
+
+bool domi_family_leave(domi_manager *manager, domi_house *child)
+{
+    domi_house *parent = child->parent;
+
+    if (parent == NULL || manager->stopping)
+        return true;
+    if (!is_here(manager, parent)) {
+        tell_parent(manager, child, DOMI_CHILD_GONE);
+        return false;
+    }
+    domi_family_strike(child);
+    if ((parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
+        domi_house_rouse(manager, parent); /* it may have waited for this */
+    return true;
+}
+
+/* --- failures -------------------------------------------------------------------------------- */
+
+/* No parent has rules for it. */
+static void root_decides(domi_manager *manager, domi_house *house, bool fatal)
+{
+    if (!fatal) {
+        house->reason = 0;
+        return;
+    }
+    domi_counter_add(&manager->counters.escalations, 1);
+    domi_manager_log(manager, house, DOMI_IS_ENDED, house->reason);
+    (void)domi_house_stop(manager, domi_house_address(house));
+}
+
+void domi_family_failed(domi_manager *manager, domi_house *house, int error, bool fatal)
+{
+    domi_house *parent = house->parent;
+
+    domi_counter_add(&manager->counters.failures, 1);
+    if ((house->marks & DOMI_MARK_STOPPING) != 0)
+        return; /* it ends anyway */
+    if ((house->marks & DOMI_MARK_SUSPENDED) != 0) {
+        /* The parent decides on an earlier failure, and its decision holds for this one, too. If
+         * this one is fatal, the decision may not be to go on. */
+        if (fatal)
+            house->marks |= DOMI_MARK_FATAL;
+        return;
+    }
+    house->reason = (int16_t)(error > INT16_MIN ? error : INT16_MIN);
+    domi_manager_log(manager, house, DOMI_HAS_FAILED, error);
+    if (parent == NULL || domi_house_behaviour(parent)->supervision == NULL) {
+        root_decides(manager, house, fatal);
+        return;
+    }
+    house->marks |= DOMI_MARK_SUSPENDED;
+    if (fatal)
+        house->marks |= DOMI_MARK_FATAL;
+    /* acquire: pairs with home's release of the node. A stop, or what was decided for all children,
+     * may be under way by it: then that decides. */
+    uint64_t life = atomic_fetch_or_explicit(&house->life, DOMI_LIFE_NODE, memory_order_acquire);
+    if ((life & DOMI_LIFE_NODE) != 0)
+        return;
+    tell_parent(manager, house, (uint16_t)-house->reason);
+}
+
+static domus_directive decide(const domus_supervision *supervision, const domi_house *child,
+                              int error)
+{
+    for (uint32_t i = 0; i < supervision->rules_count; i++) {
+        const domus_rule *rule = &supervision->rules[i];
+        if ((rule->behaviour == NULL || rule->behaviour == domi_house_behaviour(child)) &&
+            (rule->error == 0 || rule->error == error))
+            return rule->directive;
+    }
+    return supervision->otherwise;
+}
+
+/* One more restart: false if there were too many in the period. */
+static bool within_intensity(domi_manager *manager, const domus_supervision *supervision,
+                             domi_family *family)
+{
+    uint64_t period_ns = supervision->period_ns != 0 ? supervision->period_ns : PERIOD_DEFAULT_NS;
+    uint32_t most = supervision->intensity != 0 ? supervision->intensity : INTENSITY_DEFAULT;
+
+    /* It may have begun on a thread whose clock was read later. */
+    bool over = manager->now_ns > family->window_start_ns &&
+                manager->now_ns - family->window_start_ns > period_ns;
+
+    if (family->restarts == 0 || over) {
+        family->window_start_ns = manager->now_ns;
+        family->restarts = 0;
+    }
+    return ++family->restarts <= most;
+}
+
+void domi_family_direct(domi_manager *manager, domi_house *child, domus_directive directive)
+{
+    child->node.owner = (uint16_t)directive;
+    child->node.kind = DOMI_DIRECTIVE;
+    child->node.lease = domi_house_address(child).lease;
+    int error = domi_mailbox_put_slow(manager, child, &child->node);
+    DOMI_CHECK(error == 0 || manager->stopping);
+}
+
+/* Take the child's node to talk to it. False when it is in use, or the child is about to end: its
+ * home counts on it that after a STOP nobody takes the node, and frees the slot. */
+static bool take_node(domi_house *child)
+{
+    uint64_t life = domi_house_life(child);
+
+    do {
+        if ((life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP | DOMI_LIFE_NODE)) != 0)
+            return false;
+        /* acquire: as in domi_family_failed(). */
+    } while (!atomic_compare_exchange_weak_explicit(&child->life, &life, life | DOMI_LIFE_NODE,
+                                                    memory_order_acquire, memory_order_relaxed));
+    return true;
+}
+
+/* The others share what was decided for one. A stop reaches all of them; of a restart hears who
+ * talks to us already by what is decided then, and who is not mounted yet is new anyway. */
+static void direct_all(domi_manager *manager, const domi_children *children,
+                       const domi_house *failed, domus_directive directive)
+{
+    for (uint32_t i = 0; i < domi_children_count(children); i++) {
+        domi_house *child = domi_children_at(children, i);
+        if (child == failed)
+            continue;
+        if (directive == DOMUS_STOP)
+            (void)domi_house_stop(manager, domi_house_address(child));
+        else if (take_node(child))
+            domi_family_direct(manager, child, directive);
+    }
+}
+
+static void child_failed(domi_manager *manager, domi_house *parent, domi_house *child, int error)
+{
+    const domus_supervision *supervision = parent->behaviour->supervision;
+    domus_directive directive = DOMUS_STOP;
+
+    /* A parent that stops or begins anew has stopped all of them. */
+    if (supervision != NULL && (parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) == 0)
+        directive = decide(supervision, child, error);
+    if (directive == DOMUS_RESTART && !within_intensity(manager, supervision, parent->family))
+        directive = DOMUS_ESCALATE;
+    if (directive == DOMUS_ESCALATE) {
+        domi_counter_add(&manager->counters.escalations, 1);
+        domi_manager_log(manager, parent, DOMI_ESCALATES, error);
+        domi_family_failed(manager, parent, error, true);
+        directive = DOMUS_STOP;
+    }
+    if (supervision != NULL && supervision->all_for_one && directive != DOMUS_RESUME)
+        direct_all(manager, parent->family->children, child, directive);
+    domi_family_direct(manager, child, directive);
+}
+
+void domi_family_event(domi_manager *manager, domi_house *parent, domi_node *node)
+{
+    domi_house *child = domi_node_house(node);
+
+    if (node->owner != DOMI_CHILD_GONE) {
+        child_failed(manager, parent, child, -(int)node->owner);
+        return;
+    }
+    domi_family_strike(child);
+    domi_mailbox_give_back(manager, child);
+}
+
+void domi_family_directed(domi_manager *manager, domi_house *house, domus_directive directive)
+{
+    bool fatal = (house->marks & DOMI_MARK_FATAL) != 0;
+    uint64_t life = domi_house_life(house);
+
+    house->marks &= (uint16_t) ~(DOMI_MARK_SUSPENDED | DOMI_MARK_FATAL);
+    if (directive == DOMUS_STOP || (directive == DOMUS_RESUME && fatal)) {
+        atomic_fetch_or_explicit(&house->life, DOMI_LIFE_STOP, memory_order_relaxed);
+    } else if (directive == DOMUS_RESTART) {
+        domi_house_restart_begin(manager, house);
+    } else if ((life & DOMI_LIFE_STOP) == 0) {
+        house->reason = 0; /* else it may be a link's by now */
+    }
+    domi_house_rouse(manager, house);
+}
+
+void domi_family_dropped(domi_manager *manager, domi_node *node)
+{
+    /* Only when the system ends: then slots are not reused. */
+    DOMI_CHECK(manager->stopping && node->slab == DOMI_SLAB_HOUSE);
+}
+
+int domus_escalate(domus_stack *stack, int error)
+{
+    domi_house *house = domi_stack_house(stack);
+
+    if (error >= 0)
+        return -EINVAL;
+    if ((house->marks & DOMI_MARK_SUSPENDED) != 0)
+        return -EALREADY;
+    domi_family_failed(stack->manager, house, error, true);
+    return 0;
+}

@@ -1,0 +1,436 @@
+/* See the header.
+ *
+ * The embedded node carries MOUNT and STOP through the inbox. It is in use while the NODE bit of
+ * `life` is set: the spawner sets it with the lease, a stopper by the compare-exchange that sets
+ * STOP, home clears it when it has taken the node. A slot is not freed before, so the node is
+ * never linked for one life and needed for the next. */
+#include "house/family/life.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "house/conversation/stack.h"
+#include "house/conversation/timer.h"
+#include "house/directory/group.h"
+#include "house/directory/name.h"
+#include "house/directory/router.h"
+#include "house/family/family.h"
+#include "house/family/slots.h"
+
+#include <errno.h>
+#include <string.h>
+
+const domus_type domi_last_type = {.name = "last"};
+
+/* No messages: what a thread says that it handles. */
+static const domus_type mount_type = {.name = "on_mount"};
+static const domus_type stop_type = {.name = "on_stop"};
+
+/* Where the state of a channels actor begins, what io keeps of it stands before. */
+static uint32_t state_offset(const domus_behaviour *behaviour)
+{
+    return behaviour->kind == DOMUS_CHANNELS ? (uint32_t)sizeof(((domi_house *)NULL)->channels) : 0;
+}
+
+void domi_house_state_set(domi_house *house, const void *state)
+{
+    uint32_t bytes = house->behaviour->state_size;
+
+    if (state != NULL)
+        memcpy(house->self, state, bytes);
+    else
+        memset(house->self, 0, bytes);
+}
+
+static int state_init(domi_house *house, const domus_behaviour *behaviour, const void *state)
+{
+    uint32_t offset = state_offset(behaviour);
+
+    house->self = house->room + offset;
+    if (behaviour->state_size >
+        domi_slots_room(domi_house_slot(house) & DOMI_SLOT_CLASS) - offset) {
+        house->self = domi_memory_new(behaviour->state_size);
+        if (house->self == NULL)
+            return -ENOMEM;
+    }
+    if (offset != 0)
+        memset(&house->channels, 0, sizeof house->channels);
+    house->behaviour = behaviour;
+    domi_house_state_set(house, state);
+    return 0;
+}
+
+static void state_fini(domi_house *house)
+{
+    if (house->self != house->room + state_offset(house->behaviour))
+        domi_memory_free(house->self);
+    house->self = NULL;
+}
+
+static bool is_whole(const domus_behaviour *behaviour)
+{
+    if (behaviour == NULL || behaviour->state_size > DOMI_HOUSE_STATE_MAX ||
+        behaviour->mount_frame_size > DOMUS_FRAME_MAX ||
+        (behaviour->kind != DOMUS_STATE && behaviour->kind != DOMUS_CHANNELS))
+        return false;
+    const domus_on *on = behaviour->on;
+    for (; on != NULL && on->type != NULL; on++) {
+        if (on->frame_size > DOMUS_FRAME_MAX || on->handle == NULL)
+            return false;
+    }
+    return on == NULL || on->frame_size <= DOMUS_FRAME_MAX;
+}
+
+bool domi_behaviour_is_whole(const domus_behaviour *behaviour)
+{
+    return is_whole(behaviour);
+}
+
+/* What few houses have: a family, from the start. */
+static int family_init(domi_manager *manager, domi_house *house, const domi_house *parent,
+                       const void *state, const domus_spawn_options *options,
+                       _Atomic uint32_t *load)
+{
+    uint32_t bytes = house->behaviour->state_size;
+    bool restartable =
+        parent != NULL && parent->behaviour->supervision != NULL && state != NULL && bytes != 0;
+    uint64_t idle_ns = options != NULL ? options->passivate_after_ns : 0;
+
+    if (!restartable && idle_ns == 0 && load == NULL)
+        return 0;
+    domi_family *family = domi_family_of(house);
+    if (family == NULL)
+        return -ENOMEM;
+    if (restartable) {
+        family->initial = domi_memory_new(bytes);
+        if (family->initial == NULL)
+            return -ENOMEM;
+        memcpy(family->initial, state, bytes);
+    }
+    family->idle_max_ns = idle_ns;
+    family->last_ns = manager->now_ns;
+    if (idle_ns != 0)
+        house->marks |= DOMI_MARK_PASSIVATES;
+    family->load = load;
+    if (load != NULL)
+        house->marks |= DOMI_MARK_ROUTEE;
+    return 0;
+}
+
+/* All of a new house but its place in the world. */
+static int house_init(domi_manager *manager, domi_house *house, const domi_house *parent,
+                      const domus_behaviour *behaviour, const void *state,
+                      const domus_spawn_options *options, _Atomic uint32_t *load)
+{
+    int error = state_init(house, behaviour, state);
+    if (error != 0)
+        return error;
+    house->reason = 0;
+    house->parent = NULL;
+    atomic_store_explicit(&house->mail_max, options != NULL ? (uint16_t)options->mailbox_max : 0,
+                          memory_order_relaxed);
+    if (options != NULL && options->pinned)
+        house->marks |= DOMI_MARK_PINNED;
+    error = family_init(manager, house, parent, state, options, load);
+    if (error != 0) {
+        domi_family_free(house);
+        state_fini(house);
+        house->marks = 0;
+    }
+    return error;
+}
+
+static void house_undo(domi_manager *manager, domi_house *house)
+{
+    if (house->parent != NULL)
+        domi_family_strike(house);
+    domi_family_free(house);
+    state_fini(house);
+    house->marks = 0;
+    domi_slots_keep(manager, house);
+}
+
+/* It is whole: from here on others may know it. */
+static void publish(domi_manager *manager, domi_house *house, domus_address address)
+{
+    uint64_t life = (uint64_t)address.lease << 32;
+
+    if (domi_house_mail_max(house) != 0)
+        life |= DOMI_LIFE_BOUNDED;
+    /* release: who gets the address by another way than the inbox sees a whole house. */
+    if (house->home == manager && atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0) {
+        atomic_store_explicit(&house->life, life, memory_order_release);
+        domi_house_mounting(manager, house);
+        return;
+    }
+    atomic_store_explicit(&house->life, life | DOMI_LIFE_NODE, memory_order_release);
+    house->node.kind = DOMI_MOUNT;
+    house->node.lease = address.lease;
+    int error = domi_mailbox_put_slow(manager, house, &house->node);
+    DOMI_CHECK(error == 0);
+}
+
+int domi_house_spawn_child(domi_manager *manager, domi_house *parent, domi_manager *home,
+                           const domus_behaviour *behaviour, const void *state,
+                           const domus_spawn_options *options, domus_address *ret_address)
+{
+    return domi_house_spawn_routee(manager, parent, home, behaviour, state, options, NULL,
+                                   ret_address);
+}
+
+/* A slot comes back with all that was counted or linked in it gone (house_free checks that). */
+static int spawn(domi_manager *manager, domi_house *parent, domi_manager *home,
+                 const domus_behaviour *behaviour, const void *state,
+                 const domus_spawn_options *options, _Atomic uint32_t *load,
+                 domus_address *ret_address)
+{
+    if (!is_whole(behaviour) || (options != NULL && options->mailbox_max > UINT16_MAX))
+        return -EINVAL;
+    if (manager->closing || manager->stopping ||
+        (parent != NULL && (parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0))
+        return -ESHUTDOWN;
+
+    domi_house *house =
+        domi_slots_take(manager, home, behaviour->state_size + state_offset(behaviour));
+    if (house == NULL)
+        return -ENOMEM;
+    int error = house_init(manager, house, parent, behaviour, state, options, load);
+    if (error != 0) {
+        domi_slots_keep(manager, house);
+        return error;
+    }
+    domus_address address = {house, DOMI_LIFE_LEASE(domi_house_life(house))};
+    if (parent != NULL)
+        error = domi_family_adopt(parent, house);
+    if (error == 0 && options != NULL && options->name != NULL)
+        error = domi_name_put(manager, house, options->name, address);
+    if (error != 0) {
+        house_undo(manager, house);
+        return error;
+    }
+    *ret_address = address;
+    publish(manager, house, address);
+    return 0;
+}
+
+int domi_house_spawn_routee(domi_manager *manager, domi_house *parent, domi_manager *home,
+                            const domus_behaviour *behaviour, const void *state,
+                            const domus_spawn_options *options, _Atomic uint32_t *load,
+                            domus_address *ret_address)
+{
+    DOMI_CHECK(domi_manager_is_mine(manager));
+    if (manager->begin_spawn != NULL && !manager->begin_spawn(manager))
+        return -ESHUTDOWN;
+    int result = spawn(manager, parent, home, behaviour, state, options, load, ret_address);
+    if (manager->end_spawn != NULL)
+        manager->end_spawn(manager);
+    return result;
+}
+
+void domi_house_mounting(domi_manager *manager, domi_house *house)
+{
+    domi_house_move(house, DOMI_MOUNTING);
+    domi_fifo_put(&manager->mounting, house);
+    domi_counter_add(&manager->houses, 1);
+}
+
+/* The next life's lease; 0 when they are used up. */
+static uint32_t next_lease(const domi_house *house)
+{
+    return DOMI_LIFE_LEASE(domi_house_life(house)) + 1;
+}
+
+static void house_free(domi_manager *manager, domi_house *house)
+{
+    /* Before it is closed: who ends a watch's leg because its watcher takes no events any more is
+     * not to find one that is still in the watcher's list. */
+    domi_watch_cancel_all(manager, house);
+    /* From here on nothing is put here, not even by what is dropped below. */
+    atomic_fetch_or_explicit(&house->life, DOMI_LIFE_CLOSED, memory_order_relaxed);
+    domi_name_drop(manager, house);
+    domi_group_house_ends(manager, house);
+    domi_router_stop_owned(manager, house);
+    domi_watch_fire_all(manager, house);
+    domi_timer_cancel_all(manager, house);
+    domi_mailbox_empty(manager, house, true);
+    domi_stack_drop_all(manager, house);
+    DOMI_CHECK(house->attached == NULL && house->stacks_count == 0);
+    domi_family_free(house);
+    state_fini(house);
+    house->marks = 0; /* here, not at the next birth: home reads it when late mail is sorted */
+
+    uint32_t lease = next_lease(house);
+    domi_house_move(house, DOMI_CREATED);
+    /* A late stop may still try its compare-exchange; it finds another lease and fails. What is
+     * late in the inbox carries the old lease; home turns it into dead letters when it sorts. */
+    atomic_store_explicit(&house->life, (uint64_t)lease << 32 | DOMI_LIFE_CLOSED,
+                          memory_order_release);
+    domi_counter_add(&manager->houses, UINT64_MAX);
+    if (!domi_family_leave(manager, house)) {
+        house->marks = DOMI_MARK_DEAD; /* its slot is free when its parent has heard of it */
+        return;
+    }
+    domi_house_released(manager, house);
+}
+
+void domi_house_released(domi_manager *manager, domi_house *house)
+{
+    uint32_t lease = DOMI_LIFE_LEASE(domi_house_life(house));
+
+    house->marks = 0;
+    /* A lease is never reused: without one the slot is retired (M10). At the end of the system the
+     * house may be in a queue still, by mail from an on_stop, and `next` has one use only. */
+    if (lease != 0 && !manager->stopping)
+        domi_slots_put(manager, house);
+}
+
+int domi_house_run_mount(domi_manager *manager, domi_house *house)
+{
+    const domus_behaviour *behaviour = house->behaviour;
+    domus_stack stack;
+    domus_stack *used = &stack;
+
+    if (behaviour->on_mount == NULL)
+        return 0;
+    domi_stack_begin(&stack, manager, house);
+    if (behaviour->mount_frame_size != 0)
+        used = domi_stack_new(manager, house, behaviour->mount_frame_size);
+    if (used == NULL)
+        return -ENOMEM;
+    const domus_behaviour *before = domi_manager_enters(manager, behaviour, &mount_type);
+    int result = behaviour->on_mount(used, house->self);
+    domi_manager_runs(manager, before);
+    domi_stack_return(used, result < 0 ? 0 : result); /* what it means is decided by the caller */
+    return result;
+}
+
+void domi_house_mount_failed(domi_manager *manager, domi_house *house, int error)
+{
+    house->marks |= DOMI_MARK_UNMOUNTED;
+    /* A restart or a stop, whichever the parent decides, would take its timers back; until then a
+     * periodic one would only wake the house. Watches stay: a link has to stop its other end. */
+    domi_timer_cancel_all(manager, house);
+    domi_family_failed(manager, house, error, true);
+}
+
+void domi_house_mount(domi_manager *manager, domi_house *house)
+{
+    int result = 0;
+
+    if ((domi_house_life(house) & DOMI_LIFE_STOP) != 0)
+        house->marks |= DOMI_MARK_UNMOUNTED; /* it never began: neither on_mount nor on_stop */
+    else
+        result = domi_house_run_mount(manager, house);
+    domi_counter_add(&manager->counters.spawns, 1);
+    if (result < 0)
+        domi_house_mount_failed(manager, house, result);
+    if ((house->marks & (DOMI_MARK_PASSIVATES | DOMI_MARK_UNMOUNTED)) == DOMI_MARK_PASSIVATES)
+        domi_house_idle(manager, house);
+    domi_house_move(house, DOMI_WAITING);
+    if ((domi_house_life(house) & DOMI_LIFE_STOP) != 0 || domi_house_runnable(house))
+        domi_house_ready(manager, house);
+}
+
+int domi_house_stop(domi_manager *manager, domus_address address)
+{
+    domi_house *house = address.house;
+
+    DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
+    if (house == NULL || house == manager->asker)
+        return -ESTALE;
+    if (house->home == NULL)
+        return domi_router_stop(manager, address);
+
+    uint64_t life = domi_house_life(house);
+    uint64_t next;
+    do {
+        if (DOMI_LIFE_LEASE(life) != address.lease || (life & DOMI_LIFE_CLOSED) != 0)
+            return -ESTALE;
+        if ((life & DOMI_LIFE_STOP) != 0)
+            return 0;
+        next = life | DOMI_LIFE_STOP;
+        if (house->home != manager)
+            next |= DOMI_LIFE_NODE;
+        /* One word holds lease and bits: a stale stop cannot hit the slot's next actor (M9).
+         * acquire: pairs with home's release of the node in sort_one(). */
+    } while (!atomic_compare_exchange_weak_explicit(&house->life, &life, next, memory_order_acquire,
+                                                    memory_order_relaxed));
+    if (house->home == manager) {
+        domi_house_rouse(manager, house);
+    } else if ((life & DOMI_LIFE_NODE) == 0) {
+        house->node.kind = DOMI_STOP;
+        house->node.lease = address.lease;
+        int error = domi_mailbox_put_slow(manager, house, &house->node);
+        /* The NODE bit keeps the house, but not through the end of its thread. */
+        DOMI_CHECK(error == 0 || manager->stopping);
+        return error;
+    } /* else its node is under way, and home looks at STOP when it has come */
+    return 0;
+}
+
+void domi_house_stop_begin(domi_manager *manager, domi_house *house)
+{
+    house->marks |= DOMI_MARK_STOPPING;
+    domi_mailbox_empty(manager, house, false);
+    domi_stack_cancel_all(manager, house);
+    domi_timer_cancel_all(manager, house);
+    domi_watch_cancel_all(manager, house);
+    (void)domi_family_stop(manager, house);
+    if (manager->stop_channels != NULL && house->behaviour->kind == DOMUS_CHANNELS)
+        (void)manager->stop_channels(manager, house);
+}
+
+void domi_house_run_stop(domi_manager *manager, domi_house *house)
+{
+    const domus_behaviour *behaviour = house->behaviour;
+
+    if (behaviour->on_stop == NULL || (house->marks & DOMI_MARK_UNMOUNTED) != 0)
+        return;
+    domus_stack stack;
+    domi_stack_begin(&stack, manager, house);
+    const domus_behaviour *before = domi_manager_enters(manager, behaviour, &stop_type);
+    behaviour->on_stop(&stack, house->self);
+    domi_manager_runs(manager, before);
+    domi_stack_return(&stack, 0);
+}
+
+bool domi_house_stop_end(domi_manager *manager, domi_house *house)
+{
+    bool channels = manager->stop_channels != NULL && house->behaviour->kind == DOMUS_CHANNELS &&
+                    manager->stop_channels(manager, house) != 0;
+
+    bool children = domi_house_children(house) != 0;
+
+    if (channels || children || house->stacks != NULL ||
+        (domi_house_life(house) & DOMI_LIFE_NODE) != 0)
+        return false;
+    /* A slot is freed only when its inbox was just taken: sort first, which comes back here. */
+    if (atomic_load_explicit(&house->inbox, memory_order_relaxed) != 0)
+        return false;
+    domi_house_run_stop(manager, house);
+    domi_counter_add(&manager->counters.stops, 1);
+    house_free(manager, house);
+    return true;
+}
+
+void domi_house_end(domi_manager *manager, domi_house *house)
+{
+    bool mounted = house->state != DOMI_CREATED && house->state != DOMI_MOUNTING;
+
+    if ((domi_house_life(house) & DOMI_LIFE_CLOSED) != 0)
+        return;
+    if (!manager->work_over && domi_stack_has_work(house))
+        return; /* abandoned, and still used: it is left as it is, and so is the system's memory */
+    if (house->state == DOMI_CREATED)
+        domi_house_mounting(manager, house);
+    if (manager->stop_channels != NULL && house->behaviour->kind == DOMUS_CHANNELS &&
+        manager->stop_channels(manager, house) != 0)
+        house->channels.set =
+            NULL; /* the kernel still has them: leaked rather than freed under it */
+    if (mounted) {
+        house->marks |= DOMI_MARK_STOPPING; /* its on_stop begins nothing, as ever */
+        domi_house_run_stop(manager, house);
+        domi_counter_add(&manager->counters.stops, 1);
+        house->state = DOMI_RUNNING; /* wherever it was: its thread has ended */
+    }
+    house_free(manager, house);
+}

@@ -1,0 +1,226 @@
+/* Watches on how short memory is; see domus/memory.h, and the header. */
+#include "house/family/memory_watch.h"
+
+#include "base/check.h"
+#include "house/conversation/stack.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+
+#include <errno.h>
+
+#define VISITS_PER_TICK 1024u
+
+const domus_type domus_memory_type = {.name = "memory", .size = sizeof(domus_memory_change)};
+
+/* The number of the latest change, and what it says. Without a system that measures there is none.
+ */
+static uint32_t read_memory(const domi_manager *manager, domus_memory_change *ret_change)
+{
+    if (manager->read_memory != NULL)
+        return manager->read_memory(manager, ret_change);
+    *ret_change = (domus_memory_change){.level = DOMUS_MEMORY_NORMAL};
+    return 0;
+}
+
+/* --- home's list, under its lock -------------------------------------------------------------- */
+
+static void add_last(domi_manager *home, domi_memory_watch *watch)
+{
+    watch->next = NULL;
+    watch->previous = home->memory_watches.tail;
+    if (watch->previous != NULL)
+        watch->previous->next = watch;
+    else
+        home->memory_watches.head = watch;
+    home->memory_watches.tail = watch;
+}
+
+static void take_out(domi_manager *home, domi_memory_watch *watch)
+{
+    if (watch->previous != NULL)
+        watch->previous->next = watch->next;
+    else
+        home->memory_watches.head = watch->next;
+    if (watch->next != NULL)
+        watch->next->previous = watch->previous;
+    else
+        home->memory_watches.tail = watch->previous;
+}
+
+/* Relaxed, both: it is written under the lock, and who reads it without may be late. */
+static void count(domi_manager *home, uint32_t by)
+{
+    atomic_store_explicit(&home->memory_watches.count,
+                          atomic_load_explicit(&home->memory_watches.count, memory_order_relaxed) +
+                              by,
+                          memory_order_relaxed);
+}
+
+bool domi_memory_is_watched(const domi_manager *manager)
+{
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&manager->memory_watches.count,
+                                memory_order_relaxed) != 0;
+}
+
+/* --- telling ---------------------------------------------------------------------------------- */
+
+/* It is under way, so nobody frees it until it was handled or dropped. */
+static void put(domi_manager *manager, domi_memory_watch *watch)
+{
+    const domus_address address = {watch->house, watch->lease};
+
+    if (domi_mailbox_put(manager, address, &watch->event.node, DOMI_EVENT) != 0)
+        domi_memory_watch_dropped(manager, watch);
+}
+
+/* The next watch that is to be told of change `number`; NULL: nobody is for now. */
+static domi_memory_watch *find_next(domi_manager *home, uint32_t number, uint32_t *visits)
+{
+    domi_memory_watch *found = NULL;
+
+    domi_spinlock_lock(&home->memory_watches.lock);
+    while (found == NULL && home->memory_watches.left != 0 && *visits != 0 &&
+           home->memory_watches.head != NULL) {
+        domi_memory_watch *watch = home->memory_watches.head;
+
+        take_out(home, watch);
+        add_last(home, watch);
+        home->memory_watches.left--;
+        (*visits)--;
+        if (!watch->under_way && watch->told != number) {
+            watch->under_way = true;
+            found = watch;
+        }
+    }
+    domi_spinlock_unlock(&home->memory_watches.lock);
+    return found;
+}
+
+void domi_memory_watches_tell(domi_manager *manager)
+{
+    uint32_t visits = VISITS_PER_TICK;
+    domus_memory_change change;
+    domi_memory_watch *watch;
+
+    if (!domi_memory_is_watched(manager))
+        return;
+    uint32_t number = read_memory(manager, &change);
+    if (number != manager->memory_watches.seen) {
+        domi_spinlock_lock(&manager->memory_watches.lock);
+        manager->memory_watches.left =
+            atomic_load_explicit(&manager->memory_watches.count, memory_order_relaxed);
+        domi_spinlock_unlock(&manager->memory_watches.lock);
+        manager->memory_watches.seen = number;
+    }
+    while ((watch = find_next(manager, number, &visits)) != NULL)
+        put(manager, watch);
+}
+
+bool domi_memory_watch_take(domi_manager *manager, domi_memory_watch *watch)
+{
+    domi_manager *home = watch->house->home;
+
+    domi_spinlock_lock(&home->memory_watches.lock);
+    bool is_wanted = !watch->cancelled;
+    if (is_wanted)
+        watch->told = read_memory(manager, &watch->change);
+    domi_spinlock_unlock(&home->memory_watches.lock);
+    return is_wanted;
+}
+
+/* A change that came while it was being handled was not put by home. */
+void domi_memory_watch_handled(domi_manager *manager, domi_memory_watch *watch)
+{
+    domi_manager *home = watch->house->home;
+    domus_memory_change change;
+
+    domi_spinlock_lock(&home->memory_watches.lock);
+    bool is_free = watch->cancelled;
+    bool again = !is_free && watch->told != read_memory(manager, &change);
+    watch->under_way = again;
+    domi_spinlock_unlock(&home->memory_watches.lock);
+    if (is_free)
+        domi_pool_free(manager, &watch->event.node);
+    else if (again)
+        put(manager, watch);
+}
+
+void domi_memory_watch_dropped(domi_manager *manager, domi_memory_watch *watch)
+{
+    domi_manager *home = watch->house->home;
+
+    domi_spinlock_lock(&home->memory_watches.lock);
+    bool is_free = watch->cancelled;
+    watch->under_way = false;
+    domi_spinlock_unlock(&home->memory_watches.lock);
+    if (is_free)
+        domi_pool_free(manager, &watch->event.node);
+}
+
+/* --- the actor's side ------------------------------------------------------------------------- */
+
+static domi_memory_watch *find_own(const domi_house *house)
+{
+    for (domi_link *link = house->attached; link != NULL; link = link->next) {
+        if (domi_link_node(link)->slab == DOMI_SLAB_MEMORY_WATCH)
+            return (domi_memory_watch *)(void *)domi_link_node(link);
+    }
+    return NULL;
+}
+
+int domus_watch_memory(domus_stack *stack)
+{
+    domi_manager *manager = stack->manager;
+    domi_house *house = domi_stack_house(stack);
+    domi_manager *home = house->home;
+
+    if (find_own(house) != NULL)
+        return -EALREADY;
+    domi_memory_watch *watch = domi_pool_take(manager, DOMI_SLAB_MEMORY_WATCH);
+    if (watch == NULL)
+        return -ENOMEM;
+    watch->event.type = &domus_memory_type;
+    watch->event.sender = NULL;
+    watch->event.sender_lease = 0;
+    watch->event.error = 0;
+    watch->house = house;
+    watch->lease = domi_house_address(house).lease;
+    watch->cancelled = false;
+    watch->told = read_memory(manager, &watch->change);
+    watch->under_way = watch->change.level != DOMUS_MEMORY_NORMAL ||
+                       watch->change.own_level != DOMUS_MEMORY_NORMAL;
+    domi_link_add(house, &watch->link);
+    domi_spinlock_lock(&home->memory_watches.lock);
+    add_last(home, watch);
+    count(home, 1);
+    home->memory_watches.left++; /* what changes before home looks again is not missed */
+    domi_spinlock_unlock(&home->memory_watches.lock);
+    if (watch->under_way)
+        put(manager, watch);
+    return 0;
+}
+
+void domi_memory_watch_cancel(domi_manager *manager, domi_memory_watch *watch)
+{
+    domi_manager *home = watch->house->home;
+
+    domi_link_remove(watch->house, &watch->link);
+    domi_spinlock_lock(&home->memory_watches.lock);
+    take_out(home, watch);
+    count(home, UINT32_MAX);
+    watch->cancelled = true;
+    bool is_free = !watch->under_way;
+    domi_spinlock_unlock(&home->memory_watches.lock);
+    if (is_free)
+        domi_pool_free(manager, &watch->event.node);
+}
+
+int domus_unwatch_memory(domus_stack *stack)
+{
+    domi_memory_watch *watch = find_own(domi_stack_house(stack));
+
+    if (watch == NULL)
+        return -ENOENT;
+    domi_memory_watch_cancel(stack->manager, watch);
+    return 0;
+}

@@ -1,0 +1,315 @@
+/* Processes over actors; see domus/process.h.
+ *
+ * One conversation, begun by on_mount, waits for the first of: any message, and the yields. What
+ * comes is gathered; with the first piece of it another receive begins that takes nothing and ends
+ * when all waiting mail was looked at. So the step comes behind what one turn brought, without a
+ * clock and without a message to oneself. Only public verbs are used, but for memory. */
+#include "base/memory.h"
+#include "house/conversation/owned.h"
+#include "house/family/life.h"
+
+#include <domus/message.h>
+#include <domus/process.h>
+#include <domus/receive.h>
+#include <domus/supervise.h>
+
+#include <errno.h>
+#include <string.h>
+
+/* Tags of what is no yield. */
+#define TAG_MESSAGE UINT64_MAX
+#define TAG_TURN    (UINT64_MAX - 1) /* the mail of this turn is seen */
+
+static_assert(TAG_TURN > DOMUS_PROCESS_TAG_MAX, "yields have tags of their own");
+
+/* What is not needed before init. */
+typedef struct room {
+    domus_process_event events[DOMUS_PROCESS_EVENTS_MAX];
+    domus_message *held[DOMUS_PROCESS_EVENTS_MAX]; /* their payloads; NULL: none */
+    alignas(16) unsigned char state[];
+} room;
+
+typedef struct process_actor {
+    const domus_process *process;
+    domus_address spawner;
+    const domus_type *input_type;
+    room *room;     /* NULL: init has not run, or close has */
+    uint32_t count; /* of events gathered */
+    bool listening; /* the receive of messages is under way */
+    bool turning;   /* the one that ends the turn is */
+    bool began;     /* the first step was made */
+    char method[DOMUS_PROCESS_METHOD_MAX + 1];
+    alignas(8) unsigned char input[DOMUS_PROCESS_INPUT_MAX];
+} process_actor;
+
+struct domus_process_output {
+    domus_stack *stack;
+    process_actor *actor;
+    uint32_t yields;
+    bool done;
+};
+
+static const domus_pattern any = {.types = NULL};
+static const domus_type *const no_types[] = {NULL};
+static const domus_pattern nothing = {.types = no_types};
+
+/* --- gather ---------------------------------------------------------------------------------- */
+
+/* Keep a copy of a payload, and what it owns with it. Returns 0; -ENOMEM, and the library releases
+ * what it owns. */
+static int hold(domus_stack *stack, process_actor *actor, const domus_answer *answer)
+{
+    domus_message *message;
+
+    if (answer->type == NULL)
+        return 0;
+    int error = domus_message_new(stack, answer->type, &message);
+    if (error != 0)
+        return error;
+    if (answer->type->size != 0)
+        memcpy(domus_message_payload(message), answer->payload, answer->type->size);
+    (void)domus_take(stack); /* an ask's or a reply's payload is never shared */
+    actor->room->held[actor->count] = message;
+    return 0;
+}
+
+/* The event is whole. */
+static void add(process_actor *actor, const domus_process_event *event)
+{
+    domus_message *held = actor->room->held[actor->count];
+    domus_process_event *place = &actor->room->events[actor->count++];
+
+    *place = *event;
+    place->data_type = held != NULL ? domus_message_type(held) : NULL;
+    place->data = held != NULL ? domus_message_payload(held) : NULL;
+}
+
+static void add_message(domus_stack *stack, process_actor *actor, const domus_answer *answer)
+{
+    domus_process_event event = {
+        .type = DOMUS_PROCESS_MESSAGE,
+        .sender = domus_sender(stack),
+    };
+
+    if (domus_message_take(stack, &actor->room->held[actor->count]) != 0) { /* it is an ask */
+        int error = hold(stack, actor, answer);
+        if (error != 0) {
+            (void)domus_fail(stack, error);
+            return;
+        }
+        if (domus_keep(stack, &event.ask) != 0) {
+            domus_message_free(stack, actor->room->held[actor->count]);
+            actor->room->held[actor->count] = NULL;
+            (void)domus_fail(stack, -ENOMEM);
+            return;
+        }
+        event.is_ask = true;
+    }
+    add(actor, &event);
+}
+
+static void add_completion(domus_stack *stack, process_actor *actor, const domus_answer *answer)
+{
+    domus_process_event event = {
+        .type = DOMUS_PROCESS_COMPLETE,
+        .error = answer->error,
+        .tag = answer->tag,
+    };
+
+    if (answer->type != NULL)
+        event.sender = domus_sender(stack);
+    if (answer->error == 0)
+        event.error = hold(stack, actor, answer);
+    add(actor, &event);
+}
+
+/* --- step ------------------------------------------------------------------------------------ */
+
+/* With what the payloads own, unless the step took it. */
+static void events_free(domus_stack *stack, process_actor *actor)
+{
+    for (uint32_t i = 0; i < actor->count; i++) {
+        domus_message_free(stack, actor->room->held[i]);
+        actor->room->held[i] = NULL;
+    }
+    actor->count = 0;
+}
+
+/* One step with what was gathered. False: it was the last. */
+static bool step(domus_stack *stack, process_actor *actor)
+{
+    domus_process_output out = {.stack = stack, .actor = actor};
+
+    actor->began = true;
+    int error =
+        actor->process->step(stack, actor->room->state, actor->room->events, actor->count, &out);
+    events_free(stack, actor);
+    if (error < 0)
+        (void)domus_escalate(stack, error);
+    if (out.done)
+        (void)domus_stop(stack, domus_self(stack));
+    return !out.done;
+}
+
+static int listen(domus_stack *stack, process_actor *actor)
+{
+    if (actor->listening)
+        return 0;
+    int error = domus_receive_add(stack, &any, DOMUS_FOR_EVER, TAG_MESSAGE);
+    actor->listening = error == 0;
+    return error;
+}
+
+/* The turn is not over: let its end be told. False: that was the last step. */
+static bool end_turn_later(domus_stack *stack, process_actor *actor)
+{
+    if (actor->turning)
+        return true;
+    actor->turning = domus_receive_add(stack, &nothing, 0, TAG_TURN) == 0;
+    return actor->turning || step(stack, actor); /* no memory to wait with: at once then */
+}
+
+static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    process_actor *actor = self;
+    int result = domus_wait_first(stack, go_on); /* and says whether it is stopped */
+
+    if (answer->tag == TAG_MESSAGE)
+        actor->listening = false;
+    else if (answer->tag == TAG_TURN)
+        actor->turning = false;
+    if (result >= 0) { /* with the promise that was just given back: it does not fail */
+        int error = listen(stack, actor);
+        result = error != 0 ? error : result;
+    }
+    if (answer->tag == TAG_MESSAGE && answer->error == 0)
+        add_message(stack, actor, answer);
+    else if (answer->tag <= DOMUS_PROCESS_TAG_MAX)
+        add_completion(stack, actor, answer);
+    if (result < 0)
+        return result;
+
+    bool turned = answer->tag == TAG_TURN && (actor->count != 0 || !actor->began);
+    bool more = true;
+    if (turned || actor->count == DOMUS_PROCESS_EVENTS_MAX)
+        more = step(stack, actor);
+    else if (actor->count != 0)
+        more = end_turn_later(stack, actor);
+    return more ? result : 0;
+}
+
+/* --- the actor ------------------------------------------------------------------------------- */
+
+static void on_stop(domus_stack *stack, void *self)
+{
+    process_actor *actor = self;
+
+    if (actor->room == NULL)
+        return;
+    events_free(stack, actor);
+    if (actor->process->close != NULL)
+        actor->process->close(stack, actor->room->state);
+    domi_memory_free(actor->room);
+    actor->room = NULL;
+}
+
+static int on_mount(domus_stack *stack, void *self)
+{
+    process_actor *actor = self;
+    const domus_process *process = actor->process;
+    int result = 0;
+
+    if (process == NULL) /* a restart for a parent that had no rules when it was spawned */
+        return -EINVAL;
+    actor->room = domi_memory_new(sizeof(room) + process->state_size);
+    if (actor->room == NULL)
+        return -ENOMEM;
+    if (process->init != NULL)
+        result = process->init(stack, actor->room->state, actor->method, actor->input_type,
+                               actor->input_type != NULL ? actor->input : NULL);
+    if (result >= 0)
+        result = listen(stack, actor);
+    if (result == 0)
+        result = end_turn_later(stack, actor) ? domus_wait_first(stack, go_on) : 0;
+    if (result < 0)
+        on_stop(stack, self); /* it would not run */
+    return result;
+}
+
+static const domus_behaviour behaviour = {
+    .name = "process",
+    .kind = DOMUS_STATE,
+    .state_size = sizeof(process_actor),
+    .on_mount = on_mount,
+    .on_stop = on_stop,
+};
+
+int domus_process_spawn(domus_stack *stack, const domus_process *process, const char *method,
+                        const domus_type *type, const void *input,
+                        const domus_spawn_options *options, domus_address *ret_address)
+{
+    process_actor state = {.process = process, .spawner = domus_self(stack), .input_type = type};
+
+    if (process == NULL || process->step == NULL || process->state_size > DOMI_HOUSE_STATE_MAX)
+        return -EINVAL;
+    if (type != NULL && type->release != NULL)
+        return -EINVAL;
+    size_t length = method != NULL ? strlen(method) : 0;
+    if (length > DOMUS_PROCESS_METHOD_MAX || (type != NULL && type->size > DOMUS_PROCESS_INPUT_MAX))
+        return -EMSGSIZE;
+    if (length != 0)
+        memcpy(state.method, method, length);
+    if (type != NULL && type->size != 0)
+        memcpy(state.input, input, type->size);
+    return domus_spawn_with(stack, &behaviour, &state, options, ret_address);
+}
+
+/* --- output ---------------------------------------------------------------------------------- */
+
+static int may_yield(const domus_process_output *out, uint64_t tag)
+{
+    if (tag > DOMUS_PROCESS_TAG_MAX)
+        return -EINVAL;
+    return out->yields == DOMUS_PROCESS_YIELDS_MAX ? -ENOBUFS : 0;
+}
+
+int domus_process_ask(domus_process_output *out, domus_address to, const domus_type *type,
+                      const void *payload, uint64_t timeout_ns, uint64_t tag)
+{
+    int error = may_yield(out, tag);
+
+    if (error == 0)
+        error = domus_ask_add(out->stack, to, type, payload, timeout_ns, tag);
+    out->yields += error == 0;
+    return error;
+}
+
+int domus_process_sleep(domus_process_output *out, uint64_t time_ns, uint64_t tag)
+{
+    int error = may_yield(out, tag);
+
+    if (error == 0)
+        error = domus_sleep_add(out->stack, time_ns, tag);
+    out->yields += error == 0;
+    return error;
+}
+
+int domus_process_done(domus_process_output *out, const domus_type *type, const void *value)
+{
+    if (out->done)
+        return -EALREADY;
+    int error = type != NULL ? domus_notice(out->stack, out->actor->spawner, type, value) : 0;
+    out->done = error == 0;
+    return error;
+}
+
+int domus_process_take(domus_process_output *out, const domus_process_event *event)
+{
+    const room *gathered = out->actor->room;
+
+    for (uint32_t i = 0; i < out->actor->count; i++) {
+        if (event == &gathered->events[i] && gathered->held[i] != NULL)
+            return domi_envelope_take((domi_envelope *)(void *)gathered->held[i]);
+    }
+    return -EINVAL;
+}

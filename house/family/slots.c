@@ -1,0 +1,176 @@
+/* See the header. Sizes: 192 bytes hold 16 of state, 256 hold 80, ... 1,216 hold 1,040; larger
+ * state is allocated beside a slot of the smallest class. */
+#include "house/family/slots.h"
+
+#include "base/prefetch.h"
+
+#define CHUNK_BYTES (1024u * 1024)
+
+static const uint32_t sizes[DOMI_HOUSE_CLASSES] = {192, 256, 384, 640, 1216};
+
+uint32_t domi_slots_room(uint32_t size_class)
+{
+    return sizes[size_class] - (uint32_t)sizeof(domi_house) + DOMI_HOUSE_STATE_INLINE;
+}
+
+void domi_slots_init(domi_manager *manager)
+{
+    domi_spinlock_init(&manager->slots.lock);
+    for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++) {
+        domi_slab_init(&manager->slots.slabs[i], sizes[i], sizes[i], CHUNK_BYTES);
+        manager->slots.slabs[i].lasts = true; /* leases */
+    }
+}
+
+void domi_slots_fini(domi_manager *manager)
+{
+    for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++)
+        domi_slab_fini(&manager->slots.slabs[i]);
+}
+
+static uint32_t class_for(uint32_t state_bytes)
+{
+    for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++) {
+        if (state_bytes <= domi_slots_room(i))
+            return i;
+    }
+    return 0;
+}
+
+/* A slot for the first time: its first lease is 1, because 0 is nobody's. */
+static domi_house *born(domi_manager *home, uint32_t size_class)
+{
+    domi_house *house = domi_slab_carve(&home->slots.slabs[size_class]);
+
+    if (house == NULL)
+        return NULL;
+    house->home = home;
+    domi_house_slot_set(house, size_class);
+    house->node.slab = DOMI_SLAB_HOUSE;
+    atomic_store_explicit(&house->life, UINT64_C(1) << 32 | DOMI_LIFE_CLOSED, memory_order_relaxed);
+    return house;
+}
+
+/* Slots that were freed one after another lie side by side, upwards or downwards: what the walk
+ * will come to is fetched by that guess, for the links alone tell it one miss at a time (starting
+ * 10 million actors anew: 135 ns each without, 109 with). */
+static void fetch_ahead(const domi_house *house, uint32_t size_class)
+{
+    uintptr_t at = (uintptr_t)&house->next;
+    uintptr_t ahead = (uintptr_t)8 * sizes[size_class];
+
+    domi_prefetch_write((const void *)(at + ahead));
+    domi_prefetch_write((const void *)(at - ahead));
+}
+
+static domi_house *take_free(domi_manager *home, uint32_t size_class)
+{
+    domi_house *house = home->slots.slabs[size_class].free;
+
+    if (house == NULL)
+        return born(home, size_class);
+    fetch_ahead(house, size_class);
+    home->slots.slabs[size_class].free = house->next;
+    domi_counter_add(&home->slots.free_bytes, -(uint64_t)sizes[size_class]);
+    return house;
+}
+
+/* A free slot's link is house->next, not its first word: that is the inbox, which a late put may
+ * still write. */
+static void refill(domi_manager *home, domi_slot_cache *cache, uint32_t size_class)
+{
+    domi_house **link = &cache->free[size_class]; /* in address order, as they will be walked */
+
+    domi_spinlock_lock(&home->slots.lock);
+    for (uint32_t i = 0; i < DOMI_SLOTS_REFILL; i++) {
+        domi_house *house = take_free(home, size_class);
+        if (house == NULL)
+            break;
+        *link = house;
+        link = &house->next;
+        cache->count[size_class]++;
+    }
+    domi_spinlock_unlock(&home->slots.lock);
+    *link = NULL;
+}
+
+domi_house *domi_slots_take(domi_manager *manager, domi_manager *home, uint32_t state_bytes)
+{
+    domi_slot_cache *cache = &manager->slots_of[home->index];
+    uint32_t size_class = class_for(state_bytes);
+
+    if (cache->free[size_class] == NULL)
+        refill(home, cache, size_class);
+    domi_house *house = cache->free[size_class];
+    if (house == NULL)
+        return NULL;
+    cache->free[size_class] = house->next;
+    cache->count[size_class]--;
+    return house;
+}
+
+static void give_back(domi_manager *home, domi_slot_cache *cache, uint32_t size_class)
+{
+    domi_spinlock_lock(&home->slots.lock);
+    for (uint32_t i = 0; i < DOMI_SLOTS_REFILL; i++) {
+        domi_house *house = cache->free[size_class];
+
+        cache->free[size_class] = house->next;
+        house->next = home->slots.slabs[size_class].free;
+        home->slots.slabs[size_class].free = house;
+    }
+    domi_counter_add(&home->slots.free_bytes, DOMI_SLOTS_REFILL * sizes[size_class]);
+    domi_spinlock_unlock(&home->slots.lock);
+    cache->count[size_class] -= DOMI_SLOTS_REFILL;
+}
+
+void domi_slots_keep(domi_manager *manager, domi_house *house)
+{
+    domi_slot_cache *cache = &manager->slots_of[house->home->index];
+    uint32_t size_class = domi_house_slot(house);
+
+    house->next = cache->free[size_class];
+    cache->free[size_class] = house;
+    cache->count[size_class]++;
+}
+
+void domi_slots_put(domi_manager *home, domi_house *house)
+{
+    domi_slot_cache *cache = &home->slots_of[home->index];
+
+    domi_slots_keep(home, house);
+    uint32_t size_class = domi_house_slot(house);
+    if (cache->count[size_class] > DOMI_SLOTS_KEEP)
+        give_back(home, cache, size_class);
+}
+
+void domi_slots_walk(domi_manager *home, void (*visit)(void *house, void *context), void *context)
+{
+    for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++)
+        domi_slab_walk(&home->slots.slabs[i], visit, context);
+}
+
+/* Chunks are only added, at the head, and of one that is not the head nothing changes: so a copy of
+ * the heads, and of how far the newest is carved, is a list of its own. Each slot in it was made
+ * under the lock, its life with it. */
+void domi_slots_walk_shared(domi_manager *home, void (*visit)(void *house, void *context),
+                            void *context)
+{
+    for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++) {
+        domi_spinlock_lock(&home->slots.lock);
+        domi_slab now = home->slots.slabs[i];
+        domi_spinlock_unlock(&home->slots.lock);
+        domi_slab_walk(&now, visit, context);
+    }
+}
+
+uint32_t domi_slots_number(const domi_house *house)
+{
+    domi_manager *home = house->home;
+    uint32_t size_class = domi_house_slot(house) & DOMI_SLOT_CLASS;
+
+    domi_spinlock_lock(&home->slots.lock);
+    domi_slab now = home->slots.slabs[size_class];
+    domi_spinlock_unlock(&home->slots.lock);
+    return domi_slab_number(&now, house) * DOMI_HOUSE_CLASSES + size_class;
+}

@@ -1,0 +1,287 @@
+/* See the header. */
+#include "house/family/watch.h"
+
+#include "base/check.h"
+#include "house/conversation/stack.h"
+#include "house/family/family.h"
+#include "house/family/life.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+
+#include <errno.h>
+
+const domus_type domus_down_type = {.name = "down", .size = sizeof(domus_down)};
+const domus_type domus_room_type = {.name = "room", .size = sizeof(domus_down)};
+
+static domi_watch *watch_of(domi_node *node)
+{
+    if (node->slab == DOMI_SLAB_UNWATCH)
+        return (domi_watch *)(void *)((char *)node - offsetof(domi_watch, unwatch));
+    return (domi_watch *)(void *)node;
+}
+
+static void end_leg(domi_manager *manager, domi_watch *watch, uint32_t legs)
+{
+    /* acq_rel: what the other leg wrote comes before the record is used again. */
+    if (atomic_fetch_sub_explicit(&watch->legs, legs, memory_order_acq_rel) != legs)
+        return;
+    domi_pool_free(manager, &watch->node);
+}
+
+/* --- the watched house's side ---------------------------------------------------------------- */
+
+static void send_event(domi_manager *manager, domi_watch *watch, int reason)
+{
+    domus_address watcher = {watch->watcher, watch->watcher_lease};
+
+    watch->down.reason = reason;
+    if (domi_mailbox_put(manager, watcher, &watch->node, DOMI_EVENT) != 0)
+        end_leg(manager, watch, 1);
+}
+
+static void detach(domi_house *house, domi_watch *watch)
+{
+    watch->attached = false;
+    domi_link_remove(house, &watch->link_);
+}
+
+/* Who stops has none: that it is gone is all that will be told. */
+static bool has_room(const domi_manager *manager, const domi_house *house)
+{
+    uint64_t life = domi_house_life(house);
+
+    return (life & DOMI_LIFE_STOP) == 0 && domi_mailbox_has_room(manager, house);
+}
+
+void domi_watch_arrived(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    domi_watch *watch = watch_of(node);
+
+    if (node->slab == DOMI_SLAB_UNWATCH) {
+        uint32_t legs = 1;
+        if (watch->attached) {
+            detach(house, watch);
+            legs = 2;
+        }
+        end_leg(manager, watch, legs);
+        return;
+    }
+    if (watch->type == &domus_room_type && has_room(manager, house)) {
+        send_event(manager, watch, 0);
+        return;
+    }
+    if (watch->type == &domus_room_type)
+        domi_mailbox_full(house); /* so that its runs look for room */
+    watch->attached = true;
+    domi_link_add(house, &watch->link_);
+}
+
+void domi_watch_dropped(domi_manager *manager, domi_node *node)
+{
+    domi_watch *watch = watch_of(node);
+
+    if (node->slab == DOMI_SLAB_WATCH && node->kind == DOMI_WATCH)
+        send_event(manager, watch, -ESTALE); /* it came too late to be attached */
+    else
+        end_leg(manager, watch, 1);
+}
+
+void domi_watch_fire_all(domi_manager *manager, domi_house *house)
+{
+    domi_link *next;
+
+    for (domi_link *link = house->attached; link != NULL; link = next) {
+        next = link->next;
+        if (domi_link_node(link)->slab != DOMI_SLAB_WATCH)
+            continue;
+        domi_watch *watch = watch_of(domi_link_node(link));
+        detach(house, watch);
+        send_event(manager, watch, watch->type == &domus_room_type ? -ESTALE : house->reason);
+    }
+}
+
+void domi_watch_room(domi_manager *manager, domi_house *house)
+{
+    domi_link *next;
+
+    for (domi_link *link = house->attached; link != NULL; link = next) {
+        next = link->next;
+        if (domi_link_node(link)->slab != DOMI_SLAB_WATCH)
+            continue;
+        domi_watch *watch = watch_of(domi_link_node(link));
+        if (watch->type != &domus_room_type)
+            continue;
+        detach(house, watch);
+        send_event(manager, watch, 0);
+    }
+}
+
+/* --- the watcher's side ---------------------------------------------------------------------- */
+
+static void own(domi_family *family, domi_watch *watch)
+{
+    /* release: who reads it with a stale handle then reads a newer generation. */
+    atomic_store_explicit(&watch->owned, true, memory_order_release);
+    watch->previous = NULL;
+    watch->next = family->watches;
+    if (watch->next != NULL)
+        watch->next->previous = watch;
+    family->watches = watch;
+}
+
+static void disown(domi_manager *manager, domi_house *house, domi_watch *watch)
+{
+    if (!atomic_load_explicit(&watch->owned, memory_order_relaxed)) /* our own */
+        return;
+    atomic_store_explicit(&watch->owned, false, memory_order_relaxed);
+    if (watch->next != NULL)
+        watch->next->previous = watch->previous;
+    if (watch->previous != NULL)
+        watch->previous->next = watch->next;
+    else
+        house->family->watches = watch->next;
+    if (watch->peer != NULL) { /* the other way's is attached here */
+        domi_watch *peer = watch->peer;
+        watch->peer = NULL;
+        detach(house, peer);
+        end_leg(manager, peer, 1);
+    }
+}
+
+static domi_watch *watch_new(domi_manager *manager, domus_address watcher, domus_address who,
+                             const domus_type *type)
+{
+    domi_watch *watch = domi_pool_take(manager, DOMI_SLAB_WATCH);
+
+    if (watch == NULL)
+        return NULL;
+    /* Here, not when it is freed: what is free is nobody's own. Relaxed: before own()'s release. */
+    atomic_fetch_add_explicit(&watch->generation, 1, memory_order_relaxed);
+    watch->type = type;
+    watch->peer = NULL;
+    atomic_store_explicit(&watch->legs, 1, memory_order_relaxed);
+    watch->link = watch->attached = watch->cancelled = false;
+    atomic_store_explicit(&watch->owned, false, memory_order_relaxed);
+    watch->down = (domus_down){.who = who};
+    watch->unwatch.slab = DOMI_SLAB_UNWATCH;
+    watch->watcher = watcher.house;
+    watch->watcher_lease = watcher.lease;
+    return watch;
+}
+
+static void send_out(domi_manager *manager, domi_watch *watch)
+{
+    domus_address who = watch->down.who;
+
+    watch->node.kind = DOMI_WATCH;
+    watch->node.lease = who.lease;
+    if (domi_mailbox_put_slow(manager, who.house, &watch->node) != 0)
+        send_event(manager, watch, -ESTALE);
+}
+
+static int watch_actor(domus_stack *stack, domus_address who, const domus_type *type, bool link,
+                       domus_watch *ret_watch)
+{
+    domi_manager *manager = stack->manager;
+    domi_house *house = domi_stack_house(stack);
+    domus_address self = domi_house_address(house);
+
+    if (who.house == NULL || who.house->home == NULL || (link && who.house == house))
+        return -EINVAL;
+    domi_family *family = domi_family_of(house);
+    domi_watch *watch = family != NULL ? watch_new(manager, self, who, type) : NULL;
+    if (watch == NULL)
+        return -ENOMEM;
+    if (link) {
+        watch->peer = watch_new(manager, who, self, type);
+        if (watch->peer == NULL) {
+            end_leg(manager, watch, 1);
+            return -ENOMEM;
+        }
+        watch->link = watch->peer->link = true;
+        watch->peer->attached = true;
+        domi_link_add(house, &watch->peer->link_);
+    }
+    own(family, watch);
+    if (ret_watch != NULL)
+        *ret_watch =
+            (domus_watch){watch, atomic_load_explicit(&watch->generation, memory_order_relaxed)};
+    send_out(manager, watch);
+    return 0;
+}
+
+int domus_watch_actor(domus_stack *stack, domus_address address, domus_watch *ret_watch)
+{
+    return watch_actor(stack, address, &domus_down_type, false, ret_watch);
+}
+
+int domus_link_actor(domus_stack *stack, domus_address address, domus_watch *ret_watch)
+{
+    return watch_actor(stack, address, &domus_down_type, true, ret_watch);
+}
+
+int domus_watch_room(domus_stack *stack, domus_address address, domus_watch *ret_watch)
+{
+    return watch_actor(stack, address, &domus_room_type, false, ret_watch);
+}
+
+static void take_back(domi_manager *manager, domi_house *house, domi_watch *watch)
+{
+    domus_address who = watch->down.who;
+
+    watch->cancelled = true;
+    disown(manager, house, watch);
+    /* Relaxed: the record is ours until its node is put. */
+    atomic_fetch_add_explicit(&watch->legs, 1, memory_order_relaxed);
+    watch->unwatch.kind = DOMI_WATCH;
+    watch->unwatch.lease = who.lease;
+    if (domi_mailbox_put_slow(manager, who.house, &watch->unwatch) != 0)
+        end_leg(manager, watch, 1);
+}
+
+int domus_unwatch(domus_stack *stack, domus_watch handle)
+{
+    domi_watch *watch = handle.watch;
+    domi_house *house = domi_stack_house(stack);
+
+    /* The record of a stale handle may be another's by now, on another thread (thieves take from
+     * their own pools). acquire: pairs with own(); if it is his, then so is the generation. */
+    if (watch == NULL || !atomic_load_explicit(&watch->owned, memory_order_acquire) ||
+        atomic_load_explicit(&watch->generation, memory_order_relaxed) != handle.generation ||
+        watch->watcher != house)
+        return -ENOENT;
+    take_back(stack->manager, house, watch);
+    return 0;
+}
+
+void domi_watch_cancel_all(domi_manager *manager, domi_house *house)
+{
+    while (house->family != NULL && house->family->watches != NULL) {
+        domi_watch *watch = house->family->watches;
+
+        if ((house->marks & DOMI_MARK_STOPPING) != 0)
+            watch->peer = NULL; /* stays attached: the other side hears of the end that comes */
+        take_back(manager, house, watch);
+    }
+}
+
+bool domi_watch_take(domi_manager *manager, domi_house *house, domi_watch *watch)
+{
+    if (watch->cancelled)
+        return false;
+    disown(manager, house, watch);
+    if (!watch->link)
+        return true;
+    for (const domus_on *on = house->behaviour->on; on != NULL && on->type != NULL; on++) {
+        if (on->type == watch->type)
+            return true;
+    }
+    house->reason = (int16_t)watch->down.reason;
+    (void)domi_house_stop(manager, domi_house_address(house));
+    return false;
+}
+
+void domi_watch_handled(domi_manager *manager, domi_watch *watch)
+{
+    end_leg(manager, watch, 1);
+}

@@ -1,0 +1,64 @@
+/* See the header. */
+#include "house/message/arrivals.h"
+
+#include "base/check.h"
+
+/* `newest` to `oldest`, linked by arrival_next, become the newest of the home's arrivals. */
+static void push(domi_manager *manager, domi_manager *home, domi_house *newest, domi_house *oldest)
+{
+    /* Mostly nobody else is there; a load first would fetch the line twice. */
+    domi_house *head = NULL;
+
+    do
+        atomic_store_explicit(&oldest->arrival_next, head, memory_order_relaxed);
+    /* seq_cst: publishes arrival_next to home's exchange, and as a read-modify-write it stands
+     * before the look at home's park word in the order that both sides agree on. */
+    while (!atomic_compare_exchange_weak_explicit(&home->arrivals, &head, newest,
+                                                  memory_order_seq_cst, memory_order_relaxed));
+    domi_manager_notify(manager, home);
+}
+
+/* Push all chains. */
+static void push_all(domi_manager *manager)
+{
+    domi_links *links = &manager->links;
+
+    for (uint32_t i = 0; i < links->home_count; i++) {
+        domi_link_chain *chain = &links->by_home[links->homes[i]];
+        push(manager, manager->managers[links->homes[i]], chain->newest, chain->oldest);
+        chain->newest = chain->oldest = NULL;
+    }
+    links->home_count = links->houses = 0;
+}
+
+void domi_links_add(domi_manager *manager, domi_house *house)
+{
+    domi_links *links = &manager->links;
+    domi_manager *home = house->home;
+
+    if (DOMI_LIKELY(!links->gathering)) {
+        push(manager, home, house, house);
+        return;
+    }
+    domi_link_chain *chain = &links->by_home[home->index];
+    atomic_store_explicit(&house->arrival_next, chain->newest, memory_order_relaxed);
+    if (chain->newest == NULL) {
+        chain->oldest = house;
+        links->homes[links->home_count++] = (uint16_t)home->index;
+    }
+    chain->newest = house;
+    if (++links->houses == DOMI_LINKS_MAX)
+        push_all(manager);
+}
+
+void domi_links_begin(domi_manager *manager)
+{
+    DOMI_CHECK(!manager->links.gathering);
+    manager->links.gathering = true;
+}
+
+void domi_links_end(domi_manager *manager)
+{
+    manager->links.gathering = false;
+    push_all(manager);
+}

@@ -1,0 +1,45 @@
+/* The six states of a house, and which may follow which (M5).
+ *
+ *   CREATED --> MOUNTING --> WAITING --> READY --> SCHEDULED --> RUNNING
+ *      ^           |            ^          ^                     |  |  |
+ *      |           | end        |          +------ mail left ----+  |  |
+ *      |           v            +----------------- empty -----------+  |
+ *      +-----------+------------------------------ gone ---------------+
+ *
+ *   move                      function                         thread
+ *   CREATED   -> MOUNTING     domi_house_mounting (life.c)     home: spawned here, or sorting
+ *   MOUNTING  -> WAITING      domi_house_mount (life.c)        home, after on_mount returned
+ *   WAITING   -> READY        domi_house_ready (mailbox.h)     home
+ *   READY     -> SCHEDULED    domi_house_run (dispatch.c)      the runner: home, or a thief
+ *   SCHEDULED -> RUNNING      domi_house_run (dispatch.c)      the runner
+ *   RUNNING   -> READY        settle (dispatch.c)              home
+ *   RUNNING   -> WAITING      settle (dispatch.c)              home
+ *   RUNNING   -> CREATED      house_free (life.c)              home
+ *   MOUNTING  -> CREATED      house_free (life.c)              home, when the system ends
+ *
+ * CREATED is also what a free slot holds: its next birth needs no move. "Stopping" and "in
+ * barrier" are marks beside the state. */
+#include "house/message/house.h"
+
+#include "base/check.h"
+
+#include <stdio.h>
+
+static const char *const names[DOMI_STATES] = {
+    [DOMI_CREATED] = "CREATED", [DOMI_MOUNTING] = "MOUNTING",   [DOMI_WAITING] = "WAITING",
+    [DOMI_READY] = "READY",     [DOMI_SCHEDULED] = "SCHEDULED", [DOMI_RUNNING] = "RUNNING",
+};
+
+const char *domi_state_name(domi_state state)
+{
+    return (unsigned)state < DOMI_STATES ? names[state] : "?";
+}
+
+void domi_house_move_failed(const domi_house *house, domi_state to)
+{
+    char text[96];
+
+    snprintf(text, sizeof text, "a house moves from %s to %s", domi_state_name(house->state),
+             domi_state_name(to));
+    domi_check_failed(text, __FILE__, __LINE__, __func__);
+}

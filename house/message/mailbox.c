@@ -1,0 +1,367 @@
+/* The inbox lane: one lock-free stack per house (contract: Lanes).
+ *
+ * The word holds the newest node in its lower 48 bits and the depth in its upper 16, so one
+ * operation tells empty or not and how deep. A put links first and publishes by compare-exchange.
+ * Home takes the whole stack with one exchange, and only after it took the house off the arrivals:
+ * until then the house stays linked there, and nobody may link it a second time. */
+#include "house/message/mailbox.h"
+
+#include "base/check.h"
+#include "base/prefetch.h"
+#include "house/conversation/ask.h"
+#include "house/conversation/owned.h"
+#include "house/conversation/receive.h"
+#include "house/conversation/timer.h"
+#include "house/directory/group.h"
+#include "house/directory/letters.h"
+#include "house/directory/router.h"
+#include "house/family/family.h"
+#include "house/family/life.h"
+#include "house/family/memory_watch.h"
+#include "house/family/watch.h"
+#include "house/message/arrivals.h"
+#include "house/message/shared.h"
+
+#include <errno.h>
+
+#define POINTER_BITS 48
+#define POINTER_MASK ((UINT64_C(1) << POINTER_BITS) - 1)
+#define DEPTH_MAX    UINT64_C(0xffff)
+
+static domi_node *word_node(uint64_t word)
+{
+    return (domi_node *)(uintptr_t)(word & POINTER_MASK);
+}
+
+static bool is_user(const domi_node *node)
+{
+    return node->kind == DOMI_ASK || node->kind == DOMI_NOTICE;
+}
+
+static int refused(domi_manager *manager, domi_house *house, const domi_node *node)
+{
+    domi_counter_add(&manager->counters.refusals, 1);
+    if (domi_letters_wanted(manager, DOMUS_LETTERS_REFUSED))
+        domi_letters_refused(manager, house, node);
+    return -ENOBUFS;
+}
+
+/* For want of memory: who is told of it would need some. */
+static int busy(domi_manager *manager)
+{
+    domi_counter_add(&manager->counters.busy, 1);
+    return -EBUSY;
+}
+
+/* How many asks and notices may wait here. */
+static uint32_t bound(const domi_manager *manager, const domi_house *house, uint64_t life)
+{
+    return (life & DOMI_LIFE_BOUNDED) != 0 ? domi_house_mail_max(house) : manager->mailbox_max;
+}
+
+static int put_inbox(domi_manager *manager, domi_house *house, domi_node *node, uint64_t mail_max)
+{
+    uint64_t word = atomic_load_explicit(&house->inbox, memory_order_relaxed);
+    uint64_t next;
+
+    DOMI_CHECK(((uintptr_t)node & ~POINTER_MASK) == 0);
+    do {
+        uint64_t depth = word >> POINTER_BITS;
+
+        if (is_user(node) && depth >= mail_max)
+            return refused(manager, house, node);
+        node->next = word_node(word);
+        depth = depth < DEPTH_MAX ? depth + 1 : DEPTH_MAX;
+        next = depth << POINTER_BITS | (uintptr_t)node;
+        /* release: what the node holds is seen by home's exchange in sort(). */
+    } while (!atomic_compare_exchange_weak_explicit(&house->inbox, &word, next,
+                                                    memory_order_release, memory_order_relaxed));
+    if (word == 0) /* only who found it empty links, so no house is linked twice */
+        domi_links_add(manager, house);
+    return 0;
+}
+
+void domi_mailbox_full(domi_house *house)
+{
+    /* A read-modify-write, because a stop may set its bit at the same time. Relaxed: a hint. */
+    atomic_fetch_or_explicit(&house->life, DOMI_LIFE_FULL, memory_order_relaxed);
+}
+
+void domi_mailbox_room(domi_manager *manager, domi_house *house)
+{
+    if (!domi_mailbox_has_room(manager, house))
+        return;
+    atomic_fetch_and_explicit(&house->life, ~DOMI_LIFE_FULL, memory_order_relaxed);
+    domi_watch_room(manager, house);
+}
+
+/* The ask behind `before` is a circle: the asker's own doing, and its payload goes as in a refusal.
+ */
+static void fail_circle(domi_manager *manager, domi_house *house, domi_node *before)
+{
+    domi_envelope *ask = (domi_envelope *)(void *)before->next;
+
+    domi_list_take_next(&house->tails[DOMI_ASK], before);
+    house->mail--;
+    domi_receive_reset(house);
+    domi_counter_add(&manager->counters.circles, 1);
+    domi_ask_fail(manager, ask, -EDEADLK);
+}
+
+/* What is for the house itself, not for its mailboxes. */
+static void control(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    uint32_t kind = node->kind;
+
+    if (kind == DOMI_WATCH) {
+        domi_watch_arrived(manager, house, node);
+        return;
+    }
+    if (kind == DOMI_MEMBER) {
+        domi_group_arrived(manager, house, node);
+        return;
+    }
+    DOMI_CHECK(node == &house->node);
+    uint32_t directive = node->owner;
+    /* Taken: from here on the slot may be freed, and a stopper may fill the node again.
+     * release: pairs with his compare-exchange; what was read from the node was read before. */
+    atomic_fetch_and_explicit(&house->life, ~DOMI_LIFE_NODE, memory_order_release);
+    if (kind == DOMI_MOUNT)
+        domi_house_mounting(manager, house);
+    else if (kind == DOMI_STOP)
+        domi_house_rouse(manager, house);
+    else
+        domi_family_directed(manager, house, (domus_directive)directive);
+}
+
+static void sort_one(domi_manager *manager, domi_house *house, domi_node *node, uint32_t lease)
+{
+    if (node == &house->node && node->kind == DOMI_FREE) {
+        domi_house_released(manager, house);
+        return;
+    }
+    if (node->lease != lease) {
+        if (node != &house->node)
+            domi_mailbox_dead(manager, house, node, -ESTALE);
+        return;
+    }
+    if (node->kind >= DOMI_MAILBOXES) {
+        control(manager, house, node);
+    } else if (is_user(node) && (house->marks & DOMI_MARK_STOPPING) != 0) {
+        domi_mailbox_dead(manager, house, node, -ESTALE);
+    } else {
+        domi_mailbox_add(manager, house, node, node->kind);
+    }
+}
+
+uint32_t domi_mailbox_depth(const domi_house *house)
+{
+    return (uint32_t)(atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->inbox,
+                                           memory_order_relaxed) >>
+                      POINTER_BITS);
+}
+
+int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    if (house == NULL)
+        return -ESTALE;
+    if (DOMI_UNLIKELY(house->home == NULL))
+        return domi_router_put(manager, house, node);
+
+    /* Relaxed: an address reached this thread by a message, and with it all that was before. */
+    uint64_t life = domi_house_life(house);
+    if (DOMI_LIFE_LEASE(life) != node->lease || (life & DOMI_LIFE_CLOSED) != 0)
+        return -ESTALE;
+    if (is_user(node)) {
+        if ((life & DOMI_LIFE_STOP) != 0)
+            return -ESTALE;
+        if (DOMI_UNLIKELY(manager->busy))
+            return busy(manager);
+        if ((life & DOMI_LIFE_FULL) != 0)
+            return refused(manager, house, node);
+    }
+
+    bool home_lane = house->home == manager && !domi_house_is_exposed(house) &&
+                     atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0;
+    if (!home_lane)
+        return put_inbox(manager, house, node, bound(manager, house, life));
+    if (is_user(node) && house->mail >= bound(manager, house, life)) {
+        domi_mailbox_full(house);
+        return refused(manager, house, node);
+    }
+    if (node->kind >= DOMI_MAILBOXES)
+        control(manager, house, node);
+    else
+        domi_mailbox_add(manager, house, node, node->kind);
+    return 0;
+}
+
+int domi_mailbox_pass(domi_manager *manager, domus_address address, domi_node *node, uint32_t kind)
+{
+    manager->busy = false;
+    int error = domi_mailbox_put(manager, address, node, kind);
+    /* Not what it was: a put may take memory, and who takes some hears of a change. */
+    manager->busy = manager->pressure_seen >= DOMUS_MEMORY_CRITICAL;
+    return error;
+}
+
+void domi_mailbox_give_back(domi_manager *manager, domi_house *house)
+{
+    house->node.kind = DOMI_FREE;
+    (void)put_inbox(manager, house, &house->node, 0);
+}
+
+/* A message that came alone is likely answered: its sender's line, which the answer's put writes,
+ * is on its way while the message is handled. In a flood it would only be in the way. */
+static void expect_answer(const domi_node *node)
+{
+    if (node->kind == DOMI_ASK || node->kind == DOMI_NOTICE)
+        domi_prefetch_write(((const domi_envelope *)(const void *)node)->sender);
+}
+
+void domi_mailbox_sort(domi_manager *manager, domi_house *house)
+{
+    DOMI_CHECK(house->home == manager && !domi_house_is_exposed(house));
+
+    /* acquire: pairs with the release of every put; arrival_next was read before this, because
+     * from here on the next sender may link the house again. */
+    uint64_t word = atomic_exchange_explicit(&house->inbox, 0, memory_order_acquire);
+    domi_node *node = word_node(word);
+    domi_node *oldest = NULL;
+
+    manager->alone = node != NULL && node->next == NULL;
+    if (manager->alone)
+        expect_answer(node);
+    while (node != NULL) {
+        domi_node *next = node->next;
+        node->next = oldest;
+        oldest = node;
+        node = next;
+    }
+
+    /* A free slot has its next lease already, so whatever is late for the last life is dead.
+     * acquire: pairs with publish(); who is late may bring us here before the mount has come. */
+    uint64_t life = atomic_load_explicit(&house->life, memory_order_acquire);
+    uint32_t lease = (life & DOMI_LIFE_CLOSED) != 0 ? 0 : DOMI_LIFE_LEASE(life);
+    for (node = oldest; node != NULL;) {
+        domi_node *next = node->next;
+        sort_one(manager, house, node, lease);
+        node = next;
+    }
+    if (lease == 0)
+        return; /* free, and perhaps another thread's by now: it is not looked at any more */
+    if (house->mail >= bound(manager, house, life))
+        domi_mailbox_full(house);
+    if (DOMI_LIKELY((house->marks & (DOMI_MARK_ROUTEE | DOMI_MARK_STOPPING)) == 0))
+        return;
+    if ((house->marks & DOMI_MARK_ROUTEE) != 0)
+        domi_router_note_load(house);
+    if ((house->marks & DOMI_MARK_STOPPING) != 0)
+        domi_house_rouse(manager, house); /* it may have waited for this */
+}
+
+bool domi_mailbox_held(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    const domus_stack *holder = house->stacks;
+
+    /* Its holder is the first of the parked; while it runs for the first time, the asks that wait
+     * are looked at when it parks. */
+    if ((house->marks & DOMI_MARK_BARRIER) != 0 && node->kind == DOMI_ASK && holder != NULL &&
+        holder->barrier &&
+        domi_stack_in_chain(domi_envelope_return((domi_envelope *)(void *)node), holder)) {
+        domi_node *before = node;
+        while (before->next != node)
+            before = before->next;
+        fail_circle(manager, house, before);
+        return false;
+    }
+    if ((house->marks & DOMI_MARK_RECEIVING) != 0)
+        house->marks |= DOMI_MARK_FRESH;
+    return domi_house_receives(house);
+}
+
+void domi_mailbox_fail_circles(domi_manager *manager, domi_house *house, const domus_stack *holder)
+{
+    domi_node *before = house->tails[DOMI_ASK];
+    const domi_node *last = before;
+    bool more = before != NULL;
+
+    while (more) {
+        domi_node *node = before->next;
+
+        more = node != last;
+        if (domi_stack_in_chain(domi_envelope_return((domi_envelope *)(void *)node), holder))
+            fail_circle(manager, house, before);
+        else
+            before = node;
+    }
+}
+
+void domi_mailbox_dead(domi_manager *manager, domi_house *house, domi_node *node, int error)
+{
+    domi_envelope *envelope = (domi_envelope *)(void *)node;
+
+    switch (node->slab) {
+    case DOMI_SLAB_TIMER:
+        domi_timer_dropped(manager, node);
+        return;
+    case DOMI_SLAB_DESCRIPTOR:
+        manager->descriptor_handled(manager, node);
+        return;
+    case DOMI_SLAB_MEMORY_WATCH:
+        domi_memory_watch_dropped(manager, (domi_memory_watch *)(void *)node);
+        return;
+    case DOMI_SLAB_WATCH:
+    case DOMI_SLAB_UNWATCH:
+        domi_watch_dropped(manager, node);
+        return;
+    case DOMI_SLAB_MEMBER:
+        domi_group_dropped(manager, node);
+        return;
+    case DOMI_SLAB_HOUSE:
+        domi_family_dropped(manager, node);
+        return;
+    case DOMI_SLAB_PROMISE:
+    case DOMI_SLAB_STACK_PROMISE:
+    case DOMI_SLAB_STACK_SMALL:
+    case DOMI_SLAB_STACK_MEDIUM:
+    case DOMI_SLAB_STACK_LARGE:
+        domi_stack_dropped(manager, node);
+        return;
+    default:
+        break;
+    }
+    if (envelope->type == &domi_delivery_type) {
+        domi_counter_add(&manager->counters.dead_letters, 1);
+        domi_delivery_end(manager, envelope, 1);
+        return;
+    }
+    domi_letters_dead(manager, (domus_address){house, node->lease}, envelope, error);
+    if (node->kind == DOMI_ASK)
+        domi_ask_fail(manager, envelope, error);
+    else
+        domi_answer_done(manager, envelope);
+}
+
+static void empty_list(domi_manager *manager, domi_house *house, domi_node **tail)
+{
+    while (*tail != NULL)
+        domi_mailbox_dead(manager, house, domi_list_take(tail), -ESTALE);
+}
+
+void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all)
+{
+    for (uint32_t kind = 0; kind < DOMI_MAILBOXES; kind++) {
+        if (all || kind == DOMI_ASK || kind == DOMI_NOTICE)
+            empty_list(manager, house, &house->tails[kind]);
+    }
+    if (house->family != NULL) {
+        empty_list(manager, house, &house->family->stash[0]);
+        empty_list(manager, house, &house->family->stash[1]);
+        house->family->stashed = 0;
+    }
+    house->mail = 0;
+    if (all)
+        house->replies = house->events = 0;
+    domi_receive_reset(house);
+}

@@ -1,0 +1,235 @@
+/* The slow halves of pools; see the header. */
+#include "house/message/pool.h"
+
+#include "base/memory.h"
+#include "house/message/shared.h"
+
+#include <errno.h>
+
+static const struct {
+    uint16_t bytes;
+    uint16_t keep; /* what stays readable in a free one: the node; all that is known by a serial */
+} sizes[DOMI_SLABS] = {
+    [DOMI_SLAB_64] = {64, 16},
+    [DOMI_SLAB_128] = {128, 16},
+    [DOMI_SLAB_256] = {256, 16},
+    [DOMI_SLAB_512] = {512, 16},
+    [DOMI_SLAB_1088] = {DOMI_POOLED_MAX, 16},
+    [DOMI_SLAB_STACK_SMALL] = {384, 320},
+    [DOMI_SLAB_STACK_MEDIUM] = {640, 320},
+    [DOMI_SLAB_STACK_LARGE] = {1088, 320},
+    [DOMI_SLAB_PROMISE] = {128, 128},
+    [DOMI_SLAB_TIMER] = {128, 128},
+    [DOMI_SLAB_WATCH] = {128, 128},
+    [DOMI_SLAB_DESCRIPTOR] = {128, 128},
+    [DOMI_SLAB_MEMORY_WATCH] = {128, 128},
+    [DOMI_SLAB_MEMBER] = {64, 16},
+};
+
+#define CHUNK_BYTES (256u * 1024)
+
+void domi_pool_init(domi_manager *manager)
+{
+    for (uint32_t i = 0; i < DOMI_SLABS; i++) {
+        domi_slab_init(&manager->slabs[i], sizes[i].bytes, sizes[i].keep, CHUNK_BYTES);
+        manager->slabs[i].lasts = i > DOMI_SLAB_1088; /* all but envelopes */
+    }
+}
+
+void domi_pool_fini(domi_manager *manager)
+{
+    for (uint32_t i = 0; i < DOMI_SLABS; i++)
+        domi_slab_fini(&manager->slabs[i]);
+}
+
+static void push_chain(domi_manager *owner, domi_chain *full)
+{
+    domi_node *head = atomic_load_explicit(&owner->remote, memory_order_relaxed);
+
+    do
+        full->tail->next = head;
+    /* release: pairs with the exchange in collect(); the objects' last writes are seen. */
+    while (!atomic_compare_exchange_weak_explicit(&owner->remote, &head, full->head,
+                                                  memory_order_release, memory_order_relaxed));
+    *full = (domi_chain){NULL, NULL};
+}
+
+static void chain(domi_manager *manager, domi_node *node)
+{
+    domi_chain *to = &manager->chains[node->owner];
+
+    node->next = to->head;
+    if (to->head == NULL)
+        to->tail = node;
+    to->head = node;
+    manager->chained++;
+}
+
+void domi_pool_flush(domi_manager *manager)
+{
+    if (manager->guest != NULL)
+        chain(manager, manager->guest);
+    manager->guest = NULL;
+    if (manager->chained == 0)
+        return;
+    for (uint32_t i = 0; i < manager->count; i++) {
+        if (manager->chains[i].head != NULL)
+            push_chain(manager->managers[i], &manager->chains[i]);
+    }
+    manager->chained = 0;
+}
+
+/* Sort what others gave back into the slabs: a few thousand at a time. One by one, as they are
+ * needed, each would be a cache miss on the way of a message (N:1: 13 instead of 22 million
+ * messages a second); all at once, a thread that others freed a million for would stand still. */
+#define COLLECT_MAX 4096
+
+bool domi_pool_collect(domi_manager *manager)
+{
+    domi_node *node = manager->returned;
+
+    if (node == NULL) {
+        if (atomic_load_explicit(&manager->remote, memory_order_relaxed) == NULL)
+            return false;
+        /* acquire: pairs with push_chain(). */
+        node = atomic_exchange_explicit(&manager->remote, NULL, memory_order_acquire);
+    }
+    for (int most = COLLECT_MAX; node != NULL && most != 0; most--) {
+        domi_node *next = node->next;
+        domi_slab_put(&manager->slabs[node->slab], node);
+        node = next;
+    }
+    manager->returned = node;
+    return node != NULL;
+}
+
+/* What was free before, somewhere: true if the slab has some now. */
+static bool find_free(domi_manager *manager, domi_slab *slab)
+{
+    (void)domi_pool_collect(manager);
+    if (slab->free == NULL)
+        domi_slab_trim_stop(slab);
+    if (slab->free != NULL)
+        return true;
+    if (DOMI_UNLIKELY(slab->spare_bytes != 0)) {
+        /* What the last trim kept is used up. Relaxed: a number for who measures. */
+        domi_counter_add(&manager->spare_bytes, -slab->spare_bytes);
+        slab->spare_bytes = 0;
+    }
+    return false;
+}
+
+static void *carve(domi_manager *manager, uint32_t slab)
+{
+    domi_node *node = domi_slab_carve(&manager->slabs[slab]);
+
+    if (node == NULL)
+        return NULL;
+    /* Written once: an object keeps its owner and its slab for life. */
+    node->owner = (uint16_t)manager->index;
+    node->slab = (uint8_t)slab;
+    return node;
+}
+
+void *domi_pool_refill(domi_manager *manager, uint32_t slab)
+{
+    if (find_free(manager, &manager->slabs[slab]))
+        return domi_slab_take_free(&manager->slabs[slab]);
+    return carve(manager, slab);
+}
+
+uint64_t domi_pool_bytes(const domi_manager *manager)
+{
+    int64_t heap_bytes = atomic_load_explicit((_Atomic int64_t *)(uintptr_t)&manager->heap_bytes,
+                                              memory_order_relaxed);
+    uint64_t bytes = heap_bytes > 0 ? (uint64_t)heap_bytes : 0;
+
+    for (uint32_t i = 0; i <= DOMI_SLAB_1088; i++)
+        bytes += manager->slabs[i].mapped_bytes;
+    return bytes;
+}
+
+static bool is_within_max(const domi_manager *manager, size_t bytes)
+{
+    uint64_t most = manager->config->memory.thread_max_bytes;
+
+    return most == 0 || domi_pool_bytes(manager) + bytes <= most;
+}
+
+void *domi_pool_refill_bounded(domi_manager *manager, uint32_t index)
+{
+    domi_slab *slab = &manager->slabs[index];
+
+    if (find_free(manager, slab))
+        return domi_slab_take_free(slab);
+    manager->at_max =
+        domi_slab_is_used_up(slab) && !is_within_max(manager, domi_slab_next_bytes(slab));
+    return manager->at_max ? NULL : carve(manager, index);
+}
+
+int domi_message_error(domi_manager *manager)
+{
+    if (manager->at_max) {
+        domi_counter_add(&manager->counters.refusals, 1);
+        return -ENOBUFS;
+    }
+    if (!domi_memory_is_full())
+        return -ENOMEM;
+    domi_counter_add(&manager->counters.busy, 1);
+    return -EBUSY;
+}
+
+/* What is of no slab. */
+__attribute__((noinline)) static void free_special(domi_manager *manager, domi_node *node)
+{
+    if (node->slab == DOMI_SLAB_HEAP) {
+        /* Relaxed: a sum, which its owner holds against a bound. */
+        atomic_fetch_sub_explicit(&manager->managers[node->owner]->heap_bytes,
+                                  (int64_t)domi_memory_bytes(node), memory_order_relaxed);
+        domi_memory_free(node);
+        return;
+    }
+    DOMI_CHECK(node->slab == DOMI_SLAB_SHARED);
+    domi_shared_notice_free(manager, (domi_envelope *)(void *)node);
+}
+
+void domi_pool_free_slow(domi_manager *manager, domi_node *node)
+{
+    if (DOMI_UNLIKELY(node->slab >= DOMI_SLABS)) {
+        free_special(manager, node);
+        return;
+    }
+    DOMI_CHECK(node->owner < manager->count);
+
+    /* Not in a flood: what is freed in the order in which it was taken, and lies so in memory,
+     * would be shuffled bit by bit, and each be a cache miss in the end (N:1: 13 instead of 22
+     * million messages a second). */
+    if (manager->alone && manager->guest == NULL && node->slab <= DOMI_SLAB_128)
+        manager->guest = node;
+    else
+        chain(manager, node);
+}
+
+domi_envelope *domi_pool_heap(domi_manager *manager, size_t bytes)
+{
+    domi_envelope *envelope = domi_memory_new(bytes);
+
+    if (envelope == NULL)
+        return NULL;
+    envelope->node.owner = (uint16_t)manager->index;
+    envelope->node.slab = DOMI_SLAB_HEAP;
+    atomic_fetch_add_explicit(&manager->heap_bytes, (int64_t)domi_memory_bytes(envelope),
+                              memory_order_relaxed);
+    return envelope;
+}
+
+domi_envelope *domi_pool_heap_bounded(domi_manager *manager, size_t bytes)
+{
+    manager->at_max = !is_within_max(manager, bytes);
+    return manager->at_max ? NULL : domi_pool_heap(manager, bytes);
+}
+
+size_t domi_envelope_room(const domi_envelope *envelope)
+{
+    return envelope->node.slab < DOMI_SLABS ? sizes[envelope->node.slab].bytes : 0;
+}

@@ -1,0 +1,81 @@
+/* Queues of houses, linked through `next`: plain ones, and the two-level one of the ready.
+ *
+ * A house is in at most one queue. High and normal are sampled when it is queued; while both
+ * wait, one take of `normal_every` is a normal one, so that middlemen (who have asks under way) do
+ * not starve. Owner thread only. */
+#ifndef DOMI_HOUSE_MESSAGE_QUEUE_H
+#define DOMI_HOUSE_MESSAGE_QUEUE_H
+
+#include "house/message/house.h"
+
+typedef struct domi_fifo {
+    domi_house *head;
+    domi_house *tail;
+} domi_fifo;
+
+static inline void domi_fifo_put(domi_fifo *fifo, domi_house *house)
+{
+    house->next = NULL;
+    if (fifo->head == NULL)
+        fifo->head = house;
+    else
+        fifo->tail->next = house;
+    fifo->tail = house;
+}
+
+static inline domi_house *domi_fifo_take(domi_fifo *fifo)
+{
+    domi_house *house = fifo->head;
+
+    if (house != NULL)
+        fifo->head = house->next;
+    return house;
+}
+
+/* All of `first`, before what waits. */
+static inline void domi_fifo_prepend(domi_fifo *fifo, const domi_fifo *first)
+{
+    if (first->head == NULL)
+        return;
+    first->tail->next = fifo->head;
+    if (fifo->head == NULL)
+        fifo->tail = first->tail;
+    fifo->head = first->head;
+}
+
+typedef struct domi_queue {
+    domi_fifo high;
+    domi_fifo normal;
+    uint32_t normal_every; /* constant, and at least 2, so that no kind starves */
+    uint32_t high_takes;   /* since the last normal one, while both waited */
+    uint32_t count;        /* `readies` */
+} domi_queue;
+
+static inline void domi_queue_put(domi_queue *queue, domi_house *house)
+{
+    if (domi_house_high(house)) {
+        house->marks |= DOMI_MARK_HIGH;
+        domi_fifo_put(&queue->high, house);
+    } else {
+        house->marks &= (uint16_t)~DOMI_MARK_HIGH;
+        domi_fifo_put(&queue->normal, house);
+    }
+    queue->count++;
+}
+
+static inline domi_house *domi_queue_take(domi_queue *queue)
+{
+    if (queue->count == 0)
+        return NULL;
+    queue->count--;
+    if (queue->normal.head == NULL)
+        return domi_fifo_take(&queue->high);
+    if (queue->high.head == NULL)
+        return domi_fifo_take(&queue->normal);
+    if (++queue->high_takes < queue->normal_every)
+        return domi_fifo_take(&queue->high);
+    queue->high_takes = 0;
+    return domi_fifo_take(&queue->normal);
+}
+
+#endif

@@ -1,0 +1,87 @@
+/* See the header. */
+#include "house/message/shared.h"
+
+#include "house/message/pool.h"
+#include "house/message/sign.h"
+
+const domus_type domi_delivery_type = {.name = "delivery", .size = sizeof(domi_delivery)};
+
+domi_shared *domi_shared_new(domi_manager *manager, const domus_type *type, const void *payload)
+{
+    domi_shared *shared = (void *)domi_message_new(manager, sizeof *shared + type->size);
+
+    if (shared == NULL)
+        return NULL;
+    shared->type = type;
+    atomic_store_explicit(&shared->deliveries, 1, memory_order_relaxed);
+    domi_payload_copy(shared->payload, payload, type->size);
+    return shared;
+}
+
+void domi_shared_end(domi_manager *manager, domi_shared *shared)
+{
+    /* acq_rel: whatever others did with the payload comes before its end. */
+    if (atomic_fetch_sub_explicit(&shared->deliveries, 1, memory_order_acq_rel) != 1)
+        return;
+    if (shared->type->release != NULL)
+        shared->type->release(shared->payload);
+    domi_pool_free(manager, &shared->node);
+}
+
+domi_envelope *domi_delivery_new(domi_manager *manager, domi_shared *shared, domus_address sender)
+{
+    domi_envelope *envelope = domi_envelope_new(manager, sizeof(domi_envelope));
+
+    if (envelope == NULL)
+        return NULL;
+    envelope->type = &domi_delivery_type;
+    envelope->sender = sender.house;
+    envelope->sender_lease = sender.lease;
+    domi_delivery *delivery = domi_delivery_of(envelope);
+    delivery->shared = shared;
+    atomic_store_explicit(&delivery->left, 1, memory_order_relaxed);
+    /* Relaxed: the maker's own count keeps it. */
+    atomic_fetch_add_explicit(&shared->deliveries, 1, memory_order_relaxed);
+    return envelope;
+}
+
+void domi_delivery_end(domi_manager *manager, domi_envelope *envelope, uint32_t count)
+{
+    domi_delivery *delivery = domi_delivery_of(envelope);
+
+    /* acq_rel: as in domi_shared_end(). */
+    if (atomic_fetch_sub_explicit(&delivery->left, count, memory_order_acq_rel) != count)
+        return;
+    domi_shared_end(manager, delivery->shared);
+    domi_pool_free(manager, &envelope->node);
+}
+
+/* What such a notice holds instead of a payload; domi_envelope_payload() reads the first. */
+typedef struct share {
+    void *payload;
+    domi_envelope *delivery;
+} share;
+
+domi_envelope *domi_shared_notice(domi_manager *manager, domi_envelope *delivery)
+{
+    domi_shared *shared = domi_delivery_of(delivery)->shared;
+    domi_envelope *notice = domi_pool_take(manager, DOMI_SLAB_64);
+
+    if (notice == NULL)
+        return NULL;
+    notice->node.slab = DOMI_SLAB_SHARED;
+    notice->type = shared->type;
+    notice->sender = delivery->sender;
+    notice->sender_lease = delivery->sender_lease;
+    *(share *)(void *)notice->payload = (share){shared->payload, delivery};
+    return notice;
+}
+
+void domi_shared_notice_free(domi_manager *manager, domi_envelope *notice)
+{
+    domi_envelope *delivery = ((share *)(void *)notice->payload)->delivery;
+
+    notice->node.slab = DOMI_SLAB_64;
+    domi_pool_free(manager, &notice->node);
+    domi_delivery_end(manager, delivery, 1);
+}

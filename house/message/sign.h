@@ -1,0 +1,30 @@
+/* What every message needs before it is put: a signature and its payload. */
+#ifndef DOMI_HOUSE_MESSAGE_SIGN_H
+#define DOMI_HOUSE_MESSAGE_SIGN_H
+
+#include "house/message/house.h"
+
+#include <string.h>
+
+/* Payloads are small: one copy of 8 or 16 bytes is worth a branch of its own. */
+static inline void domi_payload_copy(void *to, const void *from, uint32_t size)
+{
+    if (size == 8)
+        memcpy(to, from, 8);
+    else if (size == 16)
+        memcpy(to, from, 16);
+    else if (size != 0)
+        memcpy(to, from, size);
+}
+
+static inline void domi_envelope_sign(domi_envelope *envelope, const domus_type *type,
+                                      const domi_house *sender)
+{
+    domus_address self = domi_house_address(sender);
+
+    envelope->type = type;
+    envelope->sender = self.house;
+    envelope->sender_lease = self.lease;
+}
+
+#endif

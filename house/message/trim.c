@@ -1,0 +1,156 @@
+/* See the header. */
+#include "house/message/trim.h"
+
+#include "base/memory.h"
+#include "house/message/pool.h"
+
+#define MS_NS         UINT64_C(1000000)
+#define FIRST_WAIT_NS (1000 * MS_NS)
+#define LAST_WAIT_NS  (60000 * MS_NS)
+#define SHORT_WAIT_NS (100 * MS_NS) /* while memory is short */
+
+static uint64_t mapped_bytes(const domi_manager *manager)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < DOMI_SLABS; i++)
+        bytes += manager->slabs[i].mapped_bytes;
+    return bytes;
+}
+
+/* By what is used in truth too: the level leaves out what the last pass found free, which may have
+ * been taken since. */
+static bool is_short(const domi_manager *manager)
+{
+    return manager->pressure_seen != DOMUS_MEMORY_NORMAL || manager->at_max ||
+           domi_memory_is_tight();
+}
+
+static uint64_t longer(uint64_t wait_ns)
+{
+    return wait_ns < LAST_WAIT_NS / 2 ? 2 * wait_ns : LAST_WAIT_NS;
+}
+
+/* Slabs that grow need what they have. */
+static void note_growth(domi_manager *manager, uint64_t now_ns)
+{
+    domi_trim *trim = &manager->trim;
+    uint64_t mapped = mapped_bytes(manager);
+
+    if (mapped != trim->mapped) {
+        /* What was given back is needed again: not so soon the next time. */
+        trim->wait_ns = trim->gained ? longer(trim->wait_ns) : FIRST_WAIT_NS;
+        trim->gained = false;
+        trim->mapped = mapped;
+        trim->next_ns = now_ns + trim->wait_ns;
+    }
+    if (is_short(manager))
+        trim->short_ns = now_ns + LAST_WAIT_NS;
+    if (is_short(manager) && trim->next_ns > now_ns + SHORT_WAIT_NS)
+        trim->next_ns = now_ns + SHORT_WAIT_NS;
+}
+
+/* After each step, so that it is always the sum: a slab that runs dry takes off its own. */
+static void tell_spare(domi_manager *manager)
+{
+    uint64_t spare = 0;
+
+    for (uint32_t i = 0; i < DOMI_SLABS; i++)
+        spare += manager->slabs[i].spare_bytes;
+    /* Relaxed: a number for who measures. */
+    atomic_store_explicit(&manager->spare_bytes, spare, memory_order_relaxed);
+}
+
+static void end_pass(domi_manager *manager, uint64_t now_ns)
+{
+    domi_trim *trim = &manager->trim;
+
+    trim->under_way = trim->begun = false;
+    manager->at_max = false; /* until the next one is refused */
+    tell_spare(manager);     /* also of slabs of which none began */
+    trim->mapped = mapped_bytes(manager);
+    if (now_ns < trim->short_ns)
+        trim->wait_ns = FIRST_WAIT_NS;
+    else if (!trim->gained)
+        trim->wait_ns = longer(trim->wait_ns);
+    trim->next_ns = now_ns + (is_short(manager) ? SHORT_WAIT_NS : trim->wait_ns);
+}
+
+static bool begin_pass(domi_manager *manager)
+{
+    uint64_t bytes = 0;
+
+    /* A single chunk is kept in any case. */
+    for (uint32_t i = 0; i < DOMI_SLABS; i++) {
+        const domi_slab *slab = &manager->slabs[i];
+        bytes += slab->mapped_bytes > slab->chunk_bytes ? slab->mapped_bytes : 0;
+    }
+    if (bytes == 0)
+        return false;
+    manager->trim.under_way = true;
+    manager->trim.begun = manager->trim.gained = false;
+    manager->trim.slab = 0;
+    return true;
+}
+
+/* Free objects that stay the slab's while it is trimmed. Without them the next message, even one
+ * that is refused then, would end the trim, and with one every now and then none would come to its
+ * end. They lie in few chunks, and others the next time. */
+#define KEPT 64
+
+static bool begin_slab(domi_slab *slab)
+{
+    void *first = slab->free;
+    void *last = first;
+
+    for (int left = KEPT - 1; left != 0 && last != NULL; left--)
+        last = *(void **)last;
+    if (last == NULL || *(void **)last == NULL) {
+        slab->spare_bytes = 0; /* what the last trim counted has been taken since */
+        return false;
+    }
+    slab->free = *(void **)last;
+    bool begun = domi_slab_trim_begin(slab);
+    *(void **)last = slab->free; /* NULL if it has begun */
+    slab->free = first;
+    return begun;
+}
+
+/* False: with this slab it is done. */
+static bool step(domi_manager *manager, domi_slab *slab, uint32_t objects)
+{
+    domi_trim *trim = &manager->trim;
+
+    if (trim->begun && slab->trim == NULL)
+        return false; /* somebody needed what it had */
+    if (!trim->begun && !begin_slab(slab))
+        return false;
+    trim->begun = true;
+    uint64_t before = slab->mapped_bytes;
+    bool more = !domi_slab_trim_step(slab, objects);
+    tell_spare(manager);
+    if (slab->mapped_bytes != before) {
+        trim->gained = true;
+        domi_counter_add(&manager->counters.trimmed_bytes, before - slab->mapped_bytes);
+    }
+    return more;
+}
+
+bool domi_trim_step(domi_manager *manager, uint64_t now_ns, uint32_t objects)
+{
+    domi_trim *trim = &manager->trim;
+
+    if (!trim->under_way) {
+        note_growth(manager, now_ns);
+        if (now_ns < trim->next_ns || !begin_pass(manager))
+            return false;
+    }
+    if (!trim->begun && domi_pool_collect(manager))
+        return true;
+    if (step(manager, &manager->slabs[trim->slab], objects))
+        return true;
+    trim->begun = false;
+    if (++trim->slab == DOMI_SLABS)
+        end_pass(manager, now_ns);
+    return true;
+}

@@ -1,0 +1,75 @@
+/* What still waits to be accepted when a listener is to be closed.
+ *
+ * Closing a listener resets the connections in its backlog, although their peers may have sent
+ * bytes that were acknowledged. So they are accepted first: in a drain they are answered, else they
+ * are turned away and counted. Connections that cannot even be accepted are counted by the kernel's
+ * own number of them. Owner thread. */
+#include "io/acceptors/acceptor.h"
+#include "io/channels/channel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* From one listener, in all. More than a backlog can hold (net.core.somaxconn is rarely above
+ * 65,535). */
+#define TAKES_MAX 131072u
+
+void domi_reset_descriptor(int fd)
+{
+    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    (void)close(fd);
+}
+
+void domi_turn_away(domi_io *io, int fd)
+{
+    uint64_t bytes = domi_socket_bytes(fd, FIONREAD);
+
+    /* Relaxed: sums for the profile. A message with a connection may be dropped by any thread. */
+    atomic_fetch_add_explicit(&io->turned_away, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&io->turned_away_bytes, bytes, memory_order_relaxed);
+    domi_reset_descriptor(fd);
+}
+
+void domi_backlog_shrink(int listener)
+{
+    (void)listen(listener, 0);
+}
+
+int domi_backlog_take(domi_acceptor *acceptor, void (*take)(domi_acceptor *acceptor, int fd))
+{
+    uint32_t limit = acceptor->io->config->io.completion_entries;
+    int flags = fcntl(acceptor->fd, F_GETFL);
+
+    if (flags < 0 || fcntl(acceptor->fd, F_SETFL, flags | O_NONBLOCK) != 0)
+        return 0;
+    for (uint32_t takes = 0; acceptor->taken < TAKES_MAX; takes++, acceptor->taken++) {
+        if (takes == limit)
+            return -EAGAIN;
+        int fd = accept4(acceptor->fd, NULL, NULL, SOCK_CLOEXEC);
+        if (fd >= 0)
+            take(acceptor, fd);
+        else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+            return -EMFILE;
+        else if (errno == EAGAIN || errno == EINVAL)
+            return 0; /* else ECONNABORTED and the like: of one connection */
+    }
+    return 0;
+}
+
+void domi_backlog_count(domi_acceptor *acceptor)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+
+    /* Of a listener, "unacked" is how many wait to be accepted. */
+    if (getsockopt(acceptor->fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0)
+        atomic_fetch_add_explicit(&acceptor->io->turned_away, info.tcpi_unacked,
+                                  memory_order_relaxed);
+}

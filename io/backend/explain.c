@@ -1,0 +1,121 @@
+/* See the header. EPERM is a sysctl or a seccomp filter, ENOSYS a kernel without io_uring or a
+ * filter that says so, EINVAL a kernel that is too old, ENOMEM the locked-memory limit (rings are
+ * charged to it for users without CAP_IPC_LOCK), EMFILE and ENFILE descriptors. */
+#include "io/backend/explain.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+
+#define ENTRY_BYTES        64u /* of the submission queue; and 4 for its index */
+#define COMPLETION_BYTES   16u
+#define BUFFER_ENTRY_BYTES 16u
+#define PAGE               4096u
+
+static long read_number(const char *path, const char *key)
+{
+    char line[256];
+    long number = -1;
+    FILE *file = fopen(path, "re");
+
+    if (file == NULL)
+        return -1;
+    while (number < 0 && fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, key, strlen(key)) == 0)
+            number = strtol(line + strlen(key), NULL, 10);
+    }
+    fclose(file);
+    return number;
+}
+
+void domi_setup_explain(int result, domi_setup_step step, const domus_config *config, char *error,
+                        size_t error_size)
+{
+    domi_setup_facts facts = {
+        .result = result,
+        .step = step,
+        .disabled = (int)read_number("/proc/sys/kernel/io_uring_disabled", ""),
+        .seccomp = (int)read_number("/proc/self/status", "Seccomp:"),
+        .memlock_bytes = UINT64_MAX,
+        .needed_bytes = (uint64_t)config->io.ring_entries * (ENTRY_BYTES + 4) +
+                        (uint64_t)config->io.completion_entries * COMPLETION_BYTES +
+                        (uint64_t)config->io.buffers.count * BUFFER_ENTRY_BYTES + 2 * PAGE,
+    };
+    struct rlimit limit;
+    struct utsname names;
+
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        facts.memlock_bytes = limit.rlim_cur;
+    if (uname(&names) == 0)
+        snprintf(facts.kernel, sizeof facts.kernel, "%.63s", names.release);
+    domi_setup_text(&facts, error, error_size);
+}
+
+static void permission_text(const domi_setup_facts *facts, char *error, size_t size)
+{
+    if (facts->disabled > 0)
+        snprintf(error, size,
+                 "io_uring is switched off by the sysctl kernel.io_uring_disabled=%d: set it to 0 "
+                 "(or to 1 and put this user into kernel.io_uring_group)",
+                 facts->disabled);
+    else if (facts->seccomp == 2)
+        snprintf(error, size,
+                 "io_uring is refused by a seccomp filter (%s): allow io_uring_setup, "
+                 "io_uring_enter and io_uring_register in the container's profile",
+                 strerror(-facts->result));
+    else if (facts->result == -ENOSYS)
+        snprintf(error, size, "this kernel (%s) has no io_uring: domus needs Linux 6.1 or newer",
+                 facts->kernel);
+    else
+        snprintf(error, size,
+                 "io_uring is not permitted (%s), by neither the sysctl kernel.io_uring_disabled "
+                 "nor a seccomp filter: look for a security module's denial",
+                 strerror(-facts->result));
+}
+
+void domi_setup_text(const domi_setup_facts *facts, char *error, size_t size)
+{
+    static const char *const steps[] = {
+        [DOMI_SETUP_MEMORY] = "memory for a ring",
+        [DOMI_SETUP_RING] = "io_uring_setup",
+        [DOMI_SETUP_BUFFERS] = "registering receive buffers",
+        [DOMI_SETUP_ENABLE] = "enabling a ring on its thread",
+    };
+
+    switch (facts->result) {
+    case -EPERM:
+    case -EACCES:
+    case -ENOSYS:
+        permission_text(facts, error, size);
+        break;
+    case -ENOMEM:
+        if (facts->step == DOMI_SETUP_RING && facts->memlock_bytes != UINT64_MAX)
+            snprintf(error, size,
+                     "no memory for a ring: the locked-memory limit is %llu KiB and each thread's "
+                     "ring needs about %llu KiB: raise it (ulimit -l, LimitMEMLOCK=) or lower "
+                     "system.threads, io.ringEntries or io.completionEntries",
+                     (unsigned long long)(facts->memlock_bytes / 1024),
+                     (unsigned long long)(facts->needed_bytes / 1024));
+        else
+            snprintf(error, size, "%s: out of memory", steps[facts->step]);
+        break;
+    case -EINVAL:
+        snprintf(error, size,
+                 "%s: this kernel (%s) does not know what domus asks for: it needs Linux 6.1 or "
+                 "newer",
+                 steps[facts->step], facts->kernel);
+        break;
+    case -EMFILE:
+    case -ENFILE:
+        snprintf(error, size,
+                 "%s: no descriptor is left (%s): raise the limit (ulimit -n, LimitNOFILE=)",
+                 steps[facts->step], strerror(-facts->result));
+        break;
+    default:
+        snprintf(error, size, "%s: %s", steps[facts->step], strerror(-facts->result));
+        break;
+    }
+}

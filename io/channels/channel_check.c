@@ -1,0 +1,59 @@
+/* What is true of a channel in each of its states, which channel.c draws. */
+#include "io/channels/channel.h"
+
+#include "base/check.h"
+
+/* `when` implies `then`. */
+static bool implies(bool when, bool then)
+{
+    return !when || then;
+}
+
+/* Nothing is in flight and nothing is kept: only on_close is due, and then the slot is free. */
+static void check_closed(const domus_channel *channel)
+{
+    DOMI_CHECK(channel->fd == -1);
+    DOMI_CHECK(!channel->receiving && !channel->sending && channel->cancels == 0);
+    DOMI_CHECK(channel->outbound.head == NULL && channel->inbound.head == NULL);
+    DOMI_CHECK(!channel->starved && !channel->crowded);
+    DOMI_CHECK(!domi_wheel_armed(&channel->timer.node));
+}
+
+/* What holds in every state. */
+static void check_any(const domus_channel *channel)
+{
+    DOMI_CHECK(implies(channel->cancelling, channel->receiving));
+    DOMI_CHECK(implies(channel->outbound.head == NULL, channel->queued_bytes == 0));
+    DOMI_CHECK(implies(channel->outbound.head == NULL, channel->cost == 0));
+    DOMI_CHECK(implies(channel->sending, channel->outbound.head != NULL));
+    DOMI_CHECK(implies(channel->crowded, channel->state == DOMI_CHANNEL_OPEN));
+    DOMI_CHECK(implies(channel->end_told, channel->ended));
+    DOMI_CHECK(implies(channel->close_due, channel->ended));
+}
+
+bool domi_channel_is_sound(const domus_channel *channel)
+{
+    check_any(channel);
+    switch (channel->state) {
+    case DOMI_CHANNEL_OPEN:
+        DOMI_CHECK(channel->fd >= 0);
+        break;
+    case DOMI_CHANNEL_FLUSHING:
+        DOMI_CHECK(channel->fd >= 0 && channel->inbound.head == NULL);
+        break;
+    case DOMI_CHANNEL_LINGERING: /* all is sent, and what comes is thrown away */
+        DOMI_CHECK(channel->fd >= 0 && channel->inbound.head == NULL);
+        DOMI_CHECK(channel->outbound.head == NULL && !channel->sending);
+        break;
+    case DOMI_CHANNEL_CLOSING:
+        DOMI_CHECK(channel->fd >= 0 && channel->inbound.head == NULL);
+        DOMI_CHECK(implies(!channel->sending, channel->outbound.head == NULL));
+        break;
+    case DOMI_CHANNEL_CLOSED:
+        check_closed(channel);
+        break;
+    default:
+        DOMI_CHECK(!"a channel is in no state");
+    }
+    return true;
+}

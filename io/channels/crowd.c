@@ -1,0 +1,108 @@
+/* The dynamic threshold of queued bytes; the header says how it works. */
+#include "io/channels/crowd.h"
+
+#define VISITS_PER_TURN 16u
+
+static void join(domus_channel *channel)
+{
+    domi_io *io = channel->io;
+
+    channel->next_crowded = NULL;
+    channel->previous_crowded = io->crowd_tail;
+    if (io->crowd_tail != NULL)
+        io->crowd_tail->next_crowded = channel;
+    else
+        io->crowd_head = channel;
+    io->crowd_tail = channel;
+}
+
+static void unlink_crowded(domus_channel *channel)
+{
+    domi_io *io = channel->io;
+
+    if (channel->next_crowded != NULL)
+        channel->next_crowded->previous_crowded = channel->previous_crowded;
+    else
+        io->crowd_tail = channel->previous_crowded;
+    if (channel->previous_crowded != NULL)
+        channel->previous_crowded->next_crowded = channel->next_crowded;
+    else
+        io->crowd_head = channel->next_crowded;
+}
+
+void domi_channel_leave_crowd(domus_channel *channel)
+{
+    domi_io *io = channel->io;
+
+    if (!channel->crowded)
+        return;
+    unlink_crowded(channel);
+    channel->crowded = false;
+    io->crowd_count--;
+    if (io->crowd_left > io->crowd_count)
+        io->crowd_left = io->crowd_count;
+}
+
+/* It goes on a quarter below its part, so that it does not stop and go with every piece. With
+ * nothing queued there is no such margin to wait for. */
+static bool may_go_on(const domus_channel *channel)
+{
+    const domi_io *io = channel->io;
+    uint64_t part = domi_io_part(io);
+
+    if (channel->cost == 0)
+        return !domi_channel_is_above_part(channel, 0);
+    return channel->cost + io->piece <= part - part / 4;
+}
+
+void domi_channel_note_crowded(domus_channel *channel)
+{
+    domi_io *io = channel->io;
+
+    if (channel->crowded) {
+        if (may_go_on(channel))
+            domi_channel_leave_crowd(channel);
+    } else if (DOMI_UNLIKELY(domi_channel_is_above_part(channel, channel->cost)) &&
+               channel->state == DOMI_CHANNEL_OPEN) {
+        join(channel);
+        channel->crowded = true;
+        io->crowd_count++;
+    }
+}
+
+void domi_io_feed_crowd(domi_io *io)
+{
+    for (uint32_t visits = 0; io->crowd_left != 0 && visits < VISITS_PER_TURN; visits++) {
+        domus_channel *channel = io->crowd_head;
+
+        unlink_crowded(channel); /* to the tail: each has its turn */
+        join(channel);
+        io->crowd_left--;
+        domi_channel_pressure(channel);
+        domi_channel_settle(channel);
+    }
+}
+
+void domi_io_set_bound(domi_io *io, uint64_t queue_max)
+{
+    uint64_t size = io->config->io.buffers.size_bytes;
+
+    if (queue_max > io->pressure.queue_max)
+        io->crowd_left = io->crowd_count;
+    io->pressure.queue_max = queue_max;
+    io->careful_mark = queue_max / 4;
+    /* Under a small bound a large piece must not be more than any part could be. */
+    io->piece = size < domi_part_of(queue_max, 0) / 4 ? size : domi_part_of(queue_max, 0) / 4;
+    domi_io_note_queued(io);
+}
+
+void domi_io_be_careful(domi_io *io)
+{
+    if (io->draining)
+        return;
+    io->careful = true;
+    io->sweep.begun_ns = io->manager->now_ns;
+    io->sweep.next = 0;
+    domi_wheel_cancel(&io->wheel, &io->sweep.timer.node); /* it may stand for a last pass */
+    domi_wheel_arm(&io->wheel, &io->sweep.timer.node, io->manager->now_ns + DOMI_WHEEL_TICK_NS);
+}

@@ -1,0 +1,153 @@
+/* Sending: the buffers of a tick leave in one operation per channel, and one is in flight at most,
+ * because two could overtake each other. The kernel reads the buffers until its completion. A send
+ * that is short is followed by the next one: asking for all of it (MSG_WAITALL) would let a peer
+ * that reads slowly have it handed to a kernel worker, after so many tries. */
+#include "base/check.h"
+#include "io/channels/crowd.h"
+
+#include <errno.h>
+
+static void mark_dirty(domus_channel *channel)
+{
+    if (channel->dirty)
+        return;
+    channel->dirty = true;
+    channel->next_dirty = channel->io->dirty;
+    channel->io->dirty = channel;
+}
+
+int domus_channel_write(domus_channel *channel, domus_buffer *bytes)
+{
+    domi_io *io = channel->io;
+    int error = 0;
+
+    if (channel->state != DOMI_CHANNEL_OPEN)
+        error = -EPIPE;
+    else if (channel->queued_bytes + bytes->size > io->config->channel.send_max_bytes ||
+             domi_channel_is_refused(channel, bytes->size))
+        error = -ENOBUFS;
+    if (error != 0 || bytes->size == 0) {
+        domus_buffer_free(bytes);
+        return error;
+    }
+    domi_buffer_list_put(&channel->outbound, bytes);
+    channel->queued_bytes += bytes->size;
+    domi_channel_charge(channel, &channel->cost, domi_buffer_cost(bytes));
+    domi_io_note_queued(io);
+    if (!channel->sending)
+        mark_dirty(channel);
+    domi_channel_pressure(channel);
+    return 0;
+}
+
+/* Point the vector at what is queued. Returns how many pieces. */
+static int gather(domus_channel *channel)
+{
+    int count = 0;
+
+    for (domus_buffer *buffer = channel->outbound.head; buffer != NULL && count < DOMI_GATHER_MAX;
+         buffer = buffer->next) {
+        uint32_t offset = count == 0 ? channel->head_offset : 0;
+        channel->vector[count++] = (struct iovec){
+            .iov_base = buffer->data + offset,
+            .iov_len = buffer->size - offset,
+        };
+    }
+    return count;
+}
+
+/* One timer serves all time-outs of a channel: it stands at the earliest. Once it stands at a
+ * send's, later sends are due after it, so this is a comparison per send. */
+static void arm_send_timeout(domus_channel *channel)
+{
+    domi_wheel_node *node = &channel->timer.node;
+    uint64_t timeout_ns = channel->io->config->channel.send_timeout_ns;
+    uint64_t due_ns = channel->send_ns + timeout_ns;
+
+    if (timeout_ns == 0 || (domi_wheel_armed(node) && node->expires_ns <= due_ns))
+        return;
+    domi_wheel_cancel(&channel->io->wheel, node);
+    domi_wheel_arm(&channel->io->wheel, node, due_ns);
+}
+
+void domi_channel_send(domus_channel *channel)
+{
+    domi_io *io = channel->io;
+
+    if (channel->sending || channel->outbound.head == NULL ||
+        channel->state >= DOMI_CHANNEL_CLOSING)
+        return;
+
+    uint64_t data = domi_op_data(DOMI_OP_SEND, channel->generation, channel->slot);
+    int pieces = gather(channel);
+    channel->sending = true;
+    channel->send_ns = io->manager->now_ns;
+    arm_send_timeout(channel);
+    if (pieces == 1) {
+        io->backend->send(io->ring, channel->fd, channel->vector[0].iov_base,
+                          (uint32_t)channel->vector[0].iov_len, data);
+        return;
+    }
+    channel->message.msg_iov = channel->vector;
+    channel->message.msg_iovlen = (size_t)pieces;
+    io->backend->send_message(io->ring, channel->fd, &channel->message, data);
+}
+
+/* Its first buffer is not needed any more. */
+static void free_outbound_head(domus_channel *channel)
+{
+    domus_buffer *buffer = domi_buffer_list_take(&channel->outbound);
+
+    domi_channel_discharge(channel, &channel->cost, domi_buffer_cost(buffer));
+    domus_buffer_free(buffer);
+}
+
+void domi_channel_drop_outbound(domus_channel *channel)
+{
+    DOMI_CHECK(!channel->sending);
+    channel->unsent_bytes += channel->queued_bytes;
+    while (channel->outbound.head != NULL)
+        free_outbound_head(channel);
+    channel->queued_bytes = 0;
+    channel->head_offset = 0;
+}
+
+/* `size` bytes are with the kernel: give their buffers back. */
+static void taken(domus_channel *channel, uint32_t size)
+{
+    channel->queued_bytes -= size;
+    while (size != 0) {
+        domus_buffer *buffer = channel->outbound.head;
+        uint32_t left = buffer->size - channel->head_offset;
+
+        if (size < left) {
+            channel->head_offset += size;
+            return;
+        }
+        size -= left;
+        channel->head_offset = 0;
+        free_outbound_head(channel);
+    }
+}
+
+void domi_channel_sent(domus_channel *channel, const domi_completion *completion)
+{
+    domi_io *io = channel->io;
+
+    DOMI_CHECK(channel->sending);
+    channel->sending = false;
+    if (channel->state >= DOMI_CHANNEL_CLOSING) {
+        domi_channel_drop_outbound(channel);
+    } else if (completion->result > 0) {
+        channel->active_ns = io->manager->now_ns;
+        domi_counter_add(&io->counters.sent_bytes, (uint32_t)completion->result);
+        channel->sent_bytes += (uint32_t)completion->result;
+        taken(channel, (uint32_t)completion->result);
+        domi_channel_pressure(channel);
+    } else if (completion->result != -EINTR && completion->result != -EAGAIN) {
+        domi_channel_shut(channel, completion->result == 0 ? -EPIPE : completion->result, false);
+    }
+    if (channel->outbound.head != NULL)
+        mark_dirty(channel);
+    domi_channel_settle(channel);
+}

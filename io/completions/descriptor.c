@@ -1,0 +1,245 @@
+/* See domus/descriptor.h, and the header. */
+#include "io/completions/descriptor.h"
+
+#include "base/check.h"
+#include "house/conversation/notes.h"
+#include "house/conversation/stack.h"
+#include "house/family/watch.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+
+#include <domus/descriptor.h>
+
+#include <errno.h>
+#include <string.h>
+
+const domus_type domus_ready_type = {.name = "ready", .size = sizeof(domus_ready)};
+
+struct domi_descriptor {
+    domi_envelope event;
+    domi_descriptor *next; /* while armed: in the list of its io */
+    domi_house *house;
+    int fd;
+    uint32_t events;
+    _Atomic uint32_t generation; /* written as it is freed */
+    bool armed;                  /* a poll is in the ring */
+    bool cancelling;             /* ... and is being taken out of it, to be armed anew */
+    bool under_way;              /* its event is in the mailbox, or being handled */
+    bool cancelled;              /* taken back: freed when nothing of it is under way */
+    bool failed;                 /* taken back when its last event was handled */
+    bool noted;                  /* begun on a loan: home arms it when the house is back */
+    domi_descriptor **place;     /* while armed: what points to it in that list */
+    domi_link link;
+};
+
+static_assert(sizeof(domi_descriptor) == 128, "two cache lines");
+static_assert(offsetof(domi_descriptor, link) == DOMI_LINK_OFFSET, "as a timer's");
+static_assert(sizeof(domus_ready) <= sizeof(((domi_envelope *)NULL)->payload), "inline");
+
+static uint64_t data_of(const domi_descriptor *descriptor)
+{
+    return (uint64_t)DOMI_OP_DESCRIPTOR << 56 | (uintptr_t)descriptor;
+}
+
+static domi_io *io_of(const domi_descriptor *descriptor)
+{
+    return descriptor->house->home->io; /* constant while threads run */
+}
+
+static void tell(domi_descriptor *descriptor, uint32_t events, int error)
+{
+    const domus_ready ready = {.fd = descriptor->fd, .events = events, .error = error};
+    domus_address address = domi_house_address(descriptor->house);
+
+    memcpy(descriptor->event.payload, &ready, sizeof ready);
+    descriptor->under_way = true;
+    descriptor->failed = error != 0;
+    int result =
+        domi_mailbox_put(io_of(descriptor)->manager, address, &descriptor->event.node, DOMI_EVENT);
+    DOMI_CHECK(result == 0); /* a house takes its watches back before it is gone */
+}
+
+static void list_armed(domi_io *io, domi_descriptor *descriptor)
+{
+    descriptor->armed = true;
+    descriptor->place = &io->watched;
+    descriptor->next = io->watched;
+    if (descriptor->next != NULL)
+        descriptor->next->place = &descriptor->next;
+    io->watched = descriptor;
+}
+
+static void unlist_armed(domi_descriptor *descriptor)
+{
+    *descriptor->place = descriptor->next;
+    if (descriptor->next != NULL)
+        descriptor->next->place = descriptor->place;
+    descriptor->armed = descriptor->cancelling = false;
+}
+
+/* A ring that has failed would never say anything: the actor is told so at once. */
+static void arm(domi_descriptor *descriptor)
+{
+    domi_io *io = io_of(descriptor);
+
+    if (io->failed != 0) {
+        tell(descriptor, 0, io->failed);
+        return;
+    }
+    list_armed(io, descriptor);
+    io->backend->poll_once(io->ring, descriptor->fd, descriptor->events, data_of(descriptor));
+}
+
+static void take_out(domi_descriptor *descriptor)
+{
+    domi_io *io = io_of(descriptor);
+
+    if (!descriptor->armed || descriptor->cancelling)
+        return;
+    descriptor->cancelling = true;
+    io->backend->cancel(io->ring, data_of(descriptor), DOMI_OP_IGNORED);
+}
+
+static void detach(domi_descriptor *descriptor)
+{
+    descriptor->cancelled = true;
+    domi_link_remove(descriptor->house, &descriptor->link);
+    take_out(descriptor);
+}
+
+/* Relaxed, both: a stale handle may be held against it while another thread has it by now; of his
+ * own watches' ends an actor knows. */
+static uint32_t generation_of(const domi_descriptor *descriptor)
+{
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&descriptor->generation,
+                                memory_order_relaxed);
+}
+
+/* Freed, armed again, or still under way. */
+static void settle(domi_descriptor *descriptor)
+{
+    if (descriptor->armed || descriptor->under_way || descriptor->noted)
+        return;
+    if (!descriptor->cancelled && !descriptor->failed) {
+        arm(descriptor);
+        return;
+    }
+    if (!descriptor->cancelled)
+        detach(descriptor);
+    atomic_fetch_add_explicit(&descriptor->generation, 1, memory_order_relaxed);
+    domi_pool_free(io_of(descriptor)->manager, &descriptor->event.node);
+}
+
+void domi_descriptor_completed(domi_io *io, domi_descriptor *descriptor, int result)
+{
+    bool again = descriptor->cancelling;
+
+    DOMI_CHECK(io_of(descriptor) == io && descriptor->armed);
+    unlist_armed(descriptor);
+    if (!descriptor->cancelled && !(result == -ECANCELED && again))
+        tell(descriptor, result >= 0 ? (uint32_t)result : 0, result < 0 ? result : 0);
+    settle(descriptor);
+}
+
+void domi_descriptors_fail(domi_io *io)
+{
+    while (io->watched != NULL)
+        domi_descriptor_completed(io, io->watched, io->failed);
+}
+
+void domi_descriptor_handled(domi_manager *manager, domi_node *node)
+{
+    domi_descriptor *descriptor = (domi_descriptor *)(void *)node;
+
+    (void)manager;
+    descriptor->under_way = false;
+    settle(descriptor);
+}
+
+void domi_descriptor_cancel(domi_manager *manager, domi_node *node)
+{
+    domi_descriptor *descriptor = (domi_descriptor *)(void *)node;
+
+    (void)manager;
+    descriptor->event.error = -ECANCELED; /* one that is under way is not handled */
+    detach(descriptor);
+    settle(descriptor);
+}
+
+void domi_descriptor_noted(domi_manager *home, domi_node *node)
+{
+    domi_descriptor *descriptor = (domi_descriptor *)(void *)node;
+
+    (void)home;
+    descriptor->noted = false;
+    settle(descriptor);
+}
+
+int domus_watch_fd(domus_stack *stack, int fd, uint32_t events, domus_fd_watch *ret_watch)
+{
+    domi_manager *manager = stack->manager;
+    domi_house *house = domi_stack_house(stack);
+    domi_io *io = house->home->io; /* constant while threads run */
+    bool is_lent = domi_is_lent(manager, house);
+
+    if (fd < 0)
+        return -EBADF;
+    if (io == NULL || io->backend->poll_once == NULL)
+        return -EOPNOTSUPP;
+    if (!is_lent && io->failed != 0) /* a thief may not look: its actor is told when it is home */
+        return io->failed;
+    domi_descriptor *descriptor = domi_pool_take(manager, DOMI_SLAB_DESCRIPTOR);
+    if (descriptor == NULL)
+        return -ENOMEM;
+    descriptor->event.type = &domus_ready_type;
+    descriptor->event.sender = NULL;
+    descriptor->event.error = 0;
+    descriptor->house = house;
+    descriptor->fd = fd;
+    descriptor->events = events;
+    descriptor->armed = descriptor->cancelling = false;
+    descriptor->under_way = descriptor->cancelled = descriptor->failed = false;
+    domi_link_add(house, &descriptor->link);
+    house->marks |= DOMI_MARK_PINNED; /* its ring is its home's */
+    descriptor->noted = is_lent;
+    if (descriptor->noted)
+        domi_lent_note(manager, &descriptor->event.node);
+    else
+        arm(descriptor);
+    if (ret_watch != NULL)
+        *ret_watch = (domus_fd_watch){descriptor, generation_of(descriptor)};
+    return 0;
+}
+
+static domi_descriptor *find(const domus_stack *stack, domus_fd_watch watch)
+{
+    domi_descriptor *descriptor = watch.descriptor;
+
+    if (descriptor == NULL || generation_of(descriptor) != watch.generation ||
+        descriptor->house != domi_stack_house(stack) || descriptor->cancelled)
+        return NULL;
+    return descriptor;
+}
+
+int domus_fd_change(domus_stack *stack, domus_fd_watch watch, uint32_t events)
+{
+    domi_descriptor *descriptor = find(stack, watch);
+
+    if (descriptor == NULL || descriptor->failed)
+        return -ENOENT;
+    descriptor->events = events;
+    take_out(descriptor); /* armed anew when it is out */
+    return 0;
+}
+
+int domus_unwatch_fd(domus_stack *stack, domus_fd_watch watch)
+{
+    domi_descriptor *descriptor = find(stack, watch);
+
+    if (descriptor == NULL)
+        return -ENOENT;
+    descriptor->event.error = -ECANCELED;
+    detach(descriptor);
+    settle(descriptor);
+    return 0;
+}

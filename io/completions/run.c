@@ -1,0 +1,265 @@
+/* The actor's side of channels: what a run does for the channels that have something.
+ *
+ * A run calls on_open, on_read, on_end and on_close for the channels on the ready list, in that
+ * order for each, within the places that the run has left. An error of a handler resets its
+ * channel and is counted; it ends nothing else. */
+#include "io/acceptors/acceptor.h"
+#include "io/channels/channel.h"
+
+#include "base/memory.h"
+#include "house/conversation/ask.h"
+#include "house/conversation/stack.h"
+
+#include <errno.h>
+
+/* No messages: what a thread says that it handles. */
+static const domus_type open_type = {.name = "on_open"};
+static const domus_type read_type = {.name = "on_read"};
+static const domus_type end_type = {.name = "on_end"};
+static const domus_type close_type = {.name = "on_close"};
+
+/* A negative errno refuses the channel. The actor has not failed: else whoever can send bytes could
+ * have it restarted, and could fill the log. */
+static void refuse(domus_stack *stack, domus_channel *channel, int error)
+{
+    if (stack->received != NULL) { /* an ask that a receive took, and that is not answered */
+        domi_ask_fail(stack->manager, stack->received, error);
+        stack->received = NULL;
+    }
+    domi_stack_return(stack, 0);
+    domi_counter_add(&channel->io->counters.channels_refused, 1);
+    domi_channel_shut(channel, error, true);
+}
+
+/* The handler, which is called `type`, returned: park its conversation, end it, or refuse the
+ * channel. */
+static void returned(domus_stack *stack, domus_channel *channel, const domus_type *type, int result)
+{
+    if (stack->pooled != NULL) { /* if it has not parked, it ends with this call */
+        stack->pooled->begun_by = type;
+        stack->pooled->counted_at = domi_channel_key(channel);
+        if (type == &read_type)
+            domi_channel_count_conversation(channel, stack->pooled);
+    }
+    if (result < 0)
+        refuse(stack, channel, result);
+    else
+        domi_stack_return(stack, result);
+}
+
+bool domi_channel_conversation_failed(domi_manager *manager, const domus_stack *stack, int error)
+{
+    if (stack->begun_by != &open_type && stack->begun_by != &read_type &&
+        stack->begun_by != &end_type)
+        return false;
+    domi_io *io = manager->io;
+    domus_channel *channel = domi_channel_of_key(io, stack->counted_at);
+    domi_counter_add(&io->counters.channels_refused, 1);
+    if (channel != NULL)
+        domi_channel_shut(channel, error, true);
+    return true;
+}
+
+static void open_channel(domi_manager *manager, domi_house *house, domus_channel *channel)
+{
+    const domus_behaviour *behaviour = house->behaviour;
+
+    channel->opened = true;
+    if (behaviour->on_open != NULL) {
+        domus_stack stack;
+        domi_stack_begin(&stack, manager, house);
+        domi_manager_handles(manager, &open_type);
+        returned(&stack, channel, &open_type, behaviour->on_open(&stack, house->self, channel));
+    }
+    domi_channel_settle(channel);
+}
+
+DOMI_NO_CANARY static void read_one(domi_manager *manager, domi_house *house,
+                                    domus_channel *channel)
+{
+    const domus_behaviour *behaviour = house->behaviour;
+    domus_buffer *buffer = domi_channel_take_inbound(channel);
+
+    domi_counter_add(&channel->io->counters.reads, 1);
+    if (behaviour->on_read == NULL) {
+        domus_buffer_free(buffer);
+        return;
+    }
+    domus_stack stack;
+    domi_stack_begin(&stack, manager, house);
+    domi_manager_handles(manager, &read_type);
+    returned(&stack, channel, &read_type, behaviour->on_read(&stack, house->self, channel, buffer));
+}
+
+static void end_channel(domi_manager *manager, domi_house *house, domus_channel *channel)
+{
+    const domus_behaviour *behaviour = house->behaviour;
+
+    channel->end_told = true;
+    if (behaviour->on_end == NULL) {
+        domi_channel_close_when_answered(channel);
+        return;
+    }
+    domus_stack stack;
+    domi_stack_begin(&stack, manager, house);
+    domi_manager_handles(manager, &end_type);
+    returned(&stack, channel, &end_type, behaviour->on_end(&stack, house->self, channel));
+}
+
+static void close_channel(domi_manager *manager, domi_house *house, domus_channel *channel)
+{
+    const domus_behaviour *behaviour = house->behaviour;
+
+    if (behaviour->on_close != NULL && channel->opened) {
+        domus_stack stack;
+        domi_stack_begin(&stack, manager, house);
+        domi_manager_handles(manager, &close_type);
+        behaviour->on_close(&stack, house->self, channel, channel->error);
+        domi_stack_return(&stack, 0);
+    }
+    domi_channel_free(channel);
+}
+
+/* Whether its actor may be shown the next piece. While much is queued this is asked anew for each:
+ * others have written since it came, and what it makes its actor write may find no room any more.
+ */
+static bool may_be_shown(domus_channel *channel)
+{
+    if (channel->state != DOMI_CHANNEL_OPEN || channel->inbound.head == NULL || channel->blocked)
+        return false;
+    if (DOMI_UNLIKELY(channel->io->careful))
+        domi_channel_pressure(channel);
+    return !channel->blocked;
+}
+
+/* Returns how many places it used. */
+static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_channel *channel,
+                            uint32_t budget)
+{
+    uint32_t used = 0;
+
+    if (!channel->opened && channel->state == DOMI_CHANNEL_OPEN) {
+        open_channel(manager, house, channel);
+        used++;
+    }
+    while ((house->marks & DOMI_MARK_SATURATED) == 0 && used < budget && may_be_shown(channel)) {
+        read_one(manager, house, channel);
+        used++;
+    }
+    if (channel->state == DOMI_CHANNEL_OPEN && channel->ended && !channel->end_told &&
+        channel->inbound.head == NULL && used < budget) {
+        end_channel(manager, house, channel);
+        used++;
+    }
+    if (channel->io->careful)
+        domi_channel_settle(channel); /* the next piece was not asked for before */
+    domi_channel_drain_step(channel);
+    /* Closed from within a handler it is on the list again, and its turn comes by that. */
+    if (channel->state == DOMI_CHANNEL_CLOSED && !channel->noticed && used < budget) {
+        close_channel(manager, house, channel);
+        return used + 1;
+    }
+    bool more = channel->state == DOMI_CHANNEL_CLOSED ||
+                (channel->state == DOMI_CHANNEL_OPEN && !channel->blocked &&
+                 (channel->inbound.head != NULL || (channel->ended && !channel->end_told)));
+    if (more)
+        domi_channel_notice(channel);
+    return used;
+}
+
+uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t budget)
+{
+    domi_channels *set = house->channels.set;
+    uint32_t used = 0;
+
+    while (set->noticed_head != NULL && used < budget &&
+           (house->marks & DOMI_MARK_SATURATED) == 0) {
+        domus_channel *channel = set->noticed_head;
+
+        set->noticed_head = channel->next_noticed;
+        channel->noticed = false;
+        used += run_channel(manager, house, channel, budget - used);
+    }
+    if (set->noticed_head == NULL)
+        house->marks &= (uint16_t)~DOMI_MARK_CHANNELS;
+    return used;
+}
+
+/* The actor stops without being mounted, because a restart of it has failed. So on_close is not
+ * called: channels that are closed are freed at once, and the others when they have closed. */
+static void free_closed_unseen(domi_channels *set)
+{
+    domus_channel *next;
+
+    for (domus_channel *channel = set->noticed_head; channel != NULL; channel = next) {
+        next = channel->next_noticed;
+        channel->noticed = false;
+        if (channel->state == DOMI_CHANNEL_CLOSED)
+            domi_channel_free(channel);
+    }
+    set->noticed_head = NULL;
+}
+
+uint32_t domi_channels_stop(domi_manager *manager, domi_house *house)
+{
+    domi_channels *set = house->channels.set;
+    uint32_t left;
+
+    if (set == NULL)
+        return 0;
+    if (set->acceptor != NULL) {
+        left = domi_acceptor_stop(set->acceptor);
+    } else {
+        for (domus_channel *channel = set->all; channel != NULL; channel = channel->next)
+            (void)domus_channel_close(channel);
+        if (domi_house_stops_unmounted(house))
+            free_closed_unseen(set);
+        left = set->count;
+    }
+    if (left != 0 && set->acceptor != NULL && manager->stopping)
+        left = 0; /* its thread has ended: the ring's end cancels what is in flight */
+    if (left == 0) {
+        domi_memory_free(set);
+        house->channels.set = NULL;
+    }
+    return left;
+}
+
+bool domi_channels_event(domi_manager *manager, domi_house *house, domi_envelope *message)
+{
+    if (message->type != &domi_accepted_type)
+        return false;
+    /* A dead letter then: it is counted and told, and its connection is reset. */
+    if ((house->marks & DOMI_MARK_UNMOUNTED) != 0)
+        return false;
+    const domi_accepted *accepted = domi_envelope_payload(message);
+    if (house->behaviour->kind != DOMUS_CHANNELS || manager->io != accepted->io ||
+        domi_channel_adopt(accepted->io, house, accepted->fd, accepted->peer) != 0)
+        domi_accepted_type.release(domi_envelope_payload(message));
+    return true;
+}
+
+int domus_channel_close(domus_channel *channel)
+{
+    return domi_channel_flush(channel);
+}
+
+void domus_channel_reset(domus_channel *channel, int error)
+{
+    domi_channel_shut(channel, error < 0 ? error : -ECONNABORTED, true);
+}
+
+void domus_channel_set_data(domus_channel *channel, void *data)
+{
+    channel->data = data;
+}
+
+void *domus_channel_data(const domus_channel *channel)
+{
+    return channel->data;
+}
+
+uint64_t domus_channel_queued(const domus_channel *channel)
+{
+    return channel->queued_bytes + channel->unsent_bytes;
+}

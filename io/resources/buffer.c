@@ -1,0 +1,93 @@
+/* See the header. A provided buffer has its descriptor in a table, so lending it allocates
+ * nothing; a heap buffer is one allocation with its descriptor in front. */
+#include "io/resources/buffer.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "house/conversation/stack.h"
+#include "io/channels/channel.h"
+
+#include <errno.h>
+
+domus_buffer *domi_buffer_heap(domi_io *io, size_t size)
+{
+    domus_buffer *buffer = domi_memory_new(sizeof *buffer + size);
+
+    if (buffer == NULL)
+        return NULL;
+    buffer->io = io;
+    buffer->data = (char *)(buffer + 1);
+    buffer->size = (uint32_t)size;
+    buffer->index = DOMI_BUFFER_HEAP;
+    buffer->holder_slot = UINT32_MAX;
+    return buffer;
+}
+
+void domi_buffer_recycle(domi_io *io, domus_buffer *buffer)
+{
+    DOMI_CHECK(buffer->index < io->config->io.buffers.count);
+    io->backend->give(io->ring, (uint16_t)buffer->index, buffer->data,
+                      io->config->io.buffers.size_bytes);
+    io->buffers_free++;
+    io->unpublished++;
+}
+
+/* The channel that held it reads again when it holds little enough. */
+static void release(domi_io *io, uint32_t slot, uint32_t generation)
+{
+    if (slot >= io->slot_count)
+        return;
+    domus_channel *channel = io->slots[slot].channel;
+    if (channel == NULL || channel->generation != generation)
+        return;
+    DOMI_CHECK(channel->held > 0);
+    channel->held--;
+    if (channel->paused && channel->state == DOMI_CHANNEL_OPEN) {
+        domi_channel_pressure(channel);
+        if (!channel->paused)
+            domi_channel_settle(channel);
+    }
+}
+
+void domus_buffer_free(domus_buffer *buffer)
+{
+    if (buffer == NULL)
+        return;
+    domi_io *io = buffer->io;
+    uint32_t slot = buffer->holder_slot;
+    uint32_t generation = buffer->holder_generation;
+    if (buffer->index == DOMI_BUFFER_HEAP)
+        domi_memory_free(buffer);
+    else
+        domi_buffer_recycle(io, buffer);
+    release(io, slot, generation);
+}
+
+int domus_buffer_new(domus_stack *stack, size_t size, domus_buffer **ret_buffer)
+{
+    if (size == 0 || size > DOMI_BUFFER_MAX)
+        return -EMSGSIZE;
+    domus_buffer *buffer = domi_buffer_heap(stack->manager->io, size);
+    if (buffer == NULL)
+        return -ENOMEM;
+    *ret_buffer = buffer;
+    return 0;
+}
+
+void *domus_buffer_data(domus_buffer *buffer)
+{
+    return buffer->data;
+}
+
+size_t domus_buffer_size(const domus_buffer *buffer)
+{
+    return buffer->size;
+}
+
+int domus_buffer_trim(domus_buffer *buffer, size_t size)
+{
+    if (size > buffer->size)
+        return -EINVAL;
+    buffer->size = (uint32_t)size;
+    return 0;
+}

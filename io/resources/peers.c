@@ -1,0 +1,208 @@
+/* See the header. Memory is taken and given back outside the lock, because an allocator may be slow
+ * or be the user's own. */
+#include "io/resources/peers.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "house/directory/name_table.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BUCKETS_MIN 16u
+
+/* With every connection from another address, a bucket holds four entries on average. */
+#define CONNECTIONS_PER_BUCKET 4u
+
+static uint32_t share_of(uint32_t connections_max, uint32_t percent)
+{
+    uint64_t share = (uint64_t)connections_max * percent / 100;
+
+    if (percent >= 100)
+        return UINT32_MAX;
+    return share != 0 ? (uint32_t)share : 1;
+}
+
+int domi_peers_init(domi_peers *peers, const domi_peers_limits *limits, const uint64_t hash_key[2])
+{
+    uint32_t count = BUCKETS_MIN;
+
+    *peers = (domi_peers){
+        .foreign_max = share_of(limits->connections_max, limits->share_percent),
+        .local_max = share_of(limits->connections_max, limits->local_share_percent),
+        .hash_key = {hash_key[0], hash_key[1]},
+    };
+    domi_spinlock_init(&peers->lock);
+    if (peers->foreign_max == UINT32_MAX && peers->local_max == UINT32_MAX)
+        return 0;
+    while (count < limits->connections_max / CONNECTIONS_PER_BUCKET)
+        count *= 2;
+    peers->buckets_bytes = count * sizeof(domi_peer *);
+    peers->buckets = domi_memory_map(peers->buckets_bytes);
+    if (peers->buckets == NULL)
+        return -ENOMEM;
+    peers->buckets_count = count;
+    return 0;
+}
+
+/* Connections whose thread has ended without closing them have left their counts here. */
+static void free_entries(domi_peers *peers)
+{
+    for (uint32_t i = 0; i < peers->buckets_count; i++) {
+        while (peers->buckets[i] != NULL) {
+            domi_peer *peer = peers->buckets[i];
+            peers->buckets[i] = peer->next;
+            domi_memory_free(peer);
+        }
+    }
+}
+
+void domi_peers_fini(domi_peers *peers)
+{
+    if (peers->count != 0)
+        free_entries(peers);
+    if (peers->buckets != NULL)
+        domi_memory_unmap(peers->buckets, peers->buckets_bytes);
+    *peers = (domi_peers){0};
+}
+
+static void key_of_v4(uint32_t address, domi_peer_key *ret_key)
+{
+    *ret_key = (domi_peer_key){
+        .network = address,
+        .family = AF_INET,
+        .is_local = address >> 24 == IN_LOOPBACKNET,
+    };
+}
+
+void domi_peer_key_of(const struct sockaddr_storage *address, domi_peer_key *ret_key)
+{
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)address;
+    const struct in6_addr *v6 = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+
+    if (address->ss_family == AF_INET) {
+        key_of_v4(ntohl(v4->sin_addr.s_addr), ret_key);
+    } else if (address->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(v6)) {
+        uint32_t mapped;
+        memcpy(&mapped, v6->s6_addr + 12, sizeof mapped);
+        key_of_v4(ntohl(mapped), ret_key);
+    } else if (address->ss_family == AF_INET6) {
+        uint64_t network;
+        memcpy(&network, v6->s6_addr, sizeof network);
+        *ret_key = (domi_peer_key){
+            .network = network,
+            .family = AF_INET6,
+            .is_local = IN6_IS_ADDR_LOOPBACK(v6) != 0,
+        };
+    } else {
+        *ret_key = (domi_peer_key){
+            .family = address->ss_family,
+            .is_local = address->ss_family == AF_UNIX,
+        };
+    }
+}
+
+static uint32_t bucket_of(const domi_peers *peers, const domi_peer_key *key)
+{
+    const uint64_t words[2] = {key->network, (uint64_t)key->family << 1 | key->is_local};
+
+    return (uint32_t)domi_names_hash(peers->hash_key, words, sizeof words) &
+           (peers->buckets_count - 1);
+}
+
+/* Under the lock. Returns NULL when there is none. */
+static domi_peer *find(const domi_peers *peers, uint32_t bucket, const domi_peer_key *key)
+{
+    domi_peer *peer = peers->buckets[bucket];
+
+    while (peer != NULL && (peer->key.network != key->network || peer->key.family != key->family ||
+                            peer->key.is_local != key->is_local))
+        peer = peer->next;
+    return peer;
+}
+
+/* Count a connection on the entry of its address, for which `made` is taken if there is none yet
+ * (and set to NULL). Returns 0; -EDQUOT; -ENOENT without an entry and without `made`. */
+static int count_one(domi_peers *peers, uint32_t bucket, const domi_peer_key *key, domi_peer **made,
+                     domi_peer **ret_peer)
+{
+    int result = 0;
+
+    domi_spinlock_lock(&peers->lock);
+    domi_peer *peer = find(peers, bucket, key);
+    if (peer == NULL && *made != NULL) {
+        peer = *made;
+        *made = NULL;
+        *peer = (domi_peer){.next = peers->buckets[bucket], .key = *key, .bucket = bucket};
+        peers->buckets[bucket] = peer;
+        peers->count++;
+    }
+    if (peer == NULL)
+        result = -ENOENT;
+    else if (peer->count >= domi_peers_max(peers, key))
+        result = -EDQUOT;
+    else
+        peer->count++;
+    domi_spinlock_unlock(&peers->lock);
+    if (result == 0)
+        *ret_peer = peer;
+    return result;
+}
+
+int domi_peers_enter(domi_peers *peers, const domi_peer_key *key, domi_peer **ret_peer)
+{
+    domi_peer *made = NULL;
+
+    if (domi_peers_max(peers, key) == UINT32_MAX) {
+        *ret_peer = NULL;
+        return 0;
+    }
+    uint32_t bucket = bucket_of(peers, key);
+    int result = count_one(peers, bucket, key, &made, ret_peer);
+    if (result != -ENOENT)
+        return result;
+    made = domi_memory_new(sizeof *made);
+    if (made == NULL)
+        return -ENOMEM;
+    result = count_one(peers, bucket, key, &made, ret_peer);
+    domi_memory_free(made); /* another thread was faster */
+    return result;
+}
+
+void domi_peers_leave(domi_peers *peers, domi_peer *peer)
+{
+    if (peer == NULL)
+        return;
+    domi_spinlock_lock(&peers->lock);
+    DOMI_CHECK(peer->count != 0);
+    bool is_last = --peer->count == 0;
+    if (is_last) {
+        domi_peer **link = &peers->buckets[peer->bucket];
+        while (*link != peer)
+            link = &(*link)->next;
+        *link = peer->next;
+        peers->count--;
+    }
+    domi_spinlock_unlock(&peers->lock);
+    if (is_last)
+        domi_memory_free(peer);
+}
+
+void domi_peer_print(const domi_peer_key *key, char *text, size_t size)
+{
+    char shown[INET6_ADDRSTRLEN] = "?";
+    struct in6_addr v6 = {0};
+    struct in_addr v4 = {.s_addr = htonl((uint32_t)key->network)};
+
+    if (key->family == AF_INET) {
+        snprintf(text, size, "%s", inet_ntop(AF_INET, &v4, shown, sizeof shown));
+    } else if (key->family == AF_INET6) {
+        memcpy(v6.s6_addr, &key->network, sizeof key->network);
+        snprintf(text, size, "%s/64", inet_ntop(AF_INET6, &v6, shown, sizeof shown));
+    } else {
+        snprintf(text, size, "%s", key->family == AF_UNIX ? "a Unix socket" : "an unknown address");
+    }
+}

@@ -1,0 +1,393 @@
+/* Defaults and checks of a configuration, by the tables in runtime/control/config_keys.c.
+ *
+ * The defaults of domus_config_init(), the checks and the YAML reader all go by these tables, so
+ * that a number stands in one place only. Nothing here is kept: any thread may call any of it. */
+#include <domus/config.h>
+
+#include "runtime/control/config_keys.h"
+#include "runtime/os/cpus.h"
+
+#include <arpa/inet.h>
+#include <domus/text.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define US     DOMI_US
+#define SECOND DOMI_SECOND
+#define MS     DOMI_MS
+#define HOUR   DOMI_HOUR
+#define KIB    DOMI_KIB
+#define MIB    DOMI_MIB
+#define GIB    DOMI_GIB
+
+#define TEXT_SHOWN_MAX 64  /* of a text that is wrong, escaped */
+#define TEXT_SIZE      128 /* of a message, and of a value printed into one */
+
+static bool is_text(const domus_config_key *key)
+{
+    return key->kind >= DOMUS_CONFIG_CPUS;
+}
+
+static uint64_t number_of(const domus_config_key *key, const void *holder)
+{
+    const unsigned char *field = (const unsigned char *)holder + key->offset;
+    uint64_t wide;
+    uint32_t narrow;
+
+    switch (key->size) {
+    case 1:
+        return *field;
+    case 4:
+        memcpy(&narrow, field, sizeof narrow);
+        return narrow;
+    default:
+        memcpy(&wide, field, sizeof wide);
+        return wide;
+    }
+}
+
+static const char *text_of(const domus_config_key *key, const void *holder)
+{
+    const char *text;
+
+    memcpy(&text, (const unsigned char *)holder + key->offset, sizeof text);
+    return text;
+}
+
+static void store(const domus_config_key *key, void *holder, uint64_t number, const char *text)
+{
+    unsigned char *field = (unsigned char *)holder + key->offset;
+    uint32_t narrow = (uint32_t)number;
+
+    if (is_text(key))
+        memcpy(field, &text, sizeof text);
+    else if (key->size == 1)
+        *field = (unsigned char)number;
+    else if (key->size == 4)
+        memcpy(field, &narrow, sizeof narrow);
+    else
+        memcpy(field, &number, sizeof number);
+}
+
+/* `number` in the largest unit that it is a whole count of. */
+static void print_in_units(uint64_t number, const uint64_t *units, const char *const *names,
+                           char *text)
+{
+    size_t unit = 0;
+
+    while (units[unit + 1] != 0 && number != 0 && number % units[unit + 1] == 0)
+        unit++;
+    snprintf(text, TEXT_SIZE, "%" PRIu64 "%s", number / units[unit], names[unit]);
+}
+
+static void print_number(const domus_config_key *key, uint64_t number, char *text)
+{
+    static const uint64_t times[] = {1, US, MS, SECOND, 60 * SECOND, HOUR, 0};
+    static const char *const time_names[] = {"ns", "us", "ms", "s", "m", "h"};
+    static const uint64_t sizes[] = {1, KIB, MIB, GIB, 0};
+    static const char *const size_names[] = {"B", "KiB", "MiB", "GiB"};
+
+    if (key->kind == DOMUS_CONFIG_DURATION && number != 0)
+        print_in_units(number, times, time_names, text);
+    else if (key->kind == DOMUS_CONFIG_SIZE && number != 0)
+        print_in_units(number, sizes, size_names, text);
+    else if (key->kind == DOMUS_CONFIG_SHARE)
+        snprintf(text, TEXT_SIZE, "%" PRIu64 "%%", number);
+    else if (key->kind == DOMUS_CONFIG_WORD && number <= key->maximum)
+        snprintf(text, TEXT_SIZE, "%s", key->words[number]);
+    else
+        snprintf(text, TEXT_SIZE, "%" PRIu64, number);
+}
+
+static int check_number(const domus_config_key *key, uint64_t number, char *error, size_t size)
+{
+    char low[TEXT_SIZE], high[TEXT_SIZE], found[TEXT_SIZE];
+
+    if ((key->special != NULL && number == key->special_number) || (key->or_zero && number == 0))
+        return 0;
+    print_number(key, number, found);
+    if (number < key->minimum || number > key->maximum) {
+        print_number(key, key->minimum, low);
+        print_number(key, key->maximum, high);
+        snprintf(error, size, "must be %s%s%s%s..%s, is %s",
+                 key->special != NULL ? key->special : "", key->special != NULL ? " or " : "",
+                 key->or_zero ? "0 or " : "", low, high, found);
+        return -EINVAL;
+    }
+    if (key->power_of_two && (number & (number - 1)) != 0) {
+        snprintf(error, size, "must be a power of two, is %s", found);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static bool cpus_are_valid(const char *text)
+{
+    uint16_t cpus[DOMI_CPUS_MAX];
+
+    return strcmp(text, "auto") == 0 || strcmp(text, "none") == 0 ||
+           domi_cpus_parse(text, cpus, DOMI_CPUS_MAX) > 0;
+}
+
+static bool name_is_valid(const char *text)
+{
+    return text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")] ==
+           '\0';
+}
+
+/* A port: decimal, without signs and needless zeros. */
+static bool port_is_valid(const char *text)
+{
+    unsigned port = 0;
+
+    if (text[0] == '\0' || (text[0] == '0' && text[1] != '\0'))
+        return false;
+    for (; *text != '\0'; text++) {
+        if (*text < '0' || *text > '9')
+            return false;
+        port = port * 10 + (unsigned)(*text - '0');
+        if (port > 65535)
+            return false;
+    }
+    return true;
+}
+
+/* Numbers only: a name would have to be looked up, and that blocks. */
+static bool address_is_valid(const char *text)
+{
+    unsigned char bytes[sizeof(struct in6_addr)];
+    char host[DOMI_ADDRESS_BYTES_MAX + 1];
+    const char *colon = strrchr(text, ':');
+    int family = AF_INET;
+
+    if (colon == NULL || !port_is_valid(colon + 1))
+        return false;
+    size_t length = (size_t)(colon - text);
+    if (length >= 2 && text[0] == '[' && text[length - 1] == ']') {
+        family = AF_INET6;
+        text++;
+        length -= 2;
+    }
+    memcpy(host, text, length); /* fits: the caller has held the length against the maximum */
+    host[length] = '\0';
+    return inet_pton(family, host, bytes) == 1;
+}
+
+static int check_text(const domus_config_key *key, const char *text, char *error, size_t size)
+{
+    size_t length = text == NULL ? 0 : strlen(text);
+    const char *wanted;
+    bool valid;
+
+    if (text == NULL || length < key->minimum) {
+        snprintf(error, size, "is missing or empty");
+        return -EINVAL;
+    }
+    if (length > key->maximum) {
+        snprintf(error, size, "must be at most %" PRIu64 " bytes long, is %zu", key->maximum,
+                 length);
+        return -EINVAL;
+    }
+    if (key->kind == DOMUS_CONFIG_CPUS) {
+        valid = cpus_are_valid(text);
+        wanted = "auto, none or a list such as 0-3,8";
+    } else if (key->kind == DOMUS_CONFIG_NAME) {
+        valid = name_is_valid(text);
+        wanted = "letters, digits, '-' and '_'";
+    } else {
+        valid = address_is_valid(text);
+        wanted = "such as 127.0.0.1:7000 or [::1]:7000 (numbers only)";
+    }
+    if (valid)
+        return 0;
+    char shown[TEXT_SHOWN_MAX + 1];
+    (void)domus_text_escape(text, length, shown, sizeof shown);
+    snprintf(error, size, "must be %s, is '%s'", wanted, shown);
+    return -EINVAL;
+}
+
+static int check_value(const domus_config_key *key, uint64_t number, const char *text, char *error,
+                       size_t size)
+{
+    return is_text(key) ? check_text(key, text, error, size)
+                        : check_number(key, number, error, size);
+}
+
+static int check_field(const domus_config_key *key, const void *holder, char *error, size_t size)
+{
+    return is_text(key) ? check_text(key, text_of(key, holder), error, size)
+                        : check_number(key, number_of(key, holder), error, size);
+}
+
+/* A walk over all checks: where its findings go. */
+struct review {
+    void (*report)(const domus_config_fault *fault, void *context);
+    void *context;
+    size_t count;
+};
+
+static void report(struct review *review, const domus_config_fault *fault)
+{
+    review->count++;
+    review->report(fault, review->context);
+}
+
+static void report_listener(struct review *review, size_t index, const domus_config_key *key,
+                            const char *message)
+{
+    char path[TEXT_SIZE];
+
+    snprintf(path, sizeof path, "listeners[%zu].%s", index, key->path);
+    report(review,
+           &(domus_config_fault){.key = key, .listener = index, .path = path, .message = message});
+}
+
+static void review_keys(struct review *review, const domus_config *config)
+{
+    char message[2 * TEXT_SIZE];
+
+    for (size_t i = 0; i < domi_config_key_count; i++)
+        if (check_field(&domi_config_keys[i], config, message, sizeof message) < 0)
+            report(review, &(domus_config_fault){.key = &domi_config_keys[i],
+                                                 .listener = SIZE_MAX,
+                                                 .path = domi_config_keys[i].path,
+                                                 .message = message});
+}
+
+static const domus_config_key *key_named(const char *path)
+{
+    size_t i = 0;
+
+    while (strcmp(domi_config_keys[i].path, path) != 0)
+        i++; /* ends: the paths in relations are among the keys */
+    return &domi_config_keys[i];
+}
+
+static void review_relations(struct review *review, const domus_config *config)
+{
+    char message[4 * TEXT_SIZE], low[TEXT_SIZE], high[TEXT_SIZE];
+
+    for (size_t i = 0; i < domi_config_relation_count; i++) {
+        const domus_config_key *lesser = key_named(domi_config_relations[i].lesser);
+        const domus_config_key *greater = key_named(domi_config_relations[i].greater);
+        uint64_t least = number_of(lesser, config), most = number_of(greater, config);
+
+        if (most > least || (most == least && !domi_config_relations[i].strict))
+            continue;
+        print_number(lesser, least, low);
+        print_number(greater, most, high);
+        snprintf(message, sizeof message, "must be %s %s (%s), is %s",
+                 domi_config_relations[i].strict ? "more than" : "at least", lesser->path, low,
+                 high);
+        report(review, &(domus_config_fault){.key = greater,
+                                             .other = lesser,
+                                             .listener = SIZE_MAX,
+                                             .path = greater->path,
+                                             .message = message});
+    }
+}
+
+/* The first listener of the same name stands; every later one is at fault. */
+static void review_name(struct review *review, const domus_config *config, size_t index)
+{
+    const domus_listener_config *listeners = config->listeners;
+    char message[TEXT_SIZE];
+
+    if (listeners[index].name == NULL || listeners[index].name[0] == '\0')
+        return; /* reported as missing */
+    for (size_t i = 0; i < index; i++) {
+        if (listeners[i].name == NULL || strcmp(listeners[i].name, listeners[index].name) != 0)
+            continue;
+        snprintf(message, sizeof message, "must be unique, '%.63s' is taken by listeners[%zu]",
+                 listeners[index].name, i);
+        report_listener(review, index, &domi_config_listener_keys[0], message);
+        return;
+    }
+}
+
+static void review_listeners(struct review *review, const domus_config *config)
+{
+    char message[2 * TEXT_SIZE];
+    bool missing = config->listener_count > 0 && config->listeners == NULL;
+
+    if (missing || config->listener_count > DOMUS_LISTENERS_MAX) {
+        snprintf(message, sizeof message, "must be 0..%d, %s %zu", DOMUS_LISTENERS_MAX,
+                 missing ? "and not NULL, are" : "are", config->listener_count);
+        report(review, &(domus_config_fault){
+                           .listener = SIZE_MAX, .path = "listeners", .message = message});
+        return;
+    }
+    for (size_t i = 0; i < config->listener_count; i++) {
+        for (size_t k = 0; k < domi_config_listener_key_count; k++)
+            if (check_field(&domi_config_listener_keys[k], &config->listeners[i], message,
+                            sizeof message) < 0)
+                report_listener(review, i, &domi_config_listener_keys[k], message);
+        review_name(review, config, i);
+    }
+}
+
+void domus_config_init(domus_config *config)
+{
+    memset(config, 0, sizeof *config);
+    for (size_t i = 0; i < domi_config_key_count; i++)
+        store(&domi_config_keys[i], config, domi_config_keys[i].preset,
+              domi_config_keys[i].preset_text);
+}
+
+/* Where domus_config_check() keeps the first fault. */
+struct first {
+    char *error;
+    size_t size;
+    bool kept;
+};
+
+static void keep_first(const domus_config_fault *fault, void *context)
+{
+    struct first *first = context;
+
+    if (!first->kept && first->size > 0)
+        snprintf(first->error, first->size, "%s: %s", fault->path, fault->message);
+    first->kept = true;
+}
+
+int domus_config_check(const domus_config *config, char *error, size_t error_size)
+{
+    struct first first = {.error = error, .size = error_size};
+
+    return domus_config_check_all(config, keep_first, &first) == 0 ? 0 : -EINVAL;
+}
+
+const domus_config_key *domus_config_key_get(size_t index)
+{
+    return index < domi_config_key_count ? &domi_config_keys[index] : NULL;
+}
+
+const domus_config_key *domus_config_listener_key_get(size_t index)
+{
+    return index < domi_config_listener_key_count ? &domi_config_listener_keys[index] : NULL;
+}
+
+int domus_config_key_put(const domus_config_key *key, void *holder, uint64_t number,
+                         const char *text, char *error, size_t error_size)
+{
+    int result = check_value(key, number, text, error, error_size);
+
+    if (result == 0)
+        store(key, holder, number, text);
+    return result;
+}
+
+size_t domus_config_check_all(const domus_config *config,
+                              void (*report_fault)(const domus_config_fault *fault, void *context),
+                              void *context)
+{
+    struct review review = {.report = report_fault, .context = context};
+
+    review_keys(&review, config);
+    review_relations(&review, config);
+    review_listeners(&review, config);
+    return review.count;
+}

@@ -1,0 +1,139 @@
+/* See the header. */
+#include "runtime/control/config_keys.h"
+
+#include <assert.h>
+
+#define US     DOMI_US
+#define MS     DOMI_MS
+#define SECOND DOMI_SECOND
+#define HOUR   DOMI_HOUR
+#define KIB    DOMI_KIB
+#define MIB    DOMI_MIB
+#define GIB    DOMI_GIB
+
+static_assert(sizeof(bool) == 1 && sizeof(domus_profile_level) == 4, "how fields are read");
+
+static const char *const switch_words[] = {"false", "true", NULL};
+static const char *const level_words[] = {"off", "counters", NULL};
+
+#define FIELD(type, member)                                                                        \
+    .offset = (uint32_t)offsetof(type, member), .size = (uint32_t)sizeof(((type *)NULL)->member)
+#define KEY(name, sort, member, low, high, value)                                                  \
+    .path = (name), .kind = DOMUS_CONFIG_##sort, FIELD(domus_config, member), .minimum = (low),    \
+    .maximum = (high), .preset = (value)
+#define TEXT(name, sort, type, member, length, value)                                              \
+    .path = (name), .kind = DOMUS_CONFIG_##sort, FIELD(type, member), .minimum = 1,                \
+    .maximum = (length), .preset_text = (value)
+
+/* clang-format off */
+const domus_config_key domi_config_keys[] = {
+    {KEY("system.threads", COUNT, system.threads, 1, 1024, 0), .special = "auto"},
+    {KEY("system.threads", SHARE, system.threads_percent, 1, 100, 0), .special = "auto"},
+    {TEXT("system.cpus", CPUS, domus_config, system.cpus, DOMI_CPUS_TEXT_MAX, "auto")},
+    {KEY("scheduler.ioRatio", PERCENT, scheduler.io_ratio, 1, 100, 50)},
+    {KEY("scheduler.minBudget", DURATION, scheduler.min_budget_ns, US, SECOND, 500 * US)},
+    {KEY("scheduler.minBudgetBusy", DURATION, scheduler.min_budget_busy_ns, US, SECOND, 50 * US)},
+    {KEY("scheduler.maxBudget", DURATION, scheduler.max_budget_ns, US, SECOND, 10 * MS)},
+    {KEY("scheduler.deadlineCheckEvery", COUNT, scheduler.deadline_check_every, 1, 65536, 16)},
+    {KEY("scheduler.maxMessagesPerRun", COUNT, scheduler.messages_per_run_max, 1, 65536, 64)},
+    {KEY("scheduler.normalEvery", COUNT, scheduler.normal_every, 2, 65536, 4)},
+    {KEY("scheduler.channelsRunsPerTick", COUNT, scheduler.channels_runs_per_tick, 1, 1048576,
+        1024)},
+    {KEY("scheduler.mailboxMax", COUNT, scheduler.mailbox_max, 1, 65535, 32768)},
+    {KEY("scheduler.conversationsMax", COUNT, scheduler.conversations_max, 1, 1048576, 65536)},
+    {KEY("scheduler.timersMax", COUNT, scheduler.timers_max, 1, 16777216, 4194304)},
+    {KEY("scheduler.steal.enabled", WORD, scheduler.steal.enabled, 0, 1, 1), .words = switch_words},
+    {KEY("scheduler.steal.floor", COUNT, scheduler.steal.floor, 1, 1048576, 32)},
+    {KEY("scheduler.steal.aggression", COUNT, scheduler.steal.aggression, 1, 1048576, 128)},
+    {KEY("scheduler.steal.minRun", DURATION, scheduler.steal.min_run_ns, 0, SECOND, 2 * US)},
+    {KEY("scheduler.steal.patience", COUNT, scheduler.steal.patience, 1, 16777216, 32768)},
+    {KEY("scheduler.idle.spin", DURATION, scheduler.idle.spin_ns, 0, SECOND,
+        DOMUS_SPIN_AUTO), .special = "auto", .special_number = DOMUS_SPIN_AUTO},
+    {KEY("io.ringEntries", COUNT, io.ring_entries, 16, 32768, 512), .power_of_two = true},
+    {KEY("io.completionEntries", COUNT, io.completion_entries, 32, 65536, 4096),
+        .power_of_two = true},
+    {KEY("io.completionsPerPoll", COUNT, io.completions_per_poll, 1, 65536, 256)},
+    {KEY("io.emptyWakeupsMax", COUNT, io.empty_wakeups_max, 1, 1048576, 512)},
+    {KEY("io.buffers.size", SIZE, io.buffers.size_bytes, 256, MIB, 4 * KIB)},
+    {KEY("io.buffers.count", COUNT, io.buffers.count, 16, 32768, 1024), .power_of_two = true},
+    {KEY("channel.sendHigh", SIZE, channel.send_high_bytes, 1, GIB, 256 * KIB)},
+    {KEY("channel.sendLow", SIZE, channel.send_low_bytes, 0, GIB, 64 * KIB)},
+    {KEY("channel.sendMax", SIZE, channel.send_max_bytes, 1, 4 * GIB, 4 * MIB)},
+    {KEY("channel.idleTimeout", DURATION, channel.idle_timeout_ns, 10 * MS, 8760 * HOUR,
+        300 * SECOND), .or_zero = true},
+    {KEY("channel.sendTimeout", DURATION, channel.send_timeout_ns, 10 * MS, HOUR, 30 * SECOND),
+        .or_zero = true},
+    {KEY("channel.linger", DURATION, channel.linger_ns, MS, HOUR, SECOND)},
+    {KEY("channel.maxConnections", COUNT, channel.connections_max, 1, 1048576, 10000)},
+    {KEY("channel.firstByteTimeout", DURATION, connection.first_byte_timeout_ns, 10 * MS, HOUR,
+        10 * SECOND), .or_zero = true},
+    {KEY("channel.maxPerAddress", SHARE, connection.address_percent, 1, 100, 10)},
+    {KEY("channel.maxPerLoopback", SHARE, connection.loopback_percent, 1, 100, 100)},
+    {KEY("channel.keepalive.idle", DURATION, connection.keepalive.idle_ns, SECOND, 9 * HOUR,
+        60 * SECOND), .or_zero = true},
+    {KEY("channel.keepalive.interval", DURATION, connection.keepalive.interval_ns, SECOND, 9 * HOUR,
+        10 * SECOND)},
+    {KEY("channel.keepalive.count", COUNT, connection.keepalive.count, 1, 127, 6)},
+    {KEY("channel.userTimeout", DURATION, connection.user_timeout_ns, 10 * MS, HOUR, 0),
+        .or_zero = true},
+    {KEY("channel.socket.unsentMax", SIZE, sockets.unsent_max_bytes, 4 * KIB, GIB, 128 * KIB),
+        .or_zero = true},
+    {KEY("channel.socket.sendBuffer", SIZE, sockets.send_buffer_bytes, 4 * KIB, GIB, 0),
+        .or_zero = true},
+    {KEY("channel.socket.receiveBuffer", SIZE, sockets.receive_buffer_bytes, 4 * KIB, GIB, 0),
+        .or_zero = true},
+    {KEY("shutdown.drainTimeout", DURATION, shutdown.drain_timeout_ns, MS, HOUR, 10 * SECOND),
+        .or_zero = true},
+    {KEY("shutdown.actorTimeout", DURATION, shutdown.actor_timeout_ns, MS, HOUR, 10 * SECOND),
+        .or_zero = true},
+    {KEY("shutdown.cutStatus", COUNT, shutdown.cut_status, 0, 255, 0)},
+    {KEY("blocking.threadsMin", COUNT, blocking.threads_min, 0, 1024, 0)},
+    {KEY("blocking.threadsMax", COUNT, blocking.threads_max, 1, 1024, 64)},
+    {KEY("blocking.queueMax", COUNT, blocking.queue_max, 1, 1048576, 4096)},
+    {KEY("blocking.idleExpiry", DURATION, blocking.idle_expiry_ns, MS, HOUR, 10 * SECOND)},
+    {KEY("detached.threadsMax", COUNT, detached.threads_max, 0, 512, 64)},
+    {KEY("groups.max", COUNT, groups.max, 1, 1048576, 65536)},
+    {KEY("groups.membersMax", COUNT, groups.members_max, 1, 16777216, 1048576)},
+    {KEY("routers.max", COUNT, routers.max, 1, 1048576, 65536)},
+    {KEY("routers.routeesMax", COUNT, routers.routees_max, 1, 65536, 1024)},
+    {KEY("names.max", COUNT, names.max, 1, 16777216, 65536)},
+    {KEY("stall.threshold", DURATION, stall.threshold_ns, MS, HOUR, 25 * MS), .or_zero = true},
+    {KEY("stall.signal", COUNT, stall.signal, 34, 64, 50), .or_zero = true},
+    {KEY("memory.enabled", WORD, memory.enabled, 0, 1, 1), .words = switch_words},
+    {KEY("memory.limit", SIZE, memory.limit_bytes, MIB, MIB * GIB, 0), .special = "auto"},
+    {KEY("memory.high", SHARE, memory.high_percent, 1, 100, 80)},
+    {KEY("memory.critical", SHARE, memory.critical_percent, 1, 100, 90)},
+    {KEY("memory.interval", DURATION, memory.interval_ns, MS, HOUR, 100 * MS)},
+    {KEY("memory.threadMax", SIZE, memory.thread_max_bytes, MIB, MIB * GIB, 0), .special = "none"},
+    {KEY("log.queueMax", COUNT, log.queue_max, 16, 65536, 1024)},
+    {KEY("log.flushTimeout", DURATION, log.flush_timeout_ns, MS, HOUR, SECOND), .or_zero = true},
+    {KEY("log.addresses", WORD, log.addresses, 0, 1, 0), .words = switch_words},
+    {KEY("memory.queued", SHARE, memory.queued_percent, 1, 100, 50)},
+    {KEY("memory.resetAfter", DURATION, memory.reset_after_ns, 100 * MS, HOUR, 5 * SECOND)},
+    {KEY("profile.level", WORD, profile.level, 0, 1, DOMUS_PROFILE_COUNTERS),
+        .words = level_words},
+};
+
+const domus_config_key domi_config_listener_keys[] = {
+    {TEXT("name", NAME, domus_listener_config, name, DOMI_NAME_BYTES_MAX, NULL)},
+    {TEXT("address", ADDRESS, domus_listener_config, address, DOMI_ADDRESS_BYTES_MAX, NULL)},
+    {.path = "backlog", .kind = DOMUS_CONFIG_COUNT, FIELD(domus_listener_config, backlog),
+        .minimum = 1, .maximum = 65535, .preset = 4096},
+};
+
+const domi_config_relation domi_config_relations[] = {
+    {"scheduler.minBudget", "scheduler.maxBudget", false},
+    {"scheduler.minBudgetBusy", "scheduler.maxBudget", false},
+    {"io.ringEntries", "io.completionEntries", true},
+    {"channel.sendLow", "channel.sendHigh", false},
+    {"channel.sendHigh", "channel.sendMax", false},
+    {"blocking.threadsMin", "blocking.threadsMax", false},
+    {"memory.high", "memory.critical", false},
+};
+/* clang-format on */
+
+#define LENGTH(table) (sizeof(table) / sizeof(table)[0])
+
+const size_t domi_config_key_count = LENGTH(domi_config_keys);
+const size_t domi_config_listener_key_count = LENGTH(domi_config_listener_keys);
+const size_t domi_config_relation_count = LENGTH(domi_config_relations);

@@ -1,0 +1,35 @@
+/* The tables of keys: every default, every range and every path, each in one place only.
+ *
+ * runtime/control/config.c checks and stores by these tables, and the YAML reader goes by them
+ * through domus_config_key_get(). They are constant, so any thread may read them. */
+#ifndef DOMI_RUNTIME_CONTROL_CONFIG_KEYS_H
+#define DOMI_RUNTIME_CONTROL_CONFIG_KEYS_H
+
+#include <domus/config.h>
+
+#define DOMI_US     UINT64_C(1000)
+#define DOMI_MS     (1000 * DOMI_US)
+#define DOMI_SECOND (1000 * DOMI_MS)
+#define DOMI_HOUR   (3600 * DOMI_SECOND)
+#define DOMI_KIB    UINT64_C(1024)
+#define DOMI_MIB    (1024 * DOMI_KIB)
+#define DOMI_GIB    (1024 * DOMI_MIB)
+
+#define DOMI_CPUS_TEXT_MAX     1023
+#define DOMI_NAME_BYTES_MAX    63
+#define DOMI_ADDRESS_BYTES_MAX 63 /* the longest IPv6 address and its port take 53 */
+
+/* The value of `greater` is at least that of `lesser`, or more than it where `strict` is set. */
+typedef struct domi_config_relation {
+    const char *lesser, *greater;
+    bool strict;
+} domi_config_relation;
+
+extern const domus_config_key domi_config_keys[];
+extern const size_t domi_config_key_count;
+extern const domus_config_key domi_config_listener_keys[];
+extern const size_t domi_config_listener_key_count;
+extern const domi_config_relation domi_config_relations[];
+extern const size_t domi_config_relation_count;
+
+#endif

@@ -1,0 +1,306 @@
+/* See domus/dump.h.
+ *
+ * An actor on each thread, the inspector, is asked from outside and describes the houses of its
+ * home into a sheet. Sheets are counted: a thread that is stuck keeps its own and writes it when
+ * nobody looks any more. Inspectors are spawned with the first dump. */
+#include "runtime/outside/detached.h"
+#include "runtime/outside/outside.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "house/conversation/stack.h"
+#include "house/dispatch/describe.h"
+#include "house/family/life.h"
+#include "house/family/slots.h"
+
+#include <domus/dump.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What an inspector is asked, and writes. */
+typedef struct sheet {
+    _Atomic uint32_t holders;
+    bool only_one;
+    domus_address one;
+    uint32_t houses; /* written: described, and not */
+    uint32_t left_out;
+    int result;
+    domi_text text;
+    char room[];
+} sheet;
+
+static void release(sheet *done)
+{
+    /* acq_rel: what the other has written or read comes before it is freed. */
+    if (atomic_fetch_sub_explicit(&done->holders, 1, memory_order_acq_rel) == 1)
+        domi_memory_free(done);
+}
+
+static void release_payload(void *payload)
+{
+    release(*(sheet **)payload);
+}
+
+static const domus_type describe_type = {
+    .name = "describe", .size = sizeof(sheet *), .release = release_payload};
+static const domus_type described_type = {.name = "described"};
+
+/* --- an inspector ----------------------------------------------------------------------------- */
+
+typedef struct walk {
+    domi_manager *manager;
+    sheet *sheet;
+} walk;
+
+static int inspect(domus_stack *stack, void *self, const void *payload);
+
+static const domus_behaviour inspector = {
+    .name = "inspector",
+    .on = (const domus_on[]){{&describe_type, inspect, 0}, {NULL, NULL, 0}},
+};
+
+static bool is_alive(const domi_house *house)
+{
+    /* acquire: pairs with the release of who spawned it; what he wrote is seen. */
+    uint64_t life =
+        atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_acquire);
+
+    return (life & DOMI_LIFE_CLOSED) == 0;
+}
+
+/* Whole, or not at all: the text is cut back to where it was. */
+static bool describe(const domi_manager *manager, const domi_house *house, domi_text *text)
+{
+    size_t before = text->length;
+
+    domi_house_describe(manager, house, text);
+    if (text->length < text->size)
+        return true;
+    text->length = before;
+    text->at[before] = '\0';
+    return false;
+}
+
+static void visit(void *house_, void *context)
+{
+    const domi_house *house = house_;
+    walk *now = context;
+
+    if (!is_alive(house) || house->behaviour == &inspector)
+        return;
+    now->sheet->houses++;
+    if (now->sheet->left_out != 0 || !describe(now->manager, house, &now->sheet->text))
+        now->sheet->left_out++; /* and all that follow, so that it does not become a selection */
+}
+
+static int inspect(domus_stack *stack, void *self, const void *payload)
+{
+    sheet *asked = *(sheet *const *)payload;
+    domi_manager *manager = stack->manager;
+    domi_house *one = asked->one.house;
+
+    (void)self;
+    if (!asked->only_one)
+        domi_slots_walk_shared(manager, visit, &(walk){manager, asked});
+    else if (!is_alive(one) || domi_house_address(one).lease != asked->one.lease)
+        asked->result = -ESTALE;
+    else if (!describe(manager, one, &asked->text))
+        asked->result = -EMSGSIZE;
+    return domus_reply(stack, &described_type, NULL);
+}
+
+/* --- asking them ------------------------------------------------------------------------------ */
+
+static int spawn_inspectors(domus_system *system)
+{
+    const domus_spawn_options pinned = {.pinned = true};
+    int result = 0;
+
+    if (system->inspectors == NULL)
+        system->inspectors = domi_memory_new(system->count * sizeof *system->inspectors);
+    if (system->inspectors == NULL)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < system->count && result == 0; i++) {
+        if (system->inspectors[i].house != NULL)
+            continue;
+        /* Nobody is born behind the back of a stop. */
+        result = system->stage != DOMI_STAGE_RUNNING
+                     ? -ESHUTDOWN
+                     : domi_house_spawn_child(&system->outside, NULL, &system->threads[i].manager,
+                                              &inspector, NULL, &pinned, &system->inspectors[i]);
+    }
+    return result;
+}
+
+static sheet *sheet_new(size_t size, const domus_address *one)
+{
+    sheet *made = domi_memory_new(sizeof *made + size);
+
+    if (made == NULL)
+        return NULL;
+    atomic_store_explicit(&made->holders, 2, memory_order_relaxed); /* we, and the ask */
+    made->text = (domi_text){.at = made->room, .size = size};
+    made->only_one = one != NULL;
+    if (one != NULL)
+        made->one = *one;
+    return made;
+}
+
+/* One thread's part of a dump. */
+typedef struct part {
+    sheet *sheet;
+    int result;
+    domi_asking asking;
+} part;
+
+/* 0 is not the last word: domi_asking_wait() is to follow. */
+static void begin(domus_system *system, part *one, uint32_t thread, size_t size,
+                  const domus_address *address)
+{
+    one->sheet = sheet_new(size, address);
+    one->result = one->sheet == NULL
+                      ? -ENOMEM
+                      : domi_asking_begin(system, &one->asking, system->inspectors[thread],
+                                          &describe_type, &one->sheet, DOMUS_DUMP_WAIT_NS, NULL);
+}
+
+static void end(domus_system *system, part *one)
+{
+    if (one->result == 0)
+        one->result = domi_asking_wait(system, &one->asking);
+}
+
+/* --- the text --------------------------------------------------------------------------------- */
+
+static void add_thread(domus_system *system, domi_text *text, uint32_t thread, const part *one)
+{
+    domi_manager *manager = &system->threads[thread].manager;
+    const domus_behaviour *running = atomic_load_explicit(&manager->running, memory_order_relaxed);
+
+    domi_text_add(text, "thread %" PRIu32 ": ", thread);
+    if (one->result == 0) {
+        domi_text_add(text, "%" PRIu32 " actors\n%s", one->sheet->houses, one->sheet->text.at);
+        if (one->sheet->left_out != 0)
+            domi_text_add(text, "%" PRIu32 " actors were left out\n", one->sheet->left_out);
+    } else if (one->result == -ETIMEDOUT) {
+        domi_text_add(text, "stuck: no answer within %u ms, in a handler of %.64s\n",
+                      (unsigned)(DOMUS_DUMP_WAIT_NS / 1000000),
+                      running != NULL && running->name != NULL ? running->name : "?");
+    } else {
+        domi_text_add(text, "no answer: %s\n", strerrorname_np(-one->result));
+    }
+}
+
+/* They may be anywhere in code of their own: only said to be there. */
+static void add_detached(domus_system *system, domi_text *text)
+{
+    uint32_t busy = 0;
+
+    pthread_mutex_lock(&system->mutex);
+    for (uint32_t i = 0; i < system->detached_count; i++)
+        busy += system->detached[i]->busy;
+    pthread_mutex_unlock(&system->mutex);
+    if (busy != 0)
+        domi_text_add(text, "%" PRIu32 " detached actors are not described\n", busy);
+}
+
+#define LINES_BYTES 256u /* of a thread's share: what is said of the thread itself */
+
+static_assert(DOMUS_DUMP_BYTES_MIN > 2 * LINES_BYTES, "most of a text is about actors");
+
+/* All are asked before the first is waited for, so that threads that are stuck cost one wait. */
+static int dump_all(domus_system *system, part *parts, domi_text *text)
+{
+    size_t share = text->size / system->count - LINES_BYTES;
+    bool memory = true;
+
+    for (uint32_t i = 0; i < system->count; i++)
+        begin(system, &parts[i], i, share, NULL);
+    for (uint32_t i = 0; i < system->count; i++)
+        end(system, &parts[i]);
+    for (uint32_t i = 0; i < system->count; i++) {
+        add_thread(system, text, i, &parts[i]);
+        memory = memory && parts[i].result != -ENOMEM;
+        if (parts[i].sheet != NULL)
+            release(parts[i].sheet);
+    }
+    add_detached(system, text);
+    DOMI_CHECK(text->length < text->size);
+    return memory ? 0 : -ENOMEM;
+}
+
+/* Come in, with inspectors. */
+static int enter(domus_system *system, domi_visit *ret_visit)
+{
+    if (domi_thread_manager != NULL && domi_thread_manager->system == system)
+        return -EDEADLK;
+    if (system->simulator != NULL)
+        return -EOPNOTSUPP; /* while we wait nobody takes a step */
+    int result = domi_outside_enter(system, DOMI_LAST_TO_SEND, ret_visit);
+    if (result != 0)
+        return result;
+    result = spawn_inspectors(system);
+    if (result != 0)
+        domi_outside_leave(system, ret_visit);
+    return result;
+}
+
+int domus_dump(domus_system *system, char *at, size_t size)
+{
+    domi_text text = {.at = at, .size = size};
+    domi_visit visit;
+
+    if (size / system->count < DOMUS_DUMP_BYTES_MIN)
+        return -EINVAL;
+    int result = enter(system, &visit);
+    if (result != 0)
+        return result;
+    part *parts = domi_memory_new(system->count * sizeof *parts);
+    result = parts != NULL ? dump_all(system, parts, &text) : -ENOMEM;
+    domi_memory_free(parts);
+    domi_outside_leave(system, &visit);
+    return result;
+}
+
+/* The number of the manager that an address lives on; UINT32_MAX: none here. Its slot is there as
+ * long as the system. What stands for several lives nowhere: told as what is not described. */
+static uint32_t home_of(const domus_system *system, domus_address address)
+{
+    if (address.house == NULL)
+        return UINT32_MAX;
+    const domi_manager *home = address.house->home;
+    if (home == NULL)
+        return system->count;
+    return home->system == system ? home->index : UINT32_MAX;
+}
+
+int domus_dump_actor(domus_system *system, domus_address address, char *at, size_t size)
+{
+    domi_visit visit;
+    part one = {.sheet = NULL};
+
+    if (size < DOMUS_DUMP_BYTES_MIN)
+        return -EINVAL;
+    int result = enter(system, &visit);
+    if (result != 0)
+        return result;
+    uint32_t home = home_of(system, address);
+    if (home < system->count) {
+        begin(system, &one, home, size, &address);
+        end(system, &one);
+    } else {
+        one.result = home == UINT32_MAX ? -ESTALE : -EOPNOTSUPP;
+    }
+    result = one.result;
+    if (result == 0)
+        result = one.sheet->result;
+    if (result == 0)
+        memcpy(at, one.sheet->text.at, one.sheet->text.length + 1);
+    if (one.sheet != NULL)
+        release(one.sheet);
+    domi_outside_leave(system, &visit);
+    return result;
+}

@@ -1,0 +1,361 @@
+/* Stopping a system, step by step: connections drain, actors stop, blocking work ends, threads end.
+ *
+ * Each step is a word that every thread follows at its next phase 2 (follow.c). The one who stops
+ * waits beside it, looking at counters once a millisecond, and goes on when all is done or the
+ * step's time is over: so nothing that an actor does can keep a system from stopping, except a
+ * handler that does not return. What did not end in time is said (domus_system_left). */
+#include "runtime/outside/detached.h"
+#include "runtime/outside/outside.h"
+#include "runtime/system/log.h"
+
+#include "base/memory.h"
+#include "house/conversation/stack.h"
+#include "house/family/family.h"
+#include "house/family/slots.h"
+#include "io/acceptors/acceptor.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ABORT_NS UINT64_C(5000000000) /* for cancelled operations to come back */
+#define END_NS   UINT64_C(1000000000) /* for a handler that runs to return, at least */
+
+void domi_system_stage(domus_system *system, domi_stage stage)
+{
+    domi_outside_lock(system);
+    system->stage = stage;
+    if (stage == DOMI_STAGE_ENDING)
+        domi_outside_close(system);
+    domi_outside_unlock(system);
+}
+
+/* --- a ring that has failed ------------------------------------------------------------------- */
+
+void domi_system_fail(domus_system *system, uint32_t thread, int error)
+{
+    const char *name = strerrorname_np(-error);
+    char text[sizeof system->failed_text];
+
+    snprintf(text, sizeof text, "the ring of thread %u has failed: io_uring_enter: %s (%s)", thread,
+             strerrordesc_np(-error), name != NULL ? name : "?");
+    pthread_mutex_lock(&system->mutex);
+    bool is_first = system->failed == 0;
+    if (is_first) {
+        system->failed = error;
+        memcpy(system->failed_text, text, sizeof text);
+    }
+    system->asked_to_stop = true;
+    pthread_cond_broadcast(&system->changed);
+    pthread_mutex_unlock(&system->mutex);
+    domi_log_line(system, DOMUS_LOG_ERROR, thread, "%s", text);
+    if (is_first && system->hooks.failed != NULL)
+        system->hooks.failed(system->hooks.failed_context, error);
+}
+
+/* --- waiting ---------------------------------------------------------------------------------- */
+
+static uint64_t following(const domus_system *system, uint32_t thread)
+{
+    /* acquire: pairs with domi_thread_follow(); before it has followed, a thread may be about to
+     * hand over what nobody counts yet. */
+    return atomic_load_explicit(
+        (domi_counter *)(uintptr_t)&system->threads[thread].counters.following,
+        memory_order_acquire);
+}
+
+/* Connections are counted before they are handed over, so none after the acceptors stopped means
+ * that none is on its way. */
+static bool is_quiet(const domus_system *system)
+{
+    for (uint32_t i = 0; i < system->count; i++) {
+        if (following(system, i) < DOMI_WANTED_DRAIN ||
+            atomic_load_explicit(
+                (domi_counter *)(uintptr_t)&system->threads[i].io.counters.listening,
+                memory_order_acquire) != 0)
+            return false;
+    }
+    return domi_system_connections(system) == 0;
+}
+
+static bool is_closed(const domus_system *system)
+{
+    for (uint32_t i = 0; i < system->count; i++) {
+        if (following(system, i) < DOMI_WANTED_CLOSE)
+            return false;
+    }
+    return true;
+}
+
+static bool is_empty(const domus_system *system)
+{
+    for (uint32_t i = 0; i < system->count; i++) {
+        if (following(system, i) < DOMI_WANTED_STOP ||
+            domi_counter_read(&system->threads[i].manager.houses) != 0)
+            return false;
+    }
+    return domi_detached_houses(system) == 0;
+}
+
+static bool has_ended(const domus_system *system)
+{
+    return system->ended >= system->count && domi_detached_ended(system);
+}
+
+/* Until it is so, or the time is over. */
+static bool wait_until(domus_system *system, bool (*is_so)(const domus_system *system),
+                       uint64_t until_ns)
+{
+    bool so = false;
+
+    if (system->simulator != NULL)
+        return system->simulator->wait(system->simulator, is_so, until_ns);
+    pthread_mutex_lock(&system->mutex);
+    while (!(so = is_so(system)) && domi_clock_now(&system->clock) < until_ns) {
+        const struct timespec next = domi_clock_after(1000000);
+        (void)pthread_cond_timedwait(&system->changed, &system->mutex, &next);
+    }
+    pthread_mutex_unlock(&system->mutex);
+    return so;
+}
+
+/* --- who is left ------------------------------------------------------------------------------ */
+
+static void note(domus_system *system, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void note(domus_system *system, const char *format, ...)
+{
+    size_t used = strlen(system->left);
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(system->left + used, sizeof system->left - used, format, arguments);
+    va_end(arguments);
+}
+
+typedef struct leftover {
+    domus_system *system;
+    const domi_manager *manager;
+} leftover;
+
+#define LEFT_LINES_MAX 16u
+
+static void note_house(void *house_, void *context)
+{
+    const domi_house *house = house_;
+    leftover *left = context;
+
+    if ((domi_house_life(house) & DOMI_LIFE_CLOSED) != 0 || house->state == DOMI_CREATED ||
+        left->system->left_count++ >= LEFT_LINES_MAX)
+        return;
+    uint32_t children = domi_house_children(house);
+    note(left->system, "thread %u: %s (%s): %u conversations, %u children%s\n",
+         left->manager->index, house->behaviour->name != NULL ? house->behaviour->name : "?",
+         domi_state_name(house->state), house->stacks_count, children,
+         house->behaviour->kind == DOMUS_CHANNELS && house->channels.set != NULL ? ", channels"
+                                                                                 : "");
+}
+
+void domi_system_note_left(domus_system *system, domi_manager *manager)
+{
+    leftover left = {system, manager};
+
+    if (domi_counter_read(&manager->houses) == 0)
+        return;
+    pthread_mutex_lock(&system->mutex);
+    domi_slots_walk(manager, note_house, &left);
+    pthread_mutex_unlock(&system->mutex);
+}
+
+static void note_running(domus_system *system, const domi_manager *manager)
+{
+    const domus_behaviour *running = atomic_load_explicit(
+        (_Atomic(const domus_behaviour *) *)(uintptr_t)&manager->running, memory_order_relaxed);
+
+    if (running == NULL)
+        return;
+    system->left_count++;
+    note(system, "thread %u: a handler of %s has not returned\n", manager->index,
+         running->name != NULL ? running->name : "?");
+}
+
+/* A thread has not left its loop: it is in somebody's handler. */
+static void note_stuck(domus_system *system)
+{
+    pthread_mutex_lock(&system->mutex);
+    for (uint32_t i = 0; i < system->count; i++) {
+        if (following(system, i) != DOMI_WANTED_END)
+            note_running(system, &system->threads[i].manager);
+    }
+    for (uint32_t i = 0; i < system->detached_count; i++) {
+        if (system->detached[i]->busy)
+            note_running(system, &system->detached[i]->manager);
+    }
+    pthread_mutex_unlock(&system->mutex);
+}
+
+const char *domus_system_left(const domus_system *system)
+{
+    return system->left;
+}
+
+/* --- the steps -------------------------------------------------------------------------------- */
+
+static void end_detached(domus_system *system)
+{
+    for (uint32_t i = 0; i < system->detached_count; i++) {
+        domi_manager *manager = &system->detached[i]->manager;
+
+        domi_manager_own(manager);
+        (void)domi_manager_arrivals(manager);
+        domi_system_note_left(system, manager);
+        domi_manager_end(manager);
+    }
+}
+
+bool domi_system_end(domus_system *system, uint64_t until_ns)
+{
+    domi_system_want(system, DOMI_WANTED_END);
+    domi_detached_end(system);
+    if (until_ns != UINT64_MAX && !wait_until(system, has_ended, until_ns))
+        return false;
+    domi_monitor_stop(system);
+    for (uint32_t i = 0; i < system->count; i++)
+        domi_thread_join(&system->threads[i]);
+    domi_detached_join(system);
+    /* The threads have ended, so their managers are this thread's. What was put after its receiver
+     * had ended is late mail now. */
+    for (uint32_t i = 0; i < system->count; i++) {
+        domi_manager_own(&system->threads[i].manager);
+        (void)domi_manager_arrivals(&system->threads[i].manager);
+    }
+    end_detached(system);
+    for (size_t i = 0; i < system->config.listener_count; i++) {
+        domi_acceptor_free_unmounted(system->unmounted[i]);
+        system->unmounted[i] = NULL;
+    }
+    return true;
+}
+
+static void drain(domus_system *system)
+{
+    uint64_t until_ns = domi_clock_now(&system->clock) + system->config.shutdown.drain_timeout_ns;
+
+    system->cut_before = system->cut_logged = domi_system_cut(system);
+    domi_system_stage(system, DOMI_STAGE_DRAINING);
+    domi_system_want(system, DOMI_WANTED_DRAIN);
+    if (!wait_until(system, is_quiet, until_ns)) {
+        domi_system_want(system, DOMI_WANTED_ABORT);
+        (void)wait_until(system, is_quiet, domi_clock_now(&system->clock) + ABORT_NS);
+    }
+}
+
+/* Nobody spawns any more, then everybody stops: so nobody is born behind the stop's back. */
+static void stop_actors(domus_system *system, uint64_t until_ns)
+{
+    domi_detached_close(system);
+    domi_system_want(system, DOMI_WANTED_CLOSE);
+    if (!wait_until(system, is_closed, until_ns))
+        return;
+    domi_system_want(system, DOMI_WANTED_STOP);
+    domi_detached_stop(system);
+    (void)wait_until(system, is_empty, until_ns);
+}
+
+/* Only the thread that runs a stuck handler could look at its channels: so they are counted, and
+ * what they are owed is not. */
+static void log_held(domus_system *system)
+{
+    uint64_t held = domi_system_connections(system);
+
+    if (held != 0)
+        domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
+                      "%" PRIu64 " connections are held by threads whose handlers have not "
+                      "returned: what they are owed is lost if the process ends",
+                      held);
+}
+
+/* Log what was cut since this was last logged: a stop that timed out has told its part. Returns how
+ * many channels were cut since the drain began. */
+static int log_cut(domus_system *system)
+{
+    domi_cut cut = domi_system_cut(system);
+    uint64_t channels = cut.channels - system->cut_before.channels;
+    domi_cut fresh = {cut.channels - system->cut_logged.channels,
+                      cut.bytes - system->cut_logged.bytes};
+
+    if (fresh.channels != 0)
+        domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
+                      "%" PRIu64 " channels had not drained and were cut, and with them %" PRIu64
+                      " bytes that were not answered or not delivered",
+                      fresh.channels, fresh.bytes);
+    system->cut_logged = cut;
+    return channels < INT32_MAX ? (int)channels : INT32_MAX;
+}
+
+static int stop(domus_system *system)
+{
+    uint64_t time_ns = system->config.shutdown.actor_timeout_ns;
+    if (system->stage == DOMI_STAGE_RUNNING) {
+        drain(system);
+        stop_actors(system, domi_clock_now(&system->clock) + time_ns);
+        if (system->workers != NULL)
+            (void)domi_workers_stop(system->workers, 0);
+        domi_system_stage(system, DOMI_STAGE_ENDING);
+    }
+    if (!domi_system_end(system,
+                         domi_clock_now(&system->clock) + (time_ns > END_NS ? time_ns : END_NS))) {
+        note_stuck(system);
+        domi_log_left(system);
+        log_held(system);
+        (void)log_cut(system);
+        return -ETIMEDOUT;
+    }
+    domi_system_stage(system, DOMI_STAGE_STOPPED);
+    domi_pressure_end(system);
+    domi_log_left(system);
+    int cut = log_cut(system);
+    if (system->failed != 0) {
+        memcpy(system->error, system->failed_text, sizeof system->error);
+        return system->failed;
+    }
+    return cut;
+}
+
+int domus_system_stop(domus_system *system)
+{
+    if (system->stage != DOMI_STAGE_NEW && domi_system_forked(system))
+        return -ECHILD;
+    if (domi_thread_manager != NULL && domi_thread_manager->system == system)
+        return -EDEADLK;
+    if (system->workers != NULL && domi_workers_is_helper(system->workers))
+        return -EDEADLK;
+    if (system->stage != DOMI_STAGE_RUNNING && system->stage != DOMI_STAGE_ENDING)
+        return 0;
+    /* Late mail, and actors of detached threads, are ended here. */
+    const domus_allocator *before = domi_memory_use(system->hooks.allocator);
+    int result = stop(system);
+    (void)domi_memory_use(before);
+    return result;
+}
+
+void domus_quit(domus_stack *stack)
+{
+    domus_system *system = stack->manager->system;
+
+    pthread_mutex_lock(&system->mutex);
+    system->asked_to_stop = true;
+    pthread_cond_broadcast(&system->changed);
+    pthread_mutex_unlock(&system->mutex);
+}
+
+void domus_system_wait(domus_system *system)
+{
+    pthread_mutex_lock(&system->mutex);
+    while (!system->asked_to_stop)
+        pthread_cond_wait(&system->changed, &system->mutex);
+    pthread_mutex_unlock(&system->mutex);
+}

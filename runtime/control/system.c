@@ -1,0 +1,448 @@
+/* A system from new to free; see domus/system.h. */
+#include "runtime/system/system.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "runtime/outside/detached.h"
+#include "runtime/outside/outside.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static char *copy_string(const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *copy = domi_memory_new(bytes);
+
+    if (copy != NULL)
+        memcpy(copy, text, bytes);
+    return copy;
+}
+
+static void config_free(domus_system *system)
+{
+    for (size_t i = 0; i < system->config.listener_count; i++) {
+        domi_memory_free((void *)(uintptr_t)system->listeners[i].name);
+        domi_memory_free((void *)(uintptr_t)system->listeners[i].address);
+    }
+    domi_memory_free((void *)(uintptr_t)system->config.system.cpus);
+}
+
+static int config_copy(domus_system *system, const domus_config *config)
+{
+    bool whole = true;
+
+    system->config = *config;
+    system->config.listeners = system->listeners;
+    system->config.system.cpus = copy_string(config->system.cpus);
+    whole = system->config.system.cpus != NULL;
+    for (size_t i = 0; i < config->listener_count; i++) {
+        system->listeners[i] = config->listeners[i];
+        system->listeners[i].name = copy_string(config->listeners[i].name);
+        system->listeners[i].address = copy_string(config->listeners[i].address);
+        whole = whole && system->listeners[i].name != NULL && system->listeners[i].address != NULL;
+    }
+    if (!whole)
+        config_free(system);
+    return whole ? 0 : -ENOMEM;
+}
+
+static int workers_init(domus_system *system)
+{
+    const domi_workers_limits limits = {
+        .threads_min = system->config.blocking.threads_min,
+        .threads_max = system->config.blocking.threads_max,
+        .queue_max = system->config.blocking.queue_max,
+        .idle_expiry_ns = system->config.blocking.idle_expiry_ns,
+    };
+
+    return domi_workers_new(&limits, &system->workers);
+}
+
+static int choose_cpus(domus_system *system, const domus_config *config, char *error,
+                       size_t error_size)
+{
+    if (system->simulator == NULL)
+        return domi_cpus_choose(config, "", &system->cpus, error, error_size);
+    DOMI_CHECK(config->system.threads != 0);
+    system->cpus.threads = config->system.threads; /* and what this machine has does not count */
+    return 0;
+}
+
+/* About a park and a wake-up, measured here. */
+#define SPIN_AUTO_NS UINT64_C(20000)
+
+static void choose_spin(domus_system *system)
+{
+    uint64_t *spin_ns = &system->config.scheduler.idle.spin_ns;
+
+    if (*spin_ns == DOMUS_SPIN_AUTO)
+        *spin_ns = system->cpus.few ? 0 : SPIN_AUTO_NS;
+}
+
+/* A filter may refuse the system call. */
+static int random_key(uint64_t key[2], char *error, size_t error_size)
+{
+    if (getentropy(key, 2 * sizeof key[0]) == 0)
+        return 0;
+    int result = -errno;
+    if (error_size != 0)
+        snprintf(error, error_size, "no random numbers: getrandom: %s", strerror(-result));
+    return result;
+}
+
+/* The registries that all threads share. */
+static int crowds_init(domus_system *system, char *error, size_t error_size)
+{
+    int result = 0;
+    const domus_config *config = &system->config;
+    uint64_t key[2] = {0, 0}; /* in a simulation nothing is left to chance */
+
+    domi_routers_init(&system->routers, config->routers.max, config->routers.routees_max);
+    if (system->simulator == NULL)
+        result = random_key(key, error, error_size);
+    if (result != 0)
+        return result;
+    return domi_groups_init(&system->groups, config->groups.max, config->groups.members_max,
+                            system->count, key);
+}
+
+static void crowds_fini(domus_system *system)
+{
+    domi_groups_fini(&system->groups);
+    domi_routers_fini(&system->routers);
+}
+
+static int names_init(domus_system *system, char *error, size_t error_size)
+{
+    uint64_t key[2] = {0, 0}; /* nothing of a simulation is left to chance */
+    int result = 0;
+
+    if (system->simulator == NULL)
+        result = random_key(key, error, error_size);
+    if (result != 0)
+        return result;
+    return domi_names_init(&system->names, system->config.names.max, key);
+}
+
+static int peers_init(domus_system *system)
+{
+    const domi_peers_limits limits = {
+        .connections_max = system->config.channel.connections_max,
+        .share_percent = system->config.connection.address_percent,
+        .local_share_percent = system->config.connection.loopback_percent,
+    };
+    uint64_t key[2];
+
+    if (system->simulator != NULL)
+        return 0; /* it has no listeners */
+    if (getentropy(key, sizeof key) != 0)
+        return -errno;
+    return domi_peers_init(&system->peers, &limits, key);
+}
+
+static void sync_init(domus_system *system)
+{
+    pthread_condattr_t attributes;
+
+    pthread_mutex_init(&system->mutex, NULL);
+    pthread_mutex_init(&system->outside_mutex, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&system->changed, &attributes);
+    pthread_cond_init(&system->nobody_asks, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+static int make(const domus_config *config, domi_simulator *simulator, const domus_hooks *hooks,
+                char *error, size_t error_size, domus_system **ret_system)
+{
+    int result = domus_config_check(config, error, error_size);
+
+    if (result == 0)
+        result = domi_fork_watch();
+    if (result != 0)
+        return result;
+    domus_system *system = domi_memory_map(sizeof *system);
+    if (system == NULL || config_copy(system, config) != 0) {
+        result = -ENOMEM;
+        goto fail_system;
+    }
+    system->simulator = simulator;
+    result = choose_cpus(system, config, error, error_size);
+    if (result != 0)
+        goto fail_config;
+
+    choose_spin(system);
+    system->count = system->cpus.threads;
+    system->threads_bytes = system->count * sizeof(domi_thread);
+    system->threads = domi_memory_map(system->threads_bytes);
+    uint32_t detached_max = config->detached.threads_max;
+    system->managers = domi_memory_new((system->count + 1 + detached_max) * sizeof(domi_manager *));
+    system->detached = domi_memory_new((detached_max + 1) * sizeof(struct domi_detached *));
+    (void)sched_getaffinity(0, sizeof system->all_cpus, &system->all_cpus);
+    result = crowds_init(system, error, error_size);
+    if (result == 0 &&
+        (system->threads == NULL || system->managers == NULL || system->detached == NULL))
+        result = -ENOMEM;
+    if (result != 0)
+        goto fail_threads;
+    result = names_init(system, error, error_size);
+    if (result == 0 && (result = peers_init(system)) != 0)
+        domi_names_fini(&system->names);
+    if (result != 0)
+        goto fail_threads;
+    result = simulator == NULL ? workers_init(system) : 0; /* no helper thread in a simulation */
+    if (result != 0)
+        goto fail_names;
+    if (hooks != NULL)
+        system->hooks = *hooks;
+    atomic_store_explicit(&system->started_under, domi_fork_number(), memory_order_relaxed);
+    domi_letters_init(&system->letters);
+    if (simulator == NULL)
+        domi_clock_init(&system->clock);
+    else
+        domi_clock_init_virtual(&system->clock, simulator->start_ns);
+    sync_init(system);
+    domi_pressure_init(system);
+    *ret_system = system;
+    return 0;
+
+fail_names:
+    domi_peers_fini(&system->peers);
+    domi_names_fini(&system->names);
+fail_threads:
+    crowds_fini(system);
+    domi_memory_free(system->detached);
+    domi_memory_unmap(system->threads, system->threads_bytes);
+    domi_memory_free(system->managers);
+fail_config:
+    config_free(system);
+fail_system:
+    domi_memory_unmap(system, sizeof *system);
+    return result;
+}
+
+/* No failure is without its line. */
+static int make_or_explain(const domus_config *config, domi_simulator *simulator,
+                           const domus_hooks *hooks, char *error, size_t error_size,
+                           domus_system **ret_system)
+{
+    if (error_size != 0)
+        error[0] = '\0';
+    int result = make(config, simulator, hooks, error, error_size, ret_system);
+    if (result == 0 || error_size == 0 || error[0] != '\0')
+        return result;
+    if (result == -ENOMEM)
+        snprintf(error, error_size, "no memory for a system");
+    else
+        snprintf(error, error_size, "a system cannot be made: %s", strerror(-result));
+    return result;
+}
+
+int domi_system_new(const domus_config *config, domi_simulator *simulator, char *error,
+                    size_t error_size, domus_system **ret_system)
+{
+    return make_or_explain(config, simulator, NULL, error, error_size, ret_system);
+}
+
+int domus_system_new_with(const domus_config *config, const domus_hooks *hooks, char *error,
+                          size_t error_size, domus_system **ret_system)
+{
+    const domus_allocator *before = domi_memory_use(hooks != NULL ? hooks->allocator : NULL);
+    int result = make_or_explain(config, NULL, hooks, error, error_size, ret_system);
+
+    (void)domi_memory_use(before);
+    return result;
+}
+
+int domus_system_new(const domus_config *config, char *error, size_t error_size,
+                     domus_system **ret_system)
+{
+    return domus_system_new_with(config, NULL, error, error_size, ret_system);
+}
+
+/* Returns how many threads are made; fewer than all: `result` says why. */
+static uint32_t init_threads(domus_system *system, int *ret_result)
+{
+    const domi_backend *backend =
+        system->simulator != NULL ? system->simulator->backend : &domi_backend_uring;
+    uint32_t made = 0;
+
+    *ret_result = 0;
+    for (; made < system->count; made++) {
+        int cpu = system->cpus.count != 0 ? system->cpus.cpu[made % system->cpus.count] : -1;
+        system->managers[made] = &system->threads[made].manager;
+        *ret_result = domi_thread_init(&system->threads[made], system, made, cpu, backend,
+                                       system->error, sizeof system->error);
+        if (*ret_result != 0)
+            break;
+    }
+    return made;
+}
+
+static int run_threads(domus_system *system)
+{
+    uint32_t started = 0;
+    int result = 0;
+
+    for (; started < system->count && result == 0; started++)
+        result = domi_thread_start(&system->threads[started], system->error, sizeof system->error);
+    if (result != 0)
+        started--;
+    pthread_mutex_lock(&system->mutex);
+    while (system->running < started)
+        pthread_cond_wait(&system->changed, &system->mutex);
+    if (result == 0 && system->start_error != 0) {
+        result = system->start_error;
+        memcpy(system->error, system->start_text, sizeof system->error);
+    }
+    if (result != 0)
+        system->ended += system->count - started; /* who never began does not hold up the others */
+    pthread_mutex_unlock(&system->mutex);
+    return result;
+}
+
+/* Their steps are taken by who made the system. */
+static int begin_simulated(domus_system *system)
+{
+    int result = 0;
+
+    for (uint32_t i = 0; i < system->count && result == 0; i++)
+        result = domi_io_start(&system->threads[i].io);
+    DOMI_CHECK(result == 0); /* a simulated ring starts */
+    return result;
+}
+
+static void fini_threads(domus_system *system, uint32_t made)
+{
+    for (uint32_t i = 0; i < made; i++)
+        domi_thread_fini(&system->threads[i]);
+}
+
+static int start(domus_system *system)
+{
+    uint32_t made;
+    int result;
+
+    atomic_store_explicit(&system->started_under, domi_fork_number(), memory_order_relaxed);
+    system->managers[system->count] = &system->outside;
+    result = domi_outside_init(system);
+    if (result != 0) {
+        snprintf(system->error, sizeof system->error, "no memory for a system");
+        return result;
+    }
+    domi_pressure_begin(system);
+    made = init_threads(system, &result);
+    if (result == 0) {
+        result = system->simulator != NULL ? begin_simulated(system) : run_threads(system);
+        if (result == 0 && (result = domi_monitor_start(system)) != 0)
+            snprintf(system->error, sizeof system->error, "the monitor's thread cannot be made: %s",
+                     strerror(-result));
+        if (result == 0) {
+            domi_system_stage(system, DOMI_STAGE_RUNNING);
+            return 0;
+        }
+        (void)domi_system_end(system, UINT64_MAX);
+    }
+    domi_pressure_end(system);
+    domi_outside_fini(system);
+    fini_threads(system, made);
+    memset(system->threads, 0, system->threads_bytes);
+    memset(&system->outside, 0, sizeof system->outside);
+    atomic_store_explicit(&system->wanted, DOMI_WANTED_RUN, memory_order_relaxed);
+    system->running = system->ended = 0;
+    system->detached_closed = false;
+    system->start_error = 0;
+    return result;
+}
+
+int domus_system_start(domus_system *system)
+{
+    if (system->stage != DOMI_STAGE_NEW) {
+        snprintf(system->error, sizeof system->error, "a system starts once");
+        return -EALREADY;
+    }
+    const domus_allocator *before = domi_memory_use(system->hooks.allocator);
+    int result = start(system);
+    (void)domi_memory_use(before);
+    return result;
+}
+
+#define ABANDONED_NS UINT64_C(1000000000) /* a last chance to return */
+
+/* Actors whose blocking work was abandoned were left as they were; now that it has returned, they
+ * are ended as well. */
+static void end_abandoned(domus_system *system)
+{
+    for (uint32_t i = 0; i < system->count; i++) {
+        domi_manager *manager = &system->threads[i].manager;
+        domi_manager_own(manager); /* its thread has ended */
+        manager->work_over = true;
+        domi_manager_end(manager);
+    }
+    for (uint32_t i = 0; i < system->detached_count; i++) {
+        domi_manager *manager = &system->detached[i]->manager;
+        domi_manager_own(manager); /* its thread has ended */
+        manager->work_over = true;
+        domi_manager_end(manager);
+    }
+}
+
+void domus_system_free(domus_system *system)
+{
+    /* In a child all of this is a copy of what was in use, or the parent's: it goes with it. */
+    if (system == NULL || (system->stage != DOMI_STAGE_NEW && domi_system_forked(system)))
+        return;
+    (void)domus_system_stop(system);
+    if (system->stage != DOMI_STAGE_NEW && system->stage != DOMI_STAGE_STOPPED)
+        return; /* a handler has not returned: its thread still uses all this */
+    if (system->workers != NULL && domi_workers_stop(system->workers, ABANDONED_NS) != 0)
+        return; /* abandoned work has not returned either */
+    const domus_allocator *before = domi_memory_use(system->hooks.allocator);
+    if (system->stage == DOMI_STAGE_STOPPED) {
+        end_abandoned(system);
+        domi_outside_fini(system);
+        fini_threads(system, system->count);
+        domi_detached_fini(system);
+    }
+    domi_workers_free(system->workers);
+    crowds_fini(system);
+    domi_peers_fini(&system->peers);
+    domi_names_fini(&system->names);
+    domi_memory_free(system->inspectors);
+    pthread_cond_destroy(&system->nobody_asks);
+    pthread_cond_destroy(&system->changed);
+    pthread_mutex_destroy(&system->outside_mutex);
+    pthread_mutex_destroy(&system->mutex);
+    domi_memory_free(system->detached);
+    domi_memory_unmap(system->threads, system->threads_bytes);
+    domi_memory_free(system->managers);
+    config_free(system);
+    domi_memory_unmap(system, sizeof *system);
+    (void)domi_memory_use(before);
+}
+
+const char *domus_system_error(const domus_system *system)
+{
+    return system->error;
+}
+
+const char *domus_system_warning(const domus_system *system)
+{
+    return system->cpus.warning;
+}
+
+const domus_config *domus_system_config(const domus_system *system)
+{
+    return &system->config;
+}
+
+uint32_t domus_system_threads(const domus_system *system)
+{
+    return system->count;
+}

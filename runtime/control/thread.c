@@ -1,0 +1,180 @@
+/* Making a thread, running it, ending it. */
+#include "base/check.h"
+#include "base/memory.h"
+#include "house/message/pool.h"
+#include "io/backend/explain.h"
+#include "runtime/os/signals.h"
+#include "runtime/outside/blocking.h"
+#include "runtime/outside/detached.h"
+#include "runtime/system/log.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, int cpu,
+                     const domi_backend *backend, char *error, size_t error_size)
+{
+    uint64_t now_ns = domi_clock_now(&system->clock);
+    int result = domi_manager_init(&thread->manager, index,
+                                   system->count + 1 + system->config.detached.threads_max,
+                                   system->managers, &system->config, now_ns);
+
+    if (result != 0) {
+        snprintf(error, error_size, "no memory for a thread");
+        return result;
+    }
+    result = domi_io_init(&thread->io, &thread->manager, backend, error, error_size);
+    thread->io.shared = &system->pressure.shared;
+    if (result != 0) {
+        domi_manager_fini(&thread->manager);
+        return result;
+    }
+    thread->manager.wake = system->simulator != NULL ? system->simulator->wake : domi_thread_wake;
+    thread->manager.thread = thread;
+    thread->manager.system = system;
+    thread->manager.asker = system->asker.house;
+    thread->manager.threads = system->count;
+    thread->manager.pressure = &system->pressure.own_level;
+    thread->manager.read_memory = domi_pressure_read;
+    if (system->simulator == NULL)
+        thread->manager.spawn_detached = domi_detached_spawn;
+    thread->manager.withdraw = domi_blocking_withdraw;
+    thread->manager.groups = &system->groups;
+    thread->manager.routers = &system->routers;
+    thread->manager.names = &system->names;
+    thread->manager.letters = &system->letters;
+    thread->manager.log = system->hooks.log != NULL ? domi_log_actor : NULL;
+    thread->manager.say = domi_log_said;
+    thread->io.peers = &system->peers;
+    thread->system = system;
+    thread->config = &system->config;
+    thread->clock = &system->clock;
+    thread->wanted = &system->wanted;
+    thread->timed = system->config.profile.level != DOMUS_PROFILE_OFF;
+    thread->stamp_ns = now_ns;
+    thread->spin_ns = system->config.scheduler.idle.spin_ns;
+    thread->cpu = cpu;
+    thread->stealing.victim = DOMI_NO_VICTIM;
+    thread->stealing.patience_max = system->simulator != NULL
+                                        ? DOMI_PATIENCE_SIMULATED
+                                        : system->config.scheduler.steal.patience;
+    thread->stealing.min_run_ns =
+        system->simulator != NULL ? 0 : system->config.scheduler.steal.min_run_ns;
+    domi_random_init(&thread->stealing.random, index);
+    return 0;
+}
+
+/* Tell who waits in domus_system_start(). */
+static void report(domus_system *system, int result)
+{
+    pthread_mutex_lock(&system->mutex);
+    system->running++;
+    system->ended += result != 0; /* it holds nobody up in wait_for_all() */
+    if (result != 0 && system->start_error == 0) {
+        system->start_error = result;
+        domi_setup_explain(result, DOMI_SETUP_ENABLE, &system->config, system->start_text,
+                           sizeof system->start_text);
+    }
+    pthread_cond_broadcast(&system->changed);
+    pthread_mutex_unlock(&system->mutex);
+}
+
+/* Nobody may run any more when actors are ended: they may send to each other to the last. */
+static void wait_for_all(domus_system *system)
+{
+    pthread_mutex_lock(&system->mutex);
+    system->ended++;
+    pthread_cond_broadcast(&system->changed);
+    while (system->ended < system->count)
+        pthread_cond_wait(&system->changed, &system->mutex);
+    pthread_mutex_unlock(&system->mutex);
+}
+
+_Thread_local domi_manager *domi_thread_manager;
+
+static void *run(void *thread_)
+{
+    domi_thread *thread = thread_;
+    int result = domi_io_start(&thread->io);
+
+    domi_thread_manager = &thread->manager;
+    domi_manager_own(&thread->manager);
+    if (thread->config->stall.threshold_ns != 0)
+        domi_backtrace_admit(&thread->stall.backtrace, (int)thread->config->stall.signal);
+    (void)domi_memory_use(thread->system->hooks.allocator);
+    (void)domi_memory_count(&thread->system->pressure.meter);
+    report(thread->system, result);
+    if (result != 0)
+        return NULL;
+    thread->stamp_ns = thread->manager.now_ns = domi_clock_now(thread->clock);
+    clockid_t cpu_clock = CLOCK_THREAD_CPUTIME_ID;
+    (void)pthread_getcpuclockid(pthread_self(), &cpu_clock);
+    atomic_store_explicit(&thread->counters.cpu_clock, (uint64_t)cpu_clock, memory_order_relaxed);
+    domi_counter_add(&thread->counters.cpu_start_ns, domi_clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
+    domi_counter_add(&thread->counters.stamp_ns, thread->stamp_ns);
+    domi_thread_loop(thread);
+    domi_thread_stamp(thread, DOMI_SPAN_OTHER);
+    domi_counter_add(&thread->counters.cpu_end_ns, domi_clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
+    wait_for_all(thread->system);
+    domi_system_note_left(thread->system, &thread->manager);
+    domi_manager_end(&thread->manager);
+    (void)domi_memory_count(NULL);
+    return NULL;
+}
+
+static int pin(pthread_attr_t *attributes, int cpu)
+{
+    if (cpu < 0)
+        return 0;
+    size_t bytes = CPU_ALLOC_SIZE((size_t)cpu + 1);
+    cpu_set_t *set = domi_memory_new(bytes);
+    if (set == NULL)
+        return ENOMEM;
+    CPU_SET_S((size_t)cpu, bytes, set);
+    int result = pthread_attr_setaffinity_np(attributes, bytes, set);
+    domi_memory_free(set);
+    return result;
+}
+
+int domi_thread_start(domi_thread *thread, char *error, size_t error_size)
+{
+    pthread_attr_t attributes;
+    sigset_t before;
+    char name[16];
+    int result = pthread_attr_init(&attributes);
+
+    if (result == 0)
+        result = pin(&attributes, thread->cpu);
+    if (result == 0) {
+        domi_signals_block(&before);
+        result = pthread_create(&thread->pthread, &attributes, run, thread);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    (void)pthread_attr_destroy(&attributes);
+    if (result != 0) {
+        snprintf(error, error_size, "a thread cannot be made (CPU %d): %s", thread->cpu,
+                 strerror(result));
+        return -result;
+    }
+    thread->started = true;
+    snprintf(name, sizeof name, "domus-%u", thread->manager.index);
+    (void)pthread_setname_np(thread->pthread, name);
+    return 0;
+}
+
+void domi_thread_join(domi_thread *thread)
+{
+    if (!thread->started)
+        return;
+    pthread_join(thread->pthread, NULL);
+    thread->started = false;
+}
+
+void domi_thread_fini(domi_thread *thread)
+{
+    domi_io_fini(&thread->io);
+    domi_manager_fini(&thread->manager);
+}

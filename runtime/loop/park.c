@@ -1,0 +1,163 @@
+/* Park and wake (contract: Park and wake).
+ *
+ * The owner arms the wake poll, exchanges its word to SLEEPING, looks again everywhere, and enters
+ * the ring for one completion. A sender puts (a read-modify-write), then looks at the word, and
+ * only who exchanges SLEEPING for NOTIFIED writes to the eventfd (M12). Both sides are seq_cst
+ * read-modify-writes or loads, so they cannot both miss; bare fences would do as well but
+ * ThreadSanitizer cannot see them. The eventfd is never read: each write fires the poll. */
+#include "runtime/system/system.h"
+
+#include "house/message/pool.h"
+#include "house/message/trim.h"
+
+#include <errno.h>
+#include <sys/eventfd.h>
+
+void domi_thread_wake(domi_manager *manager)
+{
+    domi_thread *thread = manager->thread;
+
+    /* EAGAIN would need 2^64 - 2 writes; an eventfd knows no other error but EINTR. */
+    while (eventfd_write(thread->io.wake_fd, 1) != 0 && errno == EINTR)
+        continue;
+}
+
+bool domi_thread_has_work(const domi_thread *thread)
+{
+    return domi_manager_has_work(&thread->manager) || domi_io_has_work(&thread->io) ||
+           atomic_load_explicit(thread->wanted, memory_order_seq_cst) != thread->doing;
+}
+
+uint64_t domi_thread_due_ns(const domi_thread *thread)
+{
+    uint64_t due_ns = domi_wheel_next_ns(&thread->manager.wheel);
+    uint64_t deadlines_ns = domi_wheel_next_ns(&thread->manager.deadlines);
+    uint64_t io_ns = domi_wheel_next_ns(&thread->io.wheel);
+
+    if (deadlines_ns < due_ns)
+        due_ns = deadlines_ns;
+    if (io_ns < due_ns)
+        due_ns = io_ns;
+    /* A drain looks at its channels at each tick: their actors' conversations may have ended. */
+    if (thread->io.draining && thread->stamp_ns + DOMI_WHEEL_TICK_NS < due_ns)
+        due_ns = thread->stamp_ns + DOMI_WHEEL_TICK_NS;
+    return due_ns;
+}
+
+uint64_t domi_thread_sleep_until(const domi_thread *thread)
+{
+    uint64_t due_ns = domi_thread_due_ns(thread);
+    uint64_t cap_ns = thread->stamp_ns + DOMI_PARK_CAP_NS;
+    uint64_t look_ns = thread->stamp_ns + thread->config->memory.interval_ns;
+
+    /* What has paused for want of memory is to go on, and nobody else may be awake to see when. */
+    if (thread->manager.pressure_seen != DOMUS_MEMORY_NORMAL && look_ns < due_ns)
+        due_ns = look_ns;
+    return due_ns < cap_ns ? due_ns : cap_ns;
+}
+
+/* Count what the sleep was good for. `put` tells that something had been put when it ended. What
+ * the ring has brought is known after the next reap. */
+static void woke(domi_thread *thread, uint32_t word, bool put, uint64_t until_ns)
+{
+    bool found = put || domi_manager_has_work(&thread->manager) || domi_thread_is_waking(thread) ||
+                 atomic_load_explicit(thread->wanted, memory_order_relaxed) != thread->doing;
+    bool due = thread->stamp_ns >= until_ns;
+
+    if (word == DOMI_PARK_NOTIFIED)
+        domi_counter_add(&thread->counters.wakeups_received, 1);
+    if (thread->capped && due && put && word == DOMI_PARK_SLEEPING)
+        domi_counter_add(&thread->counters.cap_wakeups_with_work, 1);
+    thread->judge_wakeup = !found && !due;
+    /* Who was woken by the cap falls asleep again at once; if not, the phases attend. */
+    if (found)
+        domi_monitor_attend(&thread->system->monitor);
+    if (found || due)
+        thread->empty_wakeups = 0;
+}
+
+void domi_thread_judge_wakeup(domi_thread *thread)
+{
+    thread->judge_wakeup = false;
+    if (thread->brought != 0) {
+        thread->empty_wakeups = 0;
+        return;
+    }
+    domi_counter_add(&thread->counters.wakeups_empty, 1);
+    if (++thread->empty_wakeups < thread->config->io.empty_wakeups_max)
+        return;
+    /* The wake poll itself may be what wakes the thread for nothing, so it is armed anew. */
+    thread->empty_wakeups = 0;
+    domi_counter_add(&thread->counters.wake_rearms, 1);
+    domi_io_arm_wake(&thread->io, true);
+}
+
+/* True: the word is SLEEPING, and nothing was left then. */
+static bool fall_asleep(domi_thread *thread, uint64_t until_ns)
+{
+    domi_manager *manager = &thread->manager;
+
+    thread->next_tick_ns = 0; /* after a sleep the wheels are looked at */
+    domi_pool_flush(manager);
+    if (until_ns <= thread->stamp_ns)
+        return false;
+    domi_io_arm_wake(&thread->io, false);
+    domi_counter_add(&thread->counters.parks, 1); /* counted first: from here on one may be woken */
+    /* seq_cst exchange, then seq_cst looks: pairs with domi_manager_notify(). */
+    atomic_exchange_explicit(&manager->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
+    domi_thread_stamp(thread, DOMI_SPAN_OTHER);
+    /* A timer may have come due since it was looked for. */
+    if (domi_thread_has_work(thread) || domi_thread_is_waking(thread) ||
+        until_ns <= thread->stamp_ns) {
+        atomic_exchange_explicit(&manager->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
+        return false;
+    }
+    domi_thread_stamp_asleep(thread);
+    return true;
+}
+
+void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns)
+{
+    domi_manager *manager = &thread->manager;
+    bool put = domi_manager_has_work(manager);
+    uint32_t word =
+        atomic_exchange_explicit(&manager->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
+
+    domi_thread_stamp(thread, DOMI_SPAN_ENTER);
+    if (thread->config->scheduler.idle.spin_ns != 0)
+        domi_thread_learn_spin(thread);
+    woke(thread, word, put, until_ns);
+}
+
+bool domi_thread_rest_begin(domi_thread *thread, uint64_t *ret_until_ns)
+{
+    domi_system_not_forked(thread->system);
+    if (thread->manager.chained >= DOMI_CHAINED_MAX)
+        domi_pool_flush(&thread->manager);
+    if (domi_thread_has_work(thread)) {
+        domi_thread_busy(thread);
+        return false;
+    }
+    if (domi_thread_steal(thread))
+        return false;
+    if (domi_thread_trim(thread, DOMI_TRIM_IDLE))
+        return false;
+    if (thread->config->scheduler.idle.spin_ns != 0 && domi_thread_spin(thread))
+        return false;
+    *ret_until_ns = domi_thread_sleep_until(thread);
+    thread->capped = *ret_until_ns == thread->stamp_ns + DOMI_PARK_CAP_NS;
+    return fall_asleep(thread, *ret_until_ns);
+}
+
+void domi_thread_rest(domi_thread *thread)
+{
+    uint64_t until_ns;
+
+    if (!domi_thread_rest_begin(thread, &until_ns)) {
+        if (thread->stealing.loan != NULL)
+            domi_thread_repay(thread);
+        return;
+    }
+    domi_io_enter(&thread->io, 1, until_ns - thread->stamp_ns);
+    domi_thread_rest_end(thread, until_ns);
+}

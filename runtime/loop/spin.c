@@ -1,0 +1,102 @@
+/* Looking for work for a while before parking (idle.spin), as long as that pays.
+ *
+ * A park and a wake-up cost some microseconds on both sides, so who expects something soon had
+ * better look. How soon it comes is known from the last time: when a rest, by looking or asleep,
+ * was shorter than `idle.spin`, the next one may spin so long; after each longer one half as long
+ * as before, and soon not at all. So a quiet thread costs no CPU, and who is woken again and again
+ * soon spins anew. */
+#include "runtime/system/system.h"
+
+#include "base/prefetch.h"
+
+#define LOOKS      16
+#define WORTH_A_US 1000u /* less is not worth the look at the clock */
+
+/* Relaxed: a hint for who looks. Nobody else writes the park word of a thread that is awake. */
+static void set_spinning(domi_thread *thread, bool spinning)
+{
+    uint32_t word = spinning ? DOMI_PARK_SPINNING : DOMI_PARK_RUNNING;
+
+    atomic_store_explicit(&thread->manager.park, word, memory_order_relaxed);
+}
+
+/* Something arrived: fetch the house while the way there is taken. */
+static bool look_arrivals(domi_manager *manager)
+{
+    domi_pause();
+    domi_house *house = atomic_load_explicit(&manager->arrivals, memory_order_relaxed);
+    if (house == NULL)
+        return false;
+    domi_prefetch_write(house);
+    return true;
+}
+
+/* What arrived may be all that is to do: then phase 3 takes it, without a turn of the whole loop,
+ * which is half of what a message between two spinning threads costs. The ring waits no longer for
+ * it than it waits for a phase 3. False if there is something for the other phases. */
+static bool take_at_once(domi_thread *thread)
+{
+    domi_manager *manager = &thread->manager;
+
+    if (thread->stamp_ns - thread->io_start_ns >= thread->config->scheduler.min_budget_ns)
+        return false;
+    (void)domi_manager_arrivals(manager);
+    if (manager->ready[DOMUS_CHANNELS].count != 0 || manager->mounting.head != NULL)
+        return false;
+    thread->completions = thread->brought = 0;
+    domi_phase_state(thread);
+    return true;
+}
+
+/* Until when to look: a timer ends it too. */
+static uint64_t spin_until(const domi_thread *thread)
+{
+    uint64_t until_ns = thread->stamp_ns + thread->spin_ns;
+    uint64_t due_ns = domi_thread_sleep_until(thread);
+
+    return due_ns < until_ns ? due_ns : until_ns;
+}
+
+bool domi_thread_spin(domi_thread *thread)
+{
+    bool found = false;
+
+    thread->rest_from_ns = thread->stamp_ns;
+    if (thread->spin_ns == 0)
+        return false;
+    uint64_t until_ns = spin_until(thread);
+    set_spinning(thread, true);
+    if (domi_io_submit(&thread->io)) /* answers do not wait for the end of the spin */
+        domi_thread_stamp(thread, DOMI_SPAN_ENTER);
+    while (!found && domi_clock_now(thread->clock) < until_ns) {
+        bool arrived = false;
+
+        for (int i = 0; i < LOOKS && !arrived; i++)
+            arrived = look_arrivals(&thread->manager);
+        if (arrived) {
+            domi_thread_stamp(thread, DOMI_SPAN_OTHER);
+            domi_thread_learn_spin(thread);
+            found = !take_at_once(thread);
+            thread->rest_from_ns = thread->stamp_ns;
+            until_ns = spin_until(thread);
+            continue; /* the answer comes first; the ring has its turn as take_at_once() says */
+        }
+        found = domi_thread_has_work(thread) || domi_thread_is_waking(thread) ||
+                thread->io.backend->pending(thread->io.ring);
+    }
+    set_spinning(thread, false);
+    domi_thread_stamp(thread, DOMI_SPAN_OTHER);
+    if (found)
+        domi_thread_learn_spin(thread);
+    return found;
+}
+
+void domi_thread_learn_spin(domi_thread *thread)
+{
+    uint64_t most_ns = thread->config->scheduler.idle.spin_ns;
+
+    if (thread->stamp_ns - thread->rest_from_ns < most_ns)
+        thread->spin_ns = most_ns;
+    else
+        thread->spin_ns = thread->spin_ns / 2 < WORTH_A_US ? 0 : thread->spin_ns / 2;
+}

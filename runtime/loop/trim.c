@@ -1,0 +1,35 @@
+/* Who trims what (house/message/trim.h): each thread its own slabs, and those of the outside, which
+ * has no turns of its own, whoever comes by. */
+#include "runtime/outside/outside.h"
+#include "runtime/system/system.h"
+
+#include "house/message/trim.h"
+
+#define OUTSIDE_WAIT_NS UINT64_C(100000000)
+
+/* Only if no foreign thread is inside just now. */
+static bool trim_outside(domus_system *system, uint64_t now_ns, uint32_t objects)
+{
+    _Atomic uint64_t *next_ns = &system->pressure.outside_trim_ns;
+    bool more = false;
+
+    /* Relaxed: who comes a bit late, or twice, does no harm. */
+    if (now_ns < atomic_load_explicit(next_ns, memory_order_relaxed) ||
+        !domi_outside_try_lock(system))
+        return false;
+    if (system->stage == DOMI_STAGE_RUNNING) {
+        domi_manager_look_at_pressure(&system->outside);
+        more = domi_trim_step(&system->outside, now_ns, objects);
+    }
+    atomic_store_explicit(next_ns, more ? 0 : now_ns + OUTSIDE_WAIT_NS, memory_order_relaxed);
+    domi_outside_unlock(system);
+    return more;
+}
+
+bool domi_thread_trim(domi_thread *thread, uint32_t objects)
+{
+    uint64_t now_ns = thread->manager.now_ns;
+    bool more = domi_trim_step(&thread->manager, now_ns, objects);
+
+    return trim_outside(thread->system, now_ns, objects) || more;
+}

@@ -1,0 +1,143 @@
+/* Finding cgroups: /proc/self/cgroup names them, the files stand under /sys/fs/cgroup.
+ *
+ * v2 is mounted there itself, or at `unified` beside v1 controllers (the hybrid form); a v1
+ * controller under its own name, or under that of all that share its mount ("cpu,cpuacct"). All are
+ * tried: the wrong ones do not exist. */
+#include "runtime/os/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A line per controller, each with a path. */
+#define CGROUP_FILE_BYTES 16384
+
+/* Read what fits of a file, NUL-terminated; false when there is nothing to read. */
+static bool read_text(const char *path, char *ret_text, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t length = 0;
+
+    if (fd < 0)
+        return false;
+    while (length < size - 1) {
+        ssize_t got = read(fd, ret_text + length, size - 1 - length);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        length += (size_t)got;
+    }
+    close(fd);
+    ret_text[length] = '\0';
+    return length > 0;
+}
+
+bool domi_cgroup_read(const char *directory, const char *name, char *ret_text, size_t size)
+{
+    char path[PATH_MAX];
+    int length = snprintf(path, sizeof path, "%s/%s", directory, name);
+
+    return length > 0 && (size_t)length < sizeof path && read_text(path, ret_text, size);
+}
+
+bool domi_cgroup_number(const char **text, char after, uint64_t *ret_value)
+{
+    char *end;
+
+    if (**text < '0' || **text > '9')
+        return false; /* strtoull would take blanks and signs */
+    errno = 0;
+    *ret_value = strtoull(*text, &end, 10);
+    if (errno != 0 || *end != after)
+        return false;
+    *text = end + 1;
+    return true;
+}
+
+/* Show `path` below the mount point and every directory on the way up to it. Inside a container the
+ * path may be one of the host's: then only the mount point itself exists. */
+static void walk_up(const domi_cgroup_walk *walk, int version, const char *mount, const char *path)
+{
+    char directory[PATH_MAX];
+    int formatted = snprintf(directory, sizeof directory, "%s/sys/fs/cgroup%s", walk->root, mount);
+
+    if (formatted < 0 || (size_t)formatted >= sizeof directory)
+        return;
+
+    /* A path with ".." is that of a cgroup outside our namespace; it leads nowhere below here. */
+    size_t base = (size_t)formatted;
+    size_t length = base;
+    if (path[0] == '/' && strstr(path, "/..") == NULL && base + strlen(path) < sizeof directory) {
+        memcpy(directory + base, path, strlen(path) + 1);
+        length += strlen(path);
+    }
+
+    for (;;) {
+        walk->visit(directory, version, walk->context);
+        if (length == base)
+            return;
+        do
+            length--;
+        while (directory[length] != '/'); /* there is one at `base` */
+        directory[length] = '\0';
+    }
+}
+
+static bool names(const char *controllers, const char *controller)
+{
+    const char *at = controllers;
+
+    for (;;) {
+        size_t length = strcspn(at, ",");
+        if (length == strlen(controller) && memcmp(at, controller, length) == 0)
+            return true;
+        if (at[length] == '\0')
+            return false;
+        at += length + 1;
+    }
+}
+
+/* One line of /proc/self/cgroup: "number:controllers:path"; v2 has no controllers. */
+static void look_at_line(const domi_cgroup_walk *walk, char *line)
+{
+    char *controllers = strchr(line, ':');
+    char *path = controllers == NULL ? NULL : strchr(controllers + 1, ':');
+    char mount[128];
+
+    if (path == NULL)
+        return;
+    *controllers++ = '\0';
+    *path++ = '\0';
+
+    if (controllers[0] == '\0') {
+        walk_up(walk, 2, "", path);
+        walk_up(walk, 2, "/unified", path);
+    } else if (names(controllers, walk->controller)) {
+        int length = snprintf(mount, sizeof mount, "/%s", walk->controller);
+        if (length > 0 && (size_t)length < sizeof mount)
+            walk_up(walk, 1, mount, path);
+        length = snprintf(mount, sizeof mount, "/%s", controllers);
+        if (strcmp(controllers, walk->controller) != 0 && length > 0 &&
+            (size_t)length < sizeof mount)
+            walk_up(walk, 1, mount, path);
+    }
+}
+
+void domi_cgroup_visit(const domi_cgroup_walk *walk)
+{
+    char path[PATH_MAX];
+    char text[CGROUP_FILE_BYTES];
+    int length = snprintf(path, sizeof path, "%s/proc/self/cgroup", walk->root);
+
+    if (length < 0 || (size_t)length >= sizeof path || !read_text(path, text, sizeof text))
+        return;
+
+    char *rest = NULL;
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
+        look_at_line(walk, line);
+}

@@ -1,0 +1,191 @@
+/* How many threads, and where they are pinned: affinity mask and CPU quota against configuration.
+ *
+ * First the CPUs to stand on (the usable ones, those of the list, or none), then how many of them
+ * may be kept busy at once (the quota), then the number of threads. What the configuration asks for
+ * is held strictly where it cannot be had, and only warned of where it is unwise. */
+#include "runtime/os/cpus.h"
+
+#include "runtime/os/quota.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Linux has no configuration with more, and an id fits 16 bits. */
+#define CPU_IDS_MAX 8192
+
+struct cpu_mask {
+    cpu_set_t sets[CPU_IDS_MAX / CPU_SETSIZE];
+};
+
+static bool mask_has(const struct cpu_mask *mask, unsigned cpu)
+{
+    return CPU_ISSET_S(cpu, sizeof mask->sets, mask->sets);
+}
+
+/* The CPU number at `*list`, which is moved behind it. */
+static bool take_cpu(const char **list, unsigned *ret_cpu)
+{
+    char *end;
+
+    if (**list < '0' || **list > '9')
+        return false; /* strtoul would take blanks and signs */
+
+    unsigned long cpu = strtoul(*list, &end, 10); /* out of range is ULONG_MAX */
+    if (cpu >= CPU_IDS_MAX)
+        return false;
+    *list = end;
+    *ret_cpu = (unsigned)cpu;
+    return true;
+}
+
+/* The next "a" or "a-b" of a list, and the comma behind it, which wants something to follow. */
+static bool take_range(const char **list, unsigned *ret_first, unsigned *ret_last)
+{
+    if (!take_cpu(list, ret_first))
+        return false;
+    *ret_last = *ret_first;
+    if (**list == '-') {
+        (*list)++;
+        if (!take_cpu(list, ret_last) || *ret_last < *ret_first)
+            return false;
+    }
+    if (**list == '\0')
+        return true;
+    if (**list != ',')
+        return false;
+    (*list)++;
+    return **list != '\0';
+}
+
+/* Count the CPUs of a list and write them down, unless `ret_cpu` is NULL. */
+static int walk_list(const char *list, uint16_t *ret_cpu, size_t cpu_max)
+{
+    struct cpu_mask seen = {0};
+    size_t count = 0;
+
+    do {
+        unsigned first, last;
+
+        if (!take_range(&list, &first, &last))
+            return -EINVAL;
+        for (unsigned cpu = first; cpu <= last; cpu++) {
+            if (mask_has(&seen, cpu))
+                continue;
+            if (count == cpu_max)
+                return -EINVAL;
+            CPU_SET_S(cpu, sizeof seen.sets, seen.sets);
+            if (ret_cpu != NULL)
+                ret_cpu[count] = (uint16_t)cpu;
+            count++;
+        }
+    } while (*list != '\0');
+    return (int)count;
+}
+
+static int read_affinity(struct cpu_mask *ret_mask, char *error, size_t error_size)
+{
+    if (sched_getaffinity(0, sizeof ret_mask->sets, ret_mask->sets) < 0) {
+        int failure = errno;
+        snprintf(error, error_size, "cannot read the CPU affinity: %s", strerror(failure));
+        return -failure;
+    }
+    return 0;
+}
+
+static void take_usable(domi_cpus *cpus, const struct cpu_mask *usable)
+{
+    for (unsigned cpu = 0; cpu < CPU_IDS_MAX && cpus->count < DOMI_CPUS_MAX; cpu++)
+        if (mask_has(usable, cpu))
+            cpus->cpu[cpus->count++] = (uint16_t)cpu;
+}
+
+static int take_list(domi_cpus *cpus, const struct cpu_mask *usable, const char *list, char *error,
+                     size_t error_size)
+{
+    int count = domi_cpus_parse(list, cpus->cpu, DOMI_CPUS_MAX);
+
+    if (count < 0) {
+        snprintf(error, error_size,
+                 "system.cpus: \"%.100s\" is neither auto, none nor a list of up to %d CPUs such "
+                 "as 0-3,8",
+                 list, DOMI_CPUS_MAX);
+        return -EINVAL;
+    }
+    for (int i = 0; i < count; i++) {
+        if (mask_has(usable, cpus->cpu[i]))
+            continue;
+        snprintf(error, error_size,
+                 "system.cpus: CPU %d is not usable by this process (affinity mask or cpuset)",
+                 cpus->cpu[i]);
+        return -EINVAL;
+    }
+    cpus->count = (uint32_t)count;
+    return 0;
+}
+
+/* Beside one that spins the kernel, and whoever else there is, still have most of them. */
+#define FEW_CPUS 8u
+
+/* `places`: how many CPUs there are to stand on, by list or by affinity. */
+static void choose_threads(domi_cpus *cpus, const domus_config *config, uint32_t places)
+{
+    uint32_t automatic = cpus->quota != 0 && cpus->quota < places ? cpus->quota : places;
+
+    if (config->system.threads_percent != 0) {
+        uint64_t percent = (uint64_t)automatic * config->system.threads_percent;
+        cpus->threads = (uint32_t)((percent + 50) / 100);
+        if (cpus->threads == 0)
+            cpus->threads = 1;
+    } else {
+        cpus->threads = config->system.threads != 0 ? config->system.threads : automatic;
+    }
+
+    cpus->few = automatic < FEW_CPUS || cpus->threads > automatic;
+    if (cpus->threads > places)
+        snprintf(cpus->warning, sizeof cpus->warning,
+                 "system.threads is %u, but CPUs to run on are %u: more threads than CPUs cost "
+                 "speed",
+                 cpus->threads, places);
+    else if (cpus->threads > automatic)
+        snprintf(cpus->warning, sizeof cpus->warning,
+                 "system.threads is %u, but the CPU quota of the cgroup is %u: the kernel stops "
+                 "all threads when it is used up",
+                 cpus->threads, cpus->quota);
+}
+
+int domi_cpus_choose(const domus_config *config, const char *root, domi_cpus *ret_cpus, char *error,
+                     size_t error_size)
+{
+    const char *list = config->system.cpus;
+    domi_cpus cpus = {0};
+    struct cpu_mask usable = {0};
+    int failure = read_affinity(&usable, error, error_size);
+
+    if (failure != 0)
+        return failure;
+
+    if (strcmp(list, "auto") == 0 || strcmp(list, "none") == 0)
+        take_usable(&cpus, &usable);
+    else
+        failure = take_list(&cpus, &usable, list, error, error_size);
+    if (failure != 0)
+        return failure;
+
+    cpus.quota = domi_quota_cpus(root);
+    choose_threads(&cpus, config, cpus.count);
+    if (strcmp(list, "none") == 0)
+        cpus.count = 0;
+    *ret_cpus = cpus;
+    return 0;
+}
+
+int domi_cpus_parse(const char *list, uint16_t *ret_cpu, size_t cpu_max)
+{
+    int count = walk_list(list, NULL, cpu_max);
+
+    return count < 0 ? count : walk_list(list, ret_cpu, cpu_max);
+}

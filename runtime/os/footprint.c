@@ -1,0 +1,250 @@
+/* See the header. Files stay open: a read is then one system call, some microseconds. */
+#include "runtime/os/footprint.h"
+
+#include "runtime/os/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NUMBER_BYTES 64
+#define STAT_BYTES   8192 /* of memory.stat: some 50 lines */
+#define KIB          UINT64_C(1024)
+#define UNLIMITED    (UINT64_C(1) << 60) /* v1 says 2^63 less a page for "none" */
+
+static int open_in(const char *directory, const char *name)
+{
+    char path[PATH_MAX];
+    int length = snprintf(path, sizeof path, "%s/%s", directory, name);
+
+    if (length < 0 || (size_t)length >= sizeof path)
+        return -1;
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static void close_fd(int fd)
+{
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+/* The file from its start, NUL-terminated. */
+static bool read_fd(int fd, char *ret_text, size_t size)
+{
+    ssize_t length;
+
+    do
+        length = pread(fd, ret_text, size - 1, 0);
+    while (length < 0 && errno == EINTR);
+    if (length <= 0)
+        return false;
+    ret_text[length] = '\0';
+    return true;
+}
+
+static bool read_number(int fd, uint64_t *ret_value)
+{
+    char text[NUMBER_BYTES];
+    const char *at = text;
+
+    return read_fd(fd, text, sizeof text) && domi_cgroup_number(&at, '\n', ret_value);
+}
+
+/* The number behind `name` at the start of a line; 0: there is none. */
+static uint64_t find_number(const char *text, const char *name)
+{
+    size_t length = strlen(name);
+    uint64_t value;
+
+    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        const char *at = line + length;
+        if (strncmp(line, name, length) == 0 && domi_cgroup_number(&at, '\n', &value))
+            return value;
+    }
+    return 0;
+}
+
+/* What a memory.stat says about memory that is part of what is used. */
+typedef struct parts {
+    uint64_t file_cache;
+    uint64_t socket_bytes;
+} parts;
+
+/* v1 tells of the cgroup itself and, as "total_", with all below it, which is what its limit is
+ * for; v2 has only the latter, under the plain names. Socket buffers count against the limit of v2
+ * only, and only there they have a line. */
+static parts read_parts(int stat_fd)
+{
+    char text[STAT_BYTES];
+
+    if (!read_fd(stat_fd, text, sizeof text))
+        return (parts){0};
+    uint64_t total =
+        find_number(text, "total_inactive_file ") + find_number(text, "total_active_file ");
+    if (total != 0 || strstr(text, "\ntotal_") != NULL)
+        return (parts){.file_cache = total};
+    return (parts){
+        .file_cache = find_number(text, "inactive_file ") + find_number(text, "active_file "),
+        .socket_bytes = find_number(text, "sock "),
+    };
+}
+
+/* "size resident shared ...", in pages. */
+static bool read_resident(const domi_footprint *footprint, int fd, uint64_t *ret_bytes)
+{
+    char text[NUMBER_BYTES * 4];
+    const char *at = text;
+    uint64_t size, resident;
+
+    if (!read_fd(fd, text, sizeof text) || !domi_cgroup_number(&at, ' ', &size) ||
+        !domi_cgroup_number(&at, ' ', &resident))
+        return false;
+    *ret_bytes = resident * footprint->page_bytes;
+    return true;
+}
+
+static bool is_limit(uint64_t limit)
+{
+    return limit != 0 && limit < UNLIMITED;
+}
+
+static void add_cgroup(domi_footprint *footprint, const char *directory, const char *limit_name,
+                       const char *usage_name)
+{
+    domi_gauge gauge = {.usage_fd = -1, .stat_fd = -1};
+    uint64_t used;
+
+    if (footprint->count == DOMI_GAUGES_MAX - 1) /* the last is for the process alone */
+        return;
+    gauge.limit_fd = open_in(directory, limit_name);
+    if (gauge.limit_fd >= 0 && read_number(gauge.limit_fd, &gauge.limit) && is_limit(gauge.limit)) {
+        gauge.usage_fd = open_in(directory, usage_name);
+        gauge.stat_fd = open_in(directory, "memory.stat");
+        if (gauge.usage_fd >= 0 && gauge.stat_fd >= 0 && read_number(gauge.usage_fd, &used)) {
+            footprint->gauges[footprint->count++] = gauge;
+            return;
+        }
+    }
+    close_fd(gauge.limit_fd);
+    close_fd(gauge.usage_fd);
+    close_fd(gauge.stat_fd);
+}
+
+static void look_into(const char *directory, int version, void *footprint)
+{
+    if (version == 1) {
+        add_cgroup(footprint, directory, "memory.limit_in_bytes", "memory.usage_in_bytes");
+    } else {
+        add_cgroup(footprint, directory, "memory.max", "memory.current");
+        add_cgroup(footprint, directory, "memory.high", "memory.current");
+    }
+}
+
+/* "MemTotal:       24683648 kB" */
+static uint64_t machine_bytes(const char *root)
+{
+    char directory[PATH_MAX];
+    char text[STAT_BYTES];
+    int length = snprintf(directory, sizeof directory, "%s/proc", root);
+    uint64_t value;
+
+    if (length < 0 || (size_t)length >= sizeof directory ||
+        !domi_cgroup_read(directory, "meminfo", text, sizeof text) ||
+        strncmp(text, "MemTotal:", 9) != 0)
+        return 0;
+    const char *at = text + 9 + strspn(text + 9, " ");
+    return domi_cgroup_number(&at, ' ', &value) ? value * KIB : 0;
+}
+
+static void add_resident(domi_footprint *footprint, const char *root, uint64_t limit)
+{
+    char directory[PATH_MAX];
+    int length = snprintf(directory, sizeof directory, "%s/proc/self", root);
+    uint64_t used;
+
+    if (limit == 0 || length < 0 || (size_t)length >= sizeof directory)
+        return;
+    domi_gauge gauge = {.limit_fd = -1, .stat_fd = -1, .limit = limit};
+    gauge.usage_fd = open_in(directory, "statm");
+    if (gauge.usage_fd >= 0 && read_resident(footprint, gauge.usage_fd, &used))
+        footprint->gauges[footprint->count++] = gauge;
+    else
+        close_fd(gauge.usage_fd);
+}
+
+void domi_footprint_open(domi_footprint *footprint, const char *root, uint64_t limit)
+{
+    *footprint = (domi_footprint){.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE)};
+    domi_cgroup_visit(&(domi_cgroup_walk){
+        .root = root, .controller = "memory", .visit = look_into, .context = footprint});
+    if (limit == 0 && footprint->count == 0)
+        limit = machine_bytes(root);
+    add_resident(footprint, root, limit);
+}
+
+void domi_footprint_close(domi_footprint *footprint)
+{
+    for (uint32_t i = 0; i < footprint->count; i++) {
+        close_fd(footprint->gauges[i].usage_fd);
+        close_fd(footprint->gauges[i].limit_fd);
+        close_fd(footprint->gauges[i].stat_fd);
+    }
+    footprint->count = 0;
+}
+
+void domi_footprint_refresh(domi_footprint *footprint)
+{
+    for (uint32_t i = 0; i < footprint->count; i++) {
+        domi_gauge *gauge = &footprint->gauges[i];
+        uint64_t limit;
+
+        if (gauge->limit_fd < 0)
+            continue;
+        /* "max" now, and "none" of v1: as good as no limit. */
+        gauge->limit = read_number(gauge->limit_fd, &limit) && is_limit(limit) ? limit : UNLIMITED;
+    }
+}
+
+static bool read_gauge(const domi_footprint *footprint, const domi_gauge *gauge, uint32_t percent,
+                       domi_usage *ret_usage)
+{
+    domi_usage usage = {.limit = gauge->limit};
+
+    if (gauge->stat_fd < 0) {
+        if (!read_resident(footprint, gauge->usage_fd, &usage.used))
+            return false;
+    } else {
+        if (!read_number(gauge->usage_fd, &usage.used))
+            return false;
+        if (usage.used >= gauge->limit / 100 * percent) {
+            parts within = read_parts(gauge->stat_fd);
+            usage.used -= within.file_cache < usage.used ? within.file_cache : usage.used;
+            usage.socket_bytes = within.socket_bytes;
+        }
+    }
+    *ret_usage = usage;
+    return true;
+}
+
+bool domi_footprint_read(const domi_footprint *footprint, uint32_t percent, domi_usage *ret_usage)
+{
+    domi_usage fullest = {0};
+
+    for (uint32_t i = 0; i < footprint->count; i++) {
+        domi_usage usage;
+
+        if (!read_gauge(footprint, &footprint->gauges[i], percent, &usage))
+            continue;
+        if (fullest.limit == 0 ||
+            (double)usage.used * (double)fullest.limit > (double)fullest.used * (double)usage.limit)
+            fullest = usage;
+    }
+    if (fullest.limit == 0)
+        return false;
+    *ret_usage = fullest;
+    return true;
+}

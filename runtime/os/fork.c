@@ -1,0 +1,26 @@
+/* See the header. */
+#include "runtime/os/fork.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+_Atomic uint32_t domi_fork_count;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int result;
+
+static void in_child(void)
+{
+    atomic_fetch_add_explicit(&domi_fork_count, 1, memory_order_relaxed);
+}
+
+static void watch(void)
+{
+    result = pthread_atfork(NULL, NULL, in_child);
+}
+
+int domi_fork_watch(void)
+{
+    (void)pthread_once(&once, watch);
+    return result == 0 ? 0 : -ENOMEM;
+}

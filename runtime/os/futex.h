@@ -1,0 +1,26 @@
+/* Waiting on a word of this process: for those who sleep without a ring. */
+#ifndef DOMI_RUNTIME_OS_FUTEX_H
+#define DOMI_RUNTIME_OS_FUTEX_H
+
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Sleep while `word` is `value`, at most until `until` (CLOCK_MONOTONIC). May return early. */
+static inline void domi_futex_wait(_Atomic uint32_t *word, uint32_t value,
+                                   const struct timespec *until)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, until, NULL,
+                  FUTEX_BITSET_MATCH_ANY);
+}
+
+/* Wake one who sleeps on it. */
+static inline void domi_futex_wake(_Atomic uint32_t *word)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+#endif

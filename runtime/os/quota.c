@@ -1,0 +1,68 @@
+/* The quota of each cgroup on the way up (runtime/os/cgroup.h), and the smallest of them. */
+#include "runtime/os/quota.h"
+
+#include "runtime/os/cgroup.h"
+
+/* Two numbers of at most 20 digits. */
+#define QUOTA_FILE_BYTES 64
+
+/* quota/period rounded up, in CPUs; 0 (no quota) when it makes no sense. */
+static uint32_t whole_cpus(uint64_t quota, uint64_t period)
+{
+    if (quota == 0 || period == 0)
+        return 0;
+
+    uint64_t cpus = quota / period + (quota % period != 0);
+    return cpus > UINT32_MAX ? UINT32_MAX : (uint32_t)cpus;
+}
+
+/* v2: "50000 100000", or "max 100000". */
+static uint32_t read_quota_v2(const char *directory)
+{
+    char text[QUOTA_FILE_BYTES];
+    const char *at = text;
+    uint64_t quota, period;
+
+    if (!domi_cgroup_read(directory, "cpu.max", text, sizeof text) ||
+        !domi_cgroup_number(&at, ' ', &quota) || !domi_cgroup_number(&at, '\n', &period))
+        return 0;
+    return whole_cpus(quota, period);
+}
+
+static bool read_number_in(const char *directory, const char *name, uint64_t *ret_value)
+{
+    char text[QUOTA_FILE_BYTES];
+    const char *at = text;
+
+    return domi_cgroup_read(directory, name, text, sizeof text) &&
+           domi_cgroup_number(&at, '\n', ret_value);
+}
+
+/* v1: the same in two files; without a quota it is -1. */
+static uint32_t read_quota_v1(const char *directory)
+{
+    uint64_t quota, period;
+
+    if (!read_number_in(directory, "cpu.cfs_quota_us", &quota) ||
+        !read_number_in(directory, "cpu.cfs_period_us", &period))
+        return 0;
+    return whole_cpus(quota, period);
+}
+
+static void keep_smaller(const char *directory, int version, void *quota_)
+{
+    uint32_t *quota = quota_;
+    uint32_t found = version == 2 ? read_quota_v2(directory) : read_quota_v1(directory);
+
+    if (found != 0 && (*quota == 0 || found < *quota))
+        *quota = found;
+}
+
+uint32_t domi_quota_cpus(const char *root)
+{
+    uint32_t quota = 0;
+
+    domi_cgroup_visit(&(domi_cgroup_walk){
+        .root = root, .controller = "cpu", .visit = keep_smaller, .context = &quota});
+    return quota;
+}

@@ -1,0 +1,14 @@
+/* The CPU quota of this process's cgroup, v1 or v2, in whole CPUs.
+ *
+ * Files that are missing, cannot be read or make no sense count as "no quota": a guess too high
+ * costs speed, a refusal to start costs the service. Thread-safety: any thread. */
+#ifndef DOMI_RUNTIME_OS_QUOTA_H
+#define DOMI_RUNTIME_OS_QUOTA_H
+
+#include <stdint.h>
+
+/* The smallest quota on the way from the process's cgroup to the root, rounded up; 0: none. `root`
+ * stands before `/proc` and `/sys`: "" in production. */
+uint32_t domi_quota_cpus(const char *root);
+
+#endif

@@ -1,0 +1,406 @@
+/* One mutex, one queue, and a condition variable for each thread that has nothing to do.
+ *
+ * A submit calls exactly one helper, or makes one, unless one is on its way already (`coming`); a
+ * helper takes jobs until the queue is empty, then lies down on the stack of idle ones. So:
+ *
+ *     queue not empty  =>  a thread is busy or on its way
+ *
+ * because a helper looks at the queue under the mutex before it lies down or ends, and a job is not
+ * taken in when there is no thread at all. The most recently idle is called first: its cache is
+ * warm, and the others come to expire although a little work keeps coming.
+ *
+ * A helper that ends joins the one that ended before it; stop and free join the last. Thus nothing
+ * piles up, no thread waits long for another, and a library that is unloaded after free leaves no
+ * thread behind in its code. */
+#include "runtime/os/workers.h"
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "runtime/os/signals.h"
+
+#include <errno.h>
+
+struct domi_helper {
+    domi_helper *below; /* in the stack of idle ones */
+    pthread_cond_t wake;
+    bool called;
+};
+
+static _Thread_local const domi_workers *helping;
+
+static uint64_t now_ns(void)
+{
+    struct timespec now = domi_clock_after(0);
+
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static struct timespec end_of(uint64_t wait_ns)
+{
+    return domi_clock_after(wait_ns < DOMI_WORKERS_WAIT_MAX_NS ? wait_ns
+                                                               : DOMI_WORKERS_WAIT_MAX_NS);
+}
+
+static void cond_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+static void decrement(domi_counter *gauge)
+{
+    uint64_t value = domi_counter_read(gauge);
+
+    DOMI_CHECK(value != 0);
+    atomic_store_explicit(gauge, value - 1, memory_order_relaxed); /* under the mutex */
+}
+
+/* --- The queue, under the mutex --------------------------------------------------------------- */
+
+static void append(domi_workers *workers, domi_job *job)
+{
+    job->state = DOMI_JOB_QUEUED;
+    job->queued_ns = now_ns();
+    job->next = NULL;
+    job->previous = workers->last;
+    *(workers->last != NULL ? &workers->last->next : &workers->first) = job;
+    workers->last = job;
+    domi_counter_add(&workers->counters.queued, 1);
+}
+
+static void unlink_job(domi_workers *workers, domi_job *job)
+{
+    DOMI_CHECK(job->state == DOMI_JOB_QUEUED);
+    *(job->previous != NULL ? &job->previous->next : &workers->first) = job->next;
+    *(job->next != NULL ? &job->next->previous : &workers->last) = job->previous;
+    job->next = job->previous = NULL;
+    job->state = DOMI_JOB_IDLE;
+    decrement(&workers->counters.queued);
+}
+
+/* --- A helper --------------------------------------------------------------------------------- */
+
+static void take_off_stack(domi_workers *workers, const domi_helper *helper)
+{
+    domi_helper **place = &workers->idle;
+
+    while (*place != helper)
+        place = &(*place)->below;
+    *place = helper->below;
+}
+
+/* Lie down until called. False: nobody called in time, and this thread is one too many. */
+static bool wait_for_call(domi_workers *workers, domi_helper *helper)
+{
+    struct timespec until = end_of(workers->limits.idle_expiry_ns);
+    bool expired = false;
+
+    helper->called = false;
+    helper->below = workers->idle;
+    workers->idle = helper;
+    while (!helper->called && !expired) {
+        /* Who is to be kept sleeps without a time: an idle pool costs no CPU. */
+        if (domi_counter_read(&workers->counters.threads) <= workers->limits.threads_min)
+            pthread_cond_wait(&helper->wake, &workers->mutex);
+        else
+            expired = pthread_cond_timedwait(&helper->wake, &workers->mutex, &until) == ETIMEDOUT &&
+                      domi_counter_read(&workers->counters.threads) > workers->limits.threads_min;
+    }
+    if (helper->called)
+        return true;
+    take_off_stack(workers, helper);
+    return false;
+}
+
+/* Run the oldest job. False: it was abandoned, and is not to be touched. */
+static bool run_one(domi_workers *workers)
+{
+    domi_workers_counters *counters = &workers->counters;
+    domi_job *job = workers->first;
+    int (*function)(void *) = job->function;
+    void *argument = job->argument;
+
+    unlink_job(workers, job);
+    job->state = DOMI_JOB_RUNNING;
+    uint64_t waited_ns = now_ns() - job->queued_ns;
+    if (waited_ns > domi_counter_read(&counters->wait_max_ns))
+        atomic_store_explicit(&counters->wait_max_ns, waited_ns, memory_order_relaxed);
+    domi_counter_add(&counters->running, 1);
+    pthread_mutex_unlock(&workers->mutex);
+
+    int result = function(argument);
+
+    pthread_mutex_lock(&workers->mutex);
+    decrement(&counters->running);
+    if (workers->abandoned)
+        return false;
+    job->result = result;
+    job->state = DOMI_JOB_IDLE;
+    pthread_mutex_unlock(&workers->mutex);
+    job->done(job);
+    pthread_mutex_lock(&workers->mutex);
+    return true;
+}
+
+static int make_helper(domi_workers *workers);
+
+/* Returns with the mutex held when this thread is to end. */
+static void work(domi_workers *workers, domi_helper *helper)
+{
+    pthread_mutex_lock(&workers->mutex);
+    workers->coming--;
+    /* The first makes the second, and so on: whoever submits makes one at most. */
+    if (domi_counter_read(&workers->counters.threads) < workers->limits.threads_min)
+        (void)make_helper(workers);
+    for (;;) {
+        /* When stopping, the queue belongs to who cancels it. */
+        while (workers->first != NULL && !workers->stopping) {
+            if (!run_one(workers))
+                return;
+        }
+        if (workers->stopping || !wait_for_call(workers, helper))
+            return;
+        workers->coming--;
+    }
+}
+
+static void dispose(domi_workers *workers)
+{
+    DOMI_CHECK(workers->first == NULL && workers->idle == NULL);
+    pthread_cond_destroy(&workers->left);
+    pthread_mutex_destroy(&workers->mutex);
+    domi_memory_free(workers);
+}
+
+/* The thread that waits to be joined, if there is one. Under the mutex; joined without it. */
+static bool take_ended(domi_workers *workers, pthread_t *ret_thread)
+{
+    bool has = workers->has_ended;
+
+    *ret_thread = workers->ended;
+    workers->has_ended = false;
+    return has;
+}
+
+/* Leave the pool, with its mutex held. It may be freed from the unlock on, by whom it belongs to
+ * or, when that was over before, by the last thread that leaves. */
+static void leave(domi_workers *workers)
+{
+    pthread_t previous;
+    bool has_previous = take_ended(workers, &previous);
+
+    workers->ended = pthread_self();
+    workers->has_ended = true;
+    decrement(&workers->counters.threads);
+    bool is_last = !workers->owned && domi_counter_read(&workers->counters.threads) == 0;
+    pthread_cond_broadcast(&workers->left);
+    pthread_mutex_unlock(&workers->mutex);
+    if (has_previous)
+        pthread_join(previous, NULL);
+    if (is_last) {
+        pthread_detach(pthread_self()); /* nobody is left to join it */
+        dispose(workers);
+    }
+}
+
+static void *help(void *workers_)
+{
+    domi_workers *workers = workers_;
+    domi_helper helper = {.called = false};
+
+    helping = workers;
+    (void)pthread_setname_np(pthread_self(), "domus-blocking");
+    /* It was made by a pinned thread, and has its CPU: one that blocks may run anywhere. */
+    (void)sched_setaffinity(0, sizeof workers->cpus, workers->cpus);
+    cond_init(&helper.wake);
+    work(workers, &helper);
+    pthread_cond_destroy(&helper.wake);
+    leave(workers);
+    return NULL;
+}
+
+static int make_thread(pthread_t *ret_thread, void *(*run)(void *argument), void *argument)
+{
+    sigset_t before;
+
+    domi_signals_block(&before);
+    int result = pthread_create(ret_thread, NULL, run, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return result;
+}
+
+/* The mutex stays held meanwhile, or a job could come to rely on a thread that then is not made. */
+static int make_helper(domi_workers *workers)
+{
+    pthread_t thread;
+
+    if (workers->stopping ||
+        domi_counter_read(&workers->counters.threads) >= workers->limits.threads_max)
+        return -EAGAIN;
+    int result = workers->make(&thread, help, workers);
+    if (result != 0) {
+        domi_counter_add(&workers->counters.unmade, 1);
+        return result == ENOMEM ? -ENOMEM : -EAGAIN;
+    }
+    domi_counter_add(&workers->counters.threads, 1);
+    workers->coming++;
+    return 0;
+}
+
+/* Signals under the mutex: once it is free, the helper may end, and its condition with it. */
+static void call(domi_workers *workers)
+{
+    domi_helper *helper = workers->idle;
+
+    workers->idle = helper->below;
+    helper->called = true;
+    workers->coming++;
+    pthread_cond_signal(&helper->wake);
+}
+
+/* --- The pool --------------------------------------------------------------------------------- */
+
+int domi_workers_new(const domi_workers_limits *limits, domi_workers **ret_workers)
+{
+    DOMI_CHECK(limits->threads_max >= 1 && limits->threads_max <= DOMI_WORKERS_THREADS_MAX);
+    DOMI_CHECK(limits->threads_min <= limits->threads_max && limits->queue_max >= 1);
+    domi_workers *workers = domi_memory_new(sizeof *workers);
+    if (workers == NULL)
+        return -ENOMEM;
+    if (sched_getaffinity(0, sizeof workers->cpus, workers->cpus) != 0) {
+        int failure = errno;
+        domi_memory_free(workers);
+        return -failure;
+    }
+    workers->limits = *limits;
+    workers->make = make_thread;
+    workers->owned = true;
+    pthread_mutex_init(&workers->mutex, NULL);
+    cond_init(&workers->left);
+    *ret_workers = workers;
+    return 0;
+}
+
+void domi_workers_free(domi_workers *workers)
+{
+    pthread_t ended;
+
+    if (workers == NULL)
+        return;
+    pthread_mutex_lock(&workers->mutex);
+    bool stopped = workers->stopping;
+    pthread_mutex_unlock(&workers->mutex);
+    if (!stopped)
+        (void)domi_workers_stop(workers, 0);
+    pthread_mutex_lock(&workers->mutex);
+    workers->owned = false;
+    bool is_last = domi_counter_read(&workers->counters.threads) == 0;
+    bool has_ended = take_ended(workers, &ended);
+    pthread_mutex_unlock(&workers->mutex);
+    if (has_ended)
+        pthread_join(ended, NULL);
+    if (is_last)
+        dispose(workers);
+}
+
+/* Somebody will look at one more job: who is on its way with nothing to do, who is idle, or a new
+ * thread. 0; else why not. */
+static int find_helper(domi_workers *workers)
+{
+    if (workers->coming > domi_counter_read(&workers->counters.queued))
+        return 0;
+    if (workers->idle == NULL)
+        return make_helper(workers);
+    call(workers);
+    return 0;
+}
+
+/* Whether the job may wait for a thread that is busy. */
+static bool may_wait(const domi_workers *workers)
+{
+    uint64_t waiting = domi_counter_read(&workers->counters.queued) - workers->coming;
+
+    return domi_counter_read(&workers->counters.threads) != 0 &&
+           waiting < workers->limits.queue_max;
+}
+
+int domi_workers_submit(domi_workers *workers, domi_job *job)
+{
+    int result = -ESHUTDOWN;
+
+    pthread_mutex_lock(&workers->mutex);
+    DOMI_CHECK(job->state == DOMI_JOB_IDLE && job->function != NULL && job->done != NULL);
+    if (!workers->stopping) {
+        result = find_helper(workers);
+        if (result != 0 && may_wait(workers))
+            result = 0;
+        domi_counter_add(result == 0 ? &workers->counters.jobs : &workers->counters.refused, 1);
+    }
+    if (result == 0)
+        append(workers, job);
+    pthread_mutex_unlock(&workers->mutex);
+    return result;
+}
+
+bool domi_workers_withdraw(domi_workers *workers, domi_job *job)
+{
+    pthread_mutex_lock(&workers->mutex);
+    bool is_queued = job->state == DOMI_JOB_QUEUED;
+    if (is_queued) {
+        unlink_job(workers, job);
+        domi_counter_add(&workers->counters.withdrawn, 1);
+    }
+    pthread_mutex_unlock(&workers->mutex);
+    return is_queued;
+}
+
+/* With the mutex held, but for `done`: meanwhile no job comes and none begins, but others may
+ * withdraw. */
+static void cancel_all(domi_workers *workers)
+{
+    while (workers->first != NULL) {
+        domi_job *job = workers->first;
+        unlink_job(workers, job);
+        job->result = -ECANCELED;
+        pthread_mutex_unlock(&workers->mutex);
+        job->done(job);
+        pthread_mutex_lock(&workers->mutex);
+    }
+}
+
+uint32_t domi_workers_stop(domi_workers *workers, uint64_t timeout_ns)
+{
+    const domi_counter *running = &workers->counters.running;
+    struct timespec until = end_of(timeout_ns);
+    pthread_t ended;
+    int result = 0;
+
+    DOMI_CHECK(!domi_workers_is_helper(workers));
+    pthread_mutex_lock(&workers->mutex);
+    workers->stopping = true;
+    cancel_all(workers);
+    while (workers->idle != NULL)
+        call(workers);
+    while (domi_counter_read(running) != 0 && result != ETIMEDOUT)
+        result = pthread_cond_timedwait(&workers->left, &workers->mutex, &until);
+    workers->abandoned = workers->abandoned || domi_counter_read(running) != 0;
+    /* The others are in `done` or on their way out. */
+    while (domi_counter_read(&workers->counters.threads) > domi_counter_read(running))
+        pthread_cond_wait(&workers->left, &workers->mutex);
+    uint32_t left = (uint32_t)domi_counter_read(running);
+    bool has_ended = take_ended(workers, &ended);
+    pthread_mutex_unlock(&workers->mutex);
+    if (has_ended)
+        pthread_join(ended, NULL);
+    return left;
+}
+
+bool domi_workers_is_helper(const domi_workers *workers)
+{
+    return helping == workers;
+}

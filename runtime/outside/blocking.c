@@ -1,0 +1,123 @@
+/* See domus/blocking.h.
+ *
+ * The job lies in the envelope that its answer will travel in, which is paid for when it is asked
+ * for: so nothing is allocated when it ends, and the job lives until its answer was handled. The
+ * helper thread puts it as any foreign thread would. */
+#include "runtime/outside/blocking.h"
+
+#include "runtime/outside/outside.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "house/conversation/stack.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+#include "house/message/sign.h"
+
+#include <domus/blocking.h>
+
+#include <errno.h>
+
+const domus_type domus_blocking_type = {.name = "blocking", .size = sizeof(int)};
+
+typedef struct work {
+    int result; /* first: the payload of the answer */
+    domus_address asker;
+    domus_system *system;
+    domi_envelope *envelope;
+    domi_job job;
+} work;
+
+static work *work_of(domi_envelope *envelope)
+{
+    return (work *)(void *)((char *)envelope + DOMI_ASK_HEAD);
+}
+
+/* On a helper thread, or on the one that stops the pool: the answer goes out. */
+static void done(domi_job *job)
+{
+    work *ended = (work *)(void *)((char *)job - offsetof(work, job));
+    domus_system *system = ended->system;
+    domi_envelope *envelope = ended->envelope;
+    uint32_t kind = DOMI_REPLY;
+
+    domi_system_not_forked(system); /* the function has forked, and returns in the child */
+    ended->result = job->result;
+    if (job->result < 0) {
+        envelope->type = NULL;
+        envelope->error = job->result;
+        kind = DOMI_EXCEPTION;
+    }
+    const domus_allocator *before = domi_memory_use(system->hooks.allocator);
+    domi_outside_lock(system);
+    envelope->node.kind = (uint8_t)kind;
+    if (domi_mailbox_put(&system->outside, ended->asker, &envelope->node, kind) != 0)
+        domi_mailbox_dead(&system->outside, ended->asker.house, &envelope->node, -ESTALE);
+    domi_pool_flush(&system->outside);
+    domi_outside_unlock(system);
+    (void)domi_memory_use(before);
+}
+
+static domi_envelope *work_new(domus_stack *stack, int (*function)(void *argument), void *argument)
+{
+    domi_house *house = domi_stack_house(stack);
+    domi_envelope *envelope = domi_envelope_new(stack->manager, DOMI_ASK_HEAD + sizeof(work));
+
+    if (envelope == NULL)
+        return NULL;
+    domi_envelope_sign(envelope, &domus_blocking_type, house);
+    *work_of(envelope) = (work){
+        .asker = domi_house_address(house),
+        .system = stack->manager->system,
+        .envelope = envelope,
+        .job = {.function = function, .argument = argument, .done = done},
+    };
+    return envelope;
+}
+
+int domus_blocking(domus_stack *stack, int (*function)(void *argument), void *argument,
+                   domus_resumed *then)
+{
+    domi_manager *manager = stack->manager;
+    domus_system *system = manager->system;
+    domi_promise *promise;
+    int result = domi_stack_promise(stack, DOMI_PROMISE_BLOCKING, &promise);
+
+    if (result != 0)
+        return result;
+    domi_promise_uncount(promise);
+    promise->work = NULL;
+    domi_stack_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
+    domi_envelope *envelope = work_new(stack, function, argument);
+    if (envelope == NULL) {
+        domi_promise_fail(manager, promise, -ENOMEM);
+        return DOMUS_PARKED;
+    }
+    *domi_envelope_return(envelope) = (domi_return){
+        .promise = promise,
+        .serial = domi_promise_serial(promise),
+    };
+    promise->work = envelope;
+    result = system->workers != NULL ? domi_workers_submit(system->workers, &work_of(envelope)->job)
+                                     : -EOPNOTSUPP;
+    if (result != 0) {
+        promise->work = NULL;
+        domi_pool_free(manager, &envelope->node);
+        domi_promise_fail(manager, promise, result);
+    }
+    return DOMUS_PARKED;
+}
+
+bool domi_blocking_withdraw(domi_manager *manager, struct domi_promise *promise)
+{
+    const domus_system *system = manager->system;
+    domi_envelope *envelope = promise->work;
+
+    if (envelope == NULL)
+        return true; /* it never began, and fails already */
+    if (!domi_workers_withdraw(system->workers, &work_of(envelope)->job))
+        return false;
+    promise->work = NULL;
+    domi_pool_free(manager, &envelope->node);
+    return true;
+}

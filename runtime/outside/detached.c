@@ -1,0 +1,418 @@
+/* See the header. */
+#include "runtime/outside/detached.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "house/conversation/ask.h"
+#include "house/conversation/receive.h"
+#include "house/dispatch/dispatch.h"
+#include "house/family/life.h"
+#include "house/family/memory_watch.h"
+#include "house/message/pool.h"
+#include "house/message/trim.h"
+#include "runtime/os/futex.h"
+#include "runtime/os/signals.h"
+#include "runtime/outside/blocking.h"
+#include "runtime/outside/outside.h"
+#include "runtime/system/log.h"
+
+#include <domus/detached.h>
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+
+/* --- sleeping --------------------------------------------------------------------------------- */
+
+static void wake(domi_manager *manager)
+{
+    domi_futex_wake(&manager->park);
+}
+
+static void sleep_on_word(domi_manager *manager, uint64_t time_ns)
+{
+    const struct timespec until = domi_clock_after(time_ns);
+
+    domi_futex_wait(&manager->park, DOMI_PARK_SLEEPING, &until);
+}
+
+static void look_at_clock(domi_detached *detached)
+{
+    detached->manager.now_ns = domi_clock_now(&detached->system->clock);
+}
+
+/* seq_cst: pairs with want(). */
+static domi_wanted wanted(const domi_detached *detached)
+{
+    return (domi_wanted)atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&detached->wanted,
+                                             memory_order_seq_cst);
+}
+
+/* True when it is to leave its loop. */
+static bool follow(domi_detached *detached)
+{
+    domi_wanted what = wanted(detached);
+
+    if (what >= DOMI_WANTED_STOP && detached->doing < DOMI_WANTED_STOP) {
+        detached->manager.closing = true;
+        domi_manager_stop(&detached->manager);
+    }
+    detached->doing = what;
+    return what == DOMI_WANTED_END;
+}
+
+/* Until something was put, a timer is due, or `until_ns`. The same protocol as in park.c: exchange,
+ * look again everywhere, sleep; the kernel compares the word once more. */
+static void rest(domi_detached *detached, uint64_t until_ns)
+{
+    domi_manager *manager = &detached->manager;
+    uint64_t due_ns[] = {manager->now_ns + DOMI_PARK_CAP_NS, domi_wheel_next_ns(&manager->wheel),
+                         domi_wheel_next_ns(&manager->deadlines)};
+
+    domi_pool_flush(manager);
+    for (size_t i = 0; i < sizeof due_ns / sizeof due_ns[0]; i++) {
+        if (due_ns[i] < until_ns)
+            until_ns = due_ns[i];
+    }
+    atomic_exchange_explicit(&manager->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
+    look_at_clock(detached);
+    if (!domi_manager_has_work(manager) && wanted(detached) == detached->doing &&
+        until_ns > manager->now_ns)
+        sleep_on_word(manager, until_ns - manager->now_ns);
+    atomic_exchange_explicit(&manager->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
+    look_at_clock(detached);
+}
+
+static void look_at_memory(domi_detached *detached)
+{
+    domi_manager *manager = &detached->manager;
+
+    domi_pressure_tick(detached->system, DOMUS_LOG_OUTSIDE, manager->now_ns);
+    domi_manager_look_at_pressure(manager);
+    domi_memory_watches_tell(manager);
+    if (manager->pressure_seen != DOMUS_MEMORY_NORMAL)
+        (void)domi_trim_step(manager, manager->now_ns, DOMI_TRIM_BUSY);
+}
+
+/* What came from others, and what is due. */
+static void take_events(domi_detached *detached)
+{
+    domi_system_not_forked(detached->system);
+    look_at_clock(detached);
+    look_at_memory(detached);
+    (void)domi_manager_arrivals(&detached->manager);
+    (void)domi_manager_timers(&detached->manager);
+    if (detached->manager.chained >= DOMI_CHAINED_MAX) /* it may never come to rest */
+        domi_pool_flush(&detached->manager);
+}
+
+/* --- the loop --------------------------------------------------------------------------------- */
+
+static void set_busy(domi_detached *detached, bool busy)
+{
+    pthread_mutex_lock(&detached->system->mutex);
+    detached->busy = busy;
+    pthread_mutex_unlock(&detached->system->mutex);
+}
+
+static void loop(domi_detached *detached)
+{
+    domi_manager *manager = &detached->manager;
+    bool had_one = false;
+
+    while (!follow(detached)) {
+        take_events(detached);
+        (void)domi_manager_mount(manager);
+        had_one = had_one || domi_counter_read(&manager->houses) != 0;
+        domi_house *house = domi_queue_take(&manager->ready[DOMUS_STATE]);
+        if (house != NULL)
+            (void)domi_house_run(manager, house);
+        if (had_one && domi_counter_read(&manager->houses) == 0) {
+            had_one = false;
+            set_busy(detached, false);
+        }
+        if (!domi_manager_has_work(manager) &&
+            !domi_trim_step(manager, manager->now_ns, DOMI_TRIM_IDLE))
+            rest(detached, UINT64_MAX);
+    }
+}
+
+static void *run(void *detached_)
+{
+    domi_detached *detached = detached_;
+    domus_system *system = detached->system;
+
+    domi_thread_manager = &detached->manager;
+    domi_manager_own(&detached->manager);
+    (void)domi_memory_use(system->hooks.allocator);
+    (void)domi_memory_count(&system->pressure.meter);
+    loop(detached);
+    (void)domi_memory_count(NULL);
+    pthread_mutex_lock(&system->mutex);
+    detached->busy = false;
+    system->detached_left++;
+    pthread_cond_broadcast(&system->changed);
+    pthread_mutex_unlock(&system->mutex);
+    return NULL;
+}
+
+/* --- making one ------------------------------------------------------------------------------- */
+
+/* Not pinned: a mask of its maker's would be one CPU. */
+static int start_thread(domi_detached *detached)
+{
+    sigset_t before;
+    char name[16];
+
+    domi_signals_block(&before);
+    int result = pthread_create(&detached->pthread, NULL, run, detached);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (result != 0)
+        return -result;
+    snprintf(name, sizeof name, "domus-own-%u",
+             (detached->manager.index - detached->system->count - 1) % 10000);
+    (void)pthread_setname_np(detached->pthread, name);
+    (void)pthread_setaffinity_np(detached->pthread, sizeof detached->system->all_cpus,
+                                 &detached->system->all_cpus);
+    return 0;
+}
+
+/* What a detached actor does is not in step with the system's stop, so its spawns exclude it: who
+ * is in a handler for long must not spawn on a thread that walks its slots, or has ended. */
+static bool begin_spawn(domi_manager *manager)
+{
+    domus_system *system = manager->system;
+
+    pthread_mutex_lock(&system->mutex);
+    if (!system->detached_closed)
+        return true;
+    pthread_mutex_unlock(&system->mutex);
+    return false;
+}
+
+static void end_spawn(domi_manager *manager)
+{
+    domus_system *system = manager->system;
+
+    pthread_mutex_unlock(&system->mutex);
+}
+
+static int make(domus_system *system, uint32_t place, domi_detached **ret_detached)
+{
+    uint32_t count = system->count + 1 + system->config.detached.threads_max;
+    domi_detached *detached = domi_memory_map(sizeof *detached);
+
+    if (detached == NULL)
+        return -ENOMEM;
+    int result =
+        domi_manager_init(&detached->manager, system->count + 1 + place, count, system->managers,
+                          &system->config, domi_clock_now(&system->clock));
+    if (result != 0) {
+        domi_memory_unmap(detached, sizeof *detached);
+        return result;
+    }
+    detached->system = system;
+    detached->manager.threads = system->count;
+    detached->manager.system = system;
+    detached->manager.pressure = &system->pressure.own_level;
+    detached->manager.read_memory = domi_pressure_read;
+    detached->manager.asker = system->asker.house;
+    detached->manager.wake = wake;
+    detached->manager.withdraw = domi_blocking_withdraw;
+    detached->manager.spawn_detached = domi_detached_spawn;
+    detached->manager.begin_spawn = begin_spawn;
+    detached->manager.end_spawn = end_spawn;
+    detached->manager.names = &system->names;
+    detached->manager.letters = &system->letters;
+    detached->manager.log = system->hooks.log != NULL ? domi_log_actor : NULL;
+    detached->manager.groups = &system->groups;
+    detached->manager.routers = &system->routers;
+    result = start_thread(detached);
+    if (result != 0) {
+        domi_manager_fini(&detached->manager);
+        domi_memory_unmap(detached, sizeof *detached);
+        return result;
+    }
+    *ret_detached = detached;
+    return 0;
+}
+
+/* One that has no actor, or a new one; reserved. Under the system's mutex. */
+static int reserve(domus_system *system, domi_detached **ret_detached)
+{
+    domi_detached *detached = NULL;
+    int result = 0;
+
+    for (uint32_t i = 0; i < system->detached_count && detached == NULL; i++) {
+        if (!system->detached[i]->busy)
+            detached = system->detached[i];
+    }
+    if (detached == NULL) {
+        uint32_t place = system->detached_count;
+        if (system->detached_closed || place == system->config.detached.threads_max)
+            return system->detached_closed ? -ESHUTDOWN : -EAGAIN;
+        result = make(system, place, &detached);
+        if (result != 0)
+            return result;
+        system->managers[system->count + 1 + place] = &detached->manager;
+        system->detached[place] = detached;
+        system->detached_count++;
+    }
+    detached->busy = true;
+    *ret_detached = detached;
+    return 0;
+}
+
+int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_behaviour *behaviour,
+                        const void *state, const domus_spawn_options *options,
+                        domus_address *ret_address)
+{
+    domus_system *system = manager->system;
+    domi_detached *detached;
+
+    if (behaviour == NULL || behaviour->kind != DOMUS_STATE)
+        return -EINVAL;
+    pthread_mutex_lock(&system->mutex);
+    int result = reserve(system, &detached);
+    pthread_mutex_unlock(&system->mutex);
+    if (result != 0)
+        return result;
+    result = domi_house_spawn_child(manager, parent, &detached->manager, behaviour, state, options,
+                                    ret_address);
+    if (result != 0)
+        set_busy(detached, false);
+    return result;
+}
+
+/* --- a receive that returns ------------------------------------------------------------------- */
+
+/* Or to begin anew, which waits for this handler's end too. */
+static bool is_to_stop(const domi_house *house)
+{
+    return domi_house_is_asked_to_stop(house) || (house->marks & DOMI_MARK_RESTART) != 0;
+}
+
+/* As a run that ends does: what was taken makes room. */
+static void make_room(domi_manager *manager, domi_house *house)
+{
+    uint64_t life = domi_house_life(house);
+
+    if ((life & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) == DOMI_LIFE_FULL)
+        domi_mailbox_room(manager, house);
+}
+
+static void show(domi_detached *detached, domus_stack *stack, domi_envelope *message,
+                 domus_received *ret_received)
+{
+    bool is_ask = message->node.kind == DOMI_ASK;
+
+    *ret_received = (domus_received){
+        .type = message->type,
+        .payload = domi_envelope_payload(message),
+        .sender = message->sender != NULL && message->sender != detached->manager.asker
+                      ? (domus_address){message->sender, message->sender_lease}
+                      : (domus_address){NULL, 0},
+        .is_ask = is_ask,
+    };
+    stack->received = message;
+}
+
+int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t within_ns,
+                      domus_received *ret_received)
+{
+    domi_house *house = domi_stack_house(stack);
+    domi_node *seen[2] = {NULL, NULL};
+
+    if (stack->manager->index <= stack->manager->threads || house->home != stack->manager)
+        return -EOPNOTSUPP;
+    if (domi_stack_pooled(stack) == NULL) /* its end looks at what was received */
+        return -ENOMEM;
+    domi_detached *detached = (domi_detached *)(void *)stack->manager;
+    domi_stack_end_received(stack, -ENOMSG); /* the one before this is done with */
+    take_events(detached);
+    uint64_t until_ns = detached->manager.now_ns + within_ns;
+    if (until_ns < within_ns)
+        until_ns = UINT64_MAX;
+    for (;;) {
+        if (domi_ask_cancels_now(&detached->manager, house))
+            seen[0] = NULL; /* it may be one that was dropped */
+        if (follow(detached) || is_to_stop(house) || domi_receive_last(&detached->manager, house))
+            return -ECANCELED;
+        domi_envelope *message =
+            domi_receive_find(&detached->manager, house, pattern, domus_frame(stack), seen);
+        make_room(&detached->manager, house);
+        if (message != NULL) {
+            show(detached, stack, message, ret_received);
+            return 0;
+        }
+        if (detached->manager.now_ns >= until_ns)
+            return -ETIMEDOUT;
+        rest(detached, until_ns);
+        take_events(detached);
+    }
+}
+
+/* --- stopping --------------------------------------------------------------------------------- */
+
+void domi_detached_close(domus_system *system)
+{
+    pthread_mutex_lock(&system->mutex);
+    system->detached_closed = true;
+    pthread_mutex_unlock(&system->mutex);
+}
+
+static void want(domus_system *system, domi_wanted what)
+{
+    domi_detached_close(system);
+    domi_outside_lock(system);
+    for (uint32_t i = 0; i < system->detached_count; i++) {
+        domi_detached *detached = system->detached[i];
+        /* seq_cst: as a put, it stands before the look at the park word. */
+        atomic_store_explicit(&detached->wanted, what, memory_order_seq_cst);
+        domi_manager_notify(&system->outside, &detached->manager);
+    }
+    domi_outside_unlock(system);
+}
+
+void domi_detached_stop(domus_system *system)
+{
+    want(system, DOMI_WANTED_STOP);
+}
+
+uint64_t domi_detached_houses(const domus_system *system)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < system->detached_count; i++)
+        sum += system->detached[i]->busy ? 1 : 0;
+    return sum;
+}
+
+bool domi_detached_ended(const domus_system *system)
+{
+    return system->detached_left == system->detached_count;
+}
+
+void domi_detached_end(domus_system *system)
+{
+    want(system, DOMI_WANTED_END);
+}
+
+void domi_detached_join(domus_system *system)
+{
+    for (uint32_t i = 0; i < system->detached_count; i++) {
+        domi_detached *detached = system->detached[i];
+        if (!detached->joined)
+            pthread_join(detached->pthread, NULL);
+        detached->joined = true;
+    }
+}
+
+void domi_detached_fini(domus_system *system)
+{
+    for (uint32_t i = 0; i < system->detached_count; i++) {
+        domi_manager_fini(&system->detached[i]->manager);
+        domi_memory_unmap(system->detached[i], sizeof *system->detached[i]);
+    }
+    system->detached_count = 0;
+}

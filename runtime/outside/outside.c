@@ -1,0 +1,359 @@
+/* What foreign threads may do, and serving a listener. They share one manager under a mutex: its
+ * pools are theirs, its home is nobody's, so all that they put goes by the inbox lane. */
+#include "runtime/outside/outside.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "house/directory/letters.h"
+#include "house/directory/name_table.h"
+#include "house/family/life.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+#include "io/acceptors/acceptor.h"
+#include "runtime/outside/detached.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const domus_behaviour asker = {.name = "outside"};
+
+int domi_outside_init(domus_system *system)
+{
+    domi_manager *outside = &system->outside;
+    int result = domi_manager_init(
+        outside, system->count, system->count + 1 + system->config.detached.threads_max,
+        system->managers, &system->config, domi_clock_now(&system->clock));
+
+    if (result != 0)
+        return result;
+    outside->system = system;
+    outside->threads = system->count;
+    outside->pressure = &system->pressure.own_level;
+    outside->read_memory = domi_pressure_read;
+    if (system->simulator == NULL)
+        outside->spawn_detached = domi_detached_spawn;
+    outside->names = &system->names;
+    outside->letters = &system->letters;
+    outside->groups = &system->groups;
+    outside->routers = &system->routers;
+    outside->wake = domi_outside_wake;
+    result = domi_house_spawn(outside, outside, &asker, NULL, &system->asker);
+    if (result != 0)
+        domi_manager_fini(outside);
+    else
+        (void)domi_manager_mount(outside);
+    outside->asker = system->asker.house;
+    return result;
+}
+
+void domi_outside_fini(domus_system *system)
+{
+    domi_manager_own(&system->outside);
+    domi_manager_end(&system->outside);
+    domi_manager_fini(&system->outside);
+}
+
+void domi_outside_lock(domus_system *system)
+{
+    pthread_mutex_lock(&system->outside_mutex);
+    domi_manager_own(&system->outside);
+}
+
+bool domi_outside_try_lock(domus_system *system)
+{
+    if (pthread_mutex_trylock(&system->outside_mutex) != 0)
+        return false;
+    domi_manager_own(&system->outside);
+    return true;
+}
+
+void domi_outside_unlock(domus_system *system)
+{
+    pthread_mutex_unlock(&system->outside_mutex);
+}
+
+int domi_outside_enter(domus_system *system, domi_stage last, domi_visit *ret_visit)
+{
+    if (domi_system_forked(system))
+        return -ECHILD; /* before the mutex: who held it is not in this process */
+    const domus_allocator *before = domi_memory_use(system->hooks.allocator);
+    domi_outside_lock(system);
+    if (system->stage < DOMI_STAGE_RUNNING || system->stage > last) {
+        domi_outside_unlock(system);
+        (void)domi_memory_use(before);
+        return -ESHUTDOWN;
+    }
+    *ret_visit = (domi_visit){before, domi_memory_count(&system->pressure.meter)};
+    domi_manager_look_at_pressure(&system->outside);
+    /* Answers that nobody waited for any more. Relaxed: what is not seen now is seen later. */
+    if (atomic_load_explicit(&system->outside.arrivals, memory_order_relaxed) != NULL)
+        domi_outside_turn(system);
+    return 0;
+}
+
+/* Before the mutex: who tries again and again is in nobody's way. */
+int domi_outside_enter_to_send(domus_system *system, domi_visit *ret_visit)
+{
+    uint32_t level = atomic_load_explicit(&system->pressure.own_level, memory_order_relaxed);
+
+    if (level == DOMUS_MEMORY_NORMAL || domi_system_forked(system))
+        return domi_outside_enter(system, DOMI_LAST_TO_SEND, ret_visit);
+    atomic_fetch_add_explicit(&system->pressure.outside_refused, 1, memory_order_relaxed);
+    return -EBUSY;
+}
+
+void domi_outside_leave(domus_system *system, const domi_visit *visit)
+{
+    domi_pool_flush(&system->outside);
+    (void)domi_memory_count(visit->counted_before);
+    domi_outside_unlock(system);
+    (void)domi_memory_use(visit->before);
+}
+
+int domus_outside_spawn_with(domus_system *system, const domus_behaviour *behaviour,
+                             const void *state, const domus_spawn_options *options,
+                             domus_address *ret_address)
+{
+    domi_manager *outside = &system->outside;
+    bool placed = options != NULL && options->placement == DOMUS_ON_THREAD;
+    domi_visit visit;
+
+    if (placed && options->thread >= system->count)
+        return -EINVAL;
+    int result = domi_outside_enter(system, DOMI_LAST_TO_SPAWN, &visit);
+    if (result != 0)
+        return result;
+    if (options != NULL && options->detached) {
+        result =
+            outside->spawn_detached == NULL
+                ? -EOPNOTSUPP
+                : outside->spawn_detached(outside, NULL, behaviour, state, options, ret_address);
+    } else {
+        uint32_t thread = placed ? options->thread : system->next_thread++ % system->count;
+        result = domi_house_spawn_child(outside, NULL, &system->threads[thread].manager, behaviour,
+                                        state, options, ret_address);
+    }
+    domi_outside_leave(system, &visit);
+    return result;
+}
+
+int domus_outside_spawn_on(domus_system *system, uint32_t thread, const domus_behaviour *behaviour,
+                           const void *state, domus_address *ret_address)
+{
+    const domus_spawn_options options = {.placement = DOMUS_ON_THREAD, .thread = thread};
+
+    return domus_outside_spawn_with(system, behaviour, state, &options, ret_address);
+}
+
+int domus_outside_spawn(domus_system *system, const domus_behaviour *behaviour, const void *state,
+                        domus_address *ret_address)
+{
+    return domus_outside_spawn_with(system, behaviour, state, NULL, ret_address);
+}
+
+int domus_outside_spawn_many(domus_system *system, const domus_behaviour *behaviour,
+                             const void *state, uint32_t count, const domus_routing *routing,
+                             const domus_spawn_options *options, domus_address *ret_address)
+{
+    domi_visit visit;
+    int result = domi_outside_enter(system, DOMI_LAST_TO_SPAWN, &visit);
+
+    if (result != 0)
+        return result;
+    result = domi_router_spawn(&system->outside, NULL, behaviour, state, count, routing, options,
+                               ret_address);
+    domi_outside_leave(system, &visit);
+    return result;
+}
+
+int domus_outside_group_open(domus_system *system, const char *name, domus_group *ret_group)
+{
+    domi_visit visit;
+    int result = domi_outside_enter(system, DOMI_LAST_TO_SEND, &visit);
+
+    if (result != 0)
+        return result;
+    result = domi_group_open(&system->outside, name, &ret_group->group);
+    domi_outside_leave(system, &visit);
+    return result;
+}
+
+int domus_outside_publish(domus_system *system, domus_group group, const domus_type *type,
+                          const void *payload)
+{
+    domi_visit visit;
+    int result = domi_outside_enter_to_send(system, &visit);
+
+    if (result != 0) {
+        if (type->release != NULL)
+            type->release((void *)(uintptr_t)payload); /* consumed in every case */
+        return result;
+    }
+    result =
+        domi_group_publish(&system->outside, (domus_address){NULL, 0}, group.group, type, payload);
+    domi_outside_leave(system, &visit);
+    return result;
+}
+
+/* Inside. */
+static int send_notice(domi_manager *outside, domus_address to, const domus_type *type,
+                       const void *payload, bool passes)
+{
+    domi_envelope *envelope = domi_message_new(outside, DOMI_ENVELOPE_HEAD + type->size);
+
+    if (envelope == NULL)
+        return domi_message_error(outside);
+    envelope->type = type;
+    envelope->sender = NULL;
+    envelope->sender_lease = 0;
+    if (type->size != 0)
+        memcpy(envelope->payload, payload, type->size);
+    int result = passes ? domi_mailbox_pass(outside, to, &envelope->node, DOMI_NOTICE)
+                        : domi_mailbox_put(outside, to, &envelope->node, DOMI_NOTICE);
+    if (result != 0)
+        domi_pool_free(outside, &envelope->node);
+    return result;
+}
+
+int domus_outside_notice(domus_system *system, domus_address to, const domus_type *type,
+                         const void *payload)
+{
+    domi_visit visit;
+
+    if (type->size > DOMUS_PAYLOAD_MAX)
+        return -EMSGSIZE;
+    int result = domi_outside_enter_to_send(system, &visit);
+    if (result != 0)
+        return result;
+    result = send_notice(&system->outside, to, type, payload, false);
+    domi_outside_leave(system, &visit);
+    return result;
+}
+
+int domus_outside_stop(domus_system *system, domus_address address)
+{
+    domi_visit visit;
+    int result = domi_outside_enter(system, DOMI_LAST_TO_SEND, &visit);
+
+    if (result != 0)
+        return result;
+    result = domi_house_stop(&system->outside, address);
+    domi_outside_leave(system, &visit);
+    return result;
+}
+
+int domus_outside_stop_after_mail(domus_system *system, domus_address address)
+{
+    domi_visit visit;
+    int result = domi_outside_enter(system, DOMI_LAST_TO_SEND, &visit);
+
+    if (result != 0)
+        return result;
+    result = send_notice(&system->outside, address, &domi_last_type, "", true);
+    domi_outside_leave(system, &visit);
+    return result;
+}
+
+int domus_outside_find(const domus_system *system, const char *name, domus_address *ret_address)
+{
+    return domi_names_find(&system->names, name, ret_address);
+}
+
+int domus_outside_letters(domus_system *system, domus_address subscriber, uint32_t what)
+{
+    domi_visit visit;
+    int result = domi_outside_enter(system, DOMI_LAST_TO_SEND, &visit);
+
+    if (result != 0)
+        return result;
+    result = domi_letters_set(&system->letters, subscriber, what);
+    domi_outside_leave(system, &visit);
+    return result;
+}
+
+/* --- listeners ---------------------------------------------------------------------------------
+ */
+
+static int find_listener(domus_system *system, const char *name, size_t *ret_index)
+{
+    for (size_t i = 0; i < system->config.listener_count; i++) {
+        if (strcmp(system->listeners[i].name, name) != 0)
+            continue;
+        *ret_index = i;
+        return system->served[i] ? -EALREADY : 0;
+    }
+    return -ENOENT;
+}
+
+/* One actor on each thread, and the acceptor that hands to them. */
+static int spawn_servers(domus_system *system, domi_acceptor *acceptor, size_t listener,
+                         const domus_behaviour *behaviour, const void *state)
+{
+    domus_address address;
+    int result = 0;
+    uint32_t made = 0;
+
+    DOMI_CHECK(system->count != 0);
+    for (; made < system->count && result == 0; made++) {
+        domi_acceptor_target *target = &acceptor->targets[made];
+        target->io = &system->threads[made].io;
+        result = domus_outside_spawn_on(system, made, behaviour, state, &target->actor);
+    }
+    if (result == 0)
+        result = domus_outside_spawn_on(system, (uint32_t)listener % system->count,
+                                        &domi_acceptor_behaviour, &acceptor, &address);
+    else
+        made--;
+    if (result != 0) {
+        while (made-- > 0)
+            (void)domus_outside_stop(system, acceptor->targets[made].actor);
+    }
+    return result;
+}
+
+int domus_serve(domus_system *system, const char *name, const domus_behaviour *behaviour,
+                const void *state, uint16_t *ret_port)
+{
+    size_t index;
+    int result = domi_system_forked(system) ? -ECHILD : find_listener(system, name, &index);
+
+    if (result == 0 && (behaviour == NULL || behaviour->kind != DOMUS_CHANNELS))
+        result = -EINVAL;
+    if (result != 0) {
+        snprintf(system->error, sizeof system->error, "listener %s: %s", name,
+                 result == -ENOENT ? "the configuration does not have it" : strerror(-result));
+        return result;
+    }
+    const domus_listener_config *listener = &system->listeners[index];
+    const domus_allocator *before = domi_memory_use(system->hooks.allocator);
+    domi_acceptor *acceptor =
+        domi_memory_new(sizeof *acceptor + system->count * sizeof acceptor->targets[0]);
+    (void)domi_memory_use(before);
+    if (acceptor == NULL)
+        return -ENOMEM;
+    acceptor->target_count = system->count;
+    acceptor->name = listener->name;
+    acceptor->fd =
+        domi_acceptor_listen(listener->address, listener->backlog, &system->config, ret_port);
+    if (acceptor->fd < 0) {
+        result = acceptor->fd;
+        snprintf(system->error, sizeof system->error, "listener %s: %s: %s", name,
+                 listener->address, strerror(-result));
+        domi_memory_free(acceptor);
+        return result;
+    }
+    acceptor->held = &system->unmounted[index];
+    system->unmounted[index] = acceptor; /* from the spawn on the acceptor's thread writes this */
+    result = spawn_servers(system, acceptor, index, behaviour, state);
+    if (result != 0) {
+        system->unmounted[index] = NULL;
+        (void)close(acceptor->fd);
+        domi_memory_free(acceptor);
+        snprintf(system->error, sizeof system->error, "listener %s: %s", name, strerror(-result));
+        return result;
+    }
+    system->served[index] = true;
+    return 0;
+}

@@ -1,0 +1,255 @@
+/* Foreign threads that ask, and wait.
+ *
+ * They ask in the name of one actor that lives on the outside's manager, by the same promises as
+ * any actor. Its turn is taken by whoever is inside: who sorts what has come also completes what
+ * others wait for. Of those who wait, one leads: he sleeps on the manager's park word, which a put
+ * to the actor wakes (as it wakes a thread, contract: Park and wake); the others sleep on
+ * conditions of their own, for their answer or for the lead, which is handed on as its holder
+ * leaves.
+ *
+ *     somebody waits  =>  somebody leads, or is on his way to
+ *
+ * No wake-up is lost. Of a put: the leader exchanges the word to SLEEPING before he looks a last
+ * time, and the put is a read-modify-write before the look at the word (domi_manager_notify). The
+ * futex compares the word again, so a NOTIFIED between the look and the sleep ends that. Of a
+ * completion by another: it is written under the mutex; the leader has looked under the mutex after
+ * he became the only one that writes SLEEPING, and who completes his ask exchanges the word. */
+#include "runtime/outside/outside.h"
+
+#include "base/check.h"
+#include "house/conversation/stack.h"
+#include "house/dispatch/dispatch.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+#include "runtime/os/futex.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* --- turns ------------------------------------------------------------------------------------ */
+
+void domi_outside_turn(domus_system *system)
+{
+    domi_manager *outside = &system->outside;
+    domi_queue *ready = &outside->ready[DOMUS_STATE];
+
+    outside->now_ns = domi_clock_now(&system->clock);
+    (void)domi_manager_arrivals(outside);
+    if (domi_wheel_next_ns(&outside->deadlines) <= outside->now_ns)
+        (void)domi_manager_timers(outside);
+    for (domi_house *house = domi_queue_take(ready); house != NULL; house = domi_queue_take(ready))
+        (void)domi_house_run(outside, house);
+}
+
+void domi_outside_wake(domi_manager *manager)
+{
+    domi_futex_wake(&manager->park);
+}
+
+/* --- completing ------------------------------------------------------------------------------- */
+
+static void wake(domus_system *system, domi_asking *asking)
+{
+    domi_manager *outside = &system->outside;
+
+    if (system->leader != asking) {
+        pthread_cond_signal(&asking->woken);
+        return;
+    }
+    /* seq_cst as all exchanges of this word; its partner is the leader's futex wait. */
+    if (atomic_exchange_explicit(&outside->park, DOMI_PARK_NOTIFIED, memory_order_seq_cst) ==
+        DOMI_PARK_SLEEPING)
+        domi_futex_wake(&outside->park);
+}
+
+/* What the answer owns goes to who asked only with a copy of its payload. */
+static int take_reply(domus_stack *stack, const domus_answer *answer, domus_outside_reply *reply)
+{
+    uint32_t size = answer->type->size;
+
+    if (reply == NULL) /* who gives no buffer wants to know that it was answered, and no more */
+        return 0;
+    reply->type = answer->type;
+    reply->length = size;
+    if (size > reply->size)
+        return -EMSGSIZE;
+    if (size != 0)
+        memcpy(reply->buffer, answer->payload, size);
+    return domus_take(stack);
+}
+
+/* On the actor's turn, hence on any thread that is inside. */
+static int answered(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domus_system *system = stack->manager->system;
+    domi_asking *asking = *(domi_asking **)domus_frame(stack);
+
+    (void)self;
+    asking->result = answer->error != 0 ? answer->error : take_reply(stack, answer, asking->reply);
+    asking->done = true;
+    if (asking->next != NULL)
+        asking->next->previous = asking->previous;
+    if (asking->previous != NULL)
+        asking->previous->next = asking->next;
+    else
+        system->askings = asking->next;
+    wake(system, asking);
+    return 0;
+}
+
+/* --- asking ----------------------------------------------------------------------------------- */
+
+static void link_asking(domus_system *system, domi_asking *asking)
+{
+    asking->previous = NULL;
+    asking->next = system->askings;
+    if (asking->next != NULL)
+        asking->next->previous = asking;
+    system->askings = asking;
+    system->askings_count++;
+}
+
+static void release(const domus_type *type, const void *payload)
+{
+    if (type->release != NULL)
+        type->release((void *)(uintptr_t)payload);
+}
+
+int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address to,
+                      const domus_type *type, const void *payload, uint64_t timeout_ns,
+                      domus_outside_reply *reply)
+{
+    domi_manager *outside = &system->outside;
+    pthread_condattr_t attributes;
+
+    if (timeout_ns == 0)
+        timeout_ns = DOMUS_OUTSIDE_ASK_NS;
+    else if (timeout_ns > DOMUS_OUTSIDE_ASK_MAX_NS)
+        timeout_ns = DOMUS_OUTSIDE_ASK_MAX_NS;
+    domus_stack *stack = domi_stack_new(outside, system->asker.house, sizeof(domi_asking *));
+    if (stack == NULL) {
+        release(type, payload);
+        return -ENOMEM;
+    }
+    *asking = (domi_asking){.reply = reply};
+    memcpy(domus_frame(stack), &asking, sizeof(domi_asking *));
+    outside->now_ns = domi_clock_now(&system->clock);
+    asking->until_ns = outside->now_ns + timeout_ns + DOMI_WHEEL_TICK_NS; /* never early */
+    int result = domus_ask_within(stack, to, type, payload, timeout_ns, answered);
+    if (result != DOMUS_PARKED) {
+        release(type, payload);
+        domi_stack_return(stack, 0);
+        return result;
+    }
+    asking->promise = stack->awaited;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&asking->woken, &attributes);
+    pthread_condattr_destroy(&attributes);
+    link_asking(system, asking);
+    domi_stack_return(stack, DOMUS_PARKED);
+    return 0;
+}
+
+/* --- waiting ---------------------------------------------------------------------------------- */
+
+static struct timespec end_of(const domus_system *system, const domi_asking *asking)
+{
+    uint64_t now_ns = domi_clock_now(&system->clock);
+
+    /* When its time is over the wheel may still need a moment to say so. */
+    return domi_clock_after(asking->until_ns > now_ns ? asking->until_ns - now_ns
+                                                      : DOMI_WHEEL_TICK_NS);
+}
+
+/* The leader sleeps until something is put, or its time is over. */
+static void park(domus_system *system, const domi_asking *asking)
+{
+    domi_manager *outside = &system->outside;
+    const struct timespec until = end_of(system, asking);
+
+    domi_pool_flush(outside);
+    /* seq_cst exchange, then seq_cst looks: pairs with domi_manager_notify(). */
+    atomic_exchange_explicit(&outside->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
+    if (!domi_manager_has_work(outside)) {
+        domi_outside_unlock(system);
+        domi_futex_wait(&outside->park, DOMI_PARK_SLEEPING, &until);
+        domi_outside_lock(system);
+    }
+    atomic_exchange_explicit(&outside->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
+}
+
+static void hand_on(domus_system *system, const domi_asking *asking)
+{
+    if (system->leader == asking)
+        system->leader = NULL;
+    if (system->leader != NULL)
+        return;
+    /* Who does not sleep looks for himself before he does. */
+    for (domi_asking *next = system->askings; next != NULL; next = next->next) {
+        if (next->sleeps) {
+            pthread_cond_signal(&next->woken);
+            return;
+        }
+    }
+}
+
+int domi_asking_wait(domus_system *system, domi_asking *asking)
+{
+    for (domi_outside_turn(system); !asking->done; domi_outside_turn(system)) {
+        if (system->leader == NULL)
+            system->leader = asking;
+        if (system->leader == asking) {
+            park(system, asking);
+        } else {
+            const struct timespec until = end_of(system, asking);
+            asking->sleeps = true;
+            (void)pthread_cond_timedwait(&asking->woken, &system->outside_mutex, &until);
+            domi_manager_own(&system->outside);
+            asking->sleeps = false;
+        }
+    }
+    hand_on(system, asking);
+    pthread_cond_destroy(&asking->woken);
+    if (--system->askings_count == 0)
+        pthread_cond_broadcast(&system->nobody_asks);
+    return asking->result;
+}
+
+void domi_outside_close(domus_system *system)
+{
+    for (domi_asking *asking = system->askings; asking != NULL; asking = asking->next) {
+        if (!asking->promise->queued) /* else it fails already */
+            domi_promise_fail(&system->outside, asking->promise, -ESHUTDOWN);
+    }
+    domi_outside_turn(system);
+    while (system->askings_count != 0)
+        pthread_cond_wait(&system->nobody_asks, &system->outside_mutex);
+    domi_manager_own(&system->outside);
+}
+
+int domus_outside_ask(domus_system *system, domus_address to, const domus_type *type,
+                      const void *payload, uint64_t timeout_ns, domus_outside_reply *reply)
+{
+    domi_asking asking;
+    domi_visit visit;
+    int result = 0;
+
+    if (type->size > DOMUS_PAYLOAD_MAX)
+        result = -EMSGSIZE;
+    else if (domi_thread_manager != NULL && domi_thread_manager->system == system)
+        result = -EDEADLK; /* it would wait for itself */
+    else if (system->simulator != NULL)
+        result = -EOPNOTSUPP; /* while it waits nobody takes a step */
+    else
+        result = domi_outside_enter_to_send(system, &visit);
+    if (result != 0) {
+        release(type, payload);
+        return result;
+    }
+    result = domi_asking_begin(system, &asking, to, type, payload, timeout_ns, reply);
+    if (result == 0)
+        result = domi_asking_wait(system, &asking);
+    domi_outside_leave(system, &visit);
+    return result;
+}

@@ -1,0 +1,159 @@
+/* See the header. What the handler calls is async-signal-safe: backtrace() is, after a first call
+ * that loads what it unwinds with, and that one is made when the handler is installed. Symbols are
+ * looked up by who asked, because that takes the loader's lock. */
+#include "runtime/system/backtrace.h"
+
+#include "base/check.h"
+#include "base/symbol.h"
+#include "runtime/system/stall.h"
+#include "runtime/system/thread.h"
+
+#include <domus/stall.h>
+
+#include <errno.h>
+#include <execinfo.h>
+#include <signal.h>
+#include <string.h>
+#include <ucontext.h>
+
+/* Where the thread was interrupted; NULL: this machine's context is not known. */
+static void *interrupted_at(const ucontext_t *context)
+{
+#if defined(__x86_64__)
+    return (void *)(uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+    return (void *)(uintptr_t)context->uc_mcontext.pc;
+#else
+    (void)context;
+    return NULL;
+#endif
+}
+
+static void take(domi_thread *thread, const ucontext_t *context)
+{
+    domi_backtrace *trace = &thread->stall.backtrace;
+    const void *at = interrupted_at(context);
+    int count = backtrace(trace->frames, DOMI_BACKTRACE_FRAMES_MAX + DOMI_BACKTRACE_OWN_MAX);
+
+    trace->count = count > 0 ? (uint32_t)count : 0;
+    trace->first = 0;
+    for (uint32_t i = 0; i < trace->count && i <= DOMI_BACKTRACE_OWN_MAX && at != NULL; i++) {
+        if (trace->frames[i] == at)
+            trace->first = i;
+    }
+    trace->queued = domi_thread_queued(thread);
+    trace->beat = domi_thread_beat(thread);
+}
+
+static void handle(int number, siginfo_t *info, void *context)
+{
+    int error = errno;
+    domi_manager *manager = domi_thread_manager;
+    uint32_t wanted = DOMI_BACKTRACE_WANTED;
+
+    (void)number, (void)info;
+    /* Anyone may send it, to anyone: only a thread of a loop that was asked does something. */
+    if (manager == NULL || manager->index >= manager->threads)
+        return;
+    domi_thread *thread = manager->thread;
+    /* acquire: pairs with domi_backtrace_want(); it may be withdrawn meanwhile
+     * (domi_backtrace_drop). */
+    if (atomic_compare_exchange_strong_explicit(&thread->stall.backtrace.state, &wanted,
+                                                DOMI_BACKTRACE_TAKING, memory_order_acquire,
+                                                memory_order_relaxed)) {
+        take(thread, context);
+        /* release: pairs with domi_backtrace_is_taken(). */
+        atomic_store_explicit(&thread->stall.backtrace.state, DOMI_BACKTRACE_TAKEN,
+                              memory_order_release);
+    }
+    errno = error;
+}
+
+static bool is_ours(const struct sigaction *action)
+{
+    return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == handle;
+}
+
+int domus_stall_signal(int number)
+{
+    struct sigaction action;
+    void *frames[2];
+
+    if (number < SIGRTMIN || number > SIGRTMAX)
+        return -EINVAL;
+    if (sigaction(number, NULL, &action) != 0)
+        return -errno;
+    if (is_ours(&action))
+        return 0;
+    if ((action.sa_flags & SA_SIGINFO) != 0 || action.sa_handler != SIG_DFL)
+        return -EBUSY;
+    (void)backtrace(frames, 2);
+    memset(&action, 0, sizeof action);
+    sigemptyset(&action.sa_mask);
+    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+    action.sa_sigaction = handle;
+    return sigaction(number, &action, NULL) == 0 ? 0 : -errno;
+}
+
+/* The program may have put its own in our place since. */
+static bool is_installed(int number)
+{
+    struct sigaction action;
+
+    return number >= SIGRTMIN && number <= SIGRTMAX && sigaction(number, NULL, &action) == 0 &&
+           is_ours(&action);
+}
+
+void domi_backtrace_admit(domi_backtrace *trace, int number)
+{
+    sigset_t only;
+
+    trace->admitted = false;
+    if (!is_installed(number))
+        return;
+    sigemptyset(&only);
+    sigaddset(&only, number);
+    trace->admitted = pthread_sigmask(SIG_UNBLOCK, &only, NULL) == 0;
+}
+
+int domi_backtrace_want(domi_backtrace *trace, pthread_t who, int number)
+{
+    uint32_t none = DOMI_BACKTRACE_NONE;
+
+    if (!is_installed(number))
+        return -ENOENT;
+    if (!trace->admitted)
+        return -EACCES;
+    /* release: the handler that takes it up finds all as it was left here. */
+    if (!atomic_compare_exchange_strong_explicit(&trace->state, &none, DOMI_BACKTRACE_WANTED,
+                                                 memory_order_release, memory_order_relaxed))
+        return -EBUSY;
+    int error = pthread_kill(who, number); // NOLINT(cert-pos44-c)
+    if (error != 0)
+        domi_backtrace_drop(trace);
+    return -error;
+}
+
+void domi_backtrace_drop(domi_backtrace *trace)
+{
+    uint32_t state = atomic_load_explicit(&trace->state, memory_order_relaxed);
+
+    /* One that is being taken stays until it is TAKEN, and is dropped by the next who wants one.
+     * Relaxed: nothing is handed over. */
+    while (state != DOMI_BACKTRACE_TAKING &&
+           !atomic_compare_exchange_weak_explicit(&trace->state, &state, DOMI_BACKTRACE_NONE,
+                                                  memory_order_relaxed, memory_order_relaxed))
+        continue;
+}
+
+bool domi_backtrace_frame(const domi_backtrace *trace, uint32_t index, bool addresses, char *text,
+                          size_t size)
+{
+    uint32_t place = trace->first + index;
+
+    if (place >= trace->count || index >= DOMI_BACKTRACE_FRAMES_MAX)
+        return false;
+    /* All but the first, which was interrupted, are return addresses. */
+    domi_symbol_describe(trace->frames[place], index != 0, addresses, text, size);
+    return true;
+}

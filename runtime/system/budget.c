@@ -1,0 +1,69 @@
+/* The arithmetic of budgets; the header says what each is for. */
+#include "runtime/system/budget.h"
+
+#include <domus/memory.h>
+
+#define WAY_LEAST   (1024 * 1024)
+#define LEAST_SHARE 8 /* a budget is never less than one of so many parts of the limit */
+
+static uint64_t percent_of(uint64_t bytes, uint32_t percent)
+{
+    return bytes / 100 * percent + bytes % 100 * percent / 100;
+}
+
+static uint64_t at_least(uint64_t bytes, uint64_t least)
+{
+    return bytes > least ? bytes : least;
+}
+
+domi_marks domi_marks_of(uint64_t limit, uint32_t high_percent, uint32_t critical_percent)
+{
+    return (domi_marks){
+        .high = percent_of(limit, high_percent),
+        .critical = percent_of(limit, critical_percent),
+    };
+}
+
+domi_budget domi_budget_of(const domi_usage *usage, int64_t held, domi_marks marks)
+{
+    uint64_t counted = held > 0 ? (uint64_t)held : 0;
+    uint64_t own = counted < usage->used ? counted : usage->used;
+    uint64_t foreign = usage->used - own;
+    uint64_t least = usage->limit / LEAST_SHARE;
+
+    return (domi_budget){
+        .own = own,
+        .foreign = foreign,
+        .marks = {at_least(domi_bytes_less(marks.high, foreign), least),
+                  at_least(domi_bytes_less(marks.critical, foreign), least)},
+    };
+}
+
+uint32_t domi_level_next(uint32_t level, uint64_t bytes, domi_marks marks)
+{
+    if (bytes >= (level == DOMUS_MEMORY_CRITICAL ? domi_level_end(marks.critical) : marks.critical))
+        return DOMUS_MEMORY_CRITICAL;
+    if (bytes >= (level != DOMUS_MEMORY_NORMAL ? domi_level_end(marks.high) : marks.high))
+        return DOMUS_MEMORY_HIGH;
+    return DOMUS_MEMORY_NORMAL;
+}
+
+uint64_t domi_look_after(uint64_t interval_ns, uint64_t way, uint64_t grown, uint64_t took_ns)
+{
+    uint64_t quarter = at_least(way, WAY_LEAST) / 4;
+    uint64_t after_ns = interval_ns;
+
+    if (grown == 0 || took_ns == 0)
+        return interval_ns;
+    /* By quotients, because a product of bytes and nanoseconds may not fit. */
+    if (grown >= quarter)
+        after_ns = took_ns / (grown / quarter);
+    else if (quarter / grown <= interval_ns / took_ns)
+        after_ns = took_ns * (quarter / grown);
+    return at_least(after_ns < interval_ns ? after_ns : interval_ns, DOMI_LOOK_LEAST_NS);
+}
+
+uint64_t domi_budget_queue(uint64_t budget, uint32_t percent, uint32_t threads)
+{
+    return at_least(percent_of(budget, percent) / threads, DOMI_QUEUE_LEAST);
+}

@@ -1,0 +1,109 @@
+/* See the header.
+ *
+ * A thread's bound is one word: the second in its upper half, the lines that were wanted in it in
+ * its lower. So it takes a compare-exchange, whoever writes, and nobody waits. */
+#include "runtime/system/log.h"
+
+#include "house/dispatch/describe.h"
+
+#include <domus/text.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+
+/* May one more line pass? `ret_dropped`: how many did not, since the last one that did. */
+static bool passes(domi_log_bound *bound, uint32_t second, uint32_t *ret_dropped)
+{
+    /* Relaxed: the word says all, and guards nothing. */
+    uint64_t word = atomic_load_explicit(&bound->word, memory_order_relaxed);
+    uint64_t next;
+
+    do {
+        bool same = (uint32_t)(word >> 32) == second;
+        next = (uint64_t)second << 32 | (same ? (uint32_t)word + 1 : 1);
+    } while (!atomic_compare_exchange_weak_explicit(&bound->word, &word, next, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    if ((uint32_t)next > DOMUS_LOG_LINES_PER_SECOND) {
+        atomic_fetch_add_explicit(&bound->dropped, 1, memory_order_relaxed);
+        return false;
+    }
+    uint32_t before = (uint32_t)word;
+    bool is_first = (uint32_t)next == 1;
+    *ret_dropped =
+        is_first && before > DOMUS_LOG_LINES_PER_SECOND ? before - DOMUS_LOG_LINES_PER_SECOND : 0;
+    return true;
+}
+
+void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread, const char *format,
+                   ...)
+{
+    domi_log_bound *bound =
+        thread < system->count ? &system->threads[thread].log_bound : &system->log_bound;
+    uint32_t dropped = 0;
+    char raw[DOMUS_LOG_TEXT_MAX + 1];
+    char text[DOMUS_LOG_TEXT_MAX + 1];
+    va_list arguments;
+
+    if (system->hooks.log == NULL ||
+        !passes(bound, (uint32_t)(domi_clock_now(&system->clock) / SECOND_NS), &dropped))
+        return;
+    if (dropped != 0) {
+        snprintf(text, sizeof text, "%" PRIu32 " lines of this thread were dropped", dropped);
+        system->hooks.log(system->hooks.log_context, DOMUS_LOG_WARNING, thread, text);
+    }
+    va_start(arguments, format);
+    (void)vsnprintf(raw, sizeof raw, format, arguments);
+    va_end(arguments);
+    /* Names, paths and symbols come from programs and files: one call is one line, and moves no
+     * terminal's cursor. */
+    (void)domus_text_escape(raw, strlen(raw), text, sizeof text);
+    system->hooks.log(system->hooks.log_context, level, thread, text);
+}
+
+void domi_log_actor(domi_manager *manager, const domi_house *house, domi_happening what, int error)
+{
+    static const struct {
+        domus_log_level level;
+        const char *text;
+    } said[] = {
+        [DOMI_HAS_FAILED] = {DOMUS_LOG_WARNING, "has failed"},
+        [DOMI_IS_RESTARTED] = {DOMUS_LOG_WARNING, "is restarted"},
+        [DOMI_ESCALATES] = {DOMUS_LOG_ERROR, "escalates the failure of a child"},
+        [DOMI_IS_ENDED] = {DOMUS_LOG_ERROR, "is ended: no rule is for its failure"},
+    };
+    domus_system *system = manager->system;
+    const char *name = house->behaviour->name != NULL ? house->behaviour->name : "?";
+    const char *why = strerrorname_np(-error);
+    char whom[64];
+    domi_text text = {.at = whom, .size = sizeof whom};
+
+    domi_text_add_actor(&text, &system->config, domi_house_address(house));
+    domi_log_line(system, said[what].level,
+                  manager->index < system->count ? manager->index : DOMUS_LOG_OUTSIDE,
+                  "actor %s %s %s: %s (%d)", name, whom, said[what].text, why != NULL ? why : "?",
+                  error);
+}
+
+void domi_log_said(domi_manager *manager, domus_log_level level, const char *text)
+{
+    domi_log_line(manager->system, level, manager->index, "%s", text);
+}
+
+void domi_log_left(domus_system *system)
+{
+    const char *line = system->left + system->left_logged;
+
+    while (*line != '\0') {
+        size_t length = strcspn(line, "\n");
+
+        domi_log_line(system, DOMUS_LOG_ERROR, DOMUS_LOG_OUTSIDE, "not stopped in time: %.*s",
+                      (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+    system->left_logged = (uint32_t)(line - system->left);
+}

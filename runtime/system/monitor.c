@@ -1,0 +1,143 @@
+/* See the header. The protocol of falling asleep is that of a park (park.c): exchange the word,
+ * look again everywhere, sleep; the kernel compares the word once more. */
+#include "runtime/system/monitor.h"
+
+#include "runtime/os/futex.h"
+#include "runtime/os/signals.h"
+#include "runtime/system/system.h"
+
+/* Everything that is watched has its turn here. Returns in how many nanoseconds to look again. */
+static uint64_t look(domus_system *system)
+{
+    uint64_t interval_ns = system->config.memory.interval_ns;
+
+    domi_counter_add(&system->monitor.looks, 1);
+    /* Threads look at memory too, between their runs; a run may be long. */
+    domi_pressure_tick(system, DOMUS_LOG_OUTSIDE, domi_clock_now(&system->clock));
+    uint64_t next_ns = domi_stalls_look(system);
+    return next_ns < interval_ns ? next_ns : interval_ns;
+}
+
+/* Is there anything to look at, ever? */
+static bool is_needed(const domus_system *system)
+{
+    return system->simulator == NULL && system->config.stall.threshold_ns != 0;
+}
+
+static bool is_anyone_awake(const domus_system *system)
+{
+    for (uint32_t i = 0; i < system->count; i++) {
+        _Atomic uint32_t *park = (_Atomic uint32_t *)(uintptr_t)&system->threads[i].manager.park;
+        /* seq_cst: pairs with domi_monitor_attend(). */
+        if (atomic_load_explicit(park, memory_order_seq_cst) != DOMI_PARK_SLEEPING)
+            return true;
+    }
+    return false;
+}
+
+static uint64_t works(const domus_system *system)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < system->count; i++) {
+        const domi_counters *counters = &system->threads[i].manager.counters;
+        sum += domi_counter_read(&counters->runs) + domi_counter_read(&counters->spawns);
+    }
+    return sum;
+}
+
+/* Somebody is at work, or was a moment ago: woke since and sleeps again, mostly. */
+static bool is_lively(domus_system *system)
+{
+    domi_monitor *monitor = &system->monitor;
+    uint64_t now_ns = domi_clock_now(&system->clock);
+    uint64_t done = works(system);
+
+    if (done != monitor->works || is_anyone_awake(system) || domi_stalls_any(system))
+        monitor->lively_ns = now_ns;
+    monitor->works = done;
+    return now_ns - monitor->lively_ns < DOMI_MONITOR_LINGER_NS;
+}
+
+void domi_monitor_rest(domus_system *system)
+{
+    domi_monitor *monitor = &system->monitor;
+    uint32_t expected = DOMI_MONITOR_AWAKE;
+
+    /* seq_cst, then seq_cst looks: pairs with domi_monitor_attend(). */
+    if (!atomic_compare_exchange_strong_explicit(&monitor->word, &expected, DOMI_MONITOR_ASLEEP,
+                                                 memory_order_seq_cst, memory_order_relaxed))
+        return; /* it is to end */
+    if (is_anyone_awake(system)) {
+        expected = DOMI_MONITOR_ASLEEP; /* ... or somebody has noticed already */
+        (void)atomic_compare_exchange_strong_explicit(&monitor->word, &expected, DOMI_MONITOR_AWAKE,
+                                                      memory_order_relaxed, memory_order_relaxed);
+        return;
+    }
+    while (atomic_load_explicit(&monitor->word, memory_order_relaxed) == DOMI_MONITOR_ASLEEP)
+        domi_futex_wait(&monitor->word, DOMI_MONITOR_ASLEEP, NULL);
+    domi_stalls_begin(system);
+}
+
+static void *run(void *system_)
+{
+    domus_system *system = system_;
+    domi_monitor *monitor = &system->monitor;
+    clockid_t cpu_clock = CLOCK_THREAD_CPUTIME_ID;
+
+    (void)pthread_getcpuclockid(pthread_self(), &cpu_clock);
+    atomic_store_explicit(&monitor->cpu_clock, (uint64_t)cpu_clock, memory_order_relaxed);
+    monitor->lively_ns = domi_clock_now(&system->clock);
+    domi_stalls_begin(system);
+    while (atomic_load_explicit(&monitor->word, memory_order_relaxed) != DOMI_MONITOR_ENDING) {
+        const struct timespec next = domi_clock_after(look(system));
+
+        if (is_lively(system))
+            domi_futex_wait(&monitor->word, DOMI_MONITOR_AWAKE, &next);
+        else
+            domi_monitor_rest(system);
+    }
+    return NULL;
+}
+
+void domi_monitor_wake(domi_monitor *monitor)
+{
+    uint32_t asleep = DOMI_MONITOR_ASLEEP;
+
+    /* Relaxed: nothing is handed over. Who changes it makes the one call. */
+    if (atomic_compare_exchange_strong_explicit(&monitor->word, &asleep, DOMI_MONITOR_AWAKE,
+                                                memory_order_relaxed, memory_order_relaxed))
+        domi_futex_wake(&monitor->word);
+}
+
+int domi_monitor_start(domus_system *system)
+{
+    domi_monitor *monitor = &system->monitor;
+    sigset_t before;
+
+    if (!is_needed(system))
+        return 0;
+    atomic_store_explicit(&monitor->word, DOMI_MONITOR_AWAKE, memory_order_relaxed);
+    domi_signals_block(&before);
+    int result = pthread_create(&monitor->pthread, NULL, run, system);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (result != 0)
+        return -result;
+    monitor->started = true;
+    (void)pthread_setname_np(monitor->pthread, "domus-monitor");
+    /* A mask of its maker's may be one CPU. */
+    (void)pthread_setaffinity_np(monitor->pthread, sizeof system->all_cpus, &system->all_cpus);
+    return 0;
+}
+
+void domi_monitor_stop(domus_system *system)
+{
+    domi_monitor *monitor = &system->monitor;
+
+    if (!monitor->started)
+        return;
+    atomic_store_explicit(&monitor->word, DOMI_MONITOR_ENDING, memory_order_relaxed);
+    domi_futex_wake(&monitor->word);
+    pthread_join(monitor->pthread, NULL);
+    monitor->started = false;
+}

@@ -1,0 +1,378 @@
+/* Measuring, and the words that follow from it; the header says what they mean. */
+#include "runtime/system/pressure.h"
+
+#include "house/family/memory_watch.h"
+#include "runtime/system/budget.h"
+#include "runtime/system/system.h"
+
+#include <malloc.h>
+#include <stddef.h>
+
+#define STEP_MIN         (256 * 1024)
+#define HEAP_TRIM_NS     UINT64_C(1000000000)
+#define HEAP_TRIM_FOR_NS (10 * HEAP_TRIM_NS)
+
+/* Halfway from critical to the limit. */
+static uint64_t full_mark(uint64_t limit, domi_marks marks)
+{
+    return limit - (limit - marks.critical) / 2;
+}
+
+/* Halfway from critical to full: an ask that is refused needs a conversation that resumes. */
+static uint64_t scarce_mark(uint64_t limit, domi_marks marks)
+{
+    return marks.critical + (full_mark(limit, marks) - marks.critical) / 2;
+}
+
+static uint64_t spare_of(const domi_manager *manager)
+{
+    return domi_counter_read(&manager->spare_bytes) + domi_counter_read(&manager->slots.free_bytes);
+}
+
+static uint64_t spare_bytes(const domus_system *system)
+{
+    uint64_t sum = spare_of(&system->outside);
+
+    for (uint32_t i = 0; i < system->count; i++)
+        sum += spare_of(&system->threads[i].manager);
+    return sum;
+}
+
+static void keep_less(uint64_t *way, uint64_t from, uint64_t to)
+{
+    if (from < to && to - from < *way)
+        *way = to - from;
+}
+
+/* One look: what was read, and what follows from it. */
+typedef struct look {
+    uint64_t used; /* with what is about to be taken */
+    uint64_t spare;
+    uint64_t limit;
+    domi_marks marks; /* of the limit */
+    domi_budget budget;
+} look;
+
+/* The next look is due after a quarter of the way to the next mark. What the library takes brings
+ * it nearer to its budgets and to the marks of the limit by as much. */
+static void set_look_at(domi_pressure *pressure, const look *now)
+{
+    uint64_t all = domi_bytes_less(now->used, now->spare);
+    uint64_t own = domi_bytes_less(now->budget.own, now->spare);
+    uint64_t way = now->limit;
+
+    keep_less(&way, all, now->marks.high);
+    keep_less(&way, all, now->marks.critical);
+    keep_less(&way, own, now->budget.marks.high);
+    keep_less(&way, own, now->budget.marks.critical);
+    keep_less(&way, now->used, scarce_mark(now->limit, now->marks));
+    keep_less(&way, now->used, full_mark(now->limit, now->marks));
+    pressure->way = way;
+    int64_t step = way / 4 > STEP_MIN ? (int64_t)(way / 4) : STEP_MIN;
+    atomic_store_explicit(&pressure->meter.look_at,
+                          atomic_load_explicit(&pressure->meter.held, memory_order_relaxed) + step,
+                          memory_order_relaxed);
+}
+
+/* The doors to memory that are shut. */
+typedef struct doors {
+    bool tight, scarce, full;
+} doors;
+
+/* Relaxed, all: each says all there is to know, and what is late is late by one look. */
+static void set_word(_Atomic uint32_t *word, uint32_t value)
+{
+    if (atomic_load_explicit(word, memory_order_relaxed) != value)
+        atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
+static void set_levels(domi_pressure *pressure, uint32_t level, uint32_t own_level, doors shut)
+{
+    uint32_t before = atomic_load_explicit(&pressure->level, memory_order_relaxed);
+    bool was_full = atomic_load_explicit(&pressure->meter.full, memory_order_relaxed) != 0;
+
+    if (before == DOMUS_MEMORY_NORMAL && level != DOMUS_MEMORY_NORMAL)
+        domi_counter_add(&pressure->highs, 1);
+    if (before != DOMUS_MEMORY_CRITICAL && level == DOMUS_MEMORY_CRITICAL)
+        domi_counter_add(&pressure->criticals, 1);
+    if (!was_full && shut.full)
+        domi_counter_add(&pressure->fulls, 1);
+    bool changes = before != level ||
+                   atomic_load_explicit(&pressure->own_level, memory_order_relaxed) != own_level;
+    set_word(&pressure->level, level);
+    set_word(&pressure->own_level, own_level);
+    if (changes) /* release: who reads the number reads what it is the number of */
+        atomic_fetch_add_explicit(&pressure->changes, 1, memory_order_release);
+    set_word(&pressure->meter.tight, shut.tight);
+    set_word(&pressure->meter.scarce, shut.scarce);
+    set_word(&pressure->meter.full, shut.full);
+}
+
+/* Nothing is measured, or not any more: else what was told last would stay for ever. */
+static void set_nothing(domi_pressure *pressure)
+{
+    set_levels(pressure, DOMUS_MEMORY_NORMAL, DOMUS_MEMORY_NORMAL, (doors){0});
+    atomic_store_explicit(&pressure->queue_max, UINT64_MAX, memory_order_relaxed);
+    atomic_store_explicit(&pressure->shared.excess, 0, memory_order_relaxed);
+}
+
+static void store(domi_counter *counter, uint64_t value)
+{
+    atomic_store_explicit(counter, value, memory_order_relaxed);
+}
+
+/* What io has to shed: so much that the level ends. */
+static int64_t excess_of(const look *now, uint32_t own_level)
+{
+    if (own_level == DOMUS_MEMORY_NORMAL)
+        return 0;
+    return (int64_t)domi_bytes_less(domi_bytes_less(now->budget.own, now->spare),
+                                    domi_level_end(now->budget.marks.high) - 1);
+}
+
+static void publish(domus_system *system, const look *now)
+{
+    domi_pressure *pressure = &system->pressure;
+
+    domi_counter_add(&pressure->looks, 1);
+    store(&pressure->used, now->used);
+    store(&pressure->limit, now->limit);
+    store(&pressure->own, now->budget.own);
+    store(&pressure->foreign, now->budget.foreign);
+    store(&pressure->budget, now->budget.marks.high);
+    store(&pressure->last_budget, now->budget.marks.critical);
+    store(&pressure->queue_max,
+          domi_budget_queue(now->budget.marks.high, system->config.memory.queued_percent,
+                            system->count));
+}
+
+/* `wanted`: what is about to be taken, and is in `held` already. */
+static void measure(domus_system *system, uint64_t wanted)
+{
+    const uint32_t high_percent = system->config.memory.high_percent;
+    domi_pressure *pressure = &system->pressure;
+    domi_usage usage;
+
+    if (!domi_footprint_read(&pressure->footprint, high_percent / 2, &usage)) {
+        set_nothing(pressure);
+        return;
+    }
+    usage.used += wanted;
+    look now = {.used = usage.used, .spare = spare_bytes(system), .limit = usage.limit};
+    int64_t held = atomic_load_explicit(&pressure->meter.held, memory_order_relaxed) +
+                   (int64_t)usage.socket_bytes;
+    now.marks = domi_marks_of(usage.limit, high_percent, system->config.memory.critical_percent);
+    now.budget = domi_budget_of(&usage, held, now.marks);
+    uint32_t level = domi_level_next(atomic_load_explicit(&pressure->level, memory_order_relaxed),
+                                     domi_bytes_less(now.used, now.spare), now.marks);
+    uint32_t own_level =
+        domi_level_next(atomic_load_explicit(&pressure->own_level, memory_order_relaxed),
+                        domi_bytes_less(now.budget.own, now.spare), now.budget.marks);
+    /* Slabs that last end where they would take from messages what these need. Memory that is not
+     * the library's is no reason for that. */
+    bool is_scarce =
+        now.used >= scarce_mark(now.limit, now.marks) && now.budget.own >= now.budget.marks.high;
+    publish(system, &now);
+    set_word(&pressure->counts_sockets, usage.socket_bytes != 0);
+    atomic_store_explicit(&pressure->shared.excess, excess_of(&now, own_level),
+                          memory_order_relaxed);
+    set_levels(pressure, level, own_level,
+               (doors){.tight = now.used >= now.marks.high,
+                       .scarce = is_scarce,
+                       .full = now.used >= full_mark(now.limit, now.marks)});
+    set_look_at(pressure, &now);
+}
+
+/* acquire, and release below: who looks next sees what this one wrote. */
+static bool begin(domi_pressure *pressure)
+{
+    return atomic_exchange_explicit(&pressure->looking, 1, memory_order_acquire) == 0;
+}
+
+static void end(domi_pressure *pressure)
+{
+    atomic_store_explicit(&pressure->looking, 0, memory_order_release);
+}
+
+/* domi_meter.grown: on the way of an allocation. The thread's own manager hears of it at once, so
+ * that a handler that sends and sends is refused from within its loop. */
+static void grown(domi_meter *meter, size_t bytes)
+{
+    domi_pressure *pressure =
+        (domi_pressure *)(void *)((char *)meter - offsetof(domi_pressure, meter));
+
+    bool due = atomic_load_explicit(&meter->held, memory_order_relaxed) >=
+               atomic_load_explicit(&meter->look_at, memory_order_relaxed);
+    if (due && begin(pressure)) {
+        measure(pressure->system, bytes);
+        end(pressure);
+    }
+    if (domi_thread_manager != NULL)
+        domi_manager_look_at_pressure(domi_thread_manager);
+}
+
+/* What the library takes, its doors count; the application's own growth is seen by looking only,
+ * and may pass all marks within one interval. */
+static void set_next_look(domi_pressure *pressure, uint64_t interval_ns, uint64_t now_ns)
+{
+    uint64_t used = domi_counter_read(&pressure->used);
+    uint64_t after_ns =
+        domi_look_after(interval_ns, pressure->way, domi_bytes_less(used, pressure->looked_used),
+                        domi_bytes_less(now_ns, pressure->looked_ns));
+
+    pressure->looked_ns = now_ns;
+    pressure->looked_used = used;
+    atomic_store_explicit(&pressure->next_ns, now_ns + after_ns, memory_order_relaxed);
+}
+
+void domi_pressure_look(domus_system *system)
+{
+    domi_pressure *pressure = &system->pressure;
+
+    if (!begin(pressure))
+        return;
+    uint64_t now_ns = domi_clock_now(&system->clock);
+    domi_footprint_refresh(&pressure->footprint);
+    measure(system, 0);
+    set_next_look(pressure, system->config.memory.interval_ns, now_ns);
+    /* What was freed when it was over is given back, too. */
+    if (atomic_load_explicit(&pressure->level, memory_order_relaxed) != DOMUS_MEMORY_NORMAL ||
+        atomic_load_explicit(&pressure->meter.tight, memory_order_relaxed) != 0)
+        pressure->heap_last_ns = now_ns + HEAP_TRIM_FOR_NS;
+    domi_pressure_note_shed(pressure, now_ns);
+    bool trims = now_ns < pressure->heap_last_ns && now_ns >= pressure->heap_trim_ns;
+    if (trims)
+        pressure->heap_trim_ns = now_ns + HEAP_TRIM_NS;
+    end(pressure);
+    if (trims)
+        (void)malloc_trim(0); /* payloads beyond the slabs; takes milliseconds, once a second */
+}
+
+static uint32_t read_word(const _Atomic uint32_t *word)
+{
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)word, memory_order_relaxed);
+}
+
+static domus_memory_level read_level(const _Atomic uint32_t *word)
+{
+    return (domus_memory_level)read_word(word);
+}
+
+/* acquire: pairs with set_levels(). */
+uint32_t domi_pressure_read(const domi_manager *manager, domus_memory_change *ret_change)
+{
+    const domi_pressure *pressure = &((const domus_system *)manager->system)->pressure;
+    uint32_t number = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&pressure->changes,
+                                           memory_order_acquire);
+
+    *ret_change = (domus_memory_change){
+        .level = read_level(&pressure->level),
+        .own_level = read_level(&pressure->own_level),
+        .limit_bytes = domi_counter_read(&pressure->limit),
+        .own_bytes = domi_counter_read(&pressure->own),
+        .foreign_bytes = domi_counter_read(&pressure->foreign),
+    };
+    return number;
+}
+
+/* Threads that sleep and have actors that watch do not find a change by themselves in time. */
+static void wake_watchers(domus_system *system)
+{
+    domi_pressure *pressure = &system->pressure;
+    uint32_t now = atomic_load_explicit(&pressure->changes, memory_order_relaxed);
+
+    if (atomic_load_explicit(&pressure->woken_for, memory_order_relaxed) == now ||
+        atomic_exchange_explicit(&pressure->woken_for, now, memory_order_relaxed) == now)
+        return;
+    for (uint32_t i = 0; i < system->count; i++) {
+        domi_manager *manager = &system->threads[i].manager;
+        uint32_t sleeping = DOMI_PARK_SLEEPING;
+
+        /* As domi_manager_notify(), by a thread that need not have a manager. */
+        if (domi_memory_is_watched(manager) && manager->wake != NULL &&
+            atomic_compare_exchange_strong_explicit(&manager->park, &sleeping, DOMI_PARK_NOTIFIED,
+                                                    memory_order_seq_cst, memory_order_relaxed))
+            manager->wake(manager);
+    }
+}
+
+void domi_pressure_tick(domus_system *system, uint32_t thread, uint64_t now_ns)
+{
+    /* Relaxed: two threads may both find it due; then one looks. */
+    if (now_ns >= atomic_load_explicit(&system->pressure.next_ns, memory_order_relaxed))
+        domi_pressure_look(system);
+    wake_watchers(system);
+    domi_pressure_report(system, thread);
+}
+
+void domi_pressure_init(domus_system *system)
+{
+    domi_pressure *pressure = &system->pressure;
+
+    pressure->system = system;
+    pressure->root = "";
+    atomic_store_explicit(&pressure->queue_max, UINT64_MAX, memory_order_relaxed);
+    pressure->meter.grown = grown;
+    atomic_store_explicit(&pressure->meter.look_at, INT64_MAX, memory_order_relaxed);
+    atomic_store_explicit(&pressure->next_ns, UINT64_MAX, memory_order_relaxed);
+}
+
+void domi_pressure_begin(domus_system *system)
+{
+    domi_pressure *pressure = &system->pressure;
+
+    if (system->simulator != NULL || !system->config.memory.enabled)
+        return;
+    domi_footprint_open(&pressure->footprint, pressure->root, system->config.memory.limit_bytes);
+    if (pressure->footprint.count == 0)
+        return;
+    atomic_store_explicit(&pressure->meter.look_at, 0, memory_order_relaxed);
+    atomic_store_explicit(&pressure->next_ns, 0, memory_order_relaxed);
+}
+
+void domi_pressure_end(domus_system *system)
+{
+    domi_pressure *pressure = &system->pressure;
+
+    atomic_store_explicit(&pressure->meter.look_at, INT64_MAX, memory_order_relaxed);
+    atomic_store_explicit(&pressure->next_ns, UINT64_MAX, memory_order_relaxed);
+    while (!begin(pressure)) /* a detached actor, or a foreign thread, may be at it */
+        continue;
+    set_nothing(pressure);
+    domi_footprint_close(&pressure->footprint);
+    end(pressure);
+}
+
+domi_io_pressure domi_pressure_of_io(const domi_pressure *pressure)
+{
+    uint32_t own_level = read_word(&pressure->own_level);
+
+    return (domi_io_pressure){
+        .pauses = own_level != DOMUS_MEMORY_NORMAL || read_word(&pressure->meter.full) != 0,
+        .spares = own_level == DOMUS_MEMORY_CRITICAL,
+        .counts_sockets = read_word(&pressure->counts_sockets) != 0,
+        .queue_max = domi_counter_read(&pressure->queue_max),
+    };
+}
+
+void domus_system_memory(const domus_system *system, domus_memory *ret_memory)
+{
+    const domi_pressure *pressure = &system->pressure;
+
+    *ret_memory = (domus_memory){
+        .level = read_level(&pressure->level),
+        .used_bytes = domi_counter_read(&pressure->used),
+        .limit_bytes = domi_counter_read(&pressure->limit),
+        .highs = domi_counter_read(&pressure->highs),
+        .criticals = domi_counter_read(&pressure->criticals),
+        .fulls = domi_counter_read(&pressure->fulls),
+        .looks = domi_counter_read(&pressure->looks),
+        .own_level = read_level(&pressure->own_level),
+        .own_bytes = domi_counter_read(&pressure->own),
+        .foreign_bytes = domi_counter_read(&pressure->foreign),
+        .budget_bytes = domi_counter_read(&pressure->budget),
+        .last_budget_bytes = domi_counter_read(&pressure->last_budget),
+        .channels_reset = domi_counter_read(&pressure->shared.shed),
+        .channels_reset_bytes = domi_counter_read(&pressure->shared.shed_bytes),
+    };
+}

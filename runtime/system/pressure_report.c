@@ -1,0 +1,103 @@
+/* What the log says about memory: one line when something begins, and one when it is over. */
+#include "runtime/system/log.h"
+#include "runtime/system/system.h"
+
+#include <inttypes.h>
+
+/* What there is to say, the worst last. */
+enum trouble {
+    NONE,
+    FOREIGN, /* memory is short, but not by what the library holds */
+    HIGH,
+    CRITICAL,
+    FULL,
+};
+
+static const char *const said[] = {
+    [NONE] = "is no longer short: everything goes on",
+    [FOREIGN] = "is short, held by others than domus, which goes on",
+    [HIGH] = "is short: nothing is let in from outside",
+    [CRITICAL] = "is critical: asks and notices are refused",
+    [FULL] = "is almost used up: nothing is accepted, and allocations fail",
+};
+
+/* Allocations fail and succeed by turns at the mark where memory is full, so this is over only when
+ * the level that lies below it is. */
+static enum trouble trouble_of(domi_pressure *pressure, uint32_t before)
+{
+    uint32_t level = atomic_load_explicit(&pressure->level, memory_order_relaxed);
+    uint32_t own_level = atomic_load_explicit(&pressure->own_level, memory_order_relaxed);
+
+    if (atomic_load_explicit(&pressure->meter.full, memory_order_relaxed) != 0 ||
+        (before == FULL && level == DOMUS_MEMORY_CRITICAL))
+        return FULL;
+    if (own_level != DOMUS_MEMORY_NORMAL)
+        return own_level == DOMUS_MEMORY_CRITICAL ? CRITICAL : HIGH;
+    return level != DOMUS_MEMORY_NORMAL ? FOREIGN : NONE;
+}
+
+static uint64_t kib(const domi_counter *counter)
+{
+    return domi_counter_read(counter) / 1024;
+}
+
+#define SHED_OVER_NS UINT64_C(1000000000)
+
+void domi_pressure_note_shed(domi_pressure *pressure, uint64_t now_ns)
+{
+    uint64_t count = domi_counter_read(&pressure->shared.shed);
+
+    if (count != pressure->shed_seen) {
+        pressure->shed_seen = count;
+        pressure->shed_seen_ns = now_ns;
+        atomic_store_explicit(&pressure->is_shedding, 1, memory_order_relaxed);
+    } else if (now_ns - pressure->shed_seen_ns >= SHED_OVER_NS &&
+               atomic_load_explicit(&pressure->own_level, memory_order_relaxed) ==
+                   DOMUS_MEMORY_NORMAL) {
+        atomic_store_explicit(&pressure->is_shedding, 0, memory_order_relaxed);
+    }
+}
+
+static void report_shed(domus_system *system, uint32_t thread)
+{
+    domi_pressure *pressure = &system->pressure;
+    uint32_t now = atomic_load_explicit(&pressure->is_shedding, memory_order_relaxed);
+
+    if (atomic_load_explicit(&pressure->said_shedding, memory_order_relaxed) == now)
+        return;
+    /* acq_rel: who says the end reads what was noted by who said the last end. */
+    if (atomic_exchange_explicit(&pressure->said_shedding, now, memory_order_acq_rel) == now)
+        return;
+    if (now != 0) {
+        domi_log_line(system, DOMUS_LOG_WARNING, thread,
+                      "connections are reset for want of memory: their peers take nothing of what "
+                      "waits for them");
+        return;
+    }
+    uint64_t count = domi_counter_read(&pressure->shared.shed);
+    uint64_t bytes = domi_counter_read(&pressure->shared.shed_bytes);
+    domi_log_line(system, DOMUS_LOG_INFO, thread,
+                  "%" PRIu64 " connections were reset for want of memory; they held %" PRIu64
+                  " KiB",
+                  count - pressure->shed_said, (bytes - pressure->shed_bytes_said) / 1024);
+    pressure->shed_said = count;
+    pressure->shed_bytes_said = bytes;
+}
+
+void domi_pressure_report(domus_system *system, uint32_t thread)
+{
+    domi_pressure *pressure = &system->pressure;
+    uint32_t before = atomic_load_explicit(&pressure->said, memory_order_relaxed);
+    enum trouble now = trouble_of(pressure, before);
+
+    report_shed(system, thread);
+    /* Relaxed: of two threads that find it changed, the one that exchanges it says so. */
+    if (before == now ||
+        atomic_exchange_explicit(&pressure->said, now, memory_order_relaxed) == now)
+        return;
+    domi_log_line(system, now == NONE ? DOMUS_LOG_INFO : DOMUS_LOG_WARNING, thread,
+                  "memory %s (%" PRIu64 " of %" PRIu64 " KiB; domus holds %" PRIu64
+                  ", its budget is %" PRIu64 ")",
+                  said[now], kib(&pressure->used), kib(&pressure->limit), kib(&pressure->own),
+                  kib(&pressure->budget));
+}

@@ -1,0 +1,344 @@
+/* See the header.
+ *
+ * Two looks that find the same beat have between them a thread in one run, for as long as from the
+ * end of the first look to the begin of the second. So what is reported is never shorter than the
+ * threshold, and a monitor that is late itself makes nothing longer. While a stall goes on it is
+ * looked at every eighth of its length, so that its end is known as exactly as that. */
+#include "runtime/system/stall.h"
+
+#include "house/dispatch/loan.h"
+#include "runtime/system/log.h"
+#include "runtime/system/system.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#define MS     UINT64_C(1000000)
+#define SECOND (1000 * MS)
+
+/* A thread takes a signal at once, if it takes it; a sanitizer lets it wait. */
+#define TRACE_WAIT_NS (50 * MS)
+
+/* Who is not in a run: what is no beat of any thread. */
+#define NO_BEAT UINT64_MAX
+
+/* Houses are counted up to so many. */
+#define ARRIVALS_MAX 10000u
+
+uint64_t domi_thread_beat(const domi_thread *thread)
+{
+    const domi_counters *counters = &thread->manager.counters;
+
+    return domi_counter_read(&counters->runs) + domi_counter_read(&counters->spawns) +
+           domi_counter_read(&counters->stops) + domi_counter_read(&counters->restarts) +
+           domi_counter_read(&thread->counters.iterations) +
+           domi_counter_read(&thread->counters.parks);
+}
+
+static uint32_t readies(const domi_manager *manager)
+{
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&manager->readies,
+                                memory_order_relaxed);
+}
+
+uint32_t domi_thread_queued(const domi_thread *thread)
+{
+    const domi_manager *manager = &thread->manager;
+    uint32_t count = manager->ready[DOMUS_STATE].count + domi_loans_shown(manager);
+
+    /* With this ratio those of a phase are in a queue of its own. */
+    if (thread->config->scheduler.io_ratio == 100 && readies(manager) > count)
+        count = readies(manager);
+    return count + manager->ready[DOMUS_CHANNELS].count;
+}
+
+/* Houses that have got mail from elsewhere since. */
+static uint32_t count_arrivals(domi_manager *manager)
+{
+    /* acquire: pairs with the put that linked the newest; all links behind it are seen. They are
+     * only followed right while home takes none; who calls looks whether it did. Slots stay slots,
+     * so there is a house at the end of each in any case. */
+    const domi_house *house = atomic_load_explicit(&manager->arrivals, memory_order_acquire);
+    uint32_t count = 0;
+
+    for (; house != NULL && count < ARRIVALS_MAX; count++)
+        house = atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&house->arrival_next,
+                                     memory_order_relaxed);
+    return count;
+}
+
+/* --- the report ------------------------------------------------------------------------------- */
+
+static const char *why_no_trace(const domi_stall *stall)
+{
+    switch (stall->no_trace) {
+    case -EOPNOTSUPP:
+        return "stall.signal is 0";
+    case -ENOENT:
+        return "the program has not called domus_stall_signal()";
+    case -EACCES:
+        return "domus_stall_signal() was called after the start";
+    case -ENOBUFS:
+        return "there were too many in this second";
+    case -EAGAIN:
+        return "it went on before it could be asked";
+    default:
+        return "it does not take the signal";
+    }
+}
+
+static const char *name_of(const char *name)
+{
+    return name != NULL ? name : "?";
+}
+
+/* Whose handler, and what it handles. */
+static void describe(const domi_stall *stall, char *text, size_t size)
+{
+    if (stall->behaviour == NULL)
+        snprintf(text, size, "in no handler");
+    else if (stall->type == NULL)
+        snprintf(text, size, "in %.64s, which was resumed without a message",
+                 name_of(stall->behaviour->name));
+    else
+        snprintf(text, size, "in %.64s, handling %.64s", name_of(stall->behaviour->name),
+                 name_of(stall->type->name));
+}
+
+/* How many wait behind it. Without a trace, what the thread itself has said last: when its phase
+ * began, or some houses ago. */
+static void describe_waiting(domi_thread *thread, bool traced, char *text, size_t size)
+{
+    uint32_t arrived = count_arrivals(&thread->manager);
+    uint32_t count =
+        arrived + (traced ? thread->stall.backtrace.queued : readies(&thread->manager));
+
+    if (domi_thread_beat(thread) != thread->stall.beat)
+        snprintf(text, size, "it has just gone on");
+    else
+        snprintf(text, size, "%s%" PRIu32 " actors wait behind it",
+                 arrived == ARRIVALS_MAX ? "more than "
+                 : traced                ? ""
+                                         : "about ",
+                 count);
+}
+
+static void tell_trace(domus_system *system, const domi_thread *thread)
+{
+    char text[256];
+
+    bool addresses = system->config.log.addresses;
+
+    for (uint32_t i = 0;
+         domi_backtrace_frame(&thread->stall.backtrace, i, addresses, text, sizeof text); i++)
+        domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
+                      "thread %" PRIu32 " #%" PRIu32 " %s", thread->manager.index, i, text);
+}
+
+static uint64_t cpu_ns(const domi_thread *thread)
+{
+    return domi_clock_cpu_ns((clockid_t)domi_counter_read(&thread->counters.cpu_clock));
+}
+
+/* What it did all the time: worked, or waited. */
+static void describe_cpu(const domi_thread *thread, uint64_t now_ns, char *text, size_t size)
+{
+    const domi_stall *stall = &thread->stall;
+    uint64_t used_ns = cpu_ns(thread);
+    uint64_t over_ns = now_ns - stall->cpu_since_ns;
+
+    if (over_ns < MS || used_ns < stall->cpu_ns)
+        text[0] = '\0';
+    else
+        snprintf(text, size, " %" PRIu64 " of the last %" PRIu64 " ms on the CPU;",
+                 (used_ns - stall->cpu_ns) / MS, over_ns / MS);
+}
+
+/* Once for each stall, whether it still goes on or not. */
+static void tell(domus_system *system, domi_thread *thread, uint64_t now_ns, bool traced)
+{
+    domi_stall *stall = &thread->stall;
+    char where[192], cpu[64], waiting[64];
+
+    stall->stage = DOMI_STALL_TOLD;
+    describe(stall, where, sizeof where);
+    describe_cpu(thread, now_ns, cpu, sizeof cpu);
+    describe_waiting(thread, traced, waiting, sizeof waiting);
+    domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
+                  "thread %" PRIu32 " is stuck for %" PRIu64 " ms %s;%s %s%s%s",
+                  thread->manager.index, (now_ns - stall->from_ns) / MS, where, cpu, waiting,
+                  traced ? "" : "; no backtrace: ", traced ? "" : why_no_trace(stall));
+    if (traced)
+        tell_trace(system, thread);
+    domi_backtrace_drop(&stall->backtrace);
+}
+
+/* --- one thread ------------------------------------------------------------------------------- */
+
+/* It sleeps, or is where it may stay without a beat. */
+static bool is_at_rest(const domi_thread *thread, const domus_behaviour *running)
+{
+    uint32_t park = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->manager.park,
+                                         memory_order_relaxed);
+
+    if (domi_counter_read(&thread->counters.stamp_ns) == 0)
+        return true;
+    if (park == DOMI_PARK_RUNNING || park == DOMI_PARK_SPINNING)
+        return running == NULL &&
+               (park == DOMI_PARK_SPINNING || domi_counter_read(&thread->counters.cpu_end_ns) != 0);
+    return true;
+}
+
+/* It is in another run than at the last look. */
+static void begin(domi_thread *thread, uint64_t beat, const domi_clock *clock)
+{
+    domi_stall *stall = &thread->stall;
+    uint64_t stamp_ns = domi_counter_read(&thread->counters.stamp_ns);
+
+    stall->stage = DOMI_STALL_NONE;
+    stall->beat = beat;
+    stall->cpu_since_ns = 0;
+    stall->since_ns = domi_clock_now(clock); /* after the beat was read */
+    stall->from_ns = stall->looked_ns != 0 ? stall->looked_ns : stall->since_ns;
+    /* It stamps when it wakes, and after each phase. */
+    stamp_ns &= ~DOMI_STAMP_ASLEEP;
+    if (stamp_ns > stall->looked_ns && stamp_ns <= stall->since_ns)
+        stall->from_ns = stamp_ns;
+}
+
+static void end(domus_system *system, domi_thread *thread, uint64_t now_ns)
+{
+    domi_stall *stall = &thread->stall;
+    uint64_t length_ns = now_ns - stall->from_ns;
+    uint32_t place = 0;
+
+    if (stall->stage == DOMI_STALL_FOUND) {
+        stall->no_trace = stall->no_trace != 0 ? stall->no_trace : -EAGAIN;
+        tell(system, thread, now_ns, false);
+    }
+    while (place < DOMUS_STALL_LENGTHS - 1 && length_ns >= MS << (place + 1))
+        place++;
+    domi_counter_add(&stall->total_ns, length_ns);
+    domi_counter_add(&stall->lengths[place], 1);
+}
+
+/* Returns 0 if a trace was asked for. */
+static int want_trace(domus_system *system, domi_thread *thread, uint64_t now_ns)
+{
+    domi_stall_bound *bound = &system->monitor.traces;
+    uint64_t second = now_ns / SECOND;
+
+    if (system->config.stall.signal == 0)
+        return -EOPNOTSUPP;
+    if (bound->second != second)
+        *bound = (domi_stall_bound){.second = second};
+    if (bound->count >= DOMI_STALL_TRACES_MAX)
+        return -ENOBUFS;
+    int result = domi_backtrace_want(&thread->stall.backtrace, thread->pthread,
+                                     (int)system->config.stall.signal);
+    bound->count += result == 0;
+    return result;
+}
+
+static void found(domus_system *system, domi_thread *thread, uint64_t now_ns)
+{
+    domi_stall *stall = &thread->stall;
+
+    stall->behaviour = atomic_load_explicit(&thread->manager.running, memory_order_relaxed);
+    stall->type = atomic_load_explicit(&thread->manager.handling, memory_order_relaxed);
+    if (domi_thread_beat(thread) != stall->beat)
+        return; /* what was read is another's: no stall, the next look says */
+    domi_counter_add(&stall->count, 1);
+    stall->stage = DOMI_STALL_FOUND;
+    stall->found_ns = now_ns;
+    domi_backtrace_drop(&stall->backtrace);
+    stall->no_trace = want_trace(system, thread, now_ns);
+    if (stall->no_trace != 0)
+        tell(system, thread, now_ns, false);
+}
+
+/* It is where it was at the last look. */
+static void go_on(domus_system *system, domi_thread *thread, uint64_t now_ns)
+{
+    domi_stall *stall = &thread->stall;
+
+    if (stall->cpu_since_ns == 0) {
+        stall->cpu_ns = cpu_ns(thread);
+        stall->cpu_since_ns = now_ns;
+    }
+    if (stall->stage == DOMI_STALL_NONE &&
+        now_ns - stall->since_ns >= system->config.stall.threshold_ns)
+        found(system, thread, now_ns);
+    if (stall->stage != DOMI_STALL_FOUND)
+        return;
+    if (domi_backtrace_is_taken(&stall->backtrace) && stall->backtrace.beat == stall->beat)
+        tell(system, thread, now_ns, true);
+    else if (now_ns - stall->found_ns >= TRACE_WAIT_NS) {
+        stall->no_trace = -ETIMEDOUT;
+        tell(system, thread, now_ns, false);
+    }
+}
+
+/* Returns in how many nanoseconds to look again. */
+static uint64_t look_at(domus_system *system, domi_thread *thread, uint64_t often_ns)
+{
+    domi_stall *stall = &thread->stall;
+    uint64_t now_ns = domi_clock_now(&system->clock); /* before the beat is read */
+    const domus_behaviour *running =
+        atomic_load_explicit(&thread->manager.running, memory_order_relaxed);
+    uint64_t beat = is_at_rest(thread, running) ? NO_BEAT : domi_thread_beat(thread);
+
+    if (beat != stall->beat || beat == NO_BEAT) {
+        if (stall->stage != DOMI_STALL_NONE)
+            end(system, thread, now_ns);
+        begin(thread, beat, &system->clock);
+    } else {
+        go_on(system, thread, now_ns);
+    }
+    stall->looked_ns = now_ns;
+    if (stall->stage == DOMI_STALL_NONE)
+        return often_ns;
+    uint64_t soon_ns = stall->stage == DOMI_STALL_FOUND ? 0 : (now_ns - stall->from_ns) / 8;
+    if (soon_ns < DOMI_STALL_LOOK_MIN_NS)
+        soon_ns = DOMI_STALL_LOOK_MIN_NS;
+    return soon_ns < often_ns ? soon_ns : often_ns;
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+void domi_stalls_begin(domus_system *system)
+{
+    for (uint32_t i = 0; i < system->count; i++) {
+        domi_stall *stall = &system->threads[i].stall;
+        DOMI_CHECK(stall->stage == DOMI_STALL_NONE);
+        stall->beat = NO_BEAT;
+        stall->looked_ns = 0;
+    }
+}
+
+bool domi_stalls_any(const domus_system *system)
+{
+    for (uint32_t i = 0; i < system->count; i++) {
+        if (system->threads[i].stall.stage != DOMI_STALL_NONE)
+            return true;
+    }
+    return false;
+}
+
+uint64_t domi_stalls_look(domus_system *system)
+{
+    uint64_t often_ns = system->config.stall.threshold_ns / 4;
+
+    if (often_ns < DOMI_STALL_LOOK_MIN_NS)
+        often_ns = DOMI_STALL_LOOK_MIN_NS;
+    if (often_ns > DOMI_STALL_LOOK_MAX_NS)
+        often_ns = DOMI_STALL_LOOK_MAX_NS;
+    uint64_t next_ns = often_ns;
+    for (uint32_t i = 0; i < system->count; i++) {
+        uint64_t wanted_ns = look_at(system, &system->threads[i], often_ns);
+        if (wanted_ns < next_ns)
+            next_ns = wanted_ns;
+    }
+    return next_ns;
+}

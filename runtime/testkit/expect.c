@@ -1,0 +1,124 @@
+/* Expectations of probes: take steps and let time pass until something has come, and compare. */
+#include "runtime/testkit/testkit.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool has_something(const void *probe_)
+{
+    const domus_probe *probe = probe_;
+
+    return probe->came.head != NULL || probe->lost;
+}
+
+/* Returns 0: there is something; -ETIME: nothing in that time; else an error, and it is said. */
+static int wait(domus_probe *probe, uint64_t within_ns)
+{
+    domus_testkit *kit = probe->kit;
+    uint64_t now_ns = domus_testkit_now_ns(kit);
+    uint64_t until_ns = within_ns < UINT64_MAX - 1 - now_ns ? now_ns + within_ns : UINT64_MAX - 1;
+
+    if (kit->stepping)
+        return -EBUSY;
+    int result = domi_testkit_pass(kit, has_something, probe, until_ns);
+    if (result == 0 && probe->lost) {
+        probe->lost = false;
+        snprintf(kit->error, sizeof kit->error, "no memory for what probe %u received",
+                 probe->number);
+        return -ENOMEM;
+    }
+    return result;
+}
+
+static const char *name_of(const domus_type *type)
+{
+    return type->name != NULL ? type->name : "(no name)";
+}
+
+/* "probe 1 expected <what>, but <the first thing> came". */
+static void say_came(domus_probe *probe, const char *what)
+{
+    const domi_parcel *first = probe->came.head;
+    domus_testkit *kit = probe->kit;
+
+    if (first == NULL)
+        snprintf(kit->error, sizeof kit->error, "probe %u expected %s, but nothing came",
+                 probe->number, what);
+    else if (first->type == NULL)
+        snprintf(kit->error, sizeof kit->error,
+                 "probe %u expected %s, but a failure came first (%d, %s)", probe->number, what,
+                 first->error, strerror(-first->error));
+    else
+        snprintf(kit->error, sizeof kit->error, "probe %u expected %s, but the %s %s came first",
+                 probe->number, what, first->kind, name_of(first->type));
+}
+
+/* Take the first domi_parcel, which was expected; asks are kept to be answered. */
+static void take_first(domus_probe *probe)
+{
+    domi_parcel *one = domi_parcel_take(&probe->came);
+
+    probe->sender = one->sender;
+    if (one->is_ask)
+        domi_parcel_push(&probe->asks, one);
+    else
+        domi_memory_free(one);
+}
+
+/* Returns 0: the first domi_parcel is of `type`, or (NULL) a failure with `error`. */
+static int expect(domus_probe *probe, const domus_type *type, int error, uint64_t within_ns)
+{
+    char what[96];
+    int result = wait(probe, within_ns);
+    const domi_parcel *first = probe->came.head;
+
+    if (result != 0 && result != -ETIME)
+        return result;
+    if (first != NULL && first->type == type && first->error == error)
+        return 0;
+    if (type != NULL)
+        snprintf(what, sizeof what, "%s", name_of(type));
+    else
+        snprintf(what, sizeof what, "the failure %d (%s)", error, strerror(-error));
+    say_came(probe, what);
+    return first != NULL ? -EBADMSG : -ETIMEDOUT;
+}
+
+int domus_probe_expect(domus_probe *probe, const domus_type *type, uint64_t within_ns,
+                       void *ret_payload)
+{
+    int result = expect(probe, type, 0, within_ns);
+
+    if (result != 0)
+        return result;
+    if (ret_payload == NULL)
+        domi_parcel_release(probe->came.head);
+    else if (type->size != 0)
+        memcpy(ret_payload, probe->came.head->payload, type->size);
+    take_first(probe);
+    return 0;
+}
+
+int domus_probe_expect_error(domus_probe *probe, int error, uint64_t within_ns)
+{
+    int result = expect(probe, NULL, error, within_ns);
+
+    if (result == 0)
+        take_first(probe);
+    return result;
+}
+
+int domus_probe_expect_nothing(domus_probe *probe, uint64_t within_ns)
+{
+    int result = wait(probe, within_ns);
+
+    if (result == -ETIME)
+        return 0;
+    if (result != 0)
+        return result;
+    say_came(probe, "nothing");
+    return -EBADMSG;
+}

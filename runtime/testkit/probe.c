@@ -1,0 +1,202 @@
+/* Probes: actors that keep what they receive, and do what the test tells them between steps.
+ *
+ * What a probe does for the test it does out of its turn, as its thread would: the thread is roused
+ * and a stack of the probe's own is made, as io makes them for channels. So its verbs are those of
+ * any actor, and their errors come at once. An ask that it receives is kept until the test answers.
+ */
+#include "runtime/testkit/testkit.h"
+
+#include "base/memory.h"
+#include "house/conversation/stack.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* --- the actor ------------------------------------------------------------------------------- */
+
+/* What the payload owns is the parcel's then.
+ * Returns NULL without memory: then the library releases it. */
+static domi_parcel *receive(domus_stack *stack, domus_probe *probe, const char *kind,
+                            const domus_type *type, const void *payload, int error)
+{
+    size_t bytes = type != NULL ? type->size : 0;
+    domi_parcel *one = domi_memory_new(sizeof *one + bytes);
+
+    domi_trace_probe(probe->kit, probe->number, kind, type, error);
+    if (one == NULL) {
+        probe->lost = true;
+        return NULL;
+    }
+    one->kind = kind;
+    one->type = type;
+    one->error = error;
+    one->owns = domus_take(stack) == 0;
+    if (bytes != 0)
+        memcpy(one->payload, payload, bytes);
+    domi_parcel_push(&probe->came, one);
+    return one;
+}
+
+/* Whatever its type is: this stands in the row that takes what no other row does. */
+static int received(domus_stack *stack, void *self, const void *payload)
+{
+    static const char *const kinds[DOMI_MAILBOXES] = {
+        [DOMI_ASK] = "ask", [DOMI_NOTICE] = "notice", [DOMI_EVENT] = "event"};
+    domus_probe *probe = *(domus_probe **)self;
+    const domus_type *type = stack->message->type;
+    uint8_t kind = stack->message->node.kind;
+    domi_parcel *one = receive(stack, probe, kinds[kind], type, payload, 0);
+
+    if (one == NULL)
+        return -ENOMEM;
+    one->sender = domus_sender(stack);
+    one->is_ask = kind == DOMI_ASK;
+    /* Without memory to keep it, it fails with -ENOMSG, and a reply will find nobody. */
+    if (one->is_ask)
+        (void)domus_keep(stack, &one->kept);
+    return 0;
+}
+
+static int answered(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domus_probe *probe = *(domus_probe **)self;
+    const char *kind = answer->error == 0 ? "reply" : "failure";
+    domi_parcel *one = receive(stack, probe, kind, answer->type, answer->payload, answer->error);
+
+    if (one != NULL)
+        one->sender = domus_sender(stack);
+    return 0;
+}
+
+static const domus_behaviour behaviour = {
+    .name = "probe",
+    .state_size = sizeof(domus_probe *),
+    .on = (const domus_on[]){{NULL, received, 0}},
+};
+
+/* --- made and freed -------------------------------------------------------------------------- */
+
+int domus_probe_new(domus_testkit *kit, domus_probe **ret_probe)
+{
+    domus_probe *probe = domi_memory_new(sizeof *probe);
+    int result = -ENOMEM;
+
+    if (probe != NULL)
+        result = domus_outside_spawn_on(kit->system, kit->probe_count % kit->system->count,
+                                        &behaviour, &probe, &probe->address);
+    if (result != 0) {
+        domi_memory_free(probe);
+        snprintf(kit->error, sizeof kit->error, "a probe cannot be made: %s", strerror(-result));
+        return result;
+    }
+    probe->kit = kit;
+    probe->number = kit->probe_count++;
+    probe->next = kit->probes;
+    kit->probes = probe;
+    *ret_probe = probe;
+    return 0;
+}
+
+void domi_probe_free(domus_probe *probe)
+{
+    while (probe->came.head != NULL) {
+        domi_parcel *one = domi_parcel_take(&probe->came);
+
+        domi_parcel_release(one);
+        domi_memory_free(one);
+    }
+    while (probe->asks.head != NULL)
+        domi_memory_free(domi_parcel_take(&probe->asks));
+    domi_memory_free(probe);
+}
+
+domus_address domus_probe_address(const domus_probe *probe)
+{
+    return probe->address;
+}
+
+domus_address domus_probe_sender(const domus_probe *probe)
+{
+    return probe->sender;
+}
+
+/* --- acting ---------------------------------------------------------------------------------- */
+
+/* Between steps, as the probe's thread. Returns 0; -ESTALE when the probe is gone. */
+static int act_begin(const domus_probe *probe, domus_stack *ret_stack)
+{
+    domi_house *house = probe->address.house;
+    uint64_t life = domi_house_life(house);
+
+    if (probe->kit->stepping)
+        return -EBUSY;
+    if (DOMI_LIFE_LEASE(life) != probe->address.lease || (life & DOMI_LIFE_CLOSED) != 0)
+        return -ESTALE;
+    domi_testkit_rouse(probe->kit, house->home);
+    domi_stack_begin(ret_stack, house->home, house);
+    return 0;
+}
+
+int domus_probe_send(domus_probe *probe, domus_address to, const domus_type *type,
+                     const void *payload)
+{
+    domus_stack stack;
+    int result = act_begin(probe, &stack);
+
+    if (result != 0)
+        return result;
+    result = domus_notice(&stack, to, type, payload);
+    domi_stack_return(&stack, 0);
+    return result;
+}
+
+int domus_probe_ask(domus_probe *probe, domus_address to, const domus_type *type,
+                    const void *payload)
+{
+    return domus_probe_ask_within(probe, to, type, payload, 0);
+}
+
+int domus_probe_ask_within(domus_probe *probe, domus_address to, const domus_type *type,
+                           const void *payload, uint64_t timeout_ns)
+{
+    domus_stack stack;
+    int result = act_begin(probe, &stack);
+
+    if (result != 0)
+        return result;
+    result = domus_ask_within(&stack, to, type, payload, timeout_ns, answered);
+    domi_stack_return(&stack, result == DOMUS_PARKED ? DOMUS_PARKED : 0);
+    return result == DOMUS_PARKED ? 0 : result;
+}
+
+/* End the oldest ask with a reply, or (`type` is NULL) with `error`. */
+static int settle_ask(domus_probe *probe, const domus_type *type, const void *payload, int error)
+{
+    const domi_parcel *oldest = probe->asks.head;
+    domus_stack stack;
+    int result = act_begin(probe, &stack);
+
+    if (result != 0)
+        return result;
+    if (oldest == NULL)
+        return -EINVAL;
+    if (type != NULL)
+        result = domus_kept_reply(&stack, oldest->kept, type, payload);
+    else
+        result = domus_kept_fail(&stack, oldest->kept, error);
+    if (result != -EMSGSIZE)
+        domi_memory_free(domi_parcel_take(&probe->asks));
+    domi_stack_return(&stack, 0);
+    return result;
+}
+
+int domus_probe_reply(domus_probe *probe, const domus_type *type, const void *payload)
+{
+    return settle_ask(probe, type, payload, 0);
+}
+
+int domus_probe_fail(domus_probe *probe, int error)
+{
+    return error < 0 ? settle_ask(probe, NULL, NULL, error) : -EINVAL;
+}

@@ -1,0 +1,290 @@
+/* The simulator: whose step is next, what a step is, and when time goes on.
+ *
+ * A step is one phase of one thread, as the loop has them (loop.c); after the third comes the rest,
+ * whose two halves (park.c) enclose the sleep: the park word is the real one, so wake-ups take the
+ * real way. Each time nobody has anything to do, M3 and the wake protocol are held against all who
+ * sleep: whoever has work must have been woken. Only then time may go on.
+ *
+ * The draw is uniform among those who can move, except that now and then one thread is held back
+ * for some steps: races that need somebody slow would be too rare else. A loan spans two steps: the
+ * thief's take ends its state step, its run and return is a step of its own. */
+#include "runtime/testkit/testkit.h"
+
+#include "base/check.h"
+#include "house/dispatch/invariants.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define LAG_EVERY          32u /* steps between lags, on average */
+#define LAG_STEPS_MAX      64u
+#define CHECK_HOUSES_EVERY 16u /* steps, of those after which nobody has anything to do */
+#define NAMED_MAX          3u  /* ready actors of a thread that a line tells by name */
+
+static bool can_move(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
+{
+    const domi_kit_thread *thread = &kit->threads[index];
+
+    switch (thread->next) {
+    case DOMI_STEP_SLEEP:
+        return thread->woken || now_ns >= thread->until_ns;
+    case DOMI_STEP_END: /* as in thread.c: nobody may run any more when actors are ended */
+        return kit->left_loops == kit->system->count;
+    case DOMI_STEP_NONE:
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* M3, looked at from the outside: each thing that a thread might forget when it goes to sleep, or
+ * that somebody might have left with it without waking it. */
+static void hold_nothing_left(const domus_testkit *kit)
+{
+    for (uint32_t i = 0; i < kit->system->count; i++) {
+        const domi_thread *thread = &kit->system->threads[i];
+        const domi_manager *manager = &thread->manager;
+
+        if (kit->threads[i].next != DOMI_STEP_SLEEP)
+            continue;
+        DOMI_CHECK(manager->ready[DOMUS_STATE].count == 0);
+        DOMI_CHECK(manager->ready[DOMUS_CHANNELS].count == 0);
+        DOMI_CHECK(manager->mounting.head == NULL);
+        DOMI_CHECK(manager->chained == 0); /* what others wait for has gone home */
+        DOMI_CHECK(domi_thread_due_ns(thread) == kit->threads[i].until_ns);
+        DOMI_CHECK(!domi_thread_has_work(thread)); /* arrivals, what the system wants, io */
+        if (kit->steps % CHECK_HOUSES_EVERY == 0)
+            domi_manager_check_houses(&kit->system->threads[i].manager);
+    }
+}
+
+static void draw_lag(domus_testkit *kit)
+{
+    if (kit->lag_steps != 0) {
+        kit->lag_steps--;
+    } else if (domi_random_below(&kit->random, LAG_EVERY) == 0) {
+        kit->lagging = (uint32_t)domi_random_below(&kit->random, kit->system->count);
+        kit->lag_steps = 1 + (uint32_t)domi_random_below(&kit->random, LAG_STEPS_MAX);
+    }
+}
+
+/* UINT32_MAX: nobody can move. */
+static uint32_t draw_thread(domus_testkit *kit)
+{
+    uint64_t now_ns = domi_clock_now(&kit->system->clock);
+    uint32_t lagging = UINT32_MAX;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < kit->system->count; i++)
+        count += can_move(kit, i, now_ns);
+    if (count == 0)
+        return UINT32_MAX;
+    draw_lag(kit);
+    if (kit->lag_steps != 0 && count > 1 && can_move(kit, kit->lagging, now_ns)) {
+        lagging = kit->lagging;
+        count--;
+    }
+    uint64_t drawn = domi_random_below(&kit->random, count);
+    for (uint32_t i = 0;; i++) {
+        if (i != lagging && can_move(kit, i, now_ns) && drawn-- == 0)
+            return i;
+    }
+}
+
+static void wake_up(domus_testkit *kit, uint32_t index)
+{
+    domi_thread_rest_end(&kit->system->threads[index], kit->threads[index].until_ns);
+    kit->threads[index].next = DOMI_STEP_IO;
+}
+
+/* After phase 3, as in domi_thread_loop(). */
+static void rest(domus_testkit *kit, uint32_t index)
+{
+    domi_thread *thread = &kit->system->threads[index];
+    domi_kit_thread *state = &kit->threads[index];
+    uint64_t capped_ns;
+
+    if (thread->doing == DOMI_WANTED_END) {
+        state->next = DOMI_STEP_END;
+        kit->left_loops++;
+    } else if (domi_thread_rest_begin(thread, &capped_ns)) {
+        state->next = DOMI_STEP_SLEEP;
+        state->woken = false;
+        state->until_ns = domi_thread_due_ns(thread); /* the cap would only cost steps */
+    } else {
+        state->next = thread->stealing.loan != NULL ? DOMI_STEP_LOAN : DOMI_STEP_IO;
+    }
+}
+
+/* Returns what the trace calls it. */
+static const char *take_step(domus_testkit *kit, uint32_t index)
+{
+    domi_thread *thread = &kit->system->threads[index];
+    domi_kit_thread *state = &kit->threads[index];
+
+    if (state->next == DOMI_STEP_SLEEP)
+        wake_up(kit, index);
+    switch (state->next) {
+    case DOMI_STEP_IO:
+        domi_phase_io(thread);
+        state->next = DOMI_STEP_CHANNELS;
+        return "io";
+    case DOMI_STEP_CHANNELS:
+        domi_phase_channels(thread);
+        state->next = DOMI_STEP_STATE;
+        return "channels";
+    case DOMI_STEP_STATE:
+        domi_trace_ready(kit, index);
+        domi_phase_state(thread);
+        rest(kit, index);
+        return "state";
+    case DOMI_STEP_LOAN:
+        domi_thread_repay(thread);
+        state->next = DOMI_STEP_IO;
+        return "loan";
+    default:
+        DOMI_CHECK(state->next == DOMI_STEP_END);
+        domi_system_note_left(kit->system, &thread->manager);
+        domi_manager_end(&thread->manager);
+        kit->system->ended++;
+        state->next = DOMI_STEP_NONE;
+        return "end";
+    }
+}
+
+bool domi_testkit_step(domus_testkit *kit)
+{
+    if (kit->stepping)
+        return false;
+    uint32_t index = draw_thread(kit);
+    if (index == UINT32_MAX) {
+        hold_nothing_left(kit);
+        return false;
+    }
+    kit->steps++;
+    kit->steps_here++;
+    kit->stepping = true;
+    domi_thread_manager = &kit->system->threads[index].manager; /* as on its own thread */
+    const char *phase = take_step(kit, index);
+    domi_thread_manager = NULL;
+    kit->stepping = false;
+    domi_trace_step(kit, index, phase);
+    return true;
+}
+
+/* --- time ------------------------------------------------------------------------------------ */
+
+/* Of all who sleep; nobody else is left when this is asked. */
+static uint64_t next_due(const domus_testkit *kit)
+{
+    uint64_t due_ns = UINT64_MAX;
+
+    for (uint32_t i = 0; i < kit->system->count; i++) {
+        const domi_kit_thread *thread = &kit->threads[i];
+        if (thread->next == DOMI_STEP_SLEEP && thread->until_ns < due_ns)
+            due_ns = thread->until_ns;
+    }
+    return due_ns;
+}
+
+/* The ready actors of `thread`, some by name, behind what is in `text` already. */
+static size_t say_ready(const domi_thread *thread, char *text, size_t size, size_t length)
+{
+    const domi_queue *queue = &thread->manager.ready[DOMUS_STATE];
+    const domi_house *house = queue->high.head != NULL ? queue->high.head : queue->normal.head;
+    const char *mark = ": ";
+
+    if (queue->count == 0)
+        return length;
+    for (uint32_t i = 0; i < NAMED_MAX && house != NULL && length < size; i++) {
+        const char *name = house->behaviour->name;
+        length += (size_t)snprintf(text + length, size - length, "%s%s", mark,
+                                   name != NULL ? name : "(no name)");
+        mark = ", ";
+        house = house->next;
+    }
+    if (queue->count > NAMED_MAX && length < size)
+        length += (size_t)snprintf(text + length, size - length, ", ...");
+    return length;
+}
+
+static void say_who_runs(domus_testkit *kit)
+{
+    uint64_t now_ns = domi_clock_now(&kit->system->clock);
+    size_t size = sizeof kit->error;
+    size_t length =
+        (size_t)snprintf(kit->error, size, "%u steps and no end;", DOMUS_TESTKIT_STEPS_MAX);
+
+    for (uint32_t i = 0; i < kit->system->count && length < size; i++) {
+        if (!can_move(kit, i, now_ns))
+            continue;
+        length += (size_t)snprintf(kit->error + length, size - length, " thread %u runs", i);
+        if (length < size)
+            length = say_ready(&kit->system->threads[i], kit->error, size, length);
+        if (length < size)
+            length += (size_t)snprintf(kit->error + length, size - length, ";");
+    }
+}
+
+int domi_testkit_pass(domus_testkit *kit, bool (*is_done)(const void *context), const void *context,
+                      uint64_t until_ns)
+{
+    domi_clock *clock = &kit->system->clock;
+
+    kit->steps_here = 0;
+    for (;;) {
+        if (is_done != NULL && is_done(context))
+            return 0;
+        if (domi_testkit_step(kit)) {
+            if (kit->steps_here <= DOMUS_TESTKIT_STEPS_MAX)
+                continue;
+            say_who_runs(kit);
+            return -ETIMEDOUT;
+        }
+        uint64_t now_ns = domi_clock_now(clock);
+        uint64_t due_ns = next_due(kit);
+        if (now_ns >= until_ns || (due_ns == UINT64_MAX && until_ns == UINT64_MAX))
+            return -ETIME;
+        domi_clock_advance(clock, (due_ns < until_ns ? due_ns : until_ns) - now_ns);
+        kit->steps_here = 0;
+    }
+}
+
+void domi_testkit_rouse(domus_testkit *kit, const domi_manager *manager)
+{
+    if (kit->threads[manager->index].next != DOMI_STEP_SLEEP)
+        return;
+    wake_up(kit, manager->index);
+    kit->system->threads[manager->index].judge_wakeup = false; /* it has not been for nothing */
+}
+
+void domi_testkit_wake(domi_manager *manager)
+{
+    const domi_thread *thread = manager->thread;
+    domus_testkit *kit = (domus_testkit *)(void *)thread->system->simulator;
+    domi_kit_thread *state = &kit->threads[manager->index];
+
+    DOMI_CHECK(state->next == DOMI_STEP_SLEEP && !state->woken); /* M12: once per sleep */
+    state->woken = true;
+}
+
+struct condition {
+    bool (*is_done)(const domus_system *system);
+    const domus_system *system;
+};
+
+static bool is_met(const void *condition_)
+{
+    const struct condition *condition = condition_;
+
+    return condition->is_done(condition->system);
+}
+
+bool domi_testkit_wait(domi_simulator *simulator, bool (*is_done)(const domus_system *system),
+                       uint64_t until_ns)
+{
+    domus_testkit *kit = (domus_testkit *)(void *)simulator;
+    struct condition condition = {.is_done = is_done, .system = kit->system};
+
+    return domi_testkit_pass(kit, is_met, &condition, until_ns) == 0;
+}

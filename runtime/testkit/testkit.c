@@ -1,0 +1,175 @@
+/* The test kit's calls; see domus/testkit.h. How steps are drawn stands in steps.c. */
+#include "runtime/testkit/testkit.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the user wants, and beside it what a simulation needs: small rings (they stay empty), no
+ * pinning, no spinning on a clock that stands, and phases that end without a deadline. */
+static void adapt(const domus_config *config, domus_config *ret_config)
+{
+    domus_config preset;
+
+    domus_config_init(&preset);
+    *ret_config = config != NULL ? *config : preset;
+    if (ret_config->system.threads == 0)
+        ret_config->system.threads = DOMUS_TESTKIT_THREADS;
+    ret_config->system.threads_percent = 0;
+    ret_config->system.cpus = "none";
+    ret_config->scheduler.io_ratio = 100;
+    ret_config->scheduler.idle.spin_ns = 0;
+    ret_config->io = preset.io;
+    ret_config->io.buffers.count = 16;
+    ret_config->io.buffers.size_bytes = 256;
+    ret_config->listeners = NULL;
+    ret_config->listener_count = 0;
+}
+
+int domus_testkit_new(const domus_config *config, uint64_t seed, char *error, size_t error_size,
+                      domus_testkit **ret_kit)
+{
+    domus_config own;
+    domus_testkit *kit = NULL;
+    int result = config != NULL ? domus_config_check(config, error, error_size) : 0;
+
+    if (result != 0)
+        return result;
+    adapt(config, &own);
+    kit = domi_memory_new(sizeof *kit);
+    if (kit != NULL)
+        kit->threads = domi_memory_new(own.system.threads * sizeof kit->threads[0]);
+    if (kit == NULL || kit->threads == NULL || domi_trace_init(&kit->trace) != 0) {
+        if (error_size != 0)
+            snprintf(error, error_size, "no memory for a test kit");
+        domus_testkit_free(kit);
+        return -ENOMEM;
+    }
+    kit->simulator = (domi_simulator){
+        .backend = &domi_testkit_ring,
+        .start_ns = DOMUS_TESTKIT_START_NS,
+        .wake = domi_testkit_wake,
+        .wait = domi_testkit_wait,
+    };
+    domi_random_init(&kit->random, seed);
+    result = domi_system_new(&own, &kit->simulator, error, error_size, &kit->system);
+    if (result == 0) {
+        result = domus_system_start(kit->system);
+        if (result != 0 && error_size != 0)
+            snprintf(error, error_size, "%s", domus_system_error(kit->system));
+    }
+    if (result != 0) {
+        domus_testkit_free(kit);
+        return result;
+    }
+    *ret_kit = kit;
+    return 0;
+}
+
+void domus_testkit_free(domus_testkit *kit)
+{
+    if (kit == NULL)
+        return;
+    domus_system_free(kit->system);
+    while (kit->probes != NULL) {
+        domus_probe *probe = kit->probes;
+
+        kit->probes = probe->next;
+        domi_probe_free(probe);
+    }
+    domi_trace_fini(&kit->trace);
+    domi_memory_free(kit->threads);
+    domi_memory_free(kit);
+}
+
+domus_system *domus_testkit_system(domus_testkit *kit)
+{
+    return kit->system;
+}
+
+bool domus_testkit_step(domus_testkit *kit)
+{
+    return domi_testkit_step(kit);
+}
+
+int domus_testkit_run(domus_testkit *kit)
+{
+    return domus_testkit_advance(kit, 0);
+}
+
+int domus_testkit_advance(domus_testkit *kit, uint64_t by_ns)
+{
+    uint64_t now_ns = domus_testkit_now_ns(kit);
+
+    if (kit->stepping)
+        return -EBUSY;
+    if (by_ns >= UINT64_MAX - now_ns) {
+        snprintf(kit->error, sizeof kit->error, "time would end");
+        return -ERANGE;
+    }
+    int result = domi_testkit_pass(kit, NULL, NULL, now_ns + by_ns);
+    return result == -ETIME ? 0 : result;
+}
+
+uint64_t domus_testkit_now_ns(const domus_testkit *kit)
+{
+    return domi_clock_now(&kit->system->clock);
+}
+
+int domus_testkit_stop(domus_testkit *kit)
+{
+    return kit->stepping ? -EBUSY : domus_system_stop(kit->system);
+}
+
+const char *domus_testkit_error(const domus_testkit *kit)
+{
+    return kit->error;
+}
+
+/* --- seeds ----------------------------------------------------------------------------------- */
+
+/* False: DOMUS_SEED is not set, or is no number. */
+static bool read_seed(uint64_t *ret_seed)
+{
+    const char *text = getenv("DOMUS_SEED");
+    char *end = NULL;
+
+    if (text == NULL || text[0] < '0' || text[0] > '9')
+        return false;
+    *ret_seed = strtoull(text, &end, 0);
+    return *end == '\0';
+}
+
+uint64_t domus_testkit_seed(uint64_t preset)
+{
+    uint64_t seed;
+
+    return read_seed(&seed) ? seed : preset;
+}
+
+int domus_testkit_sweep(uint64_t first, uint64_t count, int (*test)(uint64_t seed, void *context),
+                        void *context, uint64_t *ret_seed)
+{
+    uint64_t seed = first;
+    int result = 0;
+
+    if (read_seed(&seed))
+        count = 1;
+    for (; count != 0 && result == 0; count--, seed++) {
+        if (ret_seed != NULL)
+            *ret_seed = seed;
+        result = test(seed, context);
+    }
+    return result;
+}
+
+const char *domus_testkit_replay(uint64_t seed, char *text, size_t size)
+{
+    if (size != 0)
+        snprintf(text, size, "DOMUS_SEED=%" PRIu64 " %s", seed, program_invocation_name);
+    return text;
+}

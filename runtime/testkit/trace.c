@@ -1,0 +1,208 @@
+/* What happened, as lines that hold no pointer and no real time, so that two runs of one seed can
+ * be compared byte for byte. Lines are kept as numbers in a ring and written out when asked for. */
+#include "runtime/testkit/testkit.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TEXT_BYTES  ((DOMUS_TESTKIT_TRACE_MAX + 1) * (size_t)DOMI_TRACE_LINE_BYTES)
+#define LINES_BYTES (DOMUS_TESTKIT_TRACE_MAX * sizeof(domi_trace_line))
+#define NS_PER_S    UINT64_C(1000000000)
+
+static const struct {
+    const char *name; /* as in the table of a profile */
+    size_t offset;    /* of the counter in domi_counters */
+} counts[DOMI_TRACE_COUNTS] = {
+    {"runs", offsetof(domi_counters, runs)},
+    {"replies", offsetof(domi_counters, handled[DOMI_REPLY])},
+    {"exceptions", offsetof(domi_counters, handled[DOMI_EXCEPTION])},
+    {"asks", offsetof(domi_counters, handled[DOMI_ASK])},
+    {"notices", offsetof(domi_counters, handled[DOMI_NOTICE])},
+    {"events", offsetof(domi_counters, handled[DOMI_EVENT])},
+    {"timers fired", offsetof(domi_counters, timers_fired)},
+    {"spawns", offsetof(domi_counters, spawns)},
+    {"stops", offsetof(domi_counters, stops)},
+    {"failures", offsetof(domi_counters, failures)},
+    {"restarts", offsetof(domi_counters, restarts)},
+    {"escalations", offsetof(domi_counters, escalations)},
+    {"passivations", offsetof(domi_counters, passivations)},
+    {"cancels", offsetof(domi_counters, cancels)},
+    {"circles of asks", offsetof(domi_counters, circles)},
+    {"asks expired", offsetof(domi_counters, asks_expired)},
+    {"late replies", offsetof(domi_counters, late_replies)},
+    {"dead letters", offsetof(domi_counters, dead_letters)},
+    {"refusals", offsetof(domi_counters, refusals)},
+};
+
+/* Both are mapped: pages that no line reaches cost nothing. */
+int domi_trace_init(domi_trace *trace)
+{
+    trace->lines = domi_memory_map(LINES_BYTES);
+    trace->text = domi_memory_map(TEXT_BYTES);
+    return trace->lines != NULL && trace->text != NULL ? 0 : -ENOMEM;
+}
+
+void domi_trace_fini(domi_trace *trace)
+{
+    domi_memory_unmap(trace->lines, LINES_BYTES);
+    domi_memory_unmap(trace->text, TEXT_BYTES);
+    domi_memory_free(trace->who);
+}
+
+static domi_trace_line *line_new(domus_testkit *kit)
+{
+    domi_trace_line *line = &kit->trace.lines[kit->trace.count++ % DOMUS_TESTKIT_TRACE_MAX];
+
+    line->step = kit->steps;
+    line->now_ns = domi_clock_now(&kit->system->clock);
+    return line;
+}
+
+static uint64_t read_count(const domi_counters *counters, uint32_t i)
+{
+    return domi_counter_read((const domi_counter *)((const char *)counters + counts[i].offset));
+}
+
+static void note_ready(domi_trace *trace, const domi_fifo *fifo)
+{
+    for (const domi_house *house = fifo->head; house != NULL; house = house->next) {
+        uint32_t number = domi_who_number(&trace->who, house);
+
+        if (trace->actor_count < DOMI_TRACE_ACTORS)
+            trace->actors[trace->actor_count] =
+                (domi_trace_actor){.behaviour = house->behaviour, .number = number};
+        trace->actor_count++;
+    }
+}
+
+void domi_trace_ready(domus_testkit *kit, uint32_t index)
+{
+    const domi_queue *queue = &kit->system->threads[index].manager.ready[DOMUS_STATE];
+
+    note_ready(&kit->trace, &queue->high);
+    note_ready(&kit->trace, &queue->normal);
+}
+
+void domi_trace_step(domus_testkit *kit, uint32_t index, const char *phase)
+{
+    domi_trace *trace = &kit->trace;
+    uint64_t *before = kit->threads[index].counts;
+    uint64_t now[DOMI_TRACE_COUNTS];
+    uint64_t any = 0;
+
+    for (uint32_t i = 0; i < DOMI_TRACE_COUNTS; i++) {
+        now[i] = read_count(&kit->system->threads[index].manager.counters, i);
+        any |= now[i] ^ before[i];
+    }
+    if (any != 0) {
+        domi_trace_line *line = line_new(kit);
+
+        line->what = phase;
+        line->of_probe = false;
+        line->number = index;
+        line->actor_count = trace->actor_count;
+        memcpy(line->actors, trace->actors, sizeof line->actors);
+        for (uint32_t i = 0; i < DOMI_TRACE_COUNTS; i++) {
+            line->counts[i] = (uint32_t)(now[i] - before[i]);
+            before[i] = now[i];
+        }
+    }
+    trace->actor_count = 0;
+}
+
+void domi_trace_probe(domus_testkit *kit, uint32_t number, const char *kind, const domus_type *type,
+                      int error)
+{
+    domi_trace_line *line = line_new(kit);
+
+    line->what = kind;
+    line->of_probe = true;
+    line->number = number;
+    line->type = type;
+    line->error = error;
+}
+
+/* --- writing it out -------------------------------------------------------------------------- */
+
+typedef struct writer {
+    char *text;
+    size_t length;
+    size_t size;
+} writer;
+
+/* What does not fit is cut: TEXT_BYTES is enough but for type names of hundreds of bytes. */
+__attribute__((format(printf, 2, 3))) static void put(writer *out, const char *format, ...)
+{
+    size_t room = out->size - out->length;
+    va_list arguments;
+
+    va_start(arguments, format);
+    int length = vsnprintf(out->text + out->length, room, format, arguments);
+    va_end(arguments);
+    if (length > 0)
+        out->length += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+static const char *or_none(const char *name)
+{
+    return name != NULL ? name : "(no name)";
+}
+
+static void put_actors(writer *out, const domi_trace_line *line)
+{
+    for (uint32_t i = 0; i < line->actor_count && i < DOMI_TRACE_ACTORS; i++) {
+        const domi_trace_actor *actor = &line->actors[i];
+
+        put(out, "%s%s", i == 0 ? " of " : ", ", or_none(actor->behaviour->name));
+        if (actor->number != DOMI_WHO_UNKNOWN)
+            put(out, "#%u", actor->number);
+    }
+    if (line->actor_count > DOMI_TRACE_ACTORS)
+        put(out, ", %u more", line->actor_count - DOMI_TRACE_ACTORS);
+}
+
+static void put_line(writer *out, const domi_trace_line *line)
+{
+    const char *mark = ": ";
+
+    put(out, "%" PRIu64 " %" PRIu64 ".%09" PRIu64, line->step, line->now_ns / NS_PER_S,
+        line->now_ns % NS_PER_S);
+    if (line->of_probe) {
+        put(out, " probe %u receives the %s", line->number, line->what);
+        if (line->type != NULL)
+            put(out, " %s\n", or_none(line->type->name));
+        else
+            put(out, " %d\n", line->error);
+        return;
+    }
+    put(out, " thread %u %s", line->number, line->what);
+    put_actors(out, line);
+    for (uint32_t i = 0; i < DOMI_TRACE_COUNTS; i++) {
+        if (line->counts[i] == 0)
+            continue;
+        put(out, "%s%s %u", mark, counts[i].name, line->counts[i]);
+        mark = ", ";
+    }
+    put(out, "\n");
+}
+
+const char *domus_testkit_trace(domus_testkit *kit)
+{
+    const domi_trace *trace = &kit->trace;
+    writer out = {.text = trace->text, .size = TEXT_BYTES};
+    uint64_t first =
+        trace->count > DOMUS_TESTKIT_TRACE_MAX ? trace->count - DOMUS_TESTKIT_TRACE_MAX : 0;
+
+    out.text[0] = '\0';
+    if (first != 0)
+        put(&out, "%" PRIu64 " lines before are gone\n", first);
+    for (uint64_t i = first; i < trace->count; i++)
+        put_line(&out, &trace->lines[i % DOMUS_TESTKIT_TRACE_MAX]);
+    return out.text;
+}

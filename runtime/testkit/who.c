@@ -1,0 +1,75 @@
+/* Numbers for actors, in the order in which they first run: what a trace calls them, because an
+ * address differs from run to run. A hash table from house and lease, open addressing; what is gone
+ * keeps its place, since a number is never given twice. */
+#include "runtime/testkit/testkit.h"
+
+#include "base/memory.h"
+
+#define ENTRIES_FIRST 256u
+
+typedef struct entry {
+    const domi_house *house; /* NULL: free */
+    uint32_t lease;
+    uint32_t number;
+} entry;
+
+struct domi_who {
+    uint32_t size; /* a power of two */
+    uint32_t used; /* at most half of it */
+    entry entries[];
+};
+
+static domi_who *who_new(uint32_t size)
+{
+    domi_who *who = domi_memory_new(sizeof *who + size * sizeof who->entries[0]);
+
+    if (who != NULL)
+        who->size = size;
+    return who;
+}
+
+/* Its own place, or the free one where it belongs. */
+static entry *find(domi_who *who, const domi_house *house, uint32_t lease)
+{
+    uint64_t mixed = ((uint64_t)(uintptr_t)house / sizeof *house + lease) *
+                     UINT64_C(0x9E3779B97F4A7C15); /* the golden ratio: spreads neighbours */
+    uint32_t mask = who->size - 1;
+
+    for (uint32_t i = (uint32_t)(mixed >> 32) & mask;; i = (i + 1) & mask) {
+        entry *one = &who->entries[i];
+        if (one->house == NULL || (one->house == house && one->lease == lease))
+            return one;
+    }
+}
+
+static domi_who *grown(domi_who *who)
+{
+    domi_who *larger = who_new(who != NULL ? who->size * 2 : ENTRIES_FIRST);
+
+    if (larger == NULL || who == NULL)
+        return larger;
+    for (uint32_t i = 0; i < who->size; i++) {
+        const entry *one = &who->entries[i];
+        if (one->house != NULL)
+            *find(larger, one->house, one->lease) = *one;
+    }
+    larger->used = who->used;
+    domi_memory_free(who);
+    return larger;
+}
+
+uint32_t domi_who_number(domi_who **who, const domi_house *house)
+{
+    uint32_t lease = domi_house_address(house).lease;
+
+    if (*who == NULL || ((*who)->used + 1) * 2 > (*who)->size) {
+        domi_who *larger = (*who == NULL || (*who)->size < DOMI_WHO_MAX) ? grown(*who) : NULL;
+        if (larger == NULL)
+            return DOMI_WHO_UNKNOWN;
+        *who = larger;
+    }
+    entry *one = find(*who, house, lease);
+    if (one->house == NULL)
+        *one = (entry){.house = house, .lease = lease, .number = (*who)->used++};
+    return one->number;
+}
