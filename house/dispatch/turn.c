@@ -15,8 +15,6 @@
 
 #include <errno.h>
 
-_Thread_local char domi_here;
-
 static const _Atomic uint32_t none = DOMUS_MEMORY_NORMAL;
 
 static void free_tables(domi_manager *manager)
