@@ -1,0 +1,204 @@
+/* Units, arrows and circles; see the header. */
+#include "tests/tidy/graph.h"
+
+#include "tests/tidy/tree.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SYMBOLS_MAX 4096
+
+static const char *const libraries[] = {"base", "house", "io", "runtime", "config"};
+
+bool domt_is_in(const char *name, const char *folder)
+{
+    size_t length = strlen(folder);
+
+    return strncmp(name, folder, length) == 0 && name[length] == '/';
+}
+
+static bool is_of_library(const char *path)
+{
+    for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++) {
+        if (domt_is_in(path, libraries[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t unit_of(domt_graph *graph, const char *path)
+{
+    char name[DOMT_UNIT_NAME];
+    int length = (int)strlen(path) - 2; /* without ".c" */
+
+    ck_assert_int_gt(length, 0);
+    ck_assert_int_lt(length, DOMT_UNIT_NAME);
+    snprintf(name, sizeof name, "%.*s", length, path);
+    for (uint32_t i = 0; i < graph->count; i++) {
+        if (strcmp(graph->name[i], name) == 0) {
+            return i;
+        }
+    }
+    ck_assert_uint_lt(graph->count, DOMT_UNITS_MAX);
+    memcpy(graph->name[graph->count], name, sizeof name);
+    return graph->count++;
+}
+
+void domt_graph_add(domt_graph *graph, const char *from, const char *to)
+{
+    uint32_t first = unit_of(graph, from);
+    uint32_t second = to == NULL ? first : unit_of(graph, to);
+
+    if (first != second) {
+        graph->arrow[first][second] = true;
+    }
+}
+
+/* ---- Includes ---------------------------------------------------------------------------------*/
+
+static domt_graph *walked; /* by the rule below, which gets no context */
+
+static void includes_rule(const domt_source *source, domt_report *report)
+{
+    char to[256];
+
+    (void)report;
+    if (!is_of_library(source->path)) {
+        return;
+    }
+    domt_graph_add(walked, source->path, NULL);
+    for (const char *hash = strchr(source->code, '#'); hash != NULL; hash = strchr(hash + 1, '#')) {
+        const char *p = source->text + (hash - source->code) + 1;
+        if (sscanf(p, " include \"%255[^\"\n]\"", to) == 1 && is_of_library(to)) {
+            domt_graph_add(walked, source->path, to);
+        }
+    }
+}
+
+void domt_graph_add_includes(domt_graph *graph, const char *root)
+{
+    static domt_report report;
+
+    walked = graph;
+    report = (domt_report){0};
+    domt_tree_walk(root, includes_rule, &report);
+}
+
+/* ---- Symbols ----------------------------------------------------------------------------------*/
+
+struct symbol {
+    char path[DOMT_UNIT_NAME + 8];
+    char name[96];
+    char kind;
+};
+
+/* One line of nm: "path:address T name", or "path: U name". False: it is of no source. */
+static bool read_symbol(const char *root, const char *line, struct symbol *ret_symbol)
+{
+    char full[DOMT_PATH_MAX];
+    char object[DOMT_PATH_MAX];
+    char rest[256];
+    const char *begin = NULL;
+
+    if (sscanf(line, "%1023[^:\n]:%255[^\n]", object, rest) != 2) {
+        return false;
+    }
+    begin = strstr(object, "objects.dir/");
+    if (begin == NULL || (sscanf(rest, " U %95s", ret_symbol->name) != 1 &&
+                          sscanf(rest, "%*x %*c %95s", ret_symbol->name) != 1)) {
+        return false;
+    }
+    ret_symbol->kind = strstr(rest, " U ") != NULL ? 'U' : 'T';
+    begin += strlen("objects.dir/");
+    snprintf(ret_symbol->path, sizeof ret_symbol->path, "%.*s", (int)strlen(begin) - 2, begin);
+    snprintf(full, sizeof full, "%s/%s", root, ret_symbol->path);
+    return is_of_library(ret_symbol->path) && access(full, R_OK) == 0;
+}
+
+static const char *next_line(const char *line)
+{
+    const char *end = strchr(line, '\n');
+
+    return end == NULL ? line + strlen(line) : end + 1;
+}
+
+void domt_graph_add_symbols(domt_graph *graph, const char *root, const char *symbols)
+{
+    static struct symbol defined[SYMBOLS_MAX];
+    struct symbol symbol;
+    size_t count = 0;
+
+    for (const char *line = symbols; *line != '\0'; line = next_line(line)) {
+        if (read_symbol(root, line, &symbol) && symbol.kind != 'U') {
+            ck_assert_uint_lt(count, SYMBOLS_MAX);
+            defined[count++] = symbol;
+        }
+    }
+    ck_assert_msg(count > 0, "nm found no symbol");
+    for (const char *line = symbols; *line != '\0'; line = next_line(line)) {
+        if (!read_symbol(root, line, &symbol) || symbol.kind != 'U') {
+            continue;
+        }
+        for (size_t i = 0; i < count; i++) {
+            if (strcmp(defined[i].name, symbol.name) == 0) {
+                domt_graph_add(graph, symbol.path, defined[i].path);
+            }
+        }
+    }
+}
+
+/* ---- Circles ----------------------------------------------------------------------------------*/
+
+/* Who comes to whom along arrows that stay in `folder`, by Warshall. */
+static void close_over(const domt_graph *graph, const char *folder,
+                       bool reach[DOMT_UNITS_MAX][DOMT_UNITS_MAX])
+{
+    for (uint32_t i = 0; i < graph->count; i++) {
+        for (uint32_t j = 0; j < graph->count; j++) {
+            reach[i][j] = graph->arrow[i][j] && domt_is_in(graph->name[i], folder) &&
+                          domt_is_in(graph->name[j], folder);
+        }
+    }
+    for (uint32_t k = 0; k < graph->count; k++) {
+        for (uint32_t i = 0; i < graph->count; i++) {
+            for (uint32_t j = 0; reach[i][k] && j < graph->count; j++) {
+                reach[i][j] |= reach[k][j];
+            }
+        }
+    }
+}
+
+static void insert_size(uint32_t *sizes, uint32_t count, uint32_t size)
+{
+    uint32_t i = count;
+
+    for (; i > 0 && sizes[i - 1] < size; i--) {
+        sizes[i] = sizes[i - 1];
+    }
+    sizes[i] = size;
+}
+
+uint32_t domt_graph_circles(const domt_graph *graph, const char *folder, uint32_t *ret_sizes)
+{
+    static bool reach[DOMT_UNITS_MAX][DOMT_UNITS_MAX];
+    uint32_t count = 0;
+
+    close_over(graph, folder, reach);
+    for (uint32_t i = 0; i < graph->count; i++) {
+        uint32_t size = 0;
+        bool is_first = true;
+        for (uint32_t j = 0; reach[i][i] && j < graph->count; j++) {
+            bool is_member = reach[i][j] && reach[j][i];
+            size += is_member;
+            is_first &= !is_member || j >= i;
+        }
+        if (size > 1 && is_first) {
+            ck_assert_uint_lt(count, DOMT_CIRCLES_MAX);
+            insert_size(ret_sizes, count++, size);
+        }
+    }
+    return count;
+}

@@ -1,0 +1,40 @@
+/* Which file of the library uses which: arrows between units, and the circles that they form.
+ *
+ * A unit is a source with its header ("house/message/pool"), or one of both that stands alone. An
+ * arrow leads from it to another one whose header it includes, or whose symbol its object needs. */
+#ifndef DOMT_TIDY_GRAPH_H
+#define DOMT_TIDY_GRAPH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define DOMT_UNITS_MAX   256
+#define DOMT_UNIT_NAME   64
+#define DOMT_CIRCLES_MAX 16
+
+typedef struct domt_graph {
+    uint32_t count;
+    char name[DOMT_UNITS_MAX][DOMT_UNIT_NAME];
+    bool arrow[DOMT_UNITS_MAX][DOMT_UNITS_MAX]; /* from, to */
+} domt_graph;
+
+/* Add an arrow between the units of two files: "io/completions/io.c". Units are added as they are
+ * named; one file may be NULL or of the same unit, and then there is no arrow. */
+void domt_graph_add(domt_graph *graph, const char *from, const char *to);
+
+/* Add the sources below `root` with what they include of each other. */
+void domt_graph_add_includes(domt_graph *graph, const char *root);
+
+/* Add what `symbols` says, which is the output of `nm -A -g` for objects whose path holds
+ * "objects.dir/" before the path of their source. What has no source below `root` is left out: it
+ * is of a build before this one. */
+void domt_graph_add_symbols(domt_graph *graph, const char *root, const char *symbols);
+
+/* The sizes of the circles among the units of `folder` (those of two or more), the largest first.
+ * Returns how many there are; `ret_sizes` has room for DOMT_CIRCLES_MAX. */
+uint32_t domt_graph_circles(const domt_graph *graph, const char *folder, uint32_t *ret_sizes);
+
+/* Whether `name` lies in `folder`, at any depth. */
+bool domt_is_in(const char *name, const char *folder);
+
+#endif

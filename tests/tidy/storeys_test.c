@@ -1,0 +1,323 @@
+/* The storeys of house/, io/ and runtime/: each file uses its own storey and those below it.
+ *
+ * Arrows are read from the includes and from the symbols of this build's objects. The ones that
+ * still point upwards, and the sizes of the circles, stand in storeys.txt. They may only become
+ * fewer: a new one fails here, and so does one of the list that is gone. */
+#include "tests/support/suite.h"
+#include "tests/tidy/graph.h"
+#include "tests/tidy/tree.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define STOREYS_MAX 8
+#define UNITS_MIN   3 /* in a storey; fewer are no storey */
+#define LIST        DOMT_SOURCE_DIR "/tests/tidy/storeys.txt"
+
+/* From the bottom up.
+ *
+ * house:   message (objects, pools, queues, a house's states, the put), conversation (stacks, asks,
+ *          promises, receive, timers), family (birth and death, children, restarts, watches),
+ *          directory (names, groups, routers, letters), dispatch (a run, loans, a manager's turn)
+ * io:      backend (the ring), resources (what a thread's io has, and what of it can run short),
+ *          channels (connections and their bytes), acceptors (listeners), completions (what a tick
+ *          does with all of them)
+ * runtime: os (wrappers of the kernel that know no houses), system (what threads share, and who
+ *          looks after it), outside (foreign and detached threads), loop (phases, park, stealing),
+ *          control (configure, make, stop, look at a system), testkit */
+static const struct layer {
+    const char *name;
+    const char *storeys[STOREYS_MAX];
+} layers[] = {
+    {"house", {"message", "conversation", "family", "directory", "dispatch"}},
+    {"io", {"backend", "resources", "channels", "acceptors", "completions"}},
+    {"runtime", {"os", "system", "outside", "loop", "control", "testkit"}},
+};
+#define LAYERS_COUNT (sizeof layers / sizeof layers[0])
+
+/* The layer in which `name` lies, and the number of its storey; -1: it lies in none. */
+static const struct layer *layer_of(const char *name, int *ret_storey)
+{
+    char folder[DOMT_UNIT_NAME];
+
+    *ret_storey = -1;
+    for (size_t i = 0; i < LAYERS_COUNT; i++) {
+        if (!domt_is_in(name, layers[i].name)) {
+            continue;
+        }
+        for (int storey = 0; layers[i].storeys[storey] != NULL; storey++) {
+            snprintf(folder, sizeof folder, "%s/%s", layers[i].name, layers[i].storeys[storey]);
+            if (domt_is_in(name, folder)) {
+                *ret_storey = storey;
+            }
+        }
+        return &layers[i];
+    }
+    return NULL;
+}
+
+static bool points_upwards(const char *from, const char *to)
+{
+    int lower = 0;
+    int upper = 0;
+
+    return layer_of(from, &lower) == layer_of(to, &upper) && upper > lower;
+}
+
+/* ---- The tree as it is ------------------------------------------------------------------------*/
+
+static domt_graph graph;
+static char symbols[1 << 20];
+static char list[1 << 16];
+
+static void read_objects(void)
+{
+    int status = domt_shell(symbols, sizeof symbols,
+                            "cd '%s/../CMakeFiles' && find domus-*-objects.dir -name '*.c.o' | "
+                            "sort | xargs nm -A -g",
+                            DOMT_BIN_DIR);
+
+    ck_assert_int_eq(status, 0);
+    ck_assert_uint_lt(strlen(symbols), sizeof symbols - 1);
+}
+
+static void read_graph(const char *root)
+{
+    memset(&graph, 0, sizeof graph);
+    domt_graph_add_includes(&graph, root);
+    read_objects();
+    domt_graph_add_symbols(&graph, DOMT_SOURCE_DIR, symbols);
+}
+
+static void read_list(void)
+{
+    FILE *file = fopen(LIST, "r");
+
+    ck_assert_msg(file != NULL, "cannot read %s", LIST);
+    size_t used = fread(list + 1, 1, sizeof list - 2, file);
+    ck_assert_uint_lt(used, sizeof list - 2);
+    list[0] = '\n'; /* so that each line begins behind one */
+    list[used + 1] = '\0';
+    fclose(file);
+}
+
+/* Whether `line` stands in the list, alone or before a reason. */
+static bool is_listed(const char *line)
+{
+    size_t length = strlen(line);
+
+    for (const char *p = strstr(list, line); p != NULL; p = strstr(p + 1, line)) {
+        if (p[-1] == '\n' && (p[length] == '\n' || strncmp(p + length, " #", 2) == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void name_arrow(uint32_t from, uint32_t to, char *ret_line, size_t size)
+{
+    snprintf(ret_line, size, "%s -> %s", graph.name[from], graph.name[to]);
+}
+
+/* Report the arrows upwards that are not listed. Returns how many there are of each layer. */
+static uint32_t count_upwards(const char *folder, domt_report *report)
+{
+    char line[2 * DOMT_UNIT_NAME + 8];
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < graph.count; i++) {
+        for (uint32_t j = 0; domt_is_in(graph.name[i], folder) && j < graph.count; j++) {
+            if (!graph.arrow[i][j] || !points_upwards(graph.name[i], graph.name[j])) {
+                continue;
+            }
+            count++;
+            name_arrow(i, j, line, sizeof line);
+            if (!is_listed(line)) {
+                domt_report_add(report, graph.name[i], 0, "new, upwards: %s", line);
+            }
+        }
+    }
+    return count;
+}
+
+static bool is_there(const char *from, const char *to)
+{
+    for (uint32_t i = 0; i < graph.count; i++) {
+        for (uint32_t j = 0; strcmp(graph.name[i], from) == 0 && j < graph.count; j++) {
+            if (graph.arrow[i][j] && strcmp(graph.name[j], to) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Report the lines of the list that no arrow needs any more. */
+static void find_gone(domt_report *report)
+{
+    char from[DOMT_UNIT_NAME];
+    char to[DOMT_UNIT_NAME];
+
+    for (const char *p = list; p != NULL && *p != '\0'; p = strchr(p + 1, '\n')) {
+        if (sscanf(p, " %63[a-z_/] -> %63[a-z_/]", from, to) == 2 && p[1] != '#' && p[1] != '\n' &&
+            !is_there(from, to)) {
+            domt_report_add(report, "tests/tidy/storeys.txt", 0, "gone, take it out: %s -> %s",
+                            from, to);
+        }
+    }
+}
+
+/* ---- What holds -------------------------------------------------------------------------------*/
+
+static domt_report report;
+
+START_TEST(storeys_use_only_what_is_below)
+{
+    read_graph(DOMT_SOURCE_DIR);
+    read_list();
+    report = (domt_report){0};
+    for (size_t i = 0; i < LAYERS_COUNT; i++) {
+        uint32_t count = count_upwards(layers[i].name, &report);
+        printf("%s: %u arrows upwards\n", layers[i].name, count);
+    }
+    find_gone(&report);
+    ck_assert_msg(report.count == 0, "%u:\n%s", report.count, report.text);
+}
+END_TEST
+
+/* The line of the list: "circles in house: 22 2". */
+static void name_circles(const char *folder, char *ret_line, size_t size)
+{
+    uint32_t sizes[DOMT_CIRCLES_MAX];
+    uint32_t count = domt_graph_circles(&graph, folder, sizes);
+    size_t used = (size_t)snprintf(ret_line, size, "circles in %s:", folder);
+
+    for (uint32_t i = 0; i < count; i++) {
+        used += (size_t)snprintf(ret_line + used, size - used, " %u", sizes[i]);
+    }
+    if (count == 0) {
+        snprintf(ret_line + used, size - used, " none");
+    }
+}
+
+START_TEST(circles_of_files_do_not_grow)
+{
+    static const char *const folders[] = {"base", "house", "io", "runtime", "config"};
+    char line[128];
+
+    read_graph(DOMT_SOURCE_DIR);
+    read_list();
+    report = (domt_report){0};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        name_circles(folders[i], line, sizeof line);
+        printf("%s\n", line);
+        if (!is_listed(line)) {
+            domt_report_add(&report, "tests/tidy/storeys.txt", 0,
+                            "now: %s. If that is less, write it there; else undo it.", line);
+        }
+    }
+    ck_assert_msg(report.count == 0, "%s", report.text);
+}
+END_TEST
+
+START_TEST(every_file_stands_in_a_storey)
+{
+    uint32_t counts[LAYERS_COUNT][STOREYS_MAX] = {{0}};
+    int storey = 0;
+
+    memset(&graph, 0, sizeof graph);
+    domt_graph_add_includes(&graph, DOMT_SOURCE_DIR);
+    for (uint32_t i = 0; i < graph.count; i++) {
+        const struct layer *layer = layer_of(graph.name[i], &storey);
+        ck_assert_msg(layer == NULL || storey >= 0, "%s stands in no storey", graph.name[i]);
+        if (layer != NULL) {
+            counts[layer - layers][storey]++;
+        }
+    }
+    for (size_t i = 0; i < LAYERS_COUNT; i++) {
+        for (storey = 0; layers[i].storeys[storey] != NULL; storey++) {
+            ck_assert_msg(counts[i][storey] >= UNITS_MIN, "%s/%s has %u files", layers[i].name,
+                          layers[i].storeys[storey], counts[i][storey]);
+        }
+    }
+}
+END_TEST
+
+/* ---- The test sees ----------------------------------------------------------------------------*/
+
+static void append(char *text, size_t size, const char *more)
+{
+    size_t used = strlen(text);
+
+    snprintf(text + used, size - used, "%s", more);
+}
+
+START_TEST(tidy_sees_an_include_upwards)
+{
+    char copy[DOMT_PATH_MAX];
+
+    domt_tree_copy(DOMT_SOURCE_DIR, copy);
+    domt_tree_plant(copy, "house/message/planted.h",
+                    "/*\n#include \"house/family/life.h\"\n*/\n"
+                    "#  include \"house/dispatch/loan.h\"\n#include \"house/message/pool.h\"\n");
+    read_graph(copy);
+    domt_tree_remove(copy);
+    read_list();
+    report = (domt_report){0};
+    count_upwards("house", &report);
+    ck_assert_uint_eq(report.count, 1);
+    ck_assert_ptr_nonnull(strstr(report.text, "house/message/planted -> house/dispatch/loan"));
+}
+END_TEST
+
+START_TEST(tidy_sees_a_symbol_upwards)
+{
+    read_graph(DOMT_SOURCE_DIR);
+    read_list();
+    append(symbols, sizeof symbols,
+           "domus-io-objects.dir/io/backend/uring.c.o:         U domi_acceptor_new\n"
+           "domus-io-objects.dir/io/planted.c.o:         U domi_acceptor_new\n"
+           "domus-io-objects.dir/io/acceptors/acceptor.c.o:0010 T domi_acceptor_new\n");
+    domt_graph_add_symbols(&graph, DOMT_SOURCE_DIR, symbols);
+    report = (domt_report){0};
+    count_upwards("io", &report);
+    ck_assert_uint_eq(report.count, 1);
+    ck_assert_ptr_nonnull(strstr(report.text, "io/backend/uring -> io/acceptors/acceptor"));
+}
+END_TEST
+
+START_TEST(tidy_sees_a_line_that_is_needed_no_more)
+{
+    read_graph(DOMT_SOURCE_DIR);
+    read_list();
+    append(list, sizeof list, "house/message/pool -> house/dispatch/loan # planted\n");
+    report = (domt_report){0};
+    find_gone(&report);
+    ck_assert_uint_eq(report.count, 1);
+    ck_assert_ptr_nonnull(strstr(report.text, "take it out: house/message/pool"));
+}
+END_TEST
+
+START_TEST(tidy_sees_circles)
+{
+    static const char *const arrows[][2] = {
+        {"base/a.c", "base/b.h"}, {"base/b.c", "base/c.h"}, {"base/c.h", "base/a.h"},
+        {"base/c.c", "base/d.h"}, {"base/e.c", "base/f.h"}, {"base/f.c", "base/e.h"},
+        {"base/d.c", "io/g.h"},   {"io/g.c", "base/a.h"}, /* not within base */
+    };
+    char line[128];
+
+    memset(&graph, 0, sizeof graph);
+    for (size_t i = 0; i < sizeof arrows / sizeof arrows[0]; i++) {
+        domt_graph_add(&graph, arrows[i][0], arrows[i][1]);
+    }
+    name_circles("base", line, sizeof line);
+    ck_assert_str_eq(line, "circles in base: 3 2");
+    name_circles("io", line, sizeof line);
+    ck_assert_str_eq(line, "circles in io: none");
+}
+END_TEST
+
+DOMT_MAIN("storeys", 60, storeys_use_only_what_is_below, circles_of_files_do_not_grow,
+          every_file_stands_in_a_storey, tidy_sees_an_include_upwards, tidy_sees_a_symbol_upwards,
+          tidy_sees_a_line_that_is_needed_no_more, tidy_sees_circles)
