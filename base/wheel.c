@@ -63,7 +63,7 @@ static void list_splice(domi_wheel_node *to, domi_wheel_node *from)
 }
 
 /* The first tick at whose start `expires_ns` has passed. */
-static uint64_t tick_holding(uint64_t expires_ns)
+static uint64_t round_up_to_tick(uint64_t expires_ns)
 {
     return expires_ns / DOMI_WHEEL_TICK_NS + (expires_ns % DOMI_WHEEL_TICK_NS != 0);
 }
@@ -75,7 +75,7 @@ static unsigned digit(uint64_t tick, unsigned level)
 
 static void place(domi_wheel *wheel, domi_wheel_node *node)
 {
-    uint64_t tick = tick_holding(node->expires_ns);
+    uint64_t tick = round_up_to_tick(node->expires_ns);
     uint64_t differing = tick ^ wheel->tick;
     unsigned level = 0;
 
@@ -165,7 +165,7 @@ void domi_wheel_arm(domi_wheel *wheel, domi_wheel_node *node, uint64_t expires_n
     DOMI_CHECK(wheel->count < UINT32_MAX);
 
     node->expires_ns = expires_ns;
-    if (tick_holding(expires_ns) < wheel->tick)
+    if (round_up_to_tick(expires_ns) < wheel->tick)
         list_append(&wheel->past, node);
     else
         place(wheel, node);

@@ -11,7 +11,7 @@
  * Models: runtime/loop/steal.c domi_thread_steal, choose, give_up, end_waking, leave, domi_thread_busy,
  * domi_thread_publish, domi_thread_share, wake_sleeper; runtime/loop/loop.c phase_state;
  * house/dispatch/loan.c domi_loans_expose, domi_loans_take_back, domi_loans_settle, domi_loan_take,
- * domi_loan_repay; runtime/loop/park.c fall_asleep; runtime/loop/spin.c. Store buffers are those of park.pml:
+ * domi_loan_run; runtime/loop/park.c fall_asleep; runtime/loop/spin.c. Store buffers are those of park.pml:
  * here every step is seen at once. Holds: at most one thread is woken and has not looked; nobody sleeps while
  * it is named, or counts among the thieves; nothing shown is forgotten; no thief is after a home that has
  * nothing for ever; with an endless surplus somebody always steals again.
@@ -96,7 +96,7 @@ inline leave()
     }
 }
 
-/* domi_loan_take, domi_loan_repay */
+/* domi_loan_take, domi_loan_run */
 inline steal()
 {
     if

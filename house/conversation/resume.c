@@ -220,7 +220,7 @@ void domi_stack_node(domi_manager *manager, domi_node *node)
         domi_stack_done(manager, (domi_promise *)(void *)node, NULL);
 }
 
-void domi_stack_dropped(domi_manager *manager, domi_node *node)
+void domi_stack_drop_node(domi_manager *manager, domi_node *node)
 {
     domi_promise *promise = (domi_promise *)(void *)node;
 

@@ -120,7 +120,7 @@ void domi_stack_free_if_done(domi_manager *manager, domus_stack *stack);
 void domi_stack_noted(domi_manager *home, domi_promise *promise);
 
 /* Such a node goes with its mailbox. */
-void domi_stack_dropped(domi_manager *manager, domi_node *node);
+void domi_stack_drop_node(domi_manager *manager, domi_node *node);
 
 /* Cancel a parked one: all that it waits for fails with -ECANCELED; what it keeps fails with
  * `error`. */

@@ -136,9 +136,10 @@ void domi_letters_tell(domi_manager *manager, const domus_letter *letter)
 }
 
 /* Letters are not about letters, nor about what is the library's own. */
-static bool is_worth_telling(const domi_manager *manager, const domus_type *type, uint32_t what)
+static bool has_hearers_for(const domi_manager *manager, const domus_type *type, uint32_t what)
 {
-    return domi_letters_wanted(manager, what) && !manager->stopping && type != &domus_letter_type;
+    return domi_letters_wanted(manager, what) && !manager->has_stopped &&
+           type != &domus_letter_type;
 }
 
 void domi_letters_dead(domi_manager *manager, domus_address receiver, const domi_envelope *message,
@@ -147,7 +148,7 @@ void domi_letters_dead(domi_manager *manager, domus_address receiver, const domi
     if (message->type == &domi_cancel_type)
         return;
     domi_counter_add(&manager->counters.dead_letters, 1);
-    if (!is_worth_telling(manager, message->type, DOMUS_LETTERS_DEAD))
+    if (!has_hearers_for(manager, message->type, DOMUS_LETTERS_DEAD))
         return;
     bool is_ours = domi_node_is_embedded(&message->node) || message->sender == manager->asker;
     const domus_letter letter = {
@@ -167,7 +168,7 @@ void domi_letters_refused(domi_manager *manager, domi_house *receiver, const dom
 {
     const domi_envelope *message = (const domi_envelope *)(const void *)node;
 
-    if (!is_worth_telling(manager, message->type, DOMUS_LETTERS_REFUSED))
+    if (!has_hearers_for(manager, message->type, DOMUS_LETTERS_REFUSED))
         return;
     bool is_known = message->sender != NULL && message->sender != manager->asker;
     const domus_letter letter = {

@@ -20,17 +20,17 @@
 
 #include <errno.h>
 
-typedef struct run {
+typedef struct house_run {
     domi_manager *manager;
     domi_house *house;
     uint32_t left;
-} run;
+} house_run;
 
 /* `before` places were left when this kind began. */
-static inline void count(const run *now, uint32_t kind, uint32_t before)
+static inline void count(const house_run *run, uint32_t kind, uint32_t before)
 {
-    if (before != now->left)
-        domi_counter_add(&now->manager->counters.handled[kind], before - now->left);
+    if (before != run->left)
+        domi_counter_add(&run->manager->counters.handled[kind], before - run->left);
 }
 
 static const domus_on *find(const domus_behaviour *behaviour, const domus_type *type)
@@ -57,261 +57,263 @@ static const domus_on *find_rest(const domus_behaviour *behaviour)
 }
 
 /* What the library itself sends to an actor. */
-static bool is_ours(run *now, domi_envelope *message)
+static bool take_own_message(house_run *run, domi_envelope *message)
 {
     if (message->type == &domi_cancel_type) {
-        domi_ask_cancelled(now->manager, now->house, message);
+        domi_ask_cancelled(run->manager, run->house, message);
         return true;
     }
     if (message->type == &domi_last_type) {
-        (void)domi_house_stop(now->manager, domi_house_address(now->house));
+        (void)domi_house_stop(run->manager, domi_house_address(run->house));
         return true;
     }
-    return now->manager->take_event != NULL && message->node.kind == DOMI_EVENT &&
-           now->manager->take_event(now->manager, now->house, message);
+    return run->manager->take_event != NULL && message->node.kind == DOMI_EVENT &&
+           run->manager->take_event(run->manager, run->house, message);
 }
 
 /* An event that stays with what sent it: a timer, a watch. */
-static void dead_event(run *now, const domi_envelope *message, int why)
+static void dead_event(house_run *run, const domi_envelope *message, int why)
 {
-    domi_letters_dead(now->manager, domi_house_address(now->house), message, why);
+    domi_letters_dead(run->manager, domi_house_address(run->house), message, why);
 }
 
 /* A row with a frame needs a pooled stack from the start. */
-static void handle_framed(run *now, domi_envelope *message, const domus_on *on, uint32_t kind)
+static void handle_framed(house_run *run, domi_envelope *message, const domus_on *on, uint32_t kind)
 {
-    domus_stack *stack = domi_stack_new(now->manager, now->house, on->frame_size);
+    domus_stack *stack = domi_stack_new(run->manager, run->house, on->frame_size);
 
     if (stack == NULL) {
         if (kind == DOMI_EVENT)
-            dead_event(now, message, -ENOMEM); /* its timer goes on */
+            dead_event(run, message, -ENOMEM); /* its timer goes on */
         else
             /* spawn checked the size */
-            domi_mailbox_dead(now->manager, now->house, &message->node, -ENOMEM);
+            domi_mailbox_dead(run->manager, run->house, &message->node, -ENOMEM);
         return;
     }
     stack->message = message;
     stack->ask = kind == DOMI_ASK ? message : NULL;
     stack->begun_by = message->type;
-    int result = on->handle(stack, now->house->self, domi_envelope_payload_of(message, kind));
+    int result = on->handle(stack, run->house->self, domi_envelope_payload_of(message, kind));
     if (kind == DOMI_NOTICE && stack->message != NULL)
-        domi_envelope_done(now->manager, message);
+        domi_envelope_done(run->manager, message);
     domi_stack_return(stack, result);
 }
 
 /* Of a notice, it also frees what the handler left. Inlined: the kind is a constant. */
-__attribute__((always_inline)) static inline void handle(run *now, domi_envelope *message,
+__attribute__((always_inline)) static inline void handle(house_run *run, domi_envelope *message,
                                                          const domus_on *on, uint32_t kind)
 {
     domus_stack stack;
 
-    domi_stack_begin(&stack, now->manager, now->house);
+    domi_stack_begin(&stack, run->manager, run->house);
     stack.ask = kind == DOMI_ASK ? message : NULL;
     stack.message = message;
-    int result = on->handle(&stack, now->house->self, domi_envelope_payload_of(message, kind));
+    int result = on->handle(&stack, run->house->self, domi_envelope_payload_of(message, kind));
     if (kind == DOMI_NOTICE && DOMI_LIKELY(stack.message != NULL))
-        domi_envelope_done(now->manager, message);
+        domi_envelope_done(run->manager, message);
     if (DOMI_LIKELY(result == 0 && stack.pooled == NULL && stack.ask == NULL && !stack.barrier))
         return; /* done: nothing to answer, nothing kept */
     domi_stack_return(&stack, result);
 }
 
 /* No row for this type: an ask fails with -EOPNOTSUPP, else it is a dead letter. */
-static void unhandled(run *now, domi_envelope *message, uint32_t kind)
+static void unhandled(house_run *run, domi_envelope *message, uint32_t kind)
 {
-    const domus_on *rest = find_rest(now->house->behaviour);
+    const domus_on *rest = find_rest(run->house->behaviour);
 
-    if (is_ours(now, message))
-        domi_pool_free(now->manager, &message->node);
+    if (take_own_message(run, message))
+        domi_pool_free(run->manager, &message->node);
     else if (rest == NULL)
-        domi_mailbox_dead(now->manager, now->house, &message->node, -EOPNOTSUPP);
+        domi_mailbox_dead(run->manager, run->house, &message->node, -EOPNOTSUPP);
     else if (rest->frame_size != 0)
-        handle_framed(now, message, rest, kind);
+        handle_framed(run, message, rest, kind);
     else
-        handle(now, message, rest, kind);
+        handle(run, message, rest, kind);
 }
 
-DOMI_INLINE void take_replies(run *now, uint32_t kept)
+DOMI_INLINE void take_replies(house_run *run, uint32_t kept)
 {
-    domi_house *house = now->house;
-    uint32_t before = now->left;
+    domi_house *house = run->house;
+    uint32_t before = run->left;
 
-    while (house->tails[DOMI_REPLY] != NULL && now->left > kept) {
+    while (house->tails[DOMI_REPLY] != NULL && run->left > kept) {
         domi_node *node = domi_list_take(&house->tails[DOMI_REPLY]);
         house->replies--;
-        now->left--;
-        domi_stack_answer(now->manager, house, (domi_envelope *)(void *)node);
+        run->left--;
+        domi_stack_answer(run->manager, house, (domi_envelope *)(void *)node);
     }
-    count(now, DOMI_REPLY, before);
+    count(run, DOMI_REPLY, before);
 }
 
-DOMI_INLINE void take_exceptions(run *now, uint32_t kept)
+DOMI_INLINE void take_exceptions(house_run *run, uint32_t kept)
 {
-    domi_house *house = now->house;
-    uint32_t before = now->left;
+    domi_house *house = run->house;
+    uint32_t before = run->left;
 
-    while (house->tails[DOMI_EXCEPTION] != NULL && now->left > kept) {
+    while (house->tails[DOMI_EXCEPTION] != NULL && run->left > kept) {
         domi_node *node = domi_list_take(&house->tails[DOMI_EXCEPTION]);
-        now->left--;
+        run->left--;
         if (domi_node_is_stack(node) || domi_node_is_promise(node))
-            domi_stack_node(now->manager, node);
+            domi_stack_node(run->manager, node);
         else
-            domi_stack_answer(now->manager, house, (domi_envelope *)(void *)node);
+            domi_stack_answer(run->manager, house, (domi_envelope *)(void *)node);
     }
-    count(now, DOMI_EXCEPTION, before);
+    count(run, DOMI_EXCEPTION, before);
 }
 
-static void take_answers(run *now, uint32_t kept, uint32_t kept_each)
+static void take_answers(house_run *run, uint32_t kept, uint32_t kept_each)
 {
-    take_replies(now, kept + (now->house->tails[DOMI_EXCEPTION] != NULL ? kept_each : 0));
-    take_exceptions(now, kept);
+    take_replies(run, kept + (run->house->tails[DOMI_EXCEPTION] != NULL ? kept_each : 0));
+    take_exceptions(run, kept);
 }
 
-static inline bool may_take_user(run *now)
+static inline bool may_take_user(house_run *run)
 {
-    domi_house *house = now->house;
+    domi_house *house = run->house;
 
     if ((house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_STOPPING)) != 0)
         return false;
     if (DOMI_UNLIKELY(domi_house_is_asked_to_stop(house))) {
-        domi_house_stop_begin(now->manager, house);
+        domi_house_stop_begin(run->manager, house);
         return false;
     }
     return true;
 }
 
 /* Inlined twice on purpose: the kind is a constant in each. */
-__attribute__((always_inline)) static inline void take_user(run *now, uint32_t kind, uint32_t kept)
+__attribute__((always_inline)) static inline void take_user(house_run *run, uint32_t kind,
+                                                            uint32_t kept)
 {
-    domi_house *house = now->house;
-    uint32_t before = now->left;
+    domi_house *house = run->house;
+    uint32_t before = run->left;
 
-    while (house->tails[kind] != NULL && now->left > kept && may_take_user(now)) {
+    while (house->tails[kind] != NULL && run->left > kept && may_take_user(run)) {
         domi_envelope *message = (domi_envelope *)(void *)domi_list_take(&house->tails[kind]);
         const domus_on *on = find(house->behaviour, message->type);
 
         house->mail--;
-        now->left--;
-        domi_manager_handles(now->manager, message->type);
-        if (kind == DOMI_ASK && DOMI_UNLIKELY(domi_ask_is_expired(now->manager, message)))
-            domi_ask_expire(now->manager, message);
+        run->left--;
+        domi_manager_handles(run->manager, message->type);
+        if (kind == DOMI_ASK && DOMI_UNLIKELY(domi_ask_is_expired(run->manager, message)))
+            domi_ask_expire(run->manager, message);
         else if (DOMI_UNLIKELY(on == NULL))
-            unhandled(now, message, kind);
+            unhandled(run, message, kind);
         else if (DOMI_UNLIKELY(on->frame_size != 0))
-            handle_framed(now, message, on, kind);
+            handle_framed(run, message, on, kind);
         else
-            handle(now, message, on, kind);
+            handle(run, message, on, kind);
     }
-    count(now, kind, before);
+    count(run, kind, before);
 }
 
 /* While a receive waits it chooses. */
-static void take_received(run *now, uint32_t kept)
+static void take_received(house_run *run, uint32_t kept)
 {
-    domi_house *house = now->house;
+    domi_house *house = run->house;
 
-    if (now->left <= kept)
+    if (run->left <= kept)
         return;
-    uint32_t handled = domi_receive_run(now->manager, house, now->left - kept);
-    now->left -= handled;
-    domi_counter_add(&now->manager->counters.handled[DOMI_NOTICE], handled);
+    uint32_t handled = domi_receive_run(run->manager, house, run->left - kept);
+    run->left -= handled;
+    domi_counter_add(&run->manager->counters.handled[DOMI_NOTICE], handled);
 }
 
 /* Call the row's function. Returns 0, and the caller frees the event or gives it back to its timer,
  * watch or descriptor; -EOPNOTSUPP without a row; -ESTALE when the actor is not mounted: then
  * nothing was called, and the event is a dead letter. */
-DOMI_INLINE int handle_event(run *now, domi_envelope *message, bool mounted)
+DOMI_INLINE int handle_event(house_run *run, domi_envelope *message, bool mounted)
 {
     if (!mounted)
         return -ESTALE;
-    const domus_on *on = find(now->house->behaviour, message->type);
+    const domus_on *on = find(run->house->behaviour, message->type);
 
     if (on == NULL)
-        on = find_rest(now->house->behaviour);
+        on = find_rest(run->house->behaviour);
     if (on == NULL)
         return -EOPNOTSUPP;
-    domi_manager_handles(now->manager, message->type);
+    domi_manager_handles(run->manager, message->type);
     if (on->frame_size != 0)
-        handle_framed(now, message, on, DOMI_EVENT);
+        handle_framed(run, message, on, DOMI_EVENT);
     else
-        handle(now, message, on, DOMI_EVENT);
+        handle(run, message, on, DOMI_EVENT);
     return 0;
 }
 
 /* An event of a timer, a watch or a descriptor, which has it back afterwards. */
-DOMI_INLINE void handle_lent_event(run *now, domi_envelope *message, bool mounted)
+DOMI_INLINE void handle_lent_event(house_run *run, domi_envelope *message, bool mounted)
 {
-    int error = handle_event(now, message, mounted);
+    int error = handle_event(run, message, mounted);
 
     if (error != 0)
-        dead_event(now, message, error);
+        dead_event(run, message, error);
 }
 
-DOMI_INLINE void take_timer(run *now, domi_timer *timer, bool mounted)
+DOMI_INLINE void take_timer(house_run *run, domi_timer *timer, bool mounted)
 {
     bool is_idle = timer->event.type == &domi_idle_type;
 
     if (!timer->cancelled && is_idle)
-        now->house->family->idle_looked = true;
+        run->house->family->idle_looked = true;
     else if (!timer->cancelled)
-        handle_lent_event(now, &timer->event, mounted);
+        handle_lent_event(run, &timer->event, mounted);
     bool look = is_idle && !timer->cancelled;
-    domi_timer_handled(now->manager, timer);
+    domi_timer_handled(run->manager, timer);
     if (look)
-        domi_house_idle(now->manager, now->house);
+        domi_house_idle(run->manager, run->house);
 }
 
-DOMI_INLINE void take_event(run *now, domi_node *node, bool mounted)
+DOMI_INLINE void take_event(house_run *run, domi_node *node, bool mounted)
 {
     domi_envelope *message = (domi_envelope *)(void *)node;
     int error;
 
     if (node->slab == DOMI_SLAB_TIMER) {
-        take_timer(now, (domi_timer *)(void *)node, mounted);
+        take_timer(run, (domi_timer *)(void *)node, mounted);
     } else if (node->slab == DOMI_SLAB_DESCRIPTOR) {
         if (message->error == 0)
-            handle_lent_event(now, message, mounted);
-        now->manager->descriptor_handled(now->manager, node);
+            handle_lent_event(run, message, mounted);
+        run->manager->descriptor_handled(run->manager, node);
     } else if (node->slab == DOMI_SLAB_HOUSE) {
-        domi_family_event(now->manager, now->house, node);
+        domi_family_event(run->manager, run->house, node);
     } else if (node->slab == DOMI_SLAB_WATCH) {
         domi_watch *watch = (domi_watch *)(void *)node;
-        if (domi_watch_take(now->manager, now->house, watch))
-            handle_lent_event(now, message, mounted);
-        domi_watch_handled(now->manager, watch);
+        if (domi_watch_take(run->manager, run->house, watch))
+            handle_lent_event(run, message, mounted);
+        domi_watch_handled(run->manager, watch);
     } else if (node->slab == DOMI_SLAB_MEMORY_WATCH) {
         domi_memory_watch *watch = (domi_memory_watch *)(void *)node;
-        if (domi_memory_watch_take(now->manager, watch))
-            handle_lent_event(now, message, mounted);
-        domi_memory_watch_handled(now->manager, watch);
-    } else if (is_ours(now, message) || (error = handle_event(now, message, mounted)) == 0) {
-        domi_pool_free(now->manager, node);
+        if (domi_memory_watch_take(run->manager, watch))
+            handle_lent_event(run, message, mounted);
+        domi_memory_watch_handled(run->manager, watch);
+    } else if (take_own_message(run, message) ||
+               (error = handle_event(run, message, mounted)) == 0) {
+        domi_pool_free(run->manager, node);
     } else {
-        domi_mailbox_dead(now->manager, now->house, node, error);
+        domi_mailbox_dead(run->manager, run->house, node, error);
     }
 }
 
 /* `mounted` is a constant in both uses, so that events of a mounted actor are not asked for it. */
-DOMI_INLINE void take_events(run *now, uint32_t kept, bool mounted)
+DOMI_INLINE void take_events(house_run *run, uint32_t kept, bool mounted)
 {
-    domi_house *house = now->house;
-    uint32_t before = now->left;
+    domi_house *house = run->house;
+    uint32_t before = run->left;
 
-    while (house->tails[DOMI_EVENT] != NULL && now->left > kept) {
+    while (house->tails[DOMI_EVENT] != NULL && run->left > kept) {
         domi_node *node = domi_list_take(&house->tails[DOMI_EVENT]);
         house->events -= DOMI_EVENT_STEP;
-        now->left--;
-        take_event(now, node, mounted);
+        run->left--;
+        take_event(run, node, mounted);
     }
-    count(now, DOMI_EVENT, before);
+    count(run, DOMI_EVENT, before);
 }
 
 /* The mailbox of events is not held back as those of asks and notices are: the ends of children
  * come by it, and a stop waits for them. An event that is not the library's own becomes a dead
  * letter, so nothing stays that could keep the house ready. */
-__attribute__((noinline, cold)) static void take_events_unmounted(run *now, uint32_t kept)
+__attribute__((noinline, cold)) static void take_events_unmounted(house_run *run, uint32_t kept)
 {
-    take_events(now, kept, false);
+    take_events(run, kept, false);
 }
 
 /* What few houses have to settle besides. */
@@ -342,7 +344,7 @@ DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handl
     }
     if (DOMI_UNLIKELY((life & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) != 0)) {
         if ((life & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) == DOMI_LIFE_FULL)
-            domi_mailbox_room(manager, house);
+            domi_mailbox_clear_full(manager, house);
         if ((life & DOMI_LIFE_STOP) != 0 && (house->marks & DOMI_MARK_STOPPING) == 0)
             domi_house_stop_begin(manager, house);
         if ((house->marks & DOMI_MARK_STOPPING) != 0 && domi_house_stop_end(manager, house))
@@ -359,34 +361,34 @@ DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handl
 
 /* Take from one source until it is empty or the run is full. A source is a mailbox, or the
  * channels. */
-static void take_all(run *now, uint32_t source)
+static void take_all(house_run *run, uint32_t source)
 {
-    domi_house *house = now->house;
+    domi_house *house = run->house;
 
     switch (source) {
     case DOMI_REPLY:
-        take_replies(now, 0);
+        take_replies(run, 0);
         break;
     case DOMI_EXCEPTION:
-        take_exceptions(now, 0);
+        take_exceptions(run, 0);
         break;
     case DOMI_ASK:
-        take_user(now, DOMI_ASK, 0);
+        take_user(run, DOMI_ASK, 0);
         break;
     case DOMI_NOTICE:
-        take_user(now, DOMI_NOTICE, 0);
+        take_user(run, DOMI_NOTICE, 0);
         if (domi_house_receives(house))
-            take_received(now, 0);
+            take_received(run, 0);
         break;
     case DOMI_EVENT:
         if ((house->marks & DOMI_MARK_UNMOUNTED) != 0)
-            take_events_unmounted(now, 0);
+            take_events_unmounted(run, 0);
         else
-            take_events(now, 0, true);
+            take_events(run, 0, true);
         break;
     default:
         if (domi_house_channels_runnable(house))
-            now->left -= now->manager->run_channels(now->manager, house, now->left);
+            run->left -= run->manager->run_channels(run->manager, house, run->left);
     }
 }
 
@@ -400,17 +402,17 @@ static_assert(SOURCES <= DOMI_EVENT_STEP, "each source fits beside the events");
 __attribute__((noinline, cold)) static uint32_t run_short(domi_manager *manager, domi_house *house,
                                                           uint32_t places)
 {
-    run now = {.manager = manager, .house = house, .left = places};
+    house_run run = {.manager = manager, .house = house, .left = places};
     uint32_t first = house->events & DOMI_EVENT_TURN_MASK;
 
-    for (uint32_t i = 0; i < SOURCES && now.left != 0; i++) {
+    for (uint32_t i = 0; i < SOURCES && run.left != 0; i++) {
         uint32_t source = (first + i) % SOURCES;
 
-        if (now.left == places) /* nothing so far: it may begin with this one */
+        if (run.left == places) /* nothing so far: it may begin with this one */
             house->events = (house->events & ~DOMI_EVENT_TURN_MASK) | (source + 1) % SOURCES;
-        take_all(&now, source);
+        take_all(&run, source);
     }
-    return now.left;
+    return run.left;
 }
 
 /* The places that are kept for notices: when some wait and may be taken, or when a receive has mail
@@ -423,7 +425,8 @@ DOMI_INLINE uint32_t kept_for_notices(const domi_house *house, bool held, uint32
 }
 
 /* The order of the mailboxes; each kind that waits has `kept` places kept for it. */
-DOMI_INLINE void run_in_order(run *now, domi_manager *manager, domi_house *house, uint32_t kept)
+DOMI_INLINE void run_in_order(house_run *run, domi_manager *manager, domi_house *house,
+                              uint32_t kept)
 {
     bool held = (house->marks & DOMI_MARKS_HOLD) != 0;
     uint32_t channels = (house->marks & DOMI_MARK_CHANNELS) != 0 ? kept : 0;
@@ -431,26 +434,26 @@ DOMI_INLINE void run_in_order(run *now, domi_manager *manager, domi_house *house
     uint32_t notices = events + kept_for_notices(house, held, kept);
 
     if (house->tails[DOMI_REPLY] != NULL || house->tails[DOMI_EXCEPTION] != NULL)
-        take_answers(now, notices + (house->tails[DOMI_ASK] != NULL && !held ? kept : 0), kept);
+        take_answers(run, notices + (house->tails[DOMI_ASK] != NULL && !held ? kept : 0), kept);
     if (house->tails[DOMI_ASK] != NULL)
-        take_user(now, DOMI_ASK, notices);
+        take_user(run, DOMI_ASK, notices);
     if (house->tails[DOMI_NOTICE] != NULL)
-        take_user(now, DOMI_NOTICE, events);
+        take_user(run, DOMI_NOTICE, events);
     if (DOMI_UNLIKELY(domi_house_receives(house)))
-        take_received(now, events);
+        take_received(run, events);
     if (house->tails[DOMI_EVENT] != NULL) {
         if (DOMI_UNLIKELY(held) && (house->marks & DOMI_MARK_UNMOUNTED) != 0)
-            take_events_unmounted(now, channels);
+            take_events_unmounted(run, channels);
         else
-            take_events(now, channels, true);
+            take_events(run, channels, true);
     }
     if (domi_house_channels_runnable(house))
-        now->left -= manager->run_channels(manager, house, now->left);
+        run->left -= manager->run_channels(manager, house, run->left);
 }
 
 DOMI_INLINE uint32_t run_once(domi_manager *manager, domi_house *house)
 {
-    run now = {.manager = manager, .house = house, .left = manager->messages_per_run_max};
+    house_run run = {.manager = manager, .house = house, .left = manager->messages_per_run_max};
 
     DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
     domi_house_move(house, DOMI_SCHEDULED);
@@ -459,13 +462,13 @@ DOMI_INLINE uint32_t run_once(domi_manager *manager, domi_house *house)
     domi_manager_runs(manager, house->behaviour);
 
     if (DOMI_UNLIKELY(manager->run_kept == 0))
-        now.left = run_short(manager, house, now.left);
+        run.left = run_short(manager, house, run.left);
     else
-        run_in_order(&now, manager, house, manager->run_kept);
+        run_in_order(&run, manager, house, manager->run_kept);
 
     domi_manager_runs(manager, NULL);
     domi_counter_add(&manager->counters.runs, 1);
-    return manager->messages_per_run_max - now.left;
+    return manager->messages_per_run_max - run.left;
 }
 
 DOMI_NO_CANARY uint32_t domi_house_run(domi_manager *manager, domi_house *house)

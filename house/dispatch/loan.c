@@ -183,7 +183,7 @@ domi_loan *domi_loan_take(domi_manager *thief, domi_manager *home)
     return loan;
 }
 
-void domi_loan_repay(domi_manager *thief, domi_loan *loan)
+void domi_loan_run(domi_manager *thief, domi_loan *loan)
 {
     domi_manager *home = loan->house->home;
 

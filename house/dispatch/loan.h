@@ -39,7 +39,7 @@ void domi_loans_end(domi_manager *home);
 domi_loan *domi_loan_take(domi_manager *thief, domi_manager *home);
 
 /* Run it once, and give it back. */
-void domi_loan_repay(domi_manager *thief, domi_loan *loan);
+void domi_loan_run(domi_manager *thief, domi_loan *loan);
 
 /* Houses that `home` shows, about. Any thread. */
 static inline uint32_t domi_loans_shown(const domi_manager *home)

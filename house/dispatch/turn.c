@@ -81,7 +81,7 @@ static void end_house(void *house, void *manager)
 void domi_manager_end(domi_manager *manager)
 {
     DOMI_CHECK(domi_manager_is_mine(manager));
-    manager->stopping = true;
+    manager->has_stopped = true;
     domi_loans_end(manager);
     (void)domi_manager_arrivals(manager);
     domi_slots_walk(manager, end_house, manager);

@@ -77,14 +77,14 @@ static void tell_parent(domi_manager *manager, domi_house *child, uint16_t word)
     child->node.owner = word;
     child->node.slab = DOMI_SLAB_HOUSE;
     int error = domi_mailbox_put(manager, parent, &child->node, DOMI_EVENT);
-    DOMI_CHECK(error == 0 || manager->stopping);
+    DOMI_CHECK(error == 0 || manager->has_stopped);
 }
 
 bool domi_family_leave(domi_manager *manager, domi_house *child)
 {
     domi_house *parent = child->parent;
 
-    if (parent == NULL || manager->stopping)
+    if (parent == NULL || manager->has_stopped)
         return true;
     if (!is_here(manager, parent)) {
         tell_parent(manager, child, DOMI_CHILD_GONE);
@@ -177,7 +177,7 @@ void domi_family_direct(domi_manager *manager, domi_house *child, domus_directiv
     child->node.kind = DOMI_DIRECTIVE;
     child->node.lease = domi_house_address(child).lease;
     int error = domi_mailbox_put_slow(manager, child, &child->node);
-    DOMI_CHECK(error == 0 || manager->stopping);
+    DOMI_CHECK(error == 0 || manager->has_stopped);
 }
 
 /* Take the child's node to talk to it. False when it is in use, or the child is about to end: its
@@ -263,7 +263,7 @@ void domi_family_directed(domi_manager *manager, domi_house *house, domus_direct
 void domi_family_dropped(domi_manager *manager, domi_node *node)
 {
     /* Only when the system ends: then slots are not reused. */
-    DOMI_CHECK(manager->stopping && node->slab == DOMI_SLAB_HOUSE);
+    DOMI_CHECK(manager->has_stopped && node->slab == DOMI_SLAB_HOUSE);
 }
 
 int domus_escalate(domus_stack *stack, int error)

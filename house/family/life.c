@@ -185,7 +185,7 @@ static int spawn(domi_manager *manager, domi_house *parent, domi_manager *home,
 {
     if (!is_whole(behaviour) || (options != NULL && options->mailbox_max > UINT16_MAX))
         return -EINVAL;
-    if (manager->closing || manager->stopping ||
+    if (manager->closing || manager->has_stopped ||
         (parent != NULL && (parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0))
         return -ESHUTDOWN;
 
@@ -279,7 +279,7 @@ void domi_house_released(domi_manager *manager, domi_house *house)
     house->marks = 0;
     /* A lease is never reused: without one the slot is retired (M10). At the end of the system the
      * house may be in a queue still, by mail from an on_stop, and `next` has one use only. */
-    if (lease != 0 && !manager->stopping)
+    if (lease != 0 && !manager->has_stopped)
         domi_slots_put(manager, house);
 }
 
@@ -361,7 +361,7 @@ int domi_house_stop(domi_manager *manager, domus_address address)
         house->node.lease = address.lease;
         int error = domi_mailbox_put_slow(manager, house, &house->node);
         /* The NODE bit keeps the house, but not through the end of its thread. */
-        DOMI_CHECK(error == 0 || manager->stopping);
+        DOMI_CHECK(error == 0 || manager->has_stopped);
         return error;
     } /* else its node is under way, and home looks at STOP when it has come */
     return 0;

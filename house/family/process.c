@@ -161,7 +161,7 @@ static int listen(domus_stack *stack, process_actor *actor)
 }
 
 /* The turn is not over: let its end be told. False: that was the last step. */
-static bool end_turn_later(domus_stack *stack, process_actor *actor)
+static bool put_off_end_of_turn(domus_stack *stack, process_actor *actor)
 {
     if (actor->turning)
         return true;
@@ -194,7 +194,7 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
     if (turned || actor->count == DOMUS_PROCESS_EVENTS_MAX)
         more = step(stack, actor);
     else if (actor->count != 0)
-        more = end_turn_later(stack, actor);
+        more = put_off_end_of_turn(stack, actor);
     return more ? result : 0;
 }
 
@@ -230,7 +230,7 @@ static int on_mount(domus_stack *stack, void *self)
     if (result >= 0)
         result = listen(stack, actor);
     if (result == 0)
-        result = end_turn_later(stack, actor) ? domus_wait_first(stack, go_on) : 0;
+        result = put_off_end_of_turn(stack, actor) ? domus_wait_first(stack, go_on) : 0;
     if (result < 0)
         on_stop(stack, self); /* it would not run */
     return result;

@@ -71,7 +71,7 @@ void domi_watch_arrived(domi_manager *manager, domi_house *house, domi_node *nod
         return;
     }
     if (watch->type == &domus_room_type)
-        domi_mailbox_full(house); /* so that its runs look for room */
+        domi_mailbox_mark_full(house); /* so that its runs look for room */
     watch->attached = true;
     domi_link_add(house, &watch->link_);
 }

@@ -81,13 +81,13 @@ static int put_inbox(domi_manager *manager, domi_house *house, domi_node *node, 
     return 0;
 }
 
-void domi_mailbox_full(domi_house *house)
+void domi_mailbox_mark_full(domi_house *house)
 {
     /* A read-modify-write, because a stop may set its bit at the same time. Relaxed: a hint. */
     atomic_fetch_or_explicit(&house->life, DOMI_LIFE_FULL, memory_order_relaxed);
 }
 
-void domi_mailbox_room(domi_manager *manager, domi_house *house)
+void domi_mailbox_clear_full(domi_manager *manager, domi_house *house)
 {
     if (!domi_mailbox_has_room(manager, house))
         return;
@@ -186,7 +186,7 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
     if (!home_lane)
         return put_inbox(manager, house, node, bound(manager, house, life));
     if (is_user(node) && house->mail >= bound(manager, house, life)) {
-        domi_mailbox_full(house);
+        domi_mailbox_mark_full(house);
         return refused(manager, house, node);
     }
     if (node->kind >= DOMI_MAILBOXES)
@@ -251,7 +251,7 @@ void domi_mailbox_sort(domi_manager *manager, domi_house *house)
     if (lease == 0)
         return; /* free, and perhaps another thread's by now: it is not looked at any more */
     if (house->mail >= bound(manager, house, life))
-        domi_mailbox_full(house);
+        domi_mailbox_mark_full(house);
     if (DOMI_LIKELY((house->marks & (DOMI_MARK_ROUTEE | DOMI_MARK_STOPPING)) == 0))
         return;
     if ((house->marks & DOMI_MARK_ROUTEE) != 0)
@@ -326,7 +326,7 @@ void domi_mailbox_dead(domi_manager *manager, domi_house *house, domi_node *node
     case DOMI_SLAB_STACK_SMALL:
     case DOMI_SLAB_STACK_MEDIUM:
     case DOMI_SLAB_STACK_LARGE:
-        domi_stack_dropped(manager, node);
+        domi_stack_drop_node(manager, node);
         return;
     default:
         break;

@@ -33,8 +33,8 @@ void domi_mailbox_dead(domi_manager *manager, domi_house *house, domi_node *node
 void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all);
 
 /* A put was refused at mailbox_max, or the queue fell below half of it: keep FULL true. Home. */
-void domi_mailbox_full(domi_house *house);
-void domi_mailbox_room(domi_manager *manager, domi_house *house);
+void domi_mailbox_mark_full(domi_house *house);
+void domi_mailbox_clear_full(domi_manager *manager, domi_house *house);
 
 /* Fewer than half of what may wait there do; of a bound of 1: none. Home. */
 static inline bool domi_mailbox_has_room(const domi_manager *manager, const domi_house *house)

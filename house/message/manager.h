@@ -187,11 +187,11 @@ struct domi_manager {
     struct domi_promise *shown_last; /* ... where it was looked for last; NULL: nowhere yet */
     domi_queue ready[2];             /* by domus_kind */
     domi_fifo mounting;
-    bool closing;   /* the system stops: nothing new is spawned */
-    bool stopping;  /* the system has stopped: actors are ended, whatever they do */
-    bool work_over; /* ... also those whose blocking work had not returned */
-    bool at_max;    /* why the last message had no envelope: memory.threadMax */
-    bool busy;      /* memory is critical: asks and notices are refused */
+    bool closing;     /* the system stops: nothing new is spawned */
+    bool has_stopped; /* the system has stopped: actors are ended, whatever they do */
+    bool work_over;   /* ... also those whose blocking work had not returned */
+    bool at_max;      /* why the last message had no envelope: memory.threadMax */
+    bool busy;        /* memory is critical: asks and notices are refused */
     uint32_t pressure_seen;
     const _Atomic uint32_t *pressure; /* the system's domus_memory_level */
     _Atomic uint32_t timers;          /* armed or under way; a thief reads it */

@@ -174,8 +174,9 @@ static void hand_over(domi_acceptor *acceptor, const domi_arrival *arrival)
  * would have to come again; so they wait here as they did there. As many as the backlog holds. */
 static void keep_waiting(domi_acceptor *acceptor, const domi_arrival *arrival)
 {
-    if (acceptor->waiting_count == acceptor->waiting_room) {
-        uint32_t room = acceptor->waiting_room == 0 ? WAITING_FIRST : acceptor->waiting_room * 2;
+    if (acceptor->waiting_count == acceptor->waiting_capacity) {
+        uint32_t room =
+            acceptor->waiting_capacity == 0 ? WAITING_FIRST : acceptor->waiting_capacity * 2;
         domi_arrival *waiting = domi_memory_new(room * sizeof *waiting);
         if (waiting == NULL) {
             drop_arrival(acceptor, arrival);
@@ -185,7 +186,7 @@ static void keep_waiting(domi_acceptor *acceptor, const domi_arrival *arrival)
             memcpy(waiting, acceptor->waiting, acceptor->waiting_count * sizeof *waiting);
         domi_memory_free(acceptor->waiting);
         acceptor->waiting = waiting;
-        acceptor->waiting_room = room;
+        acceptor->waiting_capacity = room;
     }
     acceptor->waiting[acceptor->waiting_count++] = *arrival;
 }
@@ -229,7 +230,7 @@ static void close_listener(domi_acceptor *acceptor)
         drop_arrival(acceptor, &acceptor->waiting[--acceptor->waiting_count]);
     domi_memory_free(acceptor->waiting);
     acceptor->waiting = NULL;
-    acceptor->waiting_room = 0;
+    acceptor->waiting_capacity = 0;
     if (acceptor->fd < 0)
         return;
     domi_backlog_count(acceptor);
@@ -387,7 +388,7 @@ uint32_t domi_acceptor_stop(domi_acceptor *acceptor)
         return 1;
     /* At the end of its thread there is no next turn: the rest is counted as it is closed. */
     if (acceptor->fd >= 0 && domi_backlog_take(acceptor, take_last) == -EAGAIN &&
-        !acceptor->io->manager->stopping) {
+        !acceptor->io->manager->has_stopped) {
         finish_later(acceptor, DOMI_WHEEL_TICK_NS);
         return 1;
     }

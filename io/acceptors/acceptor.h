@@ -46,7 +46,7 @@ struct domi_acceptor {
     domi_arrival
         *waiting; /* accepted beyond connections_max, before the pause took hold; oldest first */
     uint32_t waiting_count;
-    uint32_t waiting_room;
+    uint32_t waiting_capacity;
     uint32_t taken; /* from the backlog, while the listener is being closed */
     uint32_t turn;  /* ties are broken round robin */
     uint32_t target_count;

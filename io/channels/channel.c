@@ -47,7 +47,7 @@ static void move(domus_channel *channel, domi_channel_state to)
 static int grow(domi_io *io)
 {
     uint32_t count = io->slot_count == 0 ? SLOTS_FIRST : io->slot_count * 2;
-    domi_slot *slots = domi_memory_new(count * sizeof *slots);
+    domi_channel_slot *slots = domi_memory_new(count * sizeof *slots);
 
     if (slots == NULL)
         return -ENOMEM;
@@ -155,24 +155,24 @@ int domi_channel_adopt(domi_io *io, domi_house *house, int fd, domi_peer *peer)
     arm_timer(channel, next_timeout_ns(channel));
     if (io->draining)
         domi_channel_drain(channel);
-    domi_channel_notice(channel);
+    domi_channel_make_ready(channel);
     return 0;
 }
 
-void domi_channel_notice(domus_channel *channel)
+void domi_channel_make_ready(domus_channel *channel)
 {
     domi_house *house = channel->house;
     domi_channels *set = house->channels.set;
 
-    if (channel->noticed)
+    if (channel->ready)
         return;
-    channel->noticed = true;
-    channel->next_noticed = NULL;
-    if (set->noticed_head == NULL)
-        set->noticed_head = channel;
+    channel->ready = true;
+    channel->next_ready = NULL;
+    if (set->ready_head == NULL)
+        set->ready_head = channel;
     else
-        set->noticed_tail->next_noticed = channel;
-    set->noticed_tail = channel;
+        set->ready_tail->next_ready = channel;
+    set->ready_tail = channel;
     house->marks |= DOMI_MARK_CHANNELS;
     if (house->state == DOMI_WAITING &&
         (domi_house_channels_runnable(house) || domi_house_stops_unmounted(house)))
@@ -265,7 +265,7 @@ static void settle_closing(domus_channel *channel)
     (void)close(channel->fd);
     channel->fd = -1;
     move(channel, DOMI_CHANNEL_CLOSED);
-    domi_channel_notice(channel);
+    domi_channel_make_ready(channel);
 }
 
 void domi_channel_settle(domus_channel *channel)
@@ -392,7 +392,7 @@ uint64_t domi_channel_key(const domus_channel *channel)
 
 domus_channel *domi_channel_of_key(const domi_io *io, uint64_t key)
 {
-    const domi_slot *slot = &io->slots[(uint32_t)key];
+    const domi_channel_slot *slot = &io->slots[(uint32_t)key];
 
     return slot->generation == key >> 32 ? slot->channel : NULL;
 }

@@ -45,7 +45,7 @@ struct domus_channel {
     bool crowded : 1; /* ... more than its part of the thread's bound (crowd.h); in the list */
     bool once : 1;    /* the receive that is armed brings one piece */
     bool starved : 1; /* waits for buffers */
-    bool noticed : 1; /* in its actor's ready list */
+    bool ready : 1;   /* in its actor's ready list */
     bool dirty : 1;   /* in the tick's send list */
     bool cancelled_all : 1;
     bool abort : 1;         /* close with RST */
@@ -68,7 +68,7 @@ struct domus_channel {
     uint64_t silent_ns;    /* since when its peer might have sent its first byte; 0: it has */
     uint64_t send_ns;      /* the send in flight began */
     domi_io_timer timer;   /* idle, or linger */
-    domus_channel *next_noticed;
+    domus_channel *next_ready;
     domus_channel *next_dirty;
     domus_channel *next_starved;
     domus_channel *next_crowded;
@@ -82,8 +82,8 @@ struct domus_channel {
 /* A house's channels; house->channels.set. */
 typedef struct domi_channels {
     domus_channel *all;
-    domus_channel *noticed_head;
-    domus_channel *noticed_tail;
+    domus_channel *ready_head;
+    domus_channel *ready_tail;
     uint32_t count;
     struct domi_acceptor *acceptor; /* an acceptor's house has this instead */
 } domi_channels;
@@ -128,7 +128,7 @@ void domi_channel_shut(domus_channel *channel, int error, bool abort);
 void domi_channel_fail(domus_channel *channel, int error);
 
 /* Its actor has to look at it: put it on the ready list and make the house ready. */
-void domi_channel_notice(domus_channel *channel);
+void domi_channel_make_ready(domus_channel *channel);
 
 /* on_close has returned: free the slot. */
 void domi_channel_free(domus_channel *channel);

@@ -96,7 +96,7 @@ void domi_io_set_bound(domi_io *io, uint64_t queue_max)
     domi_io_note_queued(io);
 }
 
-void domi_io_be_careful(domi_io *io)
+void domi_io_receive_carefully(domi_io *io)
 {
     if (io->draining)
         return;

@@ -139,13 +139,13 @@ void domi_channel_leave_crowd(domus_channel *channel);
 void domi_io_feed_crowd(domi_io *io);
 
 /* Much is queued: receive piece by piece from now on. */
-void domi_io_be_careful(domi_io *io);
+void domi_io_receive_carefully(domi_io *io);
 
 /* Called after each charge. */
 static inline void domi_io_note_queued(domi_io *io)
 {
     if (DOMI_UNLIKELY(domi_io_queued(io) > io->careful_mark) && !io->careful)
-        domi_io_be_careful(io);
+        domi_io_receive_carefully(io);
 }
 
 /* A bound was set: what follows from it. */

@@ -71,7 +71,7 @@ void domi_channel_pressure(domus_channel *channel)
     channel->blocked = channel->high || channel->crowded;
     if (was_blocked && !channel->blocked &&
         (channel->inbound.head != NULL || (channel->ended && !channel->end_told)))
-        domi_channel_notice(channel);
+        domi_channel_make_ready(channel);
     /* What is held goes on to the actor unless it is blocked: else it would never come back. */
     channel->paused = channel->blocked || channel->held > held_max(channel) ||
                       (channel->copied != 0 &&
@@ -146,7 +146,7 @@ static void keep(domus_channel *channel, domus_buffer *buffer)
     channel->held++;
     domi_buffer_list_put(&channel->inbound, buffer);
     if (!channel->blocked)
-        domi_channel_notice(channel);
+        domi_channel_make_ready(channel);
 }
 
 domus_buffer *domi_channel_take_inbound(domus_channel *channel)
@@ -185,7 +185,7 @@ static void receive_failed(domus_channel *channel, int result)
     case 0:
         channel->ended = true;
         if (channel->state == DOMI_CHANNEL_OPEN)
-            domi_channel_notice(channel);
+            domi_channel_make_ready(channel);
         break;
     case -ENOBUFS:
         starve(channel);

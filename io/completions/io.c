@@ -385,7 +385,7 @@ uint32_t domi_io_events(domi_io *io)
     return done;
 }
 
-uint32_t domi_io_flush(domi_io *io)
+uint32_t domi_io_queue_sends(domi_io *io)
 {
     uint32_t count = 0;
 
@@ -423,7 +423,7 @@ void domi_io_press(domi_io *io, const domi_io_pressure *now)
         domi_io_set_bound(io, now->queue_max);
     io->pressure = *now;
     if ((now->pauses || now->spares) && !io->careful)
-        domi_io_be_careful(io);
+        domi_io_receive_carefully(io);
     if (!begins)
         return;
     domi_counter_add(&io->counters.pressed, 1);

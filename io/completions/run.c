@@ -155,7 +155,7 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
         domi_channel_settle(channel); /* the next piece was not asked for before */
     domi_channel_drain_step(channel);
     /* Closed from within a handler it is on the list again, and its turn comes by that. */
-    if (channel->state == DOMI_CHANNEL_CLOSED && !channel->noticed && used < budget) {
+    if (channel->state == DOMI_CHANNEL_CLOSED && !channel->ready && used < budget) {
         close_channel(manager, house, channel);
         return used + 1;
     }
@@ -163,7 +163,7 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
                 (channel->state == DOMI_CHANNEL_OPEN && !channel->blocked &&
                  (channel->inbound.head != NULL || (channel->ended && !channel->end_told)));
     if (more)
-        domi_channel_notice(channel);
+        domi_channel_make_ready(channel);
     return used;
 }
 
@@ -172,15 +172,14 @@ uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t bu
     domi_channels *set = house->channels.set;
     uint32_t used = 0;
 
-    while (set->noticed_head != NULL && used < budget &&
-           (house->marks & DOMI_MARK_SATURATED) == 0) {
-        domus_channel *channel = set->noticed_head;
+    while (set->ready_head != NULL && used < budget && (house->marks & DOMI_MARK_SATURATED) == 0) {
+        domus_channel *channel = set->ready_head;
 
-        set->noticed_head = channel->next_noticed;
-        channel->noticed = false;
+        set->ready_head = channel->next_ready;
+        channel->ready = false;
         used += run_channel(manager, house, channel, budget - used);
     }
-    if (set->noticed_head == NULL)
+    if (set->ready_head == NULL)
         house->marks &= (uint16_t)~DOMI_MARK_CHANNELS;
     return used;
 }
@@ -191,13 +190,13 @@ static void free_closed_unseen(domi_channels *set)
 {
     domus_channel *next;
 
-    for (domus_channel *channel = set->noticed_head; channel != NULL; channel = next) {
-        next = channel->next_noticed;
-        channel->noticed = false;
+    for (domus_channel *channel = set->ready_head; channel != NULL; channel = next) {
+        next = channel->next_ready;
+        channel->ready = false;
         if (channel->state == DOMI_CHANNEL_CLOSED)
             domi_channel_free(channel);
     }
-    set->noticed_head = NULL;
+    set->ready_head = NULL;
 }
 
 uint32_t domi_channels_stop(domi_manager *manager, domi_house *house)
@@ -216,7 +215,7 @@ uint32_t domi_channels_stop(domi_manager *manager, domi_house *house)
             free_closed_unseen(set);
         left = set->count;
     }
-    if (left != 0 && set->acceptor != NULL && manager->stopping)
+    if (left != 0 && set->acceptor != NULL && manager->has_stopped)
         left = 0; /* its thread has ended: the ring's end cancels what is in flight */
     if (left == 0) {
         domi_memory_free(set);

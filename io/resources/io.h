@@ -87,11 +87,11 @@ typedef struct domi_io_timer {
 } domi_io_timer;
 
 /* The place of a channel; its generation outlives the channel. */
-typedef struct domi_slot {
+typedef struct domi_channel_slot {
     domus_channel *channel; /* NULL: free */
     uint32_t generation;
     uint32_t next_free;
-} domi_slot;
+} domi_channel_slot;
 
 /* What the threads of a system share about memory. NULL: they share nothing. */
 typedef struct domi_io_shared {
@@ -151,7 +151,7 @@ typedef struct domi_io {
 
     /* Channels. */
     domi_slab channel_slab;
-    domi_slot *slots; /* found by an operation's user_data */
+    domi_channel_slot *slots; /* found by an operation's user_data */
     uint32_t slot_count;
     uint32_t slots_used; /* how many were ever used */
     uint32_t free_slot;  /* a list through next_free; UINT32_MAX: none */
@@ -227,7 +227,7 @@ uint32_t domi_io_events(domi_io *io);
 
 /* The end of phase 2: arm starved receives that may go on, queue a send for every channel that has
  * one. Returns how many sends. */
-uint32_t domi_io_flush(domi_io *io);
+uint32_t domi_io_queue_sends(domi_io *io);
 
 /* Something must be done before a park: completions wait, sends are not queued, receivers starve
  * beside free buffers. */

@@ -377,7 +377,7 @@ int domus_system_start(domus_system *system)
 
 /* Actors whose blocking work was abandoned were left as they were; now that it has returned, they
  * are ended as well. */
-static void end_abandoned(domus_system *system)
+static void end_actors_left_by_abandoned_work(domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
         domi_manager *manager = &system->threads[i].manager;
@@ -405,7 +405,7 @@ void domus_system_free(domus_system *system)
         return; /* abandoned work has not returned either */
     const domus_allocator *before = domi_memory_use(system->hooks.allocator);
     if (system->stage == DOMI_STAGE_STOPPED) {
-        end_abandoned(system);
+        end_actors_left_by_abandoned_work(system);
         domi_outside_fini(system);
         fini_threads(system, system->count);
         domi_detached_fini(system);

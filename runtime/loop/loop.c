@@ -139,7 +139,7 @@ void domi_phase_channels(domi_thread *thread)
     if (domi_manager_channels(manager) != 0)
         domi_thread_stamp(thread, DOMI_SPAN_CHANNELS);
     domi_system_not_forked(thread->system);
-    uint32_t sends = domi_io_flush(&thread->io);
+    uint32_t sends = domi_io_queue_sends(&thread->io);
     /* Answers leave before phase 3 if there is one; else with the enter that parks. */
     if (sends != 0 && manager->ready[DOMUS_STATE].count != 0 && domi_io_submit(&thread->io))
         domi_thread_stamp(thread, DOMI_SPAN_ENTER);

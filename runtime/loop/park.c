@@ -155,7 +155,7 @@ void domi_thread_rest(domi_thread *thread)
 
     if (!domi_thread_rest_begin(thread, &until_ns)) {
         if (thread->stealing.loan != NULL)
-            domi_thread_repay(thread);
+            domi_thread_run_loan(thread);
         return;
     }
     domi_io_enter(&thread->io, 1, until_ns - thread->stamp_ns);

@@ -192,14 +192,14 @@ bool domi_thread_steal(domi_thread *thread)
     return !give_up(thread);
 }
 
-void domi_thread_repay(domi_thread *thread)
+void domi_thread_run_loan(domi_thread *thread)
 {
     domi_loan *loan = thread->stealing.loan;
 
     domi_monitor_attend(&thread->system->monitor);
     thread->stealing.loan = NULL;
     domi_thread_stamp(thread, DOMI_SPAN_OTHER); /* not before what the house has seen at home */
-    domi_loan_repay(&thread->manager, loan);
+    domi_loan_run(&thread->manager, loan);
     domi_counter_add(&thread->counters.steals, 1);
     thread->stealing.runs_seen = domi_counter_read(&thread->manager.counters.runs);
     domi_thread_stamp(thread, DOMI_SPAN_STATE);

@@ -36,7 +36,7 @@ static void sleep_on_word(domi_manager *manager, uint64_t time_ns)
     domi_futex_wait(&manager->park, DOMI_PARK_SLEEPING, &until);
 }
 
-static void look_at_clock(domi_detached *detached)
+static void store_clock_time(domi_detached *detached)
 {
     detached->manager.now_ns = domi_clock_now(&detached->system->clock);
 }
@@ -75,12 +75,12 @@ static void rest(domi_detached *detached, uint64_t until_ns)
             until_ns = due_ns[i];
     }
     atomic_exchange_explicit(&manager->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
-    look_at_clock(detached);
+    store_clock_time(detached);
     if (!domi_manager_has_work(manager) && wanted(detached) == detached->doing &&
         until_ns > manager->now_ns)
         sleep_on_word(manager, until_ns - manager->now_ns);
     atomic_exchange_explicit(&manager->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
-    look_at_clock(detached);
+    store_clock_time(detached);
 }
 
 static void look_at_memory(domi_detached *detached)
@@ -98,7 +98,7 @@ static void look_at_memory(domi_detached *detached)
 static void take_events(domi_detached *detached)
 {
     domi_system_not_forked(detached->system);
-    look_at_clock(detached);
+    store_clock_time(detached);
     look_at_memory(detached);
     (void)domi_manager_arrivals(&detached->manager);
     (void)domi_manager_timers(&detached->manager);
@@ -298,7 +298,7 @@ static void make_room(domi_manager *manager, domi_house *house)
     uint64_t life = domi_house_life(house);
 
     if ((life & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) == DOMI_LIFE_FULL)
-        domi_mailbox_room(manager, house);
+        domi_mailbox_clear_full(manager, house);
 }
 
 static void show(domi_detached *detached, domus_stack *stack, domi_envelope *message,

@@ -47,7 +47,7 @@ static uint64_t works(const domus_system *system)
 }
 
 /* Somebody is at work, or was a moment ago: woke since and sleeps again, mostly. */
-static bool is_lively(domus_system *system)
+static bool note_liveliness(domus_system *system)
 {
     domi_monitor *monitor = &system->monitor;
     uint64_t now_ns = domi_clock_now(&system->clock);
@@ -92,7 +92,7 @@ static void *run(void *system_)
     while (atomic_load_explicit(&monitor->word, memory_order_relaxed) != DOMI_MONITOR_ENDING) {
         const struct timespec next = domi_clock_after(look(system));
 
-        if (is_lively(system))
+        if (note_liveliness(system))
             domi_futex_wait(&monitor->word, DOMI_MONITOR_AWAKE, &next);
         else
             domi_monitor_rest(system);

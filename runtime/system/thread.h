@@ -205,7 +205,7 @@ void domi_thread_share(domi_thread *thread, domi_queue *queue);
 void domi_thread_busy(domi_thread *thread);
 bool domi_thread_steal(domi_thread *thread);
 bool domi_thread_is_waking(const domi_thread *thread); /* it was woken to look for work of others */
-void domi_thread_repay(domi_thread *thread);
+void domi_thread_run_loan(domi_thread *thread);
 
 /* Phase 1 after a sleep that ended for nothing, as it seemed: count an empty wake-up if phase 1 has
  * brought nothing either. */

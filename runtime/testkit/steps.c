@@ -139,7 +139,7 @@ static const char *take_step(domus_testkit *kit, uint32_t index)
         rest(kit, index);
         return "state";
     case DOMI_STEP_LOAN:
-        domi_thread_repay(thread);
+        domi_thread_run_loan(thread);
         state->next = DOMI_STEP_IO;
         return "loan";
     default:

@@ -89,7 +89,7 @@ static void lend(void)
     domi_loan *loan = domi_loan_take(thief(), home());
     ck_assert_ptr_nonnull(loan);
     ck_assert_ptr_eq(loan->house, one.house);
-    domi_loan_repay(thief(), loan);
+    domi_loan_run(thief(), loan);
     ck_assert_uint_eq(domi_loans_settle(home()), 1);
 }
 
@@ -317,7 +317,7 @@ START_TEST(deadline_of_a_conversation_that_ended_on_a_loan_passes_before_it_is_b
     (void)domt_run_state(home());
     ck_assert_uint_eq(domi_loans_expose(home(), &home()->ready[DOMUS_STATE], 1), 1);
     domi_loan *loan = domi_loan_take(thief(), home());
-    domi_loan_repay(thief(), loan);
+    domi_loan_run(thief(), loan);
     ck_assert_uint_eq(resumed, 1);
     domt_jump(&world, 20 * MS);
     (void)domi_manager_timers(home());

@@ -128,7 +128,7 @@ START_TEST(spawn_refuses_a_wrong_behaviour)
     ck_assert_int_eq(domi_house_spawn(home, home, &odd, NULL, &address), -EINVAL);
     ck_assert_int_eq(domi_house_spawn(home, home, &wide, NULL, &address), -EINVAL);
     ck_assert_int_eq(domi_house_spawn(home, home, &hollow, NULL, &address), -EINVAL);
-    home->stopping = true;
+    home->has_stopped = true;
     ck_assert_int_eq(domi_house_spawn(home, home, &domt_agent, NULL, &address), -ESHUTDOWN);
     ck_assert_mem_eq(&address, &untouched, sizeof address);
     domt_world_end(&world);

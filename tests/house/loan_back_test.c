@@ -67,7 +67,7 @@ static void lend(domus_address who)
 
     ck_assert_ptr_nonnull(loan);
     ck_assert_ptr_eq(loan->house, who.house);
-    domi_loan_repay(thief(), loan);
+    domi_loan_run(thief(), loan);
 }
 
 /* The inbox may be sorted only by whoever has just taken the house off the arrivals. A house that
@@ -214,7 +214,7 @@ START_TEST(ask_whose_time_is_over_during_a_loan_fails_when_the_house_is_back)
         (void)domi_manager_timers(home());
         ck_assert_int_eq(outcome, 1);
     }
-    domi_loan_repay(thief(), loan);
+    domi_loan_run(thief(), loan);
     ck_assert_uint_eq(domi_loans_settle(home()), 1);
     for (int i = 0; i < 2; i++) {
         domt_jump(&world, DOMI_WHEEL_TICK_NS);

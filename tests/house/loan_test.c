@@ -56,7 +56,7 @@ static void lend(uint32_t index)
 
     ck_assert_ptr_nonnull(loan);
     ck_assert_ptr_eq(loan->house, actors[index].house);
-    domi_loan_repay(thief(), loan);
+    domi_loan_run(thief(), loan);
 }
 
 /* The numbers of the notes, as text. */
@@ -157,7 +157,7 @@ START_TEST(order_of_a_sender_holds_through_a_loan)
     domt_note_to(home(), actors[0], 3);
     ck_assert_uint_eq(domi_manager_arrivals(home()), 1);
     domt_note_to(home(), actors[0], 4);
-    domi_loan_repay(thief(), loan);
+    domi_loan_run(thief(), loan);
     domt_note_to(home(), actors[0], 5);
     ck_assert_uint_eq(domi_loans_settle(home()), 1);
     domt_note_to(home(), actors[0], 6);
@@ -193,7 +193,7 @@ START_TEST(stop_of_a_lent_house_waits_until_it_is_back)
     domi_loan *loan = domi_loan_take(thief(), home());
     ck_assert_int_eq(domi_house_stop(home(), actors[0]), 0);
     ck_assert_uint_eq(logs[0].stops, 0);
-    domi_loan_repay(thief(), loan); /* the runner looks before each message */
+    domi_loan_run(thief(), loan); /* the runner looks before each message */
     ck_assert_str_eq(notes(0), "");
     ck_assert_uint_eq(logs[0].stops, 0);
     ck_assert_uint_eq(domi_loans_settle(home()), 1);
@@ -316,7 +316,7 @@ START_TEST(thread_with_something_shown_or_returned_has_work)
     ck_assert(!domi_manager_has_work(home())); /* it may sleep: the return wakes it */
     uint32_t wakes = world.wakes[0];
     atomic_store(&home()->park, DOMI_PARK_SLEEPING);
-    domi_loan_repay(thief(), loan);
+    domi_loan_run(thief(), loan);
     ck_assert_uint_eq(world.wakes[0], wakes + 1);
     atomic_store(&home()->park, DOMI_PARK_RUNNING);
     ck_assert(domi_manager_has_work(home()));

@@ -470,7 +470,7 @@ START_TEST(a_level_that_ends_while_something_is_passed_on_has_ended)
     envelope->type = &domt_note;
     envelope->sender = NULL;
     envelope->sender_lease = 0;
-    domi_mailbox_full(one.house); /* so that a letter is written, which needs a chunk */
+    domi_mailbox_mark_full(one.house); /* so that a letter is written, which needs a chunk */
     set_level(DOMUS_MEMORY_CRITICAL);
     (void)domi_memory_count(&meter);
     ck_assert_int_eq(domi_mailbox_pass(manager, one, &envelope->node, DOMI_NOTICE), -ENOBUFS);

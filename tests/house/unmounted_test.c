@@ -462,7 +462,7 @@ START_TEST(thief_that_runs_it_calls_none_of_its_functions)
     ck_assert_uint_eq(domi_loans_expose(home, &home->ready[DOMUS_STATE], 1), 1);
     domi_loan *loan = domi_loan_take(domt_outside(&domt_kin_world), home);
     ck_assert_ptr_nonnull(loan);
-    domi_loan_repay(domt_outside(&domt_kin_world), loan);
+    domi_loan_run(domt_outside(&domt_kin_world), loan);
     ck_assert_uint_eq(domi_loans_settle(home), 1);
     ck_assert_uint_eq(domt_kin_of[CHILD].downs, 0);
     ck_assert_int_eq(child()->state, DOMI_WAITING);

@@ -62,7 +62,7 @@ static void turn(void)
         (void)domi_manager_mount(manager);
         (void)domi_io_events(io);
         (void)domi_manager_channels(manager);
-        (void)domi_io_flush(io);
+        (void)domi_io_queue_sends(io);
     }
 }
 

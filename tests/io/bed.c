@@ -190,7 +190,7 @@ void domt_bed_turn(domt_bed *bed)
     (void)domi_manager_timers(manager);
     (void)domi_io_events(&bed->io);
     (void)domi_manager_channels(manager);
-    (void)domi_io_flush(&bed->io);
+    (void)domi_io_queue_sends(&bed->io);
 }
 
 void domt_bed_pass(domt_bed *bed, uint64_t ms)

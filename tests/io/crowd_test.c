@@ -407,7 +407,7 @@ START_TEST(copies_that_wait_for_the_actor_are_counted)
     (void)domi_io_reap(&bed.io);
     ck_assert_uint_ge(domi_io_queued(&bed.io), 200);
     ck_assert_uint_eq(bed.channels[0]->copied, domi_io_queued(&bed.io));
-    domi_channel_notice(bed.channels[0]);
+    domi_channel_make_ready(bed.channels[0]);
     domt_bed_settle(&bed);
     ck_assert_uint_eq(domi_io_queued(&bed.io), 0);
     domt_bed_feed(&bed, fds[0], 'x', 200);
