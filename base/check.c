@@ -1,6 +1,6 @@
-/* The end of a failed check: it writes with write(2) only, because the heap may be what broke, and
- * only while somebody reads. A process that has failed must not stay, waiting for a reader of its
- * last words, with all that it holds. */
+/* How a failed check ends the process. The text goes out by write(2) only, because the heap may be
+ * the broken part. If nobody reads standard error for a second, the rest of the text is dropped: a
+ * failed process must not stay, with everything that it holds, to wait for a reader. */
 #include "base/check.h"
 
 #include "base/symbol.h"
@@ -18,12 +18,13 @@
 
 #define READER_MS 1000
 
-/* False when nobody reads. */
+/* Returns false when nobody reads. */
 static bool say(const char *text)
 {
     struct pollfd reader = {.fd = STDERR_FILENO, .events = POLLOUT};
 
-    /* A pipe that is writable has room for a line, so the write waits for nobody. */
+    /* poll() says that a pipe is writable only if it has room for such a line, so write() does not
+     * block. */
     return poll(&reader, 1, READER_MS) > 0 && write(STDERR_FILENO, text, strlen(text)) > 0;
 }
 
@@ -49,7 +50,7 @@ _Noreturn void domi_check_failed(const char *expression, const char *file, int l
     sigset_t pipe;
 
     sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE); /* it is to end by SIGABRT, whoever reads */
+    sigaddset(&pipe, SIGPIPE); /* the process has to end by SIGABRT, even if the pipe is closed */
     pthread_sigmask(SIG_BLOCK, &pipe, NULL);
     snprintf(text, sizeof text, "domus: check failed: %.256s (%s:%d, %s)\n", expression, file, line,
              function);

@@ -1,8 +1,9 @@
-/* Checks that stay in release builds: what only a bug in domus can cause ends the process.
+/* Checks that stay in release builds. A failed check means a bug in domus, so it ends the process.
  *
- * A check prints what failed and where, a backtrace, and aborts. What a user, a peer or the kernel
- * can cause is an error value, never a check. DOMI_CHECK_SLOW is for walks and costly properties:
- * only in builds with DOMI_SLOW_CHECKS (dev and the sanitizer presets). */
+ * A check prints the expression that failed, its place and a backtrace, and aborts. A condition
+ * that a user, a peer or the kernel can cause is an error value and never a check. DOMI_CHECK_SLOW
+ * is for walks and other costly properties: it is active only in builds with DOMI_SLOW_CHECKS (dev
+ * and the sanitizer presets). */
 #ifndef DOMI_BASE_CHECK_H
 #define DOMI_BASE_CHECK_H
 
@@ -12,13 +13,13 @@ _Noreturn void domi_check_failed(const char *expression, const char *file, int l
 #define DOMI_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define DOMI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* For the few functions of the message path that must not become calls. */
+/* Forces inlining, for the few functions of the message path that must not become calls. */
 #define DOMI_INLINE __attribute__((always_inline)) static inline
 
-/* The stack protector puts a canary into each function that hands out the address of a local. For a
- * function that runs per message, and whose locals hold no array, this takes the canary out again:
- * nobody can write past the end of what is not an array. DOMUS_HARDENED puts a canary into these
- * functions, too. */
+/* The stack protector puts a canary into each function that hands out the address of a local. This
+ * macro takes the canary out of a function that runs once per message. It is only for functions
+ * without an array among their locals, because only an array can be written past its end. In builds
+ * with DOMUS_HARDENED these functions keep their canary. */
 #ifdef DOMI_HARDENED
 #define DOMI_NO_CANARY
 #else

@@ -1,10 +1,10 @@
-/* Calibration of the TSC against CLOCK_MONOTONIC, and the clocks that do without it.
+/* Calibration of the TSC against CLOCK_MONOTONIC, and clocks that do without it.
  *
- * A sample is the CLOCK_MONOTONIC time between two reads of the TSC; of several attempts the one
- * with the smallest gap counts, so that an interrupt in the middle of one does no harm. Two samples
- * 2 ms apart give the factor. The clock is anchored at the first of them: a CPU whose TSC lags a
- * little behind is then still past `tsc_start`, and the subtraction in domi_clock_now() cannot
- * wrap. */
+ * A sample is the CLOCK_MONOTONIC time taken between two reads of the TSC. Among several attempts
+ * the one with the smallest gap counts, so that an interrupt during one attempt does no harm. Two
+ * samples that are 2 ms apart give the factor. The clock begins at the first of them: a CPU whose
+ * TSC lags a little behind is still past `tsc_start` then, so the subtraction in domi_clock_now()
+ * cannot wrap. */
 #include "base/clock.h"
 
 #include "base/check.h"
@@ -21,7 +21,7 @@ static uint64_t read_monotonic(void)
 {
     struct timespec time;
 
-    /* It can only fail for a bad pointer or an unknown clock. */
+    /* This call fails only for a bad pointer or an unknown clock. */
     DOMI_CHECK(clock_gettime(CLOCK_MONOTONIC, &time) == 0);
     return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
 }
@@ -34,7 +34,7 @@ static uint64_t read_monotonic(void)
 #define SAMPLE_ATTEMPTS               16
 
 struct sample {
-    uint64_t ticks; /* the middle of the two reads around `ns` */
+    uint64_t ticks; /* the middle between the two TSC reads before and after `ns` */
     uint64_t ns;
 };
 
@@ -64,7 +64,8 @@ static struct sample take_sample(void)
     return best;
 }
 
-/* Leaves the clock without TSC when the TSC does not count, whatever CPUID says of it. */
+/* Calibrate `clock`. If the TSC does not count, whatever CPUID says, the clock stays one without a
+ * TSC. */
 static void calibrate(domi_clock *clock)
 {
     struct sample first = take_sample();
@@ -76,7 +77,8 @@ static void calibrate(domi_clock *clock)
     uint64_t elapsed_ns = last.ns - first.ns;
     uint64_t elapsed_ticks = last.ticks - first.ticks;
 
-    /* Outside 250 MHz to 16 GHz it is no TSC of a 64-bit CPU: it stands still, or went back. */
+    /* A rate outside 250 MHz to 16 GHz is not that of a TSC of a 64-bit CPU: the TSC stands still,
+     * or it went back. */
     if (elapsed_ticks < elapsed_ns / 4 || elapsed_ticks > elapsed_ns * 16)
         return;
     clock->tsc_start = first.ticks;

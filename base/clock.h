@@ -1,12 +1,13 @@
-/* The one place that reads time. Only runtime calls it; the other layers are handed `now_ns`.
+/* The one place that reads time. Only runtime calls it; the layers below are handed `now_ns`.
  *
- * Nanoseconds since an arbitrary start (CLOCK_MONOTONIC's), never backwards on one thread. Where
- * the TSC is invariant (CPUID 0x80000007, EDX bit 8), a read is one rdtsc scaled by a factor that
- * was calibrated against CLOCK_MONOTONIC; elsewhere clock_gettime. The virtual twin has the same
- * type and moves only when told to, so that a simulation owns time.
+ * Times are nanoseconds since an arbitrary start (that of CLOCK_MONOTONIC) and never go backwards
+ * on one thread. Where the TSC is invariant (CPUID 0x80000007, EDX bit 8), a read is one rdtsc
+ * scaled by a factor that was calibrated against CLOCK_MONOTONIC; elsewhere it is clock_gettime. A
+ * virtual clock has the same type and moves only when it is told to, so that a simulation controls
+ * time.
  *
- * Thread-safety: a real clock may be shared by all threads once made; a virtual one belongs to the
- * thread that moves it. */
+ * Thread-safety: a real clock may be shared by all threads once it is made; a virtual one belongs
+ * to the thread that moves it. */
 #ifndef DOMI_BASE_CLOCK_H
 #define DOMI_BASE_CLOCK_H
 
@@ -16,32 +17,32 @@
 
 typedef struct domi_clock {
     bool is_virtual;
-    bool has_tsc;       /* invariant TSC: reads cost about 10 ns instead of 25 */
+    bool has_tsc;       /* the TSC is invariant: a read costs about 10 ns instead of 25 */
     uint64_t tsc_start; /* the TSC at `start_ns` */
     uint64_t start_ns;
-    uint64_t scale; /* nanoseconds per tick, as a 32.32 fixed-point number */
+    uint64_t scale; /* nanoseconds per TSC count, as a 32.32 fixed-point number */
     uint64_t virtual_ns;
 } domi_clock;
 
-/* Calibrate: takes about 2 ms where the TSC is invariant. */
+/* Make a real clock. The calibration takes about 2 ms where the TSC is invariant. */
 void domi_clock_init(domi_clock *clock);
 
-/* A clock that stands still at `start_ns`. */
+/* Make a virtual clock that stands at `start_ns`. */
 void domi_clock_init_virtual(domi_clock *clock, uint64_t start_ns);
 
-/* Move a virtual clock on. */
+/* Move a virtual clock forward by `by_ns`. */
 void domi_clock_advance(domi_clock *clock, uint64_t by_ns);
 
 __extension__ typedef unsigned __int128 domi_uint128;
 
-/* `after_ns` from now on CLOCK_MONOTONIC itself, for timed waits: over days the scaled TSC drifts.
- */
+/* The time `after_ns` from now on CLOCK_MONOTONIC itself, for waits of the C library with a
+ * time-out. It does not use the scaled TSC, which drifts over days. */
 struct timespec domi_clock_after(uint64_t after_ns);
 
-/* What a CPU-time clock (of a thread or a process) says; 0 when it is gone. */
+/* The time of a CPU-time clock (of a thread or a process) in ns; 0 when its thread is gone. */
 uint64_t domi_clock_cpu_ns(clockid_t clock);
 
-/* The slow way, for clocks without TSC. */
+/* Read a clock that does not use the TSC: a virtual one, or by clock_gettime. */
 uint64_t domi_clock_read_slow(const domi_clock *clock);
 
 static inline uint64_t domi_clock_now(const domi_clock *clock)

@@ -1,7 +1,8 @@
 /* Counters that one thread writes and any thread reads.
  *
- * The owner adds by a relaxed load and a relaxed store, which is a plain addition; a reader sees
- * some recent value, never a torn one. They never go back. */
+ * The owner adds by a relaxed load and a relaxed store, which compile to a plain addition; a reader
+ * sees some recent value, never a torn one. Most counters only grow; a few (bytes in use) go down
+ * by adding a negative number. */
 #ifndef DOMI_BASE_COUNTER_H
 #define DOMI_BASE_COUNTER_H
 

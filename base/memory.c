@@ -1,4 +1,5 @@
-/* The heap and the kernel's pages behind one countdown; see the header. */
+/* The heap and the mapped pages, with the countdown to a test failure and the count of bytes before
+ * each. A block from the heap has a header that names its allocator, its size and its start. */
 #include "base/memory.h"
 
 #include "base/check.h"
@@ -14,16 +15,16 @@
 #define BYTES_BITS 56
 #define BYTES_MAX  ((size_t)1 << (BYTES_BITS - 1))
 
-/* Before each block of the heap. */
+/* The header in front of each block of the heap. */
 typedef struct block {
-    const domus_allocator *allocator; /* whose it is; NULL: the C library's */
-    size_t bytes;                     /* with this; in the upper byte: where it begins, below */
+    const domus_allocator *allocator; /* the allocator of the block; NULL: the C library */
+    size_t bytes; /* bytes with this header; upper byte: from their start to the payload */
 } block;
 
 static_assert(sizeof(block) == ALIGNMENT, "what follows is aligned as the block is");
 static_assert(LINE_BYTES % ALIGNMENT == 0 && LINE_BYTES <= UINT8_MAX, "what the upper byte holds");
 
-/* Relaxed: only a test writes it, before the threads that it concerns allocate. */
+/* Relaxed: only a test writes these, before the threads that it concerns allocate. */
 static _Atomic int64_t passes = -1;
 static atomic_int stays;
 
@@ -48,7 +49,9 @@ static bool fails(void)
 static _Thread_local domi_meter *meter;
 static _Thread_local int64_t uncounted;
 
-/* What this thread has not told yet. Relaxed, as all of a meter: numbers that guard nothing. */
+/* Add what this thread has not yet reported to its meter. `wanted` is the size of the allocation
+ * under way, 0 when memory is freed. Relaxed, as for all fields of a meter: the numbers guard no
+ * other data. */
 static void tell(size_t wanted)
 {
     int64_t held =
@@ -84,7 +87,8 @@ static void give_back(size_t bytes)
         tell(0);
 }
 
-/* Count first, so that who looks may still refuse this one. */
+/* The bytes are counted before they are taken, so that `grown` can set `full` and thereby refuse
+ * this very allocation. */
 static bool may_take(size_t bytes)
 {
     if (meter == NULL)
@@ -121,14 +125,15 @@ const domus_allocator *domi_memory_use(const domus_allocator *allocator)
     return before;
 }
 
-/* `bytes` that begin at a multiple of `alignment`, which is one of ALIGNMENT, up to a line. */
+/* Allocate `bytes` at a multiple of `alignment`, which is a multiple of ALIGNMENT and at most
+ * LINE_BYTES. */
 static void *allocate(size_t bytes, size_t alignment)
 {
     const domus_allocator *allocator = current;
 
     if (fails() || bytes > BYTES_MAX)
         return NULL;
-    bytes += alignment; /* at least a block: the start is aligned to that */
+    bytes += alignment; /* leaves room for the header, because `start` is aligned to ALIGNMENT */
     if (!may_take(bytes))
         return NULL;
     char *start =
@@ -175,7 +180,7 @@ size_t domi_memory_bytes(const void *memory)
     return ((const block *)memory - 1)->bytes & (BYTES_MAX * 2 - 1);
 }
 
-/* What a hook is told is what is used: whole pages. */
+/* Allocators of users get and give whole pages, so whole pages are counted, too. */
 static size_t pages(size_t bytes)
 {
     return (bytes + PAGE - 1) / PAGE * PAGE;
@@ -205,7 +210,7 @@ void *domi_memory_map(size_t bytes)
     return memory;
 }
 
-/* Twice as much, and what lies before and behind the aligned half goes back. */
+/* Map twice as much, and unmap the parts before and behind the aligned half. */
 static void *map_aligned(void)
 {
     char *memory = map_kernel(2 * DOMI_MEMORY_HUGE);

@@ -1,13 +1,15 @@
-/* Where memory comes from: two doors, both of which can be told to fail.
+/* Where memory comes from: two doors (the heap, and pages of the kernel), each of which can be told
+ * to fail.
  *
- * Everything that the library allocates comes through here, so that a test can make the n-th
- * allocation fail (domi_memory_fail_after) and sweep n until a scenario passes clean, and so that a
+ * Everything that the library allocates passes through here, for two reasons: a test can make the
+ * n-th allocation fail (domi_memory_fail_after) and raise n until a scenario passes clean, and a
  * system can bring an allocator of its own. All memory is zeroed. Thread-safety: any thread; the
- * countdown is one for the process.
+ * countdown to a failure is one for the whole process.
  *
- * Which allocator: the calling thread's, which it takes on when it enters a system and puts off
- * when it leaves (domi_memory_use). A block from the heap remembers whose it is and may be freed
- * anywhere; pages are given back by a thread that uses the same allocator as who mapped them. */
+ * The allocator is that of the calling thread, which sets it when it enters a system and restores
+ * the former one when it leaves (domi_memory_use). A block from the heap remembers its allocator
+ * and may be freed on any thread; pages have to be unmapped by a thread that uses the same
+ * allocator as the thread that mapped them. */
 #ifndef DOMI_BASE_MEMORY_H
 #define DOMI_BASE_MEMORY_H
 
@@ -16,62 +18,67 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* From the heap; NULL when there is none. */
+/* Allocate from the heap. Returns NULL when there is no memory. */
 void *domi_memory_new(size_t bytes);
 
-/* The same, aligned to a cache line (64 bytes). */
+/* The same as domi_memory_new(), but aligned to a cache line (64 bytes). */
 void *domi_memory_new_lines(size_t bytes);
 
-/* NULL is taken. */
+/* Free a block from the heap, on any thread. NULL is allowed. */
 void domi_memory_free(void *memory);
 
-/* Whole pages from the kernel; `bytes` is rounded up to pages. NULL when there are none. */
+/* Map whole pages; `bytes` is rounded up to pages. Returns NULL when there is no memory. */
 void *domi_memory_map(size_t bytes);
 void domi_memory_unmap(void *memory, size_t bytes);
 
-/* DOMI_MEMORY_HUGE bytes, in one page of that size if the kernel has one to give (a user's
- * allocator decides for itself); NULL when there is no memory, or it is tight. Given back with
- * domi_memory_unmap(). */
+/* Map DOMI_MEMORY_HUGE bytes, in one huge page if the kernel has one free (the allocator of a user
+ * decides for itself). Returns NULL when there is no memory, or while the meter says `tight`.
+ * domi_memory_unmap() gives them back. */
 #define DOMI_MEMORY_HUGE ((size_t)2 * 1024 * 1024)
 void *domi_memory_map_huge(void);
 
-/* Mapped pages that will be written soon: let the kernel make them in one go instead of one fault
- * each. A hint: kernels before 5.14 do nothing. */
+/* Ask the kernel to make mapped pages present in one call, because they will be written soon;
+ * otherwise each page costs a fault. This is a hint: kernels before 5.14 ignore it. */
 void domi_memory_populate(void *pages, size_t bytes);
 
-/* From here on this thread allocates from `allocator` (NULL: the C library and the kernel), which
- * outlives its last block. Returns what it used before. */
+/* Let this thread allocate from `allocator` (NULL: from the C library and the kernel). The
+ * allocator has to outlive the last block taken from it. Returns the allocator that was set before.
+ */
 const domus_allocator *domi_memory_use(const domus_allocator *allocator);
 
-/* What a system has taken, and when to look at it. Threads count by themselves and add it up some
- * tens of KiB at a time, so `held` is about right; it only says when to measure. */
+/* The memory that a system has taken, and when to measure it. Each thread counts for itself and
+ * adds its count to `held` when that has grown or shrunk by 64 KiB. So `held` is only about right,
+ * which is enough to decide when to measure. */
 typedef struct domi_meter {
-    _Atomic int64_t held;    /* bytes taken and not given back, of threads that count */
-    _Atomic int64_t look_at; /* `grown` is called when held comes here */
-    _Atomic uint32_t tight;  /* no huge pages, and `grown` is called at each step */
-    _Atomic uint32_t scarce; /* what never goes back does not grow any more */
-    _Atomic uint32_t full;   /* nothing is given any more: what can fail fails, with -ENOMEM */
-    /* By the thread that is about to take `bytes`, maybe under a spinlock. Allocates nothing. */
+    _Atomic int64_t held;    /* bytes taken and not given back by the threads that count here */
+    _Atomic int64_t look_at; /* `grown` is called when `held` reaches this */
+    _Atomic uint32_t tight;  /* not 0: no huge pages, and `grown` is called each 64 KiB */
+    _Atomic uint32_t scarce; /* not 0: slabs that keep their chunks for ever do not grow */
+    _Atomic uint32_t full;   /* not 0: every allocation fails */
+    /* Called by the thread that is about to take `bytes`; that thread may hold a spinlock, so this
+     * function allocates nothing. */
     void (*grown)(struct domi_meter *meter, size_t bytes);
 } domi_meter;
 
-/* From here on this thread counts on `meter` (NULL: it does not). Returns what it did before. */
+/* Let this thread count on `meter` (NULL: it does not count). Returns the meter that was set
+ * before. */
 domi_meter *domi_memory_count(domi_meter *meter);
 
-/* Much is used. */
+/* Whether the meter of this thread says `tight`. */
 bool domi_memory_is_tight(void);
 
-/* What is taken for good is not given to this thread any more. */
+/* Whether the meter of this thread says `scarce`: a slab whose chunks are never given back (`lasts`
+ * in slab.h) takes no further chunk then. */
 bool domi_memory_is_scarce(void);
 
-/* Nothing is given to this thread any more. */
+/* Whether the meter of this thread says `full`: every allocation of this thread fails then. */
 bool domi_memory_is_full(void);
 
-/* The bytes of a block from the heap, about. */
+/* The bytes that a block from the heap takes, with its header and its alignment. */
 size_t domi_memory_bytes(const void *memory);
 
-/* Let `count` more allocations pass, then let one fail (with `stay`, that one and all after it).
- * A negative count: none fails (the normal case). */
+/* Let `count` more allocations of the process succeed, and let the next one fail; if `stay` is not
+ * 0, all after that one fail, too. With a negative count none fails, which is the normal case. */
 void domi_memory_fail_after(int64_t count, int stay);
 
 #endif

@@ -1,6 +1,7 @@
-/* Ask for a cache line before it is needed, for writing: one transfer instead of two where it comes
- * from another core. gcc's and clang's __builtin_prefetch(p, 1) fetches only for reading unless the
- * CPU model is named, so the instruction is named here; older CPUs take it for a no-op. */
+/* Ask for a cache line before it is needed for writing. If the line is in another core, this saves
+ * one of two transfers (one to read it, one to own it). The instruction is written out because the
+ * __builtin_prefetch(p, 1) of gcc and clang fetches only for reading unless the CPU model is named.
+ * CPUs that do not know it do nothing. */
 #ifndef DOMI_BASE_PREFETCH_H
 #define DOMI_BASE_PREFETCH_H
 

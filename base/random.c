@@ -1,4 +1,4 @@
-/* Seeding, and drawing below a bound without favouring the small numbers. */
+/* Seeding, and drawing below a bound so that each number is equally likely. */
 #include "base/random.h"
 
 #include "base/check.h"
@@ -14,7 +14,7 @@ static uint64_t splitmix64_next(uint64_t *state)
 
 void domi_random_init(domi_random *random, uint64_t seed)
 {
-    /* splitmix64 is a permutation: four draws in a row differ, so they are never all zero. */
+    /* splitmix64 is a permutation: four draws in a row differ, so they cannot all be zero. */
     for (int i = 0; i < 4; i++)
         random->state[i] = splitmix64_next(&seed);
 }
@@ -23,8 +23,9 @@ uint64_t domi_random_below(domi_random *random, uint64_t n)
 {
     DOMI_CHECK(n > 0);
 
-    /* 2^64 mod n draws are one too many for an even share; they are thrown away and drawn again,
-     * less than once on average, whatever n is. */
+    /* The 2^64 possible draws do not divide evenly by n. The lowest 2^64 mod n of them are surplus:
+     * if one of these comes, it is thrown away and drawn again, which happens less than once on
+     * average for every n. */
     uint64_t surplus = (UINT64_MAX - n + 1) % n;
     uint64_t drawn;
 

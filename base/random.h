@@ -1,10 +1,11 @@
-/* The seeded random source: whatever is left to chance in domus can be replayed from 64 bits.
+/* The seeded random source. All chance in domus comes from here, so that a run can be replayed from
+ * a seed of 64 bits.
  *
- * xoshiro256** (Blackman and Vigna), its state filled from the seed by splitmix64, so that
- * neighbouring seeds give unrelated sequences and no seed gives the all-zero state. Good for
- * choosing victims and for simulation; not for secrets.
+ * The generator is xoshiro256** (Blackman and Vigna). Its state is filled from the seed by
+ * splitmix64, so neighbouring seeds give unrelated sequences and no seed gives the all-zero state.
+ * It is good enough for choosing victims and for simulation; it must not be used for secrets.
  *
- * Thread-safety: each belongs to one thread. */
+ * Thread-safety: each source belongs to one thread. */
 #ifndef DOMI_BASE_RANDOM_H
 #define DOMI_BASE_RANDOM_H
 
@@ -14,10 +15,10 @@ typedef struct domi_random {
     uint64_t state[4]; /* never all zero */
 } domi_random;
 
-/* The same seed gives the same sequence, on every machine. */
+/* Start the sequence of `seed`, which is the same on every machine. */
 void domi_random_init(domi_random *random, uint64_t seed);
 
-/* 64 random bits. */
+/* Returns 64 random bits. */
 static inline uint64_t domi_random_next(domi_random *random)
 {
     uint64_t *state = random->state;
@@ -34,7 +35,7 @@ static inline uint64_t domi_random_next(domi_random *random)
     return result;
 }
 
-/* One of 0..n-1, each as likely as the others; n is at least 1. */
+/* Returns a number from 0 to n-1, each equally likely; n is at least 1. */
 uint64_t domi_random_below(domi_random *random, uint64_t n);
 
 #endif

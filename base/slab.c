@@ -1,5 +1,5 @@
-/* The slow half of slabs: chunks. A chunk's first line is its header; objects begin at the second,
- * so that objects of whole cache lines stay aligned to them. */
+/* How a slab takes and gives back chunks. The first cache line of a chunk is its header; objects
+ * begin at the second or third line, so that objects of whole cache lines are aligned to them. */
 #include "base/slab.h"
 
 #include "base/memory.h"
@@ -10,7 +10,7 @@
 #define LINE 64u
 #define PAGE 4096u
 
-#define CHECKED_AT_END 1000u /* free objects */
+#define CHECKED_AT_END 1000u /* free objects that domi_slab_fini() checks at most */
 
 static_assert(sizeof(domi_slab_chunk) <= LINE, "the header is one line");
 
@@ -43,8 +43,8 @@ void domi_slab_fini(domi_slab *slab)
     *slab = (domi_slab){.object_bytes = slab->object_bytes, .keep_bytes = slab->keep_bytes};
 }
 
-/* Small pages are asked for so many at a time: a third of what as many faults cost. Not in the
- * first chunk, because of most slabs little is ever used. */
+/* Small pages are populated in pieces of this size, which costs a third of as many page faults. The
+ * first chunk is not populated, because most slabs use only little of it. */
 #define POPULATE_BYTES (64u * 1024)
 
 static void populate(domi_slab *slab)
@@ -56,7 +56,8 @@ static void populate(domi_slab *slab)
     slab->populated += bytes;
 }
 
-/* Objects of whole pairs of lines begin at one: the hardware fetches lines in pairs. */
+/* Objects whose size is a multiple of two lines begin at an even line, because the hardware fetches
+ * lines in pairs. */
 char *domi_slab_first(const domi_slab *slab, domi_slab_chunk *chunk)
 {
     return (char *)chunk + (slab->object_bytes % (2 * LINE) == 0 ? 2 * LINE : LINE);
@@ -77,7 +78,7 @@ static domi_slab_chunk *chunk_huge(const domi_slab *slab)
     domi_slab_chunk *chunk = is_next_huge(slab) ? domi_memory_map_huge() : NULL;
 
     if (chunk == NULL)
-        return NULL; /* a small one may still be had */
+        return NULL; /* the caller then tries a small chunk */
     domi_memory_populate(chunk, DOMI_MEMORY_HUGE);
     chunk->bytes = DOMI_MEMORY_HUGE;
     return chunk;
@@ -146,7 +147,7 @@ uint32_t domi_slab_number(const domi_slab *slab, const void *object)
     domi_slab_chunk *chunk = slab->chunks;
 
     while (at < (uintptr_t)chunk || at >= (uintptr_t)chunk + chunk->bytes)
-        chunk = chunk->next; /* ends: the object is in one of them */
+        chunk = chunk->next; /* the loop ends, because the object lies in one of the chunks */
     return chunk->first + number_in_chunk(slab, chunk, object);
 }
 

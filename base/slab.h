@@ -1,13 +1,14 @@
-/* A slab: objects of one size for one thread, from chunks that live as long as the slab, or until
- * they are trimmed.
+/* A slab: objects of one size for one thread. They are carved from chunks, which live as long as
+ * the slab does or until a trim gives them back.
  *
- * The last object freed is the next one taken (it is still in the cache); a fresh chunk is carved
- * as it is needed, so memory that was never used is never touched. An object's first word is the
- * link while it is free. Memory never goes to another size, so in a slab that is not trimmed a
- * stale pointer always points at an object of the same kind: generations and epochs in it stay
- * readable. Under AddressSanitizer what lies behind `keep_bytes` of a free object is poisoned.
+ * The object that was freed last is taken first, because it is still in the cache. A new chunk is
+ * carved only as objects are needed, so memory that was never used is never touched. While an
+ * object is free, its first word links it into the free list. Memory never goes to objects of
+ * another size. So in a slab that is not trimmed a stale pointer always points to an object of the
+ * same kind, and the generations and leases in it stay readable. Under AddressSanitizer all but the
+ * first `keep_bytes` of a free object is poisoned.
  *
- * Owner thread only. What other threads free comes back in chains (house/message/pool.h). */
+ * Owner thread only. Objects that other threads free come back in chains (house/message/pool.h). */
 #ifndef DOMI_BASE_SLAB_H
 #define DOMI_BASE_SLAB_H
 
@@ -34,16 +35,16 @@
 #define DOMI_UNPOISON(memory, bytes) ((void)(memory), (void)(bytes))
 #endif
 
-/* A chunk's first line. */
+/* The header of a chunk, in its first cache line. */
 typedef struct domi_slab_chunk domi_slab_chunk;
 
 struct domi_slab_chunk {
     domi_slab_chunk *next;
     size_t bytes;
-    char *end;      /* of the part that was carved; the newest chunk's is slab->carve */
-    uint32_t first; /* the number of its first object; constant while no chunk is given back */
+    char *end;      /* end of the carved part; for the newest chunk `slab->carve` holds it */
+    uint32_t first; /* number of its first object; constant while no chunk is given back */
 
-    /* While the slab is trimmed: the free objects found in it. */
+    /* Free objects of this chunk that a trim has found so far. */
     void *free;
     void *free_last;
     uint32_t free_count;
@@ -52,68 +53,75 @@ struct domi_slab_chunk {
 struct domi_slab_trim;
 
 typedef struct domi_slab {
-    void *free;  /* singly linked through the first word */
-    char *carve; /* the rest of the newest chunk */
+    void *free;  /* free objects, singly linked through their first word */
+    char *carve; /* begin of the part of the newest chunk that is not carved yet */
     char *carve_end;
-    char *populated; /* to here the newest chunk's pages were asked for, but of the first */
+    char *populated; /* end of what is populated in the newest chunk */
     domi_slab_chunk *chunks;
     uint32_t object_bytes; /* a multiple of 64 */
-    uint32_t keep_bytes;   /* of a free object, what stays readable; at least 8 */
+    uint32_t keep_bytes;   /* bytes of a free object that stay readable; at least 8 */
     size_t chunk_bytes;
     uint64_t mapped_bytes;
-    uint64_t spare_bytes;        /* free in chunks that the last trim kept; until it runs dry */
-    bool lasts;                  /* its chunks stay: no second one while memory is scarce */
-    struct domi_slab_trim *trim; /* under way; NULL */
+    uint64_t spare_bytes; /* free in chunks that the last trim kept; until it is dry */
+    bool lasts; /* no chunk is given back; while memory is scarce only the first is made */
+    struct domi_slab_trim *trim; /* the trim that is under way; NULL: none is */
 } domi_slab;
 
-/* `chunk_bytes` is rounded up to hold at least 8 objects. A slab that has taken 2 MiB takes further
- * chunks of that size, in huge pages: a third of the time that small ones take to be made.
- * Allocates nothing. */
+/* Make an empty slab; allocates nothing. `chunk_bytes` is rounded up so that a chunk holds at least
+ * 8 objects. Once a slab has taken 2 MiB, its further chunks are huge pages of 2 MiB, which take a
+ * third of the time to be made that small pages take. */
 void domi_slab_init(domi_slab *slab, uint32_t object_bytes, uint32_t keep_bytes,
                     size_t chunk_bytes);
 
-/* Give every chunk back, whatever is still in use. */
+/* Give every chunk back, even if objects are still in use. */
 void domi_slab_fini(domi_slab *slab);
 
-/* Carve one object, from a new chunk if need be; NULL without memory. */
+/* Carve one object, from a new chunk if the newest one is used up. Returns NULL when there is no
+ * memory. */
 void *domi_slab_carve(domi_slab *slab);
 
-/* Give chunks of which every object is free back to the kernel, some steps at a time; those of a
- * slab that lasts, whose free objects are looked at, are only counted (`spare_bytes`). It sorts the
- * free objects by their chunk, which nothing else knows; meanwhile the slab has none, and who finds
- * it dry stops the trim and has them all (domi_slab_carve() does so too). The newest chunk stays.
+/* Give chunks that are free as a whole back to the kernel, in bounded steps. The newest chunk
+ * always stays. If the slab keeps its chunks (`lasts`), their free bytes are only counted, in
+ * `spare_bytes`.
  *
- * begin: false when there is nothing to gain, or no memory for the table of chunks. step: sort up
- * to `objects`, or give a few chunks back; true when it has ended. */
+ * A trim takes the whole free list and sorts the objects by their chunks, because a free object
+ * does not know its chunk. Meanwhile the free list is empty, apart from objects that are freed now.
+ * If the slab runs dry then, domi_slab_carve() stops the trim, which gives all free objects back to
+ * the slab.
+ *
+ * begin: returns false when nothing can be gained, or when there is no memory for the table of
+ * chunks. step: sorts up to `objects`, or gives up to 8 chunks back; returns true when the trim has
+ * ended. */
 bool domi_slab_trim_begin(domi_slab *slab);
 bool domi_slab_trim_step(domi_slab *slab, uint32_t objects);
 void domi_slab_trim_stop(domi_slab *slab);
 
-/* Check that the slab's figures are those of its chunks, and that up to `objects` of its free list
- * lie where an object can begin. Returns true, for DOMI_CHECK_SLOW. */
+/* Check that the figures of the slab agree with its chunks, and that up to `objects` objects of its
+ * free list lie where an object can begin. Always returns true, so that it can stand in
+ * DOMI_CHECK_SLOW. */
 bool domi_slab_is_sound(const domi_slab *slab, uint32_t objects);
 
-/* Where the objects of a chunk begin. */
+/* Where the objects of `chunk` begin. */
 char *domi_slab_first(const domi_slab *slab, domi_slab_chunk *chunk);
 
-/* How large the next chunk would be. */
+/* The size of the next chunk in bytes. */
 size_t domi_slab_next_bytes(const domi_slab *slab);
 
-/* The next object needs a new chunk. */
+/* Whether the next object that is carved needs a new chunk. */
 static inline bool domi_slab_is_used_up(const domi_slab *slab)
 {
     return (size_t)(slab->carve_end - slab->carve) < slab->object_bytes;
 }
 
-/* The number of an object among all that were carved, from 0. Only of a slab whose chunks stay.
- * Chunks are only added, at the head: `slab` may be a copy that was made when the object was there.
- */
+/* The number of an object among all objects that were ever carved, from 0; only for a slab whose
+ * chunks all stay. Chunks are only added, at the head of the list, so `slab` may be a copy that was
+ * made at any time when the object existed already. */
 uint32_t domi_slab_number(const domi_slab *slab, const void *object);
 
-/* Call `visit` for every object that was ever carved, used or free. */
+/* Call `visit` for every object that was ever carved, whether used or free. */
 void domi_slab_walk(domi_slab *slab, void (*visit)(void *object, void *context), void *context);
 
-/* The last freed of a slab that has some. */
+/* Take the object that was freed last. The free list must not be empty. */
 static inline void *domi_slab_take_free(domi_slab *slab)
 {
     void *object = slab->free;
@@ -123,7 +131,8 @@ static inline void *domi_slab_take_free(domi_slab *slab)
     return object;
 }
 
-/* An object; new ones are zeroed, used ones are as they were freed. NULL without memory. */
+/* Take an object. One that is used for the first time is zeroed, any other one is as it was when it
+ * was freed (but for its first word). Returns NULL when there is no memory. */
 static inline void *domi_slab_take(domi_slab *slab)
 {
     if (DOMI_UNLIKELY(slab->free == NULL))

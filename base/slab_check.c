@@ -1,7 +1,8 @@
-/* What is true of a slab: its figures are those of its chunks, and what is free lies in them. */
+/* The invariants of a slab: its figures agree with its chunks, and its free objects lie in them at
+ * places where an object can begin. */
 #include "base/slab.h"
 
-/* The chunk that `object` lies in; NULL: none. */
+/* Returns the chunk in which `object` lies; NULL when it lies in none. */
 static const domi_slab_chunk *chunk_of(const domi_slab *slab, const char *object)
 {
     for (const domi_slab_chunk *chunk = slab->chunks; chunk != NULL; chunk = chunk->next)

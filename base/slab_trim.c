@@ -1,27 +1,29 @@
-/* Trimming a slab: which of its chunks are free as a whole, and back to the kernel with them.
+/* Trimming a slab: find the chunks that are free as a whole, and give them back to the kernel.
  *
- * A free object does not know its chunk, and counting on every take and put would cost each message
- * something. So a trim takes the whole list of the free, sorts it by chunk (a table by address, and
- * mostly the chunk of the one before), and then parts the chunks: those whose objects are all there
- * go, the others get theirs back. What is freed meanwhile goes to the slab's list as ever; its
- * chunk is not whole then, and stays. Each step is bounded, and at any moment a trim can be
- * stopped: everything that it has not given back is the slab's again. */
+ * A free object does not know its chunk, and counting at every take and put would make each message
+ * slower. So a trim takes the whole free list and sorts the objects by their chunks. (It searches a
+ * table of chunks by address, but first tries the chunk of the object before, which mostly fits.)
+ * Then it goes through the chunks: a chunk whose objects are all free is given back, any other one
+ * gets its objects back. Objects that are freed meanwhile go to the free list of the slab as usual;
+ * their chunk does not count as free as a whole, and stays. Each step is bounded. A trim can be
+ * stopped at any moment: everything that it has not given back belongs to the slab again. */
 #include "base/slab.h"
 
 #include "base/memory.h"
 
 #include <stdlib.h>
 
-/* Chunks that one step gives back: some 20 us each. */
+/* Chunks that one step gives back, at some 20 us each. */
 #define RELEASES_PER_STEP 8
 
 typedef struct domi_slab_trim {
-    void *rest;             /* free objects that are not sorted yet */
-    domi_slab_chunk *last;  /* where the one before lay */
-    bool parted;            /* all are sorted, `going` is what goes */
-    domi_slab_chunk *going; /* not in the slab's list any more */
+    void *rest;            /* free objects that are not sorted yet */
+    domi_slab_chunk *last; /* chunk of the object that was sorted last */
+    bool parted;           /* everything is sorted, and `going` lists the chunks to be given back */
+    domi_slab_chunk
+        *going; /* chunks to be given back; they are no longer in the list of the slab */
     size_t count;
-    domi_slab_chunk *chunks[]; /* by address */
+    domi_slab_chunk *chunks[]; /* sorted by address */
 } trim;
 
 static int by_address(const void *left, const void *right)
@@ -32,7 +34,8 @@ static int by_address(const void *left, const void *right)
     return (one > other) - (one < other);
 }
 
-/* Not counted: when nothing is given any more, this is the way back. */
+/* The table is not counted on the meter: when every other allocation fails (`full`), trimming is
+ * the way to get memory back. */
 static trim *trim_new(size_t count)
 {
     domi_meter *meter = domi_memory_count(NULL);
@@ -82,7 +85,7 @@ static bool lies_in(const domi_slab_chunk *chunk, const void *object)
     return (uintptr_t)object - (uintptr_t)chunk < chunk->bytes;
 }
 
-/* The last chunk that does not begin behind it. */
+/* Returns the chunk of `object`: the last one that does not begin behind it. */
 static domi_slab_chunk *chunk_of(trim *now, const void *object)
 {
     size_t low = 0;
@@ -126,7 +129,8 @@ static void splice(domi_slab *slab, domi_slab_chunk *chunk)
     chunk->free = NULL;
 }
 
-/* The newest chunk is not whole: it is being carved. */
+/* Whether every object of the chunk is free. The newest chunk is never given back, because objects
+ * are still carved from it. */
 static bool is_whole(const domi_slab *slab, domi_slab_chunk *chunk)
 {
     return !slab->lasts && chunk != slab->chunks &&
@@ -190,7 +194,7 @@ bool domi_slab_trim_step(domi_slab *slab, uint32_t objects)
     return true;
 }
 
-/* What goes becomes the second chunk: the newest stays the first. */
+/* Put the chunks of `going` back behind the first chunk, which has to stay the newest. */
 static void take_back(domi_slab *slab)
 {
     trim *now = slab->trim;
@@ -216,7 +220,7 @@ void domi_slab_trim_stop(domi_slab *slab)
         trim_free(slab);
         return;
     }
-    /* Who ran dry has none: then what is not sorted is no walk. */
+    /* If the slab ran dry, its free list is empty, and this loop costs nothing. */
     for (void *object = slab->free; object != NULL; object = slab->free) {
         slab->free = *(void **)object;
         *(void **)object = now->rest;

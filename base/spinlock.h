@@ -1,8 +1,10 @@
-/* A spinlock for sections of a few instructions: test and test-and-set, pause, then yield.
+/* A spinlock for sections of a few instructions: test and test-and-set with pauses, then
+ * sched_yield().
  *
- * The word is read before it is exchanged, so that waiters share the line (they would bounce it
- * otherwise). After SPINS pauses the waiter yields: with more threads than CPUs the holder may not
- * be running. Nothing on a hot path takes one. */
+ * A waiter reads the word before it exchanges it, so that all waiters share the cache line; with
+ * exchanges alone they would take it from each other all the time. After 64 pauses the waiter
+ * yields, because with more threads than CPUs the holder may not be running. Nothing on a hot path
+ * takes such a lock. */
 #ifndef DOMI_BASE_SPINLOCK_H
 #define DOMI_BASE_SPINLOCK_H
 
@@ -31,7 +33,8 @@ static inline void domi_spinlock_init(domi_spinlock *lock)
 
 static inline bool domi_spinlock_try_lock(domi_spinlock *lock)
 {
-    /* acquire: pairs with the release of unlock; what the last holder wrote is seen. */
+    /* acquire: pairs with the release in unlock, so this holder sees everything that the last one
+     * wrote. */
     return atomic_load_explicit(&lock->held, memory_order_relaxed) == 0 &&
            atomic_exchange_explicit(&lock->held, 1, memory_order_acquire) == 0;
 }

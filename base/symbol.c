@@ -1,4 +1,5 @@
-/* See the header. */
+/* Finds the module and the function of an address by dladdr(). A return address is looked up by the
+ * byte before it, which belongs to the call. */
 #include "base/symbol.h"
 
 #include <dlfcn.h>

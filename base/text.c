@@ -1,12 +1,13 @@
-/* See domus/text.h. */
+/* The escapes of domus/text.h: a byte that is not printable ASCII becomes a short escape such as
+ * \n, or \x and two hexadecimal digits. */
 #include <domus/text.h>
 
 #include <string.h>
 
-/* Each escape fits, with the zero at its end. */
+/* Room for the longest escape, which has 4 bytes, and a zero. */
 #define ESCAPE_SIZE 5u
 
-/* The escape of one byte; returns its length. */
+/* Write the escape of one byte, without a zero at its end. Returns its length. */
 static size_t escape_byte(unsigned char byte, char escape[ESCAPE_SIZE])
 {
     static const char digits[] = "0123456789abcdef";
@@ -33,12 +34,12 @@ size_t domus_text_escape(const char *bytes, size_t length, char *text, size_t si
 {
     char escape[ESCAPE_SIZE];
     size_t wanted = 0;
-    size_t end = 0; /* of what is written */
+    size_t end = 0; /* length of the text that was written */
 
     for (size_t i = 0; i < length; i++) {
         size_t more = escape_byte((unsigned char)bytes[i], escape);
 
-        /* Once something did not fit, nothing behind it is written. */
+        /* After the first escape that did not fit, nothing more is written. */
         if (end == wanted && size > end + more) {
             memcpy(text + end, escape, more);
             end += more;

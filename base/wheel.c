@@ -1,19 +1,21 @@
 /* The timer wheel: five levels of 64 slots, each level 64 times as coarse as the one below.
  *
- * Where a node stands follows from the highest bit in which its tick differs from the wheel's: the
- * six-bit digit that holds this bit names the level, and the node's own digit there the slot.
+ * The place of a node follows from the highest bit in which its tick differs from that of the
+ * wheel. The six-bit digit that holds this bit names the level, and the digit of the node's tick on
+ * that level names the slot.
  *
- *     level 4   2^24 ticks per slot   circular; the last slot also holds what lies beyond reach
+ *     level 4   2^24 ticks per slot   circular; the last slot also holds times beyond reach
  *     level 1   64 ticks per slot     the rest of this round of level 2
  *     level 0   1 tick per slot       the rest of this round of level 1
  *
- * Invariants, between calls:
- * - Levels 1 to 4 have nothing in the slot that the wheel's tick is in: it was spread over the
- *   levels below when the tick came there (turn_to).
+ * Invariants between calls:
+ *
+ * - On levels 1 to 4 the slot of the wheel's own tick is empty: turn_to() spread its nodes over the
+ *   levels below when the wheel came there.
  * - So every slot of a level comes before every slot of the level above, and the next thing to do
- *   is the first occupied slot of the lowest occupied level: one look at the bitmaps.
- * - Nodes of the same tick share a slot, in the order in which they were armed (those armed from
- *   beyond the wheel's reach may come later).
+ *   is in the first occupied slot of the lowest occupied level: one look at the bitmaps finds it.
+ * - Nodes of one tick share a slot, in the order in which they were armed (those that were armed
+ *   from beyond the reach of the wheel may stand later).
  *
  * The owner thread runs all of it. */
 #include "base/wheel.h"
@@ -50,7 +52,7 @@ static void list_append(domi_wheel_node *head, domi_wheel_node *node)
     head->previous = node;
 }
 
-/* Move all of `from` behind what `to` holds; `from` is empty then. */
+/* Move all nodes of `from` behind those of `to`; `from` is empty afterwards. */
 static void list_splice(domi_wheel_node *to, domi_wheel_node *from)
 {
     if (list_empty(from))
@@ -62,7 +64,7 @@ static void list_splice(domi_wheel_node *to, domi_wheel_node *from)
     list_init(from);
 }
 
-/* The first tick at whose start `expires_ns` has passed. */
+/* Returns the first tick that begins at or after `expires_ns`. */
 static uint64_t round_up_to_tick(uint64_t expires_ns)
 {
     return expires_ns / DOMI_WHEEL_TICK_NS + (expires_ns % DOMI_WHEEL_TICK_NS != 0);
@@ -88,7 +90,8 @@ static void place(domi_wheel *wheel, domi_wheel_node *node)
     unsigned slot = digit(tick, level);
     unsigned shift = level * DOMI_WHEEL_BITS;
 
-    /* Beyond reach: into the slot that comes last, to be looked at again when it comes. */
+    /* The time is beyond reach: the node waits in the slot that comes last, and is placed anew when
+     * the wheel comes there. */
     if (level == LEVEL_TOP && (tick >> shift) - (wheel->tick >> shift) >= DOMI_WHEEL_SLOTS)
         slot = (digit(wheel->tick, level) + SLOT_MASK) & SLOT_MASK;
 
@@ -96,7 +99,8 @@ static void place(domi_wheel *wheel, domi_wheel_node *node)
     wheel->occupied[level] |= UINT64_C(1) << slot;
 }
 
-/* The start of the first occupied slot: an expiry on level 0, else a cascade. */
+/* Returns the tick at which the first occupied slot begins. On level 0 its nodes expire then, on
+ * other levels they move down. */
 static uint64_t next_tick(const domi_wheel *wheel)
 {
     for (unsigned level = 0; level < LEVEL_TOP; level++) {
@@ -113,7 +117,8 @@ static uint64_t next_tick(const domi_wheel *wheel)
     if (occupied == 0)
         return TICK_NONE;
 
-    /* Turned so that bit 0 is the slot the tick is in (which is empty, so a zero turn is fine). */
+    /* Rotate the bitmap so that bit 0 is the slot of the present tick. (That slot is empty, so a
+     * rotation by 0 does no harm.) */
     unsigned shift = LEVEL_TOP * DOMI_WHEEL_BITS;
     unsigned turn = digit(wheel->tick, LEVEL_TOP);
     uint64_t turned = occupied >> turn | occupied << ((DOMI_WHEEL_SLOTS - turn) & SLOT_MASK);
@@ -121,7 +126,8 @@ static uint64_t next_tick(const domi_wheel *wheel)
 }
 
 /* Move to `tick`, which is not past next_tick(), and spread the slots that begin there over the
- * levels below, from the coarsest: what falls out of it may have to be spread again. */
+ * levels below. The coarsest level comes first, because a node that falls out of it may have to
+ * move down again. */
 static void turn_to(domi_wheel *wheel, uint64_t tick)
 {
     wheel->tick = tick;
@@ -172,7 +178,7 @@ void domi_wheel_arm(domi_wheel *wheel, domi_wheel_node *node, uint64_t expires_n
     wheel->count++;
 }
 
-/* Take `node` out of its list; of a slot that is empty then, clear the bit. */
+/* Take `node` out of its list, and clear the bit of its slot if that is empty then. */
 static void unlink_node(domi_wheel *wheel, domi_wheel_node *node)
 {
     domi_wheel_node *next = node->next;
@@ -184,8 +190,8 @@ static void unlink_node(domi_wheel *wheel, domi_wheel_node *node)
     if (next->next != next)
         return;
 
-    /* `next` is the head of an emptied list. Which one follows from where it stands; `past` and
-     * `due` stand outside and have no bit. */
+    /* `next` is the head of a list that is empty now. Its offset in `slots` tells which slot it is;
+     * `past` and `due` lie outside of `slots` and have no bit. */
     size_t offset = (uintptr_t)next - (uintptr_t)wheel->slots;
     if (offset >= sizeof wheel->slots)
         return;
@@ -230,8 +236,9 @@ domi_wheel_node *domi_wheel_take(domi_wheel *wheel)
 
     if (node == &wheel->due)
         return NULL;
-    /* Timers of one tick lie anywhere: the one after the next is on its way while this one is
-     * handled (a million timers at once: half of the time was waiting for these lines). */
+    /* Timers of one tick lie anywhere in memory, so the node after the next is fetched while this
+     * one is handled. (With a million timers at once, half of the time was waiting for these
+     * lines.) */
     domi_prefetch_write(node->next->next);
     domi_wheel_cancel(wheel, node);
     return node;

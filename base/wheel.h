@@ -1,11 +1,15 @@
-/* A hierarchical timer wheel: 1 ms ticks, O(1) arm and cancel, due timers in order of their tick.
+/* A hierarchical timer wheel with ticks of 1 ms: arming and cancelling take constant time, and due
+ * timers come in the order of their ticks.
  *
- * One thread owns it. It reads no clock: its owner moves it on with the time it has. Nodes are
- * embedded in what they time, so nothing here allocates; a wheel does not move once initialized. A
- * timer never fires early; it fires at the first advance at or after the tick that holds its time
- * (so up to 1 ms late, plus the distance between advances). Timers of one tick fire in the order in
- * which they were armed. Times further away than the wheel reaches (about 12 days) are parked in
- * its last level and cascade down as it turns; they may fire after others of their tick. */
+ * The wheel belongs to one thread. It reads no clock: its owner advances it to the time that the
+ * owner has. Nodes are embedded in the objects that they time, so nothing is allocated here. A
+ * wheel must not be moved in memory once it is initialized.
+ *
+ * A timer never fires early. It fires at the first advance at or after the tick that holds its
+ * time, so up to 1 ms late plus the distance between advances. Timers of one tick fire in the order
+ * in which they were armed. A time that is further away than the wheel reaches (about 12 days)
+ * waits in the last level and moves to lower levels as the wheel turns; such a timer may fire after
+ * others of its tick. */
 #ifndef DOMI_BASE_WHEEL_H
 #define DOMI_BASE_WHEEL_H
 
@@ -27,12 +31,12 @@ struct domi_wheel_node {
 };
 
 typedef struct domi_wheel {
-    uint64_t tick;                        /* all ticks below this one have been handed out */
+    uint64_t tick;                        /* all ticks before this one have been handed out */
     uint32_t count;                       /* armed nodes, the due ones included */
     uint64_t occupied[DOMI_WHEEL_LEVELS]; /* one bit per non-empty slot */
     domi_wheel_node slots[DOMI_WHEEL_LEVELS][DOMI_WHEEL_SLOTS]; /* list heads */
-    domi_wheel_node past; /* armed for a tick already handed out: due at the next advance */
-    domi_wheel_node due;  /* expired, not yet taken */
+    domi_wheel_node past; /* armed for a tick that was handed out already: due at once */
+    domi_wheel_node due;  /* nodes that have expired and were not yet taken */
 } domi_wheel;
 
 void domi_wheel_init(domi_wheel *wheel, uint64_t now_ns);
@@ -49,24 +53,25 @@ static inline bool domi_wheel_armed(const domi_wheel_node *node)
     return node->next != NULL;
 }
 
-/* Arm `node` (which is not armed) for `expires_ns`; a time in the past is due at the next advance.
- */
+/* Arm `node`, which must not be armed, for `expires_ns`. A time in the past is due at the next
+ * advance. */
 void domi_wheel_arm(domi_wheel *wheel, domi_wheel_node *node, uint64_t expires_ns);
 
-/* Take `node` back; one that is not armed is left alone. Also a node that is due but not yet taken.
+/* Disarm `node`, also if it is due and was not yet taken. A node that is not armed is left alone.
  */
 void domi_wheel_cancel(domi_wheel *wheel, domi_wheel_node *node);
 
-/* Turn to `now_ns` and move what expired to the due list. */
+/* Advance to `now_ns` and move the nodes that have expired to the due list. */
 void domi_wheel_advance(domi_wheel *wheel, uint64_t now_ns);
 
-/* The next due node, disarmed, or NULL. The caller may arm and cancel any node in between. */
+/* Take the next due node, disarmed; NULL when none is left. Between two calls the caller may arm
+ * and cancel any node. */
 domi_wheel_node *domi_wheel_take(domi_wheel *wheel);
 
-/* When advance() has something to do next: an exact expiry or an earlier cascade, UINT64_MAX when
- * nothing is armed; 0 when a due node waits to be taken, or one was armed for a time in the past.
- * Constant time. After an advance to `now_ns` and with nothing left to take, later than `now_ns`.
- */
+/* The time at which domi_wheel_advance() next has something to do: an expiry, or an earlier move of
+ * nodes to a lower level. UINT64_MAX when nothing is armed; 0 when a due node waits to be taken or
+ * a node was armed for a time in the past. Constant time. After an advance to `now_ns`, and with
+ * nothing left to take, the result is later than `now_ns`. */
 uint64_t domi_wheel_next_ns(const domi_wheel *wheel);
 
 #endif
