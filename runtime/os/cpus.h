@@ -1,9 +1,9 @@
 /* Which CPUs this process may use, and how many threads `auto` means.
  *
- * Usable are the CPUs of the affinity mask (which the kernel keeps within the cpuset). A CPU quota
- * of the process's cgroup (v2 `cpu.max`, v1 `cpu.cfs_quota_us`/`cpu.cfs_period_us`, the smallest on
- * the way to the root) bounds the count: `auto` is min(usable, quota rounded up). Runs before the
- * threads start. */
+ * The usable CPUs are those of the affinity mask (which the kernel keeps within the cpuset). A CPU
+ * quota of the process's cgroup (v2 `cpu.max`, v1 `cpu.cfs_quota_us`/`cpu.cfs_period_us`, the
+ * smallest on the way to the root) bounds the count: `auto` is min(usable, quota rounded up). Runs
+ * before the threads start. */
 #ifndef DOMI_RUNTIME_OS_CPUS_H
 #define DOMI_RUNTIME_OS_CPUS_H
 
@@ -16,24 +16,26 @@
 #define DOMI_CPUS_MAX 1024
 
 typedef struct domi_cpus {
-    uint32_t threads;            /* how many to start */
-    uint32_t count;              /* entries in `cpu`; 0: do not pin */
-    uint32_t quota;              /* CPUs by cgroup quota, rounded up; 0: no quota */
-    bool few;                    /* of CPUs: a thread that looks for work stands in others' way */
+    uint32_t threads; /* threads to start */
+    uint32_t count;   /* entries in `cpu`; 0: threads are not pinned */
+    uint32_t quota;   /* CPUs that the cgroup's quota allows, rounded up; 0: no quota */
+    /* CPUs are so few that a thread which spins would hinder the others */
+    bool few;
     uint16_t cpu[DOMI_CPUS_MAX]; /* thread i is pinned to cpu[i % count] */
-    char warning[256]; /* "" or one line, such as more threads than CPUs; the program prints it */
+    char warning[256]; /* "" or one line for the program to print, such as more threads than CPUs */
 } domi_cpus;
 
-/* Choose by `config->system`. `root` is "" in production; tests give a directory that holds a
- * `proc/self/cgroup` and a `sys/fs/cgroup` of their own.
+/* Choose threads and CPUs by `config->system`. `root` is "" in production; tests give a directory
+ * that holds a `proc/self/cgroup` and a `sys/fs/cgroup` of their own.
  *
- * Returns 0; -EINVAL when the list names a CPU that is not usable or is malformed; what the kernel
- * says when it does not tell the affinity. With the line in `error` (may be NULL with size 0). */
+ * Returns 0; -EINVAL if the list names a CPU that is not usable or is malformed; the kernel's
+ * negative errno if it does not tell the affinity. On failure one line is in `error`, which may be
+ * NULL with size 0. */
 int domi_cpus_choose(const domus_config *config, const char *root, domi_cpus *ret_cpus, char *error,
                      size_t error_size);
 
-/* Read a list such as "8,0-3" into `ret_cpu`, in its order; duplicates are ignored.
- * Returns how many; -EINVAL. */
+/* Read a list such as "8,0-3" into `ret_cpu`, in its order; duplicates are ignored. Returns how
+ * many CPUs it names, or -EINVAL. */
 int domi_cpus_parse(const char *list, uint16_t *ret_cpu, size_t cpu_max);
 
 #endif

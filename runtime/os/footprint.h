@@ -1,12 +1,15 @@
-/* How much memory is used, of how much: gauges, the fullest of which counts.
+/* How much memory is used, and of how much. There are several gauges, and the fullest of them
+ * counts.
  *
- * A gauge for each limit of the memory cgroups that this process is in (v1, v2; v2's memory.high is
- * one too, because beyond it the kernel stops the process to reclaim), which all that is in the
- * cgroup shares. And one of this process alone, its resident set against a limit from the
- * configuration; if there is neither, against the memory of the machine.
+ * There is a gauge for each limit of the memory cgroups that this process is in (v1, v2; v2's
+ * memory.high is one, too, because beyond it the kernel stops the process to reclaim). All
+ * processes in a cgroup share its limit. One more gauge is of this process alone: its resident set
+ * against a limit from the configuration. If there is no gauge of either kind, its resident set is
+ * compared with the memory of the machine.
  *
- * What a cgroup uses is counted without its file cache: the kernel takes that back before it kills
- * anybody, and a full one is the normal state of a machine that reads files. Not thread-safe. */
+ * The file cache of a cgroup is not counted as used: the kernel takes it back before it kills a
+ * process, and a full cache is the normal state of a machine that reads files. Thread-safety:
+ * none. */
 #ifndef DOMI_RUNTIME_OS_FOOTPRINT_H
 #define DOMI_RUNTIME_OS_FOOTPRINT_H
 
@@ -31,19 +34,21 @@ typedef struct domi_footprint {
 typedef struct domi_usage {
     uint64_t used;
     uint64_t limit;
-    uint64_t socket_bytes; /* of `used`, what the kernel's socket buffers take; 0 if not told */
+    /* the part of `used` that the kernel's socket buffers take; 0 if it is not known */
+    uint64_t socket_bytes;
 } domi_usage;
 
-/* Find the gauges. `root` stands before `/proc` and `/sys`: "" in production. `limit`: from the
- * configuration, 0: none. What cannot be read is left out. */
+/* Find the gauges. `root` is put before `/proc` and `/sys`, and is "" in production. `limit` comes
+ * from the configuration; 0: none. A file that cannot be read is left out. */
 void domi_footprint_open(domi_footprint *footprint, const char *root, uint64_t limit);
 void domi_footprint_close(domi_footprint *footprint);
 
-/* Read the limits again, those that may change. */
+/* Read the limits that may change again. */
 void domi_footprint_refresh(domi_footprint *footprint);
 
-/* The fullest. Reading memory.stat is dear, so file cache is taken off and socket buffers are told
- * only in gauges that show `percent` or more with them. False: there is no gauge. */
+/* Read the fullest gauge. Reading memory.stat is expensive, so the file cache is subtracted and
+ * socket buffers are told only in gauges that show `percent` or more with them. Returns false if
+ * there is no gauge. */
 bool domi_footprint_read(const domi_footprint *footprint, uint32_t percent, domi_usage *ret_usage);
 
 #endif

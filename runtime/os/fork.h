@@ -1,7 +1,8 @@
-/* fork: in the child there are no threads, only copies of what they worked on, and the parent's
- * rings. What knows that is one number of the process, which the child counts up before fork
- * returns there; a system remembers the number it was started under. So it costs a load to ask, and
- * no system call. (A clone() by hand does not count.) */
+/* After a fork the child has no threads, only copies of what they worked on, and the parent's
+ * rings. One number of the process tells parent and child apart: the child increments it before
+ * fork returns there, and a system remembers the number under which it was started. So the question
+ * costs a load and no system call. A clone() that the program calls itself does not increment the
+ * number. */
 #ifndef DOMI_RUNTIME_OS_FORK_H
 #define DOMI_RUNTIME_OS_FORK_H
 
@@ -11,13 +12,13 @@
 
 extern _Atomic uint32_t domi_fork_count;
 
-/* Count from now on. Any thread, as often as one likes. Returns 0; -ENOMEM. */
+/* Count forks from now on. Any thread may call it, as often as it likes. Returns 0; -ENOMEM. */
 int domi_fork_watch(void);
 
-/* Which number it is now. */
+/* The present number of this process. */
 static inline uint32_t domi_fork_number(void)
 {
-    /* Relaxed: it changes only in a process that has one thread. */
+    /* Relaxed: the number changes only in a process that has one thread. */
     return atomic_load_explicit(&domi_fork_count, memory_order_relaxed);
 }
 

@@ -1,4 +1,4 @@
-/* Waiting on a word of this process: for those who sleep without a ring. */
+/* Waiting on a word of this process, for threads that sleep without a ring. */
 #ifndef DOMI_RUNTIME_OS_FUTEX_H
 #define DOMI_RUNTIME_OS_FUTEX_H
 
@@ -9,7 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Sleep while `word` is `value`, at most until `until` (CLOCK_MONOTONIC). May return early. */
+/* Sleep while `word` is `value`, at the latest until `until` (CLOCK_MONOTONIC; NULL: no end). It
+ * may return early. */
 static inline void domi_futex_wait(_Atomic uint32_t *word, uint32_t value,
                                    const struct timespec *until)
 {
@@ -17,7 +18,7 @@ static inline void domi_futex_wait(_Atomic uint32_t *word, uint32_t value,
                   FUTEX_BITSET_MATCH_ANY);
 }
 
-/* Wake one who sleeps on it. */
+/* Wake one thread that sleeps on the word. */
 static inline void domi_futex_wake(_Atomic uint32_t *word)
 {
     (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);

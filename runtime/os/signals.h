@@ -1,7 +1,8 @@
-/* Signals stay with the program's own threads: what domus makes is made with them blocked.
+/* Signals go to the program's own threads: each thread that domus makes is made with signals
+ * blocked.
  *
- * A new thread has the mask of its maker, so the maker blocks them, makes it, and takes its own
- * mask back. What a fault raises stays deliverable. */
+ * A new thread has the signal mask of its maker. So the maker blocks the signals, makes the thread,
+ * and restores its own mask. Signals that a fault raises are not blocked. */
 #ifndef DOMI_RUNTIME_OS_SIGNALS_H
 #define DOMI_RUNTIME_OS_SIGNALS_H
 

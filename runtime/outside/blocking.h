@@ -1,10 +1,12 @@
-/* Blocking work: between a conversation's promise and the pool of helper threads (workers.h). */
+/* Blocking work: it connects a conversation's promise with the pool of helper threads
+ * (workers.h). */
 #ifndef DOMI_RUNTIME_OUTSIDE_BLOCKING_H
 #define DOMI_RUNTIME_OUTSIDE_BLOCKING_H
 
 #include "runtime/system/system.h"
 
-/* domi_manager.withdraw: take work back that has not begun. */
+/* Take back work that has not begun. Returns false if it runs or has ended. This is
+ * domi_manager.withdraw. */
 bool domi_blocking_withdraw(domi_manager *manager, struct domi_promise *promise);
 
 #endif

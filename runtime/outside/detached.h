@@ -1,8 +1,8 @@
-/* Detached actors: a manager and a thread for each, without a ring. The thread sleeps on the
- * manager's park word itself (a futex); whoever exchanges it to NOTIFIED wakes it.
+/* Detached actors: each has a manager and a thread without a ring. The thread sleeps on its
+ * manager's park word itself (a futex); the one who exchanges the word to NOTIFIED wakes it.
  *
- * Threads are made on demand and stay until the system ends: a manager has to live as long as any
- * address of its houses, and late mail wants somebody to answer it. */
+ * Threads are made on demand and stay until the system ends, because a manager has to live as long
+ * as any address of its houses, and mail that comes late needs a thread that answers it. */
 #ifndef DOMI_RUNTIME_OUTSIDE_DETACHED_H
 #define DOMI_RUNTIME_OUTSIDE_DETACHED_H
 
@@ -15,27 +15,30 @@ typedef struct domi_detached {
     domus_system *system;
     _Atomic uint32_t wanted; /* domi_wanted: run, stop, end */
     domi_wanted doing;
-    bool busy;   /* it has an actor, or is about to; under the system's mutex */
-    bool joined; /* nobody runs it any more */
+    bool busy;   /* it has an actor, or was chosen for one; under the system's mutex */
+    bool joined; /* its thread has ended */
     pthread_t pthread;
 } domi_detached;
 
-/* domi_manager.spawn_detached; `parent` is NULL for one of the root. */
+/* Spawn an actor on a thread of its own. `parent` is NULL for a child of nobody. This is
+ * domi_manager.spawn_detached. */
 int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_behaviour *behaviour,
                         const void *state, const domus_spawn_options *options,
                         domus_address *ret_address);
 
-/* From here on they spawn nothing, and no more are made. Any thread. */
+/* From now on detached actors spawn nothing, and no more of them are made. Any thread. */
 void domi_detached_close(domus_system *system);
 
-/* The system stops: they stop their actors that have no parent. From a foreign thread. */
+/* Let each detached thread stop its actor, if that has no parent. From a foreign thread. */
 void domi_detached_stop(domus_system *system);
 
-/* How many actors they have; whether all threads have left their loops. */
+/* The first returns how many detached threads have an actor or were chosen for one. The second
+ * returns true if all of them have left their loops. */
 uint64_t domi_detached_houses(const domus_system *system);
 bool domi_detached_ended(const domus_system *system);
 
-/* Let the threads leave their loops; join those that have, end what is left, free all. */
+/* These end all detached threads, in this order: tell them to leave their loops; join them; end
+ * their managers and free everything. */
 void domi_detached_end(domus_system *system);
 void domi_detached_join(domus_system *system);
 void domi_detached_fini(domus_system *system);

@@ -1,7 +1,9 @@
-/* Where a thread is that does not come back: told by itself, in a signal handler.
+/* Where a thread is that does not come back from a handler: the thread tells it itself, in a signal
+ * handler.
  *
- * One thread at a time asks (the monitor). The handler only stores addresses into the thread's own
- * buffer, and what else only the thread can read without a race; all else is done by who asked. */
+ * One thread at a time asks (the monitor). The handler stores addresses into the thread's own
+ * buffer, and what else only the thread can read without a race. The asking thread does everything
+ * else. */
 #ifndef DOMI_RUNTIME_SYSTEM_BACKTRACE_H
 #define DOMI_RUNTIME_SYSTEM_BACKTRACE_H
 
@@ -13,13 +15,13 @@
 
 #define DOMI_BACKTRACE_FRAMES_MAX 32u
 
-/* The handler's own frames, which are left out, and the trampoline's. */
+/* The most frames of the handler and the signal trampoline, which are left out. */
 #define DOMI_BACKTRACE_OWN_MAX 8u
 
 typedef enum domi_backtrace_state {
     DOMI_BACKTRACE_NONE,
     DOMI_BACKTRACE_WANTED,
-    DOMI_BACKTRACE_TAKING, /* the handler is at it */
+    DOMI_BACKTRACE_TAKING, /* the handler writes */
     DOMI_BACKTRACE_TAKEN,
 } domi_backtrace_state;
 
@@ -27,33 +29,35 @@ typedef struct domi_backtrace {
     _Atomic uint32_t state; /* domi_backtrace_state */
     bool admitted;          /* the thread takes the signal; constant once it runs */
 
-    /* The handler's, until TAKEN. */
-    uint64_t beat;   /* as of domi_thread_beat() */
+    /* The handler writes these; the asker reads them once the state is TAKEN. */
+    uint64_t beat;   /* domi_thread_beat() in the handler */
     uint32_t queued; /* houses that are ready here */
     uint32_t count;
-    uint32_t first; /* of what was interrupted */
+    uint32_t first; /* index of the frame that was interrupted */
     void *frames[DOMI_BACKTRACE_FRAMES_MAX + DOMI_BACKTRACE_OWN_MAX];
 } domi_backtrace;
 
-/* The calling thread, which has `trace`, takes `signal` from now on, if there is a handler. */
+/* From now on the calling thread, which owns `trace`, takes `signal`, if the program has installed
+ * the handler. */
 void domi_backtrace_admit(domi_backtrace *trace, int signal);
 
-/* Let `who`, whose trace it is, take one. Returns 0: it will soon be TAKEN, if the thread takes the
- * signal; -ENOENT: there is no handler; -EACCES: the thread was started before there was one;
- * -EBUSY: it is at the one before. */
+/* Ask the thread `who`, which owns `trace`, for a backtrace. Returns 0 if the signal was sent (the
+ * state becomes TAKEN if the thread takes it); -ENOENT if there is no handler; -EACCES if the
+ * thread was started before there was one; -EBUSY if an earlier request is not finished. */
 int domi_backtrace_want(domi_backtrace *trace, pthread_t who, int signal);
 
-/* It is there. */
+/* Is the backtrace complete? */
 static inline bool domi_backtrace_is_taken(domi_backtrace *trace)
 {
-    /* acquire: pairs with the handler's release; what it wrote is seen. */
+    /* acquire: pairs with the handler's release, so the reader sees what the handler wrote. */
     return atomic_load_explicit(&trace->state, memory_order_acquire) == DOMI_BACKTRACE_TAKEN;
 }
 
-/* It is read, or wanted no more. */
+/* Drop a backtrace that was read, or withdraw a request for one. */
 void domi_backtrace_drop(domi_backtrace *trace);
 
-/* Frame `index`, the innermost is 0, in words (base/symbol.h); false behind the last. */
+/* Write frame `index` (0: the innermost) as text (base/symbol.h). Returns false behind the last
+ * frame. */
 bool domi_backtrace_frame(const domi_backtrace *trace, uint32_t index, bool addresses, char *text,
                           size_t size);
 

@@ -1,10 +1,10 @@
-/* The monitor: a thread of the system that looks at the others, for what they cannot see
- * themselves.
+/* The monitor: a thread of the system that watches the others, for what they cannot see themselves.
  *
- * It looks now and then while a thread of the loop is awake, and some time longer. Then it sleeps
- * without a tick, so that an idle system costs nothing, and who is about to run an actor wakes it,
- * which costs one load when it does not sleep so. What is to be looked at is a call in
- * monitor.c, look(). A simulated system has no monitor, and its word is never ASLEEP. */
+ * It looks now and then while a thread of the loop is awake, and for some time after that. Then it
+ * sleeps without a time-out, so an idle system costs nothing. A thread that is about to run an
+ * actor wakes it; this costs one load if the monitor is awake. The function look() in monitor.c
+ * calls everything that is watched. A simulated system has no monitor, and its word is never
+ * ASLEEP. */
 #ifndef DOMI_RUNTIME_SYSTEM_MONITOR_H
 #define DOMI_RUNTIME_SYSTEM_MONITOR_H
 
@@ -14,8 +14,8 @@
 
 #include <pthread.h>
 
-/* It goes on for so long after the last sign of life: who sleeps and wakes often does not pay for
- * waking it each time. */
+/* The monitor stays awake for so long after the last sign of life, so that a thread which sleeps
+ * and wakes often does not pay for waking it each time. */
 #define DOMI_MONITOR_LINGER_NS UINT64_C(100000000)
 
 typedef enum domi_monitor_word {
@@ -25,11 +25,12 @@ typedef enum domi_monitor_word {
 } domi_monitor_word;
 
 typedef struct domi_monitor {
-    alignas(DOMI_LINES) _Atomic uint32_t word; /* domi_monitor_word; slept on */
+    /* domi_monitor_word; the monitor sleeps on this word */
+    alignas(DOMI_LINES) _Atomic uint32_t word;
     alignas(DOMI_LINES) domi_counter looks;
-    domi_counter cpu_clock; /* the clockid_t of its CPU clock */
-    uint64_t lively_ns;     /* when somebody was at work */
-    uint64_t works;         /* how much had been done by then */
+    domi_counter cpu_clock; /* the clockid_t of the monitor's CPU clock */
+    uint64_t lively_ns;     /* when the last sign of life was */
+    uint64_t works;         /* runs and spawns of all threads by then */
     domi_stall_bound traces;
     bool started;
     pthread_t pthread;
@@ -37,22 +38,25 @@ typedef struct domi_monitor {
 
 struct domus_system;
 
-/* Once the threads run; before they are joined. Nothing to watch: nothing is started. Returns 0; a
- * negative errno. The second: NULL is not taken, one that was not started is. */
+/* Start the monitor once the threads run, and stop it before they are joined. If there is nothing
+ * to watch, the start makes no thread. It returns 0 or a negative errno. A monitor that was not
+ * started may be stopped. */
 int domi_monitor_start(struct domus_system *system);
 void domi_monitor_stop(struct domus_system *system);
 
 void domi_monitor_wake(domi_monitor *monitor);
 
-/* One sleep of the monitor: until somebody wakes it, or not at all when a thread of the loop is
- * awake or the system is to end. The monitor's thread; a test calls it to hold the second look. */
+/* One sleep of the monitor, until somebody wakes it. It returns at once if a thread of the loop is
+ * awake or the system is about to end. The monitor's thread calls it; a test calls it, too, to hold
+ * the second look. */
 void domi_monitor_rest(struct domus_system *system);
 
-/* By a thread of the loop that has left its park and is about to run an actor. */
+/* A thread of the loop calls this when it has left its park and is about to run an actor. */
 static inline void domi_monitor_attend(domi_monitor *monitor)
 {
-    /* seq_cst, after the exchange of the park word to RUNNING: pairs with the exchange to ASLEEP
-     * and the look at all park words after it (monitor.c). One of both sees the other. */
+    /* seq_cst, after the exchange of the park word to RUNNING. It pairs with the monitor's exchange
+     * to ASLEEP and its look at all park words after that (monitor.c): one of the two sees the
+     * other. */
     if (DOMI_UNLIKELY(atomic_load_explicit(&monitor->word, memory_order_seq_cst) ==
                       DOMI_MONITOR_ASLEEP))
         domi_monitor_wake(monitor);

@@ -1,7 +1,9 @@
-/* A thread: its manager, its io, its phases. One pinned OS thread runs it; a simulator may run the
- * phases of many by turns, because each phase is a function of its own and time is handed in.
+/* A thread of a system: its manager, its io, and its phases. One pinned OS thread runs it. The test
+ * kit instead runs the phases of many threads by turns in one OS thread: each phase is a function
+ * of its own, and time is handed in.
  *
- * Owner thread only, except `counters`, which anyone may read. */
+ * Thread-safety: only the thread itself uses these, except `counters`, which any thread may
+ * read. */
 #ifndef DOMI_RUNTIME_SYSTEM_THREAD_H
 #define DOMI_RUNTIME_SYSTEM_THREAD_H
 
@@ -16,11 +18,12 @@
 
 struct domus_system;
 
-/* A park is cut short after this: a lost wake-up would be a number in the profile, not a hang. */
+/* A thread never sleeps longer than this (1 s). So a lost wake-up shows as a number in the profile
+ * and not as a hang. */
 #define DOMI_PARK_CAP_NS UINT64_C(1000000000)
 
-/* Where the time between two stamps goes. An enter's is divided into submit and sleep when the
- * profile is read (profile.c). */
+/* A span is a use of time; the time between two stamps is added to one span. When the profile is
+ * read, profile.c divides the time of DOMI_SPAN_ENTER into submitting and sleeping. */
 typedef enum domi_span {
     DOMI_SPAN_ENTER,
     DOMI_SPAN_COMPLETIONS,
@@ -44,13 +47,14 @@ typedef struct domi_thread_counters {
     domi_counter cap_wakeups_with_work;
     domi_counter steals_wanted;
     domi_counter steals;
-    domi_counter following;    /* `doing`, for the others */
+    domi_counter following;    /* a copy of `doing` that other threads may read */
     domi_counter cpu_clock;    /* the clockid_t of the thread's CPU clock */
-    domi_counter cpu_start_ns; /* of the thread's CPU clock when its loop began */
-    domi_counter cpu_end_ns;   /* ... and ended; 0: it runs */
+    domi_counter cpu_start_ns; /* the thread's CPU clock when its loop began */
+    domi_counter cpu_end_ns;   /* the thread's CPU clock when its loop ended; 0: it runs */
 } domi_thread_counters;
 
-/* What the system wants of its threads; written by its owner, then each thread is woken. */
+/* The steps of a stop. The thread that stops a system writes the next one and wakes each thread,
+ * which follows at its next phase 2 (follow.c). */
 typedef enum domi_wanted {
     DOMI_WANTED_RUN,
     DOMI_WANTED_DRAIN, /* stop accepting, answer what has come, close */
@@ -60,32 +64,33 @@ typedef enum domi_wanted {
     DOMI_WANTED_END,   /* leave the loop */
 } domi_wanted;
 
-/* How many log lines pass (log.c). Any thread. */
+/* The bound of log lines in one second (log.c). Any thread may use it. */
 typedef struct domi_log_bound {
-    _Atomic uint64_t word;    /* the second, and the lines in it */
-    _Atomic uint64_t dropped; /* in all */
+    _Atomic uint64_t word;    /* upper half: the second; lower half: the lines in it */
+    _Atomic uint64_t dropped; /* lines that were dropped, in all */
 } domi_log_bound;
 
 #define DOMI_NO_VICTIM UINT32_MAX
 
-/* Iterations that a simulated thief waits to be shown a house, in place of
- * scheduler.steal.patience: each of them is a step of the scenario. */
+/* A simulated thief waits for so many iterations to be shown a house, instead of
+ * scheduler.steal.patience, because each iteration is a step of the scenario. */
 #define DOMI_PATIENCE_SIMULATED 8u
 
-/* A thread as a thief, and as a victim (steal.c). */
+/* What a thread remembers as a thief and as a victim (steal.c). */
 typedef struct domi_stealing {
     uint64_t idle_count; /* consecutive iterations without work of its own */
     uint64_t runs_seen;
-    uint32_t victim;         /* whose houses it is after; DOMI_NO_VICTIM */
-    uint32_t patience;       /* iterations for which it has waited for one */
-    uint32_t patience_max;   /* then it sleeps */
-    struct domi_loan *loan;  /* taken, and to be run */
-    uint32_t next_sleeper;   /* whom it looks at first for one to wake */
-    uint32_t shown;          /* when it last became less, or more */
-    uint64_t shown_since_ns; /* ... which was then */
-    uint64_t run_ns;         /* of a house here, on average */
-    uint64_t min_run_ns;     /* shorter ones are not lent */
-    uint64_t alone_until_ns; /* nobody is woken: nothing here may be lent */
+    uint32_t victim;        /* the thread whose houses it wants; DOMI_NO_VICTIM: none */
+    uint32_t patience;      /* iterations for which it has waited for a house */
+    uint32_t patience_max;  /* when `patience` exceeds this, the thief may sleep */
+    struct domi_loan *loan; /* a house that it took and has not run yet; NULL: none */
+    /* where a victim begins to look for a sleeper to wake (modulo threads) */
+    uint32_t next_sleeper;
+    uint32_t shown;          /* how many houses were exposed when that number last changed */
+    uint64_t shown_since_ns; /* the time of that change */
+    uint64_t run_ns;         /* the average length of a run here */
+    uint64_t min_run_ns;     /* houses with a shorter average run are not lent */
+    uint64_t alone_until_ns; /* until then this thread exposes nothing and wakes nobody */
     domi_random random;
 } domi_stealing;
 
@@ -95,20 +100,20 @@ typedef struct domi_thread {
     struct domus_system *system;
     const domus_config *config;
     const domi_clock *clock;
-    _Atomic uint32_t *wanted; /* the system's */
-    uint32_t doing;           /* which of the wanted it has begun */
-    bool timed;               /* profile.level is not off */
+    _Atomic uint32_t *wanted; /* points to `wanted` of the system */
+    uint32_t doing;           /* the step of `wanted` that this thread has begun */
+    bool timed;               /* profile.level is not off, so spans are counted */
     uint64_t stamp_ns;
-    uint64_t io_start_ns; /* of this iteration's work in phases 1 and 2 */
+    uint64_t io_start_ns; /* when phase 1 of this iteration began */
     uint64_t next_tick_ns;
-    uint32_t completions;   /* of phase 1 */
-    uint32_t brought;       /* completions of phases 1 and 2, but those of the wake poll */
-    bool capped;            /* the cap would end the sleep, not a timer */
-    bool failed;            /* its ring has, and the system knows */
-    bool judge_wakeup;      /* the sleep ended, and so far for nothing */
-    uint32_t empty_wakeups; /* in a row */
-    uint64_t spin_ns;       /* for how long it looks for work before it parks, for now */
-    uint64_t rest_from_ns;  /* since when it has had none */
+    uint32_t completions;   /* completions that phase 1 of this iteration reaped */
+    uint32_t brought;       /* completions of phases 1 and 2 without those of the wake poll */
+    bool capped;            /* the sleep ends at the cap (DOMI_PARK_CAP_NS), not at a timer */
+    bool failed;            /* its ring has failed, and the system was told */
+    bool judge_wakeup;      /* the sleep ended, and nothing to do was found yet */
+    uint32_t empty_wakeups; /* wake-ups in a row that found nothing to do */
+    uint64_t spin_ns;       /* how long it spins now before it parks; at most idle.spin */
+    uint64_t rest_from_ns;  /* the begin of the rest that spin.c measures */
     domi_stealing stealing;
     domi_thread_counters counters;
     domi_log_bound log_bound;
@@ -117,23 +122,25 @@ typedef struct domi_thread {
     int cpu; /* -1: not pinned */
     bool started;
 
-    domi_stall stall; /* the monitor's */
+    domi_stall stall; /* written by the monitor (stall.h) */
 } domi_thread;
 
-/* The manager of the calling thread, NULL on foreign ones: who runs a loop must not wait for it. */
+/* The manager of the calling thread; NULL on a foreign thread. Functions that wait for the system
+ * check it, because a thread that runs a loop must not wait for itself. */
 extern _Thread_local domi_manager *domi_thread_manager;
 
-/* What counters.stamp_ns says beside the time. */
-#define DOMI_STAMP_ASLEEP UINT64_C(1) /* in its last bit: since then the thread sleeps */
-#define DOMI_STAMP_MOVING UINT64_MAX  /* a span is being added to */
+/* Two values of counters.stamp_ns that say more than a time. */
+#define DOMI_STAMP_ASLEEP UINT64_C(1) /* the last bit: the thread sleeps since the stamp */
+#define DOMI_STAMP_MOVING UINT64_MAX  /* the thread is adding to a span just now */
 
-/* Read the clock; the time since the last stamp was spent on `span`. */
+/* Read the clock, and add the time since the last stamp to `span`. */
 static inline void domi_thread_stamp(domi_thread *thread, domi_span span)
 {
     domi_thread_counters *counters = &thread->counters;
 
-    /* Before the clock is read, and before the release below: who reads the profile finds spans and
-     * stamp of one moment, or this, and looks again. */
+    /* This store comes before the clock is read and before the release stores below. So a reader of
+     * the profile finds either spans and a stamp that belong together, or MOVING, and then it reads
+     * again. */
     atomic_store_explicit(&counters->stamp_ns, DOMI_STAMP_MOVING, memory_order_relaxed);
     uint64_t now_ns = domi_clock_now(thread->clock);
 
@@ -147,80 +154,86 @@ static inline void domi_thread_stamp(domi_thread *thread, domi_span span)
     atomic_store_explicit(&counters->stamp_ns, now_ns & ~DOMI_STAMP_ASLEEP, memory_order_release);
 }
 
-/* From the last stamp to the next one it sleeps. */
+/* Mark the newest stamp: from it to the next stamp the thread sleeps. */
 static inline void domi_thread_stamp_asleep(domi_thread *thread)
 {
     atomic_store_explicit(&thread->counters.stamp_ns, thread->stamp_ns | DOMI_STAMP_ASLEEP,
                           memory_order_release);
 }
 
-/* loop.c: the phases, and the loop over them. */
+/* loop.c has the three phases, and the loop that runs them. */
 void domi_phase_io(domi_thread *thread);
 void domi_phase_channels(domi_thread *thread);
 void domi_phase_state(domi_thread *thread);
 void domi_thread_loop(domi_thread *thread);
 
-/* park.c: look for a while (idle.spin), then sleep in the ring until something comes. In two
- * halves, because a simulated thread sleeps between them, in no ring. */
+/* park.c has the rest: spin for a while (idle.spin), then sleep in the ring until something comes.
+ * The rest has two halves because a simulated thread sleeps between them and enters no ring. */
 void domi_thread_rest(domi_thread *thread);
 
-/* False: there is something to do. True: the park word is SLEEPING and nothing was left (M3); the
- * sleep ends when it is NOTIFIED, at the latest at `until_ns`, and rest_end() is called. */
+/* Prepare to sleep. Returns false if there is something to do. Returns true if the park word is
+ * SLEEPING and nothing was left to do (M3); then the caller sleeps until the word is NOTIFIED, at
+ * the latest until `ret_until_ns`, and calls domi_thread_rest_end(). */
 bool domi_thread_rest_begin(domi_thread *thread, uint64_t *ret_until_ns);
 void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns);
 
-/* trim.c: give free memory back, one step (of up to `objects`). True: there may be more to do. */
+/* trim.c: give free memory back, in one step of at most `objects` objects. Returns true if there
+ * may be more to give back. */
 bool domi_thread_trim(domi_thread *thread, uint32_t objects);
 
-/* spin.c: look for work for as long as it is worth now. True if something came that the loop has to
- * take. Then, when a rest has ended: what its length says about the next. */
+/* spin.c. The first function looks for work for at most thread->spin_ns; it returns true if
+ * something came that the loop has to take. The second is called when a rest has ended; it sets
+ * spin_ns for the next rest by the length of this one. */
 bool domi_thread_spin(domi_thread *thread);
 void domi_thread_learn_spin(domi_thread *thread);
 
-/* When a sleep ends by itself: by the next timer, or the cap. */
+/* When a sleep ends without a wake-up: at the next timer, or at the cap. */
 uint64_t domi_thread_sleep_until(const domi_thread *thread);
 
 /* When the next timer is due; UINT64_MAX: none is armed. */
 uint64_t domi_thread_due_ns(const domi_thread *thread);
 
-/* steal.c. So many houses have run in so long. */
+/* steal.c. Note that `houses` houses have run in `ns`, for the average length of a run. */
 void domi_thread_note_runs(domi_thread *thread, uint32_t houses, uint64_t ns);
 
-/* Home looks up from its work for the first time after so many houses, when `count` are ready at
- * the beginning of its phase. */
+/* How many houses run before home looks for the first time (M2), if `count` houses are ready at the
+ * beginning of its phase 3. */
 uint32_t domi_thread_first_look(const domi_thread *thread, uint32_t count);
 
-/* Home has looked up after `houses` of them, and looks up again after so many. */
+/* How many houses run before home looks again, after a look that came after `houses` of them. */
 uint32_t domi_thread_next_look(const domi_thread *thread, uint32_t houses);
 
-/* So many are ready in its queue: let the others know. */
+/* Publish that `count` houses are ready in this thread's queue, for thieves and for reports. */
 void domi_thread_publish(domi_thread *thread, uint32_t count);
 
-/* A victim's: at each look, show what thieves want, take back what nobody does; `queue` is
- * the one that it runs. */
+/* A victim calls this at each look: it exposes houses that thieves want, and takes back those that
+ * nobody wants. `queue` is the queue that the phase runs. */
 void domi_thread_share(domi_thread *thread, domi_queue *queue);
 
-/* A thief's: an iteration has found work of its own, or none. The second: true if the thread is not
- * to sleep; stealing.loan, if there is one then, is to be repaid first. */
+/* A thief calls the first if an iteration has found work of its own, and the second if it has found
+ * none. The second returns true if the thread must not sleep yet; if stealing.loan is set then, the
+ * caller runs that loan first (domi_thread_run_loan). */
 void domi_thread_busy(domi_thread *thread);
 bool domi_thread_steal(domi_thread *thread);
-bool domi_thread_is_waking(const domi_thread *thread); /* it was woken to look for work of others */
+/* it was woken to look for houses of others */
+bool domi_thread_is_waking(const domi_thread *thread);
 void domi_thread_run_loan(domi_thread *thread);
 
-/* Phase 1 after a sleep that ended for nothing, as it seemed: count an empty wake-up if phase 1 has
- * brought nothing either. */
+/* Phase 1 calls this after a sleep that seemed to end for nothing. It counts an empty wake-up if
+ * phase 1 has brought nothing either. */
 void domi_thread_judge_wakeup(domi_thread *thread);
 
-/* Write to the eventfd of a sleeping manager; domi_manager.wake. Any thread. */
+/* Wake a manager that sleeps, by a write to its eventfd. This is domi_manager.wake. Any thread. */
 void domi_thread_wake(domi_manager *manager);
 
-/* Anything to do before a park. */
+/* Is there anything to do before the thread may sleep (M3)? */
 bool domi_thread_has_work(const domi_thread *thread);
 
-/* follow.c: begin what the system wants; tell it when nothing is open here any more. */
+/* follow.c: begin the step of the stop that the system wants. */
 void domi_thread_follow(domi_thread *thread);
 
-/* thread.c: make what a thread needs, run it, end it. Errors leave a line in `error`. */
+/* thread.c: make what a thread needs, start it, join it, and free what it needed. On failure
+ * `error` holds one line of text. */
 int domi_thread_init(domi_thread *thread, struct domus_system *system, uint32_t index, int cpu,
                      const domi_backend *backend, char *error, size_t error_size);
 int domi_thread_start(domi_thread *thread, char *error, size_t error_size);

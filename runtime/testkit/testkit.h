@@ -1,5 +1,5 @@
-/* The test kit inside: a simulator of threads (steps.c), what it notes (trace.c),
- * probes (probe.c), and the calls of users over them (testkit.c).
+/* The inside of the test kit: a simulator of threads (steps.c), its trace (trace.c), probes
+ * (probe.c), and the functions that users call (testkit.c).
  *
  * All of it runs in the one thread that uses the kit. */
 #ifndef DOMI_RUNTIME_TESTKIT_TESTKIT_H
@@ -10,28 +10,28 @@
 
 #include <domus/testkit.h>
 
-/* What a simulated thread does in its next step. */
+/* The next step of a simulated thread. */
 typedef enum domi_step {
     DOMI_STEP_IO,
     DOMI_STEP_CHANNELS,
     DOMI_STEP_STATE,
-    DOMI_STEP_LOAN,  /* run what was taken from another thread, and return it */
-    DOMI_STEP_SLEEP, /* none, before it is woken or a timer is due */
-    DOMI_STEP_END,   /* it left its loop; once all have, it ends its actors */
+    DOMI_STEP_LOAN,  /* run a house that was taken from another thread, and return it */
+    DOMI_STEP_SLEEP, /* no step before it is woken or a timer is due */
+    DOMI_STEP_END,   /* it left its loop; when all have, it ends its actors */
     DOMI_STEP_NONE,
 } domi_step;
 
-/* How many counters of a thread a line of the trace tells. */
+/* A line of the trace tells so many counters of a thread. */
 #define DOMI_TRACE_COUNTS 19u
 
 typedef struct domi_kit_thread {
     domi_step next;
-    bool woken;                         /* while it slept */
-    uint64_t until_ns;                  /* asleep: when a timer is due; UINT64_MAX: never */
-    uint64_t counts[DOMI_TRACE_COUNTS]; /* after its last step */
+    bool woken;                         /* it was woken while it slept */
+    uint64_t until_ns;                  /* if it sleeps: when a timer is due; UINT64_MAX: never */
+    uint64_t counts[DOMI_TRACE_COUNTS]; /* its counters after its last step */
 } domi_kit_thread;
 
-/* How many of the actors that ran in a step a line names. */
+/* A line names so many of the actors that ran in a step. */
 #define DOMI_TRACE_ACTORS 4u
 
 typedef struct domi_trace_actor {
@@ -39,44 +39,44 @@ typedef struct domi_trace_actor {
     uint32_t number; /* DOMI_WHO_UNKNOWN: none */
 } domi_trace_actor;
 
-/* One line, before it is written out. */
+/* One line of the trace, before it is written as text. */
 typedef struct domi_trace_line {
     uint64_t step;
     uint64_t now_ns;
-    const char *what;       /* of a thread: its phase; of a probe: the kind of message */
-    bool of_probe;          /* else of a thread */
-    uint32_t number;        /* of the thread or the probe */
-    const domus_type *type; /* of what a probe received; NULL: an ask failed */
-    int error;              /* with this */
-    uint32_t actor_count;   /* of a thread */
+    const char *what;       /* a thread's phase, or the kind of message that a probe received */
+    bool of_probe;          /* the line is of a probe, not of a thread */
+    uint32_t number;        /* the number of the thread or the probe */
+    const domus_type *type; /* the type that a probe received; NULL: its ask failed with `error` */
+    int error;
+    uint32_t actor_count; /* actors that ran in a thread's step */
     domi_trace_actor actors[DOMI_TRACE_ACTORS];
     uint32_t counts[DOMI_TRACE_COUNTS];
 } domi_trace_line;
 
-/* A line is written in less than this, but for names of a hundred bytes and more. */
+/* The text of a line is shorter than this, unless it has names of a hundred bytes or more. */
 #define DOMI_TRACE_LINE_BYTES 512u
 
 typedef struct domi_who domi_who;
 
 typedef struct domi_trace {
     domi_trace_line *lines; /* a ring of DOMUS_TESTKIT_TRACE_MAX */
-    char *text;             /* room for all of them */
-    uint64_t count;         /* how many there ever were */
+    char *text;             /* room for the text of all lines */
+    uint64_t count;         /* lines that there ever were */
     domi_who *who;          /* NULL: nobody has a number yet */
-    /* Of the step that is being taken. */
+    /* The actors of the step that is being taken. */
     uint32_t actor_count;
     domi_trace_actor actors[DOMI_TRACE_ACTORS];
 } domi_trace;
 
 struct domus_testkit {
-    domi_simulator simulator; /* first: the system knows the kit by it */
+    domi_simulator simulator; /* first, because the system knows the kit by it */
     domus_system *system;
     domi_kit_thread *threads;
     domi_random random;
-    uint32_t lagging;    /* a thread that is held back while others can move */
-    uint32_t lag_steps;  /* for so many steps */
-    uint32_t left_loops; /* threads that have */
-    uint32_t steps_here; /* since time has moved, or since the call began */
+    uint32_t lagging;    /* the thread that is held back while others can move */
+    uint32_t lag_steps;  /* steps for which `lagging` is still held back */
+    uint32_t left_loops; /* threads that have left their loops */
+    uint32_t steps_here; /* steps since time has moved, or since the call began */
     uint64_t steps;
     bool stepping; /* a handler may be running */
     domi_trace trace;
@@ -85,23 +85,24 @@ struct domus_testkit {
     char error[DOMUS_TESTKIT_TEXT_MAX];
 };
 
-/* ring.c: a ring that nothing is in. */
+/* ring.c: a ring in which nothing is ever in flight. */
 extern const domi_backend domi_testkit_ring;
 
 /* --- steps.c --- */
 
-/* One step of some thread; false when none has anything to do. */
+/* Take one step of some thread. Returns false if no thread has anything to do. */
 bool domi_testkit_step(domus_testkit *kit);
 
-/* Steps until nothing is left, or `is_done` (may be NULL) says so; meanwhile time goes on to
- * `until_ns` at most.
+/* Take steps until nothing is left to do, or until `is_done` (may be NULL) returns true. Meanwhile
+ * time goes on, to `until_ns` at most.
  *
- * Returns 0 when it is done; -ETIME when the time is over (without `is_done` that is all there is
- * to come); -ETIMEDOUT after too many steps: the kit's error says who still runs. */
+ * Returns 0 when it is done; -ETIME when the time is over (without `is_done` this is the normal
+ * end); -ETIMEDOUT after too many steps, and then the kit's error says who still runs. */
 int domi_testkit_pass(domus_testkit *kit, bool (*is_done)(const void *context), const void *context,
                       uint64_t until_ns);
 
-/* Let the thread that `manager` belongs to act out of its turn: awake, and with the time of now. */
+/* Prepare the thread of `manager` to act out of its turn: it is awake, and its time is the kit's
+ * time. */
 void domi_testkit_rouse(domus_testkit *kit, const domi_manager *manager);
 
 /* The simulator's hooks. */
@@ -115,7 +116,8 @@ bool domi_testkit_wait(domi_simulator *simulator, bool (*is_done)(const domus_sy
 int domi_trace_init(domi_trace *trace);
 void domi_trace_fini(domi_trace *trace);
 
-/* Before a phase 3 of thread `index`: all that is ready runs once in it. */
+/* Note the actors that are ready, before a phase 3 of thread `index`; each of them runs once in
+ * that phase. */
 void domi_trace_ready(domus_testkit *kit, uint32_t index);
 
 /* Note what thread `index` has done since this was called last. */
@@ -127,12 +129,12 @@ void domi_trace_probe(domus_testkit *kit, uint32_t number, const char *kind, con
 
 /* --- who.c --- */
 
-/* Places in the table at most; half of them are used. */
+/* The most places of the table; at most half of them are used. */
 #define DOMI_WHO_MAX     (1u << 20)
-#define DOMI_WHO_UNKNOWN UINT32_MAX /* without memory, or beyond the most */
+#define DOMI_WHO_UNKNOWN UINT32_MAX /* there is no memory, or no place */
 
-/* The number of the actor that lives in `house`, given at first sight. The table is made and grows
- * as it is needed; domi_memory_free() frees it. */
+/* The number of the actor that lives in `house`. An actor gets its number when it is first seen.
+ * The table is made and grows as needed; the caller frees it with domi_memory_free(). */
 uint32_t domi_who_number(domi_who **who, const domi_house *house);
 
 /* --- probes: probe.c, expect.c --- */
@@ -142,13 +144,13 @@ typedef struct domi_parcel domi_parcel;
 
 struct domi_parcel {
     domi_parcel *next;
-    const char *kind;       /* in the words of the manual */
-    const domus_type *type; /* NULL: an ask of the probe failed */
-    int error;              /* with this */
+    const char *kind;       /* the kind of the message, as the manual names it */
+    const domus_type *type; /* NULL: an ask of the probe failed with `error` */
+    int error;
     domus_address sender;
-    bool owns; /* what the payload owns is the probe's, and then the test's */
+    bool owns; /* the probe owns what the payload owns; after an expect the test owns it */
     bool is_ask;
-    domus_kept kept; /* ... to be answered */
+    domus_kept kept; /* for an ask: its kept form, to be answered */
     alignas(8) unsigned char payload[];
 };
 
@@ -162,10 +164,10 @@ struct domus_probe {
     domus_probe *next;
     uint32_t number;
     domus_address address;
-    domi_parcels came;    /* not expected yet */
-    domi_parcels asks;    /* expected, to be answered */
-    bool lost;            /* something came, and there was no memory for it */
-    domus_address sender; /* of what was expected last */
+    domi_parcels came;    /* received, and not expected by the test yet */
+    domi_parcels asks;    /* asks that the test has expected and has to answer */
+    bool lost;            /* something was received, and there was no memory for it */
+    domus_address sender; /* the sender of the message that was expected last */
 };
 
 static inline void domi_parcel_push(domi_parcels *list, domi_parcel *parcel)
@@ -192,7 +194,7 @@ static inline void domi_parcel_release(domi_parcel *parcel)
         parcel->type->release(parcel->payload);
 }
 
-/* With everything that was received and not expected. */
+/* Free a probe and everything that it received and the test did not expect. */
 void domi_probe_free(domus_probe *probe);
 
 #endif
