@@ -1,17 +1,18 @@
-/* Links that wait for the end of a batch.
+/* Links into the arrivals of a home: at once, or at the end of a batch of puts.
  *
- * A put is published at once, but home learns of a house whose inbox was empty by its link into the
- * arrivals: a compare-exchange on a line that home reads again and again, and a look at home's park
- * word. Within a batch of puts these are gathered, a chain for each home, and each chain is pushed
- * by one compare-exchange and one look, when the batch ends or DOMI_LINKS_MAX houses wait.
+ * A put publishes its message at once. But home learns of a house whose inbox was empty only when
+ * the house is linked into home's arrivals. A link costs a compare-exchange on a line that home
+ * reads again and again, and a look at home's park word. Within a batch of puts the links are
+ * gathered in a chain for each home. When the batch ends, or DOMI_LINKS_MAX houses wait, each chain
+ * is pushed by one compare-exchange and one look.
  *
- * No code of a user runs within a batch, so it is over in a microsecond or two. That matters:
- * nobody else can link a house that is in a chain (its inbox is not empty), so what others send to
- * it waits as well. Gathering over whole runs was built, and taken out again
+ * A batch has to be short. A house in a chain has mail in its inbox, so nobody else links it, and
+ * messages that others send to it wait, too. No code of a user runs within a batch, so it is over
+ * in a microsecond or two. Gathering over whole runs was built, and taken out again
  * (decisions/batched-links).
  *
- * A house in a chain is nobody's to sort or to free (it has not been taken off the arrivals), so
- * the chain needs no more care than the arrivals. */
+ * A house in a chain has not been taken off the arrivals, so home neither sorts its inbox nor frees
+ * it (contract: Lanes). */
 #ifndef DOMI_HOUSE_MESSAGE_ARRIVALS_H
 #define DOMI_HOUSE_MESSAGE_ARRIVALS_H
 
@@ -20,7 +21,7 @@
 /* Link `house`, whose inbox was empty, into its home's arrivals, now or at the end of the batch. */
 void domi_links_add(domi_manager *manager, domi_house *house);
 
-/* A batch begins, and ends. Owner. */
+/* Begin a batch, and end it, which pushes all chains. Batches do not nest. Owner. */
 void domi_links_begin(domi_manager *manager);
 void domi_links_end(domi_manager *manager);
 

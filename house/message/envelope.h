@@ -1,8 +1,9 @@
-/* Envelopes: what a message travels in, 64 bytes for a notice of up to 24, 128 for an ask.
+/* Envelopes: a message travels in one. It has 64 bytes for a notice of up to 24 bytes of payload,
+ * and 128 bytes for an ask of up to 64.
  *
- * The first 16 bytes, the node, are common to all that can be linked into a mailbox: envelopes, a
- * house's own node, a timer's event, a promise that failed. Whoever holds an envelope is its
- * only owner. */
+ * The first 16 bytes are the node. Everything that can be linked into a mailbox begins with one or
+ * has one embedded: an envelope, a house, the event of a timer, a promise, a stack. An envelope has
+ * one owner at a time: the thread that handles it, or the house that it waits in. */
 #ifndef DOMI_HOUSE_MESSAGE_ENVELOPE_H
 #define DOMI_HOUSE_MESSAGE_ENVELOPE_H
 
@@ -13,7 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first five are the mailboxes, in the order in which a run takes them. */
+/* The first five are the kinds of messages: each has its mailbox, and a run takes them in this
+ * order. The others are not for a mailbox: home acts on them when it sorts the inbox. */
 enum domi_node_kind {
     DOMI_REPLY,
     DOMI_EXCEPTION,
@@ -21,15 +23,16 @@ enum domi_node_kind {
     DOMI_NOTICE,
     DOMI_EVENT,
     DOMI_MAILBOXES,
-    DOMI_MOUNT = DOMI_MAILBOXES, /* the house's own node: mount it */
-    DOMI_STOP,                   /* the house's own node: stop it */
-    DOMI_DIRECTIVE,              /* ... its parent has decided; `owner` says what */
-    DOMI_FREE,                   /* ... its parent has struck it from its list: the slot is free */
-    DOMI_WATCH,                  /* attach a watch, or take it back */
-    DOMI_MEMBER,                 /* a group's member comes or leaves */
+    DOMI_MOUNT = DOMI_MAILBOXES, /* the house's own node: home is to mount the actor */
+    DOMI_STOP,                   /* the house's own node: the actor was asked to stop */
+    DOMI_DIRECTIVE,              /* the house's own node: `owner` holds the parent's directive */
+    DOMI_FREE,                   /* the house's own node: the parent is told, home frees the slot */
+    DOMI_WATCH,                  /* a watch that is to be attached, or taken back */
+    DOMI_MEMBER,                 /* a member that joins a group, or leaves it */
 };
 
-/* Where an object goes when it is freed (house/message/pool.h). */
+/* In which slab an object lies, or in which other object; this is also its type. A pooled object
+ * goes back to its slab when it is freed (house/message/pool.h). */
 enum domi_slab_index {
     DOMI_SLAB_64,
     DOMI_SLAB_128,
@@ -42,14 +45,14 @@ enum domi_slab_index {
     DOMI_SLAB_PROMISE,
     DOMI_SLAB_TIMER,
     DOMI_SLAB_WATCH,
-    DOMI_SLAB_DESCRIPTOR, /* io's */
+    DOMI_SLAB_DESCRIPTOR, /* a watch on a descriptor; io's */
     DOMI_SLAB_MEMORY_WATCH,
     DOMI_SLAB_MEMBER,
     DOMI_SLABS,
     DOMI_SLAB_HEAP = DOMI_SLABS, /* an envelope too large for the slabs */
-    DOMI_SLAB_HOUSE,             /* embedded in a house: not freed by itself, as those below */
-    DOMI_SLAB_STACK_PROMISE,     /* ... in a stack: its first promise */
-    DOMI_SLAB_UNWATCH,           /* ... in a watch: takes it back */
+    DOMI_SLAB_HOUSE,             /* the node of a house; part of it and not freed by itself */
+    DOMI_SLAB_STACK_PROMISE,     /* the first promise of a stack; part of it */
+    DOMI_SLAB_UNWATCH,           /* the node that takes a watch back; part of the watch */
     DOMI_SLAB_SHARED,            /* a notice of 64 bytes whose payload is shared (shared.h) */
 };
 
@@ -57,8 +60,8 @@ typedef struct domi_node domi_node;
 
 struct domi_node {
     domi_node *next;
-    uint32_t lease; /* of the house that it is for */
-    uint16_t owner; /* index of the manager whose pool it is from */
+    uint32_t lease; /* the lease of the actor that it is for */
+    uint16_t owner; /* index of the manager whose pool it is from; in a house: see family.h */
     uint8_t slab;   /* enum domi_slab_index */
     uint8_t kind;   /* enum domi_node_kind */
 };
@@ -66,18 +69,19 @@ struct domi_node {
 typedef struct domi_envelope {
     domi_node node;
     const domus_type *type;
-    struct domi_house *sender; /* NULL: nobody */
+    struct domi_house *sender; /* NULL: it has no sender */
     uint32_t sender_lease;
-    int32_t error; /* of an exception */
+    int32_t error; /* of an exception: a negative errno */
     unsigned char payload[24];
 } domi_envelope;
 
-/* What an ask's answer completes; the first 24 bytes of its envelope's payload. */
+/* The promise that the answer to an ask completes. It takes the first 24 bytes of `payload` in the
+ * envelopes of asks, replies and exceptions. */
 typedef struct domi_return {
     struct domi_promise *promise;
-    uint32_t serial; /* of the promise when it was made; another one: the answer is late */
+    uint32_t serial; /* the promise's serial at the ask; if it has changed, the answer is late */
     uint32_t reserved;
-    uint64_t deadline_ns; /* nobody waits for it after this; 0: none */
+    uint64_t deadline_ns; /* nobody waits for the answer after this time; 0: no deadline */
 } domi_return;
 
 #define DOMI_ENVELOPE_HEAD offsetof(domi_envelope, payload)
@@ -88,7 +92,8 @@ static_assert(sizeof(domi_envelope) == 64, "a small notice is one cache line");
 static_assert(sizeof(domi_return) == 24, "an ask's payload begins on its second line");
 static_assert(DOMI_ASK_HEAD == 64, "an ask's payload begins on its second line");
 
-/* No envelope of its own: a timer, a watch, a house, a promise; from the pools or not. */
+/* True if the node is part of a timer, a watch, a house, a stack or a promise, and not of a plain
+ * envelope. It is also true for a notice whose payload is shared. */
 static inline bool domi_node_is_embedded(const domi_node *node)
 {
     return node->slab > DOMI_SLAB_1088 && node->slab != DOMI_SLAB_HEAP;
@@ -99,8 +104,8 @@ static inline domi_return *domi_envelope_return(domi_envelope *envelope)
     return (domi_return *)(void *)envelope->payload;
 }
 
-/* Asks, replies and exceptions carry the return before their payload; some notices a pointer
- * instead of it. `kind` is node.kind, which the dispatch knows. */
+/* Where the payload begins. In asks, replies and exceptions the return stands before it; a notice
+ * whose payload is shared holds a pointer to it. `kind` is node.kind, which the dispatch knows. */
 static inline void *domi_envelope_payload_of(domi_envelope *envelope, uint32_t kind)
 {
     if (kind <= DOMI_ASK)

@@ -1,8 +1,9 @@
-/* The house: what wraps an actor. 192 bytes with 16 bytes of state, in three cache lines: what
- * senders touch, what the runner touches, the rest.
+/* The house: the memory that wraps an actor. With 16 bytes of actor state it has 192 bytes, in
+ * three cache lines: one that senders touch, one that the runner touches, and one for the rest.
  *
- * Its slot belongs to one home thread for the life of the system and is never unmapped before, so
- * any address may be looked at; whether it still means the same actor is told by the lease. */
+ * A slot belongs to one home for the life of the system and is not unmapped before the system ends.
+ * So any thread may look into the house of any address at any time. The lease tells whether the
+ * actor that the address names still lives there. */
 #ifndef DOMI_HOUSE_MESSAGE_HOUSE_H
 #define DOMI_HOUSE_MESSAGE_HOUSE_H
 
@@ -26,86 +27,94 @@ typedef enum domi_state {
     DOMI_STATES,
 } domi_state;
 
-/* Marks beside the state. Home's, or the thief's between take and return. */
+/* Marks beside the state, in `marks`. Only home reads and writes them, or, while the house is lent,
+ * the thief. "Holds" means: asks and notices wait while the mark is set. */
 enum domi_mark {
-    DOMI_MARK_BARRIER = 1,       /* a stack raised it: no asks, no notices */
-    DOMI_MARK_SATURATED = 2,     /* conversations_max stacks are parked: no asks, no notices */
-    DOMI_MARK_STOPPING = 4,      /* no asks, no notices ever more */
-    DOMI_MARK_HIGH = 16,         /* sampled when it was queued */
-    DOMI_MARK_UNMOUNTED = 32,    /* on_mount failed, or a stop came first: no user code runs */
-    DOMI_MARK_CHANNELS = 64,     /* io has something for it: the kind's own work is ready */
-    DOMI_MARK_RECEIVING = 128,   /* a stack waits in a receive: only what its pattern takes */
-    DOMI_MARK_FRESH = 256,       /* ... and there is mail that no pattern has seen yet */
-    DOMI_MARK_SUSPENDED = 512,   /* it failed: no asks, no notices until its parent has decided */
-    DOMI_MARK_PASSIVATES = 1024, /* it stops after an idle time: when it last ran is noted */
-    DOMI_MARK_PINNED = 2048,     /* never lent */
-    DOMI_MARK_FATAL = 4096,      /* ... and going on is no choice */
-    DOMI_MARK_RESTART = 8192,    /* it begins anew once its conversations and children are gone */
-    DOMI_MARK_DEAD = 16384,      /* gone, but its parent has not heard of it */
-    DOMI_MARK_ROUTEE = 32768,    /* a router looks at its load */
+    DOMI_MARK_BARRIER = 1,   /* a conversation has raised a barrier; holds */
+    DOMI_MARK_SATURATED = 2, /* `conversations_max` conversations are parked; holds */
+    DOMI_MARK_STOPPING = 4,  /* its stop has begun: asks and notices become dead letters */
+    DOMI_MARK_HIGH = 16,     /* it was of high priority when it was queued */
+    /* Not mounted: on_mount or on_restart has failed, or a stop came before on_mount. No function
+     * of the behaviour is called; holds. */
+    DOMI_MARK_UNMOUNTED = 32,
+    DOMI_MARK_CHANNELS = 64,     /* a channels actor's channels have work for a run */
+    DOMI_MARK_RECEIVING = 128,   /* a receive waits and takes only what its pattern names; holds */
+    DOMI_MARK_FRESH = 256,       /* with RECEIVING: the receives have not looked at all mail yet */
+    DOMI_MARK_SUSPENDED = 512,   /* it has failed and its parent has not decided yet; holds */
+    DOMI_MARK_PASSIVATES = 1024, /* it stops after an idle time, so each run notes the time */
+    DOMI_MARK_PINNED = 2048,     /* it is never lent */
+    DOMI_MARK_FATAL = 4096,      /* with SUSPENDED: it may not resume, only restart or stop */
+    DOMI_MARK_RESTART = 8192,    /* a restart waits for its conversations and children; holds */
+    DOMI_MARK_DEAD = 16384,      /* its life is over, but its parent has not heard of that */
+    DOMI_MARK_ROUTEE = 32768,    /* a router reads its load, so each run notes it */
 };
-/* While one of these is set, asks and notices wait; RECEIVING may take one from among them. */
+/* The marks that hold: while one of them is set, asks and notices wait. Under RECEIVING a receive
+ * may take one of those that wait. */
 #define DOMI_MARKS_HOLD                                                                            \
     (DOMI_MARK_BARRIER | DOMI_MARK_SATURATED | DOMI_MARK_SUSPENDED | DOMI_MARK_RESTART |           \
      DOMI_MARK_RECEIVING | DOMI_MARK_UNMOUNTED)
 
-/* Control bits beside the lease in `life`; all change by atomic read-modify-writes (M9). */
-#define DOMI_LIFE_CLOSED      UINT64_C(1)  /* the slot is free: nothing is taken */
-#define DOMI_LIFE_STOP        UINT64_C(2)  /* asked to stop: asks and notices are refused */
-#define DOMI_LIFE_FULL        UINT64_C(4)  /* mailbox_max waits: asks and notices are refused */
-#define DOMI_LIFE_NODE        UINT64_C(8)  /* the embedded node is in use */
-#define DOMI_LIFE_BOUNDED     UINT64_C(16) /* its mailbox has a bound of its own: mail_max */
+/* Control bits in `life`, beside the lease. While an actor lives in the slot, each change of them
+ * is an atomic read-modify-write (M9). */
+#define DOMI_LIFE_CLOSED      UINT64_C(1)  /* the slot is free: a put is refused */
+#define DOMI_LIFE_STOP        UINT64_C(2)  /* it was asked to stop: asks and notices are refused */
+#define DOMI_LIFE_FULL        UINT64_C(4)  /* as many wait as may: asks and notices are refused */
+#define DOMI_LIFE_NODE        UINT64_C(8)  /* the embedded node (`node`) is in use */
+#define DOMI_LIFE_BOUNDED     UINT64_C(16) /* `mail_max` is its own bound of waiting mail */
 #define DOMI_LIFE_LEASE(life) ((uint32_t)((life) >> 32))
 
-/* Bits in `slot`, beside the size class. */
+/* Bits in `slot`; the lower six are the size class. */
 #define DOMI_SLOT_CLASS   0x3fu
-#define DOMI_SLOT_EXPOSED 0x40u /* a thief may see it, or has it (loan.h) */
-#define DOMI_SLOT_PENDING 0x80u /* ... and it was taken off the arrivals meanwhile */
+#define DOMI_SLOT_EXPOSED 0x40u /* exposed: a thief may take it, or has it (loan.h) */
+#define DOMI_SLOT_PENDING 0x80u /* exposed, and home took it off the arrivals meanwhile */
 
 #define DOMI_HOUSE_STATE_INLINE 16u
 
-/* An event in `events`. The bits below hold with which source a run that is too short to keep
- * places begins (dispatch.c): they fit nowhere else in a house of three lines. */
+/* `events` counts the waiting events in steps of 8. Its lower three bits name the source with which
+ * the next run begins, if runs are too short to keep places (run_short() in dispatch.c). They share
+ * the word because three cache lines have no other room for them. */
 #define DOMI_EVENT_STEP      8u
 #define DOMI_EVENT_TURN_MASK (DOMI_EVENT_STEP - 1)
 
 typedef struct domi_house domi_house;
 
 struct domi_house {
-    /* Line 0: what senders touch. */
-    alignas(64) _Atomic uint64_t inbox; /* depth in the upper 16 bits, the newest node below */
-    _Atomic(domi_house *) arrival_next; /* written by who found the inbox empty */
+    /* Line 0: senders touch it. */
+    alignas(64) _Atomic uint64_t inbox; /* depth in the upper 16 bits, newest node below */
+    _Atomic(domi_house *) arrival_next; /* written by the put that found the inbox empty */
     _Atomic uint64_t life;              /* lease in the upper 32 bits, control bits below */
-    struct domi_manager *home;          /* constant; NULL: it is a router's face (router.h) */
+    struct domi_manager *home;          /* constant; NULL in a router's face (router.h) */
     const domus_behaviour *behaviour;   /* constant in a life */
     void *self;                         /* the actor's state; constant in a life */
-    domi_node node;                     /* mounts or stops it, through the inbox */
+    domi_node node;                     /* tells of its birth, stop, failure or end (family.h) */
 
-    /* Line 1: what the runner touches. */
+    /* Line 1: the runner touches it. */
     alignas(64) uint8_t state;
-    _Atomic uint8_t slot; /* home's: its size class, and DOMI_SLOT_ bits */
-    uint16_t marks;
-    uint32_t mail;                    /* asks and notices waiting */
-    domi_house *next;                 /* in the one queue it is in */
-    domi_node *tails[DOMI_MAILBOXES]; /* circular lists: the tail's next is the head */
-    uint32_t replies;
-    uint32_t events; /* waiting, in DOMI_EVENT_STEPs; the last bits: where a short run begins */
+    _Atomic uint8_t slot;             /* size class and DOMI_SLOT_ bits; only home writes it */
+    uint16_t marks;                   /* enum domi_mark */
+    uint32_t mail;                    /* asks and notices that wait */
+    domi_house *next;                 /* in the one queue that the house is in */
+    domi_node *tails[DOMI_MAILBOXES]; /* circular lists: the last node's next is the first */
+    uint32_t replies;                 /* replies that wait */
+    uint32_t events;                  /* events that wait, in steps: see DOMI_EVENT_STEP */
 
-    /* Line 2: the rest. */
-    alignas(64) uint32_t asks; /* that it has under way, and whose answers it has not taken */
-    uint32_t stacks_count;
-    domus_stack *stacks;        /* parked conversations; who raised the barrier is the first */
-    struct domi_link *attached; /* its timers, and who watches it */
-    struct domi_family *family; /* what few actors need; NULL until one does */
-    domi_house *parent;         /* it stops after this one; NULL: spawned from outside */
-    uint32_t child_index;       /* its place among the parent's children; the parent's */
-    _Atomic uint16_t mail_max; /* its own bound, with DOMI_LIFE_BOUNDED; who is late reads it too */
-    int16_t reason;            /* why it failed or ends: 0, or a negative errno */
+    /* Line 2: all other fields. */
+    alignas(64) uint32_t asks;  /* asks that it has made and whose answers it has not taken */
+    uint32_t stacks_count;      /* conversations in `stacks` */
+    domus_stack *stacks;        /* parked conversations; the holder of the barrier comes first */
+    struct domi_link *attached; /* its timers, watchers, descriptor watches, memory watches */
+    struct domi_family *family; /* NULL until the actor needs something that is in there */
+    domi_house *parent;         /* the actor that spawned it; NULL: it was spawned from outside */
+    uint32_t child_index;       /* its place in the parent's list; used by the parent's runner */
+    _Atomic uint16_t mail_max;  /* 0, or its own bound of waiting mail, with DOMI_LIFE_BOUNDED */
+    int16_t reason;             /* why it failed or ends: 0, or a negative errno */
     union {
-        unsigned char room[DOMI_HOUSE_STATE_INLINE]; /* small state; larger slots go on behind it */
-        struct {                                     /* a channels actor's state begins behind it */
-            void *set;                               /* its channels: io's */
-            uint64_t reserved;                       /* a state is aligned to 16 bytes */
+        /* The actor's state begins here; in larger slots it goes on behind the house. */
+        unsigned char room[DOMI_HOUSE_STATE_INLINE];
+        /* The state of a channels actor begins behind this structure. */
+        struct {
+            void *set;         /* its channels; io owns them */
+            uint64_t reserved; /* keeps the state aligned to 16 bytes */
         } channels;
     };
 };
@@ -114,8 +123,8 @@ static_assert(offsetof(domi_house, state) == 64, "line 1");
 static_assert(offsetof(domi_house, asks) == 128, "line 2");
 static_assert(sizeof(domi_house) == 192, "three lines with 16 bytes of state");
 
-/* Relaxed: home's alone; but who looks at it looks at nothing else with it in one access, for the
- * bytes beside it may be a thief's. */
+/* Relaxed: only home writes `slot`. It is atomic so that the compiler reads this byte
+ * alone: while the house is lent, the thief writes the bytes beside it. */
 static inline uint32_t domi_house_slot(const domi_house *house)
 {
     return atomic_load_explicit((_Atomic uint8_t *)(uintptr_t)&house->slot, memory_order_relaxed);
@@ -131,7 +140,7 @@ static inline bool domi_house_is_exposed(const domi_house *house)
     return (domi_house_slot(house) & DOMI_SLOT_EXPOSED) != 0;
 }
 
-/* Which states may follow which: a byte per state, drawn and explained in house.c. */
+/* The table of allowed moves, one byte for each state that is left. house.c draws it. */
 #define DOMI_MOVE(from, to) (UINT64_C(1) << ((from)*8 + (to)))
 #define DOMI_MOVES                                                                                 \
     (DOMI_MOVE(DOMI_CREATED, DOMI_MOUNTING) | DOMI_MOVE(DOMI_MOUNTING, DOMI_WAITING) |             \
@@ -140,9 +149,10 @@ static inline bool domi_house_is_exposed(const domi_house *house)
      DOMI_MOVE(DOMI_RUNNING, DOMI_READY) | DOMI_MOVE(DOMI_RUNNING, DOMI_WAITING) |                 \
      DOMI_MOVE(DOMI_RUNNING, DOMI_CREATED))
 
-/* The one place where a state changes, checked against the table (M5). */
+/* Fail a check: the table does not allow the move from the state of `house` to `to`. */
 void domi_house_move_failed(const domi_house *house, domi_state to);
 
+/* Change the state, in the one place where it changes, checked against the table (M5). */
 static inline void domi_house_move(domi_house *house, domi_state to)
 {
     if (__builtin_expect((DOMI_MOVES >> (house->state * 8 + to) & 1) == 0, 0))
@@ -153,6 +163,8 @@ static inline void domi_house_move(domi_house *house, domi_state to)
 const char *domi_state_name(domi_state state);
 
 /* --- circular lists ---------------------------------------------------------------------- */
+
+/* `*tail` is the last node of a list, whose `next` is the first; NULL is the empty list. */
 
 static inline void domi_list_push(domi_node **tail, domi_node *node)
 {
@@ -179,7 +191,7 @@ static inline domi_node *domi_list_take(domi_node **tail)
     return head;
 }
 
-/* Take the node behind `before` out of the middle. */
+/* Take the node behind `before` out of a list, wherever it stands. */
 static inline void domi_list_take_next(domi_node **tail, domi_node *before)
 {
     domi_node *node = before->next;
@@ -195,74 +207,83 @@ static inline void domi_list_take_next(domi_node **tail, domi_node *before)
 
 /* --- what may run ---------------------------------------------------------------------------- */
 
-/* Channels begin conversations too: at conversations_max they wait as asks and notices do, and so
- * they do until the actor is mounted. */
+/* True if a run may handle what the channels of this actor bring. That begins conversations, so it
+ * waits while `conversations_max` are parked, as asks and notices do, and while the actor is not
+ * mounted. */
 static inline bool domi_house_channels_runnable(const domi_house *house)
 {
     return (house->marks & (DOMI_MARK_CHANNELS | DOMI_MARK_SATURATED | DOMI_MARK_UNMOUNTED)) ==
            DOMI_MARK_CHANNELS;
 }
 
-/* The actor stops without having been mounted, so no callback runs for its channels. */
+/* True if the actor stops while it is not mounted: then no callback runs for its channels. */
 static inline bool domi_house_stops_unmounted(const domi_house *house)
 {
     return (house->marks & (DOMI_MARK_UNMOUNTED | DOMI_MARK_STOPPING)) ==
            (DOMI_MARK_UNMOUNTED | DOMI_MARK_STOPPING);
 }
 
-/* A receive waits, nothing else holds it back, and it has not seen all that there is. SATURATED
- * does not: it goes on with a conversation, and may be what ends one. */
+/* True if a receive waits, has not looked at all mail yet, and no other mark holds it back.
+ * SATURATED does not hold it back, because a receive begins no conversation: it continues a parked
+ * one, which may then end. */
 static inline bool domi_house_receives(const domi_house *house)
 {
     return (house->marks & ((DOMI_MARKS_HOLD & ~DOMI_MARK_SATURATED) | DOMI_MARK_FRESH)) ==
            (DOMI_MARK_RECEIVING | DOMI_MARK_FRESH);
 }
 
+/* True if the house has anything that a run may handle now. */
 static inline bool domi_house_runnable(const domi_house *house)
 {
     if (house->tails[DOMI_REPLY] != NULL || house->tails[DOMI_EXCEPTION] != NULL ||
         house->tails[DOMI_EVENT] != NULL || domi_house_channels_runnable(house))
         return true;
-    /* A receive that only looks has to be told when there is nothing. */
+    /* domi_house_receives() does not depend on mail: a receive that does not wait for any has to
+     * run in order to find that there is none. */
     return (house->mail != 0 && (house->marks & DOMI_MARKS_HOLD) == 0) ||
            domi_house_receives(house);
 }
 
+/* How many events wait. */
 static inline uint32_t domi_house_events(const domi_house *house)
 {
     return house->events / DOMI_EVENT_STEP;
 }
 
-/* More than 2 replies wait, or more than 4 events, or it has no ask under way. An actor that
- * sleeps, receives or waits for blocking work depends on no other actor, so that makes it no less
- * urgent. */
+/* True if the house is of high priority: it has no ask under way, or more than 2 replies or more
+ * than 4 events wait in it. Only asks count, because an actor that sleeps, receives or waits for
+ * blocking work depends on no other actor. */
 static inline bool domi_house_high(const domi_house *house)
 {
     return house->asks == 0 || house->replies > 2 || house->events >= 5 * DOMI_EVENT_STEP;
 }
 
-/* Relaxed: constant in a life. A sender that is late may read it while the slot is born again; what
- * he puts is for the old lease, and dead either way. */
+/* Relaxed: the bound is constant in a life. A sender with an old lease may read it while the next
+ * life is being made. Either value will do then, because its message carries the old lease and
+ * becomes a dead letter anyway. */
 static inline uint32_t domi_house_mail_max(const domi_house *house)
 {
     return atomic_load_explicit((_Atomic uint16_t *)(uintptr_t)&house->mail_max,
                                 memory_order_relaxed);
 }
 
-/* Lease and control bits. Relaxed: of its own a runner sees what it has to at its next look; what
- * others do with it they decide by compare-exchange. */
+/* The life word: lease and control bits. Relaxed: the runner may see a bit late, because it looks
+ * again before its next ask or notice; a thread that acts on the lease (a stop) does so by a
+ * compare-exchange, which fails on an old value. */
 static inline uint64_t domi_house_life(const domi_house *house)
 {
     return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_relaxed);
 }
 
-/* It was asked to stop. A stop that is not seen yet is seen before the next message. */
+/* True if the actor was asked to stop. A stop that this load misses is seen before the next ask or
+ * notice. */
 static inline bool domi_house_is_asked_to_stop(const domi_house *house)
 {
     return (domi_house_life(house) & DOMI_LIFE_STOP) != 0;
 }
 
-/* What it is and becomes. Relaxed: a parent or child on another thread may look at any time. */
+/* Read or change the behaviour. Relaxed: a parent or a child on another thread may read it at any
+ * time, and a behaviour is a constant table, so either value is whole. */
 static inline const domus_behaviour *domi_house_behaviour(const domi_house *house)
 {
     return atomic_load_explicit((_Atomic(const domus_behaviour *) *)(uintptr_t)&house->behaviour,
@@ -275,6 +296,7 @@ static inline void domi_house_become(domi_house *house, const domus_behaviour *b
                           behaviour, memory_order_relaxed);
 }
 
+/* The address of the actor that lives here now. */
 static inline domus_address domi_house_address(const domi_house *house)
 {
     return (domus_address){(domi_house *)(uintptr_t)house, DOMI_LIFE_LEASE(domi_house_life(house))};

@@ -1,42 +1,47 @@
-/* The two lanes into a house, and its five mailboxes.
+/* The two lanes into a house, and its five mailboxes (contract: Lanes).
  *
- * Home lane: the sender runs on the house's home, the house is not exposed, its inbox is empty
- * (else home would overtake its own earlier message). Plain lists, no atomic read-modify-write
- * (M8). Inbox lane: everyone else; one compare-exchange, and who found it empty links the house
- * into its home's arrivals (arrivals.h). A put copies nothing: it takes the envelope or refuses it.
- */
+ * The home lane is for a sender on the house's home, if the house is not exposed and its inbox is
+ * empty (otherwise home would overtake its own earlier message). It appends to plain lists, without
+ * an atomic read-modify-write (M8). The inbox lane is for everybody else. It costs one
+ * compare-exchange, and the put that found the inbox empty links the house into its home's arrivals
+ * (arrivals.h). A put copies nothing: it takes the envelope or refuses it. */
 #ifndef DOMI_HOUSE_MESSAGE_MAILBOX_H
 #define DOMI_HOUSE_MESSAGE_MAILBOX_H
 
 #include "house/message/manager.h"
 
-/* Put `node` (its lease and kind are set) by the inbox lane or to a house with control bits.
- * Returns as domi_mailbox_put(). */
+/* The slow half of domi_mailbox_put(), for every put that cannot take its short way. `lease` and
+ * `kind` of the node are set. Returns as domi_mailbox_put() does. */
 int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *node);
 
-/* How many nodes its inbox holds, about. Any thread. */
+/* How many nodes the inbox holds, at most 65,535; other threads change it meanwhile. Any thread. */
 uint32_t domi_mailbox_depth(const domi_house *house);
 
-/* The slot of a dead house, by its own node: home may free it. From its parent's thread. */
+/* Tell home, by the house's own node, that it may free the slot of `house`, whose life is over.
+ * Called by the runner of its parent. */
 void domi_mailbox_give_back(domi_manager *manager, domi_house *house);
 
-/* Sort what the inbox holds into the mailboxes. Home, just after it took the house off the
- * arrivals. */
+/* Empty the inbox into the mailboxes, the oldest message first. Home, after it took the house off
+ * its arrivals; if the house was exposed then, when the house is back. */
 void domi_mailbox_sort(domi_manager *manager, domi_house *house);
 
-/* A message to `house` that it will not handle: count it, tell of it, release what it owns, let an
- * ask fail with `error`. */
+/* End a message that `house` will not handle. A message of a user becomes a dead letter: it is
+ * counted, subscribers hear of it, and what it owns is released; an ask fails with `error`. An
+ * event goes back to its timer, watch or other source. */
 void domi_mailbox_dead(domi_manager *manager, domi_house *house, domi_node *node, int error);
 
-/* Turn the asks and notices of a house that stops, or (with `all`) everything, into dead letters.
- */
+/* Turn the asks and notices of a house, or with `all` all of its mail, into dead letters. Mail that
+ * was put aside goes, too. */
 void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all);
 
-/* A put was refused at mailbox_max, or the queue fell below half of it: keep FULL true. Home. */
+/* Set FULL in the life word, because as many asks and notices wait as may. Home. */
 void domi_mailbox_mark_full(domi_house *house);
+
+/* Clear FULL and send the event room to those who wait for it, if there is room. Home. */
 void domi_mailbox_clear_full(domi_manager *manager, domi_house *house);
 
-/* Fewer than half of what may wait there do; of a bound of 1: none. Home. */
+/* True if fewer than half of the asks and notices wait that may; with a bound of 1, if none waits.
+ * Home. */
 static inline bool domi_mailbox_has_room(const domi_manager *manager, const domi_house *house)
 {
     uint32_t own = domi_house_mail_max(house);
@@ -45,23 +50,26 @@ static inline bool domi_mailbox_has_room(const domi_manager *manager, const domi
     return house->mail < most - most / 2;
 }
 
-/* Mail has come while marks hold it back: true if a receive is to look at it. An ask that would
- * wait for itself is taken out and fails with -EDEADLK. */
+/* `node`, an ask or a notice, was just added while a mark holds asks and notices back. Returns true
+ * if a receive has to look at it, so that the house may run. An ask that would wait for itself
+ * behind a barrier is taken out again and fails with -EDEADLK. */
 bool domi_mailbox_held(domi_manager *manager, domi_house *house, domi_node *node);
 
-/* `holder` has parked under a barrier that it raised since it last did: asks that wait, and were
- * made on its behalf, fail with -EDEADLK. */
+/* Let asks fail with -EDEADLK that wait behind the barrier of `holder` and were made, directly or
+ * through others, for `holder`. Called when `holder` parks for the first time after it raised the
+ * barrier. */
 void domi_mailbox_fail_circles(domi_manager *manager, domi_house *house, const domus_stack *holder);
 
-/* WAITING with mail that may run: READY, and into its queue. Home only. */
+/* Make a WAITING house that has mail that may run READY, and queue it. Home only. */
 static inline void domi_house_ready(domi_manager *manager, domi_house *house)
 {
     domi_house_move(house, DOMI_READY);
     domi_queue_put(&manager->ready[house->behaviour->kind], house);
 }
 
-/* Into the mailbox, and READY if that makes it so: a WAITING house has nothing that may run, so
- * the new node decides. `kind` is node->kind, which most callers know. Home, or the runner. */
+/* Append `node` to its mailbox, and make the house READY if it is WAITING and the node may run. A
+ * WAITING house had nothing that may run, so the new node alone decides. `kind` is node->kind,
+ * which most callers know as a constant. Home, or the runner. */
 DOMI_INLINE void domi_mailbox_add(domi_manager *manager, domi_house *house, domi_node *node,
                                   uint32_t kind)
 {
@@ -81,15 +89,17 @@ DOMI_INLINE void domi_mailbox_add(domi_manager *manager, domi_house *house, domi
         domi_house_ready(manager, house);
 }
 
-/* As domi_mailbox_put(), of what was taken before: it is passed on also while memory is critical,
- * because who holds it could do nothing but hold it. */
+/* As domi_mailbox_put(), for a message that an actor already has (forwarded, kept). It is put even
+ * while memory is critical, because refusing it would free no memory: its holder could only keep
+ * it. */
 int domi_mailbox_pass(domi_manager *manager, domus_address address, domi_node *node, uint32_t kind);
 
-/* Put `node`, of kind `kind`, into the house of `address`. From the thread of `manager`.
+/* Put `node`, of kind `kind`, into the house of `address`. Called by the owner of `manager`.
  *
- * Returns 0, and the node is the house's; -ESTALE when its life is over or (asks, notices) ends;
- * -ENOBUFS for an ask or notice when mailbox_max wait; -EBUSY for one while memory is critical;
- * then the node is still the caller's. */
+ * Returns 0, and the house owns the node. Returns -ESTALE if the actor's life is over, and for an
+ * ask or a notice if the actor was asked to stop. Returns, for asks and notices only, -ENOBUFS if
+ * as many wait as may, and -EBUSY while memory is critical. If this fails, the caller still owns
+ * the node. */
 DOMI_INLINE int domi_mailbox_put(domi_manager *manager, domus_address address, domi_node *node,
                                  uint32_t kind)
 {
@@ -98,8 +108,10 @@ DOMI_INLINE int domi_mailbox_put(domi_manager *manager, domus_address address, d
     DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
     node->lease = address.lease;
     node->kind = (uint8_t)kind;
-    /* Relaxed: on the home lane nobody else writes these; in the other cases they decide only
-     * which lane is tried. No control bit is set: the house takes everything. */
+    /* Relaxed: home reads here what it did itself, such as an earlier put into the inbox. A put or
+     * a stop of another thread that these loads miss counts as later than this put. If the sender
+     * is not home, the loads only lead to the slow half. A `life` that equals the lease has no
+     * control bit set, so the house takes every message. */
     if (DOMI_LIKELY(house != NULL && house->home == manager &&
                     atomic_load_explicit(&house->life, memory_order_relaxed) ==
                         (uint64_t)address.lease << 32 &&

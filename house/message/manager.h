@@ -1,8 +1,10 @@
 /* The manager: what a house needs of the thread that is its home.
  *
- * Queues, arrivals, the park word, pools, the wheel, counters, the time of this phase, and `wake`,
- * which runtime sets. House and io know no threads beyond this. Everything is the owner's except
- * what stands in lines of its own: `arrivals`, `remote` (others push), `park` (others exchange). */
+ * A manager has the thread's queues, arrivals, park word, pools, timer wheels and counters, the
+ * time of the current phase, and functions that io and runtime set (`wake`, for instance). House
+ * and io know nothing else of threads. Only the owner, the thread that uses a manager, touches its
+ * fields, except those that begin a cache line of their own below: other threads push to
+ * `arrivals`, `remote` and `returns`, take from `shared`, and exchange `park`. */
 #ifndef DOMI_HOUSE_MESSAGE_MANAGER_H
 #define DOMI_HOUSE_MESSAGE_MANAGER_H
 
@@ -16,8 +18,8 @@
 #include <domus/hooks.h>
 #include <domus/memory.h>
 
-/* What one core writes and another reads or writes stands this far apart: two cache lines, because
- * the hardware fetches them in pairs. */
+/* Bytes between a field that one core writes and a field that another core uses. This is two cache
+ * lines, because the hardware fetches lines in pairs. */
 #define DOMI_LINES 128
 
 #define DOMI_MANAGERS_MAX  1537 /* 1,024 threads, the outside, 512 detached actors */
@@ -27,9 +29,10 @@ enum domi_park {
     DOMI_PARK_RUNNING,
     DOMI_PARK_SLEEPING,
     DOMI_PARK_NOTIFIED,
-    DOMI_PARK_SPINNING, /* it looks for work and needs no write */
+    DOMI_PARK_SPINNING, /* the thread looks for work, so no wake-up is needed */
 };
 
+/* Counts of what happened on this thread since it began; the owner adds, any thread reads. */
 typedef struct domi_counters {
     domi_counter runs;
     domi_counter handled[DOMI_MAILBOXES];
@@ -37,8 +40,8 @@ typedef struct domi_counters {
     domi_counter wakeups_sent;
     domi_counter dead_letters;
     domi_counter refusals;
-    domi_counter busy;          /* refused for want of memory */
-    domi_counter trimmed_bytes; /* of slabs, given back to the kernel */
+    domi_counter busy;          /* asks and notices refused because memory is short */
+    domi_counter trimmed_bytes; /* bytes of slabs that were given back to the kernel */
     domi_counter asks_expired;
     domi_counter late_replies;
     domi_counter cancels;
@@ -53,71 +56,75 @@ typedef struct domi_counters {
     domi_counter letters_missed;
 } domi_counters;
 
-/* What is freed here but belongs to another: one chain per owner, pushed in one go. */
+/* Objects of one other manager that were freed by this thread; they are pushed to their owner all
+ * at once. */
 typedef struct domi_chain {
     domi_node *head;
     domi_node *tail;
 } domi_chain;
 
-/* Houses to be linked into one home's arrivals (arrivals.h). */
+/* Houses that are to be linked into the arrivals of one home (arrivals.h). */
 typedef struct domi_link_chain {
     domi_house *newest;
     domi_house *oldest;
 } domi_link_chain;
 
-#define DOMI_LINKS_MAX 32u /* houses in all chains */
+#define DOMI_LINKS_MAX 32u /* houses in all chains together */
 
+/* The chains of one batch of puts (arrivals.h). */
 typedef struct domi_links {
-    domi_link_chain *by_home;
-    uint16_t homes[DOMI_LINKS_MAX];
-    uint32_t home_count; /* that have a chain */
-    uint32_t houses;     /* in all chains */
-    bool gathering;      /* a batch is under way */
+    domi_link_chain *by_home;       /* one chain for each home */
+    uint16_t homes[DOMI_LINKS_MAX]; /* indices of the homes whose chain is not empty */
+    uint32_t home_count;            /* homes whose chain is not empty */
+    uint32_t houses;                /* houses in all chains */
+    bool gathering;                 /* a batch is under way */
 } domi_links;
 
-/* Free slots of one home, kept by a thread that spawns there. */
+/* Free slots of one home, kept by a thread that spawns actors there. */
 typedef struct domi_slot_cache {
     domi_house *free[DOMI_HOUSE_CLASSES];
     uint32_t count[DOMI_HOUSE_CLASSES];
 } domi_slot_cache;
 
-/* Where slots are born: home's, but others refill their caches here under the lock. */
+/* The slots of one home. Any thread that spawns there refills its cache from here, and home gives
+ * back what is too much for its own cache, all under `lock`. */
 typedef struct domi_slots {
     domi_spinlock lock;
-    domi_slab slabs[DOMI_HOUSE_CLASSES]; /* their free lists: what home had too many of */
-    domi_counter free_bytes;             /* ... which is so much; written under the lock */
+    domi_slab slabs[DOMI_HOUSE_CLASSES]; /* a free list holds what was too much for home's cache */
+    domi_counter free_bytes;             /* bytes in these free lists; written under `lock` */
 } domi_slots;
 
-/* What is told of an actor. */
+/* The events in the life of an actor that `log` tells of. */
 typedef enum domi_happening {
     DOMI_HAS_FAILED,
     DOMI_IS_RESTARTED,
-    DOMI_ESCALATES, /* a child's failure, which none of its rules decides */
-    DOMI_IS_ENDED,  /* by the root */
+    DOMI_ESCALATES, /* it fails because a child has failed */
+    DOMI_IS_ENDED,  /* the root has decided that it ends */
 } domi_happening;
 
 struct domi_memory_watch;
 
-/* The watches on memory of a home's actors (memory_watch.h). */
+/* The watches on memory of a home's actors (memory_watch.h). `head`, `tail`, `count` and `left` are
+ * written under `lock`. */
 typedef struct domi_memory_watches {
     domi_spinlock lock;
-    struct domi_memory_watch *head; /* under the lock, as the next three are */
+    struct domi_memory_watch *head;
     struct domi_memory_watch *tail;
-    _Atomic uint32_t count; /* ... but read by all */
-    uint32_t left;          /* to be looked at since the last change */
-    uint32_t seen;          /* home's: the number of that change */
+    _Atomic uint32_t count; /* watches in the list; any thread reads it, without the lock */
+    uint32_t left;          /* watches that home has not looked at since the last change */
+    uint32_t seen;          /* the number of that change; only home uses it */
 } domi_memory_watches;
 
-/* Giving slabs' memory back (trim.h). */
+/* The state of the passes that give memory of slabs back (trim.h). Times are those of `now_ns`. */
 typedef struct domi_trim {
-    uint32_t slab;     /* the one at hand */
-    bool begun;        /* ... its trim */
-    bool under_way;    /* a pass over the slabs */
-    bool gained;       /* ... has given something back */
-    uint64_t mapped;   /* of all slabs, when it was last looked at */
-    uint64_t next_ns;  /* no pass before */
-    uint64_t wait_ns;  /* from one in vain to the next */
-    uint64_t short_ns; /* until then memory is short, or was a minute ago */
+    uint32_t slab;     /* index of the slab that this pass has come to */
+    bool begun;        /* the trim of that slab has begun */
+    bool under_way;    /* a pass has begun and has not ended */
+    bool gained;       /* the last pass, or the one under way, has given something back */
+    uint64_t mapped;   /* bytes of all slabs at the last look */
+    uint64_t next_ns;  /* no pass begins before this time */
+    uint64_t wait_ns;  /* how long to wait after a pass while memory is not short */
+    uint64_t short_ns; /* one minute after the last look at which memory was short */
 } domi_trim;
 
 typedef struct domi_manager domi_manager;
@@ -125,155 +132,171 @@ struct domi_promise;
 struct domus_spawn_options;
 
 struct domi_manager {
-    /* Read by all, constant while threads run. */
+    /* Read by all, and constant while threads run; except `lane_max`. */
     uint32_t index;
-    uint32_t count;    /* of managers: the threads', the outside's, then those of detached actors */
-    uint32_t threads;  /* how many are threads' */
-    uint32_t run_kept; /* of messages_per_run_max: see domi_manager_limit_runs() */
-    domi_manager **managers;
+    uint32_t count;    /* managers: the threads', the outside's, then those of detached actors */
+    uint32_t threads;  /* managers that are of threads of the loop */
+    uint32_t run_kept; /* places of a run that are kept for a later kind: DOMI_RUN_KEPT */
+    domi_manager **managers; /* all, by index */
     const domus_config *config;
-    struct domi_names *names;     /* the system's registry; NULL: none */
-    struct domi_letters *letters; /* who hears of dead letters; NULL: nobody */
+    struct domi_names *names;     /* the names of the system; NULL: there are none */
+    struct domi_letters *letters; /* subscribers to dead letters; NULL: there are none */
     struct domi_groups *groups;
     struct domi_routers *routers;
-    uint32_t
-        lane_max; /* the owner's: mailbox_max, or 0 while busy: no put takes the short way then */
+    /* `mailbox_max`, or 0 while `busy`, so that then no put takes the short way. The owner's. */
+    uint32_t lane_max;
     uint32_t mailbox_max;
     uint32_t messages_per_run_max;
     uint32_t conversations_max;
-    void (*wake)(domi_manager *manager); /* writes to its eventfd; any thread */
-    void *thread;                        /* runtime's, for wake */
+    void (*wake)(domi_manager *manager); /* write to its eventfd; any thread */
+    void *thread;                        /* runtime's, for `wake` */
     void *system;                        /* runtime's */
-    domi_house *asker; /* in whose name the outside asks: nobody sees it, nobody stops it */
-    void *io;          /* io's */
-    /* io's part of a run: channels actors only. Handles up to `budget` pieces of work, returns
-     * how many; clears DOMI_MARK_CHANNELS when none is left. */
+    /* The house in whose name foreign threads ask. It is shown to nobody and cannot be stopped. */
+    domi_house *asker;
+    void *io; /* io's */
+    /* Io's part of the run of a channels actor. Handles up to `budget` pieces of work and returns
+     * how many it handled; clears DOMI_MARK_CHANNELS if none is left. */
     uint32_t (*run_channels)(domi_manager *manager, domi_house *house, uint32_t budget);
-    /* io's: a conversation that a channel counts (DOMI_STACK_COUNTED) has ended. */
+    /* Io's: a conversation that a channel counts (DOMI_STACK_COUNTED) has ended. */
     void (*conversation_ended)(domi_manager *manager, uint64_t key);
-    /* io's: a conversation has failed. True when a channel has begun it: that is refused, and the
-     * actor has not failed. NULL: there are no channels. */
+    /* Io's: a conversation of a channels actor has failed. Returns true if a channel began it: then
+     * that channel is reset, and the actor has not failed. NULL: there are no channels. */
     bool (*conversation_failed)(struct domi_manager *manager, const domus_stack *stack, int error);
-    /* io's own events (an accepted connection): true when it took the message. */
+    /* Io's: take `message` if it is an event of io itself (an accepted connection). Returns whether
+     * it did; the caller frees the message then. NULL: there is no io. */
     bool (*take_event)(domi_manager *manager, domi_house *house, domi_envelope *message);
-    /* runtime's: something has befallen an actor; NULL: nobody wants to know. */
+    /* Runtime's: write a log line about what happened to an actor. NULL: nobody reads a log. */
     void (*log)(domi_manager *manager, const domi_house *house, domi_happening what, int error);
-    /* runtime's: a log line; NULL: nobody wants to know. */
+    /* Runtime's: write `text` as a log line. NULL: nobody reads a log. */
     void (*say)(domi_manager *manager, domus_log_level level, const char *text);
-    /* runtime's: an actor on a thread of its own. NULL: there are none. */
+    /* Runtime's: spawn a detached actor. NULL: there are none in this system. */
     int (*spawn_detached)(domi_manager *manager, domi_house *parent,
                           const domus_behaviour *behaviour, const void *state,
                           const struct domus_spawn_options *options, domus_address *ret_address);
-    /* runtime's: may this thread spawn now? True: until end_spawn() nobody stops the system. NULL,
-     * both: a thread of the loop, which is told by `closing`. */
+    /* Runtime's: may this thread spawn now? After true, no stop of the system goes on until
+     * end_spawn() is called; after false, end_spawn() is not called. Both are NULL for a thread of
+     * the loop, which learns of a stop by `closing`. */
     bool (*begin_spawn)(domi_manager *manager);
     void (*end_spawn)(domi_manager *manager);
-    /* runtime's: take blocking work back; false when it runs already. */
+    /* Runtime's: take back blocking work that has not begun. Returns false if it runs already. */
     bool (*withdraw)(domi_manager *manager, struct domi_promise *promise);
-    /* runtime's: how short memory is now; returns the number of the latest change. Any thread,
-     * maybe under a spinlock. NULL: nobody measures. */
+    /* Runtime's: tell how short memory is now. Returns the number of the latest change. Any thread
+     * may call it, also under a spinlock. NULL: nobody measures. */
     uint32_t (*read_memory)(const domi_manager *manager, domus_memory_change *ret_change);
-    /* io's watches on descriptors: the event was handled, or dropped; take the watch back. */
+    /* Io's: the event of a watch on a descriptor was handled or dropped. */
     void (*descriptor_handled)(domi_manager *manager, domi_node *node);
+    /* Io's: take a watch on a descriptor back. */
     void (*descriptor_cancel)(domi_manager *manager, domi_node *node);
-    void (*descriptor_noted)(domi_manager *home, domi_node *node); /* begun on a loan: arm it */
-    /* io's part of a stop: begin to close what the house owns; returns how many are left. */
+    /* Io's: the house is back; carry out what the thief noted of a watch on a descriptor. */
+    void (*descriptor_noted)(domi_manager *home, domi_node *node);
+    /* Io's part of a stop: begin to close the channels of `house`. Returns how many are left. */
     uint32_t (*stop_channels)(domi_manager *manager, domi_house *house);
 
-    /* The owner's. */
-    alignas(DOMI_LINES) uint64_t now_ns;
-    const char *owner;               /* &domi_here of the thread that may use this manager */
-    struct domi_promise *shown;      /* what the step that runs was shown, when it waited for all */
-    struct domi_promise *shown_last; /* ... where it was looked for last; NULL: nowhere yet */
-    domi_queue ready[2];             /* by domus_kind */
-    domi_fifo mounting;
-    bool closing;     /* the system stops: nothing new is spawned */
-    bool has_stopped; /* the system has stopped: actors are ended, whatever they do */
-    bool work_over;   /* ... also those whose blocking work had not returned */
-    bool at_max;      /* why the last message had no envelope: memory.threadMax */
-    bool busy;        /* memory is critical: asks and notices are refused */
-    uint32_t pressure_seen;
+    /* From here on only the owner reads and writes, except where a field says otherwise. */
+    alignas(DOMI_LINES) uint64_t now_ns; /* the time of the current phase */
+    const char *owner;                   /* &domi_here of the thread that may use this manager */
+    /* While a function runs that was resumed with several answers: the first of them, and the one
+     * that domus_take_answer() found last (NULL: none yet). Otherwise NULL. */
+    struct domi_promise *shown;
+    struct domi_promise *shown_last;
+    domi_queue ready[2];    /* READY houses, by domus_kind */
+    domi_fifo mounting;     /* MOUNTING houses, whose on_mount has not begun */
+    bool closing;           /* the system stops: nothing new is spawned */
+    bool has_stopped;       /* the system has stopped: actors are ended as they are */
+    bool work_over;         /* abandoned blocking work has returned: its actors may be ended, too */
+    bool at_max;            /* the last message found no envelope because of memory.threadMax */
+    bool busy;              /* memory is critical: asks and notices are refused */
+    uint32_t pressure_seen; /* the level at the last look at `pressure` */
     const _Atomic uint32_t *pressure; /* the system's domus_memory_level */
-    _Atomic uint32_t timers;          /* armed or under way; a thief reads it */
-    domi_counter houses;              /* alive on this home */
-    uint32_t next_home;               /* for spawns that spread */
+    _Atomic uint32_t timers;          /* timers that are armed or under way; a thief reads it */
+    domi_counter houses;              /* actors that live on this home; any thread reads it */
+    uint32_t next_home; /* the thread to which the next actor goes, if actors are spread */
     domi_slab slabs[DOMI_SLABS];
-    domi_chain *chains;  /* by owner */
-    uint32_t chained;    /* objects in all chains */
-    bool alone;          /* the last that arrived came alone */
-    domi_node *guest;    /* an envelope of another's, freed here and still in the cache */
-    domi_node *returned; /* taken from `remote`, not yet sorted into the slabs */
+    domi_chain *chains; /* objects of others that were freed here, by the index of their owner */
+    uint32_t chained;   /* objects in all chains */
+    bool alone;         /* the inbox that was sorted last held one message only */
+    domi_node *guest; /* another owner's envelope, to be used again here first (pool.h), or NULL */
+    domi_node *returned; /* objects taken from `remote` and not yet sorted into the slabs */
     domi_links links;
     uint32_t lent;             /* houses that are exposed */
-    domi_slot_cache *slots_of; /* by home; its own is unbounded until it gives back */
+    domi_slot_cache *slots_of; /* caches of free slots, by the index of their home (slots.h) */
     domi_slots slots;
-    domi_wheel wheel;     /* of timers */
-    domi_wheel deadlines; /* of what conversations wait for */
-    domi_node *notes;     /* for the home of the lent house that runs here (notes.h); circular */
-    uint32_t noted_timers;
+    domi_wheel wheel;      /* timers of actors */
+    domi_wheel deadlines;  /* time-outs of promises */
+    domi_node *notes;      /* what home has to do for the lent house that runs here (notes.h) */
+    uint32_t noted_timers; /* timers that this house made less those that it freed; may wrap */
     domi_counters counters;
     domi_trim trim;
     domi_memory_watches memory_watches;
-    domi_counter spare_bytes; /* of slabs: free, but in chunks that the last trim had to keep */
+    domi_counter spare_bytes; /* free bytes of slabs in chunks that the last trim had to keep */
 
-    /* Pushed by others, taken whole by the owner. */
+    /* Other threads push to these three stacks, and the owner takes each as a whole. */
     alignas(DOMI_LINES) _Atomic(domi_house *) arrivals;
-    alignas(DOMI_LINES) _Atomic(domi_node *) remote; /* its objects that others freed, in chains */
-    _Atomic int64_t heap_bytes; /* in its envelopes beyond the slabs, which others free as well */
+    alignas(DOMI_LINES) _Atomic(domi_node *) remote; /* objects of this manager that others freed */
+    /* Bytes of this manager's envelopes that are too large for the slabs; others free them, too. */
+    _Atomic int64_t heap_bytes;
 
     alignas(DOMI_LINES) _Atomic(domi_node *) returns; /* loans that have come back (loan.h) */
 
-    /* What thieves may take. */
+    /* Houses that thieves may take. `shared` is used under the lock; `shared_count` is written
+     * under it and read by any thread. */
     alignas(DOMI_LINES) domi_spinlock shared_lock;
-    domi_fifo shared;              /* under the lock, as the next is written */
-    _Atomic uint32_t shared_count; /* houses in it */
+    domi_fifo shared;
+    _Atomic uint32_t shared_count; /* houses in `shared` */
 
-    /* Written by thieves: how many are after this thread's houses now. */
+    /* Thieves that want houses of this thread now; each counts itself. */
     alignas(DOMI_LINES) _Atomic uint32_t thieves;
 
-    /* Whose handler runs, and what it handles, for those who look at a thread that does not come
-     * back. NULL: nobody's; no message, but a conversation goes on. */
+    /* The behaviour of the actor that runs, and the type of the message that it handles. A stall
+     * report reads them from another thread. `running` is NULL if no actor runs, and `handling` is
+     * NULL if a conversation is resumed without a message. */
     alignas(DOMI_LINES) _Atomic(const domus_behaviour *) running;
     _Atomic(const domus_type *) handling;
 
-    /* The depth of the state queue, published at each look; idle threads read it. */
+    /* State actors that are ready here. Home publishes the number at each look; idle threads read
+     * it. */
     alignas(DOMI_LINES) _Atomic uint32_t readies;
-    _Atomic uint32_t lendable; /* the same, or 0: its runs are shorter than a loan would take */
+    _Atomic uint32_t lendable; /* as `readies`, but 0 if its runs are shorter than a loan takes */
 
-    /* Exchanged by others: a line of its own, read at each foreign put. */
+    /* enum domi_park. Senders read it after each put that links a house, and exchange it to wake
+     * the owner. */
     alignas(DOMI_LINES) _Atomic uint32_t park;
 };
 
-/* Its address tells a thread from all others; house knows no more of threads than that. */
+/* The address of this variable identifies the calling thread. House knows no more of threads. */
 extern _Thread_local char domi_here;
 
-/* The calling thread uses `manager` from now on: it was made here, or the thread that used it has
- * ended, or has left a lock that this one holds. */
+/* Make the calling thread the owner of `manager`. It may do so if it has just made the manager, if
+ * the last owner has ended, or if it holds the lock that every user of this manager takes. */
 static inline void domi_manager_own(domi_manager *manager)
 {
     manager->owner = &domi_here;
 }
 
-/* The rule of the owner, asserted at each door through which only the owner may go. The doors of a
- * turn ask always, those of a message in builds with slow checks. */
+/* True if the calling thread is the owner. Functions that only the owner may call check this: those
+ * that are called once an iteration do so always, those that are called for each message only in
+ * builds with slow checks. */
 static inline bool domi_manager_is_mine(const domi_manager *manager)
 {
     return manager->owner == &domi_here;
 }
 
-/* Who runs here from now on. Relaxed, both: only looked at, from elsewhere. */
+/* Say for stall reports whose code runs here from now on; NULL: nobody's. Relaxed, here and in the
+ * next function: other threads only show what they read. */
 static inline void domi_manager_runs(domi_manager *manager, const domus_behaviour *behaviour)
 {
     atomic_store_explicit(&manager->running, behaviour, memory_order_relaxed);
 }
 
-/* What it handles now. What is called without a message has a type for this alone. */
+/* Say for stall reports which message is handled now. Callbacks without a message, such as on_mount
+ * and on_read, have types for this purpose alone. */
 static inline void domi_manager_handles(domi_manager *manager, const domus_type *type)
 {
     atomic_store_explicit(&manager->handling, type, memory_order_relaxed);
 }
 
-/* Both, of what may be called between runs or within one. Returns who ran, to be set again. */
+/* Say both for a callback that may be called between runs or within one. Returns the behaviour that
+ * ran before; the caller sets it again afterwards. */
 static inline const domus_behaviour *
 domi_manager_enters(domi_manager *manager, const domus_behaviour *behaviour, const domus_type *type)
 {
@@ -292,25 +315,29 @@ static inline void domi_manager_log(domi_manager *manager, const domi_house *hou
         manager->log(manager, house, what, error);
 }
 
-/* Make `manager` number `index` of `count`. `managers` may be filled later. Returns 0; -ENOMEM. */
+/* Make `manager` the one with number `index` of `count`, owned by the calling thread. The array
+ * `managers` may be filled later. Returns 0; -ENOMEM. */
 int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
                       domi_manager **managers, const domus_config *config, uint64_t now_ns);
 
-/* After all threads have ended. What messages still own is released before, by domi_manager_end. */
+/* Free the memory of `manager`, after all threads have ended. domi_manager_end() has to be called
+ * before, because it releases what messages still own. */
 void domi_manager_fini(domi_manager *manager);
 
-/* Run on_stop of every actor that lives here and turn all mail into dead letters. Owner thread,
- * last; or any thread once the owner has ended. */
+/* Run on_stop of every actor that lives here and turn all mail into dead letters. The owner calls
+ * this last; or a thread that has become the owner after the former one ended. */
 void domi_manager_end(domi_manager *manager);
 
-/* The system stops: stop every actor that has no parent; the others are stopped by theirs. Nothing
- * is spawned any more, anywhere. */
+/* Stop every actor that has no parent; these stop their children. Called when the system stops,
+ * after all threads have ceased to spawn. Owner. */
 void domi_manager_stop(domi_manager *manager);
 
-/* `pressure` has changed: asks and notices from this manager are refused, or not any more. */
+/* Follow a change of `pressure` to `level`: from the critical level on, asks and notices that this
+ * manager puts are refused. Owner. */
 void domi_manager_pressed(domi_manager *manager, uint32_t level);
 
-/* One relaxed load of a line that is hardly ever written: what it says may be late. Owner. */
+/* Follow `pressure` if it has changed. This costs one relaxed load of a line that is hardly ever
+ * written; the level may be seen late. Owner. */
 static inline void domi_manager_look_at_pressure(domi_manager *manager)
 {
     uint32_t level = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)manager->pressure,
@@ -320,32 +347,36 @@ static inline void domi_manager_look_at_pressure(domi_manager *manager)
         domi_manager_pressed(manager, level);
 }
 
-/* Take arrivals and sort them, and what thieves have returned. Returns how many houses it was. Two
- * relaxed loads if none. */
+/* Settle the loans that thieves have returned, then take the arrivals and sort their mail. Returns
+ * how many houses these were. If there are none, this costs two relaxed loads. Owner. */
 uint32_t domi_manager_arrivals(domi_manager *manager);
 
-/* Mount what was spawned. Returns how many. */
+/* Mount the actors that wait for it. Returns how many. Owner. */
 uint32_t domi_manager_mount(domi_manager *manager);
 
-/* Let due timers put their events, and time-outs fail what waits. Returns how many did; not all
- * that are due when there are very many: then the wheels' next is now. */
+/* Let due timers put their events, and let promises fail whose time is over. Returns how many did.
+ * If more are due than one call takes, the rest waits for the next call, and domi_wheel_next_ns()
+ * of their wheel answers 0 until then. Owner. */
 uint32_t domi_manager_timers(domi_manager *manager);
 
-/* Run channels actors until their queue is empty, or until as many as are ready now and
- * channels_runs_per_tick more have run: the others wait for the next phase 2. Returns how many
- * ran. */
+/* Run ready channels actors: as many runs as actors are ready at the call, and up to
+ * `channels_runs_per_tick` more. Actors that are ready after that wait for the next phase 2.
+ * Returns how many runs there were. Owner. */
 uint32_t domi_manager_channels(domi_manager *manager);
 
-/* Anything to run, mount, sort or take back; io and timers not counted. What others push is read
- * seq_cst: this is the second look of a park (contract: Park and wake). */
+/* True if there is anything to run, mount, sort, settle or take back; io and timers are not asked.
+ * The stacks to which others push are read seq_cst, because this is step 3 of
+ * falling asleep (contract: Park and wake). Owner. */
 bool domi_manager_has_work(const domi_manager *manager);
 
-/* Wake the owner of `target` if it sleeps: at most one write per sleep (M12). */
+/* Wake the owner of `target` if it sleeps, with at most one write for each sleep (M12). Called by
+ * the owner of `self`, after it has pushed something to `target`. */
 static inline void domi_manager_notify(domi_manager *self, domi_manager *target)
 {
-    /* seq_cst: after the put (a read-modify-write), pairs with the owner's exchange to SLEEPING
-     * and its second look. With anything weaker each side could read before its own write is
-     * visible to the other, and both would miss (decisions/park-and-wake). */
+    /* seq_cst: this load follows the put, which is a read-modify-write. It pairs with the owner's
+     * exchange to SLEEPING and with the look that follows it. With a weaker order each side could
+     * read before its own write is visible to the other, and both would miss the other's
+     * (decisions/park-and-wake). */
     if (atomic_load_explicit(&target->park, memory_order_seq_cst) == DOMI_PARK_SLEEPING) {
         uint32_t sleeping = DOMI_PARK_SLEEPING;
         if (atomic_compare_exchange_strong_explicit(&target->park, &sleeping, DOMI_PARK_NOTIFIED,

@@ -1,11 +1,14 @@
-/* Pools: a manager's slabs of envelopes, stacks and timers, and the way home for what others free.
+/* Pools: a manager's slabs of envelopes, stacks, promises, timers and watches, and the way back for
+ * objects that another thread frees.
  *
- * An object remembers its owner. Freed by its owner, it is the next one taken; freed elsewhere, it
- * is linked into a chain for its owner, and chains are pushed once per tick and before a park, so a
- * foreign free costs no atomic operation of its own. The owner takes all chains at once when a
- * slab runs dry. The last foreign envelope stays as a guest instead, and is the next one taken: so
- * those who answer each other across threads pass the same few envelopes to and fro, and none of
- * them has to be fetched from the other's cache to be given out. Owner thread only. */
+ * An object remembers its owner. If its owner frees it, it is the next one that is taken. If
+ * another thread frees it, that thread links it into a chain for the owner, and pushes the chains
+ * when DOMI_CHAINED_MAX objects are in them and before it sleeps. So a foreign free costs no atomic
+ * operation of its own. The owner takes all chains at once when a slab runs dry.
+ *
+ * One foreign envelope is not chained: it stays as the *guest*, and is the next one that is taken
+ * here. So two threads that answer each other pass the same few envelopes to and fro, and neither
+ * has to fetch an envelope from the other core's cache before it fills it. Owner thread only. */
 #ifndef DOMI_HOUSE_MESSAGE_POOL_H
 #define DOMI_HOUSE_MESSAGE_POOL_H
 
@@ -17,27 +20,31 @@
 void domi_pool_init(domi_manager *manager);
 void domi_pool_fini(domi_manager *manager);
 
-/* Push all chains to their owners: before a park, and when DOMI_CHAINED_MAX objects are in them. A
- * push takes a cache line from its owner, so it is worth waiting for company. */
+/* Push all chains, and the guest, to their owners. A push takes a cache line away from the owner,
+ * so objects are gathered first: this is called when DOMI_CHAINED_MAX objects are chained, and
+ * before the thread sleeps. */
 #define DOMI_CHAINED_MAX 64u
 void domi_pool_flush(domi_manager *manager);
 
-/* The slow half of a take: what others gave back, else a fresh one. NULL without memory; the
- * second, for asks and notices, also when memory.threadMax would be exceeded. */
+/* The slow half of a take, when the slab is dry: an object that others gave back, else a fresh one.
+ * Returns NULL without memory. The bounded one is for asks and notices, and also returns NULL if
+ * memory.threadMax would be exceeded. */
 void *domi_pool_refill(domi_manager *manager, uint32_t slab);
 void *domi_pool_refill_bounded(domi_manager *manager, uint32_t slab);
 
-/* The slow half of a free: into the owner's chain, or to the heap. */
+/* The slow half of a free: the object of another manager goes into a chain, and an envelope that is
+ * in no slab goes back to the heap. */
 void domi_pool_free_slow(domi_manager *manager, domi_node *node);
 
-/* An envelope for `bytes` in all, more than the slabs hold. NULL as above. */
+/* An envelope for `bytes` in all (head and payload), too large for the slabs. NULL as for the two
+ * functions above. */
 domi_envelope *domi_pool_heap(domi_manager *manager, size_t bytes);
 domi_envelope *domi_pool_heap_bounded(domi_manager *manager, size_t bytes);
 
-/* What the manager's envelopes take: the chunks of their slabs, and the heap. */
+/* Bytes that this manager's envelopes take: all chunks of their slabs, and the heap. */
 uint64_t domi_pool_bytes(const domi_manager *manager);
 
-/* Sort some of what others gave back into the slabs. True: there is more. */
+/* Sort some of the objects that others gave back into the slabs. Returns true if more are left. */
 bool domi_pool_collect(domi_manager *manager);
 
 DOMI_INLINE void *domi_pool_take_by(domi_manager *manager, uint32_t index, bool bounded)
@@ -65,6 +72,7 @@ static inline void domi_pool_free(domi_manager *manager, domi_node *node)
         domi_pool_free_slow(manager, node);
 }
 
+/* As domi_pool_take_by(), but the guest is taken first if it has this size. */
 DOMI_INLINE void *domi_pool_take_envelope(domi_manager *manager, uint32_t index, bool bounded)
 {
     domi_node *guest = manager->guest;
@@ -91,24 +99,27 @@ DOMI_INLINE domi_envelope *domi_envelope_by(domi_manager *manager, size_t bytes,
     return bounded ? domi_pool_heap_bounded(manager, bytes) : domi_pool_heap(manager, bytes);
 }
 
-/* An envelope for `bytes` in all (head and payload). Only node.owner and node.slab are set. */
+/* An envelope for `bytes` in all (head and payload), with only node.owner and node.slab set. NULL
+ * without memory. */
 DOMI_INLINE domi_envelope *domi_envelope_new(domi_manager *manager, size_t bytes)
 {
     return domi_envelope_by(manager, bytes, false);
 }
 
-/* The same for an ask or a notice: within memory.threadMax. NULL: domi_message_error() says why. */
+/* The same for an ask or a notice, which memory.threadMax bounds. After NULL domi_message_error()
+ * says why. */
 DOMI_INLINE domi_envelope *domi_message_new(domi_manager *manager, size_t bytes)
 {
     return domi_envelope_by(manager, bytes, true);
 }
 
-/* After domi_message_new() has failed: -ENOBUFS at memory.threadMax; -EBUSY when nothing is given
- * any more; both are counted; else -ENOMEM. */
+/* Why domi_message_new() has just failed: -ENOBUFS because of memory.threadMax, -EBUSY because
+ * memory is full and nothing more is given to messages, otherwise -ENOMEM. The first two are
+ * counted here. */
 int domi_message_error(domi_manager *manager);
 
-/* How many bytes an envelope can hold in all; 0 for one from the heap (it is as long as it was
- * asked for, which nobody noted). */
+/* Bytes that an envelope can hold in all (head and payload). 0 for one from the heap: it has
+ * exactly the size that was asked for, which is not noted. */
 size_t domi_envelope_room(const domi_envelope *envelope);
 
 #endif

@@ -1,8 +1,9 @@
-/* Queues of houses, linked through `next`: plain ones, and the two-level one of the ready.
+/* Queues of houses, linked through `next`: plain ones, and the queue of ready houses, which has two
+ * levels.
  *
- * A house is in at most one queue. High and normal are sampled when it is queued; while both
- * wait, one take of `normal_every` is a normal one, so that middlemen (who have asks under way) do
- * not starve. Owner thread only. */
+ * A house is in at most one queue. Its level is decided when it is queued. While houses of both
+ * levels wait, one take of `normal_every` is a normal one, so that houses that have asks under way
+ * do not starve. Owner thread only. */
 #ifndef DOMI_HOUSE_MESSAGE_QUEUE_H
 #define DOMI_HOUSE_MESSAGE_QUEUE_H
 
@@ -32,7 +33,7 @@ static inline domi_house *domi_fifo_take(domi_fifo *fifo)
     return house;
 }
 
-/* All of `first`, before what waits. */
+/* Put all houses of `first` before those that wait in `fifo`. */
 static inline void domi_fifo_prepend(domi_fifo *fifo, const domi_fifo *first)
 {
     if (first->head == NULL)
@@ -46,9 +47,9 @@ static inline void domi_fifo_prepend(domi_fifo *fifo, const domi_fifo *first)
 typedef struct domi_queue {
     domi_fifo high;
     domi_fifo normal;
-    uint32_t normal_every; /* constant, and at least 2, so that no kind starves */
-    uint32_t high_takes;   /* since the last normal one, while both waited */
-    uint32_t count;        /* `readies` */
+    uint32_t normal_every; /* constant, and at least 2, so that neither level starves */
+    uint32_t high_takes;   /* high ones taken since the last normal one, while both waited */
+    uint32_t count;        /* houses in both levels */
 } domi_queue;
 
 static inline void domi_queue_put(domi_queue *queue, domi_house *house)

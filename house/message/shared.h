@@ -1,10 +1,12 @@
 /* Shared payloads: one payload for many notices.
  *
- * Three objects. The payload itself, counted by the threads that have a delivery of it. A delivery:
- * the one message by which a thread's members get it, kept and counted by the notices that are made
- * of it there; so the count that every member takes one from is its thread's own line. And the
- * notices, small envelopes that point to both: their slab reads DOMI_SLAB_SHARED, which sends them
- * the slow way when they are freed, and costs other messages nothing. */
+ * There are three objects:
+ * - The shared payload. It counts its deliveries, one for each thread.
+ * - A delivery, the one message by which the members on a thread get the payload. It lives until
+ * the notices that were made of it there are freed, and counts them. So the count that each notice
+ *   changes lies in a cache line of its own thread.
+ * - A notice, a small envelope that points to both. Its slab reads DOMI_SLAB_SHARED, so that
+ * freeing it takes the slow way. This costs other messages nothing. */
 #ifndef DOMI_HOUSE_MESSAGE_SHARED_H
 #define DOMI_HOUSE_MESSAGE_SHARED_H
 
@@ -13,17 +15,17 @@
 typedef struct domi_shared {
     domi_node node;
     const domus_type *type;
-    _Atomic uint32_t deliveries; /* that are not over, and one while they are made */
+    _Atomic uint32_t deliveries; /* deliveries that have not ended, and one for their maker */
     uint32_t reserved;
     unsigned char payload[];
 } domi_shared;
 
 static_assert(offsetof(domi_shared, payload) % 16 == 0, "as aligned as any payload");
 
-/* The payload of a delivery's envelope. */
+/* This is the payload of a delivery's envelope. */
 typedef struct domi_delivery {
     domi_shared *shared;
-    _Atomic uint32_t left; /* notices that were not freed, and one while they are made */
+    _Atomic uint32_t left; /* notices that are not freed, and one for their maker */
     uint32_t reserved;
 } domi_delivery;
 
@@ -37,22 +39,24 @@ static inline domi_delivery *domi_delivery_of(domi_envelope *envelope)
     return (domi_delivery *)(void *)envelope->payload;
 }
 
-/* A copy of `payload` to share; NULL: domi_message_error() says why. */
+/* Copy `payload` to share it. The caller holds one count, as the maker of deliveries. After NULL
+ * domi_message_error() says why. */
 domi_shared *domi_shared_new(domi_manager *manager, const domus_type *type, const void *payload);
 
-/* The maker, or a delivery, is done with it: the last one releases what it owns and frees it. */
+/* Give back the count of the maker or of a delivery. The last one releases what the payload owns
+ * and frees it. Any thread. */
 void domi_shared_end(domi_manager *manager, domi_shared *shared);
 
-/* One more delivery of it, as a notice from `sender`, to be put; NULL without memory. */
+/* Make one more delivery, a notice from `sender` that the caller puts. NULL without memory. */
 domi_envelope *domi_delivery_new(domi_manager *manager, domi_shared *shared, domus_address sender);
 
-/* `count` of what the delivery counts are done with. Any thread. */
+/* Give back `count` of the counts of a delivery. The last one ends the delivery. Any thread. */
 void domi_delivery_end(domi_manager *manager, domi_envelope *delivery, uint32_t count);
 
-/* A notice made of a delivery, which counts it already; NULL without memory. */
+/* Make a notice of a delivery. The caller has counted it there already. NULL without memory. */
 domi_envelope *domi_shared_notice(domi_manager *manager, domi_envelope *delivery);
 
-/* Such a notice is freed: give its share back, and free it as the small envelope that it is. */
+/* Free a notice that was made of a delivery, and give its count back. */
 void domi_shared_notice_free(domi_manager *manager, domi_envelope *notice);
 
 #endif

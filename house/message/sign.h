@@ -1,4 +1,4 @@
-/* What every message needs before it is put: a signature and its payload. */
+/* Two things that each message gets before it is put: its payload, and its type and sender. */
 #ifndef DOMI_HOUSE_MESSAGE_SIGN_H
 #define DOMI_HOUSE_MESSAGE_SIGN_H
 
@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* Payloads are small: one copy of 8 or 16 bytes is worth a branch of its own. */
+/* Copy a payload. Most have 8 or 16 bytes, and a copy of a constant size is one or two moves, so
+ * these sizes have branches of their own. */
 static inline void domi_payload_copy(void *to, const void *from, uint32_t size)
 {
     if (size == 8)
@@ -17,6 +18,7 @@ static inline void domi_payload_copy(void *to, const void *from, uint32_t size)
         memcpy(to, from, size);
 }
 
+/* Write the type of a message and its sender. */
 static inline void domi_envelope_sign(domi_envelope *envelope, const domus_type *type,
                                       const domi_house *sender)
 {
