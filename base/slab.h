@@ -56,7 +56,7 @@ typedef struct domi_slab {
     void *free;  /* free objects, singly linked through their first word */
     char *carve; /* begin of the part of the newest chunk that is not carved yet */
     char *carve_end;
-    char *populated; /* end of what is populated in the newest chunk */
+    char *populated; /* end of the populated pages of the newest chunk */
     domi_slab_chunk *chunks;
     uint32_t object_bytes; /* a multiple of 64 */
     uint32_t keep_bytes;   /* bytes of a free object that stay readable; at least 8 */

@@ -20,8 +20,7 @@ typedef struct domi_slab_trim {
     void *rest;            /* free objects that are not sorted yet */
     domi_slab_chunk *last; /* chunk of the object that was sorted last */
     bool parted;           /* everything is sorted, and `going` lists the chunks to be given back */
-    domi_slab_chunk
-        *going; /* chunks to be given back; they are no longer in the list of the slab */
+    domi_slab_chunk *going; /* to be given back; not in the list of the slab */
     size_t count;
     domi_slab_chunk *chunks[]; /* sorted by address */
 } trim;

@@ -1,20 +1,21 @@
-/* How many bytes the channels of a thread may have queued, and what each of them may.
+/* The bound on the bytes that the channels of a thread have queued, and the part of it that each
+ * channel may use.
  *
- * The thread has one bound, a share of the library's budget (domi_io_pressure.queue_max). Half of
- * it is shared: a channel may use a fixed part of what is still free there, an eighth, so the more
- * is queued the less each may have. This is a dynamic threshold, as in the shared buffers of
- * switches (Choudhury and Hahne). In a switch all queues drain; here a peer that reads nothing
- * keeps what it has, and a row of such peers would leave nothing free for the next. So the other
- * half is kept for channels that have nothing queued, each of which may read one piece; and of this
- * half one half is kept for short answers. Copies of
- * what came, for want of receive buffers, are counted from then on until their actor has seen them.
+ * The bound of a thread is a share of the budget of the library (domi_io_pressure.queue_max). Half
+ * of it is shared: a channel may use an eighth of what is still free there, so the more is queued,
+ * the less each channel may have. This is a dynamic threshold, as in the shared buffers of switches
+ * (Choudhury and Hahne). In a switch all queues drain. Here a peer that reads nothing keeps its
+ * bytes, and a row of such peers would leave nothing free for the next channel. So the other half
+ * is kept for channels that have nothing queued, each of which may read one piece; and half of this
+ * half is kept for short answers. Pieces that are copied to the heap, because receive buffers are
+ * short, count from the copy until their actor has taken them.
  *
- * Above its part a channel is crowded: it is not read, and its actor is not shown what has been
- * read already. It waits in a list, and is looked at again when less is queued.
+ * A channel above its part is crowded: it is not read, and its actor does not get what has been
+ * read already. The channel waits in a list, and is looked at again when less is queued.
  *
  * While much is queued, or the library is above its budget, the thread is careful: a receive brings
- * one piece, and the next one is begun when that has been handled, because a multishot receive
- * brings up to 32 before it can be ended.
+ * one piece, and the next receive is armed when that piece has been handled. (A multishot receive
+ * brings up to 32 pieces before it can be ended.)
  *
  * Owner thread. */
 #ifndef DOMI_IO_CHANNELS_CROWD_H
@@ -23,7 +24,8 @@
 #include "base/memory.h"
 #include "io/channels/channel.h"
 
-/* The threshold itself: what a channel may have queued when `queued` bytes of `queue_max` are. */
+/* The threshold: the bytes that a channel may have queued while `queued` bytes of `queue_max` are.
+ */
 static inline uint64_t domi_part_of(uint64_t queue_max, uint64_t queued)
 {
     uint64_t shared = queue_max / 2;
@@ -31,7 +33,7 @@ static inline uint64_t domi_part_of(uint64_t queue_max, uint64_t queued)
     return queued < shared ? (shared - queued) / 8 : 0;
 }
 
-/* There is room for the first piece of a channel that has nothing queued. */
+/* Whether there is room for the first piece of a channel that has nothing queued. */
 static inline bool domi_has_room_for_first(uint64_t queue_max, uint64_t queued, uint64_t piece)
 {
     uint64_t most = queue_max - queue_max / 16;
@@ -44,21 +46,21 @@ static inline uint64_t domi_io_queued(const domi_io *io)
     return domi_counter_read(&io->queued);
 }
 
-/* Without copies of what came, which are not for peers yet. */
+/* The queued bytes without copied-out pieces, which do not wait for peers. */
 static inline uint64_t domi_io_outbound(const domi_io *io)
 {
     return domi_io_queued(io) - io->copied;
 }
 
-/* With so much queued only small answers are taken. */
+/* With this many bytes queued, only small answers are taken. */
 static inline uint64_t domi_queue_mark(uint64_t queue_max)
 {
     return queue_max - queue_max / 4;
 }
 
-/* Whether a write of `size` bytes finds the bound reached. The last quarter is kept for answers
- * that are no longer than a piece, of channels that have nothing else queued: else a few channels
- * whose actors write much for peers that take nothing would silence all others. */
+/* Whether a write of `size` bytes is refused because of the bound. The last quarter is kept for
+ * small answers (at most one piece) of channels that have nothing else queued. Without it, a few
+ * channels whose actors write much for peers that take nothing would silence all others. */
 static inline bool domi_channel_is_refused(const domus_channel *channel, uint64_t size)
 {
     const domi_io *io = channel->io;
@@ -73,14 +75,16 @@ static inline uint64_t domi_io_part(const domi_io *io)
     return domi_part_of(io->pressure.queue_max, domi_io_queued(io));
 }
 
-/* What a buffer costs while it waits: a heap buffer all that was allocated for it, also when it was
- * trimmed; a provided one the bytes in it, because its memory is there in any case. */
+/* The memory that a waiting buffer takes. A heap buffer takes everything that was allocated for it,
+ * also after it was trimmed. A provided buffer takes the bytes in it, because its memory exists in
+ * any case. */
 static inline uint64_t domi_buffer_cost(const domus_buffer *buffer)
 {
     return buffer->index == DOMI_BUFFER_HEAP ? domi_memory_bytes(buffer) : buffer->size;
 }
 
-/* Count what a channel has queued, or not any more. */
+/* Count `cost` bytes as queued, on the thread and in `of`, which is a sum of this channel;
+ * discharge takes them off again. */
 static inline void domi_channel_charge(domus_channel *channel, uint64_t *of, uint64_t cost)
 {
     domi_counter_add(&channel->io->queued, cost);
@@ -96,7 +100,7 @@ static inline void domi_channel_discharge(domus_channel *channel, uint64_t *of, 
     io->crowd_left = io->crowd_count;
 }
 
-/* Count a copy of what came, as long as it waits for its actor. */
+/* Count a copied-out piece for as long as it waits for its actor. */
 static inline void domi_channel_charge_copy(domus_channel *channel, uint64_t cost)
 {
     channel->io->copied += cost;
@@ -109,9 +113,9 @@ static inline void domi_channel_discharge_copy(domus_channel *channel, uint64_t 
     domi_channel_discharge(channel, &channel->copied, cost);
 }
 
-/* Whether a channel that has nothing queued may be shown its first piece. A copy of it is counted
- * already, so only what waits for peers can be in its way: else copies could fill the bound and
- * wait for each other, for ever. */
+/* Whether a channel that has nothing queued may be shown its first piece. If that piece is a copy,
+ * it is counted already, so only bytes that wait for peers can be in its way. Otherwise copies
+ * could fill the bound and wait for each other for ever. */
 static inline bool domi_channel_has_room_for_first(const domus_channel *channel)
 {
     const domi_io *io = channel->io;
@@ -120,7 +124,7 @@ static inline bool domi_channel_has_room_for_first(const domus_channel *channel)
     return domi_has_room_for_first(io->pressure.queue_max, in_its_way, io->piece);
 }
 
-/* A channel that has `bytes` queued may not read another piece. */
+/* Whether a channel that has `bytes` queued may not read another piece. */
 static inline bool domi_channel_is_above_part(const domus_channel *channel, uint64_t bytes)
 {
     const domi_io *io = channel->io;
@@ -129,29 +133,29 @@ static inline bool domi_channel_is_above_part(const domus_channel *channel, uint
            !(bytes == 0 && domi_channel_has_room_for_first(channel));
 }
 
-/* Set `crowded` by what the channel has queued, and join or leave the list by it. */
+/* Set `crowded` by the bytes that the channel has queued, and let it join or leave the list. */
 void domi_channel_note_crowded(domus_channel *channel);
 
-/* It closes: leave the list. */
+/* Take a channel that closes off the list. */
 void domi_channel_leave_crowd(domus_channel *channel);
 
-/* Look at some crowded channels again, if that may have become of use. */
+/* Look again at some crowded channels, if less is queued than at their last look. */
 void domi_io_feed_crowd(domi_io *io);
 
-/* Much is queued: receive piece by piece from now on. */
+/* Become careful because much is queued: receive piece by piece from now on. */
 void domi_io_receive_carefully(domi_io *io);
 
-/* Called after each charge. */
+/* Become careful if too much is queued; called after each charge. */
 static inline void domi_io_note_queued(domi_io *io)
 {
     if (DOMI_UNLIKELY(domi_io_queued(io) > io->careful_mark) && !io->careful)
         domi_io_receive_carefully(io);
 }
 
-/* A bound was set: what follows from it. */
+/* Set the bound to `queue_max`, and everything that is derived from it. */
 void domi_io_set_bound(domi_io *io, uint64_t queue_max);
 
-/* The next look at the channels of a careful thread is due; see shed.c. */
+/* Do the next step of the sweep over the channels of a careful thread (shed.c). */
 void domi_io_sweep(domi_io *io);
 void domi_io_sweep_stop(domi_io *io);
 

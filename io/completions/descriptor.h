@@ -1,6 +1,6 @@
-/* Watches on foreign descriptors: one poll at a time in the ring of the actor's thread, armed again
- * when its event was handled. The record is freed when neither its poll nor its event is under way.
- * Owner thread only. */
+/* Watches on descriptors that do not belong to the library. A watch has one poll at a time in the
+ * ring of its actor's home, and the poll is armed again when its event has been handled. The record
+ * is freed when neither a poll nor an event of it is under way. Owner thread only. */
 #ifndef DOMI_IO_COMPLETIONS_DESCRIPTOR_H
 #define DOMI_IO_COMPLETIONS_DESCRIPTOR_H
 
@@ -8,13 +8,14 @@
 
 typedef struct domi_descriptor domi_descriptor;
 
-/* Its poll has come back. */
+/* Called when the poll of `descriptor` has come back with `result`. */
 void domi_descriptor_completed(domi_io *io, domi_descriptor *descriptor, int result);
 
-/* The ring has failed: tell every actor that watches, once, with the ring's error. */
+/* Tell every actor that watches a descriptor the error of the ring, once, because the ring has
+ * failed. */
 void domi_descriptors_fail(domi_io *io);
 
-/* domi_manager.descriptor_handled, descriptor_cancel and descriptor_noted. */
+/* These are domi_manager.descriptor_handled, descriptor_cancel and descriptor_noted. */
 void domi_descriptor_handled(domi_manager *manager, domi_node *node);
 void domi_descriptor_cancel(domi_manager *manager, domi_node *node);
 void domi_descriptor_noted(domi_manager *home, domi_node *node);

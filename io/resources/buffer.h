@@ -1,4 +1,5 @@
-/* Buffers: the thread's receive buffers, lent to channels and their actors, and heap buffers. */
+/* Buffers: the provided receive buffers of a thread, which channels and their actors borrow, and
+ * buffers from the heap. */
 #ifndef DOMI_IO_RESOURCES_BUFFER_H
 #define DOMI_IO_RESOURCES_BUFFER_H
 
@@ -12,15 +13,15 @@ struct domus_buffer {
     domi_io *io;
     char *data;
     uint32_t size;
-    uint32_t index;       /* of the provided buffer; DOMI_BUFFER_HEAP */
-    uint32_t holder_slot; /* the channel on whose share it counts */
+    uint32_t index;       /* number of the provided buffer; DOMI_BUFFER_HEAP: a heap buffer */
+    uint32_t holder_slot; /* the channel that holds it; UINT32_MAX: none */
     uint32_t holder_generation;
 };
 
-/* A heap buffer; NULL without memory. */
+/* Make a heap buffer of `size` bytes. Returns NULL when there is no memory. */
 domus_buffer *domi_buffer_heap(domi_io *io, size_t size);
 
-/* Give the provided buffer back to the kernel (published with the tick). */
+/* Give a provided buffer back to the kernel, which sees it after the next publish. */
 void domi_buffer_recycle(domi_io *io, domus_buffer *buffer);
 
 #endif

@@ -1,9 +1,9 @@
-/* A thread's io: its ring, its receive buffers, its channels and acceptors.
+/* The io of one thread: its ring, its receive buffers, its channels and acceptors.
  *
- * Phase 1 reaps completions and queues what they bring at their channel (no user code); phase 2
- * runs the channels actors, whose run calls domi_channels_run() for the channels that have
- * something; at its end the sends of the tick leave, one operation per channel. Everything belongs
- * to one thread except `connections`. */
+ * Phase 1 reaps completions and queues what they bring at their channel; it runs no code of the
+ * user. Phase 2 runs the channels actors, whose runs call domi_channels_run() for the channels that
+ * have something. At the end of phase 2 the sends of the iteration are queued, one operation per
+ * channel. Everything here belongs to one thread, except `connections` and the fields behind it. */
 #ifndef DOMI_IO_RESOURCES_IO_H
 #define DOMI_IO_RESOURCES_IO_H
 
@@ -18,19 +18,21 @@
 #define DOMI_COMPLETIONS_BATCH 64u
 #define DOMI_ACCEPTORS_MAX     64u
 
-/* For so many turns, of io.completionEntries each, due timers and the beginning of a drain wait for
- * what had arrived: that is more than can have been in flight. */
+/* Due timers and the begin of a drain wait until everything that had arrived is collected, but for
+ * at most this number of iterations. Each of these collects up to io.completionEntries completions,
+ * so together they collect more than can have been in flight. */
 #define DOMI_POSTPONED_MAX 64u
 
-/* What an operation's user_data says: kind, generation of the slot, slot. Never 0. */
+/* The kind of an operation: the upper 8 bits of its user_data, which is never 0. Below them stand
+ * the generation of the slot (24 bits) and the slot (32 bits). */
 enum domi_op {
     DOMI_OP_WAKE = 1,
     DOMI_OP_ACCEPT,
     DOMI_OP_RECEIVE,
     DOMI_OP_SEND,
-    DOMI_OP_CANCEL,        /* of a channel's receive, or of all that a channel has in flight */
-    DOMI_OP_CANCEL_ACCEPT, /* with a slot beyond all acceptors: of something else, and ignored */
-    DOMI_OP_DESCRIPTOR,    /* the rest is the address of what watches it */
+    DOMI_OP_CANCEL,        /* of a receive, or of everything that a channel has in flight */
+    DOMI_OP_CANCEL_ACCEPT, /* slot DOMI_ACCEPTORS_MAX: any other cancel, ignored */
+    DOMI_OP_DESCRIPTOR,    /* the lower bits are the address of a domi_descriptor */
 };
 
 #define DOMI_OP_IGNORED domi_op_data(DOMI_OP_CANCEL_ACCEPT, 0, DOMI_ACCEPTORS_MAX)
@@ -54,31 +56,32 @@ typedef struct domi_io_counters {
     domi_counter opened;
     domi_counter closed;
     domi_counter reset;
-    domi_counter silent; /* closed because their peer's first byte did not come in time */
+    domi_counter silent; /* closed because the first byte of the peer did not come in time */
     domi_counter starved;
     domi_counter pressed;
     domi_counter enters_refused;
-    domi_counter channels_refused; /* by a handler, or by what it began */
-    domi_counter refused;          /* connections, because of their address */
-    domi_counter greedy;           /* spells in which that happened */
-    domi_counter full;             /* spells at channel.maxConnections */
-    domi_counter unacceptable; /* spells in which accept failed for want of descriptors or memory */
-    domi_counter bufferless;   /* spells without a receive buffer */
-    domi_counter cut;          /* channels that the library ended while bytes were owed */
-    domi_counter cut_bytes;    /* that were owed then */
-    domi_counter discarded_bytes; /* received after their channel was closed on this side */
-    domi_counter shed;            /* channels reset for want of memory */
-    domi_counter listening;       /* listeners that are open: goes up and down */
+    domi_counter channels_refused; /* channels reset by an errno of their actor */
+    domi_counter refused;          /* connections reset for their address (peers.h) */
+    domi_counter greedy;           /* spells (shortage.h) of refusals by address */
+    domi_counter full;             /* spells in which channel.maxConnections was reached */
+    /* Spells in which accept failed, because descriptors or memory had run out. */
+    domi_counter unacceptable;
+    domi_counter bufferless;      /* spells in which no receive buffer was free */
+    domi_counter cut;             /* channels that the library ended while bytes were owed */
+    domi_counter cut_bytes;       /* bytes that were owed on these channels */
+    domi_counter discarded_bytes; /* bytes received after this side had closed the channel */
+    domi_counter shed;            /* channels reset because memory was short */
+    domi_counter listening;       /* open listeners now: goes up and down */
 } domi_io_counters;
 
 struct domi_acceptor;
 struct domi_descriptor;
 
 typedef enum domi_io_timer_kind {
-    DOMI_TIMER_CHANNEL,  /* its time-outs */
-    DOMI_TIMER_ACCEPTOR, /* its back-off */
-    DOMI_TIMER_SHORTAGE, /* of the io itself */
-    DOMI_TIMER_SWEEP,    /* ... the next look at its channels */
+    DOMI_TIMER_CHANNEL,  /* the time-outs of a channel */
+    DOMI_TIMER_ACCEPTOR, /* the pause of an acceptor, or its next step of closing */
+    DOMI_TIMER_SHORTAGE, /* the look at shortages that go on */
+    DOMI_TIMER_SWEEP,    /* the next step of a sweep over all channels (shed.c) */
 } domi_io_timer_kind;
 
 typedef struct domi_io_timer {
@@ -86,45 +89,45 @@ typedef struct domi_io_timer {
     domi_io_timer_kind kind;
 } domi_io_timer;
 
-/* The place of a channel; its generation outlives the channel. */
+/* The place of a channel. Its generation outlives the channel and grows with each. */
 typedef struct domi_channel_slot {
     domus_channel *channel; /* NULL: free */
     uint32_t generation;
     uint32_t next_free;
 } domi_channel_slot;
 
-/* What the threads of a system share about memory. NULL: they share nothing. */
+/* Figures about memory that the threads of a system share. */
 typedef struct domi_io_shared {
-    _Atomic int64_t excess; /* bytes by which the library is above its budget, still to be shed */
-    _Atomic uint64_t shed;  /* channels that were reset for that */
-    _Atomic uint64_t shed_bytes; /* ... and what they held */
+    _Atomic int64_t excess;      /* bytes above the budget that are still to be shed */
+    _Atomic uint64_t shed;       /* channels that were shed */
+    _Atomic uint64_t shed_bytes; /* bytes that these channels held */
 } domi_io_shared;
 
-/* How short memory is, for io. */
+/* How short memory is, as far as io has to know. */
 typedef struct domi_io_pressure {
-    bool pauses;         /* nothing is accepted */
+    bool pauses;         /* acceptors pause */
     bool spares;         /* a channel reads one piece at a time */
     bool counts_sockets; /* the kernel's socket buffers count as used memory */
-    uint64_t queue_max;  /* bytes that may be queued for peers; UINT64_MAX: no bound */
+    uint64_t queue_max;  /* bytes that this thread may queue for peers; UINT64_MAX: no bound */
 } domi_io_pressure;
 
-/* A channel that may be reset: its peer takes nothing. */
+/* A channel that may be shed, because its peer is deaf. */
 typedef struct domi_worst {
     uint32_t slot;
     uint32_t generation;
-    uint64_t bytes; /* that it holds */
+    uint64_t bytes; /* bytes that the channel holds */
 } domi_worst;
 
 #define DOMI_WORST_MAX 16u
 
-/* A careful thread's way through its channels (shed.c). */
+/* The sweep: how a careful thread (crowd.h) goes over all its channels, in steps (shed.c). */
 typedef struct domi_sweep {
     domi_io_timer timer;
-    uint32_t next; /* slot */
+    uint32_t next; /* the slot at which the next step begins */
     uint64_t begun_ns;
-    domi_worst worst[DOMI_WORST_MAX]; /* found in this pass, the worst first */
+    domi_worst worst[DOMI_WORST_MAX]; /* deaf channels of this pass, largest first */
     uint32_t worst_count;
-    bool is_clearing; /* it sheds because the bound of queued bytes was reached */
+    bool is_clearing; /* sheds because too much is queued; ends lower */
 } domi_sweep;
 
 typedef struct domi_io {
@@ -132,139 +135,146 @@ typedef struct domi_io {
     const domi_backend *backend;
     const domus_config *config;
     void *ring;
-    int wake_fd; /* an eventfd; never read: each write fires the poll */
+    int wake_fd; /* an eventfd; while the ring works it is polled, never read */
     bool wake_armed;
-    uint32_t wakes; /* completions of the wake poll */
+    uint32_t wakes; /* completions of the poll on wake_fd */
     bool draining;
-    int failed;        /* negative errno: the ring has, and is not looked at any more; or 0 */
-    uint32_t refusals; /* enters in a row for which the kernel had no room */
+    int failed;        /* the negative errno by which the ring has failed; 0: it works */
+    uint32_t refusals; /* enters in a row that the kernel had no room for */
     domi_io_pressure pressure;
 
-    /* Receive buffers. */
+    /* Receive buffers, which are the provided buffers of the ring. */
     char *memory;
     size_t memory_bytes;
-    domus_buffer *buffers; /* one per provided buffer */
-    uint32_t buffers_free; /* with the kernel, or given and not yet published */
-    uint32_t share;        /* what one channel may hold: 1/16 */
-    uint32_t reserve;      /* with fewer free, what comes is copied out */
+    domus_buffer *buffers; /* one descriptor for each provided buffer */
+    uint32_t buffers_free; /* buffers that the kernel has, or gets by the next publish */
+    uint32_t share;        /* buffers that one channel may hold: 1/16 of all */
+    uint32_t reserve;      /* with fewer free buffers, pieces that arrive are copied out */
     uint32_t unpublished;
 
     /* Channels. */
     domi_slab channel_slab;
-    domi_channel_slot *slots; /* found by an operation's user_data */
+    domi_channel_slot *slots; /* an operation names its slot in user_data */
     uint32_t slot_count;
-    uint32_t slots_used; /* how many were ever used */
-    uint32_t free_slot;  /* a list through next_free; UINT32_MAX: none */
-    uint32_t open;       /* channels that are not freed */
+    uint32_t slots_used; /* slots that were ever used */
+    uint32_t free_slot;  /* head of a list through next_free; UINT32_MAX: empty */
+    uint32_t open;       /* channels that are not freed yet */
     domus_channel *dirty;
     domus_channel *starved_head;
     domus_channel *starved_tail;
     struct domi_acceptor *acceptors[DOMI_ACCEPTORS_MAX];
-    struct domi_descriptor *watched; /* watches whose poll is in the ring */
-    domi_wheel wheel;                /* of domi_io_timers */
-    domi_peers *peers;               /* the system's; NULL: no address is bounded */
+    struct domi_descriptor *watched; /* descriptor watches whose poll is in the ring */
+    domi_wheel wheel;                /* holds domi_io_timers */
+    domi_peers *peers;               /* of the system; NULL: no address is bounded */
     domi_shortage buffers_shortage;
     domi_io_timer shortage_timer;
-    uint32_t look_slot;       /* in a drain: where the next look begins */
-    uint64_t look_ns;         /* when the next round of looks may begin */
-    uint32_t drain_postponed; /* turns for which the drain has waited for what had arrived */
-    uint32_t postponed; /* turns for which due timers have waited for bytes that had arrived */
+    uint32_t look_slot;       /* in a drain: the slot at which the next look begins */
+    uint64_t look_ns;         /* in a drain: earliest time of the next round of looks */
+    uint32_t drain_postponed; /* iterations that the drain has waited (DOMI_POSTPONED_MAX) */
+    uint32_t postponed;       /* iterations that due timers have waited (the same) */
 
-    /* What waits to be sent to peers (crowd.h). */
-    domi_counter queued;   /* bytes that it takes, and copies of what came */
-    uint64_t copied;       /* of them, copies that wait for their actor */
-    uint64_t careful_mark; /* with more queued the thread is careful */
-    uint64_t piece;        /* room that a channel needs in its part to go on */
-    bool careful;          /* receives bring one piece each */
+    /* Bytes that wait to be sent to peers, and their bound (crowd.h). */
+    domi_counter queued; /* bytes of memory that queued buffers take, and copied-out pieces */
+    uint64_t copied;     /* bytes of the copied-out pieces among them, which wait for their actor */
+    uint64_t careful_mark; /* with more bytes queued the thread is careful */
+    uint64_t piece;        /* free bytes that a channel needs in its part to read a piece */
+    bool careful;          /* each receive brings one piece only */
     domus_channel *crowd_head;
     domus_channel *crowd_tail;
     uint32_t crowd_count;
-    uint32_t crowd_left; /* how many of them to look at again */
+    uint32_t crowd_left; /* channels of this list that have still to be looked at again */
     domi_sweep sweep;
     domi_io_shared *shared;
     domi_io_counters counters;
 
-    /* Counted up by the acceptor that hands a connection over, down by the owner at close: the
-     * thread with the fewest is told by it. A line of its own. */
+    /* Connections of this thread. The acceptor that hands one over counts up, the thread that
+     * closes it counts down. Acceptors choose the thread with the fewest. The field has a cache
+     * line of its own, because other threads write it. */
     alignas(DOMI_LINES) _Atomic uint32_t connections;
-    /* Connections that got no channel, and the bytes that they had sent. Any thread. */
+    /* Connections that got no channel, and the bytes that their peers had sent. Any thread. */
     _Atomic uint64_t turned_away;
     _Atomic uint64_t turned_away_bytes;
 } domi_io;
 
-/* Make the ring and the buffers. Any thread, before start. Returns 0; a negative errno and a line
- * in `error`. */
+/* Make the ring and the buffers. Any thread, before start. Returns 0; on failure a negative errno,
+ * and a line of text in `error`. */
 int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend, char *error,
                  size_t error_size);
 
-/* On the owning thread: enable the ring, give the buffers, arm the wake poll. */
+/* On the owning thread: enable the ring, give it the buffers, and arm the wake poll. Returns 0; a
+ * negative errno. */
 int domi_io_start(domi_io *io);
 
-/* After the thread has ended. */
+/* Free everything, after the thread has ended. */
 void domi_io_fini(domi_io *io);
 
-/* Phase 1: enter if that would bring anything (what a parking enter brought is reaped without
- * another one). Returns whether it did. */
+/* Phase 1: enter the ring if that would bring anything. If completions wait already (the enter of a
+ * park brings some), they can be reaped without one. Returns whether it entered. */
 bool domi_io_submit(domi_io *io);
 
-/* Phase 1: reap up to completions_per_poll. Returns how many completions there were. */
+/* Phase 1: reap up to io.completionsPerPoll completions. Returns how many there were. */
 uint32_t domi_io_reap(domi_io *io);
 
-/* Enter and reap, again and again, until nothing comes any more: then everything that had arrived
- * when this began has been told to its channel. With deferred task work an empty completion queue
- * proves nothing, because only an enter fills it, and by 20 at a time. `ret_taken` gets how many
- * there were. Returns false when `limit` were taken, or as many enters made, and there may be more.
- */
+/* Enter and reap until nothing comes any more. Then everything that had arrived when this began has
+ * been handed to its channel. (With deferred task work an empty completion queue proves nothing,
+ * because only an enter fills it, and by 20 at a time.) `ret_taken` gets the number of completions.
+ * Returns false if there may be more, because `limit` completions were taken or as many enters were
+ * made. */
 bool domi_io_collect(domi_io *io, uint32_t limit, uint32_t *ret_taken);
 
-/* The thread was held up while it reaped: bytes that came since `since_ns`, the time that it had
- * read before, are as young as the time that it has now. Costs a look at each channel. */
+/* Correct the times of activity after the thread was held up while it reaped. Bytes that were taken
+ * at the old time `since_ns` may have come at any time until now, so their channels count as active
+ * now. Costs a look at each channel. */
 void domi_io_refresh(domi_io *io, uint64_t since_ns);
 
-/* Due io timers, once what had arrived by now is collected; the drain's look at its channels.
- * Returns how much was done, completions included. */
+/* Fire the io timers that are due, once everything that had arrived by now is collected; in a
+ * drain, also look at some channels. Returns how much was done, completions included. */
 uint32_t domi_io_events(domi_io *io);
 
-/* The end of phase 2: arm starved receives that may go on, queue a send for every channel that has
- * one. Returns how many sends. */
+/* At the end of phase 2: arm starved receives for which there are buffers, and queue a send for
+ * every channel that has bytes to send. Returns how many channels had something. */
 uint32_t domi_io_queue_sends(domi_io *io);
 
-/* Something must be done before a park: completions wait, sends are not queued, receivers starve
- * beside free buffers. */
+/* Whether something has to be done before the thread parks (M3): completions wait, sends are not
+ * queued, or receivers starve although buffers are free. */
 bool domi_io_has_work(const domi_io *io);
 
-/* Submit and wait. When the ring has failed it waits all the same, but only to be woken. */
+/* Submit what is queued, and wait for `min_complete` completions, at most `timeout_ns`. If the ring
+ * has failed, this only waits to be woken. */
 void domi_io_enter(domi_io *io, uint32_t min_complete, uint64_t timeout_ns);
 
-/* Arm the wake poll anew if its last shot has gone; with `again`, in any case. */
+/* Arm the wake poll if it is not armed; with `again`, cancel it and arm it in any case. */
 void domi_io_arm_wake(domi_io *io, bool again);
 
-/* How short memory is now: acceptors pause or go on, channels read less or more. Not in a drain,
- * which has to read. */
+/* Set how short memory is now: acceptors pause or go on, channels read less or more. In a drain
+ * this does nothing, because a drain has to read. */
 void domi_io_press(domi_io *io, const domi_io_pressure *now);
 
-/* A drain begins: nothing pauses or is reset for want of memory any more. */
+/* Called when a drain begins: from now on nothing pauses and nothing is reset because memory is
+ * short. */
 void domi_io_end_shortage(domi_io *io);
 
 /* --- drain.c -------------------------------------------------------------------------------- */
 
-/* Before a drain: collect what has arrived, at most io.completionEntries in a call. Returns whether
- * the drain may begin; if not, this is called again in the next turn, a bounded number of times. */
+/* Before a drain: collect what has arrived, at most io.completionEntries completions in a call.
+ * Returns whether the drain may begin. If it may not, the thread calls this again in its next
+ * iteration, at most DOMI_POSTPONED_MAX times. */
 bool domi_io_collect_before_drain(domi_io *io);
 
-/* Accept what waits to be accepted, and then no more; let every channel answer what it was given,
- * send it, and close. */
+/* Begin the drain. The connections that wait at the listeners are accepted, and then no more. Every
+ * channel answers the bytes that it was given, sends the answers, and closes. */
 void domi_io_drain(domi_io *io);
 
-/* The ring has failed: end all that it was asked for. Channels are reset with its error, acceptors
- * stop, and actors that watch a descriptor are told the error; from here on nothing is asked of the
- * ring, and connections are refused. */
+/* End everything that was asked of the ring, because the ring has failed. Channels are reset with
+ * its error, acceptors stop, and actors that watch a descriptor are told the error. From then on
+ * nothing is asked of the ring, and connections are refused. */
 void domi_io_fail(domi_io *io);
 
-/* A turn of a drain: look at some of its channels. */
+/* In each iteration of a drain: look at some of the channels. */
 void domi_io_look_at_draining(domi_io *io);
 
-/* Reset what is still open, and count what that cuts. Returns how many channels it ended. */
+/* End all channels that are still open, and count those that are cut. Returns how many channels it
+ * ended. */
 uint32_t domi_io_abort(domi_io *io);
 
 #endif

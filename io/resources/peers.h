@@ -1,12 +1,12 @@
-/* How many connections each address has, so that one address cannot take all places.
+/* Counts the connections of each address, so that one address cannot take all places.
  *
- * One table for the whole system, because listeners accept on several threads and connections end
- * on all of them. Only accepting and closing touch it, never a message, so one spinlock is enough.
- * An IPv6 address counts by its first 64 bits, which is what one subscriber is given; an IPv4
- * address that is mapped into IPv6 counts as the IPv4 address, and all Unix sockets count as one
- * address. The buckets are found by a keyed hash, so that nobody who chooses addresses can make
- * them collide. An entry is made with an address's first connection and freed with its last one:
- * there are never more entries than connections. */
+ * The whole system has one table, because listeners accept on several threads and connections end
+ * on all of them. One spinlock is enough, because only accepting and closing touch the table, never
+ * a message. An IPv6 address counts by its first 64 bits, which is the range of one subscriber. An
+ * IPv4 address that is mapped into IPv6 counts as the IPv4 address, and all Unix sockets count as
+ * one address. The hash of the buckets has a secret key, so that somebody who chooses addresses
+ * cannot make them collide. An entry is made with the first connection of an address and freed with
+ * its last one, so there are never more entries than connections. */
 #ifndef DOMI_IO_RESOURCES_PEERS_H
 #define DOMI_IO_RESOURCES_PEERS_H
 
@@ -16,16 +16,17 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* What counts as one address. */
+/* The range of addresses that counts as one address. */
 typedef struct domi_peer_key {
     uint64_t network; /* the IPv4 address, or the first 64 bits of the IPv6 address */
     sa_family_t family;
-    bool is_local; /* loopback or a Unix socket */
+    bool is_local; /* a loopback address or a Unix socket */
 } domi_peer_key;
 
-/* An address that has connections. Each pointer to it belongs to one connection that it counts. */
+/* An address that has connections. Each connection of the address holds one pointer to its entry.
+ */
 typedef struct domi_peer {
-    struct domi_peer *next; /* in its bucket */
+    struct domi_peer *next; /* the next entry of the same bucket */
     domi_peer_key key;
     uint32_t bucket;
     uint32_t count; /* connections of this address; under the lock */
@@ -38,7 +39,7 @@ typedef struct domi_peers {
     uint32_t foreign_max;   /* connections of one address; UINT32_MAX: no bound */
     uint32_t local_max;     /* the same for a local address */
     uint64_t hash_key[2];
-    domi_spinlock lock; /* for the entries, and the buckets' contents */
+    domi_spinlock lock; /* guards the entries and the contents of the buckets */
     uint32_t count;     /* entries in the buckets; under the lock */
 } domi_peers;
 
@@ -52,27 +53,29 @@ typedef struct domi_peers_limits {
 int domi_peers_init(domi_peers *peers, const domi_peers_limits *limits, const uint64_t hash_key[2]);
 
 /* Free the table with all entries in it. No thread may use it any more, not even for
- * domi_peers_leave(). Zeroed peers are taken. */
+ * domi_peers_leave(). `peers` may be zeroed and never initialized. */
 void domi_peers_fini(domi_peers *peers);
 
-/* Whether any address has a bound: if none has, nobody needs to know where a connection is from. */
+/* Whether any address has a bound. If none has, nobody needs to find out the address of a
+ * connection. */
 static inline bool domi_peers_are_bounded(const domi_peers *peers)
 {
     return peers->buckets_count != 0;
 }
 
-/* What `address` counts as. A family that is not known counts as one address, which is not local.
- */
+/* Set `ret_key` to the key by which `address` counts. All addresses of a family that is not known
+ * count as one, which is not local. */
 void domi_peer_key_of(const struct sockaddr_storage *address, domi_peer_key *ret_key);
 
-/* Count one more connection from `key`. `ret_peer` gets what domi_peers_leave() takes, which is
+/* Count one more connection from `key`. `ret_peer` gets the pointer for domi_peers_leave(); it is
  * NULL if the address has no bound.
  *
  * Thread-safety: any thread; a spinlock.
+ *
  * Returns 0; -EDQUOT when the address has all connections that it may have; -ENOMEM. */
 int domi_peers_enter(domi_peers *peers, const domi_peer_key *key, domi_peer **ret_peer);
 
-/* Count one connection less; NULL is taken. Thread-safety: any thread; a spinlock. */
+/* Count one connection less. NULL is allowed. Thread-safety: any thread; a spinlock. */
 void domi_peers_leave(domi_peers *peers, domi_peer *peer);
 
 /* How many connections one address may have: UINT32_MAX when there is no bound. */
@@ -81,7 +84,7 @@ static inline uint32_t domi_peers_max(const domi_peers *peers, const domi_peer_k
     return key->is_local ? peers->local_max : peers->foreign_max;
 }
 
-/* Print what counts as one address, as "192.0.2.1", "2001:db8::/64" or "a Unix socket". */
+/* Write a key as text: "192.0.2.1", "2001:db8::/64" or "a Unix socket". */
 #define DOMI_PEER_TEXT_SIZE 64
 void domi_peer_print(const domi_peer_key *key, char *text, size_t size);
 

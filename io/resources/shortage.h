@@ -1,12 +1,12 @@
 /* Shortages: spells in which something that strangers can use up has run out.
  *
- * Each is logged once when it begins and once when it is over, with its figure, and never for each
- * connection. A spell is over when nothing has run out for its quiet time. The quiet time is 1 s at
+ * A spell is logged once when it begins and once when it is over, with a figure, and never for each
+ * connection. It is over when nothing has run out for its quiet time. The quiet time is 1 s at
  * first; it doubles, up to 64 s, with each spell that begins less than 64 s after the end of the
- * one before. So a stranger who makes something run out again and again cannot fill the log: it
- * gets about two lines a minute for each listener and kind.
+ * one before. So a stranger who makes something run out again and again cannot fill the log: that
+ * gives about two lines a minute for each listener and kind.
  *
- * Owner thread. A timer of the thread's io looks once a second, and only while a spell goes on. */
+ * Owner thread. A timer of the thread looks once a second, and only while a spell goes on. */
 #ifndef DOMI_IO_RESOURCES_SHORTAGE_H
 #define DOMI_IO_RESOURCES_SHORTAGE_H
 
@@ -19,10 +19,10 @@ struct domi_peer_key;
 
 typedef enum domi_shortage_kind {
     DOMI_SHORTAGE_CONNECTIONS, /* channel.maxConnections is reached */
-    DOMI_SHORTAGE_DESCRIPTORS, /* the process's, or the machine's */
+    DOMI_SHORTAGE_DESCRIPTORS, /* the process or the machine has no descriptor left */
     DOMI_SHORTAGE_KERNEL,      /* the kernel has no memory for a connection */
     DOMI_SHORTAGE_ADDRESS,     /* an address has all connections that it may have */
-    DOMI_SHORTAGES,            /* of a listener; a thread's receive buffers are a further kind */
+    DOMI_SHORTAGES, /* number of kinds of a listener; for receive buffers a thread has one more */
 } domi_shortage_kind;
 
 typedef struct domi_shortage {
@@ -33,11 +33,11 @@ typedef struct domi_shortage {
     uint64_t times;    /* how often the shortage was noted since the spell began */
 } domi_shortage;
 
-/* It has run out (again). Returns whether a spell begins by that. */
+/* Note that something has run out (again). Returns whether a spell begins by that. */
 bool domi_shortage_note(domi_shortage *shortage, uint64_t now_ns);
 
 /* End the spell that goes on, if it has been quiet for long enough. `ret_lasted_ns` gets the time
- * from its beginning until it was last noted. Returns whether it ended. */
+ * from its begin until the shortage was last noted. Returns whether it ended. */
 bool domi_shortage_end(domi_shortage *shortage, uint64_t now_ns, uint64_t *ret_lasted_ns);
 
 /* The acceptor has met channel.maxConnections. */
@@ -53,7 +53,7 @@ void domi_shortage_of_address(struct domi_acceptor *acceptor, const struct domi_
 /* A receive has found no buffer. */
 void domi_shortage_of_buffers(struct domi_io *io);
 
-/* The timer: log what is over, and look again while something is not. */
+/* Called by the timer: log the spells that are over, and arm the timer again while others go on. */
 void domi_shortages_look(struct domi_io *io);
 
 #endif
