@@ -18,9 +18,9 @@
  *
  *     .on = (const domus_on[]){DOMUS_ON(&visit_type, visit), {0}},
  *
- * It is a conversation as any other (domus/conversation.h): at an await the function returns, and
- * it is called again and goes on behind the await when the answer is there. These are at hand in
- * it:
+ * A sequence is a conversation like any other (domus/conversation.h). At an await the function
+ * returns; when the answer is there, it is called again and goes on behind the await. In a sequence
+ * these variables are defined:
  *
  *     stack     domus_stack *           for all verbs; another one after each await
  *     self      void *                  the actor's state
@@ -30,26 +30,27 @@
  *                                       next; all zero before the first one
  *     then      domus_resumed *         goes on here; for DOMUS_AWAIT()
  *
- * What `message` points to is gone at the first await, what `answer` points to at the next one:
- * copy into the frame what is needed longer, and take what it owns (domus_take(), which is about
- * the message before the first await, and about the answer after it).
+ * The payload at `message` is gone at the first await, and the payload at `answer` is gone at the
+ * next await. If it is needed longer, copy it into the frame, and take what it owns with
+ * domus_take(), which concerns the message before the first await and the answer after it.
  *
- * Local variables do not live across an await. Those that stand before DOMUS_BEGIN are initialised
- * again each time. Between DOMUS_BEGIN and DOMUS_END a local that is in scope at an await does not
- * compile when it has an initialiser (also in `for (int i = 0; ...)`) or is used after it; put it
- * into the frame, or into a block of its own that has no await. Nor do these compile: an await
- * outside of DOMUS_BEGIN and DOMUS_END, two awaits on one line, an await inside of another switch.
- * (Not caught: in clang a local with an initialiser whose value is not read behind the await, for
- * instance when only its address is passed on; in g++ a local without initialiser; a switch over a
- * 64-bit value, where the sequence ends with -EINVAL when it goes on.)
+ * Local variables do not live across an await. Locals that stand before DOMUS_BEGIN are initialised
+ * again each time the function is called. Between DOMUS_BEGIN and DOMUS_END a local that is in
+ * scope at an await does not compile when it has an initialiser (also in `for (int i = 0; ...)`) or
+ * is used after the await; put it into the frame, or into a block of its own that has no await. An
+ * await outside of DOMUS_BEGIN and DOMUS_END, two awaits on one line, and an await inside of
+ * another switch do not compile either. (The compiler does not catch these: in clang a local with
+ * an initialiser whose value is not read behind the await, for instance when only its address is
+ * passed on; in g++ a local without initialiser; an await in a switch over a 64-bit value, where
+ * the sequence ends with -EINVAL when it should go on.)
  *
- * `return` ends the sequence, with what a handler may return; at DOMUS_END it ends with 0. An await
- * that cannot begin (-ENOMEM, -EMSGSIZE) ends it with that error, and what the payload of its ask
- * owns is released then: DOMUS_ASK() and DOMUS_ASK_WITHIN() consume it in every case. When the
- * conversation is cancelled, the await that it is in brings the error -ECANCELED, and the next
- * await ends it.
+ * `return` ends the sequence with any value that a handler may return; DOMUS_END ends it with 0. An
+ * await that cannot begin (-ENOMEM, -EMSGSIZE) ends the sequence with that error, and releases what
+ * the payload of its ask owns: DOMUS_ASK() and DOMUS_ASK_WITHIN() consume the payload in every
+ * case. When the conversation is cancelled, the await in which it waits brings the error
+ * -ECANCELED, and the next await ends the sequence.
  *
- * Standard C17, and C++. */
+ * The macros are standard C17, and C++. */
 #ifndef DOMUS_AWAIT_H
 #define DOMUS_AWAIT_H
 
@@ -58,8 +59,9 @@
 #include <assert.h>
 #include <errno.h>
 
-/* Define the sequence `name`, static, whose frame is a `frame_type` (sizeof + 8 bytes, rounded up,
- * of the DOMUS_FRAME_MAX; `char` when nothing is kept). The body follows. */
+/* Define the sequence `name`, a static function whose body follows the macro. `frame_type` is the
+ * type of its frame (`char` if nothing is kept). A frame takes sizeof(frame_type) + 8 bytes,
+ * rounded up, and must not exceed DOMUS_FRAME_MAX. */
 #define DOMUS_SEQUENCE(name, frame_type)                                                           \
     struct domi_##name##_frame {                                                                   \
         frame_type frame;                                                                          \
@@ -88,18 +90,18 @@
     DOMI_STRICT                                                                                    \
     DOMI_SEQUENCE_HEAD(name, frame_type)
 
-/* The row of a behaviour that begins sequence `name` with each message of `type`. */
+/* A row of a behaviour: each message of `type` begins the sequence `name`. */
 #define DOMUS_ON(type, name)                                                                       \
     {                                                                                              \
         type, domi_##name##_begin, sizeof(struct domi_##name##_frame)                              \
     }
 
-/* In a behaviour's initialiser: sequence `name` begins with the actor, as its on_mount. (In C++
- * before C++20 there are no designated initialisers.) */
+/* For the initialiser of a behaviour: the sequence `name` is the actor's on_mount. (C++ before
+ * C++20 has no designated initialisers, so this needs C or C++20.) */
 #define DOMUS_ON_MOUNT(name)                                                                       \
     .on_mount = domi_##name##_mount, .mount_frame_size = sizeof(struct domi_##name##_frame)
 
-/* The sequence proper stands between these two. */
+/* The part of the sequence that may wait stands between DOMUS_BEGIN and DOMUS_END. */
 #define DOMUS_BEGIN                                                                                \
     (void)stack, (void)self, (void)frame, (void)message, (void)answer, (void)then;                 \
     switch (*domi_place) {                                                                         \
@@ -112,7 +114,8 @@
     DOMI_LENIENT                                                                                   \
     return 0
 
-/* Wait for what the verb in it begins: any one that takes a domus_resumed, which is `then`. */
+/* Call the verb that is the argument, and wait for what it begins. Any verb that takes a
+ * domus_resumed will do; pass `then` to it. */
 #define DOMUS_AWAIT(...)                                                                           \
     do {                                                                                           \
         *domi_place = DOMI_PLACE;                                                                  \
@@ -120,20 +123,21 @@
     case DOMI_PLACE:;                                                                              \
     } while (0)
 
-/* These are it for the verbs of the same name, with their arguments but `stack` and `then`. */
+/* DOMUS_AWAIT() for the verbs of the same names, with their arguments except `stack` and `then`. */
 #define DOMUS_ASK(...)            DOMUS_AWAIT(domi_await_ask(stack, __VA_ARGS__, 0, then))
 #define DOMUS_ASK_WITHIN(...)     DOMUS_AWAIT(domi_await_ask(stack, __VA_ARGS__, then))
 #define DOMUS_SLEEP(...)          DOMUS_AWAIT(domus_sleep(stack, __VA_ARGS__, then))
 #define DOMUS_RECEIVE(...)        DOMUS_AWAIT(domus_receive(stack, __VA_ARGS__, then))
 #define DOMUS_RECEIVE_WITHIN(...) DOMUS_AWAIT(domus_receive_within(stack, __VA_ARGS__, then))
 
-/* After domus_ask_add() and its like. */
+/* Wait for what domus_ask_add() and its like have begun. */
 #define DOMUS_WAIT_ALL()   DOMUS_AWAIT(domus_wait_all(stack, then))
 #define DOMUS_WAIT_FIRST() DOMUS_AWAIT(domus_wait_first(stack, then))
 
 /* --- not for use ---------------------------------------------------------------------------- */
 
-/* Ask; when nothing was sent, the sequence ends, so what the payload owns is released here. */
+/* Ask. If nothing was sent, the sequence ends and could not release what the payload owns, so this
+ * releases it. */
 static inline int domi_await_ask(domus_stack *stack, domus_address to, const domus_type *type,
                                  const void *payload, uint64_t timeout_ns, domus_resumed *then)
 {
@@ -144,7 +148,9 @@ static inline int domi_await_ask(domus_stack *stack, domus_address to, const dom
     return result;
 }
 
-/* Where a sequence goes on: the line, below what a switch over an int can meet. */
+/* The place where a sequence goes on, made of the number of the line. It lies below the range of an
+ * int, so an await inside of a user's switch over an int is a case out of range, which the compiler
+ * reports. */
 #define DOMI_PLACE (-(INT64_C(1) << 40) - __LINE__)
 
 #define DOMI_SEQUENCE_HEAD(name, frame_type)                                                       \
@@ -164,8 +170,9 @@ static inline int domi_await_ask(domus_stack *stack, domus_address to, const dom
     }
 #endif
 
-/* What a compiler has to say of a jump over a declaration, or of a switch that cannot meet a line,
- * is an error here. In C++ the jump is one by itself. */
+/* Between DOMUS_SEQUENCE and DOMUS_END two kinds of compiler warnings are errors: a jump over a
+ * declaration that is initialised, and a case that its switch cannot meet. In C++ such a jump is an
+ * error by itself. */
 #if defined(__clang__)
 #define DOMI_STRICT                                                                                \
     _Pragma("clang diagnostic push") _Pragma("clang diagnostic error \"-Wswitch\"")                \

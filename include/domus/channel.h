@@ -1,32 +1,35 @@
 /* Channels: the connections that a channels actor owns, and the buffers that move through them.
  *
- * A channel belongs to one channels actor on one thread. Its callbacks (domus/actor.h) run there,
- * in phase 2, in this order for each channel:
+ * A channel belongs to one channels actor on one thread. The callbacks of that actor
+ * (domus/actor.h) run on its thread, in phase 2, in this order for each channel:
  *   on_open   once, when the connection is there; a negative errno resets it
  *   on_read   for each piece of bytes that came, in order; owns `bytes`; a negative errno resets
  *   on_end    once, when the peer has finished sending (half close), also while conversations of
  *             this channel have not ended; without one the channel is closed (see below)
  *   on_close  once, last: `error` is 0 after a close, else why it was reset; the pointer is gone
  *
- * A negative errno from on_open, on_read or on_end, or at the end of a conversation that one of
- * them began, refuses the channel: it is reset, with this error, and counted (channels_refused in
- * domus/profile.h). The actor has not failed, whatever a stranger sends.
+ * A negative errno that on_open, on_read or on_end returns, or with which a conversation ends that
+ * one of them began, refuses the channel: the channel is reset with this error and counted
+ * (channels_refused in domus/profile.h). The actor has not failed, so no stranger can make it fail
+ * by what he sends.
  *
- * Half close: a channel whose actor has no on_end is closed when the conversations that its bytes
- * began (on_read has parked) have ended and everything queued is sent. So a peer that sends a
- * request and FIN gets its answer. Conversations that on_open or other messages began are not
- * waited for, and an answer that comes by a notice is not known of: an actor that needs more than
- * this has an on_end and closes the channel itself. A conversation that does not end is cut by
- * channel.idleTimeout, as on any silent connection (with 0 by nothing but its own deadlines), and
- * in a drain by shutdown.drainTimeout. A reset, and a stop of the actor, do not wait.
+ * Half close: if the actor has no on_end and the peer has finished sending, the channel is closed
+ * when the conversations that its bytes began (on_read has parked) have ended and everything that
+ * was queued is sent. So a peer that sends a request and FIN gets its answer. The library does not
+ * wait for conversations that on_open or other messages began, nor for an answer that the actor
+ * gets by a notice: an actor that needs this has an on_end and closes the channel itself. If such a
+ * conversation does not end, channel.idleTimeout closes the channel, as it does with any silent
+ * connection (if that is 0, only the conversation's own deadlines can end it), and in a drain
+ * shutdown.drainTimeout does. A reset, and a stop of the actor, do not wait.
  *
  * Back-pressure: while more than channel.sendHigh bytes wait to be sent, or the channel holds 1/16
- * of its thread's receive buffers, it does not read; TCP slows the peer. It reads again below
- * channel.sendLow and half of its share. Where memory is limited there is a bound of all bytes that
- * a thread's channels have queued, too, and a channel that has more than its part of it does not
- * read (domus/memory.h).
+ * of its thread's receive buffers, the channel does not read, so TCP slows the peer. It reads again
+ * when both are less: channel.sendLow bytes and 1/32 of the buffers. Where memory is limited, the
+ * bytes that all channels of a thread have queued have a bound together, and a channel that has
+ * more than its part of this bound does not read (domus/memory.h).
  *
- * Thread-safety of all functions here: only from the handlers of the channel's own actor. */
+ * Thread-safety of all functions here: only from the handlers of the actor that owns the
+ * channel. */
 #ifndef DOMUS_CHANNEL_H
 #define DOMUS_CHANNEL_H
 
@@ -36,51 +39,59 @@
 extern "C" {
 #endif
 
-/* One connection. Valid from on_open to the return of on_close: who keeps the pointer, in the state
- * or in a conversation that parks, forgets it in on_close (domus_channel_data() is a place to note
- * who has it). */
+/* One connection. The pointer is valid from on_open to the return of on_close. An actor that keeps
+ * the pointer, in its state or in a conversation that parks, has to forget it in on_close
+ * (domus_channel_data() is a place to note where it is kept). */
 typedef struct domus_channel domus_channel;
 
-/* A piece of bytes. Has one owner at a time. */
+/* A piece of bytes. It has one owner at a time. */
 typedef struct domus_buffer domus_buffer;
 
-/* Queue `bytes` for sending; what one tick queues leaves in one system call.
+/* Queue `bytes` for sending. Bytes that an actor queues in one iteration of its thread's loop leave
+ * in one send.
  *
  * Ownership: consumed in every case, also when this fails.
- * Returns 0; -EPIPE after close, or when the connection is broken; -ENOBUFS when more than
- * channel.sendMax bytes would wait, or as many bytes wait on this thread's channels as may wait
- * there in all (domus/memory.h). */
+ * Returns 0; -EPIPE after domus_channel_close(), or when the connection is broken; -ENOBUFS when
+ * more than channel.sendMax bytes would wait on this channel, or when the channels of this thread
+ * have as many bytes queued together as they may (domus/memory.h). */
 DOMUS_API int domus_channel_write(domus_channel *channel, domus_buffer *bytes);
 
-/* Close once everything queued is sent: FIN, then up to channel.linger for the peer to close (what
- * it sends meanwhile is read and thrown away, so that no reset overtakes the answer). on_read is
- * not called any more. Returns 0; -EALREADY. */
+/* Close the channel when everything queued is sent: then FIN is sent, and the peer has up to
+ * channel.linger to close. Bytes that the peer sends meanwhile are read and thrown away, because a
+ * reset could overtake the answer otherwise. on_read is not called any more.
+ *
+ * Returns 0; -EALREADY when the channel is being closed. */
 DOMUS_API int domus_channel_close(domus_channel *channel);
 
-/* Close at once with a reset (RST); what is queued is thrown away. `error` (a negative errno) is
- * given to on_close, which is called after the handler that runs. Never fails. */
+/* Close the channel at once with a reset (RST). Bytes that are queued are thrown away. `error` (a
+ * negative errno) is given to on_close, which is called after the running handler has returned.
+ * This never fails. */
 DOMUS_API void domus_channel_reset(domus_channel *channel, int error);
 
-/* A pointer of the actor's own, NULL at first. */
+/* A pointer that the actor may store with the channel. It is NULL at first; the library does not
+ * use it. */
 DOMUS_API void domus_channel_set_data(domus_channel *channel, void *data);
 DOMUS_API void *domus_channel_data(const domus_channel *channel);
 
-/* Bytes queued and not yet taken by the kernel; in on_close, those that the kernel never took. */
+/* Bytes that are queued and that the kernel has not taken yet; in on_close, the bytes that the
+ * kernel never took. */
 DOMUS_API uint64_t domus_channel_queued(const domus_channel *channel);
 
-/* A buffer with room for `size` bytes (1 B..1 MiB) on the running thread.
+/* Make a buffer of `size` bytes (1 B..1 MiB) from the pool of the running thread.
  *
- * Ownership: the caller's, until written or freed. Returns 0; -ENOMEM; -EMSGSIZE. */
+ * Ownership: the caller's, until it is written to a channel or freed.
+ * Returns 0; -ENOMEM; -EMSGSIZE for a size out of range. */
 DOMUS_API int domus_buffer_new(domus_stack *stack, size_t size, domus_buffer **ret_buffer);
 
-/* Give a buffer back. NULL is taken. */
+/* Give a buffer back. NULL is allowed, and does nothing. */
 DOMUS_API void domus_buffer_free(domus_buffer *buffer);
 
-/* The bytes and how many; a received buffer may be changed in place. */
+/* The bytes of a buffer, and their number. The owner may change the bytes of a received buffer in
+ * place, for instance to send them back. */
 DOMUS_API void *domus_buffer_data(domus_buffer *buffer);
 DOMUS_API size_t domus_buffer_size(const domus_buffer *buffer);
 
-/* Keep the first `size` bytes (at most what is there). Returns 0; -EINVAL. */
+/* Make the buffer shorter: keep the first `size` bytes. Returns 0; -EINVAL when it has fewer. */
 DOMUS_API int domus_buffer_trim(domus_buffer *buffer, size_t size);
 
 #ifdef __cplusplus

@@ -1,14 +1,16 @@
 /* Detached actors: state actors on a thread of their own, which may block.
  *
- * Spawned with domus_spawn_options.detached. Everybody talks to them as to any other actor; what
- * they do, they do on their own thread, which sleeps while they have no mail, may be on any CPU,
- * and has no ring: no channels, no domus_watch_fd(). Their children live on the system's threads. A
- * thread is kept when its actor has ended, for the next one; there are detached.threadsMax at most.
+ * An actor is detached if it is spawned with domus_spawn_options.detached. Other actors talk to it
+ * as to any actor. Its handlers run on its own thread, which may be on any CPU and sleeps while the
+ * actor has no mail. This thread has no ring, so the actor has no channels and no domus_watch_fd().
+ * Children of a detached actor live on the system's threads. When the actor has ended, its thread
+ * is kept for the next detached actor; there are detached.threadsMax (64) such threads at most.
  *
- * A detached actor that blocks holds up nobody but itself, and its own stop: a system that stops
- * waits for it (shutdown.actorTimeout), then says so and cannot be freed.
+ * A detached actor that blocks holds up only itself and its own stop. A system that stops waits for
+ * it, for shutdown.actorTimeout; if it still blocks then, the stop fails (domus_system_stop()) and
+ * the system cannot be freed.
  *
- * Thread-safety: only from within a handler, with the stack it was given. */
+ * Thread-safety: only from within a handler, with the stack that the handler was given. */
 #ifndef DOMUS_DETACHED_H
 #define DOMUS_DETACHED_H
 
@@ -18,26 +20,30 @@
 extern "C" {
 #endif
 
-/* A message that was received at once. */
+/* A message that domus_receive_now() has received. */
 typedef struct domus_received {
     const domus_type *type;
-    const void *payload;  /* valid until the next domus_receive_now(), or the handler's return; then
-                             what it owns is released, unless domus_take() took it */
-    domus_address sender; /* nobody: from outside */
-    bool is_ask;          /* then domus_reply(), domus_fail(), domus_keep() are about it as long */
+    /* ^Valid until the next domus_receive_now() or the handler's return. Then the library releases
+     * what the payload owns, unless domus_take() took it. */
+    const void *payload;
+    domus_address sender; /* nobody, if the message came from outside */
+    /* If true, domus_reply(), domus_fail() and domus_keep() concern this ask for as long as its
+     * payload is valid. */
+    bool is_ask;
 } domus_received;
 
-/* Receive, and return: the first waiting ask or notice that `pattern` takes, or the next one that
- * comes within `within_ns` (0: only what is there; DOMUS_FOR_EVER); the others stay, in order. The
- * thread sleeps meanwhile. An ask that was neither answered nor kept by the next call, or by the
- * handler's return, fails with -ENOMSG; so does the ask that this step was resumed with by
- * domus_receive().
+/* Receive the first waiting ask or notice that `pattern` takes, or else the next one that comes
+ * within `within_ns` (0: look only at the mail that waits; DOMUS_FOR_EVER: no time-out). Other mail
+ * stays where it is, in order. The thread sleeps meanwhile, and the function returns with the
+ * message. An ask that was neither answered nor kept before the next call, or before the handler
+ * returns, fails with -ENOMSG. The same holds for the ask with which domus_receive() has resumed
+ * this function.
  *
- * domus_take(), domus_stash() and domus_message_take() are about what was received last. When it is
- * gone (answered, kept, forwarded, put aside, made an object) they are about what the handler began
- * with.
+ * domus_take(), domus_stash() and domus_message_take() concern the message that was received last.
+ * When that message is gone (answered, kept, forwarded, put aside, made an object), they concern
+ * the message with which the handler began.
  *
- * Returns 0; -ETIMEDOUT; -ECANCELED when the actor is to stop, or to begin anew; -EOPNOTSUPP on an
+ * Returns 0; -ETIMEDOUT; -ECANCELED when the actor is to stop or to restart; -EOPNOTSUPP on an
  * actor that is not detached; -ENOMEM. */
 DOMUS_API int domus_receive_now(domus_stack *stack, const domus_pattern *pattern,
                                 uint64_t within_ns, domus_received *ret_received);

@@ -1,4 +1,5 @@
-/* All of libdomus. Programs that read YAML add <domus/main.h> or <domus/yaml.h>. */
+/* This header includes all public headers of libdomus. Programs that read YAML also include
+ * <domus/main.h> or <domus/yaml.h>, whose functions are in libdomus-config. */
 #ifndef DOMUS_DOMUS_H
 #define DOMUS_DOMUS_H
 

@@ -1,21 +1,23 @@
 /* A dump: what actors are doing, as text for people.
  *
- * The text is for people: it may change.
+ * The text is for people: its form may change in any version.
  *
- * Each thread describes its own actors, between two of their turns, while the others go on: so what
- * is said of one actor is true of one moment, and the world does not stop. A thread whose handler
- * does not return within a second is said to be stuck, and where. Of each actor: its behaviour,
- * name, state and marks; its mail by kind; parent, children, timers, watches; and for each
- * conversation what it began with and what it waits for: an ask (which type, to whom, since when,
- * until when), a sleep, a receive, blocking work; and who holds the barrier. Of long lists the
- * beginning, and how much more there is.
+ * Each thread describes its own actors, between two of their runs, while the other threads go on.
+ * So all that the text says of one actor is true at one moment, and the system does not stop. If a
+ * handler does not return within a second, the text says that its thread is stuck, and where. For
+ * each actor the text has its behaviour, name, state and marks; its mail by kind; its parent,
+ * children, timers and watches; which conversation holds a barrier; and for each conversation the
+ * message that it began with and the things that it waits for: an ask (its type, to which actor,
+ * since when, until when), a sleep, a receive, blocking work. A long list is cut, and the text says
+ * how much more there is.
  *
- * An actor is told by its thread, the number of its place there and its lease, as in "0/35.2", and
- * by its address in memory only with log.addresses.
+ * An actor is named by its thread, the number of its slot there and its lease, as in "0/35.2". Its
+ * address in memory is added only if log.addresses is set.
  *
- * Detached actors (domus/detached.h) are not described, only counted.
+ * Detached actors (domus/detached.h) are only counted.
  *
- * Thread-safety: any foreign thread. Memory for the text is needed once more meanwhile. */
+ * Thread-safety of all functions here: any foreign thread. While it runs, a dump needs memory for a
+ * second copy of the text. */
 #ifndef DOMUS_DUMP_H
 #define DOMUS_DUMP_H
 
@@ -25,21 +27,23 @@
 extern "C" {
 #endif
 
-/* How long a thread has to answer, and the least of a text for each thread. */
+/* The time that a thread has to answer, and the least bytes of text for each thread. */
 #define DOMUS_DUMP_WAIT_NS   UINT64_C(1000000000)
 #define DOMUS_DUMP_BYTES_MIN 1024u
 
-/* Describe all actors into `text` (NUL-terminated), each thread's in an equal share of `size`;
- * those that do not fit are counted in the text.
+/* Describe all actors in `text` (NUL-terminated). The actors of each thread have an equal share of
+ * `size`; actors that do not fit are counted in the text.
  *
- * Returns 0; -EINVAL for less than DOMUS_DUMP_BYTES_MIN a thread; -ESHUTDOWN when the system does
- * not run; -EDEADLK on one of its threads; -ENOMEM; -ECHILD. */
+ * Returns 0; -EINVAL if `size` is less than DOMUS_DUMP_BYTES_MIN for each thread; -ESHUTDOWN when
+ * the system does not run; -EDEADLK on one of its own threads; -ENOMEM; -ECHILD in a child made by
+ * fork(). */
 DOMUS_API int domus_dump(domus_system *system, char *text, size_t size);
 
-/* Describe one actor. Also -ESTALE when it is gone; -ETIMEDOUT when its thread is stuck;
- * -EOPNOTSUPP for a detached one,
- * and for an address that stands for several; -EMSGSIZE when `size` (at least DOMUS_DUMP_BYTES_MIN)
- * is too small. */
+/* Describe one actor. `size` is at least DOMUS_DUMP_BYTES_MIN.
+ *
+ * Returns as domus_dump(); -ESTALE when the actor is gone; -ETIMEDOUT when its thread is stuck;
+ * -EOPNOTSUPP for a detached actor, and for the address of a router; -EMSGSIZE when the text does
+ * not fit into `size` bytes. */
 DOMUS_API int domus_dump_actor(domus_system *system, domus_address address, char *text,
                                size_t size);
 

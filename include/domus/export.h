@@ -1,4 +1,4 @@
-/* Marks what the shared library exports; everything else in it is hidden. */
+/* DOMUS_API marks the symbols that the shared library exports. All other symbols are hidden. */
 #ifndef DOMUS_EXPORT_H
 #define DOMUS_EXPORT_H
 

@@ -1,25 +1,26 @@
-/* Groups: what is published to a group comes to each of its members.
+/* Groups: a message that is published to a group comes to each of its members.
  *
- * A group is a name and its members, on any threads. It begins with the first domus_group_open()
- * of its name and stays until the system is freed, with or without members. A member leaves by
- * itself when it ends; a restart changes nothing.
+ * A group is a name and its members, which live on any threads. A group begins with the first
+ * domus_group_open() of its name and stays until the system is freed, with or without members. When
+ * a member ends, it leaves the group by itself; a restart changes nothing.
  *
- * Members get a publication as a notice of its type, from who published it. All of them look at the
- * same payload, so none may change it, nor take what it owns (domus_take() returns -EPERM): the
- * type's `release` is called once, when the last of them has handled it (or at once when there are
- * none), on any thread.
+ * Members get a publication as a notice, whose sender is the publisher. All of them look at the
+ * same payload, so no member may change it or take what it owns (domus_take() returns -EPERM). The
+ * type's `release` is called once, on any thread, when the last member has handled the publication,
+ * or at once if there are no members.
  *
- * Order: what one actor publishes to one group comes to each member in that order. Notices that it
- * sends to a member itself go another way and may overtake, or be overtaken. Who publishes after a
- * domus_group_join() has returned, on whichever thread, and knows it by a message, reaches the new
- * member; what was published shortly before may reach it too.
+ * Order: the publications of one actor to one group come to each member in the order in which they
+ * were published. A notice that the publisher sends to a member directly takes another way: it may
+ * overtake a publication, or be overtaken. If an actor has joined and tells a publisher so by a
+ * message, every later publication of that publisher reaches the new member, on whatever thread.
+ * Publications from shortly before may reach it too.
  *
- * What comes while a member's mailbox is full, or memory is critical, is refused, counted
- * (`refusals`, `busy`), and not told to the
- * publisher. While the system stops, a publication may reach nobody.
+ * While a member's mailbox is full, or memory is critical, that member does not get publications.
+ * This is counted (`refusals` and `busy` in domus/profile.h), and the publisher does not hear of
+ * it. While the system stops, a publication may reach nobody.
  *
- * Thread-safety of all functions here: only from within a handler, with the stack it was given. A
- * handle may be copied, kept and sent. */
+ * Thread-safety of all functions here: only from within a handler, with the stack that the handler
+ * was given. A handle of a group may be copied, kept and sent. */
 #ifndef DOMUS_GROUP_H
 #define DOMUS_GROUP_H
 
@@ -29,38 +30,43 @@
 extern "C" {
 #endif
 
-/* A group, by value; valid until the system is freed. */
+/* A handle of a group. It is used by value, and valid until the system is freed. */
 typedef struct domus_group {
     struct domi_group *group;
 } domus_group;
 
-/* The group of this name (1..63 bytes of printable ASCII without space), which begins now if there
- * was none. Do it once, and keep the handle.
+/* Find the group of this name (1..63 bytes of printable ASCII without space), or make it if there
+ * is none. Call this once, and keep the handle.
  *
- * Returns 0; -EINVAL for what is no name; -ENOSPC at groups.max; -ENOMEM. */
+ * Returns 0; -EINVAL for a string that cannot be a name; -ENOSPC when groups.max groups exist;
+ * -ENOMEM. */
 DOMUS_API int domus_group_open(domus_stack *stack, const char *name, domus_group *ret_group);
 
-/* This actor becomes a member. A member that joins again is one once.
+/* Make this actor a member. To join again changes nothing.
  *
- * Returns 0; -ENOSPC at groups.membersMax; -ENOMEM; -ESHUTDOWN when the system stops; -EINVAL for a
- * zeroed handle; -EOPNOTSUPP for a detached actor (a child of it can be a member, and pass on). */
+ * Returns 0; -ENOSPC when the group has groups.membersMax members; -ENOMEM; -ESHUTDOWN when the
+ * system stops; -EINVAL for a zeroed handle; -EOPNOTSUPP for a detached actor (a child of it can be
+ * a member, and forward to it). */
 DOMUS_API int domus_group_join(domus_stack *stack, domus_group group);
 
-/* This actor is no member any more. What waits in its mailbox stays there.
+/* End the membership of this actor. Publications that wait in its mailbox stay there.
  *
- * Returns 0, also when it was none; -ENOMEM, and it stays a member; -EINVAL. */
+ * Returns 0, also when it was no member; -ENOMEM, and it stays a member; -EINVAL for a zeroed
+ * handle. */
 DOMUS_API int domus_group_leave(domus_stack *stack, domus_group group);
 
-/* How many members it has, about: joins and ends that are under way are counted as members. */
+/* The number of members, which is not exact: an actor whose join or end is under way counts as a
+ * member. */
 DOMUS_API uint32_t domus_group_members(domus_group group);
 
-/* Send one payload (type->size bytes; NULL when 0; copied once) to all members, the publisher too
- * if it is one. The cost for the publisher is one message for each thread that has members.
+/* Send one payload (type->size bytes; NULL when the size is 0) to all members, also to the
+ * publisher if it is a member. The payload is copied once. The publisher pays for one message to
+ * each thread that has members.
  *
  * Ownership: what the payload owns is consumed in every case, also when this fails.
- * Returns 0; -ENOBUFS when scheduler.mailboxMax publications wait on a thread: its members do not
- * get this one, those of other threads do; -ENOMEM: so too; -ESHUTDOWN when the system stops;
- * -EMSGSIZE and -EINVAL: nobody gets it. */
+ * Returns 0; -ENOBUFS when scheduler.mailboxMax publications wait on a thread, or -ENOMEM: the
+ * members on that thread do not get this one, and members on other threads do; -ESHUTDOWN when the
+ * system stops; -EMSGSIZE, or -EINVAL for a zeroed handle: nobody gets it. */
 DOMUS_API int domus_publish(domus_stack *stack, domus_group group, const domus_type *type,
                             const void *payload);
 

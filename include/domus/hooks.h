@@ -1,12 +1,14 @@
-/* Hooks: where a system's memory comes from, and where its log lines go. Given at its creation
- * (domus_system_new_with(), domus/system.h), to one system; others may have others.
+/* Hooks: functions of the program from which a system gets its memory, and to which it gives its
+ * log lines. Each system has its own hooks, given when it is made (domus_system_new_with(),
+ * domus/system.h).
  *
- * Thread-safety: every function of a hook is called from any thread, also from those that run
- * actors and connections, and from several at once. None may call domus or leave by longjmp.
+ * Thread-safety: a hook is called from any thread, also from the threads that run actors and
+ * connections, and from several threads at once. No hook may call domus or leave by longjmp.
  *
- * No hook may block: while a thread is in one, all its actors and connections wait. A write to a
- * pipe or a terminal does block when nobody reads it. So a log hook hands its line to a thread of
- * the program, in a queue that has a bound, and drops what does not fit, as domus_main() does. */
+ * No hook may block: while a thread is in a hook, all its actors and connections wait. A write to a
+ * pipe or a terminal blocks when nobody reads it. So a log hook should hand its line to a thread of
+ * the program, by a queue that has a bound, and drop lines that do not fit, as domus_main()
+ * does. */
 #ifndef DOMUS_HOOKS_H
 #define DOMUS_HOOKS_H
 
@@ -19,16 +21,16 @@
 extern "C" {
 #endif
 
-/* Everything that the library allocates for the system comes from here, to the last byte given back
- * by domus_system_free(). (Not so: thread stacks and the rings' own pages, which the C library and
- * the kernel map, and what libdomus-config holds.) When memory is refused, a call answers -ENOMEM.
- */
+/* The source of all memory that the library allocates for the system. domus_system_free() gives
+ * every byte back. (Thread stacks and the rings' own pages do not come from here, because the C
+ * library and the kernel map them, nor does the memory of libdomus-config.) When an allocator
+ * refuses memory, the call that needs it answers -ENOMEM. */
 typedef struct domus_allocator {
-    /* `bytes` zeroed bytes, aligned to 16; NULL: there are none. */
+    /* Return `bytes` zeroed bytes, aligned to 16, or NULL if there is no memory. */
     void *(*allocate)(void *context, size_t bytes);
     void (*free)(void *context, void *memory, size_t bytes);
 
-    /* The same in whole pages of 4 KiB, for large things; aligned to a page. */
+    /* The same for large things, in whole pages of 4 KiB, aligned to a page. */
     void *(*map)(void *context, size_t bytes);
     void (*unmap)(void *context, void *memory, size_t bytes);
 
@@ -36,37 +38,41 @@ typedef struct domus_allocator {
 } domus_allocator;
 
 typedef enum domus_log_level {
-    DOMUS_LOG_ERROR,   /* an actor has ended for want of a rule, or could not be stopped */
+    /* an actor has ended because no rule was for its failure, or could not be stopped */
+    DOMUS_LOG_ERROR,
     DOMUS_LOG_WARNING, /* an actor has failed, was restarted, or holds up its thread */
     DOMUS_LOG_INFO,
 } domus_log_level;
 
-/* The thread of a log line that none of the system's own threads wrote. */
+/* The value of `thread` for a log line that none of the system's own threads wrote. */
 #define DOMUS_LOG_OUTSIDE UINT32_MAX
 
-/* Log lines of one thread in one second; the rest is only counted (log_lines_dropped in
- * domus/profile.h), and the next line that passes says how many there were. */
+/* Log lines of one thread in one second at most. Further lines are only counted (log_lines_dropped
+ * in domus/profile.h), and the next line that is logged says how many were left out. */
 #define DOMUS_LOG_LINES_PER_SECOND 100u
 
-/* Bytes of a log line, without the zero at its end; longer ones are cut. */
+/* Bytes of a log line at most, without the zero at its end. A longer line is cut. */
 #define DOMUS_LOG_TEXT_MAX 511u
 
-/* All may be NULL: the C library's and the kernel's memory, and no log. */
+/* The hooks of a system. All may be NULL: then memory comes from the C library and the kernel, and
+ * nothing is logged. */
 typedef struct domus_hooks {
-    const domus_allocator *allocator; /* all its functions are set */
+    const domus_allocator *allocator; /* NULL, or an allocator whose functions are all set */
 
-    /* One line without a newline, of printable ASCII (as of domus/text.h); valid during the call.
-     */
+    /* Log one line. `text` has no newline and only printable ASCII (as of domus/text.h); it is
+     * valid during the call. */
     void (*log)(void *context, domus_log_level level, uint32_t thread, const char *text);
     void *log_context;
 
-    /* How many lines the hook above has dropped so far: asked when a profile is read
-     * (log_lines_dropped of domus_outside_profile()). NULL: none. `context` is log_context. */
+    /* Return the number of lines that `log` has dropped so far. The library calls this when a
+     * profile is read (log_lines_dropped of domus_outside_profile()). `context` is log_context.
+     * NULL: `log` drops no lines. */
     uint64_t (*log_dropped)(void *context);
 
-    /* The kernel has taken a thread's ring away, or lost its completions (`error`: -EBADR, -EBADF,
-     * ...): the system cannot serve its connections any more, which are reset, and is to be
-     * stopped. Called once, by that thread; domus_system_wait() returns as well. NULL: none. */
+    /* Hear that the ring of a thread has failed: the kernel has taken it away or has lost
+     * completions (`error` is -EBADR, -EBADF, ...). The thread cannot serve its connections any
+     * more and resets them; the program should stop the system. That thread calls this once, and
+     * domus_system_wait() returns as well. NULL: no such call. */
     void (*failed)(void *context, int error);
     void *failed_context;
 } domus_hooks;

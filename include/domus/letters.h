@@ -1,16 +1,19 @@
-/* Dead letters and refusals: an actor may hear of each.
+/* Dead letters and refusals: an actor may subscribe to hear of each of them.
  *
- * A dead letter is a message that nobody handled: its receiver was gone or stopped before its turn,
- * had no row for it, or did not wait for the answer any more. A refusal is an ask or notice that a
- * full mailbox did not take (those for want of memory are only counted: a letter would need some).
- * Both are counted in any case (domus/profile.h); who subscribes gets a notice of domus_letter_type
- * for each, from wherever it happened. A letter tells of the message and does not hold it: what a
- * dead one owned is released, and what a refused one owns is its sender's still.
+ * A dead letter is a message that nobody handled: its receiver was gone or stopped before it
+ * handled the message, had no row for it, or did not wait for the answer any more. A refusal is an
+ * ask or notice that a full mailbox did not take (refusals for want of memory are only counted,
+ * because a letter would need memory). Dead letters and refusals are always counted
+ * (domus/profile.h). In addition a subscriber gets a notice of domus_letter_type, called a letter,
+ * for each of them, on whatever thread it happened. A letter describes the message and does not
+ * hold it: what a dead letter owned is released, and the sender still owns what a refused message
+ * owns.
  *
- * These notices are subject to the subscriber's own bounds: what its mailbox does not take, or
- * finds no memory, is counted (letters_missed in domus/profile.h), and never makes another letter.
- * A mailbox_max of its own (domus/spawn.h) bounds what they hold. Without subscribers all this
- * costs one load per letter. When the system ends its actors, nothing is told any more. */
+ * Letters are subject to the subscriber's own bounds. A letter that the subscriber's mailbox does
+ * not take, or for which there is no memory, is counted (letters_missed in domus/profile.h), and
+ * makes no further letter. Set mailbox_max of the subscriber (domus/spawn.h) to bound the memory of
+ * letters that wait. Without subscribers all this costs one load for each dead letter or refusal.
+ * When the system ends its actors, no letters are sent any more. */
 #ifndef DOMUS_LETTERS_H
 #define DOMUS_LETTERS_H
 
@@ -22,14 +25,14 @@ extern "C" {
 
 struct domus_system;
 
-/* What to hear of; one or both. */
+/* The things that an actor can subscribe to: one bit, or both. */
 #define DOMUS_LETTERS_DEAD    1u
 #define DOMUS_LETTERS_REFUSED 2u
 
-/* Subscribers of a system at most. */
+/* Subscribers in a system at most. */
 #define DOMUS_LETTERS_SUBSCRIBERS_MAX 16u
 
-/* Which kind of message it was. */
+/* The kind of the message that a letter is about. */
 typedef enum domus_letter_kind {
     DOMUS_LETTER_REPLY,
     DOMUS_LETTER_EXCEPTION,
@@ -43,26 +46,31 @@ typedef struct domus_letter {
     uint32_t what; /* DOMUS_LETTERS_DEAD or DOMUS_LETTERS_REFUSED */
     domus_letter_kind kind;
 
-    /* -ESTALE: the receiver is gone, or stops, or is not mounted; -EOPNOTSUPP: it has no row for
-     * the type; -ENOBUFS: its mailbox is full; -ETIMEDOUT: the answer came when nobody waited for
-     * it any more; -ECANCELED: nobody wants it; -ENOMEM. */
+    /* The reason. -ESTALE: the receiver is gone, stops, or is not mounted; -EOPNOTSUPP: it has no
+     * row for the type; -ENOBUFS: its mailbox is full; -ETIMEDOUT: the answer came when nobody
+     * waited for it any more; -ECANCELED: the message was cancelled; -ENOMEM: there was no
+     * memory. */
     int why;
     const domus_type *type; /* NULL for an exception */
     domus_address receiver;
-    domus_address sender; /* nobody: from outside, or not known */
+    /* nobody, if the message came from outside or the sender is not known */
+    domus_address sender;
 } domus_letter;
 
 DOMUS_API extern const domus_type domus_letter_type;
 
-/* Hear of `what` from now on, instead of what this actor heard of before; 0: of nothing. It ends
- * with the actor.
+/* Subscribe this actor to `what` from now on. This replaces its earlier subscription; 0 ends it. A
+ * subscription ends with its actor.
  *
- * Returns 0; -ENOSPC at DOMUS_LETTERS_SUBSCRIBERS_MAX; -EINVAL for another `what`.
- * Thread-safety: only from within a handler, with the stack it was given. */
+ * Returns 0; -ENOSPC when there are DOMUS_LETTERS_SUBSCRIBERS_MAX subscribers; -EINVAL for any
+ * other `what`.
+ * Thread-safety: only from within a handler, with the stack that the handler was given. */
 DOMUS_API int domus_letters_subscribe(domus_stack *stack, uint32_t what);
 
-/* As domus_letters_subscribe(), for the actor `subscriber`. Also -EINVAL for nobody; -ESHUTDOWN;
- * -ECHILD. Thread-safety: any foreign thread. */
+/* Subscribe the actor `subscriber`, as domus_letters_subscribe() does.
+ *
+ * Returns as domus_letters_subscribe(); -EINVAL also for nobody; -ESHUTDOWN when the system does
+ * not run; -ECHILD in a child made by fork(). Thread-safety: any foreign thread. */
 DOMUS_API int domus_outside_letters(struct domus_system *system, domus_address subscriber,
                                     uint32_t what);
 

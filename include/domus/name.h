@@ -1,10 +1,10 @@
-/* Names: from a name to the address of an actor, for the whole system.
+/* Names: a registry of the whole system that leads from a name to the address of an actor.
  *
- * A name is 1..63 printable ASCII bytes without space. An actor has at most one; it is given back
- * when the actor ends. Finding takes no lock and never waits, on any thread.
+ * A name is 1..63 printable ASCII bytes without space. An actor has at most one name, and gives it
+ * back when it ends. To find a name takes no lock and never waits, on any thread.
  *
- * Thread-safety of all functions here: only from within a handler, with the stack it was given;
- * foreign threads use domus_outside_find() (domus/system.h). */
+ * Thread-safety of all functions here: only from within a handler, with the stack that the handler
+ * was given. Foreign threads use domus_outside_find() (domus/system.h). */
 #ifndef DOMUS_NAME_H
 #define DOMUS_NAME_H
 
@@ -14,16 +14,20 @@
 extern "C" {
 #endif
 
-/* The actor that has this name. It may end before a message reaches it, as any other; and one that
- * is just being spawned by another thread may not take messages yet (-ESTALE).
- * Returns 0; -ENOENT; -EINVAL for what cannot be a name. */
+/* Find the actor that has this name. As any actor, it may end before a message reaches it. If
+ * another thread is just spawning it, it may not take messages yet (-ESTALE).
+ *
+ * Returns 0; -ENOENT when no actor has the name; -EINVAL for a string that cannot be a name. */
 DOMUS_API int domus_name_find(domus_stack *stack, const char *name, domus_address *ret_address);
 
-/* Take a name for this actor. Returns 0; -EEXIST when another has it; -EALREADY when this actor has
- * one; -ENOSPC at names.max; -EINVAL; -ENOMEM. */
+/* Give this actor a name, which is copied.
+ *
+ * Returns 0; -EEXIST when another actor has the name; -EALREADY when this actor has a name; -ENOSPC
+ * when names.max names are in use; -EINVAL for a string that cannot be a name; -ENOMEM. */
 DOMUS_API int domus_name_register(domus_stack *stack, const char *name);
 
-/* Give this actor's name back. Returns 0; -ENOENT when it has none. */
+/* Take this actor's name away, so that another actor may have it. Returns 0; -ENOENT when this
+ * actor has no name. */
 DOMUS_API int domus_name_release(domus_stack *stack);
 
 #ifdef __cplusplus
