@@ -1,4 +1,4 @@
-/* Asking and answering; see domus/conversation.h. */
+/* The verbs of domus/conversation.h: ask, sleep, wait, answer, keep, barrier, cancel. */
 #include "house/conversation/ask.h"
 
 #include "base/check.h"
@@ -14,7 +14,8 @@
 
 /* --- ask ------------------------------------------------------------------------------------ */
 
-/* When an ask made now ends: by its own time-out, or with what it is made for. */
+/* The deadline of an ask made now: its own time-out or the deadline of the ask that it is made for,
+ * whichever comes first. 0: none. */
 static uint64_t deadline_for(const domus_stack *stack, uint64_t timeout_ns)
 {
     uint64_t inherited_ns = domus_deadline_ns(stack);
@@ -191,7 +192,8 @@ void domi_ask_expire(domi_manager *manager, domi_envelope *ask)
     domi_envelope_done(manager, ask);
 }
 
-/* The ask's own envelope if the reply fits, else a larger one. NULL without memory. */
+/* The envelope for a reply: the ask's own if the reply fits into it, else a larger one. NULL
+ * without memory. */
 static domi_envelope *reply_envelope(domi_manager *manager, domi_envelope *ask, uint32_t size)
 {
     if (DOMI_ASK_HEAD + size <= domi_envelope_room(ask))
@@ -203,22 +205,23 @@ static domi_envelope *reply_envelope(domi_manager *manager, domi_envelope *ask, 
     return envelope;
 }
 
-/* The reply takes the place of a payload that owns something, and may be made from that: so the
- * reply is copied first, and what the ask owns is released by a copy of its payload. */
+/* The reply is written over a payload that owns something, and may itself be made from that
+ * payload. So the payload is copied, then the reply is moved into place, and what the ask owns is
+ * released by the copy. */
 static void move_over_owned(domi_envelope *ask, const domus_type *type, const void *payload)
 {
     const domus_type *asked = ask->type;
     alignas(16) unsigned char copy[DOMI_POOLED_MAX - DOMI_ASK_HEAD];
 
-    DOMI_CHECK(asked->size <= sizeof copy); /* only what is pooled is used again for the reply */
+    DOMI_CHECK(asked->size <= sizeof copy); /* only pooled envelopes are used again for the reply */
     memcpy(copy, domi_envelope_payload(ask), asked->size);
     if (type->size != 0)
         memmove((char *)ask + DOMI_ASK_HEAD, payload, type->size);
     asked->release(copy);
 }
 
-/* The reply needs an envelope of its own, or the ask owns something. Returns the reply's envelope;
- * NULL without memory, and the ask has failed. */
+/* Move the reply if it needs an envelope of its own, or if the ask owns something. Returns the
+ * reply's envelope, or NULL without memory: the ask has failed then. */
 __attribute__((noinline)) static domi_envelope *
 move_slow(domi_manager *manager, domi_envelope *ask, const domus_type *type, const void *payload)
 {
@@ -251,7 +254,7 @@ void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *as
         if (reply == NULL)
             return;
     } else if (type->size != 0) {
-        /* The reply may be made from the ask's own payload: move. */
+        /* The reply may be made from the ask's own payload, so the two may overlap. */
         memmove((char *)reply + DOMI_ASK_HEAD, payload, type->size);
     }
     domi_envelope_sign(reply, type, house);
@@ -259,7 +262,8 @@ void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *as
         domi_mailbox_dead(manager, asker.house, &reply->node, -ESTALE);
 }
 
-/* The ask that is at hand: one just received, else the one that the conversation began with. */
+/* The ask that a verb is about: one that was just received, else the one that the conversation
+ * began with. */
 static domi_envelope *at_hand(const domus_stack *stack)
 {
     if (DOMI_UNLIKELY(stack->received != NULL) && stack->received->node.kind == DOMI_ASK)
@@ -272,7 +276,7 @@ static int none_at_hand(const domus_stack *stack)
     return stack->answered ? -EALREADY : -EINVAL;
 }
 
-/* It has left this conversation, and its envelope with it. */
+/* The ask leaves this conversation, and its envelope with it. */
 static void gone(domus_stack *stack, const domi_envelope *ask)
 {
     if (stack->received == ask)
@@ -347,7 +351,7 @@ int domus_keep(domus_stack *stack, domus_kept *ret_kept)
 
     if (ask == NULL)
         return none_at_hand(stack);
-    /* What was kept has been cancelled: nobody would do it for this one. */
+    /* A stop or restart has already cancelled the kept asks and would not see this one. */
     if ((domi_stack_house(stack)->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
         return -ECANCELED;
     domus_stack *kept = domi_stack_new(stack->manager, domi_stack_house(stack), 0);
@@ -362,7 +366,7 @@ int domus_keep(domus_stack *stack, domus_kept *ret_kept)
     return 0;
 }
 
-/* The stack that holds it; NULL when it is not this actor's, or not kept any more. */
+/* The stack that holds a kept ask. NULL if the ask is not this actor's, or is not kept any more. */
 static domus_stack *holder(const domus_stack *stack, domus_kept kept)
 {
     if (kept.stack == NULL || domi_stack_serial(kept.stack) != kept.serial ||

@@ -1,5 +1,5 @@
-/* What runs along a chain of asks: a cancel, towards those who were asked, and the question whether
- * an ask would wait for itself, towards those who asked. */
+/* Two things follow a chain of asks: a cancel goes from the asker to the asked actors, and the
+ * question whether an ask would wait for itself goes from the asked actor to the askers. */
 #include "house/conversation/ask.h"
 #include "house/conversation/receive.h"
 #include "house/family/family.h"
@@ -11,9 +11,10 @@
 
 const domus_type domi_cancel_type = {.name = "cancel", .size = sizeof(domi_return)};
 
-#define CHAIN_MAX 1024 /* asks in one chain that are looked at */
+#define CHAIN_MAX 1024 /* a walk over a chain looks at this many asks at most */
 
-/* Tell who works on an ask that nobody waits for it any more. Without memory he is not told. */
+/* Tell the asked actor that nobody waits for its answer any more. Without memory for the event the
+ * actor is not told. */
 static void cancel_ask(domi_manager *manager, const domi_promise *promise)
 {
     domi_envelope *envelope = domi_envelope_new(manager, sizeof(domi_envelope));
@@ -42,7 +43,7 @@ void domi_stack_cancel(domi_manager *manager, domus_stack *stack, int error)
         if (promise->kind == DOMI_PROMISE_ASK && promise->target.house != NULL)
             cancel_ask(manager, promise);
         if (promise->kind == DOMI_PROMISE_BLOCKING && !manager->withdraw(manager, promise))
-            continue; /* it runs: its end is waited for, because it uses what it was given */
+            continue; /* the work runs, and uses what it was given, so its end is waited for */
         if (!promise->queued)
             domi_promise_fail(manager, promise, -ECANCELED);
     }
@@ -59,19 +60,20 @@ void domi_stack_cancel_all(domi_manager *manager, domi_house *house)
     }
 }
 
-/* The walk over a chain of asks reads what other threads write at the same time: of each promise
- * its stack, of that stack its parent and the parent's serial. It believes what it read only if the
- * promise has still the serial that the walk came with. That look comes last, and suffices on every
- * machine, also where loads and stores pass each other (ARM):
+/* A walk over a chain of asks reads what other threads write at the same time: the stack of each
+ * promise, and that stack's parent and parent serial. The walk believes what it read only if the
+ * promise still has the serial that the walk came with. It looks at the serial last, and that is
+ * enough on every machine, also where loads and stores pass each other (ARM):
  *
- * 1. Whoever ends a wait changes the serial first. Only then is the stack used for another wait,
- * and `stack`, `parent` or `parent_serial` get another value, each by a release store, perhaps by
- *    another thread that got the memory through a pool.
+ * 1. The thread that ends a wait changes the serial first. Only then is the stack used for another
+ *    wait, and `stack`, `parent` or `parent_serial` get another value, each by a release store,
+ *    perhaps by another thread that got the memory through a pool.
  * 2. The walk reads these three by acquire loads. If one of them shows a later value, the change of
  *    the serial happened before, and the look at the serial that follows shows it.
  *
- * A chain that has not changed is read as it is: everyone in it is parked on the next one. The
- * serial itself is read relaxed, because nothing is read through it. models/walk.pml has this. */
+ * A chain that has not changed is read as it is: every conversation in it is parked on the next
+ * one. The serial itself is read relaxed, because nothing is read through it. models/walk.pml is a
+ * model of this. */
 static domus_stack *stack_of(const domi_promise *promise)
 {
     /* acquire: pairs with domi_promise_new(). */
@@ -105,17 +107,19 @@ bool domi_stack_in_chain(const domi_return *back, const domus_stack *holder)
 
 /* --- at the side that was asked -------------------------------------------------------------- */
 
-/* Cancels come in crowds (an asker that stops gives up all that it asked for), and each may mean
- * any of thousands of conversations: so those that follow one another are looked for together. */
+/* Cancels come in crowds, because an asker that stops gives up all asks that it has made, and each
+ * cancel may mean any of thousands of conversations. So cancels that follow one another are looked
+ * for together, in one walk over the conversations. */
 #define BATCH_MAX  64u
 #define BATCH_FREE 0xff
 #define BATCH_ROOM 256u /* a power of two */
 
 typedef struct batch {
     domi_return what[BATCH_MAX];
-    uint8_t at[BATCH_ROOM]; /* by promise: a place in `what`; BATCH_FREE */
+    uint8_t at[BATCH_ROOM]; /* hash table by promise; each entry is an index in `what`, or
+                               BATCH_FREE */
     uint32_t count;
-    uint32_t left; /* not found yet */
+    uint32_t left; /* entries of `what` that were not found yet */
 } batch;
 
 static uint32_t place_of(const domi_promise *promise)
@@ -158,13 +162,13 @@ static void cancel_conversations(domi_manager *manager, domi_house *house, batch
     domus_stack *next;
 
     for (domus_stack *stack = house->stacks; stack != NULL && now->left != 0; stack = next) {
-        next = stack->next; /* one that only keeps its ask ends at once */
+        next = stack->next; /* a stack that only keeps its ask is freed by its cancel */
         if (stack->ask != NULL && is_meant(now, stack->ask) && !stack->cancelled)
             domi_stack_cancel(manager, stack, -ECANCELED);
     }
 }
 
-/* Returns how many were dropped. */
+/* Drop the asks in the list `tail` that are meant. Returns how many were dropped. */
 static uint32_t drop_waiting(domi_manager *manager, domi_house *house, domi_node **tail, batch *now)
 {
     domi_node *before = *tail;
@@ -217,7 +221,8 @@ bool domi_ask_cancels_now(domi_manager *manager, domi_house *house)
     domi_node *events = house->tails[DOMI_EVENT];
     bool any = false;
 
-    /* The list is empty meanwhile: so each is looked for by itself, and none is taken twice. */
+    /* The event mailbox is empty during each call, so each cancel is looked for by itself, and none
+     * is taken twice. */
     house->tails[DOMI_EVENT] = NULL;
     while (events != NULL) {
         domi_node *node = domi_list_take(&events);

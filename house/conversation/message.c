@@ -1,4 +1,5 @@
-/* Messages as objects; see domus/message.h. A domus_message is an envelope with its kind set. */
+/* Messages as objects: the verbs of domus/message.h. A domus_message is an envelope with its kind
+ * set. */
 #include "base/check.h"
 #include "house/conversation/owned.h"
 #include "house/conversation/stack.h"
@@ -24,7 +25,7 @@ int domus_message_new(domus_stack *stack, const domus_type *type, domus_message 
     envelope->node.kind = DOMI_NOTICE;
     envelope->node.lease = DOMI_LEASE_OWNED;
     envelope->type = type;
-    if (type->release != NULL) /* it may be freed before anything is written there */
+    if (type->release != NULL) /* it may be freed before the user has written the payload */
         memset(envelope->payload, 0, type->size);
     *ret_message = (domus_message *)(void *)envelope;
     return 0;
@@ -39,7 +40,8 @@ int domus_message_take(domus_stack *stack, domus_message **ret_message)
     if (domi_envelope_is_taken(message))
         return -EALREADY;
     stack->received = NULL;
-    if (stack->message == message) { /* a receive that returns leaves what the handler began with */
+    if (stack->message == message) { /* a receive that returns to its caller (detached.h) leaves
+                                        `message` as it was */
         stack->message = NULL;
         stack->sender = (domus_address){message->sender, message->sender_lease};
     }
@@ -65,7 +67,8 @@ int domus_message_send(domus_stack *stack, domus_address to, domus_message *mess
     domi_envelope_sign(envelope, envelope->type, domi_stack_house(stack));
     int error = domi_mailbox_put(stack->manager, to, &envelope->node, DOMI_NOTICE);
     if (error != 0)
-        envelope->node.lease = lease; /* `to` may be nobody, whose lease means something else */
+        envelope->node.lease = lease; /* `to` may be the address of zeros, and a lease of 0 would
+                                         mark the message as taken */
     return error;
 }
 

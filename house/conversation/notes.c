@@ -1,4 +1,5 @@
-/* See the header. */
+/* The notes of a manager are one circular list of embedded nodes, which home carries out in the
+ * order in which they were made. */
 #include "house/conversation/notes.h"
 
 #include "base/check.h"

@@ -1,4 +1,4 @@
-/* Taking what payloads own; see the header and domus/actor.h. */
+/* domus_take() and domus_take_answer(): a handler takes what a payload owns (domus/actor.h). */
 #include "house/conversation/owned.h"
 
 #include "base/check.h"
@@ -14,7 +14,7 @@ void domi_envelope_release_owned(domi_envelope *message)
     message->type->release(domi_envelope_payload(message));
 }
 
-/* What a periodic timer owns is there again for its next tick. */
+/* A periodic timer needs what its payload owns again for its next event. */
 static int take_of_timer(domi_timer *timer)
 {
     if (timer->period_ns != 0)
@@ -27,7 +27,7 @@ static int take_of_timer(domi_timer *timer)
 
 int domi_envelope_take(domi_envelope *message)
 {
-    if (message->type == NULL) /* an exception */
+    if (message->type == NULL) /* it is an exception */
         return -EINVAL;
     if (message->node.slab == DOMI_SLAB_TIMER)
         return take_of_timer((domi_timer *)(void *)message);
@@ -39,15 +39,14 @@ int domi_envelope_take(domi_envelope *message)
     return 0;
 }
 
-/* --- the answers of a step that waited for all --------------------------------------------------
- */
+/* --- the answers of a wait for all --------------------------------------------------------- */
 
 static bool is_shared(const domi_promise *promise)
 {
     return promise->message != NULL && promise->message->node.slab == DOMI_SLAB_SHARED;
 }
 
-/* All or nothing. */
+/* Take what all shown answers own, or nothing if one of them is shared. */
 static int take_all(domi_promise *shown)
 {
     int result = -EINVAL;
@@ -66,10 +65,9 @@ static int take_all(domi_promise *shown)
     return result;
 }
 
-/* --- what a handler has ------------------------------------------------------------------------
- */
+/* --- the message that a handler is shown ---------------------------------------------------- */
 
-/* What it was shown last; NULL: nothing, or it is gone. */
+/* The message that the handler was shown last; NULL: none, or it has left the handler. */
 static domi_envelope *shown_message(const domus_stack *stack)
 {
     return stack->received != NULL ? stack->received : stack->message;
@@ -82,7 +80,7 @@ int domus_take(domus_stack *stack)
     return message != NULL ? domi_envelope_take(message) : take_all(stack->manager->shown);
 }
 
-/* Among `promise` and what comes behind it, up to but not including `end`. */
+/* Find `answer` among `promise` and the promises behind it, up to but not including `end`. */
 static domi_promise *find(domi_promise *promise, const domi_promise *end,
                           const domus_answer *answer)
 {
@@ -91,8 +89,8 @@ static domi_promise *find(domi_promise *promise, const domi_promise *end,
     return promise != end ? promise : NULL;
 }
 
-/* A step that takes one answer after the other has each found at once: the walk begins where the
- * last one ended. */
+/* A function that takes one answer after the other finds each at once, because the search begins
+ * where the last one ended. */
 static domi_promise *find_shown(domi_manager *manager, const domus_answer *answer)
 {
     domi_promise *from = manager->shown_last != NULL ? manager->shown_last : manager->shown;
@@ -107,7 +105,8 @@ static domi_promise *find_shown(domi_manager *manager, const domus_answer *answe
 
 int domus_take_answer(domus_stack *stack, const domus_answer *answer)
 {
-    if (stack->manager->shown == NULL) /* one was shown; what was received since is another one */
+    if (stack->manager->shown == NULL) /* one answer was shown, so `message` holds it; `received` is
+                                          a later message */
         return stack->message != NULL ? domi_envelope_take(stack->message) : -EINVAL;
     const domi_promise *promise = find_shown(stack->manager, answer);
     if (promise == NULL || promise->message == NULL)

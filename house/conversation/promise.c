@@ -1,4 +1,5 @@
-/* See the header. The time-outs are on a wheel of their own, which is home's. */
+/* How promises are made, fail and end. Their time-outs are on home's wheel `deadlines`, so a thief
+ * has to leave notes for it (notes.h). */
 #include "house/conversation/promise.h"
 
 #include "base/check.h"
@@ -20,7 +21,8 @@ domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_p
             return NULL;
         domi_wheel_node_init(&promise->wheel);
         promise->queued = promise->noted = promise->timed = promise->uncounted = false;
-        /* release: a walker that reads this sees that the wait before is over (cancel.c). */
+        /* release: a walker that reads the new stack also sees that the promise's earlier wait is
+         * over (cancel.c). */
         atomic_store_explicit(&promise->stack, stack, memory_order_release);
     }
     promise->state = DOMI_PROMISE_WAITING;
@@ -76,7 +78,8 @@ void domi_promise_noted(domi_manager *home, domi_promise *promise)
     promise->noted = false;
     if (promise->state == DOMI_PROMISE_WAITING)
         on_wheel(home, promise, promise->wheel.expires_ns);
-    else if (promise->state != DOMI_PROMISE_DONE) /* else its answer is kept */
+    else if (promise->state != DOMI_PROMISE_DONE) /* a DONE promise keeps its answer until that is
+                                                     shown */
         domi_stack_noted(home, promise);
 }
 
@@ -104,26 +107,26 @@ void domi_promise_expire(domi_manager *manager, domi_wheel_node *node)
         return;
     }
     promise->timed = false;
-    if (promise->state != DOMI_PROMISE_WAITING) { /* done with on a loan */
+    if (promise->state != DOMI_PROMISE_WAITING) { /* it was finished or abandoned by a thief */
         domus_stack *stack = domi_promise_stack(promise);
         stack->away--;
         domi_stack_free_if_done(manager, stack);
         return;
     }
-    if (promise->queued) /* it fails already */
+    if (promise->queued) /* its failure is queued already */
         return;
     domi_promise_fail(manager, promise, promise->kind == DOMI_PROMISE_SLEEP ? 0 : -ETIMEDOUT);
 }
 
-/* The end of a promise that is on the wheel or is no ask. */
+/* The part of unlink_promise() for a promise that is on the wheel or is no ask. */
 static void unlink_rare(domi_manager *manager, domus_stack *stack, domi_promise *promise)
 {
     if (promise->timed && domi_is_lent(manager, domi_stack_house(stack)))
-        stack->away++; /* home's wheel looks at its stack */
+        stack->away++; /* home's wheel will look at this stack when the time-out fires */
     else if (promise->timed)
         off_wheel(manager, promise);
     if (promise->uncounted)
-        domi_stack_house(stack)->asks++; /* because every promise that ends is subtracted */
+        domi_stack_house(stack)->asks++; /* because unlink_promise() subtracts every promise */
     promise->uncounted = false;
 }
 
@@ -133,7 +136,8 @@ DOMI_INLINE void unlink_promise(domi_manager *manager, domi_promise *promise)
 
     DOMI_CHECK(promise->state == DOMI_PROMISE_WAITING);
     DOMI_CHECK_SLOW(promise->uncounted == (promise->kind != DOMI_PROMISE_ASK));
-    /* Relaxed: who reads it elsewhere only asks whether the promise is still the one it knew. */
+    /* Relaxed: another thread that reads the serial only asks whether the promise is still the one
+     * it knew. */
     atomic_store_explicit(&promise->serial, domi_promise_serial(promise) + 1, memory_order_relaxed);
     if (DOMI_UNLIKELY(promise->timed || promise->uncounted))
         unlink_rare(manager, stack, promise);
@@ -178,13 +182,14 @@ void domi_promise_release(domi_manager *manager, domi_promise *promise)
         promise->state = DOMI_PROMISE_DEAD;
         return;
     }
-    if (promise->timed && domi_is_lent(manager, house_of(promise))) { /* on its home's wheel */
+    /* home has to take it off its wheel */
+    if (promise->timed && domi_is_lent(manager, house_of(promise))) {
         promise->state = DOMI_PROMISE_DEAD;
         promise->noted = true;
         domi_lent_note(manager, &promise->node);
         return;
     }
-    if (promise->timed) { /* done with on a loan, given up at home */
+    if (promise->timed) { /* a thief finished it, and its house is at home again */
         off_wheel(manager, promise);
         domi_promise_stack(promise)->away--;
     }

@@ -1,13 +1,14 @@
-/* Promises: what a conversation waits for. An ask's answer, the end of a sleep, a message that a
- * receive takes, blocking work.
+/* Promises: a promise is one thing that a conversation waits for. That is an ask's answer, the end
+ * of a sleep, a message that a receive takes, or blocking work.
  *
- * Each is of one stack and completes exactly once. What completes it from elsewhere names it by its
- * address and its serial, which changes when it is done: an answer that finds another serial is
- * late. Its memory stays a promise for ever, so who comes late, or walks a chain of asks from
- * another thread, may always look. What fails here (an ask that never left, a time-out, a cancel)
- * completes by the promise's own node, in the exception mailbox: on a turn of its own, as an answer
- * would. Only the thread that runs the house touches a promise, except `serial` and `stack`, which
- * anyone may read. */
+ * Each promise belongs to one stack and completes exactly once. Another thread that completes a
+ * promise names it by its address and its serial. The serial changes when the promise completes, so
+ * an answer that finds another serial is late. The memory of a promise stays a promise for ever, so
+ * a late answer, or a walk over a chain of asks on another thread, may always read it. A failure on
+ * the asker's side (an ask that never left, a time-out, a cancel) completes the promise by its own
+ * node in the exception mailbox. The conversation is then resumed in a turn of its own, as an
+ * answer would resume it. Only the thread that runs the house touches a promise, except for
+ * `serial` and `stack`, which any thread may read. */
 #ifndef DOMI_HOUSE_CONVERSATION_PROMISE_H
 #define DOMI_HOUSE_CONVERSATION_PROMISE_H
 
@@ -25,10 +26,11 @@ typedef enum domi_promise_kind {
 } domi_promise_kind;
 
 typedef enum domi_promise_state {
-    DOMI_PROMISE_FREE, /* a stack's first one, not in use */
+    DOMI_PROMISE_FREE, /* the first promise of a stack, not in use */
     DOMI_PROMISE_WAITING,
-    DOMI_PROMISE_DONE, /* its answer is there, not shown yet */
-    DOMI_PROMISE_DEAD, /* nobody wants it, but its node is in the mailbox, or a note */
+    DOMI_PROMISE_DONE, /* its answer is there and was not shown to a handler yet */
+    DOMI_PROMISE_DEAD, /* nobody wants its answer, but its node is still in the mailbox, or is a
+                          note (notes.h) */
 } domi_promise_state;
 
 struct domi_promise {
@@ -37,30 +39,33 @@ struct domi_promise {
     uint8_t state;
     uint8_t kind;
     bool queued;        /* its node is in the exception mailbox */
-    bool impatient : 1; /* a receive that only looks at what is there */
+    bool impatient : 1; /* a receive that only looks at mail that waits already */
     bool noted : 1;     /* its node is a note for home (notes.h) */
-    bool timed : 1;     /* it is on home's wheel, which a thief may not look at */
-    bool uncounted : 1; /* it is no ask, so the `asks` of its house do not include it */
+    bool timed : 1;     /* it is on home's wheel, which a thief must not touch */
+    bool uncounted : 1; /* it is no ask, so the `asks` of its house do not count it */
     _Atomic(domus_stack *) stack;
     union {
-        domus_answer answer; /* the tag from the start, the error when it fails here */
-        struct {             /* while it waits, for those who look; gone when it is done */
+        domus_answer answer; /* the tag is valid from the start, the error once the promise has
+                                failed on this side */
+        struct {             /* for dumps, valid while it waits; the answer overwrites it */
             int error;
-            const domus_type *asked; /* of an ask */
+            const domus_type *asked; /* type of the ask; NULL: it is no ask */
             uint64_t since_ns;
         } wait;
     };
-    domi_promise *next; /* among those that its stack waits for */
+    domi_promise *next; /* links in the stack's list `waiting` */
     domi_promise *previous;
-    domi_wheel_node wheel; /* its time-out, on home's second wheel */
+    domi_wheel_node wheel; /* its time-out, on home's wheel `deadlines` */
     union {
-        domus_address target; /* of an ask, while it is under way */
-        struct {              /* of a receive */
+        domus_address target; /* where the ask went, while it is under way */
+        struct {              /* only if it is a receive */
             const domus_pattern *pattern;
-            domi_promise *next_receive; /* of its house, in the order in which they began */
+            domi_promise *next_receive; /* next receive of the same house, in the order in which
+                                           they began */
         };
-        void *work;             /* of blocking work: runtime's */
-        domi_envelope *message; /* what the answer came in, once done; NULL: none */
+        void *work;             /* blocking work; the object belongs to runtime */
+        domi_envelope *message; /* once done: the envelope that holds the answer's payload; NULL:
+                                   none */
     };
 };
 
@@ -74,7 +79,7 @@ static inline uint32_t domi_promise_serial(const domi_promise *promise)
                                 memory_order_relaxed);
 }
 
-/* Its answer is an error, and shows nothing of what it waited for. */
+/* Make the answer an error without type and payload. */
 static inline void domi_promise_error(domi_promise *promise, int error)
 {
     promise->answer.error = error;
@@ -87,35 +92,42 @@ static inline bool domi_node_is_promise(const domi_node *node)
     return node->slab == DOMI_SLAB_PROMISE || node->slab == DOMI_SLAB_STACK_PROMISE;
 }
 
-/* One more thing that `stack`, a pooled one, waits for. NULL without memory. */
+/* Make a promise of `stack`, a pooled one, which then waits for one more thing. NULL without
+ * memory. */
 domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_promise_kind kind);
 
 /* `promise` was just made and is no ask: take it out of the `asks` of its house. Asks are the
  * frequent kind, so they are counted without a look at the kind. */
 void domi_promise_uncount(domi_promise *promise);
 
-/* Let it fail with -ETIMEDOUT (a sleep: end) at `deadline_ns`. */
+/* Arm a timer: at `deadline_ns` the promise fails with -ETIMEDOUT, or, if it is a sleep, completes
+ * with 0. */
 void domi_promise_arm(domi_manager *manager, domi_promise *promise, uint64_t deadline_ns);
 
-/* It fails with `error` (a sleep ends with 0), on a turn of its own. Not one that is queued. */
+/* Let the promise fail with `error` (a sleep ends with 0). Its node is queued, and the conversation
+ * is resumed in a turn of its own. The promise must not be queued already. */
 void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error);
 
-/* Its time is over; called by the second wheel. Home. */
+/* The time of a promise is over. Called by the wheel `deadlines`. Home only. */
 void domi_promise_expire(domi_manager *manager, domi_wheel_node *node);
 
-/* Home: what was noted while its house was away. */
+/* Carry out what a thief noted for this promise while the house was lent (notes.h). Home only. */
 void domi_promise_noted(domi_manager *home, domi_promise *promise);
 
-/* It is done: no longer waited for; `message` (or NULL) is what the answer came in. */
+/* The promise is done, and its stack no longer waits for it. `message` (or NULL) is the envelope
+ * that holds the answer's payload. domi_promise_release() has to follow when the answer was shown.
+ * @ */
 void domi_promise_finish(domi_manager *manager, domi_promise *promise, domi_envelope *message);
 
-/* It is done, and was not queued, and what came of it needs no keeping. */
+/* Finish and release a promise in one step, for an answer that is shown at once. The promise must
+ * not be queued. */
 void domi_promise_close(domi_manager *manager, domi_promise *promise);
 
-/* Nobody wants it any more: take it back without an answer. */
+/* Nobody wants the answer of this promise any more: take the promise back without an answer. */
 void domi_promise_abandon(domi_manager *manager, domi_promise *promise);
 
-/* Its answer was shown, or it was abandoned: free it, or let its node do so. */
+/* The answer was shown, or the promise was abandoned: free it. If its node is still in a mailbox or
+ * is a note, the promise becomes DEAD, and is freed with that node. */
 void domi_promise_release(domi_manager *manager, domi_promise *promise);
 
 #endif

@@ -1,5 +1,6 @@
-/* See the header. Each list remembers up to where all receives that wait have seen it, so a message
- * that nobody takes is looked at once, not again with every one that comes after it. */
+/* How receives look at the mail. Each mailbox remembers up to where all receives that wait have
+ * seen it. So a message that no receive takes is looked at once, and not again with every message
+ * that comes after it. */
 #include "house/conversation/receive.h"
 
 #include "base/check.h"
@@ -12,10 +13,12 @@
 
 #include <errno.h>
 
-/* Messages that one run looks at, at most: the rest of a long mailbox waits for the next run. */
+/* One run looks at this many messages at most. The rest of a long mailbox waits for the next
+ * run. */
 #define LOOKS_MAX 4096u
 
-/* When it ends without a message: by its own time, or with what it is for; 0: never. */
+/* When a receive ends without a message: at its own time-out or at the deadline of the ask that it
+ * serves, whichever comes first. 0: never. */
 static uint64_t receive_until(const domus_stack *stack, uint64_t within_ns)
 {
     uint64_t deadline_ns = domus_deadline_ns(stack);
@@ -57,7 +60,7 @@ static int begin_receive(domus_stack *stack, const domus_pattern *pattern, uint6
     if (until_ns != 0)
         domi_promise_arm(manager, promise, until_ns);
     if (promise->impatient && (house->marks & (DOMI_MARK_BARRIER | DOMI_MARK_SUSPENDED)) != 0)
-        domi_promise_fail(manager, promise, -ETIMEDOUT); /* nothing that is there may be taken */
+        domi_promise_fail(manager, promise, -ETIMEDOUT); /* no mail that waits now may be taken */
     *ret_promise = promise;
     return 0;
 }
@@ -114,7 +117,7 @@ static bool takes(const domi_house *house, const domus_pattern *pattern, const v
            pattern->matches(house->self, frame, message->type, domi_envelope_payload(message));
 }
 
-/* Who takes this message: the first that waits for one like it. */
+/* The receive that takes this message: the oldest one whose pattern matches; NULL: none. */
 static domi_promise *taker(const domi_house *house, domi_envelope *message)
 {
     domi_promise *promise = house->family->receives;
@@ -133,15 +136,15 @@ bool domi_receive_last(domi_manager *manager, domi_house *house)
         ((domi_envelope *)(void *)(*notices)->next)->type != &domi_last_type)
         return false;
     if (house->family != NULL)
-        house->family->seen[1] = NULL; /* it may be the one */
+        house->family->seen[1] = NULL; /* the list may have remembered this very message */
     domi_pool_free(manager, domi_list_take(notices));
     house->mail--;
     (void)domi_house_stop(manager, domi_house_address(house));
     return true;
 }
 
-/* Look for the next message of `kind` that somebody takes, and take it out. NULL: none, or `looks`
- * are used up. */
+/* Take out the next message of `kind` that some receive takes. NULL: there is none, or `looks` are
+ * used up. */
 static domi_envelope *search(domi_manager *manager, domi_house *house, uint32_t kind,
                              uint32_t *looks, domi_promise **ret_promise)
 {
@@ -181,14 +184,14 @@ static domi_promise *first_impatient(const domi_family *family)
     return promise;
 }
 
-/* All is seen: who only wanted to look has looked. */
+/* All mail was seen, so the receives that only look at waiting mail end. */
 static void let_impatient_go(domi_manager *manager, domi_house *house)
 {
     domi_promise *promise;
 
     house->marks &= (uint16_t)~DOMI_MARK_FRESH;
     while ((promise = first_impatient(house->family)) != NULL)
-        domi_promise_fail(manager, promise, -ETIMEDOUT); /* it leaves the list */
+        domi_promise_fail(manager, promise, -ETIMEDOUT); /* this takes it out of the list */
 }
 
 uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t budget)
@@ -196,7 +199,7 @@ uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t bud
     uint32_t looks = LOOKS_MAX;
     uint32_t handled = 0;
 
-    /* Who received last may have stopped it. */
+    /* The conversation that received the last message may have stopped the actor. */
     while (handled < budget && domi_house_receives(house) && !domi_house_is_asked_to_stop(house)) {
         domi_promise *promise = NULL;
         if (domi_receive_last(manager, house))
@@ -287,14 +290,15 @@ int domus_stash(domus_stack *stack)
     else if (is_ask)
         domi_stack_on_its_own(stack);
     stack->answered = is_ask || stack->answered;
-    if (stack->message == message) { /* a receive that returns leaves what the handler began with */
+    if (stack->message == message) { /* a receive that returns to its caller (detached.h) leaves
+                                        `message` as it was */
         stack->message = NULL;
         stack->sender = (domus_address){message->sender, message->sender_lease};
     }
     return 0;
 }
 
-/* The whole list `aside` goes before the head of `tail`. */
+/* Put the whole list `aside` before the head of `tail`. */
 static void prepend(domi_node **tail, domi_node *aside)
 {
     if (aside == NULL)

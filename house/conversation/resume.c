@@ -1,15 +1,15 @@
-/* How a parked stack goes on: an answer, or what takes its place, finds its promise, and when what
- * the stack waits for is there, the function that it named is called.
+/* How a parked stack goes on: an answer, or a node that takes its place, finds its promise. When
+ * everything that the stack waits for is there, the function that the stack named is called.
  *
- * Mostly a stack waits for one ask, and its answer is shown as it came. What comes before it is
- * wanted is kept in the order in which it came. */
+ * Mostly a stack waits for one ask, and its answer is shown in the envelope in which it came.
+ * Answers that come before the stack waits for them are kept in the order in which they came. */
 #include "house/conversation/ask.h"
 #include "house/conversation/owned.h"
 #include "house/message/mailbox.h"
 
 #include <errno.h>
 
-/* Free answers that were shown. */
+/* Release answers that were shown to a function that has returned. */
 static void answers_free(domi_manager *manager, domi_promise *answers)
 {
     while (answers != NULL) {
@@ -17,7 +17,8 @@ static void answers_free(domi_manager *manager, domi_promise *answers)
 
         answers = domi_promise_next_answer(promise);
         if (promise->message != NULL && promise->message->node.kind == DOMI_ASK)
-            domi_ask_fail(manager, promise->message, -ENOMSG); /* received among others */
+            /* a received ask, which cannot be answered after a wait for all */
+            domi_ask_fail(manager, promise->message, -ENOMSG);
         else if (promise->message != NULL)
             domi_answer_done(manager, promise->message);
         domi_promise_release(manager, promise);
@@ -34,7 +35,8 @@ static void answers_append(domus_stack *stack, domi_promise *promise)
     stack->answers_last = promise;
 }
 
-/* What the resumed function is shown: of ALL the whole list, else one promise, taken out. */
+/* Take the answers that the resumed function is shown: the whole list if `one` is NULL
+ * (DOMI_WAIT_ALL), else this one promise. */
 static domi_promise *answers_take(domus_stack *stack, const domi_promise *one)
 {
     domi_promise *first = stack->answers;
@@ -68,14 +70,15 @@ static int go_on(domi_manager *manager, domus_stack *stack, domi_envelope *messa
     return stack->then(stack, domi_stack_house(stack)->self, answer);
 }
 
-/* One answer: shown from here, so that its promise is free for the next ask. */
+/* Show one answer, copied to this frame, so that its promise is already free for the next ask. */
 static void resume_one(domi_manager *manager, domus_stack *stack, domi_promise *promise)
 {
     domus_answer answer = promise->answer;
     domi_envelope *message = promise->message;
 
     domi_promise_release(manager, promise);
-    if (message != NULL && message->node.kind == DOMI_ASK) /* who answers or keeps it has it */
+    if (message != NULL && message->node.kind == DOMI_ASK) /* a verb that answers or keeps the ask
+                                                              takes it from here */
         stack->received = message;
     domi_manager_handles(manager, answer.type);
     int result = go_on(manager, stack, message, &answer);
@@ -118,8 +121,8 @@ void domi_stack_done(domi_manager *manager, domi_promise *promise, domi_envelope
         resume(manager, stack);
 }
 
-/* The same for an ask that failed elsewhere: there is nothing to show, and nothing that is owned.
- */
+/* As resume_at_once(), for an ask that failed elsewhere: there is no payload to show or to
+ * release. */
 __attribute__((noinline)) static void resume_failed(domi_manager *manager, domus_stack *stack,
                                                     domi_promise *promise, domi_envelope *message)
 {
@@ -133,8 +136,7 @@ __attribute__((noinline)) static void resume_failed(domi_manager *manager, domus
     domi_stack_return(stack, result);
 }
 
-/* What most conversations do: wait for one answer, and here it is. Nothing is kept, nothing linked.
- */
+/* The common case: the stack waits for one answer, and this is it. Nothing is kept or linked. */
 static void resume_at_once(domi_manager *manager, domus_stack *stack, domi_promise *promise,
                            domi_envelope *message)
 {
@@ -175,7 +177,7 @@ void domi_stack_answer(domi_manager *manager, domi_house *house, domi_envelope *
     if (message->node.kind == DOMI_EXCEPTION) {
         domi_promise_error(promise, message->error);
     } else {
-        promise->answer.error = 0; /* it may have been about to fail here */
+        promise->answer.error = 0; /* its failure may be queued already, with an error set */
         promise->answer.type = message->type;
         promise->answer.payload = domi_envelope_payload(message);
     }
@@ -184,14 +186,14 @@ void domi_stack_answer(domi_manager *manager, domi_house *house, domi_envelope *
 
 /* --- nodes of the exception mailbox ---------------------------------------------------------- */
 
-/* Its node is out of the mailbox. True if it is still to be acted on. */
+/* The node was taken out of the mailbox. True if it still has to be acted on. */
 static bool unqueue(domi_manager *manager, domi_node *node)
 {
     domi_promise *promise = (domi_promise *)(void *)node;
     domus_stack *stack =
         domi_node_is_stack(node) ? (domus_stack *)(void *)node : domi_promise_stack(promise);
     bool alive;
-    bool held = true; /* else its stack may be gone */
+    bool held = true; /* if false, the stack of this promise may be gone */
 
     if (domi_node_is_stack(node)) {
         stack->queued = false;
@@ -224,7 +226,8 @@ void domi_stack_drop_node(domi_manager *manager, domi_node *node)
 {
     domi_promise *promise = (domi_promise *)(void *)node;
 
-    /* While its node still says that it has failed: a receive is in no list any more. */
+    /* Abandon the promise while `queued` is still set: a receive that has failed is in no list of
+     * receives any more, and must not be taken out again. */
     if (domi_node_is_promise(node) && promise->state == DOMI_PROMISE_WAITING)
         domi_promise_abandon(manager, promise);
     (void)unqueue(manager, node);

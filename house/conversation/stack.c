@@ -1,4 +1,4 @@
-/* Make, park, end; see the header. How a stack goes on is in resume.c. */
+/* How stacks are made, parked and ended. How a parked stack goes on is in resume.c. */
 #include "house/conversation/stack.h"
 
 #include "base/check.h"
@@ -49,12 +49,14 @@ domus_stack *domi_stack_new(domi_manager *manager, domi_house *house, uint32_t f
     return stack;
 }
 
-/* Who asked for this, for those who walk the chain from elsewhere. */
+/* Record which promise of the asker waits for this ask, for walks over the chain of asks
+ * (cancel.c). */
 static void set_parent(domus_stack *pooled, domi_envelope *ask)
 {
     const domi_return *back = domi_envelope_return(ask);
 
-    /* release: a walker that reads either sees that the wait before this one is over (cancel.c). */
+    /* release: a walker that reads one of these two values also sees that the wait before this one
+     * is over (cancel.c). */
     atomic_store_explicit(&pooled->parent_serial, back->serial, memory_order_release);
     atomic_store_explicit(&pooled->parent, back->promise, memory_order_release);
 }
@@ -89,7 +91,7 @@ int domi_stack_promise(domus_stack *stack, domi_promise_kind kind, domi_promise 
         return error;
     domus_stack *pooled = domi_stack_pooled(stack);
     if (pooled == NULL)
-        return -ENOMEM; /* a stack that it has got is freed when the handler returns */
+        return -ENOMEM; /* a new pooled stack is freed when the handler returns */
     domi_promise *promise = domi_promise_new(stack->manager, pooled, kind);
     if (promise == NULL)
         return -ENOMEM;
@@ -114,7 +116,7 @@ static void stack_unlink(domi_manager *manager, domi_house *house, domus_stack *
 
 static void stack_free(domi_manager *manager, domus_stack *stack)
 {
-    /* Relaxed: a walker only compares. */
+    /* Relaxed: a walker only compares these values. */
     atomic_store_explicit(&stack->house, NULL, memory_order_relaxed);
     atomic_store_explicit(&stack->parent, NULL, memory_order_relaxed);
     domi_pool_free(manager, &stack->node);
@@ -136,7 +138,7 @@ void domi_stack_free_if_done(domi_manager *manager, domus_stack *stack)
 void domi_stack_noted(domi_manager *home, domi_promise *promise)
 {
     domus_stack *stack = domi_promise_stack(promise);
-    /* Any other one's stack may be gone. */
+    /* A pooled promise that is not on home's wheel does not keep its stack, which may be gone. */
     bool held = promise->node.slab == DOMI_SLAB_STACK_PROMISE || promise->timed;
 
     domi_promise_release(home, promise);
@@ -144,7 +146,8 @@ void domi_stack_noted(domi_manager *home, domi_promise *promise)
         domi_stack_free_if_done(home, stack);
 }
 
-/* What was not shown has not been handled either. */
+/* Throw away answers that were never shown to a handler: their messages were not handled, so they
+ * are dead letters. */
 static void answers_discard(domi_manager *manager, domus_stack *stack)
 {
     for (domi_promise *promise = stack->answers; promise != NULL;) {
@@ -159,7 +162,8 @@ static void answers_discard(domi_manager *manager, domus_stack *stack)
     stack->answers = stack->answers_last = NULL;
 }
 
-/* Take back all that a pooled stack has, and free it as soon as no node of it is queued. */
+/* Take back everything that a pooled stack holds, and free the stack as soon as no node of it is
+ * queued. */
 static void pooled_end(domi_manager *manager, domi_house *house, domus_stack *stack)
 {
     while (stack->waiting != NULL)
@@ -179,7 +183,8 @@ static void barrier_fall(domi_house *house)
     house->marks &= (uint16_t)~DOMI_MARK_BARRIER;
 }
 
-/* Who holds the barrier is the first, so that an ask that meets it finds him at once. */
+/* The stack that raised the barrier is the first in the list, so that an ask that meets the barrier
+ * finds it at once. */
 static void link_parked(domi_manager *manager, domi_house *house, domus_stack *stack)
 {
     domus_stack *head = house->stacks;
@@ -200,7 +205,7 @@ static void link_parked(domi_manager *manager, domi_house *house, domus_stack *s
         house->marks |= DOMI_MARK_SATURATED;
 }
 
-/* Move what the run's frame holds to the pooled one, and link that at the house. */
+/* Copy the fields of the run's own stack to the pooled one, and link that at the house. */
 static void park(domus_stack *stack)
 {
     domi_manager *manager = stack->manager;
@@ -218,7 +223,8 @@ static void park(domus_stack *stack)
     if (DOMI_LIKELY(pooled->parked && !pooled->barrier_fresh && !domi_stack_is_satisfied(pooled)))
         return;
     if (pooled->barrier_fresh && pooled->parked)
-        stack_unlink(manager, house, pooled); /* to the head of the list */
+        /* it is linked again below, at the head of the list */
+        stack_unlink(manager, house, pooled);
     if (!pooled->parked)
         link_parked(manager, house, pooled);
     if (pooled->barrier_fresh) {
@@ -232,7 +238,7 @@ static void park(domus_stack *stack)
     }
 }
 
-/* A failure that is a channel's, and not the actor's. */
+/* True if the failure was one of a channel and not of the actor. */
 static bool is_of_channel(domi_manager *manager, const domi_house *house, const domus_stack *pooled,
                           int error)
 {
@@ -241,7 +247,8 @@ static bool is_of_channel(domi_manager *manager, const domi_house *house, const 
            manager->conversation_failed(manager, pooled, error);
 }
 
-/* The conversation is over with `result`: whoever asked has to hear of it. */
+/* The conversation is over with `result`: the asker has to hear of it, or the parent if nobody
+ * asked. */
 static void end(domus_stack *stack, int result)
 {
     domi_manager *manager = stack->manager;
@@ -249,7 +256,8 @@ static void end(domus_stack *stack, int result)
     domus_stack *pooled = stack->pooled;
 
     if (stack->ask != NULL) {
-        /* What a stop has cancelled is the stop's doing: who asked did not cancel anything. */
+        /* A conversation that was cancelled by a stop fails with -ESTALE, because its asker has
+         * cancelled nothing. */
         if (result == -ECANCELED && (house->marks & DOMI_MARK_STOPPING) != 0)
             result = -ESTALE;
         domi_ask_fail(manager, stack->ask, result < 0 ? result : -ENOMSG);
@@ -269,7 +277,8 @@ void domi_stack_end_received(domus_stack *stack, int error)
     domi_envelope *message = stack->received;
 
     stack->received = NULL;
-    /* The step that was resumed with it may go on without it, after another receive. */
+    /* The function that was resumed with this message may still run, after a further receive; it
+     * can no longer use the message. */
     if (message != NULL && stack->message == message) {
         stack->message = NULL;
         stack->sender = (domus_address){message->sender, message->sender_lease};
@@ -289,7 +298,7 @@ void domi_stack_return(domus_stack *stack, int result)
     if (result != DOMUS_PARKED)
         end(stack, result);
     else if (pooled == NULL || pooled->wait == DOMI_WAIT_NONE)
-        end(stack, -EINVAL); /* it says that it waits, but for nothing */
+        end(stack, -EINVAL); /* the handler returned DOMUS_PARKED, but waits for nothing */
     else
         park(stack);
 }
@@ -324,7 +333,7 @@ void domi_stack_drop_all(domi_manager *manager, domi_house *house)
     barrier_fall(house);
 }
 
-/* Its answer is there already. */
+/* True if the answer of the promise is already in a mailbox of the house. */
 static bool is_answered(const domi_house *house, const domi_promise *promise)
 {
     for (uint32_t kind = DOMI_REPLY; kind <= DOMI_EXCEPTION; kind++) {

@@ -1,11 +1,12 @@
-/* Stacks: the conversations that an actor is having.
+/* Stacks: each one holds a conversation that an actor is having.
  *
- * A stack lives in the run's own frame (dispatch.c) and moves to a pooled one when it first parks;
- * one whose row names a frame is pooled from the start. What it waits for are promises; it parks on
- * one of them, on all, or on the first, and answers that come before they are wanted are kept. A
- * pooled stack is named by its address and its serial, which changes when it ends. Only the thread
- * that runs the house touches it, except what others read to walk a chain of asks: `house`,
- * `serial`, `parent`, `parent_serial`. */
+ * A stack begins in the C frame of the run (dispatch.c) and moves to a pooled one when it parks for
+ * the first time. A stack whose row names a frame is pooled from the start. A stack waits for
+ * promises: for one of them, for all, or for the first that completes. Answers that come before the
+ * conversation waits for them are kept. A pooled stack is named by its address and its serial, and
+ * the serial changes when the conversation ends. Only the thread that runs the house touches a
+ * stack, except for the fields that other threads read to walk a chain of asks: `house`, `serial`,
+ * `parent`, `parent_serial`. */
 #ifndef DOMI_HOUSE_CONVERSATION_STACK_H
 #define DOMI_HOUSE_CONVERSATION_STACK_H
 
@@ -13,56 +14,62 @@
 
 typedef enum domi_wait {
     DOMI_WAIT_NONE,
-    DOMI_WAIT_ONE, /* for `awaited` */
+    DOMI_WAIT_ONE, /* it waits for `awaited` */
     DOMI_WAIT_ALL,
     DOMI_WAIT_FIRST,
-    DOMI_WAIT_KEPT, /* for nothing: it only holds an ask that is answered later */
+    DOMI_WAIT_KEPT, /* it waits for nothing, and only holds an ask that is answered later */
 } domi_wait;
 
 struct domus_stack {
-    domi_node node; /* into the exception mailbox when what it waits for is there already */
+    domi_node node; /* queued in the exception mailbox when everything it waits for is there */
     _Atomic(domi_house *) house;
-    domi_manager *manager;  /* who runs it now */
-    domi_envelope *ask;     /* the ask that it will answer; NULL: none, or answered */
-    domi_envelope *message; /* what is being handled; NULL: nothing, or gone elsewhere */
-    domus_stack *pooled;    /* itself, or the one that it moves to; NULL: none yet */
+    domi_manager *manager;  /* the manager of the thread that runs it now */
+    domi_envelope *ask;     /* the ask that this conversation still has to answer; NULL: none, or it
+                               was answered */
+    domi_envelope *message; /* the message being handled; NULL: none, or the handler has passed it
+                               on */
+    domus_stack *pooled;    /* itself, or the pooled stack that it moves to; NULL: none yet */
     domus_resumed *then;
 
-    domus_address sender; /* of an ask, once its envelope is gone */
+    domus_address sender; /* sender of the message, once the envelope has left this stack */
     uint32_t frame_size;
     uint8_t wait;       /* domi_wait */
-    bool answered;      /* what it handles was an ask and has its answer, or is gone on */
+    bool answered;      /* the ask it handles was answered, kept, stashed or forwarded */
     bool barrier;       /* it raised the barrier */
-    bool barrier_fresh; /* ... and has not parked since */
-    bool parked;        /* linked at the house */
+    bool barrier_fresh; /* it has not parked since it raised the barrier */
+    bool parked;        /* it is in the house's list of parked stacks */
     bool queued;        /* its node is in the exception mailbox */
-    bool cancelled;     /* it may not wait any more */
-    bool ended;         /* free it when no node of it is in the mailbox */
+    bool cancelled;     /* it was cancelled, and may not wait any more */
+    bool ended;         /* ended; freed when no mailbox holds a node of it */
     _Atomic uint32_t serial;
-    uint32_t pending;      /* promises in `waiting` */
-    domi_promise *waiting; /* what is under way */
-    domi_promise *answers; /* what has come and was not shown, the oldest first; by answer.next */
+    uint32_t pending;      /* number of promises in `waiting` */
+    domi_promise *waiting; /* promises that have not completed, the newest first */
+    domi_promise *answers; /* promises that completed and were not shown to a handler, the oldest
+                              first; linked by answer.next */
 
     domi_promise *answers_last;
     domi_promise *awaited;
-    domus_stack *next; /* among the house's parked ones */
+    domus_stack *next; /* links in the house's list of parked stacks */
     domus_stack *previous;
-    _Atomic(domi_promise *) parent; /* of who asked what it answers; NULL: nobody */
+    _Atomic(domi_promise *) parent; /* promise of the asker, for the ask that this stack answers;
+                                       NULL: it answers no ask */
     _Atomic uint32_t parent_serial;
-    uint32_t away; /* promises that a thief has done with, and that are on home's wheel still; and
-                      DOMI_STACK_COUNTED */
-    const domus_type *begun_by; /* the message that it began with; NULL: something else */
-    domi_envelope *received;    /* what a receive took, while it is handled: an ask, or, of a
-                                   receive that returned (detached.h), a notice */
+    uint32_t away; /* number of promises that ended on a thief's thread while home's wheel still
+                      held them; also the bit DOMI_STACK_COUNTED */
+    const domus_type *begun_by; /* type of its first message; NULL: it began otherwise */
+    domi_envelope *received;    /* the message that a receive took, while it is handled: an ask, or,
+                                   for a receive that returns to its caller (detached.h), also a
+                                   notice */
 
     domi_promise first;
-    uint64_t counted_at; /* io's key of the channel that has begun it, and with DOMI_STACK_COUNTED
-                            counts it */
+    uint64_t counted_at; /* io's key of the channel that began this conversation; valid with
+                            DOMI_STACK_COUNTED */
     alignas(16) unsigned char frame[];
 };
 
-/* In `away`, which is looked at when a stack ends: a channel counts this conversation, and is told
- * of its end. Channels actors are never lent, so no other bit is set beside it. */
+/* Bit in `away`: a channel counts this conversation and has to be told of its end. The bit is there
+ * because `away` is read anyway when a stack ends. Channels actors are never lent, so the count in
+ * the other bits stays 0 beside it. */
 #define DOMI_STACK_COUNTED UINT32_C(0x80000000)
 
 #define DOMI_STACK_HEAD offsetof(domus_stack, frame)
@@ -70,76 +77,87 @@ struct domus_stack {
 static_assert(DOMI_STACK_HEAD == 320, "what pool.c's sizes leave for the frame");
 static_assert(DOMUS_FRAME_MAX + DOMI_STACK_HEAD <= 1088, "the largest frame fits");
 
-/* A pooled stack for `house` with a zeroed frame; NULL without memory or for a frame too large. */
+/* Make a pooled stack for `house` with a zeroed frame. Returns NULL without memory, or if the frame
+ * is larger than DOMUS_FRAME_MAX. */
 domus_stack *domi_stack_new(domi_manager *manager, domi_house *house, uint32_t frame_size);
 
-/* The pooled one of `stack`, made if need be; NULL without memory. */
+/* The pooled stack of `stack`; it is made if there is none yet. NULL without memory. */
 domus_stack *domi_stack_pooled(domus_stack *stack);
 
-/* The ask that it began with has left it: what it asks from now on is asked for nobody else. */
+/* The ask that this conversation began with was answered or passed on. Asks that it makes from now
+ * on are made for nobody else. */
 static inline void domi_stack_on_its_own(domus_stack *stack)
 {
     stack->ask = NULL;
-    /* Relaxed: who has read the parent already finds that it is done, or soon will be. */
+    /* Relaxed: a walker that has read the parent already finds that the parent's wait is over, or
+     * it soon will be. */
     if (stack->pooled != NULL)
         atomic_store_explicit(&stack->pooled->parent, NULL, memory_order_relaxed);
 }
 
-/* One more thing that the conversation waits for. Returns 0; -ENOMEM; -ECANCELED in one that was
- * cancelled, or whose actor stops. */
+/* Make a promise, which is one more thing that the conversation waits for. Returns 0; -ENOMEM;
+ * -ECANCELED if the conversation was cancelled or its actor stops or restarts. */
 int domi_stack_promise(domus_stack *stack, domi_promise_kind kind, domi_promise **ret_promise);
 
-/* A conversation that was cancelled, or whose actor stops, waits for nothing more: -ECANCELED. */
+/* Returns 0, or -ECANCELED if the conversation was cancelled or its actor stops or restarts: such a
+ * conversation waits for nothing more. */
 int domi_stack_may_wait(const domus_stack *stack);
 
 /* The handler returned `result`: park the conversation, or end it. */
 void domi_stack_return(domus_stack *stack, int result);
 
-/* What was received is done with: an ask that was neither answered nor kept fails with `error`. */
+/* The function that was resumed with a received message has returned, or receives again: release
+ * that message. An ask that was neither answered nor kept fails with `error`. */
 void domi_stack_end_received(domus_stack *stack, int error);
 
-/* From the next return on it waits for this; `then` goes on. */
+/* Set what the conversation waits for once its handler has returned, and the function `then` that
+ * goes on afterwards. */
 void domi_stack_wait(domus_stack *pooled, domi_wait wait, domi_promise *awaited,
                      domus_resumed *then);
 
-/* The answer of an ask (a reply or exception of the house that runs): resume its stack, keep it, or
- * drop it when it is late. Takes the envelope. */
+/* An answer (a reply or an exception) has come to `house`, which runs: resume the stack that waits
+ * for it, keep the answer, or drop it if it is late. Takes the envelope. */
 void domi_stack_answer(domi_manager *manager, domi_house *house, domi_envelope *answer);
 
-/* A promise is done otherwise: its `answer` says how, `message` (or NULL) is what it came in. */
+/* A promise has completed. Its `answer` is filled already; `message` (or NULL) is the envelope that
+ * holds the answer's payload. Resumes the stack if it waited for nothing else. */
 void domi_stack_done(domi_manager *manager, domi_promise *promise, domi_envelope *message);
 
-/* A node of the exception mailbox that is no envelope: a promise that failed here, or a stack whose
- * answers were there already. */
+/* A run took a node from the exception mailbox that is no envelope: a promise that failed on this
+ * side, or a stack whose answers were all there when it parked. */
 void domi_stack_node(domi_manager *manager, domi_node *node);
 
-/* Free one that has ended, unless a node of it is in a list still. */
+/* Free a stack that has ended, unless one of its nodes is still in a mailbox, in a list of notes,
+ * or on home's wheel. */
 void domi_stack_free_if_done(domi_manager *manager, domus_stack *stack);
 
-/* Home: a promise that was given up while its house was away is done with. */
+/* Free a promise that was given up while its house was lent; its note (notes.h) has come home. Home
+ * only. */
 void domi_stack_noted(domi_manager *home, domi_promise *promise);
 
-/* Such a node goes with its mailbox. */
+/* A node of that kind is thrown away with its mailbox: give up its promise. */
 void domi_stack_drop_node(domi_manager *manager, domi_node *node);
 
-/* Cancel a parked one: all that it waits for fails with -ECANCELED; what it keeps fails with
- * `error`. */
+/* Cancel a parked stack. Everything that it waits for fails with -ECANCELED; an ask that it only
+ * keeps fails with `error`. */
 void domi_stack_cancel(domi_manager *manager, domus_stack *stack, int error);
 
-/* An ask that is kept has its answer: the stack that held it is done. */
+/* A kept ask was answered, so the stack that held it ends. */
 void domi_stack_kept_end(domi_manager *manager, domus_stack *kept);
 
-/* The house stops: cancel all. */
+/* The house stops or restarts: cancel all its parked stacks. */
 void domi_stack_cancel_all(domi_manager *manager, domi_house *house);
 
-/* Blocking work of a parked conversation still runs, and uses what it was given. */
+/* True if blocking work of a parked conversation still runs, and so still uses the memory that it
+ * was given. */
 bool domi_stack_has_work(const domi_house *house);
 
-/* The house is gone: free its parked stacks; asks that wait for an answer fail with -ESTALE. */
+/* The house is gone: free its parked stacks. Asks that still wait for an answer fail with -ESTALE.
+ * @ */
 void domi_stack_drop_all(domi_manager *manager, domi_house *house);
 
-/* The ask `back` came from was made, directly or through others, while answering for `holder`. Any
- * thread. */
+/* True if the ask that `back` belongs to was made, directly or through other asks, for the
+ * conversation `holder`. Any thread. */
 bool domi_stack_in_chain(const domi_return *back, const domus_stack *holder);
 
 static inline bool domi_node_is_stack(const domi_node *node)
@@ -165,7 +183,8 @@ static inline uint32_t domi_stack_serial(const domus_stack *stack)
                                 memory_order_relaxed);
 }
 
-/* One in the run's own frame: of all its fields only these are ever looked at there. */
+/* Begin a stack in the run's own C frame. Only the fields set here are ever read in such a stack.
+ * @ */
 DOMI_INLINE void domi_stack_begin(domus_stack *stack, domi_manager *manager, domi_house *house)
 {
     atomic_init(&stack->house, house);
@@ -177,7 +196,8 @@ DOMI_INLINE void domi_stack_begin(domus_stack *stack, domi_manager *manager, dom
     stack->answered = stack->barrier = stack->barrier_fresh = false;
 }
 
-/* Answers are linked by what the user sees: a promise's node may still be in the mailbox. */
+/* Answers are linked by their public part (domus_answer), because the node of the promise may still
+ * be in the mailbox. */
 static inline domi_promise *domi_promise_next_answer(const domi_promise *promise)
 {
     if (promise->answer.next == NULL)
@@ -186,7 +206,7 @@ static inline domi_promise *domi_promise_next_answer(const domi_promise *promise
                                     offsetof(domi_promise, answer));
 }
 
-/* What it waits for is there: true if it may go on at once. */
+/* True if the promises that the stack waits for have completed, so that it may go on at once. */
 static inline bool domi_stack_is_satisfied(const domus_stack *stack)
 {
     switch (stack->wait) {

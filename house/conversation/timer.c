@@ -1,5 +1,5 @@
-/* See the header. A one-shot timer is freed once its event was handled; a periodic one is armed
- * again as it fires, at a fixed rate, and ticks that pass while its event is under way are only
+/* How timers fire. A one-shot timer is freed once its event was handled. A periodic one is armed
+ * again as it fires, at a fixed rate, and periods that pass while its event is under way are only
  * counted. */
 #include "house/conversation/timer.h"
 
@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Those of a home. Relaxed: who does not own it only compares. */
+/* The number of a home's timers. Relaxed: a thief reads it only to compare it with the limit. */
 static uint32_t counted(const domi_manager *home)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&home->timers, memory_order_relaxed);
@@ -92,7 +92,8 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
     return 0;
 }
 
-/* What is on the wheel of a home far away is freed by that. */
+/* Free a timer. A thief cannot take it off home's wheel, so the thief leaves a note, and home frees
+ * the timer. */
 static void timer_free(domi_manager *manager, domi_timer *timer)
 {
     bool lent = domi_is_lent(manager, timer->house);
@@ -101,7 +102,7 @@ static void timer_free(domi_manager *manager, domi_timer *timer)
         note(manager, timer);
         return;
     }
-    if (timer->timed) /* cancelled on a loan, and its event handled here */
+    if (timer->timed) /* a thief cancelled it while its event was in the mailbox */
         off_wheel(manager, timer);
     domi_link_remove(timer->house, &timer->link);
     atomic_store_explicit(&timer->generation, domi_timer_generation(timer) + 1,
@@ -130,8 +131,8 @@ void domi_timer_noted(domi_manager *home, domi_timer *timer)
         on_wheel(home, timer, timer->wheel.expires_ns);
 }
 
-/* Its house is away: looked at again at the next tick. By how many is counted in the lease, which
- * no event of a timer needs, so that its rate is kept. */
+/* The house is lent, so the timer is looked at again at the next tick. The number of ticks is added
+ * to the lease of its event, which needs no lease, so that the timer keeps its rate. */
 static void postpone(domi_manager *manager, domi_timer *timer)
 {
     uint64_t late_ns = manager->now_ns - timer->wheel.expires_ns;
@@ -166,11 +167,12 @@ void domi_timer_fire(domi_manager *manager, domi_wheel_node *node)
         return;
     }
     timer->under_way = true;
-    /* Their neighbours are written when they are freed, a little later. */
+    /* The timer's neighbours in its house's list are written when the timer is freed, a little
+     * later. */
     domi_prefetch_write(timer->link.next);
     domi_prefetch_write(timer->link.previous);
-    /* Home's own, straight into the mailbox: a house cancels its timers before it is gone, so none
-     * of them may be on its way through the inbox. */
+    /* The event goes straight into the mailbox and not through the inbox: a house cancels its
+     * timers before it is gone, so no event may be on its way through the inbox then. */
     timer->event.node.kind = DOMI_EVENT;
     domi_mailbox_add(manager, timer->house, &timer->event.node, DOMI_EVENT);
 }

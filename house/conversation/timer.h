@@ -1,7 +1,9 @@
-/* Timers of actors: each pays for its event when it is made (M11), and has one under way at most.
+/* Timers of actors. A timer pays for its event when it is made (M11), and has at most one event
+ * under way.
  *
- * A timer's event is embedded in it and goes into the mailbox of its house by the home lane; the
- * wheel belongs to home. Home only. */
+ * The event is embedded in the timer and goes into the mailbox of its house by the home lane. The
+ * wheel belongs to home, so only home puts timers on it and takes them off; a thief notes both for
+ * home (notes.h). */
 #ifndef DOMI_HOUSE_CONVERSATION_TIMER_H
 #define DOMI_HOUSE_CONVERSATION_TIMER_H
 
@@ -10,18 +12,21 @@
 typedef struct domi_timer domi_timer;
 
 struct domi_timer {
-    domi_envelope event; /* its sender_lease counts missed ticks: events have no sender */
+    domi_envelope event; /* its sender_lease counts missed events, and its node.lease the ticks by
+                            which the timer was postponed: events need neither */
     domi_wheel_node wheel;
     domi_house *house;
-    uint64_t period_ns;          /* 0: once */
-    _Atomic uint32_t generation; /* written as it is freed */
+    uint64_t period_ns;          /* 0: it fires once */
+    _Atomic uint32_t generation; /* changes when the timer is freed, so that a handle of it is then
+                                    stale */
     bool under_way;              /* its event is in the mailbox, or being handled */
-    bool cancelled;              /* ... but is not to be handled, and the timer is freed then */
-    bool fixed_delay;            /* armed again when its event was handled, not when it fires */
+    bool cancelled;              /* an event under way is not handled any more, and the timer is
+                                    freed with it */
+    bool fixed_delay;            /* armed again once its event was handled, not when it fires */
     bool noted : 1;              /* its event's node is a note for home (notes.h) */
-    bool timed : 1;              /* it is on home's wheel, which a thief may not look at */
-    bool taken : 1;              /* what its payload owns is its actor's (domus_take()) */
-    domi_link link;              /* attached to its house */
+    bool timed : 1;              /* it is on home's wheel, which a thief must not touch */
+    bool taken : 1;              /* the actor took what the payload owns (domus_take()) */
+    domi_link link;              /* links in the house's list `attached` */
 };
 
 static_assert(sizeof(domi_timer) == 128, "two cache lines");
@@ -32,34 +37,38 @@ static inline bool domi_node_is_timer(const domi_node *node)
     return node->slab == DOMI_SLAB_TIMER;
 }
 
-/* Relaxed, both: a handle that is stale may be held against it while another thread has the timer
- * by now; of its own timers' ends an actor knows. */
+/* Relaxed, as the store in timer_free(). An actor sees the ends of its own timers in order, because
+ * its own runs cause them. With a stale handle it may read a timer that belongs to another thread
+ * by now, and then only finds another generation. */
 static inline uint32_t domi_timer_generation(const domi_timer *timer)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&timer->generation,
                                 memory_order_relaxed);
 }
 
-/* Arm a timer of `house`. Returns 0; -ENOMEM; -ENOBUFS at timers_max. */
+/* Make a timer of `house` and arm it. Returns 0; -ENOMEM; -ENOBUFS if the home has `timers_max`
+ * timers. */
 int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, uint64_t period_ns,
                    const domus_type *type, const void *payload, domi_timer **ret_timer);
 
 void domi_timer_cancel(domi_manager *manager, domi_timer *timer);
 
-/* Home has `by` more; wraps. */
+/* Add `by` to the number of home's timers. The sum wraps, so UINT32_MAX subtracts 1. */
 void domi_timers_count(domi_manager *home, uint32_t by);
 
-/* Home: what was noted while its house was away. */
+/* Carry out what a thief noted for this timer while the house was lent (notes.h). Home only. */
 void domi_timer_noted(domi_manager *home, domi_timer *timer);
 
-/* Its time has come: put its event, or count the tick as missed. */
+/* The time of a timer has come: put its event, or count it as missed if the last one is still under
+ * way. Home only. */
 void domi_timer_fire(domi_manager *manager, domi_wheel_node *node);
 
-/* Its event was handled, or dropped with its mailbox. */
+/* The timer's event was handled; or it was dropped with its mailbox. */
 void domi_timer_handled(domi_manager *manager, domi_timer *timer);
 void domi_timer_dropped(domi_manager *manager, domi_node *node);
 
-/* The house stops or restarts: cancel what it armed, and its watches on descriptors. */
+/* Cancel all timers that the house armed, its memory watch, and its watches on descriptors, because
+ * the house stops or restarts. */
 void domi_timer_cancel_all(domi_manager *manager, domi_house *house);
 
 #endif
