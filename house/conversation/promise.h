@@ -114,9 +114,9 @@ void domi_promise_expire(domi_manager *manager, domi_wheel_node *node);
 /* Carry out what a thief noted for this promise while the house was lent (notes.h). Home only. */
 void domi_promise_noted(domi_manager *home, domi_promise *promise);
 
-/* The promise is done, and its stack no longer waits for it. `message` (or NULL) is the envelope
- * that holds the answer's payload. domi_promise_release() has to follow when the answer was shown.
- * @ */
+/* The promise is done, and its stack no longer waits for it. `message` (or NULL) is the
+ * envelope that holds the answer's payload. domi_promise_release() has to follow when the
+ * answer was shown. */
 void domi_promise_finish(domi_manager *manager, domi_promise *promise, domi_envelope *message);
 
 /* Finish and release a promise in one step, for an answer that is shown at once. The promise must

@@ -1,6 +1,6 @@
-/* Selective receive and stash: a receive takes one message of a conversation's choice out of the
- * waiting mail, and a stash puts a message aside. Only the thread that runs the house calls these.
- * @ */
+/* Selective receive and stash: a receive takes one message of a conversation's choice out of
+ * the waiting mail, and a stash puts a message aside. Only the thread that runs the house
+ * calls these. */
 #ifndef DOMI_HOUSE_CONVERSATION_RECEIVE_H
 #define DOMI_HOUSE_CONVERSATION_RECEIVE_H
 

@@ -152,8 +152,8 @@ void domi_stack_cancel_all(domi_manager *manager, domi_house *house);
  * was given. */
 bool domi_stack_has_work(const domi_house *house);
 
-/* The house is gone: free its parked stacks. Asks that still wait for an answer fail with -ESTALE.
- * @ */
+/* The house is gone: free its parked stacks. Asks that still wait for an answer fail with
+ * -ESTALE. */
 void domi_stack_drop_all(domi_manager *manager, domi_house *house);
 
 /* True if the ask that `back` belongs to was made, directly or through other asks, for the
@@ -183,8 +183,8 @@ static inline uint32_t domi_stack_serial(const domus_stack *stack)
                                 memory_order_relaxed);
 }
 
-/* Begin a stack in the run's own C frame. Only the fields set here are ever read in such a stack.
- * @ */
+/* Begin a stack in the run's own C frame. Only the fields set here are ever read in such a
+ * stack. */
 DOMI_INLINE void domi_stack_begin(domus_stack *stack, domi_manager *manager, domi_house *house)
 {
     atomic_init(&stack->house, house);

@@ -1,32 +1,36 @@
-/* The children of a house: as many pointers as it takes, in segments that double, so that a list of
- * millions grows without being moved. A child knows its place; the order is none that counts.
+/* The children of a house: a list of pointers to houses. The pointers are kept in segments, each as
+ * large as all before it together, so that a list of millions of children grows without being
+ * moved. A child knows its place in the list. The order of the children means nothing.
  *
- * Owner: whoever runs the parent. */
+ * Thread-safety: only the thread that runs the parent. */
 #ifndef DOMI_HOUSE_FAMILY_CHILDREN_H
 #define DOMI_HOUSE_FAMILY_CHILDREN_H
 
 #include "house/message/house.h"
 
-#define DOMI_CHILDREN_FIRST    8u /* the first segment, and the second; a power of two */
+/* pointers in the first segment and in the second; a power of two */
+#define DOMI_CHILDREN_FIRST    8u
 #define DOMI_CHILDREN_SEGMENTS 30u
 
 typedef struct domi_children {
     uint32_t count;
     domi_house *first[DOMI_CHILDREN_FIRST];
-    domi_house **more[DOMI_CHILDREN_SEGMENTS]; /* 8, 16, 32 ... */
+    /* segment k has DOMI_CHILDREN_FIRST << k places; NULL: not needed */
+    domi_house **more[DOMI_CHILDREN_SEGMENTS];
 } domi_children;
 
-/* Free the list, not the houses. NULL is an empty one, here and below. */
+/* Free the list, but not the houses in it. Here and below, NULL is an empty list. */
 void domi_children_free(domi_children *children);
 
-/* `child` gets the last place, in *children, which is made if need be. Returns 0; -ENOMEM. */
+/* Add `child` at the last place of *children; the list is made if it is NULL. Returns 0;
+ * -ENOMEM. */
 int domi_children_add(domi_children **children, domi_house *child);
 
-/* `child`, which is in it, leaves, and the last one gets its place. When a segment becomes empty,
- * the one behind it is given back. */
+/* Remove `child`, which is in the list; the last child gets its place. When a segment becomes
+ * empty, the segment behind it is freed. */
 void domi_children_remove(domi_children *children, domi_house *child);
 
-/* The child at `place`, below the count. */
+/* The child at `place`, which is less than the count. */
 domi_house *domi_children_at(const domi_children *children, uint32_t place);
 
 static inline uint32_t domi_children_count(const domi_children *children)

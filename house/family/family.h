@@ -1,13 +1,16 @@
-/* Family: what few actors need, beside the house and allocated with the first need of it.
+/* Family: the data that only few actors need. It is allocated beside the house, when an actor first
+ * needs any of it.
  *
- * Its children and what was decided of their failures, the receives that wait and the mail put
- * aside, the behaviour and state it was born with, its name, its idle time. Owner: whoever runs the
- * house, except the children's list, which is home's.
+ * A family holds the actor's children and what was decided about their failures, the receives that
+ * wait, the mail that was put aside, the behaviour and the state that the actor was born with, its
+ * name, and its idle time. Owner: the thread that runs the house, except for `memberships`, which
+ * belong to home.
  *
- * A child and its parent talk by the child's own embedded node (house.h), which is in use while the
- * NODE bit of the child's life word is set: FAILED and GONE go to the parent as events, a directive
- * or FREE comes back. So neither direction can fail for want of memory, and a slot is freed only
- * when its parent has struck the child from its list. */
+ * A child and its parent talk by the node that is embedded in the child's house (house.h). The node
+ * is in use while the NODE bit of the child's life word is set. It travels to the parent as an
+ * event when the child has failed or is gone, and it comes back as a directive or as FREE. So
+ * neither a failure nor a directive can fail for want of memory, and a slot is freed only when the
+ * parent has struck the child from its list. */
 #ifndef DOMI_HOUSE_FAMILY_FAMILY_H
 #define DOMI_HOUSE_FAMILY_FAMILY_H
 
@@ -17,71 +20,81 @@
 #include <domus/supervise.h>
 
 typedef struct domi_family {
-    domi_children *children; /* NULL before the first */
+    domi_children *children; /* NULL before the first child */
 
-    uint64_t window_start_ns; /* restarts since then: */
+    uint64_t window_start_ns; /* begin of the period in which `restarts` are counted */
     uint32_t restarts;
 
-    uint32_t name_slot;             /* in the registry; DOMI_NAMELESS */
-    const domus_behaviour *born_as; /* NULL: as it is */
-    void *initial;                  /* its state at the spawn, when it may be restarted */
+    uint32_t name_slot;             /* slot of its name in the registry; DOMI_NAMELESS: it has no
+                                       name */
+    const domus_behaviour *born_as; /* the behaviour it was spawned with; NULL: the one that it has
+                                       now */
+    void *initial;                  /* copy of its state at the spawn, if its parent may restart it;
+                                       NULL: zeros */
 
-    struct domi_promise *receives; /* that wait, the oldest first */
-    domi_node *seen[2];            /* asks, notices: the last that the receives have looked at */
+    struct domi_promise *receives; /* receives that wait, the oldest first */
+    domi_node *seen[2];            /* of asks and of notices: the last one that the receives have
+                                      looked at */
     domi_node *stash[2];
     uint32_t stashed;
 
-    struct domi_watch *watches; /* what it watches */
+    struct domi_watch *watches; /* the watches that it has made */
 
-    struct domi_member *memberships; /* of groups; home's */
-    struct domi_router *routers;     /* that stand for actors it spawned */
-    _Atomic uint32_t *load;          /* where a routee tells its router's senders; or NULL */
+    struct domi_member *memberships; /* memberships in groups; written by home only */
+    struct domi_router *routers;     /* routers that it made, which stand for actors it spawned */
+    _Atomic uint32_t *load;          /* where a routee notes its load for the senders of its router;
+                                        NULL: it notes none */
 
-    uint64_t idle_max_ns; /* passivate after so long without a message; 0: never */
-    uint64_t last_ns;     /* when it last handled one */
+    uint64_t idle_max_ns; /* stop the actor after so long without a message; 0: never */
+    uint64_t last_ns;     /* when it last handled a message */
     bool idle_paused;
-    bool idle_looked; /* the last run handled the look at the idle time */
+    bool idle_looked; /* the last run handled the event of the idle timer */
 } domi_family;
 
 #define DOMI_NAMELESS UINT32_MAX
 
-/* What a child's node says in node.owner: this, or the errno that it failed with. The parent does
- * not look into the child for it: it goes on with events meanwhile, which may end it otherwise. */
+/* Values of node.owner in a child's node on its way to the parent: DOMI_CHILD_GONE, or the errno,
+ * as a positive number, that the child failed with. The parent must not look into the child for the
+ * errno, because the child goes on with events meanwhile, and one of them may end it with another
+ * one. */
 #define DOMI_CHILD_GONE 0
 
-/* The family of a house, made if need be; NULL without memory. */
+/* The family of a house; it is made if there is none yet. NULL without memory. */
 domi_family *domi_family_of(domi_house *house);
 
-/* Free it with what it holds, but the children. */
+/* Free the family and what it holds, but not the children themselves. */
 void domi_family_free(domi_house *house);
 
-/* `parent` has one more child. Returns 0; -ENOMEM. The runner of the parent. */
+/* Add `child` to the children of `parent`. Returns 0; -ENOMEM. Called by the thread that runs the
+ * parent. */
 int domi_family_adopt(domi_house *parent, domi_house *child);
 
-/* Stop all children. Returns how many are left. */
+/* Ask all children to stop. Returns how many are left. */
 uint32_t domi_family_stop(domi_manager *manager, domi_house *house);
 
-/* A child's slot is done with: strike it from its parent's list. True: now, and the caller frees
- * the slot; false: the parent lives elsewhere, and the slot is freed when it has heard of it. */
+/* A child has ended: strike it from its parent's list. True: it was struck, and the caller frees
+ * the slot. False: the parent lives on another thread (or is lent), and the slot is freed when the
+ * parent has heard of the end. */
 bool domi_family_leave(domi_manager *manager, domi_house *child);
 
-/* The house has failed with `error`: tell its parent, or let the root decide. `fatal`: its on_mount
- * did, or it escalates, so going on is no choice. */
+/* The house has failed with `error`: tell its parent, or let the root decide. `fatal`: the failure
+ * was one of on_mount or on_restart, or the actor escalates, so it must not simply resume. */
 void domi_family_failed(domi_manager *manager, domi_house *house, int error, bool fatal);
 
-/* A child's node on the parent's turn. */
+/* Handle the event of a child's node, in a run of the parent. */
 void domi_family_event(domi_manager *manager, domi_house *parent, domi_node *node);
 
-/* The parent's directive has come to the child's home. */
+/* Carry out the parent's directive, which has come to the child's home. */
 void domi_family_directed(domi_manager *manager, domi_house *house, domus_directive directive);
 
-/* A child's node goes with its parent's mailbox: the system ends. */
+/* A child's node is thrown away with its parent's mailbox, because the system ends. */
 void domi_family_dropped(domi_manager *manager, domi_node *node);
 
-/* The parent has decided: by the child's node, which is in use for it. */
+/* Send the parent's decision to the child, by the child's node, which is reserved for this (its
+ * NODE bit is set). */
 void domi_family_direct(domi_manager *manager, domi_house *child, domus_directive directive);
 
-/* A child is in its parent's list no more. The parent's runner. */
+/* Take a child out of its parent's list. Called by the thread that runs the parent. */
 void domi_family_strike(domi_house *child);
 
 static inline uint32_t domi_house_children(const domi_house *house)

@@ -6,23 +6,24 @@
 
 #include <domus/spawn.h>
 
-/* Bytes of private state at most. */
+/* Bytes of private state that an actor may have. */
 #define DOMI_HOUSE_STATE_MAX (1024u * 1024)
 
-/* Make an actor on `home`, from the thread of `manager`: a child of `parent`, which that thread
- * runs, or NULL: of the root. `options` may be NULL; its placement was decided. Errors as of
- * domus_spawn_with(). */
+/* Make an actor on `home`, from the thread of `manager`. `parent` is a house that this thread runs,
+ * or NULL: then the root is the parent. `options` may be NULL; the caller has decided the
+ * placement. Errors as of domus_spawn_with(). */
 int domi_house_spawn_child(domi_manager *manager, domi_house *parent, domi_manager *home,
                            const domus_behaviour *behaviour, const void *state,
                            const domus_spawn_options *options, domus_address *ret_address);
 
-/* The same, and it notes in `load` how much waits for it (router.h); NULL: nowhere. */
+/* As domi_house_spawn_child(), for a routee: it notes in `load` how many messages wait for it
+ * (router.h). NULL: it notes nothing. */
 int domi_house_spawn_routee(domi_manager *manager, domi_house *parent, domi_manager *home,
                             const domus_behaviour *behaviour, const void *state,
                             const domus_spawn_options *options, _Atomic uint32_t *load,
                             domus_address *ret_address);
 
-/* The same, of the root and without options. */
+/* As domi_house_spawn_child(), without parent and options. */
 static inline int domi_house_spawn(domi_manager *manager, domi_manager *home,
                                    const domus_behaviour *behaviour, const void *state,
                                    domus_address *ret_address)
@@ -30,63 +31,71 @@ static inline int domi_house_spawn(domi_manager *manager, domi_manager *home,
     return domi_house_spawn_child(manager, NULL, home, behaviour, state, NULL, ret_address);
 }
 
-/* Ask an actor to stop, from the thread of `manager`. Returns 0; -ESTALE. */
+/* Ask an actor to stop, from the thread of `manager`. Returns 0; -ESTALE if the actor is gone. */
 int domi_house_stop(domi_manager *manager, domus_address address);
 
-/* Its mount node was taken from the inbox, or it was spawned at home: queue it for mounting. */
+/* Queue a house for mounting: its mount node was taken from the inbox, or it was spawned on its own
+ * home. */
 void domi_house_mounting(domi_manager *manager, domi_house *house);
 
 /* Run on_mount and publish WAITING. */
 void domi_house_mount(domi_manager *manager, domi_house *house);
 
-/* Its on_mount or on_restart has failed: until a restart succeeds, the actor is not mounted and
- * none of its functions is called. Home, on the house's own turn. */
+/* The on_mount or on_restart of a house has failed. Until a restart succeeds, the actor is not
+ * mounted and none of its functions is called. Called by home, in a turn of the house or in its
+ * mount. */
 void domi_house_mount_failed(domi_manager *manager, domi_house *house, int error);
 
-/* Something has changed beside its mail (a stop, a directive, a child gone): if it waits, it runs,
- * and settles it. CREATED and MOUNTING: the mount looks. READY and later: the runner does; of one
- * that is exposed home, when it is back. */
+/* Something other than mail has changed (a stop, a directive, a child is gone), and the house has
+ * to look at it. If the house waits, it becomes READY; the end of its run looks. In the other
+ * states nothing has to be done: CREATED and MOUNTING look when they are mounted, READY and later
+ * at the end of the run that comes, and an exposed house when it is back. */
 static inline void domi_house_rouse(domi_manager *manager, domi_house *house)
 {
     if (!domi_house_is_exposed(house) && house->state == DOMI_WAITING)
         domi_house_ready(manager, house);
 }
 
-/* As a notice behind what waits: stop when it is handled. */
+/* Type of the notice of domus_stop_after_mail(): it goes behind the mail that waits, and the actor
+ * stops when it is handled. */
 extern const domus_type domi_last_type;
 
-/* The slot of a dead house came back from its parent's thread. */
+/* Free the slot of a dead house; its node came back from its parent's thread. */
 void domi_house_released(domi_manager *manager, domi_house *house);
 
-/* Begin to begin anew: cancel what it does, stop its children (restart.c). */
+/* Begin a restart: cancel what the actor does and stop its children (restart.c). */
 void domi_house_restart_begin(domi_manager *manager, domi_house *house);
 
-/* It has run: when nothing is left to wait for, it begins anew. */
+/* End a restart, after each run of the house: if no conversation and no child is left, the actor
+ * begins anew. */
 void domi_house_restart_end(domi_manager *manager, domi_house *house);
 
-/* Its idle time is over, or not (restart.c). */
+/* Look whether the idle time of an actor is over (restart.c): stop the actor, or arm the timer for
+ * the next look. */
 void domi_house_idle(domi_manager *manager, domi_house *house);
 extern const domus_type domi_idle_type;
 
-/* Nothing in it is beyond the limits. */
+/* True if the behaviour is complete and within all limits. */
 bool domi_behaviour_is_whole(const domus_behaviour *behaviour);
 
-/* Its state as at the spawn: a copy of `state`, or zeroes. */
+/* Set the state of a house as at its spawn: to a copy of `state`, or to zeros if that is NULL. */
 void domi_house_state_set(domi_house *house, const void *state);
 
-/* on_mount and on_stop, if there is one. */
+/* Call on_mount or on_stop, if the behaviour has one. domi_house_run_mount() returns what on_mount
+ * returned. */
 int domi_house_run_mount(domi_manager *manager, domi_house *house);
 void domi_house_run_stop(domi_manager *manager, domi_house *house);
 
-/* The runner saw STOP: no asks and notices from here on; cancel what it does, stop its children,
- * begin to close channels. */
+/* Begin a stop, because the runner saw STOP: from here on the house takes no asks and notices, its
+ * conversations are cancelled, its children stopped, and its channels begin to close. */
 void domi_house_stop_begin(domi_manager *manager, domi_house *house);
 
-/* A stopping house has run: when nothing is left to wait for, on_stop and free. True if it is
- * gone. */
+/* End a stop, after each run of a stopping house: if nothing is left to wait for, call on_stop and
+ * free the house. True if it is gone. */
 bool domi_house_stop_end(domi_manager *manager, domi_house *house);
 
-/* The system has ended: on_stop if it was mounted, whatever it waits for, and free. */
+/* The system has ended: call on_stop if the actor was mounted, and free the house whatever it waits
+ * for. */
 void domi_house_end(domi_manager *manager, domi_house *house);
 
 #endif

@@ -1,9 +1,10 @@
 /* Watches on how short memory is.
  *
- * A watch is paid for when it is made (M11): one record in the list of its actor's home, which is
- * the event itself. Home puts it when the levels have changed and it is not under way; what it says
- * is read when it is handled, so it is always the latest. The actor may be lent to another thread
- * meanwhile: the list and what is noted in a record are under home's `memory_lock`. */
+ * A watch is paid for when it is made (M11): it is one record in the list of its actor's home, and
+ * the record is the event itself. Home puts the event if the levels have changed and the event is
+ * not under way. The levels are read when the event is handled, so an actor always sees the latest.
+ * The actor may be lent meanwhile, so the list and the fields of a record that both threads use are
+ * under home's `memory_watches.lock`. */
 #ifndef DOMI_HOUSE_FAMILY_MEMORY_WATCH_H
 #define DOMI_HOUSE_FAMILY_MEMORY_WATCH_H
 
@@ -22,12 +23,12 @@ struct domi_memory_watch {
         };
     };
     domi_house *house;
-    domi_memory_watch *next; /* among those of its home; also the one at the tail */
+    domi_memory_watch *next; /* links in its home's list */
     domi_memory_watch *previous;
-    uint32_t lease; /* of the house */
-    uint32_t told;  /* the change that it was told last */
-    bool under_way; /* it is in the mailbox, or being handled */
-    bool cancelled; /* taken back: freed once it is not under way */
+    uint32_t lease; /* lease of the house */
+    uint32_t told;  /* number of the change that the actor was told last */
+    bool under_way; /* the event is in the mailbox or is being handled */
+    bool cancelled; /* it was taken back, and is freed once its event is not under way */
     domi_link link;
 };
 
@@ -35,21 +36,22 @@ static_assert(sizeof(domi_memory_watch) == 128, "two cache lines");
 static_assert(offsetof(domi_memory_watch, link) == DOMI_LINK_OFFSET, "as a timer's");
 static_assert(offsetof(domi_memory_watch, change) == DOMI_ENVELOPE_HEAD, "the event's payload");
 
-/* Home, once a tick: put the events of watches that have not been told the latest change, a bounded
- * number of them. */
+/* Put the events of watches whose actors were not told of the latest change, a bounded number of
+ * them. Home only, once a tick. */
 void domi_memory_watches_tell(domi_manager *manager);
 
-/* Some actor of this home watches. Any thread: what it says may be late. */
+/* True if an actor of this home has such a watch. Any thread; the answer may be late. */
 bool domi_memory_is_watched(const domi_manager *manager);
 
-/* The event is on its actor's turn: false if there is nothing to handle. */
+/* The event is about to be handled: read the levels into it. False if the watch was taken back, and
+ * there is nothing to handle. */
 bool domi_memory_watch_take(domi_manager *manager, domi_memory_watch *watch);
 
-/* It was handled; or it was dropped with its mailbox. */
+/* The event was handled; or it was dropped with its mailbox. */
 void domi_memory_watch_handled(domi_manager *manager, domi_memory_watch *watch);
 void domi_memory_watch_dropped(domi_manager *manager, domi_memory_watch *watch);
 
-/* The house ends or restarts, or takes it back. */
+/* Take a watch back, because its house ends or restarts, or wants no more events. */
 void domi_memory_watch_cancel(domi_manager *manager, domi_memory_watch *watch);
 
 #endif

@@ -1,10 +1,11 @@
-/* Watches: who wants to hear of an actor's end, or of room in its mailbox.
+/* Watches: an actor that watches another one hears of its end, or of room in its mailbox.
  *
- * A watch is paid for when it is made (M11): one record that travels to the house it is about,
- * stays attached there, and comes back as the event itself. To take it back, a second node in it
- * travels after it. Two nodes can be under way, so the record counts its legs, and who ends the
- * last one frees it. What of a record is whose: `attached` and its links are of the watched house's
- * home; `cancelled` and the own links of the watcher. */
+ * A watch is paid for when it is made (M11): it is one record, which travels to the watched house,
+ * stays attached there, and comes back as the event itself. A second node in the record travels
+ * after it if the watch is taken back. So two nodes can be under way at once; each is a leg, the
+ * record counts its legs, and the thread that ends the last leg frees the record. `attached` and
+ * `link_` belong to the home of the watched house; `cancelled`, `next` and `previous` belong to the
+ * watcher. */
 #ifndef DOMI_HOUSE_FAMILY_WATCH_H
 #define DOMI_HOUSE_FAMILY_WATCH_H
 
@@ -12,8 +13,8 @@
 
 #include <domus/supervise.h>
 
-/* What is attached to a house: its timers, and watches on it. It stands at the same place in both.
- */
+/* Links of an object that is attached to a house: a timer, a watch on the house, a memory watch, or
+ * a watch on a descriptor. They stand at the same offset in each of them. */
 typedef struct domi_link {
     struct domi_link *next;
     struct domi_link *previous;
@@ -28,13 +29,14 @@ struct domi_watch {
         domi_envelope event;
         struct {
             domi_node node;
-            const domus_type *type; /* of the event: down, room */
-            domi_watch *peer;       /* of a link, on the side that made it: the other way's */
+            const domus_type *type; /* type of the event: down or room */
+            domi_watch *peer;       /* on the side that made a link: the watch of the other
+                                       direction; else NULL */
             _Atomic uint32_t legs;
             bool link;
             bool attached;
             bool cancelled;
-            _Atomic bool owned; /* in its watcher's list */
+            _Atomic bool owned; /* it is in its watcher's list */
             domus_down down;
         };
     };
@@ -42,7 +44,7 @@ struct domi_watch {
     domi_house *watcher;
     uint32_t watcher_lease;
     _Atomic uint32_t generation;
-    domi_watch *next; /* among those of its watcher */
+    domi_watch *next; /* links in the watcher's list */
     domi_watch *previous;
     domi_link link_;
 };
@@ -76,24 +78,26 @@ static inline domi_node *domi_link_node(domi_link *link)
     return (domi_node *)(void *)((char *)link - DOMI_LINK_OFFSET);
 }
 
-/* A watch's node, or the one that takes it back, has come to the house that it is about. Home. */
+/* A node of a watch (the watch itself, or the node that takes it back) has come to the watched
+ * house. Home only. */
 void domi_watch_arrived(domi_manager *manager, domi_house *house, domi_node *node);
 
-/* A node of a watch goes with its mailbox, or came too late. */
+/* A node of a watch is thrown away with its mailbox, or came too late. */
 void domi_watch_dropped(domi_manager *manager, domi_node *node);
 
-/* The event is on its watcher's turn: false if there is nothing to handle. domi_watch_handled() is
- * to follow in every case. */
+/* The event is about to be handled by its watcher. False if there is nothing to handle.
+ * domi_watch_handled() has to follow in every case. */
 bool domi_watch_take(domi_manager *manager, domi_house *house, domi_watch *watch);
 void domi_watch_handled(domi_manager *manager, domi_watch *watch);
 
-/* The house ends: tell who watches it. Home. */
+/* Send the events of all watches on `house`, because it ends. Home only. */
 void domi_watch_fire_all(domi_manager *manager, domi_house *house);
 
-/* There is room in its mailbox again. Home. */
+/* Send the events of those that wait for room in the mailbox of `house`, because there is room
+ * again. Home only. */
 void domi_watch_room(domi_manager *manager, domi_house *house);
 
-/* The house ends or restarts: take back what it watches. */
+/* Take back all watches that the house has made, because it ends or restarts. */
 void domi_watch_cancel_all(domi_manager *manager, domi_house *house);
 
 #endif
