@@ -79,12 +79,12 @@ static domi_group *group_new(domi_groups *groups, const char *name)
 
     if (group == NULL)
         return NULL;
-    memcpy(group->name, name, strlen(name) + 1); /* is_name() has measured it */
+    memcpy(group->name, name, strlen(name) + 1); /* is_name() has checked the length */
     group->groups = groups;
     return group;
 }
 
-/* Add `group`, unless one of its name has come before: that is returned then. */
+/* Add `group`, unless there is a group of the same name already: then that one is handed out. */
 static int add(domi_groups *groups, _Atomic(domi_group *) *bucket, domi_group *group,
                domi_group **ret_group)
 {
@@ -97,7 +97,7 @@ static int add(domi_groups *groups, _Atomic(domi_group *) *bucket, domi_group *g
     } else if (*ret_group == NULL) {
         groups->count++;
         group->next = atomic_load_explicit(bucket, memory_order_relaxed);
-        /* release: who finds it finds it whole. */
+        /* release: a thread that finds the group finds it complete. */
         atomic_store_explicit(bucket, group, memory_order_release);
         *ret_group = group;
     }
@@ -137,7 +137,8 @@ int domus_group_open(domus_stack *stack, const char *name, domus_group *ret_grou
 
 /* --- join, leave, publish -------------------------------------------------------------------- */
 
-/* The shard of a home, or nobody. acquire: pairs with the release in shard_make(). */
+/* The shard of a home, or the address of zeros if there is none. acquire: pairs with the release in
+ * shard_make(). */
 static domus_address shard_at(const domi_group_slot *slot)
 {
     domi_house *house = atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&slot->shard,
@@ -146,7 +147,8 @@ static domus_address shard_at(const domi_group_slot *slot)
     return house != NULL ? (domus_address){house, slot->lease} : (domus_address){NULL, 0};
 }
 
-/* The first join on a home makes its shard. Two may come at once: a member that was lent. */
+/* Make the shard of a home, at the first join there. Two threads may come here at once, if members
+ * of this home are lent; the second shard is stopped again. */
 static int shard_make(domi_manager *manager, domi_group *group, domi_manager *home,
                       domus_address *ret_address)
 {
@@ -162,7 +164,7 @@ static int shard_make(domi_manager *manager, domi_group *group, domi_manager *ho
     *ret_address = shard_at(slot);
     if (ret_address->house == NULL) {
         slot->lease = address.lease;
-        /* release: who finds the shard finds its lease. */
+        /* release: a thread that finds the shard finds its lease. */
         atomic_store_explicit(&slot->shard, address.house, memory_order_release);
         *ret_address = address;
     }
@@ -172,10 +174,11 @@ static int shard_make(domi_manager *manager, domi_group *group, domi_manager *ho
     return 0;
 }
 
-/* Count one more, before he is on his way. */
+/* Count a new member, before its node is put. */
 static int count_in(domi_group *group, domi_group_slot *slot)
 {
-    /* Relaxed: a number; who hears of the join by a message has the count with it. */
+    /* Relaxed: it is only a number, and the message by which a publisher hears of the join brings
+     * the count with it. */
     if (atomic_fetch_add_explicit(&group->members, 1, memory_order_relaxed) >=
         group->groups->members_max) {
         atomic_fetch_sub_explicit(&group->members, 1, memory_order_relaxed);
@@ -210,7 +213,7 @@ int domus_group_join(domus_stack *stack, domus_group handle)
     if (group == NULL)
         return -EINVAL;
     if (house->home->index >= group->groups->homes)
-        return -EOPNOTSUPP; /* a shard on its thread would wait for what it does */
+        return -EOPNOTSUPP; /* a shard on a detached actor's thread would wait for that actor */
     domi_group_slot *slot = &group->slots[house->home->index];
     domus_address to = shard_at(slot);
     int error = domi_family_of(house) == NULL ? -ENOMEM : 0;
@@ -229,7 +232,7 @@ int domus_group_join(domus_stack *stack, domus_group handle)
     if (domi_mailbox_put_slow(manager, to.house, &member->node) == 0)
         return 0;
     domi_group_dropped(manager, &member->node);
-    return -ESHUTDOWN; /* shards end with the system, not before */
+    return -ESHUTDOWN; /* shards end with the system and not before */
 }
 
 int domus_group_leave(domus_stack *stack, domus_group handle)
@@ -248,7 +251,8 @@ int domus_group_leave(domus_stack *stack, domus_group handle)
     if (member == NULL)
         return -ENOMEM;
     if (domi_mailbox_put_slow(manager, to.house, &member->node) != 0)
-        domi_group_dropped(manager, &member->node); /* all have left */
+        /* the shard has ended, so no membership is left */
+        domi_group_dropped(manager, &member->node);
     return 0;
 }
 
@@ -258,14 +262,14 @@ uint32_t domus_group_members(domus_group handle)
                                 : 0;
 }
 
-/* One message to the shard of one home. */
+/* Send the publication to the shard of one home. */
 static int publish_to(domi_manager *manager, domus_address sender, const domi_group_slot *slot,
                       domi_shared *shared)
 {
     domus_address to = shard_at(slot);
 
     if (to.house == NULL)
-        return 0; /* it begins just now */
+        return 0; /* the shard is being made, and nobody has heard of its member yet */
     domi_envelope *delivery = domi_delivery_new(manager, shared, sender);
     if (delivery == NULL)
         return -ENOMEM;
@@ -289,7 +293,7 @@ int domi_group_publish(domi_manager *manager, domus_address sender, domi_group *
     }
     for (uint32_t i = 0; i < group->groups->homes; i++) {
         const domi_group_slot *slot = &group->slots[i];
-        /* Relaxed: see count_in(). */
+        /* Relaxed: count_in() says why. */
         if (atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&slot->members,
                                  memory_order_relaxed) == 0)
             continue;

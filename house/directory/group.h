@@ -1,14 +1,16 @@
-/* Groups: names for sets of actors, and who they are.
+/* Groups: a group is a name for a set of actors, its members.
  *
- * On each thread that has members a group has a shard, an actor that never leaves it. To publish is
- * one message to each shard; the shard puts a notice to each of its members by the home lane. Its
- * list of members is touched by its thread alone: joining and leaving travel to it as nodes of
- * their own kind, which are never refused and take effect as they are sorted, and a member that
- * ends is struck directly, because it ends on the same thread.
+ * On each thread that has members a group has a shard, which is an actor that never leaves its
+ * thread. To publish is to send one message to each shard, and the shard puts a notice to each of
+ * its members by the home lane. Only the shard's thread touches its list of members. Joining and
+ * leaving travel to that thread as nodes of a kind of their own, which are never refused and take
+ * effect when they are sorted. A member that ends is struck from the list directly, because it ends
+ * on the same thread.
  *
- * What threads share of a group is little: of each thread its shard, set once, and a count of
- * members. A joiner counts himself before he is on his way, so whoever hears of his joining finds
- * the count and the shard, and puts behind him. */
+ * Threads share little of a group: for each thread its shard, which is set once, and a count
+ * of members. An actor that joins is counted before its node is put. So a publisher that has
+ * heard of the join finds the count and the shard, and its publication comes to the shard
+ * behind the node. */
 #ifndef DOMI_HOUSE_DIRECTORY_GROUP_H
 #define DOMI_HOUSE_DIRECTORY_GROUP_H
 
@@ -24,37 +26,39 @@ typedef struct domi_group domi_group;
 typedef struct domi_groups domi_groups;
 typedef struct domi_member domi_member;
 
-/* All groups of a system. Groups are added, never removed: finding takes no lock. */
+/* All groups of a system. Groups are added and never removed, so finding one takes no lock. */
 struct domi_groups {
-    _Atomic(domi_group *) *buckets; /* constant from here on ... */
+    _Atomic(domi_group *) *buckets; /* constant after init, as are the next five fields */
     uint64_t key[2];
     uint32_t buckets_count; /* a power of two */
     uint32_t max;
     uint32_t members_max;
-    uint32_t homes;     /* ... to here */
-    domi_spinlock lock; /* for adding, and for setting a shard */
+    uint32_t homes;     /* number of homes that may have shards */
+    domi_spinlock lock; /* for adding a group, and for setting a shard */
     uint32_t count;
 };
 
-/* What a group has of one home. The line is written when somebody joins or leaves. */
+/* The part of a group that belongs to one home. Its cache line is written when an actor of this
+ * home joins or leaves. */
 typedef struct domi_group_slot {
     alignas(64) _Atomic(domi_house *) shard; /* set once */
-    uint32_t lease;                          /* of the shard; before it */
-    _Atomic uint32_t members;                /* joins under way among them */
+    uint32_t lease;                          /* lease of the shard; written before `shard` */
+    _Atomic uint32_t members;                /* members on this home, including joins under way */
 } domi_group_slot;
 
 struct domi_group {
     char name[DOMI_NAME_MAX + 1];
-    domi_group *next; /* in its bucket */
+    domi_group *next; /* next group in the same bucket */
     domi_groups *groups;
-    alignas(64) _Atomic uint32_t members; /* joins under way among them */
-    domi_group_slot slots[];              /* by home */
+    alignas(64) _Atomic uint32_t members; /* members on all homes, including joins under way */
+    domi_group_slot slots[];              /* by the index of the home */
 };
 
-/* A membership, on its way to the shard and then in two lists, its shard's and its house's (in the
- * family); or the wish to end one. Home's, from when it has arrived. */
+/* A membership, or the wish to end one. It travels to the shard as a node. A membership is then in
+ * two lists, that of its shard and that of its house (in the family). Once the node has arrived, it
+ * belongs to home. */
 struct domi_member {
-    domi_node node; /* its `next` is in the shard's list */
+    domi_node node; /* after the arrival, its `next` links the shard's list */
     domi_group *group;
     domi_house *house;
     uint32_t lease;
@@ -66,12 +70,12 @@ struct domi_member {
 
 static_assert(sizeof(domi_member) == 64, "one cache line");
 
-/* For up to `max` groups, whose shards live on `homes` homes. `key` is to be secret and random.
- * Returns 0; -ENOMEM. */
+/* Make a registry for up to `max` groups, with shards on `homes` homes. `key` has to be secret and
+ * random. Returns 0; -ENOMEM. */
 int domi_groups_init(domi_groups *groups, uint32_t max, uint32_t members_max, uint32_t homes,
                      const uint64_t key[2]);
 
-/* When no thread uses them any more. Zeroed or finished ones are taken. */
+/* Free all groups. No thread may use them any more. A zeroed or finished registry is accepted. */
 void domi_groups_fini(domi_groups *groups);
 
 /* As domus_group_open() and domus_publish(), from the thread of `manager`. */
@@ -79,14 +83,15 @@ int domi_group_open(domi_manager *manager, const char *name, domi_group **ret_gr
 int domi_group_publish(domi_manager *manager, domus_address sender, domi_group *group,
                        const domus_type *type, const void *payload);
 
-/* What a shard is; its state begins zeroed. */
+/* The behaviour of a shard; its state begins zeroed. */
 extern const domus_behaviour domi_shard_behaviour;
 
-/* A member's node has come to the shard's home; or it came too late. */
+/* A member's node has come to the shard's home; or it came too late, because the shard has
+ * ended. */
 void domi_group_arrived(domi_manager *manager, domi_house *shard, domi_node *node);
 void domi_group_dropped(domi_manager *manager, domi_node *node);
 
-/* The house ends: it leaves its groups; a shard lets its members go. Home. */
+/* The house ends: it leaves its groups, and if it is a shard, its members leave, too. Home only. */
 void domi_group_house_ends(domi_manager *manager, domi_house *house);
 
 #endif

@@ -1,4 +1,4 @@
-/* See domus/letters.h and house/directory/letters.h. */
+/* The table of subscribers, and the letters that they get (domus/letters.h). */
 #include "house/directory/letters.h"
 
 #include "house/conversation/ask.h"
@@ -35,7 +35,8 @@ static domi_subscriber *find(domi_letters *letters, domus_address address)
     return NULL;
 }
 
-/* Relaxed: constant for the slot's life; who ends meanwhile is seen next time. */
+/* Relaxed: the memory of a slot stays a slot, and an actor that ends at this moment is seen next
+ * time. */
 static bool is_gone(const domi_subscriber *subscriber)
 {
     uint64_t life = domi_house_life(subscriber->address.house);
@@ -43,7 +44,7 @@ static bool is_gone(const domi_subscriber *subscriber)
     return DOMI_LIFE_LEASE(life) != subscriber->address.lease || (life & DOMI_LIFE_CLOSED) != 0;
 }
 
-/* A subscription ends with its actor. */
+/* Remove the subscribers that have ended: a subscription ends with its actor. */
 static void strike_gone(domi_letters *letters)
 {
     for (uint32_t i = letters->count; i-- != 0;) {
@@ -72,7 +73,7 @@ static int set_locked(domi_letters *letters, domus_address address, uint32_t wha
         *subscriber = letters->subscribers[--letters->count];
     for (uint32_t i = 0; i < letters->count; i++)
         wanted |= letters->subscribers[i].what;
-    /* Relaxed: only a hint to look under the lock. */
+    /* Relaxed: it is only a hint to look under the lock. */
     atomic_store_explicit(&letters->wanted, wanted, memory_order_relaxed);
     return 0;
 }
@@ -135,7 +136,8 @@ void domi_letters_tell(domi_manager *manager, const domus_letter *letter)
     }
 }
 
-/* Letters are not about letters, nor about what is the library's own. */
+/* True if subscribers want to hear of a message of this type. There are no letters about
+ * letters. */
 static bool has_hearers_for(const domi_manager *manager, const domus_type *type, uint32_t what)
 {
     return domi_letters_wanted(manager, what) && !manager->has_stopped &&
@@ -157,7 +159,8 @@ void domi_letters_dead(domi_manager *manager, domus_address receiver, const domi
         .why = why,
         .type = message->type,
         .receiver = receiver,
-        /* What is part of something else keeps something else there. */
+        /* A node that is embedded in another object has no sender: it uses this field for something
+         * else. */
         .sender = {is_ours ? NULL : message->sender,
                    is_ours || message->sender == NULL ? 0 : message->sender_lease},
     };

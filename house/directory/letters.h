@@ -1,9 +1,10 @@
-/* Letters: who wants to hear of dead letters and refusals, one table per system.
+/* Letters: actors that subscribe hear of dead letters and refusals. There is one table of
+ * subscribers for each system.
  *
- * `wanted` is the one word that is looked at when there is one; the table behind it is read and
- * written under a spinlock, for as long as a copy takes. A letter is a notice like any other: a
- * full or closed mailbox refuses it, which is only counted, so letters neither pile up nor
- * multiply. */
+ * When a message becomes a dead letter or is refused and nobody has subscribed to that, only the
+ * word `wanted` is read. The table behind it is read and written under a spinlock, for as long as a
+ * copy takes. A letter is a notice like any other: a full or closed mailbox refuses it, and that is
+ * only counted, so letters neither pile up nor multiply. */
 #ifndef DOMI_HOUSE_DIRECTORY_LETTERS_H
 #define DOMI_HOUSE_DIRECTORY_LETTERS_H
 
@@ -17,8 +18,8 @@ typedef struct domi_subscriber {
 } domi_subscriber;
 
 typedef struct domi_letters {
-    _Atomic uint32_t wanted; /* what any of them wants to hear of */
-    domi_spinlock lock;      /* for all below */
+    _Atomic uint32_t wanted; /* union of what all subscribers want to hear of */
+    domi_spinlock lock;      /* protects all fields below */
     uint32_t count;
     domi_subscriber subscribers[DOMUS_LETTERS_SUBSCRIBERS_MAX];
 } domi_letters;
@@ -28,22 +29,23 @@ void domi_letters_init(domi_letters *letters);
 /* Errors as of domus_letters_subscribe(). Any thread. */
 int domi_letters_set(domi_letters *letters, domus_address subscriber, uint32_t what);
 
-/* Tell who wants to hear of `what`; from the thread of `manager`. */
+/* Send `letter` to all who subscribed to its `what`, from the thread of `manager`. */
 void domi_letters_tell(domi_manager *manager, const domus_letter *letter);
 
 static inline bool domi_letters_wanted(const domi_manager *manager, uint32_t what)
 {
-    /* Relaxed: who subscribes at this moment hears of the next one. */
+    /* Relaxed: an actor that subscribes at this moment hears of the next one. */
     return manager->letters != NULL &&
            DOMI_UNLIKELY(
                (atomic_load_explicit(&manager->letters->wanted, memory_order_relaxed) & what) != 0);
 }
 
-/* `message`, for `receiver`, is a dead letter: count it, and tell. */
+/* `message`, for `receiver`, is a dead letter: count it and tell the subscribers. */
 void domi_letters_dead(domi_manager *manager, domus_address receiver, const domi_envelope *message,
                        int why);
 
-/* ... was refused; it is counted already. */
+/* The message of `node` was refused by `receiver`: tell the subscribers. The refusal is counted
+ * already. */
 void domi_letters_refused(domi_manager *manager, domi_house *receiver, const domi_node *node);
 
 #endif

@@ -1,4 +1,4 @@
-/* See domus/name.h; the table itself is house/directory/name_table.c. */
+/* The verbs of domus/name.h, and which name an actor has. The table of names is in name_table.c. */
 #include "house/directory/name.h"
 
 #include "house/conversation/stack.h"

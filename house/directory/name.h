@@ -1,14 +1,14 @@
-/* An actor's name: it has at most one, and gives it back when it ends. */
+/* An actor's name in the registry: an actor has at most one, and gives it back when it ends. */
 #ifndef DOMI_HOUSE_DIRECTORY_NAME_H
 #define DOMI_HOUSE_DIRECTORY_NAME_H
 
 #include "house/message/manager.h"
 
-/* Errors as of domus_name_register(). */
+/* Register `name` for an actor. Errors as of domus_name_register(). */
 int domi_name_put(domi_manager *manager, domi_house *house, const char *name,
                   domus_address address);
 
-/* It ends: give its name back, if it has one. */
+/* The actor ends: give its name back, if it has one. */
 void domi_name_drop(domi_manager *manager, domi_house *house);
 
 #endif

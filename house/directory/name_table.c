@@ -1,30 +1,33 @@
-/* Buckets of words that point at entries; see the header for the idea.
+/* How the table of names works. Buckets hold words, and a word points at an entry.
  *
- * A word is an entry's index and eight bits of the name's hash, never 0; 0 is a free place. An
- * entry is a name, an address, and a version: odd while it is registered, even while it is free or
- * being written. Entries are never unmapped nor used for anything else, so whatever a late reader
- * looks at is an entry, and its version tells whether it was one name's all the while.
+ * A word is an entry's index and eight bits of the name's hash, which are never 0; the word 0 is a
+ * free place. An entry is a name, an address, and a version, which is odd while the entry is
+ * registered and even while it is free or being written. Entries are never unmapped nor used for
+ * anything else. So a late reader always looks at an entry, and the version tells whether the entry
+ * belonged to one name all the while.
  *
  *     put      words of name and address; version odd; word in the bucket
  *     remove   version even; word out of the bucket
  *     find     word; version; words of name and address; version again
  *
  * All changes are made under the lock. Readers take none: every word that both touch is atomic, and
- * two pairs carry the proof (there is no fence in it):
+ * two pairs of accesses carry the proof (there is no fence in it):
  *
  * P1  A version becomes odd by a release store after the entry's words, and the reader's first load
- *     of it acquires: who sees the odd version v sees the words of v, or later ones.
- * P2  The words are release stores, after the version became even, and the reader's loads of them
- *     acquire: who saw a word later than v's sees, looking again, a version later than v.
+ *     of it acquires: a reader that sees the odd version v sees the words of v, or later ones.
+ * P2  The words are release stores, made after the version became even, and the reader's loads of
+ *     them acquire: a reader that saw a word later than v's, and looks again, sees a version later
+ *     than v.
  *
- * So a version that is odd and is the same before and after means that all words between were v's
- * own, and that v was registered when the second load looked (P1, P2). In all other cases, even,
- * changed, or another name, the entry was not this name's at some moment of the find, and the next
- * word is looked at. Nothing is tried again: a name does not move while it is registered, so one
- * that was there all the time is at its place, and the reader, for whom its put has happened, sees
- * it there (coherence; a put under way at the same time, by the release of the bucket's word). One
- * that was put again elsewhere meanwhile was not there in between, and -ENOENT is then an answer.
- */
+ * So if a version is odd and is the same before and after, all words read between were v's own, and
+ * v was registered when the second load looked (P1, P2). In all other cases (the version is even,
+ * it has changed, or the name is another one) the entry was not this name's at some moment of the
+ * find, and the reader looks at the next word. A reader repeats nothing: a name does not move while
+ * it is registered, so the word of a name that was registered during the whole find is at its
+ * place, and the reader sees it there. (If the put happened before the find, coherence makes sure
+ * of this; if the put was under way at the same time, the release of the bucket's word does.) A
+ * name that was removed and put again elsewhere meanwhile was not registered in between, so -ENOENT
+ * is a correct answer then. */
 #include "house/directory/name_table.h"
 
 #include "base/check.h"
@@ -35,7 +38,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define PLACES      16u /* of a bucket; at most half are used on the average */
+#define PLACES      16u /* places in a bucket; at most half are used on average */
 #define NAME_WORDS  8u
 #define INDEX_BITS  24u
 #define INDEX_MASK  ((1u << INDEX_BITS) - 1)
@@ -46,10 +49,10 @@ struct domi_names_bucket {
 };
 
 struct domi_names_entry {
-    _Atomic uint64_t version; /* 64 bits: does not come round while a reader sleeps */
+    _Atomic uint64_t version; /* 64 bits, so that it does not come round while a reader sleeps */
     _Atomic(struct domi_house *) house;
     _Atomic uint32_t lease;
-    uint32_t free;                      /* the next free entry, plus 1; under the lock */
+    uint32_t free;                      /* index of the next free entry, plus 1; under the lock */
     uint64_t hash;                      /* under the lock */
     _Atomic uint64_t words[NAME_WORDS]; /* the name, zeros behind it */
 };
@@ -61,14 +64,15 @@ static_assert(DOMI_NAME_MAX < NAME_WORDS * 8, "a name ends with a zero");
 
 typedef struct name {
     uint64_t words[NAME_WORDS];
-    uint32_t words_count; /* that tell it from all others: up to the one with its first zero */
+    uint32_t words_count; /* words that tell the name from all others: up to the one that holds its
+                             first zero */
     uint64_t hash;
 } name;
 
-/* Where a name may stand. */
+/* The places where a name may stand. */
 typedef struct home {
     domi_names_bucket *buckets[2];
-    uint32_t tag; /* the upper bits of its words; not 0 */
+    uint32_t tag; /* the upper bits of its words in the buckets; not 0 */
 } home;
 
 static uint64_t rotated(uint64_t word, unsigned by)
@@ -92,7 +96,8 @@ static void sip_rounds(uint64_t state[4], unsigned count)
     }
 }
 
-/* The last word is never full: up to 7 bytes, zeros, the length in the uppermost. */
+/* SipHash of a name. The last word holds up to 7 bytes, then zeros, and the length in the uppermost
+ * byte. */
 static uint64_t hash_of(const uint64_t key[2], const uint64_t words[NAME_WORDS], size_t length)
 {
     uint64_t state[4] = {
@@ -113,7 +118,8 @@ static uint64_t hash_of(const uint64_t key[2], const uint64_t words[NAME_WORDS],
     return state[0] ^ state[1] ^ state[2] ^ state[3];
 }
 
-/* Returns 0; -EINVAL. Reads no byte behind the zero, nor more than a name may have and one. */
+/* Read and check a name. Returns 0; -EINVAL. Reads no byte behind the zero at its end, and at most
+ * DOMI_NAME_MAX + 1 bytes. */
 static int name_read(const domi_names *names, const char *text, name *ret_name)
 {
     size_t length = 0;
@@ -130,12 +136,14 @@ static int name_read(const domi_names *names, const char *text, name *ret_name)
     return 0;
 }
 
-/* Three independent parts of the hash: the buckets, which differ, and the tag. */
+/* Find the places of a name. The two buckets, which differ, and the tag come from three independent
+ * parts of the hash. */
 static home home_of(const domi_names *names, uint64_t hash)
 {
     uint32_t mask = names->buckets_count - 1;
     uint32_t first = (uint32_t)hash & mask;
-    uint32_t other = 1 + (uint32_t)(((hash >> 32) * mask) >> 32); /* 1..mask further on */
+    /* the second bucket is 1 to mask buckets further on */
+    uint32_t other = 1 + (uint32_t)(((hash >> 32) * mask) >> 32);
 
     return (home){
         .buckets = {&names->buckets[first], &names->buckets[(first + other) & mask]},
@@ -143,12 +151,12 @@ static home home_of(const domi_names *names, uint64_t hash)
     };
 }
 
-/* Take down what the entry holds: its address and the first `count` words of its name. Returns
- * whether they belong together and were registered when this ended. The proof is at the top. */
+/* Copy the address of an entry and the first `count` words of its name. Returns whether they belong
+ * together and were registered when this ended. The proof is at the top of this file. */
 static bool entry_read(domi_names_entry *entry, uint32_t count, uint64_t *ret_words,
                        domus_address *ret_address)
 {
-    /* acquire: P1, pairs with the release in domi_names_put(). */
+    /* acquire: P1, pairs with the release in put_locked(). */
     uint64_t version = atomic_load_explicit(&entry->version, memory_order_acquire);
 
     if (version % 2 == 0)
@@ -158,15 +166,15 @@ static bool entry_read(domi_names_entry *entry, uint32_t count, uint64_t *ret_wo
         ret_words[i] = atomic_load_explicit(&entry->words[i], memory_order_acquire);
     ret_address->house = atomic_load_explicit(&entry->house, memory_order_acquire);
     ret_address->lease = atomic_load_explicit(&entry->lease, memory_order_acquire);
-    /* relaxed: the acquires above keep it behind them. */
+    /* relaxed: the acquires above keep this load behind them. */
     return atomic_load_explicit(&entry->version, memory_order_relaxed) == version;
 }
 
-/* Fill an entry that is free. Under the lock. */
+/* Fill a free entry. Under the lock. */
 static void entry_write(domi_names_entry *entry, const name *as, domus_address address)
 {
-    /* release: P2, pairs with the acquires in entry_read(); what came before is that the version
-     * became even. */
+    /* release: P2, pairs with the acquires in entry_read(). The store before these was that of the
+     * even version. */
     for (uint32_t i = 0; i < NAME_WORDS; i++)
         atomic_store_explicit(&entry->words[i], as->words[i], memory_order_release);
     atomic_store_explicit(&entry->house, address.house, memory_order_release);
@@ -180,8 +188,8 @@ static bool look_in(const domi_names *names, domi_names_bucket *bucket, uint32_t
     for (uint32_t i = 0; i < PLACES; i++) {
         uint64_t words[NAME_WORDS];
         domus_address address;
-        /* acquire: pairs with the release in domi_names_put(): who sees the word sees the entry of
-         * that put, or what came of it. */
+        /* acquire: pairs with the release in put_locked(). A reader that sees the word sees the
+         * entry of that put, or a later state of it. */
         uint32_t word = atomic_load_explicit(&bucket->words[i], memory_order_acquire);
 
         if ((word & ~INDEX_MASK) != tag)
@@ -200,13 +208,13 @@ static bool look(const domi_names *names, const name *wanted, domus_address *ret
 {
     home at = home_of(names, wanted->hash);
 
-    __builtin_prefetch(at.buckets[1]); /* two misses at a time instead of one after the other */
+    __builtin_prefetch(at.buckets[1]); /* so that both buckets are fetched at the same time */
     return look_in(names, at.buckets[0], at.tag, wanted, ret_address) ||
            look_in(names, at.buckets[1], at.tag, wanted, ret_address);
 }
 
-/* A free place in the emptier of the two buckets, which keeps both far from full; NULL when there
- * is none. Under the lock, hence relaxed. */
+/* A free place in the emptier of the two buckets, which keeps both far from full. NULL if there is
+ * none. Relaxed, because it runs under the lock. */
 static _Atomic uint32_t *place_for(home at)
 {
     _Atomic uint32_t *places[2] = {NULL, NULL};
@@ -224,7 +232,7 @@ static _Atomic uint32_t *place_for(home at)
     return places[used[1] < used[0] ? 1 : 0];
 }
 
-/* Where the word of a registered entry stands. Under the lock. */
+/* The place where the word of a registered entry stands. Under the lock. */
 static _Atomic uint32_t *place_of(const domi_names *names, uint32_t index)
 {
     home at = home_of(names, names->entries[index].hash);
@@ -241,8 +249,8 @@ static _Atomic uint32_t *place_of(const domi_names *names, uint32_t index)
     return found;
 }
 
-/* The last entry given back, which is still in the cache, else a new one. Under the lock, and below
- * the capacity. */
+/* Take the entry that was given back last, which is still in the cache, or else a new one. Called
+ * under the lock, and only below the capacity. */
 static uint32_t entry_take(domi_names *names)
 {
     uint32_t index = names->free;
@@ -251,14 +259,14 @@ static uint32_t entry_take(domi_names *names)
         names->free = names->entries[index - 1].free;
         return index - 1;
     }
-    /* relaxed: a walk that reads too little misses only what comes meanwhile. */
+    /* relaxed: a walk that reads too small a number misses only names that are put meanwhile. */
     uint32_t carved = atomic_load_explicit(&names->carved, memory_order_relaxed);
     DOMI_CHECK(carved < names->capacity);
     atomic_store_explicit(&names->carved, carved + 1, memory_order_relaxed);
     return carved;
 }
 
-/* relaxed: `count` is changed under the lock and otherwise only printed. */
+/* relaxed: `count` is changed under the lock, and is only printed elsewhere. */
 static void count_add(domi_names *names, uint32_t by)
 {
     uint32_t count = atomic_load_explicit(&names->count, memory_order_relaxed);
@@ -266,7 +274,7 @@ static void count_add(domi_names *names, uint32_t by)
     atomic_store_explicit(&names->count, count + by, memory_order_relaxed);
 }
 
-/* Under the lock. */
+/* As domi_names_put(), under the lock. */
 static int put_locked(domi_names *names, const name *as, domus_address address, uint32_t *ret_slot)
 {
     home at = home_of(names, as->hash);
@@ -306,7 +314,7 @@ int domi_names_init(domi_names *names, uint32_t capacity, const uint64_t key[2])
 
     size_t buckets_bytes = buckets * sizeof(domi_names_bucket);
     size_t bytes = buckets_bytes + capacity * sizeof(domi_names_entry);
-    char *memory = domi_memory_map(bytes); /* zeros: free places, free entries */
+    char *memory = domi_memory_map(bytes); /* zeros mean free places and free entries */
     if (memory == NULL)
         return -ENOMEM;
     *names = (domi_names){
@@ -352,7 +360,7 @@ int domi_names_put(domi_names *names, const char *text, domus_address address, u
     return result;
 }
 
-/* Under the lock, hence relaxed. */
+/* True if the entry is registered for `address`. Relaxed, because it runs under the lock. */
 static bool is_at(const domi_names_entry *entry, domus_address address)
 {
     return atomic_load_explicit(&entry->version, memory_order_relaxed) % 2 == 1 &&
@@ -370,14 +378,15 @@ int domi_names_remove(domi_names *names, uint32_t slot, domus_address address)
     if (ours) {
         _Atomic uint32_t *place = place_of(names, slot);
         uint64_t version = atomic_load_explicit(&entry->version, memory_order_relaxed);
-        /* relaxed: the releases in entry_write() carry it to who sees the next name's words (P2);
-         * who still sees the old version answers with what was true until now. */
+        /* relaxed: the releases in entry_write() carry this store to a reader that sees the next
+         * name's words (P2). A reader that still sees the old version answers what was true until
+         * now. */
         atomic_store_explicit(&entry->version, version + 1, memory_order_relaxed);
-        /* relaxed: who still sees the word finds the version even. */
+        /* relaxed: a reader that still sees the word finds the version even. */
         atomic_store_explicit(place, 0, memory_order_relaxed);
         entry->free = names->free;
         names->free = slot + 1;
-        count_add(names, UINT32_MAX); /* one less */
+        count_add(names, UINT32_MAX); /* this subtracts 1 */
     }
     domi_spinlock_unlock(&names->lock);
     return ours ? 0 : -ENOENT;
@@ -399,7 +408,7 @@ void domi_names_walk(const domi_names *names,
                      void (*visit)(const char *name, domus_address address, void *context),
                      void *context)
 {
-    /* relaxed: beyond it lies only what came after the walk began. */
+    /* relaxed: entries beyond this number were put after the walk began. */
     uint32_t carved = atomic_load_explicit(&names->carved, memory_order_relaxed);
 
     for (uint32_t i = 0; i < carved; i++) {

@@ -1,4 +1,4 @@
-/* Choosing a routee, and stopping all; see the header. */
+/* How a router chooses a routee for each message, and how a router and its routees are stopped. */
 #include "house/directory/router.h"
 
 #include "house/conversation/ask.h"
@@ -14,7 +14,7 @@
 
 #define NOBODY UINT32_MAX
 
-/* A router as its lease has it. */
+/* The fields of a router as they belong to one lease. */
 typedef struct view {
     domi_router *router;
     uint32_t lease;
@@ -28,7 +28,7 @@ static domi_router *router_of(domi_house *face)
     return (domi_router *)(void *)face;
 }
 
-/* Relaxed: what was read before was acquired, so this is a later look. */
+/* Relaxed: the reads before this one are acquires, so this one comes later. */
 static bool is_still(const domi_router *router, uint32_t lease)
 {
     return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&router->face.life,
@@ -37,8 +37,8 @@ static bool is_still(const domi_router *router, uint32_t lease)
 
 static bool look(domi_router *router, uint32_t lease, view *ret_view)
 {
-    /* acquire: pairs with the releases in open_router(); an address that came by a message
-     * brings its lease's fields with it. */
+    /* acquire: pairs with the releases in open_router(). An address that came by a message brings
+     * the fields of its lease with it. */
     *ret_view = (view){
         .router = router,
         .lease = lease,
@@ -49,14 +49,15 @@ static bool look(domi_router *router, uint32_t lease, view *ret_view)
     return is_still(router, lease);
 }
 
-/* False: the lease is over. */
+/* Read the address of a routee. False if the lease is over. */
 static bool routee_of(const view *now, uint32_t index, domus_address *ret_address)
 {
     *ret_address = domi_router_routee(now->router, index);
     return is_still(now->router, now->lease);
 }
 
-/* It takes messages still. A stale view may show anybody: any house may be looked at. */
+/* True if the actor still takes messages. A stale view may show any address, but any house may be
+ * looked at. */
 static bool is_alive(domus_address address)
 {
     if (address.house == NULL)
@@ -68,19 +69,20 @@ static bool is_alive(domus_address address)
 
 /* --- robin, near ------------------------------------------------------------------------------ */
 
-/* Each thread begins with another one. */
+/* The next number of this thread. Each thread begins with another one. */
 static uint32_t next_turn(const domi_manager *manager, const view *now)
 {
     return now->router->turns[manager->index].next++ + manager->index;
 }
 
-/* Routees live on the threads in turn: those of thread t are t, t + threads, ... */
+/* A routee on the sender's own thread. With DOMUS_ROUTE_NEAR, the routees live on the threads in
+ * turn: thread 1 of 4 has the routees 1, 5, 9 and so on. */
 static uint32_t near(const domi_manager *manager, const view *now)
 {
     uint32_t threads = manager->threads;
     uint32_t index = manager->index;
 
-    if (index >= threads) /* the outside and detached actors have none of their own */
+    if (index >= threads) /* the outside and detached actors have no routees of their own */
         return next_turn(manager, now) % now->count;
     if (index >= now->count)
         return index % now->count;
@@ -88,7 +90,8 @@ static uint32_t near(const domi_manager *manager, const view *now)
     return own == 1 ? index : index + threads * (next_turn(manager, now) % own);
 }
 
-/* From `first` on, until one takes it. `passes_full`: who refuses is passed over too. */
+/* Put the message to one routee after the other, from `first` on, until one takes it. With
+ * `passes_full`, a routee that refuses is passed over, too. */
 static int put_in_turn(domi_manager *manager, const view *now, domi_node *node, uint32_t first,
                        bool passes_full)
 {
@@ -113,7 +116,7 @@ static int put_in_turn(domi_manager *manager, const view *now, domi_node *node, 
 
 void domi_router_note_load(domi_house *house)
 {
-    /* Relaxed: a hint. */
+    /* Relaxed: the load is only a hint. */
     atomic_store_explicit(house->family->load, house->mail + house->stacks_count,
                           memory_order_relaxed);
 }
@@ -126,7 +129,8 @@ static uint32_t load_of(const domi_manager *manager, const view *now, uint32_t i
 
     if ((domi_house_life(house) & DOMI_LIFE_FULL) != 0)
         return UINT32_MAX;
-    /* At home what it has is known; elsewhere what it noted, and what came since. */
+    /* On the home of the routee its mailboxes can be read. Elsewhere its load is what it noted,
+     * plus the messages that came since. */
     if (house->home == manager && !domi_house_is_exposed(house))
         return house->mail + house->stacks_count + depth;
     return atomic_load_explicit(&now->router->routees[index].load, memory_order_relaxed) + depth;
@@ -161,7 +165,8 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 33);
 }
 
-/* Rendezvous: the highest among those alive. Looks at a routee's life only when it would win. */
+/* Rendezvous hashing: take the routee with the highest weight among those alive. It looks at a
+ * routee's life only if that routee would win. */
 static uint32_t highest(const view *now, uint64_t key)
 {
     uint64_t mixed = mix(key ^ UINT64_C(0x9e3779b97f4a7c15));
@@ -179,7 +184,7 @@ static uint32_t highest(const view *now, uint64_t key)
     return best;
 }
 
-/* Choose among those alive; once more when the one chosen has just gone. */
+/* Choose among the routees that are alive. If the chosen one has just gone, choose again. */
 static int put_chosen(domi_manager *manager, const view *now, domi_node *node)
 {
     domi_envelope *message = (domi_envelope *)(void *)node;
@@ -201,7 +206,8 @@ static int put_chosen(domi_manager *manager, const view *now, domi_node *node)
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-/* A cancel: only he who has the ask knows it. A last message: it stops whoever gets it. */
+/* True for a cancel, because only the routee that has the ask knows it, and for the message of
+ * domus_stop_after_mail(), because it stops every routee. */
 static bool is_for_all(const domi_node *node)
 {
     const domus_type *type = ((const domi_envelope *)(const void *)node)->type;
@@ -209,7 +215,8 @@ static bool is_for_all(const domi_node *node)
     return type == &domi_cancel_type || type == &domi_last_type;
 }
 
-/* A copy to each. Those that are gone need none; the first other error is returned. */
+/* Put a copy to each routee. A routee that is gone needs none; the first other error is
+ * returned. */
 static int put_to_all(domi_manager *manager, const view *now, domi_node *node)
 {
     const domi_envelope *message = (domi_envelope *)(void *)node;
@@ -266,7 +273,7 @@ int domi_router_stop(domi_manager *manager, domus_address address)
     uint64_t life = (uint64_t)address.lease << 32;
     uint64_t closed = (uint64_t)(address.lease + 1) << 32 | DOMI_LIFE_CLOSED;
 
-    /* acquire: pairs with its opening. */
+    /* acquire: pairs with the release in open_router(). */
     if (!atomic_compare_exchange_strong_explicit(&router->face.life, &life,
                                                  closed | DOMI_ROUTER_STOPPING,
                                                  memory_order_acquire, memory_order_relaxed))
@@ -277,7 +284,8 @@ int domi_router_stop(domi_manager *manager, domus_address address)
     if (router->name_slot != DOMI_NAMELESS)
         domi_names_remove(manager->names, router->name_slot, address);
     bool owned = router->owned;
-    /* acq_rel: whoever gives it back does so after what was done here, and after who owned it. */
+    /* acq_rel: the thread that gives the router back does so after everything that was done here,
+     * and after the end of the actor that made it. */
     life =
         atomic_fetch_and_explicit(&router->face.life, ~DOMI_ROUTER_STOPPING, memory_order_acq_rel);
     if (!owned || (life & DOMI_ROUTER_ORPHAN) != 0)

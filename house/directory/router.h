@@ -1,16 +1,19 @@
-/* Routers: an address that stands for several.
+/* Routers: a router is one address that stands for several actors, its routees.
  *
- * A router has the face of a house, but no home, so no put takes it for its own: each falls through
- * to the slow half of the put, which finds it out and comes here. The message path pays nothing.
+ * A router has the face of a house, but no home. So no put takes it for a house of its own thread:
+ * each put of a message to it comes to the slow half of the put, which sees that there is no home,
+ * and calls domi_router_put(). Messages to other actors pay nothing for this.
  *
  * A router's memory stays a router for the life of the system, as a slot stays a slot, and its life
- * word has a lease; one that was stopped is used again, by who has as many routees. All that
- * senders read of it is atomic, and belongs to the lease that they came with if the life word is
- * still the same after: writers change that first, and write what follows by release; readers
- * acquire, then look again (compare P2 in name_table.c).
+ * word has a lease. A router that was stopped is used again, for a spawn with as many routees. All
+ * fields that senders read are atomic. A sender may believe what it read if the life word still has
+ * the sender's lease afterwards: a writer changes the life word first and writes the fields by
+ * release stores, and a reader acquires the fields and then looks at the life word again (compare
+ * P2 in name_table.c).
  *
- * What senders of one thread count stands in a line of that thread's. Each routee has a line that
- * holds its address and, for LEAST, its load, which who runs it notes. */
+ * Senders of one thread count in a cache line of that thread. Each routee has a cache line that
+ * holds its address and, for DOMUS_ROUTE_LEAST, its load, which is noted by the thread that runs
+ * it. */
 #ifndef DOMI_HOUSE_DIRECTORY_ROUTER_H
 #define DOMI_HOUSE_DIRECTORY_ROUTER_H
 
@@ -21,14 +24,14 @@
 
 typedef uint64_t domi_router_key(const domus_type *type, const void *payload);
 
-/* One of those it stands for. */
+/* One of the actors that a router stands for. */
 typedef struct domi_routee {
     alignas(64) _Atomic(domi_house *) house;
     _Atomic uint32_t lease;
-    _Atomic uint32_t load; /* LEAST: what it had when it last looked */
+    _Atomic uint32_t load; /* for DOMUS_ROUTE_LEAST: its load when it last noted it */
 } domi_routee;
 
-/* What senders of one manager count; its own. */
+/* The count of the senders of one manager, which alone touches it. */
 typedef struct domi_router_turn {
     alignas(64) uint32_t next;
 } domi_router_turn;
@@ -36,21 +39,23 @@ typedef struct domi_router_turn {
 typedef struct domi_router domi_router;
 
 /* Control bits beside the lease of a router, with CLOSED. */
-#define DOMI_ROUTER_STOPPING DOMI_LIFE_STOP    /* somebody is about to stop its routees */
-#define DOMI_ROUTER_ORPHAN   DOMI_LIFE_BOUNDED /* ... and gives it back, because its actor ended */
+#define DOMI_ROUTER_STOPPING DOMI_LIFE_STOP /* a thread is stopping its routees */
+/* The actor that made the router has ended, so the thread that stops the routees gives it back. */
+#define DOMI_ROUTER_ORPHAN DOMI_LIFE_BOUNDED
 
 struct domi_router {
-    domi_house face; /* what an address points to: `life` counts, `home` is NULL */
+    domi_house face; /* what an address points to; only `life` is used, and `home` is NULL */
     _Atomic uint32_t route;
-    _Atomic uint32_t count; /* at most its capacity, which is constant */
+    _Atomic uint32_t count; /* routees in use, at most 1 << size_class */
     _Atomic(domi_router_key *) key;
-    domi_router_turn *turns; /* by manager; behind the routees; constant */
+    domi_router_turn *turns; /* by manager; it stands behind the routees; constant */
 
-    uint32_t name_slot;  /* in the registry, or none; its maker's, then its stopper's */
-    uint16_t size_class; /* it has 1 << size_class routees at most; constant */
-    bool owned;          /* in the list of an actor, which gives it back */
-    domi_router *next;   /* in that list, or among the free */
-    domi_router *made;   /* among all; constant */
+    uint32_t name_slot;  /* in the registry, or DOMI_NAMELESS; belongs to the thread that makes the
+                            router, then to the one that stops it */
+    uint16_t size_class; /* there is room for 1 << size_class routees; constant */
+    bool owned;          /* it is in the list of the actor that made it, which gives it back */
+    domi_router *next;   /* next in that list, or among the free routers */
+    domi_router *made;   /* next among all routers of the system; constant */
     domi_routee routees[];
 };
 
@@ -62,14 +67,14 @@ typedef struct domi_routers {
     domi_spinlock lock;
     uint32_t max;
     uint32_t routees_max;
-    uint32_t count; /* in use */
+    uint32_t count; /* routers in use */
     domi_router *free[DOMI_ROUTER_CLASSES];
     domi_router *made;
 } domi_routers;
 
 void domi_routers_init(domi_routers *routers, uint32_t max, uint32_t routees_max);
 
-/* When no thread uses them any more. Zeroed or finished ones are taken. */
+/* Free all routers. No thread may use them any more. Zeroed or finished ones are accepted. */
 void domi_routers_fini(domi_routers *routers);
 
 static inline bool domi_address_is_router(domus_address address)
@@ -77,37 +82,40 @@ static inline bool domi_address_is_router(domus_address address)
     return address.house != NULL && address.house->home == NULL;
 }
 
-/* Put `node` (lease and kind are set) to one of them, or what is for all to all. Returns as
- * domi_mailbox_put(). */
+/* Put `node`, whose lease and kind are set, to one routee, or, if the message is for all, to each
+ * of them. Returns as domi_mailbox_put(). */
 int domi_router_put(domi_manager *manager, domi_house *face, domi_node *node);
 
-/* As domi_house_stop(), for a router. */
+/* Stop a router and its routees. Returns as domi_house_stop(). */
 int domi_router_stop(domi_manager *manager, domus_address address);
 
-/* A routee of a router that looks at loads. Whoever runs it, and home. */
+/* Note the load of a routee, for a router with DOMUS_ROUTE_LEAST. Called by the thread that runs
+ * the routee, and by its home. */
 void domi_router_note_load(domi_house *house);
 
-/* Routee number `index`, of whatever lease the router has now. */
+/* The address of routee number `index`, of the lease that the router has now. */
 static inline domus_address domi_router_routee(const domi_router *router, uint32_t index)
 {
     domi_routee *routee = (domi_routee *)(uintptr_t)&router->routees[index];
 
-    /* acquire: pairs with the releases of who makes them, see above. */
+    /* acquire: pairs with the releases in spawn_routees(); the comment at the top of this file says
+     * why. */
     return (domus_address){atomic_load_explicit(&routee->house, memory_order_acquire),
                            atomic_load_explicit(&routee->lease, memory_order_acquire)};
 }
 
 /* --- making and giving back (router_make.c) --------------------------------------------------- */
 
-/* As domus_spawn_many(), from the thread of `manager`; `parent` NULL: of the root. */
+/* As domus_spawn_many(), from the thread of `manager`. `parent` may be NULL: then the root is the
+ * parent. */
 int domi_router_spawn(domi_manager *manager, domi_house *parent, const domus_behaviour *behaviour,
                       const void *state, uint32_t count, const domus_routing *routing,
                       const domus_spawn_options *options, domus_address *ret_address);
 
-/* One that is closed may be used again. */
+/* Give a closed router back, so that it may be used again. */
 void domi_router_give_back(domi_manager *manager, domi_router *router);
 
-/* The actor ends: so do its routers. */
+/* Stop the routers that the actor made, because it ends or restarts. */
 void domi_router_stop_owned(domi_manager *manager, domi_house *house);
 
 #endif

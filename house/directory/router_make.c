@@ -1,4 +1,4 @@
-/* Making routers and their routees, and using those again that were stopped. */
+/* How routers and their routees are made, and how routers that were stopped are used again. */
 #include "house/directory/router.h"
 
 #include "base/check.h"
@@ -37,7 +37,7 @@ static uint16_t class_for(uint32_t count)
     return size_class;
 }
 
-/* For the first time: its first lease is 1, because 0 is nobody's. */
+/* Make a router in new memory. Its first lease is 1, because 0 is nobody's. */
 static domi_router *router_new(const domi_manager *manager, uint16_t size_class)
 {
     size_t routees = (size_t)1 << size_class;
@@ -94,7 +94,7 @@ void domi_router_give_back(domi_manager *manager, domi_router *router)
     atomic_store_explicit(&router->face.life, life & ~DOMI_ROUTER_ORPHAN, memory_order_relaxed);
     domi_spinlock_lock(&routers->lock);
     routers->count--;
-    if (DOMI_LIFE_LEASE(life) != 0) { /* a lease is never reused (M10) */
+    if (DOMI_LIFE_LEASE(life) != 0) { /* without a lease it is never used again (M10) */
         router->next = routers->free[router->size_class];
         routers->free[router->size_class] = router;
     }
@@ -103,7 +103,7 @@ void domi_router_give_back(domi_manager *manager, domi_router *router)
 
 /* --- spawn ------------------------------------------------------------------------------------ */
 
-/* All that making them needs. */
+/* Everything that is needed to make a router and its routees. */
 struct order {
     domi_manager *manager;
     domi_house *parent;
@@ -146,7 +146,7 @@ static domi_manager *home_for(const struct order *order, uint32_t index)
     if (order->options.placement == DOMUS_ON_THREAD)
         return manager->managers[order->options.thread];
     if (order->routing.route == DOMUS_ROUTE_NEAR)
-        return manager->managers[index % threads]; /* near() counts on it */
+        return manager->managers[index % threads]; /* near() relies on this */
     return manager->managers[manager->next_home++ % threads];
 }
 
@@ -156,7 +156,7 @@ static void stop_routees(const struct order *order, const domi_router *router, u
         (void)domi_house_stop(order->manager, domi_router_routee(router, i));
 }
 
-/* All routees, or none. */
+/* Spawn all routees, or none. */
 static int spawn_routees(const struct order *order, domi_router *router)
 {
     int error = 0;
@@ -171,7 +171,8 @@ static int spawn_routees(const struct order *order, domi_router *router)
         error = domi_house_spawn_routee(order->manager, order->parent, home_for(order, made),
                                         order->behaviour, order->state, &order->options,
                                         tells ? &routee->load : NULL, &address);
-        /* release: who sees this from an earlier lease sees that it is over. */
+        /* release: a sender with an earlier lease that reads this sees afterwards that its lease is
+         * over. */
         atomic_store_explicit(&routee->house, address.house, memory_order_release);
         atomic_store_explicit(&routee->lease, address.lease, memory_order_release);
     }
@@ -180,14 +181,14 @@ static int spawn_routees(const struct order *order, domi_router *router)
     return error;
 }
 
-/* Those of this actor that were stopped are nobody's again. */
+/* Give back the routers of this actor that were stopped by somebody else. */
 static void prune(domi_manager *manager, domi_family *family)
 {
     domi_router **link = &family->routers;
 
     while (*link != NULL) {
         domi_router *router = *link;
-        /* acquire: pairs with who stopped it. */
+        /* acquire: pairs with the last change of `life` in domi_router_stop(). */
         uint64_t life = atomic_load_explicit(&router->face.life, memory_order_acquire);
 
         if ((life & (DOMI_LIFE_CLOSED | DOMI_ROUTER_STOPPING)) == DOMI_LIFE_CLOSED) {
@@ -199,7 +200,7 @@ static void prune(domi_manager *manager, domi_family *family)
     }
 }
 
-/* The name, and the lease: from here on others may know it. */
+/* Give the router its name and its lease: from here on other threads may know its address. */
 static int open_router(const struct order *order, domi_router *router, domus_address *ret_address)
 {
     uint64_t closed = atomic_load_explicit(&router->face.life, memory_order_relaxed);
@@ -208,7 +209,7 @@ static int open_router(const struct order *order, domi_router *router, domus_add
 
     router->owned = order->parent != NULL;
     router->name_slot = DOMI_NAMELESS;
-    /* release: as in spawn_routees(). */
+    /* release: for the same reason as in spawn_routees(). */
     atomic_store_explicit(&router->route, order->routing.route, memory_order_release);
     atomic_store_explicit(&router->count, order->count, memory_order_release);
     atomic_store_explicit(&router->key, order->routing.key, memory_order_release);
@@ -218,7 +219,7 @@ static int open_router(const struct order *order, domi_router *router, domus_add
                                                                address, &router->name_slot);
     if (error != 0)
         return error;
-    /* release: pairs with the acquire of who stops it. */
+    /* release: pairs with the acquire in domi_router_stop(). */
     atomic_store_explicit(&router->face.life, (uint64_t)address.lease << 32, memory_order_release);
     if (order->parent != NULL) {
         router->next = order->parent->family->routers;
@@ -289,7 +290,8 @@ void domi_router_stop_owned(domi_manager *manager, domi_house *house)
         domi_router *router = house->family->routers;
         house->family->routers = router->next;
         (void)domi_router_stop(manager, domi_house_address(&router->face));
-        /* acq_rel: as in domi_router_stop(). Who stops it just now gives it back. */
+        /* acq_rel: as in domi_router_stop(). If a thread is stopping the router just now, that
+         * thread gives it back. */
         uint64_t life =
             atomic_fetch_or_explicit(&router->face.life, DOMI_ROUTER_ORPHAN, memory_order_acq_rel);
         if ((life & DOMI_ROUTER_STOPPING) == 0)

@@ -1,4 +1,5 @@
-/* Shards: who gets a publication, one by one. By the thread that the shard is of. */
+/* Shards: how a shard delivers a publication to its members, and keeps the list of them. Everything
+ * here is done by the thread that the shard belongs to. */
 #include "house/directory/group.h"
 
 #include "base/prefetch.h"
@@ -13,16 +14,16 @@
 
 #include <errno.h>
 
-/* So many members get a publication in one step; the shard's run has as many steps as other runs
- * have messages, so a group of any size leaves room to others. */
+/* So many members get a publication in one step. Each step takes a place of the shard's run, so a
+ * group of any size leaves room to other houses. */
 #define STEP_MEMBERS 64u
 
 /* The state of a shard. */
 typedef struct shard {
     domi_member *first;
     domi_member *last;
-    domi_member *cursor;     /* who gets the delivery next; NULL: all have it */
-    domi_envelope *delivery; /* that is under way; NULL: none */
+    domi_member *cursor;     /* the member that gets the delivery next; NULL: all have it */
+    domi_envelope *delivery; /* the publication that is under way; NULL: none */
     uint32_t count;
 } shard;
 
@@ -37,7 +38,7 @@ const domus_behaviour domi_shard_behaviour = {
 
 /* --- publish, on the shard's side ------------------------------------------------------------ */
 
-/* True if the member has it. */
+/* Put a notice of the delivery to one member. True if the member took it. */
 static bool put_one(domi_manager *manager, const domi_member *member, domi_envelope *delivery)
 {
     domi_envelope *notice = domi_shared_notice(manager, delivery);
@@ -48,13 +49,13 @@ static bool put_one(domi_manager *manager, const domi_member *member, domi_envel
     }
     const domus_address to = {member->house, member->lease};
     if (domi_mailbox_put(manager, to, &notice->node, DOMI_NOTICE) == 0)
-        return true;                  /* else it is counted there */
-    notice->node.slab = DOMI_SLAB_64; /* its share is given back by who counts */
+        return true;                  /* a refusal is counted by the put */
+    notice->node.slab = DOMI_SLAB_64; /* the caller gives its share back */
     domi_pool_free(manager, &notice->node);
     return false;
 }
 
-/* Let up to `most` more members have what is under way. */
+/* Deliver the publication that is under way to up to `most` more members. */
 static void deliver(domi_manager *manager, shard *self, uint32_t most)
 {
     domi_envelope *delivery = self->delivery;
@@ -63,7 +64,8 @@ static void deliver(domi_manager *manager, shard *self, uint32_t most)
 
     if (shares == 0)
         return;
-    /* In one go, and before the first is put. Relaxed: our own count keeps the delivery. */
+    /* All shares are added at once, and before the first notice is put. Relaxed: the share of the
+     * shard itself keeps the delivery alive. */
     atomic_fetch_add_explicit(&domi_delivery_of(delivery)->left, shares, memory_order_relaxed);
     uint32_t unused = 0;
     for (; self->cursor != NULL && left != 0; left--) {
@@ -95,10 +97,11 @@ static int go_on(domus_stack *stack, void *self_, const domus_answer *answer)
     (void)answer;
     deliver(stack->manager, self, STEP_MEMBERS);
     if (self->cursor != NULL) {
-        /* Wait for nothing, that is, for the next place in a run. */
+        /* Wait for no promise, that is, for the next place in a run. */
         if (domus_wait_all(stack, go_on) == DOMUS_PARKED)
             return DOMUS_PARKED;
-        deliver(stack->manager, self, UINT32_MAX); /* it stops, or there is no memory to wait */
+        /* the shard stops, or there is no memory to wait */
+        deliver(stack->manager, self, UINT32_MAX);
     }
     delivered(stack->manager, self);
     return 0;
@@ -111,9 +114,9 @@ static int on_delivery(domus_stack *stack, void *self_, const void *payload)
     (void)payload;
     self->delivery = stack->message;
     self->cursor = self->first;
-    stack->message = NULL; /* it stays until the last member is done with it */
+    stack->message = NULL; /* the envelope stays until the last member is done with it */
     if (self->count > STEP_MEMBERS)
-        (void)domus_barrier(stack); /* the next one waits until all have this one */
+        (void)domus_barrier(stack); /* the next publication waits until all members have this one */
     return go_on(stack, self, NULL);
 }
 
@@ -126,13 +129,13 @@ static shard *shard_of(const domi_member *member)
     return atomic_load_explicit(&slot->shard, memory_order_relaxed)->self;
 }
 
-/* One who was counted is not a member, or no more. */
+/* An actor that was counted did not become a member, or is a member no more. */
 static void uncount(domi_manager *manager, domi_member *member)
 {
     domi_group *group = member->group;
     domi_group_slot *slot = &group->slots[member->house->home->index];
 
-    /* Relaxed: a publisher that still sees him sends a message for nothing. */
+    /* Relaxed: a publisher that still reads the old count sends a message in vain. */
     atomic_fetch_sub_explicit(&slot->members, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&group->members, 1, memory_order_relaxed);
     domi_pool_free(manager, &member->node);
@@ -191,7 +194,8 @@ static domi_member *find(const domi_member *like)
     return member;
 }
 
-/* It may have ended while its node was on its way. Exact, because houses end at home. */
+/* True if the actor has not ended while its node was on its way. The answer is exact, because
+ * houses end at home. */
 static bool is_alive(const domi_member *member)
 {
     uint64_t life = domi_house_life(member->house);

@@ -1,4 +1,4 @@
-/* The verbs of an actor: who it is, notices, spawning and stopping, timers. */
+/* The verbs of an actor: its own address, notices, spawning and stopping, timers. */
 #include "base/prefetch.h"
 #include "house/conversation/stack.h"
 #include "house/conversation/timer.h"
@@ -57,12 +57,13 @@ int domus_notice(domus_stack *stack, domus_address to, const domus_type *type, c
 {
     if (DOMI_UNLIKELY(type->size > DOMUS_PAYLOAD_MAX))
         return -EMSGSIZE;
-    domi_prefetch_write(to.house); /* the put reads and writes this line, perhaps from afar */
+    domi_prefetch_write(to.house); /* the put reads and writes this line, which another thread may
+                                      have written last */
     return notice(stack->manager, domi_stack_house(stack), to, type, payload);
 }
 
-/* Targets that are fetched ahead: it halves the time of 100,000 sends, and does not matter to few.
- */
+/* So many targets are prefetched. That halves the time of 100,000 sends, and makes no difference
+ * for a few. */
 #define AHEAD 8u
 
 int domus_notice_all(domus_stack *stack, const domus_address *to, uint32_t count,
@@ -93,7 +94,7 @@ int domus_notice_all(domus_stack *stack, const domus_address *to, uint32_t count
     return result;
 }
 
-/* Where an actor made on this thread lives. NULL: there is no such thread. */
+/* The home for a new actor of this thread. NULL if there is no such thread. */
 static domi_manager *place(domus_stack *stack, const domus_spawn_options *options)
 {
     domi_manager *manager = stack->manager;

@@ -1,5 +1,5 @@
-/* See the header. Places 0 to 7 are the first segment's; after these, segment k holds 8 << k, and
- * begins at the place 8 << k. */
+/* How a place is found. Places 0 to 7 are in the first segment. Behind these, segment k holds 8 <<
+ * k places and begins at place 8 << k. */
 #include "house/family/children.h"
 
 #include "base/check.h"
@@ -12,7 +12,7 @@
 static_assert(DOMI_CHILDREN_FIRST == 1u << FIRST_BITS, "a segment is told by a place's top bit");
 static_assert(DOMI_CHILDREN_SEGMENTS >= 32 - FIRST_BITS, "a place has 32 bits");
 
-/* Of a place behind the first eight. */
+/* The segment of a place that is not among the first eight. */
 static uint32_t segment_of(uint32_t place)
 {
     return 31u - (uint32_t)__builtin_clz(place) - FIRST_BITS;
@@ -67,7 +67,9 @@ int domi_children_add(domi_children **children, domi_house *child)
     return 0;
 }
 
-/* A segment has become empty, so the one behind it, if there is one, has been for long. */
+/* A segment has just become empty. Free the segment behind it, if there is one: that has been empty
+ * for long. The one that has just become empty is kept, so that a count that goes up and down at
+ * its border allocates nothing. */
 static void shrink(domi_children *children)
 {
     uint32_t segment = children->count < DOMI_CHILDREN_FIRST ? 0 : segment_of(children->count) + 1;

@@ -8,14 +8,14 @@
 
 #include "house/message/house.h"
 
-/* pointers in the first segment and in the second; a power of two */
+/* Pointers in the first segment and in the second; a power of two. */
 #define DOMI_CHILDREN_FIRST    8u
 #define DOMI_CHILDREN_SEGMENTS 30u
 
 typedef struct domi_children {
     uint32_t count;
     domi_house *first[DOMI_CHILDREN_FIRST];
-    /* segment k has DOMI_CHILDREN_FIRST << k places; NULL: not needed */
+    /* Segment k has DOMI_CHILDREN_FIRST << k places. NULL: it is not needed. */
     domi_house **more[DOMI_CHILDREN_SEGMENTS];
 } domi_children;
 

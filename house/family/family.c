@@ -1,4 +1,4 @@
-/* See the header. */
+/* How children and parents tell each other of ends, failures and decisions. */
 #include "house/family/family.h"
 
 #include "base/check.h"
@@ -69,7 +69,7 @@ static bool is_here(const domi_manager *manager, const domi_house *house)
     return house->home == manager && !domi_house_is_exposed(house);
 }
 
-/* The parent lives until its last child has left, so its address is no question. */
+/* The parent lives until its last child has left, so its address is valid here. */
 static void tell_parent(domi_manager *manager, domi_house *child, uint16_t word)
 {
     domus_address parent = domi_house_address(child->parent);
@@ -92,13 +92,15 @@ bool domi_family_leave(domi_manager *manager, domi_house *child)
     }
     domi_family_strike(child);
     if ((parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
-        domi_house_rouse(manager, parent); /* it may have waited for this */
+        /* a parent that ends or restarts waits for its children to go */
+        domi_house_rouse(manager, parent);
     return true;
 }
 
 /* --- failures -------------------------------------------------------------------------------- */
 
-/* No parent has rules for it. */
+/* The house failed and no parent has rules for it: end the actor if the failure is fatal, else let
+ * it go on. */
 static void root_decides(domi_manager *manager, domi_house *house, bool fatal)
 {
     if (!fatal) {
@@ -116,10 +118,10 @@ void domi_family_failed(domi_manager *manager, domi_house *house, int error, boo
 
     domi_counter_add(&manager->counters.failures, 1);
     if ((house->marks & DOMI_MARK_STOPPING) != 0)
-        return; /* it ends anyway */
+        return; /* the actor ends anyway */
     if ((house->marks & DOMI_MARK_SUSPENDED) != 0) {
-        /* The parent decides on an earlier failure, and its decision holds for this one, too. If
-         * this one is fatal, the decision may not be to go on. */
+        /* The parent is deciding on an earlier failure, and its decision holds for this one, too.
+         * If this one is fatal, the actor must not simply resume. */
         if (fatal)
             house->marks |= DOMI_MARK_FATAL;
         return;
@@ -133,8 +135,8 @@ void domi_family_failed(domi_manager *manager, domi_house *house, int error, boo
     house->marks |= DOMI_MARK_SUSPENDED;
     if (fatal)
         house->marks |= DOMI_MARK_FATAL;
-    /* acquire: pairs with home's release of the node. A stop, or what was decided for all children,
-     * may be under way by it: then that decides. */
+    /* acquire: pairs with home's release of the node. If the node is in use, it carries a stop, or
+     * a decision for all children of the parent. Then that decides, and the parent is not told. */
     uint64_t life = atomic_fetch_or_explicit(&house->life, DOMI_LIFE_NODE, memory_order_acquire);
     if ((life & DOMI_LIFE_NODE) != 0)
         return;
@@ -153,14 +155,14 @@ static domus_directive decide(const domus_supervision *supervision, const domi_h
     return supervision->otherwise;
 }
 
-/* One more restart: false if there were too many in the period. */
+/* Count one more restart. False if there were too many in the period. */
 static bool within_intensity(domi_manager *manager, const domus_supervision *supervision,
                              domi_family *family)
 {
     uint64_t period_ns = supervision->period_ns != 0 ? supervision->period_ns : PERIOD_DEFAULT_NS;
     uint32_t most = supervision->intensity != 0 ? supervision->intensity : INTENSITY_DEFAULT;
 
-    /* It may have begun on a thread whose clock was read later. */
+    /* The period may have begun on another thread, whose clock was read later than this one's. */
     bool over = manager->now_ns > family->window_start_ns &&
                 manager->now_ns - family->window_start_ns > period_ns;
 
@@ -180,8 +182,9 @@ void domi_family_direct(domi_manager *manager, domi_house *child, domus_directiv
     DOMI_CHECK(error == 0 || manager->has_stopped);
 }
 
-/* Take the child's node to talk to it. False when it is in use, or the child is about to end: its
- * home counts on it that after a STOP nobody takes the node, and frees the slot. */
+/* Reserve the child's node to send it a directive. False if the node is in use, or the child
+ * is about to end: after a STOP its home relies on it that nobody takes the node, and frees
+ * the slot. */
 static bool take_node(domi_house *child)
 {
     uint64_t life = domi_house_life(child);
@@ -189,14 +192,14 @@ static bool take_node(domi_house *child)
     do {
         if ((life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP | DOMI_LIFE_NODE)) != 0)
             return false;
-        /* acquire: as in domi_family_failed(). */
+        /* acquire: pairs with home's release of the node, as in domi_family_failed(). */
     } while (!atomic_compare_exchange_weak_explicit(&child->life, &life, life | DOMI_LIFE_NODE,
                                                     memory_order_acquire, memory_order_relaxed));
     return true;
 }
 
-/* The others share what was decided for one. A stop reaches all of them; of a restart hears who
- * talks to us already by what is decided then, and who is not mounted yet is new anyway. */
+/* Apply to the other children what was decided for the failed one. A stop reaches all of them. A
+ * restart skips a child whose node is in use, because that child gets a decision of its own. */
 static void direct_all(domi_manager *manager, const domi_children *children,
                        const domi_house *failed, domus_directive directive)
 {
@@ -216,7 +219,7 @@ static void child_failed(domi_manager *manager, domi_house *parent, domi_house *
     const domus_supervision *supervision = parent->behaviour->supervision;
     domus_directive directive = DOMUS_STOP;
 
-    /* A parent that stops or begins anew has stopped all of them. */
+    /* A parent that stops or restarts has stopped all of its children, so this child stops, too. */
     if (supervision != NULL && (parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) == 0)
         directive = decide(supervision, child, error);
     if (directive == DOMUS_RESTART && !within_intensity(manager, supervision, parent->family))
@@ -255,14 +258,14 @@ void domi_family_directed(domi_manager *manager, domi_house *house, domus_direct
     } else if (directive == DOMUS_RESTART) {
         domi_house_restart_begin(manager, house);
     } else if ((life & DOMI_LIFE_STOP) == 0) {
-        house->reason = 0; /* else it may be a link's by now */
+        house->reason = 0; /* else it may be the reason of a link's stop by now */
     }
     domi_house_rouse(manager, house);
 }
 
 void domi_family_dropped(domi_manager *manager, domi_node *node)
 {
-    /* Only when the system ends: then slots are not reused. */
+    /* This happens only when the system ends, and then slots are not used again. */
     DOMI_CHECK(manager->has_stopped && node->slab == DOMI_SLAB_HOUSE);
 }
 

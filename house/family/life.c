@@ -1,9 +1,10 @@
-/* See the header.
+/* How houses are born, mounted, stopped and freed.
  *
- * The embedded node carries MOUNT and STOP through the inbox. It is in use while the NODE bit of
- * `life` is set: the spawner sets it with the lease, a stopper by the compare-exchange that sets
- * STOP, home clears it when it has taken the node. A slot is not freed before, so the node is
- * never linked for one life and needed for the next. */
+ * The embedded node carries MOUNT and STOP through the inbox. It is in use while the NODE bit
+ * of `life` is set. The spawner sets the bit together with the lease, a thread that stops the
+ * actor sets it by the compare-exchange that sets STOP, and home clears it when it has taken
+ * the node. A slot is not freed before that, so the node is never linked for one life and
+ * needed for the next. */
 #include "house/family/life.h"
 
 #include "base/check.h"
@@ -21,11 +22,12 @@
 
 const domus_type domi_last_type = {.name = "last"};
 
-/* No messages: what a thread says that it handles. */
+/* Callbacks have no message. These types stand for them when a thread says what it handles. */
 static const domus_type mount_type = {.name = "on_mount"};
 static const domus_type stop_type = {.name = "on_stop"};
 
-/* Where the state of a channels actor begins, what io keeps of it stands before. */
+/* Offset of the actor's state in the room of its house: before the state of a channels actor stands
+ * what io keeps of the actor. */
 static uint32_t state_offset(const domus_behaviour *behaviour)
 {
     return behaviour->kind == DOMUS_CHANNELS ? (uint32_t)sizeof(((domi_house *)NULL)->channels) : 0;
@@ -85,7 +87,7 @@ bool domi_behaviour_is_whole(const domus_behaviour *behaviour)
     return is_whole(behaviour);
 }
 
-/* What few houses have: a family, from the start. */
+/* Make a family at the spawn, for the few houses that need one from the start. */
 static int family_init(domi_manager *manager, domi_house *house, const domi_house *parent,
                        const void *state, const domus_spawn_options *options,
                        _Atomic uint32_t *load)
@@ -116,7 +118,7 @@ static int family_init(domi_manager *manager, domi_house *house, const domi_hous
     return 0;
 }
 
-/* All of a new house but its place in the world. */
+/* Fill a new house, except for its parent, its name and its lease. */
 static int house_init(domi_manager *manager, domi_house *house, const domi_house *parent,
                       const domus_behaviour *behaviour, const void *state,
                       const domus_spawn_options *options, _Atomic uint32_t *load)
@@ -149,14 +151,15 @@ static void house_undo(domi_manager *manager, domi_house *house)
     domi_slots_keep(manager, house);
 }
 
-/* It is whole: from here on others may know it. */
+/* Set the life word of a complete house: from here on other threads may know its address. */
 static void publish(domi_manager *manager, domi_house *house, domus_address address)
 {
     uint64_t life = (uint64_t)address.lease << 32;
 
     if (domi_house_mail_max(house) != 0)
         life |= DOMI_LIFE_BOUNDED;
-    /* release: who gets the address by another way than the inbox sees a whole house. */
+    /* release: a thread that gets the address in another way than through the inbox also sees a
+     * complete house. */
     if (house->home == manager && atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0) {
         atomic_store_explicit(&house->life, life, memory_order_release);
         domi_house_mounting(manager, house);
@@ -177,7 +180,8 @@ int domi_house_spawn_child(domi_manager *manager, domi_house *parent, domi_manag
                                    ret_address);
 }
 
-/* A slot comes back with all that was counted or linked in it gone (house_free checks that). */
+/* Make an actor in a free slot. All counts and lists of the slot are empty, because house_free()
+ * checks that. */
 static int spawn(domi_manager *manager, domi_house *parent, domi_manager *home,
                  const domus_behaviour *behaviour, const void *state,
                  const domus_spawn_options *options, _Atomic uint32_t *load,
@@ -233,7 +237,7 @@ void domi_house_mounting(domi_manager *manager, domi_house *house)
     domi_counter_add(&manager->houses, 1);
 }
 
-/* The next life's lease; 0 when they are used up. */
+/* The lease of the next life; 0 if the leases are used up. */
 static uint32_t next_lease(const domi_house *house)
 {
     return DOMI_LIFE_LEASE(domi_house_life(house)) + 1;
@@ -241,10 +245,10 @@ static uint32_t next_lease(const domi_house *house)
 
 static void house_free(domi_manager *manager, domi_house *house)
 {
-    /* Before it is closed: who ends a watch's leg because its watcher takes no events any more is
-     * not to find one that is still in the watcher's list. */
+    /* Before the house is closed: a thread that finds this watcher closed ends a leg of its watch,
+     * and must not find the watch in the watcher's list. */
     domi_watch_cancel_all(manager, house);
-    /* From here on nothing is put here, not even by what is dropped below. */
+    /* From here on nothing is put into this house, not even because of what is dropped below. */
     atomic_fetch_or_explicit(&house->life, DOMI_LIFE_CLOSED, memory_order_relaxed);
     domi_name_drop(manager, house);
     domi_group_house_ends(manager, house);
@@ -256,17 +260,18 @@ static void house_free(domi_manager *manager, domi_house *house)
     DOMI_CHECK(house->attached == NULL && house->stacks_count == 0);
     domi_family_free(house);
     state_fini(house);
-    house->marks = 0; /* here, not at the next birth: home reads it when late mail is sorted */
+    house->marks = 0; /* here and not at the next birth, because home reads them when it sorts late
+                         mail */
 
     uint32_t lease = next_lease(house);
     domi_house_move(house, DOMI_CREATED);
-    /* A late stop may still try its compare-exchange; it finds another lease and fails. What is
-     * late in the inbox carries the old lease; home turns it into dead letters when it sorts. */
+    /* A late stop may still try its compare-exchange; it finds another lease and fails. Late mail
+     * in the inbox carries the old lease, and home turns it into dead letters when it sorts. */
     atomic_store_explicit(&house->life, (uint64_t)lease << 32 | DOMI_LIFE_CLOSED,
                           memory_order_release);
     domi_counter_add(&manager->houses, UINT64_MAX);
     if (!domi_family_leave(manager, house)) {
-        house->marks = DOMI_MARK_DEAD; /* its slot is free when its parent has heard of it */
+        house->marks = DOMI_MARK_DEAD; /* the slot is freed when its parent has heard of the end */
         return;
     }
     domi_house_released(manager, house);
@@ -277,8 +282,9 @@ void domi_house_released(domi_manager *manager, domi_house *house)
     uint32_t lease = DOMI_LIFE_LEASE(domi_house_life(house));
 
     house->marks = 0;
-    /* A lease is never reused: without one the slot is retired (M10). At the end of the system the
-     * house may be in a queue still, by mail from an on_stop, and `next` has one use only. */
+    /* A lease is never used twice: if none is left, the slot is retired (M10). When the system
+     * ends, mail from an on_stop may have put the house into a queue by its `next`, which a free
+     * list would need, too. */
     if (lease != 0 && !manager->has_stopped)
         domi_slots_put(manager, house);
 }
@@ -299,15 +305,16 @@ int domi_house_run_mount(domi_manager *manager, domi_house *house)
     const domus_behaviour *before = domi_manager_enters(manager, behaviour, &mount_type);
     int result = behaviour->on_mount(used, house->self);
     domi_manager_runs(manager, before);
-    domi_stack_return(used, result < 0 ? 0 : result); /* what it means is decided by the caller */
+    domi_stack_return(used, result < 0 ? 0 : result); /* the caller decides what a failure means */
     return result;
 }
 
 void domi_house_mount_failed(domi_manager *manager, domi_house *house, int error)
 {
     house->marks |= DOMI_MARK_UNMOUNTED;
-    /* A restart or a stop, whichever the parent decides, would take its timers back; until then a
-     * periodic one would only wake the house. Watches stay: a link has to stop its other end. */
+    /* The parent decides on a restart or a stop, and both take the timers back. Until then a
+     * periodic timer would only wake the house. Watches stay, because a link has to stop its other
+     * end. */
     domi_timer_cancel_all(manager, house);
     domi_family_failed(manager, house, error, true);
 }
@@ -317,7 +324,8 @@ void domi_house_mount(domi_manager *manager, domi_house *house)
     int result = 0;
 
     if ((domi_house_life(house) & DOMI_LIFE_STOP) != 0)
-        house->marks |= DOMI_MARK_UNMOUNTED; /* it never began: neither on_mount nor on_stop */
+        /* it never began: neither on_mount nor on_stop is called */
+        house->marks |= DOMI_MARK_UNMOUNTED;
     else
         result = domi_house_run_mount(manager, house);
     domi_counter_add(&manager->counters.spawns, 1);
@@ -350,7 +358,8 @@ int domi_house_stop(domi_manager *manager, domus_address address)
         next = life | DOMI_LIFE_STOP;
         if (house->home != manager)
             next |= DOMI_LIFE_NODE;
-        /* One word holds lease and bits: a stale stop cannot hit the slot's next actor (M9).
+        /* One word holds the lease and the bits, so a stale stop cannot hit the slot's next actor
+         * (M9).
          * acquire: pairs with home's release of the node in sort_one(). */
     } while (!atomic_compare_exchange_weak_explicit(&house->life, &life, next, memory_order_acquire,
                                                     memory_order_relaxed));
@@ -360,10 +369,10 @@ int domi_house_stop(domi_manager *manager, domus_address address)
         house->node.kind = DOMI_STOP;
         house->node.lease = address.lease;
         int error = domi_mailbox_put_slow(manager, house, &house->node);
-        /* The NODE bit keeps the house, but not through the end of its thread. */
+        /* The NODE bit keeps the house alive, but not beyond the end of its thread. */
         DOMI_CHECK(error == 0 || manager->has_stopped);
         return error;
-    } /* else its node is under way, and home looks at STOP when it has come */
+    } /* else its node is under way already, and home looks at STOP when the node has come */
     return 0;
 }
 
@@ -403,7 +412,8 @@ bool domi_house_stop_end(domi_manager *manager, domi_house *house)
     if (channels || children || house->stacks != NULL ||
         (domi_house_life(house) & DOMI_LIFE_NODE) != 0)
         return false;
-    /* A slot is freed only when its inbox was just taken: sort first, which comes back here. */
+    /* A slot is freed only if its inbox was just emptied. If there is more in it, that is sorted
+     * first, and the house comes back here. */
     if (atomic_load_explicit(&house->inbox, memory_order_relaxed) != 0)
         return false;
     domi_house_run_stop(manager, house);
@@ -419,18 +429,19 @@ void domi_house_end(domi_manager *manager, domi_house *house)
     if ((domi_house_life(house) & DOMI_LIFE_CLOSED) != 0)
         return;
     if (!manager->work_over && domi_stack_has_work(house))
-        return; /* abandoned, and still used: it is left as it is, and so is the system's memory */
+        return; /* work was abandoned and still uses the house: leave it as it is, and the system's
+                   memory, too */
     if (house->state == DOMI_CREATED)
         domi_house_mounting(manager, house);
     if (manager->stop_channels != NULL && house->behaviour->kind == DOMUS_CHANNELS &&
         manager->stop_channels(manager, house) != 0)
-        house->channels.set =
-            NULL; /* the kernel still has them: leaked rather than freed under it */
+        house->channels.set = NULL; /* the kernel still uses them, so they are leaked */
     if (mounted) {
-        house->marks |= DOMI_MARK_STOPPING; /* its on_stop begins nothing, as ever */
+        /* so that its on_stop cannot begin anything, as in every stop */
+        house->marks |= DOMI_MARK_STOPPING;
         domi_house_run_stop(manager, house);
         domi_counter_add(&manager->counters.stops, 1);
-        house->state = DOMI_RUNNING; /* wherever it was: its thread has ended */
+        house->state = DOMI_RUNNING; /* whatever its state was: its thread has ended */
     }
     house_free(manager, house);
 }

@@ -1,4 +1,4 @@
-/* Watches on how short memory is; see domus/memory.h, and the header. */
+/* How watches on memory are told: home's list, its lock, and the verbs of domus/memory.h. */
 #include "house/family/memory_watch.h"
 
 #include "base/check.h"
@@ -12,8 +12,8 @@
 
 const domus_type domus_memory_type = {.name = "memory", .size = sizeof(domus_memory_change)};
 
-/* The number of the latest change, and what it says. Without a system that measures there is none.
- */
+/* The number of the latest change, and the levels that it brought. Without a system that measures
+ * memory it is 0 and NORMAL. */
 static uint32_t read_memory(const domi_manager *manager, domus_memory_change *ret_change)
 {
     if (manager->read_memory != NULL)
@@ -47,7 +47,8 @@ static void take_out(domi_manager *home, domi_memory_watch *watch)
         home->memory_watches.tail = watch->previous;
 }
 
-/* Relaxed, both: it is written under the lock, and who reads it without may be late. */
+/* Relaxed, both: the count is written under the lock, and a thread that reads it without the lock
+ * may be late. */
 static void count(domi_manager *home, uint32_t by)
 {
     atomic_store_explicit(&home->memory_watches.count,
@@ -64,7 +65,8 @@ bool domi_memory_is_watched(const domi_manager *manager)
 
 /* --- telling ---------------------------------------------------------------------------------- */
 
-/* It is under way, so nobody frees it until it was handled or dropped. */
+/* Put the event. It is marked as under way, so nobody frees the watch until the event was handled
+ * or dropped. */
 static void put(domi_manager *manager, domi_memory_watch *watch)
 {
     const domus_address address = {watch->house, watch->lease};
@@ -73,7 +75,7 @@ static void put(domi_manager *manager, domi_memory_watch *watch)
         domi_memory_watch_dropped(manager, watch);
 }
 
-/* The next watch that is to be told of change `number`; NULL: nobody is for now. */
+/* The next watch whose actor has to be told of change `number`; NULL: there is none for now. */
 static domi_memory_watch *find_next(domi_manager *home, uint32_t number, uint32_t *visits)
 {
     domi_memory_watch *found = NULL;
@@ -128,7 +130,7 @@ bool domi_memory_watch_take(domi_manager *manager, domi_memory_watch *watch)
     return is_wanted;
 }
 
-/* A change that came while it was being handled was not put by home. */
+/* If a change came while the event was handled, home has not put it, so it is put here. */
 void domi_memory_watch_handled(domi_manager *manager, domi_memory_watch *watch)
 {
     domi_manager *home = watch->house->home;
@@ -193,7 +195,7 @@ int domus_watch_memory(domus_stack *stack)
     domi_spinlock_lock(&home->memory_watches.lock);
     add_last(home, watch);
     count(home, 1);
-    home->memory_watches.left++; /* what changes before home looks again is not missed */
+    home->memory_watches.left++; /* so that home's next walk comes to this watch, too */
     domi_spinlock_unlock(&home->memory_watches.lock);
     if (watch->under_way)
         put(manager, watch);

@@ -1,9 +1,10 @@
-/* Processes over actors; see domus/process.h.
+/* Processes, as actors: the verbs of domus/process.h.
  *
- * One conversation, begun by on_mount, waits for the first of: any message, and the yields. What
- * comes is gathered; with the first piece of it another receive begins that takes nothing and ends
- * when all waiting mail was looked at. So the step comes behind what one turn brought, without a
- * clock and without a message to oneself. Only public verbs are used, but for memory. */
+ * One conversation, begun by on_mount, waits for the first of any message and the yields. Messages
+ * and completions are gathered. With the first of them a second receive begins, which takes nothing
+ * and ends when all waiting mail was looked at. So the step comes after everything that one run
+ * brought, without a clock and without a message of the actor to itself. Public verbs do the work,
+ * but memory and domus_process_take() use the library's own functions. */
 #include "base/memory.h"
 #include "house/conversation/owned.h"
 #include "house/family/life.h"
@@ -16,16 +17,17 @@
 #include <errno.h>
 #include <string.h>
 
-/* Tags of what is no yield. */
+/* Tags of the two receives, which are no yields. */
 #define TAG_MESSAGE UINT64_MAX
-#define TAG_TURN    (UINT64_MAX - 1) /* the mail of this turn is seen */
+#define TAG_TURN    (UINT64_MAX - 1) /* all mail that waited was looked at */
 
 static_assert(TAG_TURN > DOMUS_PROCESS_TAG_MAX, "yields have tags of their own");
 
-/* What is not needed before init. */
+/* The part of the state that is not needed before init. */
 typedef struct room {
     domus_process_event events[DOMUS_PROCESS_EVENTS_MAX];
-    domus_message *held[DOMUS_PROCESS_EVENTS_MAX]; /* their payloads; NULL: none */
+    /* messages that hold the events' payloads; NULL: none */
+    domus_message *held[DOMUS_PROCESS_EVENTS_MAX];
     alignas(16) unsigned char state[];
 } room;
 
@@ -33,11 +35,11 @@ typedef struct process_actor {
     const domus_process *process;
     domus_address spawner;
     const domus_type *input_type;
-    room *room;     /* NULL: init has not run, or close has */
-    uint32_t count; /* of events gathered */
+    room *room;     /* NULL before init, and after close */
+    uint32_t count; /* events gathered */
     bool listening; /* the receive of messages is under way */
-    bool turning;   /* the one that ends the turn is */
-    bool began;     /* the first step was made */
+    bool turning;   /* the receive that ends the turn is under way */
+    bool began;     /* the first step was begun */
     char method[DOMUS_PROCESS_METHOD_MAX + 1];
     alignas(8) unsigned char input[DOMUS_PROCESS_INPUT_MAX];
 } process_actor;
@@ -55,8 +57,8 @@ static const domus_pattern nothing = {.types = no_types};
 
 /* --- gather ---------------------------------------------------------------------------------- */
 
-/* Keep a copy of a payload, and what it owns with it. Returns 0; -ENOMEM, and the library releases
- * what it owns. */
+/* Keep a copy of a payload, together with what the payload owns. Returns 0; -ENOMEM, and then the
+ * library releases what the payload owns. */
 static int hold(domus_stack *stack, process_actor *actor, const domus_answer *answer)
 {
     domus_message *message;
@@ -73,7 +75,7 @@ static int hold(domus_stack *stack, process_actor *actor, const domus_answer *an
     return 0;
 }
 
-/* The event is whole. */
+/* Append a complete event, with the message that hold() kept for it. */
 static void add(process_actor *actor, const domus_process_event *event)
 {
     domus_message *held = actor->room->held[actor->count];
@@ -125,7 +127,7 @@ static void add_completion(domus_stack *stack, process_actor *actor, const domus
 
 /* --- step ------------------------------------------------------------------------------------ */
 
-/* With what the payloads own, unless the step took it. */
+/* Free the events with what their payloads own, unless the step took that. */
 static void events_free(domus_stack *stack, process_actor *actor)
 {
     for (uint32_t i = 0; i < actor->count; i++) {
@@ -135,7 +137,7 @@ static void events_free(domus_stack *stack, process_actor *actor)
     actor->count = 0;
 }
 
-/* One step with what was gathered. False: it was the last. */
+/* Make one step with the gathered events. False if it was the last step. */
 static bool step(domus_stack *stack, process_actor *actor)
 {
     domus_process_output out = {.stack = stack, .actor = actor};
@@ -160,25 +162,28 @@ static int listen(domus_stack *stack, process_actor *actor)
     return error;
 }
 
-/* The turn is not over: let its end be told. False: that was the last step. */
+/* More mail may wait: begin the receive that ends when all mail was looked at. False if a last step
+ * was made. */
 static bool put_off_end_of_turn(domus_stack *stack, process_actor *actor)
 {
     if (actor->turning)
         return true;
     actor->turning = domus_receive_add(stack, &nothing, 0, TAG_TURN) == 0;
-    return actor->turning || step(stack, actor); /* no memory to wait with: at once then */
+    /* without memory for the receive the step comes at once */
+    return actor->turning || step(stack, actor);
 }
 
 static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
     process_actor *actor = self;
-    int result = domus_wait_first(stack, go_on); /* and says whether it is stopped */
+    /* this also tells whether the conversation was cancelled */
+    int result = domus_wait_first(stack, go_on);
 
     if (answer->tag == TAG_MESSAGE)
         actor->listening = false;
     else if (answer->tag == TAG_TURN)
         actor->turning = false;
-    if (result >= 0) { /* with the promise that was just given back: it does not fail */
+    if (result >= 0) { /* the promise just given back is free, so this finds one */
         int error = listen(stack, actor);
         result = error != 0 ? error : result;
     }
@@ -219,7 +224,8 @@ static int on_mount(domus_stack *stack, void *self)
     const domus_process *process = actor->process;
     int result = 0;
 
-    if (process == NULL) /* a restart for a parent that had no rules when it was spawned */
+    if (process == NULL) /* the actor was restarted, but its parent had no rules when it was
+                            spawned, so no state was kept */
         return -EINVAL;
     actor->room = domi_memory_new(sizeof(room) + process->state_size);
     if (actor->room == NULL)
@@ -232,7 +238,7 @@ static int on_mount(domus_stack *stack, void *self)
     if (result == 0)
         result = put_off_end_of_turn(stack, actor) ? domus_wait_first(stack, go_on) : 0;
     if (result < 0)
-        on_stop(stack, self); /* it would not run */
+        on_stop(stack, self); /* on_stop is not called for an actor whose on_mount fails */
     return result;
 }
 

@@ -1,9 +1,10 @@
-/* What may befall a house between its birth and its end: a restart, and passivation.
+/* Restart and passivation: the two changes of a house between its birth and its end.
  *
- * A restart is asked for by the parent, and carried out in two steps: what the actor does is
- * cancelled at once, and when its last conversation and child have ended it begins anew, on its own
- * turn, with the mail that waited. The idle time is a timer that looks, when it fires, at when the
- * house last ran: a message costs a store, not a new timer. */
+ * A parent decides on a restart, and the house carries it out in two steps. First everything that
+ * the actor does is cancelled. When its last conversation and its last child have ended, the actor
+ * begins anew, in a turn of its own, and then gets the mail that waited. The idle time is measured
+ * by a timer that fires and looks when the house last ran. So a message costs a store and not a new
+ * timer. */
 #include "house/conversation/stack.h"
 #include "house/conversation/timer.h"
 #include "house/directory/router.h"
@@ -14,7 +15,7 @@
 
 const domus_type domi_idle_type = {.name = "idle"};
 
-/* No message: what a thread says that it handles. */
+/* on_restart has no message. This type stands for it when a thread says what it handles. */
 static const domus_type restart_type = {.name = "on_restart"};
 
 /* --- restart --------------------------------------------------------------------------------- */
@@ -22,12 +23,12 @@ static const domus_type restart_type = {.name = "on_restart"};
 void domi_house_restart_begin(domi_manager *manager, domi_house *house)
 {
     if ((house->marks & DOMI_MARK_STOPPING) != 0 || house->state == DOMI_MOUNTING)
-        return; /* it ends, or has not begun */
+        return; /* it ends, or it has not begun yet */
     house->marks |= DOMI_MARK_RESTART;
     domi_stack_cancel_all(manager, house);
     domi_timer_cancel_all(manager, house);
     domi_watch_cancel_all(manager, house);
-    domi_router_stop_owned(manager, house); /* their routees are among its children */
+    domi_router_stop_owned(manager, house); /* the routees are among the actor's children */
     (void)domi_family_stop(manager, house);
 }
 
@@ -42,12 +43,14 @@ static int begin_anew(domi_manager *manager, domi_house *house)
     bool goes_on = behaviour->on_restart != NULL && (house->marks & DOMI_MARK_UNMOUNTED) == 0;
     if (!goes_on)
         domi_house_run_stop(manager, house);
-    /* Once more: conversations that were cancelled, and on_stop, may have begun something. */
+    /* A second time, because conversations that were cancelled, and on_stop, may have begun
+     * something. */
     domi_timer_cancel_all(manager, house);
     domi_watch_cancel_all(manager, house);
     house->marks &= (uint16_t)~DOMI_MARK_RESTART;
     domi_house_become(house, behaviour);
-    if (family != NULL) { /* as new: no pause, and its children will be others */
+    if (family != NULL) { /* begin as a new actor: passivation goes on, and no restart of a child is
+                             counted yet */
         family->idle_paused = false;
         family->restarts = 0;
     }
@@ -68,7 +71,7 @@ void domi_house_restart_end(domi_manager *manager, domi_house *house)
 {
     uint64_t life = domi_house_life(house);
 
-    /* A stop that was asked for meanwhile wins. */
+    /* If a stop was asked for meanwhile, the house stops and does not restart. */
     if (house->stacks != NULL || (life & DOMI_LIFE_STOP) != 0 || domi_house_children(house) != 0)
         return;
     domi_counter_add(&manager->counters.restarts, 1);
@@ -98,7 +101,7 @@ void domi_house_idle(domi_manager *manager, domi_house *house)
         (void)domi_house_stop(manager, domi_house_address(house));
         return;
     }
-    /* Without memory for it the actor stays. */
+    /* Without memory for the timer the actor stays until it is stopped otherwise. */
     (void)domi_timer_new(manager, house,
                          until_ns > now_ns ? until_ns - now_ns : family->idle_max_ns, 0,
                          &domi_idle_type, NULL, &timer);

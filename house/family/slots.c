@@ -1,5 +1,5 @@
-/* See the header. Sizes: 192 bytes hold 16 of state, 256 hold 80, ... 1,216 hold 1,040; larger
- * state is allocated beside a slot of the smallest class. */
+/* How slots are made, cached and found. Sizes: 192 bytes hold 16 of state, 256 hold 80, and so on
+ * up to 1,216, which hold 1,040. Larger state is allocated beside a slot of the smallest class. */
 #include "house/family/slots.h"
 
 #include "base/prefetch.h"
@@ -18,7 +18,8 @@ void domi_slots_init(domi_manager *manager)
     domi_spinlock_init(&manager->slots.lock);
     for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++) {
         domi_slab_init(&manager->slots.slabs[i], sizes[i], sizes[i], CHUNK_BYTES);
-        manager->slots.slabs[i].lasts = true; /* leases */
+        /* its memory is never given to anything else, because slots have leases (M10) */
+        manager->slots.slabs[i].lasts = true;
     }
 }
 
@@ -37,7 +38,7 @@ static uint32_t class_for(uint32_t state_bytes)
     return 0;
 }
 
-/* A slot for the first time: its first lease is 1, because 0 is nobody's. */
+/* Make a slot that was never used. Its first lease is 1, because 0 is nobody's. */
 static domi_house *born(domi_manager *home, uint32_t size_class)
 {
     domi_house *house = domi_slab_carve(&home->slots.slabs[size_class]);
@@ -51,9 +52,9 @@ static domi_house *born(domi_manager *home, uint32_t size_class)
     return house;
 }
 
-/* Slots that were freed one after another lie side by side, upwards or downwards: what the walk
- * will come to is fetched by that guess, for the links alone tell it one miss at a time (starting
- * 10 million actors anew: 135 ns each without, 109 with). */
+/* Slots that were freed one after another lie side by side, upwards or downwards. So the next free
+ * ones are prefetched at these places, because the links alone lead to one cache miss after the
+ * other (starting 10 million actors anew: 135 ns each without this, 109 ns with it). */
 static void fetch_ahead(const domi_house *house, uint32_t size_class)
 {
     uintptr_t at = (uintptr_t)&house->next;
@@ -75,11 +76,11 @@ static domi_house *take_free(domi_manager *home, uint32_t size_class)
     return house;
 }
 
-/* A free slot's link is house->next, not its first word: that is the inbox, which a late put may
- * still write. */
+/* A free slot's link is house->next and not its first word, because that is the inbox, which a late
+ * put may still write. */
 static void refill(domi_manager *home, domi_slot_cache *cache, uint32_t size_class)
 {
-    domi_house **link = &cache->free[size_class]; /* in address order, as they will be walked */
+    domi_house **link = &cache->free[size_class]; /* in address order, in which they will be used */
 
     domi_spinlock_lock(&home->slots.lock);
     for (uint32_t i = 0; i < DOMI_SLOTS_REFILL; i++) {
@@ -150,9 +151,9 @@ void domi_slots_walk(domi_manager *home, void (*visit)(void *house, void *contex
         domi_slab_walk(&home->slots.slabs[i], visit, context);
 }
 
-/* Chunks are only added, at the head, and of one that is not the head nothing changes: so a copy of
- * the heads, and of how far the newest is carved, is a list of its own. Each slot in it was made
- * under the lock, its life with it. */
+/* Chunks are only added, at the head, and a chunk that is not the head does not change any more. So
+ * a copy of the list's head, with the number of slots that were made in the newest chunk, is a list
+ * of its own. Each slot in it was made under the lock, and its life word, too. */
 void domi_slots_walk_shared(domi_manager *home, void (*visit)(void *house, void *context),
                             void *context)
 {

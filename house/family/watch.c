@@ -1,4 +1,4 @@
-/* See the header. */
+/* How watches travel, fire and are taken back, and the public verbs that make them. */
 #include "house/family/watch.h"
 
 #include "base/check.h"
@@ -22,7 +22,8 @@ static domi_watch *watch_of(domi_node *node)
 
 static void end_leg(domi_manager *manager, domi_watch *watch, uint32_t legs)
 {
-    /* acq_rel: what the other leg wrote comes before the record is used again. */
+    /* acq_rel: everything that the other leg's thread wrote comes before the record is used
+     * again. */
     if (atomic_fetch_sub_explicit(&watch->legs, legs, memory_order_acq_rel) != legs)
         return;
     domi_pool_free(manager, &watch->node);
@@ -45,7 +46,8 @@ static void detach(domi_house *house, domi_watch *watch)
     domi_link_remove(house, &watch->link_);
 }
 
-/* Who stops has none: that it is gone is all that will be told. */
+/* True if asks and notices have room in the mailbox. An actor that stops has no room; a watch on it
+ * only tells that it is gone. */
 static bool has_room(const domi_manager *manager, const domi_house *house)
 {
     uint64_t life = domi_house_life(house);
@@ -81,7 +83,7 @@ void domi_watch_dropped(domi_manager *manager, domi_node *node)
     domi_watch *watch = watch_of(node);
 
     if (node->slab == DOMI_SLAB_WATCH && node->kind == DOMI_WATCH)
-        send_event(manager, watch, -ESTALE); /* it came too late to be attached */
+        send_event(manager, watch, -ESTALE); /* the watch came too late to be attached */
     else
         end_leg(manager, watch, 1);
 }
@@ -120,7 +122,7 @@ void domi_watch_room(domi_manager *manager, domi_house *house)
 
 static void own(domi_family *family, domi_watch *watch)
 {
-    /* release: who reads it with a stale handle then reads a newer generation. */
+    /* release: a thread that reads `owned` by a stale handle then reads a newer generation, too. */
     atomic_store_explicit(&watch->owned, true, memory_order_release);
     watch->previous = NULL;
     watch->next = family->watches;
@@ -131,7 +133,7 @@ static void own(domi_family *family, domi_watch *watch)
 
 static void disown(domi_manager *manager, domi_house *house, domi_watch *watch)
 {
-    if (!atomic_load_explicit(&watch->owned, memory_order_relaxed)) /* our own */
+    if (!atomic_load_explicit(&watch->owned, memory_order_relaxed)) /* this thread set it */
         return;
     atomic_store_explicit(&watch->owned, false, memory_order_relaxed);
     if (watch->next != NULL)
@@ -140,7 +142,7 @@ static void disown(domi_manager *manager, domi_house *house, domi_watch *watch)
         watch->previous->next = watch->next;
     else
         house->family->watches = watch->next;
-    if (watch->peer != NULL) { /* the other way's is attached here */
+    if (watch->peer != NULL) { /* the watch of the other direction is attached here */
         domi_watch *peer = watch->peer;
         watch->peer = NULL;
         detach(house, peer);
@@ -155,7 +157,8 @@ static domi_watch *watch_new(domi_manager *manager, domus_address watcher, domus
 
     if (watch == NULL)
         return NULL;
-    /* Here, not when it is freed: what is free is nobody's own. Relaxed: before own()'s release. */
+    /* The generation changes here and not at the free, because a free record is owned by nobody
+     * anyway. Relaxed: own() publishes it by its release. */
     atomic_fetch_add_explicit(&watch->generation, 1, memory_order_relaxed);
     watch->type = type;
     watch->peer = NULL;
@@ -231,7 +234,7 @@ static void take_back(domi_manager *manager, domi_house *house, domi_watch *watc
 
     watch->cancelled = true;
     disown(manager, house, watch);
-    /* Relaxed: the record is ours until its node is put. */
+    /* Relaxed: the node is not put yet, and its put publishes the count. */
     atomic_fetch_add_explicit(&watch->legs, 1, memory_order_relaxed);
     watch->unwatch.kind = DOMI_WATCH;
     watch->unwatch.lease = who.lease;
@@ -244,8 +247,9 @@ int domus_unwatch(domus_stack *stack, domus_watch handle)
     domi_watch *watch = handle.watch;
     domi_house *house = domi_stack_house(stack);
 
-    /* The record of a stale handle may be another's by now, on another thread (thieves take from
-     * their own pools). acquire: pairs with own(); if it is his, then so is the generation. */
+    /* The record of a stale handle may belong to another actor by now, also on another thread
+     * (thieves take records from their own pools). acquire: pairs with the release in own(). If
+     * another actor owns the record, the generation read here is that actor's. */
     if (watch == NULL || !atomic_load_explicit(&watch->owned, memory_order_acquire) ||
         atomic_load_explicit(&watch->generation, memory_order_relaxed) != handle.generation ||
         watch->watcher != house)
@@ -260,7 +264,8 @@ void domi_watch_cancel_all(domi_manager *manager, domi_house *house)
         domi_watch *watch = house->family->watches;
 
         if ((house->marks & DOMI_MARK_STOPPING) != 0)
-            watch->peer = NULL; /* stays attached: the other side hears of the end that comes */
+            watch->peer = NULL; /* the other direction's watch stays attached: it tells the other
+                                   side of this end */
         take_back(manager, house, watch);
     }
 }
