@@ -1,4 +1,5 @@
-/* domus_main(): what most programs want around a system. In libdomus-config, with the YAML. */
+/* domus_main(): options, configuration, signals and log, as most programs want them around a
+ * system. It is part of libdomus-config, as the YAML reader is. */
 #ifndef DOMUS_MAIN_H
 #define DOMUS_MAIN_H
 
@@ -9,7 +10,7 @@ extern "C" {
 #endif
 
 typedef struct domus_program {
-    const char *name; /* begins its messages */
+    const char *name; /* the begin of the lines that domus_main() prints */
 
     /* Runs on the main thread once the threads run: serve listeners, spawn actors. A negative
      * errno ends the program with status 1. */
@@ -21,27 +22,28 @@ typedef struct domus_program {
  * wait for signals:
  *
  * - SIGTERM and SIGINT stop the system (shutdown.drainTimeout), print the profile, and the call
- *   returns. Another one within a second counts as the same; a later one ends the process at once,
- *   with status 128 and its number.
- * - SIGQUIT prints what all actors are doing (domus/dump.h, up to 1 MiB), then does as SIGTERM.
- * - SIGUSR1 prints the profile, SIGUSR2 what all actors are doing.
- * - SIGHUP is reserved for a reload: a line says so, and nothing changes.
- * - SIGPIPE is ignored, unless the program has a handler for it; what it executes inherits that.
+ *   returns. Another such signal within a second counts as the same one; a later one ends the
+ *   process at once, with a status of 128 plus the number of the signal.
+ * - SIGQUIT prints a dump of all actors (domus/dump.h, up to 1 MiB), then does what SIGTERM does.
+ * - SIGUSR1 prints the profile, SIGUSR2 a dump of all actors.
+ * - SIGHUP is reserved for a reload of the configuration: a line says so, and nothing changes.
+ * - SIGPIPE is ignored, unless the program has a handler for it. Programs that it executes inherit
+ *   this.
  *
  * If the drain cut channels, the status is shutdown.cutStatus, unless that is 0 or the program
  * asked for another one than 0 (domus_main_quit()).
  *
- * Those that print do so while the system stops, too. What is printed goes to stderr, and so does
- * the log (domus/hooks.h), a line each; with domus_stall_signal(), so that it tells where a thread
- * is stuck. One thread writes all of it, from a queue of log.queueMax lines and 4 longer texts, so
- * a reader that does not read holds up neither the program nor a signal. What does not fit is
- * dropped, counted (log_lines_dropped in domus/profile.h), and told of when lines get through
- * again. At the end the queue has log.flushTimeout to be written.
+ * SIGQUIT, SIGUSR1 and SIGUSR2 print while the system stops, too. Profiles, dumps and the lines of
+ * the log (domus/hooks.h) go to stderr. domus_main() calls domus_stall_signal(), so the log also
+ * tells where a thread is stuck. One thread writes to stderr, from a queue of log.queueMax lines
+ * and 4 longer texts, so a reader that does not read holds up neither the program nor a signal.
+ * Lines that do not fit are dropped and counted (log_lines_dropped in domus/profile.h), and a line
+ * says so when lines get through again. At the end the queue has log.flushTimeout to be written.
  *
- * It raises the process's limit of descriptors (RLIMIT_NOFILE) to the hard limit; child processes
- * inherit that. If even so there are too few for channel.maxConnections (besides those that
- * threads, listeners with their backlogs, detached actors and 64 others may need), it warns with
- * both figures, and only so many connections are accepted as there is room for.
+ * domus_main() raises the process's limit of descriptors (RLIMIT_NOFILE) to the hard limit; child
+ * processes inherit that. If even so there are too few for channel.maxConnections (besides those
+ * that threads, listeners with their backlogs, detached actors and 64 others may need), it warns
+ * with both figures, and only so many connections are accepted as there is room for.
  *
  * For each served listener one line `listening NAME ADDRESS:PORT` goes to stdout.
  * Returns the exit status: 0; 1 when the system could not start; 2 for a wrong option or

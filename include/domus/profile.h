@@ -1,11 +1,12 @@
-/* Where each thread's time goes, phase by phase, and what it did.
+/* The profile: where each thread's time goes, phase by phase, and counters of what the thread did.
  *
- * Each thread writes its own counters; anyone may read them at any time. They only grow (but
- * for queued_bytes; submit and sleep only in their sum: what of an enter was sleep is told by the
- * thread's CPU clock), so the difference of two snapshots is what happened between. The phases sum
- * to the wall time of the thread, up to the end of the last phase it has gone through; asleep, up
- * to now. Within a minor version the structure grows only at its end.
- */
+ * Each thread writes its own counters, and any thread may read them at any time. They only grow, so
+ * the difference of two snapshots is what happened between them. There are two exceptions.
+ * queued_bytes goes up and down. Of the times of submit and sleep only the sum never gets less,
+ * because the thread's CPU clock tells later which part of an enter was sleep. The times of all
+ * phases add up to the wall time of the thread, up to the end of the last phase that it has
+ * finished, or, while it sleeps, up to now. Within a minor version the structure grows only at its
+ * end. */
 #ifndef DOMUS_PROFILE_H
 #define DOMUS_PROFILE_H
 
@@ -21,8 +22,8 @@ extern "C" {
 struct domus_system;
 
 typedef enum domus_phase {
-    DOMUS_PHASE_SUBMIT,      /* entering the ring: the kernel's work for us */
-    DOMUS_PHASE_SLEEP,       /* what an enter took beyond its own CPU time */
+    DOMUS_PHASE_SUBMIT,      /* entering the ring: CPU time that the kernel needs for this thread */
+    DOMUS_PHASE_SLEEP,       /* the time that an enter took beyond its own CPU time */
     DOMUS_PHASE_COMPLETIONS, /* reaping completions, queueing what they bring */
     DOMUS_PHASE_CHANNELS,    /* channels actors */
     DOMUS_PHASE_EVENTS,      /* arrivals, mounting, timers, stopping, flushing sends */
@@ -31,8 +32,8 @@ typedef enum domus_phase {
     DOMUS_PHASES,
 } domus_phase;
 
-/* Of a histogram of stalls: place i counts those of 2^i ms or more, and less than twice that; the
- * first and the last also what is shorter and longer. */
+/* Places in the histogram of stalls: place i counts stalls of 2^i ms or more, and less than twice
+ * that. The first place also counts shorter stalls, and the last one longer stalls. */
 #define DOMUS_STALL_LENGTHS 16
 
 typedef struct domus_profile {
@@ -41,8 +42,8 @@ typedef struct domus_profile {
     uint64_t iterations;
     uint64_t enters; /* system calls into the ring */
     uint64_t completions;
-    uint64_t runs;    /* houses run */
-    uint64_t replies; /* handled, by kind */
+    uint64_t runs;    /* runs of houses */
+    uint64_t replies; /* replies handled; the next four count the other kinds */
     uint64_t exceptions;
     uint64_t asks;
     uint64_t notices;
@@ -52,21 +53,22 @@ typedef struct domus_profile {
     uint64_t sent_bytes;
     uint64_t failures;            /* negative errnos of notice, event and mount handlers */
     uint64_t deadline_expiries;   /* phase 3 ended by its deadline */
-    uint64_t deadline_overrun_ns; /* how far beyond it, in all */
+    uint64_t deadline_overrun_ns; /* how long phase 3 went on beyond its deadlines, in all */
     uint64_t parks;
     uint64_t wakeups_sent; /* writes to a sleeping thread's eventfd */
     uint64_t wakeups_received;
-    uint64_t wakeups_empty;         /* woke and found nothing to do */
-    uint64_t wake_rearms;           /* 512 empty ones in a row: the wake poll was armed anew */
-    uint64_t cap_wakeups_with_work; /* woke by the 1 s cap and found work: stays 0 */
-    uint64_t steals_wanted;         /* idle here, and another thread was beyond the thresholds */
+    uint64_t wakeups_empty; /* wake-ups after which the thread found nothing to do */
+    uint64_t wake_rearms;   /* how often the wake poll was armed anew (io.emptyWakeupsMax) */
+    uint64_t cap_wakeups_with_work; /* wake-ups by the cap of 1 s that found work: stays 0 */
+    uint64_t steals_wanted;         /* how often this thread was idle and followed a victim */
     uint64_t dead_letters;
     uint64_t refusals; /* asks and notices refused at mailboxMax */
     uint64_t spawns;   /* actors mounted here */
     uint64_t stops;
-    uint64_t exposed;       /* houses shown to thieves */
-    uint64_t accepted;      /* connections accepted here */
-    uint64_t accept_pauses; /* at descriptor or connection limits, or for want of memory */
+    uint64_t exposed;  /* houses that were exposed to thieves */
+    uint64_t accepted; /* connections accepted here */
+    /* pauses at limits of descriptors or connections, or for want of memory */
+    uint64_t accept_pauses;
     uint64_t channels_opened;
     uint64_t channels_closed;
     uint64_t channels_reset;    /* closed by an error, or not drained in time */
@@ -77,53 +79,64 @@ typedef struct domus_profile {
     uint64_t cancels;      /* conversations, and asks not begun, that were cancelled */
     uint64_t circles;      /* asks that would have waited for themselves: -EDEADLK */
     uint64_t restarts;
-    uint64_t escalations; /* failures that no rule but the root's was for */
+    uint64_t escalations; /* failures for which only the root had a rule */
     uint64_t passivations;
-    uint64_t letters_missed; /* that a subscriber did not take (domus/letters.h) */
-    /* Beyond DOMUS_LOG_LINES_PER_SECOND; of the outside also those that the log hook has dropped
-     * (domus/hooks.h). The table adds the outside's to those of all threads. */
+    uint64_t letters_missed; /* letters that a subscriber did not take (domus/letters.h) */
+    /* Log lines beyond DOMUS_LOG_LINES_PER_SECOND. domus_outside_profile() also counts the lines
+     * that the log hook has dropped (domus/hooks.h). The column of the table for all threads
+     * includes the outside's count. */
     uint64_t log_lines_dropped;
     uint64_t steals;     /* houses of other threads that were run here, each once */
     uint64_t stalls;     /* runs of more than stall.threshold (domus/stall.h) */
-    uint64_t stalled_ns; /* by them, once they were over */
-    uint64_t stall_lengths[DOMUS_STALL_LENGTHS]; /* ... and how long each was */
-    uint64_t busy;               /* asks and notices refused for want of memory: -EBUSY */
-    uint64_t pressed;            /* reading and accepting paused for want of memory */
-    uint64_t trimmed_bytes;      /* of memory for messages, given back */
-    uint64_t channels_silent;    /* closed at channel.firstByteTimeout */
-    uint64_t refused_by_address; /* connections that were reset: their address had its share */
-    uint64_t address_spells;     /* in which that happened, each of them logged */
-    uint64_t full_spells;        /* spells at channel.maxConnections */
-    uint64_t accept_spells;      /* in which accepting failed for want of descriptors or memory */
-    uint64_t buffer_spells;      /* without a free receive buffer */
-    /* Channels that the library ended while bytes were owed to the peer, and connections that got
-     * no channel; the bytes that they had sent and got no answer to, or whose answer the peer had
-     * not acknowledged; and bytes that came after a channel was closed on this side. */
+    uint64_t stalled_ns; /* time that stalls took, counted when they are over */
+    uint64_t stall_lengths[DOMUS_STALL_LENGTHS]; /* stalls by their length */
+    uint64_t busy;          /* asks and notices refused for want of memory: -EBUSY */
+    uint64_t pressed;       /* how often reading and accepting was restricted for want of memory */
+    uint64_t trimmed_bytes; /* memory of messages that was given back to the kernel */
+    uint64_t channels_silent; /* closed at channel.firstByteTimeout */
+    /* connections that were reset because their address had its share */
+    uint64_t refused_by_address;
+    uint64_t address_spells; /* spells in which refused_by_address grew; each is logged */
+    uint64_t full_spells;    /* spells at channel.maxConnections */
+    /* spells in which accepting failed for want of descriptors or memory */
+    uint64_t accept_spells;
+    uint64_t buffer_spells; /* spells without a free receive buffer */
+    /* channels_cut counts channels that the library ended while it owed bytes to the peer, and
+     * connections that got no channel. cut_bytes counts the bytes that these peers had sent and got
+     * no answer to, or whose answer they had not acknowledged. discarded_bytes counts bytes that
+     * came after a channel was closed on this side. */
     uint64_t channels_cut;
     uint64_t cut_bytes;
     uint64_t discarded_bytes;
-    uint64_t enters_refused;   /* for which the kernel had no room just then: tried again */
-    uint64_t channels_refused; /* by a negative errno of a handler or of what it began: reset */
-    uint64_t queued_bytes;     /* that wait to be sent to peers now; goes up and down */
-    uint64_t channels_shed;    /* reset because memory was short (domus/memory.h) */
+    /* enters for which the kernel had no room; they were tried again */
+    uint64_t enters_refused;
+    /* channels reset by the negative errno of a handler, or of a conversation that it began */
+    uint64_t channels_refused;
+    uint64_t queued_bytes;  /* bytes that now wait to be sent to peers; goes up and down */
+    uint64_t channels_shed; /* channels reset because memory was short (domus/memory.h) */
 } domus_profile;
 
-/* Read the counters of one thread. `thread` is 0..threads-1. Returns 0; -EINVAL.
- * Thread-safety: any thread, from start until domus_system_free(). */
+/* Read the counters of one thread. `thread` is 0..threads-1. Returns 0; -EINVAL for any other
+ * number.
+ * Thread-safety: any thread, from domus_system_start() until domus_system_free(). */
 DOMUS_API int domus_system_profile(const struct domus_system *system, uint32_t thread,
                                    domus_profile *ret_profile);
 
-/* The same for what foreign threads did; only the counters of messages are set. */
+/* Read the counters of what foreign threads did. Only the counters of messages are set. Returns and
+ * thread-safety as domus_system_profile(). */
 DOMUS_API int domus_outside_profile(const struct domus_system *system, domus_profile *ret_profile);
 
-/* Write the table that domus_main() prints: a column per thread and one for all, into `text`
- * (NUL-terminated, cut at `size`). Where memory is measured, its last rows are what is used of the
- * limit, how much of that is foreign and how much the library's own, and the two budgets of the
- * latter, in bytes (domus/memory.h). Returns the length it wants. Thread-safety: as above. */
+/* Write the table that domus_main() prints into `text` (NUL-terminated, cut at `size` bytes). It
+ * has a column for each thread and one for all threads. If memory is measured, the last rows are,
+ * in bytes, the used memory and its limit, the foreign and the own memory, and the two budgets
+ * (domus/memory.h).
+ *
+ * Returns the length of the whole table, without the zero at its end. Thread-safety: as
+ * domus_system_profile(). */
 DOMUS_API size_t domus_system_profile_table(const struct domus_system *system, char *text,
                                             size_t size);
 
-/* A phase's name, as the table prints it; NULL beyond DOMUS_PHASES. */
+/* The name of a phase, as the table prints it, or NULL for a number that is no phase. */
 DOMUS_API const char *domus_phase_name(domus_phase phase);
 
 #ifdef __cplusplus

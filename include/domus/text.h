@@ -16,9 +16,10 @@ extern "C" {
 
 /* Write `length` bytes into `text` (of `size` bytes, NUL-terminated): printable ASCII as it is, a
  * backslash as two, newline, carriage return and tab as \n, \r and \t, any other byte as \x and two
- * hexadecimal digits. What does not fit is cut, but never within an escape.
+ * hexadecimal digits. A text that does not fit is cut, but never within an escape.
  *
- * Returns the length that the whole text has. `bytes` and `text` must not overlap.
+ * Returns the length that the whole text has, without the zero at its end. `bytes` and `text` must
+ * not overlap.
  * Thread-safety: any thread. */
 DOMUS_API size_t domus_text_escape(const char *bytes, size_t length, char *text, size_t size);
 

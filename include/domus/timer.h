@@ -1,14 +1,16 @@
 /* Timers: events that an actor sends to itself later.
  *
- * They do not keep an actor alive: it cancels them when it stops. Each is paid for when it is
- * armed, so its event always comes. Ticks are 1 ms; a timer is never early.
+ * A timer does not keep its actor alive: when the actor stops, its timers are cancelled. The memory
+ * of a timer's event is taken when the timer is armed, so its event always comes. Times are rounded
+ * up to ticks of 1 ms; a timer is never early.
  *
- * What the payload owns is the timer's from when it was armed, and is released when the timer ends:
- * it was cancelled, its actor stopped or began anew, or it fired once and its event was handled
- * (unless the handler took it). A periodic timer shows the same payload each time, so it cannot be
- * taken: domus_take() returns -EPERM.
+ * Ownership: from the arming on, the timer owns what its payload owns. The library releases this
+ * when the timer ends: when it was cancelled, its actor stopped or restarted, or it fired once and
+ * its event was handled (unless the handler called domus_take()). A periodic timer shows the same
+ * payload each time, so it cannot be taken: domus_take() returns -EPERM.
  *
- * Thread-safety of all functions here: only from within a handler, with the stack it was given. */
+ * Thread-safety of all functions here: only from within a handler, with the stack that the handler
+ * was given. */
 #ifndef DOMUS_TIMER_H
 #define DOMUS_TIMER_H
 
@@ -18,39 +20,43 @@
 extern "C" {
 #endif
 
-/* A timer that was armed; by value; a stale one is harmless. */
+/* A handle of a timer that was armed. It is used by value; a stale handle does no harm. */
 typedef struct domus_timer {
     struct domi_timer *timer;
     uint32_t generation;
 } domus_timer;
 
-/* Bytes in the payload of a timer's event. */
+/* Bytes in the payload of a timer's event at most. */
 #define DOMUS_TIMER_PAYLOAD_MAX 24u
 
 /* Send the event `type` to oneself, once, not before `delay_ns` from domus_now_ns(). `ret_timer`
  * may be NULL.
  *
- * Returns 0; -ENOMEM; -ENOBUFS at scheduler.timersMax; -EMSGSIZE. */
+ * Returns 0; -ENOMEM; -ENOBUFS when this thread has scheduler.timersMax timers; -EMSGSIZE for a
+ * payload of more than DOMUS_TIMER_PAYLOAD_MAX bytes. After an error the caller still owns what the
+ * payload owns. */
 DOMUS_API int domus_after(domus_stack *stack, uint64_t delay_ns, const domus_type *type,
                           const void *payload, domus_timer *ret_timer);
 
-/* At a fixed rate: every `period_ns` (at least 1 ms), counted from the first. One event is under
- * way at most; the ticks that pass meanwhile are counted, not queued: domus_timer_missed().
+/* Send the event to oneself at a fixed rate: every `period_ns` (at least 1 ms), counted from the
+ * first. At most one event is under way; further ones that would be due meanwhile are only counted
+ * (domus_timer_missed()).
+ *
  * Returns as domus_after(); -EINVAL for a shorter period. */
 DOMUS_API int domus_every(domus_stack *stack, uint64_t period_ns, const domus_type *type,
                           const void *payload, domus_timer *ret_timer);
 
-/* With a fixed delay: `delay_ns` (at least 1 ms) after the last event was handled. Returns as
- * domus_every(). */
+/* Send the event to oneself again and again, each time `delay_ns` (at least 1 ms) after the event
+ * before was handled. Returns as domus_every(). */
 DOMUS_API int domus_repeat(domus_stack *stack, uint64_t delay_ns, const domus_type *type,
                            const void *payload, domus_timer *ret_timer);
 
-/* Cancel: its event is not handled after this, even when it was under way. Only the actor that
- * armed it. Returns 0; -ENOENT when it had been handled or cancelled. */
+/* Cancel a timer of this actor: its event is not handled after this, even if it was under way.
+ * Returns 0; -ENOENT when the timer has ended, or belongs to another actor. */
 DOMUS_API int domus_timer_cancel(domus_stack *stack, domus_timer timer);
 
-/* The ticks of domus_every() that passed while the event now being handled was under way; 0 outside
- * of one. */
+/* How many events of domus_every() were left out because the event that is being handled now was
+ * under way. Returns 0 if no such event is being handled. */
 DOMUS_API uint64_t domus_timer_missed(const domus_stack *stack);
 
 #ifdef __cplusplus

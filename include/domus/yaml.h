@@ -15,36 +15,40 @@ extern "C" {
 /* A configuration and the strings that it points at. */
 typedef struct domus_yaml domus_yaml;
 
-/* A reader that holds the defaults.
+/* Make a reader that holds the defaults.
  *
- * Ownership: the caller's, until domus_yaml_free(). Returns 0; -ENOMEM.
- * Thread-safety: one reader, one thread at a time (this holds for all functions here). */
+ * Ownership: the caller's, until domus_yaml_free(). Returns 0; -ENOMEM. Thread-safety of all
+ * functions here: one thread at a time may use a reader. */
 DOMUS_API int domus_yaml_new(domus_yaml **ret_yaml);
 
-/* NULL is taken. */
+/* Free a reader and the configuration that it holds. NULL is allowed, and does nothing. */
 DOMUS_API void domus_yaml_free(domus_yaml *yaml);
 
-/* Read the file at `path` over what the reader holds. At most 1 MiB, at most 16 levels deep.
+/* Read the file at `path`. Its keys replace the values that the reader holds. The file has at most
+ * 1 MiB and at most 16 levels.
  *
- * Returns 0; -EINVAL when anything in it is wrong (domus_yaml_errors() has the lines; what the
- * reader held before is untouched); a negative errno when the file cannot be read. */
+ * Returns 0; -EINVAL when anything in the file is wrong (domus_yaml_errors() has the lines, and the
+ * reader's values are unchanged); a negative errno when the file cannot be read. */
 DOMUS_API int domus_yaml_load(domus_yaml *yaml, const char *path);
 
-/* Set one key, `scheduler.ioRatio=60`; errors name it `--set`. Lists (listeners) are addressed by
- * the name of their element: `listeners.echo.address=127.0.0.1:0`.
+/* Set one key. `assignment` is such as `scheduler.ioRatio=60`. Error lines have `--set` in place of
+ * a file. An element of a list (of listeners) is addressed by its name:
+ * `listeners.echo.address=127.0.0.1:0`.
  *
  * Returns 0; -EINVAL with the message in domus_yaml_errors(). */
 DOMUS_API int domus_yaml_set(domus_yaml *yaml, const char *assignment);
 
-/* Hold what several keys promise of each other (`sendLow` <= `sendHigh`, ...), once all is read.
+/* Check the rules between several keys (such as `sendLow` <= `sendHigh`). Call this when everything
+ * is read and set.
  *
  * Returns 0; -EINVAL with the message in domus_yaml_errors(). */
 DOMUS_API int domus_yaml_finish(domus_yaml *yaml);
 
-/* The values. Ownership: the reader's; valid until the next load, set or free. */
+/* The values that the reader holds. Ownership: the reader's; valid until the next call that loads,
+ * sets or frees. */
 DOMUS_API const domus_config *domus_yaml_config(const domus_yaml *yaml);
 
-/* What was wrong since the reader was made, one line each, "" when nothing was.
+/* All errors since the reader was made, one line each, or "" if there were none.
  * Ownership: the reader's. */
 DOMUS_API const char *domus_yaml_errors(const domus_yaml *yaml);
 
