@@ -90,7 +90,8 @@ static uint64_t births_ended(const domus_system *system)
 }
 
 /* Nothing is under way, and no outsider is about to send: who takes his turn after this finds no
- * budget. If not so, `ret_kind` gets what is waited for. */
+ * budget. A handler may still run, and be about to send. If not so, `ret_kind` gets what is waited
+ * for. */
 static bool is_silent(struct world *world, const char **ret_kind)
 {
     bool silent = false;
@@ -125,23 +126,39 @@ static void feed_one(struct world *world)
     (void)domt_count_put(domus_outside_notice(world->system, to, &domt_letter_type, &letter), true);
 }
 
-/* Wait for silence, then until all threads sleep. */
-static void await_silence(struct world *world)
+/* Wait until nothing is under way, then until all threads sleep. True if nothing was counted
+ * between: so no handler ran on that has begun anything, and this is a silence. */
+static bool seek_silence(struct world *world)
 {
     const char *kind;
 
     while (!is_silent(world, &kind)) {
+        domt_hold_begun(run_name, &world->sums);
         domt_watchdog_look(&world->dog, &world->sums, kind);
         if (world->shape->letters == 0 && domt_sums_balance(&world->sums, NULL))
             feed_one(world);
         domt_pause_ns(DOMT_MS / 4);
     }
+    domt_sums before = world->sums;
     while (!domt_all_sleep(world->system)) {
         domt_watchdog_look(&world->dog, &world->sums, "all threads to sleep");
         domt_pause_ns(DOMT_MS / 4);
     }
     domt_sums_read(&world->sums);
-    domt_hold(run_name, &world->sums, "messages that come twice or late", 1,
+    return memcmp(&before, &world->sums, sizeof before) == 0;
+}
+
+/* Wait for silence, and let it last. */
+static void await_silence(struct world *world)
+{
+    while (!seek_silence(world))
+        domt_hold_begun(run_name, &world->sums);
+    uint64_t moved = domt_sums_moved(&world->sums);
+    domt_pause_ns(DOMT_MS);
+    domt_sums_read(&world->sums);
+    domt_hold(run_name, &world->sums, "messages handled in silence", 0,
+              domt_sums_moved(&world->sums) - moved);
+    domt_hold(run_name, &world->sums, "sums in balance in silence", 1,
               domt_sums_balance(&world->sums, NULL) ? 1 : 0);
     domt_hold_silence(run_name, world->system, &world->sums);
     domt_count_one(DOMT_SILENCES);

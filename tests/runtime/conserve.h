@@ -3,8 +3,10 @@
  * Whatever happens to a message is counted on a line of the thread where it happens, so the
  * counting shares nothing. What begins is counted before it is tried, what ends after it has ended;
  * so of each kind begun >= ended at any time, and whoever reads all ends first and then all
- * beginnings, and finds them equal, knows a moment at which nothing was under way. The lines are
- * summed by the watchdog and at the end. */
+ * beginnings, and finds them equal, knows a moment at which nothing was under way. Then a handler
+ * may still run that has counted an end and is about to begin something: it is a silence if
+ * afterwards all threads are seen asleep and the sums are still the same. The lines are summed by
+ * the watchdog and at the end. */
 #ifndef DOMT_CONSERVE_H
 #define DOMT_CONSERVE_H
 
@@ -126,6 +128,9 @@ void domt_sums_read(domt_sums *sums);
 
 /* Of each kind as much has ended as begun. If not and `ret_kind` is not NULL, it gets the kind. */
 bool domt_sums_balance(const domt_sums *sums, const char **ret_kind);
+
+/* A kind of which more has ended than begun: something came twice. NULL: none. */
+const char *domt_sums_twice(const domt_sums *sums);
 
 /* How much was handled; what outsiders try in vain is no movement. When it stands still somebody is
  * stuck. */
@@ -249,6 +254,9 @@ void domt_profile_add(domus_profile *sums, const domus_profile *more);
 void domt_hold(const char *name, const domt_sums *sums, const char *what, uint64_t ours,
                uint64_t theirs);
 
+/* Of no kind has more ended than begun, at any time. */
+void domt_hold_begun(const char *name, const domt_sums *sums);
+
 /* All threads sleep, and nothing is under way. */
 void domt_hold_silence(const char *name, const domus_system *system, const domt_sums *sums);
 
@@ -271,7 +279,7 @@ void domt_watchdog_look(domt_watchdog *dog, const domt_sums *sums, const char *w
 
 void domt_watchdog_report(const domt_watchdog *dog, const domt_sums *sums, const char *waits_for);
 
-/* All threads sleep in their rings. */
+/* All threads sleep in their rings, each when it is looked at. What they have counted is seen. */
 bool domt_all_sleep(const domus_system *system);
 
 #endif

@@ -28,6 +28,16 @@ void domt_hold(const char *name, const domt_sums *sums, const char *what, uint64
                  theirs);
 }
 
+void domt_hold_begun(const char *name, const domt_sums *sums)
+{
+    const char *kind = domt_sums_twice(sums);
+
+    if (kind == NULL)
+        return;
+    domt_sums_print(sums);
+    ck_abort_msg("%s: %s: more have ended than begun", name, kind);
+}
+
 /* The system's counters say the same. */
 void domt_hold_profile(const char *name, domus_system *system, const domt_sums *sums)
 {

@@ -147,6 +147,15 @@ bool domt_sums_balance(const domt_sums *sums, const char **ret_kind)
     return true;
 }
 
+const char *domt_sums_twice(const domt_sums *sums)
+{
+    for (size_t i = 0; i < KINDS; i++) {
+        if (sum_of(sums, kinds[i].begun, 2) < sum_of(sums, kinds[i].ended, 4))
+            return kinds[i].name;
+    }
+    return NULL;
+}
+
 uint64_t domt_sums_moved(const domt_sums *sums)
 {
     const uint64_t *of = sums->of;
