@@ -1,7 +1,7 @@
-/* What a thread does when its system stops: drain, then perhaps abort, then end.
+/* How a thread follows the steps of a stop: drain, then perhaps abort, then close, stop and end.
  *
- * The system sets one word and wakes the threads; each follows at the start of its phase 2. That
- * nothing is open any more the system sees by their counters. */
+ * The system sets one word and wakes the threads; each thread follows at the start of its phase 2.
+ * The system sees by their counters when nothing is open any more. */
 #include "runtime/outside/outside.h"
 #include "runtime/system/system.h"
 
@@ -10,8 +10,8 @@ void domi_thread_follow(domi_thread *thread)
     uint32_t wanted = atomic_load_explicit(thread->wanted, memory_order_acquire);
 
     if (wanted >= DOMI_WANTED_DRAIN && thread->doing < DOMI_WANTED_DRAIN) {
-        /* When one turn cannot collect what has arrived, the next one goes on; but not when the
-         * time of the drain is over. */
+        /* If one iteration cannot collect all that has arrived, the next one goes on. But if the
+         * time of the drain is over, the drain begins with what was collected. */
         if (wanted == DOMI_WANTED_DRAIN && !domi_io_collect_before_drain(&thread->io))
             return;
         domi_io_drain(&thread->io);
@@ -23,13 +23,14 @@ void domi_thread_follow(domi_thread *thread)
     if (wanted == DOMI_WANTED_STOP && thread->doing < DOMI_WANTED_STOP)
         domi_manager_stop(&thread->manager);
     thread->doing = wanted;
-    /* release: what it began to do is seen by who reads this (is_quiet). */
+    /* release: a thread that reads this also sees what this thread began to do (is_quiet() in
+     * stop.c). */
     atomic_store_explicit(&thread->counters.following, wanted, memory_order_release);
 }
 
 void domi_system_want(domus_system *system, domi_wanted wanted)
 {
-    /* seq_cst: as a put, it stands before the looks at the park words. */
+    /* seq_cst: this store comes before the looks at the park words, as a put does. */
     atomic_store_explicit(&system->wanted, wanted, memory_order_seq_cst);
     domi_outside_lock(system);
     for (uint32_t i = 0; i < system->count; i++)

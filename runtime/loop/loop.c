@@ -1,8 +1,9 @@
-/* The loop: three phases, then rest (contract: The loop).
+/* The loop: three phases, then the rest (contract: The loop).
  *
- * Phase 1, io: submit, reap, queue what completions bring at their channel; no user code. Phase 2:
- * mount, run channels actors until none is ready, timers and events, queue the sends. Phase 3: run
- * state actors until the deadline. Then, if nothing is left, park. */
+ * Phase 1, io, submits operations, reaps completions, and queues at each channel what they bring;
+ * it runs no code of users. Phase 2 takes arrivals, mounts, fires timers, runs channels actors
+ * within its bounds, and queues the sends. Phase 3 runs state actors until the deadline. Then, if
+ * nothing is left to do, the thread rests. */
 #include "runtime/system/system.h"
 
 #include "house/dispatch/dispatch.h"
@@ -11,10 +12,10 @@
 #include "house/message/trim.h"
 #include "runtime/system/log.h"
 
-#define REFUSALS_TOLD 1000u /* enters in a row, a millisecond apart or more */
+#define REFUSALS_TOLD 1000u /* refused enters in a row; they are at least a millisecond apart */
 
-/* A thread whose ring has failed goes on without: actors and messages need none, and the stop that
- * follows needs the thread. */
+/* A thread whose ring has failed goes on without io: actors and messages need no ring, and the stop
+ * that follows needs the thread. */
 static void look_at_ring(domi_thread *thread)
 {
     domi_io *io = &thread->io;
@@ -25,7 +26,7 @@ static void look_at_ring(domi_thread *thread)
         domi_system_fail(thread->system, thread->manager.index, io->failed);
     }
     if (io->refusals == REFUSALS_TOLD) {
-        io->refusals++; /* once for each time that it lasts so long */
+        io->refusals++; /* so one line for each time that it lasts so long */
         domi_log_line(thread->system, DOMUS_LOG_WARNING, thread->manager.index,
                       "the kernel has no room for io operations: trying again");
     }
@@ -33,8 +34,9 @@ static void look_at_ring(domi_thread *thread)
 
 #define PAUSE_NS UINT64_C(10000000)
 
-/* A stamp behind completions that were reaped. What they brought was noted with the time of the
- * stamp before, and if the thread was held up in between, that time is too old. */
+/* Stamp the time after completions were reaped. The data that they brought was noted with the time
+ * of the stamp before. If the thread was held up in between, that time is too old and is
+ * corrected. */
 static void stamp_reaped(domi_thread *thread, domi_span span)
 {
     uint64_t before_ns = thread->stamp_ns;
@@ -44,7 +46,7 @@ static void stamp_reaped(domi_thread *thread, domi_span span)
         domi_io_refresh(&thread->io, before_ns);
 }
 
-/* Completions so far but those of the wake poll; it wraps around. */
+/* Completions so far without those of the wake poll; the number wraps around. */
 static uint32_t count_io(const domi_io *io)
 {
     return (uint32_t)domi_counter_read(&io->counters.completions) - io->wakes;
@@ -68,7 +70,7 @@ void domi_phase_io(domi_thread *thread)
         stamp_reaped(thread, DOMI_SPAN_COMPLETIONS);
 }
 
-/* How short memory is: once a tick, and what that means for this thread. */
+/* Once a tick: how short is memory, and what does this thread do about it? */
 static void look_at_memory(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;
@@ -79,13 +81,13 @@ static void look_at_memory(domi_thread *thread)
     domi_io_pressure pressure = domi_pressure_of_io(&thread->system->pressure);
     domi_io_press(&thread->io, &pressure);
     domi_memory_watches_tell(manager);
-    /* At memory.threadMax too: what one size has free is refused to all others. */
+    /* Trim at memory.threadMax, too: memory that one size has free cannot be used by the others. */
     if (is_short || manager->at_max)
         (void)domi_thread_trim(thread, DOMI_TRIM_BUSY);
 }
 
-/* A timer is overdue by so much that the thread must have been held up: by its own handler, by the
- * machine, or by a stop signal. */
+/* Is a timer overdue by so much that the thread must have been held up: by its own handler, by the
+ * machine, or by a stop signal? */
 static bool has_paused(const domi_manager *manager)
 {
     uint64_t due_ns = domi_wheel_next_ns(&manager->wheel);
@@ -93,11 +95,11 @@ static bool has_paused(const domi_manager *manager)
 
     if (deadline_ns < due_ns)
         due_ns = deadline_ns;
-    /* 0 means that timers are due of which one turn could not take all, or that came late. */
+    /* 0 means that timers are left which one iteration could not take, or that came late. */
     return due_ns != 0 && due_ns < manager->now_ns && manager->now_ns - due_ns > PAUSE_NS;
 }
 
-/* What came from other threads, what was spawned, what is due. */
+/* Take what came from other threads, mount what was spawned, and fire what is due. */
 static uint32_t take_events(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;
@@ -111,14 +113,16 @@ static uint32_t take_events(domi_thread *thread)
     if (manager->now_ns >= thread->next_tick_ns) {
         uint32_t before = count_io(&thread->io);
         look_at_memory(thread);
-        /* After a pause, what arrived meanwhile is taken before a deadline is held against it. */
+        /* After a pause, the completions that arrived meanwhile are taken first, so that no
+         * time-out fires against data that had come in time. */
         if (has_paused(manager)) {
             uint32_t taken;
             (void)domi_io_collect(&thread->io, thread->config->io.completion_entries, &taken);
             done += taken;
         }
         done += domi_manager_timers(manager) + domi_io_events(&thread->io);
-        thread->brought += count_io(&thread->io) - before; /* what was collected is io, too */
+        /* completions collected here count as io, too */
+        thread->brought += count_io(&thread->io) - before;
         bool more = domi_wheel_next_ns(&manager->wheel) == 0 ||
                     domi_wheel_next_ns(&manager->deadlines) == 0;
         thread->next_tick_ns = more ? 0 : manager->now_ns + DOMI_WHEEL_TICK_NS;
@@ -140,19 +144,20 @@ void domi_phase_channels(domi_thread *thread)
         domi_thread_stamp(thread, DOMI_SPAN_CHANNELS);
     domi_system_not_forked(thread->system);
     uint32_t sends = domi_io_queue_sends(&thread->io);
-    /* Answers leave before phase 3 if there is one; else with the enter that parks. */
+    /* Answers leave before phase 3 if state actors are ready; otherwise they leave with the enter
+     * that parks. */
     if (sends != 0 && manager->ready[DOMUS_STATE].count != 0 && domi_io_submit(&thread->io))
         domi_thread_stamp(thread, DOMI_SPAN_ENTER);
 }
 
-/* At most maxBudget, however small io's share is: io has its next turn then, and so have timers.
- * Also what io did not take counts as its time, when the thread lost its CPU: at 1 percent 4 ms of
- * that made timers 400 ms late. */
+/* When phase 3 has to end. The budget is at most maxBudget, however small io's share is, because io
+ * and timers wait for the end of the phase. Time in which the thread lost its CPU counts as io's
+ * time, too: with an ioRatio of 1 percent, 4 ms of that made timers 400 ms late. */
 static uint64_t deadline(const domi_thread *thread)
 {
     uint64_t ratio = thread->config->scheduler.io_ratio;
 
-    /* A wake-up is no io: what it brings are messages, and these are for phase 3. */
+    /* A wake-up is not io: it brings messages, and these are handled in phase 3. */
     if (thread->brought == 0)
         return thread->stamp_ns + thread->config->scheduler.min_budget_ns;
     uint64_t io_ns = thread->stamp_ns - thread->io_start_ns;
@@ -164,7 +169,8 @@ static uint64_t deadline(const domi_thread *thread)
     return thread->stamp_ns + budget_ns;
 }
 
-/* Between runs (M2): the clock, arrivals and returns, thieves, and what was freed for others. */
+/* The look between runs (M2): read the clock, take arrivals and returned loans, serve thieves, and
+ * send home what was freed for others. */
 static void look(domi_thread *thread, domi_queue *queue, uint32_t houses)
 {
     uint64_t before_ns = thread->stamp_ns;
@@ -214,16 +220,19 @@ void domi_phase_state(domi_thread *thread)
     if (ready->count == 0)
         domi_thread_share(thread, ready);
     if (ready->count == 0) {
-        /* What was shown when it was last told may have been taken since. Relaxed: our own. */
+        /* Exposed houses that the last publication counted may have been taken since. Relaxed: only
+         * this thread writes the word. */
         if (atomic_load_explicit(&thread->manager.readies, memory_order_relaxed) != 0)
             domi_thread_publish(thread, 0);
         return;
     }
     domi_monitor_attend(&thread->system->monitor);
-    /* All behind the first, which may be long before the first look. */
+    /* The first house runs at once, so only those behind it are published; the first look, which
+     * publishes again, may be long after that. */
     domi_thread_publish(thread, ready->count - 1);
     if (thread->config->scheduler.io_ratio == 100) {
-        /* No deadline: all that is ready now runs once, and what it makes ready waits. */
+        /* There is no deadline: each house that is ready now runs once, and houses that become
+         * ready meanwhile wait. */
         domi_queue now = *ready;
         *ready = (domi_queue){.normal_every = now.normal_every, .high_takes = now.high_takes};
         houses = run_state(thread, &now, UINT64_MAX);

@@ -1,10 +1,18 @@
 /* Park and wake (contract: Park and wake).
  *
- * The owner arms the wake poll, exchanges its word to SLEEPING, looks again everywhere, and enters
- * the ring for one completion. A sender puts (a read-modify-write), then looks at the word, and
- * only who exchanges SLEEPING for NOTIFIED writes to the eventfd (M12). Both sides are seq_cst
- * read-modify-writes or loads, so they cannot both miss; bare fences would do as well but
- * ThreadSanitizer cannot see them. The eventfd is never read: each write fires the poll. */
+ * The owner:
+ * 1. It arms the wake poll.
+ * 2. It exchanges its park word to SLEEPING.
+ * 3. It looks at everything again.
+ * 4. It enters the ring for one completion.
+ * A sender:
+ * 1. It puts, which is a read-modify-write.
+ * 2. It reads the park word.
+ * 3. If it can exchange SLEEPING for NOTIFIED, it writes to the eventfd; nobody else does (M12).
+ *
+ * Both sides are seq_cst read-modify-writes or loads, so the two cannot both miss each other. Bare
+ * fences would do as well, but ThreadSanitizer cannot see them. The eventfd is never read, because
+ * each write fires the poll. */
 #include "runtime/system/system.h"
 
 #include "house/message/pool.h"
@@ -17,7 +25,7 @@ void domi_thread_wake(domi_manager *manager)
 {
     domi_thread *thread = manager->thread;
 
-    /* EAGAIN would need 2^64 - 2 writes; an eventfd knows no other error but EINTR. */
+    /* EAGAIN would need 2^64 - 2 writes, and EINTR is the only other error of an eventfd. */
     while (eventfd_write(thread->io.wake_fd, 1) != 0 && errno == EINTR)
         continue;
 }
@@ -38,7 +46,8 @@ uint64_t domi_thread_due_ns(const domi_thread *thread)
         due_ns = deadlines_ns;
     if (io_ns < due_ns)
         due_ns = io_ns;
-    /* A drain looks at its channels at each tick: their actors' conversations may have ended. */
+    /* A drain looks at its channels at each tick, because their actors' conversations may have
+     * ended. */
     if (thread->io.draining && thread->stamp_ns + DOMI_WHEEL_TICK_NS < due_ns)
         due_ns = thread->stamp_ns + DOMI_WHEEL_TICK_NS;
     return due_ns;
@@ -50,14 +59,15 @@ uint64_t domi_thread_sleep_until(const domi_thread *thread)
     uint64_t cap_ns = thread->stamp_ns + DOMI_PARK_CAP_NS;
     uint64_t look_ns = thread->stamp_ns + thread->config->memory.interval_ns;
 
-    /* What has paused for want of memory is to go on, and nobody else may be awake to see when. */
+    /* Work that was paused for want of memory has to go on, and perhaps no other thread is awake to
+     * see when. */
     if (thread->manager.pressure_seen != DOMUS_MEMORY_NORMAL && look_ns < due_ns)
         due_ns = look_ns;
     return due_ns < cap_ns ? due_ns : cap_ns;
 }
 
-/* Count what the sleep was good for. `put` tells that something had been put when it ended. What
- * the ring has brought is known after the next reap. */
+/* Count whether the sleep ended for a reason. `put` says that something had been put when it ended.
+ * What the ring has brought is known only after the next reap, which judges then. */
 static void woke(domi_thread *thread, uint32_t word, bool put, uint64_t until_ns)
 {
     bool found = put || domi_manager_has_work(&thread->manager) || domi_thread_is_waking(thread) ||
@@ -69,7 +79,8 @@ static void woke(domi_thread *thread, uint32_t word, bool put, uint64_t until_ns
     if (thread->capped && due && put && word == DOMI_PARK_SLEEPING)
         domi_counter_add(&thread->counters.cap_wakeups_with_work, 1);
     thread->judge_wakeup = !found && !due;
-    /* Who was woken by the cap falls asleep again at once; if not, the phases attend. */
+    /* A thread that only the cap woke falls asleep again at once, so it does not wake the monitor;
+     * if it finds work after all, the phases do. */
     if (found)
         domi_monitor_attend(&thread->system->monitor);
     if (found || due)
@@ -86,27 +97,28 @@ void domi_thread_judge_wakeup(domi_thread *thread)
     domi_counter_add(&thread->counters.wakeups_empty, 1);
     if (++thread->empty_wakeups < thread->config->io.empty_wakeups_max)
         return;
-    /* The wake poll itself may be what wakes the thread for nothing, so it is armed anew. */
+    /* The wake poll itself may be what wakes the thread for nothing, so it is armed again. */
     thread->empty_wakeups = 0;
     domi_counter_add(&thread->counters.wake_rearms, 1);
     domi_io_arm_wake(&thread->io, true);
 }
 
-/* True: the word is SLEEPING, and nothing was left then. */
+/* Returns true if the park word is SLEEPING and nothing was left to do after that. */
 static bool fall_asleep(domi_thread *thread, uint64_t until_ns)
 {
     domi_manager *manager = &thread->manager;
 
-    thread->next_tick_ns = 0; /* after a sleep the wheels are looked at */
+    thread->next_tick_ns = 0; /* so the timer wheels are looked at after the sleep */
     domi_pool_flush(manager);
     if (until_ns <= thread->stamp_ns)
         return false;
     domi_io_arm_wake(&thread->io, false);
-    domi_counter_add(&thread->counters.parks, 1); /* counted first: from here on one may be woken */
+    /* counted before the word is SLEEPING, because a sender may wake the thread from then on */
+    domi_counter_add(&thread->counters.parks, 1);
     /* seq_cst exchange, then seq_cst looks: pairs with domi_manager_notify(). */
     atomic_exchange_explicit(&manager->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
     domi_thread_stamp(thread, DOMI_SPAN_OTHER);
-    /* A timer may have come due since it was looked for. */
+    /* A timer may have become due since `until_ns` was computed. */
     if (domi_thread_has_work(thread) || domi_thread_is_waking(thread) ||
         until_ns <= thread->stamp_ns) {
         atomic_exchange_explicit(&manager->park, DOMI_PARK_RUNNING, memory_order_seq_cst);

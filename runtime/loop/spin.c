@@ -1,18 +1,18 @@
-/* Looking for work for a while before parking (idle.spin), as long as that pays.
+/* Spinning: a thread looks for work for a while before it parks (idle.spin), as long as that pays.
  *
- * A park and a wake-up cost some microseconds on both sides, so who expects something soon had
- * better look. How soon it comes is known from the last time: when a rest, by looking or asleep,
- * was shorter than `idle.spin`, the next one may spin so long; after each longer one half as long
- * as before, and soon not at all. So a quiet thread costs no CPU, and who is woken again and again
- * soon spins anew. */
+ * A park and a wake-up cost some microseconds on both sides, so a thread that expects work soon
+ * looks for it instead. The last rest tells how soon work comes. If a rest, spinning or asleep, was
+ * shorter than `idle.spin`, the next one may spin for `idle.spin`; after each longer rest, half as
+ * long as before, and soon not at all. So a quiet thread costs no CPU, and a thread that is woken
+ * again and again soon spins again. */
 #include "runtime/system/system.h"
 
 #include "base/prefetch.h"
 
 #define LOOKS      16
-#define WORTH_A_US 1000u /* less is not worth the look at the clock */
+#define WORTH_A_US 1000u /* a shorter spin is not worth reading the clock */
 
-/* Relaxed: a hint for who looks. Nobody else writes the park word of a thread that is awake. */
+/* Relaxed: a hint for other threads. Nobody else writes the park word of a thread that is awake. */
 static void set_spinning(domi_thread *thread, bool spinning)
 {
     uint32_t word = spinning ? DOMI_PARK_SPINNING : DOMI_PARK_RUNNING;
@@ -20,7 +20,7 @@ static void set_spinning(domi_thread *thread, bool spinning)
     atomic_store_explicit(&thread->manager.park, word, memory_order_relaxed);
 }
 
-/* Something arrived: fetch the house while the way there is taken. */
+/* Has something arrived? If so, the house is prefetched while the thread goes to handle it. */
 static bool look_arrivals(domi_manager *manager)
 {
     domi_pause();
@@ -31,9 +31,10 @@ static bool look_arrivals(domi_manager *manager)
     return true;
 }
 
-/* What arrived may be all that is to do: then phase 3 takes it, without a turn of the whole loop,
- * which is half of what a message between two spinning threads costs. The ring waits no longer for
- * it than it waits for a phase 3. False if there is something for the other phases. */
+/* If arrivals are all there is to do, run phase 3 at once, without an iteration of the whole loop,
+ * which is half of the cost of a message between two spinning threads. The ring then waits no
+ * longer than it would for a usual phase 3. Returns false if there is something for the other
+ * phases. */
 static bool take_at_once(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;
@@ -48,7 +49,7 @@ static bool take_at_once(domi_thread *thread)
     return true;
 }
 
-/* Until when to look: a timer ends it too. */
+/* The time at which the spin ends; a timer ends it, too. */
 static uint64_t spin_until(const domi_thread *thread)
 {
     uint64_t until_ns = thread->stamp_ns + thread->spin_ns;
@@ -66,7 +67,7 @@ bool domi_thread_spin(domi_thread *thread)
         return false;
     uint64_t until_ns = spin_until(thread);
     set_spinning(thread, true);
-    if (domi_io_submit(&thread->io)) /* answers do not wait for the end of the spin */
+    if (domi_io_submit(&thread->io)) /* so answers do not wait for the end of the spin */
         domi_thread_stamp(thread, DOMI_SPAN_ENTER);
     while (!found && domi_clock_now(thread->clock) < until_ns) {
         bool arrived = false;
@@ -79,7 +80,7 @@ bool domi_thread_spin(domi_thread *thread)
             found = !take_at_once(thread);
             thread->rest_from_ns = thread->stamp_ns;
             until_ns = spin_until(thread);
-            continue; /* the answer comes first; the ring has its turn as take_at_once() says */
+            continue; /* messages come first; take_at_once() limits how long the ring waits */
         }
         found = domi_thread_has_work(thread) || domi_thread_is_waking(thread) ||
                 thread->io.backend->pending(thread->io.ring);

@@ -1,36 +1,37 @@
-/* Stealing (contract: Stealing): an idle thread borrows one house at a time from an overwhelmed
- * one.
+/* Stealing (contract: Stealing): an idle thread borrows one house at a time from a thread that has
+ * too many.
  *
- * readies > floor && idleCount * readies >= aggression: readies is the victim's depth, idleCount
- * the thief's consecutive iterations without work of its own. A thief for whom it holds counts
- * itself among the victim's `thieves`; only then does the victim, at its next look, show up to
- * `floor` of its surplus houses, and it takes them back when nobody is after them or it has no
- * other work. So with nobody idle nothing is exposed.
+ * The condition is readies > floor && idleCount * readies >= aggression. `readies` is how many
+ * houses are ready at the victim, `idleCount` how many iterations in a row the thief had no work of
+ * its own. A thief for which it holds counts itself among the victim's `thieves`. Only then, at its
+ * next look, the victim exposes up to `floor` of its surplus houses. It takes them back if no thief
+ * wants them or it has no other work. So while nobody is idle, nothing is exposed.
  *
- * Houses that run shorter than a loan costs, on average, are not lent: their thread alone is faster
- * (`minRun`; many short runs: 34 million messages a second alone, 7 with loans).
+ * Houses whose runs are on average shorter than a loan costs are not lent, because their thread
+ * alone is faster (`minRun`; with many short runs one thread alone handles 34 million messages a
+ * second, and 7 million with loans).
  *
- * A sleeper cannot count. So a victim with more than `floor` ready houses wakes one sleeper, and no
- * further one before that one has looked (`waking`, the system's). A thief that has waited long
- * without being shown anything sleeps, and a victim that could show nothing wakes nobody for a
- * while. */
+ * A thread that sleeps cannot count its iterations. So a victim with more than `floor` ready houses
+ * wakes one sleeper, and no other one until that one has looked (`waking` of the system). A thief
+ * that has waited long without being shown a house sleeps, and a victim that could show nothing
+ * wakes nobody for a while. */
 #include "house/dispatch/loan.h"
 #include "runtime/system/system.h"
 
-/* Iterations that a woken thread looks for work of others before it sleeps again. */
+/* A woken thread looks for houses of others for so many iterations before it sleeps again. */
 #define WOKEN_LOOKS 16u
 
-/* Sleepers looked for at one look, at most. */
+/* At one look at most so many threads are tried to find a sleeper. */
 #define SLEEPERS_MAX 8u
 
-/* All is pinned here, or thieves do not come for what they see: it shows nothing and wakes nobody
- * for so long. */
+/* If all houses are pinned, or thieves do not take what they are shown, a victim exposes nothing
+ * and wakes nobody for so long. */
 #define ALONE_NS UINT64_C(10000000)
 
-/* Home looks up from its work about so often, if the houses run for long. */
+/* If houses run for long, home looks about so often. */
 #define LOOK_NS UINT64_C(50000)
 
-/* What is shown, and has not become less for so long, is taken back. */
+/* If the number of exposed houses has not fallen for so long, they are taken back. */
 #define STALE_NS UINT64_C(2000000)
 
 static uint32_t floor_of(const domi_thread *thread)
@@ -40,12 +41,12 @@ static uint32_t floor_of(const domi_thread *thread)
 
 bool domi_thread_is_waking(const domi_thread *thread)
 {
-    /* seq_cst: in the second look of a park, pairs with wake_sleeper(). */
+    /* seq_cst: the second look of a park calls this; it pairs with wake_sleeper(). */
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->system->waking,
                                 memory_order_seq_cst) == thread->manager.index + 1;
 }
 
-/* It has looked. */
+/* The woken thread has looked, so another sleeper may be woken. */
 static void end_waking(domi_thread *thread)
 {
     if (domi_thread_is_waking(thread))
@@ -60,7 +61,7 @@ static void leave(domi_thread *thread)
 
     if (stealing->victim == DOMI_NO_VICTIM)
         return;
-    /* Relaxed: a hint, what is shown is taken under the lock. */
+    /* Relaxed: `thieves` is a hint; exposed houses are taken under the lock. */
     atomic_fetch_sub_explicit(&thread->manager.managers[stealing->victim]->thieves, 1,
                               memory_order_relaxed);
     stealing->victim = DOMI_NO_VICTIM;
@@ -97,7 +98,8 @@ static uint32_t find_overwhelmed(const domi_thread *thread, uint32_t start, uint
     return DOMI_NO_VICTIM;
 }
 
-/* The victim it has, or another one, from a random one on. */
+/* Keep the victim, or choose another one, beginning with a random thread. Returns false if there is
+ * none. */
 static bool choose(domi_thread *thread)
 {
     domi_stealing *stealing = &thread->stealing;
@@ -122,7 +124,7 @@ void domi_thread_busy(domi_thread *thread)
     end_waking(thread);
 }
 
-/* An iteration that ran a house of its own or reaped a completion was not idle. */
+/* Was the last iteration idle? It was not if it ran a house of its own or reaped a completion. */
 static bool was_idle(domi_thread *thread)
 {
     uint64_t runs = domi_counter_read(&thread->manager.counters.runs);
@@ -132,7 +134,7 @@ static bool was_idle(domi_thread *thread)
     return idle;
 }
 
-/* Nothing to steal, or in vain: may it sleep? */
+/* There was nothing to steal, or the thief waited in vain. Returns true if the thread may sleep. */
 static bool give_up(domi_thread *thread)
 {
     if (domi_thread_is_waking(thread) && thread->stealing.victim == DOMI_NO_VICTIM &&
@@ -143,9 +145,10 @@ static bool give_up(domi_thread *thread)
     return true;
 }
 
-/* A thief waits for no lock. If it gets nothing although its victim shows something, somebody else
- * holds the victim's lock, so the thief goes on to the next thread that is overwhelmed. It tries
- * each thread once: when all are contended, waiting is what patience is for. */
+/* A thief waits for no lock. If it gets nothing although its victim has exposed houses, another
+ * thread holds the victim's lock, so the thief goes on to the next thread for which the condition
+ * holds. It tries each thread once; if all locks are held, it comes again in the next iteration, as
+ * long as its patience lasts. */
 static domi_loan *take_from_any(domi_thread *thread)
 {
     domi_stealing *stealing = &thread->stealing;
@@ -162,7 +165,7 @@ static domi_loan *take_from_any(domi_thread *thread)
             return NULL;
         passed = (next + threads - first) % threads;
         leave(thread);
-        follow(thread, next); /* its patience goes on: it is as idle as before */
+        follow(thread, next); /* `patience` is kept: the thief is as idle as before */
     }
 }
 
@@ -179,7 +182,8 @@ bool domi_thread_steal(domi_thread *thread)
         return false;
     if (!choose(thread))
         return !give_up(thread);
-    domi_thread_stamp(thread, DOMI_SPAN_OTHER); /* it may wait for long, and has timers */
+    /* the thief may wait for long, and its timers need the time */
+    domi_thread_stamp(thread, DOMI_SPAN_OTHER);
     stealing->loan = take_from_any(thread);
     if (stealing->loan != NULL) {
         end_waking(thread);
@@ -198,7 +202,8 @@ void domi_thread_run_loan(domi_thread *thread)
 
     domi_monitor_attend(&thread->system->monitor);
     thread->stealing.loan = NULL;
-    domi_thread_stamp(thread, DOMI_SPAN_OTHER); /* not before what the house has seen at home */
+    /* the thief's time must not be before the time that the house has seen at home */
+    domi_thread_stamp(thread, DOMI_SPAN_OTHER);
     domi_loan_run(&thread->manager, loan);
     domi_counter_add(&thread->counters.steals, 1);
     thread->stealing.runs_seen = domi_counter_read(&thread->manager.counters.runs);
@@ -207,7 +212,7 @@ void domi_thread_run_loan(domi_thread *thread)
 
 /* --- the victim ------------------------------------------------------------------------------- */
 
-/* It sleeps, or spins and sees by itself that it is meant. */
+/* Does the other thread sleep, or spin? A thread that spins sees `waking` by itself. */
 static bool is_idle(const domi_manager *other)
 {
     uint32_t word =
@@ -216,7 +221,7 @@ static bool is_idle(const domi_manager *other)
     return word == DOMI_PARK_SLEEPING || word == DOMI_PARK_SPINNING;
 }
 
-/* True: one has been woken, and will look. */
+/* Wake one idle thread to steal. Returns true if one was woken, and will look. */
 static bool wake_sleeper(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;
@@ -232,11 +237,12 @@ static bool wake_sleeper(domi_thread *thread)
 
         if (index == manager->index || !is_idle(other))
             continue;
-        /* seq_cst: as a put, before the look at its park word. It may have been woken since for
-         * something else, and be about to sleep: then its second look finds this. */
+        /* seq_cst: this comes before the look at the other's park word, as a put does. The other
+         * thread may have been woken since for something else and be about to sleep; then its
+         * second look finds this. */
         if (!atomic_compare_exchange_strong_explicit(&thread->system->waking, &none, index + 1,
                                                      memory_order_seq_cst, memory_order_relaxed))
-            return false; /* another one has been woken, by somebody else */
+            return false; /* another victim has woken a thread meanwhile */
         domi_manager_notify(manager, other);
         return true;
     }
@@ -249,7 +255,8 @@ static void note_shown(domi_thread *thread, uint32_t shown)
     thread->stealing.shown_since_ns = thread->stamp_ns;
 }
 
-/* A thief may be in a long handler while it counts: what waits for it must not starve. */
+/* A thief that counts itself may be in a long handler. The houses that wait for it must not
+ * starve. */
 static bool is_stale(domi_thread *thread, uint32_t shown)
 {
     if (shown < thread->stealing.shown)
@@ -260,7 +267,8 @@ static bool is_stale(domi_thread *thread, uint32_t shown)
     return true;
 }
 
-/* A loan costs about a microsecond: its record, three cache lines to and fro, a look. */
+/* Are runs long enough to lend? A loan costs about a microsecond: its record, three cache lines to
+ * and fro, a look. */
 static bool is_worth_it(const domi_thread *thread)
 {
     return thread->stealing.run_ns >= thread->stealing.min_run_ns;
@@ -272,8 +280,8 @@ void domi_thread_note_runs(domi_thread *thread, uint32_t houses, uint64_t ns)
         thread->stealing.run_ns = (3 * thread->stealing.run_ns + ns / houses) / 4;
 }
 
-/* This is deadlineCheckEvery, or fewer houses if these would take LOOK_NS by the mean of the last
- * runs. */
+/* The number of houses between two looks: deadlineCheckEvery, or fewer if that many would take
+ * longer than LOOK_NS by the average of the last runs. */
 static uint32_t houses_between_looks(const domi_thread *thread)
 {
     uint32_t most = thread->config->scheduler.deadline_check_every;
@@ -284,9 +292,9 @@ static uint32_t houses_between_looks(const domi_thread *thread)
     return run_ns >= LOOK_NS ? 1 : (uint32_t)(LOOK_NS / run_ns);
 }
 
-/* The mean tells of earlier runs only. Where there is something for thieves, the first look comes
+/* The average tells about earlier runs only. If there are houses for thieves, the first look comes
  * after one house, and the next ones after twice as many each, so that runs which have become long
- * are noticed by the first of them. */
+ * are noticed at the first of them. */
 uint32_t domi_thread_first_look(const domi_thread *thread, uint32_t count)
 {
     if (count <= floor_of(thread) || thread->manager.threads == 1 ||
@@ -304,7 +312,8 @@ uint32_t domi_thread_next_look(const domi_thread *thread, uint32_t houses)
 
 void domi_thread_publish(domi_thread *thread, uint32_t count)
 {
-    /* What is shown counts: else thieves would turn away from what they asked for. */
+    /* Exposed houses count, too. Otherwise thieves would turn away from houses that they asked
+     * for. */
     uint32_t readies = count + domi_loans_shown(&thread->manager);
 
     atomic_store_explicit(&thread->manager.readies, readies, memory_order_relaxed);
@@ -320,7 +329,8 @@ void domi_thread_share(domi_thread *thread, domi_queue *queue)
 
     if ((shown == 0 && queue->count <= floor) || !thread->config->scheduler.steal.enabled)
         return;
-    /* Also by who was woken and has not looked yet: what was shown for him is not taken back. */
+    /* A sleeper that was woken and has not looked yet wants houses, too: those that were exposed
+     * for it are not taken back. */
     bool wanted =
         is_worth_it(thread) &&
         (atomic_load_explicit(&manager->thieves, memory_order_relaxed) != 0 ||
@@ -331,8 +341,8 @@ void domi_thread_share(domi_thread *thread, domi_queue *queue)
     }
     if (queue->count <= floor || thread->stamp_ns < thread->stealing.alone_until_ns)
         return;
-    /* Who is woken finds something at once: if runs are long, he sleeps again before the next look.
-     */
+    /* The woken thread must find something at once: if runs are long, it sleeps again before the
+     * next look. */
     if (manager->threads > 1 && is_worth_it(thread) && wake_sleeper(thread))
         wanted = true;
     if (wanted && shown < floor) {

@@ -1,5 +1,5 @@
-/* Who trims what (house/message/trim.h): each thread its own slabs, and those of the outside, which
- * has no turns of its own, whoever comes by. */
+/* Which thread trims which slabs (house/message/trim.h). Each thread trims its own. The outside has
+ * no loop, so any thread that comes here trims the slabs of the outside. */
 #include "runtime/outside/outside.h"
 #include "runtime/system/system.h"
 
@@ -7,13 +7,13 @@
 
 #define OUTSIDE_WAIT_NS UINT64_C(100000000)
 
-/* Only if no foreign thread is inside just now. */
+/* Trims only if no foreign thread is inside at the moment. */
 static bool trim_outside(domus_system *system, uint64_t now_ns, uint32_t objects)
 {
     _Atomic uint64_t *next_ns = &system->pressure.outside_trim_ns;
     bool more = false;
 
-    /* Relaxed: who comes a bit late, or twice, does no harm. */
+    /* Relaxed: a thread that comes a little late, or a second one, does no harm. */
     if (now_ns < atomic_load_explicit(next_ns, memory_order_relaxed) ||
         !domi_outside_try_lock(system))
         return false;

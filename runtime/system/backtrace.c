@@ -1,6 +1,7 @@
-/* See the header. What the handler calls is async-signal-safe: backtrace() is, after a first call
- * that loads what it unwinds with, and that one is made when the handler is installed. Symbols are
- * looked up by who asked, because that takes the loader's lock. */
+/* How a backtrace is taken. The handler calls only functions that are async-signal-safe.
+ * backtrace() is safe after a first call, which loads the library that unwinds; that first call is
+ * made when the handler is installed. The asking thread looks up the symbols, because that takes
+ * the loader's lock. */
 #include "runtime/system/backtrace.h"
 
 #include "base/check.h"
@@ -16,7 +17,8 @@
 #include <string.h>
 #include <ucontext.h>
 
-/* Where the thread was interrupted; NULL: this machine's context is not known. */
+/* The address at which the thread was interrupted; NULL on machines whose context is not known
+ * here. */
 static void *interrupted_at(const ucontext_t *context)
 {
 #if defined(__x86_64__)
@@ -52,12 +54,13 @@ static void handle(int number, siginfo_t *info, void *context)
     uint32_t wanted = DOMI_BACKTRACE_WANTED;
 
     (void)number, (void)info;
-    /* Anyone may send it, to anyone: only a thread of a loop that was asked does something. */
+    /* Any process may send this signal to any thread. Only a thread of a loop that was asked does
+     * something. */
     if (manager == NULL || manager->index >= manager->threads)
         return;
     domi_thread *thread = manager->thread;
-    /* acquire: pairs with domi_backtrace_want(); it may be withdrawn meanwhile
-     * (domi_backtrace_drop). */
+    /* acquire: pairs with domi_backtrace_want(). The request may be withdrawn at the same time
+     * (domi_backtrace_drop), so this is an exchange. */
     if (atomic_compare_exchange_strong_explicit(&thread->stall.backtrace.state, &wanted,
                                                 DOMI_BACKTRACE_TAKING, memory_order_acquire,
                                                 memory_order_relaxed)) {
@@ -95,7 +98,7 @@ int domus_stall_signal(int number)
     return sigaction(number, &action, NULL) == 0 ? 0 : -errno;
 }
 
-/* The program may have put its own in our place since. */
+/* Is our handler still installed? The program may have installed its own since. */
 static bool is_installed(int number)
 {
     struct sigaction action;
@@ -124,7 +127,7 @@ int domi_backtrace_want(domi_backtrace *trace, pthread_t who, int number)
         return -ENOENT;
     if (!trace->admitted)
         return -EACCES;
-    /* release: the handler that takes it up finds all as it was left here. */
+    /* release: the handler that accepts the request sees the buffer as it was left here. */
     if (!atomic_compare_exchange_strong_explicit(&trace->state, &none, DOMI_BACKTRACE_WANTED,
                                                  memory_order_release, memory_order_relaxed))
         return -EBUSY;
@@ -138,8 +141,8 @@ void domi_backtrace_drop(domi_backtrace *trace)
 {
     uint32_t state = atomic_load_explicit(&trace->state, memory_order_relaxed);
 
-    /* One that is being taken stays until it is TAKEN, and is dropped by the next who wants one.
-     * Relaxed: nothing is handed over. */
+    /* A backtrace that is being taken stays until it is TAKEN; the next request drops it. Relaxed:
+     * no data is handed over. */
     while (state != DOMI_BACKTRACE_TAKING &&
            !atomic_compare_exchange_weak_explicit(&trace->state, &state, DOMI_BACKTRACE_NONE,
                                                   memory_order_relaxed, memory_order_relaxed))
@@ -153,7 +156,7 @@ bool domi_backtrace_frame(const domi_backtrace *trace, uint32_t index, bool addr
 
     if (place >= trace->count || index >= DOMI_BACKTRACE_FRAMES_MAX)
         return false;
-    /* All but the first, which was interrupted, are return addresses. */
+    /* All frames but the first are return addresses; the first one was interrupted. */
     domi_symbol_describe(trace->frames[place], index != 0, addresses, text, size);
     return true;
 }

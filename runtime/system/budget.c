@@ -1,10 +1,11 @@
-/* The arithmetic of budgets; the header says what each is for. */
+/* The arithmetic of budgets; budget.h says what each function is for. All sums avoid overflow and
+ * never go below 0. */
 #include "runtime/system/budget.h"
 
 #include <domus/memory.h>
 
 #define WAY_LEAST   (1024 * 1024)
-#define LEAST_SHARE 8 /* a budget is never less than one of so many parts of the limit */
+#define LEAST_SHARE 8 /* a budget is at least the limit divided by this */
 
 static uint64_t percent_of(uint64_t bytes, uint32_t percent)
 {
@@ -55,7 +56,7 @@ uint64_t domi_look_after(uint64_t interval_ns, uint64_t way, uint64_t grown, uin
 
     if (grown == 0 || took_ns == 0)
         return interval_ns;
-    /* By quotients, because a product of bytes and nanoseconds may not fit. */
+    /* Uses quotients, because a product of bytes and nanoseconds may overflow. */
     if (grown >= quarter)
         after_ns = took_ns / (grown / quarter);
     else if (quarter / grown <= interval_ns / took_ns)

@@ -1,7 +1,8 @@
-/* See the header.
+/* How log lines are bounded.
  *
- * A thread's bound is one word: the second in its upper half, the lines that were wanted in it in
- * its lower. So it takes a compare-exchange, whoever writes, and nobody waits. */
+ * The bound of a thread is one word: the second in its upper half, the lines that were wanted in
+ * that second in its lower half. So one compare-exchange suffices, whichever thread writes, and
+ * nobody waits. */
 #include "runtime/system/log.h"
 
 #include "house/dispatch/describe.h"
@@ -16,10 +17,11 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-/* May one more line pass? `ret_dropped`: how many did not, since the last one that did. */
+/* May one more line pass? If so, `ret_dropped` is how many lines did not pass since the last line
+ * that did. */
 static bool passes(domi_log_bound *bound, uint32_t second, uint32_t *ret_dropped)
 {
-    /* Relaxed: the word says all, and guards nothing. */
+    /* Relaxed: the word is complete by itself and guards no other data. */
     uint64_t word = atomic_load_explicit(&bound->word, memory_order_relaxed);
     uint64_t next;
 
@@ -59,8 +61,8 @@ void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread,
     va_start(arguments, format);
     (void)vsnprintf(raw, sizeof raw, format, arguments);
     va_end(arguments);
-    /* Names, paths and symbols come from programs and files: one call is one line, and moves no
-     * terminal's cursor. */
+    /* Names, paths and symbols come from programs and files. Escaped, each call gives one line, and
+     * no text moves a terminal's cursor. */
     (void)domus_text_escape(raw, strlen(raw), text, sizeof text);
     system->hooks.log(system->hooks.log_context, level, thread, text);
 }

@@ -1,24 +1,25 @@
-/* See the header. The protocol of falling asleep is that of a park (park.c): exchange the word,
- * look again everywhere, sleep; the kernel compares the word once more. */
+/* How the monitor sleeps and looks. It falls asleep by the protocol of a park (park.c): exchange
+ * the word, look at everything again, sleep; the kernel compares the word once more before it
+ * sleeps. */
 #include "runtime/system/monitor.h"
 
 #include "runtime/os/futex.h"
 #include "runtime/os/signals.h"
 #include "runtime/system/system.h"
 
-/* Everything that is watched has its turn here. Returns in how many nanoseconds to look again. */
+/* Look at everything that is watched. Returns the nanoseconds until the next look. */
 static uint64_t look(domus_system *system)
 {
     uint64_t interval_ns = system->config.memory.interval_ns;
 
     domi_counter_add(&system->monitor.looks, 1);
-    /* Threads look at memory too, between their runs; a run may be long. */
+    /* Threads look at memory between their runs, too, but one run may be long. */
     domi_pressure_tick(system, DOMUS_LOG_OUTSIDE, domi_clock_now(&system->clock));
     uint64_t next_ns = domi_stalls_look(system);
     return next_ns < interval_ns ? next_ns : interval_ns;
 }
 
-/* Is there anything to look at, ever? */
+/* Can there ever be anything to watch? */
 static bool is_needed(const domus_system *system)
 {
     return system->simulator == NULL && system->config.stall.threshold_ns != 0;
@@ -46,7 +47,8 @@ static uint64_t works(const domus_system *system)
     return sum;
 }
 
-/* Somebody is at work, or was a moment ago: woke since and sleeps again, mostly. */
+/* Is a thread at work, or was one a moment ago? Such a thread has often woken and fallen asleep
+ * again since the last look. */
 static bool note_liveliness(domus_system *system)
 {
     domi_monitor *monitor = &system->monitor;
@@ -67,9 +69,10 @@ void domi_monitor_rest(domus_system *system)
     /* seq_cst, then seq_cst looks: pairs with domi_monitor_attend(). */
     if (!atomic_compare_exchange_strong_explicit(&monitor->word, &expected, DOMI_MONITOR_ASLEEP,
                                                  memory_order_seq_cst, memory_order_relaxed))
-        return; /* it is to end */
+        return; /* the word is ENDING */
     if (is_anyone_awake(system)) {
-        expected = DOMI_MONITOR_ASLEEP; /* ... or somebody has noticed already */
+        /* an exchange, because somebody may have set the word already */
+        expected = DOMI_MONITOR_ASLEEP;
         (void)atomic_compare_exchange_strong_explicit(&monitor->word, &expected, DOMI_MONITOR_AWAKE,
                                                       memory_order_relaxed, memory_order_relaxed);
         return;
@@ -104,7 +107,8 @@ void domi_monitor_wake(domi_monitor *monitor)
 {
     uint32_t asleep = DOMI_MONITOR_ASLEEP;
 
-    /* Relaxed: nothing is handed over. Who changes it makes the one call. */
+    /* Relaxed: no data is handed over. Only the thread that changes the word makes the system
+     * call. */
     if (atomic_compare_exchange_strong_explicit(&monitor->word, &asleep, DOMI_MONITOR_AWAKE,
                                                 memory_order_relaxed, memory_order_relaxed))
         domi_futex_wake(&monitor->word);
@@ -125,7 +129,7 @@ int domi_monitor_start(domus_system *system)
         return -result;
     monitor->started = true;
     (void)pthread_setname_np(monitor->pthread, "domus-monitor");
-    /* A mask of its maker's may be one CPU. */
+    /* The new thread inherits the affinity mask of its maker, which may be one CPU. */
     (void)pthread_setaffinity_np(monitor->pthread, sizeof system->all_cpus, &system->all_cpus);
     return 0;
 }

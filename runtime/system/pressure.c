@@ -1,4 +1,6 @@
-/* Measuring, and the words that follow from it; the header says what they mean. */
+/* Measuring memory, and setting the words that follow from it. pressure.h says what each word
+ * means; here each look takes one reading, computes the levels and the next look, and stores
+ * them. */
 #include "runtime/system/pressure.h"
 
 #include "house/family/memory_watch.h"
@@ -12,13 +14,14 @@
 #define HEAP_TRIM_NS     UINT64_C(1000000000)
 #define HEAP_TRIM_FOR_NS (10 * HEAP_TRIM_NS)
 
-/* Halfway from critical to the limit. */
+/* full: halfway from critical to the limit. */
 static uint64_t full_mark(uint64_t limit, domi_marks marks)
 {
     return limit - (limit - marks.critical) / 2;
 }
 
-/* Halfway from critical to full: an ask that is refused needs a conversation that resumes. */
+/* scarce: halfway from critical to full. The room above it is for messages: an ask that is refused
+ * still needs a conversation that resumes. */
 static uint64_t scarce_mark(uint64_t limit, domi_marks marks)
 {
     return marks.critical + (full_mark(limit, marks) - marks.critical) / 2;
@@ -44,17 +47,17 @@ static void keep_less(uint64_t *way, uint64_t from, uint64_t to)
         *way = to - from;
 }
 
-/* One look: what was read, and what follows from it. */
+/* One look: what it read, and what follows from that. */
 typedef struct look {
-    uint64_t used; /* with what is about to be taken */
+    uint64_t used; /* bytes in use, with those that are about to be taken */
     uint64_t spare;
     uint64_t limit;
-    domi_marks marks; /* of the limit */
+    domi_marks marks; /* high and critical of the limit */
     domi_budget budget;
 } look;
 
-/* The next look is due after a quarter of the way to the next mark. What the library takes brings
- * it nearer to its budgets and to the marks of the limit by as much. */
+/* The next look is due when a quarter of the way to the next mark has been taken. Each byte that
+ * the library takes brings it one byte nearer to its budgets and to the marks of the limit. */
 static void set_look_at(domi_pressure *pressure, const look *now)
 {
     uint64_t all = domi_bytes_less(now->used, now->spare);
@@ -74,12 +77,14 @@ static void set_look_at(domi_pressure *pressure, const look *now)
                           memory_order_relaxed);
 }
 
-/* The doors to memory that are shut. */
+/* Marks of all memory that were passed: `tight` (high), `scarce`, `full`. Each shuts one door to
+ * memory (base/memory.h). */
 typedef struct doors {
     bool tight, scarce, full;
 } doors;
 
-/* Relaxed, all: each says all there is to know, and what is late is late by one look. */
+/* All of these words are relaxed: each one is complete by itself, and a thread that reads it late
+ * is late by one look. */
 static void set_word(_Atomic uint32_t *word, uint32_t value)
 {
     if (atomic_load_explicit(word, memory_order_relaxed) != value)
@@ -101,14 +106,16 @@ static void set_levels(domi_pressure *pressure, uint32_t level, uint32_t own_lev
                    atomic_load_explicit(&pressure->own_level, memory_order_relaxed) != own_level;
     set_word(&pressure->level, level);
     set_word(&pressure->own_level, own_level);
-    if (changes) /* release: who reads the number reads what it is the number of */
+    /* release: a thread that reads this number also reads the levels that belong to it */
+    if (changes)
         atomic_fetch_add_explicit(&pressure->changes, 1, memory_order_release);
     set_word(&pressure->meter.tight, shut.tight);
     set_word(&pressure->meter.scarce, shut.scarce);
     set_word(&pressure->meter.full, shut.full);
 }
 
-/* Nothing is measured, or not any more: else what was told last would stay for ever. */
+/* Say that memory is normal, because nothing is measured, or not any more. Otherwise the last
+ * levels would stay for ever. */
 static void set_nothing(domi_pressure *pressure)
 {
     set_levels(pressure, DOMUS_MEMORY_NORMAL, DOMUS_MEMORY_NORMAL, (doors){0});
@@ -121,7 +128,7 @@ static void store(domi_counter *counter, uint64_t value)
     atomic_store_explicit(counter, value, memory_order_relaxed);
 }
 
-/* What io has to shed: so much that the level ends. */
+/* The bytes that io has to shed so that the level of own memory ends. */
 static int64_t excess_of(const look *now, uint32_t own_level)
 {
     if (own_level == DOMUS_MEMORY_NORMAL)
@@ -146,7 +153,8 @@ static void publish(domus_system *system, const look *now)
                             system->count));
 }
 
-/* `wanted`: what is about to be taken, and is in `held` already. */
+/* Read the gauges and set everything. `wanted` is how many bytes are about to be taken; `held` has
+ * them already. */
 static void measure(domus_system *system, uint64_t wanted)
 {
     const uint32_t high_percent = system->config.memory.high_percent;
@@ -168,8 +176,8 @@ static void measure(domus_system *system, uint64_t wanted)
     uint32_t own_level =
         domi_level_next(atomic_load_explicit(&pressure->own_level, memory_order_relaxed),
                         domi_bytes_less(now.budget.own, now.spare), now.budget.marks);
-    /* Slabs that last end where they would take from messages what these need. Memory that is not
-     * the library's is no reason for that. */
+    /* At this mark slabs that are never trimmed stop growing, because they would take what messages
+     * need. But foreign memory alone is no reason to stop them. */
     bool is_scarce =
         now.used >= scarce_mark(now.limit, now.marks) && now.budget.own >= now.budget.marks.high;
     publish(system, &now);
@@ -183,7 +191,7 @@ static void measure(domus_system *system, uint64_t wanted)
     set_look_at(pressure, &now);
 }
 
-/* acquire, and release below: who looks next sees what this one wrote. */
+/* acquire, and release in end(): the next thread that looks sees what this one wrote. */
 static bool begin(domi_pressure *pressure)
 {
     return atomic_exchange_explicit(&pressure->looking, 1, memory_order_acquire) == 0;
@@ -194,8 +202,8 @@ static void end(domi_pressure *pressure)
     atomic_store_explicit(&pressure->looking, 0, memory_order_release);
 }
 
-/* domi_meter.grown: on the way of an allocation. The thread's own manager hears of it at once, so
- * that a handler that sends and sends is refused from within its loop. */
+/* Called in the middle of an allocation; this is domi_meter.grown. The calling thread's own manager
+ * learns of a new level at once, so a handler that sends in a loop is refused within that loop. */
 static void grown(domi_meter *meter, size_t bytes)
 {
     domi_pressure *pressure =
@@ -211,8 +219,9 @@ static void grown(domi_meter *meter, size_t bytes)
         domi_manager_look_at_pressure(domi_thread_manager);
 }
 
-/* What the library takes, its doors count; the application's own growth is seen by looking only,
- * and may pass all marks within one interval. */
+/* Allocations of the library are counted as they happen. The application's own growth is seen only
+ * by looking, and may pass all marks within one interval, so the next look comes sooner while
+ * memory grows. */
 static void set_next_look(domi_pressure *pressure, uint64_t interval_ns, uint64_t now_ns)
 {
     uint64_t used = domi_counter_read(&pressure->used);
@@ -235,7 +244,8 @@ void domi_pressure_look(domus_system *system)
     domi_footprint_refresh(&pressure->footprint);
     measure(system, 0);
     set_next_look(pressure, system->config.memory.interval_ns, now_ns);
-    /* What was freed when it was over is given back, too. */
+    /* The heap is trimmed for some time after the shortage, too, so that memory freed at its end is
+     * given back. */
     if (atomic_load_explicit(&pressure->level, memory_order_relaxed) != DOMUS_MEMORY_NORMAL ||
         atomic_load_explicit(&pressure->meter.tight, memory_order_relaxed) != 0)
         pressure->heap_last_ns = now_ns + HEAP_TRIM_FOR_NS;
@@ -245,7 +255,8 @@ void domi_pressure_look(domus_system *system)
         pressure->heap_trim_ns = now_ns + HEAP_TRIM_NS;
     end(pressure);
     if (trims)
-        (void)malloc_trim(0); /* payloads beyond the slabs; takes milliseconds, once a second */
+        /* for payloads that are too large for slabs; takes milliseconds, at most once a second */
+        (void)malloc_trim(0);
 }
 
 static uint32_t read_word(const _Atomic uint32_t *word)
@@ -258,7 +269,7 @@ static domus_memory_level read_level(const _Atomic uint32_t *word)
     return (domus_memory_level)read_word(word);
 }
 
-/* acquire: pairs with set_levels(). */
+/* acquire of the number pairs with the release in set_levels(). */
 uint32_t domi_pressure_read(const domi_manager *manager, domus_memory_change *ret_change)
 {
     const domi_pressure *pressure = &((const domus_system *)manager->system)->pressure;
@@ -275,7 +286,8 @@ uint32_t domi_pressure_read(const domi_manager *manager, domus_memory_change *re
     return number;
 }
 
-/* Threads that sleep and have actors that watch do not find a change by themselves in time. */
+/* Wake threads that sleep and have actors that watch memory: they would not find the change
+ * themselves in time. */
 static void wake_watchers(domus_system *system)
 {
     domi_pressure *pressure = &system->pressure;
@@ -288,7 +300,7 @@ static void wake_watchers(domus_system *system)
         domi_manager *manager = &system->threads[i].manager;
         uint32_t sleeping = DOMI_PARK_SLEEPING;
 
-        /* As domi_manager_notify(), by a thread that need not have a manager. */
+        /* As domi_manager_notify(), but the calling thread need not have a manager. */
         if (domi_memory_is_watched(manager) && manager->wake != NULL &&
             atomic_compare_exchange_strong_explicit(&manager->park, &sleeping, DOMI_PARK_NOTIFIED,
                                                     memory_order_seq_cst, memory_order_relaxed))
@@ -298,7 +310,7 @@ static void wake_watchers(domus_system *system)
 
 void domi_pressure_tick(domus_system *system, uint32_t thread, uint64_t now_ns)
 {
-    /* Relaxed: two threads may both find it due; then one looks. */
+    /* Relaxed: two threads may both find that a look is due; then one of them looks. */
     if (now_ns >= atomic_load_explicit(&system->pressure.next_ns, memory_order_relaxed))
         domi_pressure_look(system);
     wake_watchers(system);
@@ -336,7 +348,7 @@ void domi_pressure_end(domus_system *system)
 
     atomic_store_explicit(&pressure->meter.look_at, INT64_MAX, memory_order_relaxed);
     atomic_store_explicit(&pressure->next_ns, UINT64_MAX, memory_order_relaxed);
-    while (!begin(pressure)) /* a detached actor, or a foreign thread, may be at it */
+    while (!begin(pressure)) /* a detached actor or a foreign thread may be in a look */
         continue;
     set_nothing(pressure);
     domi_footprint_close(&pressure->footprint);

@@ -1,13 +1,13 @@
-/* What the log says about memory: one line when something begins, and one when it is over. */
+/* Log lines about memory: one line when a shortage begins, and one when it is over. */
 #include "runtime/system/log.h"
 #include "runtime/system/system.h"
 
 #include <inttypes.h>
 
-/* What there is to say, the worst last. */
+/* The states of memory that are logged, from the best to the worst. */
 enum trouble {
     NONE,
-    FOREIGN, /* memory is short, but not by what the library holds */
+    FOREIGN, /* memory is short, but not because of what the library holds */
     HIGH,
     CRITICAL,
     FULL,
@@ -21,8 +21,8 @@ static const char *const said[] = {
     [FULL] = "is almost used up: nothing is accepted, and allocations fail",
 };
 
-/* Allocations fail and succeed by turns at the mark where memory is full, so this is over only when
- * the level that lies below it is. */
+/* At the mark `full` allocations fail and succeed by turns. So FULL is over only when the level
+ * critical, which lies below it, is over, too. */
 static enum trouble trouble_of(domi_pressure *pressure, uint32_t before)
 {
     uint32_t level = atomic_load_explicit(&pressure->level, memory_order_relaxed);
@@ -65,7 +65,8 @@ static void report_shed(domus_system *system, uint32_t thread)
 
     if (atomic_load_explicit(&pressure->said_shedding, memory_order_relaxed) == now)
         return;
-    /* acq_rel: who says the end reads what was noted by who said the last end. */
+    /* acq_rel: the thread that logs an end reads the figures that the thread which logged the last
+     * end wrote */
     if (atomic_exchange_explicit(&pressure->said_shedding, now, memory_order_acq_rel) == now)
         return;
     if (now != 0) {
@@ -91,7 +92,7 @@ void domi_pressure_report(domus_system *system, uint32_t thread)
     enum trouble now = trouble_of(pressure, before);
 
     report_shed(system, thread);
-    /* Relaxed: of two threads that find it changed, the one that exchanges it says so. */
+    /* Relaxed: if two threads find the state changed, only the one that exchanges it logs it. */
     if (before == now ||
         atomic_exchange_explicit(&pressure->said, now, memory_order_relaxed) == now)
         return;

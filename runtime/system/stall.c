@@ -1,9 +1,9 @@
-/* See the header.
+/* How the stall watch tells a stall.
  *
- * Two looks that find the same beat have between them a thread in one run, for as long as from the
- * end of the first look to the begin of the second. So what is reported is never shorter than the
- * threshold, and a monitor that is late itself makes nothing longer. While a stall goes on it is
- * looked at every eighth of its length, so that its end is known as exactly as that. */
+ * If two looks at a thread find the same beat, the thread was in one run at least from the end of
+ * the first look to the begin of the second. So a reported stall is never shorter than the
+ * threshold, and a monitor that is late itself makes no stall longer. While a stall goes on, the
+ * monitor looks every eighth of its length, so its end is known with that precision. */
 #include "runtime/system/stall.h"
 
 #include "house/dispatch/loan.h"
@@ -17,13 +17,14 @@
 #define MS     UINT64_C(1000000)
 #define SECOND (1000 * MS)
 
-/* A thread takes a signal at once, if it takes it; a sanitizer lets it wait. */
+/* A thread that takes a signal takes it at once, but a sanitizer delays it. After this time no
+ * backtrace is awaited any more. */
 #define TRACE_WAIT_NS (50 * MS)
 
-/* Who is not in a run: what is no beat of any thread. */
+/* Stands for a thread that is in no run; no thread ever has this beat. */
 #define NO_BEAT UINT64_MAX
 
-/* Houses are counted up to so many. */
+/* At most so many houses are counted. */
 #define ARRIVALS_MAX 10000u
 
 uint64_t domi_thread_beat(const domi_thread *thread)
@@ -47,18 +48,18 @@ uint32_t domi_thread_queued(const domi_thread *thread)
     const domi_manager *manager = &thread->manager;
     uint32_t count = manager->ready[DOMUS_STATE].count + domi_loans_shown(manager);
 
-    /* With this ratio those of a phase are in a queue of its own. */
+    /* With this ratio, phase 3 runs its houses from a queue of its own. */
     if (thread->config->scheduler.io_ratio == 100 && readies(manager) > count)
         count = readies(manager);
     return count + manager->ready[DOMUS_CHANNELS].count;
 }
 
-/* Houses that have got mail from elsewhere since. */
+/* Houses that have got mail from elsewhere since home last took its arrivals. */
 static uint32_t count_arrivals(domi_manager *manager)
 {
-    /* acquire: pairs with the put that linked the newest; all links behind it are seen. They are
-     * only followed right while home takes none; who calls looks whether it did. Slots stay slots,
-     * so there is a house at the end of each in any case. */
+    /* acquire: pairs with the put that linked the newest house, so all links behind that are seen.
+     * The links are only right while home takes no arrivals; the caller checks whether home did.
+     * Slots stay slots for ever, so each link leads to a house or to NULL in any case. */
     const domi_house *house = atomic_load_explicit(&manager->arrivals, memory_order_acquire);
     uint32_t count = 0;
 
@@ -93,7 +94,7 @@ static const char *name_of(const char *name)
     return name != NULL ? name : "?";
 }
 
-/* Whose handler, and what it handles. */
+/* Write whose handler runs, and what it handles. */
 static void describe(const domi_stall *stall, char *text, size_t size)
 {
     if (stall->behaviour == NULL)
@@ -106,8 +107,8 @@ static void describe(const domi_stall *stall, char *text, size_t size)
                  name_of(stall->type->name));
 }
 
-/* How many wait behind it. Without a trace, what the thread itself has said last: when its phase
- * began, or some houses ago. */
+/* Write how many houses wait behind the stall. Without a backtrace this is the number that the
+ * thread published last: at the beginning of its phase 3, or some houses ago. */
 static void describe_waiting(domi_thread *thread, bool traced, char *text, size_t size)
 {
     uint32_t arrived = count_arrivals(&thread->manager);
@@ -141,7 +142,7 @@ static uint64_t cpu_ns(const domi_thread *thread)
     return domi_clock_cpu_ns((clockid_t)domi_counter_read(&thread->counters.cpu_clock));
 }
 
-/* What it did all the time: worked, or waited. */
+/* Write how much of the time the thread was on the CPU: whether it worked or waited. */
 static void describe_cpu(const domi_thread *thread, uint64_t now_ns, char *text, size_t size)
 {
     const domi_stall *stall = &thread->stall;
@@ -155,7 +156,7 @@ static void describe_cpu(const domi_thread *thread, uint64_t now_ns, char *text,
                  (used_ns - stall->cpu_ns) / MS, over_ns / MS);
 }
 
-/* Once for each stall, whether it still goes on or not. */
+/* Report a stall; called once for each stall, whether it still goes on or not. */
 static void tell(domus_system *system, domi_thread *thread, uint64_t now_ns, bool traced)
 {
     domi_stall *stall = &thread->stall;
@@ -176,7 +177,7 @@ static void tell(domus_system *system, domi_thread *thread, uint64_t now_ns, boo
 
 /* --- one thread ------------------------------------------------------------------------------- */
 
-/* It sleeps, or is where it may stay without a beat. */
+/* Does the thread sleep, or is it at a place where it may stay without a beat? */
 static bool is_at_rest(const domi_thread *thread, const domus_behaviour *running)
 {
     uint32_t park = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->manager.park,
@@ -190,7 +191,7 @@ static bool is_at_rest(const domi_thread *thread, const domus_behaviour *running
     return true;
 }
 
-/* It is in another run than at the last look. */
+/* The thread is not in the run of the last look, so begin anew. */
 static void begin(domi_thread *thread, uint64_t beat, const domi_clock *clock)
 {
     domi_stall *stall = &thread->stall;
@@ -199,9 +200,10 @@ static void begin(domi_thread *thread, uint64_t beat, const domi_clock *clock)
     stall->stage = DOMI_STALL_NONE;
     stall->beat = beat;
     stall->cpu_since_ns = 0;
-    stall->since_ns = domi_clock_now(clock); /* after the beat was read */
+    stall->since_ns = domi_clock_now(clock); /* this comes after the beat was read */
     stall->from_ns = stall->looked_ns != 0 ? stall->looked_ns : stall->since_ns;
-    /* It stamps when it wakes, and after each phase. */
+    /* A thread stamps the time when it wakes and after each phase, so a newer stamp is nearer to
+     * the run's begin. */
     stamp_ns &= ~DOMI_STAMP_ASLEEP;
     if (stamp_ns > stall->looked_ns && stamp_ns <= stall->since_ns)
         stall->from_ns = stamp_ns;
@@ -223,7 +225,7 @@ static void end(domus_system *system, domi_thread *thread, uint64_t now_ns)
     domi_counter_add(&stall->lengths[place], 1);
 }
 
-/* Returns 0 if a trace was asked for. */
+/* Ask for a backtrace. Returns 0 if it was asked for, else why not. */
 static int want_trace(domus_system *system, domi_thread *thread, uint64_t now_ns)
 {
     domi_stall_bound *bound = &system->monitor.traces;
@@ -248,7 +250,7 @@ static void found(domus_system *system, domi_thread *thread, uint64_t now_ns)
     stall->behaviour = atomic_load_explicit(&thread->manager.running, memory_order_relaxed);
     stall->type = atomic_load_explicit(&thread->manager.handling, memory_order_relaxed);
     if (domi_thread_beat(thread) != stall->beat)
-        return; /* what was read is another's: no stall, the next look says */
+        return; /* the words read above are of another run: no stall; the next look decides */
     domi_counter_add(&stall->count, 1);
     stall->stage = DOMI_STALL_FOUND;
     stall->found_ns = now_ns;
@@ -258,7 +260,7 @@ static void found(domus_system *system, domi_thread *thread, uint64_t now_ns)
         tell(system, thread, now_ns, false);
 }
 
-/* It is where it was at the last look. */
+/* The thread is still in the run of the last look. */
 static void go_on(domus_system *system, domi_thread *thread, uint64_t now_ns)
 {
     domi_stall *stall = &thread->stall;
@@ -280,11 +282,11 @@ static void go_on(domus_system *system, domi_thread *thread, uint64_t now_ns)
     }
 }
 
-/* Returns in how many nanoseconds to look again. */
+/* Look at one thread. Returns the nanoseconds until the next look at it. */
 static uint64_t look_at(domus_system *system, domi_thread *thread, uint64_t often_ns)
 {
     domi_stall *stall = &thread->stall;
-    uint64_t now_ns = domi_clock_now(&system->clock); /* before the beat is read */
+    uint64_t now_ns = domi_clock_now(&system->clock); /* this comes before the beat is read */
     const domus_behaviour *running =
         atomic_load_explicit(&thread->manager.running, memory_order_relaxed);
     uint64_t beat = is_at_rest(thread, running) ? NO_BEAT : domi_thread_beat(thread);
