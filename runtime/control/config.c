@@ -1,7 +1,8 @@
-/* Defaults and checks of a configuration, by the tables in runtime/control/config_keys.c.
+/* Defaults and checks of a configuration.
  *
- * The defaults of domus_config_init(), the checks and the YAML reader all go by these tables, so
- * that a number stands in one place only. Nothing here is kept: any thread may call any of it. */
+ * domus_config_init(), the checks and the YAML reader all use the tables in
+ * runtime/control/config_keys.c, so each number stands in one place only. Nothing here has a state.
+ * Thread-safety: any thread. */
 #include <domus/config.h>
 
 #include "runtime/control/config_keys.h"
@@ -23,8 +24,8 @@
 #define MIB    DOMI_MIB
 #define GIB    DOMI_GIB
 
-#define TEXT_SHOWN_MAX 64  /* of a text that is wrong, escaped */
-#define TEXT_SIZE      128 /* of a message, and of a value printed into one */
+#define TEXT_SHOWN_MAX 64  /* characters shown of a wrong text, escaped */
+#define TEXT_SIZE      128 /* bytes of a message, and of a value printed into one */
 
 static bool is_text(const domus_config_key *key)
 {
@@ -72,7 +73,7 @@ static void store(const domus_config_key *key, void *holder, uint64_t number, co
         memcpy(field, &number, sizeof number);
 }
 
-/* `number` in the largest unit that it is a whole count of. */
+/* Print `number` in the largest unit of which it is a whole multiple. */
 static void print_in_units(uint64_t number, const uint64_t *units, const char *const *names,
                            char *text)
 {
@@ -138,7 +139,7 @@ static bool name_is_valid(const char *text)
            '\0';
 }
 
-/* A port: decimal, without signs and needless zeros. */
+/* Is the text a port: decimal, without a sign and without leading zeros? */
 static bool port_is_valid(const char *text)
 {
     unsigned port = 0;
@@ -155,7 +156,7 @@ static bool port_is_valid(const char *text)
     return true;
 }
 
-/* Numbers only: a name would have to be looked up, and that blocks. */
+/* Only numeric addresses are valid, because a name would have to be looked up, and that blocks. */
 static bool address_is_valid(const char *text)
 {
     unsigned char bytes[sizeof(struct in6_addr)];
@@ -171,7 +172,7 @@ static bool address_is_valid(const char *text)
         text++;
         length -= 2;
     }
-    memcpy(host, text, length); /* fits: the caller has held the length against the maximum */
+    memcpy(host, text, length); /* it fits, because the caller has checked the length */
     host[length] = '\0';
     return inet_pton(family, host, bytes) == 1;
 }
@@ -222,7 +223,7 @@ static int check_field(const domus_config_key *key, const void *holder, char *er
                         : check_number(key, number_of(key, holder), error, size);
 }
 
-/* A walk over all checks: where its findings go. */
+/* The receiver of faults in a walk over all checks. */
 struct review {
     void (*report)(const domus_config_fault *fault, void *context);
     void *context;
@@ -262,7 +263,7 @@ static const domus_config_key *key_named(const char *path)
     size_t i = 0;
 
     while (strcmp(domi_config_keys[i].path, path) != 0)
-        i++; /* ends: the paths in relations are among the keys */
+        i++; /* the loop ends, because each path in a relation is a key */
     return &domi_config_keys[i];
 }
 
@@ -290,14 +291,14 @@ static void review_relations(struct review *review, const domus_config *config)
     }
 }
 
-/* The first listener of the same name stands; every later one is at fault. */
+/* Two listeners must not have one name: the first one keeps it, and each later one is at fault. */
 static void review_name(struct review *review, const domus_config *config, size_t index)
 {
     const domus_listener_config *listeners = config->listeners;
     char message[TEXT_SIZE];
 
     if (listeners[index].name == NULL || listeners[index].name[0] == '\0')
-        return; /* reported as missing */
+        return; /* a missing name was reported already */
     for (size_t i = 0; i < index; i++) {
         if (listeners[i].name == NULL || strcmp(listeners[i].name, listeners[index].name) != 0)
             continue;
@@ -337,7 +338,7 @@ void domus_config_init(domus_config *config)
               domi_config_keys[i].preset_text);
 }
 
-/* Where domus_config_check() keeps the first fault. */
+/* domus_config_check() stores the first fault here. */
 struct first {
     char *error;
     size_t size;

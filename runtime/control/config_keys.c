@@ -1,4 +1,5 @@
-/* See the header. */
+/* The rows of the tables of keys. Each row sets a key's path, kind, field, range and default;
+ * config_keys.h says who reads them. */
 #include "runtime/control/config_keys.h"
 
 #include <assert.h>

@@ -1,8 +1,8 @@
-/* See domus/dump.h.
+/* Dumps; domus/dump.h is the manual.
  *
  * An actor on each thread, the inspector, is asked from outside and describes the houses of its
- * home into a sheet. Sheets are counted: a thread that is stuck keeps its own and writes it when
- * nobody looks any more. Inspectors are spawned with the first dump. */
+ * home into a sheet. A sheet has a count of holders: a thread that is stuck keeps its own, and
+ * writes into it when no dump waits for it any more. Inspectors are spawned with the first dump. */
 #include "runtime/outside/detached.h"
 #include "runtime/outside/outside.h"
 
@@ -20,12 +20,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What an inspector is asked, and writes. */
+/* The payload of an ask to an inspector: what to describe, and where to write it. */
 typedef struct sheet {
     _Atomic uint32_t holders;
     bool only_one;
     domus_address one;
-    uint32_t houses; /* written: described, and not */
+    uint32_t houses; /* houses that were met; `left_out` of them did not fit */
     uint32_t left_out;
     int result;
     domi_text text;
@@ -34,7 +34,7 @@ typedef struct sheet {
 
 static void release(sheet *done)
 {
-    /* acq_rel: what the other has written or read comes before it is freed. */
+    /* acq_rel: what the other holder has written or read comes before the sheet is freed. */
     if (atomic_fetch_sub_explicit(&done->holders, 1, memory_order_acq_rel) == 1)
         domi_memory_free(done);
 }
@@ -64,14 +64,16 @@ static const domus_behaviour inspector = {
 
 static bool is_alive(const domi_house *house)
 {
-    /* acquire: pairs with the release of who spawned it; what he wrote is seen. */
+    /* acquire: pairs with the release of the thread that spawned the actor, so what it wrote is
+     * seen. */
     uint64_t life =
         atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_acquire);
 
     return (life & DOMI_LIFE_CLOSED) == 0;
 }
 
-/* Whole, or not at all: the text is cut back to where it was. */
+/* Describe a house as a whole or not at all: if it does not fit, the text is cut back to its former
+ * length. */
 static bool describe(const domi_manager *manager, const domi_house *house, domi_text *text)
 {
     size_t before = text->length;
@@ -93,7 +95,8 @@ static void visit(void *house_, void *context)
         return;
     now->sheet->houses++;
     if (now->sheet->left_out != 0 || !describe(now->manager, house, &now->sheet->text))
-        now->sheet->left_out++; /* and all that follow, so that it does not become a selection */
+        /* so are all that follow, so that the dump is no selection of small ones */
+        now->sheet->left_out++;
 }
 
 static int inspect(domus_stack *stack, void *self, const void *payload)
@@ -126,7 +129,7 @@ static int spawn_inspectors(domus_system *system)
     for (uint32_t i = 0; i < system->count && result == 0; i++) {
         if (system->inspectors[i].house != NULL)
             continue;
-        /* Nobody is born behind the back of a stop. */
+        /* No inspector is spawned once a stop has begun. */
         result = system->stage != DOMI_STAGE_RUNNING
                      ? -ESHUTDOWN
                      : domi_house_spawn_child(&system->outside, NULL, &system->threads[i].manager,
@@ -141,7 +144,7 @@ static sheet *sheet_new(size_t size, const domus_address *one)
 
     if (made == NULL)
         return NULL;
-    atomic_store_explicit(&made->holders, 2, memory_order_relaxed); /* we, and the ask */
+    atomic_store_explicit(&made->holders, 2, memory_order_relaxed); /* the caller and the ask */
     made->text = (domi_text){.at = made->room, .size = size};
     made->only_one = one != NULL;
     if (one != NULL)
@@ -149,14 +152,15 @@ static sheet *sheet_new(size_t size, const domus_address *one)
     return made;
 }
 
-/* One thread's part of a dump. */
+/* The part of one thread in a dump. */
 typedef struct part {
     sheet *sheet;
     int result;
     domi_asking asking;
 } part;
 
-/* 0 is not the last word: domi_asking_wait() is to follow. */
+/* Send the ask to one inspector. If `one->result` is 0 then, end() has to follow, and sets the
+ * final result. */
 static void begin(domus_system *system, part *one, uint32_t thread, size_t size,
                   const domus_address *address)
 {
@@ -194,7 +198,7 @@ static void add_thread(domus_system *system, domi_text *text, uint32_t thread, c
     }
 }
 
-/* They may be anywhere in code of their own: only said to be there. */
+/* Detached actors may be anywhere in their own code, so they are only counted. */
 static void add_detached(domus_system *system, domi_text *text)
 {
     uint32_t busy = 0;
@@ -207,11 +211,12 @@ static void add_detached(domus_system *system, domi_text *text)
         domi_text_add(text, "%" PRIu32 " detached actors are not described\n", busy);
 }
 
-#define LINES_BYTES 256u /* of a thread's share: what is said of the thread itself */
+#define LINES_BYTES 256u /* the part of a thread's share that describes the thread itself */
 
 static_assert(DOMUS_DUMP_BYTES_MIN > 2 * LINES_BYTES, "most of a text is about actors");
 
-/* All are asked before the first is waited for, so that threads that are stuck cost one wait. */
+/* Ask all inspectors before waiting for the first one, so that all stuck threads together cost one
+ * wait. */
 static int dump_all(domus_system *system, part *parts, domi_text *text)
 {
     size_t share = text->size / system->count - LINES_BYTES;
@@ -232,13 +237,13 @@ static int dump_all(domus_system *system, part *parts, domi_text *text)
     return memory ? 0 : -ENOMEM;
 }
 
-/* Come in, with inspectors. */
+/* Enter the outside, with inspectors on all threads. */
 static int enter(domus_system *system, domi_visit *ret_visit)
 {
     if (domi_thread_manager != NULL && domi_thread_manager->system == system)
         return -EDEADLK;
     if (system->simulator != NULL)
-        return -EOPNOTSUPP; /* while we wait nobody takes a step */
+        return -EOPNOTSUPP; /* while the caller waits, nobody takes a step */
     int result = domi_outside_enter(system, DOMI_LAST_TO_SEND, ret_visit);
     if (result != 0)
         return result;
@@ -265,8 +270,9 @@ int domus_dump(domus_system *system, char *at, size_t size)
     return result;
 }
 
-/* The number of the manager that an address lives on; UINT32_MAX: none here. Its slot is there as
- * long as the system. What stands for several lives nowhere: told as what is not described. */
+/* The index of the manager on which an address lives; UINT32_MAX if it is no manager of this
+ * system. Reading the slot is safe, because it exists as long as the system. A router or group
+ * lives on no thread; it counts as an actor that is not described. */
 static uint32_t home_of(const domus_system *system, domus_address address)
 {
     if (address.house == NULL)

@@ -1,8 +1,9 @@
-/* Reading the counters of threads, and the table of them.
+/* Reading the counters of threads, and printing them as a table.
  *
- * A thread notes how long it was in enters and how long elsewhere. What it did inside an enter is
- * its CPU time less all that it spent elsewhere; the rest of the enter was sleep. So no enter pays
- * for reading the CPU clock, and the phases sum to the wall time exactly. */
+ * A thread measures how long it was in enters of its ring and how long elsewhere. The time that it
+ * worked inside enters is its CPU time less the time that it spent elsewhere; the rest of the
+ * enters was sleep. So no enter has to read the CPU clock, and the phases add up to the wall time
+ * exactly. */
 #include "runtime/system/system.h"
 
 #include "base/spinlock.h"
@@ -27,7 +28,7 @@ const char *domus_phase_name(domus_phase phase)
     return (unsigned)phase < DOMUS_PHASES ? phase_names[phase] : NULL;
 }
 
-/* CPU time since the loop began; of a thread that runs, by its CPU clock. */
+/* The CPU time of a thread since its loop began. While the thread runs, its CPU clock is read. */
 static uint64_t thread_cpu_ns(const domi_thread *thread)
 {
     uint64_t end_ns = domi_counter_read(&thread->counters.cpu_end_ns);
@@ -46,13 +47,13 @@ static uint64_t read_acquire(const domi_counter *counter)
     return atomic_load_explicit((domi_counter *)(uintptr_t)counter, memory_order_acquire);
 }
 
-/* A thread that wakes reads the clock some time before others see that it did: what is told of its
- * sleep stays behind by more than that, so that the next snapshot does not go back. */
+/* A thread that wakes reads the clock some time before others can see that it has woken. So the
+ * sleep that is reported ends this much before now, and the next snapshot never goes back. */
 #define WAKE_NS   UINT64_C(100000)
-#define READS_MAX 100000 /* a thread that is interrupted in the middle of a stamp is waited for */
+#define READS_MAX 100000 /* bounds the wait for a thread that is interrupted within a stamp */
 
-/* The spans up to the newest stamp; up to now, if the thread sleeps since then. What it does else
- * is in no span yet. Returns how long it has been doing that. */
+/* Read the spans up to the newest stamp, or, if the thread sleeps since then, up to now. Time after
+ * the newest stamp that is no sleep is in no span yet; it is returned. */
 static uint64_t read_spans(const domi_thread *thread, uint64_t span_ns[DOMI_SPANS])
 {
     const domi_counter *stamp = &thread->counters.stamp_ns;
@@ -86,7 +87,7 @@ static void read_phases(const domi_thread *thread, domus_profile *profile)
         return;
     bool ended = domi_counter_read(&thread->counters.cpu_end_ns) != 0;
     uint64_t open_ns = read_spans(thread, span_ns);
-    uint64_t elsewhere_ns = ended ? 0 : open_ns; /* the CPU clock has it already */
+    uint64_t elsewhere_ns = ended ? 0 : open_ns; /* open time is in the CPU clock already */
     for (int i = 0; i < DOMI_SPANS; i++) {
         profile->wall_ns += span_ns[i];
         if (i != DOMI_SPAN_ENTER)
@@ -323,7 +324,7 @@ static uint64_t field(const domus_system *system, uint32_t thread, size_t offset
     return *(const uint64_t *)(const void *)((const char *)&profile + offset);
 }
 
-/* A column per thread, up to so many; the last one is the sum. */
+/* Threads beyond this have no column; the last column is the sum of all threads. */
 #define COLUMNS_MAX 16u
 
 static void add_row(text *to, const domus_system *system, const char *name, size_t offset)
@@ -333,7 +334,7 @@ static void add_row(text *to, const domus_system *system, const char *name, size
     if (offset == offsetof(domus_profile, log_lines_dropped)) {
         domus_profile outside;
         (void)domus_outside_profile(system, &outside);
-        sum = outside.log_lines_dropped; /* no thread's, and yet the reader wants to know */
+        sum = outside.log_lines_dropped; /* lines of no thread, which the sum must have, too */
     }
 
     add(to, "%-22s", name);
@@ -363,7 +364,7 @@ static void add_phase_row(text *to, const domus_system *system, const char *name
     add(to, " %7.1f ms %4.1f%%\n", sum_ns / 1e6, wall_ns > 0 ? sum_ns / wall_ns * 100 : 0);
 }
 
-/* A row for each length that there was. */
+/* Add a row for each length of stalls that has occurred. */
 static void add_stalls(text *to, const domus_system *system)
 {
     char name[32];
@@ -379,7 +380,7 @@ static void add_stalls(text *to, const domus_system *system)
     }
 }
 
-/* Memory is the system's and no thread's: only the last column has it. */
+/* Memory belongs to the system and not to a thread, so only the last column has it. */
 static void add_memory_row(text *to, const domus_system *system, const char *name, uint64_t value)
 {
     uint32_t columns = system->count < COLUMNS_MAX ? system->count : COLUMNS_MAX;
@@ -387,7 +388,7 @@ static void add_memory_row(text *to, const domus_system *system, const char *nam
     add(to, "%-22s%*s %15llu\n", name, (int)columns * 16, "", (unsigned long long)value);
 }
 
-/* As last measured; no rows when nothing is measured. */
+/* Add the last measurement of memory; no rows if nothing is measured. */
 static void add_memory(text *to, const domus_system *system)
 {
     domus_memory memory;

@@ -1,9 +1,10 @@
 /* Stopping a system, step by step: connections drain, actors stop, blocking work ends, threads end.
  *
  * Each step is a word that every thread follows at its next phase 2 (follow.c). The one who stops
- * waits beside it, looking at counters once a millisecond, and goes on when all is done or the
- * step's time is over: so nothing that an actor does can keep a system from stopping, except a
- * handler that does not return. What did not end in time is said (domus_system_left). */
+ * waits beside it, looks at counters once a millisecond, and goes on when all is done or the step's
+ * time is over. So nothing that an actor does can keep a system from stopping, except a handler
+ * that does not return. The actors and handlers that did not end in time are named
+ * (domus_system_left). */
 #include "runtime/outside/detached.h"
 #include "runtime/outside/outside.h"
 #include "runtime/system/log.h"
@@ -20,8 +21,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ABORT_NS UINT64_C(5000000000) /* for cancelled operations to come back */
-#define END_NS   UINT64_C(1000000000) /* for a handler that runs to return, at least */
+#define ABORT_NS UINT64_C(5000000000) /* time for cancelled operations to complete */
+#define END_NS   UINT64_C(1000000000) /* the least time for a running handler to return */
 
 void domi_system_stage(domus_system *system, domi_stage stage)
 {
@@ -59,15 +60,15 @@ void domi_system_fail(domus_system *system, uint32_t thread, int error)
 
 static uint64_t following(const domus_system *system, uint32_t thread)
 {
-    /* acquire: pairs with domi_thread_follow(); before it has followed, a thread may be about to
-     * hand over what nobody counts yet. */
+    /* acquire: pairs with the release in domi_thread_follow(). Before a thread has followed, it may
+     * be about to hand over a connection that no counter has yet. */
     return atomic_load_explicit(
         (domi_counter *)(uintptr_t)&system->threads[thread].counters.following,
         memory_order_acquire);
 }
 
-/* Connections are counted before they are handed over, so none after the acceptors stopped means
- * that none is on its way. */
+/* Connections are counted before they are handed over. So if there is none after the acceptors have
+ * stopped, none is on its way. */
 static bool is_quiet(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
@@ -104,7 +105,7 @@ static bool has_ended(const domus_system *system)
     return system->ended >= system->count && domi_detached_ended(system);
 }
 
-/* Until it is so, or the time is over. */
+/* Wait until `is_so` is true or `until_ns` has come. Returns the last answer. */
 static bool wait_until(domus_system *system, bool (*is_so)(const domus_system *system),
                        uint64_t until_ns)
 {
@@ -182,7 +183,7 @@ static void note_running(domus_system *system, const domi_manager *manager)
          running->name != NULL ? running->name : "?");
 }
 
-/* A thread has not left its loop: it is in somebody's handler. */
+/* Note the handlers of the threads that have not left their loops. */
 static void note_stuck(domus_system *system)
 {
     pthread_mutex_lock(&system->mutex);
@@ -226,8 +227,8 @@ bool domi_system_end(domus_system *system, uint64_t until_ns)
     for (uint32_t i = 0; i < system->count; i++)
         domi_thread_join(&system->threads[i]);
     domi_detached_join(system);
-    /* The threads have ended, so their managers are this thread's. What was put after its receiver
-     * had ended is late mail now. */
+    /* The threads have ended, so the calling thread owns their managers now. A message that was put
+     * after its receiver had ended is late mail. */
     for (uint32_t i = 0; i < system->count; i++) {
         domi_manager_own(&system->threads[i].manager);
         (void)domi_manager_arrivals(&system->threads[i].manager);
@@ -253,7 +254,8 @@ static void drain(domus_system *system)
     }
 }
 
-/* Nobody spawns any more, then everybody stops: so nobody is born behind the stop's back. */
+/* First nobody spawns any more, then every actor stops. So no actor is born on a thread that has
+ * already stopped its actors. */
 static void stop_actors(domus_system *system, uint64_t until_ns)
 {
     domi_detached_close(system);
@@ -265,8 +267,8 @@ static void stop_actors(domus_system *system, uint64_t until_ns)
     (void)wait_until(system, is_empty, until_ns);
 }
 
-/* Only the thread that runs a stuck handler could look at its channels: so they are counted, and
- * what they are owed is not. */
+/* Log the connections of threads whose handlers have not returned. Only such a thread could look at
+ * its channels, so they are counted, and the bytes that they owe are not. */
 static void log_held(domus_system *system)
 {
     uint64_t held = domi_system_connections(system);
@@ -278,8 +280,8 @@ static void log_held(domus_system *system)
                       held);
 }
 
-/* Log what was cut since this was last logged: a stop that timed out has told its part. Returns how
- * many channels were cut since the drain began. */
+/* Log what was cut since this was last logged, because a stop that timed out has logged its part.
+ * Returns how many channels were cut since the drain began. */
 static int log_cut(domus_system *system)
 {
     domi_cut cut = domi_system_cut(system);
@@ -335,7 +337,8 @@ int domus_system_stop(domus_system *system)
         return -EDEADLK;
     if (system->stage != DOMI_STAGE_RUNNING && system->stage != DOMI_STAGE_ENDING)
         return 0;
-    /* Late mail, and actors of detached threads, are ended here. */
+    /* Late mail, and actors of detached threads, are ended on this thread, with the system's
+     * allocator. */
     const domus_allocator *before = domi_memory_use(system->hooks.allocator);
     int result = stop(system);
     (void)domi_memory_use(before);

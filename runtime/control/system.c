@@ -1,4 +1,4 @@
-/* A system from new to free; see domus/system.h. */
+/* The life of a system, from new to free; domus/system.h is the manual. */
 #include "runtime/system/system.h"
 
 #include "base/check.h"
@@ -69,11 +69,12 @@ static int choose_cpus(domus_system *system, const domus_config *config, char *e
     if (system->simulator == NULL)
         return domi_cpus_choose(config, "", &system->cpus, error, error_size);
     DOMI_CHECK(config->system.threads != 0);
-    system->cpus.threads = config->system.threads; /* and what this machine has does not count */
+    /* the CPUs of this machine do not count in a simulation */
+    system->cpus.threads = config->system.threads;
     return 0;
 }
 
-/* About a park and a wake-up, measured here. */
+/* About the cost of a park and a wake-up, as measured on the machine of the project. */
 #define SPIN_AUTO_NS UINT64_C(20000)
 
 static void choose_spin(domus_system *system)
@@ -84,7 +85,7 @@ static void choose_spin(domus_system *system)
         *spin_ns = system->cpus.few ? 0 : SPIN_AUTO_NS;
 }
 
-/* A filter may refuse the system call. */
+/* Draw a random key. This can fail, because a system call filter may refuse getrandom. */
 static int random_key(uint64_t key[2], char *error, size_t error_size)
 {
     if (getentropy(key, 2 * sizeof key[0]) == 0)
@@ -95,12 +96,12 @@ static int random_key(uint64_t key[2], char *error, size_t error_size)
     return result;
 }
 
-/* The registries that all threads share. */
+/* Make the routers and groups, which all threads share. */
 static int crowds_init(domus_system *system, char *error, size_t error_size)
 {
     int result = 0;
     const domus_config *config = &system->config;
-    uint64_t key[2] = {0, 0}; /* in a simulation nothing is left to chance */
+    uint64_t key[2] = {0, 0}; /* a simulation has a constant key, so it repeats */
 
     domi_routers_init(&system->routers, config->routers.max, config->routers.routees_max);
     if (system->simulator == NULL)
@@ -119,7 +120,7 @@ static void crowds_fini(domus_system *system)
 
 static int names_init(domus_system *system, char *error, size_t error_size)
 {
-    uint64_t key[2] = {0, 0}; /* nothing of a simulation is left to chance */
+    uint64_t key[2] = {0, 0}; /* a simulation has a constant key, so it repeats */
     int result = 0;
 
     if (system->simulator == NULL)
@@ -139,7 +140,7 @@ static int peers_init(domus_system *system)
     uint64_t key[2];
 
     if (system->simulator != NULL)
-        return 0; /* it has no listeners */
+        return 0; /* a simulation has no listeners */
     if (getentropy(key, sizeof key) != 0)
         return -errno;
     return domi_peers_init(&system->peers, &limits, key);
@@ -196,7 +197,7 @@ static int make(const domus_config *config, domi_simulator *simulator, const dom
         domi_names_fini(&system->names);
     if (result != 0)
         goto fail_threads;
-    result = simulator == NULL ? workers_init(system) : 0; /* no helper thread in a simulation */
+    result = simulator == NULL ? workers_init(system) : 0; /* a simulation has no helper threads */
     if (result != 0)
         goto fail_names;
     if (hooks != NULL)
@@ -227,7 +228,7 @@ fail_system:
     return result;
 }
 
-/* No failure is without its line. */
+/* Make a system; each failure leaves one line in `error`. */
 static int make_or_explain(const domus_config *config, domi_simulator *simulator,
                            const domus_hooks *hooks, char *error, size_t error_size,
                            domus_system **ret_system)
@@ -266,7 +267,7 @@ int domus_system_new(const domus_config *config, char *error, size_t error_size,
     return domus_system_new_with(config, NULL, error, error_size, ret_system);
 }
 
-/* Returns how many threads are made; fewer than all: `result` says why. */
+/* Returns how many threads were made. If these are fewer than all, `ret_result` says why. */
 static uint32_t init_threads(domus_system *system, int *ret_result)
 {
     const domi_backend *backend =
@@ -302,19 +303,20 @@ static int run_threads(domus_system *system)
         memcpy(system->error, system->start_text, sizeof system->error);
     }
     if (result != 0)
-        system->ended += system->count - started; /* who never began does not hold up the others */
+        /* threads that never began count as ended, so the others do not wait for them */
+        system->ended += system->count - started;
     pthread_mutex_unlock(&system->mutex);
     return result;
 }
 
-/* Their steps are taken by who made the system. */
+/* Start the rings of simulated threads. The one who made the system takes their steps. */
 static int begin_simulated(domus_system *system)
 {
     int result = 0;
 
     for (uint32_t i = 0; i < system->count && result == 0; i++)
         result = domi_io_start(&system->threads[i].io);
-    DOMI_CHECK(result == 0); /* a simulated ring starts */
+    DOMI_CHECK(result == 0); /* the start of a simulated ring never fails */
     return result;
 }
 
@@ -373,15 +375,15 @@ int domus_system_start(domus_system *system)
     return result;
 }
 
-#define ABANDONED_NS UINT64_C(1000000000) /* a last chance to return */
+#define ABANDONED_NS UINT64_C(1000000000) /* the last time for abandoned work to return */
 
-/* Actors whose blocking work was abandoned were left as they were; now that it has returned, they
- * are ended as well. */
+/* Actors whose blocking work was abandoned were not ended by the stop. Their work has returned now,
+ * so they are ended here. */
 static void end_actors_left_by_abandoned_work(domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
         domi_manager *manager = &system->threads[i].manager;
-        domi_manager_own(manager); /* its thread has ended */
+        domi_manager_own(manager); /* legal because its thread has ended */
         manager->work_over = true;
         domi_manager_end(manager);
     }
@@ -395,12 +397,13 @@ static void end_actors_left_by_abandoned_work(domus_system *system)
 
 void domus_system_free(domus_system *system)
 {
-    /* In a child all of this is a copy of what was in use, or the parent's: it goes with it. */
+    /* In a forked child this memory is a copy of what the parent's threads were using, or is the
+     * parent's: it stays until the child ends. */
     if (system == NULL || (system->stage != DOMI_STAGE_NEW && domi_system_forked(system)))
         return;
     (void)domus_system_stop(system);
     if (system->stage != DOMI_STAGE_NEW && system->stage != DOMI_STAGE_STOPPED)
-        return; /* a handler has not returned: its thread still uses all this */
+        return; /* a handler has not returned, and its thread still uses all this */
     if (system->workers != NULL && domi_workers_stop(system->workers, ABANDONED_NS) != 0)
         return; /* abandoned work has not returned either */
     const domus_allocator *before = domi_memory_use(system->hooks.allocator);

@@ -1,4 +1,4 @@
-/* Making a thread, running it, ending it. */
+/* How a thread of a system is made, run and freed. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "house/message/pool.h"
@@ -67,12 +67,12 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
     return 0;
 }
 
-/* Tell who waits in domus_system_start(). */
+/* Report the start to the thread that waits in domus_system_start(). */
 static void report(domus_system *system, int result)
 {
     pthread_mutex_lock(&system->mutex);
     system->running++;
-    system->ended += result != 0; /* it holds nobody up in wait_for_all() */
+    system->ended += result != 0; /* so the others do not wait for it in wait_for_all() */
     if (result != 0 && system->start_error == 0) {
         system->start_error = result;
         domi_setup_explain(result, DOMI_SETUP_ENABLE, &system->config, system->start_text,
@@ -82,7 +82,8 @@ static void report(domus_system *system, int result)
     pthread_mutex_unlock(&system->mutex);
 }
 
-/* Nobody may run any more when actors are ended: they may send to each other to the last. */
+/* Wait until all threads have left their loops. No thread may run any more when actors are ended,
+ * because actors may send to each other to the last. */
 static void wait_for_all(domus_system *system)
 {
     pthread_mutex_lock(&system->mutex);

@@ -1,8 +1,8 @@
-/* See domus/blocking.h.
+/* Blocking work; domus/blocking.h is the manual.
  *
- * The job lies in the envelope that its answer will travel in, which is paid for when it is asked
- * for: so nothing is allocated when it ends, and the job lives until its answer was handled. The
- * helper thread puts it as any foreign thread would. */
+ * The job lies in the envelope in which its answer will travel. That envelope is paid for when the
+ * work is asked for, so the end of the work allocates nothing, and the job lives until its answer
+ * was handled. The helper thread puts the answer as any foreign thread would. */
 #include "runtime/outside/blocking.h"
 
 #include "runtime/outside/outside.h"
@@ -21,7 +21,7 @@
 const domus_type domus_blocking_type = {.name = "blocking", .size = sizeof(int)};
 
 typedef struct work {
-    int result; /* first: the payload of the answer */
+    int result; /* first, because it is the payload of the answer */
     domus_address asker;
     domus_system *system;
     domi_envelope *envelope;
@@ -33,7 +33,7 @@ static work *work_of(domi_envelope *envelope)
     return (work *)(void *)((char *)envelope + DOMI_ASK_HEAD);
 }
 
-/* On a helper thread, or on the one that stops the pool: the answer goes out. */
+/* Send the answer. Called on a helper thread, or on the thread that stops the pool. */
 static void done(domi_job *job)
 {
     work *ended = (work *)(void *)((char *)job - offsetof(work, job));
@@ -41,7 +41,7 @@ static void done(domi_job *job)
     domi_envelope *envelope = ended->envelope;
     uint32_t kind = DOMI_REPLY;
 
-    domi_system_not_forked(system); /* the function has forked, and returns in the child */
+    domi_system_not_forked(system); /* the function may have forked and returned in the child */
     ended->result = job->result;
     if (job->result < 0) {
         envelope->type = NULL;
@@ -114,7 +114,7 @@ bool domi_blocking_withdraw(domi_manager *manager, struct domi_promise *promise)
     domi_envelope *envelope = promise->work;
 
     if (envelope == NULL)
-        return true; /* it never began, and fails already */
+        return true; /* it never began, and its promise fails already */
     if (!domi_workers_withdraw(system->workers, &work_of(envelope)->job))
         return false;
     promise->work = NULL;

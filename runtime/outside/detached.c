@@ -1,4 +1,6 @@
-/* See the header. */
+/* How detached actors run, receive and stop. Each thread has a loop of its own: follow a stop, take
+ * arrivals and timers, run one house, and sleep on the park word if nothing is left. Everything in
+ * `domi_detached` belongs to that thread, except `wanted` and `busy`. */
 #include "runtime/outside/detached.h"
 
 #include "base/check.h"
@@ -41,14 +43,14 @@ static void store_clock_time(domi_detached *detached)
     detached->manager.now_ns = domi_clock_now(&detached->system->clock);
 }
 
-/* seq_cst: pairs with want(). */
+/* seq_cst: this load pairs with the store in want(). */
 static domi_wanted wanted(const domi_detached *detached)
 {
     return (domi_wanted)atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&detached->wanted,
                                              memory_order_seq_cst);
 }
 
-/* True when it is to leave its loop. */
+/* Follow the system's stop. Returns true if the thread has to leave its loop. */
 static bool follow(domi_detached *detached)
 {
     domi_wanted what = wanted(detached);
@@ -61,8 +63,9 @@ static bool follow(domi_detached *detached)
     return what == DOMI_WANTED_END;
 }
 
-/* Until something was put, a timer is due, or `until_ns`. The same protocol as in park.c: exchange,
- * look again everywhere, sleep; the kernel compares the word once more. */
+/* Sleep until something was put, a timer is due, or `until_ns` has come. The protocol is that of
+ * park.c: exchange the word, look at everything again, sleep; the kernel compares the word once
+ * more before it sleeps. */
 static void rest(domi_detached *detached, uint64_t until_ns)
 {
     domi_manager *manager = &detached->manager;
@@ -94,7 +97,7 @@ static void look_at_memory(domi_detached *detached)
         (void)domi_trim_step(manager, manager->now_ns, DOMI_TRIM_BUSY);
 }
 
-/* What came from others, and what is due. */
+/* Take what came from other threads, and fire what is due. */
 static void take_events(domi_detached *detached)
 {
     domi_system_not_forked(detached->system);
@@ -102,7 +105,7 @@ static void take_events(domi_detached *detached)
     look_at_memory(detached);
     (void)domi_manager_arrivals(&detached->manager);
     (void)domi_manager_timers(&detached->manager);
-    if (detached->manager.chained >= DOMI_CHAINED_MAX) /* it may never come to rest */
+    if (detached->manager.chained >= DOMI_CHAINED_MAX) /* a busy thread may never come to rest() */
         domi_pool_flush(&detached->manager);
 }
 
@@ -158,7 +161,8 @@ static void *run(void *detached_)
 
 /* --- making one ------------------------------------------------------------------------------- */
 
-/* Not pinned: a mask of its maker's would be one CPU. */
+/* The thread is not pinned. It inherits the affinity mask of its maker, which may be one CPU, and
+ * gets the mask of all CPUs. */
 static int start_thread(domi_detached *detached)
 {
     sigset_t before;
@@ -177,8 +181,9 @@ static int start_thread(domi_detached *detached)
     return 0;
 }
 
-/* What a detached actor does is not in step with the system's stop, so its spawns exclude it: who
- * is in a handler for long must not spawn on a thread that walks its slots, or has ended. */
+/* The stop does not wait for a detached actor's handler. So a spawn holds the system's mutex and
+ * fails once detached actors are closed: an actor that is in its handler for long must not spawn on
+ * a thread that walks its slots or has ended. */
 static bool begin_spawn(domi_manager *manager)
 {
     domus_system *system = manager->system;
@@ -237,7 +242,8 @@ static int make(domus_system *system, uint32_t place, domi_detached **ret_detach
     return 0;
 }
 
-/* One that has no actor, or a new one; reserved. Under the system's mutex. */
+/* Find a detached thread that has no actor, or make one, and mark it busy. Under the system's
+ * mutex. */
 static int reserve(domus_system *system, domi_detached **ret_detached)
 {
     domi_detached *detached = NULL;
@@ -286,13 +292,13 @@ int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_b
 
 /* --- a receive that returns ------------------------------------------------------------------- */
 
-/* Or to begin anew, which waits for this handler's end too. */
+/* Has the actor to stop, or to restart? A restart waits for the end of this handler, too. */
 static bool is_to_stop(const domi_house *house)
 {
     return domi_house_is_asked_to_stop(house) || (house->marks & DOMI_MARK_RESTART) != 0;
 }
 
-/* As a run that ends does: what was taken makes room. */
+/* A message that was taken makes room in the mailbox, so FULL is cleared as at the end of a run. */
 static void make_room(domi_manager *manager, domi_house *house)
 {
     uint64_t life = domi_house_life(house);
@@ -325,17 +331,18 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
 
     if (stack->manager->index <= stack->manager->threads || house->home != stack->manager)
         return -EOPNOTSUPP;
-    if (domi_stack_pooled(stack) == NULL) /* its end looks at what was received */
+    /* a pooled stack, because its end releases what was received */
+    if (domi_stack_pooled(stack) == NULL)
         return -ENOMEM;
     domi_detached *detached = (domi_detached *)(void *)stack->manager;
-    domi_stack_end_received(stack, -ENOMSG); /* the one before this is done with */
+    domi_stack_end_received(stack, -ENOMSG); /* the message that was received before is done with */
     take_events(detached);
     uint64_t until_ns = detached->manager.now_ns + within_ns;
     if (until_ns < within_ns)
         until_ns = UINT64_MAX;
     for (;;) {
         if (domi_ask_cancels_now(&detached->manager, house))
-            seen[0] = NULL; /* it may be one that was dropped */
+            seen[0] = NULL; /* `seen[0]` may be a node that the cancel dropped */
         if (follow(detached) || is_to_stop(house) || domi_receive_last(&detached->manager, house))
             return -ECANCELED;
         domi_envelope *message =
@@ -367,7 +374,7 @@ static void want(domus_system *system, domi_wanted what)
     domi_outside_lock(system);
     for (uint32_t i = 0; i < system->detached_count; i++) {
         domi_detached *detached = system->detached[i];
-        /* seq_cst: as a put, it stands before the look at the park word. */
+        /* seq_cst: this store comes before the look at the park word, as a put does. */
         atomic_store_explicit(&detached->wanted, what, memory_order_seq_cst);
         domi_manager_notify(&system->outside, &detached->manager);
     }

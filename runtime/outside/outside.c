@@ -1,5 +1,6 @@
-/* What foreign threads may do, and serving a listener. They share one manager under a mutex: its
- * pools are theirs, its home is nobody's, so all that they put goes by the inbox lane. */
+/* The verbs for foreign threads, and serving a listener. Foreign threads share one manager under a
+ * mutex: they use its pools, and no other actor's home is this manager, so all that they put goes
+ * by the inbox lane. */
 #include "runtime/outside/outside.h"
 
 #include "base/check.h"
@@ -77,7 +78,8 @@ void domi_outside_unlock(domus_system *system)
 int domi_outside_enter(domus_system *system, domi_stage last, domi_visit *ret_visit)
 {
     if (domi_system_forked(system))
-        return -ECHILD; /* before the mutex: who held it is not in this process */
+        /* checked before the mutex, because the thread that held it is not in this process */
+        return -ECHILD;
     const domus_allocator *before = domi_memory_use(system->hooks.allocator);
     domi_outside_lock(system);
     if (system->stage < DOMI_STAGE_RUNNING || system->stage > last) {
@@ -87,13 +89,14 @@ int domi_outside_enter(domus_system *system, domi_stage last, domi_visit *ret_vi
     }
     *ret_visit = (domi_visit){before, domi_memory_count(&system->pressure.meter)};
     domi_manager_look_at_pressure(&system->outside);
-    /* Answers that nobody waited for any more. Relaxed: what is not seen now is seen later. */
+    /* Handle answers for which nobody waits any more. Relaxed: an answer that is not seen now is
+     * seen later. */
     if (atomic_load_explicit(&system->outside.arrivals, memory_order_relaxed) != NULL)
         domi_outside_turn(system);
     return 0;
 }
 
-/* Before the mutex: who tries again and again is in nobody's way. */
+/* The refusal comes before the mutex, so a thread that tries again and again hinders nobody. */
 int domi_outside_enter_to_send(domus_system *system, domi_visit *ret_visit)
 {
     uint32_t level = atomic_load_explicit(&system->pressure.own_level, memory_order_relaxed);
@@ -188,7 +191,8 @@ int domus_outside_publish(domus_system *system, domus_group group, const domus_t
 
     if (result != 0) {
         if (type->release != NULL)
-            type->release((void *)(uintptr_t)payload); /* consumed in every case */
+            /* a publication consumes its payload also when it fails */
+            type->release((void *)(uintptr_t)payload);
         return result;
     }
     result =
@@ -197,7 +201,8 @@ int domus_outside_publish(domus_system *system, domus_group group, const domus_t
     return result;
 }
 
-/* Inside. */
+/* Send a notice; only while the caller is inside. With `passes` the mailbox's limit does not refuse
+ * it. */
 static int send_notice(domi_manager *outside, domus_address to, const domus_type *type,
                        const void *payload, bool passes)
 {
@@ -287,7 +292,7 @@ static int find_listener(domus_system *system, const char *name, size_t *ret_ind
     return -ENOENT;
 }
 
-/* One actor on each thread, and the acceptor that hands to them. */
+/* Spawn one actor on each thread, and the acceptor that gives connections to them. */
 static int spawn_servers(domus_system *system, domi_acceptor *acceptor, size_t listener,
                          const domus_behaviour *behaviour, const void *state)
 {
@@ -345,7 +350,8 @@ int domus_serve(domus_system *system, const char *name, const domus_behaviour *b
         return result;
     }
     acceptor->held = &system->unmounted[index];
-    system->unmounted[index] = acceptor; /* from the spawn on the acceptor's thread writes this */
+    /* set before the spawn, because the acceptor's thread writes this from then on */
+    system->unmounted[index] = acceptor;
     result = spawn_servers(system, acceptor, index, behaviour, state);
     if (result != 0) {
         system->unmounted[index] = NULL;

@@ -1,19 +1,26 @@
-/* Foreign threads that ask, and wait.
+/* Foreign threads that ask and wait.
  *
  * They ask in the name of one actor that lives on the outside's manager, by the same promises as
- * any actor. Its turn is taken by whoever is inside: who sorts what has come also completes what
- * others wait for. Of those who wait, one leads: he sleeps on the manager's park word, which a put
- * to the actor wakes (as it wakes a thread, contract: Park and wake); the others sleep on
- * conditions of their own, for their answer or for the lead, which is handed on as its holder
- * leaves.
+ * any actor. Whichever foreign thread is inside runs this actor, so it sorts what has come and also
+ * completes asks for which other threads wait. One of the waiting threads leads: it sleeps on the
+ * manager's park word, and a put to the actor wakes it as it wakes a thread of the loop (contract:
+ * Park and wake). The others sleep on conditions of their own, until their answer comes or they are
+ * given the lead. The leader hands the lead on when it leaves.
  *
- *     somebody waits  =>  somebody leads, or is on his way to
+ *     a thread waits  =>  a thread leads, or is about to
  *
- * No wake-up is lost. Of a put: the leader exchanges the word to SLEEPING before he looks a last
- * time, and the put is a read-modify-write before the look at the word (domi_manager_notify). The
- * futex compares the word again, so a NOTIFIED between the look and the sleep ends that. Of a
- * completion by another: it is written under the mutex; the leader has looked under the mutex after
- * he became the only one that writes SLEEPING, and who completes his ask exchanges the word. */
+ * No wake-up is lost. A put and the leader:
+ * 1. The leader exchanges the word to SLEEPING.
+ * 2. It looks a last time, and sleeps on the word if nothing was put.
+ * 3. A sender puts, which is a read-modify-write, and then looks at the word (domi_manager_notify).
+ *    So either the leader sees what was put, or the sender sees SLEEPING.
+ * 4. If the sender exchanges the word to NOTIFIED between the leader's look and its sleep, the
+ *    futex compares the word again and does not sleep.
+ * A completion by another foreign thread and the leader:
+ * 1. The leader looks at its ask under the mutex, after it has become the only one that writes
+ *    SLEEPING.
+ * 2. The other thread completes the ask under the mutex and exchanges the word, which ends the
+ *    leader's sleep. */
 #include "runtime/outside/outside.h"
 
 #include "base/check.h"
@@ -56,18 +63,19 @@ static void wake(domus_system *system, domi_asking *asking)
         pthread_cond_signal(&asking->woken);
         return;
     }
-    /* seq_cst as all exchanges of this word; its partner is the leader's futex wait. */
+    /* seq_cst, as all exchanges of this word; it pairs with the leader's futex wait. */
     if (atomic_exchange_explicit(&outside->park, DOMI_PARK_NOTIFIED, memory_order_seq_cst) ==
         DOMI_PARK_SLEEPING)
         domi_futex_wake(&outside->park);
 }
 
-/* What the answer owns goes to who asked only with a copy of its payload. */
+/* Give the reply to the thread that asked. It also gets what the payload owns, but only together
+ * with a copy of the payload. */
 static int take_reply(domus_stack *stack, const domus_answer *answer, domus_outside_reply *reply)
 {
     uint32_t size = answer->type->size;
 
-    if (reply == NULL) /* who gives no buffer wants to know that it was answered, and no more */
+    if (reply == NULL) /* a caller without a buffer wants to know only that it was answered */
         return 0;
     reply->type = answer->type;
     reply->length = size;
@@ -78,7 +86,7 @@ static int take_reply(domus_stack *stack, const domus_answer *answer, domus_outs
     return domus_take(stack);
 }
 
-/* On the actor's turn, hence on any thread that is inside. */
+/* Resumed for the actor, so it runs on any thread that is inside. */
 static int answered(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_system *system = stack->manager->system;
@@ -134,7 +142,8 @@ int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address t
     *asking = (domi_asking){.reply = reply};
     memcpy(domus_frame(stack), &asking, sizeof(domi_asking *));
     outside->now_ns = domi_clock_now(&system->clock);
-    asking->until_ns = outside->now_ns + timeout_ns + DOMI_WHEEL_TICK_NS; /* never early */
+    /* one tick more, so that it is never early */
+    asking->until_ns = outside->now_ns + timeout_ns + DOMI_WHEEL_TICK_NS;
     int result = domus_ask_within(stack, to, type, payload, timeout_ns, answered);
     if (result != DOMUS_PARKED) {
         release(type, payload);
@@ -157,7 +166,7 @@ static struct timespec end_of(const domus_system *system, const domi_asking *ask
 {
     uint64_t now_ns = domi_clock_now(&system->clock);
 
-    /* When its time is over the wheel may still need a moment to say so. */
+    /* When the time is over, the timer wheel may still need a moment to complete the ask. */
     return domi_clock_after(asking->until_ns > now_ns ? asking->until_ns - now_ns
                                                       : DOMI_WHEEL_TICK_NS);
 }
@@ -185,7 +194,7 @@ static void hand_on(domus_system *system, const domi_asking *asking)
         system->leader = NULL;
     if (system->leader != NULL)
         return;
-    /* Who does not sleep looks for himself before he does. */
+    /* A thread that does not sleep on its condition takes the free lead itself before it sleeps. */
     for (domi_asking *next = system->askings; next != NULL; next = next->next) {
         if (next->sleeps) {
             pthread_cond_signal(&next->woken);
@@ -219,7 +228,7 @@ int domi_asking_wait(domus_system *system, domi_asking *asking)
 void domi_outside_close(domus_system *system)
 {
     for (domi_asking *asking = system->askings; asking != NULL; asking = asking->next) {
-        if (!asking->promise->queued) /* else it fails already */
+        if (!asking->promise->queued) /* a queued promise completes already */
             domi_promise_fail(&system->outside, asking->promise, -ESHUTDOWN);
     }
     domi_outside_turn(system);
@@ -238,9 +247,9 @@ int domus_outside_ask(domus_system *system, domus_address to, const domus_type *
     if (type->size > DOMUS_PAYLOAD_MAX)
         result = -EMSGSIZE;
     else if (domi_thread_manager != NULL && domi_thread_manager->system == system)
-        result = -EDEADLK; /* it would wait for itself */
+        result = -EDEADLK; /* a thread of the system would wait for itself */
     else if (system->simulator != NULL)
-        result = -EOPNOTSUPP; /* while it waits nobody takes a step */
+        result = -EOPNOTSUPP; /* while the caller waits, nobody takes a step */
     else
         result = domi_outside_enter_to_send(system, &visit);
     if (result != 0) {
