@@ -121,8 +121,7 @@ static uint32_t take_events(domi_thread *thread)
             done += taken;
         }
         done += domi_manager_timers(manager) + domi_io_events(&thread->io);
-        /* completions collected here count as io, too */
-        thread->brought += count_io(&thread->io) - before;
+        thread->brought += count_io(&thread->io) - before; /* collected completions are io, too */
         bool more = domi_wheel_next_ns(&manager->wheel) == 0 ||
                     domi_wheel_next_ns(&manager->deadlines) == 0;
         thread->next_tick_ns = more ? 0 : manager->now_ns + DOMI_WHEEL_TICK_NS;
