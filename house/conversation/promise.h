@@ -104,6 +104,11 @@ void domi_promise_uncount(domi_promise *promise);
  * with 0. */
 void domi_promise_arm(domi_manager *manager, domi_promise *promise, uint64_t deadline_ns);
 
+/* Five functions end a promise. domi_promise_fail() queues an error, which a later run finishes.
+ * domi_promise_finish() ends the wait and keeps the answer until it is shown. domi_promise_close()
+ * is for an answer that is shown at once, and domi_promise_abandon() for one that nobody wants.
+ * domi_promise_release() gives the memory back, and is the last step of all of them. */
+
 /* Let the promise fail with `error` (a sleep ends with 0). Its node is queued, and the conversation
  * is resumed in a turn of its own. The promise must not be queued already. */
 void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error);

@@ -33,7 +33,7 @@ struct domus_stack {
 
     domus_address sender; /* sender of the message, once the envelope has left this stack */
     uint32_t frame_size;
-    uint8_t wait;       /* domi_wait */
+    uint8_t wait;       /* a domi_wait */
     bool answered;      /* the ask it handles was answered, kept, stashed or forwarded */
     bool barrier;       /* it raised the barrier */
     bool barrier_fresh; /* it has not parked since it raised the barrier */

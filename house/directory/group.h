@@ -41,7 +41,7 @@ struct domi_groups {
 /* The part of a group that belongs to one home. Its cache line is written when an actor of this
  * home joins or leaves. */
 typedef struct domi_group_slot {
-    alignas(64) _Atomic(domi_house *) shard; /* set once */
+    alignas(64) _Atomic(domi_house *) shard; /* the shard of this home; set once; NULL: none yet */
     uint32_t lease;                          /* lease of the shard; written before `shard` */
     _Atomic uint32_t members;                /* members on this home, including joins under way */
 } domi_group_slot;

@@ -26,7 +26,8 @@ typedef struct domi_letters {
 
 void domi_letters_init(domi_letters *letters);
 
-/* Errors as of domus_letters_subscribe(). Any thread. */
+/* Subscribe an actor to `what`, in place of what it had subscribed to; 0 ends its subscription.
+ * Errors as of domus_letters_subscribe(). Any thread. */
 int domi_letters_set(domi_letters *letters, domus_address subscriber, uint32_t what);
 
 /* Send `letter` to all who subscribed to its `what`, from the thread of `manager`. */

@@ -42,7 +42,7 @@ typedef struct domi_names {
                         come in pairs */
     domi_spinlock lock;      /* for writing all fields below, the buckets and the entries */
     uint32_t free;           /* index of the entry that was given back last, plus 1; 0: none */
-    _Atomic uint32_t carved; /* entries ever used */
+    _Atomic uint32_t carved; /* number of entries that were ever used */
     _Atomic uint32_t count;
     domi_counter refused; /* puts that found no room; written under the lock */
 } domi_names;

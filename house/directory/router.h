@@ -38,7 +38,7 @@ typedef struct domi_router_turn {
 
 typedef struct domi_router domi_router;
 
-/* Control bits beside the lease of a router, with CLOSED. */
+/* Control bits beside the lease of a router. DOMI_LIFE_CLOSED is used, too. */
 #define DOMI_ROUTER_STOPPING DOMI_LIFE_STOP /* a thread is stopping its routees */
 /* The actor that made the router has ended, so the thread that stops the routees gives it back. */
 #define DOMI_ROUTER_ORPHAN DOMI_LIFE_BOUNDED

@@ -199,7 +199,8 @@ static bool take_node(domi_house *child)
 }
 
 /* Apply to the other children what was decided for the failed one. A stop reaches all of them. A
- * restart skips a child whose node is in use, because that child gets a decision of its own. */
+ * restart skips a child whose node is in use: either it has failed, too, and gets a decision of its
+ * own, or it is not mounted yet and so is new anyway. */
 static void direct_all(domi_manager *manager, const domi_children *children,
                        const domi_house *failed, domus_directive directive)
 {

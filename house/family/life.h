@@ -1,4 +1,5 @@
-/* Birth and death of houses (contract: Birth and death). Home only, except spawn and stop. */
+/* The life of houses: spawn, mount, restart, stop and end (contract: Birth and death). Only home
+ * calls these functions, except for spawn and stop. */
 #ifndef DOMI_HOUSE_FAMILY_LIFE_H
 #define DOMI_HOUSE_FAMILY_LIFE_H
 
@@ -38,7 +39,7 @@ int domi_house_stop(domi_manager *manager, domus_address address);
  * home. */
 void domi_house_mounting(domi_manager *manager, domi_house *house);
 
-/* Run on_mount and publish WAITING. */
+/* Call on_mount, and publish WAITING after it has returned. */
 void domi_house_mount(domi_manager *manager, domi_house *house);
 
 /* The on_mount or on_restart of a house has failed. Until a restart succeeds, the actor is not

@@ -38,7 +38,7 @@ typedef struct process_actor {
     room *room;     /* NULL before init, and after close */
     uint32_t count; /* events gathered */
     bool listening; /* the receive of messages is under way */
-    bool turning;   /* the receive that ends the turn is under way */
+    bool turning;   /* the receive that ends when all mail was looked at is under way */
     bool began;     /* the first step was begun */
     char method[DOMUS_PROCESS_METHOD_MAX + 1];
     alignas(8) unsigned char input[DOMUS_PROCESS_INPUT_MAX];

@@ -22,7 +22,7 @@ domi_house *domi_slots_take(domi_manager *manager, domi_manager *home, uint32_t 
  * that took it. */
 void domi_slots_keep(domi_manager *manager, domi_house *house);
 
-/* Give a slot back. Home only. */
+/* Free a slot. Home only. */
 void domi_slots_put(domi_manager *home, domi_house *house);
 
 /* Visit every slot of this home, also free ones. No other thread may be spawning. */

@@ -32,7 +32,7 @@ struct domi_watch {
             const domus_type *type; /* type of the event: down or room */
             domi_watch *peer;       /* on the side that made a link: the watch of the other
                                        direction; else NULL */
-            _Atomic uint32_t legs;
+            _Atomic uint32_t legs;  /* legs that have not ended */
             bool link;
             bool attached;
             bool cancelled;
