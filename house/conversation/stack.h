@@ -135,14 +135,14 @@ void domi_stack_free_if_done(domi_manager *manager, domus_stack *stack);
  * only. */
 void domi_stack_noted(domi_manager *home, domi_promise *promise);
 
-/* A node of that kind is thrown away with its mailbox: give up its promise. */
+/* A node as domi_stack_node() takes it is thrown away with its mailbox: give up its promise. */
 void domi_stack_drop_node(domi_manager *manager, domi_node *node);
 
 /* Cancel a parked stack. Everything that it waits for fails with -ECANCELED; an ask that it only
  * keeps fails with `error`. */
 void domi_stack_cancel(domi_manager *manager, domus_stack *stack, int error);
 
-/* A kept ask was answered, so the stack that held it ends. */
+/* A kept ask was answered, has failed or was forwarded, so the stack that held it ends. */
 void domi_stack_kept_end(domi_manager *manager, domus_stack *kept);
 
 /* The house stops or restarts: cancel all its parked stacks. */

@@ -33,14 +33,14 @@ struct domi_watch {
             domi_watch *peer;       /* on the side that made a link: the watch of the other
                                        direction; else NULL */
             _Atomic uint32_t legs;  /* legs that have not ended */
-            bool link;
-            bool attached;
-            bool cancelled;
-            _Atomic bool owned; /* it is in its watcher's list */
+            bool link;              /* it is one of the two watches of a link */
+            bool attached;          /* it is in the list `attached` of the watched house */
+            bool cancelled;         /* it was taken back, so its event is not handled */
+            _Atomic bool owned;     /* it is in its watcher's list */
             domus_down down;
         };
     };
-    domi_node unwatch;
+    domi_node unwatch; /* travels to the watched house to take the watch back */
     domi_house *watcher;
     uint32_t watcher_lease;
     _Atomic uint32_t generation;
