@@ -1,24 +1,26 @@
-/* See the header. */
+/* Pushes chains of houses onto the arrivals of their homes. */
 #include "house/message/arrivals.h"
 
 #include "base/check.h"
 
-/* `newest` to `oldest`, linked by arrival_next, become the newest of the home's arrivals. */
+/* Push the houses from `newest` to `oldest`, linked by arrival_next, onto the arrivals of `home`.
+ */
 static void push(domi_manager *manager, domi_manager *home, domi_house *newest, domi_house *oldest)
 {
-    /* Mostly nobody else is there; a load first would fetch the line twice. */
+    /* Guess that the stack is empty, which it mostly is. To load it first would fetch the line
+     * twice. */
     domi_house *head = NULL;
 
     do
         atomic_store_explicit(&oldest->arrival_next, head, memory_order_relaxed);
-    /* seq_cst: publishes arrival_next to home's exchange, and as a read-modify-write it stands
-     * before the look at home's park word in the order that both sides agree on. */
+    /* seq_cst: it publishes arrival_next to home's exchange of the stack. It also stands before the
+     * look at home's park word in the one order of all seq_cst operations, so that home's look
+     * before its sleep and this look cannot miss each other. */
     while (!atomic_compare_exchange_weak_explicit(&home->arrivals, &head, newest,
                                                   memory_order_seq_cst, memory_order_relaxed));
     domi_manager_notify(manager, home);
 }
 
-/* Push all chains. */
 static void push_all(domi_manager *manager)
 {
     domi_links *links = &manager->links;

@@ -1,4 +1,4 @@
-/* The six states of a house, and which may follow which (M5).
+/* The six states of a house, and the moves between them that are allowed (M5).
  *
  *   CREATED --> MOUNTING --> WAITING --> READY --> SCHEDULED --> RUNNING
  *      ^           |            ^          ^                     |  |  |
@@ -17,8 +17,8 @@
  *   RUNNING   -> CREATED      house_free (life.c)              home
  *   MOUNTING  -> CREATED      house_free (life.c)              home, when the system ends
  *
- * CREATED is also what a free slot holds: its next birth needs no move. "Stopping" and "in
- * barrier" are marks beside the state. */
+ * A free slot is CREATED, too, so the birth of the next actor there begins without a move.
+ * "Stopping" and "in a barrier" are marks beside the state. */
 #include "house/message/house.h"
 
 #include "base/check.h"

@@ -1,9 +1,11 @@
-/* The inbox lane: one lock-free stack per house (contract: Lanes).
+/* The inbox lane, one lock-free stack for each house (contract: Lanes), and the end of mail that is
+ * not handled.
  *
- * The word holds the newest node in its lower 48 bits and the depth in its upper 16, so one
- * operation tells empty or not and how deep. A put links first and publishes by compare-exchange.
- * Home takes the whole stack with one exchange, and only after it took the house off the arrivals:
- * until then the house stays linked there, and nobody may link it a second time. */
+ * The inbox is one word: the newest node in the lower 48 bits, the depth in the upper 16. So one
+ * operation tells whether it is empty and how deep it is. A put links the node first and then
+ * publishes it by a compare-exchange. Home takes the whole stack with one exchange, but only after
+ * it took the house off the arrivals. Until then the inbox is not empty, so no put links the house
+ * a second time. */
 #include "house/message/mailbox.h"
 
 #include "base/check.h"
@@ -46,7 +48,8 @@ static int refused(domi_manager *manager, domi_house *house, const domi_node *no
     return -ENOBUFS;
 }
 
-/* For want of memory: who is told of it would need some. */
+/* Refuse because memory is short. Subscribers to refusals are not told, because telling them takes
+ * memory. */
 static int busy(domi_manager *manager)
 {
     domi_counter_add(&manager->counters.busy, 1);
@@ -73,17 +76,19 @@ static int put_inbox(domi_manager *manager, domi_house *house, domi_node *node, 
         node->next = word_node(word);
         depth = depth < DEPTH_MAX ? depth + 1 : DEPTH_MAX;
         next = depth << POINTER_BITS | (uintptr_t)node;
-        /* release: what the node holds is seen by home's exchange in sort(). */
+        /* release: pairs with home's exchange in domi_mailbox_sort(), which then sees all that
+         * the node holds. */
     } while (!atomic_compare_exchange_weak_explicit(&house->inbox, &word, next,
                                                     memory_order_release, memory_order_relaxed));
-    if (word == 0) /* only who found it empty links, so no house is linked twice */
+    if (word == 0) /* only the put that found it empty links, so no house is linked twice */
         domi_links_add(manager, house);
     return 0;
 }
 
 void domi_mailbox_mark_full(domi_house *house)
 {
-    /* A read-modify-write, because a stop may set its bit at the same time. Relaxed: a hint. */
+    /* It is a read-modify-write because a stop may set its bit at the same time. Relaxed: FULL is
+     * a hint, and a sender that sees it late puts into the inbox, which has its own bound. */
     atomic_fetch_or_explicit(&house->life, DOMI_LIFE_FULL, memory_order_relaxed);
 }
 
@@ -95,8 +100,8 @@ void domi_mailbox_clear_full(domi_manager *manager, domi_house *house)
     domi_watch_room(manager, house);
 }
 
-/* The ask behind `before` is a circle: the asker's own doing, and its payload goes as in a refusal.
- */
+/* Let the ask behind `before` fail with -EDEADLK. It was made for the conversation that it would
+ * have to wait for. The asker itself caused this, so the ask is no dead letter. */
 static void fail_circle(domi_manager *manager, domi_house *house, domi_node *before)
 {
     domi_envelope *ask = (domi_envelope *)(void *)before->next;
@@ -108,7 +113,7 @@ static void fail_circle(domi_manager *manager, domi_house *house, domi_node *bef
     domi_ask_fail(manager, ask, -EDEADLK);
 }
 
-/* What is for the house itself, not for its mailboxes. */
+/* Act on a node that is for the house itself and not for one of its mailboxes. */
 static void control(domi_manager *manager, domi_house *house, domi_node *node)
 {
     uint32_t kind = node->kind;
@@ -123,8 +128,9 @@ static void control(domi_manager *manager, domi_house *house, domi_node *node)
     }
     DOMI_CHECK(node == &house->node);
     uint32_t directive = node->owner;
-    /* Taken: from here on the slot may be freed, and a stopper may fill the node again.
-     * release: pairs with his compare-exchange; what was read from the node was read before. */
+    /* From here on the node is free: a thread that asks for a stop may fill it again, and home may
+     * free the slot. release: pairs with the compare-exchange of that thread, so all reads of the
+     * node come before its writes. */
     atomic_fetch_and_explicit(&house->life, ~DOMI_LIFE_NODE, memory_order_release);
     if (kind == DOMI_MOUNT)
         domi_house_mounting(manager, house);
@@ -168,7 +174,8 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
     if (DOMI_UNLIKELY(house->home == NULL))
         return domi_router_put(manager, house, node);
 
-    /* Relaxed: an address reached this thread by a message, and with it all that was before. */
+    /* Relaxed: the address reached this thread by a message, and this load sees everything that
+     * happened before that message was put. */
     uint64_t life = domi_house_life(house);
     if (DOMI_LIFE_LEASE(life) != node->lease || (life & DOMI_LIFE_CLOSED) != 0)
         return -ESTALE;
@@ -200,7 +207,8 @@ int domi_mailbox_pass(domi_manager *manager, domus_address address, domi_node *n
 {
     manager->busy = false;
     int error = domi_mailbox_put(manager, address, node, kind);
-    /* Not what it was: a put may take memory, and who takes some hears of a change. */
+    /* The old value may be out of date: a put may take memory, and to take some may be how this
+     * thread hears of a change of the level. */
     manager->busy = manager->pressure_seen >= DOMUS_MEMORY_CRITICAL;
     return error;
 }
@@ -211,8 +219,9 @@ void domi_mailbox_give_back(domi_manager *manager, domi_house *house)
     (void)put_inbox(manager, house, &house->node, 0);
 }
 
-/* A message that came alone is likely answered: its sender's line, which the answer's put writes,
- * is on its way while the message is handled. In a flood it would only be in the way. */
+/* Fetch the cache line of the sender that the put of an answer will write, while the message is
+ * handled. A message that came alone is likely to be answered; in a flood the fetch would only be
+ * in the way of others. */
 static void expect_answer(const domi_node *node)
 {
     if (node->kind == DOMI_ASK || node->kind == DOMI_NOTICE)
@@ -223,8 +232,8 @@ void domi_mailbox_sort(domi_manager *manager, domi_house *house)
 {
     DOMI_CHECK(house->home == manager && !domi_house_is_exposed(house));
 
-    /* acquire: pairs with the release of every put; arrival_next was read before this, because
-     * from here on the next sender may link the house again. */
+    /* acquire: pairs with the release of each put. Home has read arrival_next before this exchange,
+     * because from here on the next put finds the inbox empty and may link the house again. */
     uint64_t word = atomic_exchange_explicit(&house->inbox, 0, memory_order_acquire);
     domi_node *node = word_node(word);
     domi_node *oldest = NULL;
@@ -239,8 +248,9 @@ void domi_mailbox_sort(domi_manager *manager, domi_house *house)
         node = next;
     }
 
-    /* A free slot has its next lease already, so whatever is late for the last life is dead.
-     * acquire: pairs with publish(); who is late may bring us here before the mount has come. */
+    /* A free slot has its next lease already, so mail that comes late for its last life becomes a
+     * dead letter. acquire: pairs with the release in publish() (life.c): late mail for the old
+     * life may make home sort before the new actor's mount node arrives. */
     uint64_t life = atomic_load_explicit(&house->life, memory_order_acquire);
     uint32_t lease = (life & DOMI_LIFE_CLOSED) != 0 ? 0 : DOMI_LIFE_LEASE(life);
     for (node = oldest; node != NULL;) {
@@ -249,7 +259,7 @@ void domi_mailbox_sort(domi_manager *manager, domi_house *house)
         node = next;
     }
     if (lease == 0)
-        return; /* free, and perhaps another thread's by now: it is not looked at any more */
+        return; /* the slot is free, and another thread may be making an actor in it by now */
     if (house->mail >= bound(manager, house, life))
         domi_mailbox_mark_full(house);
     if (DOMI_LIKELY((house->marks & (DOMI_MARK_ROUTEE | DOMI_MARK_STOPPING)) == 0))
@@ -257,15 +267,15 @@ void domi_mailbox_sort(domi_manager *manager, domi_house *house)
     if ((house->marks & DOMI_MARK_ROUTEE) != 0)
         domi_router_note_load(house);
     if ((house->marks & DOMI_MARK_STOPPING) != 0)
-        domi_house_rouse(manager, house); /* it may have waited for this */
+        domi_house_rouse(manager, house); /* its end may have waited for an empty inbox */
 }
 
 bool domi_mailbox_held(domi_manager *manager, domi_house *house, domi_node *node)
 {
     const domus_stack *holder = house->stacks;
 
-    /* Its holder is the first of the parked; while it runs for the first time, the asks that wait
-     * are looked at when it parks. */
+    /* The holder of the barrier is the first parked conversation. If it has not parked yet, it is
+     * not in the list, and domi_mailbox_fail_circles() looks at the asks when it parks. */
     if ((house->marks & DOMI_MARK_BARRIER) != 0 && node->kind == DOMI_ASK && holder != NULL &&
         holder->barrier &&
         domi_stack_in_chain(domi_envelope_return((domi_envelope *)(void *)node), holder)) {

@@ -1,4 +1,5 @@
-/* The slow halves of pools; see the header. */
+/* Pools: the sizes of the slabs, the chains for other owners, and the slow halves of take and free.
+ */
 #include "house/message/pool.h"
 
 #include "base/memory.h"
@@ -8,7 +9,9 @@
 
 static const struct {
     uint16_t bytes;
-    uint16_t keep; /* what stays readable in a free one: the node; all that is known by a serial */
+    /* Bytes of a free object that stay readable under AddressSanitizer: the node of an envelope,
+     * and everything up to the last field that a late reader may look at. */
+    uint16_t keep;
 } sizes[DOMI_SLABS] = {
     [DOMI_SLAB_64] = {64, 16},
     [DOMI_SLAB_128] = {128, 16},
@@ -32,7 +35,7 @@ void domi_pool_init(domi_manager *manager)
 {
     for (uint32_t i = 0; i < DOMI_SLABS; i++) {
         domi_slab_init(&manager->slabs[i], sizes[i].bytes, sizes[i].keep, CHUNK_BYTES);
-        manager->slabs[i].lasts = i > DOMI_SLAB_1088; /* all but envelopes */
+        manager->slabs[i].lasts = i > DOMI_SLAB_1088; /* only chunks of envelopes go back */
     }
 }
 
@@ -48,12 +51,14 @@ static void push_chain(domi_manager *owner, domi_chain *full)
 
     do
         full->tail->next = head;
-    /* release: pairs with the exchange in collect(); the objects' last writes are seen. */
+    /* release: pairs with the exchange in domi_pool_collect(), so the owner sees the last writes to
+     * the objects. */
     while (!atomic_compare_exchange_weak_explicit(&owner->remote, &head, full->head,
                                                   memory_order_release, memory_order_relaxed));
     *full = (domi_chain){NULL, NULL};
 }
 
+/* Link an object of another manager into the chain for its owner. */
 static void chain(domi_manager *manager, domi_node *node)
 {
     domi_chain *to = &manager->chains[node->owner];
@@ -79,9 +84,10 @@ void domi_pool_flush(domi_manager *manager)
     manager->chained = 0;
 }
 
-/* Sort what others gave back into the slabs: a few thousand at a time. One by one, as they are
- * needed, each would be a cache miss on the way of a message (N:1: 13 instead of 22 million
- * messages a second); all at once, a thread that others freed a million for would stand still. */
+/* Objects that one call sorts into the slabs. If they were sorted one by one when they are needed,
+ * each would be a cache miss on the way of a message (N:1: 13 instead of 22 million messages a
+ * second). If all were sorted at once, a thread would stand still after others have freed a million
+ * for it. */
 #define COLLECT_MAX 4096
 
 bool domi_pool_collect(domi_manager *manager)
@@ -103,7 +109,8 @@ bool domi_pool_collect(domi_manager *manager)
     return node != NULL;
 }
 
-/* What was free before, somewhere: true if the slab has some now. */
+/* Bring free objects back into `slab`: those that other threads freed, and those that a trim has
+ * taken out of its list. Returns true if it has some now. */
 static bool find_free(domi_manager *manager, domi_slab *slab)
 {
     (void)domi_pool_collect(manager);
@@ -112,7 +119,8 @@ static bool find_free(domi_manager *manager, domi_slab *slab)
     if (slab->free != NULL)
         return true;
     if (DOMI_UNLIKELY(slab->spare_bytes != 0)) {
-        /* What the last trim kept is used up. Relaxed: a number for who measures. */
+        /* The free objects that the last trim counted are used up. Relaxed: the threads that
+         * measure memory may see this late. */
         domi_counter_add(&manager->spare_bytes, -slab->spare_bytes);
         slab->spare_bytes = 0;
     }
@@ -125,7 +133,7 @@ static void *carve(domi_manager *manager, uint32_t slab)
 
     if (node == NULL)
         return NULL;
-    /* Written once: an object keeps its owner and its slab for life. */
+    /* These are written once: an object keeps its owner and its slab for ever. */
     node->owner = (uint16_t)manager->index;
     node->slab = (uint8_t)slab;
     return node;
@@ -149,6 +157,7 @@ uint64_t domi_pool_bytes(const domi_manager *manager)
     return bytes;
 }
 
+/* True if `bytes` more fit under memory.threadMax (0: no bound). */
 static bool is_within_max(const domi_manager *manager, size_t bytes)
 {
     uint64_t most = manager->config->memory.thread_max_bytes;
@@ -179,11 +188,11 @@ int domi_message_error(domi_manager *manager)
     return -EBUSY;
 }
 
-/* What is of no slab. */
+/* Free an envelope from the heap, or a notice whose payload is shared. */
 __attribute__((noinline)) static void free_special(domi_manager *manager, domi_node *node)
 {
     if (node->slab == DOMI_SLAB_HEAP) {
-        /* Relaxed: a sum, which its owner holds against a bound. */
+        /* Relaxed: it is a sum that its owner only compares with a bound. */
         atomic_fetch_sub_explicit(&manager->managers[node->owner]->heap_bytes,
                                   (int64_t)domi_memory_bytes(node), memory_order_relaxed);
         domi_memory_free(node);
@@ -201,9 +210,9 @@ void domi_pool_free_slow(domi_manager *manager, domi_node *node)
     }
     DOMI_CHECK(node->owner < manager->count);
 
-    /* Not in a flood: what is freed in the order in which it was taken, and lies so in memory,
-     * would be shuffled bit by bit, and each be a cache miss in the end (N:1: 13 instead of 22
-     * million messages a second). */
+    /* No guest in a flood. There envelopes are freed in the order in which they were taken, which
+     * is also their order in memory. Guests would shuffle them bit by bit, until each take is a
+     * cache miss (N:1: 13 instead of 22 million messages a second). */
     if (manager->alone && manager->guest == NULL && node->slab <= DOMI_SLAB_128)
         manager->guest = node;
     else

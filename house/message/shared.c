@@ -1,4 +1,5 @@
-/* See the header. */
+/* Makes and frees the three objects. Each count is atomic; all else in them is constant from the
+ * time when they are put. */
 #include "house/message/shared.h"
 
 #include "house/message/pool.h"
@@ -20,7 +21,7 @@ domi_shared *domi_shared_new(domi_manager *manager, const domus_type *type, cons
 
 void domi_shared_end(domi_manager *manager, domi_shared *shared)
 {
-    /* acq_rel: whatever others did with the payload comes before its end. */
+    /* acq_rel: all that other threads did with the payload happens before the last one frees it. */
     if (atomic_fetch_sub_explicit(&shared->deliveries, 1, memory_order_acq_rel) != 1)
         return;
     if (shared->type->release != NULL)
@@ -40,7 +41,7 @@ domi_envelope *domi_delivery_new(domi_manager *manager, domi_shared *shared, dom
     domi_delivery *delivery = domi_delivery_of(envelope);
     delivery->shared = shared;
     atomic_store_explicit(&delivery->left, 1, memory_order_relaxed);
-    /* Relaxed: the maker's own count keeps it. */
+    /* Relaxed: the maker holds a count, so the payload cannot be freed meanwhile. */
     atomic_fetch_add_explicit(&shared->deliveries, 1, memory_order_relaxed);
     return envelope;
 }
@@ -49,14 +50,14 @@ void domi_delivery_end(domi_manager *manager, domi_envelope *envelope, uint32_t 
 {
     domi_delivery *delivery = domi_delivery_of(envelope);
 
-    /* acq_rel: as in domi_shared_end(). */
+    /* acq_rel: for the same reason as in domi_shared_end(). */
     if (atomic_fetch_sub_explicit(&delivery->left, count, memory_order_acq_rel) != count)
         return;
     domi_shared_end(manager, delivery->shared);
     domi_pool_free(manager, &envelope->node);
 }
 
-/* What such a notice holds instead of a payload; domi_envelope_payload() reads the first. */
+/* A notice holds this instead of a payload. domi_envelope_payload() reads the first field. */
 typedef struct share {
     void *payload;
     domi_envelope *delivery;

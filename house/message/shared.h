@@ -2,11 +2,11 @@
  *
  * There are three objects:
  * - The shared payload. It counts its deliveries, one for each thread.
- * - A delivery, the one message by which the members on a thread get the payload. It lives until
- * the notices that were made of it there are freed, and counts them. So the count that each notice
- *   changes lies in a cache line of its own thread.
+ * - A delivery, the one message by which the members on a thread get the payload. It counts the
+ *   notices that were made of it there, and lives until these are freed. So the count that each
+ *   notice changes lies in a cache line of its own thread.
  * - A notice, a small envelope that points to both. Its slab reads DOMI_SLAB_SHARED, so that
- * freeing it takes the slow way. This costs other messages nothing. */
+ *   freeing it takes the slow way. This costs other messages nothing. */
 #ifndef DOMI_HOUSE_MESSAGE_SHARED_H
 #define DOMI_HOUSE_MESSAGE_SHARED_H
 

@@ -1,4 +1,4 @@
-/* See the header. */
+/* When a pass begins, and what one step of it does. */
 #include "house/message/trim.h"
 
 #include "base/memory.h"
@@ -7,7 +7,7 @@
 #define MS_NS         UINT64_C(1000000)
 #define FIRST_WAIT_NS (1000 * MS_NS)
 #define LAST_WAIT_NS  (60000 * MS_NS)
-#define SHORT_WAIT_NS (100 * MS_NS) /* while memory is short */
+#define SHORT_WAIT_NS (100 * MS_NS) /* from pass to pass while memory is short */
 
 static uint64_t mapped_bytes(const domi_manager *manager)
 {
@@ -18,27 +18,30 @@ static uint64_t mapped_bytes(const domi_manager *manager)
     return bytes;
 }
 
-/* By what is used in truth too: the level leaves out what the last pass found free, which may have
- * been taken since. */
+/* True if memory is short for this thread. The level alone does not tell: it leaves out the bytes
+ * that the last pass found free, and these may have been taken since. So the memory that is really
+ * used is looked at, too. */
 static bool is_short(const domi_manager *manager)
 {
     return manager->pressure_seen != DOMUS_MEMORY_NORMAL || manager->at_max ||
            domi_memory_is_tight();
 }
 
+/* The next longer wait. */
 static uint64_t longer(uint64_t wait_ns)
 {
     return wait_ns < LAST_WAIT_NS / 2 ? 2 * wait_ns : LAST_WAIT_NS;
 }
 
-/* Slabs that grow need what they have. */
+/* Put the next pass off if the slabs have grown since the last look, because they need what they
+ * have. Let it begin sooner if memory is short. */
 static void note_growth(domi_manager *manager, uint64_t now_ns)
 {
     domi_trim *trim = &manager->trim;
     uint64_t mapped = mapped_bytes(manager);
 
     if (mapped != trim->mapped) {
-        /* What was given back is needed again: not so soon the next time. */
+        /* If the last pass gave memory back, it is needed again: wait longer the next time. */
         trim->wait_ns = trim->gained ? longer(trim->wait_ns) : FIRST_WAIT_NS;
         trim->gained = false;
         trim->mapped = mapped;
@@ -50,14 +53,15 @@ static void note_growth(domi_manager *manager, uint64_t now_ns)
         trim->next_ns = now_ns + SHORT_WAIT_NS;
 }
 
-/* After each step, so that it is always the sum: a slab that runs dry takes off its own. */
+/* Publish the sum of the slabs' spare bytes. It is made anew after each step, because a slab that
+ * runs dry takes its own bytes off the sum at once (pool.c). */
 static void tell_spare(domi_manager *manager)
 {
     uint64_t spare = 0;
 
     for (uint32_t i = 0; i < DOMI_SLABS; i++)
         spare += manager->slabs[i].spare_bytes;
-    /* Relaxed: a number for who measures. */
+    /* Relaxed: the threads that measure memory may see it late. */
     atomic_store_explicit(&manager->spare_bytes, spare, memory_order_relaxed);
 }
 
@@ -66,8 +70,8 @@ static void end_pass(domi_manager *manager, uint64_t now_ns)
     domi_trim *trim = &manager->trim;
 
     trim->under_way = trim->begun = false;
-    manager->at_max = false; /* until the next one is refused */
-    tell_spare(manager);     /* also of slabs of which none began */
+    manager->at_max = false; /* until the next message is refused */
+    tell_spare(manager);     /* a slab whose trim did not begin may have changed its spare bytes */
     trim->mapped = mapped_bytes(manager);
     if (now_ns < trim->short_ns)
         trim->wait_ns = FIRST_WAIT_NS;
@@ -80,7 +84,7 @@ static bool begin_pass(domi_manager *manager)
 {
     uint64_t bytes = 0;
 
-    /* A single chunk is kept in any case. */
+    /* A slab keeps one chunk in any case, so a slab with a single chunk gives nothing back. */
     for (uint32_t i = 0; i < DOMI_SLABS; i++) {
         const domi_slab *slab = &manager->slabs[i];
         bytes += slab->mapped_bytes > slab->chunk_bytes ? slab->mapped_bytes : 0;
@@ -93,9 +97,10 @@ static bool begin_pass(domi_manager *manager)
     return true;
 }
 
-/* Free objects that stay the slab's while it is trimmed. Without them the next message, even one
- * that is refused then, would end the trim, and with one every now and then none would come to its
- * end. They lie in few chunks, and others the next time. */
+/* Free objects that stay in the slab's list while it is trimmed. Without them the next message
+ * would find the slab dry and stop the trim, even if that message is then refused. With a message
+ * every now and then no trim would come to its end. Objects that were freed last lie in few chunks,
+ * so these keep few chunks from being given back, and other ones in the next pass. */
 #define KEPT 64
 
 static bool begin_slab(domi_slab *slab)
@@ -106,23 +111,23 @@ static bool begin_slab(domi_slab *slab)
     for (int left = KEPT - 1; left != 0 && last != NULL; left--)
         last = *(void **)last;
     if (last == NULL || *(void **)last == NULL) {
-        slab->spare_bytes = 0; /* what the last trim counted has been taken since */
+        slab->spare_bytes = 0; /* the objects that the last trim counted have been taken since */
         return false;
     }
     slab->free = *(void **)last;
     bool begun = domi_slab_trim_begin(slab);
-    *(void **)last = slab->free; /* NULL if it has begun */
+    *(void **)last = slab->free; /* NULL if the trim has begun */
     slab->free = first;
     return begun;
 }
 
-/* False: with this slab it is done. */
+/* Take one step of the trim of `slab`. Returns false if this slab is done. */
 static bool step(domi_manager *manager, domi_slab *slab, uint32_t objects)
 {
     domi_trim *trim = &manager->trim;
 
     if (trim->begun && slab->trim == NULL)
-        return false; /* somebody needed what it had */
+        return false; /* the slab ran dry, which stopped the trim */
     if (!trim->begun && !begin_slab(slab))
         return false;
     trim->begun = true;
