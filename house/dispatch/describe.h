@@ -1,25 +1,28 @@
-/* A house in words, for people who look for what an actor waits for. */
+/* Describe a house in words, for people who want to know why an actor waits. */
 #ifndef DOMI_HOUSE_DISPATCH_DESCRIBE_H
 #define DOMI_HOUSE_DISPATCH_DESCRIBE_H
 
 #include "house/message/manager.h"
 
-/* A text of a fixed size that fills up; `length` is what it would take, as snprintf says it. */
+/* A text in a buffer of `size` bytes at `at`. `length` is the length of the whole text, which may
+ * be more than fits, as in the result of snprintf. */
 typedef struct domi_text {
     char *at;
     size_t size;
     size_t length;
 } domi_text;
 
+/* Append to the text, as far as it fits. */
 void domi_text_add(domi_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* What people call an actor: its thread, the number of its slot there, and its lease, as in
- * "0/35.2", which no other actor of the system ever has. A router lives on no thread, so it is
- * "router.2", with its lease alone. With log.addresses the address of the house stands behind. Any
- * thread. */
+/* Append the name of an actor for people: its thread, the number of its slot there, and its lease,
+ * as in "0/35.2". No other actor of the system ever has the same. A router lives on no thread, so
+ * it is "router.2", with its lease alone. If log.addresses is set, the house's place in memory
+ * follows. Any thread. */
 void domi_text_add_actor(domi_text *text, const domus_config *config, domus_address address);
 
-/* Of one house that lives here, not free. By its runner: home, between two runs. */
+/* Append a description of `house`, whose slot is not free: state, mail, relations, conversations.
+ * Called by its home, between two runs. */
 void domi_house_describe(const domi_manager *manager, const domi_house *house, domi_text *text);
 
 #endif

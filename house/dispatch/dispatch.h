@@ -1,27 +1,32 @@
-/* A run: what a house handles between SCHEDULED and what comes next. By the runner. */
+/* A run: one visit to a house, from SCHEDULED to its settling. The runner is home, or a thief while
+ * the house is lent; only home settles. */
 #ifndef DOMI_HOUSE_DISPATCH_DISPATCH_H
 #define DOMI_HOUSE_DISPATCH_DISPATCH_H
 
 #include "house/message/manager.h"
 
-/* Of a run's messages_per_run_max places, so many (an eighth of a shorter run) are kept for each
- * kind behind the one that is taken, when there are any, so that nothing in a house starves. A run
- * of fewer than 8 places keeps none, and begins with another kind each time. */
+/* A run has `messages_per_run_max` places. While one kind of mail is taken, this many places (an
+ * eighth of a run of fewer than 64) are kept for each later kind that waits, so that no kind
+ * starves. A run of fewer than 8 places keeps none; each such run begins with another kind than the
+ * one before. */
 #define DOMI_RUN_KEPT 8u
 
-/* Let a run handle at most `messages`, and keep as many places of it as fit. */
+/* Let each run handle at most `messages`, and set how many places it keeps for a later kind. */
 static inline void domi_manager_limit_runs(domi_manager *manager, uint32_t messages)
 {
-    /* A run of fewer than 64 keeps fewer, so that what each kind keeps is less than the run. */
+    /* In runs of fewer than 64 it is an eighth, so that all kept places together are fewer than the
+     * run has. */
     manager->messages_per_run_max = messages;
     manager->run_kept = messages / 8 < DOMI_RUN_KEPT ? messages / 8 : DOMI_RUN_KEPT;
 }
 
-/* Run `house`, which was just taken from its queue (READY), and settle it: READY again at the tail
- * of its queue, WAITING, or gone. Returns how many messages (and pieces of io) it handled. */
+/* Run `house`, which is READY and was just taken from its queue, and settle it: it becomes READY
+ * again at the tail of its queue, WAITING, or free. Returns how many messages and pieces of io it
+ * handled. Home. */
 uint32_t domi_house_run(domi_manager *manager, domi_house *house);
 
-/* Its two halves, which stand apart when the house is lent: a thief runs it, home settles it. */
+/* The two halves of domi_house_run(), for a house that is lent: the thief runs it, and home settles
+ * it when it is back. `handled` is what the first half returned. */
 uint32_t domi_house_run_lent(domi_manager *manager, domi_house *house);
 void domi_house_settle(domi_manager *home, domi_house *house, uint32_t handled);
 

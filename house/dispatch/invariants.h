@@ -1,29 +1,29 @@
-/* Invariants: what is true of a house and of a promise in each of their states, as code.
+/* Invariants: checks of what must be true of a house and of a promise in each of their states.
  *
- * A run that settles is the moment at which everything has to fit together: no handler runs, and
- * the house is home's. So dev and the sanitizers' builds check each house there (dispatch.c), and
- * the test kit checks all houses of a thread that sleeps, in every build. A check that fails is a
- * bug of domus, and it ends the process (base/check.h). */
+ * When a run has settled, everything has to fit together: no handler runs, and the house is home's.
+ * So builds with slow checks (dev and the sanitizers') check each house at that moment
+ * (dispatch.c). The test kit checks all houses of a thread that sleeps, in every build. A check
+ * that fails is a bug of domus, and it ends the process (base/check.h). */
 #ifndef DOMI_HOUSE_DISPATCH_INVARIANTS_H
 #define DOMI_HOUSE_DISPATCH_INVARIANTS_H
 
 #include "house/conversation/promise.h"
 #include "house/message/manager.h"
 
-/* What a look at the house's own three lines can tell. Home, between runs. */
+/* Check what the three cache lines of the house itself can tell. Home, between runs. */
 void domi_house_check(const domi_manager *home, const domi_house *house);
 
-/* Also its mailboxes and its parked conversations, one by one: a walk of all that waits. */
+/* The same, and check all messages and parked conversations of the house one by one. */
 void domi_house_check_lists(const domi_manager *home, const domi_house *house);
 
-/* Whoever runs the promise's house. */
+/* Check a promise. Called by whoever runs the house of its conversation. */
 void domi_promise_check(const domi_promise *promise);
 
-/* For DOMI_CHECK_SLOW at the end of a run: the first check always, the walk in one run of 64.
- * Returns true. */
+/* For DOMI_CHECK_SLOW at the end of a run: domi_house_check(), and in one run of 64
+ * domi_house_check_lists(). Always returns true, because a check that fails ends the process. */
 bool domi_house_is_sound(const domi_manager *home, const domi_house *house);
 
-/* Check all houses that `home` has ever made. Home. */
+/* Check all houses of `home` in which an actor lives and which are not exposed. Home. */
 void domi_manager_check_houses(domi_manager *home);
 
 #endif

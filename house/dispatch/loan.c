@@ -1,4 +1,4 @@
-/* See the header. */
+/* The way of a loan: home exposes a house, a thief takes, runs and returns it, home settles it. */
 #include "house/dispatch/loan.h"
 
 #include "base/check.h"
@@ -10,19 +10,21 @@
 
 static_assert(sizeof(domi_loan) <= 64, "a record is an envelope's slab");
 
-/* Houses looked at for one that may go, at most, for each that is to be shown: a queue full of
- * pinned ones is not walked through to its end. */
+/* For each house that is to be exposed, at most this many are looked at. So a queue full of pinned
+ * houses is not walked through to its end. */
 #define LOOKS_PER_HOUSE 4u
 
 static void shown(domi_manager *home, uint32_t count)
 {
-    /* Relaxed: written under the lock; those who look without it look again with it. */
+    /* Relaxed: it is written under the lock. A thread that reads it without the lock takes the lock
+     * before it relies on it. */
     atomic_store_explicit(&home->shared_count, count, memory_order_relaxed);
 }
 
 /* --- home ------------------------------------------------------------------------------------- */
 
-/* From the head of `from`, those that may go; the others stay there in their order. */
+/* Move houses that may be lent from the head of `from`, a level of `queue`, to `chosen`, and mark
+ * them exposed. The others stay in their order. Returns how many were moved. */
 static uint32_t choose(domi_queue *queue, domi_fifo *from, uint32_t most, uint32_t *looks,
                        domi_fifo *chosen)
 {
@@ -69,7 +71,8 @@ uint32_t domi_loans_expose(domi_manager *home, domi_queue *queue, uint32_t most)
     return count;
 }
 
-/* It is home's again: do what its runner could not, sort what came for it meanwhile. */
+/* The house is home's again: carry out what the thief has noted, and sort the mail that came
+ * meanwhile. */
 static void have_back(domi_manager *home, domi_house *house, domi_notes notes)
 {
     uint32_t slot = domi_house_slot(house);
@@ -105,17 +108,18 @@ uint32_t domi_loans_take_back(domi_manager *home, domi_queue *queue)
         domi_fifo_put((house->marks & DOMI_MARK_HIGH) != 0 ? &high : &normal, house);
         count++;
     }
-    /* They were ready before all that waits. */
+    /* They were ready before all houses that wait in `queue`. */
     domi_fifo_prepend(&queue->high, &high);
     domi_fifo_prepend(&queue->normal, &normal);
     queue->count += count;
     return count;
 }
 
-/* The oldest first. */
+/* Take all loans that have come back, the oldest first. */
 static domi_node *take_returns(domi_manager *home)
 {
-    /* acquire: pairs with the release of a return; what the thief did to the house is seen. */
+    /* acquire: pairs with the push in domi_loan_run(), so home sees what the thief did to the
+     * house. */
     domi_node *node = atomic_exchange_explicit(&home->returns, NULL, memory_order_acquire);
     domi_node *oldest = NULL;
 
@@ -192,8 +196,8 @@ void domi_loan_run(domi_manager *thief, domi_loan *loan)
     domi_node *newest = atomic_load_explicit(&home->returns, memory_order_relaxed);
     do
         loan->node.next = newest;
-    /* seq_cst: publishes the house and the record to home, and as a read-modify-write it stands
-     * before the look at home's park word, as a put does. */
+    /* seq_cst: it publishes the house and the record to home. As with a put, it also stands before
+     * the look at home's park word in the one order of all seq_cst operations. */
     while (!atomic_compare_exchange_weak_explicit(&home->returns, &newest, &loan->node,
                                                   memory_order_seq_cst, memory_order_relaxed));
     domi_manager_notify(thief, home);

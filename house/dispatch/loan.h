@@ -1,47 +1,50 @@
-/* Loans: houses that home shows to thieves, and gets back (contract: Stealing).
+/* Loans: houses that home lets thieves run, and gets back (contract: Stealing).
  *
- * A house is exposed from the moment when home moves it from its private queue to the shared one
- * until home has it back: from the shared queue itself, or from a thief who has run it once. While
- * it is exposed home touches nothing of it but its atomics and what is constant in a life; it is
- * the thief's between his take and his return. What arrives for it meanwhile stays in its inbox,
- * and home notes that it was taken off the arrivals (`pending`): so the mailboxes are sorted only
- * by who may, and order holds.
+ * A house is exposed from the moment when home moves it from its own queue to the shared one until
+ * home has it back, either from the shared queue or from a thief that has run it once. While it is
+ * exposed, home touches nothing of it but its atomics and what is constant in a life. From the take
+ * to the return it is lent, and the thief alone uses the rest. Mail that arrives meanwhile stays in
+ * the inbox. Home takes the house off the arrivals, notes that (DOMI_SLOT_PENDING), and sorts the
+ * inbox when the house is back. So only one thread at a time touches the mailboxes, and order
+ * holds.
  *
- * A loan is a record of the thief's, with what home has to do when the house is back. It comes back
- * by a lock-free stack of home's. */
+ * A loan is the record of one theft, an object of the thief's pool. It says what home has to do
+ * when the house is back, and it comes back through a lock-free stack of home's (`returns`). */
 #ifndef DOMI_HOUSE_DISPATCH_LOAN_H
 #define DOMI_HOUSE_DISPATCH_LOAN_H
 
 #include "house/conversation/notes.h"
 
 typedef struct domi_loan {
-    domi_node node; /* in home's returns */
+    domi_node node; /* links the record into home's returns */
     domi_house *house;
     domi_notes notes;
-    uint32_t handled; /* messages, in the run */
+    uint32_t handled; /* messages handled in the run */
 } domi_loan;
 
-/* Home: show up to `most` houses of `queue` to thieves; those pinned stay. Returns how many. */
+/* Home: expose up to `most` houses of `queue`; pinned ones stay there. Returns how many. */
 uint32_t domi_loans_expose(domi_manager *home, domi_queue *queue, uint32_t most);
 
-/* Home: take back what no thief has taken, to the head of `queue`. Returns how many. */
+/* Home: take back the exposed houses that no thief has taken, to the head of `queue`. Returns how
+ * many. */
 uint32_t domi_loans_take_back(domi_manager *home, domi_queue *queue);
 
-/* Home: what thieves have returned is settled as after a run here. Returns how many; one relaxed
- * load if there are none. */
+/* Home: settle the houses that thieves have returned, as after a run of its own. Returns how many.
+ * If there are none, this costs one relaxed load. */
 uint32_t domi_loans_settle(domi_manager *home);
 
-/* Home, when nobody runs any more: have all back, unsettled. */
+/* Home, after all threads have ended: take all exposed and returned houses back, without settling
+ * them. */
 void domi_loans_end(domi_manager *home);
 
-/* The thread of `thief`: take one house that `home` shows. NULL: there is none, somebody else is at
- * it, or there is no memory for the record. */
+/* The owner of `thief`: take one house that `home` has exposed. Returns NULL if there is none, if
+ * another thread holds the lock, or if there is no memory for the record. */
 domi_loan *domi_loan_take(domi_manager *thief, domi_manager *home);
 
-/* Run it once, and give it back. */
+/* The owner of `thief`: run the house once, and return the loan to its home. */
 void domi_loan_run(domi_manager *thief, domi_loan *loan);
 
-/* Houses that `home` shows, about. Any thread. */
+/* How many houses of `home` lie in its shared queue; the number may be old. Any thread. */
 static inline uint32_t domi_loans_shown(const domi_manager *home)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&home->shared_count,

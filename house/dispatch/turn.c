@@ -1,4 +1,5 @@
-/* The parts of a thread's turn that concern houses; see the header. */
+/* The functions of manager.h: how a manager is made and ended, and the parts of an iteration that
+ * concern houses. */
 #include "house/message/manager.h"
 
 #include "base/check.h"
@@ -31,7 +32,8 @@ int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
     domi_manager_own(manager);
     manager->index = index;
     manager->count = count;
-    manager->threads = count - 1; /* without detached ones; who has some says so */
+    manager->threads =
+        count - 1; /* right if there are no detached ones; runtime sets it otherwise */
     manager->managers = managers;
     manager->config = config;
     manager->mailbox_max = manager->lane_max = config->scheduler.mailbox_max;
@@ -54,7 +56,7 @@ int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
     domi_spinlock_init(&manager->memory_watches.lock);
     domi_wheel_init(&manager->wheel, now_ns);
     domi_wheel_init(&manager->deadlines, now_ns);
-    manager->next_home = index; /* not all of them begin with the same one */
+    manager->next_home = index; /* so that not all managers begin with the same thread */
     return 0;
 }
 
@@ -109,12 +111,13 @@ static uint32_t take_arrivals(domi_manager *manager)
 {
     if (atomic_load_explicit(&manager->arrivals, memory_order_relaxed) == NULL)
         return 0;
-    /* acquire: pairs with domi_links_add(); arrival_next and what was put before it are seen. */
+    /* acquire: pairs with the push of domi_links_add(), so arrival_next and the mail that was put
+     * before the push are seen. */
     domi_house *house = atomic_exchange_explicit(&manager->arrivals, NULL, memory_order_acquire);
     domi_house *first = NULL;
     uint32_t count = 0;
 
-    /* The stack holds the newest first; who came first is served first. */
+    /* The stack holds the newest house first; turn it round, so that the oldest is sorted first. */
     while (house != NULL) {
         domi_prefetch_write(house); /* its inbox is exchanged below */
         domi_house *next = atomic_load_explicit(&house->arrival_next, memory_order_relaxed);
@@ -124,7 +127,7 @@ static uint32_t take_arrivals(domi_manager *manager)
     }
     for (house = first; house != NULL; count++) {
         domi_house *next = atomic_load_explicit(&house->arrival_next, memory_order_relaxed);
-        if (DOMI_UNLIKELY(domi_house_is_exposed(house))) /* sorted when it is back */
+        if (DOMI_UNLIKELY(domi_house_is_exposed(house))) /* its inbox is sorted when it is back */
             domi_house_slot_set(house, domi_house_slot(house) | DOMI_SLOT_PENDING);
         else
             domi_mailbox_sort(manager, house);
@@ -143,7 +146,8 @@ uint32_t domi_manager_arrivals(domi_manager *manager)
 
 uint32_t domi_manager_mount(domi_manager *manager)
 {
-    domi_fifo now = manager->mounting; /* who is spawned by an on_mount has its turn in the next */
+    domi_fifo now =
+        manager->mounting; /* an actor that an on_mount spawns is mounted the next time */
     uint32_t count = 0;
 
     DOMI_CHECK(domi_manager_is_mine(manager));
@@ -155,8 +159,9 @@ uint32_t domi_manager_mount(domi_manager *manager)
     return count;
 }
 
-/* Due timers of one turn: more wait for the next, so that a million of them do not stop the phases
- * (and what they bring is handled while it is in the cache: a third of the time, measured). */
+/* Due timers that one call fires; the others wait for the next phase 2. So a million due timers do
+ * not stop the other phases. It is also faster, because their events are handled while they are in
+ * the cache: a third of the time, measured. Promises may use the places that timers left, too. */
 #define TIMERS_PER_TURN 1024u
 
 uint32_t domi_manager_timers(domi_manager *manager)
@@ -184,7 +189,8 @@ uint32_t domi_manager_channels(domi_manager *manager)
     uint32_t most = ready->count + manager->config->scheduler.channels_runs_per_tick;
     uint32_t count = 0;
 
-    /* Of all together, not of each: a ring of them has as many runs for each as it has members. */
+    /* The bound is for all actors together and not for each: with a bound for each, a ring of
+     * actors that send to each other would have that many runs for each of its members. */
     for (; count < most; count++) {
         domi_house *house = domi_queue_take(ready);
         if (house == NULL)
