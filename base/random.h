@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 typedef struct domi_random {
-    uint64_t state[4]; /* never all zero */
+    uint64_t state[4]; /* never zero in all four words */
 } domi_random;
 
 /* Start the sequence of `seed`, which is the same on every machine. */

@@ -39,6 +39,7 @@ typedef struct domi_wheel {
     domi_wheel_node due;  /* nodes that have expired and were not yet taken */
 } domi_wheel;
 
+/* Make an empty wheel that stands at `now_ns`. */
 void domi_wheel_init(domi_wheel *wheel, uint64_t now_ns);
 
 static inline void domi_wheel_node_init(domi_wheel_node *node)

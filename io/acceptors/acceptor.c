@@ -1,4 +1,5 @@
-/* See the header. */
+/* The life of an acceptor: accept, hand over or keep waiting, pause, and at the end close the
+ * listener. While it serves, a multishot accept is in flight, or the timer of a pause is armed. */
 #include "io/acceptors/acceptor.h"
 
 #include "base/check.h"
@@ -18,12 +19,12 @@
 #define BACKOFF_LAST_NS  UINT64_C(1000000000)
 #define WAITING_FIRST    64u
 
-/* No actor has adopted the connection. */
+/* The `release` of the event: no actor has adopted the connection. */
 static void accepted_release(void *payload)
 {
     const domi_accepted *accepted = payload;
 
-    /* Relaxed: a number for choosing a thread. */
+    /* Relaxed: the number only serves to choose a thread. */
     atomic_fetch_sub_explicit(&accepted->io->connections, 1, memory_order_relaxed);
     domi_turn_away(accepted->io, accepted->fd);
     domi_peers_leave(accepted->io->peers, accepted->peer);
@@ -35,8 +36,8 @@ const domus_type domi_accepted_type = {
     .release = accepted_release,
 };
 
-/* release: who sees that nobody listens any more (is_quiet) sees the connections that were handed
- * over before. */
+/* release: a thread that sees that no listener is open (is_quiet) also sees the connections that
+ * were handed over before. */
 static void count_listener(domi_io *io, uint64_t by)
 {
     atomic_store_explicit(&io->counters.listening, domi_counter_read(&io->counters.listening) + by,
@@ -82,7 +83,8 @@ static bool is_full(const domi_acceptor *acceptor)
     return acceptor->io->pressure.pauses || is_at_max(acceptor);
 }
 
-/* Try again later: re-arming at once would fail at once, for ever. */
+/* Pause, and try again later: an accept that is armed again at once would fail at once, for ever.
+ */
 static void pause_accept(domi_acceptor *acceptor, bool full)
 {
     domi_io *io = acceptor->io;
@@ -101,7 +103,7 @@ static void pause_accept(domi_acceptor *acceptor, bool full)
         acceptor->backoff_ns = BACKOFF_LAST_NS;
 }
 
-/* NULL when no thread has its actor any more. */
+/* Returns the target with the fewest connections; NULL when the actors of all targets are gone. */
 static domi_acceptor_target *fewest(domi_acceptor *acceptor)
 {
     domi_acceptor_target *best = NULL;
@@ -120,9 +122,9 @@ static domi_acceptor_target *fewest(domi_acceptor *acceptor)
     return best;
 }
 
-/* Put the connection to one actor. Returns 0; -ESTALE when that actor is gone, or was asked to stop
- * (it takes events until its children have ended, but serves nobody any more, and so it would have
- * the fewest connections all the time); -ENOMEM. The count goes up before the hand-over: counted at
+/* Put the connection to one actor. Returns 0; -ENOMEM; -ESTALE when that actor is gone or was asked
+ * to stop. (Such an actor takes events until its children have ended but serves nobody, so it would
+ * always have the fewest connections.) The count goes up before the hand-over: if it went up at the
  * arrival, a burst would all go to one thread. */
 static int hand_to(domi_acceptor *acceptor, const domi_acceptor_target *target,
                    const domi_arrival *arrival)
@@ -154,7 +156,8 @@ static void drop_arrival(domi_acceptor *acceptor, const domi_arrival *arrival)
     domi_peers_leave(acceptor->io->peers, arrival->peer);
 }
 
-/* An actor that is gone is struck out: it would have the fewest connections for ever. */
+/* Hand a connection over. A target whose actor is gone is struck out, because it would have the
+ * fewest connections for ever. */
 static void hand_over(domi_acceptor *acceptor, const domi_arrival *arrival)
 {
     domi_counter_add(&acceptor->io->counters.accepted, 1);
@@ -170,8 +173,9 @@ static void hand_over(domi_acceptor *acceptor, const domi_arrival *arrival)
     drop_arrival(acceptor, arrival);
 }
 
-/* One accept brings all that wait in the backlog, also when there is room for one. Turned away they
- * would have to come again; so they wait here as they did there. As many as the backlog holds. */
+/* Keep a connection that was accepted although there was no room. One multishot accept brings all
+ * connections that wait in the backlog. If they were turned away, their peers would have to come
+ * again; so they wait here instead. The array doubles when it is full. */
 static void keep_waiting(domi_acceptor *acceptor, const domi_arrival *arrival)
 {
     if (acceptor->waiting_count == acceptor->waiting_capacity) {
@@ -191,7 +195,7 @@ static void keep_waiting(domi_acceptor *acceptor, const domi_arrival *arrival)
     acceptor->waiting[acceptor->waiting_count++] = *arrival;
 }
 
-/* Those that there is room for. */
+/* Hand over the waiting connections for which there is room now. */
 static void serve_waiting(domi_acceptor *acceptor)
 {
     uint32_t served = 0;
@@ -212,8 +216,9 @@ void domi_acceptor_press(domi_acceptor *acceptor)
     pause_accept(acceptor, true);
 }
 
-/* Whoever is accepted while the listener is being closed: beyond all limits in a drain, because a
- * backlog is bounded, and what is not answered now never will be. */
+/* Take a connection that is accepted while the listener is being closed. In a drain it is handed
+ * over, beyond all limits, because a backlog is bounded and a request that is not answered now
+ * never will be. */
 static void take_last(domi_acceptor *acceptor, int fd)
 {
     const domi_arrival arrival = {.fd = fd};
@@ -246,9 +251,10 @@ static void finish_later(domi_acceptor *acceptor, uint64_t delay_ns)
     domi_wheel_arm(&io->wheel, &acceptor->timer.node, io->manager->now_ns + delay_ns);
 }
 
-/* Nothing is in flight: accept who waits, and close the listener, so that who comes now is refused
- * and does not wait for a drain to end. A turn accepts a bounded number, and the next turn goes on.
- * Without descriptors that is tried again, because channels that end give theirs back. */
+/* If nothing is in flight, accept the connections that wait and close the listener. So a peer that
+ * comes now is refused, and does not wait for the end of a drain. One call accepts a bounded
+ * number, and the next iteration goes on. In a drain without descriptors it is tried again later,
+ * because channels that end give theirs back. */
 static void finish(domi_acceptor *acceptor)
 {
     domi_io *io = acceptor->io;
@@ -265,7 +271,7 @@ static void finish(domi_acceptor *acceptor)
         close_listener(acceptor);
 }
 
-/* An actor that stops waits until its listener is closed. */
+/* Finish, and make the house ready if the listener is closed: a stopping actor waits for that. */
 static void finish_and_rouse(domi_acceptor *acceptor)
 {
     finish(acceptor);
@@ -293,10 +299,10 @@ static bool ask_peer(int fd, struct sockaddr_storage *address, size_t bytes)
     return getsockopt(fd, SOL_SOCKET, SO_PEERNAME, address, &size) == 0;
 }
 
-/* Where a connection is from. A multishot accept cannot tell, and getpeername() does not name a
- * peer that has already reset the connection. SO_PEERNAME does, but only if it is asked for no more
- * bytes than the address has: an IPv4 address has the fewest, and a Unix socket may have no name at
- * all, only a family. An address that cannot be told keeps the family AF_UNSPEC. */
+/* Find the address of a peer. A multishot accept cannot tell it, and getpeername() fails if the
+ * peer has already reset the connection. SO_PEERNAME works then, but only if it is asked for no
+ * more bytes than the address has: an IPv4 address has the fewest, and a Unix socket may have no
+ * name, only a family. If no address is found, the family stays AF_UNSPEC. */
 static void name_peer(int fd, struct sockaddr_storage *ret_address)
 {
     *ret_address = (struct sockaddr_storage){.ss_family = AF_UNSPEC};
@@ -306,7 +312,7 @@ static void name_peer(int fd, struct sockaddr_storage *ret_address)
         (void)ask_peer(fd, ret_address, sizeof(struct sockaddr_in6));
 }
 
-/* Count the connection on its address. Returns 0; -EDQUOT and -ENOMEM when it may not stay. */
+/* Count a connection on its address. Returns 0; -EDQUOT or -ENOMEM when it may not stay. */
 static int count_peer(domi_acceptor *acceptor, domi_arrival *arrival)
 {
     domi_peers *peers = acceptor->io->peers;
@@ -323,7 +329,7 @@ static int count_peer(domi_acceptor *acceptor, domi_arrival *arrival)
     return result;
 }
 
-/* A connection was accepted. */
+/* Take a connection that was accepted. */
 static void arrive(domi_acceptor *acceptor, int fd)
 {
     domi_arrival arrival = {.fd = fd};
@@ -363,10 +369,11 @@ void domi_acceptor_completed(domi_acceptor *acceptor, const domi_completion *com
     if (acceptor->stopping)
         domi_acceptor_cancelled(acceptor);
     else if (!acceptor->armed && !domi_wheel_armed(&acceptor->timer.node))
-        arm(acceptor); /* ECONNABORTED and the like, or a multishot that ended by itself */
+        arm(acceptor); /* the accept failed by ECONNABORTED or the like, or ended by itself */
 }
 
-/* The accept or its cancel has come back: a stopping acceptor may have nothing in flight now. */
+/* Called when the accept or its cancel has come back: a stopping acceptor may have nothing in
+ * flight now. */
 void domi_acceptor_cancelled(domi_acceptor *acceptor)
 {
     if (acceptor->stopping && !acceptor->armed && !acceptor->cancelling)
@@ -386,7 +393,8 @@ uint32_t domi_acceptor_stop(domi_acceptor *acceptor)
     begin_stop(acceptor, false);
     if (acceptor->armed || acceptor->cancelling)
         return 1;
-    /* At the end of its thread there is no next turn: the rest is counted as it is closed. */
+    /* When its thread has ended there is no next iteration: the connections that are left are
+     * counted as the listener closes. */
     if (acceptor->fd >= 0 && domi_backlog_take(acceptor, take_last) == -EAGAIN &&
         !acceptor->io->manager->has_stopped) {
         finish_later(acceptor, DOMI_WHEEL_TICK_NS);

@@ -20,7 +20,7 @@ typedef struct domi_acceptor_target {
     domi_io *io;
 } domi_acceptor_target;
 
-/* An accepted connection that has no actor yet. */
+/* A connection that was accepted and has no actor yet. */
 typedef struct domi_arrival {
     int fd;
     domi_peer *peer; /* the address that it is counted on; NULL: it is not counted */
@@ -91,7 +91,8 @@ void domi_acceptor_press(domi_acceptor *acceptor);
 void domi_acceptor_fail(domi_acceptor *acceptor);
 
 /* Begin to stop: cancel the accept, and turn away the connections that wait. Returns 1 while an
- * operation is still in flight; otherwise the listener is closed, and 0 is returned. */
+ * operation is still in flight or more connections may wait; otherwise the listener is closed, and
+ * 0 is returned. */
 uint32_t domi_acceptor_stop(domi_acceptor *acceptor);
 
 /* Begin a drain: hand over every connection that waits to be accepted, beyond all limits, because a

@@ -1,9 +1,9 @@
-/* What still waits to be accepted when a listener is to be closed.
+/* Connections that still wait to be accepted when a listener is to be closed.
  *
  * Closing a listener resets the connections in its backlog, although their peers may have sent
- * bytes that were acknowledged. So they are accepted first: in a drain they are answered, else they
- * are turned away and counted. Connections that cannot even be accepted are counted by the kernel's
- * own number of them. Owner thread. */
+ * bytes that were acknowledged. So they are accepted first: in a drain they are answered, otherwise
+ * they are turned away and counted. If connections cannot be accepted, the number that the kernel
+ * tells is counted. Owner thread, where the header does not say any thread. */
 #include "io/acceptors/acceptor.h"
 #include "io/channels/channel.h"
 
@@ -15,8 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* From one listener, in all. More than a backlog can hold (net.core.somaxconn is rarely above
- * 65,535). */
+/* Most connections taken from one listener in all. This is more than a backlog can hold, because
+ * net.core.somaxconn is rarely above 65,535. */
 #define TAKES_MAX 131072u
 
 void domi_reset_descriptor(int fd)
@@ -31,7 +31,8 @@ void domi_turn_away(domi_io *io, int fd)
 {
     uint64_t bytes = domi_socket_bytes(fd, FIONREAD);
 
-    /* Relaxed: sums for the profile. A message with a connection may be dropped by any thread. */
+    /* Relaxed: these are sums for the profile. They are atomic because any thread may drop a
+     * message that carries a connection. */
     atomic_fetch_add_explicit(&io->turned_away, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&io->turned_away_bytes, bytes, memory_order_relaxed);
     domi_reset_descriptor(fd);
@@ -58,7 +59,7 @@ int domi_backlog_take(domi_acceptor *acceptor, void (*take)(domi_acceptor *accep
         else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
             return -EMFILE;
         else if (errno == EAGAIN || errno == EINVAL)
-            return 0; /* else ECONNABORTED and the like: of one connection */
+            return 0; /* any other error, as ECONNABORTED, is of one connection */
     }
     return 0;
 }
@@ -68,7 +69,7 @@ void domi_backlog_count(domi_acceptor *acceptor)
     struct tcp_info info = {0};
     socklen_t size = sizeof info;
 
-    /* Of a listener, "unacked" is how many wait to be accepted. */
+    /* For a listener the field "unacked" is the number of connections that wait to be accepted. */
     if (getsockopt(acceptor->fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0)
         atomic_fetch_add_explicit(&acceptor->io->turned_away, info.tcpi_unacked,
                                   memory_order_relaxed);

@@ -1,4 +1,4 @@
-/* Listening sockets: from "127.0.0.1:7000" or "[::1]:7000" to a descriptor. Any thread. */
+/* Makes a listening socket from "127.0.0.1:7000" or "[::1]:7000". Any thread. */
 #include "io/acceptors/acceptor.h"
 
 #include <arpa/inet.h>
@@ -11,7 +11,7 @@
 #define MS_NS     UINT64_C(1000000)
 #define SECOND_NS (1000 * MS_NS)
 
-/* Numeric addresses only. Returns the length of the socket address; -EINVAL. */
+/* Parse a numeric address with a port. Returns the length of the socket address; -EINVAL. */
 static int parse_address(const char *address, struct sockaddr_storage *ret_socket)
 {
     char host[64];
@@ -53,8 +53,8 @@ static bool set(int fd, int level, int name, uint64_t value)
     return setsockopt(fd, level, name, &number, sizeof number) == 0;
 }
 
-/* A receive buffer has to be set before listen(), because the window's scale is told with the first
- * packet. */
+/* Set the sizes of the socket buffers. The receive buffer has to be set before listen(), because
+ * the first packet tells the scale of the window. */
 static bool set_buffers(int fd, const domus_config *config)
 {
     uint64_t unsent = config->sockets.unsent_max_bytes;
@@ -66,7 +66,8 @@ static bool set_buffers(int fd, const domus_config *config)
            (receive == 0 || set(fd, SOL_SOCKET, SO_RCVBUF, receive));
 }
 
-/* Accepted sockets inherit all of these, so that no system call per connection is needed. */
+/* Set the options that accepted sockets inherit, so that no system call per connection is needed.
+ */
 static bool set_inherited(int fd, const domus_config *config)
 {
     uint64_t idle_s = rounded_up(config->connection.keepalive.idle_ns, SECOND_NS);
@@ -104,7 +105,7 @@ int domi_acceptor_listen(const char *address, uint32_t backlog, const domus_conf
         (void)close(fd);
         return error;
     }
-    /* The port is at the same place in both families. */
+    /* The port stands at the same place in both families. */
     if (ret_port != NULL)
         *ret_port = ntohs(((struct sockaddr_in *)&socket_address)->sin_port);
     return fd;

@@ -1,6 +1,7 @@
-/* See the header. EPERM is a sysctl or a seccomp filter, ENOSYS a kernel without io_uring or a
- * filter that says so, EINVAL a kernel that is too old, ENOMEM the locked-memory limit (rings are
- * charged to it for users without CAP_IPC_LOCK), EMFILE and ENFILE descriptors. */
+/* The causes that the errnos of a set-up have. EPERM: a sysctl or a seccomp filter. ENOSYS: a
+ * kernel without io_uring, or a filter that answers so. EINVAL: a kernel that is too old. ENOMEM:
+ * the limit of locked memory, to which rings are charged for users without CAP_IPC_LOCK. EMFILE and
+ * ENFILE: no descriptors. */
 #include "io/backend/explain.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 #include <sys/resource.h>
 #include <sys/utsname.h>
 
-#define ENTRY_BYTES        64u /* of the submission queue; and 4 for its index */
+#define ENTRY_BYTES        64u /* bytes of a submission entry; its index takes 4 more */
 #define COMPLETION_BYTES   16u
 #define BUFFER_ENTRY_BYTES 16u
 #define PAGE               4096u

@@ -1,9 +1,10 @@
-/* The io_uring backend: the only file that knows liburing.
+/* The io_uring backend: the only file that uses liburing.
  *
- * Debian's liburing 2.3 with a few constants of newer kernels. One enter submits, waits and times
- * out; 2.3's helpers cannot pass IORING_ENTER_NO_IOWAIT (without it an idle thread is shown as
- * 100 % iowait), so the submission queue is flushed here, over its public fields. The ring is made
- * disabled and enabled by its owner: with SINGLE_ISSUER who enables it is who may enter it. */
+ * It needs liburing 2.3 (that of Debian) and a few constants of newer kernels. One enter submits,
+ * waits and times out. The helpers of 2.3 cannot pass IORING_ENTER_NO_IOWAIT, without which an idle
+ * thread is shown as 100 % iowait; so the submission queue is flushed here, through its public
+ * fields. The ring is made disabled and is enabled by its owner, because with SINGLE_ISSUER only
+ * the thread that enables it may enter it. */
 #include "io/backend/backend.h"
 
 #include "base/check.h"
@@ -17,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of kernels newer than liburing 2.3's header. */
+/* Constants of kernels that are newer than the header of liburing 2.3. */
 #define ENTER_NO_IOWAIT       (1u << 7)
 #define FEAT_NO_IOWAIT        (1u << 17)
 #define REGISTER_ENABLE_RINGS 12 /* 2.3 declares io_uring_enable_rings() but does not export it */
@@ -29,11 +30,11 @@ struct ring {
     struct io_uring_buf_ring *buffers;
     size_t buffers_bytes;
     uint32_t buffers_mask;
-    uint32_t given; /* since the last publish */
+    uint32_t given; /* buffers given since the last publish */
     uint32_t enter_flags;
     bool registered;
-    int failed;                  /* negative errno: every enter ends with it; 0: the ring works */
-    struct io_uring_sqe nowhere; /* what is asked of a ring that has failed */
+    int failed;                  /* the errno that every enter returns; 0: the ring works */
+    struct io_uring_sqe nowhere; /* entry for operations on a ring that has failed */
 };
 
 static void ring_free(struct ring *ring)
@@ -105,12 +106,14 @@ static int uring_start(void *ring_)
 
     if (result < 0)
         return result;
-    /* A registered ring saves a reference count per enter; without one it works as well. */
+    /* A registered ring saves a reference count per enter, and everything works without one, too.
+     */
     ring->registered = io_uring_register_ring_fd(&ring->uring) == 1;
     if (ring->registered)
         ring->enter_flags |= IORING_ENTER_REGISTERED_RING;
 
-    /* A filter may allow the set-up and refuse this: better found here than in the loop. */
+    /* A seccomp filter may allow the set-up and refuse io_uring_enter(). It is better to find that
+     * here than in the loop. */
     result = io_uring_enter2(
         (unsigned)ring->uring.enter_ring_fd, 0, 0,
         IORING_ENTER_GETEVENTS | (ring->enter_flags & IORING_ENTER_REGISTERED_RING), NULL, 0);
@@ -127,7 +130,8 @@ static void uring_close(void *ring_)
     ring_free(ring);
 }
 
-/* Hand the queued entries to the kernel's side of the queue. Returns how many it has not taken. */
+/* Move the queued entries to the queue that the kernel sees. Returns how many entries the kernel
+ * has not taken yet. */
 static unsigned flush(struct io_uring *uring)
 {
     struct io_uring_sq *queue = &uring->sq;
@@ -140,7 +144,8 @@ static unsigned flush(struct io_uring *uring)
     return tail - __atomic_load_n(queue->khead, __ATOMIC_ACQUIRE);
 }
 
-/* A call of its own, so that entry(), which runs for each operation, has none of these locals. */
+/* This is a function of its own so that entry(), which runs for each operation, has none of these
+ * locals. */
 __attribute__((noinline)) DOMI_NO_CANARY static int
 enter(struct ring *ring, unsigned submit, uint32_t min_complete, uint64_t timeout_ns)
 {
@@ -157,10 +162,11 @@ enter(struct ring *ring, unsigned submit, uint32_t min_complete, uint64_t timeou
                            ring->enter_flags, (sigset_t *)(void *)&argument, sizeof argument);
 }
 
-/* What the result of an enter means. The kernel takes as much as it has room for: EBUSY and EAGAIN
- * want completions reaped or requests ended, ENOMEM wants memory, and all of them pass. Nothing
- * else does. EBADR says that completions were lost for want of memory, and nobody can tell which;
- * others (EBADF, EFAULT, ENXIO, ...) that the ring is gone, or was never what we took it for. */
+/* Returns the meaning of the result of an enter. The kernel takes as many entries as it has room
+ * for. EBUSY and EAGAIN pass when completions are reaped or requests end, ENOMEM passes when memory
+ * is free. Other errors do not pass. EBADR says that completions were lost for want of memory, and
+ * nobody can tell which ones; others (EBADF, EFAULT, ENXIO and the like) say that the ring is gone
+ * or is no ring. */
 static int judge(struct ring *ring, int result)
 {
     if (result >= 0 || result == -ETIME || result == -EINTR)
@@ -220,7 +226,7 @@ static bool uring_pending(const void *ring_)
 #define ENTRY_WAIT_MS 1
 #define ENTRY_WAIT_NS UINT64_C(1000000)
 
-/* Let the kernel take what is queued; when it has no room for it, wait a moment. */
+/* Let the kernel take the queued entries; if it has no room, wait for 1 ms. */
 static int make_room(struct ring *ring, bool wait)
 {
     int result = 0;
@@ -249,10 +255,10 @@ static struct io_uring_sqe *entry_slow(struct ring *ring)
     return &ring->nowhere;
 }
 
-/* A free entry; a full queue is submitted first. Under DEFER_TASKRUN submitting runs no
- * completions, so this may be called from anywhere. When the kernel has no memory for more, it is
- * given a millisecond at a time; after five seconds the ring has failed. The entry of a ring that
- * has failed leads nowhere, and the next enter says so. */
+/* Returns a free entry; if the queue is full, it is submitted first. This may be called from
+ * anywhere, because under DEFER_TASKRUN a submit runs no completions. If the kernel has no memory
+ * for more, it is given 1 ms at a time, and after five seconds the ring has failed. The entry of a
+ * ring that has failed leads nowhere, and the next enter returns the error. */
 static struct io_uring_sqe *entry(struct ring *ring)
 {
     struct io_uring_sqe *sqe = ring->failed == 0 ? io_uring_get_sqe(&ring->uring) : NULL;
@@ -260,7 +266,7 @@ static struct io_uring_sqe *entry(struct ring *ring)
     return DOMI_LIKELY(sqe != NULL) ? sqe : entry_slow(ring);
 }
 
-/* User data is set after the prep functions, which zero it in some versions. */
+/* The user_data is set after the prep functions, because some versions of these zero it. */
 static void tag(struct io_uring_sqe *sqe, uint64_t user_data)
 {
     DOMI_CHECK(user_data != 0);
@@ -271,7 +277,7 @@ static void uring_accept(void *ring, int fd, uint64_t user_data)
 {
     struct io_uring_sqe *sqe = entry(ring);
 
-    /* No SOCK_NONBLOCK: older kernels would return -EAGAIN instead of waiting. */
+    /* SOCK_NONBLOCK is left out: with it older kernels would return -EAGAIN instead of waiting. */
     io_uring_prep_multishot_accept(sqe, fd, NULL, NULL, SOCK_CLOEXEC);
     tag(sqe, user_data);
 }

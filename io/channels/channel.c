@@ -1,4 +1,4 @@
-/* A channel's life, from the descriptor that was handed over to its close.
+/* The life of a channel, from the descriptor that is handed over until its close.
  *
  *             domus_channel_close          all sent: FIN            peer closed, or linger over
  *     OPEN ----------------------> FLUSHING ---------> LINGERING ----------------------+
@@ -9,9 +9,9 @@
  *                              free <-- CLOSED <---- nothing in flight: close(2) ---+
  *
  * One operation of each kind is in flight at most (M13). The descriptor is closed only when nothing
- * is in flight, so its number cannot be reused under a late completion; the slot's generation
- * changes with it all the same, and every completion is held against it. domi_channel_settle()
- * takes whatever step is due and may be called at any time. */
+ * is in flight, so its number cannot be reused while a completion may still come. The generation of
+ * the slot changes with it all the same, and is compared with that of every completion.
+ * domi_channel_settle() takes every step that is due, and may be called at any time. */
 #include "io/channels/channel.h"
 
 #include "base/check.h"
@@ -43,7 +43,7 @@ static void move(domus_channel *channel, domi_channel_state to)
     channel->state = (uint8_t)to;
 }
 
-/* Double the table. Returns 0; -ENOMEM, and the old one stays. */
+/* Double the table of slots. Returns 0; -ENOMEM, and then the old table stays. */
 static int grow(domi_io *io)
 {
     uint32_t count = io->slot_count == 0 ? SLOTS_FIRST : io->slot_count * 2;
@@ -88,8 +88,7 @@ static void link_house(domi_channels *set, domus_channel *channel)
     set->count++;
 }
 
-/* The earlier one of `next_ns` and of what is due at `since_ns + timeout_ns`. A time-out of 0 is
- * never due. */
+/* Returns the earlier of `next_ns` and `since_ns + timeout_ns`. A time-out of 0 is never due. */
 static uint64_t earlier(uint64_t next_ns, uint64_t since_ns, uint64_t timeout_ns)
 {
     uint64_t due_ns = since_ns + timeout_ns;
@@ -97,14 +96,14 @@ static uint64_t earlier(uint64_t next_ns, uint64_t since_ns, uint64_t timeout_ns
     return timeout_ns != 0 && due_ns < next_ns ? due_ns : next_ns;
 }
 
-/* Whether the peer's first byte is still waited for. A channel that its actor has closed, or whose
- * peer has finished sending, waits for none. */
+/* Whether the first byte of the peer is still waited for. It is not if the actor has closed the
+ * channel, or if the peer has finished sending. */
 static bool is_silent(const domus_channel *channel)
 {
     return channel->silent_ns != 0 && !channel->ended && channel->state == DOMI_CHANNEL_OPEN;
 }
 
-/* When the first of its time-outs is due; UINT64_MAX: none ever is. */
+/* Returns when the first time-out of the channel is due; UINT64_MAX when none is set. */
 static uint64_t next_timeout_ns(const domus_channel *channel)
 {
     const domus_config *config = channel->io->config;
@@ -203,7 +202,8 @@ static void begin_closing(domus_channel *channel, int error, bool abort)
     channel->abort = abort;
     move(channel, DOMI_CHANNEL_CLOSING);
     domi_channel_drop_inbound(channel);
-    if (!channel->sending) /* else the kernel still reads from it: when the send has ended */
+    /* While a send is in flight the kernel reads the buffers; they are dropped when it ends. */
+    if (!channel->sending)
         domi_channel_drop_outbound(channel);
 }
 
@@ -222,13 +222,13 @@ static void settle_flushing(domus_channel *channel)
 {
     if (channel->sending || channel->outbound.head != NULL)
         return;
-    /* In a drain the channel stays also then, for as long as the kernel has bytes for the peer. */
+    /* In a drain the channel also stays open then, until the peer has acknowledged everything. */
     if (channel->ended && !channel->io->draining) {
         begin_closing(channel, 0, false);
         return;
     }
-    /* FIN, and then wait for the peer's: closing with bytes unread would send a reset, which can
-     * overtake what we sent. */
+    /* Send FIN and wait for that of the peer: a close with bytes unread would send a reset, which
+     * can overtake the bytes that were sent. */
     (void)shutdown(channel->fd, SHUT_WR);
     move(channel, DOMI_CHANNEL_LINGERING);
     arm_timer(channel, channel->io->manager->now_ns + channel->io->config->channel.linger_ns);
@@ -253,7 +253,8 @@ static void settle_closing(domus_channel *channel)
         cancel_all(channel);
         return;
     }
-    if (channel->cancels != 0 || channel->dirty) /* the flush of this tick comes back here */
+    /* If the channel is dirty, domi_io_queue_sends() settles it again. */
+    if (channel->cancels != 0 || channel->dirty)
         return;
     domi_channel_unstarve(channel);
     if (channel->abort) {
@@ -289,8 +290,8 @@ void domi_channel_shut(domus_channel *channel, int error, bool abort)
     domi_channel_settle(channel);
 }
 
-/* Bytes of the peer wait for this side: in the channel for its actor, or in the socket because the
- * thread had no buffer. A peer that takes no answers is not waited for. */
+/* Whether bytes of the peer wait for this side: in the channel for its actor, or in the socket
+ * because the thread had no buffer. A peer that takes no answers (`blocked`) does not count. */
 static bool waits_to_be_read(const domus_channel *channel)
 {
     if (channel->state != DOMI_CHANNEL_OPEN || channel->blocked)
@@ -298,14 +299,15 @@ static bool waits_to_be_read(const domus_channel *channel)
     return channel->inbound.head != NULL || domi_socket_bytes(channel->fd, FIONREAD) != 0;
 }
 
-/* Takes its bytes away from the kernel, and resets it: the ring still holds the socket, so a close
- * would leave it open, and after a FIN the peer would take half an answer for a whole one. */
+/* Take the queued bytes away from the kernel and reset the connection. The ring still holds the
+ * socket, so a close would leave the connection open; and after a FIN the peer would take half an
+ * answer for a whole one. */
 static void disconnect(int fd)
 {
     const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
 
     (void)connect(fd, &nobody, sizeof nobody);
-    (void)shutdown(fd, SHUT_RDWR); /* a Unix socket cannot be disconnected */
+    (void)shutdown(fd, SHUT_RDWR); /* for a Unix socket, which cannot be disconnected */
 }
 
 void domi_channel_fail(domus_channel *channel, int error)
@@ -322,7 +324,8 @@ void domi_channel_fail(domus_channel *channel, int error)
     domi_channel_shut(channel, error, true);
 }
 
-/* Time-outs are armed once and looked at when they fire: no work per message. */
+/* The timer is not moved when bytes come or go. When it fires, this looks whether a time-out is
+ * really over and arms the timer again if not, so time-outs cost no work per message. */
 void domi_channel_timer(domus_channel *channel)
 {
     uint64_t now_ns = channel->io->manager->now_ns;
@@ -340,9 +343,9 @@ void domi_channel_timer(domus_channel *channel)
     bool is_crowded =
         !channel->ended && (channel->crowded || (channel->paused && channel->io->pressure.spares));
     if (is_crowded || is_unread)
-        channel->active_ns = now_ns; /* a peer whom nobody reads is not idle */
+        channel->active_ns = now_ns; /* a peer that this side does not read is not idle */
     if (channel->silent_ns != 0 && (is_unread || !channel->receiving || channel->cancelling))
-        channel->silent_ns = now_ns; /* nobody reads it: its first byte may have come long ago */
+        channel->silent_ns = now_ns; /* not read by this side: the byte may have come long ago */
     uint64_t next_ns = next_timeout_ns(channel);
     if (next_ns > now_ns) {
         arm_timer(channel, next_ns);
@@ -377,7 +380,8 @@ void domi_channel_free(domus_channel *channel)
     domi_counter_add(&io->counters.closed, 1);
     if (channel->error != 0)
         domi_counter_add(&io->counters.reset, 1);
-    /* release: who sees that no connection is left (domi_system_connections) sees what was cut. */
+    /* release: a thread that sees that no connection is left (domi_system_connections) also sees
+     * the counts of what was cut. */
     atomic_fetch_sub_explicit(&io->connections, 1, memory_order_release);
     domi_peers_leave(io->peers, channel->peer);
     domi_slab_put(&io->channel_slab, channel);

@@ -33,7 +33,7 @@ struct domus_channel {
     uint32_t generation;
     int error; /* the error for on_close; 0: none */
     uint8_t state;
-    uint8_t cancels;     /* cancel operations in flight */
+    uint8_t cancels;     /* number of cancel operations in flight */
     bool receiving : 1;  /* a receive is in flight */
     bool cancelling : 1; /* a cancel of that receive is in flight */
     bool sending : 1;
@@ -49,7 +49,7 @@ struct domus_channel {
     bool ready : 1;   /* it is in the ready list of its actor */
     bool dirty : 1;   /* it is in the list of channels with something to send */
     bool cancelled_all : 1;
-    bool abort : 1;         /* close with RST */
+    bool abort : 1;         /* the close sends RST */
     bool drain : 1;         /* the system drains: close once everything received is answered */
     bool close_due : 1;     /* there is no on_end: close when `conversations` is 0 */
     uint32_t held;          /* received pieces that are not freed yet */
@@ -192,7 +192,9 @@ void domi_channel_count_cut(domus_channel *channel, uint64_t lost_bytes);
 
 /* --- receive.c ------------------------------------------------------------------------------- */
 
+/* Called with each completion of a receive. */
 void domi_channel_received(domus_channel *channel, const domi_completion *completion);
+/* Whether a receive should be armed, if none is in flight. */
 bool domi_channel_wants_receive(const domus_channel *channel);
 void domi_channel_arm_receive(domus_channel *channel);
 
@@ -210,8 +212,11 @@ void domi_channel_unstarve(domus_channel *channel);
 
 /* --- send.c ---------------------------------------------------------------------------------- */
 
+/* Called with the completion of a send. */
 void domi_channel_sent(domus_channel *channel, const domi_completion *completion);
+/* Queue one send of the bytes that wait, unless one is in flight or the channel closes. */
 void domi_channel_send(domus_channel *channel);
+/* Throw away the bytes that are not sent. No send may be in flight. */
 void domi_channel_drop_outbound(domus_channel *channel);
 
 /* --- run.c: the actor's side ----------------------------------------------------------------- */

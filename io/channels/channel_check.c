@@ -1,15 +1,16 @@
-/* What is true of a channel in each of its states, which channel.c draws. */
+/* Checks the invariants of a channel in each of its states, which channel.c draws. */
 #include "io/channels/channel.h"
 
 #include "base/check.h"
 
-/* `when` implies `then`. */
+/* Returns whether `when` implies `then`. */
 static bool implies(bool when, bool then)
 {
     return !when || then;
 }
 
-/* Nothing is in flight and nothing is kept: only on_close is due, and then the slot is free. */
+/* CLOSED: nothing is in flight and nothing is kept; only on_close is due, and then the slot is
+ * freed. */
 static void check_closed(const domus_channel *channel)
 {
     DOMI_CHECK(channel->fd == -1);
@@ -19,7 +20,7 @@ static void check_closed(const domus_channel *channel)
     DOMI_CHECK(!domi_wheel_armed(&channel->timer.node));
 }
 
-/* What holds in every state. */
+/* Checks that hold in every state. */
 static void check_any(const domus_channel *channel)
 {
     DOMI_CHECK(implies(channel->cancelling, channel->receiving));
@@ -41,7 +42,7 @@ bool domi_channel_is_sound(const domus_channel *channel)
     case DOMI_CHANNEL_FLUSHING:
         DOMI_CHECK(channel->fd >= 0 && channel->inbound.head == NULL);
         break;
-    case DOMI_CHANNEL_LINGERING: /* all is sent, and what comes is thrown away */
+    case DOMI_CHANNEL_LINGERING: /* everything is sent, and bytes that arrive are thrown away */
         DOMI_CHECK(channel->fd >= 0 && channel->inbound.head == NULL);
         DOMI_CHECK(channel->outbound.head == NULL && !channel->sending);
         break;

@@ -1,4 +1,6 @@
-/* The dynamic threshold of queued bytes; the header says how it works. */
+/* Keeps the list of crowded channels, and sets the bound of queued bytes. A channel leaves the list
+ * a quarter below its part, and crowded channels are looked at in turn, at most 16 in one
+ * iteration. */
 #include "io/channels/crowd.h"
 
 #define VISITS_PER_TURN 16u
@@ -43,8 +45,8 @@ void domi_channel_leave_crowd(domus_channel *channel)
         io->crowd_left = io->crowd_count;
 }
 
-/* It goes on a quarter below its part, so that it does not stop and go with every piece. With
- * nothing queued there is no such margin to wait for. */
+/* Whether a crowded channel may go on. It has to be a quarter below its part, so that it does not
+ * stop and go with every piece. If it has nothing queued, there is no such margin. */
 static bool may_go_on(const domus_channel *channel)
 {
     const domi_io *io = channel->io;
@@ -75,7 +77,7 @@ void domi_io_feed_crowd(domi_io *io)
     for (uint32_t visits = 0; io->crowd_left != 0 && visits < VISITS_PER_TURN; visits++) {
         domus_channel *channel = io->crowd_head;
 
-        unlink_crowded(channel); /* to the tail: each has its turn */
+        unlink_crowded(channel); /* it goes to the tail, so that each channel is looked at */
         join(channel);
         io->crowd_left--;
         domi_channel_pressure(channel);
@@ -91,7 +93,8 @@ void domi_io_set_bound(domi_io *io, uint64_t queue_max)
         io->crowd_left = io->crowd_count;
     io->pressure.queue_max = queue_max;
     io->careful_mark = queue_max / 4;
-    /* Under a small bound a large piece must not be more than any part could be. */
+    /* Under a small bound a piece counts as less than a whole buffer, because it must not be larger
+     * than any part can be. */
     io->piece = size < domi_part_of(queue_max, 0) / 4 ? size : domi_part_of(queue_max, 0) / 4;
     domi_io_note_queued(io);
 }
@@ -103,6 +106,6 @@ void domi_io_receive_carefully(domi_io *io)
     io->careful = true;
     io->sweep.begun_ns = io->manager->now_ns;
     io->sweep.next = 0;
-    domi_wheel_cancel(&io->wheel, &io->sweep.timer.node); /* it may stand for a last pass */
+    domi_wheel_cancel(&io->wheel, &io->sweep.timer.node); /* it may be armed for a last pass */
     domi_wheel_arm(&io->wheel, &io->sweep.timer.node, io->manager->now_ns + DOMI_WHEEL_TICK_NS);
 }

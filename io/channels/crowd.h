@@ -139,7 +139,7 @@ void domi_channel_note_crowded(domus_channel *channel);
 /* Take a channel that closes off the list. */
 void domi_channel_leave_crowd(domus_channel *channel);
 
-/* Look again at some crowded channels, if less is queued than at their last look. */
+/* Look again at some crowded channels, if bytes were freed since their last look. */
 void domi_io_feed_crowd(domi_io *io);
 
 /* Become careful because much is queued: receive piece by piece from now on. */

@@ -1,9 +1,9 @@
-/* Receiving: one multishot receive per channel, into the thread's provided buffers.
+/* Receives bytes: each channel has one multishot receive, into the provided buffers of the thread.
  *
- * It is armed again when its last shot has gone, whatever that shot's result was. Without buffers
- * (-ENOBUFS) the channel waits in a queue of the starved until some come back. Above its share of
- * the buffers, pieces are copied to the heap and the receive is ended: what the kernel delivers
- * until then is bounded by the completion queue. */
+ * The receive is armed again when it has ended (no DOMI_MORE), whatever its last result was. If
+ * there are no buffers (-ENOBUFS), the channel waits in the queue of the starved until some come
+ * back. If a channel holds its share of the buffers, further pieces are copied to the heap and the
+ * receive is ended; the completion queue bounds the bytes that the kernel delivers until then. */
 #include "base/check.h"
 #include "io/channels/crowd.h"
 
@@ -22,7 +22,7 @@ bool domi_channel_wants_receive(const domus_channel *channel)
 void domi_channel_arm_receive(domus_channel *channel)
 {
     channel->receiving = true;
-    if (channel->silent_ns != 0) /* the time in which nobody read does not count */
+    if (channel->silent_ns != 0) /* the time in which this side did not read does not count */
         channel->silent_ns = channel->io->manager->now_ns;
     channel->once = channel->io->careful;
     channel->io->backend->receive(
@@ -51,8 +51,9 @@ static void note_high(domus_channel *channel)
         channel->high = false;
 }
 
-/* How many pieces it may hold and still receive. While memory is critical the next one comes when
- * the last has been handled, so that a request that frees memory gets in. */
+/* How many pieces the channel may hold and still receive. While memory is critical the next piece
+ * is received when the last one has been handled, so that a request that frees memory still gets
+ * in. */
 static uint32_t held_max(const domus_channel *channel)
 {
     if (channel->io->pressure.spares)
@@ -72,13 +73,15 @@ void domi_channel_pressure(domus_channel *channel)
     if (was_blocked && !channel->blocked &&
         (channel->inbound.head != NULL || (channel->ended && !channel->end_told)))
         domi_channel_make_ready(channel);
-    /* What is held goes on to the actor unless it is blocked: else it would never come back. */
+    /* Pieces that are held go on to the actor unless the channel is blocked, because otherwise
+     * their buffers would never come back. */
     channel->paused = channel->blocked || channel->held > held_max(channel) ||
                       (channel->copied != 0 &&
                        domi_channel_is_above_part(channel, channel->cost + channel->copied));
     if (was_paused && !channel->paused)
-        channel->active_ns = io->manager->now_ns; /* nobody read it until now */
-    /* A receive that brings one piece stays: the piece waits here as well as in the kernel. */
+        channel->active_ns = io->manager->now_ns; /* this side did not read it until now */
+    /* A receive that brings one piece is not ended: the piece can wait here as well as in the
+     * kernel. */
     if (channel->paused && channel->state == DOMI_CHANNEL_OPEN && !channel->once)
         domi_channel_end_receive(channel);
 }
@@ -118,7 +121,8 @@ void domi_channel_unstarve(domus_channel *channel)
     channel->starved = false;
 }
 
-/* The same bytes in a heap buffer; the provided one if there is no memory for that. */
+/* Copy a piece to a heap buffer, and recycle the provided buffer. If there is no memory for that,
+ * the provided buffer is returned. */
 static domus_buffer *copy_out(domus_channel *channel, domus_buffer *buffer)
 {
     domi_io *io = channel->io;
@@ -133,8 +137,8 @@ static domus_buffer *copy_out(domus_channel *channel, domus_buffer *buffer)
     return copy;
 }
 
-/* A piece for the actor: in the provided buffer, or copied out when the channel holds its share or
- * few are left, so that many channels that hold theirs for long cannot starve the others. */
+/* Keep a piece for the actor. It is copied out if the channel holds its share or if few buffers are
+ * free, so that many channels that hold their buffers for long cannot starve the others. */
 static void keep(domus_channel *channel, domus_buffer *buffer)
 {
     domi_io *io = channel->io;
@@ -166,12 +170,12 @@ static void took_bytes(domus_channel *channel, const domi_completion *completion
 
     buffer->size = size;
     channel->silent_ns = 0;
-    if (channel->state == DOMI_CHANNEL_OPEN) /* what is thrown away keeps nobody alive */
+    if (channel->state == DOMI_CHANNEL_OPEN) /* discarded bytes do not keep a channel alive */
         channel->active_ns = io->manager->now_ns;
     channel->drain_bytes -= size < channel->drain_bytes ? size : channel->drain_bytes;
     if (channel->state != DOMI_CHANNEL_OPEN) {
         domi_counter_add(&io->counters.discarded_bytes, size);
-        domi_buffer_recycle(io, buffer); /* after a close: read and thrown away */
+        domi_buffer_recycle(io, buffer); /* after a close bytes are read and thrown away */
         return;
     }
     domi_counter_add(&io->counters.received_bytes, size);
@@ -190,7 +194,7 @@ static void receive_failed(domus_channel *channel, int result)
     case -ENOBUFS:
         starve(channel);
         break;
-    case -ECANCELED: /* we ended it */
+    case -ECANCELED: /* domi_channel_end_receive() has ended it */
     case -EINTR:
     case -EAGAIN:
         break;

@@ -1,7 +1,8 @@
-/* Sending: the buffers of a tick leave in one operation per channel, and one is in flight at most,
- * because two could overtake each other. The kernel reads the buffers until its completion. A send
- * that is short is followed by the next one: asking for all of it (MSG_WAITALL) would let a peer
- * that reads slowly have it handed to a kernel worker, after so many tries. */
+/* Sends the queued buffers of a channel. The buffers of one iteration leave in one operation per
+ * channel, and one send at most is in flight, because two could overtake each other. The kernel
+ * reads the buffers until the completion. A short send is followed by another one. (MSG_WAITALL,
+ * which asks for all of it, would after some tries hand a send to a slow peer to a kernel worker.)
+ */
 #include "base/check.h"
 #include "io/channels/crowd.h"
 
@@ -40,7 +41,7 @@ int domus_channel_write(domus_channel *channel, domus_buffer *bytes)
     return 0;
 }
 
-/* Point the vector at what is queued. Returns how many pieces. */
+/* Let the vector point to the queued buffers. Returns the number of pieces. */
 static int gather(domus_channel *channel)
 {
     int count = 0;
@@ -56,8 +57,8 @@ static int gather(domus_channel *channel)
     return count;
 }
 
-/* One timer serves all time-outs of a channel: it stands at the earliest. Once it stands at a
- * send's, later sends are due after it, so this is a comparison per send. */
+/* One timer serves all time-outs of a channel, and fires at the earliest. Once it is armed for a
+ * send, later sends are due after it, so this costs one comparison per send. */
 static void arm_send_timeout(domus_channel *channel)
 {
     domi_wheel_node *node = &channel->timer.node;
@@ -93,7 +94,7 @@ void domi_channel_send(domus_channel *channel)
     io->backend->send_message(io->ring, channel->fd, &channel->message, data);
 }
 
-/* Its first buffer is not needed any more. */
+/* Free the first buffer of outbound, which is not needed any more. */
 static void free_outbound_head(domus_channel *channel)
 {
     domus_buffer *buffer = domi_buffer_list_take(&channel->outbound);
@@ -112,7 +113,7 @@ void domi_channel_drop_outbound(domus_channel *channel)
     channel->head_offset = 0;
 }
 
-/* `size` bytes are with the kernel: give their buffers back. */
+/* The kernel has taken `size` bytes: free the buffers that are sent as a whole. */
 static void taken(domus_channel *channel, uint32_t size)
 {
     channel->queued_bytes -= size;

@@ -1,4 +1,6 @@
-/* See domus/descriptor.h, and the header. */
+/* Implements the verbs of domus/descriptor.h. A watch is one record with its event embedded, so
+ * telling the actor cannot fail. A change of the events takes the poll out of the ring and arms it
+ * anew. */
 #include "io/completions/descriptor.h"
 
 #include "base/check.h"
@@ -17,18 +19,18 @@ const domus_type domus_ready_type = {.name = "ready", .size = sizeof(domus_ready
 
 struct domi_descriptor {
     domi_envelope event;
-    domi_descriptor *next; /* while armed: in the list of its io */
+    domi_descriptor *next; /* next in the list of armed watches of its io */
     domi_house *house;
     int fd;
     uint32_t events;
-    _Atomic uint32_t generation; /* written as it is freed */
+    _Atomic uint32_t generation; /* grows at the free, so old handles are found */
     bool armed;                  /* a poll is in the ring */
-    bool cancelling;             /* ... and is being taken out of it, to be armed anew */
-    bool under_way;              /* its event is in the mailbox, or being handled */
-    bool cancelled;              /* taken back: freed when nothing of it is under way */
-    bool failed;                 /* taken back when its last event was handled */
+    bool cancelling;             /* that poll is being cancelled */
+    bool under_way;              /* its event is in the mailbox or is being handled */
+    bool cancelled;              /* taken back; freed when nothing of it is under way */
+    bool failed;                 /* its event tells an error: taken back when that was handled */
     bool noted;                  /* begun on a loan: home arms it when the house is back */
-    domi_descriptor **place;     /* while armed: what points to it in that list */
+    domi_descriptor **place;     /* while armed: the pointer to it in that list */
     domi_link link;
 };
 
@@ -56,7 +58,7 @@ static void tell(domi_descriptor *descriptor, uint32_t events, int error)
     descriptor->failed = error != 0;
     int result =
         domi_mailbox_put(io_of(descriptor)->manager, address, &descriptor->event.node, DOMI_EVENT);
-    DOMI_CHECK(result == 0); /* a house takes its watches back before it is gone */
+    DOMI_CHECK(result == 0); /* a house takes its watches back before it ends */
 }
 
 static void list_armed(domi_io *io, domi_descriptor *descriptor)
@@ -77,7 +79,7 @@ static void unlist_armed(domi_descriptor *descriptor)
     descriptor->armed = descriptor->cancelling = false;
 }
 
-/* A ring that has failed would never say anything: the actor is told so at once. */
+/* Arm the poll. If the ring has failed it will never complete, so the actor is told at once. */
 static void arm(domi_descriptor *descriptor)
 {
     domi_io *io = io_of(descriptor);
@@ -107,15 +109,15 @@ static void detach(domi_descriptor *descriptor)
     take_out(descriptor);
 }
 
-/* Relaxed, both: a stale handle may be held against it while another thread has it by now; of his
- * own watches' ends an actor knows. */
+/* Relaxed, as is the write: a stale handle may be compared while the record already belongs to
+ * another thread. An actor knows by itself when its own watches ended. */
 static uint32_t generation_of(const domi_descriptor *descriptor)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&descriptor->generation,
                                 memory_order_relaxed);
 }
 
-/* Freed, armed again, or still under way. */
+/* Free the watch or arm it again, unless something of it is still under way. */
 static void settle(domi_descriptor *descriptor)
 {
     if (descriptor->armed || descriptor->under_way || descriptor->noted)
@@ -161,7 +163,7 @@ void domi_descriptor_cancel(domi_manager *manager, domi_node *node)
     domi_descriptor *descriptor = (domi_descriptor *)(void *)node;
 
     (void)manager;
-    descriptor->event.error = -ECANCELED; /* one that is under way is not handled */
+    descriptor->event.error = -ECANCELED; /* an event that is under way is not handled then */
     detach(descriptor);
     settle(descriptor);
 }
@@ -179,14 +181,14 @@ int domus_watch_fd(domus_stack *stack, int fd, uint32_t events, domus_fd_watch *
 {
     domi_manager *manager = stack->manager;
     domi_house *house = domi_stack_house(stack);
-    domi_io *io = house->home->io; /* constant while threads run */
+    domi_io *io = house->home->io; /* home->io is constant while threads run */
     bool is_lent = domi_is_lent(manager, house);
 
     if (fd < 0)
         return -EBADF;
     if (io == NULL || io->backend->poll_once == NULL)
         return -EOPNOTSUPP;
-    if (!is_lent && io->failed != 0) /* a thief may not look: its actor is told when it is home */
+    if (!is_lent && io->failed != 0) /* a thief may not look: its actor hears it at home */
         return io->failed;
     domi_descriptor *descriptor = domi_pool_take(manager, DOMI_SLAB_DESCRIPTOR);
     if (descriptor == NULL)
@@ -200,7 +202,7 @@ int domus_watch_fd(domus_stack *stack, int fd, uint32_t events, domus_fd_watch *
     descriptor->armed = descriptor->cancelling = false;
     descriptor->under_way = descriptor->cancelled = descriptor->failed = false;
     domi_link_add(house, &descriptor->link);
-    house->marks |= DOMI_MARK_PINNED; /* its ring is its home's */
+    house->marks |= DOMI_MARK_PINNED; /* the poll is in the ring of its home */
     descriptor->noted = is_lent;
     if (descriptor->noted)
         domi_lent_note(manager, &descriptor->event.node);
@@ -228,7 +230,7 @@ int domus_fd_change(domus_stack *stack, domus_fd_watch watch, uint32_t events)
     if (descriptor == NULL || descriptor->failed)
         return -ENOENT;
     descriptor->events = events;
-    take_out(descriptor); /* armed anew when it is out */
+    take_out(descriptor); /* it is armed anew when that has come back */
     return 0;
 }
 

@@ -1,10 +1,11 @@
-/* How a thread's channels come to their end when the system stops.
+/* How the channels of a thread end when the system stops.
  *
- * What had been received is answered, then FIN follows, and the channel stays for as long as the
- * kernel has bytes that the peer has not acknowledged: a descriptor that is closed while input is
- * unread sends a reset, and a reset throws those bytes away. The kernel tells nobody when the last
- * one is acknowledged, so this looks from time to time, at a bounded number of channels in a turn.
- * Whatever the library ends before, it counts as cut, with the bytes that it owed. Owner thread. */
+ * Everything that had been received is answered, then FIN follows. The channel stays open for as
+ * long as the kernel has bytes that the peer has not acknowledged: closing a descriptor while input
+ * is unread sends a reset, and a reset throws those bytes away. The kernel does not tell when the
+ * last byte is acknowledged, so this looks from time to time, at a bounded number of channels in an
+ * iteration. A channel that the library ends before that counts as cut, with the bytes that it
+ * owed. Owner thread. */
 #include "io/acceptors/acceptor.h"
 #include "io/channels/channel.h"
 
@@ -13,8 +14,8 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#define LOOK_NS   UINT64_C(10000000) /* between two looks at a channel, at least */
-#define LOOKS_MAX 1024u              /* in one turn */
+#define LOOK_NS   UINT64_C(10000000) /* time between two looks at a channel, at least */
+#define LOOKS_MAX 1024u              /* looks in one iteration */
 
 uint64_t domi_socket_bytes(int fd, unsigned long request)
 {
@@ -23,8 +24,8 @@ uint64_t domi_socket_bytes(int fd, unsigned long request)
     return fd >= 0 && ioctl(fd, request, &bytes) == 0 && bytes > 0 ? (uint64_t)bytes : 0;
 }
 
-/* What a Unix socket has sent lies with its peer already and survives the close. Of TCP, a FIN that
- * is not acknowledged counts as a byte. */
+/* Bytes that the peer has not acknowledged. Bytes sent on a Unix socket lie with the peer already
+ * and survive the close. On a TCP socket a FIN that is not acknowledged counts as one byte. */
 static uint64_t undelivered_bytes(const domus_channel *channel)
 {
     int domain = AF_UNIX;
@@ -50,8 +51,8 @@ void domi_channel_count_cut(domus_channel *channel, uint64_t lost_bytes)
 
     if (channel->state == DOMI_CHANNEL_OPEN)
         bytes += domi_socket_bytes(channel->fd, FIONREAD);
-    /* In a drain also a conversation may be owed an answer, whose size nobody knows; but a peer
-     * that has sent nothing is owed nothing. */
+    /* In a drain a conversation may owe an answer, too, whose size nobody knows; but a peer that
+     * has sent nothing is owed nothing. */
     bool is_owed = io->draining && channel->state < DOMI_CHANNEL_LINGERING &&
                    (channel->silent_ns == 0 || channel->drain_bytes != 0);
     if (bytes == 0 && !is_owed)
@@ -76,7 +77,8 @@ void domi_channel_drain_step(domus_channel *channel)
         (void)domus_channel_close(channel);
 }
 
-/* Once the peer has finished sending, no receive is armed that would tell of its reset. */
+/* The error of the socket, for channels whose peer has finished sending: no receive is armed there
+ * that would tell of a reset. */
 static int pending_error(const domus_channel *channel)
 {
     int error = 0;
@@ -87,7 +89,7 @@ static int pending_error(const domus_channel *channel)
                : 0;
 }
 
-/* The peer's time to close begins anew while it has not acknowledged everything. */
+/* While the peer has not acknowledged everything, its time to close begins anew. */
 static void look_at_lingering(domus_channel *channel)
 {
     domi_io *io = channel->io;
@@ -141,8 +143,8 @@ void domi_io_drain(domi_io *io)
     if (io->draining)
         return;
     domi_io_end_shortage(io);
-    /* What completed before now, also what overflowed into the kernel, is read before the sockets
-     * are asked what is left in them. */
+    /* Everything that has completed by now, also completions that overflowed into the kernel, is
+     * handled before the sockets are asked how many bytes are left in them. */
     (void)domi_io_collect(io, io->config->io.completion_entries, &taken);
     io->draining = true;
     for (uint32_t slot = 0; slot < io->slots_used; slot++) {
@@ -151,7 +153,7 @@ void domi_io_drain(domi_io *io)
             continue;
         domi_channel_drain(channel);
         if (channel->state == DOMI_CHANNEL_OPEN) {
-            domi_channel_pressure(channel); /* it may have paused for want of memory */
+            domi_channel_pressure(channel); /* it may have paused because memory was short */
             domi_channel_settle(channel);
         }
     }
@@ -163,7 +165,8 @@ void domi_io_drain(domi_io *io)
 
 /* --- its end --------------------------------------------------------------------------------- */
 
-/* A channel whose peer has acknowledged everything loses nothing by a close. */
+/* End a channel. If its peer has acknowledged everything, a close loses nothing, and it does not
+ * count as cut. */
 static void cut(domus_channel *channel)
 {
     domi_channel_drain_step(channel);

@@ -1,4 +1,5 @@
-/* A thread's io: the turn of the ring; see the header. */
+/* Makes the io of a thread, enters and reaps its ring, gives each completion to its owner, fires
+ * the timers, and queues the sends. */
 #include "io/resources/io.h"
 
 #include "base/check.h"
@@ -16,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define SHARES 16u /* a channel may hold one of them */
+#define SHARES 16u /* a channel may hold one of so many parts of the buffers */
 
 static int buffers_init(domi_io *io)
 {
@@ -133,7 +134,8 @@ static void complete_channel(domi_io *io, enum domi_op op, const domi_completion
     uint32_t slot = (uint32_t)completion->user_data;
     uint32_t generation = (uint32_t)(completion->user_data >> 32) & DOMI_OP_GENERATION_MASK;
 
-    /* A slot is freed only when nothing is in flight for it, so another generation is a bug. */
+    /* A slot is freed only when nothing is in flight for it, so another generation here is a bug.
+     */
     DOMI_CHECK(slot < io->slot_count && io->slots[slot].channel != NULL &&
                io->slots[slot].channel->generation == generation);
     domus_channel *channel = io->slots[slot].channel;
@@ -190,7 +192,8 @@ static void complete(domi_io *io, const domi_completion *completion)
     }
 }
 
-/* Copied out before they are handled: handlers queue operations, which may submit and reap. */
+/* Completions are copied out before they are handled, because handling one queues operations, which
+ * may submit. */
 static uint32_t reap(domi_io *io)
 {
     domi_completion completions[DOMI_COMPLETIONS_BATCH];
@@ -220,10 +223,12 @@ static void publish(domi_io *io)
     io->backend->publish(io->ring);
 }
 
-/* Between two tries, when the kernel has no room: else the loop would ask without a pause. */
+/* The wait between two tries when the kernel has no room; without it the loop would ask without a
+ * pause. */
 #define REFUSED_WAIT_MS 1
 
-/* Without a ring the eventfd, which is else only polled by it, is read: so it can be waited for. */
+/* Wait to be woken without a ring. The eventfd, which otherwise only the ring polls, is read here,
+ * so that it can be waited for again. */
 static void wait_without_ring(domi_io *io, uint64_t timeout_ns)
 {
     struct pollfd wake = {.fd = io->wake_fd, .events = POLLIN};
@@ -245,7 +250,7 @@ static void enter_failed(domi_io *io, int error)
     }
     domi_counter_add(&io->counters.enters_refused, 1);
     io->refusals++;
-    if (!io->backend->ready(io->ring)) /* else the next poll makes room */
+    if (!io->backend->ready(io->ring)) /* otherwise the next reap makes room */
         (void)poll(NULL, 0, REFUSED_WAIT_MS);
 }
 
@@ -280,8 +285,8 @@ uint32_t domi_io_reap(domi_io *io)
     return count;
 }
 
-/* Buffers that come back meanwhile are published at the end only, so a peer that sends faster than
- * this reads cannot hold it up: it takes what the free buffers hold. */
+/* Buffers that come back meanwhile are published only at the end. So a peer that sends faster than
+ * this reads cannot hold it up: this takes no more than the free buffers hold. */
 bool domi_io_collect(domi_io *io, uint32_t limit, uint32_t *ret_taken)
 {
     uint32_t taken = 0;
@@ -293,7 +298,7 @@ bool domi_io_collect(domi_io *io, uint32_t limit, uint32_t *ret_taken)
         taken += count;
         more = io->failed == 0 && (count != 0 || io->backend->pending(io->ring));
         if (io->refusals != 0 && count == 0)
-            break; /* the kernel has no room: the next turn asks again */
+            break; /* the kernel has no room: the next iteration asks again */
     }
     publish(io);
     *ret_taken = taken;
@@ -309,7 +314,8 @@ void domi_io_refresh(domi_io *io, uint64_t since_ns)
     }
 }
 
-/* As many as there are buffers for; who finds none again goes to the end of the queue. */
+/* Let as many starved channels receive as there are free buffers. A channel that finds none again
+ * goes to the end of the queue. */
 static void feed_starved(domi_io *io)
 {
     uint32_t fed = 0;
@@ -346,10 +352,10 @@ static void fire(domi_io *io, domi_wheel_node *node)
     }
 }
 
-/* Timers that are due fire when all that had arrived by `now_ns` is collected. Otherwise a thread
- * that was held up would take a peer for silent while the peer's bytes wait in the ring. Returns
- * false when they have to wait for the next turn, because a flood brought more than one turn takes;
- * that happens a bounded number of times in a row. */
+/* Collect everything that had arrived by now, if a timer is due. Otherwise a thread that was held
+ * up would take a peer for silent while the bytes of the peer wait in the ring. Returns false if
+ * the timers have to wait for the next iteration, because a flood brought more than one iteration
+ * takes; this happens at most DOMI_POSTPONED_MAX times in a row. */
 static bool collect_before_timers(domi_io *io, uint32_t *ret_taken)
 {
     if (domi_wheel_next_ns(&io->wheel) > io->manager->now_ns)
@@ -411,8 +417,8 @@ bool domi_io_has_work(const domi_io *io)
            (io->starved_head != NULL && io->buffers_free != 0);
 }
 
-/* Channels that read less from now on are found by the sweep, and when something comes for them;
- * those that may read more by the sweep's last pass. */
+/* Channels that have to read less from now on are found by the sweep, or when something comes for
+ * them; channels that may read more are found by the last pass of the sweep. */
 void domi_io_press(domi_io *io, const domi_io_pressure *now)
 {
     bool begins = now->pauses && !io->pressure.pauses;
@@ -433,7 +439,7 @@ void domi_io_press(domi_io *io, const domi_io_pressure *now)
     }
 }
 
-/* A drain reads what has come, however little memory there is. */
+/* A drain reads everything that has come, however little memory there is. */
 void domi_io_end_shortage(domi_io *io)
 {
     domi_io_press(io, &(domi_io_pressure){.queue_max = UINT64_MAX});

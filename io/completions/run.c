@@ -1,8 +1,8 @@
-/* The actor's side of channels: what a run does for the channels that have something.
+/* The side of the actor: in a run it handles the channels that have something.
  *
  * A run calls on_open, on_read, on_end and on_close for the channels on the ready list, in that
- * order for each, within the places that the run has left. An error of a handler resets its
- * channel and is counted; it ends nothing else. */
+ * order for each channel, within the places that the run has left. An error of a handler resets its
+ * channel and is counted; it has no other effect. */
 #include "io/acceptors/acceptor.h"
 #include "io/channels/channel.h"
 
@@ -12,17 +12,18 @@
 
 #include <errno.h>
 
-/* No messages: what a thread says that it handles. */
+/* Types of no messages: they only name the callback that a thread is in, for stall reports, and
+ * that began a conversation. */
 static const domus_type open_type = {.name = "on_open"};
 static const domus_type read_type = {.name = "on_read"};
 static const domus_type end_type = {.name = "on_end"};
 static const domus_type close_type = {.name = "on_close"};
 
-/* A negative errno refuses the channel. The actor has not failed: else whoever can send bytes could
- * have it restarted, and could fill the log. */
+/* Refuse a channel, because its handler returned a negative errno. The actor has not failed:
+ * otherwise any peer that can send bytes could have it restarted and could fill the log. */
 static void refuse(domus_stack *stack, domus_channel *channel, int error)
 {
-    if (stack->received != NULL) { /* an ask that a receive took, and that is not answered */
+    if (stack->received != NULL) { /* an ask that a receive took and that is not answered */
         domi_ask_fail(stack->manager, stack->received, error);
         stack->received = NULL;
     }
@@ -31,11 +32,11 @@ static void refuse(domus_stack *stack, domus_channel *channel, int error)
     domi_channel_shut(channel, error, true);
 }
 
-/* The handler, which is called `type`, returned: park its conversation, end it, or refuse the
- * channel. */
+/* Called when the handler that `type` names has returned: park its conversation, end it, or refuse
+ * the channel. */
 static void returned(domus_stack *stack, domus_channel *channel, const domus_type *type, int result)
 {
-    if (stack->pooled != NULL) { /* if it has not parked, it ends with this call */
+    if (stack->pooled != NULL) { /* a conversation that has not parked ends with this call */
         stack->pooled->begun_by = type;
         stack->pooled->counted_at = domi_channel_key(channel);
         if (type == &read_type)
@@ -120,8 +121,8 @@ static void close_channel(domi_manager *manager, domi_house *house, domus_channe
     domi_channel_free(channel);
 }
 
-/* Whether its actor may be shown the next piece. While much is queued this is asked anew for each:
- * others have written since it came, and what it makes its actor write may find no room any more.
+/* Whether the actor may get the next piece. While much is queued this is decided anew for each
+ * piece: other channels have written since it came, and an answer to it may find no room any more.
  */
 static bool may_be_shown(domus_channel *channel)
 {
@@ -132,7 +133,7 @@ static bool may_be_shown(domus_channel *channel)
     return !channel->blocked;
 }
 
-/* Returns how many places it used. */
+/* Handle one channel, within `budget` places of the run. Returns how many it used. */
 static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_channel *channel,
                             uint32_t budget)
 {
@@ -152,9 +153,10 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
         used++;
     }
     if (channel->io->careful)
-        domi_channel_settle(channel); /* the next piece was not asked for before */
+        domi_channel_settle(channel); /* a careful thread asks for the next piece only now */
     domi_channel_drain_step(channel);
-    /* Closed from within a handler it is on the list again, and its turn comes by that. */
+    /* A channel that was closed within a handler is on the ready list again, and its on_close comes
+     * from there. */
     if (channel->state == DOMI_CHANNEL_CLOSED && !channel->ready && used < budget) {
         close_channel(manager, house, channel);
         return used + 1;
@@ -184,8 +186,8 @@ uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t bu
     return used;
 }
 
-/* The actor stops without being mounted, because a restart of it has failed. So on_close is not
- * called: channels that are closed are freed at once, and the others when they have closed. */
+/* Free closed channels of an actor that stops without being mounted, because a restart of it has
+ * failed. Its on_close is not called. Channels that are not closed yet are freed when they are. */
 static void free_closed_unseen(domi_channels *set)
 {
     domus_channel *next;
@@ -216,7 +218,7 @@ uint32_t domi_channels_stop(domi_manager *manager, domi_house *house)
         left = set->count;
     }
     if (left != 0 && set->acceptor != NULL && manager->has_stopped)
-        left = 0; /* its thread has ended: the ring's end cancels what is in flight */
+        left = 0; /* the thread has ended: closing the ring cancels the operations in flight */
     if (left == 0) {
         domi_memory_free(set);
         house->channels.set = NULL;
@@ -228,7 +230,7 @@ bool domi_channels_event(domi_manager *manager, domi_house *house, domi_envelope
 {
     if (message->type != &domi_accepted_type)
         return false;
-    /* A dead letter then: it is counted and told, and its connection is reset. */
+    /* The event becomes a dead letter then: it is counted and told, and its connection is reset. */
     if ((house->marks & DOMI_MARK_UNMOUNTED) != 0)
         return false;
     const domi_accepted *accepted = domi_envelope_payload(message);

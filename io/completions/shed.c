@@ -1,14 +1,16 @@
-/* What a careful thread does beside serving: it goes through its channels, some of them at each
- * tick, ends receives that would bring more than one piece, and notes whose peers take anything.
+/* The sweep of a careful thread (crowd.h). In each tick it visits some of its channels, ends
+ * receives that would bring more than one piece, and notes which peers acknowledge bytes.
  *
- * A peer is deaf when for memory.resetAfter the kernel has had next to no acknowledgements from it,
- * while bytes wait: for at most a sixteenth of those that wait. One byte now and then must not be
- * enough, else many peers that take a byte in time hold all there is. It is told by SIOCOUTQ,
- * because a send that has not completed says nothing of a peer that reads slowly. Each pass
- * remembers the deaf channels that hold most. At its end, while the library is above its budget, or
- * so much is queued here that long answers are refused, these are reset, the worst first, until
- * that is over. So the work of a turn is bounded, and no list has to be kept in order while all is
- * well. */
+ * A peer is deaf if bytes wait for it and if for memory.resetAfter it has acknowledged at most a
+ * sixteenth of those that wait. A byte now and then must not be enough, because otherwise many
+ * peers that take a byte in time could hold all the memory. SIOCOUTQ tells how much was
+ * acknowledged; the completion of a send does not, because a send to a slow peer may just take
+ * long.
+ *
+ * Each pass remembers the deaf channels that hold most. At its end these are reset, the largest
+ * first, while the library is above its budget or so much is queued here that long answers are
+ * refused. So the work of one tick is bounded, and no list has to be kept in order in normal times.
+ */
 #include "io/channels/crowd.h"
 
 #include <errno.h>
@@ -16,10 +18,10 @@
 #include <sys/ioctl.h>
 
 #define VISITS_PER_TICK 256u
-#define TAKES_LEAST     16u /* parts of what waits, of which a peer that is not deaf takes one */
+#define TAKES_LEAST     16u /* a peer that is not deaf takes one of so many parts */
 #define PASS_EVERY_NS   UINT64_C(250000000)
 
-/* Bytes that closing this channel would give back. */
+/* Returns the bytes that a reset of this channel would give back. */
 static uint64_t holding(const domus_channel *channel, uint64_t in_kernel)
 {
     uint64_t sockets = channel->io->pressure.counts_sockets ? in_kernel : 0;
@@ -48,10 +50,11 @@ static void look_at_peer(domus_channel *channel)
     uint64_t in_kernel = domi_socket_bytes(channel->fd, SIOCOUTQ);
     uint64_t taken = channel->sent_bytes - in_kernel;
     uint64_t waiting = in_kernel + channel->queued_bytes;
-    /* Below zero while a send has given bytes to the kernel and its completion is not reaped. */
+    /* This is below zero while a send has given bytes to the kernel and its completion is not
+     * reaped. */
     int64_t progress = (int64_t)(taken - channel->peer_took);
 
-    /* What was seen before this thread became careful is too old to count from. */
+    /* An observation from before this thread became careful is too old to count from. */
     if (waiting == 0 || progress > (int64_t)(waiting / TAKES_LEAST) ||
         channel->peer_seen_ns < io->sweep.begun_ns) {
         channel->peer_took = taken;
@@ -76,7 +79,8 @@ static void visit(domus_channel *channel)
         look_at_peer(channel);
 }
 
-/* Long answers are refused; that begins here, and is over an eighth of the bound below. */
+/* Whether long answers are refused. This begins at the mark (crowd.h), and ends when an eighth of
+ * the bound less is queued. */
 static bool is_crammed(domi_io *io, uint64_t queued)
 {
     uint64_t queue_max = io->pressure.queue_max;
@@ -96,7 +100,8 @@ static bool is_to_shed(domi_io *io, uint64_t queued)
             atomic_load_explicit(&io->shared->excess, memory_order_relaxed) > 0);
 }
 
-/* Relaxed, all: numbers that guard nothing. */
+/* Reset a channel to get its memory back. Relaxed, as all of these: the numbers guard no other
+ * data. */
 static void shed(domi_io *io, domus_channel *channel, uint64_t bytes)
 {
     domi_counter_add(&io->counters.shed, 1);
@@ -109,8 +114,9 @@ static void shed(domi_io *io, domus_channel *channel, uint64_t bytes)
     domi_channel_shut(channel, -ENOBUFS, true);
 }
 
-/* The worst first. What they have queued is free only when their sends have ended, so it is taken
- * off here. Returns whether more would have to go. */
+/* Shed the remembered channels, the largest first. Their queued bytes are free only when their
+ * sends have ended, so they are subtracted from a local copy here. Returns whether more would have
+ * to go. */
 static bool shed_worst(domi_io *io)
 {
     domi_sweep *sweep = &io->sweep;
@@ -138,7 +144,7 @@ static bool stays_careful(const domi_io *io)
            domi_io_queued(io) > io->careful_mark - io->careful_mark / 4;
 }
 
-/* Returns after how long to go on; 0: not. */
+/* End a pass. Returns the time until the next step in ns; 0: there is none. */
 static uint64_t end_pass(domi_io *io)
 {
     bool was_careful = io->careful;
@@ -148,7 +154,8 @@ static uint64_t end_pass(domi_io *io)
     io->careful = was_careful && stays_careful(io);
     if (io->careful)
         return has_more ? DOMI_WHEEL_TICK_NS : PASS_EVERY_NS;
-    /* Once more through all: what was paused by what is over now goes on. */
+    /* One more pass goes over all channels: those that were paused for a reason that is over now go
+     * on. */
     return was_careful ? DOMI_WHEEL_TICK_NS : 0;
 }
 

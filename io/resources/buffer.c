@@ -1,5 +1,5 @@
-/* See the header. A provided buffer has its descriptor in a table, so lending it allocates
- * nothing; a heap buffer is one allocation with its descriptor in front. */
+/* Makes and frees buffers. A provided buffer has its descriptor in a table, so lending it allocates
+ * nothing. A heap buffer is one allocation with its descriptor in front. */
 #include "io/resources/buffer.h"
 
 #include "base/check.h"
@@ -32,7 +32,8 @@ void domi_buffer_recycle(domi_io *io, domus_buffer *buffer)
     io->unpublished++;
 }
 
-/* The channel that held it reads again when it holds little enough. */
+/* Take a buffer off the share of the channel that held it. The channel receives again if it holds
+ * few enough now. */
 static void release(domi_io *io, uint32_t slot, uint32_t generation)
 {
     if (slot >= io->slot_count)

@@ -106,7 +106,7 @@ typedef struct domi_io_shared {
 /* How short memory is, as far as io has to know. */
 typedef struct domi_io_pressure {
     bool pauses;         /* acceptors pause */
-    bool spares;         /* a channel reads one piece at a time */
+    bool spares;         /* channels read one piece at a time */
     bool counts_sockets; /* the kernel's socket buffers count as used memory */
     uint64_t queue_max;  /* bytes that this thread may queue for peers; UINT64_MAX: no bound */
 } domi_io_pressure;
@@ -127,7 +127,7 @@ typedef struct domi_sweep {
     uint64_t begun_ns;
     domi_worst worst[DOMI_WORST_MAX]; /* deaf channels of this pass, largest first */
     uint32_t worst_count;
-    bool is_clearing; /* sheds because too much is queued; ends lower */
+    bool is_clearing; /* too much is queued: sheds until clearly less is */
 } domi_sweep;
 
 typedef struct domi_io {

@@ -1,5 +1,5 @@
-/* See the header. Memory is taken and given back outside the lock, because an allocator may be slow
- * or be the user's own. */
+/* A hash table of addresses under a spinlock. Memory is taken and given back outside of the lock,
+ * because an allocator may be slow or may be that of the user. */
 #include "io/resources/peers.h"
 
 #include "base/check.h"
@@ -14,7 +14,7 @@
 
 #define BUCKETS_MIN 16u
 
-/* With every connection from another address, a bucket holds four entries on average. */
+/* If every connection is from another address, a bucket holds four entries on average. */
 #define CONNECTIONS_PER_BUCKET 4u
 
 static uint32_t share_of(uint32_t connections_max, uint32_t percent)
@@ -48,7 +48,7 @@ int domi_peers_init(domi_peers *peers, const domi_peers_limits *limits, const ui
     return 0;
 }
 
-/* Connections whose thread has ended without closing them have left their counts here. */
+/* Free the entries that are left, by connections whose thread ended without closing them. */
 static void free_entries(domi_peers *peers)
 {
     for (uint32_t i = 0; i < peers->buckets_count; i++) {
@@ -113,7 +113,7 @@ static uint32_t bucket_of(const domi_peers *peers, const domi_peer_key *key)
            (peers->buckets_count - 1);
 }
 
-/* Under the lock. Returns NULL when there is none. */
+/* Find the entry of `key`; the lock is held. Returns NULL when there is none. */
 static domi_peer *find(const domi_peers *peers, uint32_t bucket, const domi_peer_key *key)
 {
     domi_peer *peer = peers->buckets[bucket];
@@ -124,8 +124,9 @@ static domi_peer *find(const domi_peers *peers, uint32_t bucket, const domi_peer
     return peer;
 }
 
-/* Count a connection on the entry of its address, for which `made` is taken if there is none yet
- * (and set to NULL). Returns 0; -EDQUOT; -ENOENT without an entry and without `made`. */
+/* Count a connection on the entry of its address. If there is no entry yet, `*made` becomes the
+ * entry and is set to NULL. Returns 0; -EDQUOT at the bound; -ENOENT if there is no entry and no
+ * `*made`. */
 static int count_one(domi_peers *peers, uint32_t bucket, const domi_peer_key *key, domi_peer **made,
                      domi_peer **ret_peer)
 {
@@ -168,7 +169,7 @@ int domi_peers_enter(domi_peers *peers, const domi_peer_key *key, domi_peer **re
     if (made == NULL)
         return -ENOMEM;
     result = count_one(peers, bucket, key, &made, ret_peer);
-    domi_memory_free(made); /* another thread was faster */
+    domi_memory_free(made); /* not NULL if another thread made the entry first */
     return result;
 }
 

@@ -49,7 +49,7 @@ typedef struct domi_peers_limits {
     uint32_t local_share_percent; /* the same for one local address */
 } domi_peers_limits;
 
-/* `hash_key` is to be secret and random. Returns 0; -ENOMEM. */
+/* Make an empty table. `hash_key` has to be secret and random. Returns 0; -ENOMEM. */
 int domi_peers_init(domi_peers *peers, const domi_peers_limits *limits, const uint64_t hash_key[2]);
 
 /* Free the table with all entries in it. No thread may use it any more, not even for
@@ -78,7 +78,7 @@ int domi_peers_enter(domi_peers *peers, const domi_peer_key *key, domi_peer **re
 /* Count one connection less. NULL is allowed. Thread-safety: any thread; a spinlock. */
 void domi_peers_leave(domi_peers *peers, domi_peer *peer);
 
-/* How many connections one address may have: UINT32_MAX when there is no bound. */
+/* Returns how many connections one address may have; UINT32_MAX when there is no bound. */
 static inline uint32_t domi_peers_max(const domi_peers *peers, const domi_peer_key *key)
 {
     return key->is_local ? peers->local_max : peers->foreign_max;

@@ -1,4 +1,5 @@
-/* See the header. */
+/* Notes shortages, says in the log when a spell begins and ends, and runs the timer that finds the
+ * ends. */
 #include "io/resources/shortage.h"
 
 #include "io/acceptors/acceptor.h"
@@ -68,7 +69,7 @@ static void look_later(domi_io *io)
         domi_wheel_arm(&io->wheel, &io->shortage_timer.node, io->manager->now_ns + LOOK_EVERY_NS);
 }
 
-/* Returns whether a spell begins. */
+/* Note a shortage and arm the timer. Returns whether a spell begins. */
 static bool note(domi_io *io, domi_shortage *shortage, domi_counter *spells)
 {
     bool begins = domi_shortage_note(shortage, io->manager->now_ns);
@@ -143,7 +144,7 @@ void domi_shortage_of_buffers(domi_io *io)
             io->config->io.buffers.count);
 }
 
-/* Say that a spell is over, if it is. Returns whether it still goes on. */
+/* Log that a spell is over, if it is. Returns whether it still goes on. */
 static bool goes_on(domi_io *io, const domi_acceptor *acceptor, domi_shortage *shortage,
                     const char *what_is_over)
 {
@@ -159,8 +160,8 @@ static bool goes_on(domi_io *io, const domi_acceptor *acceptor, domi_shortage *s
     return false;
 }
 
-/* A paused acceptor does not try, so nothing says that the shortage is over. Its pause may be as
- * long as the quiet time. */
+/* Keep the spells of a paused acceptor going. While it is paused it does not try to accept, so
+ * nothing tells that the shortage is over; and its pause may be as long as the quiet time. */
 static void hold_spells(domi_acceptor *acceptor)
 {
     if (!domi_wheel_armed(&acceptor->timer.node))
@@ -180,7 +181,7 @@ void domi_shortages_look(domi_io *io)
     };
     bool any = false;
 
-    if (io->starved_head != NULL) /* it waits, and so it does not run into the shortage again */
+    if (io->starved_head != NULL) /* a starved channel does not note the shortage again */
         io->buffers_shortage.last_ns = io->manager->now_ns;
     any |= goes_on(io, NULL, &io->buffers_shortage, "there are receive buffers again");
     for (uint32_t slot = 0; slot < DOMI_ACCEPTORS_MAX; slot++) {

@@ -40,17 +40,18 @@ bool domi_shortage_note(domi_shortage *shortage, uint64_t now_ns);
  * from its begin until the shortage was last noted. Returns whether it ended. */
 bool domi_shortage_end(domi_shortage *shortage, uint64_t now_ns, uint64_t *ret_lasted_ns);
 
-/* The acceptor has met channel.maxConnections. */
+/* Called when the acceptor has met channel.maxConnections. */
 void domi_shortage_of_connections(struct domi_acceptor *acceptor);
 
-/* An accept has failed with `error`, a negative errno, for want of descriptors or memory. */
+/* Called when an accept has failed with `error`, a negative errno, because descriptors or memory
+ * had run out. */
 void domi_shortage_of_accept(struct domi_acceptor *acceptor, int error);
 
-/* A connection of `key` is refused, because its address has `most` connections. */
+/* Called when a connection of `key` is refused, because its address has `most` connections. */
 void domi_shortage_of_address(struct domi_acceptor *acceptor, const struct domi_peer_key *key,
                               uint32_t most);
 
-/* A receive has found no buffer. */
+/* Called when a receive has found no buffer. */
 void domi_shortage_of_buffers(struct domi_io *io);
 
 /* Called by the timer: log the spells that are over, and arm the timer again while others go on. */
