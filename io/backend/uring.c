@@ -162,11 +162,12 @@ enter(struct ring *ring, unsigned submit, uint32_t min_complete, uint64_t timeou
                            ring->enter_flags, (sigset_t *)(void *)&argument, sizeof argument);
 }
 
-/* Returns the meaning of the result of an enter. The kernel takes as many entries as it has room
- * for. EBUSY and EAGAIN pass when completions are reaped or requests end, ENOMEM passes when memory
- * is free. Other errors do not pass. EBADR says that completions were lost for want of memory, and
- * nobody can tell which ones; others (EBADF, EFAULT, ENXIO and the like) say that the ring is gone
- * or is no ring. */
+/* Judge the result of an enter. Returns 0 if the enter did its work, timed out or was interrupted;
+ * otherwise the errno. The kernel takes as many entries as it has room for. EBUSY and EAGAIN pass
+ * when completions are reaped or requests end, ENOMEM passes when memory is free. With any other
+ * errno the ring has failed. EBADR says that completions were lost for want of memory, and nobody
+ * can tell which ones; others (EBADF, EFAULT, ENXIO and the like) say that the ring is gone or is
+ * no ring. */
 static int judge(struct ring *ring, int result)
 {
     if (result >= 0 || result == -ETIME || result == -EINTR)

@@ -2,8 +2,9 @@
  *
  * The receive is armed again when it has ended (no DOMI_MORE), whatever its last result was. If
  * there are no buffers (-ENOBUFS), the channel waits in the queue of the starved until some come
- * back. If a channel holds its share of the buffers, further pieces are copied to the heap and the
- * receive is ended; the completion queue bounds the bytes that the kernel delivers until then. */
+ * back. If a channel holds its share of the buffers, the receive is cancelled, and pieces that
+ * still come are copied to the heap; the completion queue bounds how many the kernel delivers until
+ * the receive has ended. */
 #include "base/check.h"
 #include "io/channels/crowd.h"
 
@@ -51,9 +52,9 @@ static void note_high(domus_channel *channel)
         channel->high = false;
 }
 
-/* How many pieces the channel may hold and still receive. While memory is critical the next piece
- * is received when the last one has been handled, so that a request that frees memory still gets
- * in. */
+/* Returns how many pieces the channel may hold and still receive. While memory is critical the next
+ * piece is received when the last one has been handled, so that a request that frees memory still
+ * gets in. */
 static uint32_t held_max(const domus_channel *channel)
 {
     if (channel->io->pressure.spares)

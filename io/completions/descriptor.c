@@ -1,6 +1,6 @@
-/* Implements the verbs of domus/descriptor.h. A watch is one record with its event embedded, so
- * telling the actor cannot fail. A change of the events takes the poll out of the ring and arms it
- * anew. */
+/* Implements the verbs of domus/descriptor.h. The event of a watch is embedded in its record, so
+ * the actor can always be told. If the actor changes the events of a watch, its poll is cancelled
+ * and then armed anew. */
 #include "io/completions/descriptor.h"
 
 #include "base/check.h"
@@ -188,7 +188,7 @@ int domus_watch_fd(domus_stack *stack, int fd, uint32_t events, domus_fd_watch *
         return -EBADF;
     if (io == NULL || io->backend->poll_once == NULL)
         return -EOPNOTSUPP;
-    if (!is_lent && io->failed != 0) /* a thief may not look: its actor hears it at home */
+    if (!is_lent && io->failed != 0) /* a thief may not look: home tells the actor */
         return io->failed;
     domi_descriptor *descriptor = domi_pool_take(manager, DOMI_SLAB_DESCRIPTOR);
     if (descriptor == NULL)
@@ -230,7 +230,7 @@ int domus_fd_change(domus_stack *stack, domus_fd_watch watch, uint32_t events)
     if (descriptor == NULL || descriptor->failed)
         return -ENOENT;
     descriptor->events = events;
-    take_out(descriptor); /* it is armed anew when that has come back */
+    take_out(descriptor); /* armed anew when the poll has come back */
     return 0;
 }
 

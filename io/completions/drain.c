@@ -24,8 +24,9 @@ uint64_t domi_socket_bytes(int fd, unsigned long request)
     return fd >= 0 && ioctl(fd, request, &bytes) == 0 && bytes > 0 ? (uint64_t)bytes : 0;
 }
 
-/* Bytes that the peer has not acknowledged. Bytes sent on a Unix socket lie with the peer already
- * and survive the close. On a TCP socket a FIN that is not acknowledged counts as one byte. */
+/* Returns how many bytes the peer has not acknowledged. Bytes sent on a Unix socket lie with the
+ * peer already and survive the close. On a TCP socket a FIN that is not acknowledged counts as one
+ * byte. */
 static uint64_t undelivered_bytes(const domus_channel *channel)
 {
     int domain = AF_UNIX;
@@ -77,8 +78,8 @@ void domi_channel_drain_step(domus_channel *channel)
         (void)domus_channel_close(channel);
 }
 
-/* The error of the socket, for channels whose peer has finished sending: no receive is armed there
- * that would tell of a reset. */
+/* Returns the error of the socket if the peer has finished sending, because no receive is armed
+ * then that would tell of a reset; otherwise 0. */
 static int pending_error(const domus_channel *channel)
 {
     int error = 0;

@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define SHARES 16u /* a channel may hold one of so many parts of the buffers */
+#define SHARES 16u /* a channel may hold 1/16 of the receive buffers */
 
 static int buffers_init(domi_io *io)
 {

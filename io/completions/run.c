@@ -1,4 +1,4 @@
-/* The side of the actor: in a run it handles the channels that have something.
+/* Handles, in a run of a channels actor, the channels that have something.
  *
  * A run calls on_open, on_read, on_end and on_close for the channels on the ready list, in that
  * order for each channel, within the places that the run has left. An error of a handler resets its
@@ -12,8 +12,8 @@
 
 #include <errno.h>
 
-/* Types of no messages: they only name the callback that a thread is in, for stall reports, and
- * that began a conversation. */
+/* These types belong to no message. They name the callback that a thread is in, for stall reports,
+ * and the callback that began a conversation. */
 static const domus_type open_type = {.name = "on_open"};
 static const domus_type read_type = {.name = "on_read"};
 static const domus_type end_type = {.name = "on_end"};

@@ -18,7 +18,7 @@
 #include <sys/ioctl.h>
 
 #define VISITS_PER_TICK 256u
-#define TAKES_LEAST     16u /* a peer that is not deaf takes one of so many parts */
+#define TAKES_LEAST     16u /* a peer that took more than 1/16 is not deaf */
 #define PASS_EVERY_NS   UINT64_C(250000000)
 
 /* Returns the bytes that a reset of this channel would give back. */
@@ -144,7 +144,7 @@ static bool stays_careful(const domi_io *io)
            domi_io_queued(io) > io->careful_mark - io->careful_mark / 4;
 }
 
-/* End a pass. Returns the time until the next step in ns; 0: there is none. */
+/* End a pass over the channels. Returns the time until the next step in ns; 0: there is none. */
 static uint64_t end_pass(domi_io *io)
 {
     bool was_careful = io->careful;
