@@ -1,4 +1,5 @@
-/* See the header. */
+/* How many descriptors the process has and may have: the limit is read and raised by setrlimit, and
+ * open ones are counted in /proc/self/fd. */
 #include "config/descriptors.h"
 
 #include <dirent.h>

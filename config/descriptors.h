@@ -7,7 +7,7 @@
 /* Descriptors that are left for the program itself: files, client libraries. */
 #define DOMI_DESCRIPTORS_SPARE 64u
 
-/* What the process has. */
+/* The descriptors and CPUs of the process. */
 typedef struct domi_descriptors {
     uint64_t limit; /* UINT64_MAX: none */
     uint32_t open;

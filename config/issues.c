@@ -16,7 +16,7 @@ static bool is_printable(const char *text)
     return *text == '\0';
 }
 
-/* What is printable stays as it is: a message may hold escapes already. */
+/* A printable text stays as it is, because a message may hold escapes already. */
 static void put_escaped(struct domi_yaml_issue *issue, const char *text)
 {
     if (is_printable(text))

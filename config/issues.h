@@ -1,7 +1,7 @@
-/* What is wrong in one source: collected in any order, printed in the order of the lines.
+/* Faults of one source: collected in any order, printed in the order of the lines.
  *
- * The reader looks at a file in several passes (syntax, structure, values), each of which goes on
- * after an error; sorting makes one list of what they found. */
+ * The reader looks at a file in several passes (syntax, structure, values), and each pass goes on
+ * after a fault. Sorting makes one list of all faults. */
 #ifndef DOMI_CONFIG_ISSUES_H
 #define DOMI_CONFIG_ISSUES_H
 
@@ -27,7 +27,7 @@ struct domi_yaml_issue {
 
 struct domi_yaml_issues {
     uint32_t count;
-    uint32_t more; /* found when the list was full */
+    uint32_t more; /* faults found when the list was full */
     struct domi_yaml_issue list[DOMI_YAML_ISSUES_MAX];
 };
 
@@ -38,7 +38,7 @@ void domi_yaml_issues_add(struct domi_yaml_issues *issues, struct domi_yaml_orig
                           const char *path, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* By file, line and column. */
+/* Sort the issues by file, line and column. */
 void domi_yaml_issues_sort(struct domi_yaml_issues *issues);
 
 /* How many bytes of `text` to show, for "%.*s": whole characters, at most DOMI_YAML_SHOWN_MAX. */

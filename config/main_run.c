@@ -1,9 +1,9 @@
-/* See the header.
+/* How a program runs.
  *
- * Signals are waited for on the main thread, with them blocked everywhere else: no handler runs, so
- * nothing here has to be safe in one. The main thread writes nothing itself, because whoever reads
- * standard error may have stopped reading: it leaves everything in the sink, whose thread writes.
- */
+ * The main thread waits for signals, which are blocked in all other threads. No signal handler
+ * runs, so nothing here has to be safe in one. The main thread writes nothing itself, because the
+ * reader of standard error may have stopped reading: it leaves everything in the sink, whose thread
+ * writes. */
 #include "config/main_run.h"
 
 #include "config/descriptors.h"
@@ -125,7 +125,7 @@ static void answer_signal(const running *own, int number)
                                  "nothing is changed");
 }
 
-/* Until the program is to stop. */
+/* Answer signals until one says that the program has to stop. */
 static void wait_for_end(const running *own)
 {
     int number = 0;
@@ -246,7 +246,7 @@ static bool has_cut(const running *own)
            (own->stopped == -ETIMEDOUT && count_cut(own, true) > own->cut_before);
 }
 
-/* What the program asked for comes first, unless it was success. */
+/* The status that the program asked for comes first, unless it was success. */
 static int status_after(const running *own)
 {
     int status = atomic_load(&quit_status);
@@ -336,7 +336,8 @@ int domi_main_run(const domus_program *program, const domus_config *given)
     if (own.stopped != -ETIMEDOUT)
         domi_sink_free(own.sink); /* else a thread that is stuck in a handler may still log */
     atomic_store(&has_waiter, false);
-    /* What was sent while it drained is answered; nobody else shall meet it. */
+    /* Signals that came during the drain are answered; nothing after this program must meet
+     * them. */
     while (sigtimedwait(&own.signals, NULL, &(const struct timespec){0}) > 0)
         continue;
     atomic_store(&quit_status, -1);

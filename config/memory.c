@@ -1,4 +1,4 @@
-/* The reader's allocations. What this thread asks for is counted down, so no lock is needed. */
+/* The reader's allocations. The countdown is of this thread alone, so it needs no lock. */
 #include "config/memory.h"
 
 #include <errno.h>

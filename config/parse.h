@@ -3,7 +3,7 @@
  * libcyaml stops at the first error and knows only the line of the event before it; so libyaml's
  * events are read here, within limits, and everything that is wrong whatever the keys mean is
  * found: syntax, duplicate keys, anchors, tags, a second document, and what is too deep or too
- * large. What stood before a syntax error stays in the tree and is still looked at. */
+ * large. Everything before a syntax error stays in the tree and is still looked at. */
 #ifndef DOMI_CONFIG_PARSE_H
 #define DOMI_CONFIG_PARSE_H
 

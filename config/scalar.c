@@ -42,7 +42,7 @@ static const struct unit *units_of(domus_config_kind kind)
     }
 }
 
-/* What to write instead, as "such as". */
+/* Write which text was expected, with an example ("such as"). */
 static void print_expected(const domus_config_key *key, char *text, size_t size)
 {
     static const char *const kinds[] = {

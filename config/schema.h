@@ -1,11 +1,11 @@
 /* The structure of a configuration, as libcyaml holds it.
  *
- * The schema is made from the table of keys, so that a key stands in one place only. What libcyaml
- * reads is the skeleton of the user's document: the same keys in the same places, each value
- * replaced by the number of its node. libcyaml decides which keys there are, what may be a mapping,
- * a list or a single value, and puts each number where it belongs; it never sees a value, of which
- * it would take `500us` as 500. When it refuses, the tree is walked along the same schema to name
- * everything that does not fit, with its line, and it is asked again about what is left. */
+ * The schema is made from the table of keys, so that a key stands in one place only. libcyaml reads
+ * the skeleton of the user's document: the same keys in the same places, each value replaced by the
+ * number of its node. libcyaml decides which keys there are, what may be a mapping, a list or a
+ * single value, and puts each number where it belongs; it never sees a value, of which it would
+ * take `500us` as 500. When it refuses, the tree is walked along the same schema to name everything
+ * that does not fit, with its line, and it is asked again about what is left. */
 #ifndef DOMI_CONFIG_SCHEMA_H
 #define DOMI_CONFIG_SCHEMA_H
 
@@ -47,8 +47,8 @@ struct domi_yaml_placed {
 /* Returns 0; -E2BIG when the table of keys has outgrown this structure. */
 int domi_yaml_schema_init(struct domi_yaml_schema *schema);
 
-/* Have libcyaml place the nodes of `tree`. What does not fit is added to `issues` and dropped from
- * the tree; when nothing is left to place, `*ret_placed` stays as it was.
+/* Let libcyaml place the nodes of `tree`. Nodes that do not fit are added to `issues` and dropped
+ * from the tree. If nothing is left to place, `*ret_placed` stays as it was.
  * Returns 0, also when issues were added; -ENOMEM. */
 int domi_yaml_schema_place(const struct domi_yaml_schema *schema, struct domi_yaml_tree *tree,
                            struct domi_yaml_issues *issues, struct domi_yaml_placed **ret_placed);

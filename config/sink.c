@@ -1,10 +1,10 @@
-/* See the header.
+/* How a sink queues and writes lines.
  *
- * The queue is a ring of places, each with a `turn`: 2L when the place is free for the L-th round
- * of the ring, 2L + 1 when it holds that round's line. A thread that leaves a line claims the next
- * position by compare-exchange of `tail`, fills its place, and publishes it by the turn. So a
- * thread that is interrupted in between holds up those that read behind it, never those that leave
- * lines. A place that was never used is all zero, and its pages are not touched before. */
+ * The queue is a ring of places, each with a `turn`: 2L if the place is free for the L-th round of
+ * the ring, 2L + 1 if it holds that round's line. A thread that leaves a line claims the next
+ * position by a compare-exchange of `tail`, fills its place, and publishes it by the turn. So a
+ * thread that is interrupted in between delays the reader at that place, and never the threads that
+ * leave lines. A place that was never used is all zero, and its pages are not touched before. */
 #include "config/sink.h"
 
 #include <domus/text.h>
@@ -224,7 +224,7 @@ static bool write_all(const domi_sink *sink, const char *bytes, size_t size)
     return true;
 }
 
-/* What could not be written counts as dropped. */
+/* Write lines; lines that could not be written count as dropped. */
 static void write_lines(domi_sink *sink, const char *bytes, size_t size, uint64_t lines)
 {
     if (write_all(sink, bytes, size))

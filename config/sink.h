@@ -39,7 +39,7 @@ void domi_sink_text(domi_sink *sink, char *text);
 uint64_t domi_sink_dropped(void *sink);
 
 /* Write what waits, for at most `within_ns` (a little longer when a write itself is stuck), and end
- * the thread. What is left after that is still taken, and never written. */
+ * the thread. Lines that are left after that are accepted and never written. */
 void domi_sink_close(domi_sink *sink, uint64_t within_ns);
 
 /* Free a closed sink that no thread uses any more; nothing is freed while its thread is stuck in a

@@ -35,8 +35,8 @@ void domi_yaml_values_copy(struct domi_yaml_values *into, const struct domi_yaml
 /* The listener of that name; -ENOENT. */
 int domi_yaml_values_find(const struct domi_yaml_values *values, const char *name, size_t length);
 
-/* Put what libcyaml placed over the values. A list of listeners replaces the one before, or, with
- * a `listener` of 0 or more, its only element changes that one. What is wrong goes to `issues`. */
+/* Put what libcyaml placed over the values. A list of listeners replaces the one before, or, with a
+ * `listener` of 0 or more, its only element changes that one. Faults go to `issues`. */
 void domi_yaml_values_apply(struct domi_yaml_values *values, const struct domi_yaml_tree *tree,
                             const struct domi_yaml_placed *placed, int listener,
                             struct domi_yaml_issues *issues);

@@ -92,7 +92,7 @@ void domus_yaml_free(domus_yaml *yaml)
     domi_yaml_memory(NULL, yaml, 0);
 }
 
-/* What would go beyond the limit is left out, by whole lines. */
+/* Append a line to the errors; whole lines that would exceed the limit are left out. */
 static int append_line(domus_yaml *yaml, const struct domi_yaml_origin *at, const char *text)
 {
     char name[NAME_SHOWN_MAX + 1]; /* a path may hold any byte but zero */

@@ -1,8 +1,8 @@
 /* How many threads, and where they are pinned: affinity mask and CPU quota against configuration.
  *
  * First the CPUs to stand on (the usable ones, those of the list, or none), then how many of them
- * may be kept busy at once (the quota), then the number of threads. What the configuration asks for
- * is held strictly where it cannot be had, and only warned of where it is unwise. */
+ * may be kept busy at once (the quota), then the number of threads. A configuration that cannot be
+ * met is an error; one that is only unwise gives a warning. */
 #include "runtime/os/cpus.h"
 
 #include "runtime/os/quota.h"
@@ -127,7 +127,8 @@ static int take_list(domi_cpus *cpus, const struct cpu_mask *usable, const char 
     return 0;
 }
 
-/* Beside one that spins the kernel, and whoever else there is, still have most of them. */
+/* With at least so many CPUs a thread that spins leaves most of them to the kernel and to
+ * others. */
 #define FEW_CPUS 8u
 
 /* `places`: how many CPUs there are to stand on, by list or by affinity. */

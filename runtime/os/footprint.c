@@ -1,4 +1,5 @@
-/* See the header. Files stay open: a read is then one system call, some microseconds. */
+/* How the gauges are found and read. Their files stay open, so a read is one system call, which
+ * takes some microseconds. */
 #include "runtime/os/footprint.h"
 
 #include "runtime/os/cgroup.h"
@@ -68,7 +69,7 @@ static uint64_t find_number(const char *text, const char *name)
     return 0;
 }
 
-/* What a memory.stat says about memory that is part of what is used. */
+/* The two parts of what is used that memory.stat tells. */
 typedef struct parts {
     uint64_t file_cache;
     uint64_t socket_bytes;
@@ -204,7 +205,7 @@ void domi_footprint_refresh(domi_footprint *footprint)
 
         if (gauge->limit_fd < 0)
             continue;
-        /* "max" now, and "none" of v1: as good as no limit. */
+        /* "max" now, or v1's number for "none": both mean no limit. */
         gauge->limit = read_number(gauge->limit_fd, &limit) && is_limit(limit) ? limit : UNLIMITED;
     }
 }

@@ -1,4 +1,5 @@
-/* See the header. */
+/* The number is incremented by a handler of pthread_atfork, which runs in the child before fork
+ * returns there. */
 #include "runtime/os/fork.h"
 
 #include <errno.h>

@@ -94,7 +94,8 @@ static void take_off_stack(domi_workers *workers, const domi_helper *helper)
     *place = helper->below;
 }
 
-/* Lie down until called. False: nobody called in time, and this thread is one too many. */
+/* Lie on the idle stack until called. Returns false if nobody called in time and this thread is one
+ * too many. */
 static bool wait_for_call(domi_workers *workers, domi_helper *helper)
 {
     struct timespec until = end_of(workers->limits.idle_expiry_ns);
@@ -104,7 +105,7 @@ static bool wait_for_call(domi_workers *workers, domi_helper *helper)
     helper->below = workers->idle;
     workers->idle = helper;
     while (!helper->called && !expired) {
-        /* Who is to be kept sleeps without a time: an idle pool costs no CPU. */
+        /* A thread that has to be kept sleeps without a time-out, so an idle pool costs no CPU. */
         if (domi_counter_read(&workers->counters.threads) <= workers->limits.threads_min)
             pthread_cond_wait(&helper->wake, &workers->mutex);
         else
@@ -117,7 +118,7 @@ static bool wait_for_call(domi_workers *workers, domi_helper *helper)
     return false;
 }
 
-/* Run the oldest job. False: it was abandoned, and is not to be touched. */
+/* Run the oldest job. Returns false if it was abandoned and must not be touched any more. */
 static bool run_one(domi_workers *workers)
 {
     domi_workers_counters *counters = &workers->counters;
@@ -154,11 +155,11 @@ static void work(domi_workers *workers, domi_helper *helper)
 {
     pthread_mutex_lock(&workers->mutex);
     workers->coming--;
-    /* The first makes the second, and so on: whoever submits makes one at most. */
+    /* The first helper makes the second, and so on, so a submitting thread makes at most one. */
     if (domi_counter_read(&workers->counters.threads) < workers->limits.threads_min)
         (void)make_helper(workers);
     for (;;) {
-        /* When stopping, the queue belongs to who cancels it. */
+        /* Once the pool is stopping, the queue belongs to the thread that cancels the jobs. */
         while (workers->first != NULL && !workers->stopping) {
             if (!run_one(workers))
                 return;
@@ -187,8 +188,8 @@ static bool take_ended(domi_workers *workers, pthread_t *ret_thread)
     return has;
 }
 
-/* Leave the pool, with its mutex held. It may be freed from the unlock on, by whom it belongs to
- * or, when that was over before, by the last thread that leaves. */
+/* Leave the pool, with its mutex held. After the unlock the pool may be freed: by its owner, or, if
+ * the owner freed it already, by the last thread that leaves. */
 static void leave(domi_workers *workers)
 {
     pthread_t previous;
@@ -308,8 +309,8 @@ void domi_workers_free(domi_workers *workers)
         dispose(workers);
 }
 
-/* Somebody will look at one more job: who is on its way with nothing to do, who is idle, or a new
- * thread. 0; else why not. */
+/* Make sure that a helper will take one more job: one that is on its way with nothing to do, an
+ * idle one, or a new one. Returns 0, or why there is none. */
 static int find_helper(domi_workers *workers)
 {
     if (workers->coming > domi_counter_read(&workers->counters.queued))
@@ -320,7 +321,7 @@ static int find_helper(domi_workers *workers)
     return 0;
 }
 
-/* Whether the job may wait for a thread that is busy. */
+/* May the job wait for a thread that is busy? */
 static bool may_wait(const domi_workers *workers)
 {
     uint64_t waiting = domi_counter_read(&workers->counters.queued) - workers->coming;
@@ -389,7 +390,7 @@ uint32_t domi_workers_stop(domi_workers *workers, uint64_t timeout_ns)
     while (domi_counter_read(running) != 0 && result != ETIMEDOUT)
         result = pthread_cond_timedwait(&workers->left, &workers->mutex, &until);
     workers->abandoned = workers->abandoned || domi_counter_read(running) != 0;
-    /* The others are in `done` or on their way out. */
+    /* All other helpers are in `done` or are leaving. */
     while (domi_counter_read(&workers->counters.threads) > domi_counter_read(running))
         pthread_cond_wait(&workers->left, &workers->mutex);
     uint32_t left = (uint32_t)domi_counter_read(running);

@@ -15,8 +15,8 @@
 
 /* --- the actor ------------------------------------------------------------------------------- */
 
-/* What the payload owns is the parcel's then.
- * Returns NULL without memory: then the library releases it. */
+/* Keep a received message as a parcel, which then owns what the payload owns. Returns NULL without
+ * memory; then the library releases the payload. */
 static domi_parcel *receive(domus_stack *stack, domus_probe *probe, const char *kind,
                             const domus_type *type, const void *payload, int error)
 {
@@ -38,7 +38,7 @@ static domi_parcel *receive(domus_stack *stack, domus_probe *probe, const char *
     return one;
 }
 
-/* Whatever its type is: this stands in the row that takes what no other row does. */
+/* Handles messages of every type: this is the row that takes what no other row takes. */
 static int received(domus_stack *stack, void *self, const void *payload)
 {
     static const char *const kinds[DOMI_MAILBOXES] = {

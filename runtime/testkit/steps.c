@@ -174,7 +174,8 @@ bool domi_testkit_step(domus_testkit *kit)
 
 /* --- time ------------------------------------------------------------------------------------ */
 
-/* Of all who sleep; nobody else is left when this is asked. */
+/* The next time at which a sleeping thread is due; called only when all threads sleep or have
+ * ended. */
 static uint64_t next_due(const domus_testkit *kit)
 {
     uint64_t due_ns = UINT64_MAX;

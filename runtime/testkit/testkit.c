@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the user wants, and beside it what a simulation needs: small rings (they stay empty), no
- * pinning, no spinning on a clock that stands, and phases that end without a deadline. */
+/* The user's configuration, changed for a simulation: small rings (they stay empty), no pinning, no
+ * spinning on a clock that stands, and phases that end without a deadline. */
 static void adapt(const domus_config *config, domus_config *ret_config)
 {
     domus_config preset;

@@ -1,5 +1,5 @@
-/* What happened, as lines that hold no pointer and no real time, so that two runs of one seed can
- * be compared byte for byte. Lines are kept as numbers in a ring and written out when asked for. */
+/* The trace: lines without pointers and real time, so that two runs of one seed can be compared
+ * byte for byte. Lines are kept as numbers in a ring, and written as text when asked for. */
 #include "runtime/testkit/testkit.h"
 
 #include "base/memory.h"
@@ -136,7 +136,8 @@ typedef struct writer {
     size_t size;
 } writer;
 
-/* What does not fit is cut: TEXT_BYTES is enough but for type names of hundreds of bytes. */
+/* Append text. Text that does not fit is cut; TEXT_BYTES is enough unless type names have hundreds
+ * of bytes. */
 __attribute__((format(printf, 2, 3))) static void put(writer *out, const char *format, ...)
 {
     size_t room = out->size - out->length;

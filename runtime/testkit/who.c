@@ -28,7 +28,7 @@ static domi_who *who_new(uint32_t size)
     return who;
 }
 
-/* Its own place, or the free one where it belongs. */
+/* The actor's own entry, or the free one where it belongs. */
 static entry *find(domi_who *who, const domi_house *house, uint32_t lease)
 {
     uint64_t mixed = ((uint64_t)(uintptr_t)house / sizeof *house + lease) *
