@@ -1,6 +1,6 @@
-/* See the header. Reads what its runner owns, and of others only what anyone may read: addresses,
- * and constants behind types. Every list is looked at up to a bound, so that a thread is not held
- * up by an actor with a million of anything. */
+/* Describes a house from its own fields. Of other actors it reads only what any thread may read:
+ * their addresses, and the names of types. Each list is looked at up to a bound, so that an actor
+ * with a million messages or timers does not hold up its thread. */
 #include "house/dispatch/describe.h"
 
 #include "house/conversation/stack.h"
@@ -13,9 +13,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define LOOKS_MAX         1024u /* at the nodes of one list */
-#define CONVERSATIONS_MAX 16u   /* told of one actor */
-#define PROMISES_MAX      8u    /* told of one conversation */
+#define LOOKS_MAX         1024u /* nodes of one list that are counted */
+#define CONVERSATIONS_MAX 16u   /* conversations of one actor that are described */
+#define PROMISES_MAX      8u    /* promises of one conversation that are described */
 #define NS_OF_MS          UINT64_C(1000000)
 
 void domi_text_add(domi_text *text, const char *format, ...)
@@ -80,7 +80,7 @@ static void add_mail(domi_text *text, const domi_house *house)
         [DOMI_REPLY] = "replies,",  [DOMI_EXCEPTION] = "exceptions,", [DOMI_ASK] = "asks,",
         [DOMI_NOTICE] = "notices,", [DOMI_EVENT] = "events,",
     };
-    /* Relaxed: others put at any time. */
+    /* Relaxed: other threads put at any time, so the depth may be old anyway. */
     uint64_t inbox =
         atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->inbox, memory_order_relaxed);
 
@@ -249,7 +249,8 @@ void domi_house_describe(const domi_manager *manager, const domi_house *house, d
 {
     uint32_t told = 0;
 
-    /* Another thread may run it just now, or it was spawned elsewhere and not seen here yet. */
+    /* A thief may run it now (exposed), or another thread has spawned it and its mount has not
+     * arrived here yet (CREATED). Then only its address and behaviour may be read. */
     if (domi_house_is_exposed(house) || house->state == DOMI_CREATED) {
         domi_text_add(text, "actor ");
         domi_text_add_actor(text, manager->config, domi_house_address(house));

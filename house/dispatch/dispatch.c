@@ -1,8 +1,9 @@
-/* Priority dispatch: replies, exceptions, asks, notices, events, then what the kind adds.
+/* A run takes replies, exceptions, asks, notices, events, and then what the channels have, in this
+ * order.
  *
- * The mail that may run is decided in one place (domi_house_runnable), by the lists themselves; no
- * hint, no cursor. The runner looks at STOP before each ask and notice. The stack of a handler that
- * does not park lives here, on the thread's own stack. */
+ * domi_house_runnable() alone decides whether mail may run, from the mailboxes and marks
+ * themselves. The runner looks at STOP before each ask and notice. Until a conversation parks, its
+ * `domus_stack` is a local variable here. */
 #include "house/dispatch/dispatch.h"
 
 #include "base/check.h"
@@ -26,7 +27,7 @@ typedef struct house_run {
     uint32_t left;
 } house_run;
 
-/* `before` places were left when this kind began. */
+/* Count the messages of `kind` that were handled since `before` places were left. */
 static inline void count(const house_run *run, uint32_t kind, uint32_t before)
 {
     if (before != run->left)
@@ -46,7 +47,7 @@ static const domus_on *find(const domus_behaviour *behaviour, const domus_type *
     return NULL;
 }
 
-/* The row that takes what no other does: the last, if it has a handler. */
+/* The row for messages that no other row names: the last one, if it has a handler. */
 static const domus_on *find_rest(const domus_behaviour *behaviour)
 {
     const domus_on *on = behaviour->on;
@@ -56,7 +57,8 @@ static const domus_on *find_rest(const domus_behaviour *behaviour)
     return on != NULL && on->handle != NULL ? on : NULL;
 }
 
-/* What the library itself sends to an actor. */
+/* Handle a message that the library itself sends. Returns true if it was one; the caller frees it.
+ */
 static bool take_own_message(house_run *run, domi_envelope *message)
 {
     if (message->type == &domi_cancel_type) {
@@ -71,13 +73,13 @@ static bool take_own_message(house_run *run, domi_envelope *message)
            run->manager->take_event(run->manager, run->house, message);
 }
 
-/* An event that stays with what sent it: a timer, a watch. */
+/* Report a dead letter for an event that stays with its timer or watch and is not freed. */
 static void dead_event(house_run *run, const domi_envelope *message, int why)
 {
     domi_letters_dead(run->manager, domi_house_address(run->house), message, why);
 }
 
-/* A row with a frame needs a pooled stack from the start. */
+/* Call a row that has a frame. The frame lies in a pooled stack, so this one is pooled at once. */
 static void handle_framed(house_run *run, domi_envelope *message, const domus_on *on, uint32_t kind)
 {
     domus_stack *stack = domi_stack_new(run->manager, run->house, on->frame_size);
@@ -86,7 +88,7 @@ static void handle_framed(house_run *run, domi_envelope *message, const domus_on
         if (kind == DOMI_EVENT)
             dead_event(run, message, -ENOMEM); /* its timer goes on */
         else
-            /* spawn checked the size */
+            /* memory lacks: the spawn checked the size of the frame */
             domi_mailbox_dead(run->manager, run->house, &message->node, -ENOMEM);
         return;
     }
@@ -99,7 +101,8 @@ static void handle_framed(house_run *run, domi_envelope *message, const domus_on
     domi_stack_return(stack, result);
 }
 
-/* Of a notice, it also frees what the handler left. Inlined: the kind is a constant. */
+/* Call a row without a frame. Frees the message if it is a notice that the handler did not keep.
+ * Inlined, so that `kind` is a constant. */
 __attribute__((always_inline)) static inline void handle(house_run *run, domi_envelope *message,
                                                          const domus_on *on, uint32_t kind)
 {
@@ -112,11 +115,12 @@ __attribute__((always_inline)) static inline void handle(house_run *run, domi_en
     if (kind == DOMI_NOTICE && DOMI_LIKELY(stack.message != NULL))
         domi_envelope_done(run->manager, message);
     if (DOMI_LIKELY(result == 0 && stack.pooled == NULL && stack.ask == NULL && !stack.barrier))
-        return; /* done: nothing to answer, nothing kept */
+        return; /* the conversation is over: nothing is to be answered or kept */
     domi_stack_return(&stack, result);
 }
 
-/* No row for this type: an ask fails with -EOPNOTSUPP, else it is a dead letter. */
+/* Handle an ask or notice whose type has no row: a message of the library, else by the last row;
+ * without a last row an ask fails with -EOPNOTSUPP, and a notice is a dead letter. */
 static void unhandled(house_run *run, domi_envelope *message, uint32_t kind)
 {
     const domus_on *rest = find_rest(run->house->behaviour);
@@ -180,7 +184,7 @@ static inline bool may_take_user(house_run *run)
     return true;
 }
 
-/* Inlined twice on purpose: the kind is a constant in each. */
+/* Take asks, or notices, down to `kept` places. Inlined, so that `kind` is a constant. */
 __attribute__((always_inline)) static inline void take_user(house_run *run, uint32_t kind,
                                                             uint32_t kept)
 {
@@ -206,7 +210,7 @@ __attribute__((always_inline)) static inline void take_user(house_run *run, uint
     count(run, kind, before);
 }
 
-/* While a receive waits it chooses. */
+/* Let the receives that wait choose their messages. */
 static void take_received(house_run *run, uint32_t kept)
 {
     domi_house *house = run->house;
@@ -218,9 +222,9 @@ static void take_received(house_run *run, uint32_t kept)
     domi_counter_add(&run->manager->counters.handled[DOMI_NOTICE], handled);
 }
 
-/* Call the row's function. Returns 0, and the caller frees the event or gives it back to its timer,
- * watch or descriptor; -EOPNOTSUPP without a row; -ESTALE when the actor is not mounted: then
- * nothing was called, and the event is a dead letter. */
+/* Call the row for the event. Returns 0, and the caller frees the event or gives it back to its
+ * timer, watch or descriptor. Returns -EOPNOTSUPP without a row, and -ESTALE if the actor is not
+ * mounted; then nothing was called, and the caller makes the event a dead letter. */
 DOMI_INLINE int handle_event(house_run *run, domi_envelope *message, bool mounted)
 {
     if (!mounted)
@@ -239,7 +243,7 @@ DOMI_INLINE int handle_event(house_run *run, domi_envelope *message, bool mounte
     return 0;
 }
 
-/* An event of a timer, a watch or a descriptor, which has it back afterwards. */
+/* Handle an event of a timer, watch or descriptor; the caller then gives it back to that. */
 DOMI_INLINE void handle_lent_event(house_run *run, domi_envelope *message, bool mounted)
 {
     int error = handle_event(run, message, mounted);
@@ -293,7 +297,7 @@ DOMI_INLINE void take_event(house_run *run, domi_node *node, bool mounted)
     }
 }
 
-/* `mounted` is a constant in both uses, so that events of a mounted actor are not asked for it. */
+/* `mounted` is a constant in each call, so the events of a mounted actor pay for no test of it. */
 DOMI_INLINE void take_events(house_run *run, uint32_t kept, bool mounted)
 {
     domi_house *house = run->house;
@@ -308,15 +312,15 @@ DOMI_INLINE void take_events(house_run *run, uint32_t kept, bool mounted)
     count(run, DOMI_EVENT, before);
 }
 
-/* The mailbox of events is not held back as those of asks and notices are: the ends of children
- * come by it, and a stop waits for them. An event that is not the library's own becomes a dead
- * letter, so nothing stays that could keep the house ready. */
+/* Events are taken even if the actor is not mounted, because the ends of its children are events,
+ * and a stop waits for them. An event that is not the library's own becomes a dead letter, so no
+ * event is left that would keep the house READY. */
 __attribute__((noinline, cold)) static void take_events_unmounted(house_run *run, uint32_t kept)
 {
     take_events(run, kept, false);
 }
 
-/* What few houses have to settle besides. */
+/* Marks that few houses have, and for which settle() has more to do. */
 #define DOMI_MARKS_SPECIAL (DOMI_MARK_RESTART | DOMI_MARK_PASSIVATES | DOMI_MARK_ROUTEE)
 
 static void special(domi_manager *manager, domi_house *house, uint32_t handled)
@@ -333,7 +337,7 @@ static void special(domi_manager *manager, domi_house *house, uint32_t handled)
         domi_router_note_load(house);
 }
 
-/* READY at the tail, WAITING, or gone. */
+/* End the run: the house becomes READY, at the tail of its queue, or WAITING, or free. */
 DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handled)
 {
     uint64_t life = domi_house_life(house);
@@ -408,15 +412,16 @@ __attribute__((noinline, cold)) static uint32_t run_short(domi_manager *manager,
     for (uint32_t i = 0; i < SOURCES && run.left != 0; i++) {
         uint32_t source = (first + i) % SOURCES;
 
-        if (run.left == places) /* nothing so far: it may begin with this one */
+        if (run.left == places) /* nothing was handled so far: the run begins with this one */
             house->events = (house->events & ~DOMI_EVENT_TURN_MASK) | (source + 1) % SOURCES;
         take_all(&run, source);
     }
     return run.left;
 }
 
-/* The places that are kept for notices: when some wait and may be taken, or when a receive has mail
- * to look at. Without them, replies that never end would keep a receive from its message. */
+/* How many places are kept for notices: `kept` if some wait and may be taken, or if a receive has
+ * mail to look at, else 0. Without them replies that never end would keep a receive from its
+ * message. */
 DOMI_INLINE uint32_t kept_for_notices(const domi_house *house, bool held, uint32_t kept)
 {
     bool waits = held ? domi_house_receives(house) : house->tails[DOMI_NOTICE] != NULL;
@@ -424,7 +429,7 @@ DOMI_INLINE uint32_t kept_for_notices(const domi_house *house, bool held, uint32
     return waits ? kept : 0;
 }
 
-/* The order of the mailboxes; each kind that waits has `kept` places kept for it. */
+/* Take the mailboxes in their order, and keep `kept` places for each later kind that waits. */
 DOMI_INLINE void run_in_order(house_run *run, domi_manager *manager, domi_house *house,
                               uint32_t kept)
 {

@@ -1,5 +1,5 @@
-/* What is true in each state. The states of a house are drawn in house.c, those of a promise are
- * told in promise.h. */
+/* Checks for each state. house.c draws the states of a house, promise.h lists those of a promise.
+ */
 #include "house/dispatch/invariants.h"
 
 #include "base/check.h"
@@ -7,7 +7,7 @@
 #include "house/family/family.h"
 #include "house/family/slots.h"
 
-#define WALK_EVERY 64u /* runs; a power of two */
+#define WALK_EVERY 64u /* one run of so many checks the lists, too; a power of two */
 
 static bool has(const domi_house *house, uint32_t mark)
 {
@@ -22,7 +22,7 @@ static bool implies(bool when, bool then)
 
 /* --- a house ---------------------------------------------------------------------------------- */
 
-/* A slot that no actor has: nothing is left of its last one. */
+/* No actor lives in the slot, so nothing of the last one may be left. */
 static void check_created(const domi_house *house)
 {
     DOMI_CHECK((house->marks & ~DOMI_MARK_DEAD) == 0);
@@ -31,7 +31,7 @@ static void check_created(const domi_house *house)
     DOMI_CHECK(house->family == NULL);
 }
 
-/* The counts that stand beside lists are zero exactly when the lists are empty. */
+/* A count that stands beside a list is zero exactly if the list is empty. */
 static void check_counts(const domi_house *house)
 {
     DOMI_CHECK((house->mail == 0) ==
@@ -41,7 +41,7 @@ static void check_counts(const domi_house *house)
     DOMI_CHECK((house->stacks_count == 0) == (house->stacks == NULL));
 }
 
-/* What each mark beside the state promises. */
+/* Each mark agrees with the field that it stands for. */
 static void check_marks(const domi_manager *home, const domi_house *house)
 {
     bool receives = house->family != NULL && house->family->receives != NULL;
@@ -60,7 +60,7 @@ static void check_marks(const domi_manager *home, const domi_house *house)
     DOMI_CHECK(!has(house, DOMI_MARK_DEAD)); /* then its slot is CREATED again */
 }
 
-/* Between runs nobody is SCHEDULED or RUNNING, and a house waits exactly when nothing may run. */
+/* An actor lives here and was mounted. If the house is WAITING, nothing in it may run. */
 static void check_alive(const domi_manager *home, const domi_house *house)
 {
     DOMI_CHECK((domi_house_life(house) & DOMI_LIFE_CLOSED) == 0);
@@ -92,7 +92,7 @@ void domi_house_check(const domi_manager *home, const domi_house *house)
 
 /* --- its lists -------------------------------------------------------------------------------- */
 
-/* Returns how many nodes the mailbox holds; each is of its kind. */
+/* Check that each node of a mailbox is of its kind. Returns how many nodes it holds. */
 static uint32_t check_mailbox(const domi_house *house, uint32_t kind)
 {
     const domi_node *last = house->tails[kind];
@@ -109,7 +109,7 @@ static uint32_t check_mailbox(const domi_house *house, uint32_t kind)
     return count;
 }
 
-/* A parked conversation: linked, of this house, and each thing that it waits for is its own.
+/* Check a parked conversation: it belongs to this house, and each of its promises belongs to it.
  * Returns how many asks it has under way. */
 static uint32_t check_stack(const domi_house *house, const domus_stack *stack)
 {
@@ -174,7 +174,8 @@ bool domi_house_is_sound(const domi_manager *home, const domi_house *house)
     return true;
 }
 
-/* A house that is away is whoever runs it. One that comes into the world is its spawner's. */
+/* An exposed house may be in use by a thief. A CREATED one may be in use by a thread that spawns an
+ * actor there. Neither is looked at. */
 static void check_one(void *house_, void *home)
 {
     const domi_house *house = house_;
@@ -200,7 +201,7 @@ void domi_promise_check(const domi_promise *promise)
     case DOMI_PROMISE_WAITING:
         DOMI_CHECK(promise->uncounted == (promise->kind != DOMI_PROMISE_ASK));
         DOMI_CHECK(!(promise->queued && promise->noted)); /* its node is in one list at most */
-        DOMI_CHECK(!(promise->timed && promise->noted));  /* the note would put it on the wheel */
+        DOMI_CHECK(!(promise->timed && promise->noted));  /* a noted one is not on the wheel yet */
         break;
     case DOMI_PROMISE_DONE:
         DOMI_CHECK(!promise->uncounted);

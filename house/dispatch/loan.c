@@ -196,8 +196,9 @@ void domi_loan_run(domi_manager *thief, domi_loan *loan)
     domi_node *newest = atomic_load_explicit(&home->returns, memory_order_relaxed);
     do
         loan->node.next = newest;
-    /* seq_cst: it publishes the house and the record to home. As with a put, it also stands before
-     * the look at home's park word in the one order of all seq_cst operations. */
+    /* seq_cst: it publishes the house and the record to home. As with a link into the
+     * arrivals, it also stands before the look at home's park word in the one order of all seq_cst
+     * operations. */
     while (!atomic_compare_exchange_weak_explicit(&home->returns, &newest, &loan->node,
                                                   memory_order_seq_cst, memory_order_relaxed));
     domi_manager_notify(thief, home);

@@ -32,8 +32,8 @@ int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
     domi_manager_own(manager);
     manager->index = index;
     manager->count = count;
-    manager->threads =
-        count - 1; /* right if there are no detached ones; runtime sets it otherwise */
+    /* All but the outside's. If the system may have detached actors, runtime sets it anew. */
+    manager->threads = count - 1;
     manager->managers = managers;
     manager->config = config;
     manager->mailbox_max = manager->lane_max = config->scheduler.mailbox_max;
@@ -146,8 +146,8 @@ uint32_t domi_manager_arrivals(domi_manager *manager)
 
 uint32_t domi_manager_mount(domi_manager *manager)
 {
-    domi_fifo now =
-        manager->mounting; /* an actor that an on_mount spawns is mounted the next time */
+    /* An actor that an on_mount spawns waits in `mounting` for the next call. */
+    domi_fifo now = manager->mounting;
     uint32_t count = 0;
 
     DOMI_CHECK(domi_manager_is_mine(manager));
