@@ -2,9 +2,9 @@
  *
  * Each thread writes its own counters, and any thread may read them at any time. They only grow, so
  * the difference of two snapshots is what happened between them. There are two exceptions.
- * queued_bytes goes up and down. Of the times of submit and sleep only the sum never gets less,
- * because the thread's CPU clock tells later which part of an enter was sleep. The times of all
- * phases add up to the wall time of the thread, up to the end of the last phase that it has
+ * queued_bytes goes up and down. The times of submit and of sleep may get less, only their sum does
+ * not, because the thread's CPU clock tells later which part of an enter was sleep. The times of
+ * all phases add up to the wall time of the thread, up to the end of the last phase that it has
  * finished, or, while it sleeps, up to now. Within a minor version the structure grows only at its
  * end. */
 #ifndef DOMUS_PROFILE_H

@@ -2,10 +2,11 @@
  *
  * A conversation may wait for a message of its choice: the first among the waiting asks and notices
  * that a pattern matches, or the next one that comes; the others stay, in order. While any
- * conversation of an actor waits in a receive, the actor takes no other asks and notices. Several
- * that wait are tried in the order in which they began. What no pattern ever takes stays, within
- * scheduler.mailboxMax. Under a barrier nothing is received, not even by who raised it: a receive
- * keeps the others out by itself.
+ * conversation of an actor waits in a receive, the actor takes no other asks and notices. If
+ * several conversations wait, their patterns are tried in the order in which the receives began.
+ * Mail that no pattern ever takes stays in the mailbox and counts for scheduler.mailboxMax. Under a
+ * barrier nothing is received, not even by the conversation that raised it: a receive needs no
+ * barrier, because it keeps other asks and notices out by itself.
  *
  * Thread-safety of all functions here: only from within a handler, with the stack it was given. */
 #ifndef DOMUS_RECEIVE_H
@@ -17,26 +18,29 @@
 extern "C" {
 #endif
 
-#define DOMUS_FOR_EVER UINT64_MAX /* as a time-out: none */
+#define DOMUS_FOR_EVER UINT64_MAX /* as a time-out: no time-out */
 
-/* What a receive takes. Constant while it waits. */
+/* The messages that a receive takes. A pattern must not change while a receive waits with it. */
 typedef struct domus_pattern {
-    const domus_type *const *types; /* up to NULL; NULL itself: any type */
+    const domus_type *const *types; /* the types, with NULL at the end; a NULL list: any type */
 
-    /* Looks at one message of these types; NULL: takes all. `self` is the actor's state, `frame`
-     * the locals of the conversation that receives (NULL: it has none). Must not change anything;
-     * may be called again for the same message. */
+    /* Returns whether the receive takes this message, which is of one of the types above. `self` is
+     * the actor's state, and `frame` the locals of the conversation that receives (NULL if it has
+     * none). The function must not change anything, and may be called again for the same message.
+     * NULL: all messages of these types are taken. */
     bool (*matches)(const void *self, const void *frame, const domus_type *type,
                     const void *payload);
 } domus_pattern;
 
-/* Suspend until a message comes that `pattern` takes. The answer has its type and its payload, and
- * domus_sender() says who sent it; domus_take() takes what it owns. An ask that was received is the
- * one that domus_reply(), domus_fail(), domus_keep() and domus_forward() are about until the
- * resumed function returns; if none of them was called, it fails with -ENOMSG (or what the function
- * returned).
+/* Suspend until a message comes that `pattern` takes. The answer has the type and the payload of
+ * this message, domus_sender() gives its sender, and domus_take() takes what it owns. If the
+ * message is an ask, domus_reply(), domus_fail(), domus_keep() and domus_forward() concern this ask
+ * until the resumed function returns; if none of them was called, the ask fails with -ENOMSG (or
+ * with the negative errno that the function returned).
  *
- * Asks before notices, else in order. Returns DOMUS_PARKED; -ENOMEM; -ECANCELED. */
+ * Waiting asks are taken before waiting notices, otherwise mail is taken in order.
+ *
+ * Returns DOMUS_PARKED; -ENOMEM; -ECANCELED. */
 DOMUS_API int domus_receive(domus_stack *stack, const domus_pattern *pattern, domus_resumed *then);
 
 /* As domus_receive(), and it fails with -ETIMEDOUT after `within_ns` (as both do when the deadline
@@ -45,28 +49,32 @@ DOMUS_API int domus_receive(domus_stack *stack, const domus_pattern *pattern, do
 DOMUS_API int domus_receive_within(domus_stack *stack, const domus_pattern *pattern,
                                    uint64_t within_ns, domus_resumed *then);
 
-/* Receive as one of several: its answer carries `tag`. `within_ns` as above, or
- * DOMUS_FOR_EVER. Wait by domus_wait_first(): then an ask that was received can be answered; after
- * domus_wait_all() it fails with -ENOMSG. Returns 0; -ENOMEM; -ECANCELED. */
+/* Begin a receive as one of several things to wait for; its answer carries `tag`. `within_ns` is as
+ * in domus_receive_within(), or DOMUS_FOR_EVER. Wait with domus_wait_first() if an ask may be
+ * received, because after domus_wait_all() a received ask cannot be answered and fails with
+ * -ENOMSG.
+ *
+ * Returns 0; -ENOMEM; -ECANCELED. */
 DOMUS_API int domus_receive_add(domus_stack *stack, const domus_pattern *pattern,
                                 uint64_t within_ns, uint64_t tag);
 
-/* From the next message on, handle messages as `behaviour` says: its rows and callbacks. Its kind
- * must be the same and its state_size not larger than that of the behaviour the actor was spawned
- * with, to which NULL goes back.
+/* Change this actor's behaviour, its rows and callbacks, to `behaviour` from the next message on.
+ * NULL goes back to the behaviour with which the actor was spawned. The new behaviour must have the
+ * same kind as that one, and no larger state_size.
  *
- * Returns 0; -EINVAL; -ENOMEM. */
+ * Returns 0; -EINVAL for a behaviour that does not fit; -ENOMEM. */
 DOMUS_API int domus_become(domus_stack *stack, const domus_behaviour *behaviour);
 
-/* Put the ask or notice that is handled aside, until domus_unstash(). When the actor stops, it is
- * treated as what waits.
+/* Put the ask or notice that is handled aside, until domus_unstash(). When the actor stops,
+ * messages that are aside are treated like mail that waits.
  *
  * Returns 0; -EINVAL when an event or an answer is handled; -EALREADY when an ask was answered, or
  * when what the message owns was taken;
  * -ENOBUFS when scheduler.mailboxMax messages are aside; -ENOMEM. */
 DOMUS_API int domus_stash(domus_stack *stack);
 
-/* All that was put aside is next again, in the order in which it came, before what waits. */
+/* Put all messages that are aside back in front of the mail that waits, in the order in which they
+ * came. */
 DOMUS_API void domus_unstash(domus_stack *stack);
 
 #ifdef __cplusplus

@@ -1,6 +1,7 @@
 /* Spawning and stopping: where an actor lives, its limits, and how it ends.
  *
- * An actor is the child of who spawned it (domus/supervise.h) and stops before its parent does.
+ * An actor is the child of the actor that spawned it (domus/supervise.h), and stops before its
+ * parent does.
  *
  * Thread-safety of all functions here: only from within a handler, with the stack it was given.
  * Foreign threads use domus_outside_* (domus/system.h). */
@@ -14,12 +15,12 @@ extern "C" {
 #endif
 
 typedef enum domus_placement {
-    DOMUS_NEAR,      /* on the thread of who spawns it; from outside: as DOMUS_SPREAD */
+    DOMUS_NEAR,      /* on the thread of the actor that spawns it; from outside as DOMUS_SPREAD */
     DOMUS_SPREAD,    /* on the next thread, round robin */
     DOMUS_ON_THREAD, /* on thread `thread` */
 } domus_placement;
 
-/* How to spawn. All zero is the default. The structure grows only at its end. */
+/* Options of a spawn. All zeros are the defaults. The structure grows only at its end. */
 typedef struct domus_spawn_options {
     domus_placement placement;
     uint32_t thread;      /* 0..threads-1; with DOMUS_ON_THREAD */
@@ -27,7 +28,7 @@ typedef struct domus_spawn_options {
     uint32_t mailbox_max; /* asks and notices waiting, 1..65,535; 0: scheduler.mailboxMax */
     const char *name;     /* in the registry (domus/name.h); NULL: none. Copied. */
 
-    /* Stop it after so long without a message (ticks of 1 ms); 0: never. */
+    /* Stop the actor when no message came for so long (rounded up to ticks of 1 ms); 0: never. */
     uint64_t passivate_after_ns;
 
     bool detached; /* on a thread of its own (domus/detached.h); placement does not count */
@@ -43,18 +44,20 @@ DOMUS_API int domus_spawn(domus_stack *stack, const domus_behaviour *behaviour, 
                           domus_address *ret_address);
 
 /* As domus_spawn(), with options (NULL: none). Also -EINVAL for a thread or bound that is not
- * there; -EEXIST when the name is taken; -ENOSPC at names.max; of detached ones -EAGAIN
- * at detached.threadsMax, or what the kernel says to a new thread. */
+ * there; -EEXIST when the name is taken; -ENOSPC at names.max; of detached ones -EAGAIN when
+ * detached.threadsMax threads are in use, or the error of the kernel when it cannot make a
+ * thread. */
 DOMUS_API int domus_spawn_with(domus_stack *stack, const domus_behaviour *behaviour,
                                const void *state, const domus_spawn_options *options,
                                domus_address *ret_address);
 
 /* Stop an actor (also oneself): it handles at most one more ask or notice, counted from when its
- * thread sees this. What it waits for is cancelled (-ECANCELED), its timers and watches are taken
- * back, its channels closed, its children stopped; when all that is done, on_stop runs, and it is
- * gone. Mail that it did not handle fails (asks, -ESTALE) or is a dead letter.
+ * thread sees this. Its conversations are cancelled (-ECANCELED), its timers and watches are taken
+ * back, its channels closed, and its children stopped. When all that is done, on_stop runs, and the
+ * actor is gone. Asks that it did not handle fail with -ESTALE, and other mail becomes dead
+ * letters.
  *
- * Returns 0, also when it stops already; -ESTALE when it is gone. */
+ * Returns 0, also when the actor stops already; -ESTALE when it is gone. */
 DOMUS_API int domus_stop(domus_stack *stack, domus_address address);
 
 /* Stop an actor once it has handled the notices that wait for it now (and the asks before them).

@@ -1,16 +1,17 @@
-/* The stall watch: an actor that holds its thread too long is found while it does.
+/* The stall watch reports an actor that holds its thread for too long, while it does so.
  *
- * A run is what an actor does until its thread goes on to the next one: a handler, or up to
- * scheduler.maxMessagesPerRun of them. One that lasts longer than stall.threshold is reported once,
- * while it goes on: a line in the system's log (domus/hooks.h) with the thread, the actor's
- * behaviour, the type of the message, the CPU time that it used (little of it: it waits for
- * something, or the machine is busy with others) and how many actors wait behind it; then where it
- * is, a line for each function. A thread that does not come back from elsewhere (this library, or
- * the kernel) is reported as being in no handler. In the end the length goes into a histogram
- * (stalls, stall_lengths in domus/profile.h).
+ * A run is one visit of a thread to an actor, which handles up to scheduler.maxMessagesPerRun (64)
+ * messages in it. A run that lasts longer than stall.threshold (25 ms) is reported once, while it
+ * goes on: a line in the system's log (domus/hooks.h) with the thread, the actor's behaviour, the
+ * type of the message, the CPU time that the run used (if that is little, the handler waits for
+ * something, or the machine is busy with other programs) and how many actors wait behind it. Then
+ * comes a line for each function on the thread's call stack. If a thread is stuck in the library or
+ * the kernel, and in no handler, the report says so. When the run is over, its length goes into a
+ * histogram (stalls, stall_lengths in domus/profile.h).
  *
- * What lasts a quarter of the threshold longer is found for sure, what is shorter never. Detached
- * actors and blocking work may take their time, and are not watched. */
+ * A run that lasts a quarter of the threshold longer than the threshold is found for sure, and a
+ * run that is shorter than the threshold is never reported. Detached actors and blocking work are
+ * not watched, because they may take their time. */
 #ifndef DOMUS_STALL_H
 #define DOMUS_STALL_H
 
@@ -20,17 +21,18 @@
 extern "C" {
 #endif
 
-/* Where a thread is, only the thread itself can tell: it is sent a signal, and its handler writes
- * down the addresses. libdomus installs no handler by itself, so a program that wants them in its
- * log calls this with stall.signal before it starts a system (domus_main() does). Without it,
- * reports come without them.
+/* Install the signal handler that reports need for the functions of a call stack. Only a thread
+ * itself can tell where it is, so it is sent a signal, whose handler writes down the addresses.
+ * libdomus installs no handler by itself: a program that wants call stacks in its log calls this
+ * with stall.signal before it starts a system (domus_main() does). Without this call, reports have
+ * no call stacks.
  *
  * The handler is the process's, for all systems; it is called on their threads, and only on one
  * that is stuck, at most 4 times a second in a system. It keeps errno; calls that restart after a
  * signal are restarted, others end with EINTR on that thread (poll, nanosleep).
  *
- * Returns 0, also when it is there; -EINVAL when `signal` is not within SIGRTMIN..SIGRTMAX; -EBUSY
- * when the program has a handler of its own for it, or ignores it.
+ * Returns 0, also when the handler is installed already; -EINVAL when `signal` is not within
+ * SIGRTMIN..SIGRTMAX; -EBUSY when the program has a handler of its own for it, or ignores it.
  * Thread-safety: one thread at a time, before domus_system_start(). */
 DOMUS_API int domus_stall_signal(int signal);
 

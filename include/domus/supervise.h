@@ -37,8 +37,8 @@ extern "C" {
 #endif
 
 typedef enum domus_directive {
-    DOMUS_RESUME,   /* go on with the next message, as if nothing had been */
-    DOMUS_RESTART,  /* begin anew, with the mail that waits; see below */
+    DOMUS_RESUME,   /* go on with the next message, as if it had not failed */
+    DOMUS_RESTART,  /* begin anew, with the mail that waits (domus_supervision) */
     DOMUS_STOP,     /* stop it */
     DOMUS_ESCALATE, /* the parent fails with the same error */
 } domus_directive;
@@ -50,21 +50,23 @@ typedef struct domus_rule {
     domus_directive directive;
 } domus_rule;
 
-/* What a behaviour does about its children's failures. Constant for the life of the system.
+/* The rules by which a behaviour decides about failures of its children. They must stay constant
+ * for the life of the system.
  *
  * A restart cancels the child's conversations, timers and watches and stops its children; then
  * on_restart runs if there is one, with the state as it is, and makes it as good as new; else
- * on_stop runs, the state is set to what it was at the spawn, and on_mount runs. What waits in its
- * mailboxes stays. A restart whose on_mount or on_restart fails is a failure again (and no on_stop
- * runs for it). The state at the spawn is kept only of children whose parent had rules then; others
- * begin anew with zeroes. Restarts are counted from the first one of a period on. */
+ * on_stop runs, the state is set to what it was at the spawn, and on_mount runs. Mail that waits in
+ * its mailboxes stays. A restart whose on_mount or on_restart fails is a failure again (and no
+ * on_stop runs for it). A copy of the state at the spawn is kept only for children whose parent had
+ * rules at that time; other children begin anew with zeros. A period of restarts begins with its
+ * first restart. */
 typedef struct domus_supervision {
     bool all_for_one;        /* the directive is for all children, not only the one that failed */
     uint32_t intensity;      /* more restarts than this within `period_ns` escalate; 0: 3 */
     uint64_t period_ns;      /* 0: 5 s */
-    const domus_rule *rules; /* up to `rules_count`; the first that fits */
+    const domus_rule *rules; /* `rules_count` rules; the first one that fits decides */
     uint32_t rules_count;
-    domus_directive otherwise; /* when none fits */
+    domus_directive otherwise; /* the directive when no rule fits */
 } domus_supervision;
 
 /* Fail with `error` (a negative errno), as if a handler had returned it; the parent's rules decide.
@@ -73,22 +75,25 @@ DOMUS_API int domus_escalate(domus_stack *stack, int error);
 
 /* --- watch ---------------------------------------------------------------------------------- */
 
-/* A watch or link, by value; a stale one is harmless. */
+/* A handle of a watch or link. It is used by value; a stale handle does no harm. */
 typedef struct domus_watch {
     struct domi_watch *watch;
     uint32_t generation;
 } domus_watch;
 
-/* What a watch brings: an event of domus_down_type with this payload. */
+/* The payload of an event of domus_down_type, which a watch brings. */
 typedef struct domus_down {
     domus_address who;
-    int reason; /* 0: it was stopped; a negative errno: why; -ESTALE: it was gone already */
+    /* 0: the actor was stopped; -ESTALE: it was gone when the watch was made; any other negative
+     * errno: the failure that ended it. */
+    int reason;
 } domus_down;
 
 DOMUS_API extern const domus_type domus_down_type;
 
-/* Hear of the end of `address`: one event domus_down_type, at once when it is gone already. It
- * never fails to come, unless it is taken back. `ret_watch` may be NULL.
+/* Watch the actor `address`: when it ends, this actor gets one event of domus_down_type, at once if
+ * it is gone already. The event always comes, unless the watch is taken back. `ret_watch` may be
+ * NULL.
  *
  * Returns 0; -ENOMEM; -EINVAL for nobody. */
 DOMUS_API int domus_watch_actor(domus_stack *stack, domus_address address, domus_watch *ret_watch);
@@ -101,13 +106,14 @@ DOMUS_API int domus_watch_actor(domus_stack *stack, domus_address address, domus
 DOMUS_API int domus_link_actor(domus_stack *stack, domus_address address, domus_watch *ret_watch);
 
 /* Take a watch or link of this actor back: its event is not handled after this. Returns 0; -ENOENT
- * when the event has been handled, or it was taken back. */
+ * when the event was handled, or the watch was taken back before. */
 DOMUS_API int domus_unwatch(domus_stack *stack, domus_watch watch);
 
-/* After a refusal (-ENOBUFS; -EBUSY is nobody's mailbox): the event domus_room_type, once, as soon
- * as fewer than half of what the mailbox of `address` takes wait there; at once when that is so, or
- * when it is gone. Its payload is a domus_down: `reason` 0, or -ESTALE. Returns as
- * domus_watch_actor(). */
+/* Watch for room in the mailbox of `address`, after it has refused a message with -ENOBUFS (not
+ * after -EBUSY, which no mailbox causes). This actor gets one event of domus_room_type as soon as
+ * fewer than half of the messages wait there that may wait, or when the actor is gone; at once if
+ * that is so already. The payload is a domus_down with the `reason` 0, or -ESTALE if the actor is
+ * gone. Returns as domus_watch_actor(). */
 DOMUS_API int domus_watch_room(domus_stack *stack, domus_address address, domus_watch *ret_watch);
 
 DOMUS_API extern const domus_type domus_room_type;

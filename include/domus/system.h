@@ -3,11 +3,12 @@
  * After start, a child made by fork() must not use the system: its threads and rings are the
  * parent's. Every call there answers -ECHILD (a handler that forks and returns in the child ends
  * it), and domus_system_free() does nothing: what the child inherited goes with it, at exec (all
- * descriptors are close-on-exec) or _exit. A system made before a fork may be started after it.
+ * descriptors are close-on-exec) or _exit. A system that was made, but not started, before a fork
+ * may be started after it.
  *
  * libdomus prints nothing and installs no signal handler by itself; programs may use domus_main()
- * (domus/main.h), which does both. The only handler that there is: domus/stall.h. A SIGPIPE is
- * never caused by domus. */
+ * (domus/main.h), which does both. The only handler that libdomus has is that of domus/stall.h.
+ * domus never causes a SIGPIPE. */
 #ifndef DOMUS_SYSTEM_H
 #define DOMUS_SYSTEM_H
 
@@ -48,13 +49,13 @@ DOMUS_API int domus_system_new_with(const domus_config *config, const domus_hook
  * the caller may receive, so a program's handlers run on its own threads. */
 DOMUS_API int domus_system_start(domus_system *system);
 
-/* Accept who waits to be accepted, and then nobody any more. Let every channel send what it was
- * given: each byte received is answered, then comes FIN, and the channel stays until the peer has
- * acknowledged everything. What has not drained within shutdown.drainTimeout is reset, counted
- * (channels_cut and cut_bytes of the profile) and logged. Then stop every
- * actor, children before their parents; those that have not stopped within shutdown.actorTimeout
- * are ended as they are (on_stop runs), and domus_system_left() says who they were. Then end the
- * threads.
+/* Stop the system. First accept the connections that wait to be accepted, and then no more. Every
+ * channel is drained: everything that was received is answered, then comes FIN, and the channel
+ * stays until the peer has acknowledged everything. A channel that has not drained within
+ * shutdown.drainTimeout is reset, counted (channels_cut and cut_bytes of the profile) and logged.
+ * Then stop every actor, children before their parents; those that have not stopped within
+ * shutdown.actorTimeout are ended as they are (on_stop runs), and domus_system_left() says who they
+ * were. Then end the threads.
  *
  * Returns how many channels and connections were cut since it began to drain: 0 when nothing was
  * lost; when a ring had failed meanwhile (domus_hooks.failed), its negative errno, and
@@ -64,8 +65,9 @@ DOMUS_API int domus_system_start(domus_system *system);
  * blocking work, and nothing happens (see domus_quit()). */
 DOMUS_API int domus_system_stop(domus_system *system);
 
-/* From any handler: the program that waits in domus_system_wait() goes on, to stop the system.
- * Never waits itself. */
+/* Ask for the end of the system: the program that waits in domus_system_wait() goes on, and should
+ * stop the system. This never waits. Thread-safety: only from within a handler, with the stack that
+ * the handler was given. */
 DOMUS_API void domus_quit(domus_stack *stack);
 
 /* Wait until an actor has called domus_quit(), or a ring has failed. Thread-safety: any foreign
@@ -82,9 +84,10 @@ DOMUS_API const char *domus_system_left(const domus_system *system);
  *
  * After a stop that ended with -ETIMEDOUT this waits once more, as the stop does. If the handler
  * returns meanwhile, everything is freed; else this returns, the system stays a valid one that is
- * stopping, and its handler may go on to use all that it has. What the program gave the system
- * must stay as well: behaviours, types, what actors' states point to, and the hooks. A program that
- * ends then need not call this again; the memory goes with the process. */
+ * stopping, and its handler may go on to use all that it has. Everything that the program gave the
+ * system must stay valid as well: behaviours, types, memory to which states of actors point, and
+ * the hooks. A program that ends then need not call this again; the memory goes with the
+ * process. */
 DOMUS_API void domus_system_free(domus_system *system);
 
 /* One line about the last call that failed; "" at first. Ownership: the system's. */
@@ -94,10 +97,11 @@ DOMUS_API const char *domus_system_error(const domus_system *system);
  * Ownership: the system's. */
 DOMUS_API const char *domus_system_warning(const domus_system *system);
 
-/* Its configuration, as it was given. Ownership: the system's. Thread-safety: any thread. */
+/* The configuration that the system was given. Ownership: the system's. Thread-safety: any
+ * thread. */
 DOMUS_API const domus_config *domus_system_config(const domus_system *system);
 
-/* How many threads it has. Thread-safety: any thread. */
+/* The number of threads of the system. Thread-safety: any thread. */
 DOMUS_API uint32_t domus_system_threads(const domus_system *system);
 
 /* Serve the listener called `name` in the configuration: one channels actor of `behaviour` on each
@@ -151,19 +155,19 @@ DOMUS_API int domus_outside_find(const domus_system *system, const char *name,
 #define DOMUS_OUTSIDE_ASK_NS     UINT64_C(10000000000)
 #define DOMUS_OUTSIDE_ASK_MAX_NS UINT64_C(3600000000000)
 
-/* What an answer is copied to. */
+/* The place to which an answer is copied. */
 typedef struct domus_outside_reply {
-    void *buffer; /* of the caller; aligned as the payload wants it */
+    void *buffer; /* the caller's; aligned as the payload needs it */
     uint32_t size;
     uint32_t length;        /* set: the bytes of the answer, also when the buffer is too small */
-    const domus_type *type; /* set with it */
+    const domus_type *type; /* set: the type of the answer */
 } domus_outside_reply;
 
 /* Ask, and wait for the answer: at most `timeout_ns` (ticks of 1 ms; never early), which travels
  * with the ask as its deadline (domus_ask_within()). `reply` may be NULL.
  *
- * Ownership: what the payload owns is taken in every case, also when this fails. What the answer
- * owns is the caller's when this returns 0 and there is a buffer; else it is released.
+ * Ownership: what the payload owns is taken in every case, also when this fails. If this returns 0
+ * and there is a buffer, the caller owns what the answer owns; otherwise that is released.
  * Returns 0; the exception's negative errno (domus/conversation.h); -ETIMEDOUT; -EMSGSIZE when the
  * payload is too large, or the buffer too small; -ESHUTDOWN when the system does not run, or stops
  * meanwhile; -EDEADLK on one of the system's own threads; -EBUSY while memory is short; -ENOMEM;

@@ -2,8 +2,8 @@
  *
  * The system has as many threads as its configuration says, but they are simulated: no OS thread is
  * made, no ring, no socket, and nothing sleeps. A step is one phase of one thread: io, channels, or
- * state, in which each actor that was ready has one run. Which thread moves next is drawn from the
- * seed, and nothing else is left to chance: the same seed and the same calls give the same run,
+ * state, in which each actor that was ready has one run. The thread that moves next is drawn from
+ * the seed, and nothing else is left to chance: the same seed and the same calls give the same run,
  * byte for byte in its trace, on every machine. Another seed gives another interleaving, so a test
  * that runs for many seeds meets the races that a real machine shows once a month:
  *
@@ -40,7 +40,7 @@ extern "C" {
 typedef struct domus_testkit domus_testkit;
 typedef struct domus_probe domus_probe;
 
-/* What domus_testkit_now_ns() says at first. */
+/* The virtual time at which a kit begins. */
 #define DOMUS_TESTKIT_START_NS UINT64_C(1000000000)
 
 /* How many threads there are if the configuration does not say (system.threads 0). */
@@ -56,9 +56,9 @@ typedef struct domus_probe domus_probe;
 #define DOMUS_TESTKIT_TEXT_MAX 512u
 
 /* Make a kit; its system runs as after domus_system_start(). `config` is copied; NULL: the
- * defaults. Of it system.threads counts, and the limits of scheduler and shutdown, and
- * scheduler.steal but for min_run_ns and patience; io, listeners and what tunes real threads
- * (system.cpus, scheduler.ioRatio, idle) do not. To meet finer interleavings, set
+ * defaults. These parts of it have an effect: system.threads, the limits of scheduler and shutdown,
+ * and scheduler.steal except min_run_ns and patience. io, listeners, and the keys that tune real
+ * threads (system.cpus, scheduler.ioRatio, idle) have none. To meet finer interleavings, set
  * scheduler.messages_per_run_max low: 1 is the least.
  *
  * Ownership: the caller's, until domus_testkit_free().
@@ -70,8 +70,9 @@ DOMUS_API int domus_testkit_new(const domus_config *config, uint64_t seed, char 
  * probes. NULL is taken. */
 DOMUS_API void domus_testkit_free(domus_testkit *kit);
 
-/* The kit's system: domus_outside_*() (between steps), domus_system_profile() and what else takes a
- * system, but never domus_system_free(). What is put takes effect in the steps that follow.
+/* The kit's system: domus_outside_*() (between steps), domus_system_profile() and any other
+ * function that takes a system, except domus_system_free(). Messages that are put take effect in
+ * the steps that follow.
  * Ownership: the kit's. */
 DOMUS_API domus_system *domus_testkit_system(domus_testkit *kit);
 
@@ -101,7 +102,7 @@ DOMUS_API uint64_t domus_testkit_now_ns(const domus_testkit *kit);
  * Returns how many channels were reset: always 0 here. */
 DOMUS_API int domus_testkit_stop(domus_testkit *kit);
 
-/* What happened: a line per step that did something, and per message that a probe received:
+/* The trace: one line for each step that did something, and for each message that a probe received:
  *
  *     17 1.000000000 thread 2 state of client#3, counter#0: runs 2, replies 1, notices 3
  *     18 1.250000000 probe 0 receives the ask increment
@@ -148,9 +149,9 @@ DOMUS_API int domus_probe_new(domus_testkit *kit, domus_probe **ret_probe);
 DOMUS_API domus_address domus_probe_address(const domus_probe *probe);
 
 /* Take steps, and let time pass when there are none, until the probe has something; then take it:
- * `ret_payload` (may be NULL) gets type->size bytes. What the payload owns is the caller's then;
- * without `ret_payload` it is released. Asks, notices, events and replies to domus_probe_ask() are
- * all expected like this, in the order in which the probe handled them.
+ * `ret_payload` (may be NULL) gets type->size bytes. Then the caller owns what the payload owns;
+ * without `ret_payload` that is released. Asks, notices, events and replies to domus_probe_ask()
+ * are all expected like this, in the order in which the probe handled them.
  *
  * Returns 0; -EBADMSG when something else came first (it stays the first); -ETIMEDOUT when nothing
  * had come after `within_ns` of virtual time, or as domus_testkit_run(); -ENOMEM when there was no
@@ -166,7 +167,8 @@ DOMUS_API int domus_probe_expect_error(domus_probe *probe, int error, uint64_t w
  * domus_testkit_run(). */
 DOMUS_API int domus_probe_expect_nothing(domus_probe *probe, uint64_t within_ns);
 
-/* Who sent what was expected last; nobody for events, failures and messages from outside. */
+/* The sender of the message that was expected last. It is nobody for events, failures, and messages
+ * from outside. */
 DOMUS_API domus_address domus_probe_sender(const domus_probe *probe);
 
 /* Send, as the probe: the receiver's domus_sender() is domus_probe_address(). Rules and errors as
@@ -185,8 +187,8 @@ DOMUS_API int domus_probe_ask_within(domus_probe *probe, domus_address to, const
                                      const void *payload, uint64_t timeout_ns);
 
 /* Answer the oldest ask that was expected and has no answer yet, or let it fail with `error` (a
- * negative errno). What nobody answered fails with -ESTALE when the probe stops. All asks that a
- * probe made or has to answer count as its conversations (scheduler.conversationsMax).
+ * negative errno). Asks that were not answered fail with -ESTALE when the probe stops. All asks
+ * that a probe made or has to answer count as its conversations (scheduler.conversationsMax).
  *
  * Returns 0; -EINVAL when there is none (or `error` is none); -EMSGSIZE; -ENOENT when nobody waits
  * for the answer any more (it is the next one's turn then); -ESTALE when the probe has stopped. */
