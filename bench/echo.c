@@ -1,9 +1,9 @@
 /* The echo bench: domus and three bare echo servers in turn, on the same cores, in paired rounds.
  *
  * In each round every server runs once, alone, on SERVER_CPU, under the same load from LOAD_CPU;
- * the next round begins with the next server, so that none is always the first or always runs
- * after the same interruption. What a machine does over minutes hits all servers of a round alike,
- * so the figures to trust are the ratios: taken per round, then the median.
+ * the next round begins with the next server, so that none is always the first or always runs after
+ * the same interruption. A slow change of the machine over minutes affects all servers of a round
+ * alike, so the figures to trust are the medians of the ratios that are taken in each round.
  *
  * stdout: lines `name value unit`, at the end. stderr: progress. Exit 1 on a wrong result (bytes
  * that differ or lack, a server that dies or does not end well); a missed goal is no error. */

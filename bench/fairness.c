@@ -1,4 +1,4 @@
-/* The fairness bench: how long light actors and middlemen wait beside those who never rest.
+/* The fairness bench: how long light actors and middlemen wait beside actors that always have work.
  *
  * - light_near, light_cross: one actor is flooded with notices by another on its thread; a third
  *   answers asks, one after the other, from the same thread or from a second one, which spins.
@@ -39,11 +39,12 @@ static const domus_type question_type = {.name = "question"};
 
 static sem_t done;
 
-/* Of a round; written by the thread of the prober or of the client, read after `done`. */
+/* The results of a round. The thread of the prober or of the client writes them; the main thread
+ * reads them after `done`. */
 static struct histogram latencies;
 static uint64_t round_began_ns, round_ended_ns;
 
-/* Of the one who works; its thread's. */
+/* Work done by the actor that always has work; written by its thread. */
 static _Atomic uint64_t worked;
 
 static _Noreturn void fail(const char *what)

@@ -1,4 +1,5 @@
-/* What idleness costs: memory of a million actors that do nothing, CPU of a system that waits.
+/* The cost of idleness: memory of a million actors that do nothing, and CPU time of a system that
+ * waits.
  *
  * bench_idle [--seconds N] [--actors N]: defaults 10 and 1,000,000. Resident memory is read from
  * the kernel before and after the spawns; every actor is mounted and has 16 bytes of state of its

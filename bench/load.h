@@ -1,10 +1,10 @@
 /* A closed-loop load generator for an echo service, on one thread, that checks every byte.
  *
  * Each connection keeps `depth` messages of `size` bytes on their way: for every message that came
- * back whole it sends one more. What is sent is one endless stream of fixed pseudo-random bytes
- * per connection (each starts elsewhere in it), and what comes back must be that stream: a byte
- * that differs, is missing, doubled or out of place makes the run fail. When the time is up it
- * sends no more, waits for what is out, half-closes, and expects the end of the stream.
+ * back whole it sends one more. Each connection sends one endless stream of fixed pseudo-random
+ * bytes (each starts elsewhere in it), and the same stream must come back: a byte that differs, is
+ * missing, doubled or out of place makes the run fail. When the time is up it sends no more, waits
+ * for what is out, half-closes, and expects the end of the stream.
  *
  * Time is read once per wake-up, not per message: a latency runs from the wake-up that sent a
  * message to the one that brought it back. */

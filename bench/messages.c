@@ -32,7 +32,7 @@
 #define CREDIT        1024u /* messages of one sender under way at most */
 #define SPIN_NS       UINT64_C(1000000000)
 
-/* What a run tells the main thread. */
+/* The results of a run, which the main thread reads after `done`. */
 static struct run {
     sem_t done;
     uint64_t began_ns;

@@ -1,4 +1,4 @@
-/* The page and the plot; see the header. */
+/* The page and the plot of the ring bench: one row of the table for each size of a ring. */
 #include "bench/ring_report.h"
 
 #include "bench/support/page.h"

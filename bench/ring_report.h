@@ -1,6 +1,6 @@
-/* What the ring bench found, as a page for people: a table, and a plot beside it.
+/* The results of the ring bench as a page for people: a table, and a plot beside it.
  *
- * A figure that is not there is NAN: a contender that is not installed, a ring that did not fit. */
+ * A missing figure is NAN: the contender is not installed, or the ring did not fit. */
 #ifndef DOMUS_BENCH_RING_REPORT_H
 #define DOMUS_BENCH_RING_REPORT_H
 

@@ -76,7 +76,7 @@ static void check(const struct savina_outcome *outcome, enum savina_side side, s
 {
     double messages = command_figure(result, "messages");
 
-    /* What is not there is NAN, and equals nothing. */
+    /* A result that was not printed is NAN, which equals no number. */
     if (command_figure(result, "result") != (double)turns->expected)
         wrong(outcome, side, "the result");
     if (outcome->row->kind != SAVINA_MESSAGES)
@@ -206,7 +206,8 @@ static bool takes_part(const struct savina_outcome *outcome, enum savina_side si
     return bench.there[contender_of[side]] && (side < SAVINA_PLACEMENTS || !row->domus_only);
 }
 
-/* What is pushed from thread to thread costs at the least what the bare limit does. */
+/* The rate of a row as a part of the bare limit. Only rows whose messages cross threads have that
+ * limit as their bound; for other rows this returns NAN. */
 static double part_of_limit(const struct savina_outcome *outcome)
 {
     bool crosses = outcome->threads > 1 && outcome->row->goal >= SAVINA_MESSAGE_BOUND;

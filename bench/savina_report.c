@@ -173,7 +173,8 @@ static void write_goal(FILE *file, const struct savina_outcome *outcome, enum sa
                 isnan(outcome->ratio[placement]) ? "" : verdict);
 }
 
-/* Of two placements; where there is one, it is not compared. */
+/* Whether `placement` is the better one of two. If a row has only one placement, the value of the
+ * other is NAN, so this is false. */
 static bool is_better(const struct savina_outcome *outcome, enum savina_side placement)
 {
     enum savina_side other = placement == SAVINA_NEAR ? SAVINA_SPREAD : SAVINA_NEAR;
@@ -327,8 +328,8 @@ static int write_page(const char *path, const struct savina_run *run,
 
 /* --- the plot -------------------------------------------------------------------------------- */
 
-/* A block for each number of threads, named as bench/savina.gp asks for it. What is missing is "?".
- */
+/* A block for each number of threads, named as bench/savina.gp asks for it. A missing figure is
+ * written as "?". */
 static void write_data(FILE *file, const struct savina_outcome *outcomes, size_t count)
 {
     for (uint32_t threads = 1; threads <= 2; threads++) {

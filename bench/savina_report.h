@@ -1,6 +1,7 @@
-/* What the Savina bench found: as single figures, as JSON, and as a page for people with a plot.
+/* The results of the Savina bench, written as single figures, as JSON, and as a page for people
+ * with a plot.
  *
- * A figure that is not there is NAN: a contender that is not installed, or could not do it. */
+ * A missing figure is NAN: the contender is not installed, or could not do the row. */
 #ifndef DOMUS_BENCH_SAVINA_REPORT_H
 #define DOMUS_BENCH_SAVINA_REPORT_H
 
@@ -9,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Who did a row: domus in each of its placements, and the peers. */
+/* The side that did a row: domus in one of its placements, or a peer. */
 enum savina_side {
     SAVINA_NEAR, /* children live where their parent does: the library's default */
     SAVINA_SPREAD,
@@ -36,7 +37,7 @@ struct savina_outcome {
     double of_limit; /* of SAVINA_SPREAD: part of the bare cross-thread limit; NAN: none */
 };
 
-/* What the run was. */
+/* The settings of a whole run of the bench. */
 struct savina_run {
     uint32_t rounds;    /* in one process */
     uint32_t processes; /* of each contender for each row */

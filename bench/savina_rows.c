@@ -176,7 +176,7 @@ static uint64_t sorted_sum(uint64_t size)
     return sum;
 }
 
-/* Of a tree with so many leaves, ten to a branch. */
+/* The number of actors in a tree with `leaves` leaves and ten children at each branch. */
 static uint64_t tree_actors(uint64_t leaves)
 {
     uint64_t actors = 1;

@@ -1,7 +1,8 @@
-/* The rows of the Savina benches: what each is, what must come of it, and what domus is to reach.
+/* The rows of the Savina benches: the work of each, the result that it must have, and the goal for
+ * domus.
  *
- * The table is what the runner runs, what savina_domus holds its results against, and what the page
- * says of a row. Sizes are those of the long form and of the short one. */
+ * The runner runs the rows of this table, savina_domus checks its results against it, and the page
+ * takes its text from it. Each row has a size for the long form and one for the short form. */
 #ifndef DOMUS_BENCH_SAVINA_ROWS_TABLE_H
 #define DOMUS_BENCH_SAVINA_ROWS_TABLE_H
 
@@ -12,7 +13,7 @@
 
 #define SAVINA_MESSAGE_BOUND 5.0
 
-/* What is measured, and in which direction it is better. */
+/* The measure of a row. Messages are better if they are more, the others if they are less. */
 enum savina_kind {
     SAVINA_MESSAGES, /* messages per second */
     SAVINA_LATENCY,  /* nanoseconds: median, 99 and 99.9 percent */
@@ -38,7 +39,7 @@ extern const struct savina_row savina_rows[SAVINA_ROWS];
 /* NULL when there is none of this name. */
 const struct savina_row *savina_row_find(const char *name);
 
-/* What a round of so many must give. */
+/* The result that a round of this size must have. */
 uint64_t savina_result(const struct savina_row *row, uint64_t size);
 
 /* The messages of a round; 0 where they follow from the data (quicksort) or nobody counts. */

@@ -157,7 +157,7 @@ STEP step_sort_further(void)
     (void)domi_manager_arrivals(home);
 }
 
-/* What the other made, freed at home. */
+/* Home frees envelopes that belong to the other manager's pool. */
 STEP step_remote_free(void)
 {
     for (uint32_t i = 0; i < BATCH; i++)

@@ -76,9 +76,9 @@
 
 #define THREADS 2
 #define HOUSES  2
-#define S       0 /* houses; as senders too, ... */
+#define S       0 /* a house, and also a sender */
 #define R       1
-#define F       2 /* ... and who is no house */
+#define F       2 /* a sender that is no house */
 #define A       3
 #define SENDERS 4
 #define NOBODY  THREADS
@@ -299,7 +299,7 @@ inline take_returns()
 inline lock(t) { atomic { !locked[t] -> locked[t] = 1 } }
 inline unlock(t) { locked[t] = 0 }
 
-/* domi_thread_share, at a look: show what is beyond the floor, ... */
+/* domi_thread_share, at a look: expose a house beyond the floor. */
 inline expose()
 {
     lock(me);
@@ -313,7 +313,7 @@ inline expose()
     unlock(me)
 }
 
-/* ... or take all back. */
+/* domi_thread_share, at a look: take all exposed houses back. */
 inline take_back()
 {
 #ifndef TAKE_BACK_UNLOCKED

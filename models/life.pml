@@ -66,7 +66,7 @@ chan mail  = [LIVES * MESSAGES] of { byte };                    /* ghost: life *
 
 /* Ghosts. */
 byte life;             /* how many were born */
-byte known;            /* ... and have an address that others may have */
+byte known;            /* how many of them have an address that others may have */
 byte known_lease;
 bit asked[LIVES + 1];  /* to stop, by an address of this life */
 byte ended;

@@ -1,11 +1,11 @@
 /* Foreign threads that ask and wait.
  *
- * The idea: whoever is inside the mutex takes the turn of the one actor that asks for all of them,
- * and so completes what others wait for. Of those who wait one leads: he sleeps on the manager's
- * park word, which a put wakes; the others sleep on conditions of their own, until they are answered
- * or the lead is handed to them. Two askers; an answer comes from a thread of the loop at any time,
- * or never: then the ask's own time ends it, and nothing else wakes its asker. A visitor goes in and
- * out; the system closes.
+ * The idea: a thread that holds the mutex runs the one actor that asks for all of them, and so
+ * completes asks for which other threads wait. One of the threads that wait leads: it sleeps on the
+ * manager's park word, which a put wakes. The others sleep on conditions of their own, until they
+ * are answered or the lead is handed to them. Two askers; an answer comes from a thread of the loop
+ * at any time, or never: then the ask's own time ends it, and nothing else wakes its asker. A
+ * visitor goes in and out; the system closes.
  *
  * Models: runtime/outside/outside_ask.c domi_outside_turn, wake, answered, park, hand_on, domi_asking_wait,
  * domi_outside_close; runtime/outside/outside.c domi_outside_enter; house/message/manager.h
@@ -31,8 +31,7 @@
  * @mutant long safety SERIAL_IGNORED : a late answer completes an ask again
  * @mutant long safety CLOSE_NOT_AWAITED : the system is freed while askers are inside
  * @mutant long safety CLOSE_KEEPS_ASKS : the close does not end the asks that wait
- * @mutant long safety STAGE_IGNORED : an ask begins after the close
- */
+ * @mutant long safety STAGE_IGNORED : an ask begins after the close */
 #ifndef ASKERS
 #define ASKERS 2
 #endif

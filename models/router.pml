@@ -1,10 +1,11 @@
 /* A router's lease: senders read what others write, and know whether it was theirs.
  *
  * The idea: a router's fields belong to the lease in its life word. Whoever changes them has first
- * changed the word; a sender reads fields, then looks at the word again, and takes what it read only
- * if the word still holds its lease. Of those who end a router, one changes the word and one gives
- * the memory back: the stopper, or the actor that owns it, whoever is last. Two lives of one
- * router's memory; a sender with the address of the first life; its owner; a stranger who stops it.
+ * changed the word; a sender reads fields, then looks at the word again, and takes what it read
+ * only if the word still holds its lease. Several threads may end a router: one of them changes the
+ * word, and the last one to use the router, a stopper or the actor that owns it, gives the memory
+ * back. Two lives of one router's memory; a sender with the address of the first life; its owner; a
+ * stranger who stops it.
  *
  * Models: house/directory/router.c look, routee_of, is_still, domi_router_stop; house/directory/router_make.c
  * open_router, spawn_routees, prune, router_take, domi_router_give_back, domi_router_stop_owned. Holds: a
@@ -22,7 +23,7 @@
  * @mutant long safety NOT_STOPPING : nobody is told that a stopper still uses the router
  * @mutant long safety NO_ORPHAN : an owner that ends leaves a router that is being stopped
  * @mutant long safety ORPHAN_IGNORED : the stopper does not give back what was orphaned
- * @mutant long safety ORPHAN_KEPT : ... and the next life begins as an orphan
+ * @mutant long safety ORPHAN_KEPT : an orphaned memory is reused, and the next life begins as an orphan
  * @mutant long safety PRUNED_EARLY : an owner prunes what is still being stopped
  */
 #ifndef SENDS
@@ -38,12 +39,12 @@ bit closed = 1, stopping, orphan;
 byte count;            /* fields: written by the life that is named here, which stands for what */
 byte routee[ROUTEES];  /* they hold */
 
-/* Who has the memory. */
+/* The place of the memory. */
 bit is_free = 1;
 bit in_list; /* the owner's list has it */
 
 /* Ghosts. */
-byte life;              /* how many were opened */
+byte life;              /* number of lives that were opened */
 byte users;             /* stoppers between their exchange and the end of their use */
 byte given_back;
 byte routees_stopped;

@@ -359,7 +359,7 @@ inline lock() { atomic { !mutex -> mutex = 1 } }
 inline unlock() { mutex = 0 }
 
 #ifndef FOREIGNLESS
-/* What it does, it does as long as the stage lets it. */
+/* A foreign thread. It goes on as long as the stage lets it. */
 proctype foreign()
 {
     byte i;

@@ -284,8 +284,8 @@ inline share()
 #define WORK (returns[me] > 0 || private[me] > 0 || shown[me] > 0)
 #endif
 
-/* What is shown is ready too: else a thief would leave because of what it is shown. Runs that are
- * too short are not lent, and the depth is told as 0. */
+/* Exposed houses count as ready, too, because otherwise a thief would leave as soon as houses are
+ * exposed to it. If runs are too short to be lent, the number of ready houses is told as 0. */
 inline publish()
 {
     if

@@ -30,8 +30,8 @@
 #define WORDS         4
 
 byte memory[WORDS];
-bit stored[WORDS];  /* the store of the second wait was made, and ... */
-bit visible[WORDS]; /* ... has reached the memory */
+bit stored[WORDS];  /* the store of the second wait was made */
+bit visible[WORDS]; /* the store of the second wait has reached the memory */
 
 #ifdef STACK_RELAXED
 #define STACK_HOLDS false

@@ -1,6 +1,6 @@
 /* The ring: n actors, each of which passes tokens to its next, and one that makes them.
  *
- * What is measured, in this order, all on the one thread: start-up (spawn, wire, until each has
+ * The program measures, in this order and all on one thread: start-up (spawn, wire, until each has
  * handled its first message), the passes of ten tokens that begin as far apart as they can, the
  * time to touch as many bytes as the ring took (in pages as the kernel gives them, and in huge
  * ones, which domus asks for), stopping all, and start-up again in the slots that were used. In

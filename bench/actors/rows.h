@@ -1,7 +1,8 @@
 /* The rows of the actor benches, as domus does them, and the stage they stand on.
  *
- * A row gets a system that runs, spawns what it needs and sets it going. A handler then begins the
- * work and ends it; the main thread waits and prints. What a row checks, it checks itself. */
+ * A row gets a system that runs, spawns what it needs and sets it going. A handler then begins and
+ * ends the measured work, while the main thread waits; then it prints. Each row checks its own
+ * result. */
 #ifndef DOMUS_BENCH_ACTORS_ROWS_H
 #define DOMUS_BENCH_ACTORS_ROWS_H
 

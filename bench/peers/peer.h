@@ -1,4 +1,4 @@
-/* What the bare echo servers have in common: arguments, the listening socket, SIGTERM, the report.
+/* The common parts of the bare echo servers: arguments, the listening socket, SIGTERM, the report.
  *
  * A peer is a limit that domus is held against, so it does nothing that an echo does not need and
  * leaves out nothing that makes one fast. Started as `PROGRAM PORT CPU` it serves 127.0.0.1:PORT

@@ -1,8 +1,8 @@
 /* bndbuffer: 40 producers, a manager with 50 places, 40 consumers.
  *
  * A place is taken when a producer is permitted to make an item and free again when a consumer got
- * one, so permits and items together never exceed the places. Who has to wait, waits in a line of
- * the manager: a producer for its permit, a consumer for an item. */
+ * one, so permits and items together never exceed the places. The manager has two lines: producers
+ * wait in one for a permit, consumers wait in the other for an item. */
 #include "bench/savina/rows.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static const domus_type next_type = {.name = "next"};
 static const domus_type no_more_type = {.name = "no more"};
 static const domus_type count_type = {.name = "count", .size = sizeof(uint64_t)};
 
-/* What an item costs who makes it, and who takes it. */
+/* The work for one item, which its producer and its consumer each do. */
 static double process(double item)
 {
     for (uint32_t i = 0; i < STEPS; i++)
@@ -87,7 +87,7 @@ static const domus_behaviour consumer = {
 
 /* --- the manager ----------------------------------------------------------------------------- */
 
-/* Who waits, in the order in which they came. */
+/* The actors that wait, in the order in which they came. */
 struct line {
     domus_address who[PRODUCERS > CONSUMERS ? PRODUCERS : CONSUMERS];
     uint32_t first;

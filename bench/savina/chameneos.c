@@ -1,5 +1,5 @@
 /* chameneos: 100 creatures of three colours meet by twos in a mall, and take each other's
- * complement. The mall keeps who came first until a second comes. */
+ * complement. The mall keeps the first creature until a second one comes. */
 #include "bench/savina/rows.h"
 
 #include <stdbool.h>

@@ -1,7 +1,8 @@
 /* counting: a producer and a counter, in windows of 1,000, two of them out at most.
  *
- * What bounds a window is a notice too, not an ask: among notices of one sender order is kept, but
- * an ask would overtake the increments before it. The value is asked for when nothing is out. */
+ * A window ends with a notice, too, and not with an ask: among notices of one sender order is kept,
+ * but an ask would overtake the increments before it. The value is asked for when nothing is
+ * out. */
 #include "bench/savina/rows.h"
 
 #define WINDOW      1000u

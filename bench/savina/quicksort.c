@@ -1,11 +1,11 @@
 /* quicksort: an actor for each part; large ones are cut in two, small ones sorted with qsort().
  *
- * A part is a slice of one array. Who sends a slice to an actor gives it away until that actor has
- * told that it is sorted; no two actors ever have the same elements. Parts are cut in the middle of
- * their range of values, so that all contenders have the same ones.
+ * A part is a slice of one array. An actor that sends a slice to another does not touch it until
+ * the other one has told that it is sorted; so no two actors ever use the same elements. Parts are
+ * cut in the middle of their range of values, so that all contenders have the same ones.
  *
- * The slice is a message, not a part of the state that on_mount could begin with: what is mounted
- * is mounted on its home thread, what handles a message may be lent to an idle one. */
+ * The slice is a message, not a part of the state that on_mount could begin with: on_mount runs on
+ * the actor's home, but an actor that handles a message may be lent to an idle thread. */
 #include "bench/savina/rows.h"
 
 #include <errno.h>
@@ -43,8 +43,9 @@ static int ascending(const void *left_, const void *right_)
     return (left > right) - (left < right);
 }
 
-/* Those below `middle` come first. Returns how many they are. Each element is exchanged, whether it
- * must or not: without a branch that nobody can predict this takes a third of the time. */
+/* Move the elements below `middle` to the front. Returns their number. Each element is exchanged,
+ * whether it must or not: without a branch that nobody can predict this takes a third of the
+ * time. */
 static uint64_t cut(uint32_t *values, uint64_t count, uint64_t middle)
 {
     uint64_t below = 0;

@@ -1,4 +1,4 @@
-/* wake and idle: what a system that has nothing to do costs, and how fast it is there again. */
+/* wake and idle: the cost of a system that has nothing to do, and the time until it works again. */
 #include "bench/savina/rows.h"
 #include "bench/support/measure.h"
 

@@ -2,7 +2,7 @@
  *
  * Most rows are one behaviour, the root of a round: it is told to go, spawns what the row needs as
  * its children, and ends with stage_result(). It and all its children are gone before the next
- * round begins. What waits for time or for a foreign thread is a function instead. */
+ * round begins. A row that waits for time or for a foreign thread is a function instead. */
 #ifndef DOMUS_BENCH_SAVINA_ROWS_H
 #define DOMUS_BENCH_SAVINA_ROWS_H
 

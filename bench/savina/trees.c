@@ -1,7 +1,7 @@
 /* fib and skynet: trees of actors that are spawned downwards and summed up upwards.
  *
- * A child finds in its state what it is to do and whom to tell; it ends when it has told. What the
- * root of a round wants is what its one child tells. */
+ * The state of a child holds its task and the address to which it tells the result; it ends when it
+ * has told. The root of a round has one child, whose result is that of the round. */
 #include "bench/savina/rows.h"
 
 #define BRANCHES 10u

@@ -1,4 +1,4 @@
-/* See the header. */
+/* The stage: a system with the settings that all rows share, and the ways to end a program. */
 #include "bench/stage/stage.h"
 
 #include "bench/support/command.h"

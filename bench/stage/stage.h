@@ -1,4 +1,4 @@
-/* What the programs that do rows on domus have in common: how they end, and their system. */
+/* The common parts of the programs that do rows on domus: their system, and how they end. */
 #ifndef DOMUS_BENCH_STAGE_H
 #define DOMUS_BENCH_STAGE_H
 
@@ -9,8 +9,9 @@
 _Noreturn void stage_wrong(const char *what);
 void stage_must(int error, const char *what);
 
-/* Started; with more than one thread an idle one looks for work for a while before it parks, as the
- * peers' do. Ends the process when there is none. */
+/* Make and start a system. If it has more than one thread, an idle thread spins for a while before
+ * it sleeps, as the threads of the peers do. If the system cannot be started, this ends the
+ * process. */
 domus_system *stage_system(uint32_t threads);
 
 #endif

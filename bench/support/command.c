@@ -1,6 +1,7 @@
 /* Running a program and reading its figures; see the header.
  *
- * Its end is that of its output: what it leaves behind closes the pipe with it. */
+ * A program has ended when its output has ended: processes that it leaves behind hold the pipe
+ * open, too. */
 #include "bench/support/command.h"
 
 #include "bench/support/measure.h"

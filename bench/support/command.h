@@ -1,8 +1,9 @@
-/* A program that does one piece of work and says what it found: run it to its end, read its lines.
+/* Commands: run a program that does one piece of work to its end, and read the figures that it
+ * prints.
  *
- * What it prints on stdout are lines `name value ...`, the figures; stderr is ours. It runs on the
- * first `cpus` of our CPUs and nowhere else, whatever threads it makes, within a limit of time and
- * of address space. It dies with whoever started it. */
+ * It prints its figures on stdout as lines `name value ...`; its stderr is that of the bench. All
+ * its threads run on the first `cpus` CPUs of the bench and nowhere else, within a limit of time
+ * and of address space. It is killed when the bench dies. */
 #ifndef DOMUS_BENCH_COMMAND_H
 #define DOMUS_BENCH_COMMAND_H
 

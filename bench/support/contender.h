@@ -1,10 +1,11 @@
-/* The three who do the same rows: domus, CAF and Erlang, each a program of its own for each suite.
+/* The three contenders, which do the same rows: domus, CAF and Erlang. Each is a program of its own
+ * for each suite.
  *
  * All take ROW SIZE THREADS, those of savina also ROUNDS; they do the row, check the result and
  * print its figures: `seconds` and `cpu_seconds` of the work alone, for the rings also
  * `startup_seconds` and `passes`; for savina `round_seconds` of each round, `messages` and
- * `result`, or what else the row is about. They lie beside the bench that runs them. A peer that is
- * not built or not installed is said once, and left out. */
+ * `result`, or the other figures of the row. They lie beside the bench that runs them. A line says
+ * once which peer is not built or not installed, and that peer is left out. */
 #ifndef DOMUS_BENCH_CONTENDER_H
 #define DOMUS_BENCH_CONTENDER_H
 

@@ -1,4 +1,4 @@
-/* What every bench program measures with: one clock, CPU time, a pinned thread, a median.
+/* Measuring, the same way in every bench program: one clock, CPU time, a pinned thread, a median.
  *
  * All times are nanoseconds. Nothing here belongs to domus: the bare programs that domus is held
  * against use the same functions, so that both sides are measured alike. */

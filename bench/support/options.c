@@ -1,4 +1,4 @@
-/* See the header. */
+/* The command lines of benches, read with getopt_long(). */
 #include "bench/support/options.h"
 
 #include <getopt.h>

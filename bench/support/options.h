@@ -1,20 +1,23 @@
-/* What the command lines of benches have in common. */
+/* The common options of the benches' command lines. */
 #ifndef DOMUS_BENCH_OPTIONS_H
 #define DOMUS_BENCH_OPTIONS_H
 
 #include <stdbool.h>
 
-/* Is `name` one of the `count` names that were given? Of no names: all are. */
+/* Whether `name` is one of the `count` names that were given. If none were given, all names are
+ * wanted. */
 bool options_wanted(int count, char *const *names, const char *name);
 
-/* Of a bench that can write a page. What is not given stays as it was. */
+/* The options of a bench that can write a page. A field whose option is not given keeps its
+ * value. */
 struct options_page {
     bool is_long;
     const char *out;            /* the page's directory; NULL: none */
-    const char *gnuplot_script; /* for its plot */
+    const char *gnuplot_script; /* the gnuplot script for the page's plot */
 };
 
-/* --long, --out DIR, --gnuplot FILE; what follows begins at optind. False: another option. */
+/* Read --long, --out DIR and --gnuplot FILE. Further arguments begin at optind. Returns false if
+ * there is any other option. */
 bool options_page(int argc, char **argv, struct options_page *ret_options);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the pages that benches write have in common: numbers as people read them, the machine, a
+/* The common parts of the pages that benches write: numbers as people read them, the machine, a
  * plot. */
 #ifndef DOMUS_BENCH_PAGE_H
 #define DOMUS_BENCH_PAGE_H

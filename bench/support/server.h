@@ -1,9 +1,9 @@
 /* A server under measurement: start it, wait until it listens, end it, and learn what it used.
  *
- * What it says on stdout is read: `listening PORT` or `listening NAME ADDRESS:PORT` when it is
- * ready, and a last line `cpu_us N received N`, if it prints one. Its CPU time is taken by one
- * measure whoever it is: the process clock when it said that it was listening, against what the
- * kernel reports once it is gone. It dies with whoever started it. */
+ * The bench reads the server's stdout: `listening PORT` or `listening NAME ADDRESS:PORT` when it is
+ * ready, and a last line `cpu_us N received N`, if it prints one. The CPU time of each server is
+ * measured alike: the kernel's figure when it has ended, less the process clock when it said that
+ * it was listening. It is killed when the bench dies. */
 #ifndef DOMUS_BENCH_SERVER_H
 #define DOMUS_BENCH_SERVER_H
 
