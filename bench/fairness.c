@@ -44,7 +44,7 @@ static sem_t done;
 static struct histogram latencies;
 static uint64_t round_began_ns, round_ended_ns;
 
-/* Work done by the actor that always has work; written by its thread. */
+/* The number of times that the actor which always has work has worked; written by its thread. */
 static _Atomic uint64_t worked;
 
 static _Noreturn void fail(const char *what)

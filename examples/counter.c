@@ -1,8 +1,8 @@
 /* A counter that can be locked, in sequential style: ./dev run counter
  *
  * The counter is one sequence: a loop of receives. After `lock` it tells its value and waits in a
- * second receive: what else comes waits, in order, until `unlock` says how to go on. The visitor is
- * a sequence too. (Figure 1 of Haller, Odersky: Event-Based Programming without Inversion of
+ * second receive: other messages wait, in order, until `unlock` says how to go on. The visitor is a
+ * sequence too. (Figure 1 of Haller, Odersky: Event-Based Programming without Inversion of
  * Control.) */
 #include <domus/main.h>
 
@@ -47,7 +47,7 @@ struct visit {
     int error;
 };
 
-/* Says what came, and whether that was right. */
+/* Print the value that came, and whether it was the right one. */
 static void compare(struct visit *visit, const char *what, const domus_answer *answer, int expected)
 {
     int got = answer->error == 0 ? *(const int *)answer->payload : answer->error;
@@ -73,7 +73,8 @@ DOMUS_SEQUENCE(visit_counter, struct visit)
     send(stack, frame, &lock_type, 0);
     DOMUS_RECEIVE_WITHIN(&number, 1000000000);
     compare(frame, "locked at", answer, 3);
-    send(stack, frame, &incr_type, 0); /* waits, and so does the next */
+    /* this message waits until the unlock, and so does the next one */
+    send(stack, frame, &incr_type, 0);
     send(stack, frame, &value_type, 0);
     DOMUS_RECEIVE_WITHIN(&number, 20000000);
     compare(frame, "asked while it is locked (an errno)", answer, -ETIMEDOUT);

@@ -19,19 +19,20 @@
  * @run long progress
  * @run long safety -DASKERS=3
  *
- * @mutant short safety NO_SECOND_LOOK : the leader does not look after he wrote SLEEPING
- * @mutant short safety LOOK_FIRST : he looks before he writes it
- * @mutant short safety FUTEX_BLIND : he sleeps without comparing the word once more
+ * @mutant short safety NO_SECOND_LOOK : the leader does not look after it wrote SLEEPING
+ * @mutant short safety LOOK_FIRST : the leader looks before it writes SLEEPING
+ * @mutant short safety FUTEX_BLIND : the leader sleeps without comparing the word once more
  * @mutant long safety NO_NOTIFY : an answer is put, and the leader is not woken
- * @mutant long safety LEADER_SIGNALLED : who completes the leader's ask signals his condition
- * @mutant long safety FOLLOWER_NOT_SIGNALLED : who completes another's ask tells nobody
+ * @mutant long safety LEADER_SIGNALLED : a thread that completes the leader's ask signals the leader's condition
+ * @mutant long safety FOLLOWER_NOT_SIGNALLED : a thread that completes the ask of another one tells nobody
  * @mutant long safety LEAD_KEPT : a leader leaves, and is still named
  * @mutant long safety NO_HAND_ON : a leader leaves, and wakes nobody
- * @mutant long progress NO_TURN : who is woken does not take the turn
+ * @mutant long progress NO_TURN : a thread that is woken does not run the asking actor
  * @mutant long safety SERIAL_IGNORED : a late answer completes an ask again
  * @mutant long safety CLOSE_NOT_AWAITED : the system is freed while askers are inside
  * @mutant long safety CLOSE_KEEPS_ASKS : the close does not end the asks that wait
- * @mutant long safety STAGE_IGNORED : an ask begins after the close */
+ * @mutant long safety STAGE_IGNORED : an ask begins after the close
+ */
 #ifndef ASKERS
 #define ASKERS 2
 #endif

@@ -39,7 +39,7 @@ bit closed = 1, stopping, orphan;
 byte count;            /* fields: written by the life that is named here, which stands for what */
 byte routee[ROUTEES];  /* they hold */
 
-/* The place of the memory. */
+/* The place where the router's memory is. */
 bit is_free = 1;
 bit in_list; /* the owner's list has it */
 

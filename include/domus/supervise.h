@@ -1,4 +1,4 @@
-/* Supervision and watching: what happens when an actor fails or ends, and who hears of it.
+/* Supervision and watching: what happens when an actor fails or ends, and which actors are told.
  *
  * An actor is the child of the actor that spawned it, and stops after all children of its own have
  * stopped. It fails when its on_mount, or a handler of a notice or event, returns a negative errno,
@@ -7,8 +7,9 @@
  *
  * A failure comes to the parent as an event on its own turn; until it is decided the child handles
  * no asks and notices. The parent's behaviour says what to do: by the first rule that fits. Parents
- * without rules, and the root (for actors spawned from outside), let a child go on whose handler
- * failed, and end one whose on_mount failed or who escalates; each is counted and logged.
+ * without rules, and the root (for actors spawned from outside), let a child go on if its handler
+ * failed, and end it if its on_mount failed or it escalates. Each such failure is counted and
+ * logged.
  *
  * An actor is not mounted from the moment when its on_mount or on_restart has failed until a
  * restart of it succeeds. (An on_mount that has parked has not failed: the actor is mounted, and an

@@ -53,9 +53,9 @@ DOMUS_API int domus_system_start(domus_system *system);
  * channel is drained: everything that was received is answered, then comes FIN, and the channel
  * stays until the peer has acknowledged everything. A channel that has not drained within
  * shutdown.drainTimeout is reset, counted (channels_cut and cut_bytes of the profile) and logged.
- * Then stop every actor, children before their parents; those that have not stopped within
- * shutdown.actorTimeout are ended as they are (on_stop runs), and domus_system_left() says who they
- * were. Then end the threads.
+ * Then stop every actor, children before their parents; actors that have not stopped within
+ * shutdown.actorTimeout are ended as they are (on_stop runs), and domus_system_left() names them.
+ * Then end the threads.
  *
  * Returns how many channels and connections were cut since it began to drain: 0 when nothing was
  * lost; when a ring had failed meanwhile (domus_hooks.failed), its negative errno, and

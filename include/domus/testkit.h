@@ -22,9 +22,9 @@
  * as long as there is memory, until the test expects it, and sends, asks and replies what the test
  * tells it to.
  *
- * What a real system has and a kit does not: listeners (domus_serve() answers -ENOENT), blocking
- * work (-EOPNOTSUPP) and deadlines of phases (a phase takes no time). Actors must not block, read
- * clocks of their own or draw chance of their own; else the same seed is another run.
+ * A kit has no listeners (domus_serve() answers -ENOENT), no blocking work (-EOPNOTSUPP) and no
+ * deadlines of phases (a phase takes no time). Actors must not block, read clocks of their own or
+ * draw chance of their own; else the same seed is another run.
  *
  * Thread-safety of all functions here: one thread at a time for each kit and its probes; never from
  * a handler (-EBUSY, or nothing happens). Kits know nothing of each other. */
@@ -81,8 +81,8 @@ DOMUS_API bool domus_testkit_step(domus_testkit *kit);
 
 /* Take steps until nothing is left but timers. No time passes.
  *
- * Returns 0; -ETIMEDOUT after DOMUS_TESTKIT_STEPS_MAX steps: domus_testkit_error() says who still
- * runs. */
+ * Returns 0; -ETIMEDOUT after DOMUS_TESTKIT_STEPS_MAX steps: domus_testkit_error() says which
+ * actors still run. */
 DOMUS_API int domus_testkit_run(domus_testkit *kit);
 
 /* Let `by_ns` pass: what is due in it happens in its order and at its time, and afterwards nothing
