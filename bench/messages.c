@@ -359,7 +359,8 @@ static void count(void)
     print_row(&row);
 }
 
-/* Two players on two threads, which are made anew: who spins must not stand beside the limit. */
+/* Two players on two threads of a system that is made for this row, because its threads spin and
+ * would disturb the measurement of the limit. */
 static double play_apart(uint64_t spin_ns, uint32_t rounds)
 {
     domus_system *system = system_of(2, spin_ns);

@@ -147,7 +147,7 @@ static void write_parameters(FILE *file, const struct savina_outcome *outcome, b
         fprintf(file, "| | | |");
 }
 
-/* In millions; what would be all zeros then, in thousands. */
+/* Write a number in millions, or in thousands if all digits would be zeros in millions. */
 static void write_rate(FILE *file, double rate)
 {
     char text[PAGE_CELL_MAX];

@@ -25,7 +25,7 @@ struct savina_row {
     enum savina_kind kind;
     uint64_t size_long;
     uint64_t size_short;
-    const char *parameters; /* what the size is, and what else is fixed */
+    const char *parameters; /* the meaning of the size, and the fixed numbers of the row */
     const char *in_flight;  /* bound of messages under way */
     bool parallel;          /* can use a second thread */
     bool domus_only;

@@ -46,7 +46,7 @@
 #define FAILS 2 /* of all lives together */
 #endif
 
-mtype = { MOUNT, STOP, DIRECTIVE, FREE, FAILED, GONE }; /* what the node says */
+mtype = { MOUNT, STOP, DIRECTIVE, FREE, FAILED, GONE }; /* the message in the node */
 mtype = { RESUME, RESTART, END };                       /* directives */
 mtype = { CREATED, MOUNTING, WAITING, RUNNING };
 

@@ -52,7 +52,7 @@
  * @mutant long safety REPLY_HELD -DBARRIER -DKICKS=1 : in a barrier a reply does not make ready
  */
 #ifndef KICKS
-#define KICKS 2 /* what S is told to send, one message each */
+#define KICKS 2 /* times that S is told to send one message */
 #endif
 #ifndef NOTES
 #define NOTES 2 /* from F to R; for each R sends one to itself */
@@ -61,7 +61,7 @@
 #define BUDGET 1 /* messages of one run */
 #endif
 #ifndef KEEP
-#define KEEP 0 /* home shows what is beyond these; 0 is wilder than the code, and no problem */
+#define KEEP 0 /* home exposes houses beyond these; with 0 the model does more than the code does */
 #endif
 #ifdef APART
 #define R_HOME 1
@@ -95,7 +95,7 @@ bit exposed[HOUSES], pending[HOUSES];
 bit linked[HOUSES];                   /* ghost: among the arrivals */
 byte holder[HOUSES];                  /* ghost: who may touch its plain fields */
 byte expected[SENDERS];               /* by R, from each sender */
-byte own;                             /* what R has sent to itself */
+byte own;                             /* messages that R has sent to itself */
 byte handled;
 
 chan private[THREADS]  = [HOUSES] of { byte };

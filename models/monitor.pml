@@ -218,6 +218,7 @@ init {
         run ender()
     };
     timeout ->
-    /* Whoever is at work is watched. Nobody at work, nobody sleeps badly. */
+    /* Each thread that works is watched. If no thread works, the monitor sleeps until it is
+     * woken. */
     assert(over || (word == ASLEEP && in_futex && !at_work[0] && !at_work[1]))
 }

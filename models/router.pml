@@ -1,4 +1,5 @@
-/* A router's lease: senders read what others write, and know whether it was theirs.
+/* A router's lease: senders read fields that others write, and know whether these belonged to their
+ * lease.
  *
  * The idea: a router's fields belong to the lease in its life word. Whoever changes them has first
  * changed the word; a sender reads fields, then looks at the word again, and takes what it read
@@ -24,8 +25,7 @@
  * @mutant long safety NO_ORPHAN : an owner that ends leaves a router that is being stopped
  * @mutant long safety ORPHAN_IGNORED : the stopper does not give back what was orphaned
  * @mutant long safety ORPHAN_KEPT : an orphaned memory is reused, and the next life begins as an orphan
- * @mutant long safety PRUNED_EARLY : an owner prunes what is still being stopped
- */
+ * @mutant long safety PRUNED_EARLY : an owner prunes what is still being stopped */
 #ifndef SENDS
 #define SENDS 1
 #endif

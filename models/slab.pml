@@ -43,7 +43,7 @@
 
 byte next[OBJECTS + 1]; /* of the last nobody looks at it */
 byte free = NONE, returned = NONE, carved; /* the owner's */
-byte remote = NONE;                        /* pushed by others, taken whole by the owner */
+byte remote = NONE;                        /* the chain that others push to, and that the owner takes as a whole */
 byte head[FREERS] = NONE, tail[FREERS] = NONE, chained[FREERS];
 bit used[OBJECTS + 1];  /* ghost */
 byte takes;

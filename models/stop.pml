@@ -88,7 +88,7 @@ byte mail;
 #endif
 bit arrived, pending, exposed, a_stop, a_closed, a_spawned;
 
-/* A's blocking work, once: a helper does it, and puts what came of it into A's inbox. */
+/* A's blocking work, once: a helper does it, and puts the result into A's inbox. */
 mtype = { NOT_YET, AT_WORK, DONE, ABANDONED };
 mtype work = NOT_YET;
 bit work_waits; /* A's conversation waits for it */

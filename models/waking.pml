@@ -57,7 +57,7 @@
 #define SPINNING 3
 
 byte park[THREADS];
-byte waking; /* 0, or who was woken, plus 1 */
+byte waking; /* 0, or the number of the thread that was woken, plus 1 */
 byte thieves[HOMES], lendable[HOMES], shown[HOMES], returns[HOMES];
 byte private[HOMES]; /* the home's */
 byte messages[THREADS];
@@ -168,7 +168,7 @@ again:
     od;
     has_looked = 0;
     if
-    :: park[me] = SPINNING; /* who names it sees that it looks by itself */
+    :: park[me] = SPINNING; /* a thread that names it to steal sees that it looks by itself */
         if
         :: messages[me] > 0 || IS_NAMED -> park[me] = RUNNING; goto again
         :: skip

@@ -62,7 +62,7 @@ struct mall {
     uint64_t met;
     uint32_t counted; /* creatures */
     bool waits;
-    uint32_t colour; /* of who waits */
+    uint32_t colour; /* colour of the creature that waits */
     domus_address first;
 };
 

@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define OUTPUT_MAX 4096 /* of what it prints, this much is looked at */
+#define OUTPUT_MAX 4096 /* bytes of a program's output that are read; further ones are ignored */
 #define NO_PROGRAM 127  /* the exit status that says so, as of a shell */
 
 static bool pin(uint32_t cpus)
@@ -44,7 +44,8 @@ static bool pin(uint32_t cpus)
 
 static bool confine(const struct command *command)
 {
-    struct rlimit no_core = {0, 0}; /* who runs out of memory may abort: it has GBs */
+    /* a program that runs out of memory may abort, and its core would have GBs */
+    struct rlimit no_core = {0, 0};
 
     if (setrlimit(RLIMIT_CORE, &no_core) != 0 || !pin(command->cpus))
         return false;

@@ -33,7 +33,7 @@ struct contest {
 
 const char *contender_name(enum contender who);
 
-/* Whether it is there to be run; what is missing is said on stderr. */
+/* Whether the contender can be run. If not, a line on stderr says what is missing. */
 bool contender_is_there(const char *suite, enum contender who);
 
 /* Returns and fills as command_run() does. */

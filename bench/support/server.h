@@ -22,8 +22,8 @@ struct server {
     bool has_received;
     uint64_t received;
     uint32_t line_length;
-    char line[SERVER_LINE_MAX]; /* what came of the line that is still open */
-    const char *error;          /* what went wrong, when a call failed */
+    char line[SERVER_LINE_MAX]; /* the begin of a line whose end has not come yet */
+    const char *error;          /* the reason, when a call has failed */
 };
 
 struct server_usage {

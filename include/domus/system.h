@@ -104,22 +104,25 @@ DOMUS_API const domus_config *domus_system_config(const domus_system *system);
 /* The number of threads of the system. Thread-safety: any thread. */
 DOMUS_API uint32_t domus_system_threads(const domus_system *system);
 
-/* Serve the listener called `name` in the configuration: one channels actor of `behaviour` on each
- * thread, each with a copy of `state`; every accepted connection goes to the thread that has the
- * fewest. An actor that stops, or whose on_mount fails, gets no more; when all are gone,
- * connections are reset as they come, and counted (channels_cut of the profile). After start.
- * `ret_port` gets the port (the kernel's choice for port 0) and may be NULL.
+/* Serve the listener called `name` in the configuration, after domus_system_start(). This makes one
+ * channels actor of `behaviour` on each thread, each with a copy of `state`. Every accepted
+ * connection goes to the thread that has the fewest. An actor that stops, or whose on_mount fails,
+ * gets no more connections; when all these actors are gone, connections are reset as they come, and
+ * counted (channels_cut of the profile). `ret_port` (may be NULL) gets the port, which for port 0
+ * the kernel has chosen.
  *
- * Returns 0; -ENOENT without such a listener; -EALREADY when it is served; -EINVAL when the
- * behaviour is not DOMUS_CHANNELS; what bind and listen say; -ENOMEM.
+ * Returns 0; -ENOENT without such a listener; -EALREADY when it is served; -EINVAL when the kind of
+ * the behaviour is not DOMUS_CHANNELS; the error of bind(2) or listen(2); -ENOMEM.
  * Thread-safety: any foreign thread, one at a time. */
 DOMUS_API int domus_serve(domus_system *system, const char *name, const domus_behaviour *behaviour,
                           const void *state, uint16_t *ret_port);
 
-/* From foreign threads: as domus_spawn() (the new actor's thread is chosen round robin),
- * domus_notice(), domus_stop() and domus_stop_after_mail(). Also -ESHUTDOWN when the system does
- * not run; -ECHILD in a child; of a notice -EBUSY while memory is short (domus/memory.h): try again
- * later. Thread-safety: any thread, until domus_system_free(). */
+/* These functions do for foreign threads what domus_spawn() (the thread of the new actor is chosen
+ * round robin), domus_notice(), domus_stop() and domus_stop_after_mail() do for handlers.
+ *
+ * Returns as those do; -ESHUTDOWN when the system does not run; -ECHILD in a child made by fork();
+ * from domus_outside_notice() also -EBUSY while memory is short (domus/memory.h): try again later.
+ * Thread-safety: any thread, until domus_system_free(). */
 DOMUS_API int domus_outside_spawn(domus_system *system, const domus_behaviour *behaviour,
                                   const void *state, domus_address *ret_address);
 DOMUS_API int domus_outside_notice(domus_system *system, domus_address to, const domus_type *type,
@@ -128,7 +131,8 @@ DOMUS_API int domus_outside_stop(domus_system *system, domus_address address);
 
 DOMUS_API int domus_outside_stop_after_mail(domus_system *system, domus_address address);
 
-/* As domus_spawn_many(). */
+/* Do for foreign threads what domus_spawn_many() does. Errors and thread-safety as
+ * domus_outside_spawn(). */
 DOMUS_API int domus_outside_spawn_many(domus_system *system, const domus_behaviour *behaviour,
                                        const void *state, uint32_t count,
                                        const domus_routing *routing,
@@ -147,11 +151,13 @@ DOMUS_API int domus_outside_spawn_with(domus_system *system, const domus_behavio
                                        const void *state, const domus_spawn_options *options,
                                        domus_address *ret_address);
 
-/* As domus_name_find(). Takes no lock. Thread-safety: any thread, from new until free. */
+/* Do for foreign threads what domus_name_find() does. This takes no lock. Thread-safety: any
+ * thread, from domus_system_new() until domus_system_free(). */
 DOMUS_API int domus_outside_find(const domus_system *system, const char *name,
                                  domus_address *ret_address);
 
-/* The time-out of domus_outside_ask() when 0 is given, and the longest. */
+/* The time-out of domus_outside_ask() when 0 is given (10 s), and the longest one (1 h), in
+ * nanoseconds. */
 #define DOMUS_OUTSIDE_ASK_NS     UINT64_C(10000000000)
 #define DOMUS_OUTSIDE_ASK_MAX_NS UINT64_C(3600000000000)
 
@@ -163,16 +169,16 @@ typedef struct domus_outside_reply {
     const domus_type *type; /* set: the type of the answer */
 } domus_outside_reply;
 
-/* Ask, and wait for the answer: at most `timeout_ns` (ticks of 1 ms; never early), which travels
- * with the ask as its deadline (domus_ask_within()). `reply` may be NULL.
+/* Ask, and block until the answer is there, for at most `timeout_ns` (rounded up to ticks of 1 ms;
+ * never early). This time travels with the ask as its deadline (domus_ask_within()). `reply` may be
+ * NULL. Handlers use domus_ask() instead.
  *
  * Ownership: what the payload owns is taken in every case, also when this fails. If this returns 0
  * and there is a buffer, the caller owns what the answer owns; otherwise that is released.
  * Returns 0; the exception's negative errno (domus/conversation.h); -ETIMEDOUT; -EMSGSIZE when the
  * payload is too large, or the buffer too small; -ESHUTDOWN when the system does not run, or stops
  * meanwhile; -EDEADLK on one of the system's own threads; -EBUSY while memory is short; -ENOMEM;
- * -ECHILD; -EOPNOTSUPP in a test kit. Thread-safety: any foreign thread, many at once. Handlers
- * have domus_ask(). */
+ * -ECHILD; -EOPNOTSUPP in a test kit. Thread-safety: any foreign thread, many at once. */
 DOMUS_API int domus_outside_ask(domus_system *system, domus_address to, const domus_type *type,
                                 const void *payload, uint64_t timeout_ns,
                                 domus_outside_reply *reply);
