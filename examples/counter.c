@@ -73,8 +73,7 @@ DOMUS_SEQUENCE(visit_counter, struct visit)
     send(stack, frame, &lock_type, 0);
     DOMUS_RECEIVE_WITHIN(&number, 1000000000);
     compare(frame, "locked at", answer, 3);
-    /* this message waits until the unlock, and so does the next one */
-    send(stack, frame, &incr_type, 0);
+    send(stack, frame, &incr_type, 0); /* this notice and the next one wait for the unlock */
     send(stack, frame, &value_type, 0);
     DOMUS_RECEIVE_WITHIN(&number, 20000000);
     compare(frame, "asked while it is locked (an errno)", answer, -ETIMEDOUT);

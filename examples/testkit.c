@@ -56,8 +56,7 @@ static const domus_behaviour courier = {
         (const domus_on[]){{&letter_type, courier_letter, 0}, {&again_type, courier_again, 0}, {0}},
 };
 
-/* Play an office that is closed twice and then answers. Returns whether the courier does what it
- * should. */
+/* Play an office that fails twice, then answers. Returns whether the courier acts as it should. */
 static bool office_opens_late(domus_testkit *kit, domus_probe *sender, domus_probe *office)
 {
     struct courier state = {.office = domus_probe_address(office)};
