@@ -115,15 +115,17 @@ static void shed(domi_io *io, domus_channel *channel, uint64_t bytes)
 }
 
 /* Shed the remembered channels, the largest first. Their queued bytes are free only when their
- * sends have ended, so they are subtracted from a local copy here. Returns whether more would have
- * to go. */
+ * sends have ended, so they are subtracted from a local copy here. A pass that remembered none asks
+ * whether to shed, too: else a bound that was reached once would be taken for reached the next
+ * time. Returns whether more would have to go. */
 static bool shed_worst(domi_io *io)
 {
     domi_sweep *sweep = &io->sweep;
     uint64_t queued = domi_io_queued(io);
     uint32_t count = 0;
+    bool more = is_to_shed(io, queued);
 
-    for (uint32_t i = 0; i < sweep->worst_count && is_to_shed(io, queued); i++) {
+    for (uint32_t i = 0; i < sweep->worst_count && more; i++) {
         const domi_worst *worst = &sweep->worst[i];
         domus_channel *channel = io->slots[worst->slot].channel;
 
@@ -132,10 +134,11 @@ static bool shed_worst(domi_io *io)
             continue; /* closed since it was looked at */
         queued -= channel->cost + channel->copied;
         shed(io, channel, worst->bytes);
+        more = is_to_shed(io, queued);
         count++;
     }
     sweep->worst_count = 0;
-    return count != 0 && is_to_shed(io, queued);
+    return count != 0 && more;
 }
 
 static bool stays_careful(const domi_io *io)

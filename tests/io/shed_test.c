@@ -301,6 +301,31 @@ START_TEST(when_the_bound_is_reached_room_is_made_for_others)
 }
 END_TEST
 
+/* The bound was reached, and nobody was deaf when that was over. */
+START_TEST(a_bound_that_was_reached_long_ago_resets_nobody)
+{
+    begin(4);
+    domi_io_press(&bed.io, &(domi_io_pressure){.queue_max = 100000});
+    queue(0, 66000);
+    queue(1, 10000);
+    for (int i = 0; i < 6; i++) {
+        pass(SECOND);
+        domt_fake_sent(bed.fake, fds[0], 6000);
+        domt_bed_turn(&bed);
+    }
+    domt_bed_noted(&bed, "B-(-105) ");
+    domt_fake_sent(bed.fake, fds[0], 30000);
+    domt_bed_turn(&bed);
+    pass(SECOND);
+    ck_assert(!bed.io.careful);
+    queue(2, 33000);
+    queue(3, 33000);
+    pass(10 * SECOND);
+    domt_bed_noted(&bed, "");
+    end();
+}
+END_TEST
+
 START_TEST(a_drain_resets_nobody)
 {
     begin(1);
@@ -322,4 +347,5 @@ DOMT_MAIN("shed", 60, the_worst_are_reset_first_and_no_more_than_must_be,
           what_was_seen_in_an_earlier_shortage_does_not_count,
           a_channel_that_was_closed_and_still_sends_is_reset_too, what_the_peer_acknowledges_counts,
           socket_buffers_are_held_where_they_are_counted, of_many_the_worst_are_found,
-          when_the_bound_is_reached_room_is_made_for_others, a_drain_resets_nobody)
+          when_the_bound_is_reached_room_is_made_for_others,
+          a_bound_that_was_reached_long_ago_resets_nobody, a_drain_resets_nobody)
