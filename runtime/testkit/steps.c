@@ -164,9 +164,11 @@ bool domi_testkit_step(domus_testkit *kit)
     kit->steps++;
     kit->steps_here++;
     kit->stepping = true;
+    domi_manager *outer = domi_thread_manager; /* of an actor that tries a kit of its own */
     domi_thread_manager = &kit->system->threads[index].manager; /* as on its own thread */
+    domi_manager_own(domi_thread_manager); /* the step before may have been another thread's */
     const char *phase = take_step(kit, index);
-    domi_thread_manager = NULL;
+    domi_thread_manager = outer;
     kit->stepping = false;
     domi_trace_step(kit, index, phase);
     return true;
@@ -253,6 +255,7 @@ int domi_testkit_pass(domus_testkit *kit, bool (*is_done)(const void *context), 
 
 void domi_testkit_rouse(domus_testkit *kit, const domi_manager *manager)
 {
+    domi_manager_own(&kit->system->threads[manager->index].manager);
     if (kit->threads[manager->index].next != DOMI_STEP_SLEEP)
         return;
     wake_up(kit, manager->index);

@@ -5,6 +5,7 @@
 #include <domus/testkit.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
 #define MS     UINT64_C(1000000)
@@ -384,9 +385,82 @@ START_TEST(a_message_without_memory_is_told)
 }
 END_TEST
 
+/* --- threads ------------------------------------------------------------------------------------
+ */
+
+static void *use(void *partner_)
+{
+    domus_probe *another;
+    uint32_t number = 7;
+
+    ck_assert_int_eq(domus_probe_send(probe, *(domus_address *)partner_, &number_type, &number), 0);
+    ck_assert_int_eq(domus_probe_expect(probe, &number_type, SECOND, &number), 0);
+    ck_assert_uint_eq(number, 8);
+    ck_assert_int_eq(domus_probe_new(kit, &another), 0);
+    ck_assert_int_eq(domus_probe_send(another, domus_probe_address(probe), &forget_type, NULL), 0);
+    ck_assert_int_eq(domus_probe_expect(probe, &forget_type, SECOND, NULL), 0);
+    return NULL;
+}
+
+static void *stop(void *nothing)
+{
+    (void)nothing;
+    ck_assert_int_eq(domus_testkit_stop(kit), 0);
+    return NULL;
+}
+
+static void on_another_thread(void *(*step)(void *context), void *context)
+{
+    pthread_t thread;
+
+    ck_assert_int_eq(pthread_create(&thread, NULL, step, context), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+}
+
+/* One thread at a time uses a kit, but not always the same one. */
+START_TEST(a_kit_goes_from_thread_to_thread)
+{
+    setup(1);
+    domus_address address = spawn(&partner);
+    (void)use(&address);
+    on_another_thread(use, &address);
+    (void)use(&address);
+    on_another_thread(stop, NULL);
+    domus_testkit_free(kit);
+}
+END_TEST
+
+static int try_another_kit(domus_stack *stack, void *self, const void *nothing)
+{
+    domus_testkit *another = NULL;
+
+    (void)stack, (void)self, (void)nothing;
+    ck_assert_int_eq(domus_testkit_new(NULL, 2, NULL, 0, &another), 0);
+    ck_assert_int_eq(domus_testkit_run(another), 0);
+    domus_testkit_free(another);
+    seen.error = domus_system_stop(domus_testkit_system(kit));
+    return 0;
+}
+
+static const domus_behaviour trying = {
+    .name = "trying",
+    .on = (const domus_on[]){{&forget_type, try_another_kit, 0}, {0}},
+};
+
+START_TEST(an_actor_that_uses_another_kit_is_still_on_its_thread)
+{
+    setup(1);
+    tell(spawn(&trying), &forget_type, NULL);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_int_eq(seen.error, -EDEADLK);
+    domus_testkit_free(kit);
+}
+END_TEST
+
 DOMT_MAIN("testkit_probe", 60, a_probe_takes_any_type_in_order, another_type_first_stays_first,
           expecting_lets_no_more_time_pass_than_it_takes, what_a_probe_sends_is_from_it,
           a_probe_wakes_who_it_sends_to, answers_and_failures_of_a_probes_asks_are_expected,
           a_probe_answers_when_the_test_says_so, what_a_stopped_probe_did_not_answer_fails,
           a_probes_ask_fails_when_its_time_is_over, what_is_not_taken_is_dropped_once,
-          what_asks_and_replies_own_is_released_once, a_message_without_memory_is_told)
+          what_asks_and_replies_own_is_released_once, a_message_without_memory_is_told,
+          a_kit_goes_from_thread_to_thread, an_actor_that_uses_another_kit_is_still_on_its_thread)
