@@ -48,6 +48,9 @@ void domus_main_quit(int status)
 {
     int none = -1;
 
+    if (status < 0) /* as exit() does: so that each call is remembered */
+        status &= 0xff;
+
     /* seq_cst, as where the waiter is set: either this sees the waiter, or the waiter sees the
      * status. So a call that comes before domus_main() is remembered. */
     if (atomic_compare_exchange_strong(&quit_status, &none, status) && atomic_load(&has_waiter))

@@ -403,6 +403,23 @@ START_TEST(quit_before_the_program_runs_ends_it_as_soon_as_it_does)
 }
 END_TEST
 
+static void quit_early_below_zero(void)
+{
+    domus_main_quit(-1);
+}
+
+START_TEST(quit_with_a_negative_status_is_remembered_too)
+{
+    const domus_program program = {.name = "quitting", .start = say_started};
+    domt_program own;
+
+    domt_program_start(&own, &program, domt_no_arguments, quit_early_below_zero);
+    ck_assert_int_eq(domt_program_wait(&own), 255); /* as exit(-1) */
+    close(own.out);
+    close(own.err);
+}
+END_TEST
+
 static int quit_while_stopping(domus_system *system, void *argument)
 {
     domus_address address;
@@ -437,4 +454,4 @@ DOMT_MAIN("main", 60, help_goes_to_stdout_and_starts_nothing,
           a_handler_that_does_not_return_holds_connections_that_count_as_cut,
           quit_from_a_handler_ends_with_its_status, quit_from_a_foreign_thread_ends_with_its_status,
           quit_before_the_program_runs_ends_it_as_soon_as_it_does,
-          quit_while_stopping_is_no_second_signal)
+          quit_with_a_negative_status_is_remembered_too, quit_while_stopping_is_no_second_signal)
