@@ -205,15 +205,20 @@ const char *domus_system_left(const domus_system *system)
 
 /* --- the steps -------------------------------------------------------------------------------- */
 
+/* The on_stop of an actor that is left runs on the thread that stops. It is told so as on any other
+ * thread of the system: else a stop from within it would end the same actor again, and again. */
 static void end_detached(domus_system *system)
 {
     for (uint32_t i = 0; i < system->detached_count; i++) {
         domi_manager *manager = &system->detached[i]->manager;
+        domi_manager *outer = domi_thread_manager; /* of an actor that stops another system */
 
         domi_manager_own(manager);
         (void)domi_manager_arrivals(manager);
         domi_system_note_left(system, manager);
+        domi_thread_manager = manager;
         domi_manager_end(manager);
+        domi_thread_manager = outer;
     }
 }
 

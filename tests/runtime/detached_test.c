@@ -24,11 +24,17 @@ static int on_mount(domus_stack *stack, void *self)
     return 0;
 }
 
+static domus_system *system_;
+static bool stops_all; /* on_stop stops the system */
+static _Atomic int stop_said;
+
 static void on_stop(domus_stack *stack, void *self)
 {
     (void)stack;
     (void)self;
     atomic_fetch_add(&stopped, 1);
+    if (stops_all)
+        atomic_store(&stop_said, domus_system_stop(system_));
 }
 
 static int on_note(domus_stack *stack, void *self, const void *note)
@@ -180,7 +186,6 @@ static const domus_behaviour maker_behaviour = {
                              {NULL, NULL, 0}},
 };
 
-static domus_system *system_;
 static domus_address maker;
 
 static void begin(const domus_behaviour *behaviour, uint32_t threads_max)
@@ -308,8 +313,27 @@ START_TEST(detached_actor_that_does_not_return_is_said)
 }
 END_TEST
 
+/* It is left, because its handler did not return in time: its on_stop runs where the stop does. */
+START_TEST(on_stop_of_an_actor_that_is_left_cannot_stop_the_system)
+{
+    begin(&loner, 4);
+    atomic_store(&hold, true);
+    domt_notice(system_, maker, &spawn_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&mounted) == 2);
+    ck_assert_int_eq(domus_system_stop(system_), -ETIMEDOUT);
+    uint32_t before = atomic_load(&stopped);
+    stops_all = true;
+    atomic_store(&hold, false);
+    ck_assert_int_eq(domus_system_stop(system_), 0);
+    ck_assert_uint_eq(atomic_load(&stopped), before + 1);
+    ck_assert_int_eq(atomic_load(&stop_said), -EDEADLK);
+    domus_system_free(system_);
+}
+END_TEST
+
 DOMT_MAIN("detached", 60, detached_actor_answers_as_any_other,
           detached_actor_that_blocks_holds_up_nobody_else, threads_are_bounded_and_used_again,
           receive_that_returns_takes_the_urgent_first_and_the_rest_in_order,
           stop_after_mail_ends_a_receive_that_returns_behind_what_came_before,
-          detached_actor_that_does_not_return_is_said)
+          detached_actor_that_does_not_return_is_said,
+          on_stop_of_an_actor_that_is_left_cannot_stop_the_system)
