@@ -187,6 +187,7 @@ static int spawn(domi_manager *manager, domi_house *parent, domi_manager *home,
                  const domus_spawn_options *options, _Atomic uint32_t *load,
                  domus_address *ret_address)
 {
+    DOMI_CHECK(domi_manager_is_mine(manager));
     if (!is_whole(behaviour) || (options != NULL && options->mailbox_max > UINT16_MAX))
         return -EINVAL;
     if (manager->closing || manager->has_stopped ||
@@ -221,7 +222,6 @@ int domi_house_spawn_routee(domi_manager *manager, domi_house *parent, domi_mana
                             const domus_spawn_options *options, _Atomic uint32_t *load,
                             domus_address *ret_address)
 {
-    DOMI_CHECK(domi_manager_is_mine(manager));
     if (manager->begin_spawn != NULL && !manager->begin_spawn(manager))
         return -ESHUTDOWN;
     int result = spawn(manager, parent, home, behaviour, state, options, load, ret_address);
@@ -289,7 +289,7 @@ void domi_house_released(domi_manager *manager, domi_house *house)
         domi_slots_put(manager, house);
 }
 
-int domi_house_run_mount(domi_manager *manager, domi_house *house)
+DOMI_NO_CANARY int domi_house_run_mount(domi_manager *manager, domi_house *house)
 {
     const domus_behaviour *behaviour = house->behaviour;
     domus_stack stack;
@@ -388,7 +388,7 @@ void domi_house_stop_begin(domi_manager *manager, domi_house *house)
         (void)manager->stop_channels(manager, house);
 }
 
-void domi_house_run_stop(domi_manager *manager, domi_house *house)
+DOMI_NO_CANARY void domi_house_run_stop(domi_manager *manager, domi_house *house)
 {
     const domus_behaviour *behaviour = house->behaviour;
 
