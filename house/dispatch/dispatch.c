@@ -57,8 +57,7 @@ static const domus_on *find_rest(const domus_behaviour *behaviour)
     return on != NULL && on->handle != NULL ? on : NULL;
 }
 
-/* Handle a message that the library itself sends. Returns true if it was one; the caller frees it.
- */
+/* Handle a message that the library itself sends. True if it was one; the caller frees it. */
 static bool take_own_message(house_run *run, domi_envelope *message)
 {
     if (message->type == &domi_cancel_type) {
@@ -79,7 +78,8 @@ static void dead_event(house_run *run, const domi_envelope *message, int why)
     domi_letters_dead(run->manager, domi_house_address(run->house), message, why);
 }
 
-/* Call a row that has a frame. The frame lies in a pooled stack, so this one is pooled at once. */
+/* Call a row that has a frame. A frame lies in a pooled stack, so the conversation begins in one.
+ */
 static void handle_framed(house_run *run, domi_envelope *message, const domus_on *on, uint32_t kind)
 {
     domus_stack *stack = domi_stack_new(run->manager, run->house, on->frame_size);
@@ -88,7 +88,7 @@ static void handle_framed(house_run *run, domi_envelope *message, const domus_on
         if (kind == DOMI_EVENT)
             dead_event(run, message, -ENOMEM); /* its timer goes on */
         else
-            /* memory lacks: the spawn checked the size of the frame */
+            /* there is no memory; the size of the frame was checked by the spawn */
             domi_mailbox_dead(run->manager, run->house, &message->node, -ENOMEM);
         return;
     }

@@ -1,5 +1,4 @@
-/* Checks for each state. house.c draws the states of a house, promise.h lists those of a promise.
- */
+/* Checks for each state. house.c draws the states of a house, promise.h lists a promise's. */
 #include "house/dispatch/invariants.h"
 
 #include "base/check.h"
@@ -60,7 +59,7 @@ static void check_marks(const domi_manager *home, const domi_house *house)
     DOMI_CHECK(!has(house, DOMI_MARK_DEAD)); /* then its slot is CREATED again */
 }
 
-/* An actor lives here and was mounted. If the house is WAITING, nothing in it may run. */
+/* An actor lives here, and its mount is over. If the house is WAITING, nothing in it may run. */
 static void check_alive(const domi_manager *home, const domi_house *house)
 {
     DOMI_CHECK((domi_house_life(house) & DOMI_LIFE_CLOSED) == 0);
