@@ -14,14 +14,15 @@ typedef struct domi_descriptors {
     uint32_t cpus;
 } domi_descriptors;
 
-/* For how many connections there are descriptors: the limit less what is open already, what
- * threads, detached actors and listeners will have, what listeners accept beyond the most
- * connections (their backlogs), and the spare ones. These are never more than half of the limit, so
- * that few descriptors still serve some connections. At least 1, at most channel.maxConnections. */
+/* The number of connections for which there are descriptors. Subtracted from the limit are the open
+ * ones, those that threads, detached actors and listeners will have, those of connections that
+ * listeners accept beyond the most connections (their backlogs), and the spare ones. All of these
+ * count as at most half of the limit, so that few descriptors still serve some connections. The
+ * result is at least 1 and at most channel.maxConnections. */
 uint32_t domi_descriptors_room(const domi_descriptors *has, const domus_config *config);
 
-/* Raise the limit of this process to its hard limit, and lower channel.maxConnections to what there
- * is room for; then `warning` gets a line that says so, else "". */
+/* Raise the limit of this process to its hard limit, and lower channel.maxConnections to the number
+ * for which there is room. If it was lowered, `warning` gets a line that says so, else "". */
 void domi_descriptors_fit(domus_config *config, char *warning, size_t warning_size);
 
 #endif

@@ -1,7 +1,7 @@
-/* The one door through which the reader allocates, libcyaml included.
+/* The only function by which the reader allocates, libcyaml included.
  *
  * A test can make the n-th allocation of its thread fail, and so walk through every undo. (libyaml
- * has no such door; it is told of by YAML_MEMORY_ERROR.) */
+ * has no such function; its failures are seen as YAML_MEMORY_ERROR.) */
 #ifndef DOMI_CONFIG_MEMORY_H
 #define DOMI_CONFIG_MEMORY_H
 
@@ -16,7 +16,7 @@ void *domi_yaml_memory(void *context, void *pointer, size_t size);
  * Returns 0; -ENOMEM, and the array is as it was. */
 int domi_yaml_memory_grow(void **array, size_t *capacity, size_t need, size_t element);
 
-/* For tests: the n-th allocation from now on fails, once; 0: none does. */
+/* For tests: the n-th allocation from now on fails, once; 0: none fails. */
 extern _Thread_local uint32_t domi_yaml_memory_countdown;
 
 #endif

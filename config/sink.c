@@ -23,11 +23,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A pipe that is writable takes so many bytes without making its writer wait. */
+/* A writable pipe takes so many bytes without making its writer wait. */
 #define PIECE_BYTES PIPE_BUF
-/* How soon a thread that waits for a reader sees that it is to give up. */
+/* A thread that waits for a reader sees after this time at the latest that it has to give up. */
 #define LOOK_MS 20
-/* How long a write that is stuck may go on after the sink's time is over. */
+/* A write that is stuck may last so long after the sink's time is over. */
 #define STUCK_NS  UINT64_C(100000000)
 #define SECOND_NS UINT64_C(1000000000)
 /* The name, the level and the thread stand before a line. */
@@ -55,7 +55,7 @@ struct domi_sink {
     uint32_t count; /* of places */
     place *places;
     pthread_t thread;
-    pid_t process;          /* who made it: a child has no thread to end */
+    pid_t process;          /* the process that made it; a forked child has no thread to end */
     sem_t left;             /* a post for each line that was left */
     _Atomic uint32_t texts; /* in the queue */
     _Atomic bool closing;
@@ -68,7 +68,7 @@ struct domi_sink {
 
     _Atomic uint64_t tail;
     _Atomic uint64_t dropped_since; /* the last place was filled */
-    _Atomic uint64_t dropped;       /* in all */
+    _Atomic uint64_t dropped;       /* lines dropped in all */
 };
 
 /* --- leaving lines ---------------------------------------------------------------------------- */
@@ -192,7 +192,7 @@ uint64_t domi_sink_dropped(void *sink)
 
 /* --- the thread: writing ---------------------------------------------------------------------- */
 
-/* Wait until somebody reads. False: the time is over. */
+/* Wait until somebody reads. Returns false if the time for writing is over. */
 static bool wait_for_reader(const domi_sink *sink)
 {
     struct pollfd reader = {.fd = sink->fd, .events = POLLOUT};
@@ -200,7 +200,7 @@ static bool wait_for_reader(const domi_sink *sink)
     for (;;) {
         if (atomic_load_explicit((_Atomic bool *)(uintptr_t)&sink->give_up, memory_order_relaxed))
             return false;
-        /* Also when nobody is left to read: then the write says so. */
+        /* poll() also returns if no reader is left; then the write fails. */
         if (poll(&reader, 1, LOOK_MS) > 0)
             return true;
     }
@@ -307,7 +307,7 @@ static void *run(void *sink_)
             write_place(sink, next);
             read_end(sink, next);
         }
-        /* Nothing follows the lines that were dropped last: tell of them now. */
+        /* No line follows the lines that were dropped last, so their number is written now. */
         sink->untold += atomic_exchange_explicit(&sink->dropped_since, 0, memory_order_relaxed);
         tell_dropped(sink);
         if (last)

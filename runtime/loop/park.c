@@ -67,7 +67,7 @@ uint64_t domi_thread_sleep_until(const domi_thread *thread)
 }
 
 /* Count whether the sleep ended for a reason. `put` says that something had been put when it ended.
- * What the ring has brought is known only after the next reap, which judges then. */
+ * The completions of the ring are known only after the next reap, which judges then. */
 static void woke(domi_thread *thread, uint32_t word, bool put, uint64_t until_ns)
 {
     bool found = put || domi_manager_has_work(&thread->manager) || domi_thread_is_waking(thread) ||

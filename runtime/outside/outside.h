@@ -12,7 +12,8 @@
 #define DOMI_LAST_TO_SPAWN DOMI_STAGE_RUNNING
 #define DOMI_LAST_TO_SEND  DOMI_STAGE_DRAINING
 
-/* What a foreign thread had before it entered; it gets this back when it leaves. */
+/* The allocator and the meter that a foreign thread had before it entered; it gets them back when
+ * it leaves. */
 typedef struct domi_visit {
     const domus_allocator *before;
     domi_meter *counted_before;
@@ -64,8 +65,8 @@ struct domi_asking {
     bool done;
 };
 
-/* Send the ask and return. Between enter and leave. What the payload owns is consumed in every
- * case. If this returns 0, domi_asking_wait() has to follow. */
+/* Send the ask and return. Between enter and leave. Everything that the payload owns is consumed in
+ * every case. If this returns 0, domi_asking_wait() has to follow. */
 int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address to,
                       const domus_type *type, const void *payload, uint64_t timeout_ns,
                       domus_outside_reply *reply);

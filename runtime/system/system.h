@@ -73,7 +73,7 @@ struct domus_system {
 
     domi_monitor monitor;
 
-    /* What threads are told, and what they report. All of it is under `mutex`, except `wanted`,
+    /* The orders to the threads, and their reports. All of it is under `mutex`, except `wanted`,
      * which is an atomic of its own. */
     alignas(64) _Atomic uint32_t wanted; /* domi_wanted */
     alignas(64) pthread_mutex_t mutex;

@@ -76,7 +76,7 @@ typedef struct domi_log_bound {
  * scheduler.steal.patience, because each iteration is a step of the scenario. */
 #define DOMI_PATIENCE_SIMULATED 8u
 
-/* What a thread remembers as a thief and as a victim (steal.c). */
+/* The notes of a thread as a thief and as a victim (steal.c). */
 typedef struct domi_stealing {
     uint64_t idle_count; /* consecutive iterations without work of its own */
     uint64_t runs_seen;
