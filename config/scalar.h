@@ -1,8 +1,8 @@
 /* Strict parsers for single values: the whole text or nothing, no signs, no other bases.
  *
- * What libc and libcyaml take with a shrug (`500us` for a count, `010`, `-1`, ` 5`) is an error
- * here, with a message that names what was expected. Ranges are not looked at: they stand in the
- * table of keys. */
+ * Some texts pass in libc and libcyaml although they are no plain values (`500us` for a count,
+ * `010`, `-1`, ` 5`). Here each is an error, with a message that names what was expected. Ranges
+ * are not looked at: they stand in the table of keys. */
 #ifndef DOMI_CONFIG_SCALAR_H
 #define DOMI_CONFIG_SCALAR_H
 

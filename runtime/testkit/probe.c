@@ -1,8 +1,8 @@
 /* Probes: actors that keep what they receive, and do what the test tells them between steps.
  *
- * What a probe does for the test it does out of its turn, as its thread would: the thread is roused
- * and a stack of the probe's own is made, as io makes them for channels. So its verbs are those of
- * any actor, and their errors come at once. An ask that it receives is kept until the test answers.
+ * A probe acts for the test outside of a run, as its thread would: the thread is roused and a stack
+ * of the probe's own is made, as io makes them for channels. So its verbs are those of any actor,
+ * and their errors come at once. An ask that it receives is kept until the test answers.
  */
 #include "runtime/testkit/testkit.h"
 
