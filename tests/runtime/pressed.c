@@ -91,12 +91,15 @@ static int spawn_large(domus_stack *stack, void *self, const void *payload)
     atomic_store(&spawn_error, error);
     if (error == 0)
         (void)domus_stop(stack, address);
-    return domus_after(stack, 2 * DOMT_MS, &spawn_it, NULL, NULL);
+    return 0;
 }
 
+/* One timer for all: memory may be full between a spawn and a timer that it would arm. */
 static int begin_spawning(domus_stack *stack, void *self)
 {
-    return spawn_large(stack, self, NULL);
+    int error = domus_every(stack, 2 * DOMT_MS, &spawn_it, NULL, NULL);
+
+    return error != 0 ? error : spawn_large(stack, self, NULL);
 }
 
 static const domus_behaviour spawning = {

@@ -23,12 +23,13 @@
 #else
 #define KIT_SEEDS (DOMT_SANITIZED ? 200u : 400u)
 #endif
-#define KIT_LONG     5000u
-#define KIT_BUDGET   1500
-#define KIT_TURNS    300u
-#define THREAD_SEEDS 6u
-#define THREAD_LONG  200u
-#define ROOTS        10u
+#define KIT_LONG             5000u
+#define KIT_SEEDS_TO_SEE_ALL 100u /* fewer do not do everything that there is */
+#define KIT_BUDGET           1500
+#define KIT_TURNS            300u
+#define THREAD_SEEDS         6u
+#define THREAD_LONG          200u
+#define ROOTS                10u
 
 static uint64_t seeds(uint64_t few, uint64_t many)
 {
@@ -171,7 +172,8 @@ START_TEST(storm_by_seed_releases_every_payload_and_answers_every_ask_once)
         domus_testkit_sweep(1, seeds(KIT_SEEDS, KIT_LONG), kit_storm, (void *)&text, &seed);
     ck_assert_msg(result == 0, "seed %llu: %s: %s", (unsigned long long)seed, text,
                   domus_testkit_replay(seed, replay, sizeof replay));
-    saw_all(threads_only, sizeof threads_only / sizeof threads_only[0]);
+    if (seeds(KIT_SEEDS, KIT_LONG) >= KIT_SEEDS_TO_SEE_ALL)
+        saw_all(threads_only, sizeof threads_only / sizeof threads_only[0]);
 }
 END_TEST
 
