@@ -85,7 +85,8 @@ void domi_house_check(const domi_manager *home, const domi_house *house)
         check_alive(home, house);
         break;
     default:
-        DOMI_CHECK(!"a house is SCHEDULED or RUNNING between runs");
+        domi_check_failed("a house is SCHEDULED or RUNNING between runs", __FILE__, __LINE__,
+                          __func__);
     }
 }
 
@@ -210,6 +211,6 @@ void domi_promise_check(const domi_promise *promise)
         DOMI_CHECK(!promise->uncounted);
         break;
     default:
-        DOMI_CHECK(!"a promise is in no state");
+        domi_check_failed("a promise is in no state", __FILE__, __LINE__, __func__);
     }
 }

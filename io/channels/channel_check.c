@@ -54,7 +54,7 @@ bool domi_channel_is_sound(const domus_channel *channel)
         check_closed(channel);
         break;
     default:
-        DOMI_CHECK(!"a channel is in no state");
+        domi_check_failed("a channel is in no state", __FILE__, __LINE__, __func__);
     }
     return true;
 }
