@@ -124,7 +124,7 @@ uint64_t domi_clock_cpu_ns(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-struct timespec domi_clock_after(uint64_t after_ns)
+struct timespec domi_clock_deadline_after(uint64_t after_ns)
 {
     struct timespec time = {0};
 

@@ -37,7 +37,7 @@ __extension__ typedef unsigned __int128 domi_uint128;
 
 /* The time `after_ns` from now on CLOCK_MONOTONIC itself, for waits of the C library with a
  * time-out. It does not use the scaled TSC, which drifts over days. */
-struct timespec domi_clock_after(uint64_t after_ns);
+struct timespec domi_clock_deadline_after(uint64_t after_ns);
 
 /* The time of a CPU-time clock (of a thread or a process) in ns; 0 when its thread is gone. */
 uint64_t domi_clock_cpu_ns(clockid_t clock);

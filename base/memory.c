@@ -102,7 +102,7 @@ static bool may_take(size_t bytes)
     return false;
 }
 
-domi_meter *domi_memory_count(domi_meter *next)
+domi_meter *domi_memory_set_meter(domi_meter *next)
 {
     domi_meter *before = meter;
 
@@ -117,7 +117,7 @@ domi_meter *domi_memory_count(domi_meter *next)
 
 /* --- the doors -------------------------------------------------------------------------------- */
 
-const domus_allocator *domi_memory_use(const domus_allocator *allocator)
+const domus_allocator *domi_memory_set_allocator(const domus_allocator *allocator)
 {
     const domus_allocator *before = current;
 

@@ -7,9 +7,9 @@
  * countdown to a failure is one for the whole process.
  *
  * The allocator is that of the calling thread, which sets it when it enters a system and restores
- * the former one when it leaves (domi_memory_use). A block from the heap remembers its allocator
- * and may be freed on any thread; pages have to be unmapped by a thread that uses the same
- * allocator as the thread that mapped them. */
+ * the former one when it leaves (domi_memory_set_allocator). A block from the heap remembers its
+ * allocator and may be freed on any thread; pages have to be unmapped by a thread that uses the
+ * same allocator as the thread that mapped them. */
 #ifndef DOMI_BASE_MEMORY_H
 #define DOMI_BASE_MEMORY_H
 
@@ -44,7 +44,7 @@ void domi_memory_populate(void *pages, size_t bytes);
 /* Let this thread allocate from `allocator` (NULL: from the C library and the kernel). The
  * allocator has to outlive the last block taken from it. Returns the allocator that was set before.
  */
-const domus_allocator *domi_memory_use(const domus_allocator *allocator);
+const domus_allocator *domi_memory_set_allocator(const domus_allocator *allocator);
 
 /* The memory that a system has taken, and when to measure it. Each thread counts for itself and
  * adds its count to `held` when that has grown or shrunk by 64 KiB. So `held` is only about right,
@@ -62,7 +62,7 @@ typedef struct domi_meter {
 
 /* Let this thread count on `meter` (NULL: it does not count). Returns the meter that was set
  * before. */
-domi_meter *domi_memory_count(domi_meter *meter);
+domi_meter *domi_memory_set_meter(domi_meter *meter);
 
 /* Whether the meter of this thread says `tight`. */
 bool domi_memory_is_tight(void);

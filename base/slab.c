@@ -58,7 +58,7 @@ static void populate(domi_slab *slab)
 
 /* Objects whose size is a multiple of two lines begin at an even line, because the hardware fetches
  * lines in pairs. */
-char *domi_slab_first(const domi_slab *slab, domi_slab_chunk *chunk)
+char *domi_slab_first_object(const domi_slab *slab, domi_slab_chunk *chunk)
 {
     return (char *)chunk + (slab->object_bytes % (2 * LINE) == 0 ? 2 * LINE : LINE);
 }
@@ -95,7 +95,7 @@ static domi_slab_chunk *chunk_small(const domi_slab *slab)
 
 static uint32_t number_in_chunk(const domi_slab *slab, domi_slab_chunk *chunk, const char *object)
 {
-    return (uint32_t)((size_t)(object - domi_slab_first(slab, chunk)) / slab->object_bytes);
+    return (uint32_t)((size_t)(object - domi_slab_first_object(slab, chunk)) / slab->object_bytes);
 }
 
 static bool chunk_add(domi_slab *slab)
@@ -114,7 +114,7 @@ static bool chunk_add(domi_slab *slab)
     }
     chunk->next = slab->chunks;
     slab->chunks = chunk;
-    slab->carve = domi_slab_first(slab, chunk);
+    slab->carve = domi_slab_first_object(slab, chunk);
     slab->carve_end = (char *)chunk + chunk->bytes;
     bool asks = chunk->next != NULL && chunk->bytes != DOMI_MEMORY_HUGE;
     slab->populated = asks ? (char *)chunk : slab->carve_end;
@@ -155,7 +155,7 @@ void domi_slab_walk(domi_slab *slab, void (*visit)(void *object, void *context),
 {
     for (domi_slab_chunk *chunk = slab->chunks; chunk != NULL; chunk = chunk->next) {
         char *end = chunk == slab->chunks ? slab->carve : chunk->end;
-        for (char *object = domi_slab_first(slab, chunk); object < end;
+        for (char *object = domi_slab_first_object(slab, chunk); object < end;
              object += slab->object_bytes)
             visit(object, context);
     }

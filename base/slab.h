@@ -102,7 +102,7 @@ void domi_slab_trim_stop(domi_slab *slab);
 bool domi_slab_is_sound(const domi_slab *slab, uint32_t objects);
 
 /* Where the objects of `chunk` begin. */
-char *domi_slab_first(const domi_slab *slab, domi_slab_chunk *chunk);
+char *domi_slab_first_object(const domi_slab *slab, domi_slab_chunk *chunk);
 
 /* The size of the next chunk in bytes. */
 size_t domi_slab_next_bytes(const domi_slab *slab);

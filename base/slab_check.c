@@ -16,7 +16,7 @@ static void check_object(const domi_slab *slab, const char *object)
     const domi_slab_chunk *chunk = chunk_of(slab, object);
 
     DOMI_CHECK(chunk != NULL);
-    const char *first = domi_slab_first(slab, (domi_slab_chunk *)(uintptr_t)chunk);
+    const char *first = domi_slab_first_object(slab, (domi_slab_chunk *)(uintptr_t)chunk);
     const char *end = chunk == slab->chunks ? slab->carve : chunk->end;
     DOMI_CHECK(object >= first && object + slab->object_bytes <= end);
     DOMI_CHECK((size_t)(object - first) % slab->object_bytes == 0);
@@ -31,7 +31,7 @@ bool domi_slab_is_sound(const domi_slab *slab, uint32_t objects)
     DOMI_CHECK(bytes == slab->mapped_bytes);
     DOMI_CHECK(slab->spare_bytes <= slab->mapped_bytes);
     if (slab->chunks != NULL) {
-        DOMI_CHECK(slab->carve >= domi_slab_first(slab, slab->chunks));
+        DOMI_CHECK(slab->carve >= domi_slab_first_object(slab, slab->chunks));
         DOMI_CHECK(slab->carve <= slab->carve_end);
         DOMI_CHECK(slab->carve_end <= (char *)slab->chunks + slab->chunks->bytes);
     }

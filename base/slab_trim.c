@@ -37,20 +37,20 @@ static int by_address(const void *left, const void *right)
  * the way to get memory back. */
 static trim *trim_new(size_t count)
 {
-    domi_meter *meter = domi_memory_count(NULL);
+    domi_meter *meter = domi_memory_set_meter(NULL);
     trim *made = domi_memory_new(sizeof(trim) + count * sizeof(domi_slab_chunk *));
 
-    (void)domi_memory_count(meter);
+    (void)domi_memory_set_meter(meter);
     return made;
 }
 
 static void trim_free(domi_slab *slab)
 {
-    domi_meter *meter = domi_memory_count(NULL);
+    domi_meter *meter = domi_memory_set_meter(NULL);
 
     domi_memory_free(slab->trim);
     slab->trim = NULL;
-    (void)domi_memory_count(meter);
+    (void)domi_memory_set_meter(meter);
 }
 
 bool domi_slab_trim_begin(domi_slab *slab)
@@ -133,7 +133,7 @@ static void splice(domi_slab *slab, domi_slab_chunk *chunk)
 static bool is_whole(const domi_slab *slab, domi_slab_chunk *chunk)
 {
     return !slab->lasts && chunk != slab->chunks &&
-           (size_t)(chunk->end - domi_slab_first(slab, chunk)) ==
+           (size_t)(chunk->end - domi_slab_first_object(slab, chunk)) ==
                (size_t)chunk->free_count * slab->object_bytes;
 }
 

@@ -167,7 +167,7 @@ void domi_wheel_init(domi_wheel *wheel, uint64_t now_ns)
 
 void domi_wheel_arm(domi_wheel *wheel, domi_wheel_node *node, uint64_t expires_ns)
 {
-    DOMI_CHECK(!domi_wheel_armed(node));
+    DOMI_CHECK(!domi_wheel_is_armed(node));
     DOMI_CHECK(wheel->count < UINT32_MAX);
 
     node->expires_ns = expires_ns;
@@ -202,7 +202,7 @@ static void unlink_node(domi_wheel *wheel, domi_wheel_node *node)
 
 void domi_wheel_cancel(domi_wheel *wheel, domi_wheel_node *node)
 {
-    if (!domi_wheel_armed(node))
+    if (!domi_wheel_is_armed(node))
         return;
     DOMI_CHECK(wheel->count > 0);
     unlink_node(wheel, node);

@@ -49,7 +49,7 @@ static inline void domi_wheel_node_init(domi_wheel_node *node)
     node->expires_ns = 0;
 }
 
-static inline bool domi_wheel_armed(const domi_wheel_node *node)
+static inline bool domi_wheel_is_armed(const domi_wheel_node *node)
 {
     return node->next != NULL;
 }

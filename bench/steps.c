@@ -149,12 +149,12 @@ STEP step_wake(void)
 
 STEP step_sort(void)
 {
-    (void)domi_manager_arrivals(home);
+    (void)domi_manager_take_arrivals(home);
 }
 
 STEP step_sort_further(void)
 {
-    (void)domi_manager_arrivals(home);
+    (void)domi_manager_take_arrivals(home);
 }
 
 /* Home frees envelopes that belong to the other manager's pool. */
@@ -166,7 +166,7 @@ STEP step_remote_free(void)
 
 STEP step_remote_flush(void)
 {
-    domi_pool_flush(home);
+    domi_pool_flush_returns(home);
 }
 
 STEP step_remote_collect(void)
@@ -295,7 +295,7 @@ static void run_all(void)
     step_take();
     for (uint32_t i = 0; i < BATCH; i++)
         (void)domi_house_run(home, ready[i]);
-    domi_pool_flush(home);
+    domi_pool_flush_returns(home);
 }
 
 /* With the other's slab put aside, what it needs comes from `remote`. */
@@ -368,7 +368,7 @@ static void make_world(domus_config *config)
             domi_house_spawn(managers[i], managers[i], &sender, NULL, &address) != 0)
             fail("no manager");
         managers[i]->wake = wake;
-        (void)domi_manager_mount(managers[i]);
+        (void)domi_manager_mount_actors(managers[i]);
         senders[i] = address.house;
     }
     home = managers[0];
@@ -377,7 +377,7 @@ static void make_world(domus_config *config)
         if (domi_house_spawn(home, home, &sink, NULL, &sinks[i]) != 0)
             fail("no house");
     }
-    (void)domi_manager_mount(home);
+    (void)domi_manager_mount_actors(home);
 }
 
 static void nothing(void)

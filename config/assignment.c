@@ -68,7 +68,7 @@ int domi_yaml_assignment_read(struct domi_yaml_tree *tree, const char *assignmen
     if (length == 0 || length >= sizeof path || strlen(equals + 1) > DOMI_YAML_VALUE_MAX) {
         domi_yaml_issues_add(issues, at, "",
                              "expected key=value, such as scheduler.ioRatio=60, found '%.*s'",
-                             domi_yaml_issues_shown(assignment), assignment);
+                             domi_yaml_shown_bytes(assignment), assignment);
         return 0;
     }
     memcpy(path, assignment, length);

@@ -55,7 +55,7 @@ static uint64_t raise_limit(void)
     return limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
 }
 
-void domi_descriptors_fit(domus_config *config, char *warning, size_t warning_size)
+void domi_descriptors_raise_limit(domus_config *config, char *warning, size_t warning_size)
 {
     const domi_descriptors has = {
         .limit = raise_limit(),

@@ -23,6 +23,6 @@ uint32_t domi_descriptors_room(const domi_descriptors *has, const domus_config *
 
 /* Raise the limit of this process to its hard limit, and lower channel.maxConnections to the number
  * for which there is room. If it was lowered, `warning` gets a line that says so, else "". */
-void domi_descriptors_fit(domus_config *config, char *warning, size_t warning_size);
+void domi_descriptors_raise_limit(domus_config *config, char *warning, size_t warning_size);
 
 #endif

@@ -72,7 +72,7 @@ static void explain_key(const struct walk *walk, const cyaml_schema_field_t *fie
     struct domi_yaml_node *node = &walk->tree->nodes[number];
     char path[DOMI_YAML_PATH_SIZE];
 
-    domi_yaml_tree_path(walk->tree, number, path);
+    domi_yaml_tree_write_path(walk->tree, number, path);
     domi_yaml_issues_add(walk->issues, node->key_at, path, "unknown key%s%s%s",
                          near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
                          near != NULL ? "'?)" : "");
@@ -100,7 +100,7 @@ static bool fits(const struct walk *walk, const cyaml_schema_value_t *value, uin
     enum domi_yaml_node_kind wanted = kind_wanted(value);
     char path[DOMI_YAML_PATH_SIZE];
 
-    domi_yaml_tree_path(walk->tree, number, path);
+    domi_yaml_tree_write_path(walk->tree, number, path);
     if (node->kind != wanted) {
         bool empty =
             node->kind == DOMI_YAML_SCALAR && domi_yaml_tree_value(walk->tree, number)[0] == '\0';

@@ -42,6 +42,6 @@ void domi_yaml_issues_add(struct domi_yaml_issues *issues, struct domi_yaml_orig
 void domi_yaml_issues_sort(struct domi_yaml_issues *issues);
 
 /* How many bytes of `text` to show, for "%.*s": whole characters, at most DOMI_YAML_SHOWN_MAX. */
-int domi_yaml_issues_shown(const char *text);
+int domi_yaml_shown_bytes(const char *text);
 
 #endif

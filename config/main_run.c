@@ -80,7 +80,7 @@ static void print_profile(const running *own)
     if (text == NULL)
         return;
     (void)domus_system_profile_table(own->system, text, size);
-    domi_sink_text(own->sink, text);
+    domi_sink_add_text(own->sink, text);
 }
 
 static void print_dump(const running *own)
@@ -90,12 +90,12 @@ static void print_dump(const running *own)
     int result = text != NULL ? domus_dump(own->system, text, size) : -ENOMEM;
 
     if (result != 0) {
-        domi_sink_say(own->sink, "no dump: %s", strerror(-result));
+        domi_sink_add_line(own->sink, "no dump: %s", strerror(-result));
         free(text);
         return;
     }
     char *fitting = realloc(text, strlen(text) + 1); /* it may wait for a long time */
-    domi_sink_text(own->sink, fitting != NULL ? fitting : text);
+    domi_sink_add_text(own->sink, fitting != NULL ? fitting : text);
 }
 
 /* --- signals ---------------------------------------------------------------------------------- */
@@ -124,8 +124,8 @@ static void answer_signal(const running *own, int number)
     else if (number == SIGUSR2 || number == SIGQUIT)
         print_dump(own);
     else if (number == SIGHUP)
-        domi_sink_say(own->sink, "SIGHUP is reserved for a reload, which does not exist yet: "
-                                 "nothing is changed");
+        domi_sink_add_line(own->sink, "SIGHUP is reserved for a reload, which does not exist yet: "
+                                      "nothing is changed");
 }
 
 /* Answer signals until one says that the program has to stop. */
@@ -150,7 +150,7 @@ static uint64_t now_ns(void)
 
 static void end_at_once(const running *own, int number)
 {
-    domi_sink_say(own->sink, "a second signal: ending at once");
+    domi_sink_add_line(own->sink, "a second signal: ending at once");
     domi_sink_close(own->sink, LAST_WORDS_NS);
     _exit(128 + number);
 }
@@ -229,15 +229,15 @@ static int start(const running *own)
     int result = domus_system_start(own->system);
 
     if (result == 0 && domus_system_warning(own->system)[0] != '\0')
-        domi_sink_say(own->sink, "warning: %s", domus_system_warning(own->system));
+        domi_sink_add_line(own->sink, "warning: %s", domus_system_warning(own->system));
     if (result == 0 && own->warning[0] != '\0')
-        domi_sink_say(own->sink, "warning: %s", own->warning);
+        domi_sink_add_line(own->sink, "warning: %s", own->warning);
     if (result == 0 && program->start != NULL)
         result = program->start(own->system, program->argument);
     if (result >= 0)
         return DOMI_STATUS_OK;
     const char *why = domus_system_error(own->system);
-    domi_sink_say(own->sink, "%s", why[0] != '\0' ? why : strerror(-result));
+    domi_sink_add_line(own->sink, "%s", why[0] != '\0' ? why : strerror(-result));
     return DOMI_STATUS_FAILED;
 }
 
@@ -301,7 +301,7 @@ static int make_system(running *own, const domus_config *config)
         (void)domus_stall_signal((int)config->stall.signal);
     int result = domus_system_new_with(config, &hooks, error, sizeof error, &own->system);
     if (result != 0)
-        domi_sink_say(own->sink, "%s", error[0] != '\0' ? error : strerror(-result));
+        domi_sink_add_line(own->sink, "%s", error[0] != '\0' ? error : strerror(-result));
     return result;
 }
 
@@ -324,7 +324,7 @@ int domi_main_run(const domus_program *program, const domus_config *given)
 
     block_signals(&own.signals);
     begin_to_wait();
-    domi_descriptors_fit(&config, own.warning, sizeof own.warning);
+    domi_descriptors_raise_limit(&config, own.warning, sizeof own.warning);
     int result = domi_sink_open(program->name, STDERR_FILENO, config.log.queue_max, &own.sink);
     if (result != 0) {
         fprintf(stderr, "%s: no thread for the log: %s\n", program->name, strerror(-result));

@@ -8,7 +8,7 @@
 
 _Thread_local uint32_t domi_yaml_memory_countdown;
 
-void *domi_yaml_memory(void *context, void *pointer, size_t size)
+void *domi_yaml_memory_realloc(void *context, void *pointer, size_t size)
 {
     (void)context;
     if (size == 0) {
@@ -29,7 +29,7 @@ int domi_yaml_memory_grow(void **array, size_t *capacity, size_t need, size_t el
     while (wanted < need) /* need is bounded by the file's size: no overflow */
         wanted *= 2;
 
-    void *grown = domi_yaml_memory(NULL, *array, wanted * element);
+    void *grown = domi_yaml_memory_realloc(NULL, *array, wanted * element);
     if (grown == NULL)
         return -ENOMEM;
     *array = grown;

@@ -10,7 +10,7 @@
 
 /* As realloc(); a size of 0 frees and returns NULL. `context` is not looked at: libcyaml wants it.
  */
-void *domi_yaml_memory(void *context, void *pointer, size_t size);
+void *domi_yaml_memory_realloc(void *context, void *pointer, size_t size);
 
 /* Make room for `need` elements of `element` bytes in `*array`, at least doubling it.
  * Returns 0; -ENOMEM, and the array is as it was. */

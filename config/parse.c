@@ -38,11 +38,11 @@ static void path_here(const struct pass *pass, char path[DOMI_YAML_PATH_SIZE])
     path[0] = '\0';
     if (pass->depth == 0)
         return;
-    domi_yaml_tree_path(pass->tree, pass->open[pass->depth - 1], path);
+    domi_yaml_tree_write_path(pass->tree, pass->open[pass->depth - 1], path);
     if (pass->keyed) {
         size_t used = strlen(path);
         snprintf(path + used, DOMI_YAML_PATH_SIZE - used, "%s%.*s", used > 0 ? "." : "",
-                 domi_yaml_issues_shown(pass->key), pass->key);
+                 domi_yaml_shown_bytes(pass->key), pass->key);
     }
 }
 

@@ -74,7 +74,7 @@ static int fail(const domus_config_key *key, const char *text, char *error, size
         snprintf(error, error_size, "expected %s, found nothing", expected);
     else
         snprintf(error, error_size, "expected %s, found '%.*s'", expected,
-                 domi_yaml_issues_shown(text), text);
+                 domi_yaml_shown_bytes(text), text);
     return -EINVAL;
 }
 
@@ -120,7 +120,7 @@ static int read_number(const domus_config_key *key, const char *text, uint64_t *
     if (unit->name == NULL || (number == 0 && !huge && takes_no_zero(key)))
         return fail(key, text, error, error_size);
     if (huge || __builtin_mul_overflow(number, unit->factor, &number)) {
-        snprintf(error, error_size, "'%.*s' is too large", domi_yaml_issues_shown(text), text);
+        snprintf(error, error_size, "'%.*s' is too large", domi_yaml_shown_bytes(text), text);
         return -EINVAL;
     }
     *ret_number = number;

@@ -193,7 +193,7 @@ static int write_node(struct skeleton *skeleton, const struct domi_yaml_tree *tr
 
 static cyaml_config_t libcyaml_config(void)
 {
-    return (cyaml_config_t){.mem_fn = domi_yaml_memory, .flags = CYAML_CFG_NO_ALIAS};
+    return (cyaml_config_t){.mem_fn = domi_yaml_memory_realloc, .flags = CYAML_CFG_NO_ALIAS};
 }
 
 /* One question to libcyaml. Returns its answer, and -ENOMEM for all of its ways to say so. */
@@ -208,7 +208,7 @@ static int load(const struct domi_yaml_schema *schema, const struct domi_yaml_tr
     if (result == 0)
         result = (int)cyaml_load_data((const uint8_t *)skeleton.text, skeleton.size, &config,
                                       &schema->root, &data, NULL);
-    domi_yaml_memory(NULL, skeleton.text, 0);
+    domi_yaml_memory_realloc(NULL, skeleton.text, 0);
     if (result == CYAML_OK)
         *ret_placed = data;
     if (result == CYAML_ERR_OOM || result == CYAML_ERR_LIBYAML_PARSER_INIT ||

@@ -138,7 +138,7 @@ void domi_sink_log(void *sink_, domus_log_level level, uint32_t thread, const ch
     fill_end(sink, next, position);
 }
 
-void domi_sink_say(domi_sink *sink, const char *format, ...)
+void domi_sink_add_line(domi_sink *sink, const char *format, ...)
 {
     char raw[DOMUS_LOG_TEXT_MAX + 1];
     uint64_t position;
@@ -166,7 +166,7 @@ static uint64_t count_lines(const char *text)
     return lines;
 }
 
-void domi_sink_text(domi_sink *sink, char *text)
+void domi_sink_add_text(domi_sink *sink, char *text)
 {
     uint64_t position;
     place *next = NULL;

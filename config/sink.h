@@ -28,11 +28,12 @@ int domi_sink_open(const char *name, int fd, uint32_t lines_max, domi_sink **ret
 void domi_sink_log(void *sink, domus_log_level level, uint32_t thread, const char *text);
 
 /* Leave one line of the program's own: its bytes are escaped (domus/text.h). Any thread. */
-void domi_sink_say(domi_sink *sink, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void domi_sink_add_line(domi_sink *sink, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Leave a text of whole lines, on the heap: it is written as it is, and freed in every case. Any
  * thread. */
-void domi_sink_text(domi_sink *sink, char *text);
+void domi_sink_add_text(domi_sink *sink, char *text);
 
 /* How many lines were dropped, for want of a place or because they could not be written. Has the
  * type of domus_hooks.log_dropped. Any thread. */

@@ -74,8 +74,8 @@ uint32_t domi_yaml_tree_find(const struct domi_yaml_tree *tree, uint32_t parent,
 }
 
 /* From the root down: at most DOMI_YAML_DEPTH_MAX steps, as no node lies deeper. */
-void domi_yaml_tree_path(const struct domi_yaml_tree *tree, uint32_t number,
-                         char path[DOMI_YAML_PATH_SIZE])
+void domi_yaml_tree_write_path(const struct domi_yaml_tree *tree, uint32_t number,
+                               char path[DOMI_YAML_PATH_SIZE])
 {
     uint32_t way[DOMI_YAML_DEPTH_MAX + 1];
     size_t steps = 0, used = 0;
@@ -96,13 +96,13 @@ void domi_yaml_tree_path(const struct domi_yaml_tree *tree, uint32_t number,
             used += (size_t)snprintf(path + used, room, "[%u]", node->place);
         else
             used += (size_t)snprintf(path + used, room, "%s%.*s", used > 0 ? "." : "",
-                                     domi_yaml_issues_shown(key), key);
+                                     domi_yaml_shown_bytes(key), key);
     }
 }
 
 void domi_yaml_tree_fini(struct domi_yaml_tree *tree)
 {
-    domi_yaml_memory(NULL, tree->nodes, 0);
-    domi_yaml_memory(NULL, tree->text, 0);
+    domi_yaml_memory_realloc(NULL, tree->nodes, 0);
+    domi_yaml_memory_realloc(NULL, tree->text, 0);
     *tree = (struct domi_yaml_tree){0};
 }

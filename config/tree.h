@@ -51,8 +51,8 @@ int domi_yaml_tree_add(struct domi_yaml_tree *tree, uint32_t parent,
 uint32_t domi_yaml_tree_find(const struct domi_yaml_tree *tree, uint32_t parent, const char *key);
 
 /* "scheduler.steal.floor", "listeners[0].address"; "" for the root. */
-void domi_yaml_tree_path(const struct domi_yaml_tree *tree, uint32_t number,
-                         char path[DOMI_YAML_PATH_SIZE]);
+void domi_yaml_tree_write_path(const struct domi_yaml_tree *tree, uint32_t number,
+                               char path[DOMI_YAML_PATH_SIZE]);
 
 void domi_yaml_tree_fini(struct domi_yaml_tree *tree);
 

@@ -73,7 +73,7 @@ static void complain(const struct apply *apply, uint32_t number, const char *mes
 {
     char path[DOMI_YAML_PATH_SIZE];
 
-    domi_yaml_tree_path(apply->tree, number, path);
+    domi_yaml_tree_write_path(apply->tree, number, path);
     domi_yaml_issues_add(apply->issues, apply->tree->nodes[number].at, path, "%s", message);
 }
 

@@ -49,7 +49,7 @@ static int name_source(domus_yaml *yaml, const char *name, uint32_t *ret_number)
     if (yaml->name_count == NAMES_MAX)
         return -E2BIG;
 
-    char *copy = domi_yaml_memory(NULL, NULL, size);
+    char *copy = domi_yaml_memory_realloc(NULL, NULL, size);
     if (copy == NULL)
         return -ENOMEM;
     memcpy(copy, name, size);
@@ -60,7 +60,7 @@ static int name_source(domus_yaml *yaml, const char *name, uint32_t *ret_number)
 
 int domus_yaml_new(domus_yaml **ret_yaml)
 {
-    domus_yaml *yaml = domi_yaml_memory(NULL, NULL, sizeof *yaml);
+    domus_yaml *yaml = domi_yaml_memory_realloc(NULL, NULL, sizeof *yaml);
     uint32_t number;
 
     if (yaml == NULL)
@@ -87,9 +87,9 @@ void domus_yaml_free(domus_yaml *yaml)
     if (yaml == NULL)
         return;
     for (uint32_t i = 0; i < yaml->name_count; i++)
-        domi_yaml_memory(NULL, yaml->names[i], 0);
-    domi_yaml_memory(NULL, yaml->errors, 0);
-    domi_yaml_memory(NULL, yaml, 0);
+        domi_yaml_memory_realloc(NULL, yaml->names[i], 0);
+    domi_yaml_memory_realloc(NULL, yaml->errors, 0);
+    domi_yaml_memory_realloc(NULL, yaml, 0);
 }
 
 /* Append a line to the errors; whole lines that would exceed the limit are left out. */
@@ -184,11 +184,11 @@ static int read_file(const char *path, char **ret_text, size_t *ret_size)
 
     if (result < 0)
         return result;
-    text = domi_yaml_memory(NULL, NULL, FILE_BYTES_MAX + 1);
+    text = domi_yaml_memory_realloc(NULL, NULL, FILE_BYTES_MAX + 1);
     result = text == NULL ? -ENOMEM : read_all(file, text, FILE_BYTES_MAX + 1, ret_size);
     close(file);
     if (result < 0)
-        domi_yaml_memory(NULL, text, 0);
+        domi_yaml_memory_realloc(NULL, text, 0);
     else
         *ret_text = text;
     return result;
@@ -238,7 +238,7 @@ int domus_yaml_load(domus_yaml *yaml, const char *path)
                              "cannot be read: %s", strerrordesc_np(-result));
     else
         result = take_text(yaml, text, size, source);
-    domi_yaml_memory(NULL, text, 0);
+    domi_yaml_memory_realloc(NULL, text, 0);
     return conclude(yaml, result);
 }
 

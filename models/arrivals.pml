@@ -8,7 +8,7 @@
  * houses of one home. lanes.pml has the loans, and takes this list for a queue.
  *
  * Models: house/message/arrivals.c push, push_all, domi_links_add; house/message/mailbox.c put_inbox,
- * domi_mailbox_sort (its exchange); house/dispatch/turn.c take_arrivals.
+ * domi_mailbox_sort_inbox (its exchange); house/dispatch/turn.c take_arrivals.
  * Holds: no house is linked twice; every message is taken; the list ends.
  *
  * @run short safety

@@ -140,7 +140,7 @@ proctype detached(byte me)
     do
     :: atomic { true -> /* follow, take_events */
             if
-            :: wanted[me] >= STOP -> walked[me] = 1 /* domi_manager_stop takes arrivals, too */
+            :: wanted[me] >= STOP -> walked[me] = 1 /* domi_manager_stop_actors takes arrivals, too */
             :: else
             fi;
             doing = wanted[me];

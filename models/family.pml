@@ -8,10 +8,10 @@
  * (FREE). One slot, lived in LIVES times, on its home; its parent on another thread; a thief that
  * runs the child; a foreign thread that stops it, perhaps when it is over.
  *
- * Models: house/family/family.c domi_family_failed, tell_parent, child_failed, domi_family_direct,
- * take_node, direct_all, domi_family_event, domi_family_directed, domi_family_leave;
+ * Models: house/family/family.c domi_family_handle_failure, tell_parent, child_failed, domi_family_send_directive,
+ * take_node, direct_all, domi_family_handle_event, domi_family_obey, domi_family_remove_ended;
  * house/family/life.c publish, domi_house_stop, domi_house_mount, domi_house_stop_end, house_free,
- * domi_house_released; house/family/restart.c domi_house_restart_begin, domi_house_restart_end;
+ * domi_house_free_returned; house/family/restart.c domi_house_restart_begin, domi_house_restart_end;
  * house/message/mailbox.c sort_one, control, domi_mailbox_give_back. life.pml has the mail and the lives.
  * Holds: the node says one thing at a time, and to the life that is meant; a child that is suspended
  * is decided upon; a child that is asked to stop, or whose start failed for good, ends; a slot is
@@ -117,7 +117,7 @@ inline send_to_parent(what)
     }
 }
 
-/* domi_family_failed, by whoever runs it */
+/* domi_family_handle_failure, by whoever runs it */
 inline fail(for_good)
 {
     if
@@ -160,7 +160,7 @@ inline rouse()
     fi
 }
 
-/* domi_family_directed */
+/* domi_family_obey */
 inline be_directed()
 {
     was_fatal = fatal;
@@ -235,7 +235,7 @@ inline sort()
 #define NODE_HOLDS node
 #endif
 
-/* domi_house_settle, domi_house_stop_end, house_free, domi_family_leave; it is at home. */
+/* domi_house_settle, domi_house_stop_end, house_free, domi_family_remove_ended; it is at home. */
 inline settle()
 {
     if

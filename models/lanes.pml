@@ -5,12 +5,12 @@
  * inbox, where its order is kept. Two threads, each a home and a thief; two houses; S sends to R
  * from wherever it runs, R sends to itself, F is a foreign thread.
  *
- * Models: house/message/mailbox.h domi_mailbox_put, domi_mailbox_add, domi_house_ready;
- * house/message/mailbox.c put_inbox, domi_mailbox_put_slow, domi_mailbox_sort; house/message/arrivals.c
+ * Models: house/message/mailbox.h domi_mailbox_put, domi_mailbox_append, domi_house_make_ready;
+ * house/message/mailbox.c put_inbox, domi_mailbox_put_slow, domi_mailbox_sort_inbox; house/message/arrivals.c
  * domi_links_add, domi_links_end; house/dispatch/turn.c take_arrivals; house/dispatch/dispatch.c
  * domi_house_run_lent (with its budget), domi_house_settle; house/dispatch/loan.c domi_loans_expose,
  * domi_loans_take_back, domi_loans_settle, have_back, domi_loan_take, domi_loan_run; runtime/loop/steal.c
- * domi_thread_share. Holds: one runner at a time (holder[], a ghost), M6 (each sender's numbers arrive in
+ * domi_thread_share_houses. Holds: one runner at a time (holder[], a ghost), M6 (each sender's numbers arrive in
  * order), every message is handled exactly once, mail that may not run does not make ready (M7), somebody
  * always handles something.
  *
@@ -122,7 +122,7 @@ byte wanted[THREADS];
 
 inline touch(h) { assert(holder[h] == me) }
 
-/* domi_house_ready: WAITING (or RUNNING, when it settles) to READY, and into home's queue. */
+/* domi_house_make_ready: WAITING (or RUNNING, when it settles) to READY, and into home's queue. */
 inline make_ready(h)
 {
     assert(state[h] != READY && !exposed[h]);
@@ -130,7 +130,7 @@ inline make_ready(h)
     private[HOME(h)]!h
 }
 
-/* domi_mailbox_add */
+/* domi_mailbox_append */
 inline add(h, sender, number)
 {
     touch(h);
@@ -148,7 +148,7 @@ inline add(h, sender, number)
     fi
 }
 
-/* domi_mailbox_sort */
+/* domi_mailbox_sort_inbox */
 inline sort(h)
 {
     do
@@ -299,7 +299,7 @@ inline take_returns()
 inline lock(t) { atomic { !locked[t] -> locked[t] = 1 } }
 inline unlock(t) { locked[t] = 0 }
 
-/* domi_thread_share, at a look: expose a house beyond the floor. */
+/* domi_thread_share_houses, at a look: expose a house beyond the floor. */
 inline expose()
 {
     lock(me);
@@ -313,7 +313,7 @@ inline expose()
     unlock(me)
 }
 
-/* domi_thread_share, at a look: take all exposed houses back. */
+/* domi_thread_share_houses, at a look: take all exposed houses back. */
 inline take_back()
 {
 #ifndef TAKE_BACK_UNLOCKED

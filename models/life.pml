@@ -7,7 +7,7 @@
  * send and stop, also with addresses of lives that are over.
  *
  * Models: house/family/life.c publish, domi_house_mount, domi_house_stop, domi_house_stop_end, house_free,
- * domi_house_released; house/message/mailbox.c put_inbox, sort_one, control, domi_mailbox_sort,
+ * domi_house_free_returned; house/message/mailbox.c put_inbox, sort_one, control, domi_mailbox_sort_inbox,
  * domi_mailbox_put_slow; house/dispatch/dispatch.c may_take_user, domi_house_settle; house/dispatch/loan.c
  * have_back. Holds: M5 (moves), M9 (a stale stop hits nobody); a message is handled in the life it was sent
  * to, or is a dead letter, exactly once; a stopped house gets nothing; each life that was asked to stop ends,
@@ -214,7 +214,7 @@ inline sort()
     od
 }
 
-/* house_free, domi_house_released */
+/* house_free, domi_house_free_returned */
 inline house_free()
 {
     closed = 1;

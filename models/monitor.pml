@@ -7,7 +7,7 @@
  * drain it first. Two threads wake, run an actor and sleep again; a third party ends the system.
  *
  * Models: runtime/system/monitor.c is_anyone_awake, rest, run, domi_monitor_wake, domi_monitor_stop;
- * runtime/system/monitor.h domi_monitor_attend; runtime/loop/park.c fall_asleep, domi_thread_rest_end.
+ * runtime/system/monitor.h domi_monitor_wake_if_resting; runtime/loop/park.c fall_asleep, domi_thread_rest_end.
  * Holds: while a thread runs an actor, the monitor is awake or somebody is about to wake it; the
  * monitor sleeps when all threads do; it ends when it is told to, and only then.
  *
@@ -68,7 +68,7 @@ inline wake_monitor()
 #endif
 }
 
-/* domi_monitor_attend */
+/* domi_monitor_wake_if_resting */
 inline attend()
 {
     if

@@ -7,10 +7,10 @@
  * stack or from the pool; it is answered, fails or is given up, at home or on a loan, and its time
  * may be over at any moment.
  *
- * Models: house/conversation/promise.c domi_promise_arm, domi_promise_noted, domi_promise_fail,
+ * Models: house/conversation/promise.c domi_promise_arm, domi_promise_carry_out_note, domi_promise_fail,
  * domi_promise_expire, unlink_promise, domi_promise_finish, domi_promise_close, domi_promise_release;
- * house/conversation/stack.c domi_stack_free_if_done, domi_stack_noted; house/conversation/resume.c
- * domi_stack_answer, unqueue; house/conversation/notes.c; house/dispatch/loan.c have_back, domi_loan_run. A
+ * house/conversation/stack.c domi_stack_free_if_done, domi_stack_free_abandoned; house/conversation/resume.c
+ * domi_stack_take_answer, unqueue; house/conversation/notes.c; house/dispatch/loan.c have_back, domi_loan_run. A
  * handler is one step, because no two threads have the house at a time; the wheel is home's all the time.
  * Holds: the thief does not touch the wheel; what is on the wheel, in a note, in the mailbox or in a list of
  * answers is not freed; the node is in one place at a time; each promise and each stack is freed, exactly
@@ -160,7 +160,7 @@ inline release()
     fi
 }
 
-/* The conversation ends: domi_stack_return, pooled_end. */
+/* The conversation ends: domi_stack_park_or_end, pooled_end. */
 inline end_stack()
 {
     assert(stack && !ended);
@@ -202,7 +202,7 @@ inline handle()
         fi;
         state = WAITING;
         arm()
-    :: state == WAITING && acts < ACTS -> /* its answer: domi_stack_answer, and the conversation ends */
+    :: state == WAITING && acts < ACTS -> /* its answer: domi_stack_take_answer, and the conversation ends */
         acts++;
         unlink_promise();
         release();
@@ -268,7 +268,7 @@ end:
         }
     :: atomic { place == HOME && loans < LOANS -> loans++; place = SHOWN }
     :: atomic { place == SHOWN -> place = HOME }
-    :: atomic { place == RETURNED -> /* have_back, domi_promise_noted */
+    :: atomic { place == RETURNED -> /* have_back, domi_promise_carry_out_note */
             place = HOME;
             if
             :: in_loans_notes ->
@@ -299,7 +299,7 @@ end:
     do
     :: atomic { place == SHOWN -> place = LENT }
     :: atomic { place == LENT && HAS_WORK -> handle() }
-    :: atomic { place == LENT -> /* domi_lent_take, the return */
+    :: atomic { place == LENT -> /* domi_notes_take, the return */
 #ifdef NOTES_LOST
             in_thiefs_notes = 0;
 #else

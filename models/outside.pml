@@ -7,7 +7,7 @@
  * at any time, or never: then the ask's own time ends it, and nothing else wakes its asker. A
  * visitor goes in and out; the system closes.
  *
- * Models: runtime/outside/outside_ask.c domi_outside_turn, wake, answered, park, hand_on, domi_asking_wait,
+ * Models: runtime/outside/outside_ask.c domi_outside_handle_arrivals, wake, answered, park, hand_on, domi_asking_wait,
  * domi_outside_close; runtime/outside/outside.c domi_outside_enter; house/message/manager.h
  * domi_manager_notify. Under the mutex a step may hold many accesses, but for the park word and the arrivals,
  * which the threads of the loop touch without it. Both sides make a read-modify-write before they look, so
@@ -119,7 +119,7 @@ inline complete(whom)
 #define IS_HIS(k) waits[k]
 #endif
 
-/* domi_outside_turn: one exchange takes the arrivals, the wheel brings what is late. */
+/* domi_outside_handle_arrivals: one exchange takes the arrivals, the wheel brings what is late. */
 inline turn()
 {
     atomic {
@@ -310,7 +310,7 @@ proctype visitor()
     unlock()
 }
 
-/* domi_system_stage(ENDING), perhaps never; then the system is freed. */
+/* domi_system_set_stage(ENDING), perhaps never; then the system is freed. */
 proctype closer()
 {
     byte k;

@@ -6,7 +6,7 @@
  * freed, as a guest: it is the next one taken there. One owner with OBJECTS objects, who takes
  * TAKES times and gives them away; FREERS threads that free them, or answer with them.
  *
- * Models: house/message/pool.c domi_pool_refill, collect, domi_pool_free_slow, domi_pool_flush, push_chain,
+ * Models: house/message/pool.c domi_pool_refill, collect, domi_pool_free_slow, domi_pool_flush_returns, push_chain,
  * chain; house/message/pool.h domi_pool_take, domi_pool_take_envelope, domi_pool_free; base/slab.h
  * domi_slab_take, domi_slab_put. Holds: an object is not given out while it is used, and none is
  * lost: the owner never waits for ever, and at the end all that was carved is there.

@@ -7,11 +7,11 @@
  * thread 0 is stolen by thread 1, spawns, and has blocking work done by a helper thread; acceptors
  * hand connections of thread 0 to thread 1; a foreign thread sends, spawns and asks A.
  *
- * Models: runtime/control/stop.c is_quiet, is_closed, is_empty, drain, stop_actors, stop, domi_system_stage,
- * domi_system_end; runtime/loop/follow.c domi_thread_follow; runtime/control/thread.c wait_for_all, run;
+ * Models: runtime/control/stop.c is_quiet, is_closed, is_empty, drain, stop_actors, stop, domi_system_set_stage,
+ * domi_system_end; runtime/loop/follow.c domi_thread_follow_stop; runtime/control/thread.c wait_for_all, run;
  * runtime/outside/outside.c domi_outside_enter; runtime/outside/outside_ask.c domi_outside_close;
  * runtime/outside/blocking.c done; runtime/os/workers.c domi_workers_stop; house/dispatch/turn.c
- * domi_manager_stop, domi_manager_end; house/family/life.c domi_house_end; house/dispatch/loan.c
+ * domi_manager_stop_actors, domi_manager_end_actors; house/family/life.c domi_house_end_left; house/dispatch/loan.c
  * domi_loans_end, domi_loan_take, domi_loan_run; io/acceptors/acceptor.c hand_to. detached.pml has the
  * detached actors, outside.pml how those who ask outside are woken. Holds: after an orderly drain no
  * connection is open or on its way, and none is reset; after an orderly stop no actor is left, at that moment
@@ -177,7 +177,7 @@ inline run_a()
 #endif
 }
 
-/* domi_thread_follow */
+/* domi_thread_follow_stop */
 inline follow()
 {
     step = wanted;
@@ -199,7 +199,7 @@ inline follow()
     :: else
     fi;
     if
-    :: step == STOP && doing < STOP -> /* domi_manager_stop */
+    :: step == STOP && doing < STOP -> /* domi_manager_stop_actors */
         atomic {
             walked[me] = 1;
 #ifndef MOUNTS_FORGOTTEN
@@ -320,7 +320,7 @@ proctype thread(byte me)
     od;
     ended++;
     ALL_ENDED;
-    /* domi_manager_end */
+    /* domi_manager_end_actors */
     if
     :: me == 0 ->
         assert(place != LENT);
@@ -334,7 +334,7 @@ proctype thread(byte me)
         :: arrived && !exposed -> arrived = 0; sort_a()
         :: else
         fi;
-        atomic { /* domi_house_end */
+        atomic { /* domi_house_end_left */
             if
 #if defined(WORK) && !defined(WORK_FORGOTTEN)
             :: work_waits && work == ABANDONED -> left_as_it_is = 1

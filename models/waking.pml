@@ -8,8 +8,8 @@
  * more when it has nothing left; so thieves see old values. A home may find at any look that its
  * runs are too short to be lent (IS_WORTH), that what it shows has become stale, or that it is alone.
  *
- * Models: runtime/loop/steal.c domi_thread_steal, choose, give_up, end_waking, leave, domi_thread_busy,
- * domi_thread_publish, domi_thread_share, wake_sleeper; runtime/loop/loop.c phase_state;
+ * Models: runtime/loop/steal.c domi_thread_steal, choose, give_up, end_waking, leave, domi_thread_note_busy,
+ * domi_thread_publish_depth, domi_thread_share_houses, wake_sleeper; runtime/loop/loop.c phase_state;
  * house/dispatch/loan.c domi_loans_expose, domi_loans_take_back, domi_loans_settle, domi_loan_take,
  * domi_loan_run; runtime/loop/park.c fall_asleep; runtime/loop/spin.c. Store buffers are those of park.pml:
  * here every step is seen at once. Holds: at most one thread is woken and has not looked; nobody sleeps while
@@ -256,7 +256,7 @@ inline wake_sleeper()
 #define MAY_DIFFER true /* too short runs, stale, alone: what only time tells */
 #endif
 
-/* domi_thread_share, and the lock that it and thieves hold is one step */
+/* domi_thread_share_houses, and the lock that it and thieves hold is one step */
 inline share()
 {
     if

@@ -8,7 +8,7 @@
  * earlier ones, as ARM may do it. One link of a chain, used for two waits; the values of a wait are
  * its number.
  *
- * Models: house/conversation/cancel.c domi_stack_in_chain; house/conversation/promise.c domi_promise_new,
+ * Models: house/conversation/cancel.c domi_stack_is_in_chain; house/conversation/promise.c domi_promise_new,
  * unlink_promise; house/conversation/stack.c set_parent. Holds: what the walker believes is of one wait, the
  * one it came for.
  *

@@ -44,8 +44,8 @@ __attribute__((noinline)) static int begin_ask(domus_stack *stack, domus_address
         return -EMSGSIZE;
     domi_envelope *envelope = domi_message_new(manager, DOMI_ASK_HEAD + type->size);
     if (DOMI_UNLIKELY(envelope == NULL))
-        return domi_message_error(manager);
-    int error = domi_stack_promise(stack, DOMI_PROMISE_ASK, &promise);
+        return domi_message_explain_failure(manager);
+    int error = domi_stack_add_promise(stack, DOMI_PROMISE_ASK, &promise);
     if (DOMI_UNLIKELY(error != 0)) {
         domi_pool_free(manager, &envelope->node);
         return error;
@@ -84,7 +84,7 @@ int domus_ask_within(domus_stack *stack, domus_address to, const domus_type *typ
 
     if (DOMI_UNLIKELY(error != 0))
         return error;
-    domi_stack_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
+    domi_stack_set_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
     return DOMUS_PARKED;
 }
 
@@ -104,14 +104,14 @@ int domus_ask_add(domus_stack *stack, domus_address to, const domus_type *type, 
 
 static int wait_for(domus_stack *stack, domi_wait wait, domus_resumed *then)
 {
-    int error = domi_stack_may_wait(stack);
+    int error = domi_stack_check_may_wait(stack);
 
     if (error != 0)
         return error;
-    domus_stack *pooled = domi_stack_pooled(stack);
+    domus_stack *pooled = domi_stack_pool(stack);
     if (pooled == NULL)
         return -ENOMEM;
-    domi_stack_wait(pooled, wait, NULL, then);
+    domi_stack_set_wait(pooled, wait, NULL, then);
     return DOMUS_PARKED;
 }
 
@@ -135,11 +135,11 @@ static int begin_sleep(domus_stack *stack, uint64_t time_ns, uint64_t tag,
 {
     domi_manager *manager = stack->manager;
     domi_promise *promise;
-    int error = domi_stack_promise(stack, DOMI_PROMISE_SLEEP, &promise);
+    int error = domi_stack_add_promise(stack, DOMI_PROMISE_SLEEP, &promise);
 
     if (error != 0)
         return error;
-    domi_promise_uncount(promise);
+    domi_promise_stop_counting(promise);
     uint64_t until_ns = manager->now_ns + time_ns;
     promise->answer.tag = tag;
     domi_promise_arm(manager, promise, until_ns < time_ns ? UINT64_MAX : until_ns);
@@ -154,7 +154,7 @@ int domus_sleep(domus_stack *stack, uint64_t time_ns, domus_resumed *then)
 
     if (error != 0)
         return error;
-    domi_stack_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
+    domi_stack_set_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
     return DOMUS_PARKED;
 }
 
@@ -181,7 +181,7 @@ void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error)
     ask->type = NULL;
     ask->sender = NULL;
     if (domi_mailbox_put(manager, asker, &ask->node, DOMI_EXCEPTION) != 0) {
-        domi_letters_dead(manager, asker, ask, -ESTALE);
+        domi_letters_tell_dead(manager, asker, ask, -ESTALE);
         domi_pool_free(manager, &ask->node);
     }
 }
@@ -189,7 +189,7 @@ void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error)
 void domi_ask_expire(domi_manager *manager, domi_envelope *ask)
 {
     domi_counter_add(&manager->counters.asks_expired, 1);
-    domi_envelope_done(manager, ask);
+    domi_envelope_end(manager, ask);
 }
 
 /* The envelope for a reply: the ask's own if the reply fits into it, else a larger one. NULL
@@ -238,7 +238,7 @@ move_slow(domi_manager *manager, domi_envelope *ask, const domus_type *type, con
     else if (type->size != 0)
         memmove((char *)reply + DOMI_ASK_HEAD, payload, type->size);
     if (reply != ask)
-        domi_envelope_done(manager, ask);
+        domi_envelope_end(manager, ask);
     return reply;
 }
 
@@ -259,7 +259,7 @@ void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *as
     }
     domi_envelope_sign(reply, type, house);
     if (domi_mailbox_put(manager, asker, &reply->node, DOMI_REPLY) != 0)
-        domi_mailbox_dead(manager, asker.house, &reply->node, -ESTALE);
+        domi_mailbox_drop(manager, asker.house, &reply->node, -ESTALE);
 }
 
 /* The ask that a verb is about: one that was just received, else the one that the conversation
@@ -282,7 +282,7 @@ static void gone(domus_stack *stack, const domi_envelope *ask)
     if (stack->received == ask)
         stack->received = NULL;
     else
-        domi_stack_on_its_own(stack);
+        domi_stack_leave_ask(stack);
     stack->answered = true;
     if (stack->message == ask) {
         stack->message = NULL;
@@ -326,14 +326,14 @@ int domus_forward(domus_stack *stack, domus_address to)
     if (domi_envelope_is_taken(message))
         return -EALREADY;
     const domi_envelope head = *message;
-    int error =
-        domi_mailbox_pass(stack->manager, to, &message->node, is_ask ? DOMI_ASK : DOMI_NOTICE);
+    int error = domi_mailbox_put_passed(stack->manager, to, &message->node,
+                                        is_ask ? DOMI_ASK : DOMI_NOTICE);
     if (error != 0) {
         message->node = head.node;
         return error;
     }
     if (is_ask && stack->received != message)
-        domi_stack_on_its_own(stack);
+        domi_stack_leave_ask(stack);
     stack->received = NULL;
     stack->answered = is_ask || stack->answered;
     if (stack->message == message) {
@@ -360,8 +360,8 @@ int domus_keep(domus_stack *stack, domus_kept *ret_kept)
     gone(stack, ask);
     kept->ask = ask;
     kept->begun_by = ask->type;
-    domi_stack_wait(kept, DOMI_WAIT_KEPT, NULL, NULL);
-    domi_stack_return(kept, DOMUS_PARKED);
+    domi_stack_set_wait(kept, DOMI_WAIT_KEPT, NULL, NULL);
+    domi_stack_park_or_end(kept, DOMUS_PARKED);
     *ret_kept = (domus_kept){kept, domi_stack_serial(kept)};
     return 0;
 }
@@ -386,7 +386,7 @@ int domus_kept_reply(domus_stack *stack, domus_kept kept, const domus_type *type
     if (type->size > DOMUS_PAYLOAD_MAX)
         return -EMSGSIZE;
     domi_envelope *ask = held->ask;
-    domi_stack_kept_end(stack->manager, held);
+    domi_stack_end_kept(stack->manager, held);
     domi_ask_answer(stack->manager, domi_stack_house(stack), ask, type, payload);
     return 0;
 }
@@ -398,7 +398,7 @@ int domus_kept_fail(domus_stack *stack, domus_kept kept, int error)
     if (held == NULL)
         return -ENOENT;
     domi_envelope *ask = held->ask;
-    domi_stack_kept_end(stack->manager, held);
+    domi_stack_end_kept(stack->manager, held);
     domi_ask_fail(stack->manager, ask, error < 0 ? error : -EINVAL);
     return 0;
 }
@@ -412,11 +412,11 @@ int domus_kept_forward(domus_stack *stack, domus_kept kept, domus_address to)
     if (domi_envelope_is_taken(held->ask))
         return -EALREADY;
     domi_node node = held->ask->node;
-    int error = domi_mailbox_pass(stack->manager, to, &held->ask->node, DOMI_ASK);
+    int error = domi_mailbox_put_passed(stack->manager, to, &held->ask->node, DOMI_ASK);
     if (error != 0)
         held->ask->node = node;
     else
-        domi_stack_kept_end(stack->manager, held);
+        domi_stack_end_kept(stack->manager, held);
     return error;
 }
 
@@ -435,7 +435,7 @@ int domus_barrier(domus_stack *stack)
 
 int domus_conversation_of(domus_stack *stack, domus_conversation *ret_conversation)
 {
-    domus_stack *pooled = domi_stack_pooled(stack);
+    domus_stack *pooled = domi_stack_pool(stack);
 
     if (pooled == NULL)
         return -ENOMEM;

@@ -35,7 +35,7 @@ void domi_stack_cancel(domi_manager *manager, domus_stack *stack, int error)
     domi_counter_add(&manager->counters.cancels, 1);
     if (stack->wait == DOMI_WAIT_KEPT) {
         domi_ask_fail(manager, stack->ask, error);
-        domi_stack_kept_end(manager, stack);
+        domi_stack_end_kept(manager, stack);
         return;
     }
     stack->cancelled = true;
@@ -81,7 +81,7 @@ static domus_stack *stack_of(const domi_promise *promise)
                                 memory_order_acquire);
 }
 
-bool domi_stack_in_chain(const domi_return *back, const domus_stack *holder)
+bool domi_stack_is_in_chain(const domi_return *back, const domus_stack *holder)
 {
     domi_promise *promise = back->promise;
     uint32_t serial = back->serial;
@@ -184,15 +184,15 @@ static uint32_t drop_waiting(domi_manager *manager, domi_house *house, domi_node
             before = node;
             continue;
         }
-        domi_list_take_next(tail, before);
+        domi_list_take_behind(tail, before);
         domi_counter_add(&manager->counters.cancels, 1);
-        domi_mailbox_dead(manager, house, node, -ECANCELED);
+        domi_mailbox_drop(manager, house, node, -ECANCELED);
         dropped++;
     }
     return dropped;
 }
 
-void domi_ask_cancelled(domi_manager *manager, domi_house *house, const domi_envelope *first)
+void domi_ask_handle_cancel(domi_manager *manager, domi_house *house, const domi_envelope *first)
 {
     domi_node **events = &house->tails[DOMI_EVENT];
     batch now = {.count = 0};
@@ -216,7 +216,7 @@ void domi_ask_cancelled(domi_manager *manager, domi_house *house, const domi_env
         house->family->stashed -= drop_waiting(manager, house, &house->family->stash[0], &now);
 }
 
-bool domi_ask_cancels_now(domi_manager *manager, domi_house *house)
+bool domi_ask_handle_waiting_cancels(domi_manager *manager, domi_house *house)
 {
     domi_node *events = house->tails[DOMI_EVENT];
     bool any = false;
@@ -235,7 +235,7 @@ bool domi_ask_cancels_now(domi_manager *manager, domi_house *house)
         any = true;
         domi_node *others = house->tails[DOMI_EVENT];
         house->tails[DOMI_EVENT] = NULL;
-        domi_ask_cancelled(manager, house, message);
+        domi_ask_handle_cancel(manager, house, message);
         house->tails[DOMI_EVENT] = others;
         domi_pool_free(manager, node);
     }

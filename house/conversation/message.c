@@ -21,7 +21,7 @@ int domus_message_new(domus_stack *stack, const domus_type *type, domus_message 
         return -EMSGSIZE;
     domi_envelope *envelope = domi_message_new(stack->manager, DOMI_ENVELOPE_HEAD + type->size);
     if (envelope == NULL)
-        return domi_message_error(stack->manager);
+        return domi_message_explain_failure(stack->manager);
     envelope->node.kind = DOMI_NOTICE;
     envelope->node.lease = DOMI_LEASE_OWNED;
     envelope->type = type;
@@ -75,5 +75,5 @@ int domus_message_send(domus_stack *stack, domus_address to, domus_message *mess
 void domus_message_free(domus_stack *stack, domus_message *message)
 {
     if (message != NULL)
-        domi_envelope_done(stack->manager, &message->envelope);
+        domi_envelope_end(stack->manager, &message->envelope);
 }

@@ -5,22 +5,22 @@
 #include "base/check.h"
 #include "house/conversation/stack.h"
 
-void domi_lent_note(domi_manager *manager, domi_node *node)
+void domi_note_add(domi_manager *manager, domi_node *node)
 {
     domi_list_push(&manager->notes, node);
 }
 
-void domi_lent_unnote(domi_manager *manager, domi_promise *promise)
+void domi_note_remove(domi_manager *manager, domi_promise *promise)
 {
     domi_node *before = manager->notes;
 
     while (before->next != &promise->node)
         before = before->next;
-    domi_list_take_next(&manager->notes, before);
+    domi_list_take_behind(&manager->notes, before);
     promise->noted = false;
 }
 
-domi_notes domi_lent_take(domi_manager *manager)
+domi_notes domi_notes_take(domi_manager *manager)
 {
     const domi_notes notes = {manager->notes, manager->noted_timers};
 
@@ -29,17 +29,17 @@ domi_notes domi_lent_take(domi_manager *manager)
     return notes;
 }
 
-void domi_lent_carry_out(domi_manager *home, domi_notes notes)
+void domi_notes_carry_out(domi_manager *home, domi_notes notes)
 {
-    domi_timers_count(home, notes.timers);
+    domi_timers_add(home, notes.timers);
     while (notes.tail != NULL) {
         domi_node *node = domi_list_take(&notes.tail);
 
         if (node->slab == DOMI_SLAB_TIMER)
-            domi_timer_noted(home, (domi_timer *)(void *)node);
+            domi_timer_carry_out_note(home, (domi_timer *)(void *)node);
         else if (node->slab == DOMI_SLAB_DESCRIPTOR)
             home->descriptor_noted(home, node);
         else
-            domi_promise_noted(home, (domi_promise *)(void *)node);
+            domi_promise_carry_out_note(home, (domi_promise *)(void *)node);
     }
 }

@@ -24,10 +24,10 @@ static inline bool domi_is_away(const domi_house *house)
 }
 
 /* Note a timer, a promise, or a watch on a descriptor. Its node is in no other list. */
-void domi_lent_note(domi_manager *manager, domi_node *node);
+void domi_note_add(domi_manager *manager, domi_node *node);
 
 /* Take out the note of a promise, because its node is needed for the exception mailbox. */
-void domi_lent_unnote(domi_manager *manager, domi_promise *promise);
+void domi_note_remove(domi_manager *manager, domi_promise *promise);
 
 /* The notes that a thief collected during one run. */
 typedef struct domi_notes {
@@ -35,9 +35,9 @@ typedef struct domi_notes {
     uint32_t timers; /* timers made, less timers freed; home adds this to its count; wraps */
 } domi_notes;
 
-domi_notes domi_lent_take(domi_manager *manager);
+domi_notes domi_notes_take(domi_manager *manager);
 
 /* The house is back: carry out the notes of its run. Home only. */
-void domi_lent_carry_out(domi_manager *home, domi_notes notes);
+void domi_notes_carry_out(domi_manager *home, domi_notes notes);
 
 #endif

@@ -38,14 +38,14 @@ DOMI_INLINE void domi_envelope_release(domi_envelope *message)
 }
 
 /* A message was handled and nobody keeps it: release what it owns, and free it. */
-DOMI_INLINE void domi_envelope_done(domi_manager *manager, domi_envelope *message)
+DOMI_INLINE void domi_envelope_end(domi_manager *manager, domi_envelope *message)
 {
     domi_envelope_release(message);
     domi_pool_free(manager, &message->node);
 }
 
-/* As domi_envelope_done(), for an answer, which may be an exception and then owns nothing. */
-DOMI_INLINE void domi_answer_done(domi_manager *manager, domi_envelope *answer)
+/* As domi_envelope_end(), for an answer, which may be an exception and then owns nothing. */
+DOMI_INLINE void domi_answer_release(domi_manager *manager, domi_envelope *answer)
 {
     if (DOMI_LIKELY(answer->type != NULL))
         domi_envelope_release(answer);

@@ -44,7 +44,7 @@ static domi_house *house_of(const domi_promise *promise)
     return domi_stack_house(domi_promise_stack(promise));
 }
 
-void domi_promise_uncount(domi_promise *promise)
+void domi_promise_stop_counting(domi_promise *promise)
 {
     house_of(promise)->asks--;
     promise->uncounted = true;
@@ -70,17 +70,17 @@ void domi_promise_arm(domi_manager *manager, domi_promise *promise, uint64_t dea
     }
     promise->wheel.expires_ns = deadline_ns;
     promise->noted = true;
-    domi_lent_note(manager, &promise->node);
+    domi_note_add(manager, &promise->node);
 }
 
-void domi_promise_noted(domi_manager *home, domi_promise *promise)
+void domi_promise_carry_out_note(domi_manager *home, domi_promise *promise)
 {
     promise->noted = false;
     if (promise->state == DOMI_PROMISE_WAITING)
         on_wheel(home, promise, promise->wheel.expires_ns);
     else if (promise->state != DOMI_PROMISE_DONE) /* a DONE promise keeps its answer until that is
                                                      shown */
-        domi_stack_noted(home, promise);
+        domi_stack_free_abandoned(home, promise);
 }
 
 void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error)
@@ -89,13 +89,13 @@ void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error)
 
     DOMI_CHECK(promise->state == DOMI_PROMISE_WAITING && !promise->queued);
     if (promise->noted)
-        domi_lent_unnote(manager, promise);
+        domi_note_remove(manager, promise);
     if (promise->kind == DOMI_PROMISE_RECEIVE)
-        domi_receive_leave(house, promise);
-    domi_promise_error(promise, error);
+        domi_receive_remove(house, promise);
+    domi_promise_set_error(promise, error);
     promise->queued = true;
     promise->node.kind = DOMI_EXCEPTION;
-    domi_mailbox_add(manager, house, &promise->node, DOMI_EXCEPTION);
+    domi_mailbox_append(manager, house, &promise->node, DOMI_EXCEPTION);
 }
 
 void domi_promise_expire(domi_manager *manager, domi_wheel_node *node)
@@ -171,7 +171,7 @@ void domi_promise_close(domi_manager *manager, domi_promise *promise)
 void domi_promise_abandon(domi_manager *manager, domi_promise *promise)
 {
     if (promise->kind == DOMI_PROMISE_RECEIVE && !promise->queued)
-        domi_receive_leave(domi_stack_house(domi_promise_stack(promise)), promise);
+        domi_receive_remove(domi_stack_house(domi_promise_stack(promise)), promise);
     unlink_promise(manager, promise);
     domi_promise_release(manager, promise);
 }
@@ -186,7 +186,7 @@ void domi_promise_release(domi_manager *manager, domi_promise *promise)
     if (promise->timed && domi_is_lent(manager, house_of(promise))) {
         promise->state = DOMI_PROMISE_DEAD;
         promise->noted = true;
-        domi_lent_note(manager, &promise->node);
+        domi_note_add(manager, &promise->node);
         return;
     }
     if (promise->timed) { /* a thief finished it, and its house is at home again */

@@ -80,7 +80,7 @@ static inline uint32_t domi_promise_serial(const domi_promise *promise)
 }
 
 /* Make the answer an error without type and payload. */
-static inline void domi_promise_error(domi_promise *promise, int error)
+static inline void domi_promise_set_error(domi_promise *promise, int error)
 {
     promise->answer.error = error;
     promise->answer.type = NULL;
@@ -98,7 +98,7 @@ domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_p
 
 /* `promise` was just made and is no ask: take it out of the `asks` of its house. Asks are the
  * frequent kind, so they are counted without a look at the kind. */
-void domi_promise_uncount(domi_promise *promise);
+void domi_promise_stop_counting(domi_promise *promise);
 
 /* Arm a timer: at `deadline_ns` the promise fails with -ETIMEDOUT, or, if it is a sleep, completes
  * with 0. */
@@ -117,7 +117,7 @@ void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error);
 void domi_promise_expire(domi_manager *manager, domi_wheel_node *node);
 
 /* Carry out what a thief noted for this promise while the house was lent (notes.h). Home only. */
-void domi_promise_noted(domi_manager *home, domi_promise *promise);
+void domi_promise_carry_out_note(domi_manager *home, domi_promise *promise);
 
 /* The promise is done, and its stack no longer waits for it. `message` (or NULL) is the
  * envelope that holds the answer's payload. domi_promise_release() has to follow when the

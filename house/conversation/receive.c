@@ -41,10 +41,10 @@ static int begin_receive(domus_stack *stack, const domus_pattern *pattern, uint6
 
     if (family == NULL)
         return -ENOMEM;
-    int error = domi_stack_promise(stack, DOMI_PROMISE_RECEIVE, &promise);
+    int error = domi_stack_add_promise(stack, DOMI_PROMISE_RECEIVE, &promise);
     if (error != 0)
         return error;
-    domi_promise_uncount(promise);
+    domi_promise_stop_counting(promise);
 
     domi_promise **last = &family->receives;
     while (*last != NULL)
@@ -78,7 +78,7 @@ int domus_receive_within(domus_stack *stack, const domus_pattern *pattern, uint6
 
     if (error != 0)
         return error;
-    domi_stack_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
+    domi_stack_set_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
     return DOMUS_PARKED;
 }
 
@@ -90,7 +90,7 @@ int domus_receive_add(domus_stack *stack, const domus_pattern *pattern, uint64_t
     return begin_receive(stack, pattern, within_ns, tag, &promise);
 }
 
-void domi_receive_leave(domi_house *house, domi_promise *promise)
+void domi_receive_remove(domi_house *house, domi_promise *promise)
 {
     domi_family *family = house->family;
     domi_promise **link = &family->receives;
@@ -128,7 +128,7 @@ static domi_promise *taker(const domi_house *house, domi_envelope *message)
     return promise;
 }
 
-bool domi_receive_last(domi_manager *manager, domi_house *house)
+bool domi_receive_stop_if_last(domi_manager *manager, domi_house *house)
 {
     domi_node **notices = &house->tails[DOMI_NOTICE];
 
@@ -163,7 +163,7 @@ static domi_envelope *search(domi_manager *manager, domi_house *house, uint32_t 
             before = *seen = &message->node;
             continue;
         }
-        domi_list_take_next(tail, before);
+        domi_list_take_behind(tail, before);
         house->mail--;
         if (expired) {
             domi_ask_expire(manager, message);
@@ -200,9 +200,10 @@ uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t bud
     uint32_t handled = 0;
 
     /* The conversation that received the last message may have stopped the actor. */
-    while (handled < budget && domi_house_receives(house) && !domi_house_is_asked_to_stop(house)) {
+    while (handled < budget && domi_house_has_receive_to_look(house) &&
+           !domi_house_is_asked_to_stop(house)) {
         domi_promise *promise = NULL;
-        if (domi_receive_last(manager, house))
+        if (domi_receive_stop_if_last(manager, house))
             return handled + 1;
         domi_envelope *message = search(manager, house, DOMI_ASK, &looks, &promise);
         if (message == NULL && looks != 0)
@@ -213,11 +214,11 @@ uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t bud
             break;
         }
         handled++;
-        domi_receive_leave(house, promise);
+        domi_receive_remove(house, promise);
         promise->answer.error = 0;
         promise->answer.type = message->type;
         promise->answer.payload = domi_envelope_payload(message);
-        domi_stack_done(manager, promise, message);
+        domi_stack_complete(manager, promise, message);
     }
     return handled;
 }
@@ -236,7 +237,7 @@ static domi_envelope *find_in(domi_manager *manager, domi_house *house, uint32_t
             before = *seen = &message->node;
             continue;
         }
-        domi_list_take_next(tail, before);
+        domi_list_take_behind(tail, before);
         house->mail--;
         if (!expired)
             return message;
@@ -288,7 +289,7 @@ int domus_stash(domus_stack *stack)
     if (stack->received == message)
         stack->received = NULL;
     else if (is_ask)
-        domi_stack_on_its_own(stack);
+        domi_stack_leave_ask(stack);
     stack->answered = is_ask || stack->answered;
     if (stack->message == message) { /* a receive that returns to its caller (detached.h) leaves
                                         `message` as it was */
@@ -340,6 +341,6 @@ int domus_become(domus_stack *stack, const domus_behaviour *behaviour)
     if (!domi_behaviour_is_whole(next) || next->kind != family->born_as->kind ||
         next->state_size > family->born_as->state_size)
         return -EINVAL;
-    domi_house_become(house, next);
+    domi_house_set_behaviour(house, next);
     return 0;
 }

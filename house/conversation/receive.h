@@ -7,7 +7,7 @@
 #include "house/conversation/stack.h"
 
 /* Take `promise` out of the list of receives that wait. */
-void domi_receive_leave(domi_house *house, domi_promise *promise);
+void domi_receive_remove(domi_house *house, domi_promise *promise);
 
 /* Let the receives look at mail that they have not seen, and resume the conversations that find a
  * message. Returns how many messages were handled, at most `budget`. */
@@ -22,7 +22,7 @@ domi_envelope *domi_receive_find(domi_manager *manager, domi_house *house,
 
 /* If the message of domus_stop_after_mail() is the first in the mailbox, take it out and stop the
  * actor. Mail that no receive takes would keep its place before it. True if the actor stops. */
-bool domi_receive_last(domi_manager *manager, domi_house *house);
+bool domi_receive_stop_if_last(domi_manager *manager, domi_house *house);
 
 /* Mail was taken out or put in front, so the receives have to look at all of it again. */
 void domi_receive_reset(domi_house *house);

@@ -20,7 +20,7 @@ static void answers_free(domi_manager *manager, domi_promise *answers)
             /* a received ask, which cannot be answered after a wait for all */
             domi_ask_fail(manager, promise->message, -ENOMSG);
         else if (promise->message != NULL)
-            domi_answer_done(manager, promise->message);
+            domi_answer_release(manager, promise->message);
         domi_promise_release(manager, promise);
     }
 }
@@ -80,11 +80,11 @@ static void resume_one(domi_manager *manager, domus_stack *stack, domi_promise *
     if (message != NULL && message->node.kind == DOMI_ASK) /* a verb that answers or keeps the ask
                                                               takes it from here */
         stack->received = message;
-    domi_manager_handles(manager, answer.type);
+    domi_manager_set_handled(manager, answer.type);
     int result = go_on(manager, stack, message, &answer);
     if (message != NULL && stack->message == message && message->node.kind != DOMI_ASK)
-        domi_answer_done(manager, message);
-    domi_stack_return(stack, result);
+        domi_answer_release(manager, message);
+    domi_stack_park_or_end(stack, result);
 }
 
 static void resume_all(domi_manager *manager, domus_stack *stack)
@@ -92,13 +92,13 @@ static void resume_all(domi_manager *manager, domus_stack *stack)
     static const domus_answer nothing = {0};
     domi_promise *answers = answers_take(stack, NULL);
 
-    domi_manager_handles(manager, answers != NULL ? answers->answer.type : NULL);
+    domi_manager_set_handled(manager, answers != NULL ? answers->answer.type : NULL);
     manager->shown = answers;
     int result = go_on(manager, stack, NULL, answers != NULL ? &answers->answer : &nothing);
     manager->shown = manager->shown_last = NULL;
 
     answers_free(manager, answers);
-    domi_stack_return(stack, result);
+    domi_stack_park_or_end(stack, result);
 }
 
 static void resume(domi_manager *manager, domus_stack *stack)
@@ -111,7 +111,7 @@ static void resume(domi_manager *manager, domus_stack *stack)
         resume_all(manager, stack);
 }
 
-void domi_stack_done(domi_manager *manager, domi_promise *promise, domi_envelope *message)
+void domi_stack_complete(domi_manager *manager, domi_promise *promise, domi_envelope *message)
 {
     domus_stack *stack = domi_promise_stack(promise);
 
@@ -128,12 +128,12 @@ __attribute__((noinline)) static void resume_failed(domi_manager *manager, domus
 {
     const domus_answer answer = {.error = message->error, .tag = promise->answer.tag};
 
-    domi_manager_handles(manager, NULL);
+    domi_manager_set_handled(manager, NULL);
     domi_promise_close(manager, promise);
     int result = go_on(manager, stack, message, &answer);
     if (stack->message == message)
         domi_pool_free(manager, &message->node);
-    domi_stack_return(stack, result);
+    domi_stack_park_or_end(stack, result);
 }
 
 /* The common case: the stack waits for one answer, and this is it. Nothing is kept or linked. */
@@ -150,22 +150,22 @@ static void resume_at_once(domi_manager *manager, domus_stack *stack, domi_promi
         .tag = promise->answer.tag,
     };
 
-    domi_manager_handles(manager, answer.type);
+    domi_manager_set_handled(manager, answer.type);
     domi_promise_close(manager, promise);
     int result = go_on(manager, stack, message, &answer);
     if (stack->message == message)
-        domi_envelope_done(manager, message);
-    domi_stack_return(stack, result);
+        domi_envelope_end(manager, message);
+    domi_stack_park_or_end(stack, result);
 }
 
-void domi_stack_answer(domi_manager *manager, domi_house *house, domi_envelope *message)
+void domi_stack_take_answer(domi_manager *manager, domi_house *house, domi_envelope *message)
 {
     const domi_return *back = domi_envelope_return(message);
     domi_promise *promise = back->promise;
 
     if (domi_promise_serial(promise) != back->serial) {
         domi_counter_add(&manager->counters.late_replies, 1);
-        domi_mailbox_dead(manager, house, &message->node, -ETIMEDOUT);
+        domi_mailbox_drop(manager, house, &message->node, -ETIMEDOUT);
         return;
     }
     domus_stack *stack = domi_promise_stack(promise);
@@ -175,13 +175,13 @@ void domi_stack_answer(domi_manager *manager, domi_house *house, domi_envelope *
         return;
     }
     if (message->node.kind == DOMI_EXCEPTION) {
-        domi_promise_error(promise, message->error);
+        domi_promise_set_error(promise, message->error);
     } else {
         promise->answer.error = 0; /* its failure may be queued already, with an error set */
         promise->answer.type = message->type;
         promise->answer.payload = domi_envelope_payload(message);
     }
-    domi_stack_done(manager, promise, message);
+    domi_stack_complete(manager, promise, message);
 }
 
 /* --- nodes of the exception mailbox ---------------------------------------------------------- */
@@ -210,7 +210,7 @@ static bool unqueue(domi_manager *manager, domi_node *node)
     return alive;
 }
 
-void domi_stack_node(domi_manager *manager, domi_node *node)
+void domi_stack_run_node(domi_manager *manager, domi_node *node)
 {
     if (!unqueue(manager, node)) {
         domi_counter_add(&manager->counters.late_replies, 1);
@@ -219,7 +219,7 @@ void domi_stack_node(domi_manager *manager, domi_node *node)
     if (domi_node_is_stack(node))
         resume(manager, (domus_stack *)(void *)node);
     else
-        domi_stack_done(manager, (domi_promise *)(void *)node, NULL);
+        domi_stack_complete(manager, (domi_promise *)(void *)node, NULL);
 }
 
 void domi_stack_drop_node(domi_manager *manager, domi_node *node)

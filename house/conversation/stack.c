@@ -61,7 +61,7 @@ static void set_parent(domus_stack *pooled, domi_envelope *ask)
     atomic_store_explicit(&pooled->parent, back->promise, memory_order_release);
 }
 
-domus_stack *domi_stack_pooled(domus_stack *stack)
+domus_stack *domi_stack_pool(domus_stack *stack)
 {
     if (stack->pooled == NULL)
         stack->pooled = domi_stack_new(stack->manager, domi_stack_house(stack), 0);
@@ -73,7 +73,7 @@ domus_stack *domi_stack_pooled(domus_stack *stack)
     return pooled;
 }
 
-int domi_stack_may_wait(const domus_stack *stack)
+int domi_stack_check_may_wait(const domus_stack *stack)
 {
     uint32_t marks = domi_stack_house(stack)->marks;
 
@@ -83,13 +83,13 @@ int domi_stack_may_wait(const domus_stack *stack)
     return 0;
 }
 
-int domi_stack_promise(domus_stack *stack, domi_promise_kind kind, domi_promise **ret_promise)
+int domi_stack_add_promise(domus_stack *stack, domi_promise_kind kind, domi_promise **ret_promise)
 {
-    int error = domi_stack_may_wait(stack);
+    int error = domi_stack_check_may_wait(stack);
 
     if (error != 0)
         return error;
-    domus_stack *pooled = domi_stack_pooled(stack);
+    domus_stack *pooled = domi_stack_pool(stack);
     if (pooled == NULL)
         return -ENOMEM; /* a new pooled stack is freed when the handler returns */
     domi_promise *promise = domi_promise_new(stack->manager, pooled, kind);
@@ -135,7 +135,7 @@ void domi_stack_free_if_done(domi_manager *manager, domus_stack *stack)
     }
 }
 
-void domi_stack_noted(domi_manager *home, domi_promise *promise)
+void domi_stack_free_abandoned(domi_manager *home, domi_promise *promise)
 {
     domus_stack *stack = domi_promise_stack(promise);
     /* A pooled promise that is not on home's wheel does not keep its stack, which may be gone. */
@@ -154,7 +154,7 @@ static void answers_discard(domi_manager *manager, domus_stack *stack)
         domi_promise *next = domi_promise_next_answer(promise);
 
         if (promise->message != NULL)
-            domi_mailbox_dead(manager, domi_stack_house(stack), &promise->message->node,
+            domi_mailbox_drop(manager, domi_stack_house(stack), &promise->message->node,
                               -ECANCELED);
         domi_promise_release(manager, promise);
         promise = next;
@@ -264,7 +264,7 @@ static void end(domus_stack *stack, int result)
         stack->ask = NULL;
     } else if (result < 0 && !(pooled != NULL && pooled->cancelled)) {
         if (!is_of_channel(manager, house, pooled, result))
-            domi_family_failed(manager, house, result, false);
+            domi_family_handle_failure(manager, house, result, false);
     }
     if (stack->barrier)
         barrier_fall(house);
@@ -286,10 +286,10 @@ void domi_stack_end_received(domus_stack *stack, int error)
     if (message != NULL && message->node.kind == DOMI_ASK)
         domi_ask_fail(stack->manager, message, error);
     else if (message != NULL)
-        domi_envelope_done(stack->manager, message);
+        domi_envelope_end(stack->manager, message);
 }
 
-void domi_stack_return(domus_stack *stack, int result)
+void domi_stack_park_or_end(domus_stack *stack, int result)
 {
     domus_stack *pooled = stack->pooled;
 
@@ -303,8 +303,8 @@ void domi_stack_return(domus_stack *stack, int result)
         park(stack);
 }
 
-void domi_stack_wait(domus_stack *pooled, domi_wait wait, domi_promise *awaited,
-                     domus_resumed *then)
+void domi_stack_set_wait(domus_stack *pooled, domi_wait wait, domi_promise *awaited,
+                         domus_resumed *then)
 {
     pooled->wait = (uint8_t)wait;
     pooled->awaited = awaited;
@@ -313,7 +313,7 @@ void domi_stack_wait(domus_stack *pooled, domi_wait wait, domi_promise *awaited,
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-void domi_stack_kept_end(domi_manager *manager, domus_stack *kept)
+void domi_stack_end_kept(domi_manager *manager, domus_stack *kept)
 {
     kept->ask = NULL;
     pooled_end(manager, domi_stack_house(kept), kept);

@@ -82,11 +82,11 @@ static_assert(DOMUS_FRAME_MAX + DOMI_STACK_HEAD <= 1088, "the largest frame fits
 domus_stack *domi_stack_new(domi_manager *manager, domi_house *house, uint32_t frame_size);
 
 /* The pooled stack of `stack`; it is made if there is none yet. NULL without memory. */
-domus_stack *domi_stack_pooled(domus_stack *stack);
+domus_stack *domi_stack_pool(domus_stack *stack);
 
 /* The ask that this conversation began with was answered or passed on. Asks that it makes from now
  * on are made for nobody else. */
-static inline void domi_stack_on_its_own(domus_stack *stack)
+static inline void domi_stack_leave_ask(domus_stack *stack)
 {
     stack->ask = NULL;
     /* Relaxed: a walker that has read the parent already finds that the parent's wait is over, or
@@ -97,14 +97,14 @@ static inline void domi_stack_on_its_own(domus_stack *stack)
 
 /* Make a promise, which is one more thing that the conversation waits for. Returns 0; -ENOMEM;
  * -ECANCELED if the conversation was cancelled or its actor stops or restarts. */
-int domi_stack_promise(domus_stack *stack, domi_promise_kind kind, domi_promise **ret_promise);
+int domi_stack_add_promise(domus_stack *stack, domi_promise_kind kind, domi_promise **ret_promise);
 
 /* Returns 0, or -ECANCELED if the conversation was cancelled or its actor stops or restarts: such a
  * conversation waits for nothing more. */
-int domi_stack_may_wait(const domus_stack *stack);
+int domi_stack_check_may_wait(const domus_stack *stack);
 
 /* The handler returned `result`: park the conversation, or end it. */
-void domi_stack_return(domus_stack *stack, int result);
+void domi_stack_park_or_end(domus_stack *stack, int result);
 
 /* The function that was resumed with a received message has returned, or receives again: release
  * that message. An ask that was neither answered nor kept fails with `error`. */
@@ -112,20 +112,20 @@ void domi_stack_end_received(domus_stack *stack, int error);
 
 /* Set what the conversation waits for once its handler has returned, and the function `then` that
  * goes on afterwards. */
-void domi_stack_wait(domus_stack *pooled, domi_wait wait, domi_promise *awaited,
-                     domus_resumed *then);
+void domi_stack_set_wait(domus_stack *pooled, domi_wait wait, domi_promise *awaited,
+                         domus_resumed *then);
 
 /* An answer (a reply or an exception) has come to `house`, which runs: resume the stack that waits
  * for it, keep the answer, or drop it if it is late. Takes the envelope. */
-void domi_stack_answer(domi_manager *manager, domi_house *house, domi_envelope *answer);
+void domi_stack_take_answer(domi_manager *manager, domi_house *house, domi_envelope *answer);
 
 /* A promise has completed. Its `answer` is filled already; `message` (or NULL) is the envelope that
  * holds the answer's payload. Resumes the stack if it waited for nothing else. */
-void domi_stack_done(domi_manager *manager, domi_promise *promise, domi_envelope *message);
+void domi_stack_complete(domi_manager *manager, domi_promise *promise, domi_envelope *message);
 
 /* A run took a node from the exception mailbox that is no envelope: a promise that failed on this
  * side, or a stack whose answers were all there when it parked. */
-void domi_stack_node(domi_manager *manager, domi_node *node);
+void domi_stack_run_node(domi_manager *manager, domi_node *node);
 
 /* Free a stack that has ended, unless one of its nodes is still in a mailbox, in a list of notes,
  * or on home's wheel. */
@@ -133,9 +133,9 @@ void domi_stack_free_if_done(domi_manager *manager, domus_stack *stack);
 
 /* Free a promise that was given up while its house was lent; its note (notes.h) has come home. Home
  * only. */
-void domi_stack_noted(domi_manager *home, domi_promise *promise);
+void domi_stack_free_abandoned(domi_manager *home, domi_promise *promise);
 
-/* A node as domi_stack_node() takes it is thrown away with its mailbox: give up its promise. */
+/* A node as domi_stack_run_node() takes it is thrown away with its mailbox: give up its promise. */
 void domi_stack_drop_node(domi_manager *manager, domi_node *node);
 
 /* Cancel a parked stack. Everything that it waits for fails with -ECANCELED; an ask that it only
@@ -143,7 +143,7 @@ void domi_stack_drop_node(domi_manager *manager, domi_node *node);
 void domi_stack_cancel(domi_manager *manager, domus_stack *stack, int error);
 
 /* A kept ask was answered, has failed or was forwarded, so the stack that held it ends. */
-void domi_stack_kept_end(domi_manager *manager, domus_stack *kept);
+void domi_stack_end_kept(domi_manager *manager, domus_stack *kept);
 
 /* The house stops or restarts: cancel all its parked stacks. */
 void domi_stack_cancel_all(domi_manager *manager, domi_house *house);
@@ -158,7 +158,7 @@ void domi_stack_drop_all(domi_manager *manager, domi_house *house);
 
 /* True if the ask that `back` belongs to was made, directly or through other asks, for the
  * conversation `holder`. Any thread. */
-bool domi_stack_in_chain(const domi_return *back, const domus_stack *holder);
+bool domi_stack_is_in_chain(const domi_return *back, const domus_stack *holder);
 
 static inline bool domi_node_is_stack(const domi_node *node)
 {

@@ -19,7 +19,7 @@ static uint32_t counted(const domi_manager *home)
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&home->timers, memory_order_relaxed);
 }
 
-void domi_timers_count(domi_manager *home, uint32_t by)
+void domi_timers_add(domi_manager *home, uint32_t by)
 {
     atomic_store_explicit(&home->timers, counted(home) + by, memory_order_relaxed);
 }
@@ -29,13 +29,13 @@ static void count(domi_manager *manager, bool lent, uint32_t by)
     if (lent)
         manager->noted_timers += by;
     else
-        domi_timers_count(manager, by);
+        domi_timers_add(manager, by);
 }
 
 static void note(domi_manager *manager, domi_timer *timer)
 {
     timer->noted = true;
-    domi_lent_note(manager, &timer->event.node);
+    domi_note_add(manager, &timer->event.node);
 }
 
 static void on_wheel(domi_manager *home, domi_timer *timer, uint64_t expires_ns)
@@ -122,7 +122,7 @@ void domi_timer_cancel(domi_manager *manager, domi_timer *timer)
         timer_free(manager, timer);
 }
 
-void domi_timer_noted(domi_manager *home, domi_timer *timer)
+void domi_timer_carry_out_note(domi_manager *home, domi_timer *timer)
 {
     timer->noted = false;
     if (timer->cancelled)
@@ -174,10 +174,10 @@ void domi_timer_fire(domi_manager *manager, domi_wheel_node *node)
     /* The event goes straight into the mailbox and not through the inbox: a house cancels its
      * timers before it is gone, so no event may be on its way through the inbox then. */
     timer->event.node.kind = DOMI_EVENT;
-    domi_mailbox_add(manager, timer->house, &timer->event.node, DOMI_EVENT);
+    domi_mailbox_append(manager, timer->house, &timer->event.node, DOMI_EVENT);
 }
 
-void domi_timer_handled(domi_manager *manager, domi_timer *timer)
+void domi_timer_end_event(domi_manager *manager, domi_timer *timer)
 {
     timer->under_way = false;
     timer->event.sender_lease = 0;
@@ -187,13 +187,13 @@ void domi_timer_handled(domi_manager *manager, domi_timer *timer)
         arm(manager, timer, manager->now_ns + timer->period_ns);
 }
 
-void domi_timer_dropped(domi_manager *manager, domi_node *node)
+void domi_timer_drop_node(domi_manager *manager, domi_node *node)
 {
     domi_timer *timer = (domi_timer *)(void *)node;
 
     off_wheel(manager, timer);
     timer->cancelled = true;
-    domi_timer_handled(manager, timer);
+    domi_timer_end_event(manager, timer);
 }
 
 void domi_timer_cancel_all(domi_manager *manager, domi_house *house)

@@ -54,18 +54,18 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
 void domi_timer_cancel(domi_manager *manager, domi_timer *timer);
 
 /* Add `by` to the number of home's timers. The sum wraps, so UINT32_MAX subtracts 1. */
-void domi_timers_count(domi_manager *home, uint32_t by);
+void domi_timers_add(domi_manager *home, uint32_t by);
 
 /* Carry out what a thief noted for this timer while the house was lent (notes.h). Home only. */
-void domi_timer_noted(domi_manager *home, domi_timer *timer);
+void domi_timer_carry_out_note(domi_manager *home, domi_timer *timer);
 
 /* The time of a timer has come: put its event, or count it as missed if the last one is still under
  * way. Home only. */
 void domi_timer_fire(domi_manager *manager, domi_wheel_node *node);
 
 /* The timer's event was handled; or it was dropped with its mailbox. */
-void domi_timer_handled(domi_manager *manager, domi_timer *timer);
-void domi_timer_dropped(domi_manager *manager, domi_node *node);
+void domi_timer_end_event(domi_manager *manager, domi_timer *timer);
+void domi_timer_drop_node(domi_manager *manager, domi_node *node);
 
 /* Cancel all timers that the house armed, its memory watch, and its watches on descriptors, because
  * the house stops or restarts. */

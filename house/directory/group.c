@@ -231,7 +231,7 @@ int domus_group_join(domus_stack *stack, domus_group handle)
     }
     if (domi_mailbox_put_slow(manager, to.house, &member->node) == 0)
         return 0;
-    domi_group_dropped(manager, &member->node);
+    domi_group_drop_node(manager, &member->node);
     return -ESHUTDOWN; /* shards end with the system and not before */
 }
 
@@ -252,7 +252,7 @@ int domus_group_leave(domus_stack *stack, domus_group handle)
         return -ENOMEM;
     if (domi_mailbox_put_slow(manager, to.house, &member->node) != 0)
         /* the shard has ended, so no membership is left */
-        domi_group_dropped(manager, &member->node);
+        domi_group_drop_node(manager, &member->node);
     return 0;
 }
 
@@ -289,7 +289,7 @@ int domi_group_publish(domi_manager *manager, domus_address sender, domi_group *
     if (shared == NULL) {
         if (type->release != NULL)
             type->release((void *)(uintptr_t)payload);
-        return error != 0 ? error : domi_message_error(manager);
+        return error != 0 ? error : domi_message_explain_failure(manager);
     }
     for (uint32_t i = 0; i < group->groups->homes; i++) {
         const domi_group_slot *slot = &group->slots[i];

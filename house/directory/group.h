@@ -88,10 +88,10 @@ extern const domus_behaviour domi_shard_behaviour;
 
 /* A member's node has come to the shard's home; or it came too late, because the shard has
  * ended. */
-void domi_group_arrived(domi_manager *manager, domi_house *shard, domi_node *node);
-void domi_group_dropped(domi_manager *manager, domi_node *node);
+void domi_group_handle_arrival(domi_manager *manager, domi_house *shard, domi_node *node);
+void domi_group_drop_node(domi_manager *manager, domi_node *node);
 
 /* The house ends: it leaves its groups, and if it is a shard, its members leave, too. Home only. */
-void domi_group_house_ends(domi_manager *manager, domi_house *house);
+void domi_group_remove_house(domi_manager *manager, domi_house *house);
 
 #endif

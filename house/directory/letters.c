@@ -78,7 +78,7 @@ static int set_locked(domi_letters *letters, domus_address address, uint32_t wha
     return 0;
 }
 
-int domi_letters_set(domi_letters *letters, domus_address subscriber, uint32_t what)
+int domi_letters_subscribe(domi_letters *letters, domus_address subscriber, uint32_t what)
 {
     if ((what & ~(DOMUS_LETTERS_DEAD | DOMUS_LETTERS_REFUSED)) != 0 || subscriber.house == NULL)
         return -EINVAL;
@@ -94,7 +94,7 @@ int domus_letters_subscribe(domus_stack *stack, uint32_t what)
 
     if (letters == NULL)
         return -ENOSPC;
-    return domi_letters_set(letters, domus_self(stack), what);
+    return domi_letters_subscribe(letters, domus_self(stack), what);
 }
 
 /* --- telling ---------------------------------------------------------------------------------- */
@@ -132,7 +132,7 @@ void domi_letters_tell(domi_manager *manager, const domus_letter *letter)
             continue;
         domi_counter_add(&manager->counters.letters_missed, 1);
         if (error == -ESTALE)
-            (void)domi_letters_set(letters, copy[i].address, 0);
+            (void)domi_letters_subscribe(letters, copy[i].address, 0);
     }
 }
 
@@ -140,12 +140,12 @@ void domi_letters_tell(domi_manager *manager, const domus_letter *letter)
  * letters. */
 static bool has_hearers_for(const domi_manager *manager, const domus_type *type, uint32_t what)
 {
-    return domi_letters_wanted(manager, what) && !manager->has_stopped &&
+    return domi_letters_has_subscriber(manager, what) && !manager->has_stopped &&
            type != &domus_letter_type;
 }
 
-void domi_letters_dead(domi_manager *manager, domus_address receiver, const domi_envelope *message,
-                       int why)
+void domi_letters_tell_dead(domi_manager *manager, domus_address receiver,
+                            const domi_envelope *message, int why)
 {
     if (message->type == &domi_cancel_type)
         return;
@@ -167,7 +167,7 @@ void domi_letters_dead(domi_manager *manager, domus_address receiver, const domi
     domi_letters_tell(manager, &letter);
 }
 
-void domi_letters_refused(domi_manager *manager, domi_house *receiver, const domi_node *node)
+void domi_letters_tell_refused(domi_manager *manager, domi_house *receiver, const domi_node *node)
 {
     const domi_envelope *message = (const domi_envelope *)(const void *)node;
 

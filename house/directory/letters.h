@@ -28,12 +28,12 @@ void domi_letters_init(domi_letters *letters);
 
 /* Subscribe an actor to `what`, in place of what it had subscribed to; 0 ends its subscription.
  * Errors as of domus_letters_subscribe(). Any thread. */
-int domi_letters_set(domi_letters *letters, domus_address subscriber, uint32_t what);
+int domi_letters_subscribe(domi_letters *letters, domus_address subscriber, uint32_t what);
 
 /* Send `letter` to all who subscribed to its `what`, from the thread of `manager`. */
 void domi_letters_tell(domi_manager *manager, const domus_letter *letter);
 
-static inline bool domi_letters_wanted(const domi_manager *manager, uint32_t what)
+static inline bool domi_letters_has_subscriber(const domi_manager *manager, uint32_t what)
 {
     /* Relaxed: an actor that subscribes at this moment hears of the next one. */
     return manager->letters != NULL &&
@@ -42,11 +42,11 @@ static inline bool domi_letters_wanted(const domi_manager *manager, uint32_t wha
 }
 
 /* `message`, for `receiver`, is a dead letter: count it and tell the subscribers. */
-void domi_letters_dead(domi_manager *manager, domus_address receiver, const domi_envelope *message,
-                       int why);
+void domi_letters_tell_dead(domi_manager *manager, domus_address receiver,
+                            const domi_envelope *message, int why);
 
 /* The message of `node` was refused by `receiver`: tell the subscribers. The refusal is counted
  * already. */
-void domi_letters_refused(domi_manager *manager, domi_house *receiver, const domi_node *node);
+void domi_letters_tell_refused(domi_manager *manager, domi_house *receiver, const domi_node *node);
 
 #endif

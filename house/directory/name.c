@@ -22,7 +22,7 @@ int domi_name_put(domi_manager *manager, domi_house *house, const char *name, do
     return domi_names_put(manager->names, name, address, &family->name_slot);
 }
 
-void domi_name_drop(domi_manager *manager, domi_house *house)
+void domi_name_give_back(domi_manager *manager, domi_house *house)
 {
     domi_family *family = house->family;
 
@@ -52,6 +52,6 @@ int domus_name_release(domus_stack *stack)
 
     if (house->family == NULL || house->family->name_slot == DOMI_NAMELESS)
         return -ENOENT;
-    domi_name_drop(stack->manager, house);
+    domi_name_give_back(stack->manager, house);
     return 0;
 }

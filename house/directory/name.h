@@ -9,6 +9,6 @@ int domi_name_put(domi_manager *manager, domi_house *house, const char *name,
                   domus_address address);
 
 /* The actor ends: give its name back, if it has one. */
-void domi_name_drop(domi_manager *manager, domi_house *house);
+void domi_name_give_back(domi_manager *manager, domi_house *house);
 
 #endif

@@ -41,7 +41,7 @@ const domus_behaviour domi_shard_behaviour = {
 /* Put a notice of the delivery to one member. True if the member took it. */
 static bool put_one(domi_manager *manager, const domi_member *member, domi_envelope *delivery)
 {
-    domi_envelope *notice = domi_shared_notice(manager, delivery);
+    domi_envelope *notice = domi_shared_notice_new(manager, delivery);
 
     if (notice == NULL) {
         domi_counter_add(&manager->counters.refusals, 1);
@@ -203,7 +203,7 @@ static bool is_alive(const domi_member *member)
     return DOMI_LIFE_LEASE(life) == member->lease && (life & DOMI_LIFE_CLOSED) == 0;
 }
 
-void domi_group_arrived(domi_manager *manager, domi_house *house, domi_node *node)
+void domi_group_handle_arrival(domi_manager *manager, domi_house *house, domi_node *node)
 {
     domi_member *member = (domi_member *)(void *)node;
     domi_member *present = is_alive(member) ? find(member) : NULL;
@@ -221,7 +221,7 @@ void domi_group_arrived(domi_manager *manager, domi_house *house, domi_node *nod
     }
 }
 
-void domi_group_dropped(domi_manager *manager, domi_node *node)
+void domi_group_drop_node(domi_manager *manager, domi_node *node)
 {
     domi_member *member = (domi_member *)(void *)node;
 
@@ -231,7 +231,7 @@ void domi_group_dropped(domi_manager *manager, domi_node *node)
         uncount(manager, member);
 }
 
-void domi_group_house_ends(domi_manager *manager, domi_house *house)
+void domi_group_remove_house(domi_manager *manager, domi_house *house)
 {
     if (house->behaviour == &domi_shard_behaviour) {
         shard *self = house->self;

@@ -121,7 +121,7 @@ static void add_relations(const domi_manager *manager, domi_text *text, const do
                         house->parent != NULL ? domi_house_address(house->parent)
                                               : (domus_address){NULL, 0});
     domi_text_add(text, ",");
-    add_count(text, "children,", domi_house_children(house));
+    add_count(text, "children,", domi_house_count_children(house));
     add_count(text, "timers,", timers);
     add_count(text, "descriptors,", descriptors);
     add_count(text, "watchers,", watchers);

@@ -1,7 +1,7 @@
 /* A run takes replies, exceptions, asks, notices, events, and then what the channels have, in this
  * order.
  *
- * domi_house_runnable() alone decides whether mail may run, from the mailboxes and marks
+ * domi_house_is_runnable() alone decides whether mail may run, from the mailboxes and marks
  * themselves. The runner looks at STOP before each ask and notice. Until a conversation parks, its
  * `domus_stack` is a local variable here. */
 #include "house/dispatch/dispatch.h"
@@ -61,7 +61,7 @@ static const domus_on *find_rest(const domus_behaviour *behaviour)
 static bool take_own_message(house_run *run, domi_envelope *message)
 {
     if (message->type == &domi_cancel_type) {
-        domi_ask_cancelled(run->manager, run->house, message);
+        domi_ask_handle_cancel(run->manager, run->house, message);
         return true;
     }
     if (message->type == &domi_last_type) {
@@ -75,7 +75,7 @@ static bool take_own_message(house_run *run, domi_envelope *message)
 /* Report a dead letter for an event that stays with its timer or watch and is not freed. */
 static void dead_event(house_run *run, const domi_envelope *message, int why)
 {
-    domi_letters_dead(run->manager, domi_house_address(run->house), message, why);
+    domi_letters_tell_dead(run->manager, domi_house_address(run->house), message, why);
 }
 
 /* Call a row that has a frame. A frame lies in a pooled stack, so the conversation begins in one.
@@ -89,7 +89,7 @@ static void handle_framed(house_run *run, domi_envelope *message, const domus_on
             dead_event(run, message, -ENOMEM); /* its timer goes on */
         else
             /* there is no memory; the size of the frame was checked by the spawn */
-            domi_mailbox_dead(run->manager, run->house, &message->node, -ENOMEM);
+            domi_mailbox_drop(run->manager, run->house, &message->node, -ENOMEM);
         return;
     }
     stack->message = message;
@@ -97,8 +97,8 @@ static void handle_framed(house_run *run, domi_envelope *message, const domus_on
     stack->begun_by = message->type;
     int result = on->handle(stack, run->house->self, domi_envelope_payload_of(message, kind));
     if (kind == DOMI_NOTICE && stack->message != NULL)
-        domi_envelope_done(run->manager, message);
-    domi_stack_return(stack, result);
+        domi_envelope_end(run->manager, message);
+    domi_stack_park_or_end(stack, result);
 }
 
 /* Call a row without a frame. Frees the message if it is a notice that the handler did not keep.
@@ -113,10 +113,10 @@ __attribute__((always_inline)) static inline void handle(house_run *run, domi_en
     stack.message = message;
     int result = on->handle(&stack, run->house->self, domi_envelope_payload_of(message, kind));
     if (kind == DOMI_NOTICE && DOMI_LIKELY(stack.message != NULL))
-        domi_envelope_done(run->manager, message);
+        domi_envelope_end(run->manager, message);
     if (DOMI_LIKELY(result == 0 && stack.pooled == NULL && stack.ask == NULL && !stack.barrier))
         return; /* the conversation is over: nothing is to be answered or kept */
-    domi_stack_return(&stack, result);
+    domi_stack_park_or_end(&stack, result);
 }
 
 /* Handle an ask or notice whose type has no row: a message of the library, else by the last row;
@@ -128,7 +128,7 @@ static void unhandled(house_run *run, domi_envelope *message, uint32_t kind)
     if (take_own_message(run, message))
         domi_pool_free(run->manager, &message->node);
     else if (rest == NULL)
-        domi_mailbox_dead(run->manager, run->house, &message->node, -EOPNOTSUPP);
+        domi_mailbox_drop(run->manager, run->house, &message->node, -EOPNOTSUPP);
     else if (rest->frame_size != 0)
         handle_framed(run, message, rest, kind);
     else
@@ -144,7 +144,7 @@ DOMI_INLINE void take_replies(house_run *run, uint32_t kept)
         domi_node *node = domi_list_take(&house->tails[DOMI_REPLY]);
         house->replies--;
         run->left--;
-        domi_stack_answer(run->manager, house, (domi_envelope *)(void *)node);
+        domi_stack_take_answer(run->manager, house, (domi_envelope *)(void *)node);
     }
     count(run, DOMI_REPLY, before);
 }
@@ -158,9 +158,9 @@ DOMI_INLINE void take_exceptions(house_run *run, uint32_t kept)
         domi_node *node = domi_list_take(&house->tails[DOMI_EXCEPTION]);
         run->left--;
         if (domi_node_is_stack(node) || domi_node_is_promise(node))
-            domi_stack_node(run->manager, node);
+            domi_stack_run_node(run->manager, node);
         else
-            domi_stack_answer(run->manager, house, (domi_envelope *)(void *)node);
+            domi_stack_take_answer(run->manager, house, (domi_envelope *)(void *)node);
     }
     count(run, DOMI_EXCEPTION, before);
 }
@@ -197,7 +197,7 @@ __attribute__((always_inline)) static inline void take_user(house_run *run, uint
 
         house->mail--;
         run->left--;
-        domi_manager_handles(run->manager, message->type);
+        domi_manager_set_handled(run->manager, message->type);
         if (kind == DOMI_ASK && DOMI_UNLIKELY(domi_ask_is_expired(run->manager, message)))
             domi_ask_expire(run->manager, message);
         else if (DOMI_UNLIKELY(on == NULL))
@@ -235,7 +235,7 @@ DOMI_INLINE int handle_event(house_run *run, domi_envelope *message, bool mounte
         on = find_rest(run->house->behaviour);
     if (on == NULL)
         return -EOPNOTSUPP;
-    domi_manager_handles(run->manager, message->type);
+    domi_manager_set_handled(run->manager, message->type);
     if (on->frame_size != 0)
         handle_framed(run, message, on, DOMI_EVENT);
     else
@@ -261,9 +261,9 @@ DOMI_INLINE void take_timer(house_run *run, domi_timer *timer, bool mounted)
     else if (!timer->cancelled)
         handle_lent_event(run, &timer->event, mounted);
     bool look = is_idle && !timer->cancelled;
-    domi_timer_handled(run->manager, timer);
+    domi_timer_end_event(run->manager, timer);
     if (look)
-        domi_house_idle(run->manager, run->house);
+        domi_house_look_at_idle_time(run->manager, run->house);
 }
 
 DOMI_INLINE void take_event(house_run *run, domi_node *node, bool mounted)
@@ -278,22 +278,22 @@ DOMI_INLINE void take_event(house_run *run, domi_node *node, bool mounted)
             handle_lent_event(run, message, mounted);
         run->manager->descriptor_handled(run->manager, node);
     } else if (node->slab == DOMI_SLAB_HOUSE) {
-        domi_family_event(run->manager, run->house, node);
+        domi_family_handle_event(run->manager, run->house, node);
     } else if (node->slab == DOMI_SLAB_WATCH) {
         domi_watch *watch = (domi_watch *)(void *)node;
-        if (domi_watch_take(run->manager, run->house, watch))
+        if (domi_watch_begin_event(run->manager, run->house, watch))
             handle_lent_event(run, message, mounted);
-        domi_watch_handled(run->manager, watch);
+        domi_watch_end_event(run->manager, watch);
     } else if (node->slab == DOMI_SLAB_MEMORY_WATCH) {
         domi_memory_watch *watch = (domi_memory_watch *)(void *)node;
-        if (domi_memory_watch_take(run->manager, watch))
+        if (domi_memory_watch_begin_event(run->manager, watch))
             handle_lent_event(run, message, mounted);
-        domi_memory_watch_handled(run->manager, watch);
+        domi_memory_watch_end_event(run->manager, watch);
     } else if (take_own_message(run, message) ||
                (error = handle_event(run, message, mounted)) == 0) {
         domi_pool_free(run->manager, node);
     } else {
-        domi_mailbox_dead(run->manager, run->house, node, error);
+        domi_mailbox_drop(run->manager, run->house, node, error);
     }
 }
 
@@ -354,7 +354,7 @@ DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handl
         if ((house->marks & DOMI_MARK_STOPPING) != 0 && domi_house_stop_end(manager, house))
             return;
     }
-    if (domi_house_runnable(house)) {
+    if (domi_house_is_runnable(house)) {
         domi_house_move(house, DOMI_READY);
         domi_queue_put(&manager->ready[house->behaviour->kind], house);
     } else {
@@ -381,7 +381,7 @@ static void take_all(house_run *run, uint32_t source)
         break;
     case DOMI_NOTICE:
         take_user(run, DOMI_NOTICE, 0);
-        if (domi_house_receives(house))
+        if (domi_house_has_receive_to_look(house))
             take_received(run, 0);
         break;
     case DOMI_EVENT:
@@ -391,7 +391,7 @@ static void take_all(house_run *run, uint32_t source)
             take_events(run, 0, true);
         break;
     default:
-        if (domi_house_channels_runnable(house))
+        if (domi_house_may_run_channels(house))
             run->left -= run->manager->run_channels(run->manager, house, run->left);
     }
 }
@@ -424,7 +424,7 @@ __attribute__((noinline, cold)) static uint32_t run_short(domi_manager *manager,
  * message. */
 DOMI_INLINE uint32_t kept_for_notices(const domi_house *house, bool held, uint32_t kept)
 {
-    bool waits = held ? domi_house_receives(house) : house->tails[DOMI_NOTICE] != NULL;
+    bool waits = held ? domi_house_has_receive_to_look(house) : house->tails[DOMI_NOTICE] != NULL;
 
     return waits ? kept : 0;
 }
@@ -444,7 +444,7 @@ DOMI_INLINE void run_in_order(house_run *run, domi_manager *manager, domi_house 
         take_user(run, DOMI_ASK, notices);
     if (house->tails[DOMI_NOTICE] != NULL)
         take_user(run, DOMI_NOTICE, events);
-    if (DOMI_UNLIKELY(domi_house_receives(house)))
+    if (DOMI_UNLIKELY(domi_house_has_receive_to_look(house)))
         take_received(run, events);
     if (house->tails[DOMI_EVENT] != NULL) {
         if (DOMI_UNLIKELY(held) && (house->marks & DOMI_MARK_UNMOUNTED) != 0)
@@ -452,7 +452,7 @@ DOMI_INLINE void run_in_order(house_run *run, domi_manager *manager, domi_house 
         else
             take_events(run, channels, true);
     }
-    if (domi_house_channels_runnable(house))
+    if (domi_house_may_run_channels(house))
         run->left -= manager->run_channels(manager, house, run->left);
 }
 
@@ -464,14 +464,14 @@ DOMI_INLINE uint32_t run_once(domi_manager *manager, domi_house *house)
     domi_house_move(house, DOMI_SCHEDULED);
     domi_house_move(house, DOMI_RUNNING);
 
-    domi_manager_runs(manager, house->behaviour);
+    domi_manager_set_running(manager, house->behaviour);
 
     if (DOMI_UNLIKELY(manager->run_kept == 0))
         run.left = run_short(manager, house, run.left);
     else
         run_in_order(&run, manager, house, manager->run_kept);
 
-    domi_manager_runs(manager, NULL);
+    domi_manager_set_running(manager, NULL);
     domi_counter_add(&manager->counters.runs, 1);
     return manager->messages_per_run_max - run.left;
 }

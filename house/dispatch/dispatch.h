@@ -12,7 +12,7 @@
 #define DOMI_RUN_KEPT 8u
 
 /* Let each run handle at most `messages`, and set how many places it keeps for a later kind. */
-static inline void domi_manager_limit_runs(domi_manager *manager, uint32_t messages)
+static inline void domi_manager_set_run_limit(domi_manager *manager, uint32_t messages)
 {
     /* In runs of fewer than 64 it is an eighth, so that all kept places together are fewer than the
      * run has. */

@@ -25,7 +25,7 @@ static bool implies(bool when, bool then)
 static void check_created(const domi_house *house)
 {
     DOMI_CHECK((house->marks & ~DOMI_MARK_DEAD) == 0);
-    DOMI_CHECK(house->mail == 0 && domi_house_events(house) == 0 && house->replies == 0);
+    DOMI_CHECK(house->mail == 0 && domi_house_count_events(house) == 0 && house->replies == 0);
     DOMI_CHECK(house->stacks == NULL && house->stacks_count == 0 && house->attached == NULL);
     DOMI_CHECK(house->family == NULL);
 }
@@ -36,7 +36,7 @@ static void check_counts(const domi_house *house)
     DOMI_CHECK((house->mail == 0) ==
                (house->tails[DOMI_ASK] == NULL && house->tails[DOMI_NOTICE] == NULL));
     DOMI_CHECK((house->replies == 0) == (house->tails[DOMI_REPLY] == NULL));
-    DOMI_CHECK((domi_house_events(house) == 0) == (house->tails[DOMI_EVENT] == NULL));
+    DOMI_CHECK((domi_house_count_events(house) == 0) == (house->tails[DOMI_EVENT] == NULL));
     DOMI_CHECK((house->stacks_count == 0) == (house->stacks == NULL));
 }
 
@@ -66,7 +66,7 @@ static void check_alive(const domi_manager *home, const domi_house *house)
     DOMI_CHECK(house->behaviour != NULL && house->self != NULL);
     check_counts(house);
     check_marks(home, house);
-    DOMI_CHECK(implies(house->state == DOMI_WAITING, !domi_house_runnable(house)));
+    DOMI_CHECK(implies(house->state == DOMI_WAITING, !domi_house_is_runnable(house)));
 }
 
 void domi_house_check(const domi_manager *home, const domi_house *house)
@@ -160,7 +160,7 @@ void domi_house_check_lists(const domi_manager *home, const domi_house *house)
         return;
     DOMI_CHECK(check_mailbox(house, DOMI_ASK) + check_mailbox(house, DOMI_NOTICE) == house->mail);
     DOMI_CHECK(check_mailbox(house, DOMI_REPLY) == house->replies);
-    DOMI_CHECK(check_mailbox(house, DOMI_EVENT) == domi_house_events(house));
+    DOMI_CHECK(check_mailbox(house, DOMI_EVENT) == domi_house_count_events(house));
     (void)check_mailbox(house, DOMI_EXCEPTION);
     check_stacks(house);
 }

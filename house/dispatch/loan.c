@@ -64,7 +64,7 @@ uint32_t domi_loans_expose(domi_manager *home, domi_queue *queue, uint32_t most)
         home->shared.tail->next = chosen.head;
         home->shared.tail = chosen.tail;
     }
-    shown(home, domi_loans_shown(home) + count);
+    shown(home, domi_loans_count_shown(home) + count);
     domi_spinlock_unlock(&home->shared_lock);
     home->lent += count;
     domi_counter_add(&home->counters.exposed, count);
@@ -80,9 +80,9 @@ static void have_back(domi_manager *home, domi_house *house, domi_notes notes)
     DOMI_CHECK((slot & DOMI_SLOT_EXPOSED) != 0 && home->lent != 0);
     domi_house_slot_set(house, slot & DOMI_SLOT_CLASS);
     home->lent--;
-    domi_lent_carry_out(home, notes);
+    domi_notes_carry_out(home, notes);
     if ((slot & DOMI_SLOT_PENDING) != 0)
-        domi_mailbox_sort(home, house);
+        domi_mailbox_sort_inbox(home, house);
 }
 
 static domi_fifo take_shared(domi_manager *home)
@@ -167,7 +167,7 @@ void domi_loans_end(domi_manager *home)
 
 domi_loan *domi_loan_take(domi_manager *thief, domi_manager *home)
 {
-    if (domi_loans_shown(home) == 0)
+    if (domi_loans_count_shown(home) == 0)
         return NULL;
     domi_loan *loan = domi_pool_take(thief, DOMI_SLAB_64);
     if (loan == NULL)
@@ -176,7 +176,7 @@ domi_loan *domi_loan_take(domi_manager *thief, domi_manager *home)
     if (domi_spinlock_try_lock(&home->shared_lock)) {
         house = domi_fifo_take(&home->shared);
         if (house != NULL)
-            shown(home, domi_loans_shown(home) - 1);
+            shown(home, domi_loans_count_shown(home) - 1);
         domi_spinlock_unlock(&home->shared_lock);
     }
     if (house == NULL) {
@@ -192,7 +192,7 @@ void domi_loan_run(domi_manager *thief, domi_loan *loan)
     domi_manager *home = loan->house->home;
 
     loan->handled = domi_house_run_lent(thief, loan->house);
-    loan->notes = domi_lent_take(thief);
+    loan->notes = domi_notes_take(thief);
     domi_node *newest = atomic_load_explicit(&home->returns, memory_order_relaxed);
     do
         loan->node.next = newest;

@@ -45,7 +45,7 @@ domi_loan *domi_loan_take(domi_manager *thief, domi_manager *home);
 void domi_loan_run(domi_manager *thief, domi_loan *loan);
 
 /* How many houses of `home` lie in its shared queue; the number may be old. Any thread. */
-static inline uint32_t domi_loans_shown(const domi_manager *home)
+static inline uint32_t domi_loans_count_shown(const domi_manager *home)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&home->shared_count,
                                 memory_order_relaxed);

@@ -38,7 +38,7 @@ int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
     manager->config = config;
     manager->mailbox_max = manager->lane_max = config->scheduler.mailbox_max;
     manager->pressure = &none;
-    domi_manager_limit_runs(manager, config->scheduler.messages_per_run_max);
+    domi_manager_set_run_limit(manager, config->scheduler.messages_per_run_max);
     manager->conversations_max = config->scheduler.conversations_max;
     manager->ready[DOMUS_STATE].normal_every = config->scheduler.normal_every;
     manager->ready[DOMUS_CHANNELS].normal_every = config->scheduler.normal_every;
@@ -67,7 +67,7 @@ void domi_manager_fini(domi_manager *manager)
     free_tables(manager);
 }
 
-void domi_manager_pressed(domi_manager *manager, uint32_t level)
+void domi_manager_set_pressure(domi_manager *manager, uint32_t level)
 {
     DOMI_CHECK(domi_manager_is_mine(manager));
     manager->pressure_seen = level;
@@ -77,15 +77,15 @@ void domi_manager_pressed(domi_manager *manager, uint32_t level)
 
 static void end_house(void *house, void *manager)
 {
-    domi_house_end(manager, house);
+    domi_house_end_left(manager, house);
 }
 
-void domi_manager_end(domi_manager *manager)
+void domi_manager_end_actors(domi_manager *manager)
 {
     DOMI_CHECK(domi_manager_is_mine(manager));
     manager->has_stopped = true;
     domi_loans_end(manager);
-    (void)domi_manager_arrivals(manager);
+    (void)domi_manager_take_arrivals(manager);
     domi_slots_walk(manager, end_house, manager);
     manager->ready[DOMUS_STATE] = manager->ready[DOMUS_CHANNELS] = (domi_queue){0};
     manager->mounting = (domi_fifo){NULL, NULL};
@@ -100,10 +100,10 @@ static void stop_house(void *house_, void *manager)
         (void)domi_house_stop(manager, domi_house_address(house));
 }
 
-void domi_manager_stop(domi_manager *manager)
+void domi_manager_stop_actors(domi_manager *manager)
 {
     DOMI_CHECK(domi_manager_is_mine(manager));
-    (void)domi_manager_arrivals(manager);
+    (void)domi_manager_take_arrivals(manager);
     domi_slots_walk(manager, stop_house, manager);
 }
 
@@ -130,13 +130,13 @@ static uint32_t take_arrivals(domi_manager *manager)
         if (DOMI_UNLIKELY(domi_house_is_exposed(house))) /* its inbox is sorted when it is back */
             domi_house_slot_set(house, domi_house_slot(house) | DOMI_SLOT_PENDING);
         else
-            domi_mailbox_sort(manager, house);
+            domi_mailbox_sort_inbox(manager, house);
         house = next;
     }
     return count;
 }
 
-uint32_t domi_manager_arrivals(domi_manager *manager)
+uint32_t domi_manager_take_arrivals(domi_manager *manager)
 {
     DOMI_CHECK(domi_manager_is_mine(manager));
     uint32_t returned = domi_loans_settle(manager);
@@ -144,7 +144,7 @@ uint32_t domi_manager_arrivals(domi_manager *manager)
     return returned + take_arrivals(manager);
 }
 
-uint32_t domi_manager_mount(domi_manager *manager)
+uint32_t domi_manager_mount_actors(domi_manager *manager)
 {
     /* An actor that an on_mount spawns waits in `mounting` for the next call. */
     domi_fifo now = manager->mounting;
@@ -164,7 +164,7 @@ uint32_t domi_manager_mount(domi_manager *manager)
  * the cache: a third of the time, measured. Promises may use the places that timers left, too. */
 #define TIMERS_PER_TURN 1024u
 
-uint32_t domi_manager_timers(domi_manager *manager)
+uint32_t domi_manager_fire_timers(domi_manager *manager)
 {
     domi_wheel_node *node;
     uint32_t count = 0;
@@ -183,7 +183,7 @@ uint32_t domi_manager_timers(domi_manager *manager)
     return count;
 }
 
-uint32_t domi_manager_channels(domi_manager *manager)
+uint32_t domi_manager_run_channels(domi_manager *manager)
 {
     domi_queue *ready = &manager->ready[DOMUS_CHANNELS];
     uint32_t most = ready->count + manager->config->scheduler.channels_runs_per_tick;
@@ -208,5 +208,5 @@ bool domi_manager_has_work(const domi_manager *manager)
                                 memory_order_seq_cst) != NULL ||
            atomic_load_explicit((_Atomic(domi_node *) *)(uintptr_t)&manager->returns,
                                 memory_order_seq_cst) != NULL ||
-           domi_loans_shown(manager) != 0;
+           domi_loans_count_shown(manager) != 0;
 }

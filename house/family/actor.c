@@ -43,7 +43,7 @@ DOMI_INLINE int notice(domi_manager *manager, const domi_house *sender, domus_ad
     domi_envelope *envelope = domi_message_new(manager, DOMI_ENVELOPE_HEAD + type->size);
 
     if (DOMI_UNLIKELY(envelope == NULL))
-        return domi_message_error(manager);
+        return domi_message_explain_failure(manager);
     domi_envelope_sign(envelope, type, sender);
     domi_payload_copy(envelope->payload, payload, type->size);
 

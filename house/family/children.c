@@ -31,7 +31,7 @@ static domi_house **slot(const domi_children *children, uint32_t place)
     return &children->more[segment][place - begin_of(segment)];
 }
 
-domi_house *domi_children_at(const domi_children *children, uint32_t place)
+domi_house *domi_children_get(const domi_children *children, uint32_t place)
 {
     return *slot(children, place);
 }
@@ -80,9 +80,9 @@ static void shrink(domi_children *children)
 
 void domi_children_remove(domi_children *children, domi_house *child)
 {
-    domi_house *last = domi_children_at(children, children->count - 1);
+    domi_house *last = domi_children_get(children, children->count - 1);
 
-    DOMI_CHECK(domi_children_at(children, child->child_index) == child);
+    DOMI_CHECK(domi_children_get(children, child->child_index) == child);
     *slot(children, child->child_index) = last;
     last->child_index = child->child_index;
     children->count--;

@@ -37,7 +37,7 @@ void domi_family_free(domi_house *house)
 
 /* --- children -------------------------------------------------------------------------------- */
 
-int domi_family_adopt(domi_house *parent, domi_house *child)
+int domi_family_add_child(domi_house *parent, domi_house *child)
 {
     domi_family *family = domi_family_of(parent);
 
@@ -47,18 +47,18 @@ int domi_family_adopt(domi_house *parent, domi_house *child)
     return 0;
 }
 
-void domi_family_strike(domi_house *child)
+void domi_family_remove_child(domi_house *child)
 {
     domi_children_remove(child->parent->family->children, child);
     child->parent = NULL;
 }
 
-uint32_t domi_family_stop(domi_manager *manager, domi_house *house)
+uint32_t domi_family_stop_children(domi_manager *manager, domi_house *house)
 {
-    uint32_t count = domi_house_children(house);
+    uint32_t count = domi_house_count_children(house);
 
     for (uint32_t i = 0; i < count; i++) {
-        const domi_house *child = domi_children_at(house->family->children, i);
+        const domi_house *child = domi_children_get(house->family->children, i);
         (void)domi_house_stop(manager, domi_house_address(child));
     }
     return count;
@@ -80,7 +80,7 @@ static void tell_parent(domi_manager *manager, domi_house *child, uint16_t word)
     DOMI_CHECK(error == 0 || manager->has_stopped);
 }
 
-bool domi_family_leave(domi_manager *manager, domi_house *child)
+bool domi_family_remove_ended(domi_manager *manager, domi_house *child)
 {
     domi_house *parent = child->parent;
 
@@ -90,7 +90,7 @@ bool domi_family_leave(domi_manager *manager, domi_house *child)
         tell_parent(manager, child, DOMI_CHILD_GONE);
         return false;
     }
-    domi_family_strike(child);
+    domi_family_remove_child(child);
     if ((parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
         /* a parent that ends or restarts waits for its children to go */
         domi_house_rouse(manager, parent);
@@ -112,7 +112,7 @@ static void root_decides(domi_manager *manager, domi_house *house, bool fatal)
     (void)domi_house_stop(manager, domi_house_address(house));
 }
 
-void domi_family_failed(domi_manager *manager, domi_house *house, int error, bool fatal)
+void domi_family_handle_failure(domi_manager *manager, domi_house *house, int error, bool fatal)
 {
     domi_house *parent = house->parent;
 
@@ -173,7 +173,7 @@ static bool within_intensity(domi_manager *manager, const domus_supervision *sup
     return ++family->restarts <= most;
 }
 
-void domi_family_direct(domi_manager *manager, domi_house *child, domus_directive directive)
+void domi_family_send_directive(domi_manager *manager, domi_house *child, domus_directive directive)
 {
     child->node.owner = (uint16_t)directive;
     child->node.kind = DOMI_DIRECTIVE;
@@ -192,7 +192,7 @@ static bool take_node(domi_house *child)
     do {
         if ((life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP | DOMI_LIFE_NODE)) != 0)
             return false;
-        /* acquire: pairs with home's release of the node, as in domi_family_failed(). */
+        /* acquire: pairs with home's release of the node, as in domi_family_handle_failure(). */
     } while (!atomic_compare_exchange_weak_explicit(&child->life, &life, life | DOMI_LIFE_NODE,
                                                     memory_order_acquire, memory_order_relaxed));
     return true;
@@ -205,13 +205,13 @@ static void direct_all(domi_manager *manager, const domi_children *children,
                        const domi_house *failed, domus_directive directive)
 {
     for (uint32_t i = 0; i < domi_children_count(children); i++) {
-        domi_house *child = domi_children_at(children, i);
+        domi_house *child = domi_children_get(children, i);
         if (child == failed)
             continue;
         if (directive == DOMUS_STOP)
             (void)domi_house_stop(manager, domi_house_address(child));
         else if (take_node(child))
-            domi_family_direct(manager, child, directive);
+            domi_family_send_directive(manager, child, directive);
     }
 }
 
@@ -228,15 +228,15 @@ static void child_failed(domi_manager *manager, domi_house *parent, domi_house *
     if (directive == DOMUS_ESCALATE) {
         domi_counter_add(&manager->counters.escalations, 1);
         domi_manager_log(manager, parent, DOMI_ESCALATES, error);
-        domi_family_failed(manager, parent, error, true);
+        domi_family_handle_failure(manager, parent, error, true);
         directive = DOMUS_STOP;
     }
     if (supervision != NULL && supervision->all_for_one && directive != DOMUS_RESUME)
         direct_all(manager, parent->family->children, child, directive);
-    domi_family_direct(manager, child, directive);
+    domi_family_send_directive(manager, child, directive);
 }
 
-void domi_family_event(domi_manager *manager, domi_house *parent, domi_node *node)
+void domi_family_handle_event(domi_manager *manager, domi_house *parent, domi_node *node)
 {
     domi_house *child = domi_node_house(node);
 
@@ -244,11 +244,11 @@ void domi_family_event(domi_manager *manager, domi_house *parent, domi_node *nod
         child_failed(manager, parent, child, -(int)node->owner);
         return;
     }
-    domi_family_strike(child);
+    domi_family_remove_child(child);
     domi_mailbox_give_back(manager, child);
 }
 
-void domi_family_directed(domi_manager *manager, domi_house *house, domus_directive directive)
+void domi_family_obey(domi_manager *manager, domi_house *house, domus_directive directive)
 {
     bool fatal = (house->marks & DOMI_MARK_FATAL) != 0;
     uint64_t life = domi_house_life(house);
@@ -264,7 +264,7 @@ void domi_family_directed(domi_manager *manager, domi_house *house, domus_direct
     domi_house_rouse(manager, house);
 }
 
-void domi_family_dropped(domi_manager *manager, domi_node *node)
+void domi_family_drop_node(domi_manager *manager, domi_node *node)
 {
     /* This happens only when the system ends, and then slots are not used again. */
     DOMI_CHECK(manager->has_stopped && node->slab == DOMI_SLAB_HOUSE);
@@ -278,6 +278,6 @@ int domus_escalate(domus_stack *stack, int error)
         return -EINVAL;
     if ((house->marks & DOMI_MARK_SUSPENDED) != 0)
         return -EALREADY;
-    domi_family_failed(stack->manager, house, error, true);
+    domi_family_handle_failure(stack->manager, house, error, true);
     return 0;
 }

@@ -67,37 +67,38 @@ void domi_family_free(domi_house *house);
 
 /* Add `child` to the children of `parent`. Returns 0; -ENOMEM. Called by the thread that runs the
  * parent. */
-int domi_family_adopt(domi_house *parent, domi_house *child);
+int domi_family_add_child(domi_house *parent, domi_house *child);
 
 /* Ask all children to stop. Returns how many are left. */
-uint32_t domi_family_stop(domi_manager *manager, domi_house *house);
+uint32_t domi_family_stop_children(domi_manager *manager, domi_house *house);
 
 /* A child has ended: strike it from its parent's list. True: it was struck, and the caller frees
  * the slot. False: the parent lives on another thread (or is lent), and the slot is freed when the
  * parent has heard of the end. */
-bool domi_family_leave(domi_manager *manager, domi_house *child);
+bool domi_family_remove_ended(domi_manager *manager, domi_house *child);
 
 /* The house has failed with `error`: tell its parent, or let the root decide. `fatal`: the failure
  * was one of on_mount or on_restart, or the actor escalates, so it must not simply resume. */
-void domi_family_failed(domi_manager *manager, domi_house *house, int error, bool fatal);
+void domi_family_handle_failure(domi_manager *manager, domi_house *house, int error, bool fatal);
 
 /* Handle the event of a child's node, in a run of the parent. */
-void domi_family_event(domi_manager *manager, domi_house *parent, domi_node *node);
+void domi_family_handle_event(domi_manager *manager, domi_house *parent, domi_node *node);
 
 /* Carry out the parent's directive, which has come to the child's home. */
-void domi_family_directed(domi_manager *manager, domi_house *house, domus_directive directive);
+void domi_family_obey(domi_manager *manager, domi_house *house, domus_directive directive);
 
 /* A child's node is thrown away with its parent's mailbox, because the system ends. */
-void domi_family_dropped(domi_manager *manager, domi_node *node);
+void domi_family_drop_node(domi_manager *manager, domi_node *node);
 
 /* Send the parent's decision to the child, by the child's node, which is reserved for this (its
  * NODE bit is set). */
-void domi_family_direct(domi_manager *manager, domi_house *child, domus_directive directive);
+void domi_family_send_directive(domi_manager *manager, domi_house *child,
+                                domus_directive directive);
 
 /* Take a child out of its parent's list. Called by the thread that runs the parent. */
-void domi_family_strike(domi_house *child);
+void domi_family_remove_child(domi_house *child);
 
-static inline uint32_t domi_house_children(const domi_house *house)
+static inline uint32_t domi_house_count_children(const domi_house *house)
 {
     return house->family != NULL ? domi_children_count(house->family->children) : 0;
 }

@@ -49,7 +49,7 @@ static int state_init(domi_house *house, const domus_behaviour *behaviour, const
 
     house->self = house->room + offset;
     if (behaviour->state_size >
-        domi_slots_room(domi_house_slot(house) & DOMI_SLOT_CLASS) - offset) {
+        domi_slots_state_bytes(domi_house_slot(house) & DOMI_SLOT_CLASS) - offset) {
         house->self = domi_memory_new(behaviour->state_size);
         if (house->self == NULL)
             return -ENOMEM;
@@ -144,11 +144,11 @@ static int house_init(domi_manager *manager, domi_house *house, const domi_house
 static void house_undo(domi_manager *manager, domi_house *house)
 {
     if (house->parent != NULL)
-        domi_family_strike(house);
+        domi_family_remove_child(house);
     domi_family_free(house);
     state_fini(house);
     house->marks = 0;
-    domi_slots_keep(manager, house);
+    domi_slots_untake(manager, house);
 }
 
 /* Set the life word of a complete house: from here on other threads may know its address. */
@@ -162,7 +162,7 @@ static void publish(domi_manager *manager, domi_house *house, domus_address addr
      * complete house. */
     if (house->home == manager && atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0) {
         atomic_store_explicit(&house->life, life, memory_order_release);
-        domi_house_mounting(manager, house);
+        domi_house_queue_mount(manager, house);
         return;
     }
     atomic_store_explicit(&house->life, life | DOMI_LIFE_NODE, memory_order_release);
@@ -200,12 +200,12 @@ static int spawn(domi_manager *manager, domi_house *parent, domi_manager *home,
         return -ENOMEM;
     int error = house_init(manager, house, parent, behaviour, state, options, load);
     if (error != 0) {
-        domi_slots_keep(manager, house);
+        domi_slots_untake(manager, house);
         return error;
     }
     domus_address address = {house, DOMI_LIFE_LEASE(domi_house_life(house))};
     if (parent != NULL)
-        error = domi_family_adopt(parent, house);
+        error = domi_family_add_child(parent, house);
     if (error == 0 && options != NULL && options->name != NULL)
         error = domi_name_put(manager, house, options->name, address);
     if (error != 0) {
@@ -230,7 +230,7 @@ int domi_house_spawn_routee(domi_manager *manager, domi_house *parent, domi_mana
     return result;
 }
 
-void domi_house_mounting(domi_manager *manager, domi_house *house)
+void domi_house_queue_mount(domi_manager *manager, domi_house *house)
 {
     domi_house_move(house, DOMI_MOUNTING);
     domi_fifo_put(&manager->mounting, house);
@@ -250,8 +250,8 @@ static void house_free(domi_manager *manager, domi_house *house)
     domi_watch_cancel_all(manager, house);
     /* From here on nothing is put into this house, not even because of what is dropped below. */
     atomic_fetch_or_explicit(&house->life, DOMI_LIFE_CLOSED, memory_order_relaxed);
-    domi_name_drop(manager, house);
-    domi_group_house_ends(manager, house);
+    domi_name_give_back(manager, house);
+    domi_group_remove_house(manager, house);
     domi_router_stop_owned(manager, house);
     domi_watch_fire_all(manager, house);
     domi_timer_cancel_all(manager, house);
@@ -270,14 +270,14 @@ static void house_free(domi_manager *manager, domi_house *house)
     atomic_store_explicit(&house->life, (uint64_t)lease << 32 | DOMI_LIFE_CLOSED,
                           memory_order_release);
     domi_counter_add(&manager->houses, UINT64_MAX);
-    if (!domi_family_leave(manager, house)) {
+    if (!domi_family_remove_ended(manager, house)) {
         house->marks = DOMI_MARK_DEAD; /* the slot is freed when its parent has heard of the end */
         return;
     }
-    domi_house_released(manager, house);
+    domi_house_free_returned(manager, house);
 }
 
-void domi_house_released(domi_manager *manager, domi_house *house)
+void domi_house_free_returned(domi_manager *manager, domi_house *house)
 {
     uint32_t lease = DOMI_LIFE_LEASE(domi_house_life(house));
 
@@ -302,21 +302,22 @@ DOMI_NO_CANARY int domi_house_run_mount(domi_manager *manager, domi_house *house
         used = domi_stack_new(manager, house, behaviour->mount_frame_size);
     if (used == NULL)
         return -ENOMEM;
-    const domus_behaviour *before = domi_manager_enters(manager, behaviour, &mount_type);
+    const domus_behaviour *before = domi_manager_set_entered(manager, behaviour, &mount_type);
     int result = behaviour->on_mount(used, house->self);
-    domi_manager_runs(manager, before);
-    domi_stack_return(used, result < 0 ? 0 : result); /* the caller decides what a failure means */
+    domi_manager_set_running(manager, before);
+    domi_stack_park_or_end(used,
+                           result < 0 ? 0 : result); /* the caller decides what a failure means */
     return result;
 }
 
-void domi_house_mount_failed(domi_manager *manager, domi_house *house, int error)
+void domi_house_fail_mount(domi_manager *manager, domi_house *house, int error)
 {
     house->marks |= DOMI_MARK_UNMOUNTED;
     /* The parent decides on a restart or a stop, and both take the timers back. Until then a
      * periodic timer would only wake the house. Watches stay, because a link has to stop its other
      * end. */
     domi_timer_cancel_all(manager, house);
-    domi_family_failed(manager, house, error, true);
+    domi_family_handle_failure(manager, house, error, true);
 }
 
 void domi_house_mount(domi_manager *manager, domi_house *house)
@@ -330,12 +331,12 @@ void domi_house_mount(domi_manager *manager, domi_house *house)
         result = domi_house_run_mount(manager, house);
     domi_counter_add(&manager->counters.spawns, 1);
     if (result < 0)
-        domi_house_mount_failed(manager, house, result);
+        domi_house_fail_mount(manager, house, result);
     if ((house->marks & (DOMI_MARK_PASSIVATES | DOMI_MARK_UNMOUNTED)) == DOMI_MARK_PASSIVATES)
-        domi_house_idle(manager, house);
+        domi_house_look_at_idle_time(manager, house);
     domi_house_move(house, DOMI_WAITING);
-    if ((domi_house_life(house) & DOMI_LIFE_STOP) != 0 || domi_house_runnable(house))
-        domi_house_ready(manager, house);
+    if ((domi_house_life(house) & DOMI_LIFE_STOP) != 0 || domi_house_is_runnable(house))
+        domi_house_make_ready(manager, house);
 }
 
 int domi_house_stop(domi_manager *manager, domus_address address)
@@ -383,7 +384,7 @@ void domi_house_stop_begin(domi_manager *manager, domi_house *house)
     domi_stack_cancel_all(manager, house);
     domi_timer_cancel_all(manager, house);
     domi_watch_cancel_all(manager, house);
-    (void)domi_family_stop(manager, house);
+    (void)domi_family_stop_children(manager, house);
     if (manager->stop_channels != NULL && house->behaviour->kind == DOMUS_CHANNELS)
         (void)manager->stop_channels(manager, house);
 }
@@ -396,10 +397,10 @@ DOMI_NO_CANARY void domi_house_run_stop(domi_manager *manager, domi_house *house
         return;
     domus_stack stack;
     domi_stack_begin(&stack, manager, house);
-    const domus_behaviour *before = domi_manager_enters(manager, behaviour, &stop_type);
+    const domus_behaviour *before = domi_manager_set_entered(manager, behaviour, &stop_type);
     behaviour->on_stop(&stack, house->self);
-    domi_manager_runs(manager, before);
-    domi_stack_return(&stack, 0);
+    domi_manager_set_running(manager, before);
+    domi_stack_park_or_end(&stack, 0);
 }
 
 bool domi_house_stop_end(domi_manager *manager, domi_house *house)
@@ -407,7 +408,7 @@ bool domi_house_stop_end(domi_manager *manager, domi_house *house)
     bool channels = manager->stop_channels != NULL && house->behaviour->kind == DOMUS_CHANNELS &&
                     manager->stop_channels(manager, house) != 0;
 
-    bool children = domi_house_children(house) != 0;
+    bool children = domi_house_count_children(house) != 0;
 
     if (channels || children || house->stacks != NULL ||
         (domi_house_life(house) & DOMI_LIFE_NODE) != 0)
@@ -422,7 +423,7 @@ bool domi_house_stop_end(domi_manager *manager, domi_house *house)
     return true;
 }
 
-void domi_house_end(domi_manager *manager, domi_house *house)
+void domi_house_end_left(domi_manager *manager, domi_house *house)
 {
     bool mounted = house->state != DOMI_CREATED && house->state != DOMI_MOUNTING;
 
@@ -432,7 +433,7 @@ void domi_house_end(domi_manager *manager, domi_house *house)
         return; /* work was abandoned and still uses the house: leave it as it is, and the system's
                    memory, too */
     if (house->state == DOMI_CREATED)
-        domi_house_mounting(manager, house);
+        domi_house_queue_mount(manager, house);
     if (manager->stop_channels != NULL && house->behaviour->kind == DOMUS_CHANNELS &&
         manager->stop_channels(manager, house) != 0)
         house->channels.set = NULL; /* the kernel still uses them, so they are leaked */

@@ -37,7 +37,7 @@ int domi_house_stop(domi_manager *manager, domus_address address);
 
 /* Queue a house for mounting: its mount node was taken from the inbox, or it was spawned on its own
  * home. */
-void domi_house_mounting(domi_manager *manager, domi_house *house);
+void domi_house_queue_mount(domi_manager *manager, domi_house *house);
 
 /* Call on_mount, and publish WAITING after it has returned. */
 void domi_house_mount(domi_manager *manager, domi_house *house);
@@ -45,7 +45,7 @@ void domi_house_mount(domi_manager *manager, domi_house *house);
 /* The on_mount or on_restart of a house has failed. Until a restart succeeds, the actor is not
  * mounted and none of its functions is called. Called by home, in a turn of the house or in its
  * mount. */
-void domi_house_mount_failed(domi_manager *manager, domi_house *house, int error);
+void domi_house_fail_mount(domi_manager *manager, domi_house *house, int error);
 
 /* Something other than mail has changed (a stop, a directive, a child is gone), and the house has
  * to look at it. If the house waits, it becomes READY; the end of its run looks. In the other
@@ -54,7 +54,7 @@ void domi_house_mount_failed(domi_manager *manager, domi_house *house, int error
 static inline void domi_house_rouse(domi_manager *manager, domi_house *house)
 {
     if (!domi_house_is_exposed(house) && house->state == DOMI_WAITING)
-        domi_house_ready(manager, house);
+        domi_house_make_ready(manager, house);
 }
 
 /* Type of the notice of domus_stop_after_mail(): it goes behind the mail that waits, and the actor
@@ -62,7 +62,7 @@ static inline void domi_house_rouse(domi_manager *manager, domi_house *house)
 extern const domus_type domi_last_type;
 
 /* Free the slot of a dead house; its node came back from its parent's thread. */
-void domi_house_released(domi_manager *manager, domi_house *house);
+void domi_house_free_returned(domi_manager *manager, domi_house *house);
 
 /* Begin a restart: cancel what the actor does and stop its children (restart.c). */
 void domi_house_restart_begin(domi_manager *manager, domi_house *house);
@@ -73,7 +73,7 @@ void domi_house_restart_end(domi_manager *manager, domi_house *house);
 
 /* Look whether the idle time of an actor is over (restart.c): stop the actor, or arm the timer for
  * the next look. */
-void domi_house_idle(domi_manager *manager, domi_house *house);
+void domi_house_look_at_idle_time(domi_manager *manager, domi_house *house);
 extern const domus_type domi_idle_type;
 
 /* True if the behaviour is complete and within all limits. */
@@ -97,6 +97,6 @@ bool domi_house_stop_end(domi_manager *manager, domi_house *house);
 
 /* The system has ended: call on_stop if the actor was mounted, and free the house whatever it waits
  * for. */
-void domi_house_end(domi_manager *manager, domi_house *house);
+void domi_house_end_left(domi_manager *manager, domi_house *house);
 
 #endif

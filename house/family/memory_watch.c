@@ -72,7 +72,7 @@ static void put(domi_manager *manager, domi_memory_watch *watch)
     const domus_address address = {watch->house, watch->lease};
 
     if (domi_mailbox_put(manager, address, &watch->event.node, DOMI_EVENT) != 0)
-        domi_memory_watch_dropped(manager, watch);
+        domi_memory_watch_drop_node(manager, watch);
 }
 
 /* The next watch whose actor has to be told of change `number`; NULL: there is none for now. */
@@ -98,7 +98,7 @@ static domi_memory_watch *find_next(domi_manager *home, uint32_t number, uint32_
     return found;
 }
 
-void domi_memory_watches_tell(domi_manager *manager)
+void domi_memory_watches_fire(domi_manager *manager)
 {
     uint32_t visits = VISITS_PER_TICK;
     domus_memory_change change;
@@ -118,7 +118,7 @@ void domi_memory_watches_tell(domi_manager *manager)
         put(manager, watch);
 }
 
-bool domi_memory_watch_take(domi_manager *manager, domi_memory_watch *watch)
+bool domi_memory_watch_begin_event(domi_manager *manager, domi_memory_watch *watch)
 {
     domi_manager *home = watch->house->home;
 
@@ -131,7 +131,7 @@ bool domi_memory_watch_take(domi_manager *manager, domi_memory_watch *watch)
 }
 
 /* If a change came while the event was handled, home has not put it, so it is put here. */
-void domi_memory_watch_handled(domi_manager *manager, domi_memory_watch *watch)
+void domi_memory_watch_end_event(domi_manager *manager, domi_memory_watch *watch)
 {
     domi_manager *home = watch->house->home;
     domus_memory_change change;
@@ -147,7 +147,7 @@ void domi_memory_watch_handled(domi_manager *manager, domi_memory_watch *watch)
         put(manager, watch);
 }
 
-void domi_memory_watch_dropped(domi_manager *manager, domi_memory_watch *watch)
+void domi_memory_watch_drop_node(domi_manager *manager, domi_memory_watch *watch)
 {
     domi_manager *home = watch->house->home;
 

@@ -38,18 +38,18 @@ static_assert(offsetof(domi_memory_watch, change) == DOMI_ENVELOPE_HEAD, "the ev
 
 /* Put the events of watches whose actors were not told of the latest change, a bounded number of
  * them. Home only, once a tick. */
-void domi_memory_watches_tell(domi_manager *manager);
+void domi_memory_watches_fire(domi_manager *manager);
 
 /* True if an actor of this home has such a watch. Any thread; the answer may be late. */
 bool domi_memory_is_watched(const domi_manager *manager);
 
 /* The event is about to be handled: read the levels into it. False if the watch was taken back, and
  * there is nothing to handle. */
-bool domi_memory_watch_take(domi_manager *manager, domi_memory_watch *watch);
+bool domi_memory_watch_begin_event(domi_manager *manager, domi_memory_watch *watch);
 
 /* The event was handled; or it was dropped with its mailbox. */
-void domi_memory_watch_handled(domi_manager *manager, domi_memory_watch *watch);
-void domi_memory_watch_dropped(domi_manager *manager, domi_memory_watch *watch);
+void domi_memory_watch_end_event(domi_manager *manager, domi_memory_watch *watch);
+void domi_memory_watch_drop_node(domi_manager *manager, domi_memory_watch *watch);
 
 /* Take a watch back, because its house ends or restarts, or wants no more events. */
 void domi_memory_watch_cancel(domi_manager *manager, domi_memory_watch *watch);

@@ -29,7 +29,7 @@ void domi_house_restart_begin(domi_manager *manager, domi_house *house)
     domi_timer_cancel_all(manager, house);
     domi_watch_cancel_all(manager, house);
     domi_router_stop_owned(manager, house); /* the routees are among the actor's children */
-    (void)domi_family_stop(manager, house);
+    (void)domi_family_stop_children(manager, house);
 }
 
 static int begin_anew(domi_manager *manager, domi_house *house)
@@ -48,7 +48,7 @@ static int begin_anew(domi_manager *manager, domi_house *house)
     domi_timer_cancel_all(manager, house);
     domi_watch_cancel_all(manager, house);
     house->marks &= (uint16_t)~DOMI_MARK_RESTART;
-    domi_house_become(house, behaviour);
+    domi_house_set_behaviour(house, behaviour);
     if (family != NULL) { /* begin as a new actor: passivation goes on, and no restart of a child is
                              counted yet */
         family->idle_paused = false;
@@ -56,10 +56,10 @@ static int begin_anew(domi_manager *manager, domi_house *house)
     }
     if (goes_on) {
         domi_stack_begin(&stack, manager, house);
-        const domus_behaviour *before = domi_manager_enters(manager, behaviour, &restart_type);
+        const domus_behaviour *before = domi_manager_set_entered(manager, behaviour, &restart_type);
         int result = behaviour->on_restart(&stack, house->self, house->reason);
-        domi_manager_runs(manager, before);
-        domi_stack_return(&stack, result < 0 ? 0 : result);
+        domi_manager_set_running(manager, before);
+        domi_stack_park_or_end(&stack, result < 0 ? 0 : result);
         return result;
     }
     domi_house_state_set(house, family != NULL ? family->initial : NULL);
@@ -72,22 +72,23 @@ void domi_house_restart_end(domi_manager *manager, domi_house *house)
     uint64_t life = domi_house_life(house);
 
     /* If a stop was asked for meanwhile, the house stops and does not restart. */
-    if (house->stacks != NULL || (life & DOMI_LIFE_STOP) != 0 || domi_house_children(house) != 0)
+    if (house->stacks != NULL || (life & DOMI_LIFE_STOP) != 0 ||
+        domi_house_count_children(house) != 0)
         return;
     domi_counter_add(&manager->counters.restarts, 1);
     domi_manager_log(manager, house, DOMI_IS_RESTARTED, house->reason);
     int result = begin_anew(manager, house);
     house->reason = 0;
     if (result < 0) {
-        domi_house_mount_failed(manager, house, result);
+        domi_house_fail_mount(manager, house, result);
     } else if ((house->marks & DOMI_MARK_PASSIVATES) != 0) {
-        domi_house_idle(manager, house);
+        domi_house_look_at_idle_time(manager, house);
     }
 }
 
 /* --- passivation ----------------------------------------------------------------------------- */
 
-void domi_house_idle(domi_manager *manager, domi_house *house)
+void domi_house_look_at_idle_time(domi_manager *manager, domi_house *house)
 {
     domi_family *family = house->family;
     uint64_t now_ns = manager->now_ns;

@@ -8,7 +8,7 @@
 
 static const uint32_t sizes[DOMI_HOUSE_CLASSES] = {192, 256, 384, 640, 1216};
 
-uint32_t domi_slots_room(uint32_t size_class)
+uint32_t domi_slots_state_bytes(uint32_t size_class)
 {
     return sizes[size_class] - (uint32_t)sizeof(domi_house) + DOMI_HOUSE_STATE_INLINE;
 }
@@ -32,7 +32,7 @@ void domi_slots_fini(domi_manager *manager)
 static uint32_t class_for(uint32_t state_bytes)
 {
     for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++) {
-        if (state_bytes <= domi_slots_room(i))
+        if (state_bytes <= domi_slots_state_bytes(i))
             return i;
     }
     return 0;
@@ -125,7 +125,7 @@ static void give_back(domi_manager *home, domi_slot_cache *cache, uint32_t size_
     cache->count[size_class] -= DOMI_SLOTS_REFILL;
 }
 
-void domi_slots_keep(domi_manager *manager, domi_house *house)
+void domi_slots_untake(domi_manager *manager, domi_house *house)
 {
     domi_slot_cache *cache = &manager->slots_of[house->home->index];
     uint32_t size_class = domi_house_slot(house);
@@ -139,7 +139,7 @@ void domi_slots_put(domi_manager *home, domi_house *house)
 {
     domi_slot_cache *cache = &home->slots_of[home->index];
 
-    domi_slots_keep(home, house);
+    domi_slots_untake(home, house);
     uint32_t size_class = domi_house_slot(house);
     if (cache->count[size_class] > DOMI_SLOTS_KEEP)
         give_back(home, cache, size_class);

@@ -20,7 +20,7 @@ domi_house *domi_slots_take(domi_manager *manager, domi_manager *home, uint32_t 
 
 /* Put a slot that was not used back into the cache that it was taken from. Called by the thread
  * that took it. */
-void domi_slots_keep(domi_manager *manager, domi_house *house);
+void domi_slots_untake(domi_manager *manager, domi_house *house);
 
 /* Free a slot. Home only. */
 void domi_slots_put(domi_manager *home, domi_house *house);
@@ -40,6 +40,6 @@ void domi_slots_walk_shared(domi_manager *home, void (*visit)(void *house, void 
 uint32_t domi_slots_number(const domi_house *house);
 
 /* Bytes of state that fit into a slot of this size class. */
-uint32_t domi_slots_room(uint32_t size_class);
+uint32_t domi_slots_state_bytes(uint32_t size_class);
 
 #endif

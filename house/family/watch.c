@@ -55,7 +55,7 @@ static bool has_room(const domi_manager *manager, const domi_house *house)
     return (life & DOMI_LIFE_STOP) == 0 && domi_mailbox_has_room(manager, house);
 }
 
-void domi_watch_arrived(domi_manager *manager, domi_house *house, domi_node *node)
+void domi_watch_handle_arrival(domi_manager *manager, domi_house *house, domi_node *node)
 {
     domi_watch *watch = watch_of(node);
 
@@ -78,7 +78,7 @@ void domi_watch_arrived(domi_manager *manager, domi_house *house, domi_node *nod
     domi_link_add(house, &watch->link_);
 }
 
-void domi_watch_dropped(domi_manager *manager, domi_node *node)
+void domi_watch_drop_node(domi_manager *manager, domi_node *node)
 {
     domi_watch *watch = watch_of(node);
 
@@ -102,7 +102,7 @@ void domi_watch_fire_all(domi_manager *manager, domi_house *house)
     }
 }
 
-void domi_watch_room(domi_manager *manager, domi_house *house)
+void domi_watch_fire_room(domi_manager *manager, domi_house *house)
 {
     domi_link *next;
 
@@ -270,7 +270,7 @@ void domi_watch_cancel_all(domi_manager *manager, domi_house *house)
     }
 }
 
-bool domi_watch_take(domi_manager *manager, domi_house *house, domi_watch *watch)
+bool domi_watch_begin_event(domi_manager *manager, domi_house *house, domi_watch *watch)
 {
     if (watch->cancelled)
         return false;
@@ -286,7 +286,7 @@ bool domi_watch_take(domi_manager *manager, domi_house *house, domi_watch *watch
     return false;
 }
 
-void domi_watch_handled(domi_manager *manager, domi_watch *watch)
+void domi_watch_end_event(domi_manager *manager, domi_watch *watch)
 {
     end_leg(manager, watch, 1);
 }

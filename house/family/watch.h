@@ -80,22 +80,22 @@ static inline domi_node *domi_link_node(domi_link *link)
 
 /* A node of a watch (the watch itself, or the node that takes it back) has come to the watched
  * house. Home only. */
-void domi_watch_arrived(domi_manager *manager, domi_house *house, domi_node *node);
+void domi_watch_handle_arrival(domi_manager *manager, domi_house *house, domi_node *node);
 
 /* A node of a watch is thrown away with its mailbox, or came too late. */
-void domi_watch_dropped(domi_manager *manager, domi_node *node);
+void domi_watch_drop_node(domi_manager *manager, domi_node *node);
 
 /* The event is about to be handled by its watcher. False if there is nothing to handle.
- * domi_watch_handled() has to follow in every case. */
-bool domi_watch_take(domi_manager *manager, domi_house *house, domi_watch *watch);
-void domi_watch_handled(domi_manager *manager, domi_watch *watch);
+ * domi_watch_end_event() has to follow in every case. */
+bool domi_watch_begin_event(domi_manager *manager, domi_house *house, domi_watch *watch);
+void domi_watch_end_event(domi_manager *manager, domi_watch *watch);
 
 /* Send the events of all watches on `house`, because it ends. Home only. */
 void domi_watch_fire_all(domi_manager *manager, domi_house *house);
 
 /* Send the events of those that wait for room in the mailbox of `house`, because there is room
  * again. Home only. */
-void domi_watch_room(domi_manager *manager, domi_house *house);
+void domi_watch_fire_room(domi_manager *manager, domi_house *house);
 
 /* Take back all watches that the house has made, because it ends or restarts. */
 void domi_watch_cancel_all(domi_manager *manager, domi_house *house);

@@ -7,9 +7,9 @@
  *      +-----------+------------------------------ gone ---------------+
  *
  *   move                      function                         thread
- *   CREATED   -> MOUNTING     domi_house_mounting (life.c)     home: spawned here, or sorting
+ *   CREATED   -> MOUNTING     domi_house_queue_mount (life.c)     home: spawned here, or sorting
  *   MOUNTING  -> WAITING      domi_house_mount (life.c)        home, after on_mount returned
- *   WAITING   -> READY        domi_house_ready (mailbox.h)     home
+ *   WAITING   -> READY        domi_house_make_ready (mailbox.h)     home
  *   READY     -> SCHEDULED    domi_house_run (dispatch.c)      the runner: home, or a thief
  *   SCHEDULED -> RUNNING      domi_house_run (dispatch.c)      the runner
  *   RUNNING   -> READY        settle (dispatch.c)              home
@@ -35,7 +35,7 @@ const char *domi_state_name(domi_state state)
     return (unsigned)state < DOMI_STATES ? names[state] : "?";
 }
 
-void domi_house_move_failed(const domi_house *house, domi_state to)
+void domi_house_fail_move(const domi_house *house, domi_state to)
 {
     char text[96];
 

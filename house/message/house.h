@@ -150,13 +150,13 @@ static inline bool domi_house_is_exposed(const domi_house *house)
      DOMI_MOVE(DOMI_RUNNING, DOMI_CREATED))
 
 /* Fail a check: the table does not allow the move from the state of `house` to `to`. */
-void domi_house_move_failed(const domi_house *house, domi_state to);
+void domi_house_fail_move(const domi_house *house, domi_state to);
 
 /* Change the state, in the one place where it changes, checked against the table (M5). */
 static inline void domi_house_move(domi_house *house, domi_state to)
 {
     if (__builtin_expect((DOMI_MOVES >> (house->state * 8 + to) & 1) == 0, 0))
-        domi_house_move_failed(house, to);
+        domi_house_fail_move(house, to);
     house->state = (uint8_t)to;
 }
 
@@ -192,7 +192,7 @@ static inline domi_node *domi_list_take(domi_node **tail)
 }
 
 /* Take the node behind `before` out of a list, wherever it stands. */
-static inline void domi_list_take_next(domi_node **tail, domi_node *before)
+static inline void domi_list_take_behind(domi_node **tail, domi_node *before)
 {
     domi_node *node = before->next;
 
@@ -210,14 +210,14 @@ static inline void domi_list_take_next(domi_node **tail, domi_node *before)
 /* True if a run may handle what the channels of this actor bring. That begins conversations, so it
  * waits while `conversations_max` are parked, as asks and notices do, and while the actor is not
  * mounted. */
-static inline bool domi_house_channels_runnable(const domi_house *house)
+static inline bool domi_house_may_run_channels(const domi_house *house)
 {
     return (house->marks & (DOMI_MARK_CHANNELS | DOMI_MARK_SATURATED | DOMI_MARK_UNMOUNTED)) ==
            DOMI_MARK_CHANNELS;
 }
 
 /* True if the actor stops while it is not mounted: then no callback runs for its channels. */
-static inline bool domi_house_stops_unmounted(const domi_house *house)
+static inline bool domi_house_is_stopping_unmounted(const domi_house *house)
 {
     return (house->marks & (DOMI_MARK_UNMOUNTED | DOMI_MARK_STOPPING)) ==
            (DOMI_MARK_UNMOUNTED | DOMI_MARK_STOPPING);
@@ -226,26 +226,26 @@ static inline bool domi_house_stops_unmounted(const domi_house *house)
 /* True if a receive waits, has not looked at all mail yet, and no other mark holds it back.
  * SATURATED does not hold it back, because a receive begins no conversation: it continues a parked
  * one, which may then end. */
-static inline bool domi_house_receives(const domi_house *house)
+static inline bool domi_house_has_receive_to_look(const domi_house *house)
 {
     return (house->marks & ((DOMI_MARKS_HOLD & ~DOMI_MARK_SATURATED) | DOMI_MARK_FRESH)) ==
            (DOMI_MARK_RECEIVING | DOMI_MARK_FRESH);
 }
 
 /* True if the house has anything that a run may handle now. */
-static inline bool domi_house_runnable(const domi_house *house)
+static inline bool domi_house_is_runnable(const domi_house *house)
 {
     if (house->tails[DOMI_REPLY] != NULL || house->tails[DOMI_EXCEPTION] != NULL ||
-        house->tails[DOMI_EVENT] != NULL || domi_house_channels_runnable(house))
+        house->tails[DOMI_EVENT] != NULL || domi_house_may_run_channels(house))
         return true;
-    /* domi_house_receives() does not depend on mail: a receive that does not wait for any has to
-     * run in order to find that there is none. */
+    /* domi_house_has_receive_to_look() does not depend on mail: a receive that does not wait for
+     * any has to run in order to find that there is none. */
     return (house->mail != 0 && (house->marks & DOMI_MARKS_HOLD) == 0) ||
-           domi_house_receives(house);
+           domi_house_has_receive_to_look(house);
 }
 
 /* How many events wait. */
-static inline uint32_t domi_house_events(const domi_house *house)
+static inline uint32_t domi_house_count_events(const domi_house *house)
 {
     return house->events / DOMI_EVENT_STEP;
 }
@@ -253,7 +253,7 @@ static inline uint32_t domi_house_events(const domi_house *house)
 /* True if the house is of high priority: it has no ask under way, or more than 2 replies or more
  * than 4 events wait in it. Only asks count, because an actor that sleeps, receives or waits for
  * blocking work depends on no other actor. */
-static inline bool domi_house_high(const domi_house *house)
+static inline bool domi_house_is_high(const domi_house *house)
 {
     return house->asks == 0 || house->replies > 2 || house->events >= 5 * DOMI_EVENT_STEP;
 }
@@ -290,7 +290,7 @@ static inline const domus_behaviour *domi_house_behaviour(const domi_house *hous
                                 memory_order_relaxed);
 }
 
-static inline void domi_house_become(domi_house *house, const domus_behaviour *behaviour)
+static inline void domi_house_set_behaviour(domi_house *house, const domus_behaviour *behaviour)
 {
     atomic_store_explicit((_Atomic(const domus_behaviour *) *)(uintptr_t)&house->behaviour,
                           behaviour, memory_order_relaxed);

@@ -43,8 +43,8 @@ static bool is_user(const domi_node *node)
 static int refused(domi_manager *manager, domi_house *house, const domi_node *node)
 {
     domi_counter_add(&manager->counters.refusals, 1);
-    if (domi_letters_wanted(manager, DOMUS_LETTERS_REFUSED))
-        domi_letters_refused(manager, house, node);
+    if (domi_letters_has_subscriber(manager, DOMUS_LETTERS_REFUSED))
+        domi_letters_tell_refused(manager, house, node);
     return -ENOBUFS;
 }
 
@@ -76,8 +76,8 @@ static int put_inbox(domi_manager *manager, domi_house *house, domi_node *node, 
         node->next = word_node(word);
         depth = depth < DEPTH_MAX ? depth + 1 : DEPTH_MAX;
         next = depth << POINTER_BITS | (uintptr_t)node;
-        /* release: pairs with home's exchange in domi_mailbox_sort(), which then sees all that
-         * the node holds. */
+        /* release: pairs with home's exchange in domi_mailbox_sort_inbox(), which then sees all
+         * that the node holds. */
     } while (!atomic_compare_exchange_weak_explicit(&house->inbox, &word, next,
                                                     memory_order_release, memory_order_relaxed));
     if (word == 0) /* only the put that found it empty links, so no house is linked twice */
@@ -97,7 +97,7 @@ void domi_mailbox_clear_full(domi_manager *manager, domi_house *house)
     if (!domi_mailbox_has_room(manager, house))
         return;
     atomic_fetch_and_explicit(&house->life, ~DOMI_LIFE_FULL, memory_order_relaxed);
-    domi_watch_room(manager, house);
+    domi_watch_fire_room(manager, house);
 }
 
 /* Let the ask behind `before` fail with -EDEADLK. It was made for the conversation that it would
@@ -106,7 +106,7 @@ static void fail_circle(domi_manager *manager, domi_house *house, domi_node *bef
 {
     domi_envelope *ask = (domi_envelope *)(void *)before->next;
 
-    domi_list_take_next(&house->tails[DOMI_ASK], before);
+    domi_list_take_behind(&house->tails[DOMI_ASK], before);
     house->mail--;
     domi_receive_reset(house);
     domi_counter_add(&manager->counters.circles, 1);
@@ -119,11 +119,11 @@ static void control(domi_manager *manager, domi_house *house, domi_node *node)
     uint32_t kind = node->kind;
 
     if (kind == DOMI_WATCH) {
-        domi_watch_arrived(manager, house, node);
+        domi_watch_handle_arrival(manager, house, node);
         return;
     }
     if (kind == DOMI_MEMBER) {
-        domi_group_arrived(manager, house, node);
+        domi_group_handle_arrival(manager, house, node);
         return;
     }
     DOMI_CHECK(node == &house->node);
@@ -133,30 +133,30 @@ static void control(domi_manager *manager, domi_house *house, domi_node *node)
      * node come before its writes. */
     atomic_fetch_and_explicit(&house->life, ~DOMI_LIFE_NODE, memory_order_release);
     if (kind == DOMI_MOUNT)
-        domi_house_mounting(manager, house);
+        domi_house_queue_mount(manager, house);
     else if (kind == DOMI_STOP)
         domi_house_rouse(manager, house);
     else
-        domi_family_directed(manager, house, (domus_directive)directive);
+        domi_family_obey(manager, house, (domus_directive)directive);
 }
 
 static void sort_one(domi_manager *manager, domi_house *house, domi_node *node, uint32_t lease)
 {
     if (node == &house->node && node->kind == DOMI_FREE) {
-        domi_house_released(manager, house);
+        domi_house_free_returned(manager, house);
         return;
     }
     if (node->lease != lease) {
         if (node != &house->node)
-            domi_mailbox_dead(manager, house, node, -ESTALE);
+            domi_mailbox_drop(manager, house, node, -ESTALE);
         return;
     }
     if (node->kind >= DOMI_MAILBOXES) {
         control(manager, house, node);
     } else if (is_user(node) && (house->marks & DOMI_MARK_STOPPING) != 0) {
-        domi_mailbox_dead(manager, house, node, -ESTALE);
+        domi_mailbox_drop(manager, house, node, -ESTALE);
     } else {
-        domi_mailbox_add(manager, house, node, node->kind);
+        domi_mailbox_append(manager, house, node, node->kind);
     }
 }
 
@@ -199,11 +199,12 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
     if (node->kind >= DOMI_MAILBOXES)
         control(manager, house, node);
     else
-        domi_mailbox_add(manager, house, node, node->kind);
+        domi_mailbox_append(manager, house, node, node->kind);
     return 0;
 }
 
-int domi_mailbox_pass(domi_manager *manager, domus_address address, domi_node *node, uint32_t kind)
+int domi_mailbox_put_passed(domi_manager *manager, domus_address address, domi_node *node,
+                            uint32_t kind)
 {
     manager->busy = false;
     int error = domi_mailbox_put(manager, address, node, kind);
@@ -228,7 +229,7 @@ static void expect_answer(const domi_node *node)
         domi_prefetch_write(((const domi_envelope *)(const void *)node)->sender);
 }
 
-void domi_mailbox_sort(domi_manager *manager, domi_house *house)
+void domi_mailbox_sort_inbox(domi_manager *manager, domi_house *house)
 {
     DOMI_CHECK(house->home == manager && !domi_house_is_exposed(house));
 
@@ -270,7 +271,7 @@ void domi_mailbox_sort(domi_manager *manager, domi_house *house)
         domi_house_rouse(manager, house); /* its end may have waited for an empty inbox */
 }
 
-bool domi_mailbox_held(domi_manager *manager, domi_house *house, domi_node *node)
+bool domi_mailbox_hold(domi_manager *manager, domi_house *house, domi_node *node)
 {
     const domus_stack *holder = house->stacks;
 
@@ -278,7 +279,7 @@ bool domi_mailbox_held(domi_manager *manager, domi_house *house, domi_node *node
      * not in the list, and domi_mailbox_fail_circles() looks at the asks when it parks. */
     if ((house->marks & DOMI_MARK_BARRIER) != 0 && node->kind == DOMI_ASK && holder != NULL &&
         holder->barrier &&
-        domi_stack_in_chain(domi_envelope_return((domi_envelope *)(void *)node), holder)) {
+        domi_stack_is_in_chain(domi_envelope_return((domi_envelope *)(void *)node), holder)) {
         domi_node *before = node;
         while (before->next != node)
             before = before->next;
@@ -287,7 +288,7 @@ bool domi_mailbox_held(domi_manager *manager, domi_house *house, domi_node *node
     }
     if ((house->marks & DOMI_MARK_RECEIVING) != 0)
         house->marks |= DOMI_MARK_FRESH;
-    return domi_house_receives(house);
+    return domi_house_has_receive_to_look(house);
 }
 
 void domi_mailbox_fail_circles(domi_manager *manager, domi_house *house, const domus_stack *holder)
@@ -300,36 +301,36 @@ void domi_mailbox_fail_circles(domi_manager *manager, domi_house *house, const d
         domi_node *node = before->next;
 
         more = node != last;
-        if (domi_stack_in_chain(domi_envelope_return((domi_envelope *)(void *)node), holder))
+        if (domi_stack_is_in_chain(domi_envelope_return((domi_envelope *)(void *)node), holder))
             fail_circle(manager, house, before);
         else
             before = node;
     }
 }
 
-void domi_mailbox_dead(domi_manager *manager, domi_house *house, domi_node *node, int error)
+void domi_mailbox_drop(domi_manager *manager, domi_house *house, domi_node *node, int error)
 {
     domi_envelope *envelope = (domi_envelope *)(void *)node;
 
     switch (node->slab) {
     case DOMI_SLAB_TIMER:
-        domi_timer_dropped(manager, node);
+        domi_timer_drop_node(manager, node);
         return;
     case DOMI_SLAB_DESCRIPTOR:
         manager->descriptor_handled(manager, node);
         return;
     case DOMI_SLAB_MEMORY_WATCH:
-        domi_memory_watch_dropped(manager, (domi_memory_watch *)(void *)node);
+        domi_memory_watch_drop_node(manager, (domi_memory_watch *)(void *)node);
         return;
     case DOMI_SLAB_WATCH:
     case DOMI_SLAB_UNWATCH:
-        domi_watch_dropped(manager, node);
+        domi_watch_drop_node(manager, node);
         return;
     case DOMI_SLAB_MEMBER:
-        domi_group_dropped(manager, node);
+        domi_group_drop_node(manager, node);
         return;
     case DOMI_SLAB_HOUSE:
-        domi_family_dropped(manager, node);
+        domi_family_drop_node(manager, node);
         return;
     case DOMI_SLAB_PROMISE:
     case DOMI_SLAB_STACK_PROMISE:
@@ -346,17 +347,17 @@ void domi_mailbox_dead(domi_manager *manager, domi_house *house, domi_node *node
         domi_delivery_end(manager, envelope, 1);
         return;
     }
-    domi_letters_dead(manager, (domus_address){house, node->lease}, envelope, error);
+    domi_letters_tell_dead(manager, (domus_address){house, node->lease}, envelope, error);
     if (node->kind == DOMI_ASK)
         domi_ask_fail(manager, envelope, error);
     else
-        domi_answer_done(manager, envelope);
+        domi_answer_release(manager, envelope);
 }
 
 static void empty_list(domi_manager *manager, domi_house *house, domi_node **tail)
 {
     while (*tail != NULL)
-        domi_mailbox_dead(manager, house, domi_list_take(tail), -ESTALE);
+        domi_mailbox_drop(manager, house, domi_list_take(tail), -ESTALE);
 }
 
 void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all)

@@ -23,12 +23,12 @@ void domi_mailbox_give_back(domi_manager *manager, domi_house *house);
 
 /* Empty the inbox into the mailboxes, the oldest message first. Home, after it took the house off
  * its arrivals; if the house was exposed then, when the house is back. */
-void domi_mailbox_sort(domi_manager *manager, domi_house *house);
+void domi_mailbox_sort_inbox(domi_manager *manager, domi_house *house);
 
 /* End a message that `house` will not handle. A message of a user becomes a dead letter: it is
  * counted, subscribers hear of it, and what it owns is released; an ask fails with `error`. An
  * event goes back to its timer, watch or other source. */
-void domi_mailbox_dead(domi_manager *manager, domi_house *house, domi_node *node, int error);
+void domi_mailbox_drop(domi_manager *manager, domi_house *house, domi_node *node, int error);
 
 /* Turn the asks and notices of a house, or with `all` all of its mail, into dead letters. Mail that
  * was put aside goes, too. */
@@ -53,7 +53,7 @@ static inline bool domi_mailbox_has_room(const domi_manager *manager, const domi
 /* `node`, an ask or a notice, was just added while a mark holds asks and notices back. Returns true
  * if a receive has to look at it, so that the house may run. An ask that would wait for itself
  * behind a barrier is taken out again and fails with -EDEADLK. */
-bool domi_mailbox_held(domi_manager *manager, domi_house *house, domi_node *node);
+bool domi_mailbox_hold(domi_manager *manager, domi_house *house, domi_node *node);
 
 /* Let asks fail with -EDEADLK that wait behind the barrier of `holder` and were made, directly or
  * through others, for `holder`. Called when `holder` parks for the first time after it raised the
@@ -61,7 +61,7 @@ bool domi_mailbox_held(domi_manager *manager, domi_house *house, domi_node *node
 void domi_mailbox_fail_circles(domi_manager *manager, domi_house *house, const domus_stack *holder);
 
 /* Make a WAITING house that has mail that may run READY, and queue it. Home only. */
-static inline void domi_house_ready(domi_manager *manager, domi_house *house)
+static inline void domi_house_make_ready(domi_manager *manager, domi_house *house)
 {
     domi_house_move(house, DOMI_READY);
     domi_queue_put(&manager->ready[house->behaviour->kind], house);
@@ -70,8 +70,8 @@ static inline void domi_house_ready(domi_manager *manager, domi_house *house)
 /* Append `node` to its mailbox, and make the house READY if it is WAITING and the node may run. A
  * WAITING house had nothing that may run, so the new node alone decides. `kind` is node->kind,
  * which most callers know as a constant. Home, or the runner. */
-DOMI_INLINE void domi_mailbox_add(domi_manager *manager, domi_house *house, domi_node *node,
-                                  uint32_t kind)
+DOMI_INLINE void domi_mailbox_append(domi_manager *manager, domi_house *house, domi_node *node,
+                                     uint32_t kind)
 {
     bool runs = true;
 
@@ -79,20 +79,21 @@ DOMI_INLINE void domi_mailbox_add(domi_manager *manager, domi_house *house, domi
     if (kind == DOMI_ASK || kind == DOMI_NOTICE) {
         house->mail++;
         if (DOMI_UNLIKELY((house->marks & DOMI_MARKS_HOLD) != 0))
-            runs = domi_mailbox_held(manager, house, node);
+            runs = domi_mailbox_hold(manager, house, node);
     } else if (kind == DOMI_EVENT) {
         house->events += DOMI_EVENT_STEP;
     } else if (kind == DOMI_REPLY) {
         house->replies++;
     }
     if (house->state == DOMI_WAITING && runs)
-        domi_house_ready(manager, house);
+        domi_house_make_ready(manager, house);
 }
 
 /* As domi_mailbox_put(), for a message that an actor already has (forwarded, kept). It is put even
  * while memory is critical, because refusing it would free no memory: its holder could only keep
  * it. */
-int domi_mailbox_pass(domi_manager *manager, domus_address address, domi_node *node, uint32_t kind);
+int domi_mailbox_put_passed(domi_manager *manager, domus_address address, domi_node *node,
+                            uint32_t kind);
 
 /* Put `node`, of kind `kind`, into the house of `address`. Called by the owner of `manager`.
  *
@@ -117,7 +118,7 @@ DOMI_INLINE int domi_mailbox_put(domi_manager *manager, domus_address address, d
                         (uint64_t)address.lease << 32 &&
                     atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0 &&
                     !domi_house_is_exposed(house) && house->mail < manager->lane_max)) {
-        domi_mailbox_add(manager, house, node, kind);
+        domi_mailbox_append(manager, house, node, kind);
         return 0;
     }
     return domi_mailbox_put_slow(manager, house, node);

@@ -283,28 +283,29 @@ static inline bool domi_manager_is_mine(const domi_manager *manager)
 
 /* Say for stall reports whose code runs here from now on; NULL: nobody's. Relaxed, here and in the
  * next function: other threads only show what they read. */
-static inline void domi_manager_runs(domi_manager *manager, const domus_behaviour *behaviour)
+static inline void domi_manager_set_running(domi_manager *manager, const domus_behaviour *behaviour)
 {
     atomic_store_explicit(&manager->running, behaviour, memory_order_relaxed);
 }
 
 /* Say for stall reports which message is handled now. Callbacks without a message, such as on_mount
  * and on_read, have types for this purpose alone. */
-static inline void domi_manager_handles(domi_manager *manager, const domus_type *type)
+static inline void domi_manager_set_handled(domi_manager *manager, const domus_type *type)
 {
     atomic_store_explicit(&manager->handling, type, memory_order_relaxed);
 }
 
 /* Say both for a callback that may be called between runs or within one. Returns the behaviour that
  * ran before; the caller sets it again afterwards. */
-static inline const domus_behaviour *
-domi_manager_enters(domi_manager *manager, const domus_behaviour *behaviour, const domus_type *type)
+static inline const domus_behaviour *domi_manager_set_entered(domi_manager *manager,
+                                                              const domus_behaviour *behaviour,
+                                                              const domus_type *type)
 {
     const domus_behaviour *before =
         atomic_load_explicit(&manager->running, memory_order_relaxed); /* our own */
 
-    domi_manager_runs(manager, behaviour);
-    domi_manager_handles(manager, type);
+    domi_manager_set_running(manager, behaviour);
+    domi_manager_set_handled(manager, type);
     return before;
 }
 
@@ -320,21 +321,21 @@ static inline void domi_manager_log(domi_manager *manager, const domi_house *hou
 int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
                       domi_manager **managers, const domus_config *config, uint64_t now_ns);
 
-/* Free the memory of `manager`, after all threads have ended. domi_manager_end() has to be called
- * before, because it releases what messages still own. */
+/* Free the memory of `manager`, after all threads have ended. domi_manager_end_actors() has to be
+ * called before, because it releases what messages still own. */
 void domi_manager_fini(domi_manager *manager);
 
 /* Run on_stop of every actor that lives here and turn all mail into dead letters. The owner calls
  * this last; or a thread that has become the owner after the former one ended. */
-void domi_manager_end(domi_manager *manager);
+void domi_manager_end_actors(domi_manager *manager);
 
 /* Stop every actor that has no parent; these stop their children. Called when the system stops,
  * after all threads have ceased to spawn. Owner. */
-void domi_manager_stop(domi_manager *manager);
+void domi_manager_stop_actors(domi_manager *manager);
 
 /* Follow a change of `pressure` to `level`: from the critical level on, asks and notices that this
  * manager puts are refused. Owner. */
-void domi_manager_pressed(domi_manager *manager, uint32_t level);
+void domi_manager_set_pressure(domi_manager *manager, uint32_t level);
 
 /* Follow `pressure` if it has changed. This costs one relaxed load of a line that is hardly ever
  * written; the level may be seen late. Owner. */
@@ -344,25 +345,25 @@ static inline void domi_manager_look_at_pressure(domi_manager *manager)
                                           memory_order_relaxed);
 
     if (DOMI_UNLIKELY(level != manager->pressure_seen))
-        domi_manager_pressed(manager, level);
+        domi_manager_set_pressure(manager, level);
 }
 
 /* Settle the loans that thieves have returned, then take the arrivals and sort their mail. Returns
  * how many houses these were. If there are none, this costs two relaxed loads. Owner. */
-uint32_t domi_manager_arrivals(domi_manager *manager);
+uint32_t domi_manager_take_arrivals(domi_manager *manager);
 
 /* Mount the actors that wait for it. Returns how many. Owner. */
-uint32_t domi_manager_mount(domi_manager *manager);
+uint32_t domi_manager_mount_actors(domi_manager *manager);
 
 /* Let due timers put their events, and let promises fail whose time is over. Returns how many did.
  * If more are due than one call takes, the rest waits for the next call, and domi_wheel_next_ns()
  * of their wheel answers 0 until then. Owner. */
-uint32_t domi_manager_timers(domi_manager *manager);
+uint32_t domi_manager_fire_timers(domi_manager *manager);
 
 /* Run ready channels actors: as many runs as actors are ready at the call, and up to
  * `channels_runs_per_tick` more. Actors that are ready after that wait for the next phase 2.
  * Returns how many runs there were. Owner. */
-uint32_t domi_manager_channels(domi_manager *manager);
+uint32_t domi_manager_run_channels(domi_manager *manager);
 
 /* True if there is anything to run, mount, sort, settle or take back; io and timers are not asked.
  * The stacks to which others push are read seq_cst, because this is step 3 of

@@ -51,8 +51,8 @@ static void push_chain(domi_manager *owner, domi_chain *full)
 
     do
         full->tail->next = head;
-    /* release: pairs with the exchange in domi_pool_collect(), so the owner sees the last writes to
-     * the objects. */
+    /* release: pairs with the exchange in domi_pool_collect_returned(), so the owner sees the last
+     * writes to the objects. */
     while (!atomic_compare_exchange_weak_explicit(&owner->remote, &head, full->head,
                                                   memory_order_release, memory_order_relaxed));
     *full = (domi_chain){NULL, NULL};
@@ -70,7 +70,7 @@ static void chain(domi_manager *manager, domi_node *node)
     manager->chained++;
 }
 
-void domi_pool_flush(domi_manager *manager)
+void domi_pool_flush_returns(domi_manager *manager)
 {
     if (manager->guest != NULL)
         chain(manager, manager->guest);
@@ -90,7 +90,7 @@ void domi_pool_flush(domi_manager *manager)
  * for it. */
 #define COLLECT_MAX 4096
 
-bool domi_pool_collect(domi_manager *manager)
+bool domi_pool_collect_returned(domi_manager *manager)
 {
     domi_node *node = manager->returned;
 
@@ -113,7 +113,7 @@ bool domi_pool_collect(domi_manager *manager)
  * taken out of its list. Returns true if it has some now. */
 static bool find_free(domi_manager *manager, domi_slab *slab)
 {
-    (void)domi_pool_collect(manager);
+    (void)domi_pool_collect_returned(manager);
     if (slab->free == NULL)
         domi_slab_trim_stop(slab);
     if (slab->free != NULL)
@@ -176,7 +176,7 @@ void *domi_pool_refill_bounded(domi_manager *manager, uint32_t index)
     return manager->at_max ? NULL : carve(manager, index);
 }
 
-int domi_message_error(domi_manager *manager)
+int domi_message_explain_failure(domi_manager *manager)
 {
     if (manager->at_max) {
         domi_counter_add(&manager->counters.refusals, 1);
@@ -219,7 +219,7 @@ void domi_pool_free_slow(domi_manager *manager, domi_node *node)
         chain(manager, node);
 }
 
-domi_envelope *domi_pool_heap(domi_manager *manager, size_t bytes)
+domi_envelope *domi_pool_take_heap(domi_manager *manager, size_t bytes)
 {
     domi_envelope *envelope = domi_memory_new(bytes);
 
@@ -232,10 +232,10 @@ domi_envelope *domi_pool_heap(domi_manager *manager, size_t bytes)
     return envelope;
 }
 
-domi_envelope *domi_pool_heap_bounded(domi_manager *manager, size_t bytes)
+domi_envelope *domi_pool_take_heap_bounded(domi_manager *manager, size_t bytes)
 {
     manager->at_max = !is_within_max(manager, bytes);
-    return manager->at_max ? NULL : domi_pool_heap(manager, bytes);
+    return manager->at_max ? NULL : domi_pool_take_heap(manager, bytes);
 }
 
 size_t domi_envelope_room(const domi_envelope *envelope)

@@ -24,7 +24,7 @@ void domi_pool_fini(domi_manager *manager);
  * so objects are gathered first: this is called when DOMI_CHAINED_MAX objects are chained, and
  * before the thread sleeps. */
 #define DOMI_CHAINED_MAX 64u
-void domi_pool_flush(domi_manager *manager);
+void domi_pool_flush_returns(domi_manager *manager);
 
 /* The slow half of a take, when the slab is dry: an object that others gave back, else a fresh one.
  * Returns NULL without memory. The bounded one is for asks and notices, and also returns NULL if
@@ -38,14 +38,14 @@ void domi_pool_free_slow(domi_manager *manager, domi_node *node);
 
 /* An envelope for `bytes` in all (head and payload), too large for the slabs. NULL as for the two
  * functions above. */
-domi_envelope *domi_pool_heap(domi_manager *manager, size_t bytes);
-domi_envelope *domi_pool_heap_bounded(domi_manager *manager, size_t bytes);
+domi_envelope *domi_pool_take_heap(domi_manager *manager, size_t bytes);
+domi_envelope *domi_pool_take_heap_bounded(domi_manager *manager, size_t bytes);
 
 /* Bytes that this manager's envelopes take: all chunks of their slabs, and the heap. */
 uint64_t domi_pool_bytes(const domi_manager *manager);
 
 /* Sort some of the objects that others gave back into the slabs. Returns true if more are left. */
-bool domi_pool_collect(domi_manager *manager);
+bool domi_pool_collect_returned(domi_manager *manager);
 
 DOMI_INLINE void *domi_pool_take_by(domi_manager *manager, uint32_t index, bool bounded)
 {
@@ -96,7 +96,8 @@ DOMI_INLINE domi_envelope *domi_envelope_by(domi_manager *manager, size_t bytes,
         return domi_pool_take_by(manager, DOMI_SLAB_512, bounded);
     if (bytes <= DOMI_POOLED_MAX)
         return domi_pool_take_by(manager, DOMI_SLAB_1088, bounded);
-    return bounded ? domi_pool_heap_bounded(manager, bytes) : domi_pool_heap(manager, bytes);
+    return bounded ? domi_pool_take_heap_bounded(manager, bytes)
+                   : domi_pool_take_heap(manager, bytes);
 }
 
 /* An envelope for `bytes` in all (head and payload), with only node.owner and node.slab set. NULL
@@ -106,8 +107,8 @@ DOMI_INLINE domi_envelope *domi_envelope_new(domi_manager *manager, size_t bytes
     return domi_envelope_by(manager, bytes, false);
 }
 
-/* The same for an ask or a notice, which memory.threadMax bounds. After NULL domi_message_error()
- * says why. */
+/* The same for an ask or a notice, which memory.threadMax bounds. After NULL
+ * domi_message_explain_failure() says why. */
 DOMI_INLINE domi_envelope *domi_message_new(domi_manager *manager, size_t bytes)
 {
     return domi_envelope_by(manager, bytes, true);
@@ -116,7 +117,7 @@ DOMI_INLINE domi_envelope *domi_message_new(domi_manager *manager, size_t bytes)
 /* Why domi_message_new() has just failed: -ENOBUFS because of memory.threadMax, -EBUSY because
  * memory is full and nothing more is given to messages, otherwise -ENOMEM. The first two are
  * counted here. */
-int domi_message_error(domi_manager *manager);
+int domi_message_explain_failure(domi_manager *manager);
 
 /* Bytes that an envelope can hold in all (head and payload). 0 for one from the heap: it has
  * exactly the size that was asked for, which is not noted. */

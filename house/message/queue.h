@@ -54,7 +54,7 @@ typedef struct domi_queue {
 
 static inline void domi_queue_put(domi_queue *queue, domi_house *house)
 {
-    if (domi_house_high(house)) {
+    if (domi_house_is_high(house)) {
         house->marks |= DOMI_MARK_HIGH;
         domi_fifo_put(&queue->high, house);
     } else {

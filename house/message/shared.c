@@ -63,7 +63,7 @@ typedef struct share {
     domi_envelope *delivery;
 } share;
 
-domi_envelope *domi_shared_notice(domi_manager *manager, domi_envelope *delivery)
+domi_envelope *domi_shared_notice_new(domi_manager *manager, domi_envelope *delivery)
 {
     domi_shared *shared = domi_delivery_of(delivery)->shared;
     domi_envelope *notice = domi_pool_take(manager, DOMI_SLAB_64);

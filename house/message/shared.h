@@ -40,7 +40,7 @@ static inline domi_delivery *domi_delivery_of(domi_envelope *envelope)
 }
 
 /* Copy `payload` to share it. The caller holds one count, as the maker of deliveries. After NULL
- * domi_message_error() says why. */
+ * domi_message_explain_failure() says why. */
 domi_shared *domi_shared_new(domi_manager *manager, const domus_type *type, const void *payload);
 
 /* Give back the count of the maker or of a delivery. The last one releases what the payload owns
@@ -54,7 +54,7 @@ domi_envelope *domi_delivery_new(domi_manager *manager, domi_shared *shared, dom
 void domi_delivery_end(domi_manager *manager, domi_envelope *delivery, uint32_t count);
 
 /* Make a notice of a delivery. The caller has counted it there already. NULL without memory. */
-domi_envelope *domi_shared_notice(domi_manager *manager, domi_envelope *delivery);
+domi_envelope *domi_shared_notice_new(domi_manager *manager, domi_envelope *delivery);
 
 /* Free a notice that was made of a delivery, and give its count back. */
 void domi_shared_notice_free(domi_manager *manager, domi_envelope *notice);

@@ -141,7 +141,7 @@ static bool step(domi_manager *manager, domi_slab *slab, uint32_t objects)
     return more;
 }
 
-bool domi_trim_step(domi_manager *manager, uint64_t now_ns, uint32_t objects)
+bool domi_pool_trim_step(domi_manager *manager, uint64_t now_ns, uint32_t objects)
 {
     domi_trim *trim = &manager->trim;
 
@@ -150,7 +150,7 @@ bool domi_trim_step(domi_manager *manager, uint64_t now_ns, uint32_t objects)
         if (now_ns < trim->next_ns || !begin_pass(manager))
             return false;
     }
-    if (!trim->begun && domi_pool_collect(manager))
+    if (!trim->begun && domi_pool_collect_returned(manager))
         return true;
     if (step(manager, &manager->slabs[trim->slab], objects))
         return true;

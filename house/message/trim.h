@@ -22,6 +22,6 @@
 
 /* Take one step, of at most `objects` free objects, if one is due at `now_ns`. Returns true if one
  * was due; then the next may be due at once. Owner. */
-bool domi_trim_step(domi_manager *manager, uint64_t now_ns, uint32_t objects);
+bool domi_pool_trim_step(domi_manager *manager, uint64_t now_ns, uint32_t objects);
 
 #endif

@@ -26,8 +26,8 @@ static void accepted_release(void *payload)
 
     /* Relaxed: the number only serves to choose a thread. */
     atomic_fetch_sub_explicit(&accepted->io->connections, 1, memory_order_relaxed);
-    domi_turn_away(accepted->io, accepted->fd);
-    domi_peers_leave(accepted->io->peers, accepted->peer);
+    domi_connection_turn_away(accepted->io, accepted->fd);
+    domi_peers_count_out(accepted->io->peers, accepted->peer);
 }
 
 const domus_type domi_accepted_type = {
@@ -92,7 +92,7 @@ static void pause_accept(domi_acceptor *acceptor, bool full)
     acceptor->full = full;
     if (full && is_at_max(acceptor))
         domi_shortage_of_connections(acceptor);
-    if (domi_wheel_armed(&acceptor->timer.node))
+    if (domi_wheel_is_armed(&acceptor->timer.node))
         return;
     domi_counter_add(&io->counters.accept_pauses, 1);
     if (full)
@@ -152,8 +152,8 @@ static int hand_to(domi_acceptor *acceptor, const domi_acceptor_target *target,
 
 static void drop_arrival(domi_acceptor *acceptor, const domi_arrival *arrival)
 {
-    domi_turn_away(acceptor->io, arrival->fd);
-    domi_peers_leave(acceptor->io->peers, arrival->peer);
+    domi_connection_turn_away(acceptor->io, arrival->fd);
+    domi_peers_count_out(acceptor->io->peers, arrival->peer);
 }
 
 /* Hand a connection over. A target whose actor is gone is struck out, because it would have the
@@ -208,7 +208,7 @@ static void serve_waiting(domi_acceptor *acceptor)
                 acceptor->waiting_count * sizeof *acceptor->waiting);
 }
 
-void domi_acceptor_press(domi_acceptor *acceptor)
+void domi_acceptor_look_at_pressure(domi_acceptor *acceptor)
 {
     if (!acceptor->io->pressure.pauses || acceptor->stopping)
         return;
@@ -238,7 +238,7 @@ static void close_listener(domi_acceptor *acceptor)
     acceptor->waiting_capacity = 0;
     if (acceptor->fd < 0)
         return;
-    domi_backlog_count(acceptor);
+    domi_backlog_count_turned_away(acceptor);
     (void)close(acceptor->fd);
     acceptor->fd = -1;
     count_listener(acceptor->io, UINT64_MAX);
@@ -276,10 +276,10 @@ static void finish_and_rouse(domi_acceptor *acceptor)
 {
     finish(acceptor);
     if (acceptor->fd < 0 && acceptor->house->state == DOMI_WAITING)
-        domi_house_ready(acceptor->io->manager, acceptor->house);
+        domi_house_make_ready(acceptor->io->manager, acceptor->house);
 }
 
-void domi_acceptor_timer(domi_acceptor *acceptor)
+void domi_acceptor_handle_timer(domi_acceptor *acceptor)
 {
     if (acceptor->stopping) {
         finish_and_rouse(acceptor);
@@ -323,7 +323,7 @@ static int count_peer(domi_acceptor *acceptor, domi_arrival *arrival)
         return 0;
     name_peer(arrival->fd, &address);
     domi_peer_key_of(&address, &key);
-    int result = domi_peers_enter(peers, &key, &arrival->peer);
+    int result = domi_peers_count_in(peers, &key, &arrival->peer);
     if (result == -EDQUOT)
         domi_shortage_of_address(acceptor, &key, domi_peers_max(peers, &key));
     return result;
@@ -343,7 +343,7 @@ static void arrive(domi_acceptor *acceptor, int fd)
     if (result == -EDQUOT)
         domi_reset_descriptor(fd);
     else if (result != 0)
-        domi_turn_away(acceptor->io, fd);
+        domi_connection_turn_away(acceptor->io, fd);
     else if (is_full(acceptor))
         keep_waiting(acceptor, &arrival);
     else
@@ -354,7 +354,7 @@ static void arrive(domi_acceptor *acceptor, int fd)
     }
 }
 
-void domi_acceptor_completed(domi_acceptor *acceptor, const domi_completion *completion)
+void domi_acceptor_handle_completion(domi_acceptor *acceptor, const domi_completion *completion)
 {
     int result = completion->result;
 
@@ -367,14 +367,14 @@ void domi_acceptor_completed(domi_acceptor *acceptor, const domi_completion *com
         pause_accept(acceptor, false);
     }
     if (acceptor->stopping)
-        domi_acceptor_cancelled(acceptor);
-    else if (!acceptor->armed && !domi_wheel_armed(&acceptor->timer.node))
+        domi_acceptor_handle_cancel(acceptor);
+    else if (!acceptor->armed && !domi_wheel_is_armed(&acceptor->timer.node))
         arm(acceptor); /* the accept failed by ECONNABORTED or the like, or ended by itself */
 }
 
 /* Called when the accept or its cancel has come back: a stopping acceptor may have nothing in
  * flight now. */
-void domi_acceptor_cancelled(domi_acceptor *acceptor)
+void domi_acceptor_handle_cancel(domi_acceptor *acceptor)
 {
     if (acceptor->stopping && !acceptor->armed && !acceptor->cancelling)
         finish_and_rouse(acceptor);
@@ -416,7 +416,7 @@ void domi_acceptor_drain(domi_acceptor *acceptor)
     finish(acceptor);
 }
 
-void domi_acceptor_abort(domi_acceptor *acceptor)
+void domi_acceptor_abort_drain(domi_acceptor *acceptor)
 {
     if (acceptor->fd < 0)
         return;
@@ -429,7 +429,7 @@ void domi_acceptor_fail(domi_acceptor *acceptor)
     if (acceptor->fd >= 0)
         (void)shutdown(acceptor->fd, SHUT_RDWR);
     acceptor->armed = acceptor->cancelling = false;
-    domi_acceptor_abort(acceptor);
+    domi_acceptor_abort_drain(acceptor);
 }
 
 static int mount(domus_stack *stack, void *self)
@@ -470,7 +470,7 @@ void domi_acceptor_free_unmounted(domi_acceptor *acceptor)
     if (acceptor == NULL)
         return;
     acceptor->io = acceptor->targets[0].io;
-    domi_backlog_count(acceptor);
+    domi_backlog_count_turned_away(acceptor);
     (void)close(acceptor->fd);
     domi_memory_free(acceptor);
 }

@@ -78,13 +78,13 @@ extern const domus_type domi_accepted_type;
 int domi_acceptor_listen(const char *address, uint32_t backlog, const domus_config *config,
                          uint16_t *ret_port);
 
-void domi_acceptor_completed(domi_acceptor *acceptor, const domi_completion *completion);
-void domi_acceptor_cancelled(domi_acceptor *acceptor);
-void domi_acceptor_timer(domi_acceptor *acceptor);
+void domi_acceptor_handle_completion(domi_acceptor *acceptor, const domi_completion *completion);
+void domi_acceptor_handle_cancel(domi_acceptor *acceptor);
+void domi_acceptor_handle_timer(domi_acceptor *acceptor);
 
 /* Called when io->pressure.pauses has changed: pause the accept if it is set. The timer of the
  * acceptor ends the pause. */
-void domi_acceptor_press(domi_acceptor *acceptor);
+void domi_acceptor_look_at_pressure(domi_acceptor *acceptor);
 
 /* Stop, because the ring has failed and the operations in flight do not come back. The socket is
  * shut down, because the ring may still hold it: new connections are refused then. */
@@ -100,7 +100,7 @@ uint32_t domi_acceptor_stop(domi_acceptor *acceptor);
 void domi_acceptor_drain(domi_acceptor *acceptor);
 
 /* Called when the time of a drain is over: turn away the connections that still wait. */
-void domi_acceptor_abort(domi_acceptor *acceptor);
+void domi_acceptor_abort_drain(domi_acceptor *acceptor);
 
 /* --- backlog.c ------------------------------------------------------------------------------ */
 
@@ -110,7 +110,7 @@ void domi_reset_descriptor(int fd);
 
 /* Reset a connection that gets no channel, and count it together with the bytes that its peer had
  * sent. Any thread. */
-void domi_turn_away(domi_io *io, int fd);
+void domi_connection_turn_away(domi_io *io, int fd);
 
 /* Set the backlog of `listener` to 0, so that hardly any connection can join those that wait. */
 void domi_backlog_shrink(int listener);
@@ -123,6 +123,6 @@ int domi_backlog_take(domi_acceptor *acceptor, void (*take)(domi_acceptor *accep
 
 /* Count the connections that still wait as turned away, because the listener is about to be closed.
  */
-void domi_backlog_count(domi_acceptor *acceptor);
+void domi_backlog_count_turned_away(domi_acceptor *acceptor);
 
 #endif

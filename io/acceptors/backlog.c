@@ -27,7 +27,7 @@ void domi_reset_descriptor(int fd)
     (void)close(fd);
 }
 
-void domi_turn_away(domi_io *io, int fd)
+void domi_connection_turn_away(domi_io *io, int fd)
 {
     uint64_t bytes = domi_socket_bytes(fd, FIONREAD);
 
@@ -64,7 +64,7 @@ int domi_backlog_take(domi_acceptor *acceptor, void (*take)(domi_acceptor *accep
     return 0;
 }
 
-void domi_backlog_count(domi_acceptor *acceptor)
+void domi_backlog_count_turned_away(domi_acceptor *acceptor)
 {
     struct tcp_info info = {0};
     socklen_t size = sizeof info;

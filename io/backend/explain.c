@@ -52,7 +52,7 @@ void domi_setup_explain(int result, domi_setup_step step, const domus_config *co
         facts.memlock_bytes = limit.rlim_cur;
     if (uname(&names) == 0)
         snprintf(facts.kernel, sizeof facts.kernel, "%.63s", names.release);
-    domi_setup_text(&facts, error, error_size);
+    domi_setup_write_line(&facts, error, error_size);
 }
 
 static void permission_text(const domi_setup_facts *facts, char *error, size_t size)
@@ -77,7 +77,7 @@ static void permission_text(const domi_setup_facts *facts, char *error, size_t s
                  strerror(-facts->result));
 }
 
-void domi_setup_text(const domi_setup_facts *facts, char *error, size_t size)
+void domi_setup_write_line(const domi_setup_facts *facts, char *error, size_t size)
 {
     static const char *const steps[] = {
         [DOMI_SETUP_MEMORY] = "memory for a ring",

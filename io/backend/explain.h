@@ -28,6 +28,6 @@ void domi_setup_explain(int result, domi_setup_step step, const domus_config *co
                         size_t error_size);
 
 /* Write the line that follows from `facts`. */
-void domi_setup_text(const domi_setup_facts *facts, char *error, size_t error_size);
+void domi_setup_write_line(const domi_setup_facts *facts, char *error, size_t error_size);
 
 #endif

@@ -174,8 +174,8 @@ void domi_channel_make_ready(domus_channel *channel)
     set->ready_tail = channel;
     house->marks |= DOMI_MARK_CHANNELS;
     if (house->state == DOMI_WAITING &&
-        (domi_house_channels_runnable(house) || domi_house_stops_unmounted(house)))
-        domi_house_ready(channel->io->manager, house);
+        (domi_house_may_run_channels(house) || domi_house_is_stopping_unmounted(house)))
+        domi_house_make_ready(channel->io->manager, house);
 }
 
 uint64_t domi_channel_inbound_bytes(const domus_channel *channel)
@@ -284,7 +284,7 @@ void domi_channel_settle(domus_channel *channel)
     DOMI_CHECK_SLOW(domi_channel_is_sound(channel));
 }
 
-void domi_channel_shut(domus_channel *channel, int error, bool abort)
+void domi_channel_end(domus_channel *channel, int error, bool abort)
 {
     begin_closing(channel, error, abort);
     domi_channel_settle(channel);
@@ -321,12 +321,12 @@ void domi_channel_fail(domus_channel *channel, int error)
     channel->cancels = 0;
     if (channel->state == DOMI_CHANNEL_CLOSING)
         channel->abort = true;
-    domi_channel_shut(channel, error, true);
+    domi_channel_end(channel, error, true);
 }
 
 /* The timer is not moved when bytes come or go. When it fires, this looks whether a time-out is
  * really over and arms the timer again if not, so time-outs cost no work per message. */
-void domi_channel_timer(domus_channel *channel)
+void domi_channel_handle_timer(domus_channel *channel)
 {
     uint64_t now_ns = channel->io->manager->now_ns;
 
@@ -336,7 +336,7 @@ void domi_channel_timer(domus_channel *channel)
             return;
         }
         domi_channel_count_cut(channel, 0);
-        domi_channel_shut(channel, 0, false);
+        domi_channel_end(channel, 0, false);
         return;
     }
     bool is_unread = waits_to_be_read(channel);
@@ -356,7 +356,7 @@ void domi_channel_timer(domus_channel *channel)
                 channel->io->config->connection.first_byte_timeout_ns) <= now_ns)
         domi_counter_add(&channel->io->counters.silent, 1);
     domi_channel_count_cut(channel, 0);
-    domi_channel_shut(channel, -ETIMEDOUT, channel->sending);
+    domi_channel_end(channel, -ETIMEDOUT, channel->sending);
 }
 
 void domi_channel_free(domus_channel *channel)
@@ -383,7 +383,7 @@ void domi_channel_free(domus_channel *channel)
     /* release: a thread that sees that no connection is left (domi_system_connections) also sees
      * the counts of what was cut. */
     atomic_fetch_sub_explicit(&io->connections, 1, memory_order_release);
-    domi_peers_leave(io->peers, channel->peer);
+    domi_peers_count_out(io->peers, channel->peer);
     domi_slab_put(&io->channel_slab, channel);
 }
 

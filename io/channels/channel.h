@@ -125,7 +125,7 @@ int domi_channel_flush(domus_channel *channel);
 
 /* End the channel with `error` for on_close, without sending what is queued. With `abort` the peer
  * gets RST. */
-void domi_channel_shut(domus_channel *channel, int error, bool abort);
+void domi_channel_end(domus_channel *channel, int error, bool abort);
 
 /* End the channel with `error` and RST, because the ring has failed and its operations do not come
  * back. The bytes that are lost are counted (domi_channel_count_cut). The socket is disconnected
@@ -160,7 +160,7 @@ void domi_channel_drop_inbound(domus_channel *channel);
 uint64_t domi_channel_inbound_bytes(const domus_channel *channel);
 
 /* Called when the timer of the channel fires: a time-out may be over. */
-void domi_channel_timer(domus_channel *channel);
+void domi_channel_handle_timer(domus_channel *channel);
 
 /* --- channel_check.c -------------------------------------------------------------------------- */
 
@@ -193,7 +193,7 @@ void domi_channel_count_cut(domus_channel *channel, uint64_t lost_bytes);
 /* --- receive.c ------------------------------------------------------------------------------- */
 
 /* Called with each completion of a receive. */
-void domi_channel_received(domus_channel *channel, const domi_completion *completion);
+void domi_channel_handle_receive(domus_channel *channel, const domi_completion *completion);
 /* Whether a receive should be armed, if none is in flight. */
 bool domi_channel_wants_receive(const domus_channel *channel);
 void domi_channel_arm_receive(domus_channel *channel);
@@ -202,7 +202,7 @@ void domi_channel_arm_receive(domus_channel *channel);
 void domi_channel_end_receive(domus_channel *channel);
 
 /* Back-pressure: decide by the bytes queued and the buffers held whether the channel receives. */
-void domi_channel_pressure(domus_channel *channel);
+void domi_channel_decide_receive(domus_channel *channel);
 
 /* Take the next piece for the actor. Returns NULL when there is none. */
 domus_buffer *domi_channel_take_inbound(domus_channel *channel);
@@ -213,7 +213,7 @@ void domi_channel_unstarve(domus_channel *channel);
 /* --- send.c ---------------------------------------------------------------------------------- */
 
 /* Called with the completion of a send. */
-void domi_channel_sent(domus_channel *channel, const domi_completion *completion);
+void domi_channel_handle_send(domus_channel *channel, const domi_completion *completion);
 /* Queue one send of the bytes that wait, unless one is in flight or the channel closes. */
 void domi_channel_send(domus_channel *channel);
 /* Throw away the bytes that are not sent. No send may be in flight. */
@@ -228,6 +228,6 @@ bool domi_channel_conversation_failed(domi_manager *manager, const domus_stack *
 /* These are domi_manager.run_channels, stop_channels and take_event. */
 uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t budget);
 uint32_t domi_channels_stop(domi_manager *manager, domi_house *house);
-bool domi_channels_event(domi_manager *manager, domi_house *house, domi_envelope *message);
+bool domi_channels_handle_event(domi_manager *manager, domi_house *house, domi_envelope *message);
 
 #endif

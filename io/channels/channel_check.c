@@ -17,7 +17,7 @@ static void check_closed(const domus_channel *channel)
     DOMI_CHECK(!channel->receiving && !channel->sending && channel->cancels == 0);
     DOMI_CHECK(channel->outbound.head == NULL && channel->inbound.head == NULL);
     DOMI_CHECK(!channel->starved && !channel->crowded);
-    DOMI_CHECK(!domi_wheel_armed(&channel->timer.node));
+    DOMI_CHECK(!domi_wheel_is_armed(&channel->timer.node));
 }
 
 /* Checks that hold in every state. */

@@ -80,7 +80,7 @@ void domi_io_feed_crowd(domi_io *io)
         unlink_crowded(channel); /* it goes to the tail, so that each channel is looked at */
         join(channel);
         io->crowd_left--;
-        domi_channel_pressure(channel);
+        domi_channel_decide_receive(channel);
         domi_channel_settle(channel);
     }
 }
@@ -95,7 +95,8 @@ void domi_io_set_bound(domi_io *io, uint64_t queue_max)
     io->careful_mark = queue_max / 4;
     /* Under a small bound a piece counts as less than a whole buffer, because it must not be larger
      * than any part can be. */
-    io->piece = size < domi_part_of(queue_max, 0) / 4 ? size : domi_part_of(queue_max, 0) / 4;
+    io->piece =
+        size < domi_bound_part_of(queue_max, 0) / 4 ? size : domi_bound_part_of(queue_max, 0) / 4;
     domi_io_note_queued(io);
 }
 

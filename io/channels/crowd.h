@@ -26,7 +26,7 @@
 
 /* The threshold: the bytes that a channel may have queued while `queued` bytes of `queue_max` are.
  */
-static inline uint64_t domi_part_of(uint64_t queue_max, uint64_t queued)
+static inline uint64_t domi_bound_part_of(uint64_t queue_max, uint64_t queued)
 {
     uint64_t shared = queue_max / 2;
 
@@ -34,7 +34,8 @@ static inline uint64_t domi_part_of(uint64_t queue_max, uint64_t queued)
 }
 
 /* Whether there is room for the first piece of a channel that has nothing queued. */
-static inline bool domi_has_room_for_first(uint64_t queue_max, uint64_t queued, uint64_t piece)
+static inline bool domi_bound_has_room_for_first(uint64_t queue_max, uint64_t queued,
+                                                 uint64_t piece)
 {
     uint64_t most = queue_max - queue_max / 16;
 
@@ -72,7 +73,7 @@ static inline bool domi_channel_is_refused(const domus_channel *channel, uint64_
 
 static inline uint64_t domi_io_part(const domi_io *io)
 {
-    return domi_part_of(io->pressure.queue_max, domi_io_queued(io));
+    return domi_bound_part_of(io->pressure.queue_max, domi_io_queued(io));
 }
 
 /* The memory that a waiting buffer takes. A heap buffer takes everything that was allocated for it,
@@ -121,7 +122,7 @@ static inline bool domi_channel_has_room_for_first(const domus_channel *channel)
     const domi_io *io = channel->io;
     uint64_t in_its_way = channel->copied != 0 ? domi_io_outbound(io) : domi_io_queued(io);
 
-    return domi_has_room_for_first(io->pressure.queue_max, in_its_way, io->piece);
+    return domi_bound_has_room_for_first(io->pressure.queue_max, in_its_way, io->piece);
 }
 
 /* Whether a channel that has `bytes` queued may not read another piece. */

@@ -62,7 +62,7 @@ static uint32_t held_max(const domus_channel *channel)
     return channel->paused ? channel->io->share / 2 : channel->io->share - 1;
 }
 
-void domi_channel_pressure(domus_channel *channel)
+void domi_channel_decide_receive(domus_channel *channel)
 {
     domi_io *io = channel->io;
     bool was_blocked = channel->blocked;
@@ -181,7 +181,7 @@ static void took_bytes(domus_channel *channel, const domi_completion *completion
     }
     domi_counter_add(&io->counters.received_bytes, size);
     keep(channel, buffer);
-    domi_channel_pressure(channel);
+    domi_channel_decide_receive(channel);
 }
 
 static void receive_failed(domus_channel *channel, int result)
@@ -201,12 +201,12 @@ static void receive_failed(domus_channel *channel, int result)
         break;
     default:
         channel->ended = true;
-        domi_channel_shut(channel, result, false);
+        domi_channel_end(channel, result, false);
         break;
     }
 }
 
-void domi_channel_received(domus_channel *channel, const domi_completion *completion)
+void domi_channel_handle_receive(domus_channel *channel, const domi_completion *completion)
 {
     DOMI_CHECK(channel->receiving);
     if ((completion->flags & DOMI_BUFFERED) != 0) {

@@ -37,7 +37,7 @@ int domus_channel_write(domus_channel *channel, domus_buffer *bytes)
     domi_io_note_queued(io);
     if (!channel->sending)
         mark_dirty(channel);
-    domi_channel_pressure(channel);
+    domi_channel_decide_receive(channel);
     return 0;
 }
 
@@ -65,7 +65,7 @@ static void arm_send_timeout(domus_channel *channel)
     uint64_t timeout_ns = channel->io->config->channel.send_timeout_ns;
     uint64_t due_ns = channel->send_ns + timeout_ns;
 
-    if (timeout_ns == 0 || (domi_wheel_armed(node) && node->expires_ns <= due_ns))
+    if (timeout_ns == 0 || (domi_wheel_is_armed(node) && node->expires_ns <= due_ns))
         return;
     domi_wheel_cancel(&channel->io->wheel, node);
     domi_wheel_arm(&channel->io->wheel, node, due_ns);
@@ -131,7 +131,7 @@ static void taken(domus_channel *channel, uint32_t size)
     }
 }
 
-void domi_channel_sent(domus_channel *channel, const domi_completion *completion)
+void domi_channel_handle_send(domus_channel *channel, const domi_completion *completion)
 {
     domi_io *io = channel->io;
 
@@ -144,9 +144,9 @@ void domi_channel_sent(domus_channel *channel, const domi_completion *completion
         domi_counter_add(&io->counters.sent_bytes, (uint32_t)completion->result);
         channel->sent_bytes += (uint32_t)completion->result;
         taken(channel, (uint32_t)completion->result);
-        domi_channel_pressure(channel);
+        domi_channel_decide_receive(channel);
     } else if (completion->result != -EINTR && completion->result != -EAGAIN) {
-        domi_channel_shut(channel, completion->result == 0 ? -EPIPE : completion->result, false);
+        domi_channel_end(channel, completion->result == 0 ? -EPIPE : completion->result, false);
     }
     if (channel->outbound.head != NULL)
         mark_dirty(channel);

@@ -132,7 +132,7 @@ static void settle(domi_descriptor *descriptor)
     domi_pool_free(io_of(descriptor)->manager, &descriptor->event.node);
 }
 
-void domi_descriptor_completed(domi_io *io, domi_descriptor *descriptor, int result)
+void domi_descriptor_handle_completion(domi_io *io, domi_descriptor *descriptor, int result)
 {
     bool again = descriptor->cancelling;
 
@@ -146,10 +146,10 @@ void domi_descriptor_completed(domi_io *io, domi_descriptor *descriptor, int res
 void domi_descriptors_fail(domi_io *io)
 {
     while (io->watched != NULL)
-        domi_descriptor_completed(io, io->watched, io->failed);
+        domi_descriptor_handle_completion(io, io->watched, io->failed);
 }
 
-void domi_descriptor_handled(domi_manager *manager, domi_node *node)
+void domi_descriptor_end_event(domi_manager *manager, domi_node *node)
 {
     domi_descriptor *descriptor = (domi_descriptor *)(void *)node;
 
@@ -168,7 +168,7 @@ void domi_descriptor_cancel(domi_manager *manager, domi_node *node)
     settle(descriptor);
 }
 
-void domi_descriptor_noted(domi_manager *home, domi_node *node)
+void domi_descriptor_carry_out_note(domi_manager *home, domi_node *node)
 {
     domi_descriptor *descriptor = (domi_descriptor *)(void *)node;
 
@@ -205,7 +205,7 @@ int domus_watch_fd(domus_stack *stack, int fd, uint32_t events, domus_fd_watch *
     house->marks |= DOMI_MARK_PINNED; /* the poll is in the ring of its home */
     descriptor->noted = is_lent;
     if (descriptor->noted)
-        domi_lent_note(manager, &descriptor->event.node);
+        domi_note_add(manager, &descriptor->event.node);
     else
         arm(descriptor);
     if (ret_watch != NULL)

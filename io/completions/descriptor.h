@@ -9,15 +9,15 @@
 typedef struct domi_descriptor domi_descriptor;
 
 /* Called when the poll of `descriptor` has come back with `result`. */
-void domi_descriptor_completed(domi_io *io, domi_descriptor *descriptor, int result);
+void domi_descriptor_handle_completion(domi_io *io, domi_descriptor *descriptor, int result);
 
 /* Tell every actor that watches a descriptor the error of the ring, once, because the ring has
  * failed. */
 void domi_descriptors_fail(domi_io *io);
 
 /* These are domi_manager.descriptor_handled, descriptor_cancel and descriptor_noted. */
-void domi_descriptor_handled(domi_manager *manager, domi_node *node);
+void domi_descriptor_end_event(domi_manager *manager, domi_node *node);
 void domi_descriptor_cancel(domi_manager *manager, domi_node *node);
-void domi_descriptor_noted(domi_manager *home, domi_node *node);
+void domi_descriptor_carry_out_note(domi_manager *home, domi_node *node);
 
 #endif

@@ -97,7 +97,7 @@ static void look_at_lingering(domus_channel *channel)
     int error = pending_error(channel);
 
     if (error != 0) {
-        domi_channel_shut(channel, error, false);
+        domi_channel_end(channel, error, false);
     } else if (domi_channel_has_undelivered(channel)) {
         domi_wheel_cancel(&io->wheel, &channel->timer.node);
         domi_wheel_arm(&io->wheel, &channel->timer.node,
@@ -154,7 +154,7 @@ void domi_io_drain(domi_io *io)
             continue;
         domi_channel_drain(channel);
         if (channel->state == DOMI_CHANNEL_OPEN) {
-            domi_channel_pressure(channel); /* it may have paused because memory was short */
+            domi_channel_decide_receive(channel); /* it may have paused because memory was short */
             domi_channel_settle(channel);
         }
     }
@@ -172,11 +172,11 @@ static void cut(domus_channel *channel)
 {
     domi_channel_drain_step(channel);
     if (channel->state == DOMI_CHANNEL_LINGERING && !domi_channel_has_undelivered(channel)) {
-        domi_channel_shut(channel, 0, false);
+        domi_channel_end(channel, 0, false);
         return;
     }
     domi_channel_count_cut(channel, 0);
-    domi_channel_shut(channel, -ECONNABORTED, true);
+    domi_channel_end(channel, -ECONNABORTED, true);
 }
 
 uint32_t domi_io_abort(domi_io *io)
@@ -187,7 +187,7 @@ uint32_t domi_io_abort(domi_io *io)
     (void)domi_io_collect(io, io->config->io.completion_entries, &taken);
     for (uint32_t i = 0; i < DOMI_ACCEPTORS_MAX; i++) {
         if (io->acceptors[i] != NULL && io->draining)
-            domi_acceptor_abort(io->acceptors[i]);
+            domi_acceptor_abort_drain(io->acceptors[i]);
     }
     for (uint32_t slot = 0; slot < io->slots_used; slot++) {
         domus_channel *channel = io->slots[slot].channel;

@@ -80,10 +80,10 @@ int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend
     manager->stop_channels = domi_channels_stop;
     manager->conversation_ended = domi_channel_conversation_ended;
     manager->conversation_failed = domi_channel_conversation_failed;
-    manager->take_event = domi_channels_event;
-    manager->descriptor_handled = domi_descriptor_handled;
+    manager->take_event = domi_channels_handle_event;
+    manager->descriptor_handled = domi_descriptor_end_event;
     manager->descriptor_cancel = domi_descriptor_cancel;
-    manager->descriptor_noted = domi_descriptor_noted;
+    manager->descriptor_noted = domi_descriptor_carry_out_note;
     return 0;
 
 fail_ring:
@@ -140,9 +140,9 @@ static void complete_channel(domi_io *io, enum domi_op op, const domi_completion
                io->slots[slot].channel->generation == generation);
     domus_channel *channel = io->slots[slot].channel;
     if (op == DOMI_OP_RECEIVE) {
-        domi_channel_received(channel, completion);
+        domi_channel_handle_receive(channel, completion);
     } else if (op == DOMI_OP_SEND) {
-        domi_channel_sent(channel, completion);
+        domi_channel_handle_send(channel, completion);
     } else {
         DOMI_CHECK(channel->cancels > 0);
         channel->cancels--;
@@ -158,10 +158,10 @@ static void complete_acceptor(domi_io *io, enum domi_op op, const domi_completio
         return; /* DOMI_OP_IGNORED */
     DOMI_CHECK(io->acceptors[slot] != NULL);
     if (op == DOMI_OP_ACCEPT) {
-        domi_acceptor_completed(io->acceptors[slot], completion);
+        domi_acceptor_handle_completion(io->acceptors[slot], completion);
     } else {
         io->acceptors[slot]->cancelling = false;
-        domi_acceptor_cancelled(io->acceptors[slot]);
+        domi_acceptor_handle_cancel(io->acceptors[slot]);
     }
 }
 
@@ -180,7 +180,7 @@ static void complete(domi_io *io, const domi_completion *completion)
         complete_acceptor(io, op, completion);
         break;
     case DOMI_OP_DESCRIPTOR:
-        domi_descriptor_completed(
+        domi_descriptor_handle_completion(
             io, (domi_descriptor *)(uintptr_t)(completion->user_data & DOMI_OP_ADDRESS),
             completion->result);
         break;
@@ -305,7 +305,7 @@ bool domi_io_collect(domi_io *io, uint32_t limit, uint32_t *ret_taken)
     return !more;
 }
 
-void domi_io_refresh(domi_io *io, uint64_t since_ns)
+void domi_io_refresh_activity(domi_io *io, uint64_t since_ns)
 {
     for (uint32_t slot = 0; slot < io->slots_used; slot++) {
         domus_channel *channel = io->slots[slot].channel;
@@ -336,18 +336,19 @@ static void fire(domi_io *io, domi_wheel_node *node)
 
     switch (timer->kind) {
     case DOMI_TIMER_CHANNEL:
-        domi_channel_timer(
+        domi_channel_handle_timer(
             (domus_channel *)(void *)((char *)timer - offsetof(domus_channel, timer)));
         break;
     case DOMI_TIMER_ACCEPTOR:
-        domi_acceptor_timer(
+        domi_acceptor_handle_timer(
             (domi_acceptor *)(void *)((char *)timer - offsetof(domi_acceptor, timer)));
         break;
     case DOMI_TIMER_SWEEP:
         domi_io_sweep(io);
         break;
     case DOMI_TIMER_SHORTAGE:
-        domi_shortages_look((domi_io *)(void *)((char *)timer - offsetof(domi_io, shortage_timer)));
+        domi_shortages_handle_timer(
+            (domi_io *)(void *)((char *)timer - offsetof(domi_io, shortage_timer)));
         break;
     }
 }
@@ -379,7 +380,7 @@ static uint32_t fire_timers(domi_io *io)
     return done;
 }
 
-uint32_t domi_io_events(domi_io *io)
+uint32_t domi_io_fire_timers(domi_io *io)
 {
     uint32_t done = 0;
 
@@ -419,7 +420,7 @@ bool domi_io_has_work(const domi_io *io)
 
 /* Channels that have to read less from now on are found by the sweep, or when something comes for
  * them; channels that may read more are found by the last pass of the sweep. */
-void domi_io_press(domi_io *io, const domi_io_pressure *now)
+void domi_io_set_pressure(domi_io *io, const domi_io_pressure *now)
 {
     bool begins = now->pauses && !io->pressure.pauses;
 
@@ -435,14 +436,14 @@ void domi_io_press(domi_io *io, const domi_io_pressure *now)
     domi_counter_add(&io->counters.pressed, 1);
     for (uint32_t i = 0; i < DOMI_ACCEPTORS_MAX; i++) {
         if (io->acceptors[i] != NULL)
-            domi_acceptor_press(io->acceptors[i]);
+            domi_acceptor_look_at_pressure(io->acceptors[i]);
     }
 }
 
 /* A drain reads everything that has come, however little memory there is. */
 void domi_io_end_shortage(domi_io *io)
 {
-    domi_io_press(io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+    domi_io_set_pressure(io, &(domi_io_pressure){.queue_max = UINT64_MAX});
     domi_io_sweep_stop(io);
     io->crowd_left = io->crowd_count;
 }

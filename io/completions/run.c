@@ -27,9 +27,9 @@ static void refuse(domus_stack *stack, domus_channel *channel, int error)
         domi_ask_fail(stack->manager, stack->received, error);
         stack->received = NULL;
     }
-    domi_stack_return(stack, 0);
+    domi_stack_park_or_end(stack, 0);
     domi_counter_add(&channel->io->counters.channels_refused, 1);
-    domi_channel_shut(channel, error, true);
+    domi_channel_end(channel, error, true);
 }
 
 /* Called when the handler that `type` names has returned: park its conversation, end it, or refuse
@@ -45,7 +45,7 @@ static void returned(domus_stack *stack, domus_channel *channel, const domus_typ
     if (result < 0)
         refuse(stack, channel, result);
     else
-        domi_stack_return(stack, result);
+        domi_stack_park_or_end(stack, result);
 }
 
 bool domi_channel_conversation_failed(domi_manager *manager, const domus_stack *stack, int error)
@@ -57,7 +57,7 @@ bool domi_channel_conversation_failed(domi_manager *manager, const domus_stack *
     domus_channel *channel = domi_channel_of_key(io, stack->counted_at);
     domi_counter_add(&io->counters.channels_refused, 1);
     if (channel != NULL)
-        domi_channel_shut(channel, error, true);
+        domi_channel_end(channel, error, true);
     return true;
 }
 
@@ -69,7 +69,7 @@ static void open_channel(domi_manager *manager, domi_house *house, domus_channel
     if (behaviour->on_open != NULL) {
         domus_stack stack;
         domi_stack_begin(&stack, manager, house);
-        domi_manager_handles(manager, &open_type);
+        domi_manager_set_handled(manager, &open_type);
         returned(&stack, channel, &open_type, behaviour->on_open(&stack, house->self, channel));
     }
     domi_channel_settle(channel);
@@ -88,7 +88,7 @@ DOMI_NO_CANARY static void read_one(domi_manager *manager, domi_house *house,
     }
     domus_stack stack;
     domi_stack_begin(&stack, manager, house);
-    domi_manager_handles(manager, &read_type);
+    domi_manager_set_handled(manager, &read_type);
     returned(&stack, channel, &read_type, behaviour->on_read(&stack, house->self, channel, buffer));
 }
 
@@ -103,7 +103,7 @@ static void end_channel(domi_manager *manager, domi_house *house, domus_channel 
     }
     domus_stack stack;
     domi_stack_begin(&stack, manager, house);
-    domi_manager_handles(manager, &end_type);
+    domi_manager_set_handled(manager, &end_type);
     returned(&stack, channel, &end_type, behaviour->on_end(&stack, house->self, channel));
 }
 
@@ -114,9 +114,9 @@ static void close_channel(domi_manager *manager, domi_house *house, domus_channe
     if (behaviour->on_close != NULL && channel->opened) {
         domus_stack stack;
         domi_stack_begin(&stack, manager, house);
-        domi_manager_handles(manager, &close_type);
+        domi_manager_set_handled(manager, &close_type);
         behaviour->on_close(&stack, house->self, channel, channel->error);
-        domi_stack_return(&stack, 0);
+        domi_stack_park_or_end(&stack, 0);
     }
     domi_channel_free(channel);
 }
@@ -129,7 +129,7 @@ static bool may_be_shown(domus_channel *channel)
     if (channel->state != DOMI_CHANNEL_OPEN || channel->inbound.head == NULL || channel->blocked)
         return false;
     if (DOMI_UNLIKELY(channel->io->careful))
-        domi_channel_pressure(channel);
+        domi_channel_decide_receive(channel);
     return !channel->blocked;
 }
 
@@ -213,7 +213,7 @@ uint32_t domi_channels_stop(domi_manager *manager, domi_house *house)
     } else {
         for (domus_channel *channel = set->all; channel != NULL; channel = channel->next)
             (void)domus_channel_close(channel);
-        if (domi_house_stops_unmounted(house))
+        if (domi_house_is_stopping_unmounted(house))
             free_closed_unseen(set);
         left = set->count;
     }
@@ -226,7 +226,7 @@ uint32_t domi_channels_stop(domi_manager *manager, domi_house *house)
     return left;
 }
 
-bool domi_channels_event(domi_manager *manager, domi_house *house, domi_envelope *message)
+bool domi_channels_handle_event(domi_manager *manager, domi_house *house, domi_envelope *message)
 {
     if (message->type != &domi_accepted_type)
         return false;
@@ -247,7 +247,7 @@ int domus_channel_close(domus_channel *channel)
 
 void domus_channel_reset(domus_channel *channel, int error)
 {
-    domi_channel_shut(channel, error < 0 ? error : -ECONNABORTED, true);
+    domi_channel_end(channel, error < 0 ? error : -ECONNABORTED, true);
 }
 
 void domus_channel_set_data(domus_channel *channel, void *data)

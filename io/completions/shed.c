@@ -70,7 +70,7 @@ static void look_at_peer(domus_channel *channel)
 static void visit(domus_channel *channel)
 {
     if (channel->state == DOMI_CHANNEL_OPEN) {
-        domi_channel_pressure(channel);
+        domi_channel_decide_receive(channel);
         if (channel->io->careful && !channel->once)
             domi_channel_end_receive(channel);
         domi_channel_settle(channel);
@@ -111,7 +111,7 @@ static void shed(domi_io *io, domus_channel *channel, uint64_t bytes)
         atomic_fetch_add_explicit(&io->shared->shed_bytes, bytes, memory_order_relaxed);
     }
     domi_channel_count_cut(channel, 0);
-    domi_channel_shut(channel, -ENOBUFS, true);
+    domi_channel_end(channel, -ENOBUFS, true);
 }
 
 /* Shed the remembered channels, the largest first. Their queued bytes are free only when their

@@ -44,7 +44,7 @@ static void release(domi_io *io, uint32_t slot, uint32_t generation)
     DOMI_CHECK(channel->held > 0);
     channel->held--;
     if (channel->paused && channel->state == DOMI_CHANNEL_OPEN) {
-        domi_channel_pressure(channel);
+        domi_channel_decide_receive(channel);
         if (!channel->paused)
             domi_channel_settle(channel);
     }

@@ -225,11 +225,11 @@ bool domi_io_collect(domi_io *io, uint32_t limit, uint32_t *ret_taken);
 /* Correct the times of activity after the thread was held up while it reaped. Bytes that were taken
  * at the old time `since_ns` may have come at any time until now, so their channels count as active
  * now. Costs a look at each channel. */
-void domi_io_refresh(domi_io *io, uint64_t since_ns);
+void domi_io_refresh_activity(domi_io *io, uint64_t since_ns);
 
 /* Fire the io timers that are due, once everything that had arrived by now is collected; in a
  * drain, also look at some channels. Returns how much was done, completions included. */
-uint32_t domi_io_events(domi_io *io);
+uint32_t domi_io_fire_timers(domi_io *io);
 
 /* At the end of phase 2: arm starved receives for which there are buffers, and queue a send for
  * every channel that has bytes to send. Returns how many channels had something. */
@@ -248,7 +248,7 @@ void domi_io_arm_wake(domi_io *io, bool again);
 
 /* Set how short memory is now: acceptors pause or go on, channels read less or more. In a drain
  * this does nothing, because a drain has to read. */
-void domi_io_press(domi_io *io, const domi_io_pressure *now);
+void domi_io_set_pressure(domi_io *io, const domi_io_pressure *now);
 
 /* Called when a drain begins: from now on nothing pauses and nothing is reset because memory is
  * short. */

@@ -153,7 +153,7 @@ static int count_one(domi_peers *peers, uint32_t bucket, const domi_peer_key *ke
     return result;
 }
 
-int domi_peers_enter(domi_peers *peers, const domi_peer_key *key, domi_peer **ret_peer)
+int domi_peers_count_in(domi_peers *peers, const domi_peer_key *key, domi_peer **ret_peer)
 {
     domi_peer *made = NULL;
 
@@ -173,7 +173,7 @@ int domi_peers_enter(domi_peers *peers, const domi_peer_key *key, domi_peer **re
     return result;
 }
 
-void domi_peers_leave(domi_peers *peers, domi_peer *peer)
+void domi_peers_count_out(domi_peers *peers, domi_peer *peer)
 {
     if (peer == NULL)
         return;

@@ -53,7 +53,7 @@ typedef struct domi_peers_limits {
 int domi_peers_init(domi_peers *peers, const domi_peers_limits *limits, const uint64_t hash_key[2]);
 
 /* Free the table with all entries in it. No thread may use it any more, not even for
- * domi_peers_leave(). `peers` may be zeroed and never initialized. */
+ * domi_peers_count_out(). `peers` may be zeroed and never initialized. */
 void domi_peers_fini(domi_peers *peers);
 
 /* Whether any address has a bound. If none has, nobody needs to find out the address of a
@@ -67,16 +67,16 @@ static inline bool domi_peers_are_bounded(const domi_peers *peers)
  * count as one, which is not local. */
 void domi_peer_key_of(const struct sockaddr_storage *address, domi_peer_key *ret_key);
 
-/* Count one more connection from `key`. `ret_peer` gets the pointer for domi_peers_leave(); it is
- * NULL if the address has no bound.
+/* Count one more connection from `key`. `ret_peer` gets the pointer for domi_peers_count_out(); it
+ * is NULL if the address has no bound.
  *
  * Thread-safety: any thread; a spinlock.
  *
  * Returns 0; -EDQUOT when the address has all connections that it may have; -ENOMEM. */
-int domi_peers_enter(domi_peers *peers, const domi_peer_key *key, domi_peer **ret_peer);
+int domi_peers_count_in(domi_peers *peers, const domi_peer_key *key, domi_peer **ret_peer);
 
 /* Count one connection less. NULL is allowed. Thread-safety: any thread; a spinlock. */
-void domi_peers_leave(domi_peers *peers, domi_peer *peer);
+void domi_peers_count_out(domi_peers *peers, domi_peer *peer);
 
 /* Returns how many connections one address may have; UINT32_MAX when there is no bound. */
 static inline uint32_t domi_peers_max(const domi_peers *peers, const domi_peer_key *key)

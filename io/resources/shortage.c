@@ -65,7 +65,7 @@ say(domi_io *io, domus_log_level level, const domi_acceptor *acceptor, const cha
 
 static void look_later(domi_io *io)
 {
-    if (!domi_wheel_armed(&io->shortage_timer.node))
+    if (!domi_wheel_is_armed(&io->shortage_timer.node))
         domi_wheel_arm(&io->wheel, &io->shortage_timer.node, io->manager->now_ns + LOOK_EVERY_NS);
 }
 
@@ -164,14 +164,14 @@ static bool goes_on(domi_io *io, const domi_acceptor *acceptor, domi_shortage *s
  * nothing tells that the shortage is over; and its pause may be as long as the quiet time. */
 static void hold_spells(domi_acceptor *acceptor)
 {
-    if (!domi_wheel_armed(&acceptor->timer.node))
+    if (!domi_wheel_is_armed(&acceptor->timer.node))
         return;
     for (uint32_t kind = 0; kind < DOMI_SHORTAGES; kind++)
         if (kind != DOMI_SHORTAGE_ADDRESS)
             acceptor->shortages[kind].last_ns = acceptor->io->manager->now_ns;
 }
 
-void domi_shortages_look(domi_io *io)
+void domi_shortages_handle_timer(domi_io *io)
 {
     static const char *const over[DOMI_SHORTAGES] = {
         [DOMI_SHORTAGE_CONNECTIONS] = "there is room for new connections again",

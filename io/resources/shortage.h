@@ -55,6 +55,6 @@ void domi_shortage_of_address(struct domi_acceptor *acceptor, const struct domi_
 void domi_shortage_of_buffers(struct domi_io *io);
 
 /* Called by the timer: log the spells that are over, and arm the timer again while others go on. */
-void domi_shortages_look(struct domi_io *io);
+void domi_shortages_handle_timer(struct domi_io *io);
 
 #endif

@@ -24,7 +24,7 @@
 #define ABORT_NS UINT64_C(5000000000) /* time for cancelled operations to complete */
 #define END_NS   UINT64_C(1000000000) /* the least time for a running handler to return */
 
-void domi_system_stage(domus_system *system, domi_stage stage)
+void domi_system_set_stage(domus_system *system, domi_stage stage)
 {
     domi_outside_lock(system);
     system->stage = stage;
@@ -60,8 +60,8 @@ void domi_system_fail(domus_system *system, uint32_t thread, int error)
 
 static uint64_t following(const domus_system *system, uint32_t thread)
 {
-    /* acquire: pairs with the release in domi_thread_follow(). Before a thread has followed, it may
-     * be about to hand over a connection that no counter has yet. */
+    /* acquire: pairs with the release in domi_thread_follow_stop(). Before a thread has followed,
+     * it may be about to hand over a connection that no counter has yet. */
     return atomic_load_explicit(
         (domi_counter *)(uintptr_t)&system->threads[thread].counters.following,
         memory_order_acquire);
@@ -102,7 +102,7 @@ static bool is_empty(const domus_system *system)
 
 static bool has_ended(const domus_system *system)
 {
-    return system->ended >= system->count && domi_detached_ended(system);
+    return system->ended >= system->count && domi_detached_has_ended(system);
 }
 
 /* Wait until `is_so` is true or `until_ns` has come. Returns the last answer. */
@@ -115,7 +115,7 @@ static bool wait_until(domus_system *system, bool (*is_so)(const domus_system *s
         return system->simulator->wait(system->simulator, is_so, until_ns);
     pthread_mutex_lock(&system->mutex);
     while (!(so = is_so(system)) && domi_clock_now(&system->clock) < until_ns) {
-        const struct timespec next = domi_clock_after(1000000);
+        const struct timespec next = domi_clock_deadline_after(1000000);
         (void)pthread_cond_timedwait(&system->changed, &system->mutex, &next);
     }
     pthread_mutex_unlock(&system->mutex);
@@ -152,7 +152,7 @@ static void note_house(void *house_, void *context)
     if ((domi_house_life(house) & DOMI_LIFE_CLOSED) != 0 || house->state == DOMI_CREATED ||
         left->system->left_count++ >= LEFT_LINES_MAX)
         return;
-    uint32_t children = domi_house_children(house);
+    uint32_t children = domi_house_count_children(house);
     note(left->system, "thread %u: %s (%s): %u conversations, %u children%s\n",
          left->manager->index, house->behaviour->name != NULL ? house->behaviour->name : "?",
          domi_state_name(house->state), house->stacks_count, children,
@@ -214,17 +214,17 @@ static void end_detached(domus_system *system)
         domi_manager *outer = domi_thread_manager; /* of an actor that stops another system */
 
         domi_manager_own(manager);
-        (void)domi_manager_arrivals(manager);
+        (void)domi_manager_take_arrivals(manager);
         domi_system_note_left(system, manager);
         domi_thread_manager = manager;
-        domi_manager_end(manager);
+        domi_manager_end_actors(manager);
         domi_thread_manager = outer;
     }
 }
 
 bool domi_system_end(domus_system *system, uint64_t until_ns)
 {
-    domi_system_want(system, DOMI_WANTED_END);
+    domi_system_set_wanted(system, DOMI_WANTED_END);
     domi_detached_end(system);
     if (until_ns != UINT64_MAX && !wait_until(system, has_ended, until_ns))
         return false;
@@ -236,7 +236,7 @@ bool domi_system_end(domus_system *system, uint64_t until_ns)
      * after its receiver had ended is late mail. */
     for (uint32_t i = 0; i < system->count; i++) {
         domi_manager_own(&system->threads[i].manager);
-        (void)domi_manager_arrivals(&system->threads[i].manager);
+        (void)domi_manager_take_arrivals(&system->threads[i].manager);
     }
     end_detached(system);
     for (size_t i = 0; i < system->config.listener_count; i++) {
@@ -250,11 +250,11 @@ static void drain(domus_system *system)
 {
     uint64_t until_ns = domi_clock_now(&system->clock) + system->config.shutdown.drain_timeout_ns;
 
-    system->cut_before = system->cut_logged = domi_system_cut(system);
-    domi_system_stage(system, DOMI_STAGE_DRAINING);
-    domi_system_want(system, DOMI_WANTED_DRAIN);
+    system->cut_before = system->cut_logged = domi_system_count_cut(system);
+    domi_system_set_stage(system, DOMI_STAGE_DRAINING);
+    domi_system_set_wanted(system, DOMI_WANTED_DRAIN);
     if (!wait_until(system, is_quiet, until_ns)) {
-        domi_system_want(system, DOMI_WANTED_ABORT);
+        domi_system_set_wanted(system, DOMI_WANTED_ABORT);
         (void)wait_until(system, is_quiet, domi_clock_now(&system->clock) + ABORT_NS);
     }
 }
@@ -264,10 +264,10 @@ static void drain(domus_system *system)
 static void stop_actors(domus_system *system, uint64_t until_ns)
 {
     domi_detached_close(system);
-    domi_system_want(system, DOMI_WANTED_CLOSE);
+    domi_system_set_wanted(system, DOMI_WANTED_CLOSE);
     if (!wait_until(system, is_closed, until_ns))
         return;
-    domi_system_want(system, DOMI_WANTED_STOP);
+    domi_system_set_wanted(system, DOMI_WANTED_STOP);
     domi_detached_stop(system);
     (void)wait_until(system, is_empty, until_ns);
 }
@@ -289,7 +289,7 @@ static void log_held(domus_system *system)
  * Returns how many channels were cut since the drain began. */
 static int log_cut(domus_system *system)
 {
-    domi_cut cut = domi_system_cut(system);
+    domi_cut cut = domi_system_count_cut(system);
     uint64_t channels = cut.channels - system->cut_before.channels;
     domi_cut fresh = {cut.channels - system->cut_logged.channels,
                       cut.bytes - system->cut_logged.bytes};
@@ -311,19 +311,19 @@ static int stop(domus_system *system)
         stop_actors(system, domi_clock_now(&system->clock) + time_ns);
         if (system->workers != NULL)
             (void)domi_workers_stop(system->workers, 0);
-        domi_system_stage(system, DOMI_STAGE_ENDING);
+        domi_system_set_stage(system, DOMI_STAGE_ENDING);
     }
     if (!domi_system_end(system,
                          domi_clock_now(&system->clock) + (time_ns > END_NS ? time_ns : END_NS))) {
         note_stuck(system);
-        domi_log_left(system);
+        domi_log_actors_left(system);
         log_held(system);
         (void)log_cut(system);
         return -ETIMEDOUT;
     }
-    domi_system_stage(system, DOMI_STAGE_STOPPED);
+    domi_system_set_stage(system, DOMI_STAGE_STOPPED);
     domi_pressure_end(system);
-    domi_log_left(system);
+    domi_log_actors_left(system);
     int cut = log_cut(system);
     if (system->failed != 0) {
         memcpy(system->error, system->failed_text, sizeof system->error);
@@ -334,7 +334,7 @@ static int stop(domus_system *system)
 
 int domus_system_stop(domus_system *system)
 {
-    if (system->stage != DOMI_STAGE_NEW && domi_system_forked(system))
+    if (system->stage != DOMI_STAGE_NEW && domi_system_is_forked(system))
         return -ECHILD;
     if (domi_thread_manager != NULL && domi_thread_manager->system == system)
         return -EDEADLK;
@@ -344,9 +344,9 @@ int domus_system_stop(domus_system *system)
         return 0;
     /* Late mail, and actors of detached threads, are ended on this thread, with the system's
      * allocator. */
-    const domus_allocator *before = domi_memory_use(system->hooks.allocator);
+    const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
     int result = stop(system);
-    (void)domi_memory_use(before);
+    (void)domi_memory_set_allocator(before);
     return result;
 }
 

@@ -254,10 +254,11 @@ int domi_system_new(const domus_config *config, domi_simulator *simulator, char 
 int domus_system_new_with(const domus_config *config, const domus_hooks *hooks, char *error,
                           size_t error_size, domus_system **ret_system)
 {
-    const domus_allocator *before = domi_memory_use(hooks != NULL ? hooks->allocator : NULL);
+    const domus_allocator *before =
+        domi_memory_set_allocator(hooks != NULL ? hooks->allocator : NULL);
     int result = make_or_explain(config, NULL, hooks, error, error_size, ret_system);
 
-    (void)domi_memory_use(before);
+    (void)domi_memory_set_allocator(before);
     return result;
 }
 
@@ -346,7 +347,7 @@ static int start(domus_system *system)
             snprintf(system->error, sizeof system->error, "the monitor's thread cannot be made: %s",
                      strerror(-result));
         if (result == 0) {
-            domi_system_stage(system, DOMI_STAGE_RUNNING);
+            domi_system_set_stage(system, DOMI_STAGE_RUNNING);
             return 0;
         }
         (void)domi_system_end(system, UINT64_MAX);
@@ -369,9 +370,9 @@ int domus_system_start(domus_system *system)
         snprintf(system->error, sizeof system->error, "a system starts once");
         return -EALREADY;
     }
-    const domus_allocator *before = domi_memory_use(system->hooks.allocator);
+    const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
     int result = start(system);
-    (void)domi_memory_use(before);
+    (void)domi_memory_set_allocator(before);
     return result;
 }
 
@@ -385,13 +386,13 @@ static void end_actors_left_by_abandoned_work(domus_system *system)
         domi_manager *manager = &system->threads[i].manager;
         domi_manager_own(manager); /* legal because its thread has ended */
         manager->work_over = true;
-        domi_manager_end(manager);
+        domi_manager_end_actors(manager);
     }
     for (uint32_t i = 0; i < system->detached_count; i++) {
         domi_manager *manager = &system->detached[i]->manager;
         domi_manager_own(manager); /* legal because its thread has ended */
         manager->work_over = true;
-        domi_manager_end(manager);
+        domi_manager_end_actors(manager);
     }
 }
 
@@ -399,14 +400,14 @@ void domus_system_free(domus_system *system)
 {
     /* In a forked child this memory is a copy of what the parent's threads were using, or is the
      * parent's: it stays until the child ends. */
-    if (system == NULL || (system->stage != DOMI_STAGE_NEW && domi_system_forked(system)))
+    if (system == NULL || (system->stage != DOMI_STAGE_NEW && domi_system_is_forked(system)))
         return;
     (void)domus_system_stop(system);
     if (system->stage != DOMI_STAGE_NEW && system->stage != DOMI_STAGE_STOPPED)
         return; /* a handler has not returned, and its thread still uses all this */
     if (system->workers != NULL && domi_workers_stop(system->workers, ABANDONED_NS) != 0)
         return; /* abandoned work has not returned either */
-    const domus_allocator *before = domi_memory_use(system->hooks.allocator);
+    const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
     if (system->stage == DOMI_STAGE_STOPPED) {
         end_actors_left_by_abandoned_work(system);
         domi_outside_fini(system);
@@ -427,7 +428,7 @@ void domus_system_free(domus_system *system)
     domi_memory_free(system->managers);
     config_free(system);
     domi_memory_unmap(system, sizeof *system);
-    (void)domi_memory_use(before);
+    (void)domi_memory_set_allocator(before);
 }
 
 const char *domus_system_error(const domus_system *system)

@@ -46,8 +46,8 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
     thread->manager.routers = &system->routers;
     thread->manager.names = &system->names;
     thread->manager.letters = &system->letters;
-    thread->manager.log = system->hooks.log != NULL ? domi_log_actor : NULL;
-    thread->manager.say = domi_log_said;
+    thread->manager.log = system->hooks.log != NULL ? domi_log_happening : NULL;
+    thread->manager.say = domi_log_text;
     thread->io.peers = &system->peers;
     thread->system = system;
     thread->config = &system->config;
@@ -105,8 +105,8 @@ static void *run(void *thread_)
     domi_manager_own(&thread->manager);
     if (thread->config->stall.threshold_ns != 0)
         domi_backtrace_admit(&thread->stall.backtrace, (int)thread->config->stall.signal);
-    (void)domi_memory_use(thread->system->hooks.allocator);
-    (void)domi_memory_count(&thread->system->pressure.meter);
+    (void)domi_memory_set_allocator(thread->system->hooks.allocator);
+    (void)domi_memory_set_meter(&thread->system->pressure.meter);
     report(thread->system, result);
     if (result != 0)
         return NULL;
@@ -121,8 +121,8 @@ static void *run(void *thread_)
     domi_counter_add(&thread->counters.cpu_end_ns, domi_clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
     wait_for_all(thread->system);
     domi_system_note_left(thread->system, &thread->manager);
-    domi_manager_end(&thread->manager);
-    (void)domi_memory_count(NULL);
+    domi_manager_end_actors(&thread->manager);
+    (void)domi_memory_set_meter(NULL);
     return NULL;
 }
 

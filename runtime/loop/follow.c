@@ -5,7 +5,7 @@
 #include "runtime/outside/outside.h"
 #include "runtime/system/system.h"
 
-void domi_thread_follow(domi_thread *thread)
+void domi_thread_follow_stop(domi_thread *thread)
 {
     uint32_t wanted = atomic_load_explicit(thread->wanted, memory_order_acquire);
 
@@ -21,14 +21,14 @@ void domi_thread_follow(domi_thread *thread)
     if (wanted >= DOMI_WANTED_CLOSE)
         thread->manager.closing = true;
     if (wanted == DOMI_WANTED_STOP && thread->doing < DOMI_WANTED_STOP)
-        domi_manager_stop(&thread->manager);
+        domi_manager_stop_actors(&thread->manager);
     thread->doing = wanted;
     /* release: a thread that reads this also sees what this thread began to do (is_quiet() in
      * stop.c). */
     atomic_store_explicit(&thread->counters.following, wanted, memory_order_release);
 }
 
-void domi_system_want(domus_system *system, domi_wanted wanted)
+void domi_system_set_wanted(domus_system *system, domi_wanted wanted)
 {
     /* seq_cst: this store comes before the looks at the park words, as a put does. */
     atomic_store_explicit(&system->wanted, wanted, memory_order_seq_cst);
@@ -38,7 +38,7 @@ void domi_system_want(domus_system *system, domi_wanted wanted)
     domi_outside_unlock(system);
 }
 
-domi_cut domi_system_cut(const domus_system *system)
+domi_cut domi_system_count_cut(const domus_system *system)
 {
     domi_cut sum = {0};
 

@@ -43,7 +43,7 @@ static void stamp_reaped(domi_thread *thread, domi_span span)
 
     domi_thread_stamp(thread, span);
     if (thread->stamp_ns - before_ns > PAUSE_NS)
-        domi_io_refresh(&thread->io, before_ns);
+        domi_io_refresh_activity(&thread->io, before_ns);
 }
 
 /* Completions so far without those of the wake poll; the number wraps around. */
@@ -54,7 +54,7 @@ static uint32_t count_io(const domi_io *io)
 
 void domi_phase_io(domi_thread *thread)
 {
-    domi_system_not_forked(thread->system);
+    domi_system_check_not_forked(thread->system);
     thread->io_start_ns = thread->stamp_ns;
     domi_counter_add(&thread->counters.iterations, 1);
     if (domi_io_submit(&thread->io))
@@ -78,9 +78,9 @@ static void look_at_memory(domi_thread *thread)
     domi_pressure_tick(thread->system, manager->index, manager->now_ns);
     domi_manager_look_at_pressure(manager);
     bool is_short = manager->pressure_seen != DOMUS_MEMORY_NORMAL;
-    domi_io_pressure pressure = domi_pressure_of_io(&thread->system->pressure);
-    domi_io_press(&thread->io, &pressure);
-    domi_memory_watches_tell(manager);
+    domi_io_pressure pressure = domi_pressure_for_io(&thread->system->pressure);
+    domi_io_set_pressure(&thread->io, &pressure);
+    domi_memory_watches_fire(manager);
     /* Trim at memory.threadMax, too: memory that one size has free cannot be used by the others. */
     if (is_short || manager->at_max)
         (void)domi_thread_trim(thread, DOMI_TRIM_BUSY);
@@ -103,11 +103,11 @@ static bool has_paused(const domi_manager *manager)
 static uint32_t take_events(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;
-    uint32_t done = domi_manager_arrivals(manager);
+    uint32_t done = domi_manager_take_arrivals(manager);
 
     if (manager->mounting.head != NULL) {
-        domi_monitor_attend(&thread->system->monitor);
-        done += domi_manager_mount(manager);
+        domi_monitor_wake_if_resting(&thread->system->monitor);
+        done += domi_manager_mount_actors(manager);
     }
 
     if (manager->now_ns >= thread->next_tick_ns) {
@@ -120,7 +120,7 @@ static uint32_t take_events(domi_thread *thread)
             (void)domi_io_collect(&thread->io, thread->config->io.completion_entries, &taken);
             done += taken;
         }
-        done += domi_manager_timers(manager) + domi_io_events(&thread->io);
+        done += domi_manager_fire_timers(manager) + domi_io_fire_timers(&thread->io);
         thread->brought += count_io(&thread->io) - before; /* collected completions are io, too */
         bool more = domi_wheel_next_ns(&manager->wheel) == 0 ||
                     domi_wheel_next_ns(&manager->deadlines) == 0;
@@ -134,14 +134,14 @@ void domi_phase_channels(domi_thread *thread)
     domi_manager *manager = &thread->manager;
 
     if (thread->doing != atomic_load_explicit(thread->wanted, memory_order_relaxed))
-        domi_thread_follow(thread);
+        domi_thread_follow_stop(thread);
     if (take_events(thread) != 0)
         stamp_reaped(thread, DOMI_SPAN_EVENTS);
     if (manager->ready[DOMUS_CHANNELS].count != 0)
-        domi_monitor_attend(&thread->system->monitor);
-    if (domi_manager_channels(manager) != 0)
+        domi_monitor_wake_if_resting(&thread->system->monitor);
+    if (domi_manager_run_channels(manager) != 0)
         domi_thread_stamp(thread, DOMI_SPAN_CHANNELS);
-    domi_system_not_forked(thread->system);
+    domi_system_check_not_forked(thread->system);
     uint32_t sends = domi_io_queue_sends(&thread->io);
     /* Answers leave before phase 3 if state actors are ready; otherwise they leave with the enter
      * that parks. */
@@ -176,12 +176,12 @@ static void look(domi_thread *thread, domi_queue *queue, uint32_t houses)
 
     domi_thread_stamp(thread, DOMI_SPAN_STATE);
     domi_thread_note_runs(thread, houses, thread->stamp_ns - before_ns);
-    domi_thread_publish(thread, queue->count);
-    (void)domi_manager_arrivals(&thread->manager);
+    domi_thread_publish_depth(thread, queue->count);
+    (void)domi_manager_take_arrivals(&thread->manager);
     domi_manager_look_at_pressure(&thread->manager);
-    domi_thread_share(thread, queue);
+    domi_thread_share_houses(thread, queue);
     if (thread->manager.chained >= DOMI_CHAINED_MAX)
-        domi_pool_flush(&thread->manager);
+        domi_pool_flush_returns(&thread->manager);
 }
 
 #define MESSAGES_PER_LOOK 64u
@@ -190,7 +190,7 @@ static void look(domi_thread *thread, domi_queue *queue, uint32_t houses)
  * since the last look. */
 static uint32_t run_state(domi_thread *thread, domi_queue *queue, uint64_t deadline_ns)
 {
-    uint32_t look_every = domi_thread_first_look(thread, queue->count);
+    uint32_t look_every = domi_thread_runs_before_first_look(thread, queue->count);
     uint32_t houses = 0;
     uint32_t messages = 0;
 
@@ -200,7 +200,7 @@ static uint32_t run_state(domi_thread *thread, domi_queue *queue, uint64_t deadl
         if (++houses < look_every && messages < MESSAGES_PER_LOOK)
             continue;
         look(thread, queue, houses);
-        look_every = domi_thread_next_look(thread, look_every);
+        look_every = domi_thread_runs_before_next_look(thread, look_every);
         houses = messages = 0;
         if (thread->stamp_ns < deadline_ns || queue->count == 0)
             continue;
@@ -217,18 +217,18 @@ void domi_phase_state(domi_thread *thread)
     uint32_t houses;
 
     if (ready->count == 0)
-        domi_thread_share(thread, ready);
+        domi_thread_share_houses(thread, ready);
     if (ready->count == 0) {
         /* Exposed houses that the last publication counted may have been taken since. Relaxed: only
          * this thread writes the word. */
         if (atomic_load_explicit(&thread->manager.readies, memory_order_relaxed) != 0)
-            domi_thread_publish(thread, 0);
+            domi_thread_publish_depth(thread, 0);
         return;
     }
-    domi_monitor_attend(&thread->system->monitor);
+    domi_monitor_wake_if_resting(&thread->system->monitor);
     /* The first house runs at once, so only those behind it are published; the first look, which
      * publishes again, may be long after that. */
-    domi_thread_publish(thread, ready->count - 1);
+    domi_thread_publish_depth(thread, ready->count - 1);
     if (thread->config->scheduler.io_ratio == 100) {
         /* There is no deadline: each house that is ready now runs once, and houses that become
          * ready meanwhile wait. */

@@ -82,7 +82,7 @@ static void woke(domi_thread *thread, uint32_t word, bool put, uint64_t until_ns
     /* A thread that only the cap woke falls asleep again at once, so it does not wake the monitor;
      * if it finds work after all, the phases do. */
     if (found)
-        domi_monitor_attend(&thread->system->monitor);
+        domi_monitor_wake_if_resting(&thread->system->monitor);
     if (found || due)
         thread->empty_wakeups = 0;
 }
@@ -109,7 +109,7 @@ static bool fall_asleep(domi_thread *thread, uint64_t until_ns)
     domi_manager *manager = &thread->manager;
 
     thread->next_tick_ns = 0; /* so the timer wheels are looked at after the sleep */
-    domi_pool_flush(manager);
+    domi_pool_flush_returns(manager);
     if (until_ns <= thread->stamp_ns)
         return false;
     domi_io_arm_wake(&thread->io, false);
@@ -143,11 +143,11 @@ void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns)
 
 bool domi_thread_rest_begin(domi_thread *thread, uint64_t *ret_until_ns)
 {
-    domi_system_not_forked(thread->system);
+    domi_system_check_not_forked(thread->system);
     if (thread->manager.chained >= DOMI_CHAINED_MAX)
-        domi_pool_flush(&thread->manager);
+        domi_pool_flush_returns(&thread->manager);
     if (domi_thread_has_work(thread)) {
-        domi_thread_busy(thread);
+        domi_thread_note_busy(thread);
         return false;
     }
     if (domi_thread_steal(thread))

@@ -41,7 +41,7 @@ static bool take_at_once(domi_thread *thread)
 
     if (thread->stamp_ns - thread->io_start_ns >= thread->config->scheduler.min_budget_ns)
         return false;
-    (void)domi_manager_arrivals(manager);
+    (void)domi_manager_take_arrivals(manager);
     if (manager->ready[DOMUS_CHANNELS].count != 0 || manager->mounting.head != NULL)
         return false;
     thread->completions = thread->brought = 0;

@@ -117,7 +117,7 @@ static bool choose(domi_thread *thread)
     return true;
 }
 
-void domi_thread_busy(domi_thread *thread)
+void domi_thread_note_busy(domi_thread *thread)
 {
     thread->stealing.idle_count = 0;
     leave(thread);
@@ -158,7 +158,7 @@ static domi_loan *take_from_any(domi_thread *thread)
     for (uint32_t passed = 0;;) {
         domi_manager *victim = thread->manager.managers[stealing->victim];
         domi_loan *loan = domi_loan_take(&thread->manager, victim);
-        if (loan != NULL || domi_loans_shown(victim) == 0)
+        if (loan != NULL || domi_loans_count_shown(victim) == 0)
             return loan;
         uint32_t next = find_overwhelmed(thread, first + passed + 1, threads - 1 - passed);
         if (next == DOMI_NO_VICTIM)
@@ -174,7 +174,7 @@ bool domi_thread_steal(domi_thread *thread)
     domi_stealing *stealing = &thread->stealing;
 
     if (!was_idle(thread)) {
-        domi_thread_busy(thread);
+        domi_thread_note_busy(thread);
         return false;
     }
     stealing->idle_count++;
@@ -200,7 +200,7 @@ void domi_thread_run_loan(domi_thread *thread)
 {
     domi_loan *loan = thread->stealing.loan;
 
-    domi_monitor_attend(&thread->system->monitor);
+    domi_monitor_wake_if_resting(&thread->system->monitor);
     thread->stealing.loan = NULL;
     /* the thief's time must not be before the time that the house has seen at home */
     domi_thread_stamp(thread, DOMI_SPAN_OTHER);
@@ -295,7 +295,7 @@ static uint32_t houses_between_looks(const domi_thread *thread)
 /* The average tells about earlier runs only. If there are houses for thieves, the first look comes
  * after one house, and the next ones after twice as many each, so that runs which have become long
  * are noticed at the first of them. */
-uint32_t domi_thread_first_look(const domi_thread *thread, uint32_t count)
+uint32_t domi_thread_runs_before_first_look(const domi_thread *thread, uint32_t count)
 {
     if (count <= floor_of(thread) || thread->manager.threads == 1 ||
         !thread->config->scheduler.steal.enabled)
@@ -303,29 +303,29 @@ uint32_t domi_thread_first_look(const domi_thread *thread, uint32_t count)
     return 1;
 }
 
-uint32_t domi_thread_next_look(const domi_thread *thread, uint32_t houses)
+uint32_t domi_thread_runs_before_next_look(const domi_thread *thread, uint32_t houses)
 {
     uint32_t most = houses_between_looks(thread);
 
     return most / 2 < houses ? most : 2 * houses;
 }
 
-void domi_thread_publish(domi_thread *thread, uint32_t count)
+void domi_thread_publish_depth(domi_thread *thread, uint32_t count)
 {
     /* Exposed houses count, too. Otherwise thieves would turn away from houses that they asked
      * for. */
-    uint32_t readies = count + domi_loans_shown(&thread->manager);
+    uint32_t readies = count + domi_loans_count_shown(&thread->manager);
 
     atomic_store_explicit(&thread->manager.readies, readies, memory_order_relaxed);
     atomic_store_explicit(&thread->manager.lendable, is_worth_it(thread) ? readies : 0,
                           memory_order_relaxed);
 }
 
-void domi_thread_share(domi_thread *thread, domi_queue *queue)
+void domi_thread_share_houses(domi_thread *thread, domi_queue *queue)
 {
     domi_manager *manager = &thread->manager;
     uint32_t floor = floor_of(thread);
-    uint32_t shown = domi_loans_shown(manager);
+    uint32_t shown = domi_loans_count_shown(manager);
 
     if ((shown == 0 && queue->count <= floor) || !thread->config->scheduler.steal.enabled)
         return;

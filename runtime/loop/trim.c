@@ -19,7 +19,7 @@ static bool trim_outside(domus_system *system, uint64_t now_ns, uint32_t objects
         return false;
     if (system->stage == DOMI_STAGE_RUNNING) {
         domi_manager_look_at_pressure(&system->outside);
-        more = domi_trim_step(&system->outside, now_ns, objects);
+        more = domi_pool_trim_step(&system->outside, now_ns, objects);
     }
     atomic_store_explicit(next_ns, more ? 0 : now_ns + OUTSIDE_WAIT_NS, memory_order_relaxed);
     domi_outside_unlock(system);
@@ -29,7 +29,7 @@ static bool trim_outside(domus_system *system, uint64_t now_ns, uint32_t objects
 bool domi_thread_trim(domi_thread *thread, uint32_t objects)
 {
     uint64_t now_ns = thread->manager.now_ns;
-    bool more = domi_trim_step(&thread->manager, now_ns, objects);
+    bool more = domi_pool_trim_step(&thread->manager, now_ns, objects);
 
     return trim_outside(thread->system, now_ns, objects) || more;
 }

@@ -31,15 +31,15 @@ static _Thread_local const domi_workers *helping;
 
 static uint64_t now_ns(void)
 {
-    struct timespec now = domi_clock_after(0);
+    struct timespec now = domi_clock_deadline_after(0);
 
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
 static struct timespec end_of(uint64_t wait_ns)
 {
-    return domi_clock_after(wait_ns < DOMI_WORKERS_WAIT_MAX_NS ? wait_ns
-                                                               : DOMI_WORKERS_WAIT_MAX_NS);
+    return domi_clock_deadline_after(wait_ns < DOMI_WORKERS_WAIT_MAX_NS ? wait_ns
+                                                                        : DOMI_WORKERS_WAIT_MAX_NS);
 }
 
 static void cond_init(pthread_cond_t *condition)

@@ -41,21 +41,22 @@ static void done(domi_job *job)
     domi_envelope *envelope = ended->envelope;
     uint32_t kind = DOMI_REPLY;
 
-    domi_system_not_forked(system); /* the function may have forked and returned in the child */
+    domi_system_check_not_forked(
+        system); /* the function may have forked and returned in the child */
     ended->result = job->result;
     if (job->result < 0) {
         envelope->type = NULL;
         envelope->error = job->result;
         kind = DOMI_EXCEPTION;
     }
-    const domus_allocator *before = domi_memory_use(system->hooks.allocator);
+    const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
     domi_outside_lock(system);
     envelope->node.kind = (uint8_t)kind;
     if (domi_mailbox_put(&system->outside, ended->asker, &envelope->node, kind) != 0)
-        domi_mailbox_dead(&system->outside, ended->asker.house, &envelope->node, -ESTALE);
-    domi_pool_flush(&system->outside);
+        domi_mailbox_drop(&system->outside, ended->asker.house, &envelope->node, -ESTALE);
+    domi_pool_flush_returns(&system->outside);
     domi_outside_unlock(system);
-    (void)domi_memory_use(before);
+    (void)domi_memory_set_allocator(before);
 }
 
 static domi_envelope *work_new(domus_stack *stack, int (*function)(void *argument), void *argument)
@@ -81,13 +82,13 @@ int domus_blocking(domus_stack *stack, int (*function)(void *argument), void *ar
     domi_manager *manager = stack->manager;
     domus_system *system = manager->system;
     domi_promise *promise;
-    int result = domi_stack_promise(stack, DOMI_PROMISE_BLOCKING, &promise);
+    int result = domi_stack_add_promise(stack, DOMI_PROMISE_BLOCKING, &promise);
 
     if (result != 0)
         return result;
-    domi_promise_uncount(promise);
+    domi_promise_stop_counting(promise);
     promise->work = NULL;
-    domi_stack_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
+    domi_stack_set_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
     domi_envelope *envelope = work_new(stack, function, argument);
     if (envelope == NULL) {
         domi_promise_fail(manager, promise, -ENOMEM);

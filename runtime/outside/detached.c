@@ -33,7 +33,7 @@ static void wake(domi_manager *manager)
 
 static void sleep_on_word(domi_manager *manager, uint64_t time_ns)
 {
-    const struct timespec until = domi_clock_after(time_ns);
+    const struct timespec until = domi_clock_deadline_after(time_ns);
 
     domi_futex_wait(&manager->park, DOMI_PARK_SLEEPING, &until);
 }
@@ -57,7 +57,7 @@ static bool follow(domi_detached *detached)
 
     if (what >= DOMI_WANTED_STOP && detached->doing < DOMI_WANTED_STOP) {
         detached->manager.closing = true;
-        domi_manager_stop(&detached->manager);
+        domi_manager_stop_actors(&detached->manager);
     }
     detached->doing = what;
     return what == DOMI_WANTED_END;
@@ -72,7 +72,7 @@ static void rest(domi_detached *detached, uint64_t until_ns)
     uint64_t due_ns[] = {manager->now_ns + DOMI_PARK_CAP_NS, domi_wheel_next_ns(&manager->wheel),
                          domi_wheel_next_ns(&manager->deadlines)};
 
-    domi_pool_flush(manager);
+    domi_pool_flush_returns(manager);
     for (size_t i = 0; i < sizeof due_ns / sizeof due_ns[0]; i++) {
         if (due_ns[i] < until_ns)
             until_ns = due_ns[i];
@@ -92,21 +92,21 @@ static void look_at_memory(domi_detached *detached)
 
     domi_pressure_tick(detached->system, DOMUS_LOG_OUTSIDE, manager->now_ns);
     domi_manager_look_at_pressure(manager);
-    domi_memory_watches_tell(manager);
+    domi_memory_watches_fire(manager);
     if (manager->pressure_seen != DOMUS_MEMORY_NORMAL)
-        (void)domi_trim_step(manager, manager->now_ns, DOMI_TRIM_BUSY);
+        (void)domi_pool_trim_step(manager, manager->now_ns, DOMI_TRIM_BUSY);
 }
 
 /* Take what came from other threads, and fire what is due. */
 static void take_events(domi_detached *detached)
 {
-    domi_system_not_forked(detached->system);
+    domi_system_check_not_forked(detached->system);
     store_clock_time(detached);
     look_at_memory(detached);
-    (void)domi_manager_arrivals(&detached->manager);
-    (void)domi_manager_timers(&detached->manager);
+    (void)domi_manager_take_arrivals(&detached->manager);
+    (void)domi_manager_fire_timers(&detached->manager);
     if (detached->manager.chained >= DOMI_CHAINED_MAX) /* a busy thread may never come to rest() */
-        domi_pool_flush(&detached->manager);
+        domi_pool_flush_returns(&detached->manager);
 }
 
 /* --- the loop --------------------------------------------------------------------------------- */
@@ -125,7 +125,7 @@ static void loop(domi_detached *detached)
 
     while (!follow(detached)) {
         take_events(detached);
-        (void)domi_manager_mount(manager);
+        (void)domi_manager_mount_actors(manager);
         had_one = had_one || domi_counter_read(&manager->houses) != 0;
         domi_house *house = domi_queue_take(&manager->ready[DOMUS_STATE]);
         if (house != NULL)
@@ -135,7 +135,7 @@ static void loop(domi_detached *detached)
             set_busy(detached, false);
         }
         if (!domi_manager_has_work(manager) &&
-            !domi_trim_step(manager, manager->now_ns, DOMI_TRIM_IDLE))
+            !domi_pool_trim_step(manager, manager->now_ns, DOMI_TRIM_IDLE))
             rest(detached, UINT64_MAX);
     }
 }
@@ -147,10 +147,10 @@ static void *run(void *detached_)
 
     domi_thread_manager = &detached->manager;
     domi_manager_own(&detached->manager);
-    (void)domi_memory_use(system->hooks.allocator);
-    (void)domi_memory_count(&system->pressure.meter);
+    (void)domi_memory_set_allocator(system->hooks.allocator);
+    (void)domi_memory_set_meter(&system->pressure.meter);
     loop(detached);
-    (void)domi_memory_count(NULL);
+    (void)domi_memory_set_meter(NULL);
     pthread_mutex_lock(&system->mutex);
     detached->busy = false;
     system->detached_left++;
@@ -229,7 +229,7 @@ static int make(domus_system *system, uint32_t place, domi_detached **ret_detach
     detached->manager.end_spawn = end_spawn;
     detached->manager.names = &system->names;
     detached->manager.letters = &system->letters;
-    detached->manager.log = system->hooks.log != NULL ? domi_log_actor : NULL;
+    detached->manager.log = system->hooks.log != NULL ? domi_log_happening : NULL;
     detached->manager.groups = &system->groups;
     detached->manager.routers = &system->routers;
     result = start_thread(detached);
@@ -332,7 +332,7 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
     if (stack->manager->index <= stack->manager->threads || house->home != stack->manager)
         return -EOPNOTSUPP;
     /* a pooled stack, because its end releases what was received */
-    if (domi_stack_pooled(stack) == NULL)
+    if (domi_stack_pool(stack) == NULL)
         return -ENOMEM;
     domi_detached *detached = (domi_detached *)(void *)stack->manager;
     domi_stack_end_received(stack, -ENOMSG); /* the message that was received before is done with */
@@ -341,9 +341,10 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
     if (until_ns < within_ns)
         until_ns = UINT64_MAX;
     for (;;) {
-        if (domi_ask_cancels_now(&detached->manager, house))
+        if (domi_ask_handle_waiting_cancels(&detached->manager, house))
             seen[0] = NULL; /* `seen[0]` may be a node that the cancel dropped */
-        if (follow(detached) || is_to_stop(house) || domi_receive_last(&detached->manager, house))
+        if (follow(detached) || is_to_stop(house) ||
+            domi_receive_stop_if_last(&detached->manager, house))
             return -ECANCELED;
         domi_envelope *message =
             domi_receive_find(&detached->manager, house, pattern, domus_frame(stack), seen);
@@ -395,7 +396,7 @@ uint64_t domi_detached_houses(const domus_system *system)
     return sum;
 }
 
-bool domi_detached_ended(const domus_system *system)
+bool domi_detached_has_ended(const domus_system *system)
 {
     return system->detached_left == system->detached_count;
 }

@@ -35,7 +35,7 @@ void domi_detached_stop(domus_system *system);
 /* The first returns how many detached threads have an actor or were chosen for one. The second
  * returns true if all of them have left their loops. */
 uint64_t domi_detached_houses(const domus_system *system);
-bool domi_detached_ended(const domus_system *system);
+bool domi_detached_has_ended(const domus_system *system);
 
 /* These end all detached threads, in this order: tell them to leave their loops; join them; end
  * their managers and free everything. */

@@ -44,7 +44,7 @@ int domi_outside_init(domus_system *system)
     if (result != 0)
         domi_manager_fini(outside);
     else
-        (void)domi_manager_mount(outside);
+        (void)domi_manager_mount_actors(outside);
     outside->asker = system->asker.house;
     return result;
 }
@@ -52,7 +52,7 @@ int domi_outside_init(domus_system *system)
 void domi_outside_fini(domus_system *system)
 {
     domi_manager_own(&system->outside);
-    domi_manager_end(&system->outside);
+    domi_manager_end_actors(&system->outside);
     domi_manager_fini(&system->outside);
 }
 
@@ -77,22 +77,22 @@ void domi_outside_unlock(domus_system *system)
 
 int domi_outside_enter(domus_system *system, domi_stage last, domi_visit *ret_visit)
 {
-    if (domi_system_forked(system))
+    if (domi_system_is_forked(system))
         /* checked before the mutex, because the thread that held it is not in this process */
         return -ECHILD;
-    const domus_allocator *before = domi_memory_use(system->hooks.allocator);
+    const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
     domi_outside_lock(system);
     if (system->stage < DOMI_STAGE_RUNNING || system->stage > last) {
         domi_outside_unlock(system);
-        (void)domi_memory_use(before);
+        (void)domi_memory_set_allocator(before);
         return -ESHUTDOWN;
     }
-    *ret_visit = (domi_visit){before, domi_memory_count(&system->pressure.meter)};
+    *ret_visit = (domi_visit){before, domi_memory_set_meter(&system->pressure.meter)};
     domi_manager_look_at_pressure(&system->outside);
     /* Handle answers for which nobody waits any more. Relaxed: an answer that is not seen now is
      * seen later. */
     if (atomic_load_explicit(&system->outside.arrivals, memory_order_relaxed) != NULL)
-        domi_outside_turn(system);
+        domi_outside_handle_arrivals(system);
     return 0;
 }
 
@@ -101,7 +101,7 @@ int domi_outside_enter_to_send(domus_system *system, domi_visit *ret_visit)
 {
     uint32_t level = atomic_load_explicit(&system->pressure.own_level, memory_order_relaxed);
 
-    if (level == DOMUS_MEMORY_NORMAL || domi_system_forked(system))
+    if (level == DOMUS_MEMORY_NORMAL || domi_system_is_forked(system))
         return domi_outside_enter(system, DOMI_LAST_TO_SEND, ret_visit);
     atomic_fetch_add_explicit(&system->pressure.outside_refused, 1, memory_order_relaxed);
     return -EBUSY;
@@ -109,10 +109,10 @@ int domi_outside_enter_to_send(domus_system *system, domi_visit *ret_visit)
 
 void domi_outside_leave(domus_system *system, const domi_visit *visit)
 {
-    domi_pool_flush(&system->outside);
-    (void)domi_memory_count(visit->counted_before);
+    domi_pool_flush_returns(&system->outside);
+    (void)domi_memory_set_meter(visit->counted_before);
     domi_outside_unlock(system);
-    (void)domi_memory_use(visit->before);
+    (void)domi_memory_set_allocator(visit->before);
 }
 
 int domus_outside_spawn_with(domus_system *system, const domus_behaviour *behaviour,
@@ -209,13 +209,13 @@ static int send_notice(domi_manager *outside, domus_address to, const domus_type
     domi_envelope *envelope = domi_message_new(outside, DOMI_ENVELOPE_HEAD + type->size);
 
     if (envelope == NULL)
-        return domi_message_error(outside);
+        return domi_message_explain_failure(outside);
     envelope->type = type;
     envelope->sender = NULL;
     envelope->sender_lease = 0;
     if (type->size != 0)
         memcpy(envelope->payload, payload, type->size);
-    int result = passes ? domi_mailbox_pass(outside, to, &envelope->node, DOMI_NOTICE)
+    int result = passes ? domi_mailbox_put_passed(outside, to, &envelope->node, DOMI_NOTICE)
                         : domi_mailbox_put(outside, to, &envelope->node, DOMI_NOTICE);
     if (result != 0)
         domi_pool_free(outside, &envelope->node);
@@ -273,7 +273,7 @@ int domus_outside_letters(domus_system *system, domus_address subscriber, uint32
 
     if (result != 0)
         return result;
-    result = domi_letters_set(&system->letters, subscriber, what);
+    result = domi_letters_subscribe(&system->letters, subscriber, what);
     domi_outside_leave(system, &visit);
     return result;
 }
@@ -322,7 +322,7 @@ int domus_serve(domus_system *system, const char *name, const domus_behaviour *b
                 const void *state, uint16_t *ret_port)
 {
     size_t index;
-    int result = domi_system_forked(system) ? -ECHILD : find_listener(system, name, &index);
+    int result = domi_system_is_forked(system) ? -ECHILD : find_listener(system, name, &index);
 
     if (result == 0 && (behaviour == NULL || behaviour->kind != DOMUS_CHANNELS))
         result = -EINVAL;
@@ -332,10 +332,10 @@ int domus_serve(domus_system *system, const char *name, const domus_behaviour *b
         return result;
     }
     const domus_listener_config *listener = &system->listeners[index];
-    const domus_allocator *before = domi_memory_use(system->hooks.allocator);
+    const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
     domi_acceptor *acceptor =
         domi_memory_new(sizeof *acceptor + system->count * sizeof acceptor->targets[0]);
-    (void)domi_memory_use(before);
+    (void)domi_memory_set_allocator(before);
     if (acceptor == NULL)
         return -ENOMEM;
     acceptor->target_count = system->count;

@@ -46,7 +46,7 @@ void domi_outside_leave(domus_system *system, const domi_visit *visit);
 void domi_outside_wake(domi_manager *manager);
 
 /* Handle what has come for the outside: answers and time-outs. */
-void domi_outside_turn(domus_system *system);
+void domi_outside_handle_arrivals(domus_system *system);
 
 /* End all asks of foreign threads with -ESHUTDOWN. Returns when all of these threads have left. */
 void domi_outside_close(domus_system *system);

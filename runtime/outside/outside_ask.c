@@ -35,15 +35,15 @@
 
 /* --- turns ------------------------------------------------------------------------------------ */
 
-void domi_outside_turn(domus_system *system)
+void domi_outside_handle_arrivals(domus_system *system)
 {
     domi_manager *outside = &system->outside;
     domi_queue *ready = &outside->ready[DOMUS_STATE];
 
     outside->now_ns = domi_clock_now(&system->clock);
-    (void)domi_manager_arrivals(outside);
+    (void)domi_manager_take_arrivals(outside);
     if (domi_wheel_next_ns(&outside->deadlines) <= outside->now_ns)
-        (void)domi_manager_timers(outside);
+        (void)domi_manager_fire_timers(outside);
     for (domi_house *house = domi_queue_take(ready); house != NULL; house = domi_queue_take(ready))
         (void)domi_house_run(outside, house);
 }
@@ -147,7 +147,7 @@ int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address t
     int result = domus_ask_within(stack, to, type, payload, timeout_ns, answered);
     if (result != DOMUS_PARKED) {
         release(type, payload);
-        domi_stack_return(stack, 0);
+        domi_stack_park_or_end(stack, 0);
         return result;
     }
     asking->promise = stack->awaited;
@@ -156,7 +156,7 @@ int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address t
     pthread_cond_init(&asking->woken, &attributes);
     pthread_condattr_destroy(&attributes);
     link_asking(system, asking);
-    domi_stack_return(stack, DOMUS_PARKED);
+    domi_stack_park_or_end(stack, DOMUS_PARKED);
     return 0;
 }
 
@@ -167,8 +167,8 @@ static struct timespec end_of(const domus_system *system, const domi_asking *ask
     uint64_t now_ns = domi_clock_now(&system->clock);
 
     /* When the time is over, the timer wheel may still need a moment to complete the ask. */
-    return domi_clock_after(asking->until_ns > now_ns ? asking->until_ns - now_ns
-                                                      : DOMI_WHEEL_TICK_NS);
+    return domi_clock_deadline_after(asking->until_ns > now_ns ? asking->until_ns - now_ns
+                                                               : DOMI_WHEEL_TICK_NS);
 }
 
 /* The leader sleeps until something is put, or its time is over. */
@@ -177,7 +177,7 @@ static void park(domus_system *system, const domi_asking *asking)
     domi_manager *outside = &system->outside;
     const struct timespec until = end_of(system, asking);
 
-    domi_pool_flush(outside);
+    domi_pool_flush_returns(outside);
     /* seq_cst exchange, then seq_cst looks: pairs with domi_manager_notify(). */
     atomic_exchange_explicit(&outside->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
     if (!domi_manager_has_work(outside)) {
@@ -205,7 +205,8 @@ static void hand_on(domus_system *system, const domi_asking *asking)
 
 int domi_asking_wait(domus_system *system, domi_asking *asking)
 {
-    for (domi_outside_turn(system); !asking->done; domi_outside_turn(system)) {
+    for (domi_outside_handle_arrivals(system); !asking->done;
+         domi_outside_handle_arrivals(system)) {
         if (system->leader == NULL)
             system->leader = asking;
         if (system->leader == asking) {
@@ -231,7 +232,7 @@ void domi_outside_close(domus_system *system)
         if (!asking->promise->queued) /* a queued promise completes already */
             domi_promise_fail(&system->outside, asking->promise, -ESHUTDOWN);
     }
-    domi_outside_turn(system);
+    domi_outside_handle_arrivals(system);
     while (system->askings_count != 0)
         pthread_cond_wait(&system->nobody_asks, &system->outside_mutex);
     domi_manager_own(&system->outside);

@@ -59,7 +59,7 @@ static void handle(int number, siginfo_t *info, void *context)
     if (manager == NULL || manager->index >= manager->threads)
         return;
     domi_thread *thread = manager->thread;
-    /* acquire: pairs with domi_backtrace_want(). The request may be withdrawn at the same time
+    /* acquire: pairs with domi_backtrace_request(). The request may be withdrawn at the same time
      * (domi_backtrace_drop), so this is an exchange. */
     if (atomic_compare_exchange_strong_explicit(&thread->stall.backtrace.state, &wanted,
                                                 DOMI_BACKTRACE_TAKING, memory_order_acquire,
@@ -119,7 +119,7 @@ void domi_backtrace_admit(domi_backtrace *trace, int number)
     trace->admitted = pthread_sigmask(SIG_UNBLOCK, &only, NULL) == 0;
 }
 
-int domi_backtrace_want(domi_backtrace *trace, pthread_t who, int number)
+int domi_backtrace_request(domi_backtrace *trace, pthread_t who, int number)
 {
     uint32_t none = DOMI_BACKTRACE_NONE;
 

@@ -44,7 +44,7 @@ void domi_backtrace_admit(domi_backtrace *trace, int signal);
 /* Ask the thread `who`, which owns `trace`, for a backtrace. Returns 0 if the signal was sent (the
  * state becomes TAKEN if the thread takes it); -ENOENT if there is no handler; -EACCES if the
  * thread was started before there was one; -EBUSY if an earlier request is not finished. */
-int domi_backtrace_want(domi_backtrace *trace, pthread_t who, int signal);
+int domi_backtrace_request(domi_backtrace *trace, pthread_t who, int signal);
 
 /* Is the backtrace complete? */
 static inline bool domi_backtrace_is_taken(domi_backtrace *trace)

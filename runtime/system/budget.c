@@ -35,16 +35,17 @@ domi_budget domi_budget_of(const domi_usage *usage, int64_t held, domi_marks mar
     return (domi_budget){
         .own = own,
         .foreign = foreign,
-        .marks = {at_least(domi_bytes_less(marks.high, foreign), least),
-                  at_least(domi_bytes_less(marks.critical, foreign), least)},
+        .marks = {at_least(domi_bytes_subtract(marks.high, foreign), least),
+                  at_least(domi_bytes_subtract(marks.critical, foreign), least)},
     };
 }
 
-uint32_t domi_level_next(uint32_t level, uint64_t bytes, domi_marks marks)
+uint32_t domi_level_after(uint32_t level, uint64_t bytes, domi_marks marks)
 {
-    if (bytes >= (level == DOMUS_MEMORY_CRITICAL ? domi_level_end(marks.critical) : marks.critical))
+    if (bytes >=
+        (level == DOMUS_MEMORY_CRITICAL ? domi_level_end_bytes(marks.critical) : marks.critical))
         return DOMUS_MEMORY_CRITICAL;
-    if (bytes >= (level != DOMUS_MEMORY_NORMAL ? domi_level_end(marks.high) : marks.high))
+    if (bytes >= (level != DOMUS_MEMORY_NORMAL ? domi_level_end_bytes(marks.high) : marks.high))
         return DOMUS_MEMORY_HIGH;
     return DOMUS_MEMORY_NORMAL;
 }

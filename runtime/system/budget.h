@@ -23,7 +23,7 @@ typedef struct domi_budget {
 } domi_budget;
 
 /* `from` less `bytes`, but never below 0. */
-static inline uint64_t domi_bytes_less(uint64_t from, uint64_t bytes)
+static inline uint64_t domi_bytes_subtract(uint64_t from, uint64_t bytes)
 {
     return from > bytes ? from - bytes : 0;
 }
@@ -36,14 +36,14 @@ domi_marks domi_marks_of(uint64_t limit, uint32_t high_percent, uint32_t critica
 domi_budget domi_budget_of(const domi_usage *usage, int64_t held, domi_marks marks);
 
 /* A level that begins at `mark` ends below this. */
-static inline uint64_t domi_level_end(uint64_t mark)
+static inline uint64_t domi_level_end_bytes(uint64_t mark)
 {
     return mark - mark / 20;
 }
 
 /* The level (a domus_memory_level) that follows `level` when `bytes` are used. A level begins at
  * its mark and ends five percent below it. */
-uint32_t domi_level_next(uint32_t level, uint64_t bytes, domi_marks marks);
+uint32_t domi_level_after(uint32_t level, uint64_t bytes, domi_marks marks);
 
 /* The nanoseconds until the next look, at most `interval_ns` and at least DOMI_LOOK_LEAST_NS.
  * Memory has grown by `grown` bytes in the `took_ns` since the last look; if it goes on so, the

@@ -67,7 +67,8 @@ void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread,
     system->hooks.log(system->hooks.log_context, level, thread, text);
 }
 
-void domi_log_actor(domi_manager *manager, const domi_house *house, domi_happening what, int error)
+void domi_log_happening(domi_manager *manager, const domi_house *house, domi_happening what,
+                        int error)
 {
     static const struct {
         domus_log_level level;
@@ -91,12 +92,12 @@ void domi_log_actor(domi_manager *manager, const domi_house *house, domi_happeni
                   error);
 }
 
-void domi_log_said(domi_manager *manager, domus_log_level level, const char *text)
+void domi_log_text(domi_manager *manager, domus_log_level level, const char *text)
 {
     domi_log_line(manager->system, level, manager->index, "%s", text);
 }
 
-void domi_log_left(domus_system *system)
+void domi_log_actors_left(domus_system *system)
 {
     const char *line = system->left + system->left_logged;
 

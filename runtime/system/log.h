@@ -11,12 +11,13 @@ void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread,
                    ...) __attribute__((format(printf, 4, 5)));
 
 /* Log what happened to an actor. This is domi_manager.log. */
-void domi_log_actor(domi_manager *manager, const domi_house *house, domi_happening what, int error);
+void domi_log_happening(domi_manager *manager, const domi_house *house, domi_happening what,
+                        int error);
 
 /* Log a text for a manager. This is domi_manager.say. */
-void domi_log_said(domi_manager *manager, domus_log_level level, const char *text);
+void domi_log_text(domi_manager *manager, domus_log_level level, const char *text);
 
 /* Log each line of domus_system_left() that was not logged yet. */
-void domi_log_left(domus_system *system);
+void domi_log_actors_left(domus_system *system);
 
 #endif

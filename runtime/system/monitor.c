@@ -29,7 +29,7 @@ static bool is_anyone_awake(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
         _Atomic uint32_t *park = (_Atomic uint32_t *)(uintptr_t)&system->threads[i].manager.park;
-        /* seq_cst: pairs with domi_monitor_attend(). */
+        /* seq_cst: pairs with domi_monitor_wake_if_resting(). */
         if (atomic_load_explicit(park, memory_order_seq_cst) != DOMI_PARK_SLEEPING)
             return true;
     }
@@ -55,7 +55,7 @@ static bool note_liveliness(domus_system *system)
     uint64_t now_ns = domi_clock_now(&system->clock);
     uint64_t done = works(system);
 
-    if (done != monitor->works || is_anyone_awake(system) || domi_stalls_any(system))
+    if (done != monitor->works || is_anyone_awake(system) || domi_stalls_is_any(system))
         monitor->lively_ns = now_ns;
     monitor->works = done;
     return now_ns - monitor->lively_ns < DOMI_MONITOR_LINGER_NS;
@@ -66,7 +66,7 @@ void domi_monitor_rest(domus_system *system)
     domi_monitor *monitor = &system->monitor;
     uint32_t expected = DOMI_MONITOR_AWAKE;
 
-    /* seq_cst, then seq_cst looks: pairs with domi_monitor_attend(). */
+    /* seq_cst, then seq_cst looks: pairs with domi_monitor_wake_if_resting(). */
     if (!atomic_compare_exchange_strong_explicit(&monitor->word, &expected, DOMI_MONITOR_ASLEEP,
                                                  memory_order_seq_cst, memory_order_relaxed))
         return; /* the word is ENDING */
@@ -93,7 +93,7 @@ static void *run(void *system_)
     monitor->lively_ns = domi_clock_now(&system->clock);
     domi_stalls_begin(system);
     while (atomic_load_explicit(&monitor->word, memory_order_relaxed) != DOMI_MONITOR_ENDING) {
-        const struct timespec next = domi_clock_after(look(system));
+        const struct timespec next = domi_clock_deadline_after(look(system));
 
         if (note_liveliness(system))
             domi_futex_wait(&monitor->word, DOMI_MONITOR_AWAKE, &next);

@@ -52,7 +52,7 @@ void domi_monitor_wake(domi_monitor *monitor);
 void domi_monitor_rest(struct domus_system *system);
 
 /* A thread of the loop calls this when it has left its park and is about to run an actor. */
-static inline void domi_monitor_attend(domi_monitor *monitor)
+static inline void domi_monitor_wake_if_resting(domi_monitor *monitor)
 {
     /* seq_cst, after the exchange of the park word to RUNNING. It pairs with the monitor's exchange
      * to ASLEEP and its look at all park words after that (monitor.c): one of the two sees the

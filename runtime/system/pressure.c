@@ -60,8 +60,8 @@ typedef struct look {
  * the library takes brings it one byte nearer to its budgets and to the marks of the limit. */
 static void set_look_at(domi_pressure *pressure, const look *now)
 {
-    uint64_t all = domi_bytes_less(now->used, now->spare);
-    uint64_t own = domi_bytes_less(now->budget.own, now->spare);
+    uint64_t all = domi_bytes_subtract(now->used, now->spare);
+    uint64_t own = domi_bytes_subtract(now->budget.own, now->spare);
     uint64_t way = now->limit;
 
     keep_less(&way, all, now->marks.high);
@@ -133,8 +133,8 @@ static int64_t excess_of(const look *now, uint32_t own_level)
 {
     if (own_level == DOMUS_MEMORY_NORMAL)
         return 0;
-    return (int64_t)domi_bytes_less(domi_bytes_less(now->budget.own, now->spare),
-                                    domi_level_end(now->budget.marks.high) - 1);
+    return (int64_t)domi_bytes_subtract(domi_bytes_subtract(now->budget.own, now->spare),
+                                        domi_level_end_bytes(now->budget.marks.high) - 1);
 }
 
 static void publish(domus_system *system, const look *now)
@@ -171,11 +171,11 @@ static void measure(domus_system *system, uint64_t wanted)
                    (int64_t)usage.socket_bytes;
     now.marks = domi_marks_of(usage.limit, high_percent, system->config.memory.critical_percent);
     now.budget = domi_budget_of(&usage, held, now.marks);
-    uint32_t level = domi_level_next(atomic_load_explicit(&pressure->level, memory_order_relaxed),
-                                     domi_bytes_less(now.used, now.spare), now.marks);
+    uint32_t level = domi_level_after(atomic_load_explicit(&pressure->level, memory_order_relaxed),
+                                      domi_bytes_subtract(now.used, now.spare), now.marks);
     uint32_t own_level =
-        domi_level_next(atomic_load_explicit(&pressure->own_level, memory_order_relaxed),
-                        domi_bytes_less(now.budget.own, now.spare), now.budget.marks);
+        domi_level_after(atomic_load_explicit(&pressure->own_level, memory_order_relaxed),
+                         domi_bytes_subtract(now.budget.own, now.spare), now.budget.marks);
     /* At this mark slabs that are never trimmed stop growing, because they would take what messages
      * need. But foreign memory alone is no reason to stop them. */
     bool is_scarce =
@@ -225,9 +225,9 @@ static void grown(domi_meter *meter, size_t bytes)
 static void set_next_look(domi_pressure *pressure, uint64_t interval_ns, uint64_t now_ns)
 {
     uint64_t used = domi_counter_read(&pressure->used);
-    uint64_t after_ns =
-        domi_look_after(interval_ns, pressure->way, domi_bytes_less(used, pressure->looked_used),
-                        domi_bytes_less(now_ns, pressure->looked_ns));
+    uint64_t after_ns = domi_look_after(interval_ns, pressure->way,
+                                        domi_bytes_subtract(used, pressure->looked_used),
+                                        domi_bytes_subtract(now_ns, pressure->looked_ns));
 
     pressure->looked_ns = now_ns;
     pressure->looked_used = used;
@@ -355,7 +355,7 @@ void domi_pressure_end(domus_system *system)
     end(pressure);
 }
 
-domi_io_pressure domi_pressure_of_io(const domi_pressure *pressure)
+domi_io_pressure domi_pressure_for_io(const domi_pressure *pressure)
 {
     uint32_t own_level = read_word(&pressure->own_level);
 

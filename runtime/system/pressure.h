@@ -79,7 +79,7 @@ void domi_pressure_begin(struct domus_system *system);
 void domi_pressure_end(struct domus_system *system);
 
 /* How a thread's io has to behave at the present levels. */
-domi_io_pressure domi_pressure_of_io(const domi_pressure *pressure);
+domi_io_pressure domi_pressure_for_io(const domi_pressure *pressure);
 
 /* Read the levels and their figures; returns the number of the change. This is
  * domi_manager.read_memory. */

@@ -46,7 +46,7 @@ static uint32_t readies(const domi_manager *manager)
 uint32_t domi_thread_queued(const domi_thread *thread)
 {
     const domi_manager *manager = &thread->manager;
-    uint32_t count = manager->ready[DOMUS_STATE].count + domi_loans_shown(manager);
+    uint32_t count = manager->ready[DOMUS_STATE].count + domi_loans_count_shown(manager);
 
     /* With this ratio, phase 3 runs its houses from a queue of its own. */
     if (thread->config->scheduler.io_ratio == 100 && readies(manager) > count)
@@ -237,8 +237,8 @@ static int want_trace(domus_system *system, domi_thread *thread, uint64_t now_ns
         *bound = (domi_stall_bound){.second = second};
     if (bound->count >= DOMI_STALL_TRACES_MAX)
         return -ENOBUFS;
-    int result = domi_backtrace_want(&thread->stall.backtrace, thread->pthread,
-                                     (int)system->config.stall.signal);
+    int result = domi_backtrace_request(&thread->stall.backtrace, thread->pthread,
+                                        (int)system->config.stall.signal);
     bound->count += result == 0;
     return result;
 }
@@ -319,7 +319,7 @@ void domi_stalls_begin(domus_system *system)
     }
 }
 
-bool domi_stalls_any(const domus_system *system)
+bool domi_stalls_is_any(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
         if (system->threads[i].stall.stage != DOMI_STALL_NONE)

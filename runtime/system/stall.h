@@ -62,7 +62,7 @@ void domi_stalls_begin(struct domus_system *system);
 uint64_t domi_stalls_look(struct domus_system *system);
 
 /* Is there a stall that was found, and is not known to be over? */
-bool domi_stalls_any(const struct domus_system *system);
+bool domi_stalls_is_any(const struct domus_system *system);
 
 /* A number that grows with everything that a thread does, but not within one run. Any thread. */
 uint64_t domi_thread_beat(const struct domi_thread *thread);

@@ -127,7 +127,7 @@ struct domus_system {
 
 /* Is this process a child that was forked after the system was made or started? Then the system's
  * threads do not exist here. */
-static inline bool domi_system_forked(const domus_system *system)
+static inline bool domi_system_is_forked(const domus_system *system)
 {
     /* Relaxed: the number changes only in a forked child, before it has a second thread. */
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&system->started_under,
@@ -136,9 +136,9 @@ static inline bool domi_system_forked(const domus_system *system)
 
 /* Checked before a ring is entered: a handler that has forked and returns in the child would
  * otherwise go on with the parent's ring. */
-static inline void domi_system_not_forked(const domus_system *system)
+static inline void domi_system_check_not_forked(const domus_system *system)
 {
-    DOMI_CHECK(!domi_system_forked(system));
+    DOMI_CHECK(!domi_system_is_forked(system));
 }
 
 /* The ring of `thread` has failed for good: log it, tell the program (domus_hooks.failed), and let
@@ -146,7 +146,7 @@ static inline void domi_system_not_forked(const domus_system *system)
 void domi_system_fail(domus_system *system, uint32_t thread, int error);
 
 /* Change the stage under outside_mutex, so no foreign thread is inside meanwhile. */
-void domi_system_stage(domus_system *system, domi_stage stage);
+void domi_system_set_stage(domus_system *system, domi_stage stage);
 
 /* Let the threads leave their loops, and join them, by `until_ns`. Returns false if one has not
  * left by then. */
@@ -162,10 +162,10 @@ int domi_system_new(const domus_config *config, domi_simulator *simulator, char 
                     size_t error_size, domus_system **ret_system);
 
 /* Tell every thread which step of the stop is wanted, and wake the threads that sleep. */
-void domi_system_want(domus_system *system, domi_wanted wanted);
+void domi_system_set_wanted(domus_system *system, domi_wanted wanted);
 
 /* How many channels and bytes were cut until now, on all threads. */
-domi_cut domi_system_cut(const domus_system *system);
+domi_cut domi_system_count_cut(const domus_system *system);
 
 /* Connections that are accepted and not closed, on all threads. A caller that finds 0 also sees the
  * counters that those connections wrote before they were closed. */

@@ -198,22 +198,22 @@ void domi_thread_note_runs(domi_thread *thread, uint32_t houses, uint64_t ns);
 
 /* How many houses run before home looks for the first time (M2), if `count` houses are ready at the
  * beginning of its phase 3. */
-uint32_t domi_thread_first_look(const domi_thread *thread, uint32_t count);
+uint32_t domi_thread_runs_before_first_look(const domi_thread *thread, uint32_t count);
 
 /* How many houses run before home looks again, after a look that came after `houses` of them. */
-uint32_t domi_thread_next_look(const domi_thread *thread, uint32_t houses);
+uint32_t domi_thread_runs_before_next_look(const domi_thread *thread, uint32_t houses);
 
 /* Publish that `count` houses are ready in this thread's queue, for thieves and for reports. */
-void domi_thread_publish(domi_thread *thread, uint32_t count);
+void domi_thread_publish_depth(domi_thread *thread, uint32_t count);
 
 /* A victim calls this at each look: it exposes houses that thieves want, and takes back those that
  * nobody wants. `queue` is the queue that the phase runs. */
-void domi_thread_share(domi_thread *thread, domi_queue *queue);
+void domi_thread_share_houses(domi_thread *thread, domi_queue *queue);
 
 /* A thief calls the first if an iteration has found work of its own, and the second if it has found
  * none. The second returns true if the thread must not sleep yet; if stealing.loan is set then, the
  * caller runs that loan first (domi_thread_run_loan). */
-void domi_thread_busy(domi_thread *thread);
+void domi_thread_note_busy(domi_thread *thread);
 bool domi_thread_steal(domi_thread *thread);
 /* it was woken to look for houses of others */
 bool domi_thread_is_waking(const domi_thread *thread);
@@ -230,7 +230,7 @@ void domi_thread_wake(domi_manager *manager);
 bool domi_thread_has_work(const domi_thread *thread);
 
 /* follow.c: begin the step of the stop that the system wants. */
-void domi_thread_follow(domi_thread *thread);
+void domi_thread_follow_stop(domi_thread *thread);
 
 /* thread.c: make what a thread needs, start it, join it, and free what it needed. On failure
  * `error` holds one line of text. */

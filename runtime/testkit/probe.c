@@ -23,7 +23,7 @@ static domi_parcel *receive(domus_stack *stack, domus_probe *probe, const char *
     size_t bytes = type != NULL ? type->size : 0;
     domi_parcel *one = domi_memory_new(sizeof *one + bytes);
 
-    domi_trace_probe(probe->kit, probe->number, kind, type, error);
+    domi_trace_note_probe(probe->kit, probe->number, kind, type, error);
     if (one == NULL) {
         probe->lost = true;
         return NULL;
@@ -147,7 +147,7 @@ int domus_probe_send(domus_probe *probe, domus_address to, const domus_type *typ
     if (result != 0)
         return result;
     result = domus_notice(&stack, to, type, payload);
-    domi_stack_return(&stack, 0);
+    domi_stack_park_or_end(&stack, 0);
     return result;
 }
 
@@ -166,7 +166,7 @@ int domus_probe_ask_within(domus_probe *probe, domus_address to, const domus_typ
     if (result != 0)
         return result;
     result = domus_ask_within(&stack, to, type, payload, timeout_ns, answered);
-    domi_stack_return(&stack, result == DOMUS_PARKED ? DOMUS_PARKED : 0);
+    domi_stack_park_or_end(&stack, result == DOMUS_PARKED ? DOMUS_PARKED : 0);
     return result == DOMUS_PARKED ? 0 : result;
 }
 
@@ -187,7 +187,7 @@ static int settle_ask(domus_probe *probe, const domus_type *type, const void *pa
         result = domus_kept_fail(&stack, oldest->kept, error);
     if (result != -EMSGSIZE)
         domi_memory_free(domi_parcel_take(&probe->asks));
-    domi_stack_return(&stack, 0);
+    domi_stack_park_or_end(&stack, 0);
     return result;
 }
 

@@ -134,7 +134,7 @@ static const char *take_step(domus_testkit *kit, uint32_t index)
         state->next = DOMI_STEP_STATE;
         return "channels";
     case DOMI_STEP_STATE:
-        domi_trace_ready(kit, index);
+        domi_trace_note_ready(kit, index);
         domi_phase_state(thread);
         rest(kit, index);
         return "state";
@@ -145,7 +145,7 @@ static const char *take_step(domus_testkit *kit, uint32_t index)
     default:
         DOMI_CHECK(state->next == DOMI_STEP_END);
         domi_system_note_left(kit->system, &thread->manager);
-        domi_manager_end(&thread->manager);
+        domi_manager_end_actors(&thread->manager);
         kit->system->ended++;
         state->next = DOMI_STEP_NONE;
         return "end";
@@ -170,7 +170,7 @@ bool domi_testkit_step(domus_testkit *kit)
     const char *phase = take_step(kit, index);
     domi_thread_manager = outer;
     kit->stepping = false;
-    domi_trace_step(kit, index, phase);
+    domi_trace_note_step(kit, index, phase);
     return true;
 }
 

@@ -118,14 +118,14 @@ void domi_trace_fini(domi_trace *trace);
 
 /* Note the actors that are ready, before a phase 3 of thread `index`; each of them runs once in
  * that phase. */
-void domi_trace_ready(domus_testkit *kit, uint32_t index);
+void domi_trace_note_ready(domus_testkit *kit, uint32_t index);
 
 /* Note what thread `index` has done since this was called last. */
-void domi_trace_step(domus_testkit *kit, uint32_t index, const char *phase);
+void domi_trace_note_step(domus_testkit *kit, uint32_t index, const char *phase);
 
 /* Probe `number` received a message, or (`type` is NULL) its ask failed with `error`. */
-void domi_trace_probe(domus_testkit *kit, uint32_t number, const char *kind, const domus_type *type,
-                      int error);
+void domi_trace_note_probe(domus_testkit *kit, uint32_t number, const char *kind,
+                           const domus_type *type, int error);
 
 /* --- who.c --- */
 

@@ -81,7 +81,7 @@ static void note_ready(domi_trace *trace, const domi_fifo *fifo)
     }
 }
 
-void domi_trace_ready(domus_testkit *kit, uint32_t index)
+void domi_trace_note_ready(domus_testkit *kit, uint32_t index)
 {
     const domi_queue *queue = &kit->system->threads[index].manager.ready[DOMUS_STATE];
 
@@ -89,7 +89,7 @@ void domi_trace_ready(domus_testkit *kit, uint32_t index)
     note_ready(&kit->trace, &queue->normal);
 }
 
-void domi_trace_step(domus_testkit *kit, uint32_t index, const char *phase)
+void domi_trace_note_step(domus_testkit *kit, uint32_t index, const char *phase)
 {
     domi_trace *trace = &kit->trace;
     uint64_t *before = kit->threads[index].counts;
@@ -116,8 +116,8 @@ void domi_trace_step(domus_testkit *kit, uint32_t index, const char *phase)
     trace->actor_count = 0;
 }
 
-void domi_trace_probe(domus_testkit *kit, uint32_t number, const char *kind, const domus_type *type,
-                      int error)
+void domi_trace_note_probe(domus_testkit *kit, uint32_t number, const char *kind,
+                           const domus_type *type, int error)
 {
     domi_trace_line *line = line_new(kit);
 

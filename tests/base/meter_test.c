@@ -23,7 +23,7 @@ static void begin(int64_t look_at)
 {
     atomic_store(&meter.look_at, look_at);
     meter.grown = grown;
-    ck_assert_ptr_null(domi_memory_count(&meter));
+    ck_assert_ptr_null(domi_memory_set_meter(&meter));
 }
 
 START_TEST(what_is_taken_is_counted_and_what_is_given_back_too)
@@ -37,7 +37,7 @@ START_TEST(what_is_taken_is_counted_and_what_is_given_back_too)
     domi_memory_unmap(pages, 1000 * KIB);
     domi_memory_unmap(huge, DOMI_MEMORY_HUGE);
     domi_memory_free(block);
-    ck_assert_ptr_eq(domi_memory_count(NULL), &meter); /* tells what was not told yet */
+    ck_assert_ptr_eq(domi_memory_set_meter(NULL), &meter); /* tells what was not told yet */
     ck_assert_int_eq(atomic_load(&meter.held), 0);
     domi_memory_free(domi_memory_new(500 * KIB));
     ck_assert_int_eq(atomic_load(&meter.held), 0);
@@ -50,13 +50,13 @@ START_TEST(what_was_not_told_yet_is_told_when_the_meter_changes)
     begin(INT64_MAX);
     void *block = domi_memory_new(KIB);
     ck_assert_int_eq(atomic_load(&meter.held), 0);
-    ck_assert_ptr_eq(domi_memory_count(NULL), &meter);
+    ck_assert_ptr_eq(domi_memory_set_meter(NULL), &meter);
     int64_t held = atomic_load(&meter.held);
     ck_assert_int_ge(held, KIB);
     begin(INT64_MAX);
     domi_memory_free(block);
     ck_assert_int_eq(atomic_load(&meter.held), held);
-    (void)domi_memory_count(NULL);
+    (void)domi_memory_set_meter(NULL);
     ck_assert_int_eq(atomic_load(&meter.held), 0);
 }
 END_TEST
@@ -98,30 +98,30 @@ static const domus_allocator foreign = {
 START_TEST(what_an_allocator_refuses_is_not_counted)
 {
     begin(INT64_MAX);
-    const domus_allocator *before = domi_memory_use(&foreign);
+    const domus_allocator *before = domi_memory_set_allocator(&foreign);
     has_none = true;
     ck_assert_ptr_null(domi_memory_new(500 * KIB));
     ck_assert_ptr_null(domi_memory_map(500 * KIB));
     ck_assert_ptr_null(domi_memory_map_huge());
     ck_assert_int_eq(given, 1);
-    (void)domi_memory_use(before);
-    (void)domi_memory_count(NULL);
+    (void)domi_memory_set_allocator(before);
+    (void)domi_memory_set_meter(NULL);
     ck_assert_int_eq(atomic_load(&meter.held), 0);
 }
 END_TEST
 
 START_TEST(memory_goes_back_to_the_allocator_that_gave_it)
 {
-    const domus_allocator *before = domi_memory_use(&foreign);
+    const domus_allocator *before = domi_memory_set_allocator(&foreign);
     void *theirs = domi_memory_new(KIB);
-    (void)domi_memory_use(before);
+    (void)domi_memory_set_allocator(before);
     void *ours = domi_memory_new(KIB);
     ck_assert_int_eq(given, 1);
     domi_memory_free(theirs);
     ck_assert_int_eq(taken_back, 1);
-    (void)domi_memory_use(&foreign);
+    (void)domi_memory_set_allocator(&foreign);
     domi_memory_free(ours);
-    (void)domi_memory_use(before);
+    (void)domi_memory_set_allocator(before);
     ck_assert_int_eq(taken_back, 1);
 }
 END_TEST
@@ -137,7 +137,7 @@ START_TEST(small_things_are_told_together)
     for (int i = 0; i < 200; i++)
         domi_memory_free(blocks[i]);
     ck_assert_int_eq(calls, 3); /* who gives back does not look */
-    (void)domi_memory_count(NULL);
+    (void)domi_memory_set_meter(NULL);
     ck_assert_int_eq(atomic_load(&meter.held), 0);
 }
 END_TEST
@@ -173,16 +173,16 @@ START_TEST(who_looks_may_refuse_what_is_wanted)
     ck_assert_ptr_null(domi_memory_new(1)); /* nothing at all */
     ck_assert_ptr_null(domi_memory_map_huge());
     ck_assert_ptr_null(domi_memory_map(4096));
-    (void)domi_memory_count(NULL); /* but for who does not count */
+    (void)domi_memory_set_meter(NULL); /* but for who does not count */
     ck_assert(!domi_memory_is_full());
     domi_memory_free(domi_memory_new(1));
-    (void)domi_memory_count(&meter);
+    (void)domi_memory_set_meter(&meter);
     atomic_store(&meter.full, 0);
     void *second = domi_memory_map(100 * KIB);
     ck_assert_ptr_nonnull(second);
     domi_memory_unmap(first, 100 * KIB);
     domi_memory_unmap(second, 100 * KIB);
-    (void)domi_memory_count(NULL);
+    (void)domi_memory_set_meter(NULL);
     ck_assert_int_eq(atomic_load(&meter.held), 0);
 }
 END_TEST
@@ -196,7 +196,7 @@ START_TEST(a_failed_allocation_is_not_counted)
     ck_assert_ptr_null(domi_memory_map_huge());
     domi_memory_fail_after(-1, 0);
     ck_assert_ptr_null(domi_memory_map(SIZE_MAX / 2));
-    (void)domi_memory_count(NULL);
+    (void)domi_memory_set_meter(NULL);
     ck_assert_int_eq(atomic_load(&meter.held), 0);
 }
 END_TEST
@@ -207,14 +207,14 @@ static void *take_and_give(void *blocks_)
 {
     void **blocks = blocks_;
 
-    (void)domi_memory_count(&meter);
+    (void)domi_memory_set_meter(&meter);
     for (int i = 0; i < ROUNDS; i++) {
         /* what one has taken another gives back */
         void *other =
             __atomic_exchange_n(&blocks[i % 7], domi_memory_new(3 * KIB), __ATOMIC_ACQ_REL);
         domi_memory_free(other);
     }
-    (void)domi_memory_count(NULL);
+    (void)domi_memory_set_meter(NULL);
     return NULL;
 }
 
@@ -230,7 +230,7 @@ START_TEST(threads_add_up)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < 7; i++)
         domi_memory_free(blocks[i]);
-    (void)domi_memory_count(NULL);
+    (void)domi_memory_set_meter(NULL);
     ck_assert_int_eq(atomic_load(&meter.held), 0);
 }
 END_TEST

@@ -126,7 +126,7 @@ START_TEST(a_slab_that_lasts_keeps_all_and_tells_what_is_free)
     ck_assert_uint_eq(count_free(), count_all());
 
     /* While memory is scarce it gives what it has, and no more. */
-    (void)domi_memory_count(&meter);
+    (void)domi_memory_set_meter(&meter);
     atomic_store(&meter.scarce, 1);
     for (uint32_t i = count_free(); i != 0; i--)
         ck_assert_ptr_nonnull(domi_slab_take(&slab));
@@ -137,7 +137,7 @@ START_TEST(a_slab_that_lasts_keeps_all_and_tells_what_is_free)
     atomic_store(&meter.scarce, 0);
     ck_assert_ptr_nonnull(domi_slab_take(&slab));
     domi_slab_fini(&slab);
-    (void)domi_memory_count(NULL);
+    (void)domi_memory_set_meter(NULL);
 }
 END_TEST
 

@@ -94,7 +94,7 @@ static void take(struct run *run)
     hold(taken != NULL, run->seed, "not fired");
     hold(taken->due, run->seed, "one fired that is not due");
     hold(taken->tick == expected->tick, run->seed, "not in order");
-    hold(!domi_wheel_armed(&taken->node), run->seed, "taken and armed");
+    hold(!domi_wheel_is_armed(&taken->node), run->seed, "taken and armed");
     taken->armed = taken->due = false;
 }
 
@@ -108,7 +108,7 @@ static void expect_next(struct run *run)
 
     for (int i = 0; i < NODES; i++) {
         struct entry *entry = &run->entries[i];
-        hold(entry->armed == domi_wheel_armed(&entry->node), run->seed, "armed");
+        hold(entry->armed == domi_wheel_is_armed(&entry->node), run->seed, "armed");
         if (!entry->armed)
             continue;
         armed++;

@@ -55,9 +55,9 @@ START_TEST(wheel_never_fires_early_and_at_the_latest_in_its_tick)
             domi_wheel_node_init(&node);
             domi_wheel_arm(&wheel, &node, expires);
             ck_assert_uint_eq(fired_at(expires - 1), 0);
-            ck_assert(domi_wheel_armed(&node));
+            ck_assert(domi_wheel_is_armed(&node));
             ck_assert_uint_eq(fired_at(tick_up(expires)), 1);
-            ck_assert(!domi_wheel_armed(&node));
+            ck_assert(!domi_wheel_is_armed(&node));
             ck_assert_uint_eq(wheel.count, 0);
         }
     }
@@ -163,7 +163,7 @@ START_TEST(wheel_cancels_in_every_state)
 
     domi_wheel_arm(&wheel, &a, START + DAY);
     domi_wheel_cancel(&wheel, &a); /* alone in its slot */
-    ck_assert(!domi_wheel_armed(&a));
+    ck_assert(!domi_wheel_is_armed(&a));
     ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
 
     domi_wheel_arm(&wheel, &a, 0);
@@ -235,7 +235,7 @@ START_TEST(wheel_holds_the_last_nanosecond)
     ck_assert_uint_eq(fired_at(START + 36500 * DAY), 0);
     ck_assert_uint_gt(domi_wheel_next_ns(&wheel), START + 36500 * DAY);
     fired_at(UINT64_MAX - TICK);
-    ck_assert(domi_wheel_armed(&node));
+    ck_assert(domi_wheel_is_armed(&node));
     ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
     domi_wheel_cancel(&wheel, &node);
 }

@@ -73,7 +73,7 @@ START_TEST(the_limit_is_raised_and_too_few_lower_the_connections)
 
     begin(&config);
     limit_to(400, 2000);
-    domi_descriptors_fit(&config, warning, sizeof warning);
+    domi_descriptors_raise_limit(&config, warning, sizeof warning);
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
     ck_assert_uint_eq(limit.rlim_cur, 2000);
     ck_assert_uint_eq(limit.rlim_max, 2000);
@@ -82,7 +82,7 @@ START_TEST(the_limit_is_raised_and_too_few_lower_the_connections)
                               "channel.maxConnections, because this process may have 2000 "
                               "descriptors: raise the limit (ulimit -n, LimitNOFILE=)");
     config.channel.connections_max = 100;
-    domi_descriptors_fit(&config, warning, sizeof warning);
+    domi_descriptors_raise_limit(&config, warning, sizeof warning);
     ck_assert_str_eq(warning, "");
     ck_assert_uint_eq(config.channel.connections_max, 100);
 }
@@ -108,13 +108,13 @@ START_TEST(open_descriptors_are_not_for_connections)
     config.listener_count = 0;
     config.channel.connections_max = 10000;
     limit_to(4000, 4000);
-    domi_descriptors_fit(&config, warning, sizeof warning);
+    domi_descriptors_raise_limit(&config, warning, sizeof warning);
     before = config.channel.connections_max;
     ck_assert_uint_eq(before, 4000 - 16 - 64 - count_open());
     for (int i = 0; i < 20; i++)
         ck_assert_int_ge(dup(STDERR_FILENO), 0);
     config.channel.connections_max = 10000;
-    domi_descriptors_fit(&config, warning, sizeof warning);
+    domi_descriptors_raise_limit(&config, warning, sizeof warning);
     ck_assert_uint_eq(config.channel.connections_max, before - 20);
 }
 END_TEST

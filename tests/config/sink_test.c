@@ -72,8 +72,8 @@ START_TEST(lines_and_texts_are_written_in_order)
     open_sink(16);
     domi_sink_log(sink, DOMUS_LOG_ERROR, 3, "first");
     domi_sink_log(sink, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE, "second");
-    domi_sink_text(sink, strdup("a table\nof two lines\n"));
-    domi_sink_say(sink, "%s", "bytes \x1b[2J\n\xc2\x9b");
+    domi_sink_add_text(sink, strdup("a table\nof two lines\n"));
+    domi_sink_add_line(sink, "%s", "bytes \x1b[2J\n\xc2\x9b");
     domi_sink_log(sink, DOMUS_LOG_INFO, 0, "");
     end_sink();
     ck_assert_str_eq(text, "test: error: thread 3: first\n"
@@ -92,7 +92,7 @@ START_TEST(the_longest_line_is_written_whole)
     line[sizeof line - 1] = '\0';
     open_sink(16);
     domi_sink_log(sink, DOMUS_LOG_WARNING, UINT32_MAX - 1, line);
-    domi_sink_say(sink, "%s%s", line, "cut");
+    domi_sink_add_line(sink, "%s%s", line, "cut");
     end_sink();
     ck_assert_ptr_nonnull(strstr(text, "test: warning: thread 4294967294: xxx"));
     ck_assert_uint_eq(strlen(text), strlen("test: warning: thread 4294967294: \ntest: \n") +
@@ -154,7 +154,7 @@ START_TEST(dropped_lines_are_told_of_although_no_line_follows)
     open_sink(2);
     fill_pipe();
     for (int i = 0; i < 10; i++)
-        domi_sink_say(sink, "line");
+        domi_sink_add_line(sink, "line");
     ck_assert_uint_eq(domi_sink_dropped(sink), 8);
     char bytes[PIPE_BYTES];
     ck_assert_int_eq(read(reader, bytes, sizeof bytes), PIPE_BYTES);
@@ -168,7 +168,7 @@ START_TEST(few_texts_wait_and_the_others_are_dropped_by_their_lines)
     open_sink(16);
     fill_pipe();
     for (uint32_t i = 0; i < DOMI_SINK_TEXTS_MAX + 2; i++)
-        domi_sink_text(sink, strdup("one\ntwo\nthree\n"));
+        domi_sink_add_text(sink, strdup("one\ntwo\nthree\n"));
     ck_assert_uint_eq(domi_sink_dropped(sink), 6);
     char bytes[PIPE_BYTES];
     ck_assert_int_eq(read(reader, bytes, sizeof bytes), PIPE_BYTES);
@@ -183,16 +183,16 @@ START_TEST(a_close_waits_no_longer_than_it_may)
     open_sink(16);
     fill_pipe();
     for (int i = 0; i < 10; i++)
-        domi_sink_say(sink, "line");
-    domi_sink_text(sink, strdup("a\nb\n"));
+        domi_sink_add_line(sink, "line");
+    domi_sink_add_text(sink, strdup("a\nb\n"));
     uint64_t began_ns = now_ns();
     domi_sink_close(sink, SECOND_NS / 5);
     uint64_t took_ns = now_ns() - began_ns;
     ck_assert_uint_ge(took_ns, SECOND_NS / 5);
     ck_assert_uint_lt(took_ns, 5 * SECOND_NS);
     ck_assert_uint_eq(domi_sink_dropped(sink), 12); /* what could not be written */
-    domi_sink_say(sink, "too late"); /* a thread that nobody could end: it may, to no effect */
-    domi_sink_text(sink, strdup("too late\n"));
+    domi_sink_add_line(sink, "too late"); /* a thread that nobody could end: it may, to no effect */
+    domi_sink_add_text(sink, strdup("too late\n"));
     domi_sink_free(sink);
     close(reader);
     close(writer);
@@ -205,7 +205,7 @@ START_TEST(lines_without_a_reader_are_counted)
     open_sink(16);
     close(reader);
     for (int i = 0; i < 5; i++)
-        domi_sink_say(sink, "line");
+        domi_sink_add_line(sink, "line");
     domi_sink_close(sink, 10 * SECOND_NS);
     ck_assert_uint_eq(domi_sink_dropped(sink), 5);
     domi_sink_free(sink);
@@ -300,14 +300,14 @@ START_TEST(a_child_leaves_lines_for_nobody_and_goes_on)
     if (child == 0) {
         alarm(20);
         for (int i = 0; i < 100; i++)
-            domi_sink_say(sink, "from the child");
+            domi_sink_add_line(sink, "from the child");
         domi_sink_close(sink, SECOND_NS);
         domi_sink_free(sink);
         _exit(domi_sink_dropped(sink) == 96 ? 0 : 1);
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
-    domi_sink_say(sink, "from the parent");
+    domi_sink_add_line(sink, "from the parent");
     end_sink();
     ck_assert_str_eq(text, "test: from the parent\n");
 }

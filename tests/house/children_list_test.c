@@ -24,7 +24,7 @@ static unsigned wrong_places(const domi_children *children)
     unsigned wrong = 0;
 
     for (uint32_t i = 0; i < domi_children_count(children); i++)
-        wrong += domi_children_at(children, i)->child_index != i;
+        wrong += domi_children_get(children, i)->child_index != i;
     return wrong;
 }
 
@@ -54,7 +54,7 @@ START_TEST(children_know_their_places_whoever_leaves)
         domi_children *children = NULL;
         for (uint32_t i = 0; i < MANY; i++) {
             wrong += domi_children_add(&children, &houses[i]) != 0;
-            wrong += domi_children_at(children, i) != &houses[i];
+            wrong += domi_children_get(children, i) != &houses[i];
         }
         uint32_t at = 0;
         for (uint32_t i = 0; i < MANY; i++, at = (at + steps[s]) % MANY) {
@@ -80,13 +80,13 @@ START_TEST(children_that_have_left_leave_no_memory_behind)
         ck_assert_int_eq(domi_children_add(&children, &houses[i]), 0);
     ck_assert_uint_eq(segments(children), 7); /* 8 and 8, 16, 32, 64, 128, 256, 512 */
     while (children->count > 512)
-        domi_children_remove(children, domi_children_at(children, 0));
+        domi_children_remove(children, domi_children_get(children, 0));
     ck_assert_uint_eq(segments(children), 7);
     while (children->count > 256)
-        domi_children_remove(children, domi_children_at(children, 0));
+        domi_children_remove(children, domi_children_get(children, 0));
     ck_assert_uint_eq(segments(children), 6);
     while (children->count > 0)
-        domi_children_remove(children, domi_children_at(children, 0));
+        domi_children_remove(children, domi_children_get(children, 0));
     ck_assert_uint_eq(segments(children), 0);
     domi_children_free(children);
     free(houses);

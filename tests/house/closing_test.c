@@ -112,7 +112,7 @@ START_TEST(reply_to_an_actor_that_has_ended_is_released)
     unsigned before = domt_talk.releases;
     domt_send(here, domt_talk.asker, domt_ask_other, &question);
     (void)domt_turn(here);
-    (void)domi_manager_arrivals(there); /* the ask is here, the cancel will come too late */
+    (void)domi_manager_take_arrivals(there); /* the ask is here, the cancel will come too late */
     ck_assert_int_eq(domi_house_stop(here, domt_talk.asker), 0);
     while (domt_turn(here) != 0)
         ;
@@ -211,7 +211,7 @@ START_TEST(actor_that_ends_with_its_thread_takes_nothing_while_it_is_emptied)
     const domi_house *house = domt_talk.asker.house;
     ck_assert_uint_eq(house->stacks_count, 2);
     for (uint32_t i = 0; i <= domt_talk.world.homes; i++)
-        domi_manager_end(domt_talk.world.managers[i]);
+        domi_manager_end_actors(domt_talk.world.managers[i]);
     for (uint32_t kind = 0; kind < DOMI_MAILBOXES; kind++)
         ck_assert_ptr_null(house->tails[kind]);
     domt_talk_close();

@@ -484,7 +484,7 @@ START_TEST(stop_and_end_take_time_outs_back)
     begin(&now);
     domt_settle(&world);
     domt_jump(&world, 11 * MS);
-    (void)domi_manager_timers(world.managers[0]); /* it failed, and nobody hears of it */
+    (void)domi_manager_fire_timers(world.managers[0]); /* it failed, and nobody hears of it */
     domt_world_end(&world);
 }
 END_TEST

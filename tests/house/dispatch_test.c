@@ -328,18 +328,18 @@ START_TEST(only_an_ask_under_way_takes_high_priority_away)
     open_world(0);
     domt_do(&world, one, let_sleep, NULL);
     ck_assert_uint_eq(one.house->stacks_count, 1);
-    ck_assert(domi_house_high(one.house));
+    ck_assert(domi_house_is_high(one.house));
     domt_inquire_by(home(), one, other, number);
     while (domt_turn(home()) != 0)
         ;
     ck_assert_uint_eq(one.house->asks, 1);
-    ck_assert(!domi_house_high(one.house));
+    ck_assert(!domi_house_is_high(one.house));
     domt_settle(&world);
-    ck_assert(domi_house_high(one.house));
+    ck_assert(domi_house_is_high(one.house));
     domt_pass(&world, 10 * MS);
     domt_do(&world, one, let_receive, NULL);
     ck_assert_uint_eq(one.house->stacks_count, 1);
-    ck_assert(domi_house_high(one.house));
+    ck_assert(domi_house_is_high(one.house));
     domt_pass(&world, 10 * MS);
     ck_assert_uint_eq(one.house->stacks_count, 0);
     domt_world_end(&world);
@@ -477,7 +477,7 @@ START_TEST(channels_actors_wait_for_the_next_tick_after_many_runs)
     domt_note_to(home(), a, 1);
     domt_note_to(home(), a, 2); /* two messages on their way: both houses stay ready */
     for (int tick = 0; tick < 3; tick++) {
-        uint32_t runs = domi_manager_channels(home());
+        uint32_t runs = domi_manager_run_channels(home());
         ck_assert_uint_ge(runs, 10);
         ck_assert_uint_le(runs, 20);
         ck_assert(domi_manager_has_work(home()));

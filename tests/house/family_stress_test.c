@@ -295,9 +295,9 @@ static uint32_t turn(worker *at)
     for (uint32_t i = ready->count; i > 0; i--, found++) {
         (void)domi_house_run(manager, domi_queue_take(ready));
         if (i % 16 == 0)
-            found += domi_manager_arrivals(manager);
+            found += domi_manager_take_arrivals(manager);
     }
-    domi_pool_flush(manager);
+    domi_pool_flush_returns(manager);
     return found;
 }
 

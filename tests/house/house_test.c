@@ -166,25 +166,25 @@ START_TEST(mail_that_may_not_run_does_not_make_a_house_ready)
     domi_house house = {.mail = 1};
 
     domi_list_push(&house.tails[DOMI_ASK], &node);
-    ck_assert(domi_house_runnable(&house));
+    ck_assert(domi_house_is_runnable(&house));
     house.marks = DOMI_MARK_BARRIER; /* M7 */
-    ck_assert(!domi_house_runnable(&house));
+    ck_assert(!domi_house_is_runnable(&house));
     house.marks = DOMI_MARK_SATURATED;
-    ck_assert(!domi_house_runnable(&house));
+    ck_assert(!domi_house_is_runnable(&house));
     for (uint32_t kind = 0; kind < DOMI_MAILBOXES; kind++) {
         domi_node other;
         if (kind == DOMI_ASK || kind == DOMI_NOTICE)
             continue;
         domi_list_push(&house.tails[kind], &other);
-        ck_assert(domi_house_runnable(&house));
+        ck_assert(domi_house_is_runnable(&house));
         (void)domi_list_take(&house.tails[kind]);
-        ck_assert(!domi_house_runnable(&house));
+        ck_assert(!domi_house_is_runnable(&house));
     }
     /* Channels begin conversations as well: at conversations_max they wait, in a barrier not. */
     house.marks |= DOMI_MARK_CHANNELS;
-    ck_assert(!domi_house_runnable(&house));
+    ck_assert(!domi_house_is_runnable(&house));
     house.marks = DOMI_MARK_CHANNELS | DOMI_MARK_BARRIER;
-    ck_assert(domi_house_runnable(&house));
+    ck_assert(domi_house_is_runnable(&house));
 }
 END_TEST
 

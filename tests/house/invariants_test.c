@@ -141,7 +141,7 @@ START_TEST(each_invariant_of_a_house_is_checked)
     } rows[] = {
         {has_mail_that_is_not_there, "house->mail == 0"},
         {has_replies_that_are_not_there, "house->replies == 0"},
-        {has_events_that_are_not_there, "domi_house_events(house) == 0"},
+        {has_events_that_are_not_there, "domi_house_count_events(house) == 0"},
         {has_stacks_that_are_not_there, "house->stacks_count == 0"},
         {has_asks_that_are_not_there, "asks == house->asks"},
         {has_a_barrier_that_nobody_raised, "DOMI_MARK_BARRIER"},
@@ -157,7 +157,7 @@ START_TEST(each_invariant_of_a_house_is_checked)
         {has_no_state, "house->self"},
         {runs_between_runs, "between runs"},
         {is_of_another_home, "house->home == home"},
-        {waits_with_work, "domi_house_runnable(house)"},
+        {waits_with_work, "domi_house_is_runnable(house)"},
         {is_free_with_marks, "DOMI_MARK_DEAD"},
     };
 
@@ -213,7 +213,7 @@ END_TEST
 
 static void *turn_of_another(void *manager)
 {
-    (void)domi_manager_arrivals(manager);
+    (void)domi_manager_take_arrivals(manager);
     return NULL;
 }
 

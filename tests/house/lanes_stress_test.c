@@ -231,14 +231,14 @@ static uint32_t turn(worker *at)
 {
     domi_manager *manager = &at->manager;
     domi_queue *ready = &manager->ready[DOMUS_STATE];
-    uint32_t found = domi_manager_arrivals(manager) + domi_manager_mount(manager);
+    uint32_t found = domi_manager_take_arrivals(manager) + domi_manager_mount_actors(manager);
 
     for (uint32_t i = ready->count; i > 0; i--, found++) {
         (void)domi_house_run(manager, domi_queue_take(ready));
         if (i % 16 == 0)
-            found += domi_manager_arrivals(manager);
+            found += domi_manager_take_arrivals(manager);
     }
-    domi_pool_flush(manager);
+    domi_pool_flush_returns(manager);
     return found;
 }
 
@@ -363,7 +363,7 @@ static void nothing_is_lost(uint32_t count, uint64_t seed)
 
     for (uint32_t i = 0; i <= count; i++) {
         domi_manager_own(managers[i]); /* its thread has ended */
-        domi_manager_end(managers[i]);
+        domi_manager_end_actors(managers[i]);
     }
     sum = sum_up();
     ck_assert_uint_eq(sum.mounts, sum.stops);

@@ -320,7 +320,7 @@ START_TEST(deadline_of_a_conversation_that_ended_on_a_loan_passes_before_it_is_b
     domi_loan_run(thief(), loan);
     ck_assert_uint_eq(resumed, 1);
     domt_jump(&world, 20 * MS);
-    (void)domi_manager_timers(home());
+    (void)domi_manager_fire_timers(home());
     ck_assert_uint_eq(domi_loans_settle(home()), 1);
     ck_assert_uint_eq(home()->deadlines.count, 0);
     domt_settle(&world);
@@ -387,9 +387,9 @@ START_TEST(failure_that_nobody_wants_any_more_is_dropped_at_home)
     ck_assert_int_eq(domi_house_stop(home(), one), 0);
     lend(); /* the stop begins, both fail */
     uint32_t most = thief()->messages_per_run_max;
-    domi_manager_limit_runs(thief(), 1);
+    domi_manager_set_run_limit(thief(), 1);
     lend(); /* the first is told: it ends */
-    domi_manager_limit_runs(thief(), most);
+    domi_manager_set_run_limit(thief(), most);
     ck_assert_uint_eq(resumed, 1);
     domt_settle(&world);
     ck_assert_ptr_null(home()->notes);
@@ -430,7 +430,7 @@ START_TEST(rate_is_kept_and_ticks_are_counted_while_the_house_is_away)
     third.house->slot |= DOMI_SLOT_EXPOSED;
     for (int i = 0; i < 23; i++) {
         domt_jump(&world, MS);
-        (void)domi_manager_timers(home());
+        (void)domi_manager_fire_timers(home());
     }
     third.house->slot = 0;
     domt_pass(&world, 2 * MS);
@@ -475,7 +475,7 @@ START_TEST(timer_cancelled_on_a_loan_whose_event_is_handled_at_home_is_off_the_w
     domt_jump(&world, 6 * MS);
     (void)domt_events(home()); /* its event is under way, and it is armed again */
     domt_send(home(), one, cancel, NULL);
-    domi_manager_limit_runs(thief(), 1);
+    domi_manager_set_run_limit(thief(), 1);
     lend();
     ck_assert_int_eq(last_error, 0);
     domt_settle(&world);

@@ -47,11 +47,11 @@ START_TEST(spawn_mounts_before_the_first_mail_which_may_be_sent_at_once)
         domt_inquire_by(world.managers[from], one, one, 2);
         domt_note_to(world.managers[from], one, 3);
         ck_assert_uint_eq(log0.mounts, 0);
-        (void)domi_manager_arrivals(world.managers[0]);
+        (void)domi_manager_take_arrivals(world.managers[0]);
         ck_assert_uint_eq(one.house->state, DOMI_MOUNTING);
         domt_note_to(world.managers[0], one, 4); /* mail of MOUNTING is kept */
         ck_assert_uint_eq(log0.count, 0);
-        (void)domi_manager_mount(world.managers[0]);
+        (void)domi_manager_mount_actors(world.managers[0]);
         ck_assert_uint_eq(log0.mounts, 1);
         ck_assert_uint_eq(one.house->state, DOMI_READY);
         domt_settle(&world);
@@ -298,7 +298,7 @@ START_TEST(late_mail_of_the_last_life_is_a_dead_letter)
 
     ck_assert_int_eq(domt_notice(world.managers[1], next, &owned, "payload"), 0);
     atomic_fetch_or(&next.house->life, DOMI_LIFE_CLOSED);
-    (void)domi_manager_arrivals(world.managers[0]);
+    (void)domi_manager_take_arrivals(world.managers[0]);
     atomic_fetch_and(&next.house->life, ~DOMI_LIFE_CLOSED);
     ck_assert_uint_eq(releases, 2);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 2);

@@ -350,7 +350,7 @@ static void play_sort(void *context)
 {
     struct play *play = context;
 
-    (void)domi_manager_arrivals(play->home);
+    (void)domi_manager_take_arrivals(play->home);
 }
 
 /* One that was there before the round, and one that came while the first was taken. */

@@ -78,7 +78,7 @@ START_TEST(house_that_is_back_has_no_mark_of_mail_that_waited)
     domt_note_to(home(), actors[0], 1);
     ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
     domt_note_to(thief(), actors[0], 2);
-    ck_assert_uint_eq(domi_manager_arrivals(home()), 1);
+    ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
     ck_assert_uint_eq(domi_loans_take_back(home(), queue()), 1);
     ck_assert_uint_eq(actors[0].house->mail, 2);
 
@@ -86,7 +86,7 @@ START_TEST(house_that_is_back_has_no_mark_of_mail_that_waited)
     domt_note_to(thief(), actors[0], 3); /* linked again, and not taken from the arrivals */
     ck_assert_uint_eq(domi_loans_take_back(home(), queue()), 1);
     ck_assert_uint_eq(actors[0].house->mail, 2);
-    ck_assert_uint_eq(domi_manager_arrivals(home()), 1);
+    ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
     ck_assert_uint_eq(actors[0].house->mail, 3);
     close_world();
     ck_assert_int_eq(domt_log_sum(&logs[0], 'n'), 6);
@@ -115,7 +115,7 @@ START_TEST(houses_of_both_priorities_together_are_no_more_than_were_to_be_shown)
     for (uint32_t i = 0; i < 4; i++)
         domt_note_to(home(), actors[i], 1);
     ck_assert_uint_eq(domi_loans_expose(home(), queue(), 3), 3);
-    ck_assert_uint_eq(domi_loans_shown(home()), 3);
+    ck_assert_uint_eq(domi_loans_count_shown(home()), 3);
     ck_assert_uint_eq(queue()->count, 1);
     ck_assert_uint_eq(domi_loans_take_back(home(), queue()), 3);
     close_world();
@@ -169,7 +169,7 @@ START_TEST(conversation_answered_on_a_loan_and_at_home_is_given_back)
     domt_send(home(), actors[0], ask_two, &near);
     (void)domt_run_state(home());
     (void)domt_turn(world.managers[2]); /* the first answer, which the thief takes */
-    (void)domi_manager_arrivals(home());
+    (void)domi_manager_take_arrivals(home());
     ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
     lend(actors[0]);
     ck_assert_uint_eq(domi_loans_settle(home()), 1);
@@ -211,14 +211,14 @@ START_TEST(ask_whose_time_is_over_during_a_loan_fails_when_the_house_is_back)
     ck_assert_ptr_nonnull(loan);
     for (int i = 0; i < 5; i++) {
         domt_jump(&world, DOMI_WHEEL_TICK_NS);
-        (void)domi_manager_timers(home());
+        (void)domi_manager_fire_timers(home());
         ck_assert_int_eq(outcome, 1);
     }
     domi_loan_run(thief(), loan);
     ck_assert_uint_eq(domi_loans_settle(home()), 1);
     for (int i = 0; i < 2; i++) {
         domt_jump(&world, DOMI_WHEEL_TICK_NS);
-        (void)domi_manager_timers(home());
+        (void)domi_manager_fire_timers(home());
         (void)domt_run_state(home());
     }
     ck_assert_int_eq(outcome, -ETIMEDOUT);

@@ -78,7 +78,7 @@ START_TEST(shown_houses_are_taken_in_their_order_and_run_by_the_thief)
     uint64_t ran = domi_counter_read(&thief()->counters.runs);
     ck_assert_uint_eq(domi_loans_expose(home(), queue(), 3), 3);
     ck_assert_uint_eq(queue()->count, 1);
-    ck_assert_uint_eq(domi_loans_shown(home()), 3);
+    ck_assert_uint_eq(domi_loans_count_shown(home()), 3);
     for (uint32_t i = 0; i < 3; i++)
         lend(i);
     ck_assert_ptr_null(domi_loan_take(thief(), home()));
@@ -134,11 +134,11 @@ START_TEST(house_that_is_taken_back_is_ready_with_what_came_meanwhile)
     ck_assert_uint_eq(domi_loans_expose(home(), queue(), 2), 2);
     domt_note_to(home(), actors[0], 2);
     domt_note_to(thief(), actors[0], 3);
-    ck_assert_uint_eq(domi_manager_arrivals(home()), 1);
+    ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
     ck_assert_uint_eq(actors[0].house->mail, 1); /* the inbox is not sorted while it is exposed */
     ck_assert_uint_eq(domi_loans_take_back(home(), queue()), 2);
     ck_assert_uint_eq(actors[0].house->mail, 3);
-    ck_assert_uint_eq(domi_loans_shown(home()), 0);
+    ck_assert_uint_eq(domi_loans_count_shown(home()), 0);
     ck_assert_ptr_null(domi_loan_take(thief(), home()));
     close_world();
     ck_assert_str_eq(notes(0), "123");
@@ -155,7 +155,7 @@ START_TEST(order_of_a_sender_holds_through_a_loan)
     domt_note_to(home(), actors[0], 2);
     domi_loan *loan = domi_loan_take(thief(), home());
     domt_note_to(home(), actors[0], 3);
-    ck_assert_uint_eq(domi_manager_arrivals(home()), 1);
+    ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
     domt_note_to(home(), actors[0], 4);
     domi_loan_run(thief(), loan);
     domt_note_to(home(), actors[0], 5);
@@ -178,7 +178,7 @@ START_TEST(house_that_returns_before_its_arrival_is_taken_is_sorted_by_that)
     ck_assert_uint_eq(domi_loans_settle(home()), 1);
     domt_note_to(home(), actors[0], 3); /* behind 2: the inbox is not empty */
     ck_assert_int_eq(actors[0].house->state, DOMI_WAITING);
-    ck_assert_uint_eq(domi_manager_arrivals(home()), 1);
+    ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
     close_world();
     ck_assert_str_eq(notes(0), "123");
 }
@@ -219,7 +219,7 @@ START_TEST(lent_actor_sends_to_itself_and_to_its_neighbours_by_their_inboxes)
     lend(0);
     ck_assert_str_eq(notes(0), "");
     ck_assert_str_eq(notes(1), "");
-    ck_assert_uint_eq(domi_manager_arrivals(home()), 3); /* two, and the return */
+    ck_assert_uint_eq(domi_manager_take_arrivals(home()), 3); /* two, and the return */
     close_world();
     ck_assert_str_eq(notes(0), "7");
     ck_assert_str_eq(notes(1), "7");
@@ -232,10 +232,10 @@ START_TEST(question_to_a_lent_actor_and_its_own_are_answered)
     domt_inquire_by(home(), actors[0], actors[1], 5);
     ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
     lend(0); /* asks */
-    (void)domi_manager_arrivals(home());
+    (void)domi_manager_take_arrivals(home());
     ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
     lend(1); /* answers */
-    (void)domi_manager_arrivals(home());
+    (void)domi_manager_take_arrivals(home());
     ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
     lend(0); /* resumes */
     close_world();
@@ -286,7 +286,7 @@ START_TEST(without_memory_for_the_record_nothing_is_taken)
     domi_memory_fail_after(0, 1);
     ck_assert_ptr_null(domi_loan_take(thief(), home()));
     domi_memory_fail_after(-1, 0);
-    ck_assert_uint_eq(domi_loans_shown(home()), 1);
+    ck_assert_uint_eq(domi_loans_count_shown(home()), 1);
     ck_assert_uint_eq(domi_loans_take_back(home(), queue()), 1);
     close_world();
     ck_assert_str_eq(notes(0), "1");

@@ -129,9 +129,9 @@ START_TEST(m8_home_lane_has_no_atomic_read_modify_write)
     static const char *const functions[] = {"domus_notice", "begin_ask", "domi_ask_answer",
                                             "domi_house_run"};
 
-    if (locked_instructions("domi_manager_arrivals") == -1)
-        return;                                                        /* no objdump here */
-    ck_assert_int_gt(locked_instructions("domi_manager_arrivals"), 0); /* it would be seen */
+    if (locked_instructions("domi_manager_take_arrivals") == -1)
+        return;                                                             /* no objdump here */
+    ck_assert_int_gt(locked_instructions("domi_manager_take_arrivals"), 0); /* it would be seen */
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
         ck_assert_msg(locked_instructions(functions[i]) == 0, "%s", functions[i]);
 }
@@ -153,7 +153,7 @@ START_TEST(inbox_word_tells_empty_depth_and_newest)
         domt_note_to(domt_outside(&world), to, i);
         ck_assert_uint_eq(depth(to.house), i);
     }
-    ck_assert_uint_eq(domi_manager_arrivals(world.managers[0]), 1);
+    ck_assert_uint_eq(domi_manager_take_arrivals(world.managers[0]), 1);
     ck_assert_uint_eq(atomic_load(&to.house->inbox), 0);
     ck_assert_uint_eq(to.house->mail, 300);
     domt_settle(&world);
@@ -180,10 +180,10 @@ START_TEST(only_who_finds_the_inbox_empty_links_the_house)
     domt_note_to(foreign, a, 5);
     ck_assert_ptr_eq(atomic_load(&home->arrivals), b.house);
     ck_assert_ptr_eq(atomic_load(&b.house->arrival_next), a.house);
-    ck_assert_uint_eq(domi_manager_arrivals(home), 2);
+    ck_assert_uint_eq(domi_manager_take_arrivals(home), 2);
     ck_assert_ptr_null(atomic_load(&home->arrivals));
     ck_assert_ptr_eq(domi_queue_take(&home->ready[0]), a.house); /* who came first is first */
-    ck_assert_uint_eq(domi_manager_arrivals(home), 0);
+    ck_assert_uint_eq(domi_manager_take_arrivals(home), 0);
     domi_house_run(home, a.house);
     domt_note_to(foreign, a, 6); /* taken off: it is linked anew */
     ck_assert_ptr_eq(atomic_load(&home->arrivals), a.house);
@@ -207,7 +207,7 @@ START_TEST(m6_home_uses_the_inbox_while_it_is_not_empty)
     domt_note_to(home, to, 4);
     ck_assert_uint_eq(depth(to.house), 3);
     ck_assert_uint_eq(to.house->mail, 1);
-    (void)domi_manager_arrivals(home);
+    (void)domi_manager_take_arrivals(home);
     domt_note_to(home, to, 5); /* and the home lane again */
     ck_assert_uint_eq(depth(to.house), 0);
     ck_assert_uint_eq(to.house->mail, 5);
@@ -247,7 +247,7 @@ START_TEST(m6_order_is_kept_per_sender_and_mailbox_through_all_lanes)
                                 (int64_t)sender * SCALE + sent[1][sender]++);
             break;
         case 4:
-            (void)domi_manager_arrivals(world.managers[0]);
+            (void)domi_manager_take_arrivals(world.managers[0]);
             break;
         default:
             (void)domt_turn(world.managers[sender % 2]);

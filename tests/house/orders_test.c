@@ -92,7 +92,7 @@ START_TEST(home_that_sorts_late_mail_sees_the_whole_of_a_new_life)
         atomic_store(&is_born, false);
         leave_late_mail();
         ck_assert_int_eq(pthread_create(&spawner, NULL, spawn, NULL), 0);
-        (void)domi_manager_arrivals(home);
+        (void)domi_manager_take_arrivals(home);
         hits += atomic_load_explicit(&is_born, memory_order_relaxed);
         ck_assert_int_eq(pthread_join(spawner, NULL), 0);
         domt_world_own(&world);

@@ -72,13 +72,13 @@ START_TEST(what_others_free_goes_home_in_one_chain)
         domi_pool_free(world.managers[2], &envelopes[i]->node);
     ck_assert_uint_eq(world.managers[2]->chained, COUNT);
     ck_assert_ptr_null(atomic_load(&world.managers[0]->remote)); /* nothing shared yet */
-    domi_pool_flush(world.managers[2]);
+    domi_pool_flush_returns(world.managers[2]);
     ck_assert_uint_eq(world.managers[2]->chained, 0);
     ck_assert_uint_eq(length(atomic_load(&world.managers[0]->remote)), COUNT / 2);
     ck_assert_uint_eq(length(atomic_load(&world.managers[1]->remote)), COUNT / 2);
 
     domi_pool_free(world.managers[1], &domi_envelope_new(world.managers[0], 64)->node);
-    domi_pool_flush(world.managers[1]); /* behind another one's chain */
+    domi_pool_flush_returns(world.managers[1]); /* behind another one's chain */
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }

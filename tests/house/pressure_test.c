@@ -283,7 +283,7 @@ START_TEST(what_answers_and_events_need_is_beyond_the_bound)
     domt_settle(&world);
     (void)fill(agent, &large);
     ck_assert_ptr_null(domi_message_new(world.managers[1], 60000));
-    ck_assert_int_eq(domi_message_error(world.managers[1]), -ENOBUFS);
+    ck_assert_int_eq(domi_message_explain_failure(world.managers[1]), -ENOBUFS);
     domi_envelope *envelopes[3];
     for (uint32_t i = 0; i < 3; i++) {
         envelopes[i] = domi_envelope_new(world.managers[1], i == 0 ? 64 : i == 1 ? 500 : 60000);
@@ -302,7 +302,7 @@ static uint32_t trim_all(uint64_t now_ns)
 {
     uint32_t steps = 0;
 
-    while (domi_trim_step(world.managers[1], now_ns, 1000))
+    while (domi_pool_trim_step(world.managers[1], now_ns, 1000))
         ck_assert_uint_lt(steps++, 100000);
     return steps;
 }
@@ -396,7 +396,7 @@ START_TEST(light_traffic_keeps_no_slab_from_being_trimmed)
     uint64_t mapped = slab->mapped_bytes;
     uint64_t now_ns = manager->now_ns;
     for (uint32_t ms = 0; ms < 5000; ms++, now_ns += MS) {
-        (void)domi_trim_step(manager, now_ns, DOMI_TRIM_BUSY);
+        (void)domi_pool_trim_step(manager, now_ns, DOMI_TRIM_BUSY);
         hold(1, 2);
         let_go(1, 2, HELD);
     }
@@ -415,9 +415,9 @@ START_TEST(what_is_spare_is_never_less_than_nothing)
     hold(0, HELD);
     let_go(0, HELD, 1000);
     uint64_t now_ns = manager->now_ns;
-    (void)domi_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
+    (void)domi_pool_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
     while (slab->spare_bytes == 0)
-        ck_assert(domi_trim_step(manager, now_ns + 2000 * MS, DOMI_TRIM_IDLE));
+        ck_assert(domi_pool_trim_step(manager, now_ns + 2000 * MS, DOMI_TRIM_IDLE));
     /* a flood takes what there is before the pass has been over the other slabs */
     for (; slab->spare_bytes != 0; count++)
         hold(count, count + 1);
@@ -437,13 +437,13 @@ START_TEST(what_is_taken_again_is_not_spare)
     hold(0, HELD);
     let_go(0, HELD, 1000);
     for (int i = 0; i < 1000; i++, now_ns += 100 * MS)
-        (void)domi_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
+        (void)domi_pool_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
     uint64_t spare = domi_counter_read(&manager->spare_bytes);
     ck_assert_uint_gt(spare, 0);
     for (uint32_t i = HELD; manager->slabs[DOMI_SLAB_64].free != NULL; i++) /* and no further */
         hold(i, i + 1);
     for (int i = 0; i < 2000; i++, now_ns += 1000 * MS)
-        (void)domi_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
+        (void)domi_pool_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
     ck_assert_uint_eq(domi_counter_read(&manager->spare_bytes), 0);
     domt_world_end(&world);
 }
@@ -465,16 +465,16 @@ START_TEST(a_level_that_ends_while_something_is_passed_on_has_ended)
     static domi_letters letters;
     domi_manager *manager = world.managers[0];
     manager->letters = &letters;
-    ck_assert_int_eq(domi_letters_set(&letters, other, DOMUS_LETTERS_REFUSED), 0);
+    ck_assert_int_eq(domi_letters_subscribe(&letters, other, DOMUS_LETTERS_REFUSED), 0);
     domi_envelope *envelope = domi_envelope_new(manager, 64);
     envelope->type = &domt_note;
     envelope->sender = NULL;
     envelope->sender_lease = 0;
     domi_mailbox_mark_full(one.house); /* so that a letter is written, which needs a chunk */
     set_level(DOMUS_MEMORY_CRITICAL);
-    (void)domi_memory_count(&meter);
-    ck_assert_int_eq(domi_mailbox_pass(manager, one, &envelope->node, DOMI_NOTICE), -ENOBUFS);
-    (void)domi_memory_count(NULL);
+    (void)domi_memory_set_meter(&meter);
+    ck_assert_int_eq(domi_mailbox_put_passed(manager, one, &envelope->node, DOMI_NOTICE), -ENOBUFS);
+    (void)domi_memory_set_meter(NULL);
     ck_assert_uint_eq(manager->pressure_seen, DOMUS_MEMORY_HIGH);
     ck_assert_int_eq(domt_notice(manager, other, &domt_note, "1234567"), 0);
     domi_pool_free(manager, &envelope->node);

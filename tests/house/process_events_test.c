@@ -179,10 +179,10 @@ START_TEST(stopped_process_makes_no_further_step_and_drops_what_it_gathered)
 {
     step_does = yield_for_ever;
     open_process();
-    domi_manager_limit_runs(world.managers[0], 4); /* the turn of 8 is not over in one run */
+    domi_manager_set_run_limit(world.managers[0], 4); /* the turn of 8 is not over in one run */
     for (uint64_t i = 0; i < 8; i++)
         send(&owned_type, i);
-    (void)domi_manager_arrivals(world.managers[0]);
+    (void)domi_manager_take_arrivals(world.managers[0]);
     (void)domt_run_state(world.managers[0]);
     ck_assert_uint_eq(process.house->mail, 4);
     ck_assert_uint_eq(steps, 1);

@@ -23,7 +23,7 @@ static bool is_high(uint32_t asks, uint32_t replies, uint32_t events)
 {
     domi_house house = {.asks = asks, .replies = replies, .events = events * DOMI_EVENT_STEP};
 
-    return domi_house_high(&house);
+    return domi_house_is_high(&house);
 }
 
 START_TEST(fifo_is_first_in_first_out)

@@ -422,7 +422,7 @@ START_TEST(receive_waits_behind_a_barrier_of_another_conversation)
     ck_assert_str_eq(domt_pick.text, "");
     ck_assert_uint_eq(domt_pick.picker.house->state, DOMI_WAITING);
     domt_pick.world.managers[0]->now_ns += 6 * MS;
-    (void)domi_manager_timers(domt_pick.world.managers[0]);
+    (void)domi_manager_fire_timers(domt_pick.world.managers[0]);
     ck_assert_uint_eq(domt_pick.picker.house->state, DOMI_READY);
     domt_pick.text[0] = '\0';
     domt_world_end(&domt_pick.world);

@@ -241,7 +241,7 @@ START_TEST(world_may_end_when_a_receive_has_timed_out_and_was_not_resumed)
     domt_tell(&domt_pick_note, 1);
     settle();
     domt_jump(&domt_pick.world, 6 * MS);
-    (void)domi_manager_timers(domt_pick.world.managers[0]);
+    (void)domi_manager_fire_timers(domt_pick.world.managers[0]);
     ck_assert_ptr_nonnull(domt_pick.picker.house->tails[DOMI_EXCEPTION]);
     domt_world_end(&domt_pick.world);
     ck_assert_str_eq(domt_pick.text, "");

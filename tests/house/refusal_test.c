@@ -74,7 +74,7 @@ START_TEST(m11_inbox_lane_refuses_at_mailbox_max)
     ck_assert_uint_eq(fill(world.managers[1]), MAX);
     ck_assert_int_eq(domt_notice(world.managers[1], one, &owned, "payload"), -ENOBUFS);
     ck_assert_int_eq(domt_notice(world.managers[0], one, &owned, "payload"), -ENOBUFS);
-    (void)domi_manager_arrivals(world.managers[0]);
+    (void)domi_manager_take_arrivals(world.managers[0]);
     ck_assert(is_full()); /* sorted, but not handled: still full, for all */
     ck_assert_int_eq(domt_notice(world.managers[1], one, &owned, "payload"), -ENOBUFS);
     ck_assert_int_eq(domt_notice(world.managers[0], one, &owned, "payload"), -ENOBUFS);
@@ -200,8 +200,8 @@ START_TEST(m11_replies_exceptions_and_events_are_never_refused)
     ck_assert_uint_eq(atomic_load(&one.house->inbox) >> 48, 2 * MAX);
     ck_assert_uint_eq(fill(world.managers[0]), 0);
     domt_jump(&world, 2 * MS);
-    ck_assert_uint_eq(domi_manager_timers(world.managers[0]), 3 * MAX);
-    (void)domi_manager_arrivals(world.managers[0]);
+    ck_assert_uint_eq(domi_manager_fire_timers(world.managers[0]), 3 * MAX);
+    (void)domi_manager_take_arrivals(world.managers[0]);
     ck_assert_uint_eq(fill(world.managers[0]), MAX); /* what is never refused takes no room */
     domt_settle(&world);
     ck_assert_uint_eq(domt_log_count(&log0, 'r'), MAX);

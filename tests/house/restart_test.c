@@ -290,7 +290,7 @@ static void begin_restart(uint32_t child)
         domt_kin_turn(home);
         if (home == 1)
             domt_kin_turn(0);
-        (void)domi_manager_arrivals(domt_kin_world.managers[home]);
+        (void)domi_manager_take_arrivals(domt_kin_world.managers[home]);
     }
     ck_assert_uint_ne(domt_kin_of[child].address.house->marks & DOMI_MARK_RESTART, 0);
     ck_assert(domt_kin_lives(child));
@@ -333,7 +333,7 @@ START_TEST(failure_leaves_a_stop_that_is_under_way_alone)
         (void)domt_kin_child(1, 2, 1, &domt_kin_hearing);
         domt_kin_do(2, fail_soon, NULL);
         domt_jump(&domt_kin_world, 3 * MS);
-        ck_assert_uint_eq(domi_manager_timers(there), 1);
+        ck_assert_uint_eq(domi_manager_fire_timers(there), 1);
         ck_assert_int_eq(domi_house_stop(domt_kin_world.managers[from], domt_kin_of[2].address), 0);
         (void)domt_run_state(there);
         ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, failures), 1);
@@ -361,7 +361,7 @@ START_TEST(all_for_one_leaves_a_child_in_its_last_moment_alone)
     open_two(&all);
     (void)domt_kin_root(9, 0, &domt_kin_hearing);
     domt_kin_tell(2, &domt_kin_fail, -EIO);
-    (void)domi_manager_arrivals(domt_kin_world.managers[0]);
+    (void)domi_manager_take_arrivals(domt_kin_world.managers[0]);
     (void)domt_run_state(domt_kin_world.managers[0]);
     domt_kin_send(domt_outside(&domt_kin_world), 9, watch, &domt_kin_of[3].address);
     domt_kin_of[3].stopping = turn_of_the_parent;
@@ -391,11 +391,11 @@ START_TEST(child_that_fails_while_its_parent_restarts_is_stopped)
     (void)domt_kin_child(2, 3, 1, &domt_kin_hearing);
     domt_kin_tell(2, &domt_kin_fail, -EIO);
     domt_kin_tell(3, &domt_kin_fail, -EIO);
-    (void)domi_manager_arrivals(here);
+    (void)domi_manager_take_arrivals(here);
     (void)domt_run_state(here); /* 2 has failed */
     domt_kin_turn(1);           /* 3 has, too */
     (void)domt_run_state(here); /* 1 has decided about 2 */
-    (void)domi_manager_arrivals(here);
+    (void)domi_manager_take_arrivals(here);
     ck_assert_uint_ne(domt_kin_of[2].address.house->marks & DOMI_MARK_RESTART, 0);
     domt_settle(&domt_kin_world);
     ck_assert_uint_eq(domt_kin_of[2].mounts, 2);

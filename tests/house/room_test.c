@@ -46,7 +46,7 @@ static void ask_for_room(uint32_t home)
     domi_manager *here = domt_kin_world.managers[0];
 
     result = 1;
-    (void)domi_manager_arrivals(domt_kin_world.managers[home]);
+    (void)domi_manager_take_arrivals(domt_kin_world.managers[home]);
     ck_assert_int_eq(domt_notice(here, domt_kin_of[2].address, &domt_call_type,
                                  &(domt_call){await_room, &domt_kin_of[1].address}),
                      0);
@@ -68,8 +68,8 @@ START_TEST(room_is_told_once_below_half)
         domi_manager *there = domt_kin_world.managers[home];
         for (uint32_t left = 200; left >= 100;) { /* 64 a run */
             ck_assert_uint_eq(domt_kin_of[2].rooms, 0);
-            ck_assert_uint_le(domi_house_events(domt_kin_of[1].address.house), 0);
-            (void)domi_manager_arrivals(there);
+            ck_assert_uint_le(domi_house_count_events(domt_kin_of[1].address.house), 0);
+            (void)domi_manager_take_arrivals(there);
             (void)domi_house_run(there, domi_queue_take(&there->ready[DOMUS_STATE]));
             left = domt_kin_of[1].address.house->mail;
         }

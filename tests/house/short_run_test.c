@@ -55,7 +55,7 @@ START_TEST(run_begins_behind_where_the_last_one_began_not_where_it_ended)
     for (int i = 0; i < 3; i++)
         domt_note_to(domt_outside(&world), one, i);
     let_work(world.managers[1]);
-    (void)domi_manager_arrivals(home());
+    (void)domi_manager_take_arrivals(home());
     log0.count = 0;
     one.house->events &= ~DOMI_EVENT_TURN_MASK; /* the next run begins with the replies */
     ck_assert_str_eq(run_once(), "ra");
@@ -89,7 +89,7 @@ START_TEST(receive_takes_its_message_in_the_shortest_run)
     domt_do(&world, one, receive_any, NULL);
     ck_assert_uint_eq(resumed, 0);
     domt_note_to(domt_outside(&world), one, 1);
-    (void)domi_manager_arrivals(home());
+    (void)domi_manager_take_arrivals(home());
     for (int run = 0; run < 3 && home()->ready[DOMUS_STATE].count != 0; run++)
         (void)run_once();
     ck_assert_uint_eq(resumed, 1);
@@ -110,7 +110,7 @@ START_TEST(receive_does_not_starve_behind_replies)
         ck_assert_uint_eq(resumed, 0);
         let_work(world.managers[1]);
         domt_note_to(domt_outside(&world), one, 1);
-        (void)domi_manager_arrivals(home());
+        (void)domi_manager_take_arrivals(home());
         /* With places that are kept, one run is enough; without, each source is once the first. */
         for (uint32_t run = 0; run < (most < 8 ? 6 : 1); run++)
             (void)run_once();
@@ -138,14 +138,14 @@ START_TEST(events_are_counted_beside_where_a_run_begins)
     uint32_t turn = one.house->events & DOMI_EVENT_TURN_MASK;
     domt_jump(&world, 2 * MS);
     (void)domt_events(home());
-    ck_assert_uint_eq(domi_house_events(one.house), 30);
+    ck_assert_uint_eq(domi_house_count_events(one.house), 30);
     ck_assert_uint_eq(one.house->events & DOMI_EVENT_TURN_MASK, turn);
     for (uint32_t left = 27; left != 0; left -= 3) {
         ck_assert_str_eq(run_once(), "eee");
-        ck_assert_uint_eq(domi_house_events(one.house), left);
+        ck_assert_uint_eq(domi_house_count_events(one.house), left);
     }
     ck_assert_str_eq(run_once(), "eee");
-    ck_assert_uint_eq(domi_house_events(one.house), 0);
+    ck_assert_uint_eq(domi_house_count_events(one.house), 0);
     domt_settle(&world);
     domt_world_end(&world);
 }
@@ -162,7 +162,7 @@ START_TEST(event_of_an_actor_that_is_not_mounted_is_dropped_in_the_shortest_run)
         if (mounted == 0)
             one.house->marks |= DOMI_MARK_UNMOUNTED;
         ck_assert_str_eq(run_once(), mounted == 0 ? "" : "e");
-        ck_assert_uint_eq(domi_house_events(one.house), 0);
+        ck_assert_uint_eq(domi_house_count_events(one.house), 0);
         one.house->marks &= (uint16_t)~DOMI_MARK_UNMOUNTED;
         domt_settle(&world);
         domt_world_end(&world);

@@ -53,12 +53,12 @@ START_TEST(slots_have_room_for_the_state_they_are_taken_for)
     for (uint32_t bytes = 0; bytes <= 1040; bytes += 8) {
         domi_house *house = domi_slots_take(world.managers[0], world.managers[0], bytes);
         uint32_t size_class = domi_house_slot(house);
-        ck_assert_uint_ge(domi_slots_room(size_class), bytes);
-        ck_assert(size_class == 0 || domi_slots_room(size_class - 1) < bytes);
+        ck_assert_uint_ge(domi_slots_state_bytes(size_class), bytes);
+        ck_assert(size_class == 0 || domi_slots_state_bytes(size_class - 1) < bytes);
         ck_assert_uint_eq((uintptr_t)house % 64, 0);
     }
     for (uint32_t i = 0; i < 5; i++)
-        ck_assert_uint_eq(domi_slots_room(i), rooms[i]);
+        ck_assert_uint_eq(domi_slots_state_bytes(i), rooms[i]);
     domi_house *house = domi_slots_take(world.managers[0], world.managers[0], 1041);
     ck_assert_uint_eq(domi_house_slot(house), 0); /* such a state is allocated beside it */
     domt_world_end(&world);
@@ -137,7 +137,7 @@ START_TEST(slots_walk_visits_used_and_free_ones_of_all_sizes)
 
     domt_world_open(&world, 1);
     for (uint32_t i = 0; i < 5; i++)
-        (void)domi_slots_take(world.managers[0], world.managers[0], domi_slots_room(i));
+        (void)domi_slots_take(world.managers[0], world.managers[0], domi_slots_state_bytes(i));
     domi_slots_walk(world.managers[0], count, &visited);
     ck_assert_uint_eq(visited, 5 * DOMI_SLOTS_REFILL);
     domt_world_end(&world);

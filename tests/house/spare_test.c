@@ -26,8 +26,8 @@ START_TEST(spare_bytes_that_are_used_again_are_not_spare_any_more)
     for (int i = 0; i < COUNT; i += 2)
         domi_pool_free(home, nodes[i]);
     for (int i = 0; i < 10000 && spare(home) == 0; i++)
-        (void)domi_trim_step(home, now_ns += UINT64_C(100000000), 4096);
-    while (domi_trim_step(home, now_ns, 4096))
+        (void)domi_pool_trim_step(home, now_ns += UINT64_C(100000000), 4096);
+    while (domi_pool_trim_step(home, now_ns, 4096))
         ;
     ck_assert_uint_gt(spare(home), 0);
     ck_assert_uint_eq(spare(home), home->slabs[DOMI_SLAB_64].spare_bytes);
@@ -50,8 +50,8 @@ START_TEST(objects_that_come_back_in_crowds_are_sorted_some_at_a_time)
         nodes[i] = domi_pool_take(home, DOMI_SLAB_64);
     for (int i = 0; i < COUNT; i++)
         domi_pool_free(world.managers[1], nodes[i]);
-    domi_pool_flush(world.managers[1]);
-    for (; domi_pool_collect(home); steps++)
+    domi_pool_flush_returns(world.managers[1]);
+    for (; domi_pool_collect_returned(home); steps++)
         ck_assert_uint_lt(steps, COUNT);
     ck_assert_uint_ge(steps, COUNT / 5000);
     ck_assert_uint_eq(domt_in_use(&world, DOMI_SLAB_64), 0);

@@ -218,7 +218,7 @@ START_TEST(dead_letters_are_dropped_once_and_asks_fail_with_estale)
         ck_assert_int_eq(domt_notice(domt_outside(&world), gone, &owned, "payload"), 0);
     domt_send(world.managers[1], other, ask_deaf, &gone);
     (void)domt_turn(world.managers[1]);
-    (void)domi_manager_arrivals(world.managers[0]);
+    (void)domi_manager_take_arrivals(world.managers[0]);
     ck_assert_int_eq(domi_house_stop(world.managers[0], gone), 0);
     domt_settle(&world);
     ck_assert_uint_eq(releases, 4);
@@ -262,7 +262,7 @@ START_TEST(stop_waits_for_the_inbox_to_be_taken)
     domt_do(&world, one, arm, NULL);
     ck_assert_int_eq(domt_notice(world.managers[1], one, &owned, "payload"), 0);
     domt_jump(&world, 3 * MS);
-    ck_assert_uint_eq(domi_manager_timers(home), 2);
+    ck_assert_uint_eq(domi_manager_fire_timers(home), 2);
     ck_assert_int_eq(domi_house_stop(home, one), 0);
     while (domt_run_state(home) != 0)
         ;
@@ -322,7 +322,7 @@ START_TEST(end_of_the_world_stops_all_and_drops_what_is_under_way)
     for (int i = 0; i < 4; i++) { /* sorted, unsorted, parked for, and behind a barrier */
         ck_assert_int_eq(domt_notice(world.managers[i % 2], dying, &owned, "payload"), 0);
         if (i == 1)
-            (void)domi_manager_arrivals(world.managers[1]);
+            (void)domi_manager_take_arrivals(world.managers[1]);
     }
     domt_send(world.managers[0], one, raise_and_ask, NULL);
     domt_note_to(world.managers[0], one, 1);

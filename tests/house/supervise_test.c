@@ -187,7 +187,7 @@ static void fail_undecided(uint32_t child)
     domt_kin_tell(child, &domt_kin_fail, -EIO);
     for (int i = 0; i < 5; i++)
         domt_kin_tell(child, &domt_kin_note, 0);
-    (void)domi_manager_arrivals(domt_kin_world.managers[child - 2]);
+    (void)domi_manager_take_arrivals(domt_kin_world.managers[child - 2]);
     (void)domt_run_state(domt_kin_world.managers[child - 2]);
 }
 
@@ -199,7 +199,7 @@ START_TEST(failed_child_handles_no_messages_until_its_parent_has_decided)
         open_with(&resumes);
         fail_undecided(child);
         for (int i = 0; i < 5; i++)
-            (void)domi_manager_arrivals(domt_kin_world.managers[child - 2]);
+            (void)domi_manager_take_arrivals(domt_kin_world.managers[child - 2]);
         ck_assert_uint_eq(domt_kin_of[child].notes, 0);
         ck_assert_uint_eq(domt_kin_of[child].address.house->state, DOMI_WAITING);
         domt_settle(&domt_kin_world);
@@ -420,7 +420,7 @@ START_TEST(all_for_one_meets_children_that_are_just_born)
 
         open_six(&all);
         domt_kin_tell(failed, &domt_kin_fail, -EIO);
-        (void)domi_manager_arrivals(domt_kin_world.managers[failed - 2]);
+        (void)domi_manager_take_arrivals(domt_kin_world.managers[failed - 2]);
         (void)domt_run_state(domt_kin_world.managers[failed - 2]);
         domt_kin_send(domt_outside(&domt_kin_world), 1, spawn_two, NULL);
         domt_settle(&domt_kin_world);

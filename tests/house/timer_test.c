@@ -221,8 +221,8 @@ START_TEST(every_has_one_event_under_way)
     order now = spawn_ticking(0, 10 * MS, 1);
     for (int i = 0; i < 5; i++) { /* the house does not run meanwhile */
         domt_jump(&world, 10 * MS);
-        ck_assert_uint_eq(domi_manager_timers(home()), 1);
-        ck_assert_uint_eq(domi_house_events(one.house), 1);
+        ck_assert_uint_eq(domi_manager_fire_timers(home()), 1);
+        ck_assert_uint_eq(domi_house_count_events(one.house), 1);
     }
     domt_settle(&world);
     ck_assert_uint_eq(ticks, 1);
@@ -245,9 +245,9 @@ START_TEST(repeat_counts_its_delay_from_the_last_event_that_was_handled)
     domt_pass(&world, 1);
     ck_assert_uint_eq(ticks, 1);
     domt_jump(&world, 10 * MS); /* its event is under way for 15 ms */
-    ck_assert_uint_eq(domi_manager_timers(home()), 1);
+    ck_assert_uint_eq(domi_manager_fire_timers(home()), 1);
     domt_jump(&world, 15 * MS);
-    ck_assert_uint_eq(domi_manager_timers(home()), 0);
+    ck_assert_uint_eq(domi_manager_fire_timers(home()), 0);
     domt_settle(&world);
     ck_assert_uint_eq(ticks, 2);
     domt_pass(&world, 10 * MS - 1);
@@ -272,7 +272,7 @@ START_TEST(repeat_is_cancelled_in_every_state)
 
     now = spawn_repeating(5 * MS, 1); /* its event under way */
     domt_jump(&world, 5 * MS);
-    ck_assert_uint_eq(domi_manager_timers(home()), 1);
+    ck_assert_uint_eq(domi_manager_fire_timers(home()), 1);
     domt_send(home(), one, cancel, &now);
     domt_settle(&world);
     ck_assert_int_eq(now.result, 0);
@@ -286,7 +286,7 @@ START_TEST(repeat_is_cancelled_in_every_state)
 
     now = spawn_repeating(5 * MS, 1); /* stopped while its event is under way */
     domt_jump(&world, 5 * MS);
-    ck_assert_uint_eq(domi_manager_timers(home()), 1);
+    ck_assert_uint_eq(domi_manager_fire_timers(home()), 1);
     ck_assert_int_eq(domi_house_stop(home(), one), 0);
     domt_settle(&world);
     domt_pass(&world, 20 * MS);
@@ -316,7 +316,7 @@ START_TEST(cancel_while_the_event_is_under_way)
     open_world(0);
     order orders[] = {arm_after(5 * MS, 1), arm_every(5 * MS)};
     domt_jump(&world, 5 * MS);
-    ck_assert_uint_eq(domi_manager_timers(home()), 2);
+    ck_assert_uint_eq(domi_manager_fire_timers(home()), 2);
     for (int i = 0; i < 2; i++) /* notices run before events */
         domt_send(home(), one, cancel, &orders[i]);
     domt_settle(&world);

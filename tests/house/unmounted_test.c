@@ -120,7 +120,7 @@ static void hold_silence(void)
     ck_assert_str_eq(domt_kin_trail(), "");
     ck_assert_uint_eq(domt_kin_of[CHILD].ticks, 0);
     ck_assert_uint_eq(child()->mail, 3);
-    ck_assert_uint_eq(domi_house_events(child()), 0);
+    ck_assert_uint_eq(domi_house_count_events(child()), 0);
     ck_assert_uint_eq(domt_kin_world.managers[1]->timers, 0);
     ck_assert_uint_eq(dead(), 2); /* the events of who was gone already */
 }

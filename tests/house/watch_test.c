@@ -137,7 +137,7 @@ START_TEST(reason_of_a_mount_that_failed_is_its_error)
             domt_spawn(domt_outside(&domt_kin_world), domt_kin_world.managers[home],
                        &domt_kin_hearing, &(domt_kin){3, DOMT_WORTH});
         domt_kin_send(domt_outside(&domt_kin_world), 1, watch, &domt_kin_of[3].address);
-        (void)domi_manager_arrivals(domt_kin_world.managers[0]);
+        (void)domi_manager_take_arrivals(domt_kin_world.managers[0]);
         (void)domt_run_state(domt_kin_world.managers[0]); /* watched before it is mounted */
         domt_settle(&domt_kin_world);
         heard(1, 3, -EBADF);

@@ -58,10 +58,10 @@ static void turn(void)
         domi_io *io = &nodes[i].io;
         (void)domi_io_submit(io);
         (void)domi_io_reap(io);
-        (void)domi_manager_arrivals(manager);
-        (void)domi_manager_mount(manager);
-        (void)domi_io_events(io);
-        (void)domi_manager_channels(manager);
+        (void)domi_manager_take_arrivals(manager);
+        (void)domi_manager_mount_actors(manager);
+        (void)domi_io_fire_timers(io);
+        (void)domi_manager_run_channels(manager);
         (void)domi_io_queue_sends(io);
     }
 }
@@ -126,7 +126,7 @@ static void end(void)
         ck_assert_uint_eq(nodes[i].io.open, 0);
         ck_assert_uint_eq(nodes[i].io.connections, 0);
         ck_assert_uint_eq(nodes[i].io.counters.listening, 0);
-        domi_manager_end(&nodes[i].manager);
+        domi_manager_end_actors(&nodes[i].manager);
     }
     for (uint32_t i = 0; i < NODES; i++) {
         domi_io_fini(&nodes[i].io);
@@ -283,7 +283,8 @@ START_TEST(while_memory_is_short_the_accept_pauses)
     peers[0] = arrive(true);
     turn();
     opened(1, 0, 0);
-    domi_io_press(&nodes[0].io, &(domi_io_pressure){.pauses = true, .queue_max = UINT64_MAX});
+    domi_io_set_pressure(&nodes[0].io,
+                         &(domi_io_pressure){.pauses = true, .queue_max = UINT64_MAX});
     peers[1] = arrive(true); /* before the pause took hold: it waits here */
     domt_fake_cancel_step(fake);
     for (int i = 0; i < 10; i++)
@@ -291,7 +292,7 @@ START_TEST(while_memory_is_short_the_accept_pauses)
     opened(1, 0, 0);
     ck_assert_ptr_null(accepting());
     ck_assert_uint_ge(domi_counter_read(&nodes[0].io.counters.accept_pauses), 1);
-    domi_io_press(&nodes[0].io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+    domi_io_set_pressure(&nodes[0].io, &(domi_io_pressure){.queue_max = UINT64_MAX});
     pass(12);
     turn();
     opened(1, 1, 0);

@@ -161,7 +161,7 @@ void domt_bed_end(domt_bed *bed)
     ck_assert_uint_eq(bed->manager.houses, 0);
     ck_assert_ptr_null(bed->io.starved_head);
     ck_assert_ptr_null(bed->io.dirty);
-    domi_manager_end(&bed->manager);
+    domi_manager_end_actors(&bed->manager);
     domi_io_fini(&bed->io);
     domi_manager_fini(&bed->manager);
     ck_assert_int_eq(domt_fake_open_count(), 0);
@@ -185,11 +185,11 @@ void domt_bed_turn(domt_bed *bed)
 
     (void)domi_io_submit(&bed->io);
     (void)domi_io_reap(&bed->io);
-    (void)domi_manager_arrivals(manager);
-    (void)domi_manager_mount(manager);
-    (void)domi_manager_timers(manager);
-    (void)domi_io_events(&bed->io);
-    (void)domi_manager_channels(manager);
+    (void)domi_manager_take_arrivals(manager);
+    (void)domi_manager_mount_actors(manager);
+    (void)domi_manager_fire_timers(manager);
+    (void)domi_io_fire_timers(&bed->io);
+    (void)domi_manager_run_channels(manager);
     (void)domi_io_queue_sends(&bed->io);
 }
 

@@ -27,7 +27,7 @@ static void begin(uint32_t channels, uint64_t queue_max)
     bed.mode = DOMT_BED_DROP;
     bed.config.channel.send_high_bytes = bed.config.channel.send_low_bytes = 1 << 20;
     ck_assert_int_eq(domt_bed_start(&bed), 0);
-    domi_io_press(&bed.io, &(domi_io_pressure){.queue_max = queue_max});
+    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = queue_max});
     for (count = 0; count < channels;)
         connect_one();
     domt_bed_settle(&bed);
@@ -61,7 +61,7 @@ static void fill(uint64_t bytes)
     while (domi_io_queued(&bed.io) < bytes)
         ck_assert_int_eq(write_to(0, 500), 0);
     bed.io.pressure.queue_max = queue_max;
-    domi_channel_pressure(bed.channels[0]);
+    domi_channel_decide_receive(bed.channels[0]);
 }
 
 static bool is_crowded(uint32_t i)
@@ -95,27 +95,27 @@ static void take_all(uint32_t i)
 
 START_TEST(a_part_is_an_eighth_of_what_is_free_of_the_half_that_is_shared)
 {
-    ck_assert_uint_eq(domi_part_of(0, 0), 0);
-    ck_assert_uint_eq(domi_part_of(1600, 0), 100);
-    ck_assert_uint_eq(domi_part_of(1600, 400), 50);
-    ck_assert_uint_eq(domi_part_of(1600, 792), 1);
-    ck_assert_uint_eq(domi_part_of(1600, 793), 0);
-    ck_assert_uint_eq(domi_part_of(1600, 800), 0);
-    ck_assert_uint_eq(domi_part_of(1600, 801), 0);
-    ck_assert_uint_eq(domi_part_of(1600, UINT64_MAX), 0);
-    ck_assert_uint_eq(domi_part_of(UINT64_MAX, 0), UINT64_MAX / 16);
+    ck_assert_uint_eq(domi_bound_part_of(0, 0), 0);
+    ck_assert_uint_eq(domi_bound_part_of(1600, 0), 100);
+    ck_assert_uint_eq(domi_bound_part_of(1600, 400), 50);
+    ck_assert_uint_eq(domi_bound_part_of(1600, 792), 1);
+    ck_assert_uint_eq(domi_bound_part_of(1600, 793), 0);
+    ck_assert_uint_eq(domi_bound_part_of(1600, 800), 0);
+    ck_assert_uint_eq(domi_bound_part_of(1600, 801), 0);
+    ck_assert_uint_eq(domi_bound_part_of(1600, UINT64_MAX), 0);
+    ck_assert_uint_eq(domi_bound_part_of(UINT64_MAX, 0), UINT64_MAX / 16);
 }
 END_TEST
 
 START_TEST(a_first_piece_has_room_up_to_a_sixteenth_below_the_bound)
 {
-    ck_assert(domi_has_room_for_first(1600, 0, 100));
-    ck_assert(domi_has_room_for_first(1600, 1400, 100));
-    ck_assert(!domi_has_room_for_first(1600, 1401, 100));
-    ck_assert(!domi_has_room_for_first(1600, 1500, 100));
-    ck_assert(!domi_has_room_for_first(1600, 1600, 0));
-    ck_assert(!domi_has_room_for_first(1600, UINT64_MAX, 100));
-    ck_assert(!domi_has_room_for_first(0, 0, 0));
+    ck_assert(domi_bound_has_room_for_first(1600, 0, 100));
+    ck_assert(domi_bound_has_room_for_first(1600, 1400, 100));
+    ck_assert(!domi_bound_has_room_for_first(1600, 1401, 100));
+    ck_assert(!domi_bound_has_room_for_first(1600, 1500, 100));
+    ck_assert(!domi_bound_has_room_for_first(1600, 1600, 0));
+    ck_assert(!domi_bound_has_room_for_first(1600, UINT64_MAX, 100));
+    ck_assert(!domi_bound_has_room_for_first(0, 0, 0));
 }
 END_TEST
 
@@ -129,9 +129,9 @@ START_TEST(above_its_part_a_channel_does_not_read)
         ck_assert_uint_lt(before, BOUND);
     }
     ck_assert(is_crowded(0));
-    ck_assert_uint_le(before + bed.io.piece, domi_part_of(BOUND, before));
+    ck_assert_uint_le(before + bed.io.piece, domi_bound_part_of(BOUND, before));
     uint64_t now = bed.channels[0]->cost;
-    ck_assert_uint_gt(now + bed.io.piece, domi_part_of(BOUND, now));
+    ck_assert_uint_gt(now + bed.io.piece, domi_bound_part_of(BOUND, now));
     ck_assert_uint_eq(now, domi_io_queued(&bed.io));
     take_all(0);
     ck_assert(reads(0) && !is_crowded(0));
@@ -148,7 +148,7 @@ START_TEST(channels_that_come_later_have_less_and_the_last_still_reads)
     while (count < CHANNELS) {
         connect_one();
         uint32_t i = count - 1;
-        domi_channel_pressure(bed.channels[i]);
+        domi_channel_decide_receive(bed.channels[i]);
         ck_assert_msg(reads(i), "channel %u of them has no room", i);
         while (reads(i))
             ck_assert_int_eq(write_to(i, 200), 0);
@@ -239,7 +239,7 @@ START_TEST(the_crowded_read_again_when_others_have_less)
     begin(CHANNELS, BOUND);
     fill(BOUND);
     for (uint32_t i = 1; i < CHANNELS; i++) {
-        domi_channel_pressure(bed.channels[i]);
+        domi_channel_decide_receive(bed.channels[i]);
         ck_assert(is_crowded(i));
     }
     ck_assert_uint_eq(bed.io.crowd_count, CHANNELS);
@@ -289,7 +289,7 @@ START_TEST(what_was_read_is_shown_when_there_is_room)
     fill(BOUND);
     bed.note_length = 0;
     domt_bed_feed(&bed, fds[1], 'x', 3); /* its receive was begun before */
-    domi_channel_pressure(bed.channels[1]);
+    domi_channel_decide_receive(bed.channels[1]);
     domt_bed_turn(&bed);
     domt_bed_settle(&bed);
     domt_bed_noted(&bed, "");
@@ -305,12 +305,12 @@ START_TEST(crowded_channels_go_on_when_the_bound_grows)
     begin(1, BOUND);
     while (reads(0))
         ck_assert_int_eq(write_to(0, 200), 0);
-    domi_io_press(&bed.io, &(domi_io_pressure){.queue_max = 4 * BOUND});
+    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = 4 * BOUND});
     ck_assert(reads(0));
-    domi_io_press(&bed.io, &(domi_io_pressure){.queue_max = BOUND / 4});
+    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = BOUND / 4});
     ck_assert_int_eq(write_to(0, 1), 0);
     ck_assert(!reads(0));
-    domi_io_press(&bed.io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = UINT64_MAX});
     ck_assert(reads(0));
     end();
 }
@@ -321,7 +321,7 @@ START_TEST(crowded_channels_close_in_any_order)
     begin(5, BOUND);
     fill(BOUND);
     for (uint32_t i = 1; i < 5; i++)
-        domi_channel_pressure(bed.channels[i]);
+        domi_channel_decide_receive(bed.channels[i]);
     ck_assert_uint_eq(bed.io.crowd_count, 5);
     domus_channel_reset(bed.channels[2], -EPROTO);
     domus_channel_reset(bed.channels[4], -EPROTO);

@@ -394,12 +394,13 @@ START_TEST(conversation_that_never_ends_is_cut_by_the_idle_time)
         begin(&serving);
         send_and_finish("k");
         if (pressed != 0)
-            domi_io_press(&bed.io, &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
+            domi_io_set_pressure(&bed.io,
+                                 &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
         pass(40);
         hold_open();
         pass(20);
         hold_closed(-ETIMEDOUT);
-        domi_io_press(&bed.io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+        domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = UINT64_MAX});
         end();
     }
 }

@@ -156,7 +156,7 @@ START_TEST(an_actor_that_stops_closes_its_channels_first)
     }
     domt_bed_noted(&bed, "A-(0) B-(0) C-(0) ");
     ck_assert_uint_eq(bed.manager.houses, 0);
-    domi_manager_end(&bed.manager);
+    domi_manager_end_actors(&bed.manager);
     domi_io_fini(&bed.io);
     domi_manager_fini(&bed.manager);
     for (int i = 0; i < 3; i++)

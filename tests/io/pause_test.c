@@ -121,7 +121,7 @@ START_TEST(a_peer_whose_bytes_wait_for_its_actor_is_not_idle)
     house->marks &= (uint16_t)~DOMI_MARK_SATURATED;
     domi_channel_make_ready(bed.channels[0]);
     if (house->state == DOMI_WAITING)
-        domi_house_ready(&bed.manager, house);
+        domi_house_make_ready(&bed.manager, house);
     domt_bed_turn(&bed);
     domt_bed_noted(&bed, "A(xxxx) ");
     end(1);

@@ -53,12 +53,12 @@ static bool are_one(const char *one, const char *other)
     domi_peer_key keys[2] = {key_of(one), key_of(other)};
 
     make(&peers, 100, 50, 50);
-    ck_assert_int_eq(domi_peers_enter(&peers, &keys[0], &first), 0);
-    ck_assert_int_eq(domi_peers_enter(&peers, &keys[1], &second), 0);
+    ck_assert_int_eq(domi_peers_count_in(&peers, &keys[0], &first), 0);
+    ck_assert_int_eq(domi_peers_count_in(&peers, &keys[1], &second), 0);
     bool same = first == second;
     ck_assert_uint_eq(peers.count, same ? 1 : 2);
-    domi_peers_leave(&peers, first);
-    domi_peers_leave(&peers, second);
+    domi_peers_count_out(&peers, first);
+    domi_peers_count_out(&peers, second);
     domi_peers_fini(&peers);
     return same;
 }
@@ -117,17 +117,17 @@ START_TEST(an_address_has_its_share_and_no_more)
         ck_assert(domi_peers_are_bounded(&peers));
         ck_assert_uint_eq(domi_peers_max(&peers, &key), cases[i].most);
         for (uint32_t n = 0; n < cases[i].most; n++)
-            ck_assert_int_eq(domi_peers_enter(&peers, &key, &peer), 0);
-        ck_assert_int_eq(domi_peers_enter(&peers, &key, &none), -EDQUOT);
+            ck_assert_int_eq(domi_peers_count_in(&peers, &key, &peer), 0);
+        ck_assert_int_eq(domi_peers_count_in(&peers, &key, &none), -EDQUOT);
         ck_assert_ptr_null(none);
-        ck_assert_int_eq(domi_peers_enter(&peers, &other, &none), 0);
-        domi_peers_leave(&peers, none);
-        domi_peers_leave(&peers, peer); /* there is room for one */
-        ck_assert_int_eq(domi_peers_enter(&peers, &key, &peer), 0);
-        ck_assert_int_eq(domi_peers_enter(&peers, &key, &none), -EDQUOT);
+        ck_assert_int_eq(domi_peers_count_in(&peers, &other, &none), 0);
+        domi_peers_count_out(&peers, none);
+        domi_peers_count_out(&peers, peer); /* there is room for one */
+        ck_assert_int_eq(domi_peers_count_in(&peers, &key, &peer), 0);
+        ck_assert_int_eq(domi_peers_count_in(&peers, &key, &none), -EDQUOT);
         for (uint32_t n = 0; n < cases[i].most; n++) {
             ck_assert_uint_eq(peers.count, 1);
-            domi_peers_leave(&peers, peer);
+            domi_peers_count_out(&peers, peer);
         }
         ck_assert_uint_eq(peers.count, 0);
         domi_peers_fini(&peers);
@@ -143,13 +143,13 @@ START_TEST(without_a_bound_nothing_is_kept)
 
     make(&peers, 10, 100, 100);
     ck_assert(!domi_peers_are_bounded(&peers));
-    ck_assert_int_eq(domi_peers_enter(&peers, &local, &peer), 0);
+    ck_assert_int_eq(domi_peers_count_in(&peers, &local, &peer), 0);
     ck_assert_ptr_null(peer);
-    domi_peers_leave(&peers, NULL);
+    domi_peers_count_out(&peers, NULL);
     domi_peers_fini(&peers);
     make(&peers, 10, 10, 100); /* foreign addresses alone have a bound */
     for (int i = 0; i < 20; i++) {
-        ck_assert_int_eq(domi_peers_enter(&peers, &local, &peer), 0);
+        ck_assert_int_eq(domi_peers_count_in(&peers, &local, &peer), 0);
         ck_assert_ptr_null(peer);
     }
     ck_assert_uint_eq(peers.count, 0);
@@ -170,17 +170,17 @@ START_TEST(addresses_of_one_bucket_are_told_apart)
     ck_assert_uint_eq(peers.buckets_count, 16);
     for (uint32_t i = 0; i < COUNT; i++) {
         domi_peer_key key = {.network = i, .family = AF_INET};
-        ck_assert_int_eq(domi_peers_enter(&peers, &key, &peers_of[i]), 0);
+        ck_assert_int_eq(domi_peers_count_in(&peers, &key, &peers_of[i]), 0);
     }
     ck_assert_uint_eq(peers.count, COUNT);
     for (uint32_t left = COUNT; left != 0; left--) {
         uint32_t at = (uint32_t)domi_random_below(&random, left);
         domi_peer *again = NULL;
         domi_peer_key key = peers_of[at]->key;
-        ck_assert_int_eq(domi_peers_enter(&peers, &key, &again), 0);
+        ck_assert_int_eq(domi_peers_count_in(&peers, &key, &again), 0);
         ck_assert_ptr_eq(again, peers_of[at]);
-        domi_peers_leave(&peers, again);
-        domi_peers_leave(&peers, peers_of[at]);
+        domi_peers_count_out(&peers, again);
+        domi_peers_count_out(&peers, peers_of[at]);
         peers_of[at] = peers_of[left - 1];
         ck_assert_uint_eq(peers.count, left - 1);
     }
@@ -203,10 +203,10 @@ START_TEST(another_key_spreads_the_same_addresses_otherwise)
         domi_peer_key key = {.network = i, .family = AF_INET};
         domi_peer *at[2];
         for (int t = 0; t < 2; t++)
-            ck_assert_int_eq(domi_peers_enter(&peers[t], &key, &at[t]), 0);
+            ck_assert_int_eq(domi_peers_count_in(&peers[t], &key, &at[t]), 0);
         same += at[0]->bucket == at[1]->bucket;
         for (int t = 0; t < 2; t++)
-            domi_peers_leave(&peers[t], at[t]);
+            domi_peers_count_out(&peers[t], at[t]);
     }
     ck_assert_uint_lt(same, 20); /* by chance: 1000 in 16,384 */
     domi_peers_fini(&peers[0]);
@@ -226,11 +226,11 @@ START_TEST(without_memory_nothing_is_counted)
     domi_peers_fini(&peers);
     make(&peers, 100, 10, 10);
     domi_memory_fail_after(0, 0);
-    ck_assert_int_eq(domi_peers_enter(&peers, &key, &peer), -ENOMEM);
+    ck_assert_int_eq(domi_peers_count_in(&peers, &key, &peer), -ENOMEM);
     ck_assert_ptr_null(peer);
     ck_assert_uint_eq(peers.count, 0);
-    ck_assert_int_eq(domi_peers_enter(&peers, &key, &peer), 0);
-    domi_peers_leave(&peers, peer);
+    ck_assert_int_eq(domi_peers_count_in(&peers, &key, &peer), 0);
+    domi_peers_count_out(&peers, peer);
     domi_peers_fini(&peers);
 }
 END_TEST
@@ -249,7 +249,7 @@ static void *take_block(void *context, size_t bytes)
     (void)context;
     entered = NULL;
     if (peers != NULL)
-        ck_assert_int_eq(domi_peers_enter(peers, &key, &faster), 0);
+        ck_assert_int_eq(domi_peers_count_in(peers, &key, &faster), 0);
     blocks++;
     return calloc(1, bytes);
 }
@@ -286,20 +286,20 @@ START_TEST(the_memory_of_an_address_goes_with_its_last_connection)
     domi_peer *other = NULL;
     domi_peers peers;
 
-    (void)domi_memory_use(&counting);
+    (void)domi_memory_set_allocator(&counting);
     make(&peers, 100, 50, 50);
     int before = blocks;
-    ck_assert_int_eq(domi_peers_enter(&peers, &key, &one), 0);
-    ck_assert_int_eq(domi_peers_enter(&peers, &key, &other), 0);
+    ck_assert_int_eq(domi_peers_count_in(&peers, &key, &one), 0);
+    ck_assert_int_eq(domi_peers_count_in(&peers, &key, &other), 0);
     ck_assert_int_eq(blocks, before + 1);
-    domi_peers_leave(&peers, one);
+    domi_peers_count_out(&peers, one);
     ck_assert_int_eq(blocks, before + 1);
-    domi_peers_leave(&peers, other);
+    domi_peers_count_out(&peers, other);
     ck_assert_int_eq(blocks, before);
-    ck_assert_int_eq(domi_peers_enter(&peers, &key, &one), 0);
+    ck_assert_int_eq(domi_peers_count_in(&peers, &key, &one), 0);
     domi_peers_fini(&peers); /* the connection is never going to leave */
     ck_assert_int_eq(blocks, 0);
-    (void)domi_memory_use(NULL);
+    (void)domi_memory_set_allocator(NULL);
 }
 END_TEST
 
@@ -309,27 +309,27 @@ START_TEST(of_two_entries_for_one_address_one_is_given_back)
     domi_peer *one = NULL;
     domi_peers peers;
 
-    (void)domi_memory_use(&counting);
+    (void)domi_memory_set_allocator(&counting);
     make(&peers, 2, 50, 50); /* one connection is the most */
     int before = blocks;
     entered = &peers;
-    ck_assert_int_eq(domi_peers_enter(&peers, &key, &one), -EDQUOT);
+    ck_assert_int_eq(domi_peers_count_in(&peers, &key, &one), -EDQUOT);
     ck_assert_ptr_null(one);
     ck_assert_int_eq(blocks, before + 1);
-    domi_peers_leave(&peers, faster);
+    domi_peers_count_out(&peers, faster);
     ck_assert_int_eq(blocks, before);
     domi_peers_fini(&peers);
     make(&peers, 4, 50, 50);
     entered = &peers;
-    ck_assert_int_eq(domi_peers_enter(&peers, &key, &one), 0);
+    ck_assert_int_eq(domi_peers_count_in(&peers, &key, &one), 0);
     ck_assert_ptr_eq(one, faster);
     ck_assert_uint_eq(one->count, 2);
     ck_assert_int_eq(blocks, before + 1);
-    domi_peers_leave(&peers, one);
-    domi_peers_leave(&peers, one);
+    domi_peers_count_out(&peers, one);
+    domi_peers_count_out(&peers, one);
     domi_peers_fini(&peers);
     ck_assert_int_eq(blocks, 0);
-    (void)domi_memory_use(NULL);
+    (void)domi_memory_set_allocator(NULL);
 }
 END_TEST
 
@@ -344,10 +344,10 @@ START_TEST(a_local_address_is_none_of_its_foreign_neighbours)
         domi_peer *at[2];
         ck_assert_int_eq(domi_peers_init(&peers, &limits, (const uint64_t[2]){seed, 1}), 0);
         for (int i = 0; i < 2; i++)
-            ck_assert_int_eq(domi_peers_enter(&peers, &keys[i], &at[i]), 0);
+            ck_assert_int_eq(domi_peers_count_in(&peers, &keys[i], &at[i]), 0);
         ck_assert_ptr_ne(at[0], at[1]);
-        domi_peers_leave(&peers, at[0]);
-        domi_peers_leave(&peers, at[1]);
+        domi_peers_count_out(&peers, at[0]);
+        domi_peers_count_out(&peers, at[1]);
         domi_peers_fini(&peers);
     }
 }
@@ -380,7 +380,7 @@ static void *come_and_go(void *number)
         if (comes) {
             uint32_t address = (uint32_t)domi_random_below(&random, ADDRESSES);
             domi_peer_key key = {.network = address, .family = AF_INET};
-            int result = domi_peers_enter(&shared, &key, &held[count].peer);
+            int result = domi_peers_count_in(&shared, &key, &held[count].peer);
             if (result == 0) {
                 held[count++].address = address;
                 ck_assert_uint_lt(atomic_fetch_add(&inside[address], 1), MOST);
@@ -391,7 +391,7 @@ static void *come_and_go(void *number)
         } else if (count != 0) {
             uint32_t at = (uint32_t)domi_random_below(&random, count);
             atomic_fetch_sub(&inside[held[at].address], 1);
-            domi_peers_leave(&shared, held[at].peer);
+            domi_peers_count_out(&shared, held[at].peer);
             held[at] = held[--count];
         }
     }

@@ -38,9 +38,9 @@ static const domt_op *receive(void)
 /* Then a sweep goes through the channels, twice when the level has ended. */
 static void press(domus_memory_level level)
 {
-    domi_io_press(&bed.io, &(domi_io_pressure){.pauses = level != DOMUS_MEMORY_NORMAL,
-                                               .spares = level == DOMUS_MEMORY_CRITICAL,
-                                               .queue_max = UINT64_MAX});
+    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.pauses = level != DOMUS_MEMORY_NORMAL,
+                                                      .spares = level == DOMUS_MEMORY_CRITICAL,
+                                                      .queue_max = UINT64_MAX});
     for (int i = 0; i < 10; i++) {
         domt_bed_pass(&bed, 100);
         domt_bed_settle(&bed);
@@ -94,7 +94,7 @@ END_TEST
 START_TEST(what_comes_before_a_receive_has_ended_is_handled)
 {
     begin(DOMT_BED_KEEP);
-    domi_io_press(&bed.io, &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
+    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
     feed('x');
     feed('y'); /* its receive was begun before */
     domt_bed_settle(&bed);
@@ -157,7 +157,7 @@ END_TEST
 START_TEST(a_peer_that_nobody_reads_is_not_idle)
 {
     begin_with(DOMT_BED_KEEP, 100);
-    domi_io_press(&bed.io, &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
+    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
     feed('x');
     domt_bed_settle(&bed);
     ck_assert_ptr_null(receive());

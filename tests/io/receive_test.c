@@ -310,7 +310,7 @@ START_TEST(buffer_of_a_channel_that_has_ended_is_not_held_by_the_next_in_its_slo
     begin(DOMT_BED_KEEP);
     feed_turns(1, 100);
     uint32_t slot = bed.channels[0]->slot;
-    domi_channel_shut(bed.channels[0], -ECONNRESET, true);
+    domi_channel_end(bed.channels[0], -ECONNRESET, true);
     domt_bed_settle(&bed);
     ck_assert_uint_eq(bed.closed, 1);
     close(peer);

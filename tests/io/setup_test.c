@@ -14,7 +14,7 @@ static const char *text_of(const domi_setup_facts *facts)
     static char text[512];
 
     memset(text, '?', sizeof text);
-    domi_setup_text(facts, text, sizeof text);
+    domi_setup_write_line(facts, text, sizeof text);
     ck_assert_ptr_nonnull(memchr(text, '\0', sizeof text));
     ck_assert_uint_gt(strlen(text), 10);
     ck_assert_uint_lt(strlen(text), 256); /* what domus_system_error() keeps */
@@ -155,7 +155,7 @@ START_TEST(a_short_buffer_is_not_overrun)
     domi_setup_facts facts = facts_of(-EPERM, DOMI_SETUP_RING);
 
     memset(text, '?', sizeof text);
-    domi_setup_text(&facts, text, 10);
+    domi_setup_write_line(&facts, text, 10);
     ck_assert_uint_eq(strlen(text), 9);
     ck_assert_int_eq(text[10], '?');
 }

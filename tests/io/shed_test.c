@@ -57,7 +57,7 @@ static void queue(uint32_t i, uint32_t size)
 static void press(int64_t excess)
 {
     atomic_store(&shared.excess, excess);
-    domi_io_press(&bed.io, &(domi_io_pressure){.pauses = true, .queue_max = UINT64_MAX});
+    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.pauses = true, .queue_max = UINT64_MAX});
 }
 
 static void pass(uint32_t ms)
@@ -119,7 +119,7 @@ START_TEST(nothing_is_reset_while_the_library_is_within_its_budget)
     press(-1);
     pass(20 * SECOND);
     domt_bed_noted(&bed, "");
-    domi_io_press(&bed.io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = UINT64_MAX});
     pass(SECOND);
     atomic_store(&shared.excess, 1); /* nobody is careful: nobody looks */
     pass(20 * SECOND);
@@ -182,7 +182,7 @@ START_TEST(what_was_seen_in_an_earlier_shortage_does_not_count)
     begin(1);
     press(1);
     pass(SECOND);
-    domi_io_press(&bed.io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = UINT64_MAX});
     pass(60 * SECOND);
     ck_assert(!bed.io.careful);
     queue(0, 1000);
@@ -243,8 +243,9 @@ START_TEST(socket_buffers_are_held_where_they_are_counted)
     press(1);
     pass(20 * SECOND);
     domt_bed_noted(&bed, "");
-    domi_io_press(&bed.io, &(domi_io_pressure){
-                               .pauses = true, .counts_sockets = true, .queue_max = UINT64_MAX});
+    domi_io_set_pressure(
+        &bed.io,
+        &(domi_io_pressure){.pauses = true, .counts_sockets = true, .queue_max = UINT64_MAX});
     pass(SECOND);
     domt_bed_noted(&bed, "A-(-105) ");
     end();
@@ -288,7 +289,7 @@ END_TEST
 START_TEST(when_the_bound_is_reached_room_is_made_for_others)
 {
     begin(4);
-    domi_io_press(&bed.io, &(domi_io_pressure){.queue_max = 100000});
+    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = 100000});
     queue(0, 30000);
     queue(1, 22000);
     queue(2, 24000);
@@ -305,7 +306,7 @@ END_TEST
 START_TEST(a_bound_that_was_reached_long_ago_resets_nobody)
 {
     begin(4);
-    domi_io_press(&bed.io, &(domi_io_pressure){.queue_max = 100000});
+    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = 100000});
     queue(0, 66000);
     queue(1, 10000);
     for (int i = 0; i < 6; i++) {

@@ -118,7 +118,7 @@ END_TEST
 START_TEST(zero_is_no_time_out)
 {
     begin_within(0, 0);
-    ck_assert(!domi_wheel_armed(&bed.channels[0]->timer.node));
+    ck_assert(!domi_wheel_is_armed(&bed.channels[0]->timer.node));
     stays_open();
     end();
 }
@@ -149,14 +149,14 @@ END_TEST
 /* With no room for what is queued for peers no channel is read. */
 static void stop_reading(void)
 {
-    domi_io_press(&bed.io, &(domi_io_pressure){.queue_max = 0});
+    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = 0});
     bed.io.piece = 1;
-    domi_channel_pressure(bed.channels[0]);
+    domi_channel_decide_receive(bed.channels[0]);
 }
 
 static void go_on_reading(void)
 {
-    domi_io_press(&bed.io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = UINT64_MAX});
 }
 
 START_TEST(the_time_in_which_nobody_reads_does_not_count)
@@ -196,7 +196,7 @@ START_TEST(a_peer_that_has_finished_is_not_waited_for)
     domt_bed_settle(&bed);
     domt_bed_noted(&bed, "A. ");
     stays_open();
-    ck_assert(!domi_wheel_armed(&bed.channels[0]->timer.node)); /* and nobody looks for it */
+    ck_assert(!domi_wheel_is_armed(&bed.channels[0]->timer.node)); /* and nobody looks for it */
     end();
 }
 END_TEST

@@ -355,7 +355,7 @@ START_TEST(a_greedy_address_is_told_once_when_it_begins_and_when_it_is_over)
              "and was met 101 times)\n");
     pass_seconds(100);
     has_said("");
-    ck_assert(!domi_wheel_armed(&bed.io.shortage_timer.node));
+    ck_assert(!domi_wheel_is_armed(&bed.io.shortage_timer.node));
     ck_assert_uint_eq(domi_counter_read(&bed.io.counters.greedy), 1);
     end();
     close_all(ends, 102);
@@ -381,11 +381,12 @@ START_TEST(the_most_connections_are_told_when_they_are_reached_and_when_there_is
                                        "(it lasted 5."));
     ck_assert_uint_eq(domi_counter_read(&bed.io.counters.full), 1);
     said[0] = '\0';
-    domi_io_press(&bed.io, &(domi_io_pressure){
-                               .pauses = true,
-                               .queue_max = UINT64_MAX}); /* a pause for memory is another matter */
+    domi_io_set_pressure(
+        &bed.io,
+        &(domi_io_pressure){.pauses = true,
+                            .queue_max = UINT64_MAX}); /* a pause for memory is another matter */
     pass_seconds(2);
-    domi_io_press(&bed.io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+    domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = UINT64_MAX});
     domt_bed_settle(&bed);
     pass_seconds(2);
     has_said("");

@@ -97,16 +97,16 @@ START_TEST(a_level_ends_a_twentieth_below_where_it_begins)
 {
     const domi_marks marks = {.high = 200, .critical = 400};
 
-    ck_assert_uint_eq(domi_level_end(200), 190);
-    ck_assert_uint_eq(domi_level_next(DOMUS_MEMORY_NORMAL, 199, marks), DOMUS_MEMORY_NORMAL);
-    ck_assert_uint_eq(domi_level_next(DOMUS_MEMORY_NORMAL, 200, marks), DOMUS_MEMORY_HIGH);
-    ck_assert_uint_eq(domi_level_next(DOMUS_MEMORY_HIGH, 190, marks), DOMUS_MEMORY_HIGH);
-    ck_assert_uint_eq(domi_level_next(DOMUS_MEMORY_HIGH, 189, marks), DOMUS_MEMORY_NORMAL);
-    ck_assert_uint_eq(domi_level_next(DOMUS_MEMORY_HIGH, 399, marks), DOMUS_MEMORY_HIGH);
-    ck_assert_uint_eq(domi_level_next(DOMUS_MEMORY_NORMAL, 400, marks), DOMUS_MEMORY_CRITICAL);
-    ck_assert_uint_eq(domi_level_next(DOMUS_MEMORY_CRITICAL, 380, marks), DOMUS_MEMORY_CRITICAL);
-    ck_assert_uint_eq(domi_level_next(DOMUS_MEMORY_CRITICAL, 379, marks), DOMUS_MEMORY_HIGH);
-    ck_assert_uint_eq(domi_level_next(DOMUS_MEMORY_CRITICAL, 189, marks), DOMUS_MEMORY_NORMAL);
+    ck_assert_uint_eq(domi_level_end_bytes(200), 190);
+    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_NORMAL, 199, marks), DOMUS_MEMORY_NORMAL);
+    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_NORMAL, 200, marks), DOMUS_MEMORY_HIGH);
+    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_HIGH, 190, marks), DOMUS_MEMORY_HIGH);
+    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_HIGH, 189, marks), DOMUS_MEMORY_NORMAL);
+    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_HIGH, 399, marks), DOMUS_MEMORY_HIGH);
+    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_NORMAL, 400, marks), DOMUS_MEMORY_CRITICAL);
+    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_CRITICAL, 380, marks), DOMUS_MEMORY_CRITICAL);
+    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_CRITICAL, 379, marks), DOMUS_MEMORY_HIGH);
+    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_CRITICAL, 189, marks), DOMUS_MEMORY_NORMAL);
 }
 END_TEST
 
@@ -115,10 +115,10 @@ START_TEST(with_both_budgets_the_same_a_level_is_critical_or_normal)
 {
     const domi_marks marks = {.high = 100, .critical = 100};
 
-    ck_assert_uint_eq(domi_level_next(DOMUS_MEMORY_NORMAL, 99, marks), DOMUS_MEMORY_NORMAL);
-    ck_assert_uint_eq(domi_level_next(DOMUS_MEMORY_NORMAL, 100, marks), DOMUS_MEMORY_CRITICAL);
-    ck_assert_uint_eq(domi_level_next(DOMUS_MEMORY_CRITICAL, 95, marks), DOMUS_MEMORY_CRITICAL);
-    ck_assert_uint_eq(domi_level_next(DOMUS_MEMORY_CRITICAL, 94, marks), DOMUS_MEMORY_NORMAL);
+    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_NORMAL, 99, marks), DOMUS_MEMORY_NORMAL);
+    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_NORMAL, 100, marks), DOMUS_MEMORY_CRITICAL);
+    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_CRITICAL, 95, marks), DOMUS_MEMORY_CRITICAL);
+    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_CRITICAL, 94, marks), DOMUS_MEMORY_NORMAL);
 }
 END_TEST
 

@@ -89,7 +89,7 @@ void domt_hold_silence(const char *name, const domus_system *system, const domt_
     for (uint32_t i = 0; i < system->count; i++) {
         const domi_manager *manager = &system->threads[i].manager;
         timers += atomic_load(&((domi_manager *)(uintptr_t)manager)->timers);
-        lent += domi_loans_shown(manager);
+        lent += domi_loans_count_shown(manager);
         ready += atomic_load(&((domi_manager *)(uintptr_t)manager)->readies);
         houses += domi_counter_read(&manager->houses);
     }

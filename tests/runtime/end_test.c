@@ -98,7 +98,7 @@ static void end_by(uint64_t seed, uint64_t one_of)
         addresses[i] = domt_spawn(stepped.system, 0, &whisperer, &state);
     }
     domt_stepped_turn(&stepped, 0, false);
-    domi_manager_end(&domt_stepped_thread(&stepped, 0)->manager);
+    domi_manager_end_actors(&domt_stepped_thread(&stepped, 0)->manager);
     ck_assert_uint_eq(stopped, ACTORS);
     ck_assert_uint_eq(released, sent);
     ck_assert_uint_gt(sent, 0);
@@ -150,7 +150,7 @@ START_TEST(end_finds_actors_in_every_state)
         if (i % 7 == 0)
             ck_assert_int_eq(domus_outside_stop(stepped.system, address), 0);
     } /* and these are only in the arrivals */
-    domi_manager_end(&domt_stepped_thread(&stepped, 0)->manager);
+    domi_manager_end_actors(&domt_stepped_thread(&stepped, 0)->manager);
     domus_profile profile = domt_profile(stepped.system, 0);
     ck_assert_uint_le(stopped, profile.spawns);
     ck_assert_uint_ge(stopped, profile.spawns / 7 * 6 - 7);

@@ -209,7 +209,7 @@ START_TEST(socket_buffers_are_own_memory)
     DOMT_WAIT_FOR(10, ((void)domus_outside_notice(system_, counter, &note, NULL),
                        domt_pressed_memory().own_level == DOMUS_MEMORY_HIGH));
     ck_assert_uint_ge(domt_pressed_memory().own_bytes, 650 * MIB);
-    ck_assert(domi_pressure_of_io(&system_->pressure).counts_sockets);
+    ck_assert(domi_pressure_for_io(&system_->pressure).counts_sockets);
     end();
 }
 END_TEST

@@ -177,7 +177,7 @@ START_TEST(a_handler_may_fork_if_the_child_does_not_return)
     ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
     char text[256] = "";
     ck_assert_int_gt(read(said[0], text, sizeof text - 1), 0);
-    ck_assert_ptr_nonnull(strstr(text, "!domi_system_forked"));
+    ck_assert_ptr_nonnull(strstr(text, "!domi_system_is_forked"));
     goes_on(system, to);
     domt_end(system);
 }

@@ -92,7 +92,7 @@ START_TEST(handler_that_takes_memory_hears_of_the_level)
     domi_pressure *pressure = &world.system->pressure;
     domi_manager *manager = &domt_stepped_thread(&world, 0)->manager;
     domi_thread_manager = manager;
-    domi_meter *before = domi_memory_count(&pressure->meter);
+    domi_meter *before = domi_memory_set_meter(&pressure->meter);
     atomic_store(&pressure->meter.look_at, INT64_MAX); /* it does not look itself */
     atomic_store(&pressure->meter.tight, 1);
     atomic_store(&pressure->own_level, DOMUS_MEMORY_CRITICAL);
@@ -103,7 +103,7 @@ START_TEST(handler_that_takes_memory_hears_of_the_level)
     atomic_store(&pressure->own_level, DOMUS_MEMORY_NORMAL);
     atomic_store(&pressure->meter.tight, 0);
     domi_manager_look_at_pressure(manager);
-    (void)domi_memory_count(before);
+    (void)domi_memory_set_meter(before);
     domi_thread_manager = NULL;
     domt_stepped_fini(&world);
 }

@@ -389,12 +389,12 @@ START_TEST(closing_the_outside_fails_all_that_wait)
     }
     DOMT_WAIT_FOR(10, atomic_load(&kept) == ASKERS);
     uint64_t before_ns = domt_now_ns();
-    domi_system_stage(system, DOMI_STAGE_ENDING);
+    domi_system_set_stage(system, DOMI_STAGE_ENDING);
     ck_assert_uint_lt(domt_now_ns() - before_ns, 3000 * DOMT_MS); /* they were woken */
     ck_assert_uint_eq(system->askings_count, 0);
     ck_assert_ptr_null(system->leader);
     ck_assert_int_eq(ask(system, to, &fail_type, 0, 0), -ESHUTDOWN);
-    domi_system_stage(system, DOMI_STAGE_RUNNING);
+    domi_system_set_stage(system, DOMI_STAGE_RUNNING);
     for (uint32_t i = 0; i < ASKERS; i++) {
         pthread_join(threads[i], NULL);
         ck_assert_uint_eq(askers[i].failures, ESHUTDOWN);

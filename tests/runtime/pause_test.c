@@ -219,7 +219,7 @@ START_TEST(bytes_that_were_reaped_after_a_pause_are_as_young_as_that)
         reap_for(&stepped, 1, 20 * DOMT_MS, domi_phase_io);
         ck_assert_uint_eq(channel->active_ns, 1);
     }
-    domi_channel_shut(channel, -ECONNABORTED, true);
+    domi_channel_end(channel, -ECONNABORTED, true);
     domt_stepped_turn(&stepped, 0, false);
     ck_assert_uint_eq(thread->io.open, 0);
     domt_stepped_fini(&stepped);

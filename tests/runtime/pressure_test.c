@@ -27,7 +27,7 @@ START_TEST(a_level_ends_below_where_it_begins)
     uint32_t level = DOMUS_MEMORY_NORMAL;
 
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        level = domi_level_next(level, steps[i].used, marks);
+        level = domi_level_after(level, steps[i].used, marks);
         ck_assert_msg(level == steps[i].level, "step %u: %u", (unsigned)i, level);
     }
 }

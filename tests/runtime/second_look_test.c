@@ -118,7 +118,7 @@ static void *wake_monitor(void *monitor_)
 
     while (atomic_load(&monitor->word) != DOMI_MONITOR_ASLEEP)
         domt_pause_ns(DOMT_MS);
-    domi_monitor_attend(monitor);
+    domi_monitor_wake_if_resting(monitor);
     return NULL;
 }
 

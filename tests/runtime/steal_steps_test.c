@@ -54,7 +54,7 @@ static void make_ready(void)
 {
     for (int i = 0; i < HOUSES; i++)
         domt_notice(world.system, actors[i], &poke, NULL);
-    (void)domi_manager_arrivals(&victim()->manager);
+    (void)domi_manager_take_arrivals(&victim()->manager);
     ck_assert_uint_eq(queue()->count, HOUSES);
 }
 
@@ -63,7 +63,7 @@ static void look(uint64_t after_ns)
 {
     domt_stepped_advance(&world, after_ns);
     domi_thread_stamp(victim(), DOMI_SPAN_OTHER);
-    domi_thread_share(victim(), queue());
+    domi_thread_share_houses(victim(), queue());
 }
 
 START_TEST(only_the_thread_that_was_called_ends_the_waking)
@@ -102,14 +102,14 @@ START_TEST(what_is_shown_and_nobody_takes_is_taken_back)
     make_ready();
     atomic_store(&victim()->manager.thieves, 1); /* one that is in a long handler */
     look(0);
-    ck_assert_uint_eq(domi_loans_shown(&victim()->manager), FLOOR);
+    ck_assert_uint_eq(domi_loans_count_shown(&victim()->manager), FLOOR);
     look(DOMT_MS);
-    ck_assert_uint_eq(domi_loans_shown(&victim()->manager), FLOOR);
+    ck_assert_uint_eq(domi_loans_count_shown(&victim()->manager), FLOOR);
     look(2 * DOMT_MS);
-    ck_assert_uint_eq(domi_loans_shown(&victim()->manager), 0);
+    ck_assert_uint_eq(domi_loans_count_shown(&victim()->manager), 0);
     ck_assert_uint_eq(queue()->count, HOUSES);
     look(DOMT_MS); /* ... and not shown again for a while */
-    ck_assert_uint_eq(domi_loans_shown(&victim()->manager), 0);
+    ck_assert_uint_eq(domi_loans_count_shown(&victim()->manager), 0);
     atomic_store(&victim()->manager.thieves, 0);
     domt_stepped_fini(&world);
 }
@@ -122,7 +122,7 @@ START_TEST(what_is_shown_counts_as_ready)
     atomic_store(&victim()->manager.thieves, 1);
     look(0);
     ck_assert_uint_eq(queue()->count, HOUSES - FLOOR);
-    domi_thread_publish(victim(), queue()->count);
+    domi_thread_publish_depth(victim(), queue()->count);
     ck_assert_uint_eq(atomic_load(&victim()->manager.readies), HOUSES);
     ck_assert_uint_eq(atomic_load(&victim()->manager.lendable), HOUSES);
     atomic_store(&victim()->manager.thieves, 0);
@@ -137,7 +137,7 @@ START_TEST(thread_without_ready_houses_says_so)
     open_world();
     make_ready();
     (void)domi_loans_expose(&victim()->manager, queue(), HOUSES);
-    domi_thread_publish(victim(), queue()->count);
+    domi_thread_publish_depth(victim(), queue()->count);
     ck_assert_uint_eq(atomic_load(&victim()->manager.readies), HOUSES);
     for (int i = 0; i < HOUSES; i++) {
         domi_loan *loan = domi_loan_take(&thief()->manager, &victim()->manager);
@@ -169,7 +169,7 @@ static void open_contention(void)
         for (int i = 0; i < 2 * FLOOR; i++)
             domt_notice(world.system, domt_spawn(world.system, index, &idle, NULL), &poke, NULL);
         domt_stepped_turn(&world, index, false); /* they are mounted, and run */
-        (void)domi_manager_arrivals(home);
+        (void)domi_manager_take_arrivals(home);
     }
     make_ready();
     domus_address ready[2 * FLOOR];
@@ -178,7 +178,7 @@ static void open_contention(void)
     domt_stepped_turn(&world, 2, false);
     for (int i = 0; i < 2 * FLOOR; i++)
         domt_notice(world.system, ready[i], &poke, NULL);
-    (void)domi_manager_arrivals(manager_of(2));
+    (void)domi_manager_take_arrivals(manager_of(2));
     ck_assert_uint_eq(domi_loans_expose(manager_of(0), queue(), FLOOR), FLOOR);
     ck_assert_uint_eq(domi_loans_expose(manager_of(2), &manager_of(2)->ready[DOMUS_STATE], FLOOR),
                       FLOOR);
@@ -248,7 +248,7 @@ START_TEST(thief_tries_no_victim_twice_in_one_iteration)
         domt_stepped_turn(&world, index, false);
         for (int i = 0; i < FLOOR; i++)
             domt_notice(world.system, ready[i], &poke, NULL);
-        (void)domi_manager_arrivals(manager_of(index));
+        (void)domi_manager_take_arrivals(manager_of(index));
         ck_assert_uint_eq(
             domi_loans_expose(manager_of(index), &manager_of(index)->ready[DOMUS_STATE], FLOOR),
             FLOOR);
@@ -315,7 +315,7 @@ static uint64_t began_ns, offered_ns;
 static int on_poke(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack, (void)self, (void)payload;
-    if (offered_ns == 0 && domi_loans_shown(&victim()->manager) != 0)
+    if (offered_ns == 0 && domi_loans_count_shown(&victim()->manager) != 0)
         offered_ns = domt_stepped_now_ns(&world) - began_ns;
     domt_stepped_advance(&world, LONG_NS);
     return 0;
@@ -380,15 +380,15 @@ START_TEST(home_looks_as_often_as_the_mean_run_says)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         home->stealing.run_ns = rows[i].run_ns;
-        ck_assert_uint_eq(domi_thread_first_look(home, FLOOR), rows[i].houses);
-        ck_assert_uint_eq(domi_thread_first_look(home, FLOOR + 1), 1);
-        ck_assert_uint_eq(domi_thread_next_look(home, 16), rows[i].houses);
+        ck_assert_uint_eq(domi_thread_runs_before_first_look(home, FLOOR), rows[i].houses);
+        ck_assert_uint_eq(domi_thread_runs_before_first_look(home, FLOOR + 1), 1);
+        ck_assert_uint_eq(domi_thread_runs_before_next_look(home, 16), rows[i].houses);
     }
     home->stealing.run_ns = 0; /* nothing is known: twice as many each time */
     for (uint32_t houses = 1; houses < 16; houses *= 2)
-        ck_assert_uint_eq(domi_thread_next_look(home, houses), 2 * houses);
+        ck_assert_uint_eq(domi_thread_runs_before_next_look(home, houses), 2 * houses);
     world.system->config.scheduler.steal.enabled = false;
-    ck_assert_uint_eq(domi_thread_first_look(home, 1000), 16);
+    ck_assert_uint_eq(domi_thread_runs_before_first_look(home, 1000), 16);
     domt_stepped_fini(&world);
 }
 END_TEST

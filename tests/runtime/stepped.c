@@ -200,9 +200,9 @@ void domt_stepped_init(domt_stepped *stepped, const domus_config *config)
 void domt_stepped_fini(domt_stepped *stepped)
 {
     for (uint32_t i = 0; i < stepped->system->count; i++)
-        domi_manager_end(&stepped->system->threads[i].manager);
+        domi_manager_end_actors(&stepped->system->threads[i].manager);
     for (uint32_t i = 0; i < stepped->system->count; i++)
-        (void)domi_manager_arrivals(&stepped->system->threads[i].manager);
+        (void)domi_manager_take_arrivals(&stepped->system->threads[i].manager);
     stepped->system->stage = DOMI_STAGE_STOPPED;
     domus_system_free(stepped->system);
     free(stepped->rings);

@@ -120,7 +120,7 @@ START_TEST(a_thread_begins_to_drain_when_it_has_collected_what_had_come)
         world.rings[0].completions = 10000;
         thread->io.draining = false;
         thread->doing = DOMI_WANTED_RUN;
-        domi_system_want(world.system, i == 0 ? DOMI_WANTED_DRAIN : DOMI_WANTED_ABORT);
+        domi_system_set_wanted(world.system, i == 0 ? DOMI_WANTED_DRAIN : DOMI_WANTED_ABORT);
         for (turns = 0; !thread->io.draining && turns < 100; turns++) {
             ck_assert_uint_eq(thread->doing, DOMI_WANTED_RUN);
             ck_assert(domi_thread_has_work(thread));
@@ -132,7 +132,7 @@ START_TEST(a_thread_begins_to_drain_when_it_has_collected_what_had_come)
             ck_assert_uint_eq(turns, 1); /* its time is over: it begins in any case */
     }
     world.rings[0].completions = 0;
-    domi_system_want(world.system, DOMI_WANTED_RUN);
+    domi_system_set_wanted(world.system, DOMI_WANTED_RUN);
     thread->doing = DOMI_WANTED_RUN;
     domt_stepped_fini(&world);
 }

@@ -76,10 +76,10 @@ void domt_world_end(domt_world *world)
         return;
     domt_world_own(world);
     for (uint32_t i = 0; i <= world->homes; i++)
-        domi_manager_end(world->managers[i]);
+        domi_manager_end_actors(world->managers[i]);
     /* What on_stop sent to those that had ended before. */
     for (uint32_t i = 0; i <= world->homes; i++)
-        (void)domi_manager_arrivals(world->managers[i]);
+        (void)domi_manager_take_arrivals(world->managers[i]);
     free_managers(world, world->homes + 1);
 }
 
@@ -96,7 +96,8 @@ domi_manager *domt_outside(domt_world *world)
 
 uint32_t domt_events(domi_manager *home)
 {
-    return domi_manager_arrivals(home) + domi_manager_mount(home) + domi_manager_timers(home);
+    return domi_manager_take_arrivals(home) + domi_manager_mount_actors(home) +
+           domi_manager_fire_timers(home);
 }
 
 uint32_t domt_run_state(domi_manager *home)
@@ -113,9 +114,9 @@ uint32_t domt_turn(domi_manager *home)
 {
     uint32_t done = domt_events(home);
 
-    done += domi_manager_channels(home);
+    done += domi_manager_run_channels(home);
     done += domt_run_state(home);
-    domi_pool_flush(home);
+    domi_pool_flush_returns(home);
     return done;
 }
 
@@ -124,7 +125,7 @@ void domt_settle(domt_world *world)
     uint32_t done;
     uint32_t turns = 0;
 
-    domi_pool_flush(domt_outside(world));
+    domi_pool_flush_returns(domt_outside(world));
     do {
         done = 0;
         for (uint32_t i = 0; i < world->homes; i++)
@@ -238,7 +239,7 @@ uint64_t domt_in_use(domt_world *world, uint32_t slab)
 
     for (uint32_t i = 0; i <= world->homes; i++) {
         domi_manager *manager = world->managers[i];
-        domi_pool_flush(manager);
+        domi_pool_flush_returns(manager);
         domi_slab_walk(&manager->slabs[slab], count_one, &carved);
         for (void *object = manager->slabs[slab].free; object != NULL; object = *(void **)object)
             idle++;
