@@ -30,7 +30,7 @@ static atomic_int stays;
 
 static _Thread_local const domus_allocator *current;
 
-static bool fails(void)
+static bool is_made_to_fail(void)
 {
     if (__builtin_expect(atomic_load_explicit(&passes, memory_order_relaxed) < 0, 1))
         return false;
@@ -52,7 +52,7 @@ static _Thread_local int64_t uncounted;
 /* Add what this thread has not yet reported to its meter. `wanted` is the size of the allocation
  * under way, 0 when memory is freed. Relaxed, as for all fields of a meter: the numbers guard no
  * other data. */
-static void tell(size_t wanted)
+static void tell_meter(size_t wanted)
 {
     int64_t held =
         atomic_fetch_add_explicit(&meter->held, uncounted, memory_order_relaxed) + uncounted;
@@ -84,7 +84,7 @@ static void give_back(size_t bytes)
         return;
     uncounted -= (int64_t)bytes;
     if (uncounted <= -COUNT_STEP)
-        tell(0);
+        tell_meter(0);
 }
 
 /* The bytes are counted before they are taken, so that `grown` can set `full` and thereby refuse
@@ -95,7 +95,7 @@ static bool may_take(size_t bytes)
         return true;
     uncounted += (int64_t)bytes;
     if (uncounted >= COUNT_STEP)
-        tell(bytes);
+        tell_meter(bytes);
     if (DOMI_LIKELY(!domi_memory_is_full()))
         return true;
     give_back(bytes);
@@ -109,7 +109,7 @@ domi_meter *domi_memory_set_meter(domi_meter *next)
     if (next == before)
         return before;
     if (before != NULL && uncounted != 0)
-        tell(0);
+        tell_meter(0);
     uncounted = 0;
     meter = next;
     return before;
@@ -131,7 +131,7 @@ static void *allocate(size_t bytes, size_t alignment)
 {
     const domus_allocator *allocator = current;
 
-    if (fails() || bytes > BYTES_MAX)
+    if (is_made_to_fail() || bytes > BYTES_MAX)
         return NULL;
     bytes += alignment; /* leaves room for the header, because `start` is aligned to ALIGNMENT */
     if (!may_take(bytes))
@@ -181,14 +181,14 @@ size_t domi_memory_bytes(const void *memory)
 }
 
 /* Allocators of users get and give whole pages, so whole pages are counted, too. */
-static size_t pages(size_t bytes)
+static size_t round_up_to_pages(size_t bytes)
 {
     return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
 static void *map_hooked(size_t bytes)
 {
-    void *mapped = current->map(current->context, pages(bytes));
+    void *mapped = current->map(current->context, round_up_to_pages(bytes));
 
     DOMI_CHECK((uintptr_t)mapped % PAGE == 0);
     return mapped;
@@ -202,11 +202,11 @@ static void *map_kernel(size_t bytes)
 
 void *domi_memory_map(size_t bytes)
 {
-    if (fails() || !may_take(pages(bytes)))
+    if (is_made_to_fail() || !may_take(round_up_to_pages(bytes)))
         return NULL;
     void *memory = current != NULL ? map_hooked(bytes) : map_kernel(bytes);
     if (memory == NULL)
-        give_back(pages(bytes));
+        give_back(round_up_to_pages(bytes));
     return memory;
 }
 
@@ -227,7 +227,7 @@ static void *map_aligned(void)
 
 void *domi_memory_map_huge(void)
 {
-    if (fails() || domi_memory_is_tight() || !may_take(DOMI_MEMORY_HUGE))
+    if (is_made_to_fail() || domi_memory_is_tight() || !may_take(DOMI_MEMORY_HUGE))
         return NULL;
     void *memory = current != NULL ? map_hooked(DOMI_MEMORY_HUGE) : map_aligned();
     if (memory == NULL)
@@ -241,9 +241,9 @@ void domi_memory_unmap(void *memory, size_t bytes)
 
     if (memory == NULL)
         return;
-    give_back(pages(bytes));
+    give_back(round_up_to_pages(bytes));
     if (allocator != NULL)
-        allocator->unmap(allocator->context, memory, pages(bytes));
+        allocator->unmap(allocator->context, memory, round_up_to_pages(bytes));
     else
         (void)munmap(memory, bytes);
 }

@@ -137,7 +137,7 @@ static bool is_whole(const domi_slab *slab, domi_slab_chunk *chunk)
                (size_t)chunk->free_count * slab->object_bytes;
 }
 
-static void part(domi_slab *slab)
+static void partition(domi_slab *slab)
 {
     domi_slab_chunk **link = &slab->chunks;
 
@@ -184,7 +184,7 @@ bool domi_slab_trim_step(domi_slab *slab, uint32_t objects)
         return false;
     }
     if (!now->parted)
-        part(slab);
+        partition(slab);
     else
         release(slab);
     if (now->going != NULL)

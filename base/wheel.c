@@ -10,8 +10,8 @@
  *
  * Invariants between calls:
  *
- * - On levels 1 to 4 the slot of the wheel's own tick is empty: turn_to() spread its nodes over the
- *   levels below when the wheel came there.
+ * - On levels 1 to 4 the slot of the wheel's own tick is empty: turn_wheel_to() spread its nodes
+ * over the levels below when the wheel came there.
  * - So every slot of a level comes before every slot of the level above, and the next thing to do
  *   is in the first occupied slot of the lowest occupied level: one look at the bitmaps finds it.
  * - Nodes of one tick share a slot, in the order in which they were armed (those that were armed
@@ -70,12 +70,12 @@ static uint64_t round_up_to_tick(uint64_t expires_ns)
     return expires_ns / DOMI_WHEEL_TICK_NS + (expires_ns % DOMI_WHEEL_TICK_NS != 0);
 }
 
-static unsigned digit(uint64_t tick, unsigned level)
+static unsigned digit_of(uint64_t tick, unsigned level)
 {
     return (unsigned)(tick >> (level * DOMI_WHEEL_BITS)) & SLOT_MASK;
 }
 
-static void place(domi_wheel *wheel, domi_wheel_node *node)
+static void place_node(domi_wheel *wheel, domi_wheel_node *node)
 {
     uint64_t tick = round_up_to_tick(node->expires_ns);
     uint64_t differing = tick ^ wheel->tick;
@@ -87,13 +87,13 @@ static void place(domi_wheel *wheel, domi_wheel_node *node)
     if (level > LEVEL_TOP)
         level = LEVEL_TOP;
 
-    unsigned slot = digit(tick, level);
+    unsigned slot = digit_of(tick, level);
     unsigned shift = level * DOMI_WHEEL_BITS;
 
     /* The time is beyond reach: the node waits in the slot that comes last, and is placed anew when
      * the wheel comes there. */
     if (level == LEVEL_TOP && (tick >> shift) - (wheel->tick >> shift) >= DOMI_WHEEL_SLOTS)
-        slot = (digit(wheel->tick, level) + SLOT_MASK) & SLOT_MASK;
+        slot = (digit_of(wheel->tick, level) + SLOT_MASK) & SLOT_MASK;
 
     list_append(&wheel->slots[level][slot], node);
     wheel->occupied[level] |= UINT64_C(1) << slot;
@@ -120,7 +120,7 @@ static uint64_t next_tick(const domi_wheel *wheel)
     /* Rotate the bitmap so that bit 0 is the slot of the present tick. (That slot is empty, so a
      * rotation by 0 does no harm.) */
     unsigned shift = LEVEL_TOP * DOMI_WHEEL_BITS;
-    unsigned turn = digit(wheel->tick, LEVEL_TOP);
+    unsigned turn = digit_of(wheel->tick, LEVEL_TOP);
     uint64_t turned = occupied >> turn | occupied << ((DOMI_WHEEL_SLOTS - turn) & SLOT_MASK);
     return ((wheel->tick >> shift) + (unsigned)__builtin_ctzll(turned)) << shift;
 }
@@ -128,11 +128,11 @@ static uint64_t next_tick(const domi_wheel *wheel)
 /* Move to `tick`, which is not past next_tick(), and spread the slots that begin there over the
  * levels below. The coarsest level comes first, because a node that falls out of it may have to
  * move down again. */
-static void turn_to(domi_wheel *wheel, uint64_t tick)
+static void turn_wheel_to(domi_wheel *wheel, uint64_t tick)
 {
     wheel->tick = tick;
     for (unsigned level = LEVEL_TOP; level > 0; level--) {
-        unsigned slot = digit(tick, level);
+        unsigned slot = digit_of(tick, level);
         uint64_t bit = UINT64_C(1) << slot;
 
         if ((wheel->occupied[level] & bit) == 0)
@@ -147,7 +147,7 @@ static void turn_to(domi_wheel *wheel, uint64_t tick)
             domi_prefetch_write(node->next->next);
             moving.next = node->next;
             node->next->previous = &moving;
-            place(wheel, node);
+            place_node(wheel, node);
         }
     }
 }
@@ -174,7 +174,7 @@ void domi_wheel_arm(domi_wheel *wheel, domi_wheel_node *node, uint64_t expires_n
     if (round_up_to_tick(expires_ns) < wheel->tick)
         list_append(&wheel->past, node);
     else
-        place(wheel, node);
+        place_node(wheel, node);
     wheel->count++;
 }
 
@@ -218,15 +218,15 @@ void domi_wheel_advance(domi_wheel *wheel, uint64_t now_ns)
         uint64_t tick = next_tick(wheel);
 
         if (tick >= end) {
-            turn_to(wheel, end);
+            turn_wheel_to(wheel, end);
             break;
         }
-        turn_to(wheel, tick);
+        turn_wheel_to(wheel, tick);
 
-        unsigned slot = digit(tick, 0);
+        unsigned slot = digit_of(tick, 0);
         list_splice(&wheel->due, &wheel->slots[0][slot]);
         wheel->occupied[0] &= ~(UINT64_C(1) << slot);
-        turn_to(wheel, tick + 1);
+        turn_wheel_to(wheel, tick + 1);
     }
 }
 

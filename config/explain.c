@@ -11,18 +11,18 @@ struct walk {
     struct domi_yaml_issues *issues;
 };
 
-static unsigned least(unsigned a, unsigned b)
+static unsigned least_of(unsigned a, unsigned b)
 {
     return a < b ? a : b;
 }
 
-static char folded(char letter)
+static char fold_case(char letter)
 {
     return (char)(letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter);
 }
 
 /* How many letters to change, add, drop or swap with the next, case aside. */
-static unsigned distance(const char *left, const char *right)
+static unsigned edit_distance(const char *left, const char *right)
 {
     unsigned rows[3][NAME_MAX_BYTES + 1];
     size_t width = strlen(right);
@@ -34,19 +34,19 @@ static unsigned distance(const char *left, const char *right)
 
         row[0] = (unsigned)i;
         for (size_t j = 1; j <= width; j++) {
-            unsigned change = folded(left[i - 1]) != folded(right[j - 1]);
+            unsigned change = fold_case(left[i - 1]) != fold_case(right[j - 1]);
 
-            row[j] = least(least(row[j - 1], above[j]) + 1, above[j - 1] + change);
-            if (i > 1 && j > 1 && folded(left[i - 1]) == folded(right[j - 2]) &&
-                folded(left[i - 2]) == folded(right[j - 1]))
-                row[j] = least(row[j], over[j - 2] + 1);
+            row[j] = least_of(least_of(row[j - 1], above[j]) + 1, above[j - 1] + change);
+            if (i > 1 && j > 1 && fold_case(left[i - 1]) == fold_case(right[j - 2]) &&
+                fold_case(left[i - 2]) == fold_case(right[j - 1]))
+                row[j] = least_of(row[j], over[j - 2] + 1);
         }
     }
     return rows[strlen(left) % 3][width];
 }
 
 /* The key of `fields` nearest to `name`, if it is near; else NULL. */
-static const char *suggestion(const cyaml_schema_field_t *fields, const char *name)
+static const char *find_suggestion(const cyaml_schema_field_t *fields, const char *name)
 {
     const char *nearest = NULL;
     unsigned best = 3;
@@ -56,7 +56,7 @@ static const char *suggestion(const cyaml_schema_field_t *fields, const char *na
     for (; fields->key != NULL; fields++) {
         if (strlen(fields->key) > NAME_MAX_BYTES)
             continue;
-        unsigned steps = distance(name, fields->key);
+        unsigned steps = edit_distance(name, fields->key);
         if (steps < best && steps < strlen(fields->key) / 2 + 1) {
             best = steps;
             nearest = fields->key;
@@ -68,7 +68,7 @@ static const char *suggestion(const cyaml_schema_field_t *fields, const char *na
 static void explain_key(const struct walk *walk, const cyaml_schema_field_t *fields,
                         uint32_t number)
 {
-    const char *near = suggestion(fields, domi_yaml_tree_key(walk->tree, number));
+    const char *near = find_suggestion(fields, domi_yaml_tree_key(walk->tree, number));
     struct domi_yaml_node *node = &walk->tree->nodes[number];
     char path[DOMI_YAML_PATH_SIZE];
 
@@ -94,7 +94,7 @@ static enum domi_yaml_node_kind kind_wanted(const cyaml_schema_value_t *value)
 }
 
 /* Whether the node itself is what the schema wants there; if not, it is dropped. */
-static bool fits(const struct walk *walk, const cyaml_schema_value_t *value, uint32_t number)
+static bool value_fits(const struct walk *walk, const cyaml_schema_value_t *value, uint32_t number)
 {
     struct domi_yaml_node *node = &walk->tree->nodes[number];
     enum domi_yaml_node_kind wanted = kind_wanted(value);
@@ -129,11 +129,12 @@ static const cyaml_schema_value_t *child_schema(const struct walk *walk,
 }
 
 /* As deep as the schema. NOLINTNEXTLINE(misc-no-recursion) */
-static void explain(const struct walk *walk, const cyaml_schema_value_t *value, uint32_t number)
+static void explain_node(const struct walk *walk, const cyaml_schema_value_t *value,
+                         uint32_t number)
 {
     const struct domi_yaml_node *nodes = walk->tree->nodes;
 
-    if (nodes[number].dropped || !fits(walk, value, number))
+    if (nodes[number].dropped || !value_fits(walk, value, number))
         return;
     for (uint32_t child = nodes[number].first; child != 0; child = nodes[child].next) {
         if (nodes[child].dropped)
@@ -142,12 +143,12 @@ static void explain(const struct walk *walk, const cyaml_schema_value_t *value, 
         if (below == NULL)
             explain_key(walk, value->mapping.fields, child);
         else
-            explain(walk, below, child);
+            explain_node(walk, below, child);
     }
 }
 
 void domi_yaml_explain(const struct domi_yaml_schema *schema, struct domi_yaml_tree *tree,
                        struct domi_yaml_issues *issues)
 {
-    explain(&(struct walk){.tree = tree, .issues = issues}, &schema->root, 0);
+    explain_node(&(struct walk){.tree = tree, .issues = issues}, &schema->root, 0);
 }

@@ -250,7 +250,7 @@ static bool has_cut(const running *own)
 }
 
 /* The status that the program asked for comes first, unless it was success. */
-static int status_after(const running *own)
+static int exit_status_after(const running *own)
 {
     int status = atomic_load(&quit_status);
 
@@ -275,7 +275,7 @@ static int run(running *own)
         status = atomic_load(&quit_status);
         return status > 0 ? status : DOMI_STATUS_FAILED;
     }
-    return status_after(own);
+    return exit_status_after(own);
 }
 
 /* The line that says why is in the log. */

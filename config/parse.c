@@ -46,7 +46,7 @@ static void path_here(const struct pass *pass, char path[DOMI_YAML_PATH_SIZE])
     }
 }
 
-static int refuse(struct pass *pass, const yaml_mark_t *mark, const char *message)
+static int refuse_with(struct pass *pass, const yaml_mark_t *mark, const char *message)
 {
     char path[DOMI_YAML_PATH_SIZE];
 
@@ -74,9 +74,9 @@ static int take_key(struct pass *pass, const yaml_event_t *event)
     uint32_t parent = pass->open[pass->depth - 1];
 
     if (event->type != YAML_SCALAR_EVENT)
-        return refuse(pass, &event->start_mark, "a key must be a single word");
+        return refuse_with(pass, &event->start_mark, "a key must be a single word");
     if (!copy_scalar(pass->key, DOMI_YAML_KEY_MAX, event))
-        return refuse(pass, &event->start_mark, "a key is longer than 128 bytes");
+        return refuse_with(pass, &event->start_mark, "a key is longer than 128 bytes");
     pass->keyed = true;
     pass->key_at = origin(pass, &event->start_mark);
 
@@ -106,9 +106,9 @@ static void refuse_marks(struct pass *pass, const yaml_event_t *event)
         tag = event->data.sequence_start.tag;
     }
     if (event->type == YAML_ALIAS_EVENT || anchor != NULL)
-        refuse(pass, &event->start_mark, "anchors and aliases are not allowed");
+        refuse_with(pass, &event->start_mark, "anchors and aliases are not allowed");
     if (tag != NULL)
-        refuse(pass, &event->start_mark, "tags are not allowed");
+        refuse_with(pass, &event->start_mark, "tags are not allowed");
 }
 
 static enum domi_yaml_node_kind kind_of(const yaml_event_t *event)
@@ -129,18 +129,18 @@ static int take_node(struct pass *pass, const yaml_event_t *event)
     if (event->type == YAML_SCALAR_EVENT) {
         value = pass->value;
         if (!copy_scalar(pass->value, DOMI_YAML_VALUE_MAX, event)) {
-            refuse(pass, &event->start_mark, "a value is longer than 4096 bytes");
+            refuse_with(pass, &event->start_mark, "a value is longer than 4096 bytes");
             node.dropped = true;
             value = NULL;
         }
     } else if (node.kind != DOMI_YAML_SCALAR && pass->depth == DOMI_YAML_DEPTH_MAX) {
-        return refuse(pass, &event->start_mark, "nested deeper than 16 levels");
+        return refuse_with(pass, &event->start_mark, "nested deeper than 16 levels");
     }
 
     int result =
         domi_yaml_tree_add(pass->tree, parent, &node, pass->keyed ? pass->key : "", value, &number);
     if (result == -E2BIG)
-        return refuse(pass, &event->start_mark, "the file holds more than 4096 values");
+        return refuse_with(pass, &event->start_mark, "the file holds more than 4096 values");
     if (result < 0)
         return result;
     pass->keyed = pass->duplicate = false;
@@ -155,7 +155,7 @@ static int take_event(struct pass *pass, const yaml_event_t *event)
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
         if (pass->documents++ > 0)
-            return refuse(pass, &event->start_mark, "a second document; a file holds one");
+            return refuse_with(pass, &event->start_mark, "a second document; a file holds one");
         return GO_ON;
     case YAML_MAPPING_END_EVENT:
     case YAML_SEQUENCE_END_EVENT:

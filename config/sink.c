@@ -294,7 +294,7 @@ static void read_end(domi_sink *sink, place *done)
     sink->head++;
 }
 
-static void *run(void *sink_)
+static void *run_writer(void *sink_)
 {
     domi_sink *sink = sink_;
     place *next;
@@ -317,13 +317,13 @@ static void *run(void *sink_)
     }
 }
 
-static int begin(domi_sink *sink)
+static int begin_thread(domi_sink *sink)
 {
     sigset_t all, before;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&sink->thread, NULL, run, sink);
+    int error = pthread_create(&sink->thread, NULL, run_writer, sink);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error == 0)
         (void)pthread_setname_np(sink->thread, "domus-log");
@@ -345,7 +345,7 @@ int domi_sink_open(const char *name, int fd, uint32_t lines_max, domi_sink **ret
     sink->places = places;
     sink->process = getpid();
     (void)sem_init(&sink->left, 0, 0);
-    result = begin(sink);
+    result = begin_thread(sink);
     if (result != 0)
         goto fail;
     *ret_sink = sink;
@@ -382,7 +382,7 @@ void domi_sink_close(domi_sink *sink, uint64_t within_ns)
 {
     if (sink->process != getpid())
         return;
-    /* release: pairs with run(). */
+    /* release: pairs with run_writer(). */
     atomic_store_explicit(&sink->closing, true, memory_order_release);
     (void)sem_post(&sink->left);
     if (join_within(sink->thread, within_ns))

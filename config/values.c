@@ -69,7 +69,7 @@ int domi_yaml_values_find(const struct domi_yaml_values *values, const char *nam
     return -ENOENT;
 }
 
-static void complain(const struct apply *apply, uint32_t number, const char *message)
+static void add_issue(const struct apply *apply, uint32_t number, const char *message)
 {
     char path[DOMI_YAML_PATH_SIZE];
 
@@ -87,7 +87,7 @@ static bool put(const struct apply *apply, const domus_config_key *key, void *ho
 
     if (domi_yaml_scalar_read(key, text, &value, message, sizeof message) < 0 ||
         domus_config_key_put(key, holder, value, text, message, sizeof message) < 0) {
-        complain(apply, number, message);
+        add_issue(apply, number, message);
         return false;
     }
     return true;
@@ -167,7 +167,7 @@ static void add_listener(const struct apply *apply, const struct domi_yaml_place
             domus_config_key_put(key, &values->listeners[index], key->preset, NULL, NULL, 0);
         else if (!apply->tree->cut && domi_yaml_tree_find(apply->tree, number, key->path) == 0) {
             snprintf(message, sizeof message, "%s is missing", key->path);
-            complain(apply, number, message);
+            add_issue(apply, number, message);
         }
     }
     put_listener(apply, placed, index);

@@ -119,7 +119,7 @@ static int append_line(domus_yaml *yaml, const struct domi_yaml_origin *at, cons
 
 /* Print what was found. Returns 0 when nothing was, -EINVAL when something was; -ENOMEM, and the
  * errors are as before. */
-static int settle(domus_yaml *yaml)
+static int print_issues(domus_yaml *yaml)
 {
     struct domi_yaml_issues *issues = &yaml->issues;
     size_t size_before = yaml->errors_size;
@@ -212,9 +212,9 @@ static int take_text(domus_yaml *yaml, const char *text, size_t size, uint32_t s
 }
 
 /* Print what was found; keep the new values if that was nothing. An errno goes before -EINVAL. */
-static int conclude(domus_yaml *yaml, int result)
+static int finish_reading(domus_yaml *yaml, int result)
 {
-    int settled = settle(yaml);
+    int settled = print_issues(yaml);
 
     if (result == 0)
         result = settled;
@@ -239,7 +239,7 @@ int domus_yaml_load(domus_yaml *yaml, const char *path)
     else
         result = take_text(yaml, text, size, source);
     domi_yaml_memory_realloc(NULL, text, 0);
-    return conclude(yaml, result);
+    return finish_reading(yaml, result);
 }
 
 int domus_yaml_set(domus_yaml *yaml, const char *assignment)
@@ -254,7 +254,7 @@ int domus_yaml_set(domus_yaml *yaml, const char *assignment)
     if (result == 0)
         result = take_tree(yaml, &tree, listener);
     domi_yaml_tree_fini(&tree);
-    return conclude(yaml, result);
+    return finish_reading(yaml, result);
 }
 
 static void add_fault(const domus_config_fault *fault, void *context)
@@ -268,7 +268,7 @@ static void add_fault(const domus_config_fault *fault, void *context)
 int domus_yaml_finish(domus_yaml *yaml)
 {
     domus_config_check_all(&yaml->values.config, add_fault, yaml);
-    return settle(yaml);
+    return print_issues(yaml);
 }
 
 const domus_config *domus_yaml_config(const domus_yaml *yaml)

@@ -264,7 +264,7 @@ void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *as
 
 /* The ask that a verb is about: one that was just received, else the one that the conversation
  * began with. */
-static domi_envelope *at_hand(const domus_stack *stack)
+static domi_envelope *ask_at_hand(const domus_stack *stack)
 {
     if (DOMI_UNLIKELY(stack->received != NULL) && stack->received->node.kind == DOMI_ASK)
         return stack->received;
@@ -277,7 +277,7 @@ static int none_at_hand(const domus_stack *stack)
 }
 
 /* The ask leaves this conversation, and its envelope with it. */
-static void gone(domus_stack *stack, const domi_envelope *ask)
+static void let_ask_go(domus_stack *stack, const domi_envelope *ask)
 {
     if (stack->received == ask)
         stack->received = NULL;
@@ -292,24 +292,24 @@ static void gone(domus_stack *stack, const domi_envelope *ask)
 
 int domus_reply(domus_stack *stack, const domus_type *type, const void *payload)
 {
-    domi_envelope *ask = at_hand(stack);
+    domi_envelope *ask = ask_at_hand(stack);
 
     if (DOMI_UNLIKELY(ask == NULL))
         return none_at_hand(stack);
     if (DOMI_UNLIKELY(type->size > DOMUS_PAYLOAD_MAX))
         return -EMSGSIZE;
-    gone(stack, ask);
+    let_ask_go(stack, ask);
     domi_ask_answer(stack->manager, domi_stack_house(stack), ask, type, payload);
     return 0;
 }
 
 int domus_fail(domus_stack *stack, int error)
 {
-    domi_envelope *ask = at_hand(stack);
+    domi_envelope *ask = ask_at_hand(stack);
 
     if (ask == NULL)
         return none_at_hand(stack);
-    gone(stack, ask);
+    let_ask_go(stack, ask);
     domi_ask_fail(stack->manager, ask, error < 0 ? error : -EINVAL);
     return 0;
 }
@@ -318,7 +318,7 @@ int domus_forward(domus_stack *stack, domus_address to)
 {
     domi_envelope *shown = stack->received != NULL ? stack->received : stack->message;
     bool is_notice = shown != NULL && shown->node.kind == DOMI_NOTICE;
-    domi_envelope *message = is_notice ? shown : at_hand(stack);
+    domi_envelope *message = is_notice ? shown : ask_at_hand(stack);
     bool is_ask = !is_notice;
 
     if (message == NULL)
@@ -347,7 +347,7 @@ int domus_forward(domus_stack *stack, domus_address to)
 
 int domus_keep(domus_stack *stack, domus_kept *ret_kept)
 {
-    domi_envelope *ask = at_hand(stack);
+    domi_envelope *ask = ask_at_hand(stack);
 
     if (ask == NULL)
         return none_at_hand(stack);
@@ -357,7 +357,7 @@ int domus_keep(domus_stack *stack, domus_kept *ret_kept)
     domus_stack *kept = domi_stack_new(stack->manager, domi_stack_house(stack), 0);
     if (kept == NULL)
         return -ENOMEM;
-    gone(stack, ask);
+    let_ask_go(stack, ask);
     kept->ask = ask;
     kept->begun_by = ask->type;
     domi_stack_set_wait(kept, DOMI_WAIT_KEPT, NULL, NULL);
@@ -367,7 +367,7 @@ int domus_keep(domus_stack *stack, domus_kept *ret_kept)
 }
 
 /* The stack that holds a kept ask. NULL if the ask is not this actor's, or is not kept any more. */
-static domus_stack *holder(const domus_stack *stack, domus_kept kept)
+static domus_stack *holder_of(const domus_stack *stack, domus_kept kept)
 {
     if (kept.stack == NULL || domi_stack_serial(kept.stack) != kept.serial ||
         domi_stack_house(kept.stack) != domi_stack_house(stack) ||
@@ -379,7 +379,7 @@ static domus_stack *holder(const domus_stack *stack, domus_kept kept)
 int domus_kept_reply(domus_stack *stack, domus_kept kept, const domus_type *type,
                      const void *payload)
 {
-    domus_stack *held = holder(stack, kept);
+    domus_stack *held = holder_of(stack, kept);
 
     if (held == NULL)
         return -ENOENT;
@@ -393,7 +393,7 @@ int domus_kept_reply(domus_stack *stack, domus_kept kept, const domus_type *type
 
 int domus_kept_fail(domus_stack *stack, domus_kept kept, int error)
 {
-    domus_stack *held = holder(stack, kept);
+    domus_stack *held = holder_of(stack, kept);
 
     if (held == NULL)
         return -ENOENT;
@@ -405,7 +405,7 @@ int domus_kept_fail(domus_stack *stack, domus_kept kept, int error)
 
 int domus_kept_forward(domus_stack *stack, domus_kept kept, domus_address to)
 {
-    domus_stack *held = holder(stack, kept);
+    domus_stack *held = holder_of(stack, kept);
 
     if (held == NULL)
         return -ENOENT;

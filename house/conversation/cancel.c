@@ -129,7 +129,7 @@ static uint32_t place_of(const domi_promise *promise)
            BATCH_ROOM;
 }
 
-static void add(batch *now, const domi_envelope *message)
+static void add_to_batch(batch *now, const domi_envelope *message)
 {
     domi_return *what = &now->what[now->count];
 
@@ -198,12 +198,12 @@ void domi_ask_handle_cancel(domi_manager *manager, domi_house *house, const domi
     batch now = {.count = 0};
 
     memset(now.at, BATCH_FREE, sizeof now.at);
-    add(&now, first);
+    add_to_batch(&now, first);
     while (*events != NULL && now.count < BATCH_MAX) {
         domi_envelope *message = (domi_envelope *)(void *)(*events)->next;
         if (domi_node_is_embedded(&message->node) || message->type != &domi_cancel_type)
             break;
-        add(&now, message);
+        add_to_batch(&now, message);
         domi_pool_free(manager, domi_list_take(events));
         house->events -= DOMI_EVENT_STEP;
     }

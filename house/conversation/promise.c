@@ -50,13 +50,13 @@ void domi_promise_stop_counting(domi_promise *promise)
     promise->uncounted = true;
 }
 
-static void on_wheel(domi_manager *home, domi_promise *promise, uint64_t deadline_ns)
+static void put_on_wheel(domi_manager *home, domi_promise *promise, uint64_t deadline_ns)
 {
     domi_wheel_arm(&home->deadlines, &promise->wheel, deadline_ns);
     promise->timed = true;
 }
 
-static void off_wheel(domi_manager *home, domi_promise *promise)
+static void take_off_wheel(domi_manager *home, domi_promise *promise)
 {
     domi_wheel_cancel(&home->deadlines, &promise->wheel);
     promise->timed = false;
@@ -65,7 +65,7 @@ static void off_wheel(domi_manager *home, domi_promise *promise)
 void domi_promise_arm(domi_manager *manager, domi_promise *promise, uint64_t deadline_ns)
 {
     if (!domi_is_lent(manager, house_of(promise))) {
-        on_wheel(manager, promise, deadline_ns);
+        put_on_wheel(manager, promise, deadline_ns);
         return;
     }
     promise->wheel.expires_ns = deadline_ns;
@@ -77,7 +77,7 @@ void domi_promise_carry_out_note(domi_manager *home, domi_promise *promise)
 {
     promise->noted = false;
     if (promise->state == DOMI_PROMISE_WAITING)
-        on_wheel(home, promise, promise->wheel.expires_ns);
+        put_on_wheel(home, promise, promise->wheel.expires_ns);
     else if (promise->state != DOMI_PROMISE_DONE) /* a DONE promise keeps its answer until that is
                                                      shown */
         domi_stack_free_abandoned(home, promise);
@@ -124,7 +124,7 @@ static void unlink_rare(domi_manager *manager, domus_stack *stack, domi_promise 
     if (promise->timed && domi_is_lent(manager, domi_stack_house(stack)))
         stack->away++; /* home's wheel will look at this stack when the time-out fires */
     else if (promise->timed)
-        off_wheel(manager, promise);
+        take_off_wheel(manager, promise);
     if (promise->uncounted)
         domi_stack_house(stack)->asks++; /* because unlink_promise() subtracts every promise */
     promise->uncounted = false;
@@ -190,7 +190,7 @@ void domi_promise_release(domi_manager *manager, domi_promise *promise)
         return;
     }
     if (promise->timed) { /* a thief finished it, and its house is at home again */
-        off_wheel(manager, promise);
+        take_off_wheel(manager, promise);
         domi_promise_stack(promise)->away--;
     }
     if (promise->node.slab == DOMI_SLAB_STACK_PROMISE)

@@ -118,7 +118,7 @@ static bool takes(const domi_house *house, const domus_pattern *pattern, const v
 }
 
 /* The receive that takes this message: the oldest one whose pattern matches; NULL: none. */
-static domi_promise *taker(const domi_house *house, domi_envelope *message)
+static domi_promise *find_taker(const domi_house *house, domi_envelope *message)
 {
     domi_promise *promise = house->family->receives;
 
@@ -145,8 +145,8 @@ bool domi_receive_stop_if_last(domi_manager *manager, domi_house *house)
 
 /* Take out the next message of `kind` that some receive takes. NULL: there is none, or `looks` are
  * used up. */
-static domi_envelope *search(domi_manager *manager, domi_house *house, uint32_t kind,
-                             uint32_t *looks, domi_promise **ret_promise)
+static domi_envelope *search_mail(domi_manager *manager, domi_house *house, uint32_t kind,
+                                  uint32_t *looks, domi_promise **ret_promise)
 {
     domi_family *family = house->family;
     domi_node **tail = &house->tails[kind];
@@ -156,7 +156,7 @@ static domi_envelope *search(domi_manager *manager, domi_house *house, uint32_t 
     while (*tail != NULL && *seen != *tail && *looks != 0) {
         domi_envelope *message = (domi_envelope *)(void *)before->next;
         bool expired = kind == DOMI_ASK && domi_ask_is_expired(manager, message);
-        domi_promise *promise = expired ? NULL : taker(house, message);
+        domi_promise *promise = expired ? NULL : find_taker(house, message);
 
         --*looks;
         if (promise == NULL && !expired) {
@@ -205,9 +205,9 @@ uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t bud
         domi_promise *promise = NULL;
         if (domi_receive_stop_if_last(manager, house))
             return handled + 1;
-        domi_envelope *message = search(manager, house, DOMI_ASK, &looks, &promise);
+        domi_envelope *message = search_mail(manager, house, DOMI_ASK, &looks, &promise);
         if (message == NULL && looks != 0)
-            message = search(manager, house, DOMI_NOTICE, &looks, &promise);
+            message = search_mail(manager, house, DOMI_NOTICE, &looks, &promise);
         if (message == NULL) {
             if (looks != 0)
                 let_impatient_go(manager, house);

@@ -60,8 +60,8 @@ static domi_promise *answers_take(domus_stack *stack, const domi_promise *one)
     return promise;
 }
 
-static int go_on(domi_manager *manager, domus_stack *stack, domi_envelope *message,
-                 const domus_answer *answer)
+static int call_resumed(domi_manager *manager, domus_stack *stack, domi_envelope *message,
+                        const domus_answer *answer)
 {
     stack->manager = manager;
     stack->message = message;
@@ -81,7 +81,7 @@ static void resume_one(domi_manager *manager, domus_stack *stack, domi_promise *
                                                               takes it from here */
         stack->received = message;
     domi_manager_set_handled(manager, answer.type);
-    int result = go_on(manager, stack, message, &answer);
+    int result = call_resumed(manager, stack, message, &answer);
     if (message != NULL && stack->message == message && message->node.kind != DOMI_ASK)
         domi_answer_release(manager, message);
     domi_stack_park_or_end(stack, result);
@@ -94,7 +94,7 @@ static void resume_all(domi_manager *manager, domus_stack *stack)
 
     domi_manager_set_handled(manager, answers != NULL ? answers->answer.type : NULL);
     manager->shown = answers;
-    int result = go_on(manager, stack, NULL, answers != NULL ? &answers->answer : &nothing);
+    int result = call_resumed(manager, stack, NULL, answers != NULL ? &answers->answer : &nothing);
     manager->shown = manager->shown_last = NULL;
 
     answers_free(manager, answers);
@@ -130,7 +130,7 @@ __attribute__((noinline)) static void resume_failed(domi_manager *manager, domus
 
     domi_manager_set_handled(manager, NULL);
     domi_promise_close(manager, promise);
-    int result = go_on(manager, stack, message, &answer);
+    int result = call_resumed(manager, stack, message, &answer);
     if (stack->message == message)
         domi_pool_free(manager, &message->node);
     domi_stack_park_or_end(stack, result);
@@ -152,7 +152,7 @@ static void resume_at_once(domi_manager *manager, domus_stack *stack, domi_promi
 
     domi_manager_set_handled(manager, answer.type);
     domi_promise_close(manager, promise);
-    int result = go_on(manager, stack, message, &answer);
+    int result = call_resumed(manager, stack, message, &answer);
     if (stack->message == message)
         domi_envelope_end(manager, message);
     domi_stack_park_or_end(stack, result);

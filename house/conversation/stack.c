@@ -164,7 +164,7 @@ static void answers_discard(domi_manager *manager, domus_stack *stack)
 
 /* Take back everything that a pooled stack holds, and free the stack as soon as no node of it is
  * queued. */
-static void pooled_end(domi_manager *manager, domi_house *house, domus_stack *stack)
+static void end_pooled(domi_manager *manager, domi_house *house, domus_stack *stack)
 {
     while (stack->waiting != NULL)
         domi_promise_abandon(manager, stack->waiting);
@@ -178,7 +178,7 @@ static void pooled_end(domi_manager *manager, domi_house *house, domus_stack *st
 
 /* --- park ----------------------------------------------------------------------------------- */
 
-static void barrier_fall(domi_house *house)
+static void lower_barrier(domi_house *house)
 {
     house->marks &= (uint16_t)~DOMI_MARK_BARRIER;
 }
@@ -206,7 +206,7 @@ static void link_parked(domi_manager *manager, domi_house *house, domus_stack *s
 }
 
 /* Copy the fields of the run's own stack to the pooled one, and link that at the house. */
-static void park(domus_stack *stack)
+static void park_stack(domus_stack *stack)
 {
     domi_manager *manager = stack->manager;
     domi_house *house = domi_stack_house(stack);
@@ -249,7 +249,7 @@ static bool is_of_channel(domi_manager *manager, const domi_house *house, const 
 
 /* The conversation is over with `result`: the asker has to hear of it, or the parent if nobody
  * asked. */
-static void end(domus_stack *stack, int result)
+static void end_stack(domus_stack *stack, int result)
 {
     domi_manager *manager = stack->manager;
     domi_house *house = domi_stack_house(stack);
@@ -267,9 +267,9 @@ static void end(domus_stack *stack, int result)
             domi_family_handle_failure(manager, house, result, false);
     }
     if (stack->barrier)
-        barrier_fall(house);
+        lower_barrier(house);
     if (pooled != NULL)
-        pooled_end(manager, house, pooled);
+        end_pooled(manager, house, pooled);
 }
 
 void domi_stack_end_received(domus_stack *stack, int error)
@@ -296,11 +296,11 @@ void domi_stack_park_or_end(domus_stack *stack, int result)
     if (stack->received != NULL)
         domi_stack_end_received(stack, result < 0 ? result : -ENOMSG);
     if (result != DOMUS_PARKED)
-        end(stack, result);
+        end_stack(stack, result);
     else if (pooled == NULL || pooled->wait == DOMI_WAIT_NONE)
-        end(stack, -EINVAL); /* the handler returned DOMUS_PARKED, but waits for nothing */
+        end_stack(stack, -EINVAL); /* the handler returned DOMUS_PARKED, but waits for nothing */
     else
-        park(stack);
+        park_stack(stack);
 }
 
 void domi_stack_set_wait(domus_stack *pooled, domi_wait wait, domi_promise *awaited,
@@ -316,7 +316,7 @@ void domi_stack_set_wait(domus_stack *pooled, domi_wait wait, domi_promise *awai
 void domi_stack_end_kept(domi_manager *manager, domus_stack *kept)
 {
     kept->ask = NULL;
-    pooled_end(manager, domi_stack_house(kept), kept);
+    end_pooled(manager, domi_stack_house(kept), kept);
 }
 
 void domi_stack_drop_all(domi_manager *manager, domi_house *house)
@@ -327,10 +327,10 @@ void domi_stack_drop_all(domi_manager *manager, domi_house *house)
         if (stack->ask != NULL)
             domi_ask_fail(manager, stack->ask, -ESTALE);
         stack->ask = NULL;
-        pooled_end(manager, house, stack);
+        end_pooled(manager, house, stack);
     }
     DOMI_CHECK(house->asks == 0);
-    barrier_fall(house);
+    lower_barrier(house);
 }
 
 /* True if the answer of the promise is already in a mailbox of the house. */

@@ -14,14 +14,14 @@
 #include <string.h>
 
 /* The number of a home's timers. Relaxed: a thief reads it only to compare it with the limit. */
-static uint32_t counted(const domi_manager *home)
+static uint32_t count_of(const domi_manager *home)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&home->timers, memory_order_relaxed);
 }
 
 void domi_timers_add(domi_manager *home, uint32_t by)
 {
-    atomic_store_explicit(&home->timers, counted(home) + by, memory_order_relaxed);
+    atomic_store_explicit(&home->timers, count_of(home) + by, memory_order_relaxed);
 }
 
 static void count(domi_manager *manager, bool lent, uint32_t by)
@@ -32,32 +32,32 @@ static void count(domi_manager *manager, bool lent, uint32_t by)
         domi_timers_add(manager, by);
 }
 
-static void note(domi_manager *manager, domi_timer *timer)
+static void add_note(domi_manager *manager, domi_timer *timer)
 {
     timer->noted = true;
     domi_note_add(manager, &timer->event.node);
 }
 
-static void on_wheel(domi_manager *home, domi_timer *timer, uint64_t expires_ns)
+static void put_on_wheel(domi_manager *home, domi_timer *timer, uint64_t expires_ns)
 {
     domi_wheel_arm(&home->wheel, &timer->wheel, expires_ns);
     timer->timed = true;
 }
 
-static void off_wheel(domi_manager *home, domi_timer *timer)
+static void take_off_wheel(domi_manager *home, domi_timer *timer)
 {
     domi_wheel_cancel(&home->wheel, &timer->wheel);
     timer->timed = false;
 }
 
-static void arm(domi_manager *manager, domi_timer *timer, uint64_t expires_ns)
+static void arm_timer(domi_manager *manager, domi_timer *timer, uint64_t expires_ns)
 {
     if (!domi_is_lent(manager, timer->house)) {
-        on_wheel(manager, timer, expires_ns);
+        put_on_wheel(manager, timer, expires_ns);
         return;
     }
     timer->wheel.expires_ns = expires_ns;
-    note(manager, timer);
+    add_note(manager, timer);
 }
 
 int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, uint64_t period_ns,
@@ -65,7 +65,7 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
 {
     bool lent = domi_is_lent(manager, house);
 
-    if (counted(house->home) + manager->noted_timers >= manager->config->scheduler.timers_max)
+    if (count_of(house->home) + manager->noted_timers >= manager->config->scheduler.timers_max)
         return -ENOBUFS;
     domi_timer *timer = domi_pool_take(manager, DOMI_SLAB_TIMER);
     if (timer == NULL)
@@ -87,7 +87,7 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
 
     domi_wheel_node_init(&timer->wheel);
     uint64_t expires_ns = manager->now_ns + delay_ns;
-    arm(manager, timer, expires_ns < manager->now_ns ? UINT64_MAX : expires_ns);
+    arm_timer(manager, timer, expires_ns < manager->now_ns ? UINT64_MAX : expires_ns);
     *ret_timer = timer;
     return 0;
 }
@@ -99,11 +99,11 @@ static void timer_free(domi_manager *manager, domi_timer *timer)
     bool lent = domi_is_lent(manager, timer->house);
 
     if (lent && timer->timed) {
-        note(manager, timer);
+        add_note(manager, timer);
         return;
     }
     if (timer->timed) /* a thief cancelled it while its event was in the mailbox */
-        off_wheel(manager, timer);
+        take_off_wheel(manager, timer);
     domi_link_remove(timer->house, &timer->link);
     atomic_store_explicit(&timer->generation, domi_timer_generation(timer) + 1,
                           memory_order_relaxed);
@@ -116,7 +116,7 @@ static void timer_free(domi_manager *manager, domi_timer *timer)
 void domi_timer_cancel(domi_manager *manager, domi_timer *timer)
 {
     if (!domi_is_lent(manager, timer->house))
-        off_wheel(manager, timer);
+        take_off_wheel(manager, timer);
     timer->cancelled = true;
     if (!timer->under_way && !timer->noted)
         timer_free(manager, timer);
@@ -128,7 +128,7 @@ void domi_timer_carry_out_note(domi_manager *home, domi_timer *timer)
     if (timer->cancelled)
         timer_free(home, timer);
     else
-        on_wheel(home, timer, timer->wheel.expires_ns);
+        put_on_wheel(home, timer, timer->wheel.expires_ns);
 }
 
 /* The house is lent, so the timer is looked at again at the next tick. The number of ticks is added
@@ -160,7 +160,7 @@ void domi_timer_fire(domi_manager *manager, domi_wheel_node *node)
     if (timer->period_ns != 0 && !timer->fixed_delay) {
         uint64_t skipped = late_ns / timer->period_ns;
         timer->event.sender_lease += (uint32_t)skipped;
-        on_wheel(manager, timer, due_ns + (skipped + 1) * timer->period_ns);
+        put_on_wheel(manager, timer, due_ns + (skipped + 1) * timer->period_ns);
     }
     if (timer->under_way) {
         timer->event.sender_lease++;
@@ -184,14 +184,14 @@ void domi_timer_end_event(domi_manager *manager, domi_timer *timer)
     if (timer->cancelled || timer->period_ns == 0)
         timer_free(manager, timer);
     else if (timer->fixed_delay)
-        arm(manager, timer, manager->now_ns + timer->period_ns);
+        arm_timer(manager, timer, manager->now_ns + timer->period_ns);
 }
 
 void domi_timer_drop_node(domi_manager *manager, domi_node *node)
 {
     domi_timer *timer = (domi_timer *)(void *)node;
 
-    off_wheel(manager, timer);
+    take_off_wheel(manager, timer);
     timer->cancelled = true;
     domi_timer_end_event(manager, timer);
 }

@@ -75,7 +75,7 @@ typedef struct home {
     uint32_t tag; /* the upper bits of its words in the buckets; not 0 */
 } home;
 
-static uint64_t rotated(uint64_t word, unsigned by)
+static uint64_t rotate_left(uint64_t word, unsigned by)
 {
     return word << by | word >> (64 - by);
 }
@@ -85,14 +85,14 @@ static void sip_rounds(uint64_t state[4], unsigned count)
     for (; count > 0; count--) {
         state[0] += state[1];
         state[2] += state[3];
-        state[1] = rotated(state[1], 13) ^ state[0];
-        state[3] = rotated(state[3], 16) ^ state[2];
-        state[0] = rotated(state[0], 32);
+        state[1] = rotate_left(state[1], 13) ^ state[0];
+        state[3] = rotate_left(state[3], 16) ^ state[2];
+        state[0] = rotate_left(state[0], 32);
         state[2] += state[1];
         state[0] += state[3];
-        state[1] = rotated(state[1], 17) ^ state[2];
-        state[3] = rotated(state[3], 21) ^ state[0];
-        state[2] = rotated(state[2], 32);
+        state[1] = rotate_left(state[1], 17) ^ state[2];
+        state[3] = rotate_left(state[3], 21) ^ state[0];
+        state[2] = rotate_left(state[2], 32);
     }
 }
 
@@ -182,8 +182,8 @@ static void entry_write(domi_names_entry *entry, const name *as, domus_address a
     entry->hash = as->hash;
 }
 
-static bool look_in(const domi_names *names, domi_names_bucket *bucket, uint32_t tag,
-                    const name *wanted, domus_address *ret_address)
+static bool look_up_in(const domi_names *names, domi_names_bucket *bucket, uint32_t tag,
+                       const name *wanted, domus_address *ret_address)
 {
     for (uint32_t i = 0; i < PLACES; i++) {
         uint64_t words[NAME_WORDS];
@@ -204,13 +204,13 @@ static bool look_in(const domi_names *names, domi_names_bucket *bucket, uint32_t
     return false;
 }
 
-static bool look(const domi_names *names, const name *wanted, domus_address *ret_address)
+static bool look_up(const domi_names *names, const name *wanted, domus_address *ret_address)
 {
     home at = home_of(names, wanted->hash);
 
     __builtin_prefetch(at.buckets[1]); /* so that both buckets are fetched at the same time */
-    return look_in(names, at.buckets[0], at.tag, wanted, ret_address) ||
-           look_in(names, at.buckets[1], at.tag, wanted, ret_address);
+    return look_up_in(names, at.buckets[0], at.tag, wanted, ret_address) ||
+           look_up_in(names, at.buckets[1], at.tag, wanted, ret_address);
 }
 
 /* A free place in the emptier of the two buckets, which keeps both far from full. NULL if there is
@@ -280,7 +280,7 @@ static int put_locked(domi_names *names, const name *as, domus_address address, 
     home at = home_of(names, as->hash);
     domus_address holder;
 
-    if (look(names, as, &holder)) {
+    if (look_up(names, as, &holder)) {
         return holder.house == address.house && holder.lease == address.lease ? -EALREADY : -EEXIST;
     }
     _Atomic uint32_t *place = place_for(at);
@@ -296,7 +296,7 @@ static int put_locked(domi_names *names, const name *as, domus_address address, 
     entry_write(entry, as, address);
     /* release: P1, pairs with the first load in entry_read(). */
     atomic_store_explicit(&entry->version, version + 1, memory_order_release);
-    /* release: pairs with the acquire in look_in(). */
+    /* release: pairs with the acquire in look_up_in(). */
     atomic_store_explicit(place, at.tag | index, memory_order_release);
     count_add(names, 1);
     *ret_slot = index;
@@ -343,7 +343,7 @@ int domi_names_find(const domi_names *names, const char *text, domus_address *re
 
     if (result != 0)
         return result;
-    return look(names, &wanted, ret_address) ? 0 : -ENOENT;
+    return look_up(names, &wanted, ret_address) ? 0 : -ENOENT;
 }
 
 int domi_names_put(domi_names *names, const char *text, domus_address address, uint32_t *ret_slot)

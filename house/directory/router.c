@@ -35,7 +35,7 @@ static bool is_still(const domi_router *router, uint32_t lease)
                                 memory_order_relaxed) == (uint64_t)lease << 32;
 }
 
-static bool look(domi_router *router, uint32_t lease, view *ret_view)
+static bool read_view(domi_router *router, uint32_t lease, view *ret_view)
 {
     /* acquire: pairs with the releases in open_router(). An address that came by a message brings
      * the fields of its lease with it. */
@@ -77,7 +77,7 @@ static uint32_t next_turn(const domi_manager *manager, const view *now)
 
 /* A routee on the sender's own thread. With DOMUS_ROUTE_NEAR, the routees live on the threads in
  * turn: thread 1 of 4 has the routees 1, 5, 9 and so on. */
-static uint32_t near(const domi_manager *manager, const view *now)
+static uint32_t pick_near(const domi_manager *manager, const view *now)
 {
     uint32_t threads = manager->threads;
     uint32_t index = manager->index;
@@ -136,7 +136,7 @@ static uint32_t load_of(const domi_manager *manager, const view *now, uint32_t i
     return atomic_load_explicit(&now->router->routees[index].load, memory_order_relaxed) + depth;
 }
 
-static uint32_t least(const domi_manager *manager, const view *now, uint32_t start)
+static uint32_t pick_least_loaded(const domi_manager *manager, const view *now, uint32_t start)
 {
     uint32_t best = NOBODY;
     uint32_t best_load = 0;
@@ -158,7 +158,7 @@ static uint32_t least(const domi_manager *manager, const view *now, uint32_t sta
 }
 
 /* The finalizer of MurmurHash3: every bit of the result depends on every bit of `x`. */
-static uint64_t mix(uint64_t x)
+static uint64_t mix_bits(uint64_t x)
 {
     x = (x ^ (x >> 33)) * UINT64_C(0xff51afd7ed558ccd);
     x = (x ^ (x >> 33)) * UINT64_C(0xc4ceb9fe1a85ec53);
@@ -167,14 +167,14 @@ static uint64_t mix(uint64_t x)
 
 /* Rendezvous hashing: take the routee with the highest weight among those alive. It looks at a
  * routee's life only if that routee would win. */
-static uint32_t highest(const view *now, uint64_t key)
+static uint32_t pick_highest(const view *now, uint64_t key)
 {
-    uint64_t mixed = mix(key ^ UINT64_C(0x9e3779b97f4a7c15));
+    uint64_t mixed = mix_bits(key ^ UINT64_C(0x9e3779b97f4a7c15));
     uint32_t best = NOBODY;
     uint64_t best_weight = 0;
 
     for (uint32_t i = 0; i < now->count; i++) {
-        uint64_t weight = mix(mixed + i * UINT64_C(0x9e3779b97f4a7c15));
+        uint64_t weight = mix_bits(mixed + i * UINT64_C(0x9e3779b97f4a7c15));
         if ((best == NOBODY || weight > best_weight) &&
             is_alive(domi_router_routee(now->router, i))) {
             best = i;
@@ -193,7 +193,7 @@ static int put_chosen(domi_manager *manager, const view *now, domi_node *node)
     uint32_t start = by_key ? 0 : next_turn(manager, now);
 
     for (uint32_t i = 0; i <= now->count; i++) {
-        uint32_t index = by_key ? highest(now, key) : least(manager, now, start);
+        uint32_t index = by_key ? pick_highest(now, key) : pick_least_loaded(manager, now, start);
         domus_address to;
         if (index == NOBODY || !routee_of(now, index, &to))
             return -ESTALE;
@@ -253,7 +253,7 @@ int domi_router_put(domi_manager *manager, domi_house *face, domi_node *node)
 {
     view now;
 
-    if (!look(router_of(face), node->lease, &now) || node->kind >= DOMI_MAILBOXES)
+    if (!read_view(router_of(face), node->lease, &now) || node->kind >= DOMI_MAILBOXES)
         return -ESTALE;
     if (is_for_all(node))
         return put_to_all(manager, &now, node);
@@ -261,7 +261,7 @@ int domi_router_put(domi_manager *manager, domi_house *face, domi_node *node)
     case DOMUS_ROUTE_ROBIN:
         return put_in_turn(manager, &now, node, next_turn(manager, &now) % now.count, true);
     case DOMUS_ROUTE_NEAR:
-        return put_in_turn(manager, &now, node, near(manager, &now), false);
+        return put_in_turn(manager, &now, node, pick_near(manager, &now), false);
     default:
         return put_chosen(manager, &now, node);
     }
@@ -300,7 +300,8 @@ uint32_t domus_routees(const domus_stack *stack, domus_address address,
     view now = {.count = 1};
 
     (void)stack;
-    if (domi_address_is_router(address) && !look(router_of(address.house), address.lease, &now))
+    if (domi_address_is_router(address) &&
+        !read_view(router_of(address.house), address.lease, &now))
         return 0;
     for (uint32_t i = 0; i < now.count; i++) {
         domus_address who = address;

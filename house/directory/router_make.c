@@ -115,7 +115,7 @@ struct order {
     const char *name;
 };
 
-static int complete(struct order *order, const domus_routing *routing)
+static int complete_router(struct order *order, const domus_routing *routing)
 {
     uint32_t threads = order->manager->threads;
     bool per_thread = order->count == DOMUS_PER_THREAD;
@@ -252,7 +252,7 @@ int domi_router_spawn(domi_manager *manager, domi_house *parent, const domus_beh
         order.name = options->name;
         order.options.name = NULL;
     }
-    int error = complete(&order, routing);
+    int error = complete_router(&order, routing);
     if (error != 0)
         return error;
     if (order.count == 1)

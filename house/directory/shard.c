@@ -83,7 +83,7 @@ static void deliver(domi_manager *manager, shard *self, uint32_t most)
         domi_delivery_end(manager, delivery, left + unused);
 }
 
-static void delivered(domi_manager *manager, shard *self)
+static void end_delivery(domi_manager *manager, shard *self)
 {
     domi_delivery_end(manager, self->delivery, 1);
     self->delivery = NULL;
@@ -103,7 +103,7 @@ static int go_on(domus_stack *stack, void *self_, const domus_answer *answer)
         /* the shard stops, or there is no memory to wait */
         deliver(stack->manager, self, UINT32_MAX);
     }
-    delivered(stack->manager, self);
+    end_delivery(stack->manager, self);
     return 0;
 }
 
@@ -130,7 +130,7 @@ static shard *shard_of(const domi_member *member)
 }
 
 /* An actor that was counted did not become a member, or is a member no more. */
-static void uncount(domi_manager *manager, domi_member *member)
+static void count_out(domi_manager *manager, domi_member *member)
 {
     domi_group *group = member->group;
     domi_group_slot *slot = &group->slots[member->house->home->index];
@@ -212,10 +212,10 @@ void domi_group_handle_arrival(domi_manager *manager, domi_house *house, domi_no
         domi_pool_free(manager, node);
         if (present != NULL) {
             detach(house->self, present);
-            uncount(manager, present);
+            count_out(manager, present);
         }
     } else if (present != NULL || !is_alive(member)) {
-        uncount(manager, member);
+        count_out(manager, member);
     } else {
         attach(house->self, member);
     }
@@ -228,7 +228,7 @@ void domi_group_drop_node(domi_manager *manager, domi_node *node)
     if (member->leaves)
         domi_pool_free(manager, node);
     else
-        uncount(manager, member);
+        count_out(manager, member);
 }
 
 void domi_group_remove_house(domi_manager *manager, domi_house *house)
@@ -237,16 +237,16 @@ void domi_group_remove_house(domi_manager *manager, domi_house *house)
         shard *self = house->self;
 
         if (self->delivery != NULL)
-            delivered(manager, self);
+            end_delivery(manager, self);
         while (self->first != NULL) {
             domi_member *member = self->first;
             detach(self, member);
-            uncount(manager, member);
+            count_out(manager, member);
         }
     }
     while (house->family != NULL && house->family->memberships != NULL) {
         domi_member *member = house->family->memberships;
         detach(shard_of(member), member);
-        uncount(manager, member);
+        count_out(manager, member);
     }
 }

@@ -31,7 +31,7 @@ void domi_text_add(domi_text *text, const char *format, ...)
         text->length += (size_t)length;
 }
 
-static const char *or_unknown(const char *name)
+static const char *text_or_unknown(const char *name)
 {
     return name != NULL ? name : "?";
 }
@@ -150,7 +150,8 @@ static void add_promise(const domi_manager *manager, domi_text *text, const domi
     switch ((domi_promise_kind)promise->kind) {
     case DOMI_PROMISE_ASK:
         domi_text_add(text, "      ask %s to ",
-                      promise->wait.asked != NULL ? or_unknown(promise->wait.asked->name) : "?");
+                      promise->wait.asked != NULL ? text_or_unknown(promise->wait.asked->name)
+                                                  : "?");
         domi_text_add_actor(text, manager->config, promise->target);
         break;
     case DOMI_PROMISE_SLEEP:
@@ -160,7 +161,7 @@ static void add_promise(const domi_manager *manager, domi_text *text, const domi
         domi_text_add(text, "      receive");
         for (const domus_type *const *type = promise->pattern->types; type != NULL && *type != NULL;
              type++)
-            domi_text_add(text, " %s", or_unknown((*type)->name));
+            domi_text_add(text, " %s", text_or_unknown((*type)->name));
         break;
     case DOMI_PROMISE_BLOCKING:
         domi_text_add(text, "      blocking work");
@@ -182,11 +183,11 @@ static void add_conversation(const domi_manager *manager, domi_text *text, const
     };
     uint32_t told = 0;
 
-    domi_text_add(text, "    begun by %s%s%s %s",
-                  stack->begun_by != NULL ? or_unknown(stack->begun_by->name) : "something else",
-                  stack->barrier ? ", holds the barrier," : "",
-                  stack->cancelled ? ", cancelled," : "",
-                  stack->wait <= DOMI_WAIT_KEPT ? waits[stack->wait] : "waits");
+    domi_text_add(
+        text, "    begun by %s%s%s %s",
+        stack->begun_by != NULL ? text_or_unknown(stack->begun_by->name) : "something else",
+        stack->barrier ? ", holds the barrier," : "", stack->cancelled ? ", cancelled," : "",
+        stack->wait <= DOMI_WAIT_KEPT ? waits[stack->wait] : "waits");
     if (stack->wait != DOMI_WAIT_KEPT)
         domi_text_add(text, " %" PRIu32, stack->pending);
     if (stack->ask != NULL) {
@@ -231,7 +232,7 @@ static void add_head(const domi_manager *manager, domi_text *text, const domi_ho
 
     domi_text_add(text, "actor ");
     domi_text_add_actor(text, manager->config, domi_house_address(house));
-    domi_text_add(text, " %s", or_unknown(house->behaviour->name));
+    domi_text_add(text, " %s", text_or_unknown(house->behaviour->name));
     if (family != NULL && family->name_slot != DOMI_NAMELESS && manager->names != NULL &&
         domi_names_get(manager->names, family->name_slot, name) == 0)
         domi_text_add(text, " \"%s\"", name);
@@ -254,7 +255,7 @@ void domi_house_describe(const domi_manager *manager, const domi_house *house, d
     if (domi_house_is_exposed(house) || house->state == DOMI_CREATED) {
         domi_text_add(text, "actor ");
         domi_text_add_actor(text, manager->config, domi_house_address(house));
-        domi_text_add(text, " %s: %s\n", or_unknown(domi_house_behaviour(house)->name),
+        domi_text_add(text, " %s: %s\n", text_or_unknown(domi_house_behaviour(house)->name),
                       domi_house_is_exposed(house) ? "shown to other threads" : "CREATED");
         return;
     }

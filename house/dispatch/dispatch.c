@@ -28,13 +28,13 @@ typedef struct house_run {
 } house_run;
 
 /* Count the messages of `kind` that were handled since `before` places were left. */
-static inline void count(const house_run *run, uint32_t kind, uint32_t before)
+static inline void count_handled(const house_run *run, uint32_t kind, uint32_t before)
 {
     if (before != run->left)
         domi_counter_add(&run->manager->counters.handled[kind], before - run->left);
 }
 
-static const domus_on *find(const domus_behaviour *behaviour, const domus_type *type)
+static const domus_on *find_handler(const domus_behaviour *behaviour, const domus_type *type)
 {
     const domus_on *on = behaviour->on;
 
@@ -48,7 +48,7 @@ static const domus_on *find(const domus_behaviour *behaviour, const domus_type *
 }
 
 /* The row for messages that no other row names: the last one, if it has a handler. */
-static const domus_on *find_rest(const domus_behaviour *behaviour)
+static const domus_on *find_handler_in_rest(const domus_behaviour *behaviour)
 {
     const domus_on *on = behaviour->on;
 
@@ -73,7 +73,7 @@ static bool take_own_message(house_run *run, domi_envelope *message)
 }
 
 /* Report a dead letter for an event that stays with its timer or watch and is not freed. */
-static void dead_event(house_run *run, const domi_envelope *message, int why)
+static void drop_event(house_run *run, const domi_envelope *message, int why)
 {
     domi_letters_tell_dead(run->manager, domi_house_address(run->house), message, why);
 }
@@ -86,7 +86,7 @@ static void handle_framed(house_run *run, domi_envelope *message, const domus_on
 
     if (stack == NULL) {
         if (kind == DOMI_EVENT)
-            dead_event(run, message, -ENOMEM); /* its timer goes on */
+            drop_event(run, message, -ENOMEM); /* its timer goes on */
         else
             /* there is no memory; the size of the frame was checked by the spawn */
             domi_mailbox_drop(run->manager, run->house, &message->node, -ENOMEM);
@@ -103,8 +103,8 @@ static void handle_framed(house_run *run, domi_envelope *message, const domus_on
 
 /* Call a row without a frame. Frees the message if it is a notice that the handler did not keep.
  * Inlined, so that `kind` is a constant. */
-__attribute__((always_inline)) static inline void handle(house_run *run, domi_envelope *message,
-                                                         const domus_on *on, uint32_t kind)
+__attribute__((always_inline)) static inline void
+handle_user_message(house_run *run, domi_envelope *message, const domus_on *on, uint32_t kind)
 {
     domus_stack stack;
 
@@ -121,9 +121,9 @@ __attribute__((always_inline)) static inline void handle(house_run *run, domi_en
 
 /* Handle an ask or notice whose type has no row: a message of the library, else by the last row;
  * without a last row an ask fails with -EOPNOTSUPP, and a notice is a dead letter. */
-static void unhandled(house_run *run, domi_envelope *message, uint32_t kind)
+static void drop_unhandled(house_run *run, domi_envelope *message, uint32_t kind)
 {
-    const domus_on *rest = find_rest(run->house->behaviour);
+    const domus_on *rest = find_handler_in_rest(run->house->behaviour);
 
     if (take_own_message(run, message))
         domi_pool_free(run->manager, &message->node);
@@ -132,7 +132,7 @@ static void unhandled(house_run *run, domi_envelope *message, uint32_t kind)
     else if (rest->frame_size != 0)
         handle_framed(run, message, rest, kind);
     else
-        handle(run, message, rest, kind);
+        handle_user_message(run, message, rest, kind);
 }
 
 DOMI_INLINE void take_replies(house_run *run, uint32_t kept)
@@ -146,7 +146,7 @@ DOMI_INLINE void take_replies(house_run *run, uint32_t kept)
         run->left--;
         domi_stack_take_answer(run->manager, house, (domi_envelope *)(void *)node);
     }
-    count(run, DOMI_REPLY, before);
+    count_handled(run, DOMI_REPLY, before);
 }
 
 DOMI_INLINE void take_exceptions(house_run *run, uint32_t kept)
@@ -162,7 +162,7 @@ DOMI_INLINE void take_exceptions(house_run *run, uint32_t kept)
         else
             domi_stack_take_answer(run->manager, house, (domi_envelope *)(void *)node);
     }
-    count(run, DOMI_EXCEPTION, before);
+    count_handled(run, DOMI_EXCEPTION, before);
 }
 
 static void take_answers(house_run *run, uint32_t kept, uint32_t kept_each)
@@ -193,7 +193,7 @@ __attribute__((always_inline)) static inline void take_user(house_run *run, uint
 
     while (house->tails[kind] != NULL && run->left > kept && may_take_user(run)) {
         domi_envelope *message = (domi_envelope *)(void *)domi_list_take(&house->tails[kind]);
-        const domus_on *on = find(house->behaviour, message->type);
+        const domus_on *on = find_handler(house->behaviour, message->type);
 
         house->mail--;
         run->left--;
@@ -201,13 +201,13 @@ __attribute__((always_inline)) static inline void take_user(house_run *run, uint
         if (kind == DOMI_ASK && DOMI_UNLIKELY(domi_ask_is_expired(run->manager, message)))
             domi_ask_expire(run->manager, message);
         else if (DOMI_UNLIKELY(on == NULL))
-            unhandled(run, message, kind);
+            drop_unhandled(run, message, kind);
         else if (DOMI_UNLIKELY(on->frame_size != 0))
             handle_framed(run, message, on, kind);
         else
-            handle(run, message, on, kind);
+            handle_user_message(run, message, on, kind);
     }
-    count(run, kind, before);
+    count_handled(run, kind, before);
 }
 
 /* Let the receives that wait choose their messages. */
@@ -229,17 +229,17 @@ DOMI_INLINE int handle_event(house_run *run, domi_envelope *message, bool mounte
 {
     if (!mounted)
         return -ESTALE;
-    const domus_on *on = find(run->house->behaviour, message->type);
+    const domus_on *on = find_handler(run->house->behaviour, message->type);
 
     if (on == NULL)
-        on = find_rest(run->house->behaviour);
+        on = find_handler_in_rest(run->house->behaviour);
     if (on == NULL)
         return -EOPNOTSUPP;
     domi_manager_set_handled(run->manager, message->type);
     if (on->frame_size != 0)
         handle_framed(run, message, on, DOMI_EVENT);
     else
-        handle(run, message, on, DOMI_EVENT);
+        handle_user_message(run, message, on, DOMI_EVENT);
     return 0;
 }
 
@@ -249,7 +249,7 @@ DOMI_INLINE void handle_lent_event(house_run *run, domi_envelope *message, bool 
     int error = handle_event(run, message, mounted);
 
     if (error != 0)
-        dead_event(run, message, error);
+        drop_event(run, message, error);
 }
 
 DOMI_INLINE void take_timer(house_run *run, domi_timer *timer, bool mounted)
@@ -309,7 +309,7 @@ DOMI_INLINE void take_events(house_run *run, uint32_t kept, bool mounted)
         run->left--;
         take_event(run, node, mounted);
     }
-    count(run, DOMI_EVENT, before);
+    count_handled(run, DOMI_EVENT, before);
 }
 
 /* Events are taken even if the actor is not mounted, because the ends of its children are events,
@@ -323,7 +323,7 @@ __attribute__((noinline, cold)) static void take_events_unmounted(house_run *run
 /* Marks that few houses have, and for which settle() has more to do. */
 #define DOMI_MARKS_SPECIAL (DOMI_MARK_RESTART | DOMI_MARK_PASSIVATES | DOMI_MARK_ROUTEE)
 
-static void special(domi_manager *manager, domi_house *house, uint32_t handled)
+static void settle_special(domi_manager *manager, domi_house *house, uint32_t handled)
 {
     if ((house->marks & DOMI_MARK_PASSIVATES) != 0) {
         bool only_looked = house->family->idle_looked && handled <= 1;
@@ -343,7 +343,7 @@ DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handl
     uint64_t life = domi_house_life(house);
 
     if (DOMI_UNLIKELY((house->marks & DOMI_MARKS_SPECIAL) != 0)) {
-        special(manager, house, handled);
+        settle_special(manager, house, handled);
         life = domi_house_life(house);
     }
     if (DOMI_UNLIKELY((life & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) != 0)) {

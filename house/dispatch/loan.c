@@ -14,7 +14,7 @@ static_assert(sizeof(domi_loan) <= 64, "a record is an envelope's slab");
  * houses is not walked through to its end. */
 #define LOOKS_PER_HOUSE 4u
 
-static void shown(domi_manager *home, uint32_t count)
+static void set_shown_count(domi_manager *home, uint32_t count)
 {
     /* Relaxed: it is written under the lock. A thread that reads it without the lock takes the lock
      * before it relies on it. */
@@ -25,8 +25,8 @@ static void shown(domi_manager *home, uint32_t count)
 
 /* Move houses that may be lent from the head of `from`, a level of `queue`, to `chosen`, and mark
  * them exposed. The others stay in their order. Returns how many were moved. */
-static uint32_t choose(domi_queue *queue, domi_fifo *from, uint32_t most, uint32_t *looks,
-                       domi_fifo *chosen)
+static uint32_t choose_house(domi_queue *queue, domi_fifo *from, uint32_t most, uint32_t *looks,
+                             domi_fifo *chosen)
 {
     domi_fifo kept = {NULL, NULL};
     uint32_t count = 0;
@@ -52,9 +52,9 @@ uint32_t domi_loans_expose(domi_manager *home, domi_queue *queue, uint32_t most)
 {
     domi_fifo chosen = {NULL, NULL};
     uint32_t looks = most > UINT32_MAX / LOOKS_PER_HOUSE ? UINT32_MAX : most * LOOKS_PER_HOUSE;
-    uint32_t count = choose(queue, &queue->normal, most, &looks, &chosen);
+    uint32_t count = choose_house(queue, &queue->normal, most, &looks, &chosen);
 
-    count += choose(queue, &queue->high, most - count, &looks, &chosen);
+    count += choose_house(queue, &queue->high, most - count, &looks, &chosen);
     if (count == 0)
         return 0;
     domi_spinlock_lock(&home->shared_lock);
@@ -64,7 +64,7 @@ uint32_t domi_loans_expose(domi_manager *home, domi_queue *queue, uint32_t most)
         home->shared.tail->next = chosen.head;
         home->shared.tail = chosen.tail;
     }
-    shown(home, domi_loans_count_shown(home) + count);
+    set_shown_count(home, domi_loans_count_shown(home) + count);
     domi_spinlock_unlock(&home->shared_lock);
     home->lent += count;
     domi_counter_add(&home->counters.exposed, count);
@@ -73,7 +73,7 @@ uint32_t domi_loans_expose(domi_manager *home, domi_queue *queue, uint32_t most)
 
 /* The house is home's again: carry out what the thief has noted, and sort the mail that came
  * meanwhile. */
-static void have_back(domi_manager *home, domi_house *house, domi_notes notes)
+static void take_house_back(domi_manager *home, domi_house *house, domi_notes notes)
 {
     uint32_t slot = domi_house_slot(house);
 
@@ -90,7 +90,7 @@ static domi_fifo take_shared(domi_manager *home)
     domi_spinlock_lock(&home->shared_lock);
     domi_fifo taken = home->shared;
     home->shared = (domi_fifo){NULL, NULL};
-    shown(home, 0);
+    set_shown_count(home, 0);
     domi_spinlock_unlock(&home->shared_lock);
     return taken;
 }
@@ -104,7 +104,7 @@ uint32_t domi_loans_take_back(domi_manager *home, domi_queue *queue)
 
     for (domi_house *house = domi_fifo_take(&taken); house != NULL;
          house = domi_fifo_take(&taken)) {
-        have_back(home, house, (domi_notes){.tail = NULL});
+        take_house_back(home, house, (domi_notes){.tail = NULL});
         domi_fifo_put((house->marks & DOMI_MARK_HIGH) != 0 ? &high : &normal, house);
         count++;
     }
@@ -142,7 +142,7 @@ uint32_t domi_loans_settle(domi_manager *home)
         domi_loan loan = *(domi_loan *)(void *)node;
         domi_pool_free(home, node);
         node = loan.node.next;
-        have_back(home, loan.house, loan.notes);
+        take_house_back(home, loan.house, loan.notes);
         domi_house_settle(home, loan.house, loan.handled);
     }
     return count;
@@ -153,12 +153,12 @@ void domi_loans_end(domi_manager *home)
     domi_fifo taken = take_shared(home);
 
     for (domi_house *house = domi_fifo_take(&taken); house != NULL; house = domi_fifo_take(&taken))
-        have_back(home, house, (domi_notes){.tail = NULL});
+        take_house_back(home, house, (domi_notes){.tail = NULL});
     for (domi_node *node = take_returns(home); node != NULL;) {
         domi_loan loan = *(domi_loan *)(void *)node;
         domi_pool_free(home, node);
         node = loan.node.next;
-        have_back(home, loan.house, loan.notes);
+        take_house_back(home, loan.house, loan.notes);
     }
     DOMI_CHECK(home->lent == 0);
 }
@@ -176,7 +176,7 @@ domi_loan *domi_loan_take(domi_manager *thief, domi_manager *home)
     if (domi_spinlock_try_lock(&home->shared_lock)) {
         house = domi_fifo_take(&home->shared);
         if (house != NULL)
-            shown(home, domi_loans_count_shown(home) - 1);
+            set_shown_count(home, domi_loans_count_shown(home) - 1);
         domi_spinlock_unlock(&home->shared_lock);
     }
     if (house == NULL) {

@@ -95,7 +95,7 @@ int domus_notice_all(domus_stack *stack, const domus_address *to, uint32_t count
 }
 
 /* The home for a new actor of this thread. NULL if there is no such thread. */
-static domi_manager *place(domus_stack *stack, const domus_spawn_options *options)
+static domi_manager *place_of(domus_stack *stack, const domus_spawn_options *options)
 {
     domi_manager *manager = stack->manager;
     domi_manager *home = domi_stack_house(stack)->home;
@@ -122,7 +122,7 @@ int domus_spawn_with(domus_stack *stack, const domus_behaviour *behaviour, const
             return -EOPNOTSUPP;
         return manager->spawn_detached(manager, parent, behaviour, state, options, ret_address);
     }
-    domi_manager *home = place(stack, options);
+    domi_manager *home = place_of(stack, options);
     if (home == NULL)
         return -EINVAL;
     return domi_house_spawn_child(manager, parent, home, behaviour, state, options, ret_address);
@@ -131,7 +131,7 @@ int domus_spawn_with(domus_stack *stack, const domus_behaviour *behaviour, const
 int domus_spawn(domus_stack *stack, const domus_behaviour *behaviour, const void *state,
                 domus_address *ret_address)
 {
-    return domi_house_spawn_child(stack->manager, domi_stack_house(stack), place(stack, NULL),
+    return domi_house_spawn_child(stack->manager, domi_stack_house(stack), place_of(stack, NULL),
                                   behaviour, state, NULL, ret_address);
 }
 

@@ -101,7 +101,7 @@ bool domi_family_remove_ended(domi_manager *manager, domi_house *child)
 
 /* The house failed and no parent has rules for it: end the actor if the failure is fatal, else let
  * it go on. */
-static void root_decides(domi_manager *manager, domi_house *house, bool fatal)
+static void decide_for_root(domi_manager *manager, domi_house *house, bool fatal)
 {
     if (!fatal) {
         house->reason = 0;
@@ -129,7 +129,7 @@ void domi_family_handle_failure(domi_manager *manager, domi_house *house, int er
     house->reason = (int16_t)(error > INT16_MIN ? error : INT16_MIN);
     domi_manager_log(manager, house, DOMI_HAS_FAILED, error);
     if (parent == NULL || domi_house_behaviour(parent)->supervision == NULL) {
-        root_decides(manager, house, fatal);
+        decide_for_root(manager, house, fatal);
         return;
     }
     house->marks |= DOMI_MARK_SUSPENDED;
@@ -143,8 +143,8 @@ void domi_family_handle_failure(domi_manager *manager, domi_house *house, int er
     tell_parent(manager, house, (uint16_t)-house->reason);
 }
 
-static domus_directive decide(const domus_supervision *supervision, const domi_house *child,
-                              int error)
+static domus_directive decide_for_child(const domus_supervision *supervision,
+                                        const domi_house *child, int error)
 {
     for (uint32_t i = 0; i < supervision->rules_count; i++) {
         const domus_rule *rule = &supervision->rules[i];
@@ -215,14 +215,15 @@ static void direct_all(domi_manager *manager, const domi_children *children,
     }
 }
 
-static void child_failed(domi_manager *manager, domi_house *parent, domi_house *child, int error)
+static void handle_child_failure(domi_manager *manager, domi_house *parent, domi_house *child,
+                                 int error)
 {
     const domus_supervision *supervision = parent->behaviour->supervision;
     domus_directive directive = DOMUS_STOP;
 
     /* A parent that stops or restarts has stopped all of its children, so this child stops, too. */
     if (supervision != NULL && (parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) == 0)
-        directive = decide(supervision, child, error);
+        directive = decide_for_child(supervision, child, error);
     if (directive == DOMUS_RESTART && !within_intensity(manager, supervision, parent->family))
         directive = DOMUS_ESCALATE;
     if (directive == DOMUS_ESCALATE) {
@@ -241,7 +242,7 @@ void domi_family_handle_event(domi_manager *manager, domi_house *parent, domi_no
     domi_house *child = domi_node_house(node);
 
     if (node->owner != DOMI_CHILD_GONE) {
-        child_failed(manager, parent, child, -(int)node->owner);
+        handle_child_failure(manager, parent, child, -(int)node->owner);
         return;
     }
     domi_family_remove_child(child);

@@ -141,7 +141,7 @@ static int house_init(domi_manager *manager, domi_house *house, const domi_house
     return error;
 }
 
-static void house_undo(domi_manager *manager, domi_house *house)
+static void undo_house(domi_manager *manager, domi_house *house)
 {
     if (house->parent != NULL)
         domi_family_remove_child(house);
@@ -152,7 +152,7 @@ static void house_undo(domi_manager *manager, domi_house *house)
 }
 
 /* Set the life word of a complete house: from here on other threads may know its address. */
-static void publish(domi_manager *manager, domi_house *house, domus_address address)
+static void publish_life(domi_manager *manager, domi_house *house, domus_address address)
 {
     uint64_t life = (uint64_t)address.lease << 32;
 
@@ -209,11 +209,11 @@ static int spawn(domi_manager *manager, domi_house *parent, domi_manager *home,
     if (error == 0 && options != NULL && options->name != NULL)
         error = domi_name_put(manager, house, options->name, address);
     if (error != 0) {
-        house_undo(manager, house);
+        undo_house(manager, house);
         return error;
     }
     *ret_address = address;
-    publish(manager, house, address);
+    publish_life(manager, house, address);
     return 0;
 }
 

@@ -49,7 +49,7 @@ static void take_out(domi_manager *home, domi_memory_watch *watch)
 
 /* Relaxed, both: the count is written under the lock, and a thread that reads it without the lock
  * may be late. */
-static void count(domi_manager *home, uint32_t by)
+static void count_watches(domi_manager *home, uint32_t by)
 {
     atomic_store_explicit(&home->memory_watches.count,
                           atomic_load_explicit(&home->memory_watches.count, memory_order_relaxed) +
@@ -67,7 +67,7 @@ bool domi_memory_is_watched(const domi_manager *manager)
 
 /* Put the event. It is marked as under way, so nobody frees the watch until the event was handled
  * or dropped. */
-static void put(domi_manager *manager, domi_memory_watch *watch)
+static void put_event(domi_manager *manager, domi_memory_watch *watch)
 {
     const domus_address address = {watch->house, watch->lease};
 
@@ -115,7 +115,7 @@ void domi_memory_watches_fire(domi_manager *manager)
         manager->memory_watches.seen = number;
     }
     while ((watch = find_next(manager, number, &visits)) != NULL)
-        put(manager, watch);
+        put_event(manager, watch);
 }
 
 bool domi_memory_watch_begin_event(domi_manager *manager, domi_memory_watch *watch)
@@ -144,7 +144,7 @@ void domi_memory_watch_end_event(domi_manager *manager, domi_memory_watch *watch
     if (is_free)
         domi_pool_free(manager, &watch->event.node);
     else if (again)
-        put(manager, watch);
+        put_event(manager, watch);
 }
 
 void domi_memory_watch_drop_node(domi_manager *manager, domi_memory_watch *watch)
@@ -194,11 +194,11 @@ int domus_watch_memory(domus_stack *stack)
     domi_link_add(house, &watch->link);
     domi_spinlock_lock(&home->memory_watches.lock);
     add_last(home, watch);
-    count(home, 1);
+    count_watches(home, 1);
     home->memory_watches.left++; /* so that home's next walk comes to this watch, too */
     domi_spinlock_unlock(&home->memory_watches.lock);
     if (watch->under_way)
-        put(manager, watch);
+        put_event(manager, watch);
     return 0;
 }
 
@@ -209,7 +209,7 @@ void domi_memory_watch_cancel(domi_manager *manager, domi_memory_watch *watch)
     domi_link_remove(watch->house, &watch->link);
     domi_spinlock_lock(&home->memory_watches.lock);
     take_out(home, watch);
-    count(home, UINT32_MAX);
+    count_watches(home, UINT32_MAX);
     watch->cancelled = true;
     bool is_free = !watch->under_way;
     domi_spinlock_unlock(&home->memory_watches.lock);

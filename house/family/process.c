@@ -59,7 +59,7 @@ static const domus_pattern nothing = {.types = no_types};
 
 /* Keep a copy of a payload, together with what the payload owns. Returns 0; -ENOMEM, and then the
  * library releases what the payload owns. */
-static int hold(domus_stack *stack, process_actor *actor, const domus_answer *answer)
+static int hold_payload(domus_stack *stack, process_actor *actor, const domus_answer *answer)
 {
     domus_message *message;
 
@@ -75,8 +75,8 @@ static int hold(domus_stack *stack, process_actor *actor, const domus_answer *an
     return 0;
 }
 
-/* Append a complete event, with the message that hold() kept for it. */
-static void add(process_actor *actor, const domus_process_event *event)
+/* Append a complete event, with the message that hold_payload() kept for it. */
+static void add_event(process_actor *actor, const domus_process_event *event)
 {
     domus_message *held = actor->room->held[actor->count];
     domus_process_event *place = &actor->room->events[actor->count++];
@@ -94,7 +94,7 @@ static void add_message(domus_stack *stack, process_actor *actor, const domus_an
     };
 
     if (domus_message_take(stack, &actor->room->held[actor->count]) != 0) { /* it is an ask */
-        int error = hold(stack, actor, answer);
+        int error = hold_payload(stack, actor, answer);
         if (error != 0) {
             (void)domus_fail(stack, error);
             return;
@@ -107,7 +107,7 @@ static void add_message(domus_stack *stack, process_actor *actor, const domus_an
         }
         event.is_ask = true;
     }
-    add(actor, &event);
+    add_event(actor, &event);
 }
 
 static void add_completion(domus_stack *stack, process_actor *actor, const domus_answer *answer)
@@ -121,8 +121,8 @@ static void add_completion(domus_stack *stack, process_actor *actor, const domus
     if (answer->type != NULL)
         event.sender = domus_sender(stack);
     if (answer->error == 0)
-        event.error = hold(stack, actor, answer);
-    add(actor, &event);
+        event.error = hold_payload(stack, actor, answer);
+    add_event(actor, &event);
 }
 
 /* --- step ------------------------------------------------------------------------------------ */
@@ -138,7 +138,7 @@ static void events_free(domus_stack *stack, process_actor *actor)
 }
 
 /* Make one step with the gathered events. False if it was the last step. */
-static bool step(domus_stack *stack, process_actor *actor)
+static bool step_process(domus_stack *stack, process_actor *actor)
 {
     domus_process_output out = {.stack = stack, .actor = actor};
 
@@ -153,7 +153,7 @@ static bool step(domus_stack *stack, process_actor *actor)
     return !out.done;
 }
 
-static int listen(domus_stack *stack, process_actor *actor)
+static int receive_any(domus_stack *stack, process_actor *actor)
 {
     if (actor->listening)
         return 0;
@@ -170,7 +170,7 @@ static bool put_off_end_of_turn(domus_stack *stack, process_actor *actor)
         return true;
     actor->turning = domus_receive_add(stack, &nothing, 0, TAG_TURN) == 0;
     /* without memory for the receive the step comes at once */
-    return actor->turning || step(stack, actor);
+    return actor->turning || step_process(stack, actor);
 }
 
 static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
@@ -184,7 +184,7 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
     else if (answer->tag == TAG_TURN)
         actor->turning = false;
     if (result >= 0) { /* the promise just given back is free, so this finds one */
-        int error = listen(stack, actor);
+        int error = receive_any(stack, actor);
         result = error != 0 ? error : result;
     }
     if (answer->tag == TAG_MESSAGE && answer->error == 0)
@@ -197,7 +197,7 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
     bool turned = answer->tag == TAG_TURN && (actor->count != 0 || !actor->began);
     bool more = true;
     if (turned || actor->count == DOMUS_PROCESS_EVENTS_MAX)
-        more = step(stack, actor);
+        more = step_process(stack, actor);
     else if (actor->count != 0)
         more = put_off_end_of_turn(stack, actor);
     return more ? result : 0;
@@ -234,7 +234,7 @@ static int on_mount(domus_stack *stack, void *self)
         result = process->init(stack, actor->room->state, actor->method, actor->input_type,
                                actor->input_type != NULL ? actor->input : NULL);
     if (result >= 0)
-        result = listen(stack, actor);
+        result = receive_any(stack, actor);
     if (result == 0)
         result = put_off_end_of_turn(stack, actor) ? domus_wait_first(stack, go_on) : 0;
     if (result < 0)

@@ -39,7 +39,7 @@ static uint32_t class_for(uint32_t state_bytes)
 }
 
 /* Make a slot that was never used. Its first lease is 1, because 0 is nobody's. */
-static domi_house *born(domi_manager *home, uint32_t size_class)
+static domi_house *carve_slot(domi_manager *home, uint32_t size_class)
 {
     domi_house *house = domi_slab_carve(&home->slots.slabs[size_class]);
 
@@ -69,7 +69,7 @@ static domi_house *take_free(domi_manager *home, uint32_t size_class)
     domi_house *house = home->slots.slabs[size_class].free;
 
     if (house == NULL)
-        return born(home, size_class);
+        return carve_slot(home, size_class);
     fetch_ahead(house, size_class);
     home->slots.slabs[size_class].free = house->next;
     domi_counter_add(&home->slots.free_bytes, -(uint64_t)sizes[size_class]);

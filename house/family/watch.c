@@ -120,7 +120,7 @@ void domi_watch_fire_room(domi_manager *manager, domi_house *house)
 
 /* --- the watcher's side ---------------------------------------------------------------------- */
 
-static void own(domi_family *family, domi_watch *watch)
+static void add_to_owner(domi_family *family, domi_watch *watch)
 {
     /* release: a thread that reads `owned` by a stale handle then reads a newer generation, too. */
     atomic_store_explicit(&watch->owned, true, memory_order_release);
@@ -131,7 +131,7 @@ static void own(domi_family *family, domi_watch *watch)
     family->watches = watch;
 }
 
-static void disown(domi_manager *manager, domi_house *house, domi_watch *watch)
+static void remove_from_owner(domi_manager *manager, domi_house *house, domi_watch *watch)
 {
     if (!atomic_load_explicit(&watch->owned, memory_order_relaxed)) /* this thread set it */
         return;
@@ -158,7 +158,7 @@ static domi_watch *watch_new(domi_manager *manager, domus_address watcher, domus
     if (watch == NULL)
         return NULL;
     /* The generation changes here and not at the free, because a free record is owned by nobody
-     * anyway. Relaxed: own() publishes it by its release. */
+     * anyway. Relaxed: add_to_owner() publishes it by its release. */
     atomic_fetch_add_explicit(&watch->generation, 1, memory_order_relaxed);
     watch->type = type;
     watch->peer = NULL;
@@ -205,7 +205,7 @@ static int watch_actor(domus_stack *stack, domus_address who, const domus_type *
         watch->peer->attached = true;
         domi_link_add(house, &watch->peer->link_);
     }
-    own(family, watch);
+    add_to_owner(family, watch);
     if (ret_watch != NULL)
         *ret_watch =
             (domus_watch){watch, atomic_load_explicit(&watch->generation, memory_order_relaxed)};
@@ -233,7 +233,7 @@ static void take_back(domi_manager *manager, domi_house *house, domi_watch *watc
     domus_address who = watch->down.who;
 
     watch->cancelled = true;
-    disown(manager, house, watch);
+    remove_from_owner(manager, house, watch);
     /* Relaxed: the node is not put yet, and its put publishes the count. */
     atomic_fetch_add_explicit(&watch->legs, 1, memory_order_relaxed);
     watch->unwatch.kind = DOMI_WATCH;
@@ -248,8 +248,9 @@ int domus_unwatch(domus_stack *stack, domus_watch handle)
     domi_house *house = domi_stack_house(stack);
 
     /* The record of a stale handle may belong to another actor by now, also on another thread
-     * (thieves take records from their own pools). acquire: pairs with the release in own(). If
-     * another actor owns the record, the generation read here is that actor's. */
+     * (thieves take records from their own pools). acquire: pairs with the release in
+     * add_to_owner(). If another actor owns the record, the generation read here is that actor's.
+     */
     if (watch == NULL || !atomic_load_explicit(&watch->owned, memory_order_acquire) ||
         atomic_load_explicit(&watch->generation, memory_order_relaxed) != handle.generation ||
         watch->watcher != house)
@@ -274,7 +275,7 @@ bool domi_watch_begin_event(domi_manager *manager, domi_house *house, domi_watch
 {
     if (watch->cancelled)
         return false;
-    disown(manager, house, watch);
+    remove_from_owner(manager, house, watch);
     if (!watch->link)
         return true;
     for (const domus_on *on = house->behaviour->on; on != NULL && on->type != NULL; on++) {

@@ -5,7 +5,8 @@
 
 /* Push the houses from `newest` to `oldest`, linked by arrival_next, onto the arrivals of `home`.
  */
-static void push(domi_manager *manager, domi_manager *home, domi_house *newest, domi_house *oldest)
+static void push_arrivals(domi_manager *manager, domi_manager *home, domi_house *newest,
+                          domi_house *oldest)
 {
     /* Guess that the stack is empty, which it mostly is. To load it first would fetch the line
      * twice. */
@@ -27,7 +28,7 @@ static void push_all(domi_manager *manager)
 
     for (uint32_t i = 0; i < links->home_count; i++) {
         domi_link_chain *chain = &links->by_home[links->homes[i]];
-        push(manager, manager->managers[links->homes[i]], chain->newest, chain->oldest);
+        push_arrivals(manager, manager->managers[links->homes[i]], chain->newest, chain->oldest);
         chain->newest = chain->oldest = NULL;
     }
     links->home_count = links->houses = 0;
@@ -39,7 +40,7 @@ void domi_links_add(domi_manager *manager, domi_house *house)
     domi_manager *home = house->home;
 
     if (DOMI_LIKELY(!links->gathering)) {
-        push(manager, home, house, house);
+        push_arrivals(manager, home, house, house);
         return;
     }
     domi_link_chain *chain = &links->by_home[home->index];

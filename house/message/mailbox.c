@@ -40,7 +40,7 @@ static bool is_user(const domi_node *node)
     return node->kind == DOMI_ASK || node->kind == DOMI_NOTICE;
 }
 
-static int refused(domi_manager *manager, domi_house *house, const domi_node *node)
+static int refuse_full(domi_manager *manager, domi_house *house, const domi_node *node)
 {
     domi_counter_add(&manager->counters.refusals, 1);
     if (domi_letters_has_subscriber(manager, DOMUS_LETTERS_REFUSED))
@@ -50,14 +50,14 @@ static int refused(domi_manager *manager, domi_house *house, const domi_node *no
 
 /* Refuse because memory is short. Subscribers to refusals are not told, because telling them takes
  * memory. */
-static int busy(domi_manager *manager)
+static int refuse_busy(domi_manager *manager)
 {
     domi_counter_add(&manager->counters.busy, 1);
     return -EBUSY;
 }
 
 /* How many asks and notices may wait here. */
-static uint32_t bound(const domi_manager *manager, const domi_house *house, uint64_t life)
+static uint32_t bound_of(const domi_manager *manager, const domi_house *house, uint64_t life)
 {
     return (life & DOMI_LIFE_BOUNDED) != 0 ? domi_house_mail_max(house) : manager->mailbox_max;
 }
@@ -72,7 +72,7 @@ static int put_inbox(domi_manager *manager, domi_house *house, domi_node *node, 
         uint64_t depth = word >> POINTER_BITS;
 
         if (is_user(node) && depth >= mail_max)
-            return refused(manager, house, node);
+            return refuse_full(manager, house, node);
         node->next = word_node(word);
         depth = depth < DEPTH_MAX ? depth + 1 : DEPTH_MAX;
         next = depth << POINTER_BITS | (uintptr_t)node;
@@ -114,7 +114,7 @@ static void fail_circle(domi_manager *manager, domi_house *house, domi_node *bef
 }
 
 /* Act on a node that is for the house itself and not for one of its mailboxes. */
-static void control(domi_manager *manager, domi_house *house, domi_node *node)
+static void handle_control(domi_manager *manager, domi_house *house, domi_node *node)
 {
     uint32_t kind = node->kind;
 
@@ -152,7 +152,7 @@ static void sort_one(domi_manager *manager, domi_house *house, domi_node *node, 
         return;
     }
     if (node->kind >= DOMI_MAILBOXES) {
-        control(manager, house, node);
+        handle_control(manager, house, node);
     } else if (is_user(node) && (house->marks & DOMI_MARK_STOPPING) != 0) {
         domi_mailbox_drop(manager, house, node, -ESTALE);
     } else {
@@ -183,21 +183,21 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
         if ((life & DOMI_LIFE_STOP) != 0)
             return -ESTALE;
         if (DOMI_UNLIKELY(manager->busy))
-            return busy(manager);
+            return refuse_busy(manager);
         if ((life & DOMI_LIFE_FULL) != 0)
-            return refused(manager, house, node);
+            return refuse_full(manager, house, node);
     }
 
     bool home_lane = house->home == manager && !domi_house_is_exposed(house) &&
                      atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0;
     if (!home_lane)
-        return put_inbox(manager, house, node, bound(manager, house, life));
-    if (is_user(node) && house->mail >= bound(manager, house, life)) {
+        return put_inbox(manager, house, node, bound_of(manager, house, life));
+    if (is_user(node) && house->mail >= bound_of(manager, house, life)) {
         domi_mailbox_mark_full(house);
-        return refused(manager, house, node);
+        return refuse_full(manager, house, node);
     }
     if (node->kind >= DOMI_MAILBOXES)
-        control(manager, house, node);
+        handle_control(manager, house, node);
     else
         domi_mailbox_append(manager, house, node, node->kind);
     return 0;
@@ -261,7 +261,7 @@ void domi_mailbox_sort_inbox(domi_manager *manager, domi_house *house)
     }
     if (lease == 0)
         return; /* the slot is free, and another thread may be making an actor in it by now */
-    if (house->mail >= bound(manager, house, life))
+    if (house->mail >= bound_of(manager, house, life))
         domi_mailbox_mark_full(house);
     if (DOMI_LIKELY((house->marks & (DOMI_MARK_ROUTEE | DOMI_MARK_STOPPING)) == 0))
         return;

@@ -59,7 +59,7 @@ static void push_chain(domi_manager *owner, domi_chain *full)
 }
 
 /* Link an object of another manager into the chain for its owner. */
-static void chain(domi_manager *manager, domi_node *node)
+static void chain_for_owner(domi_manager *manager, domi_node *node)
 {
     domi_chain *to = &manager->chains[node->owner];
 
@@ -73,7 +73,7 @@ static void chain(domi_manager *manager, domi_node *node)
 void domi_pool_flush_returns(domi_manager *manager)
 {
     if (manager->guest != NULL)
-        chain(manager, manager->guest);
+        chain_for_owner(manager, manager->guest);
     manager->guest = NULL;
     if (manager->chained == 0)
         return;
@@ -216,7 +216,7 @@ void domi_pool_free_slow(domi_manager *manager, domi_node *node)
     if (manager->alone && manager->guest == NULL && node->slab <= DOMI_SLAB_128)
         manager->guest = node;
     else
-        chain(manager, node);
+        chain_for_owner(manager, node);
 }
 
 domi_envelope *domi_pool_take_heap(domi_manager *manager, size_t bytes)

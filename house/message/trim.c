@@ -28,7 +28,7 @@ static bool is_short(const domi_manager *manager)
 }
 
 /* The next longer wait. */
-static uint64_t longer(uint64_t wait_ns)
+static uint64_t longer_wait(uint64_t wait_ns)
 {
     return wait_ns < LAST_WAIT_NS / 2 ? 2 * wait_ns : LAST_WAIT_NS;
 }
@@ -42,7 +42,7 @@ static void note_growth(domi_manager *manager, uint64_t now_ns)
 
     if (mapped != trim->mapped) {
         /* If the last pass gave memory back, it is needed again: wait longer the next time. */
-        trim->wait_ns = trim->gained ? longer(trim->wait_ns) : FIRST_WAIT_NS;
+        trim->wait_ns = trim->gained ? longer_wait(trim->wait_ns) : FIRST_WAIT_NS;
         trim->gained = false;
         trim->mapped = mapped;
         trim->next_ns = now_ns + trim->wait_ns;
@@ -76,7 +76,7 @@ static void end_pass(domi_manager *manager, uint64_t now_ns)
     if (now_ns < trim->short_ns)
         trim->wait_ns = FIRST_WAIT_NS;
     else if (!trim->gained)
-        trim->wait_ns = longer(trim->wait_ns);
+        trim->wait_ns = longer_wait(trim->wait_ns);
     trim->next_ns = now_ns + (is_short(manager) ? SHORT_WAIT_NS : trim->wait_ns);
 }
 
@@ -122,7 +122,7 @@ static bool begin_slab(domi_slab *slab)
 }
 
 /* Take one step of the trim of `slab`. Returns false if this slab is done. */
-static bool step(domi_manager *manager, domi_slab *slab, uint32_t objects)
+static bool take_step(domi_manager *manager, domi_slab *slab, uint32_t objects)
 {
     domi_trim *trim = &manager->trim;
 
@@ -152,7 +152,7 @@ bool domi_pool_trim_step(domi_manager *manager, uint64_t now_ns, uint32_t object
     }
     if (!trim->begun && domi_pool_collect_returned(manager))
         return true;
-    if (step(manager, &manager->slabs[trim->slab], objects))
+    if (take_step(manager, &manager->slabs[trim->slab], objects))
         return true;
     trim->begun = false;
     if (++trim->slab == DOMI_SLABS)

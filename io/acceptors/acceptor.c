@@ -44,7 +44,7 @@ static void count_listener(domi_io *io, uint64_t by)
                           memory_order_release);
 }
 
-static void arm(domi_acceptor *acceptor)
+static void arm_accept(domi_acceptor *acceptor)
 {
     if (acceptor->armed || acceptor->stopping || acceptor->io->draining)
         return;
@@ -53,7 +53,7 @@ static void arm(domi_acceptor *acceptor)
                                   domi_op_data(DOMI_OP_ACCEPT, 0, acceptor->slot));
 }
 
-static void cancel(domi_acceptor *acceptor)
+static void cancel_accept(domi_acceptor *acceptor)
 {
     if (!acceptor->armed || acceptor->cancelling)
         return;
@@ -104,7 +104,7 @@ static void pause_accept(domi_acceptor *acceptor, bool full)
 }
 
 /* Returns the target with the fewest connections; NULL when the actors of all targets are gone. */
-static domi_acceptor_target *fewest(domi_acceptor *acceptor)
+static domi_acceptor_target *find_target_with_fewest(domi_acceptor *acceptor)
 {
     domi_acceptor_target *best = NULL;
     uint32_t best_count = UINT32_MAX;
@@ -161,8 +161,8 @@ static void drop_arrival(domi_acceptor *acceptor, const domi_arrival *arrival)
 static void hand_over(domi_acceptor *acceptor, const domi_arrival *arrival)
 {
     domi_counter_add(&acceptor->io->counters.accepted, 1);
-    for (domi_acceptor_target *target = fewest(acceptor); target != NULL;
-         target = fewest(acceptor)) {
+    for (domi_acceptor_target *target = find_target_with_fewest(acceptor); target != NULL;
+         target = find_target_with_fewest(acceptor)) {
         int result = hand_to(acceptor, target, arrival);
         if (result == 0)
             return;
@@ -212,7 +212,7 @@ void domi_acceptor_look_at_pressure(domi_acceptor *acceptor)
 {
     if (!acceptor->io->pressure.pauses || acceptor->stopping)
         return;
-    cancel(acceptor);
+    cancel_accept(acceptor);
     pause_accept(acceptor, true);
 }
 
@@ -255,7 +255,7 @@ static void finish_later(domi_acceptor *acceptor, uint64_t delay_ns)
  * comes now is refused, and does not wait for the end of a drain. One call accepts a bounded
  * number, and the next iteration goes on. In a drain without descriptors it is tried again later,
  * because channels that end give theirs back. */
-static void finish(domi_acceptor *acceptor)
+static void finish_stop(domi_acceptor *acceptor)
 {
     domi_io *io = acceptor->io;
 
@@ -274,7 +274,7 @@ static void finish(domi_acceptor *acceptor)
 /* Finish, and make the house ready if the listener is closed: a stopping actor waits for that. */
 static void finish_and_rouse(domi_acceptor *acceptor)
 {
-    finish(acceptor);
+    finish_stop(acceptor);
     if (acceptor->fd < 0 && acceptor->house->state == DOMI_WAITING)
         domi_house_make_ready(acceptor->io->manager, acceptor->house);
 }
@@ -289,7 +289,7 @@ void domi_acceptor_handle_timer(domi_acceptor *acceptor)
     if (acceptor->waiting_count != 0 || (acceptor->full && is_full(acceptor)))
         pause_accept(acceptor, true);
     else
-        arm(acceptor);
+        arm_accept(acceptor);
 }
 
 static bool ask_peer(int fd, struct sockaddr_storage *address, size_t bytes)
@@ -330,7 +330,7 @@ static int count_peer(domi_acceptor *acceptor, domi_arrival *arrival)
 }
 
 /* Take a connection that was accepted. */
-static void arrive(domi_acceptor *acceptor, int fd)
+static void take_arrival(domi_acceptor *acceptor, int fd)
 {
     domi_arrival arrival = {.fd = fd};
 
@@ -349,7 +349,7 @@ static void arrive(domi_acceptor *acceptor, int fd)
     else
         hand_over(acceptor, &arrival);
     if (acceptor->waiting_count != 0 || is_full(acceptor)) {
-        cancel(acceptor);
+        cancel_accept(acceptor);
         pause_accept(acceptor, true);
     }
 }
@@ -361,7 +361,7 @@ void domi_acceptor_handle_completion(domi_acceptor *acceptor, const domi_complet
     if ((completion->flags & DOMI_MORE) == 0)
         acceptor->armed = false;
     if (result >= 0) {
-        arrive(acceptor, result);
+        take_arrival(acceptor, result);
     } else if (result == -EMFILE || result == -ENFILE || result == -ENOBUFS || result == -ENOMEM) {
         domi_shortage_of_accept(acceptor, result);
         pause_accept(acceptor, false);
@@ -369,7 +369,8 @@ void domi_acceptor_handle_completion(domi_acceptor *acceptor, const domi_complet
     if (acceptor->stopping)
         domi_acceptor_handle_cancel(acceptor);
     else if (!acceptor->armed && !domi_wheel_is_armed(&acceptor->timer.node))
-        arm(acceptor); /* the accept failed by ECONNABORTED or the like, or ended by itself */
+        arm_accept(
+            acceptor); /* the accept failed by ECONNABORTED or the like, or ended by itself */
 }
 
 /* Called when the accept or its cancel has come back: a stopping acceptor may have nothing in
@@ -385,7 +386,7 @@ static void begin_stop(domi_acceptor *acceptor, bool serves_rest)
     acceptor->stopping = true;
     acceptor->serves_rest = serves_rest;
     domi_wheel_cancel(&acceptor->io->wheel, &acceptor->timer.node);
-    cancel(acceptor);
+    cancel_accept(acceptor);
 }
 
 uint32_t domi_acceptor_stop(domi_acceptor *acceptor)
@@ -413,7 +414,7 @@ void domi_acceptor_drain(domi_acceptor *acceptor)
         hand_over(acceptor, &acceptor->waiting[i]);
     acceptor->waiting_count = 0;
     domi_backlog_shrink(acceptor->fd);
-    finish(acceptor);
+    finish_stop(acceptor);
 }
 
 void domi_acceptor_abort_drain(domi_acceptor *acceptor)
@@ -421,7 +422,7 @@ void domi_acceptor_abort_drain(domi_acceptor *acceptor)
     if (acceptor->fd < 0)
         return;
     begin_stop(acceptor, false);
-    finish(acceptor);
+    finish_stop(acceptor);
 }
 
 void domi_acceptor_fail(domi_acceptor *acceptor)
@@ -459,7 +460,7 @@ static int mount(domus_stack *stack, void *self)
     set->acceptor = acceptor;
     acceptor->house->channels.set = set;
     count_listener(io, 1);
-    arm(acceptor);
+    arm_accept(acceptor);
     if (io->draining)
         domi_acceptor_drain(acceptor);
     return 0;
@@ -475,7 +476,7 @@ void domi_acceptor_free_unmounted(domi_acceptor *acceptor)
     domi_memory_free(acceptor);
 }
 
-static void stop(domus_stack *stack, void *self)
+static void stop_listening(domus_stack *stack, void *self)
 {
     domi_acceptor *acceptor = *(domi_acceptor **)self;
     domi_io *io = stack->manager->io;
@@ -491,5 +492,5 @@ const domus_behaviour domi_acceptor_behaviour = {
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(domi_acceptor *),
     .on_mount = mount,
-    .on_stop = stop,
+    .on_stop = stop_listening,
 };

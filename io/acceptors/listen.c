@@ -41,12 +41,12 @@ static int parse_address(const char *address, struct sockaddr_storage *ret_socke
     return inet_pton(AF_INET, host, &v4->sin_addr) == 1 ? (int)sizeof *v4 : -EINVAL;
 }
 
-static uint64_t rounded_up(uint64_t ns, uint64_t unit_ns)
+static uint64_t round_up(uint64_t ns, uint64_t unit_ns)
 {
     return (ns + unit_ns - 1) / unit_ns;
 }
 
-static bool set(int fd, int level, int name, uint64_t value)
+static bool set_option(int fd, int level, int name, uint64_t value)
 {
     int number = (int)value;
 
@@ -61,29 +61,30 @@ static bool set_buffers(int fd, const domus_config *config)
     uint64_t send = config->sockets.send_buffer_bytes;
     uint64_t receive = config->sockets.receive_buffer_bytes;
 
-    return (unsent == 0 || set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, unsent)) &&
-           (send == 0 || set(fd, SOL_SOCKET, SO_SNDBUF, send)) &&
-           (receive == 0 || set(fd, SOL_SOCKET, SO_RCVBUF, receive));
+    return (unsent == 0 || set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, unsent)) &&
+           (send == 0 || set_option(fd, SOL_SOCKET, SO_SNDBUF, send)) &&
+           (receive == 0 || set_option(fd, SOL_SOCKET, SO_RCVBUF, receive));
 }
 
 /* Set the options that accepted sockets inherit, so that no system call per connection is needed.
  */
 static bool set_inherited(int fd, const domus_config *config)
 {
-    uint64_t idle_s = rounded_up(config->connection.keepalive.idle_ns, SECOND_NS);
-    uint64_t interval_s = rounded_up(config->connection.keepalive.interval_ns, SECOND_NS);
-    uint64_t user_ms = rounded_up(config->connection.user_timeout_ns, MS_NS);
+    uint64_t idle_s = round_up(config->connection.keepalive.idle_ns, SECOND_NS);
+    uint64_t interval_s = round_up(config->connection.keepalive.interval_ns, SECOND_NS);
+    uint64_t user_ms = round_up(config->connection.user_timeout_ns, MS_NS);
 
-    if (idle_s != 0 && !(set(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle_s) &&
-                         set(fd, IPPROTO_TCP, TCP_KEEPINTVL, interval_s) &&
-                         set(fd, IPPROTO_TCP, TCP_KEEPCNT, config->connection.keepalive.count) &&
-                         set(fd, SOL_SOCKET, SO_KEEPALIVE, 1)))
+    if (idle_s != 0 &&
+        !(set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle_s) &&
+          set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, interval_s) &&
+          set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, config->connection.keepalive.count) &&
+          set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1)))
         return false;
     if (!set_buffers(fd, config))
         return false;
-    if (user_ms != 0 && !set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, user_ms))
+    if (user_ms != 0 && !set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, user_ms))
         return false;
-    return set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    return set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 }
 
 int domi_acceptor_listen(const char *address, uint32_t backlog, const domus_config *config,
@@ -98,7 +99,7 @@ int domi_acceptor_listen(const char *address, uint32_t backlog, const domus_conf
     if (fd < 0)
         return -errno;
     socklen_t size = (socklen_t)length;
-    if (!set(fd, SOL_SOCKET, SO_REUSEADDR, 1) || !set_inherited(fd, config) ||
+    if (!set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1) || !set_inherited(fd, config) ||
         bind(fd, (struct sockaddr *)&socket_address, size) != 0 || listen(fd, (int)backlog) != 0 ||
         getsockname(fd, (struct sockaddr *)&socket_address, &size) != 0) {
         int error = -errno;

@@ -55,7 +55,7 @@ void domi_setup_explain(int result, domi_setup_step step, const domus_config *co
     domi_setup_write_line(&facts, error, error_size);
 }
 
-static void permission_text(const domi_setup_facts *facts, char *error, size_t size)
+static void write_permission_text(const domi_setup_facts *facts, char *error, size_t size)
 {
     if (facts->disabled > 0)
         snprintf(error, size,
@@ -90,7 +90,7 @@ void domi_setup_write_line(const domi_setup_facts *facts, char *error, size_t si
     case -EPERM:
     case -EACCES:
     case -ENOSYS:
-        permission_text(facts, error, size);
+        write_permission_text(facts, error, size);
         break;
     case -ENOMEM:
         if (facts->step == DOMI_SETUP_RING && facts->memlock_bytes != UINT64_MAX)

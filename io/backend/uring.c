@@ -168,7 +168,7 @@ enter(struct ring *ring, unsigned submit, uint32_t min_complete, uint64_t timeou
  * errno the ring has failed. EBADR says that completions were lost for want of memory, and nobody
  * can tell which ones; others (EBADF, EFAULT, ENXIO and the like) say that the ring is gone or is
  * no ring. */
-static int judge(struct ring *ring, int result)
+static int judge_error(struct ring *ring, int result)
 {
     if (result >= 0 || result == -ETIME || result == -EINTR)
         return 0;
@@ -183,7 +183,7 @@ static int uring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
 
     if (ring->failed != 0)
         return ring->failed;
-    return judge(ring, enter(ring, flush(&ring->uring), min_complete, timeout_ns));
+    return judge_error(ring, enter(ring, flush(&ring->uring), min_complete, timeout_ns));
 }
 
 static uint32_t uring_reap(void *ring_, domi_completion *completions, uint32_t max)
@@ -233,11 +233,11 @@ static int make_room(struct ring *ring, bool wait)
     int result = 0;
 
     if (wait)
-        result = judge(ring, enter(ring, 0, 1, ENTRY_WAIT_NS));
+        result = judge_error(ring, enter(ring, 0, 1, ENTRY_WAIT_NS));
     if (result != 0 && ring->failed == 0)
         (void)poll(NULL, 0, ENTRY_WAIT_MS);
     if (ring->failed == 0)
-        result = judge(ring, enter(ring, flush(&ring->uring), 0, 0));
+        result = judge_error(ring, enter(ring, flush(&ring->uring), 0, 0));
     return result;
 }
 

@@ -36,7 +36,7 @@ static const uint8_t moves[DOMI_CHANNEL_STATES] = {
     [DOMI_CHANNEL_CLOSING] = 1u << DOMI_CHANNEL_CLOSED,
 };
 
-static void move(domus_channel *channel, domi_channel_state to)
+static void move_channel(domus_channel *channel, domi_channel_state to)
 {
     DOMI_CHECK((moves[channel->state] >> to & 1) != 0);
     domi_channel_leave_crowd(channel);
@@ -44,7 +44,7 @@ static void move(domus_channel *channel, domi_channel_state to)
 }
 
 /* Double the table of slots. Returns 0; -ENOMEM, and then the old table stays. */
-static int grow(domi_io *io)
+static int grow_table(domi_io *io)
 {
     uint32_t count = io->slot_count == 0 ? SLOTS_FIRST : io->slot_count * 2;
     domi_channel_slot *slots = domi_memory_new(count * sizeof *slots);
@@ -66,7 +66,7 @@ static int slot_take(domi_io *io, uint32_t *ret_slot)
         io->free_slot = io->slots[io->free_slot].next_free;
         return 0;
     }
-    if (io->slots_used == io->slot_count && grow(io) != 0)
+    if (io->slots_used == io->slot_count && grow_table(io) != 0)
         return -ENOMEM;
     *ret_slot = io->slots_used++;
     return 0;
@@ -89,7 +89,7 @@ static void link_house(domi_channels *set, domus_channel *channel)
 }
 
 /* Returns the earlier of `next_ns` and `since_ns + timeout_ns`. A time-out of 0 is never due. */
-static uint64_t earlier(uint64_t next_ns, uint64_t since_ns, uint64_t timeout_ns)
+static uint64_t earlier_of(uint64_t next_ns, uint64_t since_ns, uint64_t timeout_ns)
 {
     uint64_t due_ns = since_ns + timeout_ns;
 
@@ -110,11 +110,11 @@ static uint64_t next_timeout_ns(const domus_channel *channel)
     uint64_t next_ns = UINT64_MAX;
 
     if (channel->state <= DOMI_CHANNEL_FLUSHING)
-        next_ns = earlier(next_ns, channel->active_ns, config->channel.idle_timeout_ns);
+        next_ns = earlier_of(next_ns, channel->active_ns, config->channel.idle_timeout_ns);
     if (is_silent(channel))
-        next_ns = earlier(next_ns, channel->silent_ns, config->connection.first_byte_timeout_ns);
+        next_ns = earlier_of(next_ns, channel->silent_ns, config->connection.first_byte_timeout_ns);
     if (channel->sending)
-        next_ns = earlier(next_ns, channel->send_ns, config->channel.send_timeout_ns);
+        next_ns = earlier_of(next_ns, channel->send_ns, config->channel.send_timeout_ns);
     return next_ns;
 }
 
@@ -200,7 +200,7 @@ static void begin_closing(domus_channel *channel, int error, bool abort)
         return;
     channel->error = error;
     channel->abort = abort;
-    move(channel, DOMI_CHANNEL_CLOSING);
+    move_channel(channel, DOMI_CHANNEL_CLOSING);
     domi_channel_drop_inbound(channel);
     /* While a send is in flight the kernel reads the buffers; they are dropped when it ends. */
     if (!channel->sending)
@@ -211,7 +211,7 @@ int domi_channel_flush(domus_channel *channel)
 {
     if (channel->state != DOMI_CHANNEL_OPEN)
         return -EALREADY;
-    move(channel, DOMI_CHANNEL_FLUSHING);
+    move_channel(channel, DOMI_CHANNEL_FLUSHING);
     domi_counter_add(&channel->io->counters.discarded_bytes, domi_channel_inbound_bytes(channel));
     domi_channel_drop_inbound(channel);
     domi_channel_settle(channel);
@@ -230,7 +230,7 @@ static void settle_flushing(domus_channel *channel)
     /* Send FIN and wait for that of the peer: a close with bytes unread would send a reset, which
      * can overtake the bytes that were sent. */
     (void)shutdown(channel->fd, SHUT_WR);
-    move(channel, DOMI_CHANNEL_LINGERING);
+    move_channel(channel, DOMI_CHANNEL_LINGERING);
     arm_timer(channel, channel->io->manager->now_ns + channel->io->config->channel.linger_ns);
 }
 
@@ -265,7 +265,7 @@ static void settle_closing(domus_channel *channel)
     domi_wheel_cancel(&channel->io->wheel, &channel->timer.node);
     (void)close(channel->fd);
     channel->fd = -1;
-    move(channel, DOMI_CHANNEL_CLOSED);
+    move_channel(channel, DOMI_CHANNEL_CLOSED);
     domi_channel_make_ready(channel);
 }
 
@@ -352,8 +352,8 @@ void domi_channel_handle_timer(domus_channel *channel)
         return;
     }
     if (is_silent(channel) &&
-        earlier(UINT64_MAX, channel->silent_ns,
-                channel->io->config->connection.first_byte_timeout_ns) <= now_ns)
+        earlier_of(UINT64_MAX, channel->silent_ns,
+                   channel->io->config->connection.first_byte_timeout_ns) <= now_ns)
         domi_counter_add(&channel->io->counters.silent, 1);
     domi_channel_count_cut(channel, 0);
     domi_channel_end(channel, -ETIMEDOUT, channel->sending);

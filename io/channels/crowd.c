@@ -5,7 +5,7 @@
 
 #define VISITS_PER_TURN 16u
 
-static void join(domus_channel *channel)
+static void join_crowd(domus_channel *channel)
 {
     domi_io *io = channel->io;
 
@@ -66,7 +66,7 @@ void domi_channel_note_crowded(domus_channel *channel)
             domi_channel_leave_crowd(channel);
     } else if (DOMI_UNLIKELY(domi_channel_is_above_part(channel, channel->cost)) &&
                channel->state == DOMI_CHANNEL_OPEN) {
-        join(channel);
+        join_crowd(channel);
         channel->crowded = true;
         io->crowd_count++;
     }
@@ -78,7 +78,7 @@ void domi_io_feed_crowd(domi_io *io)
         domus_channel *channel = io->crowd_head;
 
         unlink_crowded(channel); /* it goes to the tail, so that each channel is looked at */
-        join(channel);
+        join_crowd(channel);
         io->crowd_left--;
         domi_channel_decide_receive(channel);
         domi_channel_settle(channel);

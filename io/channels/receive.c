@@ -87,7 +87,7 @@ void domi_channel_decide_receive(domus_channel *channel)
         domi_channel_end_receive(channel);
 }
 
-static void starve(domus_channel *channel)
+static void starve_channel(domus_channel *channel)
 {
     domi_io *io = channel->io;
 
@@ -140,7 +140,7 @@ static domus_buffer *copy_out(domus_channel *channel, domus_buffer *buffer)
 
 /* Keep a piece for the actor. It is copied out if the channel holds its share or if few buffers are
  * free, so that many channels that hold their buffers for long cannot starve the others. */
-static void keep(domus_channel *channel, domus_buffer *buffer)
+static void keep_piece(domus_channel *channel, domus_buffer *buffer)
 {
     domi_io *io = channel->io;
 
@@ -163,7 +163,7 @@ domus_buffer *domi_channel_take_inbound(domus_channel *channel)
     return buffer;
 }
 
-static void took_bytes(domus_channel *channel, const domi_completion *completion)
+static void take_bytes(domus_channel *channel, const domi_completion *completion)
 {
     domi_io *io = channel->io;
     domus_buffer *buffer = &io->buffers[completion->buffer];
@@ -180,7 +180,7 @@ static void took_bytes(domus_channel *channel, const domi_completion *completion
         return;
     }
     domi_counter_add(&io->counters.received_bytes, size);
-    keep(channel, buffer);
+    keep_piece(channel, buffer);
     domi_channel_decide_receive(channel);
 }
 
@@ -193,7 +193,7 @@ static void receive_failed(domus_channel *channel, int result)
             domi_channel_make_ready(channel);
         break;
     case -ENOBUFS:
-        starve(channel);
+        starve_channel(channel);
         break;
     case -ECANCELED: /* domi_channel_end_receive() has ended it */
     case -EINTR:
@@ -220,7 +220,7 @@ void domi_channel_handle_receive(domus_channel *channel, const domi_completion *
     }
     if (completion->result > 0) {
         DOMI_CHECK((completion->flags & DOMI_BUFFERED) != 0);
-        took_bytes(channel, completion);
+        take_bytes(channel, completion);
     } else {
         if ((completion->flags & DOMI_BUFFERED) != 0)
             domi_buffer_recycle(channel->io, &channel->io->buffers[completion->buffer]);

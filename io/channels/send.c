@@ -42,7 +42,7 @@ int domus_channel_write(domus_channel *channel, domus_buffer *bytes)
 }
 
 /* Let the vector point to the queued buffers. Returns the number of pieces. */
-static int gather(domus_channel *channel)
+static int gather_pieces(domus_channel *channel)
 {
     int count = 0;
 
@@ -80,7 +80,7 @@ void domi_channel_send(domus_channel *channel)
         return;
 
     uint64_t data = domi_op_data(DOMI_OP_SEND, channel->generation, channel->slot);
-    int pieces = gather(channel);
+    int pieces = gather_pieces(channel);
     channel->sending = true;
     channel->send_ns = io->manager->now_ns;
     arm_send_timeout(channel);
@@ -114,7 +114,7 @@ void domi_channel_drop_outbound(domus_channel *channel)
 }
 
 /* The kernel has taken `size` bytes: free the buffers that are sent as a whole. */
-static void taken(domus_channel *channel, uint32_t size)
+static void drop_sent_bytes(domus_channel *channel, uint32_t size)
 {
     channel->queued_bytes -= size;
     while (size != 0) {
@@ -143,7 +143,7 @@ void domi_channel_handle_send(domus_channel *channel, const domi_completion *com
         channel->active_ns = io->manager->now_ns;
         domi_counter_add(&io->counters.sent_bytes, (uint32_t)completion->result);
         channel->sent_bytes += (uint32_t)completion->result;
-        taken(channel, (uint32_t)completion->result);
+        drop_sent_bytes(channel, (uint32_t)completion->result);
         domi_channel_decide_receive(channel);
     } else if (completion->result != -EINTR && completion->result != -EAGAIN) {
         domi_channel_end(channel, completion->result == 0 ? -EPIPE : completion->result, false);

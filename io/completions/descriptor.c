@@ -48,7 +48,7 @@ static domi_io *io_of(const domi_descriptor *descriptor)
     return descriptor->house->home->io; /* constant while threads run */
 }
 
-static void tell(domi_descriptor *descriptor, uint32_t events, int error)
+static void tell_watcher(domi_descriptor *descriptor, uint32_t events, int error)
 {
     const domus_ready ready = {.fd = descriptor->fd, .events = events, .error = error};
     domus_address address = domi_house_address(descriptor->house);
@@ -80,12 +80,12 @@ static void unlist_armed(domi_descriptor *descriptor)
 }
 
 /* Arm the poll. If the ring has failed it will never complete, so the actor is told at once. */
-static void arm(domi_descriptor *descriptor)
+static void arm_poll(domi_descriptor *descriptor)
 {
     domi_io *io = io_of(descriptor);
 
     if (io->failed != 0) {
-        tell(descriptor, 0, io->failed);
+        tell_watcher(descriptor, 0, io->failed);
         return;
     }
     list_armed(io, descriptor);
@@ -118,12 +118,12 @@ static uint32_t generation_of(const domi_descriptor *descriptor)
 }
 
 /* Free the watch or arm it again, unless something of it is still under way. */
-static void settle(domi_descriptor *descriptor)
+static void settle_watch(domi_descriptor *descriptor)
 {
     if (descriptor->armed || descriptor->under_way || descriptor->noted)
         return;
     if (!descriptor->cancelled && !descriptor->failed) {
-        arm(descriptor);
+        arm_poll(descriptor);
         return;
     }
     if (!descriptor->cancelled)
@@ -139,8 +139,8 @@ void domi_descriptor_handle_completion(domi_io *io, domi_descriptor *descriptor,
     DOMI_CHECK(io_of(descriptor) == io && descriptor->armed);
     unlist_armed(descriptor);
     if (!descriptor->cancelled && !(result == -ECANCELED && again))
-        tell(descriptor, result >= 0 ? (uint32_t)result : 0, result < 0 ? result : 0);
-    settle(descriptor);
+        tell_watcher(descriptor, result >= 0 ? (uint32_t)result : 0, result < 0 ? result : 0);
+    settle_watch(descriptor);
 }
 
 void domi_descriptors_fail(domi_io *io)
@@ -155,7 +155,7 @@ void domi_descriptor_end_event(domi_manager *manager, domi_node *node)
 
     (void)manager;
     descriptor->under_way = false;
-    settle(descriptor);
+    settle_watch(descriptor);
 }
 
 void domi_descriptor_cancel(domi_manager *manager, domi_node *node)
@@ -165,7 +165,7 @@ void domi_descriptor_cancel(domi_manager *manager, domi_node *node)
     (void)manager;
     descriptor->event.error = -ECANCELED; /* an event that is under way is not handled then */
     detach(descriptor);
-    settle(descriptor);
+    settle_watch(descriptor);
 }
 
 void domi_descriptor_carry_out_note(domi_manager *home, domi_node *node)
@@ -174,7 +174,7 @@ void domi_descriptor_carry_out_note(domi_manager *home, domi_node *node)
 
     (void)home;
     descriptor->noted = false;
-    settle(descriptor);
+    settle_watch(descriptor);
 }
 
 int domus_watch_fd(domus_stack *stack, int fd, uint32_t events, domus_fd_watch *ret_watch)
@@ -207,7 +207,7 @@ int domus_watch_fd(domus_stack *stack, int fd, uint32_t events, domus_fd_watch *
     if (descriptor->noted)
         domi_note_add(manager, &descriptor->event.node);
     else
-        arm(descriptor);
+        arm_poll(descriptor);
     if (ret_watch != NULL)
         *ret_watch = (domus_fd_watch){descriptor, generation_of(descriptor)};
     return 0;
@@ -242,6 +242,6 @@ int domus_unwatch_fd(domus_stack *stack, domus_fd_watch watch)
         return -ENOENT;
     descriptor->event.error = -ECANCELED;
     detach(descriptor);
-    settle(descriptor);
+    settle_watch(descriptor);
     return 0;
 }

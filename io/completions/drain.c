@@ -168,7 +168,7 @@ void domi_io_drain(domi_io *io)
 
 /* End a channel. If its peer has acknowledged everything, a close loses nothing, and it does not
  * count as cut. */
-static void cut(domus_channel *channel)
+static void cut_channel(domus_channel *channel)
 {
     domi_channel_drain_step(channel);
     if (channel->state == DOMI_CHANNEL_LINGERING && !domi_channel_has_undelivered(channel)) {
@@ -193,7 +193,7 @@ uint32_t domi_io_abort(domi_io *io)
         domus_channel *channel = io->slots[slot].channel;
         if (channel == NULL || channel->state >= DOMI_CHANNEL_CLOSING)
             continue;
-        cut(channel);
+        cut_channel(channel);
         count++;
     }
     return count;

@@ -165,7 +165,7 @@ static void complete_acceptor(domi_io *io, enum domi_op op, const domi_completio
     }
 }
 
-static void complete(domi_io *io, const domi_completion *completion)
+static void dispatch_completion(domi_io *io, const domi_completion *completion)
 {
     enum domi_op op = (enum domi_op)(completion->user_data >> 56);
 
@@ -205,7 +205,7 @@ static uint32_t reap(domi_io *io)
             limit - total < DOMI_COMPLETIONS_BATCH ? limit - total : DOMI_COMPLETIONS_BATCH;
         uint32_t count = io->backend->reap(io->ring, completions, most);
         for (uint32_t i = 0; i < count; i++)
-            complete(io, &completions[i]);
+            dispatch_completion(io, &completions[i]);
         total += count;
         if (count < most)
             break;
@@ -330,7 +330,7 @@ static void feed_starved(domi_io *io)
     }
 }
 
-static void fire(domi_io *io, domi_wheel_node *node)
+static void fire_timer(domi_io *io, domi_wheel_node *node)
 {
     domi_io_timer *timer = (domi_io_timer *)(void *)node;
 
@@ -374,7 +374,7 @@ static uint32_t fire_timers(domi_io *io)
     domi_wheel_advance(&io->wheel, io->manager->now_ns);
     for (domi_wheel_node *node = domi_wheel_take(&io->wheel); node != NULL;
          node = domi_wheel_take(&io->wheel)) {
-        fire(io, node);
+        fire_timer(io, node);
         done++;
     }
     return done;

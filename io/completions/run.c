@@ -21,7 +21,7 @@ static const domus_type close_type = {.name = "on_close"};
 
 /* Refuse a channel, because its handler returned a negative errno. The actor has not failed:
  * otherwise any peer that can send bytes could have it restarted and could fill the log. */
-static void refuse(domus_stack *stack, domus_channel *channel, int error)
+static void refuse_accepted(domus_stack *stack, domus_channel *channel, int error)
 {
     if (stack->received != NULL) { /* an ask that a receive took and that is not answered */
         domi_ask_fail(stack->manager, stack->received, error);
@@ -34,7 +34,8 @@ static void refuse(domus_stack *stack, domus_channel *channel, int error)
 
 /* Called when the handler that `type` names has returned: park its conversation, end it, or refuse
  * the channel. */
-static void returned(domus_stack *stack, domus_channel *channel, const domus_type *type, int result)
+static void end_callback(domus_stack *stack, domus_channel *channel, const domus_type *type,
+                         int result)
 {
     if (stack->pooled != NULL) { /* a conversation that has not parked ends with this call */
         stack->pooled->begun_by = type;
@@ -43,7 +44,7 @@ static void returned(domus_stack *stack, domus_channel *channel, const domus_typ
             domi_channel_count_conversation(channel, stack->pooled);
     }
     if (result < 0)
-        refuse(stack, channel, result);
+        refuse_accepted(stack, channel, result);
     else
         domi_stack_park_or_end(stack, result);
 }
@@ -70,7 +71,7 @@ static void open_channel(domi_manager *manager, domi_house *house, domus_channel
         domus_stack stack;
         domi_stack_begin(&stack, manager, house);
         domi_manager_set_handled(manager, &open_type);
-        returned(&stack, channel, &open_type, behaviour->on_open(&stack, house->self, channel));
+        end_callback(&stack, channel, &open_type, behaviour->on_open(&stack, house->self, channel));
     }
     domi_channel_settle(channel);
 }
@@ -89,7 +90,8 @@ DOMI_NO_CANARY static void read_one(domi_manager *manager, domi_house *house,
     domus_stack stack;
     domi_stack_begin(&stack, manager, house);
     domi_manager_set_handled(manager, &read_type);
-    returned(&stack, channel, &read_type, behaviour->on_read(&stack, house->self, channel, buffer));
+    end_callback(&stack, channel, &read_type,
+                 behaviour->on_read(&stack, house->self, channel, buffer));
 }
 
 static void end_channel(domi_manager *manager, domi_house *house, domus_channel *channel)
@@ -104,7 +106,7 @@ static void end_channel(domi_manager *manager, domi_house *house, domus_channel 
     domus_stack stack;
     domi_stack_begin(&stack, manager, house);
     domi_manager_set_handled(manager, &end_type);
-    returned(&stack, channel, &end_type, behaviour->on_end(&stack, house->self, channel));
+    end_callback(&stack, channel, &end_type, behaviour->on_end(&stack, house->self, channel));
 }
 
 static void close_channel(domi_manager *manager, domi_house *house, domus_channel *channel)

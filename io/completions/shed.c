@@ -22,14 +22,14 @@
 #define PASS_EVERY_NS   UINT64_C(250000000)
 
 /* Returns the bytes that a reset of this channel would give back. */
-static uint64_t holding(const domus_channel *channel, uint64_t in_kernel)
+static uint64_t bytes_held(const domus_channel *channel, uint64_t in_kernel)
 {
     uint64_t sockets = channel->io->pressure.counts_sockets ? in_kernel : 0;
 
     return channel->cost + channel->copied + sockets;
 }
 
-static void remember(domi_sweep *sweep, const domus_channel *channel, uint64_t bytes)
+static void remember_worst(domi_sweep *sweep, const domus_channel *channel, uint64_t bytes)
 {
     uint32_t at = sweep->worst_count;
 
@@ -61,13 +61,13 @@ static void look_at_peer(domus_channel *channel)
         channel->peer_seen_ns = io->manager->now_ns;
         return;
     }
-    uint64_t bytes = holding(channel, in_kernel);
+    uint64_t bytes = bytes_held(channel, in_kernel);
     if (bytes != 0 &&
         io->manager->now_ns - channel->peer_seen_ns >= io->config->memory.reset_after_ns)
-        remember(&io->sweep, channel, bytes);
+        remember_worst(&io->sweep, channel, bytes);
 }
 
-static void visit(domus_channel *channel)
+static void visit_channel(domus_channel *channel)
 {
     if (channel->state == DOMI_CHANNEL_OPEN) {
         domi_channel_decide_receive(channel);
@@ -102,7 +102,7 @@ static bool is_to_shed(domi_io *io, uint64_t queued)
 
 /* Reset a channel to get its memory back. Relaxed, as all of these: the numbers guard no other
  * data. */
-static void shed(domi_io *io, domus_channel *channel, uint64_t bytes)
+static void shed_channel(domi_io *io, domus_channel *channel, uint64_t bytes)
 {
     domi_counter_add(&io->counters.shed, 1);
     if (io->shared != NULL) {
@@ -133,7 +133,7 @@ static bool shed_worst(domi_io *io)
             channel->state > DOMI_CHANNEL_FLUSHING)
             continue; /* closed since it was looked at */
         queued -= channel->cost + channel->copied;
-        shed(io, channel, worst->bytes);
+        shed_channel(io, channel, worst->bytes);
         more = is_to_shed(io, queued);
         count++;
     }
@@ -170,7 +170,7 @@ void domi_io_sweep(domi_io *io)
     for (uint32_t visits = 0; sweep->next < io->slots_used && visits < VISITS_PER_TICK; visits++) {
         domus_channel *channel = io->slots[sweep->next++].channel;
         if (channel != NULL)
-            visit(channel);
+            visit_channel(channel);
     }
     if (sweep->next >= io->slots_used)
         again_ns = end_pass(io);

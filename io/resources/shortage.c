@@ -46,7 +46,7 @@ bool domi_shortage_end(domi_shortage *shortage, uint64_t now_ns, uint64_t *ret_l
 }
 
 __attribute__((format(printf, 4, 5))) static void
-say(domi_io *io, domus_log_level level, const domi_acceptor *acceptor, const char *format, ...)
+log_line(domi_io *io, domus_log_level level, const domi_acceptor *acceptor, const char *format, ...)
 {
     char text[DOMUS_LOG_TEXT_MAX + 1] = "";
     int length = 0;
@@ -85,9 +85,9 @@ void domi_shortage_of_connections(domi_acceptor *acceptor)
     domi_io *io = acceptor->io;
 
     if (note(io, &acceptor->shortages[DOMI_SHORTAGE_CONNECTIONS], &io->counters.full))
-        say(io, DOMUS_LOG_WARNING, acceptor,
-            "all %" PRIu32 " connections of channel.maxConnections are taken: new ones wait",
-            io->config->channel.connections_max);
+        log_line(io, DOMUS_LOG_WARNING, acceptor,
+                 "all %" PRIu32 " connections of channel.maxConnections are taken: new ones wait",
+                 io->config->channel.connections_max);
 }
 
 static uint64_t descriptors_max(void)
@@ -108,17 +108,17 @@ void domi_shortage_of_accept(domi_acceptor *acceptor, int error)
     if (!note(io, shortage, &io->counters.unacceptable))
         return;
     if (is_memory)
-        say(io, DOMUS_LOG_WARNING, acceptor,
-            "the kernel has no memory for a connection (%s): new ones wait",
-            strerrorname_np(-error));
+        log_line(io, DOMUS_LOG_WARNING, acceptor,
+                 "the kernel has no memory for a connection (%s): new ones wait",
+                 strerrorname_np(-error));
     else if (error == -EMFILE)
-        say(io, DOMUS_LOG_WARNING, acceptor,
-            "all %" PRIu64 " descriptors of this process (RLIMIT_NOFILE) are in use: new "
-            "connections wait",
-            descriptors_max());
+        log_line(io, DOMUS_LOG_WARNING, acceptor,
+                 "all %" PRIu64 " descriptors of this process (RLIMIT_NOFILE) are in use: new "
+                 "connections wait",
+                 descriptors_max());
     else
-        say(io, DOMUS_LOG_WARNING, acceptor,
-            "all descriptors of this machine (fs.file-max) are in use: new connections wait");
+        log_line(io, DOMUS_LOG_WARNING, acceptor,
+                 "all descriptors of this machine (fs.file-max) are in use: new connections wait");
 }
 
 void domi_shortage_of_address(domi_acceptor *acceptor, const domi_peer_key *key, uint32_t most)
@@ -130,18 +130,19 @@ void domi_shortage_of_address(domi_acceptor *acceptor, const domi_peer_key *key,
     if (!note(io, &acceptor->shortages[DOMI_SHORTAGE_ADDRESS], &io->counters.greedy))
         return;
     domi_peer_print(key, shown, sizeof shown);
-    say(io, DOMUS_LOG_WARNING, acceptor,
-        "%s has %" PRIu32 " connections, the most that %s allows: more are reset at once", shown,
-        most, key->is_local ? "channel.maxPerLoopback" : "channel.maxPerAddress");
+    log_line(io, DOMUS_LOG_WARNING, acceptor,
+             "%s has %" PRIu32 " connections, the most that %s allows: more are reset at once",
+             shown, most, key->is_local ? "channel.maxPerLoopback" : "channel.maxPerAddress");
 }
 
 void domi_shortage_of_buffers(domi_io *io)
 {
     if (note(io, &io->buffers_shortage, &io->counters.bufferless))
-        say(io, DOMUS_LOG_WARNING, NULL,
-            "all %" PRIu32 " receive buffers (io.buffers.count) are in use: connections wait to be "
-            "read",
-            io->config->io.buffers.count);
+        log_line(io, DOMUS_LOG_WARNING, NULL,
+                 "all %" PRIu32
+                 " receive buffers (io.buffers.count) are in use: connections wait to be "
+                 "read",
+                 io->config->io.buffers.count);
 }
 
 /* Log that a spell is over, if it is. Returns whether it still goes on. */
@@ -154,9 +155,10 @@ static bool goes_on(domi_io *io, const domi_acceptor *acceptor, domi_shortage *s
         return false;
     if (!domi_shortage_end(shortage, io->manager->now_ns, &lasted_ns))
         return true;
-    say(io, DOMUS_LOG_INFO, acceptor,
-        "%s (it lasted %" PRIu64 ".%03" PRIu64 " s and was met %" PRIu64 " times)", what_is_over,
-        lasted_ns / SECOND_NS, lasted_ns % SECOND_NS / (SECOND_NS / 1000), shortage->times);
+    log_line(io, DOMUS_LOG_INFO, acceptor,
+             "%s (it lasted %" PRIu64 ".%03" PRIu64 " s and was met %" PRIu64 " times)",
+             what_is_over, lasted_ns / SECOND_NS, lasted_ns % SECOND_NS / (SECOND_NS / 1000),
+             shortage->times);
     return false;
 }
 

@@ -58,7 +58,8 @@ static const char *text_of(const domus_config_key *key, const void *holder)
     return text;
 }
 
-static void store(const domus_config_key *key, void *holder, uint64_t number, const char *text)
+static void store_value(const domus_config_key *key, void *holder, uint64_t number,
+                        const char *text)
 {
     unsigned char *field = (unsigned char *)holder + key->offset;
     uint32_t narrow = (uint32_t)number;
@@ -230,7 +231,7 @@ struct review {
     size_t count;
 };
 
-static void report(struct review *review, const domus_config_fault *fault)
+static void report_issue(struct review *review, const domus_config_fault *fault)
 {
     review->count++;
     review->report(fault, review->context);
@@ -242,8 +243,8 @@ static void report_listener(struct review *review, size_t index, const domus_con
     char path[TEXT_SIZE];
 
     snprintf(path, sizeof path, "listeners[%zu].%s", index, key->path);
-    report(review,
-           &(domus_config_fault){.key = key, .listener = index, .path = path, .message = message});
+    report_issue(review, &(domus_config_fault){
+                             .key = key, .listener = index, .path = path, .message = message});
 }
 
 static void review_keys(struct review *review, const domus_config *config)
@@ -252,10 +253,10 @@ static void review_keys(struct review *review, const domus_config *config)
 
     for (size_t i = 0; i < domi_config_key_count; i++)
         if (check_field(&domi_config_keys[i], config, message, sizeof message) < 0)
-            report(review, &(domus_config_fault){.key = &domi_config_keys[i],
-                                                 .listener = SIZE_MAX,
-                                                 .path = domi_config_keys[i].path,
-                                                 .message = message});
+            report_issue(review, &(domus_config_fault){.key = &domi_config_keys[i],
+                                                       .listener = SIZE_MAX,
+                                                       .path = domi_config_keys[i].path,
+                                                       .message = message});
 }
 
 static const domus_config_key *key_named(const char *path)
@@ -283,11 +284,11 @@ static void review_relations(struct review *review, const domus_config *config)
         snprintf(message, sizeof message, "must be %s %s (%s), is %s",
                  domi_config_relations[i].strict ? "more than" : "at least", lesser->path, low,
                  high);
-        report(review, &(domus_config_fault){.key = greater,
-                                             .other = lesser,
-                                             .listener = SIZE_MAX,
-                                             .path = greater->path,
-                                             .message = message});
+        report_issue(review, &(domus_config_fault){.key = greater,
+                                                   .other = lesser,
+                                                   .listener = SIZE_MAX,
+                                                   .path = greater->path,
+                                                   .message = message});
     }
 }
 
@@ -317,8 +318,8 @@ static void review_listeners(struct review *review, const domus_config *config)
     if (missing || config->listener_count > DOMUS_LISTENERS_MAX) {
         snprintf(message, sizeof message, "must be 0..%d, %s %zu", DOMUS_LISTENERS_MAX,
                  missing ? "and not NULL, are" : "are", config->listener_count);
-        report(review, &(domus_config_fault){
-                           .listener = SIZE_MAX, .path = "listeners", .message = message});
+        report_issue(review, &(domus_config_fault){
+                                 .listener = SIZE_MAX, .path = "listeners", .message = message});
         return;
     }
     for (size_t i = 0; i < config->listener_count; i++) {
@@ -334,8 +335,8 @@ void domus_config_init(domus_config *config)
 {
     memset(config, 0, sizeof *config);
     for (size_t i = 0; i < domi_config_key_count; i++)
-        store(&domi_config_keys[i], config, domi_config_keys[i].preset,
-              domi_config_keys[i].preset_text);
+        store_value(&domi_config_keys[i], config, domi_config_keys[i].preset,
+                    domi_config_keys[i].preset_text);
 }
 
 /* domus_config_check() stores the first fault here. */
@@ -377,7 +378,7 @@ int domus_config_key_put(const domus_config_key *key, void *holder, uint64_t num
     int result = check_value(key, number, text, error, error_size);
 
     if (result == 0)
-        store(key, holder, number, text);
+        store_value(key, holder, number, text);
     return result;
 }
 

@@ -55,11 +55,11 @@ typedef struct walk {
     sheet *sheet;
 } walk;
 
-static int inspect(domus_stack *stack, void *self, const void *payload);
+static int inspect_thread(domus_stack *stack, void *self, const void *payload);
 
 static const domus_behaviour inspector = {
     .name = "inspector",
-    .on = (const domus_on[]){{&describe_type, inspect, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&describe_type, inspect_thread, 0}, {NULL, NULL, 0}},
 };
 
 static bool is_alive(const domi_house *house)
@@ -86,7 +86,7 @@ static bool describe(const domi_manager *manager, const domi_house *house, domi_
     return false;
 }
 
-static void visit(void *house_, void *context)
+static void visit_house(void *house_, void *context)
 {
     const domi_house *house = house_;
     walk *now = context;
@@ -99,7 +99,7 @@ static void visit(void *house_, void *context)
         now->sheet->left_out++;
 }
 
-static int inspect(domus_stack *stack, void *self, const void *payload)
+static int inspect_thread(domus_stack *stack, void *self, const void *payload)
 {
     sheet *asked = *(sheet *const *)payload;
     domi_manager *manager = stack->manager;
@@ -107,7 +107,7 @@ static int inspect(domus_stack *stack, void *self, const void *payload)
 
     (void)self;
     if (!asked->only_one)
-        domi_slots_walk_shared(manager, visit, &(walk){manager, asked});
+        domi_slots_walk_shared(manager, visit_house, &(walk){manager, asked});
     else if (!is_alive(one) || domi_house_address(one).lease != asked->one.lease)
         asked->result = -ESTALE;
     else if (!describe(manager, one, &asked->text))
@@ -159,10 +159,10 @@ typedef struct part {
     domi_asking asking;
 } part;
 
-/* Send the ask to one inspector. If `one->result` is 0 then, end() has to follow, and sets the
+/* Send the ask to one inspector. If `one->result` is 0 then, end_dump() has to follow, and sets the
  * final result. */
-static void begin(domus_system *system, part *one, uint32_t thread, size_t size,
-                  const domus_address *address)
+static void begin_dump(domus_system *system, part *one, uint32_t thread, size_t size,
+                       const domus_address *address)
 {
     one->sheet = sheet_new(size, address);
     one->result = one->sheet == NULL
@@ -171,7 +171,7 @@ static void begin(domus_system *system, part *one, uint32_t thread, size_t size,
                                           &describe_type, &one->sheet, DOMUS_DUMP_WAIT_NS, NULL);
 }
 
-static void end(domus_system *system, part *one)
+static void end_dump(domus_system *system, part *one)
 {
     if (one->result == 0)
         one->result = domi_asking_wait(system, &one->asking);
@@ -223,9 +223,9 @@ static int dump_all(domus_system *system, part *parts, domi_text *text)
     bool memory = true;
 
     for (uint32_t i = 0; i < system->count; i++)
-        begin(system, &parts[i], i, share, NULL);
+        begin_dump(system, &parts[i], i, share, NULL);
     for (uint32_t i = 0; i < system->count; i++)
-        end(system, &parts[i]);
+        end_dump(system, &parts[i]);
     for (uint32_t i = 0; i < system->count; i++) {
         add_thread(system, text, i, &parts[i]);
         memory = memory && parts[i].result != -ENOMEM;
@@ -295,8 +295,8 @@ int domus_dump_actor(domus_system *system, domus_address address, char *at, size
         return result;
     uint32_t home = home_of(system, address);
     if (home < system->count) {
-        begin(system, &one, home, size, &address);
-        end(system, &one);
+        begin_dump(system, &one, home, size, &address);
+        end_dump(system, &one);
     } else {
         one.result = home == UINT32_MAX ? -ESTALE : -EOPNOTSUPP;
     }

@@ -235,7 +235,7 @@ typedef struct text {
     size_t length;
 } text;
 
-__attribute__((format(printf, 2, 3))) static void add(text *to, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add_text(text *to, const char *format, ...)
 {
     bool room = to->length < to->size;
     va_list arguments;
@@ -337,14 +337,14 @@ static void add_row(text *to, const domus_system *system, const char *name, size
         sum = outside.log_lines_dropped; /* lines of no thread, which the sum must have, too */
     }
 
-    add(to, "%-22s", name);
+    add_text(to, "%-22s", name);
     for (uint32_t i = 0; i < system->count; i++) {
         uint64_t value = field(system, i, offset);
         sum += value;
         if (i < COLUMNS_MAX)
-            add(to, " %15llu", (unsigned long long)value);
+            add_text(to, " %15llu", (unsigned long long)value);
     }
-    add(to, " %15llu\n", (unsigned long long)sum);
+    add_text(to, " %15llu\n", (unsigned long long)sum);
 }
 
 static void add_phase_row(text *to, const domus_system *system, const char *name, size_t offset)
@@ -352,16 +352,16 @@ static void add_phase_row(text *to, const domus_system *system, const char *name
     double wall_ns = 0;
     double sum_ns = 0;
 
-    add(to, "%-22s", name);
+    add_text(to, "%-22s", name);
     for (uint32_t i = 0; i < system->count; i++) {
         double value = (double)field(system, i, offset);
         double wall = (double)field(system, i, offsetof(domus_profile, wall_ns));
         sum_ns += value;
         wall_ns += wall;
         if (i < COLUMNS_MAX)
-            add(to, " %7.1f ms %4.1f%%", value / 1e6, wall > 0 ? value / wall * 100 : 0);
+            add_text(to, " %7.1f ms %4.1f%%", value / 1e6, wall > 0 ? value / wall * 100 : 0);
     }
-    add(to, " %7.1f ms %4.1f%%\n", sum_ns / 1e6, wall_ns > 0 ? sum_ns / wall_ns * 100 : 0);
+    add_text(to, " %7.1f ms %4.1f%%\n", sum_ns / 1e6, wall_ns > 0 ? sum_ns / wall_ns * 100 : 0);
 }
 
 /* Add a row for each length of stalls that has occurred. */
@@ -385,7 +385,7 @@ static void add_memory_row(text *to, const domus_system *system, const char *nam
 {
     uint32_t columns = system->count < COLUMNS_MAX ? system->count : COLUMNS_MAX;
 
-    add(to, "%-22s%*s %15llu\n", name, (int)columns * 16, "", (unsigned long long)value);
+    add_text(to, "%-22s%*s %15llu\n", name, (int)columns * 16, "", (unsigned long long)value);
 }
 
 /* Add the last measurement of memory; no rows if nothing is measured. */
@@ -408,10 +408,10 @@ size_t domus_system_profile_table(const domus_system *system, char *at, size_t s
 {
     text to = {.at = at, .size = size};
 
-    add(&to, "%-22s", "thread");
+    add_text(&to, "%-22s", "thread");
     for (uint32_t i = 0; i < system->count && i < COLUMNS_MAX; i++)
-        add(&to, " %15u", i);
-    add(&to, " %15s\n", "all");
+        add_text(&to, " %15u", i);
+    add_text(&to, " %15s\n", "all");
     for (int i = 0; i < DOMUS_PHASES; i++)
         add_phase_row(&to, system, phase_names[i],
                       offsetof(domus_profile, phase_ns) + (size_t)i * sizeof(uint64_t));

@@ -58,7 +58,7 @@ void domi_system_fail(domus_system *system, uint32_t thread, int error)
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
-static uint64_t following(const domus_system *system, uint32_t thread)
+static uint64_t read_followed_step(const domus_system *system, uint32_t thread)
 {
     /* acquire: pairs with the release in domi_thread_follow_stop(). Before a thread has followed,
      * it may be about to hand over a connection that no counter has yet. */
@@ -72,7 +72,7 @@ static uint64_t following(const domus_system *system, uint32_t thread)
 static bool is_quiet(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
-        if (following(system, i) < DOMI_WANTED_DRAIN ||
+        if (read_followed_step(system, i) < DOMI_WANTED_DRAIN ||
             atomic_load_explicit(
                 (domi_counter *)(uintptr_t)&system->threads[i].io.counters.listening,
                 memory_order_acquire) != 0)
@@ -84,7 +84,7 @@ static bool is_quiet(const domus_system *system)
 static bool is_closed(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
-        if (following(system, i) < DOMI_WANTED_CLOSE)
+        if (read_followed_step(system, i) < DOMI_WANTED_CLOSE)
             return false;
     }
     return true;
@@ -93,7 +93,7 @@ static bool is_closed(const domus_system *system)
 static bool is_empty(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
-        if (following(system, i) < DOMI_WANTED_STOP ||
+        if (read_followed_step(system, i) < DOMI_WANTED_STOP ||
             domi_counter_read(&system->threads[i].manager.houses) != 0)
             return false;
     }
@@ -124,10 +124,10 @@ static bool wait_until(domus_system *system, bool (*is_so)(const domus_system *s
 
 /* --- who is left ------------------------------------------------------------------------------ */
 
-static void note(domus_system *system, const char *format, ...)
+static void note_left(domus_system *system, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void note(domus_system *system, const char *format, ...)
+static void note_left(domus_system *system, const char *format, ...)
 {
     size_t used = strlen(system->left);
     va_list arguments;
@@ -153,11 +153,11 @@ static void note_house(void *house_, void *context)
         left->system->left_count++ >= LEFT_LINES_MAX)
         return;
     uint32_t children = domi_house_count_children(house);
-    note(left->system, "thread %u: %s (%s): %u conversations, %u children%s\n",
-         left->manager->index, house->behaviour->name != NULL ? house->behaviour->name : "?",
-         domi_state_name(house->state), house->stacks_count, children,
-         house->behaviour->kind == DOMUS_CHANNELS && house->channels.set != NULL ? ", channels"
-                                                                                 : "");
+    note_left(left->system, "thread %u: %s (%s): %u conversations, %u children%s\n",
+              left->manager->index, house->behaviour->name != NULL ? house->behaviour->name : "?",
+              domi_state_name(house->state), house->stacks_count, children,
+              house->behaviour->kind == DOMUS_CHANNELS && house->channels.set != NULL ? ", channels"
+                                                                                      : "");
 }
 
 void domi_system_note_left(domus_system *system, domi_manager *manager)
@@ -179,8 +179,8 @@ static void note_running(domus_system *system, const domi_manager *manager)
     if (running == NULL)
         return;
     system->left_count++;
-    note(system, "thread %u: a handler of %s has not returned\n", manager->index,
-         running->name != NULL ? running->name : "?");
+    note_left(system, "thread %u: a handler of %s has not returned\n", manager->index,
+              running->name != NULL ? running->name : "?");
 }
 
 /* Note the handlers of the threads that have not left their loops. */
@@ -188,7 +188,7 @@ static void note_stuck(domus_system *system)
 {
     pthread_mutex_lock(&system->mutex);
     for (uint32_t i = 0; i < system->count; i++) {
-        if (following(system, i) != DOMI_WANTED_END)
+        if (read_followed_step(system, i) != DOMI_WANTED_END)
             note_running(system, &system->threads[i].manager);
     }
     for (uint32_t i = 0; i < system->detached_count; i++) {
@@ -246,7 +246,7 @@ bool domi_system_end(domus_system *system, uint64_t until_ns)
     return true;
 }
 
-static void drain(domus_system *system)
+static void drain_threads(domus_system *system)
 {
     uint64_t until_ns = domi_clock_now(&system->clock) + system->config.shutdown.drain_timeout_ns;
 
@@ -303,11 +303,11 @@ static int log_cut(domus_system *system)
     return channels < INT32_MAX ? (int)channels : INT32_MAX;
 }
 
-static int stop(domus_system *system)
+static int stop_threads(domus_system *system)
 {
     uint64_t time_ns = system->config.shutdown.actor_timeout_ns;
     if (system->stage == DOMI_STAGE_RUNNING) {
-        drain(system);
+        drain_threads(system);
         stop_actors(system, domi_clock_now(&system->clock) + time_ns);
         if (system->workers != NULL)
             (void)domi_workers_stop(system->workers, 0);
@@ -345,7 +345,7 @@ int domus_system_stop(domus_system *system)
     /* Late mail, and actors of detached threads, are ended on this thread, with the system's
      * allocator. */
     const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
-    int result = stop(system);
+    int result = stop_threads(system);
     (void)domi_memory_set_allocator(before);
     return result;
 }

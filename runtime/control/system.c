@@ -159,8 +159,9 @@ static void sync_init(domus_system *system)
     pthread_condattr_destroy(&attributes);
 }
 
-static int make(const domus_config *config, domi_simulator *simulator, const domus_hooks *hooks,
-                char *error, size_t error_size, domus_system **ret_system)
+static int make_system(const domus_config *config, domi_simulator *simulator,
+                       const domus_hooks *hooks, char *error, size_t error_size,
+                       domus_system **ret_system)
 {
     int result = domus_config_check(config, error, error_size);
 
@@ -235,7 +236,7 @@ static int make_or_explain(const domus_config *config, domi_simulator *simulator
 {
     if (error_size != 0)
         error[0] = '\0';
-    int result = make(config, simulator, hooks, error, error_size, ret_system);
+    int result = make_system(config, simulator, hooks, error, error_size, ret_system);
     if (result == 0 || error_size == 0 || error[0] != '\0')
         return result;
     if (result == -ENOMEM)
@@ -327,7 +328,7 @@ static void fini_threads(domus_system *system, uint32_t made)
         domi_thread_fini(&system->threads[i]);
 }
 
-static int start(domus_system *system)
+static int start_threads(domus_system *system)
 {
     uint32_t made;
     int result;
@@ -371,7 +372,7 @@ int domus_system_start(domus_system *system)
         return -EALREADY;
     }
     const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
-    int result = start(system);
+    int result = start_threads(system);
     (void)domi_memory_set_allocator(before);
     return result;
 }

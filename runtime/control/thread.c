@@ -68,7 +68,7 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
 }
 
 /* Report the start to the thread that waits in domus_system_start(). */
-static void report(domus_system *system, int result)
+static void report_start(domus_system *system, int result)
 {
     pthread_mutex_lock(&system->mutex);
     system->running++;
@@ -96,7 +96,7 @@ static void wait_for_all(domus_system *system)
 
 _Thread_local domi_manager *domi_thread_manager;
 
-static void *run(void *thread_)
+static void *run_thread(void *thread_)
 {
     domi_thread *thread = thread_;
     int result = domi_io_start(&thread->io);
@@ -107,7 +107,7 @@ static void *run(void *thread_)
         domi_backtrace_admit(&thread->stall.backtrace, (int)thread->config->stall.signal);
     (void)domi_memory_set_allocator(thread->system->hooks.allocator);
     (void)domi_memory_set_meter(&thread->system->pressure.meter);
-    report(thread->system, result);
+    report_start(thread->system, result);
     if (result != 0)
         return NULL;
     thread->stamp_ns = thread->manager.now_ns = domi_clock_now(thread->clock);
@@ -126,7 +126,7 @@ static void *run(void *thread_)
     return NULL;
 }
 
-static int pin(pthread_attr_t *attributes, int cpu)
+static int pin_thread(pthread_attr_t *attributes, int cpu)
 {
     if (cpu < 0)
         return 0;
@@ -148,10 +148,10 @@ int domi_thread_start(domi_thread *thread, char *error, size_t error_size)
     int result = pthread_attr_init(&attributes);
 
     if (result == 0)
-        result = pin(&attributes, thread->cpu);
+        result = pin_thread(&attributes, thread->cpu);
     if (result == 0) {
         domi_signals_block(&before);
-        result = pthread_create(&thread->pthread, &attributes, run, thread);
+        result = pthread_create(&thread->pthread, &attributes, run_thread, thread);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
     (void)pthread_attr_destroy(&attributes);

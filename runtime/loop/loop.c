@@ -152,7 +152,7 @@ void domi_phase_channels(domi_thread *thread)
 /* When phase 3 has to end. The budget is at most maxBudget, however small io's share is, because io
  * and timers wait for the end of the phase. Time in which the thread lost its CPU counts as io's
  * time, too: with an ioRatio of 1 percent, 4 ms of that made timers 400 ms late. */
-static uint64_t deadline(const domi_thread *thread)
+static uint64_t state_deadline(const domi_thread *thread)
 {
     uint64_t ratio = thread->config->scheduler.io_ratio;
 
@@ -170,7 +170,7 @@ static uint64_t deadline(const domi_thread *thread)
 
 /* The look between runs (M2): read the clock, take arrivals and returned loans, serve thieves, and
  * send home what was freed for others. */
-static void look(domi_thread *thread, domi_queue *queue, uint32_t houses)
+static void look_between_runs(domi_thread *thread, domi_queue *queue, uint32_t houses)
 {
     uint64_t before_ns = thread->stamp_ns;
 
@@ -199,7 +199,7 @@ static uint32_t run_state(domi_thread *thread, domi_queue *queue, uint64_t deadl
         messages += domi_house_run(&thread->manager, house);
         if (++houses < look_every && messages < MESSAGES_PER_LOOK)
             continue;
-        look(thread, queue, houses);
+        look_between_runs(thread, queue, houses);
         look_every = domi_thread_runs_before_next_look(thread, look_every);
         houses = messages = 0;
         if (thread->stamp_ns < deadline_ns || queue->count == 0)
@@ -236,9 +236,9 @@ void domi_phase_state(domi_thread *thread)
         *ready = (domi_queue){.normal_every = now.normal_every, .high_takes = now.high_takes};
         houses = run_state(thread, &now, UINT64_MAX);
     } else {
-        houses = run_state(thread, ready, deadline(thread));
+        houses = run_state(thread, ready, state_deadline(thread));
     }
-    look(thread, ready, houses);
+    look_between_runs(thread, ready, houses);
 }
 
 void domi_thread_loop(domi_thread *thread)

@@ -68,7 +68,7 @@ uint64_t domi_thread_sleep_until(const domi_thread *thread)
 
 /* Count whether the sleep ended for a reason. `put` says that something had been put when it ended.
  * The completions of the ring are known only after the next reap, which judges then. */
-static void woke(domi_thread *thread, uint32_t word, bool put, uint64_t until_ns)
+static void judge_sleep(domi_thread *thread, uint32_t word, bool put, uint64_t until_ns)
 {
     bool found = put || domi_manager_has_work(&thread->manager) || domi_thread_is_waking(thread) ||
                  atomic_load_explicit(thread->wanted, memory_order_relaxed) != thread->doing;
@@ -138,7 +138,7 @@ void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns)
     domi_thread_stamp(thread, DOMI_SPAN_ENTER);
     if (thread->config->scheduler.idle.spin_ns != 0)
         domi_thread_learn_spin(thread);
-    woke(thread, word, put, until_ns);
+    judge_sleep(thread, word, put, until_ns);
 }
 
 bool domi_thread_rest_begin(domi_thread *thread, uint64_t *ret_until_ns)

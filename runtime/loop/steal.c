@@ -55,7 +55,7 @@ static void end_waking(domi_thread *thread)
 
 /* --- the thief -------------------------------------------------------------------------------- */
 
-static void leave(domi_thread *thread)
+static void leave_victim(domi_thread *thread)
 {
     domi_stealing *stealing = &thread->stealing;
 
@@ -77,7 +77,7 @@ static bool is_overwhelmed(const domi_thread *thread, uint32_t index)
            thread->stealing.idle_count * readies >= thread->config->scheduler.steal.aggression;
 }
 
-static void follow(domi_thread *thread, uint32_t index)
+static void follow_victim(domi_thread *thread, uint32_t index)
 {
     thread->stealing.victim = index;
     atomic_fetch_add_explicit(&thread->manager.managers[index]->thieves, 1, memory_order_relaxed);
@@ -100,27 +100,27 @@ static uint32_t find_overwhelmed(const domi_thread *thread, uint32_t start, uint
 
 /* Keep the victim, or choose another one, beginning with a random thread. Returns false if there is
  * none. */
-static bool choose(domi_thread *thread)
+static bool choose_victim(domi_thread *thread)
 {
     domi_stealing *stealing = &thread->stealing;
     uint32_t threads = thread->manager.threads;
 
     if (stealing->victim != DOMI_NO_VICTIM && is_overwhelmed(thread, stealing->victim))
         return true;
-    leave(thread);
+    leave_victim(thread);
     uint32_t start = (uint32_t)domi_random_below(&stealing->random, threads);
     uint32_t index = find_overwhelmed(thread, start, threads);
     if (index == DOMI_NO_VICTIM)
         return false;
     stealing->patience = 0;
-    follow(thread, index);
+    follow_victim(thread, index);
     return true;
 }
 
 void domi_thread_note_busy(domi_thread *thread)
 {
     thread->stealing.idle_count = 0;
-    leave(thread);
+    leave_victim(thread);
     end_waking(thread);
 }
 
@@ -140,7 +140,7 @@ static bool give_up(domi_thread *thread)
     if (domi_thread_is_waking(thread) && thread->stealing.victim == DOMI_NO_VICTIM &&
         thread->stealing.idle_count < WOKEN_LOOKS)
         return false;
-    leave(thread);
+    leave_victim(thread);
     end_waking(thread);
     return true;
 }
@@ -164,8 +164,8 @@ static domi_loan *take_from_any(domi_thread *thread)
         if (next == DOMI_NO_VICTIM)
             return NULL;
         passed = (next + threads - first) % threads;
-        leave(thread);
-        follow(thread, next); /* `patience` is kept: the thief is as idle as before */
+        leave_victim(thread);
+        follow_victim(thread, next); /* `patience` is kept: the thief is as idle as before */
     }
 }
 
@@ -180,7 +180,7 @@ bool domi_thread_steal(domi_thread *thread)
     stealing->idle_count++;
     if (!thread->config->scheduler.steal.enabled || thread->manager.threads == 1)
         return false;
-    if (!choose(thread))
+    if (!choose_victim(thread))
         return !give_up(thread);
     /* the thief may wait for long, and its timers need the time */
     domi_thread_stamp(thread, DOMI_SPAN_OTHER);

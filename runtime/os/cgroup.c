@@ -88,7 +88,7 @@ static void walk_up(const domi_cgroup_walk *walk, int version, const char *mount
     }
 }
 
-static bool names(const char *controllers, const char *controller)
+static bool names_controller(const char *controllers, const char *controller)
 {
     const char *at = controllers;
 
@@ -117,7 +117,7 @@ static void look_at_line(const domi_cgroup_walk *walk, char *line)
     if (controllers[0] == '\0') {
         walk_up(walk, 2, "", path);
         walk_up(walk, 2, "/unified", path);
-    } else if (names(controllers, walk->controller)) {
+    } else if (names_controller(controllers, walk->controller)) {
         int length = snprintf(mount, sizeof mount, "/%s", walk->controller);
         if (length > 0 && (size_t)length < sizeof mount)
             walk_up(walk, 1, mount, path);

@@ -15,13 +15,13 @@ static void in_child(void)
     atomic_fetch_add_explicit(&domi_fork_count, 1, memory_order_relaxed);
 }
 
-static void watch(void)
+static void watch_forks(void)
 {
     result = pthread_atfork(NULL, NULL, in_child);
 }
 
 int domi_fork_watch(void)
 {
-    (void)pthread_once(&once, watch);
+    (void)pthread_once(&once, watch_forks);
     return result == 0 ? 0 : -ENOMEM;
 }

@@ -151,7 +151,7 @@ static bool run_one(domi_workers *workers)
 static int make_helper(domi_workers *workers);
 
 /* Returns with the mutex held when this thread is to end. */
-static void work(domi_workers *workers, domi_helper *helper)
+static void work_until_told(domi_workers *workers, domi_helper *helper)
 {
     pthread_mutex_lock(&workers->mutex);
     workers->coming--;
@@ -170,7 +170,7 @@ static void work(domi_workers *workers, domi_helper *helper)
     }
 }
 
-static void dispose(domi_workers *workers)
+static void dispose_of_job(domi_workers *workers)
 {
     DOMI_CHECK(workers->first == NULL && workers->idle == NULL);
     pthread_cond_destroy(&workers->left);
@@ -190,7 +190,7 @@ static bool take_ended(domi_workers *workers, pthread_t *ret_thread)
 
 /* Leave the pool, with its mutex held. After the unlock the pool may be freed: by its owner, or, if
  * the owner freed it already, by the last thread that leaves. */
-static void leave(domi_workers *workers)
+static void leave_pool(domi_workers *workers)
 {
     pthread_t previous;
     bool has_previous = take_ended(workers, &previous);
@@ -205,11 +205,11 @@ static void leave(domi_workers *workers)
         pthread_join(previous, NULL);
     if (is_last) {
         pthread_detach(pthread_self()); /* nobody is left to join it */
-        dispose(workers);
+        dispose_of_job(workers);
     }
 }
 
-static void *help(void *workers_)
+static void *run_helper(void *workers_)
 {
     domi_workers *workers = workers_;
     domi_helper helper = {.called = false};
@@ -219,9 +219,9 @@ static void *help(void *workers_)
     /* It was made by a pinned thread, and has its CPU: one that blocks may run anywhere. */
     (void)sched_setaffinity(0, sizeof workers->cpus, workers->cpus);
     cond_init(&helper.wake);
-    work(workers, &helper);
+    work_until_told(workers, &helper);
     pthread_cond_destroy(&helper.wake);
-    leave(workers);
+    leave_pool(workers);
     return NULL;
 }
 
@@ -243,7 +243,7 @@ static int make_helper(domi_workers *workers)
     if (workers->stopping ||
         domi_counter_read(&workers->counters.threads) >= workers->limits.threads_max)
         return -EAGAIN;
-    int result = workers->make(&thread, help, workers);
+    int result = workers->make(&thread, run_helper, workers);
     if (result != 0) {
         domi_counter_add(&workers->counters.unmade, 1);
         return result == ENOMEM ? -ENOMEM : -EAGAIN;
@@ -254,7 +254,7 @@ static int make_helper(domi_workers *workers)
 }
 
 /* Signals under the mutex: once it is free, the helper may end, and its condition with it. */
-static void call(domi_workers *workers)
+static void call_job(domi_workers *workers)
 {
     domi_helper *helper = workers->idle;
 
@@ -306,7 +306,7 @@ void domi_workers_free(domi_workers *workers)
     if (has_ended)
         pthread_join(ended, NULL);
     if (is_last)
-        dispose(workers);
+        dispose_of_job(workers);
 }
 
 /* Make sure that a helper will take one more job: one that is on its way with nothing to do, an
@@ -317,7 +317,7 @@ static int find_helper(domi_workers *workers)
         return 0;
     if (workers->idle == NULL)
         return make_helper(workers);
-    call(workers);
+    call_job(workers);
     return 0;
 }
 
@@ -386,7 +386,7 @@ uint32_t domi_workers_stop(domi_workers *workers, uint64_t timeout_ns)
     workers->stopping = true;
     cancel_all(workers);
     while (workers->idle != NULL)
-        call(workers);
+        call_job(workers);
     while (domi_counter_read(running) != 0 && result != ETIMEDOUT)
         result = pthread_cond_timedwait(&workers->left, &workers->mutex, &until);
     workers->abandoned = workers->abandoned || domi_counter_read(running) != 0;

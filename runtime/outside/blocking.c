@@ -34,7 +34,7 @@ static work *work_of(domi_envelope *envelope)
 }
 
 /* Send the answer. Called on a helper thread, or on the thread that stops the pool. */
-static void done(domi_job *job)
+static void send_answer(domi_job *job)
 {
     work *ended = (work *)(void *)((char *)job - offsetof(work, job));
     domus_system *system = ended->system;
@@ -71,7 +71,7 @@ static domi_envelope *work_new(domus_stack *stack, int (*function)(void *argumen
         .asker = domi_house_address(house),
         .system = stack->manager->system,
         .envelope = envelope,
-        .job = {.function = function, .argument = argument, .done = done},
+        .job = {.function = function, .argument = argument, .done = send_answer},
     };
     return envelope;
 }

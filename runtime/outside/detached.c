@@ -26,7 +26,7 @@
 
 /* --- sleeping --------------------------------------------------------------------------------- */
 
-static void wake(domi_manager *manager)
+static void wake_thread(domi_manager *manager)
 {
     domi_futex_wake(&manager->park);
 }
@@ -43,7 +43,7 @@ static void store_clock_time(domi_detached *detached)
     detached->manager.now_ns = domi_clock_now(&detached->system->clock);
 }
 
-/* seq_cst: this load pairs with the store in want(). */
+/* seq_cst: this load pairs with the store in want_all(). */
 static domi_wanted wanted(const domi_detached *detached)
 {
     return (domi_wanted)atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&detached->wanted,
@@ -51,7 +51,7 @@ static domi_wanted wanted(const domi_detached *detached)
 }
 
 /* Follow the system's stop. Returns true if the thread has to leave its loop. */
-static bool follow(domi_detached *detached)
+static bool follow_stop(domi_detached *detached)
 {
     domi_wanted what = wanted(detached);
 
@@ -66,7 +66,7 @@ static bool follow(domi_detached *detached)
 /* Sleep until something was put, a timer is due, or `until_ns` has come. The protocol is that of
  * park.c: exchange the word, look at everything again, sleep; the kernel compares the word once
  * more before it sleeps. */
-static void rest(domi_detached *detached, uint64_t until_ns)
+static void sleep_until_due(domi_detached *detached, uint64_t until_ns)
 {
     domi_manager *manager = &detached->manager;
     uint64_t due_ns[] = {manager->now_ns + DOMI_PARK_CAP_NS, domi_wheel_next_ns(&manager->wheel),
@@ -105,7 +105,8 @@ static void take_events(domi_detached *detached)
     look_at_memory(detached);
     (void)domi_manager_take_arrivals(&detached->manager);
     (void)domi_manager_fire_timers(&detached->manager);
-    if (detached->manager.chained >= DOMI_CHAINED_MAX) /* a busy thread may never come to rest() */
+    if (detached->manager.chained >=
+        DOMI_CHAINED_MAX) /* a busy thread may never come to sleep_until_due() */
         domi_pool_flush_returns(&detached->manager);
 }
 
@@ -118,12 +119,12 @@ static void set_busy(domi_detached *detached, bool busy)
     pthread_mutex_unlock(&detached->system->mutex);
 }
 
-static void loop(domi_detached *detached)
+static void run_loop(domi_detached *detached)
 {
     domi_manager *manager = &detached->manager;
     bool had_one = false;
 
-    while (!follow(detached)) {
+    while (!follow_stop(detached)) {
         take_events(detached);
         (void)domi_manager_mount_actors(manager);
         had_one = had_one || domi_counter_read(&manager->houses) != 0;
@@ -136,11 +137,11 @@ static void loop(domi_detached *detached)
         }
         if (!domi_manager_has_work(manager) &&
             !domi_pool_trim_step(manager, manager->now_ns, DOMI_TRIM_IDLE))
-            rest(detached, UINT64_MAX);
+            sleep_until_due(detached, UINT64_MAX);
     }
 }
 
-static void *run(void *detached_)
+static void *run_detached(void *detached_)
 {
     domi_detached *detached = detached_;
     domus_system *system = detached->system;
@@ -149,7 +150,7 @@ static void *run(void *detached_)
     domi_manager_own(&detached->manager);
     (void)domi_memory_set_allocator(system->hooks.allocator);
     (void)domi_memory_set_meter(&system->pressure.meter);
-    loop(detached);
+    run_loop(detached);
     (void)domi_memory_set_meter(NULL);
     pthread_mutex_lock(&system->mutex);
     detached->busy = false;
@@ -169,7 +170,7 @@ static int start_thread(domi_detached *detached)
     char name[16];
 
     domi_signals_block(&before);
-    int result = pthread_create(&detached->pthread, NULL, run, detached);
+    int result = pthread_create(&detached->pthread, NULL, run_detached, detached);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (result != 0)
         return -result;
@@ -202,7 +203,7 @@ static void end_spawn(domi_manager *manager)
     pthread_mutex_unlock(&system->mutex);
 }
 
-static int make(domus_system *system, uint32_t place, domi_detached **ret_detached)
+static int make_detached(domus_system *system, uint32_t place, domi_detached **ret_detached)
 {
     uint32_t count = system->count + 1 + system->config.detached.threads_max;
     domi_detached *detached = domi_memory_map(sizeof *detached);
@@ -222,7 +223,7 @@ static int make(domus_system *system, uint32_t place, domi_detached **ret_detach
     detached->manager.pressure = &system->pressure.own_level;
     detached->manager.read_memory = domi_pressure_read;
     detached->manager.asker = system->asker.house;
-    detached->manager.wake = wake;
+    detached->manager.wake = wake_thread;
     detached->manager.withdraw = domi_blocking_withdraw;
     detached->manager.spawn_detached = domi_detached_spawn;
     detached->manager.begin_spawn = begin_spawn;
@@ -257,7 +258,7 @@ static int reserve(domus_system *system, domi_detached **ret_detached)
         uint32_t place = system->detached_count;
         if (system->detached_closed || place == system->config.detached.threads_max)
             return system->detached_closed ? -ESHUTDOWN : -EAGAIN;
-        result = make(system, place, &detached);
+        result = make_detached(system, place, &detached);
         if (result != 0)
             return result;
         system->managers[system->count + 1 + place] = &detached->manager;
@@ -307,8 +308,8 @@ static void make_room(domi_manager *manager, domi_house *house)
         domi_mailbox_clear_full(manager, house);
 }
 
-static void show(domi_detached *detached, domus_stack *stack, domi_envelope *message,
-                 domus_received *ret_received)
+static void show_message(domi_detached *detached, domus_stack *stack, domi_envelope *message,
+                         domus_received *ret_received)
 {
     bool is_ask = message->node.kind == DOMI_ASK;
 
@@ -343,19 +344,19 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
     for (;;) {
         if (domi_ask_handle_waiting_cancels(&detached->manager, house))
             seen[0] = NULL; /* `seen[0]` may be a node that the cancel dropped */
-        if (follow(detached) || is_to_stop(house) ||
+        if (follow_stop(detached) || is_to_stop(house) ||
             domi_receive_stop_if_last(&detached->manager, house))
             return -ECANCELED;
         domi_envelope *message =
             domi_receive_find(&detached->manager, house, pattern, domus_frame(stack), seen);
         make_room(&detached->manager, house);
         if (message != NULL) {
-            show(detached, stack, message, ret_received);
+            show_message(detached, stack, message, ret_received);
             return 0;
         }
         if (detached->manager.now_ns >= until_ns)
             return -ETIMEDOUT;
-        rest(detached, until_ns);
+        sleep_until_due(detached, until_ns);
         take_events(detached);
     }
 }
@@ -369,7 +370,7 @@ void domi_detached_close(domus_system *system)
     pthread_mutex_unlock(&system->mutex);
 }
 
-static void want(domus_system *system, domi_wanted what)
+static void want_all(domus_system *system, domi_wanted what)
 {
     domi_detached_close(system);
     domi_outside_lock(system);
@@ -384,7 +385,7 @@ static void want(domus_system *system, domi_wanted what)
 
 void domi_detached_stop(domus_system *system)
 {
-    want(system, DOMI_WANTED_STOP);
+    want_all(system, DOMI_WANTED_STOP);
 }
 
 uint64_t domi_detached_houses(const domus_system *system)
@@ -403,7 +404,7 @@ bool domi_detached_has_ended(const domus_system *system)
 
 void domi_detached_end(domus_system *system)
 {
-    want(system, DOMI_WANTED_END);
+    want_all(system, DOMI_WANTED_END);
 }
 
 void domi_detached_join(domus_system *system)

@@ -55,7 +55,7 @@ void domi_outside_wake(domi_manager *manager)
 
 /* --- completing ------------------------------------------------------------------------------- */
 
-static void wake(domus_system *system, domi_asking *asking)
+static void wake_asker(domus_system *system, domi_asking *asking)
 {
     domi_manager *outside = &system->outside;
 
@@ -87,7 +87,7 @@ static int take_reply(domus_stack *stack, const domus_answer *answer, domus_outs
 }
 
 /* Resumed for the actor, so it runs on any thread that is inside. */
-static int answered(domus_stack *stack, void *self, const domus_answer *answer)
+static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_system *system = stack->manager->system;
     domi_asking *asking = *(domi_asking **)domus_frame(stack);
@@ -101,7 +101,7 @@ static int answered(domus_stack *stack, void *self, const domus_answer *answer)
         asking->previous->next = asking->next;
     else
         system->askings = asking->next;
-    wake(system, asking);
+    wake_asker(system, asking);
     return 0;
 }
 
@@ -144,7 +144,7 @@ int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address t
     outside->now_ns = domi_clock_now(&system->clock);
     /* one tick more, so that it is never early */
     asking->until_ns = outside->now_ns + timeout_ns + DOMI_WHEEL_TICK_NS;
-    int result = domus_ask_within(stack, to, type, payload, timeout_ns, answered);
+    int result = domus_ask_within(stack, to, type, payload, timeout_ns, on_answer);
     if (result != DOMUS_PARKED) {
         release(type, payload);
         domi_stack_park_or_end(stack, 0);
@@ -172,7 +172,7 @@ static struct timespec end_of(const domus_system *system, const domi_asking *ask
 }
 
 /* The leader sleeps until something is put, or its time is over. */
-static void park(domus_system *system, const domi_asking *asking)
+static void park_leader(domus_system *system, const domi_asking *asking)
 {
     domi_manager *outside = &system->outside;
     const struct timespec until = end_of(system, asking);
@@ -210,7 +210,7 @@ int domi_asking_wait(domus_system *system, domi_asking *asking)
         if (system->leader == NULL)
             system->leader = asking;
         if (system->leader == asking) {
-            park(system, asking);
+            park_leader(system, asking);
         } else {
             const struct timespec until = end_of(system, asking);
             asking->sleeps = true;

@@ -31,7 +31,7 @@ static void *interrupted_at(const ucontext_t *context)
 #endif
 }
 
-static void take(domi_thread *thread, const ucontext_t *context)
+static void take_trace(domi_thread *thread, const ucontext_t *context)
 {
     domi_backtrace *trace = &thread->stall.backtrace;
     const void *at = interrupted_at(context);
@@ -47,7 +47,7 @@ static void take(domi_thread *thread, const ucontext_t *context)
     trace->beat = domi_thread_beat(thread);
 }
 
-static void handle(int number, siginfo_t *info, void *context)
+static void handle_signal(int number, siginfo_t *info, void *context)
 {
     int error = errno;
     domi_manager *manager = domi_thread_manager;
@@ -64,7 +64,7 @@ static void handle(int number, siginfo_t *info, void *context)
     if (atomic_compare_exchange_strong_explicit(&thread->stall.backtrace.state, &wanted,
                                                 DOMI_BACKTRACE_TAKING, memory_order_acquire,
                                                 memory_order_relaxed)) {
-        take(thread, context);
+        take_trace(thread, context);
         /* release: pairs with domi_backtrace_is_taken(). */
         atomic_store_explicit(&thread->stall.backtrace.state, DOMI_BACKTRACE_TAKEN,
                               memory_order_release);
@@ -74,7 +74,7 @@ static void handle(int number, siginfo_t *info, void *context)
 
 static bool is_ours(const struct sigaction *action)
 {
-    return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == handle;
+    return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == handle_signal;
 }
 
 int domus_stall_signal(int number)
@@ -94,7 +94,7 @@ int domus_stall_signal(int number)
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-    action.sa_sigaction = handle;
+    action.sa_sigaction = handle_signal;
     return sigaction(number, &action, NULL) == 0 ? 0 : -errno;
 }
 

@@ -19,7 +19,7 @@
 
 /* May one more line pass? If so, `ret_dropped` is how many lines did not pass since the last line
  * that did. */
-static bool passes(domi_log_bound *bound, uint32_t second, uint32_t *ret_dropped)
+static bool passes_level(domi_log_bound *bound, uint32_t second, uint32_t *ret_dropped)
 {
     /* Relaxed: the word is complete by itself and guards no other data. */
     uint64_t word = atomic_load_explicit(&bound->word, memory_order_relaxed);
@@ -52,7 +52,7 @@ void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread,
     va_list arguments;
 
     if (system->hooks.log == NULL ||
-        !passes(bound, (uint32_t)(domi_clock_now(&system->clock) / SECOND_NS), &dropped))
+        !passes_level(bound, (uint32_t)(domi_clock_now(&system->clock) / SECOND_NS), &dropped))
         return;
     if (dropped != 0) {
         snprintf(text, sizeof text, "%" PRIu32 " lines of this thread were dropped", dropped);

@@ -8,7 +8,7 @@
 #include "runtime/system/system.h"
 
 /* Look at everything that is watched. Returns the nanoseconds until the next look. */
-static uint64_t look(domus_system *system)
+static uint64_t look_at_all(domus_system *system)
 {
     uint64_t interval_ns = system->config.memory.interval_ns;
 
@@ -36,7 +36,7 @@ static bool is_anyone_awake(const domus_system *system)
     return false;
 }
 
-static uint64_t works(const domus_system *system)
+static uint64_t sum_of_work(const domus_system *system)
 {
     uint64_t sum = 0;
 
@@ -53,7 +53,7 @@ static bool note_liveliness(domus_system *system)
 {
     domi_monitor *monitor = &system->monitor;
     uint64_t now_ns = domi_clock_now(&system->clock);
-    uint64_t done = works(system);
+    uint64_t done = sum_of_work(system);
 
     if (done != monitor->works || is_anyone_awake(system) || domi_stalls_is_any(system))
         monitor->lively_ns = now_ns;
@@ -82,7 +82,7 @@ void domi_monitor_rest(domus_system *system)
     domi_stalls_begin(system);
 }
 
-static void *run(void *system_)
+static void *run_monitor(void *system_)
 {
     domus_system *system = system_;
     domi_monitor *monitor = &system->monitor;
@@ -93,7 +93,7 @@ static void *run(void *system_)
     monitor->lively_ns = domi_clock_now(&system->clock);
     domi_stalls_begin(system);
     while (atomic_load_explicit(&monitor->word, memory_order_relaxed) != DOMI_MONITOR_ENDING) {
-        const struct timespec next = domi_clock_deadline_after(look(system));
+        const struct timespec next = domi_clock_deadline_after(look_at_all(system));
 
         if (note_liveliness(system))
             domi_futex_wait(&monitor->word, DOMI_MONITOR_AWAKE, &next);
@@ -123,7 +123,7 @@ int domi_monitor_start(domus_system *system)
         return 0;
     atomic_store_explicit(&monitor->word, DOMI_MONITOR_AWAKE, memory_order_relaxed);
     domi_signals_block(&before);
-    int result = pthread_create(&monitor->pthread, NULL, run, system);
+    int result = pthread_create(&monitor->pthread, NULL, run_monitor, system);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (result != 0)
         return -result;

@@ -191,29 +191,29 @@ static void measure(domus_system *system, uint64_t wanted)
     set_look_at(pressure, &now);
 }
 
-/* acquire, and release in end(): the next thread that looks sees what this one wrote. */
-static bool begin(domi_pressure *pressure)
+/* acquire, and release in end_look(): the next thread that looks sees what this one wrote. */
+static bool try_begin_look(domi_pressure *pressure)
 {
     return atomic_exchange_explicit(&pressure->looking, 1, memory_order_acquire) == 0;
 }
 
-static void end(domi_pressure *pressure)
+static void end_look(domi_pressure *pressure)
 {
     atomic_store_explicit(&pressure->looking, 0, memory_order_release);
 }
 
 /* Called in the middle of an allocation; this is domi_meter.grown. The calling thread's own manager
  * learns of a new level at once, so a handler that sends in a loop is refused within that loop. */
-static void grown(domi_meter *meter, size_t bytes)
+static void look_while_growing(domi_meter *meter, size_t bytes)
 {
     domi_pressure *pressure =
         (domi_pressure *)(void *)((char *)meter - offsetof(domi_pressure, meter));
 
     bool due = atomic_load_explicit(&meter->held, memory_order_relaxed) >=
                atomic_load_explicit(&meter->look_at, memory_order_relaxed);
-    if (due && begin(pressure)) {
+    if (due && try_begin_look(pressure)) {
         measure(pressure->system, bytes);
-        end(pressure);
+        end_look(pressure);
     }
     if (domi_thread_manager != NULL)
         domi_manager_look_at_pressure(domi_thread_manager);
@@ -238,7 +238,7 @@ void domi_pressure_look(domus_system *system)
 {
     domi_pressure *pressure = &system->pressure;
 
-    if (!begin(pressure))
+    if (!try_begin_look(pressure))
         return;
     uint64_t now_ns = domi_clock_now(&system->clock);
     domi_footprint_refresh(&pressure->footprint);
@@ -253,7 +253,7 @@ void domi_pressure_look(domus_system *system)
     bool trims = now_ns < pressure->heap_last_ns && now_ns >= pressure->heap_trim_ns;
     if (trims)
         pressure->heap_trim_ns = now_ns + HEAP_TRIM_NS;
-    end(pressure);
+    end_look(pressure);
     if (trims)
         /* for payloads that are too large for slabs; takes milliseconds, at most once a second */
         (void)malloc_trim(0);
@@ -324,7 +324,7 @@ void domi_pressure_init(domus_system *system)
     pressure->system = system;
     pressure->root = "";
     atomic_store_explicit(&pressure->queue_max, UINT64_MAX, memory_order_relaxed);
-    pressure->meter.grown = grown;
+    pressure->meter.grown = look_while_growing;
     atomic_store_explicit(&pressure->meter.look_at, INT64_MAX, memory_order_relaxed);
     atomic_store_explicit(&pressure->next_ns, UINT64_MAX, memory_order_relaxed);
 }
@@ -348,11 +348,11 @@ void domi_pressure_end(domus_system *system)
 
     atomic_store_explicit(&pressure->meter.look_at, INT64_MAX, memory_order_relaxed);
     atomic_store_explicit(&pressure->next_ns, UINT64_MAX, memory_order_relaxed);
-    while (!begin(pressure)) /* a detached actor or a foreign thread may be in a look */
+    while (!try_begin_look(pressure)) /* a detached actor or a foreign thread may be in a look */
         continue;
     set_nothing(pressure);
     domi_footprint_close(&pressure->footprint);
-    end(pressure);
+    end_look(pressure);
 }
 
 domi_io_pressure domi_pressure_for_io(const domi_pressure *pressure)

@@ -37,7 +37,7 @@ uint64_t domi_thread_beat(const domi_thread *thread)
            domi_counter_read(&thread->counters.parks);
 }
 
-static uint32_t readies(const domi_manager *manager)
+static uint32_t read_ready_count(const domi_manager *manager)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&manager->readies,
                                 memory_order_relaxed);
@@ -49,8 +49,8 @@ uint32_t domi_thread_queued(const domi_thread *thread)
     uint32_t count = manager->ready[DOMUS_STATE].count + domi_loans_count_shown(manager);
 
     /* With this ratio, phase 3 runs its houses from a queue of its own. */
-    if (thread->config->scheduler.io_ratio == 100 && readies(manager) > count)
-        count = readies(manager);
+    if (thread->config->scheduler.io_ratio == 100 && read_ready_count(manager) > count)
+        count = read_ready_count(manager);
     return count + manager->ready[DOMUS_CHANNELS].count;
 }
 
@@ -113,7 +113,7 @@ static void describe_waiting(domi_thread *thread, bool traced, char *text, size_
 {
     uint32_t arrived = count_arrivals(&thread->manager);
     uint32_t count =
-        arrived + (traced ? thread->stall.backtrace.queued : readies(&thread->manager));
+        arrived + (traced ? thread->stall.backtrace.queued : read_ready_count(&thread->manager));
 
     if (domi_thread_beat(thread) != thread->stall.beat)
         snprintf(text, size, "it has just gone on");
@@ -157,7 +157,7 @@ static void describe_cpu(const domi_thread *thread, uint64_t now_ns, char *text,
 }
 
 /* Report a stall; called once for each stall, whether it still goes on or not. */
-static void tell(domus_system *system, domi_thread *thread, uint64_t now_ns, bool traced)
+static void report_stall(domus_system *system, domi_thread *thread, uint64_t now_ns, bool traced)
 {
     domi_stall *stall = &thread->stall;
     char where[192], cpu[64], waiting[64];
@@ -192,7 +192,7 @@ static bool is_at_rest(const domi_thread *thread, const domus_behaviour *running
 }
 
 /* The thread is not in the run of the last look, so begin anew. */
-static void begin(domi_thread *thread, uint64_t beat, const domi_clock *clock)
+static void begin_anew(domi_thread *thread, uint64_t beat, const domi_clock *clock)
 {
     domi_stall *stall = &thread->stall;
     uint64_t stamp_ns = domi_counter_read(&thread->counters.stamp_ns);
@@ -209,7 +209,7 @@ static void begin(domi_thread *thread, uint64_t beat, const domi_clock *clock)
         stall->from_ns = stamp_ns;
 }
 
-static void end(domus_system *system, domi_thread *thread, uint64_t now_ns)
+static void end_stall(domus_system *system, domi_thread *thread, uint64_t now_ns)
 {
     domi_stall *stall = &thread->stall;
     uint64_t length_ns = now_ns - stall->from_ns;
@@ -217,7 +217,7 @@ static void end(domus_system *system, domi_thread *thread, uint64_t now_ns)
 
     if (stall->stage == DOMI_STALL_FOUND) {
         stall->no_trace = stall->no_trace != 0 ? stall->no_trace : -EAGAIN;
-        tell(system, thread, now_ns, false);
+        report_stall(system, thread, now_ns, false);
     }
     while (place < DOMUS_STALL_LENGTHS - 1 && length_ns >= MS << (place + 1))
         place++;
@@ -243,7 +243,7 @@ static int want_trace(domus_system *system, domi_thread *thread, uint64_t now_ns
     return result;
 }
 
-static void found(domus_system *system, domi_thread *thread, uint64_t now_ns)
+static void note_found(domus_system *system, domi_thread *thread, uint64_t now_ns)
 {
     domi_stall *stall = &thread->stall;
 
@@ -257,11 +257,11 @@ static void found(domus_system *system, domi_thread *thread, uint64_t now_ns)
     domi_backtrace_drop(&stall->backtrace);
     stall->no_trace = want_trace(system, thread, now_ns);
     if (stall->no_trace != 0)
-        tell(system, thread, now_ns, false);
+        report_stall(system, thread, now_ns, false);
 }
 
 /* The thread is still in the run of the last look. */
-static void go_on(domus_system *system, domi_thread *thread, uint64_t now_ns)
+static void continue_stall(domus_system *system, domi_thread *thread, uint64_t now_ns)
 {
     domi_stall *stall = &thread->stall;
 
@@ -271,14 +271,14 @@ static void go_on(domus_system *system, domi_thread *thread, uint64_t now_ns)
     }
     if (stall->stage == DOMI_STALL_NONE &&
         now_ns - stall->since_ns >= system->config.stall.threshold_ns)
-        found(system, thread, now_ns);
+        note_found(system, thread, now_ns);
     if (stall->stage != DOMI_STALL_FOUND)
         return;
     if (domi_backtrace_is_taken(&stall->backtrace) && stall->backtrace.beat == stall->beat)
-        tell(system, thread, now_ns, true);
+        report_stall(system, thread, now_ns, true);
     else if (now_ns - stall->found_ns >= TRACE_WAIT_NS) {
         stall->no_trace = -ETIMEDOUT;
-        tell(system, thread, now_ns, false);
+        report_stall(system, thread, now_ns, false);
     }
 }
 
@@ -293,10 +293,10 @@ static uint64_t look_at(domus_system *system, domi_thread *thread, uint64_t ofte
 
     if (beat != stall->beat || beat == NO_BEAT) {
         if (stall->stage != DOMI_STALL_NONE)
-            end(system, thread, now_ns);
-        begin(thread, beat, &system->clock);
+            end_stall(system, thread, now_ns);
+        begin_anew(thread, beat, &system->clock);
     } else {
-        go_on(system, thread, now_ns);
+        continue_stall(system, thread, now_ns);
     }
     stall->looked_ns = now_ns;
     if (stall->stage == DOMI_STALL_NONE)

@@ -15,7 +15,7 @@ static bool has_something(const void *probe_)
 }
 
 /* Returns 0: there is something; -ETIME: nothing in that time; else an error, and it is said. */
-static int wait(domus_probe *probe, uint64_t within_ns)
+static int wait_for_parcel(domus_probe *probe, uint64_t within_ns)
 {
     domus_testkit *kit = probe->kit;
     uint64_t now_ns = domus_testkit_now_ns(kit);
@@ -39,7 +39,7 @@ static const char *name_of(const domus_type *type)
 }
 
 /* "probe 1 expected <what>, but <the first thing> came". */
-static void say_came(domus_probe *probe, const char *what)
+static void list_came(domus_probe *probe, const char *what)
 {
     const domi_parcel *first = probe->came.head;
     domus_testkit *kit = probe->kit;
@@ -69,10 +69,10 @@ static void take_first(domus_probe *probe)
 }
 
 /* Returns 0: the first domi_parcel is of `type`, or (NULL) a failure with `error`. */
-static int expect(domus_probe *probe, const domus_type *type, int error, uint64_t within_ns)
+static int expect_probe(domus_probe *probe, const domus_type *type, int error, uint64_t within_ns)
 {
     char what[96];
-    int result = wait(probe, within_ns);
+    int result = wait_for_parcel(probe, within_ns);
     const domi_parcel *first = probe->came.head;
 
     if (result != 0 && result != -ETIME)
@@ -83,14 +83,14 @@ static int expect(domus_probe *probe, const domus_type *type, int error, uint64_
         snprintf(what, sizeof what, "%s", name_of(type));
     else
         snprintf(what, sizeof what, "the failure %d (%s)", error, strerror(-error));
-    say_came(probe, what);
+    list_came(probe, what);
     return first != NULL ? -EBADMSG : -ETIMEDOUT;
 }
 
 int domus_probe_expect(domus_probe *probe, const domus_type *type, uint64_t within_ns,
                        void *ret_payload)
 {
-    int result = expect(probe, type, 0, within_ns);
+    int result = expect_probe(probe, type, 0, within_ns);
 
     if (result != 0)
         return result;
@@ -104,7 +104,7 @@ int domus_probe_expect(domus_probe *probe, const domus_type *type, uint64_t with
 
 int domus_probe_expect_error(domus_probe *probe, int error, uint64_t within_ns)
 {
-    int result = expect(probe, NULL, error, within_ns);
+    int result = expect_probe(probe, NULL, error, within_ns);
 
     if (result == 0)
         take_first(probe);
@@ -113,12 +113,12 @@ int domus_probe_expect_error(domus_probe *probe, int error, uint64_t within_ns)
 
 int domus_probe_expect_nothing(domus_probe *probe, uint64_t within_ns)
 {
-    int result = wait(probe, within_ns);
+    int result = wait_for_parcel(probe, within_ns);
 
     if (result == -ETIME)
         return 0;
     if (result != 0)
         return result;
-    say_came(probe, "nothing");
+    list_came(probe, "nothing");
     return -EBADMSG;
 }

@@ -39,7 +39,7 @@ static domi_parcel *receive(domus_stack *stack, domus_probe *probe, const char *
 }
 
 /* Handles messages of every type: this is the row that takes what no other row takes. */
-static int received(domus_stack *stack, void *self, const void *payload)
+static int on_received(domus_stack *stack, void *self, const void *payload)
 {
     static const char *const kinds[DOMI_MAILBOXES] = {
         [DOMI_ASK] = "ask", [DOMI_NOTICE] = "notice", [DOMI_EVENT] = "event"};
@@ -58,7 +58,7 @@ static int received(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int answered(domus_stack *stack, void *self, const domus_answer *answer)
+static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_probe *probe = *(domus_probe **)self;
     const char *kind = answer->error == 0 ? "reply" : "failure";
@@ -72,7 +72,7 @@ static int answered(domus_stack *stack, void *self, const domus_answer *answer)
 static const domus_behaviour behaviour = {
     .name = "probe",
     .state_size = sizeof(domus_probe *),
-    .on = (const domus_on[]){{NULL, received, 0}},
+    .on = (const domus_on[]){{NULL, on_received, 0}},
 };
 
 /* --- made and freed -------------------------------------------------------------------------- */
@@ -165,7 +165,7 @@ int domus_probe_ask_within(domus_probe *probe, domus_address to, const domus_typ
 
     if (result != 0)
         return result;
-    result = domus_ask_within(&stack, to, type, payload, timeout_ns, answered);
+    result = domus_ask_within(&stack, to, type, payload, timeout_ns, on_answer);
     domi_stack_park_or_end(&stack, result == DOMUS_PARKED ? DOMUS_PARKED : 0);
     return result == DOMUS_PARKED ? 0 : result;
 }

@@ -98,7 +98,7 @@ static void wake_up(domus_testkit *kit, uint32_t index)
 }
 
 /* After phase 3, as in domi_thread_loop(). */
-static void rest(domus_testkit *kit, uint32_t index)
+static void rest_until_due(domus_testkit *kit, uint32_t index)
 {
     domi_thread *thread = &kit->system->threads[index];
     domi_kit_thread *state = &kit->threads[index];
@@ -136,7 +136,7 @@ static const char *take_step(domus_testkit *kit, uint32_t index)
     case DOMI_STEP_STATE:
         domi_trace_note_ready(kit, index);
         domi_phase_state(thread);
-        rest(kit, index);
+        rest_until_due(kit, index);
         return "state";
     case DOMI_STEP_LOAN:
         domi_thread_run_loan(thread);

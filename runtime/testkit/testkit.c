@@ -11,7 +11,7 @@
 
 /* The user's configuration, changed for a simulation: small rings (they stay empty), no pinning, no
  * spinning on a clock that stands, and phases that end without a deadline. */
-static void adapt(const domus_config *config, domus_config *ret_config)
+static void adapt_config(const domus_config *config, domus_config *ret_config)
 {
     domus_config preset;
 
@@ -39,7 +39,7 @@ int domus_testkit_new(const domus_config *config, uint64_t seed, char *error, si
 
     if (result != 0)
         return result;
-    adapt(config, &own);
+    adapt_config(config, &own);
     kit = domi_memory_new(sizeof *kit);
     if (kit != NULL)
         kit->threads = domi_memory_new(own.system.threads * sizeof kit->threads[0]);

@@ -138,7 +138,7 @@ typedef struct writer {
 
 /* Append text. Text that does not fit is cut; TEXT_BYTES is enough unless type names have hundreds
  * of bytes. */
-__attribute__((format(printf, 2, 3))) static void put(writer *out, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void put_text(writer *out, const char *format, ...)
 {
     size_t room = out->size - out->length;
     va_list arguments;
@@ -160,37 +160,37 @@ static void put_actors(writer *out, const domi_trace_line *line)
     for (uint32_t i = 0; i < line->actor_count && i < DOMI_TRACE_ACTORS; i++) {
         const domi_trace_actor *actor = &line->actors[i];
 
-        put(out, "%s%s", i == 0 ? " of " : ", ", or_none(actor->behaviour->name));
+        put_text(out, "%s%s", i == 0 ? " of " : ", ", or_none(actor->behaviour->name));
         if (actor->number != DOMI_WHO_UNKNOWN)
-            put(out, "#%u", actor->number);
+            put_text(out, "#%u", actor->number);
     }
     if (line->actor_count > DOMI_TRACE_ACTORS)
-        put(out, ", %u more", line->actor_count - DOMI_TRACE_ACTORS);
+        put_text(out, ", %u more", line->actor_count - DOMI_TRACE_ACTORS);
 }
 
 static void put_line(writer *out, const domi_trace_line *line)
 {
     const char *mark = ": ";
 
-    put(out, "%" PRIu64 " %" PRIu64 ".%09" PRIu64, line->step, line->now_ns / NS_PER_S,
-        line->now_ns % NS_PER_S);
+    put_text(out, "%" PRIu64 " %" PRIu64 ".%09" PRIu64, line->step, line->now_ns / NS_PER_S,
+             line->now_ns % NS_PER_S);
     if (line->of_probe) {
-        put(out, " probe %u receives the %s", line->number, line->what);
+        put_text(out, " probe %u receives the %s", line->number, line->what);
         if (line->type != NULL)
-            put(out, " %s\n", or_none(line->type->name));
+            put_text(out, " %s\n", or_none(line->type->name));
         else
-            put(out, " %d\n", line->error);
+            put_text(out, " %d\n", line->error);
         return;
     }
-    put(out, " thread %u %s", line->number, line->what);
+    put_text(out, " thread %u %s", line->number, line->what);
     put_actors(out, line);
     for (uint32_t i = 0; i < DOMI_TRACE_COUNTS; i++) {
         if (line->counts[i] == 0)
             continue;
-        put(out, "%s%s %u", mark, counts[i].name, line->counts[i]);
+        put_text(out, "%s%s %u", mark, counts[i].name, line->counts[i]);
         mark = ", ";
     }
-    put(out, "\n");
+    put_text(out, "\n");
 }
 
 const char *domus_testkit_trace(domus_testkit *kit)
@@ -202,7 +202,7 @@ const char *domus_testkit_trace(domus_testkit *kit)
 
     out.text[0] = '\0';
     if (first != 0)
-        put(&out, "%" PRIu64 " lines before are gone\n", first);
+        put_text(&out, "%" PRIu64 " lines before are gone\n", first);
     for (uint64_t i = first; i < trace->count; i++)
         put_line(&out, &trace->lines[i % DOMUS_TESTKIT_TRACE_MAX]);
     return out.text;

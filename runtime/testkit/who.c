@@ -42,7 +42,7 @@ static entry *find(domi_who *who, const domi_house *house, uint32_t lease)
     }
 }
 
-static domi_who *grown(domi_who *who)
+static domi_who *grow_table(domi_who *who)
 {
     domi_who *larger = who_new(who != NULL ? who->size * 2 : ENTRIES_FIRST);
 
@@ -63,7 +63,7 @@ uint32_t domi_who_number(domi_who **who, const domi_house *house)
     uint32_t lease = domi_house_address(house).lease;
 
     if (*who == NULL || ((*who)->used + 1) * 2 > (*who)->size) {
-        domi_who *larger = (*who == NULL || (*who)->size < DOMI_WHO_MAX) ? grown(*who) : NULL;
+        domi_who *larger = (*who == NULL || (*who)->size < DOMI_WHO_MAX) ? grow_table(*who) : NULL;
         if (larger == NULL)
             return DOMI_WHO_UNKNOWN;
         *who = larger;
