@@ -84,7 +84,8 @@ START_TEST(random_below_gives_each_its_share)
 }
 END_TEST
 
-/* Of 2^64 draws modulo 3 * 2^62 the lowest third would get two shares of four. */
+/* If a draw were only taken modulo 3 * 2^62, the lowest third would get two quarters of all 2^64
+ * values. */
 START_TEST(random_below_has_no_modulo_bias)
 {
     enum { draws = 30000 };

@@ -62,7 +62,7 @@ static uint32_t count_all(void)
     return count;
 }
 
-/* Those in use still hold what was written into them. */
+/* How many objects are in use and still hold the number that was written into them. */
 static uint32_t count_kept(void)
 {
     uint32_t kept = 0;

@@ -1,4 +1,4 @@
-/* What is shown of bytes that anybody may have sent. */
+/* base/text.c: bytes of strangers are escaped before they are shown. */
 #include "tests/support/suite.h"
 
 #include <domus/text.h>

@@ -187,7 +187,8 @@ static struct load_options options_for(uint16_t port)
     };
 }
 
-/* What the load says to a service with this fault, and that it then leaves the result alone. */
+/* Returns the error with which a load on a service with this fault ends. Holds that a load that
+ * fails leaves the result alone. */
 static int verdict_on(enum fault fault, uint64_t stall_ns)
 {
     struct echo echo;
@@ -215,7 +216,7 @@ START_TEST(load_counts_every_round_trip)
     ck_assert_uint_eq(result.messages * options.size, echo.bytes);
     ck_assert_uint_ge(result.messages, options.connections);
     ck_assert(result.rate > 0);
-    /* Those of the last moment come back after the time is up, at most one per connection. */
+    /* Messages of the last moment come back after the time is up, at most one per connection. */
     ck_assert(result.rate * 0.030 <= (double)result.messages);
     ck_assert(result.p50_us > 0 && result.p50_us <= result.p99_us);
     ck_assert(result.p99_us <= result.p999_us && result.p999_us < 20e6);

@@ -35,7 +35,7 @@ static struct command_result run_row(const char *name, uint64_t size, uint32_t t
     return result;
 }
 
-/* What it prints is what the formulas say, for each round. */
+/* Holds that a row prints the messages and the result that its formulas give, for each round. */
 static void row_checks_out(const char *name, uint64_t size)
 {
     static const char *const placements[] = {"near", "spread"};

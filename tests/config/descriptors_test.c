@@ -1,4 +1,5 @@
-/* What descriptors are needed for, and what happens to maxConnections when there are too few. */
+/* config/descriptors.c: how many descriptors a configuration needs, and how maxConnections is
+ * lowered when there are too few. */
 #include "config/descriptors.h"
 
 #include "tests/support/suite.h"

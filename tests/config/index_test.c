@@ -1,4 +1,5 @@
-/* What is wrong in a file, with its line and column; and files that were made to harm. */
+/* Errors in a file are reported with their line and column, and files that were made to harm do no
+ * harm. */
 #include "tests/config/reading.h"
 #include "tests/support/suite.h"
 

@@ -327,7 +327,8 @@ static int nap_then_keep(domus_stack *stack, void *context)
     return domus_sleep(stack, UINT64_MAX, keep_after_all);
 }
 
-/* What is kept when all has been cancelled would never be cancelled, and the actor never end. */
+/* An ask that is kept after everything was cancelled would never be cancelled, and the actor would
+ * never end. */
 START_TEST(stopping_actor_keeps_no_more_asks)
 {
     open_talk();

@@ -1,4 +1,4 @@
-/* What becomes of a payload that owns memory when the await of its ask cannot begin. */
+/* A payload that owns memory is released once when the await of its ask cannot begin. */
 #include "house/family/life.h"
 #include "tests/house/owning.h"
 

@@ -30,7 +30,7 @@ static int woken(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-/* By number: sleeps, keeps, puts aside. */
+/* The number decides whether the conversation sleeps, keeps the ask or puts it aside. */
 static int on_question(domus_stack *stack, void *self, const void *number)
 {
     domus_kept kept;

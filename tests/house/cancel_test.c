@@ -22,7 +22,7 @@ static unsigned ask_releases;
 static unsigned reply_releases;
 static unsigned handled[HOMES];
 
-/* What came of waiting, in the order in which it came: by whom, with which error. */
+/* The waits in the order in which they ended: the number of the actor, and the error. */
 static unsigned heard;
 static uint32_t heard_by[32];
 static int errors[32];

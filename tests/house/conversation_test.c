@@ -1,4 +1,5 @@
-/* What a conversation carries: its frame, payloads of all sizes, and many of them interleaved. */
+/* Conversations keep their frames and payloads, of all sizes, also when many of them are
+ * interleaved. */
 #include "house/conversation/stack.h"
 
 #include "base/random.h"

@@ -17,7 +17,7 @@ static unsigned ask_releases;
 static unsigned reply_releases;
 static unsigned handled;
 
-/* What the asker heard. */
+/* The answers that the asker has got. */
 static unsigned resumed;
 static int errors[8];
 static uint64_t tags[8];

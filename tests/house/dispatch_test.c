@@ -1,4 +1,4 @@
-/* What one run of a house takes, in which order, and how much of each. */
+/* A run of a house takes messages in the order of their kinds, and a bounded number of each. */
 #include "house/dispatch/dispatch.h"
 
 #include "tests/house/recorder.h"

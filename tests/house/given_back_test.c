@@ -1,5 +1,5 @@
-/* What an actor holds beside its state is given back once: routers and their names when it
- * restarts, watches when it ends. */
+/* Everything that an actor holds beside its state is given back once: routers and their names when
+ * it restarts, watches when it ends. */
 #include "house/directory/name_table.h"
 #include "house/directory/router.h"
 #include "house/family/life.h"

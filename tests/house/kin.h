@@ -38,12 +38,12 @@ typedef struct domt_kin_record {
     int cause;           /* what the last on_restart was given */
     int answer;          /* the error of the last answer; 1: none came */
     uint32_t worth;      /* at the last note */
-    unsigned fails;      /* so many of the next mounts and restarts return ... */
-    int error;           /* ... this */
-    unsigned bad_mounts; /* that did */
+    unsigned fails;      /* how many of the next mounts and restarts fail */
+    int error;           /* the error that they return */
+    unsigned bad_mounts; /* mounts that have failed */
     int (*mounting)(domus_stack *stack, void *context); /* called in on_mount, with itself */
-    int (*stopping)(domus_stack *stack, void *context); /* ... in on_stop */
-    int (*resuming)(domus_stack *stack, void *context); /* ... when an answer has come */
+    int (*stopping)(domus_stack *stack, void *context); /* called in on_stop */
+    int (*resuming)(domus_stack *stack, void *context); /* called when an answer has come */
 } domt_kin_record;
 
 extern domt_world domt_kin_world;
@@ -104,7 +104,7 @@ void domt_kin_turn(uint32_t home);
 bool domt_kin_lives(uint32_t number);
 uint32_t domt_kin_houses(void);
 
-/* What was written since the last call. */
+/* The trail that was written since the last call. */
 const char *domt_kin_trail(void);
 
 #endif

@@ -40,9 +40,9 @@
 #define HOPS        12u
 
 typedef struct token {
-    domus_address rumour; /* somebody to write into the book ... */
+    domus_address rumour; /* an actor to write into the book, or to stop */
     uint32_t hops;
-    bool kill; /* ... or to stop, perhaps before it is mounted */
+    bool kill; /* the rumour is stopped, perhaps before it is mounted */
 } token;
 
 typedef struct big_token {

@@ -1,4 +1,4 @@
-/* What a lent house arms and gives up is carried out by its home. */
+/* Home carries out what a lent actor has armed and given up: timers, time-outs and promises. */
 #include "house/conversation/stack.h"
 #include "house/dispatch/dispatch.h"
 #include "house/dispatch/loan.h"

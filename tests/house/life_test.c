@@ -281,8 +281,8 @@ START_TEST(m9_stale_address_reaches_nobody)
 }
 END_TEST
 
-/* By hand: a sender whose look at the lease was just before the death, and who put just after it,
- * into a free slot or into the slot's next life. */
+/* The test makes a race by hand: a sender looks at the lease just before the death and puts just
+ * after it, into a free slot or into the slot's next life. */
 START_TEST(late_mail_of_the_last_life_is_a_dead_letter)
 {
     domt_world_open(&world, 2);

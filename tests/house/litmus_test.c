@@ -22,7 +22,8 @@
 
 typedef enum side { LEFT, RIGHT } side;
 
-/* Who does what in a round; `judge` looks when both are done, and makes all ready again. */
+/* The actions of both sides in a round. When both are done, `both_missed` judges the round and
+ * makes everything ready again. */
 struct duel {
     void (*act[2])(void *context);
     uint32_t (*both_missed)(void *context); /* how often */
@@ -223,7 +224,7 @@ static void put_by_exchange(struct words *words)
     words->right_saw = atomic_load_explicit(&words->park, memory_order_seq_cst) != 0;
 }
 
-/* What the system wants of its threads. */
+/* A system publishes in this way what it wants of its threads. */
 static void put_by_seq_cst_store(struct words *words)
 {
     atomic_store_explicit(&words->list, 1, memory_order_seq_cst);

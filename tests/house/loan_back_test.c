@@ -1,5 +1,5 @@
-/* What is left of a loan when the house is home again: its marks, its place among the ready ones,
- * its time-outs, and nothing at the thief. Home is manager 0, the thief manager 1. */
+/* When a lent house is home again it has its marks, its place among the ready ones and its
+ * time-outs, and nothing is left at the thief. Home is manager 0, the thief manager 1. */
 #include "house/dispatch/loan.h"
 
 #include "house/family/life.h"

@@ -14,7 +14,7 @@
 static domt_world world;
 static domt_log logs[2];
 
-/* What a put by the inbox lane would touch. */
+/* The words that a put by the inbox lane would change. */
 typedef struct touched {
     uint64_t inbox;
     uint64_t life;

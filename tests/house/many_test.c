@@ -14,7 +14,7 @@ static domt_world world;
 static domus_address asker;    /* home 0 */
 static domus_address other[3]; /* one on each home */
 
-/* What became of asks and answers. */
+/* Counts of what happened to asks and answers. */
 static uint64_t handled;
 static uint64_t ask_releases;
 static uint64_t reply_releases;

@@ -32,7 +32,7 @@ static const domus_type question = {.name = "question", .size = 8, .release = re
 static const domus_type *const types[] = {&small, &middle, &large, &empty};
 static char bytes[40000];
 
-/* What the handler of a message does; the tests say. */
+/* Each test sets the function that the handler of a message calls. */
 static int (*on_message)(domus_stack *stack, const void *payload);
 
 /* Where payloads were seen, and who had sent them. */

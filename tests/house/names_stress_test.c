@@ -44,8 +44,8 @@
 #define CAPACITY   20u /* refuses now and then */
 #define NAME_BYTES (DOMI_NAME_MAX + 1)
 
-/* What the writer of a name says about its lives, which count from 1. All seq_cst: the books are to
- * be beyond doubt. */
+/* The book of a name, kept by its writer: the numbers of its lives, which count from 1. All
+ * accesses are seq_cst, so that the books are beyond doubt. */
 static struct {
     _Atomic uint64_t begun;    /* its put was called */
     _Atomic uint64_t is_there; /* its put has returned */
@@ -144,7 +144,7 @@ static void end_life(worker *at, uint32_t n, uint64_t life, uint32_t slot)
         atomic_store(&books[n].gone, life);
 }
 
-/* Of its own names and the contested ones, one comes or goes. */
+/* Add or remove one name, which is one of the writer's own or a contested one. */
 static void write_once(worker *at)
 {
     uint64_t round = atomic_load_explicit(&at->round, memory_order_relaxed) + 1;

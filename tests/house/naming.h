@@ -1,4 +1,4 @@
-/* What the tests of names share: names and addresses that are told by a number. */
+/* Names and addresses for the tests of names, each told by a number. */
 #ifndef DOMT_NAMING_H
 #define DOMT_NAMING_H
 

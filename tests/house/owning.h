@@ -28,7 +28,8 @@ typedef struct domt_owning {
     domus_address actors[DOMT_OWNING_ACTORS]; /* 0 on home 0, the others on home 1 */
     unsigned made, released, freed;
 
-    /* What an actor does with a payload that it handles; and with an answer. */
+    /* Each test sets the functions that an actor calls with a payload that it handles, and with an
+     * answer. */
     int (*handle)(domus_stack *stack, const domt_owner *payload);
     int (*hear)(domus_stack *stack, const domus_answer *answer);
     unsigned handled, heard;
@@ -67,7 +68,7 @@ int domt_own_add(domus_stack *stack, uint32_t to, const domus_type *type, const 
 /* Runs `hear`. */
 int domt_own_hear(domus_stack *stack, void *self, const domus_answer *answer);
 
-/* What the payload of an answer owns. */
+/* The text that the payload of an answer owns. */
 static inline char *domt_text_of(const domus_answer *answer)
 {
     return ((const domt_owner *)answer->payload)->text;

@@ -1,9 +1,9 @@
 /* The picker: an actor that receives, with a world around it and an asker on another home.
  *
- * What it does is written down as a text: `3` note 3 was handled, `u3` an urgent one, `q3` a
- * question (answered with its number); in brackets what a receive took; `-` a receive found nothing
- * in its time, `x125` it failed with that errno. What the asker hears is a text too: `r3`, `x-5`.
- */
+ * The picker writes down what it does as a text. `3` means that note 3 was handled, `u3` an urgent
+ * note, `q3` a question (which is answered with its number). A message that a receive took stands
+ * in brackets. `-` is a receive that found nothing in its time, and `x125` one that failed with
+ * that errno. The answers that the asker gets are written as a text, too: `r3`, `x-5`. */
 #ifndef DOMT_HOUSE_PICKER_H
 #define DOMT_HOUSE_PICKER_H
 
@@ -54,7 +54,7 @@ void domt_ask_picker(int64_t number, uint64_t timeout_ns);
 
 /* Write down what a receive brought; true if it was a message. */
 bool domt_write(const domus_answer *answer);
-int domt_took(domus_stack *stack, void *self, const domus_answer *answer); /* ... and end */
+int domt_took(domus_stack *stack, void *self, const domus_answer *answer); /* writes, then ends */
 
 /* A conversation that receives once, by the pattern that is its context. */
 int domt_receive_one(domus_stack *stack, void *pattern);

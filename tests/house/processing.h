@@ -33,7 +33,7 @@ static domus_address agent;   /* on home 0; the spawner */
 static domus_address other;   /* an agent on home 1 */
 static domus_address process; /* under test */
 
-/* What a test has to say about init and step; and what came. */
+/* Each test sets the functions that init and step call. The counters say what has come. */
 static int (*init_does)(domus_stack *stack);
 static int (*step_does)(domus_stack *stack, const domus_process_event *events, uint32_t count,
                         domus_process_output *out);

@@ -332,7 +332,7 @@ static int stop_picker_after_mail(domus_stack *stack, void *context)
     return domus_stop_after_mail(stack, domt_pick.picker);
 }
 
-/* What says so is not a message that a pattern could take. */
+/* The order to stop is not a message that a pattern could take. */
 START_TEST(stop_after_mail_ends_an_actor_that_receives_everything)
 {
     domt_pick_open(0, 0);

@@ -1,5 +1,5 @@
 /* M11: asks and notices are refused at mailboxMax, on both lanes, and counted; replies, exceptions
- * and events never are. Who was refused keeps what he wanted to send. */
+ * and events never are. A sender that was refused keeps what its payload owns. */
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
 #include "tests/house/recorder.h"

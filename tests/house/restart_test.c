@@ -166,7 +166,8 @@ START_TEST(restart_takes_conversations_timers_watches_and_children)
 }
 END_TEST
 
-/* What a conversation that is cancelled by it, or on_stop, begins belongs to the old life too. */
+/* A conversation that the restart cancels may begin something, and so may on_stop: this belongs to
+ * the old life, too. */
 START_TEST(restart_takes_what_its_cancelled_conversations_begin)
 {
     for (uint32_t child = 2; child < 4; child++) {

@@ -2,9 +2,9 @@
  * spawns, stops, timers, sleeps, time-outs, kept asks and barriers on three threads, in an order
  * that the seed picks.
  *
- * What is put is handled or released exactly once, every wait resumes exactly once, who was mounted
- * is stopped, order holds for each sender, receiver and kind, and nobody in a barrier is disturbed.
- * DOMUS_SEED=n runs seed n alone. */
+ * Each payload that is put is handled or released exactly once. Every wait resumes exactly once.
+ * Each actor that was mounted is stopped. Order holds for each sender, receiver and kind, and
+ * nobody in a barrier is disturbed. DOMUS_SEED=n runs seed n alone. */
 #include "base/random.h"
 #include "base/slab.h" /* DOMI_ASAN */
 #include "tests/support/suite.h"
@@ -74,11 +74,11 @@ typedef struct talker {
     domus_kept kept; /* an ask, to be answered at a tick */
 } talker;
 
-/* What a conversation remembers while it waits. */
+/* The frame of a conversation: what it remembers while it waits. */
 typedef struct memory {
-    talk question; /* that it asked */
-    bool asked;    /* ... if it did */
-    bool answers;  /* it handles an ask itself */
+    talk question; /* the question that it asked, if `asked` */
+    bool asked;
+    bool answers; /* it handles an ask itself */
     bool barrier;
 } memory;
 

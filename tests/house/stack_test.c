@@ -177,8 +177,9 @@ START_TEST(handler_that_asks_and_ends_hears_no_answer)
     for (unsigned i = 0; i < 2; i++) {
         domt_do(&domt_talk.world, domt_talk.asker, ask_and_return, &results[i]);
         ck_assert_uint_eq(domt_talk.resumed, 0);
-        ck_assert_uint_eq(domt_talk.releases, i + 1); /* the late answer is dropped ... */
-        ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, dead_letters), i + 1); /* ... and counted */
+        ck_assert_uint_eq(domt_talk.releases, i + 1); /* the late answer is dropped */
+        ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, dead_letters),
+                          i + 1); /* the late answer is counted */
     }
     ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, failures), 1);
     domt_talk_close();

@@ -1,4 +1,5 @@
-/* Who releases what answers own, of one and of many, and what was received. */
+/* The library releases once what an answer owns, or a received message, unless the resumed function
+ * took it: with one answer and with many. */
 #include "house/directory/group.h"
 #include "house/family/life.h"
 #include "tests/house/owning.h"

@@ -1,4 +1,5 @@
-/* Who releases what timers, messages as objects and the events of processes own. */
+/* The library releases once what timers, messages as objects and the events of processes own,
+ * unless it was taken. */
 #include "house/family/life.h"
 #include "tests/house/owning.h"
 

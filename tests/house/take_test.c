@@ -1,4 +1,4 @@
-/* Who releases what a notice or an ask owns: the library, once, unless the handler took it. */
+/* The library releases once what a notice or an ask owns, unless the handler took it. */
 #include "house/family/life.h"
 #include "tests/house/owning.h"
 

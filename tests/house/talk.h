@@ -11,7 +11,7 @@ typedef struct domt_talking {
     domus_address third; /* whom a test likes */
     unsigned releases;   /* of domt_text */
 
-    /* What the asker heard last, and how often it heard. */
+    /* The last answer that the asker got, and how often it got one. */
     unsigned resumed;
     int error;
     const domus_type *type;

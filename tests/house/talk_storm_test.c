@@ -1,9 +1,8 @@
 /* A storm of conversations: actors that do at random whatever an actor may do, on homes that are
  * stepped at random, while allocations fail and actors are stopped and made again.
  *
- * What must hold whatever they do: each payload that a verb has taken is handled or released
- * exactly once; each actor that is stopped ends; nothing stays in use. DOMT_SEED=<n> runs one seed
- * only. */
+ * Whatever the actors do, each payload that a verb has taken is handled or released exactly once,
+ * each actor that is stopped ends, and nothing stays in use. DOMT_SEED=<n> runs one seed only. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "house/dispatch/dispatch.h"

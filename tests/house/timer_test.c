@@ -40,7 +40,7 @@ static domi_manager *home(void)
     return world.managers[0];
 }
 
-/* What an actor is told to arm, or to cancel, and what it got. */
+/* An order to an actor to arm or cancel a timer, and what the verb gave. */
 typedef struct order {
     uint64_t delay_ns;
     uint64_t period_ns;

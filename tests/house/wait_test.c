@@ -41,7 +41,7 @@ static const domus_behaviour answering = {
     .on = (const domus_on[]){{&question, take_question, 0}, {NULL, NULL, 0}},
 };
 
-/* What a conversation was shown, over all its resumptions. */
+/* The answers that a conversation was shown, over all its resumptions. */
 static struct {
     uint32_t resumed;
     uint32_t count;

@@ -8,7 +8,7 @@
 
 #define MS UINT64_C(1000000)
 
-/* What the verbs of the watcher returned. */
+/* The results of the watcher's verbs. */
 static domus_watch watched;
 static int results[2];
 static unsigned taken_back;

@@ -1,5 +1,5 @@
-/* What the tests of routers share: a world with routers, workers that count what they get, and
- * agents on two homes that spawn and send. */
+/* The world of the tests of routers: routers, workers that count what they get, and agents on two
+ * homes that spawn and send. */
 #ifndef DOMT_WORKERS_H
 #define DOMT_WORKERS_H
 

@@ -1,4 +1,5 @@
-/* Who waits to be accepted when the system drains: they are handed over, or counted. */
+/* io/acceptors/backlog.c: connections that wait to be accepted when the system drains are handed
+ * over, or counted. */
 #include "io/acceptors/acceptor.h"
 
 #include "base/memory.h"

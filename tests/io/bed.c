@@ -1,4 +1,5 @@
-/* See the header. */
+/* The bed: the actor that notes, and the functions by which a test takes turns and plays the ring.
+ */
 #include "tests/io/bed.h"
 
 #include "base/memory.h"

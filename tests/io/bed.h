@@ -15,7 +15,7 @@
 #define DOMT_BED_NOTE_MAX 4096
 #define DOMT_BED_KEPT_MAX 512u
 
-/* What the actor does with bytes. */
+/* How the actor handles the bytes that it reads. */
 typedef enum domt_bed_mode {
     DOMT_BED_DROP, /* frees them */
     DOMT_BED_ECHO, /* writes them back */
@@ -82,7 +82,7 @@ int domt_bed_connect(domt_bed *bed, int *ret_peer);
 /* Bytes for `fd`, all `size` of them `byte`, with more to come; then nothing (no turn). */
 void domt_bed_feed(domt_bed *bed, int fd, char byte, uint32_t size);
 
-/* What was noted since the last call must be `expected`. */
+/* The text that was noted since the last call must be `expected`. */
 void domt_bed_noted(domt_bed *bed, const char *expected);
 
 /* Free what DOMT_BED_KEEP kept: the oldest `count`. */
@@ -94,7 +94,7 @@ void domt_bed_settle(domt_bed *bed);
 
 bool domt_bed_is_open(int fd);
 
-/* What the peer sees: 'd' bytes wait, 'o' open, 'f' FIN, 'r' reset. */
+/* Returns how the peer sees its connection: 'd' bytes wait, 'o' open, 'f' FIN, 'r' reset. */
 char domt_bed_peer_sees(int peer);
 
 #endif

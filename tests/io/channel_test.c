@@ -214,7 +214,7 @@ static void (*const states[])(void) = {
     to_lingering, to_paused,  to_pausing, to_starved, to_unread,
 };
 
-/* What the states leave must be cleaned up; bed's end holds that nothing is left. */
+/* Everything that a state leaves must be cleaned up; domt_bed_end() holds that nothing is left. */
 static void held_to_be_over(size_t state, const char *how, int error)
 {
     char expected[32];

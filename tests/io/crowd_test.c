@@ -397,7 +397,8 @@ START_TEST(with_much_queued_receives_bring_one_piece_and_the_next_waits_for_it)
 }
 END_TEST
 
-/* What its actor has not seen and what is copied out counts; a channel is not read beyond it. */
+/* Bytes that the actor has not seen and bytes that were copied out count as queued, and a channel
+ * is not read beyond the bound. */
 START_TEST(copies_that_wait_for_the_actor_are_counted)
 {
     begin(1, BOUND);

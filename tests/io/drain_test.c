@@ -249,7 +249,7 @@ START_TEST(what_comes_after_a_close_is_counted_as_thrown_away)
 }
 END_TEST
 
-/* What it has sent lies with its peer, where no close can reach it. */
+/* The bytes that a Unix socket has sent lie with its peer, where no close can reach them. */
 START_TEST(a_unix_socket_owes_nothing_that_it_has_sent)
 {
     int ends[2];

@@ -1,5 +1,5 @@
-/* What an enter that fails does to channels: nothing when it passes, a reset when the ring is gone.
- */
+/* If an enter of the ring fails for a moment, channels do not notice; if the ring is gone, they are
+ * reset. */
 #include "house/family/life.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"

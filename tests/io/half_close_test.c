@@ -27,7 +27,7 @@ typedef struct server {
     unsigned closes;
     int error;        /* of the last close */
     unsigned answers; /* conversations that ended */
-    unsigned failed;  /* ... because what they waited for failed */
+    unsigned failed;  /* conversations whose wait failed */
     int written;      /* what the last write returned */
 } server;
 
@@ -308,7 +308,7 @@ START_TEST(last_of_several_conversations_closes)
 }
 END_TEST
 
-/* What did not park, and what has ended before the FIN, is not waited for. */
+/* A conversation that did not park, or has ended before the FIN, is not waited for. */
 START_TEST(channel_without_conversations_is_closed_at_once)
 {
     static const char *const bytes[] = {"", "n"};

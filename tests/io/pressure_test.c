@@ -144,7 +144,8 @@ START_TEST(a_channel_that_closes_is_read_to_its_end)
     press(DOMUS_MEMORY_CRITICAL);
     ck_assert_int_eq(domus_channel_close(bed.channels[0]), 0);
     domt_bed_turn(&bed);
-    /* What is thrown away would make a reset of it if it stayed unread. */
+    /* Bytes that stayed unread would turn the close into a reset, so they are read and thrown away.
+     */
     ck_assert_ptr_nonnull(receive());
     domt_fake_receive_ends(bed.fake, fd, 0);
     domt_bed_settle(&bed);

@@ -166,7 +166,7 @@ START_TEST(a_channel_that_holds_its_share_stops_reading)
 }
 END_TEST
 
-/* What is held may be all that the actor has yet to see. */
+/* The held bytes may be all that the actor has yet to see. */
 START_TEST(what_a_crowded_channel_holds_reaches_the_actor)
 {
     domt_bed_init(&bed);

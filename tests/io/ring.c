@@ -1,4 +1,4 @@
-/* See the header. */
+/* The one ring, its buffers, and how a test awaits its completions. */
 #include "tests/io/ring.h"
 
 #include <check.h>

@@ -157,7 +157,7 @@ START_TEST(a_failed_send_closes_with_its_error)
 }
 END_TEST
 
-/* What is left after a failed write would be seen by the leak checker. */
+/* The leak checker would see a buffer that is left after a failed write. */
 START_TEST(a_refused_write_consumes_its_buffer)
 {
     domt_bed_init(&bed);

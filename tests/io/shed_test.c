@@ -204,7 +204,8 @@ START_TEST(a_channel_that_was_closed_and_still_sends_is_reset_too)
 }
 END_TEST
 
-/* What the kernel holds for a peer is no sign that it takes anything; less of it is. */
+/* Bytes that the kernel holds for a peer are no sign that the peer takes anything; that they become
+ * fewer is one. */
 START_TEST(what_the_peer_acknowledges_counts)
 {
     static char bytes[65536];

@@ -120,7 +120,7 @@ START_TEST(sends_take_all_pieces_in_order)
 }
 END_TEST
 
-/* What the socket does not take at once is told by the result; a full socket is waited for. */
+/* The result of a send tells how much the socket took at once; a full socket is waited for. */
 START_TEST(a_large_send_is_short_and_a_full_socket_is_waited_for)
 {
     static char bytes[1 << 20];

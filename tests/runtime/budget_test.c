@@ -62,8 +62,8 @@ START_TEST(a_budget_grows_as_foreign_memory_falls)
 }
 END_TEST
 
-/* What is counted may be more than what is used, or even less than nothing: pages that were never
- * written, and memory that another thread gave back than the one that took it. */
+/* The counted memory may be more than the used memory, because of pages that were never written. It
+ * may even be below zero, because one thread may give back memory that another one took. */
 START_TEST(own_memory_is_between_nothing_and_all_that_is_used)
 {
     holds(budget_of(300, 301, 1000), 300, 0, 800, 900);
@@ -131,7 +131,7 @@ START_TEST(the_next_look_comes_before_the_next_mark_is_passed)
     } cases[] = {
         {40, 0, 100, 100},     /* nothing grows */
         {40, 10240, 100, 100}, /* a quarter of the way in an interval */
-        {40, 10240, 50, 50},   /* ... in half of one */
+        {40, 10240, 50, 50},   /* a quarter of the way in half an interval */
         {40, 20480, 100, 50},  /* twice as fast */
         {40, 1024, 4, 40},     /* it goes on as fast as it has been */
         {40, 1024, 20, 100},   /* slower */

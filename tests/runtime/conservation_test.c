@@ -9,9 +9,9 @@
  *     sent = handled + refused + stale + dropped
  *
  * of each kind, exactly, and after the last one the system's own counters have to tell the same.
- * What a shape is there for has to be seen: else further seeds are run, and then it is a failure.
- * In the long form (DOMT_LONG) there are 10^9 messages and the seeds are the clock's. DOMT_SUMS=1
- * prints what a shape has counted, and its rate. */
+ * Everything that a shape is there for has to be seen. If it is not, further seeds are run, and if
+ * these do not show it, the test fails. In the long form (DOMT_LONG) there are 10^9 messages and
+ * the seeds are the clock's. DOMT_SUMS=1 prints what a shape has counted, and its rate. */
 #include "tests/runtime/conserve.h"
 
 #include "runtime/system/system.h"
@@ -293,7 +293,8 @@ static void run(const struct shape *shape, uint64_t seed, uint64_t messages, dom
 
 /* --- a shape ---------------------------------------------------------------------------------- */
 
-/* What every shape is to show, and what one that steals, or refuses, is to show besides. */
+/* The counts that every shape must show, and those that a shape which steals, or refuses, must show
+ * besides. */
 static const uint8_t always[] = {
     DOMT_NOTICE_STALE,   DOMT_NOTICE_DROPPED, DOMT_LETTER_TAKEN, DOMT_LETTER_STALE,
     DOMT_ASK_FORWARDED,  DOMT_ASK_DROPPED,    DOMT_ASK_UNPUT,    DOMT_QUERY_TAKEN,
@@ -346,7 +347,7 @@ static void run_found(const struct shape *shape, domt_sums *all, domus_profile *
     }
 }
 
-/* Of one seed. Sleeping takes its time: less of it. */
+/* The messages of one seed. A shape that sleeps much takes longer, so it has fewer. */
 static uint64_t messages_of(const struct shape *shape)
 {
     uint64_t all = !is_long() ? MESSAGES : shape->letters != 0 ? LONG : 10 * MESSAGES;

@@ -1,12 +1,12 @@
-/* What the conservation stress shares: counters, budget, actors, outsiders, and the watchdog.
+/* The parts of the conservation stress: counters, budget, actors, outsiders, and the watchdog.
  *
  * Whatever happens to a message is counted on a line of the thread where it happens, so the
- * counting shares nothing. What begins is counted before it is tried, what ends after it has ended;
- * so of each kind begun >= ended at any time, and whoever reads all ends first and then all
- * beginnings, and finds them equal, knows a moment at which nothing was under way. Then a handler
- * may still run that has counted an end and is about to begin something: it is a silence if
- * afterwards all threads are seen asleep and the sums are still the same. The lines are summed by
- * the watchdog and at the end. */
+ * counting shares nothing. A beginning is counted before it is tried, and an end after it has
+ * ended. So begun >= ended holds for each kind at any time, and whoever reads all ends first and
+ * then all beginnings, and finds them equal, knows a moment at which nothing was under way. A
+ * handler that has counted an end and is about to begin something may still run then. So it is a
+ * silence only if afterwards all threads are seen asleep and the sums are still the same. The lines
+ * are summed by the watchdog and at the end. */
 #ifndef DOMT_CONSERVE_H
 #define DOMT_CONSERVE_H
 
@@ -16,9 +16,9 @@
 
 #include <pthread.h>
 
-/* What is counted. Of asks and notices: a put is made, and is taken by a handler, dropped (its
- * type's release was called), refused or stale. An ask "unput" was dropped within the call that
- * made it. Words with "unmade" were tried in vain. */
+/* The counts. A put of an ask or notice is "made". It is "taken" if a handler got it, "dropped" if
+ * its type's release was called, "refused" or "stale". An ask is "unput" if it was dropped within
+ * the call that made it. A count with "unmade" is of calls that failed. */
 #define DOMT_COUNTS(X)                                                                             \
     X(NOTICE_MADE, "notices made")                                                                 \
     X(NOTICE_TAKEN, "notices taken")                                                               \
@@ -116,7 +116,7 @@ static inline void domt_count_one(enum domt_count what)
     domt_count_by(what, 1);
 }
 
-/* What this thread has counted. */
+/* The count of this thread alone. */
 uint64_t domt_counted_here(enum domt_count what);
 
 /* All lines and the budget begin anew; threads will take it in blocks of `block`. Before the
@@ -126,7 +126,8 @@ void domt_sums_reset(int64_t block);
 /* The sums as they are, beginnings last. */
 void domt_sums_read(domt_sums *sums);
 
-/* Of each kind as much has ended as begun. If not and `ret_kind` is not NULL, it gets the kind. */
+/* Whether as much has ended as begun of each kind. If not and `ret_kind` is not NULL, it gets the
+ * kind. */
 bool domt_sums_balance(const domt_sums *sums, const char **ret_kind);
 
 /* A kind of which more has ended than begun: something came twice. NULL: none. */
@@ -139,7 +140,7 @@ uint64_t domt_sums_moved(const domt_sums *sums);
 /* Messages that were made, or answers; and what came of them: both ways of counting them. */
 uint64_t domt_sums_messages(const domt_sums *sums);
 
-/* What is counted; NULL beyond. */
+/* The name of a count; NULL beyond the last one. */
 const char *domt_count_text(uint32_t what);
 
 void domt_sums_print(const domt_sums *sums);
@@ -149,7 +150,7 @@ void domt_sums_print(const domt_sums *sums);
 /* So many messages more may be made. */
 void domt_budget_give(int64_t messages);
 
-/* What nobody has taken; threads take it in blocks. */
+/* The part of the budget that no thread has taken; threads take it in blocks. */
 int64_t domt_budget_left(void);
 
 /* One message: may it be made? */
@@ -186,7 +187,7 @@ extern const domus_behaviour domt_gate_behaviour; /* the same as a channels acto
 extern const domus_behaviour domt_oracle_behaviour;
 extern const domus_behaviour domt_alarm_behaviour; /* ends a silence by a timer */
 
-/* What an alarm is told, as a notice from outside. */
+/* An order to an alarm, sent as a notice from outside. */
 typedef struct domt_alarm {
     domus_address members[DOMT_NEIGHBOURS];
     uint64_t delay_ns;
@@ -196,8 +197,8 @@ typedef struct domt_alarm {
 
 extern const domus_type domt_alarm_type;
 
-/* Whoever is mounted writes its address on a board, from which outsiders choose. What they read may
- * be of two writings: then it is stale, or somebody else. */
+/* Each actor that is mounted writes its address on a board, from which outsiders choose. An address
+ * that they read may be mixed of two writings: then it is stale, or it is another actor's. */
 #define DOMT_BOARD 64u
 
 domus_address domt_board_read(uint64_t place);
@@ -254,7 +255,7 @@ void domt_profile_add(domus_profile *sums, const domus_profile *more);
 void domt_hold(const char *name, const domt_sums *sums, const char *what, uint64_t ours,
                uint64_t theirs);
 
-/* Of no kind has more ended than begun, at any time. */
+/* Holds that of no kind more has ended than begun; this is true at any time. */
 void domt_hold_begun(const char *name, const domt_sums *sums);
 
 /* All threads sleep, and nothing is under way. */
@@ -279,7 +280,8 @@ void domt_watchdog_look(domt_watchdog *dog, const domt_sums *sums, const char *w
 
 void domt_watchdog_report(const domt_watchdog *dog, const domt_sums *sums, const char *waits_for);
 
-/* All threads sleep in their rings, each when it is looked at. What they have counted is seen. */
+/* Whether each thread sleeps in its ring at the moment when it is looked at. If so, all its counts
+ * are seen. */
 bool domt_all_sleep(const domus_system *system);
 
 #endif

@@ -1,9 +1,9 @@
 /* The actors of the conservation stress: nodes that pass on whatever they get.
  *
- * Every message is a token. Who handles one passes it on in some way that its dice choose, as long
- * as there is budget: by a notice, an ask, a timer, or by a birth and a stop; what cannot be sent
- * goes on by a timer. Messages carry addresses, so that the graph changes, and addresses of actors
- * that are gone are used all the time. Conversations are in conserve_asks.c. */
+ * Every message is a token. A node that handles one passes it on in a way that its dice choose, as
+ * long as there is budget: by a notice, an ask, a timer, or by a birth and a stop. A token that
+ * cannot be sent goes on by a timer. Messages carry addresses, so that the graph changes, and
+ * addresses of actors that are gone are used all the time. Conversations are in conserve_asks.c. */
 #include "tests/runtime/conserve.h"
 
 #include "house/conversation/stack.h"

@@ -1,5 +1,5 @@
-/* What has to hold in a silence and at the end of a run of the conservation stress: the test's sums
- * and the system's own counters tell the same, to the last message. */
+/* The checks of the conservation stress in a silence and at the end of a run: the test's sums and
+ * the system's own counters tell the same, to the last message. */
 #include "tests/runtime/conserve.h"
 
 #include "house/dispatch/loan.h"
@@ -51,7 +51,7 @@ void domt_hold_profile(const char *name, domus_system *system, const domt_sums *
     domt_profile_add(&all, &outside);
     domt_hold(name, sums, "notices handled",
               of[DOMT_NOTICE_TAKEN] + of[DOMT_LETTER_TAKEN] + of[DOMT_STASHED], all.notices);
-    /* Those that have expired count as handled, except where a receive met them. */
+    /* Asks that have expired count as handled, except where a receive met them. */
     uint64_t asks_taken = of[DOMT_ASK_TAKEN] + of[DOMT_QUERY_TAKEN];
     ck_assert_uint_ge(all.asks, asks_taken);
     ck_assert_uint_le(all.asks, asks_taken + all.asks_expired);
@@ -64,8 +64,9 @@ void domt_hold_profile(const char *name, domus_system *system, const domt_sums *
               of[DOMT_ASK_RESUMED] + of[DOMT_QUERY_ENDED] + of[DOMT_JOB_ENDED] +
                   of[DOMT_RECEIVE_FAILED] + all.late_replies,
               all.replies + all.exceptions);
-    /* Of asks that were put, and had not expired or met their own barrier: what was dropped is
-     * dead. And each has an answer, which is dead if it has resumed nobody. */
+    /* An ask that was put and dropped is a dead letter, unless it had expired or met its own
+     * barrier. Each of the others has an answer, which is a dead letter if it has resumed nobody.
+     */
     uint64_t dropped = of[DOMT_ASK_DROPPED] + of[DOMT_QUERY_DROPPED];
     uint64_t unput = of[DOMT_ASK_UNPUT] + of[DOMT_QUERY_UNPUT];
     uint64_t put = of[DOMT_ASK_MADE] - of[DOMT_ASK_UNMADE] + of[DOMT_QUERY_MADE] - unput;

@@ -23,8 +23,8 @@ static _Atomic uint32_t claimed;
 static _Thread_local line *mine;
 alignas(128) static _Atomic int64_t budget;
 
-/* Of each kind: what begins, what ends; up to the first 0 behind the first place, for the first
- * count is a beginning. */
+/* The counts that begin something of a kind, and those that end it. The first 0 ends a list, except
+ * in its first place: 0 is the number of a count, too. */
 static const struct kind {
     const char *name;
     uint8_t begun[2];
@@ -69,7 +69,8 @@ void domt_count_by(enum domt_count what, uint64_t by)
 {
     _Atomic uint64_t *counter = &own_line()->of[what];
 
-    /* release: pairs with read_one(). Who sees an end sees the beginning that came before it. */
+    /* release: pairs with read_one(). A thread that sees an end sees the beginning that came before
+     * it. */
     atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + by,
                           memory_order_release);
 }

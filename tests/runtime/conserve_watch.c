@@ -23,7 +23,8 @@ void domt_watchdog_init(domt_watchdog *dog, const domus_system *system, const ch
 bool domt_all_sleep(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
-        /* acquire: pairs with the exchange of who falls asleep. What it has counted is seen. */
+        /* acquire: pairs with the exchange by which a thread falls asleep. All that it has counted
+         * is seen. */
         if (atomic_load_explicit(&system->threads[i].manager.park, memory_order_acquire) !=
             DOMI_PARK_SLEEPING)
             return false;

@@ -274,7 +274,8 @@ START_TEST(replies_come_home_on_four_threads)
 }
 END_TEST
 
-/* Who is asked goes away under way: each ask resumes once, with its answer or -ESTALE. */
+/* The actor that is asked goes away while asks are under way. Each ask resumes once, with its
+ * answer or -ESTALE. */
 START_TEST(ask_of_one_who_goes_away_resumes_once)
 {
     domus_config config = domt_config(2);

@@ -375,7 +375,7 @@ START_TEST(each_route_keeps_order_and_loses_nothing)
 END_TEST
 
 /* A maker makes routers in the same memory, again and again, and publishes their addresses; others
- * send to whatever they heard of last. What was meant for one generation reaches no other. */
+ * send to whatever they heard of last. A message for one generation reaches no other. */
 #define GENERATIONS (DOMT_SANITIZED ? 500u : 5000u)
 
 struct generation {

@@ -105,7 +105,7 @@ static int doze(domus_stack *stack, void *self, const void *payload)
     return domus_receive_within(stack, &pattern, 60000 * DOMT_MS, went_on);
 }
 
-/* What is noted for a dump while an ask waits is not shown as its answer. */
+/* The notes for a dump, made while an ask waits, are not shown as its answer. */
 static int failed(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)stack, (void)self;

@@ -171,7 +171,7 @@ static void step_channels(domt_load load)
     ck_assert(domi_wheel_next_ns(&thread->manager.wheel) + DOMI_WHEEL_TICK_NS > began_ns);
 }
 
-/* Of phase 3, when phases 1 and 2 took `io_ns`. */
+/* The budget of phase 3 after phases 1 and 2 took `io_ns`. */
 static uint64_t budget_ns(uint32_t ratio, uint32_t completions, uint64_t io_ns)
 {
     const domus_config *config = thread->config;
@@ -208,10 +208,10 @@ static void step_state(uint32_t ratio, uint64_t budget)
     }
 }
 
-/* Some, and until everybody has had his turn. */
-/* Of the turn before the last, when the ticker may not have run yet. */
+/* When the turn before the last began: the ticker may not have run since then. */
 static uint64_t turn_before_ns;
 
+/* Take at least TURNS_MIN turns, and go on until each witness has had its turn. */
 static void take_turns(domt_load load, uint32_t ratio, uint32_t completions)
 {
     uint32_t turns = 0;

@@ -1,4 +1,5 @@
-/* What a system does when memory is short and who holds it: itself, or others. */
+/* A system whose memory is short acts by who holds the memory: itself, or others (foreign memory).
+ */
 #include "runtime/system/pressure.h"
 
 #include "runtime/system/system.h"

@@ -1,4 +1,4 @@
-/* See the header. */
+/* The jobs, their gate, and how tests count the threads of a pool. */
 #include "tests/runtime/jobs.h"
 
 #include <dirent.h>

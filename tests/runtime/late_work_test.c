@@ -1,5 +1,6 @@
-/* What comes too late: the end of blocking work whose asker takes no messages any more, the change
- * of a level of memory while a handler runs, and a look at a thread that has just gone on. */
+/* Three things that come too late: the end of blocking work whose asker takes no messages any more,
+ * the change of a level of memory while a handler runs, and a look at a thread that has just gone
+ * on. */
 #include "base/memory.h"
 #include "house/conversation/promise.h"
 #include "house/conversation/stack.h"
@@ -129,8 +130,8 @@ static void *run_and_run(void *manager_)
     return NULL;
 }
 
-/* With a threshold of nothing, two looks at one run are a stall. What is reported must be that
- * run's although the thread goes on all the time. */
+/* With a threshold of nothing, two looks at one run are a stall. The report must be of that run
+ * although the thread goes on all the time. */
 START_TEST(stall_is_reported_of_the_run_that_was_looked_at)
 {
     domus_config config = domt_config(1);

@@ -166,7 +166,7 @@ START_TEST(a_dead_letter_says_what_it_was_and_why)
     ck_assert(atomic_load(&last_type) == &tick_type);
     ck_assert_ptr_null(atomic_load(&last_sender));
 
-    /* What waits when an actor stops. */
+    /* Messages that wait when an actor stops become letters. */
     domt_notice(system, to, &gate_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&gated) == 1);
     for (uint64_t i = 0; i < 10; i++)

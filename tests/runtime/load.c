@@ -1,4 +1,4 @@
-/* See the header. */
+/* The loads: players that pass a ball, crowds of ready or waiting actors, and floods. */
 #include "tests/runtime/load.h"
 
 const char *const domt_load_names[DOMT_LOADS] = {

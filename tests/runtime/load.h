@@ -12,7 +12,7 @@ typedef enum domt_load {
     DOMT_FLOOD_OF_NOTICES, /* one that always sends to one who is always full */
     DOMT_FLOOD_OF_ASKS,    /* the same with asks, all of them answered */
     DOMT_STATE_PING,       /* two that answer each other */
-    DOMT_CHANNELS_PING,    /* ... in phase 2 */
+    DOMT_CHANNELS_PING,    /* two channels actors that answer each other, in phase 2 */
     DOMT_CHANNELS_RING,    /* 100 that pass on, in phase 2 */
     DOMT_STATE_SELF,       /* one that sends to itself */
     DOMT_CHANNELS_SELF,
@@ -33,7 +33,8 @@ extern const char *const domt_load_names[DOMT_LOADS];
 /* How many messages loads have handled. */
 extern _Atomic uint64_t domt_load_handled;
 
-/* Those of them that the flooded one of a flood has had from its own timer, each 2 ms. */
+/* The messages among them that the flooded actor of a flood got from its own timer, one each 2 ms.
+ */
 extern _Atomic uint64_t domt_load_ticks;
 
 /* Called for each message; NULL: it takes no time. */

@@ -48,11 +48,11 @@ static void make_ready(domt_stepped *stepped, domus_address *addresses, uint32_t
     runs = 0;
 }
 
-/* One iteration in which io takes `io_ns`; phase 3 gets `budget_ns`, and no more than one look
- * beyond it. */
-static uint32_t wakes; /* ... that the wake poll brings in it, besides */
+static uint32_t wakes; /* completions that the wake poll brings besides */
 static uint32_t brings = 5;
 
+/* Hold one iteration in which io takes `io_ns`: phase 3 gets `budget_ns`, and no more than one look
+ * beyond it. */
 static void holds_budget_at_most(uint64_t most_ns, uint32_t ratio, uint64_t io_ns,
                                  uint64_t budget_ns)
 {

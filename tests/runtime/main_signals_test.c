@@ -1,4 +1,5 @@
-/* What signals do to a program, and what its log can do to it: each program is a child process. */
+/* Signals drain, dump or end a program as documented, and its log cannot hold it up. Each program
+ * is a child process. */
 #include <domus/main.h>
 
 #include "tests/runtime/program.h"
@@ -306,7 +307,8 @@ START_TEST(sigpipe_is_ignored_unless_the_program_has_it)
 }
 END_TEST
 
-/* What was dropped while nobody read is told as soon as somebody reads again. */
+/* The number of lines that were dropped while nobody read is told as soon as somebody reads again.
+ */
 START_TEST(lines_that_were_dropped_are_told_of)
 {
     domt_program own;

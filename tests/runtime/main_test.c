@@ -266,8 +266,8 @@ static void end_at_once(int status, void *unused)
     _exit(status);
 }
 
-/* What a thread holds that does not return is not freed, and LeakSanitizer would take it for a
- * leak: it looks at exit, after this. */
+/* The memory of a thread that does not return is not freed, and LeakSanitizer, which looks later in
+ * exit, would take it for a leak. */
 static void do_not_look_for_leaks(void)
 {
     ck_assert_int_eq(on_exit(end_at_once, NULL), 0);

@@ -76,7 +76,7 @@ START_TEST(idle_costs_nothing_and_what_comes_then_is_seen)
 }
 END_TEST
 
-/* Who falls asleep and is woken often does not wake the monitor each time. */
+/* A thread that falls asleep and is woken often does not wake the monitor each time. */
 START_TEST(who_wakes_often_finds_it_awake)
 {
     domus_config config = config_of(1);

@@ -1,4 +1,4 @@
-/* See the header. */
+/* The files of the cgroup, the system beside them, its log lines, and a client of its echo. */
 #include "tests/runtime/pressed.h"
 
 #include "runtime/system/system.h"

@@ -6,7 +6,8 @@
 #include "tests/runtime/running.h"
 #include "tests/support/tree.h"
 
-/* What stands before the system's `/proc` and `/sys`; the cgroup is `a`, of v2. */
+/* The directory in place of the root in which the system finds `/proc` and `/sys`; its cgroup is
+ * `a`, of v2. */
 extern domt_tree domt_pressed_tree;
 
 /* Started with a tenth used, a look every 5 ms, and a listener `echo` that nobody serves yet.

@@ -1,5 +1,5 @@
-/* What a system does while memory is short, by a cgroup out of files of our own: what is refused
- * and what pauses, what is told, and that all goes on by itself. */
+/* runtime/system/pressure.c: while memory is short a system refuses, pauses and tells so, and all
+ * goes on by itself. The cgroup is made of files of the test. */
 #include "runtime/system/pressure.h"
 
 #include "runtime/system/budget.h"
@@ -75,7 +75,7 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-/* By events, which pass: every 2 ms an ask. */
+/* An ask every 2 ms, sent by events, because these pass at each level. */
 static int ask_counter(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
@@ -99,7 +99,7 @@ static const domus_behaviour asking = {
     .on_mount = begin_asking,
 };
 
-/* Who sleeps does not look, as long as nothing is short. */
+/* The notices keep the thread awake: one that sleeps does not look, as long as nothing is short. */
 static void reach(uint64_t percent, domus_memory_level level)
 {
     domt_pressed_use(percent);

@@ -435,8 +435,8 @@ START_TEST(table_has_every_row_and_is_cut_at_its_size)
     ck_assert_uint_lt(length, sizeof text);
     ck_assert_uint_eq(strlen(text), length);
     ck_assert_uint_eq(domus_system_profile_table(system, NULL, 0), length);
-    /* A head, and a row for each field: one that is forgotten is found here. Of the lengths of
-     * stalls only those that there were. */
+    /* The table has a head and a row for each field, so a forgotten field is found here. Lengths of
+     * stalls have a row only if there were such stalls. */
     ck_assert_uint_eq(lines_of(text), 1 + sizeof(domus_profile) / sizeof(uint64_t) -
                                           DOMUS_STALL_LENGTHS + stall_rows(system) + MEMORY_ROWS);
     for (int i = 0; i < DOMUS_PHASES; i++)

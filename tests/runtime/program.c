@@ -1,4 +1,4 @@
-/* See the header. */
+/* The child process, its arguments, and its two outputs. */
 #include "tests/runtime/program.h"
 
 #include <check.h>

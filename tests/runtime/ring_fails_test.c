@@ -27,7 +27,7 @@ static atomic_int failures;
 static atomic_int failed_with;
 static atomic_int closed_with;
 
-/* Of the calling thread, for ever. */
+/* Let every io_uring_enter() of the calling thread fail, for ever. */
 static void refuse_enters(int error)
 {
     struct sock_filter rules[] = {

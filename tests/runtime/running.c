@@ -1,4 +1,4 @@
-/* See the header. */
+/* The configuration, start, end and profile of a real system in a test. */
 #include "tests/runtime/running.h"
 
 #include <dirent.h>

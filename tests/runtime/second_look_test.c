@@ -1,6 +1,6 @@
-/* Whoever goes to sleep looks a second time after it has said so. What comes between the two looks
- * is put there for certain: by the ring, when a thread arms its wake poll; by a handler that lasts;
- * by a payload's release, which runs in the turn of the thread that is about to sleep. */
+/* A thread that goes to sleep looks a second time after it has said so. The tests put something
+ * between the two looks for certain: by the ring, when a thread arms its wake poll; by a handler
+ * that lasts; by a payload's release, which runs on the thread that is about to sleep. */
 #include "runtime/outside/detached.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"

@@ -8,7 +8,7 @@
 
 #define SIGNAL 50
 
-/* What an actor does with a message: stay. */
+/* An order to an actor to stay in its handler. */
 typedef struct stay {
     void (*how)(uint64_t ns, const char *part);
     uint64_t ns;

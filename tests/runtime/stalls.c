@@ -1,4 +1,4 @@
-/* See the header. */
+/* The kept log, the functions that stay, and how a backtrace is searched for them. */
 #include "tests/runtime/stalls.h"
 
 #include <dirent.h>

@@ -21,7 +21,7 @@ const char *domt_line(const char *part);
 /* The log hook stays in each line that has this in it until domt_go_on(); NULL: none. */
 void domt_log_stays_at(const char *part);
 
-/* What actors and the hook are told: go on after the stay. */
+/* Tell the actors and the log hook to go on after their stay. */
 void domt_go_on(void);
 
 /* Stays for `ns`, and until a line with `part` has come (NULL: no line), at most 20 s. The first

@@ -108,7 +108,7 @@ START_TEST(what_is_shown_and_nobody_takes_is_taken_back)
     look(2 * DOMT_MS);
     ck_assert_uint_eq(domi_loans_count_shown(&victim()->manager), 0);
     ck_assert_uint_eq(queue()->count, HOUSES);
-    look(DOMT_MS); /* ... and not shown again for a while */
+    look(DOMT_MS); /* they are not shown again for a while */
     ck_assert_uint_eq(domi_loans_count_shown(&victim()->manager), 0);
     atomic_store(&victim()->manager.thieves, 0);
     domt_stepped_fini(&world);
@@ -237,7 +237,7 @@ START_TEST(thief_looks_at_each_victim_once_when_others_are_at_all)
 }
 END_TEST
 
-/* Of five threads two are overwhelmed, and both are locked by others. */
+/* Two of five threads are overwhelmed, and other threads hold the locks of both. */
 START_TEST(thief_tries_no_victim_twice_in_one_iteration)
 {
     open_world_of(5, 32768);

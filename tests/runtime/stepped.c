@@ -1,4 +1,4 @@
-/* See the header. */
+/* The ring that brings what it is told and holds M3, and the turns of threads that do not exist. */
 #include "tests/runtime/stepped.h"
 
 static domt_stepped *current;

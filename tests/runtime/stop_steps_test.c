@@ -96,7 +96,8 @@ START_TEST(each_step_of_a_stop_waits_for_all_threads)
     turn_all();
     world.system->simulator = &simulator;
     ck_assert_int_eq(domus_system_stop(world.system), 0);
-    ck_assert_uint_eq(waits, 4); /* ... and until the threads have left their loops */
+    /* The fourth wait is for the threads to leave their loops. */
+    ck_assert_uint_eq(waits, 4);
     world.system->simulator = NULL;
     domt_stepped_fini(&world);
 }

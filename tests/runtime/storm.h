@@ -20,13 +20,13 @@
 
 /* --- books: storm.c --------------------------------------------------------------------------- */
 
-/* What each payload of the storm begins with. */
+/* The beginning of each payload of the storm. */
 typedef struct domt_load {
     char *memory;   /* its own */
     uint64_t depth; /* how many deeds may still follow from it */
 } domt_load;
 
-/* What is held against what, and what must have been seen at least once. */
+/* The deeds of the storm: each must have been seen at least once. */
 /* clang-format off: one line for each */
 #define DOMT_STORM_DEEDS(X)                                                                        \
     X(NOTICE, "a notice")                                                                          \
@@ -167,7 +167,7 @@ typedef struct domt_step {
     domus_resumed *then;
     const void *shown; /* NULL: nothing, or it is gone */
     domt_shown_kind kind;
-    bool received; /* ... by a receive */
+    bool received; /* it was received */
     bool taken;
     domt_load own; /* what was taken, until it is freed or sent on */
     uint64_t depth;

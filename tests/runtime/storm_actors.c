@@ -1,4 +1,5 @@
-/* Who is in the storm: actors of all kinds, their handlers, a process, a detached one. */
+/* The actors of the storm, of all kinds, with their handlers: among them a process and a detached
+ * actor. */
 #include "tests/runtime/storm.h"
 
 #include <domus/detached.h>
@@ -12,7 +13,8 @@
 
 static int resumed(domus_stack *stack, void *self, const domus_answer *answer);
 
-/* The step has ended with `result`. What goes on is answered later, what ends is not. */
+/* The step has ended with `result`. A conversation that goes on is answered later; for one that
+ * ends, the open tickets are abandoned. */
 static int end_step(domt_step *step, int result)
 {
     domt_talk *talk = step->talk;
@@ -141,7 +143,7 @@ static int on_alarm(domus_stack *stack, void *self, const void *payload)
     return handle(stack, self, payload, DOMT_SHOWN_EVENT);
 }
 
-/* What the library tells: an end, room, a dead letter. */
+/* An event of the library has come: of an end, of room, or of a dead letter. */
 static int on_news_of_others(domus_stack *stack, void *self, const void *payload)
 {
     domt_step step = {.stack = stack, .self = self, .talk = domus_frame(stack), .depth = 1};
@@ -337,7 +339,7 @@ static int process_step(domus_stack *stack, void *self_, const domus_process_eve
     return domt_load_gave(domus_process_done(out, &domt_storm_note, load), load) < 0 ? -EIO : 0;
 }
 
-/* What it yielded and has not heard of is dropped with it. */
+/* An item that the process yielded and has not heard of is dropped with the process. */
 static void process_close(domus_stack *stack, void *self_)
 {
     const stepper *self = self_;

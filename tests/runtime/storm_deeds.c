@@ -1,4 +1,5 @@
-/* What an actor of the storm may do in one step of a conversation; see the header. */
+/* The deeds of an actor of the storm in one step of a conversation: sends, asks, waits, answers and
+ * takes. */
 #include "tests/runtime/storm.h"
 
 #include <errno.h>
@@ -30,7 +31,7 @@ void domt_did_if(enum domt_deed deed, int result)
 
 /* --- what was shown --------------------------------------------------------------------------- */
 
-/* What was shown has left, and with it what it owned. */
+/* The message that was shown has left, and with it everything that it owned. */
 static void lose_shown(domt_step *step)
 {
     if (step->taken && step->kind != DOMT_SHOWN_ASK)

@@ -1,5 +1,5 @@
-/* What an actor of the storm does about others and itself, besides talking: timers, children,
- * names, watches, ends, conversations; see the header. */
+/* The deeds of an actor of the storm besides talking: timers, children, names, watches, ends and
+ * conversations. */
 #include "tests/runtime/storm.h"
 
 #include <errno.h>

@@ -103,7 +103,7 @@ START_TEST(free_stops_what_nobody_stopped)
 }
 END_TEST
 
-/* What the function uses is the caller's to keep; its job and the pool are not needed any more. */
+/* The caller keeps what the function uses; the job and the pool are not needed any more. */
 START_TEST(function_that_takes_too_long_is_abandoned)
 {
     static domt_task kept[2];

@@ -1,4 +1,5 @@
-/* See the header. */
+/* The clients of the crowd: their streams, their connections, and one loop that serves all of them.
+ */
 #include "tests/support/crowd.h"
 
 #include "tests/support/service.h"

@@ -1,8 +1,7 @@
 /* Many clients of an echo service in one thread: each sends a stream of its own in pieces of random
  * sizes, as fast as it is read, and holds every byte that comes back against what it sent.
  *
- * What byte stands at which place of a stream is told by the client's number, so nothing is kept.
- */
+ * The byte at a place of a stream follows from the client's number, so nothing is kept. */
 #ifndef DOMT_CROWD_H
 #define DOMT_CROWD_H
 
@@ -22,7 +21,7 @@ typedef struct domt_client {
     uint32_t wrong; /* bytes that were not what was sent */
     bool finished;  /* sent FIN */
     bool ended;     /* got FIN */
-    int error;      /* of the connection: ECONNRESET ... */
+    int error;      /* the errno of the connection, e.g. ECONNRESET */
     uint32_t chance;
 } domt_client;
 

@@ -63,7 +63,7 @@ typedef struct domt_fake {
 
 extern const domi_backend domt_fake_backend;
 
-/* What open() and start() of rings to come return; 0 at first. */
+/* Set the results of open() and start() for rings to come; 0 at first. */
 void domt_fake_fail(int open_result, int start_result);
 
 /* How many rings are open. */
@@ -85,7 +85,8 @@ void domt_fake_receive_ends(domt_fake *fake, int fd, int32_t result);
 /* The send on `fd` has taken `result` bytes, or failed. */
 void domt_fake_sent(domt_fake *fake, int fd, int32_t result);
 
-/* What the send on `fd` would put on the wire, cut at `size`. Returns how many bytes. */
+/* Copy the bytes that the send on `fd` would put on the wire, cut at `size`. Returns how many there
+ * are. */
 uint32_t domt_fake_wire(domt_fake *fake, int fd, char *bytes, uint32_t size);
 
 /* Carry out the oldest cancel: it completes with what it hit, and all that it hit with -ECANCELED.

@@ -77,7 +77,7 @@ void domt_world_end(domt_world *world)
     domt_world_own(world);
     for (uint32_t i = 0; i <= world->homes; i++)
         domi_manager_end_actors(world->managers[i]);
-    /* What on_stop sent to those that had ended before. */
+    /* on_stop may have sent to actors that had ended before. */
     for (uint32_t i = 0; i <= world->homes; i++)
         (void)domi_manager_take_arrivals(world->managers[i]);
     free_managers(world, world->homes + 1);

@@ -63,8 +63,8 @@ domus_address domt_spawn(domi_manager *from, domi_manager *home, const domus_beh
 /* A notice from nobody, from the thread of `from`: as domus_outside_notice() does it. */
 int domt_notice(domi_manager *from, domus_address to, const domus_type *type, const void *payload);
 
-/* What an agent is sent: it calls `function` in its handler and returns what that returns. As a
- * notice, or as an ask from another agent. */
+/* The message for an agent, as a notice, or as an ask from another agent: its handler calls
+ * `function` and returns what that returns. */
 typedef struct domt_call {
     int (*function)(domus_stack *stack, void *context);
     void *context;

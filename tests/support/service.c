@@ -1,4 +1,4 @@
-/* See the header. */
+/* The child process, its outputs, and the rows of its profile. */
 #include "tests/support/service.h"
 
 #include <check.h>
@@ -181,7 +181,7 @@ uint64_t domt_service_count(const domt_service *service, const char *row)
     return strtoull(number, NULL, 10);
 }
 
-/* Of all threads, in ms: the last number before the last "ms". */
+/* The milliseconds of all threads together in a row: the last number before the last "ms". */
 static double phase_ms(const domt_service *service, const char *row)
 {
     size_t length = 0;

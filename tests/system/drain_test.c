@@ -16,7 +16,7 @@
 
 static domt_service service;
 
-/* What is answered is to wait in the kernel, and not in the service. */
+/* Answers wait in the kernel and not in the service. */
 #define IN_KERNEL "--set", "channel.socket.unsentMax=0"
 
 /* Until the service's kernel has acknowledged all that was sent. */
@@ -155,7 +155,8 @@ START_TEST(peers_that_wait_at_the_most_connections_are_answered)
 }
 END_TEST
 
-/* What was sent to it, less what is known to have been echoed, was counted. */
+/* The bytes that were sent to the service, less those that are known to have been echoed, were
+ * counted. */
 START_TEST(peers_that_never_read_are_cut_counted_and_tell_by_the_status)
 {
     enum { COUNT = 5 };

@@ -13,7 +13,7 @@
 #define DOMT_FLOOD_LIMIT (DOMT_SCALE(192, 384) * DOMT_MIB)
 #define DOMT_FLOOD_BACK  (64 * DOMT_MIB) /* used at most, once a flood is over */
 
-/* What parent and child share. */
+/* The memory that parent and child share. */
 typedef struct domt_flood_report {
     _Atomic uint64_t accepted, handled, refused, failed;
     _Atomic uint64_t port;

@@ -53,7 +53,8 @@ static void fill(uint32_t room)
     ck_assert(!domt_crowd_run(&crowd, never, 200));
 }
 
-/* Who is served goes, some at a time; in the end everybody was, and nobody was turned away. */
+/* Clients that were served go, some at a time. In the end all clients were served, and none was
+ * turned away. */
 static void recover(void)
 {
     while (served(&crowd) < CLIENTS) {

@@ -1,5 +1,5 @@
-/* A service that is stopped for longer than its time-outs, as by a debugger or a busy machine. Who
- * spoke meanwhile has not been silent. */
+/* A service that is stopped for longer than its time-outs, as by a debugger or a busy machine. A
+ * client that spoke meanwhile has not been silent. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"

@@ -1,5 +1,5 @@
-/* What cannot run says why in one line and ends with the right status: a kernel that refuses a
- * ring, for real; a wrong configuration; a port that is taken. */
+/* A program that cannot run says why in one line and ends with the right status: when the kernel
+ * refuses a ring, for real; when the configuration is wrong; when a port is taken. */
 #include "io/acceptors/acceptor.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"

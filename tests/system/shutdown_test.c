@@ -87,8 +87,8 @@ START_TEST(who_is_connected_and_silent_gets_a_fin)
 }
 END_TEST
 
-/* What each client got is the beginning of what it sent, then FIN and no reset; and all that the
- * service took for itself, it echoed. */
+/* Each client gets the beginning of what it sent, then FIN and no reset; and the service echoes
+ * everything that it took. */
 static void under_load(uint32_t count, uint32_t piece_max)
 {
     uint64_t received = 0;

@@ -1,5 +1,5 @@
-/* What the kernel holds for peers that do not read: the key channel.socket.unsentMax bounds it, and
- * what has to wait beyond that waits in the service, where it is counted. */
+/* The key channel.socket.unsentMax bounds the bytes that the kernel holds for peers that do not
+ * read. Bytes beyond that wait in the service, where they are counted. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"

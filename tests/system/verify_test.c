@@ -188,7 +188,7 @@ static void step(connection *one, uint64_t now_ns, bool reads)
         one->bytes += 1 + below(100000);
 }
 
-/* Everybody acts until the time is over. Who has ended begins anew, unless `ends`. */
+/* Everybody acts until the time is over. A client that has ended begins anew, unless `ends`. */
 static void act_until(uint64_t until_ns, bool ends)
 {
     bool any = true;
@@ -210,8 +210,8 @@ static void act_until(uint64_t until_ns, bool ends)
     }
 }
 
-/* From here on, what had been acknowledged is owed. What is acknowledged later may come back too.
- */
+/* From here on the service owes everything that had been acknowledged. Bytes that are acknowledged
+ * later may come back, too. */
 static void tell_to_stop(void)
 {
     for (uint32_t i = 0; i < CONNECTIONS; i++) {

@@ -1,5 +1,5 @@
-/* What the manual of sequences says does not compile does not, with a user's plain flags; what it
- * says compiles does, with all warnings. */
+/* include/domus/await.h: code that the manual of sequences forbids does not compile, with a user's
+ * plain flags; code that it allows compiles, with all warnings. */
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
 
@@ -30,7 +30,7 @@ static const char after[] = "\nconst domus_on rows[] = {DOMUS_ON(&t, s), {NULL, 
 
 #define SEQUENCE "DOMUS_SEQUENCE(s, struct kept) {\n"
 
-/* What compiles: all macros, locals where they may be. */
+/* A sequence that compiles: all macros, and locals where they may be. */
 static const char whole[] =
     SEQUENCE "    int *number = (int *)self;\n"
              "    DOMUS_BEGIN;\n"
@@ -117,7 +117,7 @@ static bool is_there(const char *compiler)
                       compiler) == 0;
 }
 
-/* Compile; returns the status. What it says goes to `output`. */
+/* Compile `source`; the compiler's messages go to `output`. Returns its exit status. */
 static int compile(const char *compiler, const char *flags, const char *source, char *output,
                    size_t size)
 {

@@ -152,7 +152,7 @@ void domt_graph_add_symbols(domt_graph *graph, const char *root, const char *sym
 
 /* ---- Circles ----------------------------------------------------------------------------------*/
 
-/* Who comes to whom along arrows that stay in `folder`, by Warshall. */
+/* Which unit comes to which along arrows that stay in `folder`, by Warshall's algorithm. */
 static void close_over(const domt_graph *graph, const char *folder,
                        bool reach[DOMT_UNITS_MAX][DOMT_UNITS_MAX])
 {

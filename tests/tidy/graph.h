@@ -25,9 +25,9 @@ void domt_graph_add(domt_graph *graph, const char *from, const char *to);
 /* Add the sources below `root` with what they include of each other. */
 void domt_graph_add_includes(domt_graph *graph, const char *root);
 
-/* Add what `symbols` says, which is the output of `nm -A -g` for objects whose path holds
- * "objects.dir/" before the path of their source. What has no source below `root` is left out: it
- * is of a build before this one. */
+/* Add the arrows of `symbols`, which is the output of `nm -A -g` for objects whose path holds
+ * "objects.dir/" before the path of their source. An object without a source below `root` is left
+ * out: it is of a build before this one. */
 void domt_graph_add_symbols(domt_graph *graph, const char *root, const char *symbols);
 
 /* The sizes of the circles among the units of `folder` (those of two or more), the largest first.

@@ -1,5 +1,6 @@
-/* What protects a program against its own errors is in the files that were built: seen in the
- * libraries and in a program, and seen to be missing where it was left out.
+/* The compiler's protections against a program's own errors are in the files that were built. The
+ * test sees them in the libraries and in a program, and sees that they are missing where they were
+ * left out.
  *
  * Builds with a sanitizer are left out: CMakeLists.txt gives them none of this. */
 #include "tests/support/service.h"

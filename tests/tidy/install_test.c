@@ -1,4 +1,4 @@
-/* What is installed is all that a stranger needs. The tree is installed to one place and moved to
+/* A stranger needs nothing but what is installed. The tree is installed to one place and moved to
  * another; examples/echo.c is built with it outside of the sources, as C and as C++, by pkg-config
  * and by find_package, and must serve.
  *

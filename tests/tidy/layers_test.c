@@ -14,7 +14,7 @@
 static const char *const layers[] = {"base", "house", "io", "runtime"};
 #define LAYERS_COUNT (int)(sizeof layers / sizeof layers[0])
 
-/* What is installed but not part of libdomus. */
+/* Headers that are installed but are not part of libdomus. */
 static const char *const config_headers[] = {"domus/yaml.h", "domus/main.h"};
 
 /* Headers that library code of other layers may not include. */
@@ -181,7 +181,7 @@ START_TEST(tidy_sees_a_foreign_header_out_of_its_layer)
 }
 END_TEST
 
-/* What is commented out, and what the rule allows, is no offence. */
+/* Includes that are commented out, and those that the rule allows, are no offence. */
 START_TEST(tidy_lets_right_arrows_stand)
 {
     domt_tree_lets(layers_rule, "base/planted.c",

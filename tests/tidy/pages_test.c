@@ -12,7 +12,7 @@
 
 static const char *const pages[] = {"*.md", "docs/*.md", "docs/decisions/*.md", "models/*.md"};
 
-/* What stands in the root and holds files that a page may name. */
+/* The folders of the root that hold files which a page may name. */
 static const char *const folders[] = {
     "base/",  "house/", "io/",       "runtime/", "config/",    "include/",  "models/",
     "tests/", "bench/", "examples/", "docs/",    "packaging/", "decisions/"};

@@ -1,5 +1,5 @@
-/* What the shared libraries export is what the public headers declare with DOMUS_API: no more, no
- * less. And what crosses files inside is named as internal. */
+/* The shared libraries export exactly the symbols that the public headers declare with DOMUS_API.
+ * Symbols that cross files inside the library are named as internal. */
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
 
@@ -145,7 +145,8 @@ START_TEST(libdomus_config_exports_what_its_headers_declare)
 }
 END_TEST
 
-/* What an archive defines for other files and does not name as internal or public. */
+/* Report each symbol that an archive defines for other files and that is named neither as internal
+ * nor as public. */
 static void find_strangers(const char *archive, domt_report *strangers)
 {
     static struct names names;

@@ -163,7 +163,7 @@ START_TEST(each_tag_resolves)
 }
 END_TEST
 
-/* What has comments and is no C. */
+/* Files that have comments and are not in C. */
 static const char *const others[] = {
     "CMakeLists.txt", "dev", "models/run", "models/*.pml", "tests/mutants/*", "config/*.yaml",
 };

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* Where code lives. What is not there yet is passed over. */
+/* The folders that hold code. A folder that is not there yet is passed over. */
 #define FOLDERS "base house io runtime config include examples bench tests"
 
 #define FILE_MAX (1 << 20)
