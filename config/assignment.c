@@ -1,4 +1,4 @@
-/* Cutting "a.b.c=v" into a chain of nodes. */
+/* This file cuts "a.b.c=v" into a chain of nodes, one for each key of the path. */
 #include "config/assignment.h"
 
 #include "config/parse.h"
@@ -22,9 +22,9 @@ static int add(struct chain *chain, enum domi_yaml_node_kind kind, const char *k
     return domi_yaml_tree_add(chain->tree, chain->number, &node, key, value, &chain->number);
 }
 
-/* The dots of `path` become ends. Every node lies one deeper than the one before; no key lies as
- * deep as the limit, so what is left of the path there can be one key, which the schema does not
- * know. */
+/* Add a node for each key of `path`, each within the one before; the dots of `path` are overwritten
+ * with NULs. No key of the schema lies as deep as DOMI_YAML_DEPTH_MAX. So at that depth the rest of
+ * the path is added as one key, which the schema then refuses. */
 static int add_path(struct chain *chain, char *path, const char *value)
 {
     char *dot;
@@ -39,7 +39,8 @@ static int add_path(struct chain *chain, char *path, const char *value)
     return result < 0 ? result : add(chain, DOMI_YAML_SCALAR, path, value);
 }
 
-/* Which listener a path behind "listeners." is about, and what is left of it. */
+/* `path` is what follows "listeners.". Hand out the index of the listener that it names, and the
+ * rest of the path. Returns NULL, or a complaint for the user. */
 static const char *find_listener(const char *path, const struct domi_yaml_values *values,
                                  char **ret_rest, int *ret_listener)
 {

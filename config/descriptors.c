@@ -1,5 +1,5 @@
-/* How many descriptors the process has and may have: the limit is read and raised by setrlimit, and
- * open ones are counted in /proc/self/fd. */
+/* This file counts the descriptors that the process has, in /proc/self/fd, and raises the limit of
+ * how many it may have, by setrlimit. */
 #include "config/descriptors.h"
 
 #include <dirent.h>
@@ -28,7 +28,8 @@ uint32_t domi_descriptors_room(const domi_descriptors *has, const domus_config *
     return room < most ? (uint32_t)room : most;
 }
 
-/* The entries of /proc/self/fd but "." and ".." and the directory itself. */
+/* Count the entries of /proc/self/fd. Three of them are no open descriptors of the program: ".",
+ * ".." and the directory that is being read. */
 static uint32_t count_open(void)
 {
     DIR *directory = opendir("/proc/self/fd");
@@ -42,7 +43,8 @@ static uint32_t count_open(void)
     return count > STANDARD_STREAMS ? count - STANDARD_STREAMS : 0;
 }
 
-/* The limit that holds from now on. */
+/* Raise the limit to the hard limit, if that is possible. Returns the limit that holds then;
+ * UINT64_MAX: none. */
 static uint64_t raise_limit(void)
 {
     struct rlimit limit;

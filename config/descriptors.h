@@ -1,4 +1,5 @@
-/* Whether a process may have as many descriptors as its configuration promises connections. */
+/* These functions hold the number of connections that the configuration allows against the
+ * descriptors that the process may have. */
 #ifndef DOMI_CONFIG_DESCRIPTORS_H
 #define DOMI_CONFIG_DESCRIPTORS_H
 

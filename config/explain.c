@@ -1,10 +1,11 @@
-/* The words for a refusal, and the key that was probably meant. */
+/* This file finds what is wrong in a document that libcyaml refused, words the messages, and
+ * suggests the key that was probably meant. */
 #include "config/explain.h"
 
 #include <stddef.h>
 #include <string.h>
 
-#define NAME_MAX_BYTES (DOMI_YAML_NAME_SIZE - 1) /* longer ones are not compared */
+#define NAME_MAX_BYTES (DOMI_YAML_NAME_SIZE - 1) /* longer names are not compared */
 
 struct walk {
     struct domi_yaml_tree *tree;
@@ -21,7 +22,8 @@ static char fold_case(char letter)
     return (char)(letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter);
 }
 
-/* How many letters to change, add, drop or swap with the next, case aside. */
+/* Returns how many letters of `left` have to be changed, added, removed or swapped with the next
+ * one to get `right`; upper and lower case count as equal. */
 static unsigned edit_distance(const char *left, const char *right)
 {
     unsigned rows[3][NAME_MAX_BYTES + 1];
@@ -45,7 +47,8 @@ static unsigned edit_distance(const char *left, const char *right)
     return rows[strlen(left) % 3][width];
 }
 
-/* The key of `fields` nearest to `name`, if it is near; else NULL. */
+/* Returns the key of `fields` with the fewest letters to change from `name`, if these are at most
+ * two and at most half of the key; else NULL. */
 static const char *find_suggestion(const cyaml_schema_field_t *fields, const char *name)
 {
     const char *nearest = NULL;
@@ -93,7 +96,8 @@ static enum domi_yaml_node_kind kind_wanted(const cyaml_schema_value_t *value)
                                            : DOMI_YAML_SCALAR;
 }
 
-/* Whether the node itself is what the schema wants there; if not, it is dropped. */
+/* Returns whether the node is of the kind, and a list of a length, that the schema allows there. If
+ * not, an issue is added and the node is dropped. */
 static bool value_fits(const struct walk *walk, const cyaml_schema_value_t *value, uint32_t number)
 {
     struct domi_yaml_node *node = &walk->tree->nodes[number];
@@ -128,7 +132,8 @@ static const cyaml_schema_value_t *child_schema(const struct walk *walk,
     return NULL;
 }
 
-/* As deep as the schema. NOLINTNEXTLINE(misc-no-recursion) */
+/* Add an issue for each node at or below `number` that does not fit. The recursion is as deep as
+ * the schema. NOLINTNEXTLINE(misc-no-recursion) */
 static void explain_node(const struct walk *walk, const cyaml_schema_value_t *value,
                          uint32_t number)
 {

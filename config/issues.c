@@ -1,4 +1,4 @@
-/* The list of what is wrong: fixed in size, so that adding to it cannot fail. */
+/* The list of issues has a fixed size, so adding to it cannot fail. */
 #include "config/issues.h"
 
 #include <domus/text.h>
@@ -16,7 +16,8 @@ static bool is_printable(const char *text)
     return *text == '\0';
 }
 
-/* A printable text stays as it is, because a message may hold escapes already. */
+/* Write `text` into the issue. A printable text stays as it is, because it may hold escapes
+ * already; another one is escaped. */
 static void put_escaped(struct domi_yaml_issue *issue, const char *text)
 {
     if (is_printable(text))
@@ -81,6 +82,6 @@ int domi_yaml_shown_bytes(const char *text)
         return (int)length;
     length = DOMI_YAML_SHOWN_MAX;
     while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
-        length--; /* a UTF-8 character is not cut in two */
+        length--; /* do not cut a UTF-8 character in two */
     return (int)length;
 }

@@ -1,4 +1,5 @@
-/* Faults of one source: collected in any order, printed in the order of the lines.
+/* Issues are the faults of one source, such as a file. They are collected in any order and printed
+ * in the order of its lines.
  *
  * The reader looks at a file in several passes (syntax, structure, values), and each pass goes on
  * after a fault. Sorting makes one list of all faults. */
@@ -8,20 +9,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOMI_YAML_ISSUES_MAX 64 /* of one source; the rest is counted */
+#define DOMI_YAML_ISSUES_MAX 64 /* kept of one source; further issues are only counted */
 #define DOMI_YAML_ISSUE_SIZE 384
 #define DOMI_YAML_SHOWN_MAX  48 /* bytes of a value or key that are shown in a message */
 
-/* A place: where a node stands, and where a value came from. */
+/* The place in a source where a node stands or a value came from. */
 struct domi_yaml_origin {
-    uint32_t file; /* number of a name that the reader keeps */
-    uint32_t line; /* from 1; 0: the source has no lines, or no certain one is meant */
+    uint32_t file; /* the index of the source's name in the reader (config/yaml.c) */
+    uint32_t line; /* from 1; 0: the source has no lines, or the issue is about no certain line */
     uint32_t column;
 };
 
 struct domi_yaml_issue {
     struct domi_yaml_origin at;
-    uint32_t serial; /* keeps the order of what stands at one place */
+    uint32_t serial; /* keeps the order in which issues of one place were added */
     char text[DOMI_YAML_ISSUE_SIZE];
 };
 

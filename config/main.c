@@ -1,4 +1,5 @@
-/* domus_main(): options and configuration; main_run.c has the rest. See domus/main.h. */
+/* This file has domus_main() of domus/main.h and reads options and configuration for it. main_run.c
+ * then runs the program. */
 #include <domus/main.h>
 
 #include "config/main_run.h"
@@ -12,9 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SHOWN_MAX 256 /* of an argument that is wrong */
+#define SHOWN_MAX 256 /* bytes of a wrong argument that a message shows */
 
-/* A line about an argument, whose bytes may be anything. */
+/* Print a line about an argument. Its bytes are escaped, because they may be anything. */
 static void complain(const char *name, const char *argument, const char *what)
 {
     char shown[SHOWN_MAX];
@@ -33,8 +34,9 @@ static void usage(FILE *to, const char *name)
             name);
 }
 
-/* All that is wrong with options and configuration is told before anything starts. Files are read
- * before --set, wherever it stands. Returns -1, or the exit status. */
+/* Read the options and the configuration, and print everything that is wrong with them. Files are
+ * read before --set, wherever it stands among the options. Returns -1 if the program may start,
+ * otherwise its exit status. */
 static int read_options(int argc, char **argv, const char *name, domus_yaml *yaml)
 {
     static const struct option options[] = {
@@ -46,7 +48,7 @@ static int read_options(int argc, char **argv, const char *name, domus_yaml *yam
     bool wrong = false;
     int option;
 
-    opterr = 0; /* it would print an argument as it is */
+    opterr = 0; /* getopt_long() would print an argument without escapes */
     optind = 1;
     while ((option = getopt_long(argc, argv, "c:s:h", options, NULL)) != -1) {
         if (option == 'h') {

@@ -1,9 +1,9 @@
-/* How a program runs.
+/* This file runs the program of domus_main() from the start of its system to the exit status.
  *
  * The main thread waits for signals, which are blocked in all other threads. No signal handler
  * runs, so nothing here has to be safe in one. The main thread writes nothing itself, because the
- * reader of standard error may have stopped reading: it leaves everything in the sink, whose thread
- * writes. */
+ * reader of standard error may have stopped reading: it hands everything to the sink
+ * (config/sink.h), whose thread writes. */
 #include "config/main_run.h"
 
 #include "config/descriptors.h"
@@ -20,15 +20,18 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Supervisors send the same signal twice within milliseconds, and mean it once. */
+/* Supervisors may send a signal twice within milliseconds and mean one. A second signal counts only
+ * this long after the first. */
 #define SAME_NS UINT64_C(1000000000)
-/* For the last words of a program that ends at once. */
+/* A program that ends at once, after a second signal, waits this long for its last line to be
+ * written. */
 #define LAST_WORDS_NS UINT64_C(100000000)
 #define LISTENING_MS  1000
 #define DUMP_BYTES    (1024u * 1024)
 
-/* -1: nobody has asked to quit. There is one program in a process at a time, so there is one word,
- * and one thread that waits for signals: they are sent to it, because other threads block them. */
+/* These three are for the process, because a process has one domus_main() at a time. `quit_status`
+ * is -1 until somebody asks to quit. `waiter` is the thread that waits for signals; it gets the
+ * signals, because the other threads block them. */
 static atomic_int quit_status = -1;
 static _Atomic pthread_t waiter;
 static atomic_bool has_waiter;
@@ -38,23 +41,25 @@ typedef struct running {
     domus_system *system;
     domi_sink *sink;
     sigset_t signals;
-    char warning[256];       /* of the descriptors that there are; "" when there are enough */
+    char warning[256];       /* says that there are too few descriptors; "" if there are enough */
     int stopped;             /* what domus_system_stop() returned */
-    atomic_bool has_stopped; /* then it is written */
-    uint64_t cut_before;     /* channels that were cut until the drain began */
+    atomic_bool has_stopped; /* set after `stopped` was written */
+    uint64_t cut_before;     /* channels that had been cut before the drain began */
 } running;
 
 void domus_main_quit(int status)
 {
     int none = -1;
 
-    if (status < 0) /* as exit() does: so that each call is remembered */
+    /* as exit() does; so the stored status is never -1, and the call is remembered */
+    if (status < 0)
         status &= 0xff;
 
-    /* seq_cst, as where the waiter is set: either this sees the waiter, or the waiter sees the
-     * status. So a call that comes before domus_main() is remembered. */
+    /* Both accesses here and both in begin_to_wait() are seq_cst. So either this call sees the
+     * waiter, or the waiter sees the status. A call that comes before domus_main() is therefore
+     * remembered. */
     if (atomic_compare_exchange_strong(&quit_status, &none, status) && atomic_load(&has_waiter))
-        /* It does not end the thread, which blocks it and waits for it. */
+        /* The signal does not end the thread, because that blocks the signal and waits for it. */
         (void)pthread_kill(atomic_load(&waiter), SIGTERM); // NOLINT(*-kill-thread,cert-pos44-c)
 }
 
@@ -66,7 +71,7 @@ void domi_main_print_listening(const char *name, const char *address, uint16_t p
     struct pollfd reader = {.fd = STDOUT_FILENO, .events = POLLOUT};
 
     if (poll(&reader, 1, LISTENING_MS) == 0)
-        return; /* a full pipe that nobody reads must not hold up the start */
+        return; /* nobody reads standard output, and a full pipe must not hold up the start */
     printf("listening %s %.*s:%u\n", name, colon != NULL ? (int)(colon - address) : 0, address,
            port);
     fflush(stdout);
@@ -94,7 +99,8 @@ static void print_dump(const running *own)
         free(text);
         return;
     }
-    char *fitting = realloc(text, strlen(text) + 1); /* it may wait for a long time */
+    /* the text may wait in the sink for a long time, so keep only the bytes in use */
+    char *fitting = realloc(text, strlen(text) + 1);
     domi_sink_add_text(own->sink, fitting != NULL ? fitting : text);
 }
 
@@ -109,14 +115,15 @@ static void block_signals(sigset_t *ret_signals)
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         sigaddset(ret_signals, numbers[i]);
     pthread_sigmask(SIG_BLOCK, ret_signals, NULL);
-    /* Whoever reads the log or the output may go away; a write then fails, which is enough. */
+    /* The reader of the log or of the output may go away. With SIGPIPE ignored a write then fails,
+     * which is enough. */
     if (sigaction(SIGPIPE, NULL, &action) == 0 && action.sa_handler == SIG_DFL) {
         action.sa_handler = SIG_IGN;
         (void)sigaction(SIGPIPE, &action, NULL);
     }
 }
 
-/* The signals that end nothing. */
+/* Answer a signal by what it asks for (a profile, a dump, a line), without ending the program. */
 static void answer_signal(const running *own, int number)
 {
     if (number == SIGUSR1)
@@ -163,14 +170,14 @@ static void *stop_system(void *own_)
 
     own->stopped = domus_system_stop(own->system);
     atomic_store(&own->has_stopped, true);
-    /* The main thread still waits for a second signal. */
+    /* The main thread waits in wait_for_drain(), so wake it. */
     (void)pthread_kill(atomic_load(&waiter), SIGUSR2);
     return NULL;
 }
 
-/* Until stop_system() is done; a second SIGTERM or SIGINT ends the process, unless it belongs to
- * the first. One that the process sent itself is none: it may be a domus_main_quit() by an actor
- * that drains. */
+/* Wait until stop_system() is done, and answer signals meanwhile. A second SIGTERM or SIGINT ends
+ * the process, unless it comes within SAME_NS of the first or the process sent it itself. The
+ * latter may come from an actor that calls domus_main_quit() during the drain. */
 static void wait_for_drain(running *own)
 {
     uint64_t began_ns = now_ns();
@@ -178,7 +185,8 @@ static void wait_for_drain(running *own)
 
     while (!atomic_load(&own->has_stopped)) {
         int number = sigwaitinfo(&own->signals, &info);
-        bool is_own = number > 0 && info.si_pid == getpid(); /* glibc folds SI_TKILL into SI_USER */
+        /* `si_pid`, because glibc changes the si_code SI_TKILL to SI_USER */
+        bool is_own = number > 0 && info.si_pid == getpid();
 
         if (number < 0 || (is_own && (number == SIGTERM || number == SIGINT)))
             continue;
@@ -191,7 +199,7 @@ static void wait_for_drain(running *own)
     }
 }
 
-/* Channels that were cut; with `and_open`, those also that have not ended. */
+/* Returns how many channels were cut; with `and_open`, channels that are still open are added. */
 static uint64_t count_cut(const running *own, bool and_open)
 {
     uint64_t sum = 0;
@@ -241,15 +249,16 @@ static int start(const running *own)
     return DOMI_STATUS_FAILED;
 }
 
-/* Whether channels were cut, or will be when the process ends, because a handler that does not
- * return holds up their thread. */
+/* Returns whether channels were cut, or will be cut when the process ends, because a handler that
+ * does not return holds up their thread. */
 static bool has_cut(const running *own)
 {
     return own->stopped > 0 ||
            (own->stopped == -ETIMEDOUT && count_cut(own, true) > own->cut_before);
 }
 
-/* The status that the program asked for comes first, unless it was success. */
+/* Returns the exit status after a drain. A status other than 0 that the program asked for comes
+ * first, then the one for channels that were cut. */
 static int exit_status_after(const running *own)
 {
     int status = atomic_load(&quit_status);
@@ -271,22 +280,23 @@ static int run(running *own)
     drain(own);
     print_profile(own);
     if (own->stopped < 0 &&
-        own->stopped != -ETIMEDOUT) { /* a ring has failed, perhaps since then */
+        own->stopped != -ETIMEDOUT) { /* a ring has failed, perhaps during the drain */
         status = atomic_load(&quit_status);
         return status > 0 ? status : DOMI_STATUS_FAILED;
     }
     return exit_status_after(own);
 }
 
-/* The line that says why is in the log. */
+/* The hook `failed`: a thread has failed. The log has a line that says why. */
 static void quit_failed(void *context, int error)
 {
     (void)context, (void)error;
     domus_main_quit(DOMI_STATUS_FAILED);
 }
 
-/* A system that says where a stuck thread is. When the program has the signal for something else,
- * it says that it cannot. */
+/* Make the system with the hooks of the log. The stall signal is installed, so that a stall report
+ * shows where a stuck thread is; if the program uses that signal itself, reports come without
+ * that. */
 static int make_system(running *own, const domus_config *config)
 {
     const domus_hooks hooks = {
@@ -305,14 +315,14 @@ static int make_system(running *own, const domus_config *config)
     return result;
 }
 
-/* From here on domus_main_quit() sends a signal. If it was called before, the signal is sent now,
- * and the program ends as soon as it waits. */
+/* Let domus_main_quit() send a signal from here on. If it was called before, the signal is sent
+ * now, and the program ends as soon as it waits for signals. */
 static void begin_to_wait(void)
 {
     atomic_store(&waiter, pthread_self());
     atomic_store(&has_waiter, true);
     if (atomic_load(&quit_status) != -1)
-        /* The signal is blocked, and sigwait() takes it. */
+        /* The signal is blocked, so it stays pending until sigwait() takes it. */
         (void)pthread_kill(pthread_self(), SIGTERM); // NOLINT(*-kill-thread,cert-pos44-c)
 }
 
@@ -338,10 +348,11 @@ int domi_main_run(const domus_program *program, const domus_config *given)
     domus_system_free(own.system);
     domi_sink_close(own.sink, config.log.flush_timeout_ns);
     if (own.stopped != -ETIMEDOUT)
-        domi_sink_free(own.sink); /* else a thread that is stuck in a handler may still log */
+        /* after -ETIMEDOUT a thread that is stuck in a handler may still log */
+        domi_sink_free(own.sink);
     atomic_store(&has_waiter, false);
-    /* Signals that came during the drain are answered; nothing after this program must meet
-     * them. */
+    /* Take signals that are still pending, so that they do not hit the process after domus_main()
+     * has returned. */
     while (sigtimedwait(&own.signals, NULL, &(const struct timespec){0}) > 0)
         continue;
     atomic_store(&quit_status, -1);

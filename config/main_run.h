@@ -1,4 +1,5 @@
-/* A program from the start of its system to the end: signals, and what is printed meanwhile. */
+/* Running a program: start its system, answer signals, print what they ask for, and stop the
+ * system. */
 #ifndef DOMI_CONFIG_MAIN_RUN_H
 #define DOMI_CONFIG_MAIN_RUN_H
 

@@ -1,4 +1,5 @@
-/* The reader's allocations. The countdown is of this thread alone, so it needs no lock. */
+/* The allocations of the reader of YAML. Each thread has a countdown of its own, so it needs no
+ * lock. */
 #include "config/memory.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@ int domi_yaml_memory_grow(void **array, size_t *capacity, size_t need, size_t el
 
     if (need <= *capacity)
         return 0;
-    while (wanted < need) /* need is bounded by the file's size: no overflow */
+    while (wanted < need) /* `need` is bounded by the file's size, so nothing overflows */
         wanted *= 2;
 
     void *grown = domi_yaml_memory_realloc(NULL, *array, wanted * element);

@@ -1,8 +1,8 @@
-/* libyaml's events to the tree.
+/* This file turns the events of libyaml into a tree.
  *
- * libyaml's traps that this pass knows of: after an error the parser keeps returning events, so the
- * first failure ends the loop; an error of its reader (encoding, control characters) has a byte
- * offset but no mark; a scalar may hold a NUL ("5\0"), where C would see its end. */
+ * It has to know three things of libyaml. After an error the parser keeps returning events, so the
+ * first failure ends the loop. An error of libyaml's reader (encoding, control characters) has a
+ * byte offset but no line. A scalar may hold a NUL ("5\0"), where C would see its end. */
 #include "config/parse.h"
 
 #include <errno.h>
@@ -16,11 +16,12 @@ struct pass {
     struct domi_yaml_tree *tree;
     struct domi_yaml_issues *issues;
     uint32_t file;
-    uint32_t open[DOMI_YAML_DEPTH_MAX]; /* the mappings and sequences around, outermost first */
+    /* the mappings and sequences that are not ended yet, outermost first */
+    uint32_t open[DOMI_YAML_DEPTH_MAX];
     uint32_t depth;
     uint32_t documents;
-    bool keyed;     /* a key was read, its value comes next */
-    bool duplicate; /* that key stands in its mapping already */
+    bool keyed;     /* a key was read, and its value comes next */
+    bool duplicate; /* the key that was read stands in its mapping already */
     struct domi_yaml_origin key_at;
     char key[DOMI_YAML_KEY_MAX + 1];
     char value[DOMI_YAML_VALUE_MAX + 1];
@@ -32,7 +33,8 @@ static struct domi_yaml_origin origin(const struct pass *pass, const yaml_mark_t
         .file = pass->file, .line = (uint32_t)mark->line + 1, .column = (uint32_t)mark->column + 1};
 }
 
-/* The path of what is being read: the innermost open node, and the key if there is one. */
+/* Write the path of what is being read: the path of the innermost open node, and the key that was
+ * read if its value is still to come. */
 static void path_here(const struct pass *pass, char path[DOMI_YAML_PATH_SIZE])
 {
     path[0] = '\0';
@@ -55,7 +57,8 @@ static int refuse_with(struct pass *pass, const yaml_mark_t *mark, const char *m
     return STOP;
 }
 
-/* A NUL becomes '?', which no key has and no value may hold. */
+/* Copy a scalar and end it with a NUL. Returns false if it is too long. A NUL within it becomes
+ * '?', which no key has and no value may hold. */
 static bool copy_scalar(char *into, size_t length_max, const yaml_event_t *event)
 {
     size_t length = event->data.scalar.length;
@@ -90,7 +93,8 @@ static int take_key(struct pass *pass, const yaml_event_t *event)
     return GO_ON;
 }
 
-/* Anchors, aliases and tags: a configuration that means what it shows has no need of them. */
+/* Add issues for an anchor, an alias or a tag. With them a configuration could mean something else
+ * than it shows. */
 static void refuse_marks(struct pass *pass, const yaml_event_t *event)
 {
     const yaml_char_t *anchor = NULL, *tag = NULL;
@@ -149,7 +153,7 @@ static int take_node(struct pass *pass, const yaml_event_t *event)
     return GO_ON;
 }
 
-/* GO_ON, STOP (the rest of the text is not looked at), or -ENOMEM. */
+/* Returns GO_ON; STOP, and then the rest of the text is not read; -ENOMEM. */
 static int take_event(struct pass *pass, const yaml_event_t *event)
 {
     switch (event->type) {
@@ -175,7 +179,7 @@ static int take_event(struct pass *pass, const yaml_event_t *event)
     }
 }
 
-/* The line and column of a byte, for the errors that have only an offset. */
+/* Returns the line and column of a byte, for errors that have only an offset. */
 static yaml_mark_t mark_of_byte(const char *text, size_t size, size_t offset)
 {
     yaml_mark_t mark = {0};

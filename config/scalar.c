@@ -1,4 +1,4 @@
-/* Counts, percentages, durations, sizes and words. */
+/* This file reads counts, percentages, durations, sizes and words. */
 #include "config/scalar.h"
 
 #include "config/issues.h"
@@ -78,8 +78,9 @@ static int fail(const domus_config_key *key, const char *text, char *error, size
     return -EINVAL;
 }
 
-/* Decimal digits at `*text`, which is moved behind them. A number beyond 64 bits is read to its
- * end, with `*ret_huge` set. Returns whether there was a number at all. */
+/* Read the decimal digits at `*text`, and move `*text` behind them. A number beyond 64 bits is read
+ * to its end, and `*ret_huge` is set. Returns false if there is no number, or if it has a leading
+ * zero. */
 static bool take_digits(const char **text, uint64_t *ret_number, bool *ret_huge)
 {
     const char *digits = *text;
@@ -97,7 +98,7 @@ static bool take_digits(const char **text, uint64_t *ret_number, bool *ret_huge)
     return true;
 }
 
-/* Its 0 is written as a word. */
+/* Does the key have a word for 0, so that the digit 0 is refused? */
 static bool takes_no_zero(const domus_config_key *key)
 {
     return key->special != NULL && key->special_number == 0;
@@ -114,7 +115,7 @@ static int read_number(const domus_config_key *key, const char *text, uint64_t *
     if (!take_digits(&rest, &number, &huge))
         return fail(key, text, error, error_size);
     if (number == 0 && !huge && *rest == '\0')
-        unit = no_unit; /* nothing is nothing in every unit */
+        unit = no_unit; /* 0 needs no unit */
     while (unit->name != NULL && strcmp(rest, unit->name) != 0)
         unit++;
     if (unit->name == NULL || (number == 0 && !huge && takes_no_zero(key)))

@@ -1,7 +1,7 @@
-/* The libcyaml schema from the table of keys, and loading a skeleton by it.
+/* This file makes libcyaml's schema from the table of keys, and loads a skeleton (schema.h) by it.
  *
- * All sections lie at offset 0 of one structure, whose slots are indexed by row of the table; so
- * the nesting exists in the schema only. */
+ * Each section lies at offset 0 of the same structure, domi_yaml_placed, whose `node` is indexed by
+ * row of the table. So the nesting exists in the schema only. */
 #include "config/schema.h"
 
 #include "config/explain.h"
@@ -12,13 +12,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The text that libcyaml reads. */
+/* The skeleton is the text that libcyaml reads. */
 struct skeleton {
     char *text;
     size_t size, capacity;
 };
 
-/* The next free field of a mapping; NULL when it is full (the last one stays empty: its end). */
+/* Returns the next free field of a mapping; NULL if it is full. One field behind the last stays
+ * empty, because it marks the end. */
 static cyaml_schema_field_t *add_field(struct domi_yaml_schema *schema, uint32_t mapping)
 {
     for (size_t i = 0; i < DOMI_YAML_FIELDS_MAX; i++)
@@ -27,7 +28,8 @@ static cyaml_schema_field_t *add_field(struct domi_yaml_schema *schema, uint32_t
     return NULL;
 }
 
-/* The mapping of the section `name` (not NUL-terminated) within `mapping`, made when needed. */
+/* Hand out the number of the mapping that is section `name` (not NUL-terminated) of `mapping`; make
+ * it if it does not exist. */
 static int enter_section(struct domi_yaml_schema *schema, uint32_t mapping, const char *name,
                          size_t length, uint32_t *ret_section)
 {
@@ -100,7 +102,7 @@ static int add_listeners(struct domi_yaml_schema *schema, uint32_t entry)
 int domi_yaml_schema_init(struct domi_yaml_schema *schema)
 {
     const domus_config_key *key, *before = NULL;
-    const uint32_t entry = 1; /* the mapping of a listener; 0 is the root */
+    const uint32_t entry = 1; /* the number of a listener's mapping; 0 is the root's */
     uint32_t row;
     int result = 0;
 
@@ -134,7 +136,8 @@ static int write_text(struct skeleton *skeleton, const char *text)
     return 0;
 }
 
-/* Between quotes, with everything that would need an escape as '?': no key of ours has such. */
+/* Write a key between quotes. Each character that would need an escape is written as '?', because
+ * no key of the table holds one. */
 static int write_key(struct skeleton *skeleton, const char *key)
 {
     size_t start = skeleton->size + 1;
@@ -174,7 +177,8 @@ static int write_children(struct skeleton *skeleton, const struct domi_yaml_tree
     return result;
 }
 
-/* As deep as the tree: at most DOMI_YAML_DEPTH_MAX. NOLINTNEXTLINE(misc-no-recursion) */
+/* Write a node and all below it; a scalar is written as its number. The recursion is as deep as the
+ * tree, at most DOMI_YAML_DEPTH_MAX. NOLINTNEXTLINE(misc-no-recursion) */
 static int write_node(struct skeleton *skeleton, const struct domi_yaml_tree *tree, uint32_t number)
 {
     bool mapping = tree->nodes[number].kind == DOMI_YAML_MAPPING;
@@ -196,7 +200,8 @@ static cyaml_config_t libcyaml_config(void)
     return (cyaml_config_t){.mem_fn = domi_yaml_memory_realloc, .flags = CYAML_CFG_NO_ALIAS};
 }
 
-/* One question to libcyaml. Returns its answer, and -ENOMEM for all of its ways to say so. */
+/* Let libcyaml load the tree's skeleton. Returns 0; a positive error of libcyaml; -ENOMEM for each
+ * error that means that memory ran out. */
 static int load(const struct domi_yaml_schema *schema, const struct domi_yaml_tree *tree,
                 struct domi_yaml_placed **ret_placed)
 {
@@ -212,7 +217,8 @@ static int load(const struct domi_yaml_schema *schema, const struct domi_yaml_tr
     if (result == CYAML_OK)
         *ret_placed = data;
     if (result == CYAML_ERR_OOM || result == CYAML_ERR_LIBYAML_PARSER_INIT ||
-        result == CYAML_ERR_LIBYAML_PARSER) /* the skeleton is well-formed: it was out of memory */
+        /* the skeleton is well-formed, so libyaml failed because memory ran out */
+        result == CYAML_ERR_LIBYAML_PARSER)
         return -ENOMEM;
     return result;
 }
@@ -223,7 +229,7 @@ int domi_yaml_schema_place(const struct domi_yaml_schema *schema, struct domi_ya
     int result;
 
     if (tree->count == 0 || tree->nodes[0].dropped)
-        return 0; /* an empty file, or nothing that could be read */
+        return 0; /* the file is empty, or nothing in it could be read */
     result = load(schema, tree, ret_placed);
     if (result > 0) {
         domi_yaml_explain(schema, tree, issues);
@@ -231,7 +237,7 @@ int domi_yaml_schema_place(const struct domi_yaml_schema *schema, struct domi_ya
             return 0;
         result = load(schema, tree, ret_placed);
     }
-    if (result > 0) { /* libcyaml sees what the walk does not: its own words must do */
+    if (result > 0) { /* the walk found no reason, so the message is libcyaml's */
         domi_yaml_issues_add(issues, tree->nodes[0].at, "", "%s",
                              cyaml_strerror((cyaml_err_t)result));
         return 0;

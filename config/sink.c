@@ -23,26 +23,26 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A writable pipe takes so many bytes without making its writer wait. */
+/* A pipe that poll() calls writable takes this many bytes without making its writer wait. */
 #define PIECE_BYTES PIPE_BUF
-/* A thread that waits for a reader sees after this time at the latest that it has to give up. */
+/* While the sink's thread waits for a reader, it looks this often whether it has to give up. */
 #define LOOK_MS 20
-/* A write that is stuck may last so long after the sink's time is over. */
+/* When the time of domi_sink_close() is over, a write that is stuck gets this much more time. */
 #define STUCK_NS  UINT64_C(100000000)
 #define SECOND_NS UINT64_C(1000000000)
 /* The name, the level and the thread stand before a line. */
 #define LINE_BYTES (DOMUS_LOG_TEXT_MAX + 256u)
 
 typedef enum kind {
-    KIND_LOG,  /* `line`, with a level and a thread */
+    KIND_LOG,  /* `line` of the log, with a level and a thread */
     KIND_SAID, /* `line` */
     KIND_TEXT, /* `text` */
 } kind;
 
 typedef struct place {
     _Atomic uint64_t turn;
-    uint64_t dropped_before; /* lines, since the place before this one was filled */
-    char *text;              /* on the heap */
+    uint64_t dropped_before; /* lines dropped after the place before this one was filled */
+    char *text;              /* of KIND_TEXT: on the heap */
     kind kind;
     domus_log_level level;
     uint32_t thread;
@@ -52,22 +52,22 @@ typedef struct place {
 struct domi_sink {
     const char *name;
     int fd;
-    uint32_t count; /* of places */
+    uint32_t count; /* how many places there are */
     place *places;
     pthread_t thread;
     pid_t process;          /* the process that made it; a forked child has no thread to end */
     sem_t left;             /* a post for each line that was left */
-    _Atomic uint32_t texts; /* in the queue */
+    _Atomic uint32_t texts; /* texts in the queue, at most DOMI_SINK_TEXTS_MAX */
     _Atomic bool closing;
     _Atomic bool give_up; /* the time for writing is over */
     bool stuck;           /* the thread has not ended */
 
-    /* The thread's own. */
+    /* Only the sink's thread uses these two. */
     uint64_t head;
     uint64_t untold; /* dropped lines that the log does not tell of yet */
 
     _Atomic uint64_t tail;
-    _Atomic uint64_t dropped_since; /* the last place was filled */
+    _Atomic uint64_t dropped_since; /* lines dropped since the last place was filled */
     _Atomic uint64_t dropped;       /* lines dropped in all */
 };
 
@@ -80,28 +80,30 @@ static uint64_t free_turn(const domi_sink *sink, uint64_t position)
 
 static void count_dropped(domi_sink *sink, uint64_t lines)
 {
-    /* Relaxed: numbers, which publish nothing. */
+    /* Relaxed: both are plain numbers and publish nothing. */
     atomic_fetch_add_explicit(&sink->dropped_since, lines, memory_order_relaxed);
     atomic_fetch_add_explicit(&sink->dropped, lines, memory_order_relaxed);
 }
 
-/* The next place, for the caller alone until fill_end(); NULL when none is free. */
+/* Claim the next place, which is the caller's alone until fill_end(). Returns NULL if no place is
+ * free. */
 static place *fill_begin(domi_sink *sink, uint64_t *ret_position)
 {
     uint64_t position = atomic_load_explicit(&sink->tail, memory_order_relaxed);
 
     for (;;) {
         place *next = &sink->places[position % sink->count];
-        /* acquire: pairs with read_end(); its reader is done with what the place held. */
+        /* acquire: pairs with read_end(). If the place is free, the sink's thread has finished
+         * reading its old line. */
         uint64_t turn = atomic_load_explicit(&next->turn, memory_order_acquire);
 
         if (turn < free_turn(sink, position))
             return NULL; /* the ring is full: this place holds the line of a round ago */
         if (turn > free_turn(sink, position)) {
             position = atomic_load_explicit(&sink->tail, memory_order_relaxed);
-            continue; /* another thread has claimed it meanwhile */
+            continue; /* another thread has claimed this position meanwhile */
         }
-        /* Relaxed: the place is handed over by its turn. */
+        /* Relaxed: the place's `turn` hands its content over, not `tail`. */
         if (atomic_compare_exchange_weak_explicit(&sink->tail, &position, position + 1,
                                                   memory_order_relaxed, memory_order_relaxed)) {
             *ret_position = position;
@@ -116,9 +118,10 @@ static void fill_end(domi_sink *sink, place *filled, uint64_t position)
     if (atomic_load_explicit(&sink->dropped_since, memory_order_relaxed) != 0)
         filled->dropped_before =
             atomic_exchange_explicit(&sink->dropped_since, 0, memory_order_relaxed);
-    /* release: pairs with read_begin(); who reads the place sees all of it. */
+    /* release: pairs with read_begin(), so that the sink's thread sees the whole line. */
     atomic_store_explicit(&filled->turn, free_turn(sink, position) + 1, memory_order_release);
-    (void)sem_post(&sink->left); /* fails when the thread has two billion reasons to wake already */
+    /* it fails only if two billion posts wait already, and then the thread wakes anyway */
+    (void)sem_post(&sink->left);
 }
 
 void domi_sink_log(void *sink_, domus_log_level level, uint32_t thread, const char *text)
@@ -171,7 +174,7 @@ void domi_sink_add_text(domi_sink *sink, char *text)
     uint64_t position;
     place *next = NULL;
 
-    /* Relaxed: a bound, which publishes nothing. */
+    /* Relaxed: the number is a bound and publishes nothing. */
     if (atomic_fetch_add_explicit(&sink->texts, 1, memory_order_relaxed) < DOMI_SINK_TEXTS_MAX)
         next = fill_begin(sink, &position);
     if (next == NULL) {
@@ -224,7 +227,7 @@ static bool write_all(const domi_sink *sink, const char *bytes, size_t size)
     return true;
 }
 
-/* Write lines; lines that could not be written count as dropped. */
+/* Write `lines` lines. If they could not all be written, they all count as dropped. */
 static void write_lines(domi_sink *sink, const char *bytes, size_t size, uint64_t lines)
 {
     if (write_all(sink, bytes, size))
@@ -275,7 +278,7 @@ static void write_place(domi_sink *sink, place *from)
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-/* The oldest line that is there; NULL when there is none. */
+/* Returns the place with the oldest line; NULL if there is none. */
 static place *read_begin(domi_sink *sink)
 {
     place *next = &sink->places[sink->head % sink->count];
@@ -300,7 +303,7 @@ static void *run_writer(void *sink_)
     place *next;
 
     for (;;) {
-        /* acquire: what was left before the sink was closed is seen below. */
+        /* acquire: pairs with domi_sink_close(), so that lines left before it are seen below. */
         bool last = atomic_load_explicit(&sink->closing, memory_order_acquire);
 
         while ((next = read_begin(sink)) != NULL) {
@@ -313,7 +316,7 @@ static void *run_writer(void *sink_)
         if (last)
             return NULL;
         while (sem_wait(&sink->left) != 0)
-            continue; /* EINTR: a debugger, for the thread takes no signals */
+            continue; /* EINTR comes from a debugger only, because the thread blocks all signals */
     }
 }
 
@@ -333,7 +336,7 @@ static int begin_thread(domi_sink *sink)
 int domi_sink_open(const char *name, int fd, uint32_t lines_max, domi_sink **ret_sink)
 {
     domi_sink *sink = calloc(1, sizeof *sink);
-    /* Zeroed by the kernel, page by page, as they are used. */
+    /* calloc() of this much maps pages that the kernel clears when they are first used. */
     place *places = sink != NULL ? calloc(lines_max, sizeof *places) : NULL;
     int result = -ENOMEM;
 
@@ -365,7 +368,8 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
-/* ThreadSanitizer does not know the join that has a time-out on this clock. */
+/* Join the thread within `ns`. Returns false if it has not ended by then. This polls, because
+ * ThreadSanitizer does not know pthread_clockjoin_np(). */
 static bool join_within(pthread_t thread, uint64_t ns)
 {
     uint64_t until_ns = now_ns() + ns;
@@ -382,7 +386,7 @@ void domi_sink_close(domi_sink *sink, uint64_t within_ns)
 {
     if (sink->process != getpid())
         return;
-    /* release: pairs with run_writer(). */
+    /* release: pairs with the load in run_writer(). */
     atomic_store_explicit(&sink->closing, true, memory_order_release);
     (void)sem_post(&sink->left);
     if (join_within(sink->thread, within_ns))
@@ -399,7 +403,7 @@ void domi_sink_free(domi_sink *sink)
     if (sink == NULL || sink->stuck || sink->process != getpid())
         return;
     for (uint32_t i = 0; i < sink->count; i++)
-        free(sink->places[i].text); /* left after the close */
+        free(sink->places[i].text); /* a text that was left after the close */
     (void)sem_destroy(&sink->left);
     free(sink->places);
     free(sink);

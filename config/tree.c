@@ -1,4 +1,4 @@
-/* The tree itself: one array of nodes, one of text, both growing, both bounded. */
+/* A tree is one array of nodes and one of text. Both grow as needed, up to a limit. */
 #include "config/tree.h"
 
 #include "config/memory.h"
@@ -73,7 +73,8 @@ uint32_t domi_yaml_tree_find(const struct domi_yaml_tree *tree, uint32_t parent,
     return child;
 }
 
-/* From the root down: at most DOMI_YAML_DEPTH_MAX steps, as no node lies deeper. */
+/* The path is written from the root down; it has at most DOMI_YAML_DEPTH_MAX + 1 steps, because no
+ * node lies deeper. */
 void domi_yaml_tree_write_path(const struct domi_yaml_tree *tree, uint32_t number,
                                char path[DOMI_YAML_PATH_SIZE])
 {

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOMI_YAML_DEPTH_MAX 16   /* mappings and sequences within each other */
+#define DOMI_YAML_DEPTH_MAX 16   /* mappings and sequences that lie within each other */
 #define DOMI_YAML_NODES_MAX 4096 /* of one document */
 #define DOMI_YAML_PATH_SIZE 256
 
@@ -18,16 +18,18 @@ enum domi_yaml_node_kind {
     DOMI_YAML_SEQUENCE,
 };
 
-/* Node 0 is the root; as no node's child is the root, 0 also stands for "none". */
+/* A node is named by its number. Number 0 is the root. The root is no node's child, so 0 also means
+ * "none" in `first`, `last` and `next`. */
 struct domi_yaml_node {
     enum domi_yaml_node_kind kind;
-    bool dropped; /* wrong, and reported: nothing looks at it or below it any more */
+    bool dropped; /* the node is wrong and was reported; it and all below it are ignored */
     uint32_t parent, first, last, next;
-    uint32_t place; /* among its parent's children, from 0 */
-    uint32_t count; /* of its own children */
-    size_t key;     /* its key's place in `text`; an element of a sequence has the key "" */
-    size_t value;   /* a scalar's place in `text` */
-    struct domi_yaml_origin key_at; /* of a sequence's element: as `at` */
+    uint32_t place; /* its index among its parent's children, from 0 */
+    uint32_t count; /* how many children it has */
+    size_t key;     /* the offset of its key in `text`; an element of a sequence has the key "" */
+    size_t value;   /* of a scalar: the offset of its value in `text` */
+    /* where the key stands; of a sequence's element: the same as `at` */
+    struct domi_yaml_origin key_at;
     struct domi_yaml_origin at;
 };
 
@@ -37,7 +39,7 @@ struct domi_yaml_tree {
     size_t capacity;
     char *text; /* all keys and values, each NUL-terminated; starts with "" */
     size_t text_size, text_capacity;
-    bool cut;          /* reading stopped at an error: what is missing may stand behind it */
+    bool cut; /* reading stopped at an error, so keys that seem to be missing may follow it */
     const char *named; /* printed as the path of every node, when not NULL */
 };
 
@@ -47,10 +49,11 @@ int domi_yaml_tree_add(struct domi_yaml_tree *tree, uint32_t parent,
                        const struct domi_yaml_node *node, const char *key, const char *value,
                        uint32_t *ret_number);
 
-/* The child of `parent` with that key; 0 when there is none. */
+/* Returns the child of `parent` with that key; 0 if there is none. */
 uint32_t domi_yaml_tree_find(const struct domi_yaml_tree *tree, uint32_t parent, const char *key);
 
-/* "scheduler.steal.floor", "listeners[0].address"; "" for the root. */
+/* Write the path of a node, such as "scheduler.steal.floor" or "listeners[0].address"; "" for the
+ * root. */
 void domi_yaml_tree_write_path(const struct domi_yaml_tree *tree, uint32_t number,
                                char path[DOMI_YAML_PATH_SIZE]);
 

@@ -1,4 +1,5 @@
-/* From placed nodes to values: parse, hold against the table, keep the text, note the origin. */
+/* This file turns placed nodes (config/schema.h) into values: it parses each one, checks it by the
+ * table of keys, copies its text and notes its origin. */
 #include "config/values.h"
 
 #include "config/scalar.h"
@@ -9,7 +10,7 @@
 
 #define MESSAGE_SIZE 256
 
-/* One application of a document. */
+/* The arguments of domi_yaml_values_apply(), for the functions below. */
 struct apply {
     struct domi_yaml_values *values;
     const struct domi_yaml_tree *tree;
@@ -21,7 +22,7 @@ static bool is_text(const domus_config_key *key)
     return key->kind >= DOMUS_CONFIG_CPUS;
 }
 
-/* Point what holds text at the copies in `values`. */
+/* Let each pointer to a text in the configuration point to the copy in `values`. */
 static void bind_texts(struct domi_yaml_values *values)
 {
     values->config.system.cpus = values->cpus;
@@ -77,7 +78,8 @@ static void add_issue(const struct apply *apply, uint32_t number, const char *me
     domi_yaml_issues_add(apply->issues, apply->tree->nodes[number].at, path, "%s", message);
 }
 
-/* Parse a node for `key`, check it and store it in `holder`; false when it is wrong. */
+/* Parse a node as the value of `key`, check it and store it in `holder`. Returns false, with an
+ * issue added, if it is wrong. */
 static bool put(const struct apply *apply, const domus_config_key *key, void *holder,
                 uint32_t number)
 {
@@ -93,8 +95,8 @@ static bool put(const struct apply *apply, const domus_config_key *key, void *ho
     return true;
 }
 
-/* A key with a second row is a count or, when it ends with '%', a share: one is set, the other 0.
- */
+/* A key with two rows is a count or, if its text ends with '%', a share. The one is set, and the
+ * other becomes 0. */
 static bool put_either(const struct apply *apply, const domus_config_key *count,
                        const domus_config_key *share, uint32_t number)
 {
@@ -150,7 +152,7 @@ static void put_listener(const struct apply *apply, const struct domi_yaml_place
     }
 }
 
-/* A new listener: the defaults, then what was placed. `number` is its node. */
+/* Add a listener: give it the defaults, then the values that were placed. `number` is its node. */
 static void add_listener(const struct apply *apply, const struct domi_yaml_placed_listener *placed,
                          uint32_t number)
 {
@@ -173,7 +175,8 @@ static void add_listener(const struct apply *apply, const struct domi_yaml_place
     put_listener(apply, placed, index);
 }
 
-/* libcyaml keeps the order: its n-th element is the n-th that was not dropped. */
+/* Replace all listeners by those of the document. libcyaml keeps the order, so its n-th element is
+ * the n-th node that was not dropped. */
 static void apply_listeners(const struct apply *apply, const struct domi_yaml_placed *placed)
 {
     uint32_t list = domi_yaml_tree_find(apply->tree, 0, DOMI_YAML_LISTENERS), n = 0;

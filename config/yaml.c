@@ -1,7 +1,8 @@
-/* The reader: files and assignments over the defaults.
+/* The reader applies files and assignments (`--set`) over the defaults.
  *
- * Every source goes the same way: a tree (from libyaml, or from the path of a `--set`), placed by
- * libcyaml, applied to a copy of the values; the copy becomes the values when nothing was wrong. */
+ * Every source goes the same way. It becomes a tree (by libyaml, or from the path of a `--set`),
+ * its nodes are placed by libcyaml, and the values are applied to a copy of the present ones. If
+ * nothing was wrong, the copy becomes the present values. */
 #include <domus/yaml.h>
 
 #include <domus/text.h>
@@ -20,17 +21,18 @@
 
 #define FILE_BYTES_MAX   (1024 * 1024)
 #define ERRORS_BYTES_MAX (1024 * 1024)
-#define NAMES_MAX        64 /* different files of one reader, "default" and "--set" included */
-#define SET_NAME         1
-#define NAME_SHOWN_MAX   4096 /* of a source's name, escaped */
-#define POSITION_SIZE    32   /* ":line:column: ", a line end and a NUL */
+/* names of different sources of one reader, "default" and "--set" included */
+#define NAMES_MAX      64
+#define SET_NAME       1
+#define NAME_SHOWN_MAX 4096 /* bytes of a source's name in a message, with its escapes */
+#define POSITION_SIZE  32   /* ":line:column: ", a line end and a NUL */
 
 struct domus_yaml {
     struct domi_yaml_schema schema;
     struct domi_yaml_issues issues; /* of the source being read */
     struct domi_yaml_values values;
-    struct domi_yaml_values next; /* what the values become if the source is right */
-    char *names[NAMES_MAX];       /* of sources; an origin's `file` is an index */
+    struct domi_yaml_values next; /* what `values` becomes if the source has no fault */
+    char *names[NAMES_MAX];       /* names of sources; the `file` of an origin is an index here */
     uint32_t name_count;
     char *errors; /* NULL: none yet */
     size_t errors_size, errors_capacity;
@@ -73,7 +75,7 @@ int domus_yaml_new(domus_yaml **ret_yaml)
     if (result == 0)
         result = name_source(yaml, "default", &number);
     if (result == 0)
-        result = name_source(yaml, "--set", &number); /* becomes SET_NAME */
+        result = name_source(yaml, "--set", &number); /* gets the number SET_NAME */
     if (result < 0) {
         domus_yaml_free(yaml);
         return result;
@@ -92,10 +94,10 @@ void domus_yaml_free(domus_yaml *yaml)
     domi_yaml_memory_realloc(NULL, yaml, 0);
 }
 
-/* Append a line to the errors; whole lines that would exceed the limit are left out. */
+/* Append a line to the errors. A line that would exceed the limit is left out as a whole. */
 static int append_line(domus_yaml *yaml, const struct domi_yaml_origin *at, const char *text)
 {
-    char name[NAME_SHOWN_MAX + 1]; /* a path may hold any byte but zero */
+    char name[NAME_SHOWN_MAX + 1]; /* escaped, because a path may hold any byte but zero */
     const char *path = yaml->names[at->file];
 
     (void)domus_text_escape(path, strlen(path), name, sizeof name);
@@ -117,8 +119,8 @@ static int append_line(domus_yaml *yaml, const struct domi_yaml_origin *at, cons
     return 0;
 }
 
-/* Print what was found. Returns 0 when nothing was, -EINVAL when something was; -ENOMEM, and the
- * errors are as before. */
+/* Move the issues to the text of the errors. Returns 0 if there were none; -EINVAL if there were
+ * some; -ENOMEM, and then the text stays as it was. */
 static int print_issues(domus_yaml *yaml)
 {
     struct domi_yaml_issues *issues = &yaml->issues;
@@ -144,8 +146,8 @@ static int print_issues(domus_yaml *yaml)
     return result;
 }
 
-/* From a tree to values; the reader changes only when everything is right. `listener`: as in
- * domi_yaml_values_apply(). */
+/* Turn a tree into the values `next`; finish_reading() keeps them if everything was right.
+ * `listener` is as in domi_yaml_values_apply(). */
 static int take_tree(domus_yaml *yaml, struct domi_yaml_tree *tree, int listener)
 {
     struct domi_yaml_placed *placed = NULL;
@@ -175,7 +177,8 @@ static int read_all(int file, char *text, size_t size_max, size_t *ret_size)
     return 0;
 }
 
-/* One byte more than may be is asked for: a file that has it is too large. */
+/* Read a file. One byte more than allowed is asked for, so that the caller can tell a file that is
+ * too large. */
 static int read_file(const char *path, char **ret_text, size_t *ret_size)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -211,7 +214,8 @@ static int take_text(domus_yaml *yaml, const char *text, size_t size, uint32_t s
     return result;
 }
 
-/* Print what was found; keep the new values if that was nothing. An errno goes before -EINVAL. */
+/* Print the issues, and keep the values `next` if there were none. `result` is an errno of the
+ * reading; if it is not 0, it is returned instead of -EINVAL. */
 static int finish_reading(domus_yaml *yaml, int result)
 {
     int settled = print_issues(yaml);

@@ -1,8 +1,10 @@
-/* Finding cgroups: /proc/self/cgroup names them, the files stand under /sys/fs/cgroup.
+/* This file finds the cgroups of this process. /proc/self/cgroup names them, and their files stand
+ * under /sys/fs/cgroup.
  *
- * v2 is mounted there itself, or at `unified` beside v1 controllers (the hybrid form); a v1
- * controller under its own name, or under that of all that share its mount ("cpu,cpuacct"). All are
- * tried: the wrong ones do not exist. */
+ * Version 2 is mounted at /sys/fs/cgroup itself, or in the hybrid form at `unified` beside
+ * controllers of version 1. A controller of version 1 is mounted under its own name, or under the
+ * names of all controllers that share its mount ("cpu,cpuacct"). Each of these directories is
+ * tried, and the wrong ones do not exist. */
 #include "runtime/os/cgroup.h"
 
 #include <errno.h>
@@ -13,10 +15,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A line per controller, each with a path. */
+/* The most that is read of /proc/self/cgroup, which has one line for each controller. */
 #define CGROUP_FILE_BYTES 16384
 
-/* Read what fits of a file, NUL-terminated; false when there is nothing to read. */
+/* Read as much of a file as fits, and end it with a NUL. Returns false if there is nothing to
+ * read. */
 static bool read_text(const char *path, char *ret_text, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -50,7 +53,7 @@ bool domi_cgroup_number(const char **text, char after, uint64_t *ret_value)
     char *end;
 
     if (**text < '0' || **text > '9')
-        return false; /* strtoull would take blanks and signs */
+        return false; /* strtoull would accept blanks and signs, too */
     errno = 0;
     *ret_value = strtoull(*text, &end, 10);
     if (errno != 0 || *end != after)
@@ -59,8 +62,9 @@ bool domi_cgroup_number(const char **text, char after, uint64_t *ret_value)
     return true;
 }
 
-/* Show `path` below the mount point and every directory on the way up to it. Inside a container the
- * path may be one of the host's: then only the mount point itself exists. */
+/* Call `visit` for the directory `path` below the mount point, and for each directory above it up
+ * to the mount point. Inside a container `path` may be one of the host's; then only the mount point
+ * itself exists. */
 static void walk_up(const domi_cgroup_walk *walk, int version, const char *mount, const char *path)
 {
     char directory[PATH_MAX];
@@ -69,7 +73,8 @@ static void walk_up(const domi_cgroup_walk *walk, int version, const char *mount
     if (formatted < 0 || (size_t)formatted >= sizeof directory)
         return;
 
-    /* A path with ".." is that of a cgroup outside our namespace; it leads nowhere below here. */
+    /* A path with ".." is that of a cgroup outside our namespace. It does not exist below the mount
+     * point, so only the mount point is visited. */
     size_t base = (size_t)formatted;
     size_t length = base;
     if (path[0] == '/' && strstr(path, "/..") == NULL && base + strlen(path) < sizeof directory) {
@@ -83,7 +88,7 @@ static void walk_up(const domi_cgroup_walk *walk, int version, const char *mount
             return;
         do
             length--;
-        while (directory[length] != '/'); /* there is one at `base` */
+        while (directory[length] != '/'); /* the mount point is followed by one */
         directory[length] = '\0';
     }
 }
@@ -102,7 +107,8 @@ static bool names_controller(const char *controllers, const char *controller)
     }
 }
 
-/* One line of /proc/self/cgroup: "number:controllers:path"; v2 has no controllers. */
+/* `line` is one of /proc/self/cgroup, "number:controllers:path". The line of version 2 names no
+ * controllers. */
 static void look_at_line(const domi_cgroup_walk *walk, char *line)
 {
     char *controllers = strchr(line, ':');

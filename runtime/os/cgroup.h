@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 typedef struct domi_cgroup_walk {
-    const char *root;       /* put before `/proc` and `/sys`; "" in production */
-    const char *controller; /* the v1 name: "cpu", "memory" */
+    const char *root;       /* goes before `/proc` and `/sys`; "" in production */
+    const char *controller; /* its name in version 1: "cpu", "memory" */
     /* Called for each directory that may be of a cgroup that this process is in: first its own,
      * then those above it, up to the mount point. Some of them do not exist. */
     void (*visit)(const char *directory, int version, void *context);

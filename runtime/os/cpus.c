@@ -1,8 +1,9 @@
-/* How many threads, and where they are pinned: affinity mask and CPU quota against configuration.
+/* This file chooses how many threads there are and where they are pinned, from the affinity mask,
+ * the CPU quota and the configuration.
  *
- * First the CPUs to stand on (the usable ones, those of the list, or none), then how many of them
- * may be kept busy at once (the quota), then the number of threads. A configuration that cannot be
- * met is an error; one that is only unwise gives a warning. */
+ * It first chooses the CPUs to pin to (the usable ones, those of the list, or none), then reads how
+ * many of them may be busy at once (the quota), then chooses the number of threads. A configuration
+ * that cannot be met is an error; one that is only unwise gives a warning. */
 #include "runtime/os/cpus.h"
 
 #include "runtime/os/quota.h"
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Linux has no configuration with more, and an id fits 16 bits. */
+/* No configuration of Linux has more CPUs. An id of a CPU fits into 16 bits. */
 #define CPU_IDS_MAX 8192
 
 struct cpu_mask {
@@ -26,15 +27,15 @@ static bool mask_has(const struct cpu_mask *mask, unsigned cpu)
     return CPU_ISSET_S(cpu, sizeof mask->sets, mask->sets);
 }
 
-/* The CPU number at `*list`, which is moved behind it. */
+/* Read the CPU number at `*list`, and move `*list` behind it. */
 static bool take_cpu(const char **list, unsigned *ret_cpu)
 {
     char *end;
 
     if (**list < '0' || **list > '9')
-        return false; /* strtoul would take blanks and signs */
+        return false; /* strtoul would accept blanks and signs, too */
 
-    unsigned long cpu = strtoul(*list, &end, 10); /* out of range is ULONG_MAX */
+    unsigned long cpu = strtoul(*list, &end, 10); /* ULONG_MAX if it is out of range */
     if (cpu >= CPU_IDS_MAX)
         return false;
     *list = end;
@@ -42,7 +43,8 @@ static bool take_cpu(const char **list, unsigned *ret_cpu)
     return true;
 }
 
-/* The next "a" or "a-b" of a list, and the comma behind it, which wants something to follow. */
+/* Read the next "a" or "a-b" of a list, and the comma behind it. Returns false if this is
+ * malformed, or if nothing follows the comma. */
 static bool take_range(const char **list, unsigned *ret_first, unsigned *ret_last)
 {
     if (!take_cpu(list, ret_first))
@@ -61,7 +63,8 @@ static bool take_range(const char **list, unsigned *ret_first, unsigned *ret_las
     return **list != '\0';
 }
 
-/* Count the CPUs of a list and write them down, unless `ret_cpu` is NULL. */
+/* Count the CPUs of a list, and write them to `ret_cpu` unless it is NULL. Returns -EINVAL if the
+ * list is malformed or names more than `cpu_max`. */
 static int walk_list(const char *list, uint16_t *ret_cpu, size_t cpu_max)
 {
     struct cpu_mask seen = {0};
@@ -127,11 +130,12 @@ static int take_list(domi_cpus *cpus, const struct cpu_mask *usable, const char 
     return 0;
 }
 
-/* With at least so many CPUs a thread that spins leaves most of them to the kernel and to
- * others. */
+/* If there are at least this many CPUs, one spinning thread leaves most of them to the kernel and
+ * to other threads. */
 #define FEW_CPUS 8u
 
-/* `places`: how many CPUs there are to stand on, by list or by affinity. */
+/* `places` is the number of CPUs that threads may be pinned to, by the list or by the affinity
+ * mask. */
 static void choose_threads(domi_cpus *cpus, const domus_config *config, uint32_t places)
 {
     uint32_t automatic = cpus->quota != 0 && cpus->quota < places ? cpus->quota : places;

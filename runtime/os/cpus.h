@@ -19,10 +19,11 @@ typedef struct domi_cpus {
     uint32_t threads; /* threads to start */
     uint32_t count;   /* entries in `cpu`; 0: threads are not pinned */
     uint32_t quota;   /* CPUs that the cgroup's quota allows, rounded up; 0: no quota */
-    /* CPUs are so few that a thread which spins would hinder the others */
+    /* true: there are so few CPUs that a spinning thread would hinder the others */
     bool few;
     uint16_t cpu[DOMI_CPUS_MAX]; /* thread i is pinned to cpu[i % count] */
-    char warning[256]; /* "" or one line for the program to print, such as more threads than CPUs */
+    /* one line for the program to print, such as "more threads than CPUs"; "": none */
+    char warning[256];
 } domi_cpus;
 
 /* Choose threads and CPUs by `config->system`. `root` is "" in production; tests give a directory

@@ -1,5 +1,5 @@
-/* How the gauges are found and read. Their files stay open, so a read is one system call, which
- * takes some microseconds. */
+/* This file finds and reads the gauges of footprint.h. Their files stay open, so to read one of
+ * them is one system call, which takes some microseconds. */
 #include "runtime/os/footprint.h"
 
 #include "runtime/os/cgroup.h"
@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #define NUMBER_BYTES 64
-#define STAT_BYTES   8192 /* of memory.stat: some 50 lines */
+#define STAT_BYTES   8192 /* memory.stat has some 50 lines */
 #define KIB          UINT64_C(1024)
-#define UNLIMITED    (UINT64_C(1) << 60) /* v1 says 2^63 less a page for "none" */
+#define UNLIMITED    (UINT64_C(1) << 60) /* version 1 says 2^63 minus a page for "no limit" */
 
 static int open_in(const char *directory, const char *name)
 {
@@ -32,7 +32,7 @@ static void close_fd(int fd)
         (void)close(fd);
 }
 
-/* The file from its start, NUL-terminated. */
+/* Read the file from its start, and end the text with a NUL. */
 static bool read_fd(int fd, char *ret_text, size_t size)
 {
     ssize_t length;
@@ -54,7 +54,7 @@ static bool read_number(int fd, uint64_t *ret_value)
     return read_fd(fd, text, sizeof text) && domi_cgroup_number(&at, '\n', ret_value);
 }
 
-/* The number behind `name` at the start of a line; 0: there is none. */
+/* Returns the number behind `name`, which stands at the start of a line; 0: no line has it. */
 static uint64_t find_number(const char *text, const char *name)
 {
     size_t length = strlen(name);
@@ -69,15 +69,16 @@ static uint64_t find_number(const char *text, const char *name)
     return 0;
 }
 
-/* The two parts of what is used that memory.stat tells. */
+/* These two parts of the used memory are told by memory.stat. */
 typedef struct parts {
     uint64_t file_cache;
     uint64_t socket_bytes;
 } parts;
 
-/* v1 tells of the cgroup itself and, as "total_", with all below it, which is what its limit is
- * for; v2 has only the latter, under the plain names. Socket buffers count against the limit of v2
- * only, and only there they have a line. */
+/* Version 1 has lines for the cgroup alone, and lines that begin with "total_" for the cgroup and
+ * all below it. Its limit counts the latter. Version 2 has only the latter, under names without
+ * "total_". Socket buffers count against the limit in version 2 only, and only version 2 has a line
+ * for them. */
 static parts read_parts(int stat_fd)
 {
     char text[STAT_BYTES];
@@ -94,7 +95,7 @@ static parts read_parts(int stat_fd)
     };
 }
 
-/* "size resident shared ...", in pages. */
+/* The file is /proc/self/statm: "size resident shared" and further numbers, in pages. */
 static bool read_resident(const domi_footprint *footprint, int fd, uint64_t *ret_bytes)
 {
     char text[NUMBER_BYTES * 4];
@@ -119,7 +120,7 @@ static void add_cgroup(domi_footprint *footprint, const char *directory, const c
     domi_gauge gauge = {.usage_fd = -1, .stat_fd = -1};
     uint64_t used;
 
-    if (footprint->count == DOMI_GAUGES_MAX - 1) /* the last is for the process alone */
+    if (footprint->count == DOMI_GAUGES_MAX - 1) /* the last gauge is kept for the process alone */
         return;
     gauge.limit_fd = open_in(directory, limit_name);
     if (gauge.limit_fd >= 0 && read_number(gauge.limit_fd, &gauge.limit) && is_limit(gauge.limit)) {
@@ -145,7 +146,8 @@ static void look_into(const char *directory, int version, void *footprint)
     }
 }
 
-/* "MemTotal:       24683648 kB" */
+/* Returns the memory of the machine, from the line "MemTotal: 24683648 kB" of /proc/meminfo; 0:
+ * unknown. */
 static uint64_t machine_bytes(const char *root)
 {
     char directory[PATH_MAX];
@@ -205,7 +207,8 @@ void domi_footprint_refresh(domi_footprint *footprint)
 
         if (gauge->limit_fd < 0)
             continue;
-        /* "max" now, or v1's number for "none": both mean no limit. */
+        /* The file may say "max" now, or the large number of version 1; both mean that there is no
+         * limit. */
         gauge->limit = read_number(gauge->limit_fd, &limit) && is_limit(limit) ? limit : UNLIMITED;
     }
 }

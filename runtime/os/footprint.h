@@ -1,5 +1,5 @@
-/* How much memory is used, and of how much. There are several gauges, and the fullest of them
- * counts.
+/* A footprint says how much memory is used, and how much may be. It has several gauges, and the
+ * fullest of them counts.
  *
  * There is a gauge for each limit of the memory cgroups that this process is in (v1, v2; v2's
  * memory.high is one, too, because beyond it the kernel stops the process to reclaim). All
@@ -39,16 +39,16 @@ typedef struct domi_usage {
 } domi_usage;
 
 /* Find the gauges. `root` is put before `/proc` and `/sys`, and is "" in production. `limit` comes
- * from the configuration; 0: none. A file that cannot be read is left out. */
+ * from the configuration; 0: none. A gauge whose file cannot be read is left out. */
 void domi_footprint_open(domi_footprint *footprint, const char *root, uint64_t limit);
 void domi_footprint_close(domi_footprint *footprint);
 
 /* Read the limits that may change again. */
 void domi_footprint_refresh(domi_footprint *footprint);
 
-/* Read the fullest gauge. Reading memory.stat is expensive, so the file cache is subtracted and
- * socket buffers are told only in gauges that show `percent` or more with them. Returns false if
- * there is no gauge. */
+/* Read the fullest gauge. Reading memory.stat is expensive. So it is read, to subtract the file
+ * cache and to tell the socket buffers, only for a gauge that is `percent` full or more without
+ * that. Returns false if there is no gauge. */
 bool domi_footprint_read(const domi_footprint *footprint, uint32_t percent, domi_usage *ret_usage);
 
 #endif

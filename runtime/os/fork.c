@@ -1,5 +1,5 @@
-/* The number is incremented by a handler of pthread_atfork, which runs in the child before fork
- * returns there. */
+/* The number of fork.h is incremented by a handler of pthread_atfork, which runs in the child
+ * before fork returns there. */
 #include "runtime/os/fork.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* Waiting on a word of this process, for threads that sleep without a ring. */
+/* A thread that has no ring sleeps on a word of memory by these two functions, and is woken by
+ * another thread of the process. */
 #ifndef DOMI_RUNTIME_OS_FUTEX_H
 #define DOMI_RUNTIME_OS_FUTEX_H
 

@@ -1,12 +1,14 @@
-/* The quota of each cgroup on the way up (runtime/os/cgroup.h), and the smallest of them. */
+/* This file reads the quota of each cgroup from the process's own up to the root
+ * (runtime/os/cgroup.h visits them), and keeps the smallest. */
 #include "runtime/os/quota.h"
 
 #include "runtime/os/cgroup.h"
 
-/* Two numbers of at most 20 digits. */
+/* Such a file has at most two numbers of 20 digits. */
 #define QUOTA_FILE_BYTES 64
 
-/* quota/period rounded up, in CPUs; 0 (no quota) when it makes no sense. */
+/* Returns `quota` divided by `period`, in CPUs, rounded up; 0, which means no quota, if one of them
+ * is 0. */
 static uint32_t whole_cpus(uint64_t quota, uint64_t period)
 {
     if (quota == 0 || period == 0)
@@ -16,7 +18,8 @@ static uint32_t whole_cpus(uint64_t quota, uint64_t period)
     return cpus > UINT32_MAX ? UINT32_MAX : (uint32_t)cpus;
 }
 
-/* v2: "50000 100000", or "max 100000". */
+/* In version 2 one file holds quota and period: "50000 100000", or "max 100000" if there is no
+ * quota. */
 static uint32_t read_quota_v2(const char *directory)
 {
     char text[QUOTA_FILE_BYTES];
@@ -38,7 +41,7 @@ static bool read_number_in(const char *directory, const char *name, uint64_t *re
            domi_cgroup_number(&at, '\n', ret_value);
 }
 
-/* v1: the same in two files; without a quota it is -1. */
+/* In version 1 quota and period have a file each. The quota is -1 if there is none. */
 static uint32_t read_quota_v1(const char *directory)
 {
     uint64_t quota, period;

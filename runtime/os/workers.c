@@ -1,17 +1,19 @@
-/* One mutex, one queue, and a condition variable for each thread that has nothing to do.
+/* A pool has one mutex, one queue of jobs, and a condition variable for each thread (helper), on
+ * which it sleeps while it has nothing to do.
  *
- * A submit calls exactly one helper, or makes one, unless one is on its way already (`coming`); a
- * helper takes jobs until the queue is empty, then lies down on the stack of idle ones. So:
+ * A submit wakes one helper, or makes one, unless one that was woken or made before has not looked
+ * at the queue yet (`coming`). A helper takes jobs until the queue is empty, then sleeps on the
+ * stack of idle ones. So:
  *
  *     queue not empty  =>  a thread is busy or on its way
  *
- * because a helper looks at the queue under the mutex before it lies down or ends, and a job is not
- * taken in when there is no thread at all. The most recently idle is called first: its cache is
- * warm, and the others come to expire although a little work keeps coming.
+ * because a helper looks at the queue under the mutex before it sleeps or ends, and a job is
+ * refused if there is no thread at all. The helper that became idle last is woken first, because
+ * its cache is warm, and because the others can then expire although a little work keeps coming.
  *
- * A helper that ends joins the one that ended before it; stop and free join the last. Thus nothing
- * piles up, no thread waits long for another, and a library that is unloaded after free leaves no
- * thread behind in its code. */
+ * A helper that ends joins the one that ended before it, and stop and free join the last one. So
+ * ended threads do not pile up, no thread waits long for another, and a library that is unloaded
+ * after free leaves no thread behind in its code. */
 #include "runtime/os/workers.h"
 
 #include "base/check.h"
@@ -57,7 +59,8 @@ static void decrement(domi_counter *gauge)
     uint64_t value = domi_counter_read(gauge);
 
     DOMI_CHECK(value != 0);
-    atomic_store_explicit(gauge, value - 1, memory_order_relaxed); /* under the mutex */
+    /* only under the mutex, so load and store need not be one operation */
+    atomic_store_explicit(gauge, value - 1, memory_order_relaxed);
 }
 
 /* --- The queue, under the mutex --------------------------------------------------------------- */
@@ -94,8 +97,8 @@ static void take_off_stack(domi_workers *workers, const domi_helper *helper)
     *place = helper->below;
 }
 
-/* Lie on the idle stack until called. Returns false if nobody called in time and this thread is one
- * too many. */
+/* Sleep on the idle stack until a submit or a stop wakes this helper. Returns false if nobody did
+ * so in time and there are more than `threads_min` threads, so that this one may end. */
 static bool wait_for_call(domi_workers *workers, domi_helper *helper)
 {
     struct timespec until = end_of(workers->limits.idle_expiry_ns);
@@ -118,7 +121,8 @@ static bool wait_for_call(domi_workers *workers, domi_helper *helper)
     return false;
 }
 
-/* Run the oldest job. Returns false if it was abandoned and must not be touched any more. */
+/* Run the oldest job. Called and left with the mutex held. Returns false if the job was abandoned
+ * and must not be touched any more. */
 static bool run_one(domi_workers *workers)
 {
     domi_workers_counters *counters = &workers->counters;
@@ -150,7 +154,7 @@ static bool run_one(domi_workers *workers)
 
 static int make_helper(domi_workers *workers);
 
-/* Returns with the mutex held when this thread is to end. */
+/* Take and run jobs until this thread has to end. Returns with the mutex held. */
 static void work_until_told(domi_workers *workers, domi_helper *helper)
 {
     pthread_mutex_lock(&workers->mutex);
@@ -178,7 +182,8 @@ static void dispose_of_job(domi_workers *workers)
     domi_memory_free(workers);
 }
 
-/* The thread that waits to be joined, if there is one. Under the mutex; joined without it. */
+/* Hand out the thread that waits to be joined. Returns false if there is none. Called under the
+ * mutex; the caller joins the thread after it has unlocked the mutex. */
 static bool take_ended(domi_workers *workers, pthread_t *ret_thread)
 {
     bool has = workers->has_ended;
@@ -204,7 +209,7 @@ static void leave_pool(domi_workers *workers)
     if (has_previous)
         pthread_join(previous, NULL);
     if (is_last) {
-        pthread_detach(pthread_self()); /* nobody is left to join it */
+        pthread_detach(pthread_self()); /* nobody is left to join this thread */
         dispose_of_job(workers);
     }
 }
@@ -216,7 +221,8 @@ static void *run_helper(void *workers_)
 
     helping = workers;
     (void)pthread_setname_np(pthread_self(), "domus-blocking");
-    /* It was made by a pinned thread, and has its CPU: one that blocks may run anywhere. */
+    /* The thread was made by a pinned thread and has inherited its CPU. A helper may run on any CPU
+     * of the process. */
     (void)sched_setaffinity(0, sizeof workers->cpus, workers->cpus);
     cond_init(&helper.wake);
     work_until_told(workers, &helper);
@@ -235,7 +241,8 @@ static int make_thread(pthread_t *ret_thread, void *(*run)(void *argument), void
     return result;
 }
 
-/* The mutex stays held meanwhile, or a job could come to rely on a thread that then is not made. */
+/* Make one helper. Called with the mutex held, which stays held while the thread is made; otherwise
+ * a job could rely on a thread that is then not made. Returns 0; -EAGAIN; -ENOMEM. */
 static int make_helper(domi_workers *workers)
 {
     pthread_t thread;
@@ -253,7 +260,8 @@ static int make_helper(domi_workers *workers)
     return 0;
 }
 
-/* Signals under the mutex: once it is free, the helper may end, and its condition with it. */
+/* Wake the idle helper on top of the stack. It is signalled under the mutex, because once the mutex
+ * is free the helper may end and destroy its condition variable. */
 static void call_job(domi_workers *workers)
 {
     domi_helper *helper = workers->idle;
@@ -309,8 +317,9 @@ void domi_workers_free(domi_workers *workers)
         dispose_of_job(workers);
 }
 
-/* Make sure that a helper will take one more job: one that is on its way with nothing to do, an
- * idle one, or a new one. Returns 0, or why there is none. */
+/* Make sure that a helper will take one more job: one that was woken or made and has no job to take
+ * yet, an idle one, or a new one. Returns 0, or the negative errno of make_helper() if no thread
+ * could be made. */
 static int find_helper(domi_workers *workers)
 {
     if (workers->coming > domi_counter_read(&workers->counters.queued))
@@ -321,7 +330,7 @@ static int find_helper(domi_workers *workers)
     return 0;
 }
 
-/* May the job wait for a thread that is busy? */
+/* May one more job wait until a busy thread is free? */
 static bool may_wait(const domi_workers *workers)
 {
     uint64_t waiting = domi_counter_read(&workers->counters.queued) - workers->coming;
@@ -360,8 +369,9 @@ bool domi_workers_withdraw(domi_workers *workers, domi_job *job)
     return is_queued;
 }
 
-/* With the mutex held, but for `done`: meanwhile no job comes and none begins, but others may
- * withdraw. */
+/* End all queued jobs with -ECANCELED. Called with the mutex held; it is unlocked around each
+ * `done`. Meanwhile no job is accepted or begun, because the pool is stopping, but other threads
+ * may withdraw jobs. */
 static void cancel_all(domi_workers *workers)
 {
     while (workers->first != NULL) {
@@ -390,7 +400,8 @@ uint32_t domi_workers_stop(domi_workers *workers, uint64_t timeout_ns)
     while (domi_counter_read(running) != 0 && result != ETIMEDOUT)
         result = pthread_cond_timedwait(&workers->left, &workers->mutex, &until);
     workers->abandoned = workers->abandoned || domi_counter_read(running) != 0;
-    /* All other helpers are in `done` or are leaving. */
+    /* Wait for all helpers that are not in a function. They are in `done`, or are about to leave
+     * the pool. */
     while (domi_counter_read(&workers->counters.threads) > domi_counter_read(running))
         pthread_cond_wait(&workers->left, &workers->mutex);
     uint32_t left = (uint32_t)domi_counter_read(running);

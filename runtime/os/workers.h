@@ -29,7 +29,7 @@ typedef struct domi_job domi_job;
 typedef struct domi_helper domi_helper;
 
 typedef enum domi_job_state {
-    DOMI_JOB_IDLE, /* the caller's: it may be submitted, or freed */
+    DOMI_JOB_IDLE, /* the caller's: it may submit or free the job */
     DOMI_JOB_QUEUED,
     DOMI_JOB_RUNNING,
 } domi_job_state;
@@ -38,13 +38,13 @@ typedef enum domi_job_state {
 struct domi_job {
     int (*function)(void *argument); /* it has to return, and to leave its thread as it found it */
     void *argument;
-    /* Called without a lock on the helper thread after the function has returned; for jobs that
-     * domi_workers_stop() cancels, called by that. The pool does not read the job any more, so
-     * `done` may free it or submit it again. It must not block. */
+    /* Called without a lock on the helper thread after the function has returned. If
+     * domi_workers_stop() cancels the job, it calls this on its own thread. The pool does not read
+     * the job any more, so `done` may free it or submit it again. It must not block. */
     void (*done)(domi_job *job);
     int result; /* for `done`: the result of the function; -ECANCELED: it was not called */
 
-    domi_job_state state; /* the pool's from here on, under its mutex */
+    domi_job_state state; /* this and the fields below are the pool's, under its mutex */
     uint64_t queued_ns;
     domi_job *next;
     domi_job *previous;
@@ -53,20 +53,21 @@ struct domi_job {
 typedef struct domi_workers_limits {
     uint32_t threads_min; /* 0 to threads_max; made with the first job, then kept */
     uint32_t threads_max; /* 1..DOMI_WORKERS_THREADS_MAX */
-    /* at least 1: how many jobs may wait without a thread on its way to them */
+    /* at least 1: how many jobs may wait, beyond those for which a thread was just woken or made */
     uint32_t queue_max;
     uint64_t idle_expiry_ns;
 } domi_workers_limits;
 
 #define DOMI_WORKERS_THREADS_MAX 1024u
 
-/* The longest wait, a year: so no sum of times overflows. */
+/* The longest wait is a year, so no sum of times overflows. */
 #define DOMI_WORKERS_WAIT_MAX_NS UINT64_C(31536000000000000)
 
-/* An affinity mask is read for so many cpu_set_t: 8,192 CPUs, more than any Linux has. */
+/* An affinity mask is an array of this many cpu_set_t: 8,192 CPUs, which no Linux exceeds. */
 #define DOMI_WORKERS_CPU_SETS 8
 
-/* Written under the mutex; any thread may read them. The last three also decrease. */
+/* These counters are written under the mutex, and any thread may read them. The last three also
+ * decrease. */
 typedef struct domi_workers_counters {
     domi_counter jobs;        /* jobs accepted */
     domi_counter refused;     /* jobs refused with -EAGAIN or -ENOMEM */
@@ -89,9 +90,9 @@ typedef struct domi_workers {
     pthread_cond_t left;   /* signalled when a thread has ended */
     domi_job *first;       /* the queue, oldest first */
     domi_job *last;
-    /* a stack: the helper that was busy last is called first, so that the others expire */
+    /* a stack: the helper that was busy last is woken first, so that the others expire */
     domi_helper *idle;
-    uint32_t coming; /* helpers that were made or called and have not looked at the queue yet */
+    uint32_t coming; /* helpers that were made or woken and have not looked at the queue yet */
     bool stopping;
     bool abandoned; /* a helper that returns from its function ends, and does nothing else */
     bool owned;     /* domi_workers_free() was not called yet */

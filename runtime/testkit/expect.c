@@ -1,4 +1,5 @@
-/* Expectations of probes: take steps and let time pass until something has come, and compare. */
+/* An expectation of a probe takes steps and lets time pass until the probe has received something,
+ * and compares that with what the test expects. */
 #include "runtime/testkit/testkit.h"
 
 #include "base/memory.h"
@@ -14,7 +15,9 @@ static bool has_something(const void *probe_)
     return probe->came.head != NULL || probe->lost;
 }
 
-/* Returns 0: there is something; -ETIME: nothing in that time; else an error, and it is said. */
+/* Wait until the probe has received something. Returns 0 if it has; -ETIME if nothing came in that
+ * time; another negative errno on a failure, which the kit's error then describes, except for
+ * -EBUSY. */
 static int wait_for_parcel(domus_probe *probe, uint64_t within_ns)
 {
     domus_testkit *kit = probe->kit;
@@ -38,7 +41,7 @@ static const char *name_of(const domus_type *type)
     return type->name != NULL ? type->name : "(no name)";
 }
 
-/* "probe 1 expected <what>, but <the first thing> came". */
+/* Write to the kit's error: "probe 1 expected <what>, but <the first parcel> came first". */
 static void list_came(domus_probe *probe, const char *what)
 {
     const domi_parcel *first = probe->came.head;
@@ -56,7 +59,8 @@ static void list_came(domus_probe *probe, const char *what)
                  probe->number, what, first->kind, name_of(first->type));
 }
 
-/* Take the first domi_parcel, which was expected; asks are kept to be answered. */
+/* Take the first parcel off the list, because the test expected it. An ask goes to the list of
+ * those that the test has to answer; other parcels are freed. */
 static void take_first(domus_probe *probe)
 {
     domi_parcel *one = domi_parcel_take(&probe->came);
@@ -68,7 +72,8 @@ static void take_first(domus_probe *probe)
         domi_memory_free(one);
 }
 
-/* Returns 0: the first domi_parcel is of `type`, or (NULL) a failure with `error`. */
+/* Returns 0 if the first parcel is of `type`, or, if `type` is NULL, is a failure with `error`.
+ * Otherwise it returns a negative errno, and the kit's error says what came. */
 static int expect_probe(domus_probe *probe, const domus_type *type, int error, uint64_t within_ns)
 {
     char what[96];

@@ -1,9 +1,10 @@
-/* Probes: actors that keep what they receive, and do what the test tells them between steps.
+/* A probe is an actor that keeps what it receives, and does between steps what the test tells it.
  *
- * A probe acts for the test outside of a run, as its thread would: the thread is roused and a stack
- * of the probe's own is made, as io makes them for channels. So its verbs are those of any actor,
- * and their errors come at once. An ask that it receives is kept until the test answers.
- */
+ * A probe acts outside of a run: its simulated thread is woken, and a stack
+ * (house/conversation/stack.h) is made for the probe, as io makes one for a channel. So the probe
+ * uses the verbs of any actor, and their errors are returned at once. An ask that the probe
+ * receives is kept until the test answers it.
+ * */
 #include "runtime/testkit/testkit.h"
 
 #include "base/memory.h"
@@ -15,8 +16,8 @@
 
 /* --- the actor ------------------------------------------------------------------------------- */
 
-/* Keep a received message as a parcel, which then owns what the payload owns. Returns NULL without
- * memory; then the library releases the payload. */
+/* Keep a received message as a parcel, which then owns what the payload owns. Returns NULL if there
+ * is no memory; then the library releases the payload. */
 static domi_parcel *receive(domus_stack *stack, domus_probe *probe, const char *kind,
                             const domus_type *type, const void *payload, int error)
 {
@@ -38,7 +39,8 @@ static domi_parcel *receive(domus_stack *stack, domus_probe *probe, const char *
     return one;
 }
 
-/* Handles messages of every type: this is the row that takes what no other row takes. */
+/* Handle a message of any type. This is the handler of the behaviour's last row, which takes all
+ * types that have no row of their own. */
 static int on_received(domus_stack *stack, void *self, const void *payload)
 {
     static const char *const kinds[DOMI_MAILBOXES] = {
@@ -52,7 +54,8 @@ static int on_received(domus_stack *stack, void *self, const void *payload)
         return -ENOMEM;
     one->sender = domus_sender(stack);
     one->is_ask = kind == DOMI_ASK;
-    /* Without memory to keep it, it fails with -ENOMSG, and a reply will find nobody. */
+    /* If there is no memory to keep the ask, the library fails it with -ENOMSG, and the test's
+     * reply will find nobody to answer. */
     if (one->is_ask)
         (void)domus_keep(stack, &one->kept);
     return 0;
@@ -123,7 +126,8 @@ domus_address domus_probe_sender(const domus_probe *probe)
 
 /* --- acting ---------------------------------------------------------------------------------- */
 
-/* Between steps, as the probe's thread. Returns 0; -ESTALE when the probe is gone. */
+/* Begin to act as the probe, between steps, and make a stack for it. Returns 0; -EBUSY in a step;
+ * -ESTALE if the probe was stopped. */
 static int act_begin(const domus_probe *probe, domus_stack *ret_stack)
 {
     domi_house *house = probe->address.house;

@@ -1,5 +1,6 @@
-/* The ring of a simulated thread: nothing goes in, nothing comes out. Its threads sleep in the
- * simulator, not here, and have no descriptors but the eventfd that nobody writes to. */
+/* The ring of a simulated thread accepts no operations and brings no completions. Simulated threads
+ * sleep in the simulator, not in this ring. They have no descriptor but the eventfd, and nobody
+ * writes to that. */
 #include "runtime/testkit/testkit.h"
 
 #include "base/check.h"
@@ -7,7 +8,7 @@
 static int ring_open(const domus_config *config, char *error, size_t error_size, void **ret_ring)
 {
     (void)config, (void)error, (void)error_size;
-    *ret_ring = NULL; /* it has no state */
+    *ret_ring = NULL; /* this ring has no state */
     return 0;
 }
 
@@ -41,7 +42,7 @@ static bool ring_is_empty(const void *ring)
     return false;
 }
 
-/* The wake poll. */
+/* Only the poll of the thread's eventfd comes here. */
 static void ring_poll(void *ring, int fd, uint64_t user_data)
 {
     (void)ring, (void)fd, (void)user_data;
@@ -62,7 +63,8 @@ static void ring_publish(void *ring)
     (void)ring;
 }
 
-/* No accept, receive or send: without a listener there is no channel. */
+/* The functions for accept, receive and send are NULL: a kit has no listeners, so there is no
+ * channel. */
 const domi_backend domi_testkit_ring = {
     .name = "testkit",
     .open = ring_open,

@@ -1,13 +1,16 @@
-/* The simulator: whose step is next, what a step is, and when time goes on.
+/* The simulator of threads decides which thread takes the next step, takes the step, and moves the
+ * clock.
  *
- * A step is one phase of one thread, as the loop has them (loop.c); after the third comes the rest,
- * whose two halves (park.c) enclose the sleep: the park word is the real one, so wake-ups take the
- * real way. Each time nobody has anything to do, M3 and the wake protocol are held against all who
- * sleep: whoever has work must have been woken. Only then time may go on.
+ * A step is one phase of one thread, by the functions of the real loop (loop.c). The step of phase
+ * 3 also begins the rest (park.c), and a thread that then sleeps ends its rest in its next step.
+ * The park word is the real one, so a sender wakes a thread in the real way. Each time no thread
+ * can take a step, the kit checks M3 for all threads that sleep: none of them has work. Then time
+ * moves to the next timer.
  *
- * The draw is uniform among those who can move, except that now and then one thread is held back
- * for some steps: races that need somebody slow would be too rare else. A loan spans two steps: the
- * thief's take ends its state step, its run and return is a step of its own. */
+ * The draw is uniform among the threads that can take a step, except that now and then one thread
+ * is held back for some steps; otherwise races that need a slow thread would be too rare. A loan
+ * (contract: Stealing) takes two steps of the thief: it takes the house at the end of its step of
+ * phase 3, and runs and returns it in a step of its own. */
 #include "runtime/testkit/testkit.h"
 
 #include "base/check.h"
@@ -16,10 +19,11 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define LAG_EVERY          32u /* steps between lags, on average */
-#define LAG_STEPS_MAX      64u
-#define CHECK_HOUSES_EVERY 16u /* steps, of those after which nobody has anything to do */
-#define NAMED_MAX          3u  /* ready actors of a thread that a line tells by name */
+#define LAG_EVERY     32u /* steps between lags, on average */
+#define LAG_STEPS_MAX 64u
+/* the houses are checked if the number of steps so far is a multiple of this */
+#define CHECK_HOUSES_EVERY 16u
+#define NAMED_MAX          3u /* how many ready actors of a thread an error message names */
 
 static bool can_move(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
 {
@@ -28,7 +32,7 @@ static bool can_move(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
     switch (thread->next) {
     case DOMI_STEP_SLEEP:
         return thread->woken || now_ns >= thread->until_ns;
-    case DOMI_STEP_END: /* as in thread.c: nobody may run any more when actors are ended */
+    case DOMI_STEP_END: /* as in thread.c: actors are ended only when no thread runs any more */
         return kit->left_loops == kit->system->count;
     case DOMI_STEP_NONE:
         return false;
@@ -37,8 +41,8 @@ static bool can_move(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
     }
 }
 
-/* M3, looked at from the outside: each thing that a thread might forget when it goes to sleep, or
- * that somebody might have left with it without waking it. */
+/* Check M3 for each sleeping thread. It must have nothing that it forgot when it went to sleep, and
+ * nothing that another thread gave it without waking it. */
 static void hold_nothing_left(const domus_testkit *kit)
 {
     for (uint32_t i = 0; i < kit->system->count; i++) {
@@ -50,9 +54,11 @@ static void hold_nothing_left(const domus_testkit *kit)
         DOMI_CHECK(manager->ready[DOMUS_STATE].count == 0);
         DOMI_CHECK(manager->ready[DOMUS_CHANNELS].count == 0);
         DOMI_CHECK(manager->mounting.head == NULL);
-        DOMI_CHECK(manager->chained == 0); /* what others wait for has gone home */
+        /* objects of other threads that it freed have been sent to them */
+        DOMI_CHECK(manager->chained == 0);
         DOMI_CHECK(domi_thread_due_ns(thread) == kit->threads[i].until_ns);
-        DOMI_CHECK(!domi_thread_has_work(thread)); /* arrivals, what the system wants, io */
+        /* that is: arrivals, a new step of a stop, completions */
+        DOMI_CHECK(!domi_thread_has_work(thread));
         if (kit->steps % CHECK_HOUSES_EVERY == 0)
             domi_manager_check_houses(&kit->system->threads[i].manager);
     }
@@ -68,7 +74,7 @@ static void draw_lag(domus_testkit *kit)
     }
 }
 
-/* UINT32_MAX: nobody can move. */
+/* Draw the thread that takes the next step. Returns UINT32_MAX if no thread can. */
 static uint32_t draw_thread(domus_testkit *kit)
 {
     uint64_t now_ns = domi_clock_now(&kit->system->clock);
@@ -97,7 +103,8 @@ static void wake_up(domus_testkit *kit, uint32_t index)
     kit->threads[index].next = DOMI_STEP_IO;
 }
 
-/* After phase 3, as in domi_thread_loop(). */
+/* Do after phase 3 what domi_thread_loop() does then: leave the loop, go to sleep, run a loan, or
+ * go on with phase 1. */
 static void rest_until_due(domus_testkit *kit, uint32_t index)
 {
     domi_thread *thread = &kit->system->threads[index];
@@ -110,13 +117,14 @@ static void rest_until_due(domus_testkit *kit, uint32_t index)
     } else if (domi_thread_rest_begin(thread, &capped_ns)) {
         state->next = DOMI_STEP_SLEEP;
         state->woken = false;
-        state->until_ns = domi_thread_due_ns(thread); /* the cap would only cost steps */
+        /* a real thread sleeps at most until `capped_ns`; here that would only cost steps */
+        state->until_ns = domi_thread_due_ns(thread);
     } else {
         state->next = thread->stealing.loan != NULL ? DOMI_STEP_LOAN : DOMI_STEP_IO;
     }
 }
 
-/* Returns what the trace calls it. */
+/* Take the next step of thread `index`. Returns the name of the step in the trace. */
 static const char *take_step(domus_testkit *kit, uint32_t index)
 {
     domi_thread *thread = &kit->system->threads[index];
@@ -164,9 +172,12 @@ bool domi_testkit_step(domus_testkit *kit)
     kit->steps++;
     kit->steps_here++;
     kit->stepping = true;
-    domi_manager *outer = domi_thread_manager; /* of an actor that tries a kit of its own */
-    domi_thread_manager = &kit->system->threads[index].manager; /* as on its own thread */
-    domi_manager_own(domi_thread_manager); /* the step before may have been another thread's */
+    /* not NULL if an actor of another system uses this kit */
+    domi_manager *outer = domi_thread_manager;
+    /* the step runs as if on the thread itself */
+    domi_thread_manager = &kit->system->threads[index].manager;
+    /* the owner check must accept this thread as the manager's owner */
+    domi_manager_own(domi_thread_manager);
     const char *phase = take_step(kit, index);
     domi_thread_manager = outer;
     kit->stepping = false;
@@ -176,8 +187,8 @@ bool domi_testkit_step(domus_testkit *kit)
 
 /* --- time ------------------------------------------------------------------------------------ */
 
-/* The next time at which a sleeping thread is due; called only when all threads sleep or have
- * ended. */
+/* Returns when the next timer of a sleeping thread is due; UINT64_MAX: never. Called only when all
+ * threads sleep or have ended. */
 static uint64_t next_due(const domus_testkit *kit)
 {
     uint64_t due_ns = UINT64_MAX;
@@ -190,7 +201,8 @@ static uint64_t next_due(const domus_testkit *kit)
     return due_ns;
 }
 
-/* The ready actors of `thread`, some by name, behind what is in `text` already. */
+/* Append the names of the first ready actors of `thread` to `text`, of which `length` bytes are
+ * used. Returns the new length. */
 static size_t say_ready(const domi_thread *thread, char *text, size_t size, size_t length)
 {
     const domi_queue *queue = &thread->manager.ready[DOMUS_STATE];
@@ -259,7 +271,8 @@ void domi_testkit_rouse(domus_testkit *kit, const domi_manager *manager)
     if (kit->threads[manager->index].next != DOMI_STEP_SLEEP)
         return;
     wake_up(kit, manager->index);
-    kit->system->threads[manager->index].judge_wakeup = false; /* it has not been for nothing */
+    /* the test woke it, so do not judge whether the wake-up found work */
+    kit->system->threads[manager->index].judge_wakeup = false;
 }
 
 void domi_testkit_wake(domi_manager *manager)
@@ -268,7 +281,8 @@ void domi_testkit_wake(domi_manager *manager)
     domus_testkit *kit = (domus_testkit *)(void *)thread->system->simulator;
     domi_kit_thread *state = &kit->threads[manager->index];
 
-    DOMI_CHECK(state->next == DOMI_STEP_SLEEP && !state->woken); /* M12: once per sleep */
+    /* M12: a sleep is ended by one wake-up */
+    DOMI_CHECK(state->next == DOMI_STEP_SLEEP && !state->woken);
     state->woken = true;
 }
 

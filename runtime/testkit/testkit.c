@@ -1,4 +1,5 @@
-/* The test kit's calls; see domus/testkit.h. How steps are drawn stands in steps.c. */
+/* This file has the calls of domus/testkit.h. Which thread takes the next step is decided in
+ * steps.c. */
 #include "runtime/testkit/testkit.h"
 
 #include "base/memory.h"
@@ -9,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The user's configuration, changed for a simulation: small rings (they stay empty), no pinning, no
- * spinning on a clock that stands, and phases that end without a deadline. */
+/* Copy the user's configuration and change it for a simulation: small rings (they stay empty), no
+ * pinning, no spinning (the clock stands still during a step), and phases that end without a
+ * deadline. */
 static void adapt_config(const domus_config *config, domus_config *ret_config)
 {
     domus_config preset;
@@ -132,7 +134,7 @@ const char *domus_testkit_error(const domus_testkit *kit)
 
 /* --- seeds ----------------------------------------------------------------------------------- */
 
-/* False: DOMUS_SEED is not set, or is no number. */
+/* Returns false if DOMUS_SEED is not set or is no number. */
 static bool read_seed(uint64_t *ret_seed)
 {
     const char *text = getenv("DOMUS_SEED");

@@ -15,28 +15,29 @@ typedef enum domi_step {
     DOMI_STEP_IO,
     DOMI_STEP_CHANNELS,
     DOMI_STEP_STATE,
-    DOMI_STEP_LOAN,  /* run a house that was taken from another thread, and return it */
-    DOMI_STEP_SLEEP, /* no step before it is woken or a timer is due */
-    DOMI_STEP_END,   /* it left its loop; when all have, it ends its actors */
+    DOMI_STEP_LOAN, /* run a house that was taken from another thread, and return it */
+    /* the thread sleeps: it takes no step before it is woken or one of its timers is due */
+    DOMI_STEP_SLEEP,
+    DOMI_STEP_END, /* the thread has left its loop; once all threads have, it ends its actors */
     DOMI_STEP_NONE,
 } domi_step;
 
-/* A line of the trace tells so many counters of a thread. */
+/* A line of the trace tells this many counters of a thread. */
 #define DOMI_TRACE_COUNTS 19u
 
 typedef struct domi_kit_thread {
     domi_step next;
-    bool woken;                         /* it was woken while it slept */
-    uint64_t until_ns;                  /* if it sleeps: when a timer is due; UINT64_MAX: never */
-    uint64_t counts[DOMI_TRACE_COUNTS]; /* its counters after its last step */
+    bool woken;        /* the thread was woken while it slept */
+    uint64_t until_ns; /* if the thread sleeps: when its next timer is due; UINT64_MAX: never */
+    uint64_t counts[DOMI_TRACE_COUNTS]; /* the thread's counters after its last step */
 } domi_kit_thread;
 
-/* A line names so many of the actors that ran in a step. */
+/* A line of the trace names at most this many of the actors that ran in a step. */
 #define DOMI_TRACE_ACTORS 4u
 
 typedef struct domi_trace_actor {
     const domus_behaviour *behaviour;
-    uint32_t number; /* DOMI_WHO_UNKNOWN: none */
+    uint32_t number; /* see domi_who_number(); DOMI_WHO_UNKNOWN: the actor has no number */
 } domi_trace_actor;
 
 /* One line of the trace, before it is written as text. */
@@ -48,7 +49,8 @@ typedef struct domi_trace_line {
     uint32_t number;        /* the number of the thread or the probe */
     const domus_type *type; /* the type that a probe received; NULL: its ask failed with `error` */
     int error;
-    uint32_t actor_count; /* actors that ran in a thread's step */
+    /* how many actors ran in the thread's step; more than fit into `actors`, perhaps */
+    uint32_t actor_count;
     domi_trace_actor actors[DOMI_TRACE_ACTORS];
     uint32_t counts[DOMI_TRACE_COUNTS];
 } domi_trace_line;
@@ -61,24 +63,27 @@ typedef struct domi_who domi_who;
 typedef struct domi_trace {
     domi_trace_line *lines; /* a ring of DOMUS_TESTKIT_TRACE_MAX */
     char *text;             /* room for the text of all lines */
-    uint64_t count;         /* lines that there ever were */
-    domi_who *who;          /* NULL: nobody has a number yet */
-    /* The actors of the step that is being taken. */
+    uint64_t count; /* lines written since the kit was made, also those that were overwritten */
+    domi_who *who;  /* the numbers of actors; NULL: no actor has a number yet */
+    /* These two are of the step that is being taken: how many actors run in it, and the first of
+     * them. */
     uint32_t actor_count;
     domi_trace_actor actors[DOMI_TRACE_ACTORS];
 } domi_trace;
 
 struct domus_testkit {
-    domi_simulator simulator; /* first, because the system knows the kit by it */
+    /* the first member, because the system's pointer to it is cast to the kit */
+    domi_simulator simulator;
     domus_system *system;
     domi_kit_thread *threads;
     domi_random random;
     uint32_t lagging;    /* the thread that is held back while others can move */
     uint32_t lag_steps;  /* steps for which `lagging` is still held back */
     uint32_t left_loops; /* threads that have left their loops */
-    uint32_t steps_here; /* steps since time has moved, or since the call began */
+    /* steps since the kit's time moved last, or since domi_testkit_pass() was called */
+    uint32_t steps_here;
     uint64_t steps;
-    bool stepping; /* a handler may be running */
+    bool stepping; /* a step is being taken, so a handler may be running */
     domi_trace trace;
     domus_probe *probes; /* the newest first */
     uint32_t probe_count;
@@ -96,16 +101,17 @@ bool domi_testkit_step(domus_testkit *kit);
 /* Take steps until nothing is left to do, or until `is_done` (may be NULL) returns true. Meanwhile
  * time goes on, to `until_ns` at most.
  *
- * Returns 0 when it is done; -ETIME when the time is over (without `is_done` this is the normal
- * end); -ETIMEDOUT after too many steps, and then the kit's error says who still runs. */
+ * Returns 0 when `is_done` returned true; -ETIME when `until_ns` has come or no timer is left
+ * (without `is_done` this is the normal end); -ETIMEDOUT after too many steps, and then the kit's
+ * error says which threads and actors still run. */
 int domi_testkit_pass(domus_testkit *kit, bool (*is_done)(const void *context), const void *context,
                       uint64_t until_ns);
 
-/* Prepare the thread of `manager` to act out of its turn: it is awake, and its time is the kit's
- * time. */
+/* Prepare the simulated thread of `manager` so that the test can act for it between steps: if the
+ * thread sleeps it is woken, and it sees the kit's present time. */
 void domi_testkit_rouse(domus_testkit *kit, const domi_manager *manager);
 
-/* The simulator's hooks. */
+/* These two are the hooks that the kit sets in its domi_simulator (runtime/system/system.h). */
 void domi_testkit_wake(domi_manager *manager);
 bool domi_testkit_wait(domi_simulator *simulator, bool (*is_done)(const domus_system *system),
                        uint64_t until_ns);
@@ -116,8 +122,8 @@ bool domi_testkit_wait(domi_simulator *simulator, bool (*is_done)(const domus_sy
 int domi_trace_init(domi_trace *trace);
 void domi_trace_fini(domi_trace *trace);
 
-/* Note the actors that are ready, before a phase 3 of thread `index`; each of them runs once in
- * that phase. */
+/* Note the actors that are ready, for the next line. Called before a phase 3 of thread `index`, in
+ * which each of them runs once. */
 void domi_trace_note_ready(domus_testkit *kit, uint32_t index);
 
 /* Note what thread `index` has done since this was called last. */
@@ -129,9 +135,10 @@ void domi_trace_note_probe(domus_testkit *kit, uint32_t number, const char *kind
 
 /* --- who.c --- */
 
-/* The most places of the table; at most half of them are used. */
-#define DOMI_WHO_MAX     (1u << 20)
-#define DOMI_WHO_UNKNOWN UINT32_MAX /* there is no memory, or no place */
+/* The table has at most this many places, and at most half of them are used. */
+#define DOMI_WHO_MAX (1u << 20)
+/* the actor has no number, because memory or the table is full */
+#define DOMI_WHO_UNKNOWN UINT32_MAX
 
 /* The number of the actor that lives in `house`. An actor gets its number when it is first seen.
  * The table is made and grows as needed; the caller frees it with domi_memory_free(). */
@@ -144,7 +151,7 @@ typedef struct domi_parcel domi_parcel;
 
 struct domi_parcel {
     domi_parcel *next;
-    const char *kind;       /* the kind of the message, as the manual names it */
+    const char *kind;       /* "notice", "ask", "reply", "failure" or "event" */
     const domus_type *type; /* NULL: an ask of the probe failed with `error` */
     int error;
     domus_address sender;
@@ -166,7 +173,7 @@ struct domus_probe {
     domus_address address;
     domi_parcels came;    /* received, and not expected by the test yet */
     domi_parcels asks;    /* asks that the test has expected and has to answer */
-    bool lost;            /* something was received, and there was no memory for it */
+    bool lost;            /* a message was received and not kept, because there was no memory */
     domus_address sender; /* the sender of the message that was expected last */
 };
 

@@ -1,5 +1,6 @@
-/* The trace: lines without pointers and real time, so that two runs of one seed can be compared
- * byte for byte. Lines are kept as numbers in a ring, and written as text when asked for. */
+/* The lines of a trace hold neither pointers nor real time, so that two runs with one seed can be
+ * compared byte for byte. Lines are kept as numbers in a ring, and written as text when the user
+ * asks for them. */
 #include "runtime/testkit/testkit.h"
 
 #include "base/memory.h"
@@ -16,8 +17,8 @@
 #define NS_PER_S    UINT64_C(1000000000)
 
 static const struct {
-    const char *name; /* as in the table of a profile */
-    size_t offset;    /* of the counter in domi_counters */
+    const char *name; /* the same name as in the profile's table */
+    size_t offset;    /* the offset of the counter in domi_counters */
 } counts[DOMI_TRACE_COUNTS] = {
     {"runs", offsetof(domi_counters, runs)},
     {"replies", offsetof(domi_counters, handled[DOMI_REPLY])},
@@ -40,7 +41,7 @@ static const struct {
     {"refusals", offsetof(domi_counters, refusals)},
 };
 
-/* Both are mapped: pages that no line reaches cost nothing. */
+/* Both areas are mapped, so pages that no line reaches cost no memory. */
 int domi_trace_init(domi_trace *trace)
 {
     trace->lines = domi_memory_map(LINES_BYTES);

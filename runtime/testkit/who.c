@@ -1,6 +1,7 @@
-/* Numbers for actors, in the order in which they first run: what a trace calls them, because an
- * address differs from run to run. A hash table from house and lease, open addressing; what is gone
- * keeps its place, since a number is never given twice. */
+/* A trace calls an actor by a number, because an address in memory differs from run to run. Actors
+ * are numbered in the order in which they first run. The table is a hash table with open
+ * addressing, from house and lease to the number. An actor that has ended keeps its entry, so a
+ * number is never used twice. */
 #include "runtime/testkit/testkit.h"
 
 #include "base/memory.h"
@@ -8,14 +9,14 @@
 #define ENTRIES_FIRST 256u
 
 typedef struct entry {
-    const domi_house *house; /* NULL: free */
+    const domi_house *house; /* NULL: the entry is free */
     uint32_t lease;
     uint32_t number;
 } entry;
 
 struct domi_who {
     uint32_t size; /* a power of two */
-    uint32_t used; /* at most half of it */
+    uint32_t used; /* used entries, at most half of `size` */
     entry entries[];
 };
 
@@ -28,11 +29,12 @@ static domi_who *who_new(uint32_t size)
     return who;
 }
 
-/* The actor's own entry, or the free one where it belongs. */
+/* Returns the entry of the actor, or, if it has none, the free entry that it would get. */
 static entry *find(domi_who *who, const domi_house *house, uint32_t lease)
 {
     uint64_t mixed = ((uint64_t)(uintptr_t)house / sizeof *house + lease) *
-                     UINT64_C(0x9E3779B97F4A7C15); /* the golden ratio: spreads neighbours */
+                     /* 2^64 divided by the golden ratio: it spreads neighbours */
+                     UINT64_C(0x9E3779B97F4A7C15);
     uint32_t mask = who->size - 1;
 
     for (uint32_t i = (uint32_t)(mixed >> 32) & mask;; i = (i + 1) & mask) {
