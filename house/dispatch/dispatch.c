@@ -21,10 +21,13 @@
 
 #include <errno.h>
 
+/* `stack` serves all turns of the run whose conversations end at once. Such a turn leaves in it what
+ * domi_stack_begin() has set, but for the fields that begin_turn() sets again. */
 typedef struct house_run {
     domi_manager *manager;
     domi_house *house;
     uint32_t left;
+    domus_stack *stack;
 } house_run;
 
 /* Count the messages of `kind` that were handled since `before` places were left. */
@@ -40,11 +43,12 @@ static const domus_on *find_handler(const domus_behaviour *behaviour, const domu
 
     if (on == NULL)
         return NULL;
-    for (; on->type != NULL; on++) {
-        if (on->type == type)
-            return on;
+    /* A message has a type, so the row at the end, which has none, needs no look before it. */
+    for (; on->type != type; on++) {
+        if (on->type == NULL)
+            return NULL;
     }
-    return NULL;
+    return on;
 }
 
 /* The row for messages that no other row names: the last one, if it has a handler. */
@@ -106,17 +110,18 @@ static void handle_framed(house_run *run, domi_envelope *message, const domus_on
 __attribute__((always_inline)) static inline void
 handle_user_message(house_run *run, domi_envelope *message, const domus_on *on, uint32_t kind)
 {
-    domus_stack stack;
+    domus_stack *stack = run->stack;
 
-    domi_stack_begin(&stack, run->manager, run->house);
-    stack.ask = kind == DOMI_ASK ? message : NULL;
-    stack.message = message;
-    int result = on->handle(&stack, run->house->self, domi_envelope_payload_of(message, kind));
-    if (kind == DOMI_NOTICE && DOMI_LIKELY(stack.message != NULL))
+    stack->ask = kind == DOMI_ASK ? message : NULL;
+    stack->message = message;
+    stack->answered = false;
+    int result = on->handle(stack, run->house->self, domi_envelope_payload_of(message, kind));
+    if (kind == DOMI_NOTICE && DOMI_LIKELY(stack->message != NULL))
         domi_envelope_end(run->manager, message);
-    if (DOMI_LIKELY(result == 0 && stack.pooled == NULL && stack.ask == NULL && !stack.barrier))
+    if (DOMI_LIKELY(result == 0 && stack->pooled == NULL && stack->ask == NULL && !stack->barrier))
         return; /* the conversation is over: nothing is to be answered or kept */
-    domi_stack_park_or_end(&stack, result);
+    domi_stack_park_or_end(stack, result);
+    domi_stack_begin(stack, run->manager, run->house);
 }
 
 /* Handle an ask or notice whose type has no row: a message of the library, else by the last row;
@@ -406,7 +411,10 @@ static_assert(SOURCES <= DOMI_EVENT_STEP, "each source fits beside the events");
 __attribute__((noinline, cold)) static uint32_t run_short(domi_manager *manager, domi_house *house,
                                                           uint32_t places)
 {
-    house_run run = {.manager = manager, .house = house, .left = places};
+    domus_stack stack;
+    house_run run = {.manager = manager, .house = house, .left = places, .stack = &stack};
+
+    domi_stack_begin(&stack, manager, house);
     uint32_t first = house->events & DOMI_EVENT_TURN_MASK;
 
     for (uint32_t i = 0; i < SOURCES && run.left != 0; i++) {
@@ -458,8 +466,13 @@ DOMI_INLINE void run_in_order(house_run *run, domi_manager *manager, domi_house 
 
 DOMI_INLINE uint32_t run_once(domi_manager *manager, domi_house *house)
 {
-    house_run run = {.manager = manager, .house = house, .left = manager->messages_per_run_max};
+    domus_stack stack;
+    house_run run = {.manager = manager,
+                     .house = house,
+                     .left = manager->messages_per_run_max,
+                     .stack = &stack};
 
+    domi_stack_begin(&stack, manager, house);
     DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
     domi_house_move(house, DOMI_SCHEDULED);
     domi_house_move(house, DOMI_RUNNING);
