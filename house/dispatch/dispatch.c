@@ -21,8 +21,9 @@
 
 #include <errno.h>
 
-/* `stack` serves all turns of the run whose conversations end at once. Such a turn leaves in it what
- * domi_stack_begin() has set, but for the fields that begin_turn() sets again. */
+/* `stack` serves all turns whose conversations end at once. domi_stack_begin() sets it up before
+ * the first message of a kind, and again after a turn that parked or failed. A turn that ends at
+ * once changes only the fields that handle_user_message() sets for each message. */
 typedef struct house_run {
     domi_manager *manager;
     domi_house *house;
@@ -114,11 +115,11 @@ handle_user_message(house_run *run, domi_envelope *message, const domus_on *on, 
 
     stack->ask = kind == DOMI_ASK ? message : NULL;
     stack->message = message;
-    stack->answered = false;
     int result = on->handle(stack, run->house->self, domi_envelope_payload_of(message, kind));
     if (kind == DOMI_NOTICE && DOMI_LIKELY(stack->message != NULL))
         domi_envelope_end(run->manager, message);
-    if (DOMI_LIKELY(result == 0 && stack->pooled == NULL && stack->ask == NULL && !stack->barrier))
+    bool owes_answer = kind == DOMI_ASK && stack->ask != NULL;
+    if (DOMI_LIKELY(result == 0 && stack->pooled == NULL && !owes_answer && !stack->barrier))
         return; /* the conversation is over: nothing is to be answered or kept */
     domi_stack_park_or_end(stack, result);
     domi_stack_begin(stack, run->manager, run->house);
@@ -196,6 +197,7 @@ __attribute__((always_inline)) static inline void take_user(house_run *run, uint
     domi_house *house = run->house;
     uint32_t before = run->left;
 
+    domi_stack_begin(run->stack, run->manager, house);
     while (house->tails[kind] != NULL && run->left > kept && may_take_user(run)) {
         domi_envelope *message = (domi_envelope *)(void *)domi_list_take(&house->tails[kind]);
         const domus_on *on = find_handler(house->behaviour, message->type);
@@ -308,6 +310,7 @@ DOMI_INLINE void take_events(house_run *run, uint32_t kept, bool mounted)
     domi_house *house = run->house;
     uint32_t before = run->left;
 
+    domi_stack_begin(run->stack, run->manager, house);
     while (house->tails[DOMI_EVENT] != NULL && run->left > kept) {
         domi_node *node = domi_list_take(&house->tails[DOMI_EVENT]);
         house->events -= DOMI_EVENT_STEP;
@@ -413,8 +416,6 @@ __attribute__((noinline, cold)) static uint32_t run_short(domi_manager *manager,
 {
     domus_stack stack;
     house_run run = {.manager = manager, .house = house, .left = places, .stack = &stack};
-
-    domi_stack_begin(&stack, manager, house);
     uint32_t first = house->events & DOMI_EVENT_TURN_MASK;
 
     for (uint32_t i = 0; i < SOURCES && run.left != 0; i++) {
@@ -467,12 +468,9 @@ DOMI_INLINE void run_in_order(house_run *run, domi_manager *manager, domi_house 
 DOMI_INLINE uint32_t run_once(domi_manager *manager, domi_house *house)
 {
     domus_stack stack;
-    house_run run = {.manager = manager,
-                     .house = house,
-                     .left = manager->messages_per_run_max,
-                     .stack = &stack};
+    house_run run = {
+        .manager = manager, .house = house, .left = manager->messages_per_run_max, .stack = &stack};
 
-    domi_stack_begin(&stack, manager, house);
     DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
     domi_house_move(house, DOMI_SCHEDULED);
     domi_house_move(house, DOMI_RUNNING);
