@@ -14,6 +14,7 @@
 #include "house/directory/letters.h"
 #include "house/directory/router.h"
 #include "house/dispatch/invariants.h"
+#include "house/dispatch/rows.h"
 #include "house/family/family.h"
 #include "house/family/life.h"
 #include "house/family/memory_watch.h"
@@ -36,30 +37,6 @@ static inline void count_handled(const house_run *run, uint32_t kind, uint32_t b
 {
     if (before != run->left)
         domi_counter_add(&run->manager->counters.handled[kind], before - run->left);
-}
-
-static const domus_on *find_handler(const domus_behaviour *behaviour, const domus_type *type)
-{
-    const domus_on *on = behaviour->on;
-
-    if (on == NULL)
-        return NULL;
-    /* A message has a type, so the row at the end, which has none, needs no look before it. */
-    for (; on->type != type; on++) {
-        if (on->type == NULL)
-            return NULL;
-    }
-    return on;
-}
-
-/* The row for messages that no other row names: the last one, if it has a handler. */
-static const domus_on *find_handler_in_rest(const domus_behaviour *behaviour)
-{
-    const domus_on *on = behaviour->on;
-
-    while (on != NULL && on->type != NULL)
-        on++;
-    return on != NULL && on->handle != NULL ? on : NULL;
 }
 
 /* Handle a message that the library itself sends. True if it was one; the caller frees it. */
@@ -129,7 +106,7 @@ handle_user_message(house_run *run, domi_envelope *message, const domus_on *on, 
  * without a last row an ask fails with -EOPNOTSUPP, and a notice is a dead letter. */
 static void drop_unhandled(house_run *run, domi_envelope *message, uint32_t kind)
 {
-    const domus_on *rest = find_handler_in_rest(run->house->behaviour);
+    const domus_on *rest = domi_row_of_rest(run->house->behaviour);
 
     if (take_own_message(run, message))
         domi_pool_free(run->manager, &message->node);
@@ -200,7 +177,7 @@ __attribute__((always_inline)) static inline void take_user(house_run *run, uint
     domi_stack_begin(run->stack, run->manager, house);
     while (house->tails[kind] != NULL && run->left > kept && may_take_user(run)) {
         domi_envelope *message = (domi_envelope *)(void *)domi_list_take(&house->tails[kind]);
-        const domus_on *on = find_handler(house->behaviour, message->type);
+        const domus_on *on = domi_row_of(house->behaviour, message->type);
 
         house->mail--;
         run->left--;
@@ -236,10 +213,10 @@ DOMI_INLINE int handle_event(house_run *run, domi_envelope *message, bool mounte
 {
     if (!mounted)
         return -ESTALE;
-    const domus_on *on = find_handler(run->house->behaviour, message->type);
+    const domus_on *on = domi_row_of(run->house->behaviour, message->type);
 
     if (on == NULL)
-        on = find_handler_in_rest(run->house->behaviour);
+        on = domi_row_of_rest(run->house->behaviour);
     if (on == NULL)
         return -EOPNOTSUPP;
     domi_manager_set_handled(run->manager, message->type);

@@ -1,0 +1,37 @@
+/* The rows of a behaviour: how the type of a message finds the function that handles it.
+ *
+ * Types are compared by their addresses, in the order of the rows. Behaviours have few rows, and
+ * the first ones are found first, so a table of another kind would cost more than this search. */
+#ifndef DOMI_HOUSE_DISPATCH_ROWS_H
+#define DOMI_HOUSE_DISPATCH_ROWS_H
+
+#include <domus/actor.h>
+
+#include <stddef.h>
+
+/* The row for messages of `type`, or NULL. */
+static inline const domus_on *domi_row_of(const domus_behaviour *behaviour, const domus_type *type)
+{
+    const domus_on *on = behaviour->on;
+
+    if (on == NULL)
+        return NULL;
+    /* A message has a type, so the row at the end, which has none, needs no look before it. */
+    for (; on->type != type; on++) {
+        if (on->type == NULL)
+            return NULL;
+    }
+    return on;
+}
+
+/* The row for messages that no other row names: the last one, if it has a handler. */
+static inline const domus_on *domi_row_of_rest(const domus_behaviour *behaviour)
+{
+    const domus_on *on = behaviour->on;
+
+    while (on != NULL && on->type != NULL)
+        on++;
+    return on != NULL && on->handle != NULL ? on : NULL;
+}
+
+#endif
