@@ -2,66 +2,39 @@
  * fail in a child, whose stderr the test reads. */
 #include "base/check.h"
 
+#include "tests/support/death.h"
 #include "tests/support/suite.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-struct death {
-    int status; /* as wait(2) gives it */
-    char text[16384];
-};
+static char said[DOMT_SAID_MAX];
 
-static struct death run_in_child(void (*body)(void))
-{
-    struct death death = {0};
-    size_t length = 0;
-    ssize_t got;
-    int ends[2];
-
-    ck_assert_int_eq(pipe(ends), 0);
-    fflush(NULL);
-    pid_t child = fork();
-    ck_assert_int_ge(child, 0);
-    if (child == 0) {
-        setrlimit(RLIMIT_CORE, &(struct rlimit){0});
-        dup2(ends[1], STDERR_FILENO);
-        body();
-        _exit(0);
-    }
-    close(ends[1]);
-    while ((got = read(ends[0], death.text + length, sizeof death.text - 1 - length)) > 0)
-        length += (size_t)got;
-    close(ends[0]);
-    ck_assert_int_eq(waitpid(child, &death.status, 0), child);
-    return death;
-}
-
-static void fail_a_check(void)
+static void fail_a_check(void *context)
 {
     int answer = 41;
 
+    (void)context;
     DOMI_CHECK(answer == 42);
 }
 enum { failing_line = __LINE__ - 2 };
 
-static void hold_a_check(void)
+static void hold_a_check(void *context)
 {
     int answer = 42;
 
+    (void)context;
     DOMI_CHECK(answer == 42);
 }
 
-static void fail_a_long_check(void)
+static void fail_a_long_check(void *context)
 {
     char expression[4096];
 
+    (void)context;
     memset(expression, 'x', sizeof expression - 1);
     expression[sizeof expression - 1] = '\0';
     domi_check_failed(expression, "file.c", 1, "function");
@@ -69,33 +42,31 @@ static void fail_a_long_check(void)
 
 START_TEST(check_that_fails_aborts_and_says_what_and_where)
 {
-    struct death death = run_in_child(fail_a_check);
     char place[64];
 
     snprintf(place, sizeof place, "check_test.c:%d", failing_line);
-    ck_assert(WIFSIGNALED(death.status));
-    ck_assert_int_eq(WTERMSIG(death.status), SIGABRT);
-    ck_assert_ptr_nonnull(strstr(death.text, "answer == 42"));
-    ck_assert_ptr_nonnull(strstr(death.text, place));
-    ck_assert_ptr_nonnull(strstr(death.text, "fail_a_check"));
+    domt_dies(fail_a_check, NULL, place);
+    domt_dies(fail_a_check, NULL, "answer == 42");
+    domt_dies(fail_a_check, NULL, "fail_a_check");
 }
 END_TEST
 
 START_TEST(check_that_fails_prints_a_backtrace)
 {
-    struct death death = run_in_child(fail_a_check);
-    char *first_line_end = strchr(death.text, '\n');
+    (void)domt_run_in_child(fail_a_check, NULL, said);
+    char *first_line_end = strchr(said, '\n');
 
     ck_assert_ptr_nonnull(first_line_end);
     ck_assert_ptr_nonnull(strstr(first_line_end, "\n  #0 "));
     ck_assert_ptr_nonnull(strstr(first_line_end, " base_check+0x")); /* #0 may be a sanitizer's */
-    ck_assert_ptr_null(strstr(death.text, "[0x")); /* where modules lie is nobody's business */
+    ck_assert_ptr_null(strstr(said, "[0x")); /* no line tells at which address a module lies */
 }
 END_TEST
 
-/* A reader that does not read, and one that has gone. */
-static void fail_a_check_before(int full)
+/* Fail a check whose line nobody reads: stderr is a full pipe, or one whose reader has gone. */
+static void fail_a_check_before_nobody(void *is_full)
 {
+    bool full = is_full != NULL;
     int ends[2];
 
     ck_assert_int_eq(pipe(ends), 0);
@@ -107,47 +78,26 @@ static void fail_a_check_before(int full)
         close(ends[0]);
     dup2(ends[1], STDERR_FILENO);
     alarm(10);
-    DOMI_CHECK(full > 1);
-}
-
-static void fail_a_check_before_the_deaf(void)
-{
-    fail_a_check_before(1);
-}
-
-static void fail_a_check_before_nobody(void)
-{
-    fail_a_check_before(0);
+    fail_a_check(NULL);
 }
 
 START_TEST(check_that_fails_ends_the_process_whoever_reads)
 {
-    struct death death = run_in_child(fail_a_check_before_the_deaf);
-
-    ck_assert(WIFSIGNALED(death.status));
-    ck_assert_int_eq(WTERMSIG(death.status), SIGABRT);
-    death = run_in_child(fail_a_check_before_nobody);
-    ck_assert(WIFSIGNALED(death.status));
-    ck_assert_int_eq(WTERMSIG(death.status), SIGABRT);
+    domt_dies(fail_a_check_before_nobody, &(bool){true}, "");
+    domt_dies(fail_a_check_before_nobody, NULL, "");
 }
 END_TEST
 
 START_TEST(check_that_holds_is_silent)
 {
-    struct death death = run_in_child(hold_a_check);
-
-    ck_assert(WIFEXITED(death.status) && WEXITSTATUS(death.status) == 0);
-    ck_assert_str_eq(death.text, "");
+    ck_assert_int_eq(domt_run_in_child(hold_a_check, NULL, said), 0);
+    ck_assert_str_eq(said, "");
 }
 END_TEST
 
 START_TEST(check_with_a_long_expression_is_cut_and_still_aborts)
 {
-    struct death death = run_in_child(fail_a_long_check);
-
-    ck_assert(WIFSIGNALED(death.status));
-    ck_assert_int_eq(WTERMSIG(death.status), SIGABRT);
-    ck_assert_ptr_nonnull(strstr(death.text, "domus: check failed: xxxx"));
+    domt_dies(fail_a_long_check, NULL, "domus: check failed: xxxx");
 }
 END_TEST
 

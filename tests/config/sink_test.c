@@ -2,6 +2,7 @@
  * for nobody. */
 #include "config/sink.h"
 
+#include "tests/support/death.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -290,23 +290,23 @@ START_TEST(threads_leave_lines_at_once_and_none_is_lost_untold)
 }
 END_TEST
 
+static void use_sink_as_child(void *context)
+{
+    (void)context;
+    alarm(20);
+    for (int i = 0; i < 100; i++)
+        domi_sink_add_line(sink, "from the child");
+    domi_sink_close(sink, SECOND_NS);
+    domi_sink_free(sink);
+    _exit(domi_sink_dropped(sink) == 96 ? 0 : 1);
+}
+
 START_TEST(a_child_leaves_lines_for_nobody_and_goes_on)
 {
-    int status = -1;
+    static char said[DOMT_SAID_MAX];
 
     open_sink(4);
-    pid_t child = fork();
-    ck_assert_int_ge(child, 0);
-    if (child == 0) {
-        alarm(20);
-        for (int i = 0; i < 100; i++)
-            domi_sink_add_line(sink, "from the child");
-        domi_sink_close(sink, SECOND_NS);
-        domi_sink_free(sink);
-        _exit(domi_sink_dropped(sink) == 96 ? 0 : 1);
-    }
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(domt_run_in_child(use_sink_as_child, NULL, said), 0);
     domi_sink_add_line(sink, "from the parent");
     end_sink();
     ck_assert_str_eq(text, "test: from the parent\n");

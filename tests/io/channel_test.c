@@ -2,14 +2,13 @@
  * what happens when memory runs out. */
 #include "base/memory.h"
 #include "tests/io/bed.h"
+#include "tests/support/death.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static domt_bed bed;
@@ -380,11 +379,12 @@ START_TEST(an_idle_time_out_counts_from_the_last_byte_either_way)
 }
 END_TEST
 
-static void late_completion(void)
+static void bring_a_late_completion(void *context)
 {
     uint32_t slot = bed.channels[0]->slot;
     uint32_t generation = bed.channels[0]->generation;
 
+    (void)context;
     domus_channel_reset(bed.channels[0], -EPROTO);
     domt_bed_settle(&bed);
     int again_peer;
@@ -401,21 +401,9 @@ static void late_completion(void)
 
 START_TEST(a_completion_of_another_generation_ends_the_process)
 {
-    int status;
-
     domt_bed_init(&bed);
     begin(DOMT_BED_DROP);
-    fflush(NULL);
-    pid_t child = fork();
-    ck_assert_int_ge(child, 0);
-    if (child == 0) {
-        setrlimit(RLIMIT_CORE, &(struct rlimit){0});
-        if (freopen("/dev/null", "w", stderr) != NULL)
-            late_completion();
-        _exit(0);
-    }
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    domt_dies(bring_a_late_completion, NULL, "generation");
     end();
 }
 END_TEST

@@ -4,13 +4,12 @@
  * quota comes from a directory of the test. */
 #include "runtime/os/cpus.h"
 
+#include "tests/support/death.h"
 #include "tests/support/suite.h"
 #include "tests/support/tree.h"
 
 #include <errno.h>
 #include <sched.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define NO_QUOTA "/nowhere"
 
@@ -197,12 +196,13 @@ START_TEST(cpus_refuses_a_list_it_cannot_use)
 END_TEST
 
 /* In a process that may use one CPU only: with the real files of this machine. */
-static void choose_on_one_cpu(void)
+static void choose_on_one_cpu(void *context)
 {
     cpu_set_t usable = usable_cpus(), one;
     unsigned last = 0;
     char list[32];
 
+    (void)context;
     for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
         if (CPU_ISSET(cpu, &usable))
             last = cpu;
@@ -225,17 +225,9 @@ static void choose_on_one_cpu(void)
 
 START_TEST(cpus_respects_the_affinity_of_the_process)
 {
-    int status;
+    static char said[DOMT_SAID_MAX];
 
-    fflush(NULL);
-    pid_t child = check_fork();
-    ck_assert_int_ge(child, 0);
-    if (child == 0) {
-        choose_on_one_cpu();
-        _exit(0);
-    }
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    ck_assert_int_eq(domt_run_in_child(choose_on_one_cpu, NULL, said), 0);
 }
 END_TEST
 

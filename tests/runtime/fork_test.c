@@ -1,5 +1,6 @@
 /* fork after start: the child is told, touches nothing, and the parent goes on. */
 #include "tests/runtime/running.h"
+#include "tests/support/death.h"
 
 #include <domus/dump.h>
 
@@ -60,9 +61,21 @@ static void goes_on(domus_system *system, domus_address to)
     }
 }
 
-/* In the child, where Check does not reach: 0, or the number of the first call that is wrong. */
-static int use_as_child(domus_system *system, domus_address to)
+struct busy {
+    domus_system *system;
+    domus_address to;
+    atomic_bool ends;
+};
+
+/* Ends the child, where Check does not reach, with 0 or the number of the first call that is wrong.
+ */
+static void use_as_child(void *parents_)
 {
+    const struct busy *parents = parents_;
+    domus_system *system = parents->system;
+    domus_address to = parents->to;
+
+    alarm(20);
     static char text[8 * DOMUS_DUMP_BYTES_MIN];
     domus_address address;
     const int results[] = {
@@ -82,10 +95,17 @@ static int use_as_child(domus_system *system, domus_address to)
 
     for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
         if (results[i] != -ECHILD)
-            return (int)i + 1;
+            _exit((int)i + 1);
     }
     domus_system_free(system); /* does nothing */
-    return domus_system_threads(system) == 0 ? 99 : 0;
+    _exit(domus_system_threads(system) == 0 ? 99 : 0);
+}
+
+static char child_said[DOMT_SAID_MAX];
+
+static void holds_in_a_child(struct busy *parents)
+{
+    ck_assert_int_eq(domt_run_in_child(use_as_child, parents, child_said), 0);
 }
 
 static int ended(pid_t child)
@@ -100,24 +120,13 @@ START_TEST(in_a_child_every_call_says_so_and_the_parent_goes_on)
 {
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
-    domus_address to = domt_spawn(system, 0, &forking, NULL);
-    pid_t child = fork();
+    struct busy parents = {.system = system, .to = domt_spawn(system, 0, &forking, NULL)};
 
-    if (child == 0) {
-        alarm(20);
-        _exit(use_as_child(system, to));
-    }
-    ck_assert_int_eq(ended(child), 0);
-    goes_on(system, to);
+    holds_in_a_child(&parents);
+    goes_on(system, parents.to);
     domt_end(system);
 }
 END_TEST
-
-struct busy {
-    domus_system *system;
-    domus_address to;
-    atomic_bool ends;
-};
 
 static void *keep_busy(void *self_)
 {
@@ -138,14 +147,8 @@ START_TEST(a_child_waits_for_nobody)
 
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, keep_busy, &busy), 0);
-    for (int i = 0; i < (DOMT_SANITIZED ? 5 : 50); i++) {
-        pid_t child = fork();
-        if (child == 0) {
-            alarm(20);
-            _exit(use_as_child(system, busy.to));
-        }
-        ck_assert_int_eq(ended(child), 0);
-    }
+    for (int i = 0; i < (DOMT_SANITIZED ? 5 : 50); i++)
+        holds_in_a_child(&busy);
     atomic_store(&busy.ends, true);
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
@@ -183,37 +186,41 @@ START_TEST(a_handler_may_fork_if_the_child_does_not_return)
 }
 END_TEST
 
-/* Made in the parent, started in the child: that is allowed. */
+static void start_as_child(void *system)
+{
+    domus_address to = {NULL, 0};
+    int result = domus_system_start(system);
+
+    if (result == 0)
+        result = domus_outside_spawn(system, &forking, NULL, &to);
+    if (result == 0)
+        result = domus_outside_ask(system, to, &ask_type, NULL, 0, NULL);
+    if (result == 0)
+        result = domus_system_stop(system);
+    domus_system_free(system);
+    _exit(-result);
+}
+
+static void make_and_free(void *config)
+{
+    domus_system *system = NULL;
+
+    ck_assert_int_eq(domus_system_new(config, NULL, 0, &system), 0);
+    domus_system_free(system);
+}
+
+/* A system that was made in the parent may be started in the child. */
 START_TEST(a_system_may_be_started_after_a_fork)
 {
     domus_config config = domt_config(1);
     domus_system *system = NULL;
 
     ck_assert_int_eq(domus_system_new(&config, NULL, 0, &system), 0);
-    pid_t child = fork();
-    if (child == 0) {
-        domus_address to = {NULL, 0};
-        int result = domus_system_start(system);
-        if (result == 0)
-            result = domus_outside_spawn(system, &forking, NULL, &to);
-        if (result == 0)
-            result = domus_outside_ask(system, to, &ask_type, NULL, 0, NULL);
-        if (result == 0)
-            result = domus_system_stop(system);
-        domus_system_free(system);
-        _exit(-result);
-    }
-    ck_assert_int_eq(ended(child), 0);
+    ck_assert_int_eq(domt_run_in_child(start_as_child, system, child_said), 0);
     ck_assert_int_eq(domus_system_start(system), 0);
     goes_on(system, domt_spawn(system, 0, &forking, NULL));
     domt_end(system);
-    child = fork();
-    if (child == 0) {
-        ck_assert_int_eq(domus_system_new(&config, NULL, 0, &system), 0);
-        domus_system_free(system); /* never started: freed as ever */
-        _exit(0);
-    }
-    ck_assert_int_eq(ended(child), 0);
+    ck_assert_int_eq(domt_run_in_child(make_and_free, &config, child_said), 0);
 }
 END_TEST
 

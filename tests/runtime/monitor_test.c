@@ -1,10 +1,10 @@
 /* The monitor: there when it is needed, asleep when nobody works, gone with its system. */
 #include "tests/runtime/stalls.h"
+#include "tests/support/death.h"
 
 #include <domus/stall.h>
 
 #include <errno.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -150,38 +150,32 @@ START_TEST(a_stop_during_a_stall_leaves_it_watched)
 }
 END_TEST
 
-static void ends_well(pid_t child)
+static void start_own_system(void *config)
 {
-    int status = 0;
+    alarm(60);
+    domus_system *own = domt_start_logging(config);
+    tells(own, domt_spawn(own, 0, &stuck, NULL));
+    domt_end(own);
+}
 
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert_int_eq(status, 0);
+static void stop_system_of_the_parent(void *system)
+{
+    alarm(60);
+    ck_assert_int_eq(domus_system_stop(system), -ECHILD);
+    ck_assert(!domt_has_thread("domus-monitor"));
+    domus_system_free(system);
 }
 
 /* A child has no monitor of its parent's; one of a system that it starts itself watches. */
 START_TEST(a_fork_keeps_the_monitor_with_its_threads)
 {
     domus_config config = config_of(1);
-    pid_t child = fork();
+    static char said[DOMT_SAID_MAX];
 
-    if (child == 0) {
-        alarm(60);
-        domus_system *own = domt_start_logging(&config);
-        tells(own, domt_spawn(own, 0, &stuck, NULL));
-        domt_end(own);
-        _exit(0);
-    }
-    ends_well(child);
+    ck_assert_int_eq(domt_run_in_child(start_own_system, &config, said), 0);
     domus_system *system = domt_start_logging(&config);
     domus_address address = domt_spawn(system, 0, &stuck, NULL);
-    child = fork();
-    if (child == 0) {
-        alarm(60);
-        bool right = domus_system_stop(system) == -ECHILD && !domt_has_thread("domus-monitor");
-        domus_system_free(system);
-        _exit(right ? 0 : 1);
-    }
-    ends_well(child);
+    ck_assert_int_eq(domt_run_in_child(stop_system_of_the_parent, system, said), 0);
     tells(system, address);
     domt_end(system);
 }
