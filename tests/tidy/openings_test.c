@@ -1,9 +1,9 @@
-/* How no comment begins.
+/* Openings that no comment has.
  *
  * A comment is a plain sentence. One that begins with What, Who, Those, Of or By puts a clause
  * where a noun belongs; one that begins or ends with "..." leans on another line; and "See the
- * header." alone says nothing. Readers of such comments could only guess. The rule looks at the
- * comments of the library, the public headers and the models, sentence by sentence. */
+ * header." alone says nothing. Readers of such comments could only guess. The rule looks at all
+ * comments of the tree's C files and of the models, sentence by sentence. */
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
 
@@ -14,9 +14,6 @@
 #include <string.h>
 
 #define COMMENT_MAX 16384
-
-static const char *const folders[] = {"base/",   "house/",   "io/",    "runtime/",
-                                      "config/", "include/", "models/"};
 
 /* The text of the comment [from, end) on one line, without its marks. `at` gets, for each
  * character, where it stands in the file. */
@@ -82,19 +79,8 @@ static void check_comment(const domt_source *source, const char *from, const cha
     }
 }
 
-static bool is_looked_at(const char *path)
-{
-    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
-        if (domt_starts_with(path, folders[i]))
-            return true;
-    }
-    return false;
-}
-
 static void check_openings(const domt_source *source, domt_report *report)
 {
-    if (!is_looked_at(source->path))
-        return;
     for (const char *p = source->text; *p != '\0';) {
         const char *end = domt_span_end(p);
         if (end == NULL) {
@@ -144,6 +130,7 @@ START_TEST(tidy_sees_each_opening)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         domt_tree_sees(check_openings, "base/slab.c", rows[i].text, rows[i].expected);
+    domt_tree_sees(check_openings, "tests/base/slab_test.c", rows[0].text, rows[0].expected);
     domt_tree_lets(check_openings, "base/slab.c",
                    "\n/* Whatever is freed is poisoned. Often it is not. See the header, too. */\n"
                    "\nstatic const char *text = \"/* What */\";\n");
