@@ -1,11 +1,12 @@
-/* The list of arrivals: which houses have mail in their inbox.
+/* The list of arrivals tells home which of its houses have mail in their inbox.
  *
- * The idea: a house is linked into its home's list by `arrival_next`, by the one sender who found
- * its inbox empty, and it stays linked until home has taken it out; only then home empties the
- * inbox, and from that moment on the next sender may link the house again. So home reads a house's
- * `arrival_next` before it empties that house's inbox. Senders that gather link houses among
- * themselves first and push the chain with one exchange. Two senders, one of whom gathers; three
- * houses of one home. lanes.pml has the loans, and takes this list for a queue.
+ * The idea: the one sender that found a house's inbox empty links the house into its home's list,
+ * by `arrival_next`. The house stays linked until home has taken it off the list. Only then does
+ * home empty the inbox, and from that moment on the next sender may link the house again. So home
+ * reads a house's `arrival_next` before it empties that house's inbox. A sender that gathers links
+ * houses to a chain first and pushes the chain with one exchange. The model has two senders, one of
+ * which gathers, and three houses of one home. lanes.pml models the loans, and there this list is a
+ * queue.
  *
  * Models: house/message/arrivals.c push, push_all, domi_links_add; house/message/mailbox.c put_inbox,
  * domi_mailbox_sort_inbox (its exchange); house/dispatch/turn.c take_arrivals.
@@ -16,16 +17,16 @@
  *
  * @mutant short safety NEXT_LATE : arrival_next is read after the inbox was emptied
  * @mutant short safety NEXT_AFTER_PUSH : arrival_next is written when the house is in the list
- * @mutant short safety HEAD_STORED : the head is stored, whoever has pushed meanwhile
+ * @mutant short safety HEAD_STORED : the head is stored, although another sender may have pushed meanwhile
  * @mutant long safety HEAD_NOT_REREAD : a push that failed is tried again with the old head behind it
  * @mutant long safety TAKEN_IN_TWO : home loads the list, then clears it
  * @mutant long safety INBOX_IN_TWO : home loads the inbox, then clears it
  * @mutant long safety EMPTIED_FIRST : home empties an inbox while the house is still linked
- * @mutant long safety LINK_FIRST : linked before the put
- * @mutant long safety CHAIN_LOST : of a chain only its newest is pushed
- */
+ * @mutant long safety LINK_FIRST : a sender links the house before the put
+ * @mutant long safety CHAIN_LOST : only the newest house of a chain is pushed
+ * */
 #ifndef MESSAGES
-#define MESSAGES 2 /* by each sender */
+#define MESSAGES 2 /* messages of each sender */
 #endif
 #define HOUSES  3
 #define SENDERS 2
@@ -34,12 +35,12 @@
 byte head = NOBODY;
 byte next[HOUSES];
 byte inbox[HOUSES];
-bit linked[HOUSES]; /* ghost: in a chain or in the list */
+bit linked[HOUSES]; /* ghost: the house is in a chain or in the list */
 byte sent, taken;
 
 inline set_linked(which) { assert(!linked[which]); linked[which] = 1 }
 
-/* push: `newest` to `oldest` are linked. */
+/* push: the houses from `newest` to `oldest` are linked to each other already. */
 inline push(newest, oldest)
 {
     seen = NOBODY;
@@ -131,7 +132,7 @@ proctype sender(bit gathers)
     fi
 }
 
-/* take_arrivals, again and again */
+/* Home calls take_arrivals again and again. */
 proctype home()
 {
     byte list, first, its_next, got;
@@ -147,7 +148,7 @@ end:
 #endif
         first = NOBODY;
         do
-        :: list != NOBODY -> /* the oldest first */
+        :: list != NOBODY -> /* reverse the list, so that the oldest is first */
             its_next = next[list];
             next[list] = first;
             first = list;

@@ -1,10 +1,11 @@
-/* Detached actors: reserving a thread, and closing all of them.
+/* Detached actors: how a thread is reserved for one, and how all their threads are closed.
  *
- * The idea: a detached thread has one actor at a time, so it is reserved (`busy`) before the actor
- * is spawned there, and is free again when the thread has seen an actor come and the last one go.
- * Reservations, and all spawns of detached actors, exclude the close; so when the threads are told
- * to stop, nobody is on his way to one of them, and none is made that nobody tells. Two places for
- * threads; an actor of the loop spawns detached ones, and a detached actor spawns one, too.
+ * The idea: a detached thread has one actor at a time. So it is reserved (`busy`) before the actor
+ * is spawned there, and the thread itself frees it when its actor has come and has ended.
+ * Reservations, and all spawns of detached actors, exclude the close by the mutex. So when the
+ * threads are told to stop, no actor is on its way to one of them, and no thread is made
+ * afterwards, which nobody would tell to stop. The model has two places for threads. An actor of
+ * the loop spawns detached actors, and a detached actor spawns one, too.
  *
  * Models: runtime/outside/detached.c reserve, make, domi_detached_spawn, begin_spawn, end_spawn, loop,
  * follow, rest, domi_detached_close, want; runtime/control/stop.c stop_actors, domi_system_end;
@@ -16,43 +17,43 @@
  * @run short safety -DSPAWNS=1
  * @run long safety
  *
- * @mutant short safety RESERVED_LATE : a thread is marked as busy after the mutex was let go
- * @mutant short safety FREE_EARLY : a thread without an actor is free, although one is on his way
+ * @mutant short safety RESERVED_LATE : a thread is marked as busy after the mutex was unlocked
+ * @mutant short safety FREE_EARLY : a thread without an actor is free, although one is on its way to it
  * @mutant short safety BUSY_KEPT : a spawn that fails leaves its thread reserved
- * @mutant long safety SPAWN_BLIND : a detached actor spawns, whether they are closed or not
- * @mutant long safety SPAWN_UNLOCKED : ... it looks, but does not exclude the close meanwhile
+ * @mutant long safety SPAWN_BLIND : a detached actor spawns without a look at `closed`
+ * @mutant long safety SPAWN_UNLOCKED : a detached actor looks at `closed` and spawns without the mutex
  * @mutant long safety CLOSE_NOT_AWAITED : the threads stop while the loop's actors may still spawn
  * @mutant long safety MADE_WHILE_CLOSED : a thread is made after the close
- * @mutant long safety NO_LOOK_AT_WORK : the second look of a rest leaves out what was put
- * @mutant long safety NO_LOOK_AT_WANTED : ... leaves out what the system wants
- * @mutant long safety NOTIFY_FIRST : the word is looked at before what is wanted is written
- */
+ * @mutant long safety NO_LOOK_AT_WORK : the second look of a rest leaves out `mounts`
+ * @mutant long safety NO_LOOK_AT_WANTED : the second look of a rest leaves out `wanted`
+ * @mutant long safety NOTIFY_FIRST : the park word is looked at before `wanted` is written
+ * */
 #ifndef SPAWNS
-#define SPAWNS 2 /* by the loop's actor */
+#define SPAWNS 2 /* how often the loop's actor spawns */
 #endif
 #define PLACES 2
 
-#define NOTHING 0 /* what is wanted */
+#define NOTHING 0 /* the values of `wanted` */
 #define STOP    1
 #define END     2
 
-bit mutex;  /* the system's */
-bit closed; /* detached_closed; under the mutex */
+bit mutex;  /* the mutex of the system */
+bit closed; /* `detached_closed` of the system; under the mutex */
 byte count; /* threads that were made */
 bit busy[PLACES];
 
 byte wanted[PLACES];
-bit sleeping[PLACES]; /* the park word; awake is RUNNING or NOTIFIED */
-byte mounts[PLACES];  /* put there, and not taken yet */
+bit sleeping[PLACES]; /* the park word; 0 stands for RUNNING and NOTIFIED */
+byte mounts[PLACES];  /* actors that were put there and not taken yet */
 bit ended[PLACES];
 
-bit loop_closes, loop_has_followed; /* the loop's thread and the word CLOSE */
+bit loop_closes, loop_has_followed; /* the loop's thread is told CLOSE; it has followed */
 
-byte houses[PLACES];                /* alive on it; its own */
+byte houses[PLACES];                /* actors alive on the thread; only the thread writes this */
 bit walked[PLACES];                 /* ghosts */
 byte born, died;
 bit stops, in_order, is_over;
-bit one_has_spawned; /* a detached actor spawns once */
+bit one_has_spawned; /* a detached actor has spawned; one does so, once */
 
 inline lock() { atomic { !mutex -> mutex = 1 } }
 inline unlock() { assert(mutex); mutex = 0 }
@@ -60,7 +61,7 @@ inline unlock() { assert(mutex); mutex = 0 }
 /* domi_manager_notify */
 inline notify(whom) { sleeping[whom] = 0 }
 
-/* reserve: `place`, or PLACES. */
+/* reserve: `place` becomes the reserved thread; PLACES: there is none. */
 inline reserve()
 {
     lock();
@@ -104,7 +105,7 @@ inline set_free(which)
     unlock()
 }
 
-/* domi_house_spawn_child, onto `place`: it may fail for want of memory. */
+/* domi_house_spawn_child, onto `place`. The spawn may fail because memory is short. */
 inline spawn()
 {
     if
@@ -156,7 +157,7 @@ proctype detached(byte me)
         :: doing == END -> break
         :: else
         fi;
-        /* Its actor runs: it spawns another, or ends, or waits. */
+        /* The thread's actor runs: it spawns another actor, or ends, or waits. */
         if
         :: houses[me] > 0 && !one_has_spawned && !walked[me] ->
             one_has_spawned = 1;
@@ -182,7 +183,7 @@ proctype detached(byte me)
             :: else
             fi
         :: atomic { houses[me] > 0 -> houses[me]--; died++ }
-        :: houses[me] > 0 && !walked[me] /* it waits */
+        :: houses[me] > 0 && !walked[me] /* the actor waits */
         :: houses[me] == 0
         fi;
         if
@@ -242,7 +243,7 @@ end:
     loop_has_followed = 1
 }
 
-/* want */
+/* want: tell all detached threads `what` */
 inline want(what)
 {
     lock();
@@ -282,7 +283,7 @@ proctype controller()
     want(STOP);
     if
     :: !busy[0] && !busy[1] -> in_order = 1 /* is_empty */
-    :: skip /* its time is over */
+    :: skip /* the time-out of the stop is over */
     fi;
     want(END);
     (count < 1 || ended[0]);

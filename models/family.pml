@@ -1,12 +1,13 @@
 /* A child and its parent talk by the child's own node.
  *
  * The idea: one node is embedded in each house, and the NODE bit of the house's life word says that
- * it is in use. A child that has failed takes it and sends it to its parent, who sends his directive
- * back by the same node; whoever else has something to say (a stop, a decision for all children)
- * takes it only if it is free, and finds his purpose served by what is under way otherwise. A child
- * that has ended sends it once more (GONE), and its slot is free when the node has come back
- * (FREE). One slot, lived in LIVES times, on its home; its parent on another thread; a thief that
- * runs the child; a foreign thread that stops it, perhaps when it is over.
+ * the node is in use. A child that has failed takes its node and sends it to its parent, which
+ * sends its directive back by the same node. Any other thread that has something to say to the
+ * child (a stop, a decision for all children) takes the node only if it is free; if it is in use,
+ * the message under way serves the purpose as well. A child that has ended sends the node once more
+ * (GONE), and its slot is free when the node has come back (FREE). The model has one slot, which is
+ * used for LIVES lives, on its home; a parent on another thread; a thief that runs the child; and a
+ * foreign thread that stops the child, perhaps when that life is over.
  *
  * Models: house/family/family.c domi_family_handle_failure, tell_parent, child_failed, domi_family_send_directive,
  * take_node, direct_all, domi_family_handle_event, domi_family_obey, domi_family_remove_ended;
@@ -24,49 +25,50 @@
  *
  * @mutant short safety FAILED_BLIND -DLIVES=1 : a failure is sent by a node that is in use
  * @mutant short safety TAKEN_BLIND -DLIVES=1 : a decision for all is sent by a node that is in use
- * @mutant short safety TAKEN_AFTER_STOP -DFAILS=1 : ... or to a child that was asked to stop
+ * @mutant short safety TAKEN_AFTER_STOP -DFAILS=1 : a decision for all is sent to a child that was asked to stop
  * @mutant short safety STOP_TAKES_NODE -DLIVES=1 : a stop is sent by a node that is in use
  * @mutant long safety NODE_NOT_AWAITED -DFAILS=1 : a slot is freed while its node is with its parent
  * @mutant long safety NODE_KEPT -DLIVES=1 : a directive has come, and the node stays in use
  * @mutant long safety DIRECTED_BLIND -DLIVES=1 : a directive has come, and nobody looks at a stop
- * @mutant long safety RESUMED_FOR_GOOD -DLIVES=1 : who could not start is told to go on
- * @mutant long safety FATAL_FORGOTTEN -DLIVES=1 : ... because it had failed before it began anew
+ * @mutant long safety RESUMED_FOR_GOOD -DLIVES=1 : a child that could not start is resumed
+ * @mutant long safety FATAL_FORGOTTEN -DLIVES=1 : a restart that fails while a failure is undecided is forgotten, and the child is resumed
  * @mutant long safety SUSPENDED_KEPT -DLIVES=1 : a directive does not end the suspension
  * @mutant long safety RESTART_STOPPED -DLIVES=1 : a restart goes on although a stop was asked for
  * @mutant long safety FREED_AT_ONCE -DFAILS=1 : a slot is free before its parent has heard of it
- * @mutant long safety FREE_BY_LEASE -DLIVES=1 : what comes back is compared with the lease
- * @mutant long safety STRUCK_LATE -DFAILS=1 : the parent gives the slot back, then strikes it
+ * @mutant long safety FREE_BY_LEASE -DLIVES=1 : FREE frees the slot only if its lease is the present one
+ * @mutant long safety STRUCK_LATE -DFAILS=1 : the parent gives the slot back before it takes the child off its list
  * @mutant long safety PARENT_ENDS_EARLY -DLIVES=1 : a parent does not wait for its children
  * @mutant long safety PARENT_KEEPS_CHILD -DLIVES=1 : a parent that stops does not stop its child
- */
+ * */
 #ifndef LIVES
 #define LIVES 2
 #endif
 #ifndef FAILS
-#define FAILS 2 /* of all lives together */
+#define FAILS 2 /* failures of all lives together */
 #endif
 
 mtype = { MOUNT, STOP, DIRECTIVE, FREE, FAILED, GONE }; /* the message in the node */
-mtype = { RESUME, RESTART, END };                       /* directives */
+mtype = { RESUME, RESTART, END };                       /* the directives of the parent */
 mtype = { CREATED, MOUNTING, WAITING, RUNNING };
 
 /* The life word: one atomic. */
 byte lease = 1;
 bit closed = 1, stop, node;
 
-/* The node: what it says, to which lease, and where it is. */
+/* The node: its message, the lease that it is for, and the inbox in which it lies. */
 mtype says, directive;
 byte says_lease;
 bit in_child, in_parent;
 
-/* The child; who has it touches these. */
+/* These belong to the child; only the thread that has the child (home or the thief) touches
+ * them. */
 mtype state = CREATED;
 bit roused, suspended, fatal, stopping, restarting, mounted, dead;
-bit exposed, returned; /* with the thief; given back by it */
+bit exposed, returned; /* the thief has the child; the thief has given it back */
 byte fails;
 
-/* The parent's. */
-bit parent_stays; /* for ever */
+/* These belong to the parent. */
+bit parent_stays; /* this parent never stops */
 bit listed, parent_stopping, parent_ended, has_decided_for_all;
 
 bit is_free = 1;
@@ -74,7 +76,7 @@ byte life, ended, released;             /* ghosts */
 byte listed_life;
 byte known, known_lease;
 
-/* domi_house_stop, from another thread */
+/* domi_house_stop, called by another thread */
 inline ask_to_stop(its_lease)
 {
     atomic {
@@ -117,7 +119,7 @@ inline send_to_parent(what)
     }
 }
 
-/* domi_family_handle_failure, by whoever runs it */
+/* domi_family_handle_failure, on the thread that runs the child */
 inline fail(for_good)
 {
     if
@@ -136,13 +138,13 @@ inline fail(for_good)
         :: else -> was = 0
         fi
 #ifndef FATAL_FORGOTTEN
-    :: !stopping && suspended && for_good -> fatal = 1 /* what is decided for the first, is for both */
+    :: !stopping && suspended && for_good -> fatal = 1 /* one decision is made for both failures */
 #endif
     :: else
     fi
 }
 
-/* A mount, or what begins anew. */
+/* A mount or a restart; both may fail. */
 inline start()
 {
     mounted = 1;
@@ -211,7 +213,8 @@ inline sort()
             released++;
             is_free = 1
         :: says != FREE ->
-            assert(!closed && says_lease == lease); /* because the node is awaited */
+            /* because no slot is freed while its node is in use */
+            assert(!closed && says_lease == lease);
 #ifdef NODE_KEPT
             if
             :: says != DIRECTIVE -> node = 0
@@ -235,7 +238,7 @@ inline sort()
 #define NODE_HOLDS node
 #endif
 
-/* domi_house_settle, domi_house_stop_end, house_free, domi_family_remove_ended; it is at home. */
+/* domi_house_settle, domi_house_stop_end, house_free, domi_family_remove_ended. Home runs this. */
 inline settle()
 {
     if
@@ -264,7 +267,7 @@ inline settle()
             restarting = 0;
             mounted = 0;
             roused = 0;
-            fails = FAILS; /* the next life has none */
+            fails = FAILS; /* the next life does not fail */
             state = CREATED;
             lease++;
             stop = 0;
@@ -299,7 +302,7 @@ end:
     :: atomic { roused && !exposed && state == WAITING -> roused = 0; state = RUNNING }
         settle()
     :: atomic { state == WAITING && !exposed && fails < FAILS && !suspended && !stop -> state = RUNNING }
-        fails++; /* a message, and its handler fails */
+        fails++; /* the child handles a message, and its handler fails */
         fail(0);
         settle()
     :: atomic { state == WAITING && !exposed && fails < FAILS && !suspended -> exposed = 1 }
@@ -405,7 +408,7 @@ end:
     parent_ended = 1
 }
 
-/* Stops the life that it knows, once; perhaps when it is over. */
+/* A foreign thread stops the life that it knows, once, perhaps when that life is over. */
 proctype stranger()
 {
     byte its_lease;

@@ -1,9 +1,10 @@
 /* Lanes, exposure and loans.
  *
- * The idea: a house's plain fields are touched by one thread at a time, who may be handed over by
- * three ways only (shared queue, loan, return), and mail for a house that is away waits in its
- * inbox, where its order is kept. Two threads, each a home and a thief; two houses; S sends to R
- * from wherever it runs, R sends to itself, F is a foreign thread.
+ * The idea: one thread at a time touches a house's plain fields. A house goes to another thread in
+ * three ways only (shared queue, loan, return). Mail for a house that is away waits in its inbox,
+ * which keeps its order. The model has two threads, each of which is a home and a thief, and two
+ * houses. House S sends to house R from the thread on which S runs, R sends to itself, and F is a
+ * foreign thread.
  *
  * Models: house/message/mailbox.h domi_mailbox_put, domi_mailbox_append, domi_house_make_ready;
  * house/message/mailbox.c put_inbox, domi_mailbox_put_slow, domi_mailbox_sort_inbox; house/message/arrivals.c
@@ -27,41 +28,42 @@
  * @run long progress -DKEEP=1 -DBARRIER
  *
  * @mutant short safety SORT_EXPOSED : the inbox of a house that is away is sorted
- * @mutant short safety ARRIVAL_DROPPED : ... is left alone, and nobody remembers
+ * @mutant short safety ARRIVAL_DROPPED : the inbox of a house that is away is not sorted, and `pending` is not set
  * @mutant short safety NO_SORT_AT_RETURN : pending is not looked at when a loan comes back
- * @mutant short safety PENDING_KEPT : pending is not cleared: sorted again while it is linked
+ * @mutant short safety PENDING_KEPT : pending is not cleared, so the inbox is sorted while the house is linked
  * @mutant short safety HOME_LANE_EXPOSED : home puts into the lists of a house that is away
  * @mutant short safety HOME_LANE_OVERTAKES : home does not look whether the inbox is empty
  * @mutant short safety LENT_SELF_PLAIN : a lent house puts to itself by the home lane
- * @mutant short safety NO_LINK : who found the inbox empty does not link
+ * @mutant short safety NO_LINK : a sender that found the inbox empty does not link the house
  * @mutant short safety LINKS_FORGOTTEN : a run ends, and its links stay in the chain
  * @mutant short safety TAKE_BACK_UNLOCKED : home takes back without the lock
- * @mutant short safety SHARED_IS_NO_WORK : home sleeps while something is shared
- * @mutant short safety BARRIER_IGNORED -DBARRIER -DKICKS=1 -DBUDGET=2 : it holds back nothing
+ * @mutant short safety SHARED_IS_NO_WORK : home sleeps while a house is in its shared queue
+ * @mutant short safety BARRIER_IGNORED -DBARRIER -DKICKS=1 -DBUDGET=2 : a barrier holds back nothing
  * @mutant short safety BARRIER_SPINS -DBARRIER -DKICKS=1 : mail that may not run makes READY
- * @mutant short progress NO_FLOOR -DNOTES=1 : home shows all, and takes it back
- * @mutant long safety NO_SORT_AT_TAKE_BACK : ... nor when home takes a house back
+ * @mutant short progress NO_FLOOR -DNOTES=1 : home exposes all its houses, and takes them back
+ * @mutant long safety NO_SORT_AT_TAKE_BACK : pending is not looked at when home takes a house back
  * @mutant long safety FOREIGN_PLAIN : the lane is chosen without asking whose house it is
- * @mutant long safety LINK_ALWAYS : who found it filled links too
- * @mutant long safety LINKS_TWICE : what is linked at once is put into the chain as well
- * @mutant long safety LINK_FIRST : linked before the put
+ * @mutant long safety LINK_ALWAYS : a sender that found the inbox filled links the house, too
+ * @mutant long safety LINKS_TWICE : a house that was linked at once is put into the chain as well
+ * @mutant long safety LINK_FIRST : a sender links the house before the put
  * @mutant long safety RETURN_KEEPS_EXPOSED : a loan comes back, and its house stays exposed
- * @mutant long safety THIEF_SETTLES : the thief makes it READY or WAITING, and so does home
+ * @mutant long safety THIEF_SETTLES : the thief makes the house READY or WAITING, and so does home
  * @mutant long safety STEAL_UNCHECKED : the thief looked before it locked, and not again
  * @mutant long safety NO_REQUEUE : a house whose budget is spent waits, with mail left
  * @mutant long safety REPLY_HELD -DBARRIER -DKICKS=1 : in a barrier a reply does not make ready
- */
+ * */
 #ifndef KICKS
-#define KICKS 2 /* times that S is told to send one message */
+#define KICKS 2 /* how many messages S gets; for each it sends one to R */
 #endif
 #ifndef NOTES
-#define NOTES 2 /* from F to R; for each R sends one to itself */
+#define NOTES 2 /* how many messages F sends to R; for each R sends one to itself */
 #endif
 #ifndef BUDGET
-#define BUDGET 1 /* messages of one run */
+#define BUDGET 1 /* how many messages one run handles */
 #endif
 #ifndef KEEP
-#define KEEP 0 /* home exposes houses beyond these; with 0 the model does more than the code does */
+/* home keeps this many ready houses and exposes the others; the code keeps more than 0 */
+#define KEEP 0
 #endif
 #ifdef APART
 #define R_HOME 1
@@ -87,14 +89,15 @@
 
 mtype = { WAITING, READY, RUNNING };
 mtype state[HOUSES];
-chan mail[HOUSES]  = [KICKS + 2 * NOTES] of { byte, byte };     /* sender, its number */
+/* the sender, and the number of its message */
+chan mail[HOUSES]  = [KICKS + 2 * NOTES] of { byte, byte };
 chan inbox[HOUSES] = [KICKS + 2 * NOTES + 1] of { byte, byte };
-bit reply;          /* the mailbox of replies, of R */
-bit barrier, asked; /* R's, and its ask under way */
+bit reply;          /* R's mailbox of replies */
+bit barrier, asked; /* R's barrier, and R's ask that is under way */
 bit exposed[HOUSES], pending[HOUSES];
-bit linked[HOUSES];                   /* ghost: among the arrivals */
-byte holder[HOUSES];                  /* ghost: who may touch its plain fields */
-byte expected[SENDERS];               /* by R, from each sender */
+bit linked[HOUSES];                   /* ghost: the house is among the arrivals */
+byte holder[HOUSES];                  /* ghost: the thread that may touch the house's plain fields */
+byte expected[SENDERS];               /* the next number that R expects from each sender */
 byte own;                             /* messages that R has sent to itself */
 byte handled;
 
@@ -122,7 +125,8 @@ byte wanted[THREADS];
 
 inline touch(h) { assert(holder[h] == me) }
 
-/* domi_house_make_ready: WAITING (or RUNNING, when it settles) to READY, and into home's queue. */
+/* domi_house_make_ready: move from WAITING, or at the settle from RUNNING, to READY, and go into
+ * home's queue. */
 inline make_ready(h)
 {
     assert(state[h] != READY && !exposed[h]);
@@ -168,7 +172,8 @@ inline link(to)
     }
 }
 
-/* put_inbox, and domi_links_add: `gathers` in a batch. */
+/* put_inbox, and domi_links_add: a sender that `gathers` may link later, at the end of its
+ * batch. */
 inline put(to, from, which, gathers)
 {
 #ifdef LINK_FIRST
@@ -222,8 +227,9 @@ inline put(to, from, which, gathers)
 #define MAY_PLAINLY(to, from) (HOME(to) == me && !IS_AWAY(to) && !IS_BEHIND(to))
 #endif
 
-/* domi_mailbox_put, from the thread `me`. Home's own bits and an inbox that only others fill: no
- * step of anybody can come between the look and the plain put that matters. */
+/* domi_mailbox_put, from the thread `me`. The look and the plain put are one step. Home alone
+ * writes its bits, and other threads only fill the inbox, so no other step between the two would
+ * change the result. */
 inline send(to, from, which)
 {
     if
@@ -232,7 +238,7 @@ inline send(to, from, which)
     fi
 }
 
-/* domi_house_settle: home has it, and it has run. */
+/* domi_house_settle: home has the house, which has run. */
 inline settle(h)
 {
     touch(h);
@@ -360,7 +366,8 @@ inline offer()
 #endif
 }
 
-/* A message to S makes it send; one from F makes R send to itself, or raise its barrier and ask. */
+/* The house handles one message. A message to S makes S send to R. A message from F makes R send to
+ * itself; its first one also makes R raise its barrier and ask. */
 inline handle(h)
 {
     if
@@ -407,7 +414,8 @@ inline handle(h)
 #define MAY_HANDLE(h) (NOTICES(h) || REPLY(h))
 #endif
 
-/* domi_links_end: only R is ever sent to. A batch is over long before the run is. */
+/* domi_links_end: link the house that the chain holds, which is always R. The code ends a batch
+ * before its run ends; here the end of the run is the latest moment. */
 inline push_links()
 {
 #ifndef LINKS_FORGOTTEN
@@ -420,7 +428,8 @@ inline push_links()
 #endif
 }
 
-/* domi_house_run_lent, on whichever thread; then home settles, or the thief gives it back. */
+/* domi_house_run_lent, on home or on a thief; then home settles the house, or the thief gives it
+ * back. */
 inline run_house(h)
 {
     atomic {
@@ -481,7 +490,7 @@ end:
         :: empty(private[me])
         fi
     :: atomic { !WORK(me) && !wants && len(private[1 - me]) > KEEP -> wants = 1; wanted[1 - me]++ }
-    :: atomic { wants -> wants = 0; wanted[1 - me]-- } /* it parks */
+    :: atomic { wants -> wants = 0; wanted[1 - me]-- } /* the thief gives up and parks */
     :: wants && nempty(shared[1 - me]) && !WORK(me) ->
         if
         :: atomic { !locked[1 - me] -> locked[1 - me] = 1 }
@@ -504,7 +513,7 @@ end:
             :: empty(shared[1 - me]) -> unlock(1 - me)
 #endif
             fi
-        :: else /* contention: not now */
+        :: else /* the lock is taken, so the thief tries later */
         fi
     od;
 runs:
@@ -553,7 +562,7 @@ init {
         run answerer()
 #endif
     };
-    timeout -> /* nobody can move any more */
+    timeout -> /* no process can move any more */
     assert(handled == TOTAL);
     assert(state[S] == WAITING && state[R] == WAITING);
     assert(!exposed[S] && !exposed[R] && !pending[S] && !pending[R] && !barrier)

@@ -1,10 +1,10 @@
-/* Birth, stop, and the next life of a slot.
+/* A slot is used for one life after another: birth, stop, and the next birth.
  *
- * The idea: what is late finds another lease. Lease and control bits are one word; a spawn and a
- * stop travel by the node that is embedded in the house, through the inbox as mail does; and the
- * slot is freed by home alone, when the house is not away, its node is not under way, and its inbox
- * was just taken. One slot, lived in LIVES times; home, a thief, and foreign threads that spawn,
- * send and stop, also with addresses of lives that are over.
+ * The idea: a message or a stop that comes late finds another lease. Lease and control bits are one
+ * word. A spawn and a stop travel by the node that is embedded in the house, through the inbox as
+ * mail does. Home alone frees the slot, when the house is not away, its node is not under way, and
+ * its inbox was just emptied. The model has one slot, which is used for LIVES lives; home, a thief,
+ * and foreign threads that spawn, send and stop, also with addresses of lives that are over.
  *
  * Models: house/family/life.c publish, domi_house_mount, domi_house_stop, domi_house_stop_end, house_free,
  * domi_house_free_returned; house/message/mailbox.c put_inbox, sort_one, control, domi_mailbox_sort_inbox,
@@ -25,25 +25,25 @@
  * @mutant short safety SPAWN_RESETS : a spawn empties the inbox and links the house
  * @mutant short safety LEASE_KEPT : the next life has the same lease
  * @mutant short safety STOP_BLIND : a stop sets its bit without comparing the lease
- * @mutant short safety STOP_LOST_AWAY : a loan comes back, and the stop is not looked at
+ * @mutant short safety STOP_LOST_AWAY : when a loan comes back, the stop bit is not looked at
  * @mutant short safety RUNNER_BLIND : a runner does not look at the stop before a message
- * @mutant short safety ROUSE_AWAY : home rouses by the state of a house that is away
+ * @mutant short safety ROUSE_AWAY : home looks at the state of a house that is away, to rouse it
  * @mutant short safety NODE_NOT_AWAITED : a slot is freed while its node is under way
  * @mutant short safety NODE_CLEARED_FIRST : the node is given free before it is read
- * @mutant short safety THIEF_FREES : the thief ends a house that it was to give back
- * @mutant long safety SPAWN_LINKS : a spawn links the house, whatever the inbox holds
+ * @mutant short safety THIEF_FREES : the thief frees a house that it has to give back
+ * @mutant long safety SPAWN_LINKS : a spawn links the house, also if the inbox is not empty
  * @mutant long safety LEASE_IGNORED : sorting does not compare leases
- * @mutant long safety MOUNT_BLIND : the mount does not look at a stop that came before it
+ * @mutant long safety MOUNT_BLIND : the mount does not look at the stop bit, which may have been set before it
  * @mutant long safety NO_ROUSE : a stop that has arrived does not make a waiting house run
- * @mutant long safety NODE_KEPT : ... or never
+ * @mutant long safety NODE_KEPT : the node is never given free
  * @mutant long safety NODE_NOT_ASKED : a stopper uses the node while it carries the mount
- * @mutant long safety BACK_UNSORTED : what waited for a house that was away is not sorted
- */
+ * @mutant long safety BACK_UNSORTED : mail that waited for a house that was away is not sorted
+ * */
 #ifndef LIVES
 #define LIVES 2
 #endif
 #ifndef MESSAGES
-#define MESSAGES 1 /* for each life, at most; they may come late */
+#define MESSAGES 1 /* the most messages for each life; they may come late */
 #endif
 
 mtype = { CREATED, MOUNTING, WAITING, READY, RUNNING };
@@ -60,15 +60,17 @@ mtype node_kind;
 bit stopping, exposed, pending;
 bit is_free = 1; /* in the list of free slots */
 bit linked;
-chan inbox = [LIVES * (MESSAGES + 2)] of { mtype, byte, byte }; /* what, lease, ghost: life */
-chan taken = [LIVES * (MESSAGES + 2)] of { mtype, byte, byte }; /* by home, to be sorted */
+/* the kind, the lease, and as a ghost the life */
+chan inbox = [LIVES * (MESSAGES + 2)] of { mtype, byte, byte };
+/* mail that home took from the inbox, to be sorted */
+chan taken = [LIVES * (MESSAGES + 2)] of { mtype, byte, byte };
 chan mail  = [LIVES * MESSAGES] of { byte };                    /* ghost: life */
 
 /* Ghosts. */
-byte life;             /* how many were born */
-byte known;            /* how many of them have an address that others may have */
+byte life;             /* how many lives were born */
+byte known;            /* the newest life whose address others may know */
 byte known_lease;
-bit asked[LIVES + 1];  /* to stop, by an address of this life */
+bit asked[LIVES + 1];  /* this life was asked to stop, by its address */
 byte ended;
 byte accepted, handled, dead;
 
@@ -220,7 +222,7 @@ inline house_free()
     closed = 1;
     atomic {
         empty_mail();
-        assert(asked[life]); /* nobody else stops it */
+        assert(asked[life]); /* only lives that were asked to stop end */
         assert(!exposed && !pending);
         assert(state == RUNNING && place == NOWHERE);
         ended++;
@@ -258,7 +260,7 @@ inline house_free()
 #define STOP_IS_SEEN stop
 #endif
 
-/* domi_house_settle; the house has run, and home has it. */
+/* domi_house_settle: the house has run, and home has it. */
 inline settle()
 {
     assert(state == RUNNING && !exposed);
@@ -278,7 +280,7 @@ inline settle()
     fi
 }
 
-/* One message, as a run with a budget of 1. */
+/* A run that handles one message at most. */
 inline run_house()
 {
     atomic {
@@ -288,7 +290,7 @@ inline run_house()
         :: len(mail) > 0 && STOP_IS_SEEN && !stopping -> stop_begin()
         :: len(mail) > 0 && !STOP_IS_SEEN && !stopping ->
             mail?got;
-            assert(got == life); /* sent to this life */
+            assert(got == life); /* the message was sent to this life */
             assert(!stop && !closed);
             handled++;
             got = 0
@@ -297,7 +299,7 @@ inline run_house()
     }
 }
 
-/* The embedded node, by who set its bit. */
+/* The thread that set the NODE bit sends the embedded node. */
 inline send_node(kind)
 {
     node_kind = kind;
@@ -305,7 +307,8 @@ inline send_node(kind)
     put(NODE, lease, life)
 }
 
-/* A thread that has the slot: `me_is_home` may mount it at once. */
+/* A thread that has taken the slot spawns an actor there. Home (`me_is_home`) may mount it at
+ * once. */
 inline spawn(me_is_home)
 {
     atomic {
@@ -315,7 +318,8 @@ inline spawn(me_is_home)
         born_lease = lease
     };
     if
-    :: atomic { known = born; known_lease = born_lease } /* by its name */
+    /* others may find the actor by its name before it is published */
+    :: atomic { known = born; known_lease = born_lease }
     :: skip
     fi;
     if
@@ -402,7 +406,8 @@ end:
         is_back = 1;
         settle();
         is_back = 0
-    :: atomic { known == life && known != 0 && !closed && !stop -> /* a stop at home */
+    /* an actor of the same thread stops it */
+    :: atomic { known == life && known != 0 && !closed && !stop ->
             stop = 1;
             asked[life] = 1;
             rouse()
@@ -440,7 +445,8 @@ end:
     od
 }
 
-/* To the life that it knew when it began to send; accepted or not. */
+/* A foreign thread sends to the life that it knows when it begins to send. The message may be
+ * refused. */
 proctype sender()
 {
     byte to, its_lease, i;
@@ -462,7 +468,8 @@ end:
     od
 }
 
-/* Stops each life once, if it has not missed it; perhaps when it is over. */
+/* A foreign thread stops each life once, unless it missed that life, perhaps when the life is
+ * over. */
 proctype stopper()
 {
     byte to, its_lease;

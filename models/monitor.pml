@@ -1,10 +1,11 @@
-/* The monitor's sleep and the threads that end it.
+/* How the monitor falls asleep, and how threads wake it.
  *
  * The idea: the monitor sleeps only while every thread of the loop sleeps. It writes ASLEEP before
  * it looks at the park words, and a thread writes RUNNING before it looks at the monitor's word, so
  * at least one of the two sees what the other wrote. A plain store stays in its writer's buffer
  * until it drains, as in park.pml; the accesses of the code that are seq_cst read-modify-writes
- * drain it first. Two threads wake, run an actor and sleep again; a third party ends the system.
+ * drain it first. The model has two threads, which wake, run an actor and sleep again, and a
+ * process that ends the system.
  *
  * Models: runtime/system/monitor.c is_anyone_awake, rest, run, domi_monitor_wake, domi_monitor_stop;
  * runtime/system/monitor.h domi_monitor_wake_if_resting; runtime/loop/park.c fall_asleep, domi_thread_rest_end.
@@ -16,33 +17,34 @@
  * @run long safety -DWAKES=3
  *
  * @mutant short safety NO_LOOK : the monitor does not look at the threads after it wrote ASLEEP
- * @mutant short safety LOOK_FIRST : it looks at the threads before it writes ASLEEP only
- * @mutant short safety LOOK_AT_ONE : it looks at the first thread only
+ * @mutant short safety LOOK_FIRST : the monitor looks at the threads only before it writes ASLEEP
+ * @mutant short safety LOOK_AT_ONE : the monitor looks at the first thread only
  * @mutant long safety NO_ATTEND : a thread that wakes does not look at the monitor
- * @mutant long safety ATTEND_FIRST : it looks before it writes RUNNING
- * @mutant long safety RUNNING_PLAIN : it stores RUNNING instead of exchanging it
- * @mutant long safety ASLEEP_STORED : ASLEEP is stored, whatever the word holds: an end is lost
- * @mutant long safety AWAKE_STORED : whoever wakes stores AWAKE, and an end is lost
+ * @mutant long safety ATTEND_FIRST : a thread that wakes looks at the monitor before it writes RUNNING
+ * @mutant long safety RUNNING_PLAIN : a thread that wakes stores RUNNING instead of exchanging it
+ * @mutant long safety ASLEEP_STORED : ASLEEP is stored over any value of the word, and an end is lost
+ * @mutant long safety AWAKE_STORED : a thread that wakes the monitor stores AWAKE over any value, and an end is lost
  * @mutant long progress NEVER_RESTS -DWAKES=1 : the monitor goes on although all threads sleep
- * @mutant long safety NO_FUTEX_WAKE : the word is changed, and nobody is called
- */
+ * @mutant long safety NO_FUTEX_WAKE : the word is changed without a futex wake
+ * */
 #ifndef WAKES
-#define WAKES 2 /* by each thread */
+#define WAKES 2 /* how often each thread wakes */
 #endif
 #define THREADS 2
 
-#define AWAKE  0 /* the monitor's word */
+#define AWAKE  0 /* the values of the monitor's word */
 #define ASLEEP 1
 #define ENDING 2
 
 byte word = AWAKE;
-bit running[THREADS]; /* the park words, as memory has them; 0 is SLEEPING */
+bit running[THREADS]; /* the park words as they are in memory; 0 is SLEEPING */
 bit stored[THREADS];  /* a plain store of RUNNING is under way */
-bit at_work[THREADS]; /* ghost: it runs an actor, and has looked at the monitor before */
+/* ghost: the thread runs an actor, and has looked at the monitor before that */
+bit at_work[THREADS];
 bit in_futex;         /* the monitor sleeps in the kernel */
 bit over;             /* the monitor has ended */
 
-/* domi_monitor_wake, and the futex wake of who has changed the word */
+/* domi_monitor_wake: the thread that changes the word from ASLEEP also makes the futex wake. */
 inline wake_monitor()
 {
 #ifdef AWAKE_STORED
@@ -105,24 +107,25 @@ proctype thread(byte me)
 #endif
         at_work[me] = 1;
         if
-        :: at_work[me] = 0 /* the handler ends, and the thread parks: an exchange */
-        :: i == WAKES -> break /* a handler that is still at it when all else stands still */
+        :: at_work[me] = 0 /* the handler ends, and the thread parks by an exchange */
+        :: i == WAKES -> break /* a handler that does not return while nothing else moves */
         fi;
         atomic { !stored[me] -> running[me] = 0 }
     :: else -> break
     od
 }
 
-/* A plain store drains when it likes. */
+/* A plain store reaches the memory at any later time. */
 proctype drain(byte me)
 {
 end:
     do
-    :: atomic { stored[me] -> stored[me] = 0; running[me] = 1 } /* unreached: mutants store plainly */
+    /* only mutants come here, because they store plainly */
+    :: atomic { stored[me] -> stored[me] = 0; running[me] = 1 }
     od
 }
 
-/* is_anyone_awake: one word after the other. */
+/* is_anyone_awake: the park words are looked at one after the other. */
 inline look()
 {
     seen = 0;
@@ -151,7 +154,7 @@ proctype monitor()
         :: seen ->
 progress_watches:
             skip
-        :: may_rest -> /* rest */
+        :: may_rest -> /* rest: no thread seems to be awake */
 #ifndef LOOK_FIRST
             seen = 0;
 #endif
@@ -197,13 +200,13 @@ end_in_futex:
     over = 1
 }
 
-/* domi_monitor_stop, at any time; perhaps never. */
+/* domi_monitor_stop is called at any time, perhaps never. */
 proctype ender()
 {
     if
     :: word = ENDING;
-        in_futex = 0; /* the futex wake */
-        over /* join */
+        in_futex = 0; /* domi_monitor_stop makes a futex wake */
+        over /* and joins the monitor's thread */
     :: skip
     fi
 }

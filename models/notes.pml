@@ -1,11 +1,11 @@
-/* The notes of a loan: time-outs of a house that another thread runs.
+/* The notes of a loan are about time-outs of a house that another thread runs.
  *
- * The idea: the wheel is home's. A thief that runs a lent house cannot arm or unlink there, so it
- * leaves a note by the promise's own node, and home carries the notes out when the house is back.
- * Until then nothing is freed that is on the wheel or in a note, and home's wheel looks at nothing
- * of a house that is away. One promise of one conversation, again and again, either embedded in its
- * stack or from the pool; it is answered, fails or is given up, at home or on a loan, and its time
- * may be over at any moment.
+ * The idea: the timer wheel belongs to home. A thief that runs a lent house may neither arm nor
+ * unlink there, so it leaves a note by the promise's own node, and home carries the notes out when
+ * the house is back. Until then no promise that is on the wheel or in a note is freed, and home's
+ * wheel does nothing for a house that is away. The model has one promise of one conversation, which
+ * is used again and again, either embedded in its stack or from the pool. It is answered, fails or
+ * is given up, at home or on a loan, and its time-out may come at any moment.
  *
  * Models: house/conversation/promise.c domi_promise_arm, domi_promise_carry_out_note, domi_promise_fail,
  * domi_promise_expire, unlink_promise, domi_promise_finish, domi_promise_close, domi_promise_release;
@@ -21,40 +21,40 @@
  *
  * @mutant short safety ARMED_FROM_AFAR : the thief arms home's wheel
  * @mutant short safety UNLINKED_FROM_AFAR : the thief unlinks from home's wheel
- * @mutant short safety FREED_TIMED : the thief frees what is on home's wheel
+ * @mutant short safety FREED_TIMED : the thief frees a promise that is on home's wheel
  * @mutant long safety AWAY_NOT_COUNTED : a stack does not count what it left on home's wheel
- * @mutant long safety AWAY_KEPT : ... and is never free, because nobody counts down
- * @mutant long safety EXPIRED_AWAY : a time is over while its house is away, and home acts on it
- * @mutant long safety UNNOTED_NOT : what fails is queued while its node is still a note
+ * @mutant long safety AWAY_KEPT : `away` is never decremented, so the stack is never freed
+ * @mutant long safety EXPIRED_AWAY : home acts on a time-out whose house is away
+ * @mutant long safety UNNOTED_NOT : a promise that fails is queued while its node is still a note
  * @mutant long safety NOTES_LOST : a house is given back without its notes
- * @mutant long safety NOTED_IGNORED : what is a note is freed
- * @mutant long safety DONE_ARMED : a note arms what is done
- * @mutant long safety QUEUED_FREED : what is in the mailbox is freed
- */
+ * @mutant long safety NOTED_IGNORED : a promise whose node is a note is freed
+ * @mutant long safety DONE_ARMED : a note arms a promise that is done
+ * @mutant long safety QUEUED_FREED : a promise that is in the mailbox is freed
+ * */
 #ifndef WAITS
 #define WAITS 2
 #endif
 #ifndef LOANS
 #define LOANS 2
 #endif
-#define ACTS WAITS /* a wait that nobody ends otherwise is ended by its time */
+#define ACTS WAITS /* if nobody else ends a wait, its time-out does */
 
-mtype = { FREE, WAITING, DONE, DEAD };  /* a promise */
-mtype = { HOME, SHOWN, LENT, RETURNED }; /* the house */
+mtype = { FREE, WAITING, DONE, DEAD };  /* the states of a promise */
+mtype = { HOME, SHOWN, LENT, RETURNED }; /* where the house is */
 
 mtype place = HOME;
 mtype state = FREE;
 bit embedded;         /* the promise is a part of its stack */
 bit queued, noted, timed;
-bit on_wheel;         /* what the wheel itself says */
+bit on_wheel;         /* the promise is on the wheel; `timed` is the promise's own mark of that */
 bit in_mailbox;
 bit in_thiefs_notes, in_loans_notes;
 bit stack, ended;     /* a stack exists; its conversation is over */
-bit kept;             /* its answer is in the list, not shown yet */
+bit kept;             /* the answer is in the stack's list of answers, and not shown yet */
 byte away;
 byte waits, loans, acts;
 
-byte begun, over; /* ghosts: waits */
+byte begun, over; /* ghosts: waits that have begun, and that are over */
 
 #define NODE_PLACES (in_mailbox + in_thiefs_notes + in_loans_notes)
 
@@ -148,7 +148,7 @@ inline release()
 #endif
 #endif
         if
-        :: timed -> /* done with on a loan, given up at home */
+        :: timed -> /* the promise ended on a loan, and is released at home */
             wheel_cancel();
 #ifndef AWAY_KEPT
             away--
@@ -191,7 +191,7 @@ inline fail()
 inline handle()
 {
     if
-    :: !stack && state == FREE && waits < WAITS -> /* it asks */
+    :: !stack && state == FREE && waits < WAITS -> /* the actor asks */
         waits++;
         begun++;
         stack = 1;
@@ -202,21 +202,23 @@ inline handle()
         fi;
         state = WAITING;
         arm()
-    :: state == WAITING && acts < ACTS -> /* its answer: domi_stack_take_answer, and the conversation ends */
+    /* the answer comes: domi_stack_take_answer, and the conversation ends */
+    :: state == WAITING && acts < ACTS ->
         acts++;
         unlink_promise();
         release();
         end_stack()
-    :: state == WAITING && acts < ACTS -> /* its answer is one of several */
+    /* the answer is one of several that the conversation waits for */
+    :: state == WAITING && acts < ACTS ->
         acts++;
         unlink_promise();
         state = DONE;
         kept = 1
-    :: state == DONE -> /* the others have come: answers_free */
+    :: state == DONE -> /* the other answers have come: answers_free */
         kept = 0;
         release();
         end_stack()
-    :: state == WAITING && !queued && acts < ACTS -> acts++; fail() /* cancelled by its actor */
+    :: state == WAITING && !queued && acts < ACTS -> acts++; fail() /* the actor cancels the wait */
     :: state == WAITING && acts < ACTS -> /* the actor stops: domi_promise_abandon */
         acts++;
         unlink_promise();
@@ -248,7 +250,7 @@ end:
     :: atomic { on_wheel -> /* domi_promise_expire */
             if
 #ifndef EXPIRED_AWAY
-            :: place != HOME /* looked at again a tick later */
+            :: place != HOME /* the wheel looks again a tick later */
             :: place == HOME ->
 #else
             :: true ->
@@ -299,7 +301,7 @@ end:
     do
     :: atomic { place == SHOWN -> place = LENT }
     :: atomic { place == LENT && HAS_WORK -> handle() }
-    :: atomic { place == LENT -> /* domi_notes_take, the return */
+    :: atomic { place == LENT -> /* domi_notes_take, and the return of the house */
 #ifdef NOTES_LOST
             in_thiefs_notes = 0;
 #else

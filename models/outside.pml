@@ -1,11 +1,11 @@
-/* Foreign threads that ask and wait.
+/* Foreign threads ask actors and wait for the answers.
  *
- * The idea: a thread that holds the mutex runs the one actor that asks for all of them, and so
- * completes asks for which other threads wait. One of the threads that wait leads: it sleeps on the
- * manager's park word, which a put wakes. The others sleep on conditions of their own, until they
- * are answered or the lead is handed to them. Two askers; an answer comes from a thread of the loop
- * at any time, or never: then the ask's own time ends it, and nothing else wakes its asker. A
- * visitor goes in and out; the system closes.
+ * The idea: one actor asks for all foreign threads. A thread that holds the mutex runs it, and so
+ * completes also asks for which other threads wait. One of the waiting threads is the leader: it
+ * sleeps on the manager's park word, and a put wakes it. The others sleep on condition variables of
+ * their own, until they are answered or become the leader. The model has two askers. A thread of
+ * the loop answers at any time, or never; then the ask's time-out ends it, and nothing else wakes
+ * its asker. A visitor takes and leaves the mutex once, and the system closes.
  *
  * Models: runtime/outside/outside_ask.c domi_outside_handle_arrivals, wake, answered, park, hand_on, domi_asking_wait,
  * domi_outside_close; runtime/outside/outside.c domi_outside_enter; house/message/manager.h
@@ -24,15 +24,15 @@
  * @mutant short safety FUTEX_BLIND : the leader sleeps without comparing the word once more
  * @mutant long safety NO_NOTIFY : an answer is put, and the leader is not woken
  * @mutant long safety LEADER_SIGNALLED : a thread that completes the leader's ask signals the leader's condition
- * @mutant long safety FOLLOWER_NOT_SIGNALLED : a thread that completes the ask of another one tells nobody
- * @mutant long safety LEAD_KEPT : a leader leaves, and is still named
- * @mutant long safety NO_HAND_ON : a leader leaves, and wakes nobody
+ * @mutant long safety FOLLOWER_NOT_SIGNALLED : a thread that completes the ask of another one does not signal it
+ * @mutant long safety LEAD_KEPT : a leader leaves, and `leader` still names it
+ * @mutant long safety NO_HAND_ON : a leader leaves, and wakes no other asker to lead
  * @mutant long progress NO_TURN : a thread that is woken does not run the asking actor
  * @mutant long safety SERIAL_IGNORED : a late answer completes an ask again
  * @mutant long safety CLOSE_NOT_AWAITED : the system is freed while askers are inside
  * @mutant long safety CLOSE_KEEPS_ASKS : the close does not end the asks that wait
  * @mutant long safety STAGE_IGNORED : an ask begins after the close
- */
+ * */
 #ifndef ASKERS
 #define ASKERS 2
 #endif
@@ -47,15 +47,16 @@ bit mutex, closed, freed;
 byte leader = NOBODY;
 byte inside; /* askers that have not left */
 bit in_futex;
-bit nobody_asks; /* this condition was signalled, and somebody waited on it */
+bit nobody_asks; /* the condition variable on which the close waits was signalled */
 
-bit begun[ASKERS], waits[ASKERS], done[ASKERS]; /* an ask; whether its promise waits */
-bit arrived[ASKERS];                            /* its answer, among the arrivals */
-bit silent[ASKERS];                             /* nobody will answer it */
-bit late[ASKERS];                               /* its time is over */
+/* the ask has begun; its promise waits; it is complete */
+bit begun[ASKERS], waits[ASKERS], done[ASKERS];
+bit arrived[ASKERS];                            /* the answer is among the arrivals */
+bit silent[ASKERS];                             /* nobody will answer this ask */
+bit late[ASKERS];                               /* the ask's time-out is over */
 bit on_condition[ASKERS], signalled[ASKERS];
 
-bit endless; /* nothing ends the first ask but the close */
+bit endless; /* only the close ends the first ask */
 
 byte completed[ASKERS]; /* ghosts */
 bit returned[ASKERS];
@@ -65,7 +66,7 @@ bit returned[ASKERS];
 inline lock() { atomic { !mutex -> mutex = 1 } }
 inline unlock() { assert(mutex); mutex = 0 }
 
-/* The word is NOTIFIED by one, and he makes the call. */
+/* One thread changes the word to NOTIFIED, and that one makes the futex wake. */
 inline notify()
 {
     if
@@ -119,7 +120,8 @@ inline complete(whom)
 #define IS_HIS(k) waits[k]
 #endif
 
-/* domi_outside_handle_arrivals: one exchange takes the arrivals, the wheel brings what is late. */
+/* domi_outside_handle_arrivals: one exchange takes the arrivals, and the timer wheel ends the asks
+ * that are late. */
 inline turn()
 {
     atomic {
@@ -260,8 +262,8 @@ refused:
     returned[me] = 1
 }
 
-/* A thread of the loop answers each ask once, unless nobody does. It does not touch what is freed:
- * the threads have ended by then. */
+/* A thread of the loop answers each ask once, or leaves it unanswered. It never uses a freed
+ * system, because the code frees the system after its threads have ended. */
 proctype thread()
 {
     bit answered[ASKERS];
@@ -286,8 +288,8 @@ end_idle:
     od
 }
 
-/* The time of an ask that nobody answers, or answers late. That of the first may be as good as
- * endless: then nobody else may have to wait for it. */
+/* The time-out of an ask that is not answered, or is answered late. The first ask may have a
+ * time-out that never comes; no other asker may have to wait for it. */
 proctype clock(byte whose)
 {
 end:
@@ -310,7 +312,7 @@ proctype visitor()
     unlock()
 }
 
-/* domi_system_set_stage(ENDING), perhaps never; then the system is freed. */
+/* domi_system_set_stage(ENDING) is called, perhaps never; after it the system is freed. */
 proctype closer()
 {
     byte k;

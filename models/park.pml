@@ -1,10 +1,11 @@
-/* Park and wake, with store buffers.
+/* Park and wake, on a machine whose stores are buffered.
  *
- * The idea: whoever puts and whoever parks both make a read-modify-write before they look at what
- * the other wrote, so they cannot both miss. A plain store stays in its thread's buffer until it
- * drains, at any later time and in order (x86-TSO, which is what the compiler may make of release
- * and acquire too); a read-modify-write, or a seq_cst store, drains the buffer first. There is no
- * time-out here: what only the cap of a park would find is a state in which nobody moves.
+ * The idea: a thread that puts and a thread that parks both make a read-modify-write before they
+ * look at what the other wrote. So at least one of them sees the other. A plain store stays in its
+ * thread's buffer until it drains, at any later time and in order (x86-TSO; the compiler may turn
+ * release and acquire into this). A read-modify-write or a seq_cst store drains the buffer first.
+ * The model has no time-outs. So a wake-up that is lost, which the code would notice only at the
+ * end of a capped sleep, is here a state in which no process moves.
  *
  * Models: house/message/manager.h domi_manager_notify; house/message/arrivals.c push; the push of a loan onto
  * home's returns (runtime/loop/steal.c); runtime/loop/follow.c domi_system_set_wanted; runtime/loop/park.c
@@ -17,25 +18,25 @@
  *
  * @mutant short safety PUT_PLAIN : the link into the arrivals is a release store
  * @mutant short safety PARK_PLAIN : SLEEPING is stored, not exchanged
- * @mutant short safety NO_SECOND_LOOK : after SLEEPING nothing is looked at
+ * @mutant short safety NO_SECOND_LOOK : the owner looks at nothing after it wrote SLEEPING
  * @mutant short safety NO_LOOK_AT_RETURNS : the second look leaves out the returns
- * @mutant short safety NOTIFY_STORES : NOTIFIED is stored by all who saw SLEEPING, and all write
+ * @mutant short safety NOTIFY_STORES : each sender that saw SLEEPING stores NOTIFIED and writes to the eventfd
  * @mutant short safety NO_REARM : a poll whose last shot has gone is not armed anew
- * @mutant short safety PAYLOAD_LATE : what is put is filled after the put
+ * @mutant short safety PAYLOAD_LATE : a message is filled after it was put
  * @mutant short progress ONE_SHOT : every shot is the last; nobody reads the eventfd
- * @mutant long safety RETURN_PLAIN : so is the return of a loan
- * @mutant long safety WANTED_RELEASE : so is what the system wants
- * @mutant long safety LOOK_FIRST : it looks before SLEEPING only
+ * @mutant long safety RETURN_PLAIN : the return of a loan is a release store
+ * @mutant long safety WANTED_RELEASE : the word of what the system wants is written by a release store
+ * @mutant long safety LOOK_FIRST : the owner looks only before it writes SLEEPING
  * @mutant long safety NO_LOOK_AT_WANTED : the second look leaves out what the system wants
- * @mutant long safety NOTIFY_FIRST : the word is looked at before the put
- */
-#define PUTS 1 /* by each sender */
+ * @mutant long safety NOTIFY_FIRST : a sender looks at the park word before the put
+ * */
+#define PUTS 1 /* puts by each sender */
 #define ENDS 1 /* how often the kernel ends the poll by itself */
 
-#define SENDERS 3 /* of a message, of a loan, and who stops the system */
+#define SENDERS 3 /* one puts a message, one returns a loan, one stops the system */
 #define OWNER   SENDERS
 
-/* Words in memory. */
+/* The words in memory, by number. */
 #define ARRIVALS 0
 #define RETURNS  1
 #define WANTED   2
@@ -48,11 +49,13 @@
 #define NOTIFIED 2
 
 byte memory[WORDS];
-chan buffer[OWNER + 1] = [2] of { byte, byte }; /* plain stores under way: word, value */
+/* plain stores that have not reached the memory: word, value */
+chan buffer[OWNER + 1] = [2] of { byte, byte };
 byte taken[SENDERS];
 byte writes, sleeps;
 
-/* The kernel's: the poll is armed, the eventfd is not 0, a completion waits, it was the last. */
+/* The kernel's state: the poll is armed; the eventfd is not 0; a completion of the poll waits; that
+ * completion was the poll's last. */
 bit armed, readable, completed, last;
 byte ends;
 
@@ -145,7 +148,7 @@ proctype sender(byte me)
         store(PAYLOAD + me, i);
 #endif
         if
-        :: IS_PLAIN -> store(me, i) /* unreached: this is what mutants do */
+        :: IS_PLAIN -> store(me, i) /* only mutants come here */
         :: !IS_PLAIN -> atomic { DRAINED -> memory[me]++ }
         fi;
 #ifdef PAYLOAD_LATE
@@ -158,7 +161,7 @@ proctype sender(byte me)
     od
 }
 
-/* Exchange the lists, load what is wanted. */
+/* The owner takes a list by an exchange, or loads what is wanted. */
 inline take(word)
 {
     atomic {
@@ -175,7 +178,8 @@ inline take(word)
 
 proctype owner(byte me)
 {
-    bit wake_armed, arming; /* it believes that the poll is armed; that is not submitted yet */
+    /* the owner believes that the poll is armed; the arming is not submitted yet */
+    bit wake_armed, arming;
     byte found;
 
 runs:
@@ -198,7 +202,7 @@ progress_wanted:
         take(WANTED)
     :: !completed && !LEFT -> break
     od;
-    /* fall_asleep */
+    /* fall_asleep: arm the poll if it is not armed */
     if
 #ifdef NO_REARM
     :: !wake_armed && sleeps == 0 ->
@@ -239,7 +243,7 @@ progress_wanted:
     fi;
 #endif
 #endif
-    atomic { /* enter: submit, then wait for a completion */
+    atomic { /* the owner enters the ring: it submits, then waits for a completion */
         DRAINED ->
         if
         :: arming ->
@@ -259,7 +263,7 @@ stays:
     goto runs
 }
 
-/* Buffers drain when they like. */
+/* A buffered store reaches the memory at any later time. */
 proctype drain(byte whose)
 {
     byte word, value;
@@ -285,6 +289,6 @@ init {
         :: else -> break
         od
     };
-    timeout -> /* nobody can move any more: the owner sleeps */
+    timeout -> /* no process can move any more, because the owner sleeps */
     assert(taken[ARRIVALS] == PUTS && taken[RETURNS] == PUTS && taken[WANTED] == PUTS)
 }

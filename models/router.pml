@@ -1,12 +1,12 @@
-/* A router's lease: senders read fields that others write, and know whether these belonged to their
- * lease.
+/* A router's lease: senders read fields that other threads write, and can tell whether these belong
+ * to the lease that they were sent to.
  *
- * The idea: a router's fields belong to the lease in its life word. Whoever changes them has first
- * changed the word; a sender reads fields, then looks at the word again, and takes what it read
+ * The idea: a router's fields belong to the lease in its life word. A thread changes the word
+ * before it changes the fields. A sender reads fields, then looks at the word again, and uses them
  * only if the word still holds its lease. Several threads may end a router: one of them changes the
- * word, and the last one to use the router, a stopper or the actor that owns it, gives the memory
- * back. Two lives of one router's memory; a sender with the address of the first life; its owner; a
- * stranger who stops it.
+ * word, and the last one that uses the router, a stopper or the actor that owns it, gives the
+ * memory back. The model has two lives of one router's memory; a sender with the address of the
+ * first life that it sees; the owner; and a stranger that stops the router.
  *
  * Models: house/directory/router.c look, routee_of, is_still, domi_router_stop; house/directory/router_make.c
  * open_router, spawn_routees, prune, router_take, domi_router_give_back, domi_router_stop_owned. Holds: a
@@ -19,13 +19,13 @@
  * @mutant short safety STALE_VIEW : a routee is taken without another look at the word
  * @mutant short safety LOOKED_BEFORE : the word is looked at before the fields are read, not after
  * @mutant short safety STOP_STORED : a stop changes the word without comparing it
- * @mutant long safety LEASE_KEPT : the next life has the lease of the last
+ * @mutant long safety LEASE_KEPT : the next life has the lease of the life before
  * @mutant long safety OPEN_FIRST : the word is opened before the fields are written
- * @mutant long safety NOT_STOPPING : nobody is told that a stopper still uses the router
+ * @mutant long safety NOT_STOPPING : the word does not say that a stopper still uses the router
  * @mutant long safety NO_ORPHAN : an owner that ends leaves a router that is being stopped
- * @mutant long safety ORPHAN_IGNORED : the stopper does not give back what was orphaned
- * @mutant long safety ORPHAN_KEPT : an orphaned memory is reused, and the next life begins as an orphan
- * @mutant long safety PRUNED_EARLY : an owner prunes what is still being stopped */
+ * @mutant long safety ORPHAN_IGNORED : the stopper does not give back a router that its owner has left
+ * @mutant long safety ORPHAN_KEPT : the mark of an orphan stays in memory that is used again
+ * @mutant long safety PRUNED_EARLY : an owner gives back a router that is still being stopped */
 #ifndef SENDS
 #define SENDS 1
 #endif
@@ -36,10 +36,10 @@
 byte lease = 1;
 bit closed = 1, stopping, orphan;
 
-byte count;            /* fields: written by the life that is named here, which stands for what */
-byte routee[ROUTEES];  /* they hold */
+byte count;            /* `count` and `routee` are the fields; their value here is */
+byte routee[ROUTEES];  /* the number of the life that wrote them */
 
-/* The place where the router's memory is. */
+/* These two say where the router's memory is. */
 bit is_free = 1;
 bit in_list; /* the owner's list has it */
 
@@ -63,7 +63,7 @@ inline give_back()
     is_free = 1
 }
 
-/* domi_router_stop, with the address of life `mine`; lives and leases are numbered alike. */
+/* domi_router_stop, with the address of life `mine`. The lease of a life is its number. */
 inline stop(mine)
 {
     if
@@ -86,7 +86,7 @@ inline stop(mine)
         do
         :: i < ROUTEES ->
             atomic {
-                assert(routee[i] == mine); /* not the next life's */
+                assert(routee[i] == mine); /* it is not a routee of the next life */
                 routees_stopped++;
                 i++
             }
@@ -108,7 +108,7 @@ inline stop(mine)
     fi
 }
 
-/* Opens it, perhaps prunes its list and opens it anew, and ends. */
+/* The owner opens the router, perhaps prunes its list and opens the router anew, and ends. */
 proctype owner()
 {
     byte i;
@@ -156,7 +156,7 @@ proctype owner()
     fi
 }
 
-/* Stops the life that it knows, once. */
+/* A stranger stops the life that it knows, once. */
 proctype stranger()
 {
     byte i, mine;
@@ -167,7 +167,7 @@ end:
     stop(mine)
 }
 
-/* domi_router_put, with an address of the first life that it knew. */
+/* domi_router_put, with the address of the first life that the sender saw. */
 proctype sender()
 {
     byte mine, its_count, to, i;

@@ -1,10 +1,11 @@
-/* Remote frees.
+/* Objects that are freed by another thread than their owner.
  *
- * The idea: an object goes home. Freed by its owner it is the next one taken; freed elsewhere it is
- * linked into the freer's chain for its owner, a chain is pushed whole, and the owner takes all
- * that was pushed at once and sorts a bounded part of it at a time. One may stay where it was
- * freed, as a guest: it is the next one taken there. One owner with OBJECTS objects, who takes
- * TAKES times and gives them away; FREERS threads that free them, or answer with them.
+ * The idea: an object goes back to its owner. If its owner frees it, it is the next one taken. A
+ * freer, which is another thread, links it into its chain for the owner and pushes the chain as a
+ * whole. The owner takes all pushed objects at once and sorts a bounded part of them at a time. One
+ * object may stay with the freer, as a guest: it is the next one taken there. The model has one
+ * owner with OBJECTS objects, which takes one TAKES times and gives it away, and FREERS threads
+ * that free the objects, or use them to answer.
  *
  * Models: house/message/pool.c domi_pool_refill, collect, domi_pool_free_slow, domi_pool_flush_returns, push_chain,
  * chain; house/message/pool.h domi_pool_take, domi_pool_take_envelope, domi_pool_free; base/slab.h
@@ -21,13 +22,13 @@
  * @mutant short safety CHAIN_KEPT : a chain is not emptied when it was pushed
  * @mutant short safety REST_DROPPED : what is beyond the bound of one sorting is forgotten
  * @mutant short safety NO_FLUSH : chains are not pushed before a park
- * @mutant short safety GUEST_TWICE : a guest that was taken stays a guest
+ * @mutant short safety GUEST_TWICE : a guest that was taken is still noted as the guest
  * @mutant short safety GUEST_STAYS : a thread parks with a guest
- * @mutant long safety LINK_AFTER_PUSH : the tail is linked when the chain was pushed
+ * @mutant long safety LINK_AFTER_PUSH : the tail is linked after the chain was pushed
  * @mutant long safety COLLECT_STORES : the owner looks, then stores
  * @mutant long safety REST_OVERWRITTEN : more is taken while a rest is unsorted
- * @mutant long safety OWNER_IGNORED : who frees keeps it
- */
+ * @mutant long safety OWNER_IGNORED : a freer keeps the object
+ * */
 #ifndef OBJECTS
 #define OBJECTS 3
 #endif
@@ -41,14 +42,17 @@
 #define CHAIN_MAX 2 /* DOMI_CHAINED_MAX */
 #define NONE      OBJECTS
 
-byte next[OBJECTS + 1]; /* of the last nobody looks at it */
-byte free = NONE, returned = NONE, carved; /* the owner's */
+byte next[OBJECTS + 1]; /* the last entry is for NONE, and nobody reads it */
+/* the free list, the objects to be sorted, and how many were ever taken from the slab; only the
+ * owner uses these */
+byte free = NONE, returned = NONE, carved;
 byte remote = NONE;                        /* the chain that others push to, and that the owner takes as a whole */
 byte head[FREERS] = NONE, tail[FREERS] = NONE, chained[FREERS];
-bit used[OBJECTS + 1];  /* ghost */
+bit used[OBJECTS + 1];  /* ghost: the object is in use */
 byte takes;
 byte guest[FREERS] = NONE;
-chan answers = [OBJECTS] of { byte }; /* guests on their way to the owner */
+/* guests that a freer took to answer, on their way to the owner */
+chan answers = [OBJECTS] of { byte };
 chan given[FREERS] = [OBJECTS] of { byte };
 
 /* domi_slab_put */
@@ -111,7 +115,8 @@ proctype owner()
         if
         :: free != NONE -> atomic { object = free; free = next[object] }
         :: free == NONE && carved < OBJECTS -> atomic { object = carved; carved++ }
-        :: else -> (remote != NONE || returned != NONE || len(answers) > 0) /* or a new chunk */
+        /* the code would take a new chunk here instead of waiting */
+        :: else -> (remote != NONE || returned != NONE || len(answers) > 0)
         fi;
         if
         :: object != NONE ->
@@ -123,7 +128,7 @@ proctype owner()
             if
             :: given[0]!object
             :: given[1]!object
-            :: used[object] = 0; put_free(object) /* freed where it was taken */
+            :: used[object] = 0; put_free(object) /* the owner frees the object itself */
             fi;
             object = NONE
         :: else
@@ -197,7 +202,7 @@ inline chain(node)
 proctype freer(byte me)
 {
     byte object, was = NONE;
-    bit owes; /* an answer */
+    bit owes; /* the freer has to send an answer */
 
 end:
     do
@@ -210,9 +215,9 @@ end:
 #ifdef OWNER_IGNORED
         skip
 #else
-        atomic { /* domi_pool_free_slow: all of it is this thread's */
+        atomic { /* domi_pool_free_slow uses only words of this thread, so it is one step */
             if
-            :: guest[me] == NONE -> guest[me] = object /* it came alone */
+            :: guest[me] == NONE -> guest[me] = object /* the freer keeps it as its guest */
             :: true -> chain(object)
             fi;
             object = 0
@@ -222,7 +227,7 @@ end:
         :: else
         fi
 #endif
-    :: atomic { guest[me] != NONE && owes -> /* it is taken, to answer the owner */
+    :: atomic { guest[me] != NONE && owes -> /* the guest is taken, to answer the owner */
             owes = 0;
             assert(!used[guest[me]]);
             used[guest[me]] = 1;
@@ -233,13 +238,13 @@ end:
         }
 #ifndef NO_FLUSH
     :: atomic { len(given[me]) == 0 && IS_GUEST -> chain(guest[me]); guest[me] = NONE }
-        push_chain() /* before a park */
+        push_chain() /* a thread pushes its chain before it parks */
     :: len(given[me]) == 0 && chained[me] > 0 -> push_chain()
 #endif
     od
 }
 
-/* How many are in the list from `from` on. */
+/* Add the number of objects in the list that begins at `from`. */
 inline count(from)
 {
     object = from;

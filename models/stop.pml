@@ -1,11 +1,12 @@
 /* Stop and drain.
  *
- * The idea: a stop is a word that goes up step by step, and each thread says which step it has
- * begun; a step ends when all have begun it and the counters are 0, which is an orderly end, or when
- * its time is over, which is a forced one. So nothing is born, accepted or run behind the back of
- * the one who stops, and actors are ended when no thread runs any more. Two threads; actor A of
- * thread 0 is stolen by thread 1, spawns, and has blocking work done by a helper thread; acceptors
- * hand connections of thread 0 to thread 1; a foreign thread sends, spawns and asks A.
+ * The idea: a stop is a word that goes up step by step, and each thread tells which step it has
+ * begun. A step ends in order when all threads have begun it and its counters are 0; otherwise its
+ * end is forced when its time-out is over. So nothing is born, accepted or run unseen by the thread
+ * that stops the system (the controller), and actors are ended when no thread runs any more. The
+ * model has two threads. Thread 1 steals actor A of thread 0; A spawns an actor, and a helper
+ * thread does blocking work for A. Acceptors of thread 0 hand connections to thread 1. A foreign
+ * thread sends, spawns and asks A.
  *
  * Models: runtime/control/stop.c is_quiet, is_closed, is_empty, drain, stop_actors, stop, domi_system_set_stage,
  * domi_system_end; runtime/loop/follow.c domi_thread_follow_stop; runtime/control/thread.c wait_for_all, run;
@@ -29,26 +30,26 @@
  * @run long safety -DFOREIGNLESS
  *
  * @mutant short safety COUNTED_LATE -DFOREIGNLESS : a connection is counted when it arrives, not when it is sent
- * @mutant short safety LISTENING_IGNORED -DFOREIGNLESS : quiet is when no connection is open
+ * @mutant short safety LISTENING_IGNORED -DFOREIGNLESS : the drain ends when no connection is open, although a listener listens
  * @mutant short safety CONNECTIONS_FIRST -DFOREIGNLESS : connections are counted before listeners
- * @mutant short safety ABORT_IS_QUIET -DFOREIGNLESS -DCONNECTIONS=1 : what was reset counts as drained
+ * @mutant short safety ABORT_IS_QUIET -DFOREIGNLESS -DCONNECTIONS=1 : connections that were reset count as drained
  * @mutant short safety DRAIN_SKIPPED -DFOREIGNLESS -DCONNECTIONS=1 : a thread that sees CLOSE first does not drain
- * @mutant short safety EMPTY_EARLY -DCONNECTIONS=0 : who lives is counted before all have followed
- * @mutant short safety MOUNTS_FORGOTTEN -DCONNECTIONS=0 : the stop does not look at who is yet to come
+ * @mutant short safety EMPTY_EARLY -DCONNECTIONS=0 : living actors are counted before all threads have followed
+ * @mutant short safety MOUNTS_FORGOTTEN -DCONNECTIONS=0 : the stop does not stop actors whose mount has not arrived
  * @mutant short safety WORK_FORGOTTEN -DCONNECTIONS=0 -DFOREIGNLESS -DWORK : an actor ends while a helper works for it
- * @mutant long safety LATE_WORK_TOLD -DCONNECTIONS=0 -DFOREIGNLESS -DWORK : a helper that was abandoned tells all the same
- * @mutant long safety ASKERS_NOT_AWAITED -DCONNECTIONS=0 -DFOREIGNLESS -DASKS : the system is freed while somebody asks
+ * @mutant long safety LATE_WORK_TOLD -DCONNECTIONS=0 -DFOREIGNLESS -DWORK : a helper whose work was abandoned still puts its result
+ * @mutant long safety ASKERS_NOT_AWAITED -DCONNECTIONS=0 -DFOREIGNLESS -DASKS : the system is freed while a foreign thread asks
  * @mutant long safety ASKS_NOT_ENDED -DCONNECTIONS=0 -DFOREIGNLESS -DASKS : an ask is not ended by the close
  * @mutant long safety NO_CLOSE -DCONNECTIONS=0 : actors are stopped while others may spawn
  * @mutant long safety OUTSIDE_UNLOCKED -DCONNECTIONS=0 : foreign threads look at the stage without the mutex
  * @mutant long safety NO_WAIT_FOR_ALL -DCONNECTIONS=0 : a thread ends its actors when it has left its loop
- * @mutant long safety LOANS_FORGOTTEN -DCONNECTIONS=0 : what is shown or returned is not taken back at the end
- * @mutant long safety LATE_MAIL_LEFT -DCONNECTIONS=0 : what was put after its receiver had ended stays there
- * @mutant long safety FOLLOWING_IGNORED -DFOREIGNLESS : ... and nobody listens, whoever has begun to drain
- * @mutant long safety CLOSE_NOT_AWAITED -DCONNECTIONS=0 : ... while a thread has not heard of the end of spawning
+ * @mutant long safety LOANS_FORGOTTEN -DCONNECTIONS=0 : a house that is exposed or returned is not taken back at the end
+ * @mutant long safety LATE_MAIL_LEFT -DCONNECTIONS=0 : mail that was put after its receiver had ended stays there
+ * @mutant long safety FOLLOWING_IGNORED -DFOREIGNLESS : the drain ends when nothing listens and no connection is open, before all threads have begun it
+ * @mutant long safety CLOSE_NOT_AWAITED -DCONNECTIONS=0 : actors are stopped while a thread has not begun CLOSE and may spawn
  * @mutant long safety STAGE_LATE -DCONNECTIONS=0 : threads are ended before foreign ones are kept out
  * @mutant long safety LOAN_KEPT -DCONNECTIONS=0 : a thief leaves its loop with a loan
- */
+ * */
 #ifndef MESSAGES
 #define MESSAGES 1
 #endif
@@ -56,29 +57,29 @@
 #define CONNECTIONS 2
 #endif
 
-#define RUN   0 /* the words of the system */
+#define RUN   0 /* the values of `wanted` and `following`: the steps of a stop */
 #define DRAIN 1
 #define ABORT 2
 #define CLOSE 3
 #define STOP  4
 #define END   5
 
-#define IS_RUNNING  0 /* stages, under the mutex */
+#define IS_RUNNING  0 /* the values of `stage`, for foreign threads; under the mutex */
 #define IS_DRAINING 1
 #define IS_ENDING   2
 
-mtype = { IDLE, SHOWN, LENT, BACK }; /* where A is: at home; with thieves */
+mtype = { IDLE, SHOWN, LENT, BACK }; /* where A is: at home, exposed, with the thief, given back */
 
 byte wanted, following[2], ended;
 bit closing[2];
 byte stage;
 bit mutex;
 
-/* Connections: listening is thread 0's, they are opened on thread 1. */
+/* Connections: thread 0 listens and accepts, thread 1 has the channels. */
 bit listening = (CONNECTIONS > 0), draining;
 byte connections, accepted_connections, under_way, open;
 
-/* A: its inbox, and what of it was sorted. */
+/* Actor A: the messages in its inbox, and in `mail` those that were sorted. */
 mtype place = IDLE;
 byte inbox;
 #ifdef WORK
@@ -91,14 +92,14 @@ bit arrived, pending, exposed, a_stop, a_closed, a_spawned;
 /* A's blocking work, once: a helper does it, and puts the result into A's inbox. */
 mtype = { NOT_YET, AT_WORK, DONE, ABANDONED };
 mtype work = NOT_YET;
-bit work_waits; /* A's conversation waits for it */
+bit work_waits; /* A's conversation waits for the work */
 bit pool_stopped;
 
 /* The foreign thread's ask of A, once. */
 bit asks, ask_answered, asks_closed;
 byte inside;
 
-/* Others that live, by home: those whose mount has not arrived, and the others. */
+/* Other living actors, by home: those whose mount has not arrived, and those that are mounted. */
 byte mounts[2], houses[2];
 
 /* Ghosts. */
@@ -127,7 +128,7 @@ inline put_to_a()
 inline spawn_on(where)
 {
     atomic {
-        assert(!walked[where]); /* nobody is born behind the stop's back */
+        assert(!walked[where]); /* nobody is born on a thread that has stopped its actors */
         mounts[where]++
     }
 }
@@ -149,7 +150,7 @@ inline sort_a()
     }
 }
 
-/* A handler of A, on thread `me`: it may spawn, once. */
+/* Thread `me` runs a handler of A, which may spawn an actor once, or begin blocking work once. */
 inline run_a()
 {
     if
@@ -190,7 +191,8 @@ inline follow()
     :: else
     fi;
     if
-    :: step == ABORT && doing < ABORT && me == 1 -> /* domi_io_abort: they close soon */
+    /* domi_io_abort: the connections are reset and close soon */
+    :: step == ABORT && doing < ABORT && me == 1 ->
         reset = reset + under_way
     :: else
     fi;
@@ -203,7 +205,8 @@ inline follow()
         atomic {
             walked[me] = 1;
 #ifndef MOUNTS_FORGOTTEN
-            houses[me] = houses[me] + mounts[me]; /* it takes the arrivals first */
+            /* it takes arrivals first, so that they are stopped, too */
+            houses[me] = houses[me] + mounts[me];
             mounts[me] = 0;
 #endif
             if
@@ -217,7 +220,7 @@ inline follow()
     following[me] = step
 }
 
-/* Phase 1 and 2 of thread 0, of thread 1. */
+/* accept() is phases 1 and 2 of thread 0, serve() those of thread 1. */
 inline accept()
 {
     if
@@ -231,7 +234,8 @@ inline accept()
         connections++;
 #endif
         under_way++
-    :: listening && (draining || accepted_connections < CONNECTIONS) -> listening = 0 /* a pause */
+    /* accepting ends or pauses */
+    :: listening && (draining || accepted_connections < CONNECTIONS) -> listening = 0
     :: !listening && !draining && CONNECTIONS > 0 -> listening = 1
     fi
 }
@@ -258,7 +262,7 @@ inline have_back()
     }
 }
 
-/* A has run at home, or is back. */
+/* A has run at home, or is back from the thief. */
 inline settle_a()
 {
     atomic {
@@ -345,7 +349,7 @@ proctype thread(byte me)
                 mail = 0
             fi
         }
-    :: else /* an on_stop sends to A */
+    :: else /* an actor of thread 1 sends to A in its on_stop */
         if
         :: !a_closed -> put_to_a()
         :: else
@@ -359,7 +363,7 @@ inline lock() { atomic { !mutex -> mutex = 1 } }
 inline unlock() { mutex = 0 }
 
 #ifndef FOREIGNLESS
-/* A foreign thread. It goes on as long as the stage lets it. */
+/* A foreign thread sends to A and spawns an actor, as long as the stage allows it. */
 proctype foreign()
 {
     byte i;
@@ -396,7 +400,7 @@ proctype foreign()
 #endif
 
 #ifdef ASKS
-/* Another foreign thread asks, and waits for the answer or the close. */
+/* Another foreign thread asks A, and waits for the answer or the close. */
 proctype asker()
 {
     lock();
@@ -407,7 +411,7 @@ proctype asker()
     unlock();
     if
     :: asks ->
-        (ask_answered || asks_closed); /* else its own time ends it */
+        (ask_answered || asks_closed); /* the code has a time-out, too */
         assert(!freed);
         inside--
     :: else
@@ -416,15 +420,17 @@ proctype asker()
 #endif
 
 #ifdef WORK
-/* The function returns, and `done` puts; or the pool was stopped meanwhile, and it puts nothing. */
+/* The function of the blocking work returns, and `done` puts the result; if the pool was stopped
+ * meanwhile, nothing is put. */
 proctype helper()
 {
 end:
     work == AT_WORK || work == ABANDONED;
     if
-    :: atomic { work == AT_WORK -> /* the pool counts it as running until it has put */
+    /* the pool counts the work as running until its result was put */
+    :: atomic { work == AT_WORK ->
             work = DONE;
-            assert(!freed && !a_closed); /* an actor waits for its work */
+            assert(!freed && !a_closed); /* an actor does not end while its work is under way */
             if
             :: inbox == 0 -> arrived = 1
             :: else
@@ -435,7 +441,7 @@ end:
 #ifdef LATE_WORK_TOLD
     :: atomic { work == ABANDONED -> assert(!freed && !left_as_it_is); inbox++ }
 #else
-    :: work == ABANDONED -> assert(!a_closed) /* the function uses what is the actor's */
+    :: work == ABANDONED -> assert(!a_closed) /* the function may still use memory of the actor */
 #endif
     fi
 }
@@ -443,7 +449,7 @@ end:
 
 #define HAVE_FOLLOWED(what) (following[0] >= what && following[1] >= what)
 
-/* is_quiet, look after look; counters are read one by one. */
+/* is_quiet, called again and again; it reads the counters one by one. */
 inline await_quiet()
 {
     do
@@ -451,7 +457,7 @@ inline await_quiet()
 #ifndef FOLLOWING_IGNORED
         if
         :: HAVE_FOLLOWED(DRAIN)
-        :: forced = 1; break /* its time is over */
+        :: forced = 1; break /* the time-out is over */
         fi;
 #endif
 #ifdef CONNECTIONS_FIRST
@@ -469,7 +475,7 @@ inline await_quiet()
         if
 #ifndef CONNECTIONS_FIRST
         :: connections == 0 -> break
-        :: connections != 0 -> /* anew */
+        :: connections != 0 -> /* look again */
 #else
         :: true -> break
 #endif
@@ -507,7 +513,7 @@ proctype controller()
 #ifndef CLOSE_NOT_AWAITED
     if
     :: HAVE_FOLLOWED(CLOSE)
-    :: goto ends /* its time is over: some handler does not return */
+    :: goto ends /* the time-out is over, because some handler does not return */
     fi;
 #endif
 #endif
@@ -519,7 +525,7 @@ proctype controller()
     :: atomic { HAVE_FOLLOWED(STOP) && houses[0] + houses[1] == 0 && a_closed -> orderly = 1 }
 #endif
         assert(mounts[0] + mounts[1] + houses[0] + houses[1] == 0 && !work_waits)
-    :: skip /* its time is over */
+    :: skip /* the time-out is over */
     fi;
 ends:
 #ifdef WORK

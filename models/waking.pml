@@ -1,12 +1,14 @@
-/* Waking one sleeper to steal.
+/* One sleeping thread is woken to steal.
  *
- * The idea: `waking` names the one thread that was woken to look for work, so that no second one is
- * woken before it has looked; that thread alone clears it, when it has stolen or gave up, and it
- * does not sleep while it is named. Overwhelmed homes show houses while `thieves` counts somebody,
- * and to the sleeper that they have just woken; thieves spin or sleep, and are woken by messages
- * too. A home tells its depth (`lendable`) only at its looks, one look for several runs, and once
- * more when it has nothing left; so thieves see old values. A home may find at any look that its
- * runs are too short to be lent (IS_WORTH), that what it shows has become stale, or that it is alone.
+ * The idea: `waking` names the one thread that was woken to look for work, so that no second thread
+ * is woken before that one has looked. The named thread alone clears `waking`, when it has stolen a
+ * house or given up, and it does not sleep while it is named. A home with too many ready houses
+ * exposes some of them (puts them where thieves can take them) while `thieves` is not 0, or for a
+ * sleeper that it has just woken. Thieves spin or sleep, and are woken by messages, too. A home
+ * tells how many ready houses it has (`lendable`) only at its looks, of which one comes after
+ * several runs, and once more when it has none left. So thieves see old values. At any look a home
+ * may find that its runs are too short to be lent, that houses were exposed for too long, or that
+ * it has to expose nothing for a while.
  *
  * Models: runtime/loop/steal.c domi_thread_steal, choose, give_up, end_waking, leave, domi_thread_note_busy,
  * domi_thread_publish_depth, domi_thread_share_houses, wake_sleeper; runtime/loop/loop.c phase_state;
@@ -25,21 +27,21 @@
  * @run long progress -DENDLESS -DTHIEVES=1
  *
  * @mutant short safety NO_LOOK_AT_WAKING : the second look of a park leaves out `waking`
- * @mutant short safety CLEARED_ALWAYS -DHOUSES=4 : who gives up clears it, whoever is named
- * @mutant short safety CLEARED_EARLY : who is woken clears it before it has looked
- * @mutant short progress STALE_DEPTH -DHOUSES=2 -DTHIEVES=1 : a home without work does not tell so
+ * @mutant short safety CLEARED_ALWAYS -DHOUSES=4 : a thief that gives up clears `waking`, although another thread may be named
+ * @mutant short safety CLEARED_EARLY : a thief that is woken clears `waking` before it has looked
+ * @mutant short progress STALE_DEPTH -DHOUSES=2 -DTHIEVES=1 : a home that has no work left does not write `lendable`
  * @mutant short safety SPINNER_NAMED_BLIND : a spinner that falls asleep does not look at `waking`
- * @mutant short safety NOT_NAMED -DHOUSES=4 : whoever overwhelms wakes a sleeper, whoever is under way
- * @mutant short safety THIEF_COUNTED : who sleeps still counts among the thieves
- * @mutant short safety SHOWN_IS_NO_WORK : a home sleeps while it shows something
- * @mutant long progress NOT_CLEARED -DTHIEVES=1 : who gives up does not clear it
- * @mutant long progress SHOWN_NOT_COUNTED -DENDLESS -DHOUSES=2 -DTHIEVES=1 : shown is not ready
- * @mutant long safety WAKING_STORED -DHOMES=2 -DHOUSES=2 -DTHIEVES=1 : looked at, then stored
- * @mutant long safety RETURN_SILENT : who gives a house back does not wake its home
- * @mutant long progress NOTIFIED_NOT -DENDLESS -DHOUSES=2 -DTHIEVES=1 : who is named is not woken
- */
+ * @mutant short safety NOT_NAMED -DHOUSES=4 : a home with too many houses wakes a sleeper, although another one was woken already
+ * @mutant short safety THIEF_COUNTED : a thief that sleeps still counts in `thieves`
+ * @mutant short safety SHOWN_IS_NO_WORK : a home sleeps while a house is exposed
+ * @mutant long progress NOT_CLEARED -DTHIEVES=1 : a thief that gives up does not clear `waking`
+ * @mutant long progress SHOWN_NOT_COUNTED -DENDLESS -DHOUSES=2 -DTHIEVES=1 : exposed houses are not counted as ready
+ * @mutant long safety WAKING_STORED -DHOMES=2 -DHOUSES=2 -DTHIEVES=1 : `waking` is looked at, then stored, in two steps
+ * @mutant long safety RETURN_SILENT : a thief that gives a house back does not wake its home
+ * @mutant long progress NOTIFIED_NOT -DENDLESS -DHOUSES=2 -DTHIEVES=1 : the thread that is named is not woken
+ * */
 #ifndef HOUSES
-#define HOUSES 3 /* ready at each home */
+#define HOUSES 3 /* houses that are ready at each home */
 #endif
 #ifndef HOMES
 #define HOMES 1
@@ -48,9 +50,9 @@
 #define THIEVES 2
 #endif
 #define FLOOR 1
-#define LOOKS 1 /* of one who was woken and saw nobody overwhelmed */
-#define THREADS (HOMES + THIEVES) /* the homes first */
-#define RUNS 2 /* between two looks */
+#define LOOKS 1 /* how often a woken thief looks again when no home has too many houses */
+#define THREADS (HOMES + THIEVES) /* homes have the first numbers */
+#define RUNS 2 /* the most runs of a home between two looks */
 #define RUNNING  0
 #define SLEEPING 1
 #define NOTIFIED 2
@@ -59,9 +61,9 @@
 byte park[THREADS];
 byte waking; /* 0, or the number of the thread that was woken, plus 1 */
 byte thieves[HOMES], lendable[HOMES], shown[HOMES], returns[HOMES];
-byte private[HOMES]; /* the home's */
+byte private[HOMES]; /* ready houses that are not exposed; only the home writes this */
 byte messages[THREADS];
-bit chosen[THREADS];   /* ghost: woken to look, and has not said that it has */
+bit chosen[THREADS];   /* ghost: the thread was woken to look, and has not cleared `waking` yet */
 byte done;
 
 #define IS_NAMED (waking == me + 1)
@@ -115,14 +117,14 @@ progress_steals:
 proctype thief(byte me)
 {
     byte victim = HOMES, looks, other;
-    bit has_looked; /* ghost: since it woke */
+    bit has_looked; /* ghost: the thief has looked since it woke */
 
 again:
 #ifdef CLEARED_EARLY
     end_waking();
 #endif
     do
-    :: atomic { messages[me] > 0 -> messages[me]--; looks = 0; has_looked = 1 /* it has work */ }
+    :: atomic { messages[me] > 0 -> messages[me]--; looks = 0; has_looked = 1 /* the thief has work */ }
         leave();
         end_waking();
         break
@@ -154,7 +156,8 @@ again:
         :: lendable[victim] <= FLOOR -> leave()
         :: lendable[victim] > FLOOR -> steal()
 #ifndef ENDLESS
-        :: lendable[victim] > FLOOR -> /* its patience is over */
+        /* the thief gives up, because its time to wait for this home is over */
+        :: lendable[victim] > FLOOR ->
 #ifndef THIEF_COUNTED
             leave();
 #endif
@@ -168,7 +171,8 @@ again:
     od;
     has_looked = 0;
     if
-    :: park[me] = SPINNING; /* a thread that names it to steal sees that it looks by itself */
+    /* while it spins it looks for work by itself, so nobody has to wake it */
+    :: park[me] = SPINNING;
         if
         :: messages[me] > 0 || IS_NAMED -> park[me] = RUNNING; goto again
         :: skip
@@ -204,7 +208,7 @@ end_asleep:
 
 #define IS_IDLE(whom) (park[whom] == SLEEPING || park[whom] == SPINNING)
 
-/* `woke`: one was named, and will look. */
+/* Name an idle thread and wake it. `woke` becomes 1 if one was named, which will look. */
 inline wake_sleeper()
 {
     if
@@ -218,7 +222,8 @@ inline wake_sleeper()
             do
             :: other < THREADS && !IS_IDLE(other) -> other++
             :: other < THREADS && IS_IDLE(other) -> break
-            :: other < THREADS - 1 -> other++ /* begin behind this one */
+            /* the search may begin at any thread, so skip this one */
+            :: other < THREADS - 1 -> other++
             :: other == THREADS -> break
             od
         };
@@ -253,10 +258,13 @@ inline wake_sleeper()
 #ifdef ENDLESS
 #define MAY_DIFFER false
 #else
-#define MAY_DIFFER true /* too short runs, stale, alone: what only time tells */
+/* decisions that depend on measured times: runs too short, exposed too long, expose nothing for a
+ * while */
+#define MAY_DIFFER true
 #endif
 
-/* domi_thread_share_houses, and the lock that it and thieves hold is one step */
+/* domi_thread_share_houses. The work of home or a thief under the lock of the shared queue is one
+ * step. */
 inline share()
 {
     if
@@ -309,7 +317,7 @@ proctype home(byte me)
 again:
     do
     :: WORK ->
-        atomic { /* a look */
+        atomic { /* home looks */
 #ifdef ENDLESS
             private[me] = private[me] + returns[me];
 #else
@@ -324,7 +332,7 @@ again:
 #ifndef ENDLESS
         :: atomic { private[me] > 0 && runs < RUNS -> private[me]--; done++; runs++ }
         :: private[me] == 0 -> break
-        :: runs > 0 -> break /* 64 messages were handled */
+        :: runs > 0 -> break /* home looks because 64 messages were handled */
 #else
         :: true -> break
 #endif
@@ -333,7 +341,7 @@ again:
     :: else -> break
     od;
 #ifndef STALE_DEPTH
-    atomic { publish() }; /* nothing is left */
+    atomic { publish() }; /* home tells that it has nothing left */
 #endif
     park[me] = SLEEPING;
     if
@@ -345,7 +353,7 @@ end_asleep:
     goto again
 }
 
-/* Somebody else's messages to the thieves. */
+/* Another thread sends messages to the thieves. */
 proctype sender()
 {
     byte i = HOMES;
@@ -367,7 +375,7 @@ init {
         od;
         run sender()
     };
-    timeout -> /* all sleep */
+    timeout -> /* all threads sleep */
     assert(done == HOMES * HOUSES);
     assert(waking == 0);
     assert(thieves[0] + thieves[HOMES - 1] == 0)

@@ -1,11 +1,11 @@
 /* The walk that finds a circle of asks, on a machine that reorders.
  *
- * The idea: a walker reads what belongs to one wait (whose stack it is, who its parent is, the
- * parent's serial), then looks at the serial of the wait once more, and believes what it read only
- * if the serial is still the one it came with. Whoever ends a wait changes the serial before the
- * memory is used for the next wait. Here loads are made in any order unless an acquire load holds
- * the later ones back, and stores reach the memory in any order unless a release store waits for the
- * earlier ones, as ARM may do it. One link of a chain, used for two waits; the values of a wait are
+ * The idea: a walker reads the fields of one wait (its stack, its parent, the parent's serial),
+ * then looks at the serial of the wait once more, and uses the fields only if the serial is still
+ * the one that it came for. A thread that ends a wait changes the serial before the memory is used
+ * for the next wait. Here loads are made in any order, unless an acquire load holds the later ones
+ * back, and stores reach the memory in any order, unless a release store waits for the earlier
+ * ones, as on ARM. The model has one link of a chain, used for two waits; all fields of a wait hold
  * its number.
  *
  * Models: house/conversation/cancel.c domi_stack_is_in_chain; house/conversation/promise.c domi_promise_new,
@@ -15,14 +15,14 @@
  * @run short safety
  *
  * @mutant short safety STACK_RELAXED : the stack is read by a relaxed load
- * @mutant short safety PARENT_RELAXED : so is the parent
- * @mutant short safety PARENT_SERIAL_RELAXED : so is the parent's serial
+ * @mutant short safety PARENT_RELAXED : the parent is read by a relaxed load
+ * @mutant short safety PARENT_SERIAL_RELAXED : the parent's serial is read by a relaxed load
  * @mutant long safety STACK_PLAIN : the stack is written by a relaxed store
- * @mutant long safety PARENT_PLAIN : so is the parent
- * @mutant long safety PARENT_SERIAL_PLAIN : so is the parent's serial
- * @mutant long safety SERIAL_LATE : the serial is changed when the next wait is there
+ * @mutant long safety PARENT_PLAIN : the parent is written by a relaxed store
+ * @mutant long safety PARENT_SERIAL_PLAIN : the parent's serial is written by a relaxed store
+ * @mutant long safety SERIAL_LATE : the serial is changed after the fields of the next wait were written
  * @mutant long safety NO_SECOND_LOOK : the serial is looked at once
- */
+ * */
 #define STACK         0
 #define PARENT        1
 #define PARENT_SERIAL 2
@@ -69,7 +69,7 @@ inline store(word)
     stored[word] = 1
 }
 
-/* The wait is over, and the memory is used for the next one. */
+/* A thread ends the first wait, and uses the memory for the second one. */
 proctype writer()
 {
 #ifndef SERIAL_LATE
@@ -85,7 +85,8 @@ proctype writer()
 
 inline drain(word) { visible[word] = 1; memory[word] = 1 }
 
-/* Stores drain in any order; a release store after all that was stored before it. */
+/* Stores reach the memory in any order, but a release store only after all stores made before
+ * it. */
 proctype stores()
 {
 end:
@@ -106,8 +107,9 @@ end:
     od
 }
 
-/* The loads in program order: STACK, SERIAL, PARENT, PARENT_SERIAL, SERIAL again. Each may be made
- * as soon as no acquire load before it is outstanding; two loads of one word are not exchanged. */
+/* In program order the loads are STACK, SERIAL, PARENT, PARENT_SERIAL, SERIAL again. Each may be
+ * made as soon as no acquire load before it is outstanding; two loads of one word keep their
+ * order. */
 proctype walker()
 {
     byte value[WORDS];
@@ -129,7 +131,8 @@ proctype walker()
     :: has[STACK] && has[SERIAL] && has[PARENT] && has[PARENT_SERIAL] && has_again -> break
     od;
     if
-    :: value[SERIAL] == 0 -> assert(value[STACK] == 0) /* it may be the holder */
+    /* the walker may compare this stack with the one that it looks for */
+    :: value[SERIAL] == 0 -> assert(value[STACK] == 0)
     :: else
     fi;
     if
