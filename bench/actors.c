@@ -1,13 +1,14 @@
-/* The actor bench: domus beside CAF and Erlang doing the same, in turn, each in its own process.
+/* The actor bench: domus, CAF and Erlang do the same work in turn, each in its own process.
  *
- * Each row runs ROUNDS times, the contenders alternating on the same CPUs, and prints the median of
- * each and the median of the ratios, taken round by round, of domus to the better peer. Every
- * program checks its own result. On one thread: asks one after the other, asks to 10,000 at once,
- * spawn and stop, timers. On two: asks between two actors; domus has one on each thread, the peers'
- * schedulers place them as they like.
+ * Each row runs ROUNDS times, the contenders alternating on the same CPUs. It prints the median of
+ * each contender, and the median of the ratios of domus to the better peer, which are taken round
+ * by round. Every program checks its own result. The rows on one thread are asks one after the
+ * other, asks to 10,000 actors at once, spawn and stop, and timers. The row on two threads is asks
+ * between two actors; domus has one on each thread, and the peers' schedulers place them as they
+ * like.
  *
- * Timers are spread over 100 ms, which no contender can undercut: beside their rate stands the CPU
- * time that one took.
+ * Timers are spread over 100 ms, and no contender can be faster than that. So the CPU time of one
+ * timer is printed beside their rate.
  *
  * bench_actors [ROW ...]: without a name all rows run. stdout: lines `name value unit`. stderr:
  * progress. Exit 1 on a wrong result, never on a missed goal. */
@@ -23,15 +24,15 @@
 
 #define ROUNDS          5
 #define SECONDS_MAX     120
-#define FAN_OUT_TARGETS 10000 /* of a round, as the programs have it */
+#define FAN_OUT_TARGETS 10000 /* targets of a round, as in the programs */
 
 struct row {
     const char *name;
     const char *unit;
     uint64_t size;
-    double per_size; /* what one of `size` counts for in `unit` */
+    double per_size; /* how many of `unit` one of `size` is */
     uint32_t threads;
-    bool cpu; /* print the CPU time of one, too */
+    bool cpu; /* print the CPU time of one operation, too */
 };
 
 static const struct row rows[] = {
@@ -84,7 +85,7 @@ static void run_one(const struct row *row, enum contender who, struct outcome *o
             outcome->rate[round], row->unit);
 }
 
-/* The better peer of each round; 0 without one. */
+/* Returns the rate of the better peer in that round; 0 if there is no peer. */
 static double best_peer(const struct outcome *outcomes, int round)
 {
     double best = 0;
@@ -121,7 +122,7 @@ static void print_row(const struct row *row, struct outcome *outcomes)
     fflush(stdout);
 }
 
-/* Returns whether domus could do it. */
+/* Returns whether domus could do the row. */
 static bool run_row(const struct row *row)
 {
     struct outcome outcomes[CONTENDERS] = {0};

@@ -1,4 +1,5 @@
-/* The echo bench: domus and three bare echo servers in turn, on the same cores, in paired rounds.
+/* The echo bench compares domus with three bare echo servers. They run in turn, on the same cores,
+ * in paired rounds.
  *
  * In each round every server runs once, alone, on SERVER_CPU, under the same load from LOAD_CPU;
  * the next round begins with the next server, so that none is always the first or always runs after
@@ -42,7 +43,8 @@ static const struct {
 };
 
 static const struct {
-    const char *format; /* of the figure's name, filled with the server's */
+    /* the format of the figure's name, which is filled with the server's name */
+    const char *format;
     const char *unit;
 } columns[COLUMNS] = {
     [RATE] = {"echo.%s.rate", "messages/s"}, [CPU] = {"echo.%s.cpu", "us/message"},
@@ -138,7 +140,8 @@ static void read_options(struct bench *bench, int argc, char **argv)
         usage("domus needs --config");
 }
 
-/* All before the first round: a server that is missing should not cost the minutes before it. */
+/* Find all programs before the first round, so that a missing one is told at once and not after
+ * minutes. */
 static int find_programs(struct bench *bench)
 {
     char path[PATH_MAX];
@@ -184,12 +187,13 @@ static int start(struct bench *bench, int which, struct server *server)
         return server_start(server, SERVER_CPU, arguments);
     }
 
-    /* Port 0, as for domus: the kernel chooses one that is free. */
+    /* Port 0, as for domus, lets the kernel choose a free one. */
     char *arguments[] = {program, (char[]){"0"}, (char[]){SERVER_CPU_TEXT}, NULL};
     return server_start(server, SERVER_CPU, arguments);
 }
 
-/* In a process of its own: what the load allocates, pins and uses stays out of the runner. */
+/* Run the load in a process of its own, so that its memory, its pinning and its CPU time do not
+ * affect the runner. */
 static int run_load(const struct load_options *options, struct load_result *ret_result)
 {
     struct {
@@ -274,7 +278,8 @@ static int run_one(struct bench *bench, int which, uint32_t round)
         fprintf(stderr, "bench_echo: %s: %s\n", name, server.error);
     if (load_error != 0 || error != 0)
         return load_error != 0 ? load_error : error;
-    /* With one message in flight per connection none can arrive together with the next. */
+    /* With one message in flight per connection, two messages never arrive together, so the server
+     * must have counted each. */
     if (usage.has_received && usage.received < result.messages) {
         fprintf(stderr, "bench_echo: %s: it counts fewer messages than were served\n", name);
         return -EBADMSG;
@@ -311,7 +316,7 @@ static void print_medians(const struct bench *bench)
     }
 }
 
-/* domus over each peer, both of the same round. */
+/* Print the median of domus' figure divided by each peer's of the same round. */
 static void print_ratios(const struct bench *bench, int column, const char *what)
 {
     for (int peer = IO_URING; peer < SERVERS; peer++) {

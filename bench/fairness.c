@@ -1,12 +1,13 @@
 /* The fairness bench: how long light actors and middlemen wait beside actors that always have work.
  *
- * - light_near, light_cross: one actor is flooded with notices by another on its thread; a third
- *   answers asks, one after the other, from the same thread or from a second one, which spins.
- * - middlemen: LEAVES actors without end of work of their own (each message costs WORK_STEPS of
- *   some ns), and MIDDLEMEN who for each ask that they get ask a leaf. CLIENTS asks are under way.
- *   A middleman is normal while it waits, a leaf high: what each gets is decided by
- *   scheduler.normalEvery.
- * - middlemen_alone: the same without the leaves' own work, for comparison.
+ * - light_near, light_cross: one actor is flooded with notices by another one on its thread. A
+ *   third actor on that thread answers asks, one after the other, which come from the same thread
+ *   or from a second one, which spins.
+ * - middlemen: LEAVES actors always have work of their own (each message costs WORK_STEPS steps of
+ *   some ns), and MIDDLEMEN actors ask a leaf for each ask that they get. CLIENTS asks are under
+ *   way. A middleman that waits for its answer has normal priority, a leaf has high priority. So
+ *   scheduler.normalEvery decides how many runs each gets.
+ * - middlemen_alone: as middlemen, but without the leaves' own work, for comparison.
  *
  * Each row runs ROUNDS times for ROUND_NS in one system and prints the medians of p50, p99, p99.9
  * of the asks' latency, and rates. stdout: lines `name value unit`. stderr: progress.
@@ -67,7 +68,7 @@ static void work(void)
 
     for (uint32_t i = 0; i < WORK_STEPS; i++)
         sink = sink + i;
-    /* Only its own thread writes it. */
+    /* Only one thread writes `worked`, so load and store need not be one operation. */
     atomic_store_explicit(&worked, atomic_load_explicit(&worked, memory_order_relaxed) + 1,
                           memory_order_relaxed);
 }

@@ -1,9 +1,10 @@
-/* The cost of idleness: memory of a million actors that do nothing, and CPU time of a system that
- * waits.
+/* This bench measures the cost of idleness: the memory of a million actors that do nothing, and the
+ * CPU time of a system that waits.
  *
  * bench_idle [--seconds N] [--actors N]: defaults 10 and 1,000,000. Resident memory is read from
  * the kernel before and after the spawns; every actor is mounted and has 16 bytes of state of its
- * own. CPU is the whole process's over the seconds in which nothing happens, on two threads.
+ * own. The CPU time is that of the whole process over the seconds in which nothing happens, on two
+ * threads.
  *
  * stdout: lines `name value unit`. Exit 1 when a spawn fails, never on a missed goal. */
 #include "bench/support/measure.h"

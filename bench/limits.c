@@ -1,8 +1,8 @@
-/* The limits themselves; see the header.
+/* The bare C programs behind the limits of limits.h.
  *
- * The local ones keep their state in file-local variables, as the tightest program would: the
- * compiler sees all of it. `next` is atomic because the same envelope also goes between threads;
- * on one thread its accesses are relaxed and cost a plain move. */
+ * The limits of one thread keep their state in static variables, so that the compiler sees all of
+ * it, as in the fastest program. `next` is atomic because the same envelope is also used between
+ * threads; on one thread its accesses are relaxed and cost a plain move. */
 #include "bench/limits.h"
 
 #include "bench/support/measure.h"
@@ -16,11 +16,12 @@
 
 #define CACHE_LINE 64
 
-/* Between two takes the receiver leaves the stack to the senders: the line moves once per batch,
- * not once per message, which is worth a third of the rate (128 and 256 did best here). */
+/* The receiver pauses this often between two takes and leaves the stack to the senders. So the
+ * cache line moves once per batch and not once per message, which gives a third of the rate (128
+ * and 256 were the best). */
 #define TAKE_PAUSES 128
 
-/* Rounds before the clock starts: both threads run by then. */
+/* These rounds come before the clock starts; after them both threads surely run. */
 #define UNTIMED_ROUNDS 1000
 
 struct message {
@@ -39,7 +40,7 @@ struct actor {
     uint64_t handled;
     void (*handle)(struct actor *actor, struct message *message);
     struct actor *next_ready;
-    int is_ready; /* a word: as a byte it costs 4 % of the counting rate */
+    int is_ready; /* a word, because as a byte it costs 4 % of the counting rate */
 };
 
 static struct message *free_messages;
@@ -169,7 +170,7 @@ double limit_count(uint64_t messages)
 {
     struct actor counter = {.handle = answer};
 
-    counter.peer = &counter; /* never asked for: what it is sent is 0 */
+    counter.peer = &counter; /* never used, because each message to it holds 0 */
     uint64_t start_ns = measure_now_ns();
     for (uint64_t i = 0; i < messages; i++) {
         send_to(&counter, 0);
@@ -185,7 +186,7 @@ double limit_count(uint64_t messages)
     return per_second(messages, elapsed_ns);
 }
 
-/* Between threads. */
+/* The limits below are between threads. */
 
 static inline void pause_briefly(void)
 {
@@ -209,7 +210,8 @@ static void thread_start(pthread_t *thread, void *(*run)(void *), void *argument
 }
 
 struct hand_off {
-    /* 2i: the i-th round may begin; 2i + 1: it is on its way back. Alone on its line. */
+    /* 2i: the i-th round may begin; 2i + 1: the i-th round is on its way back. It has a cache line
+     * for itself. */
     _Alignas(CACHE_LINE) _Atomic uint64_t turn;
     _Alignas(CACHE_LINE) uint64_t rounds;
     uint64_t elapsed_ns;
@@ -217,7 +219,8 @@ struct hand_off {
     pthread_barrier_t start;
 };
 
-/* acquire pairs with the other side's release: what a real message carries would be seen. */
+/* acquire: pairs with the other side's release store, so that the content of a real message would
+ * be seen. */
 static inline void await_turn(struct hand_off *hand_off, uint64_t turn)
 {
     while (atomic_load_explicit(&hand_off->turn, memory_order_acquire) != turn)
@@ -302,7 +305,8 @@ static void *sender_thread(void *sender_)
     for (struct message *message = sender->messages; message < end; message++) {
         struct message *top = atomic_load_explicit(stack, memory_order_relaxed);
 
-        /* release pairs with the receiver's exchange: who sees the message sees its link. */
+        /* release: pairs with the receiver's exchange, so that the receiver sees the link of each
+         * message. */
         do
             set_next(message, top);
         while (!atomic_compare_exchange_weak_explicit(stack, &top, message, memory_order_release,
@@ -325,7 +329,8 @@ static void *receiver_thread(void *funnel_)
         for (int i = 0; i < TAKE_PAUSES; i++)
             pause_briefly();
 
-        /* acquire pairs with the pushes' release: the receiver sees every link and value. */
+        /* acquire: pairs with the release of the pushes, so that the receiver sees every link and
+         * value. */
         struct message *message =
             atomic_exchange_explicit(&funnel->stack, NULL, memory_order_acquire);
 
@@ -343,7 +348,8 @@ static void *receiver_thread(void *funnel_)
     return NULL;
 }
 
-/* Written here, before the clock starts, so that no page is touched for the first time within. */
+/* Make the messages and write them before the clock starts, so that no page is touched for the
+ * first time during the measurement. */
 static struct message *messages_make(uint64_t count)
 {
     size_t size = (count * sizeof(struct message) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;

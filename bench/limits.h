@@ -1,11 +1,11 @@
 /* The bare C limits of message passing on this machine, which domus is held against.
  *
- * Each does the least that any actor library must do for a message, with no house, no lease, no
- * scheduler around it. An envelope is 32 bytes. Each checks its own result: a wrong count, or a
- * CPU that is not there, prints a line and ends the process with status 1.
+ * Each limit does the least that any actor library must do for a message, without houses, leases
+ * and a scheduler. An envelope has 32 bytes. Each limit checks its own result: a wrong count, or a
+ * CPU that does not exist, prints a line and ends the process with status 1.
  *
- * Thread-safety: one at a time; the local ones run on the calling thread, unpinned, the others on
- * pinned threads of their own while the caller sleeps. */
+ * Thread-safety: one call at a time. The first two run on the calling thread, which they do not
+ * pin; the others run on pinned threads of their own while the caller sleeps. */
 #ifndef DOMUS_BENCH_LIMITS_H
 #define DOMUS_BENCH_LIMITS_H
 
@@ -26,8 +26,8 @@ double limit_count(uint64_t messages);
  * Returns nanoseconds one way. */
 double limit_cross_ping_pong(uint64_t rounds, int cpu_a, int cpu_b);
 
-/* The same, but both sleep until they are written to: each in a ring that polls an eventfd
- * (limit_parked.c). Returns nanoseconds one way. */
+/* As limit_cross_ping_pong(), but each thread sleeps until the other one wakes it: it waits in a
+ * ring that polls an eventfd (limit_parked.c). Returns nanoseconds one way. */
 double limit_parked_ping_pong(uint64_t rounds, int cpu_a, int cpu_b);
 
 /* `senders` threads push `messages` envelopes in all, made beforehand, on one lock-free stack; the

@@ -1,8 +1,9 @@
-/* The closed loop over level-triggered epoll; see the header.
+/* The closed loop of load.h over level-triggered epoll.
  *
- * Checking is one memcmp per receive and sending copies nothing: one table holds the stream's
- * period once, and a chunk more of it, so that any stretch of the stream lies in one piece. The
- * period is a prime, so that no shift by whole messages fits by accident. */
+ * A receive is checked by one memcmp, and a send copies nothing. For that one table holds one
+ * period of the stream and one more chunk, so that any chunk of the stream lies in one piece. The
+ * period is a prime, so that a stream that is shifted by whole messages does not fit by
+ * accident. */
 #include "bench/load.h"
 
 #include "bench/support/histogram.h"
@@ -21,18 +22,18 @@
 #define PERIOD     4093u
 #define CHUNK      65536u
 #define EVENTS_MAX 512
-#define WAIT_MS    100 /* the longest a run overstays its time when nothing comes back */
+#define WAIT_MS    100 /* a run in which nothing comes back ends at most this much late */
 
 struct connection {
     int fd;
     bool waits_to_send;
-    uint32_t send_at;    /* place in the period of the next byte to send */
-    uint32_t receive_at; /* and of the next that must come back */
+    uint32_t send_at;    /* where the next byte to send lies in the period */
+    uint32_t receive_at; /* where the next byte that must come back lies in the period */
     uint32_t unsent;     /* bytes due that the socket did not take yet */
     uint32_t in_flight;  /* bytes sent and not yet back */
     uint32_t part;       /* bytes of the oldest message that are back */
-    uint32_t oldest;     /* its place in `sent_ns` */
-    uint64_t *sent_ns;   /* per message in flight, a circle of `depth` */
+    uint32_t oldest;     /* the index of the oldest message in `sent_ns` */
+    uint64_t *sent_ns;   /* when each message in flight was sent: a ring of `depth` entries */
 };
 
 struct load {
@@ -41,8 +42,8 @@ struct load {
     uint32_t connected;
     bool stopping;
     uint64_t now_ns;
-    uint64_t messages; /* back, whole */
-    uint64_t pending;  /* out, or not back whole */
+    uint64_t messages; /* messages that came back whole */
+    uint64_t pending;  /* messages that were sent and are not back whole */
     struct connection *connections;
     uint64_t *sent_ns;
     struct histogram histogram;
@@ -72,8 +73,8 @@ static void stream_fill(unsigned char *stream)
         stream[i] = stream[i - PERIOD];
 }
 
-/* Blocking, so that a service that is still accepting is waited for; the time-outs are the stall
- * time: on Linux SO_SNDTIMEO bounds connect too. */
+/* Connect a blocking socket, so that a service which is still accepting is waited for. The socket's
+ * time-outs are the stall time; on Linux SO_SNDTIMEO bounds connect, too. */
 static int connect_to(const struct load_options *options, int *ret_fd)
 {
     struct sockaddr_in address = {
@@ -165,7 +166,7 @@ static int load_connect(struct load *load)
     return 0;
 }
 
-/* Room in a socket is asked for only while something waits for it. */
+/* Watch a connection for bytes, and with `to_send` also for room to send. */
 static int connection_watch(struct load *load, struct connection *connection, bool to_send)
 {
     struct epoll_event event = {
@@ -197,7 +198,7 @@ static int connection_send(struct load *load, struct connection *connection)
     return connection_watch(load, connection, false);
 }
 
-/* Account for what is back, and put as many messages on their way as came back whole. */
+/* Count `length` bytes that came back, and send as many messages as came back whole. */
 static void connection_complete(struct load *load, struct connection *connection, uint32_t length)
 {
     connection->part += length;
@@ -235,7 +236,8 @@ static int connection_receive(struct load *load, struct connection *connection)
     return 0;
 }
 
-/* One wake-up. `ret_events` tells a stalled service from a slow one. */
+/* Wait once and handle the events. `ret_events` is 0 if nothing happened, by which the caller tells
+ * a stalled service. */
 static int load_turn(struct load *load, int *ret_events)
 {
     struct epoll_event events[EVENTS_MAX];
@@ -277,7 +279,7 @@ static int load_start(struct load *load)
     return 0;
 }
 
-/* Wait for what is out: something must come back at least every `stall_ns`. */
+/* Wait for the messages that are under way. Something must come back at least every `stall_ns`. */
 static int load_drain(struct load *load)
 {
     uint64_t heard_ns = load->now_ns;
@@ -297,7 +299,8 @@ static int load_drain(struct load *load)
     return 0;
 }
 
-/* Everything is back, so each stream must end here: one more byte would be one too many. */
+/* Everything is back, so half-close each connection, and expect the end of its stream. A further
+ * byte is an error. */
 static int load_finish(struct load *load)
 {
     for (uint32_t i = 0; i < load->options->connections; i++)

@@ -3,8 +3,8 @@
  * Each connection keeps `depth` messages of `size` bytes on their way: for every message that came
  * back whole it sends one more. Each connection sends one endless stream of fixed pseudo-random
  * bytes (each starts elsewhere in it), and the same stream must come back: a byte that differs, is
- * missing, doubled or out of place makes the run fail. When the time is up it sends no more, waits
- * for what is out, half-closes, and expects the end of the stream.
+ * missing, doubled or out of place makes the run fail. When the time is over, the load sends no
+ * more, waits for the messages under way, half-closes, and expects the end of the stream.
  *
  * Time is read once per wake-up, not per message: a latency runs from the wake-up that sent a
  * message to the one that brought it back. */
@@ -19,7 +19,7 @@
 
 struct load_options {
     uint16_t port; /* on 127.0.0.1 */
-    int cpu;       /* where the calling thread is pinned to, or LOAD_ANY_CPU */
+    int cpu;       /* the CPU that the calling thread is pinned to; LOAD_ANY_CPU: none */
     uint32_t connections;
     uint32_t size;  /* bytes of a message */
     uint32_t depth; /* messages in flight per connection */
@@ -33,7 +33,7 @@ struct load_result {
     double p50_us;
     double p99_us;
     double p999_us;
-    uint64_t cpu_ns; /* the load's own, for all of `messages` */
+    uint64_t cpu_ns; /* CPU time of the load itself, for all of `messages` */
 };
 
 /* Run to the end on the calling thread. `ret_result` is written only on success.
@@ -41,8 +41,8 @@ struct load_result {
  * Thread-safety: any thread; pins it when asked to.
  * Returns 0, and then every connection was served at least `depth` times; -EINVAL for options out
  * of range or a CPU that is not there; -EBADMSG for a wrong or surplus byte; -ECONNRESET when the
- * service closes early; -ETIMEDOUT when bytes, or the end of the stream, do not come; or what a
- * system call said. */
+ * service closes early; -ETIMEDOUT when bytes, or the end of the stream, do not come; or the
+ * negative errno of a system call. */
 int load_run(const struct load_options *options, struct load_result *ret_result);
 
 #endif

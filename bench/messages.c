@@ -1,9 +1,11 @@
-/* The message bench: domus beside the bare C limit of the same thing, in turn, in one process.
+/* The message bench compares domus with the bare C limit of the same work (limits.h), in turn, in
+ * one process.
  *
  * Each row runs ROUNDS times, the limit and domus alternating, and prints the first round (cold
  * pools), the median, and the median of the ratios taken round by round. Every run checks its own
- * counts. On one thread: ping-pong by notice and by ask, counting. On two threads that spin instead
- * of parking: ping-pong, and many senders to one receiver. On two that park: ping-pong.
+ * counts. The rows on one thread are ping-pong by notice and by ask, and counting. Those on two
+ * threads that spin instead of parking are ping-pong, and many senders to one receiver. The row on
+ * two threads that park is ping-pong.
  *
  * stdout: lines `name value unit`. stderr: progress. Exit 1 on a wrong count, never on a missed
  * goal. */
@@ -29,7 +31,7 @@
 #define PARKED_ROUNDS 20000u
 #define N_TO_1        4000000u
 #define SENDERS       4u
-#define CREDIT        1024u /* messages of one sender under way at most */
+#define CREDIT        1024u /* at most this many messages of one sender are under way */
 #define SPIN_NS       UINT64_C(1000000000)
 
 /* The results of a run, which the main thread reads after `done`. */
@@ -210,7 +212,8 @@ static int counter_go(domus_stack *stack, void *self, const void *expected)
     return 0;
 }
 
-/* Every sender counts down to 0, so each CREDIT-th of its messages is seen by its number. */
+/* Every sender numbers its messages down to 0, so the counter sees by the number which is each
+ * CREDIT-th of them. */
 static int counter_ball(domus_stack *stack, void *self, const void *ball)
 {
     struct counter *counter = self;
@@ -274,7 +277,7 @@ static void tell(domus_system *system, domus_address to, const domus_type *type,
     must(domus_outside_notice(system, to, type, payload), "notice");
 }
 
-/* Wait for the run that was just begun; nanoseconds that it took. */
+/* Wait for the run that was just begun. Returns how many nanoseconds it took. */
 static double wait_run(uint64_t expected, const char *what)
 {
     while (sem_wait(&run.done) != 0)
@@ -291,7 +294,8 @@ struct row {
     double ours[ROUNDS];
 };
 
-/* `more` is better, or less: the ratio is ours over the limit in both cases. */
+/* Print a row. `more` says whether more is better or less; the ratio is domus divided by the limit
+ * in both cases. */
 static void print_row(struct row *row)
 {
     double ratio[ROUNDS];
@@ -323,7 +327,8 @@ static void ping_pong(void)
     print_row(&row);
 }
 
-/* There is no bare limit of an ask: the ratio is to the ping-pong limit, a message each way. */
+/* There is no bare limit of an ask. The ratio is to the ping-pong limit, because an ask is a
+ * message each way. */
 static void asks(void)
 {
     static struct row row = {.name = "ask", .unit = "messages/s"};
@@ -386,7 +391,7 @@ static void cross_ping_pong(void)
     print_row(&row);
 }
 
-/* Each message finds its thread asleep. */
+/* In this row each message finds its thread asleep. */
 static void parked_ping_pong(void)
 {
     static struct row row = {.name = "parked_ping_pong", .unit = "ns"};

@@ -2,9 +2,10 @@
  * and Erlang.
  *
  * Each contender is a program (bench/actors/ring.c says what it does) that runs alone on one CPU,
- * in turn with the others. One that cannot do a ring, for want of memory or in time, is out for
- * larger ones, and the largest that it did is printed. Address space is limited to most of what is
- * free at the start, so that nobody is killed for it.
+ * in turn with the others. A contender that cannot do a ring, because memory or time runs out, is
+ * left out of larger ones, and the largest ring that it did is printed. Address space is limited to
+ * most of the memory that is free at the start, so that the kernel kills no program because memory
+ * is short.
  *
  * bench_ring [--long] [--out DIR] [--gnuplot FILE]: the short form goes to a million actors, once;
  * --long to ten millions and takes medians of three. --out writes DIR/ring.md and DIR/ring.svg with
@@ -31,7 +32,7 @@
 #define SIZE_SHORT   UINT64_C(1000000)
 #define SIZE_LONG    UINT64_C(10000000)
 #define SIZES_MAX    7
-#define MEMORY_SHARE 85 /* percent of what is available at the start */
+#define MEMORY_SHARE 85 /* percent of the memory that is available at the start */
 #define NOTES_MAX    1024
 
 static const struct {
@@ -47,7 +48,7 @@ static struct {
     uint64_t largest[RING_ORDERS][CONTENDERS];
 } bench = {.options = {.gnuplot_script = "bench/ring.gp"}};
 
-/* 0, and then without a limit, where the kernel does not say. */
+/* Returns the available memory; 0 if the kernel does not tell it, and then there is no limit. */
 static uint64_t available_bytes(void)
 {
     FILE *file = fopen("/proc/meminfo", "re");
@@ -169,7 +170,8 @@ static void run_point(struct ring_point *point, int order)
     }
 }
 
-/* How much passes fall from the smallest ring to the largest that the last-level cache holds. */
+/* Print how much the rate of passes falls from the smallest ring to the largest one that fits into
+ * the last-level cache. */
 static void print_fall(const struct ring_point *points, size_t count)
 {
     double cache_bytes = (double)sysconf(_SC_LEVEL3_CACHE_SIZE);

@@ -12,13 +12,13 @@
 #define RING_ORDERS 2 /* spawn order, shuffled */
 
 struct ring_figures {
-    double passes_s;      /* token passes per second */
-    double startup_s;     /* seconds until each actor waits */
-    double again_s;       /* the same, in memory that was used (domus only, as all below) */
-    double touch_s;       /* seconds to touch as many bytes */
+    double passes_s;  /* token passes per second */
+    double startup_s; /* seconds until each actor waits */
+    double again_s;   /* the same in memory that was used before (this and all below: domus only) */
+    double touch_s;   /* seconds to touch as many bytes as the ring took */
     double touch_huge_s;  /* the same in huge pages, which domus asks for */
-    double startup_touch; /* start-up over touch, both of one run */
-    double bytes;         /* of an actor, all that the ring took divided by its size */
+    double startup_touch; /* start-up divided by touch, both of one run */
+    double bytes;         /* bytes of an actor: all that the ring took, divided by its size */
 };
 
 struct ring_point {
@@ -26,9 +26,9 @@ struct ring_point {
     struct ring_figures of[RING_ORDERS][CONTENDERS];
 };
 
-/* Write DIRECTORY/ring.md, and DIRECTORY/ring.svg by gnuplot with the script `gnuplot_script`.
- * `rounds` are those that each figure is the median of, `notes` what is said below the table.
- * Returns 0; what a system call or command_run() said. */
+/* Write DIRECTORY/ring.md, and DIRECTORY/ring.svg by gnuplot with the script `gnuplot_script`. Each
+ * figure is the median of `rounds` rounds, and `notes` is a text below the table. Returns 0, or the
+ * negative errno of a system call or of command_run(). */
 int ring_report(const char *directory, const char *gnuplot_script, const struct ring_point *points,
                 size_t count, int rounds, const char *notes);
 

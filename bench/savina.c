@@ -1,9 +1,9 @@
 /* The Savina bench: domus beside CAF and Erlang, row by row, with one thread and with two.
  *
- * The rows are in bench/savina_rows.c, what they find is written by bench/savina_report.c. Each
- * process does several rounds of one row; the contenders alternate, with two threads domus once for
- * each placement that can matter, and all that several times: medians. Results are held against the
- * formula, and the messages too.
+ * The rows are in bench/savina_rows.c, and bench/savina_report.c writes the results. Each process
+ * does several rounds of one row. The contenders alternate; with two threads domus runs once for
+ * each placement that can matter. All this is done several times, and medians are printed. Results
+ * and numbers of messages are checked against formulas.
  *
  * bench_savina [--long] [--out DIR] [--gnuplot FILE] [ROW ...]: without a name all rows run. The
  * short form has smaller sizes and one process of each. --out writes DIR/performance.md, .json and
@@ -58,7 +58,7 @@ static struct {
 /* The processes of one row and one number of threads. */
 struct turns {
     uint64_t expected; /* result */
-    uint64_t messages; /* 0: not known before the first has told */
+    uint64_t messages; /* 0: unknown until the first process has told it */
     bool out[SAVINA_SIDES];
     struct savina_figures of[SAVINA_SIDES][PROCESSES_LONG];
 };
@@ -140,7 +140,8 @@ static void run_one(const struct savina_outcome *outcome, enum savina_side side,
         wrong(outcome, side, "what it printed");
 }
 
-/* How many times better domus was: more messages, or less of the others. */
+/* Returns how many times better than the better peer domus was: more messages, or less time or CPU
+ * time. */
 static double ratio(const struct savina_row *row, const struct turns *turns, enum savina_side side,
                     uint32_t turn)
 {
@@ -246,7 +247,7 @@ static void run_row(const struct savina_row *row, uint32_t threads)
     fflush(stdout);
 }
 
-/* The first two CPUs of this process: those that the contenders get. */
+/* Find the first two CPUs of this process, which the contenders get. */
 static bool find_cpus(int *ret_cpus)
 {
     cpu_set_t set;

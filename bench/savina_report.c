@@ -1,4 +1,4 @@
-/* The figures, JSON, page and plot; see the header.
+/* This file writes the figures, the JSON, the page and the plot of savina_report.h.
  *
  * The JSON is a flat list of numbers under names of our own, none of which needs escaping: it is
  * printed as it stands, without a library that every build would have to have. */
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define GOAL_TWO_THREADS 5.0 /* of all rows that are message-bound */
+#define GOAL_TWO_THREADS 5.0 /* the goal of all message-bound rows with two threads */
 
 double savina_goal(const struct savina_outcome *outcome)
 {
@@ -182,7 +182,8 @@ static bool is_better(const struct savina_outcome *outcome, enum savina_side pla
     return outcome->of[placement].value > outcome->of[other].value;
 }
 
-/* One line: domus in one placement, the peers in the first line of a row. */
+/* Write one line of the table: domus in one placement, and in the first line of a row also the
+ * peers. */
 static void write_line(FILE *file, const struct savina_outcome *outcome, enum savina_side placement)
 {
     char text[PAGE_CELL_MAX];

@@ -24,7 +24,7 @@ enum savina_side {
 struct savina_figures {
     double first;   /* messages/s of the first round in a process */
     double value;   /* messages/s of the median round; ns of the median; CPU seconds per second */
-    double p99_ns;  /* latency only, as the next */
+    double p99_ns;  /* latency rows only, as the next field */
     double p999_ns; /* */
 };
 
@@ -34,7 +34,8 @@ struct savina_outcome {
     uint32_t threads;
     struct savina_figures of[SAVINA_SIDES];
     double ratio[SAVINA_PLACEMENTS]; /* times better than the better peer */
-    double of_limit; /* of SAVINA_SPREAD: part of the bare cross-thread limit; NAN: none */
+    /* the rate of SAVINA_SPREAD as a part of the bare limit between threads; NAN: none */
+    double of_limit;
 };
 
 /* The settings of a whole run of the bench. */
@@ -51,19 +52,19 @@ double savina_goal(const struct savina_outcome *outcome);
 /* With two threads, and spread, a message-bound row may reach this part of the limit instead. */
 #define SAVINA_LIMIT_SHARE 0.5
 
-/* Whether a placement reaches the goal, in one way or the other. */
+/* Returns whether a placement reaches the goal, by its ratio or by its part of the limit. */
 bool savina_is_met(const struct savina_outcome *outcome, enum savina_side placement);
 
 const char *savina_side_name(enum savina_side side);
 
-/* Tell all figures of an outcome that are there, one by one. `who` is a side's name, or "" for what
- * is no side's own; `name` says which figure of it. */
+/* Tell all figures of an outcome that are there, one by one. `who` is the name of a side, or "" for
+ * a figure that belongs to no side; `name` is the name of the figure. */
 typedef void savina_tell(void *context, const struct savina_outcome *outcome, const char *who,
                          const char *name, double value, const char *unit);
 void savina_figures_each(const struct savina_outcome *outcome, savina_tell *tell, void *context);
 
 /* Write DIRECTORY/performance.md, performance.json, and performance.svg by gnuplot with the script
- * `gnuplot_script`. Returns 0; what a system call or command_run() said. */
+ * `gnuplot_script`. Returns 0, or the negative errno of a system call or of command_run(). */
 int savina_report(const char *directory, const char *gnuplot_script, const struct savina_run *run,
                   const struct savina_outcome *outcomes, size_t count);
 

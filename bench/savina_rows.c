@@ -1,4 +1,4 @@
-/* The table, and the formulas; see the header. */
+/* The table of the rows, and the formulas of their results. */
 #include "bench/savina_rows.h"
 
 #include <stdlib.h>
@@ -154,7 +154,8 @@ static int ascending(const void *left_, const void *right_)
     return (left > right) - (left < right);
 }
 
-/* Drawn and sorted here, once for each size. 0, which no sum of many is, without memory. */
+/* Draw the values, sort them and return their sum, once for each size. Returns 0 if there is no
+ * memory; no sum of many values is 0. */
 static uint64_t sorted_sum(uint64_t size)
 {
     uint32_t *values = malloc(size * sizeof *values);

@@ -26,8 +26,8 @@ struct savina_row {
     uint64_t size_long;
     uint64_t size_short;
     const char *parameters; /* the meaning of the size, and the fixed numbers of the row */
-    const char *in_flight;  /* bound of messages under way */
-    bool parallel;          /* can use a second thread */
+    const char *in_flight;  /* the most messages under way */
+    bool parallel;          /* the row can use a second thread */
     bool domus_only;
     bool from_outside; /* a foreign thread asks: Erlang has none, and is not compared */
     double goal; /* times the better peer, with one thread; from SAVINA_MESSAGE_BOUND on, the row
@@ -36,13 +36,14 @@ struct savina_row {
 
 extern const struct savina_row savina_rows[SAVINA_ROWS];
 
-/* NULL when there is none of this name. */
+/* Returns the row of this name; NULL: there is none. */
 const struct savina_row *savina_row_find(const char *name);
 
 /* The result that a round of this size must have. */
 uint64_t savina_result(const struct savina_row *row, uint64_t size);
 
-/* The messages of a round; 0 where they follow from the data (quicksort) or nobody counts. */
+/* Returns the messages of a round; 0 if they depend on the data (quicksort) or nobody counts
+ * them. */
 uint64_t savina_messages(const struct savina_row *row, uint64_t size);
 
 #endif

@@ -1,9 +1,10 @@
 /* Stealing: one thread has all the work, the others have none.
  *
  * bench_steal [--threads N] [--houses N] [--work NANOSECONDS] [--rounds N]: defaults 2, 10,000,
- * 20,000, 5. Houses that all live on thread 0 get one message each, from there, and each burns so
- * long. The ideal is their sum divided by the threads (at most one per CPU); each round is measured
- * with stealing and without, alternating. Every house has to have worked exactly once.
+ * 20,000, 5. All houses live on thread 0 and get one message each from there; its handler uses the
+ * CPU for `--work` nanoseconds. The ideal time is the sum of these divided by the threads (at most
+ * one per CPU). Each round is measured with stealing and without, alternating. Every house has to
+ * have worked exactly once.
  *
  * stdout: lines `name value unit`, medians. Exit 1 on a wrong count, never on a missed goal. */
 #include "bench/support/measure.h"
@@ -86,7 +87,7 @@ static const domus_behaviour maker = {
     .on = (const domus_on[]){{&begin_type, maker_begin, 0}, {NULL, NULL, 0}},
 };
 
-/* Seconds until all have worked. `ret_steals`: of all threads. */
+/* Returns the seconds until all houses have worked. `ret_steals` gets the steals of all threads. */
 static double run(bool steals, uint64_t *ret_steals)
 {
     domus_config config;
@@ -107,7 +108,7 @@ static double run(bool steals, uint64_t *ret_steals)
         fail("spawn");
     while (!atomic_load(&mounted))
         measure_nap(0.001);
-    measure_nap(0.005); /* all sleep */
+    measure_nap(0.005); /* let all threads fall asleep */
     if (domus_outside_notice(system, address, &begin_type, NULL) != 0)
         fail("notice");
     while (atomic_load(&done) < options.houses)

@@ -1,13 +1,13 @@
-/* The steps of a message, each by itself: decisions/message-cost has the figures.
+/* This bench measures each step of a message by itself; decisions/message-cost has the figures.
  *
  * Two managers without threads are stepped by hand, a home and another one. A step is a function
  * that does one thing BATCH times, to BATCH houses or envelopes; it is timed alone, and the median
- * of ROUNDS rounds is printed for one. In the second column the other manager's steps run on a
- * second CPU, so that each line that the two share has to come from there.
+ * of ROUNDS rounds is printed for one house or envelope. In the second column the other manager's
+ * steps run on a second CPU, so each cache line that the two share has to come from there.
  *
  * For instructions: valgrind --tool=callgrind bench_steps 200 alone; each step is a function of its
- * own (step_...), whose inclusive cost is to be divided by BATCH and by its calls. `further` is
- * what each message costs beyond the first to the same house.
+ * own (step_...), whose inclusive cost is to be divided by BATCH and by its calls. `further` is the
+ * cost of each message to a house after the first one.
  *
  * bench_steps [ROUNDS [alone]]. stdout: lines `name value unit`. */
 #include "bench/support/measure.h"
@@ -93,13 +93,13 @@ STEP step_build_other(void)
     build(other);
 }
 
-/* The houses wait: made ready, and queued. */
+/* The houses wait, so each put makes its house ready and queues it. */
 STEP step_put_waiting(void)
 {
     put(home);
 }
 
-/* They are ready already. */
+/* The houses are ready already, so each put only appends. */
 STEP step_put_ready(void)
 {
     put(home);
@@ -117,7 +117,7 @@ STEP step_run(void)
         (void)domi_house_run(home, ready[i]);
 }
 
-/* With FURTHER more messages each. */
+/* Each house has FURTHER more messages in its mailbox. */
 STEP step_run_further(void)
 {
     for (uint32_t i = 0; i < BATCH; i++)
@@ -130,7 +130,8 @@ STEP step_free(void)
         domi_pool_free(home, &envelopes[i]->node);
 }
 
-/* Into an empty inbox: linked into the arrivals, too, and a look at home's park word. */
+/* Each inbox is empty, so a put also links the house into the arrivals and looks at home's park
+ * word. */
 STEP step_inbox_put(void)
 {
     put(other);
@@ -141,7 +142,7 @@ STEP step_inbox_put_further(void)
     put(other);
 }
 
-/* Once. */
+/* This step is done once, not BATCH times. */
 STEP step_wake(void)
 {
     domi_manager_notify(other, home);
@@ -178,7 +179,7 @@ STEP step_remote_collect(void)
  */
 
 static pthread_t helper;
-static bool apart; /* the other's steps run on the helper */
+static bool apart; /* the other manager's steps run on the helper thread */
 static _Atomic(void (*)(void)) job;
 static uint64_t job_ns;
 
@@ -198,7 +199,9 @@ static void *help(void *nothing)
 {
     (void)nothing;
     (void)measure_pin(1);
-    domi_manager_own(other); /* until the end: only the first rounds used it on the first thread */
+    /* from here to the end the helper uses this manager, which the first rounds used on the first
+     * thread */
+    domi_manager_own(other);
     for (;;) {
         void (*step)(void) = atomic_load_explicit(&job, memory_order_acquire);
         if (step == leave)
@@ -263,7 +266,7 @@ static const char *const names[ROWS] = {
 };
 
 static double values[ROWS][ROUNDS_MAX];
-static double clock_ns; /* what a timing costs itself */
+static double clock_ns; /* the time that a measurement itself takes */
 
 static void set(enum row row, uint32_t round, uint64_t ns, double count)
 {
@@ -298,7 +301,7 @@ static void run_all(void)
     domi_pool_flush_returns(home);
 }
 
-/* With the other's slab put aside, what it needs comes from `remote`. */
+/* The other manager's slab is put aside, so the objects that it needs come from `remote`. */
 static void collect_round(uint32_t round)
 {
     domi_slab *slab = &other->slabs[DOMI_SLAB_64];
@@ -404,7 +407,8 @@ int main(int argc, char **argv)
     }
     print(0, ROWS, "", rounds);
 
-    if (argc > 2) /* valgrind runs one thread at a time, and these spin */
+    /* with `alone`: valgrind runs one thread at a time, and the two threads would spin */
+    if (argc > 2)
         return 0;
     if (pthread_create(&helper, NULL, help, NULL) != 0)
         fail("no thread");

@@ -1,6 +1,7 @@
 /* Asks: one after the other between two actors, and one actor that asks 10,000 at once.
  *
- * With two threads the two actors of the first are one on each, so that every message crosses. */
+ * With two threads, the first row has one of its two actors on each, so that every message goes to
+ * another thread. */
 #include "bench/actors/rows.h"
 
 static const domus_type number_type = {.name = "number", .size = sizeof(uint64_t)};

@@ -1,8 +1,8 @@
 /* actors_domus ROW SIZE THREADS: one row of the actor benches, on domus.
  *
- * Prints `seconds` and `cpu_seconds` of the work alone, as lines `name value`; exit status 3 when
- * the result is wrong. bench/actors.c and bench/ring.c run it beside the peers in bench/peers/,
- * which are called and answer alike. */
+ * The program prints `seconds` and `cpu_seconds` of the work alone, as lines `name value`, and
+ * exits with 3 if the result is wrong. bench/actors.c and bench/ring.c run it beside the peers in
+ * bench/peers/, which take the same arguments and print the same lines. */
 #include "bench/actors/rows.h"
 #include "bench/support/measure.h"
 

@@ -1,17 +1,19 @@
-/* The ring: n actors, each of which passes tokens to its next, and one that makes them.
+/* The ring: n actors, each of which passes tokens to the next one, and an actor (the maker) that
+ * makes them.
  *
  * The program measures, in this order and all on one thread: start-up (spawn, wire, until each has
  * handled its first message), the passes of ten tokens that begin as far apart as they can, the
  * time to touch as many bytes as the ring took (in pages as the kernel gives them, and in huge
  * ones, which domus asks for), stopping all, and start-up again in the slots that were used. In
- * spawn order each learns the one before it as soon as it is spawned; shuffled, all are spawned
- * first, and then told in the order of the spawns. The maker goes on by a message to itself after a
- * thousand, so that the loop lives; as it may handle 64 messages in a run, some 65,000 actors are
- * made and wired before the first of them is mounted.
+ * spawn order each actor is told its next (the actor before it) as soon as it is spawned; shuffled,
+ * all are spawned first, and then told in the order of the spawns. The maker makes a thousand
+ * actors and goes on by a message to itself, so that its thread can do other work between. As it
+ * may handle 64 messages in a run, some 65,000 actors are made and wired before the first of them
+ * is mounted.
  *
- * Before the clock starts, the machine is made to find the memory, in small pages and in huge ones:
- * what a virtual machine takes for the first touch of a page since it booted is not what is
- * compared here. */
+ * Before the clock starts, the program touches as much memory, in small pages and in huge ones. A
+ * virtual machine may take long for the first touch of a page since it booted, and that is not what
+ * is compared here. */
 #include "bench/actors/rows.h"
 #include "bench/support/measure.h"
 
@@ -23,8 +25,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PAGE_BYTES      4096u
-#define WARM_BYTES_NODE 640u /* for the ring, and beside it for what is touched */
+#define PAGE_BYTES 4096u
+/* bytes for each node: for the ring, and for the memory that is touched beside it */
+#define WARM_BYTES_NODE 640u
 
 static const domus_type next_type = {.name = "next", .size = sizeof(domus_address)};
 static const domus_type token_type = {.name = "token", .size = sizeof(uint64_t)};
@@ -32,7 +35,7 @@ static const domus_type ready_type = {.name = "ready"};
 static const domus_type home_type = {.name = "home"};
 static const domus_type gone_type = {.name = "gone"};
 
-/* The thread's own while it runs. */
+/* While the system runs, only its one thread uses this. */
 static struct {
     uint64_t size;
     uint64_t made;
@@ -40,8 +43,8 @@ static struct {
     uint64_t stopped;
     uint64_t ready; /* nodes that handled their first message */
     uint64_t gone;  /* nodes that stopped */
-    uint64_t each;  /* passes of a token */
-    uint32_t home;  /* tokens that are */
+    uint64_t each;  /* how many passes each token makes */
+    uint32_t home;  /* tokens that have come to their end */
     bool shuffled;
     bool again;
     bool stopping;
@@ -49,8 +52,10 @@ static struct {
     uint64_t resident_bytes;
     domus_address maker;
     domus_address *nodes; /* in the order of the spawns */
-    uint32_t *order;      /* along the ring, against the tokens; only when shuffled, as `next` */
-    uint32_t *next;       /* of each node, in the order of the spawns */
+    /* the nodes along the ring, against the direction of the tokens; NULL unless shuffled, as
+     * `next` */
+    uint32_t *order;
+    uint32_t *next; /* the next of each node, in the order of the spawns */
 } ring;
 
 /* --- nodes ----------------------------------------------------------------------------------- */
@@ -77,7 +82,8 @@ static int node_token(domus_stack *stack, void *self, const void *token)
 static void node_stop(domus_stack *stack, void *self)
 {
     (void)self;
-    if (++ring.gone == ring.size && ring.stopping) /* else the system ends */
+    /* otherwise the system ends, and the maker is gone */
+    if (++ring.gone == ring.size && ring.stopping)
         stage_must(domus_notice(stack, ring.maker, &gone_type, NULL), "notice");
 }
 
@@ -102,7 +108,8 @@ static uint64_t resident_bytes(void)
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Map so many bytes, write to all of them, give them back. Returns seconds of the writing. */
+/* Map `bytes` bytes, write to each page of them, and unmap them. Returns how many seconds the
+ * writing took. */
 static double touch(uint64_t bytes, bool huge)
 {
     bytes += PAGE_BYTES - bytes % PAGE_BYTES;
@@ -121,7 +128,7 @@ static double touch(uint64_t bytes, bool huge)
 
 /* --- the maker ------------------------------------------------------------------------------- */
 
-/* Place `place` along the ring. */
+/* Returns the node at place `place` along the ring. */
 static domus_address along(uint64_t place)
 {
     return ring.nodes[ring.shuffled ? ring.order[place] : place];
@@ -212,7 +219,8 @@ static int maker_ready(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-/* A token ends where it began, less its passes: the ring has the size that it should have. */
+/* Did the token that `sender` brought home end where it should? That place follows from where it
+ * began and its number of passes, so this checks the size of the ring. */
 static bool ends_at(domus_address sender)
 {
     for (uint64_t i = 0; i < RING_TOKENS; i++) {
@@ -267,7 +275,7 @@ static const domus_behaviour maker = {
 
 /* --- the rows -------------------------------------------------------------------------------- */
 
-/* Fisher and Yates, with a generator of a fixed seed (splitmix64). */
+/* Shuffle by the algorithm of Fisher and Yates, with a generator (splitmix64) of a fixed seed. */
 static void shuffle(uint32_t *order, uint64_t size)
 {
     uint64_t seed = 1;

@@ -1,4 +1,4 @@
-/* The rows of the actor benches, as domus does them, and the stage they stand on.
+/* The rows of the actor benches in domus, and the functions (stage_...) that all rows share.
  *
  * A row gets a system that runs, spawns what it needs and sets it going. A handler then begins and
  * ends the measured work, while the main thread waits; then it prints. Each row checks its own
@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* As in bench/peers/. */
+/* The programs in bench/peers/ have the same numbers. */
 #define FAN_OUT_TARGETS 10000u
 #define SPAWN_BATCH     1000u
 #define TIMER_SPREAD_MS 100u
@@ -19,7 +19,7 @@
 #define RING_PASSES_MIN UINT64_C(1000000)
 #define RING_BATCH      1024u
 
-/* Begins what a row does: "go on" for actors that send it to themselves, too. */
+/* A notice of this type begins the work of a row. Actors also send it to themselves to go on. */
 extern const domus_type go_type;
 
 void row_ask(domus_system *system, uint64_t asks);
@@ -30,17 +30,18 @@ void row_timers_cancel(domus_system *system, uint64_t timers);
 void row_ring(domus_system *system, uint64_t nodes);
 void row_ring_shuffled(domus_system *system, uint64_t nodes);
 
-/* In a handler: the clocks start; the clocks stop. */
+/* Called in a handler: stage_begin() starts the clocks, stage_end() stops them. */
 void stage_begin(void);
 void stage_end(void);
 
-/* In a handler: nothing more will be done. The main thread goes on. */
+/* Called in a handler, when nothing more will be done. The main thread then returns from
+ * stage_wait(). */
 void stage_leave(void);
 
 /* Wait for stage_leave(), then print `seconds` and `cpu_seconds`. */
 void stage_wait(void);
 
-/* From outside: an actor on thread `thread`, and a message to it. */
+/* Called by the main thread: spawn an actor on thread `thread`, and send it a notice. */
 domus_address stage_spawn(domus_system *system, uint32_t thread, const domus_behaviour *behaviour,
                           const void *state);
 void stage_tell(domus_system *system, domus_address to, const domus_type *type,

@@ -1,8 +1,8 @@
 /* Actors that are spawned, do nothing, and stop: 1,000 at once, all by one parent.
  *
  * As a process of Erlang ends with its function, a child here stops itself as it is mounted. The
- * last of a batch says so as it goes; that those before it are gone is checked at the end, by the
- * count of the thread. */
+ * last child of a batch tells the parent when it stops. At the end the thread's count of stops
+ * shows that all the others have stopped, too. */
 #include "bench/actors/rows.h"
 
 static int child_mount(domus_stack *stack, void *self)

@@ -1,5 +1,6 @@
-/* Timers: all armed at once by one actor, for 1 to 100 ms later, each an event to itself; and all
- * armed for 10 s later and cancelled, in the order in which they were armed. */
+/* One actor arms all timers at once. In the first row each fires 1 to 100 ms later and brings an
+ * event to that actor; in the second row all are armed for 10 s later and cancelled, in the order
+ * in which they were armed. */
 #include "bench/actors/rows.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@ struct armer {
     uint64_t timers;
     uint64_t handled;
     uint64_t sum;
-    domus_timer *armed; /* of the row that cancels */
+    domus_timer *armed; /* only in the row that cancels */
 };
 
 static int armer_due(domus_stack *stack, void *self, const void *number)

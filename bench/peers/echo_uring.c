@@ -1,9 +1,10 @@
 /* A bare echo on io_uring: multishot accept and receive, provided buffers, sent as they came in.
  *
- * One enter per turn submits the answers of the last turn and waits for the next completions;
- * with DEFER_TASKRUN they are made in that enter and nowhere else. A buffer goes from the kernel
- * to the send and back to the kernel, its number in the send's user_data; nothing is copied. Sends
- * are not kept in order per connection, so it serves a closed loop only. */
+ * One enter per turn of the loop submits the answers of the turn before and waits for the next
+ * completions; with DEFER_TASKRUN completions are made in that enter only. A buffer goes from the
+ * kernel to the send and back to the kernel, its number in the send's user_data; nothing is copied.
+ * Sends of one connection are not kept in order, so it serves only clients that read each answer
+ * before they send again. */
 #include "bench/peers/peer.h"
 
 #include <errno.h>

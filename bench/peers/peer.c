@@ -1,4 +1,4 @@
-/* The common part of the bare echo servers; see the header. */
+/* The functions of peer.h: the common part of the bare echo servers. */
 #include "bench/peers/peer.h"
 
 #include "bench/support/measure.h"

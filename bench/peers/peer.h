@@ -11,28 +11,29 @@
 
 struct peer {
     uint16_t port;
-    uint64_t cpu_ns; /* used when it said that it was listening */
+    uint64_t cpu_ns; /* CPU time used before it said that it was listening */
     uint64_t received;
 };
 
-/* Read the arguments and pin the process; prints the usage and exits 2 when they are wrong. */
+/* Read the arguments and pin the process; if they are wrong, this prints the usage and exits with
+ * 2. */
 void peer_init(struct peer *peer, int argc, char **argv);
 
-/* A listening socket on peer->port; TCP_NODELAY is on and goes over to what it accepts. `flags` is
- * 0 or SOCK_NONBLOCK. Ends the process when there is none to be had. */
+/* Returns a listening socket on peer->port. TCP_NODELAY is set, and accepted sockets inherit it.
+ * `flags` is 0 or SOCK_NONBLOCK. If there is no socket, this ends the process. */
 int peer_listen(struct peer *peer, int flags);
 
-/* Block SIGTERM and give a descriptor that becomes readable on it: a server that waits for it
- * beside its sockets pays nothing for it and cannot miss it. */
+/* Block SIGTERM and return a descriptor that becomes readable when the signal comes. A server waits
+ * for the descriptor beside its sockets, so the signal costs nothing and cannot be missed. */
 int peer_signal_open(void);
 
-/* Say `listening PORT` with the socket's own port. From here on CPU time counts. */
+/* Print `listening PORT` with the socket's own port. CPU time counts from here on. */
 void peer_announce(struct peer *peer, int listener);
 
-/* Say what was used and served. */
+/* Print the CPU time that was used and how many times bytes were received. */
 void peer_report(const struct peer *peer);
 
-/* Say what failed, with errno, and exit 1. */
+/* Print `what` and the text of errno, and exit with 1. */
 _Noreturn void peer_fail(const char *what);
 
 #endif

@@ -1,4 +1,4 @@
-// The rows in which little happens: wake, from a thread that is none of CAF's; idle.
+// The rows in which little happens: wake (a thread that is not CAF's wakes the system) and idle.
 #include "savina_caf.hpp"
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // The rows in which many meet at one or at random: chameneos, big, bndbuffer, banking.
 //
-// Messages are anonymous, and say by a number who sent them if that is to be known: a look into a
+// Messages have no sender; if the receiver needs it, they hold its number, because a look into a
 // vector costs less than the references to a sender.
 #include "savina_caf.hpp"
 
@@ -28,7 +28,7 @@ constexpr uint64_t transfers_out = 1000;
 
 // ---- chameneos ----------------------------------------------------------------------------------
 
-// Colours are 0, 1, 2: who meets its own keeps it, two others make the third.
+// Colours are 0, 1, 2. Two creatures of one colour keep it, two of different colours take the third.
 uint32_t complement(uint32_t mine, uint32_t other)
 {
     return mine == other ? mine : 3 - mine - other;
@@ -119,7 +119,7 @@ void ping_another(one_actor *self, const crowd &crowd, uint32_t index)
     anon_send(crowd.all[target + (target >= index)], index);
 }
 
-// A ping says who sent it, a pong is empty-handed.
+// A ping holds the number of its sender, a pong holds no number of an actor.
 behavior one(one_actor *self, const crowd *crowd, uint32_t index, uint64_t pings)
 {
     self->state.random = index + 1;

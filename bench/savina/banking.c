@@ -1,8 +1,8 @@
-/* banking: transfers between 1,000 accounts, 1,000 of them under way at most.
+/* banking: transfers between 1,000 accounts, of which at most 1,000 are under way.
  *
- * The source of a transfer debits itself, asks the destination to credit, and raises a barrier:
- * until that answer is there it takes no other transfer. Transfers go to accounts with a higher
- * number only, so nobody waits in a circle. */
+ * The source of a transfer debits itself, asks the destination to credit, and raises a barrier: so
+ * it takes no other transfer before that answer. Transfers go to accounts with a higher number
+ * only, so accounts never wait for each other in a circle. */
 #include "bench/savina/rows.h"
 
 #define ACCOUNTS      1000u
@@ -67,7 +67,7 @@ static const domus_behaviour account = {
 
 struct teller {
     domus_address accounts[ACCOUNTS];
-    uint64_t left; /* transfers to begin */
+    uint64_t left; /* transfers that have not begun */
     uint32_t seed;
 };
 

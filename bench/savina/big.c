@@ -1,7 +1,7 @@
 /* big: 120 actors, each of which pings another one, drawn anew each time, and waits for its pong.
  *
- * All see one table of addresses, which the root wrote before it told the first of them to go, and
- * which stays while they live. */
+ * All actors read one table of addresses. The root wrote it before it told the first of them to
+ * begin, and it stays as long as they live. */
 #include "bench/savina/rows.h"
 
 #define ACTORS 120u
@@ -21,7 +21,7 @@ struct player {
 struct hub {
     domus_address self;
     domus_address players[ACTORS];
-    uint64_t pings; /* of each */
+    uint64_t pings; /* pings that each actor sends */
     uint64_t sum;
     uint32_t ready;
 };

@@ -31,8 +31,8 @@ static double process(double item)
 
 struct worker {
     domus_address manager;
-    uint64_t left;  /* to produce */
-    uint64_t count; /* consumed */
+    uint64_t left;  /* items to produce */
+    uint64_t count; /* items consumed */
     double start;
     double item;
 };
@@ -114,9 +114,9 @@ static domus_address line_take(struct line *line)
 struct manager {
     uint64_t left; /* items that no consumer got yet */
     uint64_t sum;
-    uint32_t counted; /* consumers */
-    uint32_t taken;   /* places */
-    uint32_t first;   /* of the items that wait */
+    uint32_t counted; /* consumers that have told their count */
+    uint32_t taken;   /* places that are taken */
+    uint32_t first;   /* the index of the first item that waits */
     uint32_t count;
     double items[PLACES];
     struct line producers;

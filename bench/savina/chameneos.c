@@ -15,10 +15,11 @@ static const domus_type count_type = {.name = "count", .size = sizeof(uint64_t)}
 struct creature {
     domus_address mall;
     uint64_t met;
-    uint32_t colour; /* 0, 1, 2 */
+    uint32_t colour; /* 0, 1 or 2 */
 };
 
-/* Two of a colour keep it, two of different colours take the third. */
+/* Returns the new colour of a creature: two creatures of one colour keep it, two of different
+ * colours take the third one. */
 static uint32_t complement(uint32_t colour, uint32_t other)
 {
     return colour == other ? colour : COLOURS - colour - other;
@@ -58,9 +59,9 @@ static const domus_behaviour creature = {
 };
 
 struct mall {
-    uint64_t left; /* meetings */
+    uint64_t left; /* meetings that are left */
     uint64_t met;
-    uint32_t counted; /* creatures */
+    uint32_t counted; /* creatures that have told their count */
     bool waits;
     uint32_t colour; /* colour of the creature that waits */
     domus_address first;

@@ -1,8 +1,9 @@
-/* counting: a producer and a counter, in windows of 1,000, two of them out at most.
+/* counting: a producer sends to a counter in windows of 1,000 messages, of which at most two are
+ * under way.
  *
- * A window ends with a notice, too, and not with an ask: among notices of one sender order is kept,
- * but an ask would overtake the increments before it. The value is asked for when nothing is
- * out. */
+ * A window ends with a notice and not with an ask. Notices of one sender keep their order, but an
+ * ask would overtake the increments before it. The producer asks for the value when nothing is
+ * under way. */
 #include "bench/savina/rows.h"
 
 #define WINDOW      1000u

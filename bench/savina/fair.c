@@ -1,8 +1,8 @@
 /* fair: how long a light actor takes to answer beside one that is flooded.
  *
  * On the same thread, a flooder fills the mailbox of one actor until it is refused, again and
- * again, so that it is always full. Each millisecond a visitor asks the light actor; it lives
- * beside them, or on the second thread, where there is one. */
+ * again, so that it is always full. Each millisecond a visitor asks the light actor. The visitor
+ * lives on their thread, or on the second thread if there is one. */
 #include "bench/savina/rows.h"
 #include "bench/support/measure.h"
 
@@ -16,7 +16,7 @@ static const domus_type visit_type = {.name = "visit"};
 static const domus_type asked_type = {.name = "asked", .size = sizeof(uint64_t)};
 static const domus_type visits_type = {.name = "visits", .size = sizeof(uint64_t)};
 
-/* Written by the visitor; read by the main thread when it has told its count. */
+/* The visitor writes this, and the main thread reads it after the visitor has told its count. */
 static struct histogram latencies;
 
 static int flooded_drop(domus_stack *stack, void *self, const void *nothing)
@@ -69,7 +69,7 @@ static const domus_behaviour light = {
 struct visitor {
     domus_address host;
     domus_address light;
-    uint64_t visits; /* to make */
+    uint64_t visits; /* visits to make */
     uint64_t asked;
     uint64_t answered;
 };
@@ -85,7 +85,8 @@ static int visitor_answered(domus_stack *stack, void *self_, const domus_answer 
     return domus_notice(stack, self->host, &visits_type, &self->answered);
 }
 
-/* The next timer is armed first: the asks go out at their times, however late an answer is. */
+/* The visitor arms its next timer first, so that asks are sent in time even if an answer is
+ * late. */
 static int visitor_visit(domus_stack *stack, void *self_, const void *nothing)
 {
     struct visitor *self = self_;

@@ -1,5 +1,6 @@
-/* fjthrput: one producer, 60 workers that count; 100 messages out to each at most.
- * fjcreate: an actor for each piece of work, which ends when it has told; 1,000 at a time. */
+/* fjthrput: one producer sends to 60 workers that count; at most 100 messages to each are under
+ * way. fjcreate: an actor is spawned for each piece of work, 1,000 at a time, and ends when it has
+ * told its result. */
 #include "bench/savina/rows.h"
 
 #include <math.h>
@@ -8,7 +9,7 @@
 #define WINDOW      100u
 #define ALIVE_MAX   1000u
 #define ANGLE       37.2
-#define PRODUCT_MAX 1e-9 /* that a product may be off */
+#define PRODUCT_MAX 1e-9 /* the most by which a product may be wrong */
 
 /* --- throughput ------------------------------------------------------------------------------ */
 
@@ -43,8 +44,8 @@ static const domus_behaviour worker = {
 
 struct producer {
     domus_address workers[WORKERS];
-    uint64_t left;    /* jobs for each */
-    uint32_t working; /* workers that are not done with their window */
+    uint64_t left;    /* jobs left for each worker */
+    uint32_t working; /* workers that have not finished their window */
 };
 
 static int producer_counted(domus_stack *stack, void *self, const domus_answer *answer)

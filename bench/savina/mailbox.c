@@ -1,5 +1,5 @@
-/* mailbox: 20 senders and one receiver. A sender sends 500, and the last of them wants a receipt,
- * for which it waits. */
+/* mailbox: 20 senders and one receiver. A sender sends 500 messages and waits for a receipt of the
+ * last one, again and again. */
 #include "bench/savina/rows.h"
 
 #define SENDERS 20u

@@ -1,9 +1,10 @@
 /* savina_domus ROW SIZE THREADS ROUNDS [near|spread]: one row of the Savina benches, on domus.
  *
- * Prints `round_seconds` for each round, then `messages` and `result`, as lines `name value`; exit
- * status 3 when the result is wrong. bench/savina.c runs it beside the peers in bench/peers/, which
- * are called and answer alike. The placement is that of all children of a round's root, which lives
- * on the first thread: near (the library's default) or spread. */
+ * The program prints `round_seconds` for each round, then `messages` and `result`, as lines `name
+ * value`, and exits with 3 if the result is wrong. bench/savina.c runs it beside the peers in
+ * bench/peers/, which take the same arguments and print the same lines. The root of a round lives
+ * on the first thread. Its children are placed near it (the library's default) or spread over the
+ * threads. */
 #include "bench/savina/rows.h"
 #include "bench/savina_rows.h"
 #include "bench/support/measure.h"
@@ -16,13 +17,14 @@
 
 const domus_type go_type = {.name = "go", .size = sizeof(uint64_t)};
 
-/* Written by the root of the round, read by the main thread behind the semaphores. */
+/* The root of a round writes this, and the main thread reads it after it waited for the
+ * semaphores. */
 static struct {
     sem_t told;
     sem_t left;
     uint64_t result;
     uint32_t threads;
-    domus_spawn_options options; /* of the children of a root */
+    domus_spawn_options options; /* the placement of a root's children */
 } stage;
 
 int stage_result(domus_stack *stack, uint64_t result)

@@ -1,4 +1,5 @@
-/* quicksort: an actor for each part; large ones are cut in two, small ones sorted with qsort().
+/* quicksort: each part has an actor; a large part is cut in two, a small one is sorted with
+ * qsort().
  *
  * A part is a slice of one array. An actor that sends a slice to another does not touch it until
  * the other one has told that it is sorted; so no two actors ever use the same elements. Parts are
@@ -11,7 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define PART_MAX 2048u /* elements that are sorted in one actor */
+#define PART_MAX 2048u /* a part of at most this many elements is sorted by one actor */
 
 struct slice {
     uint32_t *values;
@@ -23,7 +24,7 @@ struct slice {
 static const domus_type slice_type = {.name = "slice", .size = sizeof(struct slice)};
 static const domus_type sorted_type = {.name = "sorted", .size = sizeof(uint64_t)};
 
-/* Made and looked at by the main thread, outside of the clock. */
+/* The main thread makes and checks the input, while the clock does not run. */
 static struct {
     uint32_t *values;
     uint64_t size;
@@ -31,8 +32,8 @@ static struct {
 
 struct part {
     domus_address parent;
-    uint64_t halves; /* that are sorted */
-    uint64_t actors; /* in this part */
+    uint64_t halves; /* how many halves are sorted */
+    uint64_t actors; /* actors that worked on this part */
 };
 
 static int ascending(const void *left_, const void *right_)

@@ -1,4 +1,5 @@
-/* wake and idle: the cost of a system that has nothing to do, and the time until it works again. */
+/* wake measures the time until a sleeping system works again, idle the CPU time of a system that
+ * has nothing to do. */
 #include "bench/savina/rows.h"
 #include "bench/support/measure.h"
 

@@ -1,8 +1,9 @@
-/* The rows of the Savina benches, as domus does them, and the stage they stand on.
+/* The rows of the Savina benches in domus, and the functions (stage_...) that all rows share.
  *
- * Most rows are one behaviour, the root of a round: it is told to go, spawns what the row needs as
- * its children, and ends with stage_result(). It and all its children are gone before the next
- * round begins. A row that waits for time or for a foreign thread is a function instead. */
+ * Most rows are one behaviour, the root of a round: the root gets the notice `go_type`, spawns the
+ * actors of the row as its children, and ends with stage_result(). The root and all its children
+ * are gone before the next round begins. A row that waits for time or for a foreign thread is a
+ * function instead. */
 #ifndef DOMUS_BENCH_SAVINA_ROWS_H
 #define DOMUS_BENCH_SAVINA_ROWS_H
 
@@ -15,12 +16,14 @@ struct stage_row {
     const char *name;
     const domus_behaviour *root;
 
-    /* Outside of the clock, by the main thread: what a root finds, and what its result is. `told`
-     * is what it gave to stage_result(); *messages is changed where only the row can tell it. */
+    /* Called by the main thread while the clock does not run; each may be NULL. `prepare` makes the
+     * input of the root. `finish` returns the result of the round: `told` is the value that the
+     * root gave to stage_result(), and `*messages` is changed if only the row knows it. */
     void (*prepare)(uint64_t size);
     uint64_t (*finish)(uint64_t told, uint64_t *messages);
 
-    /* Instead of all that: do the row, print its figures, return the result. */
+    /* If this is set, it is called instead of the three above: it does the row, prints its figures
+     * and returns the result. */
     uint64_t (*run)(domus_system *system, uint64_t size);
 };
 
@@ -28,30 +31,30 @@ extern const struct stage_row row_pingpong, row_counting, row_fjthrput, row_fjcr
     row_threadring, row_chameneos, row_big, row_bndbuffer, row_banking, row_fib, row_skynet,
     row_quicksort, row_mailbox, row_wake, row_idle, row_fair;
 
-/* Tells a root to begin; the payload is the row's size, a uint64_t. */
+/* A notice of this type tells a root to begin; the payload is the row's size, a uint64_t. */
 extern const domus_type go_type;
 
-/* From a root: the clock stops, and the root ends; `return stage_result(...)`. */
+/* Called by a root, as `return stage_result(...)`: the clock stops, and the root ends. */
 int stage_result(domus_stack *stack, uint64_t result);
 
-/* The on_stop of every root: all is gone. */
+/* This is the on_stop of every root; the root's children are gone then. */
 void stage_left(domus_stack *stack, void *self);
 
-/* Spawn a child where the placement that is measured says; send it a notice. Both end the process
- * when they fail, which no row's bounds allow. */
+/* stage_spawn() spawns a child by the placement that is measured, stage_send() sends a notice. Both
+ * end the process if they fail, which the bounds of the rows exclude. */
 domus_address stage_spawn(domus_stack *stack, const domus_behaviour *behaviour, const void *state);
 void stage_send(domus_stack *stack, domus_address to, const domus_type *type, const void *payload);
 
 uint32_t stage_last_thread(void);
 
-/* The line `latency_ns` with the percentiles 50, 99 and 99.9. */
+/* Print the line `latency_ns` with the percentiles 50, 99 and 99.9. */
 void stage_print_latencies(const struct histogram *latencies);
 
-/* For rows without a root: an actor on thread `thread`. */
+/* For rows without a root: spawn an actor on thread `thread`. */
 domus_address stage_spawn_outside(domus_system *system, uint32_t thread,
                                   const domus_behaviour *behaviour, const void *state);
 
-/* xorshift32: the numbers that all contenders draw. */
+/* Draw a number by xorshift32, as all contenders do. */
 static inline uint32_t stage_draw(uint32_t *seed)
 {
     *seed ^= *seed << 13;

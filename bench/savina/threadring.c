@@ -13,7 +13,7 @@ struct node {
     uint64_t index;
 };
 
-/* The token is the number of passes that are left to it. */
+/* The token holds the number of passes that are left. */
 static int node_token(domus_stack *stack, void *self_, const void *token)
 {
     struct node *self = self_;
@@ -40,7 +40,8 @@ static const domus_behaviour node = {
                              {.type = NULL}},
 };
 
-/* From the last to the first, so that all but the last know their next from the beginning. */
+/* Spawn the nodes from the last to the first, so that all but the last know their next one from the
+ * beginning. */
 static int maker_go(domus_stack *stack, void *self, const void *passes)
 {
     domus_address last = {0};

@@ -1,7 +1,8 @@
 /* fib and skynet: trees of actors that are spawned downwards and summed up upwards.
  *
- * The state of a child holds its task and the address to which it tells the result; it ends when it
- * has told. The root of a round has one child, whose result is that of the round. */
+ * The state of a child holds its task and the address to which it tells the result; the child ends
+ * when it has told the result. The root of a round has one child, whose result is the result of the
+ * round. */
 #include "bench/savina/rows.h"
 
 #define BRANCHES 10u
@@ -87,7 +88,7 @@ const struct stage_row row_fib = {.name = "fib", .root = &fib};
 
 struct branch {
     domus_address parent;
-    uint64_t first; /* number of its leaves */
+    uint64_t first; /* the number of its first leaf */
     uint64_t leaves;
     uint64_t answers;
     uint64_t sum;

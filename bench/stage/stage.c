@@ -1,4 +1,4 @@
-/* The stage: a system with the settings that all rows share, and the ways to end a program. */
+/* This file makes the system with the settings that all rows share, and ends a program. */
 #include "bench/stage/stage.h"
 
 #include "bench/support/command.h"

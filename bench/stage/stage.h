@@ -4,8 +4,8 @@
 
 #include <domus/domus.h>
 
-/* The process ends; its status says that the result was wrong, or (when `error` is not 0) that the
- * work could not be done. */
+/* These two end the process: stage_wrong() always, with the exit status for a wrong result, and
+ * stage_must() if `error` is not 0, with the one for work that could not be done. */
 _Noreturn void stage_wrong(const char *what);
 void stage_must(int error, const char *what);
 

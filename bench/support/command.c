@@ -1,4 +1,4 @@
-/* Running a program and reading its figures; see the header.
+/* This file runs a program and reads its figures (command.h).
  *
  * A program has ended when its output has ended: processes that it leaves behind hold the pipe
  * open, too. */
@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define OUTPUT_MAX 4096 /* bytes of a program's output that are read; further ones are ignored */
-#define NO_PROGRAM 127  /* the exit status that says so, as of a shell */
+#define NO_PROGRAM 127  /* the exit status of a child that found no program, as in a shell */
 
 static bool pin(uint32_t cpus)
 {
@@ -44,7 +44,7 @@ static bool pin(uint32_t cpus)
 
 static bool confine(const struct command *command)
 {
-    /* a program that runs out of memory may abort, and its core would have GBs */
+    /* a program that runs out of memory may abort, and its core file would have gigabytes */
     struct rlimit no_core = {0, 0};
 
     if (setrlimit(RLIMIT_CORE, &no_core) != 0 || !pin(command->cpus))
@@ -57,7 +57,8 @@ static bool confine(const struct command *command)
 
 static _Noreturn void become(const struct command *command, int output, pid_t parent)
 {
-    /* It must not outlive us; whoever lost the parent before the request ends here. */
+    /* The child must not outlive the bench. If the bench ended before this request, the child sees
+     * another parent and ends here. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
         _exit(EXIT_FAILURE);
     if (dup2(output, STDOUT_FILENO) < 0 || !confine(command))
@@ -87,7 +88,7 @@ static int start(const struct command *command, pid_t *ret_pid, int *ret_output)
     return 0;
 }
 
-/* Read up to the end of the output. Returns false when it had not come by then. */
+/* Read up to the end of the output. Returns false if the end has not come at `end_ns`. */
 static bool read_all(int output, uint64_t end_ns, char *text)
 {
     struct pollfd readable = {.fd = output, .events = POLLIN};
@@ -126,7 +127,8 @@ static void add_figure(struct command_result *result, const char *name, size_t l
     result->count++;
 }
 
-/* A name, and as many values as follow; what is no number ends them. */
+/* Take one line: a name and the numbers that follow it. The first word that is no number ends
+ * them. */
 static void take_line(struct command_result *result, const char *line)
 {
     size_t length = strcspn(line, " ");

@@ -1,7 +1,7 @@
-/* Where the contenders are and how each is called; see the header.
+/* This file knows where the contenders are and with which arguments each is run (contender.h).
  *
- * A thread is one CPU for all of them, and one worker of the library. Erlang's busy waiting, heap
- * and allocators stay as they come: they are tuned for its own good. Its table of processes is made
+ * For each contender a thread is one CPU and one worker of its library. Erlang's busy waiting, heap
+ * and allocators keep their defaults, which its makers have tuned. Its table of processes is made
  * large enough for the row. */
 #include "bench/support/contender.h"
 
@@ -14,14 +14,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PROCESSES_SPARE 100000 /* beyond the row's size: what the VM runs itself, and room */
+/* processes beyond the row's size: those of the VM itself, and some room */
+#define PROCESSES_SPARE 100000
 #define PROCESSES_MAX   134217727
 
 #define ARGUMENTS_MAX 20
 
 static const struct {
     const char *name;
-    const char *suffix; /* of the file beside this program, behind the suite's name */
+    const char *suffix; /* the name of the program is the suite's name and this suffix */
     const char *package;
 } contenders[CONTENDERS] = {
     [CONTENDER_DOMUS] = {"domus", "_domus", "a build of domus"},
@@ -34,7 +35,7 @@ const char *contender_name(enum contender who)
     return contenders[who].name;
 }
 
-/* The folder that this program lies in; "" when that cannot be told. */
+/* Returns the folder of this program; "" if it is unknown. */
 static const char *folder(void)
 {
     static char path[PATH_MAX];
@@ -56,7 +57,7 @@ static bool is_file(const char *suite, enum contender who, char *path, size_t si
     return length > 0 && (size_t)length < size && access(path, R_OK) == 0;
 }
 
-/* erl halts at once; what it costs to find out is what every run of it costs. */
+/* Can erl be run? This starts it and lets it halt at once. */
 static bool has_erl(void)
 {
     char *const arguments[] = {(char[]){"erl"}, (char[]){"-noinput"}, (char[]){"-eval"},
@@ -95,12 +96,13 @@ __attribute__((format(printf, 2, 3))) static void add(struct words *words, const
     int length = vsnprintf(words->text + words->used, room, format, values);
     va_end(values);
     if (length < 0 || (size_t)length >= room || words->count == ARGUMENTS_MAX - 1)
-        return; /* the program will say what is missing */
+        return; /* the argument is left out, and the program will complain */
     words->arguments[words->count++] = words->text + words->used;
     words->used += (size_t)length + 1;
 }
 
-/* Processes may be as many as the size says, or a tree over so many leaves. */
+/* Add the arguments of erl. A row has as many processes as its size says, or as a tree with that
+ * many leaves. */
 static void add_erl(struct words *words, const struct contest *contest, const char *directory)
 {
     uint64_t wanted = contest->size + contest->size / 4 + PROCESSES_SPARE;
@@ -134,7 +136,8 @@ int contender_run(enum contender who, const struct contest *contest,
     if (!is_file(contest->suite, who, path, sizeof path))
         return -ENOENT;
     if (who == CONTENDER_ERLANG) {
-        setenv("ERL_CRASH_DUMP_BYTES", "0", 1); /* out of memory, it would write all it has */
+        /* without this, erl would write a file of all its memory if that runs out */
+        setenv("ERL_CRASH_DUMP_BYTES", "0", 1);
         add_erl(&words, contest, folder());
     } else {
         add(&words, "%s", path);

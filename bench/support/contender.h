@@ -4,8 +4,8 @@
  * All take ROW SIZE THREADS, those of savina also ROUNDS; they do the row, check the result and
  * print its figures: `seconds` and `cpu_seconds` of the work alone, for the rings also
  * `startup_seconds` and `passes`; for savina `round_seconds` of each round, `messages` and
- * `result`, or the other figures of the row. They lie beside the bench that runs them. A line says
- * once which peer is not built or not installed, and that peer is left out. */
+ * `result`, or the other figures of the row. The programs lie beside the bench that runs them. If a
+ * peer is not built or not installed, a line says so once, and that peer is left out. */
 #ifndef DOMUS_BENCH_CONTENDER_H
 #define DOMUS_BENCH_CONTENDER_H
 
@@ -21,7 +21,7 @@ enum contender {
 };
 
 struct contest {
-    const char *suite; /* whose programs: "actors", "savina" */
+    const char *suite; /* the bench whose programs are run: "actors", "savina" */
     const char *row;
     uint64_t size;
     uint32_t threads;      /* each on a CPU of its own */

@@ -1,7 +1,7 @@
-/* Reading percentiles back; the hot half of the histogram is in its header. */
+/* This file reads percentiles from a histogram; its hot half, adding a value, is in the header. */
 #include "bench/support/histogram.h"
 
-/* The middle of the values that histogram_bucket() sends to `bucket`. */
+/* Returns the middle of the values that histogram_bucket() puts into `bucket`. */
 static double middle_of(uint32_t bucket)
 {
     if (bucket < HISTOGRAM_SPLIT)

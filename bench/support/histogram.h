@@ -17,7 +17,8 @@ struct histogram {
     uint64_t buckets[HISTOGRAM_BUCKETS];
 };
 
-/* Values below HISTOGRAM_SPLIT have a bucket each; above, the bits under the leading one choose. */
+/* Returns the bucket of a value. Values below HISTOGRAM_SPLIT have a bucket each; a larger value is
+ * put by its leading bit and the bits below that. */
 static inline uint32_t histogram_bucket(uint64_t value)
 {
     if (value < HISTOGRAM_SPLIT)
@@ -35,8 +36,8 @@ static inline void histogram_add(struct histogram *histogram, uint64_t value)
     histogram->buckets[histogram_bucket(value)]++;
 }
 
-/* The value that `share` (0 to 1) of all values do not exceed: the middle of its bucket; 0 when
- * the histogram is empty. */
+/* Returns the value that `share` (0 to 1) of all values do not exceed, as the middle of its bucket;
+ * 0 if the histogram is empty. */
 double histogram_percentile(const struct histogram *histogram, double share);
 
 #endif

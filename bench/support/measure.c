@@ -1,4 +1,4 @@
-/* Clocks, pinning and the median; see the header. */
+/* Clocks, pinning and the median of measure.h. */
 #include "bench/support/measure.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* Measuring, the same way in every bench program: one clock, CPU time, a pinned thread, a median.
+/* Every bench program measures in the same way, by these functions: one clock, CPU time, a pinned
+ * thread, a median.
  *
  * All times are nanoseconds. Nothing here belongs to domus: the bare programs that domus is held
  * against use the same functions, so that both sides are measured alike. */
@@ -9,23 +10,24 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* CLOCK_MONOTONIC. */
+/* Returns the time of CLOCK_MONOTONIC. */
 uint64_t measure_now_ns(void);
 
-/* User and system time of the calling thread, of the calling process (all its threads, also those
- * that ended), and of another process that has not been waited for.
- * The last returns 0 or a negative errno. */
+/* These three give user and system time together: of the calling thread, of the calling process
+ * (all its threads, also those that have ended), and of another process that has not been waited
+ * for. The last one returns 0 or a negative errno. */
 uint64_t measure_thread_cpu_ns(void);
 uint64_t measure_process_cpu_ns(void);
 int measure_other_cpu_ns(pid_t pid, uint64_t *ret_cpu_ns);
 
-/* Sleep so long, whatever interrupts. */
+/* Sleep for `seconds`, also if signals interrupt the sleep. */
 void measure_nap(double seconds);
 
-/* Pin the calling thread. Returns 0, or -EINVAL where there is no such CPU for this process. */
+/* Pin the calling thread. Returns 0; -EINVAL if this process may not use that CPU. */
 int measure_pin(int cpu);
 
-/* Sorts `values`; the mean of the two in the middle for an even count. `count` is at least 1. */
+/* Returns the median of `values`, which this sorts; for an even `count` it is the mean of the two
+ * in the middle. `count` is at least 1. */
 double measure_median(double *values, size_t count);
 
 #endif

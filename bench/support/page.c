@@ -1,4 +1,4 @@
-/* Numbers, the machine, the plot; see the header. */
+/* The functions of page.h: numbers, the machine, the plot. */
 #include "bench/support/page.h"
 
 #include "bench/support/command.h"

@@ -6,15 +6,16 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define PAGE_CELL_MAX 32 /* bytes of the `text` that these write to, and return */
+/* bytes of the `text` to which page_grouped() and page_cell() write, and which they return */
+#define PAGE_CELL_MAX 32
 
-/* 1,234,567 */
+/* Write a number with commas, such as 1,234,567. */
 const char *page_grouped(uint64_t number, char *text);
 
-/* `value` times `scale` in three digits, and the unit behind it; "-" for NAN. */
+/* Write `value` times `scale` in three digits, with the unit behind it; "-" for NAN. */
 const char *page_cell(double value, double scale, const char *unit, char *text);
 
-/* A sentence about processor, last-level cache and memory. */
+/* Write a sentence about processor, last-level cache and memory. */
 void page_machine(FILE *file);
 
 /* Run gnuplot with the script `script`, which finds the names of its files in `data` and

@@ -1,4 +1,4 @@
-/* Starting, reading and ending a server process; see the header. */
+/* This file starts a server process, reads its output and ends it (server.h). */
 #include "bench/support/server.h"
 
 #include "bench/support/measure.h"
@@ -24,7 +24,7 @@ static int failed(struct server *server, int error, const char *text)
     return error;
 }
 
-/* The port is what follows the last colon or blank. */
+/* Take one line of the server. The port follows the last colon or blank. */
 static void take_line(struct server *server)
 {
     const char *line = server->line;
@@ -42,7 +42,7 @@ static void take_line(struct server *server)
     }
 }
 
-/* Bytes into lines; of a line that is too long the beginning is kept. */
+/* Cut the bytes into lines and take each. Only the beginning of a line that is too long is kept. */
 static void take_output(struct server *server, const char *bytes, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -56,7 +56,7 @@ static void take_output(struct server *server, const char *bytes, size_t length)
     }
 }
 
-/* Read what there is. Returns false when there will be no more. */
+/* Read the bytes that are there. Returns false if no more will come. */
 static bool read_output(struct server *server)
 {
     char bytes[4096];
@@ -67,7 +67,7 @@ static bool read_output(struct server *server)
     return length < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-/* Read until it listens, if that is what is waited for, or until it ends.
+/* Read until the server listens (with `for_listening`), or until it ends.
  * Returns 0; -ECHILD when it has ended; -ETIMEDOUT. */
 static int await(struct server *server, bool for_listening, uint64_t patience_ns)
 {
@@ -87,7 +87,8 @@ static int await(struct server *server, bool for_listening, uint64_t patience_ns
             return -errno;
         if (count <= 0)
             continue;
-        /* Whether it has ended was seen before this read, so that its last words are in. */
+        /* poll() has told before this read whether the server has ended, so its last lines are
+         * read, too. */
         if (fds[1].fd >= 0 && !read_output(server))
             fds[1].fd = -1;
         if (for_listening && server->port != 0)
@@ -99,7 +100,8 @@ static int await(struct server *server, bool for_listening, uint64_t patience_ns
 
 static _Noreturn void become(int cpu, char *const arguments[], int output, pid_t parent)
 {
-    /* It must not outlive us; whoever lost the parent before the request ends here. */
+    /* The child must not outlive the bench. If the bench ended before this request, the child sees
+     * another parent and ends here. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
         _exit(127);
     if (measure_pin(cpu) == 0 && dup2(output, STDOUT_FILENO) >= 0)
@@ -128,7 +130,8 @@ static int spawn(struct server *server, int cpu, char *const arguments[])
     return 0;
 }
 
-/* Collect the process, which has ended or is killed first, and let go of it. */
+/* Collect the status of the process, which has ended or is killed first, and close its
+ * descriptors. */
 static int collect(struct server *server, bool kill_first, struct rusage *ret_rusage)
 {
     int status = -1;

@@ -2,8 +2,8 @@
  *
  * The bench reads the server's stdout: `listening PORT` or `listening NAME ADDRESS:PORT` when it is
  * ready, and a last line `cpu_us N received N`, if it prints one. The CPU time of each server is
- * measured alike: the kernel's figure when it has ended, less the process clock when it said that
- * it was listening. It is killed when the bench dies. */
+ * measured in the same way: the kernel's figure when it has ended, minus the process clock when it
+ * said that it was listening. A server is killed if the bench dies. */
 #ifndef DOMUS_BENCH_SERVER_H
 #define DOMUS_BENCH_SERVER_H
 
@@ -15,7 +15,7 @@
 
 struct server {
     pid_t pid;
-    int watch;  /* a pidfd: readable when it has ended */
+    int watch;  /* a pidfd, which is readable when the server has ended */
     int output; /* its stdout */
     uint16_t port;
     uint64_t listening_cpu_ns;
@@ -29,18 +29,18 @@ struct server {
 struct server_usage {
     uint64_t cpu_ns; /* user and system, of all its threads, since it listened */
     bool has_received;
-    uint64_t received; /* messages, by its own count */
+    uint64_t received; /* how many times it received bytes, by its own count */
 };
 
-/* Start `arguments[0]` on `cpu` and wait until it listens (at most 10 s). It starts pinned, so that
- * no thread of it can run elsewhere, whatever it pins itself. On failure nothing is left of it.
+/* Start `arguments[0]` on `cpu` and wait until it listens (at most 10 s). The server starts pinned,
+ * so that its threads run on `cpu` also if it pins none itself. On failure no process is left.
  * Returns 0; -ETIMEDOUT; -ECHILD when it ended instead; or what a system call said. In all these
  * cases `server->error` is a text. */
 int server_start(struct server *server, int cpu, char *const arguments[]);
 
 /* Send SIGTERM and wait for the end (at most 10 s, then it is killed).
- * Returns 0; -ETIMEDOUT; -ECHILD when it did not exit with 0, or had ended before; `server->error`
- * then says so. */
+ * Returns 0; -ETIMEDOUT; -ECHILD if it did not exit with 0 or had ended before. On failure
+ * `server->error` is a text. */
 int server_stop(struct server *server, struct server_usage *ret_usage);
 
 #endif
