@@ -18,7 +18,8 @@
 
 #define READER_MS 1000
 
-/* Returns false when nobody reads. */
+/* Write `text` to standard error. Returns false if nobody has read for READER_MS, or if the write
+ * fails. */
 static bool say(const char *text)
 {
     struct pollfd reader = {.fd = STDERR_FILENO, .events = POLLOUT};

@@ -1,5 +1,6 @@
-/* The heap and the mapped pages, with the countdown to a test failure and the count of bytes before
- * each. A block from the heap has a header that names its allocator, its size and its start. */
+/* The two sources of memory, the heap and mapped pages. Each allocation passes the countdown to a
+ * failure for a test and the count of bytes before it. A block from the heap has a header that
+ * names its allocator, its size and its start. */
 #include "base/memory.h"
 
 #include "base/check.h"

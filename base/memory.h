@@ -1,5 +1,5 @@
-/* Where memory comes from: two doors (the heap, and pages of the kernel), each of which can be told
- * to fail.
+/* The library takes memory from two sources only, the heap and pages of the kernel. A test can make
+ * each of them fail.
  *
  * Everything that the library allocates passes through here, for two reasons: a test can make the
  * n-th allocation fail (domi_memory_fail_after) and raise n until a scenario passes clean, and a

@@ -62,8 +62,9 @@ typedef struct domi_slab {
     uint32_t keep_bytes;   /* bytes of a free object that stay readable; at least 8 */
     size_t chunk_bytes;
     uint64_t mapped_bytes;
-    uint64_t spare_bytes; /* free in chunks that the last trim kept; until it is dry */
-    bool lasts; /* no chunk is given back; while memory is scarce only the first is made */
+    /* free bytes in the chunks that the last trim kept; 0 again once the free list was empty */
+    uint64_t spare_bytes;
+    bool lasts; /* no chunk is given back; while memory is scarce, only the first chunk is made */
     struct domi_slab_trim *trim; /* the trim that is under way; NULL: none is */
 } domi_slab;
 
@@ -89,9 +90,9 @@ void *domi_slab_carve(domi_slab *slab);
  * If the slab runs dry then, domi_slab_carve() stops the trim, which gives all free objects back to
  * the slab.
  *
- * begin: returns false when nothing can be gained, or when there is no memory for the table of
- * chunks. step: sorts up to `objects`, or gives up to 8 chunks back; returns true when the trim has
- * ended. */
+ * domi_slab_trim_begin() returns false if nothing can be gained, or if there is no memory for the
+ * table of chunks. domi_slab_trim_step() sorts up to `objects` objects, or gives up to 8 chunks
+ * back, and returns true when the trim has ended. */
 bool domi_slab_trim_begin(domi_slab *slab);
 bool domi_slab_trim_step(domi_slab *slab, uint32_t objects);
 void domi_slab_trim_stop(domi_slab *slab);
@@ -101,10 +102,10 @@ void domi_slab_trim_stop(domi_slab *slab);
  * DOMI_CHECK_SLOW. */
 bool domi_slab_is_sound(const domi_slab *slab, uint32_t objects);
 
-/* Where the objects of `chunk` begin. */
+/* Returns where the objects of `chunk` begin. */
 char *domi_slab_first_object(const domi_slab *slab, domi_slab_chunk *chunk);
 
-/* The size of the next chunk in bytes. */
+/* Returns the size in bytes that the next chunk will have. */
 size_t domi_slab_next_bytes(const domi_slab *slab);
 
 /* Whether the next object that is carved needs a new chunk. */
@@ -131,8 +132,8 @@ static inline void *domi_slab_take_free(domi_slab *slab)
     return object;
 }
 
-/* Take an object. One that is used for the first time is zeroed, any other one is as it was when it
- * was freed (but for its first word). Returns NULL when there is no memory. */
+/* Take an object. An object that is used for the first time is zeroed. Any other one is as it was
+ * when it was freed, except for its first word. Returns NULL when there is no memory. */
 static inline void *domi_slab_take(domi_slab *slab)
 {
     if (DOMI_UNLIKELY(slab->free == NULL))

@@ -20,7 +20,7 @@ typedef struct domi_slab_trim {
     void *rest;            /* free objects that are not sorted yet */
     domi_slab_chunk *last; /* chunk of the object that was sorted last */
     bool parted;           /* everything is sorted, and `going` lists the chunks to be given back */
-    domi_slab_chunk *going; /* to be given back; not in the list of the slab */
+    domi_slab_chunk *going; /* chunks to be given back; they are no longer in the slab's list */
     size_t count;
     domi_slab_chunk *chunks[]; /* sorted by address */
 } trim;
@@ -33,8 +33,8 @@ static int by_address(const void *left, const void *right)
     return (one > other) - (one < other);
 }
 
-/* The table is not counted on the meter: when every other allocation fails (`full`), trimming is
- * the way to get memory back. */
+/* The table is not counted on the meter, so it can be allocated even if every other allocation
+ * fails (`full`). Trimming is the way to get memory back then. */
 static trim *trim_new(size_t count)
 {
     domi_meter *meter = domi_memory_set_meter(NULL);

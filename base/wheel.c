@@ -17,7 +17,7 @@
  * - Nodes of one tick share a slot, in the order in which they were armed (those that were armed
  *   from beyond the reach of the wheel may stand later).
  *
- * The owner thread runs all of it. */
+ * Only the owner thread uses a wheel. */
 #include "base/wheel.h"
 
 #include "base/check.h"

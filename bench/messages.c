@@ -3,8 +3,8 @@
  *
  * Each row runs ROUNDS times, the limit and domus alternating, and prints the first round (cold
  * pools), the median, and the median of the ratios taken round by round. Every run checks its own
- * counts. The rows on one thread are ping-pong by notice and by ask, and counting. Those on two
- * threads that spin instead of parking are ping-pong, and many senders to one receiver. The row on
+ * counts. The rows on one thread are ping-pong by notice and by ask, and counting. On two threads
+ * that spin instead of parking the rows are ping-pong, and many senders to one receiver. The row on
  * two threads that park is ping-pong.
  *
  * stdout: lines `name value unit`. stderr: progress. Exit 1 on a wrong count, never on a missed

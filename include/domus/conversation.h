@@ -28,7 +28,7 @@ extern "C" {
 typedef struct domus_answer {
     int error;              /* 0, or a negative errno: the exception; no payload then */
     const domus_type *type; /* type of the reply; NULL with an error, and after a sleep */
-    /* ^Payload of the reply, valid until the resumed function returns. Then the library releases
+    /* Payload of the reply, valid until the resumed function returns. Then the library releases
      * what it owns, unless domus_take() took it. */
     const void *payload;
     uint64_t tag; /* the tag that the ask was given; 0 after domus_ask() */

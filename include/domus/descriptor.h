@@ -27,7 +27,7 @@ typedef struct domus_fd_watch {
 typedef struct domus_ready {
     int fd;
     uint32_t events; /* as poll(2) returns them, such as POLLIN, POLLOUT, POLLHUP, POLLERR */
-    /* ^0, or a negative errno: the descriptor cannot be watched, or the ring of the thread has
+    /* 0, or a negative errno: the descriptor cannot be watched, or the ring of the thread has
      * failed (domus_hooks.failed). After an error no more events come. */
     int error;
 } domus_ready;

@@ -23,7 +23,7 @@ extern "C" {
 /* A message that domus_receive_now() has received. */
 typedef struct domus_received {
     const domus_type *type;
-    /* ^Valid until the next domus_receive_now() or the handler's return. Then the library releases
+    /* Valid until the next domus_receive_now() or the handler's return. Then the library releases
      * what the payload owns, unless domus_take() took it. */
     const void *payload;
     domus_address sender; /* nobody, if the message came from outside */
