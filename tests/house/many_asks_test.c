@@ -247,7 +247,7 @@ START_TEST(asks_without_memory_fail_and_the_others_are_answered)
 }
 END_TEST
 
-DOMT_MAIN("many", 60, fan_out_to_10000_targets_on_two_homes_waits_for_all,
+DOMT_MAIN("many asks", 60, fan_out_to_10000_targets_on_two_homes_waits_for_all,
           fan_out_to_10000_targets_on_two_homes_shows_one_by_one,
           each_of_thousands_is_answered_or_times_out_once,
           asks_without_memory_fail_and_the_others_are_answered)

@@ -1,5 +1,5 @@
-/* The end of an actor, seen from its sides: what it had put aside, who waits for it, what it begins
- * too late, and what comes for it while it is taken apart. */
+/* The end of an actor, seen from all sides: messages that it had put aside, actors that wait for
+ * it, things that it begins too late, and mail that comes for it while it is taken apart. */
 #include "house/family/family.h"
 #include "house/family/life.h"
 #include "house/message/arrivals.h"
@@ -302,7 +302,7 @@ START_TEST(actor_begins_anew_when_its_last_conversation_has_ended)
 }
 END_TEST
 
-DOMT_MAIN("closing", 30, stash_of_an_actor_that_stops_is_empty_and_counted_so,
+DOMT_MAIN("end of an actor", 30, stash_of_an_actor_that_stops_is_empty_and_counted_so,
           who_asked_an_actor_that_stops_hears_of_the_stop_and_not_of_a_cancel,
           reply_to_an_actor_that_has_ended_is_released, watches_that_on_stop_begins_are_taken_back,
           thread_that_closes_refuses_new_actors,

@@ -115,5 +115,5 @@ START_TEST(receive_looks_anew_when_what_it_saw_last_was_a_circle)
 }
 END_TEST
 
-DOMT_MAIN("seen", 30, receive_looks_anew_when_what_it_saw_last_was_cancelled,
+DOMT_MAIN("receive, seen", 30, receive_looks_anew_when_what_it_saw_last_was_cancelled,
           receive_looks_anew_when_what_it_saw_last_was_a_circle)

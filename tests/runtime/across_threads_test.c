@@ -1,4 +1,5 @@
-/* Actors on several threads: order, conservation, replies, and parks at every message.
+/* Messages between actors on several threads: order, conservation, replies, and parks at every
+ * message.
  *
  * Runs on two and on four threads, which are more than some machines have CPUs: then the threads
  * are interrupted in the middle of what they do, which is what these tests want. */
@@ -360,7 +361,7 @@ START_TEST(two_threads_park_and_wake_each_other_20000_times)
 }
 END_TEST
 
-DOMT_MAIN("cross", 90, order_of_each_sender_holds_and_nothing_is_lost_on_two_threads,
+DOMT_MAIN("across threads", 90, order_of_each_sender_holds_and_nothing_is_lost_on_two_threads,
           order_of_each_sender_holds_and_nothing_is_lost_on_four_threads,
           order_holds_through_refusals, replies_come_home_on_two_threads,
           replies_come_home_on_four_threads, ask_of_one_who_goes_away_resumes_once,

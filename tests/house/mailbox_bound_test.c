@@ -153,7 +153,7 @@ START_TEST(bound_outlives_a_restart)
 }
 END_TEST
 
-DOMT_MAIN("bounded", 30, own_bound_holds_on_each_lane, own_bound_may_be_above_the_default,
+DOMT_MAIN("mailbox bound", 30, own_bound_holds_on_each_lane, own_bound_may_be_above_the_default,
           full_mailbox_takes_mail_again_whatever_its_bound,
           full_mailbox_takes_mail_again_below_half, replies_and_events_come_to_a_full_mailbox,
           full_mailbox_can_be_stopped, next_life_in_a_slot_has_no_bound_of_its_own,

@@ -1,4 +1,5 @@
-/* A detached actor that receives for ever, and a mailbox that was full once. */
+/* Receives that return, in the handlers of a detached actor: what they bring, until when it is
+ * there, and who may answer it. */
 #include "tests/runtime/running.h"
 
 #include <domus/detached.h>
@@ -423,7 +424,7 @@ START_TEST(restart_ends_a_receive_that_returns)
 }
 END_TEST
 
-DOMT_MAIN("receive_now", 60, ask_is_answered_while_a_notice_that_was_received_is_at_hand,
+DOMT_MAIN("detached receive", 60, ask_is_answered_while_a_notice_that_was_received_is_at_hand,
           what_was_received_ends_with_its_handler_and_not_with_the_run,
           what_a_receive_that_returns_brought_is_released_by_the_next_unless_taken,
           mailbox_that_was_full_takes_again_while_the_handler_receives,

@@ -1,5 +1,5 @@
-/* A ring that could not be made: one line that says which of the known causes it was and what to
- * do. */
+/* io/backend/explain.c: if a ring cannot be made, one line says which of the known causes it was
+ * and what to do. */
 #include "io/backend/explain.h"
 
 #include "tests/support/suite.h"
@@ -179,7 +179,7 @@ START_TEST(the_facts_are_those_of_this_process)
 }
 END_TEST
 
-DOMT_MAIN("setup", 20, a_sysctl_is_named_with_its_value_and_the_way_out,
+DOMT_MAIN("explain", 20, a_sysctl_is_named_with_its_value_and_the_way_out,
           a_seccomp_filter_is_told_from_a_kernel_without_io_uring,
           a_refusal_by_neither_says_where_else_to_look, an_old_kernel_is_named,
           locked_memory_is_told_in_numbers, missing_descriptors_are_told_with_the_way_out,

@@ -1,7 +1,7 @@
-/* Orders that hand a house over, as ThreadSanitizer sees them: what one thread wrote plainly
- * another one reads, and between both lies nothing but the order in question. The rounds are in
- * step by what the code itself does (a word of an inbox), and by relaxed words, which hand over
- * nothing. Without ThreadSanitizer only the outcome is held. */
+/* The memory orders that hand a house over, as ThreadSanitizer sees them: one thread writes
+ * plainly, another one reads, and nothing but the order in question lies between both. The rounds
+ * are in step by what the code itself does (a word of an inbox), and by relaxed words, which hand
+ * over nothing. Without ThreadSanitizer only the outcome is held. */
 #include "house/family/life.h"
 #include "house/message/arrivals.h"
 #include "house/message/mailbox.h"
@@ -108,4 +108,4 @@ START_TEST(home_that_sorts_late_mail_sees_the_whole_of_a_new_life)
 }
 END_TEST
 
-DOMT_MAIN("orders", 120, home_that_sorts_late_mail_sees_the_whole_of_a_new_life)
+DOMT_MAIN("memory orders", 120, home_that_sorts_late_mail_sees_the_whole_of_a_new_life)

@@ -1,5 +1,5 @@
-/* An actor that holds memory of the application's, in a system whose cgroup is made of files: it
- * hears of foreign memory, which stops nothing else, also on a thread that sleeps. */
+/* A watch on memory in a system whose cgroup is made of files: an actor that holds memory of the
+ * application hears of foreign memory, which stops nothing else, also on a thread that sleeps. */
 #include "runtime/system/system.h"
 #include "tests/runtime/pressed.h"
 
@@ -71,5 +71,5 @@ START_TEST(a_detached_actor_does_too)
 }
 END_TEST
 
-DOMT_MAIN("watching memory", 60, an_actor_hears_of_memory_that_others_hold_and_of_the_librarys,
+DOMT_MAIN("memory watch", 60, an_actor_hears_of_memory_that_others_hold_and_of_the_librarys,
           a_detached_actor_does_too)

@@ -215,7 +215,7 @@ START_TEST(socket_buffers_are_own_memory)
 }
 END_TEST
 
-DOMT_MAIN("foreign", 60, accepting_pauses_and_goes_on_by_itself_and_reading_goes_on,
+DOMT_MAIN("foreign memory", 60, accepting_pauses_and_goes_on_by_itself_and_reading_goes_on,
           foreign_memory_stops_nothing_and_is_logged_once,
           beside_much_foreign_memory_the_library_has_an_eighth,
           whoever_holds_the_memory_accepting_pauses_when_it_is_full, socket_buffers_are_own_memory)

@@ -1,4 +1,5 @@
-/* A stop that a handler holds up: what it tells, and that nothing the handler uses is freed. */
+/* A stop that a handler holds up tells only what is new, and frees nothing that the handler uses.
+ */
 #include "tests/runtime/stalls.h"
 
 #include <arpa/inet.h>
@@ -127,5 +128,5 @@ START_TEST(what_a_held_handler_uses_stays_until_a_free_after_its_return)
 }
 END_TEST
 
-DOMT_MAIN("held", 60, a_stop_that_is_asked_for_again_tells_only_what_is_new,
+DOMT_MAIN("stop, held up", 60, a_stop_that_is_asked_for_again_tells_only_what_is_new,
           what_a_held_handler_uses_stays_until_a_free_after_its_return)

@@ -1,5 +1,5 @@
-/* If an enter of the ring fails for a moment, channels do not notice; if the ring is gone, they are
- * reset. */
+/* A ring that fails: if an enter fails for a moment, channels do not notice; if the ring is gone,
+ * they are reset. */
 #include "house/family/life.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
@@ -215,7 +215,7 @@ START_TEST(a_ring_that_has_failed_tells_every_watch_its_error_once)
 }
 END_TEST
 
-DOMT_MAIN("failed", 60, a_kernel_without_room_is_asked_again_and_nothing_is_lost,
+DOMT_MAIN("ring fails", 60, a_kernel_without_room_is_asked_again_and_nothing_is_lost,
           a_ring_that_has_failed_resets_every_channel_with_its_error,
           a_thread_without_a_ring_sleeps_until_it_is_woken,
           a_ring_that_has_failed_tells_every_watch_its_error_once)

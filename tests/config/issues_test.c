@@ -1,5 +1,5 @@
-/* Errors in a file are reported with their line and column, and files that were made to harm do no
- * harm. */
+/* config/issues.c: errors in a file are reported with their line and column, and files that were
+ * made to harm do no harm. */
 #include "tests/config/reading.h"
 #include "tests/support/suite.h"
 
@@ -339,7 +339,7 @@ START_TEST(broken_files_do_no_harm)
 }
 END_TEST
 
-DOMT_MAIN("index", 60, unknown_key_is_named_with_the_one_that_was_meant,
+DOMT_MAIN("issues", 60, unknown_key_is_named_with_the_one_that_was_meant,
           duplicate_key_is_named_with_the_line_of_the_first, value_is_named_with_its_own_column,
           wrong_type_is_named, listener_must_be_whole, list_has_a_longest,
           malformed_text_is_named_and_what_stood_before_it_too, second_document_is_refused,

@@ -1,4 +1,4 @@
-/* Groups and routers on real threads: who publishes, joins, leaves and ends does so at once. */
+/* Groups and routers on real threads: actors publish, join, leave and end at the same time. */
 #include "tests/runtime/running.h"
 
 #include <errno.h>
@@ -481,7 +481,7 @@ START_TEST(a_router_that_ends_is_never_taken_for_the_next_one)
 }
 END_TEST
 
-DOMT_MAIN("crowds", 120, a_system_that_does_not_run_publishes_nothing,
+DOMT_MAIN("groups and routers", 120, a_system_that_does_not_run_publishes_nothing,
           ten_thousand_members_on_two_threads_get_all_once_and_in_order,
           members_come_and_go_while_others_publish, a_detached_actor_publishes_but_is_no_member,
           each_route_keeps_order_and_loses_nothing,

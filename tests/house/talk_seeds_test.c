@@ -1,6 +1,6 @@
-/* A crowd that talks at random, over the seeds of the test kit: some thousand asks, notices,
- * spawns, stops, timers, sleeps, time-outs, kept asks and barriers on three threads, in an order
- * that the seed picks.
+/* A crowd talks at random, over the seeds of the test kit: some thousand asks, notices, spawns,
+ * stops, timers, sleeps, time-outs, kept asks and barriers on three threads, in an order that the
+ * seed picks.
  *
  * Each payload that is put is handled or released exactly once. Every wait resumes exactly once.
  * Each actor that was mounted is stopped. Order holds for each sender, receiver and kind, and
@@ -425,4 +425,4 @@ START_TEST(a_crowd_keeps_its_books_whatever_the_order)
 }
 END_TEST
 
-DOMT_MAIN("seeds", 60, a_crowd_keeps_its_books_whatever_the_order)
+DOMT_MAIN("talk by seeds", 60, a_crowd_keeps_its_books_whatever_the_order)

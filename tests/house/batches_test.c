@@ -1,4 +1,4 @@
-/* Batches: the same to many, whose homes are told together. */
+/* Batches: one message goes to many actors, and each of their homes is told once. */
 #include "house/message/arrivals.h"
 
 #include "house/family/life.h"
@@ -184,7 +184,7 @@ START_TEST(what_cannot_be_shared_is_not_sent)
 }
 END_TEST
 
-DOMT_MAIN("links", 20, a_batch_reaches_each_once_and_is_over_when_it_returns,
+DOMT_MAIN("batches", 20, a_batch_reaches_each_once_and_is_over_when_it_returns,
           links_of_a_batch_are_pushed_together, a_batch_wakes_a_sleeper_once,
           a_house_is_linked_once, who_is_gone_keeps_nobody_from_it,
           what_cannot_be_shared_is_not_sent)

@@ -1,4 +1,4 @@
-/* A conversation of a detached actor that was resumed with something, and then receives at once. */
+/* A conversation of a detached actor that was resumed with a message, and then receives at once. */
 #include "tests/runtime/running.h"
 
 #include <domus/detached.h>
@@ -151,6 +151,6 @@ START_TEST(answer_is_taken_behind_a_notice_that_was_received_at_once)
 }
 END_TEST
 
-DOMT_MAIN("receive_again", 60,
+DOMT_MAIN("detached receive again", 60,
           ask_that_a_conversation_received_ends_with_its_next_receive_that_returns,
           answer_is_taken_behind_a_notice_that_was_received_at_once)

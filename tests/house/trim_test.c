@@ -1,4 +1,5 @@
-/* Memory that a trim leaves with a slab is counted as spare until it is used again. */
+/* house/message/trim.c: memory that a trim leaves with a slab is counted as spare until it is used
+ * again, and objects that come back are sorted some at a time. */
 #include "base/memory.h"
 #include "house/message/pool.h"
 #include "house/message/trim.h"
@@ -59,5 +60,5 @@ START_TEST(objects_that_come_back_in_crowds_are_sorted_some_at_a_time)
 }
 END_TEST
 
-DOMT_MAIN("spare", 30, objects_that_come_back_in_crowds_are_sorted_some_at_a_time,
+DOMT_MAIN("trim", 30, objects_that_come_back_in_crowds_are_sorted_some_at_a_time,
           spare_bytes_that_are_used_again_are_not_spare_any_more)

@@ -1,5 +1,5 @@
-/* Receives among others: waited for together with sleeps, that only look, and beside a stop that
- * waits for the mail before it. */
+/* Receives among other things: waited for together with sleeps, receives that only look, and
+ * receives beside a stop that waits for the mail before it. */
 #include "house/family/life.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
@@ -158,7 +158,7 @@ START_TEST(stop_after_mail_waits_for_mail_that_no_receive_takes)
 }
 END_TEST
 
-DOMT_MAIN("among", 60, ask_received_among_all_fails_and_is_not_lost,
+DOMT_MAIN("receive among others", 60, ask_received_among_all_fails_and_is_not_lost,
           receive_that_only_looks_ends_in_an_actor_without_mail,
           stop_after_mail_comes_behind_what_a_receive_takes,
           stop_after_mail_waits_for_mail_that_no_receive_takes)

@@ -1,5 +1,5 @@
-/* The end of a thread's actors, one after the other, on a stepped system: what on_stop sends to
- * those that have ended and those that have not, and that no slot is linked twice by it. */
+/* A thread ends its actors one after the other, on a stepped system. on_stop may send to actors
+ * that have ended and to others, and no slot is linked twice by that. */
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
 
@@ -160,5 +160,5 @@ START_TEST(end_finds_actors_in_every_state)
 }
 END_TEST
 
-DOMT_MAIN("end", 30, on_stop_may_send_to_those_that_have_ended_and_those_that_have_not,
+DOMT_MAIN("end of a thread", 30, on_stop_may_send_to_those_that_have_ended_and_those_that_have_not,
           end_finds_actors_in_every_state)
