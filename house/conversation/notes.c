@@ -3,7 +3,7 @@
 #include "house/conversation/notes.h"
 
 #include "base/check.h"
-#include "house/conversation/stack.h"
+#include "house/message/kind.h"
 
 void domi_note_add(domi_manager *manager, domi_node *node)
 {
@@ -35,11 +35,6 @@ void domi_notes_carry_out(domi_manager *home, domi_notes notes)
     while (notes.tail != NULL) {
         domi_node *node = domi_list_take(&notes.tail);
 
-        if (node->slab == DOMI_SLAB_TIMER)
-            domi_timer_carry_out_note(home, (domi_timer *)(void *)node);
-        else if (node->slab == DOMI_SLAB_DESCRIPTOR)
-            home->descriptor_noted(home, node);
-        else
-            domi_promise_carry_out_note(home, (domi_promise *)(void *)node);
+        domi_kind_of(node)->carry_out_note(home, node);
     }
 }

@@ -6,7 +6,6 @@
 #include "base/check.h"
 #include "base/prefetch.h"
 #include "house/conversation/notes.h"
-#include "house/family/memory_watch.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
 
@@ -194,19 +193,4 @@ void domi_timer_drop_node(domi_manager *manager, domi_node *node)
     take_off_wheel(manager, timer);
     timer->cancelled = true;
     domi_timer_end_event(manager, timer);
-}
-
-void domi_timer_cancel_all(domi_manager *manager, domi_house *house)
-{
-    domi_link *next;
-
-    for (domi_link *link = house->attached; link != NULL; link = next) {
-        next = link->next;
-        if (domi_link_node(link)->slab == DOMI_SLAB_TIMER)
-            domi_timer_cancel(manager, (domi_timer *)(void *)domi_link_node(link));
-        else if (domi_link_node(link)->slab == DOMI_SLAB_MEMORY_WATCH)
-            domi_memory_watch_cancel(manager, (domi_memory_watch *)(void *)domi_link_node(link));
-        else if (domi_link_node(link)->slab == DOMI_SLAB_DESCRIPTOR)
-            manager->descriptor_cancel(manager, domi_link_node(link));
-    }
 }

@@ -7,7 +7,8 @@
 #ifndef DOMI_HOUSE_CONVERSATION_TIMER_H
 #define DOMI_HOUSE_CONVERSATION_TIMER_H
 
-#include "house/family/watch.h"
+#include "house/message/link.h"
+#include "house/message/manager.h"
 
 typedef struct domi_timer domi_timer;
 
@@ -66,9 +67,5 @@ void domi_timer_fire(domi_manager *manager, domi_wheel_node *node);
 /* The timer's event was handled; or it was dropped with its mailbox. */
 void domi_timer_end_event(domi_manager *manager, domi_timer *timer);
 void domi_timer_drop_node(domi_manager *manager, domi_node *node);
-
-/* Cancel all timers that the house armed, its memory watch, and its watches on descriptors, because
- * the house stops or restarts. */
-void domi_timer_cancel_all(domi_manager *manager, domi_house *house);
 
 #endif

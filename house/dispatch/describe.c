@@ -8,6 +8,7 @@
 #include "house/directory/name_table.h"
 #include "house/family/family.h"
 #include "house/family/slots.h"
+#include "house/family/watch.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -10,14 +10,13 @@
 #include "house/conversation/ask.h"
 #include "house/conversation/owned.h"
 #include "house/conversation/receive.h"
-#include "house/conversation/timer.h"
 #include "house/directory/letters.h"
 #include "house/directory/router.h"
 #include "house/dispatch/invariants.h"
 #include "house/dispatch/rows.h"
 #include "house/family/family.h"
 #include "house/family/life.h"
-#include "house/family/memory_watch.h"
+#include "house/message/kind.h"
 #include "house/message/pool.h"
 
 #include <errno.h>
@@ -236,18 +235,14 @@ DOMI_INLINE void handle_lent_event(house_run *run, domi_envelope *message, bool 
         drop_event(run, message, error);
 }
 
-DOMI_INLINE void take_timer(house_run *run, domi_timer *timer, bool mounted)
+/* Handle the event of an object that is more than a message, and give it back to that object. */
+static void take_event_of_object(house_run *run, domi_node *node, bool mounted)
 {
-    bool is_idle = timer->event.type == &domi_idle_type;
+    const domi_kind *kind = domi_kind_of(node);
 
-    if (!timer->cancelled && is_idle)
-        run->house->family->idle_looked = true;
-    else if (!timer->cancelled)
-        handle_lent_event(run, &timer->event, mounted);
-    bool look = is_idle && !timer->cancelled;
-    domi_timer_end_event(run->manager, timer);
-    if (look)
-        domi_house_look_at_idle_time(run->manager, run->house);
+    if (kind->begin_event(run->manager, run->house, node))
+        handle_lent_event(run, (domi_envelope *)(void *)node, mounted);
+    kind->end_event(run->manager, run->house, node);
 }
 
 DOMI_INLINE void take_event(house_run *run, domi_node *node, bool mounted)
@@ -255,30 +250,12 @@ DOMI_INLINE void take_event(house_run *run, domi_node *node, bool mounted)
     domi_envelope *message = (domi_envelope *)(void *)node;
     int error;
 
-    if (node->slab == DOMI_SLAB_TIMER) {
-        take_timer(run, (domi_timer *)(void *)node, mounted);
-    } else if (node->slab == DOMI_SLAB_DESCRIPTOR) {
-        if (message->error == 0)
-            handle_lent_event(run, message, mounted);
-        run->manager->descriptor_handled(run->manager, node);
-    } else if (node->slab == DOMI_SLAB_HOUSE) {
-        domi_family_handle_event(run->manager, run->house, node);
-    } else if (node->slab == DOMI_SLAB_WATCH) {
-        domi_watch *watch = (domi_watch *)(void *)node;
-        if (domi_watch_begin_event(run->manager, run->house, watch))
-            handle_lent_event(run, message, mounted);
-        domi_watch_end_event(run->manager, watch);
-    } else if (node->slab == DOMI_SLAB_MEMORY_WATCH) {
-        domi_memory_watch *watch = (domi_memory_watch *)(void *)node;
-        if (domi_memory_watch_begin_event(run->manager, watch))
-            handle_lent_event(run, message, mounted);
-        domi_memory_watch_end_event(run->manager, watch);
-    } else if (take_own_message(run, message) ||
-               (error = handle_event(run, message, mounted)) == 0) {
+    if (domi_node_is_embedded(node))
+        take_event_of_object(run, node, mounted);
+    else if (take_own_message(run, message) || (error = handle_event(run, message, mounted)) == 0)
         domi_pool_free(run->manager, node);
-    } else {
+    else
         domi_mailbox_drop(run->manager, run->house, node, error);
-    }
 }
 
 /* `mounted` is a constant in each call, so the events of a mounted actor pay for no test of it. */

@@ -84,8 +84,9 @@ void domi_family_handle_failure(domi_manager *manager, domi_house *house, int er
 /* Handle the event of a child's node, in a run of the parent. */
 void domi_family_handle_event(domi_manager *manager, domi_house *parent, domi_node *node);
 
-/* Carry out the parent's directive, which has come to the child's home. */
-void domi_family_obey(domi_manager *manager, domi_house *house, domus_directive directive);
+/* The house's own node has come home: mount the actor, begin its stop, or carry out its parent's
+ * directive. Home only. */
+void domi_family_handle_arrival(domi_manager *manager, domi_house *house, domi_node *node);
 
 /* A child's node is thrown away with its parent's mailbox, because the system ends. */
 void domi_family_drop_node(domi_manager *manager, domi_node *node);

@@ -10,12 +10,13 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "house/conversation/stack.h"
-#include "house/conversation/timer.h"
 #include "house/directory/group.h"
 #include "house/directory/name.h"
 #include "house/directory/router.h"
 #include "house/family/family.h"
 #include "house/family/slots.h"
+#include "house/family/watch.h"
+#include "house/message/link.h"
 
 #include <errno.h>
 #include <string.h>
@@ -254,7 +255,7 @@ static void house_free(domi_manager *manager, domi_house *house)
     domi_group_remove_house(manager, house);
     domi_router_stop_owned(manager, house);
     domi_watch_fire_all(manager, house);
-    domi_timer_cancel_all(manager, house);
+    domi_link_cancel_all(manager, house);
     domi_mailbox_empty(manager, house, true);
     domi_stack_drop_all(manager, house);
     DOMI_CHECK(house->attached == NULL && house->stacks_count == 0);
@@ -316,7 +317,7 @@ void domi_house_fail_mount(domi_manager *manager, domi_house *house, int error)
     /* The parent decides on a restart or a stop, and both take the timers back. Until then a
      * periodic timer would only wake the house. Watches stay, because a link has to stop its other
      * end. */
-    domi_timer_cancel_all(manager, house);
+    domi_link_cancel_all(manager, house);
     domi_family_handle_failure(manager, house, error, true);
 }
 
@@ -361,7 +362,8 @@ int domi_house_stop(domi_manager *manager, domus_address address)
             next |= DOMI_LIFE_NODE;
         /* One word holds the lease and the bits, so a stale stop cannot hit the slot's next actor
          * (M9).
-         * acquire: pairs with home's release of the node in sort_one(). */
+         * acquire: pairs with home's release of the node in
+         * domi_family_handle_arrival(). */
     } while (!atomic_compare_exchange_weak_explicit(&house->life, &life, next, memory_order_acquire,
                                                     memory_order_relaxed));
     if (house->home == manager) {
@@ -382,7 +384,7 @@ void domi_house_stop_begin(domi_manager *manager, domi_house *house)
     house->marks |= DOMI_MARK_STOPPING;
     domi_mailbox_empty(manager, house, false);
     domi_stack_cancel_all(manager, house);
-    domi_timer_cancel_all(manager, house);
+    domi_link_cancel_all(manager, house);
     domi_watch_cancel_all(manager, house);
     (void)domi_family_stop_children(manager, house);
     if (manager->stop_channels != NULL && house->behaviour->kind == DOMUS_CHANNELS)

@@ -8,7 +8,8 @@
 #ifndef DOMI_HOUSE_FAMILY_MEMORY_WATCH_H
 #define DOMI_HOUSE_FAMILY_MEMORY_WATCH_H
 
-#include "house/family/watch.h"
+#include "house/message/link.h"
+#include "house/message/manager.h"
 
 #include <domus/memory.h>
 

@@ -10,6 +10,8 @@
 #include "house/directory/router.h"
 #include "house/family/family.h"
 #include "house/family/life.h"
+#include "house/family/watch.h"
+#include "house/message/link.h"
 
 #include <errno.h>
 
@@ -26,7 +28,7 @@ void domi_house_restart_begin(domi_manager *manager, domi_house *house)
         return; /* it ends, or it has not begun yet */
     house->marks |= DOMI_MARK_RESTART;
     domi_stack_cancel_all(manager, house);
-    domi_timer_cancel_all(manager, house);
+    domi_link_cancel_all(manager, house);
     domi_watch_cancel_all(manager, house);
     domi_router_stop_owned(manager, house); /* the routees are among the actor's children */
     (void)domi_family_stop_children(manager, house);
@@ -45,7 +47,7 @@ static int begin_anew(domi_manager *manager, domi_house *house)
         domi_house_run_stop(manager, house);
     /* A second time, because conversations that were cancelled, and on_stop, may have begun
      * something. */
-    domi_timer_cancel_all(manager, house);
+    domi_link_cancel_all(manager, house);
     domi_watch_cancel_all(manager, house);
     house->marks &= (uint16_t)~DOMI_MARK_RESTART;
     domi_house_set_behaviour(house, behaviour);

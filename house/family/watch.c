@@ -271,8 +271,10 @@ void domi_watch_cancel_all(domi_manager *manager, domi_house *house)
     }
 }
 
-bool domi_watch_begin_event(domi_manager *manager, domi_house *house, domi_watch *watch)
+bool domi_watch_begin_event(domi_manager *manager, domi_house *house, domi_node *node)
 {
+    domi_watch *watch = watch_of(node);
+
     if (watch->cancelled)
         return false;
     remove_from_owner(manager, house, watch);
@@ -287,7 +289,8 @@ bool domi_watch_begin_event(domi_manager *manager, domi_house *house, domi_watch
     return false;
 }
 
-void domi_watch_end_event(domi_manager *manager, domi_watch *watch)
+void domi_watch_end_event(domi_manager *manager, domi_house *house, domi_node *node)
 {
-    end_leg(manager, watch, 1);
+    (void)house;
+    end_leg(manager, watch_of(node), 1);
 }

@@ -9,18 +9,10 @@
 #ifndef DOMI_HOUSE_FAMILY_WATCH_H
 #define DOMI_HOUSE_FAMILY_WATCH_H
 
+#include "house/message/link.h"
 #include "house/message/manager.h"
 
 #include <domus/supervise.h>
-
-/* Links of an object that is attached to a house: a timer, a watch on the house, a memory watch, or
- * a watch on a descriptor. They stand at the same offset in each of them. */
-typedef struct domi_link {
-    struct domi_link *next;
-    struct domi_link *previous;
-} domi_link;
-
-#define DOMI_LINK_OFFSET 112
 
 typedef struct domi_watch domi_watch;
 
@@ -54,30 +46,6 @@ static_assert(offsetof(domi_watch, down) == offsetof(domi_envelope, payload),
               "the event's payload");
 static_assert(offsetof(domi_watch, link_) == DOMI_LINK_OFFSET, "as a timer's");
 
-static inline void domi_link_add(domi_house *house, domi_link *link)
-{
-    link->previous = NULL;
-    link->next = house->attached;
-    if (link->next != NULL)
-        link->next->previous = link;
-    house->attached = link;
-}
-
-static inline void domi_link_remove(domi_house *house, domi_link *link)
-{
-    if (link->next != NULL)
-        link->next->previous = link->previous;
-    if (link->previous != NULL)
-        link->previous->next = link->next;
-    else
-        house->attached = link->next;
-}
-
-static inline domi_node *domi_link_node(domi_link *link)
-{
-    return (domi_node *)(void *)((char *)link - DOMI_LINK_OFFSET);
-}
-
 /* A node of a watch (the watch itself, or the node that takes it back) has come to the watched
  * house. Home only. */
 void domi_watch_handle_arrival(domi_manager *manager, domi_house *house, domi_node *node);
@@ -87,8 +55,8 @@ void domi_watch_drop_node(domi_manager *manager, domi_node *node);
 
 /* The event is about to be handled by its watcher. False if there is nothing to handle.
  * domi_watch_end_event() has to follow in every case. */
-bool domi_watch_begin_event(domi_manager *manager, domi_house *house, domi_watch *watch);
-void domi_watch_end_event(domi_manager *manager, domi_watch *watch);
+bool domi_watch_begin_event(domi_manager *manager, domi_house *house, domi_node *node);
+void domi_watch_end_event(domi_manager *manager, domi_house *house, domi_node *node);
 
 /* Send the events of all watches on `house`, because it ends. Home only. */
 void domi_watch_fire_all(domi_manager *manager, domi_house *house);

@@ -31,8 +31,8 @@ enum domi_node_kind {
     DOMI_MEMBER,                 /* a member that joins a group, or leaves it */
 };
 
-/* In which slab an object lies, or in which other object; this is also its type. A pooled object
- * goes back to its slab when it is freed (house/message/pool.h). */
+/* In which slab an object lies, or in which other object; this is also its kind (kind.h). A pooled
+ * object goes back to its slab when it is freed (pool.h). */
 enum domi_slab_index {
     DOMI_SLAB_64,
     DOMI_SLAB_128,
@@ -54,6 +54,7 @@ enum domi_slab_index {
     DOMI_SLAB_STACK_PROMISE,     /* the first promise of a stack; part of it */
     DOMI_SLAB_UNWATCH,           /* the node that takes a watch back; part of the watch */
     DOMI_SLAB_SHARED,            /* a notice of 64 bytes whose payload is shared (shared.h) */
+    DOMI_SLAB_KINDS,
 };
 
 typedef struct domi_node domi_node;

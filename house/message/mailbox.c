@@ -13,15 +13,14 @@
 #include "house/conversation/ask.h"
 #include "house/conversation/owned.h"
 #include "house/conversation/receive.h"
-#include "house/conversation/timer.h"
-#include "house/directory/group.h"
 #include "house/directory/letters.h"
 #include "house/directory/router.h"
 #include "house/family/family.h"
 #include "house/family/life.h"
-#include "house/family/memory_watch.h"
 #include "house/family/watch.h"
 #include "house/message/arrivals.h"
+#include "house/message/doors.h"
+#include "house/message/kind.h"
 #include "house/message/shared.h"
 
 #include <errno.h>
@@ -43,8 +42,7 @@ static bool is_user(const domi_node *node)
 static int refuse_full(domi_manager *manager, domi_house *house, const domi_node *node)
 {
     domi_counter_add(&manager->counters.refusals, 1);
-    if (domi_letters_has_subscriber(manager, DOMUS_LETTERS_REFUSED))
-        domi_letters_tell_refused(manager, house, node);
+    domi_doors.tell_refused(manager, house, node);
     return -ENOBUFS;
 }
 
@@ -113,33 +111,6 @@ static void fail_circle(domi_manager *manager, domi_house *house, domi_node *bef
     domi_ask_fail(manager, ask, -EDEADLK);
 }
 
-/* Act on a node that is for the house itself and not for one of its mailboxes. */
-static void handle_control(domi_manager *manager, domi_house *house, domi_node *node)
-{
-    uint32_t kind = node->kind;
-
-    if (kind == DOMI_WATCH) {
-        domi_watch_handle_arrival(manager, house, node);
-        return;
-    }
-    if (kind == DOMI_MEMBER) {
-        domi_group_handle_arrival(manager, house, node);
-        return;
-    }
-    DOMI_CHECK(node == &house->node);
-    uint32_t directive = node->owner;
-    /* From here on the node is free: a thread that asks for a stop may fill it again, and home may
-     * free the slot. release: pairs with the compare-exchange of that thread, so all reads of the
-     * node come before its writes. */
-    atomic_fetch_and_explicit(&house->life, ~DOMI_LIFE_NODE, memory_order_release);
-    if (kind == DOMI_MOUNT)
-        domi_house_queue_mount(manager, house);
-    else if (kind == DOMI_STOP)
-        domi_house_rouse(manager, house);
-    else
-        domi_family_obey(manager, house, (domus_directive)directive);
-}
-
 static void sort_one(domi_manager *manager, domi_house *house, domi_node *node, uint32_t lease)
 {
     if (node == &house->node && node->kind == DOMI_FREE) {
@@ -152,7 +123,7 @@ static void sort_one(domi_manager *manager, domi_house *house, domi_node *node, 
         return;
     }
     if (node->kind >= DOMI_MAILBOXES) {
-        handle_control(manager, house, node);
+        domi_kind_of(node)->handle_arrival(manager, house, node);
     } else if (is_user(node) && (house->marks & DOMI_MARK_STOPPING) != 0) {
         domi_mailbox_drop(manager, house, node, -ESTALE);
     } else {
@@ -172,7 +143,7 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
     if (house == NULL)
         return -ESTALE;
     if (DOMI_UNLIKELY(house->home == NULL))
-        return domi_router_put(manager, house, node);
+        return domi_doors.put_to_router(manager, house, node);
 
     /* Relaxed: the address reached this thread by a message, and this load sees everything that
      * happened before that message was put. */
@@ -197,7 +168,7 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
         return refuse_full(manager, house, node);
     }
     if (node->kind >= DOMI_MAILBOXES)
-        handle_control(manager, house, node);
+        domi_kind_of(node)->handle_arrival(manager, house, node);
     else
         domi_mailbox_append(manager, house, node, node->kind);
     return 0;
@@ -312,35 +283,9 @@ void domi_mailbox_drop(domi_manager *manager, domi_house *house, domi_node *node
 {
     domi_envelope *envelope = (domi_envelope *)(void *)node;
 
-    switch (node->slab) {
-    case DOMI_SLAB_TIMER:
-        domi_timer_drop_node(manager, node);
+    if (domi_node_is_embedded(node) && node->slab != DOMI_SLAB_SHARED) {
+        domi_kind_of(node)->drop(manager, node);
         return;
-    case DOMI_SLAB_DESCRIPTOR:
-        manager->descriptor_handled(manager, node);
-        return;
-    case DOMI_SLAB_MEMORY_WATCH:
-        domi_memory_watch_drop_node(manager, (domi_memory_watch *)(void *)node);
-        return;
-    case DOMI_SLAB_WATCH:
-    case DOMI_SLAB_UNWATCH:
-        domi_watch_drop_node(manager, node);
-        return;
-    case DOMI_SLAB_MEMBER:
-        domi_group_drop_node(manager, node);
-        return;
-    case DOMI_SLAB_HOUSE:
-        domi_family_drop_node(manager, node);
-        return;
-    case DOMI_SLAB_PROMISE:
-    case DOMI_SLAB_STACK_PROMISE:
-    case DOMI_SLAB_STACK_SMALL:
-    case DOMI_SLAB_STACK_MEDIUM:
-    case DOMI_SLAB_STACK_LARGE:
-        domi_stack_drop_node(manager, node);
-        return;
-    default:
-        break;
     }
     if (envelope->type == &domi_delivery_type) {
         domi_counter_add(&manager->counters.dead_letters, 1);

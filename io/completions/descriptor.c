@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "house/conversation/notes.h"
 #include "house/conversation/stack.h"
-#include "house/family/watch.h"
+#include "house/message/link.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
 

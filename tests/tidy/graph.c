@@ -111,7 +111,8 @@ static bool read_symbol(const char *root, const char *line, struct symbol *ret_s
                           sscanf(rest, "%*x %*c %95s", ret_symbol->name) != 1)) {
         return false;
     }
-    ret_symbol->kind = strstr(rest, " U ") != NULL ? 'U' : 'T';
+    ret_symbol->kind = 'U';
+    (void)sscanf(rest, "%*x %c", &ret_symbol->kind);
     begin += strlen("objects.dir/");
     snprintf(ret_symbol->path, sizeof ret_symbol->path, "%.*s", (int)strlen(begin) - 2, begin);
     snprintf(full, sizeof full, "%s/%s", root, ret_symbol->path);
@@ -125,14 +126,25 @@ static const char *next_line(const char *line)
     return end == NULL ? line + strlen(line) : end + 1;
 }
 
-void domt_graph_add_symbols(domt_graph *graph, const char *root, const char *symbols)
+/* Whether the symbol is one of the tables. */
+static bool is_table(const struct symbol *symbol, const char *const *tables)
+{
+    while (*tables != NULL && strcmp(*tables, symbol->name) != 0) {
+        tables++;
+    }
+    ck_assert_msg(*tables == NULL || symbol->kind != 'T', "%s is no table", symbol->name);
+    return *tables != NULL;
+}
+
+void domt_graph_add_symbols(domt_graph *graph, const char *root, const char *symbols,
+                            const char *const *tables)
 {
     static struct symbol defined[SYMBOLS_MAX];
     struct symbol symbol;
     size_t count = 0;
 
     for (const char *line = symbols; *line != '\0'; line = next_line(line)) {
-        if (read_symbol(root, line, &symbol) && symbol.kind != 'U') {
+        if (read_symbol(root, line, &symbol) && symbol.kind != 'U' && !is_table(&symbol, tables)) {
             ck_assert_uint_lt(count, SYMBOLS_MAX);
             defined[count++] = symbol;
         }

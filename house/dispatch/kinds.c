@@ -1,0 +1,296 @@
+/* The tables by which lower storeys call higher ones, filled (message/kind.h, message/doors.h).
+ *
+ * This storey knows all objects, so the tables are filled here and nowhere else. The functions of
+ * this file only give a kind's own function the type of a slot. tests/house/kinds_test.c names an
+ * entry that was forgotten. */
+#include "base/check.h"
+#include "house/conversation/stack.h"
+#include "house/conversation/timer.h"
+#include "house/directory/group.h"
+#include "house/directory/letters.h"
+#include "house/directory/router.h"
+#include "house/family/family.h"
+#include "house/family/life.h"
+#include "house/family/memory_watch.h"
+#include "house/family/watch.h"
+#include "house/message/doors.h"
+#include "house/message/kind.h"
+
+/* --- slots that a kind never uses, or in which it has nothing to do ----------------------------
+ */
+
+static _Noreturn void fail(const char *what)
+{
+    domi_check_failed(what, __FILE__, __LINE__, __func__);
+}
+
+static void never_arrives(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    (void)manager, (void)house, (void)node;
+    fail("a node of this kind never comes to the house itself");
+}
+
+static bool is_never_event(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    (void)manager, (void)house, (void)node;
+    fail("a node of this kind never lies in an event mailbox");
+}
+
+static void never_ends(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    (void)is_never_event(manager, house, node);
+}
+
+static void is_never_dropped(domi_manager *manager, domi_node *node)
+{
+    (void)manager, (void)node;
+    fail("a node of this kind is never dropped by the table");
+}
+
+static void is_never_noted(domi_manager *home, domi_node *node)
+{
+    (void)home, (void)node;
+    fail("a node of this kind is never noted");
+}
+
+static void is_never_attached(domi_manager *manager, domi_node *node)
+{
+    (void)manager, (void)node;
+    fail("an object of this kind is never attached to a house");
+}
+
+static void end_nothing(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    (void)manager, (void)house, (void)node;
+}
+
+static void leave_attached(domi_manager *manager, domi_node *node)
+{
+    (void)manager, (void)node;
+}
+
+/* --- timers ----------------------------------------------------------------------------------- */
+
+static domi_timer *timer_of(domi_node *node)
+{
+    return (domi_timer *)(void *)node;
+}
+
+/* True if the timer measures the idle time of its actor, and has not been cancelled. */
+static bool is_idle_timer(const domi_timer *timer)
+{
+    return timer->event.type == &domi_idle_type && !timer->cancelled;
+}
+
+static bool begin_timer(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    const domi_timer *timer = timer_of(node);
+
+    (void)manager;
+    if (is_idle_timer(timer)) {
+        house->family->idle_looked = true;
+        return false;
+    }
+    return !timer->cancelled;
+}
+
+static void end_timer(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    bool was_idle_timer = is_idle_timer(timer_of(node));
+
+    domi_timer_end_event(manager, timer_of(node));
+    if (was_idle_timer)
+        domi_house_look_at_idle_time(manager, house);
+}
+
+static void carry_out_timer(domi_manager *home, domi_node *node)
+{
+    domi_timer_carry_out_note(home, timer_of(node));
+}
+
+static void cancel_timer(domi_manager *manager, domi_node *node)
+{
+    domi_timer_cancel(manager, timer_of(node));
+}
+
+/* --- promises --------------------------------------------------------------------------------- */
+
+static void carry_out_promise(domi_manager *home, domi_node *node)
+{
+    domi_promise_carry_out_note(home, (domi_promise *)(void *)node);
+}
+
+/* --- watches on memory ------------------------------------------------------------------------ */
+
+static domi_memory_watch *memory_watch_of(domi_node *node)
+{
+    return (domi_memory_watch *)(void *)node;
+}
+
+static bool begin_memory_watch(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    (void)house;
+    return domi_memory_watch_begin_event(manager, memory_watch_of(node));
+}
+
+static void end_memory_watch(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    (void)house;
+    domi_memory_watch_end_event(manager, memory_watch_of(node));
+}
+
+static void drop_memory_watch(domi_manager *manager, domi_node *node)
+{
+    domi_memory_watch_drop_node(manager, memory_watch_of(node));
+}
+
+static void cancel_memory_watch(domi_manager *manager, domi_node *node)
+{
+    domi_memory_watch_cancel(manager, memory_watch_of(node));
+}
+
+/* --- watches on descriptors, which belong to io ------------------------------------------------
+ */
+
+/* An error in the event says that the watch was taken back. */
+static bool begin_descriptor(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    (void)manager, (void)house;
+    return ((const domi_envelope *)(const void *)node)->error == 0;
+}
+
+static void end_descriptor(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    (void)house;
+    manager->descriptor_handled(manager, node);
+}
+
+static void drop_descriptor(domi_manager *manager, domi_node *node)
+{
+    manager->descriptor_handled(manager, node);
+}
+
+static void carry_out_descriptor(domi_manager *home, domi_node *node)
+{
+    home->descriptor_noted(home, node);
+}
+
+static void cancel_descriptor(domi_manager *manager, domi_node *node)
+{
+    manager->descriptor_cancel(manager, node);
+}
+
+/* --- houses ----------------------------------------------------------------------------------- */
+
+/* No row of the parent's behaviour sees the node of a child. */
+static bool begin_child(domi_manager *manager, domi_house *house, domi_node *node)
+{
+    domi_family_handle_event(manager, house, node);
+    return false;
+}
+
+/* --- the tables ------------------------------------------------------------------------------- */
+
+/* A message is dropped, and handled as an event, by direct calls. */
+#define ROW_OF_MESSAGE                                                                             \
+    {                                                                                              \
+        .handle_arrival = never_arrives, .begin_event = is_never_event, .end_event = never_ends,   \
+        .drop = is_never_dropped, .carry_out_note = is_never_noted, .cancel = is_never_attached,   \
+    }
+
+#define ROW_OF_STACK                                                                               \
+    {                                                                                              \
+        .handle_arrival = never_arrives, .begin_event = is_never_event, .end_event = never_ends,   \
+        .drop = domi_stack_drop_node, .carry_out_note = is_never_noted,                            \
+        .cancel = is_never_attached,                                                               \
+    }
+
+#define ROW_OF_PROMISE                                                                             \
+    {                                                                                              \
+        .handle_arrival = never_arrives, .begin_event = is_never_event, .end_event = never_ends,   \
+        .drop = domi_stack_drop_node, .carry_out_note = carry_out_promise,                         \
+        .cancel = is_never_attached,                                                               \
+    }
+
+const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
+    [DOMI_SLAB_64] = ROW_OF_MESSAGE,
+    [DOMI_SLAB_128] = ROW_OF_MESSAGE,
+    [DOMI_SLAB_256] = ROW_OF_MESSAGE,
+    [DOMI_SLAB_512] = ROW_OF_MESSAGE,
+    [DOMI_SLAB_1088] = ROW_OF_MESSAGE,
+    [DOMI_SLAB_HEAP] = ROW_OF_MESSAGE,
+    [DOMI_SLAB_SHARED] = ROW_OF_MESSAGE,
+    [DOMI_SLAB_STACK_SMALL] = ROW_OF_STACK,
+    [DOMI_SLAB_STACK_MEDIUM] = ROW_OF_STACK,
+    [DOMI_SLAB_STACK_LARGE] = ROW_OF_STACK,
+    [DOMI_SLAB_PROMISE] = ROW_OF_PROMISE,
+    [DOMI_SLAB_STACK_PROMISE] = ROW_OF_PROMISE,
+    [DOMI_SLAB_TIMER] =
+        {
+            .handle_arrival = never_arrives,
+            .begin_event = begin_timer,
+            .end_event = end_timer,
+            .drop = domi_timer_drop_node,
+            .carry_out_note = carry_out_timer,
+            .cancel = cancel_timer,
+        },
+    [DOMI_SLAB_WATCH] =
+        {
+            .handle_arrival = domi_watch_handle_arrival,
+            .begin_event = domi_watch_begin_event,
+            .end_event = domi_watch_end_event,
+            .drop = domi_watch_drop_node,
+            .carry_out_note = is_never_noted,
+            .cancel = leave_attached, /* it is another actor's */
+        },
+    [DOMI_SLAB_UNWATCH] =
+        {
+            .handle_arrival = domi_watch_handle_arrival,
+            .begin_event = is_never_event,
+            .end_event = never_ends,
+            .drop = domi_watch_drop_node,
+            .carry_out_note = is_never_noted,
+            .cancel = is_never_attached,
+        },
+    [DOMI_SLAB_DESCRIPTOR] =
+        {
+            .handle_arrival = never_arrives,
+            .begin_event = begin_descriptor,
+            .end_event = end_descriptor,
+            .drop = drop_descriptor,
+            .carry_out_note = carry_out_descriptor,
+            .cancel = cancel_descriptor,
+        },
+    [DOMI_SLAB_MEMORY_WATCH] =
+        {
+            .handle_arrival = never_arrives,
+            .begin_event = begin_memory_watch,
+            .end_event = end_memory_watch,
+            .drop = drop_memory_watch,
+            .carry_out_note = is_never_noted,
+            .cancel = cancel_memory_watch,
+        },
+    [DOMI_SLAB_MEMBER] =
+        {
+            .handle_arrival = domi_group_handle_arrival,
+            .begin_event = is_never_event,
+            .end_event = never_ends,
+            .drop = domi_group_drop_node,
+            .carry_out_note = is_never_noted,
+            .cancel = is_never_attached,
+        },
+    [DOMI_SLAB_HOUSE] =
+        {
+            .handle_arrival = domi_family_handle_arrival,
+            .begin_event = begin_child,
+            .end_event = end_nothing,
+            .drop = domi_family_drop_node,
+            .carry_out_note = is_never_noted,
+            .cancel = is_never_attached,
+        },
+};
+
+const struct domi_doors domi_doors = {
+    .put_to_router = domi_router_put,
+    .tell_refused = domi_letters_tell_refused,
+};

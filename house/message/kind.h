@@ -1,0 +1,50 @@
+/* Kinds: one row of functions for each kind of object that lies in a mailbox or in a list by its
+ * embedded node (node.slab).
+ *
+ * Timers, watches, members, promises, stacks and houses belong to storeys above this one, and only
+ * their own files know how their nodes are handled. So `domi_kinds` is declared here and filled
+ * above, in one place (dispatch/kinds.c). It is one of the two ways by which a lower storey calls a
+ * higher one; doors.h is the other. An object of a new kind needs a row of this table.
+ *
+ * No entry is NULL. If a kind never comes to a place, its entry is a function that fails a check.
+ * Messages pay nothing for the table: their rows only fail, because a message is handled and
+ * dropped by direct calls. */
+#ifndef DOMI_HOUSE_MESSAGE_KIND_H
+#define DOMI_HOUSE_MESSAGE_KIND_H
+
+#include "house/message/manager.h"
+
+typedef struct domi_kind {
+    /* Act on a node that has come to `house` and is for the house itself, not for a mailbox
+     * (node.kind is DOMI_MOUNT or a later one). Called by home, when it sorts the inbox, or at the
+     * put if the sender is home. */
+    void (*handle_arrival)(domi_manager *manager, domi_house *house, domi_node *node);
+
+    /* A run of `house` has taken the node from the event mailbox. Returns true if a row of the
+     * behaviour gets the event, or a dead letter is told of it; false if there is nothing more to
+     * handle. end_event() follows in both cases, and gives the node back to its object. Called by
+     * the runner. */
+    bool (*begin_event)(domi_manager *manager, domi_house *house, domi_node *node);
+    void (*end_event)(domi_manager *manager, domi_house *house, domi_node *node);
+
+    /* The node is thrown away with its mailbox, or came too late for its house: give it back to its
+     * object. Called by the runner of the house, or by home when it sorts the inbox. */
+    void (*drop)(domi_manager *manager, domi_node *node);
+
+    /* Carry out the note of a thief (notes.h): the node's house has come back. Called by home. */
+    void (*carry_out_note)(domi_manager *home, domi_node *node);
+
+    /* Take back an object that is attached to a house (link.h), because the house stops or
+     * restarts. Called by the runner. */
+    void (*cancel)(domi_manager *manager, domi_node *node);
+} domi_kind;
+
+extern const domi_kind domi_kinds[DOMI_SLAB_KINDS];
+
+/* The row of a node. */
+static inline const domi_kind *domi_kind_of(const domi_node *node)
+{
+    return &domi_kinds[node->slab];
+}
+
+#endif

@@ -1,0 +1,16 @@
+/* Each kind of object knows how it is taken back (kind.h). */
+#include "house/message/link.h"
+
+#include "house/message/kind.h"
+
+void domi_link_cancel_all(domi_manager *manager, domi_house *house)
+{
+    domi_link *next;
+
+    for (domi_link *link = house->attached; link != NULL; link = next) {
+        domi_node *node = domi_link_node(link);
+
+        next = link->next;
+        domi_kind_of(node)->cancel(manager, node);
+    }
+}

@@ -1,0 +1,47 @@
+/* Links of an object that is attached to a house: a timer, a watch on the house, a memory watch, or
+ * a watch on a descriptor.
+ *
+ * The links stand at the same offset in each of these objects, behind the node that begins it. So
+ * the list of a house holds objects of all kinds, and the node tells of which kind each is. The
+ * runner of the house owns the list. */
+#ifndef DOMI_HOUSE_MESSAGE_LINK_H
+#define DOMI_HOUSE_MESSAGE_LINK_H
+
+#include "house/message/house.h"
+
+typedef struct domi_link {
+    struct domi_link *next;
+    struct domi_link *previous;
+} domi_link;
+
+#define DOMI_LINK_OFFSET 112
+
+static inline void domi_link_add(domi_house *house, domi_link *link)
+{
+    link->previous = NULL;
+    link->next = house->attached;
+    if (link->next != NULL)
+        link->next->previous = link;
+    house->attached = link;
+}
+
+static inline void domi_link_remove(domi_house *house, domi_link *link)
+{
+    if (link->next != NULL)
+        link->next->previous = link->previous;
+    if (link->previous != NULL)
+        link->previous->next = link->next;
+    else
+        house->attached = link->next;
+}
+
+static inline domi_node *domi_link_node(domi_link *link)
+{
+    return (domi_node *)(void *)((char *)link - DOMI_LINK_OFFSET);
+}
+
+/* Take back all that the house has attached to itself, because it stops or restarts: its timers,
+ * its memory watch, and its watches on descriptors. The watches of others on the house stay. */
+void domi_link_cancel_all(struct domi_manager *manager, domi_house *house);
+
+#endif
