@@ -44,7 +44,7 @@ void domi_stack_cancel(domi_manager *manager, domus_stack *stack, int error)
             cancel_ask(manager, promise);
         if (promise->kind == DOMI_PROMISE_BLOCKING && !manager->withdraw(manager, promise))
             continue; /* the work runs, and uses what it was given, so its end is waited for */
-        if (!promise->queued)
+        if (promise->state == DOMI_PROMISE_WAITING)
             domi_promise_fail(manager, promise, -ECANCELED);
     }
 }

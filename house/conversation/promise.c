@@ -1,5 +1,41 @@
-/* How promises are made, fail and end. Their time-outs are on home's wheel `deadlines`, so a thief
- * has to leave notes for it (notes.h). */
+/* How promises are made, fail and end: the five states, and the moves between them that are
+ * allowed.
+ *
+ *              +---------- close, abandon ---------------------------------+
+ *              |                                                            v
+ *   FREE ---> WAITING ------- finish ------> DONE -------- release ------> FREE
+ *        new   |   |                         ^  |                           ^
+ *            fail  +--------- abandon -------|--|-- release --+          release
+ *              v                             |  |             v             |
+ *             FAILED -------- finish --------+  +-- release --> DEAD -------+
+ *              +------------- abandon --------------------------^
+ *
+ *   move                  function               when
+ *   FREE    -> WAITING    domi_promise_new       one more thing to wait for
+ *   WAITING -> FAILED     domi_promise_fail      it failed here: time-out, cancel, refused put
+ *   WAITING -> DONE       domi_promise_finish    its answer came, and is kept until it is shown
+ *   FAILED  -> DONE       domi_promise_finish    a run took its node, or an answer came before
+ *   WAITING -> FREE       domi_promise_close     its answer came, and is shown at once
+ *   DONE    -> FREE       domi_promise_release   its answer was shown
+ *   WAITING -> FREE       domi_promise_abandon   nobody wants the answer
+ *   any     -> DEAD       domi_promise_release   instead of FREE, while its node is in a list
+ *   DEAD    -> DEAD       domi_promise_release   its node left the mailbox, and becomes a note
+ *   DEAD    -> FREE       domi_promise_release   its node came out of the list
+ *
+ * What is true in each state:
+ *   FREE      Its node is in no list, and it is on no wheel. The first promise of a stack stays
+ *             where it is; any other is in its slab.
+ *   WAITING   It is in its stack's list `waiting`, and counted in `pending`. A receive is in the
+ *             list of its house, too.
+ *   FAILED    As WAITING, but its node is in the exception mailbox, with the error in `answer`. A
+ *             receive is in no list of its house any more.
+ *   DONE      It is in its stack's list `answers`, or shown. Its serial has changed.
+ *   DEAD      It is in no list of its stack. Its node is in the exception mailbox, or is a note,
+ *             and the promise is freed with that node.
+ *
+ * domi_promise_check() (invariants.c) states this as code. Time-outs are on home's wheel
+ * `deadlines`, so a thief has to leave notes for it (notes.h): a promise that a thief ends is DONE
+ * or DEAD while it is still on that wheel. */
 #include "house/conversation/promise.h"
 
 #include "base/check.h"
@@ -10,6 +46,27 @@
 #include "house/message/pool.h"
 
 #include <errno.h>
+#include <stdio.h>
+
+static const char *const names[DOMI_PROMISE_STATES] = {
+    [DOMI_PROMISE_FREE] = "FREE",     [DOMI_PROMISE_WAITING] = "WAITING",
+    [DOMI_PROMISE_FAILED] = "FAILED", [DOMI_PROMISE_DONE] = "DONE",
+    [DOMI_PROMISE_DEAD] = "DEAD",
+};
+
+static const char *name_of(uint32_t state)
+{
+    return state < DOMI_PROMISE_STATES ? names[state] : "?";
+}
+
+void domi_promise_fail_move(const domi_promise *promise, domi_promise_state to)
+{
+    char text[96];
+
+    snprintf(text, sizeof text, "a promise moves from %s to %s", name_of(promise->state),
+             name_of(to));
+    domi_check_failed(text, __FILE__, __LINE__, __func__);
+}
 
 domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_promise_kind kind)
 {
@@ -25,7 +82,7 @@ domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_p
          * over (cancel.c). */
         atomic_store_explicit(&promise->stack, stack, memory_order_release);
     }
-    promise->state = DOMI_PROMISE_WAITING;
+    domi_promise_move(promise, DOMI_PROMISE_WAITING);
     promise->kind = (uint8_t)kind;
     promise->answer = (domus_answer){0};
     promise->wait.since_ns = manager->now_ns;
@@ -78,8 +135,8 @@ void domi_promise_carry_out_note(domi_manager *home, domi_promise *promise)
     promise->noted = false;
     if (promise->state == DOMI_PROMISE_WAITING)
         put_on_wheel(home, promise, promise->wheel.expires_ns);
-    else if (promise->state != DOMI_PROMISE_DONE) /* a DONE promise keeps its answer until that is
-                                                     shown */
+    else if (promise->state == DOMI_PROMISE_DEAD) /* a DONE one keeps its answer until that is shown
+                                                   */
         domi_stack_free_abandoned(home, promise);
 }
 
@@ -87,7 +144,7 @@ void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error)
 {
     domi_house *house = house_of(promise);
 
-    DOMI_CHECK(promise->state == DOMI_PROMISE_WAITING && !promise->queued);
+    domi_promise_move(promise, DOMI_PROMISE_FAILED);
     if (promise->noted)
         domi_note_remove(manager, promise);
     if (promise->kind == DOMI_PROMISE_RECEIVE)
@@ -107,40 +164,38 @@ void domi_promise_expire(domi_manager *manager, domi_wheel_node *node)
         return;
     }
     promise->timed = false;
-    if (promise->state != DOMI_PROMISE_WAITING) { /* it was finished or abandoned by a thief */
-        domus_stack *stack = domi_promise_stack(promise);
-        stack->away--;
-        domi_stack_free_if_done(manager, stack);
+    if (promise->state == DOMI_PROMISE_FAILED) /* its failure is queued already */
+        return;
+    if (promise->state == DOMI_PROMISE_WAITING) {
+        domi_promise_fail(manager, promise, promise->kind == DOMI_PROMISE_SLEEP ? 0 : -ETIMEDOUT);
         return;
     }
-    if (promise->queued) /* its failure is queued already */
-        return;
-    domi_promise_fail(manager, promise, promise->kind == DOMI_PROMISE_SLEEP ? 0 : -ETIMEDOUT);
+    /* a thief finished or abandoned it */
+    domus_stack *stack = domi_promise_stack(promise);
+    stack->away--;
+    domi_stack_free_if_done(manager, stack);
 }
 
-/* The part of unlink_promise() for a promise that is on the wheel or is no ask. */
-static void unlink_rare(domi_manager *manager, domus_stack *stack, domi_promise *promise)
+/* Make a promise that is on the wheel or is no ask ready for unlink_plain(). */
+static void leave_wheel_and_count(domi_manager *manager, domus_stack *stack, domi_promise *promise)
 {
     if (promise->timed && domi_is_lent(manager, domi_stack_house(stack)))
         stack->away++; /* home's wheel will look at this stack when the time-out fires */
     else if (promise->timed)
         take_off_wheel(manager, promise);
     if (promise->uncounted)
-        domi_stack_house(stack)->asks++; /* because unlink_promise() subtracts every promise */
+        domi_stack_house(stack)->asks++; /* because unlink_plain() subtracts every promise */
     promise->uncounted = false;
 }
 
-DOMI_INLINE void unlink_promise(domi_manager *manager, domi_promise *promise)
+/* The stack waits no longer for this promise, which is an ask and not on the wheel. */
+DOMI_INLINE void unlink_plain(domi_promise *promise)
 {
     domus_stack *stack = domi_promise_stack(promise);
 
-    DOMI_CHECK(promise->state == DOMI_PROMISE_WAITING);
-    DOMI_CHECK_SLOW(promise->uncounted == (promise->kind != DOMI_PROMISE_ASK));
     /* Relaxed: another thread that reads the serial only asks whether the promise is still the one
      * it knew. */
     atomic_store_explicit(&promise->serial, domi_promise_serial(promise) + 1, memory_order_relaxed);
-    if (DOMI_UNLIKELY(promise->timed || promise->uncounted))
-        unlink_rare(manager, stack, promise);
     if (promise->next != NULL)
         promise->next->previous = promise->previous;
     if (promise->previous != NULL)
@@ -151,26 +206,39 @@ DOMI_INLINE void unlink_promise(domi_manager *manager, domi_promise *promise)
     domi_stack_house(stack)->asks--;
 }
 
+/* The stack waits no longer for this promise. */
+DOMI_INLINE void unlink_promise(domi_manager *manager, domi_promise *promise)
+{
+    DOMI_CHECK_SLOW(promise->uncounted == (promise->kind != DOMI_PROMISE_ASK));
+    if (DOMI_UNLIKELY(promise->timed || promise->uncounted))
+        leave_wheel_and_count(manager, domi_promise_stack(promise), promise);
+    unlink_plain(promise);
+}
+
 void domi_promise_finish(domi_manager *manager, domi_promise *promise, domi_envelope *message)
 {
+    domi_promise_move(promise, DOMI_PROMISE_DONE);
     unlink_promise(manager, promise);
-    promise->state = DOMI_PROMISE_DONE;
     promise->message = message;
 }
 
 void domi_promise_close(domi_manager *manager, domi_promise *promise)
 {
+    DOMI_CHECK(promise->state == DOMI_PROMISE_WAITING);
+    if (DOMI_LIKELY(promise->node.slab == DOMI_SLAB_STACK_PROMISE &&
+                    !(promise->noted || promise->timed || promise->uncounted))) {
+        domi_promise_move(promise, DOMI_PROMISE_FREE);
+        unlink_plain(promise);
+        return;
+    }
     unlink_promise(manager, promise);
-    if (DOMI_LIKELY(promise->node.slab == DOMI_SLAB_STACK_PROMISE && !promise->noted &&
-                    !promise->timed))
-        promise->state = DOMI_PROMISE_FREE;
-    else
-        domi_promise_release(manager, promise);
+    domi_promise_release(manager, promise);
 }
 
 void domi_promise_abandon(domi_manager *manager, domi_promise *promise)
 {
-    if (promise->kind == DOMI_PROMISE_RECEIVE && !promise->queued)
+    DOMI_CHECK(domi_promise_is_open(promise));
+    if (promise->kind == DOMI_PROMISE_RECEIVE && promise->state == DOMI_PROMISE_WAITING)
         domi_receive_remove(domi_stack_house(domi_promise_stack(promise)), promise);
     unlink_promise(manager, promise);
     domi_promise_release(manager, promise);
@@ -179,12 +247,12 @@ void domi_promise_abandon(domi_manager *manager, domi_promise *promise)
 void domi_promise_release(domi_manager *manager, domi_promise *promise)
 {
     if (promise->queued || promise->noted) {
-        promise->state = DOMI_PROMISE_DEAD;
+        domi_promise_move(promise, DOMI_PROMISE_DEAD);
         return;
     }
     /* home has to take it off its wheel */
     if (promise->timed && domi_is_lent(manager, house_of(promise))) {
-        promise->state = DOMI_PROMISE_DEAD;
+        domi_promise_move(promise, DOMI_PROMISE_DEAD);
         promise->noted = true;
         domi_note_add(manager, &promise->node);
         return;
@@ -193,8 +261,7 @@ void domi_promise_release(domi_manager *manager, domi_promise *promise)
         take_off_wheel(manager, promise);
         domi_promise_stack(promise)->away--;
     }
-    if (promise->node.slab == DOMI_SLAB_STACK_PROMISE)
-        promise->state = DOMI_PROMISE_FREE;
-    else
+    domi_promise_move(promise, DOMI_PROMISE_FREE);
+    if (promise->node.slab == DOMI_SLAB_PROMISE)
         domi_pool_free(manager, &promise->node);
 }

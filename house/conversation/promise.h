@@ -12,6 +12,7 @@
 #ifndef DOMI_HOUSE_CONVERSATION_PROMISE_H
 #define DOMI_HOUSE_CONVERSATION_PROMISE_H
 
+#include "base/check.h"
 #include "house/message/manager.h"
 
 #include <domus/receive.h>
@@ -25,19 +26,22 @@ typedef enum domi_promise_kind {
     DOMI_PROMISE_BLOCKING,
 } domi_promise_kind;
 
+/* promise.c draws these states and the moves between them. */
 typedef enum domi_promise_state {
-    DOMI_PROMISE_FREE, /* the first promise of a stack, not in use */
-    DOMI_PROMISE_WAITING,
-    DOMI_PROMISE_DONE, /* its answer is there and was not shown to a handler yet */
-    DOMI_PROMISE_DEAD, /* nobody wants its answer, but its node is still in the mailbox, or is a
-                          note (notes.h) */
+    DOMI_PROMISE_FREE,    /* not in use */
+    DOMI_PROMISE_WAITING, /* its stack waits for it */
+    DOMI_PROMISE_FAILED,  /* its stack still waits; the failure is queued as the promise's node */
+    DOMI_PROMISE_DONE,    /* its answer is there and was not shown to a handler yet */
+    DOMI_PROMISE_DEAD,    /* nobody wants its answer, but its node is still in the mailbox, or is a
+                             note (notes.h) */
+    DOMI_PROMISE_STATES,
 } domi_promise_state;
 
 struct domi_promise {
     domi_node node;
     _Atomic uint32_t serial;
-    uint8_t state;
-    uint8_t kind;
+    uint8_t state;      /* a domi_promise_state; only domi_promise_move() changes it */
+    uint8_t kind;       /* a domi_promise_kind */
     bool queued;        /* its node is in the exception mailbox */
     bool impatient : 1; /* a receive that only looks at mail that waits already */
     bool noted : 1;     /* its node is a note for home (notes.h) */
@@ -92,6 +96,40 @@ static inline bool domi_node_is_promise(const domi_node *node)
     return node->slab == DOMI_SLAB_PROMISE || node->slab == DOMI_SLAB_STACK_PROMISE;
 }
 
+/* The table of allowed moves, one byte for each state that is entered. promise.c draws it. */
+#define DOMI_PROMISE_MOVE(from, to) (UINT64_C(1) << ((to)*8 + (from)))
+#define DOMI_PROMISE_MOVES                                                                         \
+    (DOMI_PROMISE_MOVE(DOMI_PROMISE_FREE, DOMI_PROMISE_WAITING) |                                  \
+     DOMI_PROMISE_MOVE(DOMI_PROMISE_WAITING, DOMI_PROMISE_FAILED) |                                \
+     DOMI_PROMISE_MOVE(DOMI_PROMISE_WAITING, DOMI_PROMISE_DONE) |                                  \
+     DOMI_PROMISE_MOVE(DOMI_PROMISE_FAILED, DOMI_PROMISE_DONE) |                                   \
+     DOMI_PROMISE_MOVE(DOMI_PROMISE_WAITING, DOMI_PROMISE_DEAD) |                                  \
+     DOMI_PROMISE_MOVE(DOMI_PROMISE_FAILED, DOMI_PROMISE_DEAD) |                                   \
+     DOMI_PROMISE_MOVE(DOMI_PROMISE_DONE, DOMI_PROMISE_DEAD) |                                     \
+     DOMI_PROMISE_MOVE(DOMI_PROMISE_DEAD, DOMI_PROMISE_DEAD) |                                     \
+     DOMI_PROMISE_MOVE(DOMI_PROMISE_WAITING, DOMI_PROMISE_FREE) |                                  \
+     DOMI_PROMISE_MOVE(DOMI_PROMISE_DONE, DOMI_PROMISE_FREE) |                                     \
+     DOMI_PROMISE_MOVE(DOMI_PROMISE_DEAD, DOMI_PROMISE_FREE))
+
+/* Fail a check: the table does not allow the move from the state of `promise` to `to`. */
+void domi_promise_fail_move(const domi_promise *promise, domi_promise_state to);
+
+/* Change the state, in the one place where it changes, checked against the table. */
+static inline void domi_promise_move(domi_promise *promise, domi_promise_state to)
+{
+    uint32_t sources = DOMI_PROMISE_MOVES >> (to * 8) & 0xff; /* a constant where `to` is one */
+
+    if (DOMI_UNLIKELY((sources >> promise->state & 1) == 0))
+        domi_promise_fail_move(promise, to);
+    promise->state = (uint8_t)to;
+}
+
+/* True if the stack still waits for the promise, so that an answer may complete it. */
+static inline bool domi_promise_is_open(const domi_promise *promise)
+{
+    return promise->state == DOMI_PROMISE_WAITING || promise->state == DOMI_PROMISE_FAILED;
+}
+
 /* Make a promise of `stack`, a pooled one, which then waits for one more thing. NULL without
  * memory. */
 domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_promise_kind kind);
@@ -104,13 +142,8 @@ void domi_promise_stop_counting(domi_promise *promise);
  * with 0. */
 void domi_promise_arm(domi_manager *manager, domi_promise *promise, uint64_t deadline_ns);
 
-/* Five functions end a promise. domi_promise_fail() queues an error, which a later run finishes.
- * domi_promise_finish() ends the wait and keeps the answer until it is shown. domi_promise_close()
- * is for an answer that is shown at once, and domi_promise_abandon() for one that nobody wants.
- * domi_promise_release() gives the memory back, and is the last step of all of them. */
-
 /* Let the promise fail with `error` (a sleep ends with 0). Its node is queued, and the conversation
- * is resumed in a turn of its own. The promise must not be queued already. */
+ * is resumed in a turn of its own. The promise is WAITING: its failure is not queued yet. */
 void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error);
 
 /* The time of a promise is over. Called by the wheel `deadlines`. Home only. */
@@ -124,8 +157,8 @@ void domi_promise_carry_out_note(domi_manager *home, domi_promise *promise);
  * answer was shown. */
 void domi_promise_finish(domi_manager *manager, domi_promise *promise, domi_envelope *message);
 
-/* Finish and release a promise in one step, for an answer that is shown at once. The promise must
- * not be queued. */
+/* Finish and release a promise in one step, for an answer that is shown at once. The promise is
+ * WAITING. */
 void domi_promise_close(domi_manager *manager, domi_promise *promise);
 
 /* Nobody wants the answer of this promise any more: take the promise back without an answer. */

@@ -170,7 +170,8 @@ void domi_stack_take_answer(domi_manager *manager, domi_house *house, domi_envel
     }
     domus_stack *stack = domi_promise_stack(promise);
     DOMI_CHECK(domi_stack_house(stack) == house);
-    if (DOMI_LIKELY(stack->awaited == promise && !stack->queued && !promise->queued)) {
+    if (DOMI_LIKELY(stack->awaited == promise && !stack->queued &&
+                    promise->state == DOMI_PROMISE_WAITING)) {
         resume_at_once(manager, stack, promise, message);
         return;
     }
@@ -200,7 +201,7 @@ static bool unqueue(domi_manager *manager, domi_node *node)
         alive = !stack->ended;
     } else {
         promise->queued = false;
-        alive = promise->state == DOMI_PROMISE_WAITING;
+        alive = promise->state == DOMI_PROMISE_FAILED;
         held = node->slab != DOMI_SLAB_PROMISE || promise->timed;
         if (promise->state == DOMI_PROMISE_DEAD)
             domi_promise_release(manager, promise);
@@ -226,9 +227,8 @@ void domi_stack_drop_node(domi_manager *manager, domi_node *node)
 {
     domi_promise *promise = (domi_promise *)(void *)node;
 
-    /* Abandon the promise while `queued` is still set: a receive that has failed is in no list of
-     * receives any more, and must not be taken out again. */
-    if (domi_node_is_promise(node) && promise->state == DOMI_PROMISE_WAITING)
+    /* Abandon the promise while `queued` is still set: then it is DEAD, and unqueue() frees it. */
+    if (domi_node_is_promise(node) && promise->state == DOMI_PROMISE_FAILED)
         domi_promise_abandon(manager, promise);
     (void)unqueue(manager, node);
 }

@@ -144,7 +144,7 @@ static void add_times(const domi_manager *manager, domi_text *text, const domi_p
 
 static void add_promise(const domi_manager *manager, domi_text *text, const domi_promise *promise)
 {
-    if (promise->queued) {
+    if (promise->state == DOMI_PROMISE_FAILED) {
         domi_text_add(text, "      something that is over (%d)\n", promise->answer.error);
         return;
     }

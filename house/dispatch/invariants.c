@@ -1,4 +1,5 @@
-/* Checks for each state. house.c draws the states of a house, promise.h lists a promise's. */
+/* Checks for each state. house.c draws the states of a house, promise.c those of a
+ * promise. */
 #include "house/dispatch/invariants.h"
 
 #include "base/check.h"
@@ -120,7 +121,7 @@ static uint32_t check_stack(const domi_house *house, const domus_stack *stack)
     DOMI_CHECK(stack->parked && !stack->ended && stack->pooled == stack);
     DOMI_CHECK(domi_stack_house(stack) == house);
     for (const domi_promise *promise = stack->waiting; promise != NULL; promise = promise->next) {
-        DOMI_CHECK(promise->state == DOMI_PROMISE_WAITING && promise->previous == previous);
+        DOMI_CHECK(domi_promise_is_open(promise) && promise->previous == previous);
         DOMI_CHECK(domi_promise_stack(promise) == stack);
         domi_promise_check(promise);
         asks += promise->kind == DOMI_PROMISE_ASK;
@@ -200,14 +201,18 @@ void domi_promise_check(const domi_promise *promise)
         break;
     case DOMI_PROMISE_WAITING:
         DOMI_CHECK(promise->uncounted == (promise->kind != DOMI_PROMISE_ASK));
-        DOMI_CHECK(!(promise->queued && promise->noted)); /* its node is in one list at most */
-        DOMI_CHECK(!(promise->timed && promise->noted));  /* a noted one is not on the wheel yet */
+        DOMI_CHECK(!promise->queued);
+        DOMI_CHECK(!(promise->timed && promise->noted)); /* a noted one is not on the wheel yet */
+        break;
+    case DOMI_PROMISE_FAILED:
+        DOMI_CHECK(promise->uncounted == (promise->kind != DOMI_PROMISE_ASK));
+        DOMI_CHECK(promise->queued && !promise->noted); /* its node is in one list at most */
         break;
     case DOMI_PROMISE_DONE:
-        DOMI_CHECK(!promise->uncounted);
+        DOMI_CHECK(!promise->uncounted && !(promise->queued && promise->noted));
         break;
     case DOMI_PROMISE_DEAD: /* it is freed when its node comes out of the list that it is in */
-        DOMI_CHECK(promise->queued || promise->noted);
+        DOMI_CHECK(promise->queued != promise->noted);
         DOMI_CHECK(!promise->uncounted);
         break;
     default:

@@ -229,7 +229,7 @@ int domi_asking_wait(domus_system *system, domi_asking *asking)
 void domi_outside_close(domus_system *system)
 {
     for (domi_asking *asking = system->askings; asking != NULL; asking = asking->next) {
-        if (!asking->promise->queued) /* a queued promise completes already */
+        if (asking->promise->state == DOMI_PROMISE_WAITING) /* else it completes already */
             domi_promise_fail(&system->outside, asking->promise, -ESHUTDOWN);
     }
     domi_outside_handle_arrivals(system);
