@@ -7,7 +7,8 @@
 #include "house/conversation/stack.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
-#include "io/channels/channel.h"
+#include "io/channels/set.h"
+#include "io/resources/socket.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -341,7 +342,7 @@ static void take_arrival(domi_acceptor *acceptor, int fd)
     acceptor->backoff_ns = BACKOFF_FIRST_NS;
     int result = count_peer(acceptor, &arrival);
     if (result == -EDQUOT)
-        domi_reset_descriptor(fd);
+        domi_socket_reset(fd);
     else if (result != 0)
         domi_connection_turn_away(acceptor->io, fd);
     else if (is_full(acceptor))

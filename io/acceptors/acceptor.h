@@ -104,10 +104,6 @@ void domi_acceptor_abort_drain(domi_acceptor *acceptor);
 
 /* --- backlog.c ------------------------------------------------------------------------------ */
 
-/* Close a connection by a reset (RST), because a FIN would look to the peer like an empty answer.
- * Any thread. */
-void domi_reset_descriptor(int fd);
-
 /* Reset a connection that gets no channel, and count it together with the bytes that its peer had
  * sent. Any thread. */
 void domi_connection_turn_away(domi_io *io, int fd);

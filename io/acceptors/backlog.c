@@ -5,7 +5,7 @@
  * they are turned away and counted. If connections cannot be accepted, the number that the kernel
  * tells is counted. Owner thread, where the header does not say any thread. */
 #include "io/acceptors/acceptor.h"
-#include "io/channels/channel.h"
+#include "io/resources/socket.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,14 +19,6 @@
  * net.core.somaxconn is rarely above 65,535. */
 #define TAKES_MAX 131072u
 
-void domi_reset_descriptor(int fd)
-{
-    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
-
-    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-    (void)close(fd);
-}
-
 void domi_connection_turn_away(domi_io *io, int fd)
 {
     uint64_t bytes = domi_socket_bytes(fd, FIONREAD);
@@ -35,7 +27,7 @@ void domi_connection_turn_away(domi_io *io, int fd)
      * message that carries a connection. */
     atomic_fetch_add_explicit(&io->turned_away, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&io->turned_away_bytes, bytes, memory_order_relaxed);
-    domi_reset_descriptor(fd);
+    domi_socket_reset(fd);
 }
 
 void domi_backlog_shrink(int listener)

@@ -1,5 +1,9 @@
-/* The inside of a channel: the state machine of a connection, which channel.c draws. Owner thread.
- */
+/* The inside of a channel, which is a connection that belongs to an actor.
+ *
+ * Its parts, from the bottom up: set.h has the channels of an actor; crowd.h bounds the bytes that
+ * are queued; receive.h and send.h have the two directions; owed.h tells what the peer would miss;
+ * state.h moves the channel from state to state; timeouts.h and close.h say when it ends; table.h
+ * makes and frees it; complete.h takes the completions. Owner thread. */
 #ifndef DOMI_IO_CHANNELS_CHANNEL_H
 #define DOMI_IO_CHANNELS_CHANNEL_H
 
@@ -17,11 +21,6 @@ typedef enum domi_channel_state {
     DOMI_CHANNEL_CLOSED,    /* the descriptor is closed; on_close is due */
     DOMI_CHANNEL_STATES,
 } domi_channel_state;
-
-typedef struct domi_buffer_list {
-    domus_buffer *head;
-    domus_buffer *tail;
-} domi_buffer_list;
 
 struct domus_channel {
     domi_io *io;
@@ -80,154 +79,16 @@ struct domus_channel {
     struct iovec vector[DOMI_GATHER_MAX];
 };
 
-/* The channels of a house, in `house->channels.set`. */
-typedef struct domi_channels {
-    domus_channel *all;
-    domus_channel *ready_head;
-    domus_channel *ready_tail;
-    uint32_t count;
-    struct domi_acceptor *acceptor; /* only in the house of an acceptor, which has no channels */
-} domi_channels;
-
-static inline void domi_buffer_list_put(domi_buffer_list *list, domus_buffer *buffer)
+/* Let the timer of the channel fire at `due_ns`; UINT64_MAX: never. */
+static inline void domi_channel_set_timer(domus_channel *channel, uint64_t due_ns)
 {
-    buffer->next = NULL;
-    if (list->head == NULL)
-        list->head = buffer;
-    else
-        list->tail->next = buffer;
-    list->tail = buffer;
+    domi_wheel_cancel(&channel->io->wheel, &channel->timer.node);
+    if (due_ns != UINT64_MAX)
+        domi_wheel_arm(&channel->io->wheel, &channel->timer.node, due_ns);
 }
 
-static inline domus_buffer *domi_buffer_list_take(domi_buffer_list *list)
-{
-    domus_buffer *buffer = list->head;
-
-    if (buffer != NULL)
-        list->head = buffer->next;
-    return buffer;
-}
-
-/* --- channel.c: the machine ------------------------------------------------------------------ */
-
-/* Make a channel of `fd` for the actor in `house`. The channel takes over `fd` and its count on
- * `peer` (NULL: it is not counted). Returns 0; -ENOMEM, and then both still belong to the caller.
- */
-int domi_channel_adopt(domi_io *io, domi_house *house, int fd, domi_peer *peer);
-
-/* Take each step that the state of the channel makes due: arm a receive, send FIN, cancel, close.
- */
-void domi_channel_settle(domus_channel *channel);
-
-/* Does the work of domus_channel_close(): send what is queued, then FIN. Returns 0; -EALREADY if it
- * is closed. */
-int domi_channel_flush(domus_channel *channel);
-
-/* End the channel with `error` for on_close, without sending what is queued. With `abort` the peer
- * gets RST. */
-void domi_channel_end(domus_channel *channel, int error, bool abort);
-
-/* End the channel with `error` and RST, because the ring has failed and its operations do not come
- * back. The bytes that are lost are counted (domi_channel_count_cut). The socket is disconnected
- * first: the kernel may still hold a send of bytes that are freed here, and a send on a socket
- * without a peer reads none of them. */
-void domi_channel_fail(domus_channel *channel, int error);
-
-/* Put the channel on the ready list of its actor, and make the house ready, because the actor has
- * something to do for it. */
-void domi_channel_make_ready(domus_channel *channel);
-
-/* Free the channel and its slot, after on_close has returned. */
-void domi_channel_free(domus_channel *channel);
-
-/* A number that names a channel for ever. domi_channel_of_key() returns NULL once that channel has
- * been freed. */
-uint64_t domi_channel_key(const domus_channel *channel);
-domus_channel *domi_channel_of_key(const domi_io *io, uint64_t key);
-
-/* Count `pooled`, a conversation that the bytes of this channel began, until it has ended. */
-void domi_channel_count_conversation(domus_channel *channel, domus_stack *pooled);
-
-/* This is domi_manager.conversation_ended. If the channel of `key` is gone, nothing happens. */
-void domi_channel_conversation_ended(domi_manager *manager, uint64_t key);
-
-/* Called when the peer has finished sending and the actor has no on_end. The channel is closed when
- * the last conversation that its bytes began has ended; at once if there is none. */
-void domi_channel_close_when_answered(domus_channel *channel);
-
-/* Throw away the received bytes that were not read. */
-void domi_channel_drop_inbound(domus_channel *channel);
-uint64_t domi_channel_inbound_bytes(const domus_channel *channel);
-
-/* Called when the timer of the channel fires: a time-out may be over. */
-void domi_channel_handle_timer(domus_channel *channel);
-
-/* --- channel_check.c -------------------------------------------------------------------------- */
-
-/* Check what has to be true in the state of the channel, after it has settled. Always returns true,
- * so that it can stand in DOMI_CHECK_SLOW. */
+/* Check what has to be true in the state of the channel, after it has settled (channel_check.c).
+ * Always returns true, so that it can stand in DOMI_CHECK_SLOW. */
 bool domi_channel_is_sound(const domus_channel *channel);
-
-/* --- drain.c: the end of a thread's channels -------------------------------------------------- */
-
-/* Called when a drain begins: note how many bytes have come so far, which will be answered before
- * the channel closes. */
-void domi_channel_drain(domus_channel *channel);
-
-/* Close a draining channel if everything that it had received is answered. */
-void domi_channel_drain_step(domus_channel *channel);
-
-/* Bytes that the kernel holds for a socket. With FIONREAD these are bytes that nobody has read,
- * with SIOCOUTQ bytes that the peer has not acknowledged. Returns 0 if `fd` is negative or the
- * kernel does not tell. */
-uint64_t domi_socket_bytes(int fd, unsigned long request);
-
-/* Whether the kernel still holds bytes that the peer has not acknowledged. */
-bool domi_channel_has_undelivered(const domus_channel *channel);
-
-/* Count a channel that the library is about to end by itself, with the bytes that it owes. These
- * are bytes that were received and not answered, answers that were not delivered, and `lost_bytes`,
- * which the channel no longer holds. Nothing is counted if nothing is owed. */
-void domi_channel_count_cut(domus_channel *channel, uint64_t lost_bytes);
-
-/* --- receive.c ------------------------------------------------------------------------------- */
-
-/* Called with each completion of a receive. */
-void domi_channel_handle_receive(domus_channel *channel, const domi_completion *completion);
-/* Whether a receive should be armed, if none is in flight. */
-bool domi_channel_wants_receive(const domus_channel *channel);
-void domi_channel_arm_receive(domus_channel *channel);
-
-/* Cancel the receive that is in flight, if one is. */
-void domi_channel_end_receive(domus_channel *channel);
-
-/* Back-pressure: decide by the bytes queued and the buffers held whether the channel receives. */
-void domi_channel_decide_receive(domus_channel *channel);
-
-/* Take the next piece for the actor. Returns NULL when there is none. */
-domus_buffer *domi_channel_take_inbound(domus_channel *channel);
-
-/* Take the channel off the queue of starved receivers, because it will never receive again. */
-void domi_channel_unstarve(domus_channel *channel);
-
-/* --- send.c ---------------------------------------------------------------------------------- */
-
-/* Called with the completion of a send. */
-void domi_channel_handle_send(domus_channel *channel, const domi_completion *completion);
-/* Queue one send of the bytes that wait, unless one is in flight or the channel closes. */
-void domi_channel_send(domus_channel *channel);
-/* Throw away the bytes that are not sent. No send may be in flight. */
-void domi_channel_drop_outbound(domus_channel *channel);
-
-/* --- run.c: the actor's side ----------------------------------------------------------------- */
-
-/* This is domi_manager.conversation_failed: reset the channel for which the conversation was begun.
- * Returns false if it was begun for none. */
-bool domi_channel_conversation_failed(domi_manager *manager, const domus_stack *stack, int error);
-
-/* These are domi_manager.run_channels, stop_channels and take_event. */
-uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t budget);
-uint32_t domi_channels_stop(domi_manager *manager, domi_house *house);
-bool domi_channels_handle_event(domi_manager *manager, domi_house *house, domi_envelope *message);
 
 #endif

@@ -1,4 +1,4 @@
-/* Checks the invariants of a channel in each of its states, which channel.c draws. */
+/* Checks the invariants of a channel in each of its states, which state.c draws. */
 #include "io/channels/channel.h"
 
 #include "base/check.h"

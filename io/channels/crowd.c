@@ -1,9 +1,6 @@
 /* Keeps the list of crowded channels, and sets the bound of queued bytes. A channel leaves the list
- * a quarter below its part, and crowded channels are looked at in turn, at most 16 in one
- * iteration. */
+ * a quarter below its part. */
 #include "io/channels/crowd.h"
-
-#define VISITS_PER_TURN 16u
 
 static void join_crowd(domus_channel *channel)
 {
@@ -72,17 +69,16 @@ void domi_channel_note_crowded(domus_channel *channel)
     }
 }
 
-void domi_io_feed_crowd(domi_io *io)
+domus_channel *domi_io_take_crowded(domi_io *io)
 {
-    for (uint32_t visits = 0; io->crowd_left != 0 && visits < VISITS_PER_TURN; visits++) {
-        domus_channel *channel = io->crowd_head;
+    domus_channel *channel = io->crowd_head;
 
-        unlink_crowded(channel); /* it goes to the tail, so that each channel is looked at */
-        join_crowd(channel);
-        io->crowd_left--;
-        domi_channel_decide_receive(channel);
-        domi_channel_settle(channel);
-    }
+    if (io->crowd_left == 0)
+        return NULL;
+    unlink_crowded(channel);
+    join_crowd(channel);
+    io->crowd_left--;
+    return channel;
 }
 
 void domi_io_set_bound(domi_io *io, uint64_t queue_max)

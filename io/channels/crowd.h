@@ -140,8 +140,10 @@ void domi_channel_note_crowded(domus_channel *channel);
 /* Take a channel that closes off the list. */
 void domi_channel_leave_crowd(domus_channel *channel);
 
-/* Look again at some crowded channels, if bytes were freed since their last look. */
-void domi_io_feed_crowd(domi_io *io);
+/* Returns the next channel of the list that has to be looked at again, because bytes were freed
+ * since its last look; NULL if there is none. The channel goes to the end of the list, so that each
+ * is looked at. */
+domus_channel *domi_io_take_crowded(domi_io *io);
 
 /* Become careful because much is queued: receive piece by piece from now on. */
 void domi_io_receive_carefully(domi_io *io);
@@ -155,9 +157,5 @@ static inline void domi_io_note_queued(domi_io *io)
 
 /* Set the bound to `queue_max`, and everything that is derived from it. */
 void domi_io_set_bound(domi_io *io, uint64_t queue_max);
-
-/* Do the next step of the sweep over the channels of a careful thread (shed.c). */
-void domi_io_sweep(domi_io *io);
-void domi_io_sweep_stop(domi_io *io);
 
 #endif

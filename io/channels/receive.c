@@ -1,17 +1,18 @@
-/* Receives bytes: each channel has one multishot receive, into the provided buffers of the thread.
+/* Decides whether a channel receives, and takes care of the buffers that it holds.
  *
- * The receive is armed again when it has ended (no DOMI_MORE), whatever its last result was. If
- * there are no buffers (-ENOBUFS), the channel waits in the queue of the starved until some come
- * back. If a channel holds its share of the buffers, the receive is cancelled, and pieces that
- * still come are copied to the heap; the completion queue bounds how many the kernel delivers until
+ * Each channel has one multishot receive, into the provided buffers of the thread. The receive is
+ * armed again when it has ended (no DOMI_MORE), whatever its last result was. If there are no
+ * buffers (-ENOBUFS), the channel waits in the queue of the starved until some come back. If a
+ * channel holds its share of the buffers, the receive is cancelled, and pieces that still come are
+ * copied to the heap (complete.c); the completion queue bounds how many the kernel delivers until
  * the receive has ended. */
+#include "io/channels/receive.h"
+
 #include "base/check.h"
 #include "io/channels/crowd.h"
+#include "io/channels/set.h"
 
-#include <errno.h>
-#include <string.h>
-
-bool domi_channel_wants_receive(const domus_channel *channel)
+static bool wants_receive(const domus_channel *channel)
 {
     if (channel->ended || channel->starved || channel->cancelling)
         return false;
@@ -22,6 +23,10 @@ bool domi_channel_wants_receive(const domus_channel *channel)
 
 void domi_channel_arm_receive(domus_channel *channel)
 {
+    bool is_opened = channel->opened || channel->state != DOMI_CHANNEL_OPEN;
+
+    if (channel->receiving || !is_opened || !wants_receive(channel))
+        return;
     channel->receiving = true;
     if (channel->silent_ns != 0) /* the time in which this side did not read does not count */
         channel->silent_ns = channel->io->manager->now_ns;
@@ -87,71 +92,24 @@ void domi_channel_decide_receive(domus_channel *channel)
         domi_channel_end_receive(channel);
 }
 
-static void starve_channel(domus_channel *channel)
+void domi_channel_starve(domus_channel *channel)
 {
     domi_io *io = channel->io;
 
     if (channel->starved || channel->state >= DOMI_CHANNEL_CLOSING)
         return;
     channel->starved = true;
-    channel->next_starved = NULL;
-    if (io->starved_head == NULL)
-        io->starved_head = channel;
-    else
-        io->starved_tail->next_starved = channel;
-    io->starved_tail = channel;
+    domi_starved_put(&io->starved, channel);
     domi_counter_add(&io->counters.starved, 1);
     domi_shortage_of_buffers(io);
 }
 
 void domi_channel_unstarve(domus_channel *channel)
 {
-    domi_io *io = channel->io;
-    domus_channel *before = NULL;
-
     if (!channel->starved)
         return;
-    for (domus_channel *at = io->starved_head; at != channel; at = at->next_starved)
-        before = at;
-    if (before == NULL)
-        io->starved_head = channel->next_starved;
-    else
-        before->next_starved = channel->next_starved;
-    if (io->starved_tail == channel)
-        io->starved_tail = before;
+    domi_starved_remove(&channel->io->starved, channel);
     channel->starved = false;
-}
-
-/* Copy a piece to a heap buffer, and recycle the provided buffer. If there is no memory for that,
- * the provided buffer is returned. */
-static domus_buffer *copy_out(domus_channel *channel, domus_buffer *buffer)
-{
-    domi_io *io = channel->io;
-    domus_buffer *copy = domi_buffer_heap(io, buffer->size);
-
-    if (copy == NULL)
-        return buffer;
-    memcpy(copy->data, buffer->data, buffer->size);
-    domi_buffer_recycle(io, buffer);
-    domi_channel_charge_copy(channel, domi_buffer_cost(copy));
-    domi_io_note_queued(io);
-    return copy;
-}
-
-/* Keep a piece for the actor. It is copied out if the channel holds its share or if few buffers are
- * free, so that many channels that hold their buffers for long cannot starve the others. */
-static void keep_piece(domus_channel *channel, domus_buffer *buffer)
-{
-    domi_io *io = channel->io;
-
-    if (channel->held >= io->share || io->buffers_free < io->reserve)
-        buffer = copy_out(channel, buffer);
-    buffer->holder_slot = channel->slot;
-    buffer->holder_generation = channel->generation;
-    channel->held++;
-    domi_buffer_list_put(&channel->inbound, buffer);
-    if (!channel->blocked)
-        domi_channel_make_ready(channel);
 }
 
 domus_buffer *domi_channel_take_inbound(domus_channel *channel)
@@ -163,68 +121,49 @@ domus_buffer *domi_channel_take_inbound(domus_channel *channel)
     return buffer;
 }
 
-static void take_bytes(domus_channel *channel, const domi_completion *completion)
+void domi_channel_drop_inbound(domus_channel *channel)
 {
-    domi_io *io = channel->io;
-    domus_buffer *buffer = &io->buffers[completion->buffer];
-    uint32_t size = (uint32_t)completion->result;
+    for (domus_buffer *buffer = domi_channel_take_inbound(channel); buffer != NULL;
+         buffer = domi_channel_take_inbound(channel))
+        domus_buffer_free(buffer);
+}
 
-    buffer->size = size;
-    channel->silent_ns = 0;
-    if (channel->state == DOMI_CHANNEL_OPEN) /* discarded bytes do not keep a channel alive */
-        channel->active_ns = io->manager->now_ns;
-    channel->drain_bytes -= size < channel->drain_bytes ? size : channel->drain_bytes;
-    if (channel->state != DOMI_CHANNEL_OPEN) {
-        domi_counter_add(&io->counters.discarded_bytes, size);
-        domi_buffer_recycle(io, buffer); /* after a close bytes are read and thrown away */
+uint64_t domi_channel_inbound_bytes(const domus_channel *channel)
+{
+    uint64_t sum = 0;
+
+    for (const domus_buffer *buffer = channel->inbound.head; buffer != NULL; buffer = buffer->next)
+        sum += buffer->size;
+    return sum;
+}
+
+/* Take a buffer off the share of the channel that held it. The channel receives again if it holds
+ * few enough now. */
+static void release_hold(domi_io *io, uint32_t slot, uint32_t generation)
+{
+    if (slot >= io->slot_count)
         return;
-    }
-    domi_counter_add(&io->counters.received_bytes, size);
-    keep_piece(channel, buffer);
-    domi_channel_decide_receive(channel);
-}
-
-static void receive_failed(domus_channel *channel, int result)
-{
-    switch (result) {
-    case 0:
-        channel->ended = true;
-        if (channel->state == DOMI_CHANNEL_OPEN)
-            domi_channel_make_ready(channel);
-        break;
-    case -ENOBUFS:
-        starve_channel(channel);
-        break;
-    case -ECANCELED: /* domi_channel_end_receive() has ended it */
-    case -EINTR:
-    case -EAGAIN:
-        break;
-    default:
-        channel->ended = true;
-        domi_channel_end(channel, result, false);
-        break;
+    domus_channel *channel = io->slots[slot].channel;
+    if (channel == NULL || channel->generation != generation)
+        return;
+    DOMI_CHECK(channel->held > 0);
+    channel->held--;
+    if (channel->paused && channel->state == DOMI_CHANNEL_OPEN) {
+        domi_channel_decide_receive(channel);
+        if (!channel->paused) {
+            domi_channel_arm_receive(channel);
+            DOMI_CHECK_SLOW(domi_channel_is_sound(channel));
+        }
     }
 }
 
-void domi_channel_handle_receive(domus_channel *channel, const domi_completion *completion)
+void domus_buffer_free(domus_buffer *buffer)
 {
-    DOMI_CHECK(channel->receiving);
-    if ((completion->flags & DOMI_BUFFERED) != 0) {
-        DOMI_CHECK(completion->buffer < channel->io->config->io.buffers.count);
-        channel->io->buffers_free--;
-        channel->io->buffers[completion->buffer].holder_slot = UINT32_MAX;
-    }
-    if ((completion->flags & DOMI_MORE) == 0) {
-        channel->receiving = false;
-        channel->cancelling = false;
-    }
-    if (completion->result > 0) {
-        DOMI_CHECK((completion->flags & DOMI_BUFFERED) != 0);
-        take_bytes(channel, completion);
-    } else {
-        if ((completion->flags & DOMI_BUFFERED) != 0)
-            domi_buffer_recycle(channel->io, &channel->io->buffers[completion->buffer]);
-        receive_failed(channel, completion->result);
-    }
-    domi_channel_settle(channel);
+    if (buffer == NULL)
+        return;
+    domi_io *io = buffer->io;
+    uint32_t slot = buffer->holder_slot;
+    uint32_t generation = buffer->holder_generation;
+    domi_buffer_give_back(buffer);
+    release_hold(io, slot, generation);
 }

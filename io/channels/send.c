@@ -3,12 +3,15 @@
  * reads the buffers until the completion. A short send is followed by another one. (MSG_WAITALL,
  * which asks for all of it, would after some tries hand a send to a slow peer to a kernel worker.)
  */
+#include "io/channels/send.h"
+
 #include "base/check.h"
 #include "io/channels/crowd.h"
+#include "io/channels/receive.h"
 
 #include <errno.h>
 
-static void mark_dirty(domus_channel *channel)
+void domi_channel_mark_dirty(domus_channel *channel)
 {
     if (channel->dirty)
         return;
@@ -36,7 +39,7 @@ int domus_channel_write(domus_channel *channel, domus_buffer *bytes)
     domi_channel_charge(channel, &channel->cost, domi_buffer_cost(bytes));
     domi_io_note_queued(io);
     if (!channel->sending)
-        mark_dirty(channel);
+        domi_channel_mark_dirty(channel);
     domi_channel_decide_receive(channel);
     return 0;
 }
@@ -113,8 +116,7 @@ void domi_channel_drop_outbound(domus_channel *channel)
     channel->head_offset = 0;
 }
 
-/* The kernel has taken `size` bytes: free the buffers that are sent as a whole. */
-static void drop_sent_bytes(domus_channel *channel, uint32_t size)
+void domi_channel_drop_sent(domus_channel *channel, uint32_t size)
 {
     channel->queued_bytes -= size;
     while (size != 0) {
@@ -129,26 +131,4 @@ static void drop_sent_bytes(domus_channel *channel, uint32_t size)
         channel->head_offset = 0;
         free_outbound_head(channel);
     }
-}
-
-void domi_channel_handle_send(domus_channel *channel, const domi_completion *completion)
-{
-    domi_io *io = channel->io;
-
-    DOMI_CHECK(channel->sending);
-    channel->sending = false;
-    if (channel->state >= DOMI_CHANNEL_CLOSING) {
-        domi_channel_drop_outbound(channel);
-    } else if (completion->result > 0) {
-        channel->active_ns = io->manager->now_ns;
-        domi_counter_add(&io->counters.sent_bytes, (uint32_t)completion->result);
-        channel->sent_bytes += (uint32_t)completion->result;
-        drop_sent_bytes(channel, (uint32_t)completion->result);
-        domi_channel_decide_receive(channel);
-    } else if (completion->result != -EINTR && completion->result != -EAGAIN) {
-        domi_channel_end(channel, completion->result == 0 ? -EPIPE : completion->result, false);
-    }
-    if (channel->outbound.head != NULL)
-        mark_dirty(channel);
-    domi_channel_settle(channel);
 }

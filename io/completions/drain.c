@@ -6,77 +6,22 @@
  * last byte is acknowledged, so this looks from time to time, at a bounded number of channels in an
  * iteration. A channel that the library ends before that counts as cut, with the bytes that it
  * owed. Owner thread. */
+#include "io/completions/drain.h"
+
 #include "io/acceptors/acceptor.h"
-#include "io/channels/channel.h"
+#include "io/channels/close.h"
+#include "io/channels/owed.h"
+#include "io/channels/receive.h"
+#include "io/channels/state.h"
+#include "io/completions/descriptor.h"
+#include "io/completions/pressure.h"
+#include "io/completions/ring.h"
 
 #include <errno.h>
-#include <linux/sockios.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #define LOOK_NS   UINT64_C(10000000) /* time between two looks at a channel, at least */
 #define LOOKS_MAX 1024u              /* looks in one iteration */
-
-uint64_t domi_socket_bytes(int fd, unsigned long request)
-{
-    int bytes = 0;
-
-    return fd >= 0 && ioctl(fd, request, &bytes) == 0 && bytes > 0 ? (uint64_t)bytes : 0;
-}
-
-/* Returns how many bytes the peer has not acknowledged. Bytes sent on a Unix socket lie with the
- * peer already and survive the close. On a TCP socket a FIN that is not acknowledged counts as one
- * byte. */
-static uint64_t undelivered_bytes(const domus_channel *channel)
-{
-    int domain = AF_UNIX;
-    socklen_t size = sizeof domain;
-    uint64_t bytes = domi_socket_bytes(channel->fd, SIOCOUTQ);
-
-    if (bytes == 0 || getsockopt(channel->fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 ||
-        domain == AF_UNIX)
-        return 0;
-    return channel->state == DOMI_CHANNEL_LINGERING ? bytes - 1 : bytes;
-}
-
-bool domi_channel_has_undelivered(const domus_channel *channel)
-{
-    return undelivered_bytes(channel) != 0;
-}
-
-void domi_channel_count_cut(domus_channel *channel, uint64_t lost_bytes)
-{
-    domi_io *io = channel->io;
-    uint64_t bytes = lost_bytes + channel->queued_bytes + domi_channel_inbound_bytes(channel) +
-                     undelivered_bytes(channel);
-
-    if (channel->state == DOMI_CHANNEL_OPEN)
-        bytes += domi_socket_bytes(channel->fd, FIONREAD);
-    /* In a drain a conversation may owe an answer, too, whose size nobody knows; but a peer that
-     * has sent nothing is owed nothing. */
-    bool is_owed = io->draining && channel->state < DOMI_CHANNEL_LINGERING &&
-                   (channel->silent_ns == 0 || channel->drain_bytes != 0);
-    if (bytes == 0 && !is_owed)
-        return;
-    domi_counter_add(&io->counters.cut, 1);
-    domi_counter_add(&io->counters.cut_bytes, bytes);
-}
-
-/* --- the drain ------------------------------------------------------------------------------- */
-
-void domi_channel_drain(domus_channel *channel)
-{
-    channel->drain = true;
-    channel->drain_bytes = domi_socket_bytes(channel->fd, FIONREAD);
-}
-
-void domi_channel_drain_step(domus_channel *channel)
-{
-    if (channel->drain && channel->state == DOMI_CHANNEL_OPEN && channel->opened &&
-        channel->inbound.head == NULL && (channel->drain_bytes == 0 || channel->ended) &&
-        channel->house->stacks == NULL)
-        (void)domus_channel_close(channel);
-}
 
 /* Returns the error of the socket if the peer has finished sending, because no receive is armed
  * then that would tell of a reset; otherwise 0. */
@@ -99,9 +44,7 @@ static void look_at_lingering(domus_channel *channel)
     if (error != 0) {
         domi_channel_end(channel, error, false);
     } else if (domi_channel_has_undelivered(channel)) {
-        domi_wheel_cancel(&io->wheel, &channel->timer.node);
-        domi_wheel_arm(&io->wheel, &channel->timer.node,
-                       io->manager->now_ns + io->config->channel.linger_ns);
+        domi_channel_set_timer(channel, io->manager->now_ns + io->config->channel.linger_ns);
     } else {
         domi_channel_settle(channel);
     }
@@ -197,4 +140,17 @@ uint32_t domi_io_abort(domi_io *io)
         count++;
     }
     return count;
+}
+
+void domi_io_fail(domi_io *io)
+{
+    for (uint32_t i = 0; i < DOMI_ACCEPTORS_MAX; i++) {
+        if (io->acceptors[i] != NULL)
+            domi_acceptor_fail(io->acceptors[i]);
+    }
+    domi_descriptors_fail(io);
+    for (uint32_t slot = 0; slot < io->slots_used; slot++) {
+        if (io->slots[slot].channel != NULL)
+            domi_channel_fail(io->slots[slot].channel, io->failed);
+    }
 }

@@ -3,9 +3,16 @@
  * A run calls on_open, on_read, on_end and on_close for the channels on the ready list, in that
  * order for each channel, within the places that the run has left. An error of a handler resets its
  * channel and is counted; it has no other effect. */
-#include "io/acceptors/acceptor.h"
-#include "io/channels/channel.h"
+#include "io/completions/run.h"
 
+#include "io/acceptors/acceptor.h"
+#include "io/channels/close.h"
+#include "io/channels/receive.h"
+#include "io/channels/set.h"
+#include "io/channels/state.h"
+#include "io/channels/table.h"
+
+#include "base/check.h"
 #include "base/memory.h"
 #include "house/conversation/ask.h"
 #include "house/conversation/stack.h"
@@ -32,6 +39,14 @@ static void refuse_accepted(domus_stack *stack, domus_channel *channel, int erro
     domi_channel_end(channel, error, true);
 }
 
+/* Count `pooled`, a conversation that the bytes of this channel began, until it has ended. */
+static void count_conversation(domus_channel *channel, domus_stack *pooled)
+{
+    channel->conversations++;
+    pooled->away |= DOMI_STACK_COUNTED;
+    pooled->counted_at = domi_channel_key(channel);
+}
+
 /* Called when the handler that `type` names has returned: park its conversation, end it, or refuse
  * the channel. */
 static void end_callback(domus_stack *stack, domus_channel *channel, const domus_type *type,
@@ -41,12 +56,23 @@ static void end_callback(domus_stack *stack, domus_channel *channel, const domus
         stack->pooled->begun_by = type;
         stack->pooled->counted_at = domi_channel_key(channel);
         if (type == &read_type)
-            domi_channel_count_conversation(channel, stack->pooled);
+            count_conversation(channel, stack->pooled);
     }
     if (result < 0)
         refuse_accepted(stack, channel, result);
     else
         domi_stack_park_or_end(stack, result);
+}
+
+void domi_channel_conversation_ended(domi_manager *manager, uint64_t key)
+{
+    domus_channel *channel = domi_channel_of_key(manager->io, key);
+
+    if (channel == NULL)
+        return;
+    DOMI_CHECK(channel->conversations != 0);
+    if (--channel->conversations == 0 && channel->close_due)
+        (void)domus_channel_close(channel);
 }
 
 bool domi_channel_conversation_failed(domi_manager *manager, const domus_stack *stack, int error)
@@ -176,14 +202,13 @@ uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t bu
     domi_channels *set = house->channels.set;
     uint32_t used = 0;
 
-    while (set->ready_head != NULL && used < budget && (house->marks & DOMI_MARK_SATURATED) == 0) {
-        domus_channel *channel = set->ready_head;
+    while (set->ready.head != NULL && used < budget && (house->marks & DOMI_MARK_SATURATED) == 0) {
+        domus_channel *channel = domi_ready_channels_take(&set->ready);
 
-        set->ready_head = channel->next_ready;
         channel->ready = false;
         used += run_channel(manager, house, channel, budget - used);
     }
-    if (set->ready_head == NULL)
+    if (set->ready.head == NULL)
         house->marks &= (uint16_t)~DOMI_MARK_CHANNELS;
     return used;
 }
@@ -192,15 +217,12 @@ uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t bu
  * failed. Its on_close is not called. Channels that are not closed yet are freed when they are. */
 static void free_closed_unseen(domi_channels *set)
 {
-    domus_channel *next;
-
-    for (domus_channel *channel = set->ready_head; channel != NULL; channel = next) {
-        next = channel->next_ready;
+    for (domus_channel *channel = domi_ready_channels_take(&set->ready); channel != NULL;
+         channel = domi_ready_channels_take(&set->ready)) {
         channel->ready = false;
         if (channel->state == DOMI_CHANNEL_CLOSED)
             domi_channel_free(channel);
     }
-    set->ready_head = NULL;
 }
 
 uint32_t domi_channels_stop(domi_manager *manager, domi_house *house)
@@ -240,16 +262,6 @@ bool domi_channels_handle_event(domi_manager *manager, domi_house *house, domi_e
         domi_channel_adopt(accepted->io, house, accepted->fd, accepted->peer) != 0)
         domi_accepted_type.release(domi_envelope_payload(message));
     return true;
-}
-
-int domus_channel_close(domus_channel *channel)
-{
-    return domi_channel_flush(channel);
-}
-
-void domus_channel_reset(domus_channel *channel, int error)
-{
-    domi_channel_end(channel, error < 0 ? error : -ECONNABORTED, true);
 }
 
 void domus_channel_set_data(domus_channel *channel, void *data)

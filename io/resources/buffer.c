@@ -1,11 +1,10 @@
-/* Makes and frees buffers. A provided buffer has its descriptor in a table, so lending it allocates
- * nothing. A heap buffer is one allocation with its descriptor in front. */
+/* Makes buffers and gives them back. A provided buffer has its descriptor in a table, so lending it
+ * allocates nothing. A heap buffer is one allocation with its descriptor in front. */
 #include "io/resources/buffer.h"
 
 #include "base/check.h"
 #include "base/memory.h"
 #include "house/conversation/stack.h"
-#include "io/channels/channel.h"
 
 #include <errno.h>
 
@@ -32,36 +31,12 @@ void domi_buffer_recycle(domi_io *io, domus_buffer *buffer)
     io->unpublished++;
 }
 
-/* Take a buffer off the share of the channel that held it. The channel receives again if it holds
- * few enough now. */
-static void release(domi_io *io, uint32_t slot, uint32_t generation)
+void domi_buffer_give_back(domus_buffer *buffer)
 {
-    if (slot >= io->slot_count)
-        return;
-    domus_channel *channel = io->slots[slot].channel;
-    if (channel == NULL || channel->generation != generation)
-        return;
-    DOMI_CHECK(channel->held > 0);
-    channel->held--;
-    if (channel->paused && channel->state == DOMI_CHANNEL_OPEN) {
-        domi_channel_decide_receive(channel);
-        if (!channel->paused)
-            domi_channel_settle(channel);
-    }
-}
-
-void domus_buffer_free(domus_buffer *buffer)
-{
-    if (buffer == NULL)
-        return;
-    domi_io *io = buffer->io;
-    uint32_t slot = buffer->holder_slot;
-    uint32_t generation = buffer->holder_generation;
     if (buffer->index == DOMI_BUFFER_HEAP)
         domi_memory_free(buffer);
     else
-        domi_buffer_recycle(io, buffer);
-    release(io, slot, generation);
+        domi_buffer_recycle(buffer->io, buffer);
 }
 
 int domus_buffer_new(domus_stack *stack, size_t size, domus_buffer **ret_buffer)

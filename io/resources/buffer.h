@@ -3,6 +3,7 @@
 #ifndef DOMI_IO_RESOURCES_BUFFER_H
 #define DOMI_IO_RESOURCES_BUFFER_H
 
+#include "base/fifo.h"
 #include "io/resources/io.h"
 
 #define DOMI_BUFFER_HEAP UINT32_MAX
@@ -18,10 +19,16 @@ struct domus_buffer {
     uint32_t holder_generation;
 };
 
+DOMI_FIFO(domi_buffer_list, domus_buffer, next);
+
 /* Make a heap buffer of `size` bytes. Returns NULL when there is no memory. */
 domus_buffer *domi_buffer_heap(domi_io *io, size_t size);
 
 /* Give a provided buffer back to the kernel, which sees it after the next publish. */
 void domi_buffer_recycle(domi_io *io, domus_buffer *buffer);
+
+/* Free a heap buffer, or recycle a provided one. The channel that holds it is not told, as
+ * domus_buffer_free() does (receive.c). */
+void domi_buffer_give_back(domus_buffer *buffer);
 
 #endif

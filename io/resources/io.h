@@ -7,6 +7,7 @@
 #ifndef DOMI_IO_RESOURCES_IO_H
 #define DOMI_IO_RESOURCES_IO_H
 
+#include "base/fifo.h"
 #include "base/wheel.h"
 #include "house/message/manager.h"
 #include "io/backend/backend.h"
@@ -130,6 +131,8 @@ typedef struct domi_sweep {
     bool is_clearing; /* too much is queued: sheds until clearly less is */
 } domi_sweep;
 
+DOMI_FIFO_TYPE(domi_starved, domus_channel);
+
 typedef struct domi_io {
     domi_manager *manager;
     const domi_backend *backend;
@@ -160,8 +163,7 @@ typedef struct domi_io {
     uint32_t free_slot;  /* head of a list through next_free; UINT32_MAX: empty */
     uint32_t open;       /* channels that are not freed yet */
     domus_channel *dirty;
-    domus_channel *starved_head;
-    domus_channel *starved_tail;
+    domi_starved starved; /* channels that wait for a receive buffer */
     struct domi_acceptor *acceptors[DOMI_ACCEPTORS_MAX];
     struct domi_descriptor *watched; /* descriptor watches whose poll is in the ring */
     domi_wheel wheel;                /* holds domi_io_timers */
@@ -195,86 +197,5 @@ typedef struct domi_io {
     _Atomic uint64_t turned_away;
     _Atomic uint64_t turned_away_bytes;
 } domi_io;
-
-/* Make the ring and the buffers. Any thread, before start. Returns 0; on failure a negative errno,
- * and a line of text in `error`. */
-int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend, char *error,
-                 size_t error_size);
-
-/* On the owning thread: enable the ring, give it the buffers, and arm the wake poll. Returns 0; a
- * negative errno. */
-int domi_io_start(domi_io *io);
-
-/* Free everything, after the thread has ended. */
-void domi_io_fini(domi_io *io);
-
-/* Phase 1: enter the ring if that would bring anything. If completions wait already (the enter of a
- * park brings some), they can be reaped without one. Returns whether it entered. */
-bool domi_io_submit(domi_io *io);
-
-/* Phase 1: reap up to io.completionsPerPoll completions. Returns how many there were. */
-uint32_t domi_io_reap(domi_io *io);
-
-/* Enter and reap until nothing comes any more. Then everything that had arrived when this began has
- * been handed to its channel. (With deferred task work an empty completion queue proves nothing,
- * because only an enter fills it, and by 20 at a time.) `ret_taken` gets the number of completions.
- * Returns false if there may be more, because `limit` completions were taken or as many enters were
- * made. */
-bool domi_io_collect(domi_io *io, uint32_t limit, uint32_t *ret_taken);
-
-/* Correct the times of activity after the thread was held up while it reaped. Bytes that were taken
- * at the old time `since_ns` may have come at any time until now, so their channels count as active
- * now. Costs a look at each channel. */
-void domi_io_refresh_activity(domi_io *io, uint64_t since_ns);
-
-/* Fire the io timers that are due, once everything that had arrived by now is collected; in a
- * drain, also look at some channels. Returns how much was done, completions included. */
-uint32_t domi_io_fire_timers(domi_io *io);
-
-/* At the end of phase 2: arm starved receives for which there are buffers, and queue a send for
- * every channel that has bytes to send. Returns how many channels had something. */
-uint32_t domi_io_queue_sends(domi_io *io);
-
-/* Whether something has to be done before the thread parks (M3): completions wait, sends are not
- * queued, or receivers starve although buffers are free. */
-bool domi_io_has_work(const domi_io *io);
-
-/* Submit what is queued, and wait for `min_complete` completions, at most `timeout_ns`. If the ring
- * has failed, this only waits to be woken. */
-void domi_io_enter(domi_io *io, uint32_t min_complete, uint64_t timeout_ns);
-
-/* Arm the wake poll if it is not armed; with `again`, cancel it and arm it in any case. */
-void domi_io_arm_wake(domi_io *io, bool again);
-
-/* Set how short memory is now: acceptors pause or go on, channels read less or more. In a drain
- * this does nothing, because a drain has to read. */
-void domi_io_set_pressure(domi_io *io, const domi_io_pressure *now);
-
-/* Called when a drain begins: from now on nothing pauses and nothing is reset because memory is
- * short. */
-void domi_io_end_shortage(domi_io *io);
-
-/* --- drain.c -------------------------------------------------------------------------------- */
-
-/* Before a drain: collect what has arrived, at most io.completionEntries completions in a call.
- * Returns whether the drain may begin. If it may not, the thread calls this again in its next
- * iteration, at most DOMI_POSTPONED_MAX times. */
-bool domi_io_collect_before_drain(domi_io *io);
-
-/* Begin the drain. The connections that wait at the listeners are accepted, and then no more. Every
- * channel answers the bytes that it was given, sends the answers, and closes. */
-void domi_io_drain(domi_io *io);
-
-/* End everything that was asked of the ring, because the ring has failed. Channels are reset with
- * its error, acceptors stop, and actors that watch a descriptor are told the error. From then on
- * nothing is asked of the ring, and connections are refused. */
-void domi_io_fail(domi_io *io);
-
-/* In each iteration of a drain: look at some of the channels. */
-void domi_io_look_at_draining(domi_io *io);
-
-/* End all channels that are still open, and count those that are cut. Returns how many channels it
- * ended. */
-uint32_t domi_io_abort(domi_io *io);
 
 #endif

@@ -183,7 +183,7 @@ void domi_shortages_handle_timer(domi_io *io)
     };
     bool any = false;
 
-    if (io->starved_head != NULL) /* a starved channel does not note the shortage again */
+    if (io->starved.head != NULL) /* a starved channel does not note the shortage again */
         io->buffers_shortage.last_ns = io->manager->now_ns;
     any |= goes_on(io, NULL, &io->buffers_shortage, "there are receive buffers again");
     for (uint32_t slot = 0; slot < DOMI_ACCEPTORS_MAX; slot++) {

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "io/completions/setup.h"
 #include "runtime/outside/detached.h"
 #include "runtime/outside/outside.h"
 

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "house/message/pool.h"
 #include "io/backend/explain.h"
+#include "io/completions/setup.h"
 #include "runtime/os/signals.h"
 #include "runtime/outside/blocking.h"
 #include "runtime/outside/detached.h"

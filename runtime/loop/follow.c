@@ -2,6 +2,7 @@
  *
  * The system sets one word and wakes the threads; each thread follows at the start of its phase 2.
  * The system sees by their counters when nothing is open any more. */
+#include "io/completions/drain.h"
 #include "runtime/outside/outside.h"
 #include "runtime/system/system.h"
 

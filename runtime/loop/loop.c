@@ -10,6 +10,11 @@
 #include "house/family/memory_watch.h"
 #include "house/message/pool.h"
 #include "house/message/trim.h"
+#include "io/completions/drain.h"
+#include "io/completions/feed.h"
+#include "io/completions/pressure.h"
+#include "io/completions/ring.h"
+#include "io/completions/timers.h"
 #include "runtime/system/log.h"
 
 #define REFUSALS_TOLD 1000u /* refused enters in a row; they are at least a millisecond apart */

@@ -17,6 +17,8 @@
 
 #include "house/message/pool.h"
 #include "house/message/trim.h"
+#include "io/completions/feed.h"
+#include "io/completions/ring.h"
 
 #include <errno.h>
 #include <sys/eventfd.h>

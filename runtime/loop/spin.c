@@ -8,6 +8,7 @@
 #include "runtime/system/system.h"
 
 #include "base/prefetch.h"
+#include "io/completions/ring.h"
 
 #define LOOKS      16
 #define WORTH_A_US 1000u /* a shorter spin is not worth reading the clock */

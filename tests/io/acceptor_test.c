@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "house/family/life.h"
 #include "io/channels/channel.h"
+#include "tests/io/turn.h"
 #include "tests/support/fake_backend.h"
 #include "tests/support/suite.h"
 
@@ -53,17 +54,8 @@ static const domus_behaviour serving = {
 
 static void turn(void)
 {
-    for (uint32_t i = 0; i < NODES; i++) {
-        domi_manager *manager = &nodes[i].manager;
-        domi_io *io = &nodes[i].io;
-        (void)domi_io_submit(io);
-        (void)domi_io_reap(io);
-        (void)domi_manager_take_arrivals(manager);
-        (void)domi_manager_mount_actors(manager);
-        (void)domi_io_fire_timers(io);
-        (void)domi_manager_run_channels(manager);
-        (void)domi_io_queue_sends(io);
-    }
+    for (uint32_t i = 0; i < NODES; i++)
+        domt_io_turn(&nodes[i].io);
 }
 
 static void pass(uint64_t ms)

@@ -160,7 +160,7 @@ void domt_bed_end(domt_bed *bed)
     ck_assert_uint_eq(bed->io.buffers_free, bed->config.io.buffers.count);
     ck_assert_uint_eq(domt_fake_buffers_free(bed->fake), bed->config.io.buffers.count);
     ck_assert_uint_eq(bed->manager.houses, 0);
-    ck_assert_ptr_null(bed->io.starved_head);
+    ck_assert_ptr_null(bed->io.starved.head);
     ck_assert_ptr_null(bed->io.dirty);
     domi_manager_end_actors(&bed->manager);
     domi_io_fini(&bed->io);
@@ -182,16 +182,7 @@ void domt_bed_finish(domt_bed *bed, int peer)
 
 void domt_bed_turn(domt_bed *bed)
 {
-    domi_manager *manager = &bed->manager;
-
-    (void)domi_io_submit(&bed->io);
-    (void)domi_io_reap(&bed->io);
-    (void)domi_manager_take_arrivals(manager);
-    (void)domi_manager_mount_actors(manager);
-    (void)domi_manager_fire_timers(manager);
-    (void)domi_io_fire_timers(&bed->io);
-    (void)domi_manager_run_channels(manager);
-    (void)domi_io_queue_sends(&bed->io);
+    domt_io_turn(&bed->io);
 }
 
 void domt_bed_pass(domt_bed *bed, uint64_t ms)

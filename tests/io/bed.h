@@ -8,7 +8,7 @@
 #define DOMT_IO_BED_H
 
 #include "house/message/manager.h"
-#include "io/channels/channel.h"
+#include "tests/io/turn.h"
 #include "tests/support/fake_backend.h"
 
 #define DOMT_BED_MS       UINT64_C(1000000)

@@ -199,7 +199,7 @@ static void to_starved(void)
     bed.io.buffers_free = 0;
     domt_fake_receive_ends(bed.fake, fd, -ENOBUFS);
     domt_bed_turn(&bed);
-    ck_assert_ptr_eq(bed.io.starved_head, bed.channels[0]);
+    ck_assert_ptr_eq(bed.io.starved.head, bed.channels[0]);
 }
 
 static void to_unread(void)

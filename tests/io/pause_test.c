@@ -1,6 +1,7 @@
 /* Time-outs after a pause: whatever had arrived by then is reaped first, however much it is and
  * wherever it waits. The fake ring shows 20 completions for each enter, as the kernel does. */
 #include "house/message/mailbox.h"
+#include "io/channels/set.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 

@@ -1,6 +1,7 @@
 /* Connections whose peer never sends a byte are closed at channel.firstByteTimeout; a peer that
  * nobody reads, that has finished, or that has sent a byte is not one of them. */
 #include "io/channels/channel.h"
+#include "io/channels/receive.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 

@@ -3,6 +3,8 @@
 #include "tests/runtime/stepped.h"
 
 #include "io/channels/channel.h"
+#include "io/channels/state.h"
+#include "io/channels/table.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,8 @@
 /* The ring that brings what it is told and holds M3, and the turns of threads that do not exist. */
 #include "tests/runtime/stepped.h"
 
+#include "io/completions/setup.h"
+
 static domt_stepped *current;
 
 uint64_t domt_stepped_now_ns(const domt_stepped *stepped)

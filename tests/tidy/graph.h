@@ -18,7 +18,7 @@ typedef struct domt_graph {
     bool arrow[DOMT_UNITS_MAX][DOMT_UNITS_MAX]; /* from, to */
 } domt_graph;
 
-/* Add an arrow between the units of two files: "io/completions/io.c". Units are added as they are
+/* Add an arrow between the units of two files: "io/completions/ring.c". Units are added as they are
  * named; one file may be NULL or of the same unit, and then there is no arrow. */
 void domt_graph_add(domt_graph *graph, const char *from, const char *to);
 

@@ -1,0 +1,54 @@
+/* Closes a channel for one of the reasons in the header; state.c then takes the steps. */
+#include "io/channels/close.h"
+
+#include "io/channels/owed.h"
+#include "io/channels/state.h"
+#include "io/resources/socket.h"
+
+#include <errno.h>
+#include <sys/ioctl.h>
+
+int domus_channel_close(domus_channel *channel)
+{
+    return domi_channel_flush(channel);
+}
+
+void domus_channel_reset(domus_channel *channel, int error)
+{
+    domi_channel_end(channel, error < 0 ? error : -ECONNABORTED, true);
+}
+
+void domi_channel_close_when_answered(domus_channel *channel)
+{
+    channel->close_due = true;
+    if (channel->conversations == 0)
+        (void)domus_channel_close(channel);
+}
+
+void domi_channel_drain(domus_channel *channel)
+{
+    channel->drain = true;
+    channel->drain_bytes = domi_socket_bytes(channel->fd, FIONREAD);
+}
+
+void domi_channel_drain_step(domus_channel *channel)
+{
+    if (channel->drain && channel->state == DOMI_CHANNEL_OPEN && channel->opened &&
+        channel->inbound.head == NULL && (channel->drain_bytes == 0 || channel->ended) &&
+        channel->house->stacks == NULL)
+        (void)domus_channel_close(channel);
+}
+
+void domi_channel_fail(domus_channel *channel, int error)
+{
+    if (channel->state == DOMI_CHANNEL_CLOSED)
+        return;
+    if (channel->state < DOMI_CHANNEL_CLOSING)
+        domi_channel_count_cut(channel, 0);
+    domi_socket_disconnect(channel->fd);
+    channel->receiving = channel->cancelling = channel->sending = false;
+    channel->cancels = 0;
+    if (channel->state == DOMI_CHANNEL_CLOSING)
+        channel->abort = true;
+    domi_channel_end(channel, error, true);
+}

@@ -1,0 +1,26 @@
+/* The reasons for which this side closes a channel: its actor says so (domus_channel_close() and
+ * domus_channel_reset()), everything is answered after the peer has finished or in a drain, or the
+ * ring has failed. Owner thread. */
+#ifndef DOMI_IO_CHANNELS_CLOSE_H
+#define DOMI_IO_CHANNELS_CLOSE_H
+
+#include "io/channels/channel.h"
+
+/* Called when the peer has finished sending and the actor has no on_end. The channel is closed when
+ * the last conversation that its bytes began has ended; at once if there is none. */
+void domi_channel_close_when_answered(domus_channel *channel);
+
+/* Called when a drain begins: note how many bytes have come so far, which will be answered before
+ * the channel closes. */
+void domi_channel_drain(domus_channel *channel);
+
+/* Close a draining channel if everything that it had received is answered. */
+void domi_channel_drain_step(domus_channel *channel);
+
+/* End the channel with `error` and RST, because the ring has failed and its operations do not come
+ * back. The bytes that are lost are counted (domi_channel_count_cut). The socket is disconnected
+ * first: the kernel may still hold a send of bytes that are freed here, and a send on a socket
+ * without a peer reads none of them. */
+void domi_channel_fail(domus_channel *channel, int error);
+
+#endif

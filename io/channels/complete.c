@@ -1,0 +1,154 @@
+/* Takes what a completion brings to its channel. This is phase 1, so nothing here runs code of the
+ * user: pieces wait in the channel until the run of its actor. */
+#include "io/channels/complete.h"
+
+#include "base/check.h"
+#include "io/channels/crowd.h"
+#include "io/channels/receive.h"
+#include "io/channels/send.h"
+#include "io/channels/set.h"
+#include "io/channels/state.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Copy a piece to a heap buffer, and recycle the provided buffer. If there is no memory for that,
+ * the provided buffer is returned. */
+static domus_buffer *copy_out(domus_channel *channel, domus_buffer *buffer)
+{
+    domi_io *io = channel->io;
+    domus_buffer *copy = domi_buffer_heap(io, buffer->size);
+
+    if (copy == NULL)
+        return buffer;
+    memcpy(copy->data, buffer->data, buffer->size);
+    domi_buffer_recycle(io, buffer);
+    domi_channel_charge_copy(channel, domi_buffer_cost(copy));
+    domi_io_note_queued(io);
+    return copy;
+}
+
+/* Keep a piece for the actor. It is copied out if the channel holds its share or if few buffers are
+ * free, so that many channels that hold their buffers for long cannot starve the others. */
+static void keep_piece(domus_channel *channel, domus_buffer *buffer)
+{
+    domi_io *io = channel->io;
+
+    if (channel->held >= io->share || io->buffers_free < io->reserve)
+        buffer = copy_out(channel, buffer);
+    buffer->holder_slot = channel->slot;
+    buffer->holder_generation = channel->generation;
+    channel->held++;
+    domi_buffer_list_put(&channel->inbound, buffer);
+    if (!channel->blocked)
+        domi_channel_make_ready(channel);
+}
+
+static void take_bytes(domus_channel *channel, const domi_completion *completion)
+{
+    domi_io *io = channel->io;
+    domus_buffer *buffer = &io->buffers[completion->buffer];
+    uint32_t size = (uint32_t)completion->result;
+
+    buffer->size = size;
+    channel->silent_ns = 0;
+    if (channel->state == DOMI_CHANNEL_OPEN) /* discarded bytes do not keep a channel alive */
+        channel->active_ns = io->manager->now_ns;
+    channel->drain_bytes -= size < channel->drain_bytes ? size : channel->drain_bytes;
+    if (channel->state != DOMI_CHANNEL_OPEN) {
+        domi_counter_add(&io->counters.discarded_bytes, size);
+        domi_buffer_recycle(io, buffer); /* after a close bytes are read and thrown away */
+        return;
+    }
+    domi_counter_add(&io->counters.received_bytes, size);
+    keep_piece(channel, buffer);
+    domi_channel_decide_receive(channel);
+}
+
+static void receive_failed(domus_channel *channel, int result)
+{
+    switch (result) {
+    case 0:
+        channel->ended = true;
+        if (channel->state == DOMI_CHANNEL_OPEN)
+            domi_channel_make_ready(channel);
+        break;
+    case -ENOBUFS:
+        domi_channel_starve(channel);
+        break;
+    case -ECANCELED: /* domi_channel_end_receive() has ended it */
+    case -EINTR:
+    case -EAGAIN:
+        break;
+    default:
+        channel->ended = true;
+        domi_channel_end(channel, result, false);
+        break;
+    }
+}
+
+static void handle_receive(domus_channel *channel, const domi_completion *completion)
+{
+    DOMI_CHECK(channel->receiving);
+    if ((completion->flags & DOMI_BUFFERED) != 0) {
+        DOMI_CHECK(completion->buffer < channel->io->config->io.buffers.count);
+        channel->io->buffers_free--;
+        channel->io->buffers[completion->buffer].holder_slot = UINT32_MAX;
+    }
+    if ((completion->flags & DOMI_MORE) == 0) {
+        channel->receiving = false;
+        channel->cancelling = false;
+    }
+    if (completion->result > 0) {
+        DOMI_CHECK((completion->flags & DOMI_BUFFERED) != 0);
+        take_bytes(channel, completion);
+    } else {
+        if ((completion->flags & DOMI_BUFFERED) != 0)
+            domi_buffer_recycle(channel->io, &channel->io->buffers[completion->buffer]);
+        receive_failed(channel, completion->result);
+    }
+    domi_channel_settle(channel);
+}
+
+static void handle_send(domus_channel *channel, const domi_completion *completion)
+{
+    domi_io *io = channel->io;
+
+    DOMI_CHECK(channel->sending);
+    channel->sending = false;
+    if (channel->state >= DOMI_CHANNEL_CLOSING) {
+        domi_channel_drop_outbound(channel);
+    } else if (completion->result > 0) {
+        channel->active_ns = io->manager->now_ns;
+        domi_counter_add(&io->counters.sent_bytes, (uint32_t)completion->result);
+        channel->sent_bytes += (uint32_t)completion->result;
+        domi_channel_drop_sent(channel, (uint32_t)completion->result);
+        domi_channel_decide_receive(channel);
+    } else if (completion->result != -EINTR && completion->result != -EAGAIN) {
+        domi_channel_end(channel, completion->result == 0 ? -EPIPE : completion->result, false);
+    }
+    if (channel->outbound.head != NULL)
+        domi_channel_mark_dirty(channel);
+    domi_channel_settle(channel);
+}
+
+void domi_channel_complete(domi_io *io, enum domi_op op, const domi_completion *completion)
+{
+    uint32_t slot = (uint32_t)completion->user_data;
+    uint32_t generation = (uint32_t)(completion->user_data >> 32) & DOMI_OP_GENERATION_MASK;
+
+    /* A slot is freed only when nothing is in flight for it, so another generation here is a bug.
+     */
+    DOMI_CHECK(slot < io->slot_count && io->slots[slot].channel != NULL &&
+               io->slots[slot].channel->generation == generation);
+    domus_channel *channel = io->slots[slot].channel;
+    if (op == DOMI_OP_RECEIVE) {
+        handle_receive(channel, completion);
+    } else if (op == DOMI_OP_SEND) {
+        handle_send(channel, completion);
+    } else {
+        DOMI_CHECK(channel->cancels > 0);
+        channel->cancels--;
+        domi_channel_settle(channel);
+    }
+}

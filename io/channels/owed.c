@@ -1,0 +1,47 @@
+/* Tells what a channel owes its peer, and counts it when the library ends the channel by itself. */
+#include "io/channels/owed.h"
+
+#include "io/channels/receive.h"
+#include "io/resources/socket.h"
+
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+/* Returns how many bytes the peer has not acknowledged. Bytes sent on a Unix socket lie with the
+ * peer already and survive the close. On a TCP socket a FIN that is not acknowledged counts as one
+ * byte. */
+static uint64_t undelivered_bytes(const domus_channel *channel)
+{
+    int domain = AF_UNIX;
+    socklen_t size = sizeof domain;
+    uint64_t bytes = domi_socket_bytes(channel->fd, SIOCOUTQ);
+
+    if (bytes == 0 || getsockopt(channel->fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 ||
+        domain == AF_UNIX)
+        return 0;
+    return channel->state == DOMI_CHANNEL_LINGERING ? bytes - 1 : bytes;
+}
+
+bool domi_channel_has_undelivered(const domus_channel *channel)
+{
+    return undelivered_bytes(channel) != 0;
+}
+
+void domi_channel_count_cut(domus_channel *channel, uint64_t lost_bytes)
+{
+    domi_io *io = channel->io;
+    uint64_t bytes = lost_bytes + channel->queued_bytes + domi_channel_inbound_bytes(channel) +
+                     undelivered_bytes(channel);
+
+    if (channel->state == DOMI_CHANNEL_OPEN)
+        bytes += domi_socket_bytes(channel->fd, FIONREAD);
+    /* In a drain a conversation may owe an answer, too, whose size nobody knows; but a peer that
+     * has sent nothing is owed nothing. */
+    bool is_owed = io->draining && channel->state < DOMI_CHANNEL_LINGERING &&
+                   (channel->silent_ns == 0 || channel->drain_bytes != 0);
+    if (bytes == 0 && !is_owed)
+        return;
+    domi_counter_add(&io->counters.cut, 1);
+    domi_counter_add(&io->counters.cut_bytes, bytes);
+}

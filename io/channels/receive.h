@@ -1,0 +1,33 @@
+/* The way in: whether a channel receives (back-pressure), and the pieces that wait for its actor.
+ * domus_buffer_free() is here, too, because the channel that held the buffer may receive again.
+ * Owner thread. */
+#ifndef DOMI_IO_CHANNELS_RECEIVE_H
+#define DOMI_IO_CHANNELS_RECEIVE_H
+
+#include "io/channels/channel.h"
+
+DOMI_FIFO_VERBS(domi_starved, domus_channel, next_starved);
+
+/* Arm a receive if none is in flight, and one is wanted. */
+void domi_channel_arm_receive(domus_channel *channel);
+
+/* Cancel the receive that is in flight, if one is. */
+void domi_channel_end_receive(domus_channel *channel);
+
+/* Back-pressure: decide by the bytes queued and the buffers held whether the channel receives. */
+void domi_channel_decide_receive(domus_channel *channel);
+
+/* Let the channel wait for a receive buffer. */
+void domi_channel_starve(domus_channel *channel);
+
+/* Take the channel off the queue of starved receivers, because it will never receive again. */
+void domi_channel_unstarve(domus_channel *channel);
+
+/* Take the next piece for the actor. Returns NULL when there is none. */
+domus_buffer *domi_channel_take_inbound(domus_channel *channel);
+
+/* Throw away the received bytes that were not read. */
+void domi_channel_drop_inbound(domus_channel *channel);
+uint64_t domi_channel_inbound_bytes(const domus_channel *channel);
+
+#endif

@@ -1,0 +1,19 @@
+/* The way out: the buffers that wait to be sent to the peer. Owner thread. */
+#ifndef DOMI_IO_CHANNELS_SEND_H
+#define DOMI_IO_CHANNELS_SEND_H
+
+#include "io/channels/channel.h"
+
+/* Put the channel on the list of those that have something to send. */
+void domi_channel_mark_dirty(domus_channel *channel);
+
+/* Queue one send of the bytes that wait, unless one is in flight or the channel closes. */
+void domi_channel_send(domus_channel *channel);
+
+/* Throw away the bytes that are not sent. No send may be in flight. */
+void domi_channel_drop_outbound(domus_channel *channel);
+
+/* The kernel has taken `size` bytes: free the buffers that are sent as a whole. */
+void domi_channel_drop_sent(domus_channel *channel, uint32_t size);
+
+#endif

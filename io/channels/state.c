@@ -1,0 +1,154 @@
+/* Moves a channel from state to state. This is the only file that writes `state`.
+ *
+ *      domi_channel_adopt (table.c)
+ *          |
+ *          v   domi_channel_flush             settle_flushing: FIN
+ *        OPEN --------------------> FLUSHING ----------------------> LINGERING
+ *          |                           |                                 |
+ *          | domi_channel_end          | settle_flushing, if the peer    | domi_channel_settle, if
+ * the |                           | had closed; domi_channel_end    | peer closed; domi_channel_end
+ *          v                           v                                 v
+ *        CLOSING <---------------------+---------------------------------+
+ *          |
+ *          | settle_closing: close(2)
+ *          v
+ *        CLOSED ---> on_close, then domi_channel_free (table.c)
+ *
+ * In each state this is true; channel_check.c checks it whenever a channel has settled.
+ *
+ *   OPEN       The actor reads and writes. Once on_open was called, a receive is in flight whenever
+ *              one is wanted (receive.c).
+ *   FLUSHING   The actor has closed the channel: `inbound` is empty, and bytes that arrive are
+ *              thrown away. The queued bytes are being sent.
+ *   LINGERING  Everything was sent, and FIN behind it: `outbound` is empty and no send is in
+ *              flight. The channel still reads, because a close with bytes unread would send a
+ *              reset. Its timer fires when it has waited long enough for the FIN of the peer.
+ *   CLOSING    `error` and `abort` are set, and `inbound` is empty. Nothing new is asked of the
+ *              ring but one cancel of everything; `outbound` stays only for a send in flight.
+ *   CLOSED     The descriptor is closed, the timer is off, and the channel is in no list but those
+ *              of its actor. Only its on_close is due.
+ *
+ * One operation of each kind is in flight at most (M13). The descriptor is closed only when nothing
+ * is in flight, so its number cannot be reused while a completion may still come. The generation of
+ * the slot changes with it all the same, and is compared with that of every completion. */
+#include "io/channels/state.h"
+
+#include "base/check.h"
+#include "io/channels/crowd.h"
+#include "io/channels/owed.h"
+#include "io/channels/receive.h"
+#include "io/channels/send.h"
+#include "io/channels/set.h"
+#include "io/resources/socket.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const uint8_t moves[DOMI_CHANNEL_STATES] = {
+    [DOMI_CHANNEL_OPEN] = 1u << DOMI_CHANNEL_FLUSHING | 1u << DOMI_CHANNEL_CLOSING,
+    [DOMI_CHANNEL_FLUSHING] = 1u << DOMI_CHANNEL_LINGERING | 1u << DOMI_CHANNEL_CLOSING,
+    [DOMI_CHANNEL_LINGERING] = 1u << DOMI_CHANNEL_CLOSING,
+    [DOMI_CHANNEL_CLOSING] = 1u << DOMI_CHANNEL_CLOSED,
+};
+
+static void move_channel(domus_channel *channel, domi_channel_state to)
+{
+    DOMI_CHECK((moves[channel->state] >> to & 1) != 0);
+    domi_channel_leave_crowd(channel);
+    channel->state = (uint8_t)to;
+}
+
+static void begin_closing(domus_channel *channel, int error, bool abort)
+{
+    if (channel->state >= DOMI_CHANNEL_CLOSING)
+        return;
+    channel->error = error;
+    channel->abort = abort;
+    move_channel(channel, DOMI_CHANNEL_CLOSING);
+    domi_channel_drop_inbound(channel);
+    /* While a send is in flight the kernel reads the buffers; they are dropped when it ends. */
+    if (!channel->sending)
+        domi_channel_drop_outbound(channel);
+}
+
+static void settle_flushing(domus_channel *channel)
+{
+    if (channel->sending || channel->outbound.head != NULL)
+        return;
+    /* In a drain the channel also stays open then, until the peer has acknowledged everything. */
+    if (channel->ended && !channel->io->draining) {
+        begin_closing(channel, 0, false);
+        return;
+    }
+    /* Send FIN and wait for that of the peer: a close with bytes unread would send a reset, which
+     * can overtake the bytes that were sent. */
+    (void)shutdown(channel->fd, SHUT_WR);
+    move_channel(channel, DOMI_CHANNEL_LINGERING);
+    domi_channel_set_timer(channel,
+                           channel->io->manager->now_ns + channel->io->config->channel.linger_ns);
+}
+
+static void cancel_all(domus_channel *channel)
+{
+    if (channel->cancelled_all)
+        return;
+    channel->cancelled_all = true;
+    if (!channel->abort)
+        (void)shutdown(channel->fd, SHUT_RDWR);
+    channel->cancels++;
+    channel->io->backend->cancel_fd(
+        channel->io->ring, channel->fd,
+        domi_op_data(DOMI_OP_CANCEL, channel->generation, channel->slot));
+}
+
+static void settle_closing(domus_channel *channel)
+{
+    if (channel->receiving || channel->sending) {
+        cancel_all(channel);
+        return;
+    }
+    /* If the channel is dirty, domi_io_queue_sends() settles it again. */
+    if (channel->cancels != 0 || channel->dirty)
+        return;
+    domi_channel_unstarve(channel);
+    if (channel->abort)
+        domi_socket_abort_at_close(channel->fd);
+    domi_channel_drop_outbound(channel);
+    domi_channel_set_timer(channel, UINT64_MAX);
+    (void)close(channel->fd);
+    channel->fd = -1;
+    move_channel(channel, DOMI_CHANNEL_CLOSED);
+    domi_channel_make_ready(channel);
+}
+
+void domi_channel_settle(domus_channel *channel)
+{
+    if (channel->state == DOMI_CHANNEL_FLUSHING)
+        settle_flushing(channel);
+    if (channel->state == DOMI_CHANNEL_LINGERING && channel->ended &&
+        !(channel->io->draining && domi_channel_has_undelivered(channel)))
+        begin_closing(channel, 0, false);
+    if (channel->state == DOMI_CHANNEL_CLOSING)
+        settle_closing(channel);
+    else if (!channel->receiving)
+        domi_channel_arm_receive(channel);
+    DOMI_CHECK_SLOW(domi_channel_is_sound(channel));
+}
+
+int domi_channel_flush(domus_channel *channel)
+{
+    if (channel->state != DOMI_CHANNEL_OPEN)
+        return -EALREADY;
+    move_channel(channel, DOMI_CHANNEL_FLUSHING);
+    domi_counter_add(&channel->io->counters.discarded_bytes, domi_channel_inbound_bytes(channel));
+    domi_channel_drop_inbound(channel);
+    domi_channel_settle(channel);
+    return 0;
+}
+
+void domi_channel_end(domus_channel *channel, int error, bool abort)
+{
+    begin_closing(channel, error, abort);
+    domi_channel_settle(channel);
+}

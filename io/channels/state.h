@@ -1,0 +1,19 @@
+/* The states of a channel; state.c draws them. Owner thread. */
+#ifndef DOMI_IO_CHANNELS_STATE_H
+#define DOMI_IO_CHANNELS_STATE_H
+
+#include "io/channels/channel.h"
+
+/* Take each step that the state of the channel makes due: arm a receive, send FIN, cancel, close.
+ * May be called at any time. */
+void domi_channel_settle(domus_channel *channel);
+
+/* Does the work of domus_channel_close(): send what is queued, then FIN. Returns 0; -EALREADY if it
+ * is closed. */
+int domi_channel_flush(domus_channel *channel);
+
+/* End the channel with `error` for on_close, without sending what is queued. With `abort` the peer
+ * gets RST. */
+void domi_channel_end(domus_channel *channel, int error, bool abort);
+
+#endif

@@ -1,0 +1,90 @@
+/* Looks after the time-outs of a channel with one timer, which fires at the earliest of them.
+ *
+ * The timer is not moved when bytes come or go. When it fires, this looks whether a time-out is
+ * really over and arms the timer again if not, so time-outs cost no work per message. In LINGERING
+ * the timer has another meaning: the peer has had its time to close (state.c). */
+#include "io/channels/timeouts.h"
+
+#include "io/channels/owed.h"
+#include "io/channels/state.h"
+#include "io/resources/socket.h"
+
+#include <errno.h>
+#include <sys/ioctl.h>
+
+/* Returns the earlier of `next_ns` and `since_ns + timeout_ns`. A time-out of 0 is never due. */
+static uint64_t earlier_of(uint64_t next_ns, uint64_t since_ns, uint64_t timeout_ns)
+{
+    uint64_t due_ns = since_ns + timeout_ns;
+
+    return timeout_ns != 0 && due_ns < next_ns ? due_ns : next_ns;
+}
+
+/* Whether the first byte of the peer is still waited for. It is not if the actor has closed the
+ * channel, or if the peer has finished sending. */
+static bool is_silent(const domus_channel *channel)
+{
+    return channel->silent_ns != 0 && !channel->ended && channel->state == DOMI_CHANNEL_OPEN;
+}
+
+/* Returns when the first time-out of the channel is due; UINT64_MAX when none is set. */
+static uint64_t next_timeout_ns(const domus_channel *channel)
+{
+    const domus_config *config = channel->io->config;
+    uint64_t next_ns = UINT64_MAX;
+
+    if (channel->state <= DOMI_CHANNEL_FLUSHING)
+        next_ns = earlier_of(next_ns, channel->active_ns, config->channel.idle_timeout_ns);
+    if (is_silent(channel))
+        next_ns = earlier_of(next_ns, channel->silent_ns, config->connection.first_byte_timeout_ns);
+    if (channel->sending)
+        next_ns = earlier_of(next_ns, channel->send_ns, config->channel.send_timeout_ns);
+    return next_ns;
+}
+
+void domi_channel_arm_timeouts(domus_channel *channel)
+{
+    domi_channel_set_timer(channel, next_timeout_ns(channel));
+}
+
+/* Whether bytes of the peer wait for this side: in the channel for its actor, or in the socket
+ * because the thread had no buffer. A peer that takes no answers (`blocked`) does not count. */
+static bool waits_to_be_read(const domus_channel *channel)
+{
+    if (channel->state != DOMI_CHANNEL_OPEN || channel->blocked)
+        return false;
+    return channel->inbound.head != NULL || domi_socket_bytes(channel->fd, FIONREAD) != 0;
+}
+
+void domi_channel_handle_timer(domus_channel *channel)
+{
+    uint64_t now_ns = channel->io->manager->now_ns;
+
+    if (channel->state == DOMI_CHANNEL_LINGERING) {
+        if (channel->io->draining && domi_channel_has_undelivered(channel)) {
+            domi_channel_set_timer(channel, now_ns + channel->io->config->channel.linger_ns);
+            return;
+        }
+        domi_channel_count_cut(channel, 0);
+        domi_channel_end(channel, 0, false);
+        return;
+    }
+    bool is_unread = waits_to_be_read(channel);
+    bool is_crowded =
+        !channel->ended && (channel->crowded || (channel->paused && channel->io->pressure.spares));
+    if (is_crowded || is_unread)
+        channel->active_ns = now_ns; /* a peer that this side does not read is not idle */
+    if (channel->silent_ns != 0 && (is_unread || !channel->receiving || channel->cancelling))
+        channel->silent_ns = now_ns; /* not read by this side: the byte may have come long ago */
+    uint64_t next_ns = next_timeout_ns(channel);
+    if (next_ns > now_ns) {
+        domi_channel_set_timer(channel, next_ns);
+        return;
+    }
+    if (is_silent(channel) &&
+        earlier_of(UINT64_MAX, channel->silent_ns,
+                   channel->io->config->connection.first_byte_timeout_ns) <= now_ns)
+        domi_counter_add(&channel->io->counters.silent, 1);
+    domi_channel_count_cut(channel, 0);
+    domi_channel_end(channel, -ETIMEDOUT, channel->sending);
+}

@@ -1,0 +1,64 @@
+/* At the end of phase 2, lets those go on that waited for it: buffers that came back go to the
+ * kernel, starved and crowded channels read again, and each channel that has bytes sends them. */
+#include "io/completions/feed.h"
+
+#include "io/channels/crowd.h"
+#include "io/channels/receive.h"
+#include "io/channels/send.h"
+#include "io/channels/state.h"
+#include "io/completions/ring.h"
+
+#define CROWDED_VISITS 16u /* crowded channels that are looked at in one iteration */
+
+/* Let as many starved channels receive as there are free buffers. A channel that finds none again
+ * goes to the end of the queue. */
+static void feed_starved(domi_io *io)
+{
+    uint32_t fed = 0;
+
+    while (io->starved.head != NULL && fed < io->buffers_free) {
+        domus_channel *channel = domi_starved_take(&io->starved);
+
+        channel->starved = false;
+        domi_channel_settle(channel);
+        fed++;
+    }
+}
+
+/* Look again at some crowded channels, if bytes were freed since their last look. */
+static void feed_crowded(domi_io *io)
+{
+    for (uint32_t visits = 0; visits < CROWDED_VISITS; visits++) {
+        domus_channel *channel = domi_io_take_crowded(io);
+        if (channel == NULL)
+            return;
+        domi_channel_decide_receive(channel);
+        domi_channel_settle(channel);
+    }
+}
+
+uint32_t domi_io_queue_sends(domi_io *io)
+{
+    uint32_t count = 0;
+
+    domi_io_publish(io);
+    feed_starved(io);
+    feed_crowded(io);
+    while (io->dirty != NULL) {
+        domus_channel *channel = io->dirty;
+
+        io->dirty = channel->next_dirty;
+        channel->dirty = false;
+        domi_channel_send(channel);
+        domi_channel_settle(channel);
+        count++;
+    }
+    return count;
+}
+
+bool domi_io_has_work(const domi_io *io)
+{
+    return (io->failed == 0 && io->backend->ready(io->ring)) || io->dirty != NULL ||
+           io->unpublished != 0 || io->crowd_left != 0 ||
+           (io->starved.head != NULL && io->buffers_free != 0);
+}

@@ -1,0 +1,36 @@
+/* Tells the channels and the acceptors of a thread how short memory is. */
+#include "io/completions/pressure.h"
+
+#include "io/acceptors/acceptor.h"
+#include "io/channels/crowd.h"
+#include "io/completions/shed.h"
+
+/* Channels that have to read less from now on are found by the sweep, or when something comes for
+ * them; channels that may read more are found by the last pass of the sweep. */
+void domi_io_set_pressure(domi_io *io, const domi_io_pressure *now)
+{
+    bool begins = now->pauses && !io->pressure.pauses;
+
+    if (io->draining)
+        return;
+    if (now->queue_max != io->pressure.queue_max)
+        domi_io_set_bound(io, now->queue_max);
+    io->pressure = *now;
+    if ((now->pauses || now->spares) && !io->careful)
+        domi_io_receive_carefully(io);
+    if (!begins)
+        return;
+    domi_counter_add(&io->counters.pressed, 1);
+    for (uint32_t i = 0; i < DOMI_ACCEPTORS_MAX; i++) {
+        if (io->acceptors[i] != NULL)
+            domi_acceptor_look_at_pressure(io->acceptors[i]);
+    }
+}
+
+/* A drain reads everything that has come, however little memory there is. */
+void domi_io_end_shortage(domi_io *io)
+{
+    domi_io_set_pressure(io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+    domi_io_sweep_stop(io);
+    io->crowd_left = io->crowd_count;
+}

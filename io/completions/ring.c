@@ -1,0 +1,178 @@
+/* Enters and reaps the ring of a thread, and hands each completion to its owner, which the kind of
+ * its operation names. When the ring has failed, nothing is asked of it any more, and a thread that
+ * waits is woken by its eventfd alone. */
+#include "io/completions/ring.h"
+
+#include "base/check.h"
+#include "io/acceptors/acceptor.h"
+#include "io/channels/complete.h"
+#include "io/completions/descriptor.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+
+/* The wait between two tries when the kernel has no room; without it the loop would ask without a
+ * pause. */
+#define REFUSED_WAIT_MS 1
+
+void domi_io_arm_wake(domi_io *io, bool again)
+{
+    if (io->wake_armed && !again)
+        return;
+    if (again)
+        io->backend->cancel(io->ring, domi_op_data(DOMI_OP_WAKE, 0, 0), DOMI_OP_IGNORED);
+    io->backend->poll(io->ring, io->wake_fd, domi_op_data(DOMI_OP_WAKE, 0, 0));
+    io->wake_armed = true;
+}
+
+/* Wait to be woken without a ring. The eventfd, which otherwise only the ring polls, is read here,
+ * so that it can be waited for again. */
+static void wait_without_ring(domi_io *io, uint64_t timeout_ns)
+{
+    struct pollfd wake = {.fd = io->wake_fd, .events = POLLIN};
+    const struct timespec timeout = {
+        .tv_sec = (time_t)(timeout_ns / 1000000000u),
+        .tv_nsec = (long)(timeout_ns % 1000000000u),
+    };
+    eventfd_t wakes;
+
+    if (ppoll(&wake, 1, &timeout, NULL) > 0)
+        (void)eventfd_read(io->wake_fd, &wakes);
+}
+
+static void enter_failed(domi_io *io, int error)
+{
+    if (error != -EBUSY && error != -EAGAIN && error != -ENOMEM) {
+        io->failed = error;
+        return;
+    }
+    domi_counter_add(&io->counters.enters_refused, 1);
+    io->refusals++;
+    if (!io->backend->ready(io->ring)) /* otherwise the next reap makes room */
+        (void)poll(NULL, 0, REFUSED_WAIT_MS);
+}
+
+void domi_io_enter(domi_io *io, uint32_t min_complete, uint64_t timeout_ns)
+{
+    if (DOMI_UNLIKELY(io->failed != 0)) {
+        if (min_complete != 0)
+            wait_without_ring(io, timeout_ns);
+        return;
+    }
+    domi_counter_add(&io->counters.enters, 1);
+    int result = io->backend->enter(io->ring, min_complete, timeout_ns);
+    if (DOMI_UNLIKELY(result != 0))
+        enter_failed(io, result);
+    else
+        io->refusals = 0;
+}
+
+static void complete_acceptor(domi_io *io, enum domi_op op, const domi_completion *completion)
+{
+    uint32_t slot = (uint32_t)completion->user_data;
+
+    if (slot >= DOMI_ACCEPTORS_MAX)
+        return; /* DOMI_OP_IGNORED */
+    DOMI_CHECK(io->acceptors[slot] != NULL);
+    if (op == DOMI_OP_ACCEPT) {
+        domi_acceptor_handle_completion(io->acceptors[slot], completion);
+    } else {
+        io->acceptors[slot]->cancelling = false;
+        domi_acceptor_handle_cancel(io->acceptors[slot]);
+    }
+}
+
+static void dispatch_completion(domi_io *io, const domi_completion *completion)
+{
+    enum domi_op op = (enum domi_op)(completion->user_data >> 56);
+
+    switch (op) {
+    case DOMI_OP_RECEIVE:
+    case DOMI_OP_SEND:
+    case DOMI_OP_CANCEL:
+        domi_channel_complete(io, op, completion);
+        break;
+    case DOMI_OP_ACCEPT:
+    case DOMI_OP_CANCEL_ACCEPT:
+        complete_acceptor(io, op, completion);
+        break;
+    case DOMI_OP_DESCRIPTOR:
+        domi_descriptor_handle_completion(
+            io, (domi_descriptor *)(uintptr_t)(completion->user_data & DOMI_OP_ADDRESS),
+            completion->result);
+        break;
+    case DOMI_OP_WAKE:
+        io->wakes++;
+        if ((completion->flags & DOMI_MORE) == 0 && completion->result != -ECANCELED)
+            io->wake_armed = false;
+        break;
+    }
+}
+
+/* Completions are copied out before they are handled, because handling one queues operations, which
+ * may submit. */
+static uint32_t reap(domi_io *io)
+{
+    domi_completion completions[DOMI_COMPLETIONS_BATCH];
+    uint32_t limit = io->config->io.completions_per_poll;
+    uint32_t total = 0;
+
+    while (total < limit) {
+        uint32_t most =
+            limit - total < DOMI_COMPLETIONS_BATCH ? limit - total : DOMI_COMPLETIONS_BATCH;
+        uint32_t count = io->backend->reap(io->ring, completions, most);
+        for (uint32_t i = 0; i < count; i++)
+            dispatch_completion(io, &completions[i]);
+        total += count;
+        if (count < most)
+            break;
+    }
+    if (total != 0)
+        domi_counter_add(&io->counters.completions, total);
+    return total;
+}
+
+bool domi_io_submit(domi_io *io)
+{
+    if (io->failed != 0 || io->backend->ready(io->ring) || !io->backend->pending(io->ring))
+        return false;
+    domi_io_enter(io, 0, 0);
+    return true;
+}
+
+uint32_t domi_io_reap(domi_io *io)
+{
+    uint32_t count = io->failed == 0 && io->backend->ready(io->ring) ? reap(io) : 0;
+
+    domi_io_publish(io);
+    return count;
+}
+
+/* Buffers that come back meanwhile are published only at the end. So a peer that sends faster than
+ * this reads cannot hold it up: this takes no more than the free buffers hold. */
+bool domi_io_collect(domi_io *io, uint32_t limit, uint32_t *ret_taken)
+{
+    uint32_t taken = 0;
+    bool more = true;
+
+    for (uint32_t enters = 0; more && taken < limit && enters < limit; enters++) {
+        domi_io_enter(io, 0, 0);
+        uint32_t count = io->failed == 0 ? reap(io) : 0;
+        taken += count;
+        more = io->failed == 0 && (count != 0 || io->backend->pending(io->ring));
+        if (io->refusals != 0 && count == 0)
+            break; /* the kernel has no room: the next iteration asks again */
+    }
+    domi_io_publish(io);
+    *ret_taken = taken;
+    return !more;
+}
+
+void domi_io_publish(domi_io *io)
+{
+    if (io->unpublished == 0)
+        return;
+    io->unpublished = 0;
+    io->backend->publish(io->ring);
+}

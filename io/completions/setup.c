@@ -1,0 +1,117 @@
+/* Makes the io of a thread: the eventfd, the receive buffers, the ring, and the functions of the
+ * manager that belong to io. */
+#include "io/completions/setup.h"
+
+#include "base/memory.h"
+#include "io/channels/crowd.h"
+#include "io/completions/descriptor.h"
+#include "io/completions/ring.h"
+#include "io/completions/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define SHARES 16u /* a channel may hold 1/16 of the receive buffers */
+
+static int buffers_init(domi_io *io)
+{
+    uint32_t count = io->config->io.buffers.count;
+    uint32_t size = io->config->io.buffers.size_bytes;
+
+    io->memory_bytes = (size_t)count * size;
+    io->memory = domi_memory_map(io->memory_bytes);
+    io->buffers = domi_memory_new(count * sizeof *io->buffers);
+    if (io->memory == NULL || io->buffers == NULL) {
+        domi_memory_unmap(io->memory, io->memory_bytes);
+        domi_memory_free(io->buffers);
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        io->buffers[i] = (domus_buffer){
+            .io = io,
+            .data = io->memory + (size_t)i * size,
+            .index = i,
+            .holder_slot = UINT32_MAX,
+        };
+    }
+    io->share = count / SHARES != 0 ? count / SHARES : 1;
+    io->reserve = count / 4;
+    return 0;
+}
+
+int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend, char *error,
+                 size_t error_size)
+{
+    io->manager = manager;
+    io->backend = backend;
+    io->config = manager->config;
+    io->free_slot = UINT32_MAX;
+    domi_slab_init(&io->channel_slab, (sizeof(domus_channel) + 63) / 64 * 64, 8, 64u * 1024);
+    domi_wheel_init(&io->wheel, manager->now_ns);
+    domi_wheel_node_init(&io->shortage_timer.node);
+    io->shortage_timer.kind = DOMI_TIMER_SHORTAGE;
+    domi_wheel_node_init(&io->sweep.timer.node);
+    io->sweep.timer.kind = DOMI_TIMER_SWEEP;
+    domi_io_set_bound(io, UINT64_MAX);
+
+    io->wake_fd = eventfd(0, EFD_CLOEXEC);
+    if (io->wake_fd < 0) {
+        int result = -errno;
+        snprintf(error, error_size, "eventfd: %s", strerror(-result));
+        return result;
+    }
+    int result = buffers_init(io);
+    if (result != 0) {
+        snprintf(error, error_size, "no memory for the receive buffers (io.buffers)");
+        goto fail_buffers;
+    }
+    result = backend->open(io->config, error, error_size, &io->ring);
+    if (result != 0)
+        goto fail_ring;
+
+    manager->io = io;
+    manager->run_channels = domi_channels_run;
+    manager->stop_channels = domi_channels_stop;
+    manager->conversation_ended = domi_channel_conversation_ended;
+    manager->conversation_failed = domi_channel_conversation_failed;
+    manager->take_event = domi_channels_handle_event;
+    manager->descriptor_handled = domi_descriptor_end_event;
+    manager->descriptor_cancel = domi_descriptor_cancel;
+    manager->descriptor_noted = domi_descriptor_carry_out_note;
+    return 0;
+
+fail_ring:
+    domi_memory_unmap(io->memory, io->memory_bytes);
+    domi_memory_free(io->buffers);
+fail_buffers:
+    (void)close(io->wake_fd);
+    return result;
+}
+
+int domi_io_start(domi_io *io)
+{
+    int result = io->backend->start(io->ring);
+
+    if (result != 0)
+        return result;
+    for (uint32_t i = 0; i < io->config->io.buffers.count; i++)
+        io->backend->give(io->ring, (uint16_t)i, io->buffers[i].data,
+                          io->config->io.buffers.size_bytes);
+    io->backend->publish(io->ring);
+    io->buffers_free = io->config->io.buffers.count;
+    domi_io_arm_wake(io, false);
+    return 0;
+}
+
+void domi_io_fini(domi_io *io)
+{
+    io->backend->close(io->ring);
+    domi_memory_unmap(io->memory, io->memory_bytes);
+    domi_memory_free(io->buffers);
+    domi_memory_free(io->slots);
+    domi_slab_fini(&io->channel_slab);
+    (void)close(io->wake_fd);
+}

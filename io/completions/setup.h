@@ -1,0 +1,19 @@
+/* Makes the io of a thread, and ends it. */
+#ifndef DOMI_IO_COMPLETIONS_SETUP_H
+#define DOMI_IO_COMPLETIONS_SETUP_H
+
+#include "io/resources/io.h"
+
+/* Make the ring and the buffers. Any thread, before start. Returns 0; on failure a negative errno,
+ * and a line of text in `error`. */
+int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend, char *error,
+                 size_t error_size);
+
+/* On the owning thread: enable the ring, give it the buffers, and arm the wake poll. Returns 0; a
+ * negative errno. */
+int domi_io_start(domi_io *io);
+
+/* Free everything, after the thread has ended. */
+void domi_io_fini(domi_io *io);
+
+#endif

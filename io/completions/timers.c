@@ -1,0 +1,81 @@
+/* Fires the io timers of a thread. A timer means that something did not come in time, so everything
+ * that had arrived is collected first. */
+#include "io/completions/timers.h"
+
+#include "base/check.h"
+#include "io/acceptors/acceptor.h"
+#include "io/channels/timeouts.h"
+#include "io/completions/drain.h"
+#include "io/completions/ring.h"
+#include "io/completions/shed.h"
+
+static void fire_timer(domi_io *io, domi_wheel_node *node)
+{
+    domi_io_timer *timer = (domi_io_timer *)(void *)node;
+
+    switch (timer->kind) {
+    case DOMI_TIMER_CHANNEL:
+        domi_channel_handle_timer(
+            (domus_channel *)(void *)((char *)timer - offsetof(domus_channel, timer)));
+        break;
+    case DOMI_TIMER_ACCEPTOR:
+        domi_acceptor_handle_timer(
+            (domi_acceptor *)(void *)((char *)timer - offsetof(domi_acceptor, timer)));
+        break;
+    case DOMI_TIMER_SWEEP:
+        domi_io_sweep(io);
+        break;
+    case DOMI_TIMER_SHORTAGE:
+        domi_shortages_handle_timer(
+            (domi_io *)(void *)((char *)timer - offsetof(domi_io, shortage_timer)));
+        break;
+    }
+}
+
+/* Collect everything that had arrived by now, if a timer is due. Otherwise a thread that was held
+ * up would take a peer for silent while the bytes of the peer wait in the ring. Returns false if
+ * the timers have to wait for the next iteration, because a flood brought more than one iteration
+ * takes; this happens at most DOMI_POSTPONED_MAX times in a row. */
+static bool collect_before_timers(domi_io *io, uint32_t *ret_taken)
+{
+    if (domi_wheel_next_ns(&io->wheel) > io->manager->now_ns)
+        return true;
+    if (domi_io_collect(io, io->config->io.completion_entries, ret_taken) ||
+        ++io->postponed == DOMI_POSTPONED_MAX)
+        io->postponed = 0;
+    return io->postponed == 0;
+}
+
+static uint32_t fire_timers(domi_io *io)
+{
+    uint32_t done = 0;
+
+    domi_wheel_advance(&io->wheel, io->manager->now_ns);
+    for (domi_wheel_node *node = domi_wheel_take(&io->wheel); node != NULL;
+         node = domi_wheel_take(&io->wheel)) {
+        fire_timer(io, node);
+        done++;
+    }
+    return done;
+}
+
+uint32_t domi_io_fire_timers(domi_io *io)
+{
+    uint32_t done = 0;
+
+    if (collect_before_timers(io, &done))
+        done += fire_timers(io);
+
+    if (io->draining)
+        domi_io_look_at_draining(io);
+    return done;
+}
+
+void domi_io_refresh_activity(domi_io *io, uint64_t since_ns)
+{
+    for (uint32_t slot = 0; slot < io->slots_used; slot++) {
+        domus_channel *channel = io->slots[slot].channel;
+        if (channel != NULL && channel->active_ns == since_ns)
+            channel->active_ns = io->manager->now_ns;
+    }
+}

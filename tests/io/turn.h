@@ -1,0 +1,28 @@
+/* One turn of a thread's io, taken by hand: phases 1 and 2. */
+#ifndef DOMT_IO_TURN_H
+#define DOMT_IO_TURN_H
+
+#include "house/message/manager.h"
+#include "io/channels/table.h"
+#include "io/completions/drain.h"
+#include "io/completions/feed.h"
+#include "io/completions/pressure.h"
+#include "io/completions/ring.h"
+#include "io/completions/setup.h"
+#include "io/completions/timers.h"
+
+static inline void domt_io_turn(domi_io *io)
+{
+    domi_manager *manager = io->manager;
+
+    (void)domi_io_submit(io);
+    (void)domi_io_reap(io);
+    (void)domi_manager_take_arrivals(manager);
+    (void)domi_manager_mount_actors(manager);
+    (void)domi_manager_fire_timers(manager);
+    (void)domi_io_fire_timers(io);
+    (void)domi_manager_run_channels(manager);
+    (void)domi_io_queue_sends(io);
+}
+
+#endif
