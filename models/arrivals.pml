@@ -8,7 +8,7 @@
  * which gathers, and three houses of one home. lanes.pml models the loans, and there this list is a
  * queue.
  *
- * Models: house/message/arrivals.c push, push_all, domi_links_add; house/message/mailbox.c put_inbox,
+ * Models: house/message/arrivals.c push_arrivals, push_all, domi_links_add; house/message/mailbox.c put_inbox,
  * domi_mailbox_sort_inbox (its exchange); house/dispatch/turn.c take_arrivals.
  * Holds: no house is linked twice; every message is taken; the list ends.
  *
@@ -40,7 +40,7 @@ byte sent, taken;
 
 inline set_linked(which) { assert(!linked[which]); linked[which] = 1 }
 
-/* push: the houses from `newest` to `oldest` are linked to each other already. */
+/* push_arrivals: the houses from `newest` to `oldest` are linked to each other already. */
 inline push(newest, oldest)
 {
     seen = NOBODY;

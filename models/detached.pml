@@ -7,8 +7,8 @@
  * afterwards, which nobody would tell to stop. The model has two places for threads. An actor of
  * the loop spawns detached actors, and a detached actor spawns one, too.
  *
- * Models: runtime/outside/detached.c reserve, make, domi_detached_spawn, begin_spawn, end_spawn, loop,
- * follow, rest, domi_detached_close, want; runtime/control/stop.c stop_actors, domi_system_end;
+ * Models: runtime/outside/detached.c reserve, make_detached, domi_detached_spawn, begin_spawn,
+ * end_spawn, run_loop, follow_stop, sleep_until_due, domi_detached_close, want_all; runtime/control/stop.c stop_actors, domi_system_end;
  * house/family/life.c domi_house_spawn_routee (the exclusion).
  * Holds: one actor at a time on each thread; nobody is born on a thread that has walked its actors
  * to stop them; each actor ends; each thread ends, and none sleeps with work; the stop comes to its
@@ -24,8 +24,8 @@
  * @mutant long safety SPAWN_UNLOCKED : a detached actor looks at `closed` and spawns without the mutex
  * @mutant long safety CLOSE_NOT_AWAITED : the threads stop while the loop's actors may still spawn
  * @mutant long safety MADE_WHILE_CLOSED : a thread is made after the close
- * @mutant long safety NO_LOOK_AT_WORK : the second look of a rest leaves out `mounts`
- * @mutant long safety NO_LOOK_AT_WANTED : the second look of a rest leaves out `wanted`
+ * @mutant long safety NO_LOOK_AT_WORK : the second look before a sleep leaves out `mounts`
+ * @mutant long safety NO_LOOK_AT_WANTED : the second look before a sleep leaves out `wanted`
  * @mutant long safety NOTIFY_FIRST : the park word is looked at before `wanted` is written
  * */
 #ifndef SPAWNS
@@ -139,7 +139,7 @@ proctype detached(byte me)
     bit had_one, failed, looked, refused;
 
     do
-    :: atomic { true -> /* follow, take_events */
+    :: atomic { true -> /* follow_stop, take_events */
             if
             :: wanted[me] >= STOP -> walked[me] = 1 /* domi_manager_stop_actors takes arrivals, too */
             :: else
@@ -196,7 +196,7 @@ proctype detached(byte me)
             set_free(me)
         :: else
         fi;
-        /* rest */
+        /* sleep_until_due */
         sleeping[me] = 1;
         if
 #ifndef NO_LOOK_AT_WORK
@@ -243,7 +243,7 @@ end:
     loop_has_followed = 1
 }
 
-/* want: tell all detached threads `what` */
+/* want_all: tell all detached threads `what` */
 inline want(what)
 {
     lock();

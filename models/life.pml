@@ -6,10 +6,10 @@
  * its inbox was just emptied. The model has one slot, which is used for LIVES lives; home, a thief,
  * and foreign threads that spawn, send and stop, also with addresses of lives that are over.
  *
- * Models: house/family/life.c publish, domi_house_mount, domi_house_stop, domi_house_stop_end, house_free,
- * domi_house_free_returned; house/message/mailbox.c put_inbox, sort_one, control, domi_mailbox_sort_inbox,
+ * Models: house/family/life.c publish_life, domi_house_mount, domi_house_stop, domi_house_stop_end, house_free,
+ * domi_house_free_returned; house/message/mailbox.c put_inbox, sort_one, handle_control, domi_mailbox_sort_inbox,
  * domi_mailbox_put_slow; house/dispatch/dispatch.c may_take_user, domi_house_settle; house/dispatch/loan.c
- * have_back. Holds: M5 (moves), M9 (a stale stop hits nobody); a message is handled in the life it was sent
+ * take_house_back. Holds: M5 (moves), M9 (a stale stop hits nobody); a message is handled in the life it was sent
  * to, or is a dead letter, exactly once; a stopped house gets nothing; each life that was asked to stop ends,
  * and no other; the node is used for one thing at a time. Others may know the address before the life is
  * published, by its name: until then they are answered that it is gone. With -DFREED_FILLED a slot is freed
@@ -82,7 +82,7 @@ inline link()
     }
 }
 
-/* put_inbox and arrive */
+/* put_inbox and domi_links_add */
 inline put(what, its_lease, its_life)
 {
     atomic {
@@ -140,7 +140,7 @@ inline stop_begin()
     empty_mail()
 }
 
-/* sort_one, control */
+/* sort_one, handle_control */
 inline sort_node()
 {
     assert(what == NODE);

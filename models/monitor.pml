@@ -7,7 +7,7 @@
  * drain it first. The model has two threads, which wake, run an actor and sleep again, and a
  * process that ends the system.
  *
- * Models: runtime/system/monitor.c is_anyone_awake, rest, run, domi_monitor_wake, domi_monitor_stop;
+ * Models: runtime/system/monitor.c is_anyone_awake, domi_monitor_rest, run_monitor, domi_monitor_wake, domi_monitor_stop;
  * runtime/system/monitor.h domi_monitor_wake_if_resting; runtime/loop/park.c fall_asleep, domi_thread_rest_end.
  * Holds: while a thread runs an actor, the monitor is awake or somebody is about to wake it; the
  * monitor sleeps when all threads do; it ends when it is told to, and only then.
@@ -154,7 +154,7 @@ proctype monitor()
         :: seen ->
 progress_watches:
             skip
-        :: may_rest -> /* rest: no thread seems to be awake */
+        :: may_rest -> /* domi_monitor_rest: no thread seems to be awake */
 #ifndef LOOK_FIRST
             seen = 0;
 #endif

@@ -10,7 +10,7 @@
  * Models: house/conversation/promise.c domi_promise_arm, domi_promise_carry_out_note, domi_promise_fail,
  * domi_promise_expire, unlink_promise, domi_promise_finish, domi_promise_close, domi_promise_release;
  * house/conversation/stack.c domi_stack_free_if_done, domi_stack_free_abandoned; house/conversation/resume.c
- * domi_stack_take_answer, unqueue; house/conversation/notes.c; house/dispatch/loan.c have_back, domi_loan_run. A
+ * domi_stack_take_answer, unqueue; house/conversation/notes.c; house/dispatch/loan.c take_house_back, domi_loan_run. A
  * handler is one step, because no two threads have the house at a time; the wheel is home's all the time.
  * Holds: the thief does not touch the wheel; what is on the wheel, in a note, in the mailbox or in a list of
  * answers is not freed; the node is in one place at a time; each promise and each stack is freed, exactly
@@ -270,7 +270,7 @@ end:
         }
     :: atomic { place == HOME && loans < LOANS -> loans++; place = SHOWN }
     :: atomic { place == SHOWN -> place = HOME }
-    :: atomic { place == RETURNED -> /* have_back, domi_promise_carry_out_note */
+    :: atomic { place == RETURNED -> /* take_house_back, domi_promise_carry_out_note */
             place = HOME;
             if
             :: in_loans_notes ->

@@ -7,8 +7,8 @@
  * owner with OBJECTS objects, which takes one TAKES times and gives it away, and FREERS threads
  * that free the objects, or use them to answer.
  *
- * Models: house/message/pool.c domi_pool_refill, collect, domi_pool_free_slow, domi_pool_flush_returns, push_chain,
- * chain; house/message/pool.h domi_pool_take, domi_pool_take_envelope, domi_pool_free; base/slab.h
+ * Models: house/message/pool.c domi_pool_refill, domi_pool_collect_returned, domi_pool_free_slow, domi_pool_flush_returns, push_chain,
+ * chain_for_owner; house/message/pool.h domi_pool_take, domi_pool_take_envelope, domi_pool_free; base/slab.h
  * domi_slab_take, domi_slab_put. Holds: an object is not given out while it is used, and none is
  * lost: the owner never waits for ever, and at the end all that was carved is there.
  *
@@ -61,7 +61,7 @@ inline put_free(object)
     atomic { next[object] = free; free = object }
 }
 
-/* collect */
+/* domi_pool_collect_returned */
 inline collect()
 {
 #ifdef REST_OVERWRITTEN

@@ -14,8 +14,8 @@
 
 /* --- ask ------------------------------------------------------------------------------------ */
 
-/* The deadline of an ask made now: its own time-out or the deadline of the ask that it is made for,
- * whichever comes first. 0: none. */
+/* Returns the deadline of an ask that is made now: its own time-out or the deadline of the ask that
+ * it is made for, whichever comes first. 0: it has no deadline. */
 static uint64_t deadline_for(const domus_stack *stack, uint64_t timeout_ns)
 {
     uint64_t inherited_ns = domus_deadline_ns(stack);
@@ -192,8 +192,8 @@ void domi_ask_expire(domi_manager *manager, domi_envelope *ask)
     domi_envelope_end(manager, ask);
 }
 
-/* The envelope for a reply: the ask's own if the reply fits into it, else a larger one. NULL
- * without memory. */
+/* Returns the envelope for a reply: the ask's own if the reply fits into it, else a larger one;
+ * NULL if there is no memory. */
 static domi_envelope *reply_envelope(domi_manager *manager, domi_envelope *ask, uint32_t size)
 {
     if (DOMI_ASK_HEAD + size <= domi_envelope_room(ask))
@@ -262,8 +262,8 @@ void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *as
         domi_mailbox_drop(manager, asker.house, &reply->node, -ESTALE);
 }
 
-/* The ask that a verb is about: one that was just received, else the one that the conversation
- * began with. */
+/* Returns the ask that a verb concerns: one that was just received, else the one that the
+ * conversation began with; NULL: there is none. */
 static domi_envelope *ask_at_hand(const domus_stack *stack)
 {
     if (DOMI_UNLIKELY(stack->received != NULL) && stack->received->node.kind == DOMI_ASK)
@@ -276,7 +276,7 @@ static int none_at_hand(const domus_stack *stack)
     return stack->answered ? -EALREADY : -EINVAL;
 }
 
-/* The ask leaves this conversation, and its envelope with it. */
+/* Let the ask, with its envelope, leave this conversation. */
 static void let_ask_go(domus_stack *stack, const domi_envelope *ask)
 {
     if (stack->received == ask)
@@ -366,7 +366,8 @@ int domus_keep(domus_stack *stack, domus_kept *ret_kept)
     return 0;
 }
 
-/* The stack that holds a kept ask. NULL if the ask is not this actor's, or is not kept any more. */
+/* Returns the stack that holds a kept ask; NULL if this actor does not have the ask, or does not
+ * keep it any more. */
 static domus_stack *holder_of(const domus_stack *stack, domus_kept kept)
 {
     if (kept.stack == NULL || domi_stack_serial(kept.stack) != kept.serial ||

@@ -43,7 +43,7 @@ void domi_stack_cancel(domi_manager *manager, domus_stack *stack, int error)
         if (promise->kind == DOMI_PROMISE_ASK && promise->target.house != NULL)
             cancel_ask(manager, promise);
         if (promise->kind == DOMI_PROMISE_BLOCKING && !manager->withdraw(manager, promise))
-            continue; /* the work runs, and uses what it was given, so its end is waited for */
+            continue; /* the work runs and uses memory of the actor, so its end is waited for */
         if (promise->state == DOMI_PROMISE_WAITING)
             domi_promise_fail(manager, promise, -ECANCELED);
     }
@@ -221,8 +221,8 @@ bool domi_ask_handle_waiting_cancels(domi_manager *manager, domi_house *house)
     domi_node *events = house->tails[DOMI_EVENT];
     bool any = false;
 
-    /* The event mailbox is empty during each call, so each cancel is looked for by itself, and none
-     * is taken twice. */
+    /* The event mailbox is empty during each call of domi_ask_handle_cancel(), so each call handles
+     * one cancel, and no cancel is handled twice. */
     house->tails[DOMI_EVENT] = NULL;
     while (events != NULL) {
         domi_node *node = domi_list_take(&events);

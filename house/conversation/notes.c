@@ -1,5 +1,5 @@
-/* The notes of a manager are one circular list of embedded nodes, which home carries out in the
- * order in which they were made. */
+/* The notes that a thief makes are one circular list of embedded nodes in its manager. Home carries
+ * them out in the order in which they were made. */
 #include "house/conversation/notes.h"
 
 #include "base/check.h"

@@ -23,7 +23,7 @@ static inline bool domi_is_away(const domi_house *house)
     return DOMI_UNLIKELY(domi_house_is_exposed(house));
 }
 
-/* Note a timer, a promise, or a watch on a descriptor. Its node is in no other list. */
+/* Note a timer, a promise, or a watch on a descriptor, whose `node` is in no other list. */
 void domi_note_add(domi_manager *manager, domi_node *node);
 
 /* Take out the note of a promise, because its node is needed for the exception mailbox. */
@@ -32,7 +32,8 @@ void domi_note_remove(domi_manager *manager, domi_promise *promise);
 /* The notes that a thief collected during one run. */
 typedef struct domi_notes {
     domi_node *tail; /* circular list; NULL: empty */
-    uint32_t timers; /* timers made, less timers freed; home adds this to its count; wraps */
+    /* timers made minus timers freed, which may wrap; home adds this to its count */
+    uint32_t timers;
 } domi_notes;
 
 domi_notes domi_notes_take(domi_manager *manager);

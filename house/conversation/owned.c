@@ -14,7 +14,8 @@ void domi_envelope_release_owned(domi_envelope *message)
     message->type->release(domi_envelope_payload(message));
 }
 
-/* A periodic timer needs what its payload owns again for its next event. */
+/* Take what the payload of a timer owns. A periodic timer needs it for its next event, so it cannot
+ * be taken. */
 static int take_of_timer(domi_timer *timer)
 {
     if (timer->period_ns != 0)
@@ -80,7 +81,8 @@ int domus_take(domus_stack *stack)
     return message != NULL ? domi_envelope_take(message) : take_all(stack->manager->shown);
 }
 
-/* Find `answer` among `promise` and the promises behind it, up to but not including `end`. */
+/* Find the promise of `answer` among `promise` and the promises behind it, up to but not including
+ * `end`. */
 static domi_promise *find(domi_promise *promise, const domi_promise *end,
                           const domus_answer *answer)
 {

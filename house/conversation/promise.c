@@ -164,7 +164,7 @@ void domi_promise_expire(domi_manager *manager, domi_wheel_node *node)
         return;
     }
     promise->timed = false;
-    if (promise->state == DOMI_PROMISE_FAILED) /* its failure is queued already */
+    if (promise->state == DOMI_PROMISE_FAILED) /* the promise's failure is queued already */
         return;
     if (promise->state == DOMI_PROMISE_WAITING) {
         domi_promise_fail(manager, promise, promise->kind == DOMI_PROMISE_SLEEP ? 0 : -ETIMEDOUT);
@@ -250,14 +250,14 @@ void domi_promise_release(domi_manager *manager, domi_promise *promise)
         domi_promise_move(promise, DOMI_PROMISE_DEAD);
         return;
     }
-    /* home has to take it off its wheel */
+    /* home has to take the promise off its wheel */
     if (promise->timed && domi_is_lent(manager, house_of(promise))) {
         domi_promise_move(promise, DOMI_PROMISE_DEAD);
         promise->noted = true;
         domi_note_add(manager, &promise->node);
         return;
     }
-    if (promise->timed) { /* a thief finished it, and its house is at home again */
+    if (promise->timed) { /* a thief finished the promise, and the house is at home again */
         take_off_wheel(manager, promise);
         domi_promise_stack(promise)->away--;
     }

@@ -43,7 +43,7 @@ struct domi_promise {
     uint8_t state;      /* a domi_promise_state; only domi_promise_move() changes it */
     uint8_t kind;       /* a domi_promise_kind */
     bool queued;        /* its node is in the exception mailbox */
-    bool impatient : 1; /* a receive that only looks at mail that waits already */
+    bool impatient : 1; /* it is a receive that only looks at mail that waits already */
     bool noted : 1;     /* its node is a note for home (notes.h) */
     bool timed : 1;     /* it is on home's wheel, which a thief must not touch */
     bool uncounted : 1; /* it is no ask, so the `asks` of its house do not count it */
@@ -61,7 +61,7 @@ struct domi_promise {
     domi_promise *previous;
     domi_wheel_node wheel; /* its time-out, on home's wheel `deadlines` */
     union {
-        domus_address target; /* where the ask went, while it is under way */
+        domus_address target; /* the actor that was asked, while the ask is under way */
         struct {              /* only if it is a receive */
             const domus_pattern *pattern;
             domi_promise *next_receive; /* next receive of the same house, in the order in which
@@ -130,8 +130,8 @@ static inline bool domi_promise_is_open(const domi_promise *promise)
     return promise->state == DOMI_PROMISE_WAITING || promise->state == DOMI_PROMISE_FAILED;
 }
 
-/* Make a promise of `stack`, a pooled one, which then waits for one more thing. NULL without
- * memory. */
+/* Make a promise of `stack`, a pooled one, which then waits for one more thing. Returns NULL if
+ * there is no memory. */
 domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_promise_kind kind);
 
 /* `promise` was just made and is no ask: take it out of the `asks` of its house. Asks are the

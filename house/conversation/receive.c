@@ -17,8 +17,8 @@
  * run. */
 #define LOOKS_MAX 4096u
 
-/* When a receive ends without a message: at its own time-out or at the deadline of the ask that it
- * serves, whichever comes first. 0: never. */
+/* Returns when a receive ends without a message: at its own time-out or at the deadline of the ask
+ * that it serves, whichever comes first. 0: never. */
 static uint64_t receive_until(const domus_stack *stack, uint64_t within_ns)
 {
     uint64_t deadline_ns = domus_deadline_ns(stack);
@@ -117,7 +117,8 @@ static bool takes(const domi_house *house, const domus_pattern *pattern, const v
            pattern->matches(house->self, frame, message->type, domi_envelope_payload(message));
 }
 
-/* The receive that takes this message: the oldest one whose pattern matches; NULL: none. */
+/* Returns the receive that takes this message, which is the oldest one whose pattern matches; NULL:
+ * none does. */
 static domi_promise *find_taker(const domi_house *house, domi_envelope *message)
 {
     domi_promise *promise = house->family->receives;
@@ -136,15 +137,15 @@ bool domi_receive_stop_if_last(domi_manager *manager, domi_house *house)
         ((domi_envelope *)(void *)(*notices)->next)->type != &domi_last_type)
         return false;
     if (house->family != NULL)
-        house->family->seen[1] = NULL; /* the list may have remembered this very message */
+        house->family->seen[1] = NULL; /* `seen` may point at the message that is freed here */
     domi_pool_free(manager, domi_list_take(notices));
     house->mail--;
     (void)domi_house_stop(manager, domi_house_address(house));
     return true;
 }
 
-/* Take out the next message of `kind` that some receive takes. NULL: there is none, or `looks` are
- * used up. */
+/* Take out the next message of `kind` that some receive takes. Returns NULL if there is none, or if
+ * `looks` messages were looked at. */
 static domi_envelope *search_mail(domi_manager *manager, domi_house *house, uint32_t kind,
                                   uint32_t *looks, domi_promise **ret_promise)
 {

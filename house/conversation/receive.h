@@ -14,7 +14,7 @@ void domi_receive_remove(domi_house *house, domi_promise *promise);
 uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t budget);
 
 /* Take out the first message that `pattern` takes, for a receive that returns to its caller
- * (detached.h); NULL: none. `seen` (asks, notices) remembers the last message that was looked at;
+ * (detached.h); NULL: none. `seen` remembers the last ask and the last notice that were looked at;
  * both are NULL at first. */
 domi_envelope *domi_receive_find(domi_manager *manager, domi_house *house,
                                  const domus_pattern *pattern, const void *frame,
@@ -24,7 +24,7 @@ domi_envelope *domi_receive_find(domi_manager *manager, domi_house *house,
  * actor. Mail that no receive takes would keep its place before it. True if the actor stops. */
 bool domi_receive_stop_if_last(domi_manager *manager, domi_house *house);
 
-/* Mail was taken out or put in front, so the receives have to look at all of it again. */
+/* Let the receives look at all mail again, because mail was taken out or put in front. */
 void domi_receive_reset(domi_house *house);
 
 #endif

@@ -1,5 +1,5 @@
-/* How a parked stack goes on: an answer, or a node that takes its place, finds its promise. When
- * everything that the stack waits for is there, the function that the stack named is called.
+/* This file lets a parked stack go on: an answer, or a node that stands for it, finds its promise.
+ * When everything that the stack waits for is there, the function that the stack named is called.
  *
  * Mostly a stack waits for one ask, and its answer is shown in the envelope in which it came.
  * Answers that come before the stack waits for them are kept in the order in which they came. */
@@ -121,7 +121,7 @@ void domi_stack_complete(domi_manager *manager, domi_promise *promise, domi_enve
         resume(manager, stack);
 }
 
-/* As resume_at_once(), for an ask that failed elsewhere: there is no payload to show or to
+/* As resume_at_once(), for an exception of the asked actor, which has no payload to show or to
  * release. */
 __attribute__((noinline)) static void resume_failed(domi_manager *manager, domus_stack *stack,
                                                     domi_promise *promise, domi_envelope *message)
@@ -187,14 +187,15 @@ void domi_stack_take_answer(domi_manager *manager, domi_house *house, domi_envel
 
 /* --- nodes of the exception mailbox ---------------------------------------------------------- */
 
-/* The node was taken out of the mailbox. True if it still has to be acted on. */
+/* Note that the node was taken out of the exception mailbox. Returns true if it still has to be
+ * acted on. */
 static bool unqueue(domi_manager *manager, domi_node *node)
 {
     domi_promise *promise = (domi_promise *)(void *)node;
     domus_stack *stack =
         domi_node_is_stack(node) ? (domus_stack *)(void *)node : domi_promise_stack(promise);
     bool alive;
-    bool held = true; /* if false, the stack of this promise may be gone */
+    bool held = true; /* if false, the stack of the promise may be freed already */
 
     if (domi_node_is_stack(node)) {
         stack->queued = false;

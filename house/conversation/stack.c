@@ -1,4 +1,4 @@
-/* How stacks are made, parked and ended. How a parked stack goes on is in resume.c. */
+/* This file makes, parks and ends stacks. resume.c lets a parked stack go on. */
 #include "house/conversation/stack.h"
 
 #include "base/check.h"
@@ -223,7 +223,7 @@ static void park_stack(domus_stack *stack)
     if (DOMI_LIKELY(pooled->parked && !pooled->barrier_fresh && !domi_stack_is_satisfied(pooled)))
         return;
     if (pooled->barrier_fresh && pooled->parked)
-        /* it is linked again below, at the head of the list */
+        /* the stack is linked again below, at the head of the list */
         stack_unlink(manager, house, pooled);
     if (!pooled->parked)
         link_parked(manager, house, pooled);
@@ -247,8 +247,8 @@ static bool is_of_channel(domi_manager *manager, const domi_house *house, const 
            manager->conversation_failed(manager, pooled, error);
 }
 
-/* The conversation is over with `result`: the asker has to hear of it, or the parent if nobody
- * asked. */
+/* End the conversation with `result`. If it still has to answer an ask, the asker hears of the end;
+ * otherwise a failure goes to the parent. */
 static void end_stack(domus_stack *stack, int result)
 {
     domi_manager *manager = stack->manager;

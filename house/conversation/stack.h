@@ -14,33 +14,36 @@
 
 typedef enum domi_wait {
     DOMI_WAIT_NONE,
-    DOMI_WAIT_ONE, /* it waits for `awaited` */
+    DOMI_WAIT_ONE, /* the stack waits for `awaited` */
     DOMI_WAIT_ALL,
     DOMI_WAIT_FIRST,
-    DOMI_WAIT_KEPT, /* it waits for nothing, and only holds an ask that is answered later */
+    DOMI_WAIT_KEPT, /* the stack waits for nothing, and only holds an ask that is answered later */
 } domi_wait;
 
 struct domus_stack {
-    domi_node node; /* queued in the exception mailbox when everything it waits for is there */
+    /* queued in the exception mailbox when everything that the stack waits for is there */
+    domi_node node;
     _Atomic(domi_house *) house;
-    domi_manager *manager;  /* the manager of the thread that runs it now */
+    domi_manager *manager;  /* the manager of the thread that runs the house now */
     domi_envelope *ask;     /* the ask that this conversation still has to answer; NULL: none, or it
                                was answered */
     domi_envelope *message; /* the message being handled; NULL: none, or the handler has passed it
                                on */
-    domus_stack *pooled;    /* itself, or the pooled stack that it moves to; NULL: none yet */
+    /* the stack itself, or the pooled stack to which it moves; NULL: none yet */
+    domus_stack *pooled;
     domus_resumed *then;
 
     domus_address sender; /* sender of the message, once the envelope has left this stack */
     uint32_t frame_size;
     uint8_t wait;       /* a domi_wait */
-    bool answered;      /* the ask it handles was answered, kept, stashed or forwarded */
+    bool answered;      /* the ask that it handles was answered, kept, stashed or forwarded */
     bool barrier;       /* it raised the barrier */
     bool barrier_fresh; /* it has not parked since it raised the barrier */
     bool parked;        /* it is in the house's list of parked stacks */
     bool queued;        /* its node is in the exception mailbox */
     bool cancelled;     /* it was cancelled, and may not wait any more */
-    bool ended;         /* ended; freed when no mailbox holds a node of it */
+    /* the conversation is over; the stack is freed when no mailbox holds a node of it */
+    bool ended;
     _Atomic uint32_t serial;
     uint32_t pending;      /* number of promises in `waiting` */
     domi_promise *waiting; /* promises that have not completed, the newest first */
@@ -81,11 +84,12 @@ static_assert(DOMUS_FRAME_MAX + DOMI_STACK_HEAD <= 1088, "the largest frame fits
  * is larger than DOMUS_FRAME_MAX. */
 domus_stack *domi_stack_new(domi_manager *manager, domi_house *house, uint32_t frame_size);
 
-/* The pooled stack of `stack`; it is made if there is none yet. NULL without memory. */
+/* Returns the pooled stack of `stack`, and makes it if there is none yet; NULL if there is no
+ * memory. */
 domus_stack *domi_stack_pool(domus_stack *stack);
 
-/* The ask that this conversation began with was answered or passed on. Asks that it makes from now
- * on are made for nobody else. */
+/* Forget the ask that this conversation began with, because it was answered or passed on. Asks that
+ * the conversation makes from now on are made for no other actor. */
 static inline void domi_stack_leave_ask(domus_stack *stack)
 {
     stack->ask = NULL;
@@ -131,11 +135,12 @@ void domi_stack_run_node(domi_manager *manager, domi_node *node);
  * or on home's wheel. */
 void domi_stack_free_if_done(domi_manager *manager, domus_stack *stack);
 
-/* Free a promise that was given up while its house was lent; its note (notes.h) has come home. Home
- * only. */
+/* Free a promise that was given up while its house was lent, now that its note (notes.h) has come
+ * home. Home only. */
 void domi_stack_free_abandoned(domi_manager *home, domi_promise *promise);
 
-/* A node as domi_stack_run_node() takes it is thrown away with its mailbox: give up its promise. */
+/* Throw away a node of the kind that domi_stack_run_node() takes, together with its mailbox, and
+ * give up its promise. */
 void domi_stack_drop_node(domi_manager *manager, domi_node *node);
 
 /* Cancel a parked stack. Everything that it waits for fails with -ECANCELED; an ask that it only

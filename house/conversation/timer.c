@@ -1,6 +1,6 @@
-/* How timers fire. A one-shot timer is freed once its event was handled. A periodic one is armed
- * again as it fires, at a fixed rate, and periods that pass while its event is under way are only
- * counted. */
+/* This file arms, fires and frees timers. A one-shot timer is freed once its event was handled. A
+ * periodic one is armed again as it fires, at a fixed rate, and periods that pass while its event
+ * is under way are only counted. */
 #include "house/conversation/timer.h"
 
 #include "base/check.h"
@@ -12,7 +12,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* The number of a home's timers. Relaxed: a thief reads it only to compare it with the limit. */
+/* Returns the number of a home's timers. Relaxed: a thief reads it only to compare it with the
+ * limit. */
 static uint32_t count_of(const domi_manager *home)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&home->timers, memory_order_relaxed);

@@ -23,11 +23,11 @@ struct domi_timer {
     bool under_way;              /* its event is in the mailbox, or being handled */
     bool cancelled;              /* an event under way is not handled any more, and the timer is
                                     freed with it */
-    bool fixed_delay;            /* armed again once its event was handled, not when it fires */
-    bool noted : 1;              /* its event's node is a note for home (notes.h) */
-    bool timed : 1;              /* it is on home's wheel, which a thief must not touch */
-    bool taken : 1;              /* the actor took what the payload owns (domus_take()) */
-    domi_link link;              /* links in the house's list `attached` */
+    bool fixed_delay; /* the timer is armed again once its event was handled, not when it fires */
+    bool noted : 1;   /* its event's node is a note for home (notes.h) */
+    bool timed : 1;   /* it is on home's wheel, which a thief must not touch */
+    bool taken : 1;   /* the actor took what the payload owns (domus_take()) */
+    domi_link link;   /* links in the house's list `attached` */
 };
 
 static_assert(sizeof(domi_timer) == 128, "two cache lines");
@@ -64,7 +64,9 @@ void domi_timer_carry_out_note(domi_manager *home, domi_timer *timer);
  * way. Home only. */
 void domi_timer_fire(domi_manager *manager, domi_wheel_node *node);
 
-/* The timer's event was handled; or it was dropped with its mailbox. */
+/* domi_timer_end_event() is called when the timer's event was handled: it arms the timer again, or
+ * frees it. domi_timer_drop_node() is called when the event is dropped with its mailbox: it frees
+ * the timer. */
 void domi_timer_end_event(domi_manager *manager, domi_timer *timer);
 void domi_timer_drop_node(domi_manager *manager, domi_node *node);
 

@@ -84,7 +84,7 @@ static domi_group *group_new(domi_groups *groups, const char *name)
     return group;
 }
 
-/* Add `group`, unless there is a group of the same name already: then that one is handed out. */
+/* Add `group`, unless there is a group of the same name already; then hand out that one. */
 static int add(domi_groups *groups, _Atomic(domi_group *) *bucket, domi_group *group,
                domi_group **ret_group)
 {
@@ -137,8 +137,8 @@ int domus_group_open(domus_stack *stack, const char *name, domus_group *ret_grou
 
 /* --- join, leave, publish -------------------------------------------------------------------- */
 
-/* The shard of a home, or the address of zeros if there is none. acquire: pairs with the release in
- * shard_make(). */
+/* Returns the shard of a home, or the address of zeros if there is none. acquire: pairs with the
+ * release in shard_make(). */
 static domus_address shard_at(const domi_group_slot *slot)
 {
     domi_house *house = atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&slot->shard,

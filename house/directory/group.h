@@ -78,7 +78,7 @@ int domi_groups_init(domi_groups *groups, uint32_t max, uint32_t members_max, ui
 /* Free all groups. No thread may use them any more. A zeroed or finished registry is accepted. */
 void domi_groups_fini(domi_groups *groups);
 
-/* As domus_group_open() and domus_publish(), from the thread of `manager`. */
+/* These two do what domus_group_open() and domus_publish() do, on the thread of `manager`. */
 int domi_group_open(domi_manager *manager, const char *name, domi_group **ret_group);
 int domi_group_publish(domi_manager *manager, domus_address sender, domi_group *group,
                        const domus_type *type, const void *payload);
@@ -86,8 +86,8 @@ int domi_group_publish(domi_manager *manager, domus_address sender, domi_group *
 /* The behaviour of a shard; its state begins zeroed. */
 extern const domus_behaviour domi_shard_behaviour;
 
-/* A member's node has come to the shard's home; or it came too late, because the shard has
- * ended. */
+/* domi_group_handle_arrival() is called when a member's node has come to the shard's home,
+ * domi_group_drop_node() when it came too late, because the shard has ended. */
 void domi_group_handle_arrival(domi_manager *manager, domi_house *shard, domi_node *node);
 void domi_group_drop_node(domi_manager *manager, domi_node *node);
 

@@ -41,11 +41,11 @@ static inline bool domi_letters_has_subscriber(const domi_manager *manager, uint
                (atomic_load_explicit(&manager->letters->wanted, memory_order_relaxed) & what) != 0);
 }
 
-/* `message`, for `receiver`, is a dead letter: count it and tell the subscribers. */
+/* Count `message`, which was for `receiver`, as a dead letter, and tell the subscribers. */
 void domi_letters_tell_dead(domi_manager *manager, domus_address receiver,
                             const domi_envelope *message, int why);
 
-/* The message of `node` was refused by `receiver`: tell the subscribers. The refusal is counted
+/* Tell the subscribers that `receiver` has refused the message of `node`. The refusal is counted
  * already. */
 void domi_letters_tell_refused(domi_manager *manager, domi_house *receiver, const domi_node *node);
 

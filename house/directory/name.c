@@ -1,4 +1,5 @@
-/* The verbs of domus/name.h, and which name an actor has. The table of names is in name_table.c. */
+/* This file has the verbs of domus/name.h, and notes which name an actor has. The table of names is
+ * in name_table.c. */
 #include "house/directory/name.h"
 
 #include "house/conversation/stack.h"

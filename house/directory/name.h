@@ -1,4 +1,4 @@
-/* An actor's name in the registry: an actor has at most one, and gives it back when it ends. */
+/* An actor has at most one name in the registry (name_table.h), and gives it back when it ends. */
 #ifndef DOMI_HOUSE_DIRECTORY_NAME_H
 #define DOMI_HOUSE_DIRECTORY_NAME_H
 
@@ -8,7 +8,7 @@
 int domi_name_put(domi_manager *manager, domi_house *house, const char *name,
                   domus_address address);
 
-/* The actor ends: give its name back, if it has one. */
+/* Give the name of an actor back, if it has one, because the actor ends. */
 void domi_name_give_back(domi_manager *manager, domi_house *house);
 
 #endif

@@ -1,4 +1,4 @@
-/* How the table of names works. Buckets hold words, and a word points at an entry.
+/* The table of names works like this. Buckets hold words, and a word points at an entry.
  *
  * A word is an entry's index and eight bits of the name's hash, which are never 0; the word 0 is a
  * free place. An entry is a name, an address, and a version, which is odd while the entry is
@@ -52,9 +52,9 @@ struct domi_names_entry {
     _Atomic uint64_t version; /* 64 bits, so that it does not come round while a reader sleeps */
     _Atomic(struct domi_house *) house;
     _Atomic uint32_t lease;
-    uint32_t free;                      /* index of the next free entry, plus 1; under the lock */
-    uint64_t hash;                      /* under the lock */
-    _Atomic uint64_t words[NAME_WORDS]; /* the name, zeros behind it */
+    uint32_t free; /* index of the next free entry, plus 1; used under the lock */
+    uint64_t hash; /* hash of the name; used under the lock */
+    _Atomic uint64_t words[NAME_WORDS]; /* the name, with zeros behind it */
 };
 
 static_assert(sizeof(domi_names_bucket) == 64, "a bucket is one cache line");
@@ -170,7 +170,7 @@ static bool entry_read(domi_names_entry *entry, uint32_t count, uint64_t *ret_wo
     return atomic_load_explicit(&entry->version, memory_order_relaxed) == version;
 }
 
-/* Fill a free entry. Under the lock. */
+/* Fill a free entry. Called under the lock. */
 static void entry_write(domi_names_entry *entry, const name *as, domus_address address)
 {
     /* release: P2, pairs with the acquires in entry_read(). The store before these was that of the
@@ -213,8 +213,8 @@ static bool look_up(const domi_names *names, const name *wanted, domus_address *
            look_up_in(names, at.buckets[1], at.tag, wanted, ret_address);
 }
 
-/* A free place in the emptier of the two buckets, which keeps both far from full. NULL if there is
- * none. Relaxed, because it runs under the lock. */
+/* Returns a free place in the emptier of the two buckets, which keeps both far from full; NULL if
+ * there is none. Relaxed, because this runs under the lock. */
 static _Atomic uint32_t *place_for(home at)
 {
     _Atomic uint32_t *places[2] = {NULL, NULL};
@@ -232,7 +232,7 @@ static _Atomic uint32_t *place_for(home at)
     return places[used[1] < used[0] ? 1 : 0];
 }
 
-/* The place where the word of a registered entry stands. Under the lock. */
+/* Returns the place where the word of a registered entry stands. Called under the lock. */
 static _Atomic uint32_t *place_of(const domi_names *names, uint32_t index)
 {
     home at = home_of(names, names->entries[index].hash);

@@ -93,11 +93,12 @@ void domi_names_walk(const domi_names *names,
                      void (*visit)(const char *name, domus_address address, void *context),
                      void *context);
 
-/* How many names are registered; how many puts answered -ENOSPC. Any thread. */
+/* domi_names_count() returns how many names are registered, domi_names_refused() how many puts
+ * answered -ENOSPC. Any thread. */
 uint32_t domi_names_count(const domi_names *names);
 uint64_t domi_names_refused(const domi_names *names);
 
-/* SipHash-2-4 of 0..63 bytes. */
+/* Returns the SipHash-2-4 of 0 to 63 bytes. */
 uint64_t domi_names_hash(const uint64_t key[2], const void *bytes, size_t length);
 
 #endif

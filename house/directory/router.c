@@ -1,4 +1,5 @@
-/* How a router chooses a routee for each message, and how a router and its routees are stopped. */
+/* In this file a router chooses a routee for each message, and a router and its routees are
+ * stopped. */
 #include "house/directory/router.h"
 
 #include "house/conversation/ask.h"
@@ -14,7 +15,7 @@
 
 #define NOBODY UINT32_MAX
 
-/* The fields of a router as they belong to one lease. */
+/* A view is a copy of a router's fields that belong to one lease. */
 typedef struct view {
     domi_router *router;
     uint32_t lease;
@@ -69,14 +70,14 @@ static bool is_alive(domus_address address)
 
 /* --- robin, near ------------------------------------------------------------------------------ */
 
-/* The next number of this thread. Each thread begins with another one. */
+/* Returns the next number of this thread's count. Each thread begins with another number. */
 static uint32_t next_turn(const domi_manager *manager, const view *now)
 {
     return now->router->turns[manager->index].next++ + manager->index;
 }
 
-/* A routee on the sender's own thread. With DOMUS_ROUTE_NEAR, the routees live on the threads in
- * turn: thread 1 of 4 has the routees 1, 5, 9 and so on. */
+/* Returns the index of a routee on the sender's own thread. With DOMUS_ROUTE_NEAR, the routees live
+ * on the threads in turn: thread 1 of 4 has the routees 1, 5, 9 and so on. */
 static uint32_t pick_near(const domi_manager *manager, const view *now)
 {
     uint32_t threads = manager->threads;

@@ -1,8 +1,9 @@
 /* Routers: a router is one address that stands for several actors, its routees.
  *
- * A router has the face of a house, but no home. So no put takes it for a house of its own thread:
- * each put of a message to it comes to the slow half of the put, which sees that there is no home,
- * and calls domi_router_put(). Messages to other actors pay nothing for this.
+ * A router begins with a house (its `face`), to which its address points, but this house has no
+ * home. So a put to it never takes the short way for houses of the own thread: the slow half of the
+ * put sees that there is no home, and calls domi_router_put(). Messages to other actors pay nothing
+ * for this.
  *
  * A router's memory stays a router for the life of the system, as a slot stays a slot, and its life
  * word has a lease. A router that was stopped is used again, for a spawn with as many routees. All
@@ -28,7 +29,7 @@ typedef uint64_t domi_router_key(const domus_type *type, const void *payload);
 typedef struct domi_routee {
     alignas(64) _Atomic(domi_house *) house;
     _Atomic uint32_t lease;
-    _Atomic uint32_t load; /* for DOMUS_ROUTE_LEAST: its load when it last noted it */
+    _Atomic uint32_t load; /* for DOMUS_ROUTE_LEAST: the load that the routee noted last */
 } domi_routee;
 
 /* The count of the senders of one manager, which alone touches it. */
@@ -39,7 +40,7 @@ typedef struct domi_router_turn {
 typedef struct domi_router domi_router;
 
 /* Control bits beside the lease of a router. DOMI_LIFE_CLOSED is used, too. */
-#define DOMI_ROUTER_STOPPING DOMI_LIFE_STOP /* a thread is stopping its routees */
+#define DOMI_ROUTER_STOPPING DOMI_LIFE_STOP /* a thread is stopping the routees */
 /* The actor that made the router has ended, so the thread that stops the routees gives it back. */
 #define DOMI_ROUTER_ORPHAN DOMI_LIFE_BOUNDED
 
@@ -48,14 +49,15 @@ struct domi_router {
     _Atomic uint32_t route;
     _Atomic uint32_t count; /* routees in use, at most 1 << size_class */
     _Atomic(domi_router_key *) key;
-    domi_router_turn *turns; /* by manager; it stands behind the routees; constant */
+    domi_router_turn *turns; /* one for each manager, in the memory behind the routees; constant */
 
-    uint32_t name_slot;  /* in the registry, or DOMI_NAMELESS; belongs to the thread that makes the
-                            router, then to the one that stops it */
+    /* the router's name in the registry, or DOMI_NAMELESS; used by the thread that makes the
+     * router, then by the one that stops it */
+    uint32_t name_slot;
     uint16_t size_class; /* there is room for 1 << size_class routees; constant */
-    bool owned;          /* it is in the list of the actor that made it, which gives it back */
-    domi_router *next;   /* next in that list, or among the free routers */
-    domi_router *made;   /* next among all routers of the system; constant */
+    bool owned; /* the router is in the list of the actor that made it, which gives it back */
+    domi_router *next; /* next in that list, or among the free routers */
+    domi_router *made; /* next among all routers of the system; constant */
     domi_routee routees[];
 };
 
@@ -93,7 +95,8 @@ int domi_router_stop(domi_manager *manager, domus_address address);
  * the routee, and by its home. */
 void domi_router_note_load(domi_house *house);
 
-/* The address of routee number `index`, of the lease that the router has now. */
+/* Returns the address of routee number `index`, which may belong to another lease than the caller
+ * expects. */
 static inline domus_address domi_router_routee(const domi_router *router, uint32_t index)
 {
     domi_routee *routee = (domi_routee *)(uintptr_t)&router->routees[index];

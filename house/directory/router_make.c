@@ -1,4 +1,4 @@
-/* How routers and their routees are made, and how routers that were stopped are used again. */
+/* This file makes routers and their routees, and uses routers again that were stopped. */
 #include "house/directory/router.h"
 
 #include "base/check.h"
@@ -94,7 +94,8 @@ void domi_router_give_back(domi_manager *manager, domi_router *router)
     atomic_store_explicit(&router->face.life, life & ~DOMI_ROUTER_ORPHAN, memory_order_relaxed);
     domi_spinlock_lock(&routers->lock);
     routers->count--;
-    if (DOMI_LIFE_LEASE(life) != 0) { /* without a lease it is never used again (M10) */
+    /* a router whose leases are used up is never used again (M10) */
+    if (DOMI_LIFE_LEASE(life) != 0) {
         router->next = routers->free[router->size_class];
         routers->free[router->size_class] = router;
     }
@@ -146,7 +147,7 @@ static domi_manager *home_for(const struct order *order, uint32_t index)
     if (order->options.placement == DOMUS_ON_THREAD)
         return manager->managers[order->options.thread];
     if (order->routing.route == DOMUS_ROUTE_NEAR)
-        return manager->managers[index % threads]; /* near() relies on this */
+        return manager->managers[index % threads]; /* pick_near() relies on this */
     return manager->managers[manager->next_home++ % threads];
 }
 

@@ -1,4 +1,4 @@
-/* Shards: how a shard delivers a publication to its members, and keeps the list of them. Everything
+/* A shard (group.h) delivers publications to its members, and keeps the list of them. Everything
  * here is done by the thread that the shard belongs to. */
 #include "house/directory/group.h"
 
@@ -14,8 +14,8 @@
 
 #include <errno.h>
 
-/* So many members get a publication in one step. Each step takes a place of the shard's run, so a
- * group of any size leaves room to other houses. */
+/* This many members get a publication in one step. Each step takes a place of the shard's run, so a
+ * group of any size leaves time for other houses. */
 #define STEP_MEMBERS 64u
 
 /* The state of a shard. */

@@ -1,6 +1,6 @@
-/* Describes a house from its own fields. It reads nothing of other actors but what
- * any thread may read: their addresses, and the names of types. Each list is looked at up to a
- * bound, so that an actor with a million messages or timers does not hold up its thread. */
+/* This file describes a house from its own fields. Of other actors it reads only what any thread
+ * may read: their addresses, and the names of types. Each list is looked at up to a bound, so that
+ * an actor with a million messages or timers does not hold up its thread. */
 #include "house/dispatch/describe.h"
 
 #include "house/conversation/stack.h"
@@ -251,8 +251,8 @@ void domi_house_describe(const domi_manager *manager, const domi_house *house, d
 {
     uint32_t told = 0;
 
-    /* A thief may run it now (exposed), or another thread has spawned it and its mount has not
-     * arrived here yet (CREATED). Then only its address and behaviour may be read. */
+    /* A thief may run the house now (exposed), or another thread has spawned the actor and its
+     * mount has not arrived here yet (CREATED). Then only its address and behaviour may be read. */
     if (domi_house_is_exposed(house) || house->state == DOMI_CREATED) {
         domi_text_add(text, "actor ");
         domi_text_add_actor(text, manager->config, domi_house_address(house));

@@ -67,9 +67,9 @@ static void handle_framed(house_run *run, domi_envelope *message, const domus_on
 
     if (stack == NULL) {
         if (kind == DOMI_EVENT)
-            drop_event(run, message, -ENOMEM); /* its timer goes on */
+            drop_event(run, message, -ENOMEM); /* the event goes back to its timer or watch */
         else
-            /* there is no memory; the size of the frame was checked by the spawn */
+            /* there is no memory for the stack; the spawn has checked the size of the frame */
             domi_mailbox_drop(run->manager, run->house, &message->node, -ENOMEM);
         return;
     }
@@ -205,9 +205,9 @@ static void take_received(house_run *run, uint32_t kept)
     domi_counter_add(&run->manager->counters.handled[DOMI_NOTICE], handled);
 }
 
-/* Call the row for the event. Returns 0, and the caller frees the event or gives it back to its
- * timer, watch or descriptor. Returns -EOPNOTSUPP without a row, and -ESTALE if the actor is not
- * mounted; then nothing was called, and the caller makes the event a dead letter. */
+/* Call the row for the event. Returns 0; then the caller frees the event or gives it back to its
+ * timer, watch or descriptor. Returns -EOPNOTSUPP if there is no row, and -ESTALE if the actor is
+ * not mounted; then nothing was called, and the caller makes the event a dead letter. */
 DOMI_INLINE int handle_event(house_run *run, domi_envelope *message, bool mounted)
 {
     if (!mounted)
@@ -375,7 +375,7 @@ __attribute__((noinline, cold)) static uint32_t run_short(domi_manager *manager,
     for (uint32_t i = 0; i < SOURCES && run.left != 0; i++) {
         uint32_t source = (first + i) % SOURCES;
 
-        if (run.left == places) /* nothing was handled so far: the run begins with this one */
+        if (run.left == places) /* nothing was handled so far, so the run begins with this source */
             house->events = (house->events & ~DOMI_EVENT_TURN_MASK) | (source + 1) % SOURCES;
         take_all(&run, source);
     }

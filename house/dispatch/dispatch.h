@@ -14,8 +14,8 @@
 /* Let each run handle at most `messages`, and set how many places it keeps for a later kind. */
 static inline void domi_manager_set_run_limit(domi_manager *manager, uint32_t messages)
 {
-    /* In runs of fewer than 64 it is an eighth, so that all kept places together are fewer than the
-     * run has. */
+    /* In runs of fewer than 64 messages an eighth is kept, so that all kept places together are
+     * fewer than the run has. */
     manager->messages_per_run_max = messages;
     manager->run_kept = messages / 8 < DOMI_RUN_KEPT ? messages / 8 : DOMI_RUN_KEPT;
 }

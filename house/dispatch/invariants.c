@@ -7,7 +7,7 @@
 #include "house/family/family.h"
 #include "house/family/slots.h"
 
-#define WALK_EVERY 64u /* one run of so many checks the lists, too; a power of two */
+#define WALK_EVERY 64u /* one run of this many also checks the lists; a power of two */
 
 static bool has(const domi_house *house, uint32_t mark)
 {
@@ -57,7 +57,7 @@ static void check_marks(const domi_manager *home, const domi_house *house)
     DOMI_CHECK(implies(has(house, DOMI_MARK_PASSIVATES), house->family != NULL));
     DOMI_CHECK(implies(has(house, DOMI_MARK_ROUTEE),
                        house->family != NULL && house->family->load != NULL));
-    DOMI_CHECK(!has(house, DOMI_MARK_DEAD)); /* then its slot is CREATED again */
+    DOMI_CHECK(!has(house, DOMI_MARK_DEAD)); /* DEAD is set only in a slot that is CREATED again */
 }
 
 /* An actor lives here, and its mount is over. If the house is WAITING, nothing in it may run. */
@@ -195,23 +195,26 @@ void domi_manager_check_houses(domi_manager *home)
 void domi_promise_check(const domi_promise *promise)
 {
     switch (promise->state) {
-    case DOMI_PROMISE_FREE: /* only the first one of a stack stays where it is */
+    /* only the first promise of a stack can be FREE, because it is a part of the stack */
+    case DOMI_PROMISE_FREE:
         DOMI_CHECK(promise->node.slab == DOMI_SLAB_STACK_PROMISE);
         DOMI_CHECK(!promise->queued && !promise->noted && !promise->timed);
         break;
     case DOMI_PROMISE_WAITING:
         DOMI_CHECK(promise->uncounted == (promise->kind != DOMI_PROMISE_ASK));
         DOMI_CHECK(!promise->queued);
-        DOMI_CHECK(!(promise->timed && promise->noted)); /* a noted one is not on the wheel yet */
+        /* a promise whose note arms it is not on the wheel yet */
+        DOMI_CHECK(!(promise->timed && promise->noted));
         break;
     case DOMI_PROMISE_FAILED:
         DOMI_CHECK(promise->uncounted == (promise->kind != DOMI_PROMISE_ASK));
-        DOMI_CHECK(promise->queued && !promise->noted); /* its node is in one list at most */
+        DOMI_CHECK(promise->queued && !promise->noted); /* the node is in one list at most */
         break;
     case DOMI_PROMISE_DONE:
         DOMI_CHECK(!promise->uncounted && !(promise->queued && promise->noted));
         break;
-    case DOMI_PROMISE_DEAD: /* it is freed when its node comes out of the list that it is in */
+    /* the promise is freed when its node comes out of the list that holds it */
+    case DOMI_PROMISE_DEAD:
         DOMI_CHECK(promise->queued != promise->noted);
         DOMI_CHECK(!promise->uncounted);
         break;

@@ -10,10 +10,12 @@
 #include "house/conversation/promise.h"
 #include "house/message/manager.h"
 
-/* Check what the three cache lines of the house itself can tell. Home, between runs. */
+/* Check what the fields of the house itself can tell, without a walk over its lists. Home, between
+ * runs. */
 void domi_house_check(const domi_manager *home, const domi_house *house);
 
-/* The same, and check all messages and parked conversations of the house one by one. */
+/* Do what domi_house_check() does, and check all messages and parked conversations of the house one
+ * by one. */
 void domi_house_check_lists(const domi_manager *home, const domi_house *house);
 
 /* Check a promise. Called by whoever runs the house of its conversation. */

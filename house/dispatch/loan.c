@@ -1,4 +1,5 @@
-/* The way of a loan: home exposes a house, a thief takes, runs and returns it, home settles it. */
+/* This file has the steps of a loan: home exposes a house, a thief takes, runs and returns it, and
+ * home settles it. */
 #include "house/dispatch/loan.h"
 
 #include "base/check.h"
@@ -71,8 +72,8 @@ uint32_t domi_loans_expose(domi_manager *home, domi_queue *queue, uint32_t most)
     return count;
 }
 
-/* The house is home's again: carry out what the thief has noted, and sort the mail that came
- * meanwhile. */
+/* Take back a house that was exposed: carry out the notes that the thief has made, and sort the
+ * mail that came meanwhile. */
 static void take_house_back(domi_manager *home, domi_house *house, domi_notes notes)
 {
     uint32_t slot = domi_house_slot(house);
@@ -108,7 +109,8 @@ uint32_t domi_loans_take_back(domi_manager *home, domi_queue *queue)
         domi_fifo_put((house->marks & DOMI_MARK_HIGH) != 0 ? &high : &normal, house);
         count++;
     }
-    /* They were ready before all houses that wait in `queue`. */
+    /* The houses that come back were ready before all houses that wait in `queue`, so they go
+     * before these. */
     domi_fifo_prepend(&queue->high, &high);
     domi_fifo_prepend(&queue->normal, &normal);
     queue->count += count;

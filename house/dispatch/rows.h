@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-/* The row for messages of `type`, or NULL. */
+/* Returns the row for messages of `type`; NULL: there is none. */
 static inline const domus_on *domi_row_of(const domus_behaviour *behaviour, const domus_type *type)
 {
     const domus_on *on = behaviour->on;
@@ -24,7 +24,8 @@ static inline const domus_on *domi_row_of(const domus_behaviour *behaviour, cons
     return on;
 }
 
-/* The row for messages that no other row names: the last one, if it has a handler. */
+/* Returns the row for messages that no other row names, which is the last row, if it has a handler;
+ * else NULL. */
 static inline const domus_on *domi_row_of_rest(const domus_behaviour *behaviour)
 {
     const domus_on *on = behaviour->on;

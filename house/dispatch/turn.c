@@ -1,5 +1,5 @@
-/* The functions of manager.h: how a manager is made and ended, and the parts of an iteration that
- * concern houses. */
+/* This file has the functions of manager.h: they make and end a manager, and do the parts of an
+ * iteration that concern houses. */
 #include "house/message/manager.h"
 
 #include "base/check.h"
@@ -32,7 +32,8 @@ int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
     domi_manager_own(manager);
     manager->index = index;
     manager->count = count;
-    /* All but the outside's. If the system may have detached actors, runtime sets it anew. */
+    /* All managers but the outside's are of threads of the loop. If the system may have detached
+     * actors, runtime sets this number again. */
     manager->threads = count - 1;
     manager->managers = managers;
     manager->config = config;
@@ -119,7 +120,7 @@ static uint32_t take_arrivals(domi_manager *manager)
 
     /* The stack holds the newest house first; turn it round, so that the oldest is sorted first. */
     while (house != NULL) {
-        domi_prefetch_write(house); /* its inbox is exchanged below */
+        domi_prefetch_write(house); /* the inbox in this line is exchanged below */
         domi_house *next = atomic_load_explicit(&house->arrival_next, memory_order_relaxed);
         atomic_store_explicit(&house->arrival_next, first, memory_order_relaxed);
         first = house;
@@ -127,7 +128,8 @@ static uint32_t take_arrivals(domi_manager *manager)
     }
     for (house = first; house != NULL; count++) {
         domi_house *next = atomic_load_explicit(&house->arrival_next, memory_order_relaxed);
-        if (DOMI_UNLIKELY(domi_house_is_exposed(house))) /* its inbox is sorted when it is back */
+        /* the inbox is sorted when the house is back */
+        if (DOMI_UNLIKELY(domi_house_is_exposed(house)))
             domi_house_slot_set(house, domi_house_slot(house) | DOMI_SLOT_PENDING);
         else
             domi_mailbox_sort_inbox(manager, house);

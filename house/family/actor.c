@@ -1,4 +1,5 @@
-/* The verbs of an actor: its own address, notices, spawning and stopping, timers. */
+/* This file has the verbs of an actor for its own address, notices, spawning and stopping, and
+ * timers. */
 #include "base/prefetch.h"
 #include "house/conversation/stack.h"
 #include "house/conversation/timer.h"
@@ -62,7 +63,7 @@ int domus_notice(domus_stack *stack, domus_address to, const domus_type *type, c
     return notice(stack->manager, domi_stack_house(stack), to, type, payload);
 }
 
-/* So many targets are prefetched. That halves the time of 100,000 sends, and makes no difference
+/* This many targets are prefetched. That halves the time of 100,000 sends, and makes no difference
  * for a few. */
 #define AHEAD 8u
 
@@ -94,7 +95,7 @@ int domus_notice_all(domus_stack *stack, const domus_address *to, uint32_t count
     return result;
 }
 
-/* The home for a new actor of this thread. NULL if there is no such thread. */
+/* Returns the home for a new actor; NULL if the options name a thread that does not exist. */
 static domi_manager *place_of(domus_stack *stack, const domus_spawn_options *options)
 {
     domi_manager *manager = stack->manager;

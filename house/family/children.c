@@ -1,5 +1,5 @@
-/* How a place is found. Places 0 to 7 are in the first segment. Behind these, segment k holds 8 <<
- * k places and begins at place 8 << k. */
+/* A place is found like this: places 0 to 7 are in the first segment. Behind these, segment k holds
+ * 8 << k places and begins at place 8 << k. */
 #include "house/family/children.h"
 
 #include "base/check.h"
@@ -12,7 +12,7 @@
 static_assert(DOMI_CHILDREN_FIRST == 1u << FIRST_BITS, "a segment is told by a place's top bit");
 static_assert(DOMI_CHILDREN_SEGMENTS >= 32 - FIRST_BITS, "a place has 32 bits");
 
-/* The segment of a place that is not among the first eight. */
+/* Returns the segment of a place that is not among the first eight. */
 static uint32_t segment_of(uint32_t place)
 {
     return 31u - (uint32_t)__builtin_clz(place) - FIRST_BITS;

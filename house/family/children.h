@@ -30,7 +30,7 @@ int domi_children_add(domi_children **children, domi_house *child);
  * empty, the segment behind it is freed. */
 void domi_children_remove(domi_children *children, domi_house *child);
 
-/* The child at `place`, which is less than the count. */
+/* Returns the child at `place`, which is less than the count. */
 domi_house *domi_children_get(const domi_children *children, uint32_t place);
 
 static inline uint32_t domi_children_count(const domi_children *children)

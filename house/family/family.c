@@ -1,4 +1,5 @@
-/* How children and parents tell each other of ends, failures and decisions. */
+/* In this file children tell their parents of ends and failures, and parents tell their children of
+ * decisions. */
 #include "house/family/family.h"
 
 #include "base/check.h"
@@ -92,7 +93,7 @@ bool domi_family_remove_ended(domi_manager *manager, domi_house *child)
     }
     domi_family_remove_child(child);
     if ((parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
-        /* a parent that ends or restarts waits for its children to go */
+        /* a parent that ends or restarts waits until its children have ended */
         domi_house_rouse(manager, parent);
     return true;
 }
@@ -155,7 +156,7 @@ static domus_directive decide_for_child(const domus_supervision *supervision,
     return supervision->otherwise;
 }
 
-/* Count one more restart. False if there were too many in the period. */
+/* Count one more restart. Returns false if there were too many in the period. */
 static bool within_intensity(domi_manager *manager, const domus_supervision *supervision,
                              domi_family *family)
 {
@@ -182,9 +183,9 @@ void domi_family_send_directive(domi_manager *manager, domi_house *child, domus_
     DOMI_CHECK(error == 0 || manager->has_stopped);
 }
 
-/* Reserve the child's node to send it a directive. False if the node is in use, or the child
- * is about to end: after a STOP its home relies on it that nobody takes the node, and frees
- * the slot. */
+/* Reserve the child's node to send a directive to the child. Returns false if the node is in use,
+ * or if the child was asked to stop: its home then frees the slot, and relies on nobody taking the
+ * node. */
 static bool take_node(domi_house *child)
 {
     uint64_t life = domi_house_life(child);
@@ -261,7 +262,7 @@ static void obey(domi_manager *manager, domi_house *house, domus_directive direc
     } else if (directive == DOMUS_RESTART) {
         domi_house_restart_begin(manager, house);
     } else if ((life & DOMI_LIFE_STOP) == 0) {
-        house->reason = 0; /* else it may be the reason of a link's stop by now */
+        house->reason = 0; /* after a STOP it may be the reason of the stop */
     }
     domi_house_rouse(manager, house);
 }

@@ -25,28 +25,28 @@ typedef struct domi_family {
     uint64_t window_start_ns; /* begin of the period in which `restarts` are counted */
     uint32_t restarts;
 
-    uint32_t name_slot;             /* slot of its name in the registry; DOMI_NAMELESS: it has no
-                                       name */
-    const domus_behaviour *born_as; /* the behaviour it was spawned with; NULL: the one that it has
-                                       now */
-    void *initial;                  /* copy of its state at the spawn, if its parent may restart it;
-                                       NULL: zeros */
+    /* slot of the actor's name in the registry; DOMI_NAMELESS: it has no name */
+    uint32_t name_slot;
+    /* the behaviour with which the actor was spawned; NULL: the one that it has now */
+    const domus_behaviour *born_as;
+    /* copy of the actor's state at the spawn, if its parent may restart it; NULL: zeros */
+    void *initial;
 
     struct domi_promise *receives; /* receives that wait, the oldest first */
-    domi_node *seen[2];            /* of asks and of notices: the last one that the receives have
-                                      looked at */
+    domi_node *seen[2]; /* the last ask and the last notice that the receives have looked at */
     domi_node *stash[2];
     uint32_t stashed;
 
-    struct domi_watch *watches; /* the watches that it has made */
+    struct domi_watch *watches; /* the watches that the actor has made */
 
     struct domi_member *memberships; /* memberships in groups; written by home only */
-    struct domi_router *routers;     /* routers that it made, which stand for actors it spawned */
-    _Atomic uint32_t *load;          /* where a routee notes its load for the senders of its router;
-                                        NULL: it notes none */
+    /* routers that the actor made, which stand for actors that it spawned */
+    struct domi_router *routers;
+    _Atomic uint32_t *load; /* where a routee notes its load for the senders of its router;
+                               NULL: it notes none */
 
-    uint64_t idle_max_ns; /* stop the actor after so long without a message; 0: never */
-    uint64_t last_ns;     /* when it last handled a message */
+    uint64_t idle_max_ns; /* stop the actor after this time without a message; 0: never */
+    uint64_t last_ns;     /* when the actor last handled a message */
     bool idle_paused;
     bool idle_looked; /* the last run handled the event of the idle timer */
 } domi_family;
@@ -59,7 +59,7 @@ typedef struct domi_family {
  * one. */
 #define DOMI_CHILD_GONE 0
 
-/* The family of a house; it is made if there is none yet. NULL without memory. */
+/* Returns the family of a house, and makes it if there is none yet; NULL if there is no memory. */
 domi_family *domi_family_of(domi_house *house);
 
 /* Free the family and what it holds, but not the children themselves. */
@@ -72,13 +72,14 @@ int domi_family_add_child(domi_house *parent, domi_house *child);
 /* Ask all children to stop. Returns how many are left. */
 uint32_t domi_family_stop_children(domi_manager *manager, domi_house *house);
 
-/* A child has ended: strike it from its parent's list. True: it was struck, and the caller frees
- * the slot. False: the parent lives on another thread (or is lent), and the slot is freed when the
- * parent has heard of the end. */
+/* A child has ended, so strike it from its parent's list. Returns true if that was done; then the
+ * caller frees the slot. Returns false if the parent lives on another thread or is lent; then the
+ * slot is freed when the parent has heard of the end. */
 bool domi_family_remove_ended(domi_manager *manager, domi_house *child);
 
-/* The house has failed with `error`: tell its parent, or let the root decide. `fatal`: the failure
- * was one of on_mount or on_restart, or the actor escalates, so it must not simply resume. */
+/* The house has failed with `error`: tell its parent, or let the root decide. `fatal` is true if
+ * on_mount or on_restart has failed, or if the actor escalates; then the actor must not simply
+ * resume. */
 void domi_family_handle_failure(domi_manager *manager, domi_house *house, int error, bool fatal);
 
 /* Handle the event of a child's node, in a run of the parent. */
@@ -88,7 +89,7 @@ void domi_family_handle_event(domi_manager *manager, domi_house *parent, domi_no
  * directive. Home only. */
 void domi_family_handle_arrival(domi_manager *manager, domi_house *house, domi_node *node);
 
-/* A child's node is thrown away with its parent's mailbox, because the system ends. */
+/* Throw a child's node away with its parent's mailbox, because the system ends. */
 void domi_family_drop_node(domi_manager *manager, domi_node *node);
 
 /* Send the parent's decision to the child, by the child's node, which is reserved for this (its

@@ -1,4 +1,4 @@
-/* How houses are born, mounted, stopped and freed.
+/* In this file houses are born, mounted, stopped and freed.
  *
  * The embedded node carries MOUNT and STOP through the inbox. It is in use while the NODE bit
  * of `life` is set. The spawner sets the bit together with the lease, a thread that stops the
@@ -27,8 +27,8 @@ const domus_type domi_last_type = {.name = "last"};
 static const domus_type mount_type = {.name = "on_mount"};
 static const domus_type stop_type = {.name = "on_stop"};
 
-/* Offset of the actor's state in the room of its house: before the state of a channels actor stands
- * what io keeps of the actor. */
+/* Returns the offset of the actor's state in the room of its house. The state of a channels actor
+ * stands behind the fields `channels`, which io uses. */
 static uint32_t state_offset(const domus_behaviour *behaviour)
 {
     return behaviour->kind == DOMUS_CHANNELS ? (uint32_t)sizeof(((domi_house *)NULL)->channels) : 0;
@@ -238,7 +238,7 @@ void domi_house_queue_mount(domi_manager *manager, domi_house *house)
     domi_counter_add(&manager->houses, 1);
 }
 
-/* The lease of the next life; 0 if the leases are used up. */
+/* Returns the lease of the next life; 0 if the leases are used up. */
 static uint32_t next_lease(const domi_house *house)
 {
     return DOMI_LIFE_LEASE(domi_house_life(house)) + 1;
@@ -249,7 +249,8 @@ static void house_free(domi_manager *manager, domi_house *house)
     /* Before the house is closed: a thread that finds this watcher closed ends a leg of its watch,
      * and must not find the watch in the watcher's list. */
     domi_watch_cancel_all(manager, house);
-    /* From here on nothing is put into this house, not even because of what is dropped below. */
+    /* From here on nothing is put into this house, not even by the functions below that drop its
+     * mail. */
     atomic_fetch_or_explicit(&house->life, DOMI_LIFE_CLOSED, memory_order_relaxed);
     domi_name_give_back(manager, house);
     domi_group_remove_house(manager, house);
@@ -326,7 +327,7 @@ void domi_house_mount(domi_manager *manager, domi_house *house)
     int result = 0;
 
     if ((domi_house_life(house) & DOMI_LIFE_STOP) != 0)
-        /* it never began: neither on_mount nor on_stop is called */
+        /* the actor never began, so neither on_mount nor on_stop is called */
         house->marks |= DOMI_MARK_UNMOUNTED;
     else
         result = domi_house_run_mount(manager, house);
@@ -375,7 +376,7 @@ int domi_house_stop(domi_manager *manager, domus_address address)
         /* The NODE bit keeps the house alive, but not beyond the end of its thread. */
         DOMI_CHECK(error == 0 || manager->has_stopped);
         return error;
-    } /* else its node is under way already, and home looks at STOP when the node has come */
+    } /* otherwise the node is under way already, and home looks at STOP when the node has come */
     return 0;
 }
 
@@ -444,7 +445,8 @@ void domi_house_end_left(domi_manager *manager, domi_house *house)
         house->marks |= DOMI_MARK_STOPPING;
         domi_house_run_stop(manager, house);
         domi_counter_add(&manager->counters.stops, 1);
-        house->state = DOMI_RUNNING; /* whatever its state was: its thread has ended */
+        /* its thread has ended, so its state may be any, and the table of moves is not used */
+        house->state = DOMI_RUNNING;
     }
     house_free(manager, house);
 }

@@ -17,8 +17,8 @@ int domi_house_spawn_child(domi_manager *manager, domi_house *parent, domi_manag
                            const domus_behaviour *behaviour, const void *state,
                            const domus_spawn_options *options, domus_address *ret_address);
 
-/* As domi_house_spawn_child(), for a routee: it notes in `load` how many messages wait for it
- * (router.h). NULL: it notes nothing. */
+/* As domi_house_spawn_child(), for a routee: the routee notes its load (waiting mail and
+ * conversations, router.h) in `load`. If `load` is NULL, it notes nothing. */
 int domi_house_spawn_routee(domi_manager *manager, domi_house *parent, domi_manager *home,
                             const domus_behaviour *behaviour, const void *state,
                             const domus_spawn_options *options, _Atomic uint32_t *load,
@@ -47,10 +47,10 @@ void domi_house_mount(domi_manager *manager, domi_house *house);
  * mount. */
 void domi_house_fail_mount(domi_manager *manager, domi_house *house, int error);
 
-/* Something other than mail has changed (a stop, a directive, a child is gone), and the house has
- * to look at it. If the house waits, it becomes READY; the end of its run looks. In the other
- * states nothing has to be done: CREATED and MOUNTING look when they are mounted, READY and later
- * at the end of the run that comes, and an exposed house when it is back. */
+/* Make sure that the house looks at a change that is no mail: a stop, a directive, the end of a
+ * child. If the house is WAITING, it becomes READY, and looks at the end of its run. In the other
+ * states nothing has to be done: a CREATED or MOUNTING house looks when it is mounted, a READY,
+ * SCHEDULED or RUNNING one at the end of its next run, and an exposed one when it is back. */
 static inline void domi_house_rouse(domi_manager *manager, domi_house *house)
 {
     if (!domi_house_is_exposed(house) && house->state == DOMI_WAITING)
@@ -91,8 +91,8 @@ void domi_house_run_stop(domi_manager *manager, domi_house *house);
  * conversations are cancelled, its children stopped, and its channels begin to close. */
 void domi_house_stop_begin(domi_manager *manager, domi_house *house);
 
-/* End a stop, after each run of a stopping house: if nothing is left to wait for, call on_stop and
- * free the house. True if it is gone. */
+/* Try to end a stop, after each run of a stopping house: if nothing is left to wait for, call
+ * on_stop and free the house. Returns true if the house is gone. */
 bool domi_house_stop_end(domi_manager *manager, domi_house *house);
 
 /* The system has ended: call on_stop if the actor was mounted, and free the house whatever it waits

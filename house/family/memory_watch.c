@@ -1,4 +1,5 @@
-/* How watches on memory are told: home's list, its lock, and the verbs of domus/memory.h. */
+/* This file tells actors of changes of memory: home's list of watches, its lock, and the verbs of
+ * domus/memory.h. */
 #include "house/family/memory_watch.h"
 
 #include "base/check.h"
@@ -12,8 +13,8 @@
 
 const domus_type domus_memory_type = {.name = "memory", .size = sizeof(domus_memory_change)};
 
-/* The number of the latest change, and the levels that it brought. Without a system that measures
- * memory it is 0 and NORMAL. */
+/* Returns the number of the latest change, and hands out the levels that it brought. If nobody
+ * measures memory, these are 0 and NORMAL. */
 static uint32_t read_memory(const domi_manager *manager, domus_memory_change *ret_change)
 {
     if (manager->read_memory != NULL)
@@ -75,7 +76,8 @@ static void put_event(domi_manager *manager, domi_memory_watch *watch)
         domi_memory_watch_drop_node(manager, watch);
 }
 
-/* The next watch whose actor has to be told of change `number`; NULL: there is none for now. */
+/* Returns the next watch whose actor has to be told of change `number`; NULL: there is none for
+ * now. */
 static domi_memory_watch *find_next(domi_manager *home, uint32_t number, uint32_t *visits)
 {
     domi_memory_watch *found = NULL;
@@ -130,7 +132,8 @@ bool domi_memory_watch_begin_event(domi_manager *manager, domi_memory_watch *wat
     return is_wanted;
 }
 
-/* If a change came while the event was handled, home has not put it, so it is put here. */
+/* If a change came while the event was handled, home has not put the event again, so this function
+ * puts it. */
 void domi_memory_watch_end_event(domi_manager *manager, domi_memory_watch *watch)
 {
     domi_manager *home = watch->house->home;

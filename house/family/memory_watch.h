@@ -29,7 +29,7 @@ struct domi_memory_watch {
     uint32_t lease; /* lease of the house */
     uint32_t told;  /* number of the change that the actor was told last */
     bool under_way; /* the event is in the mailbox or is being handled */
-    bool cancelled; /* it was taken back, and is freed once its event is not under way */
+    bool cancelled; /* the watch was taken back, and is freed once its event is not under way */
     domi_link link;
 };
 
@@ -44,11 +44,12 @@ void domi_memory_watches_fire(domi_manager *manager);
 /* True if an actor of this home has such a watch. Any thread; the answer may be late. */
 bool domi_memory_is_watched(const domi_manager *manager);
 
-/* The event is about to be handled: read the levels into it. False if the watch was taken back, and
- * there is nothing to handle. */
+/* The event is about to be handled, so read the levels into it. Returns false if the watch was
+ * taken back, so that there is nothing to handle. */
 bool domi_memory_watch_begin_event(domi_manager *manager, domi_memory_watch *watch);
 
-/* The event was handled; or it was dropped with its mailbox. */
+/* domi_memory_watch_end_event() is called when the event was handled, domi_memory_watch_drop_node()
+ * when it is dropped with its mailbox. */
 void domi_memory_watch_end_event(domi_manager *manager, domi_memory_watch *watch);
 void domi_memory_watch_drop_node(domi_manager *manager, domi_memory_watch *watch);
 

@@ -1,10 +1,10 @@
-/* Processes, as actors: the verbs of domus/process.h.
+/* A process is an actor with the behaviour below, and this file has the verbs of domus/process.h.
  *
- * One conversation, begun by on_mount, waits for the first of any message and the yields. Messages
- * and completions are gathered. With the first of them a second receive begins, which takes nothing
- * and ends when all waiting mail was looked at. So the step comes after everything that one run
- * brought, without a clock and without a message of the actor to itself. Public verbs do the work,
- * but memory and domus_process_take() use the library's own functions. */
+ * One conversation, which on_mount begins, waits for whatever comes first: any message, or the
+ * completion of a yield. Both are gathered as events. With the first event a second receive begins,
+ * which takes nothing and ends when all waiting mail was looked at. So the step comes after all
+ * events of one run, without a clock and without a message of the actor to itself. Public verbs do
+ * the work, but memory and domus_process_take() use the library's own functions. */
 #include "base/memory.h"
 #include "house/conversation/owned.h"
 #include "house/family/life.h"
@@ -19,7 +19,7 @@
 
 /* Tags of the two receives, which are no yields. */
 #define TAG_MESSAGE UINT64_MAX
-#define TAG_TURN    (UINT64_MAX - 1) /* all mail that waited was looked at */
+#define TAG_TURN    (UINT64_MAX - 1) /* the receive that ends when all waiting mail was looked at */
 
 static_assert(TAG_TURN > DOMUS_PROCESS_TAG_MAX, "yields have tags of their own");
 
@@ -169,21 +169,21 @@ static bool put_off_end_of_turn(domus_stack *stack, process_actor *actor)
     if (actor->turning)
         return true;
     actor->turning = domus_receive_add(stack, &nothing, 0, TAG_TURN) == 0;
-    /* without memory for the receive the step comes at once */
+    /* if there is no memory for the receive, the step comes at once */
     return actor->turning || step_process(stack, actor);
 }
 
 static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
     process_actor *actor = self;
-    /* this also tells whether the conversation was cancelled */
+    /* wait again; the result also tells whether the conversation was cancelled */
     int result = domus_wait_first(stack, go_on);
 
     if (answer->tag == TAG_MESSAGE)
         actor->listening = false;
     else if (answer->tag == TAG_TURN)
         actor->turning = false;
-    if (result >= 0) { /* the promise just given back is free, so this finds one */
+    if (result >= 0) { /* the promise of this answer is free again, so the receive finds memory */
         int error = receive_any(stack, actor);
         result = error != 0 ? error : result;
     }

@@ -25,7 +25,7 @@ static const domus_type restart_type = {.name = "on_restart"};
 void domi_house_restart_begin(domi_manager *manager, domi_house *house)
 {
     if ((house->marks & DOMI_MARK_STOPPING) != 0 || house->state == DOMI_MOUNTING)
-        return; /* it ends, or it has not begun yet */
+        return; /* the actor ends, or has not begun yet */
     house->marks |= DOMI_MARK_RESTART;
     domi_stack_cancel_all(manager, house);
     domi_link_cancel_all(manager, house);
@@ -45,8 +45,8 @@ static int begin_anew(domi_manager *manager, domi_house *house)
     bool goes_on = behaviour->on_restart != NULL && (house->marks & DOMI_MARK_UNMOUNTED) == 0;
     if (!goes_on)
         domi_house_run_stop(manager, house);
-    /* A second time, because conversations that were cancelled, and on_stop, may have begun
-     * something. */
+    /* Both are cancelled a second time, because conversations that were cancelled, and on_stop, may
+     * have made new ones. */
     domi_link_cancel_all(manager, house);
     domi_watch_cancel_all(manager, house);
     house->marks &= (uint16_t)~DOMI_MARK_RESTART;
@@ -104,7 +104,7 @@ void domi_house_look_at_idle_time(domi_manager *manager, domi_house *house)
         (void)domi_house_stop(manager, domi_house_address(house));
         return;
     }
-    /* Without memory for the timer the actor stays until it is stopped otherwise. */
+    /* If there is no memory for the timer, the actor stays until something else stops it. */
     (void)domi_timer_new(manager, house,
                          until_ns > now_ns ? until_ns - now_ns : family->idle_max_ns, 0,
                          &domi_idle_type, NULL, &timer);

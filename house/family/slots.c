@@ -1,5 +1,6 @@
-/* How slots are made, cached and found. Sizes: 192 bytes hold 16 of state, 256 hold 80, and so on
- * up to 1,216, which hold 1,040. Larger state is allocated beside a slot of the smallest class. */
+/* This file makes, caches and finds slots. A slot of 192 bytes holds 16 bytes of state, one of 256
+ * holds 80, and so on up to 1,216, which holds 1,040. Larger state is allocated beside a slot of
+ * the smallest class. */
 #include "house/family/slots.h"
 
 #include "base/prefetch.h"
@@ -18,7 +19,7 @@ void domi_slots_init(domi_manager *manager)
     domi_spinlock_init(&manager->slots.lock);
     for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++) {
         domi_slab_init(&manager->slots.slabs[i], sizes[i], sizes[i], CHUNK_BYTES);
-        /* its memory is never given to anything else, because slots have leases (M10) */
+        /* chunks of slots are never given back, because slots have leases (M10) */
         manager->slots.slabs[i].lasts = true;
     }
 }
@@ -80,7 +81,8 @@ static domi_house *take_free(domi_manager *home, uint32_t size_class)
  * put may still write. */
 static void refill(domi_manager *home, domi_slot_cache *cache, uint32_t size_class)
 {
-    domi_house **link = &cache->free[size_class]; /* in address order, in which they will be used */
+    /* the slots are linked, and later used, in the order of their addresses */
+    domi_house **link = &cache->free[size_class];
 
     domi_spinlock_lock(&home->slots.lock);
     for (uint32_t i = 0; i < DOMI_SLOTS_REFILL; i++) {

@@ -15,7 +15,7 @@ void domi_slots_init(domi_manager *manager);
 void domi_slots_fini(domi_manager *manager);
 
 /* Take a free slot of `home` with room for `state_bytes`, for the thread of `manager`. The house is
- * CREATED and has its next lease; its room is not zeroed. NULL without memory. */
+ * CREATED and has its next lease; its room is not zeroed. Returns NULL if there is no memory. */
 domi_house *domi_slots_take(domi_manager *manager, domi_manager *home, uint32_t state_bytes);
 
 /* Put a slot that was not used back into the cache that it was taken from. Called by the thread
@@ -25,7 +25,7 @@ void domi_slots_untake(domi_manager *manager, domi_house *house);
 /* Free a slot. Home only. */
 void domi_slots_put(domi_manager *home, domi_house *house);
 
-/* Visit every slot of this home, also free ones. No other thread may be spawning. */
+/* Visit every slot of this home, also free ones. No other thread may spawn at the same time. */
 void domi_slots_walk(domi_manager *home, void (*visit)(void *house, void *context), void *context);
 
 /* As domi_slots_walk(), while other threads may spawn: visits the slots that were made before the
@@ -39,7 +39,7 @@ void domi_slots_walk_shared(domi_manager *home, void (*visit)(void *house, void 
  * people read. Any thread. */
 uint32_t domi_slots_number(const domi_house *house);
 
-/* Bytes of state that fit into a slot of this size class. */
+/* Returns how many bytes of state fit into a slot of this size class. */
 uint32_t domi_slots_state_bytes(uint32_t size_class);
 
 #endif

@@ -1,4 +1,4 @@
-/* How watches travel, fire and are taken back, and the public verbs that make them. */
+/* In this file watches travel, fire and are taken back, and the public verbs make them. */
 #include "house/family/watch.h"
 
 #include "base/check.h"

@@ -25,10 +25,10 @@ struct domi_watch {
             domi_watch *peer;       /* on the side that made a link: the watch of the other
                                        direction; else NULL */
             _Atomic uint32_t legs;  /* legs that have not ended */
-            bool link;              /* it is one of the two watches of a link */
-            bool attached;          /* it is in the list `attached` of the watched house */
-            bool cancelled;         /* it was taken back, so its event is not handled */
-            _Atomic bool owned;     /* it is in its watcher's list */
+            bool link;              /* this is one of the two watches of a link */
+            bool attached;          /* the watch is in the list `attached` of the watched house */
+            bool cancelled;         /* the watch was taken back, so its event is not handled */
+            _Atomic bool owned;     /* the watch is in its watcher's list */
             domus_down down;
         };
     };
@@ -50,10 +50,10 @@ static_assert(offsetof(domi_watch, link_) == DOMI_LINK_OFFSET, "as a timer's");
  * house. Home only. */
 void domi_watch_handle_arrival(domi_manager *manager, domi_house *house, domi_node *node);
 
-/* A node of a watch is thrown away with its mailbox, or came too late. */
+/* Throw a node of a watch away, because its mailbox is emptied or the node came too late. */
 void domi_watch_drop_node(domi_manager *manager, domi_node *node);
 
-/* The event is about to be handled by its watcher. False if there is nothing to handle.
+/* The watcher is about to handle the event. Returns false if there is nothing to handle.
  * domi_watch_end_event() has to follow in every case. */
 bool domi_watch_begin_event(domi_manager *manager, domi_house *house, domi_node *node);
 void domi_watch_end_event(domi_manager *manager, domi_house *house, domi_node *node);
@@ -61,8 +61,8 @@ void domi_watch_end_event(domi_manager *manager, domi_house *house, domi_node *n
 /* Send the events of all watches on `house`, because it ends. Home only. */
 void domi_watch_fire_all(domi_manager *manager, domi_house *house);
 
-/* Send the events of those that wait for room in the mailbox of `house`, because there is room
- * again. Home only. */
+/* Send the events of all watches that wait for room in the mailbox of `house`, because there is
+ * room again. Home only. */
 void domi_watch_fire_room(domi_manager *manager, domi_house *house);
 
 /* Take back all watches that the house has made, because it ends or restarts. */

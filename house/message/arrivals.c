@@ -1,4 +1,4 @@
-/* Pushes chains of houses onto the arrivals of their homes. */
+/* This file pushes chains of houses onto the arrivals of their homes. */
 #include "house/message/arrivals.h"
 
 #include "base/check.h"

@@ -1,5 +1,5 @@
-/* Envelopes: a message travels in one. It has 64 bytes for a notice of up to 24 bytes of payload,
- * and 128 bytes for an ask of up to 64.
+/* An envelope is the object in which a message travels. It has 64 bytes for a notice with up to 24
+ * bytes of payload, and 128 bytes for an ask with up to 64.
  *
  * The first 16 bytes are the node. Everything that can be linked into a mailbox begins with one or
  * has one embedded: an envelope, a house, the event of a timer, a promise, a stack. An envelope has
@@ -50,10 +50,10 @@ enum domi_slab_index {
     DOMI_SLAB_MEMBER,
     DOMI_SLABS,
     DOMI_SLAB_HEAP = DOMI_SLABS, /* an envelope too large for the slabs */
-    DOMI_SLAB_HOUSE,             /* the node of a house; part of it and not freed by itself */
-    DOMI_SLAB_STACK_PROMISE,     /* the first promise of a stack; part of it */
-    DOMI_SLAB_UNWATCH,           /* the node that takes a watch back; part of the watch */
-    DOMI_SLAB_SHARED,            /* a notice of 64 bytes whose payload is shared (shared.h) */
+    DOMI_SLAB_HOUSE, /* the node of a house; it is a part of the house and not freed by itself */
+    DOMI_SLAB_STACK_PROMISE, /* the first promise of a stack, which is a part of the stack */
+    DOMI_SLAB_UNWATCH,       /* the node that takes a watch back, which is a part of the watch */
+    DOMI_SLAB_SHARED,        /* a notice of 64 bytes whose payload is shared (shared.h) */
     DOMI_SLAB_KINDS,
 };
 
@@ -61,18 +61,19 @@ typedef struct domi_node domi_node;
 
 struct domi_node {
     domi_node *next;
-    uint32_t lease; /* the lease of the actor that it is for */
-    uint16_t owner; /* index of the manager whose pool it is from; in a house: see family.h */
-    uint8_t slab;   /* enum domi_slab_index */
-    uint8_t kind;   /* enum domi_node_kind */
+    uint32_t lease; /* the lease of the actor that the node is for */
+    /* index of the manager whose pool it is from; in the node of a house: see family.h */
+    uint16_t owner;
+    uint8_t slab; /* enum domi_slab_index */
+    uint8_t kind; /* enum domi_node_kind */
 };
 
 typedef struct domi_envelope {
     domi_node node;
     const domus_type *type;
-    struct domi_house *sender; /* NULL: it has no sender */
+    struct domi_house *sender; /* NULL: the message has no sender */
     uint32_t sender_lease;
-    int32_t error; /* of an exception: a negative errno */
+    int32_t error; /* in an exception: a negative errno */
     unsigned char payload[24];
 } domi_envelope;
 

@@ -30,23 +30,24 @@ typedef enum domi_state {
 /* Marks beside the state, in `marks`. Only home reads and writes them, or, while the house is lent,
  * the thief. "Holds" means: asks and notices wait while the mark is set. */
 enum domi_mark {
-    DOMI_MARK_BARRIER = 1,   /* a conversation has raised a barrier; holds */
+    DOMI_MARK_BARRIER = 1,   /* a conversation of the actor has raised a barrier; holds */
     DOMI_MARK_SATURATED = 2, /* `conversations_max` conversations are parked; holds */
-    DOMI_MARK_STOPPING = 4,  /* its stop has begun: asks and notices become dead letters */
-    DOMI_MARK_HIGH = 16,     /* it was of high priority when it was queued */
+    DOMI_MARK_STOPPING = 4,  /* the actor's stop has begun: asks and notices become dead letters */
+    DOMI_MARK_HIGH = 16,     /* the house was of high priority when it was queued */
     /* Not mounted: on_mount or on_restart has failed, or a stop came before on_mount. No function
      * of the behaviour is called; holds. */
     DOMI_MARK_UNMOUNTED = 32,
-    DOMI_MARK_CHANNELS = 64,     /* a channels actor's channels have work for a run */
-    DOMI_MARK_RECEIVING = 128,   /* a receive waits and takes only what its pattern names; holds */
-    DOMI_MARK_FRESH = 256,       /* with RECEIVING: the receives have not looked at all mail yet */
-    DOMI_MARK_SUSPENDED = 512,   /* it has failed and its parent has not decided yet; holds */
-    DOMI_MARK_PASSIVATES = 1024, /* it stops after an idle time, so each run notes the time */
-    DOMI_MARK_PINNED = 2048,     /* it is never lent */
-    DOMI_MARK_FATAL = 4096,      /* with SUSPENDED: it may not resume, only restart or stop */
-    DOMI_MARK_RESTART = 8192,    /* a restart waits for its conversations and children; holds */
-    DOMI_MARK_DEAD = 16384,      /* its life is over, but its parent has not heard of that */
-    DOMI_MARK_ROUTEE = 32768,    /* a router reads its load, so each run notes it */
+    DOMI_MARK_CHANNELS = 64,   /* a channels actor's channels have work for a run */
+    DOMI_MARK_RECEIVING = 128, /* a receive waits and takes only what its pattern names; holds */
+    DOMI_MARK_FRESH = 256,     /* with RECEIVING: the receives have not looked at all mail yet */
+    DOMI_MARK_SUSPENDED = 512, /* the actor has failed and its parent has not decided yet; holds */
+    /* the actor stops after an idle time, so each run notes the time */
+    DOMI_MARK_PASSIVATES = 1024,
+    DOMI_MARK_PINNED = 2048,  /* the house is never lent to another thread */
+    DOMI_MARK_FATAL = 4096,   /* with SUSPENDED: the actor may not resume, only restart or stop */
+    DOMI_MARK_RESTART = 8192, /* a restart waits for the end of conversations and children; holds */
+    DOMI_MARK_DEAD = 16384,   /* the actor's life is over, but its parent has not heard of that */
+    DOMI_MARK_ROUTEE = 32768, /* a router reads the house's load, so each run notes the load */
 };
 /* The marks that hold: while one of them is set, asks and notices wait. Under RECEIVING a receive
  * may take one of those that wait. */
@@ -56,17 +57,19 @@ enum domi_mark {
 
 /* Control bits in `life`, beside the lease. While an actor lives in the slot, each change of them
  * is an atomic read-modify-write (M9). */
-#define DOMI_LIFE_CLOSED      UINT64_C(1)  /* the slot is free: a put is refused */
-#define DOMI_LIFE_STOP        UINT64_C(2)  /* it was asked to stop: asks and notices are refused */
-#define DOMI_LIFE_FULL        UINT64_C(4)  /* as many wait as may: asks and notices are refused */
+#define DOMI_LIFE_CLOSED UINT64_C(1) /* the slot is free: a put is refused */
+/* the actor was asked to stop: asks and notices are refused */
+#define DOMI_LIFE_STOP UINT64_C(2)
+/* the bound of waiting mail is reached: asks and notices are refused */
+#define DOMI_LIFE_FULL        UINT64_C(4)
 #define DOMI_LIFE_NODE        UINT64_C(8)  /* the embedded node (`node`) is in use */
-#define DOMI_LIFE_BOUNDED     UINT64_C(16) /* `mail_max` is its own bound of waiting mail */
+#define DOMI_LIFE_BOUNDED     UINT64_C(16) /* the house has a bound of its own, `mail_max` */
 #define DOMI_LIFE_LEASE(life) ((uint32_t)((life) >> 32))
 
 /* Bits in `slot`; the lower six are the size class. */
 #define DOMI_SLOT_CLASS   0x3fu
-#define DOMI_SLOT_EXPOSED 0x40u /* exposed: a thief may take it, or has it (loan.h) */
-#define DOMI_SLOT_PENDING 0x80u /* exposed, and home took it off the arrivals meanwhile */
+#define DOMI_SLOT_EXPOSED 0x40u /* a thief may take the house, or has it (loan.h) */
+#define DOMI_SLOT_PENDING 0x80u /* home sorts the house's inbox once the house is back (loan.h) */
 
 #define DOMI_HOUSE_STATE_INLINE 16u
 
@@ -86,28 +89,29 @@ struct domi_house {
     struct domi_manager *home;          /* constant; NULL in a router's face (router.h) */
     const domus_behaviour *behaviour;   /* constant in a life */
     void *self;                         /* the actor's state; constant in a life */
-    domi_node node;                     /* tells of its birth, stop, failure or end (family.h) */
+    domi_node node; /* carries the actor's birth, stop, failure or end (family.h) */
 
     /* Line 1: the runner touches it. */
     alignas(64) uint8_t state;
     _Atomic uint8_t slot;             /* size class and DOMI_SLOT_ bits; only home writes it */
     uint16_t marks;                   /* enum domi_mark */
     uint32_t mail;                    /* asks and notices that wait */
-    domi_house *next;                 /* in the one queue that the house is in */
+    domi_house *next;                 /* the next house in the queue that this house is in */
     domi_node *tails[DOMI_MAILBOXES]; /* circular lists: the last node's next is the first */
     uint32_t replies;                 /* replies that wait */
     uint32_t events;                  /* events that wait, in steps: see DOMI_EVENT_STEP */
 
     /* Line 2: all other fields. */
-    alignas(64) uint32_t asks;  /* asks that it has made and whose answers it has not taken */
-    uint32_t stacks_count;      /* conversations in `stacks` */
-    domus_stack *stacks;        /* parked conversations; the holder of the barrier comes first */
+    alignas(64) uint32_t asks; /* asks that the actor has made and whose answers it has not taken */
+    uint32_t stacks_count;     /* conversations in `stacks` */
+    domus_stack *stacks;       /* parked conversations; the holder of the barrier comes first */
     struct domi_link *attached; /* its timers, watchers, descriptor watches, memory watches */
-    struct domi_family *family; /* NULL until the actor needs something that is in there */
-    domi_house *parent;         /* the actor that spawned it; NULL: it was spawned from outside */
-    uint32_t child_index;       /* its place in the parent's list; used by the parent's runner */
-    _Atomic uint16_t mail_max;  /* 0, or its own bound of waiting mail, with DOMI_LIFE_BOUNDED */
-    int16_t reason;             /* why it failed or ends: 0, or a negative errno */
+    /* children, name and so on (family.h); NULL: the actor needs none */
+    struct domi_family *family;
+    domi_house *parent;        /* the actor that spawned this one; NULL: spawned from outside */
+    uint32_t child_index;      /* the place in the parent's list; used by the parent's runner */
+    _Atomic uint16_t mail_max; /* 0, or the bound of waiting mail, with DOMI_LIFE_BOUNDED */
+    int16_t reason;            /* why the actor failed or ends: 0, or a negative errno */
     union {
         /* The actor's state begins here; in larger slots it goes on behind the house. */
         unsigned char room[DOMI_HOUSE_STATE_INLINE];
@@ -140,7 +144,8 @@ static inline bool domi_house_is_exposed(const domi_house *house)
     return (domi_house_slot(house) & DOMI_SLOT_EXPOSED) != 0;
 }
 
-/* The table of allowed moves, one byte for each state that is left. house.c draws it. */
+/* The table of allowed moves: one byte for each state, whose bits are the states to which it may
+ * move. house.c draws the table. */
 #define DOMI_MOVE(from, to) (UINT64_C(1) << ((from)*8 + (to)))
 #define DOMI_MOVES                                                                                 \
     (DOMI_MOVE(DOMI_CREATED, DOMI_MOUNTING) | DOMI_MOVE(DOMI_MOUNTING, DOMI_WAITING) |             \

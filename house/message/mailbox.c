@@ -54,7 +54,7 @@ static int refuse_busy(domi_manager *manager)
     return -EBUSY;
 }
 
-/* How many asks and notices may wait here. */
+/* Returns how many asks and notices may wait in the house. */
 static uint32_t bound_of(const domi_manager *manager, const domi_house *house, uint64_t life)
 {
     return (life & DOMI_LIFE_BOUNDED) != 0 ? domi_house_mail_max(house) : manager->mailbox_max;
@@ -221,8 +221,8 @@ void domi_mailbox_sort_inbox(domi_manager *manager, domi_house *house)
     }
 
     /* A free slot has its next lease already, so mail that comes late for its last life becomes a
-     * dead letter. acquire: pairs with the release in publish() (life.c): late mail for the old
-     * life may make home sort before the new actor's mount node arrives. */
+     * dead letter. acquire: pairs with the release in publish_life() (life.c): late mail for the
+     * old life may make home sort before the new actor's mount node arrives. */
     uint64_t life = atomic_load_explicit(&house->life, memory_order_acquire);
     uint32_t lease = (life & DOMI_LIFE_CLOSED) != 0 ? 0 : DOMI_LIFE_LEASE(life);
     for (node = oldest; node != NULL;) {

@@ -21,8 +21,8 @@ uint32_t domi_mailbox_depth(const domi_house *house);
  * Called by the runner of its parent. */
 void domi_mailbox_give_back(domi_manager *manager, domi_house *house);
 
-/* Empty the inbox into the mailboxes, the oldest message first. Home, after it took the house off
- * its arrivals; if the house was exposed then, when the house is back. */
+/* Empty the inbox into the mailboxes, the oldest message first. Called by home, after it took the
+ * house off its arrivals; if the house was exposed then, home calls this when the house is back. */
 void domi_mailbox_sort_inbox(domi_manager *manager, domi_house *house);
 
 /* End a message that `house` will not handle. A message of a user becomes a dead letter: it is
@@ -30,18 +30,19 @@ void domi_mailbox_sort_inbox(domi_manager *manager, domi_house *house);
  * event goes back to its timer, watch or other source. */
 void domi_mailbox_drop(domi_manager *manager, domi_house *house, domi_node *node, int error);
 
-/* Turn the asks and notices of a house, or with `all` all of its mail, into dead letters. Mail that
- * was put aside goes, too. */
+/* Turn the asks and notices of a house, or with `all` all of its mail, into dead letters. This
+ * includes mail that was put aside (stashed). */
 void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all);
 
-/* Set FULL in the life word, because as many asks and notices wait as may. Home. */
+/* Set FULL in the life word, because the bound of waiting asks and notices is reached. Home. */
 void domi_mailbox_mark_full(domi_house *house);
 
-/* Clear FULL and send the event room to those who wait for it, if there is room. Home. */
+/* If there is room again, clear FULL and send the event "room" to the actors that watch for it.
+ * Home. */
 void domi_mailbox_clear_full(domi_manager *manager, domi_house *house);
 
-/* True if fewer than half of the asks and notices wait that may; with a bound of 1, if none waits.
- * Home. */
+/* True if the number of waiting asks and notices is below half of its bound; with a bound of 1, if
+ * none waits. Home. */
 static inline bool domi_mailbox_has_room(const domi_manager *manager, const domi_house *house)
 {
     uint32_t own = domi_house_mail_max(house);
@@ -55,9 +56,9 @@ static inline bool domi_mailbox_has_room(const domi_manager *manager, const domi
  * behind a barrier is taken out again and fails with -EDEADLK. */
 bool domi_mailbox_hold(domi_manager *manager, domi_house *house, domi_node *node);
 
-/* Let asks fail with -EDEADLK that wait behind the barrier of `holder` and were made, directly or
- * through others, for `holder`. Called when `holder` parks for the first time after it raised the
- * barrier. */
+/* Let those waiting asks fail with -EDEADLK that were made, directly or through other actors, for
+ * `holder`, because they would wait behind the barrier of `holder` for ever. Called when `holder`
+ * parks for the first time after it raised the barrier. */
 void domi_mailbox_fail_circles(domi_manager *manager, domi_house *house, const domus_stack *holder);
 
 /* Make a WAITING house that has mail that may run READY, and queue it. Home only. */

@@ -1,5 +1,5 @@
-/* Defines the variable that identifies a thread. All other functions of manager.h are in
- * dispatch/turn.c. */
+/* This file defines the variable that identifies a thread. The functions of manager.h are in
+ * house/dispatch/turn.c. */
 #include "house/message/manager.h"
 
 _Thread_local char domi_here;

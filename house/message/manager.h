@@ -87,19 +87,20 @@ typedef struct domi_slot_cache {
 } domi_slot_cache;
 
 /* The slots of one home. Any thread that spawns there refills its cache from here, and home gives
- * back what is too much for its own cache, all under `lock`. */
+ * back the slots that are too many for its own cache, all under `lock`. */
 typedef struct domi_slots {
     domi_spinlock lock;
-    domi_slab slabs[DOMI_HOUSE_CLASSES]; /* a free list holds what was too much for home's cache */
-    domi_counter free_bytes;             /* bytes in these free lists; written under `lock` */
+    /* their free lists hold slots that were too many for home's cache */
+    domi_slab slabs[DOMI_HOUSE_CLASSES];
+    domi_counter free_bytes; /* bytes in these free lists; written under `lock` */
 } domi_slots;
 
 /* The events in the life of an actor that `log` tells of. */
 typedef enum domi_happening {
     DOMI_HAS_FAILED,
     DOMI_IS_RESTARTED,
-    DOMI_ESCALATES, /* it fails because a child has failed */
-    DOMI_IS_ENDED,  /* the root has decided that it ends */
+    DOMI_ESCALATES, /* the actor fails because a child has failed */
+    DOMI_IS_ENDED,  /* the root has decided that the actor ends */
 } domi_happening;
 
 struct domi_memory_watch;
@@ -132,28 +133,31 @@ struct domi_promise;
 struct domus_spawn_options;
 
 struct domi_manager {
-    /* Read by all, and constant while threads run; except `lane_max`. */
+    /* The fields from here to `stop_channels` are read by all threads, and constant while threads
+     * run, except `lane_max`. */
     uint32_t index;
     uint32_t count;    /* managers: the threads', the outside's, then those of detached actors */
-    uint32_t threads;  /* managers that are of threads of the loop */
+    uint32_t threads;  /* how many of them are managers of the loop's threads */
     uint32_t run_kept; /* places of a run that are kept for a later kind: DOMI_RUN_KEPT */
-    domi_manager **managers; /* all, by index */
+    domi_manager **managers; /* all managers, by index */
     const domus_config *config;
     struct domi_names *names;     /* the names of the system; NULL: there are none */
     struct domi_letters *letters; /* subscribers to dead letters; NULL: there are none */
     struct domi_groups *groups;
     struct domi_routers *routers;
-    /* `mailbox_max`, or 0 while `busy`, so that then no put takes the short way. The owner's. */
+    /* Equal to `mailbox_max`, but 0 while `busy` is true, so that no put takes the short way of
+     * domi_mailbox_put() then. Only the owner uses it. */
     uint32_t lane_max;
     uint32_t mailbox_max;
     uint32_t messages_per_run_max;
     uint32_t conversations_max;
-    void (*wake)(domi_manager *manager); /* write to its eventfd; any thread */
-    void *thread;                        /* runtime's, for `wake` */
-    void *system;                        /* runtime's */
-    /* The house in whose name foreign threads ask. It is shown to nobody and cannot be stopped. */
+    void (*wake)(domi_manager *manager); /* wake the owner of `manager`; any thread */
+    void *thread; /* an object of runtime, for the functions that runtime sets */
+    void *system; /* the domus_system; only runtime looks into it */
+    /* In the outside's manager: the house in whose name foreign threads ask. No actor gets its
+     * address, and it cannot be stopped. */
     domi_house *asker;
-    void *io; /* io's */
+    void *io; /* the thread's io; only io looks into it */
     /* Io's part of the run of a channels actor. Handles up to `budget` pieces of work and returns
      * how many it handled; clears DOMI_MARK_CHANNELS if none is left. */
     uint32_t (*run_channels)(domi_manager *manager, domi_house *house, uint32_t budget);
@@ -221,10 +225,11 @@ struct domi_manager {
     uint32_t lent;             /* houses that are exposed */
     domi_slot_cache *slots_of; /* caches of free slots, by the index of their home (slots.h) */
     domi_slots slots;
-    domi_wheel wheel;      /* timers of actors */
-    domi_wheel deadlines;  /* time-outs of promises */
-    domi_node *notes;      /* what home has to do for the lent house that runs here (notes.h) */
-    uint32_t noted_timers; /* timers that this house made less those that it freed; may wrap */
+    domi_wheel wheel;     /* timers of actors */
+    domi_wheel deadlines; /* time-outs of promises */
+    domi_node *notes;     /* what home has to do for the lent house that runs here (notes.h) */
+    /* timers that the lent house made, minus those that it freed; may wrap */
+    uint32_t noted_timers;
     domi_counters counters;
     domi_trim trim;
     domi_memory_watches memory_watches;
@@ -256,7 +261,7 @@ struct domi_manager {
     /* State actors that are ready here. Home publishes the number at each look; idle threads read
      * it. */
     alignas(DOMI_LINES) _Atomic uint32_t readies;
-    _Atomic uint32_t lendable; /* as `readies`, but 0 if its runs are shorter than a loan takes */
+    _Atomic uint32_t lendable; /* as `readies`, but 0 if runs here are shorter than a loan takes */
 
     /* enum domi_park. Senders read it after each put that links a house, and exchange it to wake
      * the owner. */
@@ -302,7 +307,8 @@ static inline const domus_behaviour *domi_manager_set_entered(domi_manager *mana
                                                               const domus_type *type)
 {
     const domus_behaviour *before =
-        atomic_load_explicit(&manager->running, memory_order_relaxed); /* our own */
+        /* relaxed: only this thread writes it */
+        atomic_load_explicit(&manager->running, memory_order_relaxed);
 
     domi_manager_set_running(manager, behaviour);
     domi_manager_set_handled(manager, type);

@@ -26,9 +26,9 @@ void domi_pool_fini(domi_manager *manager);
 #define DOMI_CHAINED_MAX 64u
 void domi_pool_flush_returns(domi_manager *manager);
 
-/* The slow half of a take, when the slab is dry: an object that others gave back, else a fresh one.
- * Returns NULL without memory. The bounded one is for asks and notices, and also returns NULL if
- * memory.threadMax would be exceeded. */
+/* These two are the slow half of a take, when the slab is dry. They return an object that another
+ * thread has given back, else a new one, and NULL if there is no memory. domi_pool_refill_bounded()
+ * is for asks and notices, and also returns NULL if memory.threadMax would be exceeded. */
 void *domi_pool_refill(domi_manager *manager, uint32_t slab);
 void *domi_pool_refill_bounded(domi_manager *manager, uint32_t slab);
 
@@ -36,12 +36,13 @@ void *domi_pool_refill_bounded(domi_manager *manager, uint32_t slab);
  * in no slab goes back to the heap. */
 void domi_pool_free_slow(domi_manager *manager, domi_node *node);
 
-/* An envelope for `bytes` in all (head and payload), too large for the slabs. NULL as for the two
- * functions above. */
+/* These two return an envelope for `bytes` in all (head and payload), which is too large for the
+ * slabs. They return NULL as the two refills do. */
 domi_envelope *domi_pool_take_heap(domi_manager *manager, size_t bytes);
 domi_envelope *domi_pool_take_heap_bounded(domi_manager *manager, size_t bytes);
 
-/* Bytes that this manager's envelopes take: all chunks of their slabs, and the heap. */
+/* Returns the bytes that this manager's envelopes take: all chunks of their slabs, and those on the
+ * heap. */
 uint64_t domi_pool_bytes(const domi_manager *manager);
 
 /* Sort some of the objects that others gave back into the slabs. Returns true if more are left. */
@@ -72,7 +73,7 @@ static inline void domi_pool_free(domi_manager *manager, domi_node *node)
         domi_pool_free_slow(manager, node);
 }
 
-/* As domi_pool_take_by(), but the guest is taken first if it has this size. */
+/* As domi_pool_take_by(), but the guest (see the top) is taken first if it has this size. */
 DOMI_INLINE void *domi_pool_take_envelope(domi_manager *manager, uint32_t index, bool bounded)
 {
     domi_node *guest = manager->guest;
@@ -100,27 +101,27 @@ DOMI_INLINE domi_envelope *domi_envelope_by(domi_manager *manager, size_t bytes,
                    : domi_pool_take_heap(manager, bytes);
 }
 
-/* An envelope for `bytes` in all (head and payload), with only node.owner and node.slab set. NULL
- * without memory. */
+/* Returns an envelope for `bytes` in all (head and payload), with only node.owner and node.slab
+ * set; NULL if there is no memory. */
 DOMI_INLINE domi_envelope *domi_envelope_new(domi_manager *manager, size_t bytes)
 {
     return domi_envelope_by(manager, bytes, false);
 }
 
-/* The same for an ask or a notice, which memory.threadMax bounds. After NULL
- * domi_message_explain_failure() says why. */
+/* As domi_envelope_new(), for an ask or a notice, which memory.threadMax bounds. If this returns
+ * NULL, domi_message_explain_failure() says why. */
 DOMI_INLINE domi_envelope *domi_message_new(domi_manager *manager, size_t bytes)
 {
     return domi_envelope_by(manager, bytes, true);
 }
 
-/* Why domi_message_new() has just failed: -ENOBUFS because of memory.threadMax, -EBUSY because
- * memory is full and nothing more is given to messages, otherwise -ENOMEM. The first two are
+/* Returns why domi_message_new() has just failed: -ENOBUFS because of memory.threadMax; -EBUSY
+ * because memory is full and messages get no more of it; otherwise -ENOMEM. The first two are
  * counted here. */
 int domi_message_explain_failure(domi_manager *manager);
 
-/* Bytes that an envelope can hold in all (head and payload). 0 for one from the heap: it has
- * exactly the size that was asked for, which is not noted. */
+/* Returns how many bytes an envelope can hold in all (head and payload). For an envelope from the
+ * heap it returns 0, because its size is exactly the one that was asked for, and is not noted. */
 size_t domi_envelope_room(const domi_envelope *envelope);
 
 #endif

@@ -48,7 +48,7 @@ typedef struct domi_queue {
     domi_fifo high;
     domi_fifo normal;
     uint32_t normal_every; /* constant, and at least 2, so that neither level starves */
-    uint32_t high_takes;   /* high ones taken since the last normal one, while both waited */
+    uint32_t high_takes;   /* high houses taken since the last normal one, while both waited */
     uint32_t count;        /* houses in both levels */
 } domi_queue;
 

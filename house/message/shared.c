@@ -1,5 +1,5 @@
-/* Makes and frees the three objects. Each count is atomic; all else in them is constant from the
- * time when they are put. */
+/* This file makes and frees the three objects of shared.h. Their counts are atomic; all else in
+ * them is constant once they were put. */
 #include "house/message/shared.h"
 
 #include "house/message/pool.h"

@@ -39,21 +39,23 @@ static inline domi_delivery *domi_delivery_of(domi_envelope *envelope)
     return (domi_delivery *)(void *)envelope->payload;
 }
 
-/* Copy `payload` to share it. The caller holds one count, as the maker of deliveries. After NULL
- * domi_message_explain_failure() says why. */
+/* Copy `payload` to share it. The caller, as the maker of deliveries, holds one count. If this
+ * returns NULL, domi_message_explain_failure() says why. */
 domi_shared *domi_shared_new(domi_manager *manager, const domus_type *type, const void *payload);
 
 /* Give back the count of the maker or of a delivery. The last one releases what the payload owns
  * and frees it. Any thread. */
 void domi_shared_end(domi_manager *manager, domi_shared *shared);
 
-/* Make one more delivery, a notice from `sender` that the caller puts. NULL without memory. */
+/* Make one more delivery, a notice from `sender` that the caller has to put. Returns NULL if there
+ * is no memory. */
 domi_envelope *domi_delivery_new(domi_manager *manager, domi_shared *shared, domus_address sender);
 
 /* Give back `count` of the counts of a delivery. The last one ends the delivery. Any thread. */
 void domi_delivery_end(domi_manager *manager, domi_envelope *delivery, uint32_t count);
 
-/* Make a notice of a delivery. The caller has counted it there already. NULL without memory. */
+/* Make a notice of a delivery. The caller has counted the notice in the delivery already. Returns
+ * NULL if there is no memory. */
 domi_envelope *domi_shared_notice_new(domi_manager *manager, domi_envelope *delivery);
 
 /* Free a notice that was made of a delivery, and give its count back. */

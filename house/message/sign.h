@@ -1,4 +1,5 @@
-/* Two things that each message gets before it is put: its payload, and its type and sender. */
+/* Each message gets its payload, its type and its sender by these two functions before it is
+ * put. */
 #ifndef DOMI_HOUSE_MESSAGE_SIGN_H
 #define DOMI_HOUSE_MESSAGE_SIGN_H
 

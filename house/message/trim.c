@@ -1,4 +1,4 @@
-/* When a pass begins, and what one step of it does. */
+/* This file decides when a pass (trim.h) begins, and takes its steps. */
 #include "house/message/trim.h"
 
 #include "base/memory.h"
@@ -7,7 +7,7 @@
 #define MS_NS         UINT64_C(1000000)
 #define FIRST_WAIT_NS (1000 * MS_NS)
 #define LAST_WAIT_NS  (60000 * MS_NS)
-#define SHORT_WAIT_NS (100 * MS_NS) /* from pass to pass while memory is short */
+#define SHORT_WAIT_NS (100 * MS_NS) /* the wait between passes while memory is short */
 
 static uint64_t mapped_bytes(const domi_manager *manager)
 {
@@ -27,7 +27,7 @@ static bool is_short(const domi_manager *manager)
            domi_memory_is_tight();
 }
 
-/* The next longer wait. */
+/* Returns the next longer wait between passes. */
 static uint64_t longer_wait(uint64_t wait_ns)
 {
     return wait_ns < LAST_WAIT_NS / 2 ? 2 * wait_ns : LAST_WAIT_NS;
@@ -70,7 +70,7 @@ static void end_pass(domi_manager *manager, uint64_t now_ns)
     domi_trim *trim = &manager->trim;
 
     trim->under_way = trim->begun = false;
-    manager->at_max = false; /* until the next message is refused */
+    manager->at_max = false; /* false until a further message is refused */
     tell_spare(manager);     /* a slab whose trim did not begin may have changed its spare bytes */
     trim->mapped = mapped_bytes(manager);
     if (now_ns < trim->short_ns)

@@ -1,4 +1,4 @@
-/* Giving memory back: which slabs of a manager are trimmed (base/slab.h), and when.
+/* This file says which slabs of a manager are trimmed (base/slab.h) to give memory back, and when.
  *
  * The slabs of envelopes give their chunks back, because nobody looks at a free envelope. Stacks,
  * promises, timers and watches have serials that must stay readable (M10), so their chunks stay,
