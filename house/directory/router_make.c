@@ -94,8 +94,7 @@ void domi_router_give_back(domi_manager *manager, domi_router *router)
     atomic_store_explicit(&router->face.life, life & ~DOMI_ROUTER_ORPHAN, memory_order_relaxed);
     domi_spinlock_lock(&routers->lock);
     routers->count--;
-    /* a router whose leases are used up is never used again (M10) */
-    if (DOMI_LIFE_LEASE(life) != 0) {
+    if (DOMI_LIFE_LEASE(life) != 0) { /* otherwise its leases are used up (M10) */
         router->next = routers->free[router->size_class];
         routers->free[router->size_class] = router;
     }
