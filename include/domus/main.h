@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 typedef struct domus_program {
-    const char *name; /* the begin of the lines that domus_main() prints */
+    const char *name; /* the beginning of the lines that domus_main() prints */
 
     /* Runs on the main thread once the threads run: serve listeners, spawn actors. A negative
      * errno ends the program with status 1. */
@@ -50,7 +50,7 @@ typedef struct domus_program {
  * configuration (every error of it on stderr, nothing started). */
 DOMUS_API int domus_main(int argc, char **argv, const domus_program *program);
 
-/* As domus_serve(), and prints the `listening` line. For use in program->start. */
+/* Do what domus_serve() does, and print the `listening` line. For use in program->start. */
 DOMUS_API int domus_main_serve(domus_system *system, const char *name,
                                const domus_behaviour *behaviour, const void *state);
 

@@ -38,10 +38,12 @@ typedef struct domus_process_event {
     domus_process_event_type type;
     int error;    /* for a yield: 0, or a negative errno, and then there is no data */
     uint64_t tag; /* for a yield: its tag */
-    const domus_type *data_type; /* of the message or reply; NULL: none (a sleep, an error) */
+    /* the type of the message or reply; NULL: there is none (a sleep, an error) */
+    const domus_type *data_type;
     const void *data;
-    domus_address sender; /* of the message or reply */
-    bool is_ask;          /* whether `ask` is to be answered, now or in a later step */
+    domus_address sender; /* the sender of the message or reply */
+    /* whether the event is an ask, so that `ask` has to be answered, now or in a later step */
+    bool is_ask;
     /* The ask, for domus_kept_reply() and its like. An ask that was not answered fails with -ESTALE
      * when the process ends. */
     domus_kept ask;

@@ -60,21 +60,22 @@ typedef struct domus_profile {
     uint64_t wakeups_empty; /* wake-ups after which the thread found nothing to do */
     uint64_t wake_rearms;   /* how often the wake poll was armed anew (io.emptyWakeupsMax) */
     uint64_t cap_wakeups_with_work; /* wake-ups by the cap of 1 s that found work: stays 0 */
-    uint64_t steals_wanted;         /* how often this thread was idle and followed a victim */
+    uint64_t steals_wanted; /* how often this idle thread chose a busy thread to steal from */
     uint64_t dead_letters;
     uint64_t refusals; /* asks and notices refused at mailboxMax */
-    uint64_t spawns;   /* actors mounted here */
+    uint64_t spawns;   /* actors mounted on this thread */
     uint64_t stops;
     uint64_t exposed;  /* houses that were exposed to thieves */
-    uint64_t accepted; /* connections accepted here */
-    /* pauses at limits of descriptors or connections, or for want of memory */
+    uint64_t accepted; /* connections accepted on this thread */
+    /* pauses of accepting: at limits of descriptors or connections, or because memory was short */
     uint64_t accept_pauses;
     uint64_t channels_opened;
     uint64_t channels_closed;
-    uint64_t channels_reset;    /* closed by an error, or not drained in time */
-    uint64_t receivers_starved; /* receives ended for want of buffers */
+    uint64_t channels_reset;    /* channels closed by an error, or not drained in time */
+    uint64_t receivers_starved; /* receives that ended because no buffer was free */
     uint64_t timers_fired;
-    uint64_t asks_expired; /* dropped before they were handled: their deadline had passed */
+    /* asks dropped before they were handled, because their deadline had passed */
+    uint64_t asks_expired;
     uint64_t late_replies; /* answers that came when nobody waited for them any more */
     uint64_t cancels;      /* conversations, and asks not begun, that were cancelled */
     uint64_t circles;      /* asks that would have waited for themselves: -EDEADLK */
@@ -90,14 +91,16 @@ typedef struct domus_profile {
     uint64_t stalls;     /* runs of more than stall.threshold (domus/stall.h) */
     uint64_t stalled_ns; /* time that stalls took, counted when they are over */
     uint64_t stall_lengths[DOMUS_STALL_LENGTHS]; /* stalls by their length */
-    uint64_t busy;          /* asks and notices refused for want of memory: -EBUSY */
-    uint64_t pressed;       /* how often reading and accepting was restricted for want of memory */
-    uint64_t trimmed_bytes; /* memory of messages that was given back to the kernel */
-    uint64_t channels_silent; /* closed at channel.firstByteTimeout */
+    uint64_t busy;    /* asks and notices refused with -EBUSY because memory was short */
+    uint64_t pressed; /* how often reading and accepting was restricted because memory was short */
+    uint64_t trimmed_bytes;   /* memory of messages that was given back to the kernel */
+    uint64_t channels_silent; /* channels closed at channel.firstByteTimeout */
     /* connections that were reset because their address had its share */
     uint64_t refused_by_address;
-    uint64_t address_spells; /* spells in which refused_by_address grew; each is logged */
-    uint64_t full_spells;    /* spells at channel.maxConnections */
+    /* spells (times without a pause of a second or more) in which refused_by_address grew; each
+     * spell is logged */
+    uint64_t address_spells;
+    uint64_t full_spells; /* spells at channel.maxConnections */
     /* spells in which accepting failed for want of descriptors or memory */
     uint64_t accept_spells;
     uint64_t buffer_spells; /* spells without a free receive buffer */

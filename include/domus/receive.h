@@ -43,9 +43,10 @@ typedef struct domus_pattern {
  * Returns DOMUS_PARKED; -ENOMEM; -ECANCELED. */
 DOMUS_API int domus_receive(domus_stack *stack, const domus_pattern *pattern, domus_resumed *then);
 
-/* As domus_receive(), and it fails with -ETIMEDOUT after `within_ns` (as both do when the deadline
- * of the ask that this conversation answers has passed). With 0 it looks only at what is there: so
- * a mailbox is flushed, or a more urgent message is looked for first. */
+/* Do what domus_receive() does, but fail with -ETIMEDOUT after `within_ns`. (Both fail so when the
+ * deadline of the ask that this conversation answers has passed.) With 0 this looks only at
+ * messages that wait already, for instance to empty a mailbox or to find a more urgent message
+ * first. */
 DOMUS_API int domus_receive_within(domus_stack *stack, const domus_pattern *pattern,
                                    uint64_t within_ns, domus_resumed *then);
 

@@ -24,11 +24,12 @@ typedef enum domus_placement {
 typedef struct domus_spawn_options {
     domus_placement placement;
     uint32_t thread;      /* 0..threads-1; with DOMUS_ON_THREAD */
-    bool pinned;          /* never lent to another thread */
+    bool pinned;          /* the actor never runs on another thread */
     uint32_t mailbox_max; /* asks and notices waiting, 1..65,535; 0: scheduler.mailboxMax */
     const char *name;     /* in the registry (domus/name.h); NULL: none. Copied. */
 
-    /* Stop the actor when no message came for so long (rounded up to ticks of 1 ms); 0: never. */
+    /* Stop the actor when it has got no message for this time (rounded up to ticks of 1 ms); 0:
+     * never. */
     uint64_t passivate_after_ns;
 
     bool detached; /* on a thread of its own (domus/detached.h); placement does not count */
@@ -43,19 +44,19 @@ typedef struct domus_spawn_options {
 DOMUS_API int domus_spawn(domus_stack *stack, const domus_behaviour *behaviour, const void *state,
                           domus_address *ret_address);
 
-/* As domus_spawn(), with options (NULL: none). Also -EINVAL for a thread or bound that is not
- * there; -EEXIST when the name is taken; -ENOSPC at names.max; of detached ones -EAGAIN when
- * detached.threadsMax threads are in use, or the error of the kernel when it cannot make a
- * thread. */
+/* Do what domus_spawn() does, with options (NULL: none). It also returns -EINVAL for a thread that
+ * does not exist or a bound out of range; -EEXIST when the name is taken; -ENOSPC at names.max; and
+ * for a detached actor -EAGAIN when detached.threadsMax threads are in use, or the kernel's error
+ * when it cannot make a thread. */
 DOMUS_API int domus_spawn_with(domus_stack *stack, const domus_behaviour *behaviour,
                                const void *state, const domus_spawn_options *options,
                                domus_address *ret_address);
 
-/* Stop an actor (also oneself): it handles at most one more ask or notice, counted from when its
- * thread sees this. Its conversations are cancelled (-ECANCELED), its timers and watches are taken
- * back, its channels closed, and its children stopped. When all that is done, on_stop runs, and the
- * actor is gone. Asks that it did not handle fail with -ESTALE, and other mail becomes dead
- * letters.
+/* Stop an actor (also oneself): the actor handles at most one more ask or notice, counted from the
+ * moment when its thread sees the stop. Its conversations are cancelled (-ECANCELED), its timers
+ * and watches are taken back, its channels closed, and its children stopped. When all that is done,
+ * on_stop runs, and the actor is gone. Asks that it did not handle fail with -ESTALE, and other
+ * mail becomes dead letters.
  *
  * Returns 0, also when the actor stops already; -ESTALE when it is gone. */
 DOMUS_API int domus_stop(domus_stack *stack, domus_address address);

@@ -5,11 +5,11 @@
  * or by domus_escalate(). (A handler of an ask that does fails only the ask. A segmentation fault
  * ends the process, whatever supervises.)
  *
- * A failure comes to the parent as an event on its own turn; until it is decided the child handles
- * no asks and notices. The parent's behaviour says what to do: by the first rule that fits. Parents
- * without rules, and the root (for actors spawned from outside), let a child go on if its handler
- * failed, and end it if its on_mount failed or it escalates. Each such failure is counted and
- * logged.
+ * A failure comes to the parent as an event, in a turn of its own. Until the parent has decided,
+ * the child handles no asks and notices. The first rule of the parent's behaviour that fits
+ * decides. Parents without rules, and the root (for actors spawned from outside), let a child go on
+ * if its handler failed, and end it if its on_mount failed or it escalates. Each such failure is
+ * counted and logged.
  *
  * An actor is not mounted from the moment when its on_mount or on_restart has failed until a
  * restart of it succeeds. (An on_mount that has parked has not failed: the actor is mounted, and an

@@ -79,21 +79,22 @@ DOMUS_API void domus_system_wait(domus_system *system);
 DOMUS_API const char *domus_system_left(const domus_system *system);
 
 /* Free a system that is stopped, or was never started (one that runs is stopped first). NULL is
- * taken. While a handler, or blocking work that was abandoned, has not returned (the latter within
- * 1 s), nothing is freed: call it again then. From a handler nothing happens.
+ * allowed. If a handler has not returned, or abandoned blocking work does not return within 1 s,
+ * nothing is freed: call this again later. Called from a handler, it does nothing.
  *
  * After a stop that ended with -ETIMEDOUT this waits once more, as the stop does. If the handler
- * returns meanwhile, everything is freed; else this returns, the system stays a valid one that is
- * stopping, and its handler may go on to use all that it has. Everything that the program gave the
- * system must stay valid as well: behaviours, types, memory to which states of actors point, and
- * the hooks. A program that ends then need not call this again; the memory goes with the
- * process. */
+ * returns meanwhile, everything is freed. Otherwise this returns, the system stays valid and goes
+ * on stopping, and its handler may go on to use everything of the system. Everything that the
+ * program gave the system must stay valid as well: behaviours, types, memory to which states of
+ * actors point, and the hooks. A program that ends then need not call this again; the memory goes
+ * with the process. */
 DOMUS_API void domus_system_free(domus_system *system);
 
 /* One line about the last call that failed; "" at first. Ownership: the system's. */
 DOMUS_API const char *domus_system_error(const domus_system *system);
 
-/* One line about something odd but allowed (more threads than CPUs), "" when there is nothing.
+/* One line about a setting that is allowed but unwise, such as more threads than CPUs; "" if there
+ * is none.
  * Ownership: the system's. */
 DOMUS_API const char *domus_system_warning(const domus_system *system);
 
@@ -139,14 +140,15 @@ DOMUS_API int domus_outside_spawn_many(domus_system *system, const domus_behavio
                                        const domus_spawn_options *options,
                                        domus_address *ret_address);
 
-/* As domus_group_open() and domus_publish(); members see that nobody sent it. Also -ESHUTDOWN; of a
- * publication -EBUSY while memory is short. */
+/* These two do for foreign threads what domus_group_open() and domus_publish() do; a publication
+ * from outside has no sender. They also return -ESHUTDOWN, and domus_outside_publish() -EBUSY while
+ * memory is short. */
 DOMUS_API int domus_outside_group_open(domus_system *system, const char *name,
                                        domus_group *ret_group);
 DOMUS_API int domus_outside_publish(domus_system *system, domus_group group, const domus_type *type,
                                     const void *payload);
 
-/* As domus_spawn_with(); DOMUS_NEAR is DOMUS_SPREAD here. */
+/* Do for foreign threads what domus_spawn_with() does; DOMUS_NEAR means DOMUS_SPREAD here. */
 DOMUS_API int domus_outside_spawn_with(domus_system *system, const domus_behaviour *behaviour,
                                        const void *state, const domus_spawn_options *options,
                                        domus_address *ret_address);
@@ -165,8 +167,9 @@ DOMUS_API int domus_outside_find(const domus_system *system, const char *name,
 typedef struct domus_outside_reply {
     void *buffer; /* the caller's; aligned as the payload needs it */
     uint32_t size;
-    uint32_t length;        /* set: the bytes of the answer, also when the buffer is too small */
-    const domus_type *type; /* set: the type of the answer */
+    /* the library sets this to the bytes of the answer, also when the buffer is too small */
+    uint32_t length;
+    const domus_type *type; /* the library sets this to the type of the answer */
 } domus_outside_reply;
 
 /* Ask, and block until the answer is there, for at most `timeout_ns` (rounded up to ticks of 1 ms;
@@ -183,7 +186,7 @@ DOMUS_API int domus_outside_ask(domus_system *system, domus_address to, const do
                                 const void *payload, uint64_t timeout_ns,
                                 domus_outside_reply *reply);
 
-/* As domus_outside_spawn(), on thread `thread` (0..threads-1; -EINVAL beyond). */
+/* Do what domus_outside_spawn() does, but on thread `thread` (0..threads-1; -EINVAL beyond). */
 DOMUS_API int domus_outside_spawn_on(domus_system *system, uint32_t thread,
                                      const domus_behaviour *behaviour, const void *state,
                                      domus_address *ret_address);

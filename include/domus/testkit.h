@@ -46,10 +46,11 @@ typedef struct domus_probe domus_probe;
 /* How many threads there are if the configuration does not say (system.threads 0). */
 #define DOMUS_TESTKIT_THREADS 3u
 
-/* More steps than this without any time passing: actors keep each other busy for ever. */
+/* If more steps than this are taken without any time passing, actors are taken to keep each other
+ * busy for ever. */
 #define DOMUS_TESTKIT_STEPS_MAX 1000000u
 
-/* Lines of the trace that are kept: the newest. */
+/* The trace keeps this many lines, the newest ones. */
 #define DOMUS_TESTKIT_TRACE_MAX 4096u
 
 /* Bytes of a line of domus_testkit_replay() and domus_testkit_error() at most, NUL included. */
@@ -67,7 +68,7 @@ DOMUS_API int domus_testkit_new(const domus_config *config, uint64_t seed, char 
                                 size_t error_size, domus_testkit **ret_kit);
 
 /* Stop the system (as domus_testkit_stop(), if that was not called) and free kit, system and
- * probes. NULL is taken. */
+ * probes. NULL is allowed. */
 DOMUS_API void domus_testkit_free(domus_testkit *kit);
 
 /* The kit's system: domus_outside_*() (between steps), domus_system_profile() and any other
@@ -76,7 +77,7 @@ DOMUS_API void domus_testkit_free(domus_testkit *kit);
  * Ownership: the kit's. */
 DOMUS_API domus_system *domus_testkit_system(domus_testkit *kit);
 
-/* Take one step. True if there was one to take; false when nothing is left to do but timers. */
+/* Take one step. Returns true if there was one to take; false if nothing but timers is left. */
 DOMUS_API bool domus_testkit_step(domus_testkit *kit);
 
 /* Take steps until nothing is left but timers. No time passes.
@@ -107,11 +108,12 @@ DOMUS_API int domus_testkit_stop(domus_testkit *kit);
  *     17 1.000000000 thread 2 state of client#3, counter#0: runs 2, replies 1, notices 3
  *     18 1.250000000 probe 0 receives the ask increment
  *
- * in front the number of the step and the time in seconds; of threads the phase, the (state) actors
- * that ran, numbered in the order in which they first did, and what the thread's counters tell, in
- * the words of domus_profile. Probes are numbered as they were made. No pointer and no real time is
- * in it. Only the newest DOMUS_TESTKIT_TRACE_MAX lines are kept; if there were more, the first line
- * says how many are gone.
+ * A line begins with the number of the step and the time in seconds. The line of a thread has its
+ * phase, the state actors that ran, numbered in the order in which they first ran, and the changes
+ * of the thread's counters, in the words of domus_profile. Probes are numbered in the order in
+ * which they were made. A trace holds no pointers and no real time. Only the newest
+ * DOMUS_TESTKIT_TRACE_MAX lines are kept; if there were more, the first line says how many are
+ * gone.
  *
  * Ownership: the kit's; valid until the next call of this function. */
 DOMUS_API const char *domus_testkit_trace(domus_testkit *kit);
@@ -122,7 +124,8 @@ DOMUS_API const char *domus_testkit_error(const domus_testkit *kit);
 
 /* --- seeds ----------------------------------------------------------------------------------- */
 
-/* The seed of a test: what DOMUS_SEED in the environment says (decimal, or 0x...), else `preset`.
+/* Returns the seed of a test: the value of DOMUS_SEED in the environment (decimal, or 0x...), or
+ * `preset` if that is not set.
  * Thread-safety: any thread. */
 DOMUS_API uint64_t domus_testkit_seed(uint64_t preset);
 
@@ -159,7 +162,7 @@ DOMUS_API domus_address domus_probe_address(const domus_probe *probe);
 DOMUS_API int domus_probe_expect(domus_probe *probe, const domus_type *type, uint64_t within_ns,
                                  void *ret_payload);
 
-/* The same for an ask of the probe that fails with `error` (a negative errno). */
+/* As domus_probe_expect(), for an ask of the probe that fails with `error` (a negative errno). */
 DOMUS_API int domus_probe_expect_error(domus_probe *probe, int error, uint64_t within_ns);
 
 /* Let `within_ns` of virtual time pass, in which the probe receives nothing.
@@ -171,12 +174,12 @@ DOMUS_API int domus_probe_expect_nothing(domus_probe *probe, uint64_t within_ns)
  * from outside. */
 DOMUS_API domus_address domus_probe_sender(const domus_probe *probe);
 
-/* Send, as the probe: the receiver's domus_sender() is domus_probe_address(). Rules and errors as
- * of domus_notice(); -ESTALE also when the probe itself has stopped. */
+/* Send a notice as the probe: the receiver's domus_sender() is domus_probe_address(). Rules and
+ * errors as of domus_notice(); -ESTALE also when the probe itself has stopped. */
 DOMUS_API int domus_probe_send(domus_probe *probe, domus_address to, const domus_type *type,
                                const void *payload);
 
-/* Ask, as the probe; as domus_ask() and domus_ask_within(). The reply is expected by
+/* Ask as the probe, like domus_ask() and domus_ask_within(). The reply is expected by
  * domus_probe_expect(), a failure by domus_probe_expect_error(). Several may be under way.
  *
  * Returns 0: it will be answered; -ENOMEM; -EMSGSIZE; -ESTALE when the probe itself has stopped. */

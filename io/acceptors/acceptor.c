@@ -20,7 +20,8 @@
 #define BACKOFF_LAST_NS  UINT64_C(1000000000)
 #define WAITING_FIRST    64u
 
-/* The `release` of the event: no actor has adopted the connection. */
+/* This is the `release` of the event that carries a connection. It runs if no actor has adopted the
+ * connection. */
 static void accepted_release(void *payload)
 {
     const domi_accepted *accepted = payload;
@@ -262,7 +263,8 @@ static void finish_stop(domi_acceptor *acceptor)
 
     if (acceptor->armed || acceptor->cancelling)
         return;
-    domi_wheel_cancel(&io->wheel, &acceptor->timer.node); /* the last accept may have paused */
+    /* the last accept may have armed the timer of a pause */
+    domi_wheel_cancel(&io->wheel, &acceptor->timer.node);
     int result = acceptor->fd >= 0 ? domi_backlog_take(acceptor, take_last) : 0;
     if (result == -EAGAIN)
         finish_later(acceptor, DOMI_WHEEL_TICK_NS);
@@ -371,7 +373,7 @@ void domi_acceptor_handle_completion(domi_acceptor *acceptor, const domi_complet
         domi_acceptor_handle_cancel(acceptor);
     else if (!acceptor->armed && !domi_wheel_is_armed(&acceptor->timer.node))
         arm_accept(
-            acceptor); /* the accept failed by ECONNABORTED or the like, or ended by itself */
+            acceptor); /* the accept failed for one connection (ECONNABORTED), or ended by itself */
 }
 
 /* Called when the accept or its cancel has come back: a stopping acceptor may have nothing in

@@ -29,16 +29,17 @@ typedef struct domi_arrival {
 typedef struct domi_acceptor domi_acceptor;
 
 struct domi_acceptor {
-    domi_io *io;      /* the io on which it runs; set when it is mounted */
+    domi_io *io;      /* the io on which the acceptor runs; set when its actor is mounted */
     const char *name; /* name of the listener for the log; outlives the acceptor; NULL: none */
     domi_house *house;
-    domi_acceptor **held; /* pointer of its maker to it, cleared at the mount; NULL: none */
+    /* its maker's pointer to the acceptor, cleared at the mount; NULL: none */
+    domi_acceptor **held;
     int fd;
-    uint32_t slot; /* its place in io->acceptors */
+    uint32_t slot; /* the acceptor's index in io->acceptors */
     bool armed;
     bool cancelling;
     bool stopping;
-    bool serves_rest;    /* in a drain: connections accepted while it stops are handed over */
+    bool serves_rest;    /* in a drain: connections accepted during the stop are handed over */
     bool full;           /* paused at maxConnections or for memory, not because of descriptors */
     uint64_t backoff_ns; /* length of the next pause */
     domi_io_timer timer;
@@ -55,8 +56,8 @@ struct domi_acceptor {
     domi_acceptor_target targets[];
 };
 
-/* The behaviour of an acceptor. The state of the actor is a pointer to its domi_acceptor, which the
- * actor frees once it is mounted. */
+/* The behaviour of an acceptor. The state of the actor is a pointer to its domi_acceptor. Once the
+ * actor was mounted, it frees the domi_acceptor at its end. */
 extern const domus_behaviour domi_acceptor_behaviour;
 
 /* Free an acceptor whose actor has ended before it was mounted. Its listener is closed, and the

@@ -51,7 +51,7 @@ int domi_backlog_take(domi_acceptor *acceptor, void (*take)(domi_acceptor *accep
         else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
             return -EMFILE;
         else if (errno == EAGAIN || errno == EINVAL)
-            return 0; /* any other error, as ECONNABORTED, is of one connection */
+            return 0; /* any other error, such as ECONNABORTED, concerns one connection only */
     }
     return 0;
 }

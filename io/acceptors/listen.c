@@ -1,4 +1,5 @@
-/* Makes a listening socket from "127.0.0.1:7000" or "[::1]:7000". Any thread. */
+/* This file makes a listening socket from an address such as "127.0.0.1:7000" or "[::1]:7000". Any
+ * thread. */
 #include "io/acceptors/acceptor.h"
 
 #include <arpa/inet.h>

@@ -1,7 +1,7 @@
-/* The causes that the errnos of a set-up have. EPERM: a sysctl or a seccomp filter. ENOSYS: a
- * kernel without io_uring, or a filter that answers so. EINVAL: a kernel that is too old. ENOMEM:
- * the limit of locked memory, to which rings are charged for users without CAP_IPC_LOCK. EMFILE and
- * ENFILE: no descriptors. */
+/* An errno of the set-up of a ring has these causes. EPERM: a sysctl or a seccomp filter forbids
+ * it. ENOSYS: the kernel has no io_uring, or a filter says so. EINVAL: the kernel is too old.
+ * ENOMEM: the limit of locked memory is too low, which bounds the rings of users without
+ * CAP_IPC_LOCK. EMFILE and ENFILE: no descriptor is free. */
 #include "io/backend/explain.h"
 
 #include <errno.h>

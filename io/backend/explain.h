@@ -1,4 +1,5 @@
-/* Explains in one line why a ring could not be made, and what to do. Before start. */
+/* These functions explain in one line why a ring could not be made, and what to do. Called before
+ * start. */
 #ifndef DOMI_IO_BACKEND_EXPLAIN_H
 #define DOMI_IO_BACKEND_EXPLAIN_H
 

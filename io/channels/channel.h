@@ -15,9 +15,9 @@
 
 typedef enum domi_channel_state {
     DOMI_CHANNEL_OPEN,
-    DOMI_CHANNEL_FLUSHING,  /* its actor has closed it: the queued bytes are being sent */
-    DOMI_CHANNEL_LINGERING, /* FIN is sent: it reads and throws away until the peer closes */
-    DOMI_CHANNEL_CLOSING,   /* it waits until no operation is in flight */
+    DOMI_CHANNEL_FLUSHING,  /* the actor has closed the channel: the queued bytes are being sent */
+    DOMI_CHANNEL_LINGERING, /* FIN is sent: bytes are read and thrown away until the peer closes */
+    DOMI_CHANNEL_CLOSING,   /* the channel waits until no operation is in flight */
     DOMI_CHANNEL_CLOSED,    /* the descriptor is closed; on_close is due */
     DOMI_CHANNEL_STATES,
 } domi_channel_state;
@@ -26,7 +26,7 @@ struct domus_channel {
     domi_io *io;
     domi_house *house;
     void *data;
-    domi_peer *peer; /* the address on which it is counted; NULL: it is not counted */
+    domi_peer *peer; /* the address on which the connection is counted; NULL: none */
     int fd;
     uint32_t slot;
     uint32_t generation;
@@ -39,14 +39,14 @@ struct domus_channel {
     bool opened : 1; /* on_open has been called, or there is none */
     bool ended : 1;  /* the peer has finished sending */
     bool end_told : 1;
-    bool paused : 1;  /* back-pressure: it does not receive */
+    bool paused : 1;  /* back-pressure: the channel does not receive */
     bool blocked : 1; /* too much waits to be sent: on_read is not called either */
     bool high : 1;    /* more than sendHigh is queued, or not yet less than sendLow */
-    bool crowded : 1; /* more is queued than its part (crowd.h); it is in that list */
+    bool crowded : 1; /* more is queued than the channel's part (crowd.h); it is in that list */
     bool once : 1;    /* the receive in flight brings one piece only */
-    bool starved : 1; /* it waits for a receive buffer */
-    bool ready : 1;   /* it is in the ready list of its actor */
-    bool dirty : 1;   /* it is in the list of channels with something to send */
+    bool starved : 1; /* the channel waits for a receive buffer */
+    bool ready : 1;   /* the channel is in the ready list of its actor */
+    bool dirty : 1;   /* the channel is in the list of those with something to send */
     bool cancelled_all : 1;
     bool abort : 1;         /* the close sends RST */
     bool drain : 1;         /* the system drains: close once everything received is answered */
@@ -67,7 +67,7 @@ struct domus_channel {
     uint64_t active_ns;    /* when the last byte came or went */
     uint64_t silent_ns;    /* begin of the wait for the peer's first byte; 0: it has come */
     uint64_t send_ns;      /* when the send in flight began */
-    domi_io_timer timer;   /* fires at the earliest of its time-outs, or before */
+    domi_io_timer timer;   /* fires at the earliest time-out of the channel, or before */
     domus_channel *next_ready;
     domus_channel *next_dirty;
     domus_channel *next_starved;

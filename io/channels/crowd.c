@@ -1,5 +1,5 @@
-/* Keeps the list of crowded channels, and sets the bound of queued bytes. A channel leaves the list
- * a quarter below its part. */
+/* This file keeps the list of crowded channels (crowd.h), and sets the bound of queued bytes. A
+ * channel leaves the list a quarter below its part. */
 #include "io/channels/crowd.h"
 
 static void join_crowd(domus_channel *channel)
@@ -103,6 +103,7 @@ void domi_io_receive_carefully(domi_io *io)
     io->careful = true;
     io->sweep.begun_ns = io->manager->now_ns;
     io->sweep.next = 0;
-    domi_wheel_cancel(&io->wheel, &io->sweep.timer.node); /* it may be armed for a last pass */
+    /* the timer may be armed for a last pass */
+    domi_wheel_cancel(&io->wheel, &io->sweep.timer.node);
     domi_wheel_arm(&io->wheel, &io->sweep.timer.node, io->manager->now_ns + DOMI_WHEEL_TICK_NS);
 }

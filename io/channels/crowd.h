@@ -24,8 +24,8 @@
 #include "base/memory.h"
 #include "io/channels/channel.h"
 
-/* The threshold: the bytes that a channel may have queued while `queued` bytes of `queue_max` are.
- */
+/* Returns the threshold: how many bytes a channel may have queued, while all channels have `queued`
+ * bytes queued of at most `queue_max`. */
 static inline uint64_t domi_bound_part_of(uint64_t queue_max, uint64_t queued)
 {
     uint64_t shared = queue_max / 2;
@@ -47,13 +47,14 @@ static inline uint64_t domi_io_queued(const domi_io *io)
     return domi_counter_read(&io->queued);
 }
 
-/* The queued bytes without copied-out pieces, which do not wait for peers. */
+/* Returns the queued bytes without copied-out pieces, which wait for their actor and not for a
+ * peer. */
 static inline uint64_t domi_io_outbound(const domi_io *io)
 {
     return domi_io_queued(io) - io->copied;
 }
 
-/* With this many bytes queued, only small answers are taken. */
+/* Returns the mark of queued bytes from which on only small answers are taken. */
 static inline uint64_t domi_queue_mark(uint64_t queue_max)
 {
     return queue_max - queue_max / 4;
@@ -76,9 +77,9 @@ static inline uint64_t domi_io_part(const domi_io *io)
     return domi_bound_part_of(io->pressure.queue_max, domi_io_queued(io));
 }
 
-/* The memory that a waiting buffer takes. A heap buffer takes everything that was allocated for it,
- * also after it was trimmed. A provided buffer takes the bytes in it, because its memory exists in
- * any case. */
+/* Returns the memory that a waiting buffer takes. A heap buffer takes everything that was allocated
+ * for it, also after it was trimmed. A provided buffer takes the bytes in it, because its memory
+ * exists in any case. */
 static inline uint64_t domi_buffer_cost(const domus_buffer *buffer)
 {
     return buffer->index == DOMI_BUFFER_HEAP ? domi_memory_bytes(buffer) : buffer->size;
@@ -145,10 +146,11 @@ void domi_channel_leave_crowd(domus_channel *channel);
  * is looked at. */
 domus_channel *domi_io_take_crowded(domi_io *io);
 
-/* Become careful because much is queued: receive piece by piece from now on. */
+/* Make the thread careful (see the top), because much is queued: it receives piece by piece from
+ * now on. */
 void domi_io_receive_carefully(domi_io *io);
 
-/* Become careful if too much is queued; called after each charge. */
+/* Make the thread careful (see the top) if too much is queued. Called after each charge. */
 static inline void domi_io_note_queued(domi_io *io)
 {
     if (DOMI_UNLIKELY(domi_io_queued(io) > io->careful_mark) && !io->careful)

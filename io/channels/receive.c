@@ -28,7 +28,7 @@ void domi_channel_arm_receive(domus_channel *channel)
     if (channel->receiving || !is_opened || !wants_receive(channel))
         return;
     channel->receiving = true;
-    if (channel->silent_ns != 0) /* the time in which this side did not read does not count */
+    if (channel->silent_ns != 0) /* time in which this side did not read does not count */
         channel->silent_ns = channel->io->manager->now_ns;
     channel->once = channel->io->careful;
     channel->io->backend->receive(
@@ -85,7 +85,8 @@ void domi_channel_decide_receive(domus_channel *channel)
                       (channel->copied != 0 &&
                        domi_channel_is_above_part(channel, channel->cost + channel->copied));
     if (was_paused && !channel->paused)
-        channel->active_ns = io->manager->now_ns; /* this side did not read it until now */
+        /* until now this side did not read, so the channel was not idle */
+        channel->active_ns = io->manager->now_ns;
     /* A receive that brings one piece is not ended: the piece can wait here as well as in the
      * kernel. */
     if (channel->paused && channel->state == DOMI_CHANNEL_OPEN && !channel->once)

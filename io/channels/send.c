@@ -1,8 +1,9 @@
-/* Sends the queued buffers of a channel. The buffers of one iteration leave in one operation per
- * channel, and one send at most is in flight, because two could overtake each other. The kernel
- * reads the buffers until the completion. A short send is followed by another one. (MSG_WAITALL,
- * which asks for all of it, would after some tries hand a send to a slow peer to a kernel worker.)
- */
+/* This file sends the queued buffers of a channel. The buffers of one iteration leave in one
+ * operation per channel, and one send at most is in flight, because two could overtake each other.
+ * The kernel reads the buffers until the completion. A short send is followed by another one.
+ * (MSG_WAITALL, which asks for all of it, would after some tries hand a send to a slow peer to a
+ * kernel worker.)
+ * */
 #include "io/channels/send.h"
 
 #include "base/check.h"

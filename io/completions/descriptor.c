@@ -1,6 +1,6 @@
-/* Implements the verbs of domus/descriptor.h. The event of a watch is embedded in its record, so
- * the actor can always be told. If the actor changes the events of a watch, its poll is cancelled
- * and then armed anew. */
+/* This file has the verbs of domus/descriptor.h. The event of a watch is embedded in its record, so
+ * it never fails because memory is short. If the actor changes the events of a watch, its poll is
+ * cancelled and then armed again. */
 #include "io/completions/descriptor.h"
 
 #include "base/check.h"
@@ -23,14 +23,14 @@ struct domi_descriptor {
     domi_house *house;
     int fd;
     uint32_t events;
-    _Atomic uint32_t generation; /* grows at the free, so old handles are found */
+    _Atomic uint32_t generation; /* grows when the watch is freed, so that old handles are stale */
     bool armed;                  /* a poll is in the ring */
     bool cancelling;             /* that poll is being cancelled */
-    bool under_way;              /* its event is in the mailbox or is being handled */
-    bool cancelled;              /* taken back; freed when nothing of it is under way */
-    bool failed;                 /* its event tells an error: taken back when that was handled */
-    bool noted;                  /* begun on a loan: home arms it when the house is back */
-    domi_descriptor **place;     /* while armed: the pointer to it in that list */
+    bool under_way;              /* the watch's event is in the mailbox or is being handled */
+    bool cancelled; /* the watch was taken back; it is freed when nothing of it is under way */
+    bool failed;    /* the event tells an error: once it was handled, the watch is freed */
+    bool noted;     /* the watch was begun on a loan: home arms it when the house is back */
+    domi_descriptor **place; /* while armed: the pointer to it in that list */
     domi_link link;
 };
 
@@ -58,7 +58,7 @@ static void tell_watcher(domi_descriptor *descriptor, uint32_t events, int error
     descriptor->failed = error != 0;
     int result =
         domi_mailbox_put(io_of(descriptor)->manager, address, &descriptor->event.node, DOMI_EVENT);
-    DOMI_CHECK(result == 0); /* a house takes its watches back before it ends */
+    DOMI_CHECK(result == 0); /* it cannot fail: a house takes its watches back before it ends */
 }
 
 static void list_armed(domi_io *io, domi_descriptor *descriptor)
@@ -109,8 +109,9 @@ static void detach(domi_descriptor *descriptor)
     take_out(descriptor);
 }
 
-/* Relaxed, as is the write: a stale handle may be compared while the record already belongs to
- * another thread. An actor knows by itself when its own watches ended. */
+/* Relaxed, as is the write: an actor's own watches end in its own runs, so it sees their
+ * generations in order. With a stale handle it may read a record that belongs to another thread by
+ * now, and then only finds another generation. */
 static uint32_t generation_of(const domi_descriptor *descriptor)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&descriptor->generation,
@@ -188,7 +189,8 @@ int domus_watch_fd(domus_stack *stack, int fd, uint32_t events, domus_fd_watch *
         return -EBADF;
     if (io == NULL || io->backend->poll_once == NULL)
         return -EOPNOTSUPP;
-    if (!is_lent && io->failed != 0) /* a thief may not look: home tells the actor */
+    /* a thief may not look into home's io: home tells the actor later */
+    if (!is_lent && io->failed != 0)
         return io->failed;
     domi_descriptor *descriptor = domi_pool_take(manager, DOMI_SLAB_DESCRIPTOR);
     if (descriptor == NULL)
@@ -230,7 +232,7 @@ int domus_fd_change(domus_stack *stack, domus_fd_watch watch, uint32_t events)
     if (descriptor == NULL || descriptor->failed)
         return -ENOENT;
     descriptor->events = events;
-    take_out(descriptor); /* armed anew when the poll has come back */
+    take_out(descriptor); /* the poll is armed again when its cancel has come back */
     return 0;
 }
 

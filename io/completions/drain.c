@@ -1,4 +1,4 @@
-/* How the channels of a thread end when the system stops.
+/* In this file the channels of a thread end, because the system stops.
  *
  * Everything that had been received is answered, then FIN follows. The channel stays open for as
  * long as the kernel has bytes that the peer has not acknowledged: closing a descriptor while input
@@ -35,7 +35,8 @@ static int pending_error(const domus_channel *channel)
                : 0;
 }
 
-/* While the peer has not acknowledged everything, its time to close begins anew. */
+/* Look at a lingering channel. While the peer has not acknowledged everything, its time to close
+ * begins again with each look. */
 static void look_at_lingering(domus_channel *channel)
 {
     domi_io *io = channel->io;
@@ -97,7 +98,8 @@ void domi_io_drain(domi_io *io)
             continue;
         domi_channel_drain(channel);
         if (channel->state == DOMI_CHANNEL_OPEN) {
-            domi_channel_decide_receive(channel); /* it may have paused because memory was short */
+            /* the channel may have paused because memory was short */
+            domi_channel_decide_receive(channel);
             domi_channel_settle(channel);
         }
     }

@@ -1,4 +1,4 @@
-/* Handles, in a run of a channels actor, the channels that have something.
+/* This file handles, in a run of a channels actor, the channels that have something for it.
  *
  * A run calls on_open, on_read, on_end and on_close for the channels on the ready list, in that
  * order for each channel, within the places that the run has left. An error of a handler resets its
@@ -30,7 +30,7 @@ static const domus_type close_type = {.name = "on_close"};
  * otherwise any peer that can send bytes could have it restarted and could fill the log. */
 static void refuse_accepted(domus_stack *stack, domus_channel *channel, int error)
 {
-    if (stack->received != NULL) { /* an ask that a receive took and that is not answered */
+    if (stack->received != NULL) { /* a receive took an ask, which is not answered yet */
         domi_ask_fail(stack->manager, stack->received, error);
         stack->received = NULL;
     }
@@ -161,7 +161,7 @@ static bool may_be_shown(domus_channel *channel)
     return !channel->blocked;
 }
 
-/* Handle one channel, within `budget` places of the run. Returns how many it used. */
+/* Handle one channel, within `budget` places of the run. Returns how many places it used. */
 static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_channel *channel,
                             uint32_t budget)
 {
@@ -254,7 +254,8 @@ bool domi_channels_handle_event(domi_manager *manager, domi_house *house, domi_e
 {
     if (message->type != &domi_accepted_type)
         return false;
-    /* The event becomes a dead letter then: it is counted and told, and its connection is reset. */
+    /* If the actor is not mounted, the event becomes a dead letter: it is counted, subscribers hear
+     * of it, and its connection is reset. */
     if ((house->marks & DOMI_MARK_UNMOUNTED) != 0)
         return false;
     const domi_accepted *accepted = domi_envelope_payload(message);

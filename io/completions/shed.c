@@ -24,7 +24,7 @@
 #include <sys/ioctl.h>
 
 #define VISITS_PER_TICK 256u
-#define TAKES_LEAST     16u /* a peer that took more than 1/16 is not deaf */
+#define TAKES_LEAST     16u /* a peer that acknowledged more than 1/16 is not deaf */
 #define PASS_EVERY_NS   UINT64_C(250000000)
 
 /* Returns the bytes that a reset of this channel would give back. */
@@ -60,7 +60,8 @@ static void look_at_peer(domus_channel *channel)
      * reaped. */
     int64_t progress = (int64_t)(taken - channel->peer_took);
 
-    /* An observation from before this thread became careful is too old to count from. */
+    /* Begin to measure anew: nothing waits, or the peer made progress, or the last observation is
+     * from before this thread became careful. */
     if (waiting == 0 || progress > (int64_t)(waiting / TAKES_LEAST) ||
         channel->peer_seen_ns < io->sweep.begun_ns) {
         channel->peer_took = taken;
@@ -120,10 +121,10 @@ static void shed_channel(domi_io *io, domus_channel *channel, uint64_t bytes)
     domi_channel_end(channel, -ENOBUFS, true);
 }
 
-/* Shed the remembered channels, the largest first. Their queued bytes are free only when their
- * sends have ended, so they are subtracted from a local copy here. A pass that remembered none asks
- * whether to shed, too: else a bound that was reached once would be taken for reached the next
- * time. Returns whether more would have to go. */
+/* Shed (reset) the remembered channels, the largest first. Their queued bytes are free only when
+ * their sends have ended, so they are subtracted from a local copy here. A pass that remembered no
+ * channel asks is_to_shed(), too, because that also notes when the queued bytes have fallen below
+ * the mark. Returns whether more channels have to be shed. */
 static bool shed_worst(domi_io *io)
 {
     domi_sweep *sweep = &io->sweep;
@@ -137,7 +138,7 @@ static bool shed_worst(domi_io *io)
 
         if (channel == NULL || channel->generation != worst->generation ||
             channel->state > DOMI_CHANNEL_FLUSHING)
-            continue; /* closed since it was looked at */
+            continue; /* the channel was closed after the sweep had looked at it */
         queued -= channel->cost + channel->copied;
         shed_channel(io, channel, worst->bytes);
         more = is_to_shed(io, queued);

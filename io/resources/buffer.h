@@ -15,7 +15,7 @@ struct domus_buffer {
     char *data;
     uint32_t size;
     uint32_t index;       /* number of the provided buffer; DOMI_BUFFER_HEAP: a heap buffer */
-    uint32_t holder_slot; /* the channel that holds it; UINT32_MAX: none */
+    uint32_t holder_slot; /* the slot of the channel that holds the buffer; UINT32_MAX: none */
     uint32_t holder_generation;
 };
 

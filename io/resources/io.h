@@ -62,7 +62,7 @@ typedef struct domi_io_counters {
     domi_counter pressed;
     domi_counter enters_refused;
     domi_counter channels_refused; /* channels reset by an errno of their actor */
-    domi_counter refused;          /* connections reset for their address (peers.h) */
+    domi_counter refused;          /* connections reset because of their address (peers.h) */
     domi_counter greedy;           /* spells (shortage.h) of refusals by address */
     domi_counter full;             /* spells in which channel.maxConnections was reached */
     /* Spells in which accept failed, because descriptors or memory had run out. */
@@ -72,7 +72,7 @@ typedef struct domi_io_counters {
     domi_counter cut_bytes;       /* bytes that were owed on these channels */
     domi_counter discarded_bytes; /* bytes received after this side had closed the channel */
     domi_counter shed;            /* channels reset because memory was short */
-    domi_counter listening;       /* open listeners now: goes up and down */
+    domi_counter listening;       /* open listeners now; this goes up and down */
 } domi_io_counters;
 
 struct domi_acceptor;
@@ -128,7 +128,7 @@ typedef struct domi_sweep {
     uint64_t begun_ns;
     domi_worst worst[DOMI_WORST_MAX]; /* deaf channels of this pass, largest first */
     uint32_t worst_count;
-    bool is_clearing; /* too much is queued: sheds until clearly less is */
+    bool is_clearing; /* too much is queued: channels are shed until clearly less is queued */
 } domi_sweep;
 
 DOMI_FIFO_TYPE(domi_starved, domus_channel);
@@ -142,7 +142,7 @@ typedef struct domi_io {
     bool wake_armed;
     uint32_t wakes; /* completions of the poll on wake_fd */
     bool draining;
-    int failed;        /* the negative errno by which the ring has failed; 0: it works */
+    int failed;        /* the negative errno with which the ring has failed; 0: the ring works */
     uint32_t refusals; /* enters in a row that the kernel had no room for */
     domi_io_pressure pressure;
 
@@ -167,13 +167,13 @@ typedef struct domi_io {
     struct domi_acceptor *acceptors[DOMI_ACCEPTORS_MAX];
     struct domi_descriptor *watched; /* descriptor watches whose poll is in the ring */
     domi_wheel wheel;                /* holds domi_io_timers */
-    domi_peers *peers;               /* of the system; NULL: no address is bounded */
+    domi_peers *peers;               /* the table of the system; NULL: no address is bounded */
     domi_shortage buffers_shortage;
     domi_io_timer shortage_timer;
     uint32_t look_slot;       /* in a drain: the slot at which the next look begins */
     uint64_t look_ns;         /* in a drain: earliest time of the next round of looks */
     uint32_t drain_postponed; /* iterations that the drain has waited (DOMI_POSTPONED_MAX) */
-    uint32_t postponed;       /* iterations that due timers have waited (the same) */
+    uint32_t postponed;       /* iterations that due timers have waited (DOMI_POSTPONED_MAX) */
 
     /* Bytes that wait to be sent to peers, and their bound (crowd.h). */
     domi_counter queued; /* bytes of memory that queued buffers take, and copied-out pieces */

@@ -1,5 +1,5 @@
-/* A hash table of addresses under a spinlock. Memory is taken and given back outside of the lock,
- * because an allocator may be slow or may be that of the user. */
+/* The connections of each address are counted in a hash table under a spinlock. Memory is taken and
+ * given back outside of the lock, because an allocator may be slow or may be that of the user. */
 #include "io/resources/peers.h"
 
 #include "base/check.h"

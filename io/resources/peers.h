@@ -1,4 +1,4 @@
-/* Counts the connections of each address, so that one address cannot take all places.
+/* The connections of each address are counted here, so that one address cannot take all places.
  *
  * The whole system has one table, because listeners accept on several threads and connections end
  * on all of them. One spinlock is enough, because only accepting and closing touch the table, never
@@ -37,7 +37,7 @@ typedef struct domi_peers {
     size_t buckets_bytes;
     uint32_t buckets_count; /* a power of two; 0: nothing is bounded */
     uint32_t foreign_max;   /* connections of one address; UINT32_MAX: no bound */
-    uint32_t local_max;     /* the same for a local address */
+    uint32_t local_max;     /* connections of one local address; UINT32_MAX: no bound */
     uint64_t hash_key[2];
     domi_spinlock lock; /* guards the entries and the contents of the buckets */
     uint32_t count;     /* entries in the buckets; under the lock */

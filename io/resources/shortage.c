@@ -1,5 +1,5 @@
-/* Notes shortages, says in the log when a spell begins and ends, and runs the timer that finds the
- * ends. */
+/* This file notes shortages, logs the begin and the end of each spell (shortage.h), and runs the
+ * timer that finds the ends. */
 #include "io/resources/shortage.h"
 
 #include "io/acceptors/acceptor.h"
@@ -183,7 +183,8 @@ void domi_shortages_handle_timer(domi_io *io)
     };
     bool any = false;
 
-    if (io->starved.head != NULL) /* a starved channel does not note the shortage again */
+    /* a channel that starves does not note the shortage again, so note it here */
+    if (io->starved.head != NULL)
         io->buffers_shortage.last_ns = io->manager->now_ns;
     any |= goes_on(io, NULL, &io->buffers_shortage, "there are receive buffers again");
     for (uint32_t slot = 0; slot < DOMI_ACCEPTORS_MAX; slot++) {

@@ -140,7 +140,7 @@ static bool name_is_valid(const char *text)
            '\0';
 }
 
-/* Is the text a port: decimal, without a sign and without leading zeros? */
+/* Is the text a port, which is decimal, without a sign and without leading zeros? */
 static bool port_is_valid(const char *text)
 {
     unsigned port = 0;
@@ -224,7 +224,7 @@ static int check_field(const domus_config_key *key, const void *holder, char *er
                         : check_number(key, number_of(key, holder), error, size);
 }
 
-/* The receiver of faults in a walk over all checks. */
+/* The faults that a walk over all checks finds go to `report`, and are counted. */
 struct review {
     void (*report)(const domus_config_fault *fault, void *context);
     void *context;

@@ -19,7 +19,8 @@
 #define DOMI_NAME_BYTES_MAX    63
 #define DOMI_ADDRESS_BYTES_MAX 63 /* the longest IPv6 address and its port take 53 */
 
-/* The value of `greater` is at least that of `lesser`, or more than it where `strict` is set. */
+/* A rule between two keys: the value of `greater` is at least that of `lesser`, or, if `strict` is
+ * set, more than it. */
 typedef struct domi_config_relation {
     const char *lesser, *greater;
     bool strict;

@@ -1,4 +1,4 @@
-/* Dumps; domus/dump.h is the manual.
+/* This file makes dumps; domus/dump.h is the manual.
  *
  * An actor on each thread, the inspector, is asked from outside and describes the houses of its
  * home into a sheet. A sheet has a count of holders: a thread that is stuck keeps its own, and
@@ -95,7 +95,8 @@ static void visit_house(void *house_, void *context)
         return;
     now->sheet->houses++;
     if (now->sheet->left_out != 0 || !describe(now->manager, house, &now->sheet->text))
-        /* so are all that follow, so that the dump is no selection of small ones */
+        /* once one house did not fit, all that follow are left out, too, so that the dump is no
+         * selection of small ones */
         now->sheet->left_out++;
 }
 
@@ -237,13 +238,13 @@ static int dump_all(domus_system *system, part *parts, domi_text *text)
     return memory ? 0 : -ENOMEM;
 }
 
-/* Enter the outside, with inspectors on all threads. */
+/* Enter the outside, and make sure that each thread has an inspector. */
 static int enter(domus_system *system, domi_visit *ret_visit)
 {
     if (domi_thread_manager != NULL && domi_thread_manager->system == system)
         return -EDEADLK;
     if (system->simulator != NULL)
-        return -EOPNOTSUPP; /* while the caller waits, nobody takes a step */
+        return -EOPNOTSUPP; /* while the caller waited, nobody would take a step */
     int result = domi_outside_enter(system, DOMI_LAST_TO_SEND, ret_visit);
     if (result != 0)
         return result;

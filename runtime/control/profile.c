@@ -1,9 +1,9 @@
-/* Reading the counters of threads, and printing them as a table.
+/* This file reads the counters of threads, and prints them as a table.
  *
  * A thread measures how long it was in enters of its ring and how long elsewhere. The time that it
- * worked inside enters is its CPU time less the time that it spent elsewhere; the rest of the
- * enters was sleep. So no enter has to read the CPU clock, and the phases add up to the wall time
- * exactly. */
+ * worked inside enters is its CPU time minus the time that it spent elsewhere; the rest of the time
+ * in enters was sleep. So no enter has to read the CPU clock, and the phases add up to the wall
+ * time exactly. */
 #include "runtime/system/system.h"
 
 #include "base/spinlock.h"
@@ -28,7 +28,8 @@ const char *domus_phase_name(domus_phase phase)
     return (unsigned)phase < DOMUS_PHASES ? phase_names[phase] : NULL;
 }
 
-/* The CPU time of a thread since its loop began. While the thread runs, its CPU clock is read. */
+/* Returns the CPU time of a thread since its loop began. While the thread runs, this reads the
+ * thread's CPU clock. */
 static uint64_t thread_cpu_ns(const domi_thread *thread)
 {
     uint64_t end_ns = domi_counter_read(&thread->counters.cpu_end_ns);
@@ -334,7 +335,7 @@ static void add_row(text *to, const domus_system *system, const char *name, size
     if (offset == offsetof(domus_profile, log_lines_dropped)) {
         domus_profile outside;
         (void)domus_outside_profile(system, &outside);
-        sum = outside.log_lines_dropped; /* lines of no thread, which the sum must have, too */
+        sum = outside.log_lines_dropped; /* lines of no thread, which are a part of the sum, too */
     }
 
     add_text(to, "%-22s", name);

@@ -1,10 +1,11 @@
-/* Stopping a system, step by step: connections drain, actors stop, blocking work ends, threads end.
+/* This file stops a system step by step: connections drain, actors stop, blocking work ends,
+ * threads end.
  *
- * Each step is a word that every thread follows at its next phase 2 (follow.c). The one who stops
- * waits beside it, looks at counters once a millisecond, and goes on when all is done or the step's
- * time is over. So nothing that an actor does can keep a system from stopping, except a handler
- * that does not return. The actors and handlers that did not end in time are named
- * (domus_system_left). */
+ * Each step is a word that every thread follows at its next phase 2 (follow.c). The thread that
+ * stops the system waits meanwhile, looks at counters once a millisecond, and goes on when
+ * everything of the step is done or the step's time is over. So nothing that an actor does can keep
+ * a system from stopping, except a handler that does not return. The actors and handlers that did
+ * not end in time are named (domus_system_left). */
 #include "runtime/outside/detached.h"
 #include "runtime/outside/outside.h"
 #include "runtime/system/log.h"
@@ -67,8 +68,8 @@ static uint64_t read_followed_step(const domus_system *system, uint32_t thread)
         memory_order_acquire);
 }
 
-/* Connections are counted before they are handed over. So if there is none after the acceptors have
- * stopped, none is on its way. */
+/* Is the drain over? Connections are counted before they are handed over. So if none is counted
+ * after the acceptors have stopped, none is on its way. */
 static bool is_quiet(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
@@ -205,13 +206,15 @@ const char *domus_system_left(const domus_system *system)
 
 /* --- the steps -------------------------------------------------------------------------------- */
 
-/* The on_stop of an actor that is left runs on the thread that stops. It is told so as on any other
- * thread of the system: else a stop from within it would end the same actor again, and again. */
+/* The on_stop of an actor that is left runs on the thread that stops the system.
+ * `domi_thread_manager` is set as on a thread of the system, so that a stop of the system from
+ * within that on_stop fails with -EDEADLK and does not end the same actor again. */
 static void end_detached(domus_system *system)
 {
     for (uint32_t i = 0; i < system->detached_count; i++) {
         domi_manager *manager = &system->detached[i]->manager;
-        domi_manager *outer = domi_thread_manager; /* of an actor that stops another system */
+        /* not NULL if an actor of another system stops this one */
+        domi_manager *outer = domi_thread_manager;
 
         domi_manager_own(manager);
         (void)domi_manager_take_arrivals(manager);
@@ -342,8 +345,8 @@ int domus_system_stop(domus_system *system)
         return -EDEADLK;
     if (system->stage != DOMI_STAGE_RUNNING && system->stage != DOMI_STAGE_ENDING)
         return 0;
-    /* Late mail, and actors of detached threads, are ended on this thread, with the system's
-     * allocator. */
+    /* This thread ends late mail and the actors of detached threads, so it uses the system's
+     * allocator meanwhile. */
     const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
     int result = stop_threads(system);
     (void)domi_memory_set_allocator(before);

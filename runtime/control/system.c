@@ -1,4 +1,4 @@
-/* The life of a system, from new to free; domus/system.h is the manual. */
+/* This file has the life of a system, from new to free; domus/system.h is the manual. */
 #include "runtime/system/system.h"
 
 #include "base/check.h"
@@ -70,7 +70,7 @@ static int choose_cpus(domus_system *system, const domus_config *config, char *e
     if (system->simulator == NULL)
         return domi_cpus_choose(config, "", &system->cpus, error, error_size);
     DOMI_CHECK(config->system.threads != 0);
-    /* the CPUs of this machine do not count in a simulation */
+    /* a simulation does not depend on the CPUs of this machine */
     system->cpus.threads = config->system.threads;
     return 0;
 }
@@ -312,7 +312,8 @@ static int run_threads(domus_system *system)
     return result;
 }
 
-/* Start the rings of simulated threads. The one who made the system takes their steps. */
+/* Start the rings of simulated threads. The maker of the system (the test kit) takes their
+ * steps. */
 static int begin_simulated(domus_system *system)
 {
     int result = 0;

@@ -1,4 +1,4 @@
-/* How a thread of a system is made, run and freed. */
+/* This file makes, runs and frees a thread of a system. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "house/message/pool.h"
@@ -73,7 +73,9 @@ static void report_start(domus_system *system, int result)
 {
     pthread_mutex_lock(&system->mutex);
     system->running++;
-    system->ended += result != 0; /* so the others do not wait for it in wait_for_all() */
+    /* a thread that fails counts as ended, so that the others do not wait for it in
+     * wait_for_all() */
+    system->ended += result != 0;
     if (result != 0 && system->start_error == 0) {
         system->start_error = result;
         domi_setup_explain(result, DOMI_SETUP_ENABLE, &system->config, system->start_text,

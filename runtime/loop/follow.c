@@ -1,4 +1,5 @@
-/* How a thread follows the steps of a stop: drain, then perhaps abort, then close, stop and end.
+/* In this file a thread follows the steps of a stop: drain, then perhaps abort, then close, stop
+ * and end.
  *
  * The system sets one word and wakes the threads; each thread follows at the start of its phase 2.
  * The system sees by their counters when nothing is open any more. */

@@ -31,7 +31,7 @@ static void look_at_ring(domi_thread *thread)
         domi_system_fail(thread->system, thread->manager.index, io->failed);
     }
     if (io->refusals == REFUSALS_TOLD) {
-        io->refusals++; /* so one line for each time that it lasts so long */
+        io->refusals++; /* so that one line is logged for each such series of refusals */
         domi_log_line(thread->system, DOMUS_LOG_WARNING, thread->manager.index,
                       "the kernel has no room for io operations: trying again");
     }
@@ -75,7 +75,7 @@ void domi_phase_io(domi_thread *thread)
         stamp_reaped(thread, DOMI_SPAN_COMPLETIONS);
 }
 
-/* Once a tick: how short is memory, and what does this thread do about it? */
+/* Look, once a tick, how short memory is, and let this thread act on it. */
 static void look_at_memory(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;
@@ -104,7 +104,8 @@ static bool has_paused(const domi_manager *manager)
     return due_ns != 0 && due_ns < manager->now_ns && manager->now_ns - due_ns > PAUSE_NS;
 }
 
-/* Take what came from other threads, mount what was spawned, and fire what is due. */
+/* Take arrivals from other threads, mount actors that were spawned, and fire timers that are due.
+ * Returns how much was done. */
 static uint32_t take_events(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;
@@ -154,9 +155,9 @@ void domi_phase_channels(domi_thread *thread)
         domi_thread_stamp(thread, DOMI_SPAN_ENTER);
 }
 
-/* When phase 3 has to end. The budget is at most maxBudget, however small io's share is, because io
- * and timers wait for the end of the phase. Time in which the thread lost its CPU counts as io's
- * time, too: with an ioRatio of 1 percent, 4 ms of that made timers 400 ms late. */
+/* Returns when phase 3 has to end. The budget is at most maxBudget, however small io's share is,
+ * because io and timers wait for the end of the phase. Time in which the thread lost its CPU counts
+ * as io's time, too: with an ioRatio of 1 percent, 4 ms of that made timers 400 ms late. */
 static uint64_t state_deadline(const domi_thread *thread)
 {
     uint64_t ratio = thread->config->scheduler.io_ratio;

@@ -105,17 +105,19 @@ void domi_thread_judge_wakeup(domi_thread *thread)
     domi_io_arm_wake(&thread->io, true);
 }
 
-/* Returns true if the park word is SLEEPING and nothing was left to do after that. */
+/* Take the owner's steps 1 to 3 (see the top). Returns true if the park word is SLEEPING and there
+ * was nothing left to do after that. */
 static bool fall_asleep(domi_thread *thread, uint64_t until_ns)
 {
     domi_manager *manager = &thread->manager;
 
-    thread->next_tick_ns = 0; /* so the timer wheels are looked at after the sleep */
+    thread->next_tick_ns = 0; /* so that the timer wheels are looked at after the sleep */
     domi_pool_flush_returns(manager);
     if (until_ns <= thread->stamp_ns)
         return false;
     domi_io_arm_wake(&thread->io, false);
-    /* counted before the word is SLEEPING, because a sender may wake the thread from then on */
+    /* the park is counted before the word is SLEEPING, because a sender may wake the thread from
+     * then on */
     domi_counter_add(&thread->counters.parks, 1);
     /* seq_cst exchange, then seq_cst looks: pairs with domi_manager_notify(). */
     atomic_exchange_explicit(&manager->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);

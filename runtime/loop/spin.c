@@ -68,7 +68,7 @@ bool domi_thread_spin(domi_thread *thread)
         return false;
     uint64_t until_ns = spin_until(thread);
     set_spinning(thread, true);
-    if (domi_io_submit(&thread->io)) /* so answers do not wait for the end of the spin */
+    if (domi_io_submit(&thread->io)) /* so that answers do not wait for the end of the spin */
         domi_thread_stamp(thread, DOMI_SPAN_ENTER);
     while (!found && domi_clock_now(thread->clock) < until_ns) {
         bool arrived = false;

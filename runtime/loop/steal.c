@@ -18,20 +18,20 @@
 #include "house/dispatch/loan.h"
 #include "runtime/system/system.h"
 
-/* A woken thread looks for houses of others for so many iterations before it sleeps again. */
+/* A woken thread looks for houses of others for this many iterations before it sleeps again. */
 #define WOKEN_LOOKS 16u
 
-/* At one look at most so many threads are tried to find a sleeper. */
+/* At one look at most this many threads are tried to find a sleeper. */
 #define SLEEPERS_MAX 8u
 
-/* If all houses are pinned, or thieves do not take what they are shown, a victim exposes nothing
- * and wakes nobody for so long. */
+/* If all its houses are pinned, or if thieves do not take the houses that it exposes, a victim
+ * exposes nothing and wakes nobody for this time. */
 #define ALONE_NS UINT64_C(10000000)
 
-/* If houses run for long, home looks about so often. */
+/* If houses run for long, home looks about once in this time. */
 #define LOOK_NS UINT64_C(50000)
 
-/* If the number of exposed houses has not fallen for so long, they are taken back. */
+/* If the number of exposed houses has not fallen for this time, they are taken back. */
 #define STALE_NS UINT64_C(2000000)
 
 static uint32_t floor_of(const domi_thread *thread)
@@ -98,8 +98,8 @@ static uint32_t find_overwhelmed(const domi_thread *thread, uint32_t start, uint
     return DOMI_NO_VICTIM;
 }
 
-/* Keep the victim, or choose another one, beginning with a random thread. Returns false if there is
- * none. */
+/* Keep the victim if it is still overwhelmed, or choose another one, beginning with a random
+ * thread. Returns false if no thread is. */
 static bool choose_victim(domi_thread *thread)
 {
     domi_stealing *stealing = &thread->stealing;
@@ -134,7 +134,8 @@ static bool was_idle(domi_thread *thread)
     return idle;
 }
 
-/* There was nothing to steal, or the thief waited in vain. Returns true if the thread may sleep. */
+/* Give up stealing, because there was nothing to steal or the thief waited in vain. Returns true if
+ * the thread may sleep. */
 static bool give_up(domi_thread *thread)
 {
     if (domi_thread_is_waking(thread) && thread->stealing.victim == DOMI_NO_VICTIM &&
@@ -221,7 +222,7 @@ static bool is_idle(const domi_manager *other)
     return word == DOMI_PARK_SLEEPING || word == DOMI_PARK_SPINNING;
 }
 
-/* Wake one idle thread to steal. Returns true if one was woken, and will look. */
+/* Wake one idle thread to steal. Returns true if one was woken; that thread will look for work. */
 static bool wake_sleeper(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;
@@ -255,8 +256,8 @@ static void note_shown(domi_thread *thread, uint32_t shown)
     thread->stealing.shown_since_ns = thread->stamp_ns;
 }
 
-/* A thief that counts itself may be in a long handler. The houses that wait for it must not
- * starve. */
+/* Were the houses exposed for too long? A thief that counts itself in `thieves` may be in a long
+ * handler, and the houses that wait for it must not starve. */
 static bool is_stale(domi_thread *thread, uint32_t shown)
 {
     if (shown < thread->stealing.shown)

@@ -1,5 +1,5 @@
-/* Which thread trims which slabs (house/message/trim.h). Each thread trims its own. The outside has
- * no loop, so any thread that comes here trims the slabs of the outside. */
+/* In this file threads trim slabs (house/message/trim.h). Each thread trims its own. The outside
+ * has no loop, so any thread that comes here trims the outside's slabs, too. */
 #include "runtime/outside/outside.h"
 #include "runtime/system/system.h"
 
@@ -7,7 +7,7 @@
 
 #define OUTSIDE_WAIT_NS UINT64_C(100000000)
 
-/* Trims only if no foreign thread is inside at the moment. */
+/* Trim the slabs of the outside, but only if no foreign thread is inside at the moment. */
 static bool trim_outside(domus_system *system, uint64_t now_ns, uint32_t objects)
 {
     _Atomic uint64_t *next_ns = &system->pressure.outside_trim_ns;

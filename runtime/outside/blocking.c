@@ -1,4 +1,4 @@
-/* Blocking work; domus/blocking.h is the manual.
+/* This file lets helper threads do blocking work; domus/blocking.h is the manual.
  *
  * The job lies in the envelope in which its answer will travel. That envelope is paid for when the
  * work is asked for, so the end of the work allocates nothing, and the job lives until its answer
@@ -115,7 +115,7 @@ bool domi_blocking_withdraw(domi_manager *manager, struct domi_promise *promise)
     domi_envelope *envelope = promise->work;
 
     if (envelope == NULL)
-        return true; /* it never began, and its promise fails already */
+        return true; /* the work never began, and its promise fails already */
     if (!domi_workers_withdraw(system->workers, &work_of(envelope)->job))
         return false;
     promise->work = NULL;

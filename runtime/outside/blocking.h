@@ -1,5 +1,5 @@
-/* Blocking work: it connects a conversation's promise with the pool of helper threads
- * (workers.h). */
+/* Blocking work connects a conversation's promise with the pool of helper threads
+ * (runtime/os/workers.h). */
 #ifndef DOMI_RUNTIME_OUTSIDE_BLOCKING_H
 #define DOMI_RUNTIME_OUTSIDE_BLOCKING_H
 

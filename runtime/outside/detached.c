@@ -1,6 +1,6 @@
-/* How detached actors run, receive and stop. Each thread has a loop of its own: follow a stop, take
- * arrivals and timers, run one house, and sleep on the park word if nothing is left. Everything in
- * `domi_detached` belongs to that thread, except `wanted` and `busy`. */
+/* In this file detached actors run, receive and stop. Each thread has a loop of its own: follow a
+ * stop, take arrivals and timers, run one house, and sleep on the park word if nothing is left.
+ * Everything in `domi_detached` belongs to that thread, except `wanted` and `busy`. */
 #include "runtime/outside/detached.h"
 
 #include "base/check.h"
@@ -97,7 +97,7 @@ static void look_at_memory(domi_detached *detached)
         (void)domi_pool_trim_step(manager, manager->now_ns, DOMI_TRIM_BUSY);
 }
 
-/* Take what came from other threads, and fire what is due. */
+/* Take arrivals from other threads, and fire timers that are due. */
 static void take_events(domi_detached *detached)
 {
     domi_system_check_not_forked(detached->system);
@@ -243,8 +243,8 @@ static int make_detached(domus_system *system, uint32_t place, domi_detached **r
     return 0;
 }
 
-/* Find a detached thread that has no actor, or make one, and mark it busy. Under the system's
- * mutex. */
+/* Find a detached thread that has no actor, or make one, and mark it busy. Called under the
+ * system's mutex. */
 static int reserve(domus_system *system, domi_detached **ret_detached)
 {
     domi_detached *detached = NULL;
@@ -336,7 +336,7 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
     if (domi_stack_pool(stack) == NULL)
         return -ENOMEM;
     domi_detached *detached = (domi_detached *)(void *)stack->manager;
-    domi_stack_end_received(stack, -ENOMSG); /* the message that was received before is done with */
+    domi_stack_end_received(stack, -ENOMSG); /* release the message that was received before */
     take_events(detached);
     uint64_t until_ns = detached->manager.now_ns + within_ns;
     if (until_ns < within_ns)

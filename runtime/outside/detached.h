@@ -1,5 +1,5 @@
 /* Detached actors: each has a manager and a thread without a ring. The thread sleeps on its
- * manager's park word itself (a futex); the one who exchanges the word to NOTIFIED wakes it.
+ * manager's park word itself (a futex); the thread that exchanges the word to NOTIFIED wakes it.
  *
  * Threads are made on demand and stay until the system ends, because a manager has to live as long
  * as any address of its houses, and mail that comes late needs a thread that answers it. */
@@ -15,7 +15,7 @@ typedef struct domi_detached {
     domus_system *system;
     _Atomic uint32_t wanted; /* domi_wanted: run, stop, end */
     domi_wanted doing;
-    bool busy;   /* it has an actor, or was chosen for one; under the system's mutex */
+    bool busy;   /* the thread has an actor, or was chosen for one; under the system's mutex */
     bool joined; /* its thread has ended */
     pthread_t pthread;
 } domi_detached;
@@ -26,14 +26,15 @@ int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_b
                         const void *state, const domus_spawn_options *options,
                         domus_address *ret_address);
 
-/* From now on detached actors spawn nothing, and no more of them are made. Any thread. */
+/* Forbid spawns from now on: detached actors spawn nothing any more, and no detached actor is made.
+ * Any thread. */
 void domi_detached_close(domus_system *system);
 
-/* Let each detached thread stop its actor, if that has no parent. From a foreign thread. */
+/* Let each detached thread stop its actor, if that has no parent. Called by a foreign thread. */
 void domi_detached_stop(domus_system *system);
 
-/* The first returns how many detached threads have an actor or were chosen for one. The second
- * returns true if all of them have left their loops. */
+/* domi_detached_houses() returns how many detached threads have an actor or were chosen for one.
+ * domi_detached_has_ended() returns true if all detached threads have left their loops. */
 uint64_t domi_detached_houses(const domus_system *system);
 bool domi_detached_has_ended(const domus_system *system);
 

@@ -1,6 +1,6 @@
-/* The verbs for foreign threads, and serving a listener. Foreign threads share one manager under a
- * mutex: they use its pools, and no other actor's home is this manager, so all that they put goes
- * by the inbox lane. */
+/* This file has the verbs for foreign threads, and serves listeners. Foreign threads share one
+ * manager under a mutex: they use its pools, and no other actor's home is this manager, so all that
+ * they put goes by the inbox lane. */
 #include "runtime/outside/outside.h"
 
 #include "base/check.h"
@@ -201,8 +201,8 @@ int domus_outside_publish(domus_system *system, domus_group group, const domus_t
     return result;
 }
 
-/* Send a notice; only while the caller is inside. With `passes` the mailbox's limit does not refuse
- * it. */
+/* Send a notice, while the caller is inside. With `passes` it is put even if the mailbox is
+ * full. */
 static int send_notice(domi_manager *outside, domus_address to, const domus_type *type,
                        const void *payload, bool passes)
 {

@@ -6,9 +6,9 @@
 #include "house/conversation/promise.h"
 #include "runtime/system/system.h"
 
-/* Foreign threads may spawn until the drain begins, because the one who stops a system wants fewer
- * actors and not more. Notices, asks and stops go on during the drain, because what drains may wait
- * for them. */
+/* Foreign threads may spawn until the drain begins, because a stop needs fewer actors and not more.
+ * They may send notices, asks and stops during the drain, too, because conversations that have to
+ * end may wait for these. */
 #define DOMI_LAST_TO_SPAWN DOMI_STAGE_RUNNING
 #define DOMI_LAST_TO_SEND  DOMI_STAGE_DRAINING
 
@@ -23,7 +23,7 @@ typedef struct domi_visit {
  * -ENOMEM. */
 int domi_outside_init(domus_system *system);
 
-/* End what is left in the outside's manager. The threads must have ended before. */
+/* End everything that is left in the outside's manager. The threads must have ended before. */
 void domi_outside_fini(domus_system *system);
 
 /* Lock the mutex of the outside, and own the outside's manager while it is locked. Any thread of
@@ -37,7 +37,8 @@ void domi_outside_unlock(domus_system *system);
  * called. */
 int domi_outside_enter(domus_system *system, domi_stage last, domi_visit *ret_visit);
 
-/* The same for a thread that sends. While memory is short it returns -EBUSY, which is counted. */
+/* As domi_outside_enter(), for a thread that sends. While memory is short it returns -EBUSY, which
+ * is counted. */
 int domi_outside_enter_to_send(domus_system *system, domi_visit *ret_visit);
 void domi_outside_leave(domus_system *system, const domi_visit *visit);
 
@@ -45,7 +46,7 @@ void domi_outside_leave(domus_system *system, const domi_visit *visit);
  * (outside_ask.c). This is domi_manager.wake. */
 void domi_outside_wake(domi_manager *manager);
 
-/* Handle what has come for the outside: answers and time-outs. */
+/* Handle what has arrived for the outside: answers and time-outs. */
 void domi_outside_handle_arrivals(domus_system *system);
 
 /* End all asks of foreign threads with -ESHUTDOWN. Returns when all of these threads have left. */
@@ -61,17 +62,18 @@ struct domi_asking {
     domus_outside_reply *reply;
     uint64_t until_ns;
     int result;
-    bool sleeps; /* its thread sleeps on `woken`, so it may be given the lead */
+    bool sleeps; /* the asking thread sleeps on `woken`, so it may become the leader */
     bool done;
 };
 
-/* Send the ask and return. Between enter and leave. Everything that the payload owns is consumed in
- * every case. If this returns 0, domi_asking_wait() has to follow. */
+/* Send the ask and return. Called between enter and leave. Everything that the payload owns is
+ * consumed in every case. If this returns 0, domi_asking_wait() has to follow. */
 int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address to,
                       const domus_type *type, const void *payload, uint64_t timeout_ns,
                       domus_outside_reply *reply);
 
-/* Wait for the answer. Between enter and leave; other foreign threads can enter meanwhile. */
+/* Wait for the answer. Called between enter and leave; other foreign threads can enter
+ * meanwhile. */
 int domi_asking_wait(domus_system *system, domi_asking *asking);
 
 #endif

@@ -1,4 +1,4 @@
-/* Foreign threads that ask and wait.
+/* Foreign threads ask actors, and wait for the answers, by the functions of this file.
  *
  * They ask in the name of one actor that lives on the outside's manager, by the same promises as
  * any actor. Whichever foreign thread is inside runs this actor, so it sorts what has come and also
@@ -75,7 +75,7 @@ static int take_reply(domus_stack *stack, const domus_answer *answer, domus_outs
 {
     uint32_t size = answer->type->size;
 
-    if (reply == NULL) /* a caller without a buffer wants to know only that it was answered */
+    if (reply == NULL) /* a caller without a buffer wants to know only that the ask was answered */
         return 0;
     reply->type = answer->type;
     reply->length = size;
@@ -86,7 +86,7 @@ static int take_reply(domus_stack *stack, const domus_answer *answer, domus_outs
     return domus_take(stack);
 }
 
-/* Resumed for the actor, so it runs on any thread that is inside. */
+/* The asking actor is resumed with an answer. This runs on any foreign thread that is inside. */
 static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_system *system = stack->manager->system;
@@ -142,7 +142,7 @@ int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address t
     *asking = (domi_asking){.reply = reply};
     memcpy(domus_frame(stack), &asking, sizeof(domi_asking *));
     outside->now_ns = domi_clock_now(&system->clock);
-    /* one tick more, so that it is never early */
+    /* one tick more, so that the waiting thread never gives up before the ask's own time-out */
     asking->until_ns = outside->now_ns + timeout_ns + DOMI_WHEEL_TICK_NS;
     int result = domus_ask_within(stack, to, type, payload, timeout_ns, on_answer);
     if (result != DOMUS_PARKED) {

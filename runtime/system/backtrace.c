@@ -1,4 +1,4 @@
-/* How a backtrace is taken. The handler calls only functions that are async-signal-safe.
+/* This file takes a backtrace. The handler calls only functions that are async-signal-safe.
  * backtrace() is safe after a first call, which loads the library that unwinds; that first call is
  * made when the handler is installed. The asking thread looks up the symbols, because that takes
  * the loader's lock. */

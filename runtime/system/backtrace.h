@@ -1,9 +1,9 @@
-/* Where a thread is that does not come back from a handler: the thread tells it itself, in a signal
- * handler.
+/* A backtrace tells where a thread is that does not come back from a handler. The thread itself
+ * takes it, in a signal handler.
  *
- * One thread at a time asks (the monitor). The handler stores addresses into the thread's own
- * buffer, and what else only the thread can read without a race. The asking thread does everything
- * else. */
+ * One thread at a time asks (the monitor). The handler stores addresses, and other values that only
+ * the thread can read without a race, into the thread's own buffer. The asking thread does
+ * everything else. */
 #ifndef DOMI_RUNTIME_SYSTEM_BACKTRACE_H
 #define DOMI_RUNTIME_SYSTEM_BACKTRACE_H
 
@@ -56,7 +56,7 @@ static inline bool domi_backtrace_is_taken(domi_backtrace *trace)
 /* Drop a backtrace that was read, or withdraw a request for one. */
 void domi_backtrace_drop(domi_backtrace *trace);
 
-/* Write frame `index` (0: the innermost) as text (base/symbol.h). Returns false behind the last
+/* Write frame `index` (0: the innermost) as text (base/symbol.h). Returns false if there is no such
  * frame. */
 bool domi_backtrace_frame(const domi_backtrace *trace, uint32_t index, bool addresses, char *text,
                           size_t size);

@@ -57,7 +57,7 @@ uint64_t domi_look_after(uint64_t interval_ns, uint64_t way, uint64_t grown, uin
 
     if (grown == 0 || took_ns == 0)
         return interval_ns;
-    /* Uses quotients, because a product of bytes and nanoseconds may overflow. */
+    /* Quotients are used here, because a product of bytes and nanoseconds may overflow. */
     if (grown >= quarter)
         after_ns = took_ns / (grown / quarter);
     else if (quarter / grown <= interval_ns / took_ns)

@@ -1,11 +1,12 @@
-/* How much of a limit the library may hold. This is arithmetic and nothing else.
+/* These functions compute how much of a limit the library may hold. They are arithmetic and nothing
+ * else.
  *
  * The memory that is used under a limit is either the library's own (messages, buffers, queued
  * bytes, slots) or foreign: the application's, and that of neighbours in the same cgroup. The
  * library can give up its own memory only. So what it does when memory is short depends on its own
- * memory alone, which it compares with two budgets: what the marks `high` and `critical` of the
- * limit leave beside the foreign memory, but never less than an eighth of the limit. With less, it
- * could not go on serving those who would free the foreign memory. */
+ * memory alone, which it compares with two budgets. These are the marks `high` and `critical` of
+ * the limit, minus the foreign memory, but never less than an eighth of the limit. With less, the
+ * library could not serve the requests that make the application free its memory. */
 #ifndef DOMI_RUNTIME_SYSTEM_BUDGET_H
 #define DOMI_RUNTIME_SYSTEM_BUDGET_H
 
@@ -22,38 +23,39 @@ typedef struct domi_budget {
     domi_marks marks; /* for `own`: high is the budget, critical the last budget */
 } domi_budget;
 
-/* `from` less `bytes`, but never below 0. */
+/* Returns `from` minus `bytes`, but never less than 0. */
 static inline uint64_t domi_bytes_subtract(uint64_t from, uint64_t bytes)
 {
     return from > bytes ? from - bytes : 0;
 }
 
-/* The marks of a limit, by two percentages of it. */
+/* Returns the marks of a limit, by two percentages of it. */
 domi_marks domi_marks_of(uint64_t limit, uint32_t high_percent, uint32_t critical_percent);
 
-/* `held` is how many bytes the library has counted as its own. They may be more than are used,
- * because pages that were never written are not used. */
+/* Divide the used memory into own and foreign memory, and compute the budgets. `held` is how many
+ * bytes the library has counted as its own; this may be more than is used, because pages that were
+ * never written do not count as used. */
 domi_budget domi_budget_of(const domi_usage *usage, int64_t held, domi_marks marks);
 
-/* A level that begins at `mark` ends below this. */
+/* Returns the bytes below which a level ends that begins at `mark`. */
 static inline uint64_t domi_level_end_bytes(uint64_t mark)
 {
     return mark - mark / 20;
 }
 
-/* The level (a domus_memory_level) that follows `level` when `bytes` are used. A level begins at
- * its mark and ends five percent below it. */
+/* Returns the level (a domus_memory_level) that follows `level` if `bytes` are used. A level begins
+ * at its mark and ends five percent below it. */
 uint32_t domi_level_after(uint32_t level, uint64_t bytes, domi_marks marks);
 
-/* The nanoseconds until the next look, at most `interval_ns` and at least DOMI_LOOK_LEAST_NS.
- * Memory has grown by `grown` bytes in the `took_ns` since the last look; if it goes on so, the
- * next look comes when a quarter of the `way` to the next mark is gone. A way of less than 1 MiB
- * counts as one. */
+/* Returns the nanoseconds until the next look, at most `interval_ns` and at least
+ * DOMI_LOOK_LEAST_NS. Memory has grown by `grown` bytes in the `took_ns` since the last look; if it
+ * goes on so, the next look comes when a quarter of the `way` to the next mark is gone. A way of
+ * less than 1 MiB counts as one. */
 #define DOMI_LOOK_LEAST_NS UINT64_C(1000000)
 uint64_t domi_look_after(uint64_t interval_ns, uint64_t way, uint64_t grown, uint64_t took_ns);
 
-/* The bytes that one of `threads` threads may have queued for its peers: its part of `percent` of
- * the budget, and at least DOMI_QUEUE_LEAST. */
+/* Returns how many bytes one of `threads` threads may have queued for its peers: its part of
+ * `percent` of the budget, and at least DOMI_QUEUE_LEAST. */
 #define DOMI_QUEUE_LEAST UINT64_C(65536)
 uint64_t domi_budget_queue(uint64_t budget, uint32_t percent, uint32_t threads);
 

@@ -1,8 +1,7 @@
-/* How log lines are bounded.
+/* This file writes log lines, and bounds their number.
  *
- * The bound of a thread is one word: the second in its upper half, the lines that were wanted in
- * that second in its lower half. So one compare-exchange suffices, whichever thread writes, and
- * nobody waits. */
+ * The bound of a thread is one word: its upper half holds a second, its lower half how many lines
+ * were wanted in that second. So one compare-exchange suffices, and nobody waits. */
 #include "runtime/system/log.h"
 
 #include "house/dispatch/describe.h"

@@ -1,6 +1,6 @@
-/* How the monitor sleeps and looks. It falls asleep by the protocol of a park (park.c): exchange
- * the word, look at everything again, sleep; the kernel compares the word once more before it
- * sleeps. */
+/* In this file the monitor looks and sleeps. It falls asleep by the protocol of a park (park.c): it
+ * exchanges its word, looks at everything again, and sleeps; the kernel compares the word once more
+ * before that. */
 #include "runtime/system/monitor.h"
 
 #include "runtime/os/futex.h"
@@ -19,7 +19,7 @@ static uint64_t look_at_all(domus_system *system)
     return next_ns < interval_ns ? next_ns : interval_ns;
 }
 
-/* Can there ever be anything to watch? */
+/* Does this system need a monitor at all? */
 static bool is_needed(const domus_system *system)
 {
     return system->simulator == NULL && system->config.stall.threshold_ns != 0;
@@ -71,7 +71,7 @@ void domi_monitor_rest(domus_system *system)
                                                  memory_order_seq_cst, memory_order_relaxed))
         return; /* the word is ENDING */
     if (is_anyone_awake(system)) {
-        /* an exchange, because somebody may have set the word already */
+        /* a compare-exchange, because another thread may have changed the word already */
         expected = DOMI_MONITOR_ASLEEP;
         (void)atomic_compare_exchange_strong_explicit(&monitor->word, &expected, DOMI_MONITOR_AWAKE,
                                                       memory_order_relaxed, memory_order_relaxed);

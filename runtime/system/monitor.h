@@ -1,10 +1,10 @@
-/* The monitor: a thread of the system that watches the others, for what they cannot see themselves.
+/* The monitor is a thread of the system that watches the other threads for things that they cannot
+ * see themselves, such as a handler that does not return.
  *
  * It looks now and then while a thread of the loop is awake, and for some time after that. Then it
  * sleeps without a time-out, so an idle system costs nothing. A thread that is about to run an
- * actor wakes it; this costs one load if the monitor is awake. The function look() in monitor.c
- * calls everything that is watched. A simulated system has no monitor, and its word is never
- * ASLEEP. */
+ * actor wakes it; this costs one load if the monitor is awake. The function look_at_all() in
+ * monitor.c calls all watches. A simulated system has no monitor, and its word is never ASLEEP. */
 #ifndef DOMI_RUNTIME_SYSTEM_MONITOR_H
 #define DOMI_RUNTIME_SYSTEM_MONITOR_H
 
@@ -14,23 +14,23 @@
 
 #include <pthread.h>
 
-/* The monitor stays awake for so long after the last sign of life, so that a thread which sleeps
- * and wakes often does not pay for waking it each time. */
+/* The monitor stays awake for this time after the last sign of life, so that a thread which sleeps
+ * and wakes often need not wake the monitor each time. */
 #define DOMI_MONITOR_LINGER_NS UINT64_C(100000000)
 
 typedef enum domi_monitor_word {
     DOMI_MONITOR_AWAKE,
-    DOMI_MONITOR_ASLEEP, /* until it is woken */
+    DOMI_MONITOR_ASLEEP, /* the monitor sleeps until it is woken */
     DOMI_MONITOR_ENDING,
 } domi_monitor_word;
 
 typedef struct domi_monitor {
-    /* domi_monitor_word; the monitor sleeps on this word */
+    /* a domi_monitor_word; the monitor sleeps on this word */
     alignas(DOMI_LINES) _Atomic uint32_t word;
     alignas(DOMI_LINES) domi_counter looks;
     domi_counter cpu_clock; /* the clockid_t of the monitor's CPU clock */
-    uint64_t lively_ns;     /* when the last sign of life was */
-    uint64_t works;         /* runs and spawns of all threads by then */
+    uint64_t lively_ns;     /* when a thread was last seen at work */
+    uint64_t works;         /* the sum of runs and spawns of all threads at the last look */
     domi_stall_bound traces;
     bool started;
     pthread_t pthread;
@@ -46,9 +46,9 @@ void domi_monitor_stop(struct domus_system *system);
 
 void domi_monitor_wake(domi_monitor *monitor);
 
-/* One sleep of the monitor, until somebody wakes it. It returns at once if a thread of the loop is
- * awake or the system is about to end. The monitor's thread calls it; a test calls it, too, to hold
- * the second look. */
+/* Let the monitor sleep once, until somebody wakes it. This returns at once if a thread of the loop
+ * is awake or the system is about to end. The monitor's thread calls it; a test calls it, too, to
+ * hold the second look. */
 void domi_monitor_rest(struct domus_system *system);
 
 /* A thread of the loop calls this when it has left its park and is about to run an actor. */

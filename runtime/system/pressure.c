@@ -1,4 +1,4 @@
-/* Measuring memory, and setting the words that follow from it. pressure.h says what each word
+/* This file measures memory, and sets the words that follow from it. pressure.h says what each word
  * means; here each look takes one reading, computes the levels and the next look, and stores
  * them. */
 #include "runtime/system/pressure.h"
@@ -14,14 +14,14 @@
 #define HEAP_TRIM_NS     UINT64_C(1000000000)
 #define HEAP_TRIM_FOR_NS (10 * HEAP_TRIM_NS)
 
-/* full: halfway from critical to the limit. */
+/* Returns the mark `full`, which is halfway from critical to the limit. */
 static uint64_t full_mark(uint64_t limit, domi_marks marks)
 {
     return limit - (limit - marks.critical) / 2;
 }
 
-/* scarce: halfway from critical to full. The room above it is for messages: an ask that is refused
- * still needs a conversation that resumes. */
+/* Returns the mark `scarce`, which is halfway from critical to full. The memory above it is kept
+ * for messages. */
 static uint64_t scarce_mark(uint64_t limit, domi_marks marks)
 {
     return marks.critical + (full_mark(limit, marks) - marks.critical) / 2;
@@ -47,9 +47,9 @@ static void keep_less(uint64_t *way, uint64_t from, uint64_t to)
         *way = to - from;
 }
 
-/* One look: what it read, and what follows from that. */
+/* A look is one measurement: the figures that it read, and those that follow from them. */
 typedef struct look {
-    uint64_t used; /* bytes in use, with those that are about to be taken */
+    uint64_t used; /* bytes in use, including those that are about to be taken */
     uint64_t spare;
     uint64_t limit;
     domi_marks marks; /* high and critical of the limit */
@@ -77,8 +77,8 @@ static void set_look_at(domi_pressure *pressure, const look *now)
                           memory_order_relaxed);
 }
 
-/* Marks of all memory that were passed: `tight` (high), `scarce`, `full`. Each shuts one door to
- * memory (base/memory.h). */
+/* Marks of all memory that were passed: `tight` (high), `scarce`, `full`. Each of them forbids one
+ * way to take memory (base/memory.h). */
 typedef struct doors {
     bool tight, scarce, full;
 } doors;
@@ -114,8 +114,8 @@ static void set_levels(domi_pressure *pressure, uint32_t level, uint32_t own_lev
     set_word(&pressure->meter.full, shut.full);
 }
 
-/* Say that memory is normal, because nothing is measured, or not any more. Otherwise the last
- * levels would stay for ever. */
+/* Set all levels to normal, because nothing is measured, or not any more. Otherwise the last levels
+ * would stay for ever. */
 static void set_nothing(domi_pressure *pressure)
 {
     set_levels(pressure, DOMUS_MEMORY_NORMAL, DOMUS_MEMORY_NORMAL, (doors){0});
@@ -128,7 +128,8 @@ static void store(domi_counter *counter, uint64_t value)
     atomic_store_explicit(counter, value, memory_order_relaxed);
 }
 
-/* The bytes that io has to shed so that the level of own memory ends. */
+/* Returns how many bytes io has to shed (give back by resetting channels) so that the level of own
+ * memory ends. */
 static int64_t excess_of(const look *now, uint32_t own_level)
 {
     if (own_level == DOMUS_MEMORY_NORMAL)
@@ -153,8 +154,8 @@ static void publish(domus_system *system, const look *now)
                             system->count));
 }
 
-/* Read the gauges and set everything. `wanted` is how many bytes are about to be taken; `held` has
- * them already. */
+/* Read the gauges and set everything. `wanted` is how many bytes are about to be taken; the meter's
+ * `held` includes them already. */
 static void measure(domus_system *system, uint64_t wanted)
 {
     const uint32_t high_percent = system->config.memory.high_percent;
@@ -255,7 +256,8 @@ void domi_pressure_look(domus_system *system)
         pressure->heap_trim_ns = now_ns + HEAP_TRIM_NS;
     end_look(pressure);
     if (trims)
-        /* for payloads that are too large for slabs; takes milliseconds, at most once a second */
+        /* this gives back the memory of payloads that were too large for slabs; it takes
+         * milliseconds, and comes at most once a second */
         (void)malloc_trim(0);
 }
 
@@ -300,7 +302,8 @@ static void wake_watchers(domus_system *system)
         domi_manager *manager = &system->threads[i].manager;
         uint32_t sleeping = DOMI_PARK_SLEEPING;
 
-        /* As domi_manager_notify(), but the calling thread need not have a manager. */
+        /* This does what domi_manager_notify() does, but the calling thread need not have a
+         * manager. */
         if (domi_memory_is_watched(manager) && manager->wake != NULL &&
             atomic_compare_exchange_strong_explicit(&manager->park, &sleeping, DOMI_PARK_NOTIFIED,
                                                     memory_order_seq_cst, memory_order_relaxed))

@@ -1,4 +1,4 @@
-/* How short memory is: the words that every thread reads, and the look that writes them.
+/* The pressure says how short memory is: a look writes its words, and every thread reads them.
  *
  * A look measures (runtime/os/footprint.h), tells the library's own memory from foreign memory
  * (runtime/system/budget.h) and sets two levels. A thread that is awake takes a look every
@@ -35,15 +35,16 @@
 struct domus_system;
 
 typedef struct domi_pressure {
-    /* Both are a domus_memory_level, and change seldom. */
+    /* These two are each a domus_memory_level, and change seldom. */
     alignas(DOMI_LINES) _Atomic uint32_t own_level;
     _Atomic uint32_t level;
-    _Atomic uint32_t changes;             /* how often one of the two has changed */
+    _Atomic uint32_t changes;             /* how often one of the two levels has changed */
     alignas(DOMI_LINES) domi_meter meter; /* pressure.c finds this structure by its meter */
     struct domus_system *system;
     const char *root;         /* put before `/proc` and `/sys`; "" in production */
     _Atomic uint64_t next_ns; /* when the next look is due; UINT64_MAX: never */
-    _Atomic uint32_t looking; /* 1: a thread takes a look; it alone writes all below */
+    /* 1: a thread takes a look; that thread alone writes the fields below */
+    _Atomic uint32_t looking;
     domi_footprint footprint;
     uint64_t way;          /* bytes to the next mark at the last measurement */
     uint64_t looked_ns;    /* when the last look by domi_pressure_look() was */
@@ -54,10 +55,11 @@ typedef struct domi_pressure {
     uint64_t heap_last_ns; /* the heap is not trimmed from this time on */
     domi_counter used, limit, own, foreign, budget, last_budget;
     domi_counter queue_max;          /* bytes that each thread may have queued for its peers */
-    _Atomic uint32_t counts_sockets; /* the kernel's socket buffers are part of what is used */
+    _Atomic uint32_t counts_sockets; /* the kernel's socket buffers are a part of the used memory */
     domi_io_shared shared;
     domi_counter highs, criticals, fulls, looks;
-    /* pressure_report.c: what was logged. */
+    /* These fields are for pressure_report.c, which notes here what it has logged, except where a
+     * field says otherwise. */
     _Atomic uint32_t woken_for;     /* the value of `changes` for which watchers were last woken */
     _Atomic uint32_t said;          /* the state of memory that was logged last (enum trouble) */
     _Atomic uint32_t is_shedding;   /* channels are being reset */
@@ -66,7 +68,7 @@ typedef struct domi_pressure {
     uint64_t shed_bytes_said;
     /* sends of foreign threads that were refused before the lock */
     _Atomic uint64_t outside_refused;
-    _Atomic uint64_t outside_trim_ns; /* when the outside's slabs are trimmed again (trim.c) */
+    _Atomic uint64_t outside_trim_ns; /* when the outside's slabs are trimmed next (trim.c) */
 } domi_pressure;
 
 void domi_pressure_init(struct domus_system *system);
@@ -78,10 +80,10 @@ void domi_pressure_begin(struct domus_system *system);
 /* Called after the threads have ended: from now on memory counts as normal. */
 void domi_pressure_end(struct domus_system *system);
 
-/* How a thread's io has to behave at the present levels. */
+/* Returns how a thread's io has to behave at the present levels. */
 domi_io_pressure domi_pressure_for_io(const domi_pressure *pressure);
 
-/* Read the levels and their figures; returns the number of the change. This is
+/* Read the levels and their figures. Returns the number of the change that set them. This is
  * domi_manager.read_memory. */
 uint32_t domi_pressure_read(const domi_manager *manager, domus_memory_change *ret_change);
 
@@ -92,8 +94,8 @@ void domi_pressure_look(struct domus_system *system);
 /* Log a shortage that has begun or ended. `thread` as in log.h. */
 void domi_pressure_report(struct domus_system *system, uint32_t thread);
 
-/* Find out whether channels are being reset for want of memory, or have not been for a while, for
- * the next report. Only the thread that takes a look calls it. */
+/* Note for the next report whether channels are being reset because memory is short, or have not
+ * been for a while. Only the thread that takes a look calls it. */
 void domi_pressure_note_shed(domi_pressure *pressure, uint64_t now_ns);
 
 /* A thread that is awake calls this once a tick: take a look if one is due, wake watchers,

@@ -1,4 +1,4 @@
-/* How the stall watch tells a stall.
+/* This file finds and reports stalls.
  *
  * If two looks at a thread find the same beat, the thread was in one run at least from the end of
  * the first look to the begin of the second. So a reported stall is never shorter than the
@@ -21,10 +21,10 @@
  * backtrace is awaited any more. */
 #define TRACE_WAIT_NS (50 * MS)
 
-/* Stands for a thread that is in no run; no thread ever has this beat. */
+/* This value stands for a thread that is in no run; no thread ever has this beat. */
 #define NO_BEAT UINT64_MAX
 
-/* At most so many houses are counted. */
+/* At most this many arrivals are counted. */
 #define ARRIVALS_MAX 10000u
 
 uint64_t domi_thread_beat(const domi_thread *thread)
@@ -54,7 +54,7 @@ uint32_t domi_thread_queued(const domi_thread *thread)
     return count + manager->ready[DOMUS_CHANNELS].count;
 }
 
-/* Houses that have got mail from elsewhere since home last took its arrivals. */
+/* Count the houses that have got mail from elsewhere since home last took its arrivals. */
 static uint32_t count_arrivals(domi_manager *manager)
 {
     /* acquire: pairs with the put that linked the newest house, so all links behind that are seen.
@@ -191,7 +191,7 @@ static bool is_at_rest(const domi_thread *thread, const domus_behaviour *running
     return true;
 }
 
-/* The thread is not in the run of the last look, so begin anew. */
+/* Begin to watch anew, because the thread is not in the run of the last look. */
 static void begin_anew(domi_thread *thread, uint64_t beat, const domi_clock *clock)
 {
     domi_stall *stall = &thread->stall;
@@ -200,7 +200,7 @@ static void begin_anew(domi_thread *thread, uint64_t beat, const domi_clock *clo
     stall->stage = DOMI_STALL_NONE;
     stall->beat = beat;
     stall->cpu_since_ns = 0;
-    stall->since_ns = domi_clock_now(clock); /* this comes after the beat was read */
+    stall->since_ns = domi_clock_now(clock); /* the clock is read after the beat */
     stall->from_ns = stall->looked_ns != 0 ? stall->looked_ns : stall->since_ns;
     /* A thread stamps the time when it wakes and after each phase, so a newer stamp is nearer to
      * the run's begin. */
@@ -225,7 +225,8 @@ static void end_stall(domus_system *system, domi_thread *thread, uint64_t now_ns
     domi_counter_add(&stall->lengths[place], 1);
 }
 
-/* Ask for a backtrace. Returns 0 if it was asked for, else why not. */
+/* Ask for a backtrace. Returns 0 if it was asked for, otherwise a negative errno that says why not
+ * (why_no_trace()). */
 static int want_trace(domus_system *system, domi_thread *thread, uint64_t now_ns)
 {
     domi_stall_bound *bound = &system->monitor.traces;
@@ -250,7 +251,8 @@ static void note_found(domus_system *system, domi_thread *thread, uint64_t now_n
     stall->behaviour = atomic_load_explicit(&thread->manager.running, memory_order_relaxed);
     stall->type = atomic_load_explicit(&thread->manager.handling, memory_order_relaxed);
     if (domi_thread_beat(thread) != stall->beat)
-        return; /* the words read above are of another run: no stall; the next look decides */
+        /* the words read above belong to another run, so this is no stall; the next look decides */
+        return;
     domi_counter_add(&stall->count, 1);
     stall->stage = DOMI_STALL_FOUND;
     stall->found_ns = now_ns;
@@ -260,7 +262,7 @@ static void note_found(domus_system *system, domi_thread *thread, uint64_t now_n
         report_stall(system, thread, now_ns, false);
 }
 
-/* The thread is still in the run of the last look. */
+/* Act on a thread that is still in the run of the last look. */
 static void continue_stall(domus_system *system, domi_thread *thread, uint64_t now_ns)
 {
     domi_stall *stall = &thread->stall;
@@ -286,7 +288,7 @@ static void continue_stall(domus_system *system, domi_thread *thread, uint64_t n
 static uint64_t look_at(domus_system *system, domi_thread *thread, uint64_t often_ns)
 {
     domi_stall *stall = &thread->stall;
-    uint64_t now_ns = domi_clock_now(&system->clock); /* this comes before the beat is read */
+    uint64_t now_ns = domi_clock_now(&system->clock); /* the clock is read before the beat */
     const domus_behaviour *running =
         atomic_load_explicit(&thread->manager.running, memory_order_relaxed);
     uint64_t beat = is_at_rest(thread, running) ? NO_BEAT : domi_thread_beat(thread);

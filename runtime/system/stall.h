@@ -1,4 +1,4 @@
-/* The stall watch: is a thread still in the run that it was in some time ago?
+/* The stall watch finds out whether a thread is still in the run in which it was some time ago.
  *
  * Only the monitor's thread calls this, except what the thread's own signal handler writes
  * (backtrace.h). The monitor reads only counters and words of a thread that other threads may
@@ -28,7 +28,7 @@ typedef enum domi_stall_stage {
 } domi_stall_stage;
 
 typedef struct domi_stall {
-    /* Written by the monitor, read by anyone. */
+    /* The monitor writes these three, and any thread reads them. */
     alignas(DOMI_LINES) domi_counter count;
     domi_counter total_ns; /* nanoseconds in stalls that are over */
     domi_counter lengths[DOMUS_STALL_LENGTHS];
@@ -41,10 +41,10 @@ typedef struct domi_stall {
     uint64_t since_ns;  /* a time at which the run was under way */
     uint64_t found_ns;
     uint64_t cpu_ns;                  /* the thread's CPU clock at `cpu_since_ns` */
-    uint64_t cpu_since_ns;            /* 0: not read yet */
+    uint64_t cpu_since_ns;            /* when `cpu_ns` was read; 0: not yet */
     const domus_behaviour *behaviour; /* behaviour of the actor whose handler runs; NULL: none */
     const domus_type *type;
-    int no_trace; /* why there will be no backtrace; 0: it is awaited */
+    int no_trace; /* why there will be no backtrace, a negative errno; 0: it is awaited */
 
     domi_backtrace backtrace;
 } domi_stall;
@@ -55,7 +55,8 @@ typedef struct domi_stall_bound {
     uint32_t count;
 } domi_stall_bound;
 
-/* Begin to look: what was seen before the monitor's sleep says nothing any more. */
+/* Forget what was seen before the monitor's sleep, because it says nothing any more, and begin to
+ * look. */
 void domi_stalls_begin(struct domus_system *system);
 
 /* Look at every thread. Returns the nanoseconds until the next look. */

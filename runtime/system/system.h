@@ -1,4 +1,5 @@
-/* The inside of a system: its threads, and what they share with each other and with the outside. */
+/* The inside of a system holds its threads, and everything that they share with each other and with
+ * the outside. */
 #ifndef DOMI_RUNTIME_SYSTEM_SYSTEM_H
 #define DOMI_RUNTIME_SYSTEM_SYSTEM_H
 
@@ -27,18 +28,19 @@ typedef enum domi_stage {
     DOMI_STAGE_STOPPED,
 } domi_stage;
 
-/* A simulator stands in for threads, rings and the clock. The one who makes a system with a
- * simulator takes the steps of its threads, all in one OS thread and on a virtual clock
- * (testkit.c). Stopping such a system takes steps, too. */
+/* A simulator stands in for threads, rings and the clock. The maker of such a system (the test kit)
+ * takes the steps of its threads, all in one OS thread and on a virtual clock. Stopping such a
+ * system takes steps, too. */
 typedef struct domi_simulator domi_simulator;
 
 struct domi_simulator {
     const domi_backend *backend;
-    uint64_t start_ns; /* what the virtual clock shows at the start */
+    uint64_t start_ns; /* the time on the virtual clock at the start */
     /* called for a thread that slept, after its park word became NOTIFIED */
     void (*wake)(domi_manager *manager);
     /* Take steps until `is_done`. If there is nothing to do, time goes on to the next timer, but at
-     * most to `until_ns`. Returns false if it was not done by then, or after too many steps. */
+     * most to `until_ns`. Returns false if `is_done` was not true by then, or after too many
+     * steps. */
     bool (*wait)(domi_simulator *simulator, bool (*is_done)(const domus_system *system),
                  uint64_t until_ns);
 };
@@ -73,28 +75,29 @@ struct domus_system {
 
     domi_monitor monitor;
 
-    /* The orders to the threads, and their reports. All of it is under `mutex`, except `wanted`,
-     * which is an atomic of its own. */
+    /* The fields up to `start_text` are orders to the threads and their reports. They are under
+     * `mutex`, except `wanted`, which is atomic. */
     alignas(64) _Atomic uint32_t wanted; /* domi_wanted */
     alignas(64) pthread_mutex_t mutex;
     pthread_cond_t changed;
     uint32_t running;   /* threads whose ring is enabled */
     uint32_t ended;     /* threads that have left their loop */
-    bool asked_to_stop; /* by domus_quit(), or because a ring has failed */
+    bool asked_to_stop; /* domus_quit() was called, or a ring has failed */
     int start_error;
     char start_text[256];
 
     /* Index + 1 of the sleeper that was woken to steal and has not looked yet; 0: none. */
     alignas(64) _Atomic uint32_t waking;
 
-    /* Foreign threads come one at a time: they share one manager. */
+    /* Foreign threads share the manager `outside`, and use it one at a time, under
+     * `outside_mutex`. */
     pthread_mutex_t outside_mutex;
     domi_manager outside;
     uint32_t next_thread; /* the thread of the next spawn from outside; under outside_mutex */
 
     domus_address asker;    /* the actor in whose name foreign threads ask (outside_ask.c) */
     domi_asking *askings;   /* asks of foreign threads that wait for an answer */
-    domi_asking *leader;    /* the one of them whose thread sleeps on the outside's park word */
+    domi_asking *leader;    /* the ask whose thread sleeps on the outside's park word */
     uint32_t askings_count; /* foreign threads that ask and have not left */
     pthread_cond_t nobody_asks;
     domus_address *inspectors; /* one actor on each thread, made when a dump is first asked for */
@@ -121,8 +124,8 @@ struct domus_system {
     char left[2048]; /* lines about actors that did not stop in time; under `mutex` */
     uint32_t left_count;
     uint32_t left_logged; /* bytes of `left` that are in the log already */
-    domi_cut cut_before;  /* what had been cut when the drain began */
-    domi_cut cut_logged;  /* what had been cut when that was last logged */
+    domi_cut cut_before;  /* how much had been cut when the drain began */
+    domi_cut cut_logged;  /* how much had been cut when that was last logged */
 };
 
 /* Is this process a child that was forked after the system was made or started? Then the system's
@@ -134,8 +137,8 @@ static inline bool domi_system_is_forked(const domus_system *system)
                                 memory_order_relaxed) != domi_fork_number();
 }
 
-/* Checked before a ring is entered: a handler that has forked and returns in the child would
- * otherwise go on with the parent's ring. */
+/* End the process if it is a forked child. This is checked before a ring is entered, because a
+ * handler that has forked and returns in the child would otherwise go on with the parent's ring. */
 static inline void domi_system_check_not_forked(const domus_system *system)
 {
     DOMI_CHECK(!domi_system_is_forked(system));
@@ -155,7 +158,7 @@ bool domi_system_end(domus_system *system, uint64_t until_ns);
 /* Note the actors that are left on a thread whose loop has ended, before they are ended. */
 void domi_system_note_left(domus_system *system, domi_manager *manager);
 
-/* As domus_system_new(). With a simulator, which stays the caller's, the system has
+/* Do what domus_system_new() does. With a simulator, which stays the caller's, the system has
  * config.system.threads threads, which must not be 0, and domus_system_start() makes no OS
  * thread. */
 int domi_system_new(const domus_config *config, domi_simulator *simulator, char *error,
@@ -164,11 +167,11 @@ int domi_system_new(const domus_config *config, domi_simulator *simulator, char 
 /* Tell every thread which step of the stop is wanted, and wake the threads that sleep. */
 void domi_system_set_wanted(domus_system *system, domi_wanted wanted);
 
-/* How many channels and bytes were cut until now, on all threads. */
+/* Returns how many channels and bytes were cut until now, on all threads. */
 domi_cut domi_system_count_cut(const domus_system *system);
 
-/* Connections that are accepted and not closed, on all threads. A caller that finds 0 also sees the
- * counters that those connections wrote before they were closed. */
+/* Returns how many connections are accepted and not closed, on all threads. A caller that finds 0
+ * also sees the counters that those connections wrote before they were closed. */
 uint64_t domi_system_connections(const domus_system *system);
 
 #endif

@@ -57,8 +57,8 @@ typedef struct domi_thread_counters {
  * which follows at its next phase 2 (follow.c). */
 typedef enum domi_wanted {
     DOMI_WANTED_RUN,
-    DOMI_WANTED_DRAIN, /* stop accepting, answer what has come, close */
-    DOMI_WANTED_ABORT, /* reset what is left */
+    DOMI_WANTED_DRAIN, /* stop accepting, answer everything that has come, close channels */
+    DOMI_WANTED_ABORT, /* reset the channels that are left */
     DOMI_WANTED_CLOSE, /* spawn nothing any more */
     DOMI_WANTED_STOP,  /* stop every actor, children before their parents */
     DOMI_WANTED_END,   /* leave the loop */
@@ -72,18 +72,18 @@ typedef struct domi_log_bound {
 
 #define DOMI_NO_VICTIM UINT32_MAX
 
-/* A simulated thief waits for so many iterations to be shown a house, instead of
- * scheduler.steal.patience, because each iteration is a step of the scenario. */
+/* In the test kit a thief waits this many iterations for a house to be exposed, instead of
+ * scheduler.steal.patience, because there each iteration takes steps of the test. */
 #define DOMI_PATIENCE_SIMULATED 8u
 
 /* The notes of a thread as a thief and as a victim (steal.c). */
 typedef struct domi_stealing {
     uint64_t idle_count; /* consecutive iterations without work of its own */
     uint64_t runs_seen;
-    uint32_t victim;        /* the thread whose houses it wants; DOMI_NO_VICTIM: none */
-    uint32_t patience;      /* iterations for which it has waited for a house */
+    uint32_t victim;        /* the thread whose houses this thief wants; DOMI_NO_VICTIM: none */
+    uint32_t patience;      /* iterations for which this thief has waited for a house */
     uint32_t patience_max;  /* when `patience` exceeds this, the thief may sleep */
-    struct domi_loan *loan; /* a house that it took and has not run yet; NULL: none */
+    struct domi_loan *loan; /* a house that this thief took and has not run yet; NULL: none */
     /* where a victim begins to look for a sleeper to wake (modulo threads) */
     uint32_t next_sleeper;
     uint32_t shown;          /* how many houses were exposed when that number last changed */
@@ -109,10 +109,10 @@ typedef struct domi_thread {
     uint32_t completions;   /* completions that phase 1 of this iteration reaped */
     uint32_t brought;       /* completions of phases 1 and 2 without those of the wake poll */
     bool capped;            /* the sleep ends at the cap (DOMI_PARK_CAP_NS), not at a timer */
-    bool failed;            /* its ring has failed, and the system was told */
+    bool failed;            /* the thread's ring has failed, and the system was told */
     bool judge_wakeup;      /* the sleep ended, and nothing to do was found yet */
     uint32_t empty_wakeups; /* wake-ups in a row that found nothing to do */
-    uint64_t spin_ns;       /* how long it spins now before it parks; at most idle.spin */
+    uint64_t spin_ns;       /* how long the thread spins before it parks; at most idle.spin */
     uint64_t rest_from_ns;  /* the begin of the rest that spin.c measures */
     domi_stealing stealing;
     domi_thread_counters counters;
@@ -181,26 +181,28 @@ void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns);
  * may be more to give back. */
 bool domi_thread_trim(domi_thread *thread, uint32_t objects);
 
-/* spin.c. The first function looks for work for at most thread->spin_ns; it returns true if
- * something came that the loop has to take. The second is called when a rest has ended; it sets
- * spin_ns for the next rest by the length of this one. */
+/* spin.c: domi_thread_spin() looks for work for at most thread->spin_ns, and returns true if
+ * something came that the loop has to take. domi_thread_learn_spin() is called when a rest has
+ * ended, and sets spin_ns for the next rest by the length of this one. */
 bool domi_thread_spin(domi_thread *thread);
 void domi_thread_learn_spin(domi_thread *thread);
 
-/* When a sleep ends without a wake-up: at the next timer, or at the cap. */
+/* Returns when a sleep ends without a wake-up: at the next timer, or at the cap
+ * (DOMI_PARK_CAP_NS). */
 uint64_t domi_thread_sleep_until(const domi_thread *thread);
 
-/* When the next timer is due; UINT64_MAX: none is armed. */
+/* Returns when the next timer is due; UINT64_MAX: none is armed. */
 uint64_t domi_thread_due_ns(const domi_thread *thread);
 
 /* steal.c. Note that `houses` houses have run in `ns`, for the average length of a run. */
 void domi_thread_note_runs(domi_thread *thread, uint32_t houses, uint64_t ns);
 
-/* How many houses run before home looks for the first time (M2), if `count` houses are ready at the
- * beginning of its phase 3. */
+/* Returns how many houses run before home looks for the first time (M2), if `count` houses are
+ * ready at the beginning of its phase 3. */
 uint32_t domi_thread_runs_before_first_look(const domi_thread *thread, uint32_t count);
 
-/* How many houses run before home looks again, after a look that came after `houses` of them. */
+/* Returns how many houses run before home looks again, after a look that came after `houses` of
+ * them. */
 uint32_t domi_thread_runs_before_next_look(const domi_thread *thread, uint32_t houses);
 
 /* Publish that `count` houses are ready in this thread's queue, for thieves and for reports. */
@@ -210,12 +212,12 @@ void domi_thread_publish_depth(domi_thread *thread, uint32_t count);
  * nobody wants. `queue` is the queue that the phase runs. */
 void domi_thread_share_houses(domi_thread *thread, domi_queue *queue);
 
-/* A thief calls the first if an iteration has found work of its own, and the second if it has found
- * none. The second returns true if the thread must not sleep yet; if stealing.loan is set then, the
- * caller runs that loan first (domi_thread_run_loan). */
+/* A thread calls domi_thread_note_busy() if it had work of its own in an iteration, and
+ * domi_thread_steal() if it had none. The latter returns true if the thread must not sleep yet; if
+ * stealing.loan is set then, the caller runs that loan first (domi_thread_run_loan). */
 void domi_thread_note_busy(domi_thread *thread);
 bool domi_thread_steal(domi_thread *thread);
-/* it was woken to look for houses of others */
+/* Was this thread woken to look for houses of others? */
 bool domi_thread_is_waking(const domi_thread *thread);
 void domi_thread_run_loan(domi_thread *thread);
 
