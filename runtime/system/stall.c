@@ -251,8 +251,7 @@ static void note_found(domus_system *system, domi_thread *thread, uint64_t now_n
     stall->behaviour = atomic_load_explicit(&thread->manager.running, memory_order_relaxed);
     stall->type = atomic_load_explicit(&thread->manager.handling, memory_order_relaxed);
     if (domi_thread_beat(thread) != stall->beat)
-        /* the words read above belong to another run, so this is no stall; the next look decides */
-        return;
+        return; /* the thread is in another run by now; the next look decides */
     domi_counter_add(&stall->count, 1);
     stall->stage = DOMI_STALL_FOUND;
     stall->found_ns = now_ns;
