@@ -13,7 +13,7 @@ void domi_channel_send(domus_channel *channel);
 /* Throw away the bytes that are not sent. No send may be in flight. */
 void domi_channel_drop_outbound(domus_channel *channel);
 
-/* The kernel has taken `size` bytes: free the buffers that are sent as a whole. */
+/* Note that the kernel has taken `size` bytes, and free the buffers that are sent as a whole. */
 void domi_channel_drop_sent(domus_channel *channel, uint32_t size);
 
 #endif

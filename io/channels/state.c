@@ -76,7 +76,8 @@ static void settle_flushing(domus_channel *channel)
 {
     if (channel->sending || channel->outbound.head != NULL)
         return;
-    /* In a drain the channel also stays open then, until the peer has acknowledged everything. */
+    /* The peer has finished sending, so nothing has to be waited for, except in a drain: then the
+     * channel stays open until the peer has acknowledged everything. */
     if (channel->ended && !channel->io->draining) {
         begin_closing(channel, 0, false);
         return;

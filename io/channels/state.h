@@ -8,12 +8,12 @@
  * May be called at any time. */
 void domi_channel_settle(domus_channel *channel);
 
-/* Does the work of domus_channel_close(): send what is queued, then FIN. Returns 0; -EALREADY if it
- * is closed. */
+/* Do the work of domus_channel_close(): send the queued bytes, then FIN. Returns 0; -EALREADY if
+ * the channel is being closed. */
 int domi_channel_flush(domus_channel *channel);
 
-/* End the channel with `error` for on_close, without sending what is queued. With `abort` the peer
- * gets RST. */
+/* End the channel with `error` for on_close, without sending the queued bytes. With `abort` the
+ * peer gets RST. */
 void domi_channel_end(domus_channel *channel, int error, bool abort);
 
 #endif

@@ -73,9 +73,10 @@ void domi_channel_handle_timer(domus_channel *channel)
     bool is_crowded =
         !channel->ended && (channel->crowded || (channel->paused && channel->io->pressure.spares));
     if (is_crowded || is_unread)
-        channel->active_ns = now_ns; /* a peer that this side does not read is not idle */
+        channel->active_ns = now_ns; /* a channel that this side does not read is not idle */
     if (channel->silent_ns != 0 && (is_unread || !channel->receiving || channel->cancelling))
-        channel->silent_ns = now_ns; /* not read by this side: the byte may have come long ago */
+        /* this side did not read, so the peer's first byte may have come long ago */
+        channel->silent_ns = now_ns;
     uint64_t next_ns = next_timeout_ns(channel);
     if (next_ns > now_ns) {
         domi_channel_set_timer(channel, next_ns);

@@ -32,5 +32,5 @@ void domi_socket_disconnect(int fd)
     const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
 
     (void)connect(fd, &nobody, sizeof nobody);
-    (void)shutdown(fd, SHUT_RDWR); /* for a Unix socket, which cannot be disconnected */
+    (void)shutdown(fd, SHUT_RDWR); /* this is for a Unix socket, which cannot be disconnected */
 }
