@@ -1,4 +1,4 @@
-/* This file describes a house from its own fields. Of other actors it reads only what any thread
+/* This file describes a house from its own fields. It reads of other actors only what any thread
  * may read: their addresses, and the names of types. Each list is looked at up to a bound, so that
  * an actor with a million messages or timers does not hold up its thread. */
 #include "house/dispatch/describe.h"
