@@ -23,8 +23,7 @@
  * @mutant long safety INBOX_IN_TWO : home loads the inbox, then clears it
  * @mutant long safety EMPTIED_FIRST : home empties an inbox while the house is still linked
  * @mutant long safety LINK_FIRST : a sender links the house before the put
- * @mutant long safety CHAIN_LOST : only the newest house of a chain is pushed
- * */
+ * @mutant long safety CHAIN_LOST : only the newest house of a chain is pushed */
 #ifndef MESSAGES
 #define MESSAGES 2 /* messages of each sender */
 #endif

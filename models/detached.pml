@@ -26,8 +26,7 @@
  * @mutant long safety MADE_WHILE_CLOSED : a thread is made after the close
  * @mutant long safety NO_LOOK_AT_WORK : the second look before a sleep leaves out `mounts`
  * @mutant long safety NO_LOOK_AT_WANTED : the second look before a sleep leaves out `wanted`
- * @mutant long safety NOTIFY_FIRST : the park word is looked at before `wanted` is written
- * */
+ * @mutant long safety NOTIFY_FIRST : the park word is looked at before `wanted` is written */
 #ifndef SPAWNS
 #define SPAWNS 2 /* how often the loop's actor spawns */
 #endif

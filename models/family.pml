@@ -38,8 +38,7 @@
  * @mutant long safety FREE_BY_LEASE -DLIVES=1 : FREE frees the slot only if its lease is the present one
  * @mutant long safety STRUCK_LATE -DFAILS=1 : the parent gives the slot back before it takes the child off its list
  * @mutant long safety PARENT_ENDS_EARLY -DLIVES=1 : a parent does not wait for its children
- * @mutant long safety PARENT_KEEPS_CHILD -DLIVES=1 : a parent that stops does not stop its child
- * */
+ * @mutant long safety PARENT_KEEPS_CHILD -DLIVES=1 : a parent that stops does not stop its child */
 #ifndef LIVES
 #define LIVES 2
 #endif

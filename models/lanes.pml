@@ -50,8 +50,7 @@
  * @mutant long safety THIEF_SETTLES : the thief makes the house READY or WAITING, and so does home
  * @mutant long safety STEAL_UNCHECKED : the thief looked before it locked, and not again
  * @mutant long safety NO_REQUEUE : a house whose budget is spent waits, with mail left
- * @mutant long safety REPLY_HELD -DBARRIER -DKICKS=1 : in a barrier a reply does not make ready
- * */
+ * @mutant long safety REPLY_HELD -DBARRIER -DKICKS=1 : in a barrier a reply does not make ready */
 #ifndef KICKS
 #define KICKS 2 /* how many messages S gets; for each it sends one to R */
 #endif

@@ -37,8 +37,7 @@
  * @mutant long safety NO_ROUSE : a stop that has arrived does not make a waiting house run
  * @mutant long safety NODE_KEPT : the node is never given free
  * @mutant long safety NODE_NOT_ASKED : a stopper uses the node while it carries the mount
- * @mutant long safety BACK_UNSORTED : mail that waited for a house that was away is not sorted
- * */
+ * @mutant long safety BACK_UNSORTED : mail that waited for a house that was away is not sorted */
 #ifndef LIVES
 #define LIVES 2
 #endif

@@ -25,8 +25,7 @@
  * @mutant long safety ASLEEP_STORED : ASLEEP is stored over any value of the word, and an end is lost
  * @mutant long safety AWAKE_STORED : a thread that wakes the monitor stores AWAKE over any value, and an end is lost
  * @mutant long progress NEVER_RESTS -DWAKES=1 : the monitor goes on although all threads sleep
- * @mutant long safety NO_FUTEX_WAKE : the word is changed without a futex wake
- * */
+ * @mutant long safety NO_FUTEX_WAKE : the word is changed without a futex wake */
 #ifndef WAKES
 #define WAKES 2 /* how often each thread wakes */
 #endif

@@ -29,8 +29,7 @@
  * @mutant long safety NOTES_LOST : a house is given back without its notes
  * @mutant long safety NOTED_IGNORED : a promise whose node is a note is freed
  * @mutant long safety DONE_ARMED : a note arms a promise that is done
- * @mutant long safety QUEUED_FREED : a promise that is in the mailbox is freed
- * */
+ * @mutant long safety QUEUED_FREED : a promise that is in the mailbox is freed */
 #ifndef WAITS
 #define WAITS 2
 #endif

@@ -31,8 +31,7 @@
  * @mutant long safety SERIAL_IGNORED : a late answer completes an ask again
  * @mutant long safety CLOSE_NOT_AWAITED : the system is freed while askers are inside
  * @mutant long safety CLOSE_KEEPS_ASKS : the close does not end the asks that wait
- * @mutant long safety STAGE_IGNORED : an ask begins after the close
- * */
+ * @mutant long safety STAGE_IGNORED : an ask begins after the close */
 #ifndef ASKERS
 #define ASKERS 2
 #endif

@@ -28,8 +28,7 @@
  * @mutant long safety WANTED_RELEASE : the word of what the system wants is written by a release store
  * @mutant long safety LOOK_FIRST : the owner looks only before it writes SLEEPING
  * @mutant long safety NO_LOOK_AT_WANTED : the second look leaves out what the system wants
- * @mutant long safety NOTIFY_FIRST : a sender looks at the park word before the put
- * */
+ * @mutant long safety NOTIFY_FIRST : a sender looks at the park word before the put */
 #define PUTS 1 /* puts by each sender */
 #define ENDS 1 /* how often the kernel ends the poll by itself */
 

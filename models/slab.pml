@@ -27,8 +27,7 @@
  * @mutant long safety LINK_AFTER_PUSH : the tail is linked after the chain was pushed
  * @mutant long safety COLLECT_STORES : the owner looks, then stores
  * @mutant long safety REST_OVERWRITTEN : more is taken while a rest is unsorted
- * @mutant long safety OWNER_IGNORED : a freer keeps the object
- * */
+ * @mutant long safety OWNER_IGNORED : a freer keeps the object */
 #ifndef OBJECTS
 #define OBJECTS 3
 #endif

@@ -48,8 +48,7 @@
  * @mutant long safety FOLLOWING_IGNORED -DFOREIGNLESS : the drain ends when nothing listens and no connection is open, before all threads have begun it
  * @mutant long safety CLOSE_NOT_AWAITED -DCONNECTIONS=0 : actors are stopped while a thread has not begun CLOSE and may spawn
  * @mutant long safety STAGE_LATE -DCONNECTIONS=0 : threads are ended before foreign ones are kept out
- * @mutant long safety LOAN_KEPT -DCONNECTIONS=0 : a thief leaves its loop with a loan
- * */
+ * @mutant long safety LOAN_KEPT -DCONNECTIONS=0 : a thief leaves its loop with a loan */
 #ifndef MESSAGES
 #define MESSAGES 1
 #endif

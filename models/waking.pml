@@ -38,8 +38,7 @@
  * @mutant long progress SHOWN_NOT_COUNTED -DENDLESS -DHOUSES=2 -DTHIEVES=1 : exposed houses are not counted as ready
  * @mutant long safety WAKING_STORED -DHOMES=2 -DHOUSES=2 -DTHIEVES=1 : `waking` is looked at, then stored, in two steps
  * @mutant long safety RETURN_SILENT : a thief that gives a house back does not wake its home
- * @mutant long progress NOTIFIED_NOT -DENDLESS -DHOUSES=2 -DTHIEVES=1 : the thread that is named is not woken
- * */
+ * @mutant long progress NOTIFIED_NOT -DENDLESS -DHOUSES=2 -DTHIEVES=1 : the thread that is named is not woken */
 #ifndef HOUSES
 #define HOUSES 3 /* houses that are ready at each home */
 #endif

@@ -21,8 +21,7 @@
  * @mutant long safety PARENT_PLAIN : the parent is written by a relaxed store
  * @mutant long safety PARENT_SERIAL_PLAIN : the parent's serial is written by a relaxed store
  * @mutant long safety SERIAL_LATE : the serial is changed after the fields of the next wait were written
- * @mutant long safety NO_SECOND_LOOK : the serial is looked at once
- * */
+ * @mutant long safety NO_SECOND_LOOK : the serial is looked at once */
 #define STACK         0
 #define PARENT        1
 #define PARENT_SERIAL 2

@@ -38,7 +38,7 @@ const domus_behaviour domi_shard_behaviour = {
 
 /* --- publish, on the shard's side ------------------------------------------------------------ */
 
-/* Put a notice of the delivery to one member. True if the member took it. */
+/* Put a notice of the delivery to one member. Returns true if the member took it. */
 static bool put_one(domi_manager *manager, const domi_member *member, domi_envelope *delivery)
 {
     domi_envelope *notice = domi_shared_notice_new(manager, delivery);
@@ -129,7 +129,7 @@ static shard *shard_of(const domi_member *member)
     return atomic_load_explicit(&slot->shard, memory_order_relaxed)->self;
 }
 
-/* An actor that was counted did not become a member, or is a member no more. */
+/* Count a member out, and free its record: the actor did not become a member, or is one no more. */
 static void count_out(domi_manager *manager, domi_member *member)
 {
     domi_group *group = member->group;

@@ -133,7 +133,8 @@ static void add_to_owner(domi_family *family, domi_watch *watch)
 
 static void remove_from_owner(domi_manager *manager, domi_house *house, domi_watch *watch)
 {
-    if (!atomic_load_explicit(&watch->owned, memory_order_relaxed)) /* this thread set it */
+    /* relaxed: only this thread sets it */
+    if (!atomic_load_explicit(&watch->owned, memory_order_relaxed))
         return;
     atomic_store_explicit(&watch->owned, false, memory_order_relaxed);
     if (watch->next != NULL)

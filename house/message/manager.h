@@ -371,9 +371,9 @@ uint32_t domi_manager_fire_timers(domi_manager *manager);
  * Returns how many runs there were. Owner. */
 uint32_t domi_manager_run_channels(domi_manager *manager);
 
-/* True if there is anything to run, mount, sort, settle or take back; io and timers are not asked.
- * The stacks to which others push are read seq_cst, because this is step 3 of
- * falling asleep (contract: Park and wake). Owner. */
+/* True if there is anything to run, mount, sort, settle or take back; this does not look at io and
+ * timers. The stacks to which others push are read seq_cst, because this is step 3 of falling
+ * asleep (contract: Park and wake). Owner. */
 bool domi_manager_has_work(const domi_manager *manager);
 
 /* Wake the owner of `target` if it sleeps, with at most one write for each sleep (M12). Called by

@@ -36,7 +36,7 @@ struct domus_channel {
     bool receiving : 1;  /* a receive is in flight */
     bool cancelling : 1; /* a cancel of that receive is in flight */
     bool sending : 1;
-    bool opened : 1; /* on_open has been called, or there is none */
+    bool opened : 1; /* on_open has been called, or the behaviour has none */
     bool ended : 1;  /* the peer has finished sending */
     bool end_told : 1;
     bool paused : 1;  /* back-pressure: the channel does not receive */
@@ -48,10 +48,10 @@ struct domus_channel {
     bool ready : 1;   /* the channel is in the ready list of its actor */
     bool dirty : 1;   /* the channel is in the list of those with something to send */
     bool cancelled_all : 1;
-    bool abort : 1;         /* the close sends RST */
-    bool drain : 1;         /* the system drains: close once everything received is answered */
-    bool close_due : 1;     /* there is no on_end: close when `conversations` is 0 */
-    uint32_t held;          /* received pieces that are not freed yet */
+    bool abort : 1;     /* the close sends RST */
+    bool drain : 1;     /* the system drains: close once everything received is answered */
+    bool close_due : 1; /* the peer has finished, without on_end: close when `conversations` is 0 */
+    uint32_t held;      /* received pieces that are not freed yet */
     uint32_t conversations; /* conversations that on_read began and that have not ended */
     domi_buffer_list inbound;
     domi_buffer_list outbound;

@@ -1,4 +1,4 @@
-/* Closes a channel for one of the reasons in the header; state.c then takes the steps. */
+/* This file closes a channel for one of the reasons in close.h; state.c then takes the steps. */
 #include "io/channels/close.h"
 
 #include "io/channels/owed.h"

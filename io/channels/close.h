@@ -1,4 +1,4 @@
-/* The reasons for which this side closes a channel: its actor says so (domus_channel_close() and
+/* This side closes a channel for these reasons: its actor says so (domus_channel_close() and
  * domus_channel_reset()), everything is answered after the peer has finished or in a drain, or the
  * ring has failed. Owner thread. */
 #ifndef DOMI_IO_CHANNELS_CLOSE_H

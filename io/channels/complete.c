@@ -1,5 +1,5 @@
-/* Takes what a completion brings to its channel. This is phase 1, so nothing here runs code of the
- * user: pieces wait in the channel until the run of its actor. */
+/* This file takes the results of completions to their channels. This happens in phase 1, so nothing
+ * here runs code of the user: pieces of bytes wait in the channel until the run of its actor. */
 #include "io/channels/complete.h"
 
 #include "base/check.h"

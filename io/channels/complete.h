@@ -1,4 +1,4 @@
-/* The completions of the operations of channels. Owner thread. */
+/* The completions of the operations of channels are handed out here. Owner thread. */
 #ifndef DOMI_IO_CHANNELS_COMPLETE_H
 #define DOMI_IO_CHANNELS_COMPLETE_H
 

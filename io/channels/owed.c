@@ -1,4 +1,5 @@
-/* Tells what a channel owes its peer, and counts it when the library ends the channel by itself. */
+/* This file tells how many bytes a channel owes its peer, and counts them when the library ends the
+ * channel by itself. */
 #include "io/channels/owed.h"
 
 #include "io/channels/receive.h"

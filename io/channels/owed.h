@@ -1,5 +1,4 @@
-/* The bytes that a channel owes: its peer would miss them if the channel ended now. Owner thread.
- */
+/* A channel owes the bytes that its peer would miss if the channel ended now. Owner thread. */
 #ifndef DOMI_IO_CHANNELS_OWED_H
 #define DOMI_IO_CHANNELS_OWED_H
 

@@ -1,4 +1,4 @@
-/* Decides whether a channel receives, and takes care of the buffers that it holds.
+/* This file decides whether a channel receives, and takes care of the buffers that it holds.
  *
  * Each channel has one multishot receive, into the provided buffers of the thread. The receive is
  * armed again when it has ended (no DOMI_MORE), whatever its last result was. If there are no

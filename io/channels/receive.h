@@ -1,6 +1,6 @@
-/* The way in: whether a channel receives (back-pressure), and the pieces that wait for its actor.
- * domus_buffer_free() is here, too, because the channel that held the buffer may receive again.
- * Owner thread. */
+/* The way in of a channel: these functions decide whether it receives (back-pressure), and hand out
+ * the pieces of bytes that wait for its actor. domus_buffer_free() is here, too, because the
+ * channel that held the buffer may receive again. Owner thread. */
 #ifndef DOMI_IO_CHANNELS_RECEIVE_H
 #define DOMI_IO_CHANNELS_RECEIVE_H
 

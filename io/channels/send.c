@@ -2,8 +2,7 @@
  * operation per channel, and one send at most is in flight, because two could overtake each other.
  * The kernel reads the buffers until the completion. A short send is followed by another one.
  * (MSG_WAITALL, which asks for all of it, would after some tries hand a send to a slow peer to a
- * kernel worker.)
- * */
+ * kernel worker.) */
 #include "io/channels/send.h"
 
 #include "base/check.h"

@@ -1,4 +1,4 @@
-/* The way out: the buffers that wait to be sent to the peer. Owner thread. */
+/* The way out of a channel: the buffers that wait to be sent to its peer. Owner thread. */
 #ifndef DOMI_IO_CHANNELS_SEND_H
 #define DOMI_IO_CHANNELS_SEND_H
 

@@ -1,4 +1,4 @@
-/* Keeps the set of an actor's channels, and its ready list; see the header. */
+/* This file keeps the set of an actor's channels, and its ready list (set.h). */
 #include "io/channels/set.h"
 
 #include "base/memory.h"

@@ -1,4 +1,5 @@
-/* The channels of an actor: all of them, and those that have something for it. Owner thread. */
+/* The set of an actor's channels: a list of all of them, and a list of those that have something
+ * for the actor. Owner thread. */
 #ifndef DOMI_IO_CHANNELS_SET_H
 #define DOMI_IO_CHANNELS_SET_H
 
@@ -10,15 +11,16 @@ DOMI_FIFO(domi_ready_channels, domus_channel, next_ready);
 /* The channels of a house, in `house->channels.set`. */
 typedef struct domi_channels {
     domus_channel *all;
-    domi_ready_channels ready; /* those that the next run of the actor handles */
+    domi_ready_channels ready; /* the channels that the next run of the actor handles */
     uint32_t count;
     struct domi_acceptor *acceptor; /* only in the house of an acceptor, which has no channels */
 } domi_channels;
 
-/* Returns the set of `house`, which is made at the first call; NULL when there is no memory. */
+/* Returns the set of `house`, which is made at the first call; NULL if there is no memory. */
 domi_channels *domi_channels_of(domi_house *house);
 
-/* Let a channel join the set of its house; take it out of the set. */
+/* domi_channels_add() lets a channel join the set of its house, domi_channels_remove() takes it
+ * out. */
 void domi_channels_add(domi_channels *set, domus_channel *channel);
 void domi_channels_remove(domi_channels *set, domus_channel *channel);
 

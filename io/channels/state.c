@@ -1,12 +1,13 @@
-/* Moves a channel from state to state. This is the only file that writes `state`.
+/* This file moves a channel from state to state, and is the only one that writes `state`.
  *
  *      domi_channel_adopt (table.c)
  *          |
  *          v   domi_channel_flush             settle_flushing: FIN
  *        OPEN --------------------> FLUSHING ----------------------> LINGERING
  *          |                           |                                 |
- *          | domi_channel_end          | settle_flushing, if the peer    | domi_channel_settle, if
- * the |                           | had closed; domi_channel_end    | peer closed; domi_channel_end
+ *          | domi_channel_end          | settle_flushing, if the         | domi_channel_settle,
+ *          |                           | peer had closed;                | if the peer closed;
+ *          |                           | domi_channel_end                | domi_channel_end
  *          v                           v                                 v
  *        CLOSING <---------------------+---------------------------------+
  *          |
@@ -67,7 +68,8 @@ static void begin_closing(domus_channel *channel, int error, bool abort)
     channel->abort = abort;
     move_channel(channel, DOMI_CHANNEL_CLOSING);
     domi_channel_drop_inbound(channel);
-    /* While a send is in flight the kernel reads the buffers; they are dropped when it ends. */
+    /* While a send is in flight, the kernel reads the buffers. They are dropped when the send
+     * ends. */
     if (!channel->sending)
         domi_channel_drop_outbound(channel);
 }
@@ -82,8 +84,8 @@ static void settle_flushing(domus_channel *channel)
         begin_closing(channel, 0, false);
         return;
     }
-    /* Send FIN and wait for that of the peer: a close with bytes unread would send a reset, which
-     * can overtake the bytes that were sent. */
+    /* Send FIN and wait for the peer's FIN. A close while bytes are unread would send a reset,
+     * which can overtake the bytes that were sent. */
     (void)shutdown(channel->fd, SHUT_WR);
     move_channel(channel, DOMI_CHANNEL_LINGERING);
     domi_channel_set_timer(channel,

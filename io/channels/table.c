@@ -1,5 +1,5 @@
-/* Makes channels and frees them. The table doubles when it is full, and freed slots are reused, the
- * last one first; the generation of a slot grows with each channel that it had. */
+/* This file makes channels and frees them. The table doubles when it is full, and freed slots are
+ * reused, the last one first; the generation of a slot grows with each channel that it had. */
 #include "io/channels/table.h"
 
 #include "base/check.h"

@@ -13,8 +13,8 @@ int domi_channel_adopt(domi_io *io, domi_house *house, int fd, domi_peer *peer);
 /* Free the channel and its slot, after on_close has returned. */
 void domi_channel_free(domus_channel *channel);
 
-/* A number that names a channel for ever. domi_channel_of_key() returns NULL once that channel has
- * been freed. */
+/* domi_channel_key() returns a number that names the channel for ever. domi_channel_of_key()
+ * returns the channel of such a number; NULL once that channel has been freed. */
 uint64_t domi_channel_key(const domus_channel *channel);
 domus_channel *domi_channel_of_key(const domi_io *io, uint64_t key);
 

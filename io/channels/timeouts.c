@@ -1,8 +1,8 @@
-/* Looks after the time-outs of a channel with one timer, which fires at the earliest of them.
+/* This file serves all time-outs of a channel with one timer, which fires at the earliest of them.
  *
- * The timer is not moved when bytes come or go. When it fires, this looks whether a time-out is
- * really over and arms the timer again if not, so time-outs cost no work per message. In LINGERING
- * the timer has another meaning: the peer has had its time to close (state.c). */
+ * The timer is not moved when bytes come or go. When it fires, domi_channel_handle_timer() looks
+ * whether a time-out is really over, and arms the timer again if not. So time-outs cost no work per
+ * message. In LINGERING the timer means that the peer's time to close is over (state.c). */
 #include "io/channels/timeouts.h"
 
 #include "io/channels/owed.h"
@@ -20,8 +20,8 @@ static uint64_t earlier_of(uint64_t next_ns, uint64_t since_ns, uint64_t timeout
     return timeout_ns != 0 && due_ns < next_ns ? due_ns : next_ns;
 }
 
-/* Whether the first byte of the peer is still waited for. It is not if the actor has closed the
- * channel, or if the peer has finished sending. */
+/* Is the first byte of the peer still waited for? It is not if the actor has closed the channel, or
+ * if the peer has finished sending. */
 static bool is_silent(const domus_channel *channel)
 {
     return channel->silent_ns != 0 && !channel->ended && channel->state == DOMI_CHANNEL_OPEN;
@@ -47,8 +47,8 @@ void domi_channel_arm_timeouts(domus_channel *channel)
     domi_channel_set_timer(channel, next_timeout_ns(channel));
 }
 
-/* Whether bytes of the peer wait for this side: in the channel for its actor, or in the socket
- * because the thread had no buffer. A peer that takes no answers (`blocked`) does not count. */
+/* Do bytes of the peer wait for this side, in the channel for its actor, or in the socket because
+ * the thread had no buffer? A peer that takes no answers (`blocked`) does not count. */
 static bool waits_to_be_read(const domus_channel *channel)
 {
     if (channel->state != DOMI_CHANNEL_OPEN || channel->blocked)

@@ -1,5 +1,5 @@
-/* At the end of phase 2, lets those go on that waited for it: buffers that came back go to the
- * kernel, starved and crowded channels read again, and each channel that has bytes sends them. */
+/* This file does the end of phase 2: buffers that came back go to the kernel, starved and crowded
+ * channels read again, and each channel that has bytes to send sends them. */
 #include "io/completions/feed.h"
 
 #include "io/channels/crowd.h"
@@ -10,8 +10,8 @@
 
 #define CROWDED_VISITS 16u /* crowded channels that are looked at in one iteration */
 
-/* Let as many starved channels receive as there are free buffers. A channel that finds none again
- * goes to the end of the queue. */
+/* Let as many starved channels receive as there are free buffers. A channel that again finds no
+ * buffer goes to the end of the queue. */
 static void feed_starved(domi_io *io)
 {
     uint32_t fed = 0;

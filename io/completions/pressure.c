@@ -1,4 +1,4 @@
-/* Tells the channels and the acceptors of a thread how short memory is. */
+/* This file tells the channels and the acceptors of a thread how short memory is. */
 #include "io/completions/pressure.h"
 
 #include "io/acceptors/acceptor.h"

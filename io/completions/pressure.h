@@ -1,4 +1,4 @@
-/* How short memory is for the io of a thread. Owner thread. */
+/* The io of a thread learns here how short memory is. Owner thread. */
 #ifndef DOMI_IO_COMPLETIONS_PRESSURE_H
 #define DOMI_IO_COMPLETIONS_PRESSURE_H
 

@@ -1,6 +1,6 @@
-/* Enters and reaps the ring of a thread, and hands each completion to its owner, which the kind of
- * its operation names. When the ring has failed, nothing is asked of it any more, and a thread that
- * waits is woken by its eventfd alone. */
+/* This file enters and reaps the ring of a thread, and hands each completion to its owner, which
+ * follows from the kind of the operation. If the ring has failed, it is not used any more, and a
+ * thread that waits is woken by its eventfd alone. */
 #include "io/completions/ring.h"
 
 #include "base/check.h"

@@ -1,4 +1,5 @@
-/* The actor's side of its channels: the functions of a manager that belong to io. Owner thread. */
+/* The actor's side of its channels: these are the functions that io sets in a manager. Owner
+ * thread. */
 #ifndef DOMI_IO_COMPLETIONS_RUN_H
 #define DOMI_IO_COMPLETIONS_RUN_H
 

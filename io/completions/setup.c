@@ -1,5 +1,5 @@
-/* Makes the io of a thread: the eventfd, the receive buffers, the ring, and the functions of the
- * manager that belong to io. */
+/* This file makes the io of a thread: the eventfd, the receive buffers, the ring, and the functions
+ * of the manager that io sets. */
 #include "io/completions/setup.h"
 
 #include "base/memory.h"

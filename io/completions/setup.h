@@ -1,4 +1,4 @@
-/* Makes the io of a thread, and ends it. */
+/* These functions make the io of a thread, and end it. */
 #ifndef DOMI_IO_COMPLETIONS_SETUP_H
 #define DOMI_IO_COMPLETIONS_SETUP_H
 

@@ -1,4 +1,5 @@
-/* The io timers of a thread. Owner thread. */
+/* The io timers of a thread are time-outs of channels, pauses of acceptors, and steps of sweeps.
+ * Owner thread. */
 #ifndef DOMI_IO_COMPLETIONS_TIMERS_H
 #define DOMI_IO_COMPLETIONS_TIMERS_H
 

@@ -1,4 +1,4 @@
-/* Asks the kernel about sockets, and ends them; see the header. */
+/* This file asks the kernel about sockets, and ends connections (socket.h). */
 #include "io/resources/socket.h"
 
 #include <netinet/in.h>

@@ -1,12 +1,13 @@
-/* Sockets: what io asks the kernel about one, and the ways in which one ends. Any thread. */
+/* The questions that io asks the kernel about a socket, and the ways in which a connection ends.
+ * Any thread. */
 #ifndef DOMI_IO_RESOURCES_SOCKET_H
 #define DOMI_IO_RESOURCES_SOCKET_H
 
 #include <stdint.h>
 
-/* Bytes that the kernel holds for a socket. With FIONREAD these are bytes that nobody has read,
- * with SIOCOUTQ bytes that the peer has not acknowledged. Returns 0 if `fd` is negative or the
- * kernel does not tell. */
+/* Returns how many bytes the kernel holds for a socket. With FIONREAD these are bytes that nobody
+ * has read, with SIOCOUTQ bytes that the peer has not acknowledged. Returns 0 if `fd` is negative
+ * or the kernel does not tell. */
 uint64_t domi_socket_bytes(int fd, unsigned long request);
 
 /* Let the close of `fd` send a reset (RST). */

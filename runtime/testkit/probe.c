@@ -3,8 +3,7 @@
  * A probe acts outside of a run: its simulated thread is woken, and a stack
  * (house/conversation/stack.h) is made for the probe, as io makes one for a channel. So the probe
  * uses the verbs of any actor, and their errors are returned at once. An ask that the probe
- * receives is kept until the test answers it.
- * */
+ * receives is kept until the test answers it. */
 #include "runtime/testkit/testkit.h"
 
 #include "base/memory.h"
