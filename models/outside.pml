@@ -7,8 +7,8 @@
  * the loop answers at any time, or never; then the ask's time-out ends it, and nothing else wakes
  * its asker. A visitor takes and leaves the mutex once, and the system closes.
  *
- * Models: runtime/outside/outside_ask.c domi_outside_handle_arrivals, wake_asker, on_answer, park_leader, hand_on, domi_asking_wait,
- * domi_outside_close; runtime/outside/outside.c domi_outside_enter; house/message/manager.h
+ * Models: runtime/outside/visit.c domi_outside_handle_arrivals; runtime/outside/outside_ask.c wake_asker, on_answer, park_leader, hand_on, domi_asking_wait,
+ * domi_outside_close; runtime/outside/visit.c domi_outside_enter; house/message/manager.h
  * domi_manager_notify. Under the mutex a step may hold many accesses, but for the park word and the arrivals,
  * which the threads of the loop touch without it. Both sides make a read-modify-write before they look, so
  * every step is seen at once (park.pml has the store buffers). Holds: each ask is completed exactly once, and

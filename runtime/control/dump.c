@@ -4,7 +4,8 @@
  * home into a sheet. A sheet has a count of holders: a thread that is stuck keeps its own, and
  * writes into it when no dump waits for it any more. Inspectors are spawned with the first dump. */
 #include "runtime/outside/detached.h"
-#include "runtime/outside/outside.h"
+#include "runtime/outside/outside_ask.h"
+#include "runtime/outside/visit.h"
 
 #include "base/check.h"
 #include "base/memory.h"

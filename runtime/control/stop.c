@@ -6,20 +6,20 @@
  * everything of the step is done or the step's time is over. So nothing that an actor does can keep
  * a system from stopping, except a handler that does not return. The actors and handlers that did
  * not end in time are named (domus_system_left). */
-#include "runtime/outside/detached.h"
-#include "runtime/outside/outside.h"
-#include "runtime/system/log.h"
+#include "runtime/control/stop.h"
 
 #include "base/memory.h"
 #include "house/conversation/stack.h"
-#include "house/family/family.h"
-#include "house/family/slots.h"
 #include "io/acceptors/acceptor.h"
+#include "runtime/control/thread_life.h"
+#include "runtime/outside/detached.h"
+#include "runtime/outside/outside_ask.h"
+#include "runtime/outside/visit.h"
+#include "runtime/system/losses.h"
+#include "runtime/system/monitor.h"
+#include "runtime/system/pressure.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #define ABORT_NS UINT64_C(5000000000) /* time for cancelled operations to complete */
@@ -34,46 +34,24 @@ void domi_system_set_stage(domus_system *system, domi_stage stage)
     domi_outside_unlock(system);
 }
 
-/* --- a ring that has failed ------------------------------------------------------------------- */
-
-void domi_system_fail(domus_system *system, uint32_t thread, int error)
+void domi_system_set_wanted(domus_system *system, domi_wanted wanted)
 {
-    const char *name = strerrorname_np(-error);
-    char text[sizeof system->failed_text];
-
-    snprintf(text, sizeof text, "the ring of thread %u has failed: io_uring_enter: %s (%s)", thread,
-             strerrordesc_np(-error), name != NULL ? name : "?");
-    pthread_mutex_lock(&system->mutex);
-    bool is_first = system->failed == 0;
-    if (is_first) {
-        system->failed = error;
-        memcpy(system->failed_text, text, sizeof text);
-    }
-    system->asked_to_stop = true;
-    pthread_cond_broadcast(&system->changed);
-    pthread_mutex_unlock(&system->mutex);
-    domi_log_line(system, DOMUS_LOG_ERROR, thread, "%s", text);
-    if (is_first && system->hooks.failed != NULL)
-        system->hooks.failed(system->hooks.failed_context, error);
+    /* seq_cst: this store comes before the looks at the park words, as a put does. */
+    atomic_store_explicit(&system->wanted, wanted, memory_order_seq_cst);
+    domi_outside_lock(system);
+    for (uint32_t i = 0; i < system->count; i++)
+        domi_manager_notify(&system->outside, &system->threads[i].manager);
+    domi_outside_unlock(system);
 }
 
 /* --- waiting ---------------------------------------------------------------------------------- */
-
-static uint64_t read_followed_step(const domus_system *system, uint32_t thread)
-{
-    /* acquire: pairs with the release in domi_thread_follow_stop(). Before a thread has followed,
-     * it may be about to hand over a connection that no counter has yet. */
-    return atomic_load_explicit(
-        (domi_counter *)(uintptr_t)&system->threads[thread].counters.following,
-        memory_order_acquire);
-}
 
 /* Is the drain over? Connections are counted before they are handed over. So if none is counted
  * after the acceptors have stopped, none is on its way. */
 static bool is_quiet(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
-        if (read_followed_step(system, i) < DOMI_WANTED_DRAIN ||
+        if (domi_thread_read_following(&system->threads[i]) < DOMI_WANTED_DRAIN ||
             atomic_load_explicit(
                 (domi_counter *)(uintptr_t)&system->threads[i].io.counters.listening,
                 memory_order_acquire) != 0)
@@ -85,7 +63,7 @@ static bool is_quiet(const domus_system *system)
 static bool is_closed(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
-        if (read_followed_step(system, i) < DOMI_WANTED_CLOSE)
+        if (domi_thread_read_following(&system->threads[i]) < DOMI_WANTED_CLOSE)
             return false;
     }
     return true;
@@ -94,7 +72,7 @@ static bool is_closed(const domus_system *system)
 static bool is_empty(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
-        if (read_followed_step(system, i) < DOMI_WANTED_STOP ||
+        if (domi_thread_read_following(&system->threads[i]) < DOMI_WANTED_STOP ||
             domi_counter_read(&system->threads[i].manager.houses) != 0)
             return false;
     }
@@ -123,85 +101,19 @@ static bool wait_until(domus_system *system, bool (*is_so)(const domus_system *s
     return so;
 }
 
-/* --- who is left ------------------------------------------------------------------------------ */
-
-static void note_left(domus_system *system, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void note_left(domus_system *system, const char *format, ...)
-{
-    size_t used = strlen(system->left);
-    va_list arguments;
-
-    va_start(arguments, format);
-    (void)vsnprintf(system->left + used, sizeof system->left - used, format, arguments);
-    va_end(arguments);
-}
-
-typedef struct leftover {
-    domus_system *system;
-    const domi_manager *manager;
-} leftover;
-
-#define LEFT_LINES_MAX 16u
-
-static void note_house(void *house_, void *context)
-{
-    const domi_house *house = house_;
-    leftover *left = context;
-
-    if ((domi_house_life(house) & DOMI_LIFE_CLOSED) != 0 || house->state == DOMI_CREATED ||
-        left->system->left_count++ >= LEFT_LINES_MAX)
-        return;
-    uint32_t children = domi_house_count_children(house);
-    note_left(left->system, "thread %u: %s (%s): %u conversations, %u children%s\n",
-              left->manager->index, house->behaviour->name != NULL ? house->behaviour->name : "?",
-              domi_state_name(house->state), house->stacks_count, children,
-              house->behaviour->kind == DOMUS_CHANNELS && house->channels.set != NULL ? ", channels"
-                                                                                      : "");
-}
-
-void domi_system_note_left(domus_system *system, domi_manager *manager)
-{
-    leftover left = {system, manager};
-
-    if (domi_counter_read(&manager->houses) == 0)
-        return;
-    pthread_mutex_lock(&system->mutex);
-    domi_slots_walk(manager, note_house, &left);
-    pthread_mutex_unlock(&system->mutex);
-}
-
-static void note_running(domus_system *system, const domi_manager *manager)
-{
-    const domus_behaviour *running = atomic_load_explicit(
-        (_Atomic(const domus_behaviour *) *)(uintptr_t)&manager->running, memory_order_relaxed);
-
-    if (running == NULL)
-        return;
-    system->left_count++;
-    note_left(system, "thread %u: a handler of %s has not returned\n", manager->index,
-              running->name != NULL ? running->name : "?");
-}
-
 /* Note the handlers of the threads that have not left their loops. */
 static void note_stuck(domus_system *system)
 {
     pthread_mutex_lock(&system->mutex);
     for (uint32_t i = 0; i < system->count; i++) {
-        if (read_followed_step(system, i) != DOMI_WANTED_END)
-            note_running(system, &system->threads[i].manager);
+        if (domi_thread_read_following(&system->threads[i]) != DOMI_WANTED_END)
+            domi_system_note_running(system, &system->threads[i].manager);
     }
     for (uint32_t i = 0; i < system->detached_count; i++) {
         if (system->detached[i]->busy)
-            note_running(system, &system->detached[i]->manager);
+            domi_system_note_running(system, &system->detached[i]->manager);
     }
     pthread_mutex_unlock(&system->mutex);
-}
-
-const char *domus_system_left(const domus_system *system)
-{
-    return system->left;
 }
 
 /* --- the steps -------------------------------------------------------------------------------- */
@@ -275,37 +187,6 @@ static void stop_actors(domus_system *system, uint64_t until_ns)
     (void)wait_until(system, is_empty, until_ns);
 }
 
-/* Log the connections of threads whose handlers have not returned. Only such a thread could look at
- * its channels, so they are counted, and the bytes that they owe are not. */
-static void log_held(domus_system *system)
-{
-    uint64_t held = domi_system_connections(system);
-
-    if (held != 0)
-        domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
-                      "%" PRIu64 " connections are held by threads whose handlers have not "
-                      "returned: what they are owed is lost if the process ends",
-                      held);
-}
-
-/* Log what was cut since this was last logged, because a stop that timed out has logged its part.
- * Returns how many channels were cut since the drain began. */
-static int log_cut(domus_system *system)
-{
-    domi_cut cut = domi_system_count_cut(system);
-    uint64_t channels = cut.channels - system->cut_before.channels;
-    domi_cut fresh = {cut.channels - system->cut_logged.channels,
-                      cut.bytes - system->cut_logged.bytes};
-
-    if (fresh.channels != 0)
-        domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
-                      "%" PRIu64 " channels had not drained and were cut, and with them %" PRIu64
-                      " bytes that were not answered or not delivered",
-                      fresh.channels, fresh.bytes);
-    system->cut_logged = cut;
-    return channels < INT32_MAX ? (int)channels : INT32_MAX;
-}
-
 static int stop_threads(domus_system *system)
 {
     uint64_t time_ns = system->config.shutdown.actor_timeout_ns;
@@ -319,15 +200,15 @@ static int stop_threads(domus_system *system)
     if (!domi_system_end(system,
                          domi_clock_now(&system->clock) + (time_ns > END_NS ? time_ns : END_NS))) {
         note_stuck(system);
-        domi_log_actors_left(system);
-        log_held(system);
-        (void)log_cut(system);
+        domi_system_log_left(system);
+        domi_system_log_held(system);
+        (void)domi_system_log_cut(system);
         return -ETIMEDOUT;
     }
     domi_system_set_stage(system, DOMI_STAGE_STOPPED);
     domi_pressure_end(system);
-    domi_log_actors_left(system);
-    int cut = log_cut(system);
+    domi_system_log_left(system);
+    int cut = domi_system_log_cut(system);
     if (system->failed != 0) {
         memcpy(system->error, system->failed_text, sizeof system->error);
         return system->failed;

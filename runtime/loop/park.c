@@ -13,12 +13,16 @@
  * Both sides are seq_cst read-modify-writes or loads, so the two cannot both miss each other. Bare
  * fences would do as well, but ThreadSanitizer cannot see them. The eventfd is never read, because
  * each write fires the poll. */
-#include "runtime/system/system.h"
+#include "runtime/loop/park.h"
 
 #include "house/message/pool.h"
 #include "house/message/trim.h"
-#include "io/completions/feed.h"
 #include "io/completions/ring.h"
+#include "runtime/loop/spin.h"
+#include "runtime/loop/steal.h"
+#include "runtime/loop/trim.h"
+#include "runtime/loop/work.h"
+#include "runtime/system/monitor.h"
 
 #include <errno.h>
 #include <sys/eventfd.h>
@@ -30,42 +34,6 @@ void domi_thread_wake(domi_manager *manager)
     /* EAGAIN would need 2^64 - 2 writes, and EINTR is the only other error of an eventfd. */
     while (eventfd_write(thread->io.wake_fd, 1) != 0 && errno == EINTR)
         continue;
-}
-
-bool domi_thread_has_work(const domi_thread *thread)
-{
-    return domi_manager_has_work(&thread->manager) || domi_io_has_work(&thread->io) ||
-           atomic_load_explicit(thread->wanted, memory_order_seq_cst) != thread->doing;
-}
-
-uint64_t domi_thread_due_ns(const domi_thread *thread)
-{
-    uint64_t due_ns = domi_wheel_next_ns(&thread->manager.wheel);
-    uint64_t deadlines_ns = domi_wheel_next_ns(&thread->manager.deadlines);
-    uint64_t io_ns = domi_wheel_next_ns(&thread->io.wheel);
-
-    if (deadlines_ns < due_ns)
-        due_ns = deadlines_ns;
-    if (io_ns < due_ns)
-        due_ns = io_ns;
-    /* A drain looks at its channels at each tick, because their actors' conversations may have
-     * ended. */
-    if (thread->io.draining && thread->stamp_ns + DOMI_WHEEL_TICK_NS < due_ns)
-        due_ns = thread->stamp_ns + DOMI_WHEEL_TICK_NS;
-    return due_ns;
-}
-
-uint64_t domi_thread_sleep_until(const domi_thread *thread)
-{
-    uint64_t due_ns = domi_thread_due_ns(thread);
-    uint64_t cap_ns = thread->stamp_ns + DOMI_PARK_CAP_NS;
-    uint64_t look_ns = thread->stamp_ns + thread->config->memory.interval_ns;
-
-    /* Work that was paused for want of memory has to go on, and perhaps no other thread is awake to
-     * see when. */
-    if (thread->manager.pressure_seen != DOMUS_MEMORY_NORMAL && look_ns < due_ns)
-        due_ns = look_ns;
-    return due_ns < cap_ns ? due_ns : cap_ns;
 }
 
 /* Count whether the sleep ended for a reason. `put` says that something had been put when it ended.

@@ -15,8 +15,10 @@
  * wakes one sleeper, and no other one until that one has looked (`waking` of the system). A thief
  * that has waited long without being shown a house sleeps, and a victim that could show nothing
  * wakes nobody for a while. */
+#include "runtime/loop/steal.h"
+
 #include "house/dispatch/loan.h"
-#include "runtime/system/system.h"
+#include "runtime/system/monitor.h"
 
 /* A woken thread looks for houses of others for this many iterations before it sleeps again. */
 #define WOKEN_LOOKS 16u

@@ -1,9 +1,9 @@
 /* In this file threads trim slabs (house/message/trim.h). Each thread trims its own. The outside
  * has no loop, so any thread that comes here trims the outside's slabs, too. */
-#include "runtime/outside/outside.h"
-#include "runtime/system/system.h"
+#include "runtime/loop/trim.h"
 
 #include "house/message/trim.h"
+#include "runtime/outside/visit.h"
 
 #define OUTSIDE_WAIT_NS UINT64_C(100000000)
 

@@ -5,7 +5,7 @@
  * was handled. The helper thread puts the answer as any foreign thread would. */
 #include "runtime/outside/blocking.h"
 
-#include "runtime/outside/outside.h"
+#include "runtime/outside/visit.h"
 
 #include "base/check.h"
 #include "base/memory.h"

@@ -15,8 +15,9 @@
 #include "runtime/os/futex.h"
 #include "runtime/os/signals.h"
 #include "runtime/outside/blocking.h"
-#include "runtime/outside/outside.h"
+#include "runtime/outside/visit.h"
 #include "runtime/system/log.h"
+#include "runtime/system/pressure.h"
 
 #include <domus/detached.h>
 

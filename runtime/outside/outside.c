@@ -1,6 +1,6 @@
-/* This file has the verbs for foreign threads, and serves listeners. Foreign threads share one
- * manager under a mutex: they use its pools, and no other actor's home is this manager, so all that
- * they put goes by the inbox lane. */
+/* This file makes and ends the outside's manager, has the verbs for foreign threads, and serves
+ * listeners. No other actor's home is this manager, so all that foreign threads put goes by the
+ * inbox lane. */
 #include "runtime/outside/outside.h"
 
 #include "base/check.h"
@@ -12,6 +12,8 @@
 #include "house/message/pool.h"
 #include "io/acceptors/acceptor.h"
 #include "runtime/outside/detached.h"
+#include "runtime/outside/visit.h"
+#include "runtime/system/pressure.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -54,65 +56,6 @@ void domi_outside_fini(domus_system *system)
     domi_manager_own(&system->outside);
     domi_manager_end_actors(&system->outside);
     domi_manager_fini(&system->outside);
-}
-
-void domi_outside_lock(domus_system *system)
-{
-    pthread_mutex_lock(&system->outside_mutex);
-    domi_manager_own(&system->outside);
-}
-
-bool domi_outside_try_lock(domus_system *system)
-{
-    if (pthread_mutex_trylock(&system->outside_mutex) != 0)
-        return false;
-    domi_manager_own(&system->outside);
-    return true;
-}
-
-void domi_outside_unlock(domus_system *system)
-{
-    pthread_mutex_unlock(&system->outside_mutex);
-}
-
-int domi_outside_enter(domus_system *system, domi_stage last, domi_visit *ret_visit)
-{
-    if (domi_system_is_forked(system))
-        /* checked before the mutex, because the thread that held it is not in this process */
-        return -ECHILD;
-    const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
-    domi_outside_lock(system);
-    if (system->stage < DOMI_STAGE_RUNNING || system->stage > last) {
-        domi_outside_unlock(system);
-        (void)domi_memory_set_allocator(before);
-        return -ESHUTDOWN;
-    }
-    *ret_visit = (domi_visit){before, domi_memory_set_meter(&system->pressure.meter)};
-    domi_manager_look_at_pressure(&system->outside);
-    /* Handle answers for which nobody waits any more. Relaxed: an answer that is not seen now is
-     * seen later. */
-    if (atomic_load_explicit(&system->outside.arrivals, memory_order_relaxed) != NULL)
-        domi_outside_handle_arrivals(system);
-    return 0;
-}
-
-/* The refusal comes before the mutex, so a thread that tries again and again hinders nobody. */
-int domi_outside_enter_to_send(domus_system *system, domi_visit *ret_visit)
-{
-    uint32_t level = atomic_load_explicit(&system->pressure.own_level, memory_order_relaxed);
-
-    if (level == DOMUS_MEMORY_NORMAL || domi_system_is_forked(system))
-        return domi_outside_enter(system, DOMI_LAST_TO_SEND, ret_visit);
-    atomic_fetch_add_explicit(&system->pressure.outside_refused, 1, memory_order_relaxed);
-    return -EBUSY;
-}
-
-void domi_outside_leave(domus_system *system, const domi_visit *visit)
-{
-    domi_pool_flush_returns(&system->outside);
-    (void)domi_memory_set_meter(visit->counted_before);
-    domi_outside_unlock(system);
-    (void)domi_memory_set_allocator(visit->before);
 }
 
 int domus_outside_spawn_with(domus_system *system, const domus_behaviour *behaviour,

@@ -21,37 +21,17 @@
  *    SLEEPING.
  * 2. The other thread completes the ask under the mutex and exchanges the word, which ends the
  *    leader's sleep. */
-#include "runtime/outside/outside.h"
+#include "runtime/outside/outside_ask.h"
 
 #include "base/check.h"
 #include "house/conversation/stack.h"
-#include "house/dispatch/dispatch.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
 #include "runtime/os/futex.h"
+#include "runtime/outside/visit.h"
 
 #include <errno.h>
 #include <string.h>
-
-/* --- turns ------------------------------------------------------------------------------------ */
-
-void domi_outside_handle_arrivals(domus_system *system)
-{
-    domi_manager *outside = &system->outside;
-    domi_queue *ready = &outside->ready[DOMUS_STATE];
-
-    outside->now_ns = domi_clock_now(&system->clock);
-    (void)domi_manager_take_arrivals(outside);
-    if (domi_wheel_next_ns(&outside->deadlines) <= outside->now_ns)
-        (void)domi_manager_fire_timers(outside);
-    for (domi_house *house = domi_queue_take(ready); house != NULL; house = domi_queue_take(ready))
-        (void)domi_house_run(outside, house);
-}
-
-void domi_outside_wake(domi_manager *manager)
-{
-    domi_futex_wake(&manager->park);
-}
 
 /* --- completing ------------------------------------------------------------------------------- */
 

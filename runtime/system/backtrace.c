@@ -6,8 +6,6 @@
 
 #include "base/check.h"
 #include "base/symbol.h"
-#include "runtime/system/stall.h"
-#include "runtime/system/thread.h"
 
 #include <domus/stall.h>
 
@@ -31,9 +29,11 @@ static void *interrupted_at(const ucontext_t *context)
 #endif
 }
 
-static void take_trace(domi_thread *thread, const ucontext_t *context)
+/* The backtrace that the calling thread owns; NULL on a thread that was not admitted. */
+static _Thread_local domi_backtrace *own;
+
+static void take_trace(domi_backtrace *trace, const ucontext_t *context)
 {
-    domi_backtrace *trace = &thread->stall.backtrace;
     const void *at = interrupted_at(context);
     int count = backtrace(trace->frames, DOMI_BACKTRACE_FRAMES_MAX + DOMI_BACKTRACE_OWN_MAX);
 
@@ -43,31 +43,27 @@ static void take_trace(domi_thread *thread, const ucontext_t *context)
         if (trace->frames[i] == at)
             trace->first = i;
     }
-    trace->queued = domi_thread_queued(thread);
-    trace->beat = domi_thread_beat(thread);
+    trace->note(trace->context);
 }
 
 static void handle_signal(int number, siginfo_t *info, void *context)
 {
     int error = errno;
-    domi_manager *manager = domi_thread_manager;
+    domi_backtrace *trace = own;
     uint32_t wanted = DOMI_BACKTRACE_WANTED;
 
     (void)number, (void)info;
-    /* Any process may send this signal to any thread. Only a thread of a loop that was asked does
+    /* Any process may send this signal to any thread. Only an admitted thread that was asked does
      * something. */
-    if (manager == NULL || manager->index >= manager->threads)
+    if (trace == NULL)
         return;
-    domi_thread *thread = manager->thread;
     /* acquire: pairs with domi_backtrace_request(). The request may be withdrawn at the same time
      * (domi_backtrace_drop), so this is an exchange. */
-    if (atomic_compare_exchange_strong_explicit(&thread->stall.backtrace.state, &wanted,
-                                                DOMI_BACKTRACE_TAKING, memory_order_acquire,
-                                                memory_order_relaxed)) {
-        take_trace(thread, context);
+    if (atomic_compare_exchange_strong_explicit(&trace->state, &wanted, DOMI_BACKTRACE_TAKING,
+                                                memory_order_acquire, memory_order_relaxed)) {
+        take_trace(trace, context);
         /* release: pairs with domi_backtrace_is_taken(). */
-        atomic_store_explicit(&thread->stall.backtrace.state, DOMI_BACKTRACE_TAKEN,
-                              memory_order_release);
+        atomic_store_explicit(&trace->state, DOMI_BACKTRACE_TAKEN, memory_order_release);
     }
     errno = error;
 }
@@ -107,10 +103,14 @@ static bool is_installed(int number)
            is_ours(&action);
 }
 
-void domi_backtrace_admit(domi_backtrace *trace, int number)
+void domi_backtrace_admit(domi_backtrace *trace, int number, void (*note)(void *context),
+                          void *context)
 {
     sigset_t only;
 
+    trace->note = note;
+    trace->context = context;
+    own = trace;
     trace->admitted = false;
     if (!is_installed(number))
         return;

@@ -1,9 +1,9 @@
 /* A backtrace tells where a thread is that does not come back from a handler. The thread itself
  * takes it, in a signal handler.
  *
- * One thread at a time asks (the monitor). The handler stores addresses, and other values that only
- * the thread can read without a race, into the thread's own buffer. The asking thread does
- * everything else. */
+ * One thread at a time asks (the monitor). The handler stores addresses into the thread's own
+ * buffer, and calls a function that notes other values that only the thread can read without a
+ * race. The asking thread does everything else. */
 #ifndef DOMI_RUNTIME_SYSTEM_BACKTRACE_H
 #define DOMI_RUNTIME_SYSTEM_BACKTRACE_H
 
@@ -28,18 +28,21 @@ typedef enum domi_backtrace_state {
 typedef struct domi_backtrace {
     _Atomic uint32_t state; /* domi_backtrace_state */
     bool admitted;          /* the thread takes the signal; constant once it runs */
+    /* Called in the handler, for what else only the thread itself can read without a race. */
+    void (*note)(void *context);
+    void *context;
 
     /* The handler writes these; the asker reads them once the state is TAKEN. */
-    uint64_t beat;   /* domi_thread_beat() in the handler */
-    uint32_t queued; /* houses that are ready here */
     uint32_t count;
     uint32_t first; /* index of the frame that was interrupted */
     void *frames[DOMI_BACKTRACE_FRAMES_MAX + DOMI_BACKTRACE_OWN_MAX];
 } domi_backtrace;
 
 /* From now on the calling thread, which owns `trace`, takes `signal`, if the program has installed
- * the handler. */
-void domi_backtrace_admit(domi_backtrace *trace, int signal);
+ * the handler. The handler calls `note` with `context`; what `note` writes may be read once the
+ * state is TAKEN. */
+void domi_backtrace_admit(domi_backtrace *trace, int signal, void (*note)(void *context),
+                          void *context);
 
 /* Ask the thread `who`, which owns `trace`, for a backtrace. Returns 0 if the signal was sent (the
  * state becomes TAKEN if the thread takes it); -ENOENT if there is no handler; -EACCES if the

@@ -95,17 +95,3 @@ void domi_log_text(domi_manager *manager, domus_log_level level, const char *tex
 {
     domi_log_line(manager->system, level, manager->index, "%s", text);
 }
-
-void domi_log_actors_left(domus_system *system)
-{
-    const char *line = system->left + system->left_logged;
-
-    while (*line != '\0') {
-        size_t length = strcspn(line, "\n");
-
-        domi_log_line(system, DOMUS_LOG_ERROR, DOMUS_LOG_OUTSIDE, "not stopped in time: %.*s",
-                      (int)length, line);
-        line += length + (line[length] == '\n');
-    }
-    system->left_logged = (uint32_t)(line - system->left);
-}

@@ -17,7 +17,4 @@ void domi_log_happening(domi_manager *manager, const domi_house *house, domi_hap
 /* Log a text for a manager. This is domi_manager.say. */
 void domi_log_text(domi_manager *manager, domus_log_level level, const char *text);
 
-/* Log each line of domus_system_left() that was not logged yet. */
-void domi_log_actors_left(domus_system *system);
-
 #endif

@@ -5,7 +5,8 @@
 
 #include "runtime/os/futex.h"
 #include "runtime/os/signals.h"
-#include "runtime/system/system.h"
+#include "runtime/system/pressure.h"
+#include "runtime/system/stall.h"
 
 /* Look at everything that is watched. Returns the nanoseconds until the next look. */
 static uint64_t look_at_all(domus_system *system)

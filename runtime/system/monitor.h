@@ -9,47 +9,24 @@
 #define DOMI_RUNTIME_SYSTEM_MONITOR_H
 
 #include "base/check.h"
-#include "base/counter.h"
-#include "runtime/system/stall.h"
-
-#include <pthread.h>
+#include "runtime/system/system.h"
 
 /* The monitor stays awake for this time after the last sign of life, so that a thread which sleeps
  * and wakes often need not wake the monitor each time. */
 #define DOMI_MONITOR_LINGER_NS UINT64_C(100000000)
 
-typedef enum domi_monitor_word {
-    DOMI_MONITOR_AWAKE,
-    DOMI_MONITOR_ASLEEP, /* the monitor sleeps until it is woken */
-    DOMI_MONITOR_ENDING,
-} domi_monitor_word;
-
-typedef struct domi_monitor {
-    /* a domi_monitor_word; the monitor sleeps on this word */
-    alignas(DOMI_LINES) _Atomic uint32_t word;
-    alignas(DOMI_LINES) domi_counter looks;
-    domi_counter cpu_clock; /* the clockid_t of the monitor's CPU clock */
-    uint64_t lively_ns;     /* when a thread was last seen at work */
-    uint64_t works;         /* the sum of runs and spawns of all threads at the last look */
-    domi_stall_bound traces;
-    bool started;
-    pthread_t pthread;
-} domi_monitor;
-
-struct domus_system;
-
 /* Start the monitor once the threads run, and stop it before they are joined. If there is nothing
  * to watch, the start makes no thread. It returns 0 or a negative errno. A monitor that was not
  * started may be stopped. */
-int domi_monitor_start(struct domus_system *system);
-void domi_monitor_stop(struct domus_system *system);
+int domi_monitor_start(domus_system *system);
+void domi_monitor_stop(domus_system *system);
 
 void domi_monitor_wake(domi_monitor *monitor);
 
 /* Let the monitor sleep once, until somebody wakes it. This returns at once if a thread of the loop
  * is awake or the system is about to end. The monitor's thread calls it; a test calls it, too, to
  * hold the second look. */
-void domi_monitor_rest(struct domus_system *system);
+void domi_monitor_rest(domus_system *system);
 
 /* A thread of the loop calls this when it has left its park and is about to run an actor. */
 static inline void domi_monitor_wake_if_resting(domi_monitor *monitor)

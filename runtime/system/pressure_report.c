@@ -1,6 +1,7 @@
-/* Log lines about memory: one line when a shortage begins, and one when it is over. */
+/* Which shortage is told, and that each is told once. */
+#include "runtime/system/pressure_report.h"
+
 #include "runtime/system/log.h"
-#include "runtime/system/system.h"
 
 #include <inttypes.h>
 

@@ -27,31 +27,12 @@
 /* At most this many arrivals are counted. */
 #define ARRIVALS_MAX 10000u
 
-uint64_t domi_thread_beat(const domi_thread *thread)
+void domi_stall_note_interrupted(void *thread_)
 {
-    const domi_counters *counters = &thread->manager.counters;
+    domi_thread *thread = thread_;
 
-    return domi_counter_read(&counters->runs) + domi_counter_read(&counters->spawns) +
-           domi_counter_read(&counters->stops) + domi_counter_read(&counters->restarts) +
-           domi_counter_read(&thread->counters.iterations) +
-           domi_counter_read(&thread->counters.parks);
-}
-
-static uint32_t read_ready_count(const domi_manager *manager)
-{
-    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&manager->readies,
-                                memory_order_relaxed);
-}
-
-uint32_t domi_thread_queued(const domi_thread *thread)
-{
-    const domi_manager *manager = &thread->manager;
-    uint32_t count = manager->ready[DOMUS_STATE].count + domi_loans_count_shown(manager);
-
-    /* With this ratio, phase 3 runs its houses from a queue of its own. */
-    if (thread->config->scheduler.io_ratio == 100 && read_ready_count(manager) > count)
-        count = read_ready_count(manager);
-    return count + manager->ready[DOMUS_CHANNELS].count;
+    thread->stall.traced_queued = domi_thread_queued(thread);
+    thread->stall.traced_beat = domi_thread_beat(thread);
 }
 
 /* Count the houses that have got mail from elsewhere since home last took its arrivals. */
@@ -113,7 +94,7 @@ static void describe_waiting(domi_thread *thread, bool traced, char *text, size_
 {
     uint32_t arrived = count_arrivals(&thread->manager);
     uint32_t count =
-        arrived + (traced ? thread->stall.backtrace.queued : read_ready_count(&thread->manager));
+        arrived + (traced ? thread->stall.traced_queued : domi_thread_published(thread));
 
     if (domi_thread_beat(thread) != thread->stall.beat)
         snprintf(text, size, "it has just gone on");
@@ -275,7 +256,7 @@ static void continue_stall(domus_system *system, domi_thread *thread, uint64_t n
         note_found(system, thread, now_ns);
     if (stall->stage != DOMI_STALL_FOUND)
         return;
-    if (domi_backtrace_is_taken(&stall->backtrace) && stall->backtrace.beat == stall->beat)
+    if (domi_backtrace_is_taken(&stall->backtrace) && stall->traced_beat == stall->beat)
         report_stall(system, thread, now_ns, true);
     else if (now_ns - stall->found_ns >= TRACE_WAIT_NS) {
         stall->no_trace = -ETIMEDOUT;

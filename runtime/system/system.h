@@ -12,8 +12,7 @@
 #include "runtime/os/cpus.h"
 #include "runtime/os/fork.h"
 #include "runtime/os/workers.h"
-#include "runtime/system/monitor.h"
-#include "runtime/system/pressure.h"
+#include "runtime/system/levels.h"
 #include "runtime/system/thread.h"
 
 #include <domus/system.h>
@@ -52,6 +51,31 @@ typedef struct domi_cut {
 } domi_cut;
 
 typedef struct domi_asking domi_asking;
+
+/* How many backtraces were taken in which second. */
+typedef struct domi_stall_bound {
+    uint64_t second;
+    uint32_t count;
+} domi_stall_bound;
+
+/* The monitor's thread (monitor.h). */
+typedef enum domi_monitor_word {
+    DOMI_MONITOR_AWAKE,
+    DOMI_MONITOR_ASLEEP, /* the monitor sleeps until it is woken */
+    DOMI_MONITOR_ENDING,
+} domi_monitor_word;
+
+typedef struct domi_monitor {
+    /* a domi_monitor_word; the monitor sleeps on this word */
+    alignas(DOMI_LINES) _Atomic uint32_t word;
+    alignas(DOMI_LINES) domi_counter looks;
+    domi_counter cpu_clock; /* the clockid_t of the monitor's CPU clock */
+    uint64_t lively_ns;     /* when a thread was last seen at work */
+    uint64_t works;         /* the sum of runs and spawns of all threads at the last look */
+    domi_stall_bound traces;
+    bool started;
+    pthread_t pthread;
+} domi_monitor;
 
 struct domus_system {
     domus_config config;       /* the system owns a copy of the strings */
@@ -143,35 +167,5 @@ static inline void domi_system_check_not_forked(const domus_system *system)
 {
     DOMI_CHECK(!domi_system_is_forked(system));
 }
-
-/* The ring of `thread` has failed for good: log it, tell the program (domus_hooks.failed), and let
- * the program stop the system. The hook is called for the first failure only. */
-void domi_system_fail(domus_system *system, uint32_t thread, int error);
-
-/* Change the stage under outside_mutex, so no foreign thread is inside meanwhile. */
-void domi_system_set_stage(domus_system *system, domi_stage stage);
-
-/* Let the threads leave their loops, and join them, by `until_ns`. Returns false if one has not
- * left by then. */
-bool domi_system_end(domus_system *system, uint64_t until_ns);
-
-/* Note the actors that are left on a thread whose loop has ended, before they are ended. */
-void domi_system_note_left(domus_system *system, domi_manager *manager);
-
-/* Do what domus_system_new() does. With a simulator, which stays the caller's, the system has
- * config.system.threads threads, which must not be 0, and domus_system_start() makes no OS
- * thread. */
-int domi_system_new(const domus_config *config, domi_simulator *simulator, char *error,
-                    size_t error_size, domus_system **ret_system);
-
-/* Tell every thread which step of the stop is wanted, and wake the threads that sleep. */
-void domi_system_set_wanted(domus_system *system, domi_wanted wanted);
-
-/* Returns how many channels and bytes were cut until now, on all threads. */
-domi_cut domi_system_count_cut(const domus_system *system);
-
-/* Returns how many connections are accepted and not closed, on all threads. A caller that finds 0
- * also sees the counters that those connections wrote before they were closed. */
-uint64_t domi_system_connections(const domus_system *system);
 
 #endif

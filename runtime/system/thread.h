@@ -1,16 +1,18 @@
-/* A thread of a system: its manager, its io, and its phases. One pinned OS thread runs it. The test
- * kit instead runs the phases of many threads by turns in one OS thread: each phase is a function
- * of its own, and time is handed in.
+/* A thread of a system: its manager, its io, and what each part of the loop notes about it. One
+ * pinned OS thread runs it. The test kit instead runs the phases of many threads by turns in one OS
+ * thread.
  *
- * Thread-safety: only the thread itself uses these, except `counters`, which any thread may
- * read. */
+ * Here are the data and what may be asked about them. The files of runtime/loop act on them.
+ *
+ * Thread-safety: only the thread itself uses these, except `counters`, which any thread may read,
+ * and `stall`, which is the monitor's. */
 #ifndef DOMI_RUNTIME_SYSTEM_THREAD_H
 #define DOMI_RUNTIME_SYSTEM_THREAD_H
 
 #include "base/clock.h"
 #include "base/random.h"
 #include "io/resources/io.h"
-#include "runtime/system/stall.h"
+#include "runtime/system/backtrace.h"
 
 #include <domus/profile.h>
 
@@ -69,6 +71,38 @@ typedef struct domi_log_bound {
     _Atomic uint64_t word;    /* upper half: the second; lower half: the lines in it */
     _Atomic uint64_t dropped; /* lines that were dropped, in all */
 } domi_log_bound;
+
+/* The monitor's notes about a thread: its present stall, and its stalls so far (stall.h). */
+typedef enum domi_stall_stage {
+    DOMI_STALL_NONE,
+    DOMI_STALL_FOUND, /* the stall is counted, and its backtrace is awaited */
+    DOMI_STALL_TOLD,
+} domi_stall_stage;
+
+typedef struct domi_stall {
+    /* The monitor writes these three, and any thread reads them. */
+    alignas(DOMI_LINES) domi_counter count;
+    domi_counter total_ns; /* nanoseconds in stalls that are over */
+    domi_counter lengths[DOMUS_STALL_LENGTHS];
+
+    /* Only the monitor reads and writes these. */
+    domi_stall_stage stage;
+    uint64_t beat;      /* domi_thread_beat() at the last look */
+    uint64_t looked_ns; /* the time of the last look; 0: the monitor has slept since */
+    uint64_t from_ns;   /* a time at which the run had not begun, or just began */
+    uint64_t since_ns;  /* a time at which the run was under way */
+    uint64_t found_ns;
+    uint64_t cpu_ns;                  /* the thread's CPU clock at `cpu_since_ns` */
+    uint64_t cpu_since_ns;            /* when `cpu_ns` was read; 0: not yet */
+    const domus_behaviour *behaviour; /* behaviour of the actor whose handler runs; NULL: none */
+    const domus_type *type;
+    int no_trace; /* why there will be no backtrace, a negative errno; 0: it is awaited */
+
+    domi_backtrace backtrace;
+    /* Written with the backtrace, in the thread's signal handler. */
+    uint64_t traced_beat;   /* domi_thread_beat() there */
+    uint32_t traced_queued; /* houses that were ready */
+} domi_stall;
 
 #define DOMI_NO_VICTIM UINT32_MAX
 
@@ -161,85 +195,17 @@ static inline void domi_thread_stamp_asleep(domi_thread *thread)
                           memory_order_release);
 }
 
-/* loop.c has the three phases, and the loop that runs them. */
-void domi_phase_io(domi_thread *thread);
-void domi_phase_channels(domi_thread *thread);
-void domi_phase_state(domi_thread *thread);
-void domi_thread_loop(domi_thread *thread);
+/* A number that grows with everything that a thread does, but not within one run. Any thread. */
+uint64_t domi_thread_beat(const domi_thread *thread);
 
-/* park.c has the rest: spin for a while (idle.spin), then sleep in the ring until something comes.
- * The rest has two halves because a simulated thread sleeps between them and enters no ring. */
-void domi_thread_rest(domi_thread *thread);
+/* How many state actors are ready, as the thread has published it last. Any thread. */
+uint32_t domi_thread_published(const domi_thread *thread);
 
-/* Prepare to sleep. Returns false if there is something to do. Returns true if the park word is
- * SLEEPING and nothing was left to do (M3); then the caller sleeps until the word is NOTIFIED, at
- * the latest until `ret_until_ns`, and calls domi_thread_rest_end(). */
-bool domi_thread_rest_begin(domi_thread *thread, uint64_t *ret_until_ns);
-void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns);
+/* How many houses are ready. Only the thread itself calls this, also within a signal handler. */
+uint32_t domi_thread_queued(const domi_thread *thread);
 
-/* trim.c: give free memory back, in one step of at most `objects` objects. Returns true if there
- * may be more to give back. */
-bool domi_thread_trim(domi_thread *thread, uint32_t objects);
-
-/* spin.c: domi_thread_spin() looks for work for at most thread->spin_ns, and returns true if
- * something came that the loop has to take. domi_thread_learn_spin() is called when a rest has
- * ended, and sets spin_ns for the next rest by the length of this one. */
-bool domi_thread_spin(domi_thread *thread);
-void domi_thread_learn_spin(domi_thread *thread);
-
-/* Returns when a sleep ends without a wake-up: at the next timer, or at the cap
- * (DOMI_PARK_CAP_NS). */
-uint64_t domi_thread_sleep_until(const domi_thread *thread);
-
-/* Returns when the next timer is due; UINT64_MAX: none is armed. */
-uint64_t domi_thread_due_ns(const domi_thread *thread);
-
-/* steal.c. Note that `houses` houses have run in `ns`, for the average length of a run. */
-void domi_thread_note_runs(domi_thread *thread, uint32_t houses, uint64_t ns);
-
-/* Returns how many houses run before home looks for the first time (M2), if `count` houses are
- * ready at the beginning of its phase 3. */
-uint32_t domi_thread_runs_before_first_look(const domi_thread *thread, uint32_t count);
-
-/* Returns how many houses run before home looks again, after a look that came after `houses` of
- * them. */
-uint32_t domi_thread_runs_before_next_look(const domi_thread *thread, uint32_t houses);
-
-/* Publish that `count` houses are ready in this thread's queue, for thieves and for reports. */
-void domi_thread_publish_depth(domi_thread *thread, uint32_t count);
-
-/* A victim calls this at each look: it exposes houses that thieves want, and takes back those that
- * nobody wants. `queue` is the queue that the phase runs. */
-void domi_thread_share_houses(domi_thread *thread, domi_queue *queue);
-
-/* A thread calls domi_thread_note_busy() if it had work of its own in an iteration, and
- * domi_thread_steal() if it had none. The latter returns true if the thread must not sleep yet; if
- * stealing.loan is set then, the caller runs that loan first (domi_thread_run_loan). */
-void domi_thread_note_busy(domi_thread *thread);
-bool domi_thread_steal(domi_thread *thread);
-/* Was this thread woken to look for houses of others? */
-bool domi_thread_is_waking(const domi_thread *thread);
-void domi_thread_run_loan(domi_thread *thread);
-
-/* Phase 1 calls this after a sleep that seemed to end for nothing. It counts an empty wake-up if
- * phase 1 has brought nothing either. */
-void domi_thread_judge_wakeup(domi_thread *thread);
-
-/* Wake a manager that sleeps, by a write to its eventfd. This is domi_manager.wake. Any thread. */
-void domi_thread_wake(domi_manager *manager);
-
-/* Is there anything to do before the thread may sleep (M3)? */
-bool domi_thread_has_work(const domi_thread *thread);
-
-/* follow.c: begin the step of the stop that the system wants. */
-void domi_thread_follow_stop(domi_thread *thread);
-
-/* thread.c: make what a thread needs, start it, join it, and free what it needed. On failure
- * `error` holds one line of text. */
-int domi_thread_init(domi_thread *thread, struct domus_system *system, uint32_t index, int cpu,
-                     const domi_backend *backend, char *error, size_t error_size);
-int domi_thread_start(domi_thread *thread, char *error, size_t error_size);
-void domi_thread_join(domi_thread *thread);
-void domi_thread_fini(domi_thread *thread);
+/* The step of a stop that the thread follows. A caller that reads it also sees what the thread
+ * began to do in this step. Any thread. */
+uint64_t domi_thread_read_following(const domi_thread *thread);
 
 #endif

@@ -4,10 +4,12 @@
  * (house/conversation/stack.h) is made for the probe, as io makes one for a channel. So the probe
  * uses the verbs of any actor, and their errors are returned at once. An ask that the probe
  * receives is kept until the test answers it. */
-#include "runtime/testkit/testkit.h"
+#include "runtime/testkit/probe.h"
 
 #include "base/memory.h"
 #include "house/conversation/stack.h"
+#include "runtime/testkit/steps.h"
+#include "runtime/testkit/trace.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* The ring of a simulated thread accepts no operations and brings no completions. Simulated threads
  * sleep in the simulator, not in this ring. They have no descriptor but the eventfd, and nobody
  * writes to that. */
-#include "runtime/testkit/testkit.h"
+#include "runtime/testkit/ring.h"
 
 #include "base/check.h"
 

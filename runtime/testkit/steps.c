@@ -11,10 +11,17 @@
  * is held back for some steps; otherwise races that need a slow thread would be too rare. A loan
  * (contract: Stealing) takes two steps of the thief: it takes the house at the end of its step of
  * phase 3, and runs and returns it in a step of its own. */
-#include "runtime/testkit/testkit.h"
+#include "runtime/testkit/steps.h"
 
 #include "base/check.h"
 #include "house/dispatch/invariants.h"
+#include "runtime/loop/loop.h"
+#include "runtime/loop/park.h"
+#include "runtime/loop/state_phase.h"
+#include "runtime/loop/steal.h"
+#include "runtime/loop/work.h"
+#include "runtime/system/losses.h"
+#include "runtime/testkit/trace.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +39,7 @@ static bool can_move(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
     switch (thread->next) {
     case DOMI_STEP_SLEEP:
         return thread->woken || now_ns >= thread->until_ns;
-    case DOMI_STEP_END: /* as in thread.c: actors are ended only when no thread runs any more */
+    case DOMI_STEP_END: /* as in thread_life.c: actors are ended when no thread runs any more */
         return kit->left_loops == kit->system->count;
     case DOMI_STEP_NONE:
         return false;

@@ -1,8 +1,11 @@
 /* This file has the calls of domus/testkit.h. Which thread takes the next step is decided in
  * steps.c. */
-#include "runtime/testkit/testkit.h"
-
 #include "base/memory.h"
+#include "runtime/control/system_life.h"
+#include "runtime/testkit/probe.h"
+#include "runtime/testkit/ring.h"
+#include "runtime/testkit/steps.h"
+#include "runtime/testkit/trace.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
  * are numbered in the order in which they first run. The table is a hash table with open
  * addressing, from house and lease to the number. An actor that has ended keeps its entry, so a
  * number is never used twice. */
-#include "runtime/testkit/testkit.h"
+#include "runtime/testkit/who.h"
 
 #include "base/memory.h"
 

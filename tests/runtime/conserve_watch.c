@@ -7,6 +7,7 @@
 #include "house/dispatch/loan.h"
 #include "house/family/slots.h"
 #include "house/message/mailbox.h"
+#include "runtime/loop/work.h"
 #include "runtime/system/system.h"
 
 #include <inttypes.h>

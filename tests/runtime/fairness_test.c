@@ -10,6 +10,8 @@
  * - phase 3 runs somebody if anybody is ready, and ends one look after its deadline at most;
  * - a state actor runs when each of those before it in its queue had his turn, with every 4th turn
  *   a normal one's (who waits for something) while both wait. */
+#include "runtime/loop/loop.h"
+#include "runtime/loop/state_phase.h"
 #include "tests/runtime/load.h"
 #include "tests/runtime/stepped.h"
 

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "house/conversation/promise.h"
 #include "house/conversation/stack.h"
+#include "runtime/system/stall.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
 

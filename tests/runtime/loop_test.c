@@ -2,6 +2,7 @@
  * time (M2), and nobody who works for ever stops the others.
  *
  * Budgets are held on a virtual clock, to the nanosecond; fairness on real threads. */
+#include "runtime/loop/loop.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
 

@@ -1,4 +1,5 @@
 /* A thread that was held up takes what had arrived meanwhile before its overdue timers fire. */
+#include "runtime/loop/loop.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
 

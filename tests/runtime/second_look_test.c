@@ -2,6 +2,7 @@
  * between the two looks for certain: by the ring, when a thread arms its wake poll; by a handler
  * that lasts; by a payload's release, which runs on the thread that is about to sleep. */
 #include "runtime/outside/detached.h"
+#include "runtime/system/monitor.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
 

@@ -1,4 +1,5 @@
 /* The stall watch: who is stuck is said once, while it is, with all that belongs to it. */
+#include "runtime/system/stall.h"
 #include "tests/runtime/stalls.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* Thieves and victims step by step, on threads that do not exist: who is counted where, what is
  * shown and for how long, and what is told about it. */
 #include "house/dispatch/loan.h"
+#include "runtime/loop/steal.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
 

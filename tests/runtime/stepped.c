@@ -1,5 +1,10 @@
 /* The ring that brings what it is told and holds M3, and the turns of threads that do not exist. */
 #include "tests/runtime/stepped.h"
+#include "runtime/control/thread_life.h"
+#include "runtime/loop/loop.h"
+#include "runtime/loop/park.h"
+#include "runtime/loop/state_phase.h"
+#include "runtime/loop/steal.h"
 
 #include "io/completions/setup.h"
 

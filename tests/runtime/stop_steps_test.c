@@ -1,6 +1,8 @@
 /* The steps of a stop, one at a time, on threads that do not exist: when a step is over, and what a
  * thread refuses from then on. */
 #include "house/family/life.h"
+#include "runtime/control/stop.h"
+#include "runtime/loop/work.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
 

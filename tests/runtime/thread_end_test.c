@@ -1,5 +1,6 @@
 /* A thread ends its actors one after the other, on a stepped system. on_stop may send to actors
  * that have ended and to others, and no slot is linked twice by that. */
+#include "runtime/loop/loop.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
 

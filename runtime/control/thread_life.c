@@ -1,13 +1,21 @@
-/* This file makes, runs and frees a thread of a system. */
+/* A thread begins its loop when its ring has started, and ends its actors when all threads have
+ * left their loops. */
+#include "runtime/control/thread_life.h"
+
 #include "base/check.h"
 #include "base/memory.h"
 #include "house/message/pool.h"
 #include "io/backend/explain.h"
 #include "io/completions/setup.h"
+#include "runtime/loop/loop.h"
+#include "runtime/loop/park.h"
 #include "runtime/os/signals.h"
 #include "runtime/outside/blocking.h"
 #include "runtime/outside/detached.h"
 #include "runtime/system/log.h"
+#include "runtime/system/losses.h"
+#include "runtime/system/pressure.h"
+#include "runtime/system/stall.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -97,8 +105,6 @@ static void wait_for_all(domus_system *system)
     pthread_mutex_unlock(&system->mutex);
 }
 
-_Thread_local domi_manager *domi_thread_manager;
-
 static void *run_thread(void *thread_)
 {
     domi_thread *thread = thread_;
@@ -107,7 +113,8 @@ static void *run_thread(void *thread_)
     domi_thread_manager = &thread->manager;
     domi_manager_own(&thread->manager);
     if (thread->config->stall.threshold_ns != 0)
-        domi_backtrace_admit(&thread->stall.backtrace, (int)thread->config->stall.signal);
+        domi_backtrace_admit(&thread->stall.backtrace, (int)thread->config->stall.signal,
+                             domi_stall_note_interrupted, thread);
     (void)domi_memory_set_allocator(thread->system->hooks.allocator);
     (void)domi_memory_set_meter(&thread->system->pressure.meter);
     report_start(thread->system, result);

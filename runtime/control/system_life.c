@@ -1,11 +1,15 @@
 /* This file has the life of a system, from new to free; domus/system.h is the manual. */
-#include "runtime/system/system.h"
+#include "runtime/control/system_life.h"
 
 #include "base/check.h"
 #include "base/memory.h"
 #include "io/completions/setup.h"
+#include "runtime/control/stop.h"
+#include "runtime/control/thread_life.h"
 #include "runtime/outside/detached.h"
 #include "runtime/outside/outside.h"
+#include "runtime/system/monitor.h"
+#include "runtime/system/pressure.h"
 
 #include <errno.h>
 #include <stdio.h>

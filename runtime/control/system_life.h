@@ -1,0 +1,13 @@
+/* A system with a simulator, which the test kit makes. domus/system.h has the other functions. */
+#ifndef DOMI_RUNTIME_CONTROL_SYSTEM_LIFE_H
+#define DOMI_RUNTIME_CONTROL_SYSTEM_LIFE_H
+
+#include "runtime/system/system.h"
+
+/* Do what domus_system_new() does. With a simulator, which stays the caller's, the system has
+ * config.system.threads threads, which must not be 0, and domus_system_start() makes no OS
+ * thread. */
+int domi_system_new(const domus_config *config, domi_simulator *simulator, char *error,
+                    size_t error_size, domus_system **ret_system);
+
+#endif

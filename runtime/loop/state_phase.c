@@ -1,0 +1,101 @@
+/* Phase 3: state actors run until a deadline, which gives io its share of the CPU
+ * (scheduler.ioRatio). Now and then, between two runs, the thread looks at what others want of it
+ * (M2). A thread that spins runs this phase, too, when all that has come are messages (spin.c). */
+#include "runtime/loop/state_phase.h"
+
+#include "house/dispatch/dispatch.h"
+#include "house/message/pool.h"
+#include "runtime/loop/steal.h"
+#include "runtime/system/monitor.h"
+
+/* Returns when phase 3 has to end. The budget is at most maxBudget, however small io's share is,
+ * because io and timers wait for the end of the phase. Time in which the thread lost its CPU counts
+ * as io's time, too: with an ioRatio of 1 percent, 4 ms of that made timers 400 ms late. */
+static uint64_t state_deadline(const domi_thread *thread)
+{
+    uint64_t ratio = thread->config->scheduler.io_ratio;
+
+    /* A wake-up is not io: it brings messages, and these are handled in phase 3. */
+    if (thread->brought == 0)
+        return thread->stamp_ns + thread->config->scheduler.min_budget_ns;
+    uint64_t io_ns = thread->stamp_ns - thread->io_start_ns;
+    uint64_t budget_ns = io_ns * (100 - ratio) / ratio;
+    if (budget_ns > thread->config->scheduler.max_budget_ns)
+        budget_ns = thread->config->scheduler.max_budget_ns;
+    if (budget_ns < thread->config->scheduler.min_budget_busy_ns)
+        budget_ns = thread->config->scheduler.min_budget_busy_ns;
+    return thread->stamp_ns + budget_ns;
+}
+
+/* The look between runs (M2): read the clock, take arrivals and returned loans, serve thieves, and
+ * send home what was freed for others. */
+static void look_between_runs(domi_thread *thread, domi_queue *queue, uint32_t houses)
+{
+    uint64_t before_ns = thread->stamp_ns;
+
+    domi_thread_stamp(thread, DOMI_SPAN_STATE);
+    domi_thread_note_runs(thread, houses, thread->stamp_ns - before_ns);
+    domi_thread_publish_depth(thread, queue->count);
+    (void)domi_manager_take_arrivals(&thread->manager);
+    domi_manager_look_at_pressure(&thread->manager);
+    domi_thread_share_houses(thread, queue);
+    if (thread->manager.chained >= DOMI_CHAINED_MAX)
+        domi_pool_flush_returns(&thread->manager);
+}
+
+#define MESSAGES_PER_LOOK 64u
+
+/* Run from `queue` until it is empty or the deadline has passed. Returns how many houses have run
+ * since the last look. */
+static uint32_t run_state(domi_thread *thread, domi_queue *queue, uint64_t deadline_ns)
+{
+    uint32_t look_every = domi_thread_runs_before_first_look(thread, queue->count);
+    uint32_t houses = 0;
+    uint32_t messages = 0;
+
+    for (domi_house *house = domi_queue_take(queue); house != NULL;
+         house = domi_queue_take(queue)) {
+        messages += domi_house_run(&thread->manager, house);
+        if (++houses < look_every && messages < MESSAGES_PER_LOOK)
+            continue;
+        look_between_runs(thread, queue, houses);
+        look_every = domi_thread_runs_before_next_look(thread, look_every);
+        houses = messages = 0;
+        if (thread->stamp_ns < deadline_ns || queue->count == 0)
+            continue;
+        domi_counter_add(&thread->counters.deadline_expiries, 1);
+        domi_counter_add(&thread->counters.deadline_overrun_ns, thread->stamp_ns - deadline_ns);
+        break;
+    }
+    return houses;
+}
+
+void domi_phase_state(domi_thread *thread)
+{
+    domi_queue *ready = &thread->manager.ready[DOMUS_STATE];
+    uint32_t houses;
+
+    if (ready->count == 0)
+        domi_thread_share_houses(thread, ready);
+    if (ready->count == 0) {
+        /* Exposed houses that the last publication counted may have been taken since. Relaxed: only
+         * this thread writes the word. */
+        if (atomic_load_explicit(&thread->manager.readies, memory_order_relaxed) != 0)
+            domi_thread_publish_depth(thread, 0);
+        return;
+    }
+    domi_monitor_wake_if_resting(&thread->system->monitor);
+    /* The first house runs at once, so only those behind it are published; the first look, which
+     * publishes again, may be long after that. */
+    domi_thread_publish_depth(thread, ready->count - 1);
+    if (thread->config->scheduler.io_ratio == 100) {
+        /* There is no deadline: each house that is ready now runs once, and houses that become
+         * ready meanwhile wait. */
+        domi_queue now = *ready;
+        *ready = (domi_queue){.normal_every = now.normal_every, .high_takes = now.high_takes};
+        houses = run_state(thread, &now, UINT64_MAX);
+    } else {
+        houses = run_state(thread, ready, state_deadline(thread));
+    }
+    look_between_runs(thread, ready, houses);
+}

@@ -1,0 +1,38 @@
+/* Stealing, for both sides: the thief that looks for a house to borrow, and the victim that exposes
+ * some. The thread itself calls these. */
+#ifndef DOMI_RUNTIME_LOOP_STEAL_H
+#define DOMI_RUNTIME_LOOP_STEAL_H
+
+#include "runtime/system/thread.h"
+
+/* Note that `houses` houses have run in `ns`, for the average length of a run. */
+void domi_thread_note_runs(domi_thread *thread, uint32_t houses, uint64_t ns);
+
+/* Returns how many houses run before home looks for the first time (M2), if `count` houses are
+ * ready at the beginning of its phase 3. */
+uint32_t domi_thread_runs_before_first_look(const domi_thread *thread, uint32_t count);
+
+/* Returns how many houses run before home looks again, after a look that came after `houses` of
+ * them. */
+uint32_t domi_thread_runs_before_next_look(const domi_thread *thread, uint32_t houses);
+
+/* Publish that `count` houses are ready in this thread's queue, for thieves and for reports. */
+void domi_thread_publish_depth(domi_thread *thread, uint32_t count);
+
+/* A victim calls this at each look: it exposes houses that thieves want, and takes back those that
+ * nobody wants. `queue` is the queue that the phase runs. */
+void domi_thread_share_houses(domi_thread *thread, domi_queue *queue);
+
+/* A thread calls domi_thread_note_busy() if it had work of its own in an iteration, and
+ * domi_thread_steal() if it had none. The latter returns true if the thread must not sleep yet; if
+ * stealing.loan is set then, the caller runs that loan first (domi_thread_run_loan). */
+void domi_thread_note_busy(domi_thread *thread);
+bool domi_thread_steal(domi_thread *thread);
+
+/* Run the house that was taken, and return it. */
+void domi_thread_run_loan(domi_thread *thread);
+
+/* Was the thread woken to look for houses of others, and has not looked yet? */
+bool domi_thread_is_waking(const domi_thread *thread);
+
+#endif

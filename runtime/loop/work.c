@@ -1,0 +1,39 @@
+/* Which work there is for a thread, and when; see the header. */
+#include "runtime/loop/work.h"
+#include "io/completions/feed.h"
+
+bool domi_thread_has_work(const domi_thread *thread)
+{
+    return domi_manager_has_work(&thread->manager) || domi_io_has_work(&thread->io) ||
+           atomic_load_explicit(thread->wanted, memory_order_seq_cst) != thread->doing;
+}
+
+uint64_t domi_thread_due_ns(const domi_thread *thread)
+{
+    uint64_t due_ns = domi_wheel_next_ns(&thread->manager.wheel);
+    uint64_t deadlines_ns = domi_wheel_next_ns(&thread->manager.deadlines);
+    uint64_t io_ns = domi_wheel_next_ns(&thread->io.wheel);
+
+    if (deadlines_ns < due_ns)
+        due_ns = deadlines_ns;
+    if (io_ns < due_ns)
+        due_ns = io_ns;
+    /* A drain looks at its channels at each tick, because their actors' conversations may have
+     * ended. */
+    if (thread->io.draining && thread->stamp_ns + DOMI_WHEEL_TICK_NS < due_ns)
+        due_ns = thread->stamp_ns + DOMI_WHEEL_TICK_NS;
+    return due_ns;
+}
+
+uint64_t domi_thread_sleep_until(const domi_thread *thread)
+{
+    uint64_t due_ns = domi_thread_due_ns(thread);
+    uint64_t cap_ns = thread->stamp_ns + DOMI_PARK_CAP_NS;
+    uint64_t look_ns = thread->stamp_ns + thread->config->memory.interval_ns;
+
+    /* Work that was paused for want of memory has to go on, and perhaps no other thread is awake to
+     * see when. */
+    if (thread->manager.pressure_seen != DOMUS_MEMORY_NORMAL && look_ns < due_ns)
+        due_ns = look_ns;
+    return due_ns < cap_ns ? due_ns : cap_ns;
+}

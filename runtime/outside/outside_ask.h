@@ -1,0 +1,34 @@
+/* Asks of foreign threads, which wait for the answer. */
+#ifndef DOMI_RUNTIME_OUTSIDE_OUTSIDE_ASK_H
+#define DOMI_RUNTIME_OUTSIDE_OUTSIDE_ASK_H
+
+#include "house/conversation/promise.h"
+#include "runtime/system/system.h"
+
+/* An ask; on the stack of the thread that asks. Under outside_mutex. */
+struct domi_asking {
+    domi_asking *next; /* the next ask that waits */
+    domi_asking *previous;
+    domi_promise *promise;
+    pthread_cond_t woken;
+    domus_outside_reply *reply;
+    uint64_t until_ns;
+    int result;
+    bool sleeps; /* the asking thread sleeps on `woken`, so it may become the leader */
+    bool done;
+};
+
+/* Send the ask and return. Called between enter and leave. Everything that the payload owns is
+ * consumed in every case. If this returns 0, domi_asking_wait() has to follow. */
+int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address to,
+                      const domus_type *type, const void *payload, uint64_t timeout_ns,
+                      domus_outside_reply *reply);
+
+/* Wait for the answer. Called between enter and leave; other foreign threads can enter
+ * meanwhile. */
+int domi_asking_wait(domus_system *system, domi_asking *asking);
+
+/* End all asks of foreign threads with -ESHUTDOWN. Returns when all of these threads have left. */
+void domi_outside_close(domus_system *system);
+
+#endif

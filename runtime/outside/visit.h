@@ -1,0 +1,46 @@
+/* The door of the outside: one mutex, and the manager behind it. Foreign threads enter one at a
+ * time, and use this manager as a thread of the loop uses its own. Whoever is inside also handles
+ * what has come for the others.
+ *
+ * Thread-safety: any thread of this process. */
+#ifndef DOMI_RUNTIME_OUTSIDE_VISIT_H
+#define DOMI_RUNTIME_OUTSIDE_VISIT_H
+
+#include "runtime/system/system.h"
+
+/* Foreign threads may spawn until the drain begins, because a stop needs fewer actors and not more.
+ * They may send notices, asks and stops during the drain, too, because conversations that have to
+ * end may wait for these. */
+#define DOMI_LAST_TO_SPAWN DOMI_STAGE_RUNNING
+#define DOMI_LAST_TO_SEND  DOMI_STAGE_DRAINING
+
+/* The allocator and the meter that a foreign thread had before it entered; it gets them back when
+ * it leaves. */
+typedef struct domi_visit {
+    const domus_allocator *before;
+    domi_meter *counted_before;
+} domi_visit;
+
+/* Lock the mutex of the outside, and own the outside's manager while it is locked. */
+void domi_outside_lock(domus_system *system);
+bool domi_outside_try_lock(domus_system *system);
+void domi_outside_unlock(domus_system *system);
+
+/* Enter the outside. Returns 0; -ESHUTDOWN if the system does not run or has passed the stage
+ * `last`; -ECHILD after a fork. On failure nothing is locked, and domi_outside_leave() must not be
+ * called. */
+int domi_outside_enter(domus_system *system, domi_stage last, domi_visit *ret_visit);
+
+/* As domi_outside_enter(), for a thread that sends. While memory is short it returns -EBUSY, which
+ * is counted. */
+int domi_outside_enter_to_send(domus_system *system, domi_visit *ret_visit);
+void domi_outside_leave(domus_system *system, const domi_visit *visit);
+
+/* Wake the foreign thread that sleeps on the outside's park word: the leader of those that ask
+ * (outside_ask.c). This is domi_manager.wake. */
+void domi_outside_wake(domi_manager *manager);
+
+/* Handle what has arrived for the outside: answers and time-outs. */
+void domi_outside_handle_arrivals(domus_system *system);
+
+#endif

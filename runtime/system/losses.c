@@ -1,0 +1,169 @@
+/* How losses are counted, noted and told; see the header. */
+#include "runtime/system/losses.h"
+
+#include "house/conversation/stack.h"
+#include "house/family/family.h"
+#include "house/family/slots.h"
+#include "runtime/system/log.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void domi_system_fail(domus_system *system, uint32_t thread, int error)
+{
+    const char *name = strerrorname_np(-error);
+    char text[sizeof system->failed_text];
+
+    snprintf(text, sizeof text, "the ring of thread %u has failed: io_uring_enter: %s (%s)", thread,
+             strerrordesc_np(-error), name != NULL ? name : "?");
+    pthread_mutex_lock(&system->mutex);
+    bool is_first = system->failed == 0;
+    if (is_first) {
+        system->failed = error;
+        memcpy(system->failed_text, text, sizeof text);
+    }
+    system->asked_to_stop = true;
+    pthread_cond_broadcast(&system->changed);
+    pthread_mutex_unlock(&system->mutex);
+    domi_log_line(system, DOMUS_LOG_ERROR, thread, "%s", text);
+    if (is_first && system->hooks.failed != NULL)
+        system->hooks.failed(system->hooks.failed_context, error);
+}
+
+/* --- actors that are left -------------------------------------------------------------------- */
+
+static void note_left(domus_system *system, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void note_left(domus_system *system, const char *format, ...)
+{
+    size_t used = strlen(system->left);
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(system->left + used, sizeof system->left - used, format, arguments);
+    va_end(arguments);
+}
+
+typedef struct leftover {
+    domus_system *system;
+    const domi_manager *manager;
+} leftover;
+
+#define LEFT_LINES_MAX 16u
+
+static void note_house(void *house_, void *context)
+{
+    const domi_house *house = house_;
+    leftover *left = context;
+
+    if ((domi_house_life(house) & DOMI_LIFE_CLOSED) != 0 || house->state == DOMI_CREATED ||
+        left->system->left_count++ >= LEFT_LINES_MAX)
+        return;
+    uint32_t children = domi_house_count_children(house);
+    note_left(left->system, "thread %u: %s (%s): %u conversations, %u children%s\n",
+              left->manager->index, house->behaviour->name != NULL ? house->behaviour->name : "?",
+              domi_state_name(house->state), house->stacks_count, children,
+              house->behaviour->kind == DOMUS_CHANNELS && house->channels.set != NULL ? ", channels"
+                                                                                      : "");
+}
+
+void domi_system_note_left(domus_system *system, domi_manager *manager)
+{
+    leftover left = {system, manager};
+
+    if (domi_counter_read(&manager->houses) == 0)
+        return;
+    pthread_mutex_lock(&system->mutex);
+    domi_slots_walk(manager, note_house, &left);
+    pthread_mutex_unlock(&system->mutex);
+}
+
+void domi_system_note_running(domus_system *system, const domi_manager *manager)
+{
+    const domus_behaviour *running = atomic_load_explicit(
+        (_Atomic(const domus_behaviour *) *)(uintptr_t)&manager->running, memory_order_relaxed);
+
+    if (running == NULL)
+        return;
+    system->left_count++;
+    note_left(system, "thread %u: a handler of %s has not returned\n", manager->index,
+              running->name != NULL ? running->name : "?");
+}
+
+const char *domus_system_left(const domus_system *system)
+{
+    return system->left;
+}
+
+void domi_system_log_left(domus_system *system)
+{
+    const char *line = system->left + system->left_logged;
+
+    while (*line != '\0') {
+        size_t length = strcspn(line, "\n");
+
+        domi_log_line(system, DOMUS_LOG_ERROR, DOMUS_LOG_OUTSIDE, "not stopped in time: %.*s",
+                      (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+    system->left_logged = (uint32_t)(line - system->left);
+}
+
+/* --- channels that were cut ------------------------------------------------------------------- */
+
+domi_cut domi_system_count_cut(const domus_system *system)
+{
+    domi_cut sum = {0};
+
+    for (uint32_t i = 0; i < system->count; i++) {
+        const domi_io *io = &system->threads[i].io;
+        sum.channels += domi_counter_read(&io->counters.cut) + domi_counter_read(&io->turned_away);
+        sum.bytes +=
+            domi_counter_read(&io->counters.cut_bytes) + domi_counter_read(&io->turned_away_bytes);
+    }
+    return sum;
+}
+
+uint64_t domi_system_connections(const domus_system *system)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < system->count; i++)
+        sum +=
+            atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&system->threads[i].io.connections,
+                                 memory_order_acquire);
+    return sum;
+}
+
+/* Only such a thread could look at its channels, so they are counted, and the bytes that they owe
+ * are not. */
+void domi_system_log_held(domus_system *system)
+{
+    uint64_t held = domi_system_connections(system);
+
+    if (held != 0)
+        domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
+                      "%" PRIu64 " connections are held by threads whose handlers have not "
+                      "returned: what they are owed is lost if the process ends",
+                      held);
+}
+
+/* A stop that timed out has logged its part, so each call logs what was cut since the last one. */
+int domi_system_log_cut(domus_system *system)
+{
+    domi_cut cut = domi_system_count_cut(system);
+    uint64_t channels = cut.channels - system->cut_before.channels;
+    domi_cut fresh = {cut.channels - system->cut_logged.channels,
+                      cut.bytes - system->cut_logged.bytes};
+
+    if (fresh.channels != 0)
+        domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
+                      "%" PRIu64 " channels had not drained and were cut, and with them %" PRIu64
+                      " bytes that were not answered or not delivered",
+                      fresh.channels, fresh.bytes);
+    system->cut_logged = cut;
+    return channels < INT32_MAX ? (int)channels : INT32_MAX;
+}

@@ -1,0 +1,41 @@
+/* The calling thread's manager, and what other threads may read of a thread. */
+#include "runtime/system/thread.h"
+
+#include "house/dispatch/loan.h"
+
+_Thread_local domi_manager *domi_thread_manager;
+
+uint64_t domi_thread_beat(const domi_thread *thread)
+{
+    const domi_counters *counters = &thread->manager.counters;
+
+    return domi_counter_read(&counters->runs) + domi_counter_read(&counters->spawns) +
+           domi_counter_read(&counters->stops) + domi_counter_read(&counters->restarts) +
+           domi_counter_read(&thread->counters.iterations) +
+           domi_counter_read(&thread->counters.parks);
+}
+
+uint32_t domi_thread_published(const domi_thread *thread)
+{
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->manager.readies,
+                                memory_order_relaxed);
+}
+
+uint32_t domi_thread_queued(const domi_thread *thread)
+{
+    const domi_manager *manager = &thread->manager;
+    uint32_t count = manager->ready[DOMUS_STATE].count + domi_loans_count_shown(manager);
+
+    /* With this ratio, phase 3 runs its houses from a queue of its own. */
+    if (thread->config->scheduler.io_ratio == 100 && domi_thread_published(thread) > count)
+        count = domi_thread_published(thread);
+    return count + manager->ready[DOMUS_CHANNELS].count;
+}
+
+uint64_t domi_thread_read_following(const domi_thread *thread)
+{
+    /* acquire: pairs with the release in domi_thread_follow_stop(). Before a thread has followed,
+     * it may be about to hand over a connection that no counter has yet. */
+    return atomic_load_explicit((domi_counter *)(uintptr_t)&thread->counters.following,
+                                memory_order_acquire);
+}

@@ -1,0 +1,123 @@
+/* The inside of the test kit: the data of its simulated threads (steps.c), its trace (trace.c) and
+ * its probes (probe.c, expect.c). domus/testkit.h has the functions that users call.
+ *
+ * All of it runs in the one thread that uses the kit. */
+#ifndef DOMI_RUNTIME_TESTKIT_KIT_H
+#define DOMI_RUNTIME_TESTKIT_KIT_H
+
+#include "base/random.h"
+#include "runtime/system/system.h"
+#include "runtime/testkit/who.h"
+
+#include <domus/testkit.h>
+
+/* The next step of a simulated thread. */
+typedef enum domi_step {
+    DOMI_STEP_IO,
+    DOMI_STEP_CHANNELS,
+    DOMI_STEP_STATE,
+    DOMI_STEP_LOAN, /* run a house that was taken from another thread, and return it */
+    /* the thread sleeps: it takes no step before it is woken or one of its timers is due */
+    DOMI_STEP_SLEEP,
+    DOMI_STEP_END, /* the thread has left its loop; once all threads have, it ends its actors */
+    DOMI_STEP_NONE,
+} domi_step;
+
+/* A line of the trace tells this many counters of a thread. */
+#define DOMI_TRACE_COUNTS 19u
+
+typedef struct domi_kit_thread {
+    domi_step next;
+    bool woken;        /* the thread was woken while it slept */
+    uint64_t until_ns; /* if the thread sleeps: when its next timer is due; UINT64_MAX: never */
+    uint64_t counts[DOMI_TRACE_COUNTS]; /* the thread's counters after its last step */
+} domi_kit_thread;
+
+/* A line of the trace names at most this many of the actors that ran in a step. */
+#define DOMI_TRACE_ACTORS 4u
+
+typedef struct domi_trace_actor {
+    const domus_behaviour *behaviour;
+    uint32_t number; /* see domi_who_number(); DOMI_WHO_UNKNOWN: the actor has no number */
+} domi_trace_actor;
+
+/* One line of the trace, before it is written as text. */
+typedef struct domi_trace_line {
+    uint64_t step;
+    uint64_t now_ns;
+    const char *what;       /* a thread's phase, or the kind of message that a probe received */
+    bool of_probe;          /* the line is of a probe, not of a thread */
+    uint32_t number;        /* the number of the thread or the probe */
+    const domus_type *type; /* the type that a probe received; NULL: its ask failed with `error` */
+    int error;
+    /* how many actors ran in the thread's step; more than fit into `actors`, perhaps */
+    uint32_t actor_count;
+    domi_trace_actor actors[DOMI_TRACE_ACTORS];
+    uint32_t counts[DOMI_TRACE_COUNTS];
+} domi_trace_line;
+
+/* The text of a line is shorter than this, unless it has names of a hundred bytes or more. */
+#define DOMI_TRACE_LINE_BYTES 512u
+
+typedef struct domi_trace {
+    domi_trace_line *lines; /* a ring of DOMUS_TESTKIT_TRACE_MAX */
+    char *text;             /* room for the text of all lines */
+    uint64_t count; /* lines written since the kit was made, also those that were overwritten */
+    domi_who *who;  /* the numbers of actors; NULL: no actor has a number yet */
+    /* These two are of the step that is being taken: how many actors run in it, and the first of
+     * them. */
+    uint32_t actor_count;
+    domi_trace_actor actors[DOMI_TRACE_ACTORS];
+} domi_trace;
+
+/* Something that a probe received. */
+typedef struct domi_parcel domi_parcel;
+
+struct domi_parcel {
+    domi_parcel *next;
+    const char *kind;       /* "notice", "ask", "reply", "failure" or "event" */
+    const domus_type *type; /* NULL: an ask of the probe failed with `error` */
+    int error;
+    domus_address sender;
+    bool owns; /* the probe owns what the payload owns; after an expect the test owns it */
+    bool is_ask;
+    domus_kept kept; /* for an ask: its kept form, to be answered */
+    alignas(8) unsigned char payload[];
+};
+
+typedef struct domi_parcels {
+    domi_parcel *head;
+    domi_parcel *tail;
+} domi_parcels;
+
+struct domus_probe {
+    domus_testkit *kit;
+    domus_probe *next;
+    uint32_t number;
+    domus_address address;
+    domi_parcels came;    /* received, and not expected by the test yet */
+    domi_parcels asks;    /* asks that the test has expected and has to answer */
+    bool lost;            /* a message was received and not kept, because there was no memory */
+    domus_address sender; /* the sender of the message that was expected last */
+};
+
+struct domus_testkit {
+    /* the first member, because the system's pointer to it is cast to the kit */
+    domi_simulator simulator;
+    domus_system *system;
+    domi_kit_thread *threads;
+    domi_random random;
+    uint32_t lagging;    /* the thread that is held back while others can move */
+    uint32_t lag_steps;  /* steps for which `lagging` is still held back */
+    uint32_t left_loops; /* threads that have left their loops */
+    /* steps since the kit's time moved last, or since domi_testkit_pass() was called */
+    uint32_t steps_here;
+    uint64_t steps;
+    bool stepping; /* a step is being taken, so a handler may be running */
+    domi_trace trace;
+    domus_probe *probes; /* the newest first */
+    uint32_t probe_count;
+    char error[DOMUS_TESTKIT_TEXT_MAX];
+};
+
+#endif
