@@ -1,25 +1,20 @@
-/* How a slab takes and gives back chunks. The first cache line of a chunk is its header; objects
- * begin at the second or third line, so that objects of whole cache lines are aligned to them. */
+/* How a slab takes chunks, carves objects from them, and finds its objects again. */
 #include "base/slab.h"
 
 #include "base/memory.h"
 
-#include <assert.h>
 #include <stdbool.h>
 
-#define LINE 64u
 #define PAGE 4096u
 
 #define CHECKED_AT_END 1000u /* free objects that domi_slab_fini() checks at most */
 
-static_assert(sizeof(domi_slab_chunk) <= LINE, "the header is one line");
-
 void domi_slab_init(domi_slab *slab, uint32_t object_bytes, uint32_t keep_bytes, size_t chunk_bytes)
 {
-    DOMI_CHECK(object_bytes % LINE == 0 && object_bytes > 0);
+    DOMI_CHECK(object_bytes % DOMI_SLAB_LINE == 0 && object_bytes > 0);
     DOMI_CHECK(keep_bytes >= sizeof(void *) && keep_bytes <= object_bytes);
 
-    size_t least = 2 * LINE + (size_t)object_bytes * 8;
+    size_t least = 2 * DOMI_SLAB_LINE + (size_t)object_bytes * 8;
     if (chunk_bytes < least)
         chunk_bytes = least;
     *slab = (domi_slab){
@@ -54,13 +49,6 @@ static void populate(domi_slab *slab)
 
     domi_memory_populate(slab->populated, bytes);
     slab->populated += bytes;
-}
-
-/* Objects whose size is a multiple of two lines begin at an even line, because the hardware fetches
- * lines in pairs. */
-char *domi_slab_first_object(const domi_slab *slab, domi_slab_chunk *chunk)
-{
-    return (char *)chunk + (slab->object_bytes % (2 * LINE) == 0 ? 2 * LINE : LINE);
 }
 
 static bool is_next_huge(const domi_slab *slab)

@@ -13,60 +13,9 @@
 #define DOMI_BASE_SLAB_H
 
 #include "base/check.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#if defined(__SANITIZE_ADDRESS__)
-#define DOMI_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define DOMI_ASAN 1
-#endif
-#endif
-
-#ifdef DOMI_ASAN
-#include <sanitizer/asan_interface.h>
-#define DOMI_POISON(memory, bytes)   ASAN_POISON_MEMORY_REGION((memory), (bytes))
-#define DOMI_UNPOISON(memory, bytes) ASAN_UNPOISON_MEMORY_REGION((memory), (bytes))
-#else
-#define DOMI_POISON(memory, bytes)   ((void)(memory), (void)(bytes))
-#define DOMI_UNPOISON(memory, bytes) ((void)(memory), (void)(bytes))
-#endif
-
-/* The header of a chunk, in its first cache line. */
-typedef struct domi_slab_chunk domi_slab_chunk;
-
-struct domi_slab_chunk {
-    domi_slab_chunk *next;
-    size_t bytes;
-    char *end;      /* end of the carved part; for the newest chunk `slab->carve` holds it */
-    uint32_t first; /* number of its first object; constant while no chunk is given back */
-
-    /* Free objects of this chunk that a trim has found so far. */
-    void *free;
-    void *free_last;
-    uint32_t free_count;
-};
-
-struct domi_slab_trim;
-
-typedef struct domi_slab {
-    void *free;  /* free objects, singly linked through their first word */
-    char *carve; /* begin of the part of the newest chunk that is not carved yet */
-    char *carve_end;
-    char *populated; /* end of the populated pages of the newest chunk */
-    domi_slab_chunk *chunks;
-    uint32_t object_bytes; /* a multiple of 64 */
-    uint32_t keep_bytes;   /* bytes of a free object that stay readable; at least 8 */
-    size_t chunk_bytes;
-    uint64_t mapped_bytes;
-    /* free bytes in the chunks that the last trim kept; 0 again once the free list was empty */
-    uint64_t spare_bytes;
-    bool lasts; /* no chunk is given back; while memory is scarce, only the first chunk is made */
-    struct domi_slab_trim *trim; /* the trim that is under way; NULL: none is */
-} domi_slab;
+#include "base/slab_check.h"
+#include "base/slab_layout.h"
+#include "base/slab_trim.h"
 
 /* Make an empty slab; allocates nothing. `chunk_bytes` is rounded up so that a chunk holds at least
  * 8 objects. Once a slab has taken 2 MiB, its further chunks are huge pages of 2 MiB, which take a
@@ -81,31 +30,7 @@ void domi_slab_fini(domi_slab *slab);
  * memory. */
 void *domi_slab_carve(domi_slab *slab);
 
-/* Give chunks that are free as a whole back to the kernel, in bounded steps. The newest chunk
- * always stays. If the slab keeps its chunks (`lasts`), their free bytes are only counted, in
- * `spare_bytes`.
- *
- * A trim takes the whole free list and sorts the objects by their chunks, because a free object
- * does not know its chunk. Meanwhile the free list is empty, apart from objects that are freed now.
- * If the slab runs dry then, domi_slab_carve() stops the trim, which gives all free objects back to
- * the slab.
- *
- * domi_slab_trim_begin() returns false if nothing can be gained, or if there is no memory for the
- * table of chunks. domi_slab_trim_step() sorts up to `objects` objects, or gives up to 8 chunks
- * back, and returns true when the trim has ended. */
-bool domi_slab_trim_begin(domi_slab *slab);
-bool domi_slab_trim_step(domi_slab *slab, uint32_t objects);
-void domi_slab_trim_stop(domi_slab *slab);
-
-/* Check that the figures of the slab agree with its chunks, and that up to `objects` objects of its
- * free list lie where an object can begin. Always returns true, so that it can stand in
- * DOMI_CHECK_SLOW. */
-bool domi_slab_is_sound(const domi_slab *slab, uint32_t objects);
-
-/* Returns where the objects of `chunk` begin. */
-char *domi_slab_first_object(const domi_slab *slab, domi_slab_chunk *chunk);
-
-/* Returns the size in bytes that the next chunk will have. */
+/* The size of the next chunk in bytes. */
 size_t domi_slab_next_bytes(const domi_slab *slab);
 
 /* Whether the next object that is carved needs a new chunk. */

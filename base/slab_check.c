@@ -1,6 +1,8 @@
 /* The invariants of a slab: its figures agree with its chunks, and its free objects lie in them at
  * places where an object can begin. */
-#include "base/slab.h"
+#include "base/slab_check.h"
+
+#include "base/check.h"
 
 /* Returns the chunk in which `object` lies; NULL when it lies in none. */
 static const domi_slab_chunk *chunk_of(const domi_slab *slab, const char *object)

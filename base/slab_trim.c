@@ -7,8 +7,9 @@
  * gets its objects back. Objects that are freed meanwhile go to the free list of the slab as usual;
  * their chunk does not count as free as a whole, and stays. Each step is bounded. A trim can be
  * stopped at any moment: everything that it has not given back belongs to the slab again. */
-#include "base/slab.h"
+#include "base/slab_trim.h"
 
+#include "base/check.h"
 #include "base/memory.h"
 
 #include <stdlib.h>

@@ -1,0 +1,73 @@
+/* How a slab and its chunks lie in memory. The first cache line of a chunk is its header; objects
+ * begin at the second or third line, so that objects of whole cache lines are aligned to them. */
+#ifndef DOMI_BASE_SLAB_LAYOUT_H
+#define DOMI_BASE_SLAB_LAYOUT_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define DOMI_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define DOMI_ASAN 1
+#endif
+#endif
+
+#ifdef DOMI_ASAN
+#include <sanitizer/asan_interface.h>
+#define DOMI_POISON(memory, bytes)   ASAN_POISON_MEMORY_REGION((memory), (bytes))
+#define DOMI_UNPOISON(memory, bytes) ASAN_UNPOISON_MEMORY_REGION((memory), (bytes))
+#else
+#define DOMI_POISON(memory, bytes)   ((void)(memory), (void)(bytes))
+#define DOMI_UNPOISON(memory, bytes) ((void)(memory), (void)(bytes))
+#endif
+
+/* The header of a chunk, in its first cache line. */
+typedef struct domi_slab_chunk domi_slab_chunk;
+
+struct domi_slab_chunk {
+    domi_slab_chunk *next;
+    size_t bytes;
+    char *end;      /* end of the carved part; for the newest chunk `slab->carve` holds it */
+    uint32_t first; /* number of its first object; constant while no chunk is given back */
+
+    /* Free objects of this chunk that a trim has found so far. */
+    void *free;
+    void *free_last;
+    uint32_t free_count;
+};
+
+struct domi_slab_trim;
+
+typedef struct domi_slab {
+    void *free;  /* free objects, singly linked through their first word */
+    char *carve; /* begin of the part of the newest chunk that is not carved yet */
+    char *carve_end;
+    char *populated; /* end of the populated pages of the newest chunk */
+    domi_slab_chunk *chunks;
+    uint32_t object_bytes; /* a multiple of 64 */
+    uint32_t keep_bytes;   /* bytes of a free object that stay readable; at least 8 */
+    size_t chunk_bytes;
+    uint64_t mapped_bytes;
+    /* free bytes in the chunks that the last trim kept; 0 again once the free list was empty */
+    uint64_t spare_bytes;
+    bool lasts; /* no chunk is given back; while memory is scarce, only the first chunk is made */
+    struct domi_slab_trim *trim; /* the trim that is under way; NULL: none is */
+} domi_slab;
+
+#define DOMI_SLAB_LINE 64u
+
+static_assert(sizeof(domi_slab_chunk) <= DOMI_SLAB_LINE, "the header is one line");
+
+/* Where the objects of `chunk` begin. Objects whose size is a multiple of two lines begin at an
+ * even line, because the hardware fetches lines in pairs. */
+static inline char *domi_slab_first_object(const domi_slab *slab, domi_slab_chunk *chunk)
+{
+    return (char *)chunk +
+           (slab->object_bytes % (2 * DOMI_SLAB_LINE) == 0 ? 2 * DOMI_SLAB_LINE : DOMI_SLAB_LINE);
+}
+
+#endif
