@@ -62,8 +62,8 @@ typedef struct domi_slab {
 
 static_assert(sizeof(domi_slab_chunk) <= DOMI_SLAB_LINE, "the header is one line");
 
-/* Where the objects of `chunk` begin. Objects whose size is a multiple of two lines begin at an
- * even line, because the hardware fetches lines in pairs. */
+/* Returns where the objects of `chunk` begin. Objects whose size is a multiple of two lines begin
+ * at an even line, because the hardware fetches lines in pairs. */
 static inline char *domi_slab_first_object(const domi_slab *slab, domi_slab_chunk *chunk)
 {
     return (char *)chunk +

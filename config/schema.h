@@ -1,12 +1,6 @@
-/* The structure of a configuration is checked by libcyaml, as follows.
+/* The structure of a configuration, as libcyaml has to know it.
  *
- * The schema is made from the table of keys, so that a key stands in one place only. libcyaml reads
- * the skeleton of the user's document: the same keys in the same places, each value replaced by the
- * number of its node. libcyaml decides whether each key exists and whether its value is a mapping,
- * a list or a single value, and puts each number where it belongs. libcyaml never sees a value,
- * because it would read `500us` as 500. If libcyaml refuses the skeleton, the tree is walked along
- * the same schema to name everything that does not fit, with its line; then libcyaml is asked again
- * with what is left. */
+ * The schema is made from the table of keys, so that a key stands in one place only. */
 #ifndef DOMI_CONFIG_SCHEMA_H
 #define DOMI_CONFIG_SCHEMA_H
 
@@ -48,15 +42,5 @@ struct domi_yaml_placed {
 
 /* Returns 0; -E2BIG when the table of keys has outgrown this structure. */
 int domi_yaml_schema_init(struct domi_yaml_schema *schema);
-
-/* Let libcyaml place the nodes of `tree`. Nodes that do not fit are added to `issues` and dropped
- * from the tree. If nothing is left to place, `*ret_placed` stays as it was.
- * Returns 0, also when issues were added; -ENOMEM. */
-int domi_yaml_schema_place(const struct domi_yaml_schema *schema, struct domi_yaml_tree *tree,
-                           struct domi_yaml_issues *issues, struct domi_yaml_placed **ret_placed);
-
-/* Free the result of domi_yaml_schema_place(); NULL is allowed. */
-void domi_yaml_schema_release(const struct domi_yaml_schema *schema,
-                              struct domi_yaml_placed *placed);
 
 #endif

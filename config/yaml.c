@@ -10,7 +10,7 @@
 #include "config/assignment.h"
 #include "config/memory.h"
 #include "config/parse.h"
-#include "config/schema.h"
+#include "config/place.h"
 #include "config/values.h"
 
 #include <errno.h>
