@@ -333,13 +333,13 @@ int domi_main_run(const domus_program *program, const domus_config *given)
     int status;
 
     block_signals(&own.signals);
-    begin_to_wait();
     domi_descriptors_raise_limit(&config, own.warning, sizeof own.warning);
     int result = domi_sink_open(program->name, STDERR_FILENO, config.log.queue_max, &own.sink);
     if (result != 0) {
         fprintf(stderr, "%s: no thread for the log: %s\n", program->name, strerror(-result));
         return DOMI_STATUS_FAILED;
     }
+    begin_to_wait(); /* from here on the end of this function is reached, which stops the waiting */
     result = make_system(&own, &config);
     if (result == 0)
         status = run(&own);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -339,10 +340,47 @@ START_TEST(lines_that_were_dropped_are_told_of)
 }
 END_TEST
 
+/* --- no thread for the log -------------------------------------------------------------------- */
+
+/* Runs when domus_main() has returned. */
+static void quit_too_late(void)
+{
+    sigset_t pending;
+
+    domus_main_quit(3);
+    sigemptyset(&pending);
+    (void)sigpending(&pending);
+    printf(sigismember(&pending, SIGTERM) == 1 ? "signalled\n" : "quiet\n");
+    fflush(stdout);
+}
+
+/* From now on a thread with the default attributes would need a stack that fits into no memory. */
+static void forbid_threads(void)
+{
+    pthread_attr_t attributes;
+
+    if (pthread_attr_init(&attributes) != 0 ||
+        pthread_attr_setstacksize(&attributes, (size_t)1 << 47) != 0 ||
+        pthread_setattr_default_np(&attributes) != 0 || atexit(quit_too_late) != 0)
+        abort();
+    (void)pthread_attr_destroy(&attributes);
+}
+
+START_TEST(without_a_thread_for_the_log_nobody_waits_for_a_quit)
+{
+    domt_program own;
+
+    domt_program_start(&own, &idle, domt_no_arguments, forbid_threads);
+    ck_assert_int_eq(domt_program_end(&own), 1);
+    domt_has(own.err_text, "idle: no thread for the log: ");
+    ck_assert_str_eq(own.out_text, "quiet\n");
+}
+END_TEST
+
 DOMT_MAIN("main_signals", 60, a_second_signal_within_a_second_counts_as_the_first,
           a_later_signal_ends_at_once, sighup_is_logged_and_changes_nothing,
           sigquit_prints_the_dump_and_drains,
           a_signal_of_its_own_does_not_end_the_wait_for_the_drain,
           signals_that_print_print_in_a_drain_too, a_log_that_nobody_reads_holds_up_no_signal,
           a_log_whose_reader_has_gone_kills_nobody, sigpipe_is_ignored_unless_the_program_has_it,
-          lines_that_were_dropped_are_told_of)
+          lines_that_were_dropped_are_told_of, without_a_thread_for_the_log_nobody_waits_for_a_quit)
