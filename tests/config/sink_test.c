@@ -3,6 +3,7 @@
 #include "config/sink.h"
 
 #include "tests/support/death.h"
+#include "tests/support/service.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define SECOND_NS  UINT64_C(1000000000)
@@ -57,14 +57,6 @@ static void end_sink(void)
     text[length] = '\0';
     domi_sink_free(sink);
     close(reader);
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
 START_TEST(lines_and_texts_are_written_in_order)
@@ -120,12 +112,12 @@ START_TEST(lines_beyond_the_places_are_dropped_and_told_of_where_they_are_missin
 
     open_sink(PLACES);
     fill_pipe();
-    uint64_t began_ns = now_ns();
+    uint64_t began_ns = domt_monotonic_ns();
     for (int i = 0; i < LINES; i++) {
         snprintf(line, sizeof line, "line %d", i);
         domi_sink_log(sink, DOMUS_LOG_INFO, DOMUS_LOG_OUTSIDE, line);
     }
-    ck_assert_uint_lt(now_ns() - began_ns, 5 * SECOND_NS);
+    ck_assert_uint_lt(domt_monotonic_ns() - began_ns, 5 * SECOND_NS);
     ck_assert_uint_eq(domi_sink_dropped(sink), LINES - PLACES);
     ck_assert_int_eq(pthread_create(&thread, NULL, drain_pipe, &length), 0);
     domi_sink_log(sink, DOMUS_LOG_INFO, DOMUS_LOG_OUTSIDE, "after"); /* or dropped like them */
@@ -185,9 +177,9 @@ START_TEST(a_close_waits_no_longer_than_it_may)
     for (int i = 0; i < 10; i++)
         domi_sink_add_line(sink, "line");
     domi_sink_add_text(sink, strdup("a\nb\n"));
-    uint64_t began_ns = now_ns();
+    uint64_t began_ns = domt_monotonic_ns();
     domi_sink_close(sink, SECOND_NS / 5);
-    uint64_t took_ns = now_ns() - began_ns;
+    uint64_t took_ns = domt_monotonic_ns() - began_ns;
     ck_assert_uint_ge(took_ns, SECOND_NS / 5);
     ck_assert_uint_lt(took_ns, 5 * SECOND_NS);
     ck_assert_uint_eq(domi_sink_dropped(sink), 12); /* what could not be written */

@@ -15,8 +15,7 @@
 
 static domt_world world;
 static domus_address actors[HOMES]; /* one on each home */
-static unsigned releases;
-static unsigned ends; /* trips that came to the end of their route */
+static unsigned ends;               /* trips that came to the end of their route */
 static int outcomes[8];
 static unsigned resumed;
 
@@ -27,14 +26,8 @@ typedef struct trip {
 
 enum { STOP = 255 };
 
-static void count_release(void *payload)
-{
-    (void)payload;
-    releases++;
-}
-
 static const domus_type trip_type = {
-    .name = "trip", .size = sizeof(trip), .release = count_release};
+    .name = "trip", .size = sizeof(trip), .release = domt_count_release};
 static const domus_type done_type = {.name = "done"};
 
 static int pass_on(domus_stack *stack, void *self, const domus_answer *answer)
@@ -142,7 +135,7 @@ static void circle_fails(const uint8_t *route)
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(outcomes[0], -EDEADLK);
     ck_assert_uint_eq(DOMT_SUM(&world, circles), 1);
-    ck_assert_uint_eq(releases, 1);
+    ck_assert_uint_eq(domt_releases, 1);
     ck_assert_uint_eq(ends, 0);
     close_world();
 }
@@ -239,7 +232,7 @@ START_TEST(ask_that_waits_when_the_barrier_is_raised_fails)
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(outcomes[0], -EDEADLK);
     ck_assert_uint_eq(DOMT_SUM(&world, circles), 1);
-    ck_assert_uint_eq(releases, 1);
+    ck_assert_uint_eq(domt_releases, 1);
     close_world();
 }
 END_TEST
@@ -267,7 +260,7 @@ START_TEST(resumed_conversation_that_raises_a_barrier_and_asks_itself_fails)
     domt_settle(&world);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(outcomes[0], -EDEADLK);
-    ck_assert_uint_eq(releases, 1);
+    ck_assert_uint_eq(domt_releases, 1);
     close_world();
 }
 END_TEST
@@ -359,7 +352,7 @@ START_TEST(independent_holders_that_wait_for_each_other_end_by_their_deadlines)
     ck_assert(outcomes[0] == -ETIMEDOUT && outcomes[1] == -ETIMEDOUT);
     ck_assert_uint_eq(DOMT_SUM(&world, circles), 0);
     ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 2);
-    ck_assert_uint_eq(releases, 2);
+    ck_assert_uint_eq(domt_releases, 2);
     close_world();
 }
 END_TEST
@@ -455,7 +448,7 @@ START_TEST(ask_of_a_conversation_that_has_answered_waits_and_does_not_fail)
     static const domt_call call = {ask_2_first, NULL};
 
     for (answer_how = 0; answer_how < 4; answer_how++) {
-        resumed = releases = 0;
+        resumed = domt_releases = 0;
         open_world();
         begin(0, raise_and_ask_1, &call);
         domt_settle(&world);
@@ -465,7 +458,7 @@ START_TEST(ask_of_a_conversation_that_has_answered_waits_and_does_not_fail)
         ck_assert_int_eq(outcomes[0], answer_how == 1 ? -EIO : 0);
         ck_assert_int_eq(outcomes[1], 0);
         ck_assert_uint_eq(DOMT_SUM(&world, circles), 0);
-        ck_assert_uint_eq(releases, 0);
+        ck_assert_uint_eq(domt_releases, 0);
         close_world();
     }
 }

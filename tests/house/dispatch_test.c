@@ -359,15 +359,7 @@ END_TEST
 
 /* --- what no row takes, and what fails ------------------------------------------------------- */
 
-static unsigned releases;
-
-static void count_release(void *payload)
-{
-    (void)payload;
-    releases++;
-}
-
-static const domus_type unknown = {.name = "unknown", .size = 8, .release = count_release};
+static const domus_type unknown = {.name = "unknown", .size = 8, .release = domt_count_release};
 static int answer_error;
 
 static int keep_error(domus_stack *stack, void *self, const domus_answer *answer)
@@ -387,7 +379,7 @@ START_TEST(ask_of_a_type_without_a_row_fails_and_is_dropped)
     open_world(0);
     domt_do(&world, other, ask_unknown, &one);
     ck_assert_int_eq(answer_error, -EOPNOTSUPP);
-    ck_assert_uint_eq(releases, 1);
+    ck_assert_uint_eq(domt_releases, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 1);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
@@ -399,7 +391,7 @@ START_TEST(notice_of_a_type_without_a_row_is_a_dead_letter)
     open_world(0);
     ck_assert_int_eq(domt_notice(domt_outside(&world), one, &unknown, "payload"), 0);
     domt_settle(&world);
-    ck_assert_uint_eq(releases, 1);
+    ck_assert_uint_eq(domt_releases, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 1);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);

@@ -15,6 +15,7 @@
 #include "house/family/slots.h"
 #include "house/message/pool.h"
 #include "tests/support/house_world.h"
+#include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 
 #include <domus/conversation.h>
@@ -25,20 +26,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SLOW
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__) || defined(DOMI_ASAN)
-#define SLOW
-#endif
-
-#ifdef SLOW
-#define ROUNDS 6000u
-#else
-#define ROUNDS 80000u
-#endif
+#define ROUNDS DOMT_SCALE(80000u, 6000u)
 
 #define BOOK        24u
 #define LIVING_MAX  1500u /* of one home: from there on nobody is born */

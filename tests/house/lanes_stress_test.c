@@ -11,6 +11,7 @@
 #include "house/family/life.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
+#include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
@@ -19,20 +20,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SLOW
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__) || defined(DOMI_ASAN)
-#define SLOW
-#endif
-
-#ifdef SLOW
-#define ROUNDS 6000u
-#else
-#define ROUNDS 100000u
-#endif
+#define ROUNDS DOMT_SCALE(100000u, 6000u)
 
 #define THREADS_MAX 4
 #define BOOK        16u

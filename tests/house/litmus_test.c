@@ -15,7 +15,6 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <time.h>
 
 #define ROUNDS      (DOMT_SANITIZED ? 30000u : 300000u)
 #define DURATION_NS UINT64_C(800000000)
@@ -66,14 +65,6 @@ static void hesitate(uint64_t round, side who)
         atomic_signal_fence(memory_order_seq_cst);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static void pin(int cpu)
 {
     cpu_set_t set;
@@ -88,7 +79,7 @@ static void pin(int cpu)
 static void fight(struct arena *arena, side who)
 {
     const struct duel *duel = arena->duel;
-    uint64_t until_ns = now_ns() + DURATION_NS;
+    uint64_t until_ns = domt_monotonic_ns() + DURATION_NS;
 
     pin(arena->cpus[who]);
     for (uint64_t round = 1;; round++) {
@@ -102,7 +93,7 @@ static void fight(struct arena *arena, side who)
             continue;
         arena->missed += duel->both_missed(duel->context);
         arena->rounds = round;
-        arena->over = round == ROUNDS || now_ns() >= until_ns;
+        arena->over = round == ROUNDS || domt_monotonic_ns() >= until_ns;
     }
 }
 

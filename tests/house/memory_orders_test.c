@@ -11,7 +11,6 @@
 #include "tests/support/suite.h"
 
 #include <pthread.h>
-#include <time.h>
 
 #define LATE        20000u /* nodes that home turns over before it looks at the life */
 #define ROUNDS      (DOMT_SANITIZED ? 300u : 40u)
@@ -63,19 +62,11 @@ static void *spawn(void *unused)
     return NULL;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* Home reads the life that was published on another thread, by no message, and then the marks that
  * were written before. Holds the release of the publish and the acquire of the sort. */
 START_TEST(home_that_sorts_late_mail_sees_the_whole_of_a_new_life)
 {
-    uint64_t until_ns = now_ns() + DURATION_NS;
+    uint64_t until_ns = domt_monotonic_ns() + DURATION_NS;
     uint32_t hits = 0;
     uint32_t deaths = 0;
 
@@ -83,7 +74,8 @@ START_TEST(home_that_sorts_late_mail_sees_the_whole_of_a_new_life)
     domi_manager *home = world.managers[0];
     (void)domt_spawn(domt_outside(&world), home, &domt_agent, NULL); /* fills the cache of slots */
     domt_settle(&world);
-    for (uint32_t round = 0; round < ROUNDS && hits < HITS && now_ns() < until_ns; round++) {
+    for (uint32_t round = 0; round < ROUNDS && hits < HITS && domt_monotonic_ns() < until_ns;
+         round++) {
         pthread_t spawner;
 
         slot = domt_outside(&world)->slots_of[0].free[0];

@@ -8,6 +8,7 @@
 #include "house/directory/name_table.h"
 
 #include "base/random.h"
+#include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
@@ -18,22 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define TSAN
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define TSAN
-#endif
-
-#ifdef TSAN
-#define ROUNDS 60000u
-#define STALLS 300u
-#else
-#define ROUNDS 1000000u
-#define STALLS 2000u
-#endif
+#define ROUNDS (DOMT_TSAN ? 60000u : 1000000u)
+#define STALLS (DOMT_TSAN ? 300u : 2000u)
 
 #define WRITERS    2u
 #define READERS    2u

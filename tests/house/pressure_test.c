@@ -20,16 +20,6 @@ static domt_log log1; /* of the others, on home 1 */
 static domus_address one;
 static domus_address other;
 static _Atomic uint32_t level;
-static unsigned releases;
-
-static void count_release(void *payload)
-{
-    (void)payload;
-    releases++;
-}
-
-static const domus_type owned = {.name = "owned", .size = 8, .release = count_release};
-
 static void open_world(void)
 {
     domt_world_open(&world, 2);
@@ -60,8 +50,8 @@ START_TEST(m11_notices_are_refused_on_both_lanes_while_memory_is_critical)
     set_level(DOMUS_MEMORY_CRITICAL);
     for (uint32_t from = 0; from <= world.homes; from++)
         ck_assert_int_eq(notice(from), -EBUSY);
-    ck_assert_int_eq(domt_notice(world.managers[0], one, &owned, "payload"), -EBUSY);
-    ck_assert_uint_eq(releases, 0); /* the payload stays the caller's */
+    ck_assert_int_eq(domt_notice(world.managers[0], one, &domt_counted, "payload"), -EBUSY);
+    ck_assert_uint_eq(domt_releases, 0); /* the payload stays the caller's */
     ck_assert_uint_eq(DOMT_SUM(&world, busy), 4);
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 0);
     domt_settle(&world);
@@ -108,7 +98,7 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 static int ask_owned(domus_stack *stack, void *context)
 {
     (void)context;
-    return domus_ask(stack, one, &owned, "payload", hear);
+    return domus_ask(stack, one, &domt_counted, "payload", hear);
 }
 
 START_TEST(m11_a_refused_ask_resumes_with_ebusy)
@@ -125,7 +115,7 @@ START_TEST(m11_a_refused_ask_resumes_with_ebusy)
         &world); /* the calls were taken before: they are handled, and what they ask fails */
     ck_assert_uint_eq(heard, 2);
     ck_assert_int_eq(heard_error, -EBUSY);
-    ck_assert_uint_eq(releases, 2); /* an ask's payload went with it */
+    ck_assert_uint_eq(domt_releases, 2); /* an ask's payload went with it */
     ck_assert_uint_eq(DOMT_SUM(&world, busy), 2);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);

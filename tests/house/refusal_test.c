@@ -16,16 +16,6 @@ static domt_log log1; /* of the others, on home 1 */
 static domus_address one;
 static domus_address other;
 
-static unsigned releases;
-
-static void count_release(void *payload)
-{
-    (void)payload;
-    releases++;
-}
-
-static const domus_type owned = {.name = "owned", .size = 8, .release = count_release};
-
 static void open_world(void)
 {
     domt_world_init(&world, 2);
@@ -56,11 +46,11 @@ START_TEST(m11_home_lane_refuses_at_mailbox_max)
     open_world();
     ck_assert_uint_eq(fill(world.managers[0]), MAX);
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 1);
-    ck_assert_int_eq(domt_notice(world.managers[0], one, &owned, "payload"), -ENOBUFS);
-    ck_assert_int_eq(domt_notice(world.managers[1], one, &owned, "payload"), -ENOBUFS);
-    ck_assert_int_eq(domt_notice(domt_outside(&world), one, &owned, "payload"), -ENOBUFS);
+    ck_assert_int_eq(domt_notice(world.managers[0], one, &domt_counted, "payload"), -ENOBUFS);
+    ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_counted, "payload"), -ENOBUFS);
+    ck_assert_int_eq(domt_notice(domt_outside(&world), one, &domt_counted, "payload"), -ENOBUFS);
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 4);
-    ck_assert_uint_eq(releases, 0); /* the payload stays the caller's */
+    ck_assert_uint_eq(domt_releases, 0); /* the payload stays the caller's */
     ck_assert_uint_eq(domt_in_use_all(&world), MAX);
     domt_settle(&world);
     ck_assert_uint_eq(log0.count, MAX);
@@ -72,14 +62,14 @@ START_TEST(m11_inbox_lane_refuses_at_mailbox_max)
 {
     open_world();
     ck_assert_uint_eq(fill(world.managers[1]), MAX);
-    ck_assert_int_eq(domt_notice(world.managers[1], one, &owned, "payload"), -ENOBUFS);
-    ck_assert_int_eq(domt_notice(world.managers[0], one, &owned, "payload"), -ENOBUFS);
+    ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_counted, "payload"), -ENOBUFS);
+    ck_assert_int_eq(domt_notice(world.managers[0], one, &domt_counted, "payload"), -ENOBUFS);
     (void)domi_manager_take_arrivals(world.managers[0]);
     ck_assert(is_full()); /* sorted, but not handled: still full, for all */
-    ck_assert_int_eq(domt_notice(world.managers[1], one, &owned, "payload"), -ENOBUFS);
-    ck_assert_int_eq(domt_notice(world.managers[0], one, &owned, "payload"), -ENOBUFS);
+    ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_counted, "payload"), -ENOBUFS);
+    ck_assert_int_eq(domt_notice(world.managers[0], one, &domt_counted, "payload"), -ENOBUFS);
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 5);
-    ck_assert_uint_eq(releases, 0);
+    ck_assert_uint_eq(domt_releases, 0);
     domt_settle(&world);
     ck_assert_uint_eq(log0.count, MAX);
     domt_world_end(&world);
@@ -150,7 +140,7 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 static int ask_owned(domus_stack *stack, void *context)
 {
     (void)context;
-    return domus_ask(stack, one, &owned, "payload", hear);
+    return domus_ask(stack, one, &domt_counted, "payload", hear);
 }
 
 START_TEST(m11_refused_ask_resumes_with_enobufs)
@@ -165,7 +155,7 @@ START_TEST(m11_refused_ask_resumes_with_enobufs)
         heard_error = 0;
         domt_do(&world, i == 0 ? here : there, ask_owned, NULL);
         ck_assert_int_eq(heard_error, -ENOBUFS);
-        ck_assert_uint_eq(releases, (unsigned)i + 1); /* an ask's payload went with it */
+        ck_assert_uint_eq(domt_releases, (unsigned)i + 1); /* an ask's payload went with it */
     }
     domi_queue_put(&world.managers[0]->ready[0], full);
     domt_settle(&world);

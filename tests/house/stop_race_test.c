@@ -6,6 +6,7 @@
 #include "house/family/life.h"
 #include "house/message/pool.h"
 #include "tests/support/house_world.h"
+#include "tests/support/sanitizer.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
 
@@ -13,20 +14,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SLOW
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__) || defined(DOMI_ASAN)
-#define SLOW
-#endif
-
-#ifdef SLOW
-#define BIRTHS 20000u
-#else
-#define BIRTHS 150000u
-#endif
+#define BIRTHS DOMT_SCALE(150000u, 20000u)
 
 /* On a busy machine each birth waits for a CPU: after this time so many of them are enough. */
 #define BIRTHS_MIN 1000u

@@ -15,16 +15,6 @@ static domt_log log1; /* of the others, on home 1 */
 static domus_address one;
 static domus_address other;
 
-static unsigned releases;
-
-static void count_release(void *payload)
-{
-    (void)payload;
-    releases++;
-}
-
-static const domus_type owned = {.name = "owned", .size = 8, .release = count_release};
-
 static void open_world(void)
 {
     log0 = log1 = (domt_log){.count = 0};
@@ -88,7 +78,7 @@ static int stop_self(domus_stack *stack, void *context)
     (void)context;
     ck_assert_int_eq(domus_stop(stack, domus_self(stack)), 0);
     ck_assert_int_eq(domus_stop(stack, domus_self(stack)), 0);
-    ck_assert_int_eq(domus_notice(stack, domus_self(stack), &owned, "payload"), -ESTALE);
+    ck_assert_int_eq(domus_notice(stack, domus_self(stack), &domt_counted, "payload"), -ESTALE);
     return 0;
 }
 
@@ -154,7 +144,7 @@ static int raise_and_ask(domus_stack *stack, void *context)
 {
     (void)context;
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return domus_ask(stack, other, &owned, "payload", hear);
+    return domus_ask(stack, other, &domt_counted, "payload", hear);
 }
 
 START_TEST(stop_in_a_barrier_fails_what_waits_behind_it)
@@ -191,7 +181,7 @@ static int fail_when_asked(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour deaf = {
     .name = "deaf",
     .on = (const domus_on[]){{&kept_type, fail_when_asked, 0},
-                             {&owned, fail_when_asked, 0},
+                             {&domt_counted, fail_when_asked, 0},
                              {NULL, NULL, 0}},
 };
 
@@ -206,7 +196,7 @@ static int hear_error(domus_stack *stack, void *self, const domus_answer *answer
 
 static int ask_deaf(domus_stack *stack, void *to)
 {
-    return domus_ask(stack, *(domus_address *)to, &owned, "payload", hear_error);
+    return domus_ask(stack, *(domus_address *)to, &domt_counted, "payload", hear_error);
 }
 
 START_TEST(dead_letters_are_dropped_once_and_asks_fail_with_estale)
@@ -215,13 +205,13 @@ START_TEST(dead_letters_are_dropped_once_and_asks_fail_with_estale)
     domus_address gone = domt_spawn(domt_outside(&world), world.managers[0], &deaf, NULL);
     domt_settle(&world);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(domt_notice(domt_outside(&world), gone, &owned, "payload"), 0);
+        ck_assert_int_eq(domt_notice(domt_outside(&world), gone, &domt_counted, "payload"), 0);
     domt_send(world.managers[1], other, ask_deaf, &gone);
     (void)domt_turn(world.managers[1]);
     (void)domi_manager_take_arrivals(world.managers[0]);
     ck_assert_int_eq(domi_house_stop(world.managers[0], gone), 0);
     domt_settle(&world);
-    ck_assert_uint_eq(releases, 4);
+    ck_assert_uint_eq(domt_releases, 4);
     ck_assert_int_eq(heard_error, -ESTALE);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 4);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
@@ -260,7 +250,7 @@ START_TEST(stop_waits_for_the_inbox_to_be_taken)
     open_world();
     domi_manager *home = world.managers[0];
     domt_do(&world, one, arm, NULL);
-    ck_assert_int_eq(domt_notice(world.managers[1], one, &owned, "payload"), 0);
+    ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_counted, "payload"), 0);
     domt_jump(&world, 3 * MS);
     ck_assert_uint_eq(domi_manager_fire_timers(home), 2);
     ck_assert_int_eq(domi_house_stop(home, one), 0);
@@ -270,7 +260,7 @@ START_TEST(stop_waits_for_the_inbox_to_be_taken)
     domt_settle(&world);
     ck_assert(is_gone(one));
     ck_assert_uint_eq(log0.stops, 1);
-    ck_assert_uint_eq(releases, 1);
+    ck_assert_uint_eq(domt_releases, 1);
     ck_assert_uint_eq(home->timers, 0);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
@@ -287,7 +277,8 @@ static void busy_stop(domus_stack *stack, void *self)
 
     (void)self;
     ck_assert_int_eq(domus_notice(stack, other, &domt_note, &farewell), 0);
-    ck_assert_int_eq(domus_ask(stack, (domus_address){0}, &owned, "payload", hear), -ECANCELED);
+    ck_assert_int_eq(domus_ask(stack, (domus_address){0}, &domt_counted, "payload", hear),
+                     -ECANCELED);
     ck_assert_int_eq(domus_barrier(stack), 0);
     ck_assert_int_eq(domus_every(stack, MS, &domt_tick, &farewell, NULL), 0);
     ck_assert_int_eq(domus_stop(stack, domus_self(stack)), 0);
@@ -305,7 +296,7 @@ START_TEST(on_stop_may_send_but_begins_nothing)
     domt_settle(&world);
     ck_assert(is_gone(dying));
     ck_assert_uint_eq(domt_log_count(&log1, 'n'), 1);
-    ck_assert_uint_eq(releases, 0); /* what was not taken stays the caller's */
+    ck_assert_uint_eq(domt_releases, 0); /* what was not taken stays the caller's */
     ck_assert_uint_eq(world.managers[0]->timers, 0);
     ck_assert_uint_eq(world.managers[0]->houses, 1); /* `one` */
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
@@ -320,7 +311,7 @@ START_TEST(end_of_the_world_stops_all_and_drops_what_is_under_way)
     domt_settle(&world);
     domt_do(&world, one, arm, NULL);
     for (int i = 0; i < 4; i++) { /* sorted, unsorted, parked for, and behind a barrier */
-        ck_assert_int_eq(domt_notice(world.managers[i % 2], dying, &owned, "payload"), 0);
+        ck_assert_int_eq(domt_notice(world.managers[i % 2], dying, &domt_counted, "payload"), 0);
         if (i == 1)
             (void)domi_manager_take_arrivals(world.managers[1]);
     }
@@ -330,7 +321,7 @@ START_TEST(end_of_the_world_stops_all_and_drops_what_is_under_way)
     (void)bring_to(UNSORTED);
     (void)bring_to(MOUNTING);
     domt_world_end(&world);
-    ck_assert_uint_eq(releases, 5);
+    ck_assert_uint_eq(domt_releases, 5);
     ck_assert_uint_eq(log0.mounts, 1);
     ck_assert_uint_eq(log0.stops, 1);
     ck_assert_uint_eq(log1.stops, 1);

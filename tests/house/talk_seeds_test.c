@@ -6,7 +6,7 @@
  * Each actor that was mounted is stopped. Order holds for each sender, receiver and kind, and
  * nobody in a barrier is disturbed. DOMUS_SEED=n runs seed n alone. */
 #include "base/random.h"
-#include "base/slab.h" /* DOMI_ASAN */
+#include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 
 #include <domus/testkit.h>
@@ -16,19 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#if defined(__SANITIZE_THREAD__)
-#define DOMT_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define DOMT_TSAN 1
-#endif
-#endif
-
-#if defined(DOMI_ASAN) || defined(DOMT_TSAN)
-#define SEEDS 50
-#else
-#define SEEDS 1000
-#endif
+#define SEEDS DOMT_SCALE(1000, 50)
 
 #define TALKS     5000u  /* a seed */
 #define CROWD     24u    /* actors at first */

@@ -2,6 +2,7 @@
  * they are reset. */
 #include "house/family/life.h"
 #include "tests/io/bed.h"
+#include "tests/support/service.h"
 #include "tests/support/suite.h"
 
 #include <domus/descriptor.h>
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 static domt_bed bed;
@@ -26,14 +26,6 @@ static void begin(domt_bed_mode mode)
     domt_bed_noted(&bed, "A+ ");
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 START_TEST(a_kernel_without_room_is_asked_again_and_nothing_is_lost)
 {
     static const int passing[] = {-EBUSY, -EAGAIN, -ENOMEM};
@@ -46,10 +38,11 @@ START_TEST(a_kernel_without_room_is_asked_again_and_nothing_is_lost)
         domt_bed_feed(&bed, fd, 'x', 3);
         domt_bed_turn(&bed);
         domt_bed_noted(&bed, "A(xxx) "); /* what is there is handled meanwhile */
-        uint64_t began_ns = now_ns();
+        uint64_t began_ns = domt_monotonic_ns();
         for (int turn = 0; turn < 5; turn++)
             domt_bed_turn(&bed);
-        ck_assert_uint_ge(now_ns() - began_ns, 5 * DOMT_BED_MS); /* and not in a tight loop */
+        ck_assert_uint_ge(domt_monotonic_ns() - began_ns,
+                          5 * DOMT_BED_MS); /* and not in a tight loop */
         ck_assert_uint_ge(bed.io.counters.enters_refused, refused + 5);
         ck_assert_uint_ge(bed.io.refusals, 5);
         ck_assert_int_eq(bed.io.failed, 0);
@@ -129,12 +122,12 @@ START_TEST(a_thread_without_a_ring_sleeps_until_it_is_woken)
     domt_bed_turn(&bed);
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(eventfd_write(bed.io.wake_fd, 1), 0);
-        uint64_t began_ns = now_ns();
+        uint64_t began_ns = domt_monotonic_ns();
         domi_io_enter(&bed.io, 1, 60000 * DOMT_BED_MS);
-        ck_assert_uint_lt(now_ns() - began_ns, 30000 * DOMT_BED_MS);
-        began_ns = now_ns();
+        ck_assert_uint_lt(domt_monotonic_ns() - began_ns, 30000 * DOMT_BED_MS);
+        began_ns = domt_monotonic_ns();
         domi_io_enter(&bed.io, 1, 20 * DOMT_BED_MS); /* the wake-up before is used up */
-        ck_assert_uint_ge(now_ns() - began_ns, 20 * DOMT_BED_MS);
+        ck_assert_uint_ge(domt_monotonic_ns() - began_ns, 20 * DOMT_BED_MS);
     }
     domt_bed_finish(&bed, peer);
 }

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 
-static _Atomic uint64_t mounted, stopped, handled, released, refused, late;
+static _Atomic uint64_t handled, released, refused, late;
 
 static void release(void *payload)
 {
@@ -24,26 +24,11 @@ static int note(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int mount(domus_stack *stack, void *self)
-{
-    (void)stack;
-    (void)self;
-    atomic_fetch_add(&mounted, 1);
-    return 0;
-}
-
-static void stop(domus_stack *stack, void *self)
-{
-    (void)stack;
-    (void)self;
-    atomic_fetch_add(&stopped, 1);
-}
-
 static const domus_behaviour noter = {
     .name = "noter",
     .on = (const domus_on[]){{&note_type, note, 0}, {NULL, NULL, 0}},
-    .on_mount = mount,
-    .on_stop = stop,
+    .on_mount = domt_count_mount,
+    .on_stop = domt_count_stop,
 };
 
 START_TEST(outside_calls_hold_before_and_after_a_system_runs)
@@ -83,7 +68,7 @@ START_TEST(spawns_go_round_robin)
 
     for (int i = 0; i < THREADS * EACH; i++)
         ck_assert_int_eq(domus_outside_spawn(system, &noter, NULL, &address), 0);
-    DOMT_WAIT_FOR(10, atomic_load(&mounted) == THREADS * EACH);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_mounted) == THREADS * EACH);
     for (uint32_t i = 0; i < THREADS; i++)
         DOMT_WAIT_FOR(10, domt_profile(system, i).spawns == EACH);
     domt_end(system);
@@ -159,9 +144,9 @@ START_TEST(many_foreign_threads_spawn_notice_and_stop_at_once)
     /* An actor that is stopped before it was mounted never began: no on_mount and no on_stop. */
     DOMT_WAIT_FOR(20, domt_profile_all(system).stops == FOREIGN * ROUNDS);
     ck_assert_uint_eq(domt_profile_all(system).dead_letters, atomic_load(&released));
-    ck_assert_uint_eq(atomic_load(&mounted), atomic_load(&stopped) + 1);
+    ck_assert_uint_eq(atomic_load(&domt_mounted), atomic_load(&domt_stopped) + 1);
     ck_assert_int_eq(domus_outside_stop(system, common), 0);
-    DOMT_WAIT_FOR(20, atomic_load(&mounted) == atomic_load(&stopped));
+    DOMT_WAIT_FOR(20, atomic_load(&domt_mounted) == atomic_load(&domt_stopped));
     domt_end(system);
 }
 END_TEST

@@ -4,6 +4,21 @@
 #include <dirent.h>
 #include <time.h>
 
+_Atomic uint64_t domt_mounted, domt_stopped;
+
+int domt_count_mount(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    atomic_fetch_add(&domt_mounted, 1);
+    return 0;
+}
+
+void domt_count_stop(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    atomic_fetch_add(&domt_stopped, 1);
+}
+
 domus_config domt_config(uint32_t threads)
 {
     domus_config config;

@@ -8,26 +8,21 @@
 
 #include <domus/domus.h>
 
+#include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 
 #include <stdatomic.h>
-
-/* Sanitizers slow everything down: less of the same, and more time for it. */
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define DOMT_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define DOMT_SANITIZED 1
-#endif
-#endif
-#ifndef DOMT_SANITIZED
-#define DOMT_SANITIZED 0
-#endif
 
 #define DOMT_MS UINT64_C(1000000)
 
 /* The defaults, with so many threads, which are not pinned: tests share few CPUs. */
 domus_config domt_config(uint32_t threads);
+
+/* Behaviours that have these as on_mount and on_stop count how many actors were mounted and
+ * stopped. */
+extern _Atomic uint64_t domt_mounted, domt_stopped;
+int domt_count_mount(domus_stack *stack, void *self);
+void domt_count_stop(domus_stack *stack, void *self);
 
 /* New and start. */
 domus_system *domt_start(const domus_config *config);

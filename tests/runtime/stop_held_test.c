@@ -81,11 +81,7 @@ static domus_system *begin(int *ret_peer)
 }
 
 /* ThreadSanitizer starts a thread of its own with the program's first one, and keeps it. */
-#if defined(__SANITIZE_THREAD__)
-#define OWN_THREADS 1u
-#else
-#define OWN_THREADS 0u
-#endif
+#define OWN_THREADS (DOMT_TSAN ? 1u : 0u)
 
 START_TEST(a_stop_that_is_asked_for_again_tells_only_what_is_new)
 {

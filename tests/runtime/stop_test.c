@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 
-static _Atomic uint64_t mounted, stopped, made, handled, released, resumed, strange;
+static _Atomic uint64_t made, handled, released, resumed, strange;
 
 /* Each payload is a count of its own: it may be handled or released, once. */
 typedef struct parcel {
@@ -33,21 +33,6 @@ static const domus_type question_type = {
     .release = release_parcel,
 };
 
-static int mount(domus_stack *stack, void *self)
-{
-    (void)stack;
-    (void)self;
-    atomic_fetch_add(&mounted, 1);
-    return 0;
-}
-
-static void stop(domus_stack *stack, void *self)
-{
-    (void)stack;
-    (void)self;
-    atomic_fetch_add(&stopped, 1);
-}
-
 static int take(domus_stack *stack, void *self, const void *payload)
 {
     const parcel *own = payload;
@@ -63,8 +48,8 @@ static int take(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour taker = {
     .name = "taker",
     .on = (const domus_on[]){{&parcel_type, take, 0}, {NULL, NULL, 0}},
-    .on_mount = mount,
-    .on_stop = stop,
+    .on_mount = domt_count_mount,
+    .on_stop = domt_count_stop,
 };
 
 START_TEST(on_stop_runs_once_for_every_mounted_actor)
@@ -76,16 +61,16 @@ START_TEST(on_stop_runs_once_for_every_mounted_actor)
 
     for (uint32_t i = 0; i < ACTORS; i++)
         addresses[i] = domt_spawn(system, i % 3, &taker, NULL);
-    DOMT_WAIT_FOR(20, atomic_load(&mounted) == ACTORS);
+    DOMT_WAIT_FOR(20, atomic_load(&domt_mounted) == ACTORS);
     for (uint32_t i = 0; i < ACTORS; i += 5)
         ck_assert_int_eq(domus_outside_stop(system, addresses[i]), 0);
     ck_assert_int_eq(domus_system_stop(system), 0);
-    ck_assert_uint_eq(atomic_load(&mounted), ACTORS);
-    ck_assert_uint_eq(atomic_load(&stopped), ACTORS);
+    ck_assert_uint_eq(atomic_load(&domt_mounted), ACTORS);
+    ck_assert_uint_eq(atomic_load(&domt_stopped), ACTORS);
     ck_assert_uint_eq(domt_profile_all(system).stops, ACTORS);
     ck_assert_int_eq(domus_system_stop(system), 0);
     domt_end(system);
-    ck_assert_uint_eq(atomic_load(&stopped), ACTORS);
+    ck_assert_uint_eq(atomic_load(&domt_stopped), ACTORS);
 }
 END_TEST
 
@@ -132,8 +117,8 @@ static const domus_behaviour holder = {
             {&question_type, never_answer, 0},
             {NULL, NULL, 0},
         },
-    .on_mount = mount,
-    .on_stop = stop,
+    .on_mount = domt_count_mount,
+    .on_stop = domt_count_stop,
 };
 
 #define PARCELS 3000u
@@ -162,7 +147,7 @@ START_TEST(mail_that_is_left_is_dropped_exactly_once)
     ck_assert_uint_eq(atomic_load(&handled), 0);
     /* And the ask of the one that the other was about to answer. */
     ck_assert_uint_eq(atomic_load(&released), 2 * PARCELS + 1);
-    ck_assert_uint_eq(atomic_load(&stopped), 2);
+    ck_assert_uint_eq(atomic_load(&domt_stopped), 2);
     ck_assert_uint_eq(atomic_load(&resumed), 2); /* each of those that slept, cancelled */
     domt_end(system);
 }
@@ -212,7 +197,7 @@ static void farewell(domus_stack *stack, void *self_)
     const domus_address to[] = {self->next, self->far, domus_self(stack)};
 
     meet_the_other_thread();
-    atomic_fetch_add(&stopped, 1);
+    atomic_fetch_add(&domt_stopped, 1);
     for (size_t i = 0; i < sizeof to / sizeof to[0]; i++) {
         if (domus_notice(stack, to[i], &parcel_type, &(parcel){NULL}) == 0)
             atomic_fetch_add(&handled, 1); /* sent, here */
@@ -251,7 +236,7 @@ START_TEST(on_stop_may_do_anything_at_the_end)
     }
     DOMT_WAIT_FOR(20, atomic_load(&made) == 2 * RING);
     ck_assert_int_eq(domus_system_stop(system), 0);
-    ck_assert_uint_eq(atomic_load(&stopped), 2 * RING);
+    ck_assert_uint_eq(atomic_load(&domt_stopped), 2 * RING);
     ck_assert_uint_eq(atomic_load(&strange), 0);
     ck_assert_uint_eq(atomic_load(&resumed), 0);
     ck_assert_uint_eq(atomic_load(&released), atomic_load(&handled));
@@ -273,8 +258,8 @@ static const domus_behaviour fury = {
             {&question_type, never_answer, 0},
             {NULL, NULL, 0},
         },
-    .on_mount = mount,
-    .on_stop = stop,
+    .on_mount = domt_count_mount,
+    .on_stop = domt_count_stop,
 };
 
 #define FURIES_MAX 5000
@@ -286,7 +271,7 @@ static int rage(domus_stack *stack, void *self_, const void *payload)
     domus_address born;
 
     (void)payload;
-    if (++*turn % 3 == 0 && atomic_load(&made) - atomic_load(&stopped) < FURIES_MAX &&
+    if (++*turn % 3 == 0 && atomic_load(&made) - atomic_load(&domt_stopped) < FURIES_MAX &&
         domus_spawn(stack, &fury, NULL, &born) == 0) {
         atomic_fetch_add(&made, 1);
         (void)domus_notice(stack, born, &tick_type, &(uint64_t){0});
@@ -319,12 +304,12 @@ START_TEST(stop_ends_actors_that_spawn_send_and_arm_timers_wildly)
         uint64_t began_ns = domt_now_ns();
         ck_assert_int_eq(domus_system_stop(system), 0);
         ck_assert_uint_lt(domt_now_ns() - began_ns, 5000 * DOMT_MS);
-        ck_assert_uint_eq(atomic_load(&mounted), atomic_load(&stopped));
-        ck_assert_uint_ge(atomic_load(&made), atomic_load(&mounted));
+        ck_assert_uint_eq(atomic_load(&domt_mounted), atomic_load(&domt_stopped));
+        ck_assert_uint_ge(atomic_load(&made), atomic_load(&domt_mounted));
         domt_end(system);
         atomic_store(&made, 0);
-        atomic_store(&mounted, 0);
-        atomic_store(&stopped, 0);
+        atomic_store(&domt_mounted, 0);
+        atomic_store(&domt_stopped, 0);
     }
 }
 END_TEST
@@ -342,7 +327,7 @@ START_TEST(drain_timeout_of_zero_stops_an_idle_and_a_busy_system)
         (void)domus_outside_notice(system, address, &parcel_type, &(parcel){NULL});
     ck_assert_int_eq(domus_system_stop(system), 0);
     ck_assert_uint_eq(atomic_load(&handled) + atomic_load(&released), 5000);
-    ck_assert_uint_le(atomic_load(&stopped), 1);
+    ck_assert_uint_le(atomic_load(&domt_stopped), 1);
     domt_end(system);
 }
 END_TEST
@@ -419,7 +404,7 @@ START_TEST(stop_under_a_flood_from_foreign_threads_answers_eshutdown)
         }
         ck_assert_uint_eq(atomic_load(&handled) + atomic_load(&released), taken);
         domt_end(system);
-        ck_assert_uint_eq(atomic_load(&mounted), atomic_load(&stopped));
+        ck_assert_uint_eq(atomic_load(&domt_mounted), atomic_load(&domt_stopped));
     }
 }
 END_TEST

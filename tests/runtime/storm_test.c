@@ -17,12 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MS DOMT_STORM_MS
-#if defined(__SANITIZE_THREAD__) /* a kit has one thread */
-#define KIT_SEEDS 10u
-#else
-#define KIT_SEEDS (DOMT_SANITIZED ? 200u : 400u)
-#endif
+#define MS                   DOMT_STORM_MS
+#define KIT_SEEDS            (DOMT_TSAN ? 10u : DOMT_SCALE(400u, 200u)) /* a kit has one thread */
 #define KIT_LONG             5000u
 #define KIT_SEEDS_TO_SEE_ALL 100u /* fewer do not do everything that there is */
 #define KIT_BUDGET           1500

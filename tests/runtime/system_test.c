@@ -205,7 +205,6 @@ END_TEST
 /* --- what runs ------------------------------------------------------------------------------- */
 
 static const domus_type add_type = {.name = "add", .size = sizeof(uint64_t)};
-static _Atomic uint64_t mounted, stopped;
 
 struct adder {
     _Atomic uint64_t *sum;
@@ -220,27 +219,12 @@ static int added(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-static int mount(domus_stack *stack, void *self)
-{
-    (void)stack;
-    (void)self;
-    atomic_fetch_add(&mounted, 1);
-    return 0;
-}
-
-static void stop(domus_stack *stack, void *self)
-{
-    (void)stack;
-    (void)self;
-    atomic_fetch_add(&stopped, 1);
-}
-
 static const domus_behaviour adder = {
     .name = "adder",
     .state_size = sizeof(struct adder),
     .on = (const domus_on[]){{&add_type, added, 0}, {NULL, NULL, 0}},
-    .on_mount = mount,
-    .on_stop = stop,
+    .on_mount = domt_count_mount,
+    .on_stop = domt_count_stop,
 };
 
 START_TEST(several_systems_run_in_one_process)
@@ -268,7 +252,7 @@ START_TEST(several_systems_run_in_one_process)
     DOMT_WAIT_FOR(10, atomic_load(&sums[2]) == (UINT64_C(5050) << 2) + 1);
     domt_end(systems[2]);
     domt_end(systems[0]);
-    ck_assert_uint_eq(atomic_load(&stopped), SYSTEMS);
+    ck_assert_uint_eq(atomic_load(&domt_stopped), SYSTEMS);
 }
 END_TEST
 

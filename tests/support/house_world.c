@@ -178,6 +178,15 @@ int domt_notice(domi_manager *from, domus_address to, const domus_type *type, co
     return result;
 }
 
+unsigned domt_releases;
+
+void domt_count_release(void *payload)
+{
+    (void)payload;
+    domt_releases++;
+}
+
+const domus_type domt_counted = {.name = "counted", .size = 8, .release = domt_count_release};
 const domus_type domt_call_type = {.name = "call", .size = sizeof(domt_call)};
 
 static int call(domus_stack *stack, void *self, const void *payload)

@@ -63,6 +63,12 @@ domus_address domt_spawn(domi_manager *from, domi_manager *home, const domus_beh
 /* A notice from nobody, from the thread of `from`: as domus_outside_notice() does it. */
 int domt_notice(domi_manager *from, domus_address to, const domus_type *type, const void *payload);
 
+/* Payloads of domt_counted are counted when they are released, and so are those of each other type
+ * with this release. */
+extern const domus_type domt_counted; /* 8 bytes */
+extern unsigned domt_releases;
+void domt_count_release(void *payload);
+
 /* The message for an agent, as a notice, or as an ask from another agent: its handler calls
  * `function` and returns what that returns. */
 typedef struct domt_call {

@@ -6,23 +6,11 @@
 #ifndef DOMT_SERVICE_H
 #define DOMT_SERVICE_H
 
+#include "tests/support/sanitizer.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define DOMT_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define DOMT_SANITIZED 1
-#endif
-#endif
-#ifndef DOMT_SANITIZED
-#define DOMT_SANITIZED 0
-#endif
-
-/* How many of something, or how long: `count` in a plain build, `fewer` under a sanitizer. */
-#define DOMT_SCALE(count, fewer) (DOMT_SANITIZED ? (fewer) : (count))
 
 #define DOMT_SERVICE_TEXT_MAX 65536
 

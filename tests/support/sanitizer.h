@@ -1,0 +1,32 @@
+/* The sanitizers of this build. They make everything slow, so tests do less of the same under them.
+ */
+#ifndef DOMT_SANITIZER_H
+#define DOMT_SANITIZER_H
+
+#if defined(__SANITIZE_ADDRESS__)
+#define DOMT_ASAN 1
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define DOMT_TSAN 1
+#endif
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define DOMT_ASAN 1
+#endif
+#if __has_feature(thread_sanitizer)
+#define DOMT_TSAN 1
+#endif
+#endif
+
+#ifndef DOMT_ASAN
+#define DOMT_ASAN 0
+#endif
+#ifndef DOMT_TSAN
+#define DOMT_TSAN 0
+#endif
+#define DOMT_SANITIZED (DOMT_ASAN || DOMT_TSAN)
+
+/* How many of something, or how long: `count` in a plain build, `fewer` under a sanitizer. */
+#define DOMT_SCALE(count, fewer) (DOMT_SANITIZED ? (fewer) : (count))
+
+#endif
