@@ -94,19 +94,6 @@ START_TEST(full_mailbox_takes_mail_again_below_half)
 }
 END_TEST
 
-START_TEST(replies_and_events_come_to_a_full_mailbox)
-{
-    open_bounded(3);
-    (void)domt_kin_root(2, 1, &domt_kin_hearing);
-    domt_kin_do(1, domt_kin_do_ask, &domt_kin_of[2].address);
-    ck_assert_uint_eq(put(domt_kin_world.managers[0], 5), 3);
-    domt_kin_stop(2); /* the ask fails: an exception */
-    ck_assert_int_eq(domt_kin_of[1].answer, -ESTALE);
-    ck_assert_uint_eq(domt_kin_of[1].notes, 3);
-    domt_kin_close();
-}
-END_TEST
-
 START_TEST(full_mailbox_can_be_stopped)
 {
     for (uint32_t from = 0; from < 3; from++) {
@@ -155,6 +142,5 @@ END_TEST
 
 DOMT_MAIN("mailbox bound", 30, own_bound_holds_on_each_lane, own_bound_may_be_above_the_default,
           full_mailbox_takes_mail_again_whatever_its_bound,
-          full_mailbox_takes_mail_again_below_half, replies_and_events_come_to_a_full_mailbox,
-          full_mailbox_can_be_stopped, next_life_in_a_slot_has_no_bound_of_its_own,
-          bound_outlives_a_restart)
+          full_mailbox_takes_mail_again_below_half, full_mailbox_can_be_stopped,
+          next_life_in_a_slot_has_no_bound_of_its_own, bound_outlives_a_restart)
