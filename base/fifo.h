@@ -1,4 +1,4 @@
-/* First in, first out: a list of objects that are linked through a field of their own.
+/* A FIFO (first in, first out) is a list of objects that are linked through a field of their own.
  *
  * DOMI_FIFO(domi_line, domi_guest, next) makes the type `domi_line` of lines of `domi_guest`, which
  * are linked through their field `next`, and these functions:
@@ -13,7 +13,8 @@
  *
  * A line that is zeroed is empty. It is empty if and only if `head` is NULL, and `tail` means
  * nothing then. One field links an object into one line at a time; nothing here checks that.
- * Nothing is allocated, nothing is atomic: whoever owns the line calls these. */
+ * Nothing is allocated and nothing is atomic: only the thread that owns the line calls these
+ * functions. */
 #ifndef DOMI_BASE_FIFO_H
 #define DOMI_BASE_FIFO_H
 

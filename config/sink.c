@@ -34,9 +34,9 @@
 #define LINE_BYTES (DOMUS_LOG_TEXT_MAX + 256u)
 
 typedef enum kind {
-    KIND_LOG,  /* `line` of the log, with a level and a thread */
-    KIND_SAID, /* `line` */
-    KIND_TEXT, /* `text` */
+    KIND_LOG,  /* a line of the log, in `line`, with its level and thread */
+    KIND_SAID, /* a line of the program's own, in `line` */
+    KIND_TEXT, /* a text of several lines, in `text` */
 } kind;
 
 typedef struct place {
@@ -55,8 +55,8 @@ struct domi_sink {
     uint32_t count; /* how many places there are */
     place *places;
     pthread_t thread;
-    pid_t process;          /* the process that made it; a forked child has no thread to end */
-    sem_t left;             /* a post for each line that was left */
+    pid_t process; /* the process that made the sink; a forked child has no thread to end */
+    sem_t left;    /* posted once for each line that was left */
     _Atomic uint32_t texts; /* texts in the queue, at most DOMI_SINK_TEXTS_MAX */
     _Atomic bool closing;
     _Atomic bool give_up; /* the time for writing is over */
@@ -98,7 +98,7 @@ static place *fill_begin(domi_sink *sink, uint64_t *ret_position)
         uint64_t turn = atomic_load_explicit(&next->turn, memory_order_acquire);
 
         if (turn < free_turn(sink, position))
-            return NULL; /* the ring is full: this place holds the line of a round ago */
+            return NULL; /* the ring is full: this place still holds a line of the round before */
         if (turn > free_turn(sink, position)) {
             position = atomic_load_explicit(&sink->tail, memory_order_relaxed);
             continue; /* another thread has claimed this position meanwhile */

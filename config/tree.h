@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define DOMI_YAML_DEPTH_MAX 16   /* mappings and sequences that lie within each other */
-#define DOMI_YAML_NODES_MAX 4096 /* of one document */
+#define DOMI_YAML_NODES_MAX 4096 /* nodes of one document */
 #define DOMI_YAML_PATH_SIZE 256
 
 enum domi_yaml_node_kind {
@@ -26,8 +26,8 @@ struct domi_yaml_node {
     uint32_t parent, first, last, next;
     uint32_t place; /* its index among its parent's children, from 0 */
     uint32_t count; /* how many children it has */
-    size_t key;     /* the offset of its key in `text`; an element of a sequence has the key "" */
-    size_t value;   /* of a scalar: the offset of its value in `text` */
+    size_t key;   /* offset in `text` of the node's key; an element of a sequence has the key "" */
+    size_t value; /* of a scalar: the offset of its value in `text` */
     /* where the key stands; of a sequence's element: the same as `at` */
     struct domi_yaml_origin key_at;
     struct domi_yaml_origin at;

@@ -49,7 +49,7 @@ bit ended[PLACES];
 bit loop_closes, loop_has_followed; /* the loop's thread is told CLOSE; it has followed */
 
 byte houses[PLACES];                /* actors alive on the thread; only the thread writes this */
-bit walked[PLACES];                 /* ghosts */
+bit walked[PLACES];                 /* ghosts: only the checks use them */
 byte born, died;
 bit stops, in_order, is_over;
 bit one_has_spawned; /* a detached actor has spawned; one does so, once */
@@ -57,7 +57,7 @@ bit one_has_spawned; /* a detached actor has spawned; one does so, once */
 inline lock() { atomic { !mutex -> mutex = 1 } }
 inline unlock() { assert(mutex); mutex = 0 }
 
-/* domi_manager_notify */
+/* This models domi_manager_notify. */
 inline notify(whom) { sleeping[whom] = 0 }
 
 /* reserve: `place` becomes the reserved thread; PLACES: there is none. */
@@ -138,7 +138,7 @@ proctype detached(byte me)
     bit had_one, failed, looked, refused;
 
     do
-    :: atomic { true -> /* follow_stop, take_events */
+    :: atomic { true -> /* this models follow_stop, take_events */
             if
             :: wanted[me] >= STOP -> walked[me] = 1 /* domi_manager_stop_actors takes arrivals, too */
             :: else
@@ -195,7 +195,7 @@ proctype detached(byte me)
             set_free(me)
         :: else
         fi;
-        /* sleep_until_due */
+        /* this models sleep_until_due */
         sleeping[me] = 1;
         if
 #ifndef NO_LOOK_AT_WORK
@@ -281,7 +281,7 @@ proctype controller()
 #endif
     want(STOP);
     if
-    :: !busy[0] && !busy[1] -> in_order = 1 /* is_empty */
+    :: !busy[0] && !busy[1] -> in_order = 1 /* this models is_empty */
     :: skip /* the time-out of the stop is over */
     fi;
     want(END);

@@ -71,7 +71,7 @@ bit parent_stays; /* this parent never stops */
 bit listed, parent_stopping, parent_ended, has_decided_for_all;
 
 bit is_free = 1;
-byte life, ended, released;             /* ghosts */
+byte life, ended, released;             /* ghosts: only the checks use them */
 byte listed_life;
 byte known, known_lease;
 
@@ -108,7 +108,7 @@ inline send_to_child(what, its_lease)
     }
 }
 
-/* tell_parent */
+/* This models tell_parent. */
 inline send_to_parent(what)
 {
     atomic {
@@ -161,7 +161,7 @@ inline rouse()
     fi
 }
 
-/* domi_family_obey */
+/* This models domi_family_obey. */
 inline be_directed()
 {
     was_fatal = fatal;
@@ -194,7 +194,7 @@ inline be_directed()
 #endif
 }
 
-/* sort_one, handle_control */
+/* This models sort_one, handle_control. */
 inline sort()
 {
     atomic {

@@ -133,7 +133,7 @@ inline make_ready(h)
     private[HOME(h)]!h
 }
 
-/* domi_mailbox_append */
+/* This models domi_mailbox_append. */
 inline add(h, sender, number)
 {
     touch(h);
@@ -151,7 +151,7 @@ inline add(h, sender, number)
     fi
 }
 
-/* domi_mailbox_sort_inbox */
+/* This models domi_mailbox_sort_inbox. */
 inline sort(h)
 {
     do
@@ -249,7 +249,7 @@ inline settle(h)
     fi
 }
 
-/* take_arrivals */
+/* This models take_arrivals. */
 inline take_arrivals()
 {
     do

@@ -65,7 +65,7 @@ chan inbox = [LIVES * (MESSAGES + 2)] of { mtype, byte, byte };
 chan taken = [LIVES * (MESSAGES + 2)] of { mtype, byte, byte };
 chan mail  = [LIVES * MESSAGES] of { byte };                    /* ghost: life */
 
-/* Ghosts. */
+/* These are ghosts: only the checks of the model use them. */
 byte life;             /* how many lives were born */
 byte known;            /* the newest life whose address others may know */
 byte known_lease;
@@ -81,7 +81,7 @@ inline link()
     }
 }
 
-/* put_inbox and domi_links_add */
+/* This models put_inbox, domi_links_add. */
 inline put(what, its_lease, its_life)
 {
     atomic {
@@ -139,7 +139,7 @@ inline stop_begin()
     empty_mail()
 }
 
-/* sort_one, handle_control */
+/* This models sort_one, handle_control. */
 inline sort_node()
 {
     assert(what == NODE);
@@ -215,7 +215,7 @@ inline sort()
     od
 }
 
-/* house_free, domi_house_free_returned */
+/* This models house_free, domi_house_free_returned. */
 inline house_free()
 {
     closed = 1;
@@ -366,7 +366,7 @@ proctype home()
 
 end:
     do
-    :: atomic { linked -> linked = 0 } /* take_arrivals */
+    :: atomic { linked -> linked = 0 } /* this models take_arrivals */
         if
         :: exposed -> pending = 1
         :: else -> sort()

@@ -69,7 +69,7 @@ inline wake_monitor()
 #endif
 }
 
-/* domi_monitor_wake_if_resting */
+/* This models domi_monitor_wake_if_resting. */
 inline attend()
 {
     if

@@ -80,7 +80,7 @@ inline note()
 
 #define IS_LENT (!me_is_home)
 
-/* domi_promise_arm */
+/* This models domi_promise_arm. */
 inline arm()
 {
     if
@@ -93,7 +93,7 @@ inline arm()
     fi
 }
 
-/* domi_stack_free_if_done */
+/* This models domi_stack_free_if_done. */
 inline free_stack_if_done()
 {
     if
@@ -104,7 +104,7 @@ inline free_stack_if_done()
     fi
 }
 
-/* unlink_promise */
+/* This models unlink_promise. */
 inline unlink_promise()
 {
     assert(state == WAITING);
@@ -123,7 +123,7 @@ inline unlink_promise()
     fi
 }
 
-/* domi_promise_release */
+/* This models domi_promise_release. */
 inline release()
 {
     if
@@ -167,7 +167,7 @@ inline end_stack()
     free_stack_if_done()
 }
 
-/* domi_promise_fail */
+/* This models domi_promise_fail. */
 inline fail()
 {
     assert(state == WAITING && !queued);
@@ -223,7 +223,7 @@ inline handle()
         unlink_promise();
         release();
         end_stack()
-    :: in_mailbox -> /* unqueue */
+    :: in_mailbox -> /* this models unqueue */
         in_mailbox = 0;
         queued = 0;
         if
@@ -246,7 +246,7 @@ proctype home()
 end:
     do
     :: atomic { place == HOME && HAS_WORK -> handle() }
-    :: atomic { on_wheel -> /* domi_promise_expire */
+    :: atomic { on_wheel -> /* this models domi_promise_expire */
             if
 #ifndef EXPIRED_AWAY
             :: place != HOME /* the wheel looks again a tick later */
@@ -269,7 +269,7 @@ end:
         }
     :: atomic { place == HOME && loans < LOANS -> loans++; place = SHOWN }
     :: atomic { place == SHOWN -> place = HOME }
-    :: atomic { place == RETURNED -> /* take_house_back, domi_promise_carry_out_note */
+    :: atomic { place == RETURNED -> /* this models take_house_back, domi_promise_carry_out_note */
             place = HOME;
             if
             :: in_loans_notes ->

@@ -57,7 +57,7 @@ bit on_condition[ASKERS], signalled[ASKERS];
 
 bit endless; /* only the close ends the first ask */
 
-byte completed[ASKERS]; /* ghosts */
+byte completed[ASKERS]; /* ghosts: only the checks use them */
 bit returned[ASKERS];
 
 #define ANY_ARRIVED (arrived[0] || arrived[1] || arrived[ASKERS - 1])
@@ -88,7 +88,7 @@ inline signal(whom)
     fi
 }
 
-/* on_answer, wake_asker */
+/* This models on_answer, wake_asker. */
 inline complete(whom)
 {
     completed[whom]++;

@@ -43,13 +43,13 @@ byte routee[ROUTEES];  /* the number of the life that wrote them */
 bit is_free = 1;
 bit in_list; /* the owner's list has it */
 
-/* Ghosts. */
+/* These are ghosts: only the checks of the model use them. */
 byte life;              /* number of lives that were opened */
 byte users;             /* stoppers between their exchange and the end of their use */
 byte given_back;
 byte routees_stopped;
 
-/* domi_router_give_back */
+/* This models domi_router_give_back. */
 inline give_back()
 {
     atomic {
@@ -134,11 +134,11 @@ proctype owner()
 #ifdef PRUNED_EARLY
     :: in_list && closed ->
 #else
-    :: atomic { in_list && closed && !stopping -> skip } /* prune */
+    :: atomic { in_list && closed && !stopping -> skip } /* this models prune */
 #endif
         in_list = 0;
         give_back()
-    :: in_list -> break /* domi_router_stop_owned */
+    :: in_list -> break /* this models domi_router_stop_owned */
     od;
     in_list = 0;
     stop(life);

@@ -54,13 +54,13 @@ byte guest[FREERS] = NONE;
 chan answers = [OBJECTS] of { byte };
 chan given[FREERS] = [OBJECTS] of { byte };
 
-/* domi_slab_put */
+/* This models domi_slab_put. */
 inline put_free(object)
 {
     atomic { next[object] = free; free = object }
 }
 
-/* domi_pool_collect_returned */
+/* This models domi_pool_collect_returned. */
 inline collect()
 {
 #ifdef REST_OVERWRITTEN
@@ -141,7 +141,7 @@ end:
     od
 }
 
-/* push_chain */
+/* This models push_chain. */
 inline push_chain()
 {
     was = remote;

@@ -101,7 +101,7 @@ byte inside;
 /* Other living actors, by home: those whose mount has not arrived, and those that are mounted. */
 byte mounts[2], houses[2];
 
-/* Ghosts. */
+/* These are ghosts: only the checks of the model use them. */
 bit quiet, forced, walked[2], thread_ended[2], freed, left_as_it_is;
 byte reset;
 #ifdef WORK
@@ -177,7 +177,7 @@ inline run_a()
 #endif
 }
 
-/* domi_thread_follow_stop */
+/* This models domi_thread_follow_stop. */
 inline follow()
 {
     step = wanted;
@@ -200,7 +200,7 @@ inline follow()
     :: else
     fi;
     if
-    :: step == STOP && doing < STOP -> /* domi_manager_stop_actors */
+    :: step == STOP && doing < STOP -> /* this models domi_manager_stop_actors */
         atomic {
             walked[me] = 1;
 #ifndef MOUNTS_FORGOTTEN
@@ -323,7 +323,7 @@ proctype thread(byte me)
     od;
     ended++;
     ALL_ENDED;
-    /* domi_manager_end_actors */
+    /* this models domi_manager_end_actors */
     if
     :: me == 0 ->
         assert(place != LENT);
@@ -337,7 +337,7 @@ proctype thread(byte me)
         :: arrived && !exposed -> arrived = 0; sort_a()
         :: else
         fi;
-        atomic { /* domi_house_end_left */
+        atomic { /* this models domi_house_end_left */
             if
 #if defined(WORK) && !defined(WORK_FORGOTTEN)
             :: work_waits && work == ABANDONED -> left_as_it_is = 1
@@ -528,7 +528,7 @@ proctype controller()
     fi;
 ends:
 #ifdef WORK
-    atomic { /* domi_workers_stop */
+    atomic { /* this models domi_workers_stop */
         pool_stopped = 1;
         if
         :: work == AT_WORK -> assert(!orderly); work = ABANDONED
@@ -548,7 +548,7 @@ ends:
     unlock();
 #endif
     wanted = END;
-    (thread_ended[0] && thread_ended[1]); /* join */
+    (thread_ended[0] && thread_ended[1]); /* the threads are joined */
 #ifndef LATE_MAIL_LEFT
     if
     :: arrived && !exposed -> arrived = 0; sort_a()

@@ -97,7 +97,7 @@ inline leave()
     }
 }
 
-/* domi_loan_take, domi_loan_run */
+/* This models domi_loan_take, domi_loan_run. */
 inline steal()
 {
     if

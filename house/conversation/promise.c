@@ -170,7 +170,7 @@ void domi_promise_expire(domi_manager *manager, domi_wheel_node *node)
         domi_promise_fail(manager, promise, promise->kind == DOMI_PROMISE_SLEEP ? 0 : -ETIMEDOUT);
         return;
     }
-    /* a thief finished or abandoned it */
+    /* a thief finished or abandoned the promise */
     domus_stack *stack = domi_promise_stack(promise);
     stack->away--;
     domi_stack_free_if_done(manager, stack);

@@ -134,7 +134,7 @@ static inline bool domi_promise_is_open(const domi_promise *promise)
  * there is no memory. */
 domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_promise_kind kind);
 
-/* `promise` was just made and is no ask: take it out of the `asks` of its house. Asks are the
+/* Take `promise`, which was just made and is no ask, out of the `asks` of its house. Asks are the
  * frequent kind, so they are counted without a look at the kind. */
 void domi_promise_stop_counting(domi_promise *promise);
 

@@ -127,8 +127,8 @@ void domi_stack_take_answer(domi_manager *manager, domi_house *house, domi_envel
  * holds the answer's payload. Resumes the stack if it waited for nothing else. */
 void domi_stack_complete(domi_manager *manager, domi_promise *promise, domi_envelope *message);
 
-/* A run took a node from the exception mailbox that is no envelope: a promise that failed on this
- * side, or a stack whose answers were all there when it parked. */
+/* Handle a node that a run took from the exception mailbox and that is no envelope. It is a promise
+ * that failed on this side, or a stack whose answers were all there when it parked. */
 void domi_stack_run_node(domi_manager *manager, domi_node *node);
 
 /* Free a stack that has ended, unless one of its nodes is still in a mailbox, in a list of notes,

@@ -50,7 +50,7 @@ static bool read_view(domi_router *router, uint32_t lease, view *ret_view)
     return is_still(router, lease);
 }
 
-/* Read the address of a routee. False if the lease is over. */
+/* Read the address of a routee. Returns false if the router's lease is over. */
 static bool routee_of(const view *now, uint32_t index, domus_address *ret_address)
 {
     *ret_address = domi_router_routee(now->router, index);

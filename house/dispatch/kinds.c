@@ -1,4 +1,5 @@
-/* The tables by which lower storeys call higher ones, filled (message/kind.h, message/doors.h).
+/* This file fills the two tables by which lower storeys call higher ones (message/kind.h,
+ * message/doors.h).
  *
  * This storey knows all objects, so the tables are filled here and nowhere else. The functions of
  * this file only give a kind's own function the type of a slot. tests/house/kinds_test.c names an
@@ -152,7 +153,7 @@ static void cancel_memory_watch(domi_manager *manager, domi_node *node)
 /* --- watches on descriptors, which belong to io ------------------------------------------------
  */
 
-/* An error in the event says that the watch was taken back. */
+/* An event with an error is not handled: its watch was taken back. */
 static bool begin_descriptor(domi_manager *manager, domi_house *house, domi_node *node)
 {
     (void)manager, (void)house;
@@ -191,7 +192,8 @@ static bool begin_child(domi_manager *manager, domi_house *house, domi_node *nod
 
 /* --- the tables ------------------------------------------------------------------------------- */
 
-/* A message is dropped, and handled as an event, by direct calls. */
+/* The row of a message only fails checks, because messages are handled and dropped by direct
+ * calls. */
 #define ROW_OF_MESSAGE                                                                             \
     {                                                                                              \
         .handle_arrival = never_arrives, .begin_event = is_never_event, .end_event = never_ends,   \
@@ -241,7 +243,7 @@ const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
             .end_event = domi_watch_end_event,
             .drop = domi_watch_drop_node,
             .carry_out_note = is_never_noted,
-            .cancel = leave_attached, /* it is another actor's */
+            .cancel = leave_attached, /* the watch belongs to another actor, the watcher */
         },
     [DOMI_SLAB_UNWATCH] =
         {

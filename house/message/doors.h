@@ -1,4 +1,4 @@
-/* Doors: single functions of higher storeys that lower ones need, on rare paths only.
+/* Doors are single functions of higher storeys that lower storeys need, on rare paths only.
  *
  * `domi_doors` is declared here and filled above, in one place (dispatch/kinds.c). No entry is
  * NULL. A function that is called for each message does not belong here, because each call through
@@ -9,13 +9,14 @@
 #include "house/message/manager.h"
 
 struct domi_doors {
-    /* Put `node`, whose lease and kind are set, to the router whose face is `face`. Returns as
-     * domi_mailbox_put(). Called by the owner of `manager`. */
+    /* Put `node`, whose lease and kind are set, to the router that begins with `face`
+     * (directory/router.h). Returns as domi_mailbox_put(). Called by the owner of `manager`. */
     int (*put_to_router)(domi_manager *manager, domi_house *face, domi_node *node);
 
-    /* `house` has refused the ask or notice of `node`, because as many wait as may: tell those who
-     * want to hear of refusals. The refusal is counted already. Called by the owner of `manager`.
-     */
+    /* Tell the subscribers to refusals that `house` has refused the ask or notice of `node`,
+     * because the bound of waiting mail is reached. The refusal is counted already. Called by the
+     * owner of `manager`.
+     * */
     void (*tell_refused)(domi_manager *manager, domi_house *house, const domi_node *node);
 };
 

@@ -212,9 +212,9 @@ static inline void domi_list_take_behind(domi_node **tail, domi_node *before)
 
 /* --- what may run ---------------------------------------------------------------------------- */
 
-/* True if a run may handle what the channels of this actor bring. That begins conversations, so it
- * waits while `conversations_max` are parked, as asks and notices do, and while the actor is not
- * mounted. */
+/* True if a run may handle input of the actor's channels. Such input begins conversations, so it
+ * has to wait, as asks and notices do, while `conversations_max` conversations are parked or the
+ * actor is not mounted. */
 static inline bool domi_house_may_run_channels(const domi_house *house)
 {
     return (house->marks & (DOMI_MARK_CHANNELS | DOMI_MARK_SATURATED | DOMI_MARK_UNMOUNTED)) ==

@@ -20,15 +20,15 @@ typedef struct domi_kind {
      * put if the sender is home. */
     void (*handle_arrival)(domi_manager *manager, domi_house *house, domi_node *node);
 
-    /* A run of `house` has taken the node from the event mailbox. Returns true if a row of the
-     * behaviour gets the event, or a dead letter is told of it; false if there is nothing more to
-     * handle. end_event() follows in both cases, and gives the node back to its object. Called by
-     * the runner. */
+    /* Begin to handle an event that a run of `house` has taken from the event mailbox. Returns true
+     * if the event goes to a row of the behaviour, or becomes a dead letter; false if nothing more
+     * has to be done for it. end_event() follows in both cases, and gives the node back to its
+     * object. Called by the runner. */
     bool (*begin_event)(domi_manager *manager, domi_house *house, domi_node *node);
     void (*end_event)(domi_manager *manager, domi_house *house, domi_node *node);
 
-    /* The node is thrown away with its mailbox, or came too late for its house: give it back to its
-     * object. Called by the runner of the house, or by home when it sorts the inbox. */
+    /* Give a node back to its object, because the node is thrown away with its mailbox or came too
+     * late for its house. Called by the runner of the house, or by home when it sorts the inbox. */
     void (*drop)(domi_manager *manager, domi_node *node);
 
     /* Carry out the note of a thief (notes.h): the node's house has come back. Called by home. */
@@ -41,7 +41,7 @@ typedef struct domi_kind {
 
 extern const domi_kind domi_kinds[DOMI_SLAB_KINDS];
 
-/* The row of a node. */
+/* Returns the row of the kind of `node`. */
 static inline const domi_kind *domi_kind_of(const domi_node *node)
 {
     return &domi_kinds[node->slab];

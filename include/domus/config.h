@@ -21,7 +21,7 @@ extern "C" {
 
 /* How much the threads measure (`domus/profile.h`). */
 typedef enum domus_profile_level {
-    DOMUS_PROFILE_OFF,      /* only what the loop itself needs */
+    DOMUS_PROFILE_OFF,      /* only the times that the loop itself needs */
     DOMUS_PROFILE_COUNTERS, /* time per phase, and counts (the default) */
 } domus_profile_level;
 
@@ -73,7 +73,7 @@ typedef struct domus_config {
         uint32_t conversations_max; /* 1..1,048,576 parked conversations of an actor; 65,536 */
         uint32_t timers_max;        /* 1..16,777,216 timers of a thread; 4,194,304 */
         struct {
-            bool enabled;   /* true */
+            bool enabled;   /* whether idle threads take work from busy ones; true */
             uint32_t floor; /* 1..1,048,576 ready houses that a thread keeps for itself; 32 */
             /* 1..1,048,576: an idle thread begins to steal when its idle iterations times the
              * victim's ready houses reach this number, so less is sooner; 128. */
@@ -134,7 +134,7 @@ typedef struct domus_config {
         uint32_t cut_status;
     } shutdown;
     struct {
-        domus_profile_level level; /* counters */
+        domus_profile_level level; /* how much threads measure; counters */
     } profile;
     /* The caller's; domus_system_new() copies them. */
     const domus_listener_config *listeners;
@@ -173,7 +173,7 @@ typedef struct domus_config {
         /* 1 MiB..2^50; 0: the limit of the cgroup, or else the machine's memory */
         uint64_t limit_bytes;
         uint32_t high_percent;     /* 1..100 of the limit; 80 */
-        uint32_t critical_percent; /* high_percent..100; 90 */
+        uint32_t critical_percent; /* high_percent..100 of the limit; 90 */
         /* 1 ms..1 h between two measurements while threads are awake; 100 ms */
         uint64_t interval_ns;
         /* 1 MiB..2^50 for the messages that one thread has sent; 0: no bound */
@@ -201,7 +201,7 @@ typedef struct domus_config {
         struct {
             uint64_t idle_ns;     /* 1 s..9 h, rounded up to whole seconds; 0: it is off; 60 s */
             uint64_t interval_ns; /* 1 s..9 h, rounded up to whole seconds; 10 s */
-            uint32_t count;       /* 1..127; 6 */
+            uint32_t count;       /* 1..127 questions; 6 */
         } keepalive;
         /* TCP_USER_TIMEOUT, 10 ms..1 h, rounded up to whole ms: the kernel resets a connection when
          * its peer has not acknowledged the bytes that were sent for so long; 0 (the default): the

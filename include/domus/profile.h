@@ -37,7 +37,7 @@ typedef enum domus_phase {
 #define DOMUS_STALL_LENGTHS 16
 
 typedef struct domus_profile {
-    uint64_t wall_ns; /* since the thread runs; the sum of phase_ns */
+    uint64_t wall_ns; /* time since the thread runs; the sum of phase_ns */
     uint64_t phase_ns[DOMUS_PHASES];
     uint64_t iterations;
     uint64_t enters; /* system calls into the ring */

@@ -38,9 +38,9 @@ extern "C" {
 #endif
 
 typedef enum domus_directive {
-    DOMUS_RESUME,   /* go on with the next message, as if it had not failed */
-    DOMUS_RESTART,  /* begin anew, with the mail that waits (domus_supervision) */
-    DOMUS_STOP,     /* stop it */
+    DOMUS_RESUME,   /* the child goes on with the next message, as if it had not failed */
+    DOMUS_RESTART,  /* the child begins anew, with the mail that waits (domus_supervision) */
+    DOMUS_STOP,     /* the child stops */
     DOMUS_ESCALATE, /* the parent fails with the same error */
 } domus_directive;
 

@@ -274,7 +274,8 @@ static void finish_stop(domi_acceptor *acceptor)
         close_listener(acceptor);
 }
 
-/* Finish, and make the house ready if the listener is closed: a stopping actor waits for that. */
+/* Go on with the stop, and make the house ready if the listener is closed now, because the stopping
+ * actor waits for that. */
 static void finish_and_rouse(domi_acceptor *acceptor)
 {
     finish_stop(acceptor);

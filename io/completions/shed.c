@@ -56,7 +56,7 @@ static void look_at_peer(domus_channel *channel)
     uint64_t in_kernel = domi_socket_bytes(channel->fd, SIOCOUTQ);
     uint64_t taken = channel->sent_bytes - in_kernel;
     uint64_t waiting = in_kernel + channel->queued_bytes;
-    /* This is below zero while a send has given bytes to the kernel and its completion is not
+    /* `progress` is below zero while a send has given bytes to the kernel and its completion is not
      * reaped. */
     int64_t progress = (int64_t)(taken - channel->peer_took);
 

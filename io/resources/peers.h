@@ -23,8 +23,8 @@ typedef struct domi_peer_key {
     bool is_local; /* a loopback address or a Unix socket */
 } domi_peer_key;
 
-/* An address that has connections. Each connection of the address holds one pointer to its entry.
- */
+/* The entry of an address that has connections. Each of these connections holds a pointer to the
+ * entry. */
 typedef struct domi_peer {
     struct domi_peer *next; /* the next entry of the same bucket */
     domi_peer_key key;

@@ -146,7 +146,8 @@ static sheet *sheet_new(size_t size, const domus_address *one)
 
     if (made == NULL)
         return NULL;
-    atomic_store_explicit(&made->holders, 2, memory_order_relaxed); /* the caller and the ask */
+    /* one holder is the caller, one the ask */
+    atomic_store_explicit(&made->holders, 2, memory_order_relaxed);
     made->text = (domi_text){.at = made->room, .size = size};
     made->only_one = one != NULL;
     if (one != NULL)

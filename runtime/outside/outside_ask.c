@@ -209,7 +209,8 @@ int domi_asking_wait(domus_system *system, domi_asking *asking)
 void domi_outside_close(domus_system *system)
 {
     for (domi_asking *asking = system->askings; asking != NULL; asking = asking->next) {
-        if (asking->promise->state == DOMI_PROMISE_WAITING) /* else it completes already */
+        /* otherwise the promise completes anyway */
+        if (asking->promise->state == DOMI_PROMISE_WAITING)
             domi_promise_fail(&system->outside, asking->promise, -ESHUTDOWN);
     }
     domi_outside_handle_arrivals(system);

@@ -91,7 +91,8 @@ struct domus_system {
     uint32_t count; /* threads of the loop */
     domi_thread *threads;
     size_t threads_bytes;
-    /* the threads' managers, then the outside's, then those of detached actors */
+    /* all managers: first those of the threads, then the outside's, then those of detached
+     * actors */
     domi_manager **managers;
     domi_groups groups;
     domi_routers routers;
