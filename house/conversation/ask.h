@@ -20,8 +20,8 @@ void domi_ask_expire(domi_manager *manager, domi_envelope *ask);
  * library releases what the payload owns, unless a handler took it. */
 void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error);
 
-/* Answer `ask` in the name of `house`. Takes the ask; the caller has checked the size of the
- * payload. */
+/* Answer `ask` in the name of `house`. This takes over `ask`; the caller has checked the size of
+ * the payload. */
 void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *ask,
                      const domus_type *type, const void *payload);
 

@@ -38,7 +38,7 @@ typedef struct domi_notes {
 
 domi_notes domi_notes_take(domi_manager *manager);
 
-/* The house is back: carry out the notes of its run. Home only. */
+/* Carry out the notes of a house's run, once the house is back. Home only. */
 void domi_notes_carry_out(domi_manager *home, domi_notes notes);
 
 #endif

@@ -50,7 +50,7 @@ static bool put_one(domi_manager *manager, const domi_member *member, domi_envel
     const domus_address to = {member->house, member->lease};
     if (domi_mailbox_put(manager, to, &notice->node, DOMI_NOTICE) == 0)
         return true;                  /* a refusal is counted by the put */
-    notice->node.slab = DOMI_SLAB_64; /* the caller gives its share back */
+    notice->node.slab = DOMI_SLAB_64; /* the caller gives the notice's share back */
     domi_pool_free(manager, &notice->node);
     return false;
 }

@@ -107,8 +107,8 @@ static bool is_to_shed(domi_io *io, uint64_t queued)
             atomic_load_explicit(&io->shared->excess, memory_order_relaxed) > 0);
 }
 
-/* Reset a channel to get its memory back. Relaxed, as all of these: the numbers guard no other
- * data. */
+/* Reset a channel to get its memory back. The additions are relaxed, because the numbers
+ * guard no other data. */
 static void shed_channel(domi_io *io, domus_channel *channel, uint64_t bytes)
 {
     domi_counter_add(&io->counters.shed, 1);

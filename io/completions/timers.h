@@ -11,7 +11,7 @@ uint32_t domi_io_fire_timers(domi_io *io);
 
 /* Correct the times of activity after the thread was held up while it reaped. Bytes that were taken
  * at the old time `since_ns` may have come at any time until now, so their channels count as active
- * now. Costs a look at each channel. */
+ * now. This looks at each channel. */
 void domi_io_refresh_activity(domi_io *io, uint64_t since_ns);
 
 #endif

@@ -31,9 +31,10 @@ enum domi_op {
     DOMI_OP_ACCEPT,
     DOMI_OP_RECEIVE,
     DOMI_OP_SEND,
-    DOMI_OP_CANCEL,        /* of a receive, or of everything that a channel has in flight */
-    DOMI_OP_CANCEL_ACCEPT, /* slot DOMI_ACCEPTORS_MAX: any other cancel, ignored */
-    DOMI_OP_DESCRIPTOR,    /* the lower bits are the address of a domi_descriptor */
+    DOMI_OP_CANCEL, /* the cancel of a receive, or of everything that a channel has in flight */
+    /* the cancel of an accept; with slot DOMI_ACCEPTORS_MAX, of something else: it is ignored */
+    DOMI_OP_CANCEL_ACCEPT,
+    DOMI_OP_DESCRIPTOR, /* the lower bits are the address of a domi_descriptor */
 };
 
 #define DOMI_OP_IGNORED domi_op_data(DOMI_OP_CANCEL_ACCEPT, 0, DOMI_ACCEPTORS_MAX)

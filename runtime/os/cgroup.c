@@ -88,7 +88,7 @@ static void walk_up(const domi_cgroup_walk *walk, int version, const char *mount
             return;
         do
             length--;
-        while (directory[length] != '/'); /* the mount point is followed by one */
+        while (directory[length] != '/'); /* a '/' follows the mount point */
         directory[length] = '\0';
     }
 }

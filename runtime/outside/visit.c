@@ -66,7 +66,8 @@ int domi_outside_enter(domus_system *system, domi_stage last, domi_visit *ret_vi
     return 0;
 }
 
-/* The refusal comes before the mutex, so a thread that tries again and again hinders nobody. */
+/* While memory is short, a sender is refused before it takes the mutex. So a thread that tries
+ * again and again holds up no other thread. */
 int domi_outside_enter_to_send(domus_system *system, domi_visit *ret_visit)
 {
     uint32_t level = atomic_load_explicit(&system->pressure.own_level, memory_order_relaxed);
