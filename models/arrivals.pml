@@ -8,8 +8,8 @@
  * which gathers, and three houses of one home. lanes.pml models the loans, and there this list is a
  * queue.
  *
- * Models: house/message/arrivals.c push_arrivals, push_all, domi_links_add; house/message/mailbox.c put_inbox,
- * domi_mailbox_sort_inbox (its exchange); house/dispatch/turn.c take_arrivals.
+ * Models: house/message/arrivals.c push_arrivals, push_all, domi_links_add; house/message/mailbox.c put_inbox;
+ * house/message/mailbox.h domi_mailbox_take_inbox; house/dispatch/turn.c take_arrivals.
  * Holds: no house is linked twice; every message is taken; the list ends.
  *
  * @run short safety

@@ -1,17 +1,16 @@
-/* Two things follow a chain of asks: a cancel goes from the asker to the asked actors, and the
- * question whether an ask would wait for itself goes from the asked actor to the askers. */
-#include "house/conversation/ask.h"
-#include "house/conversation/receive.h"
-#include "house/family/family.h"
+/* A cancel follows a chain of asks, from the asker to the asked actors. */
+#include "house/conversation/cancel.h"
+
+#include "house/conversation/answer.h"
+#include "house/conversation/dead.h"
+#include "house/conversation/stack.h"
+#include "house/message/family.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
+#include "house/message/types.h"
 
 #include <errno.h>
 #include <string.h>
-
-const domus_type domi_cancel_type = {.name = "cancel", .size = sizeof(domi_return)};
-
-#define CHAIN_MAX 1024 /* a walk over a chain looks at this many asks at most */
 
 /* Tell the asked actor that nobody waits for its answer any more. Without memory for the event the
  * actor is not told. */
@@ -58,51 +57,6 @@ void domi_stack_cancel_all(domi_manager *manager, domi_house *house)
         if (!stack->cancelled)
             domi_stack_cancel(manager, stack, -ESTALE);
     }
-}
-
-/* A walk over a chain of asks reads what other threads write at the same time: the stack of each
- * promise, and that stack's parent and parent serial. The walk believes what it read only if the
- * promise still has the serial that the walk came with. It looks at the serial last, and that is
- * enough on every machine, also where loads and stores pass each other (ARM):
- *
- * 1. The thread that ends a wait changes the serial first. Only then is the stack used for another
- *    wait, and `stack`, `parent` or `parent_serial` get another value, each by a release store,
- *    perhaps by another thread that got the memory through a pool.
- * 2. The walk reads these three by acquire loads. If one of them shows a later value, the change of
- *    the serial happened before, and the look at the serial that follows shows it.
- *
- * A chain that has not changed is read as it is: every conversation in it is parked on the next
- * one. The serial itself is read relaxed, because nothing is read through it. models/walk.pml is a
- * model of this. */
-static domus_stack *stack_of(const domi_promise *promise)
-{
-    /* acquire: pairs with domi_promise_new(). */
-    return atomic_load_explicit((_Atomic(domus_stack *) *)(uintptr_t)&promise->stack,
-                                memory_order_acquire);
-}
-
-bool domi_stack_is_in_chain(const domi_return *back, const domus_stack *holder)
-{
-    domi_promise *promise = back->promise;
-    uint32_t serial = back->serial;
-
-    for (int i = 0; i < CHAIN_MAX && promise != NULL; i++) {
-        const domus_stack *stack = stack_of(promise);
-        if (stack == NULL || domi_promise_serial(promise) != serial)
-            return false;
-        if (stack == holder)
-            return true;
-        /* acquire: both pair with set_parent(). */
-        domi_promise *parent = atomic_load_explicit(
-            (_Atomic(domi_promise *) *)(uintptr_t)&stack->parent, memory_order_acquire);
-        uint32_t parent_serial = atomic_load_explicit(
-            (_Atomic uint32_t *)(uintptr_t)&stack->parent_serial, memory_order_acquire);
-        if (domi_promise_serial(promise) != serial)
-            return false;
-        promise = parent;
-        serial = parent_serial;
-    }
-    return false;
 }
 
 /* --- at the side that was asked -------------------------------------------------------------- */
@@ -211,7 +165,7 @@ void domi_ask_handle_cancel(domi_manager *manager, domi_house *house, const domi
     uint32_t dropped = drop_waiting(manager, house, &house->tails[DOMI_ASK], &now);
     house->mail -= dropped;
     if (dropped != 0)
-        domi_receive_reset(house);
+        domi_mailbox_show_again(house);
     if (house->family != NULL)
         house->family->stashed -= drop_waiting(manager, house, &house->family->stash[0], &now);
 }

@@ -1,9 +1,9 @@
 /* Messages as objects: the verbs of domus/message.h. A domus_message is an envelope with its kind
  * set. */
 #include "base/check.h"
-#include "house/conversation/owned.h"
 #include "house/conversation/stack.h"
 #include "house/message/mailbox.h"
+#include "house/message/owned.h"
 #include "house/message/sign.h"
 
 #include <domus/message.h>

@@ -4,12 +4,13 @@
 #include "house/conversation/receive.h"
 
 #include "base/check.h"
-#include "house/conversation/ask.h"
-#include "house/conversation/owned.h"
+#include "house/conversation/answer.h"
 #include "house/family/family.h"
 #include "house/family/life.h"
 #include "house/message/mailbox.h"
+#include "house/message/owned.h"
 #include "house/message/pool.h"
+#include "house/message/types.h"
 
 #include <errno.h>
 
@@ -258,14 +259,6 @@ domi_envelope *domi_receive_find(domi_manager *manager, domi_house *house,
     return find_in(manager, house, DOMI_NOTICE, pattern, frame, &seen[1]);
 }
 
-void domi_receive_reset(domi_house *house)
-{
-    if ((house->marks & DOMI_MARK_RECEIVING) == 0)
-        return;
-    house->family->seen[0] = house->family->seen[1] = NULL;
-    house->marks |= DOMI_MARK_FRESH;
-}
-
 /* --- stash ---------------------------------------------------------------------------------- */
 
 int domus_stash(domus_stack *stack)
@@ -326,7 +319,7 @@ void domus_unstash(domus_stack *stack)
     family->stash[0] = family->stash[1] = NULL;
     house->mail += family->stashed;
     family->stashed = 0;
-    domi_receive_reset(house);
+    domi_mailbox_show_again(house);
 }
 
 int domus_become(domus_stack *stack, const domus_behaviour *behaviour)

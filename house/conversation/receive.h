@@ -24,7 +24,4 @@ domi_envelope *domi_receive_find(domi_manager *manager, domi_house *house,
  * actor. Mail that no receive takes would keep its place before it. True if the actor stops. */
 bool domi_receive_stop_if_last(domi_manager *manager, domi_house *house);
 
-/* Let the receives look at all mail again, because mail was taken out or put in front. */
-void domi_receive_reset(domi_house *house);
-
 #endif

@@ -3,9 +3,11 @@
  *
  * Mostly a stack waits for one ask, and its answer is shown in the envelope in which it came.
  * Answers that come before the stack waits for them are kept in the order in which they came. */
-#include "house/conversation/ask.h"
-#include "house/conversation/owned.h"
+#include "house/conversation/answer.h"
+#include "house/conversation/dead.h"
+#include "house/conversation/stack.h"
 #include "house/message/mailbox.h"
+#include "house/message/owned.h"
 
 #include <errno.h>
 

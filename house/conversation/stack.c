@@ -2,11 +2,12 @@
 #include "house/conversation/stack.h"
 
 #include "base/check.h"
-#include "house/conversation/ask.h"
-#include "house/conversation/owned.h"
-#include "house/conversation/receive.h"
+#include "house/conversation/answer.h"
+#include "house/conversation/circle.h"
+#include "house/conversation/dead.h"
 #include "house/family/family.h"
 #include "house/message/mailbox.h"
+#include "house/message/owned.h"
 #include "house/message/pool.h"
 
 #include <errno.h>
@@ -229,7 +230,7 @@ static void park_stack(domus_stack *stack)
         link_parked(manager, house, pooled);
     if (pooled->barrier_fresh) {
         pooled->barrier_fresh = false;
-        domi_mailbox_fail_circles(manager, house, pooled);
+        domi_circle_fail_waiting(manager, house, pooled);
     }
     if (domi_stack_is_satisfied(pooled) && !pooled->queued) {
         pooled->queued = true;

@@ -161,10 +161,6 @@ bool domi_stack_has_work(const domi_house *house);
  * -ESTALE. */
 void domi_stack_drop_all(domi_manager *manager, domi_house *house);
 
-/* True if the ask that `back` belongs to was made, directly or through other asks, for the
- * conversation `holder`. Any thread. */
-bool domi_stack_is_in_chain(const domi_return *back, const domus_stack *holder);
-
 static inline bool domi_node_is_stack(const domi_node *node)
 {
     return node->slab >= DOMI_SLAB_STACK_SMALL && node->slab <= DOMI_SLAB_STACK_LARGE;

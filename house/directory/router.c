@@ -2,13 +2,13 @@
  * stopped. */
 #include "house/directory/router.h"
 
-#include "house/conversation/ask.h"
 #include "house/conversation/stack.h"
 #include "house/directory/name_table.h"
 #include "house/family/family.h"
 #include "house/family/life.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
+#include "house/message/types.h"
 
 #include <errno.h>
 #include <string.h>

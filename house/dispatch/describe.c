@@ -9,6 +9,7 @@
 #include "house/family/family.h"
 #include "house/family/slots.h"
 #include "house/family/watch.h"
+#include "house/message/mailbox.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -81,14 +82,11 @@ static void add_mail(domi_text *text, const domi_house *house)
         [DOMI_REPLY] = "replies,",  [DOMI_EXCEPTION] = "exceptions,", [DOMI_ASK] = "asks,",
         [DOMI_NOTICE] = "notices,", [DOMI_EVENT] = "events,",
     };
-    /* Relaxed: other threads put at any time, so the depth may be old anyway. */
-    uint64_t inbox =
-        atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->inbox, memory_order_relaxed);
 
     domi_text_add(text, "  mail:");
     for (uint32_t kind = 0; kind < DOMI_MAILBOXES; kind++)
         add_count(text, kinds[kind], list_count(house->tails[kind]));
-    domi_text_add(text, " %" PRIu64 " not sorted", inbox >> 48);
+    domi_text_add(text, " %" PRIu32 " not sorted", domi_mailbox_depth(house));
     if (house->family != NULL && house->family->stashed != 0)
         domi_text_add(text, ", %" PRIu32 " put aside", house->family->stashed);
     domi_text_add(text, "\n");

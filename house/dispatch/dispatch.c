@@ -7,17 +7,21 @@
 #include "house/dispatch/dispatch.h"
 
 #include "base/check.h"
-#include "house/conversation/ask.h"
-#include "house/conversation/owned.h"
+#include "house/conversation/answer.h"
+#include "house/conversation/cancel.h"
+#include "house/conversation/dead.h"
 #include "house/conversation/receive.h"
-#include "house/directory/letters.h"
 #include "house/directory/router.h"
 #include "house/dispatch/invariants.h"
 #include "house/dispatch/rows.h"
 #include "house/family/family.h"
 #include "house/family/life.h"
+#include "house/family/watch.h"
 #include "house/message/kind.h"
+#include "house/message/letters.h"
+#include "house/message/owned.h"
 #include "house/message/pool.h"
+#include "house/message/types.h"
 
 #include <errno.h>
 
@@ -310,7 +314,7 @@ DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handl
     }
     if (DOMI_UNLIKELY((life & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) != 0)) {
         if ((life & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) == DOMI_LIFE_FULL)
-            domi_mailbox_clear_full(manager, house);
+            domi_watch_fire_room(manager, house);
         if ((life & DOMI_LIFE_STOP) != 0 && (house->marks & DOMI_MARK_STOPPING) == 0)
             domi_house_stop_begin(manager, house);
         if ((house->marks & DOMI_MARK_STOPPING) != 0 && domi_house_stop_end(manager, house))

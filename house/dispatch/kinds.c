@@ -5,10 +5,10 @@
  * this file only give a kind's own function the type of a slot. tests/house/kinds_test.c names an
  * entry that was forgotten. */
 #include "base/check.h"
+#include "house/conversation/circle.h"
 #include "house/conversation/stack.h"
 #include "house/conversation/timer.h"
 #include "house/directory/group.h"
-#include "house/directory/letters.h"
 #include "house/directory/router.h"
 #include "house/family/family.h"
 #include "house/family/life.h"
@@ -16,6 +16,7 @@
 #include "house/family/watch.h"
 #include "house/message/doors.h"
 #include "house/message/kind.h"
+#include "house/message/letters.h"
 
 /* --- slots that a kind never uses, or in which it has nothing to do ----------------------------
  */
@@ -295,4 +296,5 @@ const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
 const struct domi_doors domi_doors = {
     .put_to_router = domi_router_put,
     .tell_refused = domi_letters_tell_refused,
+    .hold_ask = domi_circle_hold_ask,
 };

@@ -3,8 +3,8 @@
 #include "house/dispatch/loan.h"
 
 #include "base/check.h"
+#include "house/dispatch/deliver.h"
 #include "house/dispatch/dispatch.h"
-#include "house/message/mailbox.h"
 #include "house/message/pool.h"
 
 #include <assert.h>

@@ -7,11 +7,11 @@
 #include "base/prefetch.h"
 #include "house/conversation/promise.h"
 #include "house/conversation/timer.h"
+#include "house/dispatch/deliver.h"
 #include "house/dispatch/dispatch.h"
 #include "house/dispatch/loan.h"
 #include "house/family/life.h"
 #include "house/family/slots.h"
-#include "house/message/mailbox.h"
 #include "house/message/pool.h"
 
 #include <errno.h>

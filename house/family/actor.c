@@ -7,6 +7,7 @@
 #include "house/message/arrivals.h"
 #include "house/message/pool.h"
 #include "house/message/sign.h"
+#include "house/message/types.h"
 
 #include <domus/timer.h>
 

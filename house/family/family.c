@@ -13,17 +13,6 @@
 #define INTENSITY_DEFAULT 3u
 #define PERIOD_DEFAULT_NS UINT64_C(5000000000)
 
-domi_family *domi_family_of(domi_house *house)
-{
-    if (house->family == NULL) {
-        house->family = domi_memory_new(sizeof *house->family);
-        if (house->family != NULL) {
-            house->family->name_slot = DOMI_NAMELESS;
-        }
-    }
-    return house->family;
-}
-
 void domi_family_free(domi_house *house)
 {
     domi_family *family = house->family;

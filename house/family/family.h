@@ -1,10 +1,4 @@
-/* Family: the data that only few actors need. It is allocated beside the house, when an actor first
- * needs any of it.
- *
- * A family holds the actor's children and what was decided about their failures, the receives that
- * wait, the mail that was put aside, the behaviour and the state that the actor was born with, its
- * name, and its idle time. Owner: the thread that runs the house, except for `memberships`, which
- * belong to home.
+/* How a parent and its children hear of each other: ends, failures, and what the parent decides.
  *
  * A child and its parent talk by the node that is embedded in the child's house (house.h). The node
  * is in use while the NODE bit of the child's life word is set. It travels to the parent as an
@@ -15,52 +9,16 @@
 #define DOMI_HOUSE_FAMILY_FAMILY_H
 
 #include "house/family/children.h"
+#include "house/message/family.h"
 #include "house/message/manager.h"
 
 #include <domus/supervise.h>
-
-typedef struct domi_family {
-    domi_children *children; /* NULL before the first child */
-
-    uint64_t window_start_ns; /* begin of the period in which `restarts` are counted */
-    uint32_t restarts;
-
-    /* slot of the actor's name in the registry; DOMI_NAMELESS: it has no name */
-    uint32_t name_slot;
-    /* the behaviour with which the actor was spawned; NULL: the one that it has now */
-    const domus_behaviour *born_as;
-    /* copy of the actor's state at the spawn, if its parent may restart it; NULL: zeros */
-    void *initial;
-
-    struct domi_promise *receives; /* receives that wait, the oldest first */
-    domi_node *seen[2]; /* the last ask and the last notice that the receives have looked at */
-    domi_node *stash[2];
-    uint32_t stashed;
-
-    struct domi_watch *watches; /* the watches that the actor has made */
-
-    struct domi_member *memberships; /* memberships in groups; written by home only */
-    /* routers that the actor made, which stand for actors that it spawned */
-    struct domi_router *routers;
-    _Atomic uint32_t *load; /* where a routee notes its load for the senders of its router;
-                               NULL: it notes none */
-
-    uint64_t idle_max_ns; /* stop the actor after this time without a message; 0: never */
-    uint64_t last_ns;     /* when the actor last handled a message */
-    bool idle_paused;
-    bool idle_looked; /* the last run handled the event of the idle timer */
-} domi_family;
-
-#define DOMI_NAMELESS UINT32_MAX
 
 /* Values of node.owner in a child's node on its way to the parent: DOMI_CHILD_GONE, or the errno,
  * as a positive number, that the child failed with. The parent must not look into the child for the
  * errno, because the child goes on with events meanwhile, and one of them may end it with another
  * one. */
 #define DOMI_CHILD_GONE 0
-
-/* Returns the family of a house, and makes it if there is none yet; NULL if there is no memory. */
-domi_family *domi_family_of(domi_house *house);
 
 /* Free the family and what it holds, but not the children themselves. */
 void domi_family_free(domi_house *house);

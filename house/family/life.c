@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "house/conversation/dead.h"
 #include "house/conversation/stack.h"
 #include "house/directory/group.h"
 #include "house/directory/name.h"
@@ -20,8 +21,6 @@
 
 #include <errno.h>
 #include <string.h>
-
-const domus_type domi_last_type = {.name = "last"};
 
 /* Callbacks have no message. These types stand for them when a thread says what it handles. */
 static const domus_type mount_type = {.name = "on_mount"};

@@ -57,10 +57,6 @@ static inline void domi_house_rouse(domi_manager *manager, domi_house *house)
         domi_house_make_ready(manager, house);
 }
 
-/* Type of the notice of domus_stop_after_mail(): it goes behind the mail that waits, and the actor
- * stops when it is handled. */
-extern const domus_type domi_last_type;
-
 /* Free the slot of a dead house; its node came back from its parent's thread. */
 void domi_house_free_returned(domi_manager *manager, domi_house *house);
 

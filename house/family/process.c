@@ -6,7 +6,7 @@
  * events of one run, without a clock and without a message of the actor to itself. Public verbs do
  * the work, but memory and domus_process_take() use the library's own functions. */
 #include "base/memory.h"
-#include "house/conversation/owned.h"
+#include "house/conversation/take.h"
 #include "house/family/life.h"
 
 #include <domus/message.h>

@@ -106,6 +106,8 @@ void domi_watch_fire_room(domi_manager *manager, domi_house *house)
 {
     domi_link *next;
 
+    if (!domi_mailbox_clear_full(manager, house))
+        return;
     for (domi_link *link = house->attached; link != NULL; link = next) {
         next = link->next;
         if (domi_link_node(link)->slab != DOMI_SLAB_WATCH)

@@ -61,8 +61,8 @@ void domi_watch_end_event(domi_manager *manager, domi_house *house, domi_node *n
 /* Send the events of all watches on `house`, because it ends. Home only. */
 void domi_watch_fire_all(domi_manager *manager, domi_house *house);
 
-/* Send the events of all watches that wait for room in the mailbox of `house`, because there is
- * room again. Home only. */
+/* If there is room in the mailbox of `house` again, clear FULL, and send the events of all watches
+ * that wait for room. Home only. */
 void domi_watch_fire_room(domi_manager *manager, domi_house *house);
 
 /* Take back all watches that the house has made, because it ends or restarts. */

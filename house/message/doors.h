@@ -18,6 +18,11 @@ struct domi_doors {
      * owner of `manager`.
      * */
     void (*tell_refused)(domi_manager *manager, domi_house *house, const domi_node *node);
+
+    /* `ask` was just appended to the mailbox of `house`, whose mail a barrier holds back. If it
+     * would wait for itself there, take it out again and let it fail with -EDEADLK. Returns true if
+     * it stays. Called by home, or by the runner. */
+    bool (*hold_ask)(domi_manager *manager, domi_house *house, domi_node *ask);
 };
 
 extern const struct domi_doors domi_doors;

@@ -101,6 +101,12 @@ static inline bool domi_node_is_embedded(const domi_node *node)
     return node->slab > DOMI_SLAB_1088 && node->slab != DOMI_SLAB_HEAP;
 }
 
+/* True for the two kinds that a user sends by himself, and that a full mailbox refuses. */
+static inline bool domi_node_is_user_mail(const domi_node *node)
+{
+    return node->kind == DOMI_ASK || node->kind == DOMI_NOTICE;
+}
+
 static inline domi_return *domi_envelope_return(domi_envelope *envelope)
 {
     return (domi_return *)(void *)envelope->payload;

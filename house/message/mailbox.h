@@ -1,4 +1,6 @@
-/* The two lanes into a house, and its five mailboxes (contract: Lanes).
+/* The put: the two lanes into a house, and its five mailboxes (contract: Lanes). How mail goes on
+ * from there is in dispatch/deliver.h (the inbox is sorted), dispatch/dispatch.c (a run takes it)
+ * and conversation/dead.h (nobody handles it).
  *
  * The home lane is for a sender on the house's home, if the house is not exposed and its inbox is
  * empty (otherwise home would overtake its own earlier message). It appends to plain lists, without
@@ -14,32 +16,48 @@
  * `kind` of the node are set. Returns as domi_mailbox_put() does. */
 int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *node);
 
+/* The inbox is one word: the newest node in the lower 48 bits, the depth in the upper 16. So one
+ * operation tells whether it is empty and how deep it is. Home takes the whole stack with one
+ * exchange, but only after it took the house off the arrivals. Until then the inbox is not empty,
+ * so no put links the house a second time. */
+#define DOMI_INBOX_BITS 48
+#define DOMI_INBOX_MASK ((UINT64_C(1) << DOMI_INBOX_BITS) - 1)
+
+static inline domi_node *domi_inbox_newest(uint64_t word)
+{
+    return (domi_node *)(uintptr_t)(word & DOMI_INBOX_MASK);
+}
+
 /* How many nodes the inbox holds, at most 65,535; other threads change it meanwhile. Any thread. */
-uint32_t domi_mailbox_depth(const domi_house *house);
+static inline uint32_t domi_mailbox_depth(const domi_house *house)
+{
+    return (uint32_t)(atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->inbox,
+                                           memory_order_relaxed) >>
+                      DOMI_INBOX_BITS);
+}
+
+/* Take all nodes out of the inbox. Returns the newest, whose `next` is the one before it; NULL:
+ * there was none. Home, after it took the house off its arrivals, and has read `arrival_next`. */
+static inline domi_node *domi_mailbox_take_inbox(domi_house *house)
+{
+    /* acquire: pairs with the release of each put. From here on the next put finds the inbox empty
+     * and may link the house again. */
+    return domi_inbox_newest(atomic_exchange_explicit(&house->inbox, 0, memory_order_acquire));
+}
+
+/* Returns how many asks and notices may wait in the house. */
+static inline uint32_t domi_mailbox_bound(const domi_manager *manager, const domi_house *house,
+                                          uint64_t life)
+{
+    return (life & DOMI_LIFE_BOUNDED) != 0 ? domi_house_mail_max(house) : manager->mailbox_max;
+}
 
 /* Tell home, by the house's own node, that it may free the slot of `house`, whose life is over.
  * Called by the runner of its parent. */
 void domi_mailbox_give_back(domi_manager *manager, domi_house *house);
 
-/* Empty the inbox into the mailboxes, the oldest message first. Called by home, after it took the
- * house off its arrivals; if the house was exposed then, home calls this when the house is back. */
-void domi_mailbox_sort_inbox(domi_manager *manager, domi_house *house);
-
-/* End a message that `house` will not handle. A message of a user becomes a dead letter: it is
- * counted, subscribers hear of it, and what it owns is released; an ask fails with `error`. An
- * event goes back to its timer, watch or other source. */
-void domi_mailbox_drop(domi_manager *manager, domi_house *house, domi_node *node, int error);
-
-/* Turn the asks and notices of a house, or with `all` all of its mail, into dead letters. This
- * includes mail that was put aside (stashed). */
-void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all);
-
 /* Set FULL in the life word, because the bound of waiting asks and notices is reached. Home. */
 void domi_mailbox_mark_full(domi_house *house);
-
-/* If there is room again, clear FULL and send the event "room" to the actors that watch for it.
- * Home. */
-void domi_mailbox_clear_full(domi_manager *manager, domi_house *house);
 
 /* True if the number of waiting asks and notices is below half of its bound; with a bound of 1, if
  * none waits. Home. */
@@ -51,15 +69,17 @@ static inline bool domi_mailbox_has_room(const domi_manager *manager, const domi
     return house->mail < most - most / 2;
 }
 
+/* Clear FULL in the life word, if there is room. Returns whether there is. Home. */
+bool domi_mailbox_clear_full(const domi_manager *manager, domi_house *house);
+
 /* `node`, an ask or a notice, was just added while a mark holds asks and notices back. Returns true
  * if a receive has to look at it, so that the house may run. An ask that would wait for itself
  * behind a barrier is taken out again and fails with -EDEADLK. */
 bool domi_mailbox_hold(domi_manager *manager, domi_house *house, domi_node *node);
 
-/* Let those waiting asks fail with -EDEADLK that were made, directly or through other actors, for
- * `holder`, because they would wait behind the barrier of `holder` for ever. Called when `holder`
- * parks for the first time after it raised the barrier. */
-void domi_mailbox_fail_circles(domi_manager *manager, domi_house *house, const domus_stack *holder);
+/* Let the receives that wait look at all mail again, because mail was taken out or put in front.
+ * Called by the runner, or by home when it sorts. */
+void domi_mailbox_show_again(domi_house *house);
 
 /* Make a WAITING house that has mail that may run READY, and queue it. Home only. */
 static inline void domi_house_make_ready(domi_manager *manager, domi_house *house)

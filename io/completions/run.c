@@ -14,7 +14,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "house/conversation/ask.h"
+#include "house/conversation/answer.h"
 #include "house/conversation/stack.h"
 
 #include <errno.h>

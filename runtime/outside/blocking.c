@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "house/conversation/dead.h"
 #include "house/conversation/stack.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"

@@ -5,11 +5,14 @@
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "house/conversation/ask.h"
+#include "house/conversation/answer.h"
+#include "house/conversation/cancel.h"
 #include "house/conversation/receive.h"
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
 #include "house/family/memory_watch.h"
+#include "house/family/watch.h"
+#include "house/message/mailbox.h"
 #include "house/message/pool.h"
 #include "house/message/trim.h"
 #include "runtime/os/futex.h"
@@ -306,7 +309,7 @@ static void make_room(domi_manager *manager, domi_house *house)
     uint64_t life = domi_house_life(house);
 
     if ((life & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) == DOMI_LIFE_FULL)
-        domi_mailbox_clear_full(manager, house);
+        domi_watch_fire_room(manager, house);
 }
 
 static void show_message(domi_detached *detached, domus_stack *stack, domi_envelope *message,

@@ -5,11 +5,12 @@
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "house/directory/letters.h"
 #include "house/directory/name_table.h"
 #include "house/family/life.h"
+#include "house/message/letters.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
+#include "house/message/types.h"
 #include "io/acceptors/acceptor.h"
 #include "runtime/outside/detached.h"
 #include "runtime/outside/visit.h"

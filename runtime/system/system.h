@@ -5,9 +5,9 @@
 
 #include "base/check.h"
 #include "house/directory/group.h"
-#include "house/directory/letters.h"
 #include "house/directory/name_table.h"
 #include "house/directory/router.h"
+#include "house/message/letters.h"
 #include "io/resources/peers.h"
 #include "runtime/os/cpus.h"
 #include "runtime/os/fork.h"

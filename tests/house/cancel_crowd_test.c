@@ -1,9 +1,9 @@
 /* Cancels that come in crowds: an asker gives up thousands of asks at once, of which some are being
  * answered, some are kept, some put aside, and some have not begun. Each finds its own, and nobody
  * else's. */
-#include "house/conversation/ask.h"
 
 #include "house/family/family.h"
+#include "house/message/types.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 

@@ -1,8 +1,8 @@
 /* While memory is critical asks and notices are refused with -EBUSY on both lanes, and nothing
  * else; at memory.threadMax those that need more memory are, with -ENOBUFS. */
 #include "base/memory.h"
-#include "house/directory/letters.h"
 #include "house/family/life.h"
+#include "house/message/letters.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
 #include "house/message/trim.h"

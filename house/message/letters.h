@@ -5,8 +5,8 @@
  * word `wanted` is read. The table behind it is read and written under a spinlock, for as long as a
  * copy takes. A letter is a notice like any other: a full or closed mailbox refuses it, and that is
  * only counted, so letters neither pile up nor multiply. */
-#ifndef DOMI_HOUSE_DIRECTORY_LETTERS_H
-#define DOMI_HOUSE_DIRECTORY_LETTERS_H
+#ifndef DOMI_HOUSE_MESSAGE_LETTERS_H
+#define DOMI_HOUSE_MESSAGE_LETTERS_H
 
 #include "house/message/manager.h"
 

@@ -9,8 +9,8 @@
  *
  * A timer's payload belongs to the timer, and the lease of a timer's event has another use
  * (timer.h). If a payload is shared, the last receiver releases what it owns (shared.h). */
-#ifndef DOMI_HOUSE_CONVERSATION_OWNED_H
-#define DOMI_HOUSE_CONVERSATION_OWNED_H
+#ifndef DOMI_HOUSE_MESSAGE_OWNED_H
+#define DOMI_HOUSE_MESSAGE_OWNED_H
 
 #include "house/message/pool.h"
 
@@ -51,9 +51,5 @@ DOMI_INLINE void domi_answer_release(domi_manager *manager, domi_envelope *answe
         domi_envelope_release(answer);
     domi_pool_free(manager, &answer->node);
 }
-
-/* Take what the payload of a message owns, so that the library does not release it. Returns as
- * domus_take(). */
-int domi_envelope_take(domi_envelope *message);
 
 #endif

@@ -1,18 +1,12 @@
 /* domus_take() and domus_take_answer(): a handler takes what a payload owns (domus/actor.h). */
-#include "house/conversation/owned.h"
+#include "house/conversation/take.h"
 
 #include "base/check.h"
 #include "house/conversation/stack.h"
 #include "house/conversation/timer.h"
+#include "house/message/owned.h"
 
 #include <errno.h>
-
-void domi_envelope_release_owned(domi_envelope *message)
-{
-    if (message->node.slab == DOMI_SLAB_SHARED || domi_envelope_is_taken(message))
-        return;
-    message->type->release(domi_envelope_payload(message));
-}
 
 /* Take what the payload of a timer owns. A periodic timer needs it for its next event, so it cannot
  * be taken. */

@@ -1,0 +1,103 @@
+/* An answer travels in the envelope of its ask, if it fits into it. */
+#include "house/conversation/answer.h"
+
+#include "base/check.h"
+#include "house/message/letters.h"
+#include "house/message/mailbox.h"
+#include "house/message/owned.h"
+#include "house/message/sign.h"
+
+#include <errno.h>
+#include <string.h>
+
+void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error)
+{
+    domus_address asker = {ask->sender, ask->sender_lease};
+
+    domi_envelope_release(ask);
+    ask->error = error;
+    ask->type = NULL;
+    ask->sender = NULL;
+    if (domi_mailbox_put(manager, asker, &ask->node, DOMI_EXCEPTION) != 0) {
+        domi_letters_tell_dead(manager, asker, ask, -ESTALE);
+        domi_pool_free(manager, &ask->node);
+    }
+}
+
+void domi_ask_expire(domi_manager *manager, domi_envelope *ask)
+{
+    domi_counter_add(&manager->counters.asks_expired, 1);
+    domi_envelope_end(manager, ask);
+}
+
+/* Returns the envelope for a reply: the ask's own if the reply fits into it, else a larger one;
+ * NULL if there is no memory. */
+static domi_envelope *reply_envelope(domi_manager *manager, domi_envelope *ask, uint32_t size)
+{
+    if (DOMI_ASK_HEAD + size <= domi_envelope_room(ask))
+        return ask;
+    domi_envelope *envelope = domi_envelope_new(manager, DOMI_ASK_HEAD + size);
+    if (envelope == NULL)
+        return NULL;
+    *domi_envelope_return(envelope) = *domi_envelope_return(ask);
+    return envelope;
+}
+
+/* The reply is written over a payload that owns something, and may itself be made from that
+ * payload. So the payload is copied, then the reply is moved into place, and what the ask owns is
+ * released by the copy. */
+static void move_over_owned(domi_envelope *ask, const domus_type *type, const void *payload)
+{
+    const domus_type *asked = ask->type;
+    alignas(16) unsigned char copy[DOMI_POOLED_MAX - DOMI_ASK_HEAD];
+
+    DOMI_CHECK(asked->size <= sizeof copy); /* only pooled envelopes are used again for the reply */
+    memcpy(copy, domi_envelope_payload(ask), asked->size);
+    if (type->size != 0)
+        memmove((char *)ask + DOMI_ASK_HEAD, payload, type->size);
+    asked->release(copy);
+}
+
+/* Move the reply if it needs an envelope of its own, or if the ask owns something. Returns the
+ * reply's envelope, or NULL without memory: the ask has failed then. */
+__attribute__((noinline)) static domi_envelope *
+move_slow(domi_manager *manager, domi_envelope *ask, const domus_type *type, const void *payload)
+{
+    domi_envelope *reply = reply_envelope(manager, ask, type->size);
+
+    if (reply == NULL) {
+        if (type->release != NULL)
+            type->release((void *)(uintptr_t)payload);
+        domi_ask_fail(manager, ask, -ENOMEM);
+        return NULL;
+    }
+    if (reply == ask && ask->type->release != NULL && !domi_envelope_is_taken(ask))
+        move_over_owned(ask, type, payload);
+    else if (type->size != 0)
+        memmove((char *)reply + DOMI_ASK_HEAD, payload, type->size);
+    if (reply != ask)
+        domi_envelope_end(manager, ask);
+    return reply;
+}
+
+void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *ask,
+                     const domus_type *type, const void *payload)
+{
+    domus_address asker = {ask->sender, ask->sender_lease};
+    domi_envelope *reply = ask;
+
+    if (DOMI_UNLIKELY(DOMI_ASK_HEAD + type->size > domi_envelope_room(ask) ||
+                      ask->type->release != NULL)) {
+        reply = move_slow(manager, ask, type, payload);
+        if (reply == NULL)
+            return;
+    } else if (type->size != 0) {
+        /* The reply may be made from the ask's own payload, so the two may overlap. */
+        memmove((char *)reply + DOMI_ASK_HEAD, payload, type->size);
+    }
+    domi_envelope_sign(reply, type, house);
+    if (domi_mailbox_put(manager, asker, &reply->node, DOMI_REPLY) != 0) {
+        domi_letters_tell_dead(manager, asker, reply, -ESTALE);
+        domi_answer_release(manager, reply);
+    }
+}

@@ -1,0 +1,104 @@
+/* The question whether an ask would wait for itself follows a chain of asks, from the asked actor
+ * to the askers. */
+#include "house/conversation/circle.h"
+
+#include "house/conversation/answer.h"
+#include "house/conversation/stack.h"
+#include "house/message/mailbox.h"
+
+#include <errno.h>
+
+#define CHAIN_MAX 1024 /* a walk over a chain looks at this many asks at most */
+
+/* A walk over a chain of asks reads what other threads write at the same time: the stack of each
+ * promise, and that stack's parent and parent serial. The walk believes what it read only if the
+ * promise still has the serial that the walk came with. It looks at the serial last, and that is
+ * enough on every machine, also where loads and stores pass each other (ARM):
+ *
+ * 1. The thread that ends a wait changes the serial first. Only then is the stack used for another
+ *    wait, and `stack`, `parent` or `parent_serial` get another value, each by a release store,
+ *    perhaps by another thread that got the memory through a pool.
+ * 2. The walk reads these three by acquire loads. If one of them shows a later value, the change of
+ *    the serial happened before, and the look at the serial that follows shows it.
+ *
+ * A chain that has not changed is read as it is: every conversation in it is parked on the next
+ * one. The serial itself is read relaxed, because nothing is read through it. models/walk.pml is a
+ * model of this. */
+static domus_stack *stack_of(const domi_promise *promise)
+{
+    /* acquire: pairs with domi_promise_new(). */
+    return atomic_load_explicit((_Atomic(domus_stack *) *)(uintptr_t)&promise->stack,
+                                memory_order_acquire);
+}
+
+bool domi_stack_is_in_chain(const domi_return *back, const domus_stack *holder)
+{
+    domi_promise *promise = back->promise;
+    uint32_t serial = back->serial;
+
+    for (int i = 0; i < CHAIN_MAX && promise != NULL; i++) {
+        const domus_stack *stack = stack_of(promise);
+        if (stack == NULL || domi_promise_serial(promise) != serial)
+            return false;
+        if (stack == holder)
+            return true;
+        /* acquire: both pair with set_parent(). */
+        domi_promise *parent = atomic_load_explicit(
+            (_Atomic(domi_promise *) *)(uintptr_t)&stack->parent, memory_order_acquire);
+        uint32_t parent_serial = atomic_load_explicit(
+            (_Atomic uint32_t *)(uintptr_t)&stack->parent_serial, memory_order_acquire);
+        if (domi_promise_serial(promise) != serial)
+            return false;
+        promise = parent;
+        serial = parent_serial;
+    }
+    return false;
+}
+
+/* --- behind a barrier ---------------------------------------------------------------------- */
+
+/* Let the ask behind `before` fail with -EDEADLK. It was made for the conversation that it would
+ * have to wait for. The asker itself caused this, so the ask is no dead letter. */
+static void fail_circle(domi_manager *manager, domi_house *house, domi_node *before)
+{
+    domi_envelope *ask = (domi_envelope *)(void *)before->next;
+
+    domi_list_take_behind(&house->tails[DOMI_ASK], before);
+    house->mail--;
+    domi_mailbox_show_again(house);
+    domi_counter_add(&manager->counters.circles, 1);
+    domi_ask_fail(manager, ask, -EDEADLK);
+}
+
+bool domi_circle_hold_ask(domi_manager *manager, domi_house *house, domi_node *ask)
+{
+    const domus_stack *holder = house->stacks;
+
+    /* The holder of the barrier is the first parked conversation. If it has not parked yet, it is
+     * not in the list, and domi_circle_fail_waiting() looks at the asks when it parks. */
+    if (holder == NULL || !holder->barrier ||
+        !domi_stack_is_in_chain(domi_envelope_return((domi_envelope *)(void *)ask), holder))
+        return true;
+    domi_node *before = ask;
+    while (before->next != ask)
+        before = before->next;
+    fail_circle(manager, house, before);
+    return false;
+}
+
+void domi_circle_fail_waiting(domi_manager *manager, domi_house *house, const domus_stack *holder)
+{
+    domi_node *before = house->tails[DOMI_ASK];
+    const domi_node *last = before;
+    bool more = before != NULL;
+
+    while (more) {
+        domi_node *node = before->next;
+
+        more = node != last;
+        if (domi_stack_is_in_chain(domi_envelope_return((domi_envelope *)(void *)node), holder))
+            fail_circle(manager, house, before);
+        else
+            before = node;
+    }
+}

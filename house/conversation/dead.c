@@ -1,0 +1,55 @@
+/* The end of a message is here, and the end of an embedded node in the table of kinds. */
+#include "house/conversation/dead.h"
+
+#include "house/conversation/answer.h"
+#include "house/message/family.h"
+#include "house/message/kind.h"
+#include "house/message/letters.h"
+#include "house/message/mailbox.h"
+#include "house/message/owned.h"
+#include "house/message/shared.h"
+
+#include <errno.h>
+
+void domi_mailbox_drop(domi_manager *manager, domi_house *house, domi_node *node, int error)
+{
+    domi_envelope *envelope = (domi_envelope *)(void *)node;
+
+    if (domi_node_is_embedded(node) && node->slab != DOMI_SLAB_SHARED) {
+        domi_kind_of(node)->drop(manager, node);
+        return;
+    }
+    if (envelope->type == &domi_delivery_type) {
+        domi_counter_add(&manager->counters.dead_letters, 1);
+        domi_delivery_end(manager, envelope, 1);
+        return;
+    }
+    domi_letters_tell_dead(manager, (domus_address){house, node->lease}, envelope, error);
+    if (node->kind == DOMI_ASK)
+        domi_ask_fail(manager, envelope, error);
+    else
+        domi_answer_release(manager, envelope);
+}
+
+static void empty_list(domi_manager *manager, domi_house *house, domi_node **tail)
+{
+    while (*tail != NULL)
+        domi_mailbox_drop(manager, house, domi_list_take(tail), -ESTALE);
+}
+
+void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all)
+{
+    for (uint32_t kind = 0; kind < DOMI_MAILBOXES; kind++) {
+        if (all || kind == DOMI_ASK || kind == DOMI_NOTICE)
+            empty_list(manager, house, &house->tails[kind]);
+    }
+    if (house->family != NULL) {
+        empty_list(manager, house, &house->family->stash[0]);
+        empty_list(manager, house, &house->family->stash[1]);
+        house->family->stashed = 0;
+    }
+    house->mail = 0;
+    if (all)
+        house->replies = house->events = 0;
+    domi_mailbox_show_again(house);
+}

@@ -1,0 +1,51 @@
+/* Family: the data that only few actors need. It is allocated beside the house, when an actor first
+ * needs any of it.
+ *
+ * A family holds the actor's children and what was decided about their failures, the receives that
+ * wait, the mail that was put aside, the behaviour and the state that the actor was born with, its
+ * name, and its idle time. Each storey has its fields here, and this one uses none but `seen` and
+ * the stash. Owner: the thread that runs the house, except for `memberships`, which belong to home.
+ */
+#ifndef DOMI_HOUSE_MESSAGE_FAMILY_H
+#define DOMI_HOUSE_MESSAGE_FAMILY_H
+
+#include "house/message/house.h"
+
+typedef struct domi_family {
+    struct domi_children *children; /* NULL before the first child */
+
+    uint64_t window_start_ns; /* begin of the period in which `restarts` are counted */
+    uint32_t restarts;
+
+    /* slot of the actor's name in the registry; DOMI_NAMELESS: it has no name */
+    uint32_t name_slot;
+    /* the behaviour with which the actor was spawned; NULL: the one that it has now */
+    const domus_behaviour *born_as;
+    /* copy of the actor's state at the spawn, if its parent may restart it; NULL: zeros */
+    void *initial;
+
+    struct domi_promise *receives; /* receives that wait, the oldest first */
+    domi_node *seen[2]; /* the last ask and the last notice that the receives have looked at */
+    domi_node *stash[2];
+    uint32_t stashed;
+
+    struct domi_watch *watches; /* the watches that the actor has made */
+
+    struct domi_member *memberships; /* memberships in groups; written by home only */
+    /* routers that the actor made, which stand for actors that it spawned */
+    struct domi_router *routers;
+    _Atomic uint32_t *load; /* where a routee notes its load for the senders of its router;
+                               NULL: it notes none */
+
+    uint64_t idle_max_ns; /* stop the actor after this time without a message; 0: never */
+    uint64_t last_ns;     /* when the actor last handled a message */
+    bool idle_paused;
+    bool idle_looked; /* the last run handled the event of the idle timer */
+} domi_family;
+
+#define DOMI_NAMELESS UINT32_MAX
+
+/* Returns the family of a house, and makes it if there is none yet; NULL if there is no memory. */
+domi_family *domi_family_of(domi_house *house);
+
+#endif

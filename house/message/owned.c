@@ -1,0 +1,9 @@
+/* The slow half of a release, for types that have one. */
+#include "house/message/owned.h"
+
+void domi_envelope_release_owned(domi_envelope *message)
+{
+    if (message->node.slab == DOMI_SLAB_SHARED || domi_envelope_is_taken(message))
+        return;
+    message->type->release(domi_envelope_payload(message));
+}

@@ -1,0 +1,16 @@
+/* Types of messages that the library itself puts and handles. Users' types are told from them by
+ * their addresses. */
+#ifndef DOMI_HOUSE_MESSAGE_TYPES_H
+#define DOMI_HOUSE_MESSAGE_TYPES_H
+
+#include <domus/actor.h>
+
+/* The event by which the asked actor hears that the asker has cancelled. Its payload is the
+ * domi_return of that ask. */
+extern const domus_type domi_cancel_type;
+
+/* The notice of domus_stop_after_mail(): it goes behind the mail that waits, and the actor stops
+ * when it is handled. */
+extern const domus_type domi_last_type;
+
+#endif
