@@ -13,7 +13,7 @@
  * runtime/outside/visit.c domi_outside_enter; runtime/outside/outside_ask.c domi_outside_close;
  * runtime/outside/blocking.c send_answer; runtime/os/workers.c domi_workers_stop; house/dispatch/turn.c
  * domi_manager_stop_actors, domi_manager_end_actors; house/family/life.c domi_house_end_left; house/dispatch/loan.c
- * domi_loans_end, domi_loan_take, domi_loan_run; io/acceptors/acceptor.c hand_to. detached.pml has the
+ * domi_loans_end, domi_loan_take, domi_loan_run; io/acceptors/hand_over.c hand_to. detached.pml has the
  * detached actors, outside.pml how those who ask outside are woken. Holds: after an orderly drain no
  * connection is open or on its way, and none is reset; after an orderly stop no actor is left, at that moment
  * and not later; after any stop nobody is born; nobody is ended while it is lent; each message that was

@@ -4,7 +4,8 @@
  * bytes that were acknowledged. So they are accepted first: in a drain they are answered, otherwise
  * they are turned away and counted. If connections cannot be accepted, the number that the kernel
  * tells is counted. Owner thread, where the header does not say any thread. */
-#include "io/acceptors/acceptor.h"
+#include "io/acceptors/backlog.h"
+
 #include "io/resources/socket.h"
 
 #include <errno.h>

@@ -1,12 +1,14 @@
 /* This file makes a listening socket from an address such as "127.0.0.1:7000" or "[::1]:7000". Any
  * thread. */
-#include "io/acceptors/acceptor.h"
+#include "io/acceptors/listen.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define MS_NS     UINT64_C(1000000)

@@ -73,8 +73,6 @@ domus_channel *domi_io_take_crowded(domi_io *io)
 {
     domus_channel *channel = io->crowd_head;
 
-    if (io->crowd_left == 0)
-        return NULL;
     unlink_crowded(channel);
     join_crowd(channel);
     io->crowd_left--;

@@ -142,8 +142,8 @@ void domi_channel_note_crowded(domus_channel *channel);
 void domi_channel_leave_crowd(domus_channel *channel);
 
 /* Returns the next channel of the list that has to be looked at again, because bytes were freed
- * since its last look; NULL if there is none. The channel goes to the end of the list, so that each
- * is looked at. */
+ * since its last look; `crowd_left` says how many there are, at least one. The channel goes to the
+ * end of the list, so that each is looked at. */
 domus_channel *domi_io_take_crowded(domi_io *io);
 
 /* Make the thread careful (see the top), because much is queued: it receives piece by piece from

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "io/channels/crowd.h"
 #include "io/channels/set.h"
+#include "io/resources/spells.h"
 
 static bool wants_receive(const domus_channel *channel)
 {

@@ -8,7 +8,7 @@
  * owed. Owner thread. */
 #include "io/completions/drain.h"
 
-#include "io/acceptors/acceptor.h"
+#include "io/acceptors/stop.h"
 #include "io/channels/close.h"
 #include "io/channels/owed.h"
 #include "io/channels/receive.h"

@@ -28,10 +28,9 @@ static void feed_starved(domi_io *io)
 /* Look again at some crowded channels, if bytes were freed since their last look. */
 static void feed_crowded(domi_io *io)
 {
-    for (uint32_t visits = 0; visits < CROWDED_VISITS; visits++) {
+    for (uint32_t visits = 0; io->crowd_left != 0 && visits < CROWDED_VISITS; visits++) {
         domus_channel *channel = domi_io_take_crowded(io);
-        if (channel == NULL)
-            return;
+
         domi_channel_decide_receive(channel);
         domi_channel_settle(channel);
     }

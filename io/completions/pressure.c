@@ -1,7 +1,7 @@
 /* This file tells the channels and the acceptors of a thread how short memory is. */
 #include "io/completions/pressure.h"
 
-#include "io/acceptors/acceptor.h"
+#include "io/acceptors/accept.h"
 #include "io/channels/crowd.h"
 #include "io/completions/shed.h"
 

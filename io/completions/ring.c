@@ -4,7 +4,7 @@
 #include "io/completions/ring.h"
 
 #include "base/check.h"
-#include "io/acceptors/acceptor.h"
+#include "io/acceptors/serve.h"
 #include "io/channels/complete.h"
 #include "io/completions/descriptor.h"
 
@@ -68,21 +68,6 @@ void domi_io_enter(domi_io *io, uint32_t min_complete, uint64_t timeout_ns)
         io->refusals = 0;
 }
 
-static void complete_acceptor(domi_io *io, enum domi_op op, const domi_completion *completion)
-{
-    uint32_t slot = (uint32_t)completion->user_data;
-
-    if (slot >= DOMI_ACCEPTORS_MAX)
-        return; /* DOMI_OP_IGNORED */
-    DOMI_CHECK(io->acceptors[slot] != NULL);
-    if (op == DOMI_OP_ACCEPT) {
-        domi_acceptor_handle_completion(io->acceptors[slot], completion);
-    } else {
-        io->acceptors[slot]->cancelling = false;
-        domi_acceptor_handle_cancel(io->acceptors[slot]);
-    }
-}
-
 static void dispatch_completion(domi_io *io, const domi_completion *completion)
 {
     enum domi_op op = (enum domi_op)(completion->user_data >> 56);
@@ -95,7 +80,7 @@ static void dispatch_completion(domi_io *io, const domi_completion *completion)
         break;
     case DOMI_OP_ACCEPT:
     case DOMI_OP_CANCEL_ACCEPT:
-        complete_acceptor(io, op, completion);
+        domi_acceptor_complete(io, op, completion);
         break;
     case DOMI_OP_DESCRIPTOR:
         domi_descriptor_handle_completion(

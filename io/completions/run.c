@@ -5,7 +5,8 @@
  * channel and is counted; it has no other effect. */
 #include "io/completions/run.h"
 
-#include "io/acceptors/acceptor.h"
+#include "io/acceptors/hand_over.h"
+#include "io/acceptors/stop.h"
 #include "io/channels/close.h"
 #include "io/channels/receive.h"
 #include "io/channels/set.h"

@@ -3,7 +3,8 @@
 #include "io/completions/timers.h"
 
 #include "base/check.h"
-#include "io/acceptors/acceptor.h"
+#include "io/acceptors/listener_spells.h"
+#include "io/acceptors/serve.h"
 #include "io/channels/timeouts.h"
 #include "io/completions/drain.h"
 #include "io/completions/ring.h"

@@ -6,24 +6,12 @@
  * one before. So a stranger who makes something run out again and again cannot fill the log: that
  * gives about two lines a minute for each listener and kind.
  *
- * Owner thread. A timer of the thread looks once a second, and only while a spell goes on. */
+ * This file decides when a spell begins and ends; spells.h counts and logs it. Owner thread. */
 #ifndef DOMI_IO_RESOURCES_SHORTAGE_H
 #define DOMI_IO_RESOURCES_SHORTAGE_H
 
 #include <stdbool.h>
 #include <stdint.h>
-
-struct domi_io;
-struct domi_acceptor;
-struct domi_peer_key;
-
-typedef enum domi_shortage_kind {
-    DOMI_SHORTAGE_CONNECTIONS, /* channel.maxConnections is reached */
-    DOMI_SHORTAGE_DESCRIPTORS, /* the process or the machine has no descriptor left */
-    DOMI_SHORTAGE_KERNEL,      /* the kernel has no memory for a connection */
-    DOMI_SHORTAGE_ADDRESS,     /* an address has all connections that it may have */
-    DOMI_SHORTAGES, /* number of kinds of a listener; for receive buffers a thread has one more */
-} domi_shortage_kind;
 
 typedef struct domi_shortage {
     uint64_t begun_ns; /* when the spell that goes on began; 0: none goes on */
@@ -39,22 +27,5 @@ bool domi_shortage_note(domi_shortage *shortage, uint64_t now_ns);
 /* End the spell that goes on, if it has been quiet for long enough. `ret_lasted_ns` gets the time
  * from its begin until the shortage was last noted. Returns whether it ended. */
 bool domi_shortage_end(domi_shortage *shortage, uint64_t now_ns, uint64_t *ret_lasted_ns);
-
-/* Called when the acceptor has met channel.maxConnections. */
-void domi_shortage_of_connections(struct domi_acceptor *acceptor);
-
-/* Called when an accept has failed with `error`, a negative errno, because descriptors or memory
- * had run out. */
-void domi_shortage_of_accept(struct domi_acceptor *acceptor, int error);
-
-/* Called when a connection of `key` is refused, because its address has `most` connections. */
-void domi_shortage_of_address(struct domi_acceptor *acceptor, const struct domi_peer_key *key,
-                              uint32_t most);
-
-/* Called when a receive has found no buffer. */
-void domi_shortage_of_buffers(struct domi_io *io);
-
-/* Called by the timer: log the spells that are over, and arm the timer again while others go on. */
-void domi_shortages_handle_timer(struct domi_io *io);
 
 #endif

@@ -4,11 +4,15 @@
 #define DOMI_IO_RESOURCES_SOCKET_H
 
 #include <stdint.h>
+#include <sys/socket.h>
 
 /* Returns how many bytes the kernel holds for a socket. With FIONREAD these are bytes that nobody
  * has read, with SIOCOUTQ bytes that the peer has not acknowledged. Returns 0 if `fd` is negative
  * or the kernel does not tell. */
 uint64_t domi_socket_bytes(int fd, unsigned long request);
+
+/* Find the address of a peer. If none is found, the family is AF_UNSPEC. */
+void domi_socket_name_peer(int fd, struct sockaddr_storage *ret_address);
 
 /* Let the close of `fd` send a reset (RST). */
 void domi_socket_abort_at_close(int fd);

@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 #include "house/conversation/stack.h"
-#include "io/acceptors/acceptor.h"
+#include "io/acceptors/serve.h"
 #include "runtime/control/thread_life.h"
 #include "runtime/outside/detached.h"
 #include "runtime/outside/outside_ask.h"

@@ -1,6 +1,7 @@
 /* Acceptors: who gets a connection, what happens at the limits, and how they stop. Three threads
  * without threads, the first of which accepts on the fake backend. */
-#include "io/acceptors/acceptor.h"
+#include "io/acceptors/listen.h"
+#include "io/acceptors/serve.h"
 
 #include "base/memory.h"
 #include "house/family/life.h"

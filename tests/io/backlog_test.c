@@ -1,6 +1,7 @@
 /* io/acceptors/backlog.c: connections that wait to be accepted when the system drains are handed
  * over, or counted. */
-#include "io/acceptors/acceptor.h"
+#include "io/acceptors/listen.h"
+#include "io/acceptors/serve.h"
 
 #include "base/memory.h"
 #include "house/family/life.h"

@@ -1,6 +1,4 @@
 /* The end of a thread's channels: who stays, for how long, and what is counted. */
-#include "io/acceptors/acceptor.h"
-
 #include "io/channels/owed.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"

@@ -1,5 +1,5 @@
 /* Listening sockets: what an address may be, and the port that the kernel chose. */
-#include "io/acceptors/acceptor.h"
+#include "io/acceptors/listen.h"
 
 #include "tests/support/suite.h"
 

@@ -3,7 +3,8 @@
  * come from several addresses of this machine. */
 #include "base/memory.h"
 #include "house/family/life.h"
-#include "io/acceptors/acceptor.h"
+#include "io/acceptors/listen.h"
+#include "io/acceptors/serve.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 

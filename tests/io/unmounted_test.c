@@ -3,7 +3,7 @@
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
 #include "house/message/pool.h"
-#include "io/acceptors/acceptor.h"
+#include "io/acceptors/hand_over.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 

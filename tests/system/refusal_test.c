@@ -1,6 +1,6 @@
 /* A program that cannot run says why in one line and ends with the right status: when the kernel
  * refuses a ring, for real; when the configuration is wrong; when a port is taken. */
-#include "io/acceptors/acceptor.h"
+#include "io/acceptors/listen.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
 #include "tests/support/tree.h"

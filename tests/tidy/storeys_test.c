@@ -302,12 +302,12 @@ START_TEST(tidy_sees_a_symbol_upwards)
     append(symbols, sizeof symbols,
            "domus-io-objects.dir/io/backend/uring.c.o:         U domi_acceptor_new\n"
            "domus-io-objects.dir/io/planted.c.o:         U domi_acceptor_new\n"
-           "domus-io-objects.dir/io/acceptors/acceptor.c.o:0010 T domi_acceptor_new\n");
+           "domus-io-objects.dir/io/acceptors/serve.c.o:0010 T domi_acceptor_new\n");
     domt_graph_add_symbols(&graph, DOMT_SOURCE_DIR, symbols, tables);
     report = (domt_report){0};
     count_upwards("io", &report);
     ck_assert_uint_eq(report.count, 1);
-    ck_assert_ptr_nonnull(strstr(report.text, "io/backend/uring -> io/acceptors/acceptor"));
+    ck_assert_ptr_nonnull(strstr(report.text, "io/backend/uring -> io/acceptors/serve"));
 }
 END_TEST
 

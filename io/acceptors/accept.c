@@ -1,0 +1,58 @@
+/* Arms, cancels and pauses the accept of a listener. A pause doubles from 10 ms to 1 s. */
+#include "io/acceptors/accept.h"
+
+#include "io/acceptors/hand_over.h"
+#include "io/acceptors/listener_spells.h"
+
+#define BACKOFF_FIRST_NS UINT64_C(10000000)
+#define BACKOFF_LAST_NS  UINT64_C(1000000000)
+
+void domi_acceptor_arm(domi_acceptor *acceptor)
+{
+    if (acceptor->armed || acceptor->stopping || acceptor->io->draining)
+        return;
+    acceptor->armed = true;
+    acceptor->io->backend->accept(acceptor->io->ring, acceptor->fd,
+                                  domi_op_data(DOMI_OP_ACCEPT, 0, acceptor->slot));
+}
+
+void domi_acceptor_cancel(domi_acceptor *acceptor)
+{
+    if (!acceptor->armed || acceptor->cancelling)
+        return;
+    acceptor->cancelling = true;
+    acceptor->io->backend->cancel(acceptor->io->ring,
+                                  domi_op_data(DOMI_OP_ACCEPT, 0, acceptor->slot),
+                                  domi_op_data(DOMI_OP_CANCEL_ACCEPT, 0, acceptor->slot));
+}
+
+void domi_acceptor_pause(domi_acceptor *acceptor, bool full)
+{
+    domi_io *io = acceptor->io;
+
+    acceptor->full = full;
+    if (full && domi_acceptor_is_at_max(acceptor))
+        domi_shortage_of_connections(acceptor);
+    if (domi_wheel_is_armed(&acceptor->timer.node))
+        return;
+    domi_counter_add(&io->counters.accept_pauses, 1);
+    if (full)
+        acceptor->backoff_ns = BACKOFF_FIRST_NS;
+    domi_wheel_arm(&io->wheel, &acceptor->timer.node, io->manager->now_ns + acceptor->backoff_ns);
+    acceptor->backoff_ns *= 2;
+    if (acceptor->backoff_ns > BACKOFF_LAST_NS)
+        acceptor->backoff_ns = BACKOFF_LAST_NS;
+}
+
+void domi_acceptor_end_backoff(domi_acceptor *acceptor)
+{
+    acceptor->backoff_ns = BACKOFF_FIRST_NS;
+}
+
+void domi_acceptor_look_at_pressure(domi_acceptor *acceptor)
+{
+    if (!acceptor->io->pressure.pauses || acceptor->stopping)
+        return;
+    domi_acceptor_cancel(acceptor);
+    domi_acceptor_pause(acceptor, true);
+}

@@ -1,0 +1,25 @@
+/* Connections that nobody serves: those that still wait to be accepted when a listener is to be
+ * closed, and those that are turned away. Owner thread, unless a function says any thread. */
+#ifndef DOMI_IO_ACCEPTORS_BACKLOG_H
+#define DOMI_IO_ACCEPTORS_BACKLOG_H
+
+#include "io/acceptors/acceptor.h"
+
+/* Reset a connection that gets no channel, and count it together with the bytes that its peer had
+ * sent. Any thread. */
+void domi_connection_turn_away(domi_io *io, int fd);
+
+/* Set the backlog of `listener` to 0, so that hardly any connection can join those that wait. */
+void domi_backlog_shrink(int listener);
+
+/* Accept the connections that wait, without blocking, at most io.completionEntries of them, and
+ * give each to `take`. No operation may be in flight on the listener. Returns 0 when none waits any
+ * more, or when so many were taken in all (131,072) that this must be a flood; -EAGAIN when there
+ * may be more, for the next iteration; -EMFILE when descriptors or memory have run out. */
+int domi_backlog_take(domi_acceptor *acceptor, void (*take)(domi_acceptor *acceptor, int fd));
+
+/* Count the connections that still wait as turned away, because the listener is about to be closed.
+ */
+void domi_backlog_count_turned_away(domi_acceptor *acceptor);
+
+#endif

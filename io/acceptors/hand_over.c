@@ -1,0 +1,153 @@
+/* Hands connections over. The thread with the fewest connections gets the next one; those for which
+ * there is no room wait in the acceptor. */
+#include "io/acceptors/hand_over.h"
+
+#include "base/memory.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+#include "io/acceptors/backlog.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define WAITING_FIRST 64u
+
+/* This is the `release` of the event that carries a connection. It runs if no actor has adopted the
+ * connection. */
+static void accepted_release(void *payload)
+{
+    const domi_accepted *accepted = payload;
+
+    /* Relaxed: the number only serves to choose a thread. */
+    atomic_fetch_sub_explicit(&accepted->io->connections, 1, memory_order_relaxed);
+    domi_connection_turn_away(accepted->io, accepted->fd);
+    domi_peers_count_out(accepted->io->peers, accepted->peer);
+}
+
+const domus_type domi_accepted_type = {
+    .name = "domus.accepted",
+    .size = sizeof(domi_accepted),
+    .release = accepted_release,
+};
+
+static uint32_t connections_of(const domi_io *io)
+{
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&io->connections,
+                                memory_order_relaxed);
+}
+
+bool domi_acceptor_is_at_max(const domi_acceptor *acceptor)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < acceptor->target_count; i++)
+        sum += connections_of(acceptor->targets[i].io);
+    return sum >= acceptor->io->config->channel.connections_max;
+}
+
+bool domi_acceptor_is_full(const domi_acceptor *acceptor)
+{
+    return acceptor->io->pressure.pauses || domi_acceptor_is_at_max(acceptor);
+}
+
+/* Returns the target with the fewest connections; NULL when the actors of all targets are gone. */
+static domi_acceptor_target *find_target_with_fewest(domi_acceptor *acceptor)
+{
+    domi_acceptor_target *best = NULL;
+    uint32_t best_count = UINT32_MAX;
+
+    for (uint32_t i = 0; i < acceptor->target_count; i++) {
+        domi_acceptor_target *target =
+            &acceptor->targets[(acceptor->turn + i) % acceptor->target_count];
+        uint32_t count = connections_of(target->io);
+        if (target->actor.house != NULL && count < best_count) {
+            best = target;
+            best_count = count;
+        }
+    }
+    acceptor->turn++;
+    return best;
+}
+
+/* Put the connection to one actor. Returns 0; -ENOMEM; -ESTALE when that actor is gone or was asked
+ * to stop. (Such an actor takes events until its children have ended but serves nobody, so it would
+ * always have the fewest connections.) The count goes up before the hand-over: if it went up at the
+ * arrival, a burst would all go to one thread. */
+static int hand_to(domi_acceptor *acceptor, const domi_acceptor_target *target,
+                   const domi_arrival *arrival)
+{
+    domi_manager *manager = acceptor->io->manager;
+    domi_accepted accepted = {.fd = arrival->fd, .io = target->io, .peer = arrival->peer};
+
+    if (domi_house_is_asked_to_stop(target->actor.house))
+        return -ESTALE;
+    domi_envelope *envelope = domi_envelope_new(manager, sizeof *envelope);
+    if (envelope == NULL)
+        return -ENOMEM;
+    envelope->type = &domi_accepted_type;
+    envelope->sender = NULL;
+    envelope->sender_lease = 0;
+    memcpy(envelope->payload, &accepted, sizeof accepted);
+    atomic_fetch_add_explicit(&target->io->connections, 1, memory_order_relaxed);
+    int result = domi_mailbox_put(manager, target->actor, &envelope->node, DOMI_EVENT);
+    if (result != 0) {
+        atomic_fetch_sub_explicit(&target->io->connections, 1, memory_order_relaxed);
+        domi_pool_free(manager, &envelope->node);
+    }
+    return result;
+}
+
+void domi_arrival_drop(domi_acceptor *acceptor, const domi_arrival *arrival)
+{
+    domi_connection_turn_away(acceptor->io, arrival->fd);
+    domi_peers_count_out(acceptor->io->peers, arrival->peer);
+}
+
+/* Hand a connection over. A target whose actor is gone is struck out, because it would have the
+ * fewest connections for ever. */
+void domi_arrival_hand_over(domi_acceptor *acceptor, const domi_arrival *arrival)
+{
+    domi_counter_add(&acceptor->io->counters.accepted, 1);
+    for (domi_acceptor_target *target = find_target_with_fewest(acceptor); target != NULL;
+         target = find_target_with_fewest(acceptor)) {
+        int result = hand_to(acceptor, target, arrival);
+        if (result == 0)
+            return;
+        if (result != -ESTALE)
+            break;
+        target->actor = (domus_address){NULL, 0};
+    }
+    domi_arrival_drop(acceptor, arrival);
+}
+
+/* The array doubles when it is full. */
+void domi_arrival_keep(domi_acceptor *acceptor, const domi_arrival *arrival)
+{
+    if (acceptor->waiting_count == acceptor->waiting_capacity) {
+        uint32_t room =
+            acceptor->waiting_capacity == 0 ? WAITING_FIRST : acceptor->waiting_capacity * 2;
+        domi_arrival *waiting = domi_memory_new(room * sizeof *waiting);
+        if (waiting == NULL) {
+            domi_arrival_drop(acceptor, arrival);
+            return;
+        }
+        if (acceptor->waiting_count != 0)
+            memcpy(waiting, acceptor->waiting, acceptor->waiting_count * sizeof *waiting);
+        domi_memory_free(acceptor->waiting);
+        acceptor->waiting = waiting;
+        acceptor->waiting_capacity = room;
+    }
+    acceptor->waiting[acceptor->waiting_count++] = *arrival;
+}
+
+void domi_acceptor_serve_waiting(domi_acceptor *acceptor)
+{
+    uint32_t served = 0;
+
+    while (served < acceptor->waiting_count && !domi_acceptor_is_full(acceptor))
+        domi_arrival_hand_over(acceptor, &acceptor->waiting[served++]);
+    acceptor->waiting_count -= served;
+    if (served != 0)
+        memmove(acceptor->waiting, acceptor->waiting + served,
+                acceptor->waiting_count * sizeof *acceptor->waiting);
+}

@@ -1,0 +1,35 @@
+/* The hand-over of accepted connections to the channels actors that serve them. Owner thread. */
+#ifndef DOMI_IO_ACCEPTORS_HAND_OVER_H
+#define DOMI_IO_ACCEPTORS_HAND_OVER_H
+
+#include "io/acceptors/acceptor.h"
+
+/* The event that hands a connection over. */
+typedef struct domi_accepted {
+    int fd;
+    domi_io *io;     /* the io of the receiving thread; its `connections` counts this one */
+    domi_peer *peer; /* the address that it is counted on; NULL: it is not counted */
+} domi_accepted;
+extern const domus_type domi_accepted_type;
+
+/* Whether the targets have all connections that they may have. */
+bool domi_acceptor_is_at_max(const domi_acceptor *acceptor);
+
+/* The same, or memory is short: no connection is handed over now. */
+bool domi_acceptor_is_full(const domi_acceptor *acceptor);
+
+/* Turn a connection away. */
+void domi_arrival_drop(domi_acceptor *acceptor, const domi_arrival *arrival);
+
+/* Hand a connection over to the target that has the fewest. If that fails, it is dropped. */
+void domi_arrival_hand_over(domi_acceptor *acceptor, const domi_arrival *arrival);
+
+/* Keep a connection that was accepted although there was no room. One multishot accept brings all
+ * connections that wait in the backlog. If they were turned away, their peers would have to come
+ * again; so they wait here instead. */
+void domi_arrival_keep(domi_acceptor *acceptor, const domi_arrival *arrival);
+
+/* Hand over the kept connections for which there is room now. */
+void domi_acceptor_serve_waiting(domi_acceptor *acceptor);
+
+#endif

@@ -1,0 +1,106 @@
+/* Notes the shortages of listeners, and says in the log when a spell begins and ends. */
+#include "io/acceptors/listener_spells.h"
+
+#include "io/resources/spells.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/resource.h>
+
+static const char *name_of(const domi_acceptor *acceptor)
+{
+    return acceptor->name != NULL ? acceptor->name : "?";
+}
+
+void domi_shortage_of_connections(domi_acceptor *acceptor)
+{
+    domi_io *io = acceptor->io;
+
+    if (domi_spell_note(io, &acceptor->shortages[DOMI_SHORTAGE_CONNECTIONS], &io->counters.full))
+        domi_spell_log(io, DOMUS_LOG_WARNING, name_of(acceptor),
+                       "all %" PRIu32
+                       " connections of channel.maxConnections are taken: new ones wait",
+                       io->config->channel.connections_max);
+}
+
+static uint64_t descriptors_max(void)
+{
+    struct rlimit limit = {0};
+
+    (void)getrlimit(RLIMIT_NOFILE, &limit);
+    return limit.rlim_cur;
+}
+
+void domi_shortage_of_accept(domi_acceptor *acceptor, int error)
+{
+    domi_io *io = acceptor->io;
+    bool is_memory = error == -ENOBUFS || error == -ENOMEM;
+    domi_shortage *shortage =
+        &acceptor->shortages[is_memory ? DOMI_SHORTAGE_KERNEL : DOMI_SHORTAGE_DESCRIPTORS];
+
+    if (!domi_spell_note(io, shortage, &io->counters.unacceptable))
+        return;
+    if (is_memory)
+        domi_spell_log(io, DOMUS_LOG_WARNING, name_of(acceptor),
+                       "the kernel has no memory for a connection (%s): new ones wait",
+                       strerrorname_np(-error));
+    else if (error == -EMFILE)
+        domi_spell_log(io, DOMUS_LOG_WARNING, name_of(acceptor),
+                       "all %" PRIu64
+                       " descriptors of this process (RLIMIT_NOFILE) are in use: new "
+                       "connections wait",
+                       descriptors_max());
+    else
+        domi_spell_log(
+            io, DOMUS_LOG_WARNING, name_of(acceptor),
+            "all descriptors of this machine (fs.file-max) are in use: new connections wait");
+}
+
+void domi_shortage_of_address(domi_acceptor *acceptor, const domi_peer_key *key, uint32_t most)
+{
+    domi_io *io = acceptor->io;
+    char shown[DOMI_PEER_TEXT_SIZE];
+
+    domi_counter_add(&io->counters.refused, 1);
+    if (!domi_spell_note(io, &acceptor->shortages[DOMI_SHORTAGE_ADDRESS], &io->counters.greedy))
+        return;
+    domi_peer_print(key, shown, sizeof shown);
+    domi_spell_log(io, DOMUS_LOG_WARNING, name_of(acceptor),
+                   "%s has %" PRIu32
+                   " connections, the most that %s allows: more are reset at once",
+                   shown, most, key->is_local ? "channel.maxPerLoopback" : "channel.maxPerAddress");
+}
+
+/* Keep the spells of a paused acceptor going. While it is paused it does not try to accept, so
+ * nothing tells that the shortage is over; and its pause may be as long as the quiet time. */
+static void hold_spells(domi_acceptor *acceptor)
+{
+    if (!domi_wheel_is_armed(&acceptor->timer.node))
+        return;
+    for (uint32_t kind = 0; kind < DOMI_SHORTAGES; kind++)
+        if (kind != DOMI_SHORTAGE_ADDRESS)
+            acceptor->shortages[kind].last_ns = acceptor->io->manager->now_ns;
+}
+
+void domi_shortages_handle_timer(domi_io *io)
+{
+    static const char *const over[DOMI_SHORTAGES] = {
+        [DOMI_SHORTAGE_CONNECTIONS] = "there is room for new connections again",
+        [DOMI_SHORTAGE_DESCRIPTORS] = "there are descriptors for new connections again",
+        [DOMI_SHORTAGE_KERNEL] = "the kernel has memory for new connections again",
+        [DOMI_SHORTAGE_ADDRESS] = "no connection is reset for its address any more",
+    };
+    bool any = domi_shortage_of_buffers_goes_on(io);
+
+    for (uint32_t slot = 0; slot < DOMI_ACCEPTORS_MAX; slot++) {
+        domi_acceptor *acceptor = io->acceptors[slot];
+        if (acceptor != NULL)
+            hold_spells(acceptor);
+        for (uint32_t kind = 0; acceptor != NULL && kind < DOMI_SHORTAGES; kind++)
+            any |=
+                domi_spell_goes_on(io, name_of(acceptor), &acceptor->shortages[kind], over[kind]);
+    }
+    if (any)
+        domi_spells_look_later(io);
+}

@@ -1,0 +1,169 @@
+/* The life of an acceptor: accept, hand over or keep waiting, pause, and at the end close the
+ * listener. While it serves, a multishot accept is in flight, or the timer of a pause is armed. */
+#include "io/acceptors/serve.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "house/conversation/stack.h"
+#include "io/acceptors/accept.h"
+#include "io/acceptors/backlog.h"
+#include "io/acceptors/hand_over.h"
+#include "io/acceptors/listener_spells.h"
+#include "io/acceptors/stop.h"
+#include "io/channels/set.h"
+#include "io/resources/socket.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+/* Count a connection on its address. Returns 0; -EDQUOT or -ENOMEM when it may not stay. */
+static int count_peer(domi_acceptor *acceptor, domi_arrival *arrival)
+{
+    domi_peers *peers = acceptor->io->peers;
+    struct sockaddr_storage address;
+    domi_peer_key key;
+
+    if (peers == NULL || !domi_peers_are_bounded(peers))
+        return 0;
+    domi_socket_name_peer(arrival->fd, &address);
+    domi_peer_key_of(&address, &key);
+    int result = domi_peers_count_in(peers, &key, &arrival->peer);
+    if (result == -EDQUOT)
+        domi_shortage_of_address(acceptor, &key, domi_peers_max(peers, &key));
+    return result;
+}
+
+/* Take a connection that was accepted. */
+static void take_arrival(domi_acceptor *acceptor, int fd)
+{
+    domi_arrival arrival = {.fd = fd};
+
+    if (acceptor->stopping) {
+        domi_acceptor_take_last(acceptor, fd);
+        return;
+    }
+    domi_acceptor_end_backoff(acceptor);
+    int result = count_peer(acceptor, &arrival);
+    if (result == -EDQUOT)
+        domi_socket_reset(fd);
+    else if (result != 0)
+        domi_connection_turn_away(acceptor->io, fd);
+    else if (domi_acceptor_is_full(acceptor))
+        domi_arrival_keep(acceptor, &arrival);
+    else
+        domi_arrival_hand_over(acceptor, &arrival);
+    if (acceptor->waiting_count != 0 || domi_acceptor_is_full(acceptor)) {
+        domi_acceptor_cancel(acceptor);
+        domi_acceptor_pause(acceptor, true);
+    }
+}
+
+static void handle_accept(domi_acceptor *acceptor, const domi_completion *completion)
+{
+    int result = completion->result;
+
+    if ((completion->flags & DOMI_MORE) == 0)
+        acceptor->armed = false;
+    if (result >= 0) {
+        take_arrival(acceptor, result);
+    } else if (result == -EMFILE || result == -ENFILE || result == -ENOBUFS || result == -ENOMEM) {
+        domi_shortage_of_accept(acceptor, result);
+        domi_acceptor_pause(acceptor, false);
+    }
+    if (acceptor->stopping)
+        domi_acceptor_go_on_stopping(acceptor);
+    else if (!acceptor->armed && !domi_wheel_is_armed(&acceptor->timer.node))
+        /* the accept failed for one connection (ECONNABORTED), or ended by itself */
+        domi_acceptor_arm(acceptor);
+}
+
+static int mount(domus_stack *stack, void *self)
+{
+    domi_acceptor *acceptor = *(domi_acceptor **)self;
+    domi_io *io = stack->manager->io;
+    domi_channels *set = domi_memory_new(sizeof *set);
+    uint32_t slot = 0;
+
+    if (acceptor->held != NULL)
+        *acceptor->held = NULL;
+    while (slot < DOMI_ACCEPTORS_MAX && io->acceptors[slot] != NULL)
+        slot++;
+    if (set == NULL || slot == DOMI_ACCEPTORS_MAX) {
+        domi_memory_free(set);
+        (void)close(acceptor->fd);
+        domi_memory_free(acceptor);
+        return -ENOMEM;
+    }
+    acceptor->io = io;
+    acceptor->house = domi_stack_house(stack);
+    acceptor->slot = slot;
+    domi_acceptor_end_backoff(acceptor);
+    acceptor->timer.kind = DOMI_TIMER_ACCEPTOR;
+    domi_wheel_node_init(&acceptor->timer.node);
+    io->acceptors[slot] = acceptor;
+    set->acceptor = acceptor;
+    acceptor->house->channels.set = set;
+    domi_io_count_listener(io, 1);
+    domi_acceptor_arm(acceptor);
+    if (io->draining)
+        domi_acceptor_drain(acceptor);
+    return 0;
+}
+
+static void stop_listening(domus_stack *stack, void *self)
+{
+    domi_acceptor *acceptor = *(domi_acceptor **)self;
+    domi_io *io = stack->manager->io;
+
+    domi_wheel_cancel(&io->wheel, &acceptor->timer.node);
+    io->acceptors[acceptor->slot] = NULL;
+    domi_acceptor_close(acceptor);
+    domi_memory_free(acceptor);
+}
+
+const domus_behaviour domi_acceptor_behaviour = {
+    .name = "domus.acceptor",
+    .kind = DOMUS_CHANNELS,
+    .state_size = sizeof(domi_acceptor *),
+    .on_mount = mount,
+    .on_stop = stop_listening,
+};
+
+void domi_acceptor_free_unmounted(domi_acceptor *acceptor)
+{
+    if (acceptor == NULL)
+        return;
+    acceptor->io = acceptor->targets[0].io;
+    domi_backlog_count_turned_away(acceptor);
+    (void)close(acceptor->fd);
+    domi_memory_free(acceptor);
+}
+
+void domi_acceptor_complete(domi_io *io, enum domi_op op, const domi_completion *completion)
+{
+    uint32_t slot = (uint32_t)completion->user_data;
+
+    if (slot >= DOMI_ACCEPTORS_MAX)
+        return; /* DOMI_OP_IGNORED */
+    DOMI_CHECK(io->acceptors[slot] != NULL);
+    if (op == DOMI_OP_ACCEPT) {
+        handle_accept(io->acceptors[slot], completion);
+    } else {
+        io->acceptors[slot]->cancelling = false;
+        if (io->acceptors[slot]->stopping)
+            domi_acceptor_go_on_stopping(io->acceptors[slot]);
+    }
+}
+
+void domi_acceptor_handle_timer(domi_acceptor *acceptor)
+{
+    if (acceptor->stopping) {
+        domi_acceptor_go_on_stopping(acceptor);
+        return;
+    }
+    domi_acceptor_serve_waiting(acceptor);
+    if (acceptor->waiting_count != 0 || (acceptor->full && domi_acceptor_is_full(acceptor)))
+        domi_acceptor_pause(acceptor, true);
+    else
+        domi_acceptor_arm(acceptor);
+}

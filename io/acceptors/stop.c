@@ -1,0 +1,135 @@
+/* Closes listeners. Connections in the backlog come first (backlog.c), and one call takes a bounded
+ * number of them, so a stop may take several iterations. */
+#include "io/acceptors/stop.h"
+
+#include "base/memory.h"
+#include "house/message/mailbox.h"
+#include "io/acceptors/accept.h"
+#include "io/acceptors/backlog.h"
+#include "io/acceptors/hand_over.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define NO_DESCRIPTOR_NS UINT64_C(10000000) /* the wait when descriptors have run out */
+
+/* release: a thread that sees that no listener is open (is_quiet) also sees the connections that
+ * were handed over before. */
+void domi_io_count_listener(domi_io *io, uint64_t by)
+{
+    atomic_store_explicit(&io->counters.listening, domi_counter_read(&io->counters.listening) + by,
+                          memory_order_release);
+}
+
+void domi_acceptor_take_last(domi_acceptor *acceptor, int fd)
+{
+    const domi_arrival arrival = {.fd = fd};
+
+    if (acceptor->serves_rest)
+        domi_arrival_hand_over(acceptor, &arrival);
+    else
+        domi_arrival_drop(acceptor, &arrival);
+}
+
+void domi_acceptor_close(domi_acceptor *acceptor)
+{
+    while (acceptor->waiting_count != 0)
+        domi_arrival_drop(acceptor, &acceptor->waiting[--acceptor->waiting_count]);
+    domi_memory_free(acceptor->waiting);
+    acceptor->waiting = NULL;
+    acceptor->waiting_capacity = 0;
+    if (acceptor->fd < 0)
+        return;
+    domi_backlog_count_turned_away(acceptor);
+    (void)close(acceptor->fd);
+    acceptor->fd = -1;
+    domi_io_count_listener(acceptor->io, UINT64_MAX);
+}
+
+static void finish_later(domi_acceptor *acceptor, uint64_t delay_ns)
+{
+    domi_io *io = acceptor->io;
+
+    domi_wheel_arm(&io->wheel, &acceptor->timer.node, io->manager->now_ns + delay_ns);
+}
+
+/* If nothing is in flight, accept the connections that wait and close the listener. So a peer that
+ * comes now is refused, and does not wait for the end of a drain. One call accepts a bounded
+ * number, and the next iteration goes on. In a drain without descriptors it is tried again later,
+ * because channels that end give theirs back. */
+static void finish_stop(domi_acceptor *acceptor)
+{
+    domi_io *io = acceptor->io;
+
+    if (acceptor->armed || acceptor->cancelling)
+        return;
+    /* the last accept may have armed the timer of a pause */
+    domi_wheel_cancel(&io->wheel, &acceptor->timer.node);
+    int result = acceptor->fd >= 0 ? domi_backlog_take(acceptor, domi_acceptor_take_last) : 0;
+    if (result == -EAGAIN)
+        finish_later(acceptor, DOMI_WHEEL_TICK_NS);
+    else if (result != 0 && io->draining)
+        finish_later(acceptor, NO_DESCRIPTOR_NS);
+    else
+        domi_acceptor_close(acceptor);
+}
+
+static void begin_stop(domi_acceptor *acceptor, bool serves_rest)
+{
+    acceptor->stopping = true;
+    acceptor->serves_rest = serves_rest;
+    domi_wheel_cancel(&acceptor->io->wheel, &acceptor->timer.node);
+    domi_acceptor_cancel(acceptor);
+}
+
+uint32_t domi_acceptor_stop(domi_acceptor *acceptor)
+{
+    begin_stop(acceptor, false);
+    if (acceptor->armed || acceptor->cancelling)
+        return 1;
+    /* When its thread has ended there is no next iteration: the connections that are left are
+     * counted as the listener closes. */
+    if (acceptor->fd >= 0 && domi_backlog_take(acceptor, domi_acceptor_take_last) == -EAGAIN &&
+        !acceptor->io->manager->has_stopped) {
+        finish_later(acceptor, DOMI_WHEEL_TICK_NS);
+        return 1;
+    }
+    domi_acceptor_close(acceptor);
+    return 0;
+}
+
+void domi_acceptor_drain(domi_acceptor *acceptor)
+{
+    if (acceptor->fd < 0)
+        return;
+    begin_stop(acceptor, true);
+    for (uint32_t i = 0; i < acceptor->waiting_count; i++)
+        domi_arrival_hand_over(acceptor, &acceptor->waiting[i]);
+    acceptor->waiting_count = 0;
+    domi_backlog_shrink(acceptor->fd);
+    finish_stop(acceptor);
+}
+
+void domi_acceptor_abort_drain(domi_acceptor *acceptor)
+{
+    if (acceptor->fd < 0)
+        return;
+    begin_stop(acceptor, false);
+    finish_stop(acceptor);
+}
+
+void domi_acceptor_fail(domi_acceptor *acceptor)
+{
+    if (acceptor->fd >= 0)
+        (void)shutdown(acceptor->fd, SHUT_RDWR);
+    acceptor->armed = acceptor->cancelling = false;
+    domi_acceptor_abort_drain(acceptor);
+}
+
+void domi_acceptor_go_on_stopping(domi_acceptor *acceptor)
+{
+    finish_stop(acceptor);
+    if (acceptor->fd < 0 && acceptor->house->state == DOMI_WAITING)
+        domi_house_make_ready(acceptor->io->manager, acceptor->house);
+}

@@ -1,0 +1,76 @@
+/* Counts and logs spells; see the header. */
+#include "io/resources/spells.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#define SECOND_NS     UINT64_C(1000000000)
+#define LOOK_EVERY_NS SECOND_NS
+
+bool domi_spell_note(domi_io *io, domi_shortage *shortage, domi_counter *spells)
+{
+    bool begins = domi_shortage_note(shortage, io->manager->now_ns);
+
+    if (begins)
+        domi_counter_add(spells, 1);
+    domi_spells_look_later(io);
+    return begins;
+}
+
+void domi_spell_log(domi_io *io, domus_log_level level, const char *listener, const char *format,
+                    ...)
+{
+    char text[DOMUS_LOG_TEXT_MAX + 1] = "";
+    int length = 0;
+    va_list arguments;
+
+    if (io->manager->say == NULL)
+        return;
+    if (listener != NULL)
+        length = snprintf(text, sizeof text, "listener %s: ", listener);
+    va_start(arguments, format);
+    (void)vsnprintf(text + length, sizeof text - (size_t)length, format, arguments);
+    va_end(arguments);
+    io->manager->say(io->manager, level, text);
+}
+
+bool domi_spell_goes_on(domi_io *io, const char *listener, domi_shortage *shortage,
+                        const char *what_is_over)
+{
+    uint64_t lasted_ns;
+
+    if (shortage->begun_ns == 0)
+        return false;
+    if (!domi_shortage_end(shortage, io->manager->now_ns, &lasted_ns))
+        return true;
+    domi_spell_log(io, DOMUS_LOG_INFO, listener,
+                   "%s (it lasted %" PRIu64 ".%03" PRIu64 " s and was met %" PRIu64 " times)",
+                   what_is_over, lasted_ns / SECOND_NS, lasted_ns % SECOND_NS / (SECOND_NS / 1000),
+                   shortage->times);
+    return false;
+}
+
+void domi_spells_look_later(domi_io *io)
+{
+    if (!domi_wheel_is_armed(&io->shortage_timer.node))
+        domi_wheel_arm(&io->wheel, &io->shortage_timer.node, io->manager->now_ns + LOOK_EVERY_NS);
+}
+
+void domi_shortage_of_buffers(domi_io *io)
+{
+    if (domi_spell_note(io, &io->buffers_shortage, &io->counters.bufferless))
+        domi_spell_log(io, DOMUS_LOG_WARNING, NULL,
+                       "all %" PRIu32
+                       " receive buffers (io.buffers.count) are in use: connections wait to be "
+                       "read",
+                       io->config->io.buffers.count);
+}
+
+bool domi_shortage_of_buffers_goes_on(domi_io *io)
+{
+    /* a channel that starves does not note the shortage again, so note it here */
+    if (io->starved.head != NULL)
+        io->buffers_shortage.last_ns = io->manager->now_ns;
+    return domi_spell_goes_on(io, NULL, &io->buffers_shortage, "there are receive buffers again");
+}

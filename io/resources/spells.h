@@ -1,0 +1,31 @@
+/* The spells of shortage of a thread: they are counted, logged, and looked at once a second by a
+ * timer while one goes on. Owner thread. */
+#ifndef DOMI_IO_RESOURCES_SPELLS_H
+#define DOMI_IO_RESOURCES_SPELLS_H
+
+#include "io/resources/io.h"
+#include "io/resources/shortage.h"
+
+/* Note that something has run out, and arm the timer. Returns whether a spell begins by that, which
+ * `spells` counts. */
+bool domi_spell_note(domi_io *io, domi_shortage *shortage, domi_counter *spells);
+
+/* Log a line about the listener of this name; NULL: about the thread. */
+__attribute__((format(printf, 4, 5))) void
+domi_spell_log(domi_io *io, domus_log_level level, const char *listener, const char *format, ...);
+
+/* Log that a spell is over, if it is, with the words of `what_is_over`. Returns whether it still
+ * goes on. */
+bool domi_spell_goes_on(domi_io *io, const char *listener, domi_shortage *shortage,
+                        const char *what_is_over);
+
+/* Arm the timer if it is not armed, because a spell goes on. */
+void domi_spells_look_later(domi_io *io);
+
+/* Called when a receive has found no buffer. */
+void domi_shortage_of_buffers(domi_io *io);
+
+/* Called by the timer: whether the spell of the receive buffers goes on. */
+bool domi_shortage_of_buffers_goes_on(domi_io *io);
+
+#endif
