@@ -104,6 +104,10 @@ static int mount(domus_stack *stack, void *self)
     set->acceptor = acceptor;
     acceptor->house->channels.set = set;
     domi_io_count_listener(io, 1);
+    if (io->failed != 0) {
+        domi_acceptor_fail(acceptor); /* nothing would come back from the ring */
+        return 0;
+    }
     domi_acceptor_arm(acceptor);
     if (io->draining)
         domi_acceptor_drain(acceptor);

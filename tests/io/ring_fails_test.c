@@ -1,6 +1,9 @@
 /* A ring that fails: if an enter fails for a moment, channels do not notice; if the ring is gone,
- * they are reset. */
+ * channels are reset, watches are told its error, and acceptors close. */
+#include "base/memory.h"
 #include "house/family/life.h"
+#include "io/acceptors/listen.h"
+#include "io/acceptors/serve.h"
 #include "tests/io/bed.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
@@ -208,7 +211,38 @@ START_TEST(a_ring_that_has_failed_tells_every_watch_its_error_once)
 }
 END_TEST
 
+/* --- acceptors ---------------------------------------------------------------------------------
+ */
+
+START_TEST(an_acceptor_that_mounts_when_the_ring_has_failed_closes_its_listener)
+{
+    domi_acceptor *acceptor = domi_memory_new(sizeof *acceptor + sizeof acceptor->targets[0]);
+    domus_address address;
+
+    begin(DOMT_BED_ECHO);
+    ck_assert_ptr_nonnull(acceptor);
+    acceptor->target_count = 1;
+    acceptor->targets[0] = (domi_acceptor_target){bed.actor, &bed.io};
+    acceptor->fd = domi_acceptor_listen("127.0.0.1:0", 16, &bed.config, NULL);
+    ck_assert_int_ge(acceptor->fd, 0);
+    bed.io.failed = -EBADF;
+    domi_io_fail(&bed.io);
+    ck_assert_int_eq(
+        domi_house_spawn(&bed.manager, &bed.manager, &domi_acceptor_behaviour, &acceptor, &address),
+        0);
+    domt_bed_turn(&bed);
+    ck_assert_ptr_eq(bed.io.acceptors[0], acceptor); /* mounted */
+    ck_assert_int_eq(acceptor->fd, -1);
+    ck_assert_uint_eq(bed.io.counters.listening, 0);
+    ck_assert_int_eq(domi_house_stop(&bed.manager, address), 0); /* and waits for nothing */
+    domt_bed_turn(&bed);
+    ck_assert_ptr_null(bed.io.acceptors[0]);
+    domt_bed_finish(&bed, peer);
+}
+END_TEST
+
 DOMT_MAIN("ring fails", 60, a_kernel_without_room_is_asked_again_and_nothing_is_lost,
           a_ring_that_has_failed_resets_every_channel_with_its_error,
           a_thread_without_a_ring_sleeps_until_it_is_woken,
-          a_ring_that_has_failed_tells_every_watch_its_error_once)
+          a_ring_that_has_failed_tells_every_watch_its_error_once,
+          an_acceptor_that_mounts_when_the_ring_has_failed_closes_its_listener)
