@@ -1,6 +1,6 @@
-/* The clock: the TSC agrees with CLOCK_MONOTONIC, time does not go back, the virtual twin stands
- * still. domi_clock_read_slow() of a real clock is CLOCK_MONOTONIC itself: what the fast way is
- * held against. */
+/* base/clock.c: the TSC agrees with CLOCK_MONOTONIC, time does not go back, and the virtual clock
+ * stands still. domi_clock_read_slow() of a real clock reads CLOCK_MONOTONIC itself; the fast way
+ * is held against it. */
 #include "base/clock.h"
 
 #include "tests/support/suite.h"

@@ -1,4 +1,5 @@
-/* The two doors that all memory comes through, and the countdown that makes the n-th one fail. */
+/* base/memory.c: all memory comes through two doors, and a countdown makes the n-th allocation
+ * fail. */
 #include "base/memory.h"
 
 #include "tests/support/suite.h"

@@ -1,4 +1,5 @@
-/* Counting what is taken: a thread tells a meter in steps, is told to look, and is refused. */
+/* The meter of base/memory.h: a thread tells it in steps how much memory it has taken, is told to
+ * look, and is refused. */
 #include "base/memory.h"
 #include "tests/support/suite.h"
 

@@ -1,4 +1,5 @@
-/* The random source: replayable from its seed, within bounds, and even. */
+/* base/random.c: the random source gives the same numbers for the same seed, within bounds, and
+ * evenly. */
 #include "base/random.h"
 
 #include "tests/support/suite.h"

@@ -1,4 +1,4 @@
-/* A slab whose figures or free list are broken ends the process. */
+/* base/slab_check.c: a slab whose figures or free list are broken ends the process. */
 #include "base/slab.h"
 
 #include "tests/support/death.h"

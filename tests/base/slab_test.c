@@ -1,4 +1,5 @@
-/* Slabs: aligned objects of one size, the last freed is the next taken, nothing ever moves. */
+/* base/slab.c: objects of one size are aligned, the last one that was freed is taken next, and none
+ * ever moves. */
 #include "base/slab.h"
 
 #include "base/memory.h"

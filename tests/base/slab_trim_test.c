@@ -1,5 +1,5 @@
-/* Trimming: chunks that are free as a whole go, everything else stays as it was, whenever a trim is
- * stopped. */
+/* base/slab_trim.c: chunks that are free as a whole go, and everything else stays as it was,
+ * whenever a trim is stopped. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/slab.h"

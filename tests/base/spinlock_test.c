@@ -1,4 +1,4 @@
-/* The spinlock: one holder at a time, and a waiter that gives its CPU away.
+/* base/spinlock.c: the lock has one holder at a time, and a waiter gives its CPU away.
  *
  * sched_yield() is the test's own here, so that yields can be counted. */
 #include "base/spinlock.h"

@@ -1,4 +1,4 @@
-/* The timer wheel against a sorted reference, in random runs: arm, cancel, advance, take in part or
+/* base/wheel.c agrees with a sorted reference in random runs: arm, cancel, advance, take in part or
  * in full, over distances from nothing to beyond the wheel's reach. A failure names its seed. */
 #include "base/wheel.h"
 

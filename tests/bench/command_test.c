@@ -1,4 +1,5 @@
-/* A program under a bench: its figures, its end, its limits; and who is not there. */
+/* bench/support/command.c runs a program, reads its figures, sees its end, holds its limits, and
+ * tells when the program is missing. */
 #include "tests/support/suite.h"
 
 #include "bench/support/contender.h"

@@ -1,4 +1,5 @@
-/* Single values: what is taken, what is not, and the words for it. */
+/* config/scalar.c: which single values are taken, which are refused, and the words for a refusal.
+ */
 #include "config/scalar.h"
 #include "tests/support/suite.h"
 

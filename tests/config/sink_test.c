@@ -1,5 +1,5 @@
-/* The sink: what is left in it is written in order, by one thread, and whoever leaves a line waits
- * for nobody. */
+/* config/sink.c: one thread writes the lines that are left in the sink, in order, and no thread
+ * that leaves a line has to wait. */
 #include "config/sink.h"
 
 #include "tests/support/death.h"

@@ -1,5 +1,5 @@
-/* The reader as programs use it: files, assignments, and what several keys promise of each other.
- */
+/* config/yaml.c: the reader as programs use it, with files, with assignments, and with rules
+ * between several keys. */
 #include "tests/config/reading.h"
 #include "tests/support/suite.h"
 

@@ -1,5 +1,5 @@
-/* Answering: reply, fail, forward, keep and answer later; each ask is answered once, and handles of
- * what is answered are stale. */
+/* Each ask is answered once: by a reply, a failure, a forward, or later after it was kept. The
+ * handle of an ask that was answered is stale. */
 #include "base/memory.h"
 #include "house/conversation/stack.h"
 #include "house/family/life.h"

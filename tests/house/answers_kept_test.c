@@ -1,5 +1,5 @@
-/* Answers that come before they are wanted are kept in their order, whatever is waited for and
- * shown in between. */
+/* Answers that come before their conversation wants them are kept in their order, whatever it waits
+ * for and is shown in between. */
 #include "house/conversation/stack.h"
 
 #include "tests/house/talk.h"

@@ -1,4 +1,5 @@
-/* Sequences: what is at hand after each await, what lives across it, and how they end. */
+/* include/domus/await.h: sequences have the right answer and frame after each await, and end as
+ * documented. */
 #include "house/family/life.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"

@@ -1,5 +1,5 @@
-/* M7: a barrier belongs to the stack that raised it, and falls when that ends; the mail that waited
- * runs then. An actor with as many conversations as it may have behaves likewise. */
+/* M7: a barrier belongs to the stack that raised it, and falls when that stack ends; then the mail
+ * that waited runs. An actor that has as many conversations as it may have behaves likewise. */
 #include "house/dispatch/dispatch.h"
 
 #include "tests/house/recorder.h"

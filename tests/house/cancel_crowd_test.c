@@ -1,6 +1,6 @@
-/* Cancels that come in crowds: an asker gives up thousands of asks at once, of which some are being
- * answered, some are kept, some put aside, and some have not begun. Each finds its own, and nobody
- * else's. */
+/* Cancels that come in crowds: an asker gives up thousands of asks at once. Some of these are being
+ * answered, some are kept, some were put aside, and some have not begun. Each cancel finds its own
+ * ask, and no other one. */
 
 #include "house/family/family.h"
 #include "house/message/types.h"

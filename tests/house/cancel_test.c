@@ -1,4 +1,4 @@
-/* Cancelling a conversation: what it waits for fails, and those who work for it are told.
+/* Cancels: everything that the conversation waits for fails, and actors that work for it are told.
  *
  * The actors are in a row, one on each home; an ask travels down it, and the last one sleeps. */
 #include "base/memory.h"

@@ -1,5 +1,5 @@
-/* The list of children: places, removal from anywhere, segments that come and go, want of memory.
- */
+/* house/family/children.c: children know their places in the list and leave from anywhere, segments
+ * come and go, and want of memory changes nothing. */
 #include "house/family/children.h"
 
 #include "base/memory.h"

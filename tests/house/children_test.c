@@ -1,4 +1,4 @@
-/* Children: where they live, that they end before their parents, and when their slots are free. */
+/* Children live where their parent wants them, end before it, and leave free slots. */
 #include "base/memory.h"
 #include "house/family/family.h"
 #include "house/family/life.h"

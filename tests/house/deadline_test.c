@@ -1,5 +1,5 @@
-/* Time-outs of asks: never early, inherited by what is asked meanwhile, and what comes after them
- * is dropped once and counted. */
+/* Asks time out never early, asks that are made meanwhile inherit the deadline, and answers that
+ * come later are dropped once and counted. */
 #include "house/conversation/stack.h"
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"

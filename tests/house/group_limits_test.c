@@ -1,4 +1,5 @@
-/* Groups at their limits: what is full, what is wrong, what is under way at the end, no memory. */
+/* Groups at their limits: full members and threads, wrong names, publications under way at the end,
+ * and no memory. */
 #include "tests/house/members.h"
 
 #include "base/memory.h"

@@ -1,4 +1,5 @@
-/* Groups: who gets a publication, how often, in which order; and that its payload ends once. */
+/* house/directory/group.c: each member gets a publication once and in order, and its payload is
+ * released once. */
 #include "tests/house/members.h"
 
 #include "house/dispatch/dispatch.h"

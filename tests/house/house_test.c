@@ -1,4 +1,4 @@
-/* The house itself: its lines, and the table of its six states. */
+/* house/message/house.c: the cache lines of a house, and the table of its six states (M5). */
 #include "house/message/house.h"
 
 #include "tests/support/death.h"

@@ -54,11 +54,12 @@ extern const domus_type domt_kin_fail; /* int: the handler returns it */
 extern const domus_type domt_kin_tick; /* empty */
 extern unsigned domt_kin_releases;     /* of notes */
 
-/* Deaf ones have no row for domus_down_type. */
+/* Kin that are deaf have no row for domus_down_type. */
 extern const domus_behaviour domt_kin_hearing;
 extern const domus_behaviour domt_kin_deaf;
 
-/* A hearing one that supervises. It begins anew by on_mount; `restarts`: by on_restart. */
+/* Behaviours of kin that hear and supervise by `supervision`. A boss begins anew by on_mount, a
+ * restarting one by on_restart. */
 domus_behaviour domt_kin_boss(const domus_supervision *supervision);
 domus_behaviour domt_kin_restarting(const domus_supervision *supervision);
 
@@ -67,16 +68,18 @@ void domt_kin_open(uint32_t homes);
 /* End the world, and hold that each mount had its stop and nothing is left. */
 void domt_kin_close(void);
 
-/* Number `number`, from outside or as a child of another; mounted on return. */
+/* Spawn the actor with this number, from outside or as a child of another; it is mounted on return.
+ */
 domus_address domt_kin_root(uint32_t number, uint32_t home, const domus_behaviour *behaviour);
 domus_address domt_kin_child(uint32_t parent, uint32_t number, uint32_t home,
                              const domus_behaviour *behaviour);
 
-/* From within a handler of its parent; not settled. Returns as domus_spawn_with(). */
+/* Spawn a child from within a handler of its parent, and do not settle. Returns as
+ * domus_spawn_with(). */
 int domt_kin_spawn(domus_stack *stack, uint32_t number, const domus_behaviour *behaviour,
                    const domus_spawn_options *options);
 
-/* Spawned by `number` when the world settles; what the verb returned. */
+/* Let `parent` spawn `number`, and settle. Returns what the verb returned. */
 int domt_kin_spawn_by(uint32_t parent, uint32_t number, const domus_behaviour *behaviour,
                       const domus_spawn_options *options);
 
@@ -85,10 +88,10 @@ void domt_kin_send(domi_manager *from, uint32_t number, int (*function)(domus_st
                    void *context);
 void domt_kin_do(uint32_t number, int (*function)(domus_stack *, void *), void *context);
 
-/* One notice, taken for certain, from the outside; not settled. */
+/* Send a notice from the outside, which must be taken, and do not settle. */
 void domt_kin_tell(uint32_t number, const domus_type *type, int value);
 
-/* Stop, or fail with `error`, from the outside; settled. */
+/* Stop an actor, or let it fail with `error`, from the outside, and settle. */
 void domt_kin_stop(uint32_t number);
 void domt_kin_err(uint32_t number, int error);
 
@@ -97,10 +100,10 @@ int domt_kin_do_stop(domus_stack *stack, void *address);
 int domt_kin_do_ask(domus_stack *stack, void *address);  /* it keeps the ask, for ever */
 int domt_kin_do_sleep(domus_stack *stack, void *unused); /* for a day */
 
-/* A turn of one home. */
+/* Take one turn of one home. */
 void domt_kin_turn(uint32_t home);
 
-/* Has it a life now? */
+/* Whether the actor with this number lives now. */
 bool domt_kin_lives(uint32_t number);
 uint32_t domt_kin_houses(void);
 

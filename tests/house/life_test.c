@@ -1,4 +1,4 @@
-/* Birth: spawn at home and elsewhere, mounting, leases. */
+/* house/family/life.c: spawns at home and elsewhere, mounts, and leases (M9, M10). */
 #include "house/family/life.h"
 
 #include "house/family/slots.h"

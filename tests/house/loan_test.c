@@ -1,5 +1,5 @@
-/* Loans: what is shown, taken and given back, and what happens to an actor meanwhile. Home is
- * manager 0, the thief manager 1. */
+/* house/dispatch/loan.c: houses are exposed, taken and given back, and their actors work meanwhile
+ * as ever. Home is manager 0, the thief manager 1. */
 #include "house/dispatch/loan.h"
 
 #include "base/memory.h"

@@ -1,4 +1,5 @@
-/* Mailboxes with a bound of their own: in effect on both lanes, from 1 on, and only for mail. */
+/* A mailbox may have a bound of its own, from 1 on. It is in effect on both lanes, and only for
+ * asks and notices. */
 #include "house/family/life.h"
 #include "tests/house/kin.h"
 #include "tests/support/suite.h"

@@ -1,4 +1,5 @@
-/* The two lanes into a house: plain lists at home, one compare-exchange from elsewhere. */
+/* house/message/mailbox.c: a house has two lanes (M6, M8), plain lists at home and one
+ * compare-exchange from elsewhere. */
 #include "house/message/mailbox.h"
 
 #include "base/random.h"

@@ -1,5 +1,6 @@
-/* Watches on memory: each change is heard of, at most one event is under way and says what is so
- * when it is handled, and a watch ends when it is taken back and with its actor. */
+/* house/family/memory_watch.c: an actor that watches memory hears of each change. At most one event
+ * is under way, and it tells the level at the time when it is handled. A watch ends when it is
+ * taken back, and with its actor. */
 #include "house/family/memory_watch.h"
 
 #include "base/memory.h"

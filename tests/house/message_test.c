@@ -1,4 +1,5 @@
-/* Messages as objects: taken, built in place, passed on without a copy; and notices forwarded. */
+/* house/conversation/message.c: messages are taken as objects, built in place and passed on without
+ * a copy, and notices are forwarded. */
 #include <domus/message.h>
 
 #include "base/memory.h"

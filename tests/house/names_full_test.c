@@ -1,4 +1,5 @@
-/* The registry of names at its limits: full, full and churning, aimed at, without memory. */
+/* house/directory/name_table.c at its limits: a full table, a full table whose names change, names
+ * that were chosen to collide, and no memory. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "tests/house/naming.h"

@@ -1,4 +1,4 @@
-/* The registry of names, by one thread: what is put is found, until it is removed. */
+/* house/directory/name_table.c, by one thread: a name that was put is found until it is removed. */
 #include "base/random.h"
 #include "tests/house/naming.h"
 

@@ -13,7 +13,7 @@
 static const uint64_t key[2] = {UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)};
 static domi_names names;
 
-/* No house stands there, and nobody looks. */
+/* The address is not of a house; the registry never looks there. */
 static inline domus_address address_of(uint64_t number)
 {
     return (domus_address){(struct domi_house *)(uintptr_t)((number + 1) * 64),

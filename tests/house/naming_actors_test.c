@@ -1,4 +1,5 @@
-/* Actors with names: taken at birth or later, found from everywhere, given back at the end. */
+/* house/directory/name.c: an actor takes a name at birth or later, is found by it from everywhere,
+ * and gives it back at the end. */
 #include "base/memory.h"
 #include "house/directory/name_table.h"
 #include "house/family/life.h"

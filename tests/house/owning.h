@@ -42,10 +42,10 @@ extern domt_owning domt_owned;
 
 void domt_owning_open(void);
 
-/* Everything that was made was released or freed, and nothing is left. */
+/* End the world, and hold that every payload was released or freed and nothing is left. */
 void domt_owning_close(void);
 
-/* Such a payload, of at most the largest type; valid until the next one is made. */
+/* Make a payload, of at most the largest type; it is valid until the next one is made. */
 void *domt_own(const char *text);
 
 /* Free a text that was taken out of a payload. */
@@ -58,14 +58,14 @@ void domt_own_do(uint32_t by, int (*function)(domus_stack *, void *), const void
 void domt_own_notice(uint32_t to, const domus_type *type, const char *text);
 void domt_own_ask(uint32_t to, const domus_type *type, const char *text);
 
-/* The same from within a handler; asks resume in `hear`. */
+/* Send or ask from within a handler; asks resume in `hear`. */
 int domt_own_send(domus_stack *stack, uint32_t to, const domus_type *type, const char *text);
 int domt_own_ask_one(domus_stack *stack, uint32_t to, const domus_type *type, const char *text,
                      uint64_t timeout_ns);
 int domt_own_add(domus_stack *stack, uint32_t to, const domus_type *type, const char *text,
                  uint64_t tag);
 
-/* Runs `hear`. */
+/* The resumed function of asks: it runs `hear`. */
 int domt_own_hear(domus_stack *stack, void *self, const domus_answer *answer);
 
 /* The text that the payload of an answer owns. */

@@ -1,4 +1,4 @@
-/* Passivation: who has had no message for so long is stopped, and not before. */
+/* Passivation: an actor that has had no message for its idle time is stopped, and not before. */
 #include "house/family/family.h"
 #include "house/family/life.h"
 #include "tests/house/kin.h"

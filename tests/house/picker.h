@@ -36,20 +36,20 @@ extern const domus_pattern domt_urgents;
 
 extern const domus_behaviour domt_picking; /* state_size 8; calls have a frame of 16 */
 
-/* 0: the default. */
+/* Open the world; a 0 stands for the default. */
 void domt_pick_open(uint32_t mailbox_max, uint32_t conversations_max);
 
-/* Also holds that nothing is left of any conversation or mail. */
+/* End the world, and hold that nothing is left of any conversation or mail. */
 void domt_pick_close(void);
 
-/* Put into the picker's mailbox at home; it does not work yet. A call begins a conversation there,
- * by a notice or by an event. */
+/* Put a message into the picker's mailbox at home, and do not let it work yet. A call begins a
+ * conversation there, by a notice or by an event. */
 void domt_tell(const domus_type *type, int64_t number);
 void domt_tell_notes(int64_t first, int64_t last);
 void domt_begin(int (*function)(domus_stack *, void *), const void *context);
 void domt_begin_by_event(int (*function)(domus_stack *, void *), const void *context);
 
-/* The asker's question has come to the picker, which does not work yet; 0: no time-out. */
+/* Let the asker's question come to the picker, which does not work yet; a time-out of 0 is none. */
 void domt_ask_picker(int64_t number, uint64_t timeout_ns);
 
 /* Write down what a receive brought; true if it was a message. */

@@ -1,4 +1,5 @@
-/* Pools: envelopes of every size class, and the way home for what others free. */
+/* house/message/pool.c: envelopes of every size class, and the way home for envelopes that other
+ * threads free. */
 #include "house/message/pool.h"
 
 #include "house/dispatch/dispatch.h"

@@ -1,5 +1,5 @@
-/* While memory is critical asks and notices are refused with -EBUSY on both lanes, and nothing
- * else; at memory.threadMax those that need more memory are, with -ENOBUFS. */
+/* While memory is critical asks and notices are refused with -EBUSY on both lanes, and nothing else
+ * is. At memory.threadMax those that need more memory are refused with -ENOBUFS. */
 #include "base/memory.h"
 #include "house/family/life.h"
 #include "house/message/letters.h"

@@ -1,4 +1,5 @@
-/* Processes: what a step is given of messages and yields, and together with what. */
+/* house/family/process.c: which messages and yields a step of a process is given, and which of them
+ * together. */
 #include "house/dispatch/dispatch.h"
 
 #include "tests/house/processing.h"

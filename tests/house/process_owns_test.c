@@ -1,4 +1,5 @@
-/* Processes and what others own: shared payloads, rules that come late. */
+/* Processes that share with others: payloads of publications, and rules that their spawner gets
+ * late. */
 #include "house/directory/group.h"
 #include "house/dispatch/dispatch.h"
 #include "tests/house/processing.h"

@@ -1,4 +1,4 @@
-/* Processes: how they begin and end, and what becomes of their failures. */
+/* house/family/process.c: processes begin once, end once, and fail like other actors. */
 #include "base/memory.h"
 #include "tests/house/processing.h"
 

@@ -1,4 +1,5 @@
-/* The queues of houses: two levels, every 4th take a normal one, priority sampled when queued. */
+/* house/message/queue.h: a queue of houses has two levels, every 4th take is of a normal house, and
+ * the priority is sampled when a house is queued. */
 #include "house/message/queue.h"
 
 #include "tests/support/suite.h"

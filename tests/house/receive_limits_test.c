@@ -1,5 +1,5 @@
-/* Selective receive beside all else: asks that it takes, stops, barriers, saturation, full
- * mailboxes, asks that are withdrawn, and no memory. */
+/* Receives beside all else: asks that they take, stops, barriers, saturation, full mailboxes, asks
+ * that are withdrawn, and no memory. */
 #include "base/memory.h"
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"

@@ -1,4 +1,5 @@
-/* Selective receive: what it takes and what stays, within a time, several at once. */
+/* house/conversation/receive.c: a receive takes the messages of its pattern and leaves the others,
+ * within its time, also several at once. */
 #include "house/dispatch/dispatch.h"
 #include "tests/house/picker.h"
 #include "tests/support/suite.h"

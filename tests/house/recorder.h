@@ -43,10 +43,10 @@ extern const domus_type domt_tick;     /* int64_t */
 
 extern const domus_behaviour domt_recording;
 
-/* Spawn one and settle. */
+/* Spawn a recorder and settle. */
 domus_address domt_recorder_new(domt_world *world, uint32_t home, domt_log *log);
 
-/* From the thread of `from`, as nobody; must be taken. */
+/* Send a note or an inquiry from the thread of `from`, without a sender; it must be taken. */
 void domt_note_to(domi_manager *from, domus_address to, int64_t number);
 void domt_inquire_by(domi_manager *from, domus_address asker, domus_address to, int64_t number);
 

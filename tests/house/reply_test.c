@@ -1,4 +1,5 @@
-/* Replies: once, before or after a park, of a size that fits; and what a stack knows. */
+/* Replies are taken once, before or after a park, up to the maximum size; and a stack knows its
+ * actor, the sender and the time. */
 #include "tests/house/talk.h"
 #include "tests/support/suite.h"
 

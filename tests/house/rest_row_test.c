@@ -1,4 +1,5 @@
-/* The row that takes what no other row does: a last one without a type, but with a handler. */
+/* The rest row of a behaviour, a last row without a type but with a handler, takes each message
+ * that no other row takes. */
 #include "tests/support/suite.h"
 
 #include <domus/testkit.h>

@@ -1,4 +1,5 @@
-/* Restarts: what goes, what stays, what runs how often, and how many are too many. */
+/* house/family/restart.c: what a restart takes and leaves, which callbacks run how often, and how
+ * many restarts are too many. */
 #include "house/directory/name_table.h"
 #include "house/family/family.h"
 #include "house/family/life.h"

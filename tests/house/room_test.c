@@ -1,4 +1,5 @@
-/* Room: who was refused hears once, as soon as fewer than half of what a mailbox takes wait. */
+/* Watches of room: a sender that was refused hears once, as soon as the mailbox is less than half
+ * full. */
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
 #include "tests/house/kin.h"

@@ -1,4 +1,4 @@
-/* A router's address: how it is made, who owns it, how it ends. */
+/* The address of a router: it is made for an owner, and stopped or stale like an actor's. */
 #include "tests/house/workers.h"
 
 #include "base/memory.h"

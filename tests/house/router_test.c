@@ -1,4 +1,5 @@
-/* Routers: who gets a message, and who is passed over. */
+/* house/directory/router.c: each policy chooses the right routee, and passes over routees that are
+ * gone or full. */
 #include "tests/house/workers.h"
 
 /* --- robin, near ------------------------------------------------------------------------------ */

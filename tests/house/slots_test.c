@@ -1,5 +1,5 @@
-/* Slots: caches refilled 64 at a time, given back by home, and no growth when one thread spawns and
- * another home frees. */
+/* house/family/slots.c: a thread takes slots from home 64 at a time, home gives them back, and
+ * nothing grows when one thread spawns and another home frees. */
 #include "house/family/slots.h"
 
 #include "base/memory.h"

@@ -1,4 +1,5 @@
-/* Conversations: ask, park, resume, and every way an ask can end. */
+/* house/conversation/stack.c: conversations ask, park and resume, and an ask ends in one of all its
+ * ways. */
 #include "house/conversation/stack.h"
 
 #include "tests/house/talk.h"

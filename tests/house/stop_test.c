@@ -1,4 +1,5 @@
-/* Death: stop from anywhere in every state, what is left of the mail, and the end of a world. */
+/* A stop from anywhere ends an actor once, in every state; its mail is dropped once, and so is that
+ * of a whole system that ends. */
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
 #include "tests/house/recorder.h"

@@ -1,4 +1,5 @@
-/* Supervision: who decides about a failure, by which rule, and what then befalls whom. */
+/* Supervision: the parent decides about a failure by the first rule that fits, and its decision
+ * befalls the right children. */
 #include "house/family/life.h"
 #include "tests/house/kin.h"
 #include "tests/support/suite.h"

@@ -1,5 +1,5 @@
-/* Waiting for several: all of them, the first of them, and answers that come before they are
- * wanted. */
+/* A conversation waits for several answers: for all, or for the first one. Answers may come before
+ * it waits for them. */
 #include "house/conversation/stack.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"

@@ -167,7 +167,7 @@ static inline void stop(domus_address who)
     domt_settle(&world);
 }
 
-/* From a thread that does not come to handle anything meanwhile. */
+/* Put from a thread that handles nothing meanwhile. */
 static inline int put(domi_manager *from, uint64_t number)
 {
     return domt_notice(from, router, &work, &number);

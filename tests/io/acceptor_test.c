@@ -1,5 +1,6 @@
-/* Acceptors: who gets a connection, what happens at the limits, and how they stop. Three threads
- * without threads, the first of which accepts on the fake backend. */
+/* io/acceptors/: a connection goes to the thread that has the fewest, limits pause the
+ * accept, and acceptors stop. The three threads are managers in one thread; the first accepts on
+ * the fake backend. */
 #include "io/acceptors/listen.h"
 #include "io/acceptors/serve.h"
 

@@ -64,22 +64,22 @@ void domt_bed_begin(domt_bed *bed, int *ret_fd, int *ret_peer);
 /* End, and close the other end of that connection. */
 void domt_bed_finish(domt_bed *bed, int peer);
 
-/* One turn: phases 1 and 2. */
+/* Take one turn: phases 1 and 2. */
 void domt_bed_turn(domt_bed *bed);
 
-/* Let time pass, then a turn. */
+/* Let time pass, then take a turn. */
 void domt_bed_pass(domt_bed *bed, uint64_t ms);
 
-/* Both ends of a connection over loopback. */
+/* Make a connection over loopback; both ends are returned. */
 void domt_bed_pair(int *ret_ours, int *ret_peer);
 
 /* Hand `fd` to the actor; no turn. Returns as domi_channel_adopt(). */
 int domt_bed_adopt(domt_bed *bed, int fd);
 
-/* A connection for the actor: the channel's end is returned, `ret_peer` gets the other. */
+/* Make a connection for the actor. Returns the channel's end; `ret_peer` gets the other one. */
 int domt_bed_connect(domt_bed *bed, int *ret_peer);
 
-/* Bytes for `fd`, all `size` of them `byte`, with more to come; then nothing (no turn). */
+/* Bring `size` times `byte` for `fd`, with more to come, and take no turn. */
 void domt_bed_feed(domt_bed *bed, int fd, char byte, uint32_t size);
 
 /* The text that was noted since the last call must be `expected`. */

@@ -1,5 +1,5 @@
-/* A channel's life: what its actor is told and when, how it ends in every state, time-outs, and
- * what happens when memory runs out. */
+/* io/channels/: the actor of a channel is told open, read, end and close in order, a channel ends
+ * in every state, and it has time-outs. */
 #include "base/memory.h"
 #include "tests/io/bed.h"
 #include "tests/support/death.h"

@@ -1,4 +1,5 @@
-/* The end of a thread's channels: who stays, for how long, and what is counted. */
+/* io/completions/drain.c: which channels stay when a thread drains, for how long, and what is
+ * counted. */
 #include "io/channels/owed.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"

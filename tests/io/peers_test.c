@@ -1,5 +1,5 @@
-/* Connections counted by address: what is one address, its bound, that entries vanish, that threads
- * agree, and that failing memory leaves nothing behind. */
+/* io/resources/peers.c: connections are counted by address, up to a bound. Entries vanish, threads
+ * agree, and failing memory leaves nothing behind. */
 #include "io/resources/peers.h"
 
 #include "base/memory.h"

@@ -1,4 +1,5 @@
-/* Receiving: when a receive is armed, what happens without buffers, and back-pressure. */
+/* io/channels/receive.c: when a receive is armed, how channels wait for buffers, and back-pressure.
+ */
 #include "io/channels/state.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"

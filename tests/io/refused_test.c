@@ -1,5 +1,5 @@
 /* A handler that refuses a channel: the channel is reset and counted, and the actor has not failed,
- * whatever strangers send. And what a channel that was reset had not sent is known in on_close. */
+ * whatever strangers send. on_close knows how many bytes a channel that was reset had not sent. */
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 

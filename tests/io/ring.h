@@ -13,20 +13,20 @@ extern const domi_backend *const domt_uring;
 extern void *domt_ring;
 extern char domt_ring_memory[DOMT_RING_BUFFERS][DOMT_RING_BUFFER_SIZE];
 
-/* Open it with so many entries; not started. */
+/* Open the ring with so many entries, and do not start it. */
 void domt_ring_open(uint32_t entries, uint32_t completions);
 
-/* Open it, start it, give all buffers. */
+/* Open the ring, start it, and give it all buffers. */
 void domt_ring_begin(void);
 void domt_ring_give_all(void);
 
-/* The next completion, waited for; a test that loses one fails here. */
+/* Wait for the next completion; a test that loses one fails here. */
 domi_completion domt_ring_next(void);
 
-/* The next completion is this one. */
+/* Hold that the next completion is this one. */
 void domt_ring_comes(uint64_t user_data, int32_t result, uint16_t flags);
 
-/* There is none for 10 ms. */
+/* Hold that no completion comes for 10 ms. */
 void domt_ring_quiet(void);
 
 uint64_t domt_now_ns(void);

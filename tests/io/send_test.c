@@ -1,5 +1,5 @@
-/* Sending: one operation in flight, the buffers of a turn in one call, short sends resumed at the
- * right byte, limits. */
+/* io/channels/send.c: one send is in flight (M13), it takes the buffers of a whole iteration, a
+ * short send goes on at the right byte, and limits hold. */
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 

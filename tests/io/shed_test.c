@@ -1,5 +1,5 @@
-/* Channels that are reset because memory is short: whose peers take next to nothing, the worst
- * first, and no more of them than must be. */
+/* io/completions/shed.c: if memory is short, channels whose peers take next to nothing are reset,
+ * the worst first, and no more of them than must be. */
 #include "io/channels/crowd.h"
 
 #include "tests/io/bed.h"

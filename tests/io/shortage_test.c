@@ -1,4 +1,5 @@
-/* Spells: when one begins, when it is over, and that nobody fills the log by bringing it back. */
+/* io/resources/shortage.c: a spell of shortage begins once and is over once, and no stranger fills
+ * the log by bringing it back. */
 #include "io/resources/shortage.h"
 
 #include "tests/support/suite.h"

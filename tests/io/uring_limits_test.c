@@ -1,4 +1,5 @@
-/* The real ring at its limits: more than its queues hold, completions that overflow, no buffers. */
+/* io/backend/uring.c at its limits: more operations than its queues hold, completions that
+ * overflow, and no buffers. */
 #include "tests/io/ring.h"
 #include "tests/support/suite.h"
 

@@ -1,4 +1,5 @@
-/* The real ring through the backend table: what io relies on, probed on the kernel that is here. */
+/* io/backend/uring.c: the kernel of this machine keeps everything that io relies on, by the backend
+ * table. */
 #include "base/memory.h"
 #include "tests/io/ring.h"
 #include "tests/support/suite.h"

@@ -1,5 +1,5 @@
-/* Blocking work for conversations: its end resumes them, whatever becomes of the actor meanwhile.
- */
+/* runtime/outside/blocking.c: the end of blocking work resumes its conversation, whatever becomes
+ * of the actor meanwhile. */
 #include "house/conversation/stack.h"
 
 #include "tests/runtime/running.h"

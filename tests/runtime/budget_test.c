@@ -1,4 +1,5 @@
-/* How much the library may hold, at the edges: foreign memory of all sizes, limits of all sizes. */
+/* runtime/system/budget.c at the edges: how much the library may hold, for foreign memory and
+ * limits of all sizes. */
 #include "runtime/system/budget.h"
 
 #include "tests/support/suite.h"

@@ -1,4 +1,5 @@
-/* The table of keys: defaults, ranges, what keys promise of each other, and listeners. */
+/* runtime/control/config.c: the table of keys with its defaults and ranges, rules between keys, and
+ * listeners. */
 #include <domus/config.h>
 
 #include "tests/support/suite.h"

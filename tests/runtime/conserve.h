@@ -108,7 +108,7 @@ typedef struct domt_sums {
 
 /* --- counters (conserve_sums.c) --------------------------------------------------------------- */
 
-/* One more, on the calling thread's line. */
+/* Count `by` more, on the calling thread's line. */
 void domt_count_by(enum domt_count what, uint64_t by);
 
 static inline void domt_count_one(enum domt_count what)
@@ -119,11 +119,11 @@ static inline void domt_count_one(enum domt_count what)
 /* The count of this thread alone. */
 uint64_t domt_counted_here(enum domt_count what);
 
-/* All lines and the budget begin anew; threads will take it in blocks of `block`. Before the
- * system's threads run. */
+/* Begin all lines and the budget anew, before the system's threads run; threads will take the
+ * budget in blocks of `block`. */
 void domt_sums_reset(int64_t block);
 
-/* The sums as they are, beginnings last. */
+/* Read the sums as they are, the beginnings last. */
 void domt_sums_read(domt_sums *sums);
 
 /* Whether as much has ended as begun of each kind. If not and `ret_kind` is not NULL, it gets the
@@ -133,11 +133,11 @@ bool domt_sums_balance(const domt_sums *sums, const char **ret_kind);
 /* A kind of which more has ended than begun: something came twice. NULL: none. */
 const char *domt_sums_twice(const domt_sums *sums);
 
-/* How much was handled; what outsiders try in vain is no movement. When it stands still somebody is
- * stuck. */
+/* How much was handled; calls of outsiders that fail do not count. If this stands still, an actor
+ * or a thread is stuck. */
 uint64_t domt_sums_moved(const domt_sums *sums);
 
-/* Messages that were made, or answers; and what came of them: both ways of counting them. */
+/* How many messages were made: notices, asks, answers, and events of timers. */
 uint64_t domt_sums_messages(const domt_sums *sums);
 
 /* The name of a count; NULL beyond the last one. */
@@ -147,13 +147,13 @@ void domt_sums_print(const domt_sums *sums);
 
 /* --- the budget ------------------------------------------------------------------------------- */
 
-/* So many messages more may be made. */
+/* Allow so many messages more. */
 void domt_budget_give(int64_t messages);
 
 /* The part of the budget that no thread has taken; threads take it in blocks. */
 int64_t domt_budget_left(void);
 
-/* One message: may it be made? */
+/* Take one message from the budget. Returns whether it may be made. */
 bool domt_budget_spend(void);
 
 /* --- actors (conserve_graph.c, conserve_asks.c) ----------------------------------------------- */

@@ -1,4 +1,4 @@
-/* Counters, a line per thread, and the budget; see the header.
+/* The counters, a line for each thread, and the budget of the conservation stress.
  *
  * A line is claimed at a thread's first count; the first is the test's own. A reset takes all
  * others back, so it comes before the threads of a run. */

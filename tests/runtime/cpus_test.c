@@ -1,4 +1,5 @@
-/* Threads and their CPUs: what the configuration may ask for, against what this process may use.
+/* runtime/os/cpus.c: threads get the CPUs that the configuration asks for, if this process may use
+ * them.
  *
  * The affinity is this process's real one (narrowed in a child where a test needs to know it), the
  * quota comes from a directory of the test. */

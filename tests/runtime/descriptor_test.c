@@ -1,4 +1,5 @@
-/* Watches on foreign descriptors: readiness comes as events, until the watch is taken back. */
+/* io/completions/descriptor.c: the readiness of a watched descriptor comes as events, until the
+ * watch is taken back. */
 #include "tests/runtime/running.h"
 
 #include <errno.h>

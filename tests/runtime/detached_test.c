@@ -1,4 +1,5 @@
-/* Detached actors: they may block, others talk to them as to anybody, and they stop. */
+/* runtime/outside/detached.c: detached actors may block, other actors talk to them as to any actor,
+ * and they stop. */
 #include "tests/runtime/running.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* Dumps: what is said of an actor, that it fits, and that a thread that is stuck holds nobody up.
- */
+/* runtime/control/dump.c: a dump says the right things of each actor, fits into its buffer, and
+ * does not wait for a thread that is stuck. */
 #include "house/family/slots.h"
 #include "tests/runtime/running.h"
 

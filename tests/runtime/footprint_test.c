@@ -1,5 +1,5 @@
-/* How much memory is used of how much, in all the forms that machines and containers show it, out
- * of files of our own. */
+/* runtime/os/footprint.c: used memory and its limit are read in all the forms in which machines and
+ * containers show them, from files of the test. */
 #include "runtime/os/footprint.h"
 
 #include "tests/support/suite.h"

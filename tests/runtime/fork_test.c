@@ -1,4 +1,5 @@
-/* fork after start: the child is told, touches nothing, and the parent goes on. */
+/* runtime/os/fork.c: after a fork of a running system the child is told so and touches nothing, and
+ * the parent goes on. */
 #include "tests/runtime/running.h"
 #include "tests/support/death.h"
 

@@ -1,5 +1,5 @@
-/* Half close over a real socket: who sends a request and then FIN gets the answer, though it takes
- * a conversation with an actor on another thread. */
+/* Half close over a real socket: a peer that sends a request and then FIN gets the answer, though
+ * that takes a conversation with an actor on another thread. */
 #include "tests/runtime/running.h"
 
 #include <arpa/inet.h>

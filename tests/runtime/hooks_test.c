@@ -1,5 +1,5 @@
-/* A system's own allocator: what it gives comes back to the last byte, whoever frees it, and what
- * it refuses is -ENOMEM. And its log: what is said, by whom, and how much of it. */
+/* The hooks of a system. Its allocator gets each byte back, whoever frees it, and a refusal of it
+ * is -ENOMEM. Its log gets the right lines, and not too many of them. */
 #include "tests/runtime/running.h"
 #include "tests/support/crowd.h"
 

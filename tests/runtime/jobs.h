@@ -21,21 +21,22 @@ extern atomic_uint domt_order[DOMT_JOBS_MAX]; /* numbers in the order in which `
 
 domi_workers *domt_workers(uint32_t least, uint32_t most, uint32_t queue_max, uint64_t expiry_ns);
 
-/* Functions: return the number, the second after it has waited at the gate. Then what is `done`. */
+/* Functions of jobs: the first returns the task's number at once, the second after it has waited at
+ * the gate. domt_job_count() is the `done` of jobs. */
 int domt_job_number(void *task_);
 int domt_job_wait(void *task_);
 void domt_job_count(domi_job *job);
 
-/* Numbers from 0; then submit them, none of which may be refused. */
+/* Number the tasks from 0; then submit them, none of which may be refused. */
 void domt_jobs_prepare(domt_task *tasks, uint32_t amount, int (*function)(void *));
 void domt_jobs_submit(domi_workers *workers, domt_task *tasks, uint32_t amount);
 
 uint64_t domt_workers_threads(const domi_workers *workers);
 
-/* Threads of this process that bear the name of helpers. */
+/* How many threads of this process bear the name of helpers. */
 uint32_t domt_helpers(void);
 
-/* Stop and free, and hold that nothing is left. */
+/* Stop and free the pool, and hold that nothing is left. */
 void domt_workers_end(domi_workers *workers);
 
 #endif

@@ -1,5 +1,5 @@
-/* Dead letters and refusals reach who subscribed to them, once each; and never more than he takes,
- * nor about themselves. */
+/* house/directory/letters.c: dead letters and refusals reach each subscriber once. A subscriber
+ * never gets more than its mailbox takes, and no letters about letters. */
 #include "tests/runtime/running.h"
 
 #include <errno.h>

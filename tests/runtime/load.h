@@ -1,4 +1,4 @@
-/* Actors that work for ever: what the tests of fairness put beside their witnesses.
+/* Loads: actors that work for ever, beside the witnesses of the tests of fairness.
  *
  * Each message that one of them handles is counted, and takes as long as `domt_load_takes` says: on
  * a virtual clock that is the only time that passes. */
@@ -46,7 +46,7 @@ extern const domus_behaviour domt_silent;
 /* Spawn `load` on thread 0 and set it going. */
 void domt_load_begin(domus_system *system, domt_load load);
 
-/* Let it come to its end; its actors do nothing more. */
+/* Let the load come to its end; its actors do nothing more. */
 void domt_load_end(void);
 
 /* How many houses of the load may be ready at the same time, of state and of channels actors. */

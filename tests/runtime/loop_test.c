@@ -1,5 +1,5 @@
 /* The three phases and their shares (contract: The loop): phase 3 keeps its deadline, home looks in
- * time (M2), and nobody who works for ever stops the others.
+ * time (M2), and an actor that works for ever does not stop the others.
  *
  * Budgets are held on a virtual clock, to the nanosecond; fairness on real threads. */
 #include "runtime/loop/loop.h"

@@ -1,6 +1,7 @@
-/* domus_main() as programs have it: options, signals, exit status; each program is a child process.
+/* config/main.c: domus_main() keeps the promises of domus/main.h about options, signals and the
+ * exit status. Each program is a child process.
  *
- * It stands here and not beside the tests of config/, because it runs threads. */
+ * This file is not among the tests of config/, because it runs threads. */
 #include <domus/main.h>
 
 #include "tests/runtime/program.h"

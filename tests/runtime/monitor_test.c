@@ -1,4 +1,5 @@
-/* The monitor: there when it is needed, asleep when nobody works, gone with its system. */
+/* runtime/system/monitor.c: the monitor is there when it is needed, sleeps while no thread works,
+ * and ends with its system. */
 #include "tests/runtime/stalls.h"
 #include "tests/support/death.h"
 

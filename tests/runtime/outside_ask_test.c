@@ -1,5 +1,6 @@
-/* Foreign threads that ask and wait: answers, errors, time-outs, many at once, and a stop between
- * them. And what else they may do since they have names and options. */
+/* runtime/outside/outside_ask.c: foreign threads ask and wait, many at once. They get answers,
+ * errors and time-outs, also when a stop comes between. They may spawn with names and options, too.
+ */
 #include "runtime/control/stop.h"
 #include "runtime/outside/outside.h"
 #include "tests/runtime/running.h"

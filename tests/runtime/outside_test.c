@@ -1,5 +1,5 @@
-/* Foreign threads: spawn, notice and stop, from many at once, and before and after a system runs.
- */
+/* runtime/outside/outside.c: foreign threads spawn, send notices and stop, many at once, and also
+ * before and after a system runs. */
 #include "tests/runtime/running.h"
 
 #include <errno.h>

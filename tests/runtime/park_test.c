@@ -1,5 +1,5 @@
-/* Park and wake (contract: Park and wake): no sleep with work left (M3), awake in time, and
- * idleness that is free.
+/* Park and wake (contract: Park and wake): no thread sleeps while work is left (M3), each is awake
+ * in time, and an idle one costs nothing.
  *
  * The stepped ring holds M3 whenever a thread goes to sleep; the rest is measured on real threads,
  * with bounds that a busy machine keeps: a lost wake-up would show as a second (the cap). */

@@ -10,22 +10,25 @@
  * `a`, of v2. */
 extern domt_tree domt_pressed_tree;
 
-/* Started with a tenth used, a look every 5 ms, and a listener `echo` that nobody serves yet.
- * `enabled`: memory is measured. */
+/* Start the system with a tenth of the memory used, a look every 5 ms, and a listener `echo` that
+ * no actor serves yet. Memory is measured if `enabled`. */
 domus_system *domt_pressed_start(bool enabled, const domus_hooks *hooks);
 void domt_pressed_end(void);
 
-/* So much is used, and the library holds all of it; or all but `foreign_percent` of the limit. */
+/* Set how much of the limit is used. The library holds all of it, or all but `foreign_percent` of
+ * the limit. */
 void domt_pressed_use(uint64_t percent);
 void domt_pressed_use_with(uint64_t percent, uint64_t foreign_percent);
 domus_memory domt_pressed_memory(void);
 
-/* The same, and the lines that it logs are kept. Returns how many of them have `part` in them. */
+/* Start the system and keep the lines that it logs. domt_pressed_lines() returns how many of them
+ * have `part` in them. */
 domus_system *domt_pressed_start_logged(bool enabled);
 uint32_t domt_pressed_lines(const char *part);
 
 /* From now on an actor on `thread` spawns, every 2 ms, another one with so much state that it takes
- * heap, and stops it. How the last spawn ended; 0 also when there was none yet. */
+ * heap, and stops it. domt_pressed_spawn_error() tells how the last spawn ended; it is 0 also if
+ * there was none yet. */
 void domt_pressed_spawn_large(uint32_t thread);
 int domt_pressed_spawn_error(void);
 

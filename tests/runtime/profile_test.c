@@ -1,4 +1,5 @@
-/* The profile: where the time went, to the nanosecond, and what was done, to the message. */
+/* runtime/control/profile.c: the profile counts the time to the nanosecond, and the work to the
+ * message. */
 #include "tests/runtime/running.h"
 
 #include <errno.h>

@@ -30,14 +30,14 @@ void domt_program_says(domt_program *own, const char *text);
 /* Read until stderr holds `text` so many times. */
 void domt_program_complains(domt_program *own, const char *text, int times);
 
-/* Wait until it has ended, without reading. Returns its exit status; 128 and the signal that ended
- * it. */
+/* Wait until the program has ended, without reading. Returns its exit status, or 128 plus the
+ * signal that ended it. */
 int domt_program_wait(domt_program *own);
 
-/* Read all that it says, until it has ended by itself. Returns its exit status. */
+/* Read all that the program says, until it has ended by itself. Returns its exit status. */
 int domt_program_end(domt_program *own);
 
-/* Start and end in one. */
+/* Start a program, and read until it has ended. Returns its exit status. */
 int domt_program_run(domt_program *own, const domus_program *program, const char *const *arguments);
 
 /* The test fails when `part` is not in `text`. */

@@ -1,4 +1,5 @@
-/* The CPU quota in all the forms that machines and containers show it, out of files of our own. */
+/* runtime/os/quota.c: the CPU quota is read in all the forms in which machines and containers show
+ * it, from files of the test. */
 #include "runtime/os/quota.h"
 
 #include "tests/support/suite.h"

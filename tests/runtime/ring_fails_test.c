@@ -1,6 +1,6 @@
-/* A ring that fails while the system runs: a handler lets a filter refuse every enter of its thread
- * from then on, with any error. Nothing aborts: either it is tried again, or the system is stopped,
- * with a line that says why. */
+/* A ring fails while the system runs: a handler lets a filter refuse every enter of its thread from
+ * then on, with any error. Nothing aborts: either the enter is tried again, or the system is
+ * stopped, with a line that says why. */
 #include <domus/main.h>
 
 #include "tests/runtime/program.h"

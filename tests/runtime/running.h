@@ -15,7 +15,8 @@
 
 #define DOMT_MS UINT64_C(1000000)
 
-/* The defaults, with so many threads, which are not pinned: tests share few CPUs. */
+/* The default configuration with so many threads. They are not pinned, because tests share few
+ * CPUs. */
 domus_config domt_config(uint32_t threads);
 
 /* Behaviours that have these as on_mount and on_stop count how many actors were mounted and
@@ -24,10 +25,10 @@ extern _Atomic uint64_t domt_mounted, domt_stopped;
 int domt_count_mount(domus_stack *stack, void *self);
 void domt_count_stop(domus_stack *stack, void *self);
 
-/* New and start. */
+/* Make and start a system. */
 domus_system *domt_start(const domus_config *config);
 
-/* Stop and free. */
+/* Stop and free a system, and hold what every test has to hold. */
 void domt_end(domus_system *system);
 
 domus_address domt_spawn(domus_system *system, uint32_t thread, const domus_behaviour *behaviour,
@@ -42,7 +43,7 @@ domus_profile domt_profile_all(const domus_system *system);
 uint64_t domt_now_ns(void);
 void domt_pause_ns(uint64_t ns);
 
-/* How much is open in this process. */
+/* How many entries a directory has; /proc/self/fd tells what is open in this process. */
 uint32_t domt_entries(const char *directory);
 
 /* Look every 0.2 ms; the test fails when it takes more than `seconds`. */

@@ -1,5 +1,5 @@
-/* Spinning before a park: as long as it pays, and no longer. Real threads; bounds that a busy
- * machine keeps. */
+/* runtime/loop/spin.c: a thread spins before it parks as long as that pays, and no longer. The
+ * threads are real, and a busy machine keeps the bounds. */
 #include "tests/runtime/running.h"
 
 #include "runtime/system/system.h"

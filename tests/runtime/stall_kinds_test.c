@@ -1,5 +1,5 @@
-/* The stall watch: whatever an actor's code is called for, it is told; what is no actor's is told
- * as that; and why a report has no backtrace is told too. */
+/* The stall watch reports an actor's code whatever it is called for, tells code that is no actor's
+ * as such, and says why a report has no backtrace. */
 #include "tests/runtime/stalls.h"
 #include "tests/support/crowd.h"
 

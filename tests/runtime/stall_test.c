@@ -1,4 +1,5 @@
-/* The stall watch: who is stuck is said once, while it is, with all that belongs to it. */
+/* runtime/system/stall.c: a handler that is stuck is reported once, while it is stuck, with
+ * everything that a report holds. */
 #include "runtime/system/stall.h"
 #include "tests/runtime/stalls.h"
 

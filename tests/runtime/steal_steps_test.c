@@ -1,5 +1,5 @@
-/* Thieves and victims step by step, on threads that do not exist: who is counted where, what is
- * shown and for how long, and what is told about it. */
+/* runtime/loop/steal.c, step by step, on threads that do not exist: thieves are counted, houses are
+ * exposed and taken back, and counters tell so. */
 #include "house/dispatch/loan.h"
 #include "runtime/loop/steal.h"
 #include "tests/runtime/running.h"

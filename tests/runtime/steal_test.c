@@ -1,4 +1,5 @@
-/* Stealing on real threads: who is overwhelmed gets help, and nobody else is touched. */
+/* runtime/loop/steal.c, on real threads: a thread that is overwhelmed gets help, and no other one
+ * is touched. */
 #include "tests/runtime/running.h"
 
 #include "runtime/system/system.h"

@@ -38,19 +38,19 @@ typedef struct domt_stepped {
     void (*on_poll)(struct domt_stepped *stepped, uint32_t index);
 } domt_stepped;
 
-/* One at a time in a process. */
+/* Make a stepped system; a process has one at a time. */
 void domt_stepped_init(domt_stepped *stepped, const domus_config *config);
 
-/* Ends every actor and frees the system. */
+/* End every actor and free the system. */
 void domt_stepped_fini(domt_stepped *stepped);
 
 domi_thread *domt_stepped_thread(domt_stepped *stepped, uint32_t index);
 
-/* The virtual clock of all. */
+/* The virtual clock of all threads. */
 uint64_t domt_stepped_now_ns(const domt_stepped *stepped);
 void domt_stepped_advance(domt_stepped *stepped, uint64_t by_ns);
 
-/* One iteration of thread `index`: its three phases; with `rest`, what comes after them too. */
+/* Take one iteration of thread `index`: its three phases and, with `rest`, the rest after them. */
 void domt_stepped_turn(domt_stepped *stepped, uint32_t index, bool rest);
 
 #endif

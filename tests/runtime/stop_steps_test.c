@@ -1,5 +1,5 @@
-/* The steps of a stop, one at a time, on threads that do not exist: when a step is over, and what a
- * thread refuses from then on. */
+/* runtime/control/stop.c, one step at a time, on threads that do not exist: when a step is over,
+ * and what a thread refuses from then on. */
 #include "house/family/life.h"
 #include "runtime/control/stop.h"
 #include "runtime/loop/work.h"

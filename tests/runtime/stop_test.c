@@ -1,5 +1,5 @@
-/* The end of a system: every actor ends once, every message goes somewhere once, whoever still
- * works or calls. */
+/* runtime/control/stop.c: when a system ends, every actor ends once, and every message is handled
+ * or released once, whoever still works or calls. */
 #include "tests/runtime/running.h"
 
 #include <errno.h>

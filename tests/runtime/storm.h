@@ -88,18 +88,19 @@ enum domt_deed { DOMT_STORM_DEEDS(DOMT_STORM_NAME) DOMT_DEEDS };
 extern _Atomic uint64_t domt_storm_did[DOMT_DEEDS];
 extern _Atomic int64_t domt_storm_budget; /* of deeds; at 0 nothing more is begun */
 
-/* Types of notices, asks, replies, timers' events, publications; and one that nobody knows. */
+/* Types of notices, asks, replies, events of timers and publications, and a type that no actor
+ * knows. */
 extern const domus_type domt_storm_note, domt_storm_letter, domt_storm_question, domt_storm_essay,
     domt_storm_answer, domt_storm_volume, domt_storm_alarm, domt_storm_news, domt_storm_unknown;
 
 /* Begin a run with empty books. */
 void domt_storm_begin(int64_t budget);
 
-/* At its end: "" when they balance, else what is wrong. With `killed`, actors were ended as they
- * were, and their asks with them. */
+/* End a run. Returns "" if the books balance, else what is wrong. With `killed`, actors were ended
+ * as they were, and their asks with them. */
 const char *domt_storm_end(bool killed);
 
-/* Something happened that must not. Only the first is kept. */
+/* Note something that must not happen. Only the first note is kept. */
 void domt_storm_wrong(const char *what);
 
 static inline void domt_did(enum domt_deed deed, bool done)
@@ -107,7 +108,8 @@ static inline void domt_did(enum domt_deed deed, bool done)
     atomic_fetch_add_explicit(&domt_storm_did[deed], done, memory_order_relaxed);
 }
 
-/* A payload of up to the largest type; in thread-local memory, valid until the next one. */
+/* Make a payload of up to the largest type. It lies in thread-local memory and is valid until the
+ * next one. */
 void *domt_load_new(uint64_t depth);
 void domt_load_look(const void *payload); /* it must be alive */
 void domt_load_free(domt_load load);      /* it was taken */
@@ -115,7 +117,8 @@ void domt_load_free(domt_load load);      /* it was taken */
 /* `payload` was given to a verb that returned `result`: what was not taken is freed. */
 int domt_load_gave(int result, const void *payload);
 
-/* An ask: from its making to its answer, or to the end of its conversation. 0: no more room. */
+/* A ticket stands for an ask, from its making to its answer, or to the end of its conversation. 0:
+ * there is no more room. */
 uint32_t domt_ticket_new(void);
 void domt_ticket_answer(uint32_t ticket);
 void domt_ticket_abandon(uint32_t ticket);
@@ -178,20 +181,20 @@ domus_address domt_anyone(domt_step *step);
 
 uint64_t domt_some_time(domt_step *step);
 
-/* A payload to give: what was taken, or a new one. */
+/* A payload to give: one that was taken, or a new one. */
 const void *domt_something(domt_step *step);
 
-/* The verb returned `result`. */
+/* Count a deed if the `result` of its verb says that it was done. */
 void domt_did_if(enum domt_deed deed, int result);
 
-/* One deed each: storm_society.c. */
+/* Each of these does one deed; they are in storm_society.c. */
 void domt_use_timers(domt_step *step);
 void domt_spawn_somebody(domt_step *step);
 void domt_look_around(domt_step *step);
 void domt_end_somebody(domt_step *step);
 void domt_converse(domt_step *step);
 
-/* Some deeds, and perhaps a wait: what the handler is to return. */
+/* Do some deeds, and perhaps wait. Returns what the handler has to return. */
 int domt_step_act(domt_step *step);
 
 /* --- actors: storm_actors.c ------------------------------------------------------------------- */

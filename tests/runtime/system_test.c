@@ -1,4 +1,5 @@
-/* A system from new to free, in every order that a program may try, and what a start leaves. */
+/* runtime/control/system.c: a system from new to free, in every order that a program may try, and
+ * starts that fail leave nothing. */
 #include "base/memory.h"
 #include "tests/runtime/running.h"
 

@@ -1,4 +1,4 @@
-/* Probes of the test kit: what they receive, expect, send, ask and answer. */
+/* runtime/testkit/probe.c: probes receive, expect, send, ask and answer. */
 #include "base/memory.h"
 #include "tests/support/suite.h"
 

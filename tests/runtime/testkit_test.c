@@ -1,4 +1,5 @@
-/* The test kit as its users see it: steps, time, trace, seeds, stop. Probes have their own test. */
+/* runtime/testkit/: the test kit as its users see it, with steps, time, trace, seeds and stop.
+ * testkit_probe_test.c holds the probes. */
 #include "base/memory.h"
 #include "tests/support/suite.h"
 

@@ -1,4 +1,4 @@
-/* A thread that is never idle gives memory back all the same. */
+/* runtime/loop/trim.c: a thread that is never idle gives memory back all the same. */
 #include "tests/runtime/pressed.h"
 
 static domus_system *system_;

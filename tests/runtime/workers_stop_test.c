@@ -1,4 +1,5 @@
-/* The pool of helper threads stopped, its jobs freed and submitted again, and many jobs at once. */
+/* runtime/os/workers.c: the pool is stopped, its jobs are freed and submitted again, and many jobs
+ * come at once. */
 #include "tests/runtime/jobs.h"
 
 #include <errno.h>

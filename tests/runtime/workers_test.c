@@ -1,4 +1,5 @@
-/* The pool of helper threads: in which order jobs run, on how many threads, and who is refused. */
+/* runtime/os/workers.c: in which order the jobs of the pool run, on how many threads, and which are
+ * refused. */
 #include "tests/runtime/jobs.h"
 
 #include "base/memory.h"

@@ -42,16 +42,17 @@ void domt_crowd_connect(domt_crowd *crowd, uint32_t from, uint32_t to);
 /* Let all clients send and read until `done` says so, at most `ms`. Returns whether it did. */
 bool domt_crowd_run(domt_crowd *crowd, bool (*done)(const domt_crowd *crowd), uint32_t ms);
 
-/* Closed by FIN both ways, reset, or failed. */
+/* Whether each connection was closed by FIN both ways, was reset, or has failed. */
 bool domt_crowd_all_over(const domt_crowd *crowd);
 
-/* All bytes of those who read are back. */
+/* Whether all bytes of the clients that read are back. */
 bool domt_crowd_all_back(const domt_crowd *crowd);
 
-/* The same for one. */
+/* Whether all bytes of one client are back. */
 bool domt_client_is_back(const domt_client *client);
 
-/* Every client that was to end well did: all bytes back, no wrong one, FIN both ways. */
+/* Hold that every client that was to end well did: all bytes are back, none is wrong, and FIN went
+ * both ways. */
 void domt_crowd_holds(const domt_crowd *crowd);
 
 /* Close a client's connection (with `reset`, by RST), if it is open. */
@@ -59,10 +60,10 @@ void domt_client_close(domt_client *client, bool reset);
 
 void domt_crowd_fini(domt_crowd *crowd);
 
-/* A blocking connection to the port on 127.0.0.1, with receives limited to 5 s. */
+/* Make a blocking connection to the port on 127.0.0.1, with receives limited to 5 s. */
 int domt_connect(uint16_t port);
 
-/* Whether somebody listens there. */
+/* Whether a listener serves the port. */
 bool domt_is_served(uint16_t port);
 
 /* Send `text` and wait for it to come back. Returns whether it did. */

@@ -1,4 +1,4 @@
-/* See the header. Operations are heap objects of their own, so that the sanitizers see whoever uses
+/* The fake ring. Operations are heap objects of their own, so that the sanitizers see each use of
  * one that is over. */
 #include "tests/support/fake_backend.h"
 

@@ -75,28 +75,28 @@ domt_op *domt_fake_find(domt_fake *fake, domt_op_kind kind, int fd);
 /* Complete an operation; it goes on when `flags` has DOMI_MORE. */
 void domt_fake_complete(domt_fake *fake, domt_op *op, int32_t result, uint16_t flags);
 
-/* Bytes for the receive on `fd`, in the next provided buffer; -ENOBUFS when there is none. Returns
- * whether there was one. */
+/* Bring bytes for the receive on `fd`, in the next provided buffer, or -ENOBUFS without one.
+ * Returns whether there was one. */
 bool domt_fake_bytes(domt_fake *fake, int fd, const void *bytes, uint32_t size, bool more);
 
 /* End the receive on `fd` with `result`: 0 is the peer's FIN. */
 void domt_fake_receive_ends(domt_fake *fake, int fd, int32_t result);
 
-/* The send on `fd` has taken `result` bytes, or failed. */
+/* Complete the send on `fd`: it has taken `result` bytes, or failed. */
 void domt_fake_sent(domt_fake *fake, int fd, int32_t result);
 
 /* Copy the bytes that the send on `fd` would put on the wire, cut at `size`. Returns how many there
  * are. */
 uint32_t domt_fake_wire(domt_fake *fake, int fd, char *bytes, uint32_t size);
 
-/* Carry out the oldest cancel: it completes with what it hit, and all that it hit with -ECANCELED.
- */
+/* Carry out the oldest cancel: it completes with the number of operations that it hit, and each of
+ * these with -ECANCELED. */
 void domt_fake_cancel_step(domt_fake *fake);
 
-/* A completion that the ring was not asked for. */
+/* Bring a completion that the ring was not asked for. */
 void domt_fake_inject(domt_fake *fake, const domi_completion *completion);
 
-/* Provided buffers that the kernel sees. */
+/* How many provided buffers the kernel sees. */
 uint32_t domt_fake_buffers_free(const domt_fake *fake);
 
 #endif

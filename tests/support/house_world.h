@@ -1,4 +1,4 @@
-/* A world of managers without threads: what a test of house/ stands on.
+/* A world of managers without threads, on which the tests of house/ stand.
  *
  * n homes and, behind them, one outside manager live in one OS thread and are stepped by hand.
  * There is no io and no clock: time is what the test says. A step does what a thread's turn does
@@ -24,20 +24,20 @@ typedef struct domt_world {
     uint32_t wakes[DOMT_HOMES_MAX + 1];         /* calls of `wake`, by manager */
 } domt_world;
 
-/* Defaults, nothing made yet. */
+/* Fill in the defaults; nothing is made yet. */
 void domt_world_init(domt_world *world, uint32_t homes);
 
 /* Make the managers. Returns 0; -ENOMEM (and then nothing is left). */
 int domt_world_start(domt_world *world);
 
-/* The calling thread uses all managers from now on: those that used them have ended. */
+/* Give all managers to the calling thread; the threads that used them must have ended. */
 void domt_world_own(domt_world *world);
 
-/* End every manager as a system does that has stopped, and free all. The managers become the
- * calling thread's. */
+/* End every manager as a stopped system does, and free all. The managers become the calling
+ * thread's. */
 void domt_world_end(domt_world *world);
 
-/* Both, and a failure is the test's. */
+/* Init and start a world; an error fails the test. */
 void domt_world_open(domt_world *world, uint32_t homes);
 
 domi_manager *domt_outside(domt_world *world);
@@ -46,21 +46,21 @@ domi_manager *domt_outside(domt_world *world);
 uint32_t domt_events(domi_manager *home);
 uint32_t domt_run_state(domi_manager *home);
 
-/* A whole turn of one home; returns how much it found to do. */
+/* Take a whole turn of one home. Returns how much it found to do. */
 uint32_t domt_turn(domi_manager *home);
 
-/* Turns of all homes until none has anything to do; aborts after very many. */
+/* Take turns of all homes until none has anything to do; fails after very many. */
 void domt_settle(domt_world *world);
 
 /* Let time pass on all managers: at once, or in steps of a tick with a settle after each. */
 void domt_jump(domt_world *world, uint64_t ns);
 void domt_pass(domt_world *world, uint64_t ns);
 
-/* Spawn from the thread of `from` on `home`; must succeed. */
+/* Spawn from the thread of `from` on `home`; this must succeed. */
 domus_address domt_spawn(domi_manager *from, domi_manager *home, const domus_behaviour *behaviour,
                          const void *state);
 
-/* A notice from nobody, from the thread of `from`: as domus_outside_notice() does it. */
+/* Send a notice without a sender from the thread of `from`, as domus_outside_notice() does. */
 int domt_notice(domi_manager *from, domus_address to, const domus_type *type, const void *payload);
 
 /* Payloads of domt_counted are counted when they are released, and so are those of each other type
@@ -79,11 +79,11 @@ typedef struct domt_call {
 extern const domus_type domt_call_type;
 extern const domus_behaviour domt_agent; /* state_size 0, no frame */
 
-/* Send a call to an agent by a notice; must be taken. */
+/* Send a call to an agent by a notice, which must be taken. */
 void domt_send(domi_manager *from, domus_address agent, int (*function)(domus_stack *, void *),
                void *context);
 
-/* The same, and settle. */
+/* Send a call to an agent, and settle. */
 void domt_do(domt_world *world, domus_address agent, int (*function)(domus_stack *, void *),
              void *context);
 

@@ -1,4 +1,4 @@
-/* A memory cgroup for a test: made where this machine has its cgroups, v1 or v2, if that is
+/* A memory cgroup for a test. It is made where this machine has its cgroups, v1 or v2, if that is
  * allowed. */
 #ifndef DOMT_MEMORY_CGROUP_H
 #define DOMT_MEMORY_CGROUP_H
@@ -34,7 +34,7 @@ static inline bool domt_memory_cgroup_write(const domt_memory_cgroup *cgroup, co
     return written;
 }
 
-/* The number behind `key` in a file; with key "" the first. 0: there is none. */
+/* The number behind `key` in a file, or the first number if the key is ""; 0 if there is none. */
 static inline uint64_t domt_memory_cgroup_read(const domt_memory_cgroup *cgroup, const char *name,
                                                const char *key)
 {
@@ -79,7 +79,7 @@ static inline bool domt_memory_cgroup_try(domt_memory_cgroup *cgroup, int versio
     return false;
 }
 
-/* False: `why` says why there is none. */
+/* Make a cgroup. Returns false if none can be made; then `why` says why. */
 static inline bool domt_memory_cgroup_make(domt_memory_cgroup *cgroup, uint64_t limit)
 {
     return domt_memory_cgroup_try(cgroup, 1, "/sys/fs/cgroup/memory", limit) ||
@@ -87,7 +87,7 @@ static inline bool domt_memory_cgroup_make(domt_memory_cgroup *cgroup, uint64_t 
            domt_memory_cgroup_try(cgroup, 2, "/sys/fs/cgroup/unified", limit);
 }
 
-/* Move the calling process into it. */
+/* Move the calling process into the cgroup. */
 static inline bool domt_memory_cgroup_enter(const domt_memory_cgroup *cgroup)
 {
     char text[32];
@@ -102,7 +102,7 @@ static inline uint64_t domt_memory_cgroup_used(const domt_memory_cgroup *cgroup)
         cgroup, cgroup->version == 1 ? "memory.usage_in_bytes" : "memory.current", "");
 }
 
-/* How many processes in it were killed for want of memory. */
+/* How many processes of the cgroup were killed for want of memory. */
 static inline uint64_t domt_memory_cgroup_kills(const domt_memory_cgroup *cgroup)
 {
     return domt_memory_cgroup_read(

@@ -28,26 +28,26 @@ typedef struct domt_service {
 /* Start arguments[0] and wait until it listens. Only `prepare` is read before. */
 void domt_service_start(domt_service *service, const char *const arguments[]);
 
-/* Start it without waiting; it may end by itself. */
+/* Start arguments[0] without waiting; it may end by itself. */
 void domt_service_spawn(domt_service *service, const char *const arguments[]);
 
 void domt_service_signal(const domt_service *service, int number);
 
-/* Wait until it has ended, at most `ms`; else it is killed and the test fails. Returns its exit
- * status; 128 and the signal that ended it. */
+/* Wait until the service has ended, at most `ms`; else kill it and fail. Returns its exit status,
+ * or 128 plus the signal that ended it. */
 int domt_service_wait(domt_service *service, uint32_t ms);
 
-/* SIGTERM; it must exit with 0 in time, and its profile must be sound. */
+/* Send SIGTERM; the service must exit with 0 in time, and its profile must be sound. */
 void domt_service_stop(domt_service *service);
 
-/* Read what it has said on stderr so far. */
+/* Read all that the service has said on stderr so far. */
 void domt_service_read_error(domt_service *service);
 
-/* The sum over all threads in the last profile that was read. */
+/* The sum over all threads in a row of the last profile that was read. */
 uint64_t domt_service_count(const domt_service *service, const char *row);
 
-/* The last profile that was read: it never woke by the cap with work, and its phases sum to the
- * wall time within 1 %. */
+/* Hold that in the last profile that was read no thread woke by the cap with work, and that the
+ * phases sum to the wall time within 1 %. */
 void domt_service_check_profile(const domt_service *service);
 
 uint64_t domt_service_cpu_ns(const domt_service *service);

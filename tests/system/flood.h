@@ -1,4 +1,4 @@
-/* Floods: what the child of a memory test does to itself, and how it goes on when that is over. */
+/* Floods: the child of a memory test floods itself, and goes on when the flood is over. */
 #ifndef DOMT_FLOOD_H
 #define DOMT_FLOOD_H
 
@@ -28,14 +28,14 @@ typedef struct domt_flood_report {
     bool done;
 } domt_flood_report;
 
-/* Shared memory, and where it runs. */
+/* The report in shared memory, and the cgroup in which the flood runs. */
 extern domt_flood_report *domt_flood_shared;
 extern domt_memory_cgroup domt_flood_cgroup;
 
-/* Not over yet. */
+/* Whether the flood still lasts. */
 bool domt_flood_lasts(void);
 
-/* In the child; what goes wrong beside the report ends it with a status of its own. */
+/* End the child with `status` unless `is_so`. */
 void domt_flood_need(bool is_so, int status);
 void domt_flood_notices(void);
 void domt_flood_large_notices(void);

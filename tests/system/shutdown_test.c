@@ -1,5 +1,5 @@
-/* How a program ends: at once when idle, after every byte that came is answered under load, in time
- * when somebody never reads; and what the signals do. */
+/* A program ends at once when it is idle, after every byte that came was answered under load, and
+ * in time when a peer never reads. Signals do as documented. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"

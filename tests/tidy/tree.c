@@ -1,4 +1,5 @@
-/* Walks, strips, copies and plants: what the rules of tests/tidy stand on. */
+/* The functions on which the rules of tests/tidy stand: they walk the tree, strip comments, copy
+ * files and plant offences. */
 #include "tests/tidy/tree.h"
 
 #include <check.h>
