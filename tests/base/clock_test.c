@@ -18,7 +18,8 @@ struct pair {
     uint64_t slow;
 };
 
-/* Both at nearly the same moment: of several attempts the one with the smallest gap. */
+/* Read both clocks at nearly the same moment: several attempts are made, and the one with the
+ * smallest gap counts. */
 static struct pair read_both(const domi_clock *clock)
 {
     struct pair best = {0};

@@ -20,7 +20,8 @@ static bool take_one(bool mapped)
     return true;
 }
 
-/* How many of `count` allocations are given, as a word of bits; heap and pages in turn. */
+/* Make `count` allocations, of heap and pages in turn. Returns a word with a bit for each that was
+ * given. */
 static unsigned taken(unsigned count)
 {
     unsigned bits = 0;

@@ -109,7 +109,7 @@ START_TEST(command_runs_on_its_cpus_within_its_memory)
 }
 END_TEST
 
-/* They are looked for beside this program, where none of them lies. */
+/* Contenders are looked for beside this program, where none of them lies. */
 START_TEST(contenders_that_are_not_there_are_left_out)
 {
     struct contest contest = {

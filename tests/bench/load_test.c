@@ -66,7 +66,8 @@ static size_t spoil(enum fault fault, char *bytes, size_t length)
     return length;
 }
 
-/* No fault, but a hard case: take in a whole large message before the first byte goes back. */
+/* This is no fault, but a hard case: the service takes in a whole large message before the first
+ * byte goes back. */
 static void answer_late(struct echo *echo, int fd, const char *bytes, size_t length)
 {
     static char held[LOAD_IN_FLIGHT_MAX];

@@ -66,7 +66,7 @@ static void read_file(const char *name, char *text, size_t size)
     fclose(file);
 }
 
-/* On one CPU, so that there is one number of threads. Returns the exit status. */
+/* Run the bench on one CPU, so that there is one number of threads. Returns the exit status. */
 static int run_bench(const char *arguments)
 {
     char command[512];

@@ -202,7 +202,7 @@ static int ask_oneself(domus_stack *stack, void *context)
     return domus_ask(stack, domus_self(stack), &domt_call_type, &question, domt_talk_hear);
 }
 
-/* Its kept ask fails when its conversations are dropped, and the asker is the same actor, whose
+/* The actor's kept ask fails when its conversations are dropped. The asker is the same actor, whose
  * mailboxes have been emptied before. */
 START_TEST(actor_that_ends_with_its_thread_takes_nothing_while_it_is_emptied)
 {
@@ -228,7 +228,7 @@ static int count_call(domus_stack *stack, void *context)
     return 0;
 }
 
-/* As a sender leaves it that looked at the life before it ended, and put after that. */
+/* Leave a message as a sender does that looked at the life before it ended, and put after that. */
 static void put_late(domi_manager *from, domi_house *house, uint32_t lease)
 {
     const domt_call call = {count_call, NULL};

@@ -354,7 +354,7 @@ END_TEST
 
 static int keep_without_memory(domus_stack *stack, void *context)
 {
-    /* Until the slab is used up: what is there already needs no memory. */
+    /* Objects that the slab has already need no memory, so the slab is used up first. */
     domi_memory_fail_after(0, 1);
     while (domi_stack_new(stack->manager, domi_stack_house(stack), 0) != NULL)
         ;

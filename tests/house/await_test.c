@@ -313,7 +313,8 @@ static int cancel(domus_stack *stack, void *self, const void *payload)
     return domus_cancel(stack, running);
 }
 
-/* Its switch over 64 bits takes the await's place away from the sequence's own. */
+/* The switch over 64 bits in this sequence takes the await away from the switch of the sequence
+ * itself. */
 DOMUS_SEQUENCE(misplaced, char)
 {
     DOMUS_BEGIN;

@@ -57,7 +57,7 @@ static int go_back(domus_stack *stack, void *self, const void *number)
     return domus_become(stack, NULL);
 }
 
-/* It knows notes, and urgent ones bring it back; it does not know questions. */
+/* This behaviour knows notes, but no questions; an urgent note brings the first behaviour back. */
 static const domus_behaviour other = {
     .name = "other",
     .state_size = 8,

@@ -247,7 +247,7 @@ START_TEST(slot_of_a_child_elsewhere_is_free_when_its_parent_has_heard)
     ck_assert_uint_eq(there->houses, 0);
     domus_address other = domt_spawn(there, there, &domt_agent, NULL);
     ck_assert_ptr_ne(other.house, child.house);
-    /* It is nobody: stale addresses of all kinds reach no one. */
+    /* The child is gone, and its stale address reaches nobody. */
     ck_assert_int_eq(domi_house_stop(domt_outside(&domt_kin_world), child), -ESTALE);
     ck_assert_int_eq(domi_house_stop(there, child), -ESTALE);
     child.lease++;

@@ -132,7 +132,7 @@ static int ask(domus_stack *stack, void *order_)
     return domus_ask_within(stack, actors[now->to], &question, &now->call, now->timeout_ns, hear);
 }
 
-/* It asks now; nobody answers yet. */
+/* The asker asks now; no actor answers yet. */
 static void begin(const order *now)
 {
     domt_send(world.managers[0], actors[0], ask, (void *)(uintptr_t)now);
@@ -182,7 +182,7 @@ START_TEST(answer_in_time_takes_the_time_out_back)
 }
 END_TEST
 
-/* Both are there when the asker runs: it hears one of them, once. */
+/* The answer and the time-out are both there when the asker runs: it hears one of them, once. */
 START_TEST(answer_that_meets_the_time_out_resumes_once)
 {
     const order now = {1, 5 * MS, {reply_at_once, NULL}};

@@ -131,7 +131,7 @@ START_TEST(who_joins_gets_what_it_publishes_itself)
 }
 END_TEST
 
-/* As a thief would: the member runs on another thread than its home. */
+/* The member runs on another thread than its home, as a thief would run it. */
 START_TEST(a_member_that_is_lent_joins_and_leaves_in_order)
 {
     begin(0);

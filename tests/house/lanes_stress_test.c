@@ -230,7 +230,7 @@ static uint32_t turn(worker *at)
     return found;
 }
 
-/* From nobody, by this thread. */
+/* Put a message without a sender, by this thread. */
 static bool throw_in(worker *at)
 {
     domi_envelope *envelope = domi_envelope_new(&at->manager, sizeof *envelope);

@@ -118,7 +118,7 @@ static void choose_cpus(int cpus[2])
     }
 }
 
-/* How often both missed. */
+/* Play the rounds of a duel. Returns how often both sides missed. */
 static uint64_t hold(const char *name, const struct duel *duel)
 {
     static struct arena arena;
@@ -308,7 +308,7 @@ static void play_end(void)
     domt_world_end(&stage.world);
 }
 
-/* As fall_asleep() does. */
+/* This side parks as fall_asleep() does. */
 static void play_park(void *context)
 {
     struct play *play = context;

@@ -53,7 +53,7 @@ static void close_world(void)
     domt_world_end(&world);
 }
 
-/* It waits for an answer of `far`, so it is not of high priority when mail comes. */
+/* Let the actor wait for an answer of `far`, so that it is not of high priority when mail comes. */
 static void let_wait(uint32_t index)
 {
     domt_inquire_by(home(), actors[index], far, 1);

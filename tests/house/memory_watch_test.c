@@ -242,7 +242,7 @@ START_TEST(an_actor_watches_once_and_until_it_takes_it_back)
 }
 END_TEST
 
-/* Its event is in the mailbox, behind the notice by which it is taken back. */
+/* The event of the watch is in the mailbox, behind the notice by which the watch is taken back. */
 START_TEST(an_event_under_way_is_not_handled_after_it_was_taken_back)
 {
     hearer to;

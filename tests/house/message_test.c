@@ -93,7 +93,7 @@ static void close_world(void)
     domt_world_end(&world);
 }
 
-/* As a notice from actor 0. */
+/* Send a message of this type, as a notice from actor 0. */
 static int send_type(domus_stack *stack, void *type)
 {
     return domus_notice(stack, actors[1], type, bytes);

@@ -76,7 +76,7 @@ static domus_address address_of(uint32_t n, uint64_t life)
     return (domus_address){(struct domi_house *)(uintptr_t)house, lease_for(house)};
 }
 
-/* Which life of `n` this is; 0 when it is none. */
+/* The number of the life of `n` that has this address; 0 if none has it. */
 static uint64_t life_of(uint32_t n, domus_address address)
 {
     uint64_t house = (uint64_t)(uintptr_t)address.house;

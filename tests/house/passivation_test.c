@@ -79,7 +79,7 @@ START_TEST(many_messages_cost_one_timer)
         pass(5);
         ck_assert_uint_eq(domt_kin_world.managers[0]->timers, 1);
     }
-    /* It looks once in an idle time, not once for each message. */
+    /* The actor's timer fires once in an idle time, and not once for each message. */
     ck_assert_uint_le(DOMT_SUM(&domt_kin_world, timers_fired), 4);
     pass(20);
     close_ended();

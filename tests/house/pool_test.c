@@ -101,7 +101,7 @@ static domus_behaviour passing;
 static domus_address actors[ACTORS];
 static uint64_t handled;
 
-/* On to the next actor, which lives elsewhere, as a packet of the next size. */
+/* Pass the packet on to the next actor, which lives elsewhere, in the next size. */
 static int pass(domus_stack *stack, void *self, const void *packet_)
 {
     static unsigned char next[4096];

@@ -167,7 +167,7 @@ static unsigned heard;
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)stack, (void)self;
-    /* Not -ENOMSG: nobody forgot to answer. */
+    /* The error is not -ENOMSG, because no handler forgot to answer. */
     ck_assert(answer->error == -ENOMEM || answer->error == -ESTALE);
     heard++;
     return 0;

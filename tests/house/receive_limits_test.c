@@ -1,5 +1,5 @@
-/* Receives beside all else: asks that they take, stops, barriers, saturation, full mailboxes, asks
- * that are withdrawn, and no memory. */
+/* Receives of asks, and receives beside stops, barriers, full mailboxes, withdrawn asks, no memory.
+ */
 #include "base/memory.h"
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
@@ -193,7 +193,7 @@ START_TEST(asks_are_received_before_notices)
 }
 END_TEST
 
-/* Only the holder of an ask may lose it: it is counted, dropped once, and not shown. */
+/* An ask whose time is over is counted, dropped once, and not shown to a receive. */
 START_TEST(expired_ask_is_not_received)
 {
     domt_pick_open(0, 0);
@@ -378,7 +378,7 @@ START_TEST(what_no_pattern_takes_is_bounded_by_mailbox_max_and_counted)
     settle();
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, refusals), 5);
     ck_assert_uint_eq(domt_pick.picker.house->mail, 8);
-    /* Only the end of the receive helps: here its conversation is stopped with the actor. */
+    /* Only the end of the receive helps: here the actor is stopped with its conversation. */
     ck_assert_int_eq(domi_house_stop(domt_outside(&domt_pick.world), domt_pick.picker), 0);
     settle();
     ck_assert_uint_eq(domt_pick.releases, 8);

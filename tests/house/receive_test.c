@@ -217,7 +217,7 @@ static int flush_at_mount(domus_stack *stack, void *self)
     return flush(stack, NULL);
 }
 
-/* There is nothing to look at, and nothing comes that would make it look. */
+/* The mailbox has nothing to look at, and nothing comes that would make the receive look. */
 START_TEST(looking_into_an_empty_mailbox_ends_also_from_an_event_and_at_mount)
 {
     static const domus_behaviour mounting = {.name = "mounting", .on_mount = flush_at_mount};

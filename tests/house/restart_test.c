@@ -324,7 +324,8 @@ static int fail_soon(domus_stack *stack, void *unused)
     return domus_after(stack, MS, &domt_kin_fail, &error, NULL);
 }
 
-/* Both want the child's node, and the stop has it: it is in the inbox when an event fails. */
+/* A failure and a stop both want the child's node. The stop has it: the node is in the inbox when
+ * an event fails. */
 START_TEST(failure_leaves_a_stop_that_is_under_way_alone)
 {
     for (uint32_t from = 0; from < 3; from++) {
@@ -380,8 +381,8 @@ START_TEST(all_for_one_leaves_a_child_in_its_last_moment_alone)
 }
 END_TEST
 
-/* Its failure is on its way when the parent begins to restart: that is no second failure of the
- * parent, whatever its rules are. */
+/* The child's failure is on its way when the parent begins to restart. That is no second failure of
+ * the parent, whatever the parent's rules are. */
 START_TEST(child_that_fails_while_its_parent_restarts_is_stopped)
 {
     domt_kin_open(2);

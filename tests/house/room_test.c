@@ -164,7 +164,7 @@ START_TEST(who_ends_has_no_room)
 }
 END_TEST
 
-/* It waits for its child: an empty mailbox, but nothing will be taken any more. */
+/* The actor waits for its child to end: its mailbox is empty, but takes nothing any more. */
 START_TEST(who_is_about_to_end_has_no_room)
 {
     open_full(0, 20);

@@ -191,7 +191,7 @@ static uint64_t key_of(const domus_type *type, const void *payload)
 #define KEYS 4096u
 static uint8_t placed[KEYS];
 
-/* Where every key goes; from all threads in turn. */
+/* Note to which routee every key goes; all threads send in turn. */
 static void place_all(void)
 {
     for (uint32_t i = 0; i < KEYS; i++) {

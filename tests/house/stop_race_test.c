@@ -16,7 +16,7 @@
 
 #define BIRTHS DOMT_SCALE(150000u, 20000u)
 
-/* On a busy machine each birth waits for a CPU: after this time so many of them are enough. */
+/* Each birth waits for a CPU on a busy machine, so after ENOUGH_NS these many births are enough. */
 #define BIRTHS_MIN 1000u
 #define ENOUGH_NS  UINT64_C(15000000000)
 

@@ -128,7 +128,7 @@ START_TEST(all_answers_are_released_also_those_not_looked_at)
 }
 END_TEST
 
-/* In an order that is not theirs. */
+/* Take some of the answers, in another order than that of the list. */
 static int take_some(domus_stack *stack, const domus_answer *answer)
 {
     const domus_answer copy = *answer;

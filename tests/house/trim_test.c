@@ -40,7 +40,7 @@ START_TEST(spare_bytes_that_are_used_again_are_not_spare_any_more)
 }
 END_TEST
 
-/* So that a thread which others have freed much for does not stand still. */
+/* A thread for which others have freed much must not stand still while it sorts that. */
 START_TEST(objects_that_come_back_in_crowds_are_sorted_some_at_a_time)
 {
     uint32_t steps = 1;

@@ -429,7 +429,7 @@ static int sleep_and_fail(domus_stack *stack, void *unused)
     return domus_sleep(stack, MS, fail_on);
 }
 
-/* Its failure later is one of a handler: it goes on if it may, and its on_stop runs. */
+/* A later failure is one of a handler: the actor goes on if it may, and its on_stop runs. */
 START_TEST(mount_that_fails_after_it_has_parked_is_a_handler_that_fails)
 {
     static const domus_supervision resumes = {.otherwise = DOMUS_RESUME};

@@ -283,7 +283,7 @@ START_TEST(watch_is_taken_back_only_by_who_made_it)
     ck_assert_int_eq(results[1], -ENOENT);
     domt_kin_stop(2);
     heard(1, 2, 0);
-    /* Its record is used again: the old handle is stale. */
+    /* The record of the watch is used again, and the old handle is stale. */
     domus_watch old = watched;
     (void)domt_kin_root(2, 1, &domt_kin_hearing);
     domt_kin_do(1, watch, &domt_kin_of[2].address);

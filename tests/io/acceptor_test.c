@@ -447,7 +447,7 @@ START_TEST(an_actor_that_is_gone_is_passed_over)
         turn();
     }
     opened(0, 2, 2);
-    /* So is one that was asked to stop, before its own thread has seen that. */
+    /* An actor that was asked to stop is passed over, too, before its own thread has seen that. */
     ck_assert_int_eq(domi_house_stop(&nodes[0].manager, nodes[2].actor), 0);
     peers[4] = arrive(true);
     peers[5] = arrive(true);

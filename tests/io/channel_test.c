@@ -268,7 +268,7 @@ START_TEST(a_close_works_in_every_state)
 }
 END_TEST
 
-/* As the peer's reset comes: by the receive if there is one, by the send if there is one. */
+/* The peer's reset comes by the receive if there is one, and by the send if there is one. */
 START_TEST(the_peers_reset_ends_every_state)
 {
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {

@@ -54,7 +54,7 @@ static int write_to(uint32_t i, uint32_t size)
     return result;
 }
 
-/* So much is queued on the first channel, however it came to be. */
+/* Queue at least `bytes` on the first channel. */
 static void fill(uint64_t bytes)
 {
     uint64_t queue_max = bed.io.pressure.queue_max;
@@ -78,7 +78,7 @@ static bool reads(uint32_t i)
     return domt_fake_find(bed.fake, DOMT_RECEIVE, fds[i]) != NULL && !is_crowded(i);
 }
 
-/* Its peer takes all that was queued. */
+/* Let the peer of channel `i` take all that was queued. */
 static void take_all(uint32_t i)
 {
     while (domus_channel_queued(bed.channels[i]) != 0) {
@@ -141,7 +141,7 @@ START_TEST(above_its_part_a_channel_does_not_read)
 }
 END_TEST
 
-/* Nobody reads; each comes after the ones before it have all that they may have. */
+/* No peer reads, and each channel comes after the ones before it have all that they may have. */
 START_TEST(channels_that_come_later_have_less_and_the_last_still_reads)
 {
     uint64_t last = UINT64_MAX;
@@ -204,7 +204,7 @@ START_TEST(a_crowded_channel_may_still_write_until_three_quarters_are_reached)
 }
 END_TEST
 
-/* Their actor writes for the first as much as it may, for requests that take no room. */
+/* The actor writes as much as it may on the first channel, for requests that take no room. */
 START_TEST(long_answers_leave_room_for_short_ones)
 {
     begin(CHANNELS, BOUND);

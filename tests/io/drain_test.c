@@ -118,7 +118,7 @@ START_TEST(a_peer_that_has_finished_is_waited_for_until_it_has_all)
 }
 END_TEST
 
-/* No receive is armed that would tell. */
+/* No receive is armed that would tell of the reset. */
 START_TEST(a_peer_that_has_finished_and_resets_is_not_waited_for)
 {
     const struct linger at_once = {.l_onoff = 1};
@@ -177,7 +177,7 @@ START_TEST(an_abort_counts_what_is_owed_wherever_it_is)
 }
 END_TEST
 
-/* Nobody knows how long the answer would have been. */
+/* The channel counts without bytes, because no one knows how long the answer would have been. */
 START_TEST(an_abort_counts_a_channel_that_is_owed_an_answer)
 {
     begin(DOMT_BED_DROP);
@@ -191,7 +191,8 @@ START_TEST(an_abort_counts_a_channel_that_is_owed_an_answer)
 }
 END_TEST
 
-/* It stays open because its actor has a conversation, which is another channel's. */
+/* The silent channel stays open because its actor has a conversation, which is another channel's.
+ */
 START_TEST(a_silent_peer_that_a_drain_ends_is_owed_nothing)
 {
     for (int sends = 0; sends < 2; sends++) {

@@ -46,7 +46,7 @@ static void put(domus_stack *stack, domus_channel *channel, char byte)
     ours.written = domus_channel_write(channel, buffer);
 }
 
-/* There is no frame in on_read, so each digit has its function. */
+/* A conversation that begins in on_read has no frame, so each digit has a function of its own. */
 static int over(domus_stack *stack, const domus_answer *answer, char byte)
 {
     ours.answers++;

@@ -27,7 +27,7 @@ static void begin(uint32_t count, domt_bed_mode mode)
         fds[i] = domt_bed_connect(&bed, &peers[i]);
 }
 
-/* Their idle time is short. */
+/* Begin with `count` channels whose idle time is short. */
 static void begin_idle(uint32_t count, domt_bed_mode mode)
 {
     domt_bed_init(&bed);
@@ -109,7 +109,7 @@ START_TEST(a_starved_peer_whose_bytes_wait_in_the_socket_is_not_idle)
 }
 END_TEST
 
-/* Its actor could not read them, because the actor that it asks is full. */
+/* The actor could not read the peer's bytes, because the actor that it asks is full. */
 START_TEST(a_peer_whose_bytes_wait_for_its_actor_is_not_idle)
 {
     begin_idle(1, DOMT_BED_DROP);
@@ -129,7 +129,7 @@ START_TEST(a_peer_whose_bytes_wait_for_its_actor_is_not_idle)
 }
 END_TEST
 
-/* It sends, but takes no answers: the bytes in its socket are its own doing. */
+/* The peer sends, but takes no answers, so it is to blame for the bytes in its socket. */
 START_TEST(a_peer_that_takes_no_answers_is_idle_whatever_it_sends)
 {
     domt_bed_init(&bed);
@@ -148,7 +148,7 @@ START_TEST(a_peer_that_takes_no_answers_is_idle_whatever_it_sends)
 }
 END_TEST
 
-/* It was closed by its actor, so nobody is going to read the bytes in its socket. */
+/* The channel was closed by its actor, so no one is going to read the bytes in its socket. */
 START_TEST(a_peer_that_is_being_closed_is_idle_whatever_it_sends)
 {
     begin_idle(1, DOMT_BED_ECHO);

@@ -35,7 +35,7 @@ static const domt_op *receive(void)
     return domt_fake_find(bed.fake, DOMT_RECEIVE, fd);
 }
 
-/* Then a sweep goes through the channels, twice when the level has ended. */
+/* Set the level. A sweep then goes through the channels, twice when the level has ended. */
 static void press(domus_memory_level level)
 {
     domi_io_set_pressure(&bed.io, &(domi_io_pressure){.pauses = level != DOMUS_MEMORY_NORMAL,
@@ -154,7 +154,8 @@ START_TEST(a_channel_that_closes_is_read_to_its_end)
 }
 END_TEST
 
-/* Its peer may have sent what nobody has read, also in the moment in which it may go on. */
+/* The peer of a paused channel may have sent bytes that no one has read, also in the moment in
+ * which the channel may go on. */
 START_TEST(a_peer_that_nobody_reads_is_not_idle)
 {
     begin_with(DOMT_BED_KEEP, 100);
@@ -195,7 +196,8 @@ START_TEST(a_drain_reads)
 }
 END_TEST
 
-/* It is copied out because few are free; without memory for that it stays where it is. */
+/* The piece is copied out because few buffers are free; without memory for the copy it stays in its
+ * buffer. */
 START_TEST(a_piece_is_not_lost_for_want_of_memory)
 {
     begin(DOMT_BED_KEEP);

@@ -242,7 +242,7 @@ START_TEST(a_full_send_queue_stops_reading_until_it_is_low)
 }
 END_TEST
 
-/* With nothing read that waits for the actor, only the mark decides. */
+/* Only the mark decides if no bytes wait for the actor. */
 START_TEST(a_channel_that_stopped_reading_goes_on_at_the_low_mark_and_not_before)
 {
     domt_bed_init(&bed);

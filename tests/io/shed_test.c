@@ -73,7 +73,7 @@ static uint64_t resets(void)
     return domi_counter_read(&bed.io.counters.shed);
 }
 
-/* Its peer has taken nothing since now: so it is reset in 5 s, and not before. */
+/* Hold that the channel, whose peer takes nothing from now on, is reset in 5 s and not before. */
 static void is_deaf_after_its_time(void)
 {
     pass(4 * SECOND);
@@ -176,7 +176,7 @@ START_TEST(a_peer_for_which_nothing_waits_is_not_deaf)
 }
 END_TEST
 
-/* It was looked at long ago, when nothing waited for it either. */
+/* The sweep looked at the peer long ago, in an earlier shortage. */
 START_TEST(what_was_seen_in_an_earlier_shortage_does_not_count)
 {
     begin(1);

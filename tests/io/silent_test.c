@@ -147,7 +147,7 @@ START_TEST(a_shorter_idle_time_out_comes_first_and_is_not_counted)
 }
 END_TEST
 
-/* With no room for what is queued for peers no channel is read. */
+/* No channel is read while there is no room for bytes that are queued for peers. */
 static void stop_reading(void)
 {
     domi_io_set_pressure(&bed.io, &(domi_io_pressure){.queue_max = 0});
@@ -202,7 +202,7 @@ START_TEST(a_peer_that_has_finished_is_not_waited_for)
 }
 END_TEST
 
-/* It takes its answer slowly; sendTimeout bounds that. */
+/* The peer takes its answer slowly; sendTimeout bounds that. */
 START_TEST(a_channel_that_its_actor_has_closed_is_not_silent)
 {
     begin();

@@ -78,7 +78,7 @@ static domt_op *accepting(void)
     return domt_fake_find(bed.fake, DOMT_ACCEPT, listener);
 }
 
-/* Both ends of a connection from 127.0.0.`host`. */
+/* Make a connection from 127.0.0.`host`; both ends are returned. */
 static void pair_from(uint8_t host, int *ret_ours, int *ret_peer)
 {
     struct sockaddr_in to = {.sin_family = AF_INET};
@@ -191,7 +191,8 @@ START_TEST(without_the_key_loopback_has_no_bound)
 }
 END_TEST
 
-/* Else one address would fill the queue of those that wait, and the others would come after it. */
+/* If these did not count, one address would fill the queue of waiting connections, and the others
+ * would come after it. */
 START_TEST(connections_that_wait_for_room_count_as_well)
 {
     int ends[6];
@@ -440,7 +441,7 @@ START_TEST(a_failing_accept_is_told_by_its_cause)
 }
 END_TEST
 
-/* Nobody knows whether there are descriptors while the accept is paused for another reason. */
+/* While the accept is paused for another reason, no one knows whether there are descriptors. */
 START_TEST(a_spell_goes_on_while_nothing_is_tried)
 {
     int ends[1];

@@ -166,7 +166,7 @@ static void end(int peer)
     domt_bed_end(&bed); /* holds that no house, channel, descriptor or buffer is left */
 }
 
-/* As the acceptor does it. */
+/* Hand a connection over as the acceptor does. */
 static void hand_over(int fd)
 {
     const domi_accepted accepted = {.fd = fd, .io = &bed.io};
@@ -253,7 +253,7 @@ START_TEST(channels_wait_for_a_restart_that_succeeds)
 }
 END_TEST
 
-/* Its state is nobody's, so not even on_close may look at it. */
+/* The actor was never mounted, so not even on_close may look at its state. */
 START_TEST(channels_of_who_is_stopped_instead_are_closed_unseen)
 {
     for (int with_bytes = 0; with_bytes < 2; with_bytes++) {

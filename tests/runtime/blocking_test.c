@@ -175,7 +175,7 @@ START_TEST(stop_waits_for_work_that_runs_and_withdraws_what_does_not)
 }
 END_TEST
 
-/* Its argument is in the frame, and the function reads it when all else is over. */
+/* The argument of the work is in the frame, and the function reads it when all else is over. */
 START_TEST(work_that_outlasts_the_actor_timeout_is_abandoned_and_said)
 {
     int number = 1;

@@ -111,7 +111,7 @@ START_TEST(a_level_ends_a_twentieth_below_where_it_begins)
 }
 END_TEST
 
-/* Both budgets are the least one: what is above it is critical at once, and ends below it. */
+/* Both budgets are the same: a use above it is critical at once, and the level ends below it. */
 START_TEST(with_both_budgets_the_same_a_level_is_critical_or_normal)
 {
     const domi_marks marks = {.high = 100, .critical = 100};

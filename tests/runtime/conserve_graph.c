@@ -243,7 +243,7 @@ int domt_pass_on(domus_stack *stack, domt_node *self)
 
 /* --- handlers --------------------------------------------------------------------------------- */
 
-/* Where it runs, and whether it is the one who was meant. */
+/* Count where the node runs, and check that the token was meant for it. */
 static void look_around(domus_stack *stack, const domt_node *self, const domt_token *token)
 {
     bool lent = domt_is_lent(stack);
@@ -267,7 +267,7 @@ static int take_token(domus_stack *stack, void *self_, const void *payload)
     uint64_t chance = domi_random_below(&self->dice, 256);
 
     look_around(stack, self, token);
-    /* Only with a bell that will bring it back. */
+    /* A token is put aside only if a bell will bring it back. */
     if (chance == 0 && self->timers != 0 && domus_stash(stack) == 0) {
         domt_count_one(DOMT_STASHED);
         return 0;

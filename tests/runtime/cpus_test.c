@@ -34,7 +34,7 @@ static domi_cpus choose(domus_config config, const char *root)
     return cpus;
 }
 
-/* It is refused with a line that holds `word`, and nothing else is written. */
+/* Hold that `list` is refused with a line that holds `word`, and that nothing else is written. */
 static void expect_refused(const char *list, const char *word)
 {
     domus_config config = configured(list, 0, 0);
@@ -196,7 +196,7 @@ START_TEST(cpus_refuses_a_list_it_cannot_use)
 }
 END_TEST
 
-/* In a process that may use one CPU only: with the real files of this machine. */
+/* Choose in a process that may use one CPU only, with the real files of this machine. */
 static void choose_on_one_cpu(void *context)
 {
     cpu_set_t usable = usable_cpus(), one;

@@ -314,7 +314,8 @@ START_TEST(detached_actor_that_does_not_return_is_said)
 }
 END_TEST
 
-/* It is left, because its handler did not return in time: its on_stop runs where the stop does. */
+/* The actor is left because its handler did not return in time, so its on_stop runs on the thread
+ * of the stop. */
 START_TEST(on_stop_of_an_actor_that_is_left_cannot_stop_the_system)
 {
     begin(&loner, 4);

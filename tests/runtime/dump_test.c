@@ -139,7 +139,7 @@ static void says(const char *wanted)
     ck_assert_msg(strstr(text, wanted) != NULL, "\"%s\" is not in:\n%s", wanted, text);
 }
 
-/* It may just be looking at what has come. */
+/* The actor may just be looking at a message, so dump until it waits. */
 static void dump_when_waiting(domus_system *system, domus_address address)
 {
     DOMT_WAIT_FOR(10, domus_dump_actor(system, address, text, sizeof text) == 0 &&
@@ -190,7 +190,7 @@ START_TEST(an_actors_dump_says_what_it_waits_for)
 }
 END_TEST
 
-/* Also those of other threads, of parents and of who is asked. */
+/* This includes addresses of other threads, of parents, and of actors that are asked. */
 START_TEST(addresses_of_memory_appear_only_on_request)
 {
     domus_config config = domt_config(2);
@@ -231,7 +231,7 @@ START_TEST(a_receive_and_a_stop_are_said)
     says(" ms left");
     ck_assert_int_eq(domus_outside_stop(system, address), 0);
     DOMT_WAIT_FOR(10, domus_dump_actor(system, address, text, sizeof text) == -ESTALE);
-    /* Its thread gives the slot to the next that it spawns itself. */
+    /* The thread gives the slot to the next actor that it spawns itself. */
     domus_address next = {NULL, 0};
     domus_address near = domt_spawn(system, 0, &silent, NULL);
     domus_outside_reply reply = {.buffer = &next, .size = sizeof next};

@@ -259,7 +259,8 @@ static void begin(domt_stepped *stepped, const domus_config *config, domt_load l
     atomic_store(&domt_load_handled, 0);
 }
 
-/* Behind `ahead` of one level, of which it gets 3 takes of 4, or every 4th. */
+/* Hold how long witnesses wait behind the houses `ahead` of them: their level gets 3 takes of 4, or
+ * every 4th. */
 static void holds_waits(domt_load load)
 {
     uint64_t many = domt_load_state_houses(load);

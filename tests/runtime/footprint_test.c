@@ -236,7 +236,7 @@ START_TEST(this_machine_says_something)
 }
 END_TEST
 
-/* As in a container: each of the nearer ones has two limits. */
+/* The directories are as in a container: each of the nearer ones has two limits. */
 START_TEST(the_fullest_counts_however_far_up_it_is)
 {
     static const char *const paths[] = {"a/b/c", "a/b", "a"};

@@ -225,7 +225,7 @@ START_TEST(a_system_may_be_started_after_a_fork)
 }
 END_TEST
 
-/* So an exec leaves nothing of it open. */
+/* All descriptors of a system are close-on-exec, so an exec leaves none of them open. */
 START_TEST(all_descriptors_are_close_on_exec)
 {
     const domus_listener_config listener = {"any", "127.0.0.1:0", 16};

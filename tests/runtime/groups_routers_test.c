@@ -475,7 +475,7 @@ START_TEST(a_router_that_ends_is_never_taken_for_the_next_one)
     ck_assert_uint_eq(atomic_load(&made), GENERATIONS);
     ck_assert_uint_eq(atomic_load(&refused), 0);
     ck_assert_uint_eq(atomic_load(&disorder), 0);
-    /* How many of each depends on the machine. */
+    /* The machine decides how many were handled and how many were stale. */
     ck_assert_uint_ne(atomic_load(&handled) + atomic_load(&stale), 0);
     domt_end(system);
 }

@@ -462,7 +462,7 @@ START_TEST(a_flood_is_bounded_and_counted_and_said)
     DOMT_WAIT_FOR(10, domt_profile(system, 0).notices == FAILURES);
     domus_profile profile = domt_profile(system, 0);
     ck_assert_uint_gt(profile.log_lines_dropped, 0);
-    /* It may have spread over a few seconds, each with its line about the one before. */
+    /* The flood may have spread over a few seconds, each with a line about the one before. */
     uint64_t passed = FAILURES - profile.log_lines_dropped;
     uint64_t about = atomic_load(&lines.count) - passed;
     ck_assert_uint_le(about, passed / DOMUS_LOG_LINES_PER_SECOND + 1);

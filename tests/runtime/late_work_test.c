@@ -42,7 +42,7 @@ static int begin_work(domus_stack *stack, void *self, const void *nothing)
     return domus_blocking(stack, wait_for_go, NULL, hear);
 }
 
-/* Its answer was lost with the message: it has to end in another way. */
+/* The answer of the work was lost with the message, so the work has to end in another way. */
 static int end_work_of_other(domus_stack *stack, void *self, const void *nothing)
 {
     domi_promise *promise = worker_.house->stacks->waiting;
@@ -60,7 +60,7 @@ static const domus_behaviour working = {
     .on = (const domus_on[]){{&go, begin_work, 0}, {&end_it, end_work_of_other, 0}, {0}},
 };
 
-/* No life ends while its work lasts, so the test says that it has. */
+/* No life ends while its work lasts, so the test sets the marks of an end by hand. */
 START_TEST(end_of_work_that_nobody_takes_is_a_dead_letter)
 {
     domus_config config = domt_config(1);

@@ -211,8 +211,8 @@ START_TEST(a_refusal_is_heard_of_as_often_as_it_is_counted)
 }
 END_TEST
 
-/* He is at the gate: all that comes waits in his mailbox, up to its bound; the rest is counted, and
- * makes no letters. */
+/* The subscriber stays at the gate. Letters wait in its mailbox up to the bound; the rest is
+ * counted, and makes no letters. */
 START_TEST(a_slow_subscriber_bounds_what_is_kept_for_him)
 {
     domus_config config = domt_config(2);

@@ -98,7 +98,7 @@ static int woken(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-/* Its barrier never falls. */
+/* The silent actor raises a barrier that never falls. */
 static int fall_silent(domus_stack *stack, void *self)
 {
     (void)self;

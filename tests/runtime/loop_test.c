@@ -120,8 +120,8 @@ static const domus_behaviour alarmed = {
     .on = (const domus_on[]){{&work_type, worked, 0}, {NULL, NULL, 0}},
 };
 
-/* After a pause, phase 2 collects what has arrived meanwhile. That is io as what phase 1 reaps is,
- * unless it is a wake-up. */
+/* After a pause, phase 2 collects what has arrived meanwhile. That time is io, as in phase 1,
+ * unless the completion is a wake-up. */
 START_TEST(completions_that_phase_2_collects_are_io)
 {
     domus_config config = domt_config(1);
@@ -257,8 +257,8 @@ START_TEST(home_looks_after_16_houses_or_64_messages)
 }
 END_TEST
 
-/* Where others may come for houses the first look comes early, but the next ones do not: each of
- * them reads the clock. */
+/* If thieves may come, the first look is early. The next ones are not, because each look reads the
+ * clock. */
 START_TEST(looks_are_no_more_frequent_where_there_are_thieves)
 {
     look_with(2, 500, 1);

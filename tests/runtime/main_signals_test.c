@@ -14,7 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How soon a program has to end here: far beyond the second that its last lines have. */
+/* The time in which a program has to end here, far longer than the second that its last lines have.
+ */
 #define SOON_NS (10000 * DOMT_MS)
 
 static const domus_type block_type = {.name = "block", .size = sizeof(int)};

@@ -433,7 +433,7 @@ static int quit_while_stopping(domus_system *system, void *argument)
     return result;
 }
 
-/* It is no second signal: what drains may drain. */
+/* SIGQUIT after SIGTERM is no second signal: the program may go on draining. */
 START_TEST(quit_while_stopping_is_no_second_signal)
 {
     int status = 9;

@@ -157,7 +157,7 @@ START_TEST(a_small_buffer_is_told_what_it_wants)
     ck_assert_int_eq(domus_outside_ask(system, to, &grow_type, NULL, 0, &reply), 0);
     ck_assert_str_eq(bytes, "large");
     ck_assert_uint_eq(atomic_load(&released), 1);
-    /* Without a buffer it is only known that it was answered. */
+    /* Without a buffer the caller only learns that the ask was answered. */
     ck_assert_int_eq(domus_outside_ask(system, to, &grow_type, NULL, 0, NULL), 0);
     ck_assert_uint_eq(atomic_load(&released), 2);
     domt_end(system);
@@ -376,7 +376,7 @@ START_TEST(who_waits_when_the_system_stops_is_told)
 }
 END_TEST
 
-/* As the stop does it when an actor has not let go of an ask in time. */
+/* The stop closes the outside in this way if an actor has not let go of an ask in time. */
 START_TEST(closing_the_outside_fails_all_that_wait)
 {
     domus_config config = domt_config(2);

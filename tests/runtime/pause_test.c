@@ -119,7 +119,7 @@ static const domus_behaviour asker = {
     .on = (const domus_on[]){{&ask_type, on_ask, 0}, {NULL, NULL, 0}},
 };
 
-/* It has an hour: the nearest deadline is not what is overdue. */
+/* This ask has an hour, so the nearest deadline is not the overdue one. */
 static int on_patience(domus_stack *stack, void *self, const void *whom)
 {
     (void)self;
@@ -203,8 +203,8 @@ START_TEST(bytes_that_were_reaped_after_a_pause_are_as_young_as_that)
     domus_channel *channel = thread->io.slots[0].channel;
     channel->paused = true; /* this ring receives nothing */
 
-    /* In phase 1; by a timer that is due; and by one that has to wait, because there are more
-     * completions than one turn takes. */
+    /* The bytes are collected in phase 1, by a timer that is due, or by a timer that has to wait
+     * because there are more completions than one turn takes. */
     for (uint32_t way = 0; way < 3; way++) {
         void (*phase)(domi_thread *) = way != 0 ? domi_phase_channels : domi_phase_io;
         for (uint32_t ms = 5; ms <= 20; ms += 15) {

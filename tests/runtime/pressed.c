@@ -23,7 +23,8 @@ void domt_pressed_use_with(uint64_t percent, uint64_t foreign_percent)
 
     /* The doors to memory count what the library holds: they are told that it is so much. */
     atomic_store(&pressed->pressure.meter.held, (int64_t)((percent - foreign_percent) * MIB * 10));
-    /* In place and of one length: who reads meanwhile finds a number, the old one or the new. */
+    /* The number is written in place and has a fixed length, so a thread that reads meanwhile finds
+     * the old number or the new one. */
     snprintf(text, sizeof text, "%012llu\n", (unsigned long long)(percent * MIB * 10));
     snprintf(path, sizeof path, "%s/sys/fs/cgroup/a/memory.current", domt_pressed_tree.root);
     int fd = open(path, O_WRONLY | O_CLOEXEC);

@@ -90,7 +90,7 @@ static int ask_mute(domus_stack *stack, void *self)
     return domus_ask_within(stack, mute, &question, NULL, 300 * DOMT_MS, hear);
 }
 
-/* Its time-out stands on a wheel of its own. */
+/* Time-outs of asks stand on another wheel than timers. */
 START_TEST(thread_sleeps_no_longer_than_an_ask_may_last)
 {
     static const domus_behaviour silent = {.name = "silent"};
@@ -179,7 +179,7 @@ static uint32_t wanted_of_first(void)
     return atomic_load(&system_->detached[0]->wanted);
 }
 
-/* Until its thread is told to stop, which it has looked for before this handler. */
+/* Last until the thread is told to stop; the thread has looked for that before this handler. */
 static int last_until_stop(domus_stack *stack, void *self, const void *nothing)
 {
     (void)stack, (void)self, (void)nothing;
@@ -223,7 +223,8 @@ END_TEST
 static _Atomic bool let_answer, let_late, asked;
 static _Atomic uint32_t releases;
 
-/* In the turn of whoever leads those that wait: now the leader's own answer is put. */
+/* The release runs on the thread that leads the waiting ones: now the leader's own answer is put.
+ */
 static void release_and_let_answer(void *payload)
 {
     const domi_manager *outside = &system_->outside;

@@ -27,7 +27,7 @@ static domus_config config_of(void)
     return config;
 }
 
-/* On a loaded machine there may be others, in no handler. */
+/* A loaded machine may have other stalls, outside of handlers. */
 static void ends_told(domus_system *system, const char *part)
 {
     DOMT_WAIT_FOR(30, domt_lines(part, NULL) == 1 && domt_trace_shows_it());

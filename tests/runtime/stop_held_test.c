@@ -16,7 +16,8 @@ static atomic_bool may_go;
 static atomic_bool is_in;
 static atomic_int went_well;
 
-/* Its own memory, its stack, its system and its thread's pools, after the stop has given up. */
+/* Use the actor's memory, its stack, its system and its thread's pools, after the stop has given
+ * up. */
 static void stay(domus_stack *stack, void *self)
 {
     const uint64_t *facts = self;

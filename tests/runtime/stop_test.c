@@ -145,7 +145,7 @@ START_TEST(mail_that_is_left_is_dropped_exactly_once)
         wrong += atomic_load(&ends[i]) != 1;
     ck_assert_uint_eq(wrong, 0);
     ck_assert_uint_eq(atomic_load(&handled), 0);
-    /* And the ask of the one that the other was about to answer. */
+    /* One more release is of the ask that the other actor was about to answer. */
     ck_assert_uint_eq(atomic_load(&released), 2 * PARCELS + 1);
     ck_assert_uint_eq(atomic_load(&domt_stopped), 2);
     ck_assert_uint_eq(atomic_load(&resumed), 2); /* each of those that slept, cancelled */
@@ -172,7 +172,7 @@ static int join(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* Both threads are ending their actors at the same time. */
+/* Wait until both threads end their actors at the same time. */
 static void meet_the_other_thread(void)
 {
     static _Atomic uint32_t here;

@@ -191,7 +191,7 @@ static void on_stop(domus_stack *stack, void *self)
     give_back(stack, self);
 }
 
-/* As good as new: whoever it knew is forgotten. */
+/* The actor begins anew and forgets everybody that it knew. */
 static int on_restart(domus_stack *stack, void *self_, int error)
 {
     domt_doer *self = self_;
@@ -231,7 +231,7 @@ static const domus_supervision restarting = {.intensity = 1000, .otherwise = DOM
 const domus_behaviour domt_storm_wild = BEHAVIOUR("wild", wild_rows, NULL);
 const domus_behaviour domt_storm_boss = BEHAVIOUR("boss", wild_rows, &restarting);
 
-/* Without frames, so that it asks nobody. */
+/* A calm actor has no frames, so it asks nobody. */
 const domus_behaviour domt_storm_calm = {
     .name = "calm",
     .state_size = sizeof(domt_doer),

@@ -1,5 +1,5 @@
-/* runtime/control/system.c: a system from new to free, in every order that a program may try, and
- * starts that fail leave nothing. */
+/* runtime/control/system_life.c: a system from new to free, in every order that a program may try,
+ * and starts that fail leave nothing. */
 #include "base/memory.h"
 #include "tests/runtime/running.h"
 
@@ -129,7 +129,7 @@ static void refuse_rings_from(int fd)
     ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
 }
 
-/* Some threads run when another finds that it cannot: all of them end. */
+/* Some threads run already when another one finds that it cannot: all of them end. */
 START_TEST(start_fails_whole_when_one_thread_cannot_enable_its_ring)
 {
     domus_system *system = new_system(3);

@@ -194,7 +194,7 @@ START_TEST(what_a_probe_sends_is_from_it)
 }
 END_TEST
 
-/* To its own thread, and to others that sleep: each is woken. */
+/* A probe sends to its own thread and to others that sleep, and each is woken. */
 START_TEST(a_probe_wakes_who_it_sends_to)
 {
     domus_probe *probes[3];

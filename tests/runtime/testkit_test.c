@@ -104,7 +104,8 @@ static const domus_behaviour client = {
     .on = (const domus_on[]){{&go_type, client_go, 0}, {0}},
 };
 
-/* Not 0 when an update was lost. `context` may get a copy of the trace, to be freed. */
+/* Run a race. Returns 0 if no update was lost. `context` may get a copy of the trace, to be freed.
+ */
 static int race(uint64_t seed, void *context)
 {
     domus_testkit *kit = kit_with(NULL, seed);

@@ -132,7 +132,7 @@ static const domus_behaviour late = {
     .on_stop = last_words,
 };
 
-/* In every state that a house may be in when its thread ends. */
+/* The houses are in every state that a house may have when its thread ends. */
 START_TEST(end_finds_actors_in_every_state)
 {
     domus_config config = domt_config(1);

@@ -124,8 +124,8 @@ static uint32_t next_piece(domt_client *client, char *bytes)
     return size;
 }
 
-/* Only a few pieces at a time, or one client would take a whole turn for itself. Returns whether
- * there was more to be done. */
+/* Send only a few pieces, or one client would take a whole turn for itself. Returns whether there
+ * was more to be done. */
 static bool send_some(domt_client *client)
 {
     char bytes[PIECE_MAX];

@@ -27,7 +27,8 @@ static uint64_t flood_until_ns;
 static uint64_t stalled_at;
 static uint64_t stalled_since_ns;
 
-/* They cannot send any more, as they must in time; or, in small pieces, it would take them long. */
+/* The flood is over when its clients could send nothing for 400 ms, or at flood_until_ns: in small
+ * pieces it would take too long. */
 static bool flood_is_over(const domt_crowd *unused)
 {
     uint64_t sent = sent_by_the_deaf();

@@ -19,7 +19,7 @@ static domt_service service;
 /* Answers wait in the kernel and not in the service. */
 #define IN_KERNEL "--set", "channel.socket.unsentMax=0"
 
-/* Until the service's kernel has acknowledged all that was sent. */
+/* Wait until the service's kernel has acknowledged all that was sent. */
 static void wait_until_acknowledged(int fd)
 {
     int left = 1;
@@ -101,7 +101,8 @@ START_TEST(a_peer_that_reads_slowly_and_goes_on_sending_gets_every_byte)
 }
 END_TEST
 
-/* It has finished sending: its channel used to end with the last byte given to the kernel. */
+/* The peer has finished sending. Its channel must not end when the last byte is given to the
+ * kernel. */
 START_TEST(a_peer_that_has_finished_and_reads_slowly_gets_every_byte)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.linger=100ms", IN_KERNEL, ));

@@ -363,8 +363,8 @@ static void send_some(domus_system *system)
     add(&domt_flood_shared->accepted, SOME);
 }
 
-/* Not messages but actors, which nothing refuses by -EBUSY: there is an end to them too. Their
- * slots stay, but are not in the way of what comes then. */
+/* A flood of actors, which nothing refuses by -EBUSY, has an end, too. Their slots stay, but do no
+ * harm later. */
 void domt_flood_actors(void)
 {
     static const domus_behaviour idle = {.name = "idle", .state_size = 1000};

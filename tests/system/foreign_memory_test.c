@@ -30,7 +30,7 @@ static void enter(void)
 
 /* --- the neighbour ---------------------------------------------------------------------------- */
 
-/* It fills the cgroup up to so many bytes, and tells when it has. */
+/* The neighbour fills the cgroup up to so many bytes, and tells when it has. */
 typedef struct neighbour {
     _Atomic uint64_t wanted;
     _Atomic uint64_t reached;

@@ -43,7 +43,7 @@ START_TEST(peers_that_spoke_during_a_pause_are_not_idle)
     domt_crowd_connect(&crowd, 0, COUNT);
     ck_assert(domt_crowd_run(&crowd, domt_crowd_all_back, 10000));
     domt_service_signal(&service, SIGSTOP);
-    /* Until all its threads have stopped, it may still serve what is sent now. */
+    /* The service may still serve bytes that are sent now, until all its threads have stopped. */
     ck_assert_int_eq(waitpid(service.pid, &status, WUNTRACED), service.pid);
     ck_assert(WIFSTOPPED(status));
     let_all_send(BYTES);

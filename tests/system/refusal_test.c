@@ -63,7 +63,7 @@ static void deny_a_call(void)
         _exit(126);
 }
 
-/* As containers do it: with EPERM or ENOSYS, all of the calls or the later ones only. */
+/* Containers refuse with EPERM or ENOSYS, all of the calls or the later ones only. */
 START_TEST(a_seccomp_filter_is_named)
 {
     static const int errors[] = {EPERM, ENOSYS};
@@ -94,8 +94,8 @@ static void become_nobody(void)
         _exit(126);
 }
 
-/* Nobody may not be able to read the tree, so this one runs on defaults: it fails before it would
- * miss a listener. */
+/* The user nobody may not be able to read the tree, so this program runs on defaults: it fails
+ * before it would miss a listener. */
 START_TEST(too_little_locked_memory_is_told_in_numbers)
 {
     static const char *const arguments[] = {DOMT_BIN_DIR "/echo", NULL};

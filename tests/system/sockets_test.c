@@ -62,8 +62,8 @@ static void begin(const char *const arguments[])
     domt_crowd_connect(&crowd, 0, DEAF);
 }
 
-/* They are read for a while, so that the kernel tunes their sockets to much traffic; then they read
- * no more. Returns the most that the kernel has for one of them. */
+/* Let the clients read for a while, so that the kernel tunes their sockets to much traffic, and
+ * then no more. Returns the most bytes that the kernel has for one of them. */
 static uint64_t become_deaf(void)
 {
     uint32_t count;
@@ -77,7 +77,7 @@ static uint64_t become_deaf(void)
     return most;
 }
 
-/* In the end they read after all, and every byte comes. */
+/* Let all clients read in the end, and hold that every byte comes. */
 static void end(void)
 {
     for (uint32_t i = 0; i < DEAF; i++) {

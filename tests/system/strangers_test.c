@@ -116,7 +116,7 @@ static void come_greedily(void)
         greedy[i] = connect_from(2, 5000);
 }
 
-/* How many of them are served. The others are reset, which their sends or receives say. */
+/* How many greedy connections are served. The others are reset, as their sends or receives tell. */
 static int served_greedy(void)
 {
     int count = 0;

@@ -129,7 +129,7 @@ static int compile(const char *compiler, const char *flags, const char *source, 
     ck_assert_ptr_nonnull(file);
     ck_assert_int_ge(fprintf(file, "%s%s%s", before, source, after), 0);
     ck_assert_int_eq(fclose(file), 0);
-    /* To an object, because some is found only on the way there. */
+    /* Compile to an object, because some errors are found only on the way there. */
     int status =
         domt_shell(output, size, "LC_ALL=C %s %s -I '%s/include' -c -o /dev/null '%s' 2>&1",
                    compiler, flags, DOMT_SOURCE_DIR, path);

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* In the order of the arrows: each may use itself and those before it. */
+/* The layers in the order of the arrows: each may use itself and those before it. */
 static const char *const layers[] = {"base", "house", "io", "runtime"};
 #define LAYERS_COUNT (int)(sizeof layers / sizeof layers[0])
 

@@ -22,7 +22,7 @@ START_TEST(each_mutant_can_be_applied)
 }
 END_TEST
 
-/* At least so many that the run says something about the tests. */
+/* The mutants are so many that their run says something about the tests. */
 START_TEST(there_are_at_least_a_hundred)
 {
     ck_assert_int_eq(domt_shell(output, sizeof output,

@@ -93,7 +93,7 @@ static const char *next_word(const char *text, const char *from, const char *wor
     return NULL;
 }
 
-/* How much CPU was used is no time of day: those clocks may be read anywhere. */
+/* Clocks of used CPU time tell no time of day, so they may be read anywhere. */
 static bool reads_cpu_time(const char *call)
 {
     const char *clock = strchr(call, '(') + 1;
@@ -155,7 +155,7 @@ static void clock_rule(const domt_source *source, domt_report *report)
     }
 }
 
-/* In comments too, so the words are written here in two parts. */
+/* The rule looks at comments, too, so the words are written here in two parts. */
 static void promises_rule(const domt_source *source, domt_report *report)
 {
     static const char *const promises[] = {"TO"
