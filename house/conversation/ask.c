@@ -339,6 +339,7 @@ int domus_barrier(domus_stack *stack)
     if ((house->marks & DOMI_MARK_BARRIER) != 0)
         return stack->barrier ? -EALREADY : -EBUSY;
     stack->barrier = stack->barrier_fresh = true;
+    stack->end_acts = true; /* the end of the turn lowers it, or keeps it for a parked one */
     house->marks |= DOMI_MARK_BARRIER;
     return 0;
 }

@@ -1,4 +1,4 @@
-/* This file makes, parks and ends stacks. resume.c lets a parked stack go on. */
+/* This file makes, parks and ends stacks. turn.c lets a parked stack go on. */
 #include "house/conversation/stack.h"
 
 #include "base/check.h"
@@ -34,8 +34,8 @@ domus_stack *domi_stack_new(domi_manager *manager, domi_house *house, uint32_t f
     stack->sender = (domus_address){NULL, 0};
     stack->frame_size = frame_size;
     stack->wait = DOMI_WAIT_NONE;
-    stack->answered = stack->barrier = stack->barrier_fresh = stack->parked = false;
-    stack->queued = stack->cancelled = stack->ended = false;
+    stack->answered = stack->barrier = stack->barrier_fresh = stack->end_acts = false;
+    stack->parked = stack->queued = stack->cancelled = stack->ended = false;
     stack->pending = stack->away = 0;
     stack->waiting = stack->answers = stack->answers_last = stack->awaited = NULL;
     atomic_store_explicit(&stack->parent, NULL, memory_order_relaxed);

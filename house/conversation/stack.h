@@ -35,10 +35,11 @@ struct domus_stack {
 
     domus_address sender; /* sender of the message, once the envelope has left this stack */
     uint32_t frame_size;
-    uint8_t wait;       /* a domi_wait */
     bool answered;      /* the ask that it handles was answered, kept, stashed or forwarded */
     bool barrier;       /* it raised the barrier */
     bool barrier_fresh; /* it has not parked since it raised the barrier */
+    bool end_acts;      /* a verb wants something to be done at the end of the turn (turn.h) */
+    uint8_t wait;       /* a domi_wait */
     bool parked;        /* it is in the house's list of parked stacks */
     bool queued;        /* its node is in the exception mailbox */
     bool cancelled;     /* it was cancelled, and may not wait any more */
@@ -107,7 +108,8 @@ int domi_stack_add_promise(domus_stack *stack, domi_promise_kind kind, domi_prom
  * conversation waits for nothing more. */
 int domi_stack_check_may_wait(const domus_stack *stack);
 
-/* The handler returned `result`: park the conversation, or end it. */
+/* The function that was entered returned `result`: park the conversation, or end it. The part of
+ * domi_turn_end() (turn.h) that is no inline function. */
 void domi_stack_park_or_end(domus_stack *stack, int result);
 
 /* The function that was resumed with a received message has returned, or receives again: release
@@ -194,7 +196,7 @@ DOMI_INLINE void domi_stack_begin(domus_stack *stack, domi_manager *manager, dom
     stack->pooled = NULL;
     stack->sender = (domus_address){NULL, 0};
     stack->frame_size = 0;
-    stack->answered = stack->barrier = stack->barrier_fresh = false;
+    stack->answered = stack->barrier = stack->barrier_fresh = stack->end_acts = false;
 }
 
 /* Answers are linked by their public part (domus_answer), because the node of the promise may still

@@ -11,6 +11,7 @@
 #include "house/conversation/cancel.h"
 #include "house/conversation/dead.h"
 #include "house/conversation/receive.h"
+#include "house/conversation/turn.h"
 #include "house/directory/router.h"
 #include "house/dispatch/invariants.h"
 #include "house/dispatch/rows.h"
@@ -80,10 +81,11 @@ static void handle_framed(house_run *run, domi_envelope *message, const domus_on
     stack->message = message;
     stack->ask = kind == DOMI_ASK ? message : NULL;
     stack->begun_by = message->type;
+    domi_turn_begin(stack, message->type);
     int result = on->handle(stack, run->house->self, domi_envelope_payload_of(message, kind));
     if (kind == DOMI_NOTICE && stack->message != NULL)
         domi_envelope_end(run->manager, message);
-    domi_stack_park_or_end(stack, result);
+    domi_turn_end(stack, result);
 }
 
 /* Call a row without a frame. Frees the message if it is a notice that the handler did not keep.
@@ -95,14 +97,12 @@ handle_user_message(house_run *run, domi_envelope *message, const domus_on *on, 
 
     stack->ask = kind == DOMI_ASK ? message : NULL;
     stack->message = message;
+    domi_turn_begin(stack, message->type);
     int result = on->handle(stack, run->house->self, domi_envelope_payload_of(message, kind));
     if (kind == DOMI_NOTICE && DOMI_LIKELY(stack->message != NULL))
         domi_envelope_end(run->manager, message);
-    bool owes_answer = kind == DOMI_ASK && stack->ask != NULL;
-    if (DOMI_LIKELY(result == 0 && stack->pooled == NULL && !owes_answer && !stack->barrier))
-        return; /* the conversation is over: nothing is to be answered or kept */
-    domi_stack_park_or_end(stack, result);
-    domi_stack_begin(stack, run->manager, run->house);
+    if (!domi_turn_end_begun(stack, result, kind))
+        domi_stack_begin(stack, run->manager, run->house);
 }
 
 /* Handle an ask or notice whose type has no row: a message of the library, else by the last row;
@@ -180,11 +180,10 @@ __attribute__((always_inline)) static inline void take_user(house_run *run, uint
     domi_stack_begin(run->stack, run->manager, house);
     while (house->tails[kind] != NULL && run->left > kept && may_take_user(run)) {
         domi_envelope *message = (domi_envelope *)(void *)domi_list_take(&house->tails[kind]);
-        const domus_on *on = domi_row_of(house->behaviour, message->type);
 
         house->mail--;
         run->left--;
-        domi_manager_set_handled(run->manager, message->type);
+        const domus_on *on = domi_row_of(house->behaviour, message->type);
         if (kind == DOMI_ASK && DOMI_UNLIKELY(domi_ask_is_expired(run->manager, message)))
             domi_ask_expire(run->manager, message);
         else if (DOMI_UNLIKELY(on == NULL))
@@ -222,7 +221,6 @@ DOMI_INLINE int handle_event(house_run *run, domi_envelope *message, bool mounte
         on = domi_row_of_rest(run->house->behaviour);
     if (on == NULL)
         return -EOPNOTSUPP;
-    domi_manager_set_handled(run->manager, message->type);
     if (on->frame_size != 0)
         handle_framed(run, message, on, DOMI_EVENT);
     else
@@ -429,18 +427,15 @@ DOMI_INLINE uint32_t run_once(domi_manager *manager, domi_house *house)
     house_run run = {
         .manager = manager, .house = house, .left = manager->messages_per_run_max, .stack = &stack};
 
-    DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
     domi_house_move(house, DOMI_SCHEDULED);
     domi_house_move(house, DOMI_RUNNING);
 
-    domi_manager_set_running(manager, house->behaviour);
-
+    domi_run_begin(manager, house);
     if (DOMI_UNLIKELY(manager->run_kept == 0))
         run.left = run_short(manager, house, run.left);
     else
         run_in_order(&run, manager, house, manager->run_kept);
-
-    domi_manager_set_running(manager, NULL);
+    domi_run_end(manager);
     domi_counter_add(&manager->counters.runs, 1);
     return manager->messages_per_run_max - run.left;
 }

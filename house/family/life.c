@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "house/conversation/dead.h"
-#include "house/conversation/stack.h"
+#include "house/conversation/turn.h"
 #include "house/directory/group.h"
 #include "house/directory/name.h"
 #include "house/directory/router.h"
@@ -303,11 +303,10 @@ DOMI_NO_CANARY int domi_house_run_mount(domi_manager *manager, domi_house *house
         used = domi_stack_new(manager, house, behaviour->mount_frame_size);
     if (used == NULL)
         return -ENOMEM;
-    const domus_behaviour *before = domi_manager_set_entered(manager, behaviour, &mount_type);
-    int result = behaviour->on_mount(used, house->self);
-    domi_manager_set_running(manager, before);
-    domi_stack_park_or_end(used,
-                           result < 0 ? 0 : result); /* the caller decides what a failure means */
+    domi_run_begin(manager, house);
+    domi_turn_begin(used, &mount_type);
+    int result = domi_turn_end_untold(used, behaviour->on_mount(used, house->self));
+    domi_run_end(manager);
     return result;
 }
 
@@ -399,10 +398,11 @@ DOMI_NO_CANARY void domi_house_run_stop(domi_manager *manager, domi_house *house
         return;
     domus_stack stack;
     domi_stack_begin(&stack, manager, house);
-    const domus_behaviour *before = domi_manager_set_entered(manager, behaviour, &stop_type);
+    domi_run_begin(manager, house);
+    domi_turn_begin(&stack, &stop_type);
     behaviour->on_stop(&stack, house->self);
-    domi_manager_set_running(manager, before);
-    domi_stack_park_or_end(&stack, 0);
+    domi_turn_end(&stack, 0);
+    domi_run_end(manager);
 }
 
 bool domi_house_stop_end(domi_manager *manager, domi_house *house)

@@ -5,8 +5,8 @@
  * begins anew, in a turn of its own, and then gets the mail that waited. The idle time is measured
  * by a timer that fires and looks when the house last ran. So a message costs a store and not a new
  * timer. */
-#include "house/conversation/stack.h"
 #include "house/conversation/timer.h"
+#include "house/conversation/turn.h"
 #include "house/directory/router.h"
 #include "house/family/family.h"
 #include "house/family/life.h"
@@ -34,11 +34,24 @@ void domi_house_restart_begin(domi_manager *manager, domi_house *house)
     (void)domi_family_stop_children(manager, house);
 }
 
+/* Call on_restart. Returns what it returned. */
+DOMI_NO_CANARY static int run_restart(domi_manager *manager, domi_house *house)
+{
+    domus_stack stack;
+
+    domi_stack_begin(&stack, manager, house);
+    domi_run_begin(manager, house);
+    domi_turn_begin(&stack, &restart_type);
+    int result = domi_turn_end_untold(
+        &stack, house->behaviour->on_restart(&stack, house->self, house->reason));
+    domi_run_end(manager);
+    return result;
+}
+
 static int begin_anew(domi_manager *manager, domi_house *house)
 {
     domi_family *family = house->family;
     const domus_behaviour *behaviour = house->behaviour;
-    domus_stack stack;
 
     if (family != NULL && family->born_as != NULL)
         behaviour = family->born_as;
@@ -56,14 +69,8 @@ static int begin_anew(domi_manager *manager, domi_house *house)
         family->idle_paused = false;
         family->restarts = 0;
     }
-    if (goes_on) {
-        domi_stack_begin(&stack, manager, house);
-        const domus_behaviour *before = domi_manager_set_entered(manager, behaviour, &restart_type);
-        int result = behaviour->on_restart(&stack, house->self, house->reason);
-        domi_manager_set_running(manager, before);
-        domi_stack_park_or_end(&stack, result < 0 ? 0 : result);
-        return result;
-    }
+    if (goes_on)
+        return run_restart(manager, house);
     domi_house_state_set(house, family != NULL ? family->initial : NULL);
     house->marks &= (uint16_t)~DOMI_MARK_UNMOUNTED;
     return domi_house_run_mount(manager, house);

@@ -252,9 +252,9 @@ struct domi_manager {
     /* Thieves that want houses of this thread now; each counts itself. */
     alignas(DOMI_LINES) _Atomic uint32_t thieves;
 
-    /* The behaviour of the actor that runs, and the type of the message that it handles. A stall
-     * report reads them from another thread. `running` is NULL if no actor runs, and `handling` is
-     * NULL if a conversation is resumed without a message. */
+    /* The behaviour of the actor that runs, and the type of the message that it handles. turn.h
+     * sets them, and a stall report reads them from another thread. `running` is NULL if no actor
+     * runs, and `handling` is NULL if a conversation is resumed without a message. */
     alignas(DOMI_LINES) _Atomic(const domus_behaviour *) running;
     _Atomic(const domus_type *) handling;
 
@@ -284,35 +284,6 @@ static inline void domi_manager_own(domi_manager *manager)
 static inline bool domi_manager_is_mine(const domi_manager *manager)
 {
     return manager->owner == &domi_here;
-}
-
-/* Say for stall reports whose code runs here from now on; NULL: nobody's. Relaxed, here and in the
- * next function: other threads only show what they read. */
-static inline void domi_manager_set_running(domi_manager *manager, const domus_behaviour *behaviour)
-{
-    atomic_store_explicit(&manager->running, behaviour, memory_order_relaxed);
-}
-
-/* Say for stall reports which message is handled now. Callbacks without a message, such as on_mount
- * and on_read, have types for this purpose alone. */
-static inline void domi_manager_set_handled(domi_manager *manager, const domus_type *type)
-{
-    atomic_store_explicit(&manager->handling, type, memory_order_relaxed);
-}
-
-/* Say both for a callback that may be called between runs or within one. Returns the behaviour that
- * ran before; the caller sets it again afterwards. */
-static inline const domus_behaviour *domi_manager_set_entered(domi_manager *manager,
-                                                              const domus_behaviour *behaviour,
-                                                              const domus_type *type)
-{
-    const domus_behaviour *before =
-        /* relaxed: only this thread writes it */
-        atomic_load_explicit(&manager->running, memory_order_relaxed);
-
-    domi_manager_set_running(manager, behaviour);
-    domi_manager_set_handled(manager, type);
-    return before;
 }
 
 static inline void domi_manager_log(domi_manager *manager, const domi_house *house,

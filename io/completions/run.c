@@ -15,8 +15,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "house/conversation/answer.h"
-#include "house/conversation/stack.h"
+#include "house/conversation/turn.h"
 
 #include <errno.h>
 
@@ -27,19 +26,6 @@ static const domus_type read_type = {.name = "on_read"};
 static const domus_type end_type = {.name = "on_end"};
 static const domus_type close_type = {.name = "on_close"};
 
-/* Refuse a channel, because its handler returned a negative errno. The actor has not failed:
- * otherwise any peer that can send bytes could have it restarted and could fill the log. */
-static void refuse_accepted(domus_stack *stack, domus_channel *channel, int error)
-{
-    if (stack->received != NULL) { /* a receive took an ask, which is not answered yet */
-        domi_ask_fail(stack->manager, stack->received, error);
-        stack->received = NULL;
-    }
-    domi_stack_park_or_end(stack, 0);
-    domi_counter_add(&channel->io->counters.channels_refused, 1);
-    domi_channel_end(channel, error, true);
-}
-
 /* Count `pooled`, a conversation that the bytes of this channel began, until it has ended. */
 static void count_conversation(domus_channel *channel, domus_stack *pooled)
 {
@@ -48,8 +34,9 @@ static void count_conversation(domus_channel *channel, domus_stack *pooled)
     pooled->counted_at = domi_channel_key(channel);
 }
 
-/* Called when the handler that `type` names has returned: park its conversation, end it, or refuse
- * the channel. */
+/* End the turn of the callback that `type` names. If it returned a negative errno, the channel is
+ * refused. The actor has not failed then: otherwise any peer that can send bytes could have it
+ * restarted and could fill the log. */
 static void end_callback(domus_stack *stack, domus_channel *channel, const domus_type *type,
                          int result)
 {
@@ -59,10 +46,10 @@ static void end_callback(domus_stack *stack, domus_channel *channel, const domus
         if (type == &read_type)
             count_conversation(channel, stack->pooled);
     }
-    if (result < 0)
-        refuse_accepted(stack, channel, result);
-    else
-        domi_stack_park_or_end(stack, result);
+    if (domi_turn_end_untold(stack, result) < 0) {
+        domi_counter_add(&channel->io->counters.channels_refused, 1);
+        domi_channel_end(channel, result, true);
+    }
 }
 
 void domi_channel_conversation_ended(domi_manager *manager, uint64_t key)
@@ -89,7 +76,8 @@ bool domi_channel_conversation_failed(domi_manager *manager, const domus_stack *
     return true;
 }
 
-static void open_channel(domi_manager *manager, domi_house *house, domus_channel *channel)
+DOMI_NO_CANARY static void open_channel(domi_manager *manager, domi_house *house,
+                                        domus_channel *channel)
 {
     const domus_behaviour *behaviour = house->behaviour;
 
@@ -97,7 +85,7 @@ static void open_channel(domi_manager *manager, domi_house *house, domus_channel
     if (behaviour->on_open != NULL) {
         domus_stack stack;
         domi_stack_begin(&stack, manager, house);
-        domi_manager_set_handled(manager, &open_type);
+        domi_turn_begin(&stack, &open_type);
         end_callback(&stack, channel, &open_type, behaviour->on_open(&stack, house->self, channel));
     }
     domi_channel_settle(channel);
@@ -116,12 +104,13 @@ DOMI_NO_CANARY static void read_one(domi_manager *manager, domi_house *house,
     }
     domus_stack stack;
     domi_stack_begin(&stack, manager, house);
-    domi_manager_set_handled(manager, &read_type);
+    domi_turn_begin(&stack, &read_type);
     end_callback(&stack, channel, &read_type,
                  behaviour->on_read(&stack, house->self, channel, buffer));
 }
 
-static void end_channel(domi_manager *manager, domi_house *house, domus_channel *channel)
+DOMI_NO_CANARY static void end_channel(domi_manager *manager, domi_house *house,
+                                       domus_channel *channel)
 {
     const domus_behaviour *behaviour = house->behaviour;
 
@@ -132,20 +121,21 @@ static void end_channel(domi_manager *manager, domi_house *house, domus_channel 
     }
     domus_stack stack;
     domi_stack_begin(&stack, manager, house);
-    domi_manager_set_handled(manager, &end_type);
+    domi_turn_begin(&stack, &end_type);
     end_callback(&stack, channel, &end_type, behaviour->on_end(&stack, house->self, channel));
 }
 
-static void close_channel(domi_manager *manager, domi_house *house, domus_channel *channel)
+DOMI_NO_CANARY static void close_channel(domi_manager *manager, domi_house *house,
+                                         domus_channel *channel)
 {
     const domus_behaviour *behaviour = house->behaviour;
 
     if (behaviour->on_close != NULL && channel->opened) {
         domus_stack stack;
         domi_stack_begin(&stack, manager, house);
-        domi_manager_set_handled(manager, &close_type);
+        domi_turn_begin(&stack, &close_type);
         behaviour->on_close(&stack, house->self, channel, channel->error);
-        domi_stack_park_or_end(&stack, 0);
+        domi_turn_end(&stack, 0);
     }
     domi_channel_free(channel);
 }

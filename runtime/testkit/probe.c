@@ -7,7 +7,7 @@
 #include "runtime/testkit/probe.h"
 
 #include "base/memory.h"
-#include "house/conversation/stack.h"
+#include "house/conversation/turn.h"
 #include "runtime/testkit/steps.h"
 #include "runtime/testkit/trace.h"
 
@@ -127,7 +127,7 @@ domus_address domus_probe_sender(const domus_probe *probe)
 
 /* --- acting ---------------------------------------------------------------------------------- */
 
-/* Begin to act as the probe, between steps, and make a stack for it. Returns 0; -EBUSY in a step;
+/* Begin a run of the probe, between steps, and make a stack for it. Returns 0; -EBUSY in a step;
  * -ESTALE if the probe was stopped. */
 static int act_begin(const domus_probe *probe, domus_stack *ret_stack)
 {
@@ -140,7 +140,18 @@ static int act_begin(const domus_probe *probe, domus_stack *ret_stack)
         return -ESTALE;
     domi_testkit_rouse(probe->kit, house->home);
     domi_stack_begin(ret_stack, house->home, house);
+    domi_run_begin(house->home, house);
+    domi_turn_begin(ret_stack, NULL);
     return 0;
+}
+
+/* End the run that act_begin() began; `result` is that of the verb. */
+static void act_end(domus_stack *stack, int result)
+{
+    domi_manager *manager = stack->manager;
+
+    (void)domi_turn_end_untold(stack, result);
+    domi_run_end(manager);
 }
 
 int domus_probe_send(domus_probe *probe, domus_address to, const domus_type *type,
@@ -152,7 +163,7 @@ int domus_probe_send(domus_probe *probe, domus_address to, const domus_type *typ
     if (result != 0)
         return result;
     result = domus_notice(&stack, to, type, payload);
-    domi_stack_park_or_end(&stack, 0);
+    act_end(&stack, 0);
     return result;
 }
 
@@ -171,7 +182,7 @@ int domus_probe_ask_within(domus_probe *probe, domus_address to, const domus_typ
     if (result != 0)
         return result;
     result = domus_ask_within(&stack, to, type, payload, timeout_ns, on_answer);
-    domi_stack_park_or_end(&stack, result == DOMUS_PARKED ? DOMUS_PARKED : 0);
+    act_end(&stack, result);
     return result == DOMUS_PARKED ? 0 : result;
 }
 
@@ -184,15 +195,17 @@ static int settle_ask(domus_probe *probe, const domus_type *type, const void *pa
 
     if (result != 0)
         return result;
-    if (oldest == NULL)
+    if (oldest == NULL) {
+        act_end(&stack, 0);
         return -EINVAL;
+    }
     if (type != NULL)
         result = domus_kept_reply(&stack, oldest->kept, type, payload);
     else
         result = domus_kept_fail(&stack, oldest->kept, error);
     if (result != -EMSGSIZE)
         domi_memory_free(domi_parcel_take(&probe->asks));
-    domi_stack_park_or_end(&stack, 0);
+    act_end(&stack, 0);
     return result;
 }
 

@@ -1,11 +1,12 @@
-/* This file lets a parked stack go on: an answer, or a node that stands for it, finds its promise.
+/* The turns of parked conversations: an answer, or a node that stands for it, finds its promise.
  * When everything that the stack waits for is there, the function that the stack named is called.
  *
  * Mostly a stack waits for one ask, and its answer is shown in the envelope in which it came.
  * Answers that come before the stack waits for them are kept in the order in which they came. */
+#include "house/conversation/turn.h"
+
 #include "house/conversation/answer.h"
 #include "house/conversation/dead.h"
-#include "house/conversation/stack.h"
 #include "house/message/mailbox.h"
 #include "house/message/owned.h"
 
@@ -62,13 +63,16 @@ static domi_promise *answers_take(domus_stack *stack, const domi_promise *one)
     return promise;
 }
 
+/* Begin a turn of the conversation: call the function that goes on with `answer`. `handled` is the
+ * type of the message that brought it; NULL: none did. The caller ends the turn. */
 static int call_resumed(domi_manager *manager, domus_stack *stack, domi_envelope *message,
-                        const domus_answer *answer)
+                        const domus_type *handled, const domus_answer *answer)
 {
     stack->manager = manager;
     stack->message = message;
     stack->wait = DOMI_WAIT_NONE;
     stack->awaited = NULL;
+    domi_turn_begin(stack, handled);
     return stack->then(stack, domi_stack_house(stack)->self, answer);
 }
 
@@ -82,11 +86,10 @@ static void resume_one(domi_manager *manager, domus_stack *stack, domi_promise *
     if (message != NULL && message->node.kind == DOMI_ASK) /* a verb that answers or keeps the ask
                                                               takes it from here */
         stack->received = message;
-    domi_manager_set_handled(manager, answer.type);
-    int result = call_resumed(manager, stack, message, &answer);
+    int result = call_resumed(manager, stack, message, answer.type, &answer);
     if (message != NULL && stack->message == message && message->node.kind != DOMI_ASK)
         domi_answer_release(manager, message);
-    domi_stack_park_or_end(stack, result);
+    domi_turn_end(stack, result);
 }
 
 static void resume_all(domi_manager *manager, domus_stack *stack)
@@ -94,13 +97,13 @@ static void resume_all(domi_manager *manager, domus_stack *stack)
     static const domus_answer nothing = {0};
     domi_promise *answers = answers_take(stack, NULL);
 
-    domi_manager_set_handled(manager, answers != NULL ? answers->answer.type : NULL);
     manager->shown = answers;
-    int result = call_resumed(manager, stack, NULL, answers != NULL ? &answers->answer : &nothing);
+    const domus_answer *first = answers != NULL ? &answers->answer : &nothing;
+    int result = call_resumed(manager, stack, NULL, first->type, first);
     manager->shown = manager->shown_last = NULL;
 
     answers_free(manager, answers);
-    domi_stack_park_or_end(stack, result);
+    domi_turn_end(stack, result);
 }
 
 static void resume(domi_manager *manager, domus_stack *stack)
@@ -130,12 +133,11 @@ __attribute__((noinline)) static void resume_failed(domi_manager *manager, domus
 {
     const domus_answer answer = {.error = message->error, .tag = promise->answer.tag};
 
-    domi_manager_set_handled(manager, NULL);
     domi_promise_close(manager, promise);
-    int result = call_resumed(manager, stack, message, &answer);
+    int result = call_resumed(manager, stack, message, NULL, &answer);
     if (stack->message == message)
         domi_pool_free(manager, &message->node);
-    domi_stack_park_or_end(stack, result);
+    domi_turn_end(stack, result);
 }
 
 /* The common case: the stack waits for one answer, and this is it. Nothing is kept or linked. */
@@ -152,12 +154,11 @@ static void resume_at_once(domi_manager *manager, domus_stack *stack, domi_promi
         .tag = promise->answer.tag,
     };
 
-    domi_manager_set_handled(manager, answer.type);
     domi_promise_close(manager, promise);
-    int result = call_resumed(manager, stack, message, &answer);
+    int result = call_resumed(manager, stack, message, answer.type, &answer);
     if (stack->message == message)
         domi_envelope_end(manager, message);
-    domi_stack_park_or_end(stack, result);
+    domi_turn_end(stack, result);
 }
 
 void domi_stack_take_answer(domi_manager *manager, domi_house *house, domi_envelope *message)
