@@ -9,7 +9,8 @@
  *
  * Models: runtime/outside/visit.c domi_outside_handle_arrivals; runtime/outside/outside_ask.c wake_asker, on_answer, park_leader, hand_on, domi_asking_wait,
  * domi_outside_close; runtime/outside/visit.c domi_outside_enter; house/message/manager.h
- * domi_manager_notify. Under the mutex a step may hold many accesses, but for the park word and the arrivals,
+ * domi_manager_notify; base/park.h domi_park_begin, domi_park_end,
+ * domi_park_try_notify. Under the mutex a step may hold many accesses, but for the park word and the arrivals,
  * which the threads of the loop touch without it. Both sides make a read-modify-write before they look, so
  * every step is seen at once (park.pml has the store buffers). Holds: each ask is completed exactly once, and
  * its asker returns, whoever else comes or goes; an asker that sleeps on its condition is not alone (somebody
@@ -65,7 +66,7 @@ bit returned[ASKERS];
 inline lock() { atomic { !mutex -> mutex = 1 } }
 inline unlock() { assert(mutex); mutex = 0 }
 
-/* One thread changes the word to NOTIFIED, and that one makes the futex wake. */
+/* domi_park_try_notify: one thread changes the word to NOTIFIED, and that one makes the futex wake. */
 inline notify()
 {
     if
@@ -104,11 +105,7 @@ inline complete(whom)
 #ifdef LEADER_SIGNALLED
         signal(whom)
 #else
-        if
-        :: park == SLEEPING -> in_futex = 0
-        :: else
-        fi;
-        park = NOTIFIED
+        notify()
 #endif
     fi
 }

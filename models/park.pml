@@ -7,7 +7,8 @@
  * The model has no time-outs. So a wake-up that is lost, which the code would notice only at the
  * end of a capped sleep, is here a state in which no process moves.
  *
- * Models: house/message/manager.h domi_manager_notify; house/message/arrivals.c push_arrivals; the push of a loan onto
+ * Models: base/park.h domi_park_begin, domi_park_end, domi_park_try_notify;
+ * house/message/manager.h domi_manager_notify; house/message/arrivals.c push_arrivals; the push of a loan onto
  * home's returns (runtime/loop/steal.c); runtime/control/stop.c domi_system_set_wanted; runtime/loop/park.c
  * fall_asleep, domi_thread_rest_end, domi_thread_wake; io/completions/ring.c domi_io_arm_wake, the reaping of
  * the wake poll. Holds: no lost wake-up (M3), at most one write per sleep (M12), what was written before a
@@ -77,7 +78,7 @@ inline fire()
     fi
 }
 
-/* domi_manager_notify, and the write of domi_thread_wake */
+/* domi_manager_notify: domi_park_try_notify, and the write of domi_thread_wake */
 inline notify()
 {
     won = 0;

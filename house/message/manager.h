@@ -9,6 +9,7 @@
 #define DOMI_HOUSE_MESSAGE_MANAGER_H
 
 #include "base/counter.h"
+#include "base/park.h"
 #include "base/slab.h"
 #include "base/spinlock.h"
 #include "base/wheel.h"
@@ -24,13 +25,6 @@
 
 #define DOMI_MANAGERS_MAX  1537 /* 1,024 threads, the outside, 512 detached actors */
 #define DOMI_HOUSE_CLASSES 5
-
-enum domi_park {
-    DOMI_PARK_RUNNING,
-    DOMI_PARK_SLEEPING,
-    DOMI_PARK_NOTIFIED,
-    DOMI_PARK_SPINNING, /* the thread looks for work, so no wake-up is needed */
-};
 
 /* Counts of what happened on this thread since it began; the owner adds, any thread reads. */
 typedef struct domi_counters {
@@ -263,8 +257,7 @@ struct domi_manager {
     alignas(DOMI_LINES) _Atomic uint32_t readies;
     _Atomic uint32_t lendable; /* as `readies`, but 0 if runs here are shorter than a loan takes */
 
-    /* enum domi_park. Senders read it after each put that links a house, and exchange it to wake
-     * the owner. */
+    /* enum domi_park. Senders look at it after each put that links a house (base/park.h). */
     alignas(DOMI_LINES) _Atomic uint32_t park;
 };
 
@@ -351,18 +344,10 @@ bool domi_manager_has_work(const domi_manager *manager);
  * the owner of `self`, after it has pushed something to `target`. */
 static inline void domi_manager_notify(domi_manager *self, domi_manager *target)
 {
-    /* seq_cst: this load follows the put, which is a read-modify-write. It pairs with the owner's
-     * exchange to SLEEPING and with the look that follows it. With a weaker order each side could
-     * read before its own write is visible to the other, and both would miss the other's
-     * (decisions/park-and-wake). */
-    if (atomic_load_explicit(&target->park, memory_order_seq_cst) == DOMI_PARK_SLEEPING) {
-        uint32_t sleeping = DOMI_PARK_SLEEPING;
-        if (atomic_compare_exchange_strong_explicit(&target->park, &sleeping, DOMI_PARK_NOTIFIED,
-                                                    memory_order_seq_cst, memory_order_relaxed)) {
-            domi_counter_add(&self->counters.wakeups_sent, 1);
-            if (target->wake != NULL)
-                target->wake(target);
-        }
+    if (domi_park_try_notify(&target->park)) {
+        domi_counter_add(&self->counters.wakeups_sent, 1);
+        if (target->wake != NULL)
+            target->wake(target);
     }
 }
 

@@ -1,18 +1,9 @@
-/* Park and wake (contract: Park and wake).
+/* The rest of a thread of the loop: the steps of base/park.h, with a sleep in the ring (contract:
+ * Park and wake).
  *
- * The owner:
- * 1. It arms the wake poll.
- * 2. It exchanges its park word to SLEEPING.
- * 3. It looks at everything again.
- * 4. It enters the ring for one completion.
- * A sender:
- * 1. It puts, which is a read-modify-write.
- * 2. It reads the park word.
- * 3. If it can exchange SLEEPING for NOTIFIED, it writes to the eventfd; nobody else does (M12).
- *
- * Both sides are seq_cst read-modify-writes or loads, so the two cannot both miss each other. Bare
- * fences would do as well, but ThreadSanitizer cannot see them. The eventfd is never read, because
- * each write fires the poll. */
+ * Before the first step the thread arms the wake poll, so that a write to its eventfd completes in
+ * the ring. The eventfd is never read, because each write fires the poll. A timer, or the cap, ends
+ * the sleep, too. */
 #include "runtime/loop/park.h"
 
 #include "house/message/pool.h"
@@ -73,8 +64,8 @@ void domi_thread_judge_wakeup(domi_thread *thread)
     domi_io_arm_wake(&thread->io, true);
 }
 
-/* Take the owner's steps 1 to 3 (see the top). Returns true if the park word is SLEEPING and there
- * was nothing left to do after that. */
+/* Take the first two steps of the owner (base/park.h). Returns true if the park word is SLEEPING
+ * and there was nothing left to do after that. */
 static bool fall_asleep(domi_thread *thread, uint64_t until_ns)
 {
     domi_manager *manager = &thread->manager;
@@ -87,13 +78,12 @@ static bool fall_asleep(domi_thread *thread, uint64_t until_ns)
     /* the park is counted before the word is SLEEPING, because a sender may wake the thread from
      * then on */
     domi_counter_add(&thread->counters.parks, 1);
-    /* seq_cst exchange, then seq_cst looks: pairs with domi_manager_notify(). */
-    atomic_exchange_explicit(&manager->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
+    domi_park_begin(&manager->park);
     domi_thread_stamp(thread, DOMI_SPAN_OTHER);
     /* A timer may have become due since `until_ns` was computed. */
     if (domi_thread_has_work(thread) || domi_thread_is_waking(thread) ||
         until_ns <= thread->stamp_ns) {
-        atomic_exchange_explicit(&manager->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
+        (void)domi_park_end(&manager->park);
         return false;
     }
     domi_thread_stamp_asleep(thread);
@@ -104,8 +94,7 @@ void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns)
 {
     domi_manager *manager = &thread->manager;
     bool put = domi_manager_has_work(manager);
-    uint32_t word =
-        atomic_exchange_explicit(&manager->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
+    uint32_t word = domi_park_end(&manager->park);
 
     domi_thread_stamp(thread, DOMI_SPAN_ENTER);
     if (thread->config->scheduler.idle.spin_ns != 0)

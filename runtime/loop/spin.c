@@ -16,14 +16,6 @@
 #define LOOKS      16
 #define WORTH_A_US 1000u /* a shorter spin is not worth reading the clock */
 
-/* Relaxed: a hint for other threads. Nobody else writes the park word of a thread that is awake. */
-static void set_spinning(domi_thread *thread, bool spinning)
-{
-    uint32_t word = spinning ? DOMI_PARK_SPINNING : DOMI_PARK_RUNNING;
-
-    atomic_store_explicit(&thread->manager.park, word, memory_order_relaxed);
-}
-
 /* Has something arrived? If so, the house is prefetched while the thread goes to handle it. */
 static bool look_arrivals(domi_manager *manager)
 {
@@ -70,7 +62,7 @@ bool domi_thread_spin(domi_thread *thread)
     if (thread->spin_ns == 0)
         return false;
     uint64_t until_ns = spin_until(thread);
-    set_spinning(thread, true);
+    domi_park_set_spinning(&thread->manager.park, true);
     if (domi_io_submit(&thread->io)) /* so that answers do not wait for the end of the spin */
         domi_thread_stamp(thread, DOMI_SPAN_ENTER);
     while (!found && domi_clock_now(thread->clock) < until_ns) {
@@ -89,7 +81,7 @@ bool domi_thread_spin(domi_thread *thread)
         found = domi_thread_has_work(thread) || domi_thread_is_waking(thread) ||
                 thread->io.backend->pending(thread->io.ring);
     }
-    set_spinning(thread, false);
+    domi_park_set_spinning(&thread->manager.park, false);
     domi_thread_stamp(thread, DOMI_SPAN_OTHER);
     if (found)
         domi_thread_learn_spin(thread);

@@ -218,8 +218,7 @@ void domi_thread_run_loan(domi_thread *thread)
 /* Does the other thread sleep, or spin? A thread that spins sees `waking` by itself. */
 static bool is_idle(const domi_manager *other)
 {
-    uint32_t word =
-        atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&other->park, memory_order_relaxed);
+    uint32_t word = domi_park_peek(&other->park);
 
     return word == DOMI_PARK_SLEEPING || word == DOMI_PARK_SPINNING;
 }

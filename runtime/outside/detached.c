@@ -15,9 +15,9 @@
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
 #include "house/message/trim.h"
-#include "runtime/os/futex.h"
 #include "runtime/os/signals.h"
 #include "runtime/outside/blocking.h"
+#include "runtime/outside/futex_park.h"
 #include "runtime/outside/visit.h"
 #include "runtime/system/log.h"
 #include "runtime/system/pressure.h"
@@ -29,18 +29,6 @@
 #include <stdio.h>
 
 /* --- sleeping --------------------------------------------------------------------------------- */
-
-static void wake_thread(domi_manager *manager)
-{
-    domi_futex_wake(&manager->park);
-}
-
-static void sleep_on_word(domi_manager *manager, uint64_t time_ns)
-{
-    const struct timespec until = domi_clock_deadline_after(time_ns);
-
-    domi_futex_wait(&manager->park, DOMI_PARK_SLEEPING, &until);
-}
 
 static void store_clock_time(domi_detached *detached)
 {
@@ -67,9 +55,8 @@ static bool follow_stop(domi_detached *detached)
     return what == DOMI_WANTED_END;
 }
 
-/* Sleep until something was put, a timer is due, or `until_ns` has come. The protocol is that of
- * park.c: exchange the word, look at everything again, sleep; the kernel compares the word once
- * more before it sleeps. */
+/* Sleep until something was put, a timer is due, or `until_ns` has come, by the steps of
+ * base/park.h. */
 static void sleep_until_due(domi_detached *detached, uint64_t until_ns)
 {
     domi_manager *manager = &detached->manager;
@@ -81,12 +68,12 @@ static void sleep_until_due(domi_detached *detached, uint64_t until_ns)
         if (due_ns[i] < until_ns)
             until_ns = due_ns[i];
     }
-    atomic_exchange_explicit(&manager->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
+    domi_park_begin(&manager->park);
     store_clock_time(detached);
     if (!domi_manager_has_work(manager) && wanted(detached) == detached->doing &&
         until_ns > manager->now_ns)
-        sleep_on_word(manager, until_ns - manager->now_ns);
-    atomic_exchange_explicit(&manager->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
+        domi_futex_park_sleep(manager, until_ns - manager->now_ns);
+    (void)domi_park_end(&manager->park);
     store_clock_time(detached);
 }
 
@@ -227,7 +214,7 @@ static int make_detached(domus_system *system, uint32_t place, domi_detached **r
     detached->manager.pressure = &system->pressure.own_level;
     detached->manager.read_memory = domi_pressure_read;
     detached->manager.asker = system->asker.house;
-    detached->manager.wake = wake_thread;
+    detached->manager.wake = domi_futex_park_wake;
     detached->manager.withdraw = domi_blocking_withdraw;
     detached->manager.spawn_detached = domi_detached_spawn;
     detached->manager.begin_spawn = begin_spawn;

@@ -14,6 +14,7 @@
 #include "io/acceptors/listen.h"
 #include "io/acceptors/serve.h"
 #include "runtime/outside/detached.h"
+#include "runtime/outside/futex_park.h"
 #include "runtime/outside/visit.h"
 #include "runtime/system/pressure.h"
 
@@ -43,7 +44,7 @@ int domi_outside_init(domus_system *system)
     outside->letters = &system->letters;
     outside->groups = &system->groups;
     outside->routers = &system->routers;
-    outside->wake = domi_outside_wake;
+    outside->wake = domi_futex_park_wake; /* its owners sleep as leaders (outside_ask.c) */
     result = domi_house_spawn(outside, outside, &asker, NULL, &system->asker);
     if (result != 0)
         domi_manager_fini(outside);

@@ -9,25 +9,19 @@
  *
  *     a thread waits  =>  a thread leads, or is about to
  *
- * No wake-up is lost. A put and the leader:
- * 1. The leader exchanges the word to SLEEPING.
- * 2. It looks a last time, and sleeps on the word if nothing was put.
- * 3. A sender puts, which is a read-modify-write, and then looks at the word (domi_manager_notify).
- *    So either the leader sees what was put, or the sender sees SLEEPING.
- * 4. If the sender exchanges the word to NOTIFIED between the leader's look and its sleep, the
- *    futex compares the word again and does not sleep.
- * A completion by another foreign thread and the leader:
- * 1. The leader looks at its ask under the mutex, after it has become the only one that writes
- *    SLEEPING.
- * 2. The other thread completes the ask under the mutex and exchanges the word, which ends the
- *    leader's sleep. */
+ * The leader and those who put follow the steps of base/park.h. The mutex is unlocked while the
+ * leader sleeps. Another foreign thread may complete the leader's ask meanwhile:
+ * 1. The leader looks at its ask under the mutex, and becomes SLEEPING under it.
+ * 2. The other thread completes the ask under the mutex, and then notifies the leader as a sender
+ *    does. The word is SLEEPING or NOTIFIED then, because the leader leaves these states under the
+ *    mutex. */
 #include "runtime/outside/outside_ask.h"
 
 #include "base/check.h"
 #include "house/conversation/stack.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
-#include "runtime/os/futex.h"
+#include "runtime/outside/futex_park.h"
 #include "runtime/outside/visit.h"
 
 #include <errno.h>
@@ -43,10 +37,8 @@ static void wake_asker(domus_system *system, domi_asking *asking)
         pthread_cond_signal(&asking->woken);
         return;
     }
-    /* seq_cst, as all exchanges of this word; it pairs with the leader's futex wait. */
-    if (atomic_exchange_explicit(&outside->park, DOMI_PARK_NOTIFIED, memory_order_seq_cst) ==
-        DOMI_PARK_SLEEPING)
-        domi_futex_wake(&outside->park);
+    if (domi_park_try_notify(&outside->park))
+        domi_futex_park_wake(outside);
 }
 
 /* Give the reply to the thread that asked. It also gets what the payload owns, but only together
@@ -142,30 +134,40 @@ int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address t
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
-static struct timespec end_of(const domus_system *system, const domi_asking *asking)
+/* How long the thread has to wait at most. */
+static uint64_t time_left(const domus_system *system, const domi_asking *asking)
 {
     uint64_t now_ns = domi_clock_now(&system->clock);
 
     /* When the time is over, the timer wheel may still need a moment to complete the ask. */
-    return domi_clock_deadline_after(asking->until_ns > now_ns ? asking->until_ns - now_ns
-                                                               : DOMI_WHEEL_TICK_NS);
+    return asking->until_ns > now_ns ? asking->until_ns - now_ns : DOMI_WHEEL_TICK_NS;
 }
 
 /* The leader sleeps until something is put, or its time is over. */
 static void park_leader(domus_system *system, const domi_asking *asking)
 {
     domi_manager *outside = &system->outside;
-    const struct timespec until = end_of(system, asking);
 
     domi_pool_flush_returns(outside);
-    /* seq_cst exchange, then seq_cst looks: pairs with domi_manager_notify(). */
-    atomic_exchange_explicit(&outside->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
+    domi_park_begin(&outside->park);
     if (!domi_manager_has_work(outside)) {
+        uint64_t left_ns = time_left(system, asking);
         domi_outside_unlock(system);
-        domi_futex_wait(&outside->park, DOMI_PARK_SLEEPING, &until);
+        domi_futex_park_sleep(outside, left_ns);
         domi_outside_lock(system);
     }
-    atomic_exchange_explicit(&outside->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
+    (void)domi_park_end(&outside->park);
+}
+
+/* Another thread sleeps until its ask is complete, the lead is free, or its time is over. */
+static void wait_for_lead(domus_system *system, domi_asking *asking)
+{
+    const struct timespec until = domi_clock_deadline_after(time_left(system, asking));
+
+    asking->sleeps = true;
+    (void)pthread_cond_timedwait(&asking->woken, &system->outside_mutex, &until);
+    domi_manager_own(&system->outside);
+    asking->sleeps = false;
 }
 
 static void hand_on(domus_system *system, const domi_asking *asking)
@@ -189,15 +191,10 @@ int domi_asking_wait(domus_system *system, domi_asking *asking)
          domi_outside_handle_arrivals(system)) {
         if (system->leader == NULL)
             system->leader = asking;
-        if (system->leader == asking) {
+        if (system->leader == asking)
             park_leader(system, asking);
-        } else {
-            const struct timespec until = end_of(system, asking);
-            asking->sleeps = true;
-            (void)pthread_cond_timedwait(&asking->woken, &system->outside_mutex, &until);
-            domi_manager_own(&system->outside);
-            asking->sleeps = false;
-        }
+        else
+            wait_for_lead(system, asking);
     }
     hand_on(system, asking);
     pthread_cond_destroy(&asking->woken);

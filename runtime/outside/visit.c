@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "house/dispatch/dispatch.h"
 #include "house/message/pool.h"
-#include "runtime/os/futex.h"
 
 #include <errno.h>
 
@@ -19,11 +18,6 @@ void domi_outside_handle_arrivals(domus_system *system)
         (void)domi_manager_fire_timers(outside);
     for (domi_house *house = domi_queue_take(ready); house != NULL; house = domi_queue_take(ready))
         (void)domi_house_run(outside, house);
-}
-
-void domi_outside_wake(domi_manager *manager)
-{
-    domi_futex_wake(&manager->park);
 }
 
 void domi_outside_lock(domus_system *system)

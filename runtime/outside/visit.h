@@ -36,10 +36,6 @@ int domi_outside_enter(domus_system *system, domi_stage last, domi_visit *ret_vi
 int domi_outside_enter_to_send(domus_system *system, domi_visit *ret_visit);
 void domi_outside_leave(domus_system *system, const domi_visit *visit);
 
-/* Wake the foreign thread that sleeps on the outside's park word: the leader of those that ask
- * (outside_ask.c). This is domi_manager.wake. */
-void domi_outside_wake(domi_manager *manager);
-
 /* Handle what has arrived for the outside: answers and time-outs. */
 void domi_outside_handle_arrivals(domus_system *system);
 

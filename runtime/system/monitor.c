@@ -1,6 +1,8 @@
-/* In this file the monitor looks and sleeps. It falls asleep by the protocol of a park (park.c): it
- * exchanges its word, looks at everything again, and sleeps; the kernel compares the word once more
- * before that. */
+/* In this file the monitor looks and sleeps. It falls asleep as base/park.h tells it: it exchanges
+ * its word, looks at everything again, and sleeps; the kernel compares the word once more before
+ * that. The word is another one all the same: nothing is put for the monitor, it is told to end by
+ * its word, and it also sleeps for a time while the word is AWAKE, so that nobody pays for waking
+ * it then. */
 #include "runtime/system/monitor.h"
 
 #include "runtime/os/futex.h"

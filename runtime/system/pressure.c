@@ -301,13 +301,11 @@ static void wake_watchers(domus_system *system)
         return;
     for (uint32_t i = 0; i < system->count; i++) {
         domi_manager *manager = &system->threads[i].manager;
-        uint32_t sleeping = DOMI_PARK_SLEEPING;
 
         /* This does what domi_manager_notify() does, but the calling thread need not have a
          * manager. */
         if (domi_memory_is_watched(manager) && manager->wake != NULL &&
-            atomic_compare_exchange_strong_explicit(&manager->park, &sleeping, DOMI_PARK_NOTIFIED,
-                                                    memory_order_seq_cst, memory_order_relaxed))
+            domi_park_try_notify(&manager->park))
             manager->wake(manager);
     }
 }

@@ -161,8 +161,7 @@ static void report_stall(domus_system *system, domi_thread *thread, uint64_t now
 /* Does the thread sleep, or is it at a place where it may stay without a beat? */
 static bool is_at_rest(const domi_thread *thread, const domus_behaviour *running)
 {
-    uint32_t park = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->manager.park,
-                                         memory_order_relaxed);
+    uint32_t park = domi_park_peek(&thread->manager.park);
 
     if (domi_counter_read(&thread->counters.stamp_ns) == 0)
         return true;
