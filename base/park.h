@@ -32,7 +32,7 @@
  * other's. Bare fences would do as well, but ThreadSanitizer cannot see them.
  *
  * If 7 comes between 2 and 3, the sleep ends at once: the eventfd is readable, or the word is no
- * longer SLEEPING. Of several senders one succeeds in 6, so a sleep costs one wake-up (M12).
+ * longer SLEEPING. Only one of several senders succeeds in 6, so a sleep costs one wake-up (M12).
  * models/park.pml has all this with store buffers, tests/house/litmus_test.c on real CPUs.
  *
  * Thread-safety: any thread may call domi_park_try_notify() and read the word. The owner, or the

@@ -8,7 +8,8 @@
  * the loop spawns detached actors, and a detached actor spawns one, too.
  *
  * Models: runtime/outside/detached.c reserve, make_detached, domi_detached_spawn, begin_spawn,
- * end_spawn, run_loop, follow_stop, sleep_until_due, domi_detached_close, want_all; runtime/control/stop.c stop_actors, domi_system_end;
+ * end_spawn, run_loop, follow_stop, sleep_until_due, domi_detached_close,
+ * domi_detached_notify_all; runtime/control/stop.c stop_actors, domi_system_set_stop_step, domi_system_end;
  * house/family/life.c domi_house_spawn_routee (the exclusion).
  * Holds: one actor at a time on each thread; nobody is born on a thread that has walked its actors
  * to stop them; each actor ends; each thread ends, and none sleeps with work; the stop comes to its
@@ -25,15 +26,15 @@
  * @mutant long safety CLOSE_NOT_AWAITED : the threads stop while the loop's actors may still spawn
  * @mutant long safety MADE_WHILE_CLOSED : a thread is made after the close
  * @mutant long safety NO_LOOK_AT_WORK : the second look before a sleep leaves out `mounts`
- * @mutant long safety NO_LOOK_AT_WANTED : the second look before a sleep leaves out `wanted`
- * @mutant long safety NOTIFY_FIRST : the park word is looked at before `wanted` is written */
+ * @mutant long safety NO_LOOK_AT_WANTED : the second look before a sleep leaves out `stop_step`
+ * @mutant long safety NOTIFY_FIRST : the park word is looked at before `stop_step` is written */
 #ifndef SPAWNS
 #define SPAWNS 2 /* how often the loop's actor spawns */
 #endif
 #define PLACES 2
 
-#define NOTHING 0 /* the values of `wanted` */
-#define STOP    1
+#define NONE    0 /* the values of `stop_step` that detached threads follow */
+#define ACTORS  1
 #define END     2
 
 bit mutex;  /* the mutex of the system */
@@ -41,7 +42,7 @@ bit closed; /* `detached_closed` of the system; under the mutex */
 byte count; /* threads that were made */
 bit busy[PLACES];
 
-byte wanted[PLACES];
+byte stop_step; /* of the system */
 bit sleeping[PLACES]; /* the park word; 0 stands for RUNNING and NOTIFIED */
 byte mounts[PLACES];  /* actors that were put there and not taken yet */
 bit ended[PLACES];
@@ -51,6 +52,7 @@ bit loop_closes, loop_has_followed; /* the loop's thread is told CLOSE; it has f
 byte houses[PLACES];                /* actors alive on the thread; only the thread writes this */
 bit walked[PLACES];                 /* ghosts: only the checks use them */
 byte born, died;
+byte met; /* threads that were there when the detached actors were closed */
 bit stops, in_order, is_over;
 bit one_has_spawned; /* a detached actor has spawned; one does so, once */
 
@@ -134,18 +136,18 @@ inline finish_spawn()
 
 proctype detached(byte me)
 {
-    byte place, doing;
+    byte place, begun; /* `begun` is the stop_step of the thread */
     bit had_one, failed, looked, refused;
 
     do
     :: atomic { true -> /* this models follow_stop, take_events */
             if
-            :: wanted[me] >= STOP -> walked[me] = 1 /* domi_manager_stop_actors takes arrivals, too */
+            :: stop_step >= ACTORS -> walked[me] = 1 /* domi_manager_stop_actors takes arrivals, too */
             :: else
             fi;
-            doing = wanted[me];
+            begun = stop_step;
             if
-            :: doing != END ->
+            :: begun != END ->
                 houses[me] = houses[me] + mounts[me];
                 mounts[me] = 0;
                 had_one = had_one || houses[me] > 0
@@ -153,7 +155,7 @@ proctype detached(byte me)
             fi
         };
         if
-        :: doing == END -> break
+        :: begun == END -> break
         :: else
         fi;
         /* The thread's actor runs: it spawns another actor, or ends, or waits. */
@@ -202,7 +204,7 @@ proctype detached(byte me)
         :: mounts[me] > 0 -> looked = 1
 #endif
 #ifndef NO_LOOK_AT_WANTED
-        :: wanted[me] != doing -> looked = 1
+        :: stop_step != begun -> looked = 1
 #endif
         :: else
         fi;
@@ -242,25 +244,23 @@ end:
     loop_has_followed = 1
 }
 
-/* want_all: tell all detached threads `what` */
-inline want(what)
+/* domi_detached_close, domi_system_set_stop_step, domi_detached_notify_all */
+inline set_stop_step(step)
 {
     lock();
     closed = 1;
     unlock();
+#ifndef NOTIFY_FIRST
+    stop_step = step;
+#endif
     i = 0;
     do
-    :: i < count ->
-#ifdef NOTIFY_FIRST
-        notify(i);
-        wanted[i] = what;
-#else
-        wanted[i] = what;
-        notify(i);
-#endif
-        i++
+    :: i < count -> notify(i); i++
     :: else -> break
     od;
+#ifdef NOTIFY_FIRST
+    stop_step = step;
+#endif
     i = 0
 }
 
@@ -273,20 +273,21 @@ proctype controller()
     :: goto goes_on
     fi;
     lock();
-    atomic { closed = 1; stops = 1 };
+    atomic { closed = 1; stops = 1; met = count };
     unlock();
     loop_closes = 1;
 #ifndef CLOSE_NOT_AWAITED
     loop_has_followed;
 #endif
-    want(STOP);
+    set_stop_step(ACTORS);
     if
     :: !busy[0] && !busy[1] -> in_order = 1 /* this models is_empty */
     :: skip /* the time-out of the stop is over */
     fi;
-    want(END);
+    set_stop_step(END);
     (count < 1 || ended[0]);
     (count < 2 || ended[1]);
+    assert(count == met); /* the walks over the threads, which take no lock, meet all of them */
     is_over = 1;
 goes_on:
     skip

@@ -56,12 +56,12 @@
 #define CONNECTIONS 2
 #endif
 
-#define RUN   0 /* the values of `wanted` and `following`: the steps of a stop */
-#define DRAIN 1
-#define ABORT 2
-#define CLOSE 3
-#define STOP  4
-#define END   5
+#define NONE   0 /* the values of the system's `stop_step` and of `begun`, the threads' own */
+#define DRAIN  1
+#define ABORT  2
+#define CLOSE  3
+#define ACTORS 4
+#define END    5
 
 #define IS_RUNNING  0 /* the values of `stage`, for foreign threads; under the mutex */
 #define IS_DRAINING 1
@@ -69,7 +69,7 @@
 
 mtype = { IDLE, SHOWN, LENT, BACK }; /* where A is: at home, exposed, with the thief, given back */
 
-byte wanted, following[2], ended;
+byte stop_step, begun[2], ended;
 bit closing[2];
 byte stage;
 bit mutex;
@@ -180,7 +180,7 @@ inline run_a()
 /* This models domi_thread_follow_stop. */
 inline follow()
 {
-    step = wanted;
+    step = stop_step;
     if
 #ifdef DRAIN_SKIPPED
     :: step == DRAIN && me == 0 && !draining -> draining = 1
@@ -200,7 +200,7 @@ inline follow()
     :: else
     fi;
     if
-    :: step == STOP && doing < STOP -> /* this models domi_manager_stop_actors */
+    :: step == ACTORS && doing < ACTORS -> /* this models domi_manager_stop_actors */
         atomic {
             walked[me] = 1;
 #ifndef MOUNTS_FORGOTTEN
@@ -216,7 +216,7 @@ inline follow()
     :: else
     fi;
     doing = step;
-    following[me] = step
+    begun[me] = step
 }
 
 /* accept() is phases 1 and 2 of thread 0, serve() those of thread 1. */
@@ -288,7 +288,7 @@ proctype thread(byte me)
 
     do
     :: doing == END -> break
-    :: doing != END && wanted != doing -> follow()
+    :: doing != END && stop_step != doing -> follow()
     :: doing != END && me == 0 && (listening || !draining) &&
             (accepted_connections < CONNECTIONS || draining) -> accept()
     :: doing != END && me == 1 && under_way > 0 -> serve()
@@ -314,7 +314,7 @@ proctype thread(byte me)
     :: atomic { doing != END && me == 1 && place == SHOWN -> place = LENT }
 #ifdef LOAN_KEPT
         if
-        :: wanted == END -> break
+        :: stop_step == END -> break
         :: else
         fi;
 #endif
@@ -446,7 +446,7 @@ end:
 }
 #endif
 
-#define HAVE_FOLLOWED(what) (following[0] >= what && following[1] >= what)
+#define HAVE_FOLLOWED(what) (begun[0] >= what && begun[1] >= what)
 
 /* is_quiet, called again and again; it reads the counters one by one. */
 inline await_quiet()
@@ -483,7 +483,7 @@ inline await_quiet()
     if
     :: !forced -> atomic { quiet = 1; assert(open == 0 && reset == 0) }
     :: forced ->
-        wanted = ABORT;
+        stop_step = ABORT;
         if
         :: HAVE_FOLLOWED(ABORT) && !listening && connections == 0 ->
             atomic {
@@ -505,10 +505,10 @@ proctype controller()
     lock();
     stage = IS_DRAINING;
     unlock();
-    wanted = DRAIN;
+    stop_step = DRAIN;
     await_quiet();
 #ifndef NO_CLOSE
-    wanted = CLOSE;
+    stop_step = CLOSE;
 #ifndef CLOSE_NOT_AWAITED
     if
     :: HAVE_FOLLOWED(CLOSE)
@@ -516,12 +516,12 @@ proctype controller()
     fi;
 #endif
 #endif
-    wanted = STOP;
+    stop_step = ACTORS;
     if
 #ifdef EMPTY_EARLY
     :: atomic { houses[0] + houses[1] == 0 && a_closed -> orderly = 1 }
 #else
-    :: atomic { HAVE_FOLLOWED(STOP) && houses[0] + houses[1] == 0 && a_closed -> orderly = 1 }
+    :: atomic { HAVE_FOLLOWED(ACTORS) && houses[0] + houses[1] == 0 && a_closed -> orderly = 1 }
 #endif
         assert(mounts[0] + mounts[1] + houses[0] + houses[1] == 0 && !work_waits)
     :: skip /* the time-out is over */
@@ -547,7 +547,7 @@ ends:
 #endif
     unlock();
 #endif
-    wanted = END;
+    stop_step = END;
     (thread_ended[0] && thread_ended[1]); /* the threads are joined */
 #ifndef LATE_MAIL_LEFT
     if

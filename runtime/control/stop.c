@@ -34,13 +34,15 @@ void domi_system_set_stage(domus_system *system, domi_stage stage)
     domi_outside_unlock(system);
 }
 
-void domi_system_set_wanted(domus_system *system, domi_wanted wanted)
+void domi_system_set_stop_step(domus_system *system, domi_stop_step step)
 {
     /* seq_cst: this store comes before the looks at the park words, as a put does. */
-    atomic_store_explicit(&system->wanted, wanted, memory_order_seq_cst);
+    atomic_store_explicit(&system->stop_step, step, memory_order_seq_cst);
     domi_outside_lock(system);
     for (uint32_t i = 0; i < system->count; i++)
         domi_manager_notify(&system->outside, &system->threads[i].manager);
+    if (step >= DOMI_STOP_ACTORS) /* no detached thread is made any more */
+        domi_detached_notify_all(system);
     domi_outside_unlock(system);
 }
 
@@ -51,7 +53,7 @@ void domi_system_set_wanted(domus_system *system, domi_wanted wanted)
 static bool is_quiet(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
-        if (domi_thread_read_following(&system->threads[i]) < DOMI_WANTED_DRAIN ||
+        if (domi_thread_read_stop_step(&system->threads[i]) < DOMI_STOP_DRAIN ||
             atomic_load_explicit(
                 (domi_counter *)(uintptr_t)&system->threads[i].io.counters.listening,
                 memory_order_acquire) != 0)
@@ -63,7 +65,7 @@ static bool is_quiet(const domus_system *system)
 static bool is_closed(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
-        if (domi_thread_read_following(&system->threads[i]) < DOMI_WANTED_CLOSE)
+        if (domi_thread_read_stop_step(&system->threads[i]) < DOMI_STOP_CLOSE)
             return false;
     }
     return true;
@@ -72,7 +74,7 @@ static bool is_closed(const domus_system *system)
 static bool is_empty(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
-        if (domi_thread_read_following(&system->threads[i]) < DOMI_WANTED_STOP ||
+        if (domi_thread_read_stop_step(&system->threads[i]) < DOMI_STOP_ACTORS ||
             domi_counter_read(&system->threads[i].manager.houses) != 0)
             return false;
     }
@@ -106,7 +108,7 @@ static void note_stuck(domus_system *system)
 {
     pthread_mutex_lock(&system->mutex);
     for (uint32_t i = 0; i < system->count; i++) {
-        if (domi_thread_read_following(&system->threads[i]) != DOMI_WANTED_END)
+        if (domi_thread_read_stop_step(&system->threads[i]) != DOMI_STOP_END)
             domi_system_note_running(system, &system->threads[i].manager);
     }
     for (uint32_t i = 0; i < system->detached_count; i++) {
@@ -139,8 +141,8 @@ static void end_detached(domus_system *system)
 
 bool domi_system_end(domus_system *system, uint64_t until_ns)
 {
-    domi_system_set_wanted(system, DOMI_WANTED_END);
-    domi_detached_end(system);
+    domi_detached_close(system);
+    domi_system_set_stop_step(system, DOMI_STOP_END);
     if (until_ns != UINT64_MAX && !wait_until(system, has_ended, until_ns))
         return false;
     domi_monitor_stop(system);
@@ -167,9 +169,9 @@ static void drain_threads(domus_system *system)
 
     system->cut_before = system->cut_logged = domi_system_count_cut(system);
     domi_system_set_stage(system, DOMI_STAGE_DRAINING);
-    domi_system_set_wanted(system, DOMI_WANTED_DRAIN);
+    domi_system_set_stop_step(system, DOMI_STOP_DRAIN);
     if (!wait_until(system, is_quiet, until_ns)) {
-        domi_system_set_wanted(system, DOMI_WANTED_ABORT);
+        domi_system_set_stop_step(system, DOMI_STOP_ABORT);
         (void)wait_until(system, is_quiet, domi_clock_now(&system->clock) + ABORT_NS);
     }
 }
@@ -179,11 +181,10 @@ static void drain_threads(domus_system *system)
 static void stop_actors(domus_system *system, uint64_t until_ns)
 {
     domi_detached_close(system);
-    domi_system_set_wanted(system, DOMI_WANTED_CLOSE);
+    domi_system_set_stop_step(system, DOMI_STOP_CLOSE);
     if (!wait_until(system, is_closed, until_ns))
         return;
-    domi_system_set_wanted(system, DOMI_WANTED_STOP);
-    domi_detached_stop(system);
+    domi_system_set_stop_step(system, DOMI_STOP_ACTORS);
     (void)wait_until(system, is_empty, until_ns);
 }
 

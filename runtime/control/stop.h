@@ -7,9 +7,9 @@
 /* Change the stage under outside_mutex, so no foreign thread is inside meanwhile. */
 void domi_system_set_stage(domus_system *system, domi_stage stage);
 
-/* Tell every thread of the loop which step of the stop is wanted, and wake the threads that
- * sleep. */
-void domi_system_set_wanted(domus_system *system, domi_wanted wanted);
+/* Tell every thread which step of the stop is wanted (runtime/system/stop_step.h), and wake those
+ * that sleep. Before DOMI_STOP_ACTORS detached actors have to be closed. */
+void domi_system_set_stop_step(domus_system *system, domi_stop_step step);
 
 /* Let the threads leave their loops, and join them, by `until_ns`. Returns false if one has not
  * left by then. */

@@ -364,7 +364,7 @@ static int start_threads(domus_system *system)
     fini_threads(system, made);
     memset(system->threads, 0, system->threads_bytes);
     memset(&system->outside, 0, sizeof system->outside);
-    atomic_store_explicit(&system->wanted, DOMI_WANTED_RUN, memory_order_relaxed);
+    atomic_store_explicit(&system->stop_step, DOMI_STOP_NONE, memory_order_relaxed);
     system->running = system->ended = 0;
     system->detached_closed = false;
     system->start_error = 0;

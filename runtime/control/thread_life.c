@@ -61,7 +61,6 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
     thread->system = system;
     thread->config = &system->config;
     thread->clock = &system->clock;
-    thread->wanted = &system->wanted;
     thread->timed = system->config.profile.level != DOMUS_PROFILE_OFF;
     thread->stamp_ns = now_ns;
     thread->spin_ns = system->config.scheduler.idle.spin_ns;

@@ -1,30 +1,30 @@
-/* In this file a thread follows the steps of a stop: drain, then perhaps abort, then close, stop
- * and end.
- *
- * The system sets one word and wakes the threads; each thread follows at the start of its phase 2.
- * The system sees by their counters when nothing is open any more. */
+/* In this file a thread of the loop follows a stop, at the start of its phase 2.
+ * runtime/system/stop_step.h says what each step means. */
 #include "runtime/loop/follow.h"
+
 #include "io/completions/drain.h"
+#include "runtime/system/system.h"
 
 void domi_thread_follow_stop(domi_thread *thread)
 {
-    uint32_t wanted = atomic_load_explicit(thread->wanted, memory_order_acquire);
+    /* Relaxed: its own word. acquire: pairs with the store in domi_system_set_stop_step(). */
+    uint32_t begun = atomic_load_explicit(&thread->stop_step, memory_order_relaxed);
+    uint32_t wanted = atomic_load_explicit(&thread->system->stop_step, memory_order_acquire);
 
-    if (wanted >= DOMI_WANTED_DRAIN && thread->doing < DOMI_WANTED_DRAIN) {
+    if (wanted >= DOMI_STOP_DRAIN && begun < DOMI_STOP_DRAIN) {
         /* If one iteration cannot collect all that has arrived, the next one goes on. But if the
          * time of the drain is over, the drain begins with what was collected. */
-        if (wanted == DOMI_WANTED_DRAIN && !domi_io_collect_before_drain(&thread->io))
+        if (wanted == DOMI_STOP_DRAIN && !domi_io_collect_before_drain(&thread->io))
             return;
         domi_io_drain(&thread->io);
     }
-    if (wanted == DOMI_WANTED_ABORT && thread->doing < DOMI_WANTED_ABORT)
+    if (wanted == DOMI_STOP_ABORT && begun < DOMI_STOP_ABORT)
         (void)domi_io_abort(&thread->io);
-    if (wanted >= DOMI_WANTED_CLOSE)
+    if (wanted >= DOMI_STOP_CLOSE)
         thread->manager.closing = true;
-    if (wanted == DOMI_WANTED_STOP && thread->doing < DOMI_WANTED_STOP)
+    if (wanted == DOMI_STOP_ACTORS && begun < DOMI_STOP_ACTORS)
         domi_manager_stop_actors(&thread->manager);
-    thread->doing = wanted;
     /* release: a thread that reads this also sees what this thread began to do
-     * (domi_thread_read_following()). */
-    atomic_store_explicit(&thread->counters.following, wanted, memory_order_release);
+     * (domi_thread_read_stop_step()). */
+    atomic_store_explicit(&thread->stop_step, wanted, memory_order_release);
 }

@@ -144,7 +144,7 @@ void domi_phase_channels(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;
 
-    if (thread->doing != atomic_load_explicit(thread->wanted, memory_order_relaxed))
+    if (domi_thread_has_to_follow(thread, memory_order_relaxed))
         domi_thread_follow_stop(thread);
     if (take_events(thread) != 0)
         stamp_reaped(thread, DOMI_SPAN_EVENTS);
@@ -162,11 +162,11 @@ void domi_phase_channels(domi_thread *thread)
 
 void domi_thread_loop(domi_thread *thread)
 {
-    while (thread->doing != DOMI_WANTED_END) {
+    while (!domi_thread_is_at_end(thread)) {
         domi_phase_io(thread);
         domi_phase_channels(thread);
         domi_phase_state(thread);
-        if (thread->doing != DOMI_WANTED_END)
+        if (!domi_thread_is_at_end(thread))
             domi_thread_rest(thread);
     }
 }

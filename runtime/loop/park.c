@@ -32,7 +32,7 @@ void domi_thread_wake(domi_manager *manager)
 static void judge_sleep(domi_thread *thread, uint32_t word, bool put, uint64_t until_ns)
 {
     bool found = put || domi_manager_has_work(&thread->manager) || domi_thread_is_waking(thread) ||
-                 atomic_load_explicit(thread->wanted, memory_order_relaxed) != thread->doing;
+                 domi_thread_has_to_follow(thread, memory_order_relaxed);
     bool due = thread->stamp_ns >= until_ns;
 
     if (word == DOMI_PARK_NOTIFIED)

@@ -1,11 +1,12 @@
 /* Which work there is for a thread, and when; see the header. */
 #include "runtime/loop/work.h"
 #include "io/completions/feed.h"
+#include "runtime/system/system.h"
 
 bool domi_thread_has_work(const domi_thread *thread)
 {
     return domi_manager_has_work(&thread->manager) || domi_io_has_work(&thread->io) ||
-           atomic_load_explicit(thread->wanted, memory_order_seq_cst) != thread->doing;
+           domi_thread_has_to_follow(thread, memory_order_seq_cst);
 }
 
 uint64_t domi_thread_due_ns(const domi_thread *thread)

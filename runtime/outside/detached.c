@@ -1,6 +1,6 @@
 /* In this file detached actors run, receive and stop. Each thread has a loop of its own: follow a
  * stop, take arrivals and timers, run one house, and sleep on the park word if nothing is left.
- * Everything in `domi_detached` belongs to that thread, except `wanted` and `busy`. */
+ * Everything in `domi_detached` belongs to that thread, except `busy`. */
 #include "runtime/outside/detached.h"
 
 #include "base/check.h"
@@ -35,24 +35,23 @@ static void store_clock_time(domi_detached *detached)
     detached->manager.now_ns = domi_clock_now(&detached->system->clock);
 }
 
-/* seq_cst: this load pairs with the store in want_all(). */
-static domi_wanted wanted(const domi_detached *detached)
+/* seq_cst: this load pairs with the store in domi_system_set_stop_step(). */
+static domi_stop_step read_wanted_step(const domi_detached *detached)
 {
-    return (domi_wanted)atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&detached->wanted,
-                                             memory_order_seq_cst);
+    return (domi_stop_step)atomic_load_explicit(&detached->system->stop_step, memory_order_seq_cst);
 }
 
 /* Follow the system's stop. Returns true if the thread has to leave its loop. */
 static bool follow_stop(domi_detached *detached)
 {
-    domi_wanted what = wanted(detached);
+    domi_stop_step wanted = read_wanted_step(detached);
 
-    if (what >= DOMI_WANTED_STOP && detached->doing < DOMI_WANTED_STOP) {
+    if (wanted >= DOMI_STOP_ACTORS && detached->stop_step < DOMI_STOP_ACTORS) {
         detached->manager.closing = true;
         domi_manager_stop_actors(&detached->manager);
     }
-    detached->doing = what;
-    return what == DOMI_WANTED_END;
+    detached->stop_step = wanted;
+    return wanted == DOMI_STOP_END;
 }
 
 /* Sleep until something was put, a timer is due, or `until_ns` has come, by the steps of
@@ -70,7 +69,7 @@ static void sleep_until_due(domi_detached *detached, uint64_t until_ns)
     }
     domi_park_begin(&manager->park);
     store_clock_time(detached);
-    if (!domi_manager_has_work(manager) && wanted(detached) == detached->doing &&
+    if (!domi_manager_has_work(manager) && read_wanted_step(detached) == detached->stop_step &&
         until_ns > manager->now_ns)
         domi_futex_park_sleep(manager, until_ns - manager->now_ns);
     (void)domi_park_end(&manager->park);
@@ -361,22 +360,10 @@ void domi_detached_close(domus_system *system)
     pthread_mutex_unlock(&system->mutex);
 }
 
-static void want_all(domus_system *system, domi_wanted what)
+void domi_detached_notify_all(domus_system *system)
 {
-    domi_detached_close(system);
-    domi_outside_lock(system);
-    for (uint32_t i = 0; i < system->detached_count; i++) {
-        domi_detached *detached = system->detached[i];
-        /* seq_cst: this store comes before the look at the park word, as a put does. */
-        atomic_store_explicit(&detached->wanted, what, memory_order_seq_cst);
-        domi_manager_notify(&system->outside, &detached->manager);
-    }
-    domi_outside_unlock(system);
-}
-
-void domi_detached_stop(domus_system *system)
-{
-    want_all(system, DOMI_WANTED_STOP);
+    for (uint32_t i = 0; i < system->detached_count; i++)
+        domi_manager_notify(&system->outside, &system->detached[i]->manager);
 }
 
 uint64_t domi_detached_houses(const domus_system *system)
@@ -391,11 +378,6 @@ uint64_t domi_detached_houses(const domus_system *system)
 bool domi_detached_has_ended(const domus_system *system)
 {
     return system->detached_left == system->detached_count;
-}
-
-void domi_detached_end(domus_system *system)
-{
-    want_all(system, DOMI_WANTED_END);
 }
 
 void domi_detached_join(domus_system *system)

@@ -13,8 +13,7 @@
 typedef struct domi_detached {
     domi_manager manager;
     domus_system *system;
-    _Atomic uint32_t wanted; /* domi_wanted: run, stop, end */
-    domi_wanted doing;
+    domi_stop_step stop_step; /* the step that this thread has begun; its own */
     bool busy;   /* the thread has an actor, or was chosen for one; under the system's mutex */
     bool joined; /* its thread has ended */
     pthread_t pthread;
@@ -30,8 +29,9 @@ int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_b
  * Any thread. */
 void domi_detached_close(domus_system *system);
 
-/* Let each detached thread stop its actor, if that has no parent. Called by a foreign thread. */
-void domi_detached_stop(domus_system *system);
+/* Wake each detached thread, so that it follows the step that the system wants. Under
+ * outside_mutex, after detached actors were closed. */
+void domi_detached_notify_all(domus_system *system);
 
 /* domi_detached_houses() returns how many detached threads have an actor or were chosen for one.
  * domi_detached_has_ended() returns true if all detached threads have left their loops. */

@@ -101,8 +101,8 @@ struct domus_system {
     domi_monitor monitor;
 
     /* The fields up to `start_text` are orders to the threads and their reports. They are under
-     * `mutex`, except `wanted`, which is atomic. */
-    alignas(64) _Atomic uint32_t wanted; /* domi_wanted */
+     * `mutex`, except `stop_step`, which is atomic. */
+    alignas(64) _Atomic uint32_t stop_step; /* domi_stop_step that is wanted */
     alignas(64) pthread_mutex_t mutex;
     pthread_cond_t changed;
     uint32_t running;   /* threads whose ring is enabled */
@@ -167,6 +167,15 @@ static inline bool domi_system_is_forked(const domus_system *system)
 static inline void domi_system_check_not_forked(const domus_system *system)
 {
     DOMI_CHECK(!domi_system_is_forked(system));
+}
+
+/* Does the system want a step of a stop that the thread has not begun? `order` is seq_cst in the
+ * second look of a park, else relaxed. The thread itself. */
+static inline bool domi_thread_has_to_follow(const domi_thread *thread, memory_order order)
+{
+    return atomic_load_explicit(&thread->system->stop_step, order) !=
+           atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->stop_step,
+                                memory_order_relaxed);
 }
 
 #endif

@@ -32,10 +32,10 @@ uint32_t domi_thread_queued(const domi_thread *thread)
     return count + manager->ready[DOMUS_CHANNELS].count;
 }
 
-uint64_t domi_thread_read_following(const domi_thread *thread)
+domi_stop_step domi_thread_read_stop_step(const domi_thread *thread)
 {
     /* acquire: pairs with the release in domi_thread_follow_stop(). Before a thread has followed,
      * it may be about to hand over a connection that no counter has yet. */
-    return atomic_load_explicit((domi_counter *)(uintptr_t)&thread->counters.following,
-                                memory_order_acquire);
+    return (domi_stop_step)atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->stop_step,
+                                                memory_order_acquire);
 }

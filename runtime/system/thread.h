@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "io/resources/io.h"
 #include "runtime/system/backtrace.h"
+#include "runtime/system/stop_step.h"
 
 #include <domus/profile.h>
 
@@ -49,22 +50,10 @@ typedef struct domi_thread_counters {
     domi_counter cap_wakeups_with_work;
     domi_counter steals_wanted;
     domi_counter steals;
-    domi_counter following;    /* a copy of `doing` that other threads may read */
     domi_counter cpu_clock;    /* the clockid_t of the thread's CPU clock */
     domi_counter cpu_start_ns; /* the thread's CPU clock when its loop began */
     domi_counter cpu_end_ns;   /* the thread's CPU clock when its loop ended; 0: it runs */
 } domi_thread_counters;
-
-/* The steps of a stop. The thread that stops a system writes the next one and wakes each thread,
- * which follows at its next phase 2 (follow.c). */
-typedef enum domi_wanted {
-    DOMI_WANTED_RUN,
-    DOMI_WANTED_DRAIN, /* stop accepting, answer everything that has come, close channels */
-    DOMI_WANTED_ABORT, /* reset the channels that are left */
-    DOMI_WANTED_CLOSE, /* spawn nothing any more */
-    DOMI_WANTED_STOP,  /* stop every actor, children before their parents */
-    DOMI_WANTED_END,   /* leave the loop */
-} domi_wanted;
 
 /* The bound of log lines in one second (log.c). Any thread may use it. */
 typedef struct domi_log_bound {
@@ -134,9 +123,8 @@ typedef struct domi_thread {
     struct domus_system *system;
     const domus_config *config;
     const domi_clock *clock;
-    _Atomic uint32_t *wanted; /* points to `wanted` of the system */
-    uint32_t doing;           /* the step of `wanted` that this thread has begun */
-    bool timed;               /* profile.level is not off, so spans are counted */
+    _Atomic uint32_t stop_step; /* domi_stop_step that this thread has begun; it alone writes it */
+    bool timed;                 /* profile.level is not off, so spans are counted */
     uint64_t stamp_ns;
     uint64_t io_start_ns; /* when phase 1 of this iteration began */
     uint64_t next_tick_ns;
@@ -204,8 +192,16 @@ uint32_t domi_thread_published(const domi_thread *thread);
 /* How many houses are ready. Only the thread itself calls this, also within a signal handler. */
 uint32_t domi_thread_queued(const domi_thread *thread);
 
-/* The step of a stop that the thread follows. A caller that reads it also sees what the thread
- * began to do in this step. Any thread. */
-uint64_t domi_thread_read_following(const domi_thread *thread);
+/* The step of a stop that the thread has begun. A caller that reads it also sees everything that
+ * the thread began to do in this step. Any thread. */
+domi_stop_step domi_thread_read_stop_step(const domi_thread *thread);
+
+/* Does the thread have to leave its loop? The thread itself. */
+static inline bool domi_thread_is_at_end(const domi_thread *thread)
+{
+    /* Relaxed: its own word. */
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->stop_step,
+                                memory_order_relaxed) == DOMI_STOP_END;
+}
 
 #endif

@@ -118,7 +118,7 @@ static void rest_until_due(domus_testkit *kit, uint32_t index)
     domi_kit_thread *state = &kit->threads[index];
     uint64_t capped_ns;
 
-    if (thread->doing == DOMI_WANTED_END) {
+    if (domi_thread_is_at_end(thread)) {
         state->next = DOMI_STEP_END;
         kit->left_loops++;
     } else if (domi_thread_rest_begin(thread, &capped_ns)) {

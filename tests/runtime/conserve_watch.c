@@ -93,7 +93,7 @@ static void report_thread(domi_thread *thread)
             "patience %u, has borrowed %d; wanted %u, doing %u\n",
             manager->lent, manager->shared_count, manager->thieves, manager->lendable,
             stealing->victim == DOMI_NO_VICTIM ? -1 : (int)stealing->victim, stealing->patience,
-            stealing->loan != NULL, *thread->wanted, thread->doing);
+            stealing->loan != NULL, thread->system->stop_step, thread->stop_step);
     domi_slots_walk(manager, report_house, &left);
 }
 

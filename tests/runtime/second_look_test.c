@@ -16,7 +16,7 @@ static domt_stepped world;
 static void want_more(domt_stepped *stepped, uint32_t index)
 {
     (void)index;
-    atomic_store(&stepped->system->wanted, DOMI_WANTED_DRAIN);
+    atomic_store(&stepped->system->stop_step, DOMI_STOP_DRAIN);
 }
 
 static void call_thief(domt_stepped *stepped, uint32_t index)
@@ -45,7 +45,7 @@ static void stays_awake(void (*between)(domt_stepped *stepped, uint32_t index))
     ck_assert_uint_eq(atomic_load(&domt_stepped_thread(&world, 0)->manager.park),
                       DOMI_PARK_RUNNING);
     world.on_poll = NULL;
-    atomic_store(&world.system->wanted, DOMI_WANTED_RUN);
+    atomic_store(&world.system->stop_step, DOMI_STOP_NONE);
     atomic_store(&world.system->waking, 0);
     domt_stepped_turn(&world, 0, true);
     ck_assert_uint_eq(world.rings[0].sleeps, 1);
@@ -174,9 +174,9 @@ static domus_system *system_;
 static _Atomic bool busy;
 static const domus_type go = {.name = "go"};
 
-static uint32_t wanted_of_first(void)
+static uint32_t wanted_step(void)
 {
-    return atomic_load(&system_->detached[0]->wanted);
+    return atomic_load(&system_->stop_step);
 }
 
 /* Last until the thread is told to stop; the thread has looked for that before this handler. */
@@ -184,7 +184,7 @@ static int last_until_stop(domus_stack *stack, void *self, const void *nothing)
 {
     (void)stack, (void)self, (void)nothing;
     atomic_store(&busy, true);
-    for (int i = 0; i < 20000 && wanted_of_first() < DOMI_WANTED_STOP; i++)
+    for (int i = 0; i < 20000 && wanted_step() < DOMI_STOP_ACTORS; i++)
         domt_pause_ns(DOMT_MS / 2);
     return 0;
 }

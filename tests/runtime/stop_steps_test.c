@@ -122,10 +122,10 @@ START_TEST(a_thread_begins_to_drain_when_it_has_collected_what_had_come)
         turn_all();
         world.rings[0].completions = 10000;
         thread->io.draining = false;
-        thread->doing = DOMI_WANTED_RUN;
-        domi_system_set_wanted(world.system, i == 0 ? DOMI_WANTED_DRAIN : DOMI_WANTED_ABORT);
+        thread->stop_step = DOMI_STOP_NONE;
+        domi_system_set_stop_step(world.system, i == 0 ? DOMI_STOP_DRAIN : DOMI_STOP_ABORT);
         for (turns = 0; !thread->io.draining && turns < 100; turns++) {
-            ck_assert_uint_eq(thread->doing, DOMI_WANTED_RUN);
+            ck_assert_uint_eq(thread->stop_step, DOMI_STOP_NONE);
             ck_assert(domi_thread_has_work(thread));
             domt_stepped_turn(&world, 0, false);
         }
@@ -135,8 +135,8 @@ START_TEST(a_thread_begins_to_drain_when_it_has_collected_what_had_come)
             ck_assert_uint_eq(turns, 1); /* its time is over: it begins in any case */
     }
     world.rings[0].completions = 0;
-    domi_system_set_wanted(world.system, DOMI_WANTED_RUN);
-    thread->doing = DOMI_WANTED_RUN;
+    domi_system_set_stop_step(world.system, DOMI_STOP_NONE);
+    thread->stop_step = DOMI_STOP_NONE;
     domt_stepped_fini(&world);
 }
 END_TEST

@@ -1,0 +1,45 @@
+/* How far the stop of a system has come: one enum, and one name for the words that hold it,
+ * `stop_step`.
+ *
+ * The system has the step that is wanted. The thread that stops the system writes it and wakes
+ * every thread (stop.c). Each thread has the step that it has begun: a thread of the loop follows
+ * at its next phase 2 (follow.c), a detached thread between two runs (detached.c).
+ *
+ * The thread that stops goes on when the words of all threads of the loop, and the counters, say
+ * that the step is done, or when the time of the step is over. So a thread may miss a step; later
+ * it does what still matters of it.
+ *
+ * Two fields of the system look alike and say something else. `stage` says what foreign threads may
+ * still do. It changes under outside_mutex before the step does: to DRAINING before DRAIN, to
+ * ENDING before END; and to STOPPED when all threads have been joined. `detached_closed` keeps
+ * detached actors from spawning, under the system's mutex; it is set before CLOSE. */
+#ifndef DOMI_RUNTIME_SYSTEM_STOP_STEP_H
+#define DOMI_RUNTIME_SYSTEM_STOP_STEP_H
+
+typedef enum domi_stop_step {
+    /* The system does not stop. */
+    DOMI_STOP_NONE,
+
+    /* A thread of the loop stops accepting, answers everything that has come, and closes its
+     * channels when they owe nothing. Done when nobody listens and no connection is open; has
+     * shutdown.drainTimeout. Detached threads do nothing. */
+    DOMI_STOP_DRAIN,
+
+    /* A thread of the loop resets the channels that are left. This step is left out if the drain
+     * was done in time. Done as the drain; has 5 seconds. Detached threads do nothing. */
+    DOMI_STOP_ABORT,
+
+    /* A thread of the loop spawns nothing any more. Done when all threads of the loop have begun
+     * it. Detached actors were closed before. */
+    DOMI_STOP_CLOSE,
+
+    /* A thread of either kind stops its actors that have no parent, and these their children. Done
+     * when no actor lives; together with CLOSE it has shutdown.actorTimeout. */
+    DOMI_STOP_ACTORS,
+
+    /* A thread of either kind leaves its loop. This step comes at once if the start of the system
+     * fails. */
+    DOMI_STOP_END,
+} domi_stop_step;
+
+#endif
