@@ -13,6 +13,8 @@
 #include "bench/support/measure.h"
 
 #include "house/dispatch/dispatch.h"
+#include "house/dispatch/manage.h"
+#include "house/dispatch/phases.h"
 #include "house/family/life.h"
 #include "house/message/pool.h"
 #include "house/message/sign.h"

@@ -9,7 +9,7 @@
  * queue.
  *
  * Models: house/message/arrivals.c push_arrivals, push_all, domi_links_add; house/message/mailbox.c put_inbox;
- * house/message/mailbox.h domi_mailbox_take_inbox; house/dispatch/turn.c take_arrivals.
+ * house/message/mailbox.h domi_mailbox_take_inbox; house/dispatch/phases.c take_arrivals.
  * Holds: no house is linked twice; every message is taken; the list ends.
  *
  * @run short safety

@@ -8,7 +8,7 @@
  *
  * Models: house/message/mailbox.h domi_mailbox_put, domi_mailbox_append, domi_house_make_ready;
  * house/message/mailbox.c put_inbox, domi_mailbox_put_slow; house/dispatch/deliver.c domi_mailbox_sort_inbox;
- * house/message/arrivals.c domi_links_add, domi_links_end; house/dispatch/turn.c take_arrivals; house/dispatch/dispatch.c
+ * house/message/arrivals.c domi_links_add, domi_links_end; house/dispatch/phases.c take_arrivals; house/dispatch/dispatch.c
  * domi_house_run_lent (with its budget), domi_house_settle; house/dispatch/loan.c domi_loans_expose,
  * domi_loans_take_back, domi_loans_settle, take_house_back, domi_loan_take, domi_loan_run; runtime/loop/steal.c
  * domi_thread_share_houses. Holds: one runner at a time (holder[], a ghost), M6 (each sender's numbers arrive in

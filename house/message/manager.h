@@ -286,23 +286,6 @@ static inline void domi_manager_log(domi_manager *manager, const domi_house *hou
         manager->log(manager, house, what, error);
 }
 
-/* Make `manager` the one with number `index` of `count`, owned by the calling thread. The array
- * `managers` may be filled later. Returns 0; -ENOMEM. */
-int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
-                      domi_manager **managers, const domus_config *config, uint64_t now_ns);
-
-/* Free the memory of `manager`, after all threads have ended. domi_manager_end_actors() has to be
- * called before, because it releases what messages still own. */
-void domi_manager_fini(domi_manager *manager);
-
-/* Run on_stop of every actor that lives here and turn all mail into dead letters. The owner calls
- * this last; or a thread that has become the owner after the former one ended. */
-void domi_manager_end_actors(domi_manager *manager);
-
-/* Stop every actor that has no parent; these stop their children. Called when the system stops,
- * after all threads have ceased to spawn. Owner. */
-void domi_manager_stop_actors(domi_manager *manager);
-
 /* Follow a change of `pressure` to `level`: from the critical level on, asks and notices that this
  * manager puts are refused. Owner. */
 void domi_manager_set_pressure(domi_manager *manager, uint32_t level);
@@ -317,28 +300,6 @@ static inline void domi_manager_look_at_pressure(domi_manager *manager)
     if (DOMI_UNLIKELY(level != manager->pressure_seen))
         domi_manager_set_pressure(manager, level);
 }
-
-/* Settle the loans that thieves have returned, then take the arrivals and sort their mail. Returns
- * how many houses these were. If there are none, this costs two relaxed loads. Owner. */
-uint32_t domi_manager_take_arrivals(domi_manager *manager);
-
-/* Mount the actors that wait for it. Returns how many. Owner. */
-uint32_t domi_manager_mount_actors(domi_manager *manager);
-
-/* Let due timers put their events, and let promises fail whose time is over. Returns how many did.
- * If more are due than one call takes, the rest waits for the next call, and domi_wheel_next_ns()
- * of their wheel answers 0 until then. Owner. */
-uint32_t domi_manager_fire_timers(domi_manager *manager);
-
-/* Run ready channels actors: as many runs as actors are ready at the call, and up to
- * `channels_runs_per_tick` more. Actors that are ready after that wait for the next phase 2.
- * Returns how many runs there were. Owner. */
-uint32_t domi_manager_run_channels(domi_manager *manager);
-
-/* True if there is anything to run, mount, sort, settle or take back; this does not look at io and
- * timers. The stacks to which others push are read seq_cst, because this is step 3 of falling
- * asleep (contract: Park and wake). Owner. */
-bool domi_manager_has_work(const domi_manager *manager);
 
 /* Wake the owner of `target` if it sleeps, with at most one write for each sleep (M12). Called by
  * the owner of `self`, after it has pushed something to `target`. */

@@ -10,6 +10,8 @@
 
 #include "base/memory.h"
 #include "house/conversation/stack.h"
+#include "house/dispatch/manage.h"
+#include "house/dispatch/phases.h"
 #include "io/acceptors/serve.h"
 #include "runtime/control/thread_life.h"
 #include "runtime/outside/detached.h"

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "house/dispatch/manage.h"
 #include "io/completions/setup.h"
 #include "runtime/control/stop.h"
 #include "runtime/control/thread_life.h"

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "house/dispatch/manage.h"
 #include "house/message/pool.h"
 #include "io/backend/explain.h"
 #include "io/completions/setup.h"

@@ -2,6 +2,7 @@
  * runtime/system/stop_step.h says what each step means. */
 #include "runtime/loop/follow.h"
 
+#include "house/dispatch/manage.h"
 #include "io/completions/drain.h"
 #include "runtime/system/system.h"
 

@@ -6,6 +6,7 @@
  * deadline. Then, if nothing is left to do, the thread rests (park.c). */
 #include "runtime/loop/loop.h"
 
+#include "house/dispatch/phases.h"
 #include "house/family/memory_watch.h"
 #include "house/message/trim.h"
 #include "io/completions/drain.h"

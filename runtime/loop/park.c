@@ -6,6 +6,7 @@
  * the sleep, too. */
 #include "runtime/loop/park.h"
 
+#include "house/dispatch/phases.h"
 #include "house/message/pool.h"
 #include "house/message/trim.h"
 #include "io/completions/ring.h"

@@ -8,6 +8,7 @@
 #include "runtime/loop/spin.h"
 
 #include "base/prefetch.h"
+#include "house/dispatch/phases.h"
 #include "io/completions/ring.h"
 #include "runtime/loop/state_phase.h"
 #include "runtime/loop/steal.h"

@@ -4,6 +4,7 @@
 #include "runtime/loop/state_phase.h"
 
 #include "house/dispatch/dispatch.h"
+#include "house/dispatch/phases.h"
 #include "house/message/pool.h"
 #include "runtime/loop/steal.h"
 #include "runtime/system/monitor.h"

@@ -1,5 +1,6 @@
 /* Which work there is for a thread, and when; see the header. */
 #include "runtime/loop/work.h"
+#include "house/dispatch/phases.h"
 #include "io/completions/feed.h"
 #include "runtime/system/system.h"
 

@@ -9,6 +9,8 @@
 #include "house/conversation/cancel.h"
 #include "house/conversation/receive.h"
 #include "house/dispatch/dispatch.h"
+#include "house/dispatch/manage.h"
+#include "house/dispatch/phases.h"
 #include "house/family/life.h"
 #include "house/family/memory_watch.h"
 #include "house/family/watch.h"

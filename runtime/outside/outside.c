@@ -6,6 +6,8 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "house/directory/name_table.h"
+#include "house/dispatch/manage.h"
+#include "house/dispatch/phases.h"
 #include "house/family/life.h"
 #include "house/message/letters.h"
 #include "house/message/mailbox.h"

@@ -19,6 +19,7 @@
 
 #include "base/check.h"
 #include "house/conversation/stack.h"
+#include "house/dispatch/phases.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
 #include "runtime/outside/futex_park.h"

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "house/dispatch/dispatch.h"
+#include "house/dispatch/phases.h"
 #include "house/message/pool.h"
 
 #include <errno.h>

@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "house/dispatch/invariants.h"
+#include "house/dispatch/manage.h"
 #include "runtime/loop/loop.h"
 #include "runtime/loop/park.h"
 #include "runtime/loop/state_phase.h"

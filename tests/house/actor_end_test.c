@@ -1,5 +1,6 @@
 /* The end of an actor, seen from all sides: messages that it had put aside, actors that wait for
  * it, things that it begins too late, and mail that comes for it while it is taken apart. */
+#include "house/dispatch/manage.h"
 #include "house/family/family.h"
 #include "house/family/life.h"
 #include "house/message/arrivals.h"

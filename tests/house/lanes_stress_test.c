@@ -8,6 +8,8 @@
 #include "base/random.h"
 #include "house/conversation/stack.h"
 #include "house/dispatch/dispatch.h"
+#include "house/dispatch/manage.h"
+#include "house/dispatch/phases.h"
 #include "house/family/life.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"

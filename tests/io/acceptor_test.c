@@ -5,6 +5,7 @@
 #include "io/acceptors/serve.h"
 
 #include "base/memory.h"
+#include "house/dispatch/manage.h"
 #include "house/family/life.h"
 #include "io/channels/channel.h"
 #include "tests/io/turn.h"

@@ -3,6 +3,8 @@
 #include "tests/io/bed.h"
 
 #include "base/memory.h"
+#include "house/dispatch/manage.h"
+#include "house/dispatch/phases.h"
 #include "house/family/life.h"
 #include "house/message/mailbox.h"
 

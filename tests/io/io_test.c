@@ -1,6 +1,7 @@
 /* A thread's io as a whole: what is left when it cannot be made, memory that runs out at any place,
  * the drain and the abort, and the wake poll. */
 #include "base/memory.h"
+#include "house/dispatch/manage.h"
 #include "house/family/life.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"

@@ -2,6 +2,7 @@
 #ifndef DOMT_IO_TURN_H
 #define DOMT_IO_TURN_H
 
+#include "house/dispatch/phases.h"
 #include "house/message/manager.h"
 #include "io/channels/table.h"
 #include "io/completions/drain.h"

@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "house/conversation/timer.h"
+#include "house/dispatch/phases.h"
 
 #include <sched.h>
 #include <sys/eventfd.h>

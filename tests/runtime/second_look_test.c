@@ -1,6 +1,7 @@
 /* A thread that goes to sleep looks a second time after it has said so. The tests put something
  * between the two looks for certain: by the ring, when a thread arms its wake poll; by a handler
  * that lasts; by a payload's release, which runs on the thread that is about to sleep. */
+#include "house/dispatch/phases.h"
 #include "runtime/outside/detached.h"
 #include "runtime/system/monitor.h"
 #include "tests/runtime/running.h"

@@ -1,6 +1,7 @@
 /* runtime/loop/steal.c, step by step, on threads that do not exist: thieves are counted, houses are
  * exposed and taken back, and counters tell so. */
 #include "house/dispatch/loan.h"
+#include "house/dispatch/phases.h"
 #include "runtime/loop/steal.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"

@@ -6,6 +6,8 @@
 #include "runtime/loop/state_phase.h"
 #include "runtime/loop/steal.h"
 
+#include "house/dispatch/manage.h"
+#include "house/dispatch/phases.h"
 #include "io/completions/setup.h"
 
 static domt_stepped *current;

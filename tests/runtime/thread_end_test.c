@@ -5,6 +5,7 @@
 #include "tests/runtime/stepped.h"
 
 #include "base/random.h"
+#include "house/dispatch/manage.h"
 #include "house/family/slots.h"
 
 #define ACTORS 2000u

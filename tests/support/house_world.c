@@ -2,6 +2,8 @@
 #include "tests/support/house_world.h"
 
 #include "house/dispatch/dispatch.h"
+#include "house/dispatch/manage.h"
+#include "house/dispatch/phases.h"
 #include "house/family/life.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"

@@ -9,6 +9,7 @@
 #ifndef DOMT_HOUSE_WORLD_H
 #define DOMT_HOUSE_WORLD_H
 
+#include "house/dispatch/phases.h"
 #include "house/message/manager.h"
 
 #include <domus/config.h>

@@ -1,0 +1,31 @@
+/* The parts of an iteration that concern houses: arrivals, mounts, timers, runs of channels actors,
+ * and the question whether there is anything to do. The loop of a thread calls them in its phases,
+ * and only the owner of the manager may (contract: Time and order). */
+#ifndef DOMI_HOUSE_DISPATCH_PHASES_H
+#define DOMI_HOUSE_DISPATCH_PHASES_H
+
+#include "house/message/manager.h"
+
+/* Settle the loans that thieves have returned, then take the arrivals and sort their mail. Returns
+ * how many houses these were. If there are none, this costs two relaxed loads. Owner. */
+uint32_t domi_manager_take_arrivals(domi_manager *manager);
+
+/* Mount the actors that wait for it. Returns how many. Owner. */
+uint32_t domi_manager_mount_actors(domi_manager *manager);
+
+/* Let due timers put their events, and let promises fail whose time is over. Returns how many did.
+ * If more are due than one call takes, the rest waits for the next call, and domi_wheel_next_ns()
+ * of their wheel answers 0 until then. Owner. */
+uint32_t domi_manager_fire_timers(domi_manager *manager);
+
+/* Run ready channels actors: as many runs as actors are ready at the call, and up to
+ * `channels_runs_per_tick` more. Actors that are ready after that wait for the next phase 2.
+ * Returns how many runs there were. Owner. */
+uint32_t domi_manager_run_channels(domi_manager *manager);
+
+/* True if there is anything to run, mount, sort, settle or take back; this does not look at io and
+ * timers. The stacks to which others push are read seq_cst, because this is step 3 of falling
+ * asleep (contract: Park and wake). Owner. */
+bool domi_manager_has_work(const domi_manager *manager);
+
+#endif
