@@ -64,14 +64,14 @@ typedef struct domi_meter {
  * before. */
 domi_meter *domi_memory_set_meter(domi_meter *meter);
 
-/* Whether the meter of this thread says `tight`. */
+/* True if the meter of this thread says `tight`. */
 bool domi_memory_is_tight(void);
 
-/* Whether the meter of this thread says `scarce`: a slab whose chunks are never given back (`lasts`
+/* True if the meter of this thread says `scarce`: a slab whose chunks are never given back (`lasts`
  * in slab.h) takes no further chunk then. */
 bool domi_memory_is_scarce(void);
 
-/* Whether the meter of this thread says `full`: every allocation of this thread fails then. */
+/* True if the meter of this thread says `full`: every allocation of this thread fails then. */
 bool domi_memory_is_full(void);
 
 /* The bytes that a block from the heap takes, with its header and its alignment. */

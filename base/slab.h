@@ -33,7 +33,7 @@ void *domi_slab_carve(domi_slab *slab);
 /* The size of the next chunk in bytes. */
 size_t domi_slab_next_bytes(const domi_slab *slab);
 
-/* Whether the next object that is carved needs a new chunk. */
+/* True if the next object that is carved needs a new chunk. */
 static inline bool domi_slab_is_used_up(const domi_slab *slab)
 {
     return (size_t)(slab->carve_end - slab->carve) < slab->object_bytes;

@@ -129,8 +129,8 @@ static void splice(domi_slab *slab, domi_slab_chunk *chunk)
     chunk->free = NULL;
 }
 
-/* Whether every object of the chunk is free. The newest chunk is never given back, because objects
- * are still carved from it. */
+/* True if every object of the chunk is free and the chunk may be given back. The newest chunk is
+ * never given back, because objects are still carved from it. */
 static bool is_whole(const domi_slab *slab, domi_slab_chunk *chunk)
 {
     return !slab->lasts && chunk != slab->chunks &&

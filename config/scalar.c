@@ -98,7 +98,7 @@ static bool take_digits(const char **text, uint64_t *ret_number, bool *ret_huge)
     return true;
 }
 
-/* Does the key have a word for 0, so that the digit 0 is refused? */
+/* True if the key has a word for 0, so that the digit 0 is refused. */
 static bool takes_no_zero(const domus_config_key *key)
 {
     return key->special != NULL && key->special_number == 0;

@@ -162,7 +162,7 @@ inline rouse()
     fi
 }
 
-/* This models domi_family_obey. */
+/* This models obey. */
 inline be_directed()
 {
     was_fatal = fatal;

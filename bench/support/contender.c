@@ -57,7 +57,7 @@ static bool is_file(const char *suite, enum contender who, char *path, size_t si
     return length > 0 && (size_t)length < size && access(path, R_OK) == 0;
 }
 
-/* Can erl be run? This starts it and lets it halt at once. */
+/* True if erl can be run. This starts it and lets it halt at once. */
 static bool has_erl(void)
 {
     char *const arguments[] = {(char[]){"erl"}, (char[]){"-noinput"}, (char[]){"-eval"},

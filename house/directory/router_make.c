@@ -146,7 +146,7 @@ static domi_manager *home_for(const struct order *order, uint32_t index)
     if (order->options.placement == DOMUS_ON_THREAD)
         return manager->managers[order->options.thread];
     if (order->routing.route == DOMUS_ROUTE_NEAR)
-        return manager->managers[index % threads]; /* pick_near() relies on this */
+        return manager->managers[index % threads]; /* pick_near() relies on this order */
     return manager->managers[manager->next_home++ % threads];
 }
 

@@ -160,8 +160,8 @@ static domi_watch *watch_new(domi_manager *manager, domus_address watcher, domus
 
     if (watch == NULL)
         return NULL;
-    /* The generation changes here and not at the free, because a free record is owned by nobody
-     * anyway. Relaxed: add_to_owner() publishes it by its release. */
+    /* The generation changes when the record is taken and not when it is freed, because nobody owns
+     * a freed record anyway. Relaxed: add_to_owner() publishes it by its release. */
     atomic_fetch_add_explicit(&watch->generation, 1, memory_order_relaxed);
     watch->type = type;
     watch->peer = NULL;

@@ -34,8 +34,8 @@ static domi_subscriber *find(domi_letters *letters, domus_address address)
     return NULL;
 }
 
-/* Has the subscriber ended? Relaxed: the memory of a slot stays a slot, and an actor that ends at
- * this moment is found gone at the next look. */
+/* True if the subscriber has ended. Relaxed: the memory of a slot stays a slot, and an actor that
+ * ends at this moment is found gone at the next look. */
 static bool is_gone(const domi_subscriber *subscriber)
 {
     uint64_t life = domi_house_life(subscriber->address.house);

@@ -152,42 +152,46 @@ struct domi_manager {
      * address, and it cannot be stopped. */
     domi_house *asker;
     void *io; /* the thread's io; only io looks into it */
-    /* Io's part of the run of a channels actor. Handles up to `budget` pieces of work and returns
-     * how many it handled; clears DOMI_MARK_CHANNELS if none is left. */
+    /* Set by io: its part of the run of a channels actor. This handles up to `budget` pieces of
+     * work and returns how many it handled; clears DOMI_MARK_CHANNELS if none is left. */
     uint32_t (*run_channels)(domi_manager *manager, domi_house *house, uint32_t budget);
-    /* Io's: a conversation that a channel counts (DOMI_STACK_COUNTED) has ended. */
+    /* Set by io: a conversation that a channel counts (DOMI_STACK_COUNTED) has ended. */
     void (*conversation_ended)(domi_manager *manager, uint64_t key);
-    /* Io's: a conversation of a channels actor has failed. Returns true if a channel began it: then
-     * that channel is reset, and the actor has not failed. NULL: there are no channels. */
+    /* Set by io: a conversation of a channels actor has failed. Returns true if a channel began it:
+     * then that channel is reset, and the actor has not failed. NULL: there are no channels. */
     bool (*conversation_failed)(struct domi_manager *manager, const domus_stack *stack, int error);
-    /* Io's: take `message` if it is an event of io itself (an accepted connection). Returns whether
-     * it did; the caller frees the message then. NULL: there is no io. */
+    /* Set by io: take `message` if it is an event of io itself (an accepted connection). Returns
+     * whether it did; the caller frees the message then. NULL: there is no io. */
     bool (*take_event)(domi_manager *manager, domi_house *house, domi_envelope *message);
-    /* Runtime's: write a log line about what happened to an actor. NULL: nobody reads a log. */
+    /* Set by runtime: write a log line about what happened to an actor. NULL: nobody reads a
+     * log. */
     void (*log)(domi_manager *manager, const domi_house *house, domi_happening what, int error);
-    /* Runtime's: write `text` as a log line. NULL: nobody reads a log. */
+    /* Set by runtime: write `text` as a log line. NULL: nobody reads a log. */
     void (*say)(domi_manager *manager, domus_log_level level, const char *text);
-    /* Runtime's: spawn a detached actor. NULL: there are none in this system. */
+    /* Set by runtime: spawn a detached actor. NULL: there are none in this system. */
     int (*spawn_detached)(domi_manager *manager, domi_house *parent,
                           const domus_behaviour *behaviour, const void *state,
                           const struct domus_spawn_options *options, domus_address *ret_address);
-    /* Runtime's: may this thread spawn now? After true, no stop of the system goes on until
-     * end_spawn() is called; after false, end_spawn() is not called. Both are NULL for a thread of
-     * the loop, which learns of a stop by `closing`. */
+    /* Set by runtime: returns true if this thread may spawn now. After true, no stop of the system
+     * goes on until end_spawn() is called; after false, end_spawn() is not called. Both are NULL
+     * for a thread of the loop, which learns of a stop by `closing`. */
     bool (*begin_spawn)(domi_manager *manager);
     void (*end_spawn)(domi_manager *manager);
-    /* Runtime's: take back blocking work that has not begun. Returns false if it runs already. */
+    /* Set by runtime: take back blocking work that has not begun. Returns false if it runs
+     * already. */
     bool (*withdraw)(domi_manager *manager, struct domi_promise *promise);
-    /* Runtime's: tell how short memory is now. Returns the number of the latest change. Any thread
-     * may call it, also under a spinlock. NULL: nobody measures. */
+    /* Set by runtime: tell how short memory is now. Returns the number of the latest change. Any
+     * thread may call it, also under a spinlock. NULL: nobody measures. */
     uint32_t (*read_memory)(const domi_manager *manager, domus_memory_change *ret_change);
-    /* Io's: the event of a watch on a descriptor was handled or dropped. */
+    /* Set by io: the event of a watch on a descriptor was handled or dropped. */
     void (*descriptor_handled)(domi_manager *manager, domi_node *node);
-    /* Io's: take a watch on a descriptor back. */
+    /* Set by io: take a watch on a descriptor back. */
     void (*descriptor_cancel)(domi_manager *manager, domi_node *node);
-    /* Io's: the house is back; carry out what the thief noted of a watch on a descriptor. */
+    /* Set by io: once the house is back, carry out what the thief noted of a watch on a
+     * descriptor. */
     void (*descriptor_noted)(domi_manager *home, domi_node *node);
-    /* Io's part of a stop: begin to close the channels of `house`. Returns how many are left. */
+    /* Set by io: its part of a stop. Begin to close the channels of `house`. Returns how many are
+     * left. */
     uint32_t (*stop_channels)(domi_manager *manager, domi_house *house);
 
     /* From here on only the owner reads and writes, except where a field says otherwise. */

@@ -50,9 +50,9 @@ typedef struct domi_backend {
     /* Take up to `max` completions. Returns how many it took. */
     uint32_t (*reap)(void *ring, domi_completion *completions, uint32_t max);
 
-    /* Whether completions wait to be reaped. */
+    /* True if completions wait to be reaped. */
     bool (*ready)(const void *ring);
-    /* Whether an enter would bring anything: operations are queued, or the kernel has deferred
+    /* True if an enter would bring anything: operations are queued, or the kernel has deferred
      * work. */
     bool (*pending)(const void *ring);
 

@@ -42,7 +42,7 @@ void domi_channel_leave_crowd(domus_channel *channel)
         io->crowd_left = io->crowd_count;
 }
 
-/* Whether a crowded channel may go on. It has to be a quarter below its part, so that it does not
+/* True if a crowded channel may go on. It has to be a quarter below its part, so that it does not
  * stop and go with every piece. If it has nothing queued, there is no such margin. */
 static bool may_go_on(const domus_channel *channel)
 {

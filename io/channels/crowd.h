@@ -33,7 +33,7 @@ static inline uint64_t domi_bound_part_of(uint64_t queue_max, uint64_t queued)
     return queued < shared ? (shared - queued) / 8 : 0;
 }
 
-/* Whether there is room for the first piece of a channel that has nothing queued. */
+/* True if there is room for the first piece of a channel that has nothing queued. */
 static inline bool domi_bound_has_room_for_first(uint64_t queue_max, uint64_t queued,
                                                  uint64_t piece)
 {
@@ -60,7 +60,7 @@ static inline uint64_t domi_queue_mark(uint64_t queue_max)
     return queue_max - queue_max / 4;
 }
 
-/* Whether a write of `size` bytes is refused because of the bound. The last quarter is kept for
+/* True if a write of `size` bytes is refused because of the bound. The last quarter is kept for
  * small answers (at most one piece) of channels that have nothing else queued. Without it, a few
  * channels whose actors write much for peers that take nothing would silence all others. */
 static inline bool domi_channel_is_refused(const domus_channel *channel, uint64_t size)
@@ -115,7 +115,7 @@ static inline void domi_channel_discharge_copy(domus_channel *channel, uint64_t 
     domi_channel_discharge(channel, &channel->copied, cost);
 }
 
-/* Whether a channel that has nothing queued may be shown its first piece. If that piece is a copy,
+/* True if a channel that has nothing queued may be shown its first piece. If that piece is a copy,
  * it is counted already, so only bytes that wait for peers can be in its way. Otherwise copies
  * could fill the bound and wait for each other for ever. */
 static inline bool domi_channel_has_room_for_first(const domus_channel *channel)
@@ -126,7 +126,7 @@ static inline bool domi_channel_has_room_for_first(const domus_channel *channel)
     return domi_bound_has_room_for_first(io->pressure.queue_max, in_its_way, io->piece);
 }
 
-/* Whether a channel that has `bytes` queued may not read another piece. */
+/* True if a channel that has `bytes` queued may not read another piece. */
 static inline bool domi_channel_is_above_part(const domus_channel *channel, uint64_t bytes)
 {
     const domi_io *io = channel->io;

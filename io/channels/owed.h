@@ -4,7 +4,7 @@
 
 #include "io/channels/channel.h"
 
-/* Whether the kernel still holds bytes that the peer has not acknowledged. */
+/* True if the kernel still holds bytes that the peer has not acknowledged. */
 bool domi_channel_has_undelivered(const domus_channel *channel);
 
 /* Count a channel that the library is about to end by itself, with the bytes that it owes. These

@@ -20,8 +20,8 @@ static uint64_t earlier_of(uint64_t next_ns, uint64_t since_ns, uint64_t timeout
     return timeout_ns != 0 && due_ns < next_ns ? due_ns : next_ns;
 }
 
-/* Is the first byte of the peer still waited for? It is not if the actor has closed the channel, or
- * if the peer has finished sending. */
+/* True if the first byte of the peer is still waited for. It is not if the actor has closed the
+ * channel, or if the peer has finished sending. */
 static bool is_silent(const domus_channel *channel)
 {
     return channel->silent_ns != 0 && !channel->ended && channel->state == DOMI_CHANNEL_OPEN;

@@ -8,8 +8,8 @@
  * every channel that has bytes to send. Returns how many channels had something. */
 uint32_t domi_io_queue_sends(domi_io *io);
 
-/* Has something to be done before the thread parks (M3)? That is so if completions wait, sends are
- * not queued, or receivers starve although buffers are free. */
+/* True if something has to be done before the thread parks (M3). That is so if completions wait,
+ * sends are not queued, or receivers starve although buffers are free. */
 bool domi_io_has_work(const domi_io *io);
 
 #endif

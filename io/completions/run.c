@@ -140,9 +140,9 @@ DOMI_NO_CANARY static void close_channel(domi_manager *manager, domi_house *hous
     domi_channel_free(channel);
 }
 
-/* Whether the actor may get the next piece. While much is queued this is decided anew for each
+/* True if the actor may get the next piece. While much is queued this is decided anew for each
  * piece: other channels have written since it came, and an answer to it may find no room any more.
- */
+ * */
 static bool may_be_shown(domus_channel *channel)
 {
     if (channel->state != DOMI_CHANNEL_OPEN || channel->inbound.head == NULL || channel->blocked)

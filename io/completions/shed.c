@@ -86,7 +86,7 @@ static void visit_channel(domus_channel *channel)
         look_at_peer(channel);
 }
 
-/* Whether long answers are refused. This begins at the mark (crowd.h), and ends when an eighth of
+/* True if long answers are refused. This begins at the mark (crowd.h), and ends when an eighth of
  * the bound less is queued. */
 static bool is_crammed(domi_io *io, uint64_t queued)
 {

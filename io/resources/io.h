@@ -167,7 +167,7 @@ typedef struct domi_io {
     domi_starved starved; /* channels that wait for a receive buffer */
     struct domi_acceptor *acceptors[DOMI_ACCEPTORS_MAX];
     struct domi_descriptor *watched; /* descriptor watches whose poll is in the ring */
-    domi_wheel wheel;                /* holds domi_io_timers */
+    domi_wheel wheel;                /* holds nodes of domi_io_timer */
     domi_peers *peers;               /* the table of the system; NULL: no address is bounded */
     domi_shortage buffers_shortage;
     domi_io_timer shortage_timer;

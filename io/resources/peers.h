@@ -56,7 +56,7 @@ int domi_peers_init(domi_peers *peers, const domi_peers_limits *limits, const ui
  * domi_peers_count_out(). `peers` may be zeroed and never initialized. */
 void domi_peers_fini(domi_peers *peers);
 
-/* Whether any address has a bound. If none has, nobody needs to find out the address of a
+/* True if any address has a bound. If none has, nobody needs to find out the address of a
  * connection. */
 static inline bool domi_peers_are_bounded(const domi_peers *peers)
 {

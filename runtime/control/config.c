@@ -140,7 +140,7 @@ static bool name_is_valid(const char *text)
            '\0';
 }
 
-/* Is the text a port, which is decimal, without a sign and without leading zeros? */
+/* True if the text is a port: a decimal number without a sign and without leading zeros. */
 static bool port_is_valid(const char *text)
 {
     unsigned port = 0;

@@ -35,7 +35,7 @@ typedef struct sheet {
 
 static void release(sheet *done)
 {
-    /* acq_rel: what the other holder has written or read comes before the sheet is freed. */
+    /* acq_rel: the other holder has written and read all it wants before the sheet is freed. */
     if (atomic_fetch_sub_explicit(&done->holders, 1, memory_order_acq_rel) == 1)
         domi_memory_free(done);
 }

@@ -335,7 +335,8 @@ static void add_row(text *to, const domus_system *system, const char *name, size
     if (offset == offsetof(domus_profile, log_lines_dropped)) {
         domus_profile outside;
         (void)domus_outside_profile(system, &outside);
-        sum = outside.log_lines_dropped; /* lines of no thread, which are a part of the sum, too */
+        /* the sum also counts the lines that belong to no thread */
+        sum = outside.log_lines_dropped;
     }
 
     add_text(to, "%-22s", name);

@@ -50,8 +50,8 @@ void domi_system_set_stop_step(domus_system *system, domi_stop_step step)
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
-/* Is the drain over? Connections are counted before they are handed over. So if none is counted
- * after the acceptors have stopped, none is on its way. */
+/* True if the drain is over. Connections are counted before they are handed over. So if none is
+ * counted after the acceptors have stopped, none is on its way. */
 static bool is_quiet(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {

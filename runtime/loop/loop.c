@@ -97,8 +97,8 @@ static void look_at_memory(domi_thread *thread)
         (void)domi_thread_trim(thread, DOMI_TRIM_BUSY);
 }
 
-/* Is a timer overdue by so much that the thread must have been held up: by its own handler, by the
- * machine, or by a stop signal? */
+/* True if a timer is overdue by so much that the thread must have been held up: by its own handler,
+ * by the machine, or by a stop signal. */
 static bool has_paused(const domi_manager *manager)
 {
     uint64_t due_ns = domi_wheel_next_ns(&manager->wheel);

@@ -126,7 +126,7 @@ void domi_thread_note_busy(domi_thread *thread)
     end_waking(thread);
 }
 
-/* Was the last iteration idle? It was not if it ran a house of its own or reaped a completion. */
+/* True if the last iteration was idle: it ran no house of its own and reaped no completion. */
 static bool was_idle(domi_thread *thread)
 {
     uint64_t runs = domi_counter_read(&thread->manager.counters.runs);
@@ -215,7 +215,7 @@ void domi_thread_run_loan(domi_thread *thread)
 
 /* --- the victim ------------------------------------------------------------------------------- */
 
-/* Does the other thread sleep, or spin? A thread that spins sees `waking` by itself. */
+/* True if the other thread sleeps or spins. A thread that spins sees `waking` by itself. */
 static bool is_idle(const domi_manager *other)
 {
     uint32_t word = domi_park_peek(&other->park);
@@ -269,8 +269,8 @@ static bool is_stale(domi_thread *thread, uint32_t shown)
     return true;
 }
 
-/* Are runs long enough to lend? A loan costs about a microsecond: its record, three cache lines to
- * and fro, a look. */
+/* True if runs are long enough to lend. A loan costs about a microsecond: its record, three cache
+ * lines to and fro, a look. */
 static bool is_worth_it(const domi_thread *thread)
 {
     return thread->stealing.run_ns >= thread->stealing.min_run_ns;

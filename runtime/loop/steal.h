@@ -32,7 +32,7 @@ bool domi_thread_steal(domi_thread *thread);
 /* Run the house that was taken, and return it. */
 void domi_thread_run_loan(domi_thread *thread);
 
-/* Was the thread woken to look for houses of others, and has not looked yet? */
+/* True if the thread was woken to look for houses of others, and has not looked yet. */
 bool domi_thread_is_waking(const domi_thread *thread);
 
 #endif

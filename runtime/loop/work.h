@@ -1,12 +1,12 @@
-/* Whether there is anything to do for a thread, and when the next thing is due. A thread asks this
- * before it rests. The thread itself calls these. */
+/* These functions tell a thread whether it has anything to do, and when the next thing is due. The
+ * thread itself calls them, before it rests. */
 #ifndef DOMI_RUNTIME_LOOP_WORK_H
 #define DOMI_RUNTIME_LOOP_WORK_H
 
 #include "runtime/system/thread.h"
 
-/* Is there anything to do before the thread may sleep (M3)? The words that other threads write are
- * read seq_cst, because this is also the second look of a park. */
+/* True if there is anything to do before the thread may sleep (M3). The words that other threads
+ * write are read seq_cst, because this is also the second look of a park. */
 bool domi_thread_has_work(const domi_thread *thread);
 
 /* Returns when the next timer is due; UINT64_MAX: none is armed. */

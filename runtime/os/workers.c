@@ -330,7 +330,7 @@ static int find_helper(domi_workers *workers)
     return 0;
 }
 
-/* May one more job wait until a busy thread is free? */
+/* True if one more job may wait until a busy thread is free. */
 static bool may_wait(const domi_workers *workers)
 {
     uint64_t waiting = domi_counter_read(&workers->counters.queued) - workers->coming;

@@ -133,7 +133,7 @@ bool domi_workers_withdraw(domi_workers *workers, domi_job *job);
  * it waits for them again. Thread-safety: any thread but the pool's own. */
 uint32_t domi_workers_stop(domi_workers *workers, uint64_t timeout_ns);
 
-/* Is the calling thread one of the pool's? Then it must not stop the pool. */
+/* True if the calling thread is one of the pool's. Then it must not stop the pool. */
 bool domi_workers_is_helper(const domi_workers *workers);
 
 #endif

@@ -285,7 +285,7 @@ int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_b
 
 /* --- a receive that returns ------------------------------------------------------------------- */
 
-/* Has the actor to stop, or to restart? A restart waits for the end of this handler, too. */
+/* True if the actor has to stop or to restart. A restart waits for the end of this handler, too. */
 static bool is_to_stop(const domi_house *house)
 {
     return domi_house_is_asked_to_stop(house) || (house->marks & DOMI_MARK_RESTART) != 0;

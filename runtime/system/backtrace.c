@@ -94,7 +94,7 @@ int domus_stall_signal(int number)
     return sigaction(number, &action, NULL) == 0 ? 0 : -errno;
 }
 
-/* Is our handler still installed? The program may have installed its own since. */
+/* True if our handler is still installed. The program may have installed its own since. */
 static bool is_installed(int number)
 {
     struct sigaction action;

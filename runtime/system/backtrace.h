@@ -28,7 +28,8 @@ typedef enum domi_backtrace_state {
 typedef struct domi_backtrace {
     _Atomic uint32_t state; /* domi_backtrace_state */
     bool admitted;          /* the thread takes the signal; constant once it runs */
-    /* Called in the handler, for what else only the thread itself can read without a race. */
+    /* The signal handler calls this to read other things that only the thread itself can read
+     * without a race. */
     void (*note)(void *context);
     void *context;
 
@@ -49,7 +50,7 @@ void domi_backtrace_admit(domi_backtrace *trace, int signal, void (*note)(void *
  * thread was started before there was one; -EBUSY if an earlier request is not finished. */
 int domi_backtrace_request(domi_backtrace *trace, pthread_t who, int signal);
 
-/* Is the backtrace complete? */
+/* True if the backtrace is complete. */
 static inline bool domi_backtrace_is_taken(domi_backtrace *trace)
 {
     /* acquire: pairs with the handler's release, so the reader sees what the handler wrote. */

@@ -16,8 +16,8 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-/* May one more line pass? If so, `ret_dropped` is how many lines did not pass since the last line
- * that did. */
+/* True if one more line may pass. In that case `ret_dropped` is how many lines did not pass since
+ * the last line that did. */
 static bool passes_level(domi_log_bound *bound, uint32_t second, uint32_t *ret_dropped)
 {
     /* Relaxed: the word is complete by itself and guards no other data. */

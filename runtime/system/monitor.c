@@ -22,7 +22,7 @@ static uint64_t look_at_all(domus_system *system)
     return next_ns < interval_ns ? next_ns : interval_ns;
 }
 
-/* Does this system need a monitor at all? */
+/* True if this system needs a monitor. */
 static bool is_needed(const domus_system *system)
 {
     return system->simulator == NULL && system->config.stall.threshold_ns != 0;
@@ -50,8 +50,8 @@ static uint64_t sum_of_work(const domus_system *system)
     return sum;
 }
 
-/* Is a thread at work, or was one a moment ago? Such a thread has often woken and fallen asleep
- * again since the last look. */
+/* True if a thread is at work, or was at work a moment ago: then it has often woken and fallen
+ * asleep again since the last look. */
 static bool note_liveliness(domus_system *system)
 {
     domi_monitor *monitor = &system->monitor;

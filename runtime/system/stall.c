@@ -39,8 +39,9 @@ void domi_stall_note_interrupted(void *thread_)
 static uint32_t count_arrivals(domi_manager *manager)
 {
     /* acquire: pairs with the put that linked the newest house, so all links behind that are seen.
-     * The links are only right while home takes no arrivals; the caller checks whether home did.
-     * Slots stay slots for ever, so each link leads to a house or to NULL in any case. */
+     * The links are only right while home takes no arrivals; the caller checks whether home
+     * took any meanwhile. Slots stay slots for ever, so each link leads to a house or to NULL in
+     * any case. */
     const domi_house *house = atomic_load_explicit(&manager->arrivals, memory_order_acquire);
     uint32_t count = 0;
 
@@ -158,7 +159,7 @@ static void report_stall(domus_system *system, domi_thread *thread, uint64_t now
 
 /* --- one thread ------------------------------------------------------------------------------- */
 
-/* Does the thread sleep, or is it at a place where it may stay without a beat? */
+/* True if the thread sleeps, or is at a place where it may stay without a beat. */
 static bool is_at_rest(const domi_thread *thread, const domus_behaviour *running)
 {
     uint32_t park = domi_park_peek(&thread->manager.park);

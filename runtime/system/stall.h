@@ -25,7 +25,7 @@ void domi_stalls_begin(struct domus_system *system);
 /* Look at every thread. Returns the nanoseconds until the next look. */
 uint64_t domi_stalls_look(struct domus_system *system);
 
-/* Is there a stall that was found, and is not known to be over? */
+/* True if there is a stall that was found and is not known to be over. */
 bool domi_stalls_is_any(const struct domus_system *system);
 
 /* Note for a stall report what only the thread `thread_` (domi_thread) itself can read. Called in

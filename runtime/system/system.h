@@ -153,8 +153,8 @@ struct domus_system {
     domi_cut cut_logged;  /* how much had been cut when that was last logged */
 };
 
-/* Is this process a child that was forked after the system was made or started? Then the system's
- * threads do not exist here. */
+/* True if this process is a child that was forked after the system was made or started. Then the
+ * system's threads do not exist here. */
 static inline bool domi_system_is_forked(const domus_system *system)
 {
     /* Relaxed: the number changes only in a forked child, before it has a second thread. */
