@@ -6,9 +6,10 @@
  * its inbox was just emptied. The model has one slot, which is used for LIVES lives; home, a thief,
  * and foreign threads that spawn, send and stop, also with addresses of lives that are over.
  *
- * Models: house/family/life.c publish_life, domi_house_mount, domi_house_stop, domi_house_stop_end, house_free,
- * domi_house_free_returned; house/message/mailbox.c put_inbox, domi_mailbox_put_slow; house/family/family.c
- * domi_family_handle_arrival; house/dispatch/deliver.c sort_one, domi_mailbox_sort_inbox; house/dispatch/dispatch.c may_take_user, domi_house_settle; house/dispatch/loan.c
+ * Models: house/family/life.c publish_life, domi_house_mount, domi_house_stop_end, house_free,
+ * domi_house_free_returned; house/message/stop.c domi_house_stop; house/message/mailbox.c put_inbox,
+ * domi_mailbox_put_slow; house/family/restart.c domi_house_handle_arrival; house/dispatch/deliver.c sort_one,
+ * domi_mailbox_sort_inbox; house/dispatch/dispatch.c may_take_user, domi_house_settle; house/dispatch/loan.c
  * take_house_back. Holds: M5 (moves), M9 (a stale stop hits nobody); a message is handled in the life it was sent
  * to, or is a dead letter, exactly once; a stopped house gets nothing; each life that was asked to stop ends,
  * and no other; the node is used for one thing at a time. Others may know the address before the life is
@@ -139,7 +140,7 @@ inline stop_begin()
     empty_mail()
 }
 
-/* This models sort_one, domi_family_handle_arrival. */
+/* This models sort_one, domi_house_handle_arrival. */
 inline sort_node()
 {
     assert(what == NODE);

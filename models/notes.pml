@@ -7,9 +7,10 @@
  * is used again and again, either embedded in its stack or from the pool. It is answered, fails or
  * is given up, at home or on a loan, and its time-out may come at any moment.
  *
- * Models: house/conversation/promise.c domi_promise_arm, domi_promise_carry_out_note, domi_promise_fail,
- * domi_promise_expire, unlink_promise, domi_promise_finish, domi_promise_close, domi_promise_release;
- * house/conversation/stack.c domi_stack_free_if_done, domi_stack_free_abandoned; house/conversation/turn.c
+ * Models: house/conversation/promise.c domi_promise_arm, domi_promise_fail, unlink_promise, domi_promise_finish,
+ * domi_promise_close, domi_promise_release; house/conversation/expire.c domi_promise_expire,
+ * domi_promise_carry_out_note, free_abandoned; house/conversation/park.c domi_stack_free_if_done;
+ * house/conversation/turn.c
  * domi_stack_take_answer, unqueue; house/conversation/notes.c; house/dispatch/loan.c take_house_back, domi_loan_run. A
  * handler is one step, because no two threads have the house at a time; the wheel is home's all the time.
  * Holds: the thief does not touch the wheel; what is on the wheel, in a note, in the mailbox or in a list of

@@ -17,7 +17,7 @@
  * it is made for, whichever comes first. 0: it has no deadline. */
 static uint64_t deadline_for(const domus_stack *stack, uint64_t timeout_ns)
 {
-    uint64_t inherited_ns = domus_deadline_ns(stack);
+    uint64_t inherited_ns = domi_stack_deadline_ns(stack);
     uint64_t own_ns = 0;
 
     if (timeout_ns != 0) {
@@ -166,7 +166,7 @@ int domus_sleep_add(domus_stack *stack, uint64_t time_ns, uint64_t tag)
 
 uint64_t domus_deadline_ns(const domus_stack *stack)
 {
-    return stack->ask != NULL ? domi_envelope_return(stack->ask)->deadline_ns : 0;
+    return domi_stack_deadline_ns(stack);
 }
 
 /* --- answer --------------------------------------------------------------------------------- */

@@ -10,14 +10,13 @@ void domi_note_add(domi_manager *manager, domi_node *node)
     domi_list_push(&manager->notes, node);
 }
 
-void domi_note_remove(domi_manager *manager, domi_promise *promise)
+void domi_note_remove(domi_manager *manager, const domi_node *node)
 {
     domi_node *before = manager->notes;
 
-    while (before->next != &promise->node)
+    while (before->next != node)
         before = before->next;
     domi_list_take_behind(&manager->notes, before);
-    promise->noted = false;
 }
 
 domi_notes domi_notes_take(domi_manager *manager)

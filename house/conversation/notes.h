@@ -8,8 +8,7 @@
 #ifndef DOMI_HOUSE_CONVERSATION_NOTES_H
 #define DOMI_HOUSE_CONVERSATION_NOTES_H
 
-#include "house/conversation/promise.h"
-#include "house/conversation/timer.h"
+#include "house/message/manager.h"
 
 /* True if `house` is run by the thread of `manager` and is not its own: it is lent. */
 static inline bool domi_is_lent(const domi_manager *manager, const domi_house *house)
@@ -26,8 +25,8 @@ static inline bool domi_is_away(const domi_house *house)
 /* Note a timer, a promise, or a watch on a descriptor, whose `node` is in no other list. */
 void domi_note_add(domi_manager *manager, domi_node *node);
 
-/* Take out the note of a promise, because its node is needed for the exception mailbox. */
-void domi_note_remove(domi_manager *manager, domi_promise *promise);
+/* Take out the note of `node`, because the node is needed for a mailbox. */
+void domi_note_remove(domi_manager *manager, const domi_node *node);
 
 /* The notes that a thief collected during one run. */
 typedef struct domi_notes {
@@ -35,6 +34,18 @@ typedef struct domi_notes {
     /* timers made minus timers freed, which may wrap; home adds this to its count */
     uint32_t timers;
 } domi_notes;
+
+/* The number of home's timers. Relaxed: a thief reads it only to compare it with the limit. */
+static inline uint32_t domi_timers_count(const domi_manager *home)
+{
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&home->timers, memory_order_relaxed);
+}
+
+/* Add `by` to the number of home's timers. The sum wraps, so UINT32_MAX subtracts 1. */
+static inline void domi_timers_add(domi_manager *home, uint32_t by)
+{
+    atomic_store_explicit(&home->timers, domi_timers_count(home) + by, memory_order_relaxed);
+}
 
 domi_notes domi_notes_take(domi_manager *manager);
 

@@ -40,8 +40,8 @@
 
 #include "base/check.h"
 #include "house/conversation/notes.h"
-#include "house/conversation/receive.h"
 #include "house/conversation/stack.h"
+#include "house/message/family.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
 
@@ -107,7 +107,7 @@ void domi_promise_stop_counting(domi_promise *promise)
     promise->uncounted = true;
 }
 
-static void put_on_wheel(domi_manager *home, domi_promise *promise, uint64_t deadline_ns)
+void domi_promise_put_on_wheel(domi_manager *home, domi_promise *promise, uint64_t deadline_ns)
 {
     domi_wheel_arm(&home->deadlines, &promise->wheel, deadline_ns);
     promise->timed = true;
@@ -122,7 +122,7 @@ static void take_off_wheel(domi_manager *home, domi_promise *promise)
 void domi_promise_arm(domi_manager *manager, domi_promise *promise, uint64_t deadline_ns)
 {
     if (!domi_is_lent(manager, house_of(promise))) {
-        put_on_wheel(manager, promise, deadline_ns);
+        domi_promise_put_on_wheel(manager, promise, deadline_ns);
         return;
     }
     promise->wheel.expires_ns = deadline_ns;
@@ -130,14 +130,23 @@ void domi_promise_arm(domi_manager *manager, domi_promise *promise, uint64_t dea
     domi_note_add(manager, &promise->node);
 }
 
-void domi_promise_carry_out_note(domi_manager *home, domi_promise *promise)
+static void leave_notes(domi_manager *manager, domi_promise *promise)
 {
+    domi_note_remove(manager, &promise->node);
     promise->noted = false;
-    if (promise->state == DOMI_PROMISE_WAITING)
-        put_on_wheel(home, promise, promise->wheel.expires_ns);
-    else if (promise->state == DOMI_PROMISE_DEAD) /* a DONE one keeps its answer until that is shown
-                                                   */
-        domi_stack_free_abandoned(home, promise);
+}
+
+void domi_promise_leave_receives(domi_promise *promise)
+{
+    domi_house *house = house_of(promise);
+    domi_family *family = house->family;
+    domi_promise **link = &family->receives;
+
+    while (*link != promise)
+        link = &(*link)->next_receive;
+    *link = promise->next_receive;
+    if (family->receives == NULL)
+        house->marks &= (uint16_t) ~(DOMI_MARK_RECEIVING | DOMI_MARK_FRESH);
 }
 
 void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error)
@@ -146,39 +155,21 @@ void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error)
 
     domi_promise_move(promise, DOMI_PROMISE_FAILED);
     if (promise->noted)
-        domi_note_remove(manager, promise);
+        leave_notes(manager, promise);
     if (promise->kind == DOMI_PROMISE_RECEIVE)
-        domi_receive_remove(house, promise);
+        domi_promise_leave_receives(promise);
     domi_promise_set_error(promise, error);
     promise->queued = true;
     promise->node.kind = DOMI_EXCEPTION;
     domi_mailbox_append(manager, house, &promise->node, DOMI_EXCEPTION);
 }
 
-void domi_promise_expire(domi_manager *manager, domi_wheel_node *node)
-{
-    domi_promise *promise = (domi_promise *)(void *)((char *)node - offsetof(domi_promise, wheel));
-
-    if (domi_is_away(house_of(promise))) {
-        domi_wheel_arm(&manager->deadlines, node, manager->now_ns + DOMI_WHEEL_TICK_NS);
-        return;
-    }
-    promise->timed = false;
-    if (promise->state == DOMI_PROMISE_FAILED) /* the promise's failure is queued already */
-        return;
-    if (promise->state == DOMI_PROMISE_WAITING) {
-        domi_promise_fail(manager, promise, promise->kind == DOMI_PROMISE_SLEEP ? 0 : -ETIMEDOUT);
-        return;
-    }
-    /* a thief finished or abandoned the promise */
-    domus_stack *stack = domi_promise_stack(promise);
-    stack->away--;
-    domi_stack_free_if_done(manager, stack);
-}
-
 /* Make a promise that is on the wheel or is no ask ready for unlink_plain(). */
-static void leave_wheel_and_count(domi_manager *manager, domus_stack *stack, domi_promise *promise)
+static void leave_wheel_and_count(domi_manager *manager, domi_promise *promise)
 {
+    domus_stack *stack = domi_promise_stack(promise);
+
+    DOMI_CHECK_SLOW(promise->uncounted == (promise->kind != DOMI_PROMISE_ASK));
     if (promise->timed && domi_is_lent(manager, domi_stack_house(stack)))
         stack->away++; /* home's wheel will look at this stack when the time-out fires */
     else if (promise->timed)
@@ -211,7 +202,7 @@ DOMI_INLINE void unlink_promise(domi_manager *manager, domi_promise *promise)
 {
     DOMI_CHECK_SLOW(promise->uncounted == (promise->kind != DOMI_PROMISE_ASK));
     if (DOMI_UNLIKELY(promise->timed || promise->uncounted))
-        leave_wheel_and_count(manager, domi_promise_stack(promise), promise);
+        leave_wheel_and_count(manager, promise);
     unlink_plain(promise);
 }
 
@@ -225,13 +216,15 @@ void domi_promise_finish(domi_manager *manager, domi_promise *promise, domi_enve
 void domi_promise_close(domi_manager *manager, domi_promise *promise)
 {
     DOMI_CHECK(promise->state == DOMI_PROMISE_WAITING);
-    if (DOMI_LIKELY(promise->node.slab == DOMI_SLAB_STACK_PROMISE &&
-                    !(promise->noted || promise->timed || promise->uncounted))) {
+    if (DOMI_UNLIKELY(promise->timed || promise->uncounted))
+        leave_wheel_and_count(manager, promise);
+    if (DOMI_LIKELY(promise->node.slab == DOMI_SLAB_STACK_PROMISE && !promise->noted &&
+                    !promise->timed)) {
         domi_promise_move(promise, DOMI_PROMISE_FREE);
         unlink_plain(promise);
         return;
     }
-    unlink_promise(manager, promise);
+    unlink_plain(promise);
     domi_promise_release(manager, promise);
 }
 
@@ -239,7 +232,7 @@ void domi_promise_abandon(domi_manager *manager, domi_promise *promise)
 {
     DOMI_CHECK(domi_promise_is_open(promise));
     if (promise->kind == DOMI_PROMISE_RECEIVE && promise->state == DOMI_PROMISE_WAITING)
-        domi_receive_remove(domi_stack_house(domi_promise_stack(promise)), promise);
+        domi_promise_leave_receives(promise);
     unlink_promise(manager, promise);
     domi_promise_release(manager, promise);
 }

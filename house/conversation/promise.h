@@ -146,6 +146,12 @@ void domi_promise_arm(domi_manager *manager, domi_promise *promise, uint64_t dea
  * is resumed in a turn of its own. The promise is WAITING: its failure is not queued yet. */
 void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error);
 
+/* Put a promise on home's wheel. Home only. */
+void domi_promise_put_on_wheel(domi_manager *home, domi_promise *promise, uint64_t deadline_ns);
+
+/* Take a receive out of the list of those of its house that wait. */
+void domi_promise_leave_receives(domi_promise *promise);
+
 /* The time of a promise is over. Called by the wheel `deadlines`. Home only. */
 void domi_promise_expire(domi_manager *manager, domi_wheel_node *node);
 

@@ -5,11 +5,11 @@
 
 #include "base/check.h"
 #include "house/conversation/answer.h"
-#include "house/family/family.h"
-#include "house/family/life.h"
+#include "house/message/family.h"
 #include "house/message/mailbox.h"
 #include "house/message/owned.h"
 #include "house/message/pool.h"
+#include "house/message/stop.h"
 #include "house/message/types.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@
  * that it serves, whichever comes first. 0: never. */
 static uint64_t receive_until(const domus_stack *stack, uint64_t within_ns)
 {
-    uint64_t deadline_ns = domus_deadline_ns(stack);
+    uint64_t deadline_ns = domi_stack_deadline_ns(stack);
     uint64_t until_ns = stack->manager->now_ns + within_ns;
 
     if (within_ns == DOMUS_FOR_EVER)
@@ -91,18 +91,6 @@ int domus_receive_add(domus_stack *stack, const domus_pattern *pattern, uint64_t
     return begin_receive(stack, pattern, within_ns, tag, &promise);
 }
 
-void domi_receive_remove(domi_house *house, domi_promise *promise)
-{
-    domi_family *family = house->family;
-    domi_promise **link = &family->receives;
-
-    while (*link != promise)
-        link = &(*link)->next_receive;
-    *link = promise->next_receive;
-    if (family->receives == NULL)
-        house->marks &= (uint16_t) ~(DOMI_MARK_RECEIVING | DOMI_MARK_FRESH);
-}
-
 static bool takes(const domi_house *house, const domus_pattern *pattern, const void *frame,
                   domi_envelope *message)
 {
@@ -125,7 +113,7 @@ static domi_promise *find_taker(const domi_house *house, domi_envelope *message)
     domi_promise *promise = house->family->receives;
 
     while (promise != NULL &&
-           !takes(house, promise->pattern, domus_frame(domi_promise_stack(promise)), message))
+           !takes(house, promise->pattern, domi_stack_frame(domi_promise_stack(promise)), message))
         promise = promise->next_receive;
     return promise;
 }
@@ -216,7 +204,7 @@ uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t bud
             break;
         }
         handled++;
-        domi_receive_remove(house, promise);
+        domi_promise_leave_receives(promise);
         promise->answer.error = 0;
         promise->answer.type = message->type;
         promise->answer.payload = domi_envelope_payload(message);
@@ -320,21 +308,4 @@ void domus_unstash(domus_stack *stack)
     house->mail += family->stashed;
     family->stashed = 0;
     domi_mailbox_show_again(house);
-}
-
-int domus_become(domus_stack *stack, const domus_behaviour *behaviour)
-{
-    domi_house *house = domi_stack_house(stack);
-    domi_family *family = domi_family_of(house);
-
-    if (family == NULL)
-        return -ENOMEM;
-    if (family->born_as == NULL)
-        family->born_as = house->behaviour;
-    const domus_behaviour *next = behaviour != NULL ? behaviour : family->born_as;
-    if (!domi_behaviour_is_whole(next) || next->kind != family->born_as->kind ||
-        next->state_size > family->born_as->state_size)
-        return -EINVAL;
-    domi_house_set_behaviour(house, next);
-    return 0;
 }

@@ -6,9 +6,6 @@
 
 #include "house/conversation/stack.h"
 
-/* Take `promise` out of the list of receives that wait. */
-void domi_receive_remove(domi_house *house, domi_promise *promise);
-
 /* Let the receives look at mail that they have not seen, and resume the conversations that find a
  * message. Returns how many messages were handled, at most `budget`. */
 uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t budget);

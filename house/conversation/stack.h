@@ -137,10 +137,6 @@ void domi_stack_run_node(domi_manager *manager, domi_node *node);
  * or on home's wheel. */
 void domi_stack_free_if_done(domi_manager *manager, domus_stack *stack);
 
-/* Free a promise that was given up while its house was lent, now that its note (notes.h) has come
- * home. Home only. */
-void domi_stack_free_abandoned(domi_manager *home, domi_promise *promise);
-
 /* Throw away a node of the kind that domi_stack_run_node() takes, together with its mailbox, and
  * give up its promise. */
 void domi_stack_drop_node(domi_manager *manager, domi_node *node);
@@ -184,6 +180,18 @@ static inline uint32_t domi_stack_serial(const domus_stack *stack)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&stack->serial,
                                 memory_order_relaxed);
+}
+
+/* The deadline of the ask that this conversation answers. 0: it has none, or there is no ask. */
+static inline uint64_t domi_stack_deadline_ns(const domus_stack *stack)
+{
+    return stack->ask != NULL ? domi_envelope_return(stack->ask)->deadline_ns : 0;
+}
+
+/* The frame of this conversation; NULL: it has none. */
+static inline void *domi_stack_frame(domus_stack *stack)
+{
+    return stack->frame_size != 0 ? stack->frame : NULL;
 }
 
 /* Begin a stack in the run's own C frame. Only the fields set here are ever read in such a

@@ -12,18 +12,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* Returns the number of a home's timers. Relaxed: a thief reads it only to compare it with the
- * limit. */
-static uint32_t count_of(const domi_manager *home)
-{
-    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&home->timers, memory_order_relaxed);
-}
-
-void domi_timers_add(domi_manager *home, uint32_t by)
-{
-    atomic_store_explicit(&home->timers, count_of(home) + by, memory_order_relaxed);
-}
-
 static void count(domi_manager *manager, bool lent, uint32_t by)
 {
     if (lent)
@@ -65,7 +53,8 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
 {
     bool lent = domi_is_lent(manager, house);
 
-    if (count_of(house->home) + manager->noted_timers >= manager->config->scheduler.timers_max)
+    if (domi_timers_count(house->home) + manager->noted_timers >=
+        manager->config->scheduler.timers_max)
         return -ENOBUFS;
     domi_timer *timer = domi_pool_take(manager, DOMI_SLAB_TIMER);
     if (timer == NULL)

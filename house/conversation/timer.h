@@ -54,9 +54,6 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
 
 void domi_timer_cancel(domi_manager *manager, domi_timer *timer);
 
-/* Add `by` to the number of home's timers. The sum wraps, so UINT32_MAX subtracts 1. */
-void domi_timers_add(domi_manager *home, uint32_t by);
-
 /* Carry out what a thief noted for this timer while the house was lent (notes.h). Home only. */
 void domi_timer_carry_out_note(domi_manager *home, domi_timer *timer);
 

@@ -9,10 +9,12 @@
 #include "house/conversation/stack.h"
 #include "house/conversation/timer.h"
 #include "house/directory/group.h"
+#include "house/directory/name.h"
 #include "house/directory/router.h"
 #include "house/family/family.h"
 #include "house/family/life.h"
 #include "house/family/memory_watch.h"
+#include "house/family/passivation.h"
 #include "house/family/watch.h"
 #include "house/message/doors.h"
 #include "house/message/kind.h"
@@ -284,7 +286,7 @@ const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
         },
     [DOMI_SLAB_HOUSE] =
         {
-            .handle_arrival = domi_family_handle_arrival,
+            .handle_arrival = domi_house_handle_arrival,
             .begin_event = begin_child,
             .end_event = end_nothing,
             .drop = domi_family_drop_node,
@@ -293,8 +295,27 @@ const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
         },
 };
 
+/* --- doors ------------------------------------------------------------------------------------ */
+
+static void handle_failure(domi_manager *manager, domi_house *house, int error)
+{
+    domi_family_handle_failure(manager, house, error, false);
+}
+
+static void leave_directory(domi_manager *manager, domi_house *house)
+{
+    domi_name_give_back(manager, house);
+    domi_group_remove_house(manager, house);
+    domi_router_stop_owned(manager, house);
+}
+
 const struct domi_doors domi_doors = {
     .put_to_router = domi_router_put,
     .tell_refused = domi_letters_tell_refused,
     .hold_ask = domi_circle_hold_ask,
+    .stop_router = domi_router_stop,
+    .handle_failure = handle_failure,
+    .put_name = domi_name_put,
+    .stop_routers = domi_router_stop_owned,
+    .leave_directory = leave_directory,
 };

@@ -1,14 +1,16 @@
-/* This file has the verbs of an actor for its own address, notices, spawning and stopping, and
- * timers. */
+/* This file has the verbs of an actor for its own address, notices, spawning and stopping, its
+ * behaviour, and timers. */
 #include "base/prefetch.h"
 #include "house/conversation/stack.h"
 #include "house/conversation/timer.h"
 #include "house/family/life.h"
 #include "house/message/arrivals.h"
+#include "house/message/family.h"
 #include "house/message/pool.h"
 #include "house/message/sign.h"
 #include "house/message/types.h"
 
+#include <domus/receive.h>
 #include <domus/timer.h>
 
 #include <errno.h>
@@ -31,7 +33,7 @@ domus_address domus_sender(const domus_stack *stack)
 
 void *domus_frame(domus_stack *stack)
 {
-    return stack->frame_size != 0 ? stack->frame : NULL;
+    return domi_stack_frame(stack);
 }
 
 uint64_t domus_now_ns(const domus_stack *stack)
@@ -145,6 +147,23 @@ int domus_stop(domus_stack *stack, domus_address address)
 int domus_stop_after_mail(domus_stack *stack, domus_address address)
 {
     return domus_notice(stack, address, &domi_last_type, "");
+}
+
+int domus_become(domus_stack *stack, const domus_behaviour *behaviour)
+{
+    domi_house *house = domi_stack_house(stack);
+    domi_family *family = domi_family_of(house);
+
+    if (family == NULL)
+        return -ENOMEM;
+    if (family->born_as == NULL)
+        family->born_as = house->behaviour;
+    const domus_behaviour *next = behaviour != NULL ? behaviour : family->born_as;
+    if (!domi_behaviour_is_whole(next) || next->kind != family->born_as->kind ||
+        next->state_size > family->born_as->state_size)
+        return -EINVAL;
+    domi_house_set_behaviour(house, next);
+    return 0;
 }
 
 static int timer_arm(domus_stack *stack, uint64_t delay_ns, uint64_t period_ns, bool fixed_delay,

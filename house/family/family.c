@@ -5,8 +5,8 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "house/conversation/stack.h"
-#include "house/family/life.h"
 #include "house/message/mailbox.h"
+#include "house/message/stop.h"
 
 #include <errno.h>
 
@@ -237,41 +237,6 @@ void domi_family_handle_event(domi_manager *manager, domi_house *parent, domi_no
     }
     domi_family_remove_child(child);
     domi_mailbox_give_back(manager, child);
-}
-
-/* Carry out the parent's directive. */
-static void obey(domi_manager *manager, domi_house *house, domus_directive directive)
-{
-    bool fatal = (house->marks & DOMI_MARK_FATAL) != 0;
-    uint64_t life = domi_house_life(house);
-
-    house->marks &= (uint16_t) ~(DOMI_MARK_SUSPENDED | DOMI_MARK_FATAL);
-    if (directive == DOMUS_STOP || (directive == DOMUS_RESUME && fatal)) {
-        atomic_fetch_or_explicit(&house->life, DOMI_LIFE_STOP, memory_order_relaxed);
-    } else if (directive == DOMUS_RESTART) {
-        domi_house_restart_begin(manager, house);
-    } else if ((life & DOMI_LIFE_STOP) == 0) {
-        house->reason = 0; /* after a STOP it may be the reason of the stop */
-    }
-    domi_house_rouse(manager, house);
-}
-
-void domi_family_handle_arrival(domi_manager *manager, domi_house *house, domi_node *node)
-{
-    uint32_t kind = node->kind;
-    uint32_t directive = node->owner;
-
-    DOMI_CHECK(node == &house->node);
-    /* From here on the node is free: a thread that asks for a stop may fill it again, and home may
-     * free the slot. release: pairs with the compare-exchange of that thread, so all reads of the
-     * node come before its writes. */
-    atomic_fetch_and_explicit(&house->life, ~DOMI_LIFE_NODE, memory_order_release);
-    if (kind == DOMI_MOUNT)
-        domi_house_queue_mount(manager, house);
-    else if (kind == DOMI_STOP)
-        domi_house_rouse(manager, house);
-    else
-        obey(manager, house, (domus_directive)directive);
 }
 
 void domi_family_drop_node(domi_manager *manager, domi_node *node)

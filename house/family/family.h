@@ -43,10 +43,6 @@ void domi_family_handle_failure(domi_manager *manager, domi_house *house, int er
 /* Handle the event of a child's node, in a run of the parent. */
 void domi_family_handle_event(domi_manager *manager, domi_house *parent, domi_node *node);
 
-/* The house's own node has come home: mount the actor, begin its stop, or carry out its parent's
- * directive. Home only. */
-void domi_family_handle_arrival(domi_manager *manager, domi_house *house, domi_node *node);
-
 /* Throw a child's node away with its parent's mailbox, because the system ends. */
 void domi_family_drop_node(domi_manager *manager, domi_node *node);
 

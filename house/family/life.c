@@ -11,12 +11,11 @@
 #include "base/memory.h"
 #include "house/conversation/dead.h"
 #include "house/conversation/turn.h"
-#include "house/directory/group.h"
-#include "house/directory/name.h"
-#include "house/directory/router.h"
 #include "house/family/family.h"
+#include "house/family/passivation.h"
 #include "house/family/slots.h"
 #include "house/family/watch.h"
+#include "house/message/doors.h"
 #include "house/message/link.h"
 
 #include <errno.h>
@@ -207,7 +206,7 @@ static int spawn(domi_manager *manager, domi_house *parent, domi_manager *home,
     if (parent != NULL)
         error = domi_family_add_child(parent, house);
     if (error == 0 && options != NULL && options->name != NULL)
-        error = domi_name_put(manager, house, options->name, address);
+        error = domi_doors.put_name(manager, house, options->name, address);
     if (error != 0) {
         undo_house(manager, house);
         return error;
@@ -251,9 +250,7 @@ static void house_free(domi_manager *manager, domi_house *house)
     /* From here on nothing is put into this house, not even by the functions below that drop its
      * mail. */
     atomic_fetch_or_explicit(&house->life, DOMI_LIFE_CLOSED, memory_order_relaxed);
-    domi_name_give_back(manager, house);
-    domi_group_remove_house(manager, house);
-    domi_router_stop_owned(manager, house);
+    domi_doors.leave_directory(manager, house);
     domi_watch_fire_all(manager, house);
     domi_link_cancel_all(manager, house);
     domi_mailbox_empty(manager, house, true);
@@ -337,45 +334,6 @@ void domi_house_mount(domi_manager *manager, domi_house *house)
     domi_house_move(house, DOMI_WAITING);
     if ((domi_house_life(house) & DOMI_LIFE_STOP) != 0 || domi_house_is_runnable(house))
         domi_house_make_ready(manager, house);
-}
-
-int domi_house_stop(domi_manager *manager, domus_address address)
-{
-    domi_house *house = address.house;
-
-    DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
-    if (house == NULL || house == manager->asker)
-        return -ESTALE;
-    if (house->home == NULL)
-        return domi_router_stop(manager, address);
-
-    uint64_t life = domi_house_life(house);
-    uint64_t next;
-    do {
-        if (DOMI_LIFE_LEASE(life) != address.lease || (life & DOMI_LIFE_CLOSED) != 0)
-            return -ESTALE;
-        if ((life & DOMI_LIFE_STOP) != 0)
-            return 0;
-        next = life | DOMI_LIFE_STOP;
-        if (house->home != manager)
-            next |= DOMI_LIFE_NODE;
-        /* One word holds the lease and the bits, so a stale stop cannot hit the slot's next actor
-         * (M9).
-         * acquire: pairs with home's release of the node in
-         * domi_family_handle_arrival(). */
-    } while (!atomic_compare_exchange_weak_explicit(&house->life, &life, next, memory_order_acquire,
-                                                    memory_order_relaxed));
-    if (house->home == manager) {
-        domi_house_rouse(manager, house);
-    } else if ((life & DOMI_LIFE_NODE) == 0) {
-        house->node.kind = DOMI_STOP;
-        house->node.lease = address.lease;
-        int error = domi_mailbox_put_slow(manager, house, &house->node);
-        /* The NODE bit keeps the house alive, but not beyond the end of its thread. */
-        DOMI_CHECK(error == 0 || manager->has_stopped);
-        return error;
-    } /* otherwise the node is under way already, and home looks at STOP when the node has come */
-    return 0;
 }
 
 void domi_house_stop_begin(domi_manager *manager, domi_house *house)

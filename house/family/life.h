@@ -4,6 +4,7 @@
 #define DOMI_HOUSE_FAMILY_LIFE_H
 
 #include "house/message/mailbox.h"
+#include "house/message/stop.h"
 
 #include <domus/spawn.h>
 
@@ -32,9 +33,6 @@ static inline int domi_house_spawn(domi_manager *manager, domi_manager *home,
     return domi_house_spawn_child(manager, NULL, home, behaviour, state, NULL, ret_address);
 }
 
-/* Ask an actor to stop, from the thread of `manager`. Returns 0; -ESTALE if the actor is gone. */
-int domi_house_stop(domi_manager *manager, domus_address address);
-
 /* Queue a house for mounting: its mount node was taken from the inbox, or it was spawned on its own
  * home. */
 void domi_house_queue_mount(domi_manager *manager, domi_house *house);
@@ -47,18 +45,12 @@ void domi_house_mount(domi_manager *manager, domi_house *house);
  * mount. */
 void domi_house_fail_mount(domi_manager *manager, domi_house *house, int error);
 
-/* Make sure that the house looks at a change that is no mail: a stop, a directive, the end of a
- * child. If the house is WAITING, it becomes READY, and looks at the end of its run. In the other
- * states nothing has to be done: a CREATED or MOUNTING house looks when it is mounted, a READY,
- * SCHEDULED or RUNNING one at the end of its next run, and an exposed one when it is back. */
-static inline void domi_house_rouse(domi_manager *manager, domi_house *house)
-{
-    if (!domi_house_is_exposed(house) && house->state == DOMI_WAITING)
-        domi_house_make_ready(manager, house);
-}
-
 /* Free the slot of a dead house; its node came back from its parent's thread. */
 void domi_house_free_returned(domi_manager *manager, domi_house *house);
+
+/* The house's own node has come home: mount the actor, begin its stop, or carry out its parent's
+ * directive. Home only. */
+void domi_house_handle_arrival(domi_manager *manager, domi_house *house, domi_node *node);
 
 /* Begin a restart: cancel what the actor does and stop its children (restart.c). */
 void domi_house_restart_begin(domi_manager *manager, domi_house *house);
@@ -66,11 +58,6 @@ void domi_house_restart_begin(domi_manager *manager, domi_house *house);
 /* End a restart, after each run of the house: if no conversation and no child is left, the actor
  * begins anew. */
 void domi_house_restart_end(domi_manager *manager, domi_house *house);
-
-/* Look whether the idle time of an actor is over (restart.c): stop the actor, or arm the timer for
- * the next look. */
-void domi_house_look_at_idle_time(domi_manager *manager, domi_house *house);
-extern const domus_type domi_idle_type;
 
 /* True if the behaviour is complete and within all limits. */
 bool domi_behaviour_is_whole(const domus_behaviour *behaviour);

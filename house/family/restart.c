@@ -1,26 +1,20 @@
-/* Restart and passivation: the two changes of a house between its birth and its end.
+/* Decisions of parents, and how houses carry them out; above all the restart, the one change of a
+ * house between its birth and its end.
  *
- * A parent decides on a restart, and the house carries it out in two steps. First everything that
- * the actor does is cancelled. When its last conversation and its last child have ended, the actor
- * begins anew, in a turn of its own, and then gets the mail that waited. The idle time is measured
- * by a timer that fires and looks when the house last ran. So a message costs a store and not a new
- * timer. */
-#include "house/conversation/timer.h"
+ * A restart has two steps. First everything that the actor does is cancelled. When its last
+ * conversation and its last child have ended, the actor begins anew, in a turn of its own, and then
+ * gets the mail that waited. */
+#include "base/check.h"
 #include "house/conversation/turn.h"
-#include "house/directory/router.h"
 #include "house/family/family.h"
 #include "house/family/life.h"
+#include "house/family/passivation.h"
 #include "house/family/watch.h"
+#include "house/message/doors.h"
 #include "house/message/link.h"
-
-#include <errno.h>
-
-const domus_type domi_idle_type = {.name = "idle"};
 
 /* on_restart has no message. This type stands for it when a thread says what it handles. */
 static const domus_type restart_type = {.name = "on_restart"};
-
-/* --- restart --------------------------------------------------------------------------------- */
 
 void domi_house_restart_begin(domi_manager *manager, domi_house *house)
 {
@@ -30,7 +24,7 @@ void domi_house_restart_begin(domi_manager *manager, domi_house *house)
     domi_stack_cancel_all(manager, house);
     domi_link_cancel_all(manager, house);
     domi_watch_cancel_all(manager, house);
-    domi_router_stop_owned(manager, house); /* the routees are among the actor's children */
+    domi_doors.stop_routers(manager, house); /* the routees are among the actor's children */
     (void)domi_family_stop_children(manager, house);
 }
 
@@ -95,46 +89,39 @@ void domi_house_restart_end(domi_manager *manager, domi_house *house)
     }
 }
 
-/* --- passivation ----------------------------------------------------------------------------- */
+/* --- the house's own node --------------------------------------------------------------------- */
 
-void domi_house_look_at_idle_time(domi_manager *manager, domi_house *house)
+/* Carry out the parent's directive. */
+static void obey(domi_manager *manager, domi_house *house, domus_directive directive)
 {
-    domi_family *family = house->family;
-    uint64_t now_ns = manager->now_ns;
-    uint64_t until_ns = family->last_ns + family->idle_max_ns;
-    domi_timer *timer;
+    bool fatal = (house->marks & DOMI_MARK_FATAL) != 0;
+    uint64_t life = domi_house_life(house);
 
-    if (family->idle_paused)
-        until_ns = now_ns + family->idle_max_ns;
-    if (until_ns <= now_ns && house->state == DOMI_RUNNING) {
-        domi_counter_add(&manager->counters.passivations, 1);
-        (void)domi_house_stop(manager, domi_house_address(house));
-        return;
+    house->marks &= (uint16_t) ~(DOMI_MARK_SUSPENDED | DOMI_MARK_FATAL);
+    if (directive == DOMUS_STOP || (directive == DOMUS_RESUME && fatal)) {
+        atomic_fetch_or_explicit(&house->life, DOMI_LIFE_STOP, memory_order_relaxed);
+    } else if (directive == DOMUS_RESTART) {
+        domi_house_restart_begin(manager, house);
+    } else if ((life & DOMI_LIFE_STOP) == 0) {
+        house->reason = 0; /* after a STOP it may be the reason of the stop */
     }
-    /* If there is no memory for the timer, the actor stays until something else stops it. */
-    (void)domi_timer_new(manager, house,
-                         until_ns > now_ns ? until_ns - now_ns : family->idle_max_ns, 0,
-                         &domi_idle_type, NULL, &timer);
+    domi_house_rouse(manager, house);
 }
 
-static int set_paused(domus_stack *stack, bool paused)
+void domi_house_handle_arrival(domi_manager *manager, domi_house *house, domi_node *node)
 {
-    domi_house *house = domi_stack_house(stack);
+    uint32_t kind = node->kind;
+    uint32_t directive = node->owner;
 
-    if ((house->marks & DOMI_MARK_PASSIVATES) == 0)
-        return -EINVAL;
-    house->family->idle_paused = paused;
-    if (!paused)
-        house->family->last_ns = stack->manager->now_ns;
-    return 0;
-}
-
-int domus_passivation_pause(domus_stack *stack)
-{
-    return set_paused(stack, true);
-}
-
-int domus_passivation_resume(domus_stack *stack)
-{
-    return set_paused(stack, false);
+    DOMI_CHECK(node == &house->node);
+    /* From here on the node is free: a thread that asks for a stop may fill it again, and home may
+     * free the slot. release: pairs with the compare-exchange of that thread, so all reads of the
+     * node come before its writes. */
+    atomic_fetch_and_explicit(&house->life, ~DOMI_LIFE_NODE, memory_order_release);
+    if (kind == DOMI_MOUNT)
+        domi_house_queue_mount(manager, house);
+    else if (kind == DOMI_STOP)
+        domi_house_rouse(manager, house);
+    else
+        obey(manager, house, (domus_directive)directive);
 }

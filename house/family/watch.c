@@ -3,10 +3,10 @@
 
 #include "base/check.h"
 #include "house/conversation/stack.h"
-#include "house/family/family.h"
-#include "house/family/life.h"
+#include "house/message/family.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
+#include "house/message/stop.h"
 
 #include <errno.h>
 

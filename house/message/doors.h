@@ -23,6 +23,26 @@ struct domi_doors {
      * would wait for itself there, take it out again and let it fail with -EDEADLK. Returns true if
      * it stays. Called by home, or by the runner. */
     bool (*hold_ask)(domi_manager *manager, domi_house *house, domi_node *ask);
+
+    /* Stop a router and its routees. Returns as domi_house_stop(). Called by the owner of
+     * `manager`. */
+    int (*stop_router)(domi_manager *manager, domus_address address);
+
+    /* A conversation of `house` has failed with `error`, and it answered no ask: the actor has
+     * failed, and its parent decides. Called by the runner. */
+    void (*handle_failure)(domi_manager *manager, domi_house *house, int error);
+
+    /* Register `name` for an actor that is being made. Errors as of domus_name_register(). Called
+     * by the thread that makes it, which owns `manager`. */
+    int (*put_name)(domi_manager *manager, domi_house *house, const char *name,
+                    domus_address address);
+
+    /* Stop the routers that an actor has made, because it restarts. Called by the runner. */
+    void (*stop_routers)(domi_manager *manager, domi_house *house);
+
+    /* The actor ends: give its name back, leave its groups, and stop its routers. Called by home,
+     * when nothing can be put into the house any more. */
+    void (*leave_directory)(domi_manager *manager, domi_house *house);
 };
 
 extern const struct domi_doors domi_doors;

@@ -88,6 +88,16 @@ static inline void domi_house_make_ready(domi_manager *manager, domi_house *hous
     domi_queue_put(&manager->ready[house->behaviour->kind], house);
 }
 
+/* Make sure that the house looks at a change that is no mail: a stop, a directive, the end of a
+ * child. If the house is WAITING, it becomes READY, and looks at the end of its run. In the other
+ * states nothing has to be done: a CREATED or MOUNTING house looks when it is mounted, a READY,
+ * SCHEDULED or RUNNING one at the end of its next run, and an exposed one when it is back. */
+static inline void domi_house_rouse(domi_manager *manager, domi_house *house)
+{
+    if (!domi_house_is_exposed(house) && house->state == DOMI_WAITING)
+        domi_house_make_ready(manager, house);
+}
+
 /* Append `node` to its mailbox, and make the house READY if it is WAITING and the node may run. A
  * WAITING house had nothing that may run, so the new node alone decides. `kind` is node->kind,
  * which most callers know as a constant. Home, or the runner. */

@@ -1,0 +1,50 @@
+/* Time-outs of promises, on home's wheel `deadlines`. Home lets promises fail whose time is over,
+ * and carries out what thieves noted for the wheel (notes.h). Only home runs these functions, while
+ * no thief has the house. */
+#include "house/conversation/notes.h"
+#include "house/conversation/stack.h"
+
+#include <errno.h>
+
+/* Free a promise that was given up while its house was lent. */
+static void free_abandoned(domi_manager *home, domi_promise *promise)
+{
+    domus_stack *stack = domi_promise_stack(promise);
+    /* A pooled promise that is not on home's wheel does not keep its stack, which may be gone. */
+    bool held = promise->node.slab == DOMI_SLAB_STACK_PROMISE || promise->timed;
+
+    domi_promise_release(home, promise);
+    if (held)
+        domi_stack_free_if_done(home, stack);
+}
+
+void domi_promise_carry_out_note(domi_manager *home, domi_promise *promise)
+{
+    promise->noted = false;
+    if (promise->state == DOMI_PROMISE_WAITING)
+        domi_promise_put_on_wheel(home, promise, promise->wheel.expires_ns);
+    else if (promise->state == DOMI_PROMISE_DEAD) /* a DONE one keeps its answer until that is shown
+                                                   */
+        free_abandoned(home, promise);
+}
+
+void domi_promise_expire(domi_manager *manager, domi_wheel_node *node)
+{
+    domi_promise *promise = (domi_promise *)(void *)((char *)node - offsetof(domi_promise, wheel));
+
+    if (domi_is_away(domi_stack_house(domi_promise_stack(promise)))) {
+        domi_wheel_arm(&manager->deadlines, node, manager->now_ns + DOMI_WHEEL_TICK_NS);
+        return;
+    }
+    promise->timed = false;
+    if (promise->state == DOMI_PROMISE_FAILED) /* the promise's failure is queued already */
+        return;
+    if (promise->state == DOMI_PROMISE_WAITING) {
+        domi_promise_fail(manager, promise, promise->kind == DOMI_PROMISE_SLEEP ? 0 : -ETIMEDOUT);
+        return;
+    }
+    /* a thief finished or abandoned the promise */
+    domus_stack *stack = domi_promise_stack(promise);
+    stack->away--;
+    domi_stack_free_if_done(manager, stack);
+}

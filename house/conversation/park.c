@@ -1,0 +1,261 @@
+/* This file parks conversations, and ends them.
+ *
+ * A parked stack is in its house's list and waits for promises; turn.c lets it go on. A
+ * stack that ends takes back everything that it holds, and is freed as soon as no mailbox, no note
+ * and no wheel holds a node of it. */
+#include "base/check.h"
+#include "house/conversation/answer.h"
+#include "house/conversation/circle.h"
+#include "house/conversation/dead.h"
+#include "house/conversation/stack.h"
+#include "house/message/doors.h"
+#include "house/message/owned.h"
+#include "house/message/pool.h"
+
+#include <errno.h>
+
+static void stack_unlink(domi_manager *manager, domi_house *house, domus_stack *stack)
+{
+    if (!stack->parked)
+        return;
+    stack->parked = false;
+    if (stack->next != NULL)
+        stack->next->previous = stack->previous;
+    if (stack->previous != NULL)
+        stack->previous->next = stack->next;
+    else
+        house->stacks = stack->next;
+    if (--house->stacks_count < manager->conversations_max)
+        house->marks &= (uint16_t)~DOMI_MARK_SATURATED;
+}
+
+static void stack_free(domi_manager *manager, domus_stack *stack)
+{
+    /* Relaxed: a walker only compares these values. */
+    atomic_store_explicit(&stack->house, NULL, memory_order_relaxed);
+    atomic_store_explicit(&stack->parent, NULL, memory_order_relaxed);
+    domi_pool_free(manager, &stack->node);
+}
+
+void domi_stack_free_if_done(domi_manager *manager, domus_stack *stack)
+{
+    if (!stack->ended || stack->queued || stack->first.queued || stack->first.noted)
+        return;
+    if (DOMI_LIKELY(stack->away == 0)) {
+        stack_free(manager, stack);
+    } else if (stack->away == DOMI_STACK_COUNTED) {
+        uint64_t key = stack->counted_at;
+        stack_free(manager, stack);
+        manager->conversation_ended(manager, key);
+    }
+}
+
+/* Throw away answers that were never shown to a handler: their messages were not handled, so they
+ * are dead letters. */
+static void answers_discard(domi_manager *manager, domus_stack *stack)
+{
+    for (domi_promise *promise = stack->answers; promise != NULL;) {
+        domi_promise *next = domi_promise_next_answer(promise);
+
+        if (promise->message != NULL)
+            domi_mailbox_drop(manager, domi_stack_house(stack), &promise->message->node,
+                              -ECANCELED);
+        domi_promise_release(manager, promise);
+        promise = next;
+    }
+    stack->answers = stack->answers_last = NULL;
+}
+
+/* Take back everything that a pooled stack holds, and free the stack as soon as no node of it is
+ * queued. */
+static void end_pooled(domi_manager *manager, domi_house *house, domus_stack *stack)
+{
+    while (stack->waiting != NULL)
+        domi_promise_abandon(manager, stack->waiting);
+    answers_discard(manager, stack);
+    stack_unlink(manager, house, stack);
+    atomic_store_explicit(&stack->serial, domi_stack_serial(stack) + 1, memory_order_relaxed);
+    stack->wait = DOMI_WAIT_NONE;
+    stack->ended = true;
+    domi_stack_free_if_done(manager, stack);
+}
+
+/* --- park ----------------------------------------------------------------------------------- */
+
+static void lower_barrier(domi_house *house)
+{
+    house->marks &= (uint16_t)~DOMI_MARK_BARRIER;
+}
+
+/* The stack that raised the barrier is the first in the list, so that an ask that meets the barrier
+ * finds it at once. */
+static void link_parked(domi_manager *manager, domi_house *house, domus_stack *stack)
+{
+    domus_stack *head = house->stacks;
+
+    if (head != NULL && head->barrier) {
+        stack->previous = head;
+        stack->next = head->next;
+        head->next = stack;
+    } else {
+        stack->previous = NULL;
+        stack->next = head;
+        house->stacks = stack;
+    }
+    if (stack->next != NULL)
+        stack->next->previous = stack;
+    stack->parked = true;
+    if (++house->stacks_count >= manager->conversations_max)
+        house->marks |= DOMI_MARK_SATURATED;
+}
+
+/* Copy the fields of the run's own stack to the pooled one, and link that at the house. */
+static void park_stack(domus_stack *stack)
+{
+    domi_manager *manager = stack->manager;
+    domi_house *house = domi_stack_house(stack);
+    domus_stack *pooled = stack->pooled;
+
+    if (pooled != stack) {
+        pooled->ask = stack->ask;
+        pooled->answered = stack->answered;
+        pooled->sender = stack->sender;
+        pooled->barrier = stack->barrier;
+        pooled->barrier_fresh = stack->barrier_fresh;
+    }
+    pooled->message = NULL;
+    if (DOMI_LIKELY(pooled->parked && !pooled->barrier_fresh && !domi_stack_is_satisfied(pooled)))
+        return;
+    if (pooled->barrier_fresh && pooled->parked)
+        /* the stack is linked again below, at the head of the list */
+        stack_unlink(manager, house, pooled);
+    if (!pooled->parked)
+        link_parked(manager, house, pooled);
+    if (pooled->barrier_fresh) {
+        pooled->barrier_fresh = false;
+        domi_circle_fail_waiting(manager, house, pooled);
+    }
+    if (domi_stack_is_satisfied(pooled) && !pooled->queued) {
+        pooled->queued = true;
+        pooled->node.kind = DOMI_EXCEPTION;
+        domi_list_push(&house->tails[DOMI_EXCEPTION], &pooled->node);
+    }
+}
+
+/* True if the failure was one of a channel and not of the actor. */
+static bool is_of_channel(domi_manager *manager, const domi_house *house, const domus_stack *pooled,
+                          int error)
+{
+    return pooled != NULL && house->behaviour->kind == DOMUS_CHANNELS &&
+           manager->conversation_failed != NULL &&
+           manager->conversation_failed(manager, pooled, error);
+}
+
+/* End the conversation with `result`. If it still has to answer an ask, the asker hears of the end;
+ * otherwise a failure goes to the parent. */
+static void end_stack(domus_stack *stack, int result)
+{
+    domi_manager *manager = stack->manager;
+    domi_house *house = domi_stack_house(stack);
+    domus_stack *pooled = stack->pooled;
+
+    if (stack->ask != NULL) {
+        /* A conversation that was cancelled by a stop fails with -ESTALE, because its asker has
+         * cancelled nothing. */
+        if (result == -ECANCELED && (house->marks & DOMI_MARK_STOPPING) != 0)
+            result = -ESTALE;
+        domi_ask_fail(manager, stack->ask, result < 0 ? result : -ENOMSG);
+        stack->ask = NULL;
+    } else if (result < 0 && !(pooled != NULL && pooled->cancelled)) {
+        if (!is_of_channel(manager, house, pooled, result))
+            domi_doors.handle_failure(manager, house, result);
+    }
+    if (stack->barrier)
+        lower_barrier(house);
+    if (pooled != NULL)
+        end_pooled(manager, house, pooled);
+}
+
+void domi_stack_end_received(domus_stack *stack, int error)
+{
+    domi_envelope *message = stack->received;
+
+    stack->received = NULL;
+    /* The function that was resumed with this message may still run, after a further receive; it
+     * can no longer use the message. */
+    if (message != NULL && stack->message == message) {
+        stack->message = NULL;
+        stack->sender = (domus_address){message->sender, message->sender_lease};
+    }
+    if (message != NULL && message->node.kind == DOMI_ASK)
+        domi_ask_fail(stack->manager, message, error);
+    else if (message != NULL)
+        domi_envelope_end(stack->manager, message);
+}
+
+void domi_stack_park_or_end(domus_stack *stack, int result)
+{
+    domus_stack *pooled = stack->pooled;
+
+    if (stack->received != NULL)
+        domi_stack_end_received(stack, result < 0 ? result : -ENOMSG);
+    if (result != DOMUS_PARKED)
+        end_stack(stack, result);
+    else if (pooled == NULL || pooled->wait == DOMI_WAIT_NONE)
+        end_stack(stack, -EINVAL); /* the handler returned DOMUS_PARKED, but waits for nothing */
+    else
+        park_stack(stack);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+void domi_stack_end_kept(domi_manager *manager, domus_stack *kept)
+{
+    kept->ask = NULL;
+    end_pooled(manager, domi_stack_house(kept), kept);
+}
+
+void domi_stack_drop_all(domi_manager *manager, domi_house *house)
+{
+    while (house->stacks != NULL) {
+        domus_stack *stack = house->stacks;
+
+        if (stack->ask != NULL)
+            domi_ask_fail(manager, stack->ask, -ESTALE);
+        stack->ask = NULL;
+        end_pooled(manager, house, stack);
+    }
+    DOMI_CHECK(house->asks == 0);
+    lower_barrier(house);
+}
+
+/* True if the answer of the promise is already in a mailbox of the house. */
+static bool is_answered(const domi_house *house, const domi_promise *promise)
+{
+    for (uint32_t kind = DOMI_REPLY; kind <= DOMI_EXCEPTION; kind++) {
+        domi_node *last = house->tails[kind];
+        domi_node *node = last;
+        while (node != NULL) {
+            node = node->next;
+            if (!domi_node_is_embedded(node) &&
+                domi_envelope_return((domi_envelope *)(void *)node)->promise == promise)
+                return true;
+            if (node == last)
+                break;
+        }
+    }
+    return false;
+}
+
+bool domi_stack_has_work(const domi_house *house)
+{
+    for (const domus_stack *stack = house->stacks; stack != NULL; stack = stack->next) {
+        for (const domi_promise *promise = stack->waiting; promise != NULL;
+             promise = promise->next) {
+            if (promise->kind == DOMI_PROMISE_BLOCKING && promise->work != NULL &&
+                !is_answered(house, promise))
+                return true;
+        }
+    }
+    return false;
+}

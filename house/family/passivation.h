@@ -1,0 +1,15 @@
+/* Passivation: an actor that was spawned with an idle time is stopped when it had no message for so
+ * long. Only the thread that runs the house calls these functions. */
+#ifndef DOMI_HOUSE_FAMILY_PASSIVATION_H
+#define DOMI_HOUSE_FAMILY_PASSIVATION_H
+
+#include "house/message/manager.h"
+
+/* Look whether the idle time of an actor is over: stop the actor, or arm the timer for
+ * the next look. */
+void domi_house_look_at_idle_time(domi_manager *manager, domi_house *house);
+
+/* The event of the timer that measures the idle time. */
+extern const domus_type domi_idle_type;
+
+#endif

@@ -1,0 +1,46 @@
+/* A stop is one compare-exchange, and perhaps one put. */
+#include "house/message/stop.h"
+
+#include "base/check.h"
+#include "house/message/doors.h"
+#include "house/message/mailbox.h"
+
+#include <errno.h>
+
+int domi_house_stop(domi_manager *manager, domus_address address)
+{
+    domi_house *house = address.house;
+
+    DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
+    if (house == NULL || house == manager->asker)
+        return -ESTALE;
+    if (house->home == NULL)
+        return domi_doors.stop_router(manager, address);
+
+    uint64_t life = domi_house_life(house);
+    uint64_t next;
+    do {
+        if (DOMI_LIFE_LEASE(life) != address.lease || (life & DOMI_LIFE_CLOSED) != 0)
+            return -ESTALE;
+        if ((life & DOMI_LIFE_STOP) != 0)
+            return 0;
+        next = life | DOMI_LIFE_STOP;
+        if (house->home != manager)
+            next |= DOMI_LIFE_NODE;
+        /* One word holds the lease and the bits, so a stale stop cannot hit the slot's next actor
+         * (M9).
+         * acquire: pairs with home's release of the node in domi_house_handle_arrival(). */
+    } while (!atomic_compare_exchange_weak_explicit(&house->life, &life, next, memory_order_acquire,
+                                                    memory_order_relaxed));
+    if (house->home == manager) {
+        domi_house_rouse(manager, house);
+    } else if ((life & DOMI_LIFE_NODE) == 0) {
+        house->node.kind = DOMI_STOP;
+        house->node.lease = address.lease;
+        int error = domi_mailbox_put_slow(manager, house, &house->node);
+        /* The NODE bit keeps the house alive, but not beyond the end of its thread. */
+        DOMI_CHECK(error == 0 || manager->has_stopped);
+        return error;
+    } /* otherwise the node is under way already, and home looks at STOP when the node has come */
+    return 0;
+}

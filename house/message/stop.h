@@ -1,0 +1,11 @@
+/* How an actor is asked to stop, from any thread: by a bit in its life word, and by its own node if
+ * it lives on another home. How the actor then ends is in family/life.c. */
+#ifndef DOMI_HOUSE_MESSAGE_STOP_H
+#define DOMI_HOUSE_MESSAGE_STOP_H
+
+#include "house/message/manager.h"
+
+/* Ask an actor to stop, from the thread of `manager`. Returns 0; -ESTALE if the actor is gone. */
+int domi_house_stop(domi_manager *manager, domus_address address);
+
+#endif
