@@ -7,42 +7,10 @@
 #ifndef DOMI_HOUSE_MESSAGE_QUEUE_H
 #define DOMI_HOUSE_MESSAGE_QUEUE_H
 
+#include "base/fifo.h"
 #include "house/message/house.h"
 
-typedef struct domi_fifo {
-    domi_house *head;
-    domi_house *tail;
-} domi_fifo;
-
-static inline void domi_fifo_put(domi_fifo *fifo, domi_house *house)
-{
-    house->next = NULL;
-    if (fifo->head == NULL)
-        fifo->head = house;
-    else
-        fifo->tail->next = house;
-    fifo->tail = house;
-}
-
-static inline domi_house *domi_fifo_take(domi_fifo *fifo)
-{
-    domi_house *house = fifo->head;
-
-    if (house != NULL)
-        fifo->head = house->next;
-    return house;
-}
-
-/* Put all houses of `first` before those that wait in `fifo`. */
-static inline void domi_fifo_prepend(domi_fifo *fifo, const domi_fifo *first)
-{
-    if (first->head == NULL)
-        return;
-    first->tail->next = fifo->head;
-    if (fifo->head == NULL)
-        fifo->tail = first->tail;
-    fifo->head = first->head;
-}
+DOMI_FIFO(domi_fifo, domi_house, next);
 
 typedef struct domi_queue {
     domi_fifo high;

@@ -64,11 +64,11 @@ static void list_came(domus_probe *probe, const char *what)
  * those that the test has to answer; other parcels are freed. */
 static void take_first(domus_probe *probe)
 {
-    domi_parcel *one = domi_parcel_take(&probe->came);
+    domi_parcel *one = domi_parcels_take(&probe->came);
 
     probe->sender = one->sender;
     if (one->is_ask)
-        domi_parcel_push(&probe->asks, one);
+        domi_parcels_put(&probe->asks, one);
     else
         domi_memory_free(one);
 }

@@ -5,6 +5,7 @@
 #ifndef DOMI_RUNTIME_TESTKIT_KIT_H
 #define DOMI_RUNTIME_TESTKIT_KIT_H
 
+#include "base/fifo.h"
 #include "base/random.h"
 #include "runtime/system/system.h"
 #include "runtime/testkit/who.h"
@@ -85,10 +86,7 @@ struct domi_parcel {
     alignas(8) unsigned char payload[];
 };
 
-typedef struct domi_parcels {
-    domi_parcel *head;
-    domi_parcel *tail;
-} domi_parcels;
+DOMI_FIFO(domi_parcels, domi_parcel, next);
 
 struct domus_probe {
     domus_testkit *kit;

@@ -36,7 +36,7 @@ static domi_parcel *receive(domus_stack *stack, domus_probe *probe, const char *
     one->owns = domus_take(stack) == 0;
     if (bytes != 0)
         memcpy(one->payload, payload, bytes);
-    domi_parcel_push(&probe->came, one);
+    domi_parcels_put(&probe->came, one);
     return one;
 }
 
@@ -105,13 +105,13 @@ int domus_probe_new(domus_testkit *kit, domus_probe **ret_probe)
 void domi_probe_free(domus_probe *probe)
 {
     while (probe->came.head != NULL) {
-        domi_parcel *one = domi_parcel_take(&probe->came);
+        domi_parcel *one = domi_parcels_take(&probe->came);
 
         domi_parcel_release(one);
         domi_memory_free(one);
     }
     while (probe->asks.head != NULL)
-        domi_memory_free(domi_parcel_take(&probe->asks));
+        domi_memory_free(domi_parcels_take(&probe->asks));
     domi_memory_free(probe);
 }
 
@@ -204,7 +204,7 @@ static int settle_ask(domus_probe *probe, const domus_type *type, const void *pa
     else
         result = domus_kept_fail(&stack, oldest->kept, error);
     if (result != -EMSGSIZE)
-        domi_memory_free(domi_parcel_take(&probe->asks));
+        domi_memory_free(domi_parcels_take(&probe->asks));
     act_end(&stack, 0);
     return result;
 }

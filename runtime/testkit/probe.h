@@ -5,24 +5,6 @@
 
 #include "runtime/testkit/kit.h"
 
-static inline void domi_parcel_push(domi_parcels *list, domi_parcel *parcel)
-{
-    parcel->next = NULL;
-    if (list->head == NULL)
-        list->head = parcel;
-    else
-        list->tail->next = parcel;
-    list->tail = parcel;
-}
-
-static inline domi_parcel *domi_parcel_take(domi_parcels *list)
-{
-    domi_parcel *parcel = list->head;
-
-    list->head = parcel->next;
-    return parcel;
-}
-
 static inline void domi_parcel_release(domi_parcel *parcel)
 {
     if (parcel->owns && parcel->type->release != NULL)
