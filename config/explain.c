@@ -68,17 +68,42 @@ static const char *find_suggestion(const cyaml_schema_field_t *fields, const cha
     return nearest;
 }
 
+/* The present name of a key that had `name` in an earlier version; NULL: none of these fields had.
+ */
+static const char *find_new_name(const cyaml_schema_field_t *fields, const char *name)
+{
+    static const struct {
+        const char *before;
+        const char *now;
+    } renamed[] = {{"channelsRunsPerTick", "channelsRunsPerIteration"}}; /* 0.2.0 */
+
+    for (size_t i = 0; i < sizeof renamed / sizeof renamed[0]; i++) {
+        for (const cyaml_schema_field_t *field = fields; field->key != NULL; field++) {
+            if (strcmp(renamed[i].before, name) == 0 && strcmp(renamed[i].now, field->key) == 0)
+                return field->key;
+        }
+    }
+    return NULL;
+}
+
 static void explain_key(const struct walk *walk, const cyaml_schema_field_t *fields,
                         uint32_t number)
 {
-    const char *near = find_suggestion(fields, domi_yaml_tree_key(walk->tree, number));
+    const char *key = domi_yaml_tree_key(walk->tree, number);
+    const char *renamed = find_new_name(fields, key);
+    const char *near = renamed != NULL ? renamed : find_suggestion(fields, key);
     struct domi_yaml_node *node = &walk->tree->nodes[number];
     char path[DOMI_YAML_PATH_SIZE];
 
     domi_yaml_tree_write_path(walk->tree, number, path);
     domi_yaml_issues_add(walk->issues, node->key_at, path, "unknown key%s%s%s",
-                         near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
-                         near != NULL ? "'?)" : "");
+                         renamed != NULL ? " (it is called '"
+                         : near != NULL  ? " (did you mean '"
+                                         : "",
+                         near != NULL ? near : "",
+                         renamed != NULL ? "' now)"
+                         : near != NULL  ? "'?)"
+                                         : "");
     node->dropped = true;
 }
 

@@ -1,8 +1,8 @@
 /* How a sink queues and writes lines.
  *
- * The queue is a ring of places, each with a `turn`: 2L if the place is free for the L-th round of
- * the ring, 2L + 1 if it holds that round's line. A thread that leaves a line claims the next
- * position by a compare-exchange of `tail`, fills its place, and publishes it by the turn. So a
+ * The queue is a ring of places, each with a `sequence`: 2L if the place is free for the L-th round
+ * of the ring, 2L + 1 if it holds that round's line. A thread that leaves a line claims the next
+ * position by a compare-exchange of `tail`, fills its place, and publishes it by the sequence. So a
  * thread that is interrupted in between delays the reader at that place, and never the threads that
  * leave lines. A place that was never used is all zero, and its pages are not touched before. */
 #include "config/sink.h"
@@ -40,7 +40,7 @@ typedef enum kind {
 } kind;
 
 typedef struct place {
-    _Atomic uint64_t turn;
+    _Atomic uint64_t sequence;
     uint64_t dropped_before; /* lines dropped after the place before this one was filled */
     char *text;              /* of KIND_TEXT: on the heap */
     kind kind;
@@ -73,7 +73,7 @@ struct domi_sink {
 
 /* --- leaving lines ---------------------------------------------------------------------------- */
 
-static uint64_t free_turn(const domi_sink *sink, uint64_t position)
+static uint64_t free_sequence(const domi_sink *sink, uint64_t position)
 {
     return position / sink->count * 2;
 }
@@ -95,15 +95,15 @@ static place *fill_begin(domi_sink *sink, uint64_t *ret_position)
         place *next = &sink->places[position % sink->count];
         /* acquire: pairs with read_end(). If the place is free, the sink's thread has finished
          * reading its old line. */
-        uint64_t turn = atomic_load_explicit(&next->turn, memory_order_acquire);
+        uint64_t sequence = atomic_load_explicit(&next->sequence, memory_order_acquire);
 
-        if (turn < free_turn(sink, position))
+        if (sequence < free_sequence(sink, position))
             return NULL; /* the ring is full: this place still holds a line of the round before */
-        if (turn > free_turn(sink, position)) {
+        if (sequence > free_sequence(sink, position)) {
             position = atomic_load_explicit(&sink->tail, memory_order_relaxed);
             continue; /* another thread has claimed this position meanwhile */
         }
-        /* Relaxed: the place's `turn` hands its content over, not `tail`. */
+        /* Relaxed: the place's `sequence` hands its content over, not `tail`. */
         if (atomic_compare_exchange_weak_explicit(&sink->tail, &position, position + 1,
                                                   memory_order_relaxed, memory_order_relaxed)) {
             *ret_position = position;
@@ -119,7 +119,8 @@ static void fill_end(domi_sink *sink, place *filled, uint64_t position)
         filled->dropped_before =
             atomic_exchange_explicit(&sink->dropped_since, 0, memory_order_relaxed);
     /* release: pairs with read_begin(), so that the sink's thread sees the whole line. */
-    atomic_store_explicit(&filled->turn, free_turn(sink, position) + 1, memory_order_release);
+    atomic_store_explicit(&filled->sequence, free_sequence(sink, position) + 1,
+                          memory_order_release);
     /* it fails only if two billion posts wait already, and then the thread wakes anyway */
     (void)sem_post(&sink->left);
 }
@@ -284,8 +285,8 @@ static place *read_begin(domi_sink *sink)
     place *next = &sink->places[sink->head % sink->count];
 
     /* acquire: pairs with fill_end(). */
-    return atomic_load_explicit(&next->turn, memory_order_acquire) ==
-                   free_turn(sink, sink->head) + 1
+    return atomic_load_explicit(&next->sequence, memory_order_acquire) ==
+                   free_sequence(sink, sink->head) + 1
                ? next
                : NULL;
 }
@@ -293,7 +294,8 @@ static place *read_begin(domi_sink *sink)
 static void read_end(domi_sink *sink, place *done)
 {
     /* release: pairs with fill_begin(), one round later. */
-    atomic_store_explicit(&done->turn, free_turn(sink, sink->head) + 2, memory_order_release);
+    atomic_store_explicit(&done->sequence, free_sequence(sink, sink->head) + 2,
+                          memory_order_release);
     sink->head++;
 }
 

@@ -372,13 +372,13 @@ __attribute__((noinline, cold)) static uint32_t run_short(domi_manager *manager,
 {
     domus_stack stack;
     house_run run = {.manager = manager, .house = house, .left = places, .stack = &stack};
-    uint32_t first = house->events & DOMI_EVENT_TURN_MASK;
+    uint32_t first = house->events & DOMI_EVENT_FIRST_MASK;
 
     for (uint32_t i = 0; i < SOURCES && run.left != 0; i++) {
         uint32_t source = (first + i) % SOURCES;
 
         if (run.left == places) /* nothing was handled so far, so the run begins with this source */
-            house->events = (house->events & ~DOMI_EVENT_TURN_MASK) | (source + 1) % SOURCES;
+            house->events = (house->events & ~DOMI_EVENT_FIRST_MASK) | (source + 1) % SOURCES;
         take_all(&run, source);
     }
     return run.left;

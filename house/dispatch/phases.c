@@ -66,7 +66,7 @@ uint32_t domi_manager_mount_actors(domi_manager *manager)
 /* Due timers that one call fires; the others wait for the next phase 2. So a million due timers do
  * not stop the other phases. It is also faster, because their events are handled while they are in
  * the cache: a third of the time, measured. Promises may use the places that timers left, too. */
-#define TIMERS_PER_TURN 1024u
+#define TIMERS_PER_ITERATION 1024u
 
 uint32_t domi_manager_fire_timers(domi_manager *manager)
 {
@@ -75,12 +75,12 @@ uint32_t domi_manager_fire_timers(domi_manager *manager)
 
     DOMI_CHECK(domi_manager_is_mine(manager));
     domi_wheel_advance(&manager->wheel, manager->now_ns);
-    while (count < TIMERS_PER_TURN && (node = domi_wheel_take(&manager->wheel)) != NULL) {
+    while (count < TIMERS_PER_ITERATION && (node = domi_wheel_take(&manager->wheel)) != NULL) {
         domi_timer_fire(manager, node);
         count++;
     }
     domi_wheel_advance(&manager->deadlines, manager->now_ns);
-    while (count < 2 * TIMERS_PER_TURN && (node = domi_wheel_take(&manager->deadlines)) != NULL) {
+    while (count < 2 * TIMERS_PER_ITERATION && (node = domi_wheel_take(&manager->deadlines)) != NULL) {
         domi_promise_expire(manager, node);
         count++;
     }
@@ -90,7 +90,7 @@ uint32_t domi_manager_fire_timers(domi_manager *manager)
 uint32_t domi_manager_run_channels(domi_manager *manager)
 {
     domi_queue *ready = &manager->ready[DOMUS_CHANNELS];
-    uint32_t most = ready->count + manager->config->scheduler.channels_runs_per_tick;
+    uint32_t most = ready->count + manager->config->scheduler.channels_runs_per_iteration;
     uint32_t count = 0;
 
     /* The bound is for all actors together and not for each: with a bound for each, a ring of

@@ -19,7 +19,7 @@ uint32_t domi_manager_mount_actors(domi_manager *manager);
 uint32_t domi_manager_fire_timers(domi_manager *manager);
 
 /* Run ready channels actors: as many runs as actors are ready at the call, and up to
- * `channels_runs_per_tick` more. Actors that are ready after that wait for the next phase 2.
+ * `channels_runs_per_iteration` more. Actors that are ready after that wait for the next phase 2.
  * Returns how many runs there were. Owner. */
 uint32_t domi_manager_run_channels(domi_manager *manager);
 

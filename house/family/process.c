@@ -19,9 +19,10 @@
 
 /* Tags of the two receives, which are no yields. */
 #define TAG_MESSAGE UINT64_MAX
-#define TAG_TURN    (UINT64_MAX - 1) /* the receive that ends when all waiting mail was looked at */
+#define TAG_LOOKED  (UINT64_MAX - 1) /* the receive that ends when all waiting mail was looked at  \
+                                      */
 
-static_assert(TAG_TURN > DOMUS_PROCESS_TAG_MAX, "yields have tags of their own");
+static_assert(TAG_LOOKED > DOMUS_PROCESS_TAG_MAX, "yields have tags of their own");
 
 /* The part of the state that is not needed before init. */
 typedef struct room {
@@ -38,7 +39,7 @@ typedef struct process_actor {
     room *room;     /* NULL before init, and after close */
     uint32_t count; /* events gathered */
     bool listening; /* the receive of messages is under way */
-    bool turning;   /* the receive that ends when all mail was looked at is under way */
+    bool looking;   /* the receive that ends when all mail was looked at is under way */
     bool began;     /* the first step was begun */
     char method[DOMUS_PROCESS_METHOD_MAX + 1];
     alignas(8) unsigned char input[DOMUS_PROCESS_INPUT_MAX];
@@ -164,13 +165,13 @@ static int receive_any(domus_stack *stack, process_actor *actor)
 
 /* More mail may wait: begin the receive that ends when all mail was looked at. False if a last step
  * was made. */
-static bool put_off_end_of_turn(domus_stack *stack, process_actor *actor)
+static bool put_off_step(domus_stack *stack, process_actor *actor)
 {
-    if (actor->turning)
+    if (actor->looking)
         return true;
-    actor->turning = domus_receive_add(stack, &nothing, 0, TAG_TURN) == 0;
+    actor->looking = domus_receive_add(stack, &nothing, 0, TAG_LOOKED) == 0;
     /* if there is no memory for the receive, the step comes at once */
-    return actor->turning || step_process(stack, actor);
+    return actor->looking || step_process(stack, actor);
 }
 
 static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
@@ -181,8 +182,8 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
 
     if (answer->tag == TAG_MESSAGE)
         actor->listening = false;
-    else if (answer->tag == TAG_TURN)
-        actor->turning = false;
+    else if (answer->tag == TAG_LOOKED)
+        actor->looking = false;
     if (result >= 0) { /* the promise of this answer is free again, so the receive finds memory */
         int error = receive_any(stack, actor);
         result = error != 0 ? error : result;
@@ -194,12 +195,12 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
     if (result < 0)
         return result;
 
-    bool turned = answer->tag == TAG_TURN && (actor->count != 0 || !actor->began);
+    bool all_seen = answer->tag == TAG_LOOKED && (actor->count != 0 || !actor->began);
     bool more = true;
-    if (turned || actor->count == DOMUS_PROCESS_EVENTS_MAX)
+    if (all_seen || actor->count == DOMUS_PROCESS_EVENTS_MAX)
         more = step_process(stack, actor);
     else if (actor->count != 0)
-        more = put_off_end_of_turn(stack, actor);
+        more = put_off_step(stack, actor);
     return more ? result : 0;
 }
 
@@ -236,7 +237,7 @@ static int on_mount(domus_stack *stack, void *self)
     if (result >= 0)
         result = receive_any(stack, actor);
     if (result == 0)
-        result = put_off_end_of_turn(stack, actor) ? domus_wait_first(stack, go_on) : 0;
+        result = put_off_step(stack, actor) ? domus_wait_first(stack, go_on) : 0;
     if (result < 0)
         on_stop(stack, self); /* on_stop is not called for an actor whose on_mount fails */
     return result;

@@ -76,8 +76,8 @@ enum domi_mark {
 /* `events` counts the waiting events in steps of 8. Its lower three bits name the source with which
  * the next run begins, if runs are too short to keep places (run_short() in dispatch.c). They share
  * the word because three cache lines have no other room for them. */
-#define DOMI_EVENT_STEP      8u
-#define DOMI_EVENT_TURN_MASK (DOMI_EVENT_STEP - 1)
+#define DOMI_EVENT_STEP       8u
+#define DOMI_EVENT_FIRST_MASK (DOMI_EVENT_STEP - 1)
 
 typedef struct domi_house domi_house;
 

@@ -68,7 +68,7 @@ typedef struct domus_config {
         uint32_t normal_every;
         /* 1..1,048,576: runs of channels actors in one iteration, beyond one run of each that was
          * ready at the begin of phase 2; 1,024. */
-        uint32_t channels_runs_per_tick;
+        uint32_t channels_runs_per_iteration;
         uint32_t mailbox_max;       /* 1..65,535 asks and notices waiting in an actor; 32,768 */
         uint32_t conversations_max; /* 1..1,048,576 parked conversations of an actor; 65,536 */
         uint32_t timers_max;        /* 1..16,777,216 timers of a thread; 4,194,304 */

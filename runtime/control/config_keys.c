@@ -38,7 +38,7 @@ const domus_config_key domi_config_keys[] = {
     {KEY("scheduler.deadlineCheckEvery", COUNT, scheduler.deadline_check_every, 1, 65536, 16)},
     {KEY("scheduler.maxMessagesPerRun", COUNT, scheduler.messages_per_run_max, 1, 65536, 64)},
     {KEY("scheduler.normalEvery", COUNT, scheduler.normal_every, 2, 65536, 4)},
-    {KEY("scheduler.channelsRunsPerTick", COUNT, scheduler.channels_runs_per_tick, 1, 1048576,
+    {KEY("scheduler.channelsRunsPerIteration", COUNT, scheduler.channels_runs_per_iteration, 1, 1048576,
         1024)},
     {KEY("scheduler.mailboxMax", COUNT, scheduler.mailbox_max, 1, 65535, 32768)},
     {KEY("scheduler.conversationsMax", COUNT, scheduler.conversations_max, 1, 1048576, 65536)},

@@ -1,5 +1,5 @@
-/* The loop of a thread, and its first two phases. The test kit calls the phases by turns; then time
- * is handed in. The thread itself calls these. */
+/* The loop of a thread, and its first two phases. The test kit calls the phases one after another;
+ * then time is handed in. The thread itself calls these. */
 #ifndef DOMI_RUNTIME_LOOP_LOOP_H
 #define DOMI_RUNTIME_LOOP_LOOP_H
 

@@ -14,6 +14,9 @@ START_TEST(unknown_key_is_named_with_the_one_that_was_meant)
               "2:3: scheduler.ioRatoi: unknown key (did you mean 'ioRatio'?)\n");
     domt_says("scheduler:\n  ioratio: 50\n",
               "2:3: scheduler.ioratio: unknown key (did you mean 'ioRatio'?)\n");
+    domt_says("scheduler:\n  channelsRunsPerTick: 9\n",
+              "2:3: scheduler.channelsRunsPerTick: unknown key (it is called "
+              "'channelsRunsPerIteration' now)\n");
     domt_says("system: {cpu: auto}\n", "1:10: system.cpu: unknown key (did you mean 'cpus'?)\n");
     domt_says("nothingOfTheKind: 1\n", "1:1: nothingOfTheKind: unknown key\n");
     domt_says("scheduler.ioRatio: 50\n", "1:1: scheduler.ioRatio: unknown key\n");

@@ -36,7 +36,7 @@ static const struct field fields[] = {
     FIELD(scheduler, deadline_check_every),
     FIELD(scheduler, messages_per_run_max),
     FIELD(scheduler, normal_every),
-    FIELD(scheduler, channels_runs_per_tick),
+    FIELD(scheduler, channels_runs_per_iteration),
     FIELD(scheduler, mailbox_max),
     FIELD(scheduler, conversations_max),
     FIELD(scheduler, timers_max),

@@ -112,10 +112,10 @@ START_TEST(reply_to_an_actor_that_has_ended_is_released)
     domi_manager *there = domt_talk.world.managers[1];
     unsigned before = domt_talk.releases;
     domt_send(here, domt_talk.asker, domt_ask_other, &question);
-    (void)domt_turn(here);
+    (void)domt_iterate(here);
     (void)domi_manager_take_arrivals(there); /* the ask is here, the cancel will come too late */
     ck_assert_int_eq(domi_house_stop(here, domt_talk.asker), 0);
-    while (domt_turn(here) != 0)
+    while (domt_iterate(here) != 0)
         ;
     ck_assert_uint_eq(domt_run_state(there), 1);
     ck_assert_uint_eq(domt_talk.releases, before + 1);

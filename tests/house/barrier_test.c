@@ -30,7 +30,7 @@ static void open_world(uint32_t conversations_max)
 /* Home 0 works until it rests; what it asked of others is not answered meanwhile. */
 static void let_one_work(void)
 {
-    while (domt_turn(world.managers[0]) != 0)
+    while (domt_iterate(world.managers[0]) != 0)
         ;
 }
 
@@ -38,7 +38,7 @@ static void send_all_kinds(void)
 {
     domt_note_to(domt_outside(&world), one, 1);
     domt_inquire_by(world.managers[1], other, one, 2);
-    while (domt_turn(world.managers[1]) != 0)
+    while (domt_iterate(world.managers[1]) != 0)
         ;
 }
 
@@ -177,7 +177,7 @@ START_TEST(m7_other_conversations_end_without_lowering_it)
     domt_inquire_by(world.managers[0], one, (domus_address){0}, 8);
     domt_send(world.managers[0], one, raise_and_park, &result);
     domt_note_to(world.managers[0], one, 9);
-    (void)domt_turn(world.managers[0]);
+    (void)domt_iterate(world.managers[0]);
     let_one_work();
     /* The inquiry of nobody failed, its stack ended: replies and exceptions run. */
     ck_assert_str_eq(domt_log_text(&log0, 0), "x");
@@ -268,7 +268,7 @@ START_TEST(m7_barrier_stays_through_many_parks)
     while (rounds > 0) {
         ck_assert_uint_eq(log0.count, 0);
         let_one_work();
-        (void)domt_turn(world.managers[2]);
+        (void)domt_iterate(world.managers[2]);
     }
     domt_settle(&world);
     ck_assert_uint_eq(log0.count, 1);

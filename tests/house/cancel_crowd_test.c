@@ -115,11 +115,11 @@ START_TEST(crowd_that_has_not_begun_is_dropped)
 
     open_world();
     domt_send(world.managers[0], asker, ask_crowd, &many);
-    (void)domt_turn(world.managers[0]);
+    (void)domt_iterate(world.managers[0]);
     (void)domt_events(world.managers[1]); /* sorted, and not run */
     domt_send(world.managers[0], asker, give_up, NULL);
-    (void)domt_turn(world.managers[0]);
-    (void)domt_turn(world.managers[1]); /* asks before events: some begin */
+    (void)domt_iterate(world.managers[0]);
+    (void)domt_iterate(world.managers[1]); /* asks before events: some begin */
     domt_settle(&world);
     ck_assert_uint_eq(shown, CROWD);
     ck_assert_uint_eq(answerer.house->stacks_count, 0);

@@ -331,7 +331,7 @@ START_TEST(answer_that_meets_the_cancel_resumes_once)
         ck_assert_int_eq(result, 0);
         ck_assert_uint_eq(heard, 0);
         if (late == 0)
-            (void)domt_turn(world.managers[1]);
+            (void)domt_iterate(world.managers[1]);
         domt_settle(&world);
         ck_assert_uint_eq(heard, 1);
         ck_assert_int_eq(errors[0], late == 0 ? 0 : -ECANCELED);

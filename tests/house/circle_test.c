@@ -123,7 +123,7 @@ static void begin(uint32_t who, int (*function)(domus_stack *, void *), const vo
 
 static void let_work(uint32_t home)
 {
-    while (domt_turn(world.managers[home]) != 0)
+    while (domt_iterate(world.managers[home]) != 0)
         ;
 }
 

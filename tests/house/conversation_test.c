@@ -191,7 +191,7 @@ START_TEST(many_conversations_of_one_actor_interleave_and_keep_apart)
     for (uint64_t id = 0; id < JOURNEYS; id++) {
         ck_assert_int_eq(domt_notice(domt_outside(&world), one, &begin_small, &id), 0);
         if (domi_random_below(&random, 8) == 0)
-            (void)domt_turn(world.managers[domi_random_below(&random, 3)]);
+            (void)domt_iterate(world.managers[domi_random_below(&random, 3)]);
     }
     domt_settle(&world);
     ck_assert_uint_eq(ended, JOURNEYS);

@@ -80,7 +80,7 @@ static void close_world(void)
 
 static void let_work(uint32_t home)
 {
-    while (domt_turn(world.managers[home]) != 0)
+    while (domt_iterate(world.managers[home]) != 0)
         ;
 }
 
@@ -190,7 +190,7 @@ START_TEST(answer_that_meets_the_time_out_resumes_once)
     open_world();
     begin(&now);
     let_work(0);
-    (void)domt_turn(world.managers[1]); /* the answer is in the inbox */
+    (void)domt_iterate(world.managers[1]); /* the answer is in the inbox */
     domt_jump(&world, 6 * MS);
     let_work(0);
     ck_assert_uint_eq(resumed, 1);

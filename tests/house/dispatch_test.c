@@ -34,7 +34,7 @@ static domi_manager *home(void)
 /* Turns of home 1 alone: what it sends to the house under test stays in its inbox. */
 static void let_others_work(void)
 {
-    while (domt_turn(world.managers[1]) != 0)
+    while (domt_iterate(world.managers[1]) != 0)
         ;
 }
 
@@ -51,7 +51,7 @@ static void fill(int replies, int asks, int notices, int events)
     for (int i = 0; i < replies; i++)
         domt_inquire_by(home(), one, other, i);
     domt_send(home(), one, arm, &events);
-    while (domt_turn(home()) != 0)
+    while (domt_iterate(home()) != 0)
         ;
     for (int i = 0; i < asks; i++)
         domt_inquire_by(world.managers[1], other, one, i);
@@ -330,7 +330,7 @@ START_TEST(only_an_ask_under_way_takes_high_priority_away)
     ck_assert_uint_eq(one.house->stacks_count, 1);
     ck_assert(domi_house_is_high(one.house));
     domt_inquire_by(home(), one, other, number);
-    while (domt_turn(home()) != 0)
+    while (domt_iterate(home()) != 0)
         ;
     ck_assert_uint_eq(one.house->asks, 1);
     ck_assert(!domi_house_is_high(one.house));
@@ -459,7 +459,7 @@ static const domus_behaviour endless = {
 START_TEST(channels_actors_wait_for_the_next_tick_after_many_runs)
 {
     domt_world_init(&world, 1);
-    world.config.scheduler.channels_runs_per_tick = 10;
+    world.config.scheduler.channels_runs_per_iteration = 10;
     ck_assert_int_eq(domt_world_start(&world), 0);
     domus_address a = domt_spawn(home(), home(), &endless, NULL);
     domus_address b = domt_spawn(home(), home(), &endless, NULL);

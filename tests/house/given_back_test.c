@@ -53,7 +53,7 @@ END_TEST
 
 static void meanwhile(domi_manager *home)
 {
-    (void)domt_turn(home);
+    (void)domt_iterate(home);
 }
 
 /* The other thread: what it does while on_stop runs, and when it is woken after. */
@@ -64,7 +64,7 @@ static int watch_two(domus_stack *stack, void *self)
     (void)self;
     ck_assert_int_eq(domus_watch_actor(stack, domt_kin_of[3].address, NULL), 0);
     ck_assert_int_eq(domus_watch_actor(stack, domt_kin_of[2].address, NULL), 0);
-    (void)domt_turn(there);
+    (void)domt_iterate(there);
     ck_assert_int_eq(domi_house_stop(domt_outside(&domt_kin_world), domt_kin_of[3].address), 0);
     there->wake = meanwhile;
     atomic_store(&there->park, DOMI_PARK_SLEEPING);

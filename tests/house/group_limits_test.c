@@ -39,11 +39,11 @@ START_TEST(a_full_thread_refuses_and_the_others_get_it)
     domt_settle(&world);
     for (uint32_t i = 0; i < 16; i++) {
         publish_by(0, 1);
-        (void)domt_turn(world.managers[0]); /* home 1 does not come to it */
+        (void)domt_iterate(world.managers[0]); /* home 1 does not come to it */
         ck_assert_int_eq(published, 0);
     }
     publish_by(0, 1);
-    (void)domt_turn(world.managers[0]);
+    (void)domt_iterate(world.managers[0]);
     ck_assert_int_eq(published, -ENOBUFS);
     domt_settle(&world);
     ck_assert_uint_eq(handled, 16 + 17);

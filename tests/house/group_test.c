@@ -71,7 +71,7 @@ START_TEST(without_members_a_publication_is_dropped_at_once)
 {
     begin(0);
     publish_by(0, 3);
-    (void)domt_turn(world.managers[0]);
+    (void)domt_iterate(world.managers[0]);
     ck_assert_uint_eq(releases, 3);
     ck_assert_int_eq(published, 0);
     close_world();
@@ -82,7 +82,7 @@ START_TEST(a_large_group_leaves_room_to_others)
 {
     begin(10000);
     publish_by(0, 1);
-    (void)domt_turn(world.managers[0]);      /* the agent */
+    (void)domt_iterate(world.managers[0]);   /* the agent */
     (void)domt_run_state(world.managers[0]); /* a run of the shard */
     uint32_t ready = world.managers[0]->ready[DOMUS_STATE].count;
     ck_assert_uint_ge(ready, 64);
@@ -174,7 +174,7 @@ START_TEST(who_ends_leaves_also_in_the_midst_of_a_publication)
         (void)domt_events(world.managers[turn % 2]);
         (void)domt_run_state(world.managers[turn % 2]); /* the shards have begun */
         stop(turn * 50 + 25, 25);
-        (void)domt_turn(world.managers[1 - turn % 2]);
+        (void)domt_iterate(world.managers[1 - turn % 2]);
     }
     domt_settle(&world);
     ck_assert_uint_eq(domus_group_members(group), 600);

@@ -318,7 +318,7 @@ int domt_kin_do_sleep(domus_stack *stack, void *unused)
 
 void domt_kin_turn(uint32_t home)
 {
-    (void)domt_turn(domt_kin_world.managers[home]);
+    (void)domt_iterate(domt_kin_world.managers[home]);
 }
 
 bool domt_kin_lives(uint32_t number)

@@ -177,7 +177,7 @@ START_TEST(mount_that_fails_ends_the_actor_without_on_stop)
     domus_address agent = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
     ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_counted, "payload"), 0);
     domt_send(world.managers[1], agent, ask_owned, &one);
-    domt_turn(world.managers[1]); /* asked before it is mounted */
+    domt_iterate(world.managers[1]); /* asked before it is mounted */
     domt_settle(&world);
     ck_assert_uint_eq(stopped, 0);
     ck_assert_uint_eq(domt_releases, 2);

@@ -168,13 +168,13 @@ START_TEST(conversation_answered_on_a_loan_and_at_home_is_given_back)
     answers = 0;
     domt_send(home(), actors[0], ask_two, &near);
     (void)domt_run_state(home());
-    (void)domt_turn(world.managers[2]); /* the first answer, which the thief takes */
+    (void)domt_iterate(world.managers[2]); /* the first answer, which the thief takes */
     (void)domi_manager_take_arrivals(home());
     ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
     lend(actors[0]);
     ck_assert_uint_eq(domi_loans_settle(home()), 1);
     ck_assert_uint_eq(home()->deadlines.count, 2);
-    (void)domt_turn(world.managers[1]);
+    (void)domt_iterate(world.managers[1]);
     domt_settle(&world);
     ck_assert_uint_eq(answers, 2);
     close_world();

@@ -186,7 +186,7 @@ START_TEST(each_of_thousands_is_answered_or_times_out_once)
                             {1, domi_random_below(&random, 30) * MS}};
         domt_send(world.managers[0], asker, ask_within, &orders[i]);
         if (i % 64 == 0) {
-            (void)domt_turn(world.managers[domi_random_below(&random, 3)]);
+            (void)domt_iterate(world.managers[domi_random_below(&random, 3)]);
             domt_jump(&world, domi_random_below(&random, 3) * MS / 2);
         }
     }

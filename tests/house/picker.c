@@ -181,7 +181,7 @@ void domt_ask_picker(int64_t number, uint64_t timeout_ns)
     inquiry now = {number, timeout_ns};
 
     domt_send(domt_pick.world.managers[1], domt_pick.asker, inquire, &now);
-    (void)domt_turn(domt_pick.world.managers[1]);
+    (void)domt_iterate(domt_pick.world.managers[1]);
     (void)domi_manager_take_arrivals(domt_pick.world.managers[0]);
 }
 

@@ -159,7 +159,7 @@ START_TEST(pools_do_not_grow_when_one_sends_and_another_frees)
     for (int round = 0; round < 50; round++) {
         for (int i = 0; i < 5000; i++)
             ck_assert_int_eq(domt_notice(world.managers[1], sink, &types[0], "payload"), 0);
-        (void)domt_turn(world.managers[0]);
+        (void)domt_iterate(world.managers[0]);
         domt_settle(&world);
         if (round == 1)
             mapped = domt_mapped_bytes(&world);

@@ -237,7 +237,7 @@ static unsigned fill(domus_address agent, const domus_type *type)
 {
     filled = 0;
     domt_send(world.managers[1], agent, fill_with, (void *)(uintptr_t)type);
-    (void)domt_turn(world.managers[1]);
+    (void)domt_iterate(world.managers[1]);
     return filled;
 }
 

@@ -43,7 +43,7 @@ START_TEST(publication_that_no_step_has_seen_is_dropped_once)
         (void)domi_house_run(home, domi_queue_take(&home->ready[DOMUS_STATE]));
     ck_assert_int_eq(domi_house_stop(home, other), 0);
     for (uint32_t i = 0; i < 3; i++)
-        (void)domt_turn(world.managers[1]);
+        (void)domt_iterate(world.managers[1]);
     domt_settle(&world); /* it gathers, and on the same turn hears that the other has ended */
     ck_assert_uint_eq(closes, 1);
     ck_assert_uint_eq(steps, 1);

@@ -182,7 +182,7 @@ START_TEST(asks_are_received_before_notices)
     domt_tell(&domt_pick_note, 1);
     domt_ask_picker(2, 0);
     domt_begin_by_event(domt_receive_one, &domt_any);
-    (void)domt_turn(domt_pick.world.managers[0]); /* mail was handled: nothing received yet */
+    (void)domt_iterate(domt_pick.world.managers[0]); /* mail was handled: nothing received yet */
     settle();
     domt_tell(&domt_pick_note, 3);
     domt_ask_picker(4, 0);

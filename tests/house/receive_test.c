@@ -62,7 +62,7 @@ START_TEST(mailbox_longer_than_one_run_looks_at_is_searched_to_its_end)
         domt_tell(&domt_pick_note, 0);
     domt_tell(&domt_pick_note, 7);
     while (domt_pick.text[0] == '\0')
-        ck_assert_uint_ne(domt_turn(domt_pick.world.managers[0]), 0);
+        ck_assert_uint_ne(domt_iterate(domt_pick.world.managers[0]), 0);
     ck_assert_int_eq(strncmp(domt_pick.text, "(7) ", 4), 0);
     ck_assert_uint_eq(domt_pick.looks, MANY + 1);
     domt_world_end(&domt_pick.world);

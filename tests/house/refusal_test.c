@@ -185,7 +185,7 @@ START_TEST(m11_replies_exceptions_and_events_are_never_refused)
         domt_inquire_by(world.managers[0], one, i % 2 == 0 ? other : failing, i);
         (void)domt_run_state(world.managers[0]);
     }
-    while (domt_turn(world.managers[1]) != 0)
+    while (domt_iterate(world.managers[1]) != 0)
         ;
     ck_assert_uint_eq(atomic_load(&one.house->inbox) >> 48, 2 * MAX);
     ck_assert_uint_eq(fill(world.managers[0]), 0);

@@ -1,5 +1,5 @@
 /* Runs that are too short to keep places: where they begin, and that they handle all that longer
- * ones do. A receive has its turn in runs of any length. tests/house/dispatch_test.c holds that no
+ * ones do. A receive is looked at in runs of any length. tests/house/dispatch_test.c holds that no
  * mailbox starves. */
 #include "house/dispatch/dispatch.h"
 
@@ -33,7 +33,7 @@ static domi_manager *home(void)
 
 static void let_work(domi_manager *manager)
 {
-    while (domt_turn(manager) != 0)
+    while (domt_iterate(manager) != 0)
         ;
 }
 
@@ -57,7 +57,7 @@ START_TEST(run_begins_behind_where_the_last_one_began_not_where_it_ended)
     let_work(world.managers[1]);
     (void)domi_manager_take_arrivals(home());
     log0.count = 0;
-    one.house->events &= ~DOMI_EVENT_TURN_MASK; /* the next run begins with the replies */
+    one.house->events &= ~DOMI_EVENT_FIRST_MASK; /* the next run begins with the replies */
     ck_assert_str_eq(run_once(), "ra");
     ck_assert_str_eq(run_once(), "aa");
     ck_assert_str_eq(run_once(), "nn");
@@ -136,11 +136,11 @@ START_TEST(events_are_counted_beside_where_a_run_begins)
     open_world(3);
     domt_send(home(), one, arm, &(int){30});
     let_work(home());
-    uint32_t turn = one.house->events & DOMI_EVENT_TURN_MASK;
+    uint32_t first = one.house->events & DOMI_EVENT_FIRST_MASK;
     domt_jump(&world, 2 * MS);
     (void)domt_events(home());
     ck_assert_uint_eq(domi_house_count_events(one.house), 30);
-    ck_assert_uint_eq(one.house->events & DOMI_EVENT_TURN_MASK, turn);
+    ck_assert_uint_eq(one.house->events & DOMI_EVENT_FIRST_MASK, first);
     for (uint32_t left = 27; left != 0; left -= 3) {
         ck_assert_str_eq(run_once(), "eee");
         ck_assert_uint_eq(domi_house_count_events(one.house), left);

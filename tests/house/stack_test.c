@@ -204,7 +204,7 @@ START_TEST(late_answer_does_not_resume_the_next_conversation)
     domi_manager *home = domt_talk.world.managers[0];
     domt_send(home, domt_talk.asker, ask_and_return, &result);
     domt_send(home, domt_talk.asker, ask_to_fail, NULL);
-    (void)domt_turn(home);
+    (void)domt_iterate(home);
     ck_assert_uint_eq(domt_talk.asker.house->asks, 1);
     domt_settle(&domt_talk.world);
     ck_assert_uint_eq(domt_talk.resumed, 1);

@@ -100,7 +100,7 @@ START_TEST(m9_stop_right_after_a_foreign_spawn_is_not_lost)
     ck_assert_int_eq(pthread_create(&threads[0], NULL, spawn_many, NULL), 0);
     ck_assert_int_eq(pthread_create(&threads[1], NULL, stop_many, NULL), 0);
     while (atomic_load(&ended) < 2) {
-        (void)domt_turn(home);
+        (void)domt_iterate(home);
         (void)sched_yield(); /* on few CPUs the other two need theirs for each birth */
     }
     for (int i = 0; i < 2; i++)

@@ -106,7 +106,7 @@ START_TEST(m9_at_most_one_more_message_is_handled_behind_a_stop)
     open_world();
     for (int64_t i = 0; i < NOTES; i++)
         domt_note_to(domt_outside(&world), one, i);
-    (void)domt_turn(world.managers[0]);
+    (void)domt_iterate(world.managers[0]);
     uint32_t before = log0.count;
     ck_assert_uint_eq(before, 64);
     domt_do(&world, other, stop_other, NULL);       /* from another home, between two runs */
@@ -124,7 +124,7 @@ START_TEST(stopping_actor_cancels_its_conversations)
     open_world();
     for (int64_t i = 0; i < 5; i++)
         domt_inquire_by(world.managers[0], one, other, i);
-    (void)domt_turn(world.managers[0]);
+    (void)domt_iterate(world.managers[0]);
     ck_assert_int_eq(domi_house_stop(world.managers[0], one), 0);
     domt_settle(&world);
     /* Each resumed, by its answer or by the cancel, whichever came first. */
@@ -153,14 +153,14 @@ START_TEST(stop_in_a_barrier_fails_what_waits_behind_it)
     open_world();
     domus_address asker = domt_recorder_new(&world, 2, &log1);
     domt_send(world.managers[0], one, raise_and_ask, NULL);
-    (void)domt_turn(world.managers[0]);
+    (void)domt_iterate(world.managers[0]);
     for (int64_t i = 0; i < 5; i++)
         domt_inquire_by(world.managers[2], asker, one, i);
-    (void)domt_turn(world.managers[2]);
-    (void)domt_turn(world.managers[0]);
+    (void)domt_iterate(world.managers[2]);
+    (void)domt_iterate(world.managers[0]);
     ck_assert_uint_eq(one.house->mail, 5);
     ck_assert_int_eq(domi_house_stop(world.managers[1], one), 0);
-    (void)domt_turn(world.managers[0]);
+    (void)domt_iterate(world.managers[0]);
     ck_assert_uint_eq(one.house->mail, 0);
     domt_settle(&world);
     ck_assert_uint_eq(domt_log_count(&log1, 'x'), 5);
@@ -208,7 +208,7 @@ START_TEST(dead_letters_are_dropped_once_and_asks_fail_with_estale)
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(domt_notice(domt_outside(&world), gone, &domt_counted, "payload"), 0);
     domt_send(world.managers[1], other, ask_deaf, &gone);
-    (void)domt_turn(world.managers[1]);
+    (void)domt_iterate(world.managers[1]);
     (void)domi_manager_take_arrivals(world.managers[0]);
     ck_assert_int_eq(domi_house_stop(world.managers[0], gone), 0);
     domt_settle(&world);
@@ -318,7 +318,7 @@ START_TEST(end_of_the_world_stops_all_and_drops_what_is_under_way)
     }
     domt_send(world.managers[0], one, raise_and_ask, NULL);
     domt_note_to(world.managers[0], one, 1);
-    (void)domt_turn(world.managers[0]);
+    (void)domt_iterate(world.managers[0]);
     (void)bring_to(UNSORTED);
     (void)bring_to(MOUNTING);
     domt_world_end(&world);

@@ -334,7 +334,7 @@ START_TEST(what_no_step_of_a_process_has_seen_is_released_when_it_stops)
         domt_notice(domt_outside(&now->world), process, &domt_small, domt_own("hello")), 0);
     ck_assert_int_eq(
         domt_notice(domt_outside(&now->world), process, &domt_large, domt_own("hello")), 0);
-    (void)domt_turn(home); /* it gathers */
+    (void)domt_iterate(home); /* it gathers */
     ck_assert_int_eq(domi_house_stop(home, process), 0);
     domt_settle(&now->world);
     ck_assert_uint_eq(now->released, 2);

@@ -326,7 +326,7 @@ static void step(void)
             domi_memory_fail_after(-1, 0);
         break;
     default:
-        (void)domt_turn(home);
+        (void)domt_iterate(home);
         break;
     }
 }

@@ -50,7 +50,7 @@ static void hold_unmounted(void)
         domt_jump(&domt_kin_world, MS);
         domt_kin_turn(1);
     }
-    ck_assert_uint_eq(domt_turn(domt_kin_world.managers[1]), 0);
+    ck_assert_uint_eq(domt_iterate(domt_kin_world.managers[1]), 0);
     ck_assert_uint_eq(events, 0);
 }
 

@@ -81,7 +81,7 @@ static void pass_there(uint64_t ms)
     }
     for (int i = 0; i < 10; i++)
         domt_kin_turn(1);
-    ck_assert_uint_eq(domt_turn(domt_kin_world.managers[1]), 0);
+    ck_assert_uint_eq(domt_iterate(domt_kin_world.managers[1]), 0);
     ck_assert_int_eq(child()->state, DOMI_WAITING);
 }
 

@@ -122,8 +122,8 @@ static int ask_three(domus_stack *stack)
 /* Home i answers, and the asker hears of it. */
 static void let_answer(uint32_t i)
 {
-    (void)domt_turn(world.managers[i]);
-    while (domt_turn(world.managers[0]) != 0)
+    (void)domt_iterate(world.managers[i]);
+    while (domt_iterate(world.managers[0]) != 0)
         ;
 }
 

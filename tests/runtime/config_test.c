@@ -39,7 +39,7 @@ START_TEST(defaults_are_those_of_the_header_and_valid)
     ck_assert_uint_eq(config.scheduler.deadline_check_every, 16);
     ck_assert_uint_eq(config.scheduler.messages_per_run_max, 64);
     ck_assert_uint_eq(config.scheduler.normal_every, 4);
-    ck_assert_uint_eq(config.scheduler.channels_runs_per_tick, 1024);
+    ck_assert_uint_eq(config.scheduler.channels_runs_per_iteration, 1024);
     ck_assert_uint_eq(config.scheduler.mailbox_max, 32768);
     ck_assert_uint_eq(config.scheduler.conversations_max, 65536);
     ck_assert_uint_eq(config.scheduler.timers_max, 4194304);

@@ -1,5 +1,5 @@
 /* Fairness, on a real thread: beside each load and at each ioRatio a connection is echoed, a timer
- * fires, and a light actor answers, within so many turns of the loop and so many milliseconds.
+ * fires, and a light actor answers, within so many iterations of the loop and so many milliseconds.
  *
  * The machine is shared, so medians are held, and their bounds are many times what the design
  * gives: what starves waits for ever, or for as long as the load lasts. */
@@ -17,9 +17,9 @@
 #define SAMPLES (DOMT_SANITIZED ? 5u : 11u)
 #define WAIT_MS (DOMT_SANITIZED ? 1000u : 250u)
 
-/* A turn in which the bytes are read, one more in which an answer may be late to be read, and one
- * in which the question had just been missed. */
-#define TURNS_MAX 3u
+/* An iteration in which the bytes are read, one more in which an answer may be late to be read, and
+ * one in which the question had just been missed. */
+#define ITERATIONS_MAX 3u
 
 /* Turns may be shorter than it takes to send. */
 #define SHORT_NS DOMT_MS
@@ -31,12 +31,12 @@ static const domus_type hello_type = {.name = "hello"};
 static const domus_type tick_type = {.name = "tick"};
 
 static struct {
-    _Atomic uint64_t turn;             /* of the thread, when it read last */
+    _Atomic uint64_t iteration;        /* of the thread, when it read last */
     _Atomic uint64_t ticks;            /* of the witness's timer */
     _Atomic uint64_t late_ns[SAMPLES]; /* how late the last were */
 } seen;
 
-static uint64_t turns_of(const domus_stack *stack)
+static uint64_t iterations_of(const domus_stack *stack)
 {
     const domi_thread *thread = stack->manager->thread;
 
@@ -46,7 +46,7 @@ static uint64_t turns_of(const domus_stack *stack)
 static int echo(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
 {
     (void)self;
-    atomic_store(&seen.turn, turns_of(stack));
+    atomic_store(&seen.iteration, iterations_of(stack));
     return domus_channel_write(channel, bytes);
 }
 
@@ -117,22 +117,22 @@ static void holds_time(const char *what, domt_load load, uint32_t ratio, uint64_
 static void holds_echo(domus_system *system, uint16_t port, domt_load load, uint32_t ratio)
 {
     uint64_t ns[SAMPLES];
-    uint64_t turns[SAMPLES];
+    uint64_t iterations[SAMPLES];
     int fd = domt_connect(port);
 
     ck_assert(domt_echoes(fd, "first")); /* by then the channel is open */
     for (uint32_t i = 0; i < SAMPLES; i++) {
         uint64_t began_ns = domt_now_ns();
-        uint64_t turn = domt_profile(system, 0).iterations;
+        uint64_t iteration = domt_profile(system, 0).iterations;
         ck_assert(domt_echoes(fd, "hello"));
-        turns[i] = atomic_load(&seen.turn) - turn;
+        iterations[i] = atomic_load(&seen.iteration) - iteration;
         ns[i] = domt_now_ns() - began_ns;
     }
     (void)close(fd);
     holds_time("echo", load, ratio, ns);
-    uint64_t took = median(turns);
-    ck_assert_msg(took <= TURNS_MAX || median(ns) <= SHORT_NS,
-                  "beside %s, ioRatio %u: read after %lu turns", domt_load_names[load], ratio,
+    uint64_t took = median(iterations);
+    ck_assert_msg(took <= ITERATIONS_MAX || median(ns) <= SHORT_NS,
+                  "beside %s, ioRatio %u: read after %lu iterations", domt_load_names[load], ratio,
                   (unsigned long)took);
 }
 

@@ -2,14 +2,14 @@
  * what the design gives him.
  *
  * A thread is stepped by hand on a virtual clock on which only messages and completions take time.
- * Before each turn witnesses are sent to, so for each turn is known what it must bring:
+ * Before each iteration witnesses are sent to, so for each iteration is known what it must bring:
  *
  * - phase 1 reaps what there is, up to completionsPerPoll;
  * - phase 2 fires every timer that is due, runs a channels actor that is ready, and ends after one
- *   run for each one that was ready at its start and channelsRunsPerTick more;
+ *   run for each one that was ready at its start and channelsRunsPerIteration more;
  * - phase 3 runs somebody if anybody is ready, and ends one look after its deadline at most;
- * - a state actor runs when each of those before it in its queue had his turn, with every 4th turn
- *   a normal one's (who waits for something) while both wait. */
+ * - a state actor runs when each of those before it in its queue has run, with every 4th run a
+ *   normal one's (who waits for something) while both wait. */
 #include "runtime/loop/loop.h"
 #include "runtime/loop/state_phase.h"
 #include "tests/runtime/load.h"
@@ -17,14 +17,14 @@
 
 #include <domus/conversation.h>
 
-#define MESSAGE_NS    1000u
-#define REAP_NS       50000u
-#define RUNS_PER_TICK 50u
-#define POLL_MAX      256u              /* io.completionsPerPoll */
-#define RUN_MAX       64u               /* scheduler.maxMessagesPerRun */
-#define LOOK_MAX      (2 * RUN_MAX - 1) /* messages between two looks */
-#define TURNS_MIN     (DOMT_SANITIZED ? 15u : 40u)
-#define TURNS_MAX     20000u
+#define MESSAGE_NS         1000u
+#define REAP_NS            50000u
+#define RUNS_PER_ITERATION 50u
+#define POLL_MAX           256u              /* io.completionsPerPoll */
+#define RUN_MAX            64u               /* scheduler.maxMessagesPerRun */
+#define LOOK_MAX           (2 * RUN_MAX - 1) /* messages between two looks */
+#define ITERATIONS_MIN     (DOMT_SANITIZED ? 15u : 40u)
+#define ITERATIONS_MAX     20000u
 
 static const uint32_t ratios[] = {1, 50, 99, 100};
 
@@ -132,7 +132,7 @@ static const domus_behaviour ticker = {
     .on_mount = begin_ticking,
 };
 
-/* --- a turn ----------------------------------------------------------------------------------- */
+/* --- an iteration ----------------------------------------------------------------------------- */
 
 static void greet(void)
 {
@@ -166,7 +166,7 @@ static void step_channels(domt_load load)
     domi_phase_channels(thread);
     uint64_t runs = runs_so_far() - before;
     channels_runs += runs;
-    ck_assert_uint_le(runs, domt_load_channels_houses(load) + 1 + RUNS_PER_TICK);
+    ck_assert_uint_le(runs, domt_load_channels_houses(load) + 1 + RUNS_PER_ITERATION);
     ck_assert_uint_le(domt_stepped_now_ns(world) - began_ns, runs * RUN_MAX * MESSAGE_NS);
     ck_assert_uint_eq(witnesses[CHANNELS].greeted, witnesses[CHANNELS].sent);
     /* Every timer that was due a tick before it began has put its event. */
@@ -210,25 +210,25 @@ static void step_state(uint32_t ratio, uint64_t budget)
     }
 }
 
-/* When the turn before the last began: the ticker may not have run since then. */
-static uint64_t turn_before_ns;
+/* When the iteration before the last began: the ticker may not have run since then. */
+static uint64_t iteration_before_ns;
 
-/* Take at least TURNS_MIN turns, and go on until each witness has had its turn. */
-static void take_turns(domt_load load, uint32_t ratio, uint32_t completions)
+/* Take at least ITERATIONS_MIN iterations, and go on until each witness has run. */
+static void take_iterations(domt_load load, uint32_t ratio, uint32_t completions)
 {
-    uint32_t turns = 0;
+    uint32_t iterations = 0;
     uint64_t last_began_ns = domt_stepped_now_ns(world);
-    while (turns < TURNS_MIN || witnesses[LIGHT].greeted == 0 ||
+    while (iterations < ITERATIONS_MIN || witnesses[LIGHT].greeted == 0 ||
            witnesses[MIDDLEMAN].greeted == 0) {
         uint64_t began_ns = domt_stepped_now_ns(world);
-        turn_before_ns = last_began_ns;
+        iteration_before_ns = last_began_ns;
         last_began_ns = began_ns;
         greet();
         step_io(completions);
         step_channels(load);
         uint64_t io_ns = domt_stepped_now_ns(world) - began_ns;
         step_state(ratio, budget_ns(ratio, completions, io_ns));
-        ck_assert_uint_lt(++turns, TURNS_MAX);
+        ck_assert_uint_lt(++iterations, ITERATIONS_MAX);
     }
 }
 
@@ -249,7 +249,7 @@ static void begin(domt_stepped *stepped, const domus_config *config, domt_load l
     }
     (void)domt_spawn(stepped->system, 0, &ticker, NULL);
     domt_load_begin(stepped->system, load);
-    for (int turn = 0; turn < 4; turn++) { /* until the flood has risen */
+    for (int iteration = 0; iteration < 4; iteration++) { /* until the flood has risen */
         uint64_t before = runs_so_far();
         domi_phase_io(thread);
         domi_phase_channels(thread);
@@ -282,13 +282,14 @@ static void holds_with(domt_load load, uint32_t ratio, uint32_t completions)
 
     config.scheduler.io_ratio = ratio;
     config.scheduler.mailbox_max = 1024;
-    config.scheduler.channels_runs_per_tick = RUNS_PER_TICK;
+    config.scheduler.channels_runs_per_iteration = RUNS_PER_ITERATION;
     begin(&stepped, &config, load);
-    take_turns(load, ratio, completions);
+    take_iterations(load, ratio, completions);
     holds_waits(load);
     ck_assert(load == DOMT_LOAD_NONE || atomic_load(&domt_load_handled) != 0);
-    if (domt_load_state_houses(load) <= 2) { /* else the ticker's turn may be as long as its time */
-        uint64_t passed_ns = turn_before_ns - ticking_since_ns;
+    /* with more, the ticker's run may come as late as its time */
+    if (domt_load_state_houses(load) <= 2) {
+        uint64_t passed_ns = iteration_before_ns - ticking_since_ns;
         ck_assert_uint_ge(ticks + 1, passed_ns / (2 * DOMT_MS));
     }
     domt_load_takes = NULL;
@@ -307,25 +308,25 @@ static void holds(domt_load load)
     }
 }
 
-START_TEST(flood_of_notices_to_one_leaves_everybody_his_turn)
+START_TEST(flood_of_notices_to_one_leaves_everybody_a_share)
 {
     holds(DOMT_FLOOD_OF_NOTICES);
 }
 END_TEST
 
-START_TEST(flood_of_asks_to_one_leaves_everybody_his_turn)
+START_TEST(flood_of_asks_to_one_leaves_everybody_a_share)
 {
     holds(DOMT_FLOOD_OF_ASKS);
 }
 END_TEST
 
-START_TEST(state_actors_that_answer_each_other_leave_everybody_his_turn)
+START_TEST(state_actors_that_answer_each_other_leave_everybody_a_share)
 {
     holds(DOMT_STATE_PING);
 }
 END_TEST
 
-START_TEST(channels_actors_that_answer_each_other_leave_everybody_his_turn)
+START_TEST(channels_actors_that_answer_each_other_leave_everybody_a_share)
 {
     holds(DOMT_CHANNELS_PING);
 }
@@ -337,29 +338,29 @@ START_TEST(ring_of_channels_actors_ends_each_phase_2_in_time)
 }
 END_TEST
 
-START_TEST(self_senders_leave_everybody_his_turn)
+START_TEST(self_senders_leave_everybody_a_share)
 {
     holds(DOMT_STATE_SELF);
     holds(DOMT_CHANNELS_SELF);
 }
 END_TEST
 
-START_TEST(hundred_thousand_ready_leave_everybody_his_turn)
+START_TEST(hundred_thousand_ready_leave_everybody_a_share)
 {
     holds(DOMT_MANY_READY);
 }
 END_TEST
 
-START_TEST(hundred_thousand_middlemen_leave_everybody_his_turn)
+START_TEST(hundred_thousand_middlemen_leave_everybody_a_share)
 {
     holds(DOMT_MANY_WAITING);
 }
 END_TEST
 
-DOMT_MAIN("fairness", 60, flood_of_notices_to_one_leaves_everybody_his_turn,
-          flood_of_asks_to_one_leaves_everybody_his_turn,
-          state_actors_that_answer_each_other_leave_everybody_his_turn,
-          channels_actors_that_answer_each_other_leave_everybody_his_turn,
-          ring_of_channels_actors_ends_each_phase_2_in_time, self_senders_leave_everybody_his_turn,
-          hundred_thousand_ready_leave_everybody_his_turn,
-          hundred_thousand_middlemen_leave_everybody_his_turn)
+DOMT_MAIN("fairness", 60, flood_of_notices_to_one_leaves_everybody_a_share,
+          flood_of_asks_to_one_leaves_everybody_a_share,
+          state_actors_that_answer_each_other_leave_everybody_a_share,
+          channels_actors_that_answer_each_other_leave_everybody_a_share,
+          ring_of_channels_actors_ends_each_phase_2_in_time, self_senders_leave_everybody_a_share,
+          hundred_thousand_ready_leave_everybody_a_share,
+          hundred_thousand_middlemen_leave_everybody_a_share)

@@ -141,7 +141,7 @@ START_TEST(stall_is_reported_of_the_run_that_was_looked_at)
     pthread_t runner;
 
     domt_stepped_init(&world, &config);
-    domt_stepped_turn(&world, 0, false);
+    domt_stepped_iterate(&world, 0, false);
     domi_thread *thread = domt_stepped_thread(&world, 0);
     world.system->config.stall.threshold_ns = 1;
     world.system->config.stall.signal = 0;

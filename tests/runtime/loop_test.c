@@ -70,7 +70,7 @@ static void holds_budget_at_most(uint64_t most_ns, uint32_t ratio, uint64_t io_n
     stepped.rings[0].completions = io_ns != 0 ? brings : 0;
     stepped.rings[0].wake_completions = wakes;
     stepped.rings[0].reap_takes_ns = io_ns;
-    domt_stepped_turn(&stepped, 0, false);
+    domt_stepped_iterate(&stepped, 0, false);
 
     domus_profile profile = domt_profile(stepped.system, 0);
     uint64_t taken_ns = runs * RUN_NS;
@@ -81,7 +81,7 @@ static void holds_budget_at_most(uint64_t most_ns, uint32_t ratio, uint64_t io_n
     ck_assert_uint_eq(profile.runs, runs);
 
     while (domt_stepped_thread(&stepped, 0)->manager.ready[DOMUS_STATE].count != 0)
-        domt_stepped_turn(&stepped, 0, false);
+        domt_stepped_iterate(&stepped, 0, false);
     ck_assert_uint_eq(runs, HOUSES);
     profile = domt_profile(stepped.system, 0);
     ck_assert_uint_le(profile.deadline_overrun_ns, profile.deadline_expiries * CHECK * RUN_NS);
@@ -132,7 +132,7 @@ START_TEST(completions_that_phase_2_collects_are_io)
         world = &stepped;
         domi_thread *thread = domt_stepped_thread(&stepped, 0);
         (void)domt_spawn(stepped.system, 0, &alarmed, NULL);
-        domt_stepped_turn(&stepped, 0, false);
+        domt_stepped_iterate(&stepped, 0, false);
         domt_stepped_advance(&stepped, 50 * DOMT_MS);
         domi_thread_stamp(thread, DOMI_SPAN_OTHER);
         domi_phase_io(thread);
@@ -171,7 +171,7 @@ START_TEST(ratio_100_runs_what_was_ready_at_its_start_and_comes_back)
     make_ready(&stepped, addresses, HOUSES);
     again = true;
     for (uint64_t turn = 1; turn <= 3; turn++) {
-        domt_stepped_turn(&stepped, 0, true);
+        domt_stepped_iterate(&stepped, 0, true);
         ck_assert_uint_eq(domt_profile(stepped.system, 0).runs, turn * HOUSES);
         ck_assert_uint_eq(domt_profile(stepped.system, 0).iterations, 1 + turn);
         ck_assert_uint_eq(domt_stepped_thread(&stepped, 0)->manager.ready[0].normal_every, 4);
@@ -179,9 +179,9 @@ START_TEST(ratio_100_runs_what_was_ready_at_its_start_and_comes_back)
     ck_assert_uint_eq(domt_profile(stepped.system, 0).deadline_expiries, 0);
     ck_assert_uint_eq(stepped.rings[0].sleeps, 0);
     again = false;
-    domt_stepped_turn(&stepped, 0, true);
+    domt_stepped_iterate(&stepped, 0, true);
     ck_assert_uint_eq(domt_profile(stepped.system, 0).runs, 4 * HOUSES);
-    domt_stepped_turn(&stepped, 0, true);
+    domt_stepped_iterate(&stepped, 0, true);
     ck_assert_uint_ge(stepped.rings[0].sleeps, 1);
     domt_stepped_fini(&stepped);
 }
@@ -237,7 +237,7 @@ static void look_with(uint32_t threads, uint32_t houses, uint32_t messages)
     }
     houses_most = messages_most = 0;
     for (int turn = 0; turn < 100; turn++)
-        domt_stepped_turn(&stepped, 0, false);
+        domt_stepped_iterate(&stepped, 0, false);
     ck_assert_uint_eq(domt_profile(stepped.system, 0).notices - runs, houses * messages);
     domt_stepped_fini(&stepped);
     runs = 0;
@@ -368,23 +368,24 @@ START_TEST(channels_actors_that_play_for_ever_stop_nobody)
 }
 END_TEST
 
-/* Each of two channels actors runs channelsRunsPerTick times in a phase 2, then waits for the next.
+/* Each of two channels actors runs channelsRunsPerIteration times in a phase 2, then waits for the
+ * next.
  */
 START_TEST(channels_actor_runs_so_many_times_in_a_tick)
 {
     domus_config config = domt_config(1);
     domt_stepped stepped;
 
-    config.scheduler.channels_runs_per_tick = 100;
+    config.scheduler.channels_runs_per_iteration = 100;
     domt_stepped_init(&stepped, &config);
     const domus_behaviour *player = &players[DOMUS_CHANNELS];
     domus_address one = domt_spawn(stepped.system, 0, player, NULL);
     domus_address two = domt_spawn(stepped.system, 0, player, &(struct player){one});
-    domt_stepped_turn(&stepped, 0, false);
+    domt_stepped_iterate(&stepped, 0, false);
     domt_notice(stepped.system, two, &ball_type, NULL);
     for (uint64_t turn = 1; turn <= 5; turn++) {
         uint64_t before = domt_profile(stepped.system, 0).runs;
-        domt_stepped_turn(&stepped, 0, true);
+        domt_stepped_iterate(&stepped, 0, true);
         uint64_t ran = domt_profile(stepped.system, 0).runs - before;
         ck_assert_uint_ge(ran, 100);
         ck_assert_uint_le(ran, 200);

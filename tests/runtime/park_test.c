@@ -74,7 +74,7 @@ static void others_run(domt_stepped *stepped, uint32_t sleeper)
     for (uint64_t i = domi_random_below(&dice, 4); i != 0; i--) {
         uint32_t other = (uint32_t)domi_random_below(&dice, THREADS);
         if (other != sleeper)
-            domt_stepped_turn(stepped, other, false);
+            domt_stepped_iterate(stepped, other, false);
     }
     if (domi_random_below(&dice, 8) == 0) {
         domt_notice(stepped->system, actors[domi_random_below(&dice, ACTORS)], &poke_type,
@@ -109,11 +109,11 @@ static void play(uint64_t seed)
         actors[i] = domt_spawn(world.system, i % THREADS, &restless[i % 2], NULL);
     for (uint32_t i = 0; i < ACTORS; i++, pokes++)
         domt_notice(world.system, actors[i], &poke_type, &(uint32_t){30});
-    for (uint32_t turn = 0; turn < 3000; turn++)
-        domt_stepped_turn(&world, (uint32_t)domi_random_below(&dice, THREADS), true);
+    for (uint32_t iteration = 0; iteration < 3000; iteration++)
+        domt_stepped_iterate(&world, (uint32_t)domi_random_below(&dice, THREADS), true);
     world.on_sleep = NULL;
-    for (uint32_t turn = 0; turn < 10000 && !all_done(); turn++)
-        domt_stepped_turn(&world, turn % THREADS, true);
+    for (uint32_t iteration = 0; iteration < 10000 && !all_done(); iteration++)
+        domt_stepped_iterate(&world, iteration % THREADS, true);
     ck_assert_msg(all_done(), "seed %lu: %lu of %lu", seed, poked, pokes);
 
     sums = domt_profile_all(world.system);
@@ -138,12 +138,12 @@ START_TEST(park_lasts_until_the_next_timer_and_at_most_a_second)
     uint64_t slept_ns = 0;
 
     domt_stepped_init(&world, &config);
-    domt_stepped_turn(&world, 0, true);
+    domt_stepped_iterate(&world, 0, true);
     ck_assert_uint_eq(world.rings[0].sleeps, 1);
     ck_assert_uint_eq(world.rings[0].sleep_ns, 1000 * DOMT_MS);
 
     domus_address address = domt_spawn(world.system, 0, &restless[DOMUS_STATE], NULL);
-    domt_stepped_turn(&world, 0, false);
+    domt_stepped_iterate(&world, 0, false);
     domi_timer *timer;
     domi_thread *thread = domt_stepped_thread(&world, 0);
     uint64_t armed_ns = thread->manager.now_ns;
@@ -151,7 +151,7 @@ START_TEST(park_lasts_until_the_next_timer_and_at_most_a_second)
         domi_timer_new(&thread->manager, address.house, 300 * DOMT_MS, 0, &tick_type, NULL, &timer),
         0);
     for (int i = 0; i < 8 && ticks == 0; i++) {
-        domt_stepped_turn(&world, 0, true);
+        domt_stepped_iterate(&world, 0, true);
         slept_ns = domt_stepped_now_ns(&world) - armed_ns;
     }
     ck_assert_uint_eq(ticks, 1);
@@ -181,10 +181,10 @@ START_TEST(sleeper_is_written_to_once_for_each_sleep)
     domi_random_init(&dice, 1);
     for (uint32_t i = 0; i < ACTORS; i++)
         actors[i] = domt_spawn(world.system, 0, &restless[i % 2], NULL);
-    domt_stepped_turn(&world, 0, false);
+    domt_stepped_iterate(&world, 0, false);
     world.on_sleep = all_send;
     while (world.rings[0].sleeps < 20)
-        domt_stepped_turn(&world, 0, true);
+        domt_stepped_iterate(&world, 0, true);
     domus_profile sums = domt_profile_all(world.system);
     ck_assert_uint_eq(world.rings[0].wakes, 20);
     ck_assert_uint_eq(sums.wakeups_received, 20);
@@ -207,18 +207,19 @@ START_TEST(poll_is_armed_anew_after_512_empty_wakeups_in_a_row)
     domt_stepped_init(&world, &config);
     world.on_sleep = nothing_happens;
     uint32_t polls = world.rings[0].polls;
-    for (uint32_t turn = 1; turn <= 3 * 512; turn++) {
-        domt_stepped_turn(&world, 0, true);
-        uint32_t rearms = (turn - 1) / 512; /* a turn judges the sleep of the turn before */
+    for (uint32_t iteration = 1; iteration <= 3 * 512; iteration++) {
+        domt_stepped_iterate(&world, 0, true);
+        uint32_t rearms =
+            (iteration - 1) / 512; /* an iteration judges the sleep of the iteration before */
         ck_assert_uint_eq(world.rings[0].polls, polls + rearms);
         ck_assert_uint_eq(world.rings[0].cancels, rearms);
         ck_assert_uint_eq(domt_profile(world.system, 0).wake_rearms, rearms);
-        ck_assert_uint_eq(domt_profile(world.system, 0).wakeups_empty, turn - 1);
+        ck_assert_uint_eq(domt_profile(world.system, 0).wakeups_empty, iteration - 1);
     }
-    for (uint32_t turn = 1; turn <= 3000;
-         turn++) { /* in a row: one that brings something breaks it */
-        world.rings[0].completions = turn % 500 == 0;
-        domt_stepped_turn(&world, 0, true);
+    for (uint32_t iteration = 1; iteration <= 3000;
+         iteration++) { /* in a row: one that brings something breaks it */
+        world.rings[0].completions = iteration % 500 == 0;
+        domt_stepped_iterate(&world, 0, true);
     }
     ck_assert_uint_eq(world.rings[0].cancels, 3);
     domt_stepped_fini(&world);
@@ -232,9 +233,9 @@ START_TEST(poll_is_armed_anew_after_as_many_as_are_configured)
     config.io.empty_wakeups_max = 3;
     domt_stepped_init(&world, &config);
     world.on_sleep = nothing_happens;
-    for (uint32_t turn = 1; turn <= 10; turn++) {
-        domt_stepped_turn(&world, 0, true);
-        ck_assert_uint_eq(domt_profile(world.system, 0).wake_rearms, (turn - 1) / 3);
+    for (uint32_t iteration = 1; iteration <= 10; iteration++) {
+        domt_stepped_iterate(&world, 0, true);
+        ck_assert_uint_eq(domt_profile(world.system, 0).wake_rearms, (iteration - 1) / 3);
     }
     domt_stepped_fini(&world);
 }

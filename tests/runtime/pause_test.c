@@ -196,7 +196,7 @@ START_TEST(bytes_that_were_reaped_after_a_pause_are_as_young_as_that)
     domt_stepped_init(&stepped, &config);
     domi_thread *thread = domt_stepped_thread(&stepped, 0);
     domus_address actor = domt_spawn(stepped.system, 0, &serving, NULL);
-    domt_stepped_turn(&stepped, 0, false);
+    domt_stepped_iterate(&stepped, 0, false);
     atomic_fetch_add(&thread->io.connections, 1);
     ck_assert_int_eq(domi_channel_adopt(&thread->io, actor.house, eventfd(0, EFD_CLOEXEC), NULL),
                      0);
@@ -223,7 +223,7 @@ START_TEST(bytes_that_were_reaped_after_a_pause_are_as_young_as_that)
         ck_assert_uint_eq(channel->active_ns, 1);
     }
     domi_channel_end(channel, -ECONNABORTED, true);
-    domt_stepped_turn(&stepped, 0, false);
+    domt_stepped_iterate(&stepped, 0, false);
     ck_assert_uint_eq(thread->io.open, 0);
     domt_stepped_fini(&stepped);
 }

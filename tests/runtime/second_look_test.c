@@ -40,7 +40,7 @@ static void stays_awake(void (*between)(domt_stepped *stepped, uint32_t index))
     world.on_poll = between;
     domt_stepped_thread(&world, 0)->io.wake_armed = false; /* as when its poll has fired */
     uint32_t polls = world.rings[0].polls;
-    domt_stepped_turn(&world, 0, true);
+    domt_stepped_iterate(&world, 0, true);
     ck_assert_uint_eq(world.rings[0].polls, polls + 1);
     ck_assert_uint_eq(world.rings[0].sleeps, 0);
     ck_assert_uint_eq(atomic_load(&domt_stepped_thread(&world, 0)->manager.park),
@@ -48,7 +48,7 @@ static void stays_awake(void (*between)(domt_stepped *stepped, uint32_t index))
     world.on_poll = NULL;
     atomic_store(&world.system->stop_step, DOMI_STOP_NONE);
     atomic_store(&world.system->waking, 0);
-    domt_stepped_turn(&world, 0, true);
+    domt_stepped_iterate(&world, 0, true);
     ck_assert_uint_eq(world.rings[0].sleeps, 1);
     domt_stepped_fini(&world);
 }
@@ -99,15 +99,15 @@ START_TEST(thread_sleeps_no_longer_than_an_ask_may_last)
     domus_config config = domt_config(2);
 
     domt_stepped_init(&world, &config);
-    mute = domt_spawn(world.system, 1, &silent, NULL); /* thread 1 takes no turn */
+    mute = domt_spawn(world.system, 1, &silent, NULL); /* thread 1 does not run */
     (void)domt_spawn(world.system, 0, &asking, NULL);
     uint64_t began_ns = domt_stepped_now_ns(&world);
     for (int i = 0; i < 8 && outcome == 0; i++)
-        domt_stepped_turn(&world, 0, true);
+        domt_stepped_iterate(&world, 0, true);
     ck_assert_int_eq(outcome, -ETIMEDOUT);
     ck_assert_uint_ge(heard_ns - began_ns, 300 * DOMT_MS);
     ck_assert_uint_lt(heard_ns - began_ns, 400 * DOMT_MS);
-    domt_stepped_turn(&world, 1, false);
+    domt_stepped_iterate(&world, 1, false);
     domt_stepped_fini(&world);
 }
 END_TEST
@@ -158,12 +158,12 @@ START_TEST(monitor_that_sleeps_is_woken_before_a_state_actor_runs)
 
     domt_stepped_init(&world, &config);
     domus_address actor = domt_spawn(world.system, 0, &idle, NULL);
-    domt_stepped_turn(&world, 0, false);
+    domt_stepped_iterate(&world, 0, false);
     atomic_store(&world.system->monitor.word, DOMI_MONITOR_ASLEEP);
-    domt_stepped_turn(&world, 0, false);
+    domt_stepped_iterate(&world, 0, false);
     ck_assert_uint_eq(atomic_load(&world.system->monitor.word), DOMI_MONITOR_ASLEEP);
     domt_notice(world.system, actor, &poke, NULL);
-    domt_stepped_turn(&world, 0, false);
+    domt_stepped_iterate(&world, 0, false);
     ck_assert_uint_eq(atomic_load(&world.system->monitor.word), DOMI_MONITOR_AWAKE);
     domt_stepped_fini(&world);
 }

@@ -43,8 +43,8 @@ static void open_world_of(uint32_t threads, uint32_t patience)
     for (int i = 0; i < HOUSES; i++)
         actors[i] = domt_spawn(world.system, 0, &idle, NULL);
     other = domt_spawn(world.system, 1, &idle, NULL);
-    domt_stepped_turn(&world, 0, false);
-    domt_stepped_turn(&world, 1, false);
+    domt_stepped_iterate(&world, 0, false);
+    domt_stepped_iterate(&world, 1, false);
 }
 
 static void open_world(void)
@@ -74,11 +74,11 @@ START_TEST(only_the_thread_that_was_called_ends_the_waking)
     atomic_store(&world.system->waking, 2); /* thread 1 */
     domt_notice(world.system, actors[0], &poke, NULL);
     for (int i = 0; i < 3; i++) {
-        domt_stepped_turn(&world, 0, true); /* busy, then idle */
+        domt_stepped_iterate(&world, 0, true); /* busy, then idle */
         ck_assert_uint_eq(atomic_load(&world.system->waking), 2);
     }
     domt_notice(world.system, other, &poke, NULL);
-    domt_stepped_turn(&world, 1, true);
+    domt_stepped_iterate(&world, 1, true);
     ck_assert_uint_eq(atomic_load(&world.system->waking), 0);
     domt_stepped_fini(&world);
 }
@@ -88,10 +88,10 @@ START_TEST(thief_that_has_work_of_its_own_again_is_not_counted_any_more)
 {
     open_world();
     atomic_store(&victim()->manager.lendable, 1000);
-    domt_stepped_turn(&world, 1, true);
+    domt_stepped_iterate(&world, 1, true);
     ck_assert_uint_eq(atomic_load(&victim()->manager.thieves), 1);
     domt_notice(world.system, other, &poke, NULL);
-    domt_stepped_turn(&world, 1, true);
+    domt_stepped_iterate(&world, 1, true);
     ck_assert_uint_eq(atomic_load(&victim()->manager.thieves), 0);
     ck_assert_uint_eq(thief()->stealing.victim, DOMI_NO_VICTIM);
     domt_stepped_fini(&world);
@@ -146,7 +146,7 @@ START_TEST(thread_without_ready_houses_says_so)
         ck_assert_ptr_nonnull(loan);
         domi_loan_run(&thief()->manager, loan);
     }
-    domt_stepped_turn(&world, 0, false);
+    domt_stepped_iterate(&world, 0, false);
     ck_assert_uint_eq(atomic_load(&victim()->manager.readies), 0);
     ck_assert_uint_eq(atomic_load(&victim()->manager.lendable), 0);
     domt_stepped_fini(&world);
@@ -170,14 +170,14 @@ static void open_contention(void)
 
         for (int i = 0; i < 2 * FLOOR; i++)
             domt_notice(world.system, domt_spawn(world.system, index, &idle, NULL), &poke, NULL);
-        domt_stepped_turn(&world, index, false); /* they are mounted, and run */
+        domt_stepped_iterate(&world, index, false); /* they are mounted, and run */
         (void)domi_manager_take_arrivals(home);
     }
     make_ready();
     domus_address ready[2 * FLOOR];
     for (int i = 0; i < 2 * FLOOR; i++)
         ready[i] = domt_spawn(world.system, 2, &idle, NULL);
-    domt_stepped_turn(&world, 2, false);
+    domt_stepped_iterate(&world, 2, false);
     for (int i = 0; i < 2 * FLOOR; i++)
         domt_notice(world.system, ready[i], &poke, NULL);
     (void)domi_manager_take_arrivals(manager_of(2));
@@ -247,7 +247,7 @@ START_TEST(thief_tries_no_victim_twice_in_one_iteration)
         domus_address ready[FLOOR];
         for (int i = 0; i < FLOOR; i++)
             ready[i] = domt_spawn(world.system, index, &idle, NULL);
-        domt_stepped_turn(&world, index, false);
+        domt_stepped_iterate(&world, index, false);
         for (int i = 0; i < FLOOR; i++)
             domt_notice(world.system, ready[i], &poke, NULL);
         (void)domi_manager_take_arrivals(manager_of(index));
@@ -337,14 +337,14 @@ START_TEST(long_houses_are_shown_after_the_first_one)
     open_world();
     for (int i = 0; i < MANY; i++)
         many[i] = domt_spawn(world.system, 0, &slow, NULL);
-    domt_stepped_turn(&world, 0, false);
+    domt_stepped_iterate(&world, 0, false);
     for (int i = 0; i < MANY; i++)
         domt_notice(world.system, many[i], &poke, NULL);
     atomic_store(&victim()->manager.thieves, 1);
     victim()->stealing.run_ns = 0;
     began_ns = domt_stepped_now_ns(&world);
     for (int i = 0; i < 3; i++)
-        domt_stepped_turn(&world, 0, false);
+        domt_stepped_iterate(&world, 0, false);
     ck_assert_uint_eq(offered_ns, LONG_NS);
     atomic_store(&victim()->manager.thieves, 0);
     (void)domi_loans_take_back(&victim()->manager, queue());
@@ -360,11 +360,11 @@ START_TEST(mean_run_is_known_after_a_phase_without_a_look)
     open_world();
     for (int i = 0; i < 3; i++)
         few[i] = domt_spawn(world.system, 0, &slow, NULL);
-    domt_stepped_turn(&world, 0, false);
+    domt_stepped_iterate(&world, 0, false);
     victim()->stealing.run_ns = 0;
     for (int i = 0; i < 3; i++)
         domt_notice(world.system, few[i], &poke, NULL);
-    domt_stepped_turn(&world, 0, false);
+    domt_stepped_iterate(&world, 0, false);
     ck_assert_uint_eq(victim()->stealing.run_ns, LONG_NS / 4); /* the mean of 0 and this */
     domt_stepped_fini(&world);
 }

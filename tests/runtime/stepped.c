@@ -223,7 +223,7 @@ domi_thread *domt_stepped_thread(domt_stepped *stepped, uint32_t index)
     return &stepped->system->threads[index];
 }
 
-void domt_stepped_turn(domt_stepped *stepped, uint32_t index, bool rest)
+void domt_stepped_iterate(domt_stepped *stepped, uint32_t index, bool rest)
 {
     domi_thread *thread = domt_stepped_thread(stepped, index);
 

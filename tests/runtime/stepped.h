@@ -51,6 +51,6 @@ uint64_t domt_stepped_now_ns(const domt_stepped *stepped);
 void domt_stepped_advance(domt_stepped *stepped, uint64_t by_ns);
 
 /* Take one iteration of thread `index`: its three phases and, with `rest`, the rest after them. */
-void domt_stepped_turn(domt_stepped *stepped, uint32_t index, bool rest);
+void domt_stepped_iterate(domt_stepped *stepped, uint32_t index, bool rest);
 
 #endif

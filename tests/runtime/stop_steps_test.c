@@ -19,14 +19,14 @@ static unsigned waits;
 static void turn_all(void)
 {
     for (uint32_t i = 0; i < world.system->count; i++)
-        domt_stepped_turn(&world, i, false);
+        domt_stepped_iterate(&world, i, false);
 }
 
 /* Quiet: each thread has begun to drain, and none listens any more. */
 static void hold_quiet(bool (*is_quiet)(const domus_system *system))
 {
     ck_assert(!is_quiet(world.system));
-    domt_stepped_turn(&world, 0, false);
+    domt_stepped_iterate(&world, 0, false);
     ck_assert(!is_quiet(world.system));
     turn_all();
     ck_assert(is_quiet(world.system));
@@ -52,7 +52,7 @@ static void hold_closed(bool (*is_closed)(const domus_system *system))
     for (uint32_t i = 0; i < world.system->count; i++) {
         ck_assert(!is_closed(world.system));
         ck_assert_int_eq(spawn_on(i), 0);
-        domt_stepped_turn(&world, i, false);
+        domt_stepped_iterate(&world, i, false);
         ck_assert_int_eq(spawn_on(i), -ESHUTDOWN);
     }
     ck_assert(is_closed(world.system));
@@ -127,7 +127,7 @@ START_TEST(a_thread_begins_to_drain_when_it_has_collected_what_had_come)
         for (turns = 0; !thread->io.draining && turns < 100; turns++) {
             ck_assert_uint_eq(thread->stop_step, DOMI_STOP_NONE);
             ck_assert(domi_thread_has_work(thread));
-            domt_stepped_turn(&world, 0, false);
+            domt_stepped_iterate(&world, 0, false);
         }
         if (i == 0)
             ck_assert_uint_ge(turns, 10);

@@ -99,7 +99,7 @@ static void end_by(uint64_t seed, uint64_t one_of)
                 &addresses[domi_random_below(&dice, 2) == 0 ? i : domi_random_below(&dice, ACTORS)];
         addresses[i] = domt_spawn(stepped.system, 0, &whisperer, &state);
     }
-    domt_stepped_turn(&stepped, 0, false);
+    domt_stepped_iterate(&stepped, 0, false);
     domi_manager_end_actors(&domt_stepped_thread(&stepped, 0)->manager);
     ck_assert_uint_eq(stopped, ACTORS);
     ck_assert_uint_eq(released, sent);
@@ -144,7 +144,7 @@ START_TEST(end_finds_actors_in_every_state)
     for (uint32_t i = 0; i < ACTORS; i++) {
         address = domt_spawn(stepped.system, 0, &late, &(struct whisperer){NULL, NULL});
         if (i == ACTORS / 3)
-            domt_stepped_turn(&stepped, 0, true); /* these wait */
+            domt_stepped_iterate(&stepped, 0, true); /* these wait */
         if (i == ACTORS / 3 * 2) {
             domi_phase_io(domt_stepped_thread(&stepped, 0));
             domi_phase_channels(domt_stepped_thread(&stepped, 0)); /* these are ready */

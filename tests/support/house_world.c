@@ -112,7 +112,7 @@ uint32_t domt_run_state(domi_manager *home)
     return count;
 }
 
-uint32_t domt_turn(domi_manager *home)
+uint32_t domt_iterate(domi_manager *home)
 {
     uint32_t done = domt_events(home);
 
@@ -131,7 +131,7 @@ void domt_settle(domt_world *world)
     do {
         done = 0;
         for (uint32_t i = 0; i < world->homes; i++)
-            done += domt_turn(world->managers[i]);
+            done += domt_iterate(world->managers[i]);
         ck_assert_msg(turns++ < TURNS_MAX, "the world never comes to rest");
     } while (done != 0);
     for (uint32_t i = 0; i < world->homes; i++)

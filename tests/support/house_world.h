@@ -48,7 +48,7 @@ uint32_t domt_events(domi_manager *home);
 uint32_t domt_run_state(domi_manager *home);
 
 /* Take a whole turn of one home. Returns how much it found to do. */
-uint32_t domt_turn(domi_manager *home);
+uint32_t domt_iterate(domi_manager *home);
 
 /* Take turns of all homes until none has anything to do; fails after very many. */
 void domt_settle(domt_world *world);

@@ -17,7 +17,7 @@
  *
  * house:   message (objects, pools, queues, a house's states, the put), conversation (stacks, asks,
  *          promises, receive, timers), family (birth and death, children, restarts, watches),
- *          directory (names, groups, routers), dispatch (sorting, a run, loans, a manager's turn)
+ *          directory (names, groups, routers), dispatch (sorting, a run, loans, a manager's part of an iteration)
  * io:      backend (the ring), resources (what a thread's io has, and what of it can run short),
  *          channels (connections and their bytes), acceptors (listeners), completions (what a tick
  *          does with all of them)
