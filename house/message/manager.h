@@ -145,7 +145,8 @@ struct domi_manager {
     uint32_t mailbox_max;
     uint32_t messages_per_run_max;
     uint32_t conversations_max;
-    void (*wake)(domi_manager *manager); /* wake the owner of `manager`; any thread */
+    /* Wake the owner of `manager`; any thread. NULL: nobody sleeps. */
+    void (*wake)(domi_manager *manager);
     void *thread; /* an object of runtime, for the functions that runtime sets */
     void *system; /* the domus_system; only runtime looks into it */
     /* In the outside's manager: the house in whose name foreign threads ask. No actor gets its

@@ -63,8 +63,38 @@ static void ring_publish(void *ring)
     (void)ring;
 }
 
-/* The functions for accept, receive and send are NULL: a kit has no listeners, so there is no
- * channel. */
+/* A kit has no listeners, so there is no channel, and nothing of channels comes to this ring. */
+static void never_accept(void *ring, int fd, uint64_t user_data)
+{
+    (void)ring, (void)fd, (void)user_data;
+    DOMI_CHECK(!"an accept in the test kit");
+}
+
+static void never_receive(void *ring, int fd, bool once, uint64_t user_data)
+{
+    (void)ring, (void)fd, (void)once, (void)user_data;
+    DOMI_CHECK(!"a receive in the test kit");
+}
+
+static void never_send(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data)
+{
+    (void)ring, (void)fd, (void)data, (void)size, (void)user_data;
+    DOMI_CHECK(!"a send in the test kit");
+}
+
+static void never_send_message(void *ring, int fd, const struct msghdr *message, uint64_t user_data)
+{
+    (void)ring, (void)fd, (void)message, (void)user_data;
+    DOMI_CHECK(!"a send in the test kit");
+}
+
+static void never_cancel_fd(void *ring, int fd, uint64_t user_data)
+{
+    (void)ring, (void)fd, (void)user_data;
+    DOMI_CHECK(!"a cancel of a channel's operations in the test kit");
+}
+
+/* poll_once is NULL: there are no descriptors to watch. */
 const domi_backend domi_testkit_ring = {
     .name = "testkit",
     .open = ring_open,
@@ -74,8 +104,13 @@ const domi_backend domi_testkit_ring = {
     .reap = ring_reap,
     .ready = ring_is_empty,
     .pending = ring_is_empty,
+    .accept = never_accept,
+    .receive = never_receive,
     .poll = ring_poll,
+    .send = never_send,
+    .send_message = never_send_message,
     .cancel = ring_cancel,
+    .cancel_fd = never_cancel_fd,
     .give = ring_give,
     .publish = ring_publish,
 };
