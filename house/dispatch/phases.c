@@ -80,7 +80,8 @@ uint32_t domi_manager_fire_timers(domi_manager *manager)
         count++;
     }
     domi_wheel_advance(&manager->deadlines, manager->now_ns);
-    while (count < 2 * TIMERS_PER_ITERATION && (node = domi_wheel_take(&manager->deadlines)) != NULL) {
+    while (count < 2 * TIMERS_PER_ITERATION &&
+           (node = domi_wheel_take(&manager->deadlines)) != NULL) {
         domi_promise_expire(manager, node);
         count++;
     }

@@ -19,8 +19,9 @@
 
 /* Tags of the two receives, which are no yields. */
 #define TAG_MESSAGE UINT64_MAX
-#define TAG_LOOKED  (UINT64_MAX - 1) /* the receive that ends when all waiting mail was looked at  \
-                                      */
+#define TAG_LOOKED                                                                                 \
+    (UINT64_MAX - 1) /* the receive that ends when all waiting mail was looked at                  \
+                      */
 
 static_assert(TAG_LOOKED > DOMUS_PROCESS_TAG_MAX, "yields have tags of their own");
 

@@ -154,7 +154,8 @@ struct domi_manager {
     domi_house *asker;
     void *io; /* the thread's io; only io looks into it */
     /* Set by io: its part of the run of a channels actor. This handles up to `budget` pieces of
-     * work and returns how many it handled; clears DOMI_MARK_CHANNELS if none is left. */
+     * work and returns how many it handled; clears DOMI_MARK_CHANNELS if none is left. NULL, here
+     * and in the next: there is no io. */
     uint32_t (*run_channels)(domi_manager *manager, domi_house *house, uint32_t budget);
     /* Set by io: a conversation that a channel counts (DOMI_STACK_COUNTED) has ended. */
     void (*conversation_ended)(domi_manager *manager, uint64_t key);
@@ -179,12 +180,13 @@ struct domi_manager {
     bool (*begin_spawn)(domi_manager *manager);
     void (*end_spawn)(domi_manager *manager);
     /* Set by runtime: take back blocking work that has not begun. Returns false if it runs
-     * already. */
+     * already. NULL: there is no blocking work. */
     bool (*withdraw)(domi_manager *manager, struct domi_promise *promise);
     /* Set by runtime: tell how short memory is now. Returns the number of the latest change. Any
      * thread may call it, also under a spinlock. NULL: nobody measures. */
     uint32_t (*read_memory)(const domi_manager *manager, domus_memory_change *ret_change);
-    /* Set by io: the event of a watch on a descriptor was handled or dropped. */
+    /* Set by io: the event of a watch on a descriptor was handled or dropped. NULL,
+     * here and in the next two: there is no io. */
     void (*descriptor_handled)(domi_manager *manager, domi_node *node);
     /* Set by io: take a watch on a descriptor back. */
     void (*descriptor_cancel)(domi_manager *manager, domi_node *node);
@@ -192,7 +194,7 @@ struct domi_manager {
      * descriptor. */
     void (*descriptor_noted)(domi_manager *home, domi_node *node);
     /* Set by io: its part of a stop. Begin to close the channels of `house`. Returns how many are
-     * left. */
+     * left. NULL: there is no io. */
     uint32_t (*stop_channels)(domi_manager *manager, domi_house *house);
 
     /* From here on only the owner reads and writes, except where a field says otherwise. */

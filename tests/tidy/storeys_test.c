@@ -17,13 +17,12 @@
  *
  * house:   message (objects, pools, queues, a house's states, the put), conversation (stacks, asks,
  *          promises, receive, timers), family (birth and death, children, restarts, watches),
- *          directory (names, groups, routers), dispatch (sorting, a run, loans, a manager's part of an iteration)
- * io:      backend (the ring), resources (what a thread's io has, and what of it can run short),
- *          channels (connections and their bytes), acceptors (listeners), completions (what a tick
- *          does with all of them)
- * runtime: os (wrappers of the kernel that know no houses), system (what threads share, and who
- *          looks after it), outside (foreign and detached threads), loop (phases, park, stealing),
- *          control (configure, make, stop, look at a system), testkit */
+ *          directory (names, groups, routers), dispatch (sorting, a run, loans, a manager's part of
+ * an iteration) io:      backend (the ring), resources (what a thread's io has, and what of it can
+ * run short), channels (connections and their bytes), acceptors (listeners), completions (what a
+ * tick does with all of them) runtime: os (wrappers of the kernel that know no houses), system
+ * (what threads share, and who looks after it), outside (foreign and detached threads), loop
+ * (phases, park, stealing), control (configure, make, stop, look at a system), testkit */
 static const struct layer {
     const char *name;
     const char *storeys[STOREYS_MAX];
