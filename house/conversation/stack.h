@@ -194,17 +194,25 @@ static inline void *domi_stack_frame(domus_stack *stack)
     return stack->frame_size != 0 ? stack->frame : NULL;
 }
 
-/* Begin a stack in the run's own C frame. Only the fields set here are ever read in such a
+/* Set up a stack in the run's own C frame, but for its message and ask, which the caller sets for
+ * each message that it handles. Only the fields set here and these two are ever read in such a
  * stack. */
-DOMI_INLINE void domi_stack_begin(domus_stack *stack, domi_manager *manager, domi_house *house)
+DOMI_INLINE void domi_stack_prepare(domus_stack *stack, domi_manager *manager, domi_house *house)
 {
     atomic_init(&stack->house, house);
     stack->manager = manager;
-    stack->ask = stack->message = stack->received = NULL;
+    stack->received = NULL;
     stack->pooled = NULL;
     stack->sender = (domus_address){NULL, 0};
     stack->frame_size = 0;
     stack->answered = stack->barrier = stack->barrier_fresh = stack->end_acts = false;
+}
+
+/* The same, for a turn without a message. */
+DOMI_INLINE void domi_stack_begin(domus_stack *stack, domi_manager *manager, domi_house *house)
+{
+    domi_stack_prepare(stack, manager, house);
+    stack->ask = stack->message = NULL;
 }
 
 /* Answers are linked by their public part (domus_answer), because the node of the promise may still

@@ -26,9 +26,10 @@
 
 #include <errno.h>
 
-/* `stack` serves all turns whose conversations end at once. domi_stack_begin() sets it up before
+/* `stack` serves all turns whose conversations end at once. domi_stack_prepare() sets it up before
  * the first message of a kind, and again after a turn that parked or failed. A turn that ends at
- * once changes only the fields that handle_user_message() sets for each message. */
+ * once changes `ask` and `message`, which handle_user_message() sets for each message; `sender`,
+ * which is read only after a turn has set it; and `answered`, which only a turn of an ask reads. */
 typedef struct house_run {
     domi_manager *manager;
     domi_house *house;
@@ -102,7 +103,7 @@ handle_user_message(house_run *run, domi_envelope *message, const domus_on *on, 
     if (kind == DOMI_NOTICE && DOMI_LIKELY(stack->message != NULL))
         domi_envelope_end(run->manager, message);
     if (!domi_turn_end_begun(stack, result, kind))
-        domi_stack_begin(stack, run->manager, run->house);
+        domi_stack_prepare(stack, run->manager, run->house);
 }
 
 /* Handle an ask or notice whose type has no row: a message of the library, else by the last row;
@@ -177,7 +178,7 @@ __attribute__((always_inline)) static inline void take_user(house_run *run, uint
     domi_house *house = run->house;
     uint32_t before = run->left;
 
-    domi_stack_begin(run->stack, run->manager, house);
+    domi_stack_prepare(run->stack, run->manager, house);
     while (house->tails[kind] != NULL && run->left > kept && may_take_user(run)) {
         domi_envelope *message = (domi_envelope *)(void *)domi_list_take(&house->tails[kind]);
 
@@ -266,7 +267,7 @@ DOMI_INLINE void take_events(house_run *run, uint32_t kept, bool mounted)
     domi_house *house = run->house;
     uint32_t before = run->left;
 
-    domi_stack_begin(run->stack, run->manager, house);
+    domi_stack_prepare(run->stack, run->manager, house);
     while (house->tails[DOMI_EVENT] != NULL && run->left > kept) {
         domi_node *node = domi_list_take(&house->tails[DOMI_EVENT]);
         house->events -= DOMI_EVENT_STEP;

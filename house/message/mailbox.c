@@ -15,7 +15,8 @@
 
 #define DEPTH_MAX UINT64_C(0xffff)
 
-static int refuse_full(domi_manager *manager, domi_house *house, const domi_node *node)
+__attribute__((noinline)) static int refuse_full(domi_manager *manager, domi_house *house,
+                                                 const domi_node *node)
 {
     domi_counter_add(&manager->counters.refusals, 1);
     domi_doors.tell_refused(manager, house, node);
@@ -24,7 +25,7 @@ static int refuse_full(domi_manager *manager, domi_house *house, const domi_node
 
 /* Refuse because memory is short. Subscribers to refusals are not told, because telling them takes
  * memory. */
-static int refuse_busy(domi_manager *manager)
+__attribute__((noinline, cold)) static int refuse_busy(domi_manager *manager)
 {
     domi_counter_add(&manager->counters.busy, 1);
     return -EBUSY;
@@ -68,6 +69,13 @@ bool domi_mailbox_clear_full(const domi_manager *manager, domi_house *house)
     return true;
 }
 
+/* A function of its own, because an indirect call would cost each put into the inbox a register. */
+__attribute__((noinline, cold)) static void handle_arrival(domi_manager *manager, domi_house *house,
+                                                           domi_node *node)
+{
+    domi_kind_of(node)->handle_arrival(manager, house, node);
+}
+
 int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *node)
 {
     if (house == NULL)
@@ -97,8 +105,8 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
         domi_mailbox_mark_full(house);
         return refuse_full(manager, house, node);
     }
-    if (node->kind >= DOMI_MAILBOXES)
-        domi_kind_of(node)->handle_arrival(manager, house, node);
+    if (DOMI_UNLIKELY(node->kind >= DOMI_MAILBOXES))
+        handle_arrival(manager, house, node);
     else
         domi_mailbox_append(manager, house, node, node->kind);
     return 0;
