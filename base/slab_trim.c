@@ -138,7 +138,7 @@ static bool is_whole(const domi_slab *slab, domi_slab_chunk *chunk)
                (size_t)chunk->free_count * slab->object_bytes;
 }
 
-static void partition(domi_slab *slab)
+static void set_whole_chunks_apart(domi_slab *slab)
 {
     domi_slab_chunk **link = &slab->chunks;
 
@@ -185,7 +185,7 @@ bool domi_slab_trim_step(domi_slab *slab, uint32_t objects)
         return false;
     }
     if (!now->parted)
-        partition(slab);
+        set_whole_chunks_apart(slab);
     else
         release(slab);
     if (now->going != NULL)

@@ -72,7 +72,8 @@ bit parent_stays; /* this parent never stops */
 bit listed, parent_stopping, parent_ended, has_decided_for_all;
 
 bit is_free = 1;
-byte life, ended, released;             /* ghosts: only the checks use them */
+byte life;                              /* how many lives have begun, LIVES at most */
+byte ended, released;                   /* ghosts: only the checks use them */
 byte listed_life;
 byte known, known_lease;
 

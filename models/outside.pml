@@ -3,16 +3,17 @@
  * The idea: one actor asks for all foreign threads. A thread that holds the mutex runs it, and so
  * completes also asks for which other threads wait. One of the waiting threads is the leader: it
  * sleeps on the manager's park word, and a put wakes it. The others sleep on condition variables of
- * their own, until they are answered or become the leader. The model has two askers. A thread of
+ * their own, until they are answered or become the leader. The model has ASKERS askers (2 or 3). A thread of
  * the loop answers at any time, or never; then the ask's time-out ends it, and nothing else wakes
  * its asker. A visitor takes and leaves the mutex once, and the system closes.
  *
  * Models: runtime/outside/visit.c domi_outside_handle_arrivals; runtime/outside/outside_ask.c wake_asker, on_answer, park_leader, hand_on, domi_asking_wait,
  * domi_outside_close; runtime/outside/visit.c domi_outside_enter; house/message/manager.h
  * domi_manager_notify; base/park.h domi_park_begin, domi_park_end,
- * domi_park_try_notify. Under the mutex a step may hold many accesses, but for the park word and the arrivals,
- * which the threads of the loop touch without it. Both sides make a read-modify-write before they look, so
- * every step is seen at once (park.pml has the store buffers). Holds: each ask is completed exactly once, and
+ * domi_park_try_notify. Under the mutex one step of the model stands for many accesses. Accesses to the
+ * park word and to the arrivals are steps of their own, because the threads of the loop make them without the
+ * mutex. There are no store buffers here (park.pml has them), because both sides make a read-modify-write
+ * before they look. Holds: each ask is completed exactly once, and
  * its asker returns, whoever else comes or goes; an asker that sleeps on its condition is not alone (somebody
  * leads); the system is not freed while an asker is inside.
  *

@@ -61,9 +61,10 @@ void domi_timer_carry_out_note(domi_manager *home, domi_timer *timer);
  * way. Home only. */
 void domi_timer_fire(domi_manager *manager, domi_wheel_node *node);
 
-/* domi_timer_end_event() is called when the timer's event was handled: it arms the timer again, or
- * frees it. domi_timer_drop_node() is called when the event is dropped with its mailbox: it frees
- * the timer. */
+/* domi_timer_end_event() is called when the timer's event was handled. It frees a timer that fires
+ * once or was cancelled, and arms one with a fixed delay again; one with a fixed rate was armed
+ * when it fired. domi_timer_drop_node() is called when the event is dropped with its mailbox: it
+ * frees the timer. */
 void domi_timer_end_event(domi_manager *manager, domi_timer *timer);
 void domi_timer_drop_node(domi_manager *manager, domi_node *node);
 

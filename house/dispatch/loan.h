@@ -33,8 +33,8 @@ uint32_t domi_loans_take_back(domi_manager *home, domi_queue *queue);
  * If there are none, this costs one relaxed load. */
 uint32_t domi_loans_settle(domi_manager *home);
 
-/* Home, after all threads have ended: take all exposed and returned houses back, without settling
- * them. */
+/* Home, after all threads have ended: take all exposed and returned houses back, and carry out what
+ * thieves noted. The houses are not settled (dispatch.h), so none becomes READY or is freed. */
 void domi_loans_end(domi_manager *home);
 
 /* The owner of `thief`: take one house that `home` has exposed. Returns NULL if there is none, if

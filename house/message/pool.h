@@ -64,6 +64,10 @@ DOMI_INLINE void *domi_pool_take(domi_manager *manager, uint32_t index)
     return domi_pool_take_by(manager, index, false);
 }
 
+/* Free an object, from the thread of `manager`. It goes back to the slab of the manager that owns
+ * it (node->owner), which may be another one: then it travels there with others
+ * (domi_pool_flush_returns).
+ */
 static inline void domi_pool_free(domi_manager *manager, domi_node *node)
 {
     DOMI_CHECK_SLOW(domi_manager_is_mine(manager));

@@ -94,8 +94,8 @@ DOMUS_API int domus_wait_first(domus_stack *stack, domus_resumed *then);
  * Returns as domus_take(); -EINVAL also for any other answer. */
 DOMUS_API int domus_take_answer(domus_stack *stack, const domus_answer *answer);
 
-/* The number of asks, sleeps and receives of this conversation that are under way and not
- * answered. */
+/* The number of asks, sleeps, receives and blocking functions of this conversation that are under
+ * way and have not ended. */
 DOMUS_API uint32_t domus_pending(const domus_stack *stack);
 
 /* Suspend for `time_ns` (rounded up to ticks of 1 ms; never early). The answer has neither type nor

@@ -18,7 +18,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Constants of kernels that are newer than the header of liburing 2.3. */
+/* Constants that the header of liburing 2.3 does not have: the first two belong to newer kernels.
+ */
 #define ENTER_NO_IOWAIT       (1u << 7)
 #define FEAT_NO_IOWAIT        (1u << 17)
 #define REGISTER_ENABLE_RINGS 12 /* 2.3 declares io_uring_enable_rings() but does not export it */

@@ -53,7 +53,8 @@ static uint64_t read_acquire(const domi_counter *counter)
 #define WAKE_NS   UINT64_C(100000)
 #define READS_MAX 100000 /* bounds the wait for a thread that is interrupted within a stamp */
 
-/* Read the spans up to the newest stamp, or, if the thread sleeps since then, up to now. Time after
+/* Read the spans up to the newest stamp, or, if the thread sleeps since then, up to WAKE_NS before
+ * now. Time after
  * the newest stamp that is no sleep is in no span yet; it is returned. */
 static uint64_t read_spans(const domi_thread *thread, uint64_t span_ns[DOMI_SPANS])
 {

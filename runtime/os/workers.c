@@ -174,7 +174,8 @@ static void work_until_told(domi_workers *workers, domi_helper *helper)
     }
 }
 
-static void dispose_of_job(domi_workers *workers)
+/* Free the pool. No thread uses it any more. */
+static void free_pool(domi_workers *workers)
 {
     DOMI_CHECK(workers->first == NULL && workers->idle == NULL);
     pthread_cond_destroy(&workers->left);
@@ -210,7 +211,7 @@ static void leave_pool(domi_workers *workers)
         pthread_join(previous, NULL);
     if (is_last) {
         pthread_detach(pthread_self()); /* nobody is left to join this thread */
-        dispose_of_job(workers);
+        free_pool(workers);
     }
 }
 
@@ -262,7 +263,7 @@ static int make_helper(domi_workers *workers)
 
 /* Wake the idle helper on top of the stack. It is signalled under the mutex, because once the mutex
  * is free the helper may end and destroy its condition variable. */
-static void call_job(domi_workers *workers)
+static void wake_helper(domi_workers *workers)
 {
     domi_helper *helper = workers->idle;
 
@@ -314,7 +315,7 @@ void domi_workers_free(domi_workers *workers)
     if (has_ended)
         pthread_join(ended, NULL);
     if (is_last)
-        dispose_of_job(workers);
+        free_pool(workers);
 }
 
 /* Make sure that a helper will take one more job: one that was woken or made and has no job to take
@@ -326,7 +327,7 @@ static int find_helper(domi_workers *workers)
         return 0;
     if (workers->idle == NULL)
         return make_helper(workers);
-    call_job(workers);
+    wake_helper(workers);
     return 0;
 }
 
@@ -396,7 +397,7 @@ uint32_t domi_workers_stop(domi_workers *workers, uint64_t timeout_ns)
     workers->stopping = true;
     cancel_all(workers);
     while (workers->idle != NULL)
-        call_job(workers);
+        wake_helper(workers);
     while (domi_counter_read(running) != 0 && result != ETIMEDOUT)
         result = pthread_cond_timedwait(&workers->left, &workers->mutex, &until);
     workers->abandoned = workers->abandoned || domi_counter_read(running) != 0;

@@ -82,7 +82,7 @@ void domi_monitor_rest(domus_system *system)
     }
     while (atomic_load_explicit(&monitor->word, memory_order_relaxed) == DOMI_MONITOR_ASLEEP)
         domi_futex_wait(&monitor->word, DOMI_MONITOR_ASLEEP, NULL);
-    domi_stalls_begin(system);
+    domi_stalls_forget(system);
 }
 
 static void *run_monitor(void *system_)
@@ -94,7 +94,7 @@ static void *run_monitor(void *system_)
     (void)pthread_getcpuclockid(pthread_self(), &cpu_clock);
     atomic_store_explicit(&monitor->cpu_clock, (uint64_t)cpu_clock, memory_order_relaxed);
     monitor->lively_ns = domi_clock_now(&system->clock);
-    domi_stalls_begin(system);
+    domi_stalls_forget(system);
     while (atomic_load_explicit(&monitor->word, memory_order_relaxed) != DOMI_MONITOR_ENDING) {
         const struct timespec next = domi_clock_deadline_after(look_at_all(system));
 

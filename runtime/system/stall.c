@@ -291,7 +291,7 @@ static uint64_t look_at(domus_system *system, domi_thread *thread, uint64_t ofte
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-void domi_stalls_begin(domus_system *system)
+void domi_stalls_forget(domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
         domi_stall *stall = &system->threads[i].stall;

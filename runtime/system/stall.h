@@ -18,9 +18,8 @@ struct domus_system;
 /* Stalls of a system in one second that are reported with a backtrace. */
 #define DOMI_STALL_TRACES_MAX 4u
 
-/* Forget what was seen before the monitor's sleep, because it says nothing any more, and begin to
- * look. */
-void domi_stalls_begin(struct domus_system *system);
+/* Forget what was seen before the monitor's sleep, because it says nothing any more. */
+void domi_stalls_forget(struct domus_system *system);
 
 /* Look at every thread. Returns the nanoseconds until the next look. */
 uint64_t domi_stalls_look(struct domus_system *system);

@@ -36,7 +36,8 @@ static uint32_t ring_reap(void *ring, domi_completion *completions, uint32_t max
     return 0;
 }
 
-static bool ring_is_empty(const void *ring)
+/* This is `ready` and `pending`: nothing waits to be reaped, and nothing to be submitted. */
+static bool ring_has_nothing(const void *ring)
 {
     (void)ring;
     return false;
@@ -102,8 +103,8 @@ const domi_backend domi_testkit_ring = {
     .close = ring_close,
     .enter = ring_enter,
     .reap = ring_reap,
-    .ready = ring_is_empty,
-    .pending = ring_is_empty,
+    .ready = ring_has_nothing,
+    .pending = ring_has_nothing,
     .accept = never_accept,
     .receive = never_receive,
     .poll = ring_poll,
