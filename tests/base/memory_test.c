@@ -81,7 +81,7 @@ START_TEST(memory_from_the_kernel_is_whole_pages)
 }
 END_TEST
 
-START_TEST(memory_that_cannot_be_is_null)
+START_TEST(memory_that_cannot_be_had_is_null)
 {
     ck_assert_ptr_null(domi_memory_map(SIZE_MAX / 2));
 }
@@ -121,5 +121,5 @@ END_TEST
 
 DOMT_MAIN("memory", 20, memory_is_zeroed, memory_takes_back_null,
           memory_from_the_kernel_is_whole_pages, memory_for_a_huge_page_begins_at_one,
-          memory_that_cannot_be_is_null, memory_fails_once_at_the_nth, memory_fails_from_the_nth_on,
-          memory_that_fails_later_passes_before)
+          memory_that_cannot_be_had_is_null, memory_fails_once_at_the_nth,
+          memory_fails_from_the_nth_on, memory_that_fails_later_passes_before)

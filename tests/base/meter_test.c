@@ -219,7 +219,7 @@ static void *take_and_give(void *blocks_)
     return NULL;
 }
 
-START_TEST(threads_add_up)
+START_TEST(counts_of_several_threads_add_up)
 {
     pthread_t threads[3];
     void *blocks[7] = {NULL};
@@ -240,4 +240,5 @@ DOMT_MAIN("meter", 30, what_is_taken_is_counted_and_what_is_given_back_too,
           what_was_not_told_yet_is_told_when_the_meter_changes,
           what_an_allocator_refuses_is_not_counted, memory_goes_back_to_the_allocator_that_gave_it,
           small_things_are_told_together, a_look_is_due_when_so_much_is_held,
-          who_looks_may_refuse_what_is_wanted, a_failed_allocation_is_not_counted, threads_add_up)
+          who_looks_may_refuse_what_is_wanted, a_failed_allocation_is_not_counted,
+          counts_of_several_threads_add_up)

@@ -162,7 +162,7 @@ START_TEST(a_trimmed_slab_gives_what_it_has_and_then_grows)
 }
 END_TEST
 
-START_TEST(nothing_to_gain_is_said)
+START_TEST(trim_that_would_gain_nothing_says_so)
 {
     domi_slab_init(&slab, 64, 16, CHUNK);
     ck_assert(!domi_slab_trim_begin(&slab));
@@ -295,7 +295,7 @@ END_TEST
 DOMT_MAIN("slab_trim", 30, a_slab_that_is_free_keeps_its_newest_chunk,
           what_is_in_use_stays_and_its_chunk_with_it,
           a_slab_that_lasts_keeps_all_and_tells_what_is_free,
-          a_trimmed_slab_gives_what_it_has_and_then_grows, nothing_to_gain_is_said,
+          a_trimmed_slab_gives_what_it_has_and_then_grows, trim_that_would_gain_nothing_says_so,
           who_finds_a_slab_dry_has_everything_back_at_any_moment,
           what_is_freed_during_a_trim_is_not_lost, a_slab_may_end_while_it_is_trimmed,
           large_chunks_go_as_well, random_use_between_steps_keeps_every_object)

@@ -111,7 +111,7 @@ START_TEST(listener_must_be_whole)
 }
 END_TEST
 
-START_TEST(list_has_a_longest)
+START_TEST(list_has_a_greatest_length)
 {
     char text[8192] = "listeners:\n";
     domus_yaml *yaml = domt_reader();
@@ -344,7 +344,7 @@ END_TEST
 
 DOMT_MAIN("issues", 60, unknown_key_is_named_with_the_one_that_was_meant,
           duplicate_key_is_named_with_the_line_of_the_first, value_is_named_with_its_own_column,
-          wrong_type_is_named, listener_must_be_whole, list_has_a_longest,
+          wrong_type_is_named, listener_must_be_whole, list_has_a_greatest_length,
           malformed_text_is_named_and_what_stood_before_it_too, second_document_is_refused,
           anchors_aliases_and_tags_are_refused, all_errors_of_a_file_come_in_the_order_of_its_lines,
           errors_beyond_64_are_counted, deep_nesting_is_refused_at_16,

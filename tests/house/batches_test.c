@@ -127,7 +127,7 @@ START_TEST(a_batch_wakes_a_sleeper_once)
 END_TEST
 
 /* A second message finds the inbox filled, though its house is not linked yet. */
-START_TEST(a_house_is_linked_once)
+START_TEST(a_house_with_mail_of_a_batch_is_linked_once)
 {
     begin();
     (void)run_sender(4);
@@ -139,7 +139,7 @@ START_TEST(a_house_is_linked_once)
 }
 END_TEST
 
-START_TEST(who_is_gone_keeps_nobody_from_it)
+START_TEST(actor_that_is_gone_keeps_the_batch_from_nobody)
 {
     begin();
     ck_assert_int_eq(domi_house_stop(world.managers[0], near_by[1]), 0);
@@ -186,5 +186,5 @@ END_TEST
 
 DOMT_MAIN("batches", 20, a_batch_reaches_each_once_and_is_over_when_it_returns,
           links_of_a_batch_are_pushed_together, a_batch_wakes_a_sleeper_once,
-          a_house_is_linked_once, who_is_gone_keeps_nobody_from_it,
-          what_cannot_be_shared_is_not_sent)
+          a_house_with_mail_of_a_batch_is_linked_once,
+          actor_that_is_gone_keeps_the_batch_from_nobody, what_cannot_be_shared_is_not_sent)

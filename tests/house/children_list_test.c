@@ -37,7 +37,7 @@ static uint32_t segments(const domi_children *children)
     return count;
 }
 
-START_TEST(none_are_no_children)
+START_TEST(empty_list_has_no_children)
 {
     ck_assert_uint_eq(domi_children_count(NULL), 0);
     domi_children_free(NULL);
@@ -135,7 +135,7 @@ START_TEST(without_memory_nobody_is_added_and_nobody_lost)
 }
 END_TEST
 
-DOMT_MAIN("children_list", 30, none_are_no_children, children_know_their_places_whoever_leaves,
-          children_that_have_left_leave_no_memory_behind,
+DOMT_MAIN("children_list", 30, empty_list_has_no_children,
+          children_know_their_places_whoever_leaves, children_that_have_left_leave_no_memory_behind,
           a_child_more_or_less_at_a_border_allocates_nothing,
           without_memory_nobody_is_added_and_nobody_lost)

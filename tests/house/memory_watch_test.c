@@ -281,7 +281,7 @@ START_TEST(a_watch_ends_with_its_actor)
 END_TEST
 
 /* More than are looked at in one tick. */
-START_TEST(of_many_all_are_told)
+START_TEST(all_of_many_watchers_are_told)
 {
     enum { MANY = 2500 };
     static hearer to[MANY];
@@ -341,5 +341,5 @@ DOMT_MAIN("memory watch", 60, each_change_is_heard_of_with_its_figures,
           an_actor_that_begins_to_watch_while_memory_is_short_hears_at_once,
           an_actor_watches_once_and_until_it_takes_it_back,
           an_event_under_way_is_not_handled_after_it_was_taken_back, a_watch_ends_with_its_actor,
-          of_many_all_are_told, without_memory_there_is_no_watch,
+          all_of_many_watchers_are_told, without_memory_there_is_no_watch,
           where_nobody_measures_nothing_is_heard)

@@ -403,11 +403,11 @@ START_TEST(whatever_actors_do_payloads_are_handled_or_dropped_once_and_actors_en
 }
 END_TEST
 
-START_TEST(system_may_end_in_the_middle_of_it)
+START_TEST(system_may_end_in_the_middle_of_a_storm)
 {
     storms(true);
 }
 END_TEST
 
 DOMT_MAIN("talk storm", 120, whatever_actors_do_payloads_are_handled_or_dropped_once_and_actors_end,
-          system_may_end_in_the_middle_of_it)
+          system_may_end_in_the_middle_of_a_storm)

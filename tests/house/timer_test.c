@@ -296,7 +296,7 @@ END_TEST
 
 /* --- cancel ---------------------------------------------------------------------------------- */
 
-START_TEST(cancel_of_an_armed_timer)
+START_TEST(timer_that_is_cancelled_while_armed_never_fires)
 {
     open_world(0);
     order once = arm_after(5 * MS, 1);
@@ -311,7 +311,7 @@ START_TEST(cancel_of_an_armed_timer)
 }
 END_TEST
 
-START_TEST(cancel_while_the_event_is_under_way)
+START_TEST(event_under_way_of_a_cancelled_timer_is_not_handled)
 {
     open_world(0);
     order orders[] = {arm_after(5 * MS, 1), arm_every(5 * MS)};
@@ -328,7 +328,7 @@ START_TEST(cancel_while_the_event_is_under_way)
 }
 END_TEST
 
-START_TEST(cancel_after_it_was_handled)
+START_TEST(cancel_of_a_timer_that_was_handled_finds_nothing)
 {
     open_world(0);
     order once = arm_after(5 * MS, 1);
@@ -344,7 +344,7 @@ START_TEST(cancel_after_it_was_handled)
 }
 END_TEST
 
-START_TEST(cancel_from_its_own_handler)
+START_TEST(cancel_from_its_own_handler_ends_a_period_only)
 {
     open_world(0);
     (void)spawn_ticking(5 * MS, 0, 99);
@@ -467,8 +467,9 @@ DOMT_MAIN("timer", 60, after_fires_once_and_never_early, after_a_very_long_time_
           every_keeps_its_rate, every_counts_the_ticks_that_pass_and_stays_in_step,
           every_has_one_event_under_way,
           repeat_counts_its_delay_from_the_last_event_that_was_handled,
-          repeat_is_cancelled_in_every_state, cancel_of_an_armed_timer,
-          cancel_while_the_event_is_under_way, cancel_after_it_was_handled,
-          cancel_from_its_own_handler, cancel_is_only_for_who_armed_it,
+          repeat_is_cancelled_in_every_state, timer_that_is_cancelled_while_armed_never_fires,
+          event_under_way_of_a_cancelled_timer_is_not_handled,
+          cancel_of_a_timer_that_was_handled_finds_nothing,
+          cancel_from_its_own_handler_ends_a_period_only, cancel_is_only_for_who_armed_it,
           timers_max_refuses_and_recovers, payloads_and_periods_have_limits,
           event_without_a_frame_to_run_in_does_not_hurt_its_timer)

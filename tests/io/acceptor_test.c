@@ -196,7 +196,7 @@ START_TEST(connections_go_to_the_thread_with_the_fewest)
 }
 END_TEST
 
-START_TEST(ties_go_round)
+START_TEST(threads_with_equally_few_connections_take_turns)
 {
     domus_config_init(&config);
     begin();
@@ -485,7 +485,8 @@ START_TEST(a_connection_that_cannot_be_handed_over_is_closed)
 }
 END_TEST
 
-DOMT_MAIN("acceptor", 20, connections_go_to_the_thread_with_the_fewest, ties_go_round,
+DOMT_MAIN("acceptor", 20, connections_go_to_the_thread_with_the_fewest,
+          threads_with_equally_few_connections_take_turns,
           at_the_descriptor_limit_the_accept_waits_longer_and_longer,
           what_a_client_did_stops_no_accept, while_memory_is_short_the_accept_pauses,
           at_the_most_connections_the_accept_pauses_until_one_ends,

@@ -458,7 +458,7 @@ START_TEST(actor_that_stops_does_not_wait)
 }
 END_TEST
 
-START_TEST(drain_waits_as_long)
+START_TEST(drain_waits_for_the_conversations_of_its_channels)
 {
     begin(&serving);
     send_and_finish("36");
@@ -495,5 +495,5 @@ DOMT_MAIN("half close", 30, answer_is_sent_before_the_close, last_of_several_con
           conversation_that_never_ends_is_cut_by_the_idle_time,
           reset_ends_the_wait_and_the_conversation_goes_on,
           conversation_of_a_channel_that_is_gone_does_not_count_for_the_next,
-          actor_that_stops_does_not_wait, drain_waits_as_long,
+          actor_that_stops_does_not_wait, drain_waits_for_the_conversations_of_its_channels,
           drain_does_not_wait_for_the_conversations_of_others)

@@ -120,7 +120,7 @@ START_TEST(when_memory_is_no_longer_critical_all_read_though_they_hold_a_piece)
 }
 END_TEST
 
-START_TEST(other_reasons_to_pause_stay)
+START_TEST(a_channel_that_holds_its_share_pauses_whatever_the_level)
 {
     begin(DOMT_BED_KEEP);
     for (uint32_t i = 0; i < 6; i++) {
@@ -179,7 +179,7 @@ START_TEST(a_peer_that_nobody_reads_is_not_idle)
 }
 END_TEST
 
-START_TEST(a_drain_reads)
+START_TEST(a_drain_reads_while_memory_is_critical)
 {
     begin(DOMT_BED_KEEP);
     press(DOMUS_MEMORY_CRITICAL);
@@ -218,6 +218,6 @@ DOMT_MAIN("pressure", 20, channels_read_on_while_memory_is_short,
           while_memory_is_critical_a_channel_reads_one_piece_at_a_time,
           what_comes_before_a_receive_has_ended_is_handled,
           when_memory_is_no_longer_critical_all_read_though_they_hold_a_piece,
-          other_reasons_to_pause_stay, a_channel_that_closes_is_read_to_its_end,
-          a_peer_that_nobody_reads_is_not_idle, a_drain_reads,
-          a_piece_is_not_lost_for_want_of_memory)
+          a_channel_that_holds_its_share_pauses_whatever_the_level,
+          a_channel_that_closes_is_read_to_its_end, a_peer_that_nobody_reads_is_not_idle,
+          a_drain_reads_while_memory_is_critical, a_piece_is_not_lost_for_want_of_memory)

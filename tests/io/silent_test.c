@@ -95,7 +95,7 @@ START_TEST(what_is_sent_to_a_silent_peer_gives_it_no_more_time)
 }
 END_TEST
 
-START_TEST(one_byte_is_enough)
+START_TEST(one_byte_ends_the_wait_for_the_first)
 {
     begin();
     pass(FIRST_MS - 2);
@@ -219,7 +219,7 @@ START_TEST(a_channel_that_its_actor_has_closed_is_not_silent)
 END_TEST
 
 DOMT_MAIN("silent", 20, a_peer_that_sends_nothing_is_closed_in_time,
-          what_is_sent_to_a_silent_peer_gives_it_no_more_time, one_byte_is_enough,
+          what_is_sent_to_a_silent_peer_gives_it_no_more_time, one_byte_ends_the_wait_for_the_first,
           a_first_byte_that_waits_in_the_socket_is_in_time, zero_is_no_time_out,
           after_the_first_byte_the_idle_time_out_holds,
           a_shorter_idle_time_out_comes_first_and_is_not_counted,

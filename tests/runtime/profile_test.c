@@ -92,7 +92,7 @@ START_TEST(phases_sum_to_wall_time)
 }
 END_TEST
 
-START_TEST(sleep_is_sleep_and_work_is_work)
+START_TEST(each_phase_has_the_time_that_was_spent_in_it)
 {
     domus_config config = domt_config(3);
     domus_system *system = domt_start(&config);
@@ -480,7 +480,7 @@ START_TEST(phases_have_names_and_threads_are_checked)
 }
 END_TEST
 
-DOMT_MAIN("profile", 60, phases_sum_to_wall_time, sleep_is_sleep_and_work_is_work,
+DOMT_MAIN("profile", 60, phases_sum_to_wall_time, each_phase_has_the_time_that_was_spent_in_it,
           level_off_measures_no_time_and_counts_all_the_same, counters_add_up_for_a_known_workload,
           refusals_are_counted, snapshots_of_threads_that_run_never_go_back,
           table_tells_memory_once_for_the_system, table_has_every_row_and_is_cut_at_its_size,

@@ -372,7 +372,7 @@ static int start_quitting(domus_system *system, void *argument)
     return 0;
 }
 
-START_TEST(a_program_prints_it)
+START_TEST(a_program_prints_the_report)
 {
     static const domus_program program = {.name = "program", .start = start_quitting};
     char *arguments[] = {"program", "--set", "system.threads=1", "--set", "system.cpus=none", NULL};
@@ -401,4 +401,4 @@ DOMT_MAIN("stall_kinds", 120, on_mount_is_told, on_stop_is_told, a_timer_is_told
           a_conversation_that_goes_on_is_told, a_channels_actor_is_told,
           a_thread_that_is_stuck_outside_of_handlers_is_said_to_be,
           why_there_is_no_backtrace_is_said, a_thread_that_takes_no_signal_is_told_all_the_same,
-          the_signal_is_a_real_time_one_and_nobody_elses, a_program_prints_it)
+          the_signal_is_a_real_time_one_and_nobody_elses, a_program_prints_the_report)

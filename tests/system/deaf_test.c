@@ -168,7 +168,7 @@ START_TEST(many_deaf_peers_do_not_stop_a_client_that_behaves)
 END_TEST
 
 /* A tenth of them goes and comes anew ten times a second, and so do those that were reset. */
-START_TEST(deaf_peers_that_reconnect_do_not_either)
+START_TEST(deaf_peers_that_reconnect_do_not_stop_one_either)
 {
     good client;
     uint32_t next = 0;
@@ -195,4 +195,4 @@ START_TEST(deaf_peers_that_reconnect_do_not_either)
 END_TEST
 
 DOMT_MAIN("deaf", 120, many_deaf_peers_do_not_stop_a_client_that_behaves,
-          deaf_peers_that_reconnect_do_not_either)
+          deaf_peers_that_reconnect_do_not_stop_one_either)

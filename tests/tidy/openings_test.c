@@ -99,7 +99,7 @@ START_TEST(no_comment_begins_with_a_clause_or_leans_on_another_line)
 }
 END_TEST
 
-START_TEST(no_comment_of_a_model_does)
+START_TEST(no_comment_of_a_model_begins_or_leans_so)
 {
     static domt_report report;
     glob_t found;
@@ -138,4 +138,4 @@ START_TEST(tidy_sees_each_opening)
 END_TEST
 
 DOMT_MAIN("openings", 60, no_comment_begins_with_a_clause_or_leans_on_another_line,
-          no_comment_of_a_model_does, tidy_sees_each_opening)
+          no_comment_of_a_model_begins_or_leans_so, tidy_sees_each_opening)
