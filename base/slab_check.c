@@ -1,46 +1,211 @@
 /* The invariants of a slab: its figures agree with its chunks, and its free objects lie in them at
- * places where an object can begin. */
+ * places where an object can begin.
+ *
+ * While a trim is under way, each free object is in one list only: in the slab's free list, among
+ * the objects that are not sorted yet, or in the list of its chunk. These lists may be long, so
+ * only their beginnings are walked, and only one chunk is looked at with all its objects. */
 #include "base/slab_check.h"
 
 #include "base/check.h"
 
-/* Returns the chunk in which `object` lies; NULL when it lies in none. */
-static const domi_slab_chunk *chunk_of(const domi_slab *slab, const char *object)
+#define WALKED_MAX  1024u  /* objects of a list that are looked at for one chunk */
+#define MARKED_MAX  32768u /* objects of a chunk that can be marked: 2 MiB of the smallest ones */
+#define MARKED_WORD 64u
+
+static bool lies_in(const domi_slab_chunk *chunk, const void *object)
+{
+    return (uintptr_t)object - (uintptr_t)chunk < chunk->bytes;
+}
+
+/* Returns the chunk of the slab in which `object` lies; NULL when it lies in none. */
+static const domi_slab_chunk *chunk_of(const domi_slab *slab, const void *object)
 {
     for (const domi_slab_chunk *chunk = slab->chunks; chunk != NULL; chunk = chunk->next)
-        if (object > (const char *)chunk && object < (const char *)chunk + chunk->bytes)
+        if (lies_in(chunk, object))
             return chunk;
     return NULL;
 }
 
-static void check_object(const domi_slab *slab, const char *object)
+static const char *first_of(const domi_slab *slab, const domi_slab_chunk *chunk)
 {
-    const domi_slab_chunk *chunk = chunk_of(slab, object);
+    return domi_slab_first_object(slab, (domi_slab_chunk *)(uintptr_t)chunk);
+}
 
-    DOMI_CHECK(chunk != NULL);
-    const char *first = domi_slab_first_object(slab, (domi_slab_chunk *)(uintptr_t)chunk);
+/* Returns how many objects of the chunk were carved. */
+static size_t count_carved(const domi_slab *slab, const domi_slab_chunk *chunk)
+{
     const char *end = chunk == slab->chunks ? slab->carve : chunk->end;
-    DOMI_CHECK(object >= first && object + slab->object_bytes <= end);
+
+    return (size_t)(end - first_of(slab, chunk)) / slab->object_bytes;
+}
+
+/* Check that an object of the chunk can begin at `object`. Returns its number in the chunk. */
+static size_t check_place(const domi_slab *slab, const domi_slab_chunk *chunk, const char *object)
+{
+    const char *first = first_of(slab, chunk);
+
+    DOMI_CHECK(object >= first);
     DOMI_CHECK((size_t)(object - first) % slab->object_bytes == 0);
+    size_t number = (size_t)(object - first) / slab->object_bytes;
+    DOMI_CHECK(number < count_carved(slab, chunk));
+    return number;
+}
+
+static uint64_t count_bytes(const domi_slab_chunk *chunk)
+{
+    uint64_t bytes = 0;
+
+    for (; chunk != NULL; chunk = chunk->next)
+        bytes += chunk->bytes;
+    return bytes;
+}
+
+static void check_carving(const domi_slab *slab)
+{
+    DOMI_CHECK(slab->spare_bytes <= slab->mapped_bytes);
+    if (slab->chunks == NULL)
+        return;
+    DOMI_CHECK(slab->carve >= first_of(slab, slab->chunks));
+    DOMI_CHECK(slab->carve <= slab->carve_end);
+    DOMI_CHECK(slab->carve_end <= (char *)slab->chunks + slab->chunks->bytes);
+}
+
+static void check_free(const domi_slab *slab, uint32_t objects)
+{
+    const void *object = slab->free;
+
+    for (uint32_t i = 0; object != NULL && i < objects; i++) {
+        const domi_slab_chunk *chunk = chunk_of(slab, object);
+        DOMI_CHECK(chunk != NULL);
+        (void)check_place(slab, chunk, object);
+        object = *(void *const *)object;
+    }
 }
 
 bool domi_slab_is_sound(const domi_slab *slab, uint32_t objects)
 {
-    uint64_t bytes = 0;
+    uint64_t bytes = count_bytes(slab->chunks);
 
-    for (const domi_slab_chunk *chunk = slab->chunks; chunk != NULL; chunk = chunk->next)
-        bytes += chunk->bytes;
+    if (slab->trim != NULL)
+        bytes += count_bytes(slab->trim->going);
     DOMI_CHECK(bytes == slab->mapped_bytes);
-    DOMI_CHECK(slab->spare_bytes <= slab->mapped_bytes);
-    if (slab->chunks != NULL) {
-        DOMI_CHECK(slab->carve >= domi_slab_first_object(slab, slab->chunks));
-        DOMI_CHECK(slab->carve <= slab->carve_end);
-        DOMI_CHECK(slab->carve_end <= (char *)slab->chunks + slab->chunks->bytes);
-    }
-    const void *object = slab->free;
-    for (uint32_t i = 0; object != NULL && i < objects; i++) {
-        check_object(slab, object);
+    check_carving(slab);
+    check_free(slab, objects);
+    return true;
+}
+
+/* --- a trim ----------------------------------------------------------------------------------- */
+
+/* The objects of one chunk that were met in a list. */
+typedef struct marks {
+    const domi_slab *slab;
+    const domi_slab_chunk *chunk;
+    uint64_t words[MARKED_MAX / MARKED_WORD];
+} marks;
+
+/* Check that the object was in none of the lists before. */
+static void mark(marks *marked, const void *object)
+{
+    size_t number = check_place(marked->slab, marked->chunk, object);
+
+    if (number >= MARKED_MAX)
+        return;
+    uint64_t bit = UINT64_C(1) << number % MARKED_WORD;
+    uint64_t *word = &marked->words[number / MARKED_WORD];
+    DOMI_CHECK((*word & bit) == 0); /* an object is in one list, and only once */
+    *word |= bit;
+}
+
+/* Check the list of the chunk's free objects against their count. */
+static void check_sorted(marks *marked)
+{
+    const domi_slab_chunk *chunk = marked->chunk;
+    const void *object = chunk->free;
+    const void *last = chunk->free_last;
+    uint32_t count = 0;
+
+    for (; object != NULL && count < WALKED_MAX; count++) {
+        DOMI_CHECK(lies_in(chunk, object));
+        mark(marked, object);
+        last = object;
         object = *(void *const *)object;
     }
+    if (object != NULL) {
+        DOMI_CHECK(count < chunk->free_count);
+        return;
+    }
+    DOMI_CHECK(count == chunk->free_count);
+    DOMI_CHECK(last == chunk->free_last);
+}
+
+/* Mark the objects of the chunk that are in a list which holds objects of all chunks. */
+static void mark_others(marks *marked, const void *object)
+{
+    for (uint32_t i = 0; object != NULL && i < WALKED_MAX; i++) {
+        if (lies_in(marked->chunk, object))
+            mark(marked, object);
+        object = *(void *const *)object;
+    }
+}
+
+/* Check a chunk whose free objects are in its own list. */
+static void check_chunk(const domi_slab *slab, const domi_slab_chunk *chunk)
+{
+    marks marked = {.slab = slab, .chunk = chunk};
+
+    DOMI_CHECK(chunk->free_count <= count_carved(slab, chunk));
+    check_sorted(&marked);
+    mark_others(&marked, slab->free);
+    mark_others(&marked, slab->trim->rest);
+}
+
+/* Objects are sorted: no chunk is taken out of the slab's list. When all are sorted, each chunk is
+ * looked at, but for its list. */
+static void check_sorting(const domi_slab *slab)
+{
+    const domi_slab_trim *now = slab->trim;
+    size_t count = 0;
+
+    DOMI_CHECK(now->going == NULL);
+    check_chunk(slab, now->last);
+    if (now->rest != NULL)
+        return;
+    for (const domi_slab_chunk *chunk = slab->chunks; chunk != NULL; chunk = chunk->next) {
+        DOMI_CHECK((chunk->free == NULL) == (chunk->free_count == 0));
+        DOMI_CHECK(chunk->free_count <= count_carved(slab, chunk));
+        count++;
+    }
+    DOMI_CHECK(count == now->count);
+}
+
+/* The chunks are parted: those that stay have given their objects to the slab's free list, and
+ * those of `going` are free as a whole. */
+static void check_parted(const domi_slab *slab)
+{
+    const domi_slab_trim *now = slab->trim;
+    uint64_t spare = 0;
+
+    DOMI_CHECK(now->rest == NULL && now->going != NULL);
+    DOMI_CHECK(!slab->lasts);
+    for (const domi_slab_chunk *chunk = slab->chunks; chunk != NULL; chunk = chunk->next) {
+        DOMI_CHECK(chunk->free == NULL);
+        spare += (uint64_t)chunk->free_count * slab->object_bytes;
+    }
+    DOMI_CHECK(slab->spare_bytes == spare);
+    for (const domi_slab_chunk *chunk = now->going; chunk != NULL; chunk = chunk->next)
+        DOMI_CHECK(chunk->free_count == count_carved(slab, chunk));
+    check_chunk(slab, now->going);
+}
+
+bool domi_slab_trim_is_sound(const domi_slab *slab, uint32_t objects)
+{
+    (void)domi_slab_is_sound(slab, objects);
+    if (slab->trim == NULL)
+        return true;
+    DOMI_CHECK(slab->chunks != NULL && slab->trim->count >= 2);
+    if (slab->trim->parted)
+        check_parted(slab);
+    else
+        check_sorting(slab);
     return true;
 }

@@ -1,5 +1,6 @@
-/* How a slab and its chunks lie in memory. The first cache line of a chunk is its header; objects
- * begin at the second or third line, so that objects of whole cache lines are aligned to them. */
+/* How a slab, its chunks and its trim lie in memory. The first cache line of a chunk is its header;
+ * objects begin at the second or third line, so that objects of whole cache lines are aligned to
+ * them. */
 #ifndef DOMI_BASE_SLAB_LAYOUT_H
 #define DOMI_BASE_SLAB_LAYOUT_H
 
@@ -40,7 +41,17 @@ struct domi_slab_chunk {
     uint32_t free_count;
 };
 
-struct domi_slab_trim;
+/* A trim that is under way. It first sorts, as long as `rest` is not empty, and then parts the
+ * chunks. After that it only gives the chunks of `going` back. slab_check.c states what is true
+ * meanwhile. */
+typedef struct domi_slab_trim {
+    void *rest;            /* free objects that are not sorted yet */
+    domi_slab_chunk *last; /* chunk of the object that was sorted last; not used once `parted` */
+    bool parted;           /* everything is sorted, and `going` lists the chunks to be given back */
+    domi_slab_chunk *going; /* chunks to be given back; they are no longer in the slab's list */
+    size_t count;
+    domi_slab_chunk *chunks[]; /* sorted by address */
+} domi_slab_trim;
 
 typedef struct domi_slab {
     void *free;  /* free objects, singly linked through their first word */
@@ -55,7 +66,7 @@ typedef struct domi_slab {
     /* free bytes in the chunks that the last trim kept; 0 again once the free list was empty */
     uint64_t spare_bytes;
     bool lasts; /* no chunk is given back; while memory is scarce, only the first chunk is made */
-    struct domi_slab_trim *trim; /* the trim that is under way; NULL: none is */
+    domi_slab_trim *trim; /* the trim that is under way; NULL: none is */
 } domi_slab;
 
 #define DOMI_SLAB_LINE 64u

@@ -11,20 +11,16 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "base/slab_check.h"
 
 #include <stdlib.h>
 
 /* Chunks that one step gives back, at some 20 us each. */
 #define RELEASES_PER_STEP 8
 
-typedef struct domi_slab_trim {
-    void *rest;            /* free objects that are not sorted yet */
-    domi_slab_chunk *last; /* chunk of the object that was sorted last */
-    bool parted;           /* everything is sorted, and `going` lists the chunks to be given back */
-    domi_slab_chunk *going; /* chunks to be given back; they are no longer in the slab's list */
-    size_t count;
-    domi_slab_chunk *chunks[]; /* sorted by address */
-} trim;
+typedef domi_slab_trim trim;
+
+#define CHECKED_PER_STEP 64u /* free objects that each step checks in builds with slow checks */
 
 static int by_address(const void *left, const void *right)
 {
@@ -77,6 +73,7 @@ bool domi_slab_trim_begin(domi_slab *slab)
     made->rest = slab->free;
     slab->free = NULL;
     slab->trim = made;
+    DOMI_CHECK_SLOW(domi_slab_trim_is_sound(slab, CHECKED_PER_STEP));
     return true;
 }
 
@@ -174,7 +171,8 @@ static void release(domi_slab *slab)
     }
 }
 
-bool domi_slab_trim_step(domi_slab *slab, uint32_t objects)
+/* Returns true when the trim has ended. */
+static bool take_step(domi_slab *slab, uint32_t objects)
 {
     trim *now = slab->trim;
 
@@ -194,6 +192,14 @@ bool domi_slab_trim_step(domi_slab *slab, uint32_t objects)
     return true;
 }
 
+bool domi_slab_trim_step(domi_slab *slab, uint32_t objects)
+{
+    bool ended = take_step(slab, objects);
+
+    DOMI_CHECK_SLOW(domi_slab_trim_is_sound(slab, CHECKED_PER_STEP));
+    return ended;
+}
+
 /* Put the chunks of `going` back behind the first chunk, which has to stay the newest. */
 static void take_back(domi_slab *slab)
 {
@@ -209,15 +215,12 @@ static void take_back(domi_slab *slab)
     }
 }
 
-void domi_slab_trim_stop(domi_slab *slab)
+static void give_all_back(domi_slab *slab)
 {
     trim *now = slab->trim;
 
-    if (now == NULL)
-        return;
     if (now->parted) {
         take_back(slab);
-        trim_free(slab);
         return;
     }
     /* If the slab ran dry, its free list is empty, and this loop costs nothing. */
@@ -229,5 +232,13 @@ void domi_slab_trim_stop(domi_slab *slab)
     slab->free = now->rest;
     for (size_t i = 0; i < now->count; i++)
         splice(slab, now->chunks[i]);
+}
+
+void domi_slab_trim_stop(domi_slab *slab)
+{
+    if (slab->trim == NULL)
+        return;
+    give_all_back(slab);
     trim_free(slab);
+    DOMI_CHECK_SLOW(domi_slab_trim_is_sound(slab, CHECKED_PER_STEP));
 }

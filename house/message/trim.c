@@ -1,6 +1,7 @@
 /* This file decides when a pass (trim.h) begins, and takes its steps. */
 #include "house/message/trim.h"
 
+#include "base/check.h"
 #include "base/memory.h"
 #include "house/message/pool.h"
 
@@ -141,7 +142,8 @@ static bool take_step(domi_manager *manager, domi_slab *slab, uint32_t objects)
     return more;
 }
 
-bool domi_pool_trim_step(domi_manager *manager, uint64_t now_ns, uint32_t objects)
+/* Returns true if a step was due. */
+static bool step_pass(domi_manager *manager, uint64_t now_ns, uint32_t objects)
 {
     domi_trim *trim = &manager->trim;
 
@@ -158,4 +160,32 @@ bool domi_pool_trim_step(domi_manager *manager, uint64_t now_ns, uint32_t object
     if (++trim->slab == DOMI_SLABS)
         end_pass(manager, now_ns);
     return true;
+}
+
+bool domi_trim_is_sound(const domi_manager *manager)
+{
+    const domi_trim *trim = &manager->trim;
+    uint64_t told = domi_counter_read(&manager->spare_bytes);
+    uint64_t spare = 0;
+
+    DOMI_CHECK(trim->under_way || !trim->begun);
+    DOMI_CHECK(!trim->under_way || trim->slab < DOMI_SLABS);
+    DOMI_CHECK(trim->wait_ns <= LAST_WAIT_NS);
+    for (uint32_t i = 0; i < DOMI_SLABS; i++) {
+        const domi_slab *slab = &manager->slabs[i];
+        DOMI_CHECK(slab->trim == NULL || (trim->begun && i == trim->slab));
+        spare += slab->spare_bytes;
+    }
+    /* A pass that finds nothing to trim in a slab clears its bytes, and tells so with the next step
+     * of a trim, or at its end. */
+    DOMI_CHECK(trim->under_way ? spare <= told : spare == told);
+    return true;
+}
+
+bool domi_pool_trim_step(domi_manager *manager, uint64_t now_ns, uint32_t objects)
+{
+    DOMI_CHECK_SLOW(domi_trim_is_sound(manager));
+    bool was_due = step_pass(manager, now_ns, objects);
+    DOMI_CHECK_SLOW(domi_trim_is_sound(manager));
+    return was_due;
 }

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "house/message/pool.h"
 #include "house/message/trim.h"
+#include "tests/support/death.h"
 #include "tests/support/house_world.h"
 #include "tests/support/suite.h"
 
@@ -60,5 +61,74 @@ START_TEST(objects_that_come_back_in_crowds_are_sorted_some_at_a_time)
 }
 END_TEST
 
+/* --- what is true between two steps ----------------------------------------------------------- */
+
+static void trims_without_a_pass(void)
+{
+    world.managers[0]->trim.under_way = false;
+}
+
+static void has_come_to_no_slab(void)
+{
+    world.managers[0]->trim.slab = DOMI_SLABS;
+}
+
+static void waits_longer_than_it_may(void)
+{
+    world.managers[0]->trim.wait_ns = UINT64_MAX;
+}
+
+static void trims_a_slab_that_it_left(void)
+{
+    world.managers[0]->trim.slab++;
+}
+
+static void trims_a_slab_before_it_begins(void)
+{
+    world.managers[0]->trim.begun = false;
+}
+
+static void spares_bytes_that_it_does_not_tell(void)
+{
+    world.managers[0]->slabs[DOMI_SLAB_64].spare_bytes += 64;
+}
+
+static void check_pass(void *breaks)
+{
+    (*(void (**)(void))breaks)();
+    (void)domi_trim_is_sound(world.managers[0]);
+}
+
+START_TEST(each_invariant_of_a_pass_is_checked)
+{
+    struct {
+        void (*breaks)(void);
+        const char *text;
+    } rows[] = {
+        {trims_without_a_pass, "trim->under_way || !trim->begun"},
+        {has_come_to_no_slab, "trim->slab < DOMI_SLABS"},
+        {waits_longer_than_it_may, "trim->wait_ns"},
+        {trims_a_slab_that_it_left, "slab->trim == NULL"},
+        {trims_a_slab_before_it_begins, "slab->trim == NULL"},
+        {spares_bytes_that_it_does_not_tell, "spare <= told"},
+    };
+    uint64_t now_ns = 0;
+
+    domt_world_open(&world, 1);
+    domi_manager *home = world.managers[0];
+    for (int i = 0; i < COUNT; i++)
+        nodes[i] = domi_pool_take(home, DOMI_SLAB_64);
+    for (int i = 0; i < COUNT; i++)
+        domi_pool_free(home, nodes[i]);
+    for (int i = 0; i < 1000 && !home->trim.begun; i++)
+        (void)domi_pool_trim_step(home, now_ns += UINT64_C(100000000), 64);
+    ck_assert(home->slabs[DOMI_SLAB_64].trim != NULL && domi_trim_is_sound(home));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        domt_dies(check_pass, &rows[i].breaks, rows[i].text);
+    domt_world_end(&world);
+}
+END_TEST
+
 DOMT_MAIN("trim", 30, objects_that_come_back_in_crowds_are_sorted_some_at_a_time,
-          spare_bytes_that_are_used_again_are_not_spare_any_more)
+          spare_bytes_that_are_used_again_are_not_spare_any_more,
+          each_invariant_of_a_pass_is_checked)
