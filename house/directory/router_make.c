@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "house/conversation/stack.h"
 #include "house/directory/name_table.h"
+#include "house/directory/router_check.h"
 #include "house/family/family.h"
 #include "house/family/life.h"
 
@@ -91,6 +92,7 @@ void domi_router_give_back(domi_manager *manager, domi_router *router)
     uint64_t life = atomic_load_explicit(&router->face.life, memory_order_relaxed);
 
     DOMI_CHECK((life & (DOMI_LIFE_CLOSED | DOMI_ROUTER_STOPPING)) == DOMI_LIFE_CLOSED);
+    DOMI_CHECK_SLOW(domi_router_may_be_given_back(manager, router));
     atomic_store_explicit(&router->face.life, life & ~DOMI_ROUTER_ORPHAN, memory_order_relaxed);
     domi_spinlock_lock(&routers->lock);
     routers->count--;
@@ -219,6 +221,7 @@ static int open_router(const struct order *order, domi_router *router, domus_add
                                                                address, &router->name_slot);
     if (error != 0)
         return error;
+    DOMI_CHECK_SLOW(domi_router_may_open(router));
     /* release: pairs with the acquire in domi_router_stop(). */
     atomic_store_explicit(&router->face.life, (uint64_t)address.lease << 32, memory_order_release);
     if (order->parent != NULL) {

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "house/conversation/stack.h"
+#include "house/directory/router_check.h"
 #include "house/family/family.h"
 #include "house/family/slots.h"
 
@@ -181,13 +182,17 @@ static void check_one(void *house_, void *home)
 {
     const domi_house *house = house_;
 
-    if (house->home == home && !domi_house_is_exposed(house) && house->state != DOMI_CREATED)
-        domi_house_check_lists(home, house);
+    if (house->home != home || domi_house_is_exposed(house) || house->state == DOMI_CREATED)
+        return;
+    domi_house_check_lists(home, house);
+    domi_house_check_routers(home, house);
 }
 
 void domi_manager_check_houses(domi_manager *home)
 {
     domi_slots_walk(home, check_one, home);
+    if (home->routers != NULL)
+        domi_routers_check(home->routers);
 }
 
 /* --- a promise -------------------------------------------------------------------------------- */

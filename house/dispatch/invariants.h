@@ -25,7 +25,8 @@ void domi_promise_check(const domi_promise *promise);
  * domi_house_check_lists(). Always returns true, because a check that fails ends the process. */
 bool domi_house_is_sound(const domi_manager *home, const domi_house *house);
 
-/* Check all houses of `home` in which an actor lives and which are not exposed. Home. */
+/* Check all houses of `home` in which an actor lives and which are not exposed, and the routers of
+ * the system. Home; no thread may make or stop a router meanwhile. */
 void domi_manager_check_houses(domi_manager *home);
 
 #endif

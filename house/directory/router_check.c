@@ -1,0 +1,198 @@
+/* Checks for each state of a router. Its life word tells the state:
+ *
+ *   open      the lease alone;
+ *   closing   CLOSED and STOPPING, perhaps ORPHAN: a thread stops the routees;
+ *   closed    CLOSED, perhaps ORPHAN: the router waits for its owner, which gives it back, or a
+ *             thread makes it anew;
+ *   free      CLOSED. The lease is 0 if the leases are used up, and then the router is in no list.
+ */
+#include "house/directory/router_check.h"
+
+#include "base/check.h"
+#include "house/message/family.h"
+
+#define WALKED_MAX  1024u /* routers of a list that are looked at */
+#define ROUTEES_MAX 64u   /* routees of an open router that are looked at */
+
+static uint64_t life_of(const domi_router *router)
+{
+    /* Relaxed: no thread changes the router during the check. */
+    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&router->face.life,
+                                memory_order_relaxed);
+}
+
+static uint64_t marks_of(const domi_router *router)
+{
+    return life_of(router) & UINT32_MAX;
+}
+
+static uint32_t count_of(const domi_router *router)
+{
+    /* Relaxed: as in life_of(). */
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&router->count,
+                                memory_order_relaxed);
+}
+
+/* Check a router's memory, of which the same is true in all states. */
+static void check_memory(const domi_router *router)
+{
+    DOMI_CHECK(router->face.home == NULL); /* else a put would take it for an actor */
+    DOMI_CHECK(router->face.state == DOMI_CREATED && router->face.marks == 0);
+    DOMI_CHECK(router->face.stacks == NULL && router->face.family == NULL);
+    DOMI_CHECK(router->size_class < DOMI_ROUTER_CLASSES);
+    DOMI_CHECK((const void *)router->turns ==
+               (const void *)&router->routees[(size_t)1 << router->size_class]);
+}
+
+/* A routee is or was an actor, and its lease is one that the actor's slot has reached. */
+static void check_routee(domus_address who)
+{
+    DOMI_CHECK(who.house != NULL && who.house->home != NULL);
+    DOMI_CHECK(who.lease != 0);
+    uint32_t reached = DOMI_LIFE_LEASE(domi_house_life(who.house));
+    DOMI_CHECK(reached == 0 || reached >= who.lease); /* 0: the leases are used up */
+}
+
+/* Check the fields that senders read from an open router. */
+static void check_fields(const domi_router *router, uint32_t most)
+{
+    uint32_t count = count_of(router);
+    /* Relaxed: as in life_of(). */
+    uint32_t route =
+        atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&router->route, memory_order_relaxed);
+    bool has_key = atomic_load_explicit((_Atomic(domi_router_key *) *)(uintptr_t)&router->key,
+                                        memory_order_relaxed) != NULL;
+
+    DOMI_CHECK(DOMI_LIFE_LEASE(life_of(router)) != 0);
+    DOMI_CHECK(count >= 2 && count <= 1u << router->size_class);
+    DOMI_CHECK(count > 1u << router->size_class >> 1); /* else a smaller one would do */
+    DOMI_CHECK(route <= DOMUS_ROUTE_HASH);
+    DOMI_CHECK(has_key || route != DOMUS_ROUTE_HASH);
+    for (uint32_t i = 0; i < count && i < most; i++)
+        check_routee(domi_router_routee(router, i));
+}
+
+bool domi_router_may_open(const domi_router *router)
+{
+    check_memory(router);
+    DOMI_CHECK(marks_of(router) == DOMI_LIFE_CLOSED);
+    check_fields(router, UINT32_MAX);
+    return true;
+}
+
+/* True if the actor takes no more messages. */
+static bool has_left(domus_address who)
+{
+    if (who.house == NULL)
+        return true; /* it could not be made */
+    uint64_t life = domi_house_life(who.house);
+    return DOMI_LIFE_LEASE(life) != who.lease || (life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP)) != 0;
+}
+
+bool domi_router_may_be_given_back(const domi_manager *manager, const domi_router *router)
+{
+    check_memory(router);
+    DOMI_CHECK((marks_of(router) & ~DOMI_ROUTER_ORPHAN) == DOMI_LIFE_CLOSED);
+    if (manager->closing || manager->has_stopped)
+        return true; /* the system ends the routees */
+    for (uint32_t i = 0; i < count_of(router); i++)
+        DOMI_CHECK(has_left(domi_router_routee(router, i)));
+    return true;
+}
+
+void domi_router_check(const domi_router *router)
+{
+    check_memory(router);
+    switch (marks_of(router)) {
+    case 0:
+        check_fields(router, ROUTEES_MAX);
+        break;
+    case DOMI_LIFE_CLOSED:
+    case DOMI_LIFE_CLOSED | DOMI_ROUTER_ORPHAN:
+    case DOMI_LIFE_CLOSED | DOMI_ROUTER_STOPPING:
+    case DOMI_LIFE_CLOSED | DOMI_ROUTER_STOPPING | DOMI_ROUTER_ORPHAN:
+        break;
+    default:
+        domi_check_failed("a router is in no state", __FILE__, __LINE__, __func__);
+    }
+}
+
+/* --- all routers ------------------------------------------------------------------------------ */
+
+/* Returns how many free routers there are, at most `most`. */
+static uint32_t check_free(const domi_routers *routers, uint32_t most)
+{
+    uint32_t count = 0;
+
+    for (uint32_t size_class = 0; size_class < DOMI_ROUTER_CLASSES; size_class++) {
+        const domi_router *router = routers->free[size_class];
+        for (; router != NULL && count < most; router = router->next) {
+            DOMI_CHECK(router->size_class == size_class);
+            DOMI_CHECK(marks_of(router) == DOMI_LIFE_CLOSED);
+            DOMI_CHECK(DOMI_LIFE_LEASE(life_of(router)) != 0);
+            count++;
+        }
+    }
+    return count;
+}
+
+static void check_all(const domi_routers *routers)
+{
+    uint32_t free = check_free(routers, WALKED_MAX);
+    uint32_t used_up = 0;
+    uint32_t made = 0;
+
+    DOMI_CHECK(routers->count <= routers->max);
+    for (const domi_router *router = routers->made; router != NULL; router = router->made) {
+        if (made == WALKED_MAX)
+            return; /* the counts cannot be compared */
+        domi_router_check(router);
+        used_up += DOMI_LIFE_LEASE(life_of(router)) == 0;
+        made++;
+    }
+    DOMI_CHECK(routers->count + free <= made);
+    DOMI_CHECK(routers->count + free + used_up >= made);
+}
+
+void domi_routers_check(domi_routers *routers)
+{
+    domi_spinlock_lock(&routers->lock);
+    check_all(routers);
+    domi_spinlock_unlock(&routers->lock);
+}
+
+/* --- the actors ------------------------------------------------------------------------------- */
+
+/* The load of a routee stands beside its address. If the router was made anew before the routee has
+ * ended, the address is another one's. */
+static void check_told_load(const domi_house *house)
+{
+    const char *load = (const char *)house->family->load;
+    const domi_routee *routee =
+        (const domi_routee *)(const void *)(load - offsetof(domi_routee, load));
+    domus_address self = domi_house_address(house);
+    /* Relaxed: as in life_of(). */
+    const domi_house *told = atomic_load_explicit(
+        (_Atomic(domi_house *) *)(uintptr_t)&routee->house, memory_order_relaxed);
+    uint32_t lease =
+        atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&routee->lease, memory_order_relaxed);
+
+    DOMI_CHECK((told == house && lease == self.lease) || has_left(self));
+}
+
+void domi_house_check_routers(const domi_manager *manager, const domi_house *house)
+{
+    uint32_t count = 0;
+
+    if (house->family == NULL)
+        return;
+    if (house->family->load != NULL)
+        check_told_load(house);
+    for (const domi_router *router = house->family->routers; router != NULL && count < WALKED_MAX;
+         router = router->next) {
+        DOMI_CHECK(router->owned);
+        DOMI_CHECK((marks_of(router) & DOMI_ROUTER_ORPHAN) == 0); /* the owner is alive */
+        count++;
+    }
+    DOMI_CHECK(count == 0 || count <= manager->routers->count);
+}

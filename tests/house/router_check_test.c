@@ -1,0 +1,331 @@
+/* house/directory/router_check.c: each invariant of a router is broken once, and the check that
+ * states it ends the process. */
+#include "house/directory/router_check.h"
+
+#include "house/dispatch/invariants.h"
+#include "house/family/family.h"
+#include "tests/house/workers.h"
+#include "tests/support/death.h"
+
+static domi_router *made; /* of four routees, by agents[0] */
+
+static void make(uint32_t max, domus_route route)
+{
+    begin(max);
+    spawn_many(4, route);
+    made = (domi_router *)(void *)router.house;
+}
+
+typedef struct row {
+    void (*breaks)(void);
+    const char *text;
+} row;
+
+static void each_dies(void (*body)(void *), const row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        domt_dies(body, (void *)(uintptr_t)&rows[i].breaks, rows[i].text);
+}
+
+static void apply(void *breaks)
+{
+    (*(void (**)(void))breaks)();
+}
+
+/* --- open ------------------------------------------------------------------------------------- */
+
+static void has_a_home(void)
+{
+    made->face.home = world.managers[0];
+}
+
+static void lives_as_an_actor(void)
+{
+    made->face.state = DOMI_WAITING;
+}
+
+static void has_conversations(void)
+{
+    made->face.stacks = (domus_stack *)(void *)made;
+}
+
+static void is_of_another_class(void)
+{
+    made->size_class++;
+}
+
+static void is_of_no_class(void)
+{
+    made->size_class = DOMI_ROUTER_CLASSES;
+}
+
+static void stops_before_it_closes(void)
+{
+    atomic_fetch_or(&made->face.life, DOMI_ROUTER_STOPPING);
+}
+
+static void is_an_orphan_and_open(void)
+{
+    atomic_fetch_or(&made->face.life, DOMI_ROUTER_ORPHAN);
+}
+
+static void opens_with_no_lease(void)
+{
+    atomic_fetch_and(&made->face.life, UINT32_MAX);
+}
+
+static void has_one_routee(void)
+{
+    atomic_store(&made->count, 1);
+}
+
+static void has_more_routees_than_places(void)
+{
+    atomic_store(&made->count, 5);
+}
+
+static void is_too_large_for_its_routees(void)
+{
+    atomic_store(&made->count, 2);
+}
+
+static void has_no_such_route(void)
+{
+    atomic_store(&made->route, DOMUS_ROUTE_HASH + 1);
+}
+
+static void hashes_without_a_key(void)
+{
+    atomic_store(&made->route, DOMUS_ROUTE_HASH);
+}
+
+static void has_nobody_as_a_routee(void)
+{
+    atomic_store(&made->routees[3].house, NULL);
+}
+
+static void has_a_router_as_a_routee(void)
+{
+    atomic_store(&made->routees[3].house, &made->face);
+}
+
+static void has_a_routee_without_a_lease(void)
+{
+    atomic_store(&made->routees[3].lease, 0);
+}
+
+static void has_a_routee_of_the_future(void)
+{
+    atomic_fetch_add(&made->routees[3].lease, 1);
+}
+
+static void check_open(void *breaks)
+{
+    apply(breaks);
+    domi_router_check(made);
+}
+
+static void check_at_its_making(void *breaks)
+{
+    atomic_fetch_or(&made->face.life, DOMI_LIFE_CLOSED);
+    apply(breaks);
+    (void)domi_router_may_open(made);
+}
+
+START_TEST(each_invariant_of_an_open_router_is_checked)
+{
+    static const row rows[] = {
+        {has_a_home, "router->face.home == NULL"},
+        {lives_as_an_actor, "router->face.state"},
+        {has_conversations, "router->face.stacks"},
+        {is_of_another_class, "router->turns"},
+        {is_of_no_class, "DOMI_ROUTER_CLASSES"},
+        {opens_with_no_lease, "DOMI_LIFE_LEASE"},
+        {has_one_routee, "count >= 2"},
+        {has_more_routees_than_places, "count <= 1u << router->size_class"},
+        {is_too_large_for_its_routees, "router->size_class >> 1"},
+        {has_no_such_route, "route <= DOMUS_ROUTE_HASH"},
+        {hashes_without_a_key, "has_key"},
+        {has_nobody_as_a_routee, "who.house != NULL"},
+        {has_a_router_as_a_routee, "who.house->home != NULL"},
+        {has_a_routee_without_a_lease, "who.lease != 0"},
+        {has_a_routee_of_the_future, "reached >= who.lease"},
+    };
+    static const row states[] = {
+        {stops_before_it_closes, "no state"},
+        {is_an_orphan_and_open, "no state"},
+    };
+
+    make(1, DOMUS_ROUTE_ROBIN);
+    domi_router_check(made);
+    each_dies(check_open, rows, sizeof rows / sizeof rows[0]);
+    each_dies(check_open, states, sizeof states / sizeof states[0]);
+    each_dies(check_at_its_making, rows, sizeof rows / sizeof rows[0]);
+    stop(routees[1]); /* a routee may end before its router does */
+    domi_router_check(made);
+    end();
+}
+END_TEST
+
+/* --- given back ------------------------------------------------------------------------------- */
+
+static void is_open(void)
+{
+    atomic_fetch_and(&made->face.life, ~DOMI_LIFE_CLOSED);
+}
+
+static void is_being_stopped(void)
+{
+    atomic_fetch_or(&made->face.life, DOMI_ROUTER_STOPPING);
+}
+
+static void has_a_routee_that_goes_on(void)
+{
+    domus_address agent = agents[0];
+
+    atomic_store(&made->routees[2].house, agent.house);
+    atomic_store(&made->routees[2].lease, agent.lease);
+}
+
+static void check_given_back(void *breaks)
+{
+    apply(breaks);
+    (void)domi_router_may_be_given_back(world.managers[0], made);
+}
+
+START_TEST(each_invariant_of_a_router_that_is_given_back_is_checked)
+{
+    static const row rows[] = {
+        {is_open, "DOMI_LIFE_CLOSED"},
+        {is_being_stopped, "DOMI_LIFE_CLOSED"},
+        {has_a_routee_that_goes_on, "has_left"},
+        {has_a_home, "router->face.home == NULL"},
+    };
+
+    make(1, DOMUS_ROUTE_ROBIN);
+    ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0);
+    ck_assert(domi_router_may_be_given_back(world.managers[0], made)); /* all are asked to stop */
+    domt_settle(&world);
+    ck_assert(domi_router_may_be_given_back(world.managers[0], made));
+    domi_router_check(made);
+    each_dies(check_given_back, rows, sizeof rows / sizeof rows[0]);
+    end();
+}
+END_TEST
+
+/* --- all routers, and their owner ------------------------------------------------------------- */
+
+static void counts_one_too_many(void)
+{
+    routers.count++;
+}
+
+static void counts_one_too_few(void)
+{
+    routers.count--;
+}
+
+static void has_more_than_it_may(void)
+{
+    routers.max = 0;
+}
+
+static void frees_an_open_router(void)
+{
+    routers.free[made->size_class] = made;
+}
+
+static void has_a_free_router_among_larger_ones(void)
+{
+    routers.free[made->size_class + 1] = routers.free[made->size_class - 1];
+}
+
+static void has_a_free_router_without_leases(void)
+{
+    atomic_store(&routers.free[made->size_class - 1]->face.life, DOMI_LIFE_CLOSED);
+}
+
+static void loses_a_free_router(void)
+{
+    routers.free[made->size_class - 1] = NULL;
+}
+
+static void is_nobodys(void)
+{
+    made->owned = false;
+}
+
+static void is_an_orphan_of_a_living_owner(void)
+{
+    atomic_fetch_or(&made->face.life, DOMI_LIFE_CLOSED | DOMI_ROUTER_ORPHAN);
+}
+
+static void is_in_a_circle(void)
+{
+    made->next = made;
+}
+
+static void tells_its_load_to_another_place(void)
+{
+    routees[0].house->family->load = &made->routees[2].load;
+}
+
+static void belongs_to_another_lease(void)
+{
+    atomic_fetch_sub(&made->routees[0].lease, 1);
+}
+
+static void check_houses(void *breaks)
+{
+    apply(breaks);
+    domi_manager_check_houses(world.managers[0]);
+}
+
+START_TEST(each_invariant_of_all_routers_is_checked)
+{
+    static const row rows[] = {
+        {counts_one_too_many, "routers->count + free <= made"},
+        {counts_one_too_few, "routers->count + free + used_up >= made"},
+        {loses_a_free_router, "routers->count + free + used_up >= made"},
+        {has_more_than_it_may, "routers->count <= routers->max"},
+        {frees_an_open_router, "== DOMI_LIFE_CLOSED"},
+        {has_a_free_router_among_larger_ones, "router->size_class == size_class"},
+        {has_a_free_router_without_leases, "DOMI_LIFE_LEASE"},
+        {is_nobodys, "router->owned"},
+        {is_an_orphan_of_a_living_owner, "DOMI_ROUTER_ORPHAN"},
+        {is_in_a_circle, "count <= manager->routers->count"},
+        {tells_its_load_to_another_place, "has_left"},
+        {belongs_to_another_lease, "has_left"},
+        {has_one_routee, "count >= 2"},
+    };
+
+    begin(8);
+    spawn_many(2, DOMUS_ROUTE_ROBIN);
+    ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0);
+    domt_settle(&world);
+    spawn_many(4, DOMUS_ROUTE_LEAST);
+    made = (domi_router *)(void *)router.house;
+    domi_manager_check_houses(world.managers[0]);
+    spawn_many(2, DOMUS_ROUTE_NEAR); /* the stopped one, which is pruned, and used again */
+    ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0);
+    domt_settle(&world);
+    domi_manager_check_houses(world.managers[0]);
+    end();
+
+    begin(8);
+    for (uint32_t i = 0; i < 2; i++) /* nobody owns these */
+        ck_assert_int_eq(
+            domi_router_spawn(domt_outside(&world), NULL, &worker, NULL, 2, NULL, NULL, &router),
+            0);
+    ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0); /* free at once */
+    spawn_many(4, DOMUS_ROUTE_LEAST);
+    made = (domi_router *)(void *)router.house;
+    domi_manager_check_houses(world.managers[0]);
+    each_dies(check_houses, rows, sizeof rows / sizeof rows[0]);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("router check", 60, each_invariant_of_an_open_router_is_checked,
+          each_invariant_of_a_router_that_is_given_back_is_checked,
+          each_invariant_of_all_routers_is_checked)
