@@ -359,6 +359,8 @@ static void wake(domi_manager *manager)
         fail("eventfd");
 }
 
+static const domi_runtime_hooks hooks = {.wake = wake};
+
 static void make_world(domus_config *config)
 {
     for (uint32_t i = 0; i < 2; i++) {
@@ -369,10 +371,17 @@ static void make_world(domus_config *config)
     }
     for (uint32_t i = 0; i < 2; i++) {
         domus_address address;
-        if (domi_manager_init(managers[i], i, 2, managers, config, 1) != 0 ||
+        const domi_manager_options options = {
+            .index = i,
+            .count = 2,
+            .managers = managers,
+            .config = config,
+            .now_ns = 1,
+            .hooks = &hooks,
+        };
+        if (domi_manager_init(managers[i], &options) != 0 ||
             domi_house_spawn(managers[i], managers[i], &sender, NULL, &address) != 0)
             fail("no manager");
-        managers[i]->wake = wake;
         (void)domi_manager_mount_actors(managers[i]);
         senders[i] = address.house;
     }

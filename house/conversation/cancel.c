@@ -41,7 +41,8 @@ void domi_stack_cancel(domi_manager *manager, domus_stack *stack, int error)
     for (domi_promise *promise = stack->waiting; promise != NULL; promise = promise->next) {
         if (promise->kind == DOMI_PROMISE_ASK && promise->target.house != NULL)
             cancel_ask(manager, promise);
-        if (promise->kind == DOMI_PROMISE_BLOCKING && !manager->withdraw(manager, promise))
+        if (promise->kind == DOMI_PROMISE_BLOCKING && manager->hooks.withdraw != NULL &&
+            !manager->hooks.withdraw(manager, promise))
             continue; /* the work runs and uses memory of the actor, so its end is waited for */
         if (promise->state == DOMI_PROMISE_WAITING)
             domi_promise_fail(manager, promise, -ECANCELED);

@@ -46,7 +46,7 @@ void domi_stack_free_if_done(domi_manager *manager, domus_stack *stack)
     } else if (stack->away == DOMI_STACK_COUNTED) {
         uint64_t key = stack->counted_at;
         stack_free(manager, stack);
-        manager->conversation_ended(manager, key);
+        manager->io_hooks.conversation_ended(manager, key);
     }
 }
 
@@ -147,8 +147,7 @@ static bool is_of_channel(domi_manager *manager, const domi_house *house, const 
                           int error)
 {
     return pooled != NULL && house->behaviour->kind == DOMUS_CHANNELS &&
-           manager->conversation_failed != NULL &&
-           manager->conversation_failed(manager, pooled, error);
+           manager->io_hooks.conversation_failed(manager, pooled, error);
 }
 
 /* End the conversation with `result`. If it still has to answer an ask, the asker hears of the end;

@@ -55,8 +55,8 @@ static bool take_own_message(house_run *run, domi_envelope *message)
         (void)domi_house_stop(run->manager, domi_house_address(run->house));
         return true;
     }
-    return run->manager->take_event != NULL && message->node.kind == DOMI_EVENT &&
-           run->manager->take_event(run->manager, run->house, message);
+    return message->node.kind == DOMI_EVENT &&
+           run->manager->io_hooks.take_event(run->manager, run->house, message);
 }
 
 /* Report a dead letter for an event that stays with its timer or watch and is not freed. */
@@ -357,7 +357,7 @@ static void take_all(house_run *run, uint32_t source)
         break;
     default:
         if (domi_house_may_run_channels(house))
-            run->left -= run->manager->run_channels(run->manager, house, run->left);
+            run->left -= run->manager->io_hooks.run_channels(run->manager, house, run->left);
     }
 }
 
@@ -419,7 +419,7 @@ DOMI_INLINE void run_in_order(house_run *run, domi_manager *manager, domi_house 
             take_events(run, channels, true);
     }
     if (domi_house_may_run_channels(house))
-        run->left -= manager->run_channels(manager, house, run->left);
+        run->left -= manager->io_hooks.run_channels(manager, house, run->left);
 }
 
 DOMI_INLINE uint32_t run_once(domi_manager *manager, domi_house *house)

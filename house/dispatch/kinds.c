@@ -166,22 +166,22 @@ static bool begin_descriptor(domi_manager *manager, domi_house *house, domi_node
 static void end_descriptor(domi_manager *manager, domi_house *house, domi_node *node)
 {
     (void)house;
-    manager->descriptor_handled(manager, node);
+    manager->io_hooks.descriptor_handled(manager, node);
 }
 
 static void drop_descriptor(domi_manager *manager, domi_node *node)
 {
-    manager->descriptor_handled(manager, node);
+    manager->io_hooks.descriptor_handled(manager, node);
 }
 
 static void carry_out_descriptor(domi_manager *home, domi_node *node)
 {
-    home->descriptor_noted(home, node);
+    home->io_hooks.descriptor_noted(home, node);
 }
 
 static void cancel_descriptor(domi_manager *manager, domi_node *node)
 {
-    manager->descriptor_cancel(manager, node);
+    manager->io_hooks.descriptor_cancel(manager, node);
 }
 
 /* --- houses ----------------------------------------------------------------------------------- */

@@ -12,7 +12,58 @@
 
 #include <errno.h>
 
-static const _Atomic uint32_t none = DOMUS_MEMORY_NORMAL;
+static const _Atomic uint32_t never_short = DOMUS_MEMORY_NORMAL;
+
+/* --- a manager without io -------------------------------------------------------------------- */
+
+static uint32_t never_run_channels(domi_manager *manager, domi_house *house, uint32_t budget)
+{
+    (void)manager, (void)house, (void)budget;
+    DOMI_CHECK(!"channels of a manager without io");
+}
+
+static void never_end_conversation(domi_manager *manager, uint64_t key)
+{
+    (void)manager, (void)key;
+    DOMI_CHECK(!"a conversation that a channel counts, without io");
+}
+
+static bool is_not_of_channel(domi_manager *manager, const domus_stack *stack, int error)
+{
+    (void)manager, (void)stack, (void)error;
+    return false;
+}
+
+static bool is_not_of_io(domi_manager *manager, domi_house *house, domi_envelope *message)
+{
+    (void)manager, (void)house, (void)message;
+    return false;
+}
+
+static void never_watch_descriptor(domi_manager *manager, domi_node *node)
+{
+    (void)manager, (void)node;
+    DOMI_CHECK(!"a watch on a descriptor, without io");
+}
+
+static uint32_t stop_no_channel(domi_manager *manager, domi_house *house)
+{
+    (void)manager, (void)house;
+    return 0;
+}
+
+const domi_io_hooks domi_hooks_without_io = {
+    .run_channels = never_run_channels,
+    .conversation_ended = never_end_conversation,
+    .conversation_failed = is_not_of_channel,
+    .take_event = is_not_of_io,
+    .descriptor_handled = never_watch_descriptor,
+    .descriptor_cancel = never_watch_descriptor,
+    .descriptor_noted = never_watch_descriptor,
+    .stop_channels = stop_no_channel,
+};
+
+/* --- the beginning --------------------------------------------------------------------------- */
 
 static void free_tables(domi_manager *manager)
 {
@@ -21,25 +72,45 @@ static void free_tables(domi_manager *manager)
     domi_memory_free(manager->links.by_home);
 }
 
-int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
-                      domi_manager **managers, const domus_config *config, uint64_t now_ns)
+static void take_options(domi_manager *manager, const domi_manager_options *options)
 {
-    DOMI_CHECK(count <= DOMI_MANAGERS_MAX && index < count);
-    domi_manager_own(manager);
-    manager->index = index;
-    manager->count = count;
-    /* All managers but the outside's are of threads of the loop. If the system may have detached
-     * actors, runtime sets this number again. */
-    manager->threads = count - 1;
-    manager->managers = managers;
-    manager->config = config;
+    manager->index = options->index;
+    manager->count = options->count;
+    manager->threads = options->threads != 0 ? options->threads : options->count - 1;
+    manager->managers = options->managers;
+    manager->config = options->config;
+    manager->now_ns = options->now_ns;
+    if (options->hooks != NULL)
+        manager->hooks = *options->hooks;
+    manager->thread = options->thread;
+    manager->system = options->system;
+    manager->io_hooks = options->io_hooks != NULL ? *options->io_hooks : domi_hooks_without_io;
+    manager->io = options->io;
+    manager->asker = options->asker;
+    manager->pressure = options->pressure != NULL ? options->pressure : &never_short;
+    manager->names = options->names;
+    manager->letters = options->letters;
+    manager->groups = options->groups;
+    manager->routers = options->routers;
+}
+
+static void take_limits(domi_manager *manager, const domus_config *config)
+{
     manager->mailbox_max = manager->lane_max = config->scheduler.mailbox_max;
-    manager->pressure = &none;
     domi_manager_set_run_limit(manager, config->scheduler.messages_per_run_max);
     manager->conversations_max = config->scheduler.conversations_max;
     manager->ready[DOMUS_STATE].normal_every = config->scheduler.normal_every;
     manager->ready[DOMUS_CHANNELS].normal_every = config->scheduler.normal_every;
-    manager->now_ns = now_ns;
+}
+
+int domi_manager_init(domi_manager *manager, const domi_manager_options *options)
+{
+    uint32_t count = options->count;
+
+    DOMI_CHECK(count <= DOMI_MANAGERS_MAX && options->index < count);
+    domi_manager_own(manager);
+    take_options(manager, options);
+    take_limits(manager, options->config);
     manager->chains = domi_memory_new(count * sizeof(domi_chain));
     manager->slots_of = domi_memory_new(count * sizeof(domi_slot_cache));
     manager->links.by_home = domi_memory_new(count * sizeof(domi_link_chain));
@@ -51,11 +122,25 @@ int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
     domi_slots_init(manager);
     domi_spinlock_init(&manager->shared_lock);
     domi_spinlock_init(&manager->memory_watches.lock);
-    domi_wheel_init(&manager->wheel, now_ns);
-    domi_wheel_init(&manager->deadlines, now_ns);
-    manager->next_home = index; /* so that not all managers begin with the same thread */
+    domi_wheel_init(&manager->wheel, options->now_ns);
+    domi_wheel_init(&manager->deadlines, options->now_ns);
+    manager->next_home = options->index; /* so that not all managers begin with the same thread */
     return 0;
 }
+
+int domi_manager_spawn_asker(domi_manager *manager, const domus_behaviour *behaviour,
+                             domus_address *ret_address)
+{
+    int result = domi_house_spawn(manager, manager, behaviour, NULL, ret_address);
+
+    if (result != 0)
+        return result;
+    (void)domi_manager_mount_actors(manager);
+    manager->asker = ret_address->house;
+    return 0;
+}
+
+/* --- the end --------------------------------------------------------------------------------- */
 
 void domi_manager_fini(domi_manager *manager)
 {

@@ -4,10 +4,42 @@
 
 #include "house/message/manager.h"
 
-/* Make `manager` the one with number `index` of `count`, owned by the calling thread. The array
- * `managers` may be filled later. Returns 0; -ENOMEM. */
-int domi_manager_init(domi_manager *manager, uint32_t index, uint32_t count,
-                      domi_manager **managers, const domus_config *config, uint64_t now_ns);
+/* The parts of a new manager. A field that is left out is 0 or NULL; its comment says what that
+ * means. */
+typedef struct domi_manager_options {
+    uint32_t index;
+    uint32_t count;          /* managers of the system */
+    uint32_t threads;        /* of these, managers of the loop's threads; 0: all but the last one */
+    domi_manager **managers; /* all managers, by index; the array may be filled later */
+    const domus_config *config;
+    uint64_t now_ns;
+
+    const domi_runtime_hooks *hooks; /* NULL: every entry is NULL */
+    void *thread;                    /* an object of the maker, for its hooks */
+    void *system;                    /* another one */
+    const domi_io_hooks *io_hooks;   /* NULL: domi_hooks_without_io */
+    void *io;                        /* the io of this manager, which may be made later; or NULL */
+
+    domi_house *asker;                /* the outside's asker, or NULL if there is none yet */
+    const _Atomic uint32_t *pressure; /* domus_memory_level; NULL: memory is never short */
+    struct domi_names *names;         /* NULL: there are none; the next two likewise */
+    struct domi_letters *letters;
+    struct domi_groups *groups;
+    struct domi_routers *routers;
+} domi_manager_options;
+
+/* The hooks of io for a manager that has no io. Its actors have no channels and watch no
+ * descriptor, so the entries that would handle these fail a check. */
+extern const domi_io_hooks domi_hooks_without_io;
+
+/* Make `manager` by `options`, owned by the calling thread. Its memory is zero before. Returns 0;
+ * -ENOMEM. */
+int domi_manager_init(domi_manager *manager, const domi_manager_options *options);
+
+/* Spawn the actor in whose name foreign threads ask, on `manager`, which is the outside's. The
+ * owner calls this once, before it is used. Returns 0; -ENOMEM. */
+int domi_manager_spawn_asker(domi_manager *manager, const domus_behaviour *behaviour,
+                             domus_address *ret_address);
 
 /* Free the memory of `manager`, after all threads have ended. domi_manager_end_actors() has to be
  * called before, because it releases what messages still own. */

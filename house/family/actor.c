@@ -122,9 +122,10 @@ int domus_spawn_with(domus_stack *stack, const domus_behaviour *behaviour, const
     domi_house *parent = domi_stack_house(stack);
 
     if (options != NULL && options->detached) {
-        if (manager->spawn_detached == NULL)
+        if (manager->hooks.spawn_detached == NULL)
             return -EOPNOTSUPP;
-        return manager->spawn_detached(manager, parent, behaviour, state, options, ret_address);
+        return manager->hooks.spawn_detached(manager, parent, behaviour, state, options,
+                                             ret_address);
     }
     domi_manager *home = place_of(stack, options);
     if (home == NULL)

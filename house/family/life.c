@@ -221,11 +221,11 @@ int domi_house_spawn_routee(domi_manager *manager, domi_house *parent, domi_mana
                             const domus_spawn_options *options, _Atomic uint32_t *load,
                             domus_address *ret_address)
 {
-    if (manager->begin_spawn != NULL && !manager->begin_spawn(manager))
+    if (manager->hooks.begin_spawn != NULL && !manager->hooks.begin_spawn(manager))
         return -ESHUTDOWN;
     int result = spawn(manager, parent, home, behaviour, state, options, load, ret_address);
-    if (manager->end_spawn != NULL)
-        manager->end_spawn(manager);
+    if (manager->hooks.end_spawn != NULL)
+        manager->hooks.end_spawn(manager);
     return result;
 }
 
@@ -344,8 +344,8 @@ void domi_house_stop_begin(domi_manager *manager, domi_house *house)
     domi_link_cancel_all(manager, house);
     domi_watch_cancel_all(manager, house);
     (void)domi_family_stop_children(manager, house);
-    if (manager->stop_channels != NULL && house->behaviour->kind == DOMUS_CHANNELS)
-        (void)manager->stop_channels(manager, house);
+    if (house->behaviour->kind == DOMUS_CHANNELS)
+        (void)manager->io_hooks.stop_channels(manager, house);
 }
 
 DOMI_NO_CANARY void domi_house_run_stop(domi_manager *manager, domi_house *house)
@@ -365,8 +365,8 @@ DOMI_NO_CANARY void domi_house_run_stop(domi_manager *manager, domi_house *house
 
 bool domi_house_stop_end(domi_manager *manager, domi_house *house)
 {
-    bool channels = manager->stop_channels != NULL && house->behaviour->kind == DOMUS_CHANNELS &&
-                    manager->stop_channels(manager, house) != 0;
+    bool channels = house->behaviour->kind == DOMUS_CHANNELS &&
+                    manager->io_hooks.stop_channels(manager, house) != 0;
 
     bool children = domi_house_count_children(house) != 0;
 
@@ -394,8 +394,8 @@ void domi_house_end_left(domi_manager *manager, domi_house *house)
                    memory, too */
     if (house->state == DOMI_CREATED)
         domi_house_queue_mount(manager, house);
-    if (manager->stop_channels != NULL && house->behaviour->kind == DOMUS_CHANNELS &&
-        manager->stop_channels(manager, house) != 0)
+    if (house->behaviour->kind == DOMUS_CHANNELS &&
+        manager->io_hooks.stop_channels(manager, house) != 0)
         house->channels.set = NULL; /* the kernel still uses them, so they are leaked */
     if (mounted) {
         /* so that its on_stop cannot begin anything, as in every stop */

@@ -17,8 +17,8 @@ const domus_type domus_memory_type = {.name = "memory", .size = sizeof(domus_mem
  * measures memory, these are 0 and NORMAL. */
 static uint32_t read_memory(const domi_manager *manager, domus_memory_change *ret_change)
 {
-    if (manager->read_memory != NULL)
-        return manager->read_memory(manager, ret_change);
+    if (manager->hooks.read_memory != NULL)
+        return manager->hooks.read_memory(manager, ret_change);
     *ret_change = (domus_memory_change){.level = DOMUS_MEMORY_NORMAL};
     return 0;
 }

@@ -1,10 +1,11 @@
 /* The manager: what a house needs of the thread that is its home.
  *
  * A manager has the thread's queues, arrivals, park word, pools, timer wheels and counters, the
- * time of the current phase, and functions that io and runtime set (`wake`, for instance). House
- * and io know nothing else of threads. Only the owner, the thread that uses a manager, touches its
- * fields, except those that begin a cache line of their own below: other threads push to
- * `arrivals`, `remote` and `returns`, take from `shared`, and exchange `park`. */
+ * time of the current phase, and the hooks that io and runtime bring (hooks.h). House and io know
+ * nothing else of threads. domi_manager_init() alone fills it (dispatch/manage.h). Only the owner,
+ * the thread that uses a manager, touches its fields, except those that begin a cache line of their
+ * own below: other threads push to `arrivals`, `remote` and `returns`, take from `shared`, and
+ * exchange `park`. */
 #ifndef DOMI_HOUSE_MESSAGE_MANAGER_H
 #define DOMI_HOUSE_MESSAGE_MANAGER_H
 
@@ -13,6 +14,7 @@
 #include "base/slab.h"
 #include "base/spinlock.h"
 #include "base/wheel.h"
+#include "house/message/hooks.h"
 #include "house/message/queue.h"
 
 #include <domus/config.h>
@@ -89,14 +91,6 @@ typedef struct domi_slots {
     domi_counter free_bytes; /* bytes in these free lists; written under `lock` */
 } domi_slots;
 
-/* The events in the life of an actor that `log` tells of. */
-typedef enum domi_happening {
-    DOMI_HAS_FAILED,
-    DOMI_IS_RESTARTED,
-    DOMI_ESCALATES, /* the actor fails because a child has failed */
-    DOMI_IS_ENDED,  /* the root has decided that the actor ends */
-} domi_happening;
-
 struct domi_memory_watch;
 
 /* The watches on memory of a home's actors (memory_watch.h). `head`, `tail`, `count` and `left` are
@@ -122,12 +116,8 @@ typedef struct domi_trim {
     uint64_t short_ns; /* one minute after the last look at which memory was short */
 } domi_trim;
 
-typedef struct domi_manager domi_manager;
-struct domi_promise;
-struct domus_spawn_options;
-
 struct domi_manager {
-    /* The fields from here to `stop_channels` are read by all threads, and constant while threads
+    /* The fields from here to `asker` are read by all threads, and constant while threads
      * run, except `lane_max`. */
     uint32_t index;
     uint32_t count;    /* managers: the threads', the outside's, then those of detached actors */
@@ -145,57 +135,14 @@ struct domi_manager {
     uint32_t mailbox_max;
     uint32_t messages_per_run_max;
     uint32_t conversations_max;
-    /* Wake the owner of `manager`; any thread. NULL: nobody sleeps. */
-    void (*wake)(domi_manager *manager);
-    void *thread; /* an object of runtime, for the functions that runtime sets */
+    void *io;               /* the thread's io; only io looks into it */
+    domi_io_hooks io_hooks; /* the functions that io brings */
+    domi_runtime_hooks hooks;
+    void *thread; /* an object of the maker, for its hooks */
     void *system; /* the domus_system; only runtime looks into it */
     /* In the outside's manager: the house in whose name foreign threads ask. No actor gets its
      * address, and it cannot be stopped. */
     domi_house *asker;
-    void *io; /* the thread's io; only io looks into it */
-    /* Set by io: its part of the run of a channels actor. This handles up to `budget` pieces of
-     * work and returns how many it handled; clears DOMI_MARK_CHANNELS if none is left. NULL, here
-     * and in the next: there is no io. */
-    uint32_t (*run_channels)(domi_manager *manager, domi_house *house, uint32_t budget);
-    /* Set by io: a conversation that a channel counts (DOMI_STACK_COUNTED) has ended. */
-    void (*conversation_ended)(domi_manager *manager, uint64_t key);
-    /* Set by io: a conversation of a channels actor has failed. Returns true if a channel began it:
-     * then that channel is reset, and the actor has not failed. NULL: there are no channels. */
-    bool (*conversation_failed)(struct domi_manager *manager, const domus_stack *stack, int error);
-    /* Set by io: take `message` if it is an event of io itself (an accepted connection). Returns
-     * whether it did; the caller frees the message then. NULL: there is no io. */
-    bool (*take_event)(domi_manager *manager, domi_house *house, domi_envelope *message);
-    /* Set by runtime: write a log line about what happened to an actor. NULL: nobody reads a
-     * log. */
-    void (*log)(domi_manager *manager, const domi_house *house, domi_happening what, int error);
-    /* Set by runtime: write `text` as a log line. NULL: nobody reads a log. */
-    void (*say)(domi_manager *manager, domus_log_level level, const char *text);
-    /* Set by runtime: spawn a detached actor. NULL: there are none in this system. */
-    int (*spawn_detached)(domi_manager *manager, domi_house *parent,
-                          const domus_behaviour *behaviour, const void *state,
-                          const struct domus_spawn_options *options, domus_address *ret_address);
-    /* Set by runtime: returns true if this thread may spawn now. After true, no stop of the system
-     * goes on until end_spawn() is called; after false, end_spawn() is not called. Both are NULL
-     * for a thread of the loop, which learns of a stop by `closing`. */
-    bool (*begin_spawn)(domi_manager *manager);
-    void (*end_spawn)(domi_manager *manager);
-    /* Set by runtime: take back blocking work that has not begun. Returns false if it runs
-     * already. NULL: there is no blocking work. */
-    bool (*withdraw)(domi_manager *manager, struct domi_promise *promise);
-    /* Set by runtime: tell how short memory is now. Returns the number of the latest change. Any
-     * thread may call it, also under a spinlock. NULL: nobody measures. */
-    uint32_t (*read_memory)(const domi_manager *manager, domus_memory_change *ret_change);
-    /* Set by io: the event of a watch on a descriptor was handled or dropped. NULL,
-     * here and in the next two: there is no io. */
-    void (*descriptor_handled)(domi_manager *manager, domi_node *node);
-    /* Set by io: take a watch on a descriptor back. */
-    void (*descriptor_cancel)(domi_manager *manager, domi_node *node);
-    /* Set by io: once the house is back, carry out what the thief noted of a watch on a
-     * descriptor. */
-    void (*descriptor_noted)(domi_manager *home, domi_node *node);
-    /* Set by io: its part of a stop. Begin to close the channels of `house`. Returns how many are
-     * left. NULL: there is no io. */
-    uint32_t (*stop_channels)(domi_manager *manager, domi_house *house);
 
     /* From here on only the owner reads and writes, except where a field says otherwise. */
     alignas(DOMI_LINES) uint64_t now_ns; /* the time of the current phase */
@@ -289,8 +236,8 @@ static inline bool domi_manager_is_mine(const domi_manager *manager)
 static inline void domi_manager_log(domi_manager *manager, const domi_house *house,
                                     domi_happening what, int error)
 {
-    if (manager->log != NULL)
-        manager->log(manager, house, what, error);
+    if (manager->hooks.log != NULL)
+        manager->hooks.log(manager, house, what, error);
 }
 
 /* Follow a change of `pressure` to `level`: from the critical level on, asks and notices that this
@@ -314,8 +261,8 @@ static inline void domi_manager_notify(domi_manager *self, domi_manager *target)
 {
     if (domi_park_try_notify(&target->park)) {
         domi_counter_add(&self->counters.wakeups_sent, 1);
-        if (target->wake != NULL)
-            target->wake(target);
+        if (target->hooks.wake != NULL)
+            target->hooks.wake(target);
     }
 }
 

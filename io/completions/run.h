@@ -5,14 +5,14 @@
 
 #include "house/message/manager.h"
 
-/* This is domi_manager.conversation_ended. If the channel of `key` is gone, nothing happens. */
+/* This is domi_io_hooks.conversation_ended. If the channel of `key` is gone, nothing happens. */
 void domi_channel_conversation_ended(domi_manager *manager, uint64_t key);
 
-/* This is domi_manager.conversation_failed: reset the channel for which the conversation was begun.
- * Returns false if it was begun for none. */
+/* This is domi_io_hooks.conversation_failed: reset the channel for which the conversation was
+ * begun. Returns false if it was begun for none. */
 bool domi_channel_conversation_failed(domi_manager *manager, const domus_stack *stack, int error);
 
-/* These are domi_manager.run_channels, stop_channels and take_event. */
+/* These are domi_io_hooks.run_channels, stop_channels and take_event. */
 uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t budget);
 uint32_t domi_channels_stop(domi_manager *manager, domi_house *house);
 bool domi_channels_handle_event(domi_manager *manager, domi_house *house, domi_envelope *message);

@@ -1,5 +1,5 @@
-/* This file makes the io of a thread: the eventfd, the receive buffers, the ring, and the functions
- * of the manager that io sets. */
+/* This file makes the io of a thread: the eventfd, the receive buffers, the ring, and the hooks
+ * that io brings to a manager. */
 #include "io/completions/setup.h"
 
 #include "base/memory.h"
@@ -13,6 +13,17 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+const domi_io_hooks domi_hooks_of_io = {
+    .run_channels = domi_channels_run,
+    .conversation_ended = domi_channel_conversation_ended,
+    .conversation_failed = domi_channel_conversation_failed,
+    .take_event = domi_channels_handle_event,
+    .descriptor_handled = domi_descriptor_end_event,
+    .descriptor_cancel = domi_descriptor_cancel,
+    .descriptor_noted = domi_descriptor_carry_out_note,
+    .stop_channels = domi_channels_stop,
+};
 
 #define SHARES 16u /* a channel may hold 1/16 of the receive buffers */
 
@@ -71,16 +82,6 @@ int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend
     result = backend->open(io->config, error, error_size, &io->ring);
     if (result != 0)
         goto fail_ring;
-
-    manager->io = io;
-    manager->run_channels = domi_channels_run;
-    manager->stop_channels = domi_channels_stop;
-    manager->conversation_ended = domi_channel_conversation_ended;
-    manager->conversation_failed = domi_channel_conversation_failed;
-    manager->take_event = domi_channels_handle_event;
-    manager->descriptor_handled = domi_descriptor_end_event;
-    manager->descriptor_cancel = domi_descriptor_cancel;
-    manager->descriptor_noted = domi_descriptor_carry_out_note;
     return 0;
 
 fail_ring:

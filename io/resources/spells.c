@@ -25,14 +25,14 @@ void domi_spell_log(domi_io *io, domus_log_level level, const char *listener, co
     int length = 0;
     va_list arguments;
 
-    if (io->manager->say == NULL)
+    if (io->manager->hooks.say == NULL)
         return;
     if (listener != NULL)
         length = snprintf(text, sizeof text, "listener %s: ", listener);
     va_start(arguments, format);
     (void)vsnprintf(text + length, sizeof text - (size_t)length, format, arguments);
     va_end(arguments);
-    io->manager->say(io->manager, level, text);
+    io->manager->hooks.say(io->manager, level, text);
 }
 
 bool domi_spell_goes_on(domi_io *io, const char *listener, domi_shortage *shortage,

@@ -181,6 +181,7 @@ static int make_system(const domus_config *config, domi_simulator *simulator,
         goto fail_system;
     }
     system->simulator = simulator;
+    system->thread_hooks = simulator != NULL ? simulator->thread_hooks : &domi_hooks_of_threads;
     result = choose_cpus(system, config, error, error_size);
     if (result != 0)
         goto fail_config;

@@ -15,6 +15,7 @@
 #include "runtime/outside/detached.h"
 #include "runtime/system/log.h"
 #include "runtime/system/losses.h"
+#include "runtime/system/manager_options.h"
 #include "runtime/system/pressure.h"
 #include "runtime/system/stall.h"
 
@@ -24,13 +25,26 @@
 #include <string.h>
 #include <time.h>
 
+const domi_runtime_hooks domi_hooks_of_threads = {
+    .wake = domi_thread_wake,
+    .log = domi_log_happening,
+    .say = domi_log_text,
+    .spawn_detached = domi_detached_spawn,
+    .withdraw = domi_blocking_withdraw,
+    .read_memory = domi_pressure_read,
+};
+
 int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, int cpu,
                      const domi_backend *backend, char *error, size_t error_size)
 {
     uint64_t now_ns = domi_clock_now(&system->clock);
-    int result = domi_manager_init(&thread->manager, index,
-                                   system->count + 1 + system->config.detached.threads_max,
-                                   system->managers, &system->config, now_ns);
+    domi_manager_options options = domi_system_manager_options(system, index, now_ns);
+
+    options.hooks = system->thread_hooks;
+    options.thread = thread;
+    options.io_hooks = &domi_hooks_of_io;
+    options.io = &thread->io;
+    int result = domi_manager_init(&thread->manager, &options);
 
     if (result != 0) {
         snprintf(error, error_size, "no memory for a thread");
@@ -42,22 +56,6 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
         domi_manager_fini(&thread->manager);
         return result;
     }
-    thread->manager.wake = system->simulator != NULL ? system->simulator->wake : domi_thread_wake;
-    thread->manager.thread = thread;
-    thread->manager.system = system;
-    thread->manager.asker = system->asker.house;
-    thread->manager.threads = system->count;
-    thread->manager.pressure = &system->pressure.own_level;
-    thread->manager.read_memory = domi_pressure_read;
-    if (system->simulator == NULL)
-        thread->manager.spawn_detached = domi_detached_spawn;
-    thread->manager.withdraw = domi_blocking_withdraw;
-    thread->manager.groups = &system->groups;
-    thread->manager.routers = &system->routers;
-    thread->manager.names = &system->names;
-    thread->manager.letters = &system->letters;
-    thread->manager.log = system->hooks.log != NULL ? domi_log_happening : NULL;
-    thread->manager.say = domi_log_text;
     thread->io.peers = &system->peers;
     thread->system = system;
     thread->config = &system->config;

@@ -4,6 +4,9 @@
 
 #include "runtime/system/thread.h"
 
+/* The hooks of the managers of real threads. */
+extern const domi_runtime_hooks domi_hooks_of_threads;
+
 /* Make what a thread needs. On failure `error` holds one line of text, and nothing is made. */
 int domi_thread_init(domi_thread *thread, struct domus_system *system, uint32_t index, int cpu,
                      const domi_backend *backend, char *error, size_t error_size);

@@ -6,7 +6,7 @@
 #include "runtime/system/system.h"
 
 /* Take back work that has not begun. Returns false if it runs or has ended. This is
- * domi_manager.withdraw. */
+ * domi_runtime_hooks.withdraw. */
 bool domi_blocking_withdraw(domi_manager *manager, struct domi_promise *promise);
 
 #endif

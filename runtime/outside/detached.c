@@ -22,6 +22,7 @@
 #include "runtime/outside/futex_park.h"
 #include "runtime/outside/visit.h"
 #include "runtime/system/log.h"
+#include "runtime/system/manager_options.h"
 #include "runtime/system/pressure.h"
 
 #include <domus/detached.h>
@@ -195,36 +196,31 @@ static void end_spawn(domi_manager *manager)
     pthread_mutex_unlock(&system->mutex);
 }
 
+const domi_runtime_hooks domi_hooks_of_detached = {
+    .wake = domi_futex_park_wake,
+    .log = domi_log_happening,
+    .spawn_detached = domi_detached_spawn,
+    .begin_spawn = begin_spawn,
+    .end_spawn = end_spawn,
+    .withdraw = domi_blocking_withdraw,
+    .read_memory = domi_pressure_read,
+};
+
 static int make_detached(domus_system *system, uint32_t place, domi_detached **ret_detached)
 {
-    uint32_t count = system->count + 1 + system->config.detached.threads_max;
     domi_detached *detached = domi_memory_map(sizeof *detached);
 
     if (detached == NULL)
         return -ENOMEM;
-    int result =
-        domi_manager_init(&detached->manager, system->count + 1 + place, count, system->managers,
-                          &system->config, domi_clock_now(&system->clock));
+    domi_manager_options options = domi_system_manager_options(system, system->count + 1 + place,
+                                                               domi_clock_now(&system->clock));
+    options.hooks = &domi_hooks_of_detached;
+    int result = domi_manager_init(&detached->manager, &options);
     if (result != 0) {
         domi_memory_unmap(detached, sizeof *detached);
         return result;
     }
     detached->system = system;
-    detached->manager.threads = system->count;
-    detached->manager.system = system;
-    detached->manager.pressure = &system->pressure.own_level;
-    detached->manager.read_memory = domi_pressure_read;
-    detached->manager.asker = system->asker.house;
-    detached->manager.wake = domi_futex_park_wake;
-    detached->manager.withdraw = domi_blocking_withdraw;
-    detached->manager.spawn_detached = domi_detached_spawn;
-    detached->manager.begin_spawn = begin_spawn;
-    detached->manager.end_spawn = end_spawn;
-    detached->manager.names = &system->names;
-    detached->manager.letters = &system->letters;
-    detached->manager.log = system->hooks.log != NULL ? domi_log_happening : NULL;
-    detached->manager.groups = &system->groups;
-    detached->manager.routers = &system->routers;
     result = start_thread(detached);
     if (result != 0) {
         domi_manager_fini(&detached->manager);
@@ -269,6 +265,8 @@ int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_b
     domus_system *system = manager->system;
     domi_detached *detached;
 
+    if (system->simulator != NULL)
+        return -EOPNOTSUPP;
     if (behaviour == NULL || behaviour->kind != DOMUS_STATE)
         return -EINVAL;
     pthread_mutex_lock(&system->mutex);

@@ -10,8 +10,8 @@
  * between domi_park_begin() and domi_park_end(). */
 void domi_futex_park_sleep(domi_manager *manager, uint64_t time_ns);
 
-/* End the owner's sleep, after the word was exchanged to NOTIFIED. This is domi_manager.wake. Any
- * thread. */
+/* End the owner's sleep, after the word was exchanged to NOTIFIED. This is domi_runtime_hooks.wake.
+ * Any thread. */
 void domi_futex_park_wake(domi_manager *manager);
 
 #endif

@@ -15,9 +15,11 @@
 #include "house/message/types.h"
 #include "io/acceptors/listen.h"
 #include "io/acceptors/serve.h"
+#include "runtime/outside/blocking.h"
 #include "runtime/outside/detached.h"
 #include "runtime/outside/futex_park.h"
 #include "runtime/outside/visit.h"
+#include "runtime/system/manager_options.h"
 #include "runtime/system/pressure.h"
 
 #include <errno.h>
@@ -27,32 +29,25 @@
 
 static const domus_behaviour asker = {.name = "outside"};
 
+const domi_runtime_hooks domi_hooks_of_outside = {
+    .wake = domi_futex_park_wake, /* its owners sleep as leaders (outside_ask.c) */
+    .spawn_detached = domi_detached_spawn,
+    .withdraw = domi_blocking_withdraw,
+    .read_memory = domi_pressure_read,
+};
+
 int domi_outside_init(domus_system *system)
 {
-    domi_manager *outside = &system->outside;
-    int result = domi_manager_init(
-        outside, system->count, system->count + 1 + system->config.detached.threads_max,
-        system->managers, &system->config, domi_clock_now(&system->clock));
+    domi_manager_options options =
+        domi_system_manager_options(system, system->count, domi_clock_now(&system->clock));
 
+    options.hooks = &domi_hooks_of_outside;
+    int result = domi_manager_init(&system->outside, &options);
     if (result != 0)
         return result;
-    outside->system = system;
-    outside->threads = system->count;
-    outside->pressure = &system->pressure.own_level;
-    outside->read_memory = domi_pressure_read;
-    if (system->simulator == NULL)
-        outside->spawn_detached = domi_detached_spawn;
-    outside->names = &system->names;
-    outside->letters = &system->letters;
-    outside->groups = &system->groups;
-    outside->routers = &system->routers;
-    outside->wake = domi_futex_park_wake; /* its owners sleep as leaders (outside_ask.c) */
-    result = domi_house_spawn(outside, outside, &asker, NULL, &system->asker);
+    result = domi_manager_spawn_asker(&system->outside, &asker, &system->asker);
     if (result != 0)
-        domi_manager_fini(outside);
-    else
-        (void)domi_manager_mount_actors(outside);
-    outside->asker = system->asker.house;
+        domi_manager_fini(&system->outside);
     return result;
 }
 
@@ -77,10 +72,7 @@ int domus_outside_spawn_with(domus_system *system, const domus_behaviour *behavi
     if (result != 0)
         return result;
     if (options != NULL && options->detached) {
-        result =
-            outside->spawn_detached == NULL
-                ? -EOPNOTSUPP
-                : outside->spawn_detached(outside, NULL, behaviour, state, options, ret_address);
+        result = domi_detached_spawn(outside, NULL, behaviour, state, options, ret_address);
     } else {
         uint32_t thread = placed ? options->thread : system->next_thread++ % system->count;
         result = domi_house_spawn_child(outside, NULL, &system->threads[thread].manager, behaviour,

@@ -4,6 +4,9 @@
 
 #include "runtime/system/system.h"
 
+/* The hooks of the outside's manager. */
+extern const domi_runtime_hooks domi_hooks_of_outside;
+
 /* Make the outside's manager, and the actor in whose name foreign threads ask. Returns 0;
  * -ENOMEM. */
 int domi_outside_init(domus_system *system);

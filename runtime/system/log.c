@@ -79,6 +79,8 @@ void domi_log_happening(domi_manager *manager, const domi_house *house, domi_hap
         [DOMI_IS_ENDED] = {DOMUS_LOG_ERROR, "is ended: no rule is for its failure"},
     };
     domus_system *system = manager->system;
+    if (system->hooks.log == NULL)
+        return;
     const char *name = house->behaviour->name != NULL ? house->behaviour->name : "?";
     const char *why = strerrorname_np(-error);
     char whom[64];

@@ -10,11 +10,11 @@
 void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread, const char *format,
                    ...) __attribute__((format(printf, 4, 5)));
 
-/* Log what happened to an actor. This is domi_manager.log. */
+/* Log what happened to an actor. This is domi_runtime_hooks.log. */
 void domi_log_happening(domi_manager *manager, const domi_house *house, domi_happening what,
                         int error);
 
-/* Log a text for a manager. This is domi_manager.say. */
+/* Log a text for a manager. This is domi_runtime_hooks.say. */
 void domi_log_text(domi_manager *manager, domus_log_level level, const char *text);
 
 #endif

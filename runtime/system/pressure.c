@@ -304,9 +304,9 @@ static void wake_watchers(domus_system *system)
 
         /* This does what domi_manager_notify() does, but the calling thread need not have a
          * manager. */
-        if (domi_memory_is_watched(manager) && manager->wake != NULL &&
+        if (domi_memory_is_watched(manager) && manager->hooks.wake != NULL &&
             domi_park_try_notify(&manager->park))
-            manager->wake(manager);
+            manager->hooks.wake(manager);
     }
 }
 

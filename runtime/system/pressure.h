@@ -27,7 +27,7 @@ void domi_pressure_end(struct domus_system *system);
 domi_io_pressure domi_pressure_for_io(const domi_pressure *pressure);
 
 /* Read the levels and their figures. Returns the number of the change that set them. This is
- * domi_manager.read_memory. */
+ * domi_runtime_hooks.read_memory. */
 uint32_t domi_pressure_read(const domi_manager *manager, domus_memory_change *ret_change);
 
 /* Measure, set the levels, and give back what the heap has free if memory is short. Any thread that

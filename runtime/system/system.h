@@ -34,9 +34,8 @@ typedef struct domi_simulator domi_simulator;
 
 struct domi_simulator {
     const domi_backend *backend;
-    uint64_t start_ns; /* the time on the virtual clock at the start */
-    /* called for a thread that slept, after its park word became NOTIFIED */
-    void (*wake)(domi_manager *manager);
+    uint64_t start_ns;                      /* the time on the virtual clock at the start */
+    const domi_runtime_hooks *thread_hooks; /* of the managers of its threads */
     /* Take steps until `is_done`. If there is nothing to do, time goes on to the next timer, but at
      * most to `until_ns`. Returns false if `is_done` was not true by then, or after too many
      * steps. */
@@ -91,6 +90,7 @@ struct domus_system {
     uint32_t count; /* threads of the loop */
     domi_thread *threads;
     size_t threads_bytes;
+    const domi_runtime_hooks *thread_hooks; /* of the managers of these threads */
     /* all managers: first those of the threads, then the outside's, then those of detached
      * actors */
     domi_manager **managers;

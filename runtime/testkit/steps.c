@@ -21,7 +21,11 @@
 #include "runtime/loop/state_phase.h"
 #include "runtime/loop/steal.h"
 #include "runtime/loop/work.h"
+#include "runtime/outside/blocking.h"
+#include "runtime/outside/detached.h"
+#include "runtime/system/log.h"
 #include "runtime/system/losses.h"
+#include "runtime/system/pressure.h"
 #include "runtime/testkit/trace.h"
 
 #include <errno.h>
@@ -283,7 +287,8 @@ void domi_testkit_rouse(domus_testkit *kit, const domi_manager *manager)
     kit->system->threads[manager->index].judge_wakeup = false;
 }
 
-void domi_testkit_wake(domi_manager *manager)
+/* This is domi_runtime_hooks.wake. */
+static void wake(domi_manager *manager)
 {
     const domi_thread *thread = manager->thread;
     domus_testkit *kit = (domus_testkit *)(void *)thread->system->simulator;
@@ -293,6 +298,15 @@ void domi_testkit_wake(domi_manager *manager)
     DOMI_CHECK(state->next == DOMI_STEP_SLEEP && !state->woken);
     state->woken = true;
 }
+
+const domi_runtime_hooks domi_hooks_of_testkit = {
+    .wake = wake,
+    .log = domi_log_happening,
+    .say = domi_log_text,
+    .spawn_detached = domi_detached_spawn, /* says that a kit has none */
+    .withdraw = domi_blocking_withdraw,
+    .read_memory = domi_pressure_read,
+};
 
 struct condition {
     bool (*is_done)(const domus_system *system);

@@ -20,8 +20,10 @@ int domi_testkit_pass(domus_testkit *kit, bool (*is_done)(const void *context), 
  * thread sleeps it is woken, and it sees the kit's present time. */
 void domi_testkit_rouse(domus_testkit *kit, const domi_manager *manager);
 
-/* These two are the hooks that the kit sets in its domi_simulator (runtime/system/system.h). */
-void domi_testkit_wake(domi_manager *manager);
+/* The hooks of the managers of simulated threads. */
+extern const domi_runtime_hooks domi_hooks_of_testkit;
+
+/* This is domi_simulator.wait (runtime/system/system.h). */
 bool domi_testkit_wait(domi_simulator *simulator, bool (*is_done)(const domus_system *system),
                        uint64_t until_ns);
 

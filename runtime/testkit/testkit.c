@@ -57,7 +57,7 @@ int domus_testkit_new(const domus_config *config, uint64_t seed, char *error, si
     kit->simulator = (domi_simulator){
         .backend = &domi_testkit_ring,
         .start_ns = DOMUS_TESTKIT_START_NS,
-        .wake = domi_testkit_wake,
+        .thread_hooks = &domi_hooks_of_testkit,
         .wait = domi_testkit_wait,
     };
     domi_random_init(&kit->random, seed);

@@ -287,7 +287,7 @@ START_TEST(channels_have_their_turn_in_short_runs)
 {
     open_world(1);
     fill(0, 0, 50, 50);
-    home()->run_channels = run_no_channel;
+    home()->io_hooks.run_channels = run_no_channel;
     one.house->marks |= DOMI_MARK_CHANNELS;
     for (int i = 0; i < 9; i++)
         domi_house_run(home(), domi_queue_take(&home()->ready[DOMUS_STATE]));

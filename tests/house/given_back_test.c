@@ -66,7 +66,7 @@ static int watch_two(domus_stack *stack, void *self)
     ck_assert_int_eq(domus_watch_actor(stack, domt_kin_of[2].address, NULL), 0);
     (void)domt_iterate(there);
     ck_assert_int_eq(domi_house_stop(domt_outside(&domt_kin_world), domt_kin_of[3].address), 0);
-    there->wake = meanwhile;
+    there->hooks.wake = meanwhile;
     atomic_store(&there->park, DOMI_PARK_SLEEPING);
     return 0;
 }

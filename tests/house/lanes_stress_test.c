@@ -295,7 +295,12 @@ static void start(uint32_t count, uint64_t seed)
     }
     managers[count] = &outside;
     for (uint32_t i = 0; i <= count; i++)
-        ck_assert_int_eq(domi_manager_init(managers[i], i, count + 1, managers, &config, 0), 0);
+        ck_assert_int_eq(
+            domi_manager_init(managers[i], &(domi_manager_options){.index = i,
+                                                                   .count = count + 1,
+                                                                   .managers = managers,
+                                                                   .config = &config}),
+            0);
     for (uint32_t i = 0; i < BOOK + ORACLES; i++) { /* the first ones come from outside */
         worker *there = &workers[i % count];
         const domus_behaviour *behaviour = i < BOOK ? &walker : &oracle;

@@ -79,7 +79,7 @@ static void begin(void)
     number = 0;
     domt_world_open(&world, 2);
     for (uint32_t i = 0; i <= world.homes; i++)
-        world.managers[i]->read_memory = read_now;
+        world.managers[i]->hooks.read_memory = read_now;
 }
 
 static void end(void)
@@ -326,7 +326,7 @@ START_TEST(where_nobody_measures_nothing_is_heard)
 
     begin();
     for (uint32_t i = 0; i <= world.homes; i++)
-        world.managers[i]->read_memory = NULL;
+        world.managers[i]->hooks.read_memory = NULL;
     domus_address actor = spawn(&to);
     say(actor, &watch_type);
     ck_assert_int_eq(to.watch_result, 0);

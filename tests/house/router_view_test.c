@@ -58,7 +58,7 @@ END_TEST
 /* The first sleeper that is woken by the stop of a routee: then the owner ends as well. */
 static void end_owner(domi_manager *manager)
 {
-    manager->wake = NULL;
+    manager->hooks.wake = NULL;
     domi_router_stop_owned(manager, agents[0].house);
 }
 
@@ -67,13 +67,13 @@ START_TEST(router_that_its_owner_loses_while_another_stops_it_is_given_back)
     begin(1); /* one router, so a place that is lost is missed at once */
     for (uint32_t i = 0; i < 3; i++) {
         spawn_many(4, DOMUS_ROUTE_ROBIN);
-        void (*wake)(domi_manager *) = world.managers[0]->wake;
-        world.managers[0]->wake = end_owner;
+        void (*wake)(domi_manager *) = world.managers[0]->hooks.wake;
+        world.managers[0]->hooks.wake = end_owner;
         atomic_store(&world.managers[0]->park, DOMI_PARK_SLEEPING);
         ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0);
-        ck_assert(world.managers[0]->wake == NULL);
+        ck_assert(world.managers[0]->hooks.wake == NULL);
         atomic_store(&world.managers[0]->park, DOMI_PARK_RUNNING);
-        world.managers[0]->wake = wake;
+        world.managers[0]->hooks.wake = wake;
         ck_assert_ptr_null(agents[0].house->family->routers);
         ck_assert_uint_eq(routers.count, 0);
         domt_settle(&world);
@@ -97,9 +97,9 @@ START_TEST(routees_of_a_router_that_could_not_be_made_are_stopped)
     births = 0;
     wish.count = 4;
     wish.routing.route = DOMUS_ROUTE_ROBIN;
-    world.managers[0]->begin_spawn = may_spawn_two;
+    world.managers[0]->hooks.begin_spawn = may_spawn_two;
     domt_do(&world, agents[0], spawn, NULL);
-    world.managers[0]->begin_spawn = NULL;
+    world.managers[0]->hooks.begin_spawn = NULL;
     ck_assert_int_eq(wish.result, -ESHUTDOWN);
     ck_assert_uint_eq(domt_sum(&world, offsetof(domi_counters, spawns)), houses + 2);
     ck_assert_uint_eq(world.managers[0]->houses + world.managers[1]->houses, 2); /* the agents */

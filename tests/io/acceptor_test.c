@@ -77,8 +77,14 @@ static void begin(void)
     for (uint32_t i = 0; i < NODES; i++) {
         node *self = &nodes[i];
         memset(self, 0, sizeof *self);
-        ck_assert_int_eq(domi_manager_init(&self->manager, i, NODES, managers, &config, 1000 * MS),
-                         0);
+        const domi_manager_options options = {.index = i,
+                                              .count = NODES,
+                                              .managers = managers,
+                                              .config = &config,
+                                              .now_ns = 1000 * MS,
+                                              .io_hooks = &domi_hooks_of_io,
+                                              .io = &self->io};
+        ck_assert_int_eq(domi_manager_init(&self->manager, &options), 0);
         ck_assert_int_eq(
             domi_io_init(&self->io, &self->manager, &domt_fake_backend, error, sizeof error), 0);
         ck_assert_int_eq(domi_io_start(&self->io), 0);

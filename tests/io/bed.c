@@ -128,9 +128,17 @@ int domt_bed_start(domt_bed *bed)
     char error[256] = "";
     domt_bed *self = bed;
 
+    const domi_manager_options options = {
+        .count = 1,
+        .managers = bed->managers,
+        .config = &bed->config,
+        .now_ns = 1000 * DOMT_BED_MS,
+        .io_hooks = &domi_hooks_of_io,
+        .io = &bed->io,
+    };
+
     bed->managers[0] = &bed->manager;
-    int result =
-        domi_manager_init(&bed->manager, 0, 1, bed->managers, &bed->config, 1000 * DOMT_BED_MS);
+    int result = domi_manager_init(&bed->manager, &options);
     if (result != 0)
         return result;
     result = domi_io_init(&bed->io, &bed->manager, &domt_fake_backend, error, sizeof error);

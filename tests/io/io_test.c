@@ -30,7 +30,14 @@ START_TEST(io_that_cannot_be_made_leaves_nothing)
 
     domt_bed_init(&bed);
     bed.managers[0] = &bed.manager;
-    ck_assert_int_eq(domi_manager_init(&bed.manager, 0, 1, bed.managers, &bed.config, 0), 0);
+    const domi_manager_options options = {
+        .count = 1,
+        .managers = bed.managers,
+        .config = &bed.config,
+        .io_hooks = &domi_hooks_of_io,
+        .io = &bed.io,
+    };
+    ck_assert_int_eq(domi_manager_init(&bed.manager, &options), 0);
     domt_fake_fail(-EPERM, 0);
     ck_assert_int_eq(domi_io_init(&bed.io, &bed.manager, &domt_fake_backend, error, sizeof error),
                      -EPERM);

@@ -21,7 +21,7 @@ static void begin(void)
 {
     domt_bed_init(&bed);
     ck_assert_int_eq(domt_bed_start(&bed), 0);
-    bed.manager.log = note_failure;
+    bed.manager.hooks.log = note_failure;
 }
 
 /* One channel more was refused, with -EPROTO; nothing else has happened. */

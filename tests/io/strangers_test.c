@@ -43,7 +43,7 @@ static void begin(uint32_t connections_max, uint32_t local_percent)
     const domi_peers_limits limits = {connections_max, 10, local_percent};
     ck_assert_int_eq(domi_peers_init(&peers, &limits, (const uint64_t[2]){3, 4}), 0);
     bed.io.peers = &peers;
-    bed.manager.say = note;
+    bed.manager.hooks.say = note;
     said[0] = '\0';
 
     acceptor = domi_memory_new(sizeof *acceptor + sizeof acceptor->targets[0]);

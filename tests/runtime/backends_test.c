@@ -5,6 +5,7 @@
  * operation needs a name here, and then an entry in each backend. */
 #include "io/backend/backend.h"
 #include "runtime/testkit/ring.h"
+#include "tests/runtime/stepped.h"
 #include "tests/support/fake_backend.h"
 #include "tests/support/suite.h"
 
@@ -49,6 +50,7 @@ START_TEST(each_backend_has_each_operation)
     check_backend(&domi_backend_uring, NULL);
     check_backend(&domt_fake_backend, NULL);
     check_backend(&domi_testkit_ring, "poll_once"); /* no watches of descriptors in the test kit */
+    check_backend(&domt_stepped_ring, "poll_once"); /* nor in the stepped system */
 }
 END_TEST
 

@@ -9,6 +9,10 @@
 #include "house/dispatch/manage.h"
 #include "house/dispatch/phases.h"
 #include "io/completions/setup.h"
+#include "runtime/outside/blocking.h"
+#include "runtime/outside/detached.h"
+#include "runtime/system/log.h"
+#include "runtime/system/pressure.h"
 
 static domt_stepped *current;
 
@@ -154,8 +158,38 @@ static void ring_publish(void *ring)
     (void)ring;
 }
 
-/* Nothing here has connections. */
-static const domi_backend backend = {
+/* Nothing here has connections, so nothing of channels comes to this ring. */
+static void never_accept(void *ring, int fd, uint64_t user_data)
+{
+    (void)ring, (void)fd, (void)user_data;
+    ck_abort_msg("an accept in the stepped ring");
+}
+
+static void never_receive(void *ring, int fd, bool once, uint64_t user_data)
+{
+    (void)ring, (void)fd, (void)once, (void)user_data;
+    ck_abort_msg("a receive in the stepped ring");
+}
+
+static void never_send(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data)
+{
+    (void)ring, (void)fd, (void)data, (void)size, (void)user_data;
+    ck_abort_msg("a send in the stepped ring");
+}
+
+static void never_send_message(void *ring, int fd, const struct msghdr *message, uint64_t user_data)
+{
+    (void)ring, (void)fd, (void)message, (void)user_data;
+    ck_abort_msg("a send of a message in the stepped ring");
+}
+
+static void never_cancel_fd(void *ring, int fd, uint64_t user_data)
+{
+    (void)ring, (void)fd, (void)user_data;
+    ck_abort_msg("a cancel of a descriptor in the stepped ring");
+}
+
+const domi_backend domt_stepped_ring = {
     .name = "stepped",
     .open = ring_open,
     .start = ring_start,
@@ -164,8 +198,13 @@ static const domi_backend backend = {
     .reap = ring_reap,
     .ready = ring_ready,
     .pending = ring_pending,
+    .accept = never_accept,
+    .receive = never_receive,
     .poll = ring_poll,
+    .send = never_send,
+    .send_message = never_send_message,
     .cancel = ring_cancel,
+    .cancel_fd = never_cancel_fd,
     .give = ring_give,
     .publish = ring_publish,
 };
@@ -177,6 +216,15 @@ static void wake(domi_manager *manager)
 {
     current->rings[manager->index].wakes++;
 }
+
+const domi_runtime_hooks domt_hooks_of_stepped = {
+    .wake = wake,
+    .log = domi_log_happening,
+    .say = domi_log_text,
+    .spawn_detached = domi_detached_spawn,
+    .withdraw = domi_blocking_withdraw,
+    .read_memory = domi_pressure_read,
+};
 
 void domt_stepped_init(domt_stepped *stepped, const domus_config *config)
 {
@@ -192,16 +240,22 @@ void domt_stepped_init(domt_stepped *stepped, const domus_config *config)
 
     domi_clock_init_virtual(&system->clock, DOMT_START_NS);
     system->managers[system->count] = &system->outside;
-    ck_assert_int_eq(domi_manager_init(&system->outside, system->count, system->count + 1,
-                                       system->managers, &system->config, DOMT_START_NS),
-                     0);
+    system->thread_hooks = &domt_hooks_of_stepped;
+    const domi_manager_options options = {
+        .index = system->count,
+        .count = system->count + 1,
+        .managers = system->managers,
+        .config = &system->config,
+        .now_ns = DOMT_START_NS,
+    };
+    ck_assert_int_eq(domi_manager_init(&system->outside, &options), 0);
     for (uint32_t i = 0; i < system->count; i++) {
         domi_thread *thread = &system->threads[i];
 
         system->managers[i] = &thread->manager;
-        ck_assert_int_eq(domi_thread_init(thread, system, i, -1, &backend, error, sizeof error), 0);
+        ck_assert_int_eq(
+            domi_thread_init(thread, system, i, -1, &domt_stepped_ring, error, sizeof error), 0);
         ck_assert_int_eq(domi_io_start(&thread->io), 0);
-        thread->manager.wake = wake;
     }
     system->stage = DOMI_STAGE_RUNNING;
 }

@@ -38,6 +38,11 @@ typedef struct domt_stepped {
     void (*on_poll)(struct domt_stepped *stepped, uint32_t index);
 } domt_stepped;
 
+/* The ring and the hooks of its threads. The ring has no `poll_once`: nothing watches
+ * descriptors. */
+extern const domi_backend domt_stepped_ring;
+extern const domi_runtime_hooks domt_hooks_of_stepped;
+
 /* Make a stepped system; a process has one at a time. */
 void domt_stepped_init(domt_stepped *stepped, const domus_config *config);
 

@@ -30,6 +30,8 @@ static void count_wake(domi_manager *manager)
     world->wakes[manager->index]++;
 }
 
+const domi_runtime_hooks domt_hooks_of_world = {.wake = count_wake};
+
 /* Managers come from the C library, not from the library's doors: a sweep counts only the latter.
  */
 static void free_managers(domt_world *world, uint32_t made)
@@ -53,14 +55,19 @@ int domt_world_start(domt_world *world)
         memset(world->managers[i], 0, sizeof(domi_manager));
     }
     for (uint32_t i = 0; i < count; i++) {
-        int result = domi_manager_init(world->managers[i], i, count, world->managers,
-                                       &world->config, START_NS);
+        int result = domi_manager_init(world->managers[i], &(domi_manager_options){
+                                                               .index = i,
+                                                               .count = count,
+                                                               .managers = world->managers,
+                                                               .config = &world->config,
+                                                               .now_ns = START_NS,
+                                                               .hooks = &domt_hooks_of_world,
+                                                               .thread = world,
+                                                           });
         if (result != 0) {
             free_managers(world, i);
             return result;
         }
-        world->managers[i]->wake = count_wake;
-        world->managers[i]->thread = world;
     }
     world->started = true;
     return 0;

@@ -25,6 +25,9 @@ typedef struct domt_world {
     uint32_t wakes[DOMT_HOMES_MAX + 1];         /* calls of `wake`, by manager */
 } domt_world;
 
+/* The hooks of these managers, which have neither io nor a system. */
+extern const domi_runtime_hooks domt_hooks_of_world;
+
 /* Fill in the defaults; nothing is made yet. */
 void domt_world_init(domt_world *world, uint32_t homes);
 

@@ -1,0 +1,90 @@
+/* The functions of io and of runtime that house calls, as two tables.
+ *
+ * House knows neither of the two. Each fills a constant table, and domi_manager_init() copies both
+ * tables into the manager, so that a call costs one load. An entry may be NULL only if its comment
+ * says what the caller does then (contract: NULL entries); a test names the entries that each table
+ * lacks. The owner of the manager calls an entry, if its comment names no other thread. */
+#ifndef DOMI_HOUSE_MESSAGE_HOOKS_H
+#define DOMI_HOUSE_MESSAGE_HOOKS_H
+
+#include "house/message/queue.h"
+
+#include <domus/hooks.h>
+#include <domus/memory.h>
+
+typedef struct domi_manager domi_manager;
+struct domi_promise;
+struct domus_spawn_options;
+
+/* The events in the life of an actor that `log` tells of. */
+typedef enum domi_happening {
+    DOMI_HAS_FAILED,
+    DOMI_IS_RESTARTED,
+    DOMI_ESCALATES, /* the actor fails because a child has failed */
+    DOMI_IS_ENDED,  /* the root has decided that the actor ends */
+} domi_happening;
+
+/* The functions of io for the actors of a manager. No entry is NULL: a manager without io has
+ * domi_hooks_without_io (dispatch/manage.h). */
+typedef struct domi_io_hooks {
+    /* Io's part of the run of a channels actor. This handles up to `budget` pieces of work and
+     * returns how many it handled; clears DOMI_MARK_CHANNELS if none is left. */
+    uint32_t (*run_channels)(domi_manager *manager, domi_house *house, uint32_t budget);
+
+    /* A conversation that a channel counts (DOMI_STACK_COUNTED) has ended. */
+    void (*conversation_ended)(domi_manager *manager, uint64_t key);
+
+    /* A conversation of a channels actor has failed. Returns true if a channel began it: then that
+     * channel is reset, and the actor has not failed. */
+    bool (*conversation_failed)(domi_manager *manager, const domus_stack *stack, int error);
+
+    /* Take `message`, which lies in the events' mailbox, if it is one of io itself (an accepted
+     * connection). Returns whether it did; the caller frees the message then. */
+    bool (*take_event)(domi_manager *manager, domi_house *house, domi_envelope *message);
+
+    /* The event of a watch on a descriptor was handled or dropped. */
+    void (*descriptor_handled)(domi_manager *manager, domi_node *node);
+
+    /* Take a watch on a descriptor back. */
+    void (*descriptor_cancel)(domi_manager *manager, domi_node *node);
+
+    /* Once the house is back, carry out what the thief noted of a watch on a descriptor. */
+    void (*descriptor_noted)(domi_manager *home, domi_node *node);
+
+    /* Io's part of a stop. Begin to close the channels of `house`, a channels actor. Returns how
+     * many are left. */
+    uint32_t (*stop_channels)(domi_manager *manager, domi_house *house);
+} domi_io_hooks;
+
+/* The functions of the maker of the managers: runtime, or a test. */
+typedef struct domi_runtime_hooks {
+    /* Wake the owner of `manager`; any thread. NULL: nobody sleeps. */
+    void (*wake)(domi_manager *manager);
+
+    /* Write a log line about what happened to an actor. NULL: nobody reads a log. */
+    void (*log)(domi_manager *manager, const domi_house *house, domi_happening what, int error);
+
+    /* Write `text` as a log line. NULL: nobody reads a log. */
+    void (*say)(domi_manager *manager, domus_log_level level, const char *text);
+
+    /* Spawn a detached actor. NULL: there are none, and the caller returns -EOPNOTSUPP. */
+    int (*spawn_detached)(domi_manager *manager, domi_house *parent,
+                          const domus_behaviour *behaviour, const void *state,
+                          const struct domus_spawn_options *options, domus_address *ret_address);
+
+    /* Returns true if this thread may spawn now. After true, no stop of the system goes on until
+     * end_spawn() is called; after false, end_spawn() is not called. NULL, both of them: the owner
+     * may spawn at any time, because it learns of a stop by `closing`. */
+    bool (*begin_spawn)(domi_manager *manager);
+    void (*end_spawn)(domi_manager *manager);
+
+    /* Take back blocking work that has not begun. Returns false if it runs already. NULL: there is
+     * no blocking work, so nothing runs. */
+    bool (*withdraw)(domi_manager *manager, struct domi_promise *promise);
+
+    /* Tell how short memory is now. Returns the number of the latest change. Any thread may call
+     * it, also under a spinlock. NULL: nobody measures, and the level is NORMAL. */
+    uint32_t (*read_memory)(const domi_manager *manager, domus_memory_change *ret_change);
+} domi_runtime_hooks;
+
+#endif

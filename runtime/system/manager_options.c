@@ -1,0 +1,22 @@
+/* The tables of the system, as options of a manager. */
+#include "runtime/system/manager_options.h"
+
+domi_manager_options domi_system_manager_options(domus_system *system, uint32_t index,
+                                                 uint64_t now_ns)
+{
+    return (domi_manager_options){
+        .index = index,
+        .count = system->count + 1 + system->config.detached.threads_max,
+        .threads = system->count,
+        .managers = system->managers,
+        .config = &system->config,
+        .now_ns = now_ns,
+        .system = system,
+        .asker = system->asker.house,
+        .pressure = &system->pressure.own_level,
+        .names = &system->names,
+        .letters = &system->letters,
+        .groups = &system->groups,
+        .routers = &system->routers,
+    };
+}
