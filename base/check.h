@@ -26,10 +26,12 @@ _Noreturn void domi_check_failed(const char *expression, const char *file, int l
 #define DOMI_NO_CANARY __attribute__((no_stack_protector))
 #endif
 
+/* End the process if `expression` is false, in every build: only a bug can make it false. */
 #define DOMI_CHECK(expression)                                                                     \
     (DOMI_LIKELY(expression) ? (void)0                                                             \
                              : domi_check_failed(#expression, __FILE__, __LINE__, __func__))
 
+/* The same, but only in dev, asan and tsan builds: for what costs more than a comparison. */
 #ifdef DOMI_SLOW_CHECKS
 #define DOMI_CHECK_SLOW(expression) DOMI_CHECK(expression)
 #else

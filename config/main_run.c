@@ -215,7 +215,9 @@ static uint64_t count_cut(const running *own, bool and_open)
     return sum;
 }
 
-static void drain(running *own)
+/* Stop the system on a thread of its own and answer signals meanwhile. Returns when it has stopped.
+ */
+static void stop_answering_signals(running *own)
 {
     pthread_t thread;
 
@@ -277,7 +279,7 @@ static int run(running *own)
         return status;
     }
     wait_for_end(own);
-    drain(own);
+    stop_answering_signals(own);
     print_profile(own);
     if (own->stopped < 0 &&
         own->stopped != -ETIMEDOUT) { /* a ring has failed, perhaps during the drain */

@@ -11,7 +11,7 @@
  * house/message/arrivals.c domi_links_add, domi_links_end; house/dispatch/phases.c take_arrivals; house/dispatch/dispatch.c
  * domi_house_run_lent (with its budget), domi_house_settle; house/dispatch/loan.c domi_loans_expose,
  * domi_loans_take_back, domi_loans_settle, take_house_back, domi_loan_take, domi_loan_run; runtime/loop/steal.c
- * domi_thread_share_houses. Holds: one runner at a time (holder[], a ghost), M6 (each sender's numbers arrive in
+ * domi_thread_adjust_exposed. Holds: one runner at a time (holder[], a ghost), M6 (each sender's numbers arrive in
  * order), every message is handled exactly once, mail that may not run does not make ready (M7), somebody
  * always handles something.
  *
@@ -304,7 +304,7 @@ inline take_returns()
 inline lock(t) { atomic { !locked[t] -> locked[t] = 1 } }
 inline unlock(t) { locked[t] = 0 }
 
-/* domi_thread_share_houses, at a look: expose a house beyond the floor. */
+/* domi_thread_adjust_exposed, at a look: expose a house beyond the floor. */
 inline expose()
 {
     lock(me);
@@ -318,7 +318,7 @@ inline expose()
     unlock(me)
 }
 
-/* domi_thread_share_houses, at a look: take all exposed houses back. */
+/* domi_thread_adjust_exposed, at a look: take all exposed houses back. */
 inline take_back()
 {
 #ifndef TAKE_BACK_UNLOCKED

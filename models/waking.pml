@@ -11,7 +11,7 @@
  * it has to expose nothing for a while.
  *
  * Models: runtime/loop/steal.c domi_thread_steal, choose_victim, give_up, end_waking, leave_victim, domi_thread_note_busy,
- * domi_thread_publish_depth, domi_thread_share_houses, wake_sleeper; runtime/loop/state_phase.c domi_phase_state;
+ * domi_thread_publish_depth, domi_thread_adjust_exposed, wake_sleeper; runtime/loop/state_phase.c domi_phase_state;
  * house/dispatch/loan.c domi_loans_expose, domi_loans_take_back, domi_loans_settle, domi_loan_take,
  * domi_loan_run; runtime/loop/park.c fall_asleep; runtime/loop/spin.c. Store buffers are those of park.pml:
  * here every step is seen at once. Holds: at most one thread is woken and has not looked; nobody sleeps while
@@ -262,7 +262,7 @@ inline wake_sleeper()
 #define MAY_DIFFER true
 #endif
 
-/* domi_thread_share_houses. The work of home or a thief under the lock of the shared queue is one
+/* domi_thread_adjust_exposed. The work of home or a thief under the lock of the shared queue is one
  * step. */
 inline share()
 {

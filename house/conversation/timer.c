@@ -120,7 +120,8 @@ void domi_timer_carry_out_note(domi_manager *home, domi_timer *timer)
         put_on_wheel(home, timer, timer->wheel.expires_ns);
 }
 
-/* The house is lent, so the timer is looked at again at the next tick. The number of ticks is added
+/* The house is away (exposed or lent), so the timer is looked at again at the next tick. The number
+ * of ticks is added
  * to the lease of its event, which needs no lease, so that the timer keeps its rate. */
 static void postpone(domi_manager *manager, domi_timer *timer)
 {

@@ -135,7 +135,7 @@ static void add_to_owner(domi_family *family, domi_watch *watch)
 
 static void remove_from_owner(domi_manager *manager, domi_house *house, domi_watch *watch)
 {
-    /* relaxed: only this thread sets it */
+    /* relaxed: only the thread that runs the watcher sets it, and loans order these threads */
     if (!atomic_load_explicit(&watch->owned, memory_order_relaxed))
         return;
     atomic_store_explicit(&watch->owned, false, memory_order_relaxed);

@@ -15,7 +15,7 @@
  *
  * Half close: if the actor has no on_end and the peer has finished sending, the channel is closed
  * when the conversations that its bytes began (on_read has parked) have ended and everything that
- * was queued is sent. So a peer that sends a request and FIN gets its answer. The library does not
+ * was queued is sent. So a peer that sends a request and FIN gets its answer. The close does not
  * wait for conversations that on_open or other messages began, nor for an answer that the actor
  * gets by a notice: an actor that needs this has an on_end and closes the channel itself. If such a
  * conversation does not end, channel.idleTimeout closes the channel, as it does with any silent
@@ -24,9 +24,9 @@
  *
  * Back-pressure: while more than channel.sendHigh bytes wait to be sent, or the channel holds 1/16
  * of its thread's receive buffers, the channel does not read, so TCP slows the peer. It reads again
- * when both are less: channel.sendLow bytes and 1/32 of the buffers. Where memory is limited, the
- * bytes that all channels of a thread have queued have a bound together, and a channel that has
- * more than its part of this bound does not read (domus/memory.h).
+ * when at most channel.sendLow bytes wait and it holds at most 1/32 of the buffers. Where memory is
+ * limited, the bytes that all channels of a thread have queued have a bound together, and a channel
+ * that has more than its part of this bound does not read (domus/memory.h).
  *
  * Thread-safety of all functions here: only from the handlers of the actor that owns the
  * channel. */

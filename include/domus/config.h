@@ -73,8 +73,10 @@ typedef struct domus_config {
         uint32_t conversations_max; /* 1..1,048,576 parked conversations of an actor; 65,536 */
         uint32_t timers_max;        /* 1..16,777,216 timers of a thread; 4,194,304 */
         struct {
-            bool enabled;   /* whether idle threads take work from busy ones; true */
-            uint32_t floor; /* 1..1,048,576 ready houses that a thread keeps for itself; 32 */
+            bool enabled; /* whether idle threads take work from busy ones; true */
+            /* 1..1,048,576 ready houses that a thread keeps for itself, and the most that it
+             * exposes to thieves at a time; 32. */
+            uint32_t floor;
             /* 1..1,048,576: an idle thread begins to steal when its idle iterations times the
              * victim's ready houses reach this number, so less is sooner; 128. */
             uint32_t aggression;

@@ -29,8 +29,8 @@ struct domus_channel {
     domi_peer *peer; /* the address on which the connection is counted; NULL: none */
     int fd;
     uint32_t slot;
-    uint32_t generation;
-    int error; /* the error for on_close; 0: none */
+    uint32_t slot_generation; /* of `slot` when the channel was made (DOMI_OP_GENERATION_MASK) */
+    int error;                /* the error for on_close; 0: none */
     uint8_t state;
     uint8_t cancels;     /* number of cancel operations in flight */
     bool receiving : 1;  /* a receive is in flight */

@@ -37,7 +37,7 @@ static void keep_piece(domus_channel *channel, domus_buffer *buffer)
     if (channel->held >= io->share || io->buffers_free < io->reserve)
         buffer = copy_out(channel, buffer);
     buffer->holder_slot = channel->slot;
-    buffer->holder_generation = channel->generation;
+    buffer->holder_generation = channel->slot_generation;
     channel->held++;
     domi_buffer_list_put(&channel->inbound, buffer);
     if (!channel->blocked)
@@ -140,7 +140,7 @@ void domi_channel_complete(domi_io *io, enum domi_op op, const domi_completion *
     /* A slot is freed only when nothing is in flight for it, so another generation here is a bug.
      */
     DOMI_CHECK(slot < io->slot_count && io->slots[slot].channel != NULL &&
-               io->slots[slot].channel->generation == generation);
+               io->slots[slot].channel->slot_generation == generation);
     domus_channel *channel = io->slots[slot].channel;
     if (op == DOMI_OP_RECEIVE) {
         handle_receive(channel, completion);

@@ -34,7 +34,7 @@ void domi_channel_arm_receive(domus_channel *channel)
     channel->once = channel->io->careful;
     channel->io->backend->receive(
         channel->io->ring, channel->fd, channel->once,
-        domi_op_data(DOMI_OP_RECEIVE, channel->generation, channel->slot));
+        domi_op_data(DOMI_OP_RECEIVE, channel->slot_generation, channel->slot));
 }
 
 void domi_channel_end_receive(domus_channel *channel)
@@ -43,9 +43,9 @@ void domi_channel_end_receive(domus_channel *channel)
         return;
     channel->cancelling = true;
     channel->cancels++;
-    channel->io->backend->cancel(channel->io->ring,
-                                 domi_op_data(DOMI_OP_RECEIVE, channel->generation, channel->slot),
-                                 domi_op_data(DOMI_OP_CANCEL, channel->generation, channel->slot));
+    channel->io->backend->cancel(
+        channel->io->ring, domi_op_data(DOMI_OP_RECEIVE, channel->slot_generation, channel->slot),
+        domi_op_data(DOMI_OP_CANCEL, channel->slot_generation, channel->slot));
 }
 
 static void note_high(domus_channel *channel)
@@ -146,7 +146,7 @@ static void release_hold(domi_io *io, uint32_t slot, uint32_t generation)
     if (slot >= io->slot_count)
         return;
     domus_channel *channel = io->slots[slot].channel;
-    if (channel == NULL || channel->generation != generation)
+    if (channel == NULL || channel->slot_generation != generation)
         return;
     DOMI_CHECK(channel->held > 0);
     channel->held--;

@@ -82,7 +82,7 @@ void domi_channel_send(domus_channel *channel)
         channel->state >= DOMI_CHANNEL_CLOSING)
         return;
 
-    uint64_t data = domi_op_data(DOMI_OP_SEND, channel->generation, channel->slot);
+    uint64_t data = domi_op_data(DOMI_OP_SEND, channel->slot_generation, channel->slot);
     int pieces = gather_pieces(channel);
     channel->sending = true;
     channel->send_ns = io->manager->now_ns;

@@ -102,7 +102,7 @@ static void cancel_all(domus_channel *channel)
     channel->cancels++;
     channel->io->backend->cancel_fd(
         channel->io->ring, channel->fd,
-        domi_op_data(DOMI_OP_CANCEL, channel->generation, channel->slot));
+        domi_op_data(DOMI_OP_CANCEL, channel->slot_generation, channel->slot));
 }
 
 static void settle_closing(domus_channel *channel)

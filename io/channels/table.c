@@ -61,7 +61,7 @@ int domi_channel_adopt(domi_io *io, domi_house *house, int fd, domi_peer *peer)
         .peer = peer,
         .fd = fd,
         .slot = slot,
-        .generation = io->slots[slot].generation & DOMI_OP_GENERATION_MASK,
+        .slot_generation = io->slots[slot].generation & DOMI_OP_GENERATION_MASK,
         .active_ns = io->manager->now_ns,
         .silent_ns = io->manager->now_ns,
     };

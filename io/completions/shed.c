@@ -47,7 +47,7 @@ static void remember_worst(domi_sweep *sweep, const domus_channel *channel, uint
         at--;
     for (; at != 0 && sweep->worst[at - 1].bytes < bytes; at--)
         sweep->worst[at] = sweep->worst[at - 1];
-    sweep->worst[at] = (domi_worst){channel->slot, channel->generation, bytes};
+    sweep->worst[at] = (domi_worst){channel->slot, channel->slot_generation, bytes};
 }
 
 static void look_at_peer(domus_channel *channel)
@@ -136,7 +136,7 @@ static bool shed_worst(domi_io *io)
         const domi_worst *worst = &sweep->worst[i];
         domus_channel *channel = io->slots[worst->slot].channel;
 
-        if (channel == NULL || channel->generation != worst->generation ||
+        if (channel == NULL || channel->slot_generation != worst->generation ||
             channel->state > DOMI_CHANNEL_FLUSHING)
             continue; /* the channel was closed after the sweep had looked at it */
         queued -= channel->cost + channel->copied;

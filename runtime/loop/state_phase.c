@@ -39,7 +39,7 @@ static void look_between_runs(domi_thread *thread, domi_queue *queue, uint32_t h
     domi_thread_publish_depth(thread, queue->count);
     (void)domi_manager_take_arrivals(&thread->manager);
     domi_manager_look_at_pressure(&thread->manager);
-    domi_thread_share_houses(thread, queue);
+    domi_thread_adjust_exposed(thread, queue);
     if (thread->manager.chained >= DOMI_CHAINED_MAX)
         domi_pool_flush_returns(&thread->manager);
 }
@@ -77,7 +77,7 @@ void domi_phase_state(domi_thread *thread)
     uint32_t houses;
 
     if (ready->count == 0)
-        domi_thread_share_houses(thread, ready);
+        domi_thread_adjust_exposed(thread, ready);
     if (ready->count == 0) {
         /* Exposed houses that the last publication counted may have been taken since. Relaxed: only
          * this thread writes the word. */

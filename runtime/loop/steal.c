@@ -323,7 +323,7 @@ void domi_thread_publish_depth(domi_thread *thread, uint32_t count)
                           memory_order_relaxed);
 }
 
-void domi_thread_share_houses(domi_thread *thread, domi_queue *queue)
+void domi_thread_adjust_exposed(domi_thread *thread, domi_queue *queue)
 {
     domi_manager *manager = &thread->manager;
     uint32_t floor = floor_of(thread);

@@ -21,7 +21,7 @@ void domi_thread_publish_depth(domi_thread *thread, uint32_t count);
 
 /* A victim calls this at each look: it exposes houses that thieves want, and takes back those that
  * nobody wants. `queue` is the queue that the phase runs. */
-void domi_thread_share_houses(domi_thread *thread, domi_queue *queue);
+void domi_thread_adjust_exposed(domi_thread *thread, domi_queue *queue);
 
 /* A thread calls domi_thread_note_busy() if it had work of its own in an iteration, and
  * domi_thread_steal() if it had none. The latter returns true if the thread must not sleep yet; if

@@ -106,8 +106,9 @@ typedef struct domi_workers {
  * Returns 0; -ENOMEM; a negative errno if the kernel does not tell the CPUs. */
 int domi_workers_new(const domi_workers_limits *limits, domi_workers **ret_workers);
 
-/* Free the pool. If it was not stopped, it is stopped first, without waiting. Nothing of the pool
- * runs any more when this returns, unless jobs were abandoned (see the top). NULL is taken. */
+/* Free the pool. If it was not stopped, domi_workers_stop() with a time-out of 0 comes first: jobs
+ * that wait are cancelled, and functions that still run are abandoned. Only the threads of
+ * abandoned functions live on when this returns. NULL is taken. */
 void domi_workers_free(domi_workers *workers);
 
 /* Queue `job`. Waking a thread takes about 5 us, making one 20 to 50 us, so never call this under a

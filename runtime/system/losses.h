@@ -20,7 +20,8 @@ void domi_system_note_running(domus_system *system, const domi_manager *manager)
 /* Log each noted line that was not logged yet. The thread that stops the system. */
 void domi_system_log_left(domus_system *system);
 
-/* Returns how many channels and bytes were cut until now, on all threads. Any thread. */
+/* Returns how many channels and connections the library has ended until now while they owed bytes
+ * to a peer or to an actor (domi_cut), and how many bytes, on all threads. Any thread. */
 domi_cut domi_system_count_cut(const domus_system *system);
 
 /* Returns how many connections are accepted and not closed, on all threads. A caller that finds 0

@@ -382,7 +382,7 @@ END_TEST
 static void bring_a_late_completion(void *context)
 {
     uint32_t slot = bed.channels[0]->slot;
-    uint32_t generation = bed.channels[0]->generation;
+    uint32_t generation = bed.channels[0]->slot_generation;
 
     (void)context;
     domus_channel_reset(bed.channels[0], -EPROTO);
@@ -390,7 +390,7 @@ static void bring_a_late_completion(void *context)
     int again_peer;
     (void)domt_bed_connect(&bed, &again_peer);
     ck_assert_uint_eq(bed.channels[1]->slot, slot);
-    ck_assert_uint_eq(bed.channels[1]->generation, generation + 1);
+    ck_assert_uint_eq(bed.channels[1]->slot_generation, generation + 1);
     bed.channels[0] = bed.channels[1];
     put("x"); /* it is sending too: the generation alone tells whose completion this is */
     domt_bed_turn(&bed);

@@ -65,7 +65,7 @@ static void look(uint64_t after_ns)
 {
     domt_stepped_advance(&world, after_ns);
     domi_thread_stamp(victim(), DOMI_SPAN_OTHER);
-    domi_thread_share_houses(victim(), queue());
+    domi_thread_adjust_exposed(victim(), queue());
 }
 
 START_TEST(only_the_thread_that_was_called_ends_the_waking)
