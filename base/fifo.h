@@ -21,6 +21,8 @@
 #include <assert.h>
 #include <stddef.h>
 
+/* The arguments are names of types and of a field, so they cannot stand in parentheses. */
+/* NOLINTBEGIN(bugprone-macro-parentheses) */
 #define DOMI_FIFO(line_type, item_type, next)                                                      \
     DOMI_FIFO_TYPE(line_type, item_type);                                                          \
     DOMI_FIFO_VERBS(line_type, item_type, next)
@@ -75,5 +77,7 @@
             line->tail = before;                                                                   \
     }                                                                                              \
     static_assert(sizeof(line_type) == 2 * sizeof(void *), "a head and a tail")
+
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 #endif

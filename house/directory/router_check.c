@@ -113,7 +113,7 @@ void domi_router_check(const domi_router *router)
     case DOMI_LIFE_CLOSED | DOMI_ROUTER_STOPPING | DOMI_ROUTER_ORPHAN:
         break;
     default:
-        domi_check_failed("a router is in no state", __FILE__, __LINE__, __func__);
+        DOMI_NEVER("a router is in no state");
     }
 }
 

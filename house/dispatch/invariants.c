@@ -87,8 +87,7 @@ void domi_house_check(const domi_manager *home, const domi_house *house)
         check_alive(home, house);
         break;
     default:
-        domi_check_failed("a house is SCHEDULED or RUNNING between runs", __FILE__, __LINE__,
-                          __func__);
+        DOMI_NEVER("a house is SCHEDULED or RUNNING between runs");
     }
 }
 
@@ -224,6 +223,6 @@ void domi_promise_check(const domi_promise *promise)
         DOMI_CHECK(!promise->uncounted);
         break;
     default:
-        domi_check_failed("a promise is in no state", __FILE__, __LINE__, __func__);
+        DOMI_NEVER("a promise is in no state");
     }
 }

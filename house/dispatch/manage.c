@@ -19,13 +19,13 @@ static const _Atomic uint32_t never_short = DOMUS_MEMORY_NORMAL;
 static uint32_t never_run_channels(domi_manager *manager, domi_house *house, uint32_t budget)
 {
     (void)manager, (void)house, (void)budget;
-    DOMI_CHECK(!"channels of a manager without io");
+    DOMI_NEVER("channels of a manager without io");
 }
 
 static void never_end_conversation(domi_manager *manager, uint64_t key)
 {
     (void)manager, (void)key;
-    DOMI_CHECK(!"a conversation that a channel counts, without io");
+    DOMI_NEVER("a conversation that a channel counts, without io");
 }
 
 static bool is_not_of_channel(domi_manager *manager, const domus_stack *stack, int error)
@@ -43,7 +43,7 @@ static bool is_not_of_io(domi_manager *manager, domi_house *house, domi_envelope
 static void never_watch_descriptor(domi_manager *manager, domi_node *node)
 {
     (void)manager, (void)node;
-    DOMI_CHECK(!"a watch on a descriptor, without io");
+    DOMI_NEVER("a watch on a descriptor, without io");
 }
 
 static uint32_t stop_no_channel(domi_manager *manager, domi_house *house)

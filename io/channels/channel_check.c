@@ -54,7 +54,7 @@ bool domi_channel_is_sound(const domus_channel *channel)
         check_closed(channel);
         break;
     default:
-        domi_check_failed("a channel is in no state", __FILE__, __LINE__, __func__);
+        DOMI_NEVER("a channel is in no state");
     }
     return true;
 }
