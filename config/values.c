@@ -128,7 +128,7 @@ static void apply_keys(const struct apply *apply, const struct domi_yaml_placed 
             done = put(apply, key, &values->config, number);
         if (!done)
             continue;
-        values->key_origins[row] = apply->tree->nodes[number].at;
+        values->value_origins[row] = apply->tree->nodes[number].at;
         if (key->kind == DOMUS_CONFIG_CPUS)
             snprintf(values->cpus, sizeof values->cpus, "%s", values->config.system.cpus);
     }
@@ -212,7 +212,7 @@ static struct domi_yaml_origin key_origin(const struct domi_yaml_values *values,
 
     while (domus_config_key_get(row) != NULL && domus_config_key_get(row) != key)
         row++;
-    return values->key_origins[row < DOMI_YAML_KEYS_MAX ? row : 0];
+    return values->value_origins[row < DOMI_YAML_KEYS_MAX ? row : 0];
 }
 
 struct domi_yaml_origin domi_yaml_values_origin(const struct domi_yaml_values *values,

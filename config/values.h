@@ -22,7 +22,8 @@ struct domi_yaml_values {
     domus_listener_config listeners[DOMUS_LISTENERS_MAX];
     char cpus[DOMI_YAML_CPUS_SIZE];
     char texts[DOMUS_LISTENERS_MAX][DOMI_YAML_LISTENER_KEYS_MAX][DOMI_YAML_TEXT_SIZE];
-    struct domi_yaml_origin key_origins[DOMI_YAML_KEYS_MAX];
+    /* where the value of each row of the table of keys, and of each listener, stands */
+    struct domi_yaml_origin value_origins[DOMI_YAML_KEYS_MAX];
     struct domi_yaml_origin listener_origins[DOMUS_LISTENERS_MAX][DOMI_YAML_LISTENER_KEYS_MAX];
 };
 

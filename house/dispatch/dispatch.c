@@ -27,9 +27,10 @@
 #include <errno.h>
 
 /* `stack` serves all turns whose conversations end at once. domi_stack_prepare() sets it up before
- * the first message of a kind, and again after a turn that parked or failed. A turn that ends at
- * once changes `ask` and `message`, which handle_user_message() sets for each message; `sender`,
- * which is read only after a turn has set it; and `answered`, which only a turn of an ask reads. */
+ * the first message of a kind, and again after a turn that did not end at once: it parked, failed,
+ * still owed its answer, or a verb left work for its end. A turn that ends at once changes `ask`
+ * and `message`, which handle_user_message() sets for each message; `sender`, which is read only
+ * after a turn has set it; and `answered`, which only a turn of an ask reads. */
 typedef struct house_run {
     domi_manager *manager;
     domi_house *house;

@@ -6,8 +6,9 @@
 
 #include "house/message/manager.h"
 
-/* Settle the loans that thieves have returned, then take the arrivals and sort their mail. Returns
- * how many houses these were. If there are none, this costs two relaxed loads. Owner. */
+/* Settle the loans that thieves have returned, then take the arrivals and sort their inboxes, but
+ * for those of exposed houses. Returns the number of returned loans and arrivals together; if there
+ * are none, this costs two relaxed loads. Owner. */
 uint32_t domi_manager_take_arrivals(domi_manager *manager);
 
 /* Mount the actors that wait for it. Returns how many. Owner. */

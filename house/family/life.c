@@ -258,8 +258,7 @@ static void house_free(domi_manager *manager, domi_house *house)
     DOMI_CHECK(house->attached == NULL && house->stacks_count == 0);
     domi_family_free(house);
     state_fini(house);
-    house->marks = 0; /* here and not at the next birth, because home reads them when it sorts late
-                         mail */
+    house->marks = 0; /* a free slot has no marks: house_init() only adds some */
 
     uint32_t lease = next_lease(house);
     domi_house_move(house, DOMI_CREATED);

@@ -45,7 +45,8 @@ void domi_house_mount(domi_manager *manager, domi_house *house);
  * mount. */
 void domi_house_fail_mount(domi_manager *manager, domi_house *house, int error);
 
-/* Free the slot of a dead house; its node came back from its parent's thread. */
+/* Free the slot of a dead house of whose end its parent knows: there is none on another thread, or
+ * the house's node is back from there. */
 void domi_house_free_returned(domi_manager *manager, domi_house *house);
 
 /* The house's own node has come home: mount the actor, begin its stop, or carry out its parent's
@@ -55,8 +56,8 @@ void domi_house_handle_arrival(domi_manager *manager, domi_house *house, domi_no
 /* Begin a restart: cancel what the actor does and stop its children (restart.c). */
 void domi_house_restart_begin(domi_manager *manager, domi_house *house);
 
-/* End a restart, after each run of the house: if no conversation and no child is left, the actor
- * begins anew. */
+/* Called after each run of a house that restarts. If no conversation and no child is left, and
+ * nobody has asked for a stop meanwhile, the actor begins anew. */
 void domi_house_restart_end(domi_manager *manager, domi_house *house);
 
 /* True if the behaviour is complete and within all limits. */

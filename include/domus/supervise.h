@@ -38,7 +38,8 @@ extern "C" {
 #endif
 
 typedef enum domus_directive {
-    DOMUS_RESUME,   /* the child goes on with the next message, as if it had not failed */
+    DOMUS_RESUME,   /* the child goes on with the next message, as if it had not failed; it stops if
+                       its on_mount or on_restart failed, or if it escalated */
     DOMUS_RESTART,  /* the child begins anew, with the mail that waits (domus_supervision) */
     DOMUS_STOP,     /* the child stops */
     DOMUS_ESCALATE, /* the parent fails with the same error */
@@ -62,7 +63,8 @@ typedef struct domus_rule {
  * rules at that time; other children begin anew with zeros. A period of restarts begins with its
  * first restart. */
 typedef struct domus_supervision {
-    bool all_for_one;        /* the directive is for all children, not only the one that failed */
+    bool all_for_one;        /* a restart or stop is for all children, not only the
+                                one that failed; with an escalation all stop */
     uint32_t intensity;      /* more restarts than this within `period_ns` escalate; 0: 3 */
     uint64_t period_ns;      /* 0: 5 s */
     const domus_rule *rules; /* `rules_count` rules; the first one that fits decides */

@@ -77,7 +77,7 @@ bool domi_io_collect_before_drain(domi_io *io)
     uint32_t taken;
 
     domi_io_end_shortage(io);
-    return domi_io_collect(io, io->config->io.completion_entries, &taken) ||
+    return domi_io_reap_all(io, io->config->io.completion_entries, &taken) ||
            ++io->drain_postponed >= DOMI_POSTPONED_MAX;
 }
 
@@ -90,7 +90,7 @@ void domi_io_drain(domi_io *io)
     domi_io_end_shortage(io);
     /* Everything that has completed by now, also completions that overflowed into the kernel, is
      * handled before the sockets are asked how many bytes are left in them. */
-    (void)domi_io_collect(io, io->config->io.completion_entries, &taken);
+    (void)domi_io_reap_all(io, io->config->io.completion_entries, &taken);
     io->draining = true;
     for (uint32_t slot = 0; slot < io->slots_used; slot++) {
         domus_channel *channel = io->slots[slot].channel;
@@ -129,7 +129,7 @@ uint32_t domi_io_abort(domi_io *io)
     uint32_t count = 0;
     uint32_t taken;
 
-    (void)domi_io_collect(io, io->config->io.completion_entries, &taken);
+    (void)domi_io_reap_all(io, io->config->io.completion_entries, &taken);
     for (uint32_t i = 0; i < DOMI_ACCEPTORS_MAX; i++) {
         if (io->acceptors[i] != NULL && io->draining)
             domi_acceptor_abort_drain(io->acceptors[i]);

@@ -137,7 +137,7 @@ uint32_t domi_io_reap(domi_io *io)
 /* Buffers that come back meanwhile are published only at the end, so this takes at most as many
  * bytes as the free buffers hold. A peer that sends faster than this thread reads therefore cannot
  * keep it here. */
-bool domi_io_collect(domi_io *io, uint32_t limit, uint32_t *ret_taken)
+bool domi_io_reap_all(domi_io *io, uint32_t limit, uint32_t *ret_taken)
 {
     uint32_t taken = 0;
     bool more = true;

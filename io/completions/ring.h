@@ -22,9 +22,9 @@ uint32_t domi_io_reap(domi_io *io);
 /* Enter and reap until nothing comes any more. Then everything that had arrived when this began has
  * been handed to its channel. (With deferred task work an empty completion queue proves nothing,
  * because only an enter fills it, and by 20 at a time.) `ret_taken` gets the number of completions.
- * Returns false if there may be more, because `limit` completions were taken or as many enters were
- * made. */
-bool domi_io_collect(domi_io *io, uint32_t limit, uint32_t *ret_taken);
+ * Returns true if all was taken. Returns false if there may be more, because `limit` completions
+ * were taken, as many enters were made, or the kernel refused one. */
+bool domi_io_reap_all(domi_io *io, uint32_t limit, uint32_t *ret_taken);
 
 /* Show the kernel the receive buffers that have come back. */
 void domi_io_publish(domi_io *io);

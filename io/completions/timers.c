@@ -41,7 +41,7 @@ static bool collect_before_timers(domi_io *io, uint32_t *ret_taken)
 {
     if (domi_wheel_next_ns(&io->wheel) > io->manager->now_ns)
         return true;
-    if (domi_io_collect(io, io->config->io.completion_entries, ret_taken) ||
+    if (domi_io_reap_all(io, io->config->io.completion_entries, ret_taken) ||
         ++io->postponed == DOMI_POSTPONED_MAX)
         io->postponed = 0;
     return io->postponed == 0;

@@ -240,7 +240,9 @@ static int dump_all(domus_system *system, part *parts, domi_text *text)
     return memory ? 0 : -ENOMEM;
 }
 
-/* Enter the outside, and make sure that each thread has an inspector. */
+/* Enter the outside (visit.h), and make sure that each thread has an inspector. Returns 0, and the
+ * caller leaves; -EDEADLK on a thread of the system; -EOPNOTSUPP in a simulation; otherwise what
+ * the enter or the spawn returned. */
 static int enter(domus_system *system, domi_visit *ret_visit)
 {
     if (domi_thread_manager != NULL && domi_thread_manager->system == system)

@@ -129,7 +129,7 @@ static uint32_t take_events(domi_thread *thread)
          * time-out fires against data that had come in time. */
         if (has_paused(manager)) {
             uint32_t taken;
-            (void)domi_io_collect(&thread->io, thread->config->io.completion_entries, &taken);
+            (void)domi_io_reap_all(&thread->io, thread->config->io.completion_entries, &taken);
             done += taken;
         }
         done += domi_manager_fire_timers(manager) + domi_io_fire_timers(&thread->io);

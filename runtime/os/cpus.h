@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The most entries in a list of CPUs; the numbers in the list may be larger. */
 #define DOMI_CPUS_MAX 1024
 
 typedef struct domi_cpus {

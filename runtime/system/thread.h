@@ -162,7 +162,7 @@ static inline void domi_thread_stamp(domi_thread *thread, domi_span span)
 
     /* This store comes before the clock is read and before the release stores below. So a reader of
      * the profile finds either spans and a stamp that belong together, or MOVING, and then it reads
-     * again. */
+     * again (READS_MAX times in profile.c). */
     atomic_store_explicit(&counters->stamp_ns, DOMI_STAMP_MOVING, memory_order_relaxed);
     uint64_t now_ns = domi_clock_now(thread->clock);
 

@@ -58,7 +58,7 @@ int domt_bed_start(domt_bed *bed);
 /* Stop everything; holds that all buffers are back, all slots and descriptors free. */
 void domt_bed_end(domt_bed *bed);
 
-/* Start, with one connection: `ret_fd` gets the channel's end. */
+/* Start, after domt_bed_init(), with one connection: `ret_fd` gets the channel's end. */
 void domt_bed_begin(domt_bed *bed, int *ret_fd, int *ret_peer);
 
 /* End, and close the other end of that connection. */
