@@ -177,7 +177,11 @@ START_TEST(too_few_descriptors_lower_the_most_connections)
     ck_assert_int_eq(prlimit(service.pid, RLIMIT_NOFILE, NULL, &limit), 0);
     ck_assert_uint_eq(limit.rlim_cur, HARD);
     ck_assert_uint_eq(limit.rlim_max, HARD);
-    domt_service_read_error(&service);
+    /* The program writes its log from a thread of its own. */
+    for (uint32_t tries = 0; tries < 500 && strstr(service.error, "descriptors") == NULL; tries++) {
+        domt_sleep_ms(20);
+        domt_service_read_error(&service);
+    }
     ck_assert_msg(strstr(service.error, "warning: at most 75 connections are accepted, not the "
                                         "10000 of channel.maxConnections, because this process may "
                                         "have 150 descriptors") != NULL,
