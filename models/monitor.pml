@@ -119,8 +119,7 @@ proctype drain(byte me)
 {
 end:
     do
-    /* only mutants come here, because they store plainly */
-    :: atomic { stored[me] -> stored[me] = 0; running[me] = 1 }
+    :: atomic { stored[me] -> stored[me] = 0; running[me] = 1 } /* unreached: only mutants store plainly */
     od
 }
 

@@ -205,7 +205,9 @@ static char ask(int fd, char word, uint32_t number)
     ck_assert_int_eq(send(fd, head, sizeof head, MSG_NOSIGNAL), sizeof head);
     if (word == 'S')
         ck_assert_int_eq(send(fd, value, sizeof value, MSG_NOSIGNAL), sizeof value);
-    ck_assert_msg(recv(fd, &back, 1, 0) == 1, "%c %u is not answered", word, number);
+    ssize_t got = recv(fd, &back, 1, 0);
+    ck_assert_msg(got == 1, "%c %u is not answered: recv is %zd, %s", word, number, got,
+                  strerror(errno));
     if (back == 'V')
         ck_assert_int_eq(recv(fd, value, sizeof value, MSG_WAITALL), sizeof value);
     return back;
