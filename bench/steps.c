@@ -110,7 +110,7 @@ STEP step_put_ready(void)
 STEP step_take(void)
 {
     for (uint32_t i = 0; i < BATCH; i++)
-        ready[i] = domi_queue_take(&home->ready[DOMUS_STATE]);
+        ready[i] = domi_queue_take(&home->schedule.ready[DOMUS_STATE]);
 }
 
 STEP step_run(void)
@@ -306,7 +306,7 @@ static void run_all(void)
 /* The other manager's slab is put aside, so the objects that it needs come from `remote`. */
 static void collect_round(uint32_t round)
 {
-    domi_slab *slab = &other->slabs[DOMI_SLAB_64];
+    domi_slab *slab = &other->pool.slabs[DOMI_SLAB_64];
 
     (void)on_other(step_build_other);
     void *aside = slab->free;

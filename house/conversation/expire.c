@@ -33,7 +33,7 @@ void domi_promise_expire(domi_manager *manager, domi_wheel_node *node)
     domi_promise *promise = (domi_promise *)(void *)((char *)node - offsetof(domi_promise, wheel));
 
     if (domi_is_away(domi_stack_house(domi_promise_stack(promise)))) {
-        domi_wheel_arm(&manager->deadlines, node, manager->now_ns + DOMI_WHEEL_TICK_NS);
+        domi_wheel_arm(&manager->timing.deadlines, node, manager->now_ns + DOMI_WHEEL_TICK_NS);
         return;
     }
     promise->timed = false;

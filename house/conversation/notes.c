@@ -7,24 +7,24 @@
 
 void domi_note_add(domi_manager *manager, domi_node *node)
 {
-    domi_list_push(&manager->notes, node);
+    domi_list_push(&manager->timing.notes, node);
 }
 
 void domi_note_remove(domi_manager *manager, const domi_node *node)
 {
-    domi_node *before = manager->notes;
+    domi_node *before = manager->timing.notes;
 
     while (before->next != node)
         before = before->next;
-    domi_list_take_behind(&manager->notes, before);
+    domi_list_take_behind(&manager->timing.notes, before);
 }
 
 domi_notes domi_notes_take(domi_manager *manager)
 {
-    const domi_notes notes = {manager->notes, manager->noted_timers};
+    const domi_notes notes = {manager->timing.notes, manager->timing.noted_timers};
 
-    manager->notes = NULL;
-    manager->noted_timers = 0;
+    manager->timing.notes = NULL;
+    manager->timing.noted_timers = 0;
     return notes;
 }
 

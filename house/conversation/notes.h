@@ -38,13 +38,14 @@ typedef struct domi_notes {
 /* The number of home's timers. Relaxed: a thief reads it only to compare it with the limit. */
 static inline uint32_t domi_timers_count(const domi_manager *home)
 {
-    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&home->timers, memory_order_relaxed);
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&home->timing.timers,
+                                memory_order_relaxed);
 }
 
 /* Add `by` to the number of home's timers. The sum wraps, so UINT32_MAX subtracts 1. */
 static inline void domi_timers_add(domi_manager *home, uint32_t by)
 {
-    atomic_store_explicit(&home->timers, domi_timers_count(home) + by, memory_order_relaxed);
+    atomic_store_explicit(&home->timing.timers, domi_timers_count(home) + by, memory_order_relaxed);
 }
 
 domi_notes domi_notes_take(domi_manager *manager);

@@ -25,7 +25,7 @@ static void stack_unlink(domi_manager *manager, domi_house *house, domus_stack *
         stack->previous->next = stack->next;
     else
         house->stacks = stack->next;
-    if (--house->stacks_count < manager->conversations_max)
+    if (--house->stacks_count < manager->limits.conversations_max)
         house->marks &= (uint16_t)~DOMI_MARK_SATURATED;
 }
 
@@ -105,7 +105,7 @@ static void link_parked(domi_manager *manager, domi_house *house, domus_stack *s
     if (stack->next != NULL)
         stack->next->previous = stack;
     stack->parked = true;
-    if (++house->stacks_count >= manager->conversations_max)
+    if (++house->stacks_count >= manager->limits.conversations_max)
         house->marks |= DOMI_MARK_SATURATED;
 }
 

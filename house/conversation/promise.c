@@ -109,13 +109,13 @@ void domi_promise_stop_counting(domi_promise *promise)
 
 void domi_promise_put_on_wheel(domi_manager *home, domi_promise *promise, uint64_t deadline_ns)
 {
-    domi_wheel_arm(&home->deadlines, &promise->wheel, deadline_ns);
+    domi_wheel_arm(&home->timing.deadlines, &promise->wheel, deadline_ns);
     promise->timed = true;
 }
 
 static void take_off_wheel(domi_manager *home, domi_promise *promise)
 {
-    domi_wheel_cancel(&home->deadlines, &promise->wheel);
+    domi_wheel_cancel(&home->timing.deadlines, &promise->wheel);
     promise->timed = false;
 }
 

@@ -264,7 +264,7 @@ int domus_stash(domus_stack *stack)
     domi_family *family = domi_family_of(house);
     if (family == NULL)
         return -ENOMEM;
-    if (family->stashed >= stack->manager->mailbox_max)
+    if (family->stashed >= stack->manager->limits.mailbox_max)
         return -ENOBUFS;
     domi_list_push(&family->stash[is_ask ? 0 : 1], &message->node);
     family->stashed++;

@@ -72,7 +72,7 @@ int domus_take(domus_stack *stack)
 {
     domi_envelope *message = shown_message(stack);
 
-    return message != NULL ? domi_envelope_take(message) : take_all(stack->manager->shown);
+    return message != NULL ? domi_envelope_take(message) : take_all(stack->manager->shown.first);
 }
 
 /* Find the promise of `answer` among `promise` and the promises behind it, up to but not including
@@ -89,20 +89,20 @@ static domi_promise *find(domi_promise *promise, const domi_promise *end,
  * where the last one ended. */
 static domi_promise *find_shown(domi_manager *manager, const domus_answer *answer)
 {
-    domi_promise *from = manager->shown_last != NULL ? manager->shown_last : manager->shown;
+    domi_promise *from = manager->shown.last != NULL ? manager->shown.last : manager->shown.first;
     domi_promise *found = find(from, NULL, answer);
 
     if (found == NULL)
-        found = find(manager->shown, from, answer);
+        found = find(manager->shown.first, from, answer);
     if (found != NULL)
-        manager->shown_last = found;
+        manager->shown.last = found;
     return found;
 }
 
 int domus_take_answer(domus_stack *stack, const domus_answer *answer)
 {
-    if (stack->manager->shown == NULL) /* one answer was shown, so `message` holds it; `received` is
-                                          a later message */
+    if (stack->manager->shown.first == NULL) /* one answer was shown, so `message` holds it;
+                                          `received` is a later message */
         return stack->message != NULL ? domi_envelope_take(stack->message) : -EINVAL;
     const domi_promise *promise = find_shown(stack->manager, answer);
     if (promise == NULL || promise->message == NULL)

@@ -15,7 +15,7 @@
 static void count(domi_manager *manager, bool lent, uint32_t by)
 {
     if (lent)
-        manager->noted_timers += by;
+        manager->timing.noted_timers += by;
     else
         domi_timers_add(manager, by);
 }
@@ -28,13 +28,13 @@ static void add_note(domi_manager *manager, domi_timer *timer)
 
 static void put_on_wheel(domi_manager *home, domi_timer *timer, uint64_t expires_ns)
 {
-    domi_wheel_arm(&home->wheel, &timer->wheel, expires_ns);
+    domi_wheel_arm(&home->timing.wheel, &timer->wheel, expires_ns);
     timer->timed = true;
 }
 
 static void take_off_wheel(domi_manager *home, domi_timer *timer)
 {
-    domi_wheel_cancel(&home->wheel, &timer->wheel);
+    domi_wheel_cancel(&home->timing.wheel, &timer->wheel);
     timer->timed = false;
 }
 
@@ -53,7 +53,7 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
 {
     bool lent = domi_is_lent(manager, house);
 
-    if (domi_timers_count(house->home) + manager->noted_timers >=
+    if (domi_timers_count(house->home) + manager->timing.noted_timers >=
         manager->config->scheduler.timers_max)
         return -ENOBUFS;
     domi_timer *timer = domi_pool_take(manager, DOMI_SLAB_TIMER);
@@ -129,7 +129,7 @@ static void postpone(domi_manager *manager, domi_timer *timer)
     uint32_t ticks = (uint32_t)(late_ns / DOMI_WHEEL_TICK_NS) + 1;
 
     timer->event.node.lease += ticks;
-    domi_wheel_arm(&manager->wheel, &timer->wheel,
+    domi_wheel_arm(&manager->timing.wheel, &timer->wheel,
                    timer->wheel.expires_ns + ticks * DOMI_WHEEL_TICK_NS);
 }
 

@@ -97,10 +97,10 @@ static void resume_all(domi_manager *manager, domus_stack *stack)
     static const domus_answer nothing = {0};
     domi_promise *answers = answers_take(stack, NULL);
 
-    manager->shown = answers;
+    manager->shown.first = answers;
     const domus_answer *first = answers != NULL ? &answers->answer : &nothing;
     int result = call_resumed(manager, stack, NULL, first->type, first);
-    manager->shown = manager->shown_last = NULL;
+    manager->shown.first = manager->shown.last = NULL;
 
     answers_free(manager, answers);
     domi_turn_end(stack, result);

@@ -39,15 +39,15 @@
 DOMI_INLINE void domi_run_begin(domi_manager *manager, const domi_house *house)
 {
     DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
-    DOMI_CHECK_SLOW(manager->running == NULL); /* no run is within another one */
-    atomic_store_explicit(&manager->running, house->behaviour, memory_order_relaxed);
+    DOMI_CHECK_SLOW(manager->activity.running == NULL); /* no run is within another one */
+    atomic_store_explicit(&manager->activity.running, house->behaviour, memory_order_relaxed);
 }
 
 /* End a run. Whatever has to be done after each visit to a house, before this thread does anything
  * else, belongs here. */
 DOMI_INLINE void domi_run_end(domi_manager *manager)
 {
-    atomic_store_explicit(&manager->running, NULL, memory_order_relaxed);
+    atomic_store_explicit(&manager->activity.running, NULL, memory_order_relaxed);
 }
 
 /* Begin a turn of the conversation `stack`: a new one (domi_stack_begin(), domi_stack_new()), or
@@ -58,8 +58,8 @@ DOMI_INLINE void domi_turn_begin(domus_stack *stack, const domus_type *handled)
     domi_manager *manager = stack->manager;
 
     DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
-    DOMI_CHECK_SLOW(manager->running != NULL);
-    atomic_store_explicit(&manager->handling, handled, memory_order_relaxed);
+    DOMI_CHECK_SLOW(manager->activity.running != NULL);
+    atomic_store_explicit(&manager->activity.handling, handled, memory_order_relaxed);
 }
 
 /* End a turn: the function returned `result`. A negative one is the answer to the ask that the

@@ -107,7 +107,7 @@ static int add(domi_groups *groups, _Atomic(domi_group *) *bucket, domi_group *g
 
 int domi_group_open(domi_manager *manager, const char *name, domi_group **ret_group)
 {
-    domi_groups *groups = manager->groups;
+    domi_groups *groups = manager->directory.groups;
 
     if (name == NULL || !is_name(name))
         return -EINVAL;

@@ -6,7 +6,7 @@
 
 int domus_letters_subscribe(domus_stack *stack, uint32_t what)
 {
-    domi_letters *letters = stack->manager->letters;
+    domi_letters *letters = stack->manager->directory.letters;
 
     if (letters == NULL)
         return -ENOSPC;

@@ -18,9 +18,9 @@ int domi_name_put(domi_manager *manager, domi_house *house, const char *name, do
         return -ENOMEM;
     if (family->name_slot != DOMI_NAMELESS)
         return -EALREADY;
-    if (manager->names == NULL)
+    if (manager->directory.names == NULL)
         return -ENOSPC;
-    return domi_names_put(manager->names, name, address, &family->name_slot);
+    return domi_names_put(manager->directory.names, name, address, &family->name_slot);
 }
 
 void domi_name_give_back(domi_manager *manager, domi_house *house)
@@ -29,15 +29,15 @@ void domi_name_give_back(domi_manager *manager, domi_house *house)
 
     if (family == NULL || family->name_slot == DOMI_NAMELESS)
         return;
-    domi_names_remove(manager->names, family->name_slot, domi_house_address(house));
+    domi_names_remove(manager->directory.names, family->name_slot, domi_house_address(house));
     family->name_slot = DOMI_NAMELESS;
 }
 
 int domus_name_find(domus_stack *stack, const char *name, domus_address *ret_address)
 {
-    if (stack->manager->names == NULL)
+    if (stack->manager->directory.names == NULL)
         return -ENOENT;
-    return domi_names_find(stack->manager->names, name, ret_address);
+    return domi_names_find(stack->manager->directory.names, name, ret_address);
 }
 
 int domus_name_register(domus_stack *stack, const char *name)

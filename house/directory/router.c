@@ -280,10 +280,10 @@ int domi_router_stop(domi_manager *manager, domus_address address)
                                                  memory_order_acquire, memory_order_relaxed))
         return -ESTALE;
     uint32_t count = atomic_load_explicit(&router->count, memory_order_relaxed);
-    for (uint32_t i = 0; i < count && !manager->has_stopped; i++)
+    for (uint32_t i = 0; i < count && !manager->ending.has_stopped; i++)
         (void)domi_house_stop(manager, domi_router_routee(router, i));
     if (router->name_slot != DOMI_NAMELESS)
-        domi_names_remove(manager->names, router->name_slot, address);
+        domi_names_remove(manager->directory.names, router->name_slot, address);
     bool owned = router->owned;
     /* acq_rel: the thread that gives the router back does so after everything that was done here,
      * and after the end of the actor that made it. */

@@ -93,7 +93,7 @@ bool domi_router_may_be_given_back(const domi_manager *manager, const domi_route
 {
     check_memory(router);
     DOMI_CHECK((marks_of(router) & ~DOMI_ROUTER_ORPHAN) == DOMI_LIFE_CLOSED);
-    if (manager->closing || manager->has_stopped)
+    if (manager->ending.closing || manager->ending.has_stopped)
         return true; /* the system ends the routees */
     for (uint32_t i = 0; i < count_of(router); i++)
         DOMI_CHECK(has_left(domi_router_routee(router, i)));
@@ -194,5 +194,5 @@ void domi_house_check_routers(const domi_manager *manager, const domi_house *hou
         DOMI_CHECK((marks_of(router) & DOMI_ROUTER_ORPHAN) == 0); /* the owner is alive */
         count++;
     }
-    DOMI_CHECK(count == 0 || count <= manager->routers->count);
+    DOMI_CHECK(count == 0 || count <= manager->directory.routers->count);
 }

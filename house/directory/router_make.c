@@ -56,7 +56,7 @@ static domi_router *router_new(const domi_manager *manager, uint16_t size_class)
 
 static int router_take(domi_manager *manager, uint32_t count, domi_router **ret_router)
 {
-    domi_routers *routers = manager->routers;
+    domi_routers *routers = manager->directory.routers;
     uint16_t size_class = class_for(count);
     domi_router *router = NULL;
 
@@ -88,7 +88,7 @@ static int router_take(domi_manager *manager, uint32_t count, domi_router **ret_
 
 void domi_router_give_back(domi_manager *manager, domi_router *router)
 {
-    domi_routers *routers = manager->routers;
+    domi_routers *routers = manager->directory.routers;
     uint64_t life = atomic_load_explicit(&router->face.life, memory_order_relaxed);
 
     DOMI_CHECK((life & (DOMI_LIFE_CLOSED | DOMI_ROUTER_STOPPING)) == DOMI_LIFE_CLOSED);
@@ -135,9 +135,9 @@ static int complete_router(struct order *order, const domus_routing *routing)
         return -EINVAL;
     if (order->options.detached)
         return -EOPNOTSUPP;
-    if (order->manager->routers == NULL)
+    if (order->manager->directory.routers == NULL)
         return -ENOSPC;
-    return order->count <= order->manager->routers->routees_max ? 0 : -EINVAL;
+    return order->count <= order->manager->directory.routers->routees_max ? 0 : -EINVAL;
 }
 
 static domi_manager *home_for(const struct order *order, uint32_t index)
@@ -149,7 +149,7 @@ static domi_manager *home_for(const struct order *order, uint32_t index)
         return manager->managers[order->options.thread];
     if (order->routing.route == DOMUS_ROUTE_NEAR)
         return manager->managers[index % threads]; /* pick_near() relies on this order */
-    return manager->managers[manager->next_home++ % threads];
+    return manager->managers[manager->births.next_home++ % threads];
 }
 
 static void stop_routees(const struct order *order, const domi_router *router, uint32_t count)
@@ -216,9 +216,10 @@ static int open_router(const struct order *order, domi_router *router, domus_add
     atomic_store_explicit(&router->count, order->count, memory_order_release);
     atomic_store_explicit(&router->key, order->routing.key, memory_order_release);
     if (order->name != NULL)
-        error = order->manager->names == NULL ? -ENOSPC
-                                              : domi_names_put(order->manager->names, order->name,
-                                                               address, &router->name_slot);
+        error = order->manager->directory.names == NULL
+                    ? -ENOSPC
+                    : domi_names_put(order->manager->directory.names, order->name, address,
+                                     &router->name_slot);
     if (error != 0)
         return error;
     DOMI_CHECK_SLOW(domi_router_may_open(router));

@@ -47,8 +47,8 @@ void domi_mailbox_sort_inbox(domi_manager *manager, domi_house *house)
     domi_node *node = domi_mailbox_take_inbox(house);
     domi_node *oldest = NULL;
 
-    manager->alone = node != NULL && node->next == NULL;
-    if (manager->alone)
+    manager->mail.alone = node != NULL && node->next == NULL;
+    if (manager->mail.alone)
         expect_answer(node);
     while (node != NULL) {
         domi_node *next = node->next;

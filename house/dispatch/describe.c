@@ -232,8 +232,8 @@ static void add_head(const domi_manager *manager, domi_text *text, const domi_ho
     domi_text_add(text, "actor ");
     domi_text_add_actor(text, manager->config, domi_house_address(house));
     domi_text_add(text, " %s", text_or_unknown(house->behaviour->name));
-    if (family != NULL && family->name_slot != DOMI_NAMELESS && manager->names != NULL &&
-        domi_names_get(manager->names, family->name_slot, name) == 0)
+    if (family != NULL && family->name_slot != DOMI_NAMELESS && manager->directory.names != NULL &&
+        domi_names_get(manager->directory.names, family->name_slot, name) == 0)
         domi_text_add(text, " \"%s\"", name);
     domi_text_add(text, ": %s%s%s%s", domi_state_name(house->state),
                   house->behaviour->kind == DOMUS_CHANNELS ? ", channels actor" : "",

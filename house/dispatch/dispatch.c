@@ -322,7 +322,7 @@ DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handl
     }
     if (domi_house_is_runnable(house)) {
         domi_house_move(house, DOMI_READY);
-        domi_queue_put(&manager->ready[house->behaviour->kind], house);
+        domi_queue_put(&manager->schedule.ready[house->behaviour->kind], house);
     } else {
         domi_house_move(house, DOMI_WAITING);
     }
@@ -426,20 +426,22 @@ DOMI_INLINE void run_in_order(house_run *run, domi_manager *manager, domi_house 
 DOMI_INLINE uint32_t run_once(domi_manager *manager, domi_house *house)
 {
     domus_stack stack;
-    house_run run = {
-        .manager = manager, .house = house, .left = manager->messages_per_run_max, .stack = &stack};
+    house_run run = {.manager = manager,
+                     .house = house,
+                     .left = manager->limits.messages_per_run_max,
+                     .stack = &stack};
 
     domi_house_move(house, DOMI_SCHEDULED);
     domi_house_move(house, DOMI_RUNNING);
 
     domi_run_begin(manager, house);
-    if (DOMI_UNLIKELY(manager->run_kept == 0))
+    if (DOMI_UNLIKELY(manager->limits.run_kept == 0))
         run.left = run_short(manager, house, run.left);
     else
-        run_in_order(&run, manager, house, manager->run_kept);
+        run_in_order(&run, manager, house, manager->limits.run_kept);
     domi_run_end(manager);
     domi_counter_add(&manager->counters.runs, 1);
-    return manager->messages_per_run_max - run.left;
+    return manager->limits.messages_per_run_max - run.left;
 }
 
 DOMI_NO_CANARY uint32_t domi_house_run(domi_manager *manager, domi_house *house)

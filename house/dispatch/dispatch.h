@@ -16,8 +16,8 @@ static inline void domi_manager_set_run_limit(domi_manager *manager, uint32_t me
 {
     /* In runs of fewer than 64 messages an eighth is kept, so that all kept places together are
      * fewer than the run has. */
-    manager->messages_per_run_max = messages;
-    manager->run_kept = messages / 8 < DOMI_RUN_KEPT ? messages / 8 : DOMI_RUN_KEPT;
+    manager->limits.messages_per_run_max = messages;
+    manager->limits.run_kept = messages / 8 < DOMI_RUN_KEPT ? messages / 8 : DOMI_RUN_KEPT;
 }
 
 /* Run `house`, which is READY and was just taken from its queue, and settle it: it becomes READY

@@ -49,7 +49,8 @@ static void check_marks(const domi_manager *home, const domi_house *house)
     bool has_holder = house->stacks != NULL && house->stacks->barrier;
 
     DOMI_CHECK(has(house, DOMI_MARK_BARRIER) == has_holder);
-    DOMI_CHECK(has(house, DOMI_MARK_SATURATED) == (house->stacks_count >= home->conversations_max));
+    DOMI_CHECK(has(house, DOMI_MARK_SATURATED) ==
+               (house->stacks_count >= home->limits.conversations_max));
     DOMI_CHECK(has(house, DOMI_MARK_RECEIVING) == receives);
     DOMI_CHECK(implies(has(house, DOMI_MARK_FRESH), has(house, DOMI_MARK_RECEIVING)));
     DOMI_CHECK(implies(has(house, DOMI_MARK_FATAL), has(house, DOMI_MARK_SUSPENDED)));
@@ -190,8 +191,8 @@ static void check_one(void *house_, void *home)
 void domi_manager_check_houses(domi_manager *home)
 {
     domi_slots_walk(home, check_one, home);
-    if (home->routers != NULL)
-        domi_routers_check(home->routers);
+    if (home->directory.routers != NULL)
+        domi_routers_check(home->directory.routers);
 }
 
 /* --- a promise -------------------------------------------------------------------------------- */

@@ -19,7 +19,7 @@ static void set_shown_count(domi_manager *home, uint32_t count)
 {
     /* Relaxed: it is written under the lock. A thread that reads it without the lock takes the lock
      * before it relies on it. */
-    atomic_store_explicit(&home->shared_count, count, memory_order_relaxed);
+    atomic_store_explicit(&home->loans.shared_count, count, memory_order_relaxed);
 }
 
 /* --- home ------------------------------------------------------------------------------------- */
@@ -58,16 +58,16 @@ uint32_t domi_loans_expose(domi_manager *home, domi_queue *queue, uint32_t most)
     count += choose_house(queue, &queue->high, most - count, &looks, &chosen);
     if (count == 0)
         return 0;
-    domi_spinlock_lock(&home->shared_lock);
-    if (home->shared.head == NULL)
-        home->shared = chosen;
+    domi_spinlock_lock(&home->loans.shared_lock);
+    if (home->loans.shared.head == NULL)
+        home->loans.shared = chosen;
     else {
-        home->shared.tail->next = chosen.head;
-        home->shared.tail = chosen.tail;
+        home->loans.shared.tail->next = chosen.head;
+        home->loans.shared.tail = chosen.tail;
     }
     set_shown_count(home, domi_loans_count_shown(home) + count);
-    domi_spinlock_unlock(&home->shared_lock);
-    home->lent += count;
+    domi_spinlock_unlock(&home->loans.shared_lock);
+    home->loans.lent += count;
     domi_counter_add(&home->counters.exposed, count);
     return count;
 }
@@ -78,9 +78,9 @@ static void take_house_back(domi_manager *home, domi_house *house, domi_notes no
 {
     uint32_t slot = domi_house_slot(house);
 
-    DOMI_CHECK((slot & DOMI_SLOT_EXPOSED) != 0 && home->lent != 0);
+    DOMI_CHECK((slot & DOMI_SLOT_EXPOSED) != 0 && home->loans.lent != 0);
     domi_house_slot_set(house, slot & DOMI_SLOT_CLASS);
-    home->lent--;
+    home->loans.lent--;
     domi_notes_carry_out(home, notes);
     if ((slot & DOMI_SLOT_PENDING) != 0)
         domi_mailbox_sort_inbox(home, house);
@@ -88,11 +88,11 @@ static void take_house_back(domi_manager *home, domi_house *house, domi_notes no
 
 static domi_fifo take_shared(domi_manager *home)
 {
-    domi_spinlock_lock(&home->shared_lock);
-    domi_fifo taken = home->shared;
-    home->shared = (domi_fifo){NULL, NULL};
+    domi_spinlock_lock(&home->loans.shared_lock);
+    domi_fifo taken = home->loans.shared;
+    home->loans.shared = (domi_fifo){NULL, NULL};
     set_shown_count(home, 0);
-    domi_spinlock_unlock(&home->shared_lock);
+    domi_spinlock_unlock(&home->loans.shared_lock);
     return taken;
 }
 
@@ -122,7 +122,7 @@ static domi_node *take_returns(domi_manager *home)
 {
     /* acquire: pairs with the push in domi_loan_run(), so home sees what the thief did to the
      * house. */
-    domi_node *node = atomic_exchange_explicit(&home->returns, NULL, memory_order_acquire);
+    domi_node *node = atomic_exchange_explicit(&home->loans.returns, NULL, memory_order_acquire);
     domi_node *oldest = NULL;
 
     while (node != NULL) {
@@ -138,7 +138,7 @@ uint32_t domi_loans_settle(domi_manager *home)
 {
     uint32_t count = 0;
 
-    if (atomic_load_explicit(&home->returns, memory_order_relaxed) == NULL)
+    if (atomic_load_explicit(&home->loans.returns, memory_order_relaxed) == NULL)
         return 0;
     for (domi_node *node = take_returns(home); node != NULL; count++) {
         domi_loan loan = *(domi_loan *)(void *)node;
@@ -162,7 +162,7 @@ void domi_loans_end(domi_manager *home)
         node = loan.node.next;
         take_house_back(home, loan.house, loan.notes);
     }
-    DOMI_CHECK(home->lent == 0);
+    DOMI_CHECK(home->loans.lent == 0);
 }
 
 /* --- the thief -------------------------------------------------------------------------------- */
@@ -175,11 +175,11 @@ domi_loan *domi_loan_take(domi_manager *thief, domi_manager *home)
     if (loan == NULL)
         return NULL;
     domi_house *house = NULL;
-    if (domi_spinlock_try_lock(&home->shared_lock)) {
-        house = domi_fifo_take(&home->shared);
+    if (domi_spinlock_try_lock(&home->loans.shared_lock)) {
+        house = domi_fifo_take(&home->loans.shared);
         if (house != NULL)
             set_shown_count(home, domi_loans_count_shown(home) - 1);
-        domi_spinlock_unlock(&home->shared_lock);
+        domi_spinlock_unlock(&home->loans.shared_lock);
     }
     if (house == NULL) {
         domi_pool_free(thief, &loan->node);
@@ -195,13 +195,13 @@ void domi_loan_run(domi_manager *thief, domi_loan *loan)
 
     loan->handled = domi_house_run_lent(thief, loan->house);
     loan->notes = domi_notes_take(thief);
-    domi_node *newest = atomic_load_explicit(&home->returns, memory_order_relaxed);
+    domi_node *newest = atomic_load_explicit(&home->loans.returns, memory_order_relaxed);
     do
         loan->node.next = newest;
     /* seq_cst: it publishes the house and the record to home. As with a link into the
      * arrivals, it also stands before the look at home's park word in the one order of all seq_cst
      * operations. */
-    while (!atomic_compare_exchange_weak_explicit(&home->returns, &newest, &loan->node,
+    while (!atomic_compare_exchange_weak_explicit(&home->loans.returns, &newest, &loan->node,
                                                   memory_order_seq_cst, memory_order_relaxed));
     domi_manager_notify(thief, home);
 }

@@ -47,7 +47,7 @@ void domi_loan_run(domi_manager *thief, domi_loan *loan);
 /* How many houses of `home` lie in its shared queue; the number may be old. Any thread. */
 static inline uint32_t domi_loans_count_shown(const domi_manager *home)
 {
-    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&home->shared_count,
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&home->loans.shared_count,
                                 memory_order_relaxed);
 }
 

@@ -67,9 +67,9 @@ const domi_io_hooks domi_hooks_without_io = {
 
 static void free_tables(domi_manager *manager)
 {
-    domi_memory_free(manager->chains);
-    domi_memory_free(manager->slots_of);
-    domi_memory_free(manager->links.by_home);
+    domi_memory_free(manager->pool.chains);
+    domi_memory_free(manager->births.slots_of);
+    domi_memory_free(manager->mail.links.by_home);
 }
 
 static void take_options(domi_manager *manager, const domi_manager_options *options)
@@ -87,20 +87,20 @@ static void take_options(domi_manager *manager, const domi_manager_options *opti
     manager->io_hooks = options->io_hooks != NULL ? *options->io_hooks : domi_hooks_without_io;
     manager->io = options->io;
     manager->asker = options->asker;
-    manager->pressure = options->pressure != NULL ? options->pressure : &never_short;
-    manager->names = options->names;
-    manager->letters = options->letters;
-    manager->groups = options->groups;
-    manager->routers = options->routers;
+    manager->memory.pressure = options->pressure != NULL ? options->pressure : &never_short;
+    manager->directory.names = options->names;
+    manager->directory.letters = options->letters;
+    manager->directory.groups = options->groups;
+    manager->directory.routers = options->routers;
 }
 
 static void take_limits(domi_manager *manager, const domus_config *config)
 {
-    manager->mailbox_max = manager->lane_max = config->scheduler.mailbox_max;
+    manager->limits.mailbox_max = manager->mail.lane_max = config->scheduler.mailbox_max;
     domi_manager_set_run_limit(manager, config->scheduler.messages_per_run_max);
-    manager->conversations_max = config->scheduler.conversations_max;
-    manager->ready[DOMUS_STATE].normal_every = config->scheduler.normal_every;
-    manager->ready[DOMUS_CHANNELS].normal_every = config->scheduler.normal_every;
+    manager->limits.conversations_max = config->scheduler.conversations_max;
+    manager->schedule.ready[DOMUS_STATE].normal_every = config->scheduler.normal_every;
+    manager->schedule.ready[DOMUS_CHANNELS].normal_every = config->scheduler.normal_every;
 }
 
 int domi_manager_init(domi_manager *manager, const domi_manager_options *options)
@@ -111,20 +111,22 @@ int domi_manager_init(domi_manager *manager, const domi_manager_options *options
     domi_manager_own(manager);
     take_options(manager, options);
     take_limits(manager, options->config);
-    manager->chains = domi_memory_new(count * sizeof(domi_chain));
-    manager->slots_of = domi_memory_new(count * sizeof(domi_slot_cache));
-    manager->links.by_home = domi_memory_new(count * sizeof(domi_link_chain));
-    if (manager->chains == NULL || manager->slots_of == NULL || manager->links.by_home == NULL) {
+    manager->pool.chains = domi_memory_new(count * sizeof(domi_chain));
+    manager->births.slots_of = domi_memory_new(count * sizeof(domi_slot_cache));
+    manager->mail.links.by_home = domi_memory_new(count * sizeof(domi_link_chain));
+    if (manager->pool.chains == NULL || manager->births.slots_of == NULL ||
+        manager->mail.links.by_home == NULL) {
         free_tables(manager);
         return -ENOMEM;
     }
     domi_pool_init(manager);
     domi_slots_init(manager);
-    domi_spinlock_init(&manager->shared_lock);
-    domi_spinlock_init(&manager->memory_watches.lock);
-    domi_wheel_init(&manager->wheel, options->now_ns);
-    domi_wheel_init(&manager->deadlines, options->now_ns);
-    manager->next_home = options->index; /* so that not all managers begin with the same thread */
+    domi_spinlock_init(&manager->loans.shared_lock);
+    domi_spinlock_init(&manager->memory.watches.lock);
+    domi_wheel_init(&manager->timing.wheel, options->now_ns);
+    domi_wheel_init(&manager->timing.deadlines, options->now_ns);
+    manager->births.next_home =
+        options->index; /* so that not all managers begin with the same thread */
     return 0;
 }
 
@@ -157,12 +159,13 @@ static void end_house(void *house, void *manager)
 void domi_manager_end_actors(domi_manager *manager)
 {
     DOMI_CHECK(domi_manager_is_mine(manager));
-    manager->has_stopped = true;
+    manager->ending.has_stopped = true;
     domi_loans_end(manager);
     (void)domi_manager_take_arrivals(manager);
     domi_slots_walk(manager, end_house, manager);
-    manager->ready[DOMUS_STATE] = manager->ready[DOMUS_CHANNELS] = (domi_queue){0};
-    manager->mounting = (domi_fifo){NULL, NULL};
+    manager->schedule.ready[DOMUS_STATE] = manager->schedule.ready[DOMUS_CHANNELS] =
+        (domi_queue){0};
+    manager->schedule.mounting = (domi_fifo){NULL, NULL};
 }
 
 static void stop_house(void *house_, void *manager)

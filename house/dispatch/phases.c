@@ -12,11 +12,12 @@
 
 static uint32_t take_arrivals(domi_manager *manager)
 {
-    if (atomic_load_explicit(&manager->arrivals, memory_order_relaxed) == NULL)
+    if (atomic_load_explicit(&manager->mail.arrivals, memory_order_relaxed) == NULL)
         return 0;
     /* acquire: pairs with the push of domi_links_add(), so arrival_next and the mail that was put
      * before the push are seen. */
-    domi_house *house = atomic_exchange_explicit(&manager->arrivals, NULL, memory_order_acquire);
+    domi_house *house =
+        atomic_exchange_explicit(&manager->mail.arrivals, NULL, memory_order_acquire);
     domi_house *first = NULL;
     uint32_t count = 0;
 
@@ -51,11 +52,11 @@ uint32_t domi_manager_take_arrivals(domi_manager *manager)
 uint32_t domi_manager_mount_actors(domi_manager *manager)
 {
     /* An actor that an on_mount spawns waits in `mounting` for the next call. */
-    domi_fifo now = manager->mounting;
+    domi_fifo now = manager->schedule.mounting;
     uint32_t count = 0;
 
     DOMI_CHECK(domi_manager_is_mine(manager));
-    manager->mounting = (domi_fifo){NULL, NULL};
+    manager->schedule.mounting = (domi_fifo){NULL, NULL};
     for (domi_house *house = domi_fifo_take(&now); house != NULL; house = domi_fifo_take(&now)) {
         domi_house_mount(manager, house);
         count++;
@@ -74,14 +75,15 @@ uint32_t domi_manager_fire_timers(domi_manager *manager)
     uint32_t count = 0;
 
     DOMI_CHECK(domi_manager_is_mine(manager));
-    domi_wheel_advance(&manager->wheel, manager->now_ns);
-    while (count < TIMERS_PER_ITERATION && (node = domi_wheel_take(&manager->wheel)) != NULL) {
+    domi_wheel_advance(&manager->timing.wheel, manager->now_ns);
+    while (count < TIMERS_PER_ITERATION &&
+           (node = domi_wheel_take(&manager->timing.wheel)) != NULL) {
         domi_timer_fire(manager, node);
         count++;
     }
-    domi_wheel_advance(&manager->deadlines, manager->now_ns);
+    domi_wheel_advance(&manager->timing.deadlines, manager->now_ns);
     while (count < 2 * TIMERS_PER_ITERATION &&
-           (node = domi_wheel_take(&manager->deadlines)) != NULL) {
+           (node = domi_wheel_take(&manager->timing.deadlines)) != NULL) {
         domi_promise_expire(manager, node);
         count++;
     }
@@ -90,7 +92,7 @@ uint32_t domi_manager_fire_timers(domi_manager *manager)
 
 uint32_t domi_manager_run_channels(domi_manager *manager)
 {
-    domi_queue *ready = &manager->ready[DOMUS_CHANNELS];
+    domi_queue *ready = &manager->schedule.ready[DOMUS_CHANNELS];
     uint32_t most = ready->count + manager->config->scheduler.channels_runs_per_iteration;
     uint32_t count = 0;
 
@@ -107,11 +109,12 @@ uint32_t domi_manager_run_channels(domi_manager *manager)
 
 bool domi_manager_has_work(const domi_manager *manager)
 {
-    return manager->ready[DOMUS_STATE].count != 0 || manager->ready[DOMUS_CHANNELS].count != 0 ||
-           manager->mounting.head != NULL ||
-           atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&manager->arrivals,
+    return manager->schedule.ready[DOMUS_STATE].count != 0 ||
+           manager->schedule.ready[DOMUS_CHANNELS].count != 0 ||
+           manager->schedule.mounting.head != NULL ||
+           atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&manager->mail.arrivals,
                                 memory_order_seq_cst) != NULL ||
-           atomic_load_explicit((_Atomic(domi_node *) *)(uintptr_t)&manager->returns,
+           atomic_load_explicit((_Atomic(domi_node *) *)(uintptr_t)&manager->loans.returns,
                                 memory_order_seq_cst) != NULL ||
            domi_loans_count_shown(manager) != 0;
 }

@@ -109,7 +109,7 @@ static domi_manager *place_of(domus_stack *stack, const domus_spawn_options *opt
     if (placement == DOMUS_NEAR && home->index < threads)
         return home;
     if (placement == DOMUS_NEAR || placement == DOMUS_SPREAD)
-        return manager->managers[manager->next_home++ % threads];
+        return manager->managers[manager->births.next_home++ % threads];
     if (placement == DOMUS_ON_THREAD && options->thread < threads)
         return manager->managers[options->thread];
     return NULL;

@@ -67,14 +67,14 @@ static void tell_parent(domi_manager *manager, domi_house *child, uint16_t word)
     child->node.owner = word;
     child->node.slab = DOMI_SLAB_HOUSE;
     int error = domi_mailbox_put(manager, parent, &child->node, DOMI_EVENT);
-    DOMI_CHECK(error == 0 || manager->has_stopped);
+    DOMI_CHECK(error == 0 || manager->ending.has_stopped);
 }
 
 bool domi_family_remove_ended(domi_manager *manager, domi_house *child)
 {
     domi_house *parent = child->parent;
 
-    if (parent == NULL || manager->has_stopped)
+    if (parent == NULL || manager->ending.has_stopped)
         return true;
     if (!is_here(manager, parent)) {
         tell_parent(manager, child, DOMI_CHILD_GONE);
@@ -169,7 +169,7 @@ void domi_family_send_directive(domi_manager *manager, domi_house *child, domus_
     child->node.kind = DOMI_DIRECTIVE;
     child->node.lease = domi_house_address(child).lease;
     int error = domi_mailbox_put_slow(manager, child, &child->node);
-    DOMI_CHECK(error == 0 || manager->has_stopped);
+    DOMI_CHECK(error == 0 || manager->ending.has_stopped);
 }
 
 /* Reserve the child's node to send a directive to the child. Returns false if the node is in use,
@@ -242,7 +242,7 @@ void domi_family_handle_event(domi_manager *manager, domi_house *parent, domi_no
 void domi_family_drop_node(domi_manager *manager, domi_node *node)
 {
     /* This happens only when the system ends, and then slots are not used again. */
-    DOMI_CHECK(manager->has_stopped && node->slab == DOMI_SLAB_HOUSE);
+    DOMI_CHECK(manager->ending.has_stopped && node->slab == DOMI_SLAB_HOUSE);
 }
 
 int domus_escalate(domus_stack *stack, int error)

@@ -189,7 +189,7 @@ static int spawn(domi_manager *manager, domi_house *parent, domi_manager *home,
     DOMI_CHECK(domi_manager_is_mine(manager));
     if (!is_whole(behaviour) || (options != NULL && options->mailbox_max > UINT16_MAX))
         return -EINVAL;
-    if (manager->closing || manager->has_stopped ||
+    if (manager->ending.closing || manager->ending.has_stopped ||
         (parent != NULL && (parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0))
         return -ESHUTDOWN;
 
@@ -232,8 +232,8 @@ int domi_house_spawn_routee(domi_manager *manager, domi_house *parent, domi_mana
 void domi_house_queue_mount(domi_manager *manager, domi_house *house)
 {
     domi_house_move(house, DOMI_MOUNTING);
-    domi_fifo_put(&manager->mounting, house);
-    domi_counter_add(&manager->houses, 1);
+    domi_fifo_put(&manager->schedule.mounting, house);
+    domi_counter_add(&manager->births.houses, 1);
 }
 
 /* Returns the lease of the next life; 0 if the leases are used up. */
@@ -266,7 +266,7 @@ static void house_free(domi_manager *manager, domi_house *house)
      * in the inbox carries the old lease, and home turns it into dead letters when it sorts. */
     atomic_store_explicit(&house->life, (uint64_t)lease << 32 | DOMI_LIFE_CLOSED,
                           memory_order_release);
-    domi_counter_add(&manager->houses, UINT64_MAX);
+    domi_counter_add(&manager->births.houses, UINT64_MAX);
     if (!domi_family_remove_ended(manager, house)) {
         house->marks = DOMI_MARK_DEAD; /* the slot is freed when its parent has heard of the end */
         return;
@@ -282,7 +282,7 @@ void domi_house_free_returned(domi_manager *manager, domi_house *house)
     /* A lease is never used twice: if none is left, the slot is retired (M10). When the system
      * ends, mail from an on_stop may have put the house into a queue by its `next`, which a free
      * list would need, too. */
-    if (lease != 0 && !manager->has_stopped)
+    if (lease != 0 && !manager->ending.has_stopped)
         domi_slots_put(manager, house);
 }
 
@@ -388,7 +388,7 @@ void domi_house_end_left(domi_manager *manager, domi_house *house)
 
     if ((domi_house_life(house) & DOMI_LIFE_CLOSED) != 0)
         return;
-    if (!manager->work_over && domi_stack_has_work(house))
+    if (!manager->ending.work_over && domi_stack_has_work(house))
         return; /* work was abandoned and still uses the house: leave it as it is, and the system's
                    memory, too */
     if (house->state == DOMI_CREATED)

@@ -28,12 +28,12 @@ static uint32_t read_memory(const domi_manager *manager, domus_memory_change *re
 static void add_last(domi_manager *home, domi_memory_watch *watch)
 {
     watch->next = NULL;
-    watch->previous = home->memory_watches.tail;
+    watch->previous = home->memory.watches.tail;
     if (watch->previous != NULL)
         watch->previous->next = watch;
     else
-        home->memory_watches.head = watch;
-    home->memory_watches.tail = watch;
+        home->memory.watches.head = watch;
+    home->memory.watches.tail = watch;
 }
 
 static void take_out(domi_manager *home, domi_memory_watch *watch)
@@ -41,26 +41,26 @@ static void take_out(domi_manager *home, domi_memory_watch *watch)
     if (watch->previous != NULL)
         watch->previous->next = watch->next;
     else
-        home->memory_watches.head = watch->next;
+        home->memory.watches.head = watch->next;
     if (watch->next != NULL)
         watch->next->previous = watch->previous;
     else
-        home->memory_watches.tail = watch->previous;
+        home->memory.watches.tail = watch->previous;
 }
 
 /* Relaxed, both: the count is written under the lock, and a thread that reads it without the lock
  * may be late. */
 static void count_watches(domi_manager *home, uint32_t by)
 {
-    atomic_store_explicit(&home->memory_watches.count,
-                          atomic_load_explicit(&home->memory_watches.count, memory_order_relaxed) +
+    atomic_store_explicit(&home->memory.watches.count,
+                          atomic_load_explicit(&home->memory.watches.count, memory_order_relaxed) +
                               by,
                           memory_order_relaxed);
 }
 
 bool domi_memory_is_watched(const domi_manager *manager)
 {
-    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&manager->memory_watches.count,
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&manager->memory.watches.count,
                                 memory_order_relaxed) != 0;
 }
 
@@ -82,21 +82,21 @@ static domi_memory_watch *find_next(domi_manager *home, uint32_t number, uint32_
 {
     domi_memory_watch *found = NULL;
 
-    domi_spinlock_lock(&home->memory_watches.lock);
-    while (found == NULL && home->memory_watches.left != 0 && *visits != 0 &&
-           home->memory_watches.head != NULL) {
-        domi_memory_watch *watch = home->memory_watches.head;
+    domi_spinlock_lock(&home->memory.watches.lock);
+    while (found == NULL && home->memory.watches.left != 0 && *visits != 0 &&
+           home->memory.watches.head != NULL) {
+        domi_memory_watch *watch = home->memory.watches.head;
 
         take_out(home, watch);
         add_last(home, watch);
-        home->memory_watches.left--;
+        home->memory.watches.left--;
         (*visits)--;
         if (!watch->under_way && watch->told != number) {
             watch->under_way = true;
             found = watch;
         }
     }
-    domi_spinlock_unlock(&home->memory_watches.lock);
+    domi_spinlock_unlock(&home->memory.watches.lock);
     return found;
 }
 
@@ -109,12 +109,12 @@ void domi_memory_watches_fire(domi_manager *manager)
     if (!domi_memory_is_watched(manager))
         return;
     uint32_t number = read_memory(manager, &change);
-    if (number != manager->memory_watches.seen) {
-        domi_spinlock_lock(&manager->memory_watches.lock);
-        manager->memory_watches.left =
-            atomic_load_explicit(&manager->memory_watches.count, memory_order_relaxed);
-        domi_spinlock_unlock(&manager->memory_watches.lock);
-        manager->memory_watches.seen = number;
+    if (number != manager->memory.watches.seen) {
+        domi_spinlock_lock(&manager->memory.watches.lock);
+        manager->memory.watches.left =
+            atomic_load_explicit(&manager->memory.watches.count, memory_order_relaxed);
+        domi_spinlock_unlock(&manager->memory.watches.lock);
+        manager->memory.watches.seen = number;
     }
     while ((watch = find_next(manager, number, &visits)) != NULL)
         put_event(manager, watch);
@@ -124,11 +124,11 @@ bool domi_memory_watch_begin_event(domi_manager *manager, domi_memory_watch *wat
 {
     domi_manager *home = watch->house->home;
 
-    domi_spinlock_lock(&home->memory_watches.lock);
+    domi_spinlock_lock(&home->memory.watches.lock);
     bool is_wanted = !watch->cancelled;
     if (is_wanted)
         watch->told = read_memory(manager, &watch->change);
-    domi_spinlock_unlock(&home->memory_watches.lock);
+    domi_spinlock_unlock(&home->memory.watches.lock);
     return is_wanted;
 }
 
@@ -139,11 +139,11 @@ void domi_memory_watch_end_event(domi_manager *manager, domi_memory_watch *watch
     domi_manager *home = watch->house->home;
     domus_memory_change change;
 
-    domi_spinlock_lock(&home->memory_watches.lock);
+    domi_spinlock_lock(&home->memory.watches.lock);
     bool is_free = watch->cancelled;
     bool again = !is_free && watch->told != read_memory(manager, &change);
     watch->under_way = again;
-    domi_spinlock_unlock(&home->memory_watches.lock);
+    domi_spinlock_unlock(&home->memory.watches.lock);
     if (is_free)
         domi_pool_free(manager, &watch->event.node);
     else if (again)
@@ -154,10 +154,10 @@ void domi_memory_watch_drop_node(domi_manager *manager, domi_memory_watch *watch
 {
     domi_manager *home = watch->house->home;
 
-    domi_spinlock_lock(&home->memory_watches.lock);
+    domi_spinlock_lock(&home->memory.watches.lock);
     bool is_free = watch->cancelled;
     watch->under_way = false;
-    domi_spinlock_unlock(&home->memory_watches.lock);
+    domi_spinlock_unlock(&home->memory.watches.lock);
     if (is_free)
         domi_pool_free(manager, &watch->event.node);
 }
@@ -195,11 +195,11 @@ int domus_watch_memory(domus_stack *stack)
     watch->under_way = watch->change.level != DOMUS_MEMORY_NORMAL ||
                        watch->change.own_level != DOMUS_MEMORY_NORMAL;
     domi_link_add(house, &watch->link);
-    domi_spinlock_lock(&home->memory_watches.lock);
+    domi_spinlock_lock(&home->memory.watches.lock);
     add_last(home, watch);
     count_watches(home, 1);
-    home->memory_watches.left++; /* so that home's next walk comes to this watch, too */
-    domi_spinlock_unlock(&home->memory_watches.lock);
+    home->memory.watches.left++; /* so that home's next walk comes to this watch, too */
+    domi_spinlock_unlock(&home->memory.watches.lock);
     if (watch->under_way)
         put_event(manager, watch);
     return 0;
@@ -210,12 +210,12 @@ void domi_memory_watch_cancel(domi_manager *manager, domi_memory_watch *watch)
     domi_manager *home = watch->house->home;
 
     domi_link_remove(watch->house, &watch->link);
-    domi_spinlock_lock(&home->memory_watches.lock);
+    domi_spinlock_lock(&home->memory.watches.lock);
     take_out(home, watch);
     count_watches(home, UINT32_MAX);
     watch->cancelled = true;
     bool is_free = !watch->under_way;
-    domi_spinlock_unlock(&home->memory_watches.lock);
+    domi_spinlock_unlock(&home->memory.watches.lock);
     if (is_free)
         domi_pool_free(manager, &watch->event.node);
 }

@@ -16,18 +16,18 @@ uint32_t domi_slots_state_bytes(uint32_t size_class)
 
 void domi_slots_init(domi_manager *manager)
 {
-    domi_spinlock_init(&manager->slots.lock);
+    domi_spinlock_init(&manager->births.slots.lock);
     for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++) {
-        domi_slab_init(&manager->slots.slabs[i], sizes[i], sizes[i], CHUNK_BYTES);
+        domi_slab_init(&manager->births.slots.slabs[i], sizes[i], sizes[i], CHUNK_BYTES);
         /* chunks of slots are never given back, because slots have leases (M10) */
-        manager->slots.slabs[i].lasts = true;
+        manager->births.slots.slabs[i].lasts = true;
     }
 }
 
 void domi_slots_fini(domi_manager *manager)
 {
     for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++)
-        domi_slab_fini(&manager->slots.slabs[i]);
+        domi_slab_fini(&manager->births.slots.slabs[i]);
 }
 
 static uint32_t class_for(uint32_t state_bytes)
@@ -42,7 +42,7 @@ static uint32_t class_for(uint32_t state_bytes)
 /* Make a slot that was never used. Its first lease is 1, because 0 is nobody's. */
 static domi_house *carve_slot(domi_manager *home, uint32_t size_class)
 {
-    domi_house *house = domi_slab_carve(&home->slots.slabs[size_class]);
+    domi_house *house = domi_slab_carve(&home->births.slots.slabs[size_class]);
 
     if (house == NULL)
         return NULL;
@@ -67,13 +67,13 @@ static void fetch_ahead(const domi_house *house, uint32_t size_class)
 
 static domi_house *take_free(domi_manager *home, uint32_t size_class)
 {
-    domi_house *house = home->slots.slabs[size_class].free;
+    domi_house *house = home->births.slots.slabs[size_class].free;
 
     if (house == NULL)
         return carve_slot(home, size_class);
     fetch_ahead(house, size_class);
-    home->slots.slabs[size_class].free = house->next;
-    domi_counter_add(&home->slots.free_bytes, -(uint64_t)sizes[size_class]);
+    home->births.slots.slabs[size_class].free = house->next;
+    domi_counter_add(&home->births.slots.free_bytes, -(uint64_t)sizes[size_class]);
     return house;
 }
 
@@ -84,7 +84,7 @@ static void refill(domi_manager *home, domi_slot_cache *cache, uint32_t size_cla
     /* the slots are linked, and later used, in the order of their addresses */
     domi_house **link = &cache->free[size_class];
 
-    domi_spinlock_lock(&home->slots.lock);
+    domi_spinlock_lock(&home->births.slots.lock);
     for (uint32_t i = 0; i < DOMI_SLOTS_REFILL; i++) {
         domi_house *house = take_free(home, size_class);
         if (house == NULL)
@@ -93,13 +93,13 @@ static void refill(domi_manager *home, domi_slot_cache *cache, uint32_t size_cla
         link = &house->next;
         cache->count[size_class]++;
     }
-    domi_spinlock_unlock(&home->slots.lock);
+    domi_spinlock_unlock(&home->births.slots.lock);
     *link = NULL;
 }
 
 domi_house *domi_slots_take(domi_manager *manager, domi_manager *home, uint32_t state_bytes)
 {
-    domi_slot_cache *cache = &manager->slots_of[home->index];
+    domi_slot_cache *cache = &manager->births.slots_of[home->index];
     uint32_t size_class = class_for(state_bytes);
 
     if (cache->free[size_class] == NULL)
@@ -114,22 +114,22 @@ domi_house *domi_slots_take(domi_manager *manager, domi_manager *home, uint32_t 
 
 static void give_back(domi_manager *home, domi_slot_cache *cache, uint32_t size_class)
 {
-    domi_spinlock_lock(&home->slots.lock);
+    domi_spinlock_lock(&home->births.slots.lock);
     for (uint32_t i = 0; i < DOMI_SLOTS_REFILL; i++) {
         domi_house *house = cache->free[size_class];
 
         cache->free[size_class] = house->next;
-        house->next = home->slots.slabs[size_class].free;
-        home->slots.slabs[size_class].free = house;
+        house->next = home->births.slots.slabs[size_class].free;
+        home->births.slots.slabs[size_class].free = house;
     }
-    domi_counter_add(&home->slots.free_bytes, DOMI_SLOTS_REFILL * sizes[size_class]);
-    domi_spinlock_unlock(&home->slots.lock);
+    domi_counter_add(&home->births.slots.free_bytes, DOMI_SLOTS_REFILL * sizes[size_class]);
+    domi_spinlock_unlock(&home->births.slots.lock);
     cache->count[size_class] -= DOMI_SLOTS_REFILL;
 }
 
 void domi_slots_untake(domi_manager *manager, domi_house *house)
 {
-    domi_slot_cache *cache = &manager->slots_of[house->home->index];
+    domi_slot_cache *cache = &manager->births.slots_of[house->home->index];
     uint32_t size_class = domi_house_slot(house);
 
     house->next = cache->free[size_class];
@@ -139,7 +139,7 @@ void domi_slots_untake(domi_manager *manager, domi_house *house)
 
 void domi_slots_put(domi_manager *home, domi_house *house)
 {
-    domi_slot_cache *cache = &home->slots_of[home->index];
+    domi_slot_cache *cache = &home->births.slots_of[home->index];
 
     domi_slots_untake(home, house);
     uint32_t size_class = domi_house_slot(house);
@@ -150,7 +150,7 @@ void domi_slots_put(domi_manager *home, domi_house *house)
 void domi_slots_walk(domi_manager *home, void (*visit)(void *house, void *context), void *context)
 {
     for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++)
-        domi_slab_walk(&home->slots.slabs[i], visit, context);
+        domi_slab_walk(&home->births.slots.slabs[i], visit, context);
 }
 
 /* Chunks are only added, at the head, and a chunk that is not the head does not change any more. So
@@ -160,9 +160,9 @@ void domi_slots_walk_shared(domi_manager *home, void (*visit)(void *house, void 
                             void *context)
 {
     for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++) {
-        domi_spinlock_lock(&home->slots.lock);
-        domi_slab now = home->slots.slabs[i];
-        domi_spinlock_unlock(&home->slots.lock);
+        domi_spinlock_lock(&home->births.slots.lock);
+        domi_slab now = home->births.slots.slabs[i];
+        domi_spinlock_unlock(&home->births.slots.lock);
         domi_slab_walk(&now, visit, context);
     }
 }
@@ -172,8 +172,8 @@ uint32_t domi_slots_number(const domi_house *house)
     domi_manager *home = house->home;
     uint32_t size_class = domi_house_slot(house) & DOMI_SLOT_CLASS;
 
-    domi_spinlock_lock(&home->slots.lock);
-    domi_slab now = home->slots.slabs[size_class];
-    domi_spinlock_unlock(&home->slots.lock);
+    domi_spinlock_lock(&home->births.slots.lock);
+    domi_slab now = home->births.slots.slabs[size_class];
+    domi_spinlock_unlock(&home->births.slots.lock);
     return domi_slab_number(&now, house) * DOMI_HOUSE_CLASSES + size_class;
 }

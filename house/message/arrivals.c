@@ -17,14 +17,14 @@ static void push_arrivals(domi_manager *manager, domi_manager *home, domi_house 
     /* seq_cst: it publishes arrival_next to home's exchange of the stack. It also stands before the
      * look at home's park word in the one order of all seq_cst operations, so that home's look
      * before its sleep and this look cannot miss each other. */
-    while (!atomic_compare_exchange_weak_explicit(&home->arrivals, &head, newest,
+    while (!atomic_compare_exchange_weak_explicit(&home->mail.arrivals, &head, newest,
                                                   memory_order_seq_cst, memory_order_relaxed));
     domi_manager_notify(manager, home);
 }
 
 static void push_all(domi_manager *manager)
 {
-    domi_links *links = &manager->links;
+    domi_links *links = &manager->mail.links;
 
     for (uint32_t i = 0; i < links->home_count; i++) {
         domi_link_chain *chain = &links->by_home[links->homes[i]];
@@ -36,7 +36,7 @@ static void push_all(domi_manager *manager)
 
 void domi_links_add(domi_manager *manager, domi_house *house)
 {
-    domi_links *links = &manager->links;
+    domi_links *links = &manager->mail.links;
     domi_manager *home = house->home;
 
     if (DOMI_LIKELY(!links->gathering)) {
@@ -56,12 +56,12 @@ void domi_links_add(domi_manager *manager, domi_house *house)
 
 void domi_links_begin(domi_manager *manager)
 {
-    DOMI_CHECK(!manager->links.gathering);
-    manager->links.gathering = true;
+    DOMI_CHECK(!manager->mail.links.gathering);
+    manager->mail.links.gathering = true;
 }
 
 void domi_links_end(domi_manager *manager)
 {
-    manager->links.gathering = false;
+    manager->mail.links.gathering = false;
     push_all(manager);
 }

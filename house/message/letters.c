@@ -107,7 +107,7 @@ static int send_letter(domi_manager *manager, domus_address to, const domus_lett
 
 void domi_letters_tell(domi_manager *manager, const domus_letter *letter)
 {
-    domi_letters *letters = manager->letters;
+    domi_letters *letters = manager->directory.letters;
     domi_subscriber copy[DOMUS_LETTERS_SUBSCRIBERS_MAX];
 
     domi_spinlock_lock(&letters->lock);
@@ -130,7 +130,7 @@ void domi_letters_tell(domi_manager *manager, const domus_letter *letter)
  * letters. */
 static bool has_hearers_for(const domi_manager *manager, const domus_type *type, uint32_t what)
 {
-    return domi_letters_has_subscriber(manager, what) && !manager->has_stopped &&
+    return domi_letters_has_subscriber(manager, what) && !manager->ending.has_stopped &&
            type != &domus_letter_type;
 }
 

@@ -36,9 +36,10 @@ void domi_letters_tell(domi_manager *manager, const domus_letter *letter);
 static inline bool domi_letters_has_subscriber(const domi_manager *manager, uint32_t what)
 {
     /* Relaxed: an actor that subscribes at this moment hears of the next one. */
-    return manager->letters != NULL &&
+    return manager->directory.letters != NULL &&
            DOMI_UNLIKELY(
-               (atomic_load_explicit(&manager->letters->wanted, memory_order_relaxed) & what) != 0);
+               (atomic_load_explicit(&manager->directory.letters->wanted, memory_order_relaxed) &
+                what) != 0);
 }
 
 /* Count `message`, which was for `receiver`, as a dead letter, and tell the subscribers. */

@@ -91,7 +91,7 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
     if (domi_node_is_user_mail(node)) {
         if ((life & DOMI_LIFE_STOP) != 0)
             return -ESTALE;
-        if (DOMI_UNLIKELY(manager->busy))
+        if (DOMI_UNLIKELY(manager->memory.busy))
             return refuse_busy(manager);
         if ((life & DOMI_LIFE_FULL) != 0)
             return refuse_full(manager, house, node);
@@ -115,11 +115,11 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
 int domi_mailbox_put_passed(domi_manager *manager, domus_address address, domi_node *node,
                             uint32_t kind)
 {
-    manager->busy = false;
+    manager->memory.busy = false;
     int error = domi_mailbox_put(manager, address, node, kind);
     /* The old value may be out of date: a put may take memory, and to take some may be how this
      * thread hears of a change of the level. */
-    manager->busy = manager->pressure_seen >= DOMUS_MEMORY_CRITICAL;
+    manager->memory.busy = manager->memory.pressure_seen >= DOMUS_MEMORY_CRITICAL;
     return error;
 }
 

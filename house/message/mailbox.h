@@ -49,7 +49,8 @@ static inline domi_node *domi_mailbox_take_inbox(domi_house *house)
 static inline uint32_t domi_mailbox_bound(const domi_manager *manager, const domi_house *house,
                                           uint64_t life)
 {
-    return (life & DOMI_LIFE_BOUNDED) != 0 ? domi_house_mail_max(house) : manager->mailbox_max;
+    return (life & DOMI_LIFE_BOUNDED) != 0 ? domi_house_mail_max(house)
+                                           : manager->limits.mailbox_max;
 }
 
 /* Tell home, by the house's own node, that it may free the slot of `house`, whose life is over.
@@ -64,7 +65,7 @@ void domi_mailbox_mark_full(domi_house *house);
 static inline bool domi_mailbox_has_room(const domi_manager *manager, const domi_house *house)
 {
     uint32_t own = domi_house_mail_max(house);
-    uint32_t most = own != 0 ? own : manager->mailbox_max;
+    uint32_t most = own != 0 ? own : manager->limits.mailbox_max;
 
     return house->mail < most - most / 2;
 }
@@ -85,7 +86,7 @@ void domi_mailbox_show_again(domi_house *house);
 static inline void domi_house_make_ready(domi_manager *manager, domi_house *house)
 {
     domi_house_move(house, DOMI_READY);
-    domi_queue_put(&manager->ready[house->behaviour->kind], house);
+    domi_queue_put(&manager->schedule.ready[house->behaviour->kind], house);
 }
 
 /* Make sure that the house looks at a change that is no mail: a stop, a directive, the end of a
@@ -148,7 +149,7 @@ DOMI_INLINE int domi_mailbox_put(domi_manager *manager, domus_address address, d
                     atomic_load_explicit(&house->life, memory_order_relaxed) ==
                         (uint64_t)address.lease << 32 &&
                     atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0 &&
-                    !domi_house_is_exposed(house) && house->mail < manager->lane_max)) {
+                    !domi_house_is_exposed(house) && house->mail < manager->mail.lane_max)) {
         domi_mailbox_append(manager, house, node, kind);
         return 0;
     }

@@ -34,26 +34,26 @@ static const struct {
 void domi_pool_init(domi_manager *manager)
 {
     for (uint32_t i = 0; i < DOMI_SLABS; i++) {
-        domi_slab_init(&manager->slabs[i], sizes[i].bytes, sizes[i].keep, CHUNK_BYTES);
-        manager->slabs[i].lasts = i > DOMI_SLAB_1088; /* only chunks of envelopes go back */
+        domi_slab_init(&manager->pool.slabs[i], sizes[i].bytes, sizes[i].keep, CHUNK_BYTES);
+        manager->pool.slabs[i].lasts = i > DOMI_SLAB_1088; /* only chunks of envelopes go back */
     }
 }
 
 void domi_pool_fini(domi_manager *manager)
 {
     for (uint32_t i = 0; i < DOMI_SLABS; i++)
-        domi_slab_fini(&manager->slabs[i]);
+        domi_slab_fini(&manager->pool.slabs[i]);
 }
 
 static void push_chain(domi_manager *owner, domi_chain *full)
 {
-    domi_node *head = atomic_load_explicit(&owner->remote, memory_order_relaxed);
+    domi_node *head = atomic_load_explicit(&owner->pool.remote, memory_order_relaxed);
 
     do
         full->tail->next = head;
     /* release: pairs with the exchange in domi_pool_collect_returned(), so the owner sees the last
      * writes to the objects. */
-    while (!atomic_compare_exchange_weak_explicit(&owner->remote, &head, full->head,
+    while (!atomic_compare_exchange_weak_explicit(&owner->pool.remote, &head, full->head,
                                                   memory_order_release, memory_order_relaxed));
     *full = (domi_chain){NULL, NULL};
 }
@@ -61,27 +61,27 @@ static void push_chain(domi_manager *owner, domi_chain *full)
 /* Link an object of another manager into the chain for its owner. */
 static void chain_for_owner(domi_manager *manager, domi_node *node)
 {
-    domi_chain *to = &manager->chains[node->owner];
+    domi_chain *to = &manager->pool.chains[node->owner];
 
     node->next = to->head;
     if (to->head == NULL)
         to->tail = node;
     to->head = node;
-    manager->chained++;
+    manager->pool.chained++;
 }
 
 void domi_pool_flush_returns(domi_manager *manager)
 {
-    if (manager->guest != NULL)
-        chain_for_owner(manager, manager->guest);
-    manager->guest = NULL;
-    if (manager->chained == 0)
+    if (manager->pool.guest != NULL)
+        chain_for_owner(manager, manager->pool.guest);
+    manager->pool.guest = NULL;
+    if (manager->pool.chained == 0)
         return;
     for (uint32_t i = 0; i < manager->count; i++) {
-        if (manager->chains[i].head != NULL)
-            push_chain(manager->managers[i], &manager->chains[i]);
+        if (manager->pool.chains[i].head != NULL)
+            push_chain(manager->managers[i], &manager->pool.chains[i]);
     }
-    manager->chained = 0;
+    manager->pool.chained = 0;
 }
 
 /* Objects that one call sorts into the slabs. If they were sorted one by one when they are needed,
@@ -92,20 +92,20 @@ void domi_pool_flush_returns(domi_manager *manager)
 
 bool domi_pool_collect_returned(domi_manager *manager)
 {
-    domi_node *node = manager->returned;
+    domi_node *node = manager->pool.returned;
 
     if (node == NULL) {
-        if (atomic_load_explicit(&manager->remote, memory_order_relaxed) == NULL)
+        if (atomic_load_explicit(&manager->pool.remote, memory_order_relaxed) == NULL)
             return false;
         /* acquire: pairs with push_chain(). */
-        node = atomic_exchange_explicit(&manager->remote, NULL, memory_order_acquire);
+        node = atomic_exchange_explicit(&manager->pool.remote, NULL, memory_order_acquire);
     }
     for (int most = COLLECT_MAX; node != NULL && most != 0; most--) {
         domi_node *next = node->next;
-        domi_slab_put(&manager->slabs[node->slab], node);
+        domi_slab_put(&manager->pool.slabs[node->slab], node);
         node = next;
     }
-    manager->returned = node;
+    manager->pool.returned = node;
     return node != NULL;
 }
 
@@ -121,7 +121,7 @@ static bool find_free(domi_manager *manager, domi_slab *slab)
     if (DOMI_UNLIKELY(slab->spare_bytes != 0)) {
         /* The free objects that the last trim counted are used up. Relaxed: the threads that
          * measure memory may see this late. */
-        domi_counter_add(&manager->spare_bytes, -slab->spare_bytes);
+        domi_counter_add(&manager->memory.spare_bytes, -slab->spare_bytes);
         slab->spare_bytes = 0;
     }
     return false;
@@ -129,7 +129,7 @@ static bool find_free(domi_manager *manager, domi_slab *slab)
 
 static void *carve(domi_manager *manager, uint32_t slab)
 {
-    domi_node *node = domi_slab_carve(&manager->slabs[slab]);
+    domi_node *node = domi_slab_carve(&manager->pool.slabs[slab]);
 
     if (node == NULL)
         return NULL;
@@ -141,19 +141,19 @@ static void *carve(domi_manager *manager, uint32_t slab)
 
 void *domi_pool_refill(domi_manager *manager, uint32_t slab)
 {
-    if (find_free(manager, &manager->slabs[slab]))
-        return domi_slab_take_free(&manager->slabs[slab]);
+    if (find_free(manager, &manager->pool.slabs[slab]))
+        return domi_slab_take_free(&manager->pool.slabs[slab]);
     return carve(manager, slab);
 }
 
 uint64_t domi_pool_bytes(const domi_manager *manager)
 {
-    int64_t heap_bytes = atomic_load_explicit((_Atomic int64_t *)(uintptr_t)&manager->heap_bytes,
-                                              memory_order_relaxed);
+    int64_t heap_bytes = atomic_load_explicit(
+        (_Atomic int64_t *)(uintptr_t)&manager->pool.heap_bytes, memory_order_relaxed);
     uint64_t bytes = heap_bytes > 0 ? (uint64_t)heap_bytes : 0;
 
     for (uint32_t i = 0; i <= DOMI_SLAB_1088; i++)
-        bytes += manager->slabs[i].mapped_bytes;
+        bytes += manager->pool.slabs[i].mapped_bytes;
     return bytes;
 }
 
@@ -167,18 +167,18 @@ static bool is_within_max(const domi_manager *manager, size_t bytes)
 
 void *domi_pool_refill_bounded(domi_manager *manager, uint32_t index)
 {
-    domi_slab *slab = &manager->slabs[index];
+    domi_slab *slab = &manager->pool.slabs[index];
 
     if (find_free(manager, slab))
         return domi_slab_take_free(slab);
-    manager->at_max =
+    manager->memory.at_max =
         domi_slab_is_used_up(slab) && !is_within_max(manager, domi_slab_next_bytes(slab));
-    return manager->at_max ? NULL : carve(manager, index);
+    return manager->memory.at_max ? NULL : carve(manager, index);
 }
 
 int domi_message_explain_failure(domi_manager *manager)
 {
-    if (manager->at_max) {
+    if (manager->memory.at_max) {
         domi_counter_add(&manager->counters.refusals, 1);
         return -ENOBUFS;
     }
@@ -193,7 +193,7 @@ __attribute__((noinline)) static void free_special(domi_manager *manager, domi_n
 {
     if (node->slab == DOMI_SLAB_HEAP) {
         /* Relaxed: it is a sum that its owner only compares with a bound. */
-        atomic_fetch_sub_explicit(&manager->managers[node->owner]->heap_bytes,
+        atomic_fetch_sub_explicit(&manager->managers[node->owner]->pool.heap_bytes,
                                   (int64_t)domi_memory_bytes(node), memory_order_relaxed);
         domi_memory_free(node);
         return;
@@ -213,8 +213,8 @@ void domi_pool_free_slow(domi_manager *manager, domi_node *node)
     /* In a flood no guest is kept. There envelopes are freed in the order in which they were taken,
      * which is also their order in memory. Guests would shuffle them bit by bit, until each take is
      * a cache miss (N:1: 13 instead of 22 million messages a second). */
-    if (manager->alone && manager->guest == NULL && node->slab <= DOMI_SLAB_128)
-        manager->guest = node;
+    if (manager->mail.alone && manager->pool.guest == NULL && node->slab <= DOMI_SLAB_128)
+        manager->pool.guest = node;
     else
         chain_for_owner(manager, node);
 }
@@ -227,15 +227,15 @@ domi_envelope *domi_pool_take_heap(domi_manager *manager, size_t bytes)
         return NULL;
     envelope->node.owner = (uint16_t)manager->index;
     envelope->node.slab = DOMI_SLAB_HEAP;
-    atomic_fetch_add_explicit(&manager->heap_bytes, (int64_t)domi_memory_bytes(envelope),
+    atomic_fetch_add_explicit(&manager->pool.heap_bytes, (int64_t)domi_memory_bytes(envelope),
                               memory_order_relaxed);
     return envelope;
 }
 
 domi_envelope *domi_pool_take_heap_bounded(domi_manager *manager, size_t bytes)
 {
-    manager->at_max = !is_within_max(manager, bytes);
-    return manager->at_max ? NULL : domi_pool_take_heap(manager, bytes);
+    manager->memory.at_max = !is_within_max(manager, bytes);
+    return manager->memory.at_max ? NULL : domi_pool_take_heap(manager, bytes);
 }
 
 size_t domi_envelope_room(const domi_envelope *envelope)

@@ -50,7 +50,7 @@ bool domi_pool_collect_returned(domi_manager *manager);
 
 DOMI_INLINE void *domi_pool_take_by(domi_manager *manager, uint32_t index, bool bounded)
 {
-    domi_slab *slab = &manager->slabs[index];
+    domi_slab *slab = &manager->pool.slabs[index];
 
     DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
     if (DOMI_UNLIKELY(slab->free == NULL))
@@ -72,7 +72,7 @@ static inline void domi_pool_free(domi_manager *manager, domi_node *node)
 {
     DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
     if (DOMI_LIKELY(node->owner == manager->index && node->slab < DOMI_SLABS))
-        domi_slab_put(&manager->slabs[node->slab], node);
+        domi_slab_put(&manager->pool.slabs[node->slab], node);
     else
         domi_pool_free_slow(manager, node);
 }
@@ -80,10 +80,10 @@ static inline void domi_pool_free(domi_manager *manager, domi_node *node)
 /* As domi_pool_take_by(), but the guest (see the top) is taken first if it has this size. */
 DOMI_INLINE void *domi_pool_take_envelope(domi_manager *manager, uint32_t index, bool bounded)
 {
-    domi_node *guest = manager->guest;
+    domi_node *guest = manager->pool.guest;
 
     if (DOMI_UNLIKELY(guest != NULL) && guest->slab == index) {
-        manager->guest = NULL;
+        manager->pool.guest = NULL;
         return guest;
     }
     return domi_pool_take_by(manager, index, bounded);

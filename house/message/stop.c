@@ -39,7 +39,7 @@ int domi_house_stop(domi_manager *manager, domus_address address)
         house->node.lease = address.lease;
         int error = domi_mailbox_put_slow(manager, house, &house->node);
         /* The NODE bit keeps the house alive, but not beyond the end of its thread. */
-        DOMI_CHECK(error == 0 || manager->has_stopped);
+        DOMI_CHECK(error == 0 || manager->ending.has_stopped);
         return error;
     } /* otherwise the node is under way already, and home looks at STOP when the node has come */
     return 0;

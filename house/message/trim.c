@@ -15,7 +15,7 @@ static uint64_t mapped_bytes(const domi_manager *manager)
     uint64_t bytes = 0;
 
     for (uint32_t i = 0; i < DOMI_SLABS; i++)
-        bytes += manager->slabs[i].mapped_bytes;
+        bytes += manager->pool.slabs[i].mapped_bytes;
     return bytes;
 }
 
@@ -24,7 +24,7 @@ static uint64_t mapped_bytes(const domi_manager *manager)
  * used is looked at, too. */
 static bool is_short(const domi_manager *manager)
 {
-    return manager->pressure_seen != DOMUS_MEMORY_NORMAL || manager->at_max ||
+    return manager->memory.pressure_seen != DOMUS_MEMORY_NORMAL || manager->memory.at_max ||
            domi_memory_is_tight();
 }
 
@@ -38,7 +38,7 @@ static uint64_t longer_wait(uint64_t wait_ns)
  * have. Let it begin sooner if memory is short. */
 static void note_growth(domi_manager *manager, uint64_t now_ns)
 {
-    domi_trim *trim = &manager->trim;
+    domi_trim *trim = &manager->memory.trim;
     uint64_t mapped = mapped_bytes(manager);
 
     if (mapped != trim->mapped) {
@@ -61,18 +61,18 @@ static void tell_spare(domi_manager *manager)
     uint64_t spare = 0;
 
     for (uint32_t i = 0; i < DOMI_SLABS; i++)
-        spare += manager->slabs[i].spare_bytes;
+        spare += manager->pool.slabs[i].spare_bytes;
     /* Relaxed: the threads that measure memory may see it late. */
-    atomic_store_explicit(&manager->spare_bytes, spare, memory_order_relaxed);
+    atomic_store_explicit(&manager->memory.spare_bytes, spare, memory_order_relaxed);
 }
 
 static void end_pass(domi_manager *manager, uint64_t now_ns)
 {
-    domi_trim *trim = &manager->trim;
+    domi_trim *trim = &manager->memory.trim;
 
     trim->under_way = trim->begun = false;
-    manager->at_max = false; /* false until a further message is refused */
-    tell_spare(manager);     /* a slab whose trim did not begin may have changed its spare bytes */
+    manager->memory.at_max = false; /* false until a further message is refused */
+    tell_spare(manager); /* a slab whose trim did not begin may have changed its spare bytes */
     trim->mapped = mapped_bytes(manager);
     if (now_ns < trim->short_ns)
         trim->wait_ns = FIRST_WAIT_NS;
@@ -87,14 +87,14 @@ static bool begin_pass(domi_manager *manager)
 
     /* A slab keeps one chunk in any case, so a slab with a single chunk gives nothing back. */
     for (uint32_t i = 0; i < DOMI_SLABS; i++) {
-        const domi_slab *slab = &manager->slabs[i];
+        const domi_slab *slab = &manager->pool.slabs[i];
         bytes += slab->mapped_bytes > slab->chunk_bytes ? slab->mapped_bytes : 0;
     }
     if (bytes == 0)
         return false;
-    manager->trim.under_way = true;
-    manager->trim.begun = manager->trim.gained = false;
-    manager->trim.slab = 0;
+    manager->memory.trim.under_way = true;
+    manager->memory.trim.begun = manager->memory.trim.gained = false;
+    manager->memory.trim.slab = 0;
     return true;
 }
 
@@ -125,7 +125,7 @@ static bool begin_slab(domi_slab *slab)
 /* Take one step of the trim of `slab`. Returns false if this slab is done. */
 static bool take_step(domi_manager *manager, domi_slab *slab, uint32_t objects)
 {
-    domi_trim *trim = &manager->trim;
+    domi_trim *trim = &manager->memory.trim;
 
     if (trim->begun && slab->trim == NULL)
         return false; /* the slab ran dry, which stopped the trim */
@@ -145,7 +145,7 @@ static bool take_step(domi_manager *manager, domi_slab *slab, uint32_t objects)
 /* Returns true if a step was due. */
 static bool step_pass(domi_manager *manager, uint64_t now_ns, uint32_t objects)
 {
-    domi_trim *trim = &manager->trim;
+    domi_trim *trim = &manager->memory.trim;
 
     if (!trim->under_way) {
         note_growth(manager, now_ns);
@@ -154,7 +154,7 @@ static bool step_pass(domi_manager *manager, uint64_t now_ns, uint32_t objects)
     }
     if (!trim->begun && domi_pool_collect_returned(manager))
         return true;
-    if (take_step(manager, &manager->slabs[trim->slab], objects))
+    if (take_step(manager, &manager->pool.slabs[trim->slab], objects))
         return true;
     trim->begun = false;
     if (++trim->slab == DOMI_SLABS)
@@ -164,13 +164,13 @@ static bool step_pass(domi_manager *manager, uint64_t now_ns, uint32_t objects)
 
 bool domi_trim_is_sound(const domi_manager *manager)
 {
-    const domi_trim *trim = &manager->trim;
+    const domi_trim *trim = &manager->memory.trim;
 
     DOMI_CHECK(trim->under_way || !trim->begun);
     DOMI_CHECK(!trim->under_way || trim->slab < DOMI_SLABS);
     DOMI_CHECK(trim->wait_ns <= LAST_WAIT_NS);
     for (uint32_t i = 0; i < DOMI_SLABS; i++) {
-        const domi_slab *slab = &manager->slabs[i];
+        const domi_slab *slab = &manager->pool.slabs[i];
         DOMI_CHECK(slab->trim == NULL || (trim->begun && i == trim->slab));
     }
     return true;

@@ -91,7 +91,7 @@ uint32_t domi_acceptor_stop(domi_acceptor *acceptor)
     /* When its thread has ended there is no next iteration: the connections that are left are
      * counted as the listener closes. */
     if (acceptor->fd >= 0 && domi_backlog_take(acceptor, domi_acceptor_take_last) == -EAGAIN &&
-        !acceptor->io->manager->has_stopped) {
+        !acceptor->io->manager->ending.has_stopped) {
         finish_later(acceptor, DOMI_WHEEL_TICK_NS);
         return 1;
     }

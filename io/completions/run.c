@@ -232,7 +232,7 @@ uint32_t domi_channels_stop(domi_manager *manager, domi_house *house)
             free_closed_unseen(set);
         left = set->count;
     }
-    if (left != 0 && set->acceptor != NULL && manager->has_stopped)
+    if (left != 0 && set->acceptor != NULL && manager->ending.has_stopped)
         left = 0; /* the thread has ended: closing the ring cancels the operations in flight */
     if (left == 0) {
         domi_memory_free(set);

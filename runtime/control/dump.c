@@ -185,7 +185,8 @@ static void end_dump(domus_system *system, part *one)
 static void add_thread(domus_system *system, domi_text *text, uint32_t thread, const part *one)
 {
     domi_manager *manager = &system->threads[thread].manager;
-    const domus_behaviour *running = atomic_load_explicit(&manager->running, memory_order_relaxed);
+    const domus_behaviour *running =
+        atomic_load_explicit(&manager->activity.running, memory_order_relaxed);
 
     domi_text_add(text, "thread %" PRIu32 ": ", thread);
     if (one->result == 0) {

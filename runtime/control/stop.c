@@ -78,7 +78,7 @@ static bool is_empty(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
         if (domi_thread_read_stop_step(&system->threads[i]) < DOMI_STOP_ACTORS ||
-            domi_counter_read(&system->threads[i].manager.houses) != 0)
+            domi_counter_read(&system->threads[i].manager.births.houses) != 0)
             return false;
     }
     return domi_detached_houses(system) == 0;

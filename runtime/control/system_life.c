@@ -394,13 +394,13 @@ static void end_actors_left_by_abandoned_work(domus_system *system)
     for (uint32_t i = 0; i < system->count; i++) {
         domi_manager *manager = &system->threads[i].manager;
         domi_manager_own(manager); /* legal because its thread has ended */
-        manager->work_over = true;
+        manager->ending.work_over = true;
         domi_manager_end_actors(manager);
     }
     for (uint32_t i = 0; i < system->detached_count; i++) {
         domi_manager *manager = &system->detached[i]->manager;
         domi_manager_own(manager); /* legal because its thread has ended */
-        manager->work_over = true;
+        manager->ending.work_over = true;
         domi_manager_end_actors(manager);
     }
 }

@@ -22,7 +22,7 @@ void domi_thread_follow_stop(domi_thread *thread)
     if (wanted == DOMI_STOP_ABORT && begun < DOMI_STOP_ABORT)
         (void)domi_io_abort(&thread->io);
     if (wanted >= DOMI_STOP_CLOSE)
-        thread->manager.closing = true;
+        thread->manager.ending.closing = true;
     if (wanted == DOMI_STOP_ACTORS && begun < DOMI_STOP_ACTORS)
         domi_manager_stop_actors(&thread->manager);
     /* release: a thread that reads this also sees what this thread began to do

@@ -88,12 +88,12 @@ static void look_at_memory(domi_thread *thread)
 
     domi_pressure_tick(thread->system, manager->index, manager->now_ns);
     domi_manager_look_at_pressure(manager);
-    bool is_short = manager->pressure_seen != DOMUS_MEMORY_NORMAL;
+    bool is_short = manager->memory.pressure_seen != DOMUS_MEMORY_NORMAL;
     domi_io_pressure pressure = domi_pressure_for_io(&thread->system->pressure);
     domi_io_set_pressure(&thread->io, &pressure);
     domi_memory_watches_fire(manager);
     /* Trim at memory.threadMax, too: memory that one size has free cannot be used by the others. */
-    if (is_short || manager->at_max)
+    if (is_short || manager->memory.at_max)
         (void)domi_thread_trim(thread, DOMI_TRIM_BUSY);
 }
 
@@ -101,8 +101,8 @@ static void look_at_memory(domi_thread *thread)
  * by the machine, or by a stop signal. */
 static bool has_paused(const domi_manager *manager)
 {
-    uint64_t due_ns = domi_wheel_next_ns(&manager->wheel);
-    uint64_t deadline_ns = domi_wheel_next_ns(&manager->deadlines);
+    uint64_t due_ns = domi_wheel_next_ns(&manager->timing.wheel);
+    uint64_t deadline_ns = domi_wheel_next_ns(&manager->timing.deadlines);
 
     if (deadline_ns < due_ns)
         due_ns = deadline_ns;
@@ -117,7 +117,7 @@ static uint32_t take_events(domi_thread *thread)
     domi_manager *manager = &thread->manager;
     uint32_t done = domi_manager_take_arrivals(manager);
 
-    if (manager->mounting.head != NULL) {
+    if (manager->schedule.mounting.head != NULL) {
         domi_monitor_wake_if_resting(&thread->system->monitor);
         done += domi_manager_mount_actors(manager);
     }
@@ -134,8 +134,8 @@ static uint32_t take_events(domi_thread *thread)
         }
         done += domi_manager_fire_timers(manager) + domi_io_fire_timers(&thread->io);
         thread->brought += count_io(&thread->io) - before; /* collected completions are io, too */
-        bool more = domi_wheel_next_ns(&manager->wheel) == 0 ||
-                    domi_wheel_next_ns(&manager->deadlines) == 0;
+        bool more = domi_wheel_next_ns(&manager->timing.wheel) == 0 ||
+                    domi_wheel_next_ns(&manager->timing.deadlines) == 0;
         thread->next_tick_ns = more ? 0 : manager->now_ns + DOMI_WHEEL_TICK_NS;
     }
     return done;
@@ -149,7 +149,7 @@ void domi_phase_channels(domi_thread *thread)
         domi_thread_follow_stop(thread);
     if (take_events(thread) != 0)
         stamp_reaped(thread, DOMI_SPAN_EVENTS);
-    if (manager->ready[DOMUS_CHANNELS].count != 0)
+    if (manager->schedule.ready[DOMUS_CHANNELS].count != 0)
         domi_monitor_wake_if_resting(&thread->system->monitor);
     if (domi_manager_run_channels(manager) != 0)
         domi_thread_stamp(thread, DOMI_SPAN_CHANNELS);
@@ -157,7 +157,8 @@ void domi_phase_channels(domi_thread *thread)
     uint32_t sends = domi_io_queue_sends(&thread->io);
     /* Answers leave before phase 3 if state actors are ready; otherwise they leave with the enter
      * that parks. */
-    if (sends != 0 && manager->ready[DOMUS_STATE].count != 0 && domi_io_submit(&thread->io))
+    if (sends != 0 && manager->schedule.ready[DOMUS_STATE].count != 0 &&
+        domi_io_submit(&thread->io))
         domi_thread_stamp(thread, DOMI_SPAN_ENTER);
 }
 

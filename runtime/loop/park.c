@@ -106,7 +106,7 @@ void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns)
 bool domi_thread_rest_begin(domi_thread *thread, uint64_t *ret_until_ns)
 {
     domi_system_check_not_forked(thread->system);
-    if (thread->manager.chained >= DOMI_CHAINED_MAX)
+    if (thread->manager.pool.chained >= DOMI_CHAINED_MAX)
         domi_pool_flush_returns(&thread->manager);
     if (domi_thread_has_work(thread)) {
         domi_thread_note_busy(thread);

@@ -21,7 +21,7 @@
 static bool look_arrivals(domi_manager *manager)
 {
     domi_pause();
-    domi_house *house = atomic_load_explicit(&manager->arrivals, memory_order_relaxed);
+    domi_house *house = atomic_load_explicit(&manager->mail.arrivals, memory_order_relaxed);
     if (house == NULL)
         return false;
     domi_prefetch_write(house);
@@ -39,7 +39,8 @@ static bool take_at_once(domi_thread *thread)
     if (thread->stamp_ns - thread->io_start_ns >= thread->config->scheduler.min_budget_ns)
         return false;
     (void)domi_manager_take_arrivals(manager);
-    if (manager->ready[DOMUS_CHANNELS].count != 0 || manager->mounting.head != NULL)
+    if (manager->schedule.ready[DOMUS_CHANNELS].count != 0 ||
+        manager->schedule.mounting.head != NULL)
         return false;
     thread->completions = thread->brought = 0;
     domi_phase_state(thread);

@@ -40,7 +40,7 @@ static void look_between_runs(domi_thread *thread, domi_queue *queue, uint32_t h
     (void)domi_manager_take_arrivals(&thread->manager);
     domi_manager_look_at_pressure(&thread->manager);
     domi_thread_adjust_exposed(thread, queue);
-    if (thread->manager.chained >= DOMI_CHAINED_MAX)
+    if (thread->manager.pool.chained >= DOMI_CHAINED_MAX)
         domi_pool_flush_returns(&thread->manager);
 }
 
@@ -73,7 +73,7 @@ static uint32_t run_state(domi_thread *thread, domi_queue *queue, uint64_t deadl
 
 void domi_phase_state(domi_thread *thread)
 {
-    domi_queue *ready = &thread->manager.ready[DOMUS_STATE];
+    domi_queue *ready = &thread->manager.schedule.ready[DOMUS_STATE];
     uint32_t houses;
 
     if (ready->count == 0)
@@ -81,7 +81,7 @@ void domi_phase_state(domi_thread *thread)
     if (ready->count == 0) {
         /* Exposed houses that the last publication counted may have been taken since. Relaxed: only
          * this thread writes the word. */
-        if (atomic_load_explicit(&thread->manager.readies, memory_order_relaxed) != 0)
+        if (atomic_load_explicit(&thread->manager.loans.readies, memory_order_relaxed) != 0)
             domi_thread_publish_depth(thread, 0);
         return;
     }

@@ -64,7 +64,7 @@ static void leave_victim(domi_thread *thread)
     if (stealing->victim == DOMI_NO_VICTIM)
         return;
     /* Relaxed: `thieves` is a hint; exposed houses are taken under the lock. */
-    atomic_fetch_sub_explicit(&thread->manager.managers[stealing->victim]->thieves, 1,
+    atomic_fetch_sub_explicit(&thread->manager.managers[stealing->victim]->loans.thieves, 1,
                               memory_order_relaxed);
     stealing->victim = DOMI_NO_VICTIM;
 }
@@ -72,7 +72,7 @@ static void leave_victim(domi_thread *thread)
 static bool is_overwhelmed(const domi_thread *thread, uint32_t index)
 {
     const domi_manager *manager = thread->manager.managers[index];
-    uint64_t readies = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&manager->lendable,
+    uint64_t readies = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&manager->loans.lendable,
                                             memory_order_relaxed);
 
     return readies > floor_of(thread) &&
@@ -82,7 +82,8 @@ static bool is_overwhelmed(const domi_thread *thread, uint32_t index)
 static void follow_victim(domi_thread *thread, uint32_t index)
 {
     thread->stealing.victim = index;
-    atomic_fetch_add_explicit(&thread->manager.managers[index]->thieves, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&thread->manager.managers[index]->loans.thieves, 1,
+                              memory_order_relaxed);
     domi_counter_add(&thread->counters.steals_wanted, 1);
 }
 
@@ -318,8 +319,8 @@ void domi_thread_publish_depth(domi_thread *thread, uint32_t count)
      * for. */
     uint32_t readies = count + domi_loans_count_shown(&thread->manager);
 
-    atomic_store_explicit(&thread->manager.readies, readies, memory_order_relaxed);
-    atomic_store_explicit(&thread->manager.lendable, is_worth_it(thread) ? readies : 0,
+    atomic_store_explicit(&thread->manager.loans.readies, readies, memory_order_relaxed);
+    atomic_store_explicit(&thread->manager.loans.lendable, is_worth_it(thread) ? readies : 0,
                           memory_order_relaxed);
 }
 
@@ -335,7 +336,7 @@ void domi_thread_adjust_exposed(domi_thread *thread, domi_queue *queue)
      * for it are not taken back. */
     bool wanted =
         is_worth_it(thread) &&
-        (atomic_load_explicit(&manager->thieves, memory_order_relaxed) != 0 ||
+        (atomic_load_explicit(&manager->loans.thieves, memory_order_relaxed) != 0 ||
          (shown != 0 && atomic_load_explicit(&thread->system->waking, memory_order_relaxed) != 0));
     if (shown != 0 && (!wanted || queue->count == 0 || is_stale(thread, shown))) {
         (void)domi_loans_take_back(manager, queue);

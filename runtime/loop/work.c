@@ -12,8 +12,8 @@ bool domi_thread_has_work(const domi_thread *thread)
 
 uint64_t domi_thread_due_ns(const domi_thread *thread)
 {
-    uint64_t due_ns = domi_wheel_next_ns(&thread->manager.wheel);
-    uint64_t deadlines_ns = domi_wheel_next_ns(&thread->manager.deadlines);
+    uint64_t due_ns = domi_wheel_next_ns(&thread->manager.timing.wheel);
+    uint64_t deadlines_ns = domi_wheel_next_ns(&thread->manager.timing.deadlines);
     uint64_t io_ns = domi_wheel_next_ns(&thread->io.wheel);
 
     if (deadlines_ns < due_ns)
@@ -35,7 +35,7 @@ uint64_t domi_thread_sleep_until(const domi_thread *thread)
 
     /* Work that was paused for want of memory has to go on, and perhaps no other thread is awake to
      * see when. */
-    if (thread->manager.pressure_seen != DOMUS_MEMORY_NORMAL && look_ns < due_ns)
+    if (thread->manager.memory.pressure_seen != DOMUS_MEMORY_NORMAL && look_ns < due_ns)
         due_ns = look_ns;
     return due_ns < cap_ns ? due_ns : cap_ns;
 }

@@ -50,7 +50,7 @@ static bool follow_stop(domi_detached *detached)
     domi_stop_step wanted = read_wanted_step(detached);
 
     if (wanted >= DOMI_STOP_ACTORS && detached->stop_step < DOMI_STOP_ACTORS) {
-        detached->manager.closing = true;
+        detached->manager.ending.closing = true;
         domi_manager_stop_actors(&detached->manager);
     }
     detached->stop_step = wanted;
@@ -62,8 +62,9 @@ static bool follow_stop(domi_detached *detached)
 static void sleep_until_due(domi_detached *detached, uint64_t until_ns)
 {
     domi_manager *manager = &detached->manager;
-    uint64_t due_ns[] = {manager->now_ns + DOMI_PARK_CAP_NS, domi_wheel_next_ns(&manager->wheel),
-                         domi_wheel_next_ns(&manager->deadlines)};
+    uint64_t due_ns[] = {manager->now_ns + DOMI_PARK_CAP_NS,
+                         domi_wheel_next_ns(&manager->timing.wheel),
+                         domi_wheel_next_ns(&manager->timing.deadlines)};
 
     domi_pool_flush_returns(manager);
     for (size_t i = 0; i < sizeof due_ns / sizeof due_ns[0]; i++) {
@@ -86,7 +87,7 @@ static void look_at_memory(domi_detached *detached)
     domi_pressure_tick(detached->system, DOMUS_LOG_OUTSIDE, manager->now_ns);
     domi_manager_look_at_pressure(manager);
     domi_memory_watches_fire(manager);
-    if (manager->pressure_seen != DOMUS_MEMORY_NORMAL)
+    if (manager->memory.pressure_seen != DOMUS_MEMORY_NORMAL)
         (void)domi_pool_trim_step(manager, manager->now_ns, DOMI_TRIM_BUSY);
 }
 
@@ -98,7 +99,7 @@ static void take_events(domi_detached *detached)
     look_at_memory(detached);
     (void)domi_manager_take_arrivals(&detached->manager);
     (void)domi_manager_fire_timers(&detached->manager);
-    if (detached->manager.chained >=
+    if (detached->manager.pool.chained >=
         DOMI_CHAINED_MAX) /* a busy thread may never come to sleep_until_due() */
         domi_pool_flush_returns(&detached->manager);
 }
@@ -120,11 +121,11 @@ static void run_loop(domi_detached *detached)
     while (!follow_stop(detached)) {
         take_events(detached);
         (void)domi_manager_mount_actors(manager);
-        had_one = had_one || domi_counter_read(&manager->houses) != 0;
-        domi_house *house = domi_queue_take(&manager->ready[DOMUS_STATE]);
+        had_one = had_one || domi_counter_read(&manager->births.houses) != 0;
+        domi_house *house = domi_queue_take(&manager->schedule.ready[DOMUS_STATE]);
         if (house != NULL)
             (void)domi_house_run(manager, house);
-        if (had_one && domi_counter_read(&manager->houses) == 0) {
+        if (had_one && domi_counter_read(&manager->births.houses) == 0) {
             had_one = false;
             set_busy(detached, false);
         }

@@ -11,11 +11,11 @@
 void domi_outside_handle_arrivals(domus_system *system)
 {
     domi_manager *outside = &system->outside;
-    domi_queue *ready = &outside->ready[DOMUS_STATE];
+    domi_queue *ready = &outside->schedule.ready[DOMUS_STATE];
 
     outside->now_ns = domi_clock_now(&system->clock);
     (void)domi_manager_take_arrivals(outside);
-    if (domi_wheel_next_ns(&outside->deadlines) <= outside->now_ns)
+    if (domi_wheel_next_ns(&outside->timing.deadlines) <= outside->now_ns)
         (void)domi_manager_fire_timers(outside);
     for (domi_house *house = domi_queue_take(ready); house != NULL; house = domi_queue_take(ready))
         (void)domi_house_run(outside, house);
@@ -56,7 +56,7 @@ int domi_outside_enter(domus_system *system, domi_stage last, domi_visit *ret_vi
     domi_manager_look_at_pressure(&system->outside);
     /* Handle answers for which nobody waits any more. Relaxed: an answer that is not seen now is
      * seen later. */
-    if (atomic_load_explicit(&system->outside.arrivals, memory_order_relaxed) != NULL)
+    if (atomic_load_explicit(&system->outside.mail.arrivals, memory_order_relaxed) != NULL)
         domi_outside_handle_arrivals(system);
     return 0;
 }

@@ -74,7 +74,7 @@ void domi_system_note_left(domus_system *system, domi_manager *manager)
 {
     leftover left = {system, manager};
 
-    if (domi_counter_read(&manager->houses) == 0)
+    if (domi_counter_read(&manager->births.houses) == 0)
         return;
     pthread_mutex_lock(&system->mutex);
     domi_slots_walk(manager, note_house, &left);
@@ -84,7 +84,8 @@ void domi_system_note_left(domus_system *system, domi_manager *manager)
 void domi_system_note_running(domus_system *system, const domi_manager *manager)
 {
     const domus_behaviour *running = atomic_load_explicit(
-        (_Atomic(const domus_behaviour *) *)(uintptr_t)&manager->running, memory_order_relaxed);
+        (_Atomic(const domus_behaviour *) *)(uintptr_t)&manager->activity.running,
+        memory_order_relaxed);
 
     if (running == NULL)
         return;

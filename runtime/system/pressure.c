@@ -30,7 +30,8 @@ static uint64_t scarce_mark(uint64_t limit, domi_marks marks)
 
 static uint64_t spare_of(const domi_manager *manager)
 {
-    return domi_counter_read(&manager->spare_bytes) + domi_counter_read(&manager->slots.free_bytes);
+    return domi_counter_read(&manager->memory.spare_bytes) +
+           domi_counter_read(&manager->births.slots.free_bytes);
 }
 
 static uint64_t spare_bytes(const domus_system *system)

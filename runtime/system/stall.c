@@ -42,7 +42,7 @@ static uint32_t count_arrivals(domi_manager *manager)
      * The links are only right while home takes no arrivals; the caller checks whether home
      * took any meanwhile. Slots stay slots for ever, so each link leads to a house or to NULL in
      * any case. */
-    const domi_house *house = atomic_load_explicit(&manager->arrivals, memory_order_acquire);
+    const domi_house *house = atomic_load_explicit(&manager->mail.arrivals, memory_order_acquire);
     uint32_t count = 0;
 
     for (; house != NULL && count < ARRIVALS_MAX; count++)
@@ -229,8 +229,9 @@ static void note_found(domus_system *system, domi_thread *thread, uint64_t now_n
 {
     domi_stall *stall = &thread->stall;
 
-    stall->behaviour = atomic_load_explicit(&thread->manager.running, memory_order_relaxed);
-    stall->type = atomic_load_explicit(&thread->manager.handling, memory_order_relaxed);
+    stall->behaviour =
+        atomic_load_explicit(&thread->manager.activity.running, memory_order_relaxed);
+    stall->type = atomic_load_explicit(&thread->manager.activity.handling, memory_order_relaxed);
     if (domi_thread_beat(thread) != stall->beat)
         return; /* the thread is in another run by now; the next look decides */
     domi_counter_add(&stall->count, 1);
@@ -270,7 +271,7 @@ static uint64_t look_at(domus_system *system, domi_thread *thread, uint64_t ofte
     domi_stall *stall = &thread->stall;
     uint64_t now_ns = domi_clock_now(&system->clock); /* the clock is read before the beat */
     const domus_behaviour *running =
-        atomic_load_explicit(&thread->manager.running, memory_order_relaxed);
+        atomic_load_explicit(&thread->manager.activity.running, memory_order_relaxed);
     uint64_t beat = is_at_rest(thread, running) ? NO_BEAT : domi_thread_beat(thread);
 
     if (beat != stall->beat || beat == NO_BEAT) {

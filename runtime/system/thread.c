@@ -17,19 +17,19 @@ uint64_t domi_thread_beat(const domi_thread *thread)
 
 uint32_t domi_thread_published(const domi_thread *thread)
 {
-    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->manager.readies,
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->manager.loans.readies,
                                 memory_order_relaxed);
 }
 
 uint32_t domi_thread_queued(const domi_thread *thread)
 {
     const domi_manager *manager = &thread->manager;
-    uint32_t count = manager->ready[DOMUS_STATE].count + domi_loans_count_shown(manager);
+    uint32_t count = manager->schedule.ready[DOMUS_STATE].count + domi_loans_count_shown(manager);
 
     /* With this ratio, phase 3 runs its houses from a queue of its own. */
     if (thread->config->scheduler.io_ratio == 100 && domi_thread_published(thread) > count)
         count = domi_thread_published(thread);
-    return count + manager->ready[DOMUS_CHANNELS].count;
+    return count + manager->schedule.ready[DOMUS_CHANNELS].count;
 }
 
 domi_stop_step domi_thread_read_stop_step(const domi_thread *thread)

@@ -63,11 +63,11 @@ static void hold_nothing_left(const domus_testkit *kit)
 
         if (kit->threads[i].next != DOMI_STEP_SLEEP)
             continue;
-        DOMI_CHECK(manager->ready[DOMUS_STATE].count == 0);
-        DOMI_CHECK(manager->ready[DOMUS_CHANNELS].count == 0);
-        DOMI_CHECK(manager->mounting.head == NULL);
+        DOMI_CHECK(manager->schedule.ready[DOMUS_STATE].count == 0);
+        DOMI_CHECK(manager->schedule.ready[DOMUS_CHANNELS].count == 0);
+        DOMI_CHECK(manager->schedule.mounting.head == NULL);
         /* objects of other threads that it freed have been sent to them */
-        DOMI_CHECK(manager->chained == 0);
+        DOMI_CHECK(manager->pool.chained == 0);
         DOMI_CHECK(domi_thread_due_ns(thread) == kit->threads[i].until_ns);
         /* that is: arrivals, a new step of a stop, completions */
         DOMI_CHECK(!domi_thread_has_work(thread));
@@ -217,7 +217,7 @@ static uint64_t next_due(const domus_testkit *kit)
  * used. Returns the new length. */
 static size_t say_ready(const domi_thread *thread, char *text, size_t size, size_t length)
 {
-    const domi_queue *queue = &thread->manager.ready[DOMUS_STATE];
+    const domi_queue *queue = &thread->manager.schedule.ready[DOMUS_STATE];
     const domi_house *house = queue->high.head != NULL ? queue->high.head : queue->normal.head;
     const char *mark = ": ";
 

@@ -84,7 +84,7 @@ static void note_ready(domi_trace *trace, const domi_fifo *fifo)
 
 void domi_trace_note_ready(domus_testkit *kit, uint32_t index)
 {
-    const domi_queue *queue = &kit->system->threads[index].manager.ready[DOMUS_STATE];
+    const domi_queue *queue = &kit->system->threads[index].manager.schedule.ready[DOMUS_STATE];
 
     note_ready(&kit->trace, &queue->high);
     note_ready(&kit->trace, &queue->normal);

@@ -180,12 +180,12 @@ START_TEST(thread_that_closes_refuses_new_actors)
 
     domt_talk_open();
     domi_manager *here = domt_talk.world.managers[0];
-    here->closing = true;
+    here->ending.closing = true;
     ended = 0;
     domt_do(&domt_talk.world, domt_talk.asker, spawn_late, NULL);
     ck_assert_uint_eq(ended, 1);
     ck_assert_int_eq(domi_house_spawn(here, here, &domt_agent, NULL, &child), -ESHUTDOWN);
-    here->closing = false;
+    here->ending.closing = false;
     ck_assert_int_eq(domi_house_spawn(here, here, &domt_agent, NULL, &child), 0);
     domt_settle(&domt_talk.world);
     domt_talk_close();

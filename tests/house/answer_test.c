@@ -377,7 +377,7 @@ END_TEST
 START_TEST(kept_asks_count_as_conversations)
 {
     open_talk();
-    domt_talk.world.managers[1]->conversations_max = 2;
+    domt_talk.world.managers[1]->limits.conversations_max = 2;
     for (int i = 0; i < 3; i++)
         domt_talk_ask(keep);
     ck_assert_uint_eq(kept_count, 2);

@@ -80,7 +80,7 @@ static int sleep_a_while(domus_stack *stack, void *context)
 START_TEST(actor_with_all_its_conversations_takes_mail_again_when_one_ends)
 {
     domt_talk_open();
-    domt_talk.world.managers[0]->conversations_max = 2;
+    domt_talk.world.managers[0]->limits.conversations_max = 2;
     for (int i = 0; i < 5; i++)
         domt_do(&domt_talk.world, domt_talk.asker, sleep_a_while, NULL);
     ck_assert_uint_eq(handled, 2);

@@ -29,7 +29,7 @@ static uint32_t arrived(uint32_t home)
 {
     uint32_t count = 0;
 
-    for (const domi_house *house = atomic_load(&world.managers[home]->arrivals); house != NULL;
+    for (const domi_house *house = atomic_load(&world.managers[home]->mail.arrivals); house != NULL;
          house = atomic_load(&house->arrival_next))
         count++;
     return count;

@@ -96,7 +96,7 @@ static void close_world(void)
     for (uint32_t i = 0; i < HOMES; i++) {
         ck_assert_uint_eq(actors[i].house->stacks_count, 0);
         ck_assert_uint_eq(actors[i].house->asks, 0);
-        ck_assert_uint_eq(world.managers[i]->deadlines.count, 0);
+        ck_assert_uint_eq(world.managers[i]->timing.deadlines.count, 0);
     }
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);

@@ -244,7 +244,7 @@ START_TEST(slot_of_a_child_elsewhere_is_free_when_its_parent_has_heard)
     domt_kin_turn(1);
     ck_assert_uint_eq(domt_kin_of[2].stops, 1);
     ck_assert_uint_eq(child.house->marks, DOMI_MARK_DEAD);
-    ck_assert_uint_eq(there->houses, 0);
+    ck_assert_uint_eq(there->births.houses, 0);
     domus_address other = domt_spawn(there, there, &domt_agent, NULL);
     ck_assert_ptr_ne(other.house, child.house);
     /* The child is gone, and its stale address reaches nobody. */

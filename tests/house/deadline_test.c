@@ -72,7 +72,7 @@ static void close_world(void)
 {
     for (uint32_t i = 0; i < HOMES; i++) {
         ck_assert_uint_eq(actors[i].house->stacks_count, 0);
-        ck_assert_uint_eq(world.managers[i]->deadlines.count, 0);
+        ck_assert_uint_eq(world.managers[i]->timing.deadlines.count, 0);
     }
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
@@ -170,11 +170,11 @@ START_TEST(answer_in_time_takes_the_time_out_back)
     open_world();
     begin(&now);
     domt_settle(&world);
-    ck_assert_uint_eq(world.managers[0]->deadlines.count, 1);
+    ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 1);
     domt_pass(&world, 10 * MS);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(errors[0], 0);
-    ck_assert_uint_eq(world.managers[0]->deadlines.count, 0);
+    ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 0);
     domt_pass(&world, 20 * MS);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_uint_eq(reply_releases, 0);
@@ -471,10 +471,10 @@ START_TEST(stop_and_end_take_time_outs_back)
     for (int i = 0; i < 3; i++)
         begin(&now);
     domt_settle(&world);
-    ck_assert_uint_eq(world.managers[0]->deadlines.count, 3);
+    ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 3);
     ck_assert_int_eq(domi_house_stop(domt_outside(&world), actors[0]), 0);
     domt_settle(&world);
-    ck_assert_uint_eq(world.managers[0]->deadlines.count, 0);
+    ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 0);
     ck_assert_uint_eq(resumed, 3);
     ck_assert_int_eq(errors[2], -ECANCELED);
     domt_pass(&world, 60 * MS); /* told to stop: they answer nobody */

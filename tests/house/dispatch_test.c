@@ -67,7 +67,7 @@ static void fill(int replies, int asks, int notices, int events)
 static const char *run_once(void)
 {
     uint32_t first = log0.count;
-    domi_house *house = domi_queue_take(&home()->ready[DOMUS_STATE]);
+    domi_house *house = domi_queue_take(&home()->schedule.ready[DOMUS_STATE]);
 
     ck_assert_ptr_eq(house, one.house);
     uint32_t handled = domi_house_run(home(), house);
@@ -110,7 +110,7 @@ START_TEST(run_handles_at_most_64_and_goes_to_the_tail)
     ck_assert_uint_eq(strlen(run_once()), 64);
     ck_assert_uint_eq(one.house->state, DOMI_READY);
     ck_assert_uint_eq(one.house->mail, 136);
-    ck_assert_ptr_eq(domi_queue_take(&home()->ready[0]), second.house);
+    ck_assert_ptr_eq(domi_queue_take(&home()->schedule.ready[0]), second.house);
     domi_house_run(home(), second.house);
     ck_assert_uint_eq(strlen(run_once()), 64);
     ck_assert_uint_eq(strlen(run_once()), 64);
@@ -290,7 +290,7 @@ START_TEST(channels_have_their_turn_in_short_runs)
     home()->io_hooks.run_channels = run_no_channel;
     one.house->marks |= DOMI_MARK_CHANNELS;
     for (int i = 0; i < 9; i++)
-        domi_house_run(home(), domi_queue_take(&home()->ready[DOMUS_STATE]));
+        domi_house_run(home(), domi_queue_take(&home()->schedule.ready[DOMUS_STATE]));
     ck_assert_uint_eq(channel_runs, 3);
     ck_assert_uint_eq(log0.count, 6);
     one.house->marks &= (uint16_t)~DOMI_MARK_CHANNELS;
@@ -351,8 +351,8 @@ START_TEST(weight_of_normal_takes_is_configured)
     domt_world_init(&world, 1);
     world.config.scheduler.normal_every = 7;
     ck_assert_int_eq(domt_world_start(&world), 0);
-    ck_assert_uint_eq(home()->ready[DOMUS_STATE].normal_every, 7);
-    ck_assert_uint_eq(home()->ready[DOMUS_CHANNELS].normal_every, 7);
+    ck_assert_uint_eq(home()->schedule.ready[DOMUS_STATE].normal_every, 7);
+    ck_assert_uint_eq(home()->schedule.ready[DOMUS_CHANNELS].normal_every, 7);
     domt_world_end(&world);
 }
 END_TEST

@@ -95,7 +95,7 @@ static void plant(worker *at)
     uint32_t home = below(at, threads);
     const domus_spawn_options options = {.passivate_after_ns = 4000 * US};
 
-    if (at->manager->houses >= LIVING_MAX)
+    if (at->manager->births.houses >= LIVING_MAX)
         return;
     member state = next_member(home, 0, 0);
     if (domi_house_spawn_child(at->manager, NULL, world.managers[home], &behaviours[below(at, 4)],
@@ -109,7 +109,7 @@ static void spawn(domus_stack *stack, const member *self)
     worker *at = self->at;
     domus_spawn_options options = {.placement = DOMUS_ON_THREAD, .thread = below(at, threads)};
 
-    if (at->manager->houses >= LIVING_MAX || self->depth == DEPTH_MAX)
+    if (at->manager->births.houses >= LIVING_MAX || self->depth == DEPTH_MAX)
         return;
     if (below(at, 8) == 0)
         options.name = some[below(at, 4)];
@@ -277,7 +277,7 @@ static const domus_behaviour sentinel = {
 static uint32_t turn(worker *at)
 {
     domi_manager *manager = at->manager;
-    domi_queue *ready = &manager->ready[DOMUS_STATE];
+    domi_queue *ready = &manager->schedule.ready[DOMUS_STATE];
     uint32_t found = domt_events(manager);
 
     for (uint32_t i = ready->count; i > 0; i--, found++) {
@@ -336,7 +336,7 @@ static void start(uint32_t count, uint64_t seed)
     ck_assert_int_eq(domi_names_init(&names, 64, key), 0);
     (void)next_member(0, 0, 0); /* number 0: the parent of who has none */
     for (uint32_t i = 0; i <= count; i++)
-        world.managers[i]->names = &names;
+        world.managers[i]->directory.names = &names;
     for (uint32_t i = 0; i < count; i++) {
         const member state = {.at = &workers[i], .alive = true};
         workers[i].manager = world.managers[i];
@@ -384,7 +384,7 @@ static void all_counts_add_up(void)
         domi_slots_walk(world.managers[i], stop_house, world.managers[i]);
     domt_settle(&world);
     for (uint32_t i = 0; i < threads; i++)
-        living += world.managers[i]->houses;
+        living += world.managers[i]->births.houses;
     ck_assert_uint_eq(living, threads); /* nobody is stuck on the way out */
 
     worker sum = sum_up();

@@ -31,8 +31,8 @@ START_TEST(restart_gives_the_routers_and_their_names_back)
     ck_assert_int_eq(domi_names_init(&names, 8, key), 0);
     domi_routers_init(&routers, 8, 8);
     for (uint32_t i = 0; i < 3; i++) {
-        domt_kin_world.managers[i]->names = &names;
-        domt_kin_world.managers[i]->routers = &routers;
+        domt_kin_world.managers[i]->directory.names = &names;
+        domt_kin_world.managers[i]->directory.routers = &routers;
     }
     boss = domt_kin_boss(&restarts);
     (void)domt_kin_root(1, 0, &boss);

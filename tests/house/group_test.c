@@ -84,7 +84,7 @@ START_TEST(a_large_group_leaves_room_to_others)
     publish_by(0, 1);
     (void)domt_iterate(world.managers[0]);   /* the agent */
     (void)domt_run_state(world.managers[0]); /* a run of the shard */
-    uint32_t ready = world.managers[0]->ready[DOMUS_STATE].count;
+    uint32_t ready = world.managers[0]->schedule.ready[DOMUS_STATE].count;
     ck_assert_uint_ge(ready, 64);
     ck_assert_uint_le(ready, 64 * 64 + 1);
     domt_settle(&world);
@@ -140,7 +140,7 @@ START_TEST(a_member_that_is_lent_joins_and_leaves_in_order)
     domus_address one = domt_spawn(domt_outside(&world), home, &reader, NULL);
     domt_settle(&world);
     domt_send(home, one, join_and_publish, NULL);
-    domi_house *house = domi_queue_take(&home->ready[DOMUS_STATE]);
+    domi_house *house = domi_queue_take(&home->schedule.ready[DOMUS_STATE]);
     domi_house_settle(home, house, domi_house_run_lent(world.managers[1], house));
     ck_assert_uint_eq(domus_group_members(group), 1);
     domt_settle(&world);
@@ -191,7 +191,7 @@ END_TEST
 /* Run everybody who is ready but the shard, which has begun. */
 static void run_members(domi_manager *home)
 {
-    domi_queue *ready = &home->ready[DOMUS_STATE];
+    domi_queue *ready = &home->schedule.ready[DOMUS_STATE];
     domi_house *shard = NULL;
 
     for (domi_house *house; (house = domi_queue_take(ready)) != NULL;) {
@@ -210,7 +210,7 @@ static uint64_t begin_publication(domi_manager *home)
     publish_by(home->index, 1);
     (void)domt_events(home);
     (void)domt_run_state(home); /* the agent */
-    (void)domi_house_run(home, domi_queue_take(&home->ready[DOMUS_STATE]));
+    (void)domi_house_run(home, domi_queue_take(&home->schedule.ready[DOMUS_STATE]));
     run_members(home);
     return handled;
 }

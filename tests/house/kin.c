@@ -334,7 +334,7 @@ uint32_t domt_kin_houses(void)
     uint32_t sum = 0;
 
     for (uint32_t i = 0; i < domt_kin_world.homes; i++)
-        sum += (uint32_t)domt_kin_world.managers[i]->houses;
+        sum += (uint32_t)domt_kin_world.managers[i]->births.houses;
     return sum;
 }
 

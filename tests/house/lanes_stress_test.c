@@ -220,7 +220,7 @@ static const domus_behaviour oracle = {
 static uint32_t turn(worker *at)
 {
     domi_manager *manager = &at->manager;
-    domi_queue *ready = &manager->ready[DOMUS_STATE];
+    domi_queue *ready = &manager->schedule.ready[DOMUS_STATE];
     uint32_t found = domi_manager_take_arrivals(manager) + domi_manager_mount_actors(manager);
 
     for (uint32_t i = ready->count; i > 0; i--, found++) {
@@ -353,7 +353,7 @@ static void nothing_is_lost(uint32_t count, uint64_t seed)
     ck_assert_uint_lt(sum.handled, sum.taken);
     ck_assert_uint_gt(sum.handled, ROUNDS / 4); /* how many depends on the machine */
     for (uint32_t i = 0; i < count; i++)
-        living += (uint32_t)managers[i]->houses;
+        living += (uint32_t)managers[i]->births.houses;
     ck_assert_uint_eq(living, sum.mounts - sum.stops); /* nobody is stuck on the way out */
 
     for (uint32_t i = 0; i <= count; i++) {

@@ -74,10 +74,10 @@ static void open_world(void)
 
 static void close_world(void)
 {
-    ck_assert_uint_eq(home()->timers, 0);
-    ck_assert_uint_eq(thief()->timers, 0);
-    ck_assert_uint_eq(home()->wheel.count + thief()->wheel.count, 0);
-    ck_assert_uint_eq(home()->deadlines.count + thief()->deadlines.count, 0);
+    ck_assert_uint_eq(home()->timing.timers, 0);
+    ck_assert_uint_eq(thief()->timing.timers, 0);
+    ck_assert_uint_eq(home()->timing.wheel.count + thief()->timing.wheel.count, 0);
+    ck_assert_uint_eq(home()->timing.deadlines.count + thief()->timing.deadlines.count, 0);
     ck_assert_ptr_null(one.house->attached);
     domt_world_end(&world);
 }
@@ -85,7 +85,7 @@ static void close_world(void)
 /* `one` is ready: lend it for one run. */
 static void lend(void)
 {
-    ck_assert_uint_eq(domi_loans_expose(home(), &home()->ready[DOMUS_STATE], 1), 1);
+    ck_assert_uint_eq(domi_loans_expose(home(), &home()->schedule.ready[DOMUS_STATE], 1), 1);
     domi_loan *loan = domi_loan_take(thief(), home());
     ck_assert_ptr_nonnull(loan);
     ck_assert_ptr_eq(loan->house, one.house);
@@ -158,9 +158,9 @@ START_TEST(timer_armed_on_a_loan_fires_at_home)
 {
     open_world();
     lend_call(arm);
-    ck_assert_uint_eq(home()->wheel.count, 1);
-    ck_assert_uint_eq(thief()->wheel.count, 0);
-    ck_assert_uint_eq(home()->timers, 1);
+    ck_assert_uint_eq(home()->timing.wheel.count, 1);
+    ck_assert_uint_eq(thief()->timing.wheel.count, 0);
+    ck_assert_uint_eq(home()->timing.timers, 1);
     domt_pass(&world, 4 * MS);
     ck_assert_uint_eq(rung, 0);
     domt_pass(&world, 3 * MS);
@@ -175,7 +175,7 @@ START_TEST(timer_cancelled_on_a_loan_never_fires)
     domt_do(&world, one, arm, NULL);
     lend_call(cancel);
     ck_assert_int_eq(last_error, 0);
-    ck_assert_uint_eq(home()->wheel.count, 0);
+    ck_assert_uint_eq(home()->timing.wheel.count, 0);
     domt_pass(&world, 10 * MS);
     ck_assert_uint_eq(rung, 0);
     close_world();
@@ -202,7 +202,7 @@ START_TEST(event_handled_on_a_loan_arms_its_timer_again_at_home)
         (void)domt_events(home());
         lend();
         ck_assert_uint_eq(rung, i);
-        ck_assert_uint_eq(home()->wheel.count, 1);
+        ck_assert_uint_eq(home()->timing.wheel.count, 1);
     }
     domt_do(&world, one, cancel, NULL);
     close_world();
@@ -230,7 +230,7 @@ START_TEST(ask_made_on_a_loan_times_out_at_home)
 {
     open_world();
     lend_call(ask_within);
-    ck_assert_uint_eq(home()->deadlines.count, 1);
+    ck_assert_uint_eq(home()->timing.deadlines.count, 1);
     domt_pass(&world, 10 * MS);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(last_error, -ETIMEDOUT);
@@ -251,7 +251,7 @@ START_TEST(conversation_that_ends_on_a_loan_leaves_nothing_on_the_wheel)
     (void)domt_run_state(home()); /* the silent one answers one of them */
     lend();                       /* resumed by the error, and it ends: the other is let go */
     ck_assert_uint_gt(resumed, before);
-    ck_assert_uint_eq(home()->deadlines.count, 0);
+    ck_assert_uint_eq(home()->timing.deadlines.count, 0);
     domt_settle(&world);
     close_world();
 }
@@ -288,7 +288,7 @@ START_TEST(answer_that_came_on_a_loan_and_is_kept_has_no_deadline_any_more)
     ck_assert_uint_eq(resumed, 0);
     domt_pass(&world, 50 * MS);
     ck_assert_uint_eq(resumed, 1);
-    ck_assert_ptr_null(home()->notes);
+    ck_assert_ptr_null(home()->timing.notes);
     close_world();
 }
 END_TEST
@@ -302,8 +302,8 @@ START_TEST(kept_answer_is_given_up_at_home)
     lend();
     ck_assert_int_eq(domi_house_stop(home(), one), 0);
     domt_settle(&world);
-    ck_assert_ptr_null(home()->notes);
-    ck_assert_uint_eq(home()->deadlines.count, 0);
+    ck_assert_ptr_null(home()->timing.notes);
+    ck_assert_uint_eq(home()->timing.deadlines.count, 0);
     domt_pass(&world, 50 * MS);
     domt_world_end(&world);
 }
@@ -315,14 +315,14 @@ START_TEST(deadline_of_a_conversation_that_ended_on_a_loan_passes_before_it_is_b
     domt_send(home(), one, ask_tick_first, NULL);
     (void)domt_run_state(home());
     (void)domt_run_state(home());
-    ck_assert_uint_eq(domi_loans_expose(home(), &home()->ready[DOMUS_STATE], 1), 1);
+    ck_assert_uint_eq(domi_loans_expose(home(), &home()->schedule.ready[DOMUS_STATE], 1), 1);
     domi_loan *loan = domi_loan_take(thief(), home());
     domi_loan_run(thief(), loan);
     ck_assert_uint_eq(resumed, 1);
     domt_jump(&world, 20 * MS);
     (void)domi_manager_fire_timers(home());
     ck_assert_uint_eq(domi_loans_settle(home()), 1);
-    ck_assert_uint_eq(home()->deadlines.count, 0);
+    ck_assert_uint_eq(home()->timing.deadlines.count, 0);
     domt_settle(&world);
     close_world();
 }
@@ -351,13 +351,13 @@ START_TEST(what_was_received_on_the_loan_that_began_to_wait_for_it_is_kept)
     open_world();
     domt_send(home(), silent, send_tick, NULL);
     domt_send(home(), one, receive_and_ask, NULL);
-    domi_house *house = domi_queue_take(&home()->ready[DOMUS_STATE]); /* the silent one */
+    domi_house *house = domi_queue_take(&home()->schedule.ready[DOMUS_STATE]); /* the silent one */
     (void)domi_house_run(home(), house);
     lend();
     ck_assert_uint_eq(resumed, 0);
     ck_assert_ptr_nonnull(one.house->stacks->answers);
     ck_assert_int_eq(one.house->stacks->answers->state, DOMI_PROMISE_DONE);
-    ck_assert_uint_eq(home()->chained, 1); /* the loan's record */
+    ck_assert_uint_eq(home()->pool.chained, 1); /* the loan's record */
     domt_pass(&world, 60 * MS);
     ck_assert_uint_eq(resumed, 1);
     close_world();
@@ -386,14 +386,14 @@ START_TEST(failure_that_nobody_wants_any_more_is_dropped_at_home)
     domt_send(home(), one, nothing, NULL);
     ck_assert_int_eq(domi_house_stop(home(), one), 0);
     lend(); /* the stop begins, both fail */
-    uint32_t most = thief()->messages_per_run_max;
+    uint32_t most = thief()->limits.messages_per_run_max;
     domi_manager_set_run_limit(thief(), 1);
     lend(); /* the first is told: it ends */
     domi_manager_set_run_limit(thief(), most);
     ck_assert_uint_eq(resumed, 1);
     domt_settle(&world);
-    ck_assert_ptr_null(home()->notes);
-    ck_assert_uint_eq(home()->deadlines.count, 0);
+    ck_assert_ptr_null(home()->timing.notes);
+    ck_assert_uint_eq(home()->timing.deadlines.count, 0);
     domt_pass(&world, 100 * MS);
     domt_world_end(&world);
 }
@@ -462,7 +462,7 @@ START_TEST(limit_of_timers_is_that_of_home)
         lend();
     }
     ck_assert_int_eq(last_error, -ENOBUFS);
-    ck_assert_uint_eq(home()->timers, 4);
+    ck_assert_uint_eq(home()->timing.timers, 4);
     domt_pass(&world, 10 * MS);
     close_world();
 }
@@ -479,7 +479,7 @@ START_TEST(timer_cancelled_on_a_loan_whose_event_is_handled_at_home_is_off_the_w
     lend();
     ck_assert_int_eq(last_error, 0);
     domt_settle(&world);
-    ck_assert_uint_eq(home()->wheel.count, 0);
+    ck_assert_uint_eq(home()->timing.wheel.count, 0);
     domt_pass(&world, 20 * MS);
     ck_assert_uint_eq(rung, 0);
     close_world();

@@ -59,7 +59,7 @@ START_TEST(spawn_counts_houses_and_spawns)
     for (uint32_t i = 0; i < 10; i++)
         (void)spawn_recorder(world.managers[i % 3], i % 2);
     domt_settle(&world);
-    ck_assert_uint_eq(world.managers[0]->houses + world.managers[1]->houses, 10);
+    ck_assert_uint_eq(world.managers[0]->births.houses + world.managers[1]->births.houses, 10);
     ck_assert_uint_eq(DOMT_SUM(&world, spawns), 10);
     domt_world_end(&world);
     ck_assert_uint_eq(log0.mounts, 10);
@@ -94,7 +94,7 @@ START_TEST(state_begins_as_a_copy_or_zeroed_at_every_size)
             domt_settle(&world);
         }
     }
-    ck_assert_uint_eq(world.managers[0]->houses, 0);
+    ck_assert_uint_eq(world.managers[0]->births.houses, 0);
     domt_world_end(&world);
 }
 END_TEST
@@ -118,7 +118,7 @@ START_TEST(spawn_refuses_a_wrong_behaviour)
     ck_assert_int_eq(domi_house_spawn(home, home, &odd, NULL, &address), -EINVAL);
     ck_assert_int_eq(domi_house_spawn(home, home, &wide, NULL, &address), -EINVAL);
     ck_assert_int_eq(domi_house_spawn(home, home, &hollow, NULL, &address), -EINVAL);
-    home->has_stopped = true;
+    home->ending.has_stopped = true;
     ck_assert_int_eq(domi_house_spawn(home, home, &domt_agent, NULL, &address), -ESHUTDOWN);
     ck_assert_mem_eq(&address, &untouched, sizeof address);
     domt_world_end(&world);
@@ -227,7 +227,7 @@ START_TEST(mount_may_ask_and_park_spawn_and_arm_timers)
     domt_settle(&world);
     ck_assert_int_eq(heard_error, 0);
     ck_assert_uint_eq(one.house->marks & DOMI_MARKS_HOLD, 0);
-    ck_assert_uint_eq(world.managers[0]->houses, 2);
+    ck_assert_uint_eq(world.managers[0]->births.houses, 2);
     domt_pass(&world, 3000000);
     ck_assert_int_eq(heard_error, 40);
     domt_world_end(&world);

@@ -31,7 +31,7 @@ static domi_manager *thief(void)
 
 static domi_queue *queue(void)
 {
-    return &home()->ready[DOMUS_STATE];
+    return &home()->schedule.ready[DOMUS_STATE];
 }
 
 static void open_world(uint32_t count)
@@ -47,8 +47,8 @@ static void open_world(uint32_t count)
 static void close_world(void)
 {
     domt_settle(&world);
-    ck_assert_uint_eq(home()->lent, 0);
-    ck_assert_uint_eq(home()->deadlines.count, 0);
+    ck_assert_uint_eq(home()->loans.lent, 0);
+    ck_assert_uint_eq(home()->timing.deadlines.count, 0);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
@@ -128,9 +128,9 @@ START_TEST(thief_that_gets_nothing_has_its_record_back)
     domt_note_to(home(), actors[0], 1);
     ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
     uint64_t used = domt_in_use(&world, DOMI_SLAB_64);
-    domi_spinlock_lock(&home()->shared_lock); /* another thief is there */
+    domi_spinlock_lock(&home()->loans.shared_lock); /* another thief is there */
     ck_assert_ptr_null(domi_loan_take(thief(), home()));
-    domi_spinlock_unlock(&home()->shared_lock);
+    domi_spinlock_unlock(&home()->loans.shared_lock);
     ck_assert_uint_eq(domt_in_use(&world, DOMI_SLAB_64), used);
     lend(actors[0]);
     close_world();
@@ -173,7 +173,7 @@ START_TEST(conversation_answered_on_a_loan_and_at_home_is_given_back)
     ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
     lend(actors[0]);
     ck_assert_uint_eq(domi_loans_settle(home()), 1);
-    ck_assert_uint_eq(home()->deadlines.count, 2);
+    ck_assert_uint_eq(home()->timing.deadlines.count, 2);
     (void)domt_iterate(world.managers[1]);
     domt_settle(&world);
     ck_assert_uint_eq(answers, 2);

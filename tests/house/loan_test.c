@@ -25,7 +25,7 @@ static domi_manager *thief(void)
 
 static domi_queue *queue(void)
 {
-    return &home()->ready[DOMUS_STATE];
+    return &home()->schedule.ready[DOMUS_STATE];
 }
 
 static void open_world(uint32_t count)
@@ -39,7 +39,7 @@ static void open_world(uint32_t count)
 static void close_world(void)
 {
     domt_settle(&world);
-    ck_assert_uint_eq(home()->lent, 0);
+    ck_assert_uint_eq(home()->loans.lent, 0);
     domt_world_end(&world);
 }
 
@@ -281,9 +281,10 @@ START_TEST(without_memory_for_the_record_nothing_is_taken)
     open_world(1);
     note_all(1, 1);
     ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 1);
-    while (thief()->slabs[DOMI_SLAB_64].free != NULL ||
-           thief()->slabs[DOMI_SLAB_64].carve_end - thief()->slabs[DOMI_SLAB_64].carve >= 64)
-        (void)domi_slab_take(&thief()->slabs[DOMI_SLAB_64]); /* lost: the world ends soon */
+    while (thief()->pool.slabs[DOMI_SLAB_64].free != NULL ||
+           thief()->pool.slabs[DOMI_SLAB_64].carve_end - thief()->pool.slabs[DOMI_SLAB_64].carve >=
+               64)
+        (void)domi_slab_take(&thief()->pool.slabs[DOMI_SLAB_64]); /* lost: the world ends soon */
     domi_memory_fail_after(0, 1);
     ck_assert_ptr_null(domi_loan_take(thief(), home()));
     domi_memory_fail_after(-1, 0);

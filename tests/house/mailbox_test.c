@@ -31,8 +31,8 @@ static touched look(const domi_house *house)
     const domi_manager *home = house->home;
 
     return (touched){atomic_load(&house->inbox),        atomic_load(&house->life),
-                     atomic_load(&house->arrival_next), atomic_load(&home->arrivals),
-                     atomic_load(&home->remote),        atomic_load(&home->park),
+                     atomic_load(&house->arrival_next), atomic_load(&home->mail.arrivals),
+                     atomic_load(&home->pool.remote),   atomic_load(&home->park),
                      world.wakes[home->index]};
 }
 
@@ -172,22 +172,23 @@ START_TEST(only_who_finds_the_inbox_empty_links_the_house)
     domus_address b = domt_recorder_new(&world, 0, &logs[1]);
 
     domt_note_to(foreign, a, 1);
-    ck_assert_ptr_eq(atomic_load(&home->arrivals), a.house);
+    ck_assert_ptr_eq(atomic_load(&home->mail.arrivals), a.house);
     domt_note_to(domt_outside(&world), a, 2);
     domt_note_to(foreign, a, 3);
-    ck_assert_ptr_eq(atomic_load(&home->arrivals), a.house);
+    ck_assert_ptr_eq(atomic_load(&home->mail.arrivals), a.house);
     ck_assert_ptr_null(atomic_load(&a.house->arrival_next));
     domt_note_to(foreign, b, 4);
     domt_note_to(foreign, a, 5);
-    ck_assert_ptr_eq(atomic_load(&home->arrivals), b.house);
+    ck_assert_ptr_eq(atomic_load(&home->mail.arrivals), b.house);
     ck_assert_ptr_eq(atomic_load(&b.house->arrival_next), a.house);
     ck_assert_uint_eq(domi_manager_take_arrivals(home), 2);
-    ck_assert_ptr_null(atomic_load(&home->arrivals));
-    ck_assert_ptr_eq(domi_queue_take(&home->ready[0]), a.house); /* who came first is first */
+    ck_assert_ptr_null(atomic_load(&home->mail.arrivals));
+    ck_assert_ptr_eq(domi_queue_take(&home->schedule.ready[0]),
+                     a.house); /* who came first is first */
     ck_assert_uint_eq(domi_manager_take_arrivals(home), 0);
     domi_house_run(home, a.house);
     domt_note_to(foreign, a, 6); /* taken off: it is linked anew */
-    ck_assert_ptr_eq(atomic_load(&home->arrivals), a.house);
+    ck_assert_ptr_eq(atomic_load(&home->mail.arrivals), a.house);
     domt_settle(&world);
     ck_assert_int_eq(domt_log_sum(&logs[0], 'n'), 1 + 2 + 3 + 5 + 6);
     domt_world_end(&world);

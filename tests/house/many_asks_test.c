@@ -96,7 +96,7 @@ static void close_world(void)
 {
     ck_assert_uint_eq(asker.house->asks, 0);
     ck_assert_uint_eq(asker.house->stacks_count, 0);
-    ck_assert_uint_eq(world.managers[0]->deadlines.count, 0);
+    ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 0);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }

@@ -100,7 +100,7 @@ static inline void start_world(void)
 {
     ck_assert_int_eq(domt_world_start(&world), 0);
     for (uint32_t i = 0; i < 3; i++)
-        world.managers[i]->groups = &groups;
+        world.managers[i]->directory.groups = &groups;
     for (uint32_t i = 0; i < 2; i++)
         agents[i] = domt_spawn(domt_outside(&world), world.managers[i], &domt_agent, NULL);
     domt_do(&world, agents[0], open_group, (void *)(uintptr_t) "news");

@@ -78,7 +78,7 @@ START_TEST(home_that_sorts_late_mail_sees_the_whole_of_a_new_life)
          round++) {
         pthread_t spawner;
 
-        slot = domt_outside(&world)->slots_of[0].free[0];
+        slot = domt_outside(&world)->births.slots_of[0].free[0];
         if (slot == NULL)
             break;
         atomic_store(&is_born, false);

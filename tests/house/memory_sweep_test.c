@@ -145,7 +145,7 @@ static bool scenario(void)
     domt_settle(&world);
     ck_assert_uint_eq(books.given, books.released);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    ck_assert_uint_eq(world.managers[0]->timers, 0);
+    ck_assert_uint_eq(world.managers[0]->timing.timers, 0);
     books.failed += DOMT_SUM(&world, dead_letters) != 0; /* a row's frame that could not be had */
     domt_world_end(&world);
     ck_assert_uint_eq(books.given, books.released);

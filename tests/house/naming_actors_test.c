@@ -25,7 +25,7 @@ static void open_named(void)
     domt_kin_open(2);
     ck_assert_int_eq(domi_names_init(&names, NAMES_MAX, key), 0);
     for (uint32_t i = 0; i < 3; i++)
-        domt_kin_world.managers[i]->names = &names;
+        domt_kin_world.managers[i]->directory.names = &names;
     (void)domt_kin_root(1, 0, &domt_kin_hearing);
     (void)domt_kin_root(2, 1, &domt_kin_hearing);
 }

@@ -40,7 +40,7 @@ static void close_ended(void)
     ck_assert(!domt_kin_lives(1));
     ck_assert_uint_eq(domt_kin_of[1].stops, 1);
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, passivations), 1);
-    ck_assert_uint_eq(domt_kin_world.managers[0]->timers, 0);
+    ck_assert_uint_eq(domt_kin_world.managers[0]->timing.timers, 0);
     ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
     domt_kin_close();
 }
@@ -77,7 +77,7 @@ START_TEST(many_messages_cost_one_timer)
         for (int j = 0; j < 1000; j++)
             domt_kin_tell(1, &domt_kin_note, 0);
         pass(5);
-        ck_assert_uint_eq(domt_kin_world.managers[0]->timers, 1);
+        ck_assert_uint_eq(domt_kin_world.managers[0]->timing.timers, 1);
     }
     /* The actor's timer fires once in an idle time, and not once for each message. */
     ck_assert_uint_le(DOMT_SUM(&domt_kin_world, timers_fired), 4);
@@ -159,7 +159,7 @@ START_TEST(events_count_as_messages)
     ck_assert(domt_kin_lives(1));
     ck_assert_uint_ge(domt_kin_of[1].ticks, 19);
     domt_kin_stop(1);
-    ck_assert_uint_eq(domt_kin_world.managers[0]->timers, 0);
+    ck_assert_uint_eq(domt_kin_world.managers[0]->timing.timers, 0);
     domt_kin_close();
 }
 END_TEST
@@ -188,7 +188,7 @@ START_TEST(stop_meets_passivation)
         domt_settle(&domt_kin_world);
         ck_assert(!domt_kin_lives(1));
         ck_assert_uint_eq(domt_kin_of[1].stops, 1);
-        ck_assert_uint_eq(domt_kin_world.managers[0]->timers, 0);
+        ck_assert_uint_eq(domt_kin_world.managers[0]->timing.timers, 0);
         domt_kin_close();
     }
 }
@@ -212,11 +212,11 @@ START_TEST(passivation_goes_on_after_a_restart_and_a_mount_that_failed)
         pass(8);
         if (fails == 0)
             domt_kin_err(1, -EIO);
-        ck_assert_uint_eq(domt_kin_world.managers[0]->timers, 1);
+        ck_assert_uint_eq(domt_kin_world.managers[0]->timing.timers, 1);
         pass(30);
         ck_assert(!domt_kin_lives(1));
         ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, passivations), 1);
-        ck_assert_uint_eq(domt_kin_world.managers[0]->timers, 0);
+        ck_assert_uint_eq(domt_kin_world.managers[0]->timing.timers, 0);
         domt_kin_close();
     }
 }

@@ -119,7 +119,7 @@ void domt_pick_close(void)
     ck_assert_uint_eq(house->stacks_count, 0);
     ck_assert_uint_eq(house->mail, 0);
     ck_assert_uint_eq(house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_FRESH), 0);
-    ck_assert_uint_eq(house->home->deadlines.count, 0);
+    ck_assert_uint_eq(house->home->timing.deadlines.count, 0);
     ck_assert_uint_eq(domt_in_use_all(&domt_pick.world), 0);
     domt_world_end(&domt_pick.world);
 }

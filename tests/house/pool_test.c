@@ -56,7 +56,7 @@ START_TEST(what_its_owner_frees_is_taken_next)
     domi_pool_free(world.managers[0], &second->node);
     ck_assert_ptr_eq(domi_envelope_new(world.managers[0], 64), second);
     ck_assert_ptr_eq(domi_envelope_new(world.managers[0], 64), first);
-    ck_assert_uint_eq(world.managers[0]->chained, 0);
+    ck_assert_uint_eq(world.managers[0]->pool.chained, 0);
     domt_world_end(&world);
 }
 END_TEST
@@ -71,12 +71,12 @@ START_TEST(what_others_free_goes_home_in_one_chain)
         envelopes[i] = domi_envelope_new(world.managers[i % 2], i % 3 == 0 ? 64 : 200);
     for (int i = 0; i < COUNT; i++)
         domi_pool_free(world.managers[2], &envelopes[i]->node);
-    ck_assert_uint_eq(world.managers[2]->chained, COUNT);
-    ck_assert_ptr_null(atomic_load(&world.managers[0]->remote)); /* nothing shared yet */
+    ck_assert_uint_eq(world.managers[2]->pool.chained, COUNT);
+    ck_assert_ptr_null(atomic_load(&world.managers[0]->pool.remote)); /* nothing shared yet */
     domi_pool_flush_returns(world.managers[2]);
-    ck_assert_uint_eq(world.managers[2]->chained, 0);
-    ck_assert_uint_eq(length(atomic_load(&world.managers[0]->remote)), COUNT / 2);
-    ck_assert_uint_eq(length(atomic_load(&world.managers[1]->remote)), COUNT / 2);
+    ck_assert_uint_eq(world.managers[2]->pool.chained, 0);
+    ck_assert_uint_eq(length(atomic_load(&world.managers[0]->pool.remote)), COUNT / 2);
+    ck_assert_uint_eq(length(atomic_load(&world.managers[1]->pool.remote)), COUNT / 2);
 
     domi_pool_free(world.managers[1], &domi_envelope_new(world.managers[0], 64)->node);
     domi_pool_flush_returns(world.managers[1]); /* behind another one's chain */

@@ -24,7 +24,7 @@ static void open_world(void)
 {
     domt_world_open(&world, 2);
     for (uint32_t i = 0; i <= world.homes; i++)
-        world.managers[i]->pressure = &level;
+        world.managers[i]->memory.pressure = &level;
     one = domt_recorder_new(&world, 0, &log0);
     other = domt_recorder_new(&world, 1, &log1);
 }
@@ -198,7 +198,7 @@ START_TEST(what_was_taken_is_passed_on_while_memory_is_critical)
         set_level(DOMUS_MEMORY_CRITICAL);
         domt_settle(&world);
         ck_assert_uint_eq(log0.count, home + 1);
-        ck_assert(world.managers[home]->busy);
+        ck_assert(world.managers[home]->memory.busy);
         ck_assert_int_eq(notice(home), -EBUSY); /* what is new is not */
     }
     domt_world_end(&world);
@@ -260,7 +260,7 @@ START_TEST(a_thread_sends_no_more_than_its_memory_holds)
         unsigned again = fill(agent, types[i]); /* handled: there is room for as many */
         ck_assert_uint_eq(again, count);
         domt_settle(&world);
-        ck_assert_int_eq(atomic_load(&world.managers[1]->heap_bytes), 0);
+        ck_assert_int_eq(atomic_load(&world.managers[1]->pool.heap_bytes), 0);
         domt_world_end(&world);
     }
 }
@@ -310,15 +310,15 @@ START_TEST(slabs_are_trimmed_a_second_after_they_have_grown)
     domus_address agent = domt_spawn(manager, manager, &domt_agent, NULL);
     domt_settle(&world);
     flood_and_drain(agent);
-    uint64_t mapped = manager->slabs[DOMI_SLAB_1088].mapped_bytes;
+    uint64_t mapped = manager->pool.slabs[DOMI_SLAB_1088].mapped_bytes;
     ck_assert_uint_gt(mapped, 8 * 1024 * KIB);
     uint64_t start_ns = manager->now_ns;
     ck_assert_uint_eq(trim_all(start_ns), 0); /* it grew just now */
     ck_assert_uint_eq(trim_all(start_ns + 999 * MS), 0);
     ck_assert_uint_gt(trim_all(start_ns + 1001 * MS), 0);
-    ck_assert_uint_lt(manager->slabs[DOMI_SLAB_1088].mapped_bytes, mapped / 3);
+    ck_assert_uint_lt(manager->pool.slabs[DOMI_SLAB_1088].mapped_bytes, mapped / 3);
     ck_assert_uint_eq(domi_counter_read(&manager->counters.trimmed_bytes),
-                      mapped - manager->slabs[DOMI_SLAB_1088].mapped_bytes);
+                      mapped - manager->pool.slabs[DOMI_SLAB_1088].mapped_bytes);
     /* needed again at once: the next one waits longer */
     flood_and_drain(agent);
     ck_assert_uint_eq(trim_all(start_ns + 1100 * MS), 0);
@@ -336,18 +336,18 @@ START_TEST(slabs_are_trimmed_sooner_while_memory_is_short)
     domus_address agent = domt_spawn(manager, manager, &domt_agent, NULL);
     domt_settle(&world);
     (void)fill(agent, &large);
-    manager->pressure = &level;
+    manager->memory.pressure = &level;
     atomic_store(&level, DOMUS_MEMORY_HIGH);
     domi_manager_look_at_pressure(manager);
     uint64_t start_ns = manager->now_ns;
     ck_assert_uint_eq(trim_all(start_ns), 0);
     ck_assert_uint_gt(trim_all(start_ns + 101 * MS), 0); /* in vain: nothing was handled yet */
-    uint64_t mapped = manager->slabs[DOMI_SLAB_1088].mapped_bytes;
+    uint64_t mapped = manager->pool.slabs[DOMI_SLAB_1088].mapped_bytes;
     domt_settle(&world);
     atomic_store(&level, DOMUS_MEMORY_NORMAL);
     domi_manager_look_at_pressure(manager);
     ck_assert_uint_gt(trim_all(start_ns + 202 * MS), 0);
-    ck_assert_uint_lt(manager->slabs[DOMI_SLAB_1088].mapped_bytes, mapped / 3);
+    ck_assert_uint_lt(manager->pool.slabs[DOMI_SLAB_1088].mapped_bytes, mapped / 3);
     ck_assert_uint_gt(trim_all(start_ns + 1203 * MS), 0); /* and every second for a while */
     ck_assert_uint_gt(trim_all(start_ns + 2204 * MS), 0);
     domt_world_end(&world);
@@ -380,7 +380,7 @@ START_TEST(light_traffic_keeps_no_slab_from_being_trimmed)
 {
     open_world();
     domi_manager *manager = world.managers[1];
-    const domi_slab *slab = &manager->slabs[DOMI_SLAB_64];
+    const domi_slab *slab = &manager->pool.slabs[DOMI_SLAB_64];
     hold(1, HELD);
     let_go(1, HELD, HELD);
     uint64_t mapped = slab->mapped_bytes;
@@ -401,7 +401,7 @@ START_TEST(what_is_spare_is_never_less_than_nothing)
 
     open_world();
     domi_manager *manager = world.managers[1];
-    const domi_slab *slab = &manager->slabs[DOMI_SLAB_64];
+    const domi_slab *slab = &manager->pool.slabs[DOMI_SLAB_64];
     hold(0, HELD);
     let_go(0, HELD, 1000);
     uint64_t now_ns = manager->now_ns;
@@ -411,7 +411,7 @@ START_TEST(what_is_spare_is_never_less_than_nothing)
     /* a flood takes what there is before the pass has been over the other slabs */
     for (; slab->spare_bytes != 0; count++)
         hold(count, count + 1);
-    ck_assert_uint_le(domi_counter_read(&manager->spare_bytes), slab->mapped_bytes);
+    ck_assert_uint_le(domi_counter_read(&manager->memory.spare_bytes), slab->mapped_bytes);
     let_go(HELD, count, 2 * HELD);
     for (uint32_t i = 0; i < HELD; i += 1000)
         domi_pool_free(manager, &held[i]->node);
@@ -428,13 +428,14 @@ START_TEST(what_is_taken_again_is_not_spare)
     let_go(0, HELD, 1000);
     for (int i = 0; i < 1000; i++, now_ns += 100 * MS)
         (void)domi_pool_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
-    uint64_t spare = domi_counter_read(&manager->spare_bytes);
+    uint64_t spare = domi_counter_read(&manager->memory.spare_bytes);
     ck_assert_uint_gt(spare, 0);
-    for (uint32_t i = HELD; manager->slabs[DOMI_SLAB_64].free != NULL; i++) /* and no further */
+    for (uint32_t i = HELD; manager->pool.slabs[DOMI_SLAB_64].free != NULL;
+         i++) /* and no further */
         hold(i, i + 1);
     for (int i = 0; i < 2000; i++, now_ns += 1000 * MS)
         (void)domi_pool_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
-    ck_assert_uint_eq(domi_counter_read(&manager->spare_bytes), 0);
+    ck_assert_uint_eq(domi_counter_read(&manager->memory.spare_bytes), 0);
     domt_world_end(&world);
 }
 END_TEST
@@ -454,7 +455,7 @@ START_TEST(a_level_that_ends_while_something_is_passed_on_has_ended)
     open_world();
     static domi_letters letters;
     domi_manager *manager = world.managers[0];
-    manager->letters = &letters;
+    manager->directory.letters = &letters;
     ck_assert_int_eq(domi_letters_subscribe(&letters, other, DOMUS_LETTERS_REFUSED), 0);
     domi_envelope *envelope = domi_envelope_new(manager, 64);
     envelope->type = &domt_note;
@@ -465,7 +466,7 @@ START_TEST(a_level_that_ends_while_something_is_passed_on_has_ended)
     (void)domi_memory_set_meter(&meter);
     ck_assert_int_eq(domi_mailbox_put_passed(manager, one, &envelope->node, DOMI_NOTICE), -ENOBUFS);
     (void)domi_memory_set_meter(NULL);
-    ck_assert_uint_eq(manager->pressure_seen, DOMUS_MEMORY_HIGH);
+    ck_assert_uint_eq(manager->memory.pressure_seen, DOMUS_MEMORY_HIGH);
     ck_assert_int_eq(domt_notice(manager, other, &domt_note, "1234567"), 0);
     domi_pool_free(manager, &envelope->node);
     domt_settle(&world);

@@ -33,14 +33,14 @@ START_TEST(publication_that_no_step_has_seen_is_dropped_once)
     open_world(&spawner);
     ck_assert_int_eq(domi_groups_init(&groups, 8, 8, 2, key), 0);
     for (uint32_t i = 0; i < 3; i++)
-        world.managers[i]->groups = &groups;
+        world.managers[i]->directory.groups = &groups;
     domt_do(&world, agent, spawn_in, "count");
     ck_assert_uint_eq(steps, 1);
     domt_send(domt_outside(&world), agent, publish_owned, NULL);
     domi_manager *home = world.managers[0];
     (void)domt_events(home);
     for (uint32_t i = 0; i < 2; i++) /* the agent, the shard: the process has it in its mailbox */
-        (void)domi_house_run(home, domi_queue_take(&home->ready[DOMUS_STATE]));
+        (void)domi_house_run(home, domi_queue_take(&home->schedule.ready[DOMUS_STATE]));
     ck_assert_int_eq(domi_house_stop(home, other), 0);
     for (uint32_t i = 0; i < 3; i++)
         (void)domt_iterate(world.managers[1]);

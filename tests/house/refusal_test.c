@@ -96,7 +96,7 @@ START_TEST(m11_recovers_below_half)
 {
     open_world();
     (void)fill(world.managers[0]);
-    domi_house *house = domi_queue_take(&world.managers[0]->ready[0]);
+    domi_house *house = domi_queue_take(&world.managers[0]->schedule.ready[0]);
     ck_assert_ptr_eq(house, one.house);
     ck_assert_uint_eq(domi_house_run(world.managers[0], house), 64);
     ck_assert_uint_eq(house->mail, 36);
@@ -117,10 +117,10 @@ START_TEST(m11_stays_full_above_half)
     ck_assert_int_eq(domt_world_start(&world), 0);
     one = domt_recorder_new(&world, 0, &log0);
     (void)fill(world.managers[0]);
-    domi_house_run(world.managers[0], domi_queue_take(&world.managers[0]->ready[0]));
+    domi_house_run(world.managers[0], domi_queue_take(&world.managers[0]->schedule.ready[0]));
     ck_assert_uint_eq(one.house->mail, 50);
     ck_assert(is_full());
-    domi_house_run(world.managers[0], domi_queue_take(&world.managers[0]->ready[0]));
+    domi_house_run(world.managers[0], domi_queue_take(&world.managers[0]->schedule.ready[0]));
     ck_assert(!is_full());
     domt_world_end(&world);
 }
@@ -150,14 +150,14 @@ START_TEST(m11_refused_ask_resumes_with_enobufs)
     domus_address there = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
     domt_settle(&world);
     (void)fill(world.managers[0]);
-    domi_house *full = domi_queue_take(&world.managers[0]->ready[0]); /* it does not run */
+    domi_house *full = domi_queue_take(&world.managers[0]->schedule.ready[0]); /* it does not run */
     for (int i = 0; i < 2; i++) {
         heard_error = 0;
         domt_do(&world, i == 0 ? here : there, ask_owned, NULL);
         ck_assert_int_eq(heard_error, -ENOBUFS);
         ck_assert_uint_eq(domt_releases, (unsigned)i + 1); /* an ask's payload went with it */
     }
-    domi_queue_put(&world.managers[0]->ready[0], full);
+    domi_queue_put(&world.managers[0]->schedule.ready[0], full);
     domt_settle(&world);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);

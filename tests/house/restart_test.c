@@ -262,7 +262,7 @@ START_TEST(address_and_name_stay_and_a_become_is_undone)
         open_two(&restarts);
         ck_assert_int_eq(domi_names_init(&names, 8, key), 0);
         for (uint32_t i = 0; i < 3; i++)
-            domt_kin_world.managers[i]->names = &names;
+            domt_kin_world.managers[i]->directory.names = &names;
         domt_kin_do(child, take_name, NULL);
         domt_kin_do(child, become_deaf, NULL);
         ck_assert_ptr_eq(domt_kin_of[child].address.house->behaviour, &domt_kin_deaf);

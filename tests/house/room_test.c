@@ -51,12 +51,12 @@ static void ask_for_room(uint32_t home)
     ck_assert_int_eq(domt_notice(here, domt_kin_of[2].address, &domt_call_type,
                                  &(domt_call){await_room, &domt_kin_of[1].address}),
                      0);
-    for (uint32_t i = here->ready[DOMUS_STATE].count; i > 0 && result == 1; i--) {
-        domi_house *house = domi_queue_take(&here->ready[DOMUS_STATE]);
+    for (uint32_t i = here->schedule.ready[DOMUS_STATE].count; i > 0 && result == 1; i--) {
+        domi_house *house = domi_queue_take(&here->schedule.ready[DOMUS_STATE]);
         if (house == domt_kin_of[2].address.house)
             (void)domi_house_run(here, house);
         else
-            domi_queue_put(&here->ready[DOMUS_STATE], house);
+            domi_queue_put(&here->schedule.ready[DOMUS_STATE], house);
     }
     ck_assert_int_eq(result, 0);
 }
@@ -71,7 +71,7 @@ START_TEST(room_is_told_once_below_half)
             ck_assert_uint_eq(domt_kin_of[2].rooms, 0);
             ck_assert_uint_le(domi_house_count_events(domt_kin_of[1].address.house), 0);
             (void)domi_manager_take_arrivals(there);
-            (void)domi_house_run(there, domi_queue_take(&there->ready[DOMUS_STATE]));
+            (void)domi_house_run(there, domi_queue_take(&there->schedule.ready[DOMUS_STATE]));
             left = domt_kin_of[1].address.house->mail;
         }
         domt_settle(&domt_kin_world);

@@ -293,7 +293,7 @@ START_TEST(each_invariant_of_all_routers_is_checked)
         {has_a_free_router_without_leases, "DOMI_LIFE_LEASE"},
         {is_nobodys, "router->owned"},
         {is_an_orphan_of_a_living_owner, "DOMI_ROUTER_ORPHAN"},
-        {is_in_a_circle, "count <= manager->routers->count"},
+        {is_in_a_circle, "count <= manager->directory.routers->count"},
         {tells_its_load_to_another_place, "has_left"},
         {belongs_to_another_lease, "has_left"},
         {has_one_routee, "count >= 2"},

@@ -7,7 +7,7 @@
 START_TEST(robin_gives_to_one_after_the_other)
 {
     begin(8);
-    world.managers[0]->mailbox_max = world.managers[1]->mailbox_max = 1000;
+    world.managers[0]->limits.mailbox_max = world.managers[1]->limits.mailbox_max = 1000;
     spawn_many(5, DOMUS_ROUTE_ROBIN);
     ck_assert_ptr_null(router.house->home);
     for (uint32_t i = 0; i < 5; i++)
@@ -33,7 +33,7 @@ static int spawn_per_thread(domus_stack *stack, void *context)
 START_TEST(near_gives_to_the_one_on_the_senders_thread)
 {
     begin(8);
-    world.managers[0]->mailbox_max = world.managers[1]->mailbox_max = 1000;
+    world.managers[0]->limits.mailbox_max = world.managers[1]->limits.mailbox_max = 1000;
     domt_do(&world, agents[0], spawn_per_thread, NULL);
     for (uint32_t i = 0; i < 2; i++) {
         ck_assert_ptr_eq(routees[i].house->home, world.managers[i]);
@@ -53,7 +53,7 @@ END_TEST
 START_TEST(near_takes_turns_among_several_of_one_thread)
 {
     begin(8);
-    world.managers[0]->mailbox_max = world.managers[1]->mailbox_max = 1000;
+    world.managers[0]->limits.mailbox_max = world.managers[1]->limits.mailbox_max = 1000;
     spawn_many(5, DOMUS_ROUTE_NEAR);
     domt_do(&world, agents[1], send_hundred, NULL);
     ck_assert_uint_eq(got[1], 50);
@@ -69,7 +69,7 @@ START_TEST(who_is_gone_is_passed_over_until_all_are)
 {
     for (domus_route route = DOMUS_ROUTE_ROBIN; route <= DOMUS_ROUTE_LEAST; route++) {
         begin(8);
-        world.managers[0]->mailbox_max = world.managers[1]->mailbox_max = 1000;
+        world.managers[0]->limits.mailbox_max = world.managers[1]->limits.mailbox_max = 1000;
         spawn_many(4, route);
         for (uint32_t gone = 0; gone < 4; gone++) {
             uint64_t before = got[gone];

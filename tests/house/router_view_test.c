@@ -102,7 +102,8 @@ START_TEST(routees_of_a_router_that_could_not_be_made_are_stopped)
     world.managers[0]->hooks.begin_spawn = NULL;
     ck_assert_int_eq(wish.result, -ESHUTDOWN);
     ck_assert_uint_eq(domt_sum(&world, offsetof(domi_counters, spawns)), houses + 2);
-    ck_assert_uint_eq(world.managers[0]->houses + world.managers[1]->houses, 2); /* the agents */
+    ck_assert_uint_eq(world.managers[0]->births.houses + world.managers[1]->births.houses,
+                      2); /* the agents */
     ck_assert_uint_eq(routers.count, 0);
     spawn_many(4, DOMUS_ROUTE_ROBIN);
     end();

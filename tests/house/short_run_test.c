@@ -41,7 +41,7 @@ static const char *run_once(void)
 {
     uint32_t first = log0.count;
 
-    (void)domi_house_run(home(), domi_queue_take(&home()->ready[DOMUS_STATE]));
+    (void)domi_house_run(home(), domi_queue_take(&home()->schedule.ready[DOMUS_STATE]));
     return domt_log_text(&log0, first);
 }
 
@@ -90,7 +90,7 @@ START_TEST(receive_takes_its_message_in_the_shortest_run)
     ck_assert_uint_eq(resumed, 0);
     domt_note_to(domt_outside(&world), one, 1);
     (void)domi_manager_take_arrivals(home());
-    for (int run = 0; run < 3 && home()->ready[DOMUS_STATE].count != 0; run++)
+    for (int run = 0; run < 3 && home()->schedule.ready[DOMUS_STATE].count != 0; run++)
         (void)run_once();
     ck_assert_uint_eq(resumed, 1);
     domt_settle(&world);

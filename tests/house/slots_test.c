@@ -13,7 +13,7 @@ static domt_world world;
 
 static uint32_t cached(uint32_t manager, uint32_t home, uint32_t size_class)
 {
-    return world.managers[manager]->slots_of[home].count[size_class];
+    return world.managers[manager]->births.slots_of[home].count[size_class];
 }
 
 static uint32_t length(const domi_house *house)
@@ -27,7 +27,7 @@ static uint32_t length(const domi_house *house)
 
 static uint32_t given_back(const domi_manager *home)
 {
-    return length(home->slots.slabs[0].free);
+    return length(home->births.slots.slabs[0].free);
 }
 
 START_TEST(slots_are_taken_from_home_64_at_a_time)
@@ -92,11 +92,13 @@ START_TEST(free_slots_are_counted_until_they_are_taken_again)
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < COUNT; i++)
             houses[i] = domi_slots_take(home, home, 16);
-        ck_assert_uint_eq(domi_counter_read(&home->slots.free_bytes), 192 * given_back(home));
+        ck_assert_uint_eq(domi_counter_read(&home->births.slots.free_bytes),
+                          192 * given_back(home));
         for (int i = 0; i < COUNT; i++)
             domi_slots_put(home, houses[i]);
         ck_assert_uint_gt(given_back(home), 0);
-        ck_assert_uint_eq(domi_counter_read(&home->slots.free_bytes), 192 * given_back(home));
+        ck_assert_uint_eq(domi_counter_read(&home->births.slots.free_bytes),
+                          192 * given_back(home));
     }
     domt_world_end(&world);
 }
@@ -157,11 +159,11 @@ START_TEST(spawn_without_memory_fails_and_recovers)
     ck_assert_int_eq(domi_house_spawn(home, home, &large, NULL, &address), -ENOMEM);
     ck_assert_ptr_null(address.house);
     ck_assert_uint_eq(cached(0, 0, 0), DOMI_SLOTS_REFILL); /* the slot went back */
-    ck_assert_uint_eq(length(home->slots_of[0].free[0]), DOMI_SLOTS_REFILL);
+    ck_assert_uint_eq(length(home->births.slots_of[0].free[0]), DOMI_SLOTS_REFILL);
     domi_memory_fail_after(-1, 0);
     ck_assert_int_eq(domi_house_spawn(home, home, &large, NULL, &address), 0);
     domt_settle(&world);
-    ck_assert_uint_eq(home->houses, 1);
+    ck_assert_uint_eq(home->births.houses, 1);
     domt_world_end(&world);
 }
 END_TEST

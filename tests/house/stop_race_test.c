@@ -107,7 +107,7 @@ START_TEST(m9_stop_right_after_a_foreign_spawn_is_not_lost)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
     domt_world_own(&world);
     domt_settle(&world);
-    ck_assert_uint_eq(home->houses, 0);
+    ck_assert_uint_eq(home->births.houses, 0);
     ck_assert_uint_ge(births, BIRTHS_MIN);
     ck_assert_uint_eq(mounts, stops);
     ck_assert_uint_eq(domi_counter_read(&home->counters.stops), births);

@@ -67,7 +67,7 @@ START_TEST(stop_from_anywhere_in_every_state_ends_the_actor_once)
             }
         }
     }
-    ck_assert_uint_eq(world.managers[0]->houses, 1);
+    ck_assert_uint_eq(world.managers[0]->births.houses, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, stops), WHENS * 9);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
@@ -233,11 +233,11 @@ START_TEST(stop_cancels_timers)
 {
     open_world();
     domt_do(&world, one, arm, NULL);
-    ck_assert_uint_eq(world.managers[0]->timers, 2);
+    ck_assert_uint_eq(world.managers[0]->timing.timers, 2);
     ck_assert_int_eq(domi_house_stop(world.managers[0], one), 0);
     domt_settle(&world);
-    ck_assert_uint_eq(world.managers[0]->timers, 0);
-    ck_assert_uint_eq(world.managers[0]->wheel.count, 0);
+    ck_assert_uint_eq(world.managers[0]->timing.timers, 0);
+    ck_assert_uint_eq(world.managers[0]->timing.wheel.count, 0);
     domt_pass(&world, 10 * MS);
     ck_assert_uint_eq(log0.count, 0);
     domt_world_end(&world);
@@ -262,7 +262,7 @@ START_TEST(stop_waits_for_the_inbox_to_be_taken)
     ck_assert(is_gone(one));
     ck_assert_uint_eq(log0.stops, 1);
     ck_assert_uint_eq(domt_releases, 1);
-    ck_assert_uint_eq(home->timers, 0);
+    ck_assert_uint_eq(home->timing.timers, 0);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }
@@ -298,8 +298,8 @@ START_TEST(on_stop_may_send_but_begins_nothing)
     ck_assert(is_gone(dying));
     ck_assert_uint_eq(domt_log_count(&log1, 'n'), 1);
     ck_assert_uint_eq(domt_releases, 0); /* what was not taken stays the caller's */
-    ck_assert_uint_eq(world.managers[0]->timers, 0);
-    ck_assert_uint_eq(world.managers[0]->houses, 1); /* `one` */
+    ck_assert_uint_eq(world.managers[0]->timing.timers, 0);
+    ck_assert_uint_eq(world.managers[0]->births.houses, 1); /* `one` */
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
 }

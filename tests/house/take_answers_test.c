@@ -334,7 +334,7 @@ static void open_group(uint32_t members)
     domt_owning_open();
     ck_assert_int_eq(domi_groups_init(&groups, 8, 8, 2, key), 0);
     for (uint32_t i = 0; i < 3; i++)
-        now->world.managers[i]->groups = &groups;
+        now->world.managers[i]->directory.groups = &groups;
     for (uint32_t i = 0; i < members; i++)
         domt_own_do(i, join, NULL);
 }

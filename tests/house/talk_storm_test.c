@@ -361,8 +361,8 @@ static void calm_down(void)
     ck_assert_msg(DOMT_SUM(&world, stops) == born, "seed %llu: somebody does not end",
                   (unsigned long long)now_seed);
     for (uint32_t i = 0; i < HOMES; i++) {
-        ck_assert_uint_eq(world.managers[i]->deadlines.count, 0);
-        ck_assert_uint_eq(domi_counter_read(&world.managers[i]->houses), 0);
+        ck_assert_uint_eq(world.managers[i]->timing.deadlines.count, 0);
+        ck_assert_uint_eq(domi_counter_read(&world.managers[i]->births.houses), 0);
     }
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
 }

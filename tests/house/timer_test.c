@@ -28,8 +28,8 @@ static void open_world(uint32_t timers_max)
 
 static void close_world(void)
 {
-    ck_assert_uint_eq(world.managers[0]->timers, 0);
-    ck_assert_uint_eq(world.managers[0]->wheel.count, 0);
+    ck_assert_uint_eq(world.managers[0]->timing.timers, 0);
+    ck_assert_uint_eq(world.managers[0]->timing.wheel.count, 0);
     ck_assert_ptr_null(one.house->attached);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     domt_world_end(&world);
@@ -394,7 +394,7 @@ START_TEST(timers_max_refuses_and_recovers)
     ck_assert_int_eq(extra.result, 0);
     domt_pass(&world, 5 * MS);
     ck_assert_uint_eq(log0.count, 3);
-    ck_assert_uint_eq(home()->timers, 1);
+    ck_assert_uint_eq(home()->timing.timers, 1);
     domt_world_end(&world);
 }
 END_TEST
@@ -455,7 +455,7 @@ START_TEST(event_without_a_frame_to_run_in_does_not_hurt_its_timer)
     domi_memory_fail_after(-1, 0);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 4);
     ck_assert_uint_eq(ticks, 0);
-    ck_assert_uint_eq(home()->timers, 1);
+    ck_assert_uint_eq(home()->timing.timers, 1);
     domt_pass(&world, 2 * MS);
     ck_assert_uint_eq(ticks, 2);
     ck_assert_int_eq(cancel_by(one, periodic), 0);

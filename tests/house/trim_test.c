@@ -14,7 +14,7 @@ static domi_node *nodes[COUNT];
 
 static uint64_t spare(const domi_manager *manager)
 {
-    return atomic_load(&manager->spare_bytes);
+    return atomic_load(&manager->memory.spare_bytes);
 }
 
 START_TEST(spare_bytes_that_are_used_again_are_not_spare_any_more)
@@ -32,10 +32,10 @@ START_TEST(spare_bytes_that_are_used_again_are_not_spare_any_more)
     while (domi_pool_trim_step(home, now_ns, 4096))
         ;
     ck_assert_uint_gt(spare(home), 0);
-    ck_assert_uint_eq(spare(home), home->slabs[DOMI_SLAB_64].spare_bytes);
+    ck_assert_uint_eq(spare(home), home->pool.slabs[DOMI_SLAB_64].spare_bytes);
     for (int i = 0; i < COUNT; i++) /* all that is free, and more */
         ck_assert_ptr_nonnull(domi_pool_take(home, DOMI_SLAB_64));
-    ck_assert_uint_eq(home->slabs[DOMI_SLAB_64].spare_bytes, 0);
+    ck_assert_uint_eq(home->pool.slabs[DOMI_SLAB_64].spare_bytes, 0);
     ck_assert_uint_eq(spare(home), 0);
     domt_world_end(&world);
 }
@@ -65,27 +65,27 @@ END_TEST
 
 static void trims_without_a_pass(void)
 {
-    world.managers[0]->trim.under_way = false;
+    world.managers[0]->memory.trim.under_way = false;
 }
 
 static void has_come_to_no_slab(void)
 {
-    world.managers[0]->trim.slab = DOMI_SLABS;
+    world.managers[0]->memory.trim.slab = DOMI_SLABS;
 }
 
 static void waits_longer_than_it_may(void)
 {
-    world.managers[0]->trim.wait_ns = UINT64_MAX;
+    world.managers[0]->memory.trim.wait_ns = UINT64_MAX;
 }
 
 static void trims_a_slab_that_it_left(void)
 {
-    world.managers[0]->trim.slab++;
+    world.managers[0]->memory.trim.slab++;
 }
 
 static void trims_a_slab_before_it_begins(void)
 {
-    world.managers[0]->trim.begun = false;
+    world.managers[0]->memory.trim.begun = false;
 }
 
 static void check_pass(void *breaks)
@@ -114,9 +114,9 @@ START_TEST(each_invariant_of_a_pass_is_checked)
         nodes[i] = domi_pool_take(home, DOMI_SLAB_64);
     for (int i = 0; i < COUNT; i++)
         domi_pool_free(home, nodes[i]);
-    for (int i = 0; i < 1000 && !home->trim.begun; i++)
+    for (int i = 0; i < 1000 && !home->memory.trim.begun; i++)
         (void)domi_pool_trim_step(home, now_ns += UINT64_C(100000000), 64);
-    ck_assert(home->slabs[DOMI_SLAB_64].trim != NULL && domi_trim_is_sound(home));
+    ck_assert(home->pool.slabs[DOMI_SLAB_64].trim != NULL && domi_trim_is_sound(home));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         domt_dies(check_pass, &rows[i].breaks, rows[i].text);
     domt_world_end(&world);

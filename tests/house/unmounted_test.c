@@ -121,7 +121,7 @@ static void hold_silence(void)
     ck_assert_uint_eq(domt_kin_of[CHILD].ticks, 0);
     ck_assert_uint_eq(child()->mail, 3);
     ck_assert_uint_eq(domi_house_count_events(child()), 0);
-    ck_assert_uint_eq(domt_kin_world.managers[1]->timers, 0);
+    ck_assert_uint_eq(domt_kin_world.managers[1]->timing.timers, 0);
     ck_assert_uint_eq(dead(), 2); /* the events of who was gone already */
 }
 
@@ -459,7 +459,7 @@ START_TEST(thief_that_runs_it_calls_none_of_its_functions)
     ck_assert_int_eq(domi_house_stop(home, domt_kin_of[OTHER].address), 0);
     (void)domt_run_state(home); /* the other ends, and tells of it */
     ck_assert_int_eq(child()->state, DOMI_READY);
-    ck_assert_uint_eq(domi_loans_expose(home, &home->ready[DOMUS_STATE], 1), 1);
+    ck_assert_uint_eq(domi_loans_expose(home, &home->schedule.ready[DOMUS_STATE], 1), 1);
     domi_loan *loan = domi_loan_take(domt_outside(&domt_kin_world), home);
     ck_assert_ptr_nonnull(loan);
     domi_loan_run(domt_outside(&domt_kin_world), loan);

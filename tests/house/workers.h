@@ -91,8 +91,8 @@ static inline void begin(uint32_t max)
     domi_routers_init(&routers, max, ROUTEES_MAX);
     ck_assert_int_eq(domi_names_init(&names, 16, key), 0);
     for (uint32_t i = 0; i < 3; i++) {
-        world.managers[i]->routers = &routers;
-        world.managers[i]->names = &names;
+        world.managers[i]->directory.routers = &routers;
+        world.managers[i]->directory.names = &names;
     }
     for (uint32_t i = 0; i < 2; i++)
         agents[i] = domt_spawn(domt_outside(&world), world.managers[i], &domt_agent, NULL);

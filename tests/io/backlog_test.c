@@ -219,7 +219,7 @@ START_TEST(a_turn_of_a_stop_turns_so_many_away_and_the_next_one_the_rest)
     domt_bed_turn(&bed);
     ck_assert_uint_eq(bed.io.turned_away, WAITING_MAX);
     ck_assert_uint_eq(bed.io.counters.listening, 0);
-    ck_assert_uint_eq(bed.manager.houses, 1); /* the acceptor has ended */
+    ck_assert_uint_eq(bed.manager.births.houses, 1); /* the acceptor has ended */
     end_waiting();
 }
 END_TEST

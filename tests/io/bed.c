@@ -169,7 +169,7 @@ void domt_bed_end(domt_bed *bed)
     ck_assert_uint_eq(bed->io.open, 0);
     ck_assert_uint_eq(bed->io.buffers_free, bed->config.io.buffers.count);
     ck_assert_uint_eq(domt_fake_buffers_free(bed->fake), bed->config.io.buffers.count);
-    ck_assert_uint_eq(bed->manager.houses, 0);
+    ck_assert_uint_eq(bed->manager.births.houses, 0);
     ck_assert_ptr_null(bed->io.starved.head);
     ck_assert_ptr_null(bed->io.dirty);
     domi_manager_end_actors(&bed->manager);

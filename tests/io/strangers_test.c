@@ -243,7 +243,7 @@ START_TEST(a_connection_that_nobody_takes_counts_no_longer)
     ck_assert_uint_eq(domi_counter_read(&bed.io.turned_away), 2);
     ck_assert_uint_eq(peers.count, 0);
     stop_accepting();
-    ck_assert_uint_eq(bed.manager.houses, 0);
+    ck_assert_uint_eq(bed.manager.births.houses, 0);
     close_all(ends, 2);
 }
 END_TEST

@@ -115,7 +115,7 @@ static void begin(domus_directive of_mounts_that_fail)
 /* The parent is a state actor: it has its turn only here. */
 static void let_parent_decide(void)
 {
-    domi_house *house = domi_queue_take(&bed.manager.ready[DOMUS_STATE]);
+    domi_house *house = domi_queue_take(&bed.manager.schedule.ready[DOMUS_STATE]);
 
     ck_assert_ptr_eq(house, parent.house);
     (void)domi_house_run(&bed.manager, house);
@@ -157,7 +157,7 @@ static void end(int peer)
 {
     ck_assert_int_eq(domi_house_stop(&bed.manager, parent), 0);
     for (int i = 0; i < 3; i++) {
-        domi_house *house = domi_queue_take(&bed.manager.ready[DOMUS_STATE]);
+        domi_house *house = domi_queue_take(&bed.manager.schedule.ready[DOMUS_STATE]);
         if (house != NULL)
             (void)domi_house_run(&bed.manager, house);
         domt_bed_settle(&bed);
@@ -270,7 +270,7 @@ START_TEST(channels_of_who_is_stopped_instead_are_closed_unseen)
         domt_fake_receive_ends(bed.fake, fd, 0);
         domt_bed_settle(&bed);
         ck_assert(!domt_bed_is_open(fd));
-        ck_assert_uint_eq(bed.manager.houses, 2); /* the parent, and the bed's own actor */
+        ck_assert_uint_eq(bed.manager.births.houses, 2); /* the parent, and the bed's own actor */
         ck_assert_str_eq(told, "mos");
         ck_assert_uint_eq(bed.io.counters.closed, 1);
         end(peer);

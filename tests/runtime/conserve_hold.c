@@ -89,10 +89,10 @@ void domt_hold_silence(const char *name, const domus_system *system, const domt_
 
     for (uint32_t i = 0; i < system->count; i++) {
         const domi_manager *manager = &system->threads[i].manager;
-        timers += atomic_load(&((domi_manager *)(uintptr_t)manager)->timers);
+        timers += atomic_load(&((domi_manager *)(uintptr_t)manager)->timing.timers);
         lent += domi_loans_count_shown(manager);
-        ready += atomic_load(&((domi_manager *)(uintptr_t)manager)->readies);
-        houses += domi_counter_read(&manager->houses);
+        ready += atomic_load(&((domi_manager *)(uintptr_t)manager)->loans.readies);
+        houses += domi_counter_read(&manager->births.houses);
     }
     domt_hold(name, sums, "wake-ups by the cap that found work", 0,
               domt_profile_all(system).cap_wakeups_with_work);

@@ -70,7 +70,7 @@ static void report_thread(domi_thread *thread)
                                         [DOMI_PARK_NOTIFIED] = "notified"};
     domi_manager *manager = &thread->manager;
     const domi_stealing *stealing = &thread->stealing;
-    const domus_behaviour *running = manager->running;
+    const domus_behaviour *running = manager->activity.running;
     uint64_t due_ns = domi_thread_due_ns(thread);
     uint32_t park = manager->park;
     uint32_t left = HOUSES_MAX;
@@ -79,10 +79,10 @@ static void report_thread(domi_thread *thread)
             "thread %u: %s, runs %s; ready: state %u, channels %u; mounting %d, arrivals %p, "
             "returns %p, links kept back %u; houses %" PRIu64 ", timers %u, ",
             manager->index, park < sizeof parks / sizeof parks[0] ? parks[park] : "?",
-            running != NULL ? running->name : "nobody", manager->ready[DOMUS_STATE].count,
-            manager->ready[DOMUS_CHANNELS].count, manager->mounting.head != NULL,
-            (void *)manager->arrivals, (void *)manager->returns, manager->links.houses,
-            manager->houses, manager->timers);
+            running != NULL ? running->name : "nobody", manager->schedule.ready[DOMUS_STATE].count,
+            manager->schedule.ready[DOMUS_CHANNELS].count, manager->schedule.mounting.head != NULL,
+            (void *)manager->mail.arrivals, (void *)manager->loans.returns,
+            manager->mail.links.houses, manager->births.houses, manager->timing.timers);
     if (due_ns == UINT64_MAX)
         fprintf(stderr, "none due\n");
     else
@@ -91,7 +91,8 @@ static void report_thread(domi_thread *thread)
     fprintf(stderr,
             "    lent %u, of these shown %u; thieves %u, lendable %u; after the houses of %d, "
             "patience %u, has borrowed %d; wanted %u, doing %u\n",
-            manager->lent, manager->shared_count, manager->thieves, manager->lendable,
+            manager->loans.lent, manager->loans.shared_count, manager->loans.thieves,
+            manager->loans.lendable,
             stealing->victim == DOMI_NO_VICTIM ? -1 : (int)stealing->victim, stealing->patience,
             stealing->loan != NULL, thread->system->stop_step, thread->stop_step);
     domi_slots_walk(manager, report_house, &left);
@@ -107,7 +108,8 @@ void domt_watchdog_report(const domt_watchdog *dog, const domt_sums *sums, const
     for (uint32_t i = 0; i < dog->system->count; i++)
         report_thread(&dog->system->threads[i]);
     fprintf(stderr, "outside: arrivals %p, park %u; waking %u (0: nobody)\n",
-            (void *)dog->system->outside.arrivals, dog->system->outside.park, dog->system->waking);
+            (void *)dog->system->outside.mail.arrivals, dog->system->outside.park,
+            dog->system->waking);
     domt_sums_print(sums);
 }
 

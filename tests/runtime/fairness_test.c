@@ -170,7 +170,7 @@ static void step_channels(domt_load load)
     ck_assert_uint_le(domt_stepped_now_ns(world) - began_ns, runs * RUN_MAX * MESSAGE_NS);
     ck_assert_uint_eq(witnesses[CHANNELS].greeted, witnesses[CHANNELS].sent);
     /* Every timer that was due a tick before it began has put its event. */
-    ck_assert(domi_wheel_next_ns(&thread->manager.wheel) + DOMI_WHEEL_TICK_NS > began_ns);
+    ck_assert(domi_wheel_next_ns(&thread->manager.timing.wheel) + DOMI_WHEEL_TICK_NS > began_ns);
 }
 
 /* The budget of phase 3 after phases 1 and 2 took `io_ns`. */
@@ -191,7 +191,7 @@ static void step_state(uint32_t ratio, uint64_t budget)
 {
     uint64_t began_ns = domt_stepped_now_ns(world);
     uint64_t before = state_runs();
-    uint32_t ready = thread->manager.ready[DOMUS_STATE].count;
+    uint32_t ready = thread->manager.schedule.ready[DOMUS_STATE].count;
 
     for (int i = 0; i < CHANNELS; i++) {
         if (!witnesses[i].queued)

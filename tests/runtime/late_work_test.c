@@ -98,9 +98,9 @@ START_TEST(handler_that_takes_memory_hears_of_the_level)
     atomic_store(&pressure->meter.look_at, INT64_MAX); /* it does not look itself */
     atomic_store(&pressure->meter.tight, 1);
     atomic_store(&pressure->own_level, DOMUS_MEMORY_CRITICAL);
-    ck_assert_uint_eq(manager->pressure_seen, DOMUS_MEMORY_NORMAL);
+    ck_assert_uint_eq(manager->memory.pressure_seen, DOMUS_MEMORY_NORMAL);
     void *memory = domi_memory_new(256 * 1024);
-    ck_assert_uint_eq(manager->pressure_seen, DOMUS_MEMORY_CRITICAL);
+    ck_assert_uint_eq(manager->memory.pressure_seen, DOMUS_MEMORY_CRITICAL);
     domi_memory_free(memory);
     atomic_store(&pressure->own_level, DOMUS_MEMORY_NORMAL);
     atomic_store(&pressure->meter.tight, 0);
@@ -122,9 +122,9 @@ static void *run_and_run(void *manager_)
     domi_manager *manager = manager_;
 
     for (uint64_t run = 0; !atomic_load(&over); run++) {
-        atomic_store(&manager->running, NULL);
+        atomic_store(&manager->activity.running, NULL);
         atomic_store(&manager->counters.runs, run);
-        atomic_store(&manager->running, &run_by_number[run % 2]);
+        atomic_store(&manager->activity.running, &run_by_number[run % 2]);
         for (uint64_t i = run % 64; i > 0; i--)
             atomic_signal_fence(memory_order_seq_cst);
     }
@@ -161,7 +161,7 @@ START_TEST(stall_is_reported_of_the_run_that_was_looked_at)
     }
     atomic_store(&over, true);
     ck_assert_int_eq(pthread_join(runner, NULL), 0);
-    atomic_store(&thread->manager.running, NULL);
+    atomic_store(&thread->manager.activity.running, NULL);
     domt_stepped_fini(&world);
 }
 END_TEST

@@ -45,7 +45,7 @@ static void make_ready(domt_stepped *stepped, domus_address *addresses, uint32_t
     }
     domi_phase_io(thread);
     domi_phase_channels(thread);
-    ck_assert_uint_eq(thread->manager.ready[DOMUS_STATE].count, count);
+    ck_assert_uint_eq(thread->manager.schedule.ready[DOMUS_STATE].count, count);
     runs = 0;
 }
 
@@ -80,7 +80,7 @@ static void holds_budget_at_most(uint64_t most_ns, uint32_t ratio, uint64_t io_n
     ck_assert_uint_eq(profile.deadline_overrun_ns, taken_ns - budget_ns);
     ck_assert_uint_eq(profile.runs, runs);
 
-    while (domt_stepped_thread(&stepped, 0)->manager.ready[DOMUS_STATE].count != 0)
+    while (domt_stepped_thread(&stepped, 0)->manager.schedule.ready[DOMUS_STATE].count != 0)
         domt_stepped_iterate(&stepped, 0, false);
     ck_assert_uint_eq(runs, HOUSES);
     profile = domt_profile(stepped.system, 0);
@@ -174,7 +174,8 @@ START_TEST(ratio_100_runs_what_was_ready_at_its_start_and_comes_back)
         domt_stepped_iterate(&stepped, 0, true);
         ck_assert_uint_eq(domt_profile(stepped.system, 0).runs, turn * HOUSES);
         ck_assert_uint_eq(domt_profile(stepped.system, 0).iterations, 1 + turn);
-        ck_assert_uint_eq(domt_stepped_thread(&stepped, 0)->manager.ready[0].normal_every, 4);
+        ck_assert_uint_eq(domt_stepped_thread(&stepped, 0)->manager.schedule.ready[0].normal_every,
+                          4);
     }
     ck_assert_uint_eq(domt_profile(stepped.system, 0).deadline_expiries, 0);
     ck_assert_uint_eq(stepped.rings[0].sleeps, 0);
@@ -201,7 +202,7 @@ static int watched(domus_stack *stack, void *self, const void *payload)
 
     (void)self;
     (void)payload;
-    if (atomic_load(&home->arrivals) == NULL) {
+    if (atomic_load(&home->mail.arrivals) == NULL) {
         domt_notice(world->system, late_comer, &work_type, NULL);
         houses_since = messages_since = 0;
         last_house = NULL;

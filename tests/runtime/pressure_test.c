@@ -210,7 +210,7 @@ START_TEST(what_slabs_hold_free_is_not_used)
 {
     begin(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
-    domi_counter *spare = &system_->threads[1].manager.spare_bytes; /* nobody trims here */
+    domi_counter *spare = &system_->threads[1].manager.memory.spare_bytes; /* nobody trims here */
     atomic_store(spare, 200 * MIB);
     domt_pressed_use(95); /* of 1000 MiB: 75 without it */
     uint64_t looks = domt_pressed_memory().looks;

@@ -27,7 +27,7 @@ static domi_thread *thief(void)
 
 static domi_queue *queue(void)
 {
-    return &victim()->manager.ready[DOMUS_STATE];
+    return &victim()->manager.schedule.ready[DOMUS_STATE];
 }
 
 static void open_world_of(uint32_t threads, uint32_t patience)
@@ -87,12 +87,12 @@ END_TEST
 START_TEST(thief_that_has_work_of_its_own_again_is_not_counted_any_more)
 {
     open_world();
-    atomic_store(&victim()->manager.lendable, 1000);
+    atomic_store(&victim()->manager.loans.lendable, 1000);
     domt_stepped_iterate(&world, 1, true);
-    ck_assert_uint_eq(atomic_load(&victim()->manager.thieves), 1);
+    ck_assert_uint_eq(atomic_load(&victim()->manager.loans.thieves), 1);
     domt_notice(world.system, other, &poke, NULL);
     domt_stepped_iterate(&world, 1, true);
-    ck_assert_uint_eq(atomic_load(&victim()->manager.thieves), 0);
+    ck_assert_uint_eq(atomic_load(&victim()->manager.loans.thieves), 0);
     ck_assert_uint_eq(thief()->stealing.victim, DOMI_NO_VICTIM);
     domt_stepped_fini(&world);
 }
@@ -102,7 +102,7 @@ START_TEST(what_is_shown_and_nobody_takes_is_taken_back)
 {
     open_world();
     make_ready();
-    atomic_store(&victim()->manager.thieves, 1); /* one that is in a long handler */
+    atomic_store(&victim()->manager.loans.thieves, 1); /* one that is in a long handler */
     look(0);
     ck_assert_uint_eq(domi_loans_count_shown(&victim()->manager), FLOOR);
     look(DOMT_MS);
@@ -112,7 +112,7 @@ START_TEST(what_is_shown_and_nobody_takes_is_taken_back)
     ck_assert_uint_eq(queue()->count, HOUSES);
     look(DOMT_MS); /* they are not shown again for a while */
     ck_assert_uint_eq(domi_loans_count_shown(&victim()->manager), 0);
-    atomic_store(&victim()->manager.thieves, 0);
+    atomic_store(&victim()->manager.loans.thieves, 0);
     domt_stepped_fini(&world);
 }
 END_TEST
@@ -121,13 +121,13 @@ START_TEST(what_is_shown_counts_as_ready)
 {
     open_world();
     make_ready();
-    atomic_store(&victim()->manager.thieves, 1);
+    atomic_store(&victim()->manager.loans.thieves, 1);
     look(0);
     ck_assert_uint_eq(queue()->count, HOUSES - FLOOR);
     domi_thread_publish_depth(victim(), queue()->count);
-    ck_assert_uint_eq(atomic_load(&victim()->manager.readies), HOUSES);
-    ck_assert_uint_eq(atomic_load(&victim()->manager.lendable), HOUSES);
-    atomic_store(&victim()->manager.thieves, 0);
+    ck_assert_uint_eq(atomic_load(&victim()->manager.loans.readies), HOUSES);
+    ck_assert_uint_eq(atomic_load(&victim()->manager.loans.lendable), HOUSES);
+    atomic_store(&victim()->manager.loans.thieves, 0);
     domt_stepped_fini(&world);
 }
 END_TEST
@@ -140,15 +140,15 @@ START_TEST(thread_without_ready_houses_says_so)
     make_ready();
     (void)domi_loans_expose(&victim()->manager, queue(), HOUSES);
     domi_thread_publish_depth(victim(), queue()->count);
-    ck_assert_uint_eq(atomic_load(&victim()->manager.readies), HOUSES);
+    ck_assert_uint_eq(atomic_load(&victim()->manager.loans.readies), HOUSES);
     for (int i = 0; i < HOUSES; i++) {
         domi_loan *loan = domi_loan_take(&thief()->manager, &victim()->manager);
         ck_assert_ptr_nonnull(loan);
         domi_loan_run(&thief()->manager, loan);
     }
     domt_stepped_iterate(&world, 0, false);
-    ck_assert_uint_eq(atomic_load(&victim()->manager.readies), 0);
-    ck_assert_uint_eq(atomic_load(&victim()->manager.lendable), 0);
+    ck_assert_uint_eq(atomic_load(&victim()->manager.loans.readies), 0);
+    ck_assert_uint_eq(atomic_load(&victim()->manager.loans.lendable), 0);
     domt_stepped_fini(&world);
 }
 END_TEST
@@ -182,20 +182,21 @@ static void open_contention(void)
         domt_notice(world.system, ready[i], &poke, NULL);
     (void)domi_manager_take_arrivals(manager_of(2));
     ck_assert_uint_eq(domi_loans_expose(manager_of(0), queue(), FLOOR), FLOOR);
-    ck_assert_uint_eq(domi_loans_expose(manager_of(2), &manager_of(2)->ready[DOMUS_STATE], FLOOR),
-                      FLOOR);
-    atomic_store(&manager_of(0)->lendable, 1000);
-    atomic_store(&manager_of(2)->lendable, 1000);
+    ck_assert_uint_eq(
+        domi_loans_expose(manager_of(2), &manager_of(2)->schedule.ready[DOMUS_STATE], FLOOR),
+        FLOOR);
+    atomic_store(&manager_of(0)->loans.lendable, 1000);
+    atomic_store(&manager_of(2)->loans.lendable, 1000);
     thief()->stealing.victim = 0;
-    atomic_store(&manager_of(0)->thieves, 1);
-    domi_spinlock_lock(&manager_of(0)->shared_lock);
+    atomic_store(&manager_of(0)->loans.thieves, 1);
+    domi_spinlock_lock(&manager_of(0)->loans.shared_lock);
 }
 
 static void close_contention(void)
 {
-    domi_spinlock_unlock(&manager_of(0)->shared_lock);
+    domi_spinlock_unlock(&manager_of(0)->loans.shared_lock);
     (void)domi_loans_take_back(manager_of(0), queue());
-    (void)domi_loans_take_back(manager_of(2), &manager_of(2)->ready[DOMUS_STATE]);
+    (void)domi_loans_take_back(manager_of(2), &manager_of(2)->schedule.ready[DOMUS_STATE]);
     domt_stepped_fini(&world);
 }
 
@@ -205,8 +206,8 @@ START_TEST(thief_goes_on_to_the_next_when_others_are_at_its_victim)
     ck_assert(domi_thread_steal(thief()));
     ck_assert_ptr_nonnull(thief()->stealing.loan);
     ck_assert_ptr_eq(thief()->stealing.loan->house->home, manager_of(2));
-    ck_assert_uint_eq(atomic_load(&manager_of(0)->thieves), 0);
-    ck_assert_uint_eq(atomic_load(&manager_of(2)->thieves), 1);
+    ck_assert_uint_eq(atomic_load(&manager_of(0)->loans.thieves), 0);
+    ck_assert_uint_eq(atomic_load(&manager_of(2)->loans.thieves), 1);
     domi_thread_run_loan(thief());
     (void)domi_loans_settle(manager_of(2));
     close_contention();
@@ -216,11 +217,11 @@ END_TEST
 START_TEST(thief_stays_with_its_victim_when_there_is_no_other)
 {
     open_contention();
-    atomic_store(&manager_of(2)->lendable, 0);
+    atomic_store(&manager_of(2)->loans.lendable, 0);
     ck_assert(domi_thread_steal(thief()));
     ck_assert_ptr_null(thief()->stealing.loan);
     ck_assert_uint_eq(thief()->stealing.victim, 0);
-    ck_assert_uint_eq(atomic_load(&manager_of(0)->thieves), 1);
+    ck_assert_uint_eq(atomic_load(&manager_of(0)->loans.thieves), 1);
     close_contention();
 }
 END_TEST
@@ -228,13 +229,13 @@ END_TEST
 START_TEST(thief_looks_at_each_victim_once_when_others_are_at_all)
 {
     open_contention();
-    domi_spinlock_lock(&manager_of(2)->shared_lock);
+    domi_spinlock_lock(&manager_of(2)->loans.shared_lock);
     ck_assert(domi_thread_steal(thief()));
     ck_assert_ptr_null(thief()->stealing.loan);
     ck_assert_uint_eq(thief()->stealing.patience, 1); /* it waits, and not for ever */
-    ck_assert_uint_eq(atomic_load(&manager_of(0)->thieves) + atomic_load(&manager_of(2)->thieves),
-                      1);
-    domi_spinlock_unlock(&manager_of(2)->shared_lock);
+    ck_assert_uint_eq(
+        atomic_load(&manager_of(0)->loans.thieves) + atomic_load(&manager_of(2)->loans.thieves), 1);
+    domi_spinlock_unlock(&manager_of(2)->loans.shared_lock);
     close_contention();
 }
 END_TEST
@@ -251,16 +252,16 @@ START_TEST(thief_tries_no_victim_twice_in_one_iteration)
         for (int i = 0; i < FLOOR; i++)
             domt_notice(world.system, ready[i], &poke, NULL);
         (void)domi_manager_take_arrivals(manager_of(index));
-        ck_assert_uint_eq(
-            domi_loans_expose(manager_of(index), &manager_of(index)->ready[DOMUS_STATE], FLOOR),
-            FLOOR);
-        atomic_store(&manager_of(index)->lendable, 1000);
-        domi_spinlock_lock(&manager_of(index)->shared_lock);
+        ck_assert_uint_eq(domi_loans_expose(manager_of(index),
+                                            &manager_of(index)->schedule.ready[DOMUS_STATE], FLOOR),
+                          FLOOR);
+        atomic_store(&manager_of(index)->loans.lendable, 1000);
+        domi_spinlock_lock(&manager_of(index)->loans.shared_lock);
     }
     for (uint32_t tries = 1; tries <= 4; tries++) { /* from one to the other, and back */
         thief()->stealing.victim = 4 * (tries % 2);
-        atomic_store(&manager_of(0)->thieves, tries % 2 == 0);
-        atomic_store(&manager_of(4)->thieves, tries % 2 == 1);
+        atomic_store(&manager_of(0)->loans.thieves, tries % 2 == 0);
+        atomic_store(&manager_of(4)->loans.thieves, tries % 2 == 1);
         ck_assert(domi_thread_steal(thief()));
         ck_assert_ptr_null(thief()->stealing.loan);
         ck_assert_uint_eq(thief()->stealing.victim, 4 - 4 * (tries % 2));
@@ -268,8 +269,9 @@ START_TEST(thief_tries_no_victim_twice_in_one_iteration)
         ck_assert_uint_eq(thief()->stealing.patience, tries);
     }
     for (uint32_t index = 0; index < 5; index += 4) {
-        domi_spinlock_unlock(&manager_of(index)->shared_lock);
-        (void)domi_loans_take_back(manager_of(index), &manager_of(index)->ready[DOMUS_STATE]);
+        domi_spinlock_unlock(&manager_of(index)->loans.shared_lock);
+        (void)domi_loans_take_back(manager_of(index),
+                                   &manager_of(index)->schedule.ready[DOMUS_STATE]);
     }
     domt_stepped_fini(&world);
 }
@@ -278,11 +280,11 @@ END_TEST
 START_TEST(thief_waits_as_long_as_its_patience)
 {
     open_world_of(2, 5);
-    atomic_store(&victim()->manager.lendable, 1000); /* and shows nothing */
+    atomic_store(&victim()->manager.loans.lendable, 1000); /* and shows nothing */
     for (int i = 0; i < 5; i++)
         ck_assert(domi_thread_steal(thief()));
     ck_assert(!domi_thread_steal(thief()));
-    ck_assert_uint_eq(atomic_load(&victim()->manager.thieves), 0);
+    ck_assert_uint_eq(atomic_load(&victim()->manager.loans.thieves), 0);
     domt_stepped_fini(&world);
 }
 END_TEST
@@ -291,7 +293,7 @@ START_TEST(thief_that_got_a_house_is_as_patient_as_before)
 {
     open_world_of(2, 5);
     make_ready();
-    atomic_store(&victim()->manager.lendable, 1000);
+    atomic_store(&victim()->manager.loans.lendable, 1000);
     for (int i = 0; i < 3; i++)
         ck_assert(domi_thread_steal(thief()));
     ck_assert_uint_eq(domi_loans_expose(&victim()->manager, queue(), 1), 1);
@@ -340,13 +342,13 @@ START_TEST(long_houses_are_shown_after_the_first_one)
     domt_stepped_iterate(&world, 0, false);
     for (int i = 0; i < MANY; i++)
         domt_notice(world.system, many[i], &poke, NULL);
-    atomic_store(&victim()->manager.thieves, 1);
+    atomic_store(&victim()->manager.loans.thieves, 1);
     victim()->stealing.run_ns = 0;
     began_ns = domt_stepped_now_ns(&world);
     for (int i = 0; i < 3; i++)
         domt_stepped_iterate(&world, 0, false);
     ck_assert_uint_eq(offered_ns, LONG_NS);
-    atomic_store(&victim()->manager.thieves, 0);
+    atomic_store(&victim()->manager.loans.thieves, 0);
     (void)domi_loans_take_back(&victim()->manager, queue());
     domt_stepped_fini(&world);
 }

@@ -60,13 +60,13 @@ static void hold_nothing_left(const domt_ring *ring, uint64_t timeout_ns)
     const domi_thread *thread = ring->thread;
     const domi_manager *manager = &thread->manager;
     uint64_t now_ns = domt_stepped_now_ns(current);
-    uint64_t due_ns = domi_wheel_next_ns(&manager->wheel);
+    uint64_t due_ns = domi_wheel_next_ns(&manager->timing.wheel);
 
-    ck_assert_uint_eq(manager->ready[DOMUS_STATE].count, 0);
-    ck_assert_uint_eq(manager->ready[DOMUS_CHANNELS].count, 0);
-    ck_assert_ptr_null(manager->mounting.head);
-    ck_assert_ptr_null(atomic_load(&manager->arrivals));
-    ck_assert_uint_eq(manager->chained, 0); /* what others wait for has gone home */
+    ck_assert_uint_eq(manager->schedule.ready[DOMUS_STATE].count, 0);
+    ck_assert_uint_eq(manager->schedule.ready[DOMUS_CHANNELS].count, 0);
+    ck_assert_ptr_null(manager->schedule.mounting.head);
+    ck_assert_ptr_null(atomic_load(&manager->mail.arrivals));
+    ck_assert_uint_eq(manager->pool.chained, 0); /* what others wait for has gone home */
     ck_assert_uint_eq(ring->completions, 0);
     ck_assert_ptr_null(thread->io.dirty);
     ck_assert(thread->io.wake_armed);

@@ -66,7 +66,7 @@ static void hold_empty(bool (*is_empty)(const domus_system *system))
         turn_all();
     ck_assert(is_empty(world.system));
     for (uint32_t i = 0; i < world.system->count; i++) {
-        domi_counter *houses = &world.system->threads[i].manager.houses;
+        domi_counter *houses = &world.system->threads[i].manager.births.houses;
         atomic_store(houses, 1); /* one that ends late */
         ck_assert(!is_empty(world.system));
         atomic_store(houses, 0);

@@ -71,13 +71,13 @@ static void holds_no_slot_twice(domt_stepped *stepped)
     domi_slots_walk(home, count_slot, &slots);
     ck_assert_uint_ge(slots, ACTORS);
     for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++) {
-        uint32_t kept = length_of(home->slots_of[0].free[i], slots);
-        ck_assert_uint_eq(kept, home->slots_of[0].count[i]);
-        linked += kept + length_of(home->slots.slabs[i].free, slots) +
-                  length_of(stepped->system->outside.slots_of[0].free[i], slots);
+        uint32_t kept = length_of(home->births.slots_of[0].free[i], slots);
+        ck_assert_uint_eq(kept, home->births.slots_of[0].count[i]);
+        linked += kept + length_of(home->births.slots.slabs[i].free, slots) +
+                  length_of(stepped->system->outside.births.slots_of[0].free[i], slots);
     }
     ck_assert_uint_le(linked, slots);
-    ck_assert_uint_eq(home->houses, 0);
+    ck_assert_uint_eq(home->births.houses, 0);
 }
 
 static void end_by(uint64_t seed, uint64_t one_of)

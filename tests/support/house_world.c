@@ -111,7 +111,7 @@ uint32_t domt_events(domi_manager *home)
 
 uint32_t domt_run_state(domi_manager *home)
 {
-    domi_queue *ready = &home->ready[DOMUS_STATE];
+    domi_queue *ready = &home->schedule.ready[DOMUS_STATE];
     uint32_t count = ready->count;
 
     for (uint32_t i = 0; i < count; i++)
@@ -258,16 +258,17 @@ uint64_t domt_in_use(domt_world *world, uint32_t slab)
     for (uint32_t i = 0; i <= world->homes; i++) {
         domi_manager *manager = world->managers[i];
         domi_pool_flush_returns(manager);
-        domi_slab_walk(&manager->slabs[slab], count_one, &carved);
-        for (void *object = manager->slabs[slab].free; object != NULL; object = *(void **)object)
+        domi_slab_walk(&manager->pool.slabs[slab], count_one, &carved);
+        for (void *object = manager->pool.slabs[slab].free; object != NULL;
+             object = *(void **)object)
             idle++;
     }
     for (uint32_t i = 0; i <= world->homes; i++) {
         const domi_node *node =
-            atomic_load_explicit(&world->managers[i]->remote, memory_order_relaxed);
+            atomic_load_explicit(&world->managers[i]->pool.remote, memory_order_relaxed);
         for (; node != NULL; node = node->next)
             idle += node->slab == slab;
-        for (node = world->managers[i]->returned; node != NULL; node = node->next)
+        for (node = world->managers[i]->pool.returned; node != NULL; node = node->next)
             idle += node->slab == slab;
     }
     ck_assert_uint_ge(carved, idle);
@@ -289,9 +290,9 @@ uint64_t domt_mapped_bytes(const domt_world *world)
 
     for (uint32_t i = 0; i <= world->homes; i++) {
         for (uint32_t slab = 0; slab < DOMI_SLABS; slab++)
-            sum += world->managers[i]->slabs[slab].mapped_bytes;
+            sum += world->managers[i]->pool.slabs[slab].mapped_bytes;
         for (uint32_t c = 0; c < DOMI_HOUSE_CLASSES; c++)
-            sum += world->managers[i]->slots.slabs[c].mapped_bytes;
+            sum += world->managers[i]->births.slots.slabs[c].mapped_bytes;
     }
     return sum;
 }

@@ -1,0 +1,234 @@
+/* The parts of a manager: one struct for each piece of house that uses it.
+ *
+ * A part is named after what it is for, and its comment says which files use it. Only the owner of
+ * the manager touches a part, except fields at which something else is said. A field that other
+ * threads write begins a cache line of its own (DOMI_LINES), so that they do not slow the owner
+ * down; static_asserts beside the manager hold that. */
+#ifndef DOMI_HOUSE_MESSAGE_PARTS_H
+#define DOMI_HOUSE_MESSAGE_PARTS_H
+
+#include "base/counter.h"
+#include "base/slab.h"
+#include "base/spinlock.h"
+#include "base/wheel.h"
+#include "house/message/queue.h"
+
+#include <domus/hooks.h>
+#include <domus/memory.h>
+
+#include <stdalign.h>
+
+/* Bytes between a field that one core writes and a field that another core uses. This is two cache
+ * lines, because the hardware fetches lines in pairs. */
+#define DOMI_LINES 128
+
+#define DOMI_HOUSE_CLASSES 5
+
+struct domi_promise;
+
+/* The bounds of an actor, as the configuration has them; constant while threads run. */
+typedef struct domi_manager_limits {
+    uint32_t mailbox_max;          /* messages in a mailbox */
+    uint32_t messages_per_run_max; /* messages that a run handles */
+    uint32_t run_kept;          /* of these, places that are kept for a later kind: DOMI_RUN_KEPT */
+    uint32_t conversations_max; /* parked conversations of an actor */
+} domi_manager_limits;
+
+/* The tables of the system's names, groups and routers, and of those who want dead letters;
+ * constant while threads run. NULL, each: the system has none. */
+typedef struct domi_directory {
+    struct domi_names *names;
+    struct domi_letters *letters;
+    struct domi_groups *groups;
+    struct domi_routers *routers;
+} domi_directory;
+
+/* Counts of what happened on this thread since it began; the owner adds, any thread reads. */
+typedef struct domi_counters {
+    domi_counter runs;
+    domi_counter handled[DOMI_MAILBOXES];
+    domi_counter failures;
+    domi_counter wakeups_sent;
+    domi_counter dead_letters;
+    domi_counter refusals;
+    domi_counter busy;          /* asks and notices refused because memory is short */
+    domi_counter trimmed_bytes; /* bytes of slabs that were given back to the kernel */
+    domi_counter asks_expired;
+    domi_counter late_replies;
+    domi_counter cancels;
+    domi_counter circles;
+    domi_counter restarts;
+    domi_counter escalations;
+    domi_counter passivations;
+    domi_counter spawns;
+    domi_counter stops;
+    domi_counter exposed;
+    domi_counter timers_fired;
+    domi_counter letters_missed;
+} domi_counters;
+
+/* Houses that are to be linked into the arrivals of one home (arrivals.h). */
+typedef struct domi_link_chain {
+    domi_house *newest;
+    domi_house *oldest;
+} domi_link_chain;
+
+#define DOMI_LINKS_MAX 32u /* houses in all chains together */
+
+/* The chains of one batch of puts (arrivals.h). */
+typedef struct domi_links {
+    domi_link_chain *by_home;       /* one chain for each home */
+    uint16_t homes[DOMI_LINKS_MAX]; /* indices of the homes whose chain is not empty */
+    uint32_t home_count;            /* homes whose chain is not empty */
+    uint32_t houses;                /* houses in all chains */
+    bool gathering;                 /* a batch is under way */
+} domi_links;
+
+/* How messages come to houses: the puts of this thread and the arrivals (mailbox.h, arrivals.h). */
+typedef struct domi_manager_mail {
+    /* Equal to `limits.mailbox_max`, but 0 while `memory.busy` is true, so that no put takes the
+     * short way of domi_mailbox_put() then. */
+    uint32_t lane_max;
+    bool alone; /* the inbox that was sorted last held one message only */
+    domi_links links;
+    /* Houses with mail that is not sorted yet. Other threads push, and the owner takes all. */
+    alignas(DOMI_LINES) _Atomic(domi_house *) arrivals;
+} domi_manager_mail;
+
+/* Objects of one other manager that were freed by this thread; they are pushed to their owner all
+ * at once. */
+typedef struct domi_chain {
+    domi_node *head;
+    domi_node *tail;
+} domi_chain;
+
+/* The objects of this manager: envelopes, stacks, promises and others (pool.h). */
+typedef struct domi_manager_pool {
+    domi_slab slabs[DOMI_SLABS];
+    domi_chain *chains; /* objects of others that were freed here, by the index of their owner */
+    uint32_t chained;   /* objects in all chains */
+    domi_node *guest; /* another owner's envelope, to be used again here first (pool.h), or NULL */
+    domi_node *returned; /* objects taken from `remote` and not yet sorted into the slabs */
+    /* Objects of this manager that others freed. Others push, and the owner takes all. */
+    alignas(DOMI_LINES) _Atomic(domi_node *) remote;
+    /* Bytes of this manager's envelopes that are too large for the slabs; others free them, too. */
+    _Atomic int64_t heap_bytes;
+} domi_manager_pool;
+
+/* Free slots of one home, kept by a thread that spawns actors there. */
+typedef struct domi_slot_cache {
+    domi_house *free[DOMI_HOUSE_CLASSES];
+    uint32_t count[DOMI_HOUSE_CLASSES];
+} domi_slot_cache;
+
+/* The slots of one home. Any thread that spawns there refills its cache from here, and home gives
+ * back the slots that are too many for its own cache, all under `lock`. */
+typedef struct domi_slots {
+    domi_spinlock lock;
+    /* their free lists hold slots that were too many for home's cache */
+    domi_slab slabs[DOMI_HOUSE_CLASSES];
+    domi_counter free_bytes; /* bytes in these free lists; written under `lock` */
+} domi_slots;
+
+/* The actors that live here, and where new ones go (life.h, slots.h). */
+typedef struct domi_manager_births {
+    domi_counter houses;       /* actors that live on this home; any thread reads it */
+    uint32_t next_home;        /* the thread to which the next actor goes, if actors are spread */
+    domi_slot_cache *slots_of; /* caches of free slots, by the index of their home */
+    /* Other threads that spawn here write it, under its lock. */
+    alignas(DOMI_LINES) domi_slots slots;
+} domi_manager_births;
+
+/* The houses that have something to do here (phases.h). */
+typedef struct domi_manager_schedule {
+    domi_queue ready[2]; /* READY houses, by domus_kind */
+    domi_fifo mounting;  /* MOUNTING houses, whose on_mount has not begun */
+} domi_manager_schedule;
+
+/* While a function runs that was resumed with several answers: the first of them, and the one that
+ * domus_take_answer() found last (NULL: none yet). Otherwise NULL, both (take.h). */
+typedef struct domi_manager_shown {
+    struct domi_promise *first;
+    struct domi_promise *last;
+} domi_manager_shown;
+
+/* Timers and time-outs (timer.h, promise.h, notes.h). */
+typedef struct domi_manager_timing {
+    domi_wheel wheel;        /* timers of actors */
+    domi_wheel deadlines;    /* time-outs of promises */
+    _Atomic uint32_t timers; /* timers that are armed or under way; a thief reads it */
+    domi_node *notes;        /* what home has to do for the lent house that runs here */
+    /* timers that the lent house made, minus those that it freed; may wrap */
+    uint32_t noted_timers;
+} domi_manager_timing;
+
+/* How far the system's stop has come, as this thread has been told (stop.h). */
+typedef struct domi_manager_ending {
+    bool closing;     /* the system stops: nothing new is spawned */
+    bool has_stopped; /* the system has stopped: actors are ended as they are */
+    bool work_over;   /* abandoned blocking work has returned: its actors may be ended, too */
+} domi_manager_ending;
+
+struct domi_memory_watch;
+
+/* The watches on memory of a home's actors (memory_watch.h). `head`, `tail`, `count` and `left` are
+ * written under `lock`. */
+typedef struct domi_memory_watches {
+    domi_spinlock lock;
+    struct domi_memory_watch *head;
+    struct domi_memory_watch *tail;
+    _Atomic uint32_t count; /* watches in the list; any thread reads it, without the lock */
+    uint32_t left;          /* watches that home has not looked at since the last change */
+    uint32_t seen;          /* the number of that change; only home uses it */
+} domi_memory_watches;
+
+/* The state of the passes that give memory of slabs back (trim.h). Times are those of `now_ns`. */
+typedef struct domi_trim {
+    uint32_t slab;     /* index of the slab that this pass has come to */
+    bool begun;        /* the trim of that slab has begun */
+    bool under_way;    /* a pass has begun and has not ended */
+    bool gained;       /* the last pass, or the one under way, has given something back */
+    uint64_t mapped;   /* bytes of all slabs at the last look */
+    uint64_t next_ns;  /* no pass begins before this time */
+    uint64_t wait_ns;  /* how long to wait after a pass while memory is not short */
+    uint64_t short_ns; /* one minute after the last look at which memory was short */
+} domi_trim;
+
+/* The thread's answer to memory that is short (trim.h, memory_watch.h). */
+typedef struct domi_manager_memory {
+    bool at_max;            /* the last message found no envelope because of memory.threadMax */
+    bool busy;              /* memory is critical: asks and notices are refused */
+    uint32_t pressure_seen; /* the level at the last look at `pressure` */
+    const _Atomic uint32_t *pressure; /* the system's domus_memory_level; constant */
+    domi_trim trim;
+    domi_counter spare_bytes; /* free bytes of slabs in chunks that the last trim had to keep */
+    /* Any thread that arms or cancels a watch here writes it, under its lock. */
+    alignas(DOMI_LINES) domi_memory_watches watches;
+} domi_manager_memory;
+
+/* Houses that this home lends, and the numbers by which idle threads choose a victim (loan.h). */
+typedef struct domi_manager_loans {
+    uint32_t lent; /* houses that are exposed */
+    /* Loans that have come back. Thieves push, and the owner takes all. */
+    alignas(DOMI_LINES) _Atomic(domi_node *) returns;
+    /* Houses that thieves may take. `shared` is used under the lock; `shared_count` is written
+     * under it and read by any thread. */
+    alignas(DOMI_LINES) domi_spinlock shared_lock;
+    domi_fifo shared;
+    _Atomic uint32_t shared_count; /* houses in `shared` */
+    /* Thieves that want houses of this thread now; each counts itself. */
+    alignas(DOMI_LINES) _Atomic uint32_t thieves;
+    /* State actors that are ready here. Home publishes the number at each look; idle threads read
+     * it. */
+    alignas(DOMI_LINES) _Atomic uint32_t readies;
+    _Atomic uint32_t lendable; /* as `readies`, but 0 if runs here are shorter than a loan takes */
+} domi_manager_loans;
+
+/* The behaviour of the actor that runs, and the type of the message that it handles. turn.h sets
+ * them, and a stall report reads them from another thread. */
+typedef struct domi_activity {
+    _Atomic(const domus_behaviour *) running; /* NULL: no actor runs */
+    _Atomic(const domus_type *) handling; /* NULL: a conversation is resumed without a message */
+} domi_activity;
+
+#endif
