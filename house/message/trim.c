@@ -165,6 +165,8 @@ static bool step_pass(domi_manager *manager, uint64_t now_ns, uint32_t objects)
 bool domi_trim_is_sound(const domi_manager *manager)
 {
     const domi_trim *trim = &manager->memory.trim;
+    uint64_t told = domi_counter_read(&manager->memory.spare_bytes);
+    uint64_t spare = 0;
 
     DOMI_CHECK(trim->under_way || !trim->begun);
     DOMI_CHECK(!trim->under_way || trim->slab < DOMI_SLABS);
@@ -172,7 +174,11 @@ bool domi_trim_is_sound(const domi_manager *manager)
     for (uint32_t i = 0; i < DOMI_SLABS; i++) {
         const domi_slab *slab = &manager->pool.slabs[i];
         DOMI_CHECK(slab->trim == NULL || (trim->begun && i == trim->slab));
+        spare += slab->spare_bytes;
     }
+    /* A pass that finds nothing to trim in a slab clears its bytes, and tells so with the next step
+     * of a trim, or at its end. */
+    DOMI_CHECK(trim->under_way ? spare <= told : spare == told);
     return true;
 }
 

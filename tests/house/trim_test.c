@@ -88,6 +88,11 @@ static void trims_a_slab_before_it_begins(void)
     world.managers[0]->memory.trim.begun = false;
 }
 
+static void spares_bytes_that_it_does_not_tell(void)
+{
+    world.managers[0]->pool.slabs[DOMI_SLAB_64].spare_bytes += 64;
+}
+
 static void check_pass(void *breaks)
 {
     (*(void (**)(void))breaks)();
@@ -105,6 +110,7 @@ START_TEST(each_invariant_of_a_pass_is_checked)
         {waits_longer_than_it_may, "trim->wait_ns"},
         {trims_a_slab_that_it_left, "slab->trim == NULL"},
         {trims_a_slab_before_it_begins, "slab->trim == NULL"},
+        {spares_bytes_that_it_does_not_tell, "spare <= told"},
     };
     uint64_t now_ns = 0;
 
