@@ -15,7 +15,7 @@ void domi_mailbox_drop(domi_manager *manager, domi_house *house, domi_node *node
 {
     domi_envelope *envelope = (domi_envelope *)(void *)node;
 
-    if (domi_node_is_embedded(node) && node->slab != DOMI_SLAB_SHARED) {
+    if (domi_node_is_part(node)) {
         domi_kind_of(node)->drop(manager, node);
         return;
     }

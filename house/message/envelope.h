@@ -101,6 +101,13 @@ static inline bool domi_node_is_embedded(const domi_node *node)
     return node->slab > DOMI_SLAB_1088 && node->slab != DOMI_SLAB_HEAP;
 }
 
+/* As domi_node_is_embedded(), but false for a notice whose payload is shared: it has a sender as
+ * every envelope has. */
+static inline bool domi_node_is_part(const domi_node *node)
+{
+    return domi_node_is_embedded(node) && node->slab != DOMI_SLAB_SHARED;
+}
+
 /* True for the two kinds that a user sends by himself, and that a full mailbox refuses. */
 static inline bool domi_node_is_user_mail(const domi_node *node)
 {

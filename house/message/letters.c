@@ -142,7 +142,7 @@ void domi_letters_tell_dead(domi_manager *manager, domus_address receiver,
     domi_counter_add(&manager->counters.dead_letters, 1);
     if (!has_hearers_for(manager, message->type, DOMUS_LETTERS_DEAD))
         return;
-    bool is_ours = domi_node_is_embedded(&message->node) || message->sender == manager->asker;
+    bool is_ours = domi_node_is_part(&message->node) || message->sender == manager->asker;
     const domus_letter letter = {
         .what = DOMUS_LETTERS_DEAD,
         .kind = (domus_letter_kind)message->node.kind,

@@ -14,6 +14,8 @@ static const domus_type tune_type = {.name = "tune", .size = sizeof(uint32_t)};
 static const domus_type gate_type = {.name = "gate"};
 static const domus_type tick_type = {.name = "tick"};
 static const domus_type arm_type = {.name = "arm"};
+static const domus_type join_type = {.name = "join"};
+static const domus_type publish_type = {.name = "publish"};
 
 static atomic_uint_fast64_t letters[2][5]; /* by what and kind */
 static atomic_int last_why;
@@ -101,12 +103,35 @@ static int arm(domus_stack *stack, void *self, const void *payload)
     return domus_after(stack, DOMT_MS, &tick_type, NULL, NULL);
 }
 
+static int join(domus_stack *stack, void *self, const void *payload)
+{
+    domus_group group;
+
+    (void)self, (void)payload;
+    ck_assert_int_eq(domus_group_open(stack, "room", &group), 0);
+    ck_assert_int_eq(domus_group_join(stack, group), 0);
+    atomic_fetch_add(&tuned, 1);
+    return 0;
+}
+
+static int publish(domus_stack *stack, void *self, const void *payload)
+{
+    domus_group group;
+
+    (void)self, (void)payload;
+    ck_assert_int_eq(domus_group_open(stack, "room", &group), 0);
+    ck_assert_int_eq(domus_publish(stack, group, &unknown_type, NULL), 0);
+    return 0;
+}
+
 static const domus_behaviour actor = {
     .name = "actor",
     .on = (const domus_on[]){{&note_type, note, 0},
                              {&send_type, send, 0},
                              {&ask_type, ask, 0},
                              {&arm_type, arm, 0},
+                             {&join_type, join, 0},
+                             {&publish_type, publish, 0},
                              {&gate_type, wait_at_gate, 0},
                              {NULL, NULL, 0}},
 };
@@ -179,6 +204,28 @@ START_TEST(a_dead_letter_says_what_it_was_and_why)
     ck_assert_int_eq(atomic_load(&last_why), -ESTALE);
     ck_assert_uint_eq(heard(DOMUS_LETTERS_REFUSED), 0);
     ck_assert_uint_eq(missed(system), 0);
+    domt_end(system);
+}
+END_TEST
+
+/* Its payload is shared by all members, but it is a message of the publisher like any other. */
+START_TEST(a_dead_letter_of_a_publication_names_the_publisher)
+{
+    domus_config config = domt_config(2);
+    domus_system *system = domt_start(&config);
+    domus_address to = domt_spawn(system, 0, &actor, NULL);
+    domus_address from = domt_spawn(system, 1, &actor, NULL);
+    domus_address hears = domt_spawn(system, 1, &listener, NULL);
+
+    atomic_store(&tuned, 0);
+    ck_assert_int_eq(domus_outside_letters(system, hears, DOMUS_LETTERS_DEAD), 0);
+    domt_notice(system, to, &join_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&tuned) == 1);
+    domt_notice(system, from, &publish_type, NULL);
+    DOMT_WAIT_FOR(10, atomic_load(&letters[0][DOMUS_LETTER_NOTICE]) == 1);
+    ck_assert(atomic_load(&last_type) == &unknown_type);
+    ck_assert_ptr_eq(atomic_load(&last_receiver), to.house);
+    ck_assert_ptr_eq(atomic_load(&last_sender), from.house);
     domt_end(system);
 }
 END_TEST
@@ -348,6 +395,7 @@ START_TEST(letters_of_many_threads_add_up)
 END_TEST
 
 DOMT_MAIN("letters", 60, a_dead_letter_says_what_it_was_and_why,
+          a_dead_letter_of_a_publication_names_the_publisher,
           a_refusal_is_heard_of_as_often_as_it_is_counted,
           a_slow_subscriber_bounds_what_is_kept_for_him,
           who_has_gone_or_wants_no_more_hears_nothing,
