@@ -4,7 +4,8 @@
  * The system measures the memory of the process's cgroup against the cgroup's limit (v1 or v2,
  * without file cache), and the process's resident set against memory.limit; if there is neither
  * limit, against the memory of the machine. Free objects in the library's slabs are not counted. It
- * measures every memory.interval (100 ms) while threads are awake, and sooner as the system grows.
+ * measures every memory.interval (100 ms) while threads are awake, and sooner as the system grows
+ * or comes near the next mark.
  *
  * Used memory is either own or foreign. The library's own memory is what its threads have taken
  * since they run: messages, buffers, queued bytes, actors, and, where the cgroup's limit counts

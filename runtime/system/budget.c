@@ -4,8 +4,11 @@
 
 #include <domus/memory.h>
 
-#define WAY_LEAST   (1024 * 1024)
-#define LEAST_SHARE 8 /* a budget is at least the limit divided by this */
+#define MIB           (1024 * 1024)
+#define MS_NS         UINT64_C(1000000)
+#define WAY_LEAST     MIB
+#define CALM_LEAST_NS (4 * MS_NS) /* some eighty times as long as a look takes */
+#define LEAST_SHARE   8           /* a budget is at least the limit divided by this */
 
 static uint64_t percent_of(uint64_t bytes, uint32_t percent)
 {
@@ -50,19 +53,27 @@ uint32_t domi_level_after(uint32_t level, uint64_t bytes, domi_marks marks)
     return DOMUS_MEMORY_NORMAL;
 }
 
+/* Returns the time until the next look if memory does not grow. It may begin to, by 1 MiB in a
+ * millisecond. */
+static uint64_t calm_ns(uint64_t quarter)
+{
+    return at_least(quarter / MIB * MS_NS, CALM_LEAST_NS);
+}
+
 uint64_t domi_look_after(uint64_t interval_ns, uint64_t way, uint64_t grown, uint64_t took_ns)
 {
     uint64_t quarter = at_least(way, WAY_LEAST) / 4;
-    uint64_t after_ns = interval_ns;
+    uint64_t after_ns = calm_ns(quarter) < interval_ns ? calm_ns(quarter) : interval_ns;
 
     if (grown == 0 || took_ns == 0)
-        return interval_ns;
+        return after_ns;
     /* Quotients are used here, because a product of bytes and nanoseconds may overflow. */
+    uint64_t grows_ns = UINT64_MAX;
     if (grown >= quarter)
-        after_ns = took_ns / (grown / quarter);
+        grows_ns = took_ns / (grown / quarter);
     else if (quarter / grown <= interval_ns / took_ns)
-        after_ns = took_ns * (quarter / grown);
-    return at_least(after_ns < interval_ns ? after_ns : interval_ns, DOMI_LOOK_LEAST_NS);
+        grows_ns = took_ns * (quarter / grown);
+    return at_least(grows_ns < after_ns ? grows_ns : after_ns, DOMI_LOOK_LEAST_NS);
 }
 
 uint64_t domi_budget_queue(uint64_t budget, uint32_t percent, uint32_t threads)

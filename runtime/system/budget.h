@@ -50,7 +50,11 @@ uint32_t domi_level_after(uint32_t level, uint64_t bytes, domi_marks marks);
 /* Returns the nanoseconds until the next look, at most `interval_ns` and at least
  * DOMI_LOOK_LEAST_NS. Memory has grown by `grown` bytes in the `took_ns` since the last look; if it
  * goes on so, the next look comes when a quarter of the `way` to the next mark is gone. A way of
- * less than 1 MiB counts as one. */
+ * less than 1 MiB counts as one.
+ *
+ * Memory that has not grown may begin to, by 1 MiB in a millisecond: a program that waited for a
+ * client goes on, or a thread that slept wakes up. The next look comes before a quarter of the way
+ * can be gone like that, but not sooner than in 4 ms for this reason alone. */
 #define DOMI_LOOK_LEAST_NS UINT64_C(1000000)
 uint64_t domi_look_after(uint64_t interval_ns, uint64_t way, uint64_t grown, uint64_t took_ns);
 

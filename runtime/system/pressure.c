@@ -223,8 +223,8 @@ static void look_while_growing(domi_meter *meter, size_t bytes)
 }
 
 /* Allocations of the library are counted as they happen. The application's own growth is seen only
- * by looking, and may pass all marks within one interval, so the next look comes sooner while
- * memory grows. */
+ * by looking, and may pass all marks within one interval. So the next look comes sooner while
+ * memory grows, and also while it does not, if the next mark is near. */
 static void set_next_look(domi_pressure *pressure, uint64_t interval_ns, uint64_t now_ns)
 {
     uint64_t used = domi_counter_read(&pressure->used);

@@ -2,10 +2,10 @@
  *
  * A look measures (runtime/os/footprint.h), tells the library's own memory from foreign memory
  * (runtime/system/budget.h) and sets two levels. A thread that is awake takes a look every
- * memory.interval, and sooner if what is used grows fast. A look is also due as the system grows:
- * at 10 million messages a second a gigabyte is gone before a tenth of a second is over. Therefore
- * the functions that allocate count bytes (base/memory.h), and a look is due when a quarter of the
- * way to the next mark has been taken. */
+ * memory.interval, and sooner if what is used grows fast or is near a mark. A look is also due as
+ * the system grows: at 10 million messages a second a gigabyte is gone before a tenth of a second
+ * is over. Therefore the functions that allocate count bytes (base/memory.h), and a look is due
+ * when a quarter of the way to the next mark has been taken. */
 #ifndef DOMI_RUNTIME_SYSTEM_PRESSURE_H
 #define DOMI_RUNTIME_SYSTEM_PRESSURE_H
 

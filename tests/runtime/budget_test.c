@@ -130,23 +130,27 @@ START_TEST(the_next_look_comes_before_the_next_mark_is_passed)
     static const struct {
         uint64_t way_mib, grown_kib, took_ms, after_ms;
     } cases[] = {
-        {40, 0, 100, 100},     /* nothing grows */
-        {40, 10240, 100, 100}, /* a quarter of the way in an interval */
-        {40, 10240, 50, 50},   /* a quarter of the way in half an interval */
-        {40, 20480, 100, 50},  /* twice as fast */
-        {40, 1024, 4, 40},     /* it goes on as fast as it has been */
-        {40, 1024, 20, 100},   /* slower */
-        {40, 40960, 100, 25},  /* the way was left behind */
-        {40, 102400, 5, 1},    /* never sooner than in a millisecond */
-        {0, 255, 100, 100},    /* just before a mark little growth is no reason */
-        {0, 1024, 100, 25},    {1u << 30, 1u << 20, 3600000, 100},
+        {400, 0, 100, 100},      /* nothing grows */
+        {400, 102400, 100, 100}, /* a quarter of the way in an interval */
+        {400, 102400, 50, 50},   /* a quarter of the way in half an interval */
+        {400, 204800, 100, 50},  /* twice as fast */
+        {400, 10240, 4, 40},     /* it goes on as fast as it has been */
+        {400, 10240, 20, 100},   /* slower */
+        {400, 409600, 100, 25},  /* the way was left behind */
+        {400, 1024000, 5, 1},    /* never sooner than in a millisecond */
+        {200, 0, 100, 50},       /* nothing grows, but a quarter may go at a MiB in a millisecond */
+        {200, 1, 100, 50},       /* little grows */
+        {200, 102400, 80, 40},   /* more */
+        {0, 0, 100, 4},          /* just before a mark */
+        {0, 255, 100, 4},        {0, 1024, 12, 3}, {1u << 30, 1u << 20, 3600000, 100},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         ck_assert_uint_eq(domi_look_after(100 * ms, cases[i].way_mib * mib,
                                           cases[i].grown_kib * 1024, cases[i].took_ms * ms),
                           cases[i].after_ms * ms);
-    ck_assert_uint_eq(domi_look_after(100 * ms, mib, mib, 0), 100 * ms);
+    ck_assert_uint_eq(domi_look_after(100 * ms, mib, mib, 0), 4 * ms);
+    ck_assert_uint_eq(domi_look_after(2 * ms, mib, 0, 2 * ms), 2 * ms);
 }
 END_TEST
 
