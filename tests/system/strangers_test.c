@@ -37,7 +37,8 @@ static int connect_from(uint8_t host, uint32_t patience_ms)
     from.sin_addr.s_addr = htonl(0x7f000000u | host);
     ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&from, sizeof from), 0);
-    ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    ck_assert_msg(connect(fd, (struct sockaddr *)&to, sizeof to) == 0, "connect: %s",
+                  strerror(errno));
     return fd;
 }
 
