@@ -24,7 +24,10 @@ static domt_service service;
 static int silent[SILENT];
 static int greedy[GREEDY];
 
-/* A connection from 127.0.0.`host`, whose receives end after `patience_ms`. */
+/* A connection from 127.0.0.`host`, whose receives end after `patience_ms`. The service resets a
+ * connection that is one too many from its address. On a busy machine the reset may come before the
+ * kernel has woken this thread from connect(), which then fails with ECONNRESET. The connection is
+ * returned all the same: it is one that is not served. */
 static int connect_from(uint8_t host, uint32_t patience_ms)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(service.port)};
@@ -37,8 +40,8 @@ static int connect_from(uint8_t host, uint32_t patience_ms)
     from.sin_addr.s_addr = htonl(0x7f000000u | host);
     ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&from, sizeof from), 0);
-    ck_assert_msg(connect(fd, (struct sockaddr *)&to, sizeof to) == 0, "connect: %s",
-                  strerror(errno));
+    ck_assert_msg(connect(fd, (struct sockaddr *)&to, sizeof to) == 0 || errno == ECONNRESET,
+                  "connect: %s", strerror(errno));
     return fd;
 }
 
