@@ -21,7 +21,7 @@ void domi_acceptor_cancel(domi_acceptor *acceptor)
     if (!acceptor->armed || acceptor->cancelling)
         return;
     acceptor->cancelling = true;
-    acceptor->io->backend->cancel(acceptor->io->ring,
+    acceptor->io->backend->cancel(acceptor->io->ring, acceptor->fd,
                                   domi_op_data(DOMI_OP_ACCEPT, 0, acceptor->slot),
                                   domi_op_data(DOMI_OP_CANCEL_ACCEPT, 0, acceptor->slot));
 }

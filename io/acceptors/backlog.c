@@ -9,12 +9,10 @@
 #include "io/resources/socket.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 /* Most connections taken from one listener in all. This is more than a backlog can hold, because
  * net.core.somaxconn is rarely above 65,535. */
@@ -22,36 +20,36 @@
 
 void domi_connection_turn_away(domi_io *io, int fd)
 {
-    uint64_t bytes = domi_socket_bytes(fd, FIONREAD);
+    uint64_t bytes = domi_socket_bytes(io, fd, FIONREAD);
 
     /* Relaxed: these are sums for the profile. They are atomic because any thread may drop a
      * message that carries a connection. */
     atomic_fetch_add_explicit(&io->turned_away, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&io->turned_away_bytes, bytes, memory_order_relaxed);
-    domi_socket_reset(fd);
+    domi_socket_reset(io, fd);
 }
 
-void domi_backlog_shrink(int listener)
+void domi_backlog_shrink(domi_acceptor *acceptor)
 {
-    (void)listen(listener, 0);
+    domi_io *io = acceptor->io;
+
+    (void)io->backend->sockets->listen(io->ring, acceptor->fd, 0);
 }
 
 int domi_backlog_take(domi_acceptor *acceptor, void (*take)(domi_acceptor *acceptor, int fd))
 {
-    uint32_t limit = acceptor->io->config->io.completion_entries;
-    int flags = fcntl(acceptor->fd, F_GETFL);
+    domi_io *io = acceptor->io;
+    uint32_t limit = io->config->io.completion_entries;
 
-    if (flags < 0 || fcntl(acceptor->fd, F_SETFL, flags | O_NONBLOCK) != 0)
-        return 0;
     for (uint32_t takes = 0; acceptor->taken < TAKES_MAX; takes++, acceptor->taken++) {
         if (takes == limit)
             return -EAGAIN;
-        int fd = accept4(acceptor->fd, NULL, NULL, SOCK_CLOEXEC);
+        int fd = io->backend->sockets->accept(io->ring, acceptor->fd);
         if (fd >= 0)
             take(acceptor, fd);
-        else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+        else if (fd == -EMFILE || fd == -ENFILE || fd == -ENOBUFS || fd == -ENOMEM)
             return -EMFILE;
-        else if (errno == EAGAIN || errno == EINVAL)
+        else if (fd == -EAGAIN || fd == -EINVAL)
             return 0; /* any other error, such as ECONNABORTED, concerns one connection only */
     }
     return 0;
@@ -59,11 +57,12 @@ int domi_backlog_take(domi_acceptor *acceptor, void (*take)(domi_acceptor *accep
 
 void domi_backlog_count_turned_away(domi_acceptor *acceptor)
 {
+    domi_io *io = acceptor->io;
     struct tcp_info info = {0};
     socklen_t size = sizeof info;
 
     /* For a listener the field "unacked" is the number of connections that wait to be accepted. */
-    if (getsockopt(acceptor->fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0)
-        atomic_fetch_add_explicit(&acceptor->io->turned_away, info.tcpi_unacked,
-                                  memory_order_relaxed);
+    if (io->backend->sockets->option_get(io->ring, acceptor->fd, IPPROTO_TCP, TCP_INFO, &info,
+                                         &size) == 0)
+        atomic_fetch_add_explicit(&io->turned_away, info.tcpi_unacked, memory_order_relaxed);
 }

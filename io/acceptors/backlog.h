@@ -9,8 +9,8 @@
  * sent. Any thread. */
 void domi_connection_turn_away(domi_io *io, int fd);
 
-/* Set the backlog of `listener` to 0, so that hardly any connection can join those that wait. */
-void domi_backlog_shrink(int listener);
+/* Set the backlog of the listener to 0, so that hardly any connection can join those that wait. */
+void domi_backlog_shrink(domi_acceptor *acceptor);
 
 /* Accept the connections that wait, without blocking, at most io.completionEntries of them, and
  * give each to `take`. No operation may be in flight on the listener. Returns 0 when none waits any

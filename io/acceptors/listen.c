@@ -5,11 +5,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #define MS_NS     UINT64_C(1000000)
 #define SECOND_NS (1000 * MS_NS)
@@ -49,68 +47,78 @@ static uint64_t round_up(uint64_t ns, uint64_t unit_ns)
     return (ns + unit_ns - 1) / unit_ns;
 }
 
-static bool set_option(int fd, int level, int name, uint64_t value)
-{
-    int number = (int)value;
+typedef struct option {
+    int level;
+    int name;
+    uint64_t value; /* 0: the kernel's default stays */
+} option;
 
-    return setsockopt(fd, level, name, &number, sizeof number) == 0;
+/* Set the options of a socket, up to the first that fails. Returns 0; a negative errno. */
+static int set_options(const domi_io *io, int fd, const option *options, size_t count)
+{
+    int result = 0;
+
+    for (size_t i = 0; i < count && result == 0; i++) {
+        int value = (int)options[i].value;
+        if (value != 0)
+            result = io->backend->sockets->option_set(io->ring, fd, options[i].level,
+                                                      options[i].name, &value, sizeof value);
+    }
+    return result;
 }
 
-/* Set the sizes of the socket buffers. The receive buffer has to be set before listen(), because
- * the first packet tells the scale of the window. */
-static bool set_buffers(int fd, const domus_config *config)
+/* Set the options of a listener. Accepted sockets inherit them, so that no system call per
+ * connection is needed. The receive buffer has to be set before listen(), because the first packet
+ * tells the scale of the window. */
+static int set_inherited(const domi_io *io, int fd)
 {
-    uint64_t unsent = config->sockets.unsent_max_bytes;
-    uint64_t send = config->sockets.send_buffer_bytes;
-    uint64_t receive = config->sockets.receive_buffer_bytes;
-
-    return (unsent == 0 || set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, unsent)) &&
-           (send == 0 || set_option(fd, SOL_SOCKET, SO_SNDBUF, send)) &&
-           (receive == 0 || set_option(fd, SOL_SOCKET, SO_RCVBUF, receive));
-}
-
-/* Set the options that accepted sockets inherit, so that no system call per connection is needed.
- */
-static bool set_inherited(int fd, const domus_config *config)
-{
+    const domus_config *config = io->config;
     uint64_t idle_s = round_up(config->connection.keepalive.idle_ns, SECOND_NS);
     uint64_t interval_s = round_up(config->connection.keepalive.interval_ns, SECOND_NS);
     uint64_t user_ms = round_up(config->connection.user_timeout_ns, MS_NS);
+    const option options[] = {
+        {SOL_SOCKET, SO_REUSEADDR, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, idle_s},
+        {IPPROTO_TCP, TCP_KEEPINTVL, idle_s != 0 ? interval_s : 0},
+        {IPPROTO_TCP, TCP_KEEPCNT, idle_s != 0 ? config->connection.keepalive.count : 0},
+        {SOL_SOCKET, SO_KEEPALIVE, idle_s != 0},
+        {IPPROTO_TCP, TCP_NOTSENT_LOWAT, config->sockets.unsent_max_bytes},
+        {SOL_SOCKET, SO_SNDBUF, config->sockets.send_buffer_bytes},
+        {SOL_SOCKET, SO_RCVBUF, config->sockets.receive_buffer_bytes},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT, user_ms},
+        {IPPROTO_TCP, TCP_NODELAY, 1},
+    };
 
-    if (idle_s != 0 &&
-        !(set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle_s) &&
-          set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, interval_s) &&
-          set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, config->connection.keepalive.count) &&
-          set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1)))
-        return false;
-    if (!set_buffers(fd, config))
-        return false;
-    if (user_ms != 0 && !set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, user_ms))
-        return false;
-    return set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    return set_options(io, fd, options, sizeof options / sizeof options[0]);
 }
 
-int domi_acceptor_listen(const char *address, uint32_t backlog, const domus_config *config,
+int domi_acceptor_listen(const domi_io *io, const char *address, uint32_t backlog,
                          uint16_t *ret_port)
 {
-    struct sockaddr_storage socket_address;
-    int length = parse_address(address, &socket_address);
+    const domi_sockets *sockets = io->backend->sockets;
+    struct sockaddr_storage storage;
+    struct sockaddr *socket_address = (struct sockaddr *)&storage;
+    int length = parse_address(address, &storage);
 
     if (length < 0)
         return length;
-    int fd = socket(socket_address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = sockets->socket(io->ring, storage.ss_family, SOCK_STREAM);
     if (fd < 0)
-        return -errno;
+        return fd;
     socklen_t size = (socklen_t)length;
-    if (!set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1) || !set_inherited(fd, config) ||
-        bind(fd, (struct sockaddr *)&socket_address, size) != 0 || listen(fd, (int)backlog) != 0 ||
-        getsockname(fd, (struct sockaddr *)&socket_address, &size) != 0) {
-        int error = -errno;
-        (void)close(fd);
-        return error;
+    int result = set_inherited(io, fd);
+    if (result == 0)
+        result = sockets->bind(io->ring, fd, socket_address, size);
+    if (result == 0)
+        result = sockets->listen(io->ring, fd, (int)backlog);
+    if (result == 0)
+        result = sockets->address(io->ring, fd, false, socket_address, &size);
+    if (result != 0) {
+        (void)sockets->close(io->ring, fd);
+        return result;
     }
     /* The port stands at the same place in both families. */
     if (ret_port != NULL)
-        *ret_port = ntohs(((struct sockaddr_in *)&socket_address)->sin_port);
+        *ret_port = ntohs(((struct sockaddr_in *)&storage)->sin_port);
     return fd;
 }

@@ -14,7 +14,6 @@
 #include "io/resources/socket.h"
 
 #include <errno.h>
-#include <unistd.h>
 
 /* Count a connection on its address. Returns 0; -EDQUOT or -ENOMEM when it may not stay. */
 static int count_peer(domi_acceptor *acceptor, domi_arrival *arrival)
@@ -25,7 +24,7 @@ static int count_peer(domi_acceptor *acceptor, domi_arrival *arrival)
 
     if (peers == NULL || !domi_peers_are_bounded(peers))
         return 0;
-    domi_socket_name_peer(arrival->fd, &address);
+    domi_socket_name_peer(acceptor->io, arrival->fd, &address);
     domi_peer_key_of(&address, &key);
     int result = domi_peers_count_in(peers, &key, &arrival->peer);
     if (result == -EDQUOT)
@@ -45,7 +44,7 @@ static void take_arrival(domi_acceptor *acceptor, int fd)
     domi_acceptor_end_backoff(acceptor);
     int result = count_peer(acceptor, &arrival);
     if (result == -EDQUOT)
-        domi_socket_reset(fd);
+        domi_socket_reset(acceptor->io, fd);
     else if (result != 0)
         domi_connection_turn_away(acceptor->io, fd);
     else if (domi_acceptor_is_full(acceptor))
@@ -90,7 +89,7 @@ static int mount(domus_stack *stack, void *self)
         slot++;
     if (set == NULL || slot == DOMI_ACCEPTORS_MAX) {
         domi_memory_free(set);
-        (void)close(acceptor->fd);
+        domi_socket_close(io, acceptor->fd);
         domi_memory_free(acceptor);
         return -ENOMEM;
     }
@@ -139,7 +138,7 @@ void domi_acceptor_free_unmounted(domi_acceptor *acceptor)
         return;
     acceptor->io = acceptor->targets[0].io;
     domi_backlog_count_turned_away(acceptor);
-    (void)close(acceptor->fd);
+    domi_socket_close(acceptor->io, acceptor->fd);
     domi_memory_free(acceptor);
 }
 

@@ -7,10 +7,10 @@
 #include "io/acceptors/accept.h"
 #include "io/acceptors/backlog.h"
 #include "io/acceptors/hand_over.h"
+#include "io/resources/socket.h"
 
 #include <errno.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #define NO_DESCRIPTOR_NS UINT64_C(10000000) /* the wait when descriptors have run out */
 
@@ -42,7 +42,7 @@ void domi_acceptor_close(domi_acceptor *acceptor)
     if (acceptor->fd < 0)
         return;
     domi_backlog_count_turned_away(acceptor);
-    (void)close(acceptor->fd);
+    domi_socket_close_used(acceptor->io, acceptor->fd);
     acceptor->fd = -1;
     domi_io_count_listener(acceptor->io, UINT64_MAX);
 }
@@ -107,7 +107,7 @@ void domi_acceptor_drain(domi_acceptor *acceptor)
     for (uint32_t i = 0; i < acceptor->waiting_count; i++)
         domi_arrival_hand_over(acceptor, &acceptor->waiting[i]);
     acceptor->waiting_count = 0;
-    domi_backlog_shrink(acceptor->fd);
+    domi_backlog_shrink(acceptor);
     finish_stop(acceptor);
 }
 
@@ -122,7 +122,7 @@ void domi_acceptor_abort_drain(domi_acceptor *acceptor)
 void domi_acceptor_fail(domi_acceptor *acceptor)
 {
     if (acceptor->fd >= 0)
-        (void)shutdown(acceptor->fd, SHUT_RDWR);
+        domi_socket_shutdown(acceptor->io, acceptor->fd, SHUT_RDWR);
     acceptor->armed = acceptor->cancelling = false;
     domi_acceptor_abort_drain(acceptor);
 }

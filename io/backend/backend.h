@@ -1,5 +1,6 @@
-/* The backend: the table of functions by which io uses a ring. So liburing is used in one file
- * only, and tests can put faults or a simulation in its place.
+/* The backend: the tables of functions by which io uses a ring and sockets. So liburing is used in
+ * one file only, nothing outside of this folder calls the kernel for a socket, and tests can put
+ * faults or a simulation in its place.
  *
  * A ring belongs to one thread; only `open` may be called by another thread, before start.
  * Operations are queued and leave with the next enter(); their completions are taken by reap().
@@ -26,8 +27,50 @@ typedef struct domi_completion {
     uint16_t buffer;
 } domi_completion;
 
+/* Calls on sockets that act at once and never wait. Any thread may make them, except that the
+ * thread of a ring closes what it has used in that ring (`forget`). `ring` is any ring of the
+ * system; a backend reads nothing of it that its owner writes. A descriptor is a number that
+ * `socket`, `accept`, `wake_open` or the multishot accept has returned, and means something only to
+ * the backend that made it: it need not be a descriptor of the kernel.
+ *
+ * Functions that return int return 0 or a negative errno, as the system call of that name does. */
+typedef struct domi_sockets {
+    /* Returns a new blocking socket, which closes on exec; -EMFILE, -ENFILE, -ENOBUFS, -ENOMEM,
+     * -EAFNOSUPPORT. */
+    int (*socket)(void *ring, int family, int type);
+    int (*bind)(void *ring, int fd, const struct sockaddr *address, socklen_t size);
+    int (*listen)(void *ring, int fd, int backlog);
+    /* With AF_UNSPEC the connection is reset and the queued bytes are thrown away. */
+    int (*connect)(void *ring, int fd, const struct sockaddr *address, socklen_t size);
+    /* Returns a connection that waits at a listener, close-on-exec; -EAGAIN when none waits;
+     * -EMFILE, -ENFILE, -ENOBUFS or -ENOMEM; -EINVAL when `listener` does not listen. Any other
+     * error concerns one connection only. No multishot accept may be in flight on the listener. */
+    int (*accept)(void *ring, int listener);
+    int (*shutdown)(void *ring, int fd, int how);
+    /* The descriptor is free in every case, also if an error is returned. */
+    int (*close)(void *ring, int fd);
+    /* As getsockopt(2) and setsockopt(2). io asks for SO_ERROR, SO_DOMAIN, SO_PEERNAME and the
+     * TCP_INFO of a listener, and sets SO_LINGER and the options of listen.c. */
+    int (*option_get)(void *ring, int fd, int level, int name, void *value, socklen_t *size);
+    int (*option_set)(void *ring, int fd, int level, int name, const void *value, socklen_t size);
+    /* FIONREAD: bytes that nobody has read; SIOCOUTQ: bytes that the peer has not acknowledged.
+     * `ret_value` stays untouched on failure. */
+    int (*ioctl)(void *ring, int fd, unsigned long request, int *ret_value);
+    /* The own address of a socket; with `is_peer` that of its peer. */
+    int (*address)(void *ring, int fd, bool is_peer, struct sockaddr *address, socklen_t *size);
+
+    /* The wake of a thread. wake_open() returns a descriptor for `poll`; -EMFILE, -ENFILE, -ENOMEM.
+     * After each wake() a poll of it completes; this never fails, and is the one call here by which
+     * a thread acts on the ring of another one. wake_wait() serves a thread whose ring has failed:
+     * it returns after a wake that came since the last wake_wait(), or after `timeout_ns`. */
+    int (*wake_open)(void *ring);
+    void (*wake)(void *ring, int fd);
+    void (*wake_wait)(void *ring, int fd, uint64_t timeout_ns);
+} domi_sockets;
+
 typedef struct domi_backend {
     const char *name;
+    const domi_sockets *sockets;
 
     /* Make a ring with room for `io.buffers.count` provided buffers, of which none is given yet.
      * Returns 0; on failure a negative errno, and one line in `error` that says what is missing and
@@ -52,9 +95,9 @@ typedef struct domi_backend {
 
     /* True if completions wait to be reaped. */
     bool (*ready)(const void *ring);
-    /* True if an enter would bring anything: operations are queued, or the kernel has deferred
-     * work. */
-    bool (*pending)(const void *ring);
+    /* True if an enter would bring anything: operations are queued, or the kernel has something for
+     * this ring. This may ask the kernel, so it is for a thread that has nothing better to do. */
+    bool (*pending)(void *ring);
 
     /* Multishot: accept connections (close-on-exec) on `fd`. */
     void (*accept)(void *ring, int fd, uint64_t user_data);
@@ -71,10 +114,15 @@ typedef struct domi_backend {
      * completion. */
     void (*send)(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data);
     void (*send_message)(void *ring, int fd, const struct msghdr *message, uint64_t user_data);
-    /* Cancel the operation whose user_data is `target`; cancel_fd cancels all operations on `fd`.
-     */
-    void (*cancel)(void *ring, uint64_t target, uint64_t user_data);
+    /* Cancel the operation on `fd` whose user_data is `target`; cancel_fd cancels all operations on
+     * `fd`. A cancelled operation completes with -ECANCELED and without DOMI_MORE. The cancel
+     * itself completes with 0 or, if nothing was there to be cancelled, -ENOENT; that of cancel_fd
+     * with the number of operations or -ENOENT. */
+    void (*cancel)(void *ring, int fd, uint64_t target, uint64_t user_data);
     void (*cancel_fd)(void *ring, int fd, uint64_t user_data);
+    /* The thread of this ring is about to close `fd`, on which operations were begun here. None is
+     * in flight any more, unless the ring has failed. */
+    void (*forget)(void *ring, int fd);
 
     /* Give buffer `index` to the kernel, which sees it only after publish(). */
     void (*give)(void *ring, uint16_t index, void *data, uint32_t size);
@@ -82,5 +130,9 @@ typedef struct domi_backend {
 } domi_backend;
 
 extern const domi_backend domi_backend_uring;
+
+/* Sockets of the kernel, for backends whose descriptors are those of the kernel (sockets.c). They
+ * do not look at `ring`. */
+extern const domi_sockets domi_kernel_sockets;
 
 #endif

@@ -215,7 +215,7 @@ static bool uring_ready(const void *ring)
     return io_uring_cq_ready(&((const struct ring *)ring)->uring) != 0;
 }
 
-static bool uring_pending(const void *ring_)
+static bool uring_pending(void *ring_)
 {
     const struct ring *ring = ring_;
     unsigned flags = __atomic_load_n(ring->uring.sq.kflags, __ATOMIC_RELAXED);
@@ -329,10 +329,11 @@ static void uring_send_message(void *ring, int fd, const struct msghdr *message,
     tag(sqe, user_data);
 }
 
-static void uring_cancel(void *ring, uint64_t target, uint64_t user_data)
+static void uring_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
 {
     struct io_uring_sqe *sqe = entry(ring);
 
+    (void)fd; /* the kernel finds operations by their user_data */
     io_uring_prep_cancel64(sqe, target, 0);
     tag(sqe, user_data);
 }
@@ -343,6 +344,11 @@ static void uring_cancel_fd(void *ring, int fd, uint64_t user_data)
 
     io_uring_prep_cancel_fd(sqe, fd, IORING_ASYNC_CANCEL_ALL);
     tag(sqe, user_data);
+}
+
+static void uring_forget(void *ring, int fd)
+{
+    (void)ring, (void)fd; /* this backend knows operations, and remembers no descriptors */
 }
 
 static void uring_give(void *ring_, uint16_t index, void *data, uint32_t size)
@@ -365,6 +371,7 @@ static void uring_publish(void *ring_)
 
 const domi_backend domi_backend_uring = {
     .name = "io_uring",
+    .sockets = &domi_kernel_sockets,
     .open = uring_open,
     .start = uring_start,
     .close = uring_close,
@@ -380,6 +387,7 @@ const domi_backend domi_backend_uring = {
     .send_message = uring_send_message,
     .cancel = uring_cancel,
     .cancel_fd = uring_cancel_fd,
+    .forget = uring_forget,
     .give = uring_give,
     .publish = uring_publish,
 };

@@ -28,7 +28,7 @@ void domi_channel_close_when_answered(domus_channel *channel)
 void domi_channel_drain(domus_channel *channel)
 {
     channel->drain = true;
-    channel->drain_bytes = domi_socket_bytes(channel->fd, FIONREAD);
+    channel->drain_bytes = domi_socket_bytes(channel->io, channel->fd, FIONREAD);
 }
 
 void domi_channel_drain_step(domus_channel *channel)
@@ -45,7 +45,7 @@ void domi_channel_fail(domus_channel *channel, int error)
         return;
     if (channel->state < DOMI_CHANNEL_CLOSING)
         domi_channel_count_cut(channel, 0);
-    domi_socket_disconnect(channel->fd);
+    domi_socket_disconnect(channel->io, channel->fd);
     channel->receiving = channel->cancelling = channel->sending = false;
     channel->cancels = 0;
     if (channel->state == DOMI_CHANNEL_CLOSING)

@@ -14,11 +14,14 @@
  * byte. */
 static uint64_t undelivered_bytes(const domus_channel *channel)
 {
+    const domi_io *io = channel->io;
     int domain = AF_UNIX;
     socklen_t size = sizeof domain;
-    uint64_t bytes = domi_socket_bytes(channel->fd, SIOCOUTQ);
+    uint64_t bytes = domi_socket_bytes(io, channel->fd, SIOCOUTQ);
 
-    if (bytes == 0 || getsockopt(channel->fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 ||
+    if (bytes == 0 ||
+        io->backend->sockets->option_get(io->ring, channel->fd, SOL_SOCKET, SO_DOMAIN, &domain,
+                                         &size) != 0 ||
         domain == AF_UNIX)
         return 0;
     return channel->state == DOMI_CHANNEL_LINGERING ? bytes - 1 : bytes;
@@ -36,7 +39,7 @@ void domi_channel_count_cut(domus_channel *channel, uint64_t lost_bytes)
                      undelivered_bytes(channel);
 
     if (channel->state == DOMI_CHANNEL_OPEN)
-        bytes += domi_socket_bytes(channel->fd, FIONREAD);
+        bytes += domi_socket_bytes(io, channel->fd, FIONREAD);
     /* In a drain a conversation may owe an answer, too, whose size nobody knows; but a peer that
      * has sent nothing is owed nothing. */
     bool is_owed = io->draining && channel->state < DOMI_CHANNEL_LINGERING &&

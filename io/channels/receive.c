@@ -44,7 +44,8 @@ void domi_channel_end_receive(domus_channel *channel)
     channel->cancelling = true;
     channel->cancels++;
     channel->io->backend->cancel(
-        channel->io->ring, domi_op_data(DOMI_OP_RECEIVE, channel->slot_generation, channel->slot),
+        channel->io->ring, channel->fd,
+        domi_op_data(DOMI_OP_RECEIVE, channel->slot_generation, channel->slot),
         domi_op_data(DOMI_OP_CANCEL, channel->slot_generation, channel->slot));
 }
 

@@ -44,7 +44,6 @@
 
 #include <errno.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 static const uint8_t moves[DOMI_CHANNEL_STATES] = {
     [DOMI_CHANNEL_OPEN] = 1u << DOMI_CHANNEL_FLUSHING | 1u << DOMI_CHANNEL_CLOSING,
@@ -86,7 +85,7 @@ static void settle_flushing(domus_channel *channel)
     }
     /* Send FIN and wait for the peer's FIN. A close while bytes are unread would send a reset,
      * which can overtake the bytes that were sent. */
-    (void)shutdown(channel->fd, SHUT_WR);
+    domi_socket_shutdown(channel->io, channel->fd, SHUT_WR);
     move_channel(channel, DOMI_CHANNEL_LINGERING);
     domi_channel_set_timer(channel,
                            channel->io->manager->now_ns + channel->io->config->channel.linger_ns);
@@ -98,7 +97,7 @@ static void cancel_all(domus_channel *channel)
         return;
     channel->cancelled_all = true;
     if (!channel->abort)
-        (void)shutdown(channel->fd, SHUT_RDWR);
+        domi_socket_shutdown(channel->io, channel->fd, SHUT_RDWR);
     channel->cancels++;
     channel->io->backend->cancel_fd(
         channel->io->ring, channel->fd,
@@ -116,10 +115,10 @@ static void settle_closing(domus_channel *channel)
         return;
     domi_channel_unstarve(channel);
     if (channel->abort)
-        domi_socket_abort_at_close(channel->fd);
+        domi_socket_abort_at_close(channel->io, channel->fd);
     domi_channel_drop_outbound(channel);
     domi_channel_set_timer(channel, UINT64_MAX);
-    (void)close(channel->fd);
+    domi_socket_close_used(channel->io, channel->fd);
     channel->fd = -1;
     move_channel(channel, DOMI_CHANNEL_CLOSED);
     domi_channel_make_ready(channel);

@@ -53,7 +53,8 @@ static bool waits_to_be_read(const domus_channel *channel)
 {
     if (channel->state != DOMI_CHANNEL_OPEN || channel->blocked)
         return false;
-    return channel->inbound.head != NULL || domi_socket_bytes(channel->fd, FIONREAD) != 0;
+    return channel->inbound.head != NULL ||
+           domi_socket_bytes(channel->io, channel->fd, FIONREAD) != 0;
 }
 
 void domi_channel_handle_timer(domus_channel *channel)

@@ -99,7 +99,7 @@ static void take_out(domi_descriptor *descriptor)
     if (!descriptor->armed || descriptor->cancelling)
         return;
     descriptor->cancelling = true;
-    io->backend->cancel(io->ring, data_of(descriptor), DOMI_OP_IGNORED);
+    io->backend->cancel(io->ring, descriptor->fd, data_of(descriptor), DOMI_OP_IGNORED);
 }
 
 static void detach(domi_descriptor *descriptor)

@@ -27,12 +27,14 @@
  * then that would tell of a reset; otherwise 0. */
 static int pending_error(const domus_channel *channel)
 {
+    const domi_io *io = channel->io;
     int error = 0;
     socklen_t size = sizeof error;
 
-    return channel->ended && getsockopt(channel->fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0
-               ? -error
-               : 0;
+    if (!channel->ended || io->backend->sockets->option_get(io->ring, channel->fd, SOL_SOCKET,
+                                                            SO_ERROR, &error, &size) != 0)
+        return 0;
+    return -error;
 }
 
 /* Look at a lingering channel. While the peer has not acknowledged everything, its time to close

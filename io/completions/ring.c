@@ -1,6 +1,6 @@
 /* This file enters and reaps the ring of a thread, and hands each completion to its owner, which
  * follows from the kind of the operation. If the ring has failed, it is not used any more, and a
- * thread that waits is woken by its eventfd alone. */
+ * thread that waits is woken by its wake descriptor alone. */
 #include "io/completions/ring.h"
 
 #include "base/check.h"
@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 
 /* The wait between two tries when the kernel has no room; without it the loop would ask without a
  * pause. */
@@ -21,24 +20,10 @@ void domi_io_arm_wake(domi_io *io, bool again)
     if (io->wake_armed && !again)
         return;
     if (again)
-        io->backend->cancel(io->ring, domi_op_data(DOMI_OP_WAKE, 0, 0), DOMI_OP_IGNORED);
+        io->backend->cancel(io->ring, io->wake_fd, domi_op_data(DOMI_OP_WAKE, 0, 0),
+                            DOMI_OP_IGNORED);
     io->backend->poll(io->ring, io->wake_fd, domi_op_data(DOMI_OP_WAKE, 0, 0));
     io->wake_armed = true;
-}
-
-/* Wait to be woken without a ring. The eventfd, which otherwise only the ring polls, is read here,
- * so that it can be waited for again. */
-static void wait_without_ring(domi_io *io, uint64_t timeout_ns)
-{
-    struct pollfd wake = {.fd = io->wake_fd, .events = POLLIN};
-    const struct timespec timeout = {
-        .tv_sec = (time_t)(timeout_ns / 1000000000u),
-        .tv_nsec = (long)(timeout_ns % 1000000000u),
-    };
-    eventfd_t wakes;
-
-    if (ppoll(&wake, 1, &timeout, NULL) > 0)
-        (void)eventfd_read(io->wake_fd, &wakes);
 }
 
 static void enter_failed(domi_io *io, int error)
@@ -57,7 +42,7 @@ void domi_io_enter(domi_io *io, uint32_t min_complete, uint64_t timeout_ns)
 {
     if (DOMI_UNLIKELY(io->failed != 0)) {
         if (min_complete != 0)
-            wait_without_ring(io, timeout_ns);
+            io->backend->sockets->wake_wait(io->ring, io->wake_fd, timeout_ns);
         return;
     }
     domi_counter_add(&io->counters.enters, 1);

@@ -1,4 +1,4 @@
-/* This file makes the io of a thread: the eventfd, the receive buffers, the ring, and the hooks
+/* This file makes the io of a thread: the receive buffers, the ring, its wake, and the hooks
  * that io brings to a manager. */
 #include "io/completions/setup.h"
 
@@ -7,12 +7,11 @@
 #include "io/completions/descriptor.h"
 #include "io/completions/ring.h"
 #include "io/completions/run.h"
+#include "io/resources/socket.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 const domi_io_hooks domi_hooks_of_io = {
     .run_channels = domi_channels_run,
@@ -68,27 +67,25 @@ int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend
     io->sweep.timer.kind = DOMI_TIMER_SWEEP;
     domi_io_set_bound(io, UINT64_MAX);
 
-    io->wake_fd = eventfd(0, EFD_CLOEXEC);
-    if (io->wake_fd < 0) {
-        int result = -errno;
-        snprintf(error, error_size, "eventfd: %s", strerror(-result));
-        return result;
-    }
     int result = buffers_init(io);
     if (result != 0) {
         snprintf(error, error_size, "no memory for the receive buffers (io.buffers)");
-        goto fail_buffers;
+        return result;
     }
     result = backend->open(io->config, error, error_size, &io->ring);
     if (result != 0)
         goto fail_ring;
+    result = io->wake_fd = backend->sockets->wake_open(io->ring);
+    if (result < 0)
+        goto fail_wake;
     return 0;
 
+fail_wake:
+    snprintf(error, error_size, "eventfd: %s", strerror(-result));
+    backend->close(io->ring);
 fail_ring:
     domi_memory_unmap(io->memory, io->memory_bytes);
     domi_memory_free(io->buffers);
-fail_buffers:
-    (void)close(io->wake_fd);
     return result;
 }
 
@@ -109,10 +106,10 @@ int domi_io_start(domi_io *io)
 
 void domi_io_fini(domi_io *io)
 {
+    domi_socket_close_used(io, io->wake_fd);
     io->backend->close(io->ring);
     domi_memory_unmap(io->memory, io->memory_bytes);
     domi_memory_free(io->buffers);
     domi_memory_free(io->slots);
     domi_slab_fini(&io->channel_slab);
-    (void)close(io->wake_fd);
 }

@@ -53,7 +53,7 @@ static void remember_worst(domi_sweep *sweep, const domus_channel *channel, uint
 static void look_at_peer(domus_channel *channel)
 {
     domi_io *io = channel->io;
-    uint64_t in_kernel = domi_socket_bytes(channel->fd, SIOCOUTQ);
+    uint64_t in_kernel = domi_socket_bytes(io, channel->fd, SIOCOUTQ);
     uint64_t taken = channel->sent_bytes - in_kernel;
     uint64_t waiting = in_kernel + channel->queued_bytes;
     /* `progress` is below zero while a send has given bytes to the kernel and its completion is not

@@ -1,55 +1,75 @@
-/* This file asks the kernel about sockets, and ends connections (socket.h). */
+/* This file asks about sockets, and ends connections (socket.h), all by the table of the backend.
+ */
 #include "io/resources/socket.h"
 
 #include <netinet/in.h>
 #include <stdbool.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
-uint64_t domi_socket_bytes(int fd, unsigned long request)
+uint64_t domi_socket_bytes(const domi_io *io, int fd, unsigned long request)
 {
     int bytes = 0;
 
-    return fd >= 0 && ioctl(fd, request, &bytes) == 0 && bytes > 0 ? (uint64_t)bytes : 0;
+    if (fd < 0 || io->backend->sockets->ioctl(io->ring, fd, request, &bytes) != 0 || bytes < 0)
+        return 0;
+    return (uint64_t)bytes;
 }
 
-static bool ask_peer(int fd, struct sockaddr_storage *address, size_t bytes)
+static bool ask_peer(const domi_io *io, int fd, struct sockaddr_storage *address, size_t bytes)
 {
     socklen_t size = (socklen_t)bytes;
 
-    return getsockopt(fd, SOL_SOCKET, SO_PEERNAME, address, &size) == 0;
+    return io->backend->sockets->option_get(io->ring, fd, SOL_SOCKET, SO_PEERNAME, address,
+                                            &size) == 0;
 }
 
 /* A multishot accept cannot tell the address, and getpeername() fails if the peer has already reset
  * the connection. SO_PEERNAME works then, but only if it is asked for no more bytes than the
  * address has: an IPv4 address has the fewest, and a Unix socket may have no name, only a family.
  */
-void domi_socket_name_peer(int fd, struct sockaddr_storage *ret_address)
+void domi_socket_name_peer(const domi_io *io, int fd, struct sockaddr_storage *ret_address)
 {
     *ret_address = (struct sockaddr_storage){.ss_family = AF_UNSPEC};
-    if (!ask_peer(fd, ret_address, sizeof(struct sockaddr_in)))
-        (void)ask_peer(fd, ret_address, sizeof ret_address->ss_family);
+    if (!ask_peer(io, fd, ret_address, sizeof(struct sockaddr_in)))
+        (void)ask_peer(io, fd, ret_address, sizeof ret_address->ss_family);
     else if (ret_address->ss_family == AF_INET6)
-        (void)ask_peer(fd, ret_address, sizeof(struct sockaddr_in6));
+        (void)ask_peer(io, fd, ret_address, sizeof(struct sockaddr_in6));
 }
 
-void domi_socket_abort_at_close(int fd)
+void domi_socket_abort_at_close(const domi_io *io, int fd)
 {
     static const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
 
-    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    (void)io->backend->sockets->option_set(io->ring, fd, SOL_SOCKET, SO_LINGER, &at_once,
+                                           sizeof at_once);
 }
 
-void domi_socket_reset(int fd)
+void domi_socket_reset(const domi_io *io, int fd)
 {
-    domi_socket_abort_at_close(fd);
-    (void)close(fd);
+    domi_socket_abort_at_close(io, fd);
+    domi_socket_close(io, fd);
 }
 
-void domi_socket_disconnect(int fd)
+void domi_socket_disconnect(const domi_io *io, int fd)
 {
     const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
 
-    (void)connect(fd, &nobody, sizeof nobody);
-    (void)shutdown(fd, SHUT_RDWR); /* this is for a Unix socket, which cannot be disconnected */
+    (void)io->backend->sockets->connect(io->ring, fd, &nobody, sizeof nobody);
+    /* this is for a Unix socket, which cannot be disconnected */
+    domi_socket_shutdown(io, fd, SHUT_RDWR);
+}
+
+void domi_socket_shutdown(const domi_io *io, int fd, int how)
+{
+    (void)io->backend->sockets->shutdown(io->ring, fd, how);
+}
+
+void domi_socket_close(const domi_io *io, int fd)
+{
+    (void)io->backend->sockets->close(io->ring, fd);
+}
+
+void domi_socket_close_used(const domi_io *io, int fd)
+{
+    io->backend->forget(io->ring, fd);
+    domi_socket_close(io, fd);
 }

@@ -16,16 +16,11 @@
 #include "runtime/loop/work.h"
 #include "runtime/system/monitor.h"
 
-#include <errno.h>
-#include <sys/eventfd.h>
-
 void domi_thread_wake(domi_manager *manager)
 {
     domi_thread *thread = manager->thread;
 
-    /* EAGAIN would need 2^64 - 2 writes, and EINTR is the only other error of an eventfd. */
-    while (eventfd_write(thread->io.wake_fd, 1) != 0 && errno == EINTR)
-        continue;
+    thread->io.backend->sockets->wake(thread->io.ring, thread->io.wake_fd);
 }
 
 /* Count whether the sleep ended for a reason. `put` says that something had been put when it ended.

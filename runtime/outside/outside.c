@@ -15,6 +15,7 @@
 #include "house/message/types.h"
 #include "io/acceptors/listen.h"
 #include "io/acceptors/serve.h"
+#include "io/resources/socket.h"
 #include "runtime/outside/blocking.h"
 #include "runtime/outside/detached.h"
 #include "runtime/outside/futex_park.h"
@@ -264,6 +265,8 @@ int domus_serve(domus_system *system, const char *name, const domus_behaviour *b
     size_t index;
     int result = domi_system_is_forked(system) ? -ECHILD : find_listener(system, name, &index);
 
+    if (result == 0 && system->stage == DOMI_STAGE_NEW)
+        result = -ESHUTDOWN; /* the threads have no rings yet, by which sockets are made */
     if (result == 0 && (behaviour == NULL || behaviour->kind != DOMUS_CHANNELS))
         result = -EINVAL;
     if (result != 0) {
@@ -280,8 +283,9 @@ int domus_serve(domus_system *system, const char *name, const domus_behaviour *b
         return -ENOMEM;
     acceptor->target_count = system->count;
     acceptor->name = listener->name;
-    acceptor->fd =
-        domi_acceptor_listen(listener->address, listener->backlog, &system->config, ret_port);
+    acceptor->targets[0].io = &system->threads[0].io;
+    acceptor->fd = domi_acceptor_listen(acceptor->targets[0].io, listener->address,
+                                        listener->backlog, ret_port);
     if (acceptor->fd < 0) {
         result = acceptor->fd;
         snprintf(system->error, sizeof system->error, "listener %s: %s: %s", name,
@@ -295,7 +299,7 @@ int domus_serve(domus_system *system, const char *name, const domus_behaviour *b
     result = spawn_servers(system, acceptor, index, behaviour, state);
     if (result != 0) {
         system->unmounted[index] = NULL;
-        (void)close(acceptor->fd);
+        domi_socket_close(acceptor->targets[0].io, acceptor->fd);
         domi_memory_free(acceptor);
         snprintf(system->error, sizeof system->error, "listener %s: %s", name, strerror(-result));
         return result;

@@ -36,8 +36,13 @@ static uint32_t ring_reap(void *ring, domi_completion *completions, uint32_t max
     return 0;
 }
 
-/* This is `ready` and `pending`: nothing waits to be reaped, and nothing to be submitted. */
-static bool ring_has_nothing(const void *ring)
+static bool ring_ready(const void *ring)
+{
+    (void)ring;
+    return false;
+}
+
+static bool ring_pending(void *ring)
 {
     (void)ring;
     return false;
@@ -49,9 +54,14 @@ static void ring_poll(void *ring, int fd, uint64_t user_data)
     (void)ring, (void)fd, (void)user_data;
 }
 
-static void ring_cancel(void *ring, uint64_t target, uint64_t user_data)
+static void ring_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
 {
-    (void)ring, (void)target, (void)user_data;
+    (void)ring, (void)fd, (void)target, (void)user_data;
+}
+
+static void ring_forget(void *ring, int fd)
+{
+    (void)ring, (void)fd;
 }
 
 static void ring_give(void *ring, uint16_t index, void *data, uint32_t size)
@@ -98,13 +108,14 @@ static void never_cancel_fd(void *ring, int fd, uint64_t user_data)
 /* poll_once is NULL: there are no descriptors to watch. */
 const domi_backend domi_testkit_ring = {
     .name = "testkit",
+    .sockets = &domi_kernel_sockets,
     .open = ring_open,
     .start = ring_start,
     .close = ring_close,
     .enter = ring_enter,
     .reap = ring_reap,
-    .ready = ring_has_nothing,
-    .pending = ring_has_nothing,
+    .ready = ring_ready,
+    .pending = ring_pending,
     .accept = never_accept,
     .receive = never_receive,
     .poll = ring_poll,
@@ -112,6 +123,7 @@ const domi_backend domi_testkit_ring = {
     .send_message = never_send_message,
     .cancel = ring_cancel,
     .cancel_fd = never_cancel_fd,
+    .forget = ring_forget,
     .give = ring_give,
     .publish = ring_publish,
 };

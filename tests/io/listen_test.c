@@ -23,8 +23,9 @@ START_TEST(addresses_are_numbers)
     domus_config config;
 
     domus_config_init(&config);
+    const domi_io io = {.backend = &domi_backend_uring, .config = &config};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        int result = domi_acceptor_listen(wrong[i], 1, &config, NULL);
+        int result = domi_acceptor_listen(&io, wrong[i], 1, NULL);
         ck_assert_msg(result == -EINVAL, "%s: %d", wrong[i], result);
     }
 }
@@ -36,19 +37,20 @@ START_TEST(a_port_that_the_kernel_chose_is_told_and_may_be_taken_once)
     domus_config config;
 
     domus_config_init(&config);
+    const domi_io io = {.backend = &domi_backend_uring, .config = &config};
     for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
         char text[64];
         uint16_t port = 0;
         uint16_t again = 0;
         snprintf(text, sizeof text, "%s:0", hosts[i]);
-        int fd = domi_acceptor_listen(text, 1, &config, &port);
+        int fd = domi_acceptor_listen(&io, text, 1, &port);
         if (fd == -EADDRNOTAVAIL || fd == -EAFNOSUPPORT)
             continue; /* a machine without IPv6 */
         ck_assert_int_ge(fd, 0);
         ck_assert_uint_ne(port, 0);
         ck_assert_int_ne(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
         snprintf(text, sizeof text, "%s:%u", hosts[i], port);
-        ck_assert_int_eq(domi_acceptor_listen(text, 1, &config, &again), -EADDRINUSE);
+        ck_assert_int_eq(domi_acceptor_listen(&io, text, 1, &again), -EADDRINUSE);
         ck_assert_uint_eq(again, 0);
         close(fd);
     }
@@ -67,9 +69,10 @@ static int option(int fd, int level, int name)
 /* The accepted end of a connection to a listener with these options. */
 static int accept_with(const domus_config *config)
 {
+    const domi_io io = {.backend = &domi_backend_uring, .config = config};
     struct sockaddr_in address = {.sin_family = AF_INET};
     uint16_t port = 0;
-    int listener = domi_acceptor_listen("127.0.0.1:0", 1, config, &port);
+    int listener = domi_acceptor_listen(&io, "127.0.0.1:0", 1, &port);
     int peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     ck_assert(listener >= 0 && peer >= 0);

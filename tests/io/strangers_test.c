@@ -51,7 +51,7 @@ static void begin(uint32_t connections_max, uint32_t local_percent)
     acceptor->name = "web";
     acceptor->target_count = 1;
     acceptor->targets[0] = (domi_acceptor_target){bed.actor, &bed.io};
-    acceptor->fd = listener = domi_acceptor_listen("127.0.0.1:0", 16, &bed.config, NULL);
+    acceptor->fd = listener = domi_acceptor_listen(&bed.io, "127.0.0.1:0", 16, NULL);
     ck_assert_int_eq(
         domi_house_spawn(&bed.manager, &bed.manager, &domi_acceptor_behaviour, &acceptor, &address),
         0);

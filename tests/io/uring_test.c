@@ -157,11 +157,11 @@ START_TEST(a_cancel_ends_one_operation_or_all_of_a_descriptor)
 
     domt_ring_begin();
     domt_pair(ends);
-    domt_uring->cancel(domt_ring, 99, 3);
+    domt_uring->cancel(domt_ring, 0, 99, 3);
     domt_ring_comes(3, -ENOENT, 0);
     domt_uring->receive(domt_ring, ends[0], false, 5);
     domt_ring_quiet();
-    domt_uring->cancel(domt_ring, 5, 4);
+    domt_uring->cancel(domt_ring, ends[0], 5, 4);
     for (int i = 0; i < 2; i++) {
         domi_completion completion = domt_ring_next();
         results[completion.user_data] = completion.result;

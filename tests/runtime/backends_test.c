@@ -13,36 +13,60 @@
 #include <stddef.h>
 #include <string.h>
 
-#define ENTRY(entry)                                                                               \
+#define ENTRY(table, entry)                                                                        \
     {                                                                                              \
-#entry, offsetof(domi_backend, entry)                                                      \
+#entry, offsetof(table, entry)                                                             \
     }
 
-static const struct {
+typedef struct entry {
     const char *name;
     size_t offset;
-} entries[] = {
-    ENTRY(open),      ENTRY(start),   ENTRY(close),        ENTRY(enter),   ENTRY(reap),
-    ENTRY(ready),     ENTRY(pending), ENTRY(accept),       ENTRY(receive), ENTRY(poll),
-    ENTRY(poll_once), ENTRY(send),    ENTRY(send_message), ENTRY(cancel),  ENTRY(cancel_fd),
-    ENTRY(give),      ENTRY(publish),
+} entry;
+
+static const entry entries[] = {
+    ENTRY(domi_backend, sockets), ENTRY(domi_backend, open),
+    ENTRY(domi_backend, start),   ENTRY(domi_backend, close),
+    ENTRY(domi_backend, enter),   ENTRY(domi_backend, reap),
+    ENTRY(domi_backend, ready),   ENTRY(domi_backend, pending),
+    ENTRY(domi_backend, accept),  ENTRY(domi_backend, receive),
+    ENTRY(domi_backend, poll),    ENTRY(domi_backend, poll_once),
+    ENTRY(domi_backend, send),    ENTRY(domi_backend, send_message),
+    ENTRY(domi_backend, cancel),  ENTRY(domi_backend, cancel_fd),
+    ENTRY(domi_backend, forget),  ENTRY(domi_backend, give),
+    ENTRY(domi_backend, publish),
+};
+
+static const entry calls[] = {
+    ENTRY(domi_sockets, socket),  ENTRY(domi_sockets, bind),       ENTRY(domi_sockets, listen),
+    ENTRY(domi_sockets, connect), ENTRY(domi_sockets, accept),     ENTRY(domi_sockets, shutdown),
+    ENTRY(domi_sockets, close),   ENTRY(domi_sockets, option_get), ENTRY(domi_sockets, option_set),
+    ENTRY(domi_sockets, ioctl),   ENTRY(domi_sockets, address),    ENTRY(domi_sockets, wake_open),
+    ENTRY(domi_sockets, wake),    ENTRY(domi_sockets, wake_wait),
 };
 
 static_assert(sizeof(domi_backend) ==
                   sizeof(const char *) + sizeof entries / sizeof entries[0] * sizeof(void *),
               "the name, and each operation");
 
-/* `optional` is the one entry that may be NULL in this backend, or NULL. */
+static_assert(sizeof(domi_sockets) == sizeof calls / sizeof calls[0] * sizeof(void *), "each call");
+
+/* `optional` is the one entry that may be NULL in this table, or NULL. */
+static void check_table(const char *name, const void *table, const entry *rows, size_t count,
+                        const char *optional)
+{
+    for (size_t i = 0; i < count; i++) {
+        void *function;
+
+        memcpy(&function, (const char *)table + rows[i].offset, sizeof function);
+        bool may_lack = optional != NULL && strcmp(rows[i].name, optional) == 0;
+        ck_assert_msg(function != NULL || may_lack, "backend %s: %s is NULL", name, rows[i].name);
+    }
+}
+
 static void check_backend(const domi_backend *backend, const char *optional)
 {
-    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
-        void *entry;
-
-        memcpy(&entry, (const char *)backend + entries[i].offset, sizeof entry);
-        bool may_lack = optional != NULL && strcmp(entries[i].name, optional) == 0;
-        ck_assert_msg(entry != NULL || may_lack, "backend %s: %s is NULL", backend->name,
-                      entries[i].name);
-    }
+    check_table(backend->name, backend, entries, sizeof entries / sizeof entries[0], optional);
+    check_table(backend->name, backend->sockets, calls, sizeof calls / sizeof calls[0], NULL);
 }
 
 START_TEST(each_backend_has_each_operation)

@@ -122,9 +122,9 @@ static bool ring_ready(const void *ring)
            0;
 }
 
-static bool ring_pending(const void *ring)
+static bool ring_pending(void *ring)
 {
-    return ((const domt_ring *)ring)->queued;
+    return ((domt_ring *)ring)->queued;
 }
 
 static void ring_poll(void *ring, int fd, uint64_t user_data)
@@ -137,8 +137,15 @@ static void ring_poll(void *ring, int fd, uint64_t user_data)
         current->on_poll(current, ((domt_ring *)ring)->thread->manager.index);
 }
 
-static void ring_cancel(void *ring, uint64_t target, uint64_t user_data)
+static void ring_forget(void *ring, int fd)
 {
+    (void)ring;
+    (void)fd;
+}
+
+static void ring_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
+{
+    (void)fd;
     (void)target;
     (void)user_data;
     ((domt_ring *)ring)->queued = true;
@@ -191,6 +198,7 @@ static void never_cancel_fd(void *ring, int fd, uint64_t user_data)
 
 const domi_backend domt_stepped_ring = {
     .name = "stepped",
+    .sockets = &domi_kernel_sockets,
     .open = ring_open,
     .start = ring_start,
     .close = ring_close,
@@ -205,6 +213,7 @@ const domi_backend domt_stepped_ring = {
     .send_message = never_send_message,
     .cancel = ring_cancel,
     .cancel_fd = never_cancel_fd,
+    .forget = ring_forget,
     .give = ring_give,
     .publish = ring_publish,
 };

@@ -110,7 +110,7 @@ static bool fake_ready(const void *ring)
     return fake->completions_head != fake->completions_shown;
 }
 
-static bool fake_pending(const void *ring)
+static bool fake_pending(void *ring)
 {
     const domt_fake *fake = ring;
 
@@ -175,8 +175,10 @@ static void fake_send_message(void *ring, int fd, const struct msghdr *message, 
         op->size += (uint32_t)message->msg_iov[i].iov_len;
 }
 
-static void fake_cancel(void *ring, uint64_t target, uint64_t user_data)
+static void fake_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
 {
+    for (domt_op *op = ((domt_fake *)ring)->ops; op != NULL; op = op->next)
+        ck_assert_msg(op->user_data != target || op->fd == fd, "a cancel on another descriptor");
     domt_op *op = begin(ring, DOMT_CANCEL, -1, user_data);
 
     op->target = target;
@@ -185,6 +187,12 @@ static void fake_cancel(void *ring, uint64_t target, uint64_t user_data)
 static void fake_cancel_fd(void *ring, int fd, uint64_t user_data)
 {
     (void)begin(ring, DOMT_CANCEL_FD, fd, user_data);
+}
+
+static void fake_forget(void *ring, int fd)
+{
+    ((domt_fake *)ring)->forgotten++;
+    ck_assert_msg(fcntl(fd, F_GETFD) >= 0, "a descriptor is forgotten when it is closed already");
 }
 
 static void fake_give(void *ring, uint16_t index, void *data, uint32_t size)
@@ -208,6 +216,7 @@ static void fake_publish(void *ring)
 
 const domi_backend domt_fake_backend = {
     .name = "fake",
+    .sockets = &domi_kernel_sockets,
     .open = fake_open,
     .start = fake_start,
     .close = fake_close,
@@ -223,6 +232,7 @@ const domi_backend domt_fake_backend = {
     .send_message = fake_send_message,
     .cancel = fake_cancel,
     .cancel_fd = fake_cancel_fd,
+    .forget = fake_forget,
     .give = fake_give,
     .publish = fake_publish,
 };

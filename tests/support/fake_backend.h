@@ -56,6 +56,7 @@ typedef struct domt_fake {
     uint32_t queue_tail;
     uint32_t published; /* how far the kernel sees the queue */
     uint32_t enters;
+    uint32_t forgotten;                 /* descriptors */
     int enter_result;                   /* what an enter returns; 0 at first */
     bool pending;                       /* operations were begun since the last enter */
     uint32_t begun[DOMT_CANCEL_FD + 1]; /* by kind */

@@ -9,6 +9,7 @@ enum scope {
     EVERYWHERE,
     LIBRARIES, /* libdomus and libdomus-config */
     LIBDOMUS,
+    SOCKETS, /* where sockets are used: io and runtime, without the wrappers of runtime/os */
 };
 
 /* Calls: the word, then an opening parenthesis. `except` is the beginning of the paths where the
@@ -59,6 +60,35 @@ static const struct banned {
     {"vprintf", LIBRARIES, "config/main", "text for the caller: the library prints nothing"},
     {"puts", LIBRARIES, "config/main", "text for the caller: the library prints nothing"},
     {"putchar", LIBRARIES, "config/main", "text for the caller: the library prints nothing"},
+    {"socket", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"socketpair", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"bind", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"listen", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"connect", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"accept", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"accept4", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"shutdown", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"close", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"getsockopt", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"setsockopt", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"getsockname", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"getpeername", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"ioctl", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"fcntl", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"recv", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"recvfrom", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"recvmsg", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"send", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"sendto", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"sendmsg", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"read", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"write", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"eventfd", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"eventfd_read", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"eventfd_write", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"ppoll", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"epoll_ctl", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
+    {"epoll_wait", SOCKETS, "io/backend/", "a slot of domi_sockets (io/backend/backend.h)"},
     {"perror", LIBRARIES, "config/main", "text for the caller: the library prints nothing"},
 };
 
@@ -68,6 +98,10 @@ static bool in_scope(const char *path, enum scope scope)
 
     if (scope == EVERYWHERE) {
         return true;
+    }
+    if (scope == SOCKETS) {
+        return domt_starts_with(path, "io/") ||
+               (domt_starts_with(path, "runtime/") && !domt_starts_with(path, "runtime/os/"));
     }
     for (size_t i = 0; i < sizeof libdomus / sizeof libdomus[0]; i++) {
         if (domt_starts_with(path, libdomus[i])) {
