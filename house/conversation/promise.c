@@ -59,7 +59,7 @@ static const char *name_of(uint32_t state)
     return state < DOMI_PROMISE_STATES ? names[state] : "?";
 }
 
-void domi_promise_fail_move(const domi_promise *promise, domi_promise_state to)
+_Noreturn void domi_promise_fail_move(const domi_promise *promise, domi_promise_state to)
 {
     char text[96];
 

@@ -112,7 +112,7 @@ static inline bool domi_node_is_promise(const domi_node *node)
      DOMI_PROMISE_MOVE(DOMI_PROMISE_DEAD, DOMI_PROMISE_FREE))
 
 /* Fail a check: the table does not allow the move from the state of `promise` to `to`. */
-void domi_promise_fail_move(const domi_promise *promise, domi_promise_state to);
+_Noreturn void domi_promise_fail_move(const domi_promise *promise, domi_promise_state to);
 
 /* Change the state, in the one place where it changes, checked against the table. */
 static inline void domi_promise_move(domi_promise *promise, domi_promise_state to)

@@ -91,20 +91,22 @@ static void handle_framed(house_run *run, domi_envelope *message, const domus_on
 }
 
 /* Call a row without a frame. Frees the message if it is a notice that the handler did not keep.
- * Inlined, so that `kind` is a constant. */
+ * Inlined, so that `kind` is a constant. `house` is run->house: the compiler cannot know that the
+ * handler does not change `run`, and would load the house again behind it. */
 __attribute__((always_inline)) static inline void
-handle_user_message(house_run *run, domi_envelope *message, const domus_on *on, uint32_t kind)
+handle_user_message(house_run *run, domi_house *house, domi_envelope *message, const domus_on *on,
+                    uint32_t kind)
 {
     domus_stack *stack = run->stack;
 
     stack->ask = kind == DOMI_ASK ? message : NULL;
     stack->message = message;
     domi_turn_begin(stack, message->type);
-    int result = on->handle(stack, run->house->self, domi_envelope_payload_of(message, kind));
+    int result = on->handle(stack, house->self, domi_envelope_payload_of(message, kind));
     if (kind == DOMI_NOTICE && DOMI_LIKELY(stack->message != NULL))
         domi_envelope_end(run->manager, message);
     if (!domi_turn_end_begun(stack, result, kind))
-        domi_stack_prepare(stack, run->manager, run->house);
+        domi_stack_prepare(stack, run->manager, house);
 }
 
 /* Handle an ask or notice whose type has no row: a message of the library, else by the last row;
@@ -120,7 +122,7 @@ static void drop_unhandled(house_run *run, domi_envelope *message, uint32_t kind
     else if (rest->frame_size != 0)
         handle_framed(run, message, rest, kind);
     else
-        handle_user_message(run, message, rest, kind);
+        handle_user_message(run, run->house, message, rest, kind);
 }
 
 DOMI_INLINE void take_replies(house_run *run, uint32_t kept)
@@ -159,14 +161,12 @@ static void take_answers(house_run *run, uint32_t kept, uint32_t kept_each)
     take_exceptions(run, kept);
 }
 
-static inline bool may_take_user(house_run *run)
+static inline bool may_take_user(domi_manager *manager, domi_house *house)
 {
-    domi_house *house = run->house;
-
     if ((house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_STOPPING)) != 0)
         return false;
     if (DOMI_UNLIKELY(domi_house_is_asked_to_stop(house))) {
-        domi_house_stop_begin(run->manager, house);
+        domi_house_stop_begin(manager, house);
         return false;
     }
     return true;
@@ -180,7 +180,7 @@ __attribute__((always_inline)) static inline void take_user(house_run *run, uint
     uint32_t before = run->left;
 
     domi_stack_prepare(run->stack, run->manager, house);
-    while (house->tails[kind] != NULL && run->left > kept && may_take_user(run)) {
+    while (house->tails[kind] != NULL && run->left > kept && may_take_user(run->manager, house)) {
         domi_envelope *message = (domi_envelope *)(void *)domi_list_take(&house->tails[kind]);
 
         house->mail--;
@@ -193,7 +193,7 @@ __attribute__((always_inline)) static inline void take_user(house_run *run, uint
         else if (DOMI_UNLIKELY(on->frame_size != 0))
             handle_framed(run, message, on, kind);
         else
-            handle_user_message(run, message, on, kind);
+            handle_user_message(run, house, message, on, kind);
     }
     count_handled(run, kind, before);
 }
@@ -226,7 +226,7 @@ DOMI_INLINE int handle_event(house_run *run, domi_envelope *message, bool mounte
     if (on->frame_size != 0)
         handle_framed(run, message, on, DOMI_EVENT);
     else
-        handle_user_message(run, message, on, DOMI_EVENT);
+        handle_user_message(run, run->house, message, on, DOMI_EVENT);
     return 0;
 }
 

@@ -35,7 +35,7 @@ const char *domi_state_name(domi_state state)
     return (unsigned)state < DOMI_STATES ? names[state] : "?";
 }
 
-void domi_house_fail_move(const domi_house *house, domi_state to)
+_Noreturn void domi_house_fail_move(const domi_house *house, domi_state to)
 {
     char text[96];
 

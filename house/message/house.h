@@ -155,7 +155,7 @@ static inline bool domi_house_is_exposed(const domi_house *house)
      DOMI_MOVE(DOMI_RUNNING, DOMI_CREATED))
 
 /* Fail a check: the table does not allow the move from the state of `house` to `to`. */
-void domi_house_fail_move(const domi_house *house, domi_state to);
+_Noreturn void domi_house_fail_move(const domi_house *house, domi_state to);
 
 /* Change the state, in the one place where it changes, checked against the table (M5). */
 static inline void domi_house_move(domi_house *house, domi_state to)
@@ -237,11 +237,23 @@ static inline bool domi_house_has_receive_to_look(const domi_house *house)
            (DOMI_MARK_RECEIVING | DOMI_MARK_FRESH);
 }
 
+/* True if a reply, an exception or an event waits: these run whatever marks the house has. The
+ * three pointers are joined, so that this is one comparison and not three. */
+static inline bool domi_house_has_answers_or_events(const domi_house *house)
+{
+    return ((uintptr_t)house->tails[DOMI_REPLY] | (uintptr_t)house->tails[DOMI_EXCEPTION] |
+            (uintptr_t)house->tails[DOMI_EVENT]) != 0;
+}
+
 /* True if the house has anything that a run may handle now. */
 static inline bool domi_house_is_runnable(const domi_house *house)
 {
-    if (house->tails[DOMI_REPLY] != NULL || house->tails[DOMI_EXCEPTION] != NULL ||
-        house->tails[DOMI_EVENT] != NULL || domi_house_may_run_channels(house))
+    /* Few houses have one of these marks. Without them all mail may run, and no receive and no
+     * channel waits for a run. This is asked at the end of each run, so the frequent case is short.
+     */
+    if (__builtin_expect((house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_CHANNELS)) == 0, 1))
+        return house->mail != 0 || domi_house_has_answers_or_events(house);
+    if (domi_house_has_answers_or_events(house) || domi_house_may_run_channels(house))
         return true;
     /* domi_house_has_receive_to_look() does not depend on mail: a receive that does not wait for
      * any has to run in order to find that there is none. */

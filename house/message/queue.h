@@ -22,6 +22,7 @@ typedef struct domi_queue {
 
 static inline void domi_queue_put(domi_queue *queue, domi_house *house)
 {
+    queue->count++;
     if (domi_house_is_high(house)) {
         house->marks |= DOMI_MARK_HIGH;
         domi_fifo_put(&queue->high, house);
@@ -29,7 +30,6 @@ static inline void domi_queue_put(domi_queue *queue, domi_house *house)
         house->marks &= (uint16_t)~DOMI_MARK_HIGH;
         domi_fifo_put(&queue->normal, house);
     }
-    queue->count++;
 }
 
 static inline domi_house *domi_queue_take(domi_queue *queue)

@@ -144,6 +144,7 @@ START_TEST(mail_that_may_not_run_does_not_make_a_house_ready)
 
     domi_list_push(&house.tails[DOMI_ASK], &node);
     ck_assert(domi_house_is_runnable(&house));
+    ck_assert(!domi_house_is_runnable(&(domi_house){0}));
     house.marks = DOMI_MARK_BARRIER; /* M7 */
     ck_assert(!domi_house_is_runnable(&house));
     house.marks = DOMI_MARK_SATURATED;
