@@ -34,7 +34,7 @@ void domi_ask_expire(domi_manager *manager, domi_envelope *ask)
  * NULL if there is no memory. */
 static domi_envelope *reply_envelope(domi_manager *manager, domi_envelope *ask, uint32_t size)
 {
-    if (DOMI_ASK_HEAD + size <= domi_envelope_room(ask))
+    if (DOMI_ASK_HEAD + size <= domi_envelope_room(manager, ask))
         return ask;
     domi_envelope *envelope = domi_envelope_new(manager, DOMI_ASK_HEAD + size);
     if (envelope == NULL)
@@ -86,14 +86,14 @@ void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *as
     domus_address asker = {ask->sender, ask->sender_lease};
     domi_envelope *reply = ask;
 
-    if (DOMI_UNLIKELY(DOMI_ASK_HEAD + type->size > domi_envelope_room(ask) ||
+    if (DOMI_UNLIKELY(DOMI_ASK_HEAD + type->size > domi_envelope_room(manager, ask) ||
                       ask->type->release != NULL)) {
         reply = move_slow(manager, ask, type, payload);
         if (reply == NULL)
             return;
-    } else if (type->size != 0) {
+    } else {
         /* The reply may be made from the ask's own payload, so the two may overlap. */
-        memmove((char *)reply + DOMI_ASK_HEAD, payload, type->size);
+        domi_payload_move((char *)reply + DOMI_ASK_HEAD, payload, type->size);
     }
     domi_envelope_sign(reply, type, house);
     if (domi_mailbox_put(manager, asker, &reply->node, DOMI_REPLY) != 0) {

@@ -1,10 +1,8 @@
-/* This file makes stacks, and says what they wait for. park.c parks and ends them, and turn.c
- * lets a parked stack go on. */
+/* This file makes stacks. park.c parks and ends them, and turn.c lets a parked stack go on. */
 #include "house/conversation/stack.h"
 
 #include "house/message/pool.h"
 
-#include <errno.h>
 #include <string.h>
 
 domus_stack *domi_stack_new(domi_manager *manager, domi_house *house, uint32_t frame_size)
@@ -66,38 +64,4 @@ domus_stack *domi_stack_pool(domus_stack *stack)
     if (pooled != NULL && stack->message != NULL && pooled->begun_by == NULL)
         pooled->begun_by = stack->message->type;
     return pooled;
-}
-
-int domi_stack_check_may_wait(const domus_stack *stack)
-{
-    uint32_t marks = domi_stack_house(stack)->marks;
-
-    if ((stack->pooled != NULL && stack->pooled->cancelled) ||
-        (marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
-        return -ECANCELED;
-    return 0;
-}
-
-int domi_stack_add_promise(domus_stack *stack, domi_promise_kind kind, domi_promise **ret_promise)
-{
-    int error = domi_stack_check_may_wait(stack);
-
-    if (error != 0)
-        return error;
-    domus_stack *pooled = domi_stack_pool(stack);
-    if (pooled == NULL)
-        return -ENOMEM; /* a new pooled stack is freed when the handler returns */
-    domi_promise *promise = domi_promise_new(stack->manager, pooled, kind);
-    if (promise == NULL)
-        return -ENOMEM;
-    *ret_promise = promise;
-    return 0;
-}
-
-void domi_stack_set_wait(domus_stack *pooled, domi_wait wait, domi_promise *awaited,
-                         domus_resumed *then)
-{
-    pooled->wait = (uint8_t)wait;
-    pooled->awaited = awaited;
-    pooled->then = then;
 }

@@ -12,6 +12,8 @@
 
 #include "house/conversation/promise.h"
 
+#include <errno.h>
+
 typedef enum domi_wait {
     DOMI_WAIT_NONE,
     DOMI_WAIT_ONE, /* the stack waits for `awaited` */
@@ -100,14 +102,6 @@ static inline void domi_stack_leave_ask(domus_stack *stack)
         atomic_store_explicit(&stack->pooled->parent, NULL, memory_order_relaxed);
 }
 
-/* Make a promise, which is one more thing that the conversation waits for. Returns 0; -ENOMEM;
- * -ECANCELED if the conversation was cancelled or its actor stops or restarts. */
-int domi_stack_add_promise(domus_stack *stack, domi_promise_kind kind, domi_promise **ret_promise);
-
-/* Returns 0, or -ECANCELED if the conversation was cancelled or its actor stops or restarts: such a
- * conversation waits for nothing more. */
-int domi_stack_check_may_wait(const domus_stack *stack);
-
 /* The function that was entered returned `result`: park the conversation, or end it. The part of
  * domi_turn_end() (turn.h) that is no inline function. */
 void domi_stack_park_or_end(domus_stack *stack, int result);
@@ -115,11 +109,6 @@ void domi_stack_park_or_end(domus_stack *stack, int result);
 /* The function that was resumed with a received message has returned, or receives again: release
  * that message. An ask that was neither answered nor kept fails with `error`. */
 void domi_stack_end_received(domus_stack *stack, int error);
-
-/* Set what the conversation waits for once its handler has returned, and the function `then` that
- * goes on afterwards. */
-void domi_stack_set_wait(domus_stack *pooled, domi_wait wait, domi_promise *awaited,
-                         domus_resumed *then);
 
 /* An answer (a reply or an exception) has come to `house`, which runs: resume the stack that waits
  * for it, keep the answer, or drop it if it is late. Takes the envelope. */
@@ -180,6 +169,47 @@ static inline uint32_t domi_stack_serial(const domus_stack *stack)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&stack->serial,
                                 memory_order_relaxed);
+}
+
+/* Returns 0, or -ECANCELED if the conversation was cancelled or its actor stops or restarts: such a
+ * conversation waits for nothing more. */
+static inline int domi_stack_check_may_wait(const domus_stack *stack)
+{
+    uint32_t marks = domi_stack_house(stack)->marks;
+
+    if ((stack->pooled != NULL && stack->pooled->cancelled) ||
+        (marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
+        return -ECANCELED;
+    return 0;
+}
+
+/* Make a promise, which is one more thing that the conversation waits for. Returns 0; -ENOMEM;
+ * -ECANCELED if the conversation was cancelled or its actor stops or restarts. */
+static inline int domi_stack_add_promise(domus_stack *stack, domi_promise_kind kind,
+                                         domi_promise **ret_promise)
+{
+    int error = domi_stack_check_may_wait(stack);
+
+    if (DOMI_UNLIKELY(error != 0))
+        return error;
+    domus_stack *pooled = domi_stack_pool(stack);
+    if (DOMI_UNLIKELY(pooled == NULL))
+        return -ENOMEM; /* a new pooled stack is freed when the handler returns */
+    domi_promise *promise = domi_promise_new(stack->manager, pooled, kind);
+    if (DOMI_UNLIKELY(promise == NULL))
+        return -ENOMEM;
+    *ret_promise = promise;
+    return 0;
+}
+
+/* Set what the conversation waits for once its handler has returned, and the function `then` that
+ * goes on afterwards. */
+static inline void domi_stack_set_wait(domus_stack *pooled, domi_wait wait, domi_promise *awaited,
+                                       domus_resumed *then)
+{
+    pooled->wait = (uint8_t)wait;
+    pooled->awaited = awaited;
+    pooled->then = then;
 }
 
 /* The deadline of the ask that this conversation answers. 0: it has none, or there is no ask. */

@@ -161,7 +161,8 @@ static void resume_at_once(domi_manager *manager, domus_stack *stack, domi_promi
     domi_turn_end(stack, result);
 }
 
-void domi_stack_take_answer(domi_manager *manager, domi_house *house, domi_envelope *message)
+DOMI_NO_CANARY void domi_stack_take_answer(domi_manager *manager, domi_house *house,
+                                           domi_envelope *message)
 {
     const domi_return *back = domi_envelope_return(message);
     domi_promise *promise = back->promise;

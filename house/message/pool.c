@@ -237,8 +237,3 @@ domi_envelope *domi_pool_take_heap_bounded(domi_manager *manager, size_t bytes)
     manager->memory.at_max = !is_within_max(manager, bytes);
     return manager->memory.at_max ? NULL : domi_pool_take_heap(manager, bytes);
 }
-
-size_t domi_envelope_room(const domi_envelope *envelope)
-{
-    return envelope->node.slab < DOMI_SLABS ? sizes[envelope->node.slab].bytes : 0;
-}

@@ -125,7 +125,13 @@ DOMI_INLINE domi_envelope *domi_message_new(domi_manager *manager, size_t bytes)
 int domi_message_explain_failure(domi_manager *manager);
 
 /* Returns how many bytes an envelope can hold in all (head and payload). For an envelope from the
- * heap it returns 0, because its size is exactly the one that was asked for, and is not noted. */
-size_t domi_envelope_room(const domi_envelope *envelope);
+ * heap it returns 0, because its size is exactly the one that was asked for, and is not noted. The
+ * envelope may be of any manager, because their slabs have the same sizes. */
+static inline size_t domi_envelope_room(const domi_manager *manager, const domi_envelope *envelope)
+{
+    uint32_t slab = envelope->node.slab;
+
+    return DOMI_LIKELY(slab < DOMI_SLABS) ? manager->pool.slabs[slab].object_bytes : 0;
+}
 
 #endif

@@ -1,5 +1,4 @@
-/* Each message gets its payload, its type and its sender by these two functions before it is
- * put. */
+/* Each message gets its payload, its type and its sender by these functions before it is put. */
 #ifndef DOMI_HOUSE_MESSAGE_SIGN_H
 #define DOMI_HOUSE_MESSAGE_SIGN_H
 
@@ -17,6 +16,17 @@ static inline void domi_payload_copy(void *to, const void *from, uint32_t size)
         memcpy(to, from, 16);
     else if (size != 0)
         memcpy(to, from, size);
+}
+
+/* As domi_payload_copy(), for payloads that may overlap. */
+static inline void domi_payload_move(void *to, const void *from, uint32_t size)
+{
+    if (size == 8)
+        memmove(to, from, 8);
+    else if (size == 16)
+        memmove(to, from, 16);
+    else if (size != 0)
+        memmove(to, from, size);
 }
 
 /* Write the type of a message and its sender. */

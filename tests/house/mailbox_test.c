@@ -127,8 +127,8 @@ static int locked_instructions(const char *function)
 
 START_TEST(m8_home_lane_has_no_atomic_read_modify_write)
 {
-    static const char *const functions[] = {"domus_notice", "begin_ask", "domi_ask_answer",
-                                            "domi_house_run"};
+    static const char *const functions[] = {"domus_notice", "domus_ask", "domus_ask_add",
+                                            "domi_ask_answer", "domi_house_run"};
 
     if (locked_instructions("domi_manager_take_arrivals") == -1)
         return;                                                             /* no objdump here */

@@ -38,7 +38,7 @@ START_TEST(envelopes_come_from_the_smallest_class_that_holds_them)
         domi_envelope *envelope = domi_envelope_new(world.managers[1], cases[i].bytes);
         ck_assert_uint_eq(envelope->node.slab, cases[i].slab);
         ck_assert_uint_eq(envelope->node.owner, 1);
-        ck_assert_uint_eq(domi_envelope_room(envelope), cases[i].room);
+        ck_assert_uint_eq(domi_envelope_room(world.managers[0], envelope), cases[i].room);
         memset(envelope->payload, 1, cases[i].bytes - DOMI_ENVELOPE_HEAD);
         domi_pool_free(world.managers[i % 3], &envelope->node);
     }
