@@ -31,7 +31,8 @@ void domi_mailbox_drop(domi_manager *manager, domi_house *house, domi_node *node
         domi_answer_release(manager, envelope);
 }
 
-static void empty_list(domi_manager *manager, domi_house *house, domi_node **tail)
+/* Inlined, because most lists of an actor that ends are empty, and each end asks that of seven. */
+DOMI_INLINE void empty_list(domi_manager *manager, domi_house *house, domi_node **tail)
 {
     while (*tail != NULL)
         domi_mailbox_drop(manager, house, domi_list_take(tail), -ESTALE);
@@ -39,10 +40,14 @@ static void empty_list(domi_manager *manager, domi_house *house, domi_node **tai
 
 void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all)
 {
-    for (uint32_t kind = 0; kind < DOMI_MAILBOXES; kind++) {
-        if (all || kind == DOMI_ASK || kind == DOMI_NOTICE)
-            empty_list(manager, house, &house->tails[kind]);
+    if (all) {
+        empty_list(manager, house, &house->tails[DOMI_REPLY]);
+        empty_list(manager, house, &house->tails[DOMI_EXCEPTION]);
     }
+    empty_list(manager, house, &house->tails[DOMI_ASK]);
+    empty_list(manager, house, &house->tails[DOMI_NOTICE]);
+    if (all)
+        empty_list(manager, house, &house->tails[DOMI_EVENT]);
     if (house->family != NULL) {
         empty_list(manager, house, &house->family->stash[0]);
         empty_list(manager, house, &house->family->stash[1]);
