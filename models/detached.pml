@@ -10,7 +10,7 @@
  * Models: runtime/outside/detached.c reserve, make_detached, domi_detached_spawn, begin_spawn,
  * end_spawn, run_loop, follow_stop, sleep_until_due, domi_detached_close,
  * domi_detached_notify_all; runtime/control/stop.c stop_actors, domi_system_set_stop_step, domi_system_end;
- * house/family/life.c domi_house_spawn_routee (the exclusion).
+ * house/family/birth.c domi_house_spawn_routee (the exclusion).
  * Holds: one actor at a time on each thread; nobody is born on a thread that has walked its actors
  * to stop them; each actor ends; each thread ends, and none sleeps with work; the stop comes to its
  * end.

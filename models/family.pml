@@ -11,7 +11,7 @@
  *
  * Models: house/family/family.c domi_family_handle_failure, tell_parent, handle_child_failure,
  * domi_family_send_directive, take_node, direct_all, domi_family_handle_event, domi_family_remove_ended;
- * house/family/life.c publish_life, domi_house_mount, domi_house_stop_end, house_free, domi_house_free_returned;
+ * house/family/birth.c publish_life; house/family/life.c domi_house_mount, domi_house_stop_end, house_free, domi_house_free_returned;
  * house/message/stop.c domi_house_stop; house/family/restart.c domi_house_restart_begin, domi_house_restart_end,
  * obey, domi_house_handle_arrival; house/dispatch/deliver.c sort_one; house/message/mailbox.c domi_mailbox_give_back. life.pml has the mail and the
  * lives.

@@ -6,7 +6,7 @@
  * its inbox was just emptied. The model has one slot, which is used for LIVES lives; home, a thief,
  * and foreign threads that spawn, send and stop, also with addresses of lives that are over.
  *
- * Models: house/family/life.c publish_life, domi_house_mount, domi_house_stop_end, house_free,
+ * Models: house/family/birth.c publish_life; house/family/life.c domi_house_mount, domi_house_stop_end, house_free,
  * domi_house_free_returned; house/message/stop.c domi_house_stop; house/message/mailbox.c put_inbox,
  * domi_mailbox_put_slow; house/family/restart.c domi_house_handle_arrival; house/dispatch/deliver.c sort_one,
  * domi_mailbox_sort_inbox; house/dispatch/dispatch.c may_take_user, domi_house_settle; house/dispatch/loan.c

@@ -44,9 +44,9 @@ void domi_stack_free_if_done(domi_manager *manager, domus_stack *stack)
     if (DOMI_LIKELY(stack->away == 0)) {
         stack_free(manager, stack);
     } else if (stack->away == DOMI_STACK_COUNTED) {
-        uint64_t key = stack->counted_at;
+        domi_house *house = domi_stack_house(stack);
         stack_free(manager, stack);
-        manager->io_hooks.conversation_ended(manager, key);
+        manager->io_hooks.conversation_ended(manager, house);
     }
 }
 
@@ -142,12 +142,11 @@ static void park_stack(domus_stack *stack)
     }
 }
 
-/* True if the failure was one of a channel and not of the actor. */
-static bool is_of_channel(domi_manager *manager, const domi_house *house, const domus_stack *pooled,
-                          int error)
+/* Returns true if the actor is that of a channel, which then has been reset. */
+static bool refuse_channel(domi_manager *manager, domi_house *house, int error)
 {
-    return pooled != NULL && house->behaviour->kind == DOMUS_CHANNELS &&
-           manager->io_hooks.conversation_failed(manager, pooled, error);
+    return house->behaviour->kind == DOMUS_CHANNELS &&
+           manager->io_hooks.channel_failed(manager, house, error);
 }
 
 /* End the conversation with `result`. If it still has to answer an ask, the asker hears of the end;
@@ -166,7 +165,7 @@ static void end_stack(domus_stack *stack, int result)
         domi_ask_fail(manager, stack->ask, result < 0 ? result : -ENOMSG);
         stack->ask = NULL;
     } else if (result < 0 && !(pooled != NULL && pooled->cancelled)) {
-        if (!is_of_channel(manager, house, pooled, result))
+        if (!refuse_channel(manager, house, result))
             domi_doors.handle_failure(manager, house, result);
     }
     if (stack->barrier)

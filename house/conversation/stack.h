@@ -68,14 +68,12 @@ struct domus_stack {
                                    notice */
 
     domi_promise first;
-    uint64_t counted_at; /* io's key of the channel that began this conversation; valid with
-                            DOMI_STACK_COUNTED */
     alignas(16) unsigned char frame[];
 };
 
-/* Bit in `away`: a channel counts this conversation and has to be told of its end. The bit is there
- * because `away` is read anyway when a stack ends. Channels actors are never lent, so the count in
- * the other bits stays 0 beside it. */
+/* Bit in `away`: the channel of the house counts this conversation and is told of its end. The bit
+ * is there because `away` is read anyway when a stack ends. Channels actors are never lent, so the
+ * count in the other bits stays 0 beside it. */
 #define DOMI_STACK_COUNTED UINT32_C(0x80000000)
 
 #define DOMI_STACK_HEAD offsetof(domus_stack, frame)

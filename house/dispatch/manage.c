@@ -22,15 +22,15 @@ static uint32_t never_run_channels(domi_manager *manager, domi_house *house, uin
     DOMI_NEVER("channels of a manager without io");
 }
 
-static void never_end_conversation(domi_manager *manager, uint64_t key)
+static void never_end_conversation(domi_manager *manager, domi_house *house)
 {
-    (void)manager, (void)key;
+    (void)manager, (void)house;
     DOMI_NEVER("a conversation that a channel counts, without io");
 }
 
-static bool is_not_of_channel(domi_manager *manager, const domus_stack *stack, int error)
+static bool is_not_of_channel(domi_manager *manager, domi_house *house, int error)
 {
-    (void)manager, (void)stack, (void)error;
+    (void)manager, (void)house, (void)error;
     return false;
 }
 
@@ -55,7 +55,7 @@ static uint32_t stop_no_channel(domi_manager *manager, domi_house *house)
 const domi_io_hooks domi_hooks_without_io = {
     .run_channels = never_run_channels,
     .conversation_ended = never_end_conversation,
-    .conversation_failed = is_not_of_channel,
+    .channel_failed = is_not_of_channel,
     .take_event = is_not_of_io,
     .descriptor_handled = never_watch_descriptor,
     .descriptor_cancel = never_watch_descriptor,

@@ -1,4 +1,4 @@
-/* In this file houses are born, mounted, stopped and freed.
+/* In this file houses are mounted, stopped and freed; birth.c has how they are born.
  *
  * The embedded node carries MOUNT and STOP through the inbox. It is in use while the NODE bit
  * of `life` is set. The spawner sets the bit together with the lease, a thread that stops the
@@ -8,7 +8,6 @@
 #include "house/family/life.h"
 
 #include "base/check.h"
-#include "base/memory.h"
 #include "house/conversation/dead.h"
 #include "house/conversation/turn.h"
 #include "house/family/family.h"
@@ -24,217 +23,6 @@
 /* Callbacks have no message. These types stand for them when a thread says what it handles. */
 static const domus_type mount_type = {.name = "on_mount"};
 static const domus_type stop_type = {.name = "on_stop"};
-
-/* Returns the offset of the actor's state in the room of its house. The state of a channels actor
- * stands behind the fields `channels`, which io uses. */
-static uint32_t state_offset(const domus_behaviour *behaviour)
-{
-    return behaviour->kind == DOMUS_CHANNELS ? (uint32_t)sizeof(((domi_house *)NULL)->channels) : 0;
-}
-
-void domi_house_state_set(domi_house *house, const void *state)
-{
-    uint32_t bytes = house->behaviour->state_size;
-
-    if (state != NULL)
-        memcpy(house->self, state, bytes);
-    else
-        memset(house->self, 0, bytes);
-}
-
-static int state_init(domi_house *house, const domus_behaviour *behaviour, const void *state)
-{
-    uint32_t offset = state_offset(behaviour);
-
-    house->self = house->room + offset;
-    if (behaviour->state_size >
-        domi_slots_state_bytes(domi_house_slot(house) & DOMI_SLOT_CLASS) - offset) {
-        house->self = domi_memory_new(behaviour->state_size);
-        if (house->self == NULL)
-            return -ENOMEM;
-    }
-    if (offset != 0)
-        memset(&house->channels, 0, sizeof house->channels);
-    house->behaviour = behaviour;
-    domi_house_state_set(house, state);
-    return 0;
-}
-
-static void state_fini(domi_house *house)
-{
-    if (house->self != house->room + state_offset(house->behaviour))
-        domi_memory_free(house->self);
-    house->self = NULL;
-}
-
-static bool is_whole(const domus_behaviour *behaviour)
-{
-    if (behaviour == NULL || behaviour->state_size > DOMI_HOUSE_STATE_MAX ||
-        behaviour->mount_frame_size > DOMUS_FRAME_MAX ||
-        (behaviour->kind != DOMUS_STATE && behaviour->kind != DOMUS_CHANNELS))
-        return false;
-    const domus_on *on = behaviour->on;
-    for (; on != NULL && on->type != NULL; on++) {
-        if (on->frame_size > DOMUS_FRAME_MAX || on->handle == NULL)
-            return false;
-    }
-    return on == NULL || on->frame_size <= DOMUS_FRAME_MAX;
-}
-
-bool domi_behaviour_is_whole(const domus_behaviour *behaviour)
-{
-    return is_whole(behaviour);
-}
-
-/* Make a family at the spawn, for the few houses that need one from the start. */
-static int family_init(domi_manager *manager, domi_house *house, const domi_house *parent,
-                       const void *state, const domus_spawn_options *options,
-                       _Atomic uint32_t *load)
-{
-    uint32_t bytes = house->behaviour->state_size;
-    bool restartable =
-        parent != NULL && parent->behaviour->supervision != NULL && state != NULL && bytes != 0;
-    uint64_t idle_ns = options != NULL ? options->passivate_after_ns : 0;
-
-    if (!restartable && idle_ns == 0 && load == NULL)
-        return 0;
-    domi_family *family = domi_family_of(house);
-    if (family == NULL)
-        return -ENOMEM;
-    if (restartable) {
-        family->initial = domi_memory_new(bytes);
-        if (family->initial == NULL)
-            return -ENOMEM;
-        memcpy(family->initial, state, bytes);
-    }
-    family->idle_max_ns = idle_ns;
-    family->last_ns = manager->now_ns;
-    if (idle_ns != 0)
-        house->marks |= DOMI_MARK_PASSIVATES;
-    family->load = load;
-    if (load != NULL)
-        house->marks |= DOMI_MARK_ROUTEE;
-    return 0;
-}
-
-/* Fill a new house, except for its parent, its name and its lease. */
-static int house_init(domi_manager *manager, domi_house *house, const domi_house *parent,
-                      const domus_behaviour *behaviour, const void *state,
-                      const domus_spawn_options *options, _Atomic uint32_t *load)
-{
-    int error = state_init(house, behaviour, state);
-    if (error != 0)
-        return error;
-    house->reason = 0;
-    house->parent = NULL;
-    atomic_store_explicit(&house->mail_max, options != NULL ? (uint16_t)options->mailbox_max : 0,
-                          memory_order_relaxed);
-    if (options != NULL && options->pinned)
-        house->marks |= DOMI_MARK_PINNED;
-    error = family_init(manager, house, parent, state, options, load);
-    if (error != 0) {
-        domi_family_free(house);
-        state_fini(house);
-        house->marks = 0;
-    }
-    return error;
-}
-
-static void undo_house(domi_manager *manager, domi_house *house)
-{
-    if (house->parent != NULL)
-        domi_family_remove_child(house);
-    domi_family_free(house);
-    state_fini(house);
-    house->marks = 0;
-    domi_slots_untake(manager, house);
-}
-
-/* Set the life word of a complete house: from here on other threads may know its address. */
-static void publish_life(domi_manager *manager, domi_house *house, domus_address address)
-{
-    uint64_t life = (uint64_t)address.lease << 32;
-
-    if (domi_house_mail_max(house) != 0)
-        life |= DOMI_LIFE_BOUNDED;
-    /* release: a thread that gets the address in another way than through the inbox also sees a
-     * complete house. */
-    if (house->home == manager && atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0) {
-        atomic_store_explicit(&house->life, life, memory_order_release);
-        domi_house_queue_mount(manager, house);
-        return;
-    }
-    atomic_store_explicit(&house->life, life | DOMI_LIFE_NODE, memory_order_release);
-    house->node.kind = DOMI_MOUNT;
-    house->node.lease = address.lease;
-    int error = domi_mailbox_put_slow(manager, house, &house->node);
-    DOMI_CHECK(error == 0);
-}
-
-int domi_house_spawn_child(domi_manager *manager, domi_house *parent, domi_manager *home,
-                           const domus_behaviour *behaviour, const void *state,
-                           const domus_spawn_options *options, domus_address *ret_address)
-{
-    return domi_house_spawn_routee(manager, parent, home, behaviour, state, options, NULL,
-                                   ret_address);
-}
-
-/* Make an actor in a free slot. All counts and lists of the slot are empty, because house_free()
- * checks that. */
-static int spawn(domi_manager *manager, domi_house *parent, domi_manager *home,
-                 const domus_behaviour *behaviour, const void *state,
-                 const domus_spawn_options *options, _Atomic uint32_t *load,
-                 domus_address *ret_address)
-{
-    DOMI_CHECK(domi_manager_is_mine(manager));
-    if (!is_whole(behaviour) || (options != NULL && options->mailbox_max > UINT16_MAX))
-        return -EINVAL;
-    if (manager->ending.closing || manager->ending.has_stopped ||
-        (parent != NULL && (parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0))
-        return -ESHUTDOWN;
-
-    domi_house *house =
-        domi_slots_take(manager, home, behaviour->state_size + state_offset(behaviour));
-    if (house == NULL)
-        return -ENOMEM;
-    int error = house_init(manager, house, parent, behaviour, state, options, load);
-    if (error != 0) {
-        domi_slots_untake(manager, house);
-        return error;
-    }
-    domus_address address = {house, DOMI_LIFE_LEASE(domi_house_life(house))};
-    if (parent != NULL)
-        error = domi_family_add_child(parent, house);
-    if (error == 0 && options != NULL && options->name != NULL)
-        error = domi_doors.put_name(manager, house, options->name, address);
-    if (error != 0) {
-        undo_house(manager, house);
-        return error;
-    }
-    *ret_address = address;
-    publish_life(manager, house, address);
-    return 0;
-}
-
-int domi_house_spawn_routee(domi_manager *manager, domi_house *parent, domi_manager *home,
-                            const domus_behaviour *behaviour, const void *state,
-                            const domus_spawn_options *options, _Atomic uint32_t *load,
-                            domus_address *ret_address)
-{
-    if (manager->hooks.begin_spawn != NULL && !manager->hooks.begin_spawn(manager))
-        return -ESHUTDOWN;
-    int result = spawn(manager, parent, home, behaviour, state, options, load, ret_address);
-    if (manager->hooks.end_spawn != NULL)
-        manager->hooks.end_spawn(manager);
-    return result;
-}
-
-void domi_house_queue_mount(domi_manager *manager, domi_house *house)
-{
-    domi_house_move(house, DOMI_MOUNTING);
-    domi_fifo_put(&manager->schedule.mounting, house);
-    domi_counter_add(&manager->births.houses, 1);
-}
 
 /* Returns the lease of the next life; 0 if the leases are used up. */
 static uint32_t next_lease(const domi_house *house)
@@ -257,7 +45,7 @@ static void house_free(domi_manager *manager, domi_house *house)
     domi_stack_drop_all(manager, house);
     DOMI_CHECK(house->attached == NULL && house->stacks_count == 0);
     domi_family_free(house);
-    state_fini(house);
+    domi_house_state_fini(house);
     house->marks = 0; /* a free slot has no marks: house_init() only adds some */
 
     uint32_t lease = next_lease(house);
@@ -292,7 +80,7 @@ DOMI_NO_CANARY int domi_house_run_mount(domi_manager *manager, domi_house *house
     domus_stack stack;
     domus_stack *used = &stack;
 
-    if (behaviour->on_mount == NULL)
+    if (behaviour->on_mount == NULL || domi_house_shares_state(house))
         return 0;
     domi_stack_begin(&stack, manager, house);
     if (behaviour->mount_frame_size != 0)
@@ -313,7 +101,11 @@ void domi_house_fail_mount(domi_manager *manager, domi_house *house, int error)
      * periodic timer would only wake the house. Watches stay, because a link has to stop its other
      * end. */
     domi_link_cancel_all(manager, house);
-    domi_family_handle_failure(manager, house, error, true);
+    if (house->behaviour->kind == DOMUS_CHANNELS &&
+        manager->io_hooks.channel_failed(manager, house, error))
+        domi_house_stop_after_run(house);
+    else
+        domi_family_handle_failure(manager, house, error, true);
 }
 
 void domi_house_mount(domi_manager *manager, domi_house *house)
@@ -351,7 +143,8 @@ DOMI_NO_CANARY void domi_house_run_stop(domi_manager *manager, domi_house *house
 {
     const domus_behaviour *behaviour = house->behaviour;
 
-    if (behaviour->on_stop == NULL || (house->marks & DOMI_MARK_UNMOUNTED) != 0)
+    if (behaviour->on_stop == NULL || (house->marks & DOMI_MARK_UNMOUNTED) != 0 ||
+        domi_house_shares_state(house))
         return;
     domus_stack stack;
     domi_stack_begin(&stack, manager, house);
@@ -395,7 +188,7 @@ void domi_house_end_left(domi_manager *manager, domi_house *house)
         domi_house_queue_mount(manager, house);
     if (house->behaviour->kind == DOMUS_CHANNELS &&
         manager->io_hooks.stop_channels(manager, house) != 0)
-        house->channels.set = NULL; /* the kernel still uses them, so they are leaked */
+        house->channels.owned = NULL; /* the kernel still uses it, so it is leaked */
     if (mounted) {
         /* so that its on_stop cannot begin anything, as in every stop */
         house->marks |= DOMI_MARK_STOPPING;

@@ -98,6 +98,8 @@ static void obey(domi_manager *manager, domi_house *house, domus_directive direc
     uint64_t life = domi_house_life(house);
 
     house->marks &= (uint16_t) ~(DOMI_MARK_SUSPENDED | DOMI_MARK_FATAL);
+    if (directive == DOMUS_RESTART && domi_house_is_channel(house))
+        directive = DOMUS_STOP; /* a connection cannot begin anew */
     if (directive == DOMUS_STOP || (directive == DOMUS_RESUME && fatal)) {
         atomic_fetch_or_explicit(&house->life, DOMI_LIFE_STOP, memory_order_relaxed);
     } else if (directive == DOMUS_RESTART) {

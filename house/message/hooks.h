@@ -31,12 +31,12 @@ typedef struct domi_io_hooks {
      * returns how many it handled; clears DOMI_MARK_CHANNELS if none is left. */
     uint32_t (*run_channels)(domi_manager *manager, domi_house *house, uint32_t budget);
 
-    /* A conversation that a channel counts (DOMI_STACK_COUNTED) has ended. */
-    void (*conversation_ended)(domi_manager *manager, uint64_t key);
+    /* A conversation that the channel of `house` counts (DOMI_STACK_COUNTED) has ended. */
+    void (*conversation_ended)(domi_manager *manager, domi_house *house);
 
-    /* A conversation of a channels actor has failed. Returns true if a channel began it: then that
-     * channel is reset, and the actor has not failed. */
-    bool (*conversation_failed)(domi_manager *manager, const domus_stack *stack, int error);
+    /* A channels actor has failed. Returns true if it is that of a channel: then the channel is
+     * reset, and its parent is not asked. */
+    bool (*channel_failed)(domi_manager *manager, domi_house *house, int error);
 
     /* Take `message`, which lies in the events' mailbox, if it is one of io itself (an accepted
      * connection). Returns whether it did; the caller frees the message then. */
@@ -51,8 +51,8 @@ typedef struct domi_io_hooks {
     /* Once the house is back, carry out what the thief noted of a watch on a descriptor. */
     void (*descriptor_noted)(domi_manager *home, domi_node *node);
 
-    /* Io's part of a stop. Begin to close the channels of `house`, a channels actor. Returns how
-     * many are left. */
+    /* Io's part of a stop. Begin to close what `house`, a channels actor, owns: a channel or a
+     * listener. Returns 0 when nothing is left of it, otherwise 1. */
     uint32_t (*stop_channels)(domi_manager *manager, domi_house *house);
 } domi_io_hooks;
 

@@ -79,6 +79,13 @@ enum domi_mark {
 #define DOMI_EVENT_STEP       8u
 #define DOMI_EVENT_FIRST_MASK (DOMI_EVENT_STEP - 1)
 
+/* The purpose of a channels actor. */
+enum domi_owns {
+    DOMI_OWNS_NOTHING, /* an actor of a user, which may have channels as children */
+    DOMI_OWNS_CHANNEL,
+    DOMI_OWNS_ACCEPTOR,
+};
+
 typedef struct domi_house domi_house;
 
 struct domi_house {
@@ -115,10 +122,13 @@ struct domi_house {
     union {
         /* The actor's state begins here; in larger slots it goes on behind the house. */
         unsigned char room[DOMI_HOUSE_STATE_INLINE];
-        /* The state of a channels actor begins behind this structure. */
+        /* The state of a channels actor begins behind this structure, which keeps it aligned to 16
+         * bytes. */
         struct {
-            void *set;         /* its channels; io owns them */
-            uint64_t reserved; /* keeps the state aligned to 16 bytes */
+            void *owned;       /* the channel or acceptor that io has put here; NULL: none */
+            uint8_t owns;      /* enum domi_owns; constant once it is set, also without `owned` */
+            bool shares_state; /* `self` is the state of the parent; constant in a life */
+            uint8_t reserved[6];
         } channels;
     };
 };
@@ -166,6 +176,21 @@ static inline void domi_house_move(domi_house *house, domi_state to)
 }
 
 const char *domi_state_name(domi_state state);
+
+/* --- channels actors ------------------------------------------------------------------------- */
+
+/* True if the house is that of a channel. */
+static inline bool domi_house_is_channel(const domi_house *house)
+{
+    return house->behaviour->kind == DOMUS_CHANNELS && house->channels.owns == DOMI_OWNS_CHANNEL;
+}
+
+/* True if the actor's `self` is the state of its parent. Then it is mounted, restarted and stopped
+ * without a function of its behaviour. */
+static inline bool domi_house_shares_state(const domi_house *house)
+{
+    return house->behaviour->kind == DOMUS_CHANNELS && house->channels.shares_state;
+}
 
 /* --- circular lists ---------------------------------------------------------------------- */
 

@@ -8,4 +8,11 @@
 /* Ask an actor to stop, from the thread of `manager`. Returns 0; -ESTALE if the actor is gone. */
 int domi_house_stop(domi_manager *manager, domus_address address);
 
+/* Let an actor stop at the end of the run in which this is called. Home only. Relaxed: the same
+ * thread reads the bit. */
+static inline void domi_house_stop_after_run(domi_house *house)
+{
+    atomic_fetch_or_explicit(&house->life, DOMI_LIFE_STOP, memory_order_relaxed);
+}
+
 #endif

@@ -151,6 +151,18 @@ typedef struct domus_behaviour {
     /* Bytes that domus_frame() gives to the conversation that on_mount begins, 0..DOMUS_FRAME_MAX;
      * they begin zeroed. */
     uint32_t mount_frame_size;
+
+    /* Channels actors only: the behaviour of this actor's channels, each of which is an actor of
+     * its own (domus/channel.h). NULL: they have this behaviour and share this actor's state. */
+    const struct domus_behaviour *channel;
+
+    /* In the behaviour of a channel: `self` is the state of the actor that the channel belongs to,
+     * and state_size, on_mount, on_stop and on_restart are not used. */
+    bool shares_state;
+
+    /* In the behaviour of a channel: its conversations go on to their end when the connection is
+     * gone, and its actor lives until then. False: they are cancelled. */
+    bool conversations_go_on;
 } domus_behaviour;
 
 /* The address of the actor that is running. */

@@ -1,17 +1,35 @@
-/* Channels: the connections that a channels actor owns, and the buffers that move through them.
+/* Channels: connections, and the buffers that move through them.
  *
- * A channel belongs to one channels actor on one thread. The callbacks of that actor
- * (domus/actor.h) run on its thread, in phase 2, in this order for each channel:
+ * A channel is an actor of its own: a channels actor on the thread of the actor that it belongs to,
+ * which is the one that listens. It is that actor's child and never leaves its thread. It has an
+ * address, which any actor on any thread can notice, ask and watch; the address is stale when the
+ * connection is gone, and domus_down_type then brings the error. It joins groups, arms timers,
+ * spawns children and has conversations as every actor does, and all of that ends with it.
+ *
+ * Its behaviour is the `channel` of the behaviour of the actor that it belongs to. It has a state
+ * of its own, which begins zeroed, or with `shares_state` it has that actor's state. Where
+ * `channel` is NULL, it has the same behaviour as that actor, and shares its state. A channel and
+ * the actor that it belongs to never run at the same time, so one state can serve all connections
+ * of a thread.
+ *
+ * These functions of the behaviour run on its thread, in phase 2, in this order:
+ *   on_mount  once, before anything else, if the channel has a state of its own
  *   on_open   once, when the connection is there; a negative errno resets it
  *   on_read   for each piece of bytes that came, in order; owns `bytes`; a negative errno resets
  *   on_end    once, when the peer has finished sending (half close), also while conversations of
  *             this channel have not ended; without one the channel is closed (see below)
- *   on_close  once, last: `error` is 0 after a close, else why it was reset; the pointer is gone
+ *   on_close  once: `error` is 0 after a close, else why it was reset; the pointer is gone
+ *   on_stop   once, last, if the channel has a state of its own
  *
- * A negative errno that on_open, on_read or on_end returns, or with which a conversation ends that
- * one of them began, refuses the channel: the channel is reset with this error and counted
- * (channels_refused in domus/profile.h). The actor has not failed, so no stranger can make it fail
- * by what he sends.
+ * When the connection is gone, the channel's conversations are cancelled, or, with
+ * `conversations_go_on`, go on to their end. domus_stop() of the channel's address closes it as
+ * domus_channel_close() does. A stop of the actor that it belongs to closes its channels first; a
+ * restart of that actor resets them.
+ *
+ * A negative errno that one of a channel's functions returns, or with which one of its
+ * conversations ends, refuses the channel: the channel is reset with this error and counted
+ * (channels_refused in domus/profile.h). No supervisor is asked, and the actor that it belongs to
+ * has not failed, so no stranger can make it fail by what he sends.
  *
  * Half close: if the actor has no on_end and the peer has finished sending, the channel is closed
  * when the conversations that its bytes began (on_read has parked) have ended and everything that
@@ -28,8 +46,8 @@
  * limited, the bytes that all channels of a thread have queued have a bound together, and a channel
  * that has more than its part of this bound does not read (domus/memory.h).
  *
- * Thread-safety of all functions here: only from the handlers of the actor that owns the
- * channel. */
+ * Thread-safety of all functions here: only from functions of the channel itself and of the actor
+ * that it belongs to. */
 #ifndef DOMUS_CHANNEL_H
 #define DOMUS_CHANNEL_H
 
@@ -41,11 +59,19 @@ extern "C" {
 
 /* One connection. The pointer is valid from on_open to the return of on_close. An actor that keeps
  * the pointer, in its state or in a conversation that parks, has to forget it in on_close
- * (domus_channel_data() is a place to note where it is kept). */
+ * (domus_channel_data() is a place to note where it is kept). An address can be kept for ever. */
 typedef struct domus_channel domus_channel;
 
 /* A piece of bytes. It has one owner at a time. */
 typedef struct domus_buffer domus_buffer;
+
+/* The channel whose actor runs; NULL if the actor is not that of a channel, or if the connection is
+ * gone. A handler of a message, and a function that goes on with a conversation, finds its channel
+ * by this. */
+DOMUS_API domus_channel *domus_channel_running(const domus_stack *stack);
+
+/* The address of the channel's actor. */
+DOMUS_API domus_address domus_channel_address(const domus_channel *channel);
 
 /* Queue `bytes` for sending. Bytes that an actor queues in one iteration of its thread's loop leave
  * in one send.

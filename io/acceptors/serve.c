@@ -10,7 +10,6 @@
 #include "io/acceptors/hand_over.h"
 #include "io/acceptors/listener_spells.h"
 #include "io/acceptors/stop.h"
-#include "io/channels/set.h"
 #include "io/resources/socket.h"
 
 #include <errno.h>
@@ -80,15 +79,13 @@ static int mount(domus_stack *stack, void *self)
 {
     domi_acceptor *acceptor = *(domi_acceptor **)self;
     domi_io *io = stack->manager->io;
-    domi_channels *set = domi_memory_new(sizeof *set);
     uint32_t slot = 0;
 
     if (acceptor->held != NULL)
         *acceptor->held = NULL;
     while (slot < DOMI_ACCEPTORS_MAX && io->acceptors[slot] != NULL)
         slot++;
-    if (set == NULL || slot == DOMI_ACCEPTORS_MAX) {
-        domi_memory_free(set);
+    if (slot == DOMI_ACCEPTORS_MAX) {
         domi_socket_close(io, acceptor->fd);
         domi_memory_free(acceptor);
         return -ENOMEM;
@@ -100,8 +97,8 @@ static int mount(domus_stack *stack, void *self)
     acceptor->timer.kind = DOMI_TIMER_ACCEPTOR;
     domi_wheel_node_init(&acceptor->timer.node);
     io->acceptors[slot] = acceptor;
-    set->acceptor = acceptor;
-    acceptor->house->channels.set = set;
+    acceptor->house->channels.owned = acceptor;
+    acceptor->house->channels.owns = DOMI_OWNS_ACCEPTOR;
     domi_io_count_listener(io, 1);
     if (io->failed != 0) {
         domi_acceptor_fail(acceptor); /* nothing would come back from the ring */

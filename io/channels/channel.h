@@ -1,6 +1,6 @@
 /* The inside of a channel, which is a connection that belongs to an actor.
  *
- * Its parts, from the bottom up: set.h has the channels of an actor; crowd.h bounds the bytes that
+ * Its parts, from the bottom up: ready.h wakes its actor; crowd.h bounds the bytes that
  * are queued; receive.h and send.h have the two directions; owed.h tells what the peer would miss;
  * state.h moves the channel from state to state; timeouts.h and close.h say when it ends; table.h
  * makes and frees it; complete.h takes the completions. Owner thread. */
@@ -24,7 +24,7 @@ typedef enum domi_channel_state {
 
 struct domus_channel {
     domi_io *io;
-    domi_house *house;
+    domi_house *house; /* the channel's own house, a child of the actor that it belongs to */
     void *data;
     domi_peer *peer; /* the address on which the connection is counted; NULL: none */
     int fd;
@@ -45,7 +45,6 @@ struct domus_channel {
     bool crowded : 1; /* more is queued than the channel's part (crowd.h); it is in that list */
     bool once : 1;    /* the receive in flight brings one piece only */
     bool starved : 1; /* the channel waits for a receive buffer */
-    bool ready : 1;   /* the channel is in the ready list of its actor */
     bool dirty : 1;   /* the channel is in the list of those with something to send */
     bool cancelled_all : 1;
     bool abort : 1;     /* the close sends RST */
@@ -68,13 +67,10 @@ struct domus_channel {
     uint64_t silent_ns;    /* begin of the wait for the peer's first byte; 0: it has come */
     uint64_t send_ns;      /* when the send in flight began */
     domi_io_timer timer;   /* fires at the earliest time-out of the channel, or before */
-    domus_channel *next_ready;
     domus_channel *next_dirty;
     domus_channel *next_starved;
     domus_channel *next_crowded;
     domus_channel *previous_crowded;
-    domus_channel *next; /* links of the list of all channels of its house */
-    domus_channel *previous;
     struct msghdr message;
     struct iovec vector[DOMI_GATHER_MAX];
 };

@@ -4,9 +4,9 @@
 
 #include "base/check.h"
 #include "io/channels/crowd.h"
+#include "io/channels/ready.h"
 #include "io/channels/receive.h"
 #include "io/channels/send.h"
-#include "io/channels/set.h"
 #include "io/channels/state.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 #include "io/channels/crowd.h"
-#include "io/channels/set.h"
+#include "io/channels/ready.h"
 #include "io/resources/spells.h"
 
 static bool wants_receive(const domus_channel *channel)

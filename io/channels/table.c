@@ -1,11 +1,15 @@
-/* This file makes channels and frees them. The table doubles when it is full, and freed slots are
- * reused, the last one first; the generation of a slot grows with each channel that it had. */
+/* This file makes channels and frees them, each with its house. The table doubles when it is full,
+ * and freed slots are reused, the last one first; the generation of a slot grows with each channel
+ * that it had. */
 #include "io/channels/table.h"
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "house/conversation/stack.h"
+#include "house/family/life.h"
+#include "house/message/stop.h"
 #include "io/channels/close.h"
-#include "io/channels/set.h"
+#include "io/channels/ready.h"
 #include "io/channels/timeouts.h"
 
 #include <errno.h>
@@ -43,18 +47,48 @@ static int slot_take(domi_io *io, uint32_t *ret_slot)
     return 0;
 }
 
-int domi_channel_adopt(domi_io *io, domi_house *house, int fd, domi_peer *peer)
+static void slot_put(domi_io *io, uint32_t slot)
 {
-    domi_channels *set = io->failed == 0 ? domi_channels_of(house) : NULL;
-    domus_channel *channel = set != NULL ? domi_slab_take(&io->channel_slab) : NULL;
+    io->slots[slot].channel = NULL;
+    io->slots[slot].next_free = io->free_slot;
+    io->free_slot = slot;
+}
+
+/* Take the three things that a channel is made of. Returns 0; -ENOMEM or -ESHUTDOWN, and then
+ * nothing was taken. */
+static int take_parts(domi_io *io, domi_house *owner, domus_channel **ret_channel,
+                      uint32_t *ret_slot, domi_house **ret_house)
+{
+    int error = -ENOMEM;
+
+    *ret_channel = domi_slab_take(&io->channel_slab);
+    if (*ret_channel == NULL)
+        return error;
+    if (slot_take(io, ret_slot) != 0)
+        goto fail_slot;
+    error = domi_house_spawn_channel(io->manager, owner, ret_house);
+    if (error != 0)
+        goto fail_house;
+    return 0;
+
+fail_house:
+    slot_put(io, *ret_slot);
+fail_slot:
+    domi_slab_put(&io->channel_slab, *ret_channel);
+    return error;
+}
+
+int domi_channel_adopt(domi_io *io, domi_house *owner, int fd, domi_peer *peer)
+{
+    domus_channel *channel;
+    domi_house *house;
     uint32_t slot;
 
-    if (channel == NULL)
-        return -ENOMEM;
-    if (slot_take(io, &slot) != 0) {
-        domi_slab_put(&io->channel_slab, channel);
-        return -ENOMEM;
-    }
+    if (io->failed != 0)
+        return io->failed;
+    int error = take_parts(io, owner, &channel, &slot, &house);
+    if (error != 0)
+        return error;
     *channel = (domus_channel){
         .io = io,
         .house = house,
@@ -67,7 +101,7 @@ int domi_channel_adopt(domi_io *io, domi_house *house, int fd, domi_peer *peer)
     };
     io->slots[slot].channel = channel;
     io->open++;
-    domi_channels_add(set, channel);
+    house->channels.owned = channel;
     domi_counter_add(&io->counters.opened, 1);
     domi_channel_arm_timeouts(channel);
     if (io->draining)
@@ -76,16 +110,29 @@ int domi_channel_adopt(domi_io *io, domi_house *house, int fd, domi_peer *peer)
     return 0;
 }
 
+/* Let the actor of a channel that is gone stop: after this run or, if its behaviour says so, when
+ * its conversations have ended. Then all of them are counted, so that the end of the last one is
+ * told (run.c). */
+static void end_actor(domi_house *house, int error)
+{
+    house->channels.owned = NULL;
+    house->reason = (int16_t)(error > INT16_MIN ? error : INT16_MIN);
+    if (!house->behaviour->conversations_go_on || house->stacks == NULL) {
+        domi_house_stop_after_run(house);
+        return;
+    }
+    for (domus_stack *stack = house->stacks; stack != NULL; stack = stack->next)
+        stack->away |= DOMI_STACK_COUNTED;
+}
+
 void domi_channel_free(domus_channel *channel)
 {
     domi_io *io = channel->io;
 
     DOMI_CHECK(channel->state == DOMI_CHANNEL_CLOSED && !channel->dirty && !channel->starved);
-    domi_channels_remove(channel->house->channels.set, channel);
-    io->slots[channel->slot].channel = NULL;
+    end_actor(channel->house, channel->error);
     io->slots[channel->slot].generation++;
-    io->slots[channel->slot].next_free = io->free_slot;
-    io->free_slot = channel->slot;
+    slot_put(io, channel->slot);
     io->open--;
     domi_counter_add(&io->counters.closed, 1);
     if (channel->error != 0)
@@ -95,16 +142,4 @@ void domi_channel_free(domus_channel *channel)
     atomic_fetch_sub_explicit(&io->connections, 1, memory_order_release);
     domi_peers_count_out(io->peers, channel->peer);
     domi_slab_put(&io->channel_slab, channel);
-}
-
-uint64_t domi_channel_key(const domus_channel *channel)
-{
-    return (uint64_t)channel->io->slots[channel->slot].generation << 32 | channel->slot;
-}
-
-domus_channel *domi_channel_of_key(const domi_io *io, uint64_t key)
-{
-    const domi_channel_slot *slot = &io->slots[(uint32_t)key];
-
-    return slot->generation == key >> 32 ? slot->channel : NULL;
 }

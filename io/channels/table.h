@@ -5,17 +5,15 @@
 
 #include "io/channels/channel.h"
 
-/* Make a channel of `fd` for the actor in `house`. The channel takes over `fd` and its count on
- * `peer` (NULL: it is not counted). Returns 0; -ENOMEM, and then both still belong to the caller.
+/* Make a channel of `fd`, with a house of its own, which is a child of `owner`. The channel takes
+ * over `fd` and its count on `peer` (NULL: it is not counted). Returns 0. On failure both still
+ * belong to the caller: -ENOMEM; -ESHUTDOWN if the owner ends, restarts or is not mounted; the
+ * errno with which the ring has failed. */
+int domi_channel_adopt(domi_io *io, domi_house *owner, int fd, domi_peer *peer);
+
+/* Free the channel and its slot, after on_close has returned. Its actor stops at the end of the
+ * run.
  */
-int domi_channel_adopt(domi_io *io, domi_house *house, int fd, domi_peer *peer);
-
-/* Free the channel and its slot, after on_close has returned. */
 void domi_channel_free(domus_channel *channel);
-
-/* domi_channel_key() returns a number that names the channel for ever. domi_channel_of_key()
- * returns the channel of such a number; NULL once that channel has been freed. */
-uint64_t domi_channel_key(const domus_channel *channel);
-domus_channel *domi_channel_of_key(const domi_io *io, uint64_t key);
 
 #endif

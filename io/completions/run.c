@@ -8,14 +8,14 @@
 #include "io/acceptors/hand_over.h"
 #include "io/acceptors/stop.h"
 #include "io/channels/close.h"
+#include "io/channels/ready.h"
 #include "io/channels/receive.h"
-#include "io/channels/set.h"
 #include "io/channels/state.h"
 #include "io/channels/table.h"
 
 #include "base/check.h"
-#include "base/memory.h"
 #include "house/conversation/turn.h"
+#include "house/message/stop.h"
 
 #include <errno.h>
 
@@ -26,53 +26,61 @@ static const domus_type read_type = {.name = "on_read"};
 static const domus_type end_type = {.name = "on_end"};
 static const domus_type close_type = {.name = "on_close"};
 
-/* Count `pooled`, a conversation that the bytes of this channel began, until it has ended. */
+/* Returns the channel of a house that is that of a channel; NULL when the channel is gone. */
+static domus_channel *channel_of(const domi_house *house)
+{
+    return house->channels.owned;
+}
+
+/* Count a conversation that the bytes of this channel began, until it has ended. */
 static void count_conversation(domus_channel *channel, domus_stack *pooled)
 {
     channel->conversations++;
     pooled->away |= DOMI_STACK_COUNTED;
-    pooled->counted_at = domi_channel_key(channel);
+}
+
+static void refuse(domus_channel *channel, int error)
+{
+    domi_counter_add(&channel->io->counters.channels_refused, 1);
+    domi_channel_end(channel, error, true);
 }
 
 /* End the turn of the callback that `type` names. If it returned a negative errno, the channel is
- * refused. The actor has not failed then: otherwise any peer that can send bytes could have it
- * restarted and could fill the log. */
+ * refused. The actor has not failed then: otherwise any peer that can send bytes could have its
+ * parent restarted and could fill the log. */
 static void end_callback(domus_stack *stack, domus_channel *channel, const domus_type *type,
                          int result)
 {
     if (stack->pooled != NULL) { /* a conversation that has not parked ends with this call */
         stack->pooled->begun_by = type;
-        stack->pooled->counted_at = domi_channel_key(channel);
         if (type == &read_type)
             count_conversation(channel, stack->pooled);
     }
-    if (domi_turn_end_untold(stack, result) < 0) {
-        domi_counter_add(&channel->io->counters.channels_refused, 1);
-        domi_channel_end(channel, result, true);
-    }
+    if (domi_turn_end_untold(stack, result) < 0)
+        refuse(channel, result);
 }
 
-void domi_channel_conversation_ended(domi_manager *manager, uint64_t key)
+void domi_channel_conversation_ended(domi_manager *manager, domi_house *house)
 {
-    domus_channel *channel = domi_channel_of_key(manager->io, key);
+    domus_channel *channel = channel_of(house);
 
-    if (channel == NULL)
+    if (channel == NULL) {
+        if (house->stacks == NULL && (house->marks & DOMI_MARK_STOPPING) == 0)
+            (void)domi_house_stop(manager, domi_house_address(house));
         return;
+    }
     DOMI_CHECK(channel->conversations != 0);
     if (--channel->conversations == 0 && channel->close_due)
         (void)domus_channel_close(channel);
 }
 
-bool domi_channel_conversation_failed(domi_manager *manager, const domus_stack *stack, int error)
+bool domi_channel_fail_actor(domi_manager *manager, domi_house *house, int error)
 {
-    if (stack->begun_by != &open_type && stack->begun_by != &read_type &&
-        stack->begun_by != &end_type)
+    (void)manager;
+    if (!domi_house_is_channel(house))
         return false;
-    domi_io *io = manager->io;
-    domus_channel *channel = domi_channel_of_key(io, stack->counted_at);
-    domi_counter_add(&io->counters.channels_refused, 1);
-    if (channel != NULL)
-        domi_channel_end(channel, error, true);
+    if (channel_of(house) != NULL)
+        refuse(channel_of(house), error);
     return true;
 }
 
@@ -174,9 +182,7 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
     if (channel->io->careful)
         domi_channel_settle(channel); /* a careful thread asks for the next piece only now */
     domi_channel_drain_step(channel);
-    /* A channel that was closed within a handler is on the ready list again, and its on_close comes
-     * from there. */
-    if (channel->state == DOMI_CHANNEL_CLOSED && !channel->ready && used < budget) {
+    if (channel->state == DOMI_CHANNEL_CLOSED && used < budget) {
         close_channel(manager, house, channel);
         return used + 1;
     }
@@ -190,54 +196,43 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
 
 uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t budget)
 {
-    domi_channels *set = house->channels.set;
-    uint32_t used = 0;
+    domus_channel *channel = channel_of(house);
 
-    while (set->ready.head != NULL && used < budget && (house->marks & DOMI_MARK_SATURATED) == 0) {
-        domus_channel *channel = domi_ready_channels_take(&set->ready);
-
-        channel->ready = false;
-        used += run_channel(manager, house, channel, budget - used);
-    }
-    if (set->ready.head == NULL)
-        house->marks &= (uint16_t)~DOMI_MARK_CHANNELS;
-    return used;
+    if (budget == 0)
+        return 0;
+    house->marks &= (uint16_t)~DOMI_MARK_CHANNELS;
+    return channel != NULL ? run_channel(manager, house, channel, budget) : 0;
 }
 
-/* Free closed channels of an actor that stops without being mounted, because a restart of it has
- * failed. Its on_close is not called. Channels that are not closed yet are freed when they are. */
-static void free_closed_unseen(domi_channels *set)
+/* Begin to close a channel, because its actor stops. If its owner restarts, the restart waits for
+ * this, so the peer is not waited for. */
+static uint32_t stop_channel(domi_house *house, domus_channel *channel)
 {
-    for (domus_channel *channel = domi_ready_channels_take(&set->ready); channel != NULL;
-         channel = domi_ready_channels_take(&set->ready)) {
-        channel->ready = false;
-        if (channel->state == DOMI_CHANNEL_CLOSED)
-            domi_channel_free(channel);
+    if (house->parent != NULL && (house->parent->marks & DOMI_MARK_RESTART) != 0)
+        domi_channel_end(channel, -ECANCELED, true);
+    else
+        (void)domus_channel_close(channel);
+    /* on_mount has failed, or has not been called: then no callback runs for the channel */
+    if (channel->state == DOMI_CHANNEL_CLOSED && domi_house_is_stopping_unmounted(house)) {
+        domi_channel_free(channel);
+        return 0;
     }
+    return 1;
 }
 
 uint32_t domi_channels_stop(domi_manager *manager, domi_house *house)
 {
-    domi_channels *set = house->channels.set;
     uint32_t left;
 
-    if (set == NULL)
+    if (house->channels.owned == NULL)
         return 0;
-    if (set->acceptor != NULL) {
-        left = domi_acceptor_stop(set->acceptor);
-    } else {
-        for (domus_channel *channel = set->all; channel != NULL; channel = channel->next)
-            (void)domus_channel_close(channel);
-        if (domi_house_is_stopping_unmounted(house))
-            free_closed_unseen(set);
-        left = set->count;
-    }
-    if (left != 0 && set->acceptor != NULL && manager->ending.has_stopped)
+    if (house->channels.owns == DOMI_OWNS_CHANNEL)
+        return stop_channel(house, channel_of(house));
+    left = domi_acceptor_stop(house->channels.owned);
+    if (manager->ending.has_stopped)
         left = 0; /* the thread has ended: closing the ring cancels the operations in flight */
-    if (left == 0) {
-        domi_memory_free(set);
-        house->channels.set = NULL;
-    }
+    if (left == 0)
+        house->channels.owned = NULL;
     return left;
 }
 
@@ -254,6 +249,18 @@ bool domi_channels_handle_event(domi_manager *manager, domi_house *house, domi_e
         domi_channel_adopt(accepted->io, house, accepted->fd, accepted->peer) != 0)
         domi_accepted_type.release(domi_envelope_payload(message));
     return true;
+}
+
+domus_channel *domus_channel_running(const domus_stack *stack)
+{
+    const domi_house *house = domi_stack_house(stack);
+
+    return domi_house_is_channel(house) ? channel_of(house) : NULL;
+}
+
+domus_address domus_channel_address(const domus_channel *channel)
+{
+    return domi_house_address(channel->house);
 }
 
 void domus_channel_set_data(domus_channel *channel, void *data)

@@ -5,12 +5,12 @@
 
 #include "house/message/manager.h"
 
-/* This is domi_io_hooks.conversation_ended. If the channel of `key` is gone, nothing happens. */
-void domi_channel_conversation_ended(domi_manager *manager, uint64_t key);
+/* This is domi_io_hooks.conversation_ended. If the channel of `house` is gone, its actor lives for
+ * its conversations alone, and stops with the last one. */
+void domi_channel_conversation_ended(domi_manager *manager, domi_house *house);
 
-/* This is domi_io_hooks.conversation_failed: reset the channel for which the conversation was
- * begun. Returns false if it was begun for none. */
-bool domi_channel_conversation_failed(domi_manager *manager, const domus_stack *stack, int error);
+/* This is domi_io_hooks.channel_failed: if `house` is that of a channel, reset the channel. */
+bool domi_channel_fail_actor(domi_manager *manager, domi_house *house, int error);
 
 /* These are domi_io_hooks.run_channels, stop_channels and take_event. */
 uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t budget);

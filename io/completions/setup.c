@@ -16,7 +16,7 @@
 const domi_io_hooks domi_hooks_of_io = {
     .run_channels = domi_channels_run,
     .conversation_ended = domi_channel_conversation_ended,
-    .conversation_failed = domi_channel_conversation_failed,
+    .channel_failed = domi_channel_fail_actor,
     .take_event = domi_channels_handle_event,
     .descriptor_handled = domi_descriptor_end_event,
     .descriptor_cancel = domi_descriptor_cancel,

@@ -66,8 +66,8 @@ static void note_house(void *house_, void *context)
     note_left(left->system, "thread %u: %s (%s): %u conversations, %u children%s\n",
               left->manager->index, house->behaviour->name != NULL ? house->behaviour->name : "?",
               domi_state_name(house->state), house->stacks_count, children,
-              house->behaviour->kind == DOMUS_CHANNELS && house->channels.set != NULL ? ", channels"
-                                                                                      : "");
+              house->behaviour->kind == DOMUS_CHANNELS && house->channels.owned != NULL ? ", open"
+                                                                                        : "");
 }
 
 void domi_system_note_left(domus_system *system, domi_manager *manager)

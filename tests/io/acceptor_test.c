@@ -136,6 +136,13 @@ static void end(void)
     ck_assert_int_lt(fcntl(listener, F_GETFD), 0);
 }
 
+/* A connection takes two turns to its on_open: in the second one its own actor is mounted. */
+static void turns(uint32_t count)
+{
+    for (; count != 0; count--)
+        turn();
+}
+
 static domt_op *accepting(void)
 {
     return domt_fake_find(fake, DOMT_ACCEPT, listener);
@@ -163,8 +170,7 @@ static void hang_up(node *at)
 {
     domus_channel_reset(at->newest, -ECONNABORTED);
     domt_fake_cancel_step(at->io.ring);
-    turn();
-    turn();
+    turns(2);
 }
 
 static void opened(uint32_t first, uint32_t second, uint32_t third)
@@ -183,16 +189,14 @@ START_TEST(connections_go_to_the_thread_with_the_fewest)
     begin();
     for (int i = 0; i < 9; i++)
         peers[i] = arrive(true);
-    turn();
-    turn();
+    turns(2);
     opened(3, 3, 3);
     hang_up(&nodes[1]);
     nodes[1].newest = nodes[1].io.slots[0].channel;
     hang_up(&nodes[1]);
     for (int i = 9; i < 11; i++) {
         peers[i] = arrive(true);
-        turn();
-        turn();
+        turns(2);
     }
     opened(3, 5, 3);
     ck_assert_uint_eq(nodes[0].io.counters.accepted, 11);
@@ -208,8 +212,7 @@ START_TEST(threads_with_equally_few_connections_take_turns)
     begin();
     for (uint32_t i = 0; i < 6; i++) {
         int peer = arrive(true);
-        turn();
-        turn();
+        turns(2);
         ck_assert_uint_eq(nodes[i % 3].opened, i / 3 + 1);
         hang_up(&nodes[i % 3]);
         ck_assert(is_closed(peer));
@@ -241,8 +244,7 @@ START_TEST(at_the_descriptor_limit_the_accept_waits_longer_and_longer)
             waits(expected_ms[i]);
         }
         int peer = arrive(true); /* recovered: it begins anew */
-        turn();
-        turn();
+        turns(2);
         hang_up(&nodes[e % 3]);
         close(peer);
     }
@@ -266,8 +268,7 @@ START_TEST(what_a_client_did_stops_no_accept)
         ck_assert_uint_eq(fake->begun[DOMT_ACCEPT], 2 + i);
     }
     int peer = arrive(false); /* a connection with no more to come */
-    turn();
-    turn();
+    turns(2);
     opened(1, 0, 0);
     ck_assert_uint_eq(fake->begun[DOMT_ACCEPT], 6);
     end();
@@ -282,7 +283,7 @@ START_TEST(while_memory_is_short_the_accept_pauses)
     domus_config_init(&config);
     begin();
     peers[0] = arrive(true);
-    turn();
+    turns(2);
     opened(1, 0, 0);
     domi_io_set_pressure(&nodes[0].io,
                          &(domi_io_pressure){.pauses = true, .queue_max = UINT64_MAX});
@@ -299,8 +300,7 @@ START_TEST(while_memory_is_short_the_accept_pauses)
     opened(1, 1, 0);
     ck_assert_ptr_nonnull(accepting());
     peers[2] = arrive(true);
-    turn();
-    turn();
+    turns(2);
     opened(1, 1, 1);
     end();
     for (int i = 0; i < 3; i++)
@@ -323,8 +323,7 @@ START_TEST(at_the_most_connections_the_accept_pauses_until_one_ends)
     ck_assert_ptr_null(domt_fake_find(fake, DOMT_CANCEL, -1));
     for (int i = 1; i < COUNT - 1; i++)
         peers[i] = arrive(true);
-    turn();
-    turn();
+    turns(2);
     opened(1, 1, 0);
     domt_fake_cancel_step(fake);
     turn();
@@ -348,8 +347,7 @@ START_TEST(at_the_most_connections_the_accept_pauses_until_one_ends)
     hang_up(nodes[0].io.open != 0 ? &nodes[0] : &nodes[1]);
     pass(12);
     peers[COUNT - 1] = arrive(true);
-    turn();
-    turn();
+    turns(2);
     ck_assert_uint_eq(nodes[0].opened + nodes[1].opened + nodes[2].opened, COUNT);
     end();
     for (int i = 0; i < COUNT; i++)
@@ -367,16 +365,14 @@ START_TEST(a_late_cancel_does_not_leave_the_accept_off)
     begin();
     acceptor->turn = 1; /* to another ring than that of the cancel */
     peers[0] = arrive(true);
-    turn();
-    turn();
+    turns(2);
     hang_up(&nodes[1]);
     pass(20);
     domt_fake_cancel_step(fake);
     turn();
     ck_assert_ptr_nonnull(accepting());
     peers[1] = arrive(true);
-    turn();
-    turn();
+    turns(2);
     opened(0, 1, 1);
     end();
     close(peers[0]);
@@ -450,21 +446,19 @@ START_TEST(an_actor_that_is_gone_is_passed_over)
     turn();
     for (int i = 0; i < 4; i++) {
         peers[i] = arrive(true);
-        turn();
-        turn();
+        turns(2);
     }
     opened(0, 2, 2);
     /* An actor that was asked to stop is passed over, too, before its own thread has seen that. */
     ck_assert_int_eq(domi_house_stop(&nodes[0].manager, nodes[2].actor), 0);
     peers[4] = arrive(true);
     peers[5] = arrive(true);
-    turn();
+    turns(2);
     opened(0, 4, 2);
     ck_assert_int_eq(domi_house_stop(&nodes[1].manager, nodes[1].actor), 0);
     turn();
     peers[6] = arrive(true);
-    turn();
-    turn();
+    turns(2);
     ck_assert(is_closed(peers[6]));
     ck_assert_uint_eq(nodes[0].io.connections, 0);
     end();

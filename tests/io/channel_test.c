@@ -152,7 +152,7 @@ static void to_dirty(void)
 
 static void to_ended(void)
 {
-    bed.end_result = 1; /* nothing: stays half open */
+    bed.ignore_end = true; /* the channel stays half open */
     domt_fake_receive_ends(bed.fake, fd, 0);
     domt_bed_settle(&bed);
 }

@@ -1,8 +1,8 @@
 /* The bound of queued bytes, and what each channel may have of it. */
 #include "io/channels/crowd.h"
 
+#include "io/channels/ready.h"
 #include "io/channels/receive.h"
-#include "io/channels/set.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 

@@ -53,7 +53,7 @@ static int over(domus_stack *stack, const domus_answer *answer, char byte)
     ours.failed += answer->error != 0;
     if (byte == 'f')
         return -EIO;
-    if (answer->error == 0)
+    if (answer->error == 0 && ours.channel != NULL)
         put(stack, ours.channel, byte);
     return 0;
 }
@@ -162,25 +162,16 @@ static int on_cancel(domus_stack *stack, void *self, const void *payload)
 
 static const domus_type sleep_type = {.name = "sleep"};
 static const domus_type cancel_type = {.name = "cancel"};
-static const domus_on rows[] = {
-    {&sleep_type, on_sleep, 0}, {&cancel_type, on_cancel, 0}, {NULL, NULL, 0}};
-static const domus_behaviour serving = {
-    .name = "serving",
-    .kind = DOMUS_CHANNELS,
-    .on = rows,
-    .on_open = on_open,
-    .on_read = on_read,
-    .on_close = on_close,
-};
-static const domus_behaviour ending = {
-    .name = "ending",
-    .kind = DOMUS_CHANNELS,
-    .on = rows,
-    .on_open = on_open,
-    .on_read = on_read,
-    .on_end = on_end,
-    .on_close = on_close,
-};
+static const domus_on rows[] = {{&sleep_type, on_sleep, 0},
+
+                                {&cancel_type, on_cancel, 0},
+                                {NULL, NULL, 0}};
+#define SERVING                                                                                    \
+    .kind = DOMUS_CHANNELS, .on = rows, .on_open = on_open, .on_read = on_read, .on_close = on_close
+
+static const domus_behaviour serving = {.name = "serving", SERVING};
+static const domus_behaviour ending = {.name = "ending", SERVING, .on_end = on_end};
+static const domus_behaviour going_on = {.name = "going on", SERVING, .conversations_go_on = true};
 
 /* --- the bed --------------------------------------------------------------------------------- */
 
@@ -229,7 +220,7 @@ static void pass(unsigned ms)
         domt_bed_pass(&bed, 1);
 }
 
-static void tell(const domus_type *type)
+static void tell(domus_address to, const domus_type *type)
 {
     domi_envelope *envelope = domi_envelope_new(&bed.manager, sizeof *envelope);
 
@@ -237,7 +228,7 @@ static void tell(const domus_type *type)
     envelope->type = type;
     envelope->sender = NULL;
     envelope->sender_lease = 0;
-    ck_assert_int_eq(domi_mailbox_put(&bed.manager, actor, &envelope->node, DOMI_NOTICE), 0);
+    ck_assert_int_eq(domi_mailbox_put(&bed.manager, to, &envelope->node, DOMI_NOTICE), 0);
     domt_bed_turn(&bed);
 }
 
@@ -277,7 +268,7 @@ START_TEST(answer_is_sent_before_the_close)
     begin(&serving);
     send_and_finish("3");
     hold_open();
-    domi_house_describe(&bed.manager, actor.house, &text);
+    domi_house_describe(&bed.manager, ours.channel->house, &text);
     ck_assert_ptr_nonnull(strstr(words, "begun by on_read"));
     ck_assert_int_eq(actor.house->state, DOMI_WAITING); /* its thread would sleep */
     pass(2);
@@ -338,7 +329,7 @@ END_TEST
 START_TEST(conversations_that_its_bytes_did_not_begin_are_not_waited_for)
 {
     begin(&serving);
-    tell(&sleep_type);
+    tell(actor, &sleep_type);
     send_and_finish("");
     hold_closed(0);
     end();
@@ -379,7 +370,7 @@ START_TEST(conversation_that_fails_or_is_cancelled_ends_the_wait)
     begin(&serving);
     send_and_finish("k");
     hold_open();
-    tell(&cancel_type);
+    tell(domi_house_address(ours.channel->house), &cancel_type);
     ck_assert_uint_eq(ours.failed, 1);
     hold_closed(0);
     end();
@@ -406,22 +397,23 @@ START_TEST(conversation_that_never_ends_is_cut_by_the_idle_time)
 }
 END_TEST
 
-START_TEST(reset_ends_the_wait_and_the_conversation_goes_on)
+START_TEST(reset_ends_the_wait_and_cancels_the_conversation)
 {
     begin(&serving);
     send_and_finish("3");
     domus_channel_reset(ours.channel, -EPROTO);
     hold_closed(-EPROTO);
-    ck_assert_uint_eq(ours.answers, 0);
+    ck_assert_uint_eq(ours.answers, 1);
+    ck_assert_uint_eq(ours.failed, 1);
+    ck_assert_uint_eq(bed.manager.births.houses, 2); /* the bed's own actor, and the server */
     end();
-    ck_assert_uint_eq(ours.answers, 1); /* cancelled by the stop */
 }
 END_TEST
 
 /* The slot of the channel, and perhaps its memory, is another's when the conversation ends. */
 START_TEST(conversation_of_a_channel_that_is_gone_does_not_count_for_the_next)
 {
-    begin(&serving);
+    begin(&going_on);
     send_and_finish("9k");
     uint32_t slot = ours.channel->slot;
     domus_channel_reset(ours.channel, -EPROTO);
@@ -431,7 +423,7 @@ START_TEST(conversation_of_a_channel_that_is_gone_does_not_count_for_the_next)
     fd = connect_one(&peer);
     ck_assert_uint_eq(ours.channel->slot, slot);
     send_and_finish("k");
-    tell(&cancel_type); /* the newest: this one's own */
+    tell(domi_house_address(ours.channel->house), &cancel_type); /* the newest: this one's own */
     hold_closed(0);
     close(peer);
 
@@ -478,7 +470,7 @@ START_TEST(drain_does_not_wait_for_the_conversations_of_others)
 {
     begin(&serving);
     send_and_finish("3");
-    tell(&sleep_type);
+    tell(actor, &sleep_type);
     domi_io_drain(&bed.io);
     pass(5);
     sends("3");
@@ -493,7 +485,8 @@ DOMT_MAIN("half close", 30, answer_is_sent_before_the_close, last_of_several_con
           on_end_runs_at_once_and_closes_when_it_likes,
           conversation_that_fails_or_is_cancelled_ends_the_wait,
           conversation_that_never_ends_is_cut_by_the_idle_time,
-          reset_ends_the_wait_and_the_conversation_goes_on,
+          reset_ends_the_wait_and_cancels_the_conversation,
+
           conversation_of_a_channel_that_is_gone_does_not_count_for_the_next,
           actor_that_stops_does_not_wait, drain_waits_for_the_conversations_of_its_channels,
           drain_does_not_wait_for_the_conversations_of_others)

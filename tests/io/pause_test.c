@@ -1,7 +1,7 @@
 /* Time-outs after a pause: whatever had arrived by then is reaped first, however much it is and
  * wherever it waits. The fake ring shows 20 completions for each enter, as the kernel does. */
 #include "house/message/mailbox.h"
-#include "io/channels/set.h"
+#include "io/channels/ready.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 
@@ -113,7 +113,7 @@ END_TEST
 START_TEST(a_peer_whose_bytes_wait_for_its_actor_is_not_idle)
 {
     begin_idle(1, DOMT_BED_DROP);
-    domi_house *house = bed.actor.house;
+    domi_house *house = bed.channels[0]->house;
     house->marks |= DOMI_MARK_SATURATED;
     domt_bed_feed(&bed, fds[0], 'x', 4);
     for (int i = 0; i < 5; i++)

@@ -73,7 +73,7 @@ END_TEST
 START_TEST(the_peers_end_is_not_armed_again)
 {
     domt_bed_init(&bed);
-    bed.end_result = 1; /* nothing: the channel stays half open */
+    bed.ignore_end = true; /* the channel stays half open */
     begin(DOMT_BED_DROP);
     domt_fake_receive_ends(bed.fake, fd, 0);
     domt_bed_turn(&bed);

@@ -1,5 +1,5 @@
-/* Channels actors whose on_mount has failed: connections that are handed to them are refused, and
- * those that they had before a restart wait until one succeeds, or are closed unseen. */
+/* Channels actors whose on_mount has failed, or that restart: connections that are handed to them
+ * are refused, and those that they had before a restart are reset. */
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
 #include "house/message/pool.h"
@@ -129,43 +129,6 @@ static void bear(void)
                      0);
 }
 
-/* A mounted child with a connection, then a restart whose on_mount fails. */
-static int bear_connected(int *ret_peer)
-{
-    int fd = -1;
-
-    bear();
-    domt_bed_turn(&bed);
-    domt_bed_pair(&fd, ret_peer);
-    ck_assert_int_eq(domi_channel_adopt(&bed.io, child.house, fd, NULL), 0);
-    atomic_fetch_add_explicit(&bed.io.connections, 1, memory_order_relaxed);
-    domt_bed_turn(&bed);
-
-    domi_envelope *envelope = domi_envelope_new(&bed.manager, sizeof *envelope);
-    envelope->type = &fail_type;
-    envelope->sender = NULL;
-    ck_assert_int_eq(domi_mailbox_put(&bed.manager, child, &envelope->node, DOMI_NOTICE), 0);
-    domt_bed_turn(&bed);
-    fails = 1;
-    let_parent_decide();
-    ck_assert_str_eq(told, "mos");
-    ck_assert_uint_ne(child.house->marks & DOMI_MARK_UNMOUNTED, 0);
-    return fd;
-}
-
-static void end(int peer)
-{
-    ck_assert_int_eq(domi_house_stop(&bed.manager, parent), 0);
-    for (int i = 0; i < 3; i++) {
-        domi_house *house = domi_queue_take(&bed.manager.schedule.ready[DOMUS_STATE]);
-        if (house != NULL)
-            (void)domi_house_run(&bed.manager, house);
-        domt_bed_settle(&bed);
-    }
-    close(peer);
-    domt_bed_end(&bed); /* holds that no house, channel, descriptor or buffer is left */
-}
-
 /* Hand a connection over as the acceptor does. */
 static void hand_over(int fd)
 {
@@ -179,6 +142,47 @@ static void hand_over(int fd)
     memcpy(envelope->payload, &accepted, sizeof accepted);
     atomic_fetch_add_explicit(&bed.io.connections, 1, memory_order_relaxed);
     ck_assert_int_eq(domi_mailbox_put(&bed.manager, child, &envelope->node, DOMI_EVENT), 0);
+}
+
+/* A mounted child with a connection that stays half open. */
+static int bear_connected(int *ret_peer)
+{
+    int fd = -1;
+
+    bear();
+    domt_bed_turn(&bed);
+    domt_bed_pair(&fd, ret_peer);
+    hand_over(fd);
+    domt_bed_turn(&bed);
+    domt_bed_turn(&bed);
+    ck_assert_str_eq(told, "mo");
+    return fd;
+}
+
+/* Let the child fail, and its parent decide. */
+static void fail_child(void)
+{
+    domi_envelope *envelope = domi_envelope_new(&bed.manager, sizeof *envelope);
+
+    ck_assert_ptr_nonnull(envelope);
+    envelope->type = &fail_type;
+    envelope->sender = NULL;
+    ck_assert_int_eq(domi_mailbox_put(&bed.manager, child, &envelope->node, DOMI_NOTICE), 0);
+    domt_bed_turn(&bed);
+    let_parent_decide();
+}
+
+static void end(int peer)
+{
+    ck_assert_int_eq(domi_house_stop(&bed.manager, parent), 0);
+    for (int i = 0; i < 3; i++) {
+        domi_house *house = domi_queue_take(&bed.manager.schedule.ready[DOMUS_STATE]);
+        if (house != NULL)
+            (void)domi_house_run(&bed.manager, house);
+        domt_bed_settle(&bed);
+    }
+    close(peer);
+    domt_bed_end(&bed); /* holds that no house, channel, descriptor or buffer is left */
 }
 
 static void hold_refused(int fd, int peer)
@@ -210,6 +214,7 @@ START_TEST(connection_for_who_is_not_mounted_is_reset_and_counted)
     domt_bed_pair(&fd, &peer);
     hand_over(fd);
     domt_bed_turn(&bed);
+    domt_bed_turn(&bed); /* the channel's own actor is mounted */
     ck_assert_str_eq(told, "mo");
     domt_fake_receive_ends(bed.fake, fd, 0);
     domt_bed_settle(&bed);
@@ -235,46 +240,52 @@ START_TEST(connection_that_came_before_a_mount_that_fails_is_reset)
 }
 END_TEST
 
-START_TEST(channels_wait_for_a_restart_that_succeeds)
+/* The restart waits for its children, among them its channels, but not for their peers. */
+START_TEST(channels_of_who_restarts_are_reset_first)
 {
     int peer = -1;
 
     begin(DOMUS_RESTART);
     int fd = bear_connected(&peer);
-    ck_assert(domt_fake_bytes(bed.fake, fd, "x", 1, true));
+    fail_child();
+    domt_bed_settle(&bed);
+    ck_assert(!domt_bed_is_open(fd));
+    ck_assert_int_eq(domt_bed_peer_sees(peer), 'r');
+    ck_assert_str_eq(told, "mocsm");
+    close(peer);
+
+    domt_bed_pair(&fd, &peer); /* it goes on with new ones */
+    hand_over(fd);
+    domt_bed_turn(&bed);
+    domt_bed_turn(&bed);
+    ck_assert_str_eq(told, "mocsmo");
     domt_fake_receive_ends(bed.fake, fd, 0);
-    for (int i = 0; i < 5; i++)
-        domt_bed_turn(&bed);
-    ck_assert_str_eq(told, "mos");
-    ck_assert_int_eq(child.house->state, DOMI_WAITING); /* its thread would sleep */
-    let_parent_decide();
-    ck_assert_str_eq(told, "mosmrec");
+    domt_bed_settle(&bed);
     end(peer);
 }
 END_TEST
 
-/* The actor was never mounted, so not even on_close may look at its state. */
-START_TEST(channels_of_who_is_stopped_instead_are_closed_unseen)
+/* Nobody may become a child of an actor whose restart waits for its children. */
+START_TEST(connection_for_who_restarts_is_reset_and_counted)
 {
-    for (int with_bytes = 0; with_bytes < 2; with_bytes++) {
-        int peer = -1;
+    int fd[2] = {-1, -1};
+    int peer[2] = {-1, -1};
 
-        begin(DOMUS_STOP);
-        int fd = bear_connected(&peer);
-        if (with_bytes != 0)
-            ck_assert(domt_fake_bytes(bed.fake, fd, "x", 1, true));
-        domt_bed_turn(&bed);
-        let_parent_decide();
-        ck_assert(domt_bed_is_open(fd));
-        ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
-        domt_fake_receive_ends(bed.fake, fd, 0);
-        domt_bed_settle(&bed);
-        ck_assert(!domt_bed_is_open(fd));
-        ck_assert_uint_eq(bed.manager.births.houses, 2); /* the parent, and the bed's own actor */
-        ck_assert_str_eq(told, "mos");
-        ck_assert_uint_eq(bed.io.counters.closed, 1);
-        end(peer);
-    }
+    begin(DOMUS_RESTART);
+    fd[0] = bear_connected(&peer[0]);
+    fail_child();
+    ck_assert(domt_bed_is_open(fd[0])); /* the restart waits for its cancel */
+    domt_bed_pair(&fd[1], &peer[1]);
+    hand_over(fd[1]);
+    domt_bed_turn(&bed);
+    ck_assert(!domt_bed_is_open(fd[1]));
+    ck_assert_int_eq(domt_bed_peer_sees(peer[1]), 'r');
+    ck_assert_uint_eq(atomic_load(&bed.io.turned_away), 1);
+    ck_assert_uint_eq(bed.io.counters.opened, 1);
+    domt_bed_settle(&bed);
+    ck_assert_str_eq(told, "mocsm");
+    close(peer[1]);
+    end(peer[0]);
 }
 END_TEST
 
@@ -291,6 +302,7 @@ START_TEST(channels_of_who_is_stopped_while_mounted_are_closed_with_on_close)
     domt_bed_pair(&fd, &peer);
     hand_over(fd);
     domt_bed_turn(&bed);
+    domt_bed_turn(&bed);
     stays = true;
     domt_fake_receive_ends(bed.fake, fd, 0);
     domt_bed_turn(&bed);
@@ -303,6 +315,6 @@ END_TEST
 
 DOMT_MAIN("unmounted", 30, connection_for_who_is_not_mounted_is_reset_and_counted,
           connection_that_came_before_a_mount_that_fails_is_reset,
-          channels_wait_for_a_restart_that_succeeds,
-          channels_of_who_is_stopped_instead_are_closed_unseen,
+          channels_of_who_restarts_are_reset_first,
+          connection_for_who_restarts_is_reset_and_counted,
           channels_of_who_is_stopped_while_mounted_are_closed_with_on_close)

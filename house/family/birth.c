@@ -1,0 +1,294 @@
+/* In this file houses are born: a slot is taken and filled, and the life word makes it an actor.
+ *
+ * The embedded node carries MOUNT through the inbox if the actor is born on another home, or if the
+ * inbox of the slot still has late mail. The spawner sets the NODE bit of `life` together with the
+ * lease, and home clears it when it has taken the node. */
+#include "house/family/birth.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "house/family/family.h"
+#include "house/family/slots.h"
+#include "house/message/doors.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* --- the state -------------------------------------------------------------------------------- */
+
+/* Returns the offset of the actor's state in the room of its house. The state of a channels actor
+ * stands behind the fields `channels`, which io uses. */
+static uint32_t state_offset(const domus_behaviour *behaviour)
+{
+    return behaviour->kind == DOMUS_CHANNELS ? (uint32_t)sizeof(((domi_house *)NULL)->channels) : 0;
+}
+
+void domi_house_state_set(domi_house *house, const void *state)
+{
+    uint32_t bytes = house->behaviour->state_size;
+
+    if (state != NULL)
+        memcpy(house->self, state, bytes);
+    else
+        memset(house->self, 0, bytes);
+}
+
+static int state_init(domi_house *house, const domus_behaviour *behaviour, const void *state)
+{
+    uint32_t offset = state_offset(behaviour);
+
+    house->self = house->room + offset;
+    if (behaviour->state_size >
+        domi_slots_state_bytes(domi_house_slot(house) & DOMI_SLOT_CLASS) - offset) {
+        house->self = domi_memory_new(behaviour->state_size);
+        if (house->self == NULL)
+            return -ENOMEM;
+    }
+    if (offset != 0)
+        memset(&house->channels, 0, sizeof house->channels);
+    house->behaviour = behaviour;
+    domi_house_state_set(house, state);
+    return 0;
+}
+
+void domi_house_state_fini(domi_house *house)
+{
+    if (house->self != house->room + state_offset(house->behaviour) &&
+        !domi_house_shares_state(house))
+        domi_memory_free(house->self);
+    house->self = NULL;
+}
+
+/* --- behaviours ------------------------------------------------------------------------------- */
+
+static bool is_whole_alone(const domus_behaviour *behaviour)
+{
+    if (behaviour == NULL || behaviour->state_size > DOMI_HOUSE_STATE_MAX ||
+        behaviour->mount_frame_size > DOMUS_FRAME_MAX ||
+        (behaviour->kind != DOMUS_STATE && behaviour->kind != DOMUS_CHANNELS))
+        return false;
+    const domus_on *on = behaviour->on;
+    for (; on != NULL && on->type != NULL; on++) {
+        if (on->frame_size > DOMUS_FRAME_MAX || on->handle == NULL)
+            return false;
+    }
+    return on == NULL || on->frame_size <= DOMUS_FRAME_MAX;
+}
+
+static bool is_whole(const domus_behaviour *behaviour)
+{
+    if (!is_whole_alone(behaviour))
+        return false;
+    const domus_behaviour *channel = behaviour->channel;
+    return channel == NULL || (behaviour->kind == DOMUS_CHANNELS && is_whole_alone(channel) &&
+                               channel->kind == DOMUS_CHANNELS);
+}
+
+bool domi_behaviour_is_whole(const domus_behaviour *behaviour)
+{
+    return is_whole(behaviour);
+}
+
+/* --- the house -------------------------------------------------------------------------------- */
+
+/* Make a family at the spawn, for the few houses that need one from the start. */
+static int family_init(domi_manager *manager, domi_house *house, const domi_house *parent,
+                       const void *state, const domus_spawn_options *options,
+                       _Atomic uint32_t *load)
+{
+    uint32_t bytes = house->behaviour->state_size;
+    bool restartable =
+        parent != NULL && parent->behaviour->supervision != NULL && state != NULL && bytes != 0;
+    uint64_t idle_ns = options != NULL ? options->passivate_after_ns : 0;
+
+    if (!restartable && idle_ns == 0 && load == NULL)
+        return 0;
+    domi_family *family = domi_family_of(house);
+    if (family == NULL)
+        return -ENOMEM;
+    if (restartable) {
+        family->initial = domi_memory_new(bytes);
+        if (family->initial == NULL)
+            return -ENOMEM;
+        memcpy(family->initial, state, bytes);
+    }
+    family->idle_max_ns = idle_ns;
+    family->last_ns = manager->now_ns;
+    if (idle_ns != 0)
+        house->marks |= DOMI_MARK_PASSIVATES;
+    family->load = load;
+    if (load != NULL)
+        house->marks |= DOMI_MARK_ROUTEE;
+    return 0;
+}
+
+/* Fill a new house, except for its parent, its name and its lease. */
+static int house_init(domi_manager *manager, domi_house *house, const domi_house *parent,
+                      const domus_behaviour *behaviour, const void *state,
+                      const domus_spawn_options *options, _Atomic uint32_t *load)
+{
+    int error = state_init(house, behaviour, state);
+    if (error != 0)
+        return error;
+    house->reason = 0;
+    house->parent = NULL;
+    atomic_store_explicit(&house->mail_max, options != NULL ? (uint16_t)options->mailbox_max : 0,
+                          memory_order_relaxed);
+    if (options != NULL && options->pinned)
+        house->marks |= DOMI_MARK_PINNED;
+    error = family_init(manager, house, parent, state, options, load);
+    if (error != 0) {
+        domi_family_free(house);
+        domi_house_state_fini(house);
+        house->marks = 0;
+    }
+    return error;
+}
+
+static void undo_house(domi_manager *manager, domi_house *house)
+{
+    if (house->parent != NULL)
+        domi_family_remove_child(house);
+    domi_family_free(house);
+    domi_house_state_fini(house);
+    house->marks = 0;
+    domi_slots_untake(manager, house);
+}
+
+void domi_house_queue_mount(domi_manager *manager, domi_house *house)
+{
+    domi_house_move(house, DOMI_MOUNTING);
+    domi_fifo_put(&manager->schedule.mounting, house);
+    domi_counter_add(&manager->births.houses, 1);
+}
+
+/* Set the life word of a complete house: from here on other threads may know its address. */
+static void publish_life(domi_manager *manager, domi_house *house, domus_address address)
+{
+    uint64_t life = (uint64_t)address.lease << 32;
+
+    if (domi_house_mail_max(house) != 0)
+        life |= DOMI_LIFE_BOUNDED;
+    /* release: a thread that gets the address in another way than through the inbox also sees a
+     * complete house. */
+    if (house->home == manager && atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0) {
+        atomic_store_explicit(&house->life, life, memory_order_release);
+        domi_house_queue_mount(manager, house);
+        return;
+    }
+    atomic_store_explicit(&house->life, life | DOMI_LIFE_NODE, memory_order_release);
+    house->node.kind = DOMI_MOUNT;
+    house->node.lease = address.lease;
+    int error = domi_mailbox_put_slow(manager, house, &house->node);
+    DOMI_CHECK(error == 0);
+}
+
+int domi_house_spawn_child(domi_manager *manager, domi_house *parent, domi_manager *home,
+                           const domus_behaviour *behaviour, const void *state,
+                           const domus_spawn_options *options, domus_address *ret_address)
+{
+    return domi_house_spawn_routee(manager, parent, home, behaviour, state, options, NULL,
+                                   ret_address);
+}
+
+/* Make an actor in a free slot. All counts and lists of the slot are empty, because house_free()
+ * checks that. */
+static int spawn(domi_manager *manager, domi_house *parent, domi_manager *home,
+                 const domus_behaviour *behaviour, const void *state,
+                 const domus_spawn_options *options, _Atomic uint32_t *load,
+                 domus_address *ret_address)
+{
+    DOMI_CHECK(domi_manager_is_mine(manager));
+    if (!is_whole(behaviour) || (options != NULL && options->mailbox_max > UINT16_MAX))
+        return -EINVAL;
+    if (manager->ending.closing || manager->ending.has_stopped ||
+        (parent != NULL && (parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0))
+        return -ESHUTDOWN;
+
+    domi_house *house =
+        domi_slots_take(manager, home, behaviour->state_size + state_offset(behaviour));
+    if (house == NULL)
+        return -ENOMEM;
+    int error = house_init(manager, house, parent, behaviour, state, options, load);
+    if (error != 0) {
+        domi_slots_untake(manager, house);
+        return error;
+    }
+    domus_address address = {house, DOMI_LIFE_LEASE(domi_house_life(house))};
+    if (parent != NULL)
+        error = domi_family_add_child(parent, house);
+    if (error == 0 && options != NULL && options->name != NULL)
+        error = domi_doors.put_name(manager, house, options->name, address);
+    if (error != 0) {
+        undo_house(manager, house);
+        return error;
+    }
+    *ret_address = address;
+    publish_life(manager, house, address);
+    return 0;
+}
+
+int domi_house_spawn_routee(domi_manager *manager, domi_house *parent, domi_manager *home,
+                            const domus_behaviour *behaviour, const void *state,
+                            const domus_spawn_options *options, _Atomic uint32_t *load,
+                            domus_address *ret_address)
+{
+    if (manager->hooks.begin_spawn != NULL && !manager->hooks.begin_spawn(manager))
+        return -ESHUTDOWN;
+    int result = spawn(manager, parent, home, behaviour, state, options, load, ret_address);
+    if (manager->hooks.end_spawn != NULL)
+        manager->hooks.end_spawn(manager);
+    return result;
+}
+
+/* --- the house of a channel ------------------------------------------------------------------- */
+
+/* Give the house of a channel its state: its own, or that of its owner. */
+static int channel_state_init(domi_house *house, const domi_house *owner,
+                              const domus_behaviour *behaviour, bool shares)
+{
+    int error = 0;
+
+    if (shares) {
+        house->behaviour = behaviour;
+        house->self = owner->self;
+        memset(&house->channels, 0, sizeof house->channels);
+    } else {
+        error = state_init(house, behaviour, NULL);
+    }
+    house->channels.owns = DOMI_OWNS_CHANNEL;
+    house->channels.shares_state = shares;
+    return error;
+}
+
+int domi_house_spawn_channel(domi_manager *manager, domi_house *owner, domi_house **ret_house)
+{
+    const domus_behaviour *of_owner = owner->behaviour;
+    const domus_behaviour *behaviour = of_owner->channel != NULL ? of_owner->channel : of_owner;
+    bool shares = of_owner->channel == NULL || behaviour->shares_state;
+    uint32_t bytes = shares ? 0 : behaviour->state_size;
+
+    DOMI_CHECK(domi_manager_is_mine(manager) && owner->home == manager);
+    if (manager->ending.has_stopped ||
+        (owner->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART | DOMI_MARK_UNMOUNTED)) != 0)
+        return -ESHUTDOWN;
+    domi_house *house = domi_slots_take(manager, manager, bytes + state_offset(behaviour));
+    if (house == NULL)
+        return -ENOMEM;
+    house->reason = 0;
+    house->parent = NULL;
+    atomic_store_explicit(&house->mail_max, 0, memory_order_relaxed);
+    int error = channel_state_init(house, owner, behaviour, shares);
+    if (error != 0) {
+        domi_slots_untake(manager, house);
+        return error;
+    }
+    error = domi_family_add_child(owner, house);
+    if (error != 0) {
+        undo_house(manager, house);
+        return error;
+    }
+    *ret_house = house;
+    publish_life(manager, house, domi_house_address(house));
+    return 0;
+}

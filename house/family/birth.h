@@ -1,0 +1,54 @@
+/* The birth of houses: spawn (contract: Birth and death). Home calls these functions, except for
+ * the spawns, which any thread may call that has a manager. */
+#ifndef DOMI_HOUSE_FAMILY_BIRTH_H
+#define DOMI_HOUSE_FAMILY_BIRTH_H
+
+#include "house/message/mailbox.h"
+
+#include <domus/spawn.h>
+
+/* Bytes of private state that an actor may have. */
+#define DOMI_HOUSE_STATE_MAX (1024u * 1024)
+
+/* Make an actor on `home`, from the thread of `manager`. `parent` is a house that this thread runs,
+ * or NULL: then the root is the parent. `options` may be NULL; the caller has decided the
+ * placement. Errors as of domus_spawn_with(). */
+int domi_house_spawn_child(domi_manager *manager, domi_house *parent, domi_manager *home,
+                           const domus_behaviour *behaviour, const void *state,
+                           const domus_spawn_options *options, domus_address *ret_address);
+
+/* As domi_house_spawn_child(), for a routee: the routee notes its load (waiting mail and
+ * conversations, router.h) in `load`. If `load` is NULL, it notes nothing. */
+int domi_house_spawn_routee(domi_manager *manager, domi_house *parent, domi_manager *home,
+                            const domus_behaviour *behaviour, const void *state,
+                            const domus_spawn_options *options, _Atomic uint32_t *load,
+                            domus_address *ret_address);
+
+/* As domi_house_spawn_child(), without parent and options. */
+static inline int domi_house_spawn(domi_manager *manager, domi_manager *home,
+                                   const domus_behaviour *behaviour, const void *state,
+                                   domus_address *ret_address)
+{
+    return domi_house_spawn_child(manager, NULL, home, behaviour, state, NULL, ret_address);
+}
+
+/* Make the house of a channel: a child of `owner`, which this thread runs, on the same home. It has
+ * the behaviour and the state that the behaviour of `owner` says (domus/channel.h). A drain does
+ * not refuse it, because connections that had come before are served. Returns 0; -ESHUTDOWN if the
+ * owner ends, restarts or is not mounted; -ENOMEM. */
+int domi_house_spawn_channel(domi_manager *manager, domi_house *owner, domi_house **ret_house);
+
+/* Queue a house for mounting: its mount node was taken from the inbox, or it was spawned on its own
+ * home. */
+void domi_house_queue_mount(domi_manager *manager, domi_house *house);
+
+/* True if the behaviour is complete and within all limits. */
+bool domi_behaviour_is_whole(const domus_behaviour *behaviour);
+
+/* Set the state of a house as at its spawn: to a copy of `state`, or to zeros if that is NULL. */
+void domi_house_state_set(domi_house *house, const void *state);
+
+/* Free the state of a house that ends. */
+void domi_house_state_fini(domi_house *house);
+
+#endif

@@ -1,0 +1,14 @@
+/* The mark in the house of a channel says that there is something, and the run finds out what. */
+#include "io/channels/ready.h"
+
+#include "house/message/mailbox.h"
+
+void domi_channel_make_ready(domus_channel *channel)
+{
+    domi_house *house = channel->house;
+
+    house->marks |= DOMI_MARK_CHANNELS;
+    if (house->state == DOMI_WAITING &&
+        (domi_house_may_run_channels(house) || domi_house_is_stopping_unmounted(house)))
+        domi_house_make_ready(channel->io->manager, house);
+}

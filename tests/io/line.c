@@ -1,0 +1,226 @@
+/* The functions of lines and of their owner, and how a test sends to them (line.h). */
+#include "tests/io/line.h"
+
+#include "house/family/life.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+#include "io/channels/table.h"
+
+#include <domus/conversation.h>
+#include <domus/supervise.h>
+#include <domus/timer.h>
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+domt_lines domt_lines_now;
+
+static char next_name;
+
+static void tell(char name, const char *what)
+{
+    size_t length = strlen(domt_lines_now.told);
+
+    ck_assert_uint_lt(length + strlen(what) + 2, sizeof domt_lines_now.told);
+    (void)snprintf(domt_lines_now.told + length, sizeof domt_lines_now.told - length, "%c%s ", name,
+                   what);
+}
+
+void domt_lines_told(const char *expected)
+{
+    ck_assert_str_eq(domt_lines_now.told, expected);
+    domt_lines_now.told[0] = '\0';
+}
+
+static int mount_line(domus_stack *stack, void *self)
+{
+    domt_line *mine = self;
+
+    ck_assert_ptr_nonnull(domus_channel_running(stack));
+    ck_assert_int_eq(mine->name, 0);
+    mine->name = next_name++;
+    tell(mine->name, "m");
+    return domt_lines_now.mount_result;
+}
+
+static void stop_line(domus_stack *stack, void *self)
+{
+    ck_assert_ptr_null(domus_channel_running(stack));
+    tell(((domt_line *)self)->name, "s");
+}
+
+static int open_line(domus_stack *stack, void *self, domus_channel *channel)
+{
+    ck_assert_ptr_eq(domus_channel_running(stack), channel);
+    tell(((domt_line *)self)->name, "o");
+    return 0;
+}
+
+static int over(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    domt_lines_now.answers++;
+    domt_lines_now.cancelled += answer->error == -ECANCELED;
+    return 0;
+}
+
+static int read_line(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+{
+    char byte = *(char *)domus_buffer_data(bytes);
+    domus_address mine = domus_self(stack);
+    domus_address same = domus_channel_address(channel);
+
+    ck_assert(mine.house == same.house && mine.lease == same.lease);
+    ((domt_line *)self)->bytes += (uint32_t)domus_buffer_size(bytes);
+    domus_buffer_free(bytes);
+    tell(((domt_line *)self)->name, "r");
+    return byte == '5' ? domus_sleep(stack, 5 * DOMT_BED_MS, over) : 0;
+}
+
+static void close_line(domus_stack *stack, void *self, domus_channel *channel, int error)
+{
+    (void)channel, (void)error;
+    ck_assert_ptr_eq(domus_channel_running(stack), channel);
+    tell(((domt_line *)self)->name, "c");
+}
+
+static int note_line(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)stack, (void)nothing;
+    tell(((domt_line *)self)->name, "n");
+    return domt_lines_now.note_result;
+}
+
+static int nap_line(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self, (void)nothing;
+    return domus_sleep(stack, 9 * DOMT_BED_MS, over);
+}
+
+const domus_type domt_note_type = {.name = "note"};
+const domus_type domt_nap_type = {.name = "nap"};
+static const domus_on line_rows[] = {
+    {&domt_note_type, note_line, 0}, {&domt_nap_type, nap_line, 0}, {NULL, NULL, 0}};
+
+#define LINE                                                                                       \
+    .kind = DOMUS_CHANNELS, .state_size = sizeof(domt_line), .on = line_rows,                      \
+    .on_mount = mount_line, .on_stop = stop_line, .on_open = open_line, .on_read = read_line,      \
+    .on_close = close_line
+
+static const domus_behaviour line_behaviour = {.name = "line", LINE};
+static const domus_behaviour lasting_line = {.name = "lasting", LINE, .conversations_go_on = true};
+
+/* Channels that share the state of their owner. */
+static const domus_behaviour sharing_line = {.name = "sharing", LINE, .shares_state = true};
+
+static int mount_owner(domus_stack *stack, void *self)
+{
+    ck_assert_ptr_null(domus_channel_running(stack));
+    ((domt_line *)self)->name = 'z';
+    return 0;
+}
+
+#define OWNER(of)                                                                                  \
+    .kind = DOMUS_CHANNELS, .state_size = sizeof(domt_line), .on = line_rows,                      \
+    .on_mount = mount_owner, .on_stop = stop_line, .channel = (of)
+
+const domus_behaviour domt_owner_of_lines = {.name = "with lines", OWNER(&line_behaviour)};
+const domus_behaviour domt_owner_of_lasting = {.name = "with lasting", OWNER(&lasting_line)};
+const domus_behaviour domt_owner_of_sharing = {.name = "with sharing", OWNER(&sharing_line)};
+
+/* --- who watches ------------------------------------------------------------------------------ */
+
+static int on_down(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self;
+    domt_lines_now.downs++;
+    domt_lines_now.down_reason = ((const domus_down *)payload)->reason;
+    return 0;
+}
+
+static int on_watch(domus_stack *stack, void *self, const void *payload)
+{
+    domus_address address;
+    domus_watch watch;
+
+    (void)self;
+    memcpy(&address, payload, sizeof address);
+    ck_assert_int_eq(domus_watch_actor(stack, address, &watch), 0);
+    return 0;
+}
+
+const domus_type domt_watch_type = {.name = "watch", .size = sizeof(domus_address)};
+static const domus_behaviour watching = {
+    .name = "watching",
+    .kind = DOMUS_CHANNELS, /* so that it runs in the turns of the bed */
+    .on = (const domus_on[]){{&domt_watch_type, on_watch, 0},
+                             {&domus_down_type, on_down, 0},
+                             {NULL, NULL, 0}},
+};
+
+/* --- the bed ---------------------------------------------------------------------------------- */
+
+void domt_lines_begin(const domus_behaviour *owner)
+{
+    memset(&domt_lines_now, 0, sizeof domt_lines_now);
+    next_name = 'a';
+    domt_bed_init(&domt_lines_now.bed);
+    ck_assert_int_eq(domt_bed_start(&domt_lines_now.bed), 0);
+    domi_manager *manager = &domt_lines_now.bed.manager;
+    ck_assert_int_eq(domi_house_spawn(manager, manager, owner, NULL, &domt_lines_now.owner), 0);
+    ck_assert_int_eq(domi_house_spawn(manager, manager, &watching, NULL, &domt_lines_now.watcher),
+                     0);
+    domt_bed_turn(&domt_lines_now.bed);
+}
+
+void domt_lines_end(void)
+{
+    (void)domi_io_abort(&domt_lines_now.bed.io);
+    (void)domi_house_stop(&domt_lines_now.bed.manager, domt_lines_now.owner);
+    ck_assert_int_eq(domi_house_stop(&domt_lines_now.bed.manager, domt_lines_now.watcher), 0);
+    domt_bed_settle(&domt_lines_now.bed);
+    domt_bed_end(&domt_lines_now.bed);
+}
+
+/* Make a connection. Returns its address; the descriptors come back. */
+domus_address domt_lines_connect(int *ret_fd, int *ret_peer)
+{
+    uint32_t slot = domt_lines_now.bed.io.free_slot != UINT32_MAX
+                        ? domt_lines_now.bed.io.free_slot
+                        : domt_lines_now.bed.io.slots_used;
+
+    domt_bed_pair(ret_fd, ret_peer);
+    ck_assert_int_eq(
+        domi_channel_adopt(&domt_lines_now.bed.io, domt_lines_now.owner.house, *ret_fd, NULL), 0);
+    atomic_fetch_add_explicit(&domt_lines_now.bed.io.connections, 1, memory_order_relaxed);
+    domus_address address = domus_channel_address(domt_lines_now.bed.io.slots[slot].channel);
+    domt_bed_turn(&domt_lines_now.bed);
+    return address;
+}
+
+/* Returns what the put returns: -ESTALE when nobody lives there any more. */
+int domt_lines_notice(domus_address to, const domus_type *type, const void *payload)
+{
+    domi_envelope *envelope =
+        domi_envelope_new(&domt_lines_now.bed.manager, DOMI_ENVELOPE_HEAD + type->size);
+
+    ck_assert_ptr_nonnull(envelope);
+    envelope->type = type;
+    envelope->sender = NULL;
+    envelope->sender_lease = 0;
+    if (type->size != 0)
+        memcpy(envelope->payload, payload, type->size);
+    int result = domi_mailbox_put(&domt_lines_now.bed.manager, to, &envelope->node, DOMI_NOTICE);
+    if (result != 0)
+        domi_pool_free(&domt_lines_now.bed.manager, &envelope->node);
+    domt_bed_turn(&domt_lines_now.bed);
+    return result;
+}
+
+void domt_lines_bring(int fd, const char *bytes)
+{
+    ck_assert(domt_fake_bytes(domt_lines_now.bed.fake, fd, bytes, (uint32_t)strlen(bytes), true));
+    domt_bed_turn(&domt_lines_now.bed);
+}
