@@ -25,6 +25,14 @@ typedef enum domus_profile_level {
     DOMUS_PROFILE_COUNTERS, /* time per phase, and counts (the default) */
 } domus_profile_level;
 
+/* How threads ask the kernel for io. */
+typedef enum domus_io_backend {
+    DOMUS_BACKEND_AUTO,  /* io_uring, or epoll where this process may not use io_uring (the default)
+                          */
+    DOMUS_BACKEND_URING, /* io_uring, or the start of the system fails */
+    DOMUS_BACKEND_EPOLL,
+} domus_io_backend;
+
 /* A place to accept connections. A program serves it by its name, with domus_serve()
  * (domus/system.h). */
 typedef struct domus_listener_config {
@@ -103,6 +111,7 @@ typedef struct domus_config {
         /* 1..1,048,576: after so many wake-ups in a row that found nothing to do, the poll on the
          * eventfd is armed anew; 512. */
         uint32_t empty_wakeups_max;
+        domus_io_backend backend; /* of all threads; auto */
         struct {
             uint32_t size_bytes; /* 256 B..1 MiB: bytes of one receive buffer; 4 KiB */
             uint32_t count; /* 16..32,768, a power of two: receive buffers of a thread; 1,024 */

@@ -130,6 +130,7 @@ typedef struct domi_backend {
 } domi_backend;
 
 extern const domi_backend domi_backend_uring;
+extern const domi_backend domi_backend_epoll;
 
 /* Sockets of the kernel, for backends whose descriptors are those of the kernel (sockets.c). They
  * do not look at `ring`. */

@@ -83,6 +83,7 @@ void domi_setup_write_line(const domi_setup_facts *facts, char *error, size_t si
         [DOMI_SETUP_MEMORY] = "memory for a ring",
         [DOMI_SETUP_RING] = "io_uring_setup",
         [DOMI_SETUP_BUFFERS] = "registering receive buffers",
+        [DOMI_SETUP_EPOLL] = "epoll_create1",
         [DOMI_SETUP_ENABLE] = "enabling a ring on its thread",
     };
 

@@ -12,10 +12,13 @@
 #define MIB    DOMI_MIB
 #define GIB    DOMI_GIB
 
-static_assert(sizeof(bool) == 1 && sizeof(domus_profile_level) == 4, "how fields are read");
+static_assert(sizeof(bool) == 1 && sizeof(domus_profile_level) == 4 &&
+                  sizeof(domus_io_backend) == 4,
+              "how fields are read");
 
 static const char *const switch_words[] = {"false", "true", NULL};
 static const char *const level_words[] = {"off", "counters", NULL};
+static const char *const backend_words[] = {"auto", "uring", "epoll", NULL};
 
 #define FIELD(type, member)                                                                        \
     .offset = (uint32_t)offsetof(type, member), .size = (uint32_t)sizeof(((type *)NULL)->member)
@@ -56,6 +59,7 @@ const domus_config_key domi_config_keys[] = {
         .power_of_two = true},
     {KEY("io.completionsPerPoll", COUNT, io.completions_per_poll, 1, 65536, 256)},
     {KEY("io.emptyWakeupsMax", COUNT, io.empty_wakeups_max, 1, 1048576, 512)},
+    {KEY("io.backend", WORD, io.backend, 0, 2, DOMUS_BACKEND_AUTO), .words = backend_words},
     {KEY("io.buffers.size", SIZE, io.buffers.size_bytes, 256, MIB, 4 * KIB)},
     {KEY("io.buffers.count", COUNT, io.buffers.count, 16, 32768, 1024), .power_of_two = true},
     {KEY("channel.sendHigh", SIZE, channel.send_high_bytes, 1, GIB, 256 * KIB)},

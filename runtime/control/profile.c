@@ -411,7 +411,11 @@ size_t domus_system_profile_table(const domus_system *system, char *at, size_t s
 {
     text to = {.at = at, .size = size};
 
-    add_text(&to, "%-22s", "thread");
+    char head[32] = "thread";
+
+    if (system->count != 0 && system->threads[0].io.backend != NULL)
+        snprintf(head, sizeof head, "thread (%s)", system->threads[0].io.backend->name);
+    add_text(&to, "%-22s", head);
     for (uint32_t i = 0; i < system->count && i < COLUMNS_MAX; i++)
         add_text(&to, " %15u", i);
     add_text(&to, " %15s\n", "all");

@@ -4,11 +4,13 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "house/dispatch/manage.h"
+#include "io/backend/choose.h"
 #include "io/completions/setup.h"
 #include "runtime/control/stop.h"
 #include "runtime/control/thread_life.h"
 #include "runtime/outside/detached.h"
 #include "runtime/outside/outside.h"
+#include "runtime/system/log.h"
 #include "runtime/system/monitor.h"
 #include "runtime/system/pressure.h"
 
@@ -276,15 +278,32 @@ int domus_system_new(const domus_config *config, char *error, size_t error_size,
     return domus_system_new_with(config, NULL, error, error_size, ret_system);
 }
 
+/* All threads of a system have the same backend. */
+static int choose_backend(domus_system *system, const domi_backend **ret_backend)
+{
+    char reason[sizeof system->error];
+
+    if (system->simulator != NULL) {
+        *ret_backend = system->simulator->backend;
+        return 0;
+    }
+    int result = domi_backend_choose(&system->config, reason, sizeof reason, ret_backend);
+    if (result != 0)
+        memcpy(system->error, reason, sizeof system->error);
+    else if (reason[0] != '\0')
+        domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
+                      "epoll is used, which is slower (io.backend: auto): %s", reason);
+    return result;
+}
+
 /* Returns how many threads were made. If these are fewer than all, `ret_result` says why. */
 static uint32_t init_threads(domus_system *system, int *ret_result)
 {
-    const domi_backend *backend =
-        system->simulator != NULL ? system->simulator->backend : &domi_backend_uring;
+    const domi_backend *backend = NULL;
     uint32_t made = 0;
 
-    *ret_result = 0;
-    for (; made < system->count; made++) {
+    *ret_result = choose_backend(system, &backend);
+    for (; made < system->count && *ret_result == 0; made++) {
         int cpu = system->cpus.count != 0 ? system->cpus.cpu[made % system->cpus.count] : -1;
         system->managers[made] = &system->threads[made].manager;
         *ret_result = domi_thread_init(&system->threads[made], system, made, cpu, backend,

@@ -1,4 +1,5 @@
-/* One real ring for the tests of io/backend/uring.c, with 16 buffers of 256 B. */
+/* One real ring for the tests of the backends, with 16 buffers of 256 B. It is that of io_uring, or
+ * of epoll where io_uring is refused, as tests/support/without_uring does. */
 #ifndef DOMT_RING_H
 #define DOMT_RING_H
 
@@ -9,7 +10,7 @@
 #define DOMT_MS               UINT64_C(1000000)
 #define DOMT_SECOND           (1000 * DOMT_MS)
 
-extern const domi_backend *const domt_uring;
+extern const domi_backend *domt_backend;
 extern void *domt_ring;
 extern char domt_ring_memory[DOMT_RING_BUFFERS][DOMT_RING_BUFFER_SIZE];
 

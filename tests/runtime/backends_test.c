@@ -72,6 +72,7 @@ static void check_backend(const domi_backend *backend, const char *optional)
 START_TEST(each_backend_has_each_operation)
 {
     check_backend(&domi_backend_uring, NULL);
+    check_backend(&domi_backend_epoll, NULL);
     check_backend(&domt_fake_backend, NULL);
     check_backend(&domi_testkit_ring, "poll_once"); /* no watches of descriptors in the test kit */
     check_backend(&domt_stepped_ring, "poll_once"); /* nor in the stepped system */

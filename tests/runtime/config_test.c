@@ -52,6 +52,7 @@ START_TEST(defaults_are_those_of_the_header_and_valid)
     ck_assert_uint_eq(config.io.completion_entries, 4096);
     ck_assert_uint_eq(config.io.completions_per_poll, 256);
     ck_assert_uint_eq(config.io.empty_wakeups_max, 512);
+    ck_assert_int_eq(config.io.backend, DOMUS_BACKEND_AUTO);
     ck_assert_uint_eq(config.io.buffers.size_bytes, 4096);
     ck_assert_uint_eq(config.io.buffers.count, 1024);
     ck_assert_uint_eq(config.channel.send_high_bytes, 262144);
@@ -87,6 +88,7 @@ static const char *const padded[] = {"scheduler.ioRatio",
                                      "scheduler.steal.enabled",
                                      "scheduler.steal.aggression",
                                      "scheduler.steal.patience",
+                                     "io.buffers.count",
                                      "channel.maxConnections",
                                      "shutdown.cutStatus",
                                      "profile.level",

@@ -10,6 +10,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -74,7 +75,7 @@ START_TEST(a_seccomp_filter_is_named)
         for (size_t call = 0; call < sizeof calls / sizeof calls[0]; call++) {
             denied_with = errors[i];
             denied_call = calls[call];
-            domt_service_spawn(&service, DOMT_ECHO_ARGUMENTS());
+            domt_service_spawn(&service, DOMT_ECHO_ARGUMENTS("--set", "io.backend=uring", ));
             ends_with(1);
             says_one_line();
             says("seccomp filter");
@@ -82,6 +83,47 @@ START_TEST(a_seccomp_filter_is_named)
             says("allow io_uring_setup, io_uring_enter and io_uring_register");
         }
     }
+}
+END_TEST
+
+/* Connect to the service, and let it echo some bytes. */
+static void echoes(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(service.port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    char bytes[6] = "";
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    ck_assert_int_eq(send(fd, "bytes", 5, MSG_NOSIGNAL), 5);
+    ck_assert_int_eq(recv(fd, bytes, 5, MSG_WAITALL), 5);
+    ck_assert_str_eq(bytes, "bytes");
+    close(fd);
+}
+
+START_TEST(where_io_uring_is_refused_epoll_serves_and_that_is_said_once)
+{
+    service.prepare = deny_a_call;
+    denied_with = EPERM;
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
+    echoes();
+    domt_service_stop(&service);
+    says("warning: epoll is used");
+    says("seccomp filter");
+    says("allow io_uring_setup, io_uring_enter and io_uring_register");
+    ck_assert_ptr_null(strstr(strstr(service.error, "epoll is used") + 1, "epoll is used"));
+    ck_assert_ptr_nonnull(strstr(service.error, "thread (epoll)"));
+
+    service.prepare = NULL;
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "io.backend=epoll", ));
+    echoes();
+    domt_service_stop(&service);
+    ck_assert_ptr_null(strstr(service.error, "epoll is used"));
+    ck_assert_ptr_nonnull(strstr(service.error, "thread (epoll)"));
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "io.backend=uring", ));
+    echoes();
+    domt_service_stop(&service);
+    ck_assert_ptr_nonnull(strstr(service.error, "thread (io_uring)"));
 }
 END_TEST
 
@@ -222,6 +264,8 @@ START_TEST(a_port_that_is_taken_is_told_in_one_line)
 }
 END_TEST
 
-DOMT_MAIN("refusal", 60, a_seccomp_filter_is_named, too_little_locked_memory_is_told_in_numbers,
-          too_few_descriptors_are_told, all_errors_of_a_configuration_are_told_and_nothing_starts,
-          wrong_options_are_told, a_port_that_is_taken_is_told_in_one_line)
+DOMT_MAIN("refusal", 60, a_seccomp_filter_is_named,
+          where_io_uring_is_refused_epoll_serves_and_that_is_said_once,
+          too_little_locked_memory_is_told_in_numbers, too_few_descriptors_are_told,
+          all_errors_of_a_configuration_are_told_and_nothing_starts, wrong_options_are_told,
+          a_port_that_is_taken_is_told_in_one_line)

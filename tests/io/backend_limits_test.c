@@ -1,9 +1,10 @@
-/* io/backend/uring.c at its limits: more operations than its queues hold, completions that
+/* The backends at their limits: more operations than its queues hold, completions that
  * overflow, and no buffers. */
 #include "tests/io/ring.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -18,24 +19,24 @@ START_TEST(more_than_the_queues_hold_is_neither_refused_nor_lost)
     uint32_t total = 0;
 
     domt_ring_open(16, 32);
-    ck_assert_int_eq(domt_uring->start(domt_ring), 0);
+    ck_assert_int_eq(domt_backend->start(domt_ring), 0);
     for (uint64_t i = 1; i <= COUNT; i++)
-        domt_uring->poll(domt_ring, fd, i);
+        domt_backend->poll_once(domt_ring, fd, POLLIN, i);
     for (uint64_t until_ns = domt_now_ns() + 5 * DOMT_SECOND;
          total < COUNT && domt_now_ns() < until_ns;) {
         domi_completion completions[8];
-        uint32_t count = domt_uring->reap(domt_ring, completions, 8);
+        uint32_t count = domt_backend->reap(domt_ring, completions, 8);
         for (uint32_t i = 0; i < count; i++)
             seen[completions[i].user_data]++;
         total += count;
-        if (count == 0 && domt_uring->enter(domt_ring, 1, 100 * DOMT_MS) != 0)
+        if (count == 0 && domt_backend->enter(domt_ring, 1, 100 * DOMT_MS) != 0)
             continue; /* it wants completions reaped first */
     }
     for (int i = 1; i <= COUNT; i++)
         total -= seen[i] == 1;
     ck_assert_uint_eq(total, 0);
     close(fd);
-    domt_uring->close(domt_ring);
+    domt_backend->close(domt_ring);
 }
 END_TEST
 
@@ -46,7 +47,7 @@ START_TEST(without_buffers_a_receive_ends_and_may_be_armed_again)
 
     domt_ring_begin();
     domt_pair(ends);
-    domt_uring->receive(domt_ring, ends[0], false, 5);
+    domt_backend->receive(domt_ring, ends[0], false, 5);
     for (uint32_t i = 0; i < DOMT_RING_BUFFERS; i++) {
         domt_put(ends[1], "x");
         got[i] = domt_ring_next();
@@ -55,19 +56,19 @@ START_TEST(without_buffers_a_receive_ends_and_may_be_armed_again)
     }
     domt_put(ends[1], "kept");
     domt_ring_comes(5, -ENOBUFS, 0);
-    domt_uring->receive(domt_ring, ends[0], false, 5);
+    domt_backend->receive(domt_ring, ends[0], false, 5);
     domt_ring_comes(5, -ENOBUFS, 0);
-    domt_uring->give(domt_ring, got[3].buffer, domt_ring_memory[got[3].buffer],
-                     DOMT_RING_BUFFER_SIZE);
-    domt_uring->publish(domt_ring);
-    domt_uring->receive(domt_ring, ends[0], false, 6);
+    domt_backend->give(domt_ring, got[3].buffer, domt_ring_memory[got[3].buffer],
+                       DOMT_RING_BUFFER_SIZE);
+    domt_backend->publish(domt_ring);
+    domt_backend->receive(domt_ring, ends[0], false, 6);
     domi_completion completion = domt_ring_next();
     ck_assert_uint_eq(completion.user_data, 6);
     ck_assert_int_eq(completion.result, 4);
     ck_assert_uint_eq(completion.buffer, got[3].buffer);
     close(ends[0]);
     close(ends[1]);
-    domt_uring->close(domt_ring);
+    domt_backend->close(domt_ring);
 }
 END_TEST
 
@@ -83,11 +84,11 @@ static void stream(uint32_t completions, uint32_t ended[2])
     uint32_t wrong = 0;
 
     domt_ring_open(8, completions);
-    ck_assert_int_eq(domt_uring->start(domt_ring), 0);
+    ck_assert_int_eq(domt_backend->start(domt_ring), 0);
     domt_ring_give_all();
     for (uint32_t i = 0; i < STREAMS; i++) {
         domt_pair(ends[i]);
-        domt_uring->receive(domt_ring, ends[i][0], false, i + 1);
+        domt_backend->receive(domt_ring, ends[i][0], false, i + 1);
     }
     for (uint64_t until_ns = domt_now_ns() + 10 * DOMT_SECOND;
          left != 0 && domt_now_ns() < until_ns;) {
@@ -96,26 +97,26 @@ static void stream(uint32_t completions, uint32_t ended[2])
                 char byte = (char)put_bytes[i]; /* one per enter: a completion each */
                 put_bytes[i] += (uint32_t)(send(ends[i][1], &byte, 1, MSG_DONTWAIT) == 1);
             }
-            (void)domt_uring->enter(domt_ring, 0, 0);
+            (void)domt_backend->enter(domt_ring, 0, 0);
         }
         domi_completion completion;
-        while (domt_uring->reap(domt_ring, &completion, 1) == 1) {
+        while (domt_backend->reap(domt_ring, &completion, 1) == 1) {
             uint32_t i = (uint32_t)completion.user_data - 1;
             if ((completion.flags & DOMI_BUFFERED) != 0) {
                 for (int at = 0; at < completion.result; at++)
                     wrong += domt_ring_memory[completion.buffer][at] != (char)received[i]++;
                 left -= (uint32_t)completion.result;
-                domt_uring->give(domt_ring, completion.buffer, domt_ring_memory[completion.buffer],
-                                 DOMT_RING_BUFFER_SIZE);
+                domt_backend->give(domt_ring, completion.buffer,
+                                   domt_ring_memory[completion.buffer], DOMT_RING_BUFFER_SIZE);
             } else {
                 wrong += completion.result != -ENOBUFS;
             }
             if ((completion.flags & DOMI_MORE) == 0) {
                 ended[completion.result > 0]++;
-                domt_uring->receive(domt_ring, ends[i][0], false, i + 1);
+                domt_backend->receive(domt_ring, ends[i][0], false, i + 1);
             }
         }
-        domt_uring->publish(domt_ring);
+        domt_backend->publish(domt_ring);
     }
     ck_assert_uint_eq(left, 0);
     ck_assert_uint_eq(wrong, 0);
@@ -123,7 +124,7 @@ static void stream(uint32_t completions, uint32_t ended[2])
         close(ends[i][0]);
         close(ends[i][1]);
     }
-    domt_uring->close(domt_ring);
+    domt_backend->close(domt_ring);
 }
 
 START_TEST(streams_survive_overflows_and_empty_buffer_rings)
@@ -131,12 +132,13 @@ START_TEST(streams_survive_overflows_and_empty_buffer_rings)
     uint32_t ended[2] = {0}; /* receives: without bytes, and with */
 
     stream(8, ended);
-    ck_assert_uint_gt(ended[1], 0);
+    if (domt_backend == &domi_backend_uring) /* no receive of the other ends for an overflow */
+        ck_assert_uint_gt(ended[1], 0);
     stream(64, ended);
     ck_assert_uint_gt(ended[0], 0);
 }
 END_TEST
 
-DOMT_MAIN("uring_limits", 20, more_than_the_queues_hold_is_neither_refused_nor_lost,
+DOMT_MAIN("backend_limits", 20, more_than_the_queues_hold_is_neither_refused_nor_lost,
           without_buffers_a_receive_ends_and_may_be_armed_again,
           streams_survive_overflows_and_empty_buffer_rings)

@@ -1,0 +1,387 @@
+/* The epoll backend, for machines that forbid io_uring: it turns readiness into completions.
+ *
+ * Operations are queued, and the next enter carries them out in their order. A send is tried at
+ * once, and waits only if the socket is full; everything else waits for readiness (interest.h).
+ * Then the enter asks the kernel which descriptors are ready, and handles a bounded number of them
+ * (epoll_ready.h). A completion is shown by the enter that brought it, not before. Owner thread,
+ * but for open. */
+#include "io/backend/backend.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "io/backend/epoll_ready.h"
+#include "io/backend/explain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+
+enum kind {
+    ACCEPT,
+    RECEIVE,
+    RECEIVE_ONCE,
+    POLL,
+    POLL_ONCE,
+    SEND,
+    CANCEL,
+    CANCEL_FD,
+};
+
+/* An operation that is not carried out yet. */
+struct domi_epoll_entry {
+    uint64_t user_data;
+    uint64_t target; /* of a cancel */
+    domi_output output;
+    enum kind kind;
+    int fd;
+    uint32_t events; /* of a poll of one shot */
+};
+
+static int begin_input(domi_epoll *ring, const domi_epoll_entry *entry, domi_input input)
+{
+    domi_interest *interest;
+    int result = domi_interest_make(&ring->interests, entry->fd, &interest);
+
+    if (result != 0)
+        return result;
+    DOMI_CHECK(interest->input_data == 0);
+    interest->input_data = entry->user_data;
+    interest->input = input;
+    result = domi_interest_tell_more(&ring->interests, interest);
+    if (result != 0)
+        interest->input_data = 0;
+    return result == -EPERM ? -ENOTSOCK : result;
+}
+
+/* An accept has no flag with which it does not wait, so the listener itself must not wait. */
+static int begin_accept(domi_epoll *ring, const domi_epoll_entry *entry)
+{
+    int flags = fcntl(entry->fd, F_GETFL);
+
+    if (flags < 0 ||
+        ((flags & O_NONBLOCK) == 0 && fcntl(entry->fd, F_SETFL, flags | O_NONBLOCK) != 0))
+        return -errno;
+    return begin_input(ring, entry, DOMI_INPUT_ACCEPT);
+}
+
+/* Returns 0 if the poll waits; otherwise its result. */
+static int begin_poll_once(domi_epoll *ring, const domi_epoll_entry *entry)
+{
+    domi_interest *interest;
+    int result = domi_interest_make(&ring->interests, entry->fd, &interest);
+
+    if (result == 0)
+        result =
+            domi_interest_add_poll(&ring->interests, interest, entry->events, entry->user_data);
+    if (result == -EPERM) /* such a file is always ready */
+        return (int)(entry->events & (POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM));
+    return result;
+}
+
+/* Returns 0 if the send waits; otherwise its result, which is never 0. */
+static int begin_send(domi_epoll *ring, const domi_epoll_entry *entry)
+{
+    domi_interest *interest;
+    int result = domi_epoll_try_send(entry->fd, &entry->output);
+
+    if (result != -EAGAIN)
+        return result;
+    result = domi_interest_make(&ring->interests, entry->fd, &interest);
+    if (result != 0)
+        return result;
+    DOMI_CHECK(interest->output_data == 0);
+    interest->output_data = entry->user_data;
+    interest->output = entry->output;
+    result = domi_interest_tell_more(&ring->interests, interest);
+    if (result != 0)
+        interest->output_data = 0;
+    return result;
+}
+
+/* Cancel the operations on a descriptor whose user_data is `target`; 0: all. Returns how many. */
+static int cancel_operations(domi_epoll *ring, domi_interest *interest, uint64_t target)
+{
+    int count = 0;
+
+    if (interest->input_data != 0 && (target == 0 || interest->input_data == target)) {
+        domi_epoll_end_input(ring, interest, -ECANCELED);
+        count++;
+    }
+    if (interest->output_data != 0 && (target == 0 || interest->output_data == target)) {
+        domi_epoll_end_output(ring, interest, -ECANCELED);
+        count++;
+    }
+    for (domi_poll **place = &interest->polls; *place != NULL;) {
+        if (target != 0 && (*place)->user_data != target) {
+            place = &(*place)->next;
+            continue;
+        }
+        domi_epoll_complete(ring, (*place)->user_data, -ECANCELED, 0, 0);
+        domi_interest_end_poll(&ring->interests, place);
+        count++;
+    }
+    return count;
+}
+
+/* The completion of a cancel comes before those of the operations that it hit, as the kernel's
+ * does, but its result is known only after them. */
+static void cancel(domi_epoll *ring, const domi_epoll_entry *entry)
+{
+    domi_interest *interest = domi_interest_find(&ring->interests, entry->fd);
+    uint32_t place = ring->tail;
+
+    domi_epoll_complete(ring, entry->user_data, -ENOENT, 0, 0);
+    if (interest == NULL)
+        return;
+    bool is_lazy = interest->polls == NULL && interest->input != DOMI_INPUT_POLL;
+    int count = cancel_operations(ring, interest, entry->target);
+    if (!is_lazy)
+        (void)domi_interest_tell(&ring->interests, interest);
+    if (count != 0 && ring->failed == 0)
+        ring->completions[place & (ring->capacity - 1)].result =
+            entry->kind == CANCEL_FD ? count : 0;
+}
+
+static void carry_out(domi_epoll *ring, const domi_epoll_entry *entry)
+{
+    int result = 0;
+
+    switch (entry->kind) {
+    case ACCEPT:
+        result = begin_accept(ring, entry);
+        break;
+    case RECEIVE:
+        result = begin_input(ring, entry, DOMI_INPUT_RECEIVE);
+        break;
+    case RECEIVE_ONCE:
+        result = begin_input(ring, entry, DOMI_INPUT_RECEIVE_ONCE);
+        break;
+    case POLL:
+        result = begin_input(ring, entry, DOMI_INPUT_POLL);
+        break;
+    case POLL_ONCE:
+        result = begin_poll_once(ring, entry);
+        break;
+    case SEND:
+        result = begin_send(ring, entry);
+        break;
+    case CANCEL:
+    case CANCEL_FD:
+        cancel(ring, entry);
+        break;
+    }
+    if (result != 0)
+        domi_epoll_complete(ring, entry->user_data, result, 0, 0);
+}
+
+static void carry_out_all(domi_epoll *ring)
+{
+    for (uint32_t i = 0; i < ring->entry_count; i++)
+        carry_out(ring, &ring->entries[i]);
+    ring->entry_count = 0;
+}
+
+/* Queue an operation. If the queue is full, it is carried out first. */
+static domi_epoll_entry *begin(void *ring_, enum kind kind, int fd, uint64_t user_data)
+{
+    domi_epoll *ring = ring_;
+
+    static _Thread_local domi_epoll_entry nowhere; /* for operations on a ring that has failed */
+
+    DOMI_CHECK(user_data != 0);
+    if (ring->entry_count == ring->entry_capacity)
+        carry_out_all(ring);
+    domi_epoll_entry *entry = ring->failed == 0 ? &ring->entries[ring->entry_count++] : &nowhere;
+    *entry = (domi_epoll_entry){.user_data = user_data, .kind = kind, .fd = fd};
+    return entry;
+}
+
+static void epoll_accept(void *ring, int fd, uint64_t user_data)
+{
+    (void)begin(ring, ACCEPT, fd, user_data);
+}
+
+static void epoll_receive(void *ring, int fd, bool once, uint64_t user_data)
+{
+    (void)begin(ring, once ? RECEIVE_ONCE : RECEIVE, fd, user_data);
+}
+
+static void epoll_poll(void *ring, int fd, uint64_t user_data)
+{
+    (void)begin(ring, POLL, fd, user_data);
+}
+
+static void epoll_poll_once(void *ring, int fd, uint32_t events, uint64_t user_data)
+{
+    begin(ring, POLL_ONCE, fd, user_data)->events = events;
+}
+
+static void epoll_send(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data)
+{
+    begin(ring, SEND, fd, user_data)->output = (domi_output){.data = data, .size = size};
+}
+
+static void epoll_send_message(void *ring, int fd, const struct msghdr *message, uint64_t user_data)
+{
+    begin(ring, SEND, fd, user_data)->output = (domi_output){.message = message};
+}
+
+static void epoll_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
+{
+    begin(ring, CANCEL, fd, user_data)->target = target;
+}
+
+static void epoll_cancel_fd(void *ring, int fd, uint64_t user_data)
+{
+    (void)begin(ring, CANCEL_FD, fd, user_data);
+}
+
+static void epoll_forget(void *ring_, int fd)
+{
+    domi_interest_forget(&((domi_epoll *)ring_)->interests, fd);
+}
+
+static void epoll_give(void *ring_, uint16_t index, void *data, uint32_t size)
+{
+    domi_epoll *ring = ring_;
+
+    ring->buffers[index] = (domi_epoll_buffer){data, size};
+    ring->staged[ring->staged_count++] = index;
+}
+
+static void epoll_publish(void *ring_)
+{
+    domi_epoll *ring = ring_;
+
+    memcpy(ring->free + ring->free_count, ring->staged, ring->staged_count * sizeof *ring->free);
+    ring->free_count += ring->staged_count;
+    ring->staged_count = 0;
+}
+
+/* --- the ring -------------------------------------------------------------------------------- */
+
+static void epoll_close(void *ring_)
+{
+    domi_epoll *ring = ring_;
+
+    if (ring == NULL)
+        return;
+    domi_interests_fini(&ring->interests);
+    domi_memory_free(ring->entries);
+    domi_memory_free(ring->completions);
+    domi_memory_free(ring->buffers);
+    domi_memory_free(ring->free);
+    domi_memory_free(ring->staged);
+    domi_memory_free(ring);
+}
+
+static int epoll_open(const domus_config *config, char *error, size_t error_size, void **ret_ring)
+{
+    uint32_t buffers = config->io.buffers.count;
+    domi_epoll *ring = domi_memory_new(sizeof *ring);
+    int result = -ENOMEM;
+
+    if (ring == NULL)
+        goto fail_memory;
+    result = domi_interests_init(&ring->interests);
+    if (result != 0) {
+        domi_memory_free(ring);
+        domi_setup_explain(result, DOMI_SETUP_EPOLL, config, error, error_size);
+        return result;
+    }
+    ring->entry_capacity = config->io.ring_entries;
+    ring->full = ring->capacity = config->io.completion_entries;
+    ring->entries = domi_memory_new(ring->entry_capacity * sizeof *ring->entries);
+    ring->completions = domi_memory_new(ring->capacity * sizeof *ring->completions);
+    ring->buffers = domi_memory_new(buffers * sizeof *ring->buffers);
+    ring->free = domi_memory_new(buffers * sizeof *ring->free);
+    ring->staged = domi_memory_new(buffers * sizeof *ring->staged);
+    if (ring->entries == NULL || ring->completions == NULL || ring->buffers == NULL ||
+        ring->free == NULL || ring->staged == NULL) {
+        epoll_close(ring);
+        result = -ENOMEM;
+        goto fail_memory;
+    }
+    *ret_ring = ring;
+    return 0;
+
+fail_memory:
+    domi_setup_explain(result, DOMI_SETUP_MEMORY, config, error, error_size);
+    return result;
+}
+
+static int epoll_start(void *ring)
+{
+    (void)ring;
+    return 0;
+}
+
+static int epoll_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
+{
+    domi_epoll *ring = ring_;
+
+    if (ring->failed != 0)
+        return ring->failed;
+    carry_out_all(ring);
+    /* A thread that only waits for a completion, and has one now, goes on with it at once. But what
+     * is ready when an operation begins completes in the same enter, as in an io_uring. */
+    bool has_some = ring->head != ring->tail;
+    if (ring->failed == 0 && ring->report_next == ring->report_count &&
+        (min_complete == 0 || !has_some || ring->interests.has_told))
+        domi_epoll_look(ring, min_complete != 0 && !has_some ? timeout_ns : 0);
+    domi_epoll_handle_reports(ring);
+    ring->shown = ring->tail;
+    return ring->failed;
+}
+
+static uint32_t epoll_reap(void *ring_, domi_completion *completions, uint32_t max)
+{
+    domi_epoll *ring = ring_;
+    uint32_t count = 0;
+
+    for (; count < max && ring->head != ring->shown; count++)
+        completions[count] = ring->completions[ring->head++ & (ring->capacity - 1)];
+    return count;
+}
+
+static bool epoll_ready(const void *ring_)
+{
+    const domi_epoll *ring = ring_;
+
+    return ring->head != ring->shown;
+}
+
+static bool epoll_pending(void *ring_)
+{
+    domi_epoll *ring = ring_;
+
+    if (ring->entry_count == 0 && ring->shown == ring->tail &&
+        ring->report_next == ring->report_count && ring->failed == 0)
+        domi_epoll_look(ring, 0);
+    return ring->entry_count != 0 || ring->shown != ring->tail ||
+           ring->report_next != ring->report_count;
+}
+
+const domi_backend domi_backend_epoll = {
+    .name = "epoll",
+    .sockets = &domi_kernel_sockets,
+    .open = epoll_open,
+    .start = epoll_start,
+    .close = epoll_close,
+    .enter = epoll_enter,
+    .reap = epoll_reap,
+    .ready = epoll_ready,
+    .pending = epoll_pending,
+    .accept = epoll_accept,
+    .receive = epoll_receive,
+    .poll = epoll_poll,
+    .poll_once = epoll_poll_once,
+    .send = epoll_send,
+    .send_message = epoll_send_message,
+    .cancel = epoll_cancel,
+    .cancel_fd = epoll_cancel_fd,
+    .forget = epoll_forget,
+    .give = epoll_give,
+    .publish = epoll_publish,
+};

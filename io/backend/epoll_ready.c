@@ -1,0 +1,210 @@
+/* Receives, accepts and sends on descriptors that are ready (epoll_ready.h). */
+#include "io/backend/epoll_ready.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PIECES_MAX      8  /* pieces received for one report */
+#define CONNECTIONS_MAX 16 /* connections accepted for one report */
+
+static bool grow_completions(domi_epoll *ring)
+{
+    uint32_t capacity = ring->capacity * 2;
+    domi_completion *completions = domi_memory_new(capacity * sizeof *completions);
+
+    if (completions == NULL)
+        return false;
+    for (uint32_t i = ring->head; i != ring->tail; i++)
+        completions[i & (capacity - 1)] = ring->completions[i & (ring->capacity - 1)];
+    domi_memory_free(ring->completions);
+    ring->completions = completions;
+    ring->capacity = capacity;
+    return true;
+}
+
+void domi_epoll_complete(domi_epoll *ring, uint64_t user_data, int result, uint32_t flags,
+                         uint16_t buffer)
+{
+    if (ring->tail - ring->head == ring->capacity && !grow_completions(ring)) {
+        ring->failed = -ENOMEM;
+        return;
+    }
+    ring->completions[ring->tail++ & (ring->capacity - 1)] = (domi_completion){
+        .user_data = user_data,
+        .result = result,
+        .flags = (uint16_t)flags,
+        .buffer = buffer,
+    };
+}
+
+void domi_epoll_end_input(domi_epoll *ring, domi_interest *interest, int result)
+{
+    uint64_t user_data = interest->input_data;
+
+    interest->input_data = 0;
+    domi_epoll_complete(ring, user_data, result, 0, 0);
+}
+
+void domi_epoll_end_output(domi_epoll *ring, domi_interest *interest, int result)
+{
+    uint64_t user_data = interest->output_data;
+
+    interest->output_data = 0;
+    domi_epoll_complete(ring, user_data, result, 0, 0);
+}
+
+static void receive_pieces(domi_epoll *ring, domi_interest *interest)
+{
+    bool once = interest->input == DOMI_INPUT_RECEIVE_ONCE;
+
+    for (int pieces = 0; pieces < PIECES_MAX; pieces++) {
+        if (ring->free_count == 0) {
+            domi_epoll_end_input(ring, interest, -ENOBUFS);
+            return;
+        }
+        uint16_t index = ring->free[ring->free_count - 1];
+        const domi_epoll_buffer *buffer = &ring->buffers[index];
+        ssize_t size = recv(interest->fd, buffer->data, buffer->size, MSG_DONTWAIT);
+        if (size < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        if (size <= 0) {
+            domi_epoll_end_input(ring, interest, size < 0 ? -errno : 0);
+            return;
+        }
+        ring->free_count--;
+        domi_epoll_complete(ring, interest->input_data, (int)size,
+                            once ? DOMI_BUFFERED : DOMI_BUFFERED | DOMI_MORE, index);
+        if (once)
+            interest->input_data = 0;
+        if (once || (size_t)size < buffer->size)
+            return;
+    }
+}
+
+static void accept_connections(domi_epoll *ring, domi_interest *interest)
+{
+    for (int count = 0; count < CONNECTIONS_MAX; count++) {
+        int fd = accept4(interest->fd, NULL, NULL, SOCK_CLOEXEC);
+        if (fd >= 0) {
+            domi_epoll_complete(ring, interest->input_data, fd, DOMI_MORE, 0);
+        } else if (errno == EAGAIN) {
+            return;
+        } else if (errno != EINTR) {
+            domi_epoll_end_input(ring, interest, -errno);
+            return;
+        }
+    }
+}
+
+static void take_input(domi_epoll *ring, domi_interest *interest, uint32_t events)
+{
+    switch (interest->input) {
+    case DOMI_INPUT_ACCEPT:
+        accept_connections(ring, interest);
+        break;
+    case DOMI_INPUT_RECEIVE:
+    case DOMI_INPUT_RECEIVE_ONCE:
+        receive_pieces(ring, interest);
+        break;
+    case DOMI_INPUT_POLL:
+        domi_epoll_complete(ring, interest->input_data, (int)events, DOMI_MORE, 0);
+        break;
+    }
+}
+
+int domi_epoll_try_send(int fd, const domi_output *output)
+{
+    ssize_t size = output->message != NULL
+                       ? sendmsg(fd, output->message, MSG_NOSIGNAL | MSG_DONTWAIT)
+                       : send(fd, output->data, output->size, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+    return size >= 0 ? (int)size : -errno;
+}
+
+static void go_on_sending(domi_epoll *ring, domi_interest *interest)
+{
+    int result = domi_epoll_try_send(interest->fd, &interest->output);
+
+    if (result == -EAGAIN)
+        return;
+    domi_epoll_end_output(ring, interest, result);
+}
+
+static void complete_polls(domi_epoll *ring, domi_interest *interest, uint32_t events)
+{
+    domi_poll **place = &interest->polls;
+
+    while (*place != NULL) {
+        uint32_t holds = events & ((*place)->events | EPOLLERR | EPOLLHUP);
+        if (holds == 0) {
+            place = &(*place)->next;
+            continue;
+        }
+        domi_epoll_complete(ring, (*place)->user_data, (int)holds, 0, 0);
+        domi_interest_end_poll(&ring->interests, place);
+    }
+}
+
+static void handle_report(domi_epoll *ring, const struct epoll_event *event)
+{
+    domi_interest *interest = domi_interest_reported(&ring->interests, event->data.u64);
+    uint32_t events = event->events;
+
+    if (interest == NULL)
+        return;
+    bool in = interest->input_data != 0;
+    bool out = interest->output_data != 0;
+    bool is_unwanted =
+        ((events & EPOLLIN) != 0 && !in) || ((events & EPOLLOUT) != 0 && !out) || (!in && !out);
+    domi_interest_note_report(interest);
+    if (in && (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0)
+        take_input(ring, interest, events);
+    if (out && (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0)
+        go_on_sending(ring, interest);
+    if (interest->polls != NULL)
+        complete_polls(ring, interest, events);
+    /* An error here is that of the begin of the operation, or the descriptor is closed. */
+    if (is_unwanted)
+        (void)domi_interest_tell(&ring->interests, interest);
+}
+
+static int wait_for_reports(domi_epoll *ring, uint64_t timeout_ns)
+{
+    const struct timespec timeout = {
+        .tv_sec = (time_t)(timeout_ns / 1000000000u),
+        .tv_nsec = (long)(timeout_ns % 1000000000u),
+    };
+    int fd = ring->interests.epoll_fd;
+
+    if (timeout_ns != 0 && !ring->waits_in_ms) {
+        int count = (int)syscall(SYS_epoll_pwait2, fd, ring->reports, DOMI_EPOLL_REPORTS_MAX,
+                                 &timeout, NULL, (size_t)0);
+        if (count >= 0 || (errno != ENOSYS && errno != EPERM))
+            return count;
+        ring->waits_in_ms = true;
+    }
+    uint64_t ms = (timeout_ns + 999999) / 1000000;
+    return epoll_wait(fd, ring->reports, DOMI_EPOLL_REPORTS_MAX,
+                      ms < INT32_MAX ? (int)ms : INT32_MAX);
+}
+
+void domi_epoll_look(domi_epoll *ring, uint64_t timeout_ns)
+{
+    int count = wait_for_reports(ring, timeout_ns);
+
+    ring->interests.has_told = false;
+    if (count < 0 && errno != EINTR)
+        ring->failed = -errno;
+    ring->report_next = 0;
+    ring->report_count = count > 0 ? (uint32_t)count : 0;
+}
+
+void domi_epoll_handle_reports(domi_epoll *ring)
+{
+    while (ring->report_next != ring->report_count && ring->tail - ring->head < ring->full)
+        handle_report(ring, &ring->reports[ring->report_next++]);
+}

@@ -1,0 +1,69 @@
+/* The ring of the epoll backend, and how reports of the kernel become completions.
+ *
+ * The kernel reports which descriptors are ready. Each report is handled by one of these functions
+ * within a bound, so that a busy descriptor cannot hold up the others: a receive brings at most 8
+ * pieces, an accept at most 16 connections. A report is a hint only: no call here ever waits, so a
+ * report that comes too late does no harm. Owner thread. */
+#ifndef DOMI_IO_BACKEND_EPOLL_READY_H
+#define DOMI_IO_BACKEND_EPOLL_READY_H
+
+#include "io/backend/backend.h"
+#include "io/backend/interest.h"
+
+#include <sys/epoll.h>
+
+#define DOMI_EPOLL_REPORTS_MAX 64 /* reports that are asked for at once */
+
+typedef struct domi_epoll_buffer {
+    void *data;
+    uint32_t size;
+} domi_epoll_buffer;
+
+typedef struct domi_epoll_entry domi_epoll_entry;
+
+typedef struct domi_epoll {
+    domi_interests interests;
+    domi_epoll_entry *entries; /* operations that are queued (epoll.c) */
+    uint32_t entry_count;
+    uint32_t entry_capacity;
+
+    /* A queue; its capacity is a power of two, and grows with the number of operations. */
+    domi_completion *completions;
+    uint32_t capacity;
+    uint32_t head;
+    uint32_t shown; /* completions before this one may be reaped */
+    uint32_t tail;
+    uint32_t full; /* with so many completions, no more reports are handled */
+
+    domi_epoll_buffer *buffers;
+    uint16_t *free;   /* buffers that receives may take, the last one first */
+    uint16_t *staged; /* buffers that were given, until they are published */
+    uint32_t free_count;
+    uint32_t staged_count;
+
+    struct epoll_event reports[DOMI_EPOLL_REPORTS_MAX];
+    uint32_t report_next; /* the first report that is not handled yet */
+    uint32_t report_count;
+    bool waits_in_ms; /* the kernel has no epoll_pwait2(2) */
+    int failed;       /* the errno that every enter returns; 0: the ring works */
+} domi_epoll;
+
+/* Queue a completion. If there is no memory for it, it is lost, and so the ring has failed. */
+void domi_epoll_complete(domi_epoll *ring, uint64_t user_data, int result, uint32_t flags,
+                         uint16_t buffer);
+
+/* End the operation that waits for input, or the send that waits, with `result`. */
+void domi_epoll_end_input(domi_epoll *ring, domi_interest *interest, int result);
+void domi_epoll_end_output(domi_epoll *ring, domi_interest *interest, int result);
+
+/* Returns how many bytes the socket took; -EAGAIN when it is full; a negative errno. */
+int domi_epoll_try_send(int fd, const domi_output *output);
+
+/* Ask the kernel for reports, and wait for the first one at most `timeout_ns`. All reports of the
+ * call before have been handled. An interruption brings none. */
+void domi_epoll_look(domi_epoll *ring, uint64_t timeout_ns);
+
+/* Handle the reports that the last look brought, until the queue of completions is full. */
+void domi_epoll_handle_reports(domi_epoll *ring);
+
+#endif

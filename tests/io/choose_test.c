@@ -1,0 +1,100 @@
+/* io/backend/choose.c: which backend a system gets where io_uring is refused, and where it merely
+ * fails. */
+#include "io/backend/choose.h"
+
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const long calls[] = {SYS_io_uring_setup, SYS_io_uring_register, SYS_io_uring_enter};
+
+static void deny(long call, int error)
+{
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof steps / sizeof steps[0], .filter = steps};
+
+    ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+/* Returns what a process to which `call` is denied gets for `wanted`: 'e' for epoll with a reason,
+ * 'u' for io_uring without one, 'f' for a failure with that error and a text; '?' for anything
+ * else. */
+static char choice(domus_io_backend wanted, long call, int error)
+{
+    pid_t child = fork();
+    int status = 0;
+
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        char reason[256];
+        domus_config config;
+        const domi_backend *backend = NULL;
+        char got = '?';
+
+        domus_config_init(&config);
+        config.io.backend = wanted;
+        deny(call, error);
+        int result = domi_backend_choose(&config, reason, sizeof reason, &backend);
+        bool has_reason = reason[0] != '\0' && strchr(reason, '\n') == NULL;
+        if (result == 0 && backend == &domi_backend_epoll &&
+            has_reason == (wanted == DOMUS_BACKEND_AUTO))
+            got = 'e';
+        else if (result == 0 && backend == &domi_backend_uring && reason[0] == '\0')
+            got = 'u';
+        else if (result == -error && backend == NULL && has_reason)
+            got = 'f';
+        _exit(got);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status));
+    return (char)WEXITSTATUS(status);
+}
+
+START_TEST(a_refusal_of_any_call_makes_it_epoll)
+{
+    static const int errors[] = {EPERM, EACCES, ENOSYS, EINVAL};
+
+    for (size_t call = 0; call < sizeof calls / sizeof calls[0]; call++) {
+        for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
+            ck_assert_int_eq(choice(DOMUS_BACKEND_AUTO, calls[call], errors[i]), 'e');
+    }
+}
+END_TEST
+
+/* A service must not change its backend by chance. */
+START_TEST(what_has_run_out_is_an_error)
+{
+    static const int errors[] = {ENOMEM, EMFILE, ENFILE};
+
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
+        ck_assert_int_eq(choice(DOMUS_BACKEND_AUTO, SYS_io_uring_setup, errors[i]), 'f');
+    ck_assert_int_eq(choice(DOMUS_BACKEND_AUTO, SYS_io_uring_register, ENOMEM), 'f');
+}
+END_TEST
+
+START_TEST(a_named_backend_is_taken_without_a_look)
+{
+    ck_assert_int_eq(choice(DOMUS_BACKEND_URING, SYS_io_uring_setup, EPERM), 'u');
+    ck_assert_int_eq(choice(DOMUS_BACKEND_EPOLL, SYS_io_uring_setup, EPERM), 'e');
+    ck_assert_int_eq(choice(DOMUS_BACKEND_EPOLL, SYS_getppid, EPERM), 'e');
+    ck_assert_int_eq(choice(DOMUS_BACKEND_AUTO, SYS_getppid, EPERM), 'u');
+}
+END_TEST
+
+DOMT_MAIN("choose", 20, a_refusal_of_any_call_makes_it_epoll, what_has_run_out_is_an_error,
+          a_named_backend_is_taken_without_a_look)
