@@ -1,5 +1,5 @@
-/* The echo bench compares domus with three bare echo servers. They run in turn, on the same cores,
- * in paired rounds.
+/* The echo bench compares domus, on each of its backends, with three bare echo servers. They run in
+ * turn, on the same cores, in paired rounds.
  *
  * In each round every server runs once, alone, on SERVER_CPU, under the same load from LOAD_CPU;
  * the next round begins with the next server, so that none is always the first or always runs after
@@ -29,7 +29,7 @@
 #define SECONDS_MAX     3600
 #define STALL_NS        UINT64_C(2000000000)
 
-enum { DOMUS, IO_URING, EPOLL, LIBUV, SERVERS };
+enum { DOMUS, DOMUS_EPOLL, IO_URING, EPOLL, LIBUV, SERVERS };
 enum { RATE, CPU, P50, P99, P999, LOAD, COLUMNS };
 
 static const struct {
@@ -37,6 +37,7 @@ static const struct {
     const char *program; /* beside the runner */
 } servers[SERVERS] = {
     [DOMUS] = {"domus", "echo"},
+    [DOMUS_EPOLL] = {"domus_epoll", "echo"},
     [IO_URING] = {"io_uring", "echo_uring"},
     [EPOLL] = {"epoll", "echo_epoll"},
     [LIBUV] = {"libuv", "echo_uv"},
@@ -66,7 +67,7 @@ static _Noreturn void usage(const char *why)
     fprintf(stderr,
             "bench_echo: %s\n"
             "usage: bench_echo --config FILE [--rounds N] [--seconds S] [--connections C]\n"
-            "                  [--size B] [--without domus|io_uring|epoll|libuv]...\n"
+            "                  [--size B] [--without domus|domus_epoll|io_uring|epoll|libuv]...\n"
             "defaults: 15 rounds of 1 second, 64 connections, 64 bytes\n",
             why);
     exit(2);
@@ -136,7 +137,7 @@ static void read_options(struct bench *bench, int argc, char **argv)
     }
     if (optind != argc)
         usage("takes no arguments but options");
-    if (bench->config == NULL && !bench->without[DOMUS])
+    if (bench->config == NULL && !(bench->without[DOMUS] && bench->without[DOMUS_EPOLL]))
         usage("domus needs --config");
 }
 
@@ -171,9 +172,11 @@ static int start(struct bench *bench, int which, struct server *server)
 {
     char *program = bench->program[which];
 
-    if (which == DOMUS) {
+    if (which == DOMUS || which == DOMUS_EPOLL) {
         char *arguments[] = {
             program,
+            (char[]){"--set"},
+            which == DOMUS ? (char[]){"io.backend=uring"} : (char[]){"io.backend=epoll"},
             (char[]){"--set"},
             (char[]){"system.threads=1"},
             (char[]){"--set"},
@@ -252,7 +255,7 @@ static void record(struct bench *bench, int which, uint32_t round, const struct 
 
     for (int i = 0; i < COLUMNS; i++)
         bench->figures[which][i][round] = values[i];
-    fprintf(stderr, "round %2u %-8s %7.0f/s  cpu %.3f us  p50 %.0f  p99 %.0f  p999 %.0f us\n",
+    fprintf(stderr, "round %2u %-11s %7.0f/s  cpu %.3f us  p50 %.0f  p99 %.0f  p999 %.0f us\n",
             round + 1, servers[which].name, values[RATE], values[CPU], values[P50], values[P99],
             values[P999]);
 }
@@ -316,19 +319,29 @@ static void print_medians(const struct bench *bench)
     }
 }
 
-/* Print the median of domus' figure divided by each peer's of the same round. */
-static void print_ratios(const struct bench *bench, int column, const char *what)
+/* Print the median of the figure of a server divided by that of another one in the same round. */
+static void print_ratio(const struct bench *bench, int column, const char *name, int server,
+                        int peer)
 {
-    for (int peer = IO_URING; peer < SERVERS; peer++) {
-        double ratios[ROUNDS_MAX];
+    double ratios[ROUNDS_MAX];
 
-        if (bench->without[DOMUS] || bench->without[peer])
-            continue;
-        for (uint32_t i = 0; i < bench->rounds; i++)
-            ratios[i] = bench->figures[DOMUS][column][i] / bench->figures[peer][column][i];
-        printf("echo.ratio.%s.%s %.4f ratio\n", what, servers[peer].name,
-               measure_median(ratios, bench->rounds));
-    }
+    if (bench->without[server] || bench->without[peer])
+        return;
+    for (uint32_t i = 0; i < bench->rounds; i++)
+        ratios[i] = bench->figures[server][column][i] / bench->figures[peer][column][i];
+    printf("echo.ratio.%s %.4f ratio\n", name, measure_median(ratios, bench->rounds));
+}
+
+static void print_ratios(const struct bench *bench)
+{
+    print_ratio(bench, RATE, "rate.io_uring", DOMUS, IO_URING);
+    print_ratio(bench, RATE, "rate.epoll", DOMUS, EPOLL);
+    print_ratio(bench, RATE, "rate.libuv", DOMUS, LIBUV);
+    print_ratio(bench, CPU, "cpu.io_uring", DOMUS, IO_URING);
+    print_ratio(bench, CPU, "cpu.epoll", DOMUS, EPOLL);
+    print_ratio(bench, CPU, "cpu.libuv", DOMUS, LIBUV);
+    print_ratio(bench, RATE, "rate.domus_epoll.epoll", DOMUS_EPOLL, EPOLL);
+    print_ratio(bench, CPU, "cpu.domus_epoll.epoll", DOMUS_EPOLL, EPOLL);
 }
 
 int main(int argc, char **argv)
@@ -350,7 +363,6 @@ int main(int argc, char **argv)
     if (find_programs(&bench) != 0 || run_rounds(&bench) != 0)
         return EXIT_FAILURE;
     print_medians(&bench);
-    print_ratios(&bench, RATE, "rate");
-    print_ratios(&bench, CPU, "cpu");
+    print_ratios(&bench);
     return EXIT_SUCCESS;
 }
