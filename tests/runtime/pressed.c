@@ -80,6 +80,7 @@ domus_memory domt_pressed_memory(void)
 /* --- an actor that takes heap ---------------------------------------------------------------- */
 
 static _Atomic int spawn_error;
+static atomic_bool has_spawned;
 static const domus_type spawn_it = {.name = "spawn it"};
 
 static int spawn_large(domus_stack *stack, void *self, const void *payload)
@@ -90,6 +91,7 @@ static int spawn_large(domus_stack *stack, void *self, const void *payload)
     (void)self, (void)payload;
     int error = domus_spawn(stack, &large, NULL, &address);
     atomic_store(&spawn_error, error);
+    atomic_store(&has_spawned, true);
     if (error == 0)
         (void)domus_stop(stack, address);
     return 0;
@@ -112,7 +114,10 @@ static const domus_behaviour spawning = {
 void domt_pressed_spawn_large(uint32_t thread)
 {
     atomic_store(&spawn_error, 0);
+    atomic_store(&has_spawned, false);
     (void)domt_spawn(pressed, thread, &spawning, NULL);
+    /* where memory is full already, it could not mount */
+    DOMT_WAIT_FOR(10, atomic_load(&has_spawned));
 }
 
 int domt_pressed_spawn_error(void)

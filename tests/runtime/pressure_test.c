@@ -330,6 +330,7 @@ START_TEST(a_system_that_is_full_ends)
     int fd = domt_pressed_connect();
     domt_pressed_say(fd);
     ck_assert(domt_pressed_hears(fd, 10000));
+    DOMT_WAIT_FOR(10, atomic_load(&handled) > 3); /* they ask, and are mounted */
     domt_pressed_use(99);
     DOMT_WAIT_FOR(20, domt_pressed_spawn_error() == -ENOMEM);
     domt_pressed_say(fd);
