@@ -134,11 +134,8 @@ int domi_interest_tell(domi_interests *interests, domi_interest *interest)
 int domi_interest_tell_more(domi_interests *interests, domi_interest *interest)
 {
     uint32_t events = wanted_events(interest);
-    uint32_t always_told = EPOLLONESHOT | EPOLLET;
 
-    if (((events | interest->told) & always_told) == 0 && (events & ~interest->told) == 0)
-        return 0;
-    return domi_interest_tell(interests, interest);
+    return (events & ~interest->told) != 0 ? domi_interest_tell(interests, interest) : 0;
 }
 
 void domi_interest_note_report(domi_interest *interest)

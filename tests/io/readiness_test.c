@@ -1,0 +1,437 @@
+/* io/backend/epoll.c, epoll_ready.c, interest.c: how readiness becomes completions, and what the
+ * kernel is asked for. The promises of both backends are held by tests/io/backend_test.c. */
+#include "base/memory.h"
+#include "tests/io/ring.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int ends[2];
+static int epoll_fd;
+
+/* Begin with a ring of this backend and a pair of sockets. The epoll instance is the descriptor
+ * that the ring has opened. */
+static void begin(void)
+{
+    int next = dup(STDIN_FILENO);
+
+    close(next);
+    domt_backend = &domi_backend_epoll;
+    domt_ring_begin();
+    epoll_fd = next;
+    domt_pair(ends);
+}
+
+static void end(void)
+{
+    domt_backend->close(domt_ring);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* Returns the events that the kernel reports of `fd`; 0: it is not registered. */
+static uint32_t told_of(int fd)
+{
+    char path[64];
+    char line[256];
+    uint32_t events = 0;
+
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", epoll_fd);
+    FILE *file = fopen(path, "re");
+    ck_assert_ptr_nonnull(file);
+    while (fgets(line, sizeof line, file) != NULL) {
+        int of = -1;
+        unsigned what = 0;
+        if (sscanf(line, "tfd: %d events: %x", &of, &what) == 2 && of == fd)
+            events = what & ~(unsigned)(EPOLLERR | EPOLLHUP);
+    }
+    fclose(file);
+    return events;
+}
+
+static void enter(void)
+{
+    ck_assert_int_eq(domt_backend->enter(domt_ring, 0, 0), 0);
+}
+
+/* Returns how many completions of `user_data` one enter brings. */
+static uint32_t brought(uint64_t user_data)
+{
+    domi_completion completions[256];
+    uint32_t count = 0;
+
+    enter();
+    uint32_t all = domt_backend->reap(domt_ring, completions, 256);
+    for (uint32_t i = 0; i < all; i++)
+        count += completions[i].user_data == user_data;
+    return count;
+}
+
+static void fill_socket(int fd)
+{
+    static char bytes[65536];
+
+    while (send(fd, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
+        continue;
+}
+
+static void empty_socket(int fd)
+{
+    static char bytes[65536];
+
+    while (recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
+        continue;
+}
+
+START_TEST(a_completion_is_shown_by_an_enter_alone)
+{
+    domi_completion completion;
+
+    begin();
+    domt_put(ends[1], "early");
+    domt_backend->send(domt_ring, ends[0], "x", 1, 3);
+    domt_backend->receive(domt_ring, ends[0], false, 5);
+    ck_assert(domt_backend->pending(domt_ring) && !domt_backend->ready(domt_ring));
+    for (int i = 0; i < 64; i++) /* more than the queue holds, so they are carried out */
+        domt_backend->cancel(domt_ring, ends[0], 99, 4);
+    ck_assert(!domt_backend->ready(domt_ring));
+    ck_assert_uint_eq(domt_backend->reap(domt_ring, &completion, 1), 0);
+    enter();
+    ck_assert(domt_backend->ready(domt_ring));
+    domt_ring_comes(3, 1, 0);
+    end();
+}
+END_TEST
+
+/* A thread that spins asks, and the enter that follows needs no second look. */
+START_TEST(pending_asks_the_kernel)
+{
+    begin();
+    domt_backend->receive(domt_ring, ends[0], false, 5);
+    enter();
+    ck_assert(!domt_backend->pending(domt_ring));
+    domt_put(ends[1], "bytes");
+    ck_assert(domt_backend->pending(domt_ring));
+    ck_assert(!domt_backend->ready(domt_ring));
+    ck_assert_uint_eq(brought(5), 1);
+    ck_assert(!domt_backend->pending(domt_ring));
+    end();
+}
+END_TEST
+
+START_TEST(a_registration_stays_for_the_next_receive_and_ends_when_nobody_wants_it)
+{
+    begin();
+    domt_backend->receive(domt_ring, ends[0], true, 5);
+    enter();
+    ck_assert_uint_eq(told_of(ends[0]), EPOLLIN);
+    domt_put(ends[1], "one");
+    domi_completion completion = domt_ring_next();
+    ck_assert_int_eq(completion.result, 3);
+    ck_assert_uint_eq(completion.flags, DOMI_BUFFERED);
+    ck_assert_uint_eq(told_of(ends[0]), EPOLLIN);
+    domt_put(ends[1], "two");
+    domt_ring_quiet(); /* one receive brings one piece */
+    ck_assert_uint_eq(told_of(ends[0]), 0);
+    domt_backend->receive(domt_ring, ends[0], true, 6);
+    completion = domt_ring_next();
+    ck_assert_uint_eq(completion.user_data, 6);
+    ck_assert_int_eq(completion.result, 3);
+    shutdown(ends[1], SHUT_RDWR);
+    domt_ring_quiet();
+    ck_assert_uint_eq(told_of(ends[0]), 0); /* or the hang-up would be reported for ever */
+    end();
+}
+END_TEST
+
+START_TEST(only_a_send_to_a_full_socket_waits)
+{
+    static char bytes[1 << 20];
+
+    begin();
+    domt_backend->send(domt_ring, ends[0], bytes, 10, 1);
+    domt_ring_comes(1, 10, 0);
+    ck_assert_uint_eq(told_of(ends[0]), 0);
+    fill_socket(ends[0]);
+    domt_backend->receive(domt_ring, ends[0], false, 5);
+    domt_backend->send(domt_ring, ends[0], bytes, sizeof bytes, 2);
+    domt_ring_quiet();
+    ck_assert_uint_eq(told_of(ends[0]), EPOLLIN | EPOLLOUT);
+    empty_socket(ends[1]);
+    domi_completion completion = domt_ring_next();
+    ck_assert_uint_eq(completion.user_data, 2);
+    ck_assert_int_gt(completion.result, 0);
+    empty_socket(ends[1]);
+    domt_ring_quiet();
+    ck_assert_uint_eq(told_of(ends[0]), EPOLLIN);
+    fill_socket(ends[0]);
+    domt_backend->send(domt_ring, ends[0], bytes, sizeof bytes, 3);
+    enter();
+    close(ends[1]);
+    bool has_failed = false;
+    for (int i = 0; i < 2; i++) {
+        completion = domt_ring_next();
+        ck_assert_uint_eq(completion.flags, 0);
+        has_failed |= completion.user_data == 3 && completion.result < 0;
+    }
+    ck_assert(has_failed);
+    end();
+}
+END_TEST
+
+/* A descriptor with much to bring does not hold up the others. */
+START_TEST(an_enter_takes_a_bounded_number_of_pieces)
+{
+    static char bytes[DOMT_RING_BUFFER_SIZE * 12];
+    int others[2];
+
+    begin();
+    domt_pair(others);
+    domt_backend->receive(domt_ring, ends[0], false, 5);
+    domt_backend->receive(domt_ring, others[0], false, 6);
+    ck_assert_int_eq(send(ends[1], bytes, sizeof bytes, 0), (ssize_t)sizeof bytes);
+    domt_put(others[1], "other");
+    domi_completion completions[32];
+    enter();
+    ck_assert_uint_eq(domt_backend->reap(domt_ring, completions, 32), 9);
+    ck_assert_uint_eq(brought(5), 4);
+    close(others[0]);
+    close(others[1]);
+    end();
+}
+END_TEST
+
+START_TEST(an_enter_accepts_a_bounded_number_of_connections)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t size = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+
+    begin();
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, size), 0);
+    ck_assert_int_eq(listen(listener, 32), 0);
+    ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    domt_backend->accept(domt_ring, listener, 9);
+    for (int i = 0; i < 20; i++) {
+        int client = socket(AF_INET, SOCK_STREAM, 0);
+        ck_assert_int_eq(connect(client, (struct sockaddr *)&address, size), 0);
+    }
+    ck_assert_uint_eq(brought(9), 16);
+    ck_assert_uint_eq(brought(9), 4);
+    shutdown(listener, SHUT_RDWR);
+    domt_ring_comes(9, -EINVAL, 0);
+    domt_backend->forget(domt_ring, listener);
+    close(listener);
+    end();
+}
+END_TEST
+
+START_TEST(buffers_are_used_when_they_are_published)
+{
+    begin();
+    domt_backend->receive(domt_ring, ends[0], false, 5);
+    for (uint32_t i = 0; i < DOMT_RING_BUFFERS; i++) {
+        domt_put(ends[1], "x");
+        ck_assert_int_eq(domt_ring_next().result, 1);
+    }
+    domt_backend->give(domt_ring, 3, domt_ring_memory[3], DOMT_RING_BUFFER_SIZE);
+    domt_put(ends[1], "more");
+    domt_ring_comes(5, -ENOBUFS, 0);
+    domt_backend->publish(domt_ring);
+    domt_backend->receive(domt_ring, ends[0], false, 5);
+    domi_completion completion = domt_ring_next();
+    ck_assert_int_eq(completion.result, 4);
+    ck_assert_uint_eq(completion.buffer, 3);
+    ck_assert_int_eq(memcmp(domt_ring_memory[3], "more", 4), 0);
+    end();
+}
+END_TEST
+
+START_TEST(a_cancel_completes_before_what_it_ends)
+{
+    begin();
+    fill_socket(ends[0]);
+    domt_backend->receive(domt_ring, ends[0], false, 5);
+    domt_backend->send(domt_ring, ends[0], "x", 1, 6);
+    domt_backend->cancel(domt_ring, ends[0], 5, 7);
+    domt_ring_comes(7, 0, 0);
+    domt_ring_comes(5, -ECANCELED, 0);
+    domt_backend->receive(domt_ring, ends[0], false, 5);
+    domt_backend->cancel_fd(domt_ring, ends[0], 8);
+    domt_ring_comes(8, 2, 0);
+    domt_ring_comes(5, -ECANCELED, 0);
+    domt_ring_comes(6, -ECANCELED, 0);
+    domt_backend->cancel_fd(domt_ring, ends[0], 8);
+    domt_ring_comes(8, -ENOENT, 0);
+    domt_backend->cancel(domt_ring, 1000, 5, 7); /* nothing was ever begun on it */
+    domt_ring_comes(7, -ENOENT, 0);
+    end();
+}
+END_TEST
+
+/* A descriptor of a user may be closed as soon as nothing waits for it, and its number comes
+ * again. */
+START_TEST(polls_of_one_shot_rely_on_nothing_that_was_told)
+{
+    int fd = eventfd(0, EFD_CLOEXEC);
+
+    begin();
+    domt_backend->poll_once(domt_ring, fd, POLLIN, 1);
+    domt_backend->poll_once(domt_ring, fd, POLLIN | POLLOUT, 2);
+    domt_ring_comes(2, POLLOUT, 0);
+    ck_assert_int_eq(eventfd_write(fd, 1), 0);
+    domt_ring_comes(1, POLLIN, 0);
+    domt_ring_quiet(); /* although it is readable still */
+    for (uint64_t i = 1; i < 4; i++) {
+        close(fd);
+        ck_assert_int_eq(eventfd(1, EFD_CLOEXEC), fd);
+        domt_backend->poll_once(domt_ring, fd, POLLIN, i);
+        domt_ring_comes(i, POLLIN, 0);
+    }
+    close(fd);
+    ck_assert_int_eq(dup2(ends[0], fd), fd);
+    domt_backend->receive(domt_ring, fd, false, 5);
+    domt_put(ends[1], "bytes");
+    ck_assert_int_eq(domt_ring_next().result, 5);
+    close(fd);
+    domt_backend->poll_once(domt_ring, fd, POLLIN, 1);
+    domt_ring_comes(1, -EBADF, 0);
+    end();
+}
+END_TEST
+
+START_TEST(a_file_is_always_ready_and_no_socket)
+{
+    char path[] = "/tmp/domus-readiness-XXXXXX";
+    int fd = mkstemp(path);
+
+    begin();
+    ck_assert_int_ge(fd, 0);
+    unlink(path);
+    domt_backend->poll_once(domt_ring, fd, POLLIN | POLLPRI, 1);
+    domt_ring_comes(1, POLLIN, 0);
+    domt_backend->receive(domt_ring, fd, false, 2);
+    domt_ring_comes(2, -ENOTSOCK, 0);
+    domt_backend->receive(domt_ring, -1, false, 3);
+    domt_ring_comes(3, -EBADF, 0);
+    close(fd);
+    end();
+}
+END_TEST
+
+/* A process that was forked may have the socket still, so the close alone would not end its
+ * registration. */
+START_TEST(a_forgotten_descriptor_is_not_reported)
+{
+    int kept;
+
+    begin();
+    kept = dup(ends[0]);
+    domt_backend->receive(domt_ring, ends[0], false, 5);
+    domt_backend->cancel(domt_ring, ends[0], 5, 7);
+    domt_ring_comes(7, 0, 0);
+    domt_ring_comes(5, -ECANCELED, 0);
+    domt_backend->forget(domt_ring, ends[0]);
+    ck_assert_uint_eq(told_of(ends[0]), 0);
+    close(ends[0]);
+    domt_put(ends[1], "bytes");
+    domt_ring_quiet();
+    ck_assert_int_eq(dup2(kept, ends[0]), ends[0]);
+    domt_backend->receive(domt_ring, ends[0], false, 6);
+    domi_completion completion = domt_ring_next();
+    ck_assert_uint_eq(completion.user_data, 6);
+    ck_assert_int_eq(completion.result, 5);
+    close(kept);
+    end();
+}
+END_TEST
+
+START_TEST(more_completions_than_the_queue_holds_are_kept_in_order)
+{
+    domt_backend = &domi_backend_epoll;
+    domt_ring_open(16, 32);
+    domt_backend->cancel(domt_ring, 7, 99, 1);
+    domt_ring_comes(1, -ENOENT, 0); /* so that the queue does not begin at its first place */
+    for (uint64_t i = 1; i <= 300; i++)
+        domt_backend->cancel(domt_ring, 7, 99, i);
+    for (uint64_t i = 1; i <= 300; i++)
+        domt_ring_comes(i, -ENOENT, 0);
+    domt_backend->close(domt_ring);
+}
+END_TEST
+
+/* Completions that are lost for want of memory end the ring, and an operation that finds none
+ * fails. */
+START_TEST(without_memory_an_operation_fails_or_the_ring_does)
+{
+    begin();
+    domi_memory_fail_after(0, 1);
+    domt_backend->receive(domt_ring, ends[0], false, 5);
+    domt_backend->poll_once(domt_ring, ends[0], POLLIN, 6);
+    enter();
+    domi_memory_fail_after(-1, 0);
+    domt_ring_comes(5, -ENOMEM, 0);
+    domt_ring_comes(6, -ENOMEM, 0);
+    domi_memory_fail_after(0, 1);
+    for (uint64_t i = 0; i < 400; i++)
+        domt_backend->cancel(domt_ring, ends[0], 99, 8);
+    ck_assert_int_eq(domt_backend->enter(domt_ring, 0, 0), -ENOMEM);
+    domi_memory_fail_after(-1, 0);
+    ck_assert_int_eq(domt_backend->enter(domt_ring, 1, 0), -ENOMEM);
+    domt_backend->receive(domt_ring, ends[0], false, 5);
+    ck_assert_int_eq(domt_backend->enter(domt_ring, 0, 0), -ENOMEM);
+    end();
+}
+END_TEST
+
+/* Kernels before 5.11 wait in milliseconds, and a wait is never too short. */
+START_TEST(a_wait_without_epoll_pwait2_is_rounded_up)
+{
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_epoll_pwait2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof steps / sizeof steps[0], .filter = steps};
+
+    begin();
+    for (int filtered = 0; filtered < 2; filtered++) {
+        uint64_t from_ns = domt_now_ns();
+        ck_assert_int_eq(domt_backend->enter(domt_ring, 1, 100000), 0);
+        ck_assert_uint_ge(domt_now_ns() - from_ns, 100000);
+        from_ns = domt_now_ns();
+        ck_assert_int_eq(domt_backend->enter(domt_ring, 1, 20 * DOMT_MS + 1), 0);
+        ck_assert_uint_ge(domt_now_ns() - from_ns, 20 * DOMT_MS + 1);
+        ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+    }
+    end();
+}
+END_TEST
+
+DOMT_MAIN("readiness", 20, a_completion_is_shown_by_an_enter_alone, pending_asks_the_kernel,
+          a_registration_stays_for_the_next_receive_and_ends_when_nobody_wants_it,
+          only_a_send_to_a_full_socket_waits, an_enter_takes_a_bounded_number_of_pieces,
+          an_enter_accepts_a_bounded_number_of_connections,
+          buffers_are_used_when_they_are_published, a_cancel_completes_before_what_it_ends,
+          polls_of_one_shot_rely_on_nothing_that_was_told, a_file_is_always_ready_and_no_socket,
+          a_forgotten_descriptor_is_not_reported,
+          more_completions_than_the_queue_holds_are_kept_in_order,
+          without_memory_an_operation_fails_or_the_ring_does,
+          a_wait_without_epoll_pwait2_is_rounded_up)
