@@ -35,12 +35,14 @@ typedef struct domi_completion {
  *
  * Functions that return int return 0 or a negative errno, as the system call of that name does. */
 typedef struct domi_sockets {
-    /* Returns a new blocking socket, which closes on exec; -EMFILE, -ENFILE, -ENOBUFS, -ENOMEM,
-     * -EAFNOSUPPORT. */
+    /* Returns a new socket of `type` (as for socket(2)), which closes on exec; -EMFILE, -ENFILE,
+     * -ENOBUFS, -ENOMEM, -EAFNOSUPPORT. */
     int (*socket)(void *ring, int family, int type);
     int (*bind)(void *ring, int fd, const struct sockaddr *address, socklen_t size);
     int (*listen)(void *ring, int fd, int backlog);
-    /* With AF_UNSPEC the connection is reset and the queued bytes are thrown away. */
+    /* With AF_UNSPEC the connection is reset and the queued bytes are thrown away. With any other
+     * address the socket has to be made with SOCK_NONBLOCK, or the kernel would wait; -EINPROGRESS
+     * then says that poll_once for POLLOUT and SO_ERROR tell the result. */
     int (*connect)(void *ring, int fd, const struct sockaddr *address, socklen_t size);
     /* Returns a connection that waits at a listener, close-on-exec; -EAGAIN when none waits;
      * -EMFILE, -ENFILE, -ENOBUFS or -ENOMEM; -EINVAL when `listener` does not listen. Any other
