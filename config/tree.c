@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Keep a string in the tree; its place goes to `ret_place`. */
+/* Copy a string into the text of the tree; `ret_place` gets its offset there. */
 static int add_text(struct domi_yaml_tree *tree, const char *text, size_t *ret_place)
 {
     size_t size = strlen(text) + 1;

@@ -426,7 +426,8 @@ proctype helper()
 end:
     work == AT_WORK || work == ABANDONED;
     if
-    /* the pool counts the work as running until its result was put */
+    /* In the code the function returns before `done` puts the result. Here both are one step,
+     * because domi_workers_stop() also waits for each helper that is between the two. */
     :: atomic { work == AT_WORK ->
             work = DONE;
             assert(!freed && !a_closed); /* an actor does not end while its work is under way */

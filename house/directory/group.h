@@ -70,8 +70,9 @@ struct domi_member {
 
 static_assert(sizeof(domi_member) == 64, "one cache line");
 
-/* Make a registry for up to `max` groups, with shards on `homes` homes. `key` has to be secret and
- * random. Returns 0; -ENOMEM. */
+/* Make a registry for up to `max` groups, each with up to `members_max` members, and with shards on
+ * `homes` homes. `key` is that of the hash of the groups' names; it has to be secret and random, so
+ * that nobody can choose names that fall into one bucket. Returns 0; -ENOMEM. */
 int domi_groups_init(domi_groups *groups, uint32_t max, uint32_t members_max, uint32_t homes,
                      const uint64_t key[2]);
 

@@ -16,7 +16,7 @@ typedef struct domi_manager domi_manager;
 struct domi_promise;
 struct domus_spawn_options;
 
-/* The events in the life of an actor that `log` tells of. */
+/* An event in the life of an actor; the hook `log` (below) writes a log line about it. */
 typedef enum domi_happening {
     DOMI_HAS_FAILED,
     DOMI_IS_RESTARTED,

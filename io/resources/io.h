@@ -113,7 +113,8 @@ typedef struct domi_io_pressure {
     uint64_t queue_max;  /* bytes that this thread may queue for peers; UINT64_MAX: no bound */
 } domi_io_pressure;
 
-/* A channel that may be shed, because its peer is deaf. */
+/* A channel that may be shed, because its peer is deaf: it has acknowledged next to nothing of the
+ * bytes that wait for it, for memory.resetAfter (shed.c). */
 typedef struct domi_worst {
     uint32_t slot;
     uint32_t generation;
@@ -127,7 +128,8 @@ typedef struct domi_sweep {
     domi_io_timer timer;
     uint32_t next; /* the slot at which the next step begins */
     uint64_t begun_ns;
-    domi_worst worst[DOMI_WORST_MAX]; /* deaf channels of this pass, largest first */
+    /* Channels with deaf peers that this pass has found; those that hold most come first. */
+    domi_worst worst[DOMI_WORST_MAX];
     uint32_t worst_count;
     bool is_clearing; /* too much is queued: channels are shed until clearly less is queued */
 } domi_sweep;

@@ -43,8 +43,9 @@ void domi_system_set_stop_step(domus_system *system, domi_stop_step step)
     domi_outside_lock(system);
     for (uint32_t i = 0; i < system->count; i++)
         domi_manager_notify(&system->outside, &system->threads[i].manager);
-    if (step >= DOMI_STOP_ACTORS) /* detached actors are closed, so
- their list cannot grow and is read without the mutex */
+    /* From DOMI_STOP_ACTORS on detached actors are closed, so their list cannot grow, and it is
+     * read without the mutex. */
+    if (step >= DOMI_STOP_ACTORS)
         domi_detached_notify_all(system);
     domi_outside_unlock(system);
 }

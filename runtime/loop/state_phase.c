@@ -86,8 +86,8 @@ void domi_phase_state(domi_thread *thread)
         return;
     }
     domi_monitor_wake_if_resting(&thread->system->monitor);
-    /* The first house runs at once, so only those behind it are published; the first look, which
-     * publishes again, may be long after that. */
+    /* The first house runs at once, so only those behind it are published, for thieves to read.
+     * look_between_runs() publishes again, but perhaps much later. */
     domi_thread_publish_depth(thread, ready->count - 1);
     if (thread->config->scheduler.io_ratio == 100) {
         /* There is no deadline: each house that is ready now runs once, and houses that become

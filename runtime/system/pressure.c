@@ -273,7 +273,8 @@ static domus_memory_level read_level(const _Atomic uint32_t *word)
     return (domus_memory_level)read_word(word);
 }
 
-/* acquire of the number pairs with the release in set_levels(). */
+/* acquire of `changes`: pairs with the release in set_levels(). So the levels that are read after
+ * it are those of this change or of a later one. */
 uint32_t domi_pressure_read(const domi_manager *manager, domus_memory_change *ret_change)
 {
     const domi_pressure *pressure = &((const domus_system *)manager->system)->pressure;
