@@ -28,13 +28,13 @@ static void never_end_conversation(domi_manager *manager, domi_house *house)
     DOMI_NEVER("a conversation that a channel counts, without io");
 }
 
-static bool is_not_of_channel(domi_manager *manager, domi_house *house, int error)
+static bool fail_no_channel(domi_manager *manager, domi_house *house, int error)
 {
     (void)manager, (void)house, (void)error;
     return false;
 }
 
-static bool is_not_of_io(domi_manager *manager, domi_house *house, domi_envelope *message)
+static bool take_no_event(domi_manager *manager, domi_house *house, domi_envelope *message)
 {
     (void)manager, (void)house, (void)message;
     return false;
@@ -55,8 +55,8 @@ static uint32_t stop_no_channel(domi_manager *manager, domi_house *house)
 const domi_io_hooks domi_hooks_without_io = {
     .run_channels = never_run_channels,
     .conversation_ended = never_end_conversation,
-    .channel_failed = is_not_of_channel,
-    .take_event = is_not_of_io,
+    .channel_failed = fail_no_channel,
+    .take_event = take_no_event,
     .descriptor_handled = never_watch_descriptor,
     .descriptor_cancel = never_watch_descriptor,
     .descriptor_noted = never_watch_descriptor,

@@ -49,7 +49,7 @@ typedef struct process_actor {
 struct domus_process_output {
     domus_stack *stack;
     process_actor *actor;
-    uint32_t yields;
+    uint32_t yield_count; /* asks and sleeps that this step has begun */
     bool done;
 };
 
@@ -278,7 +278,7 @@ static int may_yield(const domus_process_output *out, uint64_t tag)
 {
     if (tag > DOMUS_PROCESS_TAG_MAX)
         return -EINVAL;
-    return out->yields == DOMUS_PROCESS_YIELDS_MAX ? -ENOBUFS : 0;
+    return out->yield_count == DOMUS_PROCESS_YIELDS_MAX ? -ENOBUFS : 0;
 }
 
 int domus_process_ask(domus_process_output *out, domus_address to, const domus_type *type,
@@ -288,7 +288,7 @@ int domus_process_ask(domus_process_output *out, domus_address to, const domus_t
 
     if (error == 0)
         error = domus_ask_add(out->stack, to, type, payload, timeout_ns, tag);
-    out->yields += error == 0;
+    out->yield_count += error == 0;
     return error;
 }
 
@@ -298,7 +298,7 @@ int domus_process_sleep(domus_process_output *out, uint64_t time_ns, uint64_t ta
 
     if (error == 0)
         error = domus_sleep_add(out->stack, time_ns, tag);
-    out->yields += error == 0;
+    out->yield_count += error == 0;
     return error;
 }
 

@@ -79,7 +79,7 @@ domus_channel *domi_io_take_crowded(domi_io *io)
     return channel;
 }
 
-void domi_io_set_bound(domi_io *io, uint64_t queue_max)
+void domi_io_set_queue_max(domi_io *io, uint64_t queue_max)
 {
     uint64_t size = io->config->io.buffers.size_bytes;
 

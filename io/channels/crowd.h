@@ -157,7 +157,8 @@ static inline void domi_io_note_queued(domi_io *io)
         domi_io_receive_carefully(io);
 }
 
-/* Set the bound to `queue_max`, and everything that is derived from it. */
-void domi_io_set_bound(domi_io *io, uint64_t queue_max);
+/* Set the bound on the bytes that this thread may queue for peers (see the top), and the fields
+ * that follow from it: the mark above which the thread is careful, and the size of a piece. */
+void domi_io_set_queue_max(domi_io *io, uint64_t queue_max);
 
 #endif

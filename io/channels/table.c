@@ -136,7 +136,7 @@ void domi_channel_free(domus_channel *channel)
     io->open--;
     domi_counter_add(&io->counters.closed, 1);
     if (channel->error != 0)
-        domi_counter_add(&io->counters.reset, 1);
+        domi_counter_add(&io->counters.channels_reset, 1);
     /* release: a thread that sees that no connection is left (domi_system_connections) also sees
      * the counts of what was cut. */
     atomic_fetch_sub_explicit(&io->connections, 1, memory_order_release);

@@ -14,7 +14,7 @@ void domi_io_set_pressure(domi_io *io, const domi_io_pressure *now)
     if (io->draining)
         return;
     if (now->queue_max != io->pressure.queue_max)
-        domi_io_set_bound(io, now->queue_max);
+        domi_io_set_queue_max(io, now->queue_max);
     io->pressure = *now;
     if ((now->pauses || now->spares) && !io->careful)
         domi_io_receive_carefully(io);

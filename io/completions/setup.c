@@ -65,7 +65,7 @@ int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend
     io->shortage_timer.kind = DOMI_TIMER_SHORTAGE;
     domi_wheel_node_init(&io->sweep.timer.node);
     io->sweep.timer.kind = DOMI_TIMER_SWEEP;
-    domi_io_set_bound(io, UINT64_MAX);
+    domi_io_set_queue_max(io, UINT64_MAX);
 
     int result = buffers_init(io);
     if (result != 0) {

@@ -57,7 +57,7 @@ typedef struct domi_io_counters {
     domi_counter accept_pauses;
     domi_counter opened;
     domi_counter closed;
-    domi_counter reset;
+    domi_counter channels_reset; /* closed with an error, whichever side made it */
     domi_counter silent; /* closed because the first byte of the peer did not come in time */
     domi_counter starved;
     domi_counter pressed;

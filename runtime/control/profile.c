@@ -149,7 +149,7 @@ static void read_io_counters(const domi_io_counters *from, domus_profile *profil
     profile->accept_pauses = domi_counter_read(&from->accept_pauses);
     profile->channels_opened = domi_counter_read(&from->opened);
     profile->channels_closed = domi_counter_read(&from->closed);
-    profile->channels_reset = domi_counter_read(&from->reset);
+    profile->channels_reset = domi_counter_read(&from->channels_reset);
     profile->receivers_starved = domi_counter_read(&from->starved);
     profile->pressed = domi_counter_read(&from->pressed);
     profile->refused_by_address = domi_counter_read(&from->refused);

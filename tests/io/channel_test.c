@@ -56,7 +56,7 @@ START_TEST(an_actor_is_told_open_read_end_close_in_order_and_once)
     ck_assert(!domt_bed_is_open(fd));
     ck_assert_uint_eq(bed.io.counters.opened, 1);
     ck_assert_uint_eq(bed.io.counters.closed, 1);
-    ck_assert_uint_eq(bed.io.counters.reset, 0);
+    ck_assert_uint_eq(bed.io.counters.channels_reset, 0);
     ck_assert_uint_eq(bed.io.connections, 0);
     end();
 }
@@ -345,7 +345,7 @@ START_TEST(errors_of_handlers_reset_their_channel_alone)
     ck_assert(domt_fake_bytes(bed.fake, others[1], "good", 4, true));
     domt_bed_settle(&bed);
     domt_bed_noted(&bed, "C(good) ");
-    ck_assert_uint_eq(bed.io.counters.reset, 3);
+    ck_assert_uint_eq(bed.io.counters.channels_reset, 3);
     end();
     close(peers[0]);
     close(peers[1]);

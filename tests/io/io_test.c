@@ -259,7 +259,7 @@ START_TEST(an_abort_resets_what_is_left_and_counts_it)
         ck_assert_int_eq(domt_bed_peer_sees(peers[i]), 'r');
         close(peers[i]);
     }
-    ck_assert_uint_eq(bed.io.counters.reset, 2);
+    ck_assert_uint_eq(bed.io.counters.channels_reset, 2);
     domt_bed_end(&bed);
 }
 END_TEST

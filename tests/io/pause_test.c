@@ -55,13 +55,13 @@ START_TEST(bytes_that_came_during_a_pause_are_reaped_before_anybody_is_idle)
     for (uint32_t i = 0; i < COUNT; i++)
         domt_bed_feed(&bed, fds[i], 'x', PIECE);
     domt_bed_pass(&bed, 30 * TIMEOUT_MS);
-    ck_assert_uint_eq(bed.io.counters.reset, 0);
+    ck_assert_uint_eq(bed.io.counters.channels_reset, 0);
     ck_assert_uint_eq(bed.read_bytes, COUNT * PIECE);
     bed.note_length = 0;
     bed.fake->defers = false;
     domt_bed_pass(&bed, TIMEOUT_MS + 2); /* now nothing has come, so they are */
     domt_bed_settle(&bed);
-    ck_assert_uint_eq(bed.io.counters.reset, COUNT);
+    ck_assert_uint_eq(bed.io.counters.channels_reset, COUNT);
     end(COUNT);
 }
 END_TEST
@@ -79,7 +79,7 @@ START_TEST(a_peer_that_read_during_a_pause_has_not_timed_out)
     for (uint32_t i = 0; i < COUNT; i++)
         domt_fake_sent(bed.fake, fds[i], PIECE);
     domt_bed_pass(&bed, 30 * TIMEOUT_MS);
-    ck_assert_uint_eq(bed.io.counters.reset, 0);
+    ck_assert_uint_eq(bed.io.counters.channels_reset, 0);
     end(COUNT);
 }
 END_TEST
@@ -179,13 +179,13 @@ START_TEST(time_outs_wait_for_a_crowd_that_one_turn_cannot_collect)
     domt_bed_pass(&bed, 3 * TIMEOUT_MS);
     ck_assert_uint_lt(bed.read_bytes, COUNT * PIECE);
     for (uint32_t i = 0; i < COUNT && bed.read_bytes != COUNT * PIECE; i++) {
-        ck_assert_uint_eq(bed.io.counters.reset, 0);
+        ck_assert_uint_eq(bed.io.counters.channels_reset, 0);
         domt_bed_turn(&bed);
         bed.note_length = 0;
     }
     domt_bed_turn(&bed);
     ck_assert_uint_eq(bed.read_bytes, COUNT * PIECE);
-    ck_assert_uint_eq(bed.io.counters.reset, 0);
+    ck_assert_uint_eq(bed.io.counters.channels_reset, 0);
     end(COUNT);
 }
 END_TEST

@@ -33,7 +33,7 @@ static void was_refused(uint32_t count, const char *noted)
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'r');
     close(peer);
     ck_assert_uint_eq(bed.io.counters.channels_refused, count);
-    ck_assert_uint_eq(bed.io.counters.reset, count);
+    ck_assert_uint_eq(bed.io.counters.channels_reset, count);
     ck_assert_uint_eq(bed.manager.counters.failures, 0);
     ck_assert_uint_eq(bed.failures, 0);
 }

@@ -151,7 +151,7 @@ START_TEST(a_failed_send_closes_with_its_error)
         snprintf(expected, sizeof expected, "A-(%d) ", failures[i][1]);
         domt_bed_noted(&bed, expected);
         ck_assert(!domt_bed_is_open(fd));
-        ck_assert_uint_eq(bed.io.counters.reset, 1);
+        ck_assert_uint_eq(bed.io.counters.channels_reset, 1);
         end();
     }
 }

@@ -76,7 +76,7 @@ START_TEST(a_peer_that_sends_nothing_is_closed_in_time)
     begin();
     is_closed_within(FIRST_MS);
     ck_assert_uint_eq(silent(), 1);
-    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.reset), 1);
+    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.channels_reset), 1);
     end();
 }
 END_TEST
