@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -54,10 +55,9 @@ static uint32_t told_of(int fd)
     FILE *file = fopen(path, "re");
     ck_assert_ptr_nonnull(file);
     while (fgets(line, sizeof line, file) != NULL) {
-        int of = -1;
-        unsigned what = 0;
-        if (sscanf(line, "tfd: %d events: %x", &of, &what) == 2 && of == fd)
-            events = what & ~(unsigned)(EPOLLERR | EPOLLHUP);
+        const char *what = strstr(line, "events:");
+        if (strncmp(line, "tfd:", 4) == 0 && what != NULL && strtol(line + 4, NULL, 10) == fd)
+            events = (uint32_t)strtoul(what + 7, NULL, 16) & ~(unsigned)(EPOLLERR | EPOLLHUP);
     }
     fclose(file);
     return events;
