@@ -1,7 +1,9 @@
-/* This file cuts "a.b.c=v" into a chain of nodes, one for each key of the path. */
+/* This file cuts "a.b.c=v" into a chain of nodes, one for each key of the path. If the key is a
+ * list of texts in the program's section, the value "v,w" becomes a node for each element. */
 #include "config/assignment.h"
 
 #include "config/parse.h"
+#include "config/section.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,10 +24,28 @@ static int add(struct chain *chain, enum domi_yaml_node_kind kind, const char *k
     return domi_yaml_tree_add(chain->tree, chain->number, &node, key, value, &chain->number);
 }
 
+/* Add a list with the elements of `value`, which commas divide. */
+static int add_list(struct chain *chain, const char *key, const char *value)
+{
+    char text[DOMI_YAML_VALUE_MAX + 1];
+    int result = add(chain, DOMI_YAML_SEQUENCE, key, NULL);
+    const uint32_t list = chain->number;
+
+    while (result == 0 && value[0] != '\0') {
+        size_t length = strcspn(value, ",");
+        memcpy(text, value, length);
+        text[length] = '\0';
+        chain->number = list;
+        result = add(chain, DOMI_YAML_SCALAR, "", text);
+        value += length + (value[length] == ',');
+    }
+    return result;
+}
+
 /* Add a node for each key of `path`, each within the one before; the dots of `path` are overwritten
  * with NULs. No key of the schema lies as deep as DOMI_YAML_DEPTH_MAX. So at that depth the rest of
  * the path is added as one key, which the schema then refuses. */
-static int add_path(struct chain *chain, char *path, const char *value)
+static int add_path(struct chain *chain, char *path, const char *value, bool is_list)
 {
     char *dot;
     int result = 0;
@@ -36,6 +56,8 @@ static int add_path(struct chain *chain, char *path, const char *value)
         result = add(chain, DOMI_YAML_MAPPING, path, NULL);
         path = dot + 1;
     }
+    if (result == 0 && is_list)
+        return add_list(chain, path, value);
     return result < 0 ? result : add(chain, DOMI_YAML_SCALAR, path, value);
 }
 
@@ -87,5 +109,7 @@ int domi_yaml_assignment_read(struct domi_yaml_tree *tree, const char *assignmen
         result = add(&chain, DOMI_YAML_SEQUENCE, DOMI_YAML_LISTENERS, NULL);
     if (result == 0 && *ret_listener >= 0)
         result = add(&chain, DOMI_YAML_MAPPING, "", NULL);
-    return result < 0 ? result : add_path(&chain, rest, equals + 1);
+    if (result < 0)
+        return result;
+    return add_path(&chain, rest, equals + 1, domi_section_is_list(values->own.section, path));
 }

@@ -280,7 +280,8 @@ static int run(running *own)
     }
     wait_for_end(own);
     stop_answering_signals(own);
-    print_profile(own);
+    if (domus_system_config(own->system)->profile.at_exit)
+        print_profile(own);
     if (own->stopped < 0 &&
         own->stopped != -ETIMEDOUT) { /* a ring has failed, perhaps during the drain */
         status = atomic_load(&quit_status);

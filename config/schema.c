@@ -49,7 +49,7 @@ static int enter_section(struct domi_yaml_schema *schema, uint32_t mapping, cons
 }
 
 static int add_key(struct domi_yaml_schema *schema, uint32_t mapping, const char *path,
-                   uint32_t row)
+                   uint32_t row, cyaml_schema_field_t **ret_field)
 {
     const char *dot;
     int result = 0;
@@ -65,7 +65,41 @@ static int add_key(struct domi_yaml_schema *schema, uint32_t mapping, const char
     field->value.type = CYAML_UINT;
     field->value.flags = CYAML_FLAG_OPTIONAL;
     field->value.data_size = sizeof(uint32_t);
+    *ret_field = field;
     return 0;
+}
+
+/* Let a field of the section be a list of texts, each of which is placed by its number. */
+static void make_list(struct domi_yaml_schema *schema, cyaml_schema_field_t *field, uint32_t row,
+                      uint32_t list_max)
+{
+    const uint32_t offset = (uint32_t)(offsetof(struct domi_yaml_placed, lists) +
+                                       row * sizeof(struct domi_yaml_placed_list));
+
+    schema->element.type = CYAML_UINT;
+    schema->element.data_size = sizeof(uint32_t);
+    field->data_offset = offset + (uint32_t)offsetof(struct domi_yaml_placed_list, elements);
+    field->count_offset = offset + (uint32_t)offsetof(struct domi_yaml_placed_list, count);
+    field->count_size = sizeof(uint32_t);
+    field->value.type = CYAML_SEQUENCE;
+    field->value.flags = (enum cyaml_flag)(CYAML_FLAG_OPTIONAL | CYAML_FLAG_POINTER);
+    field->value.sequence.entry = &schema->element;
+    field->value.sequence.max = list_max;
+}
+
+static int add_section(struct domi_yaml_schema *schema, const domus_section *section)
+{
+    uint32_t mapping;
+    int result = enter_section(schema, 0, section->name, strlen(section->name), &mapping);
+
+    for (uint32_t row = 0; result == 0 && section->keys[row].path != NULL; row++) {
+        const domus_config_key *key = &section->keys[row];
+        cyaml_schema_field_t *field;
+        result = add_key(schema, mapping, key->path, DOMI_YAML_KEYS_MAX + row, &field);
+        if (result == 0 && key->list_max != 0)
+            make_list(schema, field, row, key->list_max);
+    }
+    return result;
 }
 
 static int add_listeners(struct domi_yaml_schema *schema, uint32_t entry)
@@ -89,9 +123,10 @@ static int add_listeners(struct domi_yaml_schema *schema, uint32_t entry)
     return 0;
 }
 
-int domi_yaml_schema_init(struct domi_yaml_schema *schema)
+int domi_yaml_schema_init(struct domi_yaml_schema *schema, const domus_section *section)
 {
     const domus_config_key *key, *before = NULL;
+    cyaml_schema_field_t *field;
     const uint32_t entry = 1; /* the number of a listener's mapping; 0 is the root's */
     uint32_t row;
     int result = 0;
@@ -105,10 +140,12 @@ int domi_yaml_schema_init(struct domi_yaml_schema *schema)
         if (row == DOMI_YAML_KEYS_MAX)
             return -E2BIG;
         if (before == NULL || strcmp(before->path, key->path) != 0)
-            result = add_key(schema, 0, key->path, row);
+            result = add_key(schema, 0, key->path, row, &field);
     }
     for (row = 0; result == 0 && (key = domus_config_listener_key_get(row)) != NULL; row++)
-        result =
-            row < DOMI_YAML_LISTENER_KEYS_MAX ? add_key(schema, entry, key->path, row) : -E2BIG;
-    return result < 0 ? result : add_listeners(schema, entry);
+        result = row < DOMI_YAML_LISTENER_KEYS_MAX ? add_key(schema, entry, key->path, row, &field)
+                                                   : -E2BIG;
+    if (result == 0)
+        result = add_listeners(schema, entry);
+    return result == 0 && section != NULL ? add_section(schema, section) : result;
 }

@@ -6,7 +6,7 @@
 
 #include "config/tree.h"
 
-#include <domus/config.h>
+#include <domus/section.h>
 
 #include <cyaml/cyaml.h>
 #include <stdint.h>
@@ -16,31 +16,41 @@
 #define DOMI_YAML_LISTENERS         "listeners" /* the only key whose value is a list */
 
 #define DOMI_YAML_MAPPINGS_MAX 32 /* the root, the sections and the listener are mappings */
-#define DOMI_YAML_FIELDS_MAX   24 /* keys in one mapping */
+#define DOMI_YAML_FIELDS_MAX   64 /* keys in one mapping */
 #define DOMI_YAML_NAME_SIZE    32 /* bytes of a section's name */
 
 struct domi_yaml_schema {
     cyaml_schema_value_t root;
     cyaml_schema_value_t listener;
+    cyaml_schema_value_t element; /* of a list of texts in the program's section */
     uint32_t mappings;
     cyaml_schema_field_t fields[DOMI_YAML_MAPPINGS_MAX][DOMI_YAML_FIELDS_MAX + 1];
     char names[DOMI_YAML_MAPPINGS_MAX]
               [DOMI_YAML_NAME_SIZE]; /* of sections, without the names of the sections around */
 };
 
-/* These two structures say where the values of a document are. `node` holds the number of the
- * value's node for each row of the table of keys; 0: the document does not have the key. */
+/* These structures say where the values of a document are. `node` holds the number of the value's
+ * node for each row of a table of keys; 0: the document does not have the key. */
 struct domi_yaml_placed_listener {
     uint32_t node[DOMI_YAML_LISTENER_KEYS_MAX];
 };
 
+struct domi_yaml_placed_list {
+    uint32_t *elements;
+    uint32_t count;
+};
+
 struct domi_yaml_placed {
-    uint32_t node[DOMI_YAML_KEYS_MAX];
+    /* first the rows of domus, then those of the program's section */
+    uint32_t node[DOMI_YAML_KEYS_MAX + DOMUS_SECTION_KEYS_MAX];
+    struct domi_yaml_placed_list lists[DOMUS_SECTION_KEYS_MAX]; /* for rows that are lists */
     struct domi_yaml_placed_listener *listeners;
     uint32_t listener_count;
 };
 
-/* Returns 0; -E2BIG when the table of keys has outgrown this structure. */
-int domi_yaml_schema_init(struct domi_yaml_schema *schema);
+/* Make the schema of domus's keys and, if `section` is not NULL, of the program's, whose table was
+ * checked (config/section.h).
+ * Returns 0; -E2BIG when the tables of keys are too large for this structure. */
+int domi_yaml_schema_init(struct domi_yaml_schema *schema, const domus_section *section);
 
 #endif

@@ -37,7 +37,7 @@ static void bind_texts(struct domi_yaml_values *values)
     }
 }
 
-int domi_yaml_values_init(struct domi_yaml_values *values)
+int domi_yaml_values_init(struct domi_yaml_values *values, const domus_section *section)
 {
     const domus_config_key *key;
 
@@ -52,6 +52,7 @@ int domi_yaml_values_init(struct domi_yaml_values *values)
     domus_config_init(&values->config);
     snprintf(values->cpus, sizeof values->cpus, "%s", values->config.system.cpus);
     bind_texts(values);
+    domi_section_init(&values->own, section);
     return 0;
 }
 
@@ -202,6 +203,7 @@ void domi_yaml_values_apply(struct domi_yaml_values *values, const struct domi_y
         apply_listeners(&apply, placed);
     else if (placed->listener_count > 0)
         put_listener(&apply, &placed->listeners[0], (size_t)listener);
+    domi_section_apply(&values->own, tree, placed, issues);
     bind_texts(values);
 }
 

@@ -7,9 +7,10 @@
 
 #include "config/issues.h"
 #include "config/schema.h"
+#include "config/section.h"
 #include "config/tree.h"
 
-#include <domus/config.h>
+#include <domus/section.h>
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,11 +26,12 @@ struct domi_yaml_values {
     /* where the value of each row of the table of keys, and of each listener, stands */
     struct domi_yaml_origin value_origins[DOMI_YAML_KEYS_MAX];
     struct domi_yaml_origin listener_origins[DOMUS_LISTENERS_MAX][DOMI_YAML_LISTENER_KEYS_MAX];
+    struct domi_section_values own; /* of the program */
 };
 
-/* Fill in the defaults. The origin of each value is file 0, "default".
+/* Fill in the defaults. `section` may be NULL. The origin of each value is file 0, "default".
  * Returns 0; -E2BIG when a text of the table of keys has outgrown this structure. */
-int domi_yaml_values_init(struct domi_yaml_values *values);
+int domi_yaml_values_init(struct domi_yaml_values *values, const domus_section *section);
 
 void domi_yaml_values_copy(struct domi_yaml_values *into, const struct domi_yaml_values *from);
 

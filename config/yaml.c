@@ -11,6 +11,8 @@
 #include "config/memory.h"
 #include "config/parse.h"
 #include "config/place.h"
+#include "config/reader.h"
+#include "config/section.h"
 #include "config/values.h"
 
 #include <errno.h>
@@ -60,7 +62,7 @@ static int name_source(domus_yaml *yaml, const char *name, uint32_t *ret_number)
     return 0;
 }
 
-int domus_yaml_new(domus_yaml **ret_yaml)
+static int new_reader(const domus_section *section, domus_yaml **ret_yaml)
 {
     domus_yaml *yaml = domi_yaml_memory_realloc(NULL, NULL, sizeof *yaml);
     uint32_t number;
@@ -69,9 +71,9 @@ int domus_yaml_new(domus_yaml **ret_yaml)
         return -ENOMEM;
     memset(yaml, 0, sizeof *yaml);
 
-    int result = domi_yaml_schema_init(&yaml->schema);
+    int result = domi_yaml_schema_init(&yaml->schema, section);
     if (result == 0)
-        result = domi_yaml_values_init(&yaml->values);
+        result = domi_yaml_values_init(&yaml->values, section);
     if (result == 0)
         result = name_source(yaml, "default", &number);
     if (result == 0)
@@ -82,6 +84,25 @@ int domus_yaml_new(domus_yaml **ret_yaml)
     }
     *ret_yaml = yaml;
     return 0;
+}
+
+int domus_yaml_new(domus_yaml **ret_yaml)
+{
+    return new_reader(NULL, ret_yaml);
+}
+
+int domus_yaml_new_with(const domus_section *section, char *error, size_t error_size,
+                        domus_yaml **ret_yaml)
+{
+    int result = domi_section_check_table(section, error, error_size);
+
+    if (result == 0)
+        result = new_reader(section, ret_yaml);
+    if (result == -E2BIG) { /* too many keys at one level, or too many levels */
+        snprintf(error, error_size, "section '%s': the schema is too large", section->name);
+        return -EINVAL;
+    }
+    return result;
 }
 
 void domus_yaml_free(domus_yaml *yaml)
@@ -246,9 +267,9 @@ int domus_yaml_load(domus_yaml *yaml, const char *path)
     return finish_reading(yaml, result);
 }
 
-int domus_yaml_set(domus_yaml *yaml, const char *assignment)
+static int set_from(domus_yaml *yaml, uint32_t source, const char *assignment)
 {
-    const struct domi_yaml_origin at = {.file = SET_NAME};
+    const struct domi_yaml_origin at = {.file = source};
     char shown[DOMI_YAML_PATH_SIZE];
     struct domi_yaml_tree tree = {.named = shown};
     int listener;
@@ -259,6 +280,19 @@ int domus_yaml_set(domus_yaml *yaml, const char *assignment)
         result = take_tree(yaml, &tree, listener);
     domi_yaml_tree_fini(&tree);
     return finish_reading(yaml, result);
+}
+
+int domus_yaml_set(domus_yaml *yaml, const char *assignment)
+{
+    return set_from(yaml, SET_NAME, assignment);
+}
+
+int domi_yaml_set_from(domus_yaml *yaml, const char *source, const char *assignment)
+{
+    uint32_t number = 0;
+    int result = name_source(yaml, source, &number);
+
+    return result < 0 ? result : set_from(yaml, number, assignment);
 }
 
 static void add_fault(const domus_config_fault *fault, void *context)
@@ -272,12 +306,18 @@ static void add_fault(const domus_config_fault *fault, void *context)
 int domus_yaml_finish(domus_yaml *yaml)
 {
     domus_config_check_all(&yaml->values.config, add_fault, yaml);
+    domi_section_review(&yaml->values.own, &yaml->issues);
     return print_issues(yaml);
 }
 
 const domus_config *domus_yaml_config(const domus_yaml *yaml)
 {
     return &yaml->values.config;
+}
+
+const void *domus_yaml_section(const domus_yaml *yaml)
+{
+    return yaml->values.own.section != NULL ? yaml->values.own.holder : NULL;
 }
 
 const char *domus_yaml_errors(const domus_yaml *yaml)

@@ -146,6 +146,7 @@ typedef struct domus_config {
     } shutdown;
     struct {
         domus_profile_level level; /* how much threads measure; counters */
+        bool at_exit; /* whether domus_main() prints the table of the profile at its end; true */
     } profile;
     /* The caller's; domus_system_new() copies them. */
     const domus_listener_config *listeners;
@@ -265,6 +266,7 @@ typedef enum domus_config_kind {
     DOMUS_CONFIG_CPUS,     /* text: "auto", "none", "0-3,8" */
     DOMUS_CONFIG_NAME,     /* text: letters, digits, '-' and '_' */
     DOMUS_CONFIG_ADDRESS,  /* text: "127.0.0.1:7000", "[::1]:7000"; numbers only, never looked up */
+    DOMUS_CONFIG_TEXT,     /* any text; only in a program's own section (domus/section.h) */
 } domus_config_kind;
 
 /* One key of the configuration. This row is the only place that holds the key's default and range.
@@ -287,6 +289,10 @@ typedef struct domus_config_key {
     const char *const *words; /* the words of a DOMUS_CONFIG_WORD, with NULL at the end */
     bool power_of_two;
     bool or_zero; /* 0 is allowed too, below the range */
+    /* for a list of texts, only in a program's own section: the greatest number of elements, and
+     * the offset of their count, a uint32_t; 0: the key is no list */
+    uint32_t list_max;
+    uint32_t count_offset;
 } domus_config_key;
 
 /* Row `index` of the table of keys, or NULL if there are not so many rows. The second function

@@ -6,13 +6,13 @@
 #ifndef DOMUS_YAML_H
 #define DOMUS_YAML_H
 
-#include <domus/config.h>
+#include <domus/section.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* A configuration and the strings that it points at. */
+/* A configuration, the strings that it points at, and the values of the program's own section. */
 typedef struct domus_yaml domus_yaml;
 
 /* Make a reader that holds the defaults.
@@ -20,6 +20,16 @@ typedef struct domus_yaml domus_yaml;
  * Ownership: the caller's, until domus_yaml_free(). Returns 0; -ENOMEM. Thread-safety of all
  * functions here: one thread at a time may use a reader. */
 DOMUS_API int domus_yaml_new(domus_yaml **ret_yaml);
+
+/* Make a reader that also knows the program's own section. `section`, its table and what they point
+ * at stay the program's, and must not change while the reader is used. The section's own `check`
+ * runs in domus_yaml_finish().
+ *
+ * Returns 0; -ENOMEM; -EINVAL when the table is wrong (domus/section.h), which is a bug of the
+ * program: `error` (may be NULL if the size is 0) then says in one line what is wrong with which
+ * row. */
+DOMUS_API int domus_yaml_new_with(const domus_section *section, char *error, size_t error_size,
+                                  domus_yaml **ret_yaml);
 
 /* Free a reader and the configuration that it holds. NULL is allowed, and does nothing. */
 DOMUS_API void domus_yaml_free(domus_yaml *yaml);
@@ -33,13 +43,15 @@ DOMUS_API int domus_yaml_load(domus_yaml *yaml, const char *path);
 
 /* Set one key. `assignment` is such as `scheduler.ioRatio=60`. Error lines have `--set` in place of
  * a file. An element of a list (of listeners) is addressed by its name:
- * `listeners.echo.address=127.0.0.1:0`.
+ * `listeners.echo.address=127.0.0.1:0`. A list of texts in the program's section is written with
+ * commas, `chat.rooms=lobby,garden`; no element of it can then hold a comma.
  *
  * Returns 0; -EINVAL with the message in domus_yaml_errors(). */
 DOMUS_API int domus_yaml_set(domus_yaml *yaml, const char *assignment);
 
-/* Check the rules between several keys (such as `sendLow` <= `sendHigh`). Call this when everything
- * is read and set.
+/* Check the rules between several keys (such as `sendLow` <= `sendHigh`), that each text is there
+ * which a program's section demands, and what the section's own check says. Call this when
+ * everything is read and set.
  *
  * Returns 0; -EINVAL with the message in domus_yaml_errors(). */
 DOMUS_API int domus_yaml_finish(domus_yaml *yaml);
@@ -47,6 +59,10 @@ DOMUS_API int domus_yaml_finish(domus_yaml *yaml);
 /* The values that the reader holds. Ownership: the reader's; valid until the next call that loads,
  * sets or frees. */
 DOMUS_API const domus_config *domus_yaml_config(const domus_yaml *yaml);
+
+/* The values of the program's section: a struct of section->size bytes; NULL when the reader has no
+ * section. Ownership: the reader's; valid as domus_yaml_config(). */
+DOMUS_API const void *domus_yaml_section(const domus_yaml *yaml);
 
 /* All errors since the reader was made, one line each, or "" if there were none.
  * Ownership: the reader's. */

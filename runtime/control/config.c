@@ -193,6 +193,8 @@ static int check_text(const domus_config_key *key, const char *text, char *error
                  length);
         return -EINVAL;
     }
+    if (key->kind == DOMUS_CONFIG_TEXT)
+        return 0;
     if (key->kind == DOMUS_CONFIG_CPUS) {
         valid = cpus_are_valid(text);
         wanted = "auto, none or a list such as 0-3,8";

@@ -118,6 +118,7 @@ const domus_config_key domi_config_keys[] = {
     {KEY("memory.resetAfter", DURATION, memory.reset_after_ns, 100 * MS, HOUR, 5 * SECOND)},
     {KEY("profile.level", WORD, profile.level, 0, 1, DOMUS_PROFILE_COUNTERS),
         .words = level_words},
+    {KEY("profile.atExit", WORD, profile.at_exit, 0, 1, 1), .words = switch_words},
 };
 
 const domus_config_key domi_config_listener_keys[] = {

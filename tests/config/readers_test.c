@@ -67,6 +67,7 @@ static const struct field fields[] = {
     FIELD(routers, max),
     FIELD(routers, routees_max),
     FIELD(profile, level),
+    FIELD(profile, at_exit),
     FIELD(io, backend),
     FIELD(blocking, threads_min),
     FIELD(blocking, threads_max),

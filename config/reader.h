@@ -1,0 +1,10 @@
+/* The reader offers domus_main() this function beside those of domus/yaml.h. */
+#ifndef DOMI_CONFIG_READER_H
+#define DOMI_CONFIG_READER_H
+
+#include <domus/yaml.h>
+
+/* Do what domus_yaml_set() does, with error lines that begin with `source`, such as "--port". */
+int domi_yaml_set_from(domus_yaml *yaml, const char *source, const char *assignment);
+
+#endif

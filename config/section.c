@@ -1,0 +1,336 @@
+/* This file has the checks of a program's table, and turns placed nodes into the values of its
+ * struct. Nothing here allocates. */
+#include "config/section.h"
+
+#include "config/scalar.h"
+
+#include <domus/text.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MESSAGE_SIZE 256
+#define PRESET_SIZE  512 /* bytes of one element of a default list, its NUL included */
+
+static bool is_text(const domus_config_key *key)
+{
+    return key->kind >= DOMUS_CONFIG_CPUS;
+}
+
+/* The bytes of one text of a key. */
+static size_t text_size(const domus_config_key *key)
+{
+    return key->list_max != 0 ? key->size / key->list_max : key->size;
+}
+
+/* --- one value -------------------------------------------------------------------------------- */
+
+/* Check `text` as a value of `key`, and copy it to `into`, which has text_size() bytes. */
+static int put_text(const domus_config_key *key, char *into, const char *text, char *error,
+                    size_t error_size)
+{
+    domus_config_key row = *key;
+    const char *checked;
+
+    row.offset = 0; /* the check of libdomus stores a pointer, here in `checked` */
+    if (domus_config_key_put(&row, &checked, 0, text, error, error_size) < 0)
+        return -EINVAL;
+    memset(into, 0, text_size(key));
+    memcpy(into, checked, strlen(checked));
+    return 0;
+}
+
+/* Read `text` as the value of a key that is no list, and store it in the struct. */
+static int put_value(const domus_config_key *key, unsigned char *holder, const char *text,
+                     char *error, size_t error_size)
+{
+    uint64_t number;
+
+    if (is_text(key))
+        return put_text(key, (char *)holder + key->offset, text, error, error_size);
+    if (domi_yaml_scalar_read(key, text, &number, error, error_size) < 0)
+        return -EINVAL;
+    return domus_config_key_put(key, holder, number, NULL, error, error_size);
+}
+
+static char *element_of(const domus_config_key *key, unsigned char *holder, uint32_t index)
+{
+    return (char *)holder + key->offset + index * text_size(key);
+}
+
+static void set_count(const domus_config_key *key, unsigned char *holder, uint32_t count)
+{
+    memcpy(holder + key->count_offset, &count, sizeof count);
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+/* Store a default list, which is written with commas. */
+static int put_preset_list(const domus_config_key *key, unsigned char *holder, char *error,
+                           size_t error_size)
+{
+    const char *rest = key->preset_text;
+    uint32_t count = 0;
+
+    while (rest != NULL && rest[0] != '\0') {
+        char text[PRESET_SIZE];
+        size_t length = strcspn(rest, ",");
+        if (length >= sizeof text || count == key->list_max) {
+            snprintf(error, error_size, "the default is too long");
+            return -EINVAL;
+        }
+        memcpy(text, rest, length);
+        text[length] = '\0';
+        if (put_text(key, element_of(key, holder, count++), text, error, error_size) < 0)
+            return -EINVAL;
+        rest += length + (rest[length] == ',');
+    }
+    set_count(key, holder, count);
+    return 0;
+}
+
+/* Store the default of a key. A text that the user must give has none, and stays empty. */
+static int put_preset(const domus_config_key *key, unsigned char *holder, char *error,
+                      size_t error_size)
+{
+    if (key->list_max != 0)
+        return put_preset_list(key, holder, error, error_size);
+    if (!is_text(key))
+        return domus_config_key_put(key, holder, key->preset, NULL, error, error_size);
+    if (key->preset_text == NULL)
+        return 0;
+    return put_text(key, (char *)holder + key->offset, key->preset_text, error, error_size);
+}
+
+/* Returns what is wrong with the field of a row, or NULL. */
+static const char *field_fault(const domus_section *section, const domus_config_key *key)
+{
+    if (key->offset > section->size || key->size > section->size - key->offset)
+        return "the field is not in the struct";
+    if (key->minimum > key->maximum)
+        return "the range is empty";
+    if (is_text(key))
+        return key->maximum >= text_size(key) ? "the field is too small for the longest text"
+               : key->list_max != 0 && (key->count_offset > section->size ||
+                                        sizeof(uint32_t) > section->size - key->count_offset)
+                   ? "the count is not in the struct"
+                   : NULL;
+    if (key->list_max != 0)
+        return "only texts make a list";
+    if (key->size != 1 && key->size != 4 && key->size != 8)
+        return "the field has not 1, 4 or 8 bytes";
+    if (key->size < 8 && key->maximum >> (8 * key->size) != 0)
+        return "the field is too small for the greatest value";
+    return key->kind == DOMUS_CONFIG_WORD && key->words == NULL ? "there are no words" : NULL;
+}
+
+static bool name_is_valid(const char *name, size_t length)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+
+    return length > 0 && length <= DOMUS_SECTION_NAME_MAX && strspn(name, letters) >= length;
+}
+
+static bool path_is_valid(const char *path)
+{
+    size_t length, whole = strlen(path);
+
+    for (const char *part = path;; part += length + 1) {
+        length = strcspn(part, ".");
+        if (!name_is_valid(part, length))
+            return false;
+        if (part[length] == '\0')
+            return whole < DOMI_YAML_PATH_SIZE / 2;
+    }
+}
+
+/* Returns whether both paths are one key, or one is a section that the other lies in. */
+static bool paths_collide(const char *left, const char *right)
+{
+    size_t length = strlen(left) < strlen(right) ? strlen(left) : strlen(right);
+
+    return strncmp(left, right, length) == 0 && (left[length] == '\0' || left[length] == '.') &&
+           (right[length] == '\0' || right[length] == '.');
+}
+
+/* Returns what is wrong with a row's path, or NULL. */
+static const char *path_fault(const domus_section *section, uint32_t row)
+{
+    if (row == DOMUS_SECTION_KEYS_MAX)
+        return "the table has too many rows";
+    if (!path_is_valid(section->keys[row].path))
+        return "the path is no name";
+    for (uint32_t other = 0; other < row; other++)
+        if (paths_collide(section->keys[other].path, section->keys[row].path))
+            return "an earlier row has this path";
+    return NULL;
+}
+
+/* Returns whether domus has a key or a section of that name. */
+static bool is_taken(const char *name)
+{
+    const domus_config_key *key;
+    size_t length = strlen(name);
+
+    for (size_t row = 0; (key = domus_config_key_get(row)) != NULL; row++)
+        if (strncmp(key->path, name, length) == 0 && key->path[length] == '.')
+            return true;
+    return strcmp(name, DOMI_YAML_LISTENERS) == 0;
+}
+
+int domi_section_check_table(const domus_section *section, char *error, size_t error_size)
+{
+    unsigned char holder[DOMUS_SECTION_BYTES_MAX];
+    char message[MESSAGE_SIZE];
+    const char *fault = NULL;
+
+    if (!name_is_valid(section->name, strlen(section->name)) || is_taken(section->name))
+        fault = "the name is none, or domus has it";
+    else if (section->size > DOMUS_SECTION_BYTES_MAX)
+        fault = "the struct is too large";
+    if (fault != NULL) {
+        snprintf(error, error_size, "section '%s': %s", section->name, fault);
+        return -EINVAL;
+    }
+    for (uint32_t row = 0; section->keys[row].path != NULL; row++) {
+        fault = path_fault(section, row);
+        if (fault == NULL)
+            fault = field_fault(section, &section->keys[row]);
+        if (fault == NULL && put_preset(&section->keys[row], holder, message, sizeof message) < 0)
+            fault = message;
+        if (fault != NULL) {
+            snprintf(error, error_size, "section '%s', row %u, '%s': %s", section->name, row,
+                     section->keys[row].path, fault);
+            return -EINVAL;
+        }
+    }
+    return 0;
+}
+
+/* --- the values ------------------------------------------------------------------------------- */
+
+void domi_section_init(struct domi_section_values *values, const domus_section *section)
+{
+    char message[MESSAGE_SIZE];
+
+    values->section = section;
+    if (section == NULL)
+        return;
+    for (const domus_config_key *key = section->keys; key->path != NULL; key++)
+        (void)put_preset(key, values->holder, message, sizeof message);
+}
+
+static void add_issue(const struct domi_yaml_tree *tree, uint32_t number, const char *message,
+                      struct domi_yaml_issues *issues)
+{
+    char path[DOMI_YAML_PATH_SIZE];
+
+    domi_yaml_tree_write_path(tree, number, path);
+    domi_yaml_issues_add(issues, tree->nodes[number].at, path, "%s", message);
+}
+
+/* Returns the node of a key of the section; 0 if the document does not have it. */
+static uint32_t find_node(const struct domi_yaml_tree *tree, uint32_t section, const char *path)
+{
+    char name[DOMUS_SECTION_NAME_MAX + 1];
+    uint32_t number = section;
+    size_t length;
+
+    for (const char *part = path; number != 0; part += length + 1) {
+        length = strcspn(part, ".");
+        memcpy(name, part, length);
+        name[length] = '\0';
+        number = domi_yaml_tree_find(tree, number, name);
+        if (part[length] == '\0' || (number != 0 && tree->nodes[number].dropped))
+            break;
+    }
+    return number != 0 && !tree->nodes[number].dropped ? number : 0;
+}
+
+/* Replace a list by that of the document, which may be empty. */
+static void apply_list(struct domi_section_values *values, const domus_config_key *key,
+                       const struct domi_yaml_tree *tree,
+                       const struct domi_yaml_placed_list *placed, struct domi_yaml_issues *issues)
+{
+    char message[MESSAGE_SIZE];
+
+    for (uint32_t i = 0; i < placed->count; i++) {
+        uint32_t number = placed->elements[i];
+        if (put_text(key, element_of(key, values->holder, i), domi_yaml_tree_value(tree, number),
+                     message, sizeof message) < 0)
+            add_issue(tree, number, message, issues);
+    }
+    set_count(key, values->holder, placed->count);
+}
+
+void domi_section_apply(struct domi_section_values *values, const struct domi_yaml_tree *tree,
+                        const struct domi_yaml_placed *placed, struct domi_yaml_issues *issues)
+{
+    char message[MESSAGE_SIZE];
+
+    if (values->section == NULL)
+        return;
+    uint32_t section = domi_yaml_tree_find(tree, 0, values->section->name);
+    if (section == 0 || tree->nodes[section].dropped)
+        return;
+    if (tree->named == NULL) /* an assignment is no place where keys are missing */
+        values->at = tree->nodes[section].key_at;
+    for (uint32_t row = 0; values->section->keys[row].path != NULL; row++) {
+        const domus_config_key *key = &values->section->keys[row];
+        uint32_t number = key->list_max != 0 ? find_node(tree, section, key->path)
+                                             : placed->node[DOMI_YAML_KEYS_MAX + row];
+        if (number == 0)
+            continue;
+        values->origins[row] = tree->nodes[number].at;
+        if (key->list_max != 0)
+            apply_list(values, key, tree, &placed->lists[row], issues);
+        else if (put_value(key, values->holder, domi_yaml_tree_value(tree, number), message,
+                           sizeof message) < 0)
+            add_issue(tree, number, message, issues);
+    }
+}
+
+/* Add an issue for each text that the user must give and has not given. Returns whether all are
+ * there. */
+static bool review_texts(const struct domi_section_values *values, struct domi_yaml_issues *issues)
+{
+    const domus_section *section = values->section;
+    char path[DOMI_YAML_PATH_SIZE];
+    bool whole = true;
+
+    for (uint32_t row = 0; section->keys[row].path != NULL; row++) {
+        const domus_config_key *key = &section->keys[row];
+        if (!is_text(key) || key->list_max != 0 || key->preset_text != NULL ||
+            values->origins[row].file != 0)
+            continue;
+        snprintf(path, sizeof path, "%s.%s", section->name, key->path);
+        domi_yaml_issues_add(issues, values->at, path, "is missing");
+        whole = false;
+    }
+    return whole;
+}
+
+void domi_section_review(const struct domi_section_values *values, struct domi_yaml_issues *issues)
+{
+    const domus_section *section = values->section;
+    char message[MESSAGE_SIZE] = "is refused";
+
+    if (section == NULL || !review_texts(values, issues) || section->check == NULL)
+        return;
+    if (section->check(values->holder, message, sizeof message) < 0)
+        domi_yaml_issues_add(issues, values->at, section->name, "%s", message);
+}
+
+bool domi_section_is_list(const domus_section *section, const char *path)
+{
+    size_t length = section != NULL ? strlen(section->name) : 0;
+
+    if (section == NULL || strncmp(path, section->name, length) != 0 || path[length] != '.')
+        return false;
+    for (const domus_config_key *key = section->keys; key->path != NULL; key++)
+        if (key->list_max != 0 && strcmp(key->path, path + length + 1) == 0)
+            return true;
+    return false;
+}

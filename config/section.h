@@ -1,0 +1,46 @@
+/* The program's own section: its table is checked once, then its values are read by the same parser
+ * as domus's.
+ *
+ * A row of the table is a domus_config_key, so ranges and messages are those of domus's keys. Only
+ * texts differ: they are copied into the program's struct. */
+#ifndef DOMI_CONFIG_SECTION_H
+#define DOMI_CONFIG_SECTION_H
+
+#include "config/schema.h"
+#include "config/tree.h"
+
+#include <domus/section.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The program's section, its struct, and where the section and the value of each of its rows
+ * stand. */
+struct domi_section_values {
+    const domus_section *section; /* NULL: there is none */
+    _Alignas(max_align_t) unsigned char holder[DOMUS_SECTION_BYTES_MAX];
+    struct domi_yaml_origin at;
+    struct domi_yaml_origin origins[DOMUS_SECTION_KEYS_MAX];
+};
+
+/* Check the program's table: names, ranges, fields and defaults.
+ * Returns 0; -EINVAL, and `error` says what is wrong with the table. */
+int domi_section_check_table(const domus_section *section, char *error, size_t error_size);
+
+/* Fill in the defaults of `section`, which may be NULL. */
+void domi_section_init(struct domi_section_values *values, const domus_section *section);
+
+/* Write the values that libcyaml placed over the present ones, if there is a section. Faults are
+ * added to `issues`. */
+void domi_section_apply(struct domi_section_values *values, const struct domi_yaml_tree *tree,
+                        const struct domi_yaml_placed *placed, struct domi_yaml_issues *issues);
+
+/* Check what needs all sources: that each text which the user must give is there, and then what the
+ * section's own `check` says. Faults are added to `issues`. */
+void domi_section_review(const struct domi_section_values *values, struct domi_yaml_issues *issues);
+
+/* Returns whether `path` (as in an assignment, "chat.rooms") is a list of texts of `section`, which
+ * may be NULL. */
+bool domi_section_is_list(const domus_section *section, const char *path);
+
+#endif

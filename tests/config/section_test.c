@@ -1,0 +1,348 @@
+/* config/section.c: a program's own section is read as strictly as domus's keys are. */
+#include "tests/config/reading.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+struct settings {
+    uint64_t timeout_ns;
+    uint64_t buffer_bytes;
+    uint32_t retries, mode, room_count;
+    bool verbose;
+    char upstream[32], rooms[3][8], motd[16];
+};
+
+static const char *const modes[] = {"fast", "safe", "slow", NULL};
+
+static const domus_config_key keys[] = {
+    {DOMUS_KEY("timeout", DURATION, struct settings, timeout_ns, 1000000, 60000000000, 5000000)},
+    {DOMUS_KEY("buffer.size", SIZE, struct settings, buffer_bytes, 1, 1048576, 4096),
+     .power_of_two = true},
+    {DOMUS_KEY("retry.max", COUNT, struct settings, retries, 1, 10, 3), .or_zero = true},
+    {DOMUS_KEY_WORD("mode", struct settings, mode, modes, 1)},
+    {DOMUS_KEY_SWITCH("verbose", struct settings, verbose, false)},
+    {DOMUS_KEY_TEXT("upstream", ADDRESS, struct settings, upstream, 1, NULL)},
+    {DOMUS_KEY_TEXTS("rooms", NAME, struct settings, rooms, room_count, "lobby,garden")},
+    {DOMUS_KEY_TEXT("motd", TEXT, struct settings, motd, 0, "hello")},
+    {.path = NULL},
+};
+
+static int check(const void *values, char *error, size_t error_size)
+{
+    const struct settings *settings = values;
+
+    if (settings->retries <= settings->room_count)
+        return 0;
+    snprintf(error, error_size, "more retries than rooms");
+    return -EINVAL;
+}
+
+static const domus_section section = {
+    .name = "chat", .keys = keys, .size = sizeof(struct settings)};
+static const domus_section checked = {
+    .name = "chat", .keys = keys, .size = sizeof(struct settings), .check = check};
+
+static domus_yaml *reader_of(const domus_section *own)
+{
+    domus_yaml *yaml = NULL;
+    char error[256] = "";
+
+    ck_assert_msg(domus_yaml_new_with(own, error, sizeof error, &yaml) == 0, "%s", error);
+    return yaml;
+}
+
+static const struct settings *settings_of(const domus_yaml *yaml)
+{
+    return domus_yaml_section(yaml);
+}
+
+/* Load `text`, finish, and compare the errors. */
+static void says(const domus_section *own, const char *text, const char *wanted)
+{
+    domus_yaml *yaml = reader_of(own);
+    char name[32];
+    int result = domt_load_bytes(yaml, text, strlen(text), name);
+
+    if (result == 0)
+        result = domus_yaml_finish(yaml);
+    char *errors = domt_errors(yaml, name);
+    ck_assert_str_eq(errors, wanted);
+    ck_assert_int_eq(result, wanted[0] == '\0' ? 0 : -EINVAL);
+    free(errors);
+    domus_yaml_free(yaml);
+}
+
+START_TEST(defaults_are_there_before_anything_is_read)
+{
+    domus_yaml *yaml = reader_of(&section);
+    const struct settings *settings = settings_of(yaml);
+
+    ck_assert_uint_eq(settings->timeout_ns, 5000000);
+    ck_assert_uint_eq(settings->buffer_bytes, 4096);
+    ck_assert_uint_eq(settings->retries, 3);
+    ck_assert_uint_eq(settings->mode, 1);
+    ck_assert(!settings->verbose);
+    ck_assert_str_eq(settings->upstream, "");
+    ck_assert_str_eq(settings->motd, "hello");
+    ck_assert_uint_eq(settings->room_count, 2);
+    ck_assert_str_eq(settings->rooms[0], "lobby");
+    ck_assert_str_eq(settings->rooms[1], "garden");
+    domus_yaml_free(yaml);
+}
+END_TEST
+
+START_TEST(every_kind_of_key_is_read_beside_keys_of_domus)
+{
+    domus_yaml *yaml = reader_of(&section);
+    const struct settings *settings = settings_of(yaml);
+
+    ck_assert_int_eq(domt_load(yaml, "scheduler: {ioRatio: 30}\n"
+                                     "chat:\n"
+                                     "  timeout: 2s\n"
+                                     "  buffer: {size: 64KiB}\n"
+                                     "  retry: {max: 0}\n"
+                                     "  mode: slow\n"
+                                     "  verbose: true\n"
+                                     "  upstream: 127.0.0.1:80\n"
+                                     "  rooms: [a, b, c]\n"
+                                     "  motd: 'a, b'\n"),
+                     0);
+    ck_assert_int_eq(domus_yaml_finish(yaml), 0);
+    ck_assert_uint_eq(domus_yaml_config(yaml)->scheduler.io_ratio, 30);
+    ck_assert_uint_eq(settings->timeout_ns, 2000000000);
+    ck_assert_uint_eq(settings->buffer_bytes, 65536);
+    ck_assert_uint_eq(settings->retries, 0);
+    ck_assert_uint_eq(settings->mode, 2);
+    ck_assert(settings->verbose);
+    ck_assert_str_eq(settings->upstream, "127.0.0.1:80");
+    ck_assert_uint_eq(settings->room_count, 3);
+    ck_assert_str_eq(settings->rooms[2], "c");
+    ck_assert_str_eq(settings->motd, "a, b");
+    ck_assert_int_eq(domt_load(yaml, "chat: {rooms: []}\n"), 0); /* a list is replaced as a whole */
+    ck_assert_uint_eq(settings->room_count, 0);
+    ck_assert_str_eq(settings->motd, "a, b");
+    ck_assert_int_eq(domt_load(yaml, "chat: {motd: b}\n"), 0);
+    ck_assert_mem_eq(settings->motd, "b\0\0\0", 4); /* nothing is left of the longer text */
+    domus_yaml_free(yaml);
+}
+END_TEST
+
+START_TEST(wrong_values_are_named_with_their_place)
+{
+    says(&section,
+         "chat:\n"
+         "  timeout: 5\n"
+         "  buffer: {size: 3KiB}\n"
+         "  retry:\n"
+         "    max: 11\n"
+         "  mode: quick\n"
+         "  verbose: yes\n"
+         "  upstream: localhost:1\n"
+         "  rooms: [a, b c, ninebytes]\n"
+         "  motd: seventeen_letters\n",
+         "2:12: chat.timeout: expected a duration such as 500us (ns, us, ms, s, m, h), found '5'\n"
+         "3:18: chat.buffer.size: must be a power of two, is 3KiB\n"
+         "5:10: chat.retry.max: must be 0 or 1..10, is 11\n"
+         "6:9: chat.mode: expected fast or safe or slow, found 'quick'\n"
+         "7:12: chat.verbose: expected false or true, found 'yes'\n"
+         "8:13: chat.upstream: must be such as 127.0.0.1:7000 or [::1]:7000 (numbers only), is "
+         "'localhost:1'\n"
+         "9:14: chat.rooms[1]: must be letters, digits, '-' and '_', is 'b c'\n"
+         "9:19: chat.rooms[2]: must be at most 7 bytes long, is 9\n"
+         "10:9: chat.motd: must be at most 15 bytes long, is 17\n");
+}
+END_TEST
+
+START_TEST(wrong_keys_and_types_are_named_with_their_place)
+{
+    says(&section,
+         "caht: {}\n"
+         "chat:\n"
+         "  timeuot: 5s\n"
+         "  verbose: [true]\n"
+         "  rooms: lobby\n"
+         "  buffer: 5\n",
+         "1:1: caht: unknown key (did you mean 'chat'?)\n"
+         "3:3: chat.timeuot: unknown key (did you mean 'timeout'?)\n"
+         "4:12: chat.verbose: expected a single value, found a list\n"
+         "5:10: chat.rooms: expected a list, found a single value\n"
+         "6:11: chat.buffer: expected a mapping, found a single value\n");
+    says(&section, "chat:\n  rooms: [a, b, c, d]\n",
+         "2:10: chat.rooms: expected at most 3 elements, found 4\n");
+    says(&section, "chat:\n  rooms: [a, [b]]\n",
+         "2:14: chat.rooms[1]: expected a single value, found a list\n");
+    says(&section, "chat: 1\n", "1:7: chat: expected a mapping, found a single value\n");
+    domt_says("chat: {}\n", "1:1: chat: unknown key\n"); /* a reader without the section */
+}
+END_TEST
+
+START_TEST(text_without_a_default_must_be_given)
+{
+    says(&section, "io: {}\nchat: {verbose: true}\n", "2:1: chat.upstream: is missing\n");
+    says(&section, "io: {}\n", "default: chat.upstream: is missing\n");
+    says(&section, "chat: {upstream: ''}\n", "1:18: chat.upstream: is missing or empty\n");
+    says(&section, "chat: {upstream: '[::1]:1'}\n", "");
+}
+END_TEST
+
+START_TEST(check_of_the_section_sees_whole_values_only)
+{
+    says(&checked, "io: {}\nchat: {upstream: '[::1]:1'}\n", "2:1: chat: more retries than rooms\n");
+    says(&checked, "chat: {upstream: '[::1]:1', retry: {max: 2}}\n", "");
+    says(&checked, "chat: {}\n", "1:1: chat.upstream: is missing\n");
+}
+END_TEST
+
+START_TEST(assignments_reach_the_section)
+{
+    domus_yaml *yaml = reader_of(&section);
+    const struct settings *settings = settings_of(yaml);
+
+    ck_assert_int_eq(domus_yaml_set(yaml, "chat.buffer.size=1KiB"), 0);
+    ck_assert_uint_eq(settings->buffer_bytes, 1024);
+    ck_assert_int_eq(domus_yaml_set(yaml, "chat.upstream=127.0.0.1:9"), 0);
+    ck_assert_int_eq(domus_yaml_set(yaml, "chat.rooms=x,y,z"), 0);
+    ck_assert_uint_eq(settings->room_count, 3);
+    ck_assert_str_eq(settings->rooms[1], "y");
+    ck_assert_int_eq(domus_yaml_set(yaml, "chat.rooms="), 0);
+    ck_assert_uint_eq(settings->room_count, 0);
+    ck_assert_int_eq(domus_yaml_set(yaml, "chat.motd=a,b"), 0); /* no list */
+    ck_assert_str_eq(settings->motd, "a,b");
+    ck_assert_int_eq(domus_yaml_finish(yaml), 0);
+    ck_assert_str_eq(domus_yaml_errors(yaml), "");
+    ck_assert_int_eq(domus_yaml_set(yaml, "chat.rooms=a,b,c,d"), -EINVAL);
+    ck_assert_int_eq(domus_yaml_set(yaml, "chat.rooms=a,,b"), -EINVAL);
+    ck_assert_int_eq(domus_yaml_set(yaml, "chat.retry.max=99"), -EINVAL);
+    ck_assert_int_eq(domus_yaml_set(yaml, "chat.nope=1"), -EINVAL);
+    ck_assert_str_eq(domus_yaml_errors(yaml),
+                     "--set: chat.rooms: expected at most 3 elements, found 4\n"
+                     "--set: chat.rooms: is missing or empty\n"
+                     "--set: chat.retry.max: must be 0 or 1..10, is 99\n"
+                     "--set: chat.nope: unknown key (did you mean 'mode'?)\n");
+    ck_assert_uint_eq(settings->room_count, 0); /* a wrong source changes nothing */
+    domus_yaml_free(yaml);
+}
+END_TEST
+
+START_TEST(source_with_a_fault_leaves_the_section_as_it_was)
+{
+    domus_yaml *yaml = reader_of(&section);
+
+    ck_assert_int_eq(domt_load(yaml, "chat: {motd: kept, retry: {max: 4}}\n"), 0);
+    ck_assert_int_eq(domt_load(yaml, "chat: {motd: lost, retry: {max: 40}}\n"), -EINVAL);
+    ck_assert_int_eq(domt_load(yaml, "chat: {motd: lost}\nio: {ringEntries: 7}\n"), -EINVAL);
+    ck_assert_str_eq(settings_of(yaml)->motd, "kept");
+    ck_assert_uint_eq(settings_of(yaml)->retries, 4);
+    domus_yaml_free(yaml);
+}
+END_TEST
+
+/* --- tables that are wrong -------------------------------------------------------------------- */
+
+static void refuses(const char *name, const domus_config_key *rows, size_t size, const char *wanted)
+{
+    const domus_section own = {.name = name, .keys = rows, .size = size};
+    domus_yaml *yaml = NULL;
+    char error[256] = "";
+
+    ck_assert_int_eq(domus_yaml_new_with(&own, error, sizeof error, &yaml), -EINVAL);
+    ck_assert_msg(strstr(error, wanted) != NULL, "'%s' is not in '%s'", wanted, error);
+    ck_assert_ptr_null(yaml);
+}
+
+static void refuses_row(domus_config_key row, const char *wanted)
+{
+    const domus_config_key rows[] = {row, {.path = NULL}};
+
+    refuses("chat", rows, sizeof(struct settings), wanted);
+}
+
+START_TEST(wrong_table_is_refused)
+{
+    const domus_config_key good = keys[2], text = keys[7], list = keys[6];
+    domus_config_key row = good;
+
+    refuses("system", keys, sizeof(struct settings), "domus has it");
+    refuses("listeners", keys, sizeof(struct settings), "domus has it");
+    refuses("a.b", keys, sizeof(struct settings), "the name is none");
+    refuses("", keys, sizeof(struct settings), "the name is none");
+    refuses("chat", keys, DOMUS_SECTION_BYTES_MAX + 1, "too large");
+    refuses("chat", keys, 8, "row 1, 'buffer.size': the field is not in the struct");
+    row.path = "a..b";
+    refuses_row(row, "row 0, 'a..b': the path is no name");
+    row = good;
+    row.minimum = 11;
+    refuses_row(row, "the range is empty");
+    row = good;
+    row.preset = 11;
+    refuses_row(row, "must be 0 or 1..10, is 11");
+    row = good;
+    row.size = 2;
+    refuses_row(row, "1, 4 or 8");
+    row = good;
+    row.maximum = UINT64_C(1) << 32;
+    refuses_row(row, "too small for the greatest value");
+    row = good;
+    row.list_max = 2;
+    refuses_row(row, "only texts");
+    row = text;
+    row.maximum = 16;
+    refuses_row(row, "too small for the longest text");
+    row = text;
+    row.preset_text = "seventeen_letters";
+    refuses_row(row, "at most 15 bytes");
+    row = list;
+    row.count_offset = sizeof(struct settings) - 3;
+    refuses_row(row, "the count is not in the struct");
+    row = list;
+    row.preset_text = "a,b,c,d";
+    refuses_row(row, "the default is too long");
+    row = keys[3];
+    row.words = NULL;
+    refuses_row(row, "no words");
+}
+END_TEST
+
+START_TEST(two_rows_of_one_path_are_refused)
+{
+    const domus_config_key twice[] = {keys[0], keys[0], {.path = NULL}};
+    domus_config_key below = keys[0];
+
+    below.path = "timeout.more";
+    const domus_config_key within[] = {keys[0], below, {.path = NULL}};
+    refuses("chat", twice, sizeof(struct settings), "an earlier row has this path");
+    refuses("chat", within, sizeof(struct settings), "an earlier row has this path");
+}
+END_TEST
+
+START_TEST(table_has_a_greatest_length)
+{
+    static domus_config_key rows[DOMUS_SECTION_KEYS_MAX + 2];
+    static char paths[DOMUS_SECTION_KEYS_MAX + 1][8];
+    domus_section own = {.name = "chat", .keys = rows, .size = sizeof(struct settings)};
+
+    for (size_t i = 0; i < DOMUS_SECTION_KEYS_MAX; i++) {
+        snprintf(paths[i], sizeof paths[i], "k%zu", i);
+        rows[i] = keys[2];
+        rows[i].path = paths[i];
+    }
+    domus_yaml *yaml = reader_of(&own);
+    ck_assert_int_eq(domus_yaml_set(yaml, "chat.k63=7"), 0);
+    ck_assert_uint_eq(settings_of(yaml)->retries, 7);
+    domus_yaml_free(yaml);
+    rows[DOMUS_SECTION_KEYS_MAX] = keys[3];
+    refuses("chat", rows, sizeof(struct settings), "too many rows");
+    for (size_t i = 0; i < DOMUS_SECTION_KEYS_MAX; i++) /* each is a section with one key */
+        snprintf(paths[i], sizeof paths[i], "k%zu.a", i);
+    rows[DOMUS_SECTION_KEYS_MAX].path = NULL;
+    refuses("chat", rows, sizeof(struct settings), "the schema is too large");
+}
+END_TEST
+
+DOMT_MAIN("section", 10, defaults_are_there_before_anything_is_read,
+          every_kind_of_key_is_read_beside_keys_of_domus, wrong_values_are_named_with_their_place,
+          wrong_keys_and_types_are_named_with_their_place, text_without_a_default_must_be_given,
+          check_of_the_section_sees_whole_values_only, assignments_reach_the_section,
+          source_with_a_fault_leaves_the_section_as_it_was, wrong_table_is_refused,
+          two_rows_of_one_path_are_refused, table_has_a_greatest_length)
