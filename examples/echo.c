@@ -13,7 +13,7 @@ static int echo_read(domus_stack *stack, void *self, domus_channel *channel, dom
 {
     (void)stack;
     (void)self;
-    return domus_channel_write(channel, bytes); /* consumed in every case */
+    return domus_channel_write(stack, channel, bytes); /* consumed in every case */
 }
 
 static const domus_behaviour echo = {

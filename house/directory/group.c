@@ -5,6 +5,7 @@
 #include "house/directory/group.h"
 
 #include "base/memory.h"
+#include "base/siphash.h"
 #include "house/conversation/stack.h"
 #include "house/family/family.h"
 #include "house/family/life.h"
@@ -113,7 +114,7 @@ int domi_group_open(domi_manager *manager, const char *name, domi_group **ret_gr
         return -EINVAL;
     if (groups == NULL)
         return -ENOSPC;
-    uint64_t hash = domi_names_hash(groups->key, name, strlen(name));
+    uint64_t hash = domi_siphash(groups->key, name, strlen(name));
     _Atomic(domi_group *) *bucket = &groups->buckets[hash & (groups->buckets_count - 1)];
     domi_group *group = find(bucket, name);
     if (group == NULL) {

@@ -32,6 +32,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "base/siphash.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -75,49 +76,6 @@ typedef struct home {
     uint32_t tag; /* the upper bits of its words in the buckets; not 0 */
 } home;
 
-static uint64_t rotate_left(uint64_t word, unsigned by)
-{
-    return word << by | word >> (64 - by);
-}
-
-static void sip_rounds(uint64_t state[4], unsigned count)
-{
-    for (; count > 0; count--) {
-        state[0] += state[1];
-        state[2] += state[3];
-        state[1] = rotate_left(state[1], 13) ^ state[0];
-        state[3] = rotate_left(state[3], 16) ^ state[2];
-        state[0] = rotate_left(state[0], 32);
-        state[2] += state[1];
-        state[0] += state[3];
-        state[1] = rotate_left(state[1], 17) ^ state[2];
-        state[3] = rotate_left(state[3], 21) ^ state[0];
-        state[2] = rotate_left(state[2], 32);
-    }
-}
-
-/* SipHash of a name. The last word holds up to 7 bytes, then zeros, and the length in the uppermost
- * byte. */
-static uint64_t hash_of(const uint64_t key[2], const uint64_t words[NAME_WORDS], size_t length)
-{
-    uint64_t state[4] = {
-        key[0] ^ UINT64_C(0x736f6d6570736575),
-        key[1] ^ UINT64_C(0x646f72616e646f6d),
-        key[0] ^ UINT64_C(0x6c7967656e657261),
-        key[1] ^ UINT64_C(0x7465646279746573),
-    };
-
-    for (size_t i = 0; i <= length / 8; i++) {
-        uint64_t word = words[i] | (i == length / 8 ? (uint64_t)length << 56 : 0);
-        state[3] ^= word;
-        sip_rounds(state, 2);
-        state[0] ^= word;
-    }
-    state[2] ^= 0xff;
-    sip_rounds(state, 4);
-    return state[0] ^ state[1] ^ state[2] ^ state[3];
-}
-
 /* Read and check a name. Returns 0; -EINVAL. Reads no byte behind the zero at its end, and at most
  * DOMI_NAME_MAX + 1 bytes. */
 static int name_read(const domi_names *names, const char *text, name *ret_name)
@@ -132,7 +90,7 @@ static int name_read(const domi_names *names, const char *text, name *ret_name)
         return -EINVAL;
     *ret_name = (name){.words_count = (uint32_t)(length / 8 + 1)};
     memcpy(ret_name->words, text, length);
-    ret_name->hash = hash_of(names->key, ret_name->words, length);
+    ret_name->hash = domi_siphash(names->key, text, length);
     return 0;
 }
 
@@ -427,13 +385,4 @@ uint32_t domi_names_count(const domi_names *names)
 uint64_t domi_names_refused(const domi_names *names)
 {
     return domi_counter_read(&names->refused);
-}
-
-uint64_t domi_names_hash(const uint64_t key[2], const void *bytes, size_t length)
-{
-    uint64_t words[NAME_WORDS] = {0};
-
-    DOMI_CHECK(length <= DOMI_NAME_MAX);
-    memcpy(words, bytes, length);
-    return hash_of(key, words, length);
 }

@@ -98,7 +98,4 @@ void domi_names_walk(const domi_names *names,
 uint32_t domi_names_count(const domi_names *names);
 uint64_t domi_names_refused(const domi_names *names);
 
-/* Returns the SipHash-2-4 of 0 to 63 bytes. */
-uint64_t domi_names_hash(const uint64_t key[2], const void *bytes, size_t length);
-
 #endif

@@ -52,6 +52,7 @@
 #define DOMUS_CHANNEL_H
 
 #include <domus/actor.h>
+#include <domus/endpoint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -73,26 +74,53 @@ DOMUS_API domus_channel *domus_channel_running(const domus_stack *stack);
 /* The address of the channel's actor. */
 DOMUS_API domus_address domus_channel_address(const domus_channel *channel);
 
+/* The functions below act on a channel. They are for the channel's own functions and for those of
+ * the actor that it belongs to; any other actor gets -EPERM. */
+
 /* Queue `bytes` for sending. Bytes that an actor queues in one iteration of its thread's loop leave
  * in one send.
  *
  * Ownership: consumed in every case, also when this fails.
- * Returns 0; -EPIPE after domus_channel_close(), or when the connection is broken; -ENOBUFS when
- * more than channel.sendMax bytes would wait on this channel, or when the channels of this thread
- * have as many bytes queued together as they may (domus/memory.h). */
-DOMUS_API int domus_channel_write(domus_channel *channel, domus_buffer *bytes);
+ * Returns 0; -EPERM; -EPIPE after domus_channel_finish() or domus_channel_close(), or when the
+ * connection is broken; -ENOBUFS when more than channel.sendMax bytes would wait on this channel,
+ * or when the channels of this thread have as many bytes queued together as they may
+ * (domus/memory.h). */
+DOMUS_API int domus_channel_write(domus_stack *stack, domus_channel *channel, domus_buffer *bytes);
+
+/* Read no more: on_read and on_end are not called until domus_channel_resume(). Bytes that have
+ * come wait here, bytes that still come wait in the kernel, and the peer is slowed down as its
+ * window fills. While bytes of the peer wait the channel is not idle; otherwise channel.idleTimeout
+ * goes on. In a drain a paused channel is waited for like any other, for shutdown.drainTimeout at
+ * most. To pause a channel twice changes nothing, nor does a resume of one that is not paused.
+ *
+ * Returns 0; -EPERM; -EPIPE when the channel is being closed. */
+DOMUS_API int domus_channel_pause(domus_stack *stack, domus_channel *channel);
+DOMUS_API int domus_channel_resume(domus_stack *stack, domus_channel *channel);
+
+/* Finish sending (half close): when everything queued is sent, FIN is sent. The channel goes on
+ * reading until the peer finishes, too, or one of the two closes.
+ *
+ * Returns 0; -EPERM; -EALREADY when this was done, or when the channel is being closed. */
+DOMUS_API int domus_channel_finish(domus_stack *stack, domus_channel *channel);
 
 /* Close the channel when everything queued is sent: then FIN is sent, and the peer has up to
  * channel.linger to close. Bytes that the peer sends meanwhile are read and thrown away, because a
  * reset could overtake the answer otherwise. on_read is not called any more.
  *
- * Returns 0; -EALREADY when the channel is being closed. */
-DOMUS_API int domus_channel_close(domus_channel *channel);
+ * Returns 0; -EPERM; -EALREADY when the channel is being closed. */
+DOMUS_API int domus_channel_close(domus_stack *stack, domus_channel *channel);
 
 /* Close the channel at once with a reset (RST). Bytes that are queued are thrown away. `error` (a
- * negative errno) is given to on_close, which is called after the running handler has returned.
- * This never fails. */
-DOMUS_API void domus_channel_reset(domus_channel *channel, int error);
+ * negative errno; any other number means -ECONNABORTED) is given to on_close, which is called after
+ * the running handler has returned. On a channel that is closed already nothing happens.
+ *
+ * Returns 0; -EPERM. */
+DOMUS_API int domus_channel_reset(domus_stack *stack, domus_channel *channel, int error);
+
+/* The endpoints of the connection. Each call asks the kernel. Returns 0; -ENOTCONN when the kernel
+ * does not tell any more, as in on_close. */
+DOMUS_API int domus_channel_peer(const domus_channel *channel, domus_endpoint *ret_peer);
+DOMUS_API int domus_channel_local(const domus_channel *channel, domus_endpoint *ret_local);
 
 /* A pointer that the actor may store with the channel. It is NULL at first; the library does not
  * use it. */
@@ -102,6 +130,18 @@ DOMUS_API void *domus_channel_data(const domus_channel *channel);
 /* Bytes that are queued and that the kernel has not taken yet; in on_close, the bytes that the
  * kernel never took. */
 DOMUS_API uint64_t domus_channel_queued(const domus_channel *channel);
+
+/* Figures of one channel. Times are those of domus_now_ns(). */
+typedef struct domus_channel_counters {
+    uint64_t received_bytes; /* bytes that came while the channel was open */
+    uint64_t sent_bytes;     /* bytes that the kernel has taken */
+    uint64_t queued_bytes;   /* bytes that it has not taken yet */
+    uint64_t opened_ns;      /* when the channel was made */
+    uint64_t active_ns;      /* when the last bytes came or went */
+} domus_channel_counters;
+
+DOMUS_API void domus_channel_counts(const domus_channel *channel,
+                                    domus_channel_counters *ret_counters);
 
 /* Make a buffer of `size` bytes (1 B..1 MiB) from the pool of the running thread.
  *

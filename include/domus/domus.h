@@ -12,6 +12,7 @@
 #include <domus/descriptor.h>
 #include <domus/detached.h>
 #include <domus/dump.h>
+#include <domus/endpoint.h>
 #include <domus/group.h>
 #include <domus/hooks.h>
 #include <domus/letters.h>

@@ -47,26 +47,31 @@ struct domus_channel {
     bool starved : 1; /* the channel waits for a receive buffer */
     bool dirty : 1;   /* the channel is in the list of those with something to send */
     bool cancelled_all : 1;
-    bool abort : 1;     /* the close sends RST */
+    bool abort : 1;    /* the close sends RST */
+    bool halted : 1;   /* the actor does not want to be shown more for now */
+    bool finished : 1; /* the actor has finished sending: FIN follows what is queued */
+    bool fin_sent : 1;
     bool drain : 1;     /* the system drains: close once everything received is answered */
     bool close_due : 1; /* the peer has finished, without on_end: close when `conversations` is 0 */
     uint32_t held;      /* received pieces that are not freed yet */
     uint32_t conversations; /* conversations that on_read began and that have not ended */
     domi_buffer_list inbound;
     domi_buffer_list outbound;
-    uint64_t queued_bytes; /* bytes in outbound that are not sent */
-    uint64_t unsent_bytes; /* bytes that were dropped unsent; on_close may ask for them */
-    uint64_t cost;         /* memory of outbound in bytes (domi_buffer_cost) */
-    uint64_t copied;       /* memory of heap buffers in inbound in bytes */
-    uint64_t sent_bytes;   /* bytes that the kernel has taken since the channel opened */
-    uint64_t peer_took;    /* bytes that the peer had acknowledged at peer_seen_ns */
-    uint64_t peer_seen_ns; /* when the peer was last seen to acknowledge enough (shed.c) */
-    uint32_t head_offset;  /* bytes of the first buffer of outbound that are sent */
-    uint64_t drain_bytes;  /* bytes in the socket when the drain began, not yet read */
-    uint64_t active_ns;    /* when the last byte came or went */
-    uint64_t silent_ns;    /* begin of the wait for the peer's first byte; 0: it has come */
-    uint64_t send_ns;      /* when the send in flight began */
-    domi_io_timer timer;   /* fires at the earliest time-out of the channel, or before */
+    uint64_t queued_bytes;   /* bytes in outbound that are not sent */
+    uint64_t unsent_bytes;   /* bytes that were dropped unsent; on_close may ask for them */
+    uint64_t cost;           /* memory of outbound in bytes (domi_buffer_cost) */
+    uint64_t copied;         /* memory of heap buffers in inbound in bytes */
+    uint64_t received_bytes; /* bytes that came while the channel was OPEN */
+    uint64_t opened_ns;      /* when the channel was made */
+    uint64_t sent_bytes;     /* bytes that the kernel has taken since the channel opened */
+    uint64_t peer_took;      /* bytes that the peer had acknowledged at peer_seen_ns */
+    uint64_t peer_seen_ns;   /* when the peer was last seen to acknowledge enough (shed.c) */
+    uint32_t head_offset;    /* bytes of the first buffer of outbound that are sent */
+    uint64_t drain_bytes;    /* bytes in the socket when the drain began, not yet read */
+    uint64_t active_ns;      /* when the last byte came or went */
+    uint64_t silent_ns;      /* begin of the wait for the peer's first byte; 0: it has come */
+    uint64_t send_ns;        /* when the send in flight began */
+    domi_io_timer timer;     /* fires at the earliest time-out of the channel, or before */
     domus_channel *next_dirty;
     domus_channel *next_starved;
     domus_channel *next_crowded;

@@ -8,21 +8,11 @@
 #include <errno.h>
 #include <sys/ioctl.h>
 
-int domus_channel_close(domus_channel *channel)
-{
-    return domi_channel_flush(channel);
-}
-
-void domus_channel_reset(domus_channel *channel, int error)
-{
-    domi_channel_end(channel, error < 0 ? error : -ECONNABORTED, true);
-}
-
 void domi_channel_close_when_answered(domus_channel *channel)
 {
     channel->close_due = true;
     if (channel->conversations == 0)
-        (void)domus_channel_close(channel);
+        (void)domi_channel_close(channel);
 }
 
 void domi_channel_drain(domus_channel *channel)
@@ -36,7 +26,7 @@ void domi_channel_drain_step(domus_channel *channel)
     if (channel->drain && channel->state == DOMI_CHANNEL_OPEN && channel->opened &&
         channel->inbound.head == NULL && (channel->drain_bytes == 0 || channel->ended) &&
         channel->house->stacks == NULL)
-        (void)domus_channel_close(channel);
+        (void)domi_channel_close(channel);
 }
 
 void domi_channel_fail(domus_channel *channel, int error)

@@ -1,6 +1,5 @@
-/* This side closes a channel for these reasons: its actor says so (domus_channel_close() and
- * domus_channel_reset()), everything is answered after the peer has finished or in a drain, or the
- * ring has failed. Owner thread. */
+/* The library itself closes a channel for these reasons: everything is answered after the peer has
+ * finished, or in a drain, or the ring has failed. Owner thread. */
 #ifndef DOMI_IO_CHANNELS_CLOSE_H
 #define DOMI_IO_CHANNELS_CLOSE_H
 

@@ -61,6 +61,7 @@ static void take_bytes(domus_channel *channel, const domi_completion *completion
         return;
     }
     domi_counter_add(&io->counters.received_bytes, size);
+    channel->received_bytes += size;
     keep_piece(channel, buffer);
     domi_channel_decide_receive(channel);
 }

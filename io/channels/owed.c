@@ -24,7 +24,7 @@ static uint64_t undelivered_bytes(const domus_channel *channel)
                                          &size) != 0 ||
         domain == AF_UNIX)
         return 0;
-    return channel->state == DOMI_CHANNEL_LINGERING ? bytes - 1 : bytes;
+    return channel->fin_sent ? bytes - 1 : bytes;
 }
 
 bool domi_channel_has_undelivered(const domus_channel *channel)

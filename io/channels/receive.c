@@ -77,7 +77,7 @@ void domi_channel_decide_receive(domus_channel *channel)
 
     note_high(channel);
     domi_channel_note_crowded(channel);
-    channel->blocked = channel->high || channel->crowded;
+    channel->blocked = channel->high || channel->crowded || channel->halted;
     if (was_blocked && !channel->blocked &&
         (channel->inbound.head != NULL || (channel->ended && !channel->end_told)))
         domi_channel_make_ready(channel);

@@ -20,12 +20,12 @@ void domi_channel_mark_dirty(domus_channel *channel)
     channel->io->dirty = channel;
 }
 
-int domus_channel_write(domus_channel *channel, domus_buffer *bytes)
+int domi_channel_write(domus_channel *channel, domus_buffer *bytes)
 {
     domi_io *io = channel->io;
     int error = 0;
 
-    if (channel->state != DOMI_CHANNEL_OPEN)
+    if (channel->state != DOMI_CHANNEL_OPEN || channel->finished)
         error = -EPIPE;
     else if (channel->queued_bytes + bytes->size > io->config->channel.send_max_bytes ||
              domi_channel_is_refused(channel, bytes->size))

@@ -7,6 +7,9 @@
 /* Put the channel on the list of those that have something to send. */
 void domi_channel_mark_dirty(domus_channel *channel);
 
+/* Queue `bytes` to be sent, as domus_channel_write() says, for whoever calls. */
+int domi_channel_write(domus_channel *channel, domus_buffer *bytes);
+
 /* Queue one send of the bytes that wait, unless one is in flight or the channel closes. */
 void domi_channel_send(domus_channel *channel);
 

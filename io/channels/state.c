@@ -2,7 +2,7 @@
  *
  *      domi_channel_adopt (table.c)
  *          |
- *          v   domi_channel_flush             settle_flushing: FIN
+ *          v   domi_channel_close             settle_flushing: FIN
  *        OPEN --------------------> FLUSHING ----------------------> LINGERING
  *          |                           |                                 |
  *          | domi_channel_end          | settle_flushing, if the         | domi_channel_settle,
@@ -74,9 +74,23 @@ static void begin_closing(domus_channel *channel, int error, bool abort)
         domi_channel_drop_outbound(channel);
 }
 
+/* Send FIN, once, when everything that was queued before it is sent. */
+static void send_fin(domus_channel *channel)
+{
+    if (channel->fin_sent)
+        return;
+    channel->fin_sent = true;
+    domi_socket_shutdown(channel->io, channel->fd, SHUT_WR);
+}
+
+static bool has_sent_all(const domus_channel *channel)
+{
+    return !channel->sending && channel->outbound.head == NULL;
+}
+
 static void settle_flushing(domus_channel *channel)
 {
-    if (channel->sending || channel->outbound.head != NULL)
+    if (!has_sent_all(channel))
         return;
     /* The peer has finished sending, so nothing has to be waited for, except in a drain: then the
      * channel stays open until the peer has acknowledged everything. */
@@ -86,7 +100,7 @@ static void settle_flushing(domus_channel *channel)
     }
     /* Send FIN and wait for the peer's FIN. A close while bytes are unread would send a reset,
      * which can overtake the bytes that were sent. */
-    domi_socket_shutdown(channel->io, channel->fd, SHUT_WR);
+    send_fin(channel);
     move_channel(channel, DOMI_CHANNEL_LINGERING);
     domi_channel_set_timer(channel,
                            channel->io->manager->now_ns + channel->io->config->channel.linger_ns);
@@ -131,6 +145,8 @@ static void settle_closing(domus_channel *channel)
 
 void domi_channel_settle(domus_channel *channel)
 {
+    if (channel->state == DOMI_CHANNEL_OPEN && channel->finished && has_sent_all(channel))
+        send_fin(channel);
     if (channel->state == DOMI_CHANNEL_FLUSHING)
         settle_flushing(channel);
     if (channel->state == DOMI_CHANNEL_LINGERING && channel->ended &&
@@ -143,7 +159,16 @@ void domi_channel_settle(domus_channel *channel)
     DOMI_CHECK_SLOW(domi_channel_is_sound(channel));
 }
 
-int domi_channel_flush(domus_channel *channel)
+int domi_channel_finish(domus_channel *channel)
+{
+    if (channel->state != DOMI_CHANNEL_OPEN || channel->finished)
+        return -EALREADY;
+    channel->finished = true;
+    domi_channel_settle(channel);
+    return 0;
+}
+
+int domi_channel_close(domus_channel *channel)
 {
     if (channel->state != DOMI_CHANNEL_OPEN)
         return -EALREADY;

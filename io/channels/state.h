@@ -8,9 +8,13 @@
  * May be called at any time. */
 void domi_channel_settle(domus_channel *channel);
 
-/* Do the work of domus_channel_close(): send the queued bytes, then FIN. Returns 0; -EALREADY if
- * the channel is being closed. */
-int domi_channel_flush(domus_channel *channel);
+/* Close the channel when the queued bytes are sent, as domus_channel_close() says. Returns 0;
+ * -EALREADY if the channel is being closed. */
+int domi_channel_close(domus_channel *channel);
+
+/* Send FIN when the queued bytes are sent, and go on reading, as domus_channel_finish() says.
+ * Returns 0; -EALREADY if that was done, or if the channel is being closed. */
+int domi_channel_finish(domus_channel *channel);
 
 /* End the channel with `error` for on_close, without sending the queued bytes. With `abort` the
  * peer gets RST. */

@@ -96,6 +96,7 @@ int domi_channel_adopt(domi_io *io, domi_house *owner, int fd, domi_peer *peer)
         .fd = fd,
         .slot = slot,
         .slot_generation = io->slots[slot].generation & DOMI_OP_GENERATION_MASK,
+        .opened_ns = io->manager->now_ns,
         .active_ns = io->manager->now_ns,
         .silent_ns = io->manager->now_ns,
     };

@@ -71,7 +71,7 @@ void domi_channel_conversation_ended(domi_manager *manager, domi_house *house)
     }
     DOMI_CHECK(channel->conversations != 0);
     if (--channel->conversations == 0 && channel->close_due)
-        (void)domus_channel_close(channel);
+        (void)domi_channel_close(channel);
 }
 
 bool domi_channel_fail_actor(domi_manager *manager, domi_house *house, int error)
@@ -211,7 +211,7 @@ static uint32_t stop_channel(domi_house *house, domus_channel *channel)
     if (house->parent != NULL && (house->parent->marks & DOMI_MARK_RESTART) != 0)
         domi_channel_end(channel, -ECANCELED, true);
     else
-        (void)domus_channel_close(channel);
+        (void)domi_channel_close(channel);
     /* on_mount has failed, or has not been called: then no callback runs for the channel */
     if (channel->state == DOMI_CHANNEL_CLOSED && domi_house_is_stopping_unmounted(house)) {
         domi_channel_free(channel);
@@ -249,31 +249,4 @@ bool domi_channels_handle_event(domi_manager *manager, domi_house *house, domi_e
         domi_channel_adopt(accepted->io, house, accepted->fd, accepted->peer) != 0)
         domi_accepted_type.release(domi_envelope_payload(message));
     return true;
-}
-
-domus_channel *domus_channel_running(const domus_stack *stack)
-{
-    const domi_house *house = domi_stack_house(stack);
-
-    return domi_house_is_channel(house) ? channel_of(house) : NULL;
-}
-
-domus_address domus_channel_address(const domus_channel *channel)
-{
-    return domi_house_address(channel->house);
-}
-
-void domus_channel_set_data(domus_channel *channel, void *data)
-{
-    channel->data = data;
-}
-
-void *domus_channel_data(const domus_channel *channel)
-{
-    return channel->data;
-}
-
-uint64_t domus_channel_queued(const domus_channel *channel)
-{
-    return channel->queued_bytes + channel->unsent_bytes;
 }

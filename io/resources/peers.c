@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "house/directory/name_table.h"
+#include "base/siphash.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -109,7 +109,7 @@ static uint32_t bucket_of(const domi_peers *peers, const domi_peer_key *key)
 {
     const uint64_t words[2] = {key->network, (uint64_t)key->family << 1 | key->is_local};
 
-    return (uint32_t)domi_names_hash(peers->hash_key, words, sizeof words) &
+    return (uint32_t)domi_siphash(peers->hash_key, words, sizeof words) &
            (peers->buckets_count - 1);
 }
 

@@ -243,28 +243,7 @@ START_TEST(names_walk_visits_each_once)
 }
 END_TEST
 
-/* The published vectors: the bytes 0, 1, 2, ... under the key 0, 1, ..., 15. */
-START_TEST(names_are_hashed_by_siphash_2_4)
-{
-    static const struct {
-        size_t length;
-        uint64_t hash;
-    } vectors[] = {
-        {0, UINT64_C(0x726fdb47dd0e0e31)},  {1, UINT64_C(0x74f839c593dc67fd)},
-        {7, UINT64_C(0xab0200f58b01d137)},  {8, UINT64_C(0x93f5f5799a932462)},
-        {15, UINT64_C(0xa129ca6149be45e5)}, {63, UINT64_C(0x958a324ceb064572)},
-    };
-    unsigned char bytes[64];
-
-    for (unsigned i = 0; i < sizeof bytes; i++)
-        bytes[i] = (unsigned char)i;
-    for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++)
-        ck_assert_uint_eq(domi_names_hash(key, bytes, vectors[i].length), vectors[i].hash);
-}
-END_TEST
-
 DOMT_MAIN("names", 60, names_put_is_found_until_removed, names_differ_by_any_byte_and_by_length,
           names_are_1_to_63_bytes_of_printable_ascii_without_space, names_taken_by_another_stay_his,
           names_are_removed_by_their_address_only, names_of_one_address_may_be_several,
-          names_do_what_a_plain_array_does, names_walk_visits_each_once,
-          names_are_hashed_by_siphash_2_4)
+          names_do_what_a_plain_array_does, names_walk_visits_each_once)

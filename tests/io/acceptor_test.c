@@ -8,6 +8,7 @@
 #include "house/dispatch/manage.h"
 #include "house/family/life.h"
 #include "io/channels/channel.h"
+#include "io/channels/state.h"
 #include "tests/io/turn.h"
 #include "tests/support/fake_backend.h"
 #include "tests/support/suite.h"
@@ -168,7 +169,7 @@ static bool is_closed(int peer)
 
 static void hang_up(node *at)
 {
-    domus_channel_reset(at->newest, -ECONNABORTED);
+    domi_channel_end(at->newest, -ECONNABORTED, true);
     domt_fake_cancel_step(at->io.ring);
     turns(2);
 }

@@ -1,6 +1,8 @@
 /* The bed: the actor that notes, and the functions by which a test takes turns and plays the ring.
  */
 #include "tests/io/bed.h"
+#include "io/channels/send.h"
+#include "io/channels/state.h"
 
 #include "base/memory.h"
 #include "house/dispatch/manage.h"
@@ -62,7 +64,7 @@ static int on_read(domus_stack *stack, void *self, domus_channel *channel, domus
     if (size <= 16)
         note(bed, "%c(%.*s) ", name_of(channel), (int)size, (char *)domus_buffer_data(bytes));
     if (bed->mode == DOMT_BED_ECHO) {
-        bed->write_result = domus_channel_write(channel, bytes);
+        bed->write_result = domi_channel_write(channel, bytes);
     } else if (bed->mode == DOMT_BED_KEEP) {
         ck_assert_uint_lt(bed->kept_count, DOMT_BED_KEPT_MAX);
         bed->kept[bed->kept_count++] = bytes;
@@ -70,7 +72,7 @@ static int on_read(domus_stack *stack, void *self, domus_channel *channel, domus
         domus_buffer_free(bytes);
     }
     if (bed->close_on_read)
-        ck_assert_int_eq(domus_channel_close(channel), 0);
+        ck_assert_int_eq(domi_channel_close(channel), 0);
     return bed->read_result;
 }
 
@@ -83,13 +85,13 @@ static int on_end(domus_stack *stack, void *self, domus_channel *channel)
     if (bed->reset_on_end) {
         domus_buffer *last = NULL;
         ck_assert_int_eq(domus_buffer_new(stack, 8, &last), 0);
-        ck_assert_int_eq(domus_channel_write(channel, last), 0);
-        domus_channel_reset(channel, -EPROTO);
+        ck_assert_int_eq(domi_channel_write(channel, last), 0);
+        domi_channel_end(channel, -EPROTO, true);
         return 0;
     }
     if (bed->ignore_end)
         return 0;
-    return bed->end_result != 0 ? bed->end_result : domus_channel_close(channel);
+    return bed->end_result != 0 ? bed->end_result : domi_channel_close(channel);
 }
 
 static void on_close(domus_stack *stack, void *self, domus_channel *channel, int error)

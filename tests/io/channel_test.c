@@ -1,6 +1,8 @@
 /* io/channels/: the actor of a channel is told open, read, end and close in order, a channel ends
  * in every state, and it has time-outs. */
 #include "base/memory.h"
+#include "io/channels/send.h"
+#include "io/channels/state.h"
 #include "tests/io/bed.h"
 #include "tests/support/death.h"
 #include "tests/support/suite.h"
@@ -32,7 +34,7 @@ static void put(const char *text)
 
     ck_assert_ptr_nonnull(buffer);
     memcpy(domus_buffer_data(buffer), text, strlen(text));
-    ck_assert_int_eq(domus_channel_write(bed.channels[0], buffer), 0);
+    ck_assert_int_eq(domi_channel_write(bed.channels[0], buffer), 0);
 }
 
 static void feed(const char *text)
@@ -67,7 +69,7 @@ START_TEST(the_fin_follows_all_that_is_queued)
     domt_bed_init(&bed);
     begin(DOMT_BED_ECHO);
     put("last words");
-    ck_assert_int_eq(domus_channel_close(bed.channels[0]), 0);
+    ck_assert_int_eq(domi_channel_close(bed.channels[0]), 0);
     domt_bed_turn(&bed);
     domt_fake_sent(bed.fake, fd, 4);
     domt_bed_settle(&bed);
@@ -89,7 +91,7 @@ START_TEST(lingering_is_bounded)
     domt_bed_init(&bed);
     bed.config.channel.linger_ns = 100 * DOMT_BED_MS;
     begin(DOMT_BED_DROP);
-    ck_assert_int_eq(domus_channel_close(bed.channels[0]), 0);
+    ck_assert_int_eq(domi_channel_close(bed.channels[0]), 0);
     for (int i = 0; i < 9; i++) {
         feed("more"); /* a peer that goes on sending buys no time */
         domt_bed_pass(&bed, 10);
@@ -114,7 +116,7 @@ START_TEST(a_descriptor_is_closed_when_nothing_is_in_flight_and_never_before)
         begin(DOMT_BED_DROP);
         put("x");
         domt_bed_turn(&bed);
-        domus_channel_reset(bed.channels[0], -EPROTO);
+        domi_channel_end(bed.channels[0], -EPROTO, true);
         domt_op *ops[3] = {domt_fake_find(bed.fake, DOMT_RECEIVE, fd),
                            domt_fake_find(bed.fake, DOMT_SEND, fd),
                            domt_fake_find(bed.fake, DOMT_CANCEL_FD, fd)};
@@ -166,13 +168,13 @@ static void to_ended_and_dirty(void)
 static void to_flushing(void)
 {
     to_sending();
-    ck_assert_int_eq(domus_channel_close(bed.channels[0]), 0);
+    ck_assert_int_eq(domi_channel_close(bed.channels[0]), 0);
     domt_bed_turn(&bed);
 }
 
 static void to_lingering(void)
 {
-    ck_assert_int_eq(domus_channel_close(bed.channels[0]), 0);
+    ck_assert_int_eq(domi_channel_close(bed.channels[0]), 0);
     domt_bed_turn(&bed);
 }
 
@@ -240,8 +242,8 @@ START_TEST(a_reset_works_in_every_state)
         domt_bed_init(&bed);
         begin(DOMT_BED_DROP);
         states[i]();
-        domus_channel_reset(bed.channels[0], -EPROTO);
-        domus_channel_reset(bed.channels[0], -EIO); /* the first one counts */
+        domi_channel_end(bed.channels[0], -EPROTO, true);
+        domi_channel_end(bed.channels[0], -EIO, true); /* the first one counts */
         held_to_be_over(i, "reset", -EPROTO);
     }
 }
@@ -254,7 +256,7 @@ START_TEST(a_close_works_in_every_state)
         bed.config.channel.linger_ns = 5 * DOMT_BED_MS;
         begin(DOMT_BED_DROP);
         states[i]();
-        ck_assert_int_eq(domus_channel_close(bed.channels[0]),
+        ck_assert_int_eq(domi_channel_close(bed.channels[0]),
                          states[i] == to_flushing || states[i] == to_lingering ? -EALREADY : 0);
         for (int turn = 0; turn < 20; turn++) {
             domt_bed_pass(&bed, 1);
@@ -282,7 +284,7 @@ START_TEST(the_peers_reset_ends_every_state)
         if (send != NULL)
             domt_fake_complete(bed.fake, send, receive != NULL ? -EPIPE : -ECONNRESET, 0);
         if (receive == NULL && send == NULL)
-            domus_channel_reset(bed.channels[0], -ECONNRESET); /* nothing in flight tells it */
+            domi_channel_end(bed.channels[0], -ECONNRESET, true); /* nothing in flight tells it */
         held_to_be_over(i, "peer's reset", -ECONNRESET);
     }
 }
@@ -385,7 +387,7 @@ static void bring_a_late_completion(void *context)
     uint32_t generation = bed.channels[0]->slot_generation;
 
     (void)context;
-    domus_channel_reset(bed.channels[0], -EPROTO);
+    domi_channel_end(bed.channels[0], -EPROTO, true);
     domt_bed_settle(&bed);
     int again_peer;
     (void)domt_bed_connect(&bed, &again_peer);

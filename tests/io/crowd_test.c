@@ -3,6 +3,8 @@
 
 #include "io/channels/ready.h"
 #include "io/channels/receive.h"
+#include "io/channels/send.h"
+#include "io/channels/state.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 
@@ -48,7 +50,7 @@ static void end(void)
 
 static int write_to(uint32_t i, uint32_t size)
 {
-    int result = domus_channel_write(bed.channels[i], domi_buffer_heap(&bed.io, size));
+    int result = domi_channel_write(bed.channels[i], domi_buffer_heap(&bed.io, size));
 
     domt_bed_settle(&bed);
     return result;
@@ -325,9 +327,9 @@ START_TEST(crowded_channels_close_in_any_order)
     for (uint32_t i = 1; i < 5; i++)
         domi_channel_decide_receive(bed.channels[i]);
     ck_assert_uint_eq(bed.io.crowd_count, 5);
-    domus_channel_reset(bed.channels[2], -EPROTO);
-    domus_channel_reset(bed.channels[4], -EPROTO);
-    ck_assert_int_eq(domus_channel_close(bed.channels[1]), 0);
+    domi_channel_end(bed.channels[2], -EPROTO, true);
+    domi_channel_end(bed.channels[4], -EPROTO, true);
+    ck_assert_int_eq(domi_channel_close(bed.channels[1]), 0);
     ck_assert_uint_eq(bed.io.crowd_count, 2);
     ck_assert_ptr_eq(bed.io.crowd_head, bed.channels[0]);
     ck_assert_ptr_eq(bed.io.crowd_tail, bed.channels[3]);
@@ -342,7 +344,7 @@ START_TEST(what_a_trimmed_buffer_takes_is_counted)
     begin(1, BOUND);
     domus_buffer *buffer = domi_buffer_heap(&bed.io, 100000);
     ck_assert_int_eq(domus_buffer_trim(buffer, 1), 0);
-    ck_assert_int_eq(domus_channel_write(bed.channels[0], buffer), 0);
+    ck_assert_int_eq(domi_channel_write(bed.channels[0], buffer), 0);
     ck_assert_uint_eq(domus_channel_queued(bed.channels[0]), 1);
     ck_assert_uint_ge(domi_io_queued(&bed.io), 100000);
     ck_assert(is_crowded(0));
@@ -415,7 +417,7 @@ START_TEST(copies_that_wait_for_the_actor_are_counted)
     ck_assert_uint_eq(domi_io_queued(&bed.io), 0);
     domt_bed_feed(&bed, fds[0], 'x', 200);
     (void)domi_io_reap(&bed.io);
-    domus_channel_reset(bed.channels[0], -EPROTO); /* also when it is thrown away */
+    domi_channel_end(bed.channels[0], -EPROTO, true); /* also when it is thrown away */
     domt_bed_settle(&bed);
     ck_assert_uint_eq(domi_io_queued(&bed.io), 0);
     end();

@@ -1,6 +1,7 @@
 /* io/completions/drain.c: which channels stay when a thread drains, for how long, and what is
  * counted. */
 #include "io/channels/owed.h"
+#include "io/channels/state.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 
@@ -147,7 +148,7 @@ START_TEST(outside_a_drain_the_linger_time_holds_and_counts_what_it_cuts)
     begin(DOMT_BED_DROP);
     fill_kernel();
     uint64_t bytes = (uint64_t)undelivered();
-    ck_assert_int_eq(domus_channel_close(bed.channels[0]), 0);
+    ck_assert_int_eq(domi_channel_close(bed.channels[0]), 0);
     pass(LINGER_MS + 10);
     domt_bed_settle(&bed);
     ck_assert(!domt_bed_is_open(fd));
@@ -239,7 +240,7 @@ END_TEST
 START_TEST(what_comes_after_a_close_is_counted_as_thrown_away)
 {
     begin(DOMT_BED_DROP);
-    ck_assert_int_eq(domus_channel_close(bed.channels[0]), 0);
+    ck_assert_int_eq(domi_channel_close(bed.channels[0]), 0);
     domt_bed_feed(&bed, fd, 'x', 12);
     domt_bed_turn(&bed);
     ck_assert_uint_eq(bed.io.counters.discarded_bytes, 12);

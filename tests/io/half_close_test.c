@@ -7,6 +7,8 @@
 #include "house/family/life.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
+#include "io/channels/send.h"
+#include "io/channels/state.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 
@@ -43,7 +45,7 @@ static void put(domus_stack *stack, domus_channel *channel, char byte)
 
     ck_assert_int_eq(domus_buffer_new(stack, 1, &buffer), 0);
     *(char *)domus_buffer_data(buffer) = byte;
-    ours.written = domus_channel_write(channel, buffer);
+    ours.written = domi_channel_write(channel, buffer);
 }
 
 /* A conversation that begins in on_read has no frame, so each digit has a function of its own. */
@@ -351,7 +353,7 @@ START_TEST(on_end_runs_at_once_and_closes_when_it_likes)
     pass(5);
     sends("3");
     hold_open(); /* nothing is closed for who has an on_end */
-    ck_assert_int_eq(domus_channel_close(ours.channel), 0);
+    ck_assert_int_eq(domi_channel_close(ours.channel), 0);
     hold_closed(0);
     ck_assert_uint_eq(ours.ends, 1);
     end();
@@ -401,7 +403,7 @@ START_TEST(reset_ends_the_wait_and_cancels_the_conversation)
 {
     begin(&serving);
     send_and_finish("3");
-    domus_channel_reset(ours.channel, -EPROTO);
+    domi_channel_end(ours.channel, -EPROTO, true);
     hold_closed(-EPROTO);
     ck_assert_uint_eq(ours.answers, 1);
     ck_assert_uint_eq(ours.failed, 1);
@@ -416,7 +418,7 @@ START_TEST(conversation_of_a_channel_that_is_gone_does_not_count_for_the_next)
     begin(&going_on);
     send_and_finish("9k");
     uint32_t slot = ours.channel->slot;
-    domus_channel_reset(ours.channel, -EPROTO);
+    domi_channel_end(ours.channel, -EPROTO, true);
     hold_closed(-EPROTO);
     close(peer);
     ours.closes = 0;

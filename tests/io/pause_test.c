@@ -2,6 +2,7 @@
  * wherever it waits. The fake ring shows 20 completions for each enter, as the kernel does. */
 #include "house/message/mailbox.h"
 #include "io/channels/ready.h"
+#include "io/channels/state.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 
@@ -154,7 +155,7 @@ START_TEST(a_peer_that_is_being_closed_is_idle_whatever_it_sends)
     begin_idle(1, DOMT_BED_ECHO);
     domt_bed_feed(&bed, fds[0], 'x', PIECE);
     domt_bed_settle(&bed);
-    ck_assert_int_eq(domus_channel_close(bed.channels[0]), 0);
+    ck_assert_int_eq(domi_channel_close(bed.channels[0]), 0);
     ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_FLUSHING);
     ck_assert_int_eq(send(peers[0], "more", 4, 0), 4);
     domt_bed_pass(&bed, TIMEOUT_MS + 2);

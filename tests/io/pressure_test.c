@@ -1,6 +1,7 @@
 /* While memory is short channels read on, one piece at a time when it is critical; accepting pauses
  * (acceptor_test.c holds that). */
 #include "base/memory.h"
+#include "io/channels/state.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 
@@ -142,7 +143,7 @@ START_TEST(a_channel_that_closes_is_read_to_its_end)
 {
     begin(DOMT_BED_DROP);
     press(DOMUS_MEMORY_CRITICAL);
-    ck_assert_int_eq(domus_channel_close(bed.channels[0]), 0);
+    ck_assert_int_eq(domi_channel_close(bed.channels[0]), 0);
     domt_bed_turn(&bed);
     /* Bytes that stayed unread would turn the close into a reset, so they are read and thrown away.
      */

@@ -1,5 +1,6 @@
 /* A handler that refuses a channel: the channel is reset and counted, and the actor has not failed,
  * whatever strangers send. on_close knows how many bytes a channel that was reset had not sent. */
+#include "io/channels/state.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 
@@ -76,8 +77,7 @@ START_TEST(on_close_knows_what_was_not_sent)
     domt_fake_sent(bed.fake, fd, 30);
     domt_bed_turn(&bed);
     ck_assert_uint_eq(domus_channel_queued(bed.channels[0]), 120);
-    domus_channel_reset(bed.channels[0],
-                        -EPROTO); /* a send is in flight, and stays until it ends */
+    domi_channel_end(bed.channels[0], -EPROTO, true); /* a send is in flight until it ends */
     ck_assert_uint_eq(domus_channel_queued(bed.channels[0]), 120);
     domt_bed_settle(&bed);
     ck_assert_uint_eq(bed.closed, 1);
@@ -89,7 +89,7 @@ START_TEST(on_close_knows_what_was_not_sent)
     domt_bed_turn(&bed);
     domt_fake_sent(bed.fake, fd, 10);
     domt_bed_turn(&bed);
-    domus_channel_reset(bed.channels[1], -EPROTO);
+    domi_channel_end(bed.channels[1], -EPROTO, true);
     domt_bed_settle(&bed);
     ck_assert_uint_eq(bed.closed, 2);
     ck_assert_uint_eq(bed.unsent_bytes, 0);

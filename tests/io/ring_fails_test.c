@@ -4,6 +4,7 @@
 #include "house/family/life.h"
 #include "io/acceptors/listen.h"
 #include "io/acceptors/serve.h"
+#include "io/channels/state.h"
 #include "tests/io/bed.h"
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
@@ -74,7 +75,7 @@ START_TEST(a_ring_that_has_failed_resets_every_channel_with_its_error)
         closing_fd = domt_bed_connect(&bed, &closing_peer);
         domt_bed_feed(&bed, fd, 'x', 3);
         domt_bed_turn(&bed);
-        domus_channel_reset(bed.channels[2], -EPROTO);
+        domi_channel_end(bed.channels[2], -EPROTO, true);
         domt_bed_turn(&bed);
         domt_bed_noted(&bed, "B+ C+ A(xxx) ");
         ck_assert_ptr_nonnull(domt_fake_find(bed.fake, DOMT_SEND, fd));

@@ -1,5 +1,7 @@
 /* io/channels/send.c: one send is in flight (M13), it takes the buffers of a whole iteration, a
  * short send goes on at the right byte, and limits hold. */
+#include "io/channels/send.h"
+#include "io/channels/state.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 
@@ -30,7 +32,7 @@ static int put(char byte, uint32_t size)
 
     ck_assert_ptr_nonnull(buffer);
     memset(domus_buffer_data(buffer), byte, size);
-    return domus_channel_write(bed.channels[0], buffer);
+    return domi_channel_write(bed.channels[0], buffer);
 }
 
 /* M13. */
@@ -174,9 +176,9 @@ START_TEST(a_refused_write_consumes_its_buffer)
     domt_fake_sent(bed.fake, fd, 1);
     domt_bed_turn(&bed);
     ck_assert_int_eq(put('a', 1), 0);
-    ck_assert_int_eq(domus_channel_close(bed.channels[0]), 0);
+    ck_assert_int_eq(domi_channel_close(bed.channels[0]), 0);
     ck_assert_int_eq(put('a', 1), -EPIPE);
-    ck_assert_int_eq(domus_channel_close(bed.channels[0]), -EALREADY);
+    ck_assert_int_eq(domi_channel_close(bed.channels[0]), -EALREADY);
     end();
 }
 END_TEST
@@ -212,7 +214,7 @@ START_TEST(an_empty_write_sends_nothing)
     domus_buffer *buffer = domi_buffer_heap(&bed.io, 10);
     ck_assert_int_eq(domus_buffer_trim(buffer, 11), -EINVAL);
     ck_assert_int_eq(domus_buffer_trim(buffer, 0), 0);
-    ck_assert_int_eq(domus_channel_write(bed.channels[0], buffer), 0);
+    ck_assert_int_eq(domi_channel_write(bed.channels[0], buffer), 0);
     domt_bed_turn(&bed);
     ck_assert_ptr_null(domt_fake_find(bed.fake, DOMT_SEND, fd));
     end();
@@ -230,7 +232,7 @@ static void stalled_send_is_given_up(bool closed)
     ck_assert_int_eq(put('a', 10), 0);
     domt_bed_turn(&bed);
     if (closed)
-        ck_assert_int_eq(domus_channel_close(bed.channels[0]), 0);
+        ck_assert_int_eq(domi_channel_close(bed.channels[0]), 0);
     domt_bed_pass(&bed, 95);
     ck_assert(domt_bed_is_open(fd));
     domt_fake_sent(bed.fake, fd, 4); /* what it takes buys time */

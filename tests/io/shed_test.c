@@ -2,6 +2,8 @@
  * the worst first, and no more of them than must be. */
 #include "io/channels/crowd.h"
 
+#include "io/channels/send.h"
+#include "io/channels/state.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 
@@ -49,7 +51,7 @@ static void queue(uint32_t i, uint32_t size)
     domus_buffer *bytes = domi_buffer_heap(&bed.io, size);
 
     memset(domus_buffer_data(bytes), 'x', size);
-    ck_assert_int_eq(domus_channel_write(bed.channels[i], bytes), 0);
+    ck_assert_int_eq(domi_channel_write(bed.channels[i], bytes), 0);
     domt_bed_turn(&bed);
 }
 
@@ -196,7 +198,7 @@ START_TEST(a_channel_that_was_closed_and_still_sends_is_reset_too)
 {
     begin(1);
     queue(0, 1000);
-    ck_assert_int_eq(domus_channel_close(bed.channels[0]), 0);
+    ck_assert_int_eq(domi_channel_close(bed.channels[0]), 0);
     press(1);
     pass(6 * SECOND);
     domt_bed_noted(&bed, "A-(-105) ");
@@ -263,7 +265,7 @@ START_TEST(of_many_the_worst_are_found)
     for (uint32_t i = 0; i < MANY; i++) {
         channels[i] = bed.io.slots[i].channel;
         domus_buffer *buffer = domi_buffer_heap(&bed.io, 100 + i);
-        ck_assert_int_eq(domus_channel_write(channels[i], buffer), 0);
+        ck_assert_int_eq(domi_channel_write(channels[i], buffer), 0);
     }
     domt_bed_turn(&bed);
     uint64_t worst = 0;
@@ -278,7 +280,7 @@ START_TEST(of_many_the_worst_are_found)
     for (uint32_t i = 0; i < MANY; i++)
         ck_assert_msg((bed.io.slots[i].channel == NULL) == (i >= MANY - 40), "channel %u", i);
     for (uint32_t i = 0; i < MANY - 40; i++) {
-        domus_channel_reset(channels[i], -EPROTO);
+        domi_channel_end(channels[i], -EPROTO, true);
         domt_bed_settle(&bed);
         bed.note_length = 0;
     }

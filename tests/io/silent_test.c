@@ -2,6 +2,8 @@
  * nobody reads, that has finished, or that has sent a byte is not one of them. */
 #include "io/channels/channel.h"
 #include "io/channels/receive.h"
+#include "io/channels/send.h"
+#include "io/channels/state.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 
@@ -40,7 +42,7 @@ static void put(uint32_t size)
 
     ck_assert_ptr_nonnull(buffer);
     memset(domus_buffer_data(buffer), 'w', size);
-    ck_assert_int_eq(domus_channel_write(bed.channels[0], buffer), 0);
+    ck_assert_int_eq(domi_channel_write(bed.channels[0], buffer), 0);
 }
 
 static void pass(uint64_t ms)
@@ -208,7 +210,7 @@ START_TEST(a_channel_that_its_actor_has_closed_is_not_silent)
     begin();
     put(10);
     domt_bed_turn(&bed);
-    ck_assert_int_eq(domus_channel_close(bed.channels[0]), 0);
+    ck_assert_int_eq(domi_channel_close(bed.channels[0]), 0);
     pass(10 * FIRST_MS);
     ck_assert(domt_bed_is_open(fd));
     domt_fake_sent(bed.fake, fd, 10);

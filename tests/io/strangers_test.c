@@ -1,10 +1,10 @@
-/* Strangers at a listener: one address cannot take all places, and whatever they use up is logged
- * when it begins and when it is over. One thread on the fake backend; the connections are real and
- * come from several addresses of this machine. */
+/* Strangers at a listener: one address cannot take all places, and shortages are logged as spells.
+ * One thread on the fake backend; the connections are real and have several addresses. */
 #include "base/memory.h"
 #include "house/family/life.h"
 #include "io/acceptors/listen.h"
 #include "io/acceptors/serve.h"
+#include "io/channels/state.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 
@@ -124,7 +124,7 @@ static bool is_reset(int peer)
 
 static void hang_up(uint32_t channel)
 {
-    domus_channel_reset(bed.channels[channel], -ECONNABORTED);
+    domi_channel_end(bed.channels[channel], -ECONNABORTED, true);
     domt_bed_settle(&bed);
 }
 

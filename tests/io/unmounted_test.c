@@ -4,6 +4,7 @@
 #include "house/family/life.h"
 #include "house/message/pool.h"
 #include "io/acceptors/hand_over.h"
+#include "io/channels/state.h"
 #include "tests/io/bed.h"
 #include "tests/support/suite.h"
 
@@ -67,7 +68,7 @@ static int on_end(domus_stack *stack, void *self, domus_channel *channel)
 {
     (void)stack, (void)self;
     tell("e");
-    return stays ? 0 : domus_channel_close(channel);
+    return stays ? 0 : domi_channel_close(channel);
 }
 
 static void on_close(domus_stack *stack, void *self, domus_channel *channel, int error)

@@ -47,7 +47,7 @@ static int echo(domus_stack *stack, void *self, domus_channel *channel, domus_bu
 {
     (void)self;
     atomic_store(&seen.iteration, iterations_of(stack));
-    return domus_channel_write(channel, bytes);
+    return domus_channel_write(stack, channel, bytes);
 }
 
 static const domus_behaviour echoer = {

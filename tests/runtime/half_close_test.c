@@ -60,7 +60,7 @@ static int answered(domus_stack *stack, void *self, const domus_answer *answer)
     if (error != 0)
         return error;
     memcpy(domus_buffer_data(buffer), done->bytes, done->size);
-    return domus_channel_write(done->channel, buffer);
+    return domus_channel_write(stack, done->channel, buffer);
 }
 
 static int on_read(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)

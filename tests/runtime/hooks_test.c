@@ -156,7 +156,7 @@ static const domus_behaviour worker = {
 static int echo(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *piece)
 {
     (void)stack, (void)self;
-    return domus_channel_write(channel, piece);
+    return domus_channel_write(stack, channel, piece);
 }
 
 static const domus_behaviour echoing = {.name = "echo", .kind = DOMUS_CHANNELS, .on_read = echo};

@@ -164,7 +164,7 @@ domus_system *domt_pressed_start_logged(bool enabled)
 static int echo_bytes(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
 {
     (void)stack, (void)self;
-    return domus_channel_write(channel, bytes);
+    return domus_channel_write(stack, channel, bytes);
 }
 
 static const domus_behaviour echo = {.name = "echo", .kind = DOMUS_CHANNELS, .on_read = echo_bytes};

@@ -183,7 +183,7 @@ static int read_long(domus_stack *stack, void *self, domus_channel *channel, dom
 {
     (void)stack, (void)self;
     domt_doze(60 * DOMT_MS, "in reader, handling on_read");
-    return domus_channel_write(channel, piece);
+    return domus_channel_write(stack, channel, piece);
 }
 
 static const domus_behaviour reader = {

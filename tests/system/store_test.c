@@ -74,7 +74,7 @@ static int answer(domus_stack *stack, domus_channel *channel, char word, const c
     to[0] = word;
     if (value != NULL)
         memcpy(to + 1, value, VALUE_BYTES);
-    return domus_channel_write(channel, bytes);
+    return domus_channel_write(stack, channel, bytes);
 }
 
 static uint32_t number_of(const request *of)

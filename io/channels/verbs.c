@@ -1,0 +1,117 @@
+/* The public functions that act on a channel, and those that tell about it. Only the channel's own
+ * actor and its owner may act on it: both run on the thread of the channel and nowhere else. */
+#include "house/conversation/stack.h"
+#include "io/channels/receive.h"
+#include "io/channels/send.h"
+#include "io/channels/state.h"
+#include "io/resources/endpoint.h"
+
+#include <errno.h>
+
+static bool may_act(const domus_stack *stack, const domus_channel *channel)
+{
+    const domi_house *house = domi_stack_house(stack);
+
+    return house == channel->house || house == channel->house->parent;
+}
+
+/* --- what acts -------------------------------------------------------------------------------- */
+
+int domus_channel_write(domus_stack *stack, domus_channel *channel, domus_buffer *bytes)
+{
+    if (!may_act(stack, channel)) {
+        domus_buffer_free(bytes);
+        return -EPERM;
+    }
+    return domi_channel_write(channel, bytes);
+}
+
+int domus_channel_finish(domus_stack *stack, domus_channel *channel)
+{
+    return may_act(stack, channel) ? domi_channel_finish(channel) : -EPERM;
+}
+
+int domus_channel_close(domus_stack *stack, domus_channel *channel)
+{
+    return may_act(stack, channel) ? domi_channel_close(channel) : -EPERM;
+}
+
+int domus_channel_reset(domus_stack *stack, domus_channel *channel, int error)
+{
+    if (!may_act(stack, channel))
+        return -EPERM;
+    domi_channel_end(channel, error < 0 ? error : -ECONNABORTED, true);
+    return 0;
+}
+
+static int halt(domus_stack *stack, domus_channel *channel, bool halted)
+{
+    if (!may_act(stack, channel))
+        return -EPERM;
+    if (channel->state != DOMI_CHANNEL_OPEN)
+        return -EPIPE;
+    channel->halted = halted;
+    domi_channel_decide_receive(channel);
+    domi_channel_settle(channel);
+    return 0;
+}
+
+int domus_channel_pause(domus_stack *stack, domus_channel *channel)
+{
+    return halt(stack, channel, true);
+}
+
+int domus_channel_resume(domus_stack *stack, domus_channel *channel)
+{
+    return halt(stack, channel, false);
+}
+
+/* --- what tells ------------------------------------------------------------------------------- */
+
+domus_channel *domus_channel_running(const domus_stack *stack)
+{
+    const domi_house *house = domi_stack_house(stack);
+
+    return domi_house_is_channel(house) ? house->channels.owned : NULL;
+}
+
+domus_address domus_channel_address(const domus_channel *channel)
+{
+    return domi_house_address(channel->house);
+}
+
+int domus_channel_peer(const domus_channel *channel, domus_endpoint *ret_peer)
+{
+    return domi_endpoint_of(channel->io, channel->fd, true, ret_peer);
+}
+
+int domus_channel_local(const domus_channel *channel, domus_endpoint *ret_local)
+{
+    return domi_endpoint_of(channel->io, channel->fd, false, ret_local);
+}
+
+void domus_channel_set_data(domus_channel *channel, void *data)
+{
+    channel->data = data;
+}
+
+void *domus_channel_data(const domus_channel *channel)
+{
+    return channel->data;
+}
+
+uint64_t domus_channel_queued(const domus_channel *channel)
+{
+    return channel->queued_bytes + channel->unsent_bytes;
+}
+
+void domus_channel_counts(const domus_channel *channel, domus_channel_counters *ret_counters)
+{
+    *ret_counters = (domus_channel_counters){
+        .received_bytes = channel->received_bytes,
+        .sent_bytes = channel->sent_bytes,
+        .queued_bytes = channel->queued_bytes,
+        .opened_ns = channel->opened_ns,
+        .active_ns = channel->active_ns,
+    };
+}

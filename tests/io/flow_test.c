@@ -1,0 +1,380 @@
+/* The verbs by which an actor controls a channel: pause and resume, finish, and who may use them.
+ */
+#include "house/family/life.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+#include "io/channels/table.h"
+#include "tests/io/bed.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static domt_bed bed;
+static domus_address owner;
+static domus_address stranger;
+static domus_channel *channel;
+static int fd;
+static int peer;
+static char heard[64]; /* the bytes of on_read; '.' for on_end, '-' for on_close */
+static int done;       /* what the last verb returned */
+static int written;
+
+static void hear(const char *bytes, size_t size)
+{
+    size_t length = strlen(heard);
+
+    ck_assert_uint_lt(length + size, sizeof heard);
+    memcpy(heard + length, bytes, size);
+    heard[length + size] = '\0';
+}
+
+static int on_open(domus_stack *stack, void *self, domus_channel *opened)
+{
+    (void)stack, (void)self;
+    channel = opened;
+    return 0;
+}
+
+/* 'p' pauses the channel. */
+static int on_read(domus_stack *stack, void *self, domus_channel *from, domus_buffer *bytes)
+{
+    const char *data = domus_buffer_data(bytes);
+
+    (void)self;
+    hear(data, domus_buffer_size(bytes));
+    if (data[0] == 'p')
+        ck_assert_int_eq(domus_channel_pause(stack, from), 0);
+    domus_buffer_free(bytes);
+    return 0;
+}
+
+static int on_end(domus_stack *stack, void *self, domus_channel *ended)
+{
+    (void)stack, (void)self, (void)ended;
+    hear(".", 1);
+    return 0;
+}
+
+static void on_close(domus_stack *stack, void *self, domus_channel *closed, int error)
+{
+    (void)stack, (void)self, (void)closed, (void)error;
+    hear("-", 1);
+    channel = NULL;
+}
+
+static int write_byte(domus_stack *stack)
+{
+    domus_buffer *bytes = NULL;
+
+    ck_assert_int_eq(domus_buffer_new(stack, 1, &bytes), 0);
+    *(char *)domus_buffer_data(bytes) = 'w';
+    return domus_channel_write(stack, channel, bytes);
+}
+
+static int on_word(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    switch (*(const char *)payload) {
+    case 'p':
+        done = domus_channel_pause(stack, channel);
+        break;
+    case 'r':
+        done = domus_channel_resume(stack, channel);
+        break;
+    case 'f':
+        done = domus_channel_finish(stack, channel);
+        break;
+    case 'c':
+        done = domus_channel_close(stack, channel);
+        break;
+    case 'x':
+        done = domus_channel_reset(stack, channel, -EPROTO);
+        break;
+    default:
+        written = write_byte(stack);
+    }
+    return 0;
+}
+
+static const domus_type word_type = {.name = "word", .size = 1};
+static const domus_on rows[] = {{&word_type, on_word, 0}, {NULL, NULL, 0}};
+
+static const domus_behaviour line = {
+    .name = "line",
+    .kind = DOMUS_CHANNELS,
+    .on = rows,
+    .on_open = on_open,
+    .on_read = on_read,
+    .on_end = on_end,
+    .on_close = on_close,
+};
+static const domus_behaviour owning = {
+    .name = "owning", .kind = DOMUS_CHANNELS, .on = rows, .channel = &line};
+
+static void begin_with(uint64_t idle_ms)
+{
+    heard[0] = '\0';
+    done = written = 1;
+    domt_bed_init(&bed);
+    bed.config.channel.idle_timeout_ns = idle_ms * DOMT_BED_MS;
+    ck_assert_int_eq(domt_bed_start(&bed), 0);
+    ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, &owning, NULL, &owner), 0);
+    ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, &owning, NULL, &stranger), 0);
+    domt_bed_turn(&bed);
+    domt_bed_pair(&fd, &peer);
+    ck_assert_int_eq(domi_channel_adopt(&bed.io, owner.house, fd, NULL), 0);
+    atomic_fetch_add_explicit(&bed.io.connections, 1, memory_order_relaxed);
+    domt_bed_turn(&bed);
+    ck_assert_ptr_nonnull(channel);
+}
+
+static void begin(void)
+{
+    begin_with(0);
+}
+
+static void end(void)
+{
+    (void)domi_io_abort(&bed.io);
+    ck_assert_int_eq(domi_house_stop(&bed.manager, owner), 0);
+    ck_assert_int_eq(domi_house_stop(&bed.manager, stranger), 0);
+    domt_bed_settle(&bed);
+    domt_bed_end(&bed);
+    close(peer);
+}
+
+static void tell(domus_address to, char word)
+{
+    domi_envelope *envelope = domi_envelope_new(&bed.manager, sizeof *envelope);
+
+    ck_assert_ptr_nonnull(envelope);
+    envelope->type = &word_type;
+    envelope->sender = NULL;
+    envelope->sender_lease = 0;
+    envelope->payload[0] = (unsigned char)word;
+    ck_assert_int_eq(domi_mailbox_put(&bed.manager, to, &envelope->node, DOMI_NOTICE), 0);
+    domt_bed_turn(&bed);
+}
+
+static void tell_channel(char word)
+{
+    tell(domus_channel_address(channel), word);
+}
+
+static void bring(const char *bytes)
+{
+    ck_assert(domt_fake_bytes(bed.fake, fd, bytes, (uint32_t)strlen(bytes), true));
+    domt_bed_turn(&bed);
+}
+
+static bool receives(void)
+{
+    const domt_op *op = domt_fake_find(bed.fake, DOMT_RECEIVE, fd);
+
+    return op != NULL && !channel->cancelling;
+}
+
+/* --- pause ------------------------------------------------------------------------------------ */
+
+START_TEST(paused_channel_shows_nothing_until_it_is_resumed)
+{
+    begin();
+    bring("1");
+    tell_channel('p');
+    ck_assert_int_eq(done, 0);
+    ck_assert(!receives());
+    ck_assert(domt_fake_bytes(bed.fake, fd, "2", 1, true)); /* the cancel has not taken hold */
+    domt_bed_settle(&bed);
+    ck_assert_str_eq(heard, "1");
+    tell_channel('p');
+    ck_assert_int_eq(done, 0);
+    tell_channel('r');
+    ck_assert_int_eq(done, 0);
+    domt_bed_settle(&bed);
+    ck_assert_str_eq(heard, "12");
+    ck_assert(receives());
+    tell_channel('r');
+    bring("3");
+    ck_assert_str_eq(heard, "123");
+    end();
+}
+END_TEST
+
+/* A handler that pauses gets no further piece of the same run. */
+START_TEST(pause_within_on_read_holds_at_once)
+{
+    begin();
+    ck_assert(domt_fake_bytes(bed.fake, fd, "p", 1, true));
+    ck_assert(domt_fake_bytes(bed.fake, fd, "1", 1, true));
+    ck_assert(domt_fake_bytes(bed.fake, fd, "2", 1, true));
+    domt_bed_settle(&bed);
+    ck_assert_str_eq(heard, "p");
+    tell_channel('r');
+    domt_bed_settle(&bed);
+    ck_assert_str_eq(heard, "p12");
+    end();
+}
+END_TEST
+
+START_TEST(end_of_the_peer_waits_for_the_resume)
+{
+    begin();
+    ck_assert(domt_fake_bytes(bed.fake, fd, "p", 1, true));
+    ck_assert(domt_fake_bytes(bed.fake, fd, "1", 1, true));
+    domt_fake_receive_ends(bed.fake, fd, 0);
+    domt_bed_settle(&bed);
+    ck_assert_str_eq(heard, "p");
+    tell_channel('r');
+    domt_bed_settle(&bed);
+    ck_assert_str_eq(heard, "p1.");
+    end();
+}
+END_TEST
+
+/* Its own side does not read, so the peer is not idle; without bytes that wait it is. */
+START_TEST(paused_channel_is_idle_only_if_nothing_waits)
+{
+    for (int waits = 0; waits < 2; waits++) {
+        begin_with(20);
+        tell_channel('p');
+        domt_bed_settle(&bed);
+        if (waits != 0)
+            ck_assert_int_eq(send(peer, "x", 1, 0), 1);
+        for (int i = 0; i < 10; i++)
+            domt_bed_pass(&bed, 10);
+        domt_bed_settle(&bed);
+        ck_assert_int_eq(domt_bed_is_open(fd), waits);
+        end();
+    }
+}
+END_TEST
+
+START_TEST(closing_channel_is_not_paused)
+{
+    begin();
+    tell_channel('c');
+    ck_assert_int_eq(done, 0);
+    tell_channel('p');
+    ck_assert_int_eq(done, -EPIPE);
+    tell_channel('r');
+    ck_assert_int_eq(done, -EPIPE);
+    end();
+}
+END_TEST
+
+/* --- finish ----------------------------------------------------------------------------------- */
+
+START_TEST(finish_sends_fin_behind_the_bytes_and_goes_on_reading)
+{
+    begin();
+    tell_channel('w');
+    ck_assert_int_eq(written, 0);
+    tell_channel('f');
+    ck_assert_int_eq(done, 0);
+    ck_assert_int_eq(domt_bed_peer_sees(peer), 'o'); /* the kernel has not taken the byte */
+    domt_fake_sent(bed.fake, fd, 1);
+    domt_bed_turn(&bed);
+    ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
+    bring("1");
+    ck_assert_str_eq(heard, "1");
+    tell_channel('w');
+    ck_assert_int_eq(written, -EPIPE);
+    tell_channel('f');
+    ck_assert_int_eq(done, -EALREADY);
+    domt_fake_receive_ends(bed.fake, fd, 0);
+    domt_bed_settle(&bed);
+    ck_assert_str_eq(heard, "1.");
+    tell_channel('c');
+    domt_bed_settle(&bed);
+    ck_assert_str_eq(heard, "1.-");
+    ck_assert(!domt_bed_is_open(fd));
+    end();
+}
+END_TEST
+
+START_TEST(finish_of_a_channel_with_nothing_queued_is_sent_at_once)
+{
+    begin();
+    tell_channel('f');
+    ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
+    tell_channel('c'); /* and the close goes on from there */
+    domt_fake_receive_ends(bed.fake, fd, 0);
+    domt_bed_settle(&bed);
+    ck_assert_str_eq(heard, "-");
+    end();
+}
+END_TEST
+
+/* --- who may ---------------------------------------------------------------------------------- */
+
+START_TEST(owner_may_act_on_its_channels_and_others_may_not)
+{
+    static const char words[] = "prfwcx";
+
+    begin();
+    for (const char *word = words; *word != '\0'; word++) {
+        done = written = 1;
+        tell(stranger, *word);
+        ck_assert_int_eq(*word == 'w' ? written : done, -EPERM);
+    }
+    ck_assert(receives());
+    ck_assert_uint_eq(domus_channel_queued(channel), 0);
+    tell(owner, 'w');
+    ck_assert_int_eq(written, 0);
+    domt_fake_sent(bed.fake, fd, 1);
+    tell(owner, 'p');
+    ck_assert_int_eq(done, 0);
+    tell(owner, 'r');
+    ck_assert_int_eq(done, 0);
+    tell(owner, 'x');
+    ck_assert_int_eq(done, 0);
+    domt_bed_settle(&bed);
+    ck_assert_str_eq(heard, "-");
+    end();
+}
+END_TEST
+
+/* --- what is told ----------------------------------------------------------------------------- */
+
+START_TEST(channel_tells_its_endpoints_and_counts)
+{
+    struct sockaddr_in address;
+    socklen_t size = sizeof address;
+    domus_endpoint own;
+    domus_endpoint others;
+    domus_channel_counters counts;
+
+    begin();
+    ck_assert_int_eq(getsockname(peer, (struct sockaddr *)&address, &size), 0);
+    ck_assert_int_eq(domus_channel_peer(channel, &others), 0);
+    ck_assert_uint_eq(others.family, AF_INET);
+    ck_assert_uint_eq(others.port, ntohs(address.sin_port));
+    ck_assert_int_eq(domus_channel_local(channel, &own), 0);
+    ck_assert_uint_ne(own.port, others.port);
+    ck_assert(!domus_endpoint_is_same(&own, &others));
+    bring("123");
+    tell_channel('w');
+    domus_channel_counts(channel, &counts);
+    ck_assert_uint_eq(counts.received_bytes, 3);
+    ck_assert_uint_eq(counts.sent_bytes, 0);
+    ck_assert_uint_eq(counts.queued_bytes, 1);
+    ck_assert_uint_eq(counts.opened_ns, 1000 * DOMT_BED_MS);
+    domt_fake_sent(bed.fake, fd, 1);
+    domt_bed_turn(&bed);
+    domus_channel_counts(channel, &counts);
+    ck_assert_uint_eq(counts.sent_bytes, 1);
+    ck_assert_uint_eq(counts.queued_bytes, 0);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("flow", 30, paused_channel_shows_nothing_until_it_is_resumed,
+          pause_within_on_read_holds_at_once, end_of_the_peer_waits_for_the_resume,
+          paused_channel_is_idle_only_if_nothing_waits, closing_channel_is_not_paused,
+          finish_sends_fin_behind_the_bytes_and_goes_on_reading,
+          finish_of_a_channel_with_nothing_queued_is_sent_at_once,
+          owner_may_act_on_its_channels_and_others_may_not, channel_tells_its_endpoints_and_counts)
