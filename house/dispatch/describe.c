@@ -215,6 +215,7 @@ static void add_marks(domi_text *text, uint32_t marks)
         {DOMI_MARK_SUSPENDED, "suspended"},    {DOMI_MARK_PASSIVATES, "passivates"},
         {DOMI_MARK_PINNED, "pinned"},          {DOMI_MARK_RESTART, "restarting"},
         {DOMI_MARK_CHANNELS, "bytes to read"}, {DOMI_MARK_UNMOUNTED, "not mounted"},
+        {DOMI_MARK_GONE, "connection gone"},
     };
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {

@@ -287,7 +287,8 @@ __attribute__((noinline, cold)) static void take_events_unmounted(house_run *run
 }
 
 /* Marks that few houses have, and for which settle() has more to do. */
-#define DOMI_MARKS_SPECIAL (DOMI_MARK_RESTART | DOMI_MARK_PASSIVATES | DOMI_MARK_ROUTEE)
+#define DOMI_MARKS_SPECIAL                                                                         \
+    (DOMI_MARK_RESTART | DOMI_MARK_PASSIVATES | DOMI_MARK_ROUTEE | DOMI_MARK_GONE)
 
 static void settle_special(domi_manager *manager, domi_house *house, uint32_t handled)
 {
@@ -301,6 +302,8 @@ static void settle_special(domi_manager *manager, domi_house *house, uint32_t ha
         domi_house_restart_end(manager, house);
     if ((house->marks & DOMI_MARK_ROUTEE) != 0)
         domi_router_note_load(house);
+    if (domi_house_has_outlived_channel(house))
+        domi_house_stop_after_run(house);
 }
 
 /* End the run: the house becomes READY, at the tail of its queue, or WAITING, or free. */

@@ -59,6 +59,8 @@ static void check_marks(const domi_manager *home, const domi_house *house)
     DOMI_CHECK(implies(has(house, DOMI_MARK_PASSIVATES), house->family != NULL));
     DOMI_CHECK(implies(has(house, DOMI_MARK_ROUTEE),
                        house->family != NULL && house->family->load != NULL));
+    DOMI_CHECK(implies(has(house, DOMI_MARK_GONE), domi_house_is_channel(house)));
+    DOMI_CHECK(implies(domi_house_has_outlived_channel(house), domi_house_is_asked_to_stop(house)));
     DOMI_CHECK(!has(house, DOMI_MARK_DEAD)); /* DEAD is set only in a slot that is CREATED again */
 }
 

@@ -33,6 +33,7 @@ enum domi_mark {
     DOMI_MARK_BARRIER = 1,   /* a conversation of the actor has raised a barrier; holds */
     DOMI_MARK_SATURATED = 2, /* `conversations_max` conversations are parked; holds */
     DOMI_MARK_STOPPING = 4,  /* the actor's stop has begun: asks and notices become dead letters */
+    DOMI_MARK_GONE = 8,      /* the connection of this channel's actor is closed */
     DOMI_MARK_HIGH = 16,     /* the house was of high priority when it was queued */
     /* Not mounted: on_mount or on_restart has failed, or a stop came before on_mount. No function
      * of the behaviour is called; holds. */
@@ -237,13 +238,24 @@ static inline void domi_list_take_behind(domi_node **tail, domi_node *before)
 
 /* --- what may run ---------------------------------------------------------------------------- */
 
-/* True if a run may handle input of the actor's channels. Such input begins conversations, so it
- * has to wait, as asks and notices do, while `conversations_max` conversations are parked or the
- * actor is not mounted. */
+/* True if a run may handle input of the actor's channel. Such input begins conversations, so it has
+ * to wait, as asks and notices do, while `conversations_max` conversations are parked or the actor
+ * is not mounted. The close of a connection that is gone begins none, so it waits for none. Most
+ * houses have no input, so that is asked first. */
 static inline bool domi_house_may_run_channels(const domi_house *house)
 {
-    return (house->marks & (DOMI_MARK_CHANNELS | DOMI_MARK_SATURATED | DOMI_MARK_UNMOUNTED)) ==
-           DOMI_MARK_CHANNELS;
+    if (__builtin_expect((house->marks & DOMI_MARK_CHANNELS) == 0, 1))
+        return false;
+    return (house->marks & DOMI_MARK_UNMOUNTED) == 0 &&
+           (house->marks & (DOMI_MARK_SATURATED | DOMI_MARK_GONE)) != DOMI_MARK_SATURATED;
+}
+
+/* True if the house is that of a channel whose connection is gone and has been told of, and that
+ * has no conversation any more: then the actor has nothing left to live for. */
+static inline bool domi_house_has_outlived_channel(const domi_house *house)
+{
+    return (house->marks & DOMI_MARK_GONE) != 0 && house->channels.owned == NULL &&
+           house->stacks == NULL;
 }
 
 /* True if the actor stops while it is not mounted: then no callback runs for its channels. */

@@ -35,7 +35,6 @@
 #include "io/channels/state.h"
 
 #include "base/check.h"
-#include "house/message/stop.h"
 #include "io/channels/crowd.h"
 #include "io/channels/owed.h"
 #include "io/channels/ready.h"
@@ -136,10 +135,7 @@ static void settle_closing(domus_channel *channel)
     domi_socket_close_used(channel->io, channel->fd);
     channel->fd = -1;
     move_channel(channel, DOMI_CHANNEL_CLOSED);
-    /* So many conversations are parked that the actor takes nothing from the channel, but a dead
-     * channel waits for none of them: the stop cancels them. */
-    if ((channel->house->marks & DOMI_MARK_SATURATED) != 0)
-        (void)domi_house_stop(channel->io->manager, domi_house_address(channel->house));
+    channel->house->marks |= DOMI_MARK_GONE; /* its on_close waits for no conversation */
     domi_channel_make_ready(channel);
 }
 

@@ -5,7 +5,6 @@
 
 #include "base/check.h"
 #include "base/memory.h"
-#include "house/conversation/stack.h"
 #include "house/family/life.h"
 #include "house/message/stop.h"
 #include "io/channels/close.h"
@@ -111,19 +110,15 @@ int domi_channel_adopt(domi_io *io, domi_house *owner, int fd, domi_peer *peer)
     return 0;
 }
 
-/* Let the actor of a channel that is gone stop: after this run or, if its behaviour says so, when
- * its conversations have ended. Then all of them are counted, so that the end of the last one is
- * told (run.c). */
+/* Let the actor of a channel that is gone stop after this run. If its behaviour says so, it lives
+ * until its last conversation has ended, which the end of each run finds out (DOMI_MARK_GONE). */
 static void end_actor(domi_house *house, int error)
 {
     house->channels.owned = NULL;
-    house->reason = (int16_t)(error > INT16_MIN ? error : INT16_MIN);
-    if (!house->behaviour->conversations_go_on || house->stacks == NULL) {
+    if (house->reason == 0) /* otherwise a link has stopped the actor, and has named the reason */
+        house->reason = (int16_t)(error > INT16_MIN ? error : INT16_MIN);
+    if (!house->behaviour->conversations_go_on)
         domi_house_stop_after_run(house);
-        return;
-    }
-    for (domus_stack *stack = house->stacks; stack != NULL; stack = stack->next)
-        stack->away |= DOMI_STACK_COUNTED;
 }
 
 void domi_channel_free(domus_channel *channel)

@@ -15,7 +15,7 @@
 
 #include "base/check.h"
 #include "house/conversation/turn.h"
-#include "house/message/stop.h"
+#include "house/message/family.h"
 
 #include <errno.h>
 
@@ -39,9 +39,12 @@ static void count_conversation(domus_channel *channel, domus_stack *pooled)
     pooled->away |= DOMI_STACK_COUNTED;
 }
 
+/* Reset the channel because of an error of its actor. Further errors of the run in which this
+ * happens are not counted. */
 static void refuse(domus_channel *channel, int error)
 {
-    domi_counter_add(&channel->io->counters.channels_refused, 1);
+    if (channel->state < DOMI_CHANNEL_CLOSING)
+        domi_counter_add(&channel->io->counters.channels_refused, 1);
     domi_channel_end(channel, error, true);
 }
 
@@ -64,11 +67,9 @@ void domi_channel_conversation_ended(domi_manager *manager, domi_house *house)
 {
     domus_channel *channel = channel_of(house);
 
-    if (channel == NULL) {
-        if (house->stacks == NULL && (house->marks & DOMI_MARK_STOPPING) == 0)
-            (void)domi_house_stop(manager, domi_house_address(house));
+    (void)manager;
+    if (channel == NULL)
         return;
-    }
     DOMI_CHECK(channel->conversations != 0);
     if (--channel->conversations == 0 && channel->close_due)
         (void)domi_channel_close(channel);
@@ -201,7 +202,12 @@ uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t bu
     if (budget == 0)
         return 0;
     house->marks &= (uint16_t)~DOMI_MARK_CHANNELS;
-    return channel != NULL ? run_channel(manager, house, channel, budget) : 0;
+    if (channel == NULL)
+        return 0;
+    /* The owner is not idle while its channels are busy. */
+    if (DOMI_UNLIKELY((house->parent->marks & DOMI_MARK_PASSIVATES) != 0))
+        house->parent->family->last_ns = manager->now_ns;
+    return run_channel(manager, house, channel, budget);
 }
 
 /* Begin to close a channel, because its actor stops. If its owner restarts, the restart waits for

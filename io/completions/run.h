@@ -5,8 +5,7 @@
 
 #include "house/message/manager.h"
 
-/* This is domi_io_hooks.conversation_ended. If the channel of `house` is gone, its actor lives for
- * its conversations alone, and stops with the last one. */
+/* This is domi_io_hooks.conversation_ended. */
 void domi_channel_conversation_ended(domi_manager *manager, domi_house *house);
 
 /* This is domi_io_hooks.channel_failed: if `house` is that of a channel, reset the channel. */

@@ -64,6 +64,55 @@ START_TEST(conversations_that_go_on_keep_the_actor_until_the_last)
 }
 END_TEST
 
+/* Also for one that begins when the connection is gone already. */
+START_TEST(conversations_that_go_on_may_be_new_ones)
+{
+    int fd;
+    int peer;
+
+    domt_lines_begin(&domt_owner_of_lasting);
+    domus_address address = domt_lines_connect(&fd, &peer);
+    domt_lines_bring(fd, "5");
+    domt_fake_receive_ends(lines->bed.fake, fd, -ECONNRESET);
+    domt_bed_settle(&lines->bed);
+    domt_lines_told("am ao ar ac ");
+    ck_assert_int_eq(domt_lines_notice(address, &domt_nap_type, NULL), 0);
+    pass(6);
+    ck_assert_uint_eq(lines->answers, 1);
+    domt_lines_told("");
+    pass(6);
+    ck_assert_uint_eq(lines->answers, 2);
+    domt_lines_told("as ");
+    ck_assert_int_eq(domt_lines_notice(address, &domt_note_type, NULL), -ESTALE);
+    domt_lines_end();
+    close(peer);
+}
+END_TEST
+
+/* Although so many are parked that the actor takes nothing more. */
+START_TEST(conversations_that_go_on_are_not_waited_for_by_the_close)
+{
+    int fd;
+    int peer;
+
+    domt_lines_begin(&domt_owner_of_lasting);
+    lines->bed.manager.limits.conversations_max = 1;
+    domus_address address = domt_lines_connect(&fd, &peer);
+    domt_lines_bring(fd, "5");
+    ck_assert_uint_ne(address.house->marks & DOMI_MARK_SATURATED, 0);
+    domt_fake_receive_ends(lines->bed.fake, fd, -ECONNRESET);
+    domt_bed_settle(&lines->bed);
+    domt_lines_told("am ao ar ac ");
+    ck_assert_uint_eq(lines->bed.io.open, 0);
+    pass(6);
+    ck_assert_uint_eq(lines->answers, 1);
+    ck_assert_uint_eq(lines->cancelled, 0);
+    domt_lines_told("as ");
+    domt_lines_end();
+    close(peer);
+}
+END_TEST
+
 /* A stop waits for no conversation. */
 START_TEST(conversations_that_go_on_are_cancelled_by_a_stop)
 {
@@ -131,6 +180,8 @@ END_TEST
 
 DOMT_MAIN("channel conversations", 30, conversations_end_with_the_connection,
           conversations_that_go_on_keep_the_actor_until_the_last,
+          conversations_that_go_on_may_be_new_ones,
+          conversations_that_go_on_are_not_waited_for_by_the_close,
           conversations_that_go_on_are_cancelled_by_a_stop,
           dead_connection_is_told_of_while_conversations_fill_the_actor,
           full_channel_stops_no_other)
