@@ -142,13 +142,6 @@ static void park_stack(domus_stack *stack)
     }
 }
 
-/* Returns true if the actor is that of a channel, which then has been reset. */
-static bool refuse_channel(domi_manager *manager, domi_house *house, int error)
-{
-    return house->behaviour->kind == DOMUS_CHANNELS &&
-           manager->io_hooks.channel_failed(manager, house, error);
-}
-
 /* End the conversation with `result`. If it still has to answer an ask, the asker hears of the end;
  * otherwise a failure goes to the parent. */
 static void end_stack(domus_stack *stack, int result)
@@ -165,8 +158,7 @@ static void end_stack(domus_stack *stack, int result)
         domi_ask_fail(manager, stack->ask, result < 0 ? result : -ENOMSG);
         stack->ask = NULL;
     } else if (result < 0 && !(pooled != NULL && pooled->cancelled)) {
-        if (!refuse_channel(manager, house, result))
-            domi_doors.handle_failure(manager, house, result);
+        domi_doors.handle_failure(manager, house, result);
     }
     if (stack->barrier)
         lower_barrier(house);

@@ -106,6 +106,9 @@ void domi_family_handle_failure(domi_manager *manager, domi_house *house, int er
 {
     domi_house *parent = house->parent;
 
+    if (house->behaviour->kind == DOMUS_CHANNELS &&
+        manager->io_hooks.channel_failed(manager, house, error))
+        return; /* whatever its peer can cause, the owner of a channel is not asked */
     domi_counter_add(&manager->counters.failures, 1);
     if ((house->marks & DOMI_MARK_STOPPING) != 0)
         return; /* the actor ends anyway */

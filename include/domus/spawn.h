@@ -29,7 +29,7 @@ typedef struct domus_spawn_options {
     const char *name;     /* in the registry (domus/name.h); NULL: none. Copied. */
 
     /* Stop the actor when it has got no message for this time (rounded up to ticks of 1 ms); 0:
-     * never. */
+     * never. Bytes that its channels get count as a message. */
     uint64_t passivate_after_ns;
 
     bool detached; /* on a thread of its own (domus/detached.h); placement does not count */

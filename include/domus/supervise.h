@@ -20,12 +20,12 @@
  *   timers          all are taken back when the mount fails, and so are watches of descriptors
  *   other events    of watches, of room and so on: each is a dead letter (domus/letters.h)
  *   links           when the other end ends, this one is stopped, unless it has a row for the event
- *   connections     one that is handed to it is reset, and is a dead letter; open ones wait
+ *   connections     one that is handed to it is reset, and is a dead letter; it has no other
+ *                   ones, because a restart has reset them
  *
  * Replies, and the failures and ends of its children, are taken as ever. Its idle time does not
  * pass. After a restart that succeeds, what has waited is handled. If the actor is stopped instead,
- * what has waited becomes dead letters, open connections are closed, and neither on_stop nor
- * on_close is called.
+ * what has waited becomes dead letters, and on_stop is not called.
  *
  * Thread-safety of all functions here: only from within a handler, with the stack it was given. */
 #ifndef DOMUS_SUPERVISE_H
@@ -73,7 +73,8 @@ typedef struct domus_supervision {
 } domus_supervision;
 
 /* Fail with `error` (a negative errno), as if a handler had returned it; the parent's rules decide.
- * The handler goes on. Returns 0; -EINVAL; -EALREADY while an earlier failure is not decided. */
+ * For the actor of a channel no rules count: its channel is reset (domus/channel.h). The handler
+ * goes on. Returns 0; -EINVAL; -EALREADY while an earlier failure is not decided. */
 DOMUS_API int domus_escalate(domus_stack *stack, int error);
 
 /* --- watch ---------------------------------------------------------------------------------- */

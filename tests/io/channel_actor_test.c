@@ -173,6 +173,110 @@ START_TEST(mount_that_fails_refuses_the_connection)
 }
 END_TEST
 
+/* Whatever fails below a channel, or escalates in it, fails nobody above it. */
+START_TEST(owner_is_not_asked_about_a_channel_that_escalates)
+{
+    static const domus_type *const types[] = {&domt_escalate_type, &domt_bear_type};
+
+    for (int i = 0; i < 2; i++) {
+        int fds[2];
+        int peers[2];
+
+        domt_lines_begin(&domt_owner_with_rules);
+        domus_address address = domt_lines_connect(&fds[0], &peers[0]);
+        (void)domt_lines_connect(&fds[1], &peers[1]);
+        ck_assert_int_eq(domt_lines_notice(address, types[i], NULL), 0);
+        domt_bed_settle(&lines->bed);
+        domt_lines_told("am ao bm bo ac as ");
+        ck_assert_int_eq(domt_bed_peer_sees(peers[0]), 'r');
+        ck_assert_int_eq(domt_bed_peer_sees(peers[1]), 'o');
+        ck_assert_uint_eq(domi_counter_read(&lines->bed.io.counters.channels_refused), 1);
+        ck_assert_uint_eq(domi_counter_read(&lines->bed.manager.counters.failures),
+                          (types[i] == &domt_bear_type)); /* the child's own */
+        domt_lines_end();
+        for (int k = 0; k < 2; k++)
+            close(peers[k]);
+    }
+}
+END_TEST
+
+START_TEST(channel_is_refused_once_by_many_errors)
+{
+    int fd;
+    int peer;
+
+    domt_lines_begin(&domt_owner_of_lines);
+    domus_address address = domt_lines_connect(&fd, &peer);
+    lines->note_result = -EPROTO;
+    for (int i = 0; i < 3; i++)
+        domt_lines_put(address, &domt_note_type, NULL);
+    domt_bed_settle(&lines->bed);
+    domt_lines_told("am ao an an an ac as ");
+    ck_assert_uint_eq(domi_counter_read(&lines->bed.io.counters.channels_refused), 1);
+    domt_lines_end();
+    close(peer);
+}
+END_TEST
+
+/* A link stops the actor, and so closes its connection. A watcher hears why the actor ended. */
+START_TEST(reason_of_a_link_is_the_reason_of_the_end)
+{
+    int fds[2];
+    int peers[2];
+
+    domt_lines_begin(&domt_owner_of_lines);
+    domus_address address = domt_lines_connect(&fds[0], &peers[0]);
+    domus_address other = domt_lines_connect(&fds[1], &peers[1]);
+    ck_assert_int_eq(domt_lines_notice(address, &domt_link_type, &other), 0);
+    ck_assert_int_eq(domt_lines_notice(lines->watcher, &domt_watch_type, &address), 0);
+    domt_fake_receive_ends(lines->bed.fake, fds[1], -ECONNRESET);
+    domt_bed_settle(&lines->bed);
+    ck_assert_int_eq(domt_bed_peer_sees(peers[0]), 'f');
+    ck_assert_uint_eq(lines->downs, 0);
+    domt_fake_receive_ends(lines->bed.fake, fds[0], 0);
+    domt_bed_settle(&lines->bed);
+    ck_assert_uint_eq(lines->downs, 1);
+    ck_assert_int_eq(lines->down_reason, -ECONNRESET);
+    domt_lines_end();
+    for (int i = 0; i < 2; i++)
+        close(peers[i]);
+}
+END_TEST
+
+/* --- idle owners ------------------------------------------------------------------------------ */
+
+START_TEST(owner_of_busy_channels_is_not_idle)
+{
+    const domus_spawn_options options = {.passivate_after_ns = 5 * DOMT_BED_MS};
+    int fd;
+    int peer;
+
+    domt_lines_begin(&domt_owner_of_lines);
+    domi_manager *manager = &lines->bed.manager;
+    ck_assert_int_eq(domi_house_stop(manager, lines->owner), 0);
+    ck_assert_int_eq(domi_house_spawn_child(manager, NULL, manager, &domt_owner_of_lines, NULL,
+                                            &options, &lines->owner),
+                     0);
+    domt_bed_turn(&lines->bed);
+    domt_lines_told("zs ");
+    (void)domt_lines_connect(&fd, &peer);
+    for (int i = 0; i < 8; i++) {
+        for (int ms = 0; ms < 3; ms++)
+            domt_bed_pass(&lines->bed, 1);
+        domt_lines_bring(fd, "x");
+    }
+    domt_lines_told("am ao ar ar ar ar ar ar ar ar ");
+    for (int ms = 0; ms < 10; ms++)
+        domt_bed_pass(&lines->bed, 1);
+    domt_fake_receive_ends(lines->bed.fake, fd, 0);
+    domt_bed_settle(&lines->bed);
+    domt_lines_told("ac as zs ");
+    ck_assert_uint_eq(domi_counter_read(&manager->counters.passivations), 1);
+    domt_lines_end();
+    close(peer);
+}
+END_TEST
+
 /* --- memory ----------------------------------------------------------------------------------- */
 
 /* Whatever allocation fails, the descriptor stays with the caller and nothing is left behind. */
@@ -210,4 +314,7 @@ DOMT_MAIN("channel actor", 30, each_channel_has_its_state_and_its_life,
           channel_takes_messages_until_its_connection_is_gone,
           dead_connection_is_an_event_with_its_error, stop_of_an_address_closes_the_connection,
           failure_of_a_handler_resets_the_channel_and_no_more,
-          mount_that_fails_refuses_the_connection, connection_without_memory_is_not_adopted)
+          mount_that_fails_refuses_the_connection,
+          owner_is_not_asked_about_a_channel_that_escalates, channel_is_refused_once_by_many_errors,
+          reason_of_a_link_is_the_reason_of_the_end, owner_of_busy_channels_is_not_idle,
+          connection_without_memory_is_not_adopted)

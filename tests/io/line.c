@@ -1,6 +1,7 @@
 /* The functions of lines and of their owner, and how a test sends to them (line.h). */
 #include "tests/io/line.h"
 
+#include "house/conversation/stack.h"
 #include "house/family/life.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
@@ -99,15 +100,54 @@ static int nap_line(domus_stack *stack, void *self, const void *nothing)
     return domus_sleep(stack, 9 * DOMT_BED_MS, over);
 }
 
+static int escalate_line(domus_stack *stack, void *self, const void *nothing)
+{
+    (void)self, (void)nothing;
+    return domus_escalate(stack, -EPROTO);
+}
+
+static int fail_mount(domus_stack *stack, void *self)
+{
+    (void)stack, (void)self;
+    return -EIO;
+}
+
+static int bear_child(domus_stack *stack, void *self, const void *nothing)
+{
+    static const domus_behaviour child = {
+        .name = "child", .kind = DOMUS_CHANNELS, .on_mount = fail_mount};
+    domus_address born;
+
+    (void)self, (void)nothing;
+    return domi_house_spawn_child(stack->manager, domi_stack_house(stack), stack->manager, &child,
+                                  NULL, NULL, &born);
+}
+
+static int link_line(domus_stack *stack, void *self, const void *payload)
+{
+    domus_address address;
+
+    (void)self;
+    memcpy(&address, payload, sizeof address);
+    return domus_link_actor(stack, address, NULL);
+}
+
 const domus_type domt_note_type = {.name = "note"};
 const domus_type domt_nap_type = {.name = "nap"};
+const domus_type domt_escalate_type = {.name = "escalate"};
+const domus_type domt_bear_type = {.name = "bear"};
+const domus_type domt_link_type = {.name = "link", .size = sizeof(domus_address)};
 static const domus_on line_rows[] = {
-    {&domt_note_type, note_line, 0}, {&domt_nap_type, nap_line, 0}, {NULL, NULL, 0}};
+    {&domt_note_type, note_line, 0},         {&domt_nap_type, nap_line, 0},
+    {&domt_escalate_type, escalate_line, 0}, {&domt_bear_type, bear_child, 0},
+    {&domt_link_type, link_line, 0},         {NULL, NULL, 0}};
+
+static const domus_supervision escalating = {.otherwise = DOMUS_ESCALATE};
 
 #define LINE                                                                                       \
     .kind = DOMUS_CHANNELS, .state_size = sizeof(domt_line), .on = line_rows,                      \
     .on_mount = mount_line, .on_stop = stop_line, .on_open = open_line, .on_read = read_line,      \
-    .on_close = close_line
+    .on_close = close_line, .supervision = &escalating
 
 static const domus_behaviour line_behaviour = {.name = "line", LINE};
 static const domus_behaviour lasting_line = {.name = "lasting", LINE, .conversations_go_on = true};
@@ -129,6 +169,8 @@ static int mount_owner(domus_stack *stack, void *self)
 const domus_behaviour domt_owner_of_lines = {.name = "with lines", OWNER(&line_behaviour)};
 const domus_behaviour domt_owner_of_lasting = {.name = "with lasting", OWNER(&lasting_line)};
 const domus_behaviour domt_owner_of_sharing = {.name = "with sharing", OWNER(&sharing_line)};
+const domus_behaviour domt_owner_with_rules = {
+    .name = "with rules", OWNER(&line_behaviour), .supervision = &escalating};
 
 /* --- who watches ------------------------------------------------------------------------------ */
 
@@ -201,7 +243,7 @@ domus_address domt_lines_connect(int *ret_fd, int *ret_peer)
 }
 
 /* Returns what the put returns: -ESTALE when nobody lives there any more. */
-int domt_lines_notice(domus_address to, const domus_type *type, const void *payload)
+static int put(domus_address to, const domus_type *type, const void *payload)
 {
     domi_envelope *envelope =
         domi_envelope_new(&domt_lines_now.bed.manager, DOMI_ENVELOPE_HEAD + type->size);
@@ -215,6 +257,18 @@ int domt_lines_notice(domus_address to, const domus_type *type, const void *payl
     int result = domi_mailbox_put(&domt_lines_now.bed.manager, to, &envelope->node, DOMI_NOTICE);
     if (result != 0)
         domi_pool_free(&domt_lines_now.bed.manager, &envelope->node);
+    return result;
+}
+
+void domt_lines_put(domus_address to, const domus_type *type, const void *payload)
+{
+    ck_assert_int_eq(put(to, type, payload), 0);
+}
+
+int domt_lines_notice(domus_address to, const domus_type *type, const void *payload)
+{
+    int result = put(to, type, payload);
+
     domt_bed_turn(&domt_lines_now.bed);
     return result;
 }

@@ -33,9 +33,14 @@ extern domt_lines domt_lines_now;
 extern const domus_behaviour domt_owner_of_lines;
 extern const domus_behaviour domt_owner_of_lasting;
 extern const domus_behaviour domt_owner_of_sharing;
+extern const domus_behaviour
+    domt_owner_with_rules; /* of lines; whatever fails below it, fails it */
 
-extern const domus_type domt_note_type;  /* a line notes it */
-extern const domus_type domt_nap_type;   /* a line sleeps for 9 ms; bytes that are "5": for 5 ms */
+extern const domus_type domt_note_type; /* a line notes it */
+extern const domus_type domt_nap_type;  /* a line sleeps for 9 ms; bytes that are "5": for 5 ms */
+extern const domus_type domt_escalate_type;
+extern const domus_type domt_bear_type;  /* a line bears a child whose mount fails */
+extern const domus_type domt_link_type;  /* a line links itself to the address */
 extern const domus_type domt_watch_type; /* the watcher watches the address */
 
 /* Make a thread with an owner and a watcher; end it, and hold that nothing is left. */
@@ -44,6 +49,9 @@ void domt_lines_end(void);
 
 /* Make a connection. Returns the address of its line. */
 domus_address domt_lines_connect(int *ret_fd, int *ret_peer);
+
+/* Put a notice, which must be taken. */
+void domt_lines_put(domus_address to, const domus_type *type, const void *payload);
 
 /* Put a notice, and take a turn. Returns what the put returned. */
 int domt_lines_notice(domus_address to, const domus_type *type, const void *payload);

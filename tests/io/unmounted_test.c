@@ -266,6 +266,26 @@ START_TEST(channels_of_who_restarts_are_reset_first)
 }
 END_TEST
 
+/* Neither for the peer of a channel that was stopped before. */
+START_TEST(channels_that_close_already_are_reset_by_a_restart)
+{
+    int peer = -1;
+
+    begin(DOMUS_RESTART);
+    int fd = bear_connected(&peer);
+    const domus_address channel = domus_channel_address(bed.io.slots[0].channel);
+    ck_assert_int_eq(domi_house_stop(&bed.manager, channel), 0);
+    domt_bed_settle(&bed);
+    ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
+    ck_assert(domt_bed_is_open(fd)); /* it waits for the peer's FIN */
+    fail_child();
+    domt_bed_settle(&bed);
+    ck_assert(!domt_bed_is_open(fd));
+    ck_assert_str_eq(told, "mocsm");
+    end(peer);
+}
+END_TEST
+
 /* Nobody may become a child of an actor whose restart waits for its children. */
 START_TEST(connection_for_who_restarts_is_reset_and_counted)
 {
@@ -317,5 +337,6 @@ END_TEST
 DOMT_MAIN("unmounted", 30, connection_for_who_is_not_mounted_is_reset_and_counted,
           connection_that_came_before_a_mount_that_fails_is_reset,
           channels_of_who_restarts_are_reset_first,
+          channels_that_close_already_are_reset_by_a_restart,
           connection_for_who_restarts_is_reset_and_counted,
           channels_of_who_is_stopped_while_mounted_are_closed_with_on_close)
