@@ -17,7 +17,8 @@ void domi_shortage_of_connections(domi_acceptor *acceptor)
 {
     domi_io *io = acceptor->io;
 
-    if (domi_spell_note(io, &acceptor->shortages[DOMI_SHORTAGE_CONNECTIONS], &io->counters.full))
+    if (domi_spell_note(io, &acceptor->shortages[DOMI_SHORTAGE_CONNECTIONS],
+                        &io->counters.full_spells))
         domi_spell_log(io, DOMUS_LOG_WARNING, name_of(acceptor),
                        "all %" PRIu32
                        " connections of channel.maxConnections are taken: new ones wait",
@@ -39,7 +40,7 @@ void domi_shortage_of_accept(domi_acceptor *acceptor, int error)
     domi_shortage *shortage =
         &acceptor->shortages[is_memory ? DOMI_SHORTAGE_KERNEL : DOMI_SHORTAGE_DESCRIPTORS];
 
-    if (!domi_spell_note(io, shortage, &io->counters.unacceptable))
+    if (!domi_spell_note(io, shortage, &io->counters.accept_spells))
         return;
     if (is_memory)
         domi_spell_log(io, DOMUS_LOG_WARNING, name_of(acceptor),
@@ -62,8 +63,9 @@ void domi_shortage_of_address(domi_acceptor *acceptor, const domi_peer_key *key,
     domi_io *io = acceptor->io;
     char shown[DOMI_PEER_TEXT_SIZE];
 
-    domi_counter_add(&io->counters.refused, 1);
-    if (!domi_spell_note(io, &acceptor->shortages[DOMI_SHORTAGE_ADDRESS], &io->counters.greedy))
+    domi_counter_add(&io->counters.refused_by_address, 1);
+    if (!domi_spell_note(io, &acceptor->shortages[DOMI_SHORTAGE_ADDRESS],
+                         &io->counters.address_spells))
         return;
     domi_peer_print(key, shown, sizeof shown);
     domi_spell_log(io, DOMUS_LOG_WARNING, name_of(acceptor),

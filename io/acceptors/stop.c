@@ -18,7 +18,8 @@
  * were handed over before. */
 void domi_io_count_listener(domi_io *io, uint64_t by)
 {
-    atomic_store_explicit(&io->counters.listening, domi_counter_read(&io->counters.listening) + by,
+    atomic_store_explicit(&io->counters.listeners_open,
+                          domi_counter_read(&io->counters.listeners_open) + by,
                           memory_order_release);
 }
 

@@ -103,7 +103,7 @@ void domi_channel_starve(domus_channel *channel)
         return;
     channel->starved = true;
     domi_starved_put(&io->starved, channel);
-    domi_counter_add(&io->counters.starved, 1);
+    domi_counter_add(&io->counters.receivers_starved, 1);
     domi_shortage_of_buffers(io);
 }
 

@@ -102,7 +102,7 @@ int domi_channel_adopt(domi_io *io, domi_house *owner, int fd, domi_peer *peer)
     io->slots[slot].channel = channel;
     io->open++;
     house->channels.owned = channel;
-    domi_counter_add(&io->counters.opened, 1);
+    domi_counter_add(&io->counters.channels_opened, 1);
     domi_channel_arm_timeouts(channel);
     if (io->draining)
         domi_channel_drain(channel);
@@ -130,7 +130,7 @@ void domi_channel_free(domus_channel *channel)
     io->slots[channel->slot].generation++;
     slot_put(io, channel->slot);
     io->open--;
-    domi_counter_add(&io->counters.closed, 1);
+    domi_counter_add(&io->counters.channels_closed, 1);
     if (channel->error != 0)
         domi_counter_add(&io->counters.channels_reset, 1);
     /* release: a thread that sees that no connection is left (domi_system_connections) also sees

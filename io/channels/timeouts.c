@@ -86,7 +86,7 @@ void domi_channel_handle_timer(domus_channel *channel)
     if (is_silent(channel) &&
         earlier_of(UINT64_MAX, channel->silent_ns,
                    channel->io->config->connection.first_byte_timeout_ns) <= now_ns)
-        domi_counter_add(&channel->io->counters.silent, 1);
+        domi_counter_add(&channel->io->counters.channels_silent, 1);
     domi_channel_count_cut(channel, 0);
     domi_channel_end(channel, -ETIMEDOUT, channel->sending);
 }

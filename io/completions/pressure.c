@@ -20,7 +20,7 @@ void domi_io_set_pressure(domi_io *io, const domi_io_pressure *now)
         domi_io_receive_carefully(io);
     if (!begins)
         return;
-    domi_counter_add(&io->counters.pressed, 1);
+    domi_counter_add(&io->counters.memory_pauses, 1);
     for (uint32_t i = 0; i < DOMI_ACCEPTORS_MAX; i++) {
         if (io->acceptors[i] != NULL)
             domi_acceptor_look_at_pressure(io->acceptors[i]);

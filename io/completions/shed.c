@@ -111,7 +111,7 @@ static bool is_to_shed(domi_io *io, uint64_t queued)
  * guard no other data. */
 static void shed_channel(domi_io *io, domus_channel *channel, uint64_t bytes)
 {
-    domi_counter_add(&io->counters.shed, 1);
+    domi_counter_add(&io->counters.channels_shed, 1);
     if (io->shared != NULL) {
         atomic_fetch_sub_explicit(&io->shared->excess, (int64_t)bytes, memory_order_relaxed);
         atomic_fetch_add_explicit(&io->shared->shed, 1, memory_order_relaxed);

@@ -55,25 +55,26 @@ typedef struct domi_io_counters {
     domi_counter sent_bytes;
     domi_counter accepted;
     domi_counter accept_pauses;
-    domi_counter opened;
-    domi_counter closed;
+    domi_counter channels_opened;
+    domi_counter channels_closed;
     domi_counter channels_reset; /* closed with an error, whichever side made it */
-    domi_counter silent; /* closed because the first byte of the peer did not come in time */
-    domi_counter starved;
-    domi_counter pressed;
+    domi_counter
+        channels_silent; /* closed because the first byte of the peer did not come in time */
+    domi_counter receivers_starved;
+    domi_counter memory_pauses;
     domi_counter enters_refused;
-    domi_counter channels_refused; /* channels reset by an errno of their actor */
-    domi_counter refused;          /* connections reset because of their address (peers.h) */
-    domi_counter greedy;           /* spells (shortage.h) of refusals by address */
-    domi_counter full;             /* spells in which channel.maxConnections was reached */
+    domi_counter channels_refused;   /* channels reset by an errno of their actor */
+    domi_counter refused_by_address; /* connections reset because of their address (peers.h) */
+    domi_counter address_spells;     /* spells (shortage.h) of refusals by address */
+    domi_counter full_spells;        /* spells in which channel.maxConnections was reached */
     /* Spells in which accept failed, because descriptors or memory had run out. */
-    domi_counter unacceptable;
-    domi_counter bufferless;      /* spells in which no receive buffer was free */
-    domi_counter cut;             /* channels that the library ended while bytes were owed */
+    domi_counter accept_spells;
+    domi_counter buffer_spells;   /* spells in which no receive buffer was free */
+    domi_counter channels_cut;    /* channels that the library ended while bytes were owed */
     domi_counter cut_bytes;       /* bytes that were owed on these channels */
     domi_counter discarded_bytes; /* bytes received after this side had closed the channel */
-    domi_counter shed;            /* channels reset because memory was short */
-    domi_counter listening;       /* open listeners now; this goes up and down */
+    domi_counter channels_shed;   /* channels reset because memory was short */
+    domi_counter listeners_open;  /* open listeners now; this goes up and down */
 } domi_io_counters;
 
 struct domi_acceptor;

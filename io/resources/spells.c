@@ -59,7 +59,7 @@ void domi_spells_look_later(domi_io *io)
 
 void domi_shortage_of_buffers(domi_io *io)
 {
-    if (domi_spell_note(io, &io->buffers_shortage, &io->counters.bufferless))
+    if (domi_spell_note(io, &io->buffers_shortage, &io->counters.buffer_spells))
         domi_spell_log(io, DOMUS_LOG_WARNING, NULL,
                        "all %" PRIu32
                        " receive buffers (io.buffers.count) are in use: connections wait to be "

@@ -147,24 +147,24 @@ static void read_io_counters(const domi_io_counters *from, domus_profile *profil
     profile->sent_bytes = domi_counter_read(&from->sent_bytes);
     profile->accepted = domi_counter_read(&from->accepted);
     profile->accept_pauses = domi_counter_read(&from->accept_pauses);
-    profile->channels_opened = domi_counter_read(&from->opened);
-    profile->channels_closed = domi_counter_read(&from->closed);
+    profile->channels_opened = domi_counter_read(&from->channels_opened);
+    profile->channels_closed = domi_counter_read(&from->channels_closed);
     profile->channels_reset = domi_counter_read(&from->channels_reset);
-    profile->receivers_starved = domi_counter_read(&from->starved);
-    profile->pressed = domi_counter_read(&from->pressed);
-    profile->refused_by_address = domi_counter_read(&from->refused);
-    profile->address_spells = domi_counter_read(&from->greedy);
-    profile->full_spells = domi_counter_read(&from->full);
-    profile->accept_spells = domi_counter_read(&from->unacceptable);
-    profile->buffer_spells = domi_counter_read(&from->bufferless);
-    profile->channels_silent = domi_counter_read(&from->silent);
-    profile->channels_shed = domi_counter_read(&from->shed);
+    profile->receivers_starved = domi_counter_read(&from->receivers_starved);
+    profile->pressed = domi_counter_read(&from->memory_pauses);
+    profile->refused_by_address = domi_counter_read(&from->refused_by_address);
+    profile->address_spells = domi_counter_read(&from->address_spells);
+    profile->full_spells = domi_counter_read(&from->full_spells);
+    profile->accept_spells = domi_counter_read(&from->accept_spells);
+    profile->buffer_spells = domi_counter_read(&from->buffer_spells);
+    profile->channels_silent = domi_counter_read(&from->channels_silent);
+    profile->channels_shed = domi_counter_read(&from->channels_shed);
 }
 
 static void read_cut(const domi_io *io, domus_profile *profile)
 {
     profile->channels_cut =
-        domi_counter_read(&io->counters.cut) + domi_counter_read(&io->turned_away);
+        domi_counter_read(&io->counters.channels_cut) + domi_counter_read(&io->turned_away);
     profile->cut_bytes =
         domi_counter_read(&io->counters.cut_bytes) + domi_counter_read(&io->turned_away_bytes);
     profile->discarded_bytes = domi_counter_read(&io->counters.discarded_bytes);

@@ -59,7 +59,7 @@ static bool is_quiet(const domus_system *system)
     for (uint32_t i = 0; i < system->count; i++) {
         if (domi_thread_read_stop_step(&system->threads[i]) < DOMI_STOP_DRAIN ||
             atomic_load_explicit(
-                (domi_counter *)(uintptr_t)&system->threads[i].io.counters.listening,
+                (domi_counter *)(uintptr_t)&system->threads[i].io.counters.listeners_open,
                 memory_order_acquire) != 0)
             return false;
     }

@@ -121,7 +121,8 @@ domi_cut domi_system_count_cut(const domus_system *system)
 
     for (uint32_t i = 0; i < system->count; i++) {
         const domi_io *io = &system->threads[i].io;
-        sum.channels += domi_counter_read(&io->counters.cut) + domi_counter_read(&io->turned_away);
+        sum.channels +=
+            domi_counter_read(&io->counters.channels_cut) + domi_counter_read(&io->turned_away);
         sum.bytes +=
             domi_counter_read(&io->counters.cut_bytes) + domi_counter_read(&io->turned_away_bytes);
     }

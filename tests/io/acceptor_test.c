@@ -127,7 +127,7 @@ static void end(void)
     for (uint32_t i = 0; i < NODES; i++) {
         ck_assert_uint_eq(nodes[i].io.open, 0);
         ck_assert_uint_eq(nodes[i].io.connections, 0);
-        ck_assert_uint_eq(nodes[i].io.counters.listening, 0);
+        ck_assert_uint_eq(nodes[i].io.counters.listeners_open, 0);
         domi_manager_end_actors(&nodes[i].manager);
     }
     for (uint32_t i = 0; i < NODES; i++) {

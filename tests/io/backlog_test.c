@@ -86,7 +86,7 @@ static void limit_descriptors(bool none_left)
 static void begin_to_drain(void)
 {
     domi_io_drain(&bed.io);
-    ck_assert_uint_eq(bed.io.counters.listening, 1);
+    ck_assert_uint_eq(bed.io.counters.listeners_open, 1);
     domt_fake_cancel_step(bed.fake);
     domt_bed_turn(&bed);
     domt_bed_turn(&bed);
@@ -114,7 +114,7 @@ START_TEST(a_drain_hands_over_everybody_who_waits)
         domt_bed_turn(&bed);
     ck_assert_uint_eq(bed.opened, 2 + WAITING);
     ck_assert_int_lt(fcntl(listener, F_GETFD), 0);
-    ck_assert_uint_eq(bed.io.counters.listening, 0);
+    ck_assert_uint_eq(bed.io.counters.listeners_open, 0);
     ck_assert_uint_eq(bed.io.turned_away, 0);
     close(early[0]);
     close(early[1]);
@@ -140,12 +140,12 @@ static void tries_again(bool late)
         domt_fake_complete(bed.fake, domt_fake_find(bed.fake, DOMT_CANCEL, -1), -ENOENT, 0);
     domt_bed_turn(&bed);
     ck_assert_uint_eq(bed.opened, 0);
-    ck_assert_uint_eq(bed.io.counters.listening, 1); /* the drain waits for it */
+    ck_assert_uint_eq(bed.io.counters.listeners_open, 1); /* the drain waits for it */
     limit_descriptors(false);
     domt_bed_pass(&bed, 12);
     domt_bed_turn(&bed);
     ck_assert_uint_eq(bed.opened, WAITING);
-    ck_assert_uint_eq(bed.io.counters.listening, 0);
+    ck_assert_uint_eq(bed.io.counters.listeners_open, 0);
     end_waiting();
 }
 
@@ -173,7 +173,7 @@ START_TEST(who_waits_when_the_time_is_over_is_turned_away_and_counted)
         ck_assert_uint_eq(bed.opened, 0);
         ck_assert_uint_eq(bed.io.turned_away, WAITING);
         ck_assert_uint_eq(bed.io.turned_away_bytes, without != 0 ? 0 : WAITING);
-        ck_assert_uint_eq(bed.io.counters.listening, 0);
+        ck_assert_uint_eq(bed.io.counters.listeners_open, 0);
         end_waiting();
     }
 }
@@ -195,11 +195,11 @@ START_TEST(a_turn_of_a_drain_accepts_so_many_and_the_next_one_the_rest)
     begin_small();
     begin_to_drain();
     ck_assert_uint_eq(bed.opened, TURN);
-    ck_assert_uint_eq(bed.io.counters.listening, 1);
+    ck_assert_uint_eq(bed.io.counters.listeners_open, 1);
     domt_bed_pass(&bed, 2);
     domt_bed_turn(&bed);
     ck_assert_uint_eq(bed.opened, WAITING_MAX);
-    ck_assert_uint_eq(bed.io.counters.listening, 0);
+    ck_assert_uint_eq(bed.io.counters.listeners_open, 0);
     ck_assert_uint_eq(bed.io.turned_away, 0);
     end_waiting();
 }
@@ -214,11 +214,11 @@ START_TEST(a_turn_of_a_stop_turns_so_many_away_and_the_next_one_the_rest)
     for (int i = 0; i < 3; i++)
         domt_bed_turn(&bed);
     ck_assert_uint_eq(bed.io.turned_away, TURN);
-    ck_assert_uint_eq(bed.io.counters.listening, 1);
+    ck_assert_uint_eq(bed.io.counters.listeners_open, 1);
     domt_bed_pass(&bed, 2);
     domt_bed_turn(&bed);
     ck_assert_uint_eq(bed.io.turned_away, WAITING_MAX);
-    ck_assert_uint_eq(bed.io.counters.listening, 0);
+    ck_assert_uint_eq(bed.io.counters.listeners_open, 0);
     ck_assert_uint_eq(bed.manager.births.houses, 1); /* the acceptor has ended */
     end_waiting();
 }

@@ -56,8 +56,8 @@ START_TEST(an_actor_is_told_open_read_end_close_in_order_and_once)
     domt_bed_settle(&bed);
     domt_bed_noted(&bed, "A-(0) ");
     ck_assert(!domt_bed_is_open(fd));
-    ck_assert_uint_eq(bed.io.counters.opened, 1);
-    ck_assert_uint_eq(bed.io.counters.closed, 1);
+    ck_assert_uint_eq(bed.io.counters.channels_opened, 1);
+    ck_assert_uint_eq(bed.io.counters.channels_closed, 1);
     ck_assert_uint_eq(bed.io.counters.channels_reset, 0);
     ck_assert_uint_eq(bed.io.connections, 0);
     end();

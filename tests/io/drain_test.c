@@ -75,7 +75,7 @@ static void pass(uint32_t ms)
 
 static void held_to_have_cut(uint64_t channels, uint64_t bytes_min, uint64_t bytes_max)
 {
-    ck_assert_uint_eq(bed.io.counters.cut, channels);
+    ck_assert_uint_eq(bed.io.counters.channels_cut, channels);
     ck_assert_uint_ge(bed.io.counters.cut_bytes, bytes_min);
     ck_assert_uint_le(bed.io.counters.cut_bytes, bytes_max);
 }

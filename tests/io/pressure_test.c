@@ -66,7 +66,7 @@ START_TEST(channels_read_on_while_memory_is_short)
         domt_bed_noted(&bed, "A(x) A(y) ");
         ck_assert(receive()->once);
         press(DOMUS_MEMORY_HIGH); /* again: nothing new */
-        ck_assert_uint_eq(domi_counter_read(&bed.io.counters.pressed), i);
+        ck_assert_uint_eq(domi_counter_read(&bed.io.counters.memory_pauses), i);
         press(DOMUS_MEMORY_NORMAL);
         feed('z');
         domt_bed_noted(&bed, "A(z) ");

@@ -100,7 +100,7 @@ START_TEST(the_starved_are_fed_in_order_when_buffers_return)
     domt_bed_turn(&bed);
     for (int i = 0; i < 3; i++)
         ck_assert(!receives(fds[i])); /* re-armed at once it would fail at once, for ever */
-    ck_assert_uint_eq(bed.io.counters.starved, 3);
+    ck_assert_uint_eq(bed.io.counters.receivers_starved, 3);
     ck_assert(!domi_io_has_work(&bed.io)); /* a thread may sleep until a buffer comes back */
     for (uint32_t i = 0; i < 3; i++) {
         bed.io.buffers_free = 1;
@@ -203,7 +203,7 @@ START_TEST(a_crowd_that_holds_its_shares_starves_nobody)
     domt_bed_settle(&bed);
     ck_assert_uint_eq(bed.kept_count, 4 * CROWD);
     ck_assert_uint_ge(bed.io.buffers_free, 64 / 4 - 1);
-    ck_assert_uint_eq(bed.io.counters.starved, 0);
+    ck_assert_uint_eq(bed.io.counters.receivers_starved, 0);
     for (int i = 0; i < CROWD; i++)
         ck_assert(!receives(fds[i])); /* who holds copies holds his share too */
     bed.mode = DOMT_BED_DROP;

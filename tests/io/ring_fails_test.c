@@ -86,7 +86,7 @@ START_TEST(a_ring_that_has_failed_resets_every_channel_with_its_error)
         ck_assert(domi_io_submit(&bed.io));
         ck_assert_int_eq(bed.io.failed, fatal[i]);
         domi_io_fail(&bed.io);
-        ck_assert_uint_eq(bed.io.counters.cut, 1); /* the one that was owed its answer */
+        ck_assert_uint_eq(bed.io.counters.channels_cut, 1); /* the one that was owed its answer */
         ck_assert_uint_eq(bed.io.counters.cut_bytes, 3);
         domt_bed_turn(&bed);
         domt_bed_turn(&bed);
@@ -234,7 +234,7 @@ START_TEST(an_acceptor_that_mounts_when_the_ring_has_failed_closes_its_listener)
     domt_bed_turn(&bed);
     ck_assert_ptr_eq(bed.io.acceptors[0], acceptor); /* mounted */
     ck_assert_int_eq(acceptor->fd, -1);
-    ck_assert_uint_eq(bed.io.counters.listening, 0);
+    ck_assert_uint_eq(bed.io.counters.listeners_open, 0);
     ck_assert_int_eq(domi_house_stop(&bed.manager, address), 0); /* and waits for nothing */
     domt_bed_turn(&bed);
     ck_assert_ptr_null(bed.io.acceptors[0]);

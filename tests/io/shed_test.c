@@ -72,7 +72,7 @@ static void pass(uint32_t ms)
 
 static uint64_t resets(void)
 {
-    return domi_counter_read(&bed.io.counters.shed);
+    return domi_counter_read(&bed.io.counters.channels_shed);
 }
 
 /* Hold that the channel, whose peer takes nothing from now on, is reset in 5 s and not before. */
@@ -98,7 +98,7 @@ START_TEST(the_worst_are_reset_first_and_no_more_than_must_be)
     pass(SECOND);
     domt_bed_noted(&bed, "D-(-105) B-(-105) ");
     ck_assert_uint_eq(resets(), 2);
-    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.cut), 2);
+    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.channels_cut), 2);
     ck_assert_uint_eq(domi_counter_read(&bed.io.counters.cut_bytes), 12000);
     ck_assert_uint_eq(atomic_load(&shared.shed), 2);
     ck_assert_uint_ge(atomic_load(&shared.shed_bytes), 12000);

@@ -53,7 +53,7 @@ static void pass(uint64_t ms)
 
 static uint64_t silent(void)
 {
-    return domi_counter_read(&bed.io.counters.silent);
+    return domi_counter_read(&bed.io.counters.channels_silent);
 }
 
 /* The wheel may be up to 1 ms late. */

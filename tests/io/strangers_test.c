@@ -159,7 +159,7 @@ START_TEST(an_address_beyond_its_share_is_reset_and_the_others_are_served)
         ends[i] = arrive(2);
         ck_assert(is_served(ends[i]));
     }
-    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.refused), 1);
+    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.refused_by_address), 1);
     ck_assert_uint_eq(domi_counter_read(&bed.io.counters.accepted), 4);
     ck_assert_uint_eq(bed.io.connections, 4);
     hang_up(0);
@@ -234,7 +234,7 @@ START_TEST(a_connection_that_nobody_takes_counts_no_longer)
     ends[0] = arrive(1); /* no memory for its count */
     domi_memory_fail_after(-1, 0);
     ck_assert(is_reset(ends[0]));
-    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.refused), 0);
+    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.refused_by_address), 0);
     ck_assert_uint_eq(domi_counter_read(&bed.io.turned_away), 1);
     ck_assert_int_eq(domi_house_stop(&bed.manager, bed.actor), 0);
     domt_bed_turn(&bed);
@@ -328,7 +328,7 @@ START_TEST(a_peer_that_has_reset_counts_by_its_address)
         domt_bed_turn(&bed);
     }
     ck_assert_uint_eq(peers.count, 1);
-    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.refused), 1);
+    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.refused_by_address), 1);
     end();
 }
 END_TEST
@@ -358,7 +358,7 @@ START_TEST(a_greedy_address_is_told_once_when_it_begins_and_when_it_is_over)
     pass_seconds(100);
     has_said("");
     ck_assert(!domi_wheel_is_armed(&bed.io.shortage_timer.node));
-    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.greedy), 1);
+    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.address_spells), 1);
     end();
     close_all(ends, 102);
 }
@@ -381,7 +381,7 @@ START_TEST(the_most_connections_are_told_when_they_are_reached_and_when_there_is
     pass_seconds(3);
     ck_assert_ptr_nonnull(strstr(said, "i listener web: there is room for new connections again "
                                        "(it lasted 5."));
-    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.full), 1);
+    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.full_spells), 1);
     said[0] = '\0';
     domi_io_set_pressure(
         &bed.io,
@@ -435,7 +435,7 @@ START_TEST(a_failing_accept_is_told_by_its_cause)
         said[0] = '\0';
         pass_seconds(3);
         ck_assert_ptr_nonnull(strstr(said, causes[i].over));
-        ck_assert_uint_eq(domi_counter_read(&bed.io.counters.unacceptable), 1);
+        ck_assert_uint_eq(domi_counter_read(&bed.io.counters.accept_spells), 1);
         end();
     }
 }
@@ -483,7 +483,7 @@ START_TEST(receive_buffers_are_told_while_anybody_waits_for_one)
     bed.io.buffers_free = 64;
     pass_seconds(3);
     ck_assert_ptr_nonnull(strstr(said, "i there are receive buffers again (it lasted "));
-    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.bufferless), 1);
+    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.buffer_spells), 1);
     end();
     close(peer);
 }

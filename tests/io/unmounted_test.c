@@ -191,7 +191,7 @@ static void hold_refused(int fd, int peer)
     ck_assert(!domt_bed_is_open(fd));
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'r');
     ck_assert_uint_eq(bed.io.connections, 0);
-    ck_assert_uint_eq(bed.io.counters.opened, 0);
+    ck_assert_uint_eq(bed.io.counters.channels_opened, 0);
     ck_assert_uint_eq(domi_counter_read(&bed.manager.counters.dead_letters), 1);
 }
 
@@ -302,7 +302,7 @@ START_TEST(connection_for_who_restarts_is_reset_and_counted)
     ck_assert(!domt_bed_is_open(fd[1]));
     ck_assert_int_eq(domt_bed_peer_sees(peer[1]), 'r');
     ck_assert_uint_eq(atomic_load(&bed.io.turned_away), 1);
-    ck_assert_uint_eq(bed.io.counters.opened, 1);
+    ck_assert_uint_eq(bed.io.counters.channels_opened, 1);
     domt_bed_settle(&bed);
     ck_assert_str_eq(told, "mocsm");
     close(peer[1]);

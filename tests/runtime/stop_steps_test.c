@@ -31,7 +31,7 @@ static void hold_quiet(bool (*is_quiet)(const domus_system *system))
     turn_all();
     ck_assert(is_quiet(world.system));
     for (uint32_t i = 0; i < world.system->count; i++) {
-        domi_counter *listening = &world.system->threads[i].io.counters.listening;
+        domi_counter *listening = &world.system->threads[i].io.counters.listeners_open;
         atomic_store(listening, 1); /* its accept has not come back yet */
         ck_assert(!is_quiet(world.system));
         atomic_store(listening, 0);
