@@ -4,8 +4,9 @@
 #include "io/acceptors/hand_over.h"
 #include "io/acceptors/listener_spells.h"
 
+/* the first pause of an acceptor; it doubles with each */
 #define BACKOFF_FIRST_NS UINT64_C(10000000)
-#define BACKOFF_LAST_NS  UINT64_C(1000000000)
+#define BACKOFF_LAST_NS  UINT64_C(1000000000) /* the longest pause */
 
 void domi_acceptor_arm(domi_acceptor *acceptor)
 {

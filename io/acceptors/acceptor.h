@@ -25,43 +25,44 @@ typedef enum domi_shortage_kind {
 } domi_shortage_kind;
 
 typedef struct domi_acceptor_target {
-    domus_address actor;
-    domi_io *io;
+    domus_address actor; /* the actor that gets the connections */
+    domi_io *io;         /* the io of its thread, which makes the channels */
 } domi_acceptor_target;
 
 /* A connection that was accepted and has no actor yet. */
 typedef struct domi_arrival {
-    int fd;
+    int fd;          /* the accepted socket */
     domi_peer *peer; /* the address that it is counted on; NULL: it is not counted */
 } domi_arrival;
 
 typedef struct domi_acceptor domi_acceptor;
 
 struct domi_acceptor {
-    domi_io *io;      /* the io on which the acceptor runs; set when its actor is mounted */
-    const char *name; /* name of the listener for the log; outlives the acceptor; NULL: none */
-    domi_house *house;
+    domi_io *io;       /* the io on which the acceptor runs; set when its actor is mounted */
+    const char *name;  /* name of the listener for the log; outlives the acceptor; NULL: none */
+    domi_house *house; /* the house of the acceptor's own actor; NULL before the mount */
     /* its maker's pointer to the acceptor, cleared at the mount; NULL: none */
     domi_acceptor **held;
-    int fd;
-    uint32_t slot; /* the acceptor's index in io->acceptors */
-    bool armed;
-    bool cancelling;
-    bool stopping;
+    int fd;              /* the listening socket; -1: it is closed */
+    uint32_t slot;       /* the acceptor's index in io->acceptors */
+    bool armed;          /* an accept is in flight */
+    bool cancelling;     /* a cancel of that accept is in flight */
+    bool stopping;       /* the actor was asked to stop, so nothing more is accepted */
     bool serves_rest;    /* in a drain: connections accepted during the stop are handed over */
     bool full;           /* paused at maxConnections or for memory, not because of descriptors */
     uint64_t backoff_ns; /* length of the next pause */
-    domi_io_timer timer;
+    domi_io_timer timer; /* ends a pause, and makes the next step of closing */
+    /* the spells of refusals of each kind, for the log (shortage.h) */
     domi_shortage shortages[DOMI_SHORTAGES];
     /* Connections accepted beyond channel.maxConnections, before the pause took hold; oldest first.
      */
     domi_arrival *waiting;
-    uint32_t waiting_count;
-    uint32_t waiting_capacity;
+    uint32_t waiting_count;    /* connections in `waiting` */
+    uint32_t waiting_capacity; /* connections for which `waiting` has room */
     uint32_t taken; /* connections taken from the backlog while the listener is being closed */
     uint32_t turn;  /* the target at which the next search for the fewest begins */
-    uint32_t target_count;
-    domi_acceptor_target targets[];
+    uint32_t target_count;          /* targets in use */
+    domi_acceptor_target targets[]; /* the actors among which connections are spread */
 };
 
 #endif

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+/* places in the first array of waiting connections, which then doubles */
 #define WAITING_FIRST 64u
 
 /* This is the `release` of the event that carries a connection. It runs if no actor has adopted the

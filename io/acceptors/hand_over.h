@@ -6,7 +6,7 @@
 
 /* The event that hands a connection over. */
 typedef struct domi_accepted {
-    int fd;
+    int fd;          /* the accepted socket */
     domi_io *io;     /* the io of the receiving thread; its `connections` counts this one */
     domi_peer *peer; /* the address that it is counted on; NULL: it is not counted */
 } domi_accepted;

@@ -48,8 +48,8 @@ static uint64_t round_up(uint64_t ns, uint64_t unit_ns)
 }
 
 typedef struct option {
-    int level;
-    int name;
+    int level;      /* of setsockopt(2), as SOL_SOCKET */
+    int name;       /* of setsockopt(2), as SO_RCVBUF */
     uint64_t value; /* 0: the kernel's default stays */
 } option;
 

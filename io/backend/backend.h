@@ -21,10 +21,10 @@
 #define DOMI_BUFFERED 2u /* `buffer` is the index of the provided buffer that was filled */
 
 typedef struct domi_completion {
-    uint64_t user_data;
-    int32_t result; /* the result of the system call, or a negative errno */
-    uint16_t flags;
-    uint16_t buffer;
+    uint64_t user_data; /* the number that the operation was begun with (domi_op_data) */
+    int32_t result;     /* the result of the system call, or a negative errno */
+    uint16_t flags;     /* DOMI_MORE, DOMI_BUFFERED */
+    uint16_t buffer;    /* index of the provided buffer that a receive has filled */
 } domi_completion;
 
 /* Calls on sockets that act at once and never wait. Any thread may make them, except that the
@@ -71,8 +71,8 @@ typedef struct domi_sockets {
 } domi_sockets;
 
 typedef struct domi_backend {
-    const char *name;
-    const domi_sockets *sockets;
+    const char *name;            /* as the key io.backend and the log have it */
+    const domi_sockets *sockets; /* the calls for sockets, which no ring sees */
 
     /* Make a ring with room for `io.buffers.count` provided buffers, of which none is given yet.
      * Returns 0; on failure a negative errno, and one line in `error` that says what is missing and

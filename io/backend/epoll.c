@@ -30,12 +30,12 @@ enum kind {
 
 /* An operation that is not carried out yet. */
 struct domi_epoll_entry {
-    uint64_t user_data;
-    uint64_t target; /* of a cancel */
-    domi_output output;
-    enum kind kind;
-    int fd;
-    uint32_t events; /* of a poll of one shot */
+    uint64_t user_data; /* comes back with the completion */
+    uint64_t target;    /* of a cancel */
+    domi_output output; /* of a send: the bytes to send */
+    enum kind kind;     /* which operation it is */
+    int fd;             /* the descriptor that the operation is about */
+    uint32_t events;    /* of a poll of one shot */
 };
 
 static int begin_input(domi_epoll *ring, const domi_epoll_entry *entry, domi_input input)

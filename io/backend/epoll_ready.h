@@ -15,37 +15,38 @@
 #define DOMI_EPOLL_REPORTS_MAX 64 /* reports that are asked for at once */
 
 typedef struct domi_epoll_buffer {
-    void *data;
-    uint32_t size;
+    void *data;    /* begin of the memory of a provided buffer */
+    uint32_t size; /* bytes of that memory */
 } domi_epoll_buffer;
 
 typedef struct domi_epoll_entry domi_epoll_entry;
 
 typedef struct domi_epoll {
-    domi_interests interests;
+    domi_interests interests;  /* what each descriptor is watched for (interest.h) */
     domi_epoll_entry *entries; /* operations that are queued (epoll.c) */
-    uint32_t entry_count;
-    uint32_t entry_capacity;
+    uint32_t entry_count;      /* entries in use */
+    uint32_t entry_capacity;   /* entries for which there is room */
 
     /* A queue; its capacity is a power of two, and grows with the number of operations. */
-    domi_completion *completions;
-    uint32_t capacity;
-    uint32_t head;
-    uint32_t shown; /* completions before this one may be reaped */
-    uint32_t tail;
-    uint32_t full; /* with so many completions, no more reports are handled */
+    domi_completion *completions; /* a ring of `capacity` places */
+    uint32_t capacity;            /* places in `completions`; a power of two */
+    uint32_t head;                /* the next completion that a reap takes; it wraps */
+    uint32_t shown;               /* completions before this one may be reaped */
+    uint32_t tail;                /* where the next completion is put; it wraps */
+    uint32_t full;                /* with so many completions, no more reports are handled */
 
-    domi_epoll_buffer *buffers;
-    uint16_t *free;   /* buffers that receives may take, the last one first */
-    uint16_t *staged; /* buffers that were given, until they are published */
-    uint32_t free_count;
-    uint32_t staged_count;
+    domi_epoll_buffer *buffers; /* all provided buffers, by index */
+    uint16_t *free;             /* buffers that receives may take, the last one first */
+    uint16_t *staged;           /* buffers that were given, until they are published */
+    uint32_t free_count;        /* entries of `free` */
+    uint32_t staged_count;      /* entries of `staged` */
 
+    /* what the last epoll_wait(2) has returned */
     struct epoll_event reports[DOMI_EPOLL_REPORTS_MAX];
-    uint32_t report_next; /* the first report that is not handled yet */
-    uint32_t report_count;
-    bool waits_in_ms; /* the kernel has no epoll_pwait2(2) */
-    int failed;       /* the errno that every enter returns; 0: the ring works */
+    uint32_t report_next;  /* the first report that is not handled yet */
+    uint32_t report_count; /* entries of `reports` in use */
+    bool waits_in_ms;      /* the kernel has no epoll_pwait2(2) */
+    int failed;            /* the errno that every enter returns; 0: the ring works */
 } domi_epoll;
 
 /* Queue a completion. If there is no memory for it, it is lost, and so the ring has failed. */

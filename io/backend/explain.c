@@ -12,8 +12,8 @@
 #include <sys/utsname.h>
 
 #define ENTRY_BYTES        64u /* bytes of a submission entry; its index takes 4 more */
-#define COMPLETION_BYTES   16u
-#define BUFFER_ENTRY_BYTES 16u
+#define COMPLETION_BYTES   16u /* bytes of a completion entry */
+#define BUFFER_ENTRY_BYTES 16u /* bytes of an entry of the ring of buffers */
 #define PAGE               4096u
 
 static long read_number(const char *path, const char *key)

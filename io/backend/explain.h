@@ -16,8 +16,8 @@ typedef enum domi_setup_step {
 /* Facts about the kernel and the environment, from which the line is made; tests fill this in by
  * hand. */
 typedef struct domi_setup_facts {
-    int result; /* the negative errno */
-    domi_setup_step step;
+    int result;             /* the negative errno */
+    domi_setup_step step;   /* the call that has failed */
     int disabled;           /* the sysctl kernel.io_uring_disabled; -1: cannot be read */
     int seccomp;            /* "Seccomp:" of /proc/self/status; 2: a filter is in force */
     uint64_t memlock_bytes; /* RLIMIT_MEMLOCK; UINT64_MAX: unlimited */

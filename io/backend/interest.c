@@ -10,9 +10,9 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define TABLE_FIRST 64u
-#define SLAB_BYTES  (16u * 1024)
-#define POLL_BYTES  64u /* a slab's objects are whole cache lines */
+#define TABLE_FIRST 64u /* descriptors for which the first table has room; it then doubles */
+#define SLAB_BYTES  (16u * 1024) /* bytes that a slab maps at a time */
+#define POLL_BYTES  64u          /* a slab's objects are whole cache lines */
 
 static_assert(sizeof(domi_interest) == 64 && sizeof(domi_poll) <= POLL_BYTES, "a cache line each");
 

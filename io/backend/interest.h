@@ -28,36 +28,36 @@ typedef enum domi_input {
 /* A poll of one shot. */
 typedef struct domi_poll {
     struct domi_poll *next;
-    uint64_t user_data;
-    uint32_t events;
+    uint64_t user_data; /* comes back with the completion */
+    uint32_t events;    /* POLLIN, POLLOUT and others that end the poll */
 } domi_poll;
 
 /* A send. `message` is NULL if the bytes are in one piece. */
 typedef struct domi_output {
-    const struct msghdr *message;
-    const void *data;
-    uint32_t size;
+    const struct msghdr *message; /* of sendmsg(2) */
+    const void *data;             /* the bytes, if they are in one piece */
+    uint32_t size;                /* bytes at `data` */
 } domi_output;
 
 typedef struct domi_interest {
-    uint64_t input_data; /* user_data of the operation that waits for input; 0: none */
-    uint64_t output_data;
-    domi_output output;
-    domi_poll *polls;
-    int fd;
-    uint32_t told;       /* what the kernel reports, as epoll_ctl(2) was told; 0: nothing */
-    uint32_t generation; /* comes back with each report, so that old reports are known */
-    domi_input input;
+    uint64_t input_data;  /* user_data of the operation that waits for input; 0: none */
+    uint64_t output_data; /* user_data of the send that waits for room; 0: none */
+    domi_output output;   /* what that send has to write */
+    domi_poll *polls;     /* polls of one shot on this descriptor */
+    int fd;               /* the descriptor */
+    uint32_t told;        /* what the kernel reports, as epoll_ctl(2) was told; 0: nothing */
+    uint32_t generation;  /* comes back with each report, so that old reports are known */
+    domi_input input;     /* which operation waits for input */
 } domi_interest;
 
 typedef struct domi_interests {
-    int epoll_fd;
-    domi_interest **of_fd; /* by descriptor; NULL: nothing was ever begun on it */
-    uint32_t capacity;
-    uint32_t generation; /* that of the youngest interest */
-    bool has_told;       /* the kernel was told something since the last look */
-    domi_slab interest_slab;
-    domi_slab poll_slab;
+    int epoll_fd;            /* of epoll_create1(2) */
+    domi_interest **of_fd;   /* by descriptor; NULL: nothing was ever begun on it */
+    uint32_t capacity;       /* entries of `of_fd` */
+    uint32_t generation;     /* that of the youngest interest */
+    bool has_told;           /* the kernel was told something since the last look */
+    domi_slab interest_slab; /* holds objects of domi_interest */
+    domi_slab poll_slab;     /* holds objects of domi_poll */
 } domi_interests;
 
 /* Returns 0; a negative errno of epoll_create1(2). */

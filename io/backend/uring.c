@@ -24,17 +24,17 @@
 #define FEAT_NO_IOWAIT        (1u << 17)
 #define REGISTER_ENABLE_RINGS 12 /* 2.3 declares io_uring_enable_rings() but does not export it */
 
-#define BUFFER_GROUP 0
+#define BUFFER_GROUP 0 /* the group id of the provided buffers in each ring */
 
 struct ring {
-    struct io_uring uring;
-    struct io_uring_buf_ring *buffers;
-    size_t buffers_bytes;
-    uint32_t buffers_mask;
-    uint32_t given; /* buffers given since the last publish */
-    uint32_t enter_flags;
-    bool registered;
-    int failed;                  /* the errno that every enter returns; 0: the ring works */
+    struct io_uring uring;             /* of liburing */
+    struct io_uring_buf_ring *buffers; /* the ring in which buffers are given to the kernel */
+    size_t buffers_bytes;              /* bytes mapped for `buffers` */
+    uint32_t buffers_mask;             /* places in `buffers`, minus 1 */
+    uint32_t given;                    /* buffers given since the last publish */
+    uint32_t enter_flags;              /* flags of each io_uring_enter(2) */
+    bool registered; /* the ring's descriptor is registered, so an enter uses its index */
+    int failed;      /* the errno that every enter returns; 0: the ring works */
     struct io_uring_sqe nowhere; /* entry for operations on a ring that has failed */
 };
 
@@ -224,9 +224,9 @@ static bool uring_pending(void *ring_)
            io_uring_sq_ready(&ring->uring) != 0;
 }
 
-#define ENTRY_TRIES   5000
-#define ENTRY_WAIT_MS 1
-#define ENTRY_WAIT_NS UINT64_C(1000000)
+#define ENTRY_TRIES   5000 /* looks for a free entry, 1 ms apart, before the ring has failed */
+#define ENTRY_WAIT_MS 1    /* the wait between two of these looks */
+#define ENTRY_WAIT_NS UINT64_C(1000000) /* the same in nanoseconds */
 
 /* Let the kernel take the queued entries; if it has no room, wait for 1 ms. */
 static int make_room(struct ring *ring, bool wait)

@@ -23,61 +23,61 @@ typedef enum domi_channel_state {
 } domi_channel_state;
 
 struct domus_channel {
-    domi_io *io;
-    domi_house *house; /* the channel's own house, a child of the actor that it belongs to */
-    void *data;
-    domi_peer *peer; /* the address on which the connection is counted; NULL: none */
-    int fd;
-    uint32_t slot;
+    domi_io *io;              /* the io of the channel's thread; constant */
+    domi_house *house;        /* the channel's own house, a child of the actor that it belongs to */
+    void *data;               /* the pointer that the user's functions are called with */
+    domi_peer *peer;          /* the address on which the connection is counted; NULL: none */
+    int fd;                   /* the connected socket; -1: it is closed */
+    uint32_t slot;            /* the channel's index in io->slots */
     uint32_t slot_generation; /* of `slot` when the channel was made (DOMI_OP_GENERATION_MASK) */
     int error;                /* the error for on_close; 0: none */
-    uint8_t state;
-    uint8_t cancels;     /* number of cancel operations in flight */
-    bool receiving : 1;  /* a receive is in flight */
-    bool cancelling : 1; /* a cancel of that receive is in flight */
-    bool sending : 1;
-    bool opened : 1; /* on_open has been called, or the behaviour has none */
-    bool ended : 1;  /* the peer has finished sending */
-    bool end_told : 1;
-    bool paused : 1;  /* back-pressure: the channel does not receive */
-    bool blocked : 1; /* too much waits to be sent: on_read is not called either */
-    bool high : 1;    /* more than sendHigh is queued, or not yet less than sendLow */
+    uint8_t state;            /* a domi_channel_state; only domi_channel_move() changes it */
+    uint8_t cancels;          /* number of cancel operations in flight */
+    bool receiving : 1;       /* a receive is in flight */
+    bool cancelling : 1;      /* a cancel of that receive is in flight */
+    bool sending : 1;         /* a send is in flight */
+    bool opened : 1;          /* on_open has been called, or the behaviour has none */
+    bool ended : 1;           /* the peer has finished sending */
+    bool end_told : 1;        /* on_end was called */
+    bool paused : 1;          /* back-pressure: the channel does not receive */
+    bool blocked : 1;         /* too much waits to be sent: on_read is not called either */
+    bool high : 1;            /* more than sendHigh is queued, or not yet less than sendLow */
     bool crowded : 1; /* more is queued than the channel's part (crowd.h); it is in that list */
     bool once : 1;    /* the receive in flight brings one piece only */
     bool starved : 1; /* the channel waits for a receive buffer */
     bool dirty : 1;   /* the channel is in the list of those with something to send */
-    bool cancelled_all : 1;
-    bool abort : 1;    /* the close sends RST */
-    bool halted : 1;   /* the actor does not want to be shown more for now */
-    bool finished : 1; /* the actor has finished sending: FIN follows what is queued */
-    bool fin_sent : 1;
-    bool drain : 1;     /* the system drains: close once everything received is answered */
+    bool cancelled_all : 1; /* a cancel of all operations on `fd` was submitted */
+    bool abort : 1;         /* the close sends RST */
+    bool halted : 1;        /* the actor does not want to be shown more for now */
+    bool finished : 1;      /* the actor has finished sending: FIN follows what is queued */
+    bool fin_sent : 1;      /* the sending side of the socket was shut down */
+    bool drain : 1;         /* the system drains: close once everything received is answered */
     bool close_due : 1; /* the peer has finished, without on_end: close when `conversations` is 0 */
     uint32_t held;      /* received pieces that are not freed yet */
-    uint32_t conversations; /* conversations that on_read began and that have not ended */
-    domi_buffer_list inbound;
-    domi_buffer_list outbound;
-    uint64_t queued_bytes;   /* bytes in outbound that are not sent */
-    uint64_t unsent_bytes;   /* bytes that were dropped unsent; on_close may ask for them */
-    uint64_t cost;           /* memory of outbound in bytes (domi_buffer_cost) */
-    uint64_t copied;         /* memory of heap buffers in inbound in bytes */
-    uint64_t received_bytes; /* bytes that came while the channel was OPEN */
-    uint64_t opened_ns;      /* when the channel was made */
-    uint64_t sent_bytes;     /* bytes that the kernel has taken since the channel opened */
-    uint64_t peer_took;      /* bytes that the peer had acknowledged at peer_seen_ns */
-    uint64_t peer_seen_ns;   /* when the peer was last seen to acknowledge enough (shed.c) */
-    uint32_t head_offset;    /* bytes of the first buffer of outbound that are sent */
-    uint64_t drain_bytes;    /* bytes in the socket when the drain began, not yet read */
-    uint64_t active_ns;      /* when the last byte came or went */
-    uint64_t silent_ns;      /* begin of the wait for the peer's first byte; 0: it has come */
-    uint64_t send_ns;        /* when the send in flight began */
-    domi_io_timer timer;     /* fires at the earliest time-out of the channel, or before */
-    domus_channel *next_dirty;
-    domus_channel *next_starved;
-    domus_channel *next_crowded;
-    domus_channel *previous_crowded;
-    struct msghdr message;
-    struct iovec vector[DOMI_GATHER_MAX];
+    uint32_t conversations;      /* conversations that on_read began and that have not ended */
+    domi_buffer_list inbound;    /* received pieces that the actor was not shown yet */
+    domi_buffer_list outbound;   /* written pieces that are not wholly sent */
+    uint64_t queued_bytes;       /* bytes in outbound that are not sent */
+    uint64_t unsent_bytes;       /* bytes that were dropped unsent; on_close may ask for them */
+    uint64_t cost;               /* memory of outbound in bytes (domi_buffer_cost) */
+    uint64_t copied;             /* memory of heap buffers in inbound in bytes */
+    uint64_t received_bytes;     /* bytes that came while the channel was OPEN */
+    uint64_t opened_ns;          /* when the channel was made */
+    uint64_t sent_bytes;         /* bytes that the kernel has taken since the channel opened */
+    uint64_t peer_took;          /* bytes that the peer had acknowledged at peer_seen_ns */
+    uint64_t peer_seen_ns;       /* when the peer was last seen to acknowledge enough (shed.c) */
+    uint32_t head_offset;        /* bytes of the first buffer of outbound that are sent */
+    uint64_t drain_bytes;        /* bytes in the socket when the drain began, not yet read */
+    uint64_t active_ns;          /* when the last byte came or went */
+    uint64_t silent_ns;          /* begin of the wait for the peer's first byte; 0: it has come */
+    uint64_t send_ns;            /* when the send in flight began */
+    domi_io_timer timer;         /* fires at the earliest time-out of the channel, or before */
+    domus_channel *next_dirty;   /* links in io->dirty */
+    domus_channel *next_starved; /* links in io->starved */
+    domus_channel *next_crowded; /* links in the list that io->crowd_head begins */
+    domus_channel *previous_crowded;      /* links the same list backwards */
+    struct msghdr message;                /* of the send in flight, with `vector` */
+    struct iovec vector[DOMI_GATHER_MAX]; /* the pieces that this send gathers */
 };
 
 /* Let the timer of the channel fire at `due_ns`; UINT64_MAX: never. */

@@ -14,8 +14,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define SLOTS_FIRST 64u
-#define NO_SLOT     UINT32_MAX
+#define SLOTS_FIRST 64u        /* slots in the first table of channels, which then doubles */
+#define NO_SLOT     UINT32_MAX /* ends the list of free slots */
 
 /* Double the table of slots. Returns 0; -ENOMEM, and then the old table stays. */
 static int grow_table(domi_io *io)

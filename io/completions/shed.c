@@ -23,9 +23,10 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
-#define VISITS_PER_TICK 256u
-#define TAKES_LEAST     16u /* a peer that acknowledged more than 1/16 is not deaf */
-#define PASS_EVERY_NS   UINT64_C(250000000)
+#define VISITS_PER_TICK 256u /* slots that one step of the sweep looks at */
+#define TAKES_LEAST     16u  /* a peer that acknowledged more than 1/16 is not deaf */
+/* time from the end of one pass of the sweep to the next */
+#define PASS_EVERY_NS UINT64_C(250000000)
 
 /* Returns the bytes that a reset of this channel would give back. */
 static uint64_t bytes_held(const domus_channel *channel, uint64_t in_kernel)

@@ -6,17 +6,17 @@
 #include "base/fifo.h"
 #include "io/resources/io.h"
 
-#define DOMI_BUFFER_HEAP UINT32_MAX
-#define DOMI_BUFFER_MAX  (1024u * 1024)
+#define DOMI_BUFFER_HEAP UINT32_MAX     /* the `index` of a buffer that is no provided one */
+#define DOMI_BUFFER_MAX  (1024u * 1024) /* most bytes of one buffer */
 
 struct domus_buffer {
-    domus_buffer *next;
-    domi_io *io;
-    char *data;
-    uint32_t size;
+    domus_buffer *next;   /* links in the list that holds the buffer */
+    domi_io *io;          /* the io that owns the buffer */
+    char *data;           /* the first byte of the content */
+    uint32_t size;        /* bytes of content */
     uint32_t index;       /* number of the provided buffer; DOMI_BUFFER_HEAP: a heap buffer */
     uint32_t holder_slot; /* the slot of the channel that holds the buffer; UINT32_MAX: none */
-    uint32_t holder_generation;
+    uint32_t holder_generation; /* generation of that slot when the channel took the buffer */
 };
 
 DOMI_FIFO(domi_buffer_list, domus_buffer, next);

@@ -15,10 +15,11 @@
 #include <string.h>
 #include <sys/un.h>
 
-#define PORT_MAX       65535
-#define UNIX_PREFIX    "unix:"
-#define UNIX_NAME_MAX  (sizeof(((struct sockaddr_un *)NULL)->sun_path))
-#define IPV4_IN_IPV6   12u /* bytes of ::ffff: before a mapped address */
+#define PORT_MAX      65535   /* the highest TCP port */
+#define UNIX_PREFIX   "unix:" /* begins the text of a Unix socket's address */
+#define UNIX_NAME_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path))
+#define IPV4_IN_IPV6  12u /* bytes of ::ffff: before a mapped address */
+/* bytes for the text of an IPv6 address with its scope */
 #define HOST_TEXT_SIZE (INET6_ADDRSTRLEN + 16)
 
 static_assert(UNIX_NAME_MAX <= sizeof(((domus_endpoint *)NULL)->bytes), "each name fits");

@@ -16,8 +16,8 @@
 
 #include <domus/channel.h>
 
-#define DOMI_COMPLETIONS_BATCH 64u
-#define DOMI_ACCEPTORS_MAX     64u
+#define DOMI_COMPLETIONS_BATCH 64u /* completions that are reaped from the ring in one call */
+#define DOMI_ACCEPTORS_MAX     64u /* most acceptors on one thread */
 
 /* Due timers and the begin of a drain wait until everything that had arrived is collected, but for
  * at most this number of iterations. Each of these collects up to io.completionEntries completions,
@@ -37,9 +37,11 @@ enum domi_op {
     DOMI_OP_DESCRIPTOR, /* the lower bits are the address of a domi_descriptor */
 };
 
+/* the user_data of an operation whose completion is ignored */
 #define DOMI_OP_IGNORED domi_op_data(DOMI_OP_CANCEL_ACCEPT, 0, DOMI_ACCEPTORS_MAX)
-#define DOMI_OP_ADDRESS UINT64_C(0xffffffffffff)
+#define DOMI_OP_ADDRESS UINT64_C(0xffffffffffff) /* the bits of user_data that hold a pointer */
 
+/* the bits of a generation that user_data has room for */
 #define DOMI_OP_GENERATION_MASK 0xffffffu
 
 static inline uint64_t domi_op_data(enum domi_op op, uint32_t generation, uint32_t slot)
@@ -48,20 +50,22 @@ static inline uint64_t domi_op_data(enum domi_op op, uint32_t generation, uint32
 }
 
 typedef struct domi_io_counters {
-    domi_counter enters;
-    domi_counter completions;
-    domi_counter reads;
-    domi_counter received_bytes;
-    domi_counter sent_bytes;
-    domi_counter accepted;
-    domi_counter accept_pauses;
-    domi_counter channels_opened;
-    domi_counter channels_closed;
-    domi_counter channels_reset; /* closed with an error, whichever side made it */
+    domi_counter enters;          /* system calls into the ring */
+    domi_counter completions;     /* completions that were reaped */
+    domi_counter reads;           /* pieces of bytes that on_read was given */
+    domi_counter received_bytes;  /* bytes that the kernel has brought from peers */
+    domi_counter sent_bytes;      /* bytes that the kernel has taken for peers */
+    domi_counter accepted;        /* connections that acceptors of this thread have accepted */
+    domi_counter accept_pauses;   /* pauses of acceptors that have begun */
+    domi_counter channels_opened; /* channels that were made */
+    domi_counter channels_closed; /* channels that were freed, for whichever reason */
+    domi_counter channels_reset;  /* closed with an error, whichever side made it */
     domi_counter
         channels_silent; /* closed because the first byte of the peer did not come in time */
-    domi_counter receivers_starved;
+    domi_counter receivers_starved; /* receives that ended because no buffer was free */
+    /* times at which accepting began to pause because memory was short */
     domi_counter memory_pauses;
+    /* enters for which the kernel had no room; they are tried again */
     domi_counter enters_refused;
     domi_counter channels_refused;   /* channels reset by an errno of their actor */
     domi_counter refused_by_address; /* connections reset because of their address (peers.h) */
@@ -88,15 +92,15 @@ typedef enum domi_io_timer_kind {
 } domi_io_timer_kind;
 
 typedef struct domi_io_timer {
-    domi_wheel_node node;
-    domi_io_timer_kind kind;
+    domi_wheel_node node;    /* links in io->wheel */
+    domi_io_timer_kind kind; /* tells which object the timer lies in */
 } domi_io_timer;
 
 /* The place of a channel. Its generation outlives the channel and grows with each. */
 typedef struct domi_channel_slot {
     domus_channel *channel; /* NULL: free */
-    uint32_t generation;
-    uint32_t next_free;
+    uint32_t generation;    /* grows when a channel leaves, so that late completions are known */
+    uint32_t next_free;     /* index of the next free slot; UINT32_MAX: none */
 } domi_channel_slot;
 
 /* Figures about memory that the threads of a system share. */
@@ -117,89 +121,89 @@ typedef struct domi_io_pressure {
 /* A channel that may be shed, because its peer is deaf: it has acknowledged next to nothing of the
  * bytes that wait for it, for memory.resetAfter (shed.c). */
 typedef struct domi_worst {
-    uint32_t slot;
-    uint32_t generation;
-    uint64_t bytes; /* bytes that the channel holds */
+    uint32_t slot;       /* the channel's index in io->slots */
+    uint32_t generation; /* of that slot, to see whether the channel still is the same */
+    uint64_t bytes;      /* bytes that the channel holds */
 } domi_worst;
 
-#define DOMI_WORST_MAX 16u
+#define DOMI_WORST_MAX 16u /* channels that one pass of a sweep remembers */
 
 /* The sweep: how a careful thread (crowd.h) goes over all its channels, in steps (shed.c). */
 typedef struct domi_sweep {
-    domi_io_timer timer;
-    uint32_t next; /* the slot at which the next step begins */
-    uint64_t begun_ns;
+    domi_io_timer timer; /* fires when the next step is due */
+    uint32_t next;       /* the slot at which the next step begins */
+    uint64_t begun_ns;   /* when this pass began */
     /* Channels with deaf peers that this pass has found; those that hold most come first. */
     domi_worst worst[DOMI_WORST_MAX];
-    uint32_t worst_count;
-    bool is_clearing; /* too much is queued: channels are shed until clearly less is queued */
+    uint32_t worst_count; /* entries of `worst` in use */
+    bool is_clearing;     /* too much is queued: channels are shed until clearly less is queued */
 } domi_sweep;
 
 DOMI_FIFO_TYPE(domi_starved, domus_channel);
 
 typedef struct domi_io {
-    domi_manager *manager;
-    const domi_backend *backend;
-    const domus_config *config;
-    void *ring;
-    int wake_fd; /* an eventfd; while the ring works it is polled, never read */
-    bool wake_armed;
-    uint32_t wakes; /* completions of the poll on wake_fd */
-    bool draining;
+    domi_manager *manager;       /* the manager of the same thread */
+    const domi_backend *backend; /* io_uring or epoll */
+    const domus_config *config;  /* of the system; constant while threads run */
+    void *ring;                  /* the backend's own object */
+    int wake_fd;                 /* an eventfd; while the ring works it is polled, never read */
+    bool wake_armed;             /* the poll on wake_fd is in flight */
+    uint32_t wakes;              /* completions of the poll on wake_fd */
+    bool draining;               /* the system drains: channels close once all is answered */
     int failed;        /* the negative errno with which the ring has failed; 0: the ring works */
     uint32_t refusals; /* enters in a row that the kernel had no room for */
-    domi_io_pressure pressure;
+    domi_io_pressure pressure; /* how short memory is, as this thread was last told */
 
     /* Receive buffers, which are the provided buffers of the ring. */
     char *memory;
-    size_t memory_bytes;
+    size_t memory_bytes;   /* bytes at `memory` */
     domus_buffer *buffers; /* one descriptor for each provided buffer */
     uint32_t buffers_free; /* buffers that the kernel has, or gets by the next publish */
     uint32_t share;        /* buffers that one channel may hold: 1/16 of all */
     uint32_t reserve;      /* with fewer free buffers, pieces that arrive are copied out */
-    uint32_t unpublished;
+    uint32_t unpublished;  /* buffers given to the ring since the last publish */
 
     /* Channels. */
     domi_slab channel_slab;
     domi_channel_slot *slots; /* an operation names its slot in user_data */
-    uint32_t slot_count;
-    uint32_t slots_used; /* slots that were ever used */
-    uint32_t free_slot;  /* head of a list through next_free; UINT32_MAX: empty */
-    uint32_t open;       /* channels that are not freed yet */
-    domus_channel *dirty;
-    domi_starved starved; /* channels that wait for a receive buffer */
-    struct domi_acceptor *acceptors[DOMI_ACCEPTORS_MAX];
+    uint32_t slot_count;      /* entries of `slots` */
+    uint32_t slots_used;      /* slots that were ever used */
+    uint32_t free_slot;       /* head of a list through next_free; UINT32_MAX: empty */
+    uint32_t open;            /* channels that are not freed yet */
+    domus_channel *dirty;     /* channels with something to send, linked by next_dirty */
+    domi_starved starved;     /* channels that wait for a receive buffer */
+    struct domi_acceptor *acceptors[DOMI_ACCEPTORS_MAX]; /* by domi_acceptor.slot; NULL: free */
     struct domi_descriptor *watched; /* descriptor watches whose poll is in the ring */
     domi_wheel wheel;                /* holds nodes of domi_io_timer */
     domi_peers *peers;               /* the table of the system; NULL: no address is bounded */
-    domi_shortage buffers_shortage;
-    domi_io_timer shortage_timer;
-    uint32_t look_slot;       /* in a drain: the slot at which the next look begins */
-    uint64_t look_ns;         /* in a drain: earliest time of the next round of looks */
-    uint32_t drain_postponed; /* iterations that the drain has waited (DOMI_POSTPONED_MAX) */
-    uint32_t postponed;       /* iterations that due timers have waited (DOMI_POSTPONED_MAX) */
+    domi_shortage buffers_shortage;  /* the spell in which no buffer is free (shortage.h) */
+    domi_io_timer shortage_timer;    /* fires when spells that go on are looked at (spells.c) */
+    uint32_t look_slot;              /* in a drain: the slot at which the next look begins */
+    uint64_t look_ns;                /* in a drain: earliest time of the next round of looks */
+    uint32_t drain_postponed;        /* iterations that the drain has waited (DOMI_POSTPONED_MAX) */
+    uint32_t postponed; /* iterations that due timers have waited (DOMI_POSTPONED_MAX) */
 
     /* Bytes that wait to be sent to peers, and their bound (crowd.h). */
     domi_counter queued; /* bytes of memory that queued buffers take, and copied-out pieces */
     uint64_t copied;     /* bytes of the copied-out pieces among them, which wait for their actor */
-    uint64_t careful_mark; /* with more bytes queued the thread is careful */
-    uint64_t piece;        /* free bytes that a channel needs in its part to read a piece */
-    bool careful;          /* each receive brings one piece only */
-    domus_channel *crowd_head;
-    domus_channel *crowd_tail;
-    uint32_t crowd_count;
-    uint32_t crowd_left; /* channels of this list that have still to be looked at again */
-    domi_sweep sweep;
-    domi_io_shared *shared;
-    domi_io_counters counters;
+    uint64_t careful_mark;     /* with more bytes queued the thread is careful */
+    uint64_t piece;            /* free bytes that a channel needs in its part to read a piece */
+    bool careful;              /* each receive brings one piece only */
+    domus_channel *crowd_head; /* the first of the crowded channels (crowd.h) */
+    domus_channel *crowd_tail; /* the last of them */
+    uint32_t crowd_count;      /* how many channels are in that list */
+    uint32_t crowd_left;       /* channels of this list that have still to be looked at again */
+    domi_sweep sweep;          /* the walk over all channels while memory is short (shed.c) */
+    domi_io_shared *shared;    /* figures about memory, common to the system's threads */
+    domi_io_counters counters; /* written by this thread, read by any */
 
     /* Connections of this thread. The acceptor that hands one over counts up, the thread that
      * closes it counts down. Acceptors choose the thread with the fewest. The field has a cache
      * line of its own, because other threads write it. */
     alignas(DOMI_LINES) _Atomic uint32_t connections;
     /* Connections that got no channel, and the bytes that their peers had sent. Any thread. */
-    _Atomic uint64_t turned_away;
-    _Atomic uint64_t turned_away_bytes;
+    _Atomic uint64_t turned_away; /* connections that were closed or reset without a channel */
+    _Atomic uint64_t turned_away_bytes; /* bytes that their peers had sent */
 } domi_io;
 
 #endif

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BUCKETS_MIN 16u
+#define BUCKETS_MIN 16u /* buckets of the smallest table */
 
 /* If every connection is from another address, a bucket holds four entries on average. */
 #define CONNECTIONS_PER_BUCKET 4u

@@ -18,33 +18,33 @@
 
 /* The range of addresses that counts as one address. */
 typedef struct domi_peer_key {
-    uint64_t network; /* the IPv4 address, or the first 64 bits of the IPv6 address */
-    sa_family_t family;
-    bool is_local; /* a loopback address or a Unix socket */
+    uint64_t network;   /* the IPv4 address, or the first 64 bits of the IPv6 address */
+    sa_family_t family; /* AF_INET, AF_INET6 or AF_UNIX */
+    bool is_local;      /* a loopback address or a Unix socket */
 } domi_peer_key;
 
 /* The entry of an address that has connections. Each of these connections holds a pointer to the
  * entry. */
 typedef struct domi_peer {
     struct domi_peer *next; /* the next entry of the same bucket */
-    domi_peer_key key;
-    uint32_t bucket;
-    uint32_t count; /* connections of this address; under the lock */
+    domi_peer_key key;      /* the address that the entry counts */
+    uint32_t bucket;        /* index of the entry's bucket */
+    uint32_t count;         /* connections of this address; under the lock */
 } domi_peer;
 
 typedef struct domi_peers {
-    domi_peer **buckets;
-    size_t buckets_bytes;
+    domi_peer **buckets;    /* hash table of domi_peer, linked by `next` */
+    size_t buckets_bytes;   /* bytes mapped for `buckets` */
     uint32_t buckets_count; /* a power of two; 0: nothing is bounded */
     uint32_t foreign_max;   /* connections of one address; UINT32_MAX: no bound */
     uint32_t local_max;     /* connections of one local address; UINT32_MAX: no bound */
-    uint64_t hash_key[2];
-    domi_spinlock lock; /* guards the entries and the contents of the buckets */
-    uint32_t count;     /* entries in the buckets; under the lock */
+    uint64_t hash_key[2];   /* random numbers, so that peers cannot choose their buckets */
+    domi_spinlock lock;     /* guards the entries and the contents of the buckets */
+    uint32_t count;         /* entries in the buckets; under the lock */
 } domi_peers;
 
 typedef struct domi_peers_limits {
-    uint32_t connections_max;
+    uint32_t connections_max;     /* connections of the system, as channel.maxConnections */
     uint32_t share_percent;       /* of connections_max for one address; 100: no bound */
     uint32_t local_share_percent; /* the same for one local address */
 } domi_peers_limits;

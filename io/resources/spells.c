@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #define SECOND_NS     UINT64_C(1000000000)
-#define LOOK_EVERY_NS SECOND_NS
+#define LOOK_EVERY_NS SECOND_NS /* time between two looks at spells that go on */
 
 bool domi_spell_note(domi_io *io, domi_shortage *shortage, domi_counter *spells)
 {
