@@ -1,99 +1,72 @@
-/* This file has domus_main() of domus/main.h and reads options and configuration for it. main_run.c
- * then runs the program. */
+/* This file has domus_main() of domus/main.h, which reads options and configuration
+ * (main_options.c) and then runs the program (main_run.c). */
 #include <domus/main.h>
 
+#include "config/main_options.h"
 #include "config/main_run.h"
 
-#include <domus/text.h>
 #include <domus/yaml.h>
 
 #include <errno.h>
-#include <getopt.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#define SHOWN_MAX 256 /* bytes of a wrong argument that a message shows */
+#define ERROR_SIZE 512
 
-/* Print a line about an argument. Its bytes are escaped, because they may be anything. */
-static void complain(const char *name, const char *argument, const char *what)
+/* Print a fault of an argument (struct domi_options_faults). */
+static void print_fault(void *name, const char *argument, const char *what)
 {
-    char shown[SHOWN_MAX];
-
-    (void)domus_text_escape(argument, strlen(argument), shown, sizeof shown);
-    fprintf(stderr, "%s: %s: %s\n", name, shown, what);
+    domi_options_complain(*(const char *const *)name, argument, what);
 }
 
-static void usage(FILE *to, const char *name)
+/* Make the reader of a program, whose tables are checked here. */
+static int make_reader(const domus_program *program, char *error, size_t error_size,
+                       domus_yaml **ret_yaml)
 {
-    fprintf(to,
-            "usage: %s [--config FILE] [--set KEY=VALUE ...]\n"
-            "  --config FILE    read the configuration (YAML); without it the defaults hold\n"
-            "  --set KEY=VALUE  set one key over it, such as scheduler.ioRatio=60\n"
-            "  --help           print this\n",
-            name);
+    snprintf(error, error_size, "out of memory");
+    if (program->options != NULL &&
+        domi_options_check_table(program->options, error, error_size) != 0)
+        return -EINVAL;
+    if (program->section == NULL)
+        return domus_yaml_new(ret_yaml);
+    if (program->settings == NULL) {
+        snprintf(error, error_size, "section '%s': the program has no settings",
+                 program->section->name);
+        return -EINVAL;
+    }
+    return domus_yaml_new_with(program->section, error, error_size, ret_yaml);
 }
 
-/* Read the options and the configuration, and print everything that is wrong with them. Files are
- * read before --set, wherever it stands among the options. Returns -1 if the program may start,
- * otherwise its exit status. */
-static int read_options(int argc, char **argv, const char *name, domus_yaml *yaml)
+/* Read the configuration, and print everything that is wrong with it. Returns whether the program
+ * may start. */
+static bool read_configuration(const struct domi_arguments *arguments, domus_yaml *yaml)
 {
-    static const struct option options[] = {
-        {"config", required_argument, NULL, 'c'},
-        {"set", required_argument, NULL, 's'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    bool wrong = false;
-    int option;
+    const char *name = arguments->program->name;
+    const struct domi_options_faults faults = {.report = print_fault, .context = &name};
+    bool right = domi_options_read(arguments, false, yaml, &faults);
 
-    opterr = 0; /* getopt_long() would print an argument without escapes */
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "c:s:h", options, NULL)) != -1) {
-        if (option == 'h') {
-            usage(stdout, name);
-            return DOMI_STATUS_OK;
-        }
-        if (option == '?') {
-            complain(name, argv[optind - 1], "unknown option, or its value is missing");
-            usage(stderr, name);
-            return DOMI_STATUS_USAGE;
-        }
-        if (option != 'c')
-            continue;
-        int result = domus_yaml_load(yaml, optarg);
-        if (result != 0 && result != -EINVAL)
-            complain(name, optarg, strerror(-result));
-        wrong = wrong || result != 0;
-    }
-    if (optind < argc) {
-        complain(name, argv[optind], "unexpected argument");
-        usage(stderr, name);
-        return DOMI_STATUS_USAGE;
-    }
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "c:s:h", options, NULL)) != -1) {
-        if (option == 's')
-            wrong = domus_yaml_set(yaml, optarg) != 0 || wrong;
-    }
-    if (!wrong)
-        wrong = domus_yaml_finish(yaml) != 0;
     fputs(domus_yaml_errors(yaml), stderr);
-    return wrong ? DOMI_STATUS_USAGE : -1;
+    return right;
 }
 
 int domus_main(int argc, char **argv, const domus_program *program)
 {
+    const struct domi_arguments arguments = {.program = program, .argc = argc, .argv = argv};
+    char error[ERROR_SIZE];
     domus_yaml *yaml = NULL;
 
-    if (domus_yaml_new(&yaml) != 0) {
-        fprintf(stderr, "%s: out of memory\n", program->name);
+    if (make_reader(program, error, sizeof error, &yaml) != 0) {
+        fprintf(stderr, "%s: %s\n", program->name, error);
         return DOMI_STATUS_FAILED;
     }
-    int status = read_options(argc, argv, program->name, yaml);
-    if (status < 0)
-        status = domi_main_run(program, domus_yaml_config(yaml));
+    int status = domi_options_check(&arguments);
+    if (status < 0 && !read_configuration(&arguments, yaml))
+        status = DOMI_STATUS_USAGE;
+    if (status < 0) {
+        if (program->section != NULL)
+            memcpy(program->settings, domus_yaml_section(yaml), program->section->size);
+        status = domi_main_run(&arguments, domus_yaml_config(yaml));
+    }
     domus_yaml_free(yaml);
     return status;
 }

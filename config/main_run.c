@@ -1,12 +1,15 @@
 /* This file runs the program of domus_main() from the start of its system to the exit status.
  *
- * The main thread waits for signals, which are blocked in all other threads. No signal handler
- * runs, so nothing here has to be safe in one. The main thread writes nothing itself, because the
- * reader of standard error may have stopped reading: it hands everything to the sink
- * (config/sink.h), whose thread writes. */
+ * The main thread waits for signals, which are blocked in all other threads. When one ends the
+ * program, the main thread stops the system, because the program's hooks run there, and a thread of
+ * its own waits for signals meanwhile. No signal handler runs, so nothing here has to be safe in
+ * one. Neither thread writes anything itself, because the reader of standard error may have stopped
+ * reading: they hand everything to the sink (config/sink.h), whose thread writes. */
 #include "config/main_run.h"
 
 #include "config/descriptors.h"
+#include "config/main_reload.h"
+#include "config/sink.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -37,13 +40,18 @@ static _Atomic pthread_t waiter;
 static atomic_bool has_waiter;
 
 typedef struct running {
+    const struct domi_arguments *arguments;
     const domus_program *program;
+    const domus_config *given; /* the configuration as it was read at the start */
+    bool prints_at_exit;       /* profile.atExit and log.flushTimeout, of the last reload */
+    uint64_t flush_timeout_ns;
     domus_system *system;
     domi_sink *sink;
     sigset_t signals;
     char warning[256];       /* says that there are too few descriptors; "" if there are enough */
     int stopped;             /* what domus_system_stop() returned */
-    atomic_bool has_stopped; /* set after `stopped` was written */
+    uint64_t drain_began_ns; /* before the thread of answer_in_drain() is made */
+    atomic_bool has_stopped; /* tells that thread to end */
     uint64_t cut_before;     /* channels that had been cut before the drain began */
 } running;
 
@@ -131,17 +139,46 @@ static void answer_signal(const running *own, int number)
     else if (number == SIGUSR2 || number == SIGQUIT)
         print_dump(own);
     else if (number == SIGHUP)
-        domi_sink_add_line(own->sink, "SIGHUP is reserved for a reload, which does not exist yet: "
-                                      "nothing is changed");
+        domi_sink_add_line(own->sink, "SIGHUP: the program is ending: nothing is changed");
+}
+
+/* Read the configuration again, and give it to the program. */
+static void reload(running *own)
+{
+    const domus_program *program = own->program;
+
+    if (program->reload == NULL) {
+        domi_sink_add_line(own->sink, "SIGHUP: this program reads its configuration only when it "
+                                      "starts: nothing is changed");
+        return;
+    }
+    domus_yaml *yaml = domi_reload_read(own->arguments, own->sink);
+    if (yaml == NULL)
+        return;
+    const domus_config *config = domus_yaml_config(yaml);
+    int result = program->reload(own->system, domus_yaml_section(yaml), program->argument);
+    if (result < 0) {
+        domi_sink_add_line(own->sink, "SIGHUP: the program refuses the configuration: %s",
+                           strerror(-result));
+    } else {
+        own->prints_at_exit = config->profile.at_exit;
+        own->flush_timeout_ns = config->log.flush_timeout_ns;
+        domi_reload_log_kept(own->given, config, own->sink);
+        domi_sink_add_line(own->sink, "SIGHUP: the configuration was read again");
+    }
+    domus_yaml_free(yaml);
 }
 
 /* Answer signals until one says that the program has to stop. */
-static void wait_for_end(const running *own)
+static void wait_for_end(running *own)
 {
     int number = 0;
 
     while (sigwait(&own->signals, &number) == 0 && number != SIGTERM && number != SIGINT) {
-        answer_signal(own, number);
+        if (number == SIGHUP)
+            reload(own);
+        else
+            answer_signal(own, number);
         if (number == SIGQUIT)
             return;
     }
@@ -164,23 +201,11 @@ static void end_at_once(const running *own, int number)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-static void *stop_system(void *own_)
+/* Answer signals until the main thread has stopped the system. A second SIGTERM or SIGINT ends the
+ * process, unless it comes within SAME_NS of the first or the process sent it itself. */
+static void *answer_in_drain(void *own_)
 {
     running *own = own_;
-
-    own->stopped = domus_system_stop(own->system);
-    atomic_store(&own->has_stopped, true);
-    /* The main thread waits in wait_for_drain(), so wake it. */
-    (void)pthread_kill(atomic_load(&waiter), SIGUSR2);
-    return NULL;
-}
-
-/* Wait until stop_system() is done, and answer signals meanwhile. A second SIGTERM or SIGINT ends
- * the process, unless it comes within SAME_NS of the first or the process sent it itself. The
- * latter may come from an actor that calls domus_main_quit() during the drain. */
-static void wait_for_drain(running *own)
-{
-    uint64_t began_ns = now_ns();
     siginfo_t info;
 
     while (!atomic_load(&own->has_stopped)) {
@@ -193,10 +218,11 @@ static void wait_for_drain(running *own)
         if (number != SIGTERM && number != SIGINT) {
             if (!atomic_load(&own->has_stopped))
                 answer_signal(own, number);
-        } else if (now_ns() - began_ns >= SAME_NS) {
+        } else if (now_ns() - own->drain_began_ns >= SAME_NS) {
             end_at_once(own, number);
         }
     }
+    return NULL;
 }
 
 /* Returns how many channels were cut; with `and_open`, channels that are still open are added. */
@@ -215,19 +241,33 @@ static uint64_t count_cut(const running *own, bool and_open)
     return sum;
 }
 
-/* Stop the system on a thread of its own and answer signals meanwhile. Returns when it has stopped.
- */
+/* Call the hooks of the end, and stop the system between them. */
+static void stop_with_hooks(running *own)
+{
+    const domus_program *program = own->program;
+
+    if (program->stop != NULL)
+        program->stop(own->system, program->argument);
+    own->stopped = domus_system_stop(own->system);
+    if (program->end != NULL)
+        program->end(own->system, program->argument);
+}
+
+/* Stop the system while another thread answers signals. Without memory for that thread they are
+ * answered by nobody. */
 static void stop_answering_signals(running *own)
 {
     pthread_t thread;
 
     own->cut_before = count_cut(own, false);
-    if (pthread_create(&thread, NULL, stop_system, own) != 0) {
-        own->stopped = domus_system_stop(own->system);
-    } else {
-        wait_for_drain(own);
-        pthread_join(thread, NULL);
-    }
+    own->drain_began_ns = now_ns();
+    bool is_answered = pthread_create(&thread, NULL, answer_in_drain, own) == 0;
+    stop_with_hooks(own);
+    if (!is_answered)
+        return;
+    atomic_store(&own->has_stopped, true);
+    (void)pthread_kill(thread, SIGUSR2); /* it blocks the signal and waits for it */
+    pthread_join(thread, NULL);
 }
 
 /* --- the program ------------------------------------------------------------------------------ */
@@ -280,7 +320,7 @@ static int run(running *own)
     }
     wait_for_end(own);
     stop_answering_signals(own);
-    if (domus_system_config(own->system)->profile.at_exit)
+    if (own->prints_at_exit)
         print_profile(own);
     if (own->stopped < 0 &&
         own->stopped != -ETIMEDOUT) { /* a ring has failed, perhaps during the drain */
@@ -329,9 +369,16 @@ static void begin_to_wait(void)
         (void)pthread_kill(pthread_self(), SIGTERM); // NOLINT(*-kill-thread,cert-pos44-c)
 }
 
-int domi_main_run(const domus_program *program, const domus_config *given)
+int domi_main_run(const struct domi_arguments *arguments, const domus_config *given)
 {
-    running own = {.program = program};
+    const domus_program *program = arguments->program;
+    running own = {
+        .arguments = arguments,
+        .program = program,
+        .given = given,
+        .prints_at_exit = given->profile.at_exit,
+        .flush_timeout_ns = given->log.flush_timeout_ns,
+    };
     domus_config config = *given;
     int status;
 
@@ -349,7 +396,7 @@ int domi_main_run(const domus_program *program, const domus_config *given)
     else
         status = result == -EINVAL ? DOMI_STATUS_USAGE : DOMI_STATUS_FAILED;
     domus_system_free(own.system);
-    domi_sink_close(own.sink, config.log.flush_timeout_ns);
+    domi_sink_close(own.sink, own.flush_timeout_ns);
     if (own.stopped != -ETIMEDOUT)
         /* after -ETIMEDOUT a thread that is stuck in a handler may still log */
         domi_sink_free(own.sink);

@@ -3,14 +3,13 @@
 #ifndef DOMI_CONFIG_MAIN_RUN_H
 #define DOMI_CONFIG_MAIN_RUN_H
 
-#include "config/sink.h"
+#include "config/main_options.h"
 
 #include <domus/main.h>
 
-enum { DOMI_STATUS_OK = 0, DOMI_STATUS_FAILED = 1, DOMI_STATUS_USAGE = 2 };
-
-/* Run the program with a configuration that was checked. Returns its exit status. */
-int domi_main_run(const domus_program *program, const domus_config *config);
+/* Run the program with a configuration that was read from its arguments and checked. Returns its
+ * exit status. */
+int domi_main_run(const struct domi_arguments *arguments, const domus_config *config);
 
 /* Print the line that says where a listener listens, unless nobody reads standard output. */
 void domi_main_print_listening(const char *name, const char *address, uint16_t port);

@@ -4,29 +4,87 @@
 #define DOMUS_MAIN_H
 
 #include <domus/domus.h>
+#include <domus/section.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+#define DOMUS_OPTIONS_MAX 32 /* options of a program */
+
+/* An option of the program's own: a short way to set a key, or a call of a function. A table of
+ * options ends with one without a name. */
+typedef struct domus_option {
+    const char *name;     /* "port" for --port: letters, digits and '-'; at most 31 bytes */
+    char letter;          /* 'p' for -p: a letter or digit, but not c, s or h; 0: none */
+    const char *argument; /* how --help calls the option's value, such as "PORT"; NULL: none */
+    const char *help;     /* what --help says, in one line */
+
+    /* The key that is set, as --set does: one of the program's section ("chat.timeout") or of domus
+     * ("system.threads"). So its row has the type and the range, and the option holds over all
+     * files, in a reload too. NULL: `take` is called instead. */
+    const char *key;
+    const char *value; /* what an option without an argument sets `key` to; NULL: "true" */
+
+    /* Takes the value of the option (NULL if it has none), with domus_program.argument. If this
+     * returns a negative number, the option is wrong, and `error` gets one line that says in what
+     * way. It runs on the main thread, before anything is started, for each time that the option is
+     * given. It also runs if another option or a file is wrong, so it should do no more than note
+     * the value. Reloads do not call it. */
+    int (*take)(const char *value, void *argument, char *error, size_t error_size);
+} domus_option;
+
+/* A program. Hooks may be NULL. All of them run on the main thread, one at a time, so they may use
+ * what foreign threads may use of the system (domus_outside_spawn() and the like), and
+ * domus_main_quit(). While `start` or `reload` runs, signals wait. */
 typedef struct domus_program {
     const char *name; /* the beginning of the lines that domus_main() prints */
 
-    /* Runs on the main thread once the threads run: serve listeners, spawn actors. A negative
-     * errno ends the program with status 1. */
+    /* Runs once the threads of the system run. Nothing listens yet: this serves the listeners
+     * (domus_main_serve()), spawns actors, and reads `settings`. A negative errno ends the program
+     * with a line and status 1; `stop` and `end` do not run then. */
     int (*start)(domus_system *system, void *argument);
-    void *argument;
+    void *argument; /* for all hooks */
+
+    /* SIGHUP: everything was read again, and is right as a whole. `settings` has the new values of
+     * the section, and is valid during the call; NULL without a section. The program's own struct
+     * is not written to, because actors may be reading it on other threads: send them the new
+     * values. A negative errno refuses the new values, which a line then says. */
+    int (*reload)(domus_system *system, const void *settings, void *argument);
+
+    /* Runs once if `start` returned 0, when the program has to end, before the drain begins: the
+     * system still runs (unless one of its rings has failed) and accepts. Signals are answered
+     * meanwhile, so a second SIGTERM ends a program whose hook hangs. */
+    void (*stop)(domus_system *system, void *argument);
+
+    /* Runs once after `stop`, when the system has stopped: no actor is left, unless a handler did
+     * not return (domus_system_left()), and domus_outside_spawn() and the like return -ESHUTDOWN.
+     * Signals are answered as for `stop`. */
+    void (*end)(domus_system *system, void *argument);
+
+    const domus_option *options; /* NULL: none */
+
+    /* The program's section of the configuration (domus/section.h), or NULL, and the struct of
+     * section->size bytes that domus_main() writes once, before `start`. */
+    const domus_section *section;
+    void *settings;
 } domus_program;
 
-/* Read options (--config FILE, --set KEY=VALUE, --help), start a system, call program->start, and
- * wait for signals:
+/* Read options (--config FILE, --set KEY=VALUE, --help, and the program's own), start a system,
+ * call program->start, and wait for signals:
  *
- * - SIGTERM and SIGINT stop the system (shutdown.drainTimeout), print the profile, and the call
- *   returns. Another such signal within a second counts as the same one; a later one ends the
- *   process at once, with a status of 128 plus the number of the signal.
+ * - SIGTERM and SIGINT stop the system (shutdown.drainTimeout), print the profile (unless
+ *   profile.atExit is false), and the call returns. Another such signal within a second counts as
+ * the same one; a later one ends the process at once, with a status of 128 plus the number of the
+ * signal.
  * - SIGQUIT prints a dump of all actors (domus/dump.h, up to 1 MiB), then does what SIGTERM does.
  * - SIGUSR1 prints the profile, SIGUSR2 a dump of all actors.
- * - SIGHUP is reserved for a reload of the configuration: a line says so, and nothing changes.
+ * - SIGHUP reads the files of the start again, and the options over them; paths are looked up anew,
+ *   which counts for a program that has changed its directory. If anything is wrong, the errors go
+ *   to the log and nothing changes. Otherwise program->reload gets the new settings,
+ *   profile.atExit and log.flushTimeout are taken, and a line names the other keys of domus that
+ *   have changed, because those count only at a start. Without program->reload, and while the
+ *   program ends, a line says so and nothing is read.
  * - SIGPIPE is ignored, unless the program has a handler for it. Programs that it executes inherit
  *   this.
  *
@@ -46,8 +104,11 @@ typedef struct domus_program {
  * with both figures, and only so many connections are accepted as there is room for.
  *
  * For each served listener one line `listening NAME ADDRESS:PORT` goes to stdout.
- * Returns the exit status: 0; 1 when the system could not start; 2 for a wrong option or
- * configuration (every error of it on stderr, nothing started). */
+ * The program, its tables and argv must stay as they are during the call.
+ *
+ * Returns the exit status: 0; 1 when the system could not start, or a table of the program is wrong
+ * (a line says how); 2 for a wrong option or configuration (every error of it on stderr, nothing
+ * started). */
 DOMUS_API int domus_main(int argc, char **argv, const domus_program *program);
 
 /* Do what domus_serve() does, and print the `listening` line. For use in program->start. */

@@ -58,7 +58,8 @@ static int block_for(domus_system *system, void *ms)
 static int two_seconds_ms = 2000;
 static int long_ms = 100000;
 
-static const domus_program blocking = {"blocking", block_for, &two_seconds_ms};
+static const domus_program blocking = {
+    .name = "blocking", .start = block_for, .argument = &two_seconds_ms};
 
 /* Supervisors send the same signal twice within milliseconds. */
 START_TEST(a_second_signal_within_a_second_counts_as_the_first)
@@ -79,7 +80,7 @@ END_TEST
 
 START_TEST(a_later_signal_ends_at_once)
 {
-    const domus_program stuck = {"stuck", block_for, &long_ms};
+    const domus_program stuck = {.name = "stuck", .start = block_for, .argument = &long_ms};
     domt_program own;
 
     domt_program_start(&own, &stuck, domt_no_arguments, NULL);
@@ -101,9 +102,9 @@ START_TEST(sighup_is_logged_and_changes_nothing)
     domt_program_start(&own, &idle, domt_no_arguments, NULL);
     domt_program_says(&own, "ready\n");
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
-    domt_program_complains(&own, "idle: SIGHUP is reserved for a reload", 1);
+    domt_program_complains(&own, "idle: SIGHUP: this program reads its configuration only when", 1);
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
-    domt_program_complains(&own, "idle: SIGHUP is reserved for a reload", 2);
+    domt_program_complains(&own, "idle: SIGHUP: this program reads its configuration only when", 2);
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     ck_assert_int_eq(domt_program_end(&own), 0);
 }
@@ -162,7 +163,8 @@ static int signal_itself(domus_system *system, void *ms)
  */
 START_TEST(a_signal_of_its_own_does_not_end_the_wait_for_the_drain)
 {
-    const domus_program program = {"signalling", signal_itself, &long_ms};
+    const domus_program program = {
+        .name = "signalling", .start = signal_itself, .argument = &long_ms};
     const char *const arguments[] = {"--set", "shutdown.actorTimeout=30s", NULL};
     domt_program own;
 

@@ -343,7 +343,8 @@ static int quit_by_handler(domus_system *system, void *argument)
 START_TEST(quit_from_a_handler_ends_with_its_status)
 {
     int status = 7;
-    const domus_program program = {"quitting", quit_by_handler, &status};
+    const domus_program program = {
+        .name = "quitting", .start = quit_by_handler, .argument = &status};
     domt_program own;
 
     ck_assert_int_eq(domt_program_run(&own, &program, domt_no_arguments), 7);
@@ -437,7 +438,8 @@ static int quit_while_stopping(domus_system *system, void *argument)
 START_TEST(quit_while_stopping_is_no_second_signal)
 {
     int status = 9;
-    const domus_program program = {"quitting", quit_while_stopping, &status};
+    const domus_program program = {
+        .name = "quitting", .start = quit_while_stopping, .argument = &status};
     domt_program own;
 
     domt_program_start(&own, &program, domt_no_arguments, NULL);

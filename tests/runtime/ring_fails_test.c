@@ -182,7 +182,7 @@ static int refuse_badr(domus_system *system, void *argument)
 START_TEST(a_program_whose_ring_fails_ends_with_1_and_says_why)
 {
     int error = EBADR;
-    const domus_program program = {"failing", refuse_badr, &error};
+    const domus_program program = {.name = "failing", .start = refuse_badr, .argument = &error};
     domt_program own;
 
     ck_assert_int_eq(domt_program_run(&own, &program, domt_no_arguments), 1);

@@ -1,0 +1,314 @@
+/* This file turns the tables of options into those of getopt_long(), and does what the options
+ * say. */
+#include "config/main_options.h"
+
+#include "config/parse.h"
+#include "config/reader.h"
+#include "config/tree.h"
+
+#include <domus/text.h>
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SHOWN_MAX    256 /* bytes of a wrong argument that a message shows */
+#define MESSAGE_SIZE 256
+#define LEFT_SIZE    96  /* bytes of the left column of --help, with a NUL */
+#define NAME_MAX     31  /* bytes of the name of an option, and of what --help calls its value */
+#define OWN_FIRST    256 /* getopt_long() returns this plus the row for a program's long option */
+
+/* The options of domus itself; getopt_long() returns their letter. */
+static const domus_option ours[] = {
+    {.name = "config",
+     .letter = 'c',
+     .argument = "FILE",
+     .help = "read the configuration (YAML); without it the defaults hold"},
+    {.name = "set",
+     .letter = 's',
+     .argument = "KEY=VALUE",
+     .help = "set one key over it, such as scheduler.ioRatio=60"},
+    {.name = "help", .letter = 'h', .help = "print this"},
+    {.name = NULL},
+};
+
+#define OURS (sizeof ours / sizeof ours[0] - 1)
+
+/* The options as getopt_long() takes them. */
+struct tables {
+    struct option longs[OURS + DOMUS_OPTIONS_MAX + 1];
+    char letters[1 + 2 * (OURS + DOMUS_OPTIONS_MAX) + 1];
+};
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+static bool is_letter(char letter)
+{
+    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+           (letter >= '0' && letter <= '9');
+}
+
+static bool name_is_valid(const char *name)
+{
+    size_t length = strlen(name);
+
+    for (size_t i = 0; i < length; i++)
+        if (!is_letter(name[i]) && (name[i] != '-' || i == 0))
+            return false;
+    return length > 0 && length <= NAME_MAX;
+}
+
+/* Returns whether an option before `end` in `options` has the name or the letter of `option`. */
+static bool is_taken(const domus_option *options, const domus_option *end,
+                     const domus_option *option)
+{
+    for (; options != end; options++)
+        if (strcmp(options->name, option->name) == 0 ||
+            (option->letter != 0 && options->letter == option->letter))
+            return true;
+    return false;
+}
+
+/* Returns what is wrong with an option, or NULL. */
+static const char *option_fault(const domus_option *options, const domus_option *option)
+{
+    if (option - options >= DOMUS_OPTIONS_MAX)
+        return "there are too many options";
+    if (!name_is_valid(option->name))
+        return "the name is none";
+    if (option->letter != 0 && !is_letter(option->letter))
+        return "the letter is none";
+    if (is_taken(ours, ours + OURS, option) || is_taken(options, option, option))
+        return "another option has its name or its letter";
+    if (option->help == NULL)
+        return "there is no help for it";
+    if (option->argument != NULL && strlen(option->argument) > NAME_MAX)
+        return "the name of its value is too long";
+    if ((option->key == NULL) == (option->take == NULL))
+        return "it needs either a key or a function";
+    return NULL;
+}
+
+int domi_options_check_table(const domus_option *options, char *error, size_t error_size)
+{
+    for (const domus_option *option = options; option != NULL && option->name != NULL; option++) {
+        const char *fault = option_fault(options, option);
+        if (fault != NULL) {
+            snprintf(error, error_size, "option '%s': %s", option->name, fault);
+            return -EINVAL;
+        }
+    }
+    return 0;
+}
+
+/* --- getopt ----------------------------------------------------------------------------------- */
+
+static void add_option(struct tables *tables, size_t row, const domus_option *option, int code)
+{
+    size_t used = strlen(tables->letters);
+
+    tables->longs[row] = (struct option){
+        option->name, option->argument != NULL ? required_argument : no_argument, NULL, code};
+    if (option->letter != 0)
+        snprintf(tables->letters + used, sizeof tables->letters - used, "%c%s", option->letter,
+                 option->argument != NULL ? ":" : "");
+}
+
+static void make_tables(struct tables *tables, const domus_option *own)
+{
+    *tables = (struct tables){.letters = ":"}; /* a value that is missing gives ':' */
+    for (size_t row = 0; row < OURS; row++)
+        add_option(tables, row, &ours[row], ours[row].letter);
+    for (size_t row = 0; own != NULL && own[row].name != NULL; row++)
+        add_option(tables, OURS + row, &own[row], OWN_FIRST + (int)row);
+}
+
+/* Begin a pass over the arguments. */
+static void begin_pass(void)
+{
+    opterr = 0; /* getopt_long() would print an argument without escapes */
+    optind = 0; /* begins anew also if a pass has ended within "-ab" */
+}
+
+static int next_option(const struct tables *tables, const struct domi_arguments *arguments)
+{
+    return getopt_long(arguments->argc, arguments->argv, tables->letters, tables->longs, NULL);
+}
+
+/* Returns the program's option that getopt_long() means by `code`, or NULL. */
+static const domus_option *find_own(const domus_option *own, int code)
+{
+    for (int row = 0; own != NULL && own[row].name != NULL; row++)
+        if (code == OWN_FIRST + row || (own[row].letter != 0 && code == own[row].letter))
+            return &own[row];
+    return NULL;
+}
+
+/* --- what is printed -------------------------------------------------------------------------- */
+
+void domi_options_complain(const char *name, const char *argument, const char *what)
+{
+    char shown[SHOWN_MAX];
+
+    (void)domus_text_escape(argument, strlen(argument), shown, sizeof shown);
+    fprintf(stderr, "%s: %s: %s\n", name, shown, what);
+}
+
+/* Write the left column of --help, such as "-p, --port PORT". Returns its width. */
+static int write_left(const domus_option *option, char left[LEFT_SIZE])
+{
+    char letter[] = "    ";
+
+    if (option->letter != 0)
+        snprintf(letter, sizeof letter, "-%c, ", option->letter);
+    return snprintf(left, LEFT_SIZE, "%s--%s%s%s", letter, option->name,
+                    option->argument != NULL ? " " : "",
+                    option->argument != NULL ? option->argument : "");
+}
+
+/* Returns the width of the left column of a table, which is at least `width`. */
+static int widest(const domus_option *options, int width)
+{
+    char left[LEFT_SIZE];
+
+    for (; options != NULL && options->name != NULL; options++) {
+        int length = write_left(options, left);
+        width = length > width ? length : width;
+    }
+    return width;
+}
+
+static void print_options(FILE *to, const domus_option *options, int width)
+{
+    char left[LEFT_SIZE];
+
+    for (; options != NULL && options->name != NULL; options++) {
+        (void)write_left(options, left);
+        fprintf(to, "  %-*s  %s\n", width, left, options->help);
+    }
+}
+
+static void print_usage(FILE *to, const domus_program *program)
+{
+    const domus_option *own = program->options;
+    int width = widest(ours, widest(own, 0));
+
+    fprintf(to, "usage: %s%s [--config FILE] [--set KEY=VALUE ...]\n", program->name,
+            own != NULL ? " [OPTION ...]" : "");
+    print_options(to, own, width);
+    print_options(to, ours, width);
+}
+
+/* Print which option is wrong, and why. `code` is what getopt_long() returned for it. */
+static void complain_of_option(const struct domi_arguments *arguments, int code)
+{
+    const domus_program *program = arguments->program;
+    const char *argument = arguments->argv[optind - 1];
+    const char letter[] = {'-', (char)optopt, '\0'};
+
+    if (code == ':')
+        domi_options_complain(program->name, argument, "its value is missing");
+    else if (optopt == 0)
+        domi_options_complain(program->name, argument, "unknown option");
+    else if (find_own(program->options, optopt) != NULL || strchr("csh", optopt) != NULL)
+        domi_options_complain(program->name, argument, "takes no value");
+    else /* one of several letters in an argument, which getopt_long() has not left yet */
+        domi_options_complain(program->name, letter, "unknown option");
+}
+
+int domi_options_check(const struct domi_arguments *arguments)
+{
+    const domus_program *program = arguments->program;
+    struct tables tables;
+    int code;
+
+    make_tables(&tables, program->options);
+    begin_pass();
+    while ((code = next_option(&tables, arguments)) != -1) {
+        if (code == 'h') {
+            print_usage(stdout, program);
+            return DOMI_STATUS_OK;
+        }
+        if (code == '?' || code == ':') {
+            complain_of_option(arguments, code);
+            print_usage(stderr, program);
+            return DOMI_STATUS_USAGE;
+        }
+    }
+    if (optind == arguments->argc)
+        return -1;
+    domi_options_complain(program->name, arguments->argv[optind], "unexpected argument");
+    print_usage(stderr, program);
+    return DOMI_STATUS_USAGE;
+}
+
+/* --- what the options say --------------------------------------------------------------------- */
+
+/* The arguments of domi_options_read(), for the functions below. */
+struct reading {
+    const domus_program *program;
+    bool again;
+    domus_yaml *yaml;
+    const struct domi_options_faults *faults;
+};
+
+static bool read_file(const struct reading *reading, const char *path)
+{
+    int result = domus_yaml_load(reading->yaml, path);
+
+    if (result != 0 && result != -EINVAL)
+        reading->faults->report(reading->faults->context, path, strerror(-result));
+    return result == 0;
+}
+
+/* Do what one of the program's options says; `value` is NULL if it takes none. */
+static bool take_option(const struct reading *reading, const domus_option *option,
+                        const char *value)
+{
+    char assignment[DOMI_YAML_PATH_SIZE + DOMI_YAML_VALUE_MAX + 2], shown[NAME_MAX + 3];
+    char message[MESSAGE_SIZE] = "is refused";
+    bool taken;
+
+    snprintf(shown, sizeof shown, "--%s", option->name);
+    if (option->take != NULL) {
+        taken = reading->again ||
+                option->take(value, reading->program->argument, message, sizeof message) >= 0;
+    } else {
+        if (value == NULL)
+            value = option->value != NULL ? option->value : "true";
+        int length = snprintf(assignment, sizeof assignment, "%s=%s", option->key, value);
+        snprintf(message, sizeof message, "the value is too long");
+        taken = (size_t)length < sizeof assignment;
+        if (taken)
+            return domi_yaml_set_from(reading->yaml, shown, assignment) == 0;
+    }
+    if (!taken)
+        reading->faults->report(reading->faults->context, shown, message);
+    return taken;
+}
+
+bool domi_options_read(const struct domi_arguments *arguments, bool again, domus_yaml *yaml,
+                       const struct domi_options_faults *faults)
+{
+    const struct reading reading = {
+        .program = arguments->program, .again = again, .yaml = yaml, .faults = faults};
+    struct tables tables;
+    bool right = true;
+    int code;
+
+    make_tables(&tables, reading.program->options);
+    begin_pass();
+    while ((code = next_option(&tables, arguments)) != -1)
+        if (code == 'c')
+            right = read_file(&reading, optarg) && right;
+    begin_pass();
+    while ((code = next_option(&tables, arguments)) != -1) {
+        const domus_option *own = find_own(reading.program->options, code);
+        if (code == 's')
+            right = domus_yaml_set(yaml, optarg) == 0 && right;
+        else if (own != NULL)
+            right = take_option(&reading, own, optarg) && right;
+    }
+    return right && domus_yaml_finish(yaml) == 0;
+}

@@ -1,0 +1,112 @@
+/* This file reads the configuration again for a reload, and compares it with the present one. */
+#include "config/main_reload.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define KEPT_SHOWN_MAX 8   /* keys that a line names; further ones are counted */
+#define KEPT_SIZE      512 /* bytes of their names; no path has more than 60 */
+
+/* Report a fault of an argument (struct domi_options_faults). */
+static void log_fault(void *sink, const char *argument, const char *what)
+{
+    domi_sink_add_line(sink, "%s: %s", argument, what);
+}
+
+/* Leave the errors of a reader in the log, as whole lines. */
+static void log_errors(const domus_yaml *yaml, domi_sink *sink)
+{
+    const char *errors = domus_yaml_errors(yaml);
+    char *text = errors[0] != '\0' ? strdup(errors) : NULL;
+
+    if (text != NULL)
+        domi_sink_add_text(sink, text);
+}
+
+domus_yaml *domi_reload_read(const struct domi_arguments *arguments, domi_sink *sink)
+{
+    const struct domi_options_faults faults = {.report = log_fault, .context = sink};
+    const domus_section *section = arguments->program->section;
+    domus_yaml *yaml = NULL;
+    int result =
+        section != NULL ? domus_yaml_new_with(section, NULL, 0, &yaml) : domus_yaml_new(&yaml);
+
+    if (result != 0) {
+        domi_sink_add_line(sink, "SIGHUP: %s: nothing is changed", strerror(-result));
+        return NULL;
+    }
+    if (domi_options_read(arguments, true, yaml, &faults))
+        return yaml;
+    log_errors(yaml, sink);
+    domi_sink_add_line(sink, "SIGHUP: the configuration is wrong: nothing is changed");
+    domus_yaml_free(yaml);
+    return NULL;
+}
+
+static bool value_differs(const domus_config_key *key, const domus_config *before,
+                          const domus_config *now)
+{
+    const char *old = (const char *)before + key->offset, *new = (const char *)now + key->offset;
+    const char *old_text, *new_text;
+
+    if (key->kind < DOMUS_CONFIG_CPUS)
+        return memcmp(old, new, key->size) != 0;
+    memcpy(&old_text, old, sizeof old_text);
+    memcpy(&new_text, new, sizeof new_text);
+    return strcmp(old_text, new_text) != 0;
+}
+
+static bool listeners_differ(const domus_config *before, const domus_config *now)
+{
+    if (before->listener_count != now->listener_count)
+        return true;
+    for (size_t i = 0; i < now->listener_count; i++) {
+        const domus_listener_config *old = &before->listeners[i], *new = &now->listeners[i];
+        if (strcmp(old->name, new->name) != 0 || strcmp(old->address, new->address) != 0 ||
+            old->backlog != new->backlog)
+            return true;
+    }
+    return false;
+}
+
+/* Returns whether domus_main() reads the key itself, and so takes it in a reload. */
+static bool is_taken(const domus_config_key *key)
+{
+    return strcmp(key->path, "profile.atExit") == 0 || strcmp(key->path, "log.flushTimeout") == 0;
+}
+
+/* The names of keys that a line is going to hold. */
+struct kept {
+    char names[KEPT_SIZE];
+    size_t used;
+    uint32_t count;
+};
+
+static void keep(struct kept *kept, const char *path)
+{
+    if (kept->count++ < KEPT_SHOWN_MAX)
+        kept->used += (size_t)snprintf(kept->names + kept->used, sizeof kept->names - kept->used,
+                                       "%s%s", kept->used > 0 ? ", " : "", path);
+}
+
+void domi_reload_log_kept(const domus_config *before, const domus_config *now, domi_sink *sink)
+{
+    struct kept kept = {.count = 0};
+    const domus_config_key *key, *last = NULL; /* a key with two rows is named once */
+    char more[32] = "";
+
+    for (size_t row = 0; (key = domus_config_key_get(row)) != NULL; row++) {
+        if (is_taken(key) || !value_differs(key, before, now) ||
+            (last != NULL && strcmp(last->path, key->path) == 0))
+            continue;
+        keep(&kept, key->path);
+        last = key;
+    }
+    if (listeners_differ(before, now))
+        keep(&kept, "listeners");
+    if (kept.count > KEPT_SHOWN_MAX)
+        snprintf(more, sizeof more, " and %u more", kept.count - KEPT_SHOWN_MAX);
+    if (kept.count > 0)
+        domi_sink_add_line(sink, "SIGHUP: not taken before the next start: %s%s", kept.names, more);
+}

@@ -1,0 +1,369 @@
+/* config/main_run.c and config/main_reload.c: the hooks of a program run in their order, and SIGHUP
+ * reads the configuration again, as a whole or not at all. Each program is a child process. */
+#include <domus/main.h>
+
+#include "tests/runtime/program.h"
+#include "tests/runtime/running.h"
+#include "tests/support/tree.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct settings {
+    uint32_t number;
+    char word[16];
+};
+
+static const domus_config_key keys[] = {
+    {DOMUS_KEY("number", COUNT, struct settings, number, 1, 100, 5)},
+    {DOMUS_KEY_TEXT("word", TEXT, struct settings, word, 0, "none")},
+    {.path = NULL},
+};
+
+static int check(const void *values, char *error, size_t error_size)
+{
+    const struct settings *own = values;
+
+    if (own->number != 13)
+        return 0;
+    snprintf(error, error_size, "13 is not wanted");
+    return -EINVAL;
+}
+
+static const domus_section section = {
+    .name = "own", .keys = keys, .size = sizeof(struct settings), .check = check};
+static struct settings settings;
+static int takes;
+
+static int count_take(const char *value, void *argument, char *error, size_t error_size)
+{
+    (void)value, (void)argument, (void)error, (void)error_size;
+    takes++;
+    return 0;
+}
+
+static const domus_option options[] = {
+    {.name = "word", .argument = "WORD", .help = "a word", .key = "own.word"},
+    {.name = "take", .help = "count", .take = count_take},
+    {.name = NULL},
+};
+
+static pthread_t main_thread;
+
+static void say(const char *hook)
+{
+    printf("%s%s\n", hook, pthread_equal(main_thread, pthread_self()) ? "" : " elsewhere");
+    fflush(stdout);
+}
+
+static const domus_behaviour resident = {.name = "resident"};
+
+static int spawn(domus_system *system)
+{
+    domus_address address;
+
+    return domus_outside_spawn(system, &resident, NULL, &address);
+}
+
+static int start(domus_system *system, void *argument)
+{
+    (void)argument;
+    main_thread = pthread_self();
+    printf("start %u %s takes %d: %d\n", settings.number, settings.word, takes, spawn(system));
+    fflush(stdout);
+    return 0;
+}
+
+/* Tells the new values, and what the program's own struct still holds. */
+static int reload(domus_system *system, const void *values, void *argument)
+{
+    const struct settings *now = values;
+
+    (void)system, (void)argument;
+    printf("reload %u %s, had %u takes %d\n", now->number, now->word, settings.number, takes);
+    say("reloaded");
+    return now->number == 77 ? -EDOM : 0;
+}
+
+static void stop(domus_system *system, void *argument)
+{
+    (void)argument;
+    say(spawn(system) == 0 ? "stop" : "stop of nothing");
+}
+
+static void end(domus_system *system, void *argument)
+{
+    (void)argument;
+    say(spawn(system) == -ESHUTDOWN ? "end" : "end too soon");
+}
+
+static const domus_program hooked = {
+    .name = "hooked",
+    .start = start,
+    .reload = reload,
+    .stop = stop,
+    .end = end,
+    .options = options,
+    .section = &section,
+    .settings = &settings,
+};
+
+/* --- order ------------------------------------------------------------------------------------ */
+
+START_TEST(hooks_run_in_order_on_the_main_thread)
+{
+    domt_program own;
+
+    domt_program_start(&own, &hooked, (const char *const[]){"--take", NULL}, NULL);
+    domt_program_says(&own, "start 5 none takes 1: 0\n");
+    ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
+    domt_program_says(&own, "reloaded\n");
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    ck_assert_int_eq(domt_program_end(&own), 0);
+    ck_assert_str_eq(own.out_text, "start 5 none takes 1: 0\n"
+                                   "reload 5 none, had 5 takes 1\nreloaded\nstop\nend\n");
+    domt_has(own.err_text, "iterations");
+}
+END_TEST
+
+static int fail_start(domus_system *system, void *argument)
+{
+    (void)system, (void)argument;
+    return -EDOM;
+}
+
+START_TEST(failed_start_ends_with_a_line_and_without_other_hooks)
+{
+    domus_program program = hooked;
+    domt_program own;
+
+    program.start = fail_start;
+    ck_assert_int_eq(domt_program_run(&own, &program, domt_no_arguments), 1);
+    domt_has(own.err_text, "hooked: Numerical argument out of domain\n");
+    ck_assert_str_eq(own.out_text, "");
+}
+END_TEST
+
+static int quit(domus_system *system, void *argument)
+{
+    (void)argument;
+    main_thread = pthread_self();
+    domus_main_quit(7);
+    return spawn(system);
+}
+
+START_TEST(quit_runs_the_hooks_too)
+{
+    domus_program program = hooked;
+    domt_program own;
+
+    program.start = quit;
+    ck_assert_int_eq(domt_program_run(&own, &program, domt_no_arguments), 7);
+    ck_assert_str_eq(own.out_text, "stop\nend\n");
+}
+END_TEST
+
+/* --- hooks that hang -------------------------------------------------------------------------- */
+
+static void hang(domus_system *system, void *argument)
+{
+    (void)system, (void)argument;
+    say("hanging");
+    domt_pause_ns(60000 * DOMT_MS);
+}
+
+static void ends_by_a_second_signal(const domus_program *program)
+{
+    domt_program own;
+
+    domt_program_start(&own, program, domt_no_arguments, NULL);
+    domt_program_says(&own, "start");
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    domt_program_says(&own, "hanging\n");
+    ck_assert_int_eq(kill(own.pid, SIGUSR1), 0); /* others are answered */
+    domt_program_complains(&own, "iterations", 1);
+    ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
+    domt_program_complains(&own, "SIGHUP: the program is ending: nothing is changed\n", 1);
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0); /* the same as the first, within a second */
+    domt_pause_ns(1300 * DOMT_MS);
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    ck_assert_int_eq(domt_program_end(&own), 128 + SIGTERM);
+    domt_has(own.err_text, "a second signal: ending at once\n");
+    ck_assert_ptr_null(strstr(own.out_text, "reload"));
+}
+
+START_TEST(second_signal_ends_a_program_whose_stop_hangs)
+{
+    domus_program program = hooked;
+
+    program.stop = hang;
+    ends_by_a_second_signal(&program);
+    program = hooked;
+    program.end = hang;
+    ends_by_a_second_signal(&program);
+}
+END_TEST
+
+/* --- reload ----------------------------------------------------------------------------------- */
+
+static domt_tree tree;
+static char file[PATH_MAX];
+
+static void write_file(const char *text)
+{
+    domt_tree_write(&tree, "a.yaml", text);
+    snprintf(file, sizeof file, "%s/a.yaml", tree.root);
+}
+
+static void hang_up(domt_program *own, const char *text, const char *answer, int times)
+{
+    write_file(text);
+    ck_assert_int_eq(kill(own->pid, SIGHUP), 0);
+    domt_program_complains(own, answer, times);
+}
+
+START_TEST(reload_gives_new_values_and_keeps_the_options_over_them)
+{
+    domt_program own;
+
+    domt_tree_make(&tree);
+    write_file("own: {number: 6, word: six}\n");
+    domt_program_start(
+        &own, &hooked,
+        (const char *const[]){"--config", file, "--word", "kept", "--set", "names.max=9", NULL},
+        NULL);
+    domt_program_says(&own, "start 6 kept takes 0: 0\n");
+    hang_up(&own, "own: {number: 7, word: seven}\n", "hooked: SIGHUP: the configuration was read",
+            1);
+    domt_program_says(&own, "reload 7 kept, had 6 takes 0\n");
+    hang_up(&own, "own: {word: x}\n", "was read again\n",
+            2); /* a key that is gone has its default */
+    domt_program_says(&own, "reload 5 kept, had 6 takes 0\n");
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    ck_assert_int_eq(domt_program_end(&own), 0);
+    ck_assert_ptr_null(strstr(own.err_text, "not taken"));
+    domt_tree_remove(&tree);
+}
+END_TEST
+
+START_TEST(broken_file_is_logged_and_changes_nothing)
+{
+    static const char wrong[] = "hooked: SIGHUP: the configuration is wrong: nothing is changed\n";
+    domt_program own;
+
+    domt_tree_make(&tree);
+    write_file("own: {number: 6}\n");
+    domt_program_start(&own, &hooked, (const char *const[]){"--config", file, NULL}, NULL);
+    domt_program_says(&own, "start 6");
+    hang_up(&own, "own:\n  word: new\n  number: 101\n", wrong, 1);
+    domt_has(own.err_text, "a.yaml:3:11: own.number: must be 1..100, is 101\n");
+    hang_up(&own, "own: {number: 8}\nio: {ringEntries: 7}\n", wrong, 2);
+    domt_has(own.err_text, "a.yaml:2:19: io.ringEntries: must be");
+    hang_up(&own, "own: {number: 13}\n", wrong, 3); /* what the section's check says counts, too */
+    domt_has(own.err_text, "a.yaml:1:1: own: 13 is not wanted\n");
+    hang_up(&own, "own: [\n", wrong, 4);
+    domt_has(own.err_text, "not YAML");
+    unlink(file);
+    ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
+    domt_program_complains(&own, wrong, 5);
+    domt_has(own.err_text, "a.yaml: cannot be read: No such file or directory\n");
+    ck_assert_ptr_null(strstr(own.out_text, "reload"));
+    hang_up(&own, "own: {number: 9}\n", "was read again\n", 1);
+    domt_program_says(&own, "reload 9 none, had 6");
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_tree_remove(&tree);
+}
+END_TEST
+
+START_TEST(keys_of_domus_that_have_changed_are_named)
+{
+    domt_program own;
+
+    domt_tree_make(&tree);
+    write_file("names: {max: 9}\nlisteners: [{name: a, address: '127.0.0.1:1'}]\n");
+    domt_program_start(&own, &hooked, (const char *const[]){"--config", file, NULL}, NULL);
+    domt_program_says(&own, "start");
+    hang_up(&own,
+            "names: {max: 10}\nsystem: {threads: 50%, cpus: none}\nlisteners: [{name: a, address: "
+            "'127.0.0.1:2'}]\n",
+            "was read again\n", 1);
+    domt_has(own.err_text, "hooked: SIGHUP: not taken before the next start: system.threads, "
+                           "system.cpus, names.max, listeners\n");
+    hang_up(&own, "{}\n", "was read again\n", 2); /* they are held against those of the start */
+    domt_has(own.err_text, "not taken before the next start: names.max, listeners\n");
+    hang_up(&own,
+            "groups: {max: 9, membersMax: 9}\nrouters: {max: 9, routeesMax: 9}\n"
+            "memory: {enabled: false, limit: 2MiB, high: 7%, critical: 8%, interval: 9ms}\n",
+            "was read again\n", 3);
+    domt_has(own.err_text, "groups.max, groups.membersMax, routers.max, routers.routeesMax, "
+                           "names.max, memory.enabled, memory.limit, memory.high and 3 more\n");
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    ck_assert_int_eq(domt_program_end(&own), 0);
+    domt_tree_remove(&tree);
+}
+END_TEST
+
+START_TEST(refusal_of_the_program_is_logged)
+{
+    domt_program own;
+
+    domt_tree_make(&tree);
+    write_file("own: {number: 6}\n");
+    domt_program_start(&own, &hooked, (const char *const[]){"--config", file, NULL}, NULL);
+    domt_program_says(&own, "start 6");
+    hang_up(&own, "own: {number: 77}\nprofile: {atExit: false}\n",
+            "hooked: SIGHUP: the program refuses the configuration: Numerical argument", 1);
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    ck_assert_int_eq(domt_program_end(&own), 0);
+    ck_assert_ptr_null(strstr(own.err_text, "was read again"));
+    domt_has(own.err_text, "iterations"); /* of what is refused nothing is taken */
+    domt_tree_remove(&tree);
+}
+END_TEST
+
+/* --- the table at the end --------------------------------------------------------------------- */
+
+START_TEST(table_at_the_end_is_a_choice)
+{
+    const char *const without[] = {"--set", "profile.atExit=false", NULL};
+    domus_program program = hooked;
+    domt_program own;
+
+    program.start = quit;
+    ck_assert_int_eq(domt_program_run(&own, &program, domt_no_arguments), 7);
+    domt_has(own.err_text, "iterations");
+    ck_assert_int_eq(domt_program_run(&own, &program, without), 7);
+    ck_assert_str_eq(own.err_text, "");
+}
+END_TEST
+
+START_TEST(reload_takes_the_choice_of_the_table)
+{
+    domt_program own;
+
+    domt_tree_make(&tree);
+    write_file("{}\n");
+    domt_program_start(&own, &hooked, (const char *const[]){"--config", file, NULL}, NULL);
+    domt_program_says(&own, "start");
+    hang_up(&own, "profile: {atExit: false}\nlog: {flushTimeout: 2s}\n", "was read again\n", 1);
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
+    ck_assert_int_eq(domt_program_end(&own), 0);
+    ck_assert_str_eq(own.err_text, "hooked: SIGHUP: the configuration was read again\n");
+    domt_tree_remove(&tree);
+}
+END_TEST
+
+DOMT_MAIN("main_hooks", 60, hooks_run_in_order_on_the_main_thread,
+          failed_start_ends_with_a_line_and_without_other_hooks, quit_runs_the_hooks_too,
+          second_signal_ends_a_program_whose_stop_hangs,
+          reload_gives_new_values_and_keeps_the_options_over_them,
+          broken_file_is_logged_and_changes_nothing, keys_of_domus_that_have_changed_are_named,
+          refusal_of_the_program_is_logged, table_at_the_end_is_a_choice,
+          reload_takes_the_choice_of_the_table)

@@ -1,0 +1,274 @@
+/* config/main_options.c: a program's own options set keys or call functions, stand in --help beside
+ * those of domus, and are refused as clearly. Each program is a child process. */
+#include <domus/main.h>
+
+#include "tests/runtime/program.h"
+#include "tests/runtime/running.h"
+#include "tests/support/tree.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct settings {
+    uint64_t timeout_ns;
+    uint32_t retries, room_count;
+    bool verbose, quiet;
+    char rooms[4][16];
+};
+
+static const domus_config_key keys[] = {
+    {DOMUS_KEY("timeout", DURATION, struct settings, timeout_ns, 1000000, 60000000000, 5000000)},
+    {DOMUS_KEY("retries", COUNT, struct settings, retries, 1, 10, 3)},
+    {DOMUS_KEY_SWITCH("verbose", struct settings, verbose, false)},
+    {DOMUS_KEY_SWITCH("quiet", struct settings, quiet, true)},
+    {DOMUS_KEY_TEXTS("rooms", NAME, struct settings, rooms, room_count, NULL)},
+    {.path = NULL},
+};
+
+static const domus_section section = {
+    .name = "chat", .keys = keys, .size = sizeof(struct settings)};
+
+static struct settings settings;
+static char taken[256];
+
+/* Notes each value that it is given, in the order in which they come. */
+static int note(const char *value, void *argument, char *error, size_t error_size)
+{
+    size_t used = strlen(taken);
+
+    if (value != NULL && strcmp(value, "bad") == 0) {
+        snprintf(error, error_size, "expected a good word, found '%s'", value);
+        return -EINVAL;
+    }
+    if (value != NULL && strcmp(value, "mute") == 0)
+        return -EINVAL;
+    snprintf(taken + used, sizeof taken - used, "%s,", value != NULL ? value : (char *)argument);
+    return 0;
+}
+
+static const domus_option options[] = {
+    {.name = "timeout",
+     .letter = 't',
+     .argument = "TIME",
+     .help = "wait so long",
+     .key = "chat.timeout"},
+    {.name = "verbose", .letter = 'v', .help = "say more", .key = "chat.verbose"},
+    {.name = "loud", .letter = 'l', .help = "say all", .key = "chat.quiet", .value = "false"},
+    {.name = "threads", .argument = "COUNT", .help = "run so many", .key = "system.threads"},
+    {.name = "room", .argument = "NAMES", .help = "open these", .key = "chat.rooms"},
+    {.name = "note", .letter = 'n', .argument = "WORD", .help = "note a word", .take = note},
+    {.name = "mark", .help = "note a mark", .take = note},
+    {.name = NULL},
+};
+
+/* Tells what it was configured with, and ends. */
+static int tell(domus_system *system, void *argument)
+{
+    (void)argument;
+    printf("started timeout %u retries %u verbose %d quiet %d threads %u rooms %u %s taken %s\n",
+           (unsigned)(settings.timeout_ns / 1000000), settings.retries, settings.verbose,
+           settings.quiet, domus_system_threads(system), settings.room_count, settings.rooms[0],
+           taken);
+    fflush(stdout);
+    domus_main_quit(0);
+    return 0;
+}
+
+static const domus_program chat = {
+    .name = "chat",
+    .start = tell,
+    .argument = (void *)(uintptr_t) "mark",
+    .options = options,
+    .section = &section,
+    .settings = &settings,
+};
+
+static void tells(const char *const *arguments, const char *wanted)
+{
+    domt_program own;
+
+    ck_assert_int_eq(domt_program_run(&own, &chat, arguments), 0);
+    domt_has(own.out_text, wanted);
+}
+
+START_TEST(options_set_keys_and_call_functions)
+{
+    tells(domt_no_arguments, "timeout 5 retries 3 verbose 0 quiet 1");
+    tells((const char *const[]){"--timeout", "2s", "--threads=3", NULL},
+          "timeout 2000 retries 3 verbose 0 quiet 1 threads 3");
+    tells((const char *const[]){"-vlt", "7ms", "--set", "chat.retries=9", NULL},
+          "timeout 7 retries 9 verbose 1 quiet 0");
+    tells((const char *const[]){"--room", "hall,attic", NULL}, "rooms 2 hall");
+    tells((const char *const[]){"-n", "one", "--mark", "--note=two", NULL}, "taken one,mark,two,");
+}
+END_TEST
+
+START_TEST(options_hold_over_files_and_the_later_one_counts)
+{
+    char file[PATH_MAX];
+    domt_tree tree;
+
+    domt_tree_make(&tree);
+    domt_tree_write(&tree, "a.yaml", "chat: {timeout: 1s, retries: 7}\nsystem: {threads: 2}\n");
+    snprintf(file, sizeof file, "%s/a.yaml", tree.root);
+    tells((const char *const[]){"-t", "2s", "--config", file, NULL},
+          "timeout 2000 retries 7 verbose 0 quiet 1 threads 2");
+    tells((const char *const[]){"-t", "2s", "--set", "chat.timeout=3s", NULL}, "timeout 3000");
+    tells((const char *const[]){"--set", "chat.timeout=3s", "-t", "2s", NULL}, "timeout 2000");
+    domt_tree_remove(&tree);
+}
+END_TEST
+
+/* The program ends with 2 and starts nothing, and stderr begins with `wanted`. */
+static void refuses(const char *const *arguments, const char *wanted)
+{
+    domt_program own;
+
+    ck_assert_int_eq(domt_program_run(&own, &chat, arguments), 2);
+    ck_assert_msg(strncmp(own.err_text, wanted, strlen(wanted)) == 0, "%s", own.err_text);
+    ck_assert_str_eq(own.out_text, "");
+}
+
+START_TEST(wrong_options_are_named_and_end_with_2)
+{
+    refuses((const char *const[]){"--timeuot", "2s", NULL}, "chat: --timeuot: unknown option\n");
+    refuses((const char *const[]){"-vx", NULL}, "chat: -x: unknown option\n");
+    refuses((const char *const[]){"--verbose=1", NULL}, "chat: --verbose=1: takes no value\n");
+    refuses((const char *const[]){"--help=1", NULL}, "chat: --help=1: takes no value\n");
+    refuses((const char *const[]){"--timeout", NULL}, "chat: --timeout: its value is missing\n");
+    refuses((const char *const[]){"-v", "-t", NULL}, "chat: -t: its value is missing\n");
+    refuses((const char *const[]){"-v", "stray", NULL}, "chat: stray: unexpected argument\n");
+    refuses((const char *const[]){"-t", "5", NULL},
+            "--timeout: chat.timeout: expected a duration such as 500us");
+    refuses((const char *const[]){"--timeout", "2h", NULL},
+            "--timeout: chat.timeout: must be 1ms..1m, is 2h\n");
+    refuses((const char *const[]){"--threads", "0", NULL}, "--threads: system.threads: expected");
+    refuses((const char *const[]){"--note", "bad", NULL},
+            "chat: --note: expected a good word, found 'bad'\n");
+    refuses((const char *const[]){"--note", "mute", NULL}, "chat: --note: is refused\n");
+    refuses((const char *const[]){"--set", "chat.retries=11", NULL},
+            "--set: chat.retries: must be 1..10, is 11\n");
+    /* all faults are told */
+    refuses((const char *const[]){"--timeout", "2h", "--set", "chat.nope=1", NULL},
+            "--timeout: chat.timeout: must be 1ms..1m, is 2h\n--set: chat.nope: unknown key");
+}
+END_TEST
+
+START_TEST(value_that_is_too_long_is_refused)
+{
+    char *text = calloc(1, 8192);
+    ck_assert_ptr_nonnull(text);
+
+    memset(text, 'a', 8191);
+    refuses((const char *const[]){"--room", text, NULL}, "chat: --room: the value is too long\n");
+    free(text);
+}
+END_TEST
+
+START_TEST(help_has_the_options_of_both)
+{
+    domt_program own;
+
+    ck_assert_int_eq(domt_program_run(&own, &chat, (const char *const[]){"-v", "-h", NULL}), 0);
+    ck_assert_str_eq(own.out_text,
+                     "usage: chat [OPTION ...] [--config FILE] [--set KEY=VALUE ...]\n"
+                     "  -t, --timeout TIME   wait so long\n"
+                     "  -v, --verbose        say more\n"
+                     "  -l, --loud           say all\n"
+                     "      --threads COUNT  run so many\n"
+                     "      --room NAMES     open these\n"
+                     "  -n, --note WORD      note a word\n"
+                     "      --mark           note a mark\n"
+                     "  -c, --config FILE    read the configuration (YAML); without it the "
+                     "defaults hold\n"
+                     "  -s, --set KEY=VALUE  set one key over it, such as scheduler.ioRatio=60\n"
+                     "  -h, --help           print this\n");
+    ck_assert_str_eq(own.err_text, "");
+}
+END_TEST
+
+/* --- tables that are wrong -------------------------------------------------------------------- */
+
+static void refuses_table(const domus_option *table, const char *wanted)
+{
+    const domus_program program = {.name = "wrong", .start = tell, .options = table};
+    domt_program own;
+
+    ck_assert_int_eq(domt_program_run(&own, &program, (const char *const[]){"--help", NULL}), 1);
+    domt_has(own.err_text, wanted);
+    ck_assert_str_eq(own.out_text, "");
+}
+
+static void refuses_option(domus_option option, const char *wanted)
+{
+    const domus_option table[] = {options[0], option, {.name = NULL}};
+
+    refuses_table(table, wanted);
+}
+
+START_TEST(wrong_table_is_refused)
+{
+    const domus_option good = {.name = "good", .letter = 'g', .help = "", .key = "chat.verbose"};
+    domus_option option = good;
+
+    option.name = "-bad";
+    refuses_option(option, "wrong: option '-bad': the name is none\n");
+    option.name = "set";
+    refuses_option(option, "has its name or its letter");
+    option.name = "timeout";
+    refuses_option(option, "has its name or its letter");
+    option = good;
+    option.letter = 'h';
+    refuses_option(option, "has its name or its letter");
+    option.letter = 't';
+    refuses_option(option, "has its name or its letter");
+    option.letter = '-';
+    refuses_option(option, "the letter is none");
+    option = good;
+    option.help = NULL;
+    refuses_option(option, "no help");
+    option = good;
+    option.take = note;
+    refuses_option(option, "either a key or a function");
+    option.take = NULL;
+    option.key = NULL;
+    refuses_option(option, "either a key or a function");
+}
+END_TEST
+
+START_TEST(table_has_a_greatest_length)
+{
+    static domus_option table[DOMUS_OPTIONS_MAX + 2];
+    static char names[DOMUS_OPTIONS_MAX + 1][8];
+    const domus_program program = {.name = "long", .start = tell, .options = table};
+    domt_program own;
+
+    for (size_t i = 0; i < DOMUS_OPTIONS_MAX; i++) {
+        snprintf(names[i], sizeof names[i], "o%zu", i);
+        table[i] = options[6];
+        table[i].name = names[i];
+    }
+    ck_assert_int_eq(domt_program_run(&own, &program, (const char *const[]){"--o31", NULL}), 0);
+    table[DOMUS_OPTIONS_MAX] = options[0];
+    refuses_table(table, "option 'timeout': there are too many options\n");
+}
+END_TEST
+
+START_TEST(section_without_settings_is_refused)
+{
+    const domus_program program = {.name = "wrong", .start = tell, .section = &section};
+    domt_program own;
+
+    ck_assert_int_eq(domt_program_run(&own, &program, domt_no_arguments), 1);
+    ck_assert_str_eq(own.err_text, "wrong: section 'chat': the program has no settings\n");
+}
+END_TEST
+
+DOMT_MAIN("main_options", 60, options_set_keys_and_call_functions,
+          options_hold_over_files_and_the_later_one_counts, wrong_options_are_named_and_end_with_2,
+          value_that_is_too_long_is_refused, help_has_the_options_of_both, wrong_table_is_refused,
+          table_has_a_greatest_length, section_without_settings_is_refused)
