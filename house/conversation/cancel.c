@@ -66,15 +66,16 @@ void domi_stack_cancel_all(domi_manager *manager, domi_house *house)
  * cancel may mean any of thousands of conversations. So cancels that follow one another are looked
  * for together, in one walk over the conversations. */
 #define BATCH_MAX  64u
-#define BATCH_FREE 0xff
+#define BATCH_FREE 0xff /* marks a free entry of `at` */
 #define BATCH_ROOM 256u /* a power of two */
 
 typedef struct batch {
+    /* the asks that are to be cancelled, each by its promise and serial */
     domi_return what[BATCH_MAX];
     uint8_t at[BATCH_ROOM]; /* hash table by promise; each entry is an index in `what`, or
                                BATCH_FREE */
-    uint32_t count;
-    uint32_t left; /* entries of `what` that were not found yet */
+    uint32_t count;         /* entries of `what` in use */
+    uint32_t left;          /* entries of `what` that were not found yet */
 } batch;
 
 static uint32_t place_of(const domi_promise *promise)

@@ -38,31 +38,32 @@ typedef enum domi_promise_state {
 } domi_promise_state;
 
 struct domi_promise {
-    domi_node node;
-    _Atomic uint32_t serial;
-    uint8_t state;      /* a domi_promise_state; only domi_promise_move() changes it */
-    uint8_t kind;       /* a domi_promise_kind */
-    bool queued;        /* its node is in the exception mailbox */
-    bool impatient : 1; /* it is a receive that only looks at mail that waits already */
-    bool noted : 1;     /* its node is a note for home (notes.h) */
-    bool timed : 1;     /* it is on home's wheel, which a thief must not touch */
-    bool uncounted : 1; /* it is no ask, so the `asks` of its house do not count it */
+    domi_node node;          /* puts the promise into the exception mailbox, or makes it a note */
+    _Atomic uint32_t serial; /* grows when the promise ends, so that late answers are known */
+    uint8_t state;           /* a domi_promise_state; only domi_promise_move() changes it */
+    uint8_t kind;            /* a domi_promise_kind */
+    bool queued;             /* its node is in the exception mailbox */
+    bool impatient : 1;      /* it is a receive that only looks at mail that waits already */
+    bool noted : 1;          /* its node is a note for home (notes.h) */
+    bool timed : 1;          /* it is on home's wheel, which a thief must not touch */
+    bool uncounted : 1;      /* it is no ask, so the `asks` of its house do not count it */
     _Atomic(domus_stack *) stack;
     union {
         domus_answer answer; /* the tag is valid from the start, the error once the promise has
                                 failed on this side */
         struct {             /* for dumps, valid while it waits; the answer overwrites it */
-            int error;
+            int error;       /* keeps the place of the error of `answer` */
             const domus_type *asked; /* type of the ask; NULL: it is no ask */
-            uint64_t since_ns;
+            uint64_t since_ns;       /* when the wait began */
         } wait;
     };
-    domi_promise *next; /* links in the stack's list `waiting` */
-    domi_promise *previous;
-    domi_wheel_node wheel; /* its time-out, on home's wheel `deadlines` */
+    domi_promise *next;     /* links in the stack's list `waiting` */
+    domi_promise *previous; /* links the same list backwards */
+    domi_wheel_node wheel;  /* its time-out, on home's wheel `deadlines` */
     union {
         domus_address target; /* the actor that was asked, while the ask is under way */
         struct {              /* only if it is a receive */
+            /* what the receive accepts; the user's, and constant */
             const domus_pattern *pattern;
             domi_promise *next_receive; /* next receive of the same house, in the order in which
                                            they began */

@@ -33,33 +33,34 @@ struct domus_stack {
                                on */
     /* the stack itself, or the pooled stack to which it moves; NULL: none yet */
     domus_stack *pooled;
-    domus_resumed *then;
+    domus_resumed *then; /* the function that is called when the wait is over */
 
     domus_address sender; /* sender of the message, once the envelope has left this stack */
-    uint32_t frame_size;
-    bool answered;      /* the ask that it handles was answered, kept, stashed or forwarded */
-    bool barrier;       /* it raised the barrier */
-    bool barrier_fresh; /* it has not parked since it raised the barrier */
-    bool end_acts;      /* a verb wants something to be done at the end of the turn (turn.h) */
-    uint8_t wait;       /* a domi_wait */
-    bool parked;        /* it is in the house's list of parked stacks */
-    bool queued;        /* its node is in the exception mailbox */
-    bool cancelled;     /* it was cancelled, and may not wait any more */
+    uint32_t frame_size;  /* bytes of `frame` */
+    bool answered;        /* the ask that it handles was answered, kept, stashed or forwarded */
+    bool barrier;         /* it raised the barrier */
+    bool barrier_fresh;   /* it has not parked since it raised the barrier */
+    bool end_acts;        /* a verb wants something to be done at the end of the turn (turn.h) */
+    uint8_t wait;         /* a domi_wait */
+    bool parked;          /* it is in the house's list of parked stacks */
+    bool queued;          /* its node is in the exception mailbox */
+    bool cancelled;       /* it was cancelled, and may not wait any more */
     /* the conversation is over; the stack is freed when no mailbox holds a node of it */
     bool ended;
+    /* grows when the conversation ends, so that old references are known */
     _Atomic uint32_t serial;
     uint32_t pending;      /* number of promises in `waiting` */
     domi_promise *waiting; /* promises that have not completed, the newest first */
     domi_promise *answers; /* promises that completed and were not shown to a handler, the oldest
                               first; linked by answer.next */
 
-    domi_promise *answers_last;
-    domi_promise *awaited;
-    domus_stack *next; /* links in the house's list of parked stacks */
-    domus_stack *previous;
+    domi_promise *answers_last;     /* the newest promise in `answers` */
+    domi_promise *awaited;          /* the promise that a DOMI_WAIT_ONE waits for */
+    domus_stack *next;              /* links in the house's list of parked stacks */
+    domus_stack *previous;          /* links that list backwards */
     _Atomic(domi_promise *) parent; /* promise of the asker, for the ask that this stack answers;
                                        NULL: it answers no ask */
-    _Atomic uint32_t parent_serial;
+    _Atomic uint32_t parent_serial; /* serial of `parent` when it asked */
     uint32_t away; /* number of promises that ended on a thief's thread while home's wheel still
                       held them; also the bit DOMI_STACK_COUNTED */
     const domus_type *begun_by; /* type of its first message; NULL: it began otherwise */
@@ -67,7 +68,7 @@ struct domus_stack {
                                    for a receive that returns to its caller (detached.h), also a
                                    notice */
 
-    domi_promise first;
+    domi_promise first; /* the first promise of the conversation, which needs no allocation */
     alignas(16) unsigned char frame[];
 };
 
@@ -76,7 +77,7 @@ struct domus_stack {
  * count in the other bits stays 0 beside it. */
 #define DOMI_STACK_COUNTED UINT32_C(0x80000000)
 
-#define DOMI_STACK_HEAD offsetof(domus_stack, frame)
+#define DOMI_STACK_HEAD offsetof(domus_stack, frame) /* bytes of a stack before its frame */
 
 static_assert(DOMI_STACK_HEAD == 320, "what pool.c's sizes leave for the frame");
 static_assert(DOMUS_FRAME_MAX + DOMI_STACK_HEAD <= 1088, "the largest frame fits");

@@ -13,11 +13,11 @@
 typedef struct domi_timer domi_timer;
 
 struct domi_timer {
-    domi_envelope event; /* its sender_lease counts missed events, and its node.lease the ticks by
-                            which the timer was postponed: events need neither */
-    domi_wheel_node wheel;
-    domi_house *house;
-    uint64_t period_ns;          /* 0: it fires once */
+    domi_envelope event;   /* its sender_lease counts missed events, and its node.lease the ticks by
+                              which the timer was postponed: events need neither */
+    domi_wheel_node wheel; /* links in the wheel `timers` of home */
+    domi_house *house;     /* the actor that gets the events */
+    uint64_t period_ns;    /* 0: it fires once */
     _Atomic uint32_t generation; /* changes when the timer is freed, so that a handle of it is then
                                     stale */
     bool under_way;              /* its event is in the mailbox, or being handled */

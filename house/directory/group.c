@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define BUCKETS_MAX 65536u
+#define BUCKETS_MAX 65536u /* most buckets of the table of groups */
 
 int domi_groups_init(domi_groups *groups, uint32_t max, uint32_t members_max, uint32_t homes,
                      const uint64_t key[2])

@@ -29,13 +29,13 @@ typedef struct domi_member domi_member;
 /* All groups of a system. Groups are added and never removed, so finding one takes no lock. */
 struct domi_groups {
     _Atomic(domi_group *) *buckets; /* constant after init, as are the next five fields */
-    uint64_t key[2];
-    uint32_t buckets_count; /* a power of two */
-    uint32_t max;
-    uint32_t members_max;
-    uint32_t homes;     /* number of homes that may have shards */
-    domi_spinlock lock; /* for adding a group, and for setting a shard */
-    uint32_t count;
+    uint64_t key[2];                /* secret and random: hashes of names start from it */
+    uint32_t buckets_count;         /* a power of two */
+    uint32_t max;                   /* most groups */
+    uint32_t members_max;           /* most members of one group */
+    uint32_t homes;                 /* number of homes that may have shards */
+    domi_spinlock lock;             /* for adding a group, and for setting a shard */
+    uint32_t count;                 /* groups that exist; under `lock` */
 };
 
 /* The part of a group that belongs to one home. Its cache line is written when an actor of this
@@ -47,9 +47,9 @@ typedef struct domi_group_slot {
 } domi_group_slot;
 
 struct domi_group {
-    char name[DOMI_NAME_MAX + 1];
-    domi_group *next; /* next group in the same bucket */
-    domi_groups *groups;
+    char name[DOMI_NAME_MAX + 1];         /* ends with a NUL; constant */
+    domi_group *next;                     /* next group in the same bucket */
+    domi_groups *groups;                  /* the table that the group is in */
     alignas(64) _Atomic uint32_t members; /* members on all homes, including joins under way */
     domi_group_slot slots[];              /* by the index of the home */
 };
@@ -58,14 +58,14 @@ struct domi_group {
  * two lists, that of its shard and that of its house (in the family). Once the node has arrived, it
  * belongs to home. */
 struct domi_member {
-    domi_node node; /* after the arrival, its `next` links the shard's list */
-    domi_group *group;
-    domi_house *house;
-    uint32_t lease;
-    bool leaves;
-    domi_member *previous;
-    domi_member *next_of_house;
-    domi_member *previous_of_house;
+    domi_node node;                 /* after the arrival, its `next` links the shard's list */
+    domi_group *group;              /* the group that it joins or leaves */
+    domi_house *house;              /* the actor that is the member */
+    uint32_t lease;                 /* lease of that actor */
+    bool leaves;                    /* true: the wish to end a membership */
+    domi_member *previous;          /* links the shard's list backwards */
+    domi_member *next_of_house;     /* links the house's list */
+    domi_member *previous_of_house; /* links the house's list backwards */
 };
 
 static_assert(sizeof(domi_member) == 64, "one cache line");

@@ -40,19 +40,20 @@
 #include <string.h>
 
 #define PLACES      16u /* places in a bucket; at most half are used on average */
-#define NAME_WORDS  8u
-#define INDEX_BITS  24u
-#define INDEX_MASK  ((1u << INDEX_BITS) - 1)
-#define BUCKETS_MIN 2u
+#define NAME_WORDS  8u  /* words of 64 bits that a name has room for */
+#define INDEX_BITS  24u /* bits of a bucket's word that hold an entry's index */
+#define INDEX_MASK  ((1u << INDEX_BITS) - 1) /* the bits of that index */
+#define BUCKETS_MIN 2u                       /* a name has two buckets to choose from */
 
 struct domi_names_bucket {
+    /* each holds an entry's index and a tag of its hash; 0: free */
     _Atomic uint32_t words[PLACES];
 };
 
 struct domi_names_entry {
     _Atomic uint64_t version; /* 64 bits, so that it does not come round while a reader sleeps */
-    _Atomic(struct domi_house *) house;
-    _Atomic uint32_t lease;
+    _Atomic(struct domi_house *) house; /* the actor that has the name */
+    _Atomic uint32_t lease;             /* lease of that actor */
     uint32_t free; /* index of the next free entry, plus 1; used under the lock */
     uint64_t hash; /* hash of the name; used under the lock */
     _Atomic uint64_t words[NAME_WORDS]; /* the name, with zeros behind it */
@@ -64,16 +65,16 @@ static_assert(DOMI_NAMES_MAX - 1 <= INDEX_MASK, "a word holds every index");
 static_assert(DOMI_NAME_MAX < NAME_WORDS * 8, "a name ends with a zero");
 
 typedef struct name {
-    uint64_t words[NAME_WORDS];
+    uint64_t words[NAME_WORDS]; /* the bytes of the name, with zeros behind them */
     uint32_t words_count; /* words that tell the name from all others: up to the one that holds its
                              first zero */
-    uint64_t hash;
+    uint64_t hash;        /* hash of these words */
 } name;
 
 /* The places where a name may stand. */
 typedef struct home {
-    domi_names_bucket *buckets[2];
-    uint32_t tag; /* the upper bits of its words in the buckets; not 0 */
+    domi_names_bucket *buckets[2]; /* the two buckets that the hash chooses */
+    uint32_t tag;                  /* the upper bits of its words in the buckets; not 0 */
 } home;
 
 /* Read and check a name. Returns 0; -EINVAL. Reads no byte behind the zero at its end, and at most

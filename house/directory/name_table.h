@@ -22,8 +22,8 @@
 #include <stdint.h>
 
 /* The limit names.max: how many names a system may have registered at the same time. */
-#define DOMI_NAMES_PRESET 65536u
-#define DOMI_NAMES_MAX    16777216u
+#define DOMI_NAMES_PRESET 65536u    /* the value if the configuration sets none */
+#define DOMI_NAMES_MAX    16777216u /* the highest value that is allowed */
 
 /* Bytes that a name may have, without the zero at its end. */
 #define DOMI_NAME_MAX 63u
@@ -33,18 +33,18 @@ typedef struct domi_names_bucket domi_names_bucket;
 
 typedef struct domi_names {
     domi_names_bucket *buckets; /* constant after init, as are the next five fields */
-    domi_names_entry *entries;
-    uint64_t key[2];
-    size_t mapped_bytes;
-    uint32_t buckets_count; /* a power of two, at least 2 */
-    uint32_t capacity;      /* names that may be registered */
+    domi_names_entry *entries;  /* one for each name */
+    uint64_t key[2];            /* secret and random: hashes of names start from it */
+    size_t mapped_bytes;        /* bytes of buckets and entries together */
+    uint32_t buckets_count;     /* a power of two, at least 2 */
+    uint32_t capacity;          /* names that may be registered */
     char apart[128]; /* keeps the fields that finds read off the cache lines that puts write; lines
                         come in pairs */
     domi_spinlock lock;      /* for writing all fields below, the buckets and the entries */
     uint32_t free;           /* index of the entry that was given back last, plus 1; 0: none */
     _Atomic uint32_t carved; /* number of entries that were ever used */
-    _Atomic uint32_t count;
-    domi_counter refused; /* puts that found no room; written under the lock */
+    _Atomic uint32_t count;  /* names that are registered now */
+    domi_counter refused;    /* puts that found no room; written under the lock */
 } domi_names;
 
 /* Make a registry with room for `capacity` names. The key has to be secret and random.

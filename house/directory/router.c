@@ -13,15 +13,15 @@
 #include <errno.h>
 #include <string.h>
 
-#define NOBODY UINT32_MAX
+#define NOBODY UINT32_MAX /* no index of a routee: every routee is gone */
 
 /* A view is a copy of a router's fields that belong to one lease. */
 typedef struct view {
-    domi_router *router;
-    uint32_t lease;
-    uint32_t route;
-    uint32_t count;
-    domi_router_key *key;
+    domi_router *router;  /* the router that the view is of */
+    uint32_t lease;       /* the lease to which the fields below belong */
+    uint32_t route;       /* a domus_route, which says how a routee is chosen */
+    uint32_t count;       /* routees in use */
+    domi_router_key *key; /* takes the key out of a message, for DOMUS_ROUTE_HASH; NULL: none */
 } view;
 
 static domi_router *router_of(domi_house *face)

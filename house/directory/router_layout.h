@@ -12,8 +12,8 @@ typedef uint64_t domi_router_key(const domus_type *type, const void *payload);
 
 /* One of the actors that a router stands for. */
 typedef struct domi_routee {
-    alignas(64) _Atomic(domi_house *) house;
-    _Atomic uint32_t lease;
+    alignas(64) _Atomic(domi_house *) house; /* the actor; NULL: it is gone */
+    _Atomic uint32_t lease;                  /* lease of that actor */
     _Atomic uint32_t load; /* for DOMUS_ROUTE_LEAST: the load that the routee noted last */
 } domi_routee;
 
@@ -30,9 +30,10 @@ typedef struct domi_router domi_router;
 #define DOMI_ROUTER_ORPHAN DOMI_LIFE_BOUNDED
 
 struct domi_router {
-    domi_house face; /* what an address points to; only `life` is used, and `home` is NULL */
-    _Atomic uint32_t route;
+    domi_house face;        /* what an address points to; only `life` is used, and `home` is NULL */
+    _Atomic uint32_t route; /* a domus_route, which says how a routee is chosen */
     _Atomic uint32_t count; /* routees in use, at most 1 << size_class */
+    /* takes the key out of a message, for DOMUS_ROUTE_HASH; NULL: none */
     _Atomic(domi_router_key *) key;
     domi_router_turn *turns; /* one for each manager, in the memory behind the routees; constant */
 
@@ -41,22 +42,23 @@ struct domi_router {
     uint32_t name_slot;
     uint16_t size_class; /* there is room for 1 << size_class routees; constant */
     bool owned; /* the router is in the list of the actor that made it, which gives it back */
-    domi_router *next; /* next in that list, or among the free routers */
-    domi_router *made; /* next among all routers of the system; constant */
-    domi_routee routees[];
+    domi_router *next;     /* next in that list, or among the free routers */
+    domi_router *made;     /* next among all routers of the system; constant */
+    domi_routee routees[]; /* the first `count` are in use */
 };
 
+/* size classes of routers: room for 1 << class routees, up to 65,536 */
 #define DOMI_ROUTER_CLASSES     17
-#define DOMI_ROUTER_ROUTEES_MAX 65536u
+#define DOMI_ROUTER_ROUTEES_MAX 65536u /* most routees of one router */
 
 /* All routers of a system. */
 typedef struct domi_routers {
-    domi_spinlock lock;
-    uint32_t max;
-    uint32_t routees_max;
-    uint32_t count; /* routers in use */
-    domi_router *free[DOMI_ROUTER_CLASSES];
-    domi_router *made;
+    domi_spinlock lock;   /* guards the fields below */
+    uint32_t max;         /* most routers of the system; this and the next are constant */
+    uint32_t routees_max; /* most routees of one router */
+    uint32_t count;       /* routers in use */
+    domi_router *free[DOMI_ROUTER_CLASSES]; /* routers to be used again, by size class */
+    domi_router *made;                      /* all routers ever made, linked by their `made` */
 } domi_routers;
 
 /* Returns the address of routee number `index`, which may belong to another lease than the caller

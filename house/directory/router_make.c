@@ -107,14 +107,14 @@ void domi_router_give_back(domi_manager *manager, domi_router *router)
 
 /* Everything that is needed to make a router and its routees. */
 struct order {
-    domi_manager *manager;
-    domi_house *parent;
-    const domus_behaviour *behaviour;
-    const void *state;
-    uint32_t count;
-    domus_routing routing;
-    domus_spawn_options options;
-    const char *name;
+    domi_manager *manager;            /* of the thread that makes the router */
+    domi_house *parent;               /* the actor that makes it */
+    const domus_behaviour *behaviour; /* of each routee */
+    const void *state;                /* first state of each routee; NULL: zeros */
+    uint32_t count;                   /* how many routees */
+    domus_routing routing;            /* how a routee is chosen for a message */
+    domus_spawn_options options;      /* of the spawn of each routee */
+    const char *name;                 /* name of the router in the registry; NULL: none */
 };
 
 static int complete_router(struct order *order, const domus_routing *routing)

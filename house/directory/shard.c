@@ -20,11 +20,11 @@
 
 /* The state of a shard. */
 typedef struct shard {
-    domi_member *first;
-    domi_member *last;
+    domi_member *first;      /* the first of the members that are linked; NULL: none */
+    domi_member *last;       /* the last of them */
     domi_member *cursor;     /* the member that gets the delivery next; NULL: all have it */
     domi_envelope *delivery; /* the publication that is under way; NULL: none */
-    uint32_t count;
+    uint32_t count;          /* members of this shard */
 } shard;
 
 static int on_delivery(domus_stack *stack, void *self, const void *payload);

@@ -15,10 +15,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define LOOKS_MAX         1024u /* nodes of one list that are counted */
-#define CONVERSATIONS_MAX 16u   /* conversations of one actor that are described */
-#define PROMISES_MAX      8u    /* promises of one conversation that are described */
-#define NS_OF_MS          UINT64_C(1000000)
+#define LOOKS_MAX         1024u             /* nodes of one list that are counted */
+#define CONVERSATIONS_MAX 16u               /* conversations of one actor that are described */
+#define PROMISES_MAX      8u                /* promises of one conversation that are described */
+#define NS_OF_MS          UINT64_C(1000000) /* nanoseconds of a millisecond */
 
 void domi_text_add(domi_text *text, const char *format, ...)
 {
@@ -207,8 +207,8 @@ static void add_conversation(const domi_manager *manager, domi_text *text, const
 static void add_marks(domi_text *text, uint32_t marks)
 {
     static const struct {
-        uint32_t mark;
-        const char *word;
+        uint32_t mark;    /* a bit of the house's marks */
+        const char *word; /* what the description says for it */
     } words[] = {
         {DOMI_MARK_BARRIER, "barrier"},        {DOMI_MARK_SATURATED, "saturated"},
         {DOMI_MARK_STOPPING, "stopping"},      {DOMI_MARK_RECEIVING, "receiving"},

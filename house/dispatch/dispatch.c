@@ -32,10 +32,10 @@
  * and `message`, which handle_user_message() sets for each message; `sender`, which is read only
  * after a turn has set it; and `answered`, which only a turn of an ask reads. */
 typedef struct house_run {
-    domi_manager *manager;
-    domi_house *house;
-    uint32_t left;
-    domus_stack *stack;
+    domi_manager *manager; /* of the thread that runs the house */
+    domi_house *house;     /* the house that runs */
+    uint32_t left;         /* messages that this run may still handle */
+    domus_stack *stack;    /* set up once for turns that end at once */
 } house_run;
 
 /* Count the messages of `kind` that were handled since `before` places were left. */
@@ -365,7 +365,7 @@ static void take_all(house_run *run, uint32_t source)
     }
 }
 
-#define SOURCES (DOMI_MAILBOXES + 1u)
+#define SOURCES (DOMI_MAILBOXES + 1u) /* all mailboxes, and the channel of a channels actor */
 
 static_assert(SOURCES <= DOMI_EVENT_STEP, "each source fits beside the events");
 

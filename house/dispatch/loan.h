@@ -16,10 +16,10 @@
 #include "house/conversation/notes.h"
 
 typedef struct domi_loan {
-    domi_node node; /* links the record into home's returns */
-    domi_house *house;
-    domi_notes notes;
-    uint32_t handled; /* messages handled in the run */
+    domi_node node;    /* links the record into home's returns */
+    domi_house *house; /* the house that is lent */
+    domi_notes notes;  /* what the thief has left for home to do */
+    uint32_t handled;  /* messages handled in the run */
 } domi_loan;
 
 /* Home: expose up to `most` houses of `queue`; pinned ones stay there. Returns how many. */

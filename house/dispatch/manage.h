@@ -7,12 +7,12 @@
 /* The parts of a new manager. A field that is left out is 0 or NULL; its comment says what that
  * means. */
 typedef struct domi_manager_options {
-    uint32_t index;
+    uint32_t index;          /* the place of the manager in `managers` */
     uint32_t count;          /* managers of the system */
     uint32_t threads;        /* of these, managers of the loop's threads; 0: all but the last one */
     domi_manager **managers; /* all managers, by index; the array may be filled later */
-    const domus_config *config;
-    uint64_t now_ns;
+    const domus_config *config; /* the system's; constant */
+    uint64_t now_ns;            /* the time at the start */
 
     const domi_runtime_hooks *hooks; /* NULL: every entry is NULL */
     void *thread;                    /* an object of the maker, for its hooks */
@@ -23,9 +23,9 @@ typedef struct domi_manager_options {
     domi_house *asker;                /* the outside's asker, or NULL if there is none yet */
     const _Atomic uint32_t *pressure; /* domus_memory_level; NULL: memory is never short */
     struct domi_names *names;         /* NULL: there are none; the next two likewise */
-    struct domi_letters *letters;
-    struct domi_groups *groups;
-    struct domi_routers *routers;
+    struct domi_letters *letters;     /* who wants dead letters */
+    struct domi_groups *groups;       /* the groups of the system */
+    struct domi_routers *routers;     /* the routers of the system */
 } domi_manager_options;
 
 /* The hooks of io for a manager that has no io. Its actors have no channels and watch no

@@ -8,7 +8,7 @@
 #include <assert.h>
 #include <errno.h>
 
-#define FIRST_BITS 3u
+#define FIRST_BITS 3u /* log2 of DOMI_CHILDREN_FIRST */
 static_assert(DOMI_CHILDREN_FIRST == 1u << FIRST_BITS, "a segment is told by a place's top bit");
 static_assert(DOMI_CHILDREN_SEGMENTS >= 32 - FIRST_BITS, "a place has 32 bits");
 

@@ -10,11 +10,11 @@
 
 /* Pointers in the first segment and in the second; a power of two. */
 #define DOMI_CHILDREN_FIRST    8u
-#define DOMI_CHILDREN_SEGMENTS 30u
+#define DOMI_CHILDREN_SEGMENTS 30u /* segments that may follow the first, each twice as long */
 
 typedef struct domi_children {
-    uint32_t count;
-    domi_house *first[DOMI_CHILDREN_FIRST];
+    uint32_t count;                         /* children of the actor */
+    domi_house *first[DOMI_CHILDREN_FIRST]; /* the first segment, which needs no allocation */
     /* Segment k has DOMI_CHILDREN_FIRST << k places. NULL: it is not needed. */
     domi_house **more[DOMI_CHILDREN_SEGMENTS];
 } domi_children;

@@ -10,8 +10,8 @@
 
 #include <errno.h>
 
-#define INTENSITY_DEFAULT 3u
-#define PERIOD_DEFAULT_NS UINT64_C(5000000000)
+#define INTENSITY_DEFAULT 3u /* restarts within the period, if the parent has set none */
+#define PERIOD_DEFAULT_NS UINT64_C(5000000000) /* that period */
 
 void domi_family_free(domi_house *house)
 {

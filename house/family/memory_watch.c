@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-#define VISITS_PER_TICK 1024u
+#define VISITS_PER_TICK 1024u /* watches that one step looks at */
 
 const domus_type domus_memory_type = {.name = "memory", .size = sizeof(domus_memory_change)};
 

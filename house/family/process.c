@@ -18,7 +18,7 @@
 #include <string.h>
 
 /* Tags of the two receives, which are no yields. */
-#define TAG_MESSAGE UINT64_MAX
+#define TAG_MESSAGE UINT64_MAX /* tag of the receive that waits for the next message */
 #define TAG_LOOKED                                                                                 \
     (UINT64_MAX - 1) /* the receive that ends when all waiting mail was looked at                  \
                       */
@@ -27,6 +27,7 @@ static_assert(TAG_LOOKED > DOMUS_PROCESS_TAG_MAX, "yields have tags of their own
 
 /* The part of the state that is not needed before init. */
 typedef struct room {
+    /* what a step is shown: messages and answers */
     domus_process_event events[DOMUS_PROCESS_EVENTS_MAX];
     /* messages that hold the events' payloads; NULL: none */
     domus_message *held[DOMUS_PROCESS_EVENTS_MAX];
@@ -34,23 +35,23 @@ typedef struct room {
 } room;
 
 typedef struct process_actor {
-    const domus_process *process;
-    domus_address spawner;
-    const domus_type *input_type;
-    room *room;     /* NULL before init, and after close */
-    uint32_t count; /* events gathered */
-    bool listening; /* the receive of messages is under way */
-    bool looking;   /* the receive that ends when all mail was looked at is under way */
-    bool began;     /* the first step was begun */
-    char method[DOMUS_PROCESS_METHOD_MAX + 1];
+    const domus_process *process; /* the user's description of the process */
+    domus_address spawner;        /* the actor that made the process and gets its notices */
+    const domus_type *input_type; /* type of the message that holds the input */
+    room *room;                   /* NULL before init, and after close */
+    uint32_t count;               /* events gathered */
+    bool listening;               /* the receive of messages is under way */
+    bool looking; /* the receive that ends when all mail was looked at is under way */
+    bool began;   /* the first step was begun */
+    char method[DOMUS_PROCESS_METHOD_MAX + 1]; /* name of the method that runs, NUL-terminated */
     alignas(8) unsigned char input[DOMUS_PROCESS_INPUT_MAX];
 } process_actor;
 
 struct domus_process_output {
-    domus_stack *stack;
-    process_actor *actor;
+    domus_stack *stack;   /* the conversation of this step */
+    process_actor *actor; /* the actor whose step it is */
     uint32_t yield_count; /* asks and sleeps that this step has begun */
-    bool done;
+    bool done;            /* the step has finished the process */
 };
 
 static const domus_pattern any = {.types = NULL};

@@ -5,7 +5,7 @@
 
 #include "base/prefetch.h"
 
-#define CHUNK_BYTES (1024u * 1024)
+#define CHUNK_BYTES (1024u * 1024) /* bytes that a slab of slots maps at a time */
 
 static const uint32_t sizes[DOMI_HOUSE_CLASSES] = {192, 256, 384, 640, 1216};
 

@@ -8,8 +8,9 @@
 
 #include "house/message/manager.h"
 
-#define DOMI_SLOTS_REFILL 64u
-#define DOMI_SLOTS_KEEP   (4 * DOMI_SLOTS_REFILL)
+#define DOMI_SLOTS_REFILL 64u /* slots that move between a cache and home's slabs at a time */
+/* with more free slots of a class than this, home's cache gives some back */
+#define DOMI_SLOTS_KEEP (4 * DOMI_SLOTS_REFILL)
 
 void domi_slots_init(domi_manager *manager);
 void domi_slots_fini(domi_manager *manager);

@@ -60,8 +60,8 @@ enum domi_slab_index {
 typedef struct domi_node domi_node;
 
 struct domi_node {
-    domi_node *next;
-    uint32_t lease; /* the lease of the actor that the node is for */
+    domi_node *next; /* links in whichever list holds the node */
+    uint32_t lease;  /* the lease of the actor that the node is for */
     /* index of the manager whose pool it is from; in the node of a house: see family.h */
     uint16_t owner;
     uint8_t slab; /* enum domi_slab_index */
@@ -69,25 +69,27 @@ struct domi_node {
 };
 
 typedef struct domi_envelope {
-    domi_node node;
-    const domus_type *type;
+    domi_node node;            /* its place in an inbox, a mailbox or a free list */
+    const domus_type *type;    /* the type of the payload; NULL: an exception has none */
     struct domi_house *sender; /* NULL: the message has no sender */
-    uint32_t sender_lease;
-    int32_t error; /* in an exception: a negative errno */
-    unsigned char payload[24];
+    uint32_t sender_lease;     /* lease of the sender */
+    int32_t error;             /* in an exception: a negative errno */
+    unsigned char payload[24]; /* the first bytes of the payload; more may follow */
 } domi_envelope;
 
 /* The promise that the answer to an ask completes. It takes the first 24 bytes of `payload` in the
  * envelopes of asks, replies and exceptions. */
 typedef struct domi_return {
     struct domi_promise *promise;
-    uint32_t serial; /* the promise's serial at the ask; if it has changed, the answer is late */
-    uint32_t reserved;
+    uint32_t serial;   /* the promise's serial at the ask; if it has changed, the answer is late */
+    uint32_t reserved; /* unused; keeps what follows aligned */
     uint64_t deadline_ns; /* nobody waits for the answer after this time; 0: no deadline */
 } domi_return;
 
+/* bytes of a notice before its payload */
 #define DOMI_ENVELOPE_HEAD offsetof(domi_envelope, payload)
-#define DOMI_ASK_HEAD      (DOMI_ENVELOPE_HEAD + sizeof(domi_return))
+/* bytes of an ask before its payload */
+#define DOMI_ASK_HEAD (DOMI_ENVELOPE_HEAD + sizeof(domi_return))
 
 static_assert(sizeof(domi_node) == 16, "the node is common to all that is linked");
 static_assert(sizeof(domi_envelope) == 64, "a small notice is one cache line");

@@ -15,7 +15,7 @@ typedef struct domi_family {
     struct domi_children *children; /* NULL before the first child */
 
     uint64_t window_start_ns; /* begin of the period in which `restarts` are counted */
-    uint32_t restarts;
+    uint32_t restarts;        /* restarts of children since `window_start_ns` */
 
     /* slot of the actor's name in the registry; DOMI_NAMELESS: it has no name */
     uint32_t name_slot;
@@ -25,9 +25,9 @@ typedef struct domi_family {
     void *initial;
 
     struct domi_promise *receives; /* receives that wait, the oldest first */
-    domi_node *seen[2]; /* the last ask and the last notice that the receives have looked at */
-    domi_node *stash[2];
-    uint32_t stashed;
+    domi_node *seen[2];  /* the last ask and the last notice that the receives have looked at */
+    domi_node *stash[2]; /* asks, and notices, that the actor has put aside */
+    uint32_t stashed;    /* messages in both stashes */
 
     struct domi_watch *watches; /* the watches that the actor has made */
 
@@ -39,11 +39,11 @@ typedef struct domi_family {
 
     uint64_t idle_max_ns; /* stop the actor after this time without a message; 0: never */
     uint64_t last_ns;     /* when the actor last handled a message */
-    bool idle_paused;
-    bool idle_looked; /* the last run handled the event of the idle timer */
+    bool idle_paused;     /* the actor has paused its idle time, so it is not stopped */
+    bool idle_looked;     /* the last run handled the event of the idle timer */
 } domi_family;
 
-#define DOMI_NAMELESS UINT32_MAX
+#define DOMI_NAMELESS UINT32_MAX /* the `name_slot` of an actor without a name */
 
 /* Returns the family of a house, and makes it if there is none yet; NULL if there is no memory. */
 domi_family *domi_family_of(domi_house *house);

@@ -62,9 +62,10 @@ enum domi_mark {
 /* the actor was asked to stop: asks and notices are refused */
 #define DOMI_LIFE_STOP UINT64_C(2)
 /* the bound of waiting mail is reached: asks and notices are refused */
-#define DOMI_LIFE_FULL        UINT64_C(4)
-#define DOMI_LIFE_NODE        UINT64_C(8)  /* the embedded node (`node`) is in use */
-#define DOMI_LIFE_BOUNDED     UINT64_C(16) /* the house has a bound of its own, `mail_max` */
+#define DOMI_LIFE_FULL    UINT64_C(4)
+#define DOMI_LIFE_NODE    UINT64_C(8)  /* the embedded node (`node`) is in use */
+#define DOMI_LIFE_BOUNDED UINT64_C(16) /* the house has a bound of its own, `mail_max` */
+/* the lease is the upper half of the word */
 #define DOMI_LIFE_LEASE(life) ((uint32_t)((life) >> 32))
 
 /* Bits in `slot`; the lower six are the size class. */
@@ -72,12 +73,13 @@ enum domi_mark {
 #define DOMI_SLOT_EXPOSED 0x40u /* a thief may take the house, or has it (loan.h) */
 #define DOMI_SLOT_PENDING 0x80u /* home sorts the house's inbox once the house is back (loan.h) */
 
-#define DOMI_HOUSE_STATE_INLINE 16u
+#define DOMI_HOUSE_STATE_INLINE 16u /* bytes of state that a house has room for in itself */
 
 /* `events` counts the waiting events in steps of 8. Its lower three bits name the source with which
  * the next run begins, if runs are too short to keep places (run_short() in dispatch.c). They share
  * the word because three cache lines have no other room for them. */
-#define DOMI_EVENT_STEP       8u
+#define DOMI_EVENT_STEP 8u
+/* the three bits that name the first source */
 #define DOMI_EVENT_FIRST_MASK (DOMI_EVENT_STEP - 1)
 
 /* The purpose of a channels actor. */
@@ -126,10 +128,10 @@ struct domi_house {
         /* The state of a channels actor begins behind this structure, which keeps it aligned to 16
          * bytes. */
         struct {
-            void *owned;       /* the channel or acceptor that io has put here; NULL: none */
-            uint8_t owns;      /* enum domi_owns; constant once it is set, also without `owned` */
-            bool shares_state; /* `self` is the state of the parent; constant in a life */
-            uint8_t reserved[6];
+            void *owned;         /* the channel or acceptor that io has put here; NULL: none */
+            uint8_t owns;        /* enum domi_owns; constant once it is set, also without `owned` */
+            bool shares_state;   /* `self` is the state of the parent; constant in a life */
+            uint8_t reserved[6]; /* unused */
         } channels;
     };
 };

@@ -13,14 +13,15 @@
 #include <domus/letters.h>
 
 typedef struct domi_subscriber {
-    domus_address address;
-    uint32_t what;
+    domus_address address; /* the actor that gets the letters */
+    uint32_t what;         /* bits of the kinds of letters that it wants */
 } domi_subscriber;
 
 typedef struct domi_letters {
     _Atomic uint32_t wanted; /* union of what all subscribers want to hear of */
     domi_spinlock lock;      /* protects all fields below */
-    uint32_t count;
+    uint32_t count;          /* entries of `subscribers` in use */
+    /* the first `count` are in use */
     domi_subscriber subscribers[DOMUS_LETTERS_SUBSCRIBERS_MAX];
 } domi_letters;
 

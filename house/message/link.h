@@ -10,11 +10,11 @@
 #include "house/message/house.h"
 
 typedef struct domi_link {
-    struct domi_link *next;
-    struct domi_link *previous;
+    struct domi_link *next;     /* the next object attached to the same house; NULL: none */
+    struct domi_link *previous; /* the object before this one; NULL: there is none */
 } domi_link;
 
-#define DOMI_LINK_OFFSET 112
+#define DOMI_LINK_OFFSET 112 /* offset of the link in each object that is attached */
 
 static inline void domi_link_add(domi_house *house, domi_link *link)
 {

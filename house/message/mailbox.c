@@ -13,7 +13,7 @@
 
 #include <errno.h>
 
-#define DEPTH_MAX UINT64_C(0xffff)
+#define DEPTH_MAX UINT64_C(0xffff) /* the count in an inbox word stays at this number */
 
 __attribute__((noinline)) static int refuse_full(domi_manager *manager, domi_house *house,
                                                  const domi_node *node)

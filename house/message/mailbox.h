@@ -20,8 +20,8 @@ int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *n
  * operation tells whether it is empty and how deep it is. Home takes the whole stack with one
  * exchange, but only after it took the house off the arrivals. Until then the inbox is not empty,
  * so no put links the house a second time. */
-#define DOMI_INBOX_BITS 48
-#define DOMI_INBOX_MASK ((UINT64_C(1) << DOMI_INBOX_BITS) - 1)
+#define DOMI_INBOX_BITS 48 /* bits of the word that hold the pointer */
+#define DOMI_INBOX_MASK ((UINT64_C(1) << DOMI_INBOX_BITS) - 1) /* the bits of that pointer */
 
 static inline domi_node *domi_inbox_newest(uint64_t word)
 {

@@ -23,15 +23,15 @@ struct domi_manager {
     uint32_t index;
     uint32_t count;   /* managers: the threads', the outside's, then those of detached actors */
     uint32_t threads; /* how many of them are managers of the loop's threads */
-    domi_manager_limits limits;
-    domi_manager **managers; /* all managers, by index */
-    const domus_config *config;
-    domi_directory directory;
-    void *io;               /* the thread's io; only io looks into it */
-    domi_io_hooks io_hooks; /* the functions that io brings */
-    domi_runtime_hooks hooks;
-    void *thread; /* an object of the maker, for its hooks */
-    void *system; /* the domus_system; only runtime looks into it */
+    domi_manager_limits limits; /* bounds of each actor */
+    domi_manager **managers;    /* all managers, by index */
+    const domus_config *config; /* the system's; constant */
+    domi_directory directory;   /* names, groups, routers and dead letters */
+    void *io;                   /* the thread's io; only io looks into it */
+    domi_io_hooks io_hooks;     /* the functions that io brings */
+    domi_runtime_hooks hooks;   /* the functions that runtime brings */
+    void *thread;               /* an object of the maker, for its hooks */
+    void *system;               /* the domus_system; only runtime looks into it */
     /* In the outside's manager: the house in whose name foreign threads ask. No actor gets its
      * address, and it cannot be stopped. */
     domi_house *asker;
@@ -42,7 +42,7 @@ struct domi_manager {
     domi_manager_shown shown;
     domi_manager_schedule schedule;
     domi_manager_ending ending;
-    domi_counters counters;
+    domi_counters counters; /* written by the owner, read by any thread */
     domi_manager_mail mail;
     domi_manager_pool pool;
     domi_manager_births births;

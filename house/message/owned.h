@@ -14,7 +14,7 @@
 
 #include "house/message/pool.h"
 
-#define DOMI_LEASE_TAKEN 0u
+#define DOMI_LEASE_TAKEN 0u /* lease of a message whose payload owns nothing any more */
 
 /* Lease of a new message: it was put to nobody yet, and owns what its payload owns. */
 #define DOMI_LEASE_OWNED 1u

@@ -22,7 +22,7 @@
  * lines, because the hardware fetches lines in pairs. */
 #define DOMI_LINES 128
 
-#define DOMI_HOUSE_CLASSES 5
+#define DOMI_HOUSE_CLASSES 5 /* size classes of the slots of houses */
 
 struct domi_promise;
 
@@ -45,32 +45,33 @@ typedef struct domi_directory {
 
 /* Counts of what happened on this thread since it began; the owner adds, any thread reads. */
 typedef struct domi_counters {
-    domi_counter runs;
-    domi_counter handled[DOMI_MAILBOXES];
-    domi_counter failures;
-    domi_counter wakeups_sent;
-    domi_counter dead_letters;
-    domi_counter refusals;
-    domi_counter busy;          /* asks and notices refused because memory is short */
-    domi_counter trimmed_bytes; /* bytes of slabs that were given back to the kernel */
+    domi_counter runs;                    /* runs of houses */
+    domi_counter handled[DOMI_MAILBOXES]; /* messages that were handled, by mailbox */
+    domi_counter failures;                /* handlers and conversations that have failed */
+    domi_counter wakeups_sent;            /* sleeping threads that this one has woken */
+    domi_counter dead_letters;            /* messages whose receiver was gone */
+    domi_counter refusals;                /* asks and notices refused because a bound was reached */
+    domi_counter busy;                    /* asks and notices refused because memory is short */
+    domi_counter trimmed_bytes;           /* bytes of slabs that were given back to the kernel */
+    /* asks dropped before they were handled, because their deadline had passed */
     domi_counter asks_expired;
-    domi_counter late_replies;
-    domi_counter cancels;
-    domi_counter circles;
-    domi_counter restarts;
-    domi_counter escalations;
-    domi_counter passivations;
-    domi_counter spawns;
-    domi_counter stops;
-    domi_counter exposed;
-    domi_counter timers_fired;
-    domi_counter letters_missed;
+    domi_counter late_replies;   /* answers that came when nobody waited for them any more */
+    domi_counter cancels;        /* conversations and unbegun asks that were cancelled */
+    domi_counter circles;        /* asks that would have waited for themselves (circle.h) */
+    domi_counter restarts;       /* actors that have begun anew after a failure */
+    domi_counter escalations;    /* failures for which no parent had a rule */
+    domi_counter passivations;   /* actors stopped because they were idle */
+    domi_counter spawns;         /* actors mounted here */
+    domi_counter stops;          /* actors that have ended here */
+    domi_counter exposed;        /* houses shown to thieves */
+    domi_counter timers_fired;   /* events of timers that were put */
+    domi_counter letters_missed; /* dead letters that a subscriber did not take */
 } domi_counters;
 
 /* Houses that are to be linked into the arrivals of one home (arrivals.h). */
 typedef struct domi_link_chain {
-    domi_house *newest;
-    domi_house *oldest;
+    domi_house *newest; /* the head of the chain */
+    domi_house *oldest; /* the end of the chain */
 } domi_link_chain;
 
 #define DOMI_LINKS_MAX 32u /* houses in all chains together */
@@ -89,8 +90,8 @@ typedef struct domi_manager_mail {
     /* Equal to `limits.mailbox_max`, but 0 while `memory.busy` is true, so that no put takes the
      * short way of domi_mailbox_put() then. */
     uint32_t lane_max;
-    bool alone; /* the inbox that was sorted last held one message only */
-    domi_links links;
+    bool alone;       /* the inbox that was sorted last held one message only */
+    domi_links links; /* houses of this batch of puts that are not in arrivals yet */
     /* Houses with mail that is not sorted yet. Other threads push, and the owner takes all. */
     alignas(DOMI_LINES) _Atomic(domi_house *) arrivals;
 } domi_manager_mail;
@@ -98,13 +99,13 @@ typedef struct domi_manager_mail {
 /* Objects of one other manager that were freed by this thread; they are pushed to their owner all
  * at once. */
 typedef struct domi_chain {
-    domi_node *head;
-    domi_node *tail;
+    domi_node *head; /* the first object */
+    domi_node *tail; /* the last object */
 } domi_chain;
 
 /* The objects of this manager: envelopes, stacks, promises and others (pool.h). */
 typedef struct domi_manager_pool {
-    domi_slab slabs[DOMI_SLABS];
+    domi_slab slabs[DOMI_SLABS]; /* one for each size and kind of object */
     domi_chain *chains; /* objects of others that were freed here, by the index of their owner */
     uint32_t chained;   /* objects in all chains */
     domi_node *guest; /* another owner's envelope, to be used again here first (pool.h), or NULL */
@@ -117,14 +118,14 @@ typedef struct domi_manager_pool {
 
 /* Free slots of one home, kept by a thread that spawns actors there. */
 typedef struct domi_slot_cache {
-    domi_house *free[DOMI_HOUSE_CLASSES];
-    uint32_t count[DOMI_HOUSE_CLASSES];
+    domi_house *free[DOMI_HOUSE_CLASSES]; /* free slots of each size class */
+    uint32_t count[DOMI_HOUSE_CLASSES];   /* how many they are */
 } domi_slot_cache;
 
 /* The slots of one home. Any thread that spawns there refills its cache from here, and home gives
  * back the slots that are too many for its own cache, all under `lock`. */
 typedef struct domi_slots {
-    domi_spinlock lock;
+    domi_spinlock lock; /* guards the slabs below */
     /* their free lists hold slots that were too many for home's cache */
     domi_slab slabs[DOMI_HOUSE_CLASSES];
     domi_counter free_bytes; /* bytes in these free lists; written under `lock` */
@@ -148,8 +149,8 @@ typedef struct domi_manager_schedule {
 /* While a function runs that was resumed with several answers: the first of them, and the one that
  * domus_take_answer() found last (NULL: none yet). Otherwise NULL, both (take.h). */
 typedef struct domi_manager_shown {
-    struct domi_promise *first;
-    struct domi_promise *last;
+    struct domi_promise *first; /* the first answer that was shown */
+    struct domi_promise *last;  /* the answer that domus_take_answer() found last */
 } domi_manager_shown;
 
 /* Timers and time-outs (timer.h, promise.h, notes.h). */
@@ -174,12 +175,12 @@ struct domi_memory_watch;
 /* The watches on memory of a home's actors (memory_watch.h). `head`, `tail`, `count` and `left` are
  * written under `lock`. */
 typedef struct domi_memory_watches {
-    domi_spinlock lock;
-    struct domi_memory_watch *head;
-    struct domi_memory_watch *tail;
-    _Atomic uint32_t count; /* watches in the list; any thread reads it, without the lock */
-    uint32_t left;          /* watches that home has not looked at since the last change */
-    uint32_t seen;          /* the number of that change; only home uses it */
+    domi_spinlock lock;             /* guards the list */
+    struct domi_memory_watch *head; /* the first watch */
+    struct domi_memory_watch *tail; /* the last watch */
+    _Atomic uint32_t count;         /* watches in the list; any thread reads it, without the lock */
+    uint32_t left;                  /* watches that home has not looked at since the last change */
+    uint32_t seen;                  /* the number of that change; only home uses it */
 } domi_memory_watches;
 
 /* The state of the passes that give memory of slabs back (trim.h). Times are those of `now_ns`. */
@@ -200,7 +201,7 @@ typedef struct domi_manager_memory {
     bool busy;              /* memory is critical: asks and notices are refused */
     uint32_t pressure_seen; /* the level at the last look at `pressure` */
     const _Atomic uint32_t *pressure; /* the system's domus_memory_level; constant */
-    domi_trim trim;
+    domi_trim trim;                   /* how far the giving back has come */
     domi_counter spare_bytes; /* free bytes of slabs in chunks that the last trim had to keep */
     /* Any thread that arms or cancels a watch here writes it, under its lock. */
     alignas(DOMI_LINES) domi_memory_watches watches;
@@ -214,7 +215,7 @@ typedef struct domi_manager_loans {
     /* Houses that thieves may take. `shared` is used under the lock; `shared_count` is written
      * under it and read by any thread. */
     alignas(DOMI_LINES) domi_spinlock shared_lock;
-    domi_fifo shared;
+    domi_fifo shared;              /* houses that thieves may take, oldest first */
     _Atomic uint32_t shared_count; /* houses in `shared` */
     /* Thieves that want houses of this thread now; each counts itself. */
     alignas(DOMI_LINES) _Atomic uint32_t thieves;

@@ -8,7 +8,7 @@
 #include <errno.h>
 
 static const struct {
-    uint16_t bytes;
+    uint16_t bytes; /* size of an object */
     /* Bytes of a free object that stay readable under AddressSanitizer: the node of an envelope,
      * and everything up to the last field that a late reader may look at. */
     uint16_t keep;
@@ -29,7 +29,7 @@ static const struct {
     [DOMI_SLAB_MEMBER] = {64, 16},
 };
 
-#define CHUNK_BYTES (256u * 1024)
+#define CHUNK_BYTES (256u * 1024) /* bytes that a slab maps at a time */
 
 void domi_pool_init(domi_manager *manager)
 {

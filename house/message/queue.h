@@ -13,8 +13,8 @@
 DOMI_FIFO(domi_fifo, domi_house, next);
 
 typedef struct domi_queue {
-    domi_fifo high;
-    domi_fifo normal;
+    domi_fifo high;        /* houses of high priority */
+    domi_fifo normal;      /* all other houses */
     uint32_t normal_every; /* constant, and at least 2, so that neither level starves */
     uint32_t high_takes;   /* high houses taken since the last normal one, while both waited */
     uint32_t count;        /* houses in both levels */

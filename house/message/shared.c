@@ -59,8 +59,8 @@ void domi_delivery_end(domi_manager *manager, domi_envelope *envelope, uint32_t 
 
 /* A notice holds this instead of a payload. domi_envelope_payload() reads the first field. */
 typedef struct share {
-    void *payload;
-    domi_envelope *delivery;
+    void *payload;           /* lies in `delivery->shared` */
+    domi_envelope *delivery; /* the delivery that this notice is one of */
 } share;
 
 domi_envelope *domi_shared_notice_new(domi_manager *manager, domi_envelope *delivery)

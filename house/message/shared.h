@@ -13,20 +13,20 @@
 #include "house/message/manager.h"
 
 typedef struct domi_shared {
-    domi_node node;
-    const domus_type *type;
+    domi_node node;              /* its place in a list of objects to be freed */
+    const domus_type *type;      /* the type of the payload */
     _Atomic uint32_t deliveries; /* deliveries that have not ended, and one for their maker */
-    uint32_t reserved;
-    unsigned char payload[];
+    uint32_t reserved;           /* unused; keeps what follows aligned */
+    unsigned char payload[];     /* the bytes that all receivers read */
 } domi_shared;
 
 static_assert(offsetof(domi_shared, payload) % 16 == 0, "as aligned as any payload");
 
 /* This is the payload of a delivery's envelope. */
 typedef struct domi_delivery {
-    domi_shared *shared;
+    domi_shared *shared;   /* the payload; a delivery holds one reference to it */
     _Atomic uint32_t left; /* notices that are not freed, and one for their maker */
-    uint32_t reserved;
+    uint32_t reserved;     /* unused; keeps what follows aligned */
 } domi_delivery;
 
 static_assert(sizeof(domi_delivery) <= sizeof(((domi_envelope *)NULL)->payload), "fits");

@@ -5,10 +5,10 @@
 #include "base/memory.h"
 #include "house/message/pool.h"
 
-#define MS_NS         UINT64_C(1000000)
-#define FIRST_WAIT_NS (1000 * MS_NS)
-#define LAST_WAIT_NS  (60000 * MS_NS)
-#define SHORT_WAIT_NS (100 * MS_NS) /* the wait between passes while memory is short */
+#define MS_NS         UINT64_C(1000000) /* one millisecond */
+#define FIRST_WAIT_NS (1000 * MS_NS)    /* the first wait between two passes; it doubles */
+#define LAST_WAIT_NS  (60000 * MS_NS)   /* the longest wait between two passes */
+#define SHORT_WAIT_NS (100 * MS_NS)     /* the wait between passes while memory is short */
 
 static uint64_t mapped_bytes(const domi_manager *manager)
 {

@@ -17,8 +17,8 @@
 
 /* Free objects that one step sorts: on a thread that has nothing else to do, and on a busy thread,
  * whose messages wait meanwhile. */
-#define DOMI_TRIM_IDLE 4096u
-#define DOMI_TRIM_BUSY 512u
+#define DOMI_TRIM_IDLE 4096u /* objects that one step of a thread about to sleep looks at */
+#define DOMI_TRIM_BUSY 512u  /* objects that one step of a busy thread looks at */
 
 /* Take one step, of at most `objects` free objects, if one is due at `now_ns`. Returns true if one
  * was due; then the next may be due at once. Owner. */
