@@ -14,9 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FRAMES_MAX 64
+#define FRAMES_MAX 64 /* frames of a backtrace that are printed */
 
-#define READER_MS 1000
+#define READER_MS 1000 /* milliseconds to wait until standard error can be written */
 
 /* Write `text` to standard error. Returns false if nobody has read for READER_MS, or if the write
  * fails. */

@@ -10,7 +10,9 @@
 _Noreturn void domi_check_failed(const char *expression, const char *file, int line,
                                  const char *function);
 
-#define DOMI_LIKELY(x)   __builtin_expect(!!(x), 1)
+/* tells the compiler that the condition is true nearly always */
+#define DOMI_LIKELY(x) __builtin_expect(!!(x), 1)
+/* tells the compiler that the condition is false nearly always */
 #define DOMI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 /* Forces inlining, for the few functions of the message path that must not become calls. */

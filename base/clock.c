@@ -15,7 +15,7 @@
 #include <cpuid.h>
 #endif
 
-#define NS_PER_S UINT64_C(1000000000)
+#define NS_PER_S UINT64_C(1000000000) /* nanoseconds of a second */
 
 static uint64_t read_monotonic(void)
 {
@@ -28,14 +28,16 @@ static uint64_t read_monotonic(void)
 
 #if defined(__x86_64__)
 
+/* leaf of the CPUID instruction about power and clocks */
 #define CPUID_POWER                   0x80000007u
-#define CPUID_POWER_EDX_INVARIANT_TSC (1u << 8)
-#define CALIBRATION_NS                UINT64_C(2000000)
-#define SAMPLE_ATTEMPTS               16
+#define CPUID_POWER_EDX_INVARIANT_TSC (1u << 8) /* bit: the TSC counts at one rate */
+/* time over which the rate of the TSC is measured */
+#define CALIBRATION_NS  UINT64_C(2000000)
+#define SAMPLE_ATTEMPTS 16 /* pairs of reads of which the closest is taken */
 
 struct sample {
     uint64_t ticks; /* the middle between the two TSC reads before and after `ns` */
-    uint64_t ns;
+    uint64_t ns;    /* the system's monotonic clock */
 };
 
 static bool tsc_is_invariant(void)

@@ -16,12 +16,12 @@
 #include <time.h>
 
 typedef struct domi_clock {
-    bool is_virtual;
-    bool has_tsc;       /* the TSC is invariant: a read costs about 10 ns instead of 25 */
-    uint64_t tsc_start; /* the TSC at `start_ns` */
-    uint64_t start_ns;
-    uint64_t scale; /* nanoseconds per TSC count, as a 32.32 fixed-point number */
-    uint64_t virtual_ns;
+    bool is_virtual;     /* the time is `virtual_ns`, which a test kit moves */
+    bool has_tsc;        /* the TSC is invariant: a read costs about 10 ns instead of 25 */
+    uint64_t tsc_start;  /* the TSC at `start_ns` */
+    uint64_t start_ns;   /* the system's monotonic clock when the TSC was read */
+    uint64_t scale;      /* nanoseconds per TSC count, as a 32.32 fixed-point number */
+    uint64_t virtual_ns; /* the time of a virtual clock */
 } domi_clock;
 
 /* Make a real clock. The calibration takes about 2 ms where the TSC is invariant. */

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define LINE_BYTES 64u
-#define ALIGNMENT  16u
-#define PAGE       4096u
-#define BYTES_BITS 56
-#define BYTES_MAX  ((size_t)1 << (BYTES_BITS - 1))
+#define LINE_BYTES 64u   /* bytes of a cache line */
+#define ALIGNMENT  16u   /* every block is aligned to so many bytes */
+#define PAGE       4096u /* bytes of a page */
+#define BYTES_BITS 56    /* bits of a header that hold the size of a block */
+#define BYTES_MAX  ((size_t)1 << (BYTES_BITS - 1)) /* the largest block */
 
 /* The header in front of each block of the heap. */
 typedef struct block {
@@ -45,6 +45,7 @@ static bool is_made_to_fail(void)
 
 /* --- counting --------------------------------------------------------------------------------- */
 
+/* bytes that a thread keeps uncounted before it tells the meter */
 #define COUNT_STEP (64 * 1024)
 
 static _Thread_local domi_meter *meter;

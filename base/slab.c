@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#define PAGE 4096u
+#define PAGE 4096u /* bytes of a page */
 
 #define CHECKED_AT_END 1000u /* free objects that domi_slab_fini() checks at most */
 

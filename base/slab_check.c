@@ -10,7 +10,7 @@
 
 #define WALKED_MAX  1024u  /* objects of a list that are looked at for one chunk */
 #define MARKED_MAX  32768u /* objects of a chunk that can be marked: 2 MiB of the smallest ones */
-#define MARKED_WORD 64u
+#define MARKED_WORD 64u    /* bits of a word of marks */
 
 static bool lies_in(const domi_slab_chunk *chunk, const void *object)
 {
@@ -98,9 +98,9 @@ bool domi_slab_is_sound(const domi_slab *slab, uint32_t objects)
 
 /* The objects of one chunk that were met in a list. */
 typedef struct marks {
-    const domi_slab *slab;
-    const domi_slab_chunk *chunk;
-    uint64_t words[MARKED_MAX / MARKED_WORD];
+    const domi_slab *slab;                    /* the slab that is checked */
+    const domi_slab_chunk *chunk;             /* the chunk of that slab */
+    uint64_t words[MARKED_MAX / MARKED_WORD]; /* one bit for each object */
 } marks;
 
 /* Check that the object was in none of the lists before. */

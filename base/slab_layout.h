@@ -30,15 +30,15 @@
 typedef struct domi_slab_chunk domi_slab_chunk;
 
 struct domi_slab_chunk {
-    domi_slab_chunk *next;
-    size_t bytes;
-    char *end;      /* end of the carved part; for the newest chunk `slab->carve` holds it */
-    uint32_t first; /* number of its first object; constant while no chunk is given back */
+    domi_slab_chunk *next; /* the chunk that was made before this one; NULL: none */
+    size_t bytes;          /* size of the chunk with its header */
+    char *end;             /* end of the carved part; for the newest chunk `slab->carve` holds it */
+    uint32_t first;        /* number of its first object; constant while no chunk is given back */
 
     /* Free objects of this chunk that a trim has found so far. */
     void *free;
-    void *free_last;
-    uint32_t free_count;
+    void *free_last;     /* the last of them */
+    uint32_t free_count; /* how many they are */
 };
 
 /* A trim that is under way. It first sorts, as long as `rest` is not empty, and then parts the
@@ -48,28 +48,28 @@ typedef struct domi_slab_trim {
     void *rest;            /* free objects that are not sorted yet */
     domi_slab_chunk *last; /* chunk of the object that was sorted last; not used once `parted` */
     bool parted;           /* everything is sorted, and `going` lists the chunks to be given back */
-    domi_slab_chunk *going; /* chunks to be given back; they are no longer in the slab's list */
-    size_t count;
+    domi_slab_chunk *going;    /* chunks to be given back; they are no longer in the slab's list */
+    size_t count;              /* entries of `chunks` */
     domi_slab_chunk *chunks[]; /* sorted by address */
 } domi_slab_trim;
 
 typedef struct domi_slab {
-    void *free;  /* free objects, singly linked through their first word */
-    char *carve; /* begin of the part of the newest chunk that is not carved yet */
-    char *carve_end;
-    char *populated; /* end of the populated pages of the newest chunk */
-    domi_slab_chunk *chunks;
-    uint32_t object_bytes; /* a multiple of 64 */
-    uint32_t keep_bytes;   /* bytes of a free object that stay readable; at least 8 */
-    size_t chunk_bytes;
-    uint64_t mapped_bytes;
+    void *free;              /* free objects, singly linked through their first word */
+    char *carve;             /* begin of the part of the newest chunk that is not carved yet */
+    char *carve_end;         /* end of the newest chunk */
+    char *populated;         /* end of the populated pages of the newest chunk */
+    domi_slab_chunk *chunks; /* all chunks, the newest first */
+    uint32_t object_bytes;   /* a multiple of 64 */
+    uint32_t keep_bytes;     /* bytes of a free object that stay readable; at least 8 */
+    size_t chunk_bytes;      /* bytes that are mapped for a chunk */
+    uint64_t mapped_bytes;   /* bytes of all chunks */
     /* free bytes in the chunks that the last trim kept; 0 again once the free list was empty */
     uint64_t spare_bytes;
     bool lasts; /* no chunk is given back; while memory is scarce, only the first chunk is made */
     domi_slab_trim *trim; /* the trim that is under way; NULL: none is */
 } domi_slab;
 
-#define DOMI_SLAB_LINE 64u
+#define DOMI_SLAB_LINE 64u /* bytes of a cache line; objects begin at one */
 
 static_assert(sizeof(domi_slab_chunk) <= DOMI_SLAB_LINE, "the header is one line");
 

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 typedef struct domi_spinlock {
-    atomic_uint held;
+    atomic_uint held; /* 1: locked; 0: free */
 } domi_spinlock;
 
 static inline void domi_pause(void)

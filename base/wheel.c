@@ -26,9 +26,9 @@
 #include <assert.h>
 #include <limits.h>
 
-#define LEVEL_TOP (DOMI_WHEEL_LEVELS - 1)
-#define SLOT_MASK (DOMI_WHEEL_SLOTS - 1)
-#define TICK_NONE UINT64_MAX
+#define LEVEL_TOP (DOMI_WHEEL_LEVELS - 1) /* the index of the coarsest level */
+#define SLOT_MASK (DOMI_WHEEL_SLOTS - 1)  /* the bits of a tick that choose a slot of a level */
+#define TICK_NONE UINT64_MAX              /* no tick: the wheel is empty */
 
 static_assert(DOMI_WHEEL_SLOTS == sizeof(uint64_t) * CHAR_BIT, "one word of `occupied` per level");
 

@@ -17,17 +17,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOMI_WHEEL_TICK_NS UINT64_C(1000000)
-#define DOMI_WHEEL_LEVELS  5
-#define DOMI_WHEEL_BITS    6
-#define DOMI_WHEEL_SLOTS   (1u << DOMI_WHEEL_BITS)
+#define DOMI_WHEEL_TICK_NS UINT64_C(1000000) /* one tick is a millisecond */
+#define DOMI_WHEEL_LEVELS  5 /* levels of slots; each is 64 times as coarse as the one below */
+#define DOMI_WHEEL_BITS    6 /* bits of a tick that choose a slot */
+#define DOMI_WHEEL_SLOTS   (1u << DOMI_WHEEL_BITS) /* slots of a level */
 
 typedef struct domi_wheel_node domi_wheel_node;
 
 struct domi_wheel_node {
-    domi_wheel_node *next; /* NULL: not armed */
-    domi_wheel_node *previous;
-    uint64_t expires_ns;
+    domi_wheel_node *next;     /* NULL: not armed */
+    domi_wheel_node *previous; /* links the slot's list backwards */
+    uint64_t expires_ns;       /* when the node is due */
 };
 
 typedef struct domi_wheel {

@@ -11,9 +11,9 @@
 #define LIST_PREFIX DOMI_YAML_LISTENERS "."
 
 struct chain {
-    struct domi_yaml_tree *tree;
-    struct domi_yaml_origin at;
-    uint32_t number; /* of the innermost node */
+    struct domi_yaml_tree *tree; /* gets the nodes */
+    struct domi_yaml_origin at;  /* the place that faults are reported for */
+    uint32_t number;             /* of the innermost node */
 };
 
 static int add(struct chain *chain, enum domi_yaml_node_kind kind, const char *key,

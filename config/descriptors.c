@@ -9,7 +9,7 @@
 #include <sys/sysinfo.h>
 
 #define DESCRIPTORS_OF_THREAD 2u /* its ring and its eventfd */
-#define STANDARD_STREAMS      3u
+#define STANDARD_STREAMS      3u /* standard input, output and error */
 
 uint32_t domi_descriptors_room(const domi_descriptors *has, const domus_config *config)
 {

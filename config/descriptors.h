@@ -11,8 +11,8 @@
 /* The descriptors and CPUs of the process. */
 typedef struct domi_descriptors {
     uint64_t limit; /* UINT64_MAX: none */
-    uint32_t open;
-    uint32_t cpus;
+    uint32_t open;  /* descriptors that are open already */
+    uint32_t cpus;  /* CPUs that the process may use */
 } domi_descriptors;
 
 /* The number of connections for which there are descriptors. Subtracted from the limit are the open

@@ -8,8 +8,8 @@
 #define NAME_MAX_BYTES (DOMI_YAML_NAME_SIZE - 1) /* longer names are not compared */
 
 struct walk {
-    struct domi_yaml_tree *tree;
-    struct domi_yaml_issues *issues;
+    struct domi_yaml_tree *tree;     /* the document */
+    struct domi_yaml_issues *issues; /* gets the faults */
 };
 
 static unsigned least_of(unsigned a, unsigned b)
@@ -73,8 +73,8 @@ static const char *find_suggestion(const cyaml_schema_field_t *fields, const cha
 static const char *find_new_name(const cyaml_schema_field_t *fields, const char *name)
 {
     static const struct {
-        const char *before;
-        const char *now;
+        const char *before; /* the former name of a key */
+        const char *now;    /* its name */
     } renamed[] = {{"channelsRunsPerTick", "channelsRunsPerIteration"}}; /* 0.2.0 */
 
     for (size_t i = 0; i < sizeof renamed / sizeof renamed[0]; i++) {

@@ -9,27 +9,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOMI_YAML_ISSUES_MAX 64 /* kept of one source; further issues are only counted */
-#define DOMI_YAML_ISSUE_SIZE 384
-#define DOMI_YAML_SHOWN_MAX  48 /* bytes of a value or key that are shown in a message */
+#define DOMI_YAML_ISSUES_MAX 64  /* kept of one source; further issues are only counted */
+#define DOMI_YAML_ISSUE_SIZE 384 /* bytes of the text of an issue, its NUL included */
+#define DOMI_YAML_SHOWN_MAX  48  /* bytes of a value or key that are shown in a message */
 
 /* The place in a source where a node stands or a value came from. */
 struct domi_yaml_origin {
-    uint32_t file; /* the index of the source's name in the reader (config/yaml.c) */
-    uint32_t line; /* from 1; 0: the source has no lines, or the issue is about no certain line */
-    uint32_t column;
+    uint32_t file;   /* the index of the source's name in the reader (config/yaml.c) */
+    uint32_t line;   /* from 1; 0: the source has no lines, or the issue is about no certain line */
+    uint32_t column; /* from 1; 0: not known */
 };
 
 struct domi_yaml_issue {
-    struct domi_yaml_origin at;
-    uint32_t serial; /* keeps the order in which issues of one place were added */
-    char text[DOMI_YAML_ISSUE_SIZE];
+    struct domi_yaml_origin at;      /* the place that the issue is about */
+    uint32_t serial;                 /* keeps the order in which issues of one place were added */
+    char text[DOMI_YAML_ISSUE_SIZE]; /* what is wrong, NUL-terminated */
 };
 
 struct domi_yaml_issues {
-    uint32_t count;
-    uint32_t more; /* faults found when the list was full */
-    struct domi_yaml_issue list[DOMI_YAML_ISSUES_MAX];
+    uint32_t count;                                    /* issues in `list` */
+    uint32_t more;                                     /* faults found when the list was full */
+    struct domi_yaml_issue list[DOMI_YAML_ISSUES_MAX]; /* the first `count` are in use */
 };
 
 /* Add "path: message" (or, with an empty path, the message alone). A text with bytes that are

@@ -29,8 +29,9 @@
 /* A program that ends at once, after a second signal, waits this long for its last line to be
  * written. */
 #define LAST_WORDS_NS UINT64_C(100000000)
-#define LISTENING_MS  1000
-#define DUMP_BYTES    (1024u * 1024)
+#define LISTENING_MS  1000 /* milliseconds to wait until standard output can be written */
+/* bytes of the text of a dump, beside a part for each thread */
+#define DUMP_BYTES (1024u * 1024)
 
 /* These three are for the process, because a process has one domus_main() at a time. `quit_status`
  * is -1 until somebody asks to quit. `waiter` is the thread that waits for signals; it gets the
@@ -40,14 +41,14 @@ static _Atomic pthread_t waiter;
 static atomic_bool has_waiter;
 
 typedef struct running {
-    const struct domi_arguments *arguments;
-    const domus_program *program;
-    const domus_config *given; /* the configuration as it was read at the start */
-    bool prints_at_exit;       /* profile.atExit and log.flushTimeout, of the last reload */
-    uint64_t flush_timeout_ns;
-    domus_system *system;
-    domi_sink *sink;
-    sigset_t signals;
+    const struct domi_arguments *arguments; /* the command line */
+    const domus_program *program;           /* what domus_main() was called with */
+    const domus_config *given;              /* the configuration as it was read at the start */
+    bool prints_at_exit;                    /* profile.atExit, as the last reload has set it */
+    uint64_t flush_timeout_ns;              /* log.flushTimeout, likewise */
+    domus_system *system;                   /* the system that runs the program */
+    domi_sink *sink;                        /* gets the log lines */
+    sigset_t signals;                       /* the signals for which domus_main() waits */
     char warning[256];       /* says that there are too few descriptors; "" if there are enough */
     int stopped;             /* what domus_system_stop() returned */
     uint64_t drain_began_ns; /* before the thread of answer_in_drain() is made */

@@ -13,18 +13,18 @@
 enum { GO_ON, STOP };
 
 struct pass {
-    struct domi_yaml_tree *tree;
-    struct domi_yaml_issues *issues;
-    uint32_t file;
+    struct domi_yaml_tree *tree;     /* gets the nodes */
+    struct domi_yaml_issues *issues; /* gets the faults */
+    uint32_t file;                   /* the index of the source's name in the reader */
     /* the mappings and sequences that are not ended yet, outermost first */
     uint32_t open[DOMI_YAML_DEPTH_MAX];
-    uint32_t depth;
-    uint32_t documents;
-    bool keyed;     /* a key was read, and its value comes next */
-    bool duplicate; /* the key that was read stands in its mapping already */
-    struct domi_yaml_origin key_at;
-    char key[DOMI_YAML_KEY_MAX + 1];
-    char value[DOMI_YAML_VALUE_MAX + 1];
+    uint32_t depth;                      /* entries of `open` in use */
+    uint32_t documents;                  /* documents that have begun; more than one is a fault */
+    bool keyed;                          /* a key was read, and its value comes next */
+    bool duplicate;                      /* the key that was read stands in its mapping already */
+    struct domi_yaml_origin key_at;      /* where the key stands */
+    char key[DOMI_YAML_KEY_MAX + 1];     /* the key that was read */
+    char value[DOMI_YAML_VALUE_MAX + 1]; /* the value that is read */
 };
 
 static struct domi_yaml_origin origin(const struct pass *pass, const yaml_mark_t *mark)

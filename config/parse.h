@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOMI_YAML_KEY_MAX   128 /* most bytes of a key */
-#define DOMI_YAML_VALUE_MAX 4096
+#define DOMI_YAML_KEY_MAX   128  /* most bytes of a key */
+#define DOMI_YAML_VALUE_MAX 4096 /* most bytes of a value */
 
 /* Read `size` bytes of YAML into `tree`, which the caller has zeroed and will fini in every case.
  * `file` becomes the file of every origin. If the text holds no document, the tree stays empty.

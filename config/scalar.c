@@ -9,11 +9,11 @@
 #include <string.h>
 
 struct unit {
-    const char *name;
-    uint64_t factor;
+    const char *name; /* the unit as it is written behind a number */
+    uint64_t factor;  /* nanoseconds or bytes of one such unit */
 };
 
-#define US     UINT64_C(1000)
+#define US     UINT64_C(1000) /* nanoseconds of a microsecond */
 #define MS     (1000 * US)
 #define SECOND (1000 * MS)
 

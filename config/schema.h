@@ -20,10 +20,11 @@
 #define DOMI_YAML_NAME_SIZE    32 /* bytes of a section's name */
 
 struct domi_yaml_schema {
-    cyaml_schema_value_t root;
-    cyaml_schema_value_t listener;
-    cyaml_schema_value_t element; /* of a list of texts in the program's section */
-    uint32_t mappings;
+    cyaml_schema_value_t root;     /* of the whole document */
+    cyaml_schema_value_t listener; /* of an element of `listeners` */
+    cyaml_schema_value_t element;  /* of a list of texts in the program's section */
+    uint32_t mappings;             /* rows of `fields` and of `names` in use */
+    /* the keys of each mapping, with an end mark */
     cyaml_schema_field_t fields[DOMI_YAML_MAPPINGS_MAX][DOMI_YAML_FIELDS_MAX + 1];
     char names[DOMI_YAML_MAPPINGS_MAX]
               [DOMI_YAML_NAME_SIZE]; /* of sections, without the names of the sections around */
@@ -32,20 +33,21 @@ struct domi_yaml_schema {
 /* These structures say where the values of a document are. `node` holds the number of the value's
  * node for each row of a table of keys; 0: the document does not have the key. */
 struct domi_yaml_placed_listener {
+    /* by the row of the table of a listener's keys */
     uint32_t node[DOMI_YAML_LISTENER_KEYS_MAX];
 };
 
 struct domi_yaml_placed_list {
-    uint32_t *elements;
-    uint32_t count;
+    uint32_t *elements; /* the nodes of the list's elements */
+    uint32_t count;     /* entries of `elements` */
 };
 
 struct domi_yaml_placed {
     /* first the rows of domus, then those of the program's section */
     uint32_t node[DOMI_YAML_KEYS_MAX + DOMUS_SECTION_KEYS_MAX];
     struct domi_yaml_placed_list lists[DOMUS_SECTION_KEYS_MAX]; /* for rows that are lists */
-    struct domi_yaml_placed_listener *listeners;
-    uint32_t listener_count;
+    struct domi_yaml_placed_listener *listeners; /* one for each listener in the document */
+    uint32_t listener_count;                     /* entries of `listeners` */
 };
 
 /* Make the schema of domus's keys and, if `section` is not NULL, of the program's, whose table was

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MESSAGE_SIZE 256
+#define MESSAGE_SIZE 256 /* bytes of the text of a fault, its NUL included */
 #define PRESET_SIZE  512 /* bytes of one element of a default list, its NUL included */
 
 static bool is_text(const domus_config_key *key)

@@ -19,7 +19,8 @@
 struct domi_section_values {
     const domus_section *section; /* NULL: there is none */
     _Alignas(max_align_t) unsigned char holder[DOMUS_SECTION_BYTES_MAX];
-    struct domi_yaml_origin at;
+    struct domi_yaml_origin at; /* where the section stands */
+    /* where the value of each key stands */
     struct domi_yaml_origin origins[DOMUS_SECTION_KEYS_MAX];
 };
 

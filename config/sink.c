@@ -29,7 +29,7 @@
 #define LOOK_MS 20
 /* When the time of domi_sink_close() is over, a write that is stuck gets this much more time. */
 #define STUCK_NS  UINT64_C(100000000)
-#define SECOND_NS UINT64_C(1000000000)
+#define SECOND_NS UINT64_C(1000000000) /* nanoseconds of a second */
 /* The name, the level and the thread stand before a line. */
 #define LINE_BYTES (DOMUS_LOG_TEXT_MAX + 256u)
 
@@ -40,33 +40,35 @@ typedef enum kind {
 } kind;
 
 typedef struct place {
+    /* tells whether the place is free or filled, and for which round */
     _Atomic uint64_t sequence;
     uint64_t dropped_before; /* lines dropped after the place before this one was filled */
     char *text;              /* of KIND_TEXT: on the heap */
-    kind kind;
-    domus_log_level level;
-    uint32_t thread;
-    char line[DOMUS_LOG_TEXT_MAX + 1];
+    kind kind;               /* where the line comes from */
+    domus_log_level level;   /* of the line */
+    uint32_t thread;         /* index of the thread that has left the line */
+    char line[DOMUS_LOG_TEXT_MAX + 1]; /* NUL-terminated */
 } place;
 
 struct domi_sink {
-    const char *name;
-    int fd;
-    uint32_t count; /* how many places there are */
-    place *places;
-    pthread_t thread;
-    pid_t process; /* the process that made the sink; a forked child has no thread to end */
-    sem_t left;    /* posted once for each line that was left */
+    const char *name; /* of the file, for messages */
+    int fd;           /* the descriptor that lines are written to */
+    uint32_t count;   /* how many places there are */
+    place *places;    /* a ring of `count` places */
+    pthread_t thread; /* the thread that writes */
+    pid_t process;    /* the process that made the sink; a forked child has no thread to end */
+    sem_t left;       /* posted once for each line that was left */
     _Atomic uint32_t texts; /* texts in the queue, at most DOMI_SINK_TEXTS_MAX */
+    /* domi_sink_close() was called: the thread writes what is left, and ends */
     _Atomic bool closing;
     _Atomic bool give_up; /* the time for writing is over */
     bool stuck;           /* the thread has not ended */
 
     /* Only the sink's thread uses these two. */
-    uint64_t head;
+    uint64_t head;   /* the next place that is written out; it wraps */
     uint64_t untold; /* dropped lines that the log does not tell of yet */
 
-    _Atomic uint64_t tail;
+    _Atomic uint64_t tail;          /* the next place that is filled; any thread moves it */
     _Atomic uint64_t dropped_since; /* lines dropped since the last place was filled */
     _Atomic uint64_t dropped;       /* lines dropped in all */
 };

@@ -10,7 +10,7 @@
 
 #define DOMI_YAML_DEPTH_MAX 16   /* mappings and sequences that lie within each other */
 #define DOMI_YAML_NODES_MAX 4096 /* nodes of one document */
-#define DOMI_YAML_PATH_SIZE 256
+#define DOMI_YAML_PATH_SIZE 256  /* bytes of a path as "io.backend", its NUL included */
 
 enum domi_yaml_node_kind {
     DOMI_YAML_SCALAR,
@@ -21,7 +21,7 @@ enum domi_yaml_node_kind {
 /* A node is named by its number. Number 0 is the root. The root is no node's child, so 0 also means
  * "none" in `first`, `last` and `next`. */
 struct domi_yaml_node {
-    enum domi_yaml_node_kind kind;
+    enum domi_yaml_node_kind kind; /* mapping, sequence or scalar */
     bool dropped; /* the node is wrong and was reported; it and all below it are ignored */
     uint32_t parent, first, last, next;
     uint32_t place; /* its index among its parent's children, from 0 */
@@ -30,14 +30,14 @@ struct domi_yaml_node {
     size_t value; /* of a scalar: the offset of its value in `text` */
     /* where the key stands; of a sequence's element: the same as `at` */
     struct domi_yaml_origin key_at;
-    struct domi_yaml_origin at;
+    struct domi_yaml_origin at; /* where the value stands */
 };
 
 struct domi_yaml_tree {
-    struct domi_yaml_node *nodes;
-    uint32_t count; /* 0: there was no document */
-    size_t capacity;
-    char *text; /* all keys and values, each NUL-terminated; starts with "" */
+    struct domi_yaml_node *nodes; /* the root is the first */
+    uint32_t count;               /* 0: there was no document */
+    size_t capacity;              /* nodes for which there is room */
+    char *text;                   /* all keys and values, each NUL-terminated; starts with "" */
     size_t text_size, text_capacity;
     bool cut; /* reading stopped at an error, so keys that seem to be missing may follow it */
     const char *named; /* printed as the path of every node, when not NULL */

@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MESSAGE_SIZE 256
+#define MESSAGE_SIZE 256 /* bytes of the text of a fault, its NUL included */
 
 /* The arguments of domi_yaml_values_apply(), for the functions below. */
 struct apply {
-    struct domi_yaml_values *values;
-    const struct domi_yaml_tree *tree;
-    struct domi_yaml_issues *issues;
+    struct domi_yaml_values *values;   /* gets the values */
+    const struct domi_yaml_tree *tree; /* the document */
+    struct domi_yaml_issues *issues;   /* gets the faults */
 };
 
 static bool is_text(const domus_config_key *key)

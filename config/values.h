@@ -20,11 +20,14 @@
 
 struct domi_yaml_values {
     domus_config config; /* its strings and listeners are in the fields below */
+    /* the elements of `config.listeners` */
     domus_listener_config listeners[DOMUS_LISTENERS_MAX];
-    char cpus[DOMI_YAML_CPUS_SIZE];
+    char cpus[DOMI_YAML_CPUS_SIZE]; /* the text of system.cpus */
+    /* the texts of each listener */
     char texts[DOMUS_LISTENERS_MAX][DOMI_YAML_LISTENER_KEYS_MAX][DOMI_YAML_TEXT_SIZE];
     /* where the value of each row of the table of keys, and of each listener, stands */
     struct domi_yaml_origin value_origins[DOMI_YAML_KEYS_MAX];
+    /* where the value of each key of a listener stands */
     struct domi_yaml_origin listener_origins[DOMUS_LISTENERS_MAX][DOMI_YAML_LISTENER_KEYS_MAX];
     struct domi_section_values own; /* of the program */
 };

@@ -228,9 +228,9 @@ static int check_field(const domus_config_key *key, const void *holder, char *er
 
 /* The faults that a walk over all checks finds go to `report`, and are counted. */
 struct review {
-    void (*report)(const domus_config_fault *fault, void *context);
-    void *context;
-    size_t count;
+    void (*report)(const domus_config_fault *fault, void *context); /* called with each fault */
+    void *context;                                                  /* handed to `report` */
+    size_t count;                                                   /* faults so far */
 };
 
 static void report_issue(struct review *review, const domus_config_fault *fault)
@@ -343,9 +343,9 @@ void domus_config_init(domus_config *config)
 
 /* domus_config_check() stores the first fault here. */
 struct first {
-    char *error;
-    size_t size;
-    bool kept;
+    char *error; /* gets the text of the fault */
+    size_t size; /* bytes at `error` */
+    bool kept;   /* a fault was stored */
 };
 
 static void keep_first(const domus_config_fault *fault, void *context)

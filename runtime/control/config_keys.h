@@ -15,15 +15,15 @@
 #define DOMI_MIB    (1024 * DOMI_KIB)
 #define DOMI_GIB    (1024 * DOMI_MIB)
 
-#define DOMI_CPUS_TEXT_MAX     1023
-#define DOMI_NAME_BYTES_MAX    63
-#define DOMI_ADDRESS_BYTES_MAX 63 /* the longest IPv6 address and its port take 53 */
+#define DOMI_CPUS_TEXT_MAX     1023 /* bytes of the text of a list of CPUs */
+#define DOMI_NAME_BYTES_MAX    63   /* bytes of a name */
+#define DOMI_ADDRESS_BYTES_MAX 63   /* the longest IPv6 address and its port take 53 */
 
 /* A rule between two keys: the value of `greater` is at least that of `lesser`, or, if `strict` is
  * set, more than it. */
 typedef struct domi_config_relation {
-    const char *lesser, *greater;
-    bool strict;
+    const char *lesser, *greater; /* path of the key with the smaller value */
+    bool strict;                  /* the two may not be equal */
 } domi_config_relation;
 
 extern const domus_config_key domi_config_keys[];

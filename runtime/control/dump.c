@@ -23,14 +23,14 @@
 
 /* The payload of an ask to an inspector: what to describe, and where to write it. */
 typedef struct sheet {
-    _Atomic uint32_t holders;
-    bool only_one;
-    domus_address one;
-    uint32_t houses; /* houses that were met; `left_out` of them did not fit */
-    uint32_t left_out;
-    int result;
-    domi_text text;
-    char room[];
+    _Atomic uint32_t holders; /* the asker and the inspector; the last one frees the sheet */
+    bool only_one;            /* describe the actor `one` only */
+    domus_address one;        /* the actor to describe, if `only_one` */
+    uint32_t houses;          /* houses that were met; `left_out` of them did not fit */
+    uint32_t left_out;        /* houses that did not fit */
+    int result;               /* 0, or why nothing was described */
+    domi_text text;           /* what was written so far; it lies in `room` */
+    char room[];              /* the memory of the text */
 } sheet;
 
 static void release(sheet *done)
@@ -52,8 +52,8 @@ static const domus_type described_type = {.name = "described"};
 /* --- an inspector ----------------------------------------------------------------------------- */
 
 typedef struct walk {
-    domi_manager *manager;
-    sheet *sheet;
+    domi_manager *manager; /* the manager whose houses are described */
+    sheet *sheet;          /* where they are described */
 } walk;
 
 static int inspect_thread(domus_stack *stack, void *self, const void *payload);
@@ -157,9 +157,9 @@ static sheet *sheet_new(size_t size, const domus_address *one)
 
 /* The part of one thread in a dump. */
 typedef struct part {
-    sheet *sheet;
-    int result;
-    domi_asking asking;
+    sheet *sheet;       /* given to the inspector of that thread */
+    int result;         /* 0, or why the thread has not answered */
+    domi_asking asking; /* the ask that is under way */
 } part;
 
 /* Send the ask to one inspector. If `one->result` is 0 then, end_dump() has to follow, and sets the

@@ -232,9 +232,9 @@ int domus_system_profile(const domus_system *system, uint32_t index, domus_profi
 /* --- the table ----------------------------------------------------------------------------- */
 
 typedef struct text {
-    char *at;
-    size_t size;
-    size_t length;
+    char *at;      /* begin of the text; NUL-terminated */
+    size_t size;   /* bytes at `at` */
+    size_t length; /* bytes that the whole text takes, also if they do not fit */
 } text;
 
 __attribute__((format(printf, 2, 3))) static void add_text(text *to, const char *format, ...)
@@ -251,8 +251,8 @@ __attribute__((format(printf, 2, 3))) static void add_text(text *to, const char 
 }
 
 static const struct {
-    const char *name;
-    size_t offset;
+    const char *name; /* the head of a row in the table */
+    size_t offset;    /* of the counter in domus_profile */
 } rows[] = {
     {"iterations", offsetof(domus_profile, iterations)},
     {"enters", offsetof(domus_profile, enters)},

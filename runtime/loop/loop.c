@@ -43,7 +43,7 @@ static void look_at_ring(domi_thread *thread)
     }
 }
 
-#define PAUSE_NS UINT64_C(10000000)
+#define PAUSE_NS UINT64_C(10000000) /* a thread that was away for longer was held up */
 
 /* Stamp the time after completions were reaped. The data that they brought was noted with the time
  * of the stamp before. If the thread was held up in between, that time is too old and is

@@ -14,7 +14,7 @@
 #include "runtime/loop/steal.h"
 #include "runtime/loop/work.h"
 
-#define LOOKS      16
+#define LOOKS      16    /* looks for mail between two reads of the clock */
 #define WORTH_A_US 1000u /* a shorter spin is not worth reading the clock */
 
 /* Has something arrived? If so, the house is prefetched while the thread goes to handle it. */

@@ -44,6 +44,7 @@ static void look_between_runs(domi_thread *thread, domi_queue *queue, uint32_t h
         domi_pool_flush_returns(&thread->manager);
 }
 
+/* messages after which a thread looks for new work at the latest */
 #define MESSAGES_PER_LOOK 64u
 
 /* Run from `queue` until it is empty or the deadline has passed. Returns how many houses have run

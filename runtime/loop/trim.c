@@ -5,7 +5,7 @@
 #include "house/message/trim.h"
 #include "runtime/outside/visit.h"
 
-#define OUTSIDE_WAIT_NS UINT64_C(100000000)
+#define OUTSIDE_WAIT_NS UINT64_C(100000000) /* time between two trims of the outside's slabs */
 
 /* Trim the slabs of the outside, but only if no foreign thread is inside at the moment. */
 static bool trim_outside(domus_system *system, uint64_t now_ns, uint32_t objects)

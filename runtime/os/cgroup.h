@@ -14,8 +14,9 @@ typedef struct domi_cgroup_walk {
     const char *controller; /* its name in version 1: "cpu", "memory" */
     /* Called for each directory that may be of a cgroup that this process is in: first its own,
      * then those above it, up to the mount point. Some of them do not exist. */
+    /* called for each directory */
     void (*visit)(const char *directory, int version, void *context);
-    void *context;
+    void *context; /* handed to `visit` */
 } domi_cgroup_walk;
 
 void domi_cgroup_visit(const domi_cgroup_walk *walk);

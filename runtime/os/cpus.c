@@ -19,6 +19,7 @@
 #define CPU_IDS_MAX 8192
 
 struct cpu_mask {
+    /* one bit for each CPU that the kernel may have */
     cpu_set_t sets[CPU_IDS_MAX / CPU_SETSIZE];
 };
 

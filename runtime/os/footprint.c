@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NUMBER_BYTES 64
-#define STAT_BYTES   8192 /* memory.stat has some 50 lines */
-#define KIB          UINT64_C(1024)
+#define NUMBER_BYTES 64                  /* bytes of a file that holds one number */
+#define STAT_BYTES   8192                /* memory.stat has some 50 lines */
+#define KIB          UINT64_C(1024)      /* bytes of a KiB */
 #define UNLIMITED    (UINT64_C(1) << 60) /* version 1 says 2^63 minus a page for "no limit" */
 
 static int open_in(const char *directory, const char *name)
@@ -71,8 +71,8 @@ static uint64_t find_number(const char *text, const char *name)
 
 /* These two parts of the used memory are told by memory.stat. */
 typedef struct parts {
-    uint64_t file_cache;
-    uint64_t socket_bytes;
+    uint64_t file_cache;   /* bytes of file pages that the kernel can take back */
+    uint64_t socket_bytes; /* bytes of the kernel's socket buffers */
 } parts;
 
 /* Version 1 has lines for the cgroup alone, and lines that begin with "total_" for the cgroup and

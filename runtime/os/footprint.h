@@ -16,24 +16,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DOMI_GAUGES_MAX 16
+#define DOMI_GAUGES_MAX 16 /* groups of processes (cgroups) that are measured at most */
 
 typedef struct domi_gauge {
-    int usage_fd;
-    int limit_fd; /* -1: the limit does not change */
-    int stat_fd;  /* memory.stat; -1: resident pages are read instead */
-    uint64_t limit;
+    int usage_fd;   /* the file that tells the bytes in use */
+    int limit_fd;   /* -1: the limit does not change */
+    int stat_fd;    /* memory.stat; -1: resident pages are read instead */
+    uint64_t limit; /* bytes that may be in use */
 } domi_gauge;
 
 typedef struct domi_footprint {
+    /* one for each group of processes (cgroup) that has a limit */
     domi_gauge gauges[DOMI_GAUGES_MAX];
-    uint32_t count;
-    uint64_t page_bytes;
+    uint32_t count;      /* entries of `gauges` in use */
+    uint64_t page_bytes; /* bytes of a page */
 } domi_footprint;
 
 typedef struct domi_usage {
-    uint64_t used;
-    uint64_t limit;
+    uint64_t used;  /* bytes in use */
+    uint64_t limit; /* bytes that may be in use */
     /* the part of `used` that the kernel's socket buffers take; 0 if it is not known */
     uint64_t socket_bytes;
 } domi_usage;

@@ -24,9 +24,9 @@
 #include <errno.h>
 
 struct domi_helper {
-    domi_helper *below; /* in the stack of idle ones */
-    pthread_cond_t wake;
-    bool called;
+    domi_helper *below;  /* in the stack of idle ones */
+    pthread_cond_t wake; /* signalled when the helper is called */
+    bool called;         /* there is a job for it, or it has to end */
 };
 
 static _Thread_local const domi_workers *helping;

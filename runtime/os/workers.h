@@ -37,7 +37,7 @@ typedef enum domi_job_state {
 /* The caller sets `function`, `argument` and `done`; everything else is zero. */
 struct domi_job {
     int (*function)(void *argument); /* it has to return, and to leave its thread as it found it */
-    void *argument;
+    void *argument;                  /* handed to `function` */
     /* Called without a lock on the helper thread after the function has returned. If
      * domi_workers_stop() cancels the job, it calls this on its own thread. The pool does not read
      * the job any more, so `done` may free it or submit it again. It must not block. */
@@ -45,9 +45,9 @@ struct domi_job {
     int result; /* for `done`: the result of the function; -ECANCELED: it was not called */
 
     domi_job_state state; /* this and the fields below are the pool's, under its mutex */
-    uint64_t queued_ns;
-    domi_job *next;
-    domi_job *previous;
+    uint64_t queued_ns;   /* when the job was submitted */
+    domi_job *next;       /* links in the queue */
+    domi_job *previous;   /* links the queue backwards */
 };
 
 typedef struct domi_workers_limits {
@@ -55,10 +55,10 @@ typedef struct domi_workers_limits {
     uint32_t threads_max; /* 1..DOMI_WORKERS_THREADS_MAX */
     /* at least 1: how many jobs may wait, beyond those for which a thread was just woken or made */
     uint32_t queue_max;
-    uint64_t idle_expiry_ns;
+    uint64_t idle_expiry_ns; /* a helper without a job for this time ends */
 } domi_workers_limits;
 
-#define DOMI_WORKERS_THREADS_MAX 1024u
+#define DOMI_WORKERS_THREADS_MAX 1024u /* most helper threads */
 
 /* The longest wait is a year, so no sum of times overflows. */
 #define DOMI_WORKERS_WAIT_MAX_NS UINT64_C(31536000000000000)
@@ -76,11 +76,11 @@ typedef struct domi_workers_counters {
     domi_counter wait_max_ns; /* the longest time that a job waited before it began */
     domi_counter queued;      /* jobs that wait */
     domi_counter running;     /* jobs whose function runs */
-    domi_counter threads;
+    domi_counter threads;     /* helper threads now */
 } domi_workers_counters;
 
 typedef struct domi_workers {
-    domi_workers_limits limits;
+    domi_workers_limits limits; /* constant */
     /* Make a thread that calls run(argument). Returns 0 or a positive errno. A test may set its own
      * function here before the first job. */
     int (*make)(pthread_t *ret_thread, void *(*run)(void *argument), void *argument);
@@ -89,17 +89,17 @@ typedef struct domi_workers {
     pthread_mutex_t mutex; /* protects all that follows */
     pthread_cond_t left;   /* signalled when a thread has ended */
     domi_job *first;       /* the queue, oldest first */
-    domi_job *last;
+    domi_job *last;        /* the newest job of the queue */
     /* a stack: the helper that was busy last is woken first, so that the others expire */
     domi_helper *idle;
     uint32_t coming; /* helpers that were made or woken and have not looked at the queue yet */
-    bool stopping;
-    bool abandoned; /* a helper that returns from its function ends, and does nothing else */
-    bool owned;     /* domi_workers_free() was not called yet */
+    bool stopping;   /* domi_workers_stop() was called: no job is taken any more */
+    bool abandoned;  /* a helper that returns from its function ends, and does nothing else */
+    bool owned;      /* domi_workers_free() was not called yet */
     /* `ended` is a thread that was not joined yet; the next one that ends joins it */
     bool has_ended;
-    pthread_t ended;
-    domi_workers_counters counters;
+    pthread_t ended;                /* the thread to join, if `has_ended` */
+    domi_workers_counters counters; /* written under the mutex, read by any thread */
 } domi_workers;
 
 /* Make a pool, without any thread. Helpers may use the CPUs that the calling thread may use.

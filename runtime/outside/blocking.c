@@ -22,11 +22,11 @@
 const domus_type domus_blocking_type = {.name = "blocking", .size = sizeof(int)};
 
 typedef struct work {
-    int result; /* first, because it is the payload of the answer */
-    domus_address asker;
-    domus_system *system;
-    domi_envelope *envelope;
-    domi_job job;
+    int result;              /* first, because it is the payload of the answer */
+    domus_address asker;     /* the actor that waits for the result */
+    domus_system *system;    /* the system whose pool runs the job */
+    domi_envelope *envelope; /* becomes the answer */
+    domi_job job;            /* what the pool runs */
 } work;
 
 static work *work_of(domi_envelope *envelope)

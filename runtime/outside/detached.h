@@ -11,12 +11,12 @@
 #include <domus/spawn.h>
 
 typedef struct domi_detached {
-    domi_manager manager;
-    domus_system *system;
+    domi_manager manager;     /* of this thread */
+    domus_system *system;     /* the system that the thread belongs to */
     domi_stop_step stop_step; /* the step that this thread has begun; its own */
     bool busy;   /* the thread has an actor, or was chosen for one; under the system's mutex */
     bool joined; /* its thread has ended */
-    pthread_t pthread;
+    pthread_t pthread; /* the thread */
 } domi_detached;
 
 /* The hooks of the managers of detached actors. */

@@ -7,15 +7,15 @@
 
 /* An ask; on the stack of the thread that asks. Under outside_mutex. */
 struct domi_asking {
-    domi_asking *next; /* the next ask that waits */
-    domi_asking *previous;
-    domi_promise *promise;
-    pthread_cond_t woken;
-    domus_outside_reply *reply;
-    uint64_t until_ns;
-    int result;
+    domi_asking *next;          /* the next ask that waits */
+    domi_asking *previous;      /* the ask that waits before it */
+    domi_promise *promise;      /* gets the answer */
+    pthread_cond_t woken;       /* signalled when the answer is there, or the thread has to lead */
+    domus_outside_reply *reply; /* the caller's; gets the answer */
+    uint64_t until_ns;          /* the end of the wait */
+    int result;                 /* 0, or a negative errno */
     bool sleeps; /* the asking thread sleeps on `woken`, so it may become the leader */
-    bool done;
+    bool done;   /* the answer is there, or the ask was ended */
 };
 
 /* Send the ask and return. Called between enter and leave. Everything that the payload owns is

@@ -11,14 +11,16 @@
 /* Foreign threads may spawn until the drain begins, because a stop needs fewer actors and not more.
  * They may send notices, asks and stops during the drain, too, because conversations that have to
  * end may wait for these. */
+/* the last stage in which a foreign thread may spawn */
 #define DOMI_LAST_TO_SPAWN DOMI_STAGE_RUNNING
-#define DOMI_LAST_TO_SEND  DOMI_STAGE_DRAINING
+/* the last stage in which a foreign thread may send */
+#define DOMI_LAST_TO_SEND DOMI_STAGE_DRAINING
 
 /* The allocator and the meter that a foreign thread had before it entered; it gets them back when
  * it leaves. */
 typedef struct domi_visit {
-    const domus_allocator *before;
-    domi_meter *counted_before;
+    const domus_allocator *before; /* the allocator that the thread had */
+    domi_meter *counted_before;    /* the meter that it had */
 } domi_visit;
 
 /* Lock the mutex of the outside, and own the outside's manager while it is locked. */

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOMI_BACKTRACE_FRAMES_MAX 32u
+#define DOMI_BACKTRACE_FRAMES_MAX 32u /* frames that are kept */
 
 /* The most frames of the handler and the signal trampoline, which are left out. */
 #define DOMI_BACKTRACE_OWN_MAX 8u
@@ -30,12 +30,13 @@ typedef struct domi_backtrace {
     bool admitted;          /* the thread takes the signal; constant once it runs */
     /* The signal handler calls this to read other things that only the thread itself can read
      * without a race. */
-    void (*note)(void *context);
-    void *context;
+    void (*note)(void *context); /* called in the signal handler, after the frames were taken */
+    void *context;               /* handed to `note` */
 
     /* The handler writes these; the asker reads them once the state is TAKEN. */
     uint32_t count;
     uint32_t first; /* index of the frame that was interrupted */
+    /* return addresses, the innermost first */
     void *frames[DOMI_BACKTRACE_FRAMES_MAX + DOMI_BACKTRACE_OWN_MAX];
 } domi_backtrace;
 

@@ -4,9 +4,9 @@
 
 #include <domus/memory.h>
 
-#define MIB           (1024 * 1024)
-#define MS_NS         UINT64_C(1000000)
-#define WAY_LEAST     MIB
+#define MIB           (1024 * 1024)     /* bytes of a MiB */
+#define MS_NS         UINT64_C(1000000) /* nanoseconds of a millisecond */
+#define WAY_LEAST     MIB         /* a shorter way to the next mark counts as this many bytes */
 #define CALM_LEAST_NS (4 * MS_NS) /* some eighty times as long as a look takes */
 #define LEAST_SHARE   8           /* a budget is at least the limit divided by this */
 

@@ -13,8 +13,8 @@
 #include "runtime/os/footprint.h"
 
 typedef struct domi_marks {
-    uint64_t high;
-    uint64_t critical;
+    uint64_t high;     /* bytes at which memory is high */
+    uint64_t critical; /* bytes at which memory is critical */
 } domi_marks;
 
 typedef struct domi_budget {

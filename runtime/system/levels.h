@@ -28,27 +28,30 @@ struct domus_system;
 
 typedef struct domi_pressure {
     /* These two are each a domus_memory_level, and change seldom. */
+    /* from what the library holds against its budget; threads act on it */
     alignas(DOMI_LINES) _Atomic uint32_t own_level;
-    _Atomic uint32_t level;
+    _Atomic uint32_t level;               /* from all memory that is in use */
     _Atomic uint32_t changes;             /* how often one of the two levels has changed */
     alignas(DOMI_LINES) domi_meter meter; /* pressure.c finds this structure by its meter */
-    struct domus_system *system;
-    const char *root;         /* put before `/proc` and `/sys`; "" in production */
-    _Atomic uint64_t next_ns; /* when the next look is due; UINT64_MAX: never */
+    struct domus_system *system;          /* the system whose memory this is */
+    const char *root;                     /* put before `/proc` and `/sys`; "" in production */
+    _Atomic uint64_t next_ns;             /* when the next look is due; UINT64_MAX: never */
     /* 1: a thread takes a look; that thread alone writes the fields below */
     _Atomic uint32_t looking;
-    domi_footprint footprint;
-    uint64_t way;          /* bytes to the next mark at the last measurement */
-    uint64_t looked_ns;    /* when the last look by domi_pressure_look() was */
-    uint64_t looked_used;  /* bytes in use at that look */
-    uint64_t shed_seen;    /* shared.shed at the newest look that found it changed */
-    uint64_t shed_seen_ns; /* the time of that look */
-    uint64_t heap_trim_ns; /* the heap is not trimmed before this time */
-    uint64_t heap_last_ns; /* the heap is not trimmed from this time on */
+    domi_footprint footprint; /* where used bytes and limits are read */
+    uint64_t way;             /* bytes to the next mark at the last measurement */
+    uint64_t looked_ns;       /* when the last look by domi_pressure_look() was */
+    uint64_t looked_used;     /* bytes in use at that look */
+    uint64_t shed_seen;       /* shared.shed at the newest look that found it changed */
+    uint64_t shed_seen_ns;    /* the time of that look */
+    uint64_t heap_trim_ns;    /* the heap is not trimmed before this time */
+    uint64_t heap_last_ns;    /* the heap is not trimmed from this time on */
+    /* the figures of the last look in bytes, for reports */
     domi_counter used, limit, own, foreign, budget, last_budget;
     domi_counter queue_max;          /* bytes that each thread may have queued for its peers */
     _Atomic uint32_t counts_sockets; /* the kernel's socket buffers are a part of the used memory */
-    domi_io_shared shared;
+    domi_io_shared shared;           /* figures that the threads' io shares */
+    /* times at which memory became high, critical, and full; and how often it was measured */
     domi_counter highs, criticals, fulls, looks;
     /* These fields are for pressure_report.c, which notes here what it has logged, except where a
      * field says otherwise. */
@@ -57,7 +60,7 @@ typedef struct domi_pressure {
     _Atomic uint32_t is_shedding;   /* channels are being reset */
     _Atomic uint32_t said_shedding; /* that channels are being reset was logged */
     uint64_t shed_said;             /* shared.shed when the end of the resets was last logged */
-    uint64_t shed_bytes_said;
+    uint64_t shed_bytes_said;       /* shared.shed_bytes at the same time */
     /* sends of foreign threads that were refused before the lock */
     _Atomic uint64_t outside_refused;
     _Atomic uint64_t outside_trim_ns; /* when the outside's slabs are trimmed next (trim.c) */

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SECOND_NS UINT64_C(1000000000)
+#define SECOND_NS UINT64_C(1000000000) /* nanoseconds of a second */
 
 /* True if one more line may pass. In that case `ret_dropped` is how many lines did not pass since
  * the last line that did. */
@@ -70,8 +70,8 @@ void domi_log_happening(domi_manager *manager, const domi_house *house, domi_hap
                         int error)
 {
     static const struct {
-        domus_log_level level;
-        const char *text;
+        domus_log_level level; /* of the line */
+        const char *text;      /* what the line begins with */
     } said[] = {
         [DOMI_HAS_FAILED] = {DOMUS_LOG_WARNING, "has failed"},
         [DOMI_IS_RESTARTED] = {DOMUS_LOG_WARNING, "is restarted"},

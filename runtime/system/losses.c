@@ -48,11 +48,11 @@ static void note_left(domus_system *system, const char *format, ...)
 }
 
 typedef struct leftover {
-    domus_system *system;
-    const domi_manager *manager;
+    domus_system *system;        /* the system that stops */
+    const domi_manager *manager; /* whose actors are looked at */
 } leftover;
 
-#define LEFT_LINES_MAX 16u
+#define LEFT_LINES_MAX 16u /* lines about actors that did not stop; others are only counted */
 
 static void note_house(void *house_, void *context)
 {

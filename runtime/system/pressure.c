@@ -11,8 +11,9 @@
 #include <malloc.h>
 #include <stddef.h>
 
-#define STEP_MIN         (256 * 1024)
-#define HEAP_TRIM_NS     UINT64_C(1000000000)
+#define STEP_MIN     (256 * 1024)         /* bytes that are taken at least between two looks */
+#define HEAP_TRIM_NS UINT64_C(1000000000) /* time between two trims of the heap */
+/* time for which the heap is trimmed after memory was short */
 #define HEAP_TRIM_FOR_NS (10 * HEAP_TRIM_NS)
 
 /* Returns the mark `full`, which is halfway from critical to the limit. */
@@ -51,11 +52,11 @@ static void keep_less(uint64_t *way, uint64_t from, uint64_t to)
 
 /* A look is one measurement: the figures that it read, and those that follow from them. */
 typedef struct look {
-    uint64_t used; /* bytes in use, including those that are about to be taken */
-    uint64_t spare;
-    uint64_t limit;
-    domi_marks marks; /* high and critical of the limit */
-    domi_budget budget;
+    uint64_t used;      /* bytes in use, including those that are about to be taken */
+    uint64_t spare;     /* free bytes that the library keeps, a part of `used` */
+    uint64_t limit;     /* bytes that may be in use */
+    domi_marks marks;   /* high and critical of the limit */
+    domi_budget budget; /* what the library may hold of the limit */
 } look;
 
 /* The next look is due when a quarter of the way to the next mark has been taken. Each byte that

@@ -42,7 +42,7 @@ static uint64_t kib(const domi_counter *counter)
     return domi_counter_read(counter) / 1024;
 }
 
-#define SHED_OVER_NS UINT64_C(1000000000)
+#define SHED_OVER_NS UINT64_C(1000000000) /* resets are over when none came for this time */
 
 void domi_pressure_note_shed(domi_pressure *pressure, uint64_t now_ns)
 {

@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define MS     UINT64_C(1000000)
+#define MS     UINT64_C(1000000) /* nanoseconds of a millisecond */
 #define SECOND (1000 * MS)
 
 /* A thread that takes a signal takes it at once, but a sanitizer delays it. After this time no

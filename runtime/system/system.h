@@ -17,7 +17,7 @@
 
 #include <domus/system.h>
 
-#define DOMI_LISTENERS_MAX 64u
+#define DOMI_LISTENERS_MAX 64u /* most listeners of a system */
 
 typedef enum domi_stage {
     DOMI_STAGE_NEW,
@@ -33,7 +33,7 @@ typedef enum domi_stage {
 typedef struct domi_simulator domi_simulator;
 
 struct domi_simulator {
-    const domi_backend *backend;
+    const domi_backend *backend;            /* the backend of the test kit */
     uint64_t start_ns;                      /* the time on the virtual clock at the start */
     const domi_runtime_hooks *thread_hooks; /* of the managers of its threads */
     /* Take steps until `is_done`. If there is nothing to do, time goes on to the next timer, but at
@@ -45,16 +45,16 @@ struct domi_simulator {
 
 /* How many channels and connections were ended while they owed bytes, and how many bytes. */
 typedef struct domi_cut {
-    uint64_t channels;
-    uint64_t bytes;
+    uint64_t channels; /* channels and connections */
+    uint64_t bytes;    /* bytes that they owed */
 } domi_cut;
 
 typedef struct domi_asking domi_asking;
 
 /* How many backtraces were taken in which second. */
 typedef struct domi_stall_bound {
-    uint64_t second;
-    uint32_t count;
+    uint64_t second; /* the second of the newest backtrace */
+    uint32_t count;  /* backtraces in that second */
 } domi_stall_bound;
 
 /* The monitor's thread (monitor.h). */
@@ -68,48 +68,48 @@ typedef struct domi_monitor {
     /* a domi_monitor_word; the monitor sleeps on this word */
     alignas(DOMI_LINES) _Atomic uint32_t word;
     alignas(DOMI_LINES) domi_counter looks;
-    domi_counter cpu_clock; /* the clockid_t of the monitor's CPU clock */
-    uint64_t lively_ns;     /* when a thread was last seen at work */
-    uint64_t works;         /* the sum of runs and spawns of all threads at the last look */
-    domi_stall_bound traces;
-    bool started;
-    pthread_t pthread;
+    domi_counter cpu_clock;  /* the clockid_t of the monitor's CPU clock */
+    uint64_t lively_ns;      /* when a thread was last seen at work */
+    uint64_t works;          /* the sum of runs and spawns of all threads at the last look */
+    domi_stall_bound traces; /* bounds the backtraces in a second */
+    bool started;            /* the thread was made and not joined */
+    pthread_t pthread;       /* the monitor's thread */
 } domi_monitor;
 
 struct domus_system {
-    domus_config config;       /* the system owns a copy of the strings */
-    domi_simulator *simulator; /* NULL: real threads */
-    domus_listener_config listeners[DOMI_LISTENERS_MAX];
-    bool served[DOMI_LISTENERS_MAX];
+    domus_config config;                                 /* the system owns a copy of the strings */
+    domi_simulator *simulator;                           /* NULL: real threads */
+    domus_listener_config listeners[DOMI_LISTENERS_MAX]; /* the elements of `config.listeners` */
+    bool served[DOMI_LISTENERS_MAX]; /* the listener has a server, by its index */
     /* acceptors of served listeners that are not mounted yet (domi_acceptor.held) */
     struct domi_acceptor *unmounted[DOMI_LISTENERS_MAX];
-    domi_cpus cpus;
-    domi_clock clock;
+    domi_cpus cpus;   /* CPUs that the process may use */
+    domi_clock clock; /* the clock that all threads read */
     /* changed under outside_mutex, because foreign threads read it when they enter */
     domi_stage stage;
-    uint32_t count; /* threads of the loop */
-    domi_thread *threads;
-    size_t threads_bytes;
+    uint32_t count;                         /* threads of the loop */
+    domi_thread *threads;                   /* the loop's threads */
+    size_t threads_bytes;                   /* bytes mapped for `threads` */
     const domi_runtime_hooks *thread_hooks; /* of the managers of these threads */
     /* all managers: first those of the threads, then the outside's, then those of detached
      * actors */
     domi_manager **managers;
-    domi_groups groups;
-    domi_routers routers;
-    domi_peers peers; /* how many connections each peer address has */
+    domi_groups groups;   /* the table of groups */
+    domi_routers routers; /* all routers */
+    domi_peers peers;     /* how many connections each peer address has */
 
-    domi_monitor monitor;
+    domi_monitor monitor; /* looks at the threads for stalls (monitor.h) */
 
     /* The fields up to `start_text` are orders to the threads and their reports. They are under
      * `mutex`, except `stop_step`, which is atomic. */
     alignas(64) _Atomic uint32_t stop_step; /* domi_stop_step that is wanted */
     alignas(64) pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    uint32_t running;   /* threads whose ring is enabled */
-    uint32_t ended;     /* threads that have left their loop */
-    bool asked_to_stop; /* domus_quit() was called, or a ring has failed */
-    int start_error;
-    char start_text[256];
+    pthread_cond_t changed; /* signalled when `running`, `ended` or an order has changed */
+    uint32_t running;       /* threads whose ring is enabled */
+    uint32_t ended;         /* threads that have left their loop */
+    bool asked_to_stop;     /* domus_quit() was called, or a ring has failed */
+    int start_error;        /* the first negative errno of a thread's start; 0: none */
+    char start_text[256];   /* says why, NUL-terminated */
 
     /* Index + 1 of the sleeper that was woken to steal and has not looked yet; 0: none. */
     alignas(64) _Atomic uint32_t waking;
@@ -117,40 +117,40 @@ struct domus_system {
     /* Foreign threads share the manager `outside`, and use it one at a time, under
      * `outside_mutex`. */
     pthread_mutex_t outside_mutex;
-    domi_manager outside;
+    domi_manager outside; /* the manager that foreign threads share */
     uint32_t next_thread; /* the thread of the next spawn from outside; under outside_mutex */
 
-    domus_address asker;    /* the actor in whose name foreign threads ask (outside_ask.c) */
-    domi_asking *askings;   /* asks of foreign threads that wait for an answer */
-    domi_asking *leader;    /* the ask whose thread sleeps on the outside's park word */
-    uint32_t askings_count; /* foreign threads that ask and have not left */
-    pthread_cond_t nobody_asks;
-    domus_address *inspectors; /* one actor on each thread, made when a dump is first asked for */
+    domus_address asker;        /* the actor in whose name foreign threads ask (outside_ask.c) */
+    domi_asking *askings;       /* asks of foreign threads that wait for an answer */
+    domi_asking *leader;        /* the ask whose thread sleeps on the outside's park word */
+    uint32_t askings_count;     /* foreign threads that ask and have not left */
+    pthread_cond_t nobody_asks; /* signalled when `askings_count` has become 0 */
+    domus_address *inspectors;  /* one actor on each thread, made when a dump is first asked for */
 
-    domi_workers *workers; /* the helper threads for blocking work */
-    domi_names names;
-    domi_letters letters;
-    domus_hooks hooks;
-    domi_pressure pressure;
+    domi_workers *workers;    /* the helper threads for blocking work */
+    domi_names names;         /* the registry of names */
+    domi_letters letters;     /* who wants dead letters */
+    domus_hooks hooks;        /* the user's functions, as allocator and log */
+    domi_pressure pressure;   /* how short memory is */
     domi_log_bound log_bound; /* bounds the lines that no thread of the system writes */
     /* domi_fork_number() of the process that made or started the system */
     _Atomic uint32_t started_under;
 
     /* The threads of detached actors (detached.h); under `mutex`. */
-    cpu_set_t all_cpus; /* the affinity mask of the thread that made the system */
-    struct domi_detached **detached;
-    uint32_t detached_count;
-    uint32_t detached_left; /* threads of detached actors that have left their loops */
-    bool detached_closed;
+    cpu_set_t all_cpus;              /* the affinity mask of the thread that made the system */
+    struct domi_detached **detached; /* objects of detached actors, by index */
+    uint32_t detached_count;         /* entries of `detached` */
+    uint32_t detached_left;          /* threads of detached actors that have left their loops */
+    bool detached_closed;            /* no detached actor may begin any more */
 
-    char error[256];
-    int failed; /* the negative errno with which a ring has failed; 0: none; under `mutex` */
-    char failed_text[256];
-    char left[2048]; /* lines about actors that did not stop in time; under `mutex` */
-    uint32_t left_count;
-    uint32_t left_logged; /* bytes of `left` that are in the log already */
-    domi_cut cut_before;  /* how much had been cut when the drain began */
-    domi_cut cut_logged;  /* how much had been cut when that was last logged */
+    char error[256]; /* the text of domus_system_error(), NUL-terminated */
+    int failed;      /* the negative errno with which a ring has failed; 0: none; under `mutex` */
+    char failed_text[256]; /* says why the ring has failed, NUL-terminated */
+    char left[2048];       /* lines about actors that did not stop in time; under `mutex` */
+    uint32_t left_count;   /* actors that did not stop in time, also those without a line */
+    uint32_t left_logged;  /* bytes of `left` that are in the log already */
+    domi_cut cut_before;   /* how much had been cut when the drain began */
+    domi_cut cut_logged;   /* how much had been cut when that was last logged */
 };
 
 /* True if this process is a child that was forked after the system was made or started. Then the

@@ -38,21 +38,22 @@ typedef enum domi_span {
 } domi_span;
 
 typedef struct domi_thread_counters {
-    domi_counter span_ns[DOMI_SPANS];
-    domi_counter stamp_ns; /* the newest stamp */
-    domi_counter iterations;
-    domi_counter deadline_expiries;
-    domi_counter deadline_overrun_ns;
-    domi_counter parks;
-    domi_counter wakeups_received;
-    domi_counter wakeups_empty;
-    domi_counter wake_rearms;
+    domi_counter span_ns[DOMI_SPANS]; /* nanoseconds of each domi_span */
+    domi_counter stamp_ns;            /* the newest stamp */
+    domi_counter iterations;          /* iterations of the loop */
+    domi_counter deadline_expiries;   /* times at which phase 3 was ended by its deadline */
+    domi_counter deadline_overrun_ns; /* time that phase 3 took beyond its deadlines, in all */
+    domi_counter parks;               /* times at which the thread went to sleep */
+    domi_counter wakeups_received;    /* sleeps that another thread has ended */
+    domi_counter wakeups_empty;       /* wake-ups after which nothing to do was found */
+    domi_counter wake_rearms;         /* times at which the wake poll was armed anew */
+    /* sleeps that ended at the cap though there was work: stays 0 */
     domi_counter cap_wakeups_with_work;
-    domi_counter steals_wanted;
-    domi_counter steals;
-    domi_counter cpu_clock;    /* the clockid_t of the thread's CPU clock */
-    domi_counter cpu_start_ns; /* the thread's CPU clock when its loop began */
-    domi_counter cpu_end_ns;   /* the thread's CPU clock when its loop ended; 0: it runs */
+    domi_counter steals_wanted; /* times at which this idle thread chose a victim */
+    domi_counter steals;        /* houses of other threads that were run here */
+    domi_counter cpu_clock;     /* the clockid_t of the thread's CPU clock */
+    domi_counter cpu_start_ns;  /* the thread's CPU clock when its loop began */
+    domi_counter cpu_end_ns;    /* the thread's CPU clock when its loop ended; 0: it runs */
 } domi_thread_counters;
 
 /* The bound of log lines in one second (log.c). Any thread may use it. */
@@ -72,28 +73,29 @@ typedef struct domi_stall {
     /* The monitor writes these three, and any thread reads them. */
     alignas(DOMI_LINES) domi_counter count;
     domi_counter total_ns; /* nanoseconds in stalls that are over */
+    /* stalls by their length, each place twice as long as the one before */
     domi_counter lengths[DOMUS_STALL_LENGTHS];
 
     /* Only the monitor reads and writes these. */
     domi_stall_stage stage;
-    uint64_t beat;      /* domi_thread_beat() at the last look */
-    uint64_t looked_ns; /* the time of the last look; 0: the monitor has slept since */
-    uint64_t from_ns;   /* a time at which the run had not begun, or just began */
-    uint64_t since_ns;  /* a time at which the run was under way */
-    uint64_t found_ns;
-    uint64_t cpu_ns;                  /* the thread's CPU clock at `cpu_since_ns` */
-    uint64_t cpu_since_ns;            /* when `cpu_ns` was read; 0: not yet */
+    uint64_t beat;         /* domi_thread_beat() at the last look */
+    uint64_t looked_ns;    /* the time of the last look; 0: the monitor has slept since */
+    uint64_t from_ns;      /* a time at which the run had not begun, or just began */
+    uint64_t since_ns;     /* a time at which the run was under way */
+    uint64_t found_ns;     /* when the stall was found */
+    uint64_t cpu_ns;       /* the thread's CPU clock at `cpu_since_ns` */
+    uint64_t cpu_since_ns; /* when `cpu_ns` was read; 0: not yet */
     const domus_behaviour *behaviour; /* behaviour of the actor whose handler runs; NULL: none */
-    const domus_type *type;
+    const domus_type *type;           /* type of the message that it handles; NULL: none */
     int no_trace; /* why there will be no backtrace, a negative errno; 0: it is awaited */
 
-    domi_backtrace backtrace;
+    domi_backtrace backtrace; /* of the thread in this stall */
     /* Written with the backtrace, in the thread's signal handler. */
     uint64_t traced_beat;   /* domi_thread_beat() there */
     uint32_t traced_queued; /* houses that were ready */
 } domi_stall;
 
-#define DOMI_NO_VICTIM UINT32_MAX
+#define DOMI_NO_VICTIM UINT32_MAX /* the `victim` of a thread that wants no houses */
 
 /* In the test kit a thief waits this many iterations for a house to be exposed, instead of
  * scheduler.steal.patience, because there each iteration takes steps of the test. */
@@ -101,8 +103,8 @@ typedef struct domi_stall {
 
 /* The notes of a thread as a thief and as a victim (steal.c). */
 typedef struct domi_stealing {
-    uint64_t idle_count; /* consecutive iterations without work of its own */
-    uint64_t runs_seen;
+    uint64_t idle_count;    /* consecutive iterations without work of its own */
+    uint64_t runs_seen;     /* runs of this thread at its last look */
     uint32_t victim;        /* the thread whose houses this thief wants; DOMI_NO_VICTIM: none */
     uint32_t patience;      /* iterations for which this thief has waited for a house */
     uint32_t patience_max;  /* when `patience` exceeds this, the thief may sleep */
@@ -114,35 +116,35 @@ typedef struct domi_stealing {
     uint64_t run_ns;         /* the average length of a run here */
     uint64_t min_run_ns;     /* houses with a shorter average run are not lent */
     uint64_t alone_until_ns; /* until then this thread exposes nothing and wakes nobody */
-    domi_random random;
+    domi_random random;      /* chooses victims */
 } domi_stealing;
 
 typedef struct domi_thread {
-    domi_manager manager;
-    domi_io io;
-    struct domus_system *system;
-    const domus_config *config;
-    const domi_clock *clock;
-    _Atomic uint32_t stop_step; /* domi_stop_step that this thread has begun; it alone writes it */
-    bool timed;                 /* profile.level is not off, so spans are counted */
-    uint64_t stamp_ns;
-    uint64_t io_start_ns; /* when phase 1 of this iteration began */
-    uint64_t next_tick_ns;
-    uint32_t completions;   /* completions that phase 1 of this iteration reaped */
-    uint32_t brought;       /* completions of phases 1 and 2 without those of the wake poll */
-    bool capped;            /* the sleep ends at the cap (DOMI_PARK_CAP_NS), not at a timer */
-    bool failed;            /* the thread's ring has failed, and the system was told */
-    bool judge_wakeup;      /* the sleep ended, and nothing to do was found yet */
-    uint32_t empty_wakeups; /* wake-ups in a row that found nothing to do */
-    uint64_t spin_ns;       /* how long the thread spins before it parks; at most idle.spin */
-    uint64_t rest_from_ns;  /* the begin of the rest that spin.c measures */
-    domi_stealing stealing;
-    domi_thread_counters counters;
-    domi_log_bound log_bound;
+    domi_manager manager;        /* the houses that run here (house) */
+    domi_io io;                  /* the ring and the channels (io) */
+    struct domus_system *system; /* the system that the thread belongs to */
+    const domus_config *config;  /* the system's; constant */
+    const domi_clock *clock;     /* the system's */
+    _Atomic uint32_t stop_step;  /* domi_stop_step that this thread has begun; it alone writes it */
+    bool timed;                  /* profile.level is not off, so spans are counted */
+    uint64_t stamp_ns;           /* the newest stamp; spans are counted from here */
+    uint64_t io_start_ns;        /* when phase 1 of this iteration began */
+    uint64_t next_tick_ns;       /* when timers are looked at next */
+    uint32_t completions;        /* completions that phase 1 of this iteration reaped */
+    uint32_t brought;            /* completions of phases 1 and 2 without those of the wake poll */
+    bool capped;                 /* the sleep ends at the cap (DOMI_PARK_CAP_NS), not at a timer */
+    bool failed;                 /* the thread's ring has failed, and the system was told */
+    bool judge_wakeup;           /* the sleep ended, and nothing to do was found yet */
+    uint32_t empty_wakeups;      /* wake-ups in a row that found nothing to do */
+    uint64_t spin_ns;            /* how long the thread spins before it parks; at most idle.spin */
+    uint64_t rest_from_ns;       /* the begin of the rest that spin.c measures */
+    domi_stealing stealing;      /* what this thread knows as a thief and as a victim */
+    domi_thread_counters counters; /* written by this thread, read by any */
+    domi_log_bound log_bound;      /* bounds this thread's log lines */
 
-    pthread_t pthread;
-    int cpu; /* -1: not pinned */
-    bool started;
+    pthread_t pthread; /* the thread; valid if `started` */
+    int cpu;           /* -1: not pinned */
+    bool started;      /* the thread was made and not joined */
 
     domi_stall stall; /* written by the monitor (stall.h) */
 } domi_thread;

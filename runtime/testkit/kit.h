@@ -28,7 +28,7 @@ typedef enum domi_step {
 #define DOMI_TRACE_COUNTS 19u
 
 typedef struct domi_kit_thread {
-    domi_step next;
+    domi_step next;    /* the step that the thread takes next */
     bool woken;        /* the thread was woken while it slept */
     uint64_t until_ns; /* if the thread sleeps: when its next timer is due; UINT64_MAX: never */
     uint64_t counts[DOMI_TRACE_COUNTS]; /* the thread's counters after its last step */
@@ -38,23 +38,23 @@ typedef struct domi_kit_thread {
 #define DOMI_TRACE_ACTORS 4u
 
 typedef struct domi_trace_actor {
-    const domus_behaviour *behaviour;
+    const domus_behaviour *behaviour; /* of the actor */
     uint32_t number; /* see domi_who_number(); DOMI_WHO_UNKNOWN: the actor has no number */
 } domi_trace_actor;
 
 /* One line of the trace, before it is written as text. */
 typedef struct domi_trace_line {
-    uint64_t step;
-    uint64_t now_ns;
+    uint64_t step;          /* number of the step */
+    uint64_t now_ns;        /* the kit's time at the step */
     const char *what;       /* a thread's phase, or the kind of message that a probe received */
     bool of_probe;          /* the line is of a probe, not of a thread */
     uint32_t number;        /* the number of the thread or the probe */
     const domus_type *type; /* the type that a probe received; NULL: its ask failed with `error` */
-    int error;
+    int error;              /* the negative errno of a failed ask */
     /* how many actors ran in the thread's step; more than fit into `actors`, perhaps */
     uint32_t actor_count;
-    domi_trace_actor actors[DOMI_TRACE_ACTORS];
-    uint32_t counts[DOMI_TRACE_COUNTS];
+    domi_trace_actor actors[DOMI_TRACE_ACTORS]; /* those that ran, the first `actor_count` */
+    uint32_t counts[DOMI_TRACE_COUNTS]; /* by how much the thread's counters grew in the step */
 } domi_trace_line;
 
 /* The text of a line is shorter than this, unless it has names of a hundred bytes or more. */
@@ -68,20 +68,20 @@ typedef struct domi_trace {
     /* These two are of the step that is being taken: how many actors run in it, and the first of
      * them. */
     uint32_t actor_count;
-    domi_trace_actor actors[DOMI_TRACE_ACTORS];
+    domi_trace_actor actors[DOMI_TRACE_ACTORS]; /* those that ran in this step so far */
 } domi_trace;
 
 /* Something that a probe received. */
 typedef struct domi_parcel domi_parcel;
 
 struct domi_parcel {
-    domi_parcel *next;
+    domi_parcel *next;      /* links in the probe's list */
     const char *kind;       /* "notice", "ask", "reply", "failure" or "event" */
     const domus_type *type; /* NULL: an ask of the probe failed with `error` */
-    int error;
-    domus_address sender;
-    bool owns; /* the probe owns what the payload owns; after an expect the test owns it */
-    bool is_ask;
+    int error;              /* the negative errno of a failed ask */
+    domus_address sender;   /* of the message */
+    bool owns;       /* the probe owns what the payload owns; after an expect the test owns it */
+    bool is_ask;     /* the test has to answer it */
     domus_kept kept; /* for an ask: its kept form, to be answered */
     alignas(8) unsigned char payload[];
 };
@@ -89,33 +89,33 @@ struct domi_parcel {
 DOMI_FIFO(domi_parcels, domi_parcel, next);
 
 struct domus_probe {
-    domus_testkit *kit;
-    domus_probe *next;
-    uint32_t number;
-    domus_address address;
-    domi_parcels came;    /* received, and not expected by the test yet */
-    domi_parcels asks;    /* asks that the test has expected and has to answer */
-    bool lost;            /* a message was received and not kept, because there was no memory */
-    domus_address sender; /* the sender of the message that was expected last */
+    domus_testkit *kit;    /* the kit that the probe belongs to */
+    domus_probe *next;     /* the probe that was made before it */
+    uint32_t number;       /* names the probe in the trace */
+    domus_address address; /* of the probe's actor */
+    domi_parcels came;     /* received, and not expected by the test yet */
+    domi_parcels asks;     /* asks that the test has expected and has to answer */
+    bool lost;             /* a message was received and not kept, because there was no memory */
+    domus_address sender;  /* the sender of the message that was expected last */
 };
 
 struct domus_testkit {
     /* the first member, because the system's pointer to it is cast to the kit */
     domi_simulator simulator;
-    domus_system *system;
-    domi_kit_thread *threads;
-    domi_random random;
-    uint32_t lagging;    /* the thread that is held back while others can move */
-    uint32_t lag_steps;  /* steps for which `lagging` is still held back */
-    uint32_t left_loops; /* threads that have left their loops */
+    domus_system *system;     /* the system under test */
+    domi_kit_thread *threads; /* what each thread does next */
+    domi_random random;       /* chooses the thread of the next step */
+    uint32_t lagging;         /* the thread that is held back while others can move */
+    uint32_t lag_steps;       /* steps for which `lagging` is still held back */
+    uint32_t left_loops;      /* threads that have left their loops */
     /* steps since the kit's time moved last, or since domi_testkit_pass() was called */
     uint32_t steps_here;
-    uint64_t steps;
-    bool stepping; /* a step is being taken, so a handler may be running */
-    domi_trace trace;
-    domus_probe *probes; /* the newest first */
-    uint32_t probe_count;
-    char error[DOMUS_TESTKIT_TEXT_MAX];
+    uint64_t steps;                     /* steps so far */
+    bool stepping;                      /* a step is being taken, so a handler may be running */
+    domi_trace trace;                   /* the last steps, for a failure's report */
+    domus_probe *probes;                /* the newest first */
+    uint32_t probe_count;               /* probes that were made */
+    char error[DOMUS_TESTKIT_TEXT_MAX]; /* what failed, NUL-terminated */
 };
 
 #endif

@@ -32,7 +32,7 @@
 #include <stdio.h>
 
 #define LAG_EVERY     32u /* steps between lags, on average */
-#define LAG_STEPS_MAX 64u
+#define LAG_STEPS_MAX 64u /* most steps for which a thread is held back */
 /* the houses are checked if the number of steps so far is a multiple of this */
 #define CHECK_HOUSES_EVERY 16u
 #define NAMED_MAX          3u /* how many ready actors of a thread an error message names */
@@ -309,8 +309,8 @@ const domi_runtime_hooks domi_hooks_of_testkit = {
 };
 
 struct condition {
-    bool (*is_done)(const domus_system *system);
-    const domus_system *system;
+    bool (*is_done)(const domus_system *system); /* asks whether the condition is met */
+    const domus_system *system;                  /* the system that it is asked about */
 };
 
 static bool is_met(const void *condition_)

@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TEXT_BYTES  ((DOMUS_TESTKIT_TRACE_MAX + 1) * (size_t)DOMI_TRACE_LINE_BYTES)
+/* bytes of the text of a whole trace */
+#define TEXT_BYTES ((DOMUS_TESTKIT_TRACE_MAX + 1) * (size_t)DOMI_TRACE_LINE_BYTES)
+/* bytes of the lines before they are text */
 #define LINES_BYTES (DOMUS_TESTKIT_TRACE_MAX * sizeof(domi_trace_line))
 #define NS_PER_S    UINT64_C(1000000000)
 
@@ -132,9 +134,9 @@ void domi_trace_note_probe(domus_testkit *kit, uint32_t number, const char *kind
 /* --- writing it out -------------------------------------------------------------------------- */
 
 typedef struct writer {
-    char *text;
-    size_t length;
-    size_t size;
+    char *text;    /* begin of the text; NUL-terminated */
+    size_t length; /* bytes written so far */
+    size_t size;   /* bytes at `text` */
 } writer;
 
 /* Append text. Text that does not fit is cut; TEXT_BYTES is enough unless type names have hundreds

@@ -6,18 +6,18 @@
 
 #include "base/memory.h"
 
-#define ENTRIES_FIRST 256u
+#define ENTRIES_FIRST 256u /* entries of the first table, which then doubles */
 
 typedef struct entry {
     const domi_house *house; /* NULL: the entry is free */
-    uint32_t lease;
-    uint32_t number;
+    uint32_t lease;          /* lease of the actor */
+    uint32_t number;         /* the number that the trace names the actor by */
 } entry;
 
 struct domi_who {
-    uint32_t size; /* a power of two */
-    uint32_t used; /* used entries, at most half of `size` */
-    entry entries[];
+    uint32_t size;   /* a power of two */
+    uint32_t used;   /* used entries, at most half of `size` */
+    entry entries[]; /* hash table by house and lease */
 };
 
 static domi_who *who_new(uint32_t size)
