@@ -75,8 +75,8 @@ typedef struct domus_program {
  *
  * - SIGTERM and SIGINT stop the system (shutdown.drainTimeout), print the profile (unless
  *   profile.atExit is false), and the call returns. Another such signal within a second counts as
- * the same one; a later one ends the process at once, with a status of 128 plus the number of the
- * signal.
+ *   the same one; a later one ends the process at once, with a status of 128 plus the number of the
+ *   signal.
  * - SIGQUIT prints a dump of all actors (domus/dump.h, up to 1 MiB), then does what SIGTERM does.
  * - SIGUSR1 prints the profile, SIGUSR2 a dump of all actors.
  * - SIGHUP reads the files of the start again, and the options over them; paths are looked up anew,

@@ -183,6 +183,15 @@ START_TEST(text_without_a_default_must_be_given)
     says(&section, "io: {}\n", "default: chat.upstream: is missing\n");
     says(&section, "chat: {upstream: ''}\n", "1:18: chat.upstream: is missing or empty\n");
     says(&section, "chat: {upstream: '[::1]:1'}\n", "");
+
+    /* The place is where the file has the section, also after an assignment to it. */
+    domus_yaml *yaml = reader_of(&section);
+    ck_assert_int_eq(domt_load(yaml, "io: {}\nchat: {}\n"), 0);
+    ck_assert_int_eq(domus_yaml_set(yaml, "chat.verbose=true"), 0);
+    ck_assert_int_eq(domus_yaml_finish(yaml), -EINVAL);
+    ck_assert_msg(strstr(domus_yaml_errors(yaml), ":2:1: chat.upstream: is missing\n") != NULL,
+                  "%s", domus_yaml_errors(yaml));
+    domus_yaml_free(yaml);
 }
 END_TEST
 

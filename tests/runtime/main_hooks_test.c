@@ -287,7 +287,8 @@ START_TEST(keys_of_domus_that_have_changed_are_named)
     domt_program own;
 
     domt_tree_make(&tree);
-    write_file("names: {max: 9}\nlisteners: [{name: a, address: '127.0.0.1:1'}]\n");
+    write_file(
+        "names: {max: 9}\nsystem: {threads: 2}\nlisteners: [{name: a, address: '127.0.0.1:1'}]\n");
     domt_program_start(&own, &hooked, (const char *const[]){"--config", file, NULL}, NULL);
     domt_program_says(&own, "start");
     hang_up(&own,
@@ -297,13 +298,15 @@ START_TEST(keys_of_domus_that_have_changed_are_named)
     domt_has(own.err_text, "hooked: SIGHUP: not taken before the next start: system.threads, "
                            "system.cpus, names.max, listeners\n");
     hang_up(&own, "{}\n", "was read again\n", 2); /* they are held against those of the start */
-    domt_has(own.err_text, "not taken before the next start: names.max, listeners\n");
+    domt_has(own.err_text,
+             "not taken before the next start: system.threads, names.max, listeners\n");
     hang_up(&own,
             "groups: {max: 9, membersMax: 9}\nrouters: {max: 9, routeesMax: 9}\n"
             "memory: {enabled: false, limit: 2MiB, high: 7%, critical: 8%, interval: 9ms}\n",
             "was read again\n", 3);
-    domt_has(own.err_text, "groups.max, groups.membersMax, routers.max, routers.routeesMax, "
-                           "names.max, memory.enabled, memory.limit, memory.high and 3 more\n");
+    domt_has(own.err_text,
+             "start: system.threads, groups.max, groups.membersMax, routers.max, "
+             "routers.routeesMax, names.max, memory.enabled, memory.limit and 4 more\n");
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     ck_assert_int_eq(domt_program_end(&own), 0);
     domt_tree_remove(&tree);
