@@ -16,6 +16,7 @@
 #include <domus/group.h>
 #include <domus/hooks.h>
 #include <domus/letters.h>
+#include <domus/listen.h>
 #include <domus/memory.h>
 #include <domus/message.h>
 #include <domus/name.h>

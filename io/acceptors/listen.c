@@ -1,46 +1,15 @@
-/* This file makes a listening socket from an address such as "127.0.0.1:7000" or "[::1]:7000". Any
- * thread. */
+/* This file makes listening sockets, and sets the options that their connections inherit. */
 #include "io/acceptors/listen.h"
 
-#include <arpa/inet.h>
+#include "io/resources/endpoint.h"
+
 #include <errno.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #define MS_NS     UINT64_C(1000000)
 #define SECOND_NS (1000 * MS_NS)
-
-/* Parse a numeric address with a port. Returns the length of the socket address; -EINVAL. */
-static int parse_address(const char *address, struct sockaddr_storage *ret_socket)
-{
-    char host[64];
-    const char *colon = strrchr(address, ':');
-    char *end = NULL;
-
-    if (colon == NULL || colon == address || (size_t)(colon - address) >= sizeof host)
-        return -EINVAL;
-    long port = strtol(colon + 1, &end, 10);
-    if (end == colon + 1 || *end != '\0' || port < 0 || port > 65535)
-        return -EINVAL;
-    memcpy(host, address, (size_t)(colon - address));
-    host[colon - address] = '\0';
-
-    memset(ret_socket, 0, sizeof *ret_socket);
-    struct sockaddr_in *v4 = (struct sockaddr_in *)ret_socket;
-    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ret_socket;
-    size_t length = strlen(host);
-    if (host[0] == '[' && host[length - 1] == ']') {
-        host[length - 1] = '\0';
-        v6->sin6_family = AF_INET6;
-        v6->sin6_port = htons((uint16_t)port);
-        return inet_pton(AF_INET6, host + 1, &v6->sin6_addr) == 1 ? (int)sizeof *v6 : -EINVAL;
-    }
-    v4->sin_family = AF_INET;
-    v4->sin_port = htons((uint16_t)port);
-    return inet_pton(AF_INET, host, &v4->sin_addr) == 1 ? (int)sizeof *v4 : -EINVAL;
-}
 
 static uint64_t round_up(uint64_t ns, uint64_t unit_ns)
 {
@@ -92,33 +61,62 @@ static int set_inherited(const domi_io *io, int fd)
     return set_options(io, fd, options, sizeof options / sizeof options[0]);
 }
 
-int domi_acceptor_listen(const domi_io *io, const char *address, uint32_t backlog,
-                         uint16_t *ret_port)
+static int set_unix_buffers(const domi_io *io, int fd)
+{
+    const option options[] = {
+        {SOL_SOCKET, SO_SNDBUF, io->config->sockets.send_buffer_bytes},
+        {SOL_SOCKET, SO_RCVBUF, io->config->sockets.receive_buffer_bytes},
+    };
+
+    return set_options(io, fd, options, sizeof options / sizeof options[0]);
+}
+
+static int prepare(const domi_io *io, int fd, bool is_unix, bool shares_port)
+{
+    const option options[] = {{SOL_SOCKET, SO_REUSEPORT, shares_port}};
+    int result = is_unix ? set_unix_buffers(io, fd) : set_inherited(io, fd);
+
+    return result == 0 ? set_options(io, fd, options, 1) : result;
+}
+
+int domi_acceptor_open(const domi_io *io, const domus_endpoint *at, uint32_t backlog,
+                       bool shares_port, domus_endpoint *ret_at)
 {
     const domi_sockets *sockets = io->backend->sockets;
     struct sockaddr_storage storage;
-    struct sockaddr *socket_address = (struct sockaddr *)&storage;
-    int length = parse_address(address, &storage);
+    struct sockaddr *address = (struct sockaddr *)&storage;
+    int length = domi_endpoint_to_socket(at, &storage);
 
     if (length < 0)
-        return length;
+        return -EINVAL;
     int fd = sockets->socket(io->ring, storage.ss_family, SOCK_STREAM);
     if (fd < 0)
         return fd;
     socklen_t size = (socklen_t)length;
-    int result = set_inherited(io, fd);
+    int result = prepare(io, fd, storage.ss_family == AF_UNIX, shares_port);
     if (result == 0)
-        result = sockets->bind(io->ring, fd, socket_address, size);
+        result = sockets->bind(io->ring, fd, address, size);
     if (result == 0)
         result = sockets->listen(io->ring, fd, (int)backlog);
     if (result == 0)
-        result = sockets->address(io->ring, fd, false, socket_address, &size);
+        result = domi_endpoint_of(io, fd, false, ret_at);
     if (result != 0) {
         (void)sockets->close(io->ring, fd);
         return result;
     }
-    /* The port stands at the same place in both families. */
-    if (ret_port != NULL)
-        *ret_port = ntohs(((struct sockaddr_in *)&storage)->sin_port);
     return fd;
+}
+
+int domi_acceptor_listen(const domi_io *io, const char *address, uint32_t backlog,
+                         uint16_t *ret_port)
+{
+    domus_endpoint at;
+    int result = domus_endpoint_parse(address, &at);
+
+    if (result != 0 || at.family == AF_UNIX)
+        return -EINVAL;
+    result = domi_acceptor_open(io, &at, backlog, false, &at);
+    if (result >= 0 && ret_port != NULL)
+        *ret_port = at.port;
+    return result;
 }

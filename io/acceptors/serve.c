@@ -75,50 +75,66 @@ static void handle_accept(domi_acceptor *acceptor, const domi_completion *comple
         domi_acceptor_arm(acceptor);
 }
 
-static int mount(domus_stack *stack, void *self)
+int domi_acceptor_attach(domi_acceptor *acceptor, domi_io *io, domi_house *house)
 {
-    domi_acceptor *acceptor = *(domi_acceptor **)self;
-    domi_io *io = stack->manager->io;
     uint32_t slot = 0;
 
-    if (acceptor->held != NULL)
-        *acceptor->held = NULL;
     while (slot < DOMI_ACCEPTORS_MAX && io->acceptors[slot] != NULL)
         slot++;
-    if (slot == DOMI_ACCEPTORS_MAX) {
-        domi_socket_close(io, acceptor->fd);
-        domi_memory_free(acceptor);
-        return -ENOMEM;
-    }
+    if (slot == DOMI_ACCEPTORS_MAX)
+        return -EMFILE;
     acceptor->io = io;
-    acceptor->house = domi_stack_house(stack);
+    acceptor->house = house;
     acceptor->slot = slot;
     domi_acceptor_end_backoff(acceptor);
     acceptor->timer.kind = DOMI_TIMER_ACCEPTOR;
     domi_wheel_node_init(&acceptor->timer.node);
     io->acceptors[slot] = acceptor;
-    acceptor->house->channels.owned = acceptor;
-    acceptor->house->channels.owns = DOMI_OWNS_ACCEPTOR;
+    house->channels.owned = acceptor;
+    house->channels.owns = DOMI_OWNS_ACCEPTOR;
     domi_io_count_listener(io, 1);
+    return 0;
+}
+
+static int mount(domus_stack *stack, void *self)
+{
+    domi_acceptor *acceptor = *(domi_acceptor **)self;
+    domi_io *io = stack->manager->io;
+
+    if (acceptor->held != NULL)
+        *acceptor->held = NULL;
+    /* an actor that listens for itself has attached it already (own.c) */
+    if (acceptor->house == NULL &&
+        domi_acceptor_attach(acceptor, io, domi_stack_house(stack)) != 0) {
+        domi_socket_close(io, acceptor->fd);
+        domi_memory_free(acceptor);
+        return -ENOMEM;
+    }
     if (io->failed != 0) {
         domi_acceptor_fail(acceptor); /* nothing would come back from the ring */
         return 0;
     }
-    domi_acceptor_arm(acceptor);
+    if (!acceptor->stopping)
+        domi_acceptor_arm(acceptor);
     if (io->draining)
         domi_acceptor_drain(acceptor);
     return 0;
 }
 
-static void stop_listening(domus_stack *stack, void *self)
+void domi_acceptor_end(domi_acceptor *acceptor)
 {
-    domi_acceptor *acceptor = *(domi_acceptor **)self;
-    domi_io *io = stack->manager->io;
+    domi_io *io = acceptor->io;
 
     domi_wheel_cancel(&io->wheel, &acceptor->timer.node);
     io->acceptors[acceptor->slot] = NULL;
     domi_acceptor_close(acceptor);
     domi_memory_free(acceptor);
+}
+
+static void stop_listening(domus_stack *stack, void *self)
+{
+    (void)stack;
+    domi_acceptor_end(*(domi_acceptor **)self);
 }
 
 const domus_behaviour domi_acceptor_behaviour = {

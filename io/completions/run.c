@@ -6,6 +6,7 @@
 #include "io/completions/run.h"
 
 #include "io/acceptors/hand_over.h"
+#include "io/acceptors/serve.h"
 #include "io/acceptors/stop.h"
 #include "io/channels/close.h"
 #include "io/channels/ready.h"
@@ -226,20 +227,28 @@ static uint32_t stop_channel(domi_house *house, domus_channel *channel)
     return 1;
 }
 
+static uint32_t stop_acceptor(const domi_manager *manager, domi_house *house,
+                              domi_acceptor *acceptor)
+{
+    uint32_t left = domi_acceptor_stop(acceptor);
+
+    /* the thread has ended: closing the ring cancels the operations in flight */
+    if (left != 0 && !manager->ending.has_stopped)
+        return left;
+    house->channels.owned = NULL;
+    /* an acceptor whose actor was mounted is freed by its on_stop */
+    if (domi_house_is_stopping_unmounted(house) || house->state == DOMI_MOUNTING)
+        domi_acceptor_end(acceptor);
+    return 0;
+}
+
 uint32_t domi_channels_stop(domi_manager *manager, domi_house *house)
 {
-    uint32_t left;
-
     if (house->channels.owned == NULL)
         return 0;
-    if (house->channels.owns == DOMI_OWNS_CHANNEL)
-        return stop_channel(house, channel_of(house));
-    left = domi_acceptor_stop(house->channels.owned);
-    if (manager->ending.has_stopped)
-        left = 0; /* the thread has ended: closing the ring cancels the operations in flight */
-    if (left == 0)
-        house->channels.owned = NULL;
-    return left;
+    return house->channels.owns == DOMI_OWNS_CHANNEL
+               ? stop_channel(house, channel_of(house))
+               : stop_acceptor(manager, house, house->channels.owned);
 }
 
 bool domi_channels_handle_event(domi_manager *manager, domi_house *house, domi_envelope *message)

@@ -1,0 +1,44 @@
+/* Listeners that actors make for themselves, at any time. (A listener that the configuration names
+ * is served by domus_serve() on all threads, see domus/system.h.) */
+#ifndef DOMUS_LISTEN_H
+#define DOMUS_LISTEN_H
+
+#include <domus/actor.h>
+#include <domus/endpoint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* All fields may be 0. */
+typedef struct domus_listen_options {
+    uint32_t backlog; /* connections that wait to be accepted; 0: 4,096. The kernel caps it at
+                         net.core.somaxconn */
+    bool shares_port; /* SO_REUSEPORT: others may listen there, too, and the kernel spreads the
+                         connections. So an actor on each thread can have a listener of its own */
+} domus_listen_options;
+
+/* Listen at `at`: an IPv4 or IPv6 endpoint (port 0: the kernel chooses one), or a Unix socket with
+ * a path or an abstract name. The running actor, a channels actor, gets the connections, which are
+ * its channels (domus/channel.h), on its own thread. The limits and time-outs of `channel` in the
+ * configuration hold.
+ *
+ * The listener is a child of the running actor. domus_stop() of `ret_listener` closes it:
+ * connections that wait there are reset and counted, and channels stay. It ends with the running
+ * actor, or in a drain. A path of a Unix socket is made by this call and stays in the file system
+ * when the listener ends; whoever listens there again removes it before that. `options` (NULL: all
+ * 0), `ret_listener` and `ret_at` (the endpoint with the port that was chosen) may be NULL.
+ *
+ * Returns 0; -EINVAL if the actor is no channels actor, or `at` names nothing; -EMFILE when the
+ * thread has 64 listeners; -ESHUTDOWN when the actor or the system stops; -EOPNOTSUPP in a test kit
+ * without a network; -ENOMEM; the error of socket(2), bind(2) or listen(2).
+ * Thread-safety: from a handler, with its stack. */
+DOMUS_API int domus_listen(domus_stack *stack, const domus_endpoint *at,
+                           const domus_listen_options *options, domus_address *ret_listener,
+                           domus_endpoint *ret_at);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,90 @@
+/* Listeners that an actor makes for itself. The acceptor is a child of that actor, on the same
+ * thread, and hands its connections to that actor only. */
+#include "base/memory.h"
+#include "house/conversation/stack.h"
+#include "house/family/birth.h"
+#include "io/acceptors/listen.h"
+#include "io/acceptors/serve.h"
+#include "io/resources/socket.h"
+
+#include <domus/listen.h>
+
+#include <errno.h>
+
+#define BACKLOG_DEFAULT 4096u
+
+/* Spawn the actor of the acceptor, and give the acceptor its place at once: the listener is open,
+ * and an actor that is stopped before its mount has no function that could close it. */
+static int spawn_acceptor(domi_manager *manager, domi_house *owner, domi_acceptor *acceptor,
+                          domus_address *ret_listener)
+{
+    int result = domi_house_spawn_child(manager, owner, manager, &domi_acceptor_behaviour,
+                                        &acceptor, NULL, ret_listener);
+
+    if (result != 0)
+        return result;
+    /* there is a free place: domus_listen() has looked */
+    result = domi_acceptor_attach(acceptor, manager->io, ret_listener->house);
+    DOMI_CHECK(result == 0);
+    return 0;
+}
+
+static bool has_place(const domi_io *io)
+{
+    for (uint32_t i = 0; i < DOMI_ACCEPTORS_MAX; i++) {
+        if (io->acceptors[i] == NULL)
+            return true;
+    }
+    return false;
+}
+
+static int open_listener(domi_manager *manager, domi_house *house, const domus_endpoint *at,
+                         const domus_listen_options *options, domus_address *ret_listener,
+                         domus_endpoint *ret_at)
+{
+    uint32_t backlog = options->backlog != 0 ? options->backlog : BACKLOG_DEFAULT;
+    domi_io *io = manager->io;
+    domi_acceptor *acceptor = domi_memory_new(sizeof *acceptor + sizeof acceptor->targets[0]);
+
+    if (acceptor == NULL)
+        return -ENOMEM;
+    acceptor->target_count = 1;
+    acceptor->targets[0] = (domi_acceptor_target){domi_house_address(house), io};
+    int result = domi_acceptor_open(io, at, backlog, options->shares_port, ret_at);
+    if (result >= 0) {
+        acceptor->fd = result;
+        result = spawn_acceptor(manager, house, acceptor, ret_listener);
+        if (result == 0)
+            return 0;
+        domi_socket_close(io, acceptor->fd);
+    }
+    domi_memory_free(acceptor);
+    return result;
+}
+
+int domus_listen(domus_stack *stack, const domus_endpoint *at, const domus_listen_options *options,
+                 domus_address *ret_listener, domus_endpoint *ret_at)
+{
+    static const domus_listen_options defaults = {0};
+    domi_house *house = domi_stack_house(stack);
+    domi_manager *manager = stack->manager;
+    domus_address listener;
+    domus_endpoint actual;
+
+    if (house->behaviour->kind != DOMUS_CHANNELS ||
+        (options != NULL && options->backlog > INT32_MAX))
+        return -EINVAL;
+    if (manager->io == NULL)
+        return -EOPNOTSUPP;
+    if (!has_place(manager->io))
+        return -EMFILE;
+    int result = open_listener(manager, house, at, options != NULL ? options : &defaults, &listener,
+                               &actual);
+    if (result != 0)
+        return result;
+    if (ret_listener != NULL)
+        *ret_listener = listener;
+    if (ret_at != NULL)
+        *ret_at = actual;
+    return 0;
+}

@@ -1,0 +1,283 @@
+/* Listeners that actors make for themselves: on TCP and on Unix sockets, at any time, and closed
+ * again, also before they have begun. */
+#include "tests/runtime/running.h"
+
+#include <domus/listen.h>
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* What an actor is told to do, and what came of it. */
+typedef struct order {
+    const char *at;
+    bool shares_port;
+    bool stops_at_once;
+    uint32_t times; /* how often it listens there */
+} order;
+
+static const domus_type order_type = {.name = "order", .size = sizeof(order)};
+static const domus_type stop_type = {.name = "stop"};
+
+static _Atomic int result;
+static _Atomic uint32_t done;
+static _Atomic uint32_t closed;
+static domus_address listener; /* of the last listen; read after `done` */
+static domus_endpoint found;
+
+static int on_order(domus_stack *stack, void *self, const void *payload)
+{
+    order now;
+    domus_endpoint at;
+
+    (void)self;
+    memcpy(&now, payload, sizeof now);
+    ck_assert_int_eq(domus_endpoint_parse(now.at, &at), 0);
+    const domus_listen_options options = {.shares_port = now.shares_port};
+    int last = 0;
+    for (uint32_t i = 0; i < now.times && last == 0; i++) {
+        last = domus_listen(stack, &at, &options, &listener, &found);
+        if (last == 0 && now.stops_at_once)
+            ck_assert_int_eq(domus_stop(stack, listener), 0);
+    }
+    atomic_store(&result, last);
+    atomic_fetch_add(&done, 1);
+    return 0;
+}
+
+static int on_stop_order(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    atomic_store(&result, domus_stop(stack, listener));
+    atomic_fetch_add(&done, 1);
+    return 0;
+}
+
+static int echo(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+{
+    (void)self;
+    return domus_channel_write(stack, channel, bytes);
+}
+
+static void on_close(domus_stack *stack, void *self, domus_channel *channel, int error)
+{
+    (void)stack, (void)self, (void)channel, (void)error;
+    atomic_fetch_add(&closed, 1);
+}
+
+static const domus_on rows[] = {
+    {&order_type, on_order, 0}, {&stop_type, on_stop_order, 0}, {NULL, NULL, 0}};
+static const domus_behaviour echoing = {
+    .name = "echoing",
+    .kind = DOMUS_CHANNELS,
+    .on = rows,
+    .on_read = echo,
+    .on_close = on_close,
+};
+static const domus_behaviour business = {.name = "business", .on = rows};
+
+static domus_system *system_;
+
+static domus_address begin(const domus_behaviour *behaviour)
+{
+    domus_config config = domt_config(2);
+
+    config.listener_count = 0;
+    system_ = domt_start(&config);
+    return domt_spawn(system_, 0, behaviour, NULL);
+}
+
+static void tell(domus_address to, const domus_type *type, const order *what)
+{
+    uint32_t before = atomic_load(&done);
+
+    domt_notice(system_, to, type, what);
+    DOMT_WAIT_FOR(10, atomic_load(&done) == before + 1);
+}
+
+static int listen_at(domus_address actor, const char *at)
+{
+    tell(actor, &order_type, &(order){.at = at, .times = 1});
+    return atomic_load(&result);
+}
+
+/* Returns a connection to the endpoint that was found; -1 with errno. */
+static int connect_there(void)
+{
+    struct sockaddr_storage storage = {0};
+    struct sockaddr_in *v4 = (struct sockaddr_in *)&storage;
+    struct sockaddr_un *name = (struct sockaddr_un *)&storage;
+    socklen_t size = sizeof *v4;
+    int fd = socket(found.family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_ge(fd, 0);
+    storage.ss_family = found.family;
+    if (found.family == AF_INET) {
+        v4->sin_port = htons(found.port);
+        memcpy(&v4->sin_addr, found.bytes, 4);
+    } else {
+        memcpy(name->sun_path, found.bytes, found.size);
+        size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + found.size);
+    }
+    if (connect(fd, (struct sockaddr *)&storage, size) == 0)
+        return fd;
+    int error = errno;
+    (void)close(fd);
+    errno = error;
+    return -1;
+}
+
+static void hold_echo(int fd)
+{
+    char byte = 'x';
+
+    ck_assert_int_eq(send(fd, &byte, 1, 0), 1);
+    byte = 0;
+    ck_assert_int_eq(recv(fd, &byte, 1, 0), 1);
+    ck_assert_int_eq(byte, 'x');
+}
+
+START_TEST(listener_is_opened_and_closed_while_its_channels_stay)
+{
+    domus_address actor = begin(&echoing);
+
+    ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), 0);
+    ck_assert_uint_ne(found.port, 0);
+    int fd = connect_there();
+    ck_assert_int_ge(fd, 0);
+    hold_echo(fd);
+    tell(actor, &stop_type, NULL);
+    ck_assert_int_eq(atomic_load(&result), 0);
+    int again = 0;
+    DOMT_WAIT_FOR(10, (again = connect_there()) < 0 || close(again) != 0);
+    ck_assert_int_eq(errno, ECONNREFUSED);
+    hold_echo(fd);
+    ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), 0); /* and another one */
+    again = connect_there();
+    ck_assert_int_ge(again, 0);
+    hold_echo(again);
+    hold_echo(fd);
+    (void)close(fd);
+    (void)close(again);
+    domt_end(system_);
+}
+END_TEST
+
+START_TEST(unix_sockets_are_listened_at_by_path_and_by_name)
+{
+    char at[2][64];
+
+    (void)snprintf(at[0], sizeof at[0], "unix:@domus-listen-%d", (int)getpid());
+    (void)snprintf(at[1], sizeof at[1], "unix:/tmp/domus-listen-%d", (int)getpid());
+    domus_address actor = begin(&echoing);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(listen_at(actor, at[i]), 0);
+        int fd = connect_there();
+        ck_assert_int_ge(fd, 0);
+        hold_echo(fd);
+        (void)close(fd);
+        ck_assert_int_eq(listen_at(actor, at[i]), -EADDRINUSE);
+    }
+    DOMT_WAIT_FOR(10, atomic_load(&closed) == 2);
+    domt_end(system_);
+    ck_assert_int_eq(unlink(at[1] + strlen("unix:")), 0); /* it stays, as the header says */
+}
+END_TEST
+
+START_TEST(port_is_shared_only_if_both_want_that)
+{
+    domus_address first = begin(&echoing);
+    domus_address second = domt_spawn(system_, 1, &echoing, NULL);
+    char at[32];
+
+    tell(first, &order_type, &(order){.at = "127.0.0.1:0", .shares_port = true, .times = 1});
+    ck_assert_int_eq(atomic_load(&result), 0);
+    (void)snprintf(at, sizeof at, "127.0.0.1:%u", found.port);
+    ck_assert_int_eq(listen_at(second, at), -EADDRINUSE);
+    tell(second, &order_type, &(order){.at = at, .shares_port = true, .times = 1});
+    ck_assert_int_eq(atomic_load(&result), 0);
+    for (int i = 0; i < 64; i++) {
+        int fd = connect_there();
+        ck_assert_int_ge(fd, 0);
+        hold_echo(fd);
+        (void)close(fd);
+    }
+    for (uint32_t i = 0; i < 2; i++) /* the kernel gave each some of them */
+        ck_assert_uint_ne(domt_profile(system_, i).received_bytes, 0);
+    domt_end(system_);
+}
+END_TEST
+
+/* Its actor is stopped before it was mounted, so only the stop can close and free it. */
+START_TEST(listener_that_is_stopped_at_once_leaves_nothing)
+{
+    uint32_t before = domt_entries("/proc/self/fd");
+
+    domus_address actor = begin(&echoing);
+    uint32_t running = domt_entries("/proc/self/fd");
+    for (int i = 0; i < 20; i++) { /* more than a thread has places for */
+        tell(actor, &order_type, &(order){.at = "127.0.0.1:0", .stops_at_once = true, .times = 10});
+        ck_assert_int_eq(atomic_load(&result), 0);
+        DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == running);
+    }
+    domt_end(system_);
+    ck_assert_uint_eq(domt_entries("/proc/self/fd"), before);
+}
+END_TEST
+
+START_TEST(thread_has_so_many_listeners_and_no_more)
+{
+    domus_address actor = begin(&echoing);
+
+    tell(actor, &order_type, &(order){.at = "127.0.0.1:0", .times = 64});
+    ck_assert_int_eq(atomic_load(&result), 0);
+    int fd = connect_there(); /* the last one works */
+    ck_assert_int_ge(fd, 0);
+    hold_echo(fd);
+    ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), -EMFILE);
+    tell(actor, &stop_type, NULL);
+    DOMT_WAIT_FOR(10, listen_at(actor, "127.0.0.1:0") == 0);
+    (void)close(fd);
+    domt_end(system_); /* a stop of the system closes them all */
+}
+END_TEST
+
+START_TEST(who_may_not_listen_is_told)
+{
+    domus_address actor = begin(&business);
+
+    ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), -EINVAL);
+    domus_address other = domt_spawn(system_, 1, &echoing, NULL);
+    ck_assert_int_eq(listen_at(other, "192.0.2.1:0"), -EADDRNOTAVAIL);
+    ck_assert_int_eq(listen_at(other, "unix:/nowhere/at/all"), -ENOENT);
+    domt_end(system_);
+}
+END_TEST
+
+/* The listener is a child: it goes with its owner, and so do the channels. */
+START_TEST(listener_ends_with_its_owner)
+{
+    domus_address actor = begin(&echoing);
+
+    ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), 0);
+    int fd = connect_there();
+    ck_assert_int_ge(fd, 0);
+    hold_echo(fd);
+    ck_assert_int_eq(domus_outside_stop(system_, actor), 0);
+    char byte;
+    ck_assert_int_eq(recv(fd, &byte, 1, 0), 0);
+    (void)close(fd);
+    DOMT_WAIT_FOR(10, atomic_load(&closed) == 1);
+    ck_assert_int_lt(connect_there(), 0);
+    domt_end(system_);
+}
+END_TEST
+
+DOMT_MAIN("listen", 60, listener_is_opened_and_closed_while_its_channels_stay,
+          unix_sockets_are_listened_at_by_path_and_by_name, port_is_shared_only_if_both_want_that,
+          listener_that_is_stopped_at_once_leaves_nothing, thread_has_so_many_listeners_and_no_more,
+          who_may_not_listen_is_told, listener_ends_with_its_owner)
