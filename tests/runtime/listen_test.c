@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* What an actor is told to do, and what came of it. */
+/* An order to an actor to listen; `result` has what came of it. */
 typedef struct order {
     const char *at;
     bool shares_port;
