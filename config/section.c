@@ -37,7 +37,7 @@ static int put_text(const domus_config_key *key, char *into, const char *text, c
     if (domus_config_key_put(&row, &checked, 0, text, error, error_size) < 0)
         return -EINVAL;
     memset(into, 0, text_size(key));
-    memcpy(into, checked, strlen(checked));
+    memcpy(into, checked, strlen(checked) + 1);
     return 0;
 }
 

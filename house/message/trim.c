@@ -24,8 +24,8 @@ static uint64_t mapped_bytes(const domi_manager *manager)
  * used is looked at, too. */
 static bool is_short(const domi_manager *manager)
 {
-    return manager->memory.pressure_seen != DOMUS_MEMORY_NORMAL || manager->memory.at_max ||
-           domi_memory_is_tight();
+    return manager->memory.pressure_seen != DOMUS_MEMORY_NORMAL || domi_memory_is_tight() ||
+           manager->memory.at_max;
 }
 
 /* Returns the next longer wait between passes. */
@@ -48,9 +48,10 @@ static void note_growth(domi_manager *manager, uint64_t now_ns)
         trim->mapped = mapped;
         trim->next_ns = now_ns + trim->wait_ns;
     }
-    if (is_short(manager))
-        trim->short_ns = now_ns + LAST_WAIT_NS;
-    if (is_short(manager) && trim->next_ns > now_ns + SHORT_WAIT_NS)
+    if (!is_short(manager))
+        return;
+    trim->short_ns = now_ns + LAST_WAIT_NS;
+    if (trim->next_ns > now_ns + SHORT_WAIT_NS)
         trim->next_ns = now_ns + SHORT_WAIT_NS;
 }
 
