@@ -279,6 +279,16 @@ END_TEST
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
+/* Returns how many slots of the table are taken. */
+static uint32_t count_taken_slots(const domi_io *io)
+{
+    uint32_t count = io->slots_used;
+
+    for (uint32_t slot = io->free_slot; slot != UINT32_MAX; slot = io->slots[slot].next_free)
+        count--;
+    return count;
+}
+
 /* Whatever allocation fails, the descriptor stays with the caller and nothing is left behind. */
 START_TEST(connection_without_memory_is_not_adopted)
 {
@@ -298,6 +308,7 @@ START_TEST(connection_without_memory_is_not_adopted)
         } else {
             ck_assert_int_eq(result, -ENOMEM);
             ck_assert_uint_eq(lines->bed.io.open, 0);
+            ck_assert_uint_eq(count_taken_slots(&lines->bed.io), 0);
             ck_assert(domt_bed_is_open(fd));
             close(fd);
             refused++;

@@ -200,6 +200,7 @@ int domt_step_act(domt_step *step);
 /* --- actors: storm_actors.c ------------------------------------------------------------------- */
 
 extern const domus_behaviour domt_storm_wild, domt_storm_calm, domt_storm_boss, domt_storm_hermit;
+extern const domus_on domt_storm_rows[]; /* of actors whose state is a domt_doer */
 extern const domus_process domt_storm_process;
 
 #endif

@@ -206,7 +206,7 @@ static int on_restart(domus_stack *stack, void *self_, int error)
 
 #define TALK sizeof(domt_talk)
 
-static const domus_on wild_rows[] = {
+const domus_on domt_storm_rows[] = {
     {&domt_storm_note, on_notice, TALK},
     {&domt_storm_letter, on_notice, TALK},
     {&domt_storm_news, on_notice, TALK},
@@ -228,8 +228,8 @@ static const domus_supervision restarting = {.intensity = 1000, .otherwise = DOM
         .supervision = supervised, .mount_frame_size = TALK,                                       \
     }
 
-const domus_behaviour domt_storm_wild = BEHAVIOUR("wild", wild_rows, NULL);
-const domus_behaviour domt_storm_boss = BEHAVIOUR("boss", wild_rows, &restarting);
+const domus_behaviour domt_storm_wild = BEHAVIOUR("wild", domt_storm_rows, NULL);
+const domus_behaviour domt_storm_boss = BEHAVIOUR("boss", domt_storm_rows, &restarting);
 
 /* A calm actor has no frames, so it asks nobody. */
 const domus_behaviour domt_storm_calm = {

@@ -1,0 +1,200 @@
+/* The channels of the storm: connections whose actors do what all actors of the storm do, besides
+ * what only channels can do. There are three kinds of owners: one whose channels have states of
+ * their own, one whose channels share its state, and one whose channels' conversations go on. */
+#include "tests/runtime/storm_channels.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+_Atomic uint64_t domt_channels_open, domt_channels_mounted, domt_channels_deeds[DOMT_LINE_DEEDS];
+
+static _Atomic uint64_t next_seed;
+
+/* The record of a channel, from on_open to on_close. */
+typedef struct record {
+    domus_channel *channel;
+    domus_address actor;
+} record;
+
+static void did(enum domt_line_deed deed)
+{
+    atomic_fetch_add(&domt_channels_deeds[deed], 1);
+}
+
+/* The channel has been opened and not closed, and its actor runs. */
+static void hold_open(const domus_stack *stack, const domus_channel *channel)
+{
+    const record *own = domus_channel_data(channel);
+    domus_address self = domus_self(stack);
+
+    if (own == NULL || own->channel != channel || own->actor.house != self.house ||
+        own->actor.lease != self.lease || domus_channel_running(stack) != channel)
+        domt_storm_wrong("a function of a channel was called for another one");
+}
+
+/* --- conversations ---------------------------------------------------------------------------- */
+
+static int go_on(domus_stack *stack, void *self, const domus_answer *answer);
+
+/* Conversations of these functions have no frame, so they ask nobody. */
+static int act(domus_stack *stack, void *self)
+{
+    domt_step step = {.stack = stack, .self = self, .then = go_on, .depth = 1};
+
+    return domt_step_act(&step);
+}
+
+static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)answer;
+    domus_channel *channel = domus_channel_running(stack);
+
+    if (channel != NULL && domus_channel_data(channel) != NULL)
+        hold_open(stack, channel);
+    else
+        did(DOMT_LINE_OUTLIVED);
+    int result = act(stack, self);
+    return result == -EINVAL ? 0 : result;
+}
+
+/* --- functions of a channel ------------------------------------------------------------------- */
+
+static int mount_line(domus_stack *stack, void *self_)
+{
+    domt_doer *self = self_;
+
+    self->seed = atomic_fetch_add(&next_seed, 1);
+    domi_random_init(&self->dice, self->seed);
+    atomic_fetch_add(&domt_channels_mounted, 1);
+    if (domi_random_below(&self->dice, 16) == 0) {
+        atomic_fetch_sub(&domt_channels_mounted, 1);
+        did(DOMT_LINE_UNMOUNTED);
+        return -EACCES;
+    }
+    int result = act(stack, self);
+    return result < 0 ? 0 : result;
+}
+
+static void stop_line(domus_stack *stack, void *self_)
+{
+    domt_doer *self = self_;
+
+    if (domus_channel_running(stack) != NULL)
+        domt_storm_wrong("on_stop came before on_close");
+    for (uint32_t i = 0; i < 2; i++) {
+        domus_message_free(stack, self->held[i]);
+        self->held[i] = NULL;
+    }
+    atomic_fetch_sub(&domt_channels_mounted, 1);
+}
+
+static int open_line(domus_stack *stack, void *self, domus_channel *channel)
+{
+    record *own = malloc(sizeof *own);
+
+    *own = (record){channel, domus_self(stack)};
+    if (domus_channel_data(channel) != NULL)
+        domt_storm_wrong("a channel was opened twice");
+    domus_channel_set_data(channel, own);
+    atomic_fetch_add(&domt_channels_open, 1);
+    domt_crowd_set((uint32_t)domi_random_below(&((domt_doer *)self)->dice, DOMT_STORM_CROWD),
+                   own->actor);
+    return act(stack, self);
+}
+
+/* Do what only a channel can do. */
+static int use_channel(domus_stack *stack, domt_doer *self, domus_channel *channel)
+{
+    domus_buffer *bytes;
+
+    switch (domi_random_below(&self->dice, 24)) {
+    case 0:
+        did(DOMT_LINE_CLOSE);
+        return domus_channel_close(stack, channel) == -EPERM ? -EIO : 0;
+    case 1:
+        did(DOMT_LINE_RESET);
+        return domus_channel_reset(stack, channel, -ECANCELED);
+    case 2:
+        did(DOMT_LINE_FINISH);
+        return domus_channel_finish(stack, channel) == -EPERM ? -EIO : 0;
+    case 3:
+        did(DOMT_LINE_PAUSE);
+        (void)domus_channel_pause(stack, channel);
+        return 0;
+    case 4:
+        did(DOMT_LINE_STOP);
+        return domus_stop(stack, domus_self(stack));
+    case 5:
+        did(DOMT_LINE_REFUSE);
+        return -EPROTO;
+    case 6:
+        did(DOMT_LINE_ESCALATE);
+        return domus_escalate(stack, -EPROTO);
+    default:
+        (void)domus_channel_resume(stack, channel);
+        if (domus_buffer_new(stack, 1 + domi_random_below(&self->dice, 4000), &bytes) == 0)
+            (void)domus_channel_write(stack, channel, bytes);
+        return 0;
+    }
+}
+
+static int read_line(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+{
+    hold_open(stack, channel);
+    domus_buffer_free(bytes);
+    did(DOMT_LINE_READ);
+    int result = use_channel(stack, self, channel);
+    return result != 0 ? result : act(stack, self);
+}
+
+static int end_line(domus_stack *stack, void *self, domus_channel *channel)
+{
+    hold_open(stack, channel);
+    return domi_random_below(&((domt_doer *)self)->dice, 4) != 0
+               ? domus_channel_close(stack, channel)
+               : act(stack, self);
+}
+
+static void close_line(domus_stack *stack, void *self, domus_channel *channel, int error)
+{
+    record *own = domus_channel_data(channel);
+
+    (void)error;
+    hold_open(stack, channel);
+    domus_channel_set_data(channel, NULL);
+    free(own);
+    atomic_fetch_sub(&domt_channels_open, 1);
+    domt_step step = {.stack = stack, .self = self, .then = go_on}; /* it waits for nothing */
+    (void)domt_step_act(&step);
+}
+
+/* --- behaviours ------------------------------------------------------------------------------- */
+
+#define LINE                                                                                       \
+    .kind = DOMUS_CHANNELS, .state_size = sizeof(domt_doer), .on = domt_storm_rows,                \
+    .on_mount = mount_line, .on_stop = stop_line, .on_open = open_line, .on_read = read_line,      \
+    .on_end = end_line, .on_close = close_line, .supervision = &escalating
+
+static const domus_supervision escalating = {.otherwise = DOMUS_ESCALATE};
+static const domus_behaviour own = {.name = "own", LINE};
+static const domus_behaviour shared = {.name = "shared", LINE, .shares_state = true};
+static const domus_behaviour lasting = {.name = "lasting", LINE, .conversations_go_on = true};
+
+static int mount_owner(domus_stack *stack, void *self_)
+{
+    domt_doer *self = self_;
+
+    (void)stack;
+    domi_random_init(&self->dice, self->seed + atomic_fetch_add(&next_seed, 1));
+    atomic_fetch_add(&domt_channels_mounted, 1);
+    return 0;
+}
+
+#define OWNER(its_name, of)                                                                        \
+    {                                                                                              \
+        .name = its_name, .kind = DOMUS_CHANNELS, .state_size = sizeof(domt_doer),                 \
+        .on = domt_storm_rows, .on_mount = mount_owner, .on_stop = stop_line, .channel = (of)      \
+    }
+
+const domus_behaviour domt_storm_owners[DOMT_STORM_OWNERS] = {
+    OWNER("of own", &own), OWNER("of shared", &shared), OWNER("of lasting", &lasting)};
