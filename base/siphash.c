@@ -8,6 +8,7 @@ static uint64_t rotate_left(uint64_t word, unsigned by)
     return word << by | word >> (64 - by);
 }
 
+/* Do `count` rounds of SipHash on the state. */
 static void rounds(uint64_t state[4], unsigned count)
 {
     for (; count > 0; count--) {
@@ -24,6 +25,7 @@ static void rounds(uint64_t state[4], unsigned count)
     }
 }
 
+/* Take the next word of the message into the state. */
 static void mix(uint64_t state[4], uint64_t word)
 {
     state[3] ^= word;

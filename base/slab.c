@@ -42,6 +42,7 @@ void domi_slab_fini(domi_slab *slab)
  * first chunk is not populated, because most slabs use only little of it. */
 #define POPULATE_BYTES (64u * 1024)
 
+/* Have the kernel map the next pages of the newest chunk, POPULATE_BYTES at most. */
 static void populate(domi_slab *slab)
 {
     size_t left = (size_t)(slab->carve_end - slab->populated);
@@ -51,6 +52,7 @@ static void populate(domi_slab *slab)
     slab->populated += bytes;
 }
 
+/* True if the next chunk is to be made of huge pages. */
 static bool is_next_huge(const domi_slab *slab)
 {
     return slab->mapped_bytes >= DOMI_MEMORY_HUGE && slab->chunk_bytes <= DOMI_MEMORY_HUGE;
@@ -81,6 +83,7 @@ static domi_slab_chunk *chunk_small(const domi_slab *slab)
     return chunk;
 }
 
+/* Returns the number of an object in its chunk, from 0. */
 static uint32_t number_in_chunk(const domi_slab *slab, domi_slab_chunk *chunk, const char *object)
 {
     return (uint32_t)((size_t)(object - domi_slab_first_object(slab, chunk)) / slab->object_bytes);

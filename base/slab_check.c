@@ -12,6 +12,7 @@
 #define MARKED_MAX  32768u /* objects of a chunk that can be marked: 2 MiB of the smallest ones */
 #define MARKED_WORD 64u    /* bits of a word of marks */
 
+/* True if the object lies in the chunk. */
 static bool lies_in(const domi_slab_chunk *chunk, const void *object)
 {
     return (uintptr_t)object - (uintptr_t)chunk < chunk->bytes;
@@ -26,6 +27,7 @@ static const domi_slab_chunk *chunk_of(const domi_slab *slab, const void *object
     return NULL;
 }
 
+/* Returns the first object of the chunk. */
 static const char *first_of(const domi_slab *slab, const domi_slab_chunk *chunk)
 {
     return domi_slab_first_object(slab, (domi_slab_chunk *)(uintptr_t)chunk);

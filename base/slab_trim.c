@@ -77,6 +77,7 @@ bool domi_slab_trim_begin(domi_slab *slab)
     return true;
 }
 
+/* True if the object lies in the chunk. */
 static bool lies_in(const domi_slab_chunk *chunk, const void *object)
 {
     return (uintptr_t)object - (uintptr_t)chunk < chunk->bytes;
@@ -102,6 +103,7 @@ static domi_slab_chunk *chunk_of(trim *now, const void *object)
     return now->last;
 }
 
+/* Move at most `objects` free objects from `rest` to the lists of their chunks. */
 static void sort(trim *now, uint32_t objects)
 {
     for (void *object = now->rest; object != NULL && objects != 0; objects--) {
@@ -215,6 +217,7 @@ static void take_back(domi_slab *slab)
     }
 }
 
+/* End the trim: the slab gets all objects that the trim has not given away. */
 static void give_all_back(domi_slab *slab)
 {
     trim *now = slab->trim;

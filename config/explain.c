@@ -114,6 +114,7 @@ static const char *kind_name(enum domi_yaml_node_kind kind)
                                         : "a single value";
 }
 
+/* Returns the kind of node that the schema wants here. */
 static enum domi_yaml_node_kind kind_wanted(const cyaml_schema_value_t *value)
 {
     return value->type == CYAML_MAPPING    ? DOMI_YAML_MAPPING

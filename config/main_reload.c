@@ -83,6 +83,7 @@ struct kept {
     uint32_t count;
 };
 
+/* Note the path of a key whose new value takes effect only at the next start. */
 static void keep(struct kept *kept, const char *path)
 {
     if (kept->count++ < KEPT_SHOWN_MAX)

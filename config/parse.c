@@ -27,6 +27,7 @@ struct pass {
     char value[DOMI_YAML_VALUE_MAX + 1]; /* the value that is read */
 };
 
+/* Returns the place in the source that libyaml's mark names. */
 static struct domi_yaml_origin origin(const struct pass *pass, const yaml_mark_t *mark)
 {
     return (struct domi_yaml_origin){

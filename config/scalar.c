@@ -26,6 +26,7 @@ static const struct unit times[] = {{"ns", 1},     {"us", US},         {"ms", MS
 static const struct unit sizes[] = {
     {"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {NULL, 0}};
 
+/* Returns the table of units that a value of this kind may have. */
 static const struct unit *units_of(domus_config_kind kind)
 {
     switch (kind) {

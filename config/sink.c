@@ -114,6 +114,7 @@ static place *fill_begin(domi_sink *sink, uint64_t *ret_position)
     }
 }
 
+/* Publish a place that was filled, and wake the sink's thread. */
 static void fill_end(domi_sink *sink, place *filled, uint64_t position)
 {
     filled->dropped_before = 0;

@@ -22,6 +22,7 @@ static int add_text(struct domi_yaml_tree *tree, const char *text, size_t *ret_p
     return 0;
 }
 
+/* Add a node as the last child of its parent. */
 static void link_child(struct domi_yaml_tree *tree, uint32_t parent, uint32_t child)
 {
     struct domi_yaml_node *above = &tree->nodes[parent];

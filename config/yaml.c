@@ -268,6 +268,7 @@ int domus_yaml_load(domus_yaml *yaml, const char *path)
     return finish_reading(yaml, result);
 }
 
+/* Set one value from a text as "io.backend=epoll". */
 static int set_from(domus_yaml *yaml, uint32_t source, const char *assignment)
 {
     const struct domi_yaml_origin at = {.file = source};

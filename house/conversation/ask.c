@@ -188,6 +188,7 @@ static domi_envelope *ask_at_hand(const domus_stack *stack)
     return stack->ask;
 }
 
+/* Returns why there is no ask to answer: -EALREADY; -EINVAL. */
 static int none_at_hand(const domus_stack *stack)
 {
     return stack->answered ? -EALREADY : -EINVAL;

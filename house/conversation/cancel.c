@@ -78,6 +78,7 @@ typedef struct batch {
     uint32_t left;          /* entries of `what` that were not found yet */
 } batch;
 
+/* Returns the place in `at` at which the search for a promise begins. */
 static uint32_t place_of(const domi_promise *promise)
 {
     return (uint32_t)((uintptr_t)promise / sizeof(domi_promise) * UINT64_C(0x9e3779b97f4a7c15) >>
@@ -98,6 +99,7 @@ static void add_to_batch(batch *now, const domi_envelope *message)
     now->left++;
 }
 
+/* True if the batch cancels this ask; counts it as found. */
 static bool is_meant(batch *now, const domi_envelope *ask)
 {
     const domi_return *back = domi_envelope_return((domi_envelope *)(uintptr_t)ask);

@@ -91,6 +91,7 @@ int domus_receive_add(domus_stack *stack, const domus_pattern *pattern, uint64_t
     return begin_receive(stack, pattern, within_ns, tag, &promise);
 }
 
+/* True if the receive's pattern accepts the message. */
 static bool takes(const domi_house *house, const domus_pattern *pattern, const void *frame,
                   domi_envelope *message)
 {
@@ -165,6 +166,7 @@ static domi_envelope *search_mail(domi_manager *manager, domi_house *house, uint
     return NULL;
 }
 
+/* Returns the oldest receive that only looks at mail that waits already; NULL: none. */
 static domi_promise *first_impatient(const domi_family *family)
 {
     domi_promise *promise = family->receives;

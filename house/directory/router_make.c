@@ -29,6 +29,7 @@ void domi_routers_fini(domi_routers *routers)
 
 /* --- open ------------------------------------------------------------------------------------- */
 
+/* Returns the smallest size class with room for `count` routees. */
 static uint16_t class_for(uint32_t count)
 {
     uint16_t size_class = 0;
@@ -140,6 +141,7 @@ static int complete_router(struct order *order, const domus_routing *routing)
     return order->count <= order->manager->directory.routers->routees_max ? 0 : -EINVAL;
 }
 
+/* Returns the home on which routee number `index` is spawned. */
 static domi_manager *home_for(const struct order *order, uint32_t index)
 {
     domi_manager *manager = order->manager;

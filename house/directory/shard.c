@@ -90,6 +90,7 @@ static void end_delivery(domi_manager *manager, shard *self)
     self->cursor = NULL;
 }
 
+/* Deliver the publication to the next members, and wait for the next step if some are left. */
 static int go_on(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     shard *self = self_;
@@ -141,6 +142,7 @@ static void count_out(domi_manager *manager, domi_member *member)
     domi_pool_free(manager, &member->node);
 }
 
+/* Link a new member into the shard's list and into the list of its house. */
 static void attach(shard *self, domi_member *member)
 {
     domi_family *family = member->house->family;

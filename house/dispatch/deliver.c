@@ -11,6 +11,7 @@
 
 #include <errno.h>
 
+/* Put one node of the inbox where it belongs, or drop it if its actor is gone. */
 static void sort_one(domi_manager *manager, domi_house *house, domi_node *node, uint32_t lease)
 {
     if (node == &house->node && node->kind == DOMI_FREE) {

@@ -10,6 +10,7 @@
 
 #define WALK_EVERY 64u /* one run of this many also checks the lists; a power of two */
 
+/* True if the house has this mark. */
 static bool has(const domi_house *house, uint32_t mark)
 {
     return (house->marks & mark) != 0;

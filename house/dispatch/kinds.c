@@ -28,6 +28,7 @@ static _Noreturn void fail(const char *what)
     domi_check_failed(what, __FILE__, __LINE__, __func__);
 }
 
+/* Fails: the kind has no such arrival. */
 static void never_arrives(domi_manager *manager, domi_house *house, domi_node *node)
 {
     (void)manager, (void)house, (void)node;
@@ -63,6 +64,7 @@ static void is_never_attached(domi_manager *manager, domi_node *node)
     fail("an object of this kind is never attached to a house");
 }
 
+/* Does nothing: events of this kind have nothing to be ended. */
 static void end_nothing(domi_manager *manager, domi_house *house, domi_node *node)
 {
     (void)manager, (void)house, (void)node;
@@ -302,6 +304,7 @@ static void handle_failure(domi_manager *manager, domi_house *house, int error)
     domi_family_handle_failure(manager, house, error, false);
 }
 
+/* Take an actor that ends out of the names, the groups and its routers. */
 static void leave_directory(domi_manager *manager, domi_house *house)
 {
     domi_name_give_back(manager, house);

@@ -61,6 +61,7 @@ void domi_house_state_fini(domi_house *house)
 
 /* --- behaviours ------------------------------------------------------------------------------- */
 
+/* True if the behaviour is valid; its `channel` is not looked at. */
 static bool is_whole_alone(const domus_behaviour *behaviour)
 {
     if (behaviour == NULL || behaviour->state_size > DOMI_HOUSE_STATE_MAX ||
@@ -75,6 +76,7 @@ static bool is_whole_alone(const domus_behaviour *behaviour)
     return on == NULL || on->frame_size <= DOMUS_FRAME_MAX;
 }
 
+/* True if the behaviour and that of its channels are valid. */
 static bool is_whole(const domus_behaviour *behaviour)
 {
     if (!is_whole_alone(behaviour))
@@ -145,6 +147,7 @@ static int house_init(domi_manager *manager, domi_house *house, const domi_house
     return error;
 }
 
+/* Undo the making of a house that was not mounted. */
 static void undo_house(domi_manager *manager, domi_house *house)
 {
     if (house->parent != NULL)

@@ -18,6 +18,7 @@ static uint32_t segment_of(uint32_t place)
     return 31u - (uint32_t)__builtin_clz(place) - FIRST_BITS;
 }
 
+/* Returns the number of places before this segment. */
 static uint32_t begin_of(uint32_t segment)
 {
     return DOMI_CHILDREN_FIRST << segment;

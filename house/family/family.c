@@ -54,6 +54,7 @@ uint32_t domi_family_stop_children(domi_manager *manager, domi_house *house)
     return count;
 }
 
+/* True if this thread runs the house: it lives here and is not exposed. */
 static bool is_here(const domi_manager *manager, const domi_house *house)
 {
     return house->home == manager && !domi_house_is_exposed(house);

@@ -164,6 +164,7 @@ void domi_memory_watch_drop_node(domi_manager *manager, domi_memory_watch *watch
 
 /* --- the actor's side ------------------------------------------------------------------------- */
 
+/* Returns the house's own watch on memory; NULL: it has none. */
 static domi_memory_watch *find_own(const domi_house *house)
 {
     for (domi_link *link = house->attached; link != NULL; link = link->next) {

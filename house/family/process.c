@@ -176,6 +176,7 @@ static bool put_off_step(domus_stack *stack, process_actor *actor)
     return actor->looking || step_process(stack, actor);
 }
 
+/* Gather an answer of a yield or a receive, and begin the next step if one is due. */
 static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
     process_actor *actor = self;

@@ -30,6 +30,7 @@ void domi_slots_fini(domi_manager *manager)
         domi_slab_fini(&manager->births.slots.slabs[i]);
 }
 
+/* Returns the smallest size class whose slots have room for the state. */
 static uint32_t class_for(uint32_t state_bytes)
 {
     for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++) {
@@ -65,6 +66,7 @@ static void fetch_ahead(const domi_house *house, uint32_t size_class)
     domi_prefetch_write((const void *)(at - ahead));
 }
 
+/* Take a free slot of home's slabs. Under home's lock. */
 static domi_house *take_free(domi_manager *home, uint32_t size_class)
 {
     domi_house *house = home->births.slots.slabs[size_class].free;

@@ -20,6 +20,7 @@ static domi_watch *watch_of(domi_node *node)
     return (domi_watch *)(void *)node;
 }
 
+/* End legs of a watch: its record is freed with the last one. */
 static void end_leg(domi_manager *manager, domi_watch *watch, uint32_t legs)
 {
     /* acq_rel: everything that the other leg's thread wrote comes before the record is used

@@ -52,6 +52,7 @@ static void strike_gone(domi_letters *letters)
     }
 }
 
+/* Set what an address wants to hear of; 0 removes it. Under the lock. */
 static int set_locked(domi_letters *letters, domus_address address, uint32_t what)
 {
     domi_subscriber *subscriber = find(letters, address);

@@ -67,6 +67,7 @@ static void tell_spare(domi_manager *manager)
     atomic_store_explicit(&manager->memory.spare_bytes, spare, memory_order_relaxed);
 }
 
+/* End the pass over all slabs, and choose the time of the next one. */
 static void end_pass(domi_manager *manager, uint64_t now_ns)
 {
     domi_trim *trim = &manager->memory.trim;
@@ -82,6 +83,7 @@ static void end_pass(domi_manager *manager, uint64_t now_ns)
     trim->next_ns = now_ns + (is_short(manager) ? SHORT_WAIT_NS : trim->wait_ns);
 }
 
+/* Begin a pass over all slabs. Returns false if no slab has anything to give back. */
 static bool begin_pass(domi_manager *manager)
 {
     uint64_t bytes = 0;

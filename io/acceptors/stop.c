@@ -48,6 +48,7 @@ void domi_acceptor_close(domi_acceptor *acceptor)
     domi_io_count_listener(acceptor->io, UINT64_MAX);
 }
 
+/* Take the next step of closing after `delay_ns`. */
 static void finish_later(domi_acceptor *acceptor, uint64_t delay_ns)
 {
     domi_io *io = acceptor->io;

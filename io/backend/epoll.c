@@ -143,6 +143,7 @@ static void cancel(domi_epoll *ring, const domi_epoll_entry *entry)
             entry->kind == CANCEL_FD ? count : 0;
 }
 
+/* Carry out one queued operation. */
 static void carry_out(domi_epoll *ring, const domi_epoll_entry *entry)
 {
     int result = 0;

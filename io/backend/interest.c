@@ -90,6 +90,7 @@ static uint32_t wanted_events(const domi_interest *interest)
     return events;
 }
 
+/* Tell epoll_ctl(2) what to report about the descriptor. Returns 0 or a negative errno. */
 static int control(domi_interests *interests, const domi_interest *interest, int operation,
                    uint32_t events)
 {

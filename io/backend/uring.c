@@ -242,6 +242,7 @@ static int make_room(struct ring *ring, bool wait)
     return result;
 }
 
+/* Returns an entry of a queue that was full, after the kernel has made room. */
 static struct io_uring_sqe *entry_slow(struct ring *ring)
 {
     int result = 0;

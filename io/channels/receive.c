@@ -13,6 +13,7 @@
 #include "io/channels/ready.h"
 #include "io/resources/spells.h"
 
+/* True if a receive should be in flight now. */
 static bool wants_receive(const domus_channel *channel)
 {
     if (channel->ended || channel->starved || channel->cancelling)

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+/* True if the actor is the channel itself or its parent. */
 static bool may_act(const domus_stack *stack, const domus_channel *channel)
 {
     const domi_house *house = domi_stack_house(stack);
@@ -44,6 +45,7 @@ int domus_channel_reset(domus_stack *stack, domus_channel *channel, int error)
     return 0;
 }
 
+/* Stop showing the actor what comes, or begin to again. */
 static int halt(domus_stack *stack, domus_channel *channel, bool halted)
 {
     if (!may_act(stack, channel))

@@ -38,6 +38,7 @@ static_assert(sizeof(domi_descriptor) == 128, "two cache lines");
 static_assert(offsetof(domi_descriptor, link) == DOMI_LINK_OFFSET, "as a timer's");
 static_assert(sizeof(domus_ready) <= sizeof(((domi_envelope *)NULL)->payload), "inline");
 
+/* Returns the user_data of the poll of a descriptor watch. */
 static uint64_t data_of(const domi_descriptor *descriptor)
 {
     return (uint64_t)DOMI_OP_DESCRIPTOR << 56 | (uintptr_t)descriptor;

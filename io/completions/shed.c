@@ -75,6 +75,7 @@ static void look_at_peer(domus_channel *channel)
         remember_worst(&io->sweep, channel, bytes);
 }
 
+/* Apply the present shortage of memory to one channel. */
 static void visit_channel(domus_channel *channel)
 {
     if (channel->state == DOMI_CHANNEL_OPEN) {
@@ -100,6 +101,7 @@ static bool is_crammed(domi_io *io, uint64_t queued)
     return io->sweep.is_clearing;
 }
 
+/* True if a channel has to be reset to free memory. */
 static bool is_to_shed(domi_io *io, uint64_t queued)
 {
     /* Relaxed: a number of bytes that guards nothing. */
@@ -149,6 +151,7 @@ static bool shed_worst(domi_io *io)
     return count != 0 && more;
 }
 
+/* True if the thread has to read one piece at a time still. */
 static bool stays_careful(const domi_io *io)
 {
     return io->pressure.pauses || io->pressure.spares ||

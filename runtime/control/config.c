@@ -32,6 +32,7 @@ static bool is_text(const domus_config_key *key)
     return key->kind >= DOMUS_CONFIG_CPUS;
 }
 
+/* Returns the value of a key that is a number. */
 static uint64_t number_of(const domus_config_key *key, const void *holder)
 {
     const unsigned char *field = (const unsigned char *)holder + key->offset;
@@ -50,6 +51,7 @@ static uint64_t number_of(const domus_config_key *key, const void *holder)
     }
 }
 
+/* Returns the value of a key that is a text; NULL: none. */
 static const char *text_of(const domus_config_key *key, const void *holder)
 {
     const char *text;
@@ -261,6 +263,7 @@ static void review_keys(struct review *review, const domus_config *config)
                                                        .message = message});
 }
 
+/* Returns the key with this path. */
 static const domus_config_key *key_named(const char *path)
 {
     size_t i = 0;

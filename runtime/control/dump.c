@@ -87,6 +87,7 @@ static bool describe(const domi_manager *manager, const domi_house *house, domi_
     return false;
 }
 
+/* Describe one house, if there is room. */
 static void visit_house(void *house_, void *context)
 {
     const domi_house *house = house_;

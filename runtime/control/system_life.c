@@ -120,6 +120,7 @@ static int crowds_init(domus_system *system, char *error, size_t error_size)
                             system->count, key);
 }
 
+/* Free the groups and the routers. */
 static void crowds_fini(domus_system *system)
 {
     domi_groups_fini(&system->groups);

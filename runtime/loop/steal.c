@@ -36,6 +36,7 @@
 /* If the number of exposed houses has not fallen for this time, they are taken back. */
 #define STALE_NS UINT64_C(2000000)
 
+/* Returns scheduler.steal.floor: with no more ready houses than this nothing is lent. */
 static uint32_t floor_of(const domi_thread *thread)
 {
     return thread->config->scheduler.steal.floor;
@@ -57,6 +58,7 @@ static void end_waking(domi_thread *thread)
 
 /* --- the thief -------------------------------------------------------------------------------- */
 
+/* Stop wanting houses of the victim. */
 static void leave_victim(domi_thread *thread)
 {
     domi_stealing *stealing = &thread->stealing;
@@ -79,6 +81,7 @@ static bool is_overwhelmed(const domi_thread *thread, uint32_t index)
            thread->stealing.idle_count * readies >= thread->config->scheduler.steal.aggression;
 }
 
+/* Want houses of the thread `index` from now on. */
 static void follow_victim(domi_thread *thread, uint32_t index)
 {
     thread->stealing.victim = index;
@@ -252,6 +255,7 @@ static bool wake_sleeper(domi_thread *thread)
     return false;
 }
 
+/* Note how many houses are exposed now, and the time. */
 static void note_shown(domi_thread *thread, uint32_t shown)
 {
     thread->stealing.shown = shown;

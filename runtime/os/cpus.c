@@ -100,6 +100,7 @@ static int read_affinity(struct cpu_mask *ret_mask, char *error, size_t error_si
     return 0;
 }
 
+/* Add the numbers of the usable CPUs to the list. */
 static void take_usable(domi_cpus *cpus, const struct cpu_mask *usable)
 {
     for (unsigned cpu = 0; cpu < CPU_IDS_MAX && cpus->count < DOMI_CPUS_MAX; cpu++)

@@ -16,6 +16,7 @@
 #define KIB          UINT64_C(1024)      /* bytes of a KiB */
 #define UNLIMITED    (UINT64_C(1) << 60) /* version 1 says 2^63 minus a page for "no limit" */
 
+/* Open a file of a directory for reading. Returns its descriptor or -1. */
 static int open_in(const char *directory, const char *name)
 {
     char path[PATH_MAX];
@@ -109,6 +110,7 @@ static bool read_resident(const domi_footprint *footprint, int fd, uint64_t *ret
     return true;
 }
 
+/* True if the number bounds anything. */
 static bool is_limit(uint64_t limit)
 {
     return limit != 0 && limit < UNLIMITED;

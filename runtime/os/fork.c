@@ -10,6 +10,7 @@ _Atomic uint32_t domi_fork_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int result;
 
+/* Count a fork. The child calls it right after fork(2). */
 static void in_child(void)
 {
     atomic_fetch_add_explicit(&domi_fork_count, 1, memory_order_relaxed);

@@ -52,6 +52,7 @@ static uint32_t read_quota_v1(const char *directory)
     return whole_cpus(quota, period);
 }
 
+/* Keep the smallest CPU quota of the directories visited so far. */
 static void keep_smaller(const char *directory, int version, void *quota_)
 {
     uint32_t *quota = quota_;

@@ -38,6 +38,7 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
+/* Returns the time at which a wait of so many nanoseconds ends. */
 static struct timespec end_of(uint64_t wait_ns)
 {
     return domi_clock_deadline_after(wait_ns < DOMI_WORKERS_WAIT_MAX_NS ? wait_ns
@@ -54,6 +55,7 @@ static void cond_init(pthread_cond_t *condition)
     pthread_condattr_destroy(&attributes);
 }
 
+/* Subtract 1 from a counter that goes up and down. */
 static void decrement(domi_counter *gauge)
 {
     uint64_t value = domi_counter_read(gauge);

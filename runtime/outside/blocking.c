@@ -29,6 +29,7 @@ typedef struct work {
     domi_job job;            /* what the pool runs */
 } work;
 
+/* Returns the work that lies in the envelope as its payload. */
 static work *work_of(domi_envelope *envelope)
 {
     return (work *)(void *)((char *)envelope + DOMI_ASK_HEAD);

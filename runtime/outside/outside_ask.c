@@ -171,6 +171,7 @@ static void wait_for_lead(domus_system *system, domi_asking *asking)
     asking->sleeps = false;
 }
 
+/* Give up the lead, and wake a waiting thread that can take it. */
 static void hand_on(domus_system *system, const domi_asking *asking)
 {
     if (system->leader == asking)

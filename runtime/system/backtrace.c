@@ -68,6 +68,7 @@ static void handle_signal(int number, siginfo_t *info, void *context)
     errno = error;
 }
 
+/* True if the signal's handler is the library's. */
 static bool is_ours(const struct sigaction *action)
 {
     return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == handle_signal;

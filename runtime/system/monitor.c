@@ -39,6 +39,7 @@ static bool is_anyone_awake(const domus_system *system)
     return false;
 }
 
+/* Returns the runs and spawns of all threads so far. */
 static uint64_t sum_of_work(const domus_system *system)
 {
     uint64_t sum = 0;

@@ -29,6 +29,7 @@ static uint64_t scarce_mark(uint64_t limit, domi_marks marks)
     return marks.critical + (full_mark(limit, marks) - marks.critical) / 2;
 }
 
+/* Returns the free bytes that a manager keeps in its slabs. */
 static uint64_t spare_of(const domi_manager *manager)
 {
     return domi_counter_read(&manager->memory.spare_bytes) +
@@ -44,6 +45,7 @@ static uint64_t spare_bytes(const domus_system *system)
     return sum;
 }
 
+/* Keep the smaller of *way and the bytes from `from` up to `to`. */
 static void keep_less(uint64_t *way, uint64_t from, uint64_t to)
 {
     if (from < to && to - from < *way)
@@ -126,6 +128,7 @@ static void set_nothing(domi_pressure *pressure)
     atomic_store_explicit(&pressure->shared.excess, 0, memory_order_relaxed);
 }
 
+/* Set a counter. Relaxed: the number guards nothing. */
 static void store(domi_counter *counter, uint64_t value)
 {
     atomic_store_explicit(counter, value, memory_order_relaxed);
@@ -141,6 +144,7 @@ static int64_t excess_of(const look *now, uint32_t own_level)
                                         domi_level_end_bytes(now->budget.marks.high) - 1);
 }
 
+/* Store the figures of a look where reports and threads read them. */
 static void publish(domus_system *system, const look *now)
 {
     domi_pressure *pressure = &system->pressure;
@@ -201,6 +205,7 @@ static bool try_begin_look(domi_pressure *pressure)
     return atomic_exchange_explicit(&pressure->looking, 1, memory_order_acquire) == 0;
 }
 
+/* End the look. release: pairs with the next try_begin_look(). */
 static void end_look(domi_pressure *pressure)
 {
     atomic_store_explicit(&pressure->looking, 0, memory_order_release);

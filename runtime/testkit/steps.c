@@ -37,6 +37,7 @@
 #define CHECK_HOUSES_EVERY 16u
 #define NAMED_MAX          3u /* how many ready actors of a thread an error message names */
 
+/* True if the thread can take a step at this time. */
 static bool can_move(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
 {
     const domi_kit_thread *thread = &kit->threads[index];

@@ -153,6 +153,7 @@ __attribute__((format(printf, 2, 3))) static void put_text(writer *out, const ch
         out->length += (size_t)length < room ? (size_t)length : room - 1;
 }
 
+/* Returns the name, or a text that says that there is none. */
 static const char *or_none(const char *name)
 {
     return name != NULL ? name : "(no name)";

@@ -20,6 +20,7 @@ struct domi_who {
     entry entries[]; /* hash table by house and lease */
 };
 
+/* Make a table of `size` entries. Returns NULL if there is no memory. */
 static domi_who *who_new(uint32_t size)
 {
     domi_who *who = domi_memory_new(sizeof *who + size * sizeof who->entries[0]);
