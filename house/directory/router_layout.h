@@ -48,8 +48,7 @@ struct domi_router {
 };
 
 /* size classes of routers: room for 1 << class routees, up to 65,536 */
-#define DOMI_ROUTER_CLASSES     17
-#define DOMI_ROUTER_ROUTEES_MAX 65536u /* most routees of one router */
+#define DOMI_ROUTER_CLASSES 17
 
 /* All routers of a system. */
 typedef struct domi_routers {

@@ -28,7 +28,7 @@ enum domi_node_kind {
     DOMI_DIRECTIVE,              /* the house's own node: `owner` holds the parent's directive */
     DOMI_FREE,                   /* the house's own node: the parent is told, home frees the slot */
     DOMI_WATCH,                  /* a watch that is to be attached, or taken back */
-    DOMI_MEMBER,                 /* a member that joins a group, or leaves it */
+    DOMI_MEMBER,                 /* a member, on its way to the group's shard on its thread */
 };
 
 /* In which slab an object lies, or in which other object; this is also its kind (kind.h). A pooled

@@ -1,9 +1,10 @@
 /* Queues of houses, linked through `next`: plain ones, and the queue of ready houses, which has two
  * levels.
  *
- * A house is in at most one queue. Its level is decided when it is queued. While houses of both
- * levels wait, one take of `normal_every` is a normal one, so that houses that have asks under way
- * do not starve. Owner thread only. */
+ * A house is in at most one queue. Its level is decided when it is queued: high if it has no ask
+ * under way, or many replies or events wait in it (domi_house_is_high()), otherwise normal. While
+ * houses of both levels wait, one take of `normal_every` is a normal one, so that these do not
+ * starve. Owner thread only. */
 #ifndef DOMI_HOUSE_MESSAGE_QUEUE_H
 #define DOMI_HOUSE_MESSAGE_QUEUE_H
 

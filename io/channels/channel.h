@@ -68,7 +68,8 @@ struct domus_channel {
     uint64_t peer_seen_ns;       /* when the peer was last seen to acknowledge enough (shed.c) */
     uint32_t head_offset;        /* bytes of the first buffer of outbound that are sent */
     uint64_t drain_bytes;        /* bytes in the socket when the drain began, not yet read */
-    uint64_t active_ns;          /* when the last byte came or went */
+    uint64_t active_ns;          /* begin of the idle time: when bytes came or went, or this
+                           side began to read again */
     uint64_t silent_ns;          /* begin of the wait for the peer's first byte; 0: it has come */
     uint64_t send_ns;            /* when the send in flight began */
     domi_io_timer timer;         /* fires at the earliest time-out of the channel, or before */

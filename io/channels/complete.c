@@ -77,7 +77,7 @@ static void receive_failed(domus_channel *channel, int result)
     case -ENOBUFS:
         domi_channel_starve(channel);
         break;
-    case -ECANCELED: /* domi_channel_end_receive() has ended it */
+    case -ECANCELED: /* domi_channel_end_receive() or the close has ended it */
     case -EINTR:
     case -EAGAIN:
         break;

@@ -25,7 +25,8 @@ static void feed_starved(domi_io *io)
     }
 }
 
-/* Look again at some crowded channels, if bytes were freed since their last look. */
+/* Look again at some crowded channels (those that have more queued than their part of what the
+ * thread may queue, and so are not read), if bytes were freed since their last look. */
 static void feed_crowded(domi_io *io)
 {
     for (uint32_t visits = 0; io->crowd_left != 0 && visits < CROWDED_VISITS; visits++) {

@@ -109,7 +109,7 @@ static bool names_controller(const char *controllers, const char *controller)
 
 /* `line` is one of /proc/self/cgroup, "number:controllers:path". The line of version 2 names no
  * controllers. */
-static void look_at_line(const domi_cgroup_walk *walk, char *line)
+static void visit_ancestors_of_line(const domi_cgroup_walk *walk, char *line)
 {
     char *controllers = strchr(line, ':');
     char *path = controllers == NULL ? NULL : strchr(controllers + 1, ':');
@@ -145,5 +145,5 @@ void domi_cgroup_visit(const domi_cgroup_walk *walk)
 
     char *rest = NULL;
     for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
-        look_at_line(walk, line);
+        visit_ancestors_of_line(walk, line);
 }

@@ -48,7 +48,9 @@ typedef struct domi_pressure {
     uint64_t heap_last_ns;    /* the heap is not trimmed from this time on */
     /* the figures of the last look in bytes, for reports */
     domi_counter used, limit, own, foreign, budget, last_budget;
-    domi_counter queue_max;          /* bytes that each thread may have queued for its peers */
+    /* bytes that each thread may keep for its peers: those to be sent, and copied-out pieces that
+     * wait for their actor; whoever looks at the memory writes it */
+    domi_counter queue_max;
     _Atomic uint32_t counts_sockets; /* the kernel's socket buffers are a part of the used memory */
     domi_io_shared shared;           /* figures that the threads' io shares */
     /* times at which memory became high, critical, and full; and how often it was measured */
