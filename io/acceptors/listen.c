@@ -36,9 +36,8 @@ static int set_options(const domi_io *io, int fd, const option *options, size_t 
     return result;
 }
 
-/* Set the options of a listener. Accepted sockets inherit them, so that no system call per
- * connection is needed. The receive buffer has to be set before listen(), because the first packet
- * tells the scale of the window. */
+/* Set the options of a TCP listener. Accepted sockets inherit them, so that no system call per
+ * connection is needed. */
 static int set_inherited(const domi_io *io, int fd)
 {
     const domus_config *config = io->config;
@@ -52,8 +51,6 @@ static int set_inherited(const domi_io *io, int fd)
         {IPPROTO_TCP, TCP_KEEPCNT, idle_s != 0 ? config->connection.keepalive.count : 0},
         {SOL_SOCKET, SO_KEEPALIVE, idle_s != 0},
         {IPPROTO_TCP, TCP_NOTSENT_LOWAT, config->sockets.unsent_max_bytes},
-        {SOL_SOCKET, SO_SNDBUF, config->sockets.send_buffer_bytes},
-        {SOL_SOCKET, SO_RCVBUF, config->sockets.receive_buffer_bytes},
         {IPPROTO_TCP, TCP_USER_TIMEOUT, user_ms},
         {IPPROTO_TCP, TCP_NODELAY, 1},
     };
@@ -61,22 +58,17 @@ static int set_inherited(const domi_io *io, int fd)
     return set_options(io, fd, options, sizeof options / sizeof options[0]);
 }
 
-static int set_unix_buffers(const domi_io *io, int fd)
+/* Set the options that listeners of every family have. The receive buffer has to be set before
+ * listen(), because the first packet tells the scale of the window. */
+static int set_common(const domi_io *io, int fd, bool shares_port)
 {
     const option options[] = {
         {SOL_SOCKET, SO_SNDBUF, io->config->sockets.send_buffer_bytes},
         {SOL_SOCKET, SO_RCVBUF, io->config->sockets.receive_buffer_bytes},
+        {SOL_SOCKET, SO_REUSEPORT, shares_port},
     };
 
     return set_options(io, fd, options, sizeof options / sizeof options[0]);
-}
-
-static int prepare(const domi_io *io, int fd, bool is_unix, bool shares_port)
-{
-    const option options[] = {{SOL_SOCKET, SO_REUSEPORT, shares_port}};
-    int result = is_unix ? set_unix_buffers(io, fd) : set_inherited(io, fd);
-
-    return result == 0 ? set_options(io, fd, options, 1) : result;
 }
 
 int domi_acceptor_open(const domi_io *io, const domus_endpoint *at, uint32_t backlog,
@@ -93,7 +85,9 @@ int domi_acceptor_open(const domi_io *io, const domus_endpoint *at, uint32_t bac
     if (fd < 0)
         return fd;
     socklen_t size = (socklen_t)length;
-    int result = prepare(io, fd, storage.ss_family == AF_UNIX, shares_port);
+    int result = set_common(io, fd, shares_port);
+    if (result == 0 && storage.ss_family != AF_UNIX)
+        result = set_inherited(io, fd);
     if (result == 0)
         result = sockets->bind(io->ring, fd, address, size);
     if (result == 0)
