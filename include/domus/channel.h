@@ -46,8 +46,8 @@
  * limited, the bytes that all channels of a thread have queued have a bound together, and a channel
  * that has more than its part of this bound does not read (domus/memory.h).
  *
- * Thread-safety of all functions here: only from functions of the channel itself and of the actor
- * that it belongs to. */
+ * Thread-safety of all functions here: only from functions of the channel itself, of the actor that
+ * it belongs to, and of channels that share the state of one of these (shares_state). */
 #ifndef DOMUS_CHANNEL_H
 #define DOMUS_CHANNEL_H
 
@@ -74,8 +74,9 @@ DOMUS_API domus_channel *domus_channel_running(const domus_stack *stack);
 /* The address of the channel's actor. */
 DOMUS_API domus_address domus_channel_address(const domus_channel *channel);
 
-/* The functions below act on a channel. They are for the channel's own functions and for those of
- * the actor that it belongs to; any other actor gets -EPERM. */
+/* The functions below act on a channel. They are for the channel's own functions, for those of the
+ * actor that it belongs to, and for channels that share the state of one of these two: so one state
+ * can have several channels that write to each other. Any other actor gets -EPERM. */
 
 /* Queue `bytes` for sending. Bytes that an actor queues in one iteration of its thread's loop leave
  * in one send.

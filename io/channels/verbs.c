@@ -1,5 +1,6 @@
 /* The public functions that act on a channel, and those that tell about it. Only the channel's own
- * actor and its owner may act on it: both run on the thread of the channel and nowhere else. */
+ * actor and its owner may act on it, and the channels that share the state of one of these two: all
+ * of them run on the thread of the channel and nowhere else. */
 #include "house/conversation/stack.h"
 #include "io/channels/receive.h"
 #include "io/channels/send.h"
@@ -8,12 +9,17 @@
 
 #include <errno.h>
 
-/* True if the actor is the channel itself or its parent. */
+/* True if the actor is the channel itself or its parent, or acts for one of them because it has the
+ * same state. (A relay has two channels and one state.) */
 static bool may_act(const domus_stack *stack, const domus_channel *channel)
 {
     const domi_house *house = domi_stack_house(stack);
+    const domi_house *of_channel = channel->house;
 
-    return house == channel->house || house == channel->house->parent;
+    if (house == of_channel || house == of_channel->parent)
+        return true;
+    return domi_house_shares_state(house) &&
+           (house->self == of_channel->self || house->self == of_channel->parent->self);
 }
 
 /* --- what acts -------------------------------------------------------------------------------- */

@@ -338,6 +338,47 @@ START_TEST(owner_may_act_on_its_channels_and_others_may_not)
 }
 END_TEST
 
+/* Make a channel that has its owner's state; it becomes `channel`. */
+static int adopt_sharing(domus_address of, domus_address *ret_address)
+{
+    int its_peer;
+    int its_fd;
+
+    domt_bed_pair(&its_fd, &its_peer);
+    ck_assert_int_eq(domi_channel_adopt(&bed.io, of.house, its_fd, NULL), 0);
+    atomic_fetch_add_explicit(&bed.io.connections, 1, memory_order_relaxed);
+    domt_bed_turn(&bed);
+    *ret_address = domus_channel_address(channel);
+    return its_peer;
+}
+
+START_TEST(channels_that_share_a_state_may_act_on_each_other)
+{
+    domus_address sharing[2];
+    domus_address channels[3];
+    int peers[3];
+
+    begin();
+    const domus_address first = domus_channel_address(channel);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, &line, NULL, &sharing[i]), 0);
+    domt_bed_turn(&bed);
+    for (int i = 0; i < 3; i++) /* the last two have one state */
+        peers[i] = adopt_sharing(sharing[i == 0 ? 0 : 1], &channels[i]);
+    tell(channels[0], 'w');
+    ck_assert_int_eq(written, -EPERM);
+    tell(first, 'w');
+    ck_assert_int_eq(written, -EPERM);
+    tell(channels[1], 'w');
+    ck_assert_int_eq(written, 0);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(domi_house_stop(&bed.manager, sharing[i]), 0);
+    end();
+    for (int i = 0; i < 3; i++)
+        close(peers[i]);
+}
+END_TEST
+
 /* --- what is told ----------------------------------------------------------------------------- */
 
 START_TEST(channel_tells_its_endpoints_and_counts)
@@ -377,4 +418,5 @@ DOMT_MAIN("flow", 30, paused_channel_shows_nothing_until_it_is_resumed,
           paused_channel_is_idle_only_if_nothing_waits, closing_channel_is_not_paused,
           finish_sends_fin_behind_the_bytes_and_goes_on_reading,
           finish_of_a_channel_with_nothing_queued_is_sent_at_once,
-          owner_may_act_on_its_channels_and_others_may_not, channel_tells_its_endpoints_and_counts)
+          owner_may_act_on_its_channels_and_others_may_not,
+          channels_that_share_a_state_may_act_on_each_other, channel_tells_its_endpoints_and_counts)
