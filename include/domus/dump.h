@@ -32,7 +32,7 @@ extern "C" {
 #define DOMUS_DUMP_BYTES_MIN 1024u
 
 /* Describe all actors in `text` (NUL-terminated). The actors of each thread have an equal share of
- * `size`; actors that do not fit are counted in the text.
+ * `size`, in which channels come last; actors that do not fit are counted in the text.
  *
  * Returns 0; -EINVAL if `size` is less than DOMUS_DUMP_BYTES_MIN for each thread; -ESHUTDOWN when
  * the system does not run; -EDEADLK on one of its own threads; -ENOMEM; -ECHILD in a child made by

@@ -54,6 +54,7 @@ static const domus_type described_type = {.name = "described"};
 typedef struct walk {
     domi_manager *manager; /* the manager whose houses are described */
     sheet *sheet;          /* where they are described */
+    bool channels;         /* this walk describes channels, otherwise all other actors */
 } walk;
 
 static int inspect_thread(domus_stack *stack, void *self, const void *payload);
@@ -87,19 +88,34 @@ static bool describe(const domi_manager *manager, const domi_house *house, domi_
     return false;
 }
 
+/* Another thread may run the house, unless it is that of a channels actor. */
+static bool is_channel(const domi_house *house)
+{
+    return domi_house_behaviour(house)->kind == DOMUS_CHANNELS && domi_house_is_channel(house);
+}
+
 /* Describe one house, if there is room. */
 static void visit_house(void *house_, void *context)
 {
     const domi_house *house = house_;
     walk *now = context;
 
-    if (!is_alive(house) || house->behaviour == &inspector)
+    if (!is_alive(house) || domi_house_behaviour(house) == &inspector ||
+        is_channel(house) != now->channels)
         return;
     now->sheet->houses++;
     if (now->sheet->left_out != 0 || !describe(now->manager, house, &now->sheet->text))
         /* once one house did not fit, all that follow are left out, too, so that the dump is no
          * selection of small ones */
         now->sheet->left_out++;
+}
+
+/* Describe all actors of the thread. Channels come last, because very many of them would leave no
+ * room for the others. */
+static void inspect_all(domi_manager *manager, sheet *asked)
+{
+    domi_slots_walk_shared(manager, visit_house, &(walk){manager, asked, false});
+    domi_slots_walk_shared(manager, visit_house, &(walk){manager, asked, true});
 }
 
 static int inspect_thread(domus_stack *stack, void *self, const void *payload)
@@ -110,7 +126,7 @@ static int inspect_thread(domus_stack *stack, void *self, const void *payload)
 
     (void)self;
     if (!asked->only_one)
-        domi_slots_walk_shared(manager, visit_house, &(walk){manager, asked});
+        inspect_all(manager, asked);
     else if (!is_alive(one) || domi_house_address(one).lease != asked->one.lease)
         asked->result = -ESTALE;
     else if (!describe(manager, one, &asked->text))

@@ -4,9 +4,12 @@
 #include "tests/runtime/running.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static const domus_type begin_type = {.name = "begin"};
 static const domus_type question_type = {.name = "question"};
@@ -302,6 +305,48 @@ START_TEST(a_dump_of_all_fits_and_says_how_many_were_left_out)
 }
 END_TEST
 
+/* Connect to a service on loopback. */
+static int connect_to(uint16_t port)
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+/* 64 channels fill the text, and there is an actor behind them. */
+START_TEST(channels_leave_room_for_the_other_actors)
+{
+    static const domus_behaviour line = {.name = "line", .kind = DOMUS_CHANNELS};
+    static const domus_behaviour service = {
+        .name = "service", .kind = DOMUS_CHANNELS, .channel = &line};
+    domus_listener_config listener = {.name = "line", .address = "127.0.0.1:0", .backlog = 64};
+    domus_config config = domt_config(1);
+    static char small[4096];
+    int fds[64];
+    uint16_t port;
+
+    config.listeners = &listener;
+    config.listener_count = 1;
+    domus_system *system = domt_start(&config);
+    ck_assert_int_eq(domus_serve(system, "line", &service, NULL, &port), 0);
+    for (int i = 0; i < 64; i++)
+        fds[i] = connect_to(port);
+    DOMT_WAIT_FOR(10, domt_profile(system, 0).channels_opened == 64);
+    (void)domt_spawn(system, 0, &idle, NULL);
+    ck_assert_int_eq(domus_dump(system, small, sizeof small), 0);
+    ck_assert_ptr_nonnull(strstr(small, " idle: "));
+    ck_assert_ptr_nonnull(strstr(small, " line: "));
+    ck_assert_ptr_nonnull(strstr(small, " actors were left out\n"));
+    for (int i = 0; i < 64; i++)
+        close(fds[i]);
+    domt_end(system);
+}
+END_TEST
+
 START_TEST(a_stuck_thread_is_said_and_the_rest_is_dumped)
 {
     domus_config config = domt_config(2);
@@ -400,5 +445,5 @@ DOMT_MAIN("dump", 60, an_actors_dump_says_what_it_waits_for,
           addresses_of_memory_appear_only_on_request, a_receive_and_a_stop_are_said,
           an_error_shows_nothing_of_what_was_asked,
           a_dump_of_all_fits_and_says_how_many_were_left_out,
-          a_stuck_thread_is_said_and_the_rest_is_dumped, a_dump_is_refused_where_it_cannot_be_had,
-          dumps_go_on_while_actors_come_and_go)
+          channels_leave_room_for_the_other_actors, a_stuck_thread_is_said_and_the_rest_is_dumped,
+          a_dump_is_refused_where_it_cannot_be_had, dumps_go_on_while_actors_come_and_go)
