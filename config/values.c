@@ -163,9 +163,12 @@ static void add_listener(const struct apply *apply, const struct domi_yaml_place
     const domus_config_key *key;
     char message[MESSAGE_SIZE];
 
+    values->listeners[index] = (domus_listener_config){0};
     for (size_t k = 0; (key = domus_config_listener_key_get(k)) != NULL; k++) {
         values->listener_origins[index][k] = at;
         values->texts[index][k][0] = '\0';
+        if (key->inherits)
+            continue;
         if (!is_text(key))
             domus_config_key_put(key, &values->listeners[index], key->preset, NULL, NULL, 0);
         else if (!apply->tree->cut && domi_yaml_tree_find(apply->tree, number, key->path) == 0) {

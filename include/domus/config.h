@@ -9,6 +9,7 @@
 #ifndef DOMUS_CONFIG_H
 #define DOMUS_CONFIG_H
 
+#include <domus/channel_options.h>
 #include <domus/export.h>
 
 #include <stdbool.h>
@@ -42,6 +43,7 @@ typedef struct domus_listener_config {
     /* Connections that may wait to be accepted: 1..65,535; the default is 4,096. The kernel caps it
      * at net.core.somaxconn. */
     uint32_t backlog;
+    domus_channel_options channel; /* what differs from the section `channel` for its connections */
 } domus_listener_config;
 
 #define DOMUS_LISTENERS_MAX 64
@@ -293,6 +295,9 @@ typedef struct domus_config_key {
      * the offset of their count, a uint32_t; 0: the key is no list */
     uint32_t list_max;
     uint32_t count_offset;
+    /* The field is one of domus_channel_options: 0 in it means that another value holds, and a 0
+     * that a user writes is stored as DOMUS_NONE. */
+    bool inherits;
 } domus_config_key;
 
 /* Row `index` of the table of keys, or NULL if there are not so many rows. The second function

@@ -7,6 +7,7 @@
 #include <domus/await.h>
 #include <domus/blocking.h>
 #include <domus/channel.h>
+#include <domus/channel_options.h>
 #include <domus/config.h>
 #include <domus/conversation.h>
 #include <domus/descriptor.h>

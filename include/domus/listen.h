@@ -4,6 +4,7 @@
 #define DOMUS_LISTEN_H
 
 #include <domus/actor.h>
+#include <domus/channel_options.h>
 #include <domus/endpoint.h>
 
 #ifdef __cplusplus
@@ -16,12 +17,15 @@ typedef struct domus_listen_options {
                          net.core.somaxconn */
     bool shares_port; /* SO_REUSEPORT: others may listen there, too, and the kernel spreads the
                          connections. So an actor on each thread can have a listener of its own */
+    /* what differs for its connections from the section `channel` of the configuration; NULL:
+     * nothing. Copied by the call. */
+    const domus_channel_options *channel;
 } domus_listen_options;
 
 /* Listen at `at`: an IPv4 or IPv6 endpoint (port 0: the kernel chooses one), or a Unix socket with
  * a path or an abstract name. The running actor, a channels actor, gets the connections, which are
  * its channels (domus/channel.h), on its own thread. The limits and time-outs of `channel` in the
- * configuration hold.
+ * configuration hold, where the options say nothing else.
  *
  * The listener is a child of the running actor. domus_stop() of `ret_listener` closes it:
  * connections that wait there are reset and counted, and channels stay. It ends with the running
@@ -29,10 +33,11 @@ typedef struct domus_listen_options {
  * when the listener ends; whoever listens there again removes it before that. `options` (NULL: all
  * 0), `ret_listener` and `ret_at` (the endpoint with the port that was chosen) may be NULL.
  *
- * Returns 0; -EINVAL if the actor is no channels actor, or `at` names nothing; -EMFILE when the
- * thread has 64 listeners; -ESHUTDOWN when the actor or the system stops; -EOPNOTSUPP in a test kit
- * without a network; -ENOMEM; the error of socket(2), bind(2) or listen(2).
- * Thread-safety: from a handler, with its stack. */
+ * Returns 0; -EINVAL if the actor is no channels actor, or `at` names nothing, or an option is
+ * wrong (domus_channel_options_check() tells which); -EMFILE when the thread has 64 listeners;
+ * -ESHUTDOWN when the actor or the system stops; -EOPNOTSUPP in a test kit without a network;
+ * -ENOMEM; the error of socket(2), bind(2) or listen(2). Thread-safety: from a handler, with its
+ * stack. */
 DOMUS_API int domus_listen(domus_stack *stack, const domus_endpoint *at,
                            const domus_listen_options *options, domus_address *ret_listener,
                            domus_endpoint *ret_at);

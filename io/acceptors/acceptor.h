@@ -29,12 +29,6 @@ typedef struct domi_acceptor_target {
     domi_io *io;         /* the io of its thread, which makes the channels */
 } domi_acceptor_target;
 
-/* A connection that was accepted and has no actor yet. */
-typedef struct domi_arrival {
-    int fd;          /* the accepted socket */
-    domi_peer *peer; /* the address that it is counted on; NULL: it is not counted */
-} domi_arrival;
-
 typedef struct domi_acceptor domi_acceptor;
 
 struct domi_acceptor {
@@ -43,11 +37,12 @@ struct domi_acceptor {
     domi_house *house; /* the house of the acceptor's own actor; NULL before the mount */
     /* its maker's pointer to the acceptor, cleared at the mount; NULL: none */
     domi_acceptor **held;
-    int fd;              /* the listening socket; -1: it is closed */
-    uint32_t slot;       /* the acceptor's index in io->acceptors */
-    bool armed;          /* an accept is in flight */
-    bool cancelling;     /* a cancel of that accept is in flight */
-    bool stopping;       /* the actor was asked to stop, so nothing more is accepted */
+    domi_channel_settings *settings; /* of its channels; the acceptor is one of the users */
+    int fd;                          /* the listening socket; -1: it is closed */
+    uint32_t slot;                   /* the acceptor's index in io->acceptors */
+    bool armed;                      /* an accept is in flight */
+    bool cancelling;                 /* a cancel of that accept is in flight */
+    bool stopping;                   /* the actor was asked to stop, so nothing more is accepted */
     bool serves_rest;    /* in a drain: connections accepted during the stop are handed over */
     bool full;           /* paused at maxConnections or for memory, not because of descriptors */
     uint64_t backoff_ns; /* length of the next pause */
@@ -56,7 +51,7 @@ struct domi_acceptor {
     domi_shortage shortages[DOMI_SHORTAGES];
     /* Connections accepted beyond channel.maxConnections, before the pause took hold; oldest first.
      */
-    domi_arrival *waiting;
+    domi_connection *waiting;
     uint32_t waiting_count;    /* connections in `waiting` */
     uint32_t waiting_capacity; /* connections for which `waiting` has room */
     uint32_t taken; /* connections taken from the backlog while the listener is being closed */

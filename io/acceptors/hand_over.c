@@ -6,6 +6,7 @@
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
 #include "io/acceptors/backlog.h"
+#include "io/channels/table.h"
 
 #include <errno.h>
 #include <string.h>
@@ -21,8 +22,9 @@ static void accepted_release(void *payload)
 
     /* Relaxed: the number only serves to choose a thread. */
     atomic_fetch_sub_explicit(&accepted->io->connections, 1, memory_order_relaxed);
-    domi_connection_turn_away(accepted->io, accepted->fd);
-    domi_peers_count_out(accepted->io->peers, accepted->peer);
+    domi_connection_turn_away(accepted->io, accepted->connection.fd);
+    domi_peers_count_out(accepted->io->peers, accepted->connection.peer);
+    domi_settings_drop(accepted->connection.settings);
 }
 
 const domus_type domi_accepted_type = {
@@ -30,6 +32,14 @@ const domus_type domi_accepted_type = {
     .size = sizeof(domi_accepted),
     .release = accepted_release,
 };
+
+void domi_accepted_adopt(const domi_accepted *accepted, domi_house *owner)
+{
+    if (domi_channel_adopt(accepted->io, owner, &accepted->connection) == 0)
+        domi_settings_drop(accepted->connection.settings);
+    else
+        accepted_release((void *)(uintptr_t)accepted);
+}
 
 static uint32_t connections_of(const domi_io *io)
 {
@@ -75,30 +85,32 @@ static domi_acceptor_target *find_target_with_fewest(domi_acceptor *acceptor)
  * always have the fewest connections.) The count goes up before the hand-over: if it went up at the
  * arrival, a burst would all go to one thread. */
 static int hand_to(domi_acceptor *acceptor, const domi_acceptor_target *target,
-                   const domi_arrival *arrival)
+                   const domi_connection *arrival)
 {
     domi_manager *manager = acceptor->io->manager;
-    domi_accepted accepted = {.fd = arrival->fd, .io = target->io, .peer = arrival->peer};
+    domi_accepted accepted = {.connection = *arrival, .io = target->io};
 
     if (domi_house_is_asked_to_stop(target->actor.house))
         return -ESTALE;
-    domi_envelope *envelope = domi_envelope_new(manager, sizeof *envelope);
+    domi_envelope *envelope = domi_envelope_new(manager, DOMI_ENVELOPE_HEAD + sizeof accepted);
     if (envelope == NULL)
         return -ENOMEM;
+    accepted.connection.settings = domi_settings_use(acceptor->settings);
     envelope->type = &domi_accepted_type;
     envelope->sender = NULL;
     envelope->sender_lease = 0;
-    memcpy(envelope->payload, &accepted, sizeof accepted);
+    memcpy(domi_envelope_payload_of(envelope, DOMI_EVENT), &accepted, sizeof accepted);
     atomic_fetch_add_explicit(&target->io->connections, 1, memory_order_relaxed);
     int result = domi_mailbox_put(manager, target->actor, &envelope->node, DOMI_EVENT);
     if (result != 0) {
         atomic_fetch_sub_explicit(&target->io->connections, 1, memory_order_relaxed);
+        domi_settings_drop(accepted.connection.settings);
         domi_pool_free(manager, &envelope->node);
     }
     return result;
 }
 
-void domi_arrival_drop(domi_acceptor *acceptor, const domi_arrival *arrival)
+void domi_arrival_drop(domi_acceptor *acceptor, const domi_connection *arrival)
 {
     domi_connection_turn_away(acceptor->io, arrival->fd);
     domi_peers_count_out(acceptor->io->peers, arrival->peer);
@@ -106,7 +118,7 @@ void domi_arrival_drop(domi_acceptor *acceptor, const domi_arrival *arrival)
 
 /* Hand a connection over. A target whose actor is gone is struck out, because it would have the
  * fewest connections for ever. */
-void domi_arrival_hand_over(domi_acceptor *acceptor, const domi_arrival *arrival)
+void domi_arrival_hand_over(domi_acceptor *acceptor, const domi_connection *arrival)
 {
     domi_counter_add(&acceptor->io->counters.accepted, 1);
     for (domi_acceptor_target *target = find_target_with_fewest(acceptor); target != NULL;
@@ -122,12 +134,12 @@ void domi_arrival_hand_over(domi_acceptor *acceptor, const domi_arrival *arrival
 }
 
 /* The array doubles when it is full. */
-void domi_arrival_keep(domi_acceptor *acceptor, const domi_arrival *arrival)
+void domi_arrival_keep(domi_acceptor *acceptor, const domi_connection *arrival)
 {
     if (acceptor->waiting_count == acceptor->waiting_capacity) {
         uint32_t room =
             acceptor->waiting_capacity == 0 ? WAITING_FIRST : acceptor->waiting_capacity * 2;
-        domi_arrival *waiting = domi_memory_new(room * sizeof *waiting);
+        domi_connection *waiting = domi_memory_new(room * sizeof *waiting);
         if (waiting == NULL) {
             domi_arrival_drop(acceptor, arrival);
             return;

@@ -6,11 +6,13 @@
 
 /* The event that hands a connection over. */
 typedef struct domi_accepted {
-    int fd;          /* the accepted socket */
-    domi_io *io;     /* the io of the receiving thread; its `connections` counts this one */
-    domi_peer *peer; /* the address that it is counted on; NULL: it is not counted */
+    domi_connection connection; /* its settings have the event as a user */
+    domi_io *io; /* the io of the receiving thread; its `connections` counts this one */
 } domi_accepted;
 extern const domus_type domi_accepted_type;
+
+/* Let the actor that such an event has reached adopt the connection, or reset it. */
+void domi_accepted_adopt(const domi_accepted *accepted, domi_house *owner);
 
 /* Whether the targets have all connections that they may have. */
 bool domi_acceptor_is_at_max(const domi_acceptor *acceptor);
@@ -19,15 +21,15 @@ bool domi_acceptor_is_at_max(const domi_acceptor *acceptor);
 bool domi_acceptor_is_full(const domi_acceptor *acceptor);
 
 /* Turn a connection away. */
-void domi_arrival_drop(domi_acceptor *acceptor, const domi_arrival *arrival);
+void domi_arrival_drop(domi_acceptor *acceptor, const domi_connection *arrival);
 
 /* Hand a connection over to the target that has the fewest. If that fails, it is dropped. */
-void domi_arrival_hand_over(domi_acceptor *acceptor, const domi_arrival *arrival);
+void domi_arrival_hand_over(domi_acceptor *acceptor, const domi_connection *arrival);
 
 /* Keep a connection that was accepted although there was no room. One multishot accept brings all
  * connections that wait in the backlog. If they were turned away, their peers would have to come
  * again; so they wait here instead. */
-void domi_arrival_keep(domi_acceptor *acceptor, const domi_arrival *arrival);
+void domi_arrival_keep(domi_acceptor *acceptor, const domi_connection *arrival);
 
 /* Hand over the kept connections for which there is room now. */
 void domi_acceptor_serve_waiting(domi_acceptor *acceptor);

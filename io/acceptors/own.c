@@ -50,7 +50,10 @@ static int open_listener(domi_manager *manager, domi_house *house, const domus_e
         return -ENOMEM;
     acceptor->target_count = 1;
     acceptor->targets[0] = (domi_acceptor_target){domi_house_address(house), io};
-    int result = domi_acceptor_open(io, at, backlog, options->shares_port, ret_at);
+    int result =
+        domi_settings_make(io->config, &io->settings, options->channel, &acceptor->settings);
+    if (result == 0)
+        result = domi_acceptor_open(io, at, backlog, options->shares_port, ret_at);
     if (result >= 0) {
         acceptor->fd = result;
         result = spawn_acceptor(manager, house, acceptor, ret_listener);
@@ -58,6 +61,7 @@ static int open_listener(domi_manager *manager, domi_house *house, const domus_e
             return 0;
         domi_socket_close(io, acceptor->fd);
     }
+    domi_settings_drop(acceptor->settings);
     domi_memory_free(acceptor);
     return result;
 }

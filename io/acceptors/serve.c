@@ -15,7 +15,7 @@
 #include <errno.h>
 
 /* Count a connection on its address. Returns 0; -EDQUOT or -ENOMEM when it may not stay. */
-static int count_peer(domi_acceptor *acceptor, domi_arrival *arrival)
+static int count_peer(domi_acceptor *acceptor, domi_connection *arrival)
 {
     domi_peers *peers = acceptor->io->peers;
     struct sockaddr_storage address;
@@ -34,7 +34,7 @@ static int count_peer(domi_acceptor *acceptor, domi_arrival *arrival)
 /* Take a connection that was accepted. */
 static void take_arrival(domi_acceptor *acceptor, int fd)
 {
-    domi_arrival arrival = {.fd = fd};
+    domi_connection arrival = {.fd = fd};
 
     if (acceptor->stopping) {
         domi_acceptor_take_last(acceptor, fd);
@@ -128,6 +128,7 @@ void domi_acceptor_end(domi_acceptor *acceptor)
     domi_wheel_cancel(&io->wheel, &acceptor->timer.node);
     io->acceptors[acceptor->slot] = NULL;
     domi_acceptor_close(acceptor);
+    domi_settings_drop(acceptor->settings);
     domi_memory_free(acceptor);
 }
 

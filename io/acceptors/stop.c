@@ -25,7 +25,7 @@ void domi_io_count_listener(domi_io *io, uint64_t by)
 
 void domi_acceptor_take_last(domi_acceptor *acceptor, int fd)
 {
-    const domi_arrival arrival = {.fd = fd};
+    const domi_connection arrival = {.fd = fd};
 
     if (acceptor->serves_rest)
         domi_arrival_hand_over(acceptor, &arrival);

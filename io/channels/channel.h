@@ -8,6 +8,7 @@
 #define DOMI_IO_CHANNELS_CHANNEL_H
 
 #include "io/resources/buffer.h"
+#include "io/resources/settings.h"
 
 #include <sys/uio.h>
 
@@ -23,9 +24,10 @@ typedef enum domi_channel_state {
 } domi_channel_state;
 
 struct domus_channel {
-    domi_io *io;              /* the io of the channel's thread; constant */
-    domi_house *house;        /* the channel's own house, a child of the actor that it belongs to */
-    void *data;               /* the pointer that the user's functions are called with */
+    domi_io *io;       /* the io of the channel's thread; constant */
+    domi_house *house; /* the channel's own house, a child of the actor that it belongs to */
+    domi_channel_settings *settings; /* its limits and time-outs; the channel is one of its users */
+    void *data;                      /* the pointer that the user's functions are called with */
     domi_peer *peer;          /* the address on which the connection is counted; NULL: none */
     int fd;                   /* the connected socket; -1: it is closed */
     uint32_t slot;            /* the channel's index in io->slots */

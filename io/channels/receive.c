@@ -52,11 +52,11 @@ void domi_channel_end_receive(domus_channel *channel)
 
 static void note_high(domus_channel *channel)
 {
-    const domus_config *config = channel->io->config;
+    const domi_channel_settings *settings = channel->settings;
 
-    if (channel->queued_bytes > config->channel.send_high_bytes)
+    if (channel->queued_bytes > settings->send_high_bytes)
         channel->high = true;
-    else if (channel->queued_bytes <= config->channel.send_low_bytes)
+    else if (channel->queued_bytes <= settings->send_low_bytes)
         channel->high = false;
 }
 

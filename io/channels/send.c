@@ -27,7 +27,7 @@ int domi_channel_write(domus_channel *channel, domus_buffer *bytes)
 
     if (channel->state != DOMI_CHANNEL_OPEN || channel->finished)
         error = -EPIPE;
-    else if (channel->queued_bytes + bytes->size > io->config->channel.send_max_bytes ||
+    else if (channel->queued_bytes + bytes->size > channel->settings->send_max_bytes ||
              domi_channel_is_refused(channel, bytes->size))
         error = -ENOBUFS;
     if (error != 0 || bytes->size == 0) {
@@ -65,7 +65,7 @@ static int gather_pieces(domus_channel *channel)
 static void arm_send_timeout(domus_channel *channel)
 {
     domi_wheel_node *node = &channel->timer.node;
-    uint64_t timeout_ns = channel->io->config->channel.send_timeout_ns;
+    uint64_t timeout_ns = channel->settings->send_timeout_ns;
     uint64_t due_ns = channel->send_ns + timeout_ns;
 
     if (timeout_ns == 0 || (domi_wheel_is_armed(node) && node->expires_ns <= due_ns))

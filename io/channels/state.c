@@ -101,8 +101,7 @@ static void settle_flushing(domus_channel *channel)
      * which can overtake the bytes that were sent. */
     send_fin(channel);
     move_channel(channel, DOMI_CHANNEL_LINGERING);
-    domi_channel_set_timer(channel,
-                           channel->io->manager->now_ns + channel->io->config->channel.linger_ns);
+    domi_channel_set_timer(channel, channel->io->manager->now_ns + channel->settings->linger_ns);
 }
 
 static void cancel_all(domus_channel *channel)

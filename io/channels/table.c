@@ -77,7 +77,7 @@ fail_slot:
     return error;
 }
 
-int domi_channel_adopt(domi_io *io, domi_house *owner, int fd, domi_peer *peer)
+int domi_channel_adopt(domi_io *io, domi_house *owner, const domi_connection *connection)
 {
     domus_channel *channel;
     domi_house *house;
@@ -91,8 +91,10 @@ int domi_channel_adopt(domi_io *io, domi_house *owner, int fd, domi_peer *peer)
     *channel = (domus_channel){
         .io = io,
         .house = house,
-        .peer = peer,
-        .fd = fd,
+        .settings =
+            domi_settings_use(connection->settings != NULL ? connection->settings : &io->settings),
+        .peer = connection->peer,
+        .fd = connection->fd,
         .slot = slot,
         .slot_generation = io->slots[slot].generation & DOMI_OP_GENERATION_MASK,
         .opened_ns = io->manager->now_ns,
@@ -137,5 +139,6 @@ void domi_channel_free(domus_channel *channel)
      * the counts of what was cut. */
     atomic_fetch_sub_explicit(&io->connections, 1, memory_order_release);
     domi_peers_count_out(io->peers, channel->peer);
+    domi_settings_drop(channel->settings);
     domi_slab_put(&io->channel_slab, channel);
 }

@@ -5,11 +5,12 @@
 
 #include "io/channels/channel.h"
 
-/* Make a channel of `fd`, with a house of its own, which is a child of `owner`. The channel takes
- * over `fd` and its count on `peer` (NULL: it is not counted). Returns 0. On failure both still
- * belong to the caller: -ENOMEM; -ESHUTDOWN if the owner ends, restarts or is not mounted; the
- * errno with which the ring has failed. */
-int domi_channel_adopt(domi_io *io, domi_house *owner, int fd, domi_peer *peer);
+/* Make a channel of a connection, with a house of its own, which is a child of `owner`. The channel
+ * takes over the descriptor and the count on its address, and becomes one more user of the settings
+ * (NULL: those of the thread). Returns 0. On failure everything still belongs to the caller:
+ * -ENOMEM; -ESHUTDOWN if the owner ends, restarts or is not mounted; the errno with which the ring
+ * has failed. */
+int domi_channel_adopt(domi_io *io, domi_house *owner, const domi_connection *connection);
 
 /* Free the channel and its slot, after on_close has returned. Its actor stops at the end of the
  * run.

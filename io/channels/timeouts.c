@@ -30,15 +30,15 @@ static bool is_silent(const domus_channel *channel)
 /* Returns when the first time-out of the channel is due; UINT64_MAX when none is set. */
 static uint64_t next_timeout_ns(const domus_channel *channel)
 {
-    const domus_config *config = channel->io->config;
+    const domi_channel_settings *settings = channel->settings;
     uint64_t next_ns = UINT64_MAX;
 
     if (channel->state <= DOMI_CHANNEL_FLUSHING)
-        next_ns = earlier_of(next_ns, channel->active_ns, config->channel.idle_timeout_ns);
+        next_ns = earlier_of(next_ns, channel->active_ns, settings->idle_timeout_ns);
     if (is_silent(channel))
-        next_ns = earlier_of(next_ns, channel->silent_ns, config->connection.first_byte_timeout_ns);
+        next_ns = earlier_of(next_ns, channel->silent_ns, settings->first_byte_timeout_ns);
     if (channel->sending)
-        next_ns = earlier_of(next_ns, channel->send_ns, config->channel.send_timeout_ns);
+        next_ns = earlier_of(next_ns, channel->send_ns, settings->send_timeout_ns);
     return next_ns;
 }
 
@@ -63,7 +63,7 @@ void domi_channel_handle_timer(domus_channel *channel)
 
     if (channel->state == DOMI_CHANNEL_LINGERING) {
         if (channel->io->draining && domi_channel_has_undelivered(channel)) {
-            domi_channel_set_timer(channel, now_ns + channel->io->config->channel.linger_ns);
+            domi_channel_set_timer(channel, now_ns + channel->settings->linger_ns);
             return;
         }
         domi_channel_count_cut(channel, 0);
@@ -83,9 +83,8 @@ void domi_channel_handle_timer(domus_channel *channel)
         domi_channel_set_timer(channel, next_ns);
         return;
     }
-    if (is_silent(channel) &&
-        earlier_of(UINT64_MAX, channel->silent_ns,
-                   channel->io->config->connection.first_byte_timeout_ns) <= now_ns)
+    if (is_silent(channel) && earlier_of(UINT64_MAX, channel->silent_ns,
+                                         channel->settings->first_byte_timeout_ns) <= now_ns)
         domi_counter_add(&channel->io->counters.channels_silent, 1);
     domi_channel_count_cut(channel, 0);
     domi_channel_end(channel, -ETIMEDOUT, channel->sending);

@@ -22,6 +22,12 @@ static bool may_act(const domus_stack *stack, const domus_channel *channel)
            (house->self == of_channel->self || house->self == of_channel->parent->self);
 }
 
+int domus_channel_options_check(const domus_stack *stack, const domus_channel_options *options,
+                                char *error, size_t error_size)
+{
+    return domi_settings_check(stack->manager->config, options, error, error_size);
+}
+
 /* --- what acts -------------------------------------------------------------------------------- */
 
 int domus_channel_write(domus_stack *stack, domus_channel *channel, domus_buffer *bytes)

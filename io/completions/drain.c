@@ -47,7 +47,7 @@ static void look_at_lingering(domus_channel *channel)
     if (error != 0) {
         domi_channel_end(channel, error, false);
     } else if (domi_channel_has_undelivered(channel)) {
-        domi_channel_set_timer(channel, io->manager->now_ns + io->config->channel.linger_ns);
+        domi_channel_set_timer(channel, io->manager->now_ns + channel->settings->linger_ns);
     } else {
         domi_channel_settle(channel);
     }

@@ -260,8 +260,9 @@ bool domi_channels_handle_event(domi_manager *manager, domi_house *house, domi_e
     if ((house->marks & DOMI_MARK_UNMOUNTED) != 0)
         return false;
     const domi_accepted *accepted = domi_envelope_payload(message);
-    if (house->behaviour->kind != DOMUS_CHANNELS || manager->io != accepted->io ||
-        domi_channel_adopt(accepted->io, house, accepted->fd, accepted->peer) != 0)
+    if (house->behaviour->kind != DOMUS_CHANNELS || manager->io != accepted->io)
         domi_accepted_type.release(domi_envelope_payload(message));
+    else
+        domi_accepted_adopt(accepted, house);
     return true;
 }

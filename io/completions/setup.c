@@ -59,6 +59,7 @@ int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend
     io->backend = backend;
     io->config = manager->config;
     io->free_slot = UINT32_MAX;
+    domi_settings_resolve(io->config, NULL, &io->settings);
     domi_slab_init(&io->channel_slab, (sizeof(domus_channel) + 63) / 64 * 64, 8, 64u * 1024);
     domi_wheel_init(&io->wheel, manager->now_ns);
     domi_wheel_node_init(&io->shortage_timer.node);

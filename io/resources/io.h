@@ -12,6 +12,7 @@
 #include "house/message/manager.h"
 #include "io/backend/backend.h"
 #include "io/resources/peers.h"
+#include "io/resources/settings.h"
 #include "io/resources/shortage.h"
 
 #include <domus/channel.h>
@@ -96,6 +97,13 @@ typedef struct domi_io_timer {
     domi_io_timer_kind kind; /* tells which object the timer lies in */
 } domi_io_timer;
 
+/* A connection that has no channel yet. */
+typedef struct domi_connection {
+    int fd;                          /* the connected socket */
+    domi_peer *peer;                 /* the address that it is counted on; NULL: none */
+    domi_channel_settings *settings; /* for its channel; NULL: those of the thread */
+} domi_connection;
+
 /* The place of a channel. Its generation outlives the channel and grows with each. */
 typedef struct domi_channel_slot {
     domus_channel *channel; /* NULL: free */
@@ -142,14 +150,15 @@ typedef struct domi_sweep {
 DOMI_FIFO_TYPE(domi_starved, domus_channel);
 
 typedef struct domi_io {
-    domi_manager *manager;       /* the manager of the same thread */
-    const domi_backend *backend; /* io_uring or epoll */
-    const domus_config *config;  /* of the system; constant while threads run */
-    void *ring;                  /* the backend's own object */
-    int wake_fd;                 /* an eventfd; while the ring works it is polled, never read */
-    bool wake_armed;             /* the poll on wake_fd is in flight */
-    uint32_t wakes;              /* completions of the poll on wake_fd */
-    bool draining;               /* the system drains: channels close once all is answered */
+    domi_manager *manager;          /* the manager of the same thread */
+    const domi_backend *backend;    /* io_uring or epoll */
+    const domus_config *config;     /* of the system; constant while threads run */
+    domi_channel_settings settings; /* of the channels for which nothing else is said */
+    void *ring;                     /* the backend's own object */
+    int wake_fd;                    /* an eventfd; while the ring works it is polled, never read */
+    bool wake_armed;                /* the poll on wake_fd is in flight */
+    uint32_t wakes;                 /* completions of the poll on wake_fd */
+    bool draining;                  /* the system drains: channels close once all is answered */
     int failed;        /* the negative errno with which the ring has failed; 0: the ring works */
     uint32_t refusals; /* enters in a row that the kernel had no room for */
     domi_io_pressure pressure; /* how short memory is, as this thread was last told */

@@ -5,6 +5,8 @@
  * Thread-safety: any thread. */
 #include <domus/config.h>
 
+#include "base/key.h"
+#include "io/resources/settings.h"
 #include "runtime/control/config_keys.h"
 #include "runtime/os/cpus.h"
 
@@ -16,117 +18,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define US     DOMI_US
-#define SECOND DOMI_SECOND
-#define MS     DOMI_MS
-#define HOUR   DOMI_HOUR
-#define KIB    DOMI_KIB
-#define MIB    DOMI_MIB
-#define GIB    DOMI_GIB
-
-#define TEXT_SHOWN_MAX 64  /* characters shown of a wrong text, escaped */
-#define TEXT_SIZE      128 /* bytes of a message, and of a value printed into one */
-
-static bool is_text(const domus_config_key *key)
-{
-    return key->kind >= DOMUS_CONFIG_CPUS;
-}
-
-/* Returns the value of a key that is a number. */
-static uint64_t number_of(const domus_config_key *key, const void *holder)
-{
-    const unsigned char *field = (const unsigned char *)holder + key->offset;
-    uint64_t wide;
-    uint32_t narrow;
-
-    switch (key->size) {
-    case 1:
-        return *field;
-    case 4:
-        memcpy(&narrow, field, sizeof narrow);
-        return narrow;
-    default:
-        memcpy(&wide, field, sizeof wide);
-        return wide;
-    }
-}
-
-/* Returns the value of a key that is a text; NULL: none. */
-static const char *text_of(const domus_config_key *key, const void *holder)
-{
-    const char *text;
-
-    memcpy(&text, (const unsigned char *)holder + key->offset, sizeof text);
-    return text;
-}
-
-static void store_value(const domus_config_key *key, void *holder, uint64_t number,
-                        const char *text)
-{
-    unsigned char *field = (unsigned char *)holder + key->offset;
-    uint32_t narrow = (uint32_t)number;
-
-    if (is_text(key))
-        memcpy(field, &text, sizeof text);
-    else if (key->size == 1)
-        *field = (unsigned char)number;
-    else if (key->size == 4)
-        memcpy(field, &narrow, sizeof narrow);
-    else
-        memcpy(field, &number, sizeof number);
-}
-
-/* Print `number` in the largest unit of which it is a whole multiple. */
-static void print_in_units(uint64_t number, const uint64_t *units, const char *const *names,
-                           char *text)
-{
-    size_t unit = 0;
-
-    while (units[unit + 1] != 0 && number != 0 && number % units[unit + 1] == 0)
-        unit++;
-    snprintf(text, TEXT_SIZE, "%" PRIu64 "%s", number / units[unit], names[unit]);
-}
-
-static void print_number(const domus_config_key *key, uint64_t number, char *text)
-{
-    static const uint64_t times[] = {1, US, MS, SECOND, 60 * SECOND, HOUR, 0};
-    static const char *const time_names[] = {"ns", "us", "ms", "s", "m", "h"};
-    static const uint64_t sizes[] = {1, KIB, MIB, GIB, 0};
-    static const char *const size_names[] = {"B", "KiB", "MiB", "GiB"};
-
-    if (key->kind == DOMUS_CONFIG_DURATION && number != 0)
-        print_in_units(number, times, time_names, text);
-    else if (key->kind == DOMUS_CONFIG_SIZE && number != 0)
-        print_in_units(number, sizes, size_names, text);
-    else if (key->kind == DOMUS_CONFIG_SHARE)
-        snprintf(text, TEXT_SIZE, "%" PRIu64 "%%", number);
-    else if (key->kind == DOMUS_CONFIG_WORD && number <= key->maximum)
-        snprintf(text, TEXT_SIZE, "%s", key->words[number]);
-    else
-        snprintf(text, TEXT_SIZE, "%" PRIu64, number);
-}
-
-static int check_number(const domus_config_key *key, uint64_t number, char *error, size_t size)
-{
-    char low[TEXT_SIZE], high[TEXT_SIZE], found[TEXT_SIZE];
-
-    if ((key->special != NULL && number == key->special_number) || (key->or_zero && number == 0))
-        return 0;
-    print_number(key, number, found);
-    if (number < key->minimum || number > key->maximum) {
-        print_number(key, key->minimum, low);
-        print_number(key, key->maximum, high);
-        snprintf(error, size, "must be %s%s%s%s..%s, is %s",
-                 key->special != NULL ? key->special : "", key->special != NULL ? " or " : "",
-                 key->or_zero ? "0 or " : "", low, high, found);
-        return -EINVAL;
-    }
-    if (key->power_of_two && (number & (number - 1)) != 0) {
-        snprintf(error, size, "must be a power of two, is %s", found);
-        return -EINVAL;
-    }
-    return 0;
-}
+#define TEXT_SHOWN_MAX 64 /* characters shown of a wrong text, escaped */
+#define TEXT_SIZE      DOMI_KEY_TEXT_SIZE
 
 static bool cpus_are_valid(const char *text)
 {
@@ -218,14 +111,14 @@ static int check_text(const domus_config_key *key, const char *text, char *error
 static int check_value(const domus_config_key *key, uint64_t number, const char *text, char *error,
                        size_t size)
 {
-    return is_text(key) ? check_text(key, text, error, size)
-                        : check_number(key, number, error, size);
+    return domi_key_is_text(key) ? check_text(key, text, error, size)
+                                 : domi_key_check_number(key, number, error, size);
 }
 
 static int check_field(const domus_config_key *key, const void *holder, char *error, size_t size)
 {
-    return is_text(key) ? check_text(key, text_of(key, holder), error, size)
-                        : check_number(key, number_of(key, holder), error, size);
+    return domi_key_is_text(key) ? check_text(key, domi_key_text(key, holder), error, size)
+                                 : domi_key_check_held(key, holder, error, size);
 }
 
 /* The faults that a walk over all checks finds go to `report`, and are counted. */
@@ -280,12 +173,12 @@ static void review_relations(struct review *review, const domus_config *config)
     for (size_t i = 0; i < domi_config_relation_count; i++) {
         const domus_config_key *lesser = key_named(domi_config_relations[i].lesser);
         const domus_config_key *greater = key_named(domi_config_relations[i].greater);
-        uint64_t least = number_of(lesser, config), most = number_of(greater, config);
+        uint64_t least = domi_key_number(lesser, config), most = domi_key_number(greater, config);
 
         if (most > least || (most == least && !domi_config_relations[i].strict))
             continue;
-        print_number(lesser, least, low);
-        print_number(greater, most, high);
+        domi_key_print_number(lesser, least, low);
+        domi_key_print_number(greater, most, high);
         snprintf(message, sizeof message, "must be %s %s (%s), is %s",
                  domi_config_relations[i].strict ? "more than" : "at least", lesser->path, low,
                  high);
@@ -295,6 +188,30 @@ static void review_relations(struct review *review, const domus_config *config)
                                                    .path = greater->path,
                                                    .message = message});
     }
+}
+
+/* Returns the key of a listener with this path. */
+static const domus_config_key *listener_key_named(const char *path)
+{
+    size_t i = 0;
+
+    while (strcmp(domi_config_listener_keys[i].path, path) != 0)
+        i++; /* the loop ends, because each path of settings is a key */
+    return &domi_config_listener_keys[i];
+}
+
+/* Check what the options of a listener's channels say against each other, and against the section
+ * `channel` where they say nothing. */
+static void review_channel_options(struct review *review, const domus_config *config, size_t index)
+{
+    char message[4 * TEXT_SIZE], path[TEXT_SIZE];
+    const char *name;
+
+    if (domi_settings_relate(config, &config->listeners[index].channel, message, sizeof message,
+                             &name) == 0)
+        return;
+    snprintf(path, sizeof path, "channel.%s", name);
+    report_listener(review, index, listener_key_named(path), message);
 }
 
 /* Two listeners must not have one name: the first one keeps it, and each later one is at fault. */
@@ -332,6 +249,7 @@ static void review_listeners(struct review *review, const domus_config *config)
             if (check_field(&domi_config_listener_keys[k], &config->listeners[i], message,
                             sizeof message) < 0)
                 report_listener(review, i, &domi_config_listener_keys[k], message);
+        review_channel_options(review, config, i);
         review_name(review, config, i);
     }
 }
@@ -340,8 +258,8 @@ void domus_config_init(domus_config *config)
 {
     memset(config, 0, sizeof *config);
     for (size_t i = 0; i < domi_config_key_count; i++)
-        store_value(&domi_config_keys[i], config, domi_config_keys[i].preset,
-                    domi_config_keys[i].preset_text);
+        domi_key_store(&domi_config_keys[i], config, domi_config_keys[i].preset,
+                       domi_config_keys[i].preset_text);
 }
 
 /* domus_config_check() stores the first fault here. */
@@ -383,7 +301,7 @@ int domus_config_key_put(const domus_config_key *key, void *holder, uint64_t num
     int result = check_value(key, number, text, error, error_size);
 
     if (result == 0)
-        store_value(key, holder, number, text);
+        domi_key_store(key, holder, number, text);
     return result;
 }
 

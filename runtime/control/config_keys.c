@@ -2,6 +2,8 @@
  * config_keys.h says who reads them. */
 #include "runtime/control/config_keys.h"
 
+#include "io/resources/settings.h"
+
 #include <assert.h>
 
 #define US     DOMI_US
@@ -28,6 +30,18 @@ static const char *const backend_words[] = {"auto", "uring", "epoll", NULL};
 #define TEXT(name, sort, type, member, length, value)                                              \
     .path = (name), .kind = DOMUS_CONFIG_##sort, FIELD(type, member), .minimum = 1,                \
     .maximum = (length), .preset_text = (value)
+
+/* the rows of io/resources/settings.h, in the section `channel` and in that of a listener */
+#define SECTION_ROW(name, sort, section_field, field, low, high, value, zero)                      \
+    {KEY("channel." name, sort, section_field, low, high, value), .or_zero = (zero)},
+#define LISTENER_ROW(name, sort, section_field, field, low, high, value, zero)                     \
+    {.path = "channel." name,                                                                      \
+     .kind = DOMUS_CONFIG_##sort,                                                                  \
+     FIELD(domus_listener_config, channel.field),                                                  \
+     .minimum = (low),                                                                             \
+     .maximum = (high),                                                                            \
+     .or_zero = (zero),                                                                            \
+     .inherits = true},
 
 /* clang-format off */
 const domus_config_key domi_config_keys[] = {
@@ -62,17 +76,8 @@ const domus_config_key domi_config_keys[] = {
     {KEY("io.backend", WORD, io.backend, 0, 2, DOMUS_BACKEND_AUTO), .words = backend_words},
     {KEY("io.buffers.size", SIZE, io.buffers.size_bytes, 256, MIB, 4 * KIB)},
     {KEY("io.buffers.count", COUNT, io.buffers.count, 16, 32768, 1024), .power_of_two = true},
-    {KEY("channel.sendHigh", SIZE, channel.send_high_bytes, 1, GIB, 256 * KIB)},
-    {KEY("channel.sendLow", SIZE, channel.send_low_bytes, 0, GIB, 64 * KIB)},
-    {KEY("channel.sendMax", SIZE, channel.send_max_bytes, 1, 4 * GIB, 4 * MIB)},
-    {KEY("channel.idleTimeout", DURATION, channel.idle_timeout_ns, 10 * MS, 8760 * HOUR,
-        300 * SECOND), .or_zero = true},
-    {KEY("channel.sendTimeout", DURATION, channel.send_timeout_ns, 10 * MS, HOUR, 30 * SECOND),
-        .or_zero = true},
-    {KEY("channel.linger", DURATION, channel.linger_ns, MS, HOUR, SECOND)},
+    DOMI_CHANNEL_KEYS(SECTION_ROW)
     {KEY("channel.maxConnections", COUNT, channel.connections_max, 1, 1048576, 10000)},
-    {KEY("channel.firstByteTimeout", DURATION, connection.first_byte_timeout_ns, 10 * MS, HOUR,
-        10 * SECOND), .or_zero = true},
     {KEY("channel.maxPerAddress", SHARE, connection.address_percent, 1, 100, 10)},
     {KEY("channel.maxPerLoopback", SHARE, connection.loopback_percent, 1, 100, 100)},
     {KEY("channel.keepalive.idle", DURATION, connection.keepalive.idle_ns, SECOND, 9 * HOUR,
@@ -126,6 +131,7 @@ const domus_config_key domi_config_listener_keys[] = {
     {TEXT("address", ADDRESS, domus_listener_config, address, DOMI_ADDRESS_BYTES_MAX, NULL)},
     {.path = "backlog", .kind = DOMUS_CONFIG_COUNT, FIELD(domus_listener_config, backlog),
         .minimum = 1, .maximum = 65535, .preset = 4096},
+    DOMI_CHANNEL_KEYS(LISTENER_ROW)
 };
 
 const domi_config_relation domi_config_relations[] = {

@@ -5,15 +5,9 @@
 #ifndef DOMI_RUNTIME_CONTROL_CONFIG_KEYS_H
 #define DOMI_RUNTIME_CONTROL_CONFIG_KEYS_H
 
-#include <domus/config.h>
+#include "base/key.h"
 
-#define DOMI_US     UINT64_C(1000)
-#define DOMI_MS     (1000 * DOMI_US)
-#define DOMI_SECOND (1000 * DOMI_MS)
-#define DOMI_HOUR   (3600 * DOMI_SECOND)
-#define DOMI_KIB    UINT64_C(1024)
-#define DOMI_MIB    (1024 * DOMI_KIB)
-#define DOMI_GIB    (1024 * DOMI_MIB)
+#include <domus/config.h>
 
 #define DOMI_CPUS_TEXT_MAX     1023 /* bytes of the text of a list of CPUs */
 #define DOMI_NAME_BYTES_MAX    63   /* bytes of a name */

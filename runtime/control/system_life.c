@@ -50,6 +50,7 @@ static int config_copy(domus_system *system, const domus_config *config)
     whole = system->config.system.cpus != NULL;
     for (size_t i = 0; i < config->listener_count; i++) {
         system->listeners[i] = config->listeners[i];
+        domi_settings_resolve(config, &config->listeners[i].channel, &system->listener_settings[i]);
         system->listeners[i].name = copy_string(config->listeners[i].name);
         system->listeners[i].address = copy_string(config->listeners[i].address);
         whole = whole && system->listeners[i].name != NULL && system->listeners[i].address != NULL;

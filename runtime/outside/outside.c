@@ -283,6 +283,7 @@ int domus_serve(domus_system *system, const char *name, const domus_behaviour *b
         return -ENOMEM;
     acceptor->target_count = system->count;
     acceptor->name = listener->name;
+    acceptor->settings = &system->listener_settings[index];
     acceptor->targets[0].io = &system->threads[0].io;
     acceptor->fd = domi_acceptor_listen(acceptor->targets[0].io, listener->address,
                                         listener->backlog, ret_port);

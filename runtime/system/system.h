@@ -80,6 +80,8 @@ struct domus_system {
     domus_config config;                                 /* the system owns a copy of the strings */
     domi_simulator *simulator;                           /* NULL: real threads */
     domus_listener_config listeners[DOMI_LISTENERS_MAX]; /* the elements of `config.listeners` */
+    /* of the channels of each listener; not counted */
+    domi_channel_settings listener_settings[DOMI_LISTENERS_MAX];
     bool served[DOMI_LISTENERS_MAX]; /* the listener has a server, by its index */
     /* acceptors of served listeners that are not mounted yet (domi_acceptor.held) */
     struct domi_acceptor *unmounted[DOMI_LISTENERS_MAX];

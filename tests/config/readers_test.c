@@ -199,6 +199,28 @@ START_TEST(every_key_is_in_the_list)
 }
 END_TEST
 
+/* Whether options can change the field: then it is copied into settings, which are read. */
+static bool is_option(const struct field *field)
+{
+    const domus_config_key *key = domus_config_key_get(0), *option;
+
+    for (size_t row = 1; key->offset != field->offset; row++)
+        key = domus_config_key_get(row);
+    for (size_t row = 0; (option = domus_config_listener_key_get(row)) != NULL; row++)
+        if (option->inherits && strcmp(option->path, key->path) == 0)
+            return true;
+    return false;
+}
+
+/* Whether code reads the field in settings of a channel. */
+static bool is_read_in_settings(const char *name)
+{
+    char text[64];
+
+    snprintf(text, sizeof text, "settings->%s", strrchr(name, '.') + 1);
+    return strstr(sources, text) != NULL;
+}
+
 START_TEST(every_key_has_a_reader)
 {
     char missing[2048] = "";
@@ -208,7 +230,7 @@ START_TEST(every_key_has_a_reader)
         const char *name = fields[i].name;
         if (strncmp(name, "scheduler.steal", 15) == 0 || strncmp(name, "scheduler.idle", 14) == 0)
             name += strlen("scheduler.");
-        if (!is_read(name))
+        if (is_option(&fields[i]) ? !is_read_in_settings(name) : !is_read(name))
             snprintf(missing + strlen(missing), sizeof missing - strlen(missing), " %s",
                      fields[i].name);
     }

@@ -59,8 +59,13 @@ START_TEST(shipped_file_lists_every_key)
         ck_assert_uint_eq(tree.nodes[find_path(&tree, key->path)].kind, DOMI_YAML_SCALAR);
 
     uint32_t entry = tree.nodes[find_path(&tree, "listeners")].first;
-    for (size_t i = 0; (key = domus_config_listener_key_get(i)) != NULL; i++)
-        ck_assert_uint_ne(domi_yaml_tree_find(&tree, entry, key->path), 0);
+    const char *listeners = strstr(text, "\nlisteners:");
+    for (size_t i = 0; (key = domus_config_listener_key_get(i)) != NULL; i++) {
+        if (key->inherits) /* these are told by a comment, because they have no default */
+            ck_assert_ptr_nonnull(strstr(listeners, strchr(key->path, '.') + 1));
+        else
+            ck_assert_uint_ne(domi_yaml_tree_find(&tree, entry, key->path), 0);
+    }
     domi_yaml_tree_fini(&tree);
 }
 END_TEST
@@ -76,6 +81,41 @@ START_TEST(file_without_document_means_the_defaults)
         ck_assert_uint_eq(domus_yaml_config(yaml)->listener_count, 0);
         domus_yaml_free(yaml);
     }
+}
+END_TEST
+
+/* A key that is left out is 0 in the options, and a 0 that is written is DOMUS_NONE. */
+START_TEST(options_of_a_listener_reach_their_fields)
+{
+    domus_yaml *yaml = domt_reader();
+    const domus_channel_options *options;
+
+    ck_assert_int_eq(domt_load(yaml, "channel: {idleTimeout: 1s}\n"
+                                     "listeners:\n"
+                                     "- {name: a, address: '[::1]:1', channel: {linger: 2s}}\n"
+                                     "- name: b\n"
+                                     "  address: '[::1]:2'\n"
+                                     "  channel:\n"
+                                     "    idleTimeout: 0\n"
+                                     "    sendLow: 0\n"
+                                     "    sendMax: 1GiB\n"
+                                     "- {name: c, address: '[::1]:3'}\n"),
+                     0);
+    options = &domus_yaml_config(yaml)->listeners[0].channel;
+    ck_assert_uint_eq(options->linger_ns, UINT64_C(2000000000));
+    ck_assert_uint_eq(options->idle_timeout_ns, 0);
+    options = &domus_yaml_config(yaml)->listeners[1].channel;
+    ck_assert_uint_eq(options->idle_timeout_ns, DOMUS_NONE);
+    ck_assert_uint_eq(options->send_low_bytes, DOMUS_NONE);
+    ck_assert_uint_eq(options->send_max_bytes, UINT64_C(1) << 30);
+    ck_assert_uint_eq(options->linger_ns, 0);
+    ck_assert_int_eq(domus_yaml_set(yaml, "listeners.c.channel.idleTimeout=3s"), 0);
+    options = &domus_yaml_config(yaml)->listeners[2].channel;
+    ck_assert_uint_eq(options->idle_timeout_ns, UINT64_C(3000000000));
+    domus_yaml_free(yaml);
+
+    domt_says("listeners:\n- {name: a, address: '[::1]:1', channel: {idleTimeout: 1ns}}\n",
+              "2:56: listeners[0].channel.idleTimeout: must be 0 or 10ms..8760h, is 1ns\n");
 }
 END_TEST
 
@@ -290,7 +330,8 @@ START_TEST(finish_names_the_lines_of_what_does_not_fit)
                        "  sendHigh: 32KiB\n"
                        "listeners:\n"
                        "- {name: a, address: '127.0.0.1:1'}\n"
-                       "- {name: a, address: '127.0.0.1:2'}\n";
+                       "- {name: a, address: '127.0.0.1:2'}\n"
+                       "- {name: b, address: '127.0.0.1:3', channel: {sendHigh: 1KiB}}\n";
 
     ck_assert_int_eq(domt_load_bytes(yaml, text, strlen(text), name), 0);
     ck_assert_int_eq(domus_yaml_set(yaml, "channel.sendMax=1KiB"), 0);
@@ -301,7 +342,9 @@ START_TEST(finish_names_the_lines_of_what_does_not_fit)
         errors, "--set: channel.sendMax: must be at least channel.sendHigh (32KiB), is 1KiB\n"
                 "2:16: io.completionEntries: must be more than io.ringEntries (4096), is 4096\n"
                 "4:13: channel.sendHigh: must be at least channel.sendLow (64KiB), is 32KiB\n"
-                "7:10: listeners[1].name: must be unique, 'a' is taken by listeners[0]\n");
+                "7:10: listeners[1].name: must be unique, 'a' is taken by listeners[0]\n"
+                "8:57: listeners[2].channel.sendHigh: must be at least channel.sendLow (64KiB), is "
+                "1KiB\n");
     free(errors);
     domus_yaml_free(yaml);
 }
@@ -336,8 +379,9 @@ END_TEST
 
 DOMT_MAIN("yaml", 30, shipped_file_holds_the_defaults, shipped_file_lists_every_key,
           file_without_document_means_the_defaults, values_reach_their_fields,
-          threads_are_auto_a_count_or_a_share, later_file_goes_over_earlier,
-          failed_load_leaves_everything_untouched, file_that_cannot_be_read_says_why,
-          set_overrides_one_key, bytes_that_cannot_be_shown_are_escaped, set_names_what_is_wrong,
+          options_of_a_listener_reach_their_fields, threads_are_auto_a_count_or_a_share,
+          later_file_goes_over_earlier, failed_load_leaves_everything_untouched,
+          file_that_cannot_be_read_says_why, set_overrides_one_key,
+          bytes_that_cannot_be_shown_are_escaped, set_names_what_is_wrong,
           finish_names_the_lines_of_what_does_not_fit, set_mends_what_a_file_leaves_unfit,
           errors_gather_over_the_life_of_a_reader)

@@ -224,7 +224,7 @@ void domt_bed_pair(int *ret_ours, int *ret_peer)
 
 int domt_bed_adopt(domt_bed *bed, int fd)
 {
-    int result = domi_channel_adopt(&bed->io, bed->actor.house, fd, NULL);
+    int result = domi_channel_adopt(&bed->io, bed->actor.house, &(domi_connection){.fd = fd});
 
     if (result == 0) /* as the acceptor counts it, which is not here */
         atomic_fetch_add_explicit(&bed->io.connections, 1, memory_order_relaxed);

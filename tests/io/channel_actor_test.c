@@ -301,7 +301,8 @@ START_TEST(connection_without_memory_is_not_adopted)
         domt_lines_begin(&domt_owner_of_lines);
         domt_bed_pair(&fd, &peer);
         domi_memory_fail_after((int64_t)n, 1);
-        int result = domi_channel_adopt(&lines->bed.io, lines->owner.house, fd, NULL);
+        int result =
+            domi_channel_adopt(&lines->bed.io, lines->owner.house, &(domi_connection){.fd = fd});
         domi_memory_fail_after(-1, 0);
         if (result == 0) {
             atomic_fetch_add_explicit(&lines->bed.io.connections, 1, memory_order_relaxed);

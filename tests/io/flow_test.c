@@ -126,7 +126,7 @@ static void begin_with(uint64_t idle_ms)
     ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, &owning, NULL, &stranger), 0);
     domt_bed_turn(&bed);
     domt_bed_pair(&fd, &peer);
-    ck_assert_int_eq(domi_channel_adopt(&bed.io, owner.house, fd, NULL), 0);
+    ck_assert_int_eq(domi_channel_adopt(&bed.io, owner.house, &(domi_connection){.fd = fd}), 0);
     atomic_fetch_add_explicit(&bed.io.connections, 1, memory_order_relaxed);
     domt_bed_turn(&bed);
     ck_assert_ptr_nonnull(channel);
@@ -345,7 +345,7 @@ static int adopt_sharing(domus_address of, domus_address *ret_address)
     int its_fd;
 
     domt_bed_pair(&its_fd, &its_peer);
-    ck_assert_int_eq(domi_channel_adopt(&bed.io, of.house, its_fd, NULL), 0);
+    ck_assert_int_eq(domi_channel_adopt(&bed.io, of.house, &(domi_connection){.fd = its_fd}), 0);
     atomic_fetch_add_explicit(&bed.io.connections, 1, memory_order_relaxed);
     domt_bed_turn(&bed);
     *ret_address = domus_channel_address(channel);

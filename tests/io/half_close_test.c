@@ -182,7 +182,7 @@ static int connect_one(int *ret_peer)
     int own = -1;
 
     domt_bed_pair(&own, ret_peer);
-    ck_assert_int_eq(domi_channel_adopt(&bed.io, actor.house, own, NULL), 0);
+    ck_assert_int_eq(domi_channel_adopt(&bed.io, actor.house, &(domi_connection){.fd = own}), 0);
     atomic_fetch_add_explicit(&bed.io.connections, 1, memory_order_relaxed);
     domt_bed_turn(&bed);
     return own;

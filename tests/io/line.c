@@ -234,8 +234,9 @@ domus_address domt_lines_connect(int *ret_fd, int *ret_peer)
                         : domt_lines_now.bed.io.slots_used;
 
     domt_bed_pair(ret_fd, ret_peer);
-    ck_assert_int_eq(
-        domi_channel_adopt(&domt_lines_now.bed.io, domt_lines_now.owner.house, *ret_fd, NULL), 0);
+    ck_assert_int_eq(domi_channel_adopt(&domt_lines_now.bed.io, domt_lines_now.owner.house,
+                                        &(domi_connection){.fd = *ret_fd}),
+                     0);
     atomic_fetch_add_explicit(&domt_lines_now.bed.io.connections, 1, memory_order_relaxed);
     domus_address address = domus_channel_address(domt_lines_now.bed.io.slots[slot].channel);
     domt_bed_turn(&domt_lines_now.bed);

@@ -110,7 +110,8 @@ START_TEST(a_ring_that_has_failed_resets_every_channel_with_its_error)
         ck_assert_uint_eq(bed.fake->enters, enters);
         int ours, other;
         domt_bed_pair(&ours, &other);
-        ck_assert_int_lt(domi_channel_adopt(&bed.io, bed.actor.house, ours, NULL), 0);
+        ck_assert_int_lt(
+            domi_channel_adopt(&bed.io, bed.actor.house, &(domi_connection){.fd = ours}), 0);
         close(ours), close(other);
         close(peer), close(silent_peer), close(closing_peer);
         domt_bed_end(&bed);

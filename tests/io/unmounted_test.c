@@ -133,14 +133,14 @@ static void bear(void)
 /* Hand a connection over as the acceptor does. */
 static void hand_over(int fd)
 {
-    const domi_accepted accepted = {.fd = fd, .io = &bed.io};
-    domi_envelope *envelope = domi_envelope_new(&bed.manager, sizeof *envelope);
+    const domi_accepted accepted = {.connection = {.fd = fd}, .io = &bed.io};
+    domi_envelope *envelope = domi_envelope_new(&bed.manager, DOMI_ENVELOPE_HEAD + sizeof accepted);
 
     ck_assert_ptr_nonnull(envelope);
     envelope->type = &domi_accepted_type;
     envelope->sender = NULL;
     envelope->sender_lease = 0;
-    memcpy(envelope->payload, &accepted, sizeof accepted);
+    memcpy(domi_envelope_payload_of(envelope, DOMI_EVENT), &accepted, sizeof accepted);
     atomic_fetch_add_explicit(&bed.io.connections, 1, memory_order_relaxed);
     ck_assert_int_eq(domi_mailbox_put(&bed.manager, child, &envelope->node, DOMI_EVENT), 0);
 }

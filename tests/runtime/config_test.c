@@ -374,7 +374,10 @@ START_TEST(listeners_are_named_unique_and_few)
 {
     static domus_listener_config many[65];
     domus_listener_config three[] = {
-        {"a", "127.0.0.1:1", 1}, {"b", "127.0.0.1:2", 65535}, {"a", "127.0.0.1:3", 1}};
+        {.name = "a", .address = "127.0.0.1:1", .backlog = 1},
+        {.name = "b", .address = "127.0.0.1:2", .backlog = 65535},
+        {.name = "a", .address = "127.0.0.1:3", .backlog = 1},
+    };
     domus_config config;
 
     listener_checks_as("Echo-1_b", "[::]:0", 4096, "");
@@ -407,9 +410,36 @@ static void gather(const domus_config_fault *fault, void *context)
              fault->other != NULL ? " / " : "", fault->other != NULL ? fault->other->path : "");
 }
 
+START_TEST(options_of_a_listener_are_checked_and_named)
+{
+    domus_listener_config listener = {.name = "a", .address = "127.0.0.1:1", .backlog = 1};
+    domus_config config;
+
+    domus_config_init(&config);
+    config.listeners = &listener;
+    config.listener_count = 1;
+    listener.channel = (domus_channel_options){.idle_timeout_ns = DOMUS_NONE,
+                                               .send_low_bytes = DOMUS_NONE,
+                                               .linger_ns = UINT64_C(1000000)};
+    checks_as(&config, "");
+    listener.channel = (domus_channel_options){.idle_timeout_ns = 1};
+    checks_as(&config, "listeners[0].channel.idleTimeout: must be 0 or 10ms..8760h, is 1ns");
+    listener.channel = (domus_channel_options){.linger_ns = DOMUS_NONE};
+    checks_as(&config, "listeners[0].channel.linger: must be 1ms..1h, is 0");
+    listener.channel = (domus_channel_options){.send_high_bytes = 1000};
+    checks_as(&config, "listeners[0].channel.sendHigh: must be at least channel.sendLow (64KiB), "
+                       "is 1000B");
+    listener.channel.send_low_bytes = 1000;
+    checks_as(&config, "");
+    listener.channel = (domus_channel_options){.send_max_bytes = 1024};
+    checks_as(&config, "listeners[0].channel.sendMax: must be at least channel.sendHigh (256KiB), "
+                       "is 1KiB");
+}
+END_TEST
+
 START_TEST(all_faults_are_reported_and_the_first_is_the_line)
 {
-    domus_listener_config listener = {NULL, "x", 0};
+    domus_listener_config listener = {.address = "x"};
     domus_config config;
     char text[1024] = "", cut[12];
 
@@ -443,4 +473,5 @@ DOMT_MAIN("config", 10, defaults_are_those_of_the_header_and_valid, every_field_
           only_real_time_signals_ask_where_a_thread_is, wrong_value_is_named_with_its_range,
           powers_of_two_are_held, keys_keep_what_they_promise_of_each_other,
           cpus_are_words_or_a_list, addresses_are_numbers_only, listeners_are_named_unique_and_few,
+          options_of_a_listener_are_checked_and_named,
           all_faults_are_reported_and_the_first_is_the_line)

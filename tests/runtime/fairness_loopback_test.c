@@ -163,7 +163,8 @@ static void holds_timer(domt_load load, uint32_t ratio)
 
 static void holds_at(domt_load load, uint32_t ratio)
 {
-    const domus_listener_config listener = {"echo", "127.0.0.1:0", 16};
+    const domus_listener_config listener = {
+        .name = "echo", .address = "127.0.0.1:0", .backlog = 16};
     domus_config config = domt_config(1);
     uint16_t port = 0;
 

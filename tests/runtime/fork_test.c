@@ -228,7 +228,7 @@ END_TEST
 /* All descriptors of a system are close-on-exec, so an exec leaves none of them open. */
 START_TEST(all_descriptors_are_close_on_exec)
 {
-    const domus_listener_config listener = {"any", "127.0.0.1:0", 16};
+    const domus_listener_config listener = {.name = "any", .address = "127.0.0.1:0", .backlog = 16};
     domus_config config = domt_config(2);
     config.listeners = &listener;
     config.listener_count = 1;

@@ -85,7 +85,8 @@ static void on_close(domus_stack *stack, void *self, domus_channel *channel, int
 static const domus_behaviour serving = {
     .name = "serving", .kind = DOMUS_CHANNELS, .on_read = on_read, .on_close = on_close};
 
-static const domus_listener_config listeners[] = {{"half", "127.0.0.1:0", 64}};
+static const domus_listener_config listeners[] = {
+    {.name = "half", .address = "127.0.0.1:0", .backlog = 64}};
 
 /* --- the clients ----------------------------------------------------------------------------- */
 

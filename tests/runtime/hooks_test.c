@@ -161,7 +161,8 @@ static int echo(domus_stack *stack, void *self, domus_channel *channel, domus_bu
 
 static const domus_behaviour echoing = {.name = "echo", .kind = DOMUS_CHANNELS, .on_read = echo};
 
-static const domus_listener_config listeners[] = {{"echo", "127.0.0.1:0", 16}};
+static const domus_listener_config listeners[] = {
+    {.name = "echo", .address = "127.0.0.1:0", .backlog = 16}};
 
 static domus_config config_of(void)
 {

@@ -198,7 +198,8 @@ START_TEST(bytes_that_were_reaped_after_a_pause_are_as_young_as_that)
     domus_address actor = domt_spawn(stepped.system, 0, &serving, NULL);
     domt_stepped_iterate(&stepped, 0, false);
     atomic_fetch_add(&thread->io.connections, 1);
-    ck_assert_int_eq(domi_channel_adopt(&thread->io, actor.house, eventfd(0, EFD_CLOEXEC), NULL),
+    ck_assert_int_eq(domi_channel_adopt(&thread->io, actor.house,
+                                        &(domi_connection){.fd = eventfd(0, EFD_CLOEXEC)}),
                      0);
     domus_channel *channel = thread->io.slots[0].channel;
     channel->paused = true; /* this ring receives nothing */

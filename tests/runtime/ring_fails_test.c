@@ -92,7 +92,8 @@ static int connect_to(uint16_t port)
 static void system_stops_with(int error)
 {
     const domus_hooks hooks = {.failed = note_failure, .failed_context = &failures};
-    const domus_listener_config listener = {"front", "127.0.0.1:0", 16};
+    const domus_listener_config listener = {
+        .name = "front", .address = "127.0.0.1:0", .backlog = 16};
     domus_config config = domt_config(1);
     domus_system *system = NULL;
     uint16_t port = 0;

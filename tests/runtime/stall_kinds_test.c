@@ -194,7 +194,8 @@ static const domus_behaviour reader = {
 
 START_TEST(a_channels_actor_is_told)
 {
-    static const domus_listener_config listener = {"any", "127.0.0.1:0", 16};
+    static const domus_listener_config listener = {
+        .name = "any", .address = "127.0.0.1:0", .backlog = 16};
     domus_config config = config_of();
     uint16_t port = 0;
     config.listeners = &listener;

@@ -59,7 +59,8 @@ static const domus_behaviour held = {
 /* Starts a system whose only thread is held up by its stop, with a connection that it has cut. */
 static domus_system *begin(int *ret_peer)
 {
-    const domus_listener_config listener = {"front", "127.0.0.1:0", 16};
+    const domus_listener_config listener = {
+        .name = "front", .address = "127.0.0.1:0", .backlog = 16};
     domus_config config = domt_config(1);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     uint64_t facts[FACTS];

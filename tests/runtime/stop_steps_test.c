@@ -166,7 +166,8 @@ static int connect_to(uint16_t port)
 START_TEST(a_listener_whose_acceptor_was_never_mounted_is_closed_and_its_backlog_counted)
 {
     static const domus_behaviour server = {.name = "server", .kind = DOMUS_CHANNELS};
-    const domus_listener_config listener = {"front", "127.0.0.1:0", 16};
+    const domus_listener_config listener = {
+        .name = "front", .address = "127.0.0.1:0", .backlog = 16};
     domus_config config = domt_config(1);
     domi_simulator simulator = {.wait = skip};
     uint16_t port = 0;

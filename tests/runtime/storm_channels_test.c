@@ -113,7 +113,9 @@ static void *be_strange(void *stranger_)
 /* --- a run ------------------------------------------------------------------------------------ */
 
 static const domus_listener_config listeners[DOMT_STORM_OWNERS] = {
-    {"own", "127.0.0.1:0", 64}, {"shared", "127.0.0.1:0", 64}, {"lasting", "127.0.0.1:0", 64}};
+    {.name = "own", .address = "127.0.0.1:0", .backlog = 64},
+    {.name = "shared", .address = "127.0.0.1:0", .backlog = 64},
+    {.name = "lasting", .address = "127.0.0.1:0", .backlog = 64}};
 
 static domus_config some_config(domi_random *dice)
 {

@@ -442,7 +442,7 @@ START_TEST(configuration_is_copied_with_its_strings)
     char cpus[] = "none";
     char name[] = "front";
     char address[] = "127.0.0.1:0";
-    domus_listener_config listener = {name, address, 16};
+    domus_listener_config listener = {.name = name, .address = address, .backlog = 16};
     domus_config config = domt_config(1);
     domus_system *system = NULL;
 

@@ -1,0 +1,48 @@
+/* Settings of the channels of one listener, of one connection, or of one channel.
+ *
+ * The section `channel` of the configuration says what holds for all channels of a system
+ * (domus/config.h, config/domus.yaml). Options say what differs for some of them. A listener gives
+ * them to each of its channels: `listeners[].channel` in YAML has keys of the same names, and
+ * domus_listen() takes them in its options. */
+#ifndef DOMUS_CHANNEL_OPTIONS_H
+#define DOMUS_CHANNEL_OPTIONS_H
+
+#include <domus/actor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A value of a field: what 0 means in the section `channel`, which is in most cases that there is
+ * no such limit. A field that may not be 0 there may not be DOMUS_NONE here. */
+#define DOMUS_NONE UINT64_MAX
+
+/* A field that is 0 has the value of the section `channel`. Before each field stands its key, whose
+ * range and meaning domus/config.h and config/domus.yaml tell. Times are in nanoseconds, sizes in
+ * bytes. The structure is copied by each call that takes it. */
+typedef struct domus_channel_options {
+    uint64_t send_high_bytes;       /* sendHigh */
+    uint64_t send_low_bytes;        /* sendLow; DOMUS_NONE: read again when nothing waits */
+    uint64_t send_max_bytes;        /* sendMax */
+    uint64_t send_timeout_ns;       /* sendTimeout */
+    uint64_t idle_timeout_ns;       /* idleTimeout */
+    uint64_t first_byte_timeout_ns; /* firstByteTimeout */
+    uint64_t linger_ns;             /* linger */
+} domus_channel_options;
+
+/* Check options as every call that takes them does: each value against its range, and the values
+ * that follow from them against each other.
+ *
+ * Returns 0; -EINVAL when a value is wrong: then `error` gets one line that names its key, such as
+ * "channel.idleTimeout: must be 0 or 10ms..8760h, is 1ns" (NUL-terminated, cut at `error_size`
+ * bytes; `error` may be NULL if the size is 0).
+ * Thread-safety: from a handler, with its stack. */
+DOMUS_API int domus_channel_options_check(const domus_stack *stack,
+                                          const domus_channel_options *options, char *error,
+                                          size_t error_size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

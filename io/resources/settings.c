@@ -1,0 +1,137 @@
+/* This file checks options by the table of their keys, and makes settings of them. */
+#include "io/resources/settings.h"
+
+#include "base/check.h"
+#include "base/key.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MESSAGE_SIZE 256 /* bytes of a message without its path, its NUL included */
+
+#define OPTION_ROW(name, sort, section_field, field, low, high, value, zero)                       \
+    {.path = (name),                                                                               \
+     .kind = DOMUS_CONFIG_##sort,                                                                  \
+     .offset = (uint32_t)offsetof(domus_channel_options, field),                                   \
+     .size = (uint32_t)sizeof(((domus_channel_options *)NULL)->field),                             \
+     .minimum = (low),                                                                             \
+     .maximum = (high),                                                                            \
+     .or_zero = (zero),                                                                            \
+     .inherits = true},
+
+static const domus_config_key keys[] = {DOMI_CHANNEL_KEYS(OPTION_ROW)};
+
+#define KEYS_COUNT (sizeof keys / sizeof keys[0])
+
+/* Returns the value that holds for one key. */
+static uint64_t resolve(uint64_t option, uint64_t of_section)
+{
+    if (option == 0)
+        return of_section;
+    return option != DOMUS_NONE ? option : 0;
+}
+
+void domi_settings_resolve(const domus_config *config, const domus_channel_options *options,
+                           domi_channel_settings *ret_settings)
+{
+    static const domus_channel_options none = {0};
+
+    if (options == NULL)
+        options = &none;
+#define RESOLVE_ROW(name, sort, section_field, field, low, high, value, zero)                      \
+    ret_settings->field = resolve(options->field, config->section_field);
+    DOMI_CHANNEL_KEYS(RESOLVE_ROW)
+    ret_settings->users = DOMI_SETTINGS_UNCOUNTED;
+}
+
+/* Say that `greater` is less than `lesser`. */
+static void print_relation(const char *lesser, uint64_t least, uint64_t most, char *error,
+                           size_t error_size)
+{
+    char low[DOMI_KEY_TEXT_SIZE], high[DOMI_KEY_TEXT_SIZE];
+
+    domi_key_print_number(&keys[0], least, low); /* all of them are sizes */
+    domi_key_print_number(&keys[0], most, high);
+    snprintf(error, error_size, "must be at least %s (%s), is %s", lesser, low, high);
+}
+
+int domi_settings_relate(const domus_config *config, const domus_channel_options *options,
+                         char *error, size_t error_size, const char **ret_path)
+{
+    domi_channel_settings settings;
+
+    if (options->send_low_bytes == 0 && options->send_high_bytes == 0 &&
+        options->send_max_bytes == 0)
+        return 0; /* what the configuration says alone was checked with the configuration */
+    domi_settings_resolve(config, options, &settings);
+    if (settings.send_low_bytes > settings.send_high_bytes) {
+        print_relation("channel.sendLow", settings.send_low_bytes, settings.send_high_bytes, error,
+                       error_size);
+        *ret_path = "sendHigh";
+        return -EINVAL;
+    }
+    if (settings.send_high_bytes > settings.send_max_bytes) {
+        print_relation("channel.sendHigh", settings.send_high_bytes, settings.send_max_bytes, error,
+                       error_size);
+        *ret_path = "sendMax";
+        return -EINVAL;
+    }
+    return 0;
+}
+
+int domi_settings_check(const domus_config *config, const domus_channel_options *options,
+                        char *error, size_t error_size)
+{
+    char message[MESSAGE_SIZE];
+    const char *path = NULL;
+    int result = 0;
+
+    for (size_t i = 0; i < KEYS_COUNT && result == 0; i++) {
+        path = keys[i].path;
+        result = domi_key_check_held(&keys[i], options, message, sizeof message);
+    }
+    if (result == 0)
+        result = domi_settings_relate(config, options, message, sizeof message, &path);
+    if (result != 0 && error_size != 0)
+        snprintf(error, error_size, "channel.%s: %s", path, message);
+    return result;
+}
+
+/* True if no option says anything. */
+static bool say_nothing(const domus_channel_options *options)
+{
+    for (size_t i = 0; i < KEYS_COUNT; i++)
+        if (domi_key_number(&keys[i], options) != 0)
+            return false;
+    return true;
+}
+
+int domi_settings_make(const domus_config *config, domi_channel_settings *fallback,
+                       const domus_channel_options *options, domi_channel_settings **ret_settings)
+{
+    if (options == NULL || say_nothing(options)) {
+        *ret_settings = domi_settings_use(fallback);
+        return 0;
+    }
+    int result = domi_settings_check(config, options, NULL, 0);
+    if (result != 0)
+        return result;
+    domi_channel_settings *settings = domi_memory_new(sizeof *settings);
+    if (settings == NULL)
+        return -ENOMEM;
+    domi_settings_resolve(config, options, settings);
+    settings->users = 1;
+    *ret_settings = settings;
+    return 0;
+}
+
+void domi_settings_drop(domi_channel_settings *settings)
+{
+    if (settings == NULL || settings->users == DOMI_SETTINGS_UNCOUNTED)
+        return;
+    DOMI_CHECK(settings->users != 0);
+    if (--settings->users == 0)
+        domi_memory_free(settings);
+}

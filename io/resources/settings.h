@@ -1,0 +1,81 @@
+/* The settings of channels, with every value resolved.
+ *
+ * The options of a listener or of a channel (domus/channel_options.h) say only what differs from
+ * the section `channel` of the configuration. Settings have all values, and a channel points to
+ * them; in them 0 means that there is no such limit.
+ *
+ * The settings of a thread, which hold where nothing else is said, lie in its io, and those of the
+ * listeners of the configuration lie in the system: both outlive all channels and are not counted.
+ * Settings that are made at run time are used on one thread only, by a listener and its channels,
+ * and are freed with their last user. Owner thread, except where a function says any thread. */
+#ifndef DOMI_IO_RESOURCES_SETTINGS_H
+#define DOMI_IO_RESOURCES_SETTINGS_H
+
+#include <domus/channel_options.h>
+#include <domus/config.h>
+
+/* the `users` of settings that are not counted, which any thread may read */
+#define DOMI_SETTINGS_UNCOUNTED UINT32_MAX
+
+/* The fields that are read for each message come first. Constant, except `users`. */
+typedef struct domi_channel_settings {
+    uint64_t send_high_bytes;       /* with more bytes queued the channel is not read */
+    uint64_t send_low_bytes;        /* with at most so many bytes queued it is read again */
+    uint64_t send_max_bytes;        /* a write that goes beyond is refused */
+    uint64_t send_timeout_ns;       /* time for one send; 0: no bound */
+    uint64_t idle_timeout_ns;       /* time without a byte either way; 0: no bound */
+    uint64_t first_byte_timeout_ns; /* time for the peer's first byte; 0: no bound */
+    uint64_t linger_ns;             /* time for the peer to close after our FIN */
+    uint32_t users;                 /* listeners and channels, or DOMI_SETTINGS_UNCOUNTED */
+} domi_channel_settings;
+
+/* The rows of the section `channel` that options can change: the path in that section, the kind,
+ * the field of domus_config, the field of options and settings, the range, the default, and whether
+ * 0 is allowed below the range. The tables of keys are made from this list. */
+#define DOMI_CHANNEL_KEYS(ROW)                                                                     \
+    ROW("sendHigh", SIZE, channel.send_high_bytes, send_high_bytes, 1, DOMI_GIB, 256 * DOMI_KIB,   \
+        false)                                                                                     \
+    ROW("sendLow", SIZE, channel.send_low_bytes, send_low_bytes, 0, DOMI_GIB, 64 * DOMI_KIB,       \
+        false)                                                                                     \
+    ROW("sendMax", SIZE, channel.send_max_bytes, send_max_bytes, 1, 4 * DOMI_GIB, 4 * DOMI_MIB,    \
+        false)                                                                                     \
+    ROW("idleTimeout", DURATION, channel.idle_timeout_ns, idle_timeout_ns, 10 * DOMI_MS,           \
+        8760 * DOMI_HOUR, 300 * DOMI_SECOND, true)                                                 \
+    ROW("sendTimeout", DURATION, channel.send_timeout_ns, send_timeout_ns, 10 * DOMI_MS,           \
+        DOMI_HOUR, 30 * DOMI_SECOND, true)                                                         \
+    ROW("linger", DURATION, channel.linger_ns, linger_ns, DOMI_MS, DOMI_HOUR, DOMI_SECOND, false)  \
+    ROW("firstByteTimeout", DURATION, connection.first_byte_timeout_ns, first_byte_timeout_ns,     \
+        10 * DOMI_MS, DOMI_HOUR, 10 * DOMI_SECOND, true)
+
+/* Set `ret_settings` to what follows from the configuration and from `options`, which are right;
+ * NULL: none. They are not counted. Any thread. */
+void domi_settings_resolve(const domus_config *config, const domus_channel_options *options,
+                           domi_channel_settings *ret_settings);
+
+/* Check options, as domus_channel_options_check() says. Any thread. */
+int domi_settings_check(const domus_config *config, const domus_channel_options *options,
+                        char *error, size_t error_size);
+
+/* Check only the values of options against each other, and against the configuration where they say
+ * nothing. Returns 0; -EINVAL, and then `error` says what is wrong without the path, and `ret_path`
+ * is the path in the section `channel`. Any thread. */
+int domi_settings_relate(const domus_config *config, const domus_channel_options *options,
+                         char *error, size_t error_size, const char **ret_path);
+
+/* Make settings with one user, the caller. Options that are NULL or say nothing give `fallback`,
+ * with one user more. Returns 0; -EINVAL when the options are wrong; -ENOMEM. */
+int domi_settings_make(const domus_config *config, domi_channel_settings *fallback,
+                       const domus_channel_options *options, domi_channel_settings **ret_settings);
+
+/* One more user. Returns `settings`, which may be NULL. */
+static inline domi_channel_settings *domi_settings_use(domi_channel_settings *settings)
+{
+    if (settings != NULL && settings->users != DOMI_SETTINGS_UNCOUNTED)
+        settings->users++;
+    return settings;
+}
+
+/* One user less; the last one frees the settings. NULL is allowed. */
+void domi_settings_drop(domi_channel_settings *settings);
+
+#endif

@@ -1,0 +1,203 @@
+/* Settings of a listener: what its options say holds for its channels, and for no others. */
+#include "tests/runtime/running.h"
+
+#include <domus/listen.h>
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MS UINT64_C(1000000)
+
+/* An order to an actor to listen with options. */
+typedef struct order {
+    domus_channel_options options;
+    bool has_options;
+} order;
+
+static const domus_type order_type = {.name = "order", .size = sizeof(order)};
+static const domus_type stop_type = {.name = "stop"};
+
+static _Atomic int result;
+static _Atomic uint32_t done;
+static _Atomic uint32_t closed;
+static char complaint[160];
+static domus_address listener; /* of the last listen; read after `done` */
+static domus_endpoint found;
+
+static int on_order(domus_stack *stack, void *self, const void *payload)
+{
+    order now;
+    domus_endpoint at;
+
+    (void)self;
+    memcpy(&now, payload, sizeof now);
+    ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:0", &at), 0);
+    const domus_listen_options options = {.channel = now.has_options ? &now.options : NULL};
+    atomic_store(&result, domus_listen(stack, &at, &options, &listener, &found));
+    complaint[0] = '\0';
+    ck_assert_int_eq(
+        domus_channel_options_check(stack, &now.options, complaint, sizeof complaint) == 0,
+        complaint[0] == '\0');
+    atomic_fetch_add(&done, 1);
+    return 0;
+}
+
+static int on_stop_order(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    atomic_store(&result, domus_stop(stack, listener));
+    atomic_fetch_add(&done, 1);
+    return 0;
+}
+
+static int echo(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+{
+    (void)self;
+    return domus_channel_write(stack, channel, bytes);
+}
+
+static void on_close(domus_stack *stack, void *self, domus_channel *channel, int error)
+{
+    (void)stack, (void)self, (void)channel, (void)error;
+    atomic_fetch_add(&closed, 1);
+}
+
+static const domus_on rows[] = {
+    {&order_type, on_order, 0}, {&stop_type, on_stop_order, 0}, {NULL, NULL, 0}};
+static const domus_behaviour echoing = {
+    .name = "echoing",
+    .kind = DOMUS_CHANNELS,
+    .on = rows,
+    .on_read = echo,
+    .on_close = on_close,
+};
+
+static domus_system *system_;
+
+static void tell(domus_address to, const domus_type *type, const void *what)
+{
+    uint32_t before = atomic_load(&done);
+
+    domt_notice(system_, to, type, what);
+    DOMT_WAIT_FOR(10, atomic_load(&done) == before + 1);
+}
+
+static int connect_to(uint16_t port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+static void hold_echo(int fd)
+{
+    char byte = 'x';
+
+    ck_assert_int_eq(send(fd, &byte, 1, 0), 1);
+    byte = 0;
+    ck_assert_int_eq(recv(fd, &byte, 1, 0), 1);
+    ck_assert_int_eq(byte, 'x');
+}
+
+/* True if the peer has closed the connection within so many milliseconds. */
+static bool ends_within(int fd, int ms)
+{
+    struct pollfd one = {.fd = fd, .events = POLLIN};
+    char byte;
+
+    return poll(&one, 1, ms) == 1 && recv(fd, &byte, 1, 0) <= 0;
+}
+
+/* The listener is stopped while its channels live, so the channels are the last users. */
+START_TEST(options_of_a_listener_hold_for_its_channels_alone)
+{
+    domus_config config = domt_config(2);
+
+    config.listener_count = 0;
+    system_ = domt_start(&config);
+    domus_address actor = domt_spawn(system_, 0, &echoing, NULL);
+    tell(actor, &order_type, &(order){.has_options = false});
+    int usual = connect_to(found.port);
+    hold_echo(usual);
+    tell(actor, &order_type,
+         &(order){.has_options = true, .options = {.idle_timeout_ns = 300 * MS}});
+    ck_assert_int_eq(atomic_load(&result), 0);
+    int first = connect_to(found.port), second = connect_to(found.port);
+    hold_echo(first);
+    hold_echo(second);
+    tell(actor, &stop_type, NULL);
+    ck_assert(ends_within(first, 5000));
+    ck_assert(ends_within(second, 5000));
+    DOMT_WAIT_FOR(10, atomic_load(&closed) == 2);
+    hold_echo(usual);
+    close(first), close(second), close(usual);
+    domt_end(system_);
+}
+END_TEST
+
+START_TEST(a_wrong_option_is_refused_and_named)
+{
+    domus_config config = domt_config(1);
+
+    config.listener_count = 0;
+    system_ = domt_start(&config);
+    domus_address actor = domt_spawn(system_, 0, &echoing, NULL);
+    tell(actor, &order_type, &(order){.has_options = true, .options = {.idle_timeout_ns = 1}});
+    ck_assert_int_eq(atomic_load(&result), -EINVAL);
+    ck_assert_str_eq(complaint, "channel.idleTimeout: must be 0 or 10ms..8760h, is 1ns");
+    tell(actor, &order_type, &(order){.has_options = true, .options = {.send_max_bytes = 5}});
+    ck_assert_int_eq(atomic_load(&result), -EINVAL);
+    ck_assert_str_eq(complaint,
+                     "channel.sendMax: must be at least channel.sendHigh (256KiB), is 5B");
+    tell(actor, &order_type, &(order){.has_options = true, .options = {.linger_ns = DOMUS_NONE}});
+    ck_assert_int_eq(atomic_load(&result), -EINVAL);
+    ck_assert_str_eq(complaint, "channel.linger: must be 1ms..1h, is 0");
+    domt_end(system_);
+}
+END_TEST
+
+/* Two listeners of the configuration, on two threads: one has options. */
+START_TEST(options_in_the_configuration_hold_on_all_threads)
+{
+    const domus_listener_config listeners[] = {
+        {.name = "usual", .address = "127.0.0.1:0", .backlog = 16},
+        {.name = "brief",
+         .address = "127.0.0.1:0",
+         .backlog = 16,
+         .channel = {.idle_timeout_ns = 300 * MS}},
+    };
+    domus_config config = domt_config(2);
+    uint16_t usual_port = 0, brief_port = 0;
+    int brief[4];
+
+    config.listeners = listeners;
+    config.listener_count = 2;
+    system_ = domt_start(&config);
+    ck_assert_int_eq(domus_serve(system_, "usual", &echoing, NULL, &usual_port), 0);
+    ck_assert_int_eq(domus_serve(system_, "brief", &echoing, NULL, &brief_port), 0);
+    int usual = connect_to(usual_port);
+    hold_echo(usual);
+    for (int i = 0; i < 4; i++) {
+        brief[i] = connect_to(brief_port);
+        hold_echo(brief[i]);
+    }
+    for (int i = 0; i < 4; i++) {
+        ck_assert(ends_within(brief[i], 5000));
+        close(brief[i]);
+    }
+    hold_echo(usual);
+    close(usual);
+    domt_end(system_);
+}
+END_TEST
+
+DOMT_MAIN("settings", 60, options_of_a_listener_hold_for_its_channels_alone,
+          a_wrong_option_is_refused_and_named, options_in_the_configuration_hold_on_all_threads)
