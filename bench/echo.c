@@ -1,14 +1,22 @@
-/* The echo bench compares domus, on each of its backends, with three bare echo servers. They run in
- * turn, on the same cores, in paired rounds.
+/* The echo bench compares domus, on each of its backends, with bare echo servers. They run in turn,
+ * on the same cores, in paired rounds.
  *
- * In each round every server runs once, alone, on SERVER_CPU, under the same load from LOAD_CPU;
- * the next round begins with the next server, so that none is always the first or always runs after
- * the same interruption. A slow change of the machine over minutes affects all servers of a round
- * alike, so the figures to trust are the medians of the ratios that are taken in each round.
+ * Each row is a kind of load. In each round every server runs once for each row and mode, alone, on
+ * SERVER_CPU, under the same load from LOAD_CPU; the next round begins with the next server, so
+ * that none is always the first or always runs after the same interruption. A slow change of the
+ * machine over minutes affects all servers of a round alike, so the figures to trust are the
+ * medians of the ratios that are taken in each round.
  *
- * stdout: lines `name value unit`, at the end. stderr: progress. Exit 1 on a wrong result (bytes
- * that differ or lack, a server that dies or does not end well); a missed goal is no error. */
+ * There are two modes. Saturated: a closed loop, and the server has half of its CPU (hog.h), which
+ * tells its rate. Paced: the load offers OFFERED of the rate that the slowest server of the row has
+ * in a short calibration, and the server has its whole CPU, which tells its CPU time for a message.
+ *
+ * stdout: lines `name value unit`, at the end. A ratio has the unit `void` if the load used more
+ * than LOAD_BUSY_MAX of its CPU. stderr: progress. Exit 1 on a wrong result (bytes that differ or
+ * lack, a server that dies or does not end well); a missed goal is no error. */
+#include "bench/echo_servers.h"
 #include "bench/load.h"
+#include "bench/support/hog.h"
 #include "bench/support/measure.h"
 #include "bench/support/server.h"
 
@@ -19,56 +27,61 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#define SERVER_CPU      0
-#define SERVER_CPU_TEXT "0"
-#define LOAD_CPU        1
-#define ROUNDS_MAX      1000
-#define SECONDS_MAX     3600
-#define STALL_NS        UINT64_C(2000000000)
+#define LOAD_CPU       1
+#define ROUNDS_MAX     200
+#define SECONDS_MAX    600
+#define STALL_NS       UINT64_C(2000000000)
+#define CALIBRATION_NS UINT64_C(250000000)
+#define OFFERED        0.5 /* of the rate that the slowest server of a row has */
 
-enum { DOMUS, DOMUS_EPOLL, IO_URING, EPOLL, LIBUV, SERVERS };
-enum { RATE, CPU, P50, P99, P999, LOAD, COLUMNS };
+enum { SATURATED, PACED, MODES };
+enum { RATE, CPU, P50, P99, P999, BUSY, COLUMNS };
+
+static const char *const modes[MODES] = {"saturated", "paced"};
 
 static const struct {
     const char *name;
-    const char *program; /* beside the runner */
-} servers[SERVERS] = {
-    [DOMUS] = {"domus", "echo"},
-    [DOMUS_EPOLL] = {"domus_epoll", "echo"},
-    [IO_URING] = {"io_uring", "echo_uring"},
-    [EPOLL] = {"epoll", "echo_epoll"},
-    [LIBUV] = {"libuv", "echo_uv"},
-};
-
-static const struct {
-    /* the format of the figure's name, which is filled with the server's name */
-    const char *format;
     const char *unit;
 } columns[COLUMNS] = {
-    [RATE] = {"echo.%s.rate", "messages/s"}, [CPU] = {"echo.%s.cpu", "us/message"},
-    [P50] = {"echo.%s.p50", "us"},           [P99] = {"echo.%s.p99", "us"},
-    [P999] = {"echo.%s.p999", "us"},         [LOAD] = {"echo.load.cpu.%s", "us/message"},
+    [RATE] = {"rate", "messages/s"}, [CPU] = {"cpu", "us/message"}, [P50] = {"p50", "us"},
+    [P99] = {"p99", "us"},           [P999] = {"p999", "us"},       [BUSY] = {"load", "share"},
 };
+
+static const struct row {
+    const char *name;
+    uint32_t connections;
+    uint32_t size;
+    uint32_t depth;
+    bool with_libuv;
+} rows[] = {
+    {"plain", 64, 64, 1, true},
+    {"pipelined", 64, 64, 16, false},
+    {"crowd", 1000, 64, 1, false},
+    {"large", 64, 16384, 1, false},
+};
+
+#define ROWS (sizeof rows / sizeof rows[0])
 
 struct bench {
     uint32_t rounds;
+    uint64_t duration_ns;
     char *config;
-    bool without[SERVERS];
-    struct load_options load;
-    char program[SERVERS][PATH_MAX];
-    double figures[SERVERS][COLUMNS][ROUNDS_MAX];
+    bool without[ECHO_SERVERS];
+    bool chosen[ROWS];
+    char program[ECHO_SERVERS][PATH_MAX];
+    double offered[ROWS]; /* messages per second of the paced mode */
+    double figures[ROWS][MODES][ECHO_SERVERS][COLUMNS][ROUNDS_MAX];
 };
 
 static _Noreturn void usage(const char *why)
 {
     fprintf(stderr,
             "bench_echo: %s\n"
-            "usage: bench_echo --config FILE [--rounds N] [--seconds S] [--connections C]\n"
-            "                  [--size B] [--without domus|domus_epoll|io_uring|epoll|libuv]...\n"
-            "defaults: 15 rounds of 1 second, 64 connections, 64 bytes\n",
+            "usage: bench_echo --config FILE [--rounds N] [--seconds S]\n"
+            "                  [--row plain|pipelined|crowd|large]...\n"
+            "                  [--without domus|domus_epoll|io_uring|epoll|libuv]...\n"
+            "defaults: all rows, 9 rounds of half a second\n",
             why);
     exit(2);
 }
@@ -83,197 +96,86 @@ static double number(const char *text, double min, double max, const char *why)
     return value;
 }
 
-static uint32_t whole(const char *text, uint32_t max, const char *why)
-{
-    double value = number(text, 1, max, why);
-
-    if (value != (double)(uint32_t)value)
-        usage(why);
-    return (uint32_t)value;
-}
-
 static void leave_out(struct bench *bench, const char *name)
 {
-    for (int i = 0; i < SERVERS; i++) {
-        if (strcmp(servers[i].name, name) == 0) {
-            bench->without[i] = true;
+    int which = echo_server_find(name);
+
+    if (which < 0)
+        usage("no server of that name");
+    bench->without[which] = true;
+}
+
+static void choose_row(struct bench *bench, const char *name)
+{
+    for (size_t i = 0; i < ROWS; i++) {
+        if (strcmp(rows[i].name, name) == 0) {
+            bench->chosen[i] = true;
             return;
         }
     }
-    usage("no server of that name");
+    usage("no row of that name");
 }
 
 static void read_options(struct bench *bench, int argc, char **argv)
 {
-    enum { CONFIG, ROUNDS, SECONDS, CONNECTIONS, SIZE, WITHOUT };
+    enum { CONFIG, ROUNDS, SECONDS, ROW, WITHOUT };
     static const struct option options[] = {
-        {"config", required_argument, NULL, CONFIG},
-        {"rounds", required_argument, NULL, ROUNDS},
-        {"seconds", required_argument, NULL, SECONDS},
-        {"connections", required_argument, NULL, CONNECTIONS},
-        {"size", required_argument, NULL, SIZE},
-        {"without", required_argument, NULL, WITHOUT},
-        {NULL, 0, NULL, 0},
+        {"config", required_argument, NULL, CONFIG},   {"rounds", required_argument, NULL, ROUNDS},
+        {"seconds", required_argument, NULL, SECONDS}, {"row", required_argument, NULL, ROW},
+        {"without", required_argument, NULL, WITHOUT}, {NULL, 0, NULL, 0},
     };
-    struct load_options *load = &bench->load;
+    bool any = false;
     int option;
 
     while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
         if (option == CONFIG)
             bench->config = optarg;
         else if (option == ROUNDS)
-            bench->rounds = whole(optarg, ROUNDS_MAX, "rounds: 1 to 1000");
+            bench->rounds = (uint32_t)number(optarg, 1, ROUNDS_MAX, "rounds: 1 to 200");
         else if (option == SECONDS)
-            load->duration_ns =
-                (uint64_t)(number(optarg, 0.01, SECONDS_MAX, "seconds: 0.01 to 3600") * 1e9);
-        else if (option == CONNECTIONS)
-            load->connections = whole(optarg, LOAD_CONNECTIONS_MAX, "connections: 1 to 16384");
-        else if (option == SIZE)
-            load->size = whole(optarg, LOAD_IN_FLIGHT_MAX, "size: 1 to 1048576");
+            bench->duration_ns =
+                (uint64_t)(number(optarg, 0.01, SECONDS_MAX, "seconds: 0.01 to 600") * 1e9);
+        else if (option == ROW)
+            choose_row(bench, optarg);
         else if (option == WITHOUT)
             leave_out(bench, optarg);
         else
             usage("unknown option");
+        any = any || option == ROW;
     }
     if (optind != argc)
         usage("takes no arguments but options");
-    if (bench->config == NULL && !(bench->without[DOMUS] && bench->without[DOMUS_EPOLL]))
+    if (bench->config == NULL && !(bench->without[ECHO_DOMUS] && bench->without[ECHO_DOMUS_EPOLL]))
         usage("domus needs --config");
+    for (size_t i = 0; i < ROWS && !any; i++)
+        bench->chosen[i] = true;
 }
 
-/* Find all programs before the first round, so that a missing one is told at once and not after
- * minutes. */
-static int find_programs(struct bench *bench)
+static bool takes_part(const struct bench *bench, size_t row, int which)
 {
-    char path[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-
-    if (length < 0) {
-        perror("bench_echo: /proc/self/exe");
-        return -errno;
-    }
-    path[length] = '\0';
-    *strrchr(path, '/') = '\0';
-    for (int i = 0; i < SERVERS; i++) {
-        if (bench->without[i])
-            continue;
-
-        int written = snprintf(bench->program[i], PATH_MAX, "%s/%s", path, servers[i].program);
-        if (written >= PATH_MAX || access(bench->program[i], X_OK) != 0) {
-            fprintf(stderr, "bench_echo: no %s (build it, or say --without %s)\n",
-                    bench->program[i], servers[i].name);
-            return -ENOENT;
-        }
-    }
-    return 0;
+    return bench->chosen[row] && !bench->without[which] &&
+           (which != ECHO_LIBUV || rows[row].with_libuv);
 }
 
-static int start(struct bench *bench, int which, struct server *server)
+/* Run one server under `load`, which this completes, to their ends. With `half` the server has half
+ * of its CPU. */
+static int serve_load(struct bench *bench, int which, bool half, struct load_options *load,
+                      struct load_result *ret_result)
 {
-    char *program = bench->program[which];
-
-    if (which == DOMUS || which == DOMUS_EPOLL) {
-        char *arguments[] = {
-            program,
-            (char[]){"--set"},
-            which == DOMUS ? (char[]){"io.backend=uring"} : (char[]){"io.backend=epoll"},
-            (char[]){"--set"},
-            (char[]){"system.threads=1"},
-            (char[]){"--set"},
-            (char[]){"system.cpus=" SERVER_CPU_TEXT},
-            (char[]){"--set"},
-            (char[]){"listeners.echo.address=127.0.0.1:0"},
-            (char[]){"--config"},
-            bench->config,
-            NULL,
-        };
-        return server_start(server, SERVER_CPU, arguments);
-    }
-
-    /* Port 0, as for domus, lets the kernel choose a free one. */
-    char *arguments[] = {program, (char[]){"0"}, (char[]){SERVER_CPU_TEXT}, NULL};
-    return server_start(server, SERVER_CPU, arguments);
-}
-
-/* Run the load in a process of its own, so that its memory, its pinning and its CPU time do not
- * affect the runner. */
-static int run_load(const struct load_options *options, struct load_result *ret_result)
-{
-    struct {
-        int error;
-        struct load_result result;
-    } report = {.error = -EIO};
-    int channel[2];
-
-    if (pipe(channel) != 0)
-        return -errno;
-
-    pid_t pid = fork();
-    if (pid == 0) {
-        report.error = load_run(options, &report.result);
-        ssize_t written = write(channel[1], &report, sizeof report);
-        _exit(written == (ssize_t)sizeof report ? 0 : 1);
-    }
-    close(channel[1]);
-    if (pid > 0) {
-        ssize_t length = read(channel[0], &report, sizeof report);
-        if (length != (ssize_t)sizeof report)
-            report.error = -EIO;
-        waitpid(pid, NULL, 0);
-    }
-    close(channel[0]);
-    if (pid > 0 && report.error == 0)
-        *ret_result = report.result;
-    return pid > 0 ? report.error : -EAGAIN;
-}
-
-static const char *load_error_text(int error)
-{
-    switch (-error) {
-    case EBADMSG:
-        return "wrong bytes came back";
-    case ECONNRESET:
-        return "it closed a connection early";
-    case ETIMEDOUT:
-        return "bytes, or the end of a stream, did not come back";
-    case EINVAL:
-        return "the load cannot run so (is there a CPU 1?)";
-    default:
-        return strerror(-error);
-    }
-}
-
-static void record(struct bench *bench, int which, uint32_t round, const struct load_result *load,
-                   const struct server_usage *usage)
-{
-    double messages = (double)load->messages;
-    double values[COLUMNS] = {
-        [RATE] = load->rate,    [CPU] = (double)usage->cpu_ns / 1e3 / messages,
-        [P50] = load->p50_us,   [P99] = load->p99_us,
-        [P999] = load->p999_us, [LOAD] = (double)load->cpu_ns / 1e3 / messages,
-    };
-
-    for (int i = 0; i < COLUMNS; i++)
-        bench->figures[which][i][round] = values[i];
-    fprintf(stderr, "round %2u %-11s %7.0f/s  cpu %.3f us  p50 %.0f  p99 %.0f  p999 %.0f us\n",
-            round + 1, servers[which].name, values[RATE], values[CPU], values[P50], values[P99],
-            values[P999]);
-}
-
-static int run_one(struct bench *bench, int which, uint32_t round)
-{
-    const char *name = servers[which].name;
+    const char *name = echo_server_name(which);
     struct server server;
-    struct load_result result = {0};
     struct server_usage usage;
-    int error = start(bench, which, &server);
+    int error = echo_server_start(which, bench->program[which], bench->config, &server);
 
     if (error != 0) {
         fprintf(stderr, "bench_echo: %s: %s\n", name, server.error);
         return error;
     }
-    bench->load.port = server.port;
-    int load_error = run_load(&bench->load, &result);
+    load->port = server.port;
+    load->watched[0] = server.pid;
+    pid_t hog = half ? hog_start(ECHO_SERVER_CPU) : 0;
+    int load_error = hog < 0 ? (int)hog : load_run_apart(load, ret_result);
+    hog_stop(hog);
     if (load_error != 0)
         fprintf(stderr, "bench_echo: %s: %s\n", name, load_error_text(load_error));
     error = server_stop(&server, &usage);
@@ -283,86 +185,168 @@ static int run_one(struct bench *bench, int which, uint32_t round)
         return load_error != 0 ? load_error : error;
     /* With one message in flight per connection, two messages never arrive together, so the server
      * must have counted each. */
-    if (usage.has_received && usage.received < result.messages) {
+    if (usage.has_received && load->depth == 1 && usage.received < ret_result->messages) {
         fprintf(stderr, "bench_echo: %s: it counts fewer messages than were served\n", name);
         return -EBADMSG;
     }
-    record(bench, which, round, &result, &usage);
+    return 0;
+}
+
+static struct load_options load_of(const struct bench *bench, size_t row)
+{
+    return (struct load_options){
+        .cpu = LOAD_CPU,
+        .connections = rows[row].connections,
+        .size = rows[row].size,
+        .depth = rows[row].depth,
+        .duration_ns = bench->duration_ns,
+        .stall_ns = STALL_NS,
+    };
+}
+
+/* Find the rate that the paced mode of a row offers. */
+static int calibrate(struct bench *bench, size_t row)
+{
+    double slowest = 0;
+
+    for (int which = 0; which < ECHO_SERVERS; which++) {
+        struct load_options load = load_of(bench, row);
+        struct load_result result;
+
+        if (!takes_part(bench, row, which))
+            continue;
+        if (load.duration_ns > CALIBRATION_NS)
+            load.duration_ns = CALIBRATION_NS;
+        int error = serve_load(bench, which, false, &load, &result);
+        if (error != 0)
+            return error;
+        if (slowest == 0 || result.rate < slowest)
+            slowest = result.rate;
+    }
+    bench->offered[row] = OFFERED * slowest;
+    return 0;
+}
+
+static int run_one(struct bench *bench, size_t row, int mode, int which, uint32_t round)
+{
+    struct load_options load = load_of(bench, row);
+    struct load_result result;
+
+    load.rate = mode == PACED ? bench->offered[row] : 0;
+    int error = serve_load(bench, which, mode == SATURATED, &load, &result);
+    if (error != 0)
+        return error;
+
+    double values[COLUMNS] = {
+        [RATE] = result.rate,
+        [CPU] = (double)result.watched_cpu_ns[0] / 1e3 / (double)result.messages,
+        [P50] = result.p50_us,
+        [P99] = result.p99_us,
+        [P999] = result.p999_us,
+        [BUSY] = load_busy(&result),
+    };
+    for (int i = 0; i < COLUMNS; i++)
+        bench->figures[row][mode][which][i][round] = values[i];
+    fprintf(stderr, "round %2u %-9s %-9s %-11s %7.0f/s  cpu %.3f us  p99 %.0f us  load %.2f\n",
+            round + 1, rows[row].name, modes[mode], echo_server_name(which), values[RATE],
+            values[CPU], values[P99], values[BUSY]);
     return 0;
 }
 
 static int run_rounds(struct bench *bench)
 {
-    for (uint32_t round = 0; round < bench->rounds; round++) {
-        for (uint32_t i = 0; i < SERVERS; i++) {
-            int which = (int)((round + i) % SERVERS);
-            int error = bench->without[which] ? 0 : run_one(bench, which, round);
+    int error = 0;
 
-            if (error != 0)
-                return error;
+    for (size_t row = 0; row < ROWS && error == 0; row++)
+        error = bench->chosen[row] ? calibrate(bench, row) : 0;
+    for (uint32_t round = 0; round < bench->rounds; round++) {
+        for (size_t i = 0; i < ROWS * MODES * ECHO_SERVERS && error == 0; i++) {
+            size_t row = i / (MODES * ECHO_SERVERS);
+            int mode = (int)(i / ECHO_SERVERS % MODES);
+            int which = (int)((round + i) % ECHO_SERVERS);
+
+            if (takes_part(bench, row, which))
+                error = run_one(bench, row, mode, which, round);
         }
     }
-    return 0;
+    return error;
 }
 
-static void print_medians(const struct bench *bench)
+static double median(const struct bench *bench, size_t row, int mode, int which, int column)
 {
-    for (int which = 0; which < SERVERS; which++) {
-        for (int i = 0; i < COLUMNS && !bench->without[which]; i++) {
-            double values[ROUNDS_MAX];
-            char name[64];
+    double values[ROUNDS_MAX];
 
-            memcpy(values, bench->figures[which][i], sizeof values);
-            snprintf(name, sizeof name, columns[i].format, servers[which].name);
-            printf("%s %.3f %s\n", name, measure_median(values, bench->rounds), columns[i].unit);
-        }
+    memcpy(values, bench->figures[row][mode][which][column], sizeof values);
+    return measure_median(values, bench->rounds);
+}
+
+static void print_medians(const struct bench *bench, size_t row, int mode)
+{
+    for (int which = 0; which < ECHO_SERVERS; which++) {
+        for (int i = 0; i < COLUMNS && takes_part(bench, row, which); i++)
+            printf("echo.%s.%s.%s.%s %.3f %s\n", rows[row].name, modes[mode],
+                   echo_server_name(which), columns[i].name, median(bench, row, mode, which, i),
+                   columns[i].unit);
     }
 }
 
 /* Print the median of the figure of a server divided by that of another one in the same round. */
-static void print_ratio(const struct bench *bench, int column, const char *name, int server,
+static void print_ratio(const struct bench *bench, size_t row, int mode, int column, int server,
                         int peer)
 {
     double ratios[ROUNDS_MAX];
 
-    if (bench->without[server] || bench->without[peer])
+    if (!takes_part(bench, row, server) || !takes_part(bench, row, peer))
         return;
     for (uint32_t i = 0; i < bench->rounds; i++)
-        ratios[i] = bench->figures[server][column][i] / bench->figures[peer][column][i];
-    printf("echo.ratio.%s %.4f ratio\n", name, measure_median(ratios, bench->rounds));
+        ratios[i] = bench->figures[row][mode][server][column][i] /
+                    bench->figures[row][mode][peer][column][i];
+    bool is_void = median(bench, row, mode, server, BUSY) > LOAD_BUSY_MAX ||
+                   median(bench, row, mode, peer, BUSY) > LOAD_BUSY_MAX;
+    printf("echo.%s.%s.ratio.%s.%s.%s %.4f %s\n", rows[row].name, modes[mode], columns[column].name,
+           echo_server_name(server), echo_server_name(peer), measure_median(ratios, bench->rounds),
+           is_void ? "void" : "ratio");
 }
 
-static void print_ratios(const struct bench *bench)
+static void print_ratios(const struct bench *bench, size_t row, int mode)
 {
-    print_ratio(bench, RATE, "rate.io_uring", DOMUS, IO_URING);
-    print_ratio(bench, RATE, "rate.epoll", DOMUS, EPOLL);
-    print_ratio(bench, RATE, "rate.libuv", DOMUS, LIBUV);
-    print_ratio(bench, CPU, "cpu.io_uring", DOMUS, IO_URING);
-    print_ratio(bench, CPU, "cpu.epoll", DOMUS, EPOLL);
-    print_ratio(bench, CPU, "cpu.libuv", DOMUS, LIBUV);
-    print_ratio(bench, RATE, "rate.domus_epoll.epoll", DOMUS_EPOLL, EPOLL);
-    print_ratio(bench, CPU, "cpu.domus_epoll.epoll", DOMUS_EPOLL, EPOLL);
+    static const struct {
+        int server;
+        int peer;
+    } pairs[] = {
+        {ECHO_DOMUS, ECHO_IO_URING},
+        {ECHO_DOMUS_EPOLL, ECHO_EPOLL},
+        {ECHO_DOMUS, ECHO_EPOLL},
+        {ECHO_DOMUS, ECHO_LIBUV},
+    };
+
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        print_ratio(bench, row, mode, RATE, pairs[i].server, pairs[i].peer);
+        print_ratio(bench, row, mode, CPU, pairs[i].server, pairs[i].peer);
+    }
 }
 
 int main(int argc, char **argv)
 {
-    static struct bench bench = {
-        .rounds = 15,
-        .load =
-            {
-                .cpu = LOAD_CPU,
-                .connections = 64,
-                .size = 64,
-                .depth = 1,
-                .duration_ns = 1000000000,
-                .stall_ns = STALL_NS,
-            },
-    };
+    static struct bench bench = {.rounds = 9, .duration_ns = 500000000};
 
     read_options(&bench, argc, argv);
-    if (find_programs(&bench) != 0 || run_rounds(&bench) != 0)
+    for (int i = 0; i < ECHO_SERVERS; i++) {
+        if (!bench.without[i] && echo_server_program(i, bench.program[i]) != 0) {
+            fprintf(stderr, "bench_echo: no %s (build it, or say --without %s)\n", bench.program[i],
+                    echo_server_name(i));
+            return EXIT_FAILURE;
+        }
+    }
+    if (run_rounds(&bench) != 0)
         return EXIT_FAILURE;
-    print_medians(&bench);
-    print_ratios(&bench);
+    for (size_t row = 0; row < ROWS; row++) {
+        for (int mode = 0; mode < MODES && bench.chosen[row]; mode++)
+            print_medians(&bench, row, mode);
+    }
+    for (size_t row = 0; row < ROWS; row++) {
+        for (int mode = 0; mode < MODES && bench.chosen[row]; mode++)
+            print_ratios(&bench, row, mode);
+    }
     return EXIT_SUCCESS;
 }

@@ -1,4 +1,7 @@
-/* The closed loop of load.h over level-triggered epoll.
+/* The load of load.h over level-triggered epoll.
+ *
+ * A connection of a paced load is idle or has `depth` messages under way. The idle ones are in a
+ * ring, so that all connections have their turns.
  *
  * A receive is checked by one memcmp, and a send copies nothing. For that one table holds one
  * period of the stream and one more chunk, so that any chunk of the stream lies in one piece. The
@@ -16,13 +19,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PERIOD     4093u
 #define CHUNK      65536u
 #define EVENTS_MAX 512
-#define WAIT_MS    100 /* a run in which nothing comes back ends at most this much late */
+#define WAIT_NS    100000000 /* a run in which nothing comes back ends at most this much late */
+#define TICK_NS    100000    /* a paced load sends at least this often what is due */
 
 struct connection {
     int fd;
@@ -33,6 +39,7 @@ struct connection {
     uint32_t in_flight;  /* bytes sent and not yet back */
     uint32_t part;       /* bytes of the oldest message that are back */
     uint32_t oldest;     /* the index of the oldest message in `sent_ns` */
+    uint32_t under_way;  /* of a paced load: messages that are not back */
     uint64_t *sent_ns;   /* when each message in flight was sent: a ring of `depth` entries */
 };
 
@@ -44,6 +51,11 @@ struct load {
     uint64_t now_ns;
     uint64_t messages; /* messages that came back whole */
     uint64_t pending;  /* messages that were sent and are not back whole */
+    uint64_t start_ns;
+    uint64_t issued;     /* of a paced load: batches of `depth` messages that were sent */
+    uint32_t idle_first; /* of a paced load: the ring of the idle connections */
+    uint32_t idle_count;
+    uint32_t *idle;
     struct connection *connections;
     uint64_t *sent_ns;
     struct histogram histogram;
@@ -55,7 +67,7 @@ static bool options_hold(const struct load_options *options)
 {
     return options->connections >= 1 && options->connections <= LOAD_CONNECTIONS_MAX &&
            options->size >= 1 && options->depth >= 1 &&
-           (uint64_t)options->size * options->depth <= LOAD_IN_FLIGHT_MAX &&
+           (uint64_t)options->size * options->depth <= LOAD_IN_FLIGHT_MAX && options->rate >= 0 &&
            options->duration_ns > 0 && options->stall_ns > 0;
 }
 
@@ -118,6 +130,7 @@ static void load_free(struct load *load)
         close(load->connections[i].fd);
     if (load->epoll >= 0)
         close(load->epoll);
+    free(load->idle);
     free(load->sent_ns);
     free(load->connections);
     free(load);
@@ -132,8 +145,9 @@ static int load_new(const struct load_options *options, struct load **ret_load)
     load->options = options;
     load->connections = calloc(options->connections, sizeof *load->connections);
     load->sent_ns = calloc((size_t)options->connections * options->depth, sizeof *load->sent_ns);
+    load->idle = calloc(options->connections, sizeof *load->idle);
     load->epoll = -1;
-    if (load->connections == NULL || load->sent_ns == NULL) {
+    if (load->connections == NULL || load->sent_ns == NULL || load->idle == NULL) {
         load_free(load);
         return -ENOMEM;
     }
@@ -198,7 +212,24 @@ static int connection_send(struct load *load, struct connection *connection)
     return connection_watch(load, connection, false);
 }
 
-/* Count `length` bytes that came back, and send as many messages as came back whole. */
+static void idle_put(struct load *load, const struct connection *connection)
+{
+    uint32_t end = load->idle_first + load->idle_count++;
+
+    load->idle[end % load->options->connections] = (uint32_t)(connection - load->connections);
+}
+
+static struct connection *idle_take(struct load *load)
+{
+    uint32_t first = load->idle[load->idle_first];
+
+    load->idle_first = (load->idle_first + 1) % load->options->connections;
+    load->idle_count--;
+    return &load->connections[first];
+}
+
+/* Count `length` bytes that came back. A closed loop then sends as many messages as came back
+ * whole. */
 static void connection_complete(struct load *load, struct connection *connection, uint32_t length)
 {
     connection->part += length;
@@ -210,7 +241,11 @@ static void connection_complete(struct load *load, struct connection *connection
         load->messages++;
         if (++connection->oldest == load->options->depth)
             connection->oldest = 0;
-        if (load->stopping) {
+        if (load->options->rate > 0) {
+            load->pending--;
+            if (--connection->under_way == 0)
+                idle_put(load, connection);
+        } else if (load->stopping) {
             load->pending--;
         } else {
             *sent_ns = load->now_ns;
@@ -236,12 +271,43 @@ static int connection_receive(struct load *load, struct connection *connection)
     return 0;
 }
 
+/* Send `depth` messages on each of the idle connections, as long as some are due.
+ *
+ * A batch that had to wait for an idle connection was due earlier, and its latency counts from then
+ * on. The wait for the tick is the load's own and does not count. */
+static int pace(struct load *load)
+{
+    const struct load_options *options = load->options;
+    double batch_ns = 1e9 * options->depth / options->rate;
+
+    while (load->idle_count > 0) {
+        uint64_t due_ns = load->start_ns + (uint64_t)((double)load->issued * batch_ns);
+        if (due_ns > load->now_ns)
+            return 0;
+
+        struct connection *connection = idle_take(load);
+        bool is_late = load->now_ns - due_ns > TICK_NS;
+        for (uint32_t i = 0; i < options->depth; i++)
+            connection->sent_ns[i] = is_late ? due_ns : load->now_ns;
+        connection->unsent = options->size * options->depth;
+        connection->under_way = options->depth;
+        load->pending += options->depth;
+        load->issued++;
+        int error = connection_send(load, connection);
+        if (error != 0)
+            return error;
+    }
+    return 0;
+}
+
 /* Wait once and handle the events. `ret_events` is 0 if nothing happened, by which the caller tells
  * a stalled service. */
 static int load_turn(struct load *load, int *ret_events)
 {
     struct epoll_event events[EVENTS_MAX];
-    int count = epoll_wait(load->epoll, events, EVENTS_MAX, WAIT_MS);
+    bool paced = load->options->rate > 0 && !load->stopping;
+    struct timespec wait = {.tv_nsec = paced ? TICK_NS : WAIT_NS};
+    int count = epoll_pwait2(load->epoll, events, EVENTS_MAX, &wait, NULL);
 
     if (count < 0)
         return errno == EINTR ? 0 : -errno;
@@ -258,11 +324,17 @@ static int load_turn(struct load *load, int *ret_events)
             return error;
     }
     *ret_events = count;
-    return 0;
+    return paced ? pace(load) : 0;
 }
 
 static int load_start(struct load *load)
 {
+    load->start_ns = load->now_ns = measure_now_ns();
+    if (load->options->rate > 0) {
+        for (uint32_t i = 0; i < load->options->connections; i++)
+            idle_put(load, &load->connections[i]);
+        return pace(load);
+    }
     for (uint32_t i = 0; i < load->options->connections; i++) {
         struct connection *connection = &load->connections[i];
 
@@ -318,35 +390,51 @@ static int load_finish(struct load *load)
     return 0;
 }
 
+/* Note the CPU time of the watched processes, minus what was noted before. */
+static int note_watched(const struct load_options *options, uint64_t *cpu_ns)
+{
+    for (int i = 0; i < LOAD_WATCHED_MAX; i++) {
+        uint64_t now_ns = 0;
+        int error =
+            options->watched[i] == 0 ? 0 : measure_other_cpu_ns(options->watched[i], &now_ns);
+        if (error != 0)
+            return error;
+        cpu_ns[i] = now_ns - cpu_ns[i];
+    }
+    return 0;
+}
+
 static int load_measure(struct load *load, struct load_result *ret_result)
 {
+    struct load_result result = {0};
+    int error = note_watched(load->options, result.watched_cpu_ns);
     uint64_t cpu_ns = measure_thread_cpu_ns();
-    uint64_t start_ns = measure_now_ns();
-    int error = load_start(load);
 
-    while (error == 0 && load->now_ns - start_ns < load->options->duration_ns) {
+    if (error == 0)
+        error = load_start(load);
+    while (error == 0 && load->now_ns - load->start_ns < load->options->duration_ns) {
         int events = 0;
         error = load_turn(load, &events);
     }
     if (error != 0)
         return error;
 
-    double rate = (double)load->messages * 1e9 / (double)(load->now_ns - start_ns);
+    result.rate = (double)load->messages * 1e9 / (double)(load->now_ns - load->start_ns);
     error = load_drain(load);
     if (error != 0)
         return error;
-    cpu_ns = measure_thread_cpu_ns() - cpu_ns;
-    error = load_finish(load);
+    result.messages = load->messages;
+    result.cpu_ns = measure_thread_cpu_ns() - cpu_ns;
+    result.elapsed_ns = measure_now_ns() - load->start_ns;
+    error = note_watched(load->options, result.watched_cpu_ns);
+    if (error == 0)
+        error = load_finish(load);
     if (error != 0)
         return error;
-    *ret_result = (struct load_result){
-        .messages = load->messages,
-        .rate = rate,
-        .p50_us = histogram_percentile(&load->histogram, 0.5) / 1e3,
-        .p99_us = histogram_percentile(&load->histogram, 0.99) / 1e3,
-        .p999_us = histogram_percentile(&load->histogram, 0.999) / 1e3,
-        .cpu_ns = cpu_ns,
-    };
+    result.p50_us = histogram_percentile(&load->histogram, 0.5) / 1e3;
+    result.p99_us = histogram_percentile(&load->histogram, 0.99) / 1e3;
+    result.p999_us = histogram_percentile(&load->histogram, 0.999) / 1e3;
+    *ret_result = result;
     return 0;
 }
 
@@ -357,6 +445,9 @@ int load_run(const struct load_options *options, struct load_result *ret_result)
     if (!options_hold(options))
         return -EINVAL;
     int error = options->cpu == LOAD_ANY_CPU ? 0 : measure_pin(options->cpu);
+    /* The kernel may wake a thread this much late; its default is 50 us. */
+    if (error == 0 && prctl(PR_SET_TIMERSLACK, 1UL) != 0)
+        error = -errno;
     if (error != 0)
         return error;
     error = load_new(options, &load);

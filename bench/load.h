@@ -1,21 +1,34 @@
-/* A closed-loop load generator for an echo service, on one thread, that checks every byte.
+/* A load generator for an echo service, on one thread, that checks every byte.
  *
- * Each connection keeps `depth` messages of `size` bytes on their way: for every message that came
- * back whole it sends one more. Each connection sends one endless stream of fixed pseudo-random
+ * Without a rate its loop is closed: each connection keeps `depth` messages of `size` bytes on
+ * their way, and for every message that came back whole it sends one more. With a rate it is paced:
+ * it sends `depth` messages at once on the connection that has had nothing under way for the
+ * longest time, as often as the rate asks. If no connection is free, the messages wait in the load,
+ * and their latency counts from when they were due.
+ *
+ * Each connection sends one endless stream of fixed pseudo-random
  * bytes (each starts elsewhere in it), and the same stream must come back: a byte that differs, is
  * missing, doubled or out of place makes the run fail. When the time is over, the load sends no
  * more, waits for the messages under way, half-closes, and expects the end of the stream.
  *
  * Time is read once per wake-up, not per message: a latency runs from the wake-up that sent a
- * message to the one that brought it back. */
+ * message to the one that brought it back.
+ *
+ * The load tells which part of its CPU it used. A closed loop that uses nearly all of it measures
+ * itself, and its result says nothing about the rate of the server. */
 #ifndef DOMUS_BENCH_LOAD_H
 #define DOMUS_BENCH_LOAD_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #define LOAD_CONNECTIONS_MAX 16384
 #define LOAD_IN_FLIGHT_MAX   (1u << 20) /* size * depth, bytes */
 #define LOAD_ANY_CPU         (-1)
+#define LOAD_WATCHED_MAX     2
+
+/* A result is void if the load used more of its CPU than this share. */
+#define LOAD_BUSY_MAX 0.9
 
 struct load_options {
     uint16_t port; /* on 127.0.0.1 */
@@ -23,6 +36,8 @@ struct load_options {
     uint32_t connections;
     uint32_t size;  /* bytes of a message */
     uint32_t depth; /* messages in flight per connection */
+    double rate;    /* messages per second that are offered in all; 0: a closed loop */
+    pid_t watched[LOAD_WATCHED_MAX]; /* processes whose CPU time is taken; 0: none */
     uint64_t duration_ns;
     uint64_t stall_ns; /* how long to wait for a byte that is due before it counts as missing */
 };
@@ -33,16 +48,28 @@ struct load_result {
     double p50_us;
     double p99_us;
     double p999_us;
-    uint64_t cpu_ns; /* CPU time of the load itself, for all of `messages` */
+    uint64_t cpu_ns;     /* CPU time of the load itself, for all of `messages` */
+    uint64_t elapsed_ns; /* how long all of `messages` took */
+    uint64_t watched_cpu_ns[LOAD_WATCHED_MAX]; /* what those processes used meanwhile */
 };
 
 /* Run to the end on the calling thread. `ret_result` is written only on success.
  *
  * Thread-safety: any thread; pins it when asked to.
- * Returns 0, and then every connection was served at least `depth` times; -EINVAL for options out
- * of range or a CPU that is not there; -EBADMSG for a wrong or surplus byte; -ECONNRESET when the
- * service closes early; -ETIMEDOUT when bytes, or the end of the stream, do not come; or the
- * negative errno of a system call. */
+ * Returns 0, and then every connection of a closed loop was served at least `depth` times; -EINVAL
+ * for options out of range or a CPU that is not there; -EBADMSG for a wrong or surplus byte;
+ * -ECONNRESET when the service closes early; -ETIMEDOUT when bytes, or the end of the stream, do
+ * not come; or the negative errno of a system call. */
 int load_run(const struct load_options *options, struct load_result *ret_result);
+
+/* As load_run(), in a process of its own, so that the memory, the pinning and the CPU time of the
+ * load do not affect the caller. */
+int load_run_apart(const struct load_options *options, struct load_result *ret_result);
+
+/* Returns a text that says why load_run() failed. */
+const char *load_error_text(int error);
+
+/* The share of its CPU that the load used, 0 to 1. */
+double load_busy(const struct load_result *result);
 
 #endif

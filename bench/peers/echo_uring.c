@@ -2,9 +2,10 @@
  *
  * One enter per turn of the loop submits the answers of the turn before and waits for the next
  * completions; with DEFER_TASKRUN completions are made in that enter only. A buffer goes from the
- * kernel to the send and back to the kernel, its number in the send's user_data; nothing is copied.
- * Sends of one connection are not kept in order, so it serves only clients that read each answer
- * before they send again. */
+ * kernel to the send and back to the kernel; nothing is copied. Pieces that came on one connection
+ * in one turn leave in one send, and one send of a connection is in flight at most, because two
+ * could overtake each other. It reads without end, so a client that does not read takes all buffers
+ * of the others. */
 #include "bench/peers/peer.h"
 
 #include <errno.h>
@@ -20,8 +21,22 @@
 #define BUFFERS      1024
 #define BUFFER_SIZE  4096
 #define BUFFER_GROUP 0
+#define PIECES_MAX   16 /* of one send */
+#define FDS_MAX      32768
+#define NONE         (-1)
 
 enum operation { ACCEPT, RECEIVE, SEND, CLOSE, TERM };
+
+/* Buffers by their numbers: a list that `next_buffer` links. */
+struct connection {
+    int first;        /* the oldest buffer that is not sent yet; NONE: there is none */
+    int last;         /* the newest one */
+    int pieces;       /* buffers of the send that is in flight; 0: there is none */
+    int next_touched; /* the next connection that has something to send in this turn */
+    bool is_touched;
+    struct msghdr message;
+    struct iovec vector[PIECES_MAX];
+};
 
 struct server {
     struct peer peer;
@@ -29,13 +44,17 @@ struct server {
     struct io_uring_buf_ring *buffer_ring;
     char *buffers;
     int listener;
-    int returned; /* buffers put into the ring in this turn, not yet published */
+    int touched; /* the first connection that has something to send; NONE: there is none */
+    struct connection *connections; /* FDS_MAX, by descriptor */
+    int next_buffer[BUFFERS];
+    size_t lengths[BUFFERS]; /* bytes that came in each buffer */
+    int returned;            /* buffers put into the ring in this turn, not yet published */
     bool stopping;
 };
 
-static uint64_t tag(enum operation operation, int fd, unsigned int buffer)
+static uint64_t tag(enum operation operation, int fd)
 {
-    return (uint64_t)operation << 56 | (uint64_t)buffer << 32 | (uint32_t)fd;
+    return (uint64_t)operation << 56 | (uint32_t)fd;
 }
 
 static struct io_uring_sqe *next_sqe(struct server *server)
@@ -70,7 +89,7 @@ static void arm_accept(struct server *server)
     struct io_uring_sqe *sqe = next_sqe(server);
 
     io_uring_prep_multishot_accept(sqe, server->listener, NULL, NULL, SOCK_CLOEXEC);
-    sqe->user_data = tag(ACCEPT, server->listener, 0);
+    sqe->user_data = tag(ACCEPT, server->listener);
 }
 
 static void arm_receive(struct server *server, int fd)
@@ -80,27 +99,50 @@ static void arm_receive(struct server *server, int fd)
     io_uring_prep_recv_multishot(sqe, fd, NULL, 0, 0);
     sqe->flags |= IOSQE_BUFFER_SELECT;
     sqe->buf_group = BUFFER_GROUP;
-    sqe->user_data = tag(RECEIVE, fd, 0);
+    sqe->user_data = tag(RECEIVE, fd);
 }
 
 static void on_accepted(struct server *server, const struct io_uring_cqe *cqe)
 {
-    if (cqe->res >= 0)
+    if (cqe->res >= FDS_MAX) {
+        errno = EMFILE;
+        peer_fail("accept");
+    }
+    if (cqe->res >= 0) {
+        server->connections[cqe->res] = (struct connection){.first = NONE, .last = NONE};
         arm_receive(server, cqe->res);
+    }
     if ((cqe->flags & IORING_CQE_F_MORE) == 0)
         arm_accept(server);
+}
+
+/* Note that the connection has something to send at the end of this turn. */
+static void touch(struct server *server, int fd)
+{
+    struct connection *connection = &server->connections[fd];
+
+    if (connection->is_touched || connection->pieces != 0)
+        return;
+    connection->is_touched = true;
+    connection->next_touched = server->touched;
+    server->touched = fd;
 }
 
 static void on_received(struct server *server, const struct io_uring_cqe *cqe, int fd)
 {
     if (cqe->res > 0) {
-        unsigned int buffer = cqe->flags >> IORING_CQE_BUFFER_SHIFT;
-        struct io_uring_sqe *sqe = next_sqe(server);
+        int buffer = (int)(cqe->flags >> IORING_CQE_BUFFER_SHIFT);
+        struct connection *connection = &server->connections[fd];
 
         server->peer.received++;
-        io_uring_prep_send(sqe, fd, buffer_at(server, buffer), (size_t)cqe->res,
-                           MSG_WAITALL | MSG_NOSIGNAL);
-        sqe->user_data = tag(SEND, fd, buffer);
+        server->lengths[buffer] = (size_t)cqe->res;
+        server->next_buffer[buffer] = NONE;
+        if (connection->first == NONE)
+            connection->first = buffer;
+        else
+            server->next_buffer[connection->last] = buffer;
+        connection->last = buffer;
+        touch(server, fd);
         /* A multishot may end with data in it, when the completion queue overflowed. */
         if ((cqe->flags & IORING_CQE_F_MORE) == 0)
             arm_receive(server, fd);
@@ -110,14 +152,62 @@ static void on_received(struct server *server, const struct io_uring_cqe *cqe, i
         struct io_uring_sqe *sqe = next_sqe(server);
 
         io_uring_prep_close(sqe, fd);
-        sqe->user_data = tag(CLOSE, fd, 0);
+        sqe->user_data = tag(CLOSE, fd);
     }
+}
+
+/* Send the pieces that a connection has, up to PIECES_MAX. */
+static void send_pieces(struct server *server, int fd)
+{
+    struct connection *connection = &server->connections[fd];
+    struct io_uring_sqe *sqe = next_sqe(server);
+
+    for (int buffer = connection->first; buffer != NONE && connection->pieces < PIECES_MAX;
+         buffer = server->next_buffer[buffer])
+        connection->vector[connection->pieces++] = (struct iovec){
+            .iov_base = buffer_at(server, (unsigned int)buffer),
+            .iov_len = server->lengths[buffer],
+        };
+    if (connection->pieces == 1) {
+        io_uring_prep_send(sqe, fd, connection->vector[0].iov_base, connection->vector[0].iov_len,
+                           MSG_WAITALL | MSG_NOSIGNAL);
+    } else {
+        connection->message.msg_iov = connection->vector;
+        connection->message.msg_iovlen = (size_t)connection->pieces;
+        io_uring_prep_sendmsg(sqe, fd, &connection->message, MSG_WAITALL | MSG_NOSIGNAL);
+    }
+    sqe->user_data = tag(SEND, fd);
+}
+
+static void send_touched(struct server *server)
+{
+    while (server->touched != NONE) {
+        int fd = server->touched;
+
+        server->touched = server->connections[fd].next_touched;
+        server->connections[fd].is_touched = false;
+        send_pieces(server, fd);
+    }
+}
+
+/* Give the buffers of a send back. A send that the peer's end has cut short is not repeated. */
+static void on_sent(struct server *server, int fd)
+{
+    struct connection *connection = &server->connections[fd];
+
+    for (; connection->pieces > 0; connection->pieces--) {
+        int buffer = connection->first;
+
+        connection->first = server->next_buffer[buffer];
+        give_buffer(server, (unsigned int)buffer);
+    }
+    if (connection->first != NONE)
+        touch(server, fd);
 }
 
 static void dispatch(struct server *server, const struct io_uring_cqe *cqe)
 {
     int fd = (int)(uint32_t)cqe->user_data;
-    unsigned int buffer = (unsigned int)(cqe->user_data >> 32) & 0xffffff;
 
     switch ((enum operation)(cqe->user_data >> 56)) {
     case ACCEPT:
@@ -127,7 +217,7 @@ static void dispatch(struct server *server, const struct io_uring_cqe *cqe)
         on_received(server, cqe, fd);
         break;
     case SEND:
-        give_buffer(server, buffer);
+        on_sent(server, fd);
         break;
     case TERM:
         server->stopping = true;
@@ -155,6 +245,7 @@ static void serve(struct server *server)
             count++;
         }
         io_uring_cq_advance(&server->ring, count);
+        send_touched(server);
         if (server->returned > 0) {
             io_uring_buf_ring_advance(server->buffer_ring, server->returned);
             server->returned = 0;
@@ -213,10 +304,14 @@ int main(int argc, char **argv)
     ring_open(&server);
     buffers_open(&server);
 
+    server.touched = NONE;
+    server.connections = calloc(FDS_MAX, sizeof *server.connections);
+    if (server.connections == NULL)
+        peer_fail("connections");
     arm_accept(&server);
     struct io_uring_sqe *sqe = next_sqe(&server);
     io_uring_prep_poll_add(sqe, on_term, POLLIN);
-    sqe->user_data = tag(TERM, on_term, 0);
+    sqe->user_data = tag(TERM, on_term);
 
     peer_announce(&server.peer, server.listener);
     serve(&server);

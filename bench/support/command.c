@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <poll.h>
 #include <sched.h>
@@ -202,4 +203,17 @@ double command_figure(const struct command_result *result, const char *name)
     double value;
 
     return command_figures(result, name, &value, 1) == 1 ? value : (double)NAN;
+}
+
+int command_beside(const char *program, char *path)
+{
+    char own[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+
+    if (length < 0)
+        return -errno;
+    own[length] = '\0';
+    *strrchr(own, '/') = '\0';
+    int written = snprintf(path, PATH_MAX, "%s/%s", own, program);
+    return written < PATH_MAX && access(path, X_OK) == 0 ? 0 : -ENOENT;
 }

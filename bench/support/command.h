@@ -37,6 +37,11 @@ struct command_result {
  * with 0. */
 int command_run(const struct command *command, struct command_result *ret_result);
 
+/* Write the path of `program`, which lies beside the running program, to `path` (PATH_MAX bytes).
+ * Returns 0; -ENOENT if it is not there or cannot be run, and `path` names it; or the negative
+ * errno of a system call. */
+int command_beside(const char *program, char *path);
+
 /* Returns the first figure of that name; NAN if the program did not print it. */
 double command_figure(const struct command_result *result, const char *name);
 

@@ -3,6 +3,7 @@
 
 #include "bench/support/measure.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,11 +13,15 @@
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define START_NS_MAX UINT64_C(10000000000)
 #define STOP_NS_MAX  UINT64_C(10000000000)
+#define TRY_MS                                                                                     \
+    10 /* between two tries to connect to a server that does not say when it is ready              \
+        */
 
 static int failed(struct server *server, int error, const char *text)
 {
@@ -67,9 +72,26 @@ static bool read_output(struct server *server)
     return length < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-/* Read until the server listens (with `for_listening`), or until it ends.
+/* Whether somebody listens at the port. */
+static bool is_listening(uint16_t port)
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET,
+        .sin_port = htons(port),
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+    };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool connected = fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return connected;
+}
+
+/* Read until the server listens (with `for_listening`), or until it ends. If `port` is not 0, the
+ * server does not say that it listens, and that port is tried.
  * Returns 0; -ECHILD when it has ended; -ETIMEDOUT. */
-static int await(struct server *server, bool for_listening, uint64_t patience_ns)
+static int await(struct server *server, bool for_listening, uint16_t port, uint64_t patience_ns)
 {
     uint64_t end_ns = measure_now_ns() + patience_ns;
     struct pollfd fds[2] = {
@@ -82,9 +104,14 @@ static int await(struct server *server, bool for_listening, uint64_t patience_ns
         if (now_ns >= end_ns)
             return -ETIMEDOUT;
 
-        int count = poll(fds, 2, (int)((end_ns - now_ns) / 1000000) + 1);
+        int wait_ms = port != 0 ? TRY_MS : (int)((end_ns - now_ns) / 1000000) + 1;
+        int count = poll(fds, 2, wait_ms);
         if (count < 0 && errno != EINTR)
             return -errno;
+        if (count == 0 && port != 0 && is_listening(port))
+            server->port = port;
+        if (for_listening && server->port != 0)
+            return 0;
         if (count <= 0)
             continue;
         /* poll() has told before this read whether the server has ended, so its last lines are
@@ -114,7 +141,7 @@ static int spawn(struct server *server, int cpu, char *const arguments[])
     int output[2];
     pid_t parent = getpid();
 
-    *server = (struct server){.pid = -1, .watch = -1, .output = -1};
+    *server = (struct server){.pid = -1, .watch = -1, .output = -1, .stop_signal = SIGTERM};
     if (pipe2(output, O_CLOEXEC) != 0)
         return failed(server, -errno, "no pipe");
     server->pid = fork();
@@ -154,11 +181,18 @@ static int collect(struct server *server, bool kill_first, struct rusage *ret_ru
 
 int server_start(struct server *server, int cpu, char *const arguments[])
 {
+    return server_start_at(server, cpu, arguments, 0, SIGTERM);
+}
+
+int server_start_at(struct server *server, int cpu, char *const arguments[], uint16_t port,
+                    int stop_signal)
+{
     struct rusage unused;
     int error = spawn(server, cpu, arguments);
 
+    server->stop_signal = stop_signal;
     if (error == 0) {
-        error = await(server, true, START_NS_MAX);
+        error = await(server, true, port, START_NS_MAX);
         if (error != 0)
             failed(server, error,
                    error == -ECHILD ? "it ended before it listened"
@@ -185,16 +219,16 @@ int server_stop(struct server *server, struct server_usage *ret_usage)
     struct pollfd ended = {.fd = server->watch, .events = POLLIN};
     bool had_ended = poll(&ended, 1, 0) > 0;
 
-    kill(server->pid, SIGTERM);
-    bool stopped = await(server, false, STOP_NS_MAX) == -ECHILD;
+    kill(server->pid, server->stop_signal);
+    bool stopped = await(server, false, 0, STOP_NS_MAX) == -ECHILD;
     int status = collect(server, !stopped, &rusage);
 
     if (had_ended)
         return failed(server, -ECHILD, "it ended by itself");
     if (!stopped)
-        return failed(server, -ETIMEDOUT, "it did not end on SIGTERM");
+        return failed(server, -ETIMEDOUT, "it did not end when it was told to");
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        return failed(server, -ECHILD, "it did not exit with 0 on SIGTERM");
+        return failed(server, -ECHILD, "it did not exit with 0 when it was told to end");
     *ret_usage = (struct server_usage){
         .cpu_ns =
             timeval_ns(rusage.ru_utime) + timeval_ns(rusage.ru_stime) - server->listening_cpu_ns,

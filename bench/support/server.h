@@ -23,6 +23,7 @@ struct server {
     uint64_t received;
     uint32_t line_length;
     char line[SERVER_LINE_MAX]; /* the begin of a line whose end has not come yet */
+    int stop_signal;            /* that server_stop() sends */
     const char *error;          /* the reason, when a call has failed */
 };
 
@@ -38,7 +39,12 @@ struct server_usage {
  * cases `server->error` is a text. */
 int server_start(struct server *server, int cpu, char *const arguments[]);
 
-/* Send SIGTERM and wait for the end (at most 10 s, then it is killed).
+/* As server_start(), for a program that prints no such line: it listens when a connection to
+ * 127.0.0.1:`port` succeeds. It ends in order on `stop_signal`. */
+int server_start_at(struct server *server, int cpu, char *const arguments[], uint16_t port,
+                    int stop_signal);
+
+/* Send SIGTERM, or its stop signal, and wait for the end (at most 10 s, then it is killed).
  * Returns 0; -ETIMEDOUT; -ECHILD if it did not exit with 0 or had ended before. On failure
  * `server->error` is a text. */
 int server_stop(struct server *server, struct server_usage *ret_usage);

@@ -4,6 +4,7 @@
  * each is one that a broken server could make, at a chosen byte of the whole traffic. */
 #include "bench/load.h"
 #include "bench/support/histogram.h"
+#include "bench/support/measure.h"
 #include "tests/support/suite.h"
 
 #include <arpa/inet.h>
@@ -18,9 +19,10 @@
 
 #define CLIENTS_MAX 16
 #define CHUNK       65536
+#define PAUSE_MS    50
 #define AT_BYTE     300 /* of all bytes received: in the first round, whatever the machine does */
 
-enum fault { NONE, CORRUPT, SWALLOW, SURPLUS, SWAP, CLOSE, SURPLUS_AT_END, NEVER_END, LATE };
+enum fault { NONE, CORRUPT, SWALLOW, SURPLUS, SWAP, CLOSE, SURPLUS_AT_END, NEVER_END, LATE, PAUSE };
 
 struct echo {
     enum fault fault;
@@ -101,6 +103,8 @@ static bool answer(struct echo *echo, int fd)
         answer_late(echo, fd, bytes, length);
         return true;
     }
+    if (strikes && echo->fault == PAUSE)
+        measure_nap(PAUSE_MS / 1e3);
     if (strikes)
         length = spoil(echo->fault, bytes, length);
     send_all(fd, bytes, length);
@@ -257,6 +261,65 @@ START_TEST(load_sends_on_where_a_socket_was_full)
 }
 END_TEST
 
+START_TEST(paced_load_offers_its_rate_in_batches)
+{
+    struct echo echo;
+    struct load_result result;
+
+    echo_start(&echo, NONE);
+    struct load_options options = options_for(echo.port);
+    options.depth = 5;
+    options.rate = 1000;
+    options.duration_ns = 200000000;
+    options.watched[0] = getpid();
+    ck_assert_int_eq(load_run(&options, &result), 0);
+    echo_stop(&echo);
+    ck_assert_uint_eq(result.messages * options.size, echo.bytes);
+    ck_assert_uint_eq(result.messages % options.depth, 0);
+    ck_assert_uint_eq(echo.largest, (size_t)options.size * options.depth);
+    /* 40 batches, and one at the begin; the machine may be busy, and the load behind */
+    ck_assert_uint_le(result.messages, 205);
+    ck_assert_uint_ge(result.messages, 50);
+    ck_assert_uint_ge(result.elapsed_ns, 200000000);
+    ck_assert_uint_ge(result.watched_cpu_ns[0], result.cpu_ns);
+    ck_assert_uint_eq(result.watched_cpu_ns[1], 0);
+    ck_assert(load_busy(&result) < 1);
+}
+END_TEST
+
+/* While the service pauses, 50 messages become due that no connection is free for. */
+START_TEST(paced_load_counts_from_when_a_message_was_due)
+{
+    struct echo echo;
+    struct load_result result;
+
+    echo_start(&echo, PAUSE);
+    struct load_options options = options_for(echo.port);
+    options.connections = 1;
+    options.rate = 1000;
+    options.duration_ns = 60000000;
+    ck_assert_int_eq(load_run(&options, &result), 0);
+    echo_stop(&echo);
+    ck_assert_uint_eq(result.messages * options.size, echo.bytes);
+    ck_assert(result.p50_us > PAUSE_MS * 1000 / 10);
+}
+END_TEST
+
+START_TEST(load_runs_apart_from_its_caller)
+{
+    struct echo echo;
+    struct load_result result;
+
+    echo_start(&echo, NONE);
+    struct load_options options = options_for(echo.port);
+    ck_assert_int_eq(load_run_apart(&options, &result), 0);
+    echo_stop(&echo);
+    ck_assert_uint_eq(result.messages * options.size, echo.bytes);
+    options.size = 0;
+    ck_assert_int_eq(load_run_apart(&options, &result), -EINVAL);
+}
+END_TEST
+
 START_TEST(load_detects_one_wrong_byte)
 {
     ck_assert_int_eq(verdict_on(NONE, 2000000000), 0);
@@ -310,7 +373,7 @@ END_TEST
 START_TEST(load_refuses_options_out_of_range)
 {
     struct load_options good = options_for(1);
-    struct load_options bad[] = {good, good, good, good, good, good, good, good};
+    struct load_options bad[] = {good, good, good, good, good, good, good, good, good};
     struct load_result result;
 
     bad[0].connections = 0;
@@ -322,6 +385,7 @@ START_TEST(load_refuses_options_out_of_range)
     bad[5].duration_ns = 0;
     bad[6].stall_ns = 0;
     bad[7].cpu = 1 << 20;
+    bad[8].rate = -1;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         ck_assert_int_eq(load_run(&bad[i], &result), -EINVAL);
 }
@@ -360,8 +424,10 @@ START_TEST(histogram_takes_any_value)
 END_TEST
 
 DOMT_MAIN("load", 20, load_counts_every_round_trip, load_keeps_depth_messages_in_flight,
-          load_sends_on_where_a_socket_was_full, load_detects_one_wrong_byte,
-          load_detects_a_missing_byte, load_detects_a_surplus_byte, load_detects_bytes_out_of_place,
-          load_detects_an_early_close, load_detects_a_stream_that_does_not_end,
-          load_says_when_nobody_listens, load_refuses_options_out_of_range,
-          histogram_percentiles_are_within_half_a_percent, histogram_takes_any_value)
+          load_sends_on_where_a_socket_was_full, paced_load_offers_its_rate_in_batches,
+          paced_load_counts_from_when_a_message_was_due, load_runs_apart_from_its_caller,
+          load_detects_one_wrong_byte, load_detects_a_missing_byte, load_detects_a_surplus_byte,
+          load_detects_bytes_out_of_place, load_detects_an_early_close,
+          load_detects_a_stream_that_does_not_end, load_says_when_nobody_listens,
+          load_refuses_options_out_of_range, histogram_percentiles_are_within_half_a_percent,
+          histogram_takes_any_value)

@@ -1,0 +1,32 @@
+/* The echo servers that `bench echo` compares, as processes on ECHO_SERVER_CPU: domus on each of
+ * its backends, and the bare ones of bench/peers. */
+#ifndef DOMUS_BENCH_ECHO_SERVERS_H
+#define DOMUS_BENCH_ECHO_SERVERS_H
+
+#include "bench/support/server.h"
+
+#define ECHO_SERVER_CPU 0
+
+enum {
+    ECHO_DOMUS,
+    ECHO_DOMUS_EPOLL,
+    ECHO_IO_URING,
+    ECHO_EPOLL,
+    ECHO_LIBUV,
+    ECHO_SERVERS,
+};
+
+const char *echo_server_name(int which);
+
+/* Returns the server of that name; -1: there is none. */
+int echo_server_find(const char *name);
+
+/* Write the path of its program, which lies beside the running one, to `path` (PATH_MAX bytes).
+ * Returns 0; -ENOENT if there is no program, and `path` still names it. */
+int echo_server_program(int which, char *path);
+
+/* Start it with `program` and, for domus, with the configuration `config`. Returns as
+ * server_start(). */
+int echo_server_start(int which, char *program, char *config, struct server *server);
+
+#endif
