@@ -20,6 +20,8 @@
 #define DOMI_MORE     1u /* more completions of this operation will come */
 #define DOMI_BUFFERED 2u /* `buffer` is the index of the provided buffer that was filled */
 
+#define DOMI_PIECES_MAX 16u /* most pieces of one send_message */
+
 typedef struct domi_completion {
     uint64_t user_data; /* the number that the operation was begun with (domi_op_data) */
     int32_t result;     /* the result of the system call, or a negative errno */
@@ -111,9 +113,11 @@ typedef struct domi_backend {
     /* Complete once when one of `events` (as for poll(2)) holds; the result says which ones do.
      * This slot may be NULL in a backend that has no such poll. */
     void (*poll_once)(void *ring, int fd, uint32_t events, uint64_t user_data);
-    /* Send as much as the socket takes, at least one byte; the result may be short. The memory of
-     * `data`, or `message` and everything that it points to, must stay unchanged until the
-     * completion. */
+    /* Send as much as the socket takes, at least one byte; the result may be short. The bytes, and
+     * what else `message` points to, must stay unchanged until the completion. `message` itself and
+     * its list of at most DOMI_PIECES_MAX pieces are copied by the call. A send_message may
+     * complete with -EAGAIN when it had to wait and there is room now: nothing was sent, and the
+     * caller gathers again, with what was queued meanwhile. */
     void (*send)(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data);
     void (*send_message)(void *ring, int fd, const struct msghdr *message, uint64_t user_data);
     /* Cancel the operation on `fd` whose user_data is `target`; cancel_fd cancels all operations on

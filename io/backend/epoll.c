@@ -93,6 +93,7 @@ static int begin_send(domi_epoll *ring, const domi_epoll_entry *entry)
     DOMI_CHECK(interest->output_data == 0);
     interest->output_data = entry->user_data;
     interest->output = entry->output;
+    interest->output.message = NULL; /* its place is used again by the next operations */
     result = domi_interest_tell_more(&ring->interests, interest);
     if (result != 0)
         interest->output_data = 0;
@@ -223,9 +224,14 @@ static void epoll_send(void *ring, int fd, const void *data, uint32_t size, uint
     begin(ring, SEND, fd, user_data)->output = (domi_output){.data = data, .size = size};
 }
 
-static void epoll_send_message(void *ring, int fd, const struct msghdr *message, uint64_t user_data)
+static void epoll_send_message(void *ring_, int fd, const struct msghdr *message,
+                               uint64_t user_data)
 {
-    begin(ring, SEND, fd, user_data)->output = (domi_output){.message = message};
+    domi_epoll *ring = ring_;
+    domi_epoll_entry *entry = begin(ring, SEND, fd, user_data);
+
+    if (ring->failed == 0)
+        entry->output.message = domi_gathered_set(&ring->gathered[entry - ring->entries], message);
 }
 
 static void epoll_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
@@ -262,6 +268,12 @@ static void epoll_publish(void *ring_)
 
 /* --- the ring -------------------------------------------------------------------------------- */
 
+/* Bytes of the places for gathered sends. Pages that no send has used take no memory. */
+static size_t gathered_bytes(const domi_epoll *ring)
+{
+    return (size_t)ring->entry_capacity * sizeof *ring->gathered;
+}
+
 static void epoll_close(void *ring_)
 {
     domi_epoll *ring = ring_;
@@ -270,6 +282,8 @@ static void epoll_close(void *ring_)
         return;
     domi_interests_fini(&ring->interests);
     domi_memory_free(ring->entries);
+    if (ring->gathered != NULL)
+        domi_memory_unmap(ring->gathered, gathered_bytes(ring));
     domi_memory_free(ring->completions);
     domi_memory_free(ring->buffers);
     domi_memory_free(ring->free);
@@ -294,12 +308,13 @@ static int epoll_open(const domus_config *config, char *error, size_t error_size
     ring->entry_capacity = config->io.ring_entries;
     ring->full = ring->capacity = config->io.completion_entries;
     ring->entries = domi_memory_new(ring->entry_capacity * sizeof *ring->entries);
+    ring->gathered = domi_memory_map(gathered_bytes(ring));
     ring->completions = domi_memory_new(ring->capacity * sizeof *ring->completions);
     ring->buffers = domi_memory_new(buffers * sizeof *ring->buffers);
     ring->free = domi_memory_new(buffers * sizeof *ring->free);
     ring->staged = domi_memory_new(buffers * sizeof *ring->staged);
-    if (ring->entries == NULL || ring->completions == NULL || ring->buffers == NULL ||
-        ring->free == NULL || ring->staged == NULL) {
+    if (ring->entries == NULL || ring->gathered == NULL || ring->completions == NULL ||
+        ring->buffers == NULL || ring->free == NULL || ring->staged == NULL) {
         epoll_close(ring);
         result = -ENOMEM;
         goto fail_memory;

@@ -127,9 +127,10 @@ int domi_epoll_try_send(int fd, const domi_output *output)
 
 static void go_on_sending(domi_epoll *ring, domi_interest *interest)
 {
-    int result = domi_epoll_try_send(interest->fd, &interest->output);
+    bool is_gathered = interest->output.data == NULL;
+    int result = is_gathered ? -EAGAIN : domi_epoll_try_send(interest->fd, &interest->output);
 
-    if (result == -EAGAIN)
+    if (result == -EAGAIN && !is_gathered)
         return;
     domi_epoll_end_output(ring, interest, result);
 }

@@ -7,7 +7,7 @@
 #ifndef DOMI_IO_BACKEND_EPOLL_READY_H
 #define DOMI_IO_BACKEND_EPOLL_READY_H
 
-#include "io/backend/backend.h"
+#include "io/backend/gathered.h"
 #include "io/backend/interest.h"
 
 #include <sys/epoll.h>
@@ -24,6 +24,7 @@ typedef struct domi_epoll_entry domi_epoll_entry;
 typedef struct domi_epoll {
     domi_interests interests;  /* what each descriptor is watched for (interest.h) */
     domi_epoll_entry *entries; /* operations that are queued (epoll.c) */
+    domi_gathered *gathered;   /* one for each entry, for a gathered send */
     uint32_t entry_count;      /* entries in use */
     uint32_t entry_capacity;   /* entries for which there is room */
 

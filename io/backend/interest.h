@@ -32,7 +32,9 @@ typedef struct domi_poll {
     uint32_t events;    /* POLLIN, POLLOUT and others that end the poll */
 } domi_poll;
 
-/* A send. `message` is NULL if the bytes are in one piece. */
+/* A send. `message` is NULL if the bytes are in one piece. A gathered send that has to wait keeps
+ * no list of its pieces: then `data` is NULL, too, and the sender gathers again when there is room.
+ */
 typedef struct domi_output {
     const struct msghdr *message; /* of sendmsg(2) */
     const void *data;             /* the bytes, if they are in one piece */

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "io/backend/explain.h"
+#include "io/backend/gathered.h"
 
 #include <errno.h>
 #include <liburing.h>
@@ -35,13 +36,25 @@ struct ring {
     uint32_t enter_flags;              /* flags of each io_uring_enter(2) */
     bool registered; /* the ring's descriptor is registered, so an enter uses its index */
     int failed;      /* the errno that every enter returns; 0: the ring works */
+    /* One for each entry of the submission queue. The kernel has copied what it points to when it
+     * has taken the entry (IORING_FEAT_SUBMIT_STABLE, since 5.5), so the place is used again with
+     * the entry. */
+    domi_gathered *gathered;
     struct io_uring_sqe nowhere; /* entry for operations on a ring that has failed */
 };
+
+/* Bytes of the places for gathered sends. Pages that no send has used take no memory. */
+static size_t gathered_bytes(const struct ring *ring)
+{
+    return (size_t)ring->uring.sq.ring_entries * sizeof *ring->gathered;
+}
 
 static void ring_free(struct ring *ring)
 {
     if (ring->buffers != NULL)
         domi_memory_unmap(ring->buffers, ring->buffers_bytes);
+    if (ring->gathered != NULL)
+        domi_memory_unmap(ring->gathered, gathered_bytes(ring));
     domi_memory_free(ring);
 }
 
@@ -81,6 +94,12 @@ static int uring_open(const domus_config *config, char *error, size_t error_size
     if (result < 0) {
         domi_setup_explain(result, DOMI_SETUP_RING, config, error, error_size);
         goto fail_ring;
+    }
+    ring->gathered = domi_memory_map(gathered_bytes(ring));
+    if (ring->gathered == NULL) {
+        result = -ENOMEM;
+        domi_setup_explain(result, DOMI_SETUP_MEMORY, config, error, error_size);
+        goto fail_buffers;
     }
     result = register_buffers(ring, config);
     if (result < 0) {
@@ -322,10 +341,14 @@ static void uring_send(void *ring, int fd, const void *data, uint32_t size, uint
     tag(sqe, user_data);
 }
 
-static void uring_send_message(void *ring, int fd, const struct msghdr *message, uint64_t user_data)
+static void uring_send_message(void *ring_, int fd, const struct msghdr *message,
+                               uint64_t user_data)
 {
+    struct ring *ring = ring_;
     struct io_uring_sqe *sqe = entry(ring);
 
+    if (sqe != &ring->nowhere)
+        message = domi_gathered_set(&ring->gathered[sqe - ring->uring.sq.sqes], message);
     io_uring_prep_sendmsg(sqe, fd, message, MSG_NOSIGNAL);
     tag(sqe, user_data);
 }

@@ -10,10 +10,6 @@
 #include "io/resources/buffer.h"
 #include "io/resources/settings.h"
 
-#include <sys/uio.h>
-
-#define DOMI_GATHER_MAX 16 /* most buffers in one send */
-
 typedef enum domi_channel_state {
     DOMI_CHANNEL_OPEN,
     DOMI_CHANNEL_FLUSHING,  /* the actor has closed the channel: the queued bytes are being sent */
@@ -78,9 +74,7 @@ struct domus_channel {
     domus_channel *next_dirty;   /* links in io->dirty */
     domus_channel *next_starved; /* links in io->starved */
     domus_channel *next_crowded; /* links in the list that io->crowd_head begins */
-    domus_channel *previous_crowded;      /* links the same list backwards */
-    struct msghdr message;                /* of the send in flight, with `vector` */
-    struct iovec vector[DOMI_GATHER_MAX]; /* the pieces that this send gathers */
+    domus_channel *previous_crowded; /* links the same list backwards */
 };
 
 /* Let the timer of the channel fire at `due_ns`; UINT64_MAX: never. */

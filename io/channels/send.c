@@ -44,20 +44,31 @@ int domi_channel_write(domus_channel *channel, domus_buffer *bytes)
     return 0;
 }
 
-/* Let the vector point to the queued buffers. Returns the number of pieces. */
-static int gather_pieces(domus_channel *channel)
+/* Let `pieces` point to the queued buffers. Returns how many pieces there are. */
+static uint32_t gather_pieces(const domus_channel *channel, struct iovec pieces[DOMI_PIECES_MAX])
 {
-    int count = 0;
+    uint32_t count = 0;
 
-    for (domus_buffer *buffer = channel->outbound.head; buffer != NULL && count < DOMI_GATHER_MAX;
-         buffer = buffer->next) {
+    for (const domus_buffer *buffer = channel->outbound.head;
+         buffer != NULL && count < DOMI_PIECES_MAX; buffer = buffer->next) {
         uint32_t offset = count == 0 ? channel->head_offset : 0;
-        channel->vector[count++] = (struct iovec){
+        pieces[count++] = (struct iovec){
             .iov_base = buffer->data + offset,
             .iov_len = buffer->size - offset,
         };
     }
     return count;
+}
+
+/* Queue one send of several buffers. */
+__attribute__((noinline)) static void send_gathered(const domus_channel *channel, uint64_t data)
+{
+    const domi_io *io = channel->io;
+    struct iovec pieces[DOMI_PIECES_MAX];
+    struct msghdr message = {.msg_iov = pieces};
+
+    message.msg_iovlen = gather_pieces(channel, pieces);
+    io->backend->send_message(io->ring, channel->fd, &message, data);
 }
 
 /* One timer serves all time-outs of a channel, and fires at the earliest. Once it is armed for a
@@ -83,18 +94,15 @@ void domi_channel_send(domus_channel *channel)
         return;
 
     uint64_t data = domi_op_data(DOMI_OP_SEND, channel->slot_generation, channel->slot);
-    int pieces = gather_pieces(channel);
+    const domus_buffer *head = channel->outbound.head;
     channel->sending = true;
     channel->send_ns = io->manager->now_ns;
     arm_send_timeout(channel);
-    if (pieces == 1) {
-        io->backend->send(io->ring, channel->fd, channel->vector[0].iov_base,
-                          (uint32_t)channel->vector[0].iov_len, data);
-        return;
-    }
-    channel->message.msg_iov = channel->vector;
-    channel->message.msg_iovlen = (size_t)pieces;
-    io->backend->send_message(io->ring, channel->fd, &channel->message, data);
+    if (head->next == NULL)
+        io->backend->send(io->ring, channel->fd, head->data + channel->head_offset,
+                          head->size - channel->head_offset, data);
+    else
+        send_gathered(channel, data);
 }
 
 /* Free the first buffer of outbound, which is not needed any more. */

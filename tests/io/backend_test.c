@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define SOCKETS 20 /* sends that are queued at once */
+
 START_TEST(an_enter_waits_as_long_as_it_is_told)
 {
     domt_ring_begin();
@@ -110,6 +112,9 @@ START_TEST(sends_take_all_pieces_in_order)
     domt_backend->send(domt_ring, ends[0], "12345", 5, 1);
     domt_ring_comes(1, 5, 0);
     domt_backend->send_message(domt_ring, ends[0], &message, 2);
+    /* the call has copied the list of the pieces */
+    memset(pieces, 0, sizeof pieces);
+    memset(&message, 0, sizeof message);
     domt_ring_comes(2, 6, 0);
     ck_assert_int_eq(recv(ends[1], text, sizeof text, 0), 11);
     ck_assert_str_eq(text, "12345abcdef");
@@ -117,6 +122,67 @@ START_TEST(sends_take_all_pieces_in_order)
     domt_backend->send(domt_ring, ends[0], "x", 1, 3); /* and no SIGPIPE */
     domt_ring_comes(3, -EPIPE, 0);
     close(ends[0]);
+    domt_backend->close(domt_ring);
+}
+END_TEST
+
+/* Many gathered sends may be queued at once; each has its own pieces. */
+START_TEST(gathered_sends_of_many_sockets_do_not_mix)
+{
+    char texts[SOCKETS][2];
+    int ends[SOCKETS][2];
+
+    domt_ring_begin();
+    for (uint32_t i = 0; i < SOCKETS; i++) {
+        domt_pair(ends[i]);
+        texts[i][0] = (char)('a' + i);
+        texts[i][1] = (char)('A' + i);
+        struct iovec pieces[2] = {{&texts[i][0], 1}, {&texts[i][1], 1}};
+        domt_backend->send_message(domt_ring, ends[i][0],
+                                   &(struct msghdr){.msg_iov = pieces, .msg_iovlen = 2}, i + 1);
+    }
+    for (uint32_t i = 0; i < SOCKETS; i++)
+        ck_assert_int_eq(domt_ring_next().result, 2);
+    for (uint32_t i = 0; i < SOCKETS; i++) {
+        char text[4] = "";
+        ck_assert_int_eq(recv(ends[i][1], text, sizeof text, 0), 2);
+        ck_assert_int_eq(memcmp(text, texts[i], 2), 0);
+        close(ends[i][0]);
+        close(ends[i][1]);
+    }
+    domt_backend->close(domt_ring);
+}
+END_TEST
+
+/* A gathered send that waits for room either sends then, or says that it can be begun again. */
+START_TEST(a_gathered_send_waits_for_a_full_socket)
+{
+    static char bytes[1 << 20];
+    int ends[2];
+    struct iovec pieces[2] = {{bytes, 3}, {bytes + 3, 4}};
+
+    domt_ring_begin();
+    domt_pair(ends);
+    domt_backend->send(domt_ring, ends[0], bytes, sizeof bytes, 1);
+    domi_completion completion = domt_ring_next();
+    domt_backend->send_message(domt_ring, ends[0],
+                               &(struct msghdr){.msg_iov = pieces, .msg_iovlen = 2}, 2);
+    domt_ring_quiet();
+    memset(pieces, 0, sizeof pieces);
+    for (ssize_t left = completion.result; left > 0;) {
+        ssize_t size = recv(ends[1], bytes, sizeof bytes, 0);
+        ck_assert_int_gt(size, 0);
+        left -= size;
+    }
+    completion = domt_ring_next();
+    ck_assert_uint_eq(completion.user_data, 2);
+    ck_assert(completion.result == 7 || completion.result == -EAGAIN);
+    if (completion.result == 7)
+        ck_assert_int_eq(recv(ends[1], bytes, sizeof bytes, 0), 7);
+    domt_ring_quiet();
+    ck_assert_int_eq(recv(ends[1], bytes, sizeof bytes, MSG_DONTWAIT), -1);
+    close(ends[0]);
+    close(ends[1]);
     domt_backend->close(domt_ring);
 }
 END_TEST
@@ -280,7 +346,9 @@ END_TEST
 
 DOMT_MAIN("backend", 20, an_enter_waits_as_long_as_it_is_told, an_interrupted_enter_is_no_error,
           a_poll_tells_each_write_to_an_eventfd, a_receive_goes_on_until_the_peers_end,
-          sends_take_all_pieces_in_order, a_large_send_is_short_and_a_full_socket_is_waited_for,
+          sends_take_all_pieces_in_order, gathered_sends_of_many_sockets_do_not_mix,
+          a_gathered_send_waits_for_a_full_socket,
+          a_large_send_is_short_and_a_full_socket_is_waited_for,
           a_cancel_ends_one_operation_or_all_of_a_descriptor,
           an_accept_goes_on_and_its_sockets_close_on_exec, who_starts_a_ring_owns_it,
           a_ring_that_cannot_be_made_leaves_nothing)

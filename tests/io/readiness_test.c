@@ -425,9 +425,41 @@ START_TEST(a_wait_without_epoll_pwait2_is_rounded_up)
 }
 END_TEST
 
+/* A gathered send keeps its own pieces while it is queued, and none while it waits for room. */
+START_TEST(a_gathered_send_that_waits_is_begun_again)
+{
+    static char bytes[1 << 20];
+    struct iovec first[2] = {{"a", 1}, {"bc", 2}};
+    struct iovec second[2] = {{"1", 1}, {"2", 1}};
+
+    begin();
+    domt_backend->send_message(domt_ring, ends[0],
+                               &(struct msghdr){.msg_iov = first, .msg_iovlen = 2}, 1);
+    domt_backend->send_message(domt_ring, ends[1],
+                               &(struct msghdr){.msg_iov = second, .msg_iovlen = 2}, 2);
+    domt_ring_comes(1, 3, 0);
+    domt_ring_comes(2, 2, 0);
+    ck_assert_int_eq(recv(ends[1], bytes, sizeof bytes, 0), 3);
+    ck_assert_int_eq(memcmp(bytes, "abc", 3), 0);
+
+    while (send(ends[0], bytes, sizeof bytes, MSG_DONTWAIT) > 0)
+        ;
+    domt_backend->send_message(domt_ring, ends[0],
+                               &(struct msghdr){.msg_iov = first, .msg_iovlen = 2}, 3);
+    domt_ring_quiet();
+    while (recv(ends[1], bytes, sizeof bytes, MSG_DONTWAIT) > 0)
+        ;
+    domt_ring_comes(3, -EAGAIN, 0);
+    domt_ring_quiet();
+    ck_assert_int_eq(recv(ends[1], bytes, sizeof bytes, MSG_DONTWAIT), -1); /* nothing was sent */
+    end();
+}
+END_TEST
+
 DOMT_MAIN("readiness", 20, a_completion_is_shown_by_an_enter_alone, pending_asks_the_kernel,
           a_registration_stays_for_the_next_receive_and_ends_when_nobody_wants_it,
-          only_a_send_to_a_full_socket_waits, an_enter_takes_a_bounded_number_of_pieces,
+          only_a_send_to_a_full_socket_waits, a_gathered_send_that_waits_is_begun_again,
+          an_enter_takes_a_bounded_number_of_pieces,
           an_enter_accepts_a_bounded_number_of_connections,
           buffers_are_used_when_they_are_published, a_cancel_completes_before_what_it_ends,
           polls_of_one_shot_rely_on_nothing_that_was_told, a_file_is_always_ready_and_no_socket,

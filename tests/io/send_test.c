@@ -65,7 +65,7 @@ START_TEST(writes_of_a_turn_leave_in_one_send_of_up_to_16_buffers)
     for (int i = 0; i < 40; i++)
         ck_assert_int_eq(put((char)('a' + i), 3), 0);
     for (int left = 40; left > 0;) {
-        int pieces = left < DOMI_GATHER_MAX ? left : DOMI_GATHER_MAX;
+        int pieces = left < (int)DOMI_PIECES_MAX ? left : (int)DOMI_PIECES_MAX;
         domt_fake_sent(bed.fake, fd, (int32_t)op->size);
         domt_bed_turn(&bed);
         op = domt_fake_find(bed.fake, DOMT_SEND, fd);

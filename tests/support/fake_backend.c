@@ -170,7 +170,7 @@ static void fake_send_message(void *ring, int fd, const struct msghdr *message, 
 {
     domt_op *op = begin(ring, DOMT_SEND, fd, user_data);
 
-    op->message = message;
+    op->message = domi_gathered_set(&op->gathered, message);
     for (size_t i = 0; i < message->msg_iovlen; i++)
         op->size += (uint32_t)message->msg_iov[i].iov_len;
 }

@@ -7,7 +7,7 @@
 #ifndef DOMT_FAKE_BACKEND_H
 #define DOMT_FAKE_BACKEND_H
 
-#include "io/backend/backend.h"
+#include "io/backend/gathered.h"
 
 #include <sys/types.h>
 
@@ -33,7 +33,8 @@ typedef struct domt_op {
     uint64_t target;              /* of a cancel */
     const void *data;             /* of a send */
     uint32_t size;                /* of a send, in all */
-    const struct msghdr *message; /* of a send_message; NULL of a send */
+    const struct msghdr *message; /* of a send_message: `gathered.message`; NULL of a send */
+    domi_gathered gathered;       /* what a send_message was given */
 } domt_op;
 
 typedef struct domt_fake {

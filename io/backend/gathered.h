@@ -1,0 +1,32 @@
+/* The head of a gathered send and its pieces, as a backend keeps them.
+ *
+ * A caller of `send_message` builds both on its own stack, so no channel has room for them. The
+ * backend copies them to a place that belongs to the queued operation, and the place is used again
+ * when the kernel has taken that operation. The bytes themselves are not copied. Owner thread. */
+#ifndef DOMI_IO_BACKEND_GATHERED_H
+#define DOMI_IO_BACKEND_GATHERED_H
+
+#include "base/check.h"
+#include "io/backend/backend.h"
+
+#include <string.h>
+#include <sys/uio.h>
+
+typedef struct domi_gathered {
+    struct msghdr message; /* its msg_iov points to `pieces` */
+    struct iovec pieces[DOMI_PIECES_MAX];
+} domi_gathered;
+
+/* Copy `message` and the list of its pieces, of which there are at most DOMI_PIECES_MAX. Returns
+ * the copy. */
+static inline const struct msghdr *domi_gathered_set(domi_gathered *gathered,
+                                                     const struct msghdr *message)
+{
+    DOMI_CHECK(message->msg_iovlen <= DOMI_PIECES_MAX);
+    gathered->message = *message;
+    memcpy(gathered->pieces, message->msg_iov, message->msg_iovlen * sizeof *gathered->pieces);
+    gathered->message.msg_iov = gathered->pieces;
+    return &gathered->message;
+}
+
+#endif
