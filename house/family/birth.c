@@ -194,6 +194,12 @@ int domi_house_spawn_child(domi_manager *manager, domi_house *parent, domi_manag
                                    ret_address);
 }
 
+bool domi_house_may_spawn(const domi_manager *manager, const domi_house *parent)
+{
+    return !manager->ending.closing && !manager->ending.has_stopped &&
+           (parent == NULL || (parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) == 0);
+}
+
 /* Make an actor in a free slot. All counts and lists of the slot are empty, because house_free()
  * checks that. */
 static int spawn(domi_manager *manager, domi_house *parent, domi_manager *home,
@@ -204,8 +210,7 @@ static int spawn(domi_manager *manager, domi_house *parent, domi_manager *home,
     DOMI_CHECK(domi_manager_is_mine(manager));
     if (!is_whole(behaviour) || (options != NULL && options->mailbox_max > UINT16_MAX))
         return -EINVAL;
-    if (manager->ending.closing || manager->ending.has_stopped ||
-        (parent != NULL && (parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0))
+    if (!domi_house_may_spawn(manager, parent))
         return -ESHUTDOWN;
 
     domi_house *house =

@@ -38,6 +38,10 @@ static inline int domi_house_spawn(domi_manager *manager, domi_manager *home,
  * owner ends, restarts or is not mounted; -ENOMEM. */
 int domi_house_spawn_channel(domi_manager *manager, domi_house *owner, domi_house **ret_house);
 
+/* False if nothing is spawned any more by this thread, or by `parent` (NULL: the root), because one
+ * of them ends or restarts. */
+bool domi_house_may_spawn(const domi_manager *manager, const domi_house *parent);
+
 /* Queue a house for mounting: its mount node was taken from the inbox, or it was spawned on its own
  * home. */
 void domi_house_queue_mount(domi_manager *manager, domi_house *house);

@@ -49,11 +49,12 @@ static uint32_t connections_of(const domi_io *io)
 
 bool domi_acceptor_is_at_max(const domi_acceptor *acceptor)
 {
-    uint64_t sum = 0;
+    const domi_io *io = acceptor->io;
+    uint64_t sum = connections_of(io);
 
-    for (uint32_t i = 0; i < acceptor->target_count; i++)
-        sum += connections_of(acceptor->targets[i].io);
-    return sum >= acceptor->io->config->channel.connections_max;
+    for (const domi_io *other = io->next; other != io; other = other->next)
+        sum += connections_of(other);
+    return sum >= io->config->channel.connections_max;
 }
 
 bool domi_acceptor_is_full(const domi_acceptor *acceptor)

@@ -14,7 +14,7 @@ extern const domus_type domi_accepted_type;
 /* Let the actor that such an event has reached adopt the connection, or reset it. */
 void domi_accepted_adopt(const domi_accepted *accepted, domi_house *owner);
 
-/* Whether the targets have all connections that they may have. */
+/* Whether the threads of the system have all connections that they may have together. */
 bool domi_acceptor_is_at_max(const domi_acceptor *acceptor);
 
 /* The same, or memory is short: no connection is handed over now. */

@@ -75,11 +75,14 @@ int domus_listen(domus_stack *stack, const domus_endpoint *at, const domus_liste
     domus_address listener;
     domus_endpoint actual;
 
-    if (house->behaviour->kind != DOMUS_CHANNELS ||
+    /* The behaviour of a channel was checked without that of its own channels. */
+    if (house->behaviour->kind != DOMUS_CHANNELS || !domi_behaviour_is_whole(house->behaviour) ||
         (options != NULL && options->backlog > INT32_MAX))
         return -EINVAL;
     if (manager->io == NULL)
         return -EOPNOTSUPP;
+    if (!domi_house_may_spawn(manager, house))
+        return -ESHUTDOWN; /* before the path of a Unix socket is made */
     if (!has_place(manager->io))
         return -EMFILE;
     int result = open_listener(manager, house, at, options != NULL ? options : &defaults, &listener,

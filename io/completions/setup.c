@@ -56,6 +56,7 @@ int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend
                  size_t error_size)
 {
     io->manager = manager;
+    io->next = io;
     io->backend = backend;
     io->config = manager->config;
     io->free_slot = UINT32_MAX;

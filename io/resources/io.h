@@ -155,6 +155,7 @@ typedef struct domi_io {
     const domus_config *config;     /* of the system; constant while threads run */
     domi_channel_settings settings; /* of the channels for which nothing else is said */
     void *ring;                     /* the backend's own object */
+    struct domi_io *next;           /* that of the next thread; those of a system are a circle */
     int wake_fd;                    /* an eventfd; while the ring works it is polled, never read */
     bool wake_armed;                /* the poll on wake_fd is in flight */
     uint32_t wakes;                 /* completions of the poll on wake_fd */

@@ -56,6 +56,7 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
         domi_manager_fini(&thread->manager);
         return result;
     }
+    thread->io.next = &system->threads[(index + 1) % system->count].io;
     thread->io.peers = &system->peers;
     thread->system = system;
     thread->config = &system->config;

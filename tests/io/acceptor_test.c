@@ -89,6 +89,7 @@ static void begin(void)
         ck_assert_int_eq(
             domi_io_init(&self->io, &self->manager, &domt_fake_backend, error, sizeof error), 0);
         ck_assert_int_eq(domi_io_start(&self->io), 0);
+        self->io.next = &nodes[(i + 1) % NODES].io;
         ck_assert_int_eq(
             domi_house_spawn(&self->manager, &self->manager, &serving, &self, &self->actor), 0);
     }

@@ -1,0 +1,364 @@
+/* Listeners that are made at odd times, by odd actors, or that restart with their actor: nothing of
+ * it ends the process, leaks a descriptor, or loses a connection that could have been served. */
+#include "tests/runtime/misuse.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* --- at odd times ----------------------------------------------------------------------------- */
+
+static int slept_after_listen(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self, (void)answer;
+    atomic_fetch_add(&domt_misuse_seen.slept, 1);
+    return 0;
+}
+
+static int mount_listen_and_sleep(domus_stack *stack, void *self)
+{
+    (void)self;
+    if (domt_misuse_listen(stack, "127.0.0.1:0") != 0)
+        return -EIO;
+    return domus_sleep(stack, 200 * DOMT_MS, slept_after_listen);
+}
+
+static const domus_behaviour sleeps_in_mount = {
+    .name = "sleeps in mount",
+    .kind = DOMUS_CHANNELS,
+    .on_mount = mount_listen_and_sleep,
+    .on_open = domt_misuse_open,
+    .on_read = domt_misuse_read,
+    .on_close = domt_misuse_close,
+};
+
+START_TEST(mount_that_listens_and_waits_serves_who_comes_meanwhile)
+{
+    domt_misuse_begin(1);
+    (void)domt_spawn(domt_misuse_system, 0, &sleeps_in_mount, NULL);
+    DOMT_WAIT_FOR(5, atomic_load(&domt_misuse_seen.listening) == 1);
+    ck_assert_int_eq(atomic_load(&domt_misuse_seen.result), 0);
+    int fd = domt_misuse_connect(&domt_misuse_seen.found);
+    ck_assert_int_ge(fd, 0);
+    ck_assert(domt_misuse_echoes(fd));
+    (void)close(fd);
+    domt_end(domt_misuse_system);
+}
+END_TEST
+
+static int mount_listen_and_fail(domus_stack *stack, void *self)
+{
+    (void)self;
+    (void)domt_misuse_listen(stack, "127.0.0.1:0");
+    return -EIO;
+}
+
+static const domus_behaviour fails_in_mount = {
+    .name = "fails in mount",
+    .kind = DOMUS_CHANNELS,
+    .on_mount = mount_listen_and_fail,
+    .on_read = domt_misuse_read,
+};
+
+START_TEST(mount_that_listens_and_fails_leaves_nothing)
+{
+    domt_misuse_begin(1);
+    uint32_t before = domt_entries("/proc/self/fd");
+    for (uint32_t i = 1; i <= 100; i++) {
+        (void)domt_spawn(domt_misuse_system, 0, &fails_in_mount, NULL);
+        DOMT_WAIT_FOR(5, atomic_load(&domt_misuse_seen.listening) == i);
+        ck_assert_int_eq(atomic_load(&domt_misuse_seen.result), 0);
+    }
+    DOMT_WAIT_FOR(5, domt_entries("/proc/self/fd") == before);
+    domt_end(domt_misuse_system);
+}
+END_TEST
+
+static void stop_and_listen(domus_stack *stack, void *self)
+{
+    (void)self;
+    (void)domt_misuse_listen(stack, "127.0.0.1:0");
+}
+
+static const domus_behaviour listens_at_the_end = {
+    .name = "listens at the end",
+    .kind = DOMUS_CHANNELS,
+    .on_mount = domt_count_mount,
+    .on_stop = stop_and_listen,
+};
+
+START_TEST(listen_in_on_stop_is_refused)
+{
+    domt_misuse_begin(1);
+    uint32_t before = domt_entries("/proc/self/fd");
+    domus_address actor = domt_spawn(domt_misuse_system, 0, &listens_at_the_end, NULL);
+    DOMT_WAIT_FOR(5, atomic_load(&domt_mounted) == 1);
+    ck_assert_int_eq(domus_outside_stop(domt_misuse_system, actor), 0);
+    DOMT_WAIT_FOR(5, atomic_load(&domt_misuse_seen.listening) == 1);
+    ck_assert_int_eq(atomic_load(&domt_misuse_seen.result), -ESHUTDOWN);
+    ck_assert_uint_eq(domt_entries("/proc/self/fd"), before);
+    domt_end(domt_misuse_system);
+}
+END_TEST
+
+static char path_at[64];
+
+static void stop_and_listen_at_path(domus_stack *stack, void *self)
+{
+    (void)self;
+    (void)domt_misuse_listen(stack, path_at);
+}
+
+static const domus_behaviour listens_at_a_path_at_the_end = {
+    .name = "listens at a path at the end",
+    .kind = DOMUS_CHANNELS,
+    .on_mount = domt_count_mount,
+    .on_stop = stop_and_listen_at_path,
+};
+
+START_TEST(listen_that_is_refused_leaves_no_path)
+{
+    (void)snprintf(path_at, sizeof path_at, "unix:/tmp/domus-misuse-%d", (int)getpid());
+    domt_misuse_begin(1);
+    domus_address actor = domt_spawn(domt_misuse_system, 0, &listens_at_a_path_at_the_end, NULL);
+    DOMT_WAIT_FOR(5, atomic_load(&domt_mounted) == 1);
+    ck_assert_int_eq(domus_outside_stop(domt_misuse_system, actor), 0);
+    DOMT_WAIT_FOR(5, atomic_load(&domt_misuse_seen.listening) == 1);
+    ck_assert_int_eq(atomic_load(&domt_misuse_seen.result), -ESHUTDOWN);
+    ck_assert_int_ne(access(path_at + strlen("unix:"), F_OK), 0);
+    domt_end(domt_misuse_system);
+}
+END_TEST
+
+/* --- restarts --------------------------------------------------------------------------------- */
+
+static domus_endpoint fixed;
+static domus_address restarting;
+
+static int mount_at_fixed(domus_stack *stack, void *self)
+{
+    (void)self;
+    int now = domus_listen(stack, &fixed, NULL, NULL, &fixed);
+    atomic_store(&domt_misuse_seen.result, now);
+    atomic_fetch_add(&domt_misuse_seen.listening, 1);
+    return now;
+}
+
+static const domus_behaviour worker = {
+    .name = "worker",
+    .kind = DOMUS_CHANNELS,
+    .state_size = 16,
+    .on = domt_misuse_rows,
+    .on_mount = mount_at_fixed,
+    .on_open = domt_misuse_open,
+    .on_read = domt_misuse_read,
+    .on_close = domt_misuse_close,
+};
+static const domus_supervision restarts = {.intensity = 1000, .otherwise = DOMUS_RESTART};
+
+static int mount_parent(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_spawn(stack, &worker, NULL, &restarting);
+}
+
+static const domus_behaviour parent = {
+    .name = "parent",
+    .kind = DOMUS_CHANNELS,
+    .on_mount = mount_parent,
+    .supervision = &restarts,
+};
+
+START_TEST(restart_closes_listener_and_channels_before_the_next_mount)
+{
+    domt_misuse_begin(1);
+    fixed = (domus_endpoint){.family = AF_INET, .size = 4, .bytes = {127, 0, 0, 1}};
+    (void)domt_spawn(domt_misuse_system, 0, &parent, NULL);
+    DOMT_WAIT_FOR(5, atomic_load(&domt_misuse_seen.listening) == 1);
+    for (uint32_t i = 1; i <= 30; i++) {
+        int fds[4];
+        for (int k = 0; k < 4; k++) {
+            fds[k] = domt_misuse_connect(&fixed);
+            ck_assert_int_ge(fds[k], 0);
+            if (k < 2)
+                ck_assert(domt_misuse_echoes(fds[k]));
+        }
+        domt_notice(domt_misuse_system, restarting, &domt_misuse_fail_type, NULL);
+        DOMT_WAIT_FOR(5, atomic_load(&domt_misuse_seen.listening) == i + 1);
+        ck_assert_int_eq(atomic_load(&domt_misuse_seen.result), 0);
+        for (int k = 0; k < 4; k++) {
+            char byte;
+            ck_assert_int_le(domt_misuse_receive(fds[k], &byte, 1), 0);
+            (void)close(fds[k]);
+        }
+    }
+    int fd = domt_misuse_connect(&fixed);
+    ck_assert(domt_misuse_echoes(fd));
+    (void)close(fd);
+    domt_end(domt_misuse_system);
+}
+END_TEST
+
+/* --- a channel that listens ------------------------------------------------------------------- */
+
+static _Atomic uint32_t inner_opened;
+
+static int open_inner(domus_stack *stack, void *self, domus_channel *channel)
+{
+    (void)stack, (void)self, (void)channel;
+    atomic_fetch_add(&inner_opened, 1);
+    return 0;
+}
+
+static const domus_behaviour inner = {
+    .name = "inner",
+    .kind = DOMUS_CHANNELS,
+    .on_open = open_inner,
+    .on_read = domt_misuse_read,
+    .on_close = domt_misuse_close,
+};
+
+static domus_endpoint outer_at;
+
+static int open_and_listen(domus_stack *stack, void *self, domus_channel *channel)
+{
+    (void)domt_misuse_open(stack, self, channel);
+    return domt_misuse_listen(stack, "127.0.0.1:0");
+}
+
+static void close_and_listen(domus_stack *stack, void *self, domus_channel *channel, int error)
+{
+    domt_misuse_close(stack, self, channel, error);
+    (void)domt_misuse_listen(stack, "127.0.0.1:0");
+}
+
+static const domus_behaviour outer = {
+    .name = "outer",
+    .kind = DOMUS_CHANNELS,
+    .on_open = open_and_listen,
+    .on_read = domt_misuse_read,
+    .on_close = close_and_listen,
+    .channel = &inner,
+};
+
+static const domus_behaviour of_outer = {
+    .name = "of outer",
+    .kind = DOMUS_CHANNELS,
+    .on_mount = domt_misuse_mount,
+    .channel = &outer,
+};
+
+START_TEST(channel_may_listen_and_takes_its_channels_along)
+{
+    domt_misuse_begin(1);
+    (void)domt_spawn(domt_misuse_system, 0, &of_outer, NULL);
+    DOMT_WAIT_FOR(5, atomic_load(&domt_misuse_seen.listening) == 1);
+    outer_at = domt_misuse_seen.found;
+    uint32_t before = domt_entries("/proc/self/fd");
+    for (uint32_t i = 0; i < 20; i++) {
+        int first = domt_misuse_connect(&outer_at);
+        ck_assert_int_ge(first, 0);
+        DOMT_WAIT_FOR(5, atomic_load(&domt_misuse_seen.opened) == i + 1 &&
+                             atomic_load(&domt_misuse_seen.listening) == 2 * i + 2);
+        ck_assert_int_eq(atomic_load(&domt_misuse_seen.result), 0);
+        int second = domt_misuse_connect(&domt_misuse_seen.found);
+        ck_assert_int_ge(second, 0);
+        ck_assert(domt_misuse_echoes(second));
+        ck_assert(domt_misuse_echoes(first));
+        (void)close(first);
+        char byte;
+        ck_assert_int_le(domt_misuse_receive(second, &byte, 1), 0);
+        (void)close(second);
+        DOMT_WAIT_FOR(5, atomic_load(&domt_misuse_seen.closed) == 2 * i + 2);
+        DOMT_WAIT_FOR(5, domt_entries("/proc/self/fd") == before);
+    }
+    domt_end(domt_misuse_system);
+}
+END_TEST
+
+static const domus_behaviour no_channel = {.name = "no channel", .kind = DOMUS_STATE};
+static const domus_behaviour bad_outer = {
+    .name = "bad outer",
+    .kind = DOMUS_CHANNELS,
+    .on_open = open_and_listen,
+    .on_close = domt_misuse_close,
+    .channel = &no_channel,
+};
+static const domus_behaviour of_bad_outer = {
+    .name = "of bad outer",
+    .kind = DOMUS_CHANNELS,
+    .on_mount = domt_misuse_mount,
+    .channel = &bad_outer,
+};
+
+START_TEST(channel_whose_channels_could_not_be_is_told_when_it_listens)
+{
+    domt_misuse_begin(1);
+    (void)domt_spawn(domt_misuse_system, 0, &of_bad_outer, NULL);
+    DOMT_WAIT_FOR(5, atomic_load(&domt_misuse_seen.listening) == 1);
+    outer_at = domt_misuse_seen.found;
+    int first = domt_misuse_connect(&outer_at);
+    DOMT_WAIT_FOR(5, atomic_load(&domt_misuse_seen.listening) == 2);
+    if (atomic_load(&domt_misuse_seen.result) == 0) {
+        int second = domt_misuse_connect(&domt_misuse_seen.found);
+        char byte;
+        (void)domt_misuse_receive(second, &byte, 1);
+        (void)close(second);
+    }
+    ck_assert_int_eq(atomic_load(&domt_misuse_seen.result), -EINVAL);
+    (void)close(first);
+    domt_end(domt_misuse_system);
+}
+END_TEST
+
+/* --- limits ----------------------------------------------------------------------------------- */
+
+START_TEST(connections_of_all_threads_have_one_limit)
+{
+    domus_config config = domt_config(2);
+    domus_endpoint at[2];
+    int fds[2][20];
+
+    config.channel.connections_max = 10;
+    domt_misuse_system = domt_start(&config);
+    for (uint32_t i = 0; i < 2; i++) {
+        static const domus_behaviour listens = {
+            .name = "listens",
+            .kind = DOMUS_CHANNELS,
+            .on_mount = domt_misuse_mount,
+            .on_open = domt_misuse_open,
+            .on_read = domt_misuse_read,
+            .on_close = domt_misuse_close,
+        };
+        (void)domt_spawn(domt_misuse_system, i, &listens, NULL);
+        DOMT_WAIT_FOR(5, atomic_load(&domt_misuse_seen.listening) == i + 1);
+        at[i] = domt_misuse_seen.found;
+    }
+    for (int k = 0; k < 20; k++) {
+        for (int i = 0; i < 2; i++) {
+            fds[i][k] = domt_misuse_connect(&at[i]);
+            ck_assert_int_ge(fds[i][k], 0);
+        }
+        domt_pause_ns(5 * DOMT_MS);
+    }
+    domt_pause_ns(100 * DOMT_MS);
+    ck_assert_uint_le(atomic_load(&domt_misuse_seen.opened), 10);
+    ck_assert_uint_eq(domt_profile_all(domt_misuse_system).channels_opened, 10);
+    for (int k = 0; k < 20; k++) {
+        for (int i = 0; i < 2; i++)
+            (void)close(fds[i][k]);
+    }
+    DOMT_WAIT_FOR(5, atomic_load(&domt_misuse_seen.closed) == 40);
+    domt_end(domt_misuse_system);
+}
+END_TEST
+
+DOMT_MAIN("listen misuse", 60, mount_that_listens_and_waits_serves_who_comes_meanwhile,
+          mount_that_listens_and_fails_leaves_nothing, listen_in_on_stop_is_refused,
+          listen_that_is_refused_leaves_no_path,
+          restart_closes_listener_and_channels_before_the_next_mount,
+          channel_may_listen_and_takes_its_channels_along,
+          channel_whose_channels_could_not_be_is_told_when_it_listens,
+          connections_of_all_threads_have_one_limit)

@@ -1,0 +1,102 @@
+/* The actors' functions and the strangers' connections of the misuse tests. */
+#include "tests/runtime/misuse.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+domus_system *domt_misuse_system;
+domt_misuse domt_misuse_seen;
+
+const domus_type domt_misuse_fail_type = {.name = "fail"};
+
+static int on_fail(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    return -EIO;
+}
+
+const domus_on domt_misuse_rows[] = {{&domt_misuse_fail_type, on_fail, 0}, {NULL, NULL, 0}};
+
+void domt_misuse_begin(uint32_t threads)
+{
+    domus_config config = domt_config(threads);
+
+    domt_misuse_system = domt_start(&config);
+}
+
+int domt_misuse_connect(const domus_endpoint *at)
+{
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(at->port)};
+    struct timeval patience = {.tv_sec = 5};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_ge(fd, 0);
+    memcpy(&v4.sin_addr, at->bytes, 4);
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    if (connect(fd, (struct sockaddr *)&v4, sizeof v4) == 0)
+        return fd;
+    int error = errno;
+    (void)close(fd);
+    errno = error;
+    return -1;
+}
+
+ssize_t domt_misuse_receive(int fd, void *bytes, size_t size)
+{
+    ssize_t received;
+
+    do
+        received = recv(fd, bytes, size, MSG_WAITALL);
+    while (received < 0 && errno == EINTR);
+    return received;
+}
+
+bool domt_misuse_echoes(int fd)
+{
+    char byte = 'x';
+    char back = 0;
+
+    return send(fd, &byte, 1, MSG_NOSIGNAL) == 1 && domt_misuse_receive(fd, &back, 1) == 1 &&
+           back == byte;
+}
+
+int domt_misuse_listen(domus_stack *stack, const char *text)
+{
+    domus_endpoint at;
+
+    ck_assert_int_eq(domus_endpoint_parse(text, &at), 0);
+    int now = domus_listen(stack, &at, NULL, NULL, &domt_misuse_seen.found);
+    atomic_store(&domt_misuse_seen.result, now);
+    atomic_fetch_add(&domt_misuse_seen.listening, 1);
+    return now;
+}
+
+int domt_misuse_read(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+{
+    (void)self;
+    return domus_channel_write(stack, channel, bytes);
+}
+
+int domt_misuse_open(domus_stack *stack, void *self, domus_channel *channel)
+{
+    (void)stack, (void)self;
+    domt_misuse_seen.last_channel = domus_channel_address(channel);
+    atomic_fetch_add(&domt_misuse_seen.opened, 1);
+    return 0;
+}
+
+void domt_misuse_close(domus_stack *stack, void *self, domus_channel *channel, int error)
+{
+    (void)stack, (void)self, (void)channel;
+    atomic_store(&domt_misuse_seen.last_error, error);
+    atomic_fetch_add(&domt_misuse_seen.closed, 1);
+}
+
+int domt_misuse_mount(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domt_misuse_listen(stack, "127.0.0.1:0");
+}
