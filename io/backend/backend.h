@@ -29,6 +29,25 @@ typedef struct domi_completion {
     uint16_t buffer;    /* index of the provided buffer that a receive has filled */
 } domi_completion;
 
+/* A provided buffer that holds a datagram begins with this head, and the bytes of the datagram
+ * stand behind it. (The layout is that of struct io_uring_recvmsg_out and an address behind that.)
+ * The buffer need not be aligned, so the head is to be copied out. */
+typedef struct domi_datagram_head {
+    uint32_t name_size;      /* bytes of the sender's address, as recvmsg(2) tells; 0: no name */
+    uint32_t control_size;   /* 0 */
+    uint32_t size;           /* bytes of the datagram */
+    uint32_t flags;          /* MSG_TRUNC: the datagram was longer than the rest of the buffer */
+    unsigned char name[112]; /* the sender's address, a struct sockaddr_in, _in6 or _un */
+} domi_datagram_head;
+
+/* A datagram to be sent. */
+typedef struct domi_datagram_out {
+    const void *data;      /* its bytes */
+    const void *address;   /* where it is sent, a struct sockaddr_in, _in6 or _un */
+    uint32_t size;         /* bytes at `data`; may be 0 */
+    uint32_t address_size; /* bytes at `address`; 0: to the peer that the socket is connected to */
+} domi_datagram_out;
+
 /* Calls on sockets that act at once and never wait. Any thread may make them, except that the
  * thread of a ring closes what it has used in that ring (`forget`). `ring` is any ring of the
  * system; a backend reads nothing of it that its owner writes. A descriptor is a number that
@@ -43,8 +62,9 @@ typedef struct domi_sockets {
     int (*bind)(void *ring, int fd, const struct sockaddr *address, socklen_t size);
     int (*listen)(void *ring, int fd, int backlog);
     /* With AF_UNSPEC the connection is reset and the queued bytes are thrown away. With any other
-     * address the socket has to be made with SOCK_NONBLOCK, or the kernel would wait; -EINPROGRESS
-     * then says that poll_once for POLLOUT and SO_ERROR tell the result. */
+     * address a stream socket has to be made with SOCK_NONBLOCK, or the kernel would wait;
+     * -EINPROGRESS then says that poll_once for POLLOUT and SO_ERROR tell the result. A datagram
+     * socket only remembers its peer. */
     int (*connect)(void *ring, int fd, const struct sockaddr *address, socklen_t size);
     /* Returns a connection that waits at a listener, close-on-exec; -EAGAIN when none waits;
      * -EMFILE, -ENFILE, -ENOBUFS or -ENOMEM; -EINVAL when `listener` does not listen. Any other
@@ -120,6 +140,22 @@ typedef struct domi_backend {
      * caller gathers again, with what was queued meanwhile. */
     void (*send)(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data);
     void (*send_message)(void *ring, int fd, const struct msghdr *message, uint64_t user_data);
+    /* Multishot: receive datagrams, each with a domi_datagram_head into one provided buffer. The
+     * result is the size of the head and the number of bytes behind it. Bytes for which the buffer
+     * has no room are lost, and the head has MSG_TRUNC then. An empty datagram may end the
+     * operation, as any other one may. An error of the socket (such as -ECONNREFUSED, which a
+     * connected one hears of) ends it, too, and then the next one may be begun.
+     *
+     * Both slots for datagrams may be NULL in a backend that has none. */
+    void (*receive_datagrams)(void *ring, int fd, uint64_t user_data);
+    /* Send a datagram, as a whole or not at all. This never waits: the result is -EAGAIN when the
+     * socket, or a Unix receiver, has no room now (poll_once for POLLOUT tells when the socket has
+     * some; while that slot is NULL, the datagram is lost), and -EMSGSIZE when it is too long. Any
+     * number may be in flight on a descriptor; they are carried out in the order in which they were
+     * begun, by the next enter. The structure `datagram` is copied, but all that it points to must
+     * stay unchanged until the completion. */
+    void (*send_datagram)(void *ring, int fd, const domi_datagram_out *datagram,
+                          uint64_t user_data);
     /* Cancel the operation on `fd` whose user_data is `target`; cancel_fd cancels all operations on
      * `fd`. A cancelled operation completes with -ECANCELED and without DOMI_MORE. The cancel
      * itself completes with 0 or, if nothing was there to be cancelled, -ENOENT; that of cancel_fd

@@ -24,6 +24,8 @@ enum kind {
     POLL,
     POLL_ONCE,
     SEND,
+    RECEIVE_DATAGRAMS,
+    SEND_DATAGRAM,
     CANCEL,
     CANCEL_FD,
 };
@@ -31,11 +33,14 @@ enum kind {
 /* An operation that is not carried out yet. */
 struct domi_epoll_entry {
     uint64_t user_data; /* comes back with the completion */
-    uint64_t target;    /* of a cancel */
-    domi_output output; /* of a send: the bytes to send */
-    enum kind kind;     /* which operation it is */
-    int fd;             /* the descriptor that the operation is about */
-    uint32_t events;    /* of a poll of one shot */
+    union {
+        uint64_t target;            /* of a cancel */
+        domi_output output;         /* of a send: the bytes to send */
+        domi_datagram_out datagram; /* of the send of a datagram */
+    };
+    enum kind kind;  /* which operation it is */
+    int fd;          /* the descriptor that the operation is about */
+    uint32_t events; /* of a poll of one shot */
 };
 
 static int begin_input(domi_epoll *ring, const domi_epoll_entry *entry, domi_input input)
@@ -98,6 +103,16 @@ static int begin_send(domi_epoll *ring, const domi_epoll_entry *entry)
     if (result != 0)
         interest->output_data = 0;
     return result;
+}
+
+/* A datagram never waits, and one that is empty is sent, too; so this always completes. */
+static void send_datagram(domi_epoll *ring, const domi_epoll_entry *entry)
+{
+    const domi_datagram_out *datagram = &entry->datagram;
+    ssize_t size = sendto(entry->fd, datagram->data, datagram->size, MSG_NOSIGNAL | MSG_DONTWAIT,
+                          datagram->address, datagram->address_size);
+
+    domi_epoll_complete(ring, entry->user_data, size >= 0 ? (int)size : -errno, 0, 0);
 }
 
 /* Cancel the operations on a descriptor whose user_data is `target`; 0: all. Returns how many. */
@@ -168,6 +183,12 @@ static void carry_out(domi_epoll *ring, const domi_epoll_entry *entry)
     case SEND:
         result = begin_send(ring, entry);
         break;
+    case RECEIVE_DATAGRAMS:
+        result = begin_input(ring, entry, DOMI_INPUT_DATAGRAMS);
+        break;
+    case SEND_DATAGRAM:
+        send_datagram(ring, entry);
+        break;
     case CANCEL:
     case CANCEL_FD:
         cancel(ring, entry);
@@ -232,6 +253,17 @@ static void epoll_send_message(void *ring_, int fd, const struct msghdr *message
 
     if (ring->failed == 0)
         entry->output.message = domi_gathered_set(&ring->gathered[entry - ring->entries], message);
+}
+
+static void epoll_receive_datagrams(void *ring, int fd, uint64_t user_data)
+{
+    (void)begin(ring, RECEIVE_DATAGRAMS, fd, user_data);
+}
+
+static void epoll_send_datagram(void *ring, int fd, const domi_datagram_out *datagram,
+                                uint64_t user_data)
+{
+    begin(ring, SEND_DATAGRAM, fd, user_data)->datagram = *datagram;
 }
 
 static void epoll_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
@@ -395,6 +427,8 @@ const domi_backend domi_backend_epoll = {
     .poll_once = epoll_poll_once,
     .send = epoll_send,
     .send_message = epoll_send_message,
+    .receive_datagrams = epoll_receive_datagrams,
+    .send_datagram = epoll_send_datagram,
     .cancel = epoll_cancel,
     .cancel_fd = epoll_cancel_fd,
     .forget = epoll_forget,

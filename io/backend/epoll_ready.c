@@ -4,6 +4,8 @@
 #include "base/memory.h"
 
 #include <errno.h>
+#include <stddef.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -57,15 +59,23 @@ void domi_epoll_end_output(domi_epoll *ring, domi_interest *interest, int result
     domi_epoll_complete(ring, user_data, result, 0, 0);
 }
 
+/* Returns whether a buffer is free; otherwise the receive has ended. */
+static bool has_buffer(domi_epoll *ring, domi_interest *interest)
+{
+    if (ring->free_count == 0) {
+        domi_epoll_end_input(ring, interest, -ENOBUFS);
+        return false;
+    }
+    return true;
+}
+
 static void receive_pieces(domi_epoll *ring, domi_interest *interest)
 {
     bool once = interest->input == DOMI_INPUT_RECEIVE_ONCE;
 
     for (int pieces = 0; pieces < PIECES_MAX; pieces++) {
-        if (ring->free_count == 0) {
-            domi_epoll_end_input(ring, interest, -ENOBUFS);
+        if (!has_buffer(ring, interest))
             return;
-        }
         uint16_t index = ring->free[ring->free_count - 1];
         const domi_epoll_buffer *buffer = &ring->buffers[index];
         ssize_t size = recv(interest->fd, buffer->data, buffer->size, MSG_DONTWAIT);
@@ -82,6 +92,49 @@ static void receive_pieces(domi_epoll *ring, domi_interest *interest)
             interest->input_data = 0;
         if (once || (size_t)size < buffer->size)
             return;
+    }
+}
+
+/* Receive a datagram, and write its head in front of it. Returns its bytes and those of the head; a
+ * negative errno. */
+static int receive_datagram(int fd, const domi_epoll_buffer *buffer)
+{
+    domi_datagram_head head;
+    struct iovec rest = {(char *)buffer->data + sizeof head, buffer->size - sizeof head};
+    struct msghdr message = {
+        .msg_name = head.name,
+        .msg_namelen = sizeof head.name,
+        .msg_iov = &rest,
+        .msg_iovlen = 1,
+    };
+    ssize_t size = recvmsg(fd, &message, MSG_DONTWAIT);
+
+    if (size < 0)
+        return -errno;
+    head.name_size = message.msg_namelen;
+    head.control_size = 0;
+    head.size = (uint32_t)size;
+    head.flags = (uint32_t)message.msg_flags;
+    size_t used = head.name_size < sizeof head.name ? head.name_size : sizeof head.name;
+    memcpy(buffer->data, &head, offsetof(domi_datagram_head, name) + used);
+    return (int)(sizeof head + (size_t)size);
+}
+
+static void receive_datagrams(domi_epoll *ring, domi_interest *interest)
+{
+    for (int count = 0; count < PIECES_MAX; count++) {
+        if (!has_buffer(ring, interest))
+            return;
+        uint16_t index = ring->free[ring->free_count - 1];
+        int result = receive_datagram(interest->fd, &ring->buffers[index]);
+        if (result == -EAGAIN || result == -EINTR)
+            return;
+        if (result < 0) {
+            domi_epoll_end_input(ring, interest, result);
+            return;
+        }
+        ring->free_count--;
+        domi_epoll_complete(ring, interest->input_data, result, DOMI_BUFFERED | DOMI_MORE, index);
     }
 }
 
@@ -109,6 +162,9 @@ static void take_input(domi_epoll *ring, domi_interest *interest, uint32_t event
     case DOMI_INPUT_RECEIVE:
     case DOMI_INPUT_RECEIVE_ONCE:
         receive_pieces(ring, interest);
+        break;
+    case DOMI_INPUT_DATAGRAMS:
+        receive_datagrams(ring, interest);
         break;
     case DOMI_INPUT_POLL:
         domi_epoll_complete(ring, interest->input_data, (int)events, DOMI_MORE, 0);
@@ -168,8 +224,9 @@ static void handle_report(domi_epoll *ring, const struct epoll_event *event)
         go_on_sending(ring, interest);
     if (interest->polls != NULL)
         complete_polls(ring, interest, events);
-    /* An error here is that of the begin of the operation, or the descriptor is closed. */
-    if (is_unwanted)
+    /* A report of one shot was the last one, also for an operation that goes on. An error here is
+     * that of the begin of the operation, or the descriptor is closed. */
+    if (is_unwanted || interest->told == EPOLLONESHOT)
         (void)domi_interest_tell(&ring->interests, interest);
 }
 

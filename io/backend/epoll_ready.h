@@ -2,8 +2,8 @@
  *
  * The kernel reports which descriptors are ready. Each report is handled by one of these functions
  * within a bound, so that a busy descriptor cannot hold up the others: a receive brings at most 8
- * pieces, an accept at most 16 connections. A report is a hint only: no call here ever waits, so a
- * report that comes too late does no harm. Owner thread. */
+ * pieces or datagrams, an accept at most 16 connections. A report is a hint only: no call here ever
+ * waits, so a report that comes too late does no harm. Owner thread. */
 #ifndef DOMI_IO_BACKEND_EPOLL_READY_H
 #define DOMI_IO_BACKEND_EPOLL_READY_H
 

@@ -22,6 +22,7 @@ typedef enum domi_input {
     DOMI_INPUT_ACCEPT,
     DOMI_INPUT_RECEIVE,
     DOMI_INPUT_RECEIVE_ONCE,
+    DOMI_INPUT_DATAGRAMS,
     DOMI_INPUT_POLL,
 } domi_input;
 

@@ -12,10 +12,12 @@
 #include "io/backend/explain.h"
 #include "io/backend/gathered.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <liburing.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -353,6 +355,36 @@ static void uring_send_message(void *ring_, int fd, const struct msghdr *message
     tag(sqe, user_data);
 }
 
+static_assert(
+    offsetof(domi_datagram_head, name) == sizeof(struct io_uring_recvmsg_out) &&
+        offsetof(domi_datagram_head, name_size) == offsetof(struct io_uring_recvmsg_out, namelen) &&
+        offsetof(domi_datagram_head, size) == offsetof(struct io_uring_recvmsg_out, payloadlen) &&
+        offsetof(domi_datagram_head, flags) == offsetof(struct io_uring_recvmsg_out, flags),
+    "the kernel writes our head");
+
+static void uring_receive_datagrams(void *ring, int fd, uint64_t user_data)
+{
+    /* says how much room the kernel leaves for the name; it is copied when the operation begins */
+    static struct msghdr room = {.msg_namelen = sizeof(((domi_datagram_head *)NULL)->name)};
+    struct io_uring_sqe *sqe = entry(ring);
+
+    io_uring_prep_recvmsg_multishot(sqe, fd, &room, 0);
+    sqe->flags |= IOSQE_BUFFER_SELECT;
+    sqe->buf_group = BUFFER_GROUP;
+    tag(sqe, user_data);
+}
+
+static void uring_send_datagram(void *ring, int fd, const domi_datagram_out *datagram,
+                                uint64_t user_data)
+{
+    struct io_uring_sqe *sqe = entry(ring);
+
+    io_uring_prep_send(sqe, fd, datagram->data, datagram->size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    sqe->addr2 = (uintptr_t)datagram->address;
+    sqe->addr_len = (uint16_t)datagram->address_size;
+    tag(sqe, user_data);
+}
+
 static void uring_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
 {
     struct io_uring_sqe *sqe = entry(ring);
@@ -409,6 +441,8 @@ const domi_backend domi_backend_uring = {
     .poll_once = uring_poll_once,
     .send = uring_send,
     .send_message = uring_send_message,
+    .receive_datagrams = uring_receive_datagrams,
+    .send_datagram = uring_send_datagram,
     .cancel = uring_cancel,
     .cancel_fd = uring_cancel_fd,
     .forget = uring_forget,

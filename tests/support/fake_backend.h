@@ -1,9 +1,10 @@
 /* A ring without a kernel: operations are noted, and the test says what they bring.
  *
  * It holds on to the contract of io/backend/backend.h from the kernel's side: at most one operation
- * of a kind is in flight on a descriptor (M13), nothing is begun on one that is closed, a buffer is
- * given only when it is out and seen only after publish(), a completion belongs to an operation
- * that is in flight. Whatever breaks it fails the test. Nothing completes by itself. */
+ * of a kind is in flight on a descriptor (M13; datagrams to be sent are as many as one likes),
+ * nothing is begun on one that is closed, a buffer is given only when it is out and seen only after
+ * publish(), a completion belongs to an operation that is in flight. Whatever breaks it fails the
+ * test. Nothing completes by itself. */
 #ifndef DOMT_FAKE_BACKEND_H
 #define DOMT_FAKE_BACKEND_H
 
@@ -19,6 +20,7 @@ typedef enum domt_op_kind {
     DOMT_RECEIVE,
     DOMT_POLL,
     DOMT_SEND, /* send and send_message */
+    DOMT_SEND_DATAGRAM,
     DOMT_CANCEL,
     DOMT_CANCEL_FD,
 } domt_op_kind;
@@ -35,6 +37,7 @@ typedef struct domt_op {
     uint32_t size;                /* of a send, in all */
     const struct msghdr *message; /* of a send_message: `gathered.message`; NULL of a send */
     domi_gathered gathered;       /* what a send_message was given */
+    domi_datagram_out datagram;   /* of a send_datagram */
 } domt_op;
 
 typedef struct domt_fake {
