@@ -9,17 +9,19 @@
 #include <domus/domus.h>
 #include <domus/main.h>
 
-static int echo_read(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+static int echo_read(domus_stack *stack, void *self, const void *payload)
 {
+    const domus_channel_event *event = (const domus_channel_event *)payload;
+
     (void)stack;
     (void)self;
-    return domus_channel_write(stack, channel, bytes); /* consumed in every case */
+    return domus_channel_write(stack, event->channel, event->bytes); /* consumed in every case */
 }
 
 static const domus_behaviour echo = {
     .name = "echo",
     .kind = DOMUS_CHANNELS,
-    .on_read = echo_read,
+    .on_read = {echo_read, 0},
 };
 
 static int start(domus_system *system, void *argument)

@@ -5,19 +5,11 @@
 
 #include <string.h>
 
-domus_stack *domi_stack_new(domi_manager *manager, domi_house *house, uint32_t frame_size)
+/* Set up a stack that has a frame of its own, all but its serial, which grows over all lives of a
+ * pooled stack. */
+static inline void init_framed(domus_stack *stack, domi_manager *manager, domi_house *house,
+                               uint32_t frame_size)
 {
-    size_t bytes = DOMI_STACK_HEAD + frame_size;
-    uint32_t slab = bytes <= 384   ? DOMI_SLAB_STACK_SMALL
-                    : bytes <= 640 ? DOMI_SLAB_STACK_MEDIUM
-                                   : DOMI_SLAB_STACK_LARGE;
-
-    if (frame_size > DOMUS_FRAME_MAX)
-        return NULL;
-    domus_stack *stack = domi_pool_take(manager, slab);
-    if (stack == NULL)
-        return NULL;
-
     atomic_store_explicit(&stack->house, house, memory_order_relaxed);
     stack->manager = manager;
     stack->ask = stack->message = stack->received = NULL;
@@ -39,6 +31,32 @@ domus_stack *domi_stack_new(domi_manager *manager, domi_house *house, uint32_t f
     domi_wheel_node_init(&stack->first.wheel);
     atomic_store_explicit(&stack->first.stack, stack, memory_order_relaxed);
     memset(stack->frame, 0, frame_size);
+}
+
+domus_stack *domi_stack_new(domi_manager *manager, domi_house *house, uint32_t frame_size)
+{
+    size_t bytes = DOMI_STACK_HEAD + frame_size;
+    uint32_t slab = bytes <= 384   ? DOMI_SLAB_STACK_SMALL
+                    : bytes <= 640 ? DOMI_SLAB_STACK_MEDIUM
+                                   : DOMI_SLAB_STACK_LARGE;
+
+    if (frame_size > DOMUS_FRAME_MAX)
+        return NULL;
+    domus_stack *stack = domi_pool_take(manager, slab);
+    if (stack != NULL)
+        init_framed(stack, manager, house, frame_size);
+    return stack;
+}
+
+domus_stack *domi_stack_init_local(void *place, domi_manager *manager, domi_house *house,
+                                   uint32_t frame_size)
+{
+    domus_stack *stack = place;
+
+    init_framed(stack, manager, house, frame_size);
+    atomic_init(&stack->serial, 0);
+    stack->cancelled = true;        /* domi_stack_check_may_wait() refuses */
+    stack->away = DOMI_STACK_LOCAL; /* its end does not give it to the pool */
     return stack;
 }
 

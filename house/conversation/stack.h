@@ -79,12 +79,23 @@ struct domus_stack {
 
 #define DOMI_STACK_HEAD offsetof(domus_stack, frame) /* bytes of a stack before its frame */
 
+/* Value of `away` in a stack that lies in a C frame, because there is no memory for a pooled one
+ * (domi_stack_init_local). */
+#define DOMI_STACK_LOCAL UINT32_C(0x7fffffff)
+
 static_assert(DOMI_STACK_HEAD == 320, "what pool.c's sizes leave for the frame");
 static_assert(DOMUS_FRAME_MAX + DOMI_STACK_HEAD <= 1088, "the largest frame fits");
 
 /* Make a pooled stack for `house` with a zeroed frame. Returns NULL without memory, or if the frame
  * is larger than DOMUS_FRAME_MAX. */
 domus_stack *domi_stack_new(domi_manager *manager, domi_house *house, uint32_t frame_size);
+
+/* Set up a stack with a zeroed frame in `place`, which the caller has in a C frame and which has
+ * DOMI_STACK_HEAD + `frame_size` bytes, aligned to 16. The conversation ends with this turn: a verb
+ * that would let it wait fails with -ENOMEM. For functions that have to be called even if there is
+ * no memory for a pooled stack. */
+domus_stack *domi_stack_init_local(void *place, domi_manager *manager, domi_house *house,
+                                   uint32_t frame_size);
 
 /* Returns the pooled stack of `stack`, and makes it if there is none yet; NULL if there is no
  * memory. */
@@ -171,14 +182,16 @@ static inline uint32_t domi_stack_serial(const domus_stack *stack)
 }
 
 /* Returns 0, or -ECANCELED if the conversation was cancelled or its actor stops or restarts: such a
- * conversation waits for nothing more. */
+ * conversation waits for nothing more. Returns -ENOMEM if the conversation cannot wait at all
+ * (DOMI_STACK_LOCAL). */
 static inline int domi_stack_check_may_wait(const domus_stack *stack)
 {
     uint32_t marks = domi_stack_house(stack)->marks;
 
     if ((stack->pooled != NULL && stack->pooled->cancelled) ||
         (marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
-        return -ECANCELED;
+        return stack->pooled != NULL && stack->pooled->away == DOMI_STACK_LOCAL ? -ENOMEM
+                                                                                : -ECANCELED;
     return 0;
 }
 

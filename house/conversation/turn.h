@@ -6,7 +6,7 @@
  *
  *     a handler of a message            dispatch.c     in a run that takes mail
  *     a function that goes on           turn.c         in such a run
- *     on_open, on_read, on_end,         io/completions/run.c
+ *     on_open, on_read, on_end,         io/completions/calls.c
  *     on_close                                         in such a run of a channels actor
  *     on_mount, on_stop                 life.c         a run of its own, with this one turn
  *     on_restart                        restart.c      the same

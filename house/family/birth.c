@@ -61,11 +61,20 @@ void domi_house_state_fini(domi_house *house)
 
 /* --- behaviours ------------------------------------------------------------------------------- */
 
+/* True if no function for channels names too large a frame. */
+static bool has_sound_calls(const domus_behaviour *behaviour)
+{
+    return behaviour->on_open.frame_size <= DOMUS_FRAME_MAX &&
+           behaviour->on_read.frame_size <= DOMUS_FRAME_MAX &&
+           behaviour->on_end.frame_size <= DOMUS_FRAME_MAX &&
+           behaviour->on_close.frame_size <= DOMUS_FRAME_MAX;
+}
+
 /* True if the behaviour is valid; its `channel` is not looked at. */
 static bool is_whole_alone(const domus_behaviour *behaviour)
 {
     if (behaviour == NULL || behaviour->state_size > DOMI_HOUSE_STATE_MAX ||
-        behaviour->mount_frame_size > DOMUS_FRAME_MAX ||
+        behaviour->mount_frame_size > DOMUS_FRAME_MAX || !has_sound_calls(behaviour) ||
         (behaviour->kind != DOMUS_STATE && behaviour->kind != DOMUS_CHANNELS))
         return false;
     const domus_on *on = behaviour->on;

@@ -106,17 +106,23 @@ typedef struct domus_on {
 
 #define DOMUS_FRAME_MAX 768u
 
+/* A function of a behaviour that begins a conversation, as a row does, but for something that is no
+ * message. `{handle, 0}` names a handler without a frame, and DOMUS_BY() (domus/await.h) a
+ * sequence. */
+typedef struct domus_call {
+    domus_handler *handle; /* NULL: the behaviour has no such function */
+    uint32_t frame_size; /* bytes that domus_frame() gives, 0..DOMUS_FRAME_MAX; they begin zeroed */
+} domus_call;
+
 typedef enum domus_kind {
     DOMUS_STATE,    /* has business logic; runs in phase 3, within the deadline */
     DOMUS_CHANNELS, /* owns connections; runs in phase 2 and never leaves its thread */
 } domus_kind;
 
-struct domus_channel;
-struct domus_buffer;
 struct domus_supervision;
 
 /* A behaviour says how an actor acts. It must stay constant for the life of the system. All
- * functions may be NULL. */
+ * functions may be NULL, and so may the `handle` of each domus_call. */
 typedef struct domus_behaviour {
     const char *name;
     domus_kind kind;
@@ -133,12 +139,12 @@ typedef struct domus_behaviour {
     /* Runs once, as the last function of the actor, which gives back here what its state owns. */
     void (*on_stop)(domus_stack *stack, void *self);
 
-    /* Channels actors only; domus/channel.h says when each is called. */
-    int (*on_open)(domus_stack *stack, void *self, struct domus_channel *channel);
-    int (*on_read)(domus_stack *stack, void *self, struct domus_channel *channel,
-                   struct domus_buffer *bytes);
-    int (*on_end)(domus_stack *stack, void *self, struct domus_channel *channel);
-    void (*on_close)(domus_stack *stack, void *self, struct domus_channel *channel, int error);
+    /* Channels actors only; domus/channel.h says when each is called. The payload of each is a
+     * `const domus_channel_event *`. */
+    domus_call on_open;
+    domus_call on_read;
+    domus_call on_end;
+    domus_call on_close;
 
     /* Runs once for each restart, instead of on_stop and on_mount, and makes the state as good as
      * new. `error` is the failure that led to the restart. A negative errno is a failure again. */
@@ -172,9 +178,9 @@ DOMUS_API domus_address domus_self(const domus_stack *stack);
  * and for messages from outside. */
 DOMUS_API domus_address domus_sender(const domus_stack *stack);
 
-/* The locals of this conversation: `frame_size` bytes, as the row that began the conversation says.
- * They begin zeroed, and stay at the same address while the conversation is parked. Returns NULL if
- * the row names no frame. */
+/* The locals of this conversation: `frame_size` bytes, as the row or the domus_call that began the
+ * conversation says. They begin zeroed, and stay at the same address while the conversation is
+ * parked. Returns NULL if no frame is named there. */
 DOMUS_API void *domus_frame(domus_stack *stack);
 
 /* The time in nanoseconds. The thread reads its clock between runs, when a phase begins and at each

@@ -96,6 +96,12 @@
         type, domi_##name##_begin, sizeof(struct domi_##name##_frame)                              \
     }
 
+/* A function of a behaviour that is the sequence `name`: `.on_read = DOMUS_BY(name)`. */
+#define DOMUS_BY(name)                                                                             \
+    {                                                                                              \
+        domi_##name##_begin, sizeof(struct domi_##name##_frame)                                    \
+    }
+
 /* For the initialiser of a behaviour: the sequence `name` is the actor's on_mount. (C++ before
  * C++20 has no designated initialisers, so this needs C or C++20.) */
 #define DOMUS_ON_MOUNT(name)                                                                       \

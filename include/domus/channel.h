@@ -18,8 +18,21 @@
  *   on_read   for each piece of bytes that came, in order; owns `bytes`; a negative errno resets
  *   on_end    once, when the peer has finished sending (half close), also while conversations of
  *             this channel have not ended; without one the channel is closed (see below)
- *   on_close  once: `error` is 0 after a close, else why it was reset; the pointer is gone
+ *   on_close  once: `error` is 0 after a close, else why it was reset; the pointer is gone when the
+ *             handler returns
  *   on_stop   once, last, if the channel has a state of its own
+ *
+ * on_open, on_read, on_end and on_close are handlers (domus_call in domus/actor.h) whose payload is
+ * a domus_channel_event. Each call may begin a conversation, also as a sequence with a frame
+ * (DOMUS_BY() in domus/await.h). The event is gone when the handler has returned, or at the first
+ * await: then domus_channel_running() gives the channel, or NULL if the connection is gone. A
+ * handler that has a frame is called even if there is no memory for it; then its first ask, sleep
+ * or other wait fails with -ENOMEM.
+ *
+ * A conversation that on_close begins lives as those of the channel that have not ended: with
+ * `conversations_go_on` it goes on to its end, and otherwise it is cancelled as when an actor
+ * stops, so that an ask is sent, but its answer is -ECANCELED. While the actor stops, nothing can
+ * wait at all (-ECANCELED). The result of on_close has no effect.
  *
  * When the connection is gone, the channel's conversations are cancelled, or, with
  * `conversations_go_on`, go on to their end. domus_stop() of the channel's address closes it as
@@ -65,6 +78,13 @@ typedef struct domus_channel domus_channel;
 
 /* A piece of bytes. It has one owner at a time. */
 typedef struct domus_buffer domus_buffer;
+
+/* The payload of on_open, on_read, on_end and on_close. */
+typedef struct domus_channel_event {
+    domus_channel *channel;
+    domus_buffer *bytes; /* on_read: the bytes that came; the handler owns them. Else NULL. */
+    int error; /* on_close: 0 after a close, else the negative errno of the reset. Else 0. */
+} domus_channel_event;
 
 /* The channel whose actor runs; NULL if the actor is not that of a channel, or if the connection is
  * gone. A handler of a message, and a function that goes on with a conversation, finds its channel

@@ -1,8 +1,7 @@
 /* This file handles, in a run of a channels actor, the channels that have something for it.
  *
- * A run calls on_open, on_read, on_end and on_close for the channels on the ready list, in that
- * order for each channel, within the places that the run has left. An error of a handler resets its
- * channel and is counted; it has no other effect. */
+ * A run calls on_open, on_read, on_end and on_close for its channel, in that order, within the
+ * places that the run has left (calls.c). */
 #include "io/completions/run.h"
 
 #include "io/acceptors/hand_over.h"
@@ -13,6 +12,7 @@
 #include "io/channels/receive.h"
 #include "io/channels/state.h"
 #include "io/channels/table.h"
+#include "io/completions/calls.h"
 
 #include "base/check.h"
 #include "house/conversation/turn.h"
@@ -20,48 +20,10 @@
 
 #include <errno.h>
 
-/* These types belong to no message. They name the callback that a thread is in, for stall reports,
- * and the callback that began a conversation. */
-static const domus_type open_type = {.name = "on_open"};
-static const domus_type read_type = {.name = "on_read"};
-static const domus_type end_type = {.name = "on_end"};
-static const domus_type close_type = {.name = "on_close"};
-
 /* Returns the channel of a house that is that of a channel; NULL when the channel is gone. */
 static domus_channel *channel_of(const domi_house *house)
 {
     return house->channels.owned;
-}
-
-/* Count a conversation that the bytes of this channel began, until it has ended. */
-static void count_conversation(domus_channel *channel, domus_stack *pooled)
-{
-    channel->conversations++;
-    pooled->away |= DOMI_STACK_COUNTED;
-}
-
-/* Reset the channel because of an error of its actor. Further errors of the run in which this
- * happens are not counted. */
-static void refuse(domus_channel *channel, int error)
-{
-    if (channel->state < DOMI_CHANNEL_CLOSING)
-        domi_counter_add(&channel->io->counters.channels_refused, 1);
-    domi_channel_end(channel, error, true);
-}
-
-/* End the turn of the callback that `type` names. If it returned a negative errno, the channel is
- * refused. The actor has not failed then: otherwise any peer that can send bytes could have its
- * parent restarted and could fill the log. */
-static void end_callback(domus_stack *stack, domus_channel *channel, const domus_type *type,
-                         int result)
-{
-    if (stack->pooled != NULL) { /* a conversation that has not parked ends with this call */
-        stack->pooled->begun_by = type;
-        if (type == &read_type)
-            count_conversation(channel, stack->pooled);
-    }
-    if (domi_turn_end_untold(stack, result) < 0)
-        refuse(channel, result);
 }
 
 void domi_channel_conversation_ended(domi_manager *manager, domi_house *house)
@@ -82,72 +44,8 @@ bool domi_channel_fail_actor(domi_manager *manager, domi_house *house, int error
     if (!domi_house_is_channel(house))
         return false;
     if (channel_of(house) != NULL)
-        refuse(channel_of(house), error);
+        domi_channel_refuse(channel_of(house), error);
     return true;
-}
-
-DOMI_NO_CANARY static void open_channel(domi_manager *manager, domi_house *house,
-                                        domus_channel *channel)
-{
-    const domus_behaviour *behaviour = house->behaviour;
-
-    channel->opened = true;
-    if (behaviour->on_open != NULL) {
-        domus_stack stack;
-        domi_stack_begin(&stack, manager, house);
-        domi_turn_begin(&stack, &open_type);
-        end_callback(&stack, channel, &open_type, behaviour->on_open(&stack, house->self, channel));
-    }
-    domi_channel_settle(channel);
-}
-
-DOMI_NO_CANARY static void read_one(domi_manager *manager, domi_house *house,
-                                    domus_channel *channel)
-{
-    const domus_behaviour *behaviour = house->behaviour;
-    domus_buffer *buffer = domi_channel_take_inbound(channel);
-
-    domi_counter_add(&channel->io->counters.reads, 1);
-    if (behaviour->on_read == NULL) {
-        domus_buffer_free(buffer);
-        return;
-    }
-    domus_stack stack;
-    domi_stack_begin(&stack, manager, house);
-    domi_turn_begin(&stack, &read_type);
-    end_callback(&stack, channel, &read_type,
-                 behaviour->on_read(&stack, house->self, channel, buffer));
-}
-
-DOMI_NO_CANARY static void end_channel(domi_manager *manager, domi_house *house,
-                                       domus_channel *channel)
-{
-    const domus_behaviour *behaviour = house->behaviour;
-
-    channel->end_told = true;
-    if (behaviour->on_end == NULL) {
-        domi_channel_close_when_answered(channel);
-        return;
-    }
-    domus_stack stack;
-    domi_stack_begin(&stack, manager, house);
-    domi_turn_begin(&stack, &end_type);
-    end_callback(&stack, channel, &end_type, behaviour->on_end(&stack, house->self, channel));
-}
-
-DOMI_NO_CANARY static void close_channel(domi_manager *manager, domi_house *house,
-                                         domus_channel *channel)
-{
-    const domus_behaviour *behaviour = house->behaviour;
-
-    if (behaviour->on_close != NULL && channel->opened) {
-        domus_stack stack;
-        domi_stack_begin(&stack, manager, house);
-        domi_turn_begin(&stack, &close_type);
-        behaviour->on_close(&stack, house->self, channel, channel->error);
-        domi_turn_end(&stack, 0);
-    }
-    domi_channel_free(channel);
 }
 
 /* True if the actor may get the next piece. While much is queued this is decided anew for each
@@ -169,23 +67,23 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
     uint32_t used = 0;
 
     if (!channel->opened && channel->state == DOMI_CHANNEL_OPEN) {
-        open_channel(manager, house, channel);
+        domi_channel_call_open(manager, house, channel);
         used++;
     }
     while ((house->marks & DOMI_MARK_SATURATED) == 0 && used < budget && may_be_shown(channel)) {
-        read_one(manager, house, channel);
+        domi_channel_call_read(manager, house, channel);
         used++;
     }
     if (channel->state == DOMI_CHANNEL_OPEN && channel->ended && !channel->end_told &&
         channel->inbound.head == NULL && used < budget) {
-        end_channel(manager, house, channel);
+        domi_channel_call_end(manager, house, channel);
         used++;
     }
     if (channel->io->careful)
         domi_channel_settle(channel); /* a careful thread asks for the next piece only now */
     domi_channel_drain_step(channel);
     if (channel->state == DOMI_CHANNEL_CLOSED && used < budget) {
-        close_channel(manager, house, channel);
+        domi_channel_call_close(manager, house, channel);
         return used + 1;
     }
     bool more = channel->state == DOMI_CHANNEL_CLOSED ||

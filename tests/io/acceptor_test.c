@@ -39,13 +39,14 @@ static domus_address address;
 static domt_fake *fake;
 static int listener;
 
-static int on_open(domus_stack *stack, void *self, domus_channel *channel)
+static int on_open(domus_stack *stack, void *self, const void *payload)
 {
+    const domus_channel_event *event = payload;
     node *at = *(node **)self;
 
     (void)stack;
     at->opened++;
-    at->newest = channel;
+    at->newest = event->channel;
     return 0;
 }
 
@@ -53,7 +54,7 @@ static const domus_behaviour serving = {
     .name = "serving",
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(node *),
-    .on_open = on_open,
+    .on_open = {on_open, 0},
 };
 
 static void turn(void)

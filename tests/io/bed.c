@@ -42,79 +42,85 @@ static char name_of(const domus_channel *channel)
     return (char)('A' + (uintptr_t)domus_channel_data(channel) - 1);
 }
 
-static int on_open(domus_stack *stack, void *self, domus_channel *channel)
+static int on_open(domus_stack *stack, void *self, const void *payload)
 {
+    const domus_channel_event *event = payload;
     domt_bed *bed = of(self);
 
     (void)stack;
     if (bed->opened < sizeof bed->channels / sizeof bed->channels[0])
-        bed->channels[bed->opened] = channel;
-    domus_channel_set_data(channel, (void *)(uintptr_t)++bed->opened);
-    note(bed, "%c+ ", name_of(channel));
+        bed->channels[bed->opened] = event->channel;
+    domus_channel_set_data(event->channel, (void *)(uintptr_t)++bed->opened);
+    note(bed, "%c+ ", name_of(event->channel));
     return bed->open_result;
 }
 
-static int on_read(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+static int on_read(domus_stack *stack, void *self, const void *payload)
 {
+    const domus_channel_event *event = payload;
     domt_bed *bed = of(self);
-    uint32_t size = (uint32_t)domus_buffer_size(bytes);
+    uint32_t size = (uint32_t)domus_buffer_size(event->bytes);
 
     (void)stack;
     bed->read_bytes += size;
     if (size <= 16)
-        note(bed, "%c(%.*s) ", name_of(channel), (int)size, (char *)domus_buffer_data(bytes));
+        note(bed, "%c(%.*s) ", name_of(event->channel), (int)size,
+             (char *)domus_buffer_data(event->bytes));
     if (bed->mode == DOMT_BED_ECHO) {
-        bed->write_result = domi_channel_write(channel, bytes);
+        bed->write_result = domi_channel_write(event->channel, event->bytes);
     } else if (bed->mode == DOMT_BED_KEEP) {
         ck_assert_uint_lt(bed->kept_count, DOMT_BED_KEPT_MAX);
-        bed->kept[bed->kept_count++] = bytes;
+        bed->kept[bed->kept_count++] = event->bytes;
     } else {
-        domus_buffer_free(bytes);
+        domus_buffer_free(event->bytes);
     }
     if (bed->close_on_read)
-        ck_assert_int_eq(domi_channel_close(channel), 0);
+        ck_assert_int_eq(domi_channel_close(event->channel), 0);
     return bed->read_result;
 }
 
-static int on_end(domus_stack *stack, void *self, domus_channel *channel)
+static int on_end(domus_stack *stack, void *self, const void *payload)
 {
+    const domus_channel_event *event = payload;
     domt_bed *bed = of(self);
 
     (void)stack;
-    note(bed, "%c. ", name_of(channel));
+    note(bed, "%c. ", name_of(event->channel));
     if (bed->reset_on_end) {
         domus_buffer *last = NULL;
         ck_assert_int_eq(domus_buffer_new(stack, 8, &last), 0);
-        ck_assert_int_eq(domi_channel_write(channel, last), 0);
-        domi_channel_end(channel, -EPROTO, true);
+        ck_assert_int_eq(domi_channel_write(event->channel, last), 0);
+        domi_channel_end(event->channel, -EPROTO, true);
         return 0;
     }
     if (bed->ignore_end)
         return 0;
-    return bed->end_result != 0 ? bed->end_result : domi_channel_close(channel);
+    return bed->end_result != 0 ? bed->end_result : domi_channel_close(event->channel);
 }
 
-static void on_close(domus_stack *stack, void *self, domus_channel *channel, int error)
+static int on_close(domus_stack *stack, void *self, const void *payload)
 {
+    const domus_channel_event *event = payload;
     domt_bed *bed = of(self);
-    uintptr_t name = (uintptr_t)domus_channel_data(channel);
+    uintptr_t name = (uintptr_t)domus_channel_data(event->channel);
 
     (void)stack;
-    note(bed, "%c-(%d) ", name_of(channel), error);
+    note(bed, "%c-(%d) ", name_of(event->channel), event->error);
     if (name <= sizeof bed->channels / sizeof bed->channels[0])
         bed->channels[name - 1] = NULL;
-    bed->unsent_bytes = domus_channel_queued(channel);
+    bed->unsent_bytes = domus_channel_queued(event->channel);
     bed->closed++;
+    return 0;
 }
 
 static const domus_behaviour noting = {
     .name = "noting",
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(domt_bed *),
-    .on_open = on_open,
-    .on_read = on_read,
-    .on_end = on_end,
-    .on_close = on_close,
+    .on_open = {on_open, 0},
+    .on_read = {on_read, 0},
+    .on_end = {on_end, 0},
+    .on_close = {on_close, 0},
 };
 
 void domt_bed_init(domt_bed *bed)

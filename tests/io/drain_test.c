@@ -227,7 +227,7 @@ START_TEST(an_idle_time_out_counts_what_it_cuts)
     begin(DOMT_BED_ECHO);
     bed.io.manager->config = &bed.config;
     domt_bed_feed(&bed, fd, 'x', 9);
-    bed.config.channel.send_timeout_ns = 20 * DOMT_BED_MS;
+    bed.io.settings.send_timeout_ns = 20 * DOMT_BED_MS;
     domt_bed_settle(&bed);
     pass(40);
     domt_bed_settle(&bed);

@@ -32,38 +32,42 @@ static void hear(const char *bytes, size_t size)
     heard[length + size] = '\0';
 }
 
-static int on_open(domus_stack *stack, void *self, domus_channel *opened)
+static int on_open(domus_stack *stack, void *self, const void *payload)
 {
+    const domus_channel_event *event = payload;
+
     (void)stack, (void)self;
-    channel = opened;
+    channel = event->channel;
     return 0;
 }
 
 /* 'p' pauses the channel. */
-static int on_read(domus_stack *stack, void *self, domus_channel *from, domus_buffer *bytes)
+static int on_read(domus_stack *stack, void *self, const void *payload)
 {
-    const char *data = domus_buffer_data(bytes);
+    const domus_channel_event *event = payload;
+    const char *data = domus_buffer_data(event->bytes);
 
     (void)self;
-    hear(data, domus_buffer_size(bytes));
+    hear(data, domus_buffer_size(event->bytes));
     if (data[0] == 'p')
-        ck_assert_int_eq(domus_channel_pause(stack, from), 0);
-    domus_buffer_free(bytes);
+        ck_assert_int_eq(domus_channel_pause(stack, event->channel), 0);
+    domus_buffer_free(event->bytes);
     return 0;
 }
 
-static int on_end(domus_stack *stack, void *self, domus_channel *ended)
+static int on_end(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)ended;
+    (void)stack, (void)self, (void)payload;
     hear(".", 1);
     return 0;
 }
 
-static void on_close(domus_stack *stack, void *self, domus_channel *closed, int error)
+static int on_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)closed, (void)error;
+    (void)stack, (void)self, (void)payload;
     hear("-", 1);
     channel = NULL;
+    return 0;
 }
 
 static int write_byte(domus_stack *stack)
@@ -107,10 +111,10 @@ static const domus_behaviour line = {
     .name = "line",
     .kind = DOMUS_CHANNELS,
     .on = rows,
-    .on_open = on_open,
-    .on_read = on_read,
-    .on_end = on_end,
-    .on_close = on_close,
+    .on_open = {on_open, 0},
+    .on_read = {on_read, 0},
+    .on_end = {on_end, 0},
+    .on_close = {on_close, 0},
 };
 static const domus_behaviour owning = {
     .name = "owning", .kind = DOMUS_CHANNELS, .on = rows, .channel = &line};

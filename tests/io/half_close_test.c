@@ -48,7 +48,7 @@ static void put(domus_stack *stack, domus_channel *channel, char byte)
     ours.written = domi_channel_write(channel, buffer);
 }
 
-/* A conversation that begins in on_read has no frame, so each digit has a function of its own. */
+/* on_read names no frame here, so each digit has a function of its own. */
 static int over(domus_stack *stack, const domus_answer *answer, char byte)
 {
     ours.answers++;
@@ -100,19 +100,20 @@ static int begin_sleep(domus_stack *stack, uint64_t ms, domus_resumed *then)
     return result;
 }
 
-static int on_open(domus_stack *stack, void *self, domus_channel *channel)
+static int on_open(domus_stack *stack, void *self, const void *payload)
 {
     (void)self;
-    ours.channel = channel;
+    ours.channel = ((const domus_channel_event *)payload)->channel;
     return ours.waits_on_open ? domus_sleep(stack, DAY_NS, over_quiet) : 0;
 }
 
-static int on_read(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+static int on_read(domus_stack *stack, void *self, const void *payload)
 {
-    char byte = *(char *)domus_buffer_data(bytes);
+    const domus_channel_event *event = payload;
+    char byte = *(char *)domus_buffer_data(event->bytes);
 
     (void)self;
-    domus_buffer_free(bytes);
+    domus_buffer_free(event->bytes);
     switch (byte) {
     case '3':
         return begin_sleep(stack, 3, over_3);
@@ -128,25 +129,28 @@ static int on_read(domus_stack *stack, void *self, domus_channel *channel, domus
         ck_assert_int_eq(domus_sleep_add(stack, DAY_NS, 1), 0);
         return 0;
     default:
-        put(stack, channel, byte);
+        put(stack, event->channel, byte);
         return 0;
     }
 }
 
-static int on_end(domus_stack *stack, void *self, domus_channel *channel)
+static int on_end(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)channel;
+    (void)stack, (void)self, (void)payload;
     ours.ends++;
     return 0;
 }
 
-static void on_close(domus_stack *stack, void *self, domus_channel *channel, int error)
+static int on_close(domus_stack *stack, void *self, const void *payload)
 {
+    const domus_channel_event *event = payload;
+
     (void)stack, (void)self;
     ours.closes++;
-    ours.error = error;
-    if (ours.channel == channel)
+    ours.error = event->error;
+    if (ours.channel == event->channel)
         ours.channel = NULL;
+    return 0;
 }
 
 static int on_sleep(domus_stack *stack, void *self, const void *payload)
@@ -169,10 +173,11 @@ static const domus_on rows[] = {{&sleep_type, on_sleep, 0},
                                 {&cancel_type, on_cancel, 0},
                                 {NULL, NULL, 0}};
 #define SERVING                                                                                    \
-    .kind = DOMUS_CHANNELS, .on = rows, .on_open = on_open, .on_read = on_read, .on_close = on_close
+    .kind = DOMUS_CHANNELS, .on = rows, .on_open = {on_open, 0}, .on_read = {on_read, 0},          \
+    .on_close = {on_close, 0}
 
 static const domus_behaviour serving = {.name = "serving", SERVING};
-static const domus_behaviour ending = {.name = "ending", SERVING, .on_end = on_end};
+static const domus_behaviour ending = {.name = "ending", SERVING, .on_end = {on_end, 0}};
 static const domus_behaviour going_on = {.name = "going on", SERVING, .conversations_go_on = true};
 
 /* --- the bed --------------------------------------------------------------------------------- */

@@ -52,9 +52,11 @@ static void stop_line(domus_stack *stack, void *self)
     tell(((domt_line *)self)->name, "s");
 }
 
-static int open_line(domus_stack *stack, void *self, domus_channel *channel)
+static int open_line(domus_stack *stack, void *self, const void *payload)
 {
-    ck_assert_ptr_eq(domus_channel_running(stack), channel);
+    const domus_channel_event *event = payload;
+
+    ck_assert_ptr_eq(domus_channel_running(stack), event->channel);
     tell(((domt_line *)self)->name, "o");
     return 0;
 }
@@ -67,24 +69,27 @@ static int over(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-static int read_line(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+static int read_line(domus_stack *stack, void *self, const void *payload)
 {
-    char byte = *(char *)domus_buffer_data(bytes);
+    const domus_channel_event *event = payload;
+    char byte = *(char *)domus_buffer_data(event->bytes);
     domus_address mine = domus_self(stack);
-    domus_address same = domus_channel_address(channel);
+    domus_address same = domus_channel_address(event->channel);
 
     ck_assert(mine.house == same.house && mine.lease == same.lease);
-    ((domt_line *)self)->bytes += (uint32_t)domus_buffer_size(bytes);
-    domus_buffer_free(bytes);
+    ((domt_line *)self)->bytes += (uint32_t)domus_buffer_size(event->bytes);
+    domus_buffer_free(event->bytes);
     tell(((domt_line *)self)->name, "r");
     return byte == '5' ? domus_sleep(stack, 5 * DOMT_BED_MS, over) : 0;
 }
 
-static void close_line(domus_stack *stack, void *self, domus_channel *channel, int error)
+static int close_line(domus_stack *stack, void *self, const void *payload)
 {
-    (void)channel, (void)error;
-    ck_assert_ptr_eq(domus_channel_running(stack), channel);
+    const domus_channel_event *event = payload;
+
+    ck_assert_ptr_eq(domus_channel_running(stack), event->channel);
     tell(((domt_line *)self)->name, "c");
+    return 0;
 }
 
 static int note_line(domus_stack *stack, void *self, const void *nothing)
@@ -146,8 +151,8 @@ static const domus_supervision escalating = {.otherwise = DOMUS_ESCALATE};
 
 #define LINE                                                                                       \
     .kind = DOMUS_CHANNELS, .state_size = sizeof(domt_line), .on = line_rows,                      \
-    .on_mount = mount_line, .on_stop = stop_line, .on_open = open_line, .on_read = read_line,      \
-    .on_close = close_line, .supervision = &escalating
+    .on_mount = mount_line, .on_stop = stop_line, .on_open = {open_line, 0},                       \
+    .on_read = {read_line, 0}, .on_close = {close_line, 0}, .supervision = &escalating
 
 static const domus_behaviour line_behaviour = {.name = "line", LINE};
 static const domus_behaviour lasting_line = {.name = "lasting", LINE, .conversations_go_on = true};

@@ -49,32 +49,37 @@ static void on_stop(domus_stack *stack, void *self)
     tell("s");
 }
 
-static int on_open(domus_stack *stack, void *self, domus_channel *channel)
+static int on_open(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)channel;
+    (void)stack, (void)self, (void)payload;
     tell("o");
     return 0;
 }
 
-static int on_read(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+static int on_read(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)channel;
-    domus_buffer_free(bytes);
+    const domus_channel_event *event = payload;
+
+    (void)stack, (void)self;
+    domus_buffer_free(event->bytes);
     tell("r");
     return 0;
 }
 
-static int on_end(domus_stack *stack, void *self, domus_channel *channel)
+static int on_end(domus_stack *stack, void *self, const void *payload)
 {
+    const domus_channel_event *event = payload;
+
     (void)stack, (void)self;
     tell("e");
-    return stays ? 0 : domi_channel_close(channel);
+    return stays ? 0 : domi_channel_close(event->channel);
 }
 
-static void on_close(domus_stack *stack, void *self, domus_channel *channel, int error)
+static int on_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)channel, (void)error;
+    (void)stack, (void)self, (void)payload;
     tell("c");
+    return 0;
 }
 
 static int on_fail(domus_stack *stack, void *self, const void *payload)
@@ -91,10 +96,10 @@ static const domus_behaviour failing = {
     .on = (const domus_on[]){{&fail_type, on_fail, 0}, {NULL, NULL, 0}},
     .on_mount = on_mount,
     .on_stop = on_stop,
-    .on_open = on_open,
-    .on_read = on_read,
-    .on_end = on_end,
-    .on_close = on_close,
+    .on_open = {on_open, 0},
+    .on_read = {on_read, 0},
+    .on_end = {on_end, 0},
+    .on_close = {on_close, 0},
 };
 
 static const domus_rule rules[] = {{NULL, -EIO, DOMUS_RESTART}};

@@ -12,57 +12,60 @@
 
 static domus_channel *kept;
 
-static int open_and_do_all_twice(domus_stack *stack, void *self, domus_channel *channel)
+static int open_and_do_all_twice(domus_stack *stack, void *self, const void *payload)
 {
+    const domus_channel_event *event = payload;
     domus_buffer *bytes;
 
-    (void)domt_misuse_open(stack, self, channel);
-    kept = channel;
-    ck_assert_int_eq(domus_channel_pause(stack, channel), 0);
-    ck_assert_int_eq(domus_channel_pause(stack, channel), 0);
-    ck_assert_int_eq(domus_channel_resume(stack, channel), 0);
-    ck_assert_int_eq(domus_channel_resume(stack, channel), 0);
+    (void)domt_misuse_open(stack, self, payload);
+    kept = event->channel;
+    ck_assert_int_eq(domus_channel_pause(stack, event->channel), 0);
+    ck_assert_int_eq(domus_channel_pause(stack, event->channel), 0);
+    ck_assert_int_eq(domus_channel_resume(stack, event->channel), 0);
+    ck_assert_int_eq(domus_channel_resume(stack, event->channel), 0);
     ck_assert_int_eq(domus_buffer_new(stack, 3, &bytes), 0);
     memcpy(domus_buffer_data(bytes), "abc", 3);
-    ck_assert_int_eq(domus_channel_write(stack, channel, bytes), 0);
-    ck_assert_int_eq(domus_channel_finish(stack, channel), 0);
-    ck_assert_int_eq(domus_channel_finish(stack, channel), -EALREADY);
+    ck_assert_int_eq(domus_channel_write(stack, event->channel, bytes), 0);
+    ck_assert_int_eq(domus_channel_finish(stack, event->channel), 0);
+    ck_assert_int_eq(domus_channel_finish(stack, event->channel), -EALREADY);
     ck_assert_int_eq(domus_buffer_new(stack, 3, &bytes), 0);
-    ck_assert_int_eq(domus_channel_write(stack, channel, bytes), -EPIPE);
-    ck_assert_int_eq(domus_channel_close(stack, channel), 0);
-    ck_assert_int_eq(domus_channel_close(stack, channel), -EALREADY);
-    ck_assert_int_eq(domus_channel_pause(stack, channel), -EPIPE);
-    ck_assert_int_eq(domus_channel_resume(stack, channel), -EPIPE);
+    ck_assert_int_eq(domus_channel_write(stack, event->channel, bytes), -EPIPE);
+    ck_assert_int_eq(domus_channel_close(stack, event->channel), 0);
+    ck_assert_int_eq(domus_channel_close(stack, event->channel), -EALREADY);
+    ck_assert_int_eq(domus_channel_pause(stack, event->channel), -EPIPE);
+    ck_assert_int_eq(domus_channel_resume(stack, event->channel), -EPIPE);
     return 0;
 }
 
-static void close_and_do_all(domus_stack *stack, void *self, domus_channel *channel, int error)
+static int close_and_do_all(domus_stack *stack, void *self, const void *payload)
 {
+    const domus_channel_event *event = payload;
     domus_buffer *bytes;
     domus_endpoint peer;
 
     (void)self;
-    ck_assert_int_eq(domus_channel_pause(stack, channel), -EPIPE);
-    ck_assert_int_eq(domus_channel_resume(stack, channel), -EPIPE);
-    ck_assert_int_eq(domus_channel_finish(stack, channel), -EALREADY);
-    ck_assert_int_eq(domus_channel_close(stack, channel), -EALREADY);
-    ck_assert_int_eq(domus_channel_reset(stack, channel, -EIO), 0);
+    ck_assert_int_eq(domus_channel_pause(stack, event->channel), -EPIPE);
+    ck_assert_int_eq(domus_channel_resume(stack, event->channel), -EPIPE);
+    ck_assert_int_eq(domus_channel_finish(stack, event->channel), -EALREADY);
+    ck_assert_int_eq(domus_channel_close(stack, event->channel), -EALREADY);
+    ck_assert_int_eq(domus_channel_reset(stack, event->channel, -EIO), 0);
     ck_assert_int_eq(domus_buffer_new(stack, 3, &bytes), 0);
-    ck_assert_int_eq(domus_channel_write(stack, channel, bytes), -EPIPE);
-    ck_assert_int_eq(domus_channel_peer(channel, &peer), -ENOTCONN);
-    ck_assert_int_eq(domus_channel_local(channel, &peer), -ENOTCONN);
-    ck_assert_int_eq(domus_stop(stack, domus_channel_address(channel)), 0);
-    ck_assert_ptr_eq(domus_channel_running(stack), channel);
-    domt_misuse_close(stack, self, channel, error);
+    ck_assert_int_eq(domus_channel_write(stack, event->channel, bytes), -EPIPE);
+    ck_assert_int_eq(domus_channel_peer(event->channel, &peer), -ENOTCONN);
+    ck_assert_int_eq(domus_channel_local(event->channel, &peer), -ENOTCONN);
+    ck_assert_int_eq(domus_stop(stack, domus_channel_address(event->channel)), 0);
+    ck_assert_ptr_eq(domus_channel_running(stack), event->channel);
+    domt_misuse_close(stack, self, payload);
+    return 0;
 }
 
 static const domus_behaviour does_all = {
     .name = "does all",
     .kind = DOMUS_CHANNELS,
     .on_mount = domt_misuse_mount,
-    .on_open = open_and_do_all_twice,
-    .on_read = domt_misuse_read,
-    .on_close = close_and_do_all,
+    .on_open = {open_and_do_all_twice, 0},
+    .on_read = {domt_misuse_read, 0},
+    .on_close = {close_and_do_all, 0},
 };
 
 START_TEST(verbs_on_a_closed_channel_do_nothing)
@@ -93,11 +96,12 @@ static int read_slept(domus_stack *stack, void *self, const domus_answer *answer
     return 0;
 }
 
-static int read_and_sleep(domus_stack *stack, void *self, domus_channel *channel,
-                          domus_buffer *bytes)
+static int read_and_sleep(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)channel;
-    domus_buffer_free(bytes);
+    const domus_channel_event *event = payload;
+
+    (void)self;
+    domus_buffer_free(event->bytes);
     return domus_sleep(stack, 300 * DOMT_MS, read_slept);
 }
 
@@ -106,18 +110,18 @@ static const domus_behaviour parking = {
     .kind = DOMUS_CHANNELS,
     .on = domt_misuse_rows,
     .on_mount = domt_misuse_mount,
-    .on_open = domt_misuse_open,
-    .on_read = read_and_sleep,
-    .on_close = domt_misuse_close,
+    .on_open = {domt_misuse_open, 0},
+    .on_read = {read_and_sleep, 0},
+    .on_close = {domt_misuse_close, 0},
 };
 static const domus_behaviour parking_on_channel = {
     .name = "parking on",
     .kind = DOMUS_CHANNELS,
     .shares_state = true,
     .conversations_go_on = true,
-    .on_open = domt_misuse_open,
-    .on_read = read_and_sleep,
-    .on_close = domt_misuse_close,
+    .on_open = {domt_misuse_open, 0},
+    .on_read = {read_and_sleep, 0},
+    .on_close = {domt_misuse_close, 0},
 };
 static const domus_behaviour parking_on = {
     .name = "owner of parking on",

@@ -43,17 +43,19 @@ static uint64_t iterations_of(const domus_stack *stack)
     return domi_counter_read(&thread->counters.iterations);
 }
 
-static int echo(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+static int echo(domus_stack *stack, void *self, const void *payload)
 {
+    const domus_channel_event *event = payload;
+
     (void)self;
     atomic_store(&seen.iteration, iterations_of(stack));
-    return domus_channel_write(stack, channel, bytes);
+    return domus_channel_write(stack, event->channel, event->bytes);
 }
 
 static const domus_behaviour echoer = {
     .name = "echo",
     .kind = DOMUS_CHANNELS,
-    .on_read = echo,
+    .on_read = {echo, 0},
 };
 
 static int greeted(domus_stack *stack, void *self, const void *nothing)

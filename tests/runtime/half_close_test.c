@@ -63,27 +63,31 @@ static int answered(domus_stack *stack, void *self, const domus_answer *answer)
     return domus_channel_write(stack, done->channel, buffer);
 }
 
-static int on_read(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+static int on_read(domus_stack *stack, void *self, const void *payload)
 {
-    job work = {.channel = channel, .size = (uint32_t)domus_buffer_size(bytes)};
+    const domus_channel_event *event = payload;
+    job work = {.channel = event->channel, .size = (uint32_t)domus_buffer_size(event->bytes)};
 
     (void)self;
     if (work.size < sizeof work.bytes)
-        memcpy(work.bytes, domus_buffer_data(bytes), work.size);
-    domus_buffer_free(bytes);
+        memcpy(work.bytes, domus_buffer_data(event->bytes), work.size);
+    domus_buffer_free(event->bytes);
     atomic_fetch_add(&begun, 1);
     return work.size < sizeof work.bytes ? domus_ask(stack, worker, &job_type, &work, answered)
                                          : -EMSGSIZE;
 }
 
-static void on_close(domus_stack *stack, void *self, domus_channel *channel, int error)
+static int on_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)channel;
-    atomic_fetch_add(&closes_with_error, error != 0);
+    const domus_channel_event *event = payload;
+
+    (void)stack, (void)self;
+    atomic_fetch_add(&closes_with_error, event->error != 0);
+    return 0;
 }
 
 static const domus_behaviour serving = {
-    .name = "serving", .kind = DOMUS_CHANNELS, .on_read = on_read, .on_close = on_close};
+    .name = "serving", .kind = DOMUS_CHANNELS, .on_read = {on_read, 0}, .on_close = {on_close, 0}};
 
 static const domus_listener_config listeners[] = {
     {.name = "half", .address = "127.0.0.1:0", .backlog = 64}};

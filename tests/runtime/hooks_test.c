@@ -153,13 +153,16 @@ static const domus_behaviour worker = {
         (const domus_on[]){{&work_type, work, 100}, {&large_type, echo_large, 0}, {NULL, NULL, 0}},
 };
 
-static int echo(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *piece)
+static int echo(domus_stack *stack, void *self, const void *payload)
 {
+    const domus_channel_event *event = payload;
+
     (void)stack, (void)self;
-    return domus_channel_write(stack, channel, piece);
+    return domus_channel_write(stack, event->channel, event->bytes);
 }
 
-static const domus_behaviour echoing = {.name = "echo", .kind = DOMUS_CHANNELS, .on_read = echo};
+static const domus_behaviour echoing = {
+    .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {echo, 0}};
 
 static const domus_listener_config listeners[] = {
     {.name = "echo", .address = "127.0.0.1:0", .backlog = 16}};

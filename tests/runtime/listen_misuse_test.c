@@ -29,9 +29,9 @@ static const domus_behaviour sleeps_in_mount = {
     .name = "sleeps in mount",
     .kind = DOMUS_CHANNELS,
     .on_mount = mount_listen_and_sleep,
-    .on_open = domt_misuse_open,
-    .on_read = domt_misuse_read,
-    .on_close = domt_misuse_close,
+    .on_open = {domt_misuse_open, 0},
+    .on_read = {domt_misuse_read, 0},
+    .on_close = {domt_misuse_close, 0},
 };
 
 START_TEST(mount_that_listens_and_waits_serves_who_comes_meanwhile)
@@ -59,7 +59,7 @@ static const domus_behaviour fails_in_mount = {
     .name = "fails in mount",
     .kind = DOMUS_CHANNELS,
     .on_mount = mount_listen_and_fail,
-    .on_read = domt_misuse_read,
+    .on_read = {domt_misuse_read, 0},
 };
 
 START_TEST(mount_that_listens_and_fails_leaves_nothing)
@@ -152,9 +152,9 @@ static const domus_behaviour worker = {
     .state_size = 16,
     .on = domt_misuse_rows,
     .on_mount = mount_at_fixed,
-    .on_open = domt_misuse_open,
-    .on_read = domt_misuse_read,
-    .on_close = domt_misuse_close,
+    .on_open = {domt_misuse_open, 0},
+    .on_read = {domt_misuse_read, 0},
+    .on_close = {domt_misuse_close, 0},
 };
 static const domus_supervision restarts = {.intensity = 1000, .otherwise = DOMUS_RESTART};
 
@@ -205,9 +205,9 @@ END_TEST
 
 static _Atomic uint32_t inner_opened;
 
-static int open_inner(domus_stack *stack, void *self, domus_channel *channel)
+static int open_inner(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)channel;
+    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&inner_opened, 1);
     return 0;
 }
@@ -215,31 +215,32 @@ static int open_inner(domus_stack *stack, void *self, domus_channel *channel)
 static const domus_behaviour inner = {
     .name = "inner",
     .kind = DOMUS_CHANNELS,
-    .on_open = open_inner,
-    .on_read = domt_misuse_read,
-    .on_close = domt_misuse_close,
+    .on_open = {open_inner, 0},
+    .on_read = {domt_misuse_read, 0},
+    .on_close = {domt_misuse_close, 0},
 };
 
 static domus_endpoint outer_at;
 
-static int open_and_listen(domus_stack *stack, void *self, domus_channel *channel)
+static int open_and_listen(domus_stack *stack, void *self, const void *payload)
 {
-    (void)domt_misuse_open(stack, self, channel);
+    (void)domt_misuse_open(stack, self, payload);
     return domt_misuse_listen(stack, "127.0.0.1:0");
 }
 
-static void close_and_listen(domus_stack *stack, void *self, domus_channel *channel, int error)
+static int close_and_listen(domus_stack *stack, void *self, const void *payload)
 {
-    domt_misuse_close(stack, self, channel, error);
+    domt_misuse_close(stack, self, payload);
     (void)domt_misuse_listen(stack, "127.0.0.1:0");
+    return 0;
 }
 
 static const domus_behaviour outer = {
     .name = "outer",
     .kind = DOMUS_CHANNELS,
-    .on_open = open_and_listen,
-    .on_read = domt_misuse_read,
-    .on_close = close_and_listen,
+    .on_open = {open_and_listen, 0},
+    .on_read = {domt_misuse_read, 0},
+    .on_close = {close_and_listen, 0},
     .channel = &inner,
 };
 
@@ -282,8 +283,8 @@ static const domus_behaviour no_channel = {.name = "no channel", .kind = DOMUS_S
 static const domus_behaviour bad_outer = {
     .name = "bad outer",
     .kind = DOMUS_CHANNELS,
-    .on_open = open_and_listen,
-    .on_close = domt_misuse_close,
+    .on_open = {open_and_listen, 0},
+    .on_close = {domt_misuse_close, 0},
     .channel = &no_channel,
 };
 static const domus_behaviour of_bad_outer = {
@@ -328,9 +329,9 @@ START_TEST(connections_of_all_threads_have_one_limit)
             .name = "listens",
             .kind = DOMUS_CHANNELS,
             .on_mount = domt_misuse_mount,
-            .on_open = domt_misuse_open,
-            .on_read = domt_misuse_read,
-            .on_close = domt_misuse_close,
+            .on_open = {domt_misuse_open, 0},
+            .on_read = {domt_misuse_read, 0},
+            .on_close = {domt_misuse_close, 0},
         };
         (void)domt_spawn(domt_misuse_system, i, &listens, NULL);
         DOMT_WAIT_FOR(5, atomic_load(&domt_misuse_seen.listening) == i + 1);

@@ -242,10 +242,9 @@ START_TEST(sigterm_and_sigint_end_with_0_and_the_profile)
 END_TEST
 
 /* Bytes arrive, and their handler does not return. */
-static int read_for_ever(domus_stack *stack, void *self, domus_channel *channel,
-                         domus_buffer *bytes)
+static int read_for_ever(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)channel, (void)bytes;
+    (void)stack, (void)self, (void)payload;
     printf("reading\n");
     fflush(stdout);
     domt_pause_ns(100000 * DOMT_MS);
@@ -253,7 +252,7 @@ static int read_for_ever(domus_stack *stack, void *self, domus_channel *channel,
 }
 
 static const domus_behaviour stuck_server = {
-    .name = "stuck-server", .kind = DOMUS_CHANNELS, .on_read = read_for_ever};
+    .name = "stuck-server", .kind = DOMUS_CHANNELS, .on_read = {read_for_ever, 0}};
 
 static int serve_stuck(domus_system *system, void *argument)
 {

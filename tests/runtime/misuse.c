@@ -74,25 +74,32 @@ int domt_misuse_listen(domus_stack *stack, const char *text)
     return now;
 }
 
-int domt_misuse_read(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+int domt_misuse_read(domus_stack *stack, void *self, const void *payload)
 {
+    const domus_channel_event *event = payload;
+
     (void)self;
-    return domus_channel_write(stack, channel, bytes);
+    return domus_channel_write(stack, event->channel, event->bytes);
 }
 
-int domt_misuse_open(domus_stack *stack, void *self, domus_channel *channel)
+int domt_misuse_open(domus_stack *stack, void *self, const void *payload)
 {
+    const domus_channel_event *event = payload;
+
     (void)stack, (void)self;
-    domt_misuse_seen.last_channel = domus_channel_address(channel);
+    domt_misuse_seen.last_channel = domus_channel_address(event->channel);
     atomic_fetch_add(&domt_misuse_seen.opened, 1);
     return 0;
 }
 
-void domt_misuse_close(domus_stack *stack, void *self, domus_channel *channel, int error)
+int domt_misuse_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)channel;
-    atomic_store(&domt_misuse_seen.last_error, error);
+    const domus_channel_event *event = payload;
+
+    (void)stack, (void)self;
+    atomic_store(&domt_misuse_seen.last_error, event->error);
     atomic_fetch_add(&domt_misuse_seen.closed, 1);
+    return 0;
 }
 
 int domt_misuse_mount(domus_stack *stack, void *self)

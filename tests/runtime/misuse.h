@@ -45,8 +45,8 @@ bool domt_misuse_echoes(int fd);
 /* Functions of behaviours, which note what they did in domt_misuse_seen. */
 int domt_misuse_listen(domus_stack *stack, const char *at);
 int domt_misuse_mount(domus_stack *stack, void *self); /* listens at 127.0.0.1:0 */
-int domt_misuse_open(domus_stack *stack, void *self, domus_channel *channel);
-int domt_misuse_read(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes);
-void domt_misuse_close(domus_stack *stack, void *self, domus_channel *channel, int error);
+int domt_misuse_open(domus_stack *stack, void *self, const void *payload);
+int domt_misuse_read(domus_stack *stack, void *self, const void *payload);
+int domt_misuse_close(domus_stack *stack, void *self, const void *payload);
 
 #endif

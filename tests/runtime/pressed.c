@@ -161,13 +161,16 @@ domus_system *domt_pressed_start_logged(bool enabled)
     return domt_pressed_start(enabled, &hooks);
 }
 
-static int echo_bytes(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+static int echo_bytes(domus_stack *stack, void *self, const void *payload)
 {
+    const domus_channel_event *event = payload;
+
     (void)stack, (void)self;
-    return domus_channel_write(stack, channel, bytes);
+    return domus_channel_write(stack, event->channel, event->bytes);
 }
 
-static const domus_behaviour echo = {.name = "echo", .kind = DOMUS_CHANNELS, .on_read = echo_bytes};
+static const domus_behaviour echo = {
+    .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {echo_bytes, 0}};
 
 void domt_pressed_serve(void)
 {

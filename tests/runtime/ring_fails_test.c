@@ -62,14 +62,17 @@ static const domus_behaviour saboteur = {
     .on = (const domus_on[]){{&refuse_type, refuse, 0}, {&count_type, count, 0}, {NULL, NULL, 0}},
 };
 
-static void on_close(domus_stack *stack, void *self, domus_channel *channel, int error)
+static int on_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)channel;
-    atomic_store(&closed_with, error);
+    const domus_channel_event *event = payload;
+
+    (void)stack, (void)self;
+    atomic_store(&closed_with, event->error);
+    return 0;
 }
 
 static const domus_behaviour server = {
-    .name = "server", .kind = DOMUS_CHANNELS, .on_close = on_close};
+    .name = "server", .kind = DOMUS_CHANNELS, .on_close = {on_close, 0}};
 
 static void note_failure(void *context, int error)
 {

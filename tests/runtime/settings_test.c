@@ -54,16 +54,19 @@ static int on_stop_order(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int echo(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+static int echo(domus_stack *stack, void *self, const void *payload)
 {
+    const domus_channel_event *event = payload;
+
     (void)self;
-    return domus_channel_write(stack, channel, bytes);
+    return domus_channel_write(stack, event->channel, event->bytes);
 }
 
-static void on_close(domus_stack *stack, void *self, domus_channel *channel, int error)
+static int on_close(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)channel, (void)error;
+    (void)stack, (void)self, (void)payload;
     atomic_fetch_add(&closed, 1);
+    return 0;
 }
 
 static const domus_on rows[] = {
@@ -72,8 +75,8 @@ static const domus_behaviour echoing = {
     .name = "echoing",
     .kind = DOMUS_CHANNELS,
     .on = rows,
-    .on_read = echo,
-    .on_close = on_close,
+    .on_read = {echo, 0},
+    .on_close = {on_close, 0},
 };
 
 static domus_system *system_;

@@ -179,17 +179,19 @@ START_TEST(a_conversation_that_goes_on_is_told)
 }
 END_TEST
 
-static int read_long(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *piece)
+static int read_long(domus_stack *stack, void *self, const void *payload)
 {
+    const domus_channel_event *event = payload;
+
     (void)stack, (void)self;
     domt_doze(60 * DOMT_MS, "in reader, handling on_read");
-    return domus_channel_write(stack, channel, piece);
+    return domus_channel_write(stack, event->channel, event->bytes);
 }
 
 static const domus_behaviour reader = {
     .name = "reader",
     .kind = DOMUS_CHANNELS,
-    .on_read = read_long,
+    .on_read = {read_long, 0},
 };
 
 START_TEST(a_channels_actor_is_told)

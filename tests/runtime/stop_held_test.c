@@ -41,10 +41,12 @@ static int wake_up(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-static int sleep_long(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+static int sleep_long(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)channel;
-    domus_buffer_free(bytes);
+    const domus_channel_event *event = payload;
+
+    (void)self;
+    domus_buffer_free(event->bytes);
     return domus_sleep(stack, 60000 * DOMT_MS, wake_up);
 }
 
@@ -52,7 +54,7 @@ static const domus_behaviour held = {
     .name = "held",
     .kind = DOMUS_CHANNELS,
     .state_size = FACTS * sizeof(uint64_t),
-    .on_read = sleep_long,
+    .on_read = {sleep_long, 0},
     .on_stop = stay,
 };
 

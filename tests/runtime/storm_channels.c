@@ -88,14 +88,15 @@ static void stop_line(domus_stack *stack, void *self_)
     atomic_fetch_sub(&domt_channels_mounted, 1);
 }
 
-static int open_line(domus_stack *stack, void *self, domus_channel *channel)
+static int open_line(domus_stack *stack, void *self, const void *payload)
 {
+    const domus_channel_event *event = payload;
     record *own = malloc(sizeof *own);
 
-    *own = (record){channel, domus_self(stack)};
-    if (domus_channel_data(channel) != NULL)
+    *own = (record){event->channel, domus_self(stack)};
+    if (domus_channel_data(event->channel) != NULL)
         domt_storm_wrong("a channel was opened twice");
-    domus_channel_set_data(channel, own);
+    domus_channel_set_data(event->channel, own);
     atomic_fetch_add(&domt_channels_open, 1);
     domt_crowd_set((uint32_t)domi_random_below(&((domt_doer *)self)->dice, DOMT_STORM_CROWD),
                    own->actor);
@@ -138,42 +139,48 @@ static int use_channel(domus_stack *stack, domt_doer *self, domus_channel *chann
     }
 }
 
-static int read_line(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+static int read_line(domus_stack *stack, void *self, const void *payload)
 {
-    hold_open(stack, channel);
-    domus_buffer_free(bytes);
+    const domus_channel_event *event = payload;
+
+    hold_open(stack, event->channel);
+    domus_buffer_free(event->bytes);
     did(DOMT_LINE_READ);
-    int result = use_channel(stack, self, channel);
+    int result = use_channel(stack, self, event->channel);
     return result != 0 ? result : act(stack, self);
 }
 
-static int end_line(domus_stack *stack, void *self, domus_channel *channel)
+static int end_line(domus_stack *stack, void *self, const void *payload)
 {
-    hold_open(stack, channel);
+    const domus_channel_event *event = payload;
+
+    hold_open(stack, event->channel);
     return domi_random_below(&((domt_doer *)self)->dice, 4) != 0
-               ? domus_channel_close(stack, channel)
+               ? domus_channel_close(stack, event->channel)
                : act(stack, self);
 }
 
-static void close_line(domus_stack *stack, void *self, domus_channel *channel, int error)
+static int close_line(domus_stack *stack, void *self, const void *payload)
 {
-    record *own = domus_channel_data(channel);
+    const domus_channel_event *event = payload;
+    record *own = domus_channel_data(event->channel);
 
-    (void)error;
-    hold_open(stack, channel);
-    domus_channel_set_data(channel, NULL);
+    hold_open(stack, event->channel);
+    domus_channel_set_data(event->channel, NULL);
     free(own);
     atomic_fetch_sub(&domt_channels_open, 1);
     domt_step step = {.stack = stack, .self = self, .then = go_on}; /* it waits for nothing */
     (void)domt_step_act(&step);
+    return 0;
 }
 
 /* --- behaviours ------------------------------------------------------------------------------- */
 
 #define LINE                                                                                       \
     .kind = DOMUS_CHANNELS, .state_size = sizeof(domt_doer), .on = domt_storm_rows,                \
-    .on_mount = mount_line, .on_stop = stop_line, .on_open = open_line, .on_read = read_line,      \
-    .on_end = end_line, .on_close = close_line, .supervision = &escalating
+    .on_mount = mount_line, .on_stop = stop_line, .on_open = {open_line, 0},                       \
+    .on_read = {read_line, 0}, .on_end = {end_line, 0}, .on_close = {close_line, 0},               \
+    .supervision = &escalating
 
 static const domus_supervision escalating = {.otherwise = DOMUS_ESCALATE};
 static const domus_behaviour own = {.name = "own", LINE};

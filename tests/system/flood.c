@@ -307,17 +307,18 @@ void domt_flood_foreign(void)
 }
 
 /* A reader that makes a message of each 128 bytes: four times as much as it got. */
-static int read_bytes(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+static int read_bytes(domus_stack *stack, void *self, const void *payload)
 {
-    static const load payload;
+    const domus_channel_event *event = payload;
+
+    static const load blank;
     uint32_t *next = self;
     uint64_t accepted = 0;
 
-    (void)channel;
-    for (size_t i = 0; i < domus_buffer_size(bytes); i += 128)
-        accepted += domus_notice(stack, sinks[(*next)++ % SINKS], &load_type, &payload) == 0;
+    for (size_t i = 0; i < domus_buffer_size(event->bytes); i += 128)
+        accepted += domus_notice(stack, sinks[(*next)++ % SINKS], &load_type, &blank) == 0;
     add(&domt_flood_shared->accepted, accepted);
-    domus_buffer_free(bytes);
+    domus_buffer_free(event->bytes);
     return 0;
 }
 
@@ -325,7 +326,7 @@ static const domus_behaviour reader = {
     .name = "reader",
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(uint32_t),
-    .on_read = read_bytes,
+    .on_read = {read_bytes, 0},
 };
 
 void domt_flood_connections(void)

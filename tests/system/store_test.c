@@ -134,31 +134,37 @@ static int take(domus_stack *stack, domus_channel *channel, request *asked, cons
     return 0;
 }
 
-static int open_channel(domus_stack *stack, void *self, domus_channel *channel)
+static int open_channel(domus_stack *stack, void *self, const void *payload)
 {
+    const domus_channel_event *event = payload;
+
     (void)stack, (void)self;
-    domus_channel_set_data(channel, calloc(1, sizeof(request)));
+    domus_channel_set_data(event->channel, calloc(1, sizeof(request)));
     return 0;
 }
 
-static int read_channel(domus_stack *stack, void *self, domus_channel *channel, domus_buffer *bytes)
+static int read_channel(domus_stack *stack, void *self, const void *payload)
 {
+    const domus_channel_event *event = payload;
+
     (void)self;
-    int error = take(stack, channel, domus_channel_data(channel), domus_buffer_data(bytes),
-                     domus_buffer_size(bytes));
-    domus_buffer_free(bytes);
+    int error = take(stack, event->channel, domus_channel_data(event->channel),
+                     domus_buffer_data(event->bytes), domus_buffer_size(event->bytes));
+    domus_buffer_free(event->bytes);
     return error;
 }
 
-static void close_channel(domus_stack *stack, void *self, domus_channel *channel, int error)
+static int close_channel(domus_stack *stack, void *self, const void *payload)
 {
-    request *asked = domus_channel_data(channel);
+    const domus_channel_event *event = payload;
+    request *asked = domus_channel_data(event->channel);
 
     (void)stack, (void)self;
-    if (error != 0)
-        atomic_store(&ours->closed_with, error);
+    if (event->error != 0)
+        atomic_store(&ours->closed_with, event->error);
     free(asked->value);
     free(asked);
+    return 0;
 }
 
 static const domus_behaviour store = {
@@ -166,9 +172,9 @@ static const domus_behaviour store = {
     .kind = DOMUS_CHANNELS,
     .on = (const domus_on[]){{&domus_memory_type, hear, 0}, {NULL, NULL, 0}},
     .on_mount = watch,
-    .on_open = open_channel,
-    .on_read = read_channel,
-    .on_close = close_channel,
+    .on_open = {open_channel, 0},
+    .on_read = {read_channel, 0},
+    .on_close = {close_channel, 0},
 };
 
 static _Noreturn void run_store(pid_t parent)

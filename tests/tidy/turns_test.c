@@ -8,11 +8,10 @@
 
 #include <string.h>
 
-/* Entries of `domus_behaviour` and `domus_on`, and the function with which a conversation goes on.
- */
+/* Entries of `domus_behaviour`, `domus_on` and `domus_call`, and the function with which a
+ * conversation goes on. */
 static const char *const entries[] = {
-    "->handle(",  "->then(",    "->on_mount(", "->on_restart(", "->on_stop(",
-    "->on_open(", "->on_read(", "->on_end(",   "->on_close(",
+    "->handle(", ".handle(", "->then(", "->on_mount(", "->on_restart(", "->on_stop(",
 };
 
 /* The function that holds `at` begins behind the last line that is nothing but a closing brace. */
@@ -63,6 +62,8 @@ START_TEST(tidy_sees_an_entry_without_a_turn)
                    "\nvoid g(void)\n{\n    domi_turn_begin(s, t);\n    domi_turn_end(s, 0);\n}\n"
                    "\nvoid f(void)\n{\n    on->handle(s, t, p);\n}\n",
                    "->handle() enters");
+    domt_tree_sees(turns_rule, "io/planted.c",
+                   "\nvoid f(void)\n{\n    b->on_read.handle(s, t, p);\n}\n", ".handle() enters");
     domt_tree_sees(turns_rule, "house/planted.c",
                    "\nvoid f(void)\n{\n    domi_turn_begin(s, t);\n    b->on_stop(s, t);\n}\n",
                    "->on_stop() enters");

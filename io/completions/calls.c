@@ -1,0 +1,156 @@
+/* This file calls the functions of a channel's behaviour.
+ *
+ * A function begins a conversation as a row does: without a frame on a stack in this C frame, and
+ * with a frame on a pooled one. A function is called in every case, because it owns what it is
+ * shown, and because on_close ends what on_open began. So if there is no memory for a pooled stack,
+ * the conversation gets a stack in a C frame, too, and cannot wait. Owner thread. */
+#include "io/completions/calls.h"
+
+#include "io/channels/close.h"
+#include "io/channels/receive.h"
+#include "io/channels/state.h"
+#include "io/channels/table.h"
+
+#include "base/check.h"
+#include "house/conversation/turn.h"
+
+/* These types belong to no message. They name the callback that a thread is in, for stall reports,
+ * and the callback that began a conversation. */
+static const domus_type open_type = {.name = "on_open"};
+static const domus_type read_type = {.name = "on_read"};
+static const domus_type end_type = {.name = "on_end"};
+static const domus_type close_type = {.name = "on_close"};
+
+/* Count a conversation that the bytes of this channel began, until it has ended. */
+static void count_conversation(domus_channel *channel, domus_stack *pooled)
+{
+    channel->conversations++;
+    pooled->away |= DOMI_STACK_COUNTED;
+}
+
+void domi_channel_refuse(domus_channel *channel, int error)
+{
+    /* The actor has not failed: otherwise any peer that can send bytes could have its parent
+     * restarted and could fill the log. */
+    if (channel->state < DOMI_CHANNEL_CLOSING)
+        domi_counter_add(&channel->io->counters.channels_refused, 1);
+    domi_channel_end(channel, error, true);
+}
+
+/* Call a function on a stack that has its frame, and end the turn. Returns what it returned. */
+static int call_on(domus_stack *stack, domi_house *house, const domus_call *call,
+                   const domus_type *type, const domus_channel_event *event)
+{
+    stack->begun_by = type;
+    domi_turn_begin(stack, type);
+    return domi_turn_end_untold(stack, call->handle(stack, house->self, event));
+}
+
+/* Call a function that has a frame, though there is no memory for its stack. */
+__attribute__((noinline, cold)) static int call_local(domi_manager *manager, domi_house *house,
+                                                      const domus_call *call,
+                                                      const domus_type *type,
+                                                      const domus_channel_event *event)
+{
+    alignas(16) unsigned char place[DOMI_STACK_HEAD + DOMUS_FRAME_MAX];
+
+    return call_on(domi_stack_init_local(place, manager, house, call->frame_size), house, call,
+                   type, event);
+}
+
+/* Call a function that has a frame. Returns what it returned. */
+static int call_framed(domi_manager *manager, domi_house *house, const domus_call *call,
+                       const domus_type *type, const domus_channel_event *event)
+{
+    domus_stack *stack = domi_stack_new(manager, house, call->frame_size);
+
+    if (stack == NULL)
+        return call_local(manager, house, call, type, event);
+    if (type == &read_type)
+        count_conversation(event->channel, stack);
+    return call_on(stack, house, call, type, event);
+}
+
+/* Call a function of the behaviour. Returns what it returned; a failure is not told, because the
+ * caller decides what it means. Inlined, so that `type` is a constant. */
+DOMI_INLINE int call_function(domi_manager *manager, domi_house *house, const domus_call *call,
+                              const domus_type *type, const domus_channel_event *event)
+{
+    domus_stack stack;
+
+    if (DOMI_UNLIKELY(call->frame_size != 0))
+        return call_framed(manager, house, call, type, event);
+    domi_stack_begin(&stack, manager, house);
+    domi_turn_begin(&stack, type);
+    int result = call->handle(&stack, house->self, event);
+    if (DOMI_UNLIKELY(stack.pooled != NULL)) { /* one that has not parked ends with this call */
+        stack.pooled->begun_by = type;
+        if (type == &read_type)
+            count_conversation(event->channel, stack.pooled);
+    }
+    (void)domi_turn_end_begun(&stack, result < 0 ? 0 : result, DOMI_EVENT);
+    return result;
+}
+
+/* --- the functions ---------------------------------------------------------------------------- */
+
+DOMI_NO_CANARY void domi_channel_call_open(domi_manager *manager, domi_house *house,
+                                           domus_channel *channel)
+{
+    const domus_call *call = &house->behaviour->on_open;
+
+    channel->opened = true;
+    if (call->handle != NULL) {
+        const domus_channel_event event = {.channel = channel};
+        int result = call_function(manager, house, call, &open_type, &event);
+        if (result < 0)
+            domi_channel_refuse(channel, result);
+    }
+    domi_channel_settle(channel);
+}
+
+DOMI_NO_CANARY void domi_channel_call_read(domi_manager *manager, domi_house *house,
+                                           domus_channel *channel)
+{
+    const domus_call *call = &house->behaviour->on_read;
+    domus_buffer *buffer = domi_channel_take_inbound(channel);
+
+    domi_counter_add(&channel->io->counters.reads, 1);
+    if (call->handle == NULL) {
+        domus_buffer_free(buffer);
+        return;
+    }
+    const domus_channel_event event = {.channel = channel, .bytes = buffer};
+    int result = call_function(manager, house, call, &read_type, &event);
+    if (DOMI_UNLIKELY(result < 0))
+        domi_channel_refuse(channel, result);
+}
+
+DOMI_NO_CANARY void domi_channel_call_end(domi_manager *manager, domi_house *house,
+                                          domus_channel *channel)
+{
+    const domus_call *call = &house->behaviour->on_end;
+
+    channel->end_told = true;
+    if (call->handle == NULL) {
+        domi_channel_close_when_answered(channel);
+        return;
+    }
+    const domus_channel_event event = {.channel = channel};
+    int result = call_function(manager, house, call, &end_type, &event);
+    if (result < 0)
+        domi_channel_refuse(channel, result);
+}
+
+DOMI_NO_CANARY void domi_channel_call_close(domi_manager *manager, domi_house *house,
+                                            domus_channel *channel)
+{
+    const domus_call *call = &house->behaviour->on_close;
+
+    if (call->handle != NULL && channel->opened) {
+        const domus_channel_event event = {.channel = channel, .error = channel->error};
+        /* the connection is gone, so nothing can be refused any more */
+        (void)call_function(manager, house, call, &close_type, &event);
+    }
+    domi_channel_free(channel);
+}
