@@ -1,0 +1,58 @@
+/* This file sets the socket options of connections. Accepted sockets inherit them from their
+ * listener, so that no system call per connection is needed. */
+#include "io/resources/options.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#define MS_NS     UINT64_C(1000000)
+#define SECOND_NS (1000 * MS_NS)
+
+static uint64_t round_up(uint64_t ns, uint64_t unit_ns)
+{
+    return (ns + unit_ns - 1) / unit_ns;
+}
+
+int domi_socket_set_options(const domi_io *io, int fd, const domi_socket_option *options,
+                            size_t count)
+{
+    int result = 0;
+
+    for (size_t i = 0; i < count && result == 0; i++) {
+        int value = (int)options[i].value;
+        if (value != 0)
+            result = io->backend->sockets->option_set(io->ring, fd, options[i].level,
+                                                      options[i].name, &value, sizeof value);
+    }
+    return result;
+}
+
+int domi_socket_set_buffers(const domi_io *io, int fd)
+{
+    const domi_socket_option options[] = {
+        {SOL_SOCKET, SO_SNDBUF, io->config->sockets.send_buffer_bytes},
+        {SOL_SOCKET, SO_RCVBUF, io->config->sockets.receive_buffer_bytes},
+    };
+
+    return domi_socket_set_options(io, fd, options, sizeof options / sizeof options[0]);
+}
+
+int domi_socket_set_tcp(const domi_io *io, int fd)
+{
+    const domus_config *config = io->config;
+    uint64_t idle_s = round_up(config->connection.keepalive.idle_ns, SECOND_NS);
+    uint64_t interval_s = round_up(config->connection.keepalive.interval_ns, SECOND_NS);
+    uint64_t user_ms = round_up(config->connection.user_timeout_ns, MS_NS);
+    const domi_socket_option options[] = {
+        {IPPROTO_TCP, TCP_KEEPIDLE, idle_s},
+        {IPPROTO_TCP, TCP_KEEPINTVL, idle_s != 0 ? interval_s : 0},
+        {IPPROTO_TCP, TCP_KEEPCNT, idle_s != 0 ? config->connection.keepalive.count : 0},
+        {SOL_SOCKET, SO_KEEPALIVE, idle_s != 0},
+        {IPPROTO_TCP, TCP_NOTSENT_LOWAT, config->sockets.unsent_max_bytes},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT, user_ms},
+        {IPPROTO_TCP, TCP_NODELAY, 1},
+    };
+
+    return domi_socket_set_options(io, fd, options, sizeof options / sizeof options[0]);
+}

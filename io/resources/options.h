@@ -1,0 +1,26 @@
+/* The socket options of connections, as the configuration says. Any thread. */
+#ifndef DOMI_IO_RESOURCES_OPTIONS_H
+#define DOMI_IO_RESOURCES_OPTIONS_H
+
+#include "io/resources/io.h"
+
+/* One option of setsockopt(2) whose value is an int. */
+typedef struct domi_socket_option {
+    int level;      /* as SOL_SOCKET */
+    int name;       /* as SO_RCVBUF */
+    uint64_t value; /* 0: the kernel's default stays */
+} domi_socket_option;
+
+/* Set the options of a socket, up to the first that fails. Returns 0; a negative errno. `io` is
+ * that of any thread of the system. */
+int domi_socket_set_options(const domi_io *io, int fd, const domi_socket_option *options,
+                            size_t count);
+
+/* Set the sizes of the kernel's buffers. They have to be set before listen() and connect(), because
+ * the first packet tells the scale of the window. Returns as domi_socket_set_options(). */
+int domi_socket_set_buffers(const domi_io *io, int fd);
+
+/* Set the options that only TCP has. Returns as domi_socket_set_options(). */
+int domi_socket_set_tcp(const domi_io *io, int fd);
+
+#endif
