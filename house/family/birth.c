@@ -309,3 +309,57 @@ int domi_house_spawn_channel(domi_manager *manager, domi_house *owner, domi_hous
     publish_life(manager, house, domi_house_address(house));
     return 0;
 }
+
+/* --- the house of a connection that is being made ----------------------------------------------
+ */
+
+/* True if `owner` may have a channel with this behaviour. */
+static bool may_own(const domi_house *owner, const domus_behaviour *channel, bool shares)
+{
+    return is_whole(channel) && channel->kind == DOMUS_CHANNELS &&
+           (!shares || owner->behaviour->kind == DOMUS_CHANNELS);
+}
+
+int domi_house_spawn_connecting(domi_manager *manager, domi_house *owner,
+                                const domus_behaviour *now, const domus_behaviour *channel,
+                                bool shares, void *owned, domus_address *ret_address)
+{
+    uint32_t bytes = shares ? 0 : channel->state_size;
+
+    DOMI_CHECK(domi_manager_is_mine(manager) && now->state_size == 0);
+    if (!may_own(owner, channel, shares))
+        return -EINVAL;
+    if (manager->ending.closing || manager->ending.has_stopped ||
+        (owner->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART | DOMI_MARK_UNMOUNTED)) != 0)
+        return -ESHUTDOWN;
+    domi_house *house = domi_slots_take(manager, owner->home, bytes + state_offset(channel));
+    if (house == NULL)
+        return -ENOMEM;
+    house->reason = 0;
+    house->parent = NULL;
+    atomic_store_explicit(&house->mail_max, 0, memory_order_relaxed);
+    int error = channel_state_init(house, owner, channel, shares);
+    if (error != 0) {
+        domi_slots_untake(manager, house);
+        return error;
+    }
+    house->channels.owns = DOMI_OWNS_CONNECT;
+    house->channels.owned = owned;
+    house->behaviour = now;
+    error = domi_family_add_child(owner, house);
+    if (error != 0) {
+        undo_house(manager, house);
+        return error;
+    }
+    *ret_address = domi_house_address(house);
+    publish_life(manager, house, *ret_address);
+    return 0;
+}
+
+void domi_house_become_channel(domi_house *house, const domus_behaviour *channel)
+{
+    DOMI_CHECK(house->channels.owns == DOMI_OWNS_CONNECT);
+    house->channels.owns = DOMI_OWNS_CHANNEL;
+    house->channels.owned = NULL;
+    domi_house_set_behaviour(house, channel);
+}

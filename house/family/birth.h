@@ -42,6 +42,19 @@ int domi_house_spawn_channel(domi_manager *manager, domi_house *owner, domi_hous
  * of them ends or restarts. */
 bool domi_house_may_spawn(const domi_manager *manager, const domi_house *parent);
 
+/* Make the house of a connection that is still to be made: a child of `owner`, which this thread
+ * runs, on the home of `owner`. It behaves as `now` says until domi_house_become_channel(), and has
+ * room for the state of `channel`; with `shares` it will have the state of `owner`. Io finds
+ * `owned` in the house. Errors as domi_house_spawn_child(). */
+int domi_house_spawn_connecting(domi_manager *manager, domi_house *owner,
+                                const domus_behaviour *now, const domus_behaviour *channel,
+                                bool shares, void *owned, domus_address *ret_address);
+
+/* The connection is there: `house` is that of a channel from now on, and behaves as `channel`. Its
+ * on_mount is still to be called, if it is mounted already (domi_house_mount_in_run()). Home only.
+ */
+void domi_house_become_channel(domi_house *house, const domus_behaviour *channel);
+
 /* Queue a house for mounting: its mount node was taken from the inbox, or it was spawned on its own
  * home. */
 void domi_house_queue_mount(domi_manager *manager, domi_house *house);

@@ -74,7 +74,7 @@ void domi_house_free_returned(domi_manager *manager, domi_house *house)
         domi_slots_put(manager, house);
 }
 
-DOMI_NO_CANARY int domi_house_run_mount(domi_manager *manager, domi_house *house)
+DOMI_NO_CANARY int domi_house_mount_in_run(domi_manager *manager, domi_house *house)
 {
     const domus_behaviour *behaviour = house->behaviour;
     domus_stack stack;
@@ -87,9 +87,16 @@ DOMI_NO_CANARY int domi_house_run_mount(domi_manager *manager, domi_house *house
         used = domi_stack_new(manager, house, behaviour->mount_frame_size);
     if (used == NULL)
         return -ENOMEM;
-    domi_run_begin(manager, house);
     domi_turn_begin(used, &mount_type);
-    int result = domi_turn_end_untold(used, behaviour->on_mount(used, house->self));
+    return domi_turn_end_untold(used, behaviour->on_mount(used, house->self));
+}
+
+int domi_house_run_mount(domi_manager *manager, domi_house *house)
+{
+    if (house->behaviour->on_mount == NULL)
+        return 0;
+    domi_run_begin(manager, house);
+    int result = domi_house_mount_in_run(manager, house);
     domi_run_end(manager);
     return result;
 }

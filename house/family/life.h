@@ -32,6 +32,8 @@ void domi_house_restart_end(domi_manager *manager, domi_house *house);
 /* Call on_mount or on_stop, if the behaviour has one. domi_house_run_mount() returns what on_mount
  * returned. */
 int domi_house_run_mount(domi_manager *manager, domi_house *house);
+/* Do what domi_house_run_mount() does, within a run of the house. */
+int domi_house_mount_in_run(domi_manager *manager, domi_house *house);
 void domi_house_run_stop(domi_manager *manager, domi_house *house);
 
 /* Begin a stop, because the runner saw STOP: from here on the house takes no asks and notices, its

@@ -87,6 +87,7 @@ enum domi_owns {
     DOMI_OWNS_NOTHING, /* an actor of a user, which may have channels as children */
     DOMI_OWNS_CHANNEL,
     DOMI_OWNS_ACCEPTOR,
+    DOMI_OWNS_CONNECT, /* a connection that is being made; the house then becomes its channel's */
 };
 
 typedef struct domi_house domi_house;
@@ -129,7 +130,8 @@ struct domi_house {
          * bytes. */
         struct {
             void *owned;         /* the channel or acceptor that io has put here; NULL: none */
-            uint8_t owns;        /* enum domi_owns; constant once it is set, also without `owned` */
+            uint8_t owns;        /* enum domi_owns, also without `owned`; constant once it is set,
+                                    but that a connect becomes a channel */
             bool shares_state;   /* `self` is the state of the parent; constant in a life */
             uint8_t reserved[6]; /* unused */
         } channels;
