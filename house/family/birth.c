@@ -260,6 +260,12 @@ int domi_house_spawn_routee(domi_manager *manager, domi_house *parent, domi_mana
 
 /* --- the house of a channel ------------------------------------------------------------------- */
 
+/* True if the actor gets no channel any more, or not yet again. */
+static bool ends_or_restarts(const domi_house *owner)
+{
+    return (owner->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART | DOMI_MARK_UNMOUNTED)) != 0;
+}
+
 /* Give the house of a channel its state: its own, or that of its owner. */
 static int channel_state_init(domi_house *house, const domi_house *owner,
                               const domus_behaviour *behaviour, bool shares)
@@ -286,8 +292,7 @@ int domi_house_spawn_channel(domi_manager *manager, domi_house *owner, domi_hous
     uint32_t bytes = shares ? 0 : behaviour->state_size;
 
     DOMI_CHECK(domi_manager_is_mine(manager) && owner->home == manager);
-    if (manager->ending.has_stopped ||
-        (owner->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART | DOMI_MARK_UNMOUNTED)) != 0)
+    if (manager->ending.has_stopped || ends_or_restarts(owner))
         return -ESHUTDOWN;
     domi_house *house = domi_slots_take(manager, manager, bytes + state_offset(behaviour));
     if (house == NULL)
@@ -329,8 +334,7 @@ int domi_house_spawn_connecting(domi_manager *manager, domi_house *owner,
     DOMI_CHECK(domi_manager_is_mine(manager) && now->state_size == 0);
     if (!may_own(owner, channel, shares))
         return -EINVAL;
-    if (manager->ending.closing || manager->ending.has_stopped ||
-        (owner->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART | DOMI_MARK_UNMOUNTED)) != 0)
+    if (!domi_house_may_spawn(manager, owner) || ends_or_restarts(owner))
         return -ESHUTDOWN;
     domi_house *house = domi_slots_take(manager, owner->home, bytes + state_offset(channel));
     if (house == NULL)

@@ -1,10 +1,11 @@
 /* Channels: connections, and the buffers that move through them.
  *
  * A channel is an actor of its own: a channels actor on the thread of the actor that it belongs to,
- * which is the one that listens. It is that actor's child and never leaves its thread. It has an
- * address, which any actor on any thread can notice, ask and watch; the address is stale when the
- * connection is gone, and domus_down_type then brings the error. It joins groups, arms timers,
- * spawns children and has conversations as every actor does, and all of that ends with it.
+ * which is the one that listens, or that has connected (domus/connect.h). It is that actor's child
+ * and never leaves its thread. It has an address, which any actor on any thread can notice, ask and
+ * watch; the address is stale when the connection is gone, and domus_down_type then brings the
+ * error. It joins groups, arms timers, spawns children and has conversations as every actor does,
+ * and all of that ends with it.
  *
  * Its behaviour is the `channel` of the behaviour of the actor that it belongs to. It has a state
  * of its own, which begins zeroed, or with `shares_state` it has that actor's state. Where

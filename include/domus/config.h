@@ -245,6 +245,19 @@ typedef struct domus_config {
         uint64_t send_buffer_bytes;
         uint64_t receive_buffer_bytes;
     } sockets;
+    /* Connections that actors open (domus/connect.h). */
+    struct {
+        /* 1 ms..1 h: time that a connect has, from the name to the last attempt, if its options
+         * name none; 10 s. */
+        uint64_t timeout_ns;
+        /* 1..65,536: connects of one thread that are under way; one more fails with -ENOBUFS;
+         * 1,024. */
+        uint32_t under_way_max;
+        /* 1..1,048,576: connections that the actors of one thread have opened, with the connects
+         * under way; one more fails with -ENOBUFS; 10,000. They are counted apart from those of
+         * channel.maxConnections, so that clients cannot take the places of a proxy's servers. */
+        uint32_t connections_max;
+    } connect;
 } domus_config;
 
 /* Fill `config` with the defaults. Thread-safety: any thread. */

@@ -9,6 +9,7 @@
 #include <domus/channel.h>
 #include <domus/channel_options.h>
 #include <domus/config.h>
+#include <domus/connect.h>
 #include <domus/conversation.h>
 #include <domus/descriptor.h>
 #include <domus/detached.h>

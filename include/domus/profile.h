@@ -117,6 +117,10 @@ typedef struct domus_profile {
     uint64_t channels_refused;
     uint64_t queued_bytes;  /* bytes that now wait to be sent to peers; goes up and down */
     uint64_t channels_shed; /* channels reset because memory was short (domus/memory.h) */
+    /* connects that actors have asked for, and those of them that brought no connection, because
+     * they failed or were taken back (domus/connect.h) */
+    uint64_t connects;
+    uint64_t connects_failed;
 } domus_profile;
 
 /* Read the counters of one thread. `thread` is 0..threads-1. Returns 0; -EINVAL for any other

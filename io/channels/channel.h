@@ -50,6 +50,7 @@ struct domus_channel {
     bool finished : 1;      /* the actor has finished sending: FIN follows what is queued */
     bool fin_sent : 1;      /* the sending side of the socket was shut down */
     bool drain : 1;         /* the system drains: close once everything received is answered */
+    bool is_outbound : 1;   /* this side has opened the connection */
     bool close_due : 1; /* the peer has finished, without on_end: close when `conversations` is 0 */
     uint32_t held;      /* received pieces that are not freed yet */
     uint32_t conversations;      /* conversations that on_read began and that have not ended */

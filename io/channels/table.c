@@ -53,41 +53,24 @@ static void slot_put(domi_io *io, uint32_t slot)
     io->free_slot = slot;
 }
 
-/* Take the three things that a channel is made of. Returns 0; -ENOMEM or -ESHUTDOWN, and then
- * nothing was taken. */
-static int take_parts(domi_io *io, domi_house *owner, domus_channel **ret_channel,
-                      uint32_t *ret_slot, domi_house **ret_house)
+/* Take the memory of a channel and a slot for it. Returns 0; -ENOMEM, and then nothing was taken.
+ */
+static int take_place(domi_io *io, domus_channel **ret_channel, uint32_t *ret_slot)
 {
-    int error = -ENOMEM;
-
     *ret_channel = domi_slab_take(&io->channel_slab);
     if (*ret_channel == NULL)
-        return error;
-    if (slot_take(io, ret_slot) != 0)
-        goto fail_slot;
-    error = domi_house_spawn_channel(io->manager, owner, ret_house);
-    if (error != 0)
-        goto fail_house;
-    return 0;
-
-fail_house:
-    slot_put(io, *ret_slot);
-fail_slot:
+        return -ENOMEM;
+    if (slot_take(io, ret_slot) == 0)
+        return 0;
     domi_slab_put(&io->channel_slab, *ret_channel);
-    return error;
+    return -ENOMEM;
 }
 
-int domi_channel_adopt(domi_io *io, domi_house *owner, const domi_connection *connection)
+/* Fill a channel whose actor is `house`, and let it begin. A peer that this side has connected to
+ * may wait for the first byte of this side, so only settings of its own can bound that wait. */
+static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house, uint32_t slot,
+                          const domi_connection *connection, bool outbound)
 {
-    domus_channel *channel;
-    domi_house *house;
-    uint32_t slot;
-
-    if (io->failed != 0)
-        return io->failed;
-    int error = take_parts(io, owner, &channel, &slot, &house);
-    if (error != 0)
-        return error;
     *channel = (domus_channel){
         .io = io,
         .house = house,
@@ -99,7 +82,8 @@ int domi_channel_adopt(domi_io *io, domi_house *owner, const domi_connection *co
         .slot_generation = io->slots[slot].generation & DOMI_OP_GENERATION_MASK,
         .opened_ns = io->manager->now_ns,
         .active_ns = io->manager->now_ns,
-        .silent_ns = io->manager->now_ns,
+        .silent_ns = outbound && connection->settings == &io->settings ? 0 : io->manager->now_ns,
+        .is_outbound = outbound,
     };
     io->slots[slot].channel = channel;
     io->open++;
@@ -109,6 +93,45 @@ int domi_channel_adopt(domi_io *io, domi_house *owner, const domi_connection *co
     if (io->draining)
         domi_channel_drain(channel);
     domi_channel_make_ready(channel);
+}
+
+int domi_channel_adopt(domi_io *io, domi_house *owner, const domi_connection *connection)
+{
+    domus_channel *channel;
+    domi_house *house;
+    uint32_t slot;
+
+    if (io->failed != 0)
+        return io->failed;
+    int error = take_place(io, &channel, &slot);
+    if (error != 0)
+        return error;
+    error = domi_house_spawn_channel(io->manager, owner, &house);
+    if (error != 0) {
+        slot_put(io, slot);
+        domi_slab_put(&io->channel_slab, channel);
+        return error;
+    }
+    begin_channel(channel, io, house, slot, connection, false);
+    return 0;
+}
+
+int domi_channel_connected(domi_io *io, domi_house *house, const domus_behaviour *behaviour,
+                           const domi_connection *connection)
+{
+    domus_channel *channel;
+    uint32_t slot;
+
+    if (io->failed != 0)
+        return io->failed;
+    int error = take_place(io, &channel, &slot);
+    if (error != 0)
+        return error;
+    domi_house_become_channel(house, behaviour);
+    /* Relaxed: the numbers only serve to choose a thread, and to bound. */
+    atomic_fetch_add_explicit(&io->connections, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&io->outbound, 1, memory_order_relaxed);
+    begin_channel(channel, io, house, slot, connection, true);
     return 0;
 }
 
@@ -132,6 +155,8 @@ void domi_channel_free(domus_channel *channel)
     io->slots[channel->slot].generation++;
     slot_put(io, channel->slot);
     io->open--;
+    if (channel->is_outbound)
+        atomic_fetch_sub_explicit(&io->outbound, 1, memory_order_relaxed);
     domi_counter_add(&io->counters.channels_closed, 1);
     if (channel->error != 0)
         domi_counter_add(&io->counters.channels_reset, 1);

@@ -16,6 +16,9 @@ static bool may_act(const domus_stack *stack, const domus_channel *channel)
     const domi_house *house = domi_stack_house(stack);
     const domi_house *of_channel = channel->house;
 
+    /* a state actor may run on another thread than its channels */
+    if (house->behaviour->kind != DOMUS_CHANNELS)
+        return false;
     if (house == of_channel || house == of_channel->parent)
         return true;
     return domi_house_shares_state(house) &&

@@ -16,6 +16,7 @@
 #include "io/completions/descriptor.h"
 #include "io/completions/pressure.h"
 #include "io/completions/ring.h"
+#include "io/connectors/connect.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -153,6 +154,7 @@ void domi_io_fail(domi_io *io)
             domi_acceptor_fail(io->acceptors[i]);
     }
     domi_descriptors_fail(io);
+    domi_connects_fail(io);
     for (uint32_t slot = 0; slot < io->slots_used; slot++) {
         if (io->slots[slot].channel != NULL)
             domi_channel_fail(io->slots[slot].channel, io->failed);

@@ -7,6 +7,7 @@
 #include "io/acceptors/serve.h"
 #include "io/channels/complete.h"
 #include "io/completions/descriptor.h"
+#include "io/connectors/connect.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -71,6 +72,11 @@ static void dispatch_completion(domi_io *io, const domi_completion *completion)
         domi_descriptor_handle_completion(
             io, (domi_descriptor *)(uintptr_t)(completion->user_data & DOMI_OP_ADDRESS),
             completion->result);
+        break;
+    case DOMI_OP_CONNECT:
+        domi_connect_complete(io,
+                              (domi_attempt *)(uintptr_t)(completion->user_data & DOMI_OP_ADDRESS),
+                              completion->result);
         break;
     case DOMI_OP_WAKE:
         io->wakes++;

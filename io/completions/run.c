@@ -13,6 +13,7 @@
 #include "io/channels/state.h"
 #include "io/channels/table.h"
 #include "io/completions/calls.h"
+#include "io/connectors/connect.h"
 
 #include "base/check.h"
 #include "house/conversation/turn.h"
@@ -94,6 +95,13 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
     return used;
 }
 
+/* True if the owner of the channel is a channels actor, which runs on this thread and nowhere else,
+ * so that its marks may be read. */
+static inline bool owner_runs_here(const domi_house *house)
+{
+    return domi_house_behaviour(house->parent)->kind == DOMUS_CHANNELS;
+}
+
 uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t budget)
 {
     domus_channel *channel = channel_of(house);
@@ -104,16 +112,18 @@ uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t bu
     if (channel == NULL)
         return 0;
     /* The owner is not idle while its channels are busy. */
-    if (DOMI_UNLIKELY((house->parent->marks & DOMI_MARK_PASSIVATES) != 0))
+    if (owner_runs_here(house) && DOMI_UNLIKELY((house->parent->marks & DOMI_MARK_PASSIVATES) != 0))
         house->parent->family->last_ns = manager->now_ns;
     return run_channel(manager, house, channel, budget);
 }
 
 /* Begin to close a channel, because its actor stops. If its owner restarts, the restart waits for
- * this, so the peer is not waited for. */
+ * this, so the peer is not waited for. (A state actor that restarts waits for its channels to close
+ * as they do when it stops: its marks are not this thread's to read.) */
 static uint32_t stop_channel(domi_house *house, domus_channel *channel)
 {
-    if (house->parent != NULL && (house->parent->marks & DOMI_MARK_RESTART) != 0)
+    if (house->parent != NULL && owner_runs_here(house) &&
+        (house->parent->marks & DOMI_MARK_RESTART) != 0)
         domi_channel_end(channel, -ECANCELED, true);
     else
         (void)domi_channel_close(channel);
@@ -144,9 +154,18 @@ uint32_t domi_channels_stop(domi_manager *manager, domi_house *house)
 {
     if (house->channels.owned == NULL)
         return 0;
-    return house->channels.owns == DOMI_OWNS_CHANNEL
-               ? stop_channel(house, channel_of(house))
-               : stop_acceptor(manager, house, house->channels.owned);
+    switch ((enum domi_owns)house->channels.owns) {
+    case DOMI_OWNS_CHANNEL:
+        return stop_channel(house, channel_of(house));
+    case DOMI_OWNS_ACCEPTOR:
+        return stop_acceptor(manager, house, house->channels.owned);
+    case DOMI_OWNS_CONNECT:
+        domi_connecting_stop(house);
+        return 0;
+    case DOMI_OWNS_NOTHING:
+        break;
+    }
+    return 0;
 }
 
 bool domi_channels_handle_event(domi_manager *manager, domi_house *house, domi_envelope *message)

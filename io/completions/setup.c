@@ -7,6 +7,7 @@
 #include "io/completions/descriptor.h"
 #include "io/completions/ring.h"
 #include "io/completions/run.h"
+#include "io/connectors/connect.h"
 #include "io/resources/socket.h"
 
 #include <errno.h>
@@ -108,6 +109,7 @@ int domi_io_start(domi_io *io)
 
 void domi_io_fini(domi_io *io)
 {
+    domi_connects_fini(io);
     domi_socket_close_used(io, io->wake_fd);
     io->backend->close(io->ring);
     domi_memory_unmap(io->memory, io->memory_bytes);

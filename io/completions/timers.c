@@ -9,6 +9,7 @@
 #include "io/completions/drain.h"
 #include "io/completions/ring.h"
 #include "io/completions/shed.h"
+#include "io/connectors/connect.h"
 
 static void fire_timer(domi_io *io, domi_wheel_node *node)
 {
@@ -25,6 +26,10 @@ static void fire_timer(domi_io *io, domi_wheel_node *node)
         break;
     case DOMI_TIMER_SWEEP:
         domi_io_sweep(io);
+        break;
+    case DOMI_TIMER_CONNECT:
+        domi_connect_handle_timer(
+            (domi_connect *)(void *)((char *)timer - offsetof(domi_connect, timer)));
         break;
     case DOMI_TIMER_SHORTAGE:
         domi_shortages_handle_timer(

@@ -36,6 +36,7 @@ enum domi_op {
     /* the cancel of an accept; with slot DOMI_ACCEPTORS_MAX, of something else: it is ignored */
     DOMI_OP_CANCEL_ACCEPT,
     DOMI_OP_DESCRIPTOR, /* the lower bits are the address of a domi_descriptor */
+    DOMI_OP_CONNECT,    /* the lower bits are the address of a domi_attempt */
 };
 
 /* the user_data of an operation whose completion is ignored */
@@ -80,9 +81,12 @@ typedef struct domi_io_counters {
     domi_counter discarded_bytes; /* bytes received after this side had closed the channel */
     domi_counter channels_shed;   /* channels reset because memory was short */
     domi_counter listeners_open;  /* open listeners now; this goes up and down */
+    domi_counter connects;        /* connects that actors have asked for */
+    domi_counter connects_failed; /* connects that brought no connection */
 } domi_io_counters;
 
 struct domi_acceptor;
+struct domi_connect;
 struct domi_descriptor;
 
 typedef enum domi_io_timer_kind {
@@ -90,6 +94,7 @@ typedef enum domi_io_timer_kind {
     DOMI_TIMER_ACCEPTOR, /* the pause of an acceptor, or its next step of closing */
     DOMI_TIMER_SHORTAGE, /* the look at shortages that go on */
     DOMI_TIMER_SWEEP,    /* the next step of a sweep over all channels (shed.c) */
+    DOMI_TIMER_CONNECT,  /* the next attempt of a connect */
 } domi_io_timer_kind;
 
 typedef struct domi_io_timer {
@@ -184,6 +189,8 @@ typedef struct domi_io {
     domi_starved starved;     /* channels that wait for a receive buffer */
     struct domi_acceptor *acceptors[DOMI_ACCEPTORS_MAX]; /* by domi_acceptor.slot; NULL: free */
     struct domi_descriptor *watched; /* descriptor watches whose poll is in the ring */
+    struct domi_connect *connects;   /* connects that have begun and are not freed */
+    uint32_t connecting;             /* connects that somebody waits for */
     domi_wheel wheel;                /* holds nodes of domi_io_timer */
     domi_peers *peers;               /* the table of the system; NULL: no address is bounded */
     domi_shortage buffers_shortage;  /* the spell in which no buffer is free (shortage.h) */
@@ -211,6 +218,8 @@ typedef struct domi_io {
      * closes it counts down. Acceptors choose the thread with the fewest. The field has a cache
      * line of its own, because other threads write it. */
     alignas(DOMI_LINES) _Atomic uint32_t connections;
+    /* The number of them that this side has opened. Owner thread; acceptors read it. */
+    _Atomic uint32_t outbound;
     /* Connections that got no channel, and the bytes that their peers had sent. Any thread. */
     _Atomic uint64_t turned_away; /* connections that were closed or reset without a channel */
     _Atomic uint64_t turned_away_bytes; /* bytes that their peers had sent */

@@ -159,6 +159,8 @@ static void read_io_counters(const domi_io_counters *from, domus_profile *profil
     profile->buffer_spells = domi_counter_read(&from->buffer_spells);
     profile->channels_silent = domi_counter_read(&from->channels_silent);
     profile->channels_shed = domi_counter_read(&from->channels_shed);
+    profile->connects = domi_counter_read(&from->connects);
+    profile->connects_failed = domi_counter_read(&from->connects_failed);
 }
 
 static void read_cut(const domi_io *io, domus_profile *profile)
@@ -295,6 +297,8 @@ static const struct {
     {"spells at most places", offsetof(domus_profile, full_spells)},
     {"spells no descriptor", offsetof(domus_profile, accept_spells)},
     {"spells no buffer", offsetof(domus_profile, buffer_spells)},
+    {"connects", offsetof(domus_profile, connects)},
+    {"connects failed", offsetof(domus_profile, connects_failed)},
     {"channels opened", offsetof(domus_profile, channels_opened)},
     {"channels closed", offsetof(domus_profile, channels_closed)},
     {"channels reset", offsetof(domus_profile, channels_reset)},

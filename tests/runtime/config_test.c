@@ -63,6 +63,9 @@ START_TEST(defaults_are_those_of_the_header_and_valid)
     ck_assert_uint_eq(config.channel.linger_ns, UINT64_C(1000000000));
     ck_assert_uint_eq(config.channel.connections_max, 10000);
     ck_assert_uint_eq(config.shutdown.drain_timeout_ns, UINT64_C(10000000000));
+    ck_assert_uint_eq(config.connect.timeout_ns, UINT64_C(10000000000));
+    ck_assert_uint_eq(config.connect.under_way_max, 1024);
+    ck_assert_uint_eq(config.connect.connections_max, 10000);
     ck_assert_uint_eq(config.connection.first_byte_timeout_ns, UINT64_C(10000000000));
     ck_assert_uint_eq(config.connection.address_percent, 10);
     ck_assert_uint_eq(config.connection.loopback_percent, 100);

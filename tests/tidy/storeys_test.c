@@ -19,7 +19,8 @@
  *          promises, receive, timers), family (birth and death, children, restarts, watches),
  *          directory (names, groups, routers), dispatch (sorting, a run, loans, a manager's part of
  * an iteration) io:      backend (the ring), resources (what a thread's io has, and what of it can
- * run short), channels (connections and their bytes), acceptors (listeners), completions (what a
+ * run short), channels (connections and their bytes), acceptors (listeners), connectors
+ * (connections that are being made), completions (what a
  * tick does with all of them) runtime: os (wrappers of the kernel that know no houses), system
  * (what threads share, and who looks after it), outside (foreign and detached threads), loop
  * (phases, park, stealing), control (configure, make, stop, look at a system), testkit */
@@ -28,7 +29,7 @@ static const struct layer {
     const char *storeys[STOREYS_MAX];
 } layers[] = {
     {"house", {"message", "conversation", "family", "directory", "dispatch"}},
-    {"io", {"backend", "resources", "channels", "acceptors", "completions"}},
+    {"io", {"backend", "resources", "channels", "acceptors", "connectors", "completions"}},
     {"runtime", {"os", "system", "outside", "loop", "control", "testkit"}},
 };
 #define LAYERS_COUNT (sizeof layers / sizeof layers[0])

@@ -1,0 +1,104 @@
+/* A connection that is being made for an actor.
+ *
+ * The actor that asks spawns a house, which begins as a *connecting* actor on its home, and asks it
+ * (verbs.c). The connecting actor is a channels actor, so everything here runs on the thread on
+ * which the channel will live, also if a state actor was lent when it asked. Its conversation waits
+ * with the time-out of the connect as its only promise (connecting.c). The race of attempts, one
+ * for each address, runs beside it (race.c, attempt.c), in phase 1 and on io's wheel, and completes
+ * that promise when it has a socket or has lost. Then the house becomes that of the channel, or it
+ * stops. A cancel, a deadline, and the end of the asker reach the connecting actor as they reach
+ * every actor that is asked. The race is taken back then: a descriptor is closed when no poll of it
+ * is in flight any more (M13), and the record is freed with the last of them. Owner thread, but for
+ * the making of the record. */
+#ifndef DOMI_IO_CONNECTORS_CONNECT_H
+#define DOMI_IO_CONNECTORS_CONNECT_H
+
+#include "house/conversation/promise.h"
+#include "io/resources/io.h"
+#include "io/resources/settings.h"
+
+#include <domus/connect.h>
+
+typedef struct domi_connect domi_connect;
+
+/* One attempt: a socket on its way to one address. */
+typedef struct domi_attempt {
+    domi_connect *of;
+    domus_endpoint to;
+    int fd;          /* the socket; -1: none */
+    bool is_polled;  /* a poll of `fd` is in flight */
+    bool is_dropped; /* that poll is being cancelled, and `fd` is closed when it comes back */
+    bool waits;      /* the Unix listener has no room: the connect is tried again */
+} domi_attempt;
+
+struct domi_connect {
+    domi_io *io;           /* NULL: home has not begun it */
+    domi_house *house;     /* the connecting actor; NULL: nobody wants the connection any more */
+    domi_promise *promise; /* what its conversation waits for */
+    domi_connect *next;    /* links in io->connects */
+    domi_connect **place;  /* the pointer to this one in that list */
+    const domus_behaviour *behaviour; /* of the channel */
+    domi_channel_settings *settings;  /* of the channel */
+    uint64_t timeout_ns;              /* as the options say; 0: as the configuration says */
+    domus_endpoint wanted;            /* the own address that the options name */
+    domi_io_timer timer;              /* the next attempt is due */
+    uint64_t pause_ns;                /* the wait before the next try at a Unix listener */
+    bool has_ended;                   /* the race is over: `fd` or `error` tells how */
+    int fd;                           /* the connected socket; -1: none */
+    int error;                        /* of the first attempt that has failed; 0: none has */
+    domus_endpoint peer;              /* the endpoints of `fd` */
+    domus_endpoint local;
+    uint32_t polls;         /* polls in flight */
+    uint32_t begun;         /* attempts that have begun */
+    uint32_t count;         /* entries of `attempts` */
+    domi_attempt *attempts; /* in the order in which they begin */
+    domi_attempt only;      /* the attempt of a connect that has one address */
+};
+
+/* --- one attempt (attempt.c) ------------------------------------------------------------------ */
+
+/* Make a socket and let it connect. Returns 0 when it is connected; -EINPROGRESS when a poll will
+ * tell; -EAGAIN when domi_attempt_try() has to be called again later; otherwise the error, and then
+ * the socket is closed. */
+int domi_attempt_begin(domi_attempt *attempt);
+int domi_attempt_try(domi_attempt *attempt);
+
+/* The poll of the attempt has come back with `result`. Returns 0 when the socket is connected;
+ * otherwise the error, and then it is closed. */
+int domi_attempt_finish(domi_attempt *attempt, int result);
+
+/* Give the attempt up: close its socket, at once or when its poll has come back. */
+void domi_attempt_drop(domi_attempt *attempt);
+
+/* --- the race (race.c) ------------------------------------------------------------------------ */
+
+/* Begin, on the thread of `io`. `promise` completes when the race has ended. */
+void domi_connect_begin(domi_connect *connect, domi_io *io, domi_promise *promise);
+
+/* Nobody wants the connection any more, or the channel has taken it: close what is under way, and
+ * free the record as soon as no poll of it is in flight. */
+void domi_connect_give_up(domi_connect *connect);
+
+/* Called when the poll of `attempt` has come back. */
+void domi_connect_complete(domi_io *io, domi_attempt *attempt, int result);
+
+/* Called when the timer of the connect fires. */
+void domi_connect_handle_timer(domi_connect *connect);
+
+/* The ring has failed: nothing that is in flight comes back. */
+void domi_connects_fail(domi_io *io);
+
+/* Free what is left, because the io ends. */
+void domi_connects_fini(domi_io *io);
+
+/* --- the connecting actor (connecting.c) ------------------------------------------------------ */
+
+extern const domus_behaviour domi_connecting_behaviour;
+
+/* The type of the ask that begins a connect. */
+extern const domus_type domi_connect_type;
+
+/* The connecting actor in `house` stops: take its connect back. */
+void domi_connecting_stop(domi_house *house);
+
+#endif

@@ -1,0 +1,164 @@
+/* The connecting actor: one ask, which begins the race, and the end of it. When a socket is
+ * connected, its house becomes that of the channel, and on_mount and on_open have their turns
+ * before the asker gets its answer. So whoever has the address never reaches an actor that does not
+ * know its connection yet. If the connection cannot be had, or on_open refuses it, the ask fails
+ * and the house stops. */
+#include "io/connectors/connect.h"
+
+#include "house/conversation/stack.h"
+#include "house/conversation/turn.h"
+#include "house/family/life.h"
+#include "io/channels/channel.h"
+#include "io/channels/table.h"
+
+#include <errno.h>
+
+const domus_type domi_connect_type = {.name = "domus.connect"};
+const domus_type domus_connected_type = {.name = "connected", .size = sizeof(domus_connected)};
+
+/* Returns the connect of the actor; NULL when it was taken back. */
+static domi_connect *connect_of(const domi_house *house)
+{
+    return house->channels.owns == DOMI_OWNS_CONNECT ? house->channels.owned : NULL;
+}
+
+void domi_connecting_stop(domi_house *house)
+{
+    domi_connect *connect = connect_of(house);
+
+    house->channels.owned = NULL;
+    if (connect != NULL)
+        domi_connect_give_up(connect);
+}
+
+/* The connect has failed: take it back, and let the actor stop. Returns `error`, the answer. */
+static int fail(domi_house *house, int error)
+{
+    domi_io *io = house->home->io;
+
+    domi_counter_add(&io->counters.connects_failed, 1);
+    domi_connecting_stop(house);
+    domi_house_stop_after_run(house);
+    return error;
+}
+
+/* Returns 0 if this thread may have one more connection that it opens; otherwise why not. */
+static int admit(const domi_io *io)
+{
+    if (io->failed != 0)
+        return io->failed;
+    if (io->pressure.pauses)
+        return -EBUSY;
+    uint32_t open = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&io->outbound,
+                                         memory_order_relaxed); /* this thread writes it */
+    if (io->connecting >= io->config->connect.under_way_max ||
+        io->connecting + open >= io->config->connect.connections_max)
+        return -ENOBUFS;
+    return 0;
+}
+
+/* True if the asker still waits for the answer. Any thread may read the serial of a promise. */
+static bool is_awaited(const domus_stack *stack)
+{
+    const domi_return *back = stack->ask != NULL ? domi_envelope_return(stack->ask) : NULL;
+
+    return back != NULL && domi_promise_serial(back->promise) == back->serial;
+}
+
+/* The race has ended, or its time is over, or the conversation was cancelled. Returns 0 if there is
+ * a socket that somebody wants. */
+static int judge(const domus_stack *stack, const domi_connect *connect, int error)
+{
+    if (error != 0)
+        return error;
+    if (!connect->has_ended)
+        return -ETIMEDOUT;
+    if (connect->fd < 0)
+        return connect->error;
+    return is_awaited(stack) ? 0 : -ECANCELED;
+}
+
+/* Make the house that of a channel, and call on_mount and on_open. Returns 0; the error, also that
+ * with which one of these refuses the connection. */
+static int open_channel(domi_manager *manager, domi_house *house, domi_connect *connect)
+{
+    const domi_connection connection = {.fd = connect->fd, .settings = connect->settings};
+    int result = domi_channel_connected(connect->io, house, connect->behaviour, &connection);
+
+    if (result != 0)
+        return fail(house, result);
+    connect->fd = -1;
+    domi_connect_give_up(connect);
+    /* from here on the code of another behaviour runs */
+    domi_run_end(manager);
+    domi_run_begin(manager, house);
+    result = domi_house_mount_in_run(manager, house);
+    if (result < 0) {
+        domi_house_fail_mount(manager, house, result);
+        return result;
+    }
+    (void)manager->io_hooks.run_channels(manager, house, 1);
+    const domus_channel *channel = house->channels.owned;
+    return channel->state < DOMI_CHANNEL_CLOSING ? 0 : channel->error;
+}
+
+static int conclude(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    domi_house *house = domi_stack_house(stack);
+    domi_connect *connect = connect_of(house);
+
+    (void)self;
+    if (connect == NULL) /* the actor was stopped */
+        return -ECANCELED;
+    int error = judge(stack, connect, answer->error);
+    if (error != 0)
+        return fail(house, error);
+    domus_connected connected = {
+        .channel = domi_house_address(house),
+        .peer = connect->peer,
+        .local = connect->local,
+    };
+    error = open_channel(stack->manager, house, connect);
+    return error == 0 ? domus_reply(stack, &domus_connected_type, &connected) : error;
+}
+
+/* The time that the connect has: its own, or until the deadline of the asker, if that is sooner. */
+static uint64_t time_for(const domus_stack *stack, const domi_connect *connect, const domi_io *io)
+{
+    uint64_t timeout_ns =
+        connect->timeout_ns != 0 ? connect->timeout_ns : io->config->connect.timeout_ns;
+    uint64_t deadline_ns = domus_deadline_ns(stack);
+    uint64_t now_ns = io->manager->now_ns;
+
+    if (deadline_ns != 0 && deadline_ns - now_ns < timeout_ns)
+        return deadline_ns - now_ns; /* an ask whose deadline has passed was dropped */
+    return timeout_ns;
+}
+
+static int begin(domus_stack *stack, void *self, const void *payload)
+{
+    domi_house *house = domi_stack_house(stack);
+    domi_io *io = house->home->io;
+    domi_connect *connect = connect_of(house);
+
+    (void)self, (void)payload;
+    if (connect == NULL || connect->io != NULL)
+        return -EALREADY;
+    domi_counter_add(&io->counters.connects, 1);
+    int result = admit(io);
+    if (result == 0)
+        result = domus_sleep(stack, time_for(stack, connect, io), conclude);
+    if (result < 0)
+        return fail(house, result);
+    connect->house = house;
+    domi_connect_begin(connect, io, stack->pooled->awaited);
+    return result;
+}
+
+static const domus_on rows[] = {{&domi_connect_type, begin, 0}, {NULL, NULL, 0}};
+
+const domus_behaviour domi_connecting_behaviour = {
+    .name = "domus.connecting",
+    .kind = DOMUS_CHANNELS,
+    .on = rows,
+};

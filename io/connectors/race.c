@@ -1,0 +1,192 @@
+/* The race: attempts at the addresses of one connect begin one after the other, and the first one
+ * that connects wins. An attempt that fails lets the next one begin at once; the others are closed
+ * when one has won. While a Unix listener has no room, its attempt is tried again after a pause
+ * that doubles from 1 ms to 64 ms. */
+#include "io/connectors/connect.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "io/resources/socket.h"
+
+#include <errno.h>
+
+#define PAUSE_FIRST_NS UINT64_C(1000000)
+#define PAUSE_LAST_NS  UINT64_C(64000000)
+
+static void set_timer(domi_connect *connect, uint64_t after_ns)
+{
+    domi_io *io = connect->io;
+
+    domi_wheel_cancel(&io->wheel, &connect->timer.node);
+    domi_wheel_arm(&io->wheel, &connect->timer.node, io->manager->now_ns + after_ns);
+}
+
+static void drop_attempts(domi_connect *connect)
+{
+    for (uint32_t i = 0; i < connect->begun; i++)
+        domi_attempt_drop(&connect->attempts[i]);
+}
+
+/* The race has ended: resume the conversation, unless its time is over already. */
+static void end_race(domi_connect *connect)
+{
+    connect->has_ended = true;
+    domi_wheel_cancel(&connect->io->wheel, &connect->timer.node);
+    drop_attempts(connect);
+    if (connect->house != NULL && connect->promise->state == DOMI_PROMISE_WAITING)
+        domi_promise_fail(connect->io->manager, connect->promise, 0);
+}
+
+static void win(domi_connect *connect, domi_attempt *attempt)
+{
+    connect->fd = attempt->fd;
+    attempt->fd = -1;
+    end_race(connect);
+}
+
+/* Look at what an attempt has come to. Returns true if the next one may begin at once. */
+static bool take_outcome(domi_connect *connect, domi_attempt *attempt, int result)
+{
+    switch (result) {
+    case 0:
+        win(connect, attempt);
+        return false;
+    case -EINPROGRESS:
+        return false;
+    case -EAGAIN:
+        if (attempt->waits) {
+            set_timer(connect, connect->pause_ns);
+            if (connect->pause_ns < PAUSE_LAST_NS)
+                connect->pause_ns *= 2;
+            return false;
+        }
+        break;
+    default:
+        break;
+    }
+    if (connect->error == 0)
+        connect->error = result;
+    return true;
+}
+
+/* Begin attempts until one is under way. If none is left, and none is under way, the race is lost.
+ */
+static void begin_next(domi_connect *connect)
+{
+    while (!connect->has_ended && connect->begun < connect->count) {
+        domi_attempt *attempt = &connect->attempts[connect->begun++];
+        if (!take_outcome(connect, attempt, domi_attempt_begin(attempt)))
+            return;
+    }
+    if (!connect->has_ended && connect->polls == 0)
+        end_race(connect);
+}
+
+void domi_connect_begin(domi_connect *connect, domi_io *io, domi_promise *promise)
+{
+    connect->io = io;
+    connect->promise = promise;
+    connect->pause_ns = PAUSE_FIRST_NS;
+    connect->timer.kind = DOMI_TIMER_CONNECT;
+    domi_wheel_node_init(&connect->timer.node);
+    connect->next = io->connects;
+    connect->place = &io->connects;
+    if (connect->next != NULL)
+        connect->next->place = &connect->next;
+    io->connects = connect;
+    io->connecting++;
+    begin_next(connect);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static void free_connect(domi_connect *connect)
+{
+    if (connect->place != NULL) {
+        *connect->place = connect->next;
+        if (connect->next != NULL)
+            connect->next->place = connect->place;
+    }
+    if (connect->attempts != &connect->only)
+        domi_memory_free(connect->attempts);
+    domi_settings_drop(connect->settings);
+    domi_memory_free(connect);
+}
+
+void domi_connect_give_up(domi_connect *connect)
+{
+    domi_io *io = connect->io;
+
+    connect->house = NULL;
+    if (io == NULL) { /* it has not begun */
+        free_connect(connect);
+        return;
+    }
+    io->connecting--;
+    domi_wheel_cancel(&io->wheel, &connect->timer.node);
+    drop_attempts(connect);
+    if (connect->fd >= 0)
+        domi_socket_close_used(io, connect->fd);
+    connect->fd = -1;
+    if (connect->polls == 0)
+        free_connect(connect);
+}
+
+/* --- what comes ------------------------------------------------------------------------------- */
+
+void domi_connect_complete(domi_io *io, domi_attempt *attempt, int result)
+{
+    domi_connect *connect = attempt->of;
+
+    DOMI_CHECK(connect->io == io);
+    result = domi_attempt_finish(attempt, result);
+    if (connect->house == NULL) {
+        if (connect->polls == 0)
+            free_connect(connect);
+    } else if (!connect->has_ended && take_outcome(connect, attempt, result)) {
+        begin_next(connect);
+    }
+}
+
+void domi_connect_handle_timer(domi_connect *connect)
+{
+    domi_attempt *last = &connect->attempts[connect->begun - 1];
+
+    if (!last->waits || take_outcome(connect, last, domi_attempt_try(last)))
+        begin_next(connect);
+}
+
+void domi_connects_fail(domi_io *io)
+{
+    domi_connect *next;
+
+    for (domi_connect *connect = io->connects; connect != NULL; connect = next) {
+        next = connect->next;
+        for (uint32_t i = 0; i < connect->begun; i++) {
+            domi_attempt *attempt = &connect->attempts[i];
+            if (attempt->is_polled)
+                (void)domi_attempt_finish(attempt, io->failed);
+        }
+        if (connect->house == NULL) {
+            free_connect(connect);
+        } else if (!connect->has_ended) {
+            connect->error = io->failed;
+            end_race(connect);
+        }
+    }
+}
+
+void domi_connects_fini(domi_io *io)
+{
+    domi_connect *next;
+
+    for (domi_connect *connect = io->connects; connect != NULL; connect = next) {
+        next = connect->next;
+        DOMI_CHECK(connect->house == NULL);
+        for (uint32_t i = 0; i < connect->begun; i++) {
+            if (connect->attempts[i].is_polled)
+                (void)domi_attempt_finish(&connect->attempts[i], -ECANCELED);
+        }
+        free_connect(connect);
+    }
+}

@@ -1,0 +1,312 @@
+/* Connections that actors open: to listeners of the same system over TCP and Unix sockets, from
+ * channels actors and from state actors, to nobody, and to those who never answer. */
+#include "tests/runtime/running.h"
+
+#include <domus/connect.h>
+#include <domus/listen.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- the server: an echo ---------------------------------------------------------------------- */
+
+static domus_endpoint served;
+static _Atomic uint32_t listening;
+static _Atomic uint32_t server_opened, server_closed;
+
+static const domus_type listen_type = {.name = "listen", .size = sizeof(domus_endpoint)};
+
+static int on_listen(domus_stack *stack, void *self, const void *payload)
+{
+    domus_endpoint at;
+
+    (void)self;
+    memcpy(&at, payload, sizeof at);
+    ck_assert_int_eq(domus_listen(stack, &at, NULL, NULL, &served), 0);
+    atomic_fetch_add(&listening, 1);
+    return 0;
+}
+
+static int server_open(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    atomic_fetch_add(&server_opened, 1);
+    return 0;
+}
+
+static int server_read(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+
+    (void)self;
+    return domus_channel_write(stack, event->channel, event->bytes);
+}
+
+static int server_close(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    atomic_fetch_add(&server_closed, 1);
+    return 0;
+}
+
+static const domus_on server_rows[] = {{&listen_type, on_listen, 0}, {NULL, NULL, 0}};
+static const domus_behaviour server = {
+    .name = "server",
+    .kind = DOMUS_CHANNELS,
+    .on = server_rows,
+    .on_open = {server_open},
+    .on_read = {server_read},
+    .on_close = {server_close},
+};
+
+/* --- the client: its channel sends one byte, and closes when it is back ------------------------
+ */
+
+static _Atomic uint32_t mounted, opened, echoed, closed_;
+static _Atomic int open_result, mount_result;
+
+typedef struct line {
+    uint32_t marker;
+} line;
+
+static int line_mount(domus_stack *stack, void *self)
+{
+    line *of = self;
+
+    (void)stack;
+    ck_assert_uint_eq(of->marker, 0);
+    of->marker = 7;
+    atomic_fetch_add(&mounted, 1);
+    return atomic_load(&mount_result);
+}
+
+static int line_open(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+    domus_buffer *bytes;
+    line *of = self;
+
+    ck_assert_uint_eq(of->marker, 7);
+    atomic_fetch_add(&opened, 1);
+    if (atomic_load(&open_result) != 0)
+        return atomic_load(&open_result);
+    ck_assert_int_eq(domus_buffer_new(stack, 1, &bytes), 0);
+    memcpy(domus_buffer_data(bytes), "x", 1);
+    return domus_channel_write(stack, event->channel, bytes);
+}
+
+static int line_read(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+
+    (void)self;
+    ck_assert_uint_eq(domus_buffer_size(event->bytes), 1);
+    domus_buffer_free(event->bytes);
+    atomic_fetch_add(&echoed, 1);
+    return domus_channel_close(stack, event->channel);
+}
+
+static int line_close(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    atomic_fetch_add(&closed_, 1);
+    return 0;
+}
+
+static const domus_behaviour line_behaviour = {
+    .name = "line",
+    .kind = DOMUS_CHANNELS,
+    .state_size = sizeof(line),
+    .on_mount = line_mount,
+    .on_open = {line_open},
+    .on_read = {line_read},
+    .on_close = {line_close},
+};
+
+/* An order to connect; `result` has what came of it. */
+typedef struct order {
+    char to[120];
+    uint64_t timeout_ns;
+    domus_endpoint local;
+} order;
+
+static const domus_type order_type = {.name = "order", .size = sizeof(order)};
+static _Atomic int result;
+static _Atomic uint32_t done;
+static domus_connected found; /* read after `done` */
+
+static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    atomic_store(&result, answer->error);
+    if (answer->error == 0) {
+        ck_assert_ptr_eq(answer->type, &domus_connected_type);
+        memcpy(&found, answer->payload, sizeof found);
+    }
+    atomic_fetch_add(&done, 1);
+    return 0;
+}
+
+static int on_order(domus_stack *stack, void *self, const void *payload)
+{
+    order now;
+
+    (void)self;
+    memcpy(&now, payload, sizeof now);
+    const domus_connect_options options = {
+        .behaviour = &line_behaviour,
+        .timeout_ns = now.timeout_ns,
+        .local = now.local,
+    };
+    int parked = domus_connect(stack, now.to, &options, on_connected);
+    if (parked != DOMUS_PARKED) {
+        atomic_store(&result, parked);
+        atomic_fetch_add(&done, 1);
+        return 0;
+    }
+    return parked;
+}
+
+static const domus_on client_rows[] = {{&order_type, on_order, 0}, {NULL, NULL, 0}};
+static const domus_behaviour client = {.name = "client", .kind = DOMUS_CHANNELS, .on = client_rows};
+static const domus_behaviour business = {.name = "business", .on = client_rows};
+
+/* --- what each test does ---------------------------------------------------------------------- */
+
+static domus_system *system_;
+static uint32_t descriptors;
+
+static void begin(void)
+{
+    domus_config config = domt_config(2);
+
+    descriptors = domt_entries("/proc/self/fd");
+    config.listener_count = 0;
+    system_ = domt_start(&config);
+}
+
+static void end(void)
+{
+    domt_end(system_);
+    ck_assert_uint_eq(domt_entries("/proc/self/fd"), descriptors);
+}
+
+static domus_address serve(const char *at)
+{
+    domus_address address = domt_spawn(system_, 1, &server, NULL);
+    domus_endpoint endpoint;
+    uint32_t before = atomic_load(&listening);
+
+    ck_assert_int_eq(domus_endpoint_parse(at, &endpoint), 0);
+    domt_notice(system_, address, &listen_type, &endpoint);
+    DOMT_WAIT_FOR(10, atomic_load(&listening) == before + 1);
+    return address;
+}
+
+static int connect_with(domus_address actor, const order *what)
+{
+    uint32_t before = atomic_load(&done);
+
+    domt_notice(system_, actor, &order_type, what);
+    DOMT_WAIT_FOR(20, atomic_load(&done) == before + 1);
+    return atomic_load(&result);
+}
+
+static int connect_to(domus_address actor, const char *to)
+{
+    order what = {.timeout_ns = 0};
+
+    (void)snprintf(what.to, sizeof what.to, "%s", to);
+    return connect_with(actor, &what);
+}
+
+/* Connect to the server, and hold that a byte goes there and back. */
+static void hold_line(domus_address actor)
+{
+    uint32_t before = atomic_load(&echoed);
+    char to[DOMUS_ENDPOINT_TEXT_MAX];
+
+    (void)domus_endpoint_text(&served, to, sizeof to);
+    ck_assert_int_eq(connect_to(actor, to), 0);
+    ck_assert_ptr_nonnull(found.channel.house);
+    ck_assert(domus_endpoint_is_same(&found.peer, &served));
+    ck_assert_uint_ne(found.local.family, 0);
+    DOMT_WAIT_FOR(10, atomic_load(&echoed) == before + 1);
+    DOMT_WAIT_FOR(10, atomic_load(&closed_) == before + 1);
+    DOMT_WAIT_FOR(10, atomic_load(&server_closed) == before + 1);
+}
+
+START_TEST(connects_are_channels_of_channels_actors_and_of_state_actors)
+{
+    char name[64];
+
+    (void)snprintf(name, sizeof name, "unix:@domus-connect-%d", (int)getpid());
+    const char *const at[] = {"127.0.0.1:0", "[::1]:0", name};
+
+    begin();
+    for (uint32_t i = 0; i < 3; i++) {
+        (void)serve(at[i]);
+        for (uint32_t thread = 0; thread < 2; thread++) {
+            hold_line(domt_spawn(system_, thread, &client, NULL));
+            hold_line(domt_spawn(system_, thread, &business, NULL));
+        }
+    }
+    ck_assert_uint_eq(atomic_load(&mounted), 12);
+    ck_assert_uint_eq(atomic_load(&opened), 12);
+    domus_profile profile = domt_profile_all(system_);
+    ck_assert_uint_eq(profile.connects, 12);
+    ck_assert_uint_eq(profile.connects_failed, 0);
+    end();
+}
+END_TEST
+
+START_TEST(connect_that_cannot_be_had_fails_with_the_reason)
+{
+    begin();
+    domus_address listener = serve("127.0.0.1:0");
+    char to[DOMUS_ENDPOINT_TEXT_MAX];
+    (void)domus_endpoint_text(&served, to, sizeof to);
+    ck_assert_int_eq(domus_outside_stop(system_, listener), 0);
+    const domus_behaviour *const who[] = {&client, &business};
+    for (uint32_t i = 0; i < 2; i++) {
+        domus_address actor = domt_spawn(system_, 0, who[i], NULL);
+        DOMT_WAIT_FOR(10, connect_to(actor, to) == -ECONNREFUSED);
+        ck_assert_int_eq(connect_to(actor, "unix:/nowhere/at/all"), -ENOENT);
+        ck_assert_int_eq(connect_to(actor, "unix:@nobody-listens-here"), -ECONNREFUSED);
+        ck_assert_int_eq(connect_to(actor, "127.0.0.1"), -EINVAL);
+        ck_assert_int_eq(connect_to(actor, ""), -EINVAL);
+        order other = {.to = "127.0.0.1:1"};
+        ck_assert_int_eq(domus_endpoint_parse("[::1]:0", &other.local), 0);
+        ck_assert_int_eq(connect_with(actor, &other), -EAFNOSUPPORT);
+        ck_assert_int_eq(domus_endpoint_parse("192.0.2.1:0", &other.local), 0);
+        ck_assert_int_eq(connect_with(actor, &other), -EADDRNOTAVAIL);
+    }
+    ck_assert_uint_eq(atomic_load(&mounted), 0);
+    end();
+}
+END_TEST
+
+START_TEST(channel_may_refuse_its_connection)
+{
+    begin();
+    (void)serve("127.0.0.1:0");
+    char to[DOMUS_ENDPOINT_TEXT_MAX];
+    (void)domus_endpoint_text(&served, to, sizeof to);
+    domus_address actor = domt_spawn(system_, 0, &client, NULL);
+    atomic_store(&open_result, -EPROTO);
+    ck_assert_int_eq(connect_to(actor, to), -EPROTO);
+    DOMT_WAIT_FOR(10, atomic_load(&server_closed) == 1);
+    ck_assert_uint_eq(atomic_load(&closed_), 1);
+    atomic_store(&mount_result, -ENOTUNIQ);
+    ck_assert_int_eq(connect_to(actor, to), -ENOTUNIQ);
+    DOMT_WAIT_FOR(10, atomic_load(&server_closed) == 2);
+    ck_assert_uint_eq(atomic_load(&opened), 1); /* on_open was not called for the second one */
+    ck_assert_uint_eq(atomic_load(&closed_), 1);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("connect", 60, connects_are_channels_of_channels_actors_and_of_state_actors,
+          connect_that_cannot_be_had_fails_with_the_reason, channel_may_refuse_its_connection)
