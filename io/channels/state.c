@@ -104,6 +104,9 @@ static void settle_flushing(domus_channel *channel)
     domi_channel_set_timer(channel, channel->io->manager->now_ns + channel->settings->linger_ns);
 }
 
+/* Cancel what is in flight, each operation by its number: the kernel finds that at once. For a
+ * cancel by descriptor it walks over all operations of the ring, so thousands of channels that
+ * close at a time would hold up the thread. */
 static void cancel_all(domus_channel *channel)
 {
     if (channel->cancelled_all)
@@ -111,9 +114,13 @@ static void cancel_all(domus_channel *channel)
     channel->cancelled_all = true;
     if (!channel->abort)
         domi_socket_shutdown(channel->io, channel->fd, SHUT_RDWR);
+    domi_channel_end_receive(channel);
+    if (!channel->sending)
+        return;
     channel->cancels++;
-    channel->io->backend->cancel_fd(
+    channel->io->backend->cancel(
         channel->io->ring, channel->fd,
+        domi_op_data(DOMI_OP_SEND, channel->slot_generation, channel->slot),
         domi_op_data(DOMI_OP_CANCEL, channel->slot_generation, channel->slot));
 }
 

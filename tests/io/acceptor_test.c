@@ -113,16 +113,10 @@ static void end(void)
 {
     (void)domi_house_stop(&nodes[0].manager, address);
     for (int i = 0; i < 10; i++) {
-        if (domt_fake_find(fake, DOMT_CANCEL, -1) != NULL)
-            domt_fake_cancel_step(fake);
         for (uint32_t at = 0; at < NODES; at++) {
             (void)domi_io_abort(&nodes[at].io);
-            for (domt_op *op = ((domt_fake *)nodes[at].io.ring)->ops; op != NULL; op = op->next) {
-                if (op->kind == DOMT_CANCEL_FD) {
-                    domt_fake_cancel_step(nodes[at].io.ring);
-                    op = ((domt_fake *)nodes[at].io.ring)->ops;
-                }
-            }
+            while (domt_fake_find(nodes[at].io.ring, DOMT_CANCEL, -1) != NULL)
+                domt_fake_cancel_step(nodes[at].io.ring);
         }
         turn();
     }
