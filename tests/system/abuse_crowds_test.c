@@ -1,0 +1,214 @@
+/* Crowds of strangers: thousands of idle and of dripping connections, storms of connects that drop,
+ * and resets at every byte of a dialogue, each beside a good client. Memory stays below a ceiling,
+ * which is printed; the service answers afterwards, and nothing is left. The long form (DOMT_LONG)
+ * has 10,000 connections and 50,000 connects. */
+#include "tests/support/crowd.h"
+#include "tests/support/suite.h"
+#include "tests/system/attack.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define KIB UINT64_C(1024)
+
+/* The receive buffers of two threads, which take memory when they are first used. */
+#define BUFFERS (2 * 1024 * 4 * KIB)
+
+static domt_service service;
+
+static bool is_long(void)
+{
+    const char *text = getenv("DOMT_LONG");
+
+    return text != NULL && text[0] != '\0';
+}
+
+/* State of a service before an attack. */
+typedef struct begin {
+    int good; /* the connection of the good client */
+    uint32_t descriptors;
+    uint64_t rss;
+} begin;
+
+static begin begin_beside_good_client(void)
+{
+    begin before = {.good = domt_connect(service.port)};
+
+    ck_assert(domt_echoes(before.good, "hello"));
+    before.descriptors = domt_service_descriptors(&service);
+    before.rss = domt_service_rss_bytes(&service);
+    return before;
+}
+
+static void memory_stays_below(const char *what, const begin *before, uint64_t ceiling)
+{
+    uint64_t now = domt_service_rss_bytes(&service);
+    uint64_t grown = now > before->rss ? now - before->rss : 0;
+
+    printf("%s: %llu KiB more memory, ceiling %llu KiB\n", what, (unsigned long long)(grown / KIB),
+           (unsigned long long)(ceiling / KIB));
+    if (!DOMT_SANITIZED)
+        ck_assert_msg(grown < ceiling, "%s: %llu KiB more", what, (unsigned long long)grown / KIB);
+}
+
+static void good_client_is_served(const char *what, const begin *before, uint32_t count)
+{
+    domt_good good = domt_good_run(before->good, count, 1000);
+
+    printf("%s: the good client: p99 %.2f ms, worst %.2f ms\n", what, good.p99_ms, good.worst_ms);
+    ck_assert_uint_eq(good.failed, 0);
+}
+
+static void end_with_nothing_left(const begin *before)
+{
+    int late = domt_connect(service.port);
+
+    ck_assert(domt_echoes(late, "a new one is served"));
+    close(late);
+    ck_assert(domt_echoes(before->good, "still here"));
+    domt_service_is_left_with(&service, 1, before->descriptors, 20000);
+    close(before->good);
+    domt_service_stop(&service);
+    ck_assert_uint_eq(domt_service_count(&service, "channels opened"),
+                      domt_service_count(&service, "channels closed"));
+}
+
+/* --- connections that stay -------------------------------------------------------------------- */
+
+static void stay(const char *what, domt_attack_kind kind, uint64_t bytes_each)
+{
+    uint32_t count = is_long() ? 10000 : DOMT_SCALE(1000, 200);
+    domt_attack attack = {.kind = kind, .count = count, .rate = count};
+
+    ck_assert(domt_descriptors(count + 100));
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", "--set",
+                                                     "channel.maxConnections=10100", ));
+    begin before = begin_beside_good_client();
+    attack.port = service.port;
+    domt_attack_begin(&attack);
+    ck_assert_uint_eq(atomic_load(&attack.made), count);
+    good_client_is_served(what, &before, is_long() ? 5000 : 500);
+    ck_assert_uint_eq(domt_service_connections(&service), count + 1);
+    memory_stays_below(what, &before, BUFFERS + count * bytes_each + 2048 * KIB);
+    domt_attack_end(&attack, kind == DOMT_ATTACK_DRIP);
+    end_with_nothing_left(&before);
+}
+
+START_TEST(thousands_that_say_nothing_hurt_nobody)
+{
+    stay("idle", DOMT_ATTACK_IDLE, 3 * KIB);
+}
+END_TEST
+
+START_TEST(thousands_that_drip_hurt_nobody)
+{
+    stay("drip", DOMT_ATTACK_DRIP, 3 * KIB);
+}
+END_TEST
+
+/* The time-out for the first byte ends them all, whatever else happens. */
+START_TEST(thousands_that_say_nothing_are_closed_in_time)
+{
+    uint32_t count = is_long() ? 10000 : DOMT_SCALE(1000, 200);
+    domt_attack attack = {.kind = DOMT_ATTACK_IDLE, .count = count, .rate = 1};
+
+    ck_assert(domt_descriptors(count + 100));
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", "--set",
+                                                     "channel.maxConnections=10100", "--set",
+                                                     "channel.firstByteTimeout=1s", "--set",
+                                                     "channel.linger=500ms", ));
+    begin before = begin_beside_good_client();
+    attack.port = service.port;
+    domt_attack_begin(&attack);
+    good_client_is_served("idle, and closed", &before, 1000);
+    domt_service_is_left_with(&service, 1, before.descriptors, 20000);
+    domt_attack_end(&attack, false);
+    end_with_nothing_left(&before);
+    ck_assert_uint_eq(domt_service_count(&service, "channels silent"), count);
+}
+END_TEST
+
+/* --- connections that come and go ------------------------------------------------------------- */
+
+static void storm(const char *what, domt_attack_kind kind)
+{
+    uint32_t count = is_long() ? 50000 : DOMT_SCALE(5000, 500);
+    domt_attack attack = {.kind = kind, .count = count, .rate = is_long() ? 10000 : 8000};
+
+    ck_assert(domt_descriptors(2000));
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
+    begin before = begin_beside_good_client();
+    attack.port = service.port;
+    domt_attack_begin(&attack);
+    while (!domt_attack_is_done(&attack))
+        good_client_is_served(what, &before, is_long() ? 1000 : 200);
+    domt_attack_end(&attack, false);
+    ck_assert_uint_eq(atomic_load(&attack.refused), 0);
+    memory_stays_below(what, &before, BUFFERS + 4096 * KIB);
+    end_with_nothing_left(&before);
+}
+
+START_TEST(storms_of_connects_that_drop_leave_nothing)
+{
+    storm("drop", DOMT_ATTACK_DROP);
+}
+END_TEST
+
+START_TEST(storms_of_resets_within_a_message_leave_nothing)
+{
+    storm("half", DOMT_ATTACK_HALF);
+}
+END_TEST
+
+/* A dialogue of single bytes, each of which is echoed, that ends after `bytes` bytes both ways
+ * together: by a reset, or by FIN. */
+static void talk_until(uint32_t bytes, bool reset)
+{
+    domt_client client = {.fd = domt_connect(service.port)};
+    char byte = 'a';
+
+    for (uint32_t i = 0; i < bytes; i++) {
+        ssize_t size =
+            i % 2 == 0 ? send(client.fd, &byte, 1, MSG_NOSIGNAL) : recv(client.fd, &byte, 1, 0);
+        ck_assert_int_eq(size, 1);
+    }
+    domt_client_close(&client, reset);
+}
+
+/* A piece of a message behind which the end comes at once. */
+static void send_and_end(uint32_t bytes, bool reset)
+{
+    static const char text[256];
+    domt_client client = {.fd = domt_connect(service.port)};
+
+    ck_assert_int_eq(send(client.fd, text, bytes, MSG_NOSIGNAL), (ssize_t)bytes);
+    domt_client_close(&client, reset);
+}
+
+START_TEST(ends_at_every_byte_of_a_dialogue_leave_nothing)
+{
+    uint32_t bytes = is_long() ? 256 : 64;
+    uint32_t rounds = is_long() ? 20 : 1;
+
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
+    begin before = begin_beside_good_client();
+    for (uint32_t i = 0; i < 2 * bytes * rounds; i++) {
+        talk_until(i % bytes, i / bytes % 2 == 0);
+        send_and_end(1 + i % bytes, i / bytes % 2 == 0);
+        if (i % 16 == 0)
+            ck_assert(domt_echoes(before.good, "still here"));
+    }
+    memory_stays_below("ends at every byte", &before, BUFFERS + 2048 * KIB);
+    end_with_nothing_left(&before);
+}
+END_TEST
+
+DOMT_MAIN("abuse crowds", 300, thousands_that_say_nothing_hurt_nobody,
+          thousands_that_drip_hurt_nobody, thousands_that_say_nothing_are_closed_in_time,
+          storms_of_connects_that_drop_leave_nothing,
+          storms_of_resets_within_a_message_leave_nothing,
+          ends_at_every_byte_of_a_dialogue_leave_nothing)

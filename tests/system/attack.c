@@ -1,0 +1,350 @@
+/* The threads of attacks. Each wakes every millisecond and does the deeds that are due by then, so
+ * the load is even and leaves most of its CPU unused. */
+#include "tests/system/attack.h"
+
+#include "tests/support/crowd.h"
+
+#include <check.h>
+#include <dirent.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ADDRESSES  200u  /* different source addresses */
+#define VISITS_MAX 1024u /* visits that may wait for their echo */
+#define TICK_NS    UINT64_C(1000000)
+
+/* --- connections ------------------------------------------------------------------------------ */
+
+int domt_attack_connect(uint16_t port, uint32_t number)
+{
+    struct sockaddr_in from = {.sin_family = AF_INET};
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
+    int on = 1;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0)
+        return -1;
+    from.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1 + number % ADDRESSES);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    /* the port is chosen at the connect, so each address has all of them */
+    if (setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on) == 0 &&
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0 &&
+        bind(fd, (struct sockaddr *)&from, sizeof from) == 0 &&
+        (connect(fd, (struct sockaddr *)&to, sizeof to) == 0 || errno == EINPROGRESS))
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+static void drop(int fd, bool reset)
+{
+    domt_client client = {.fd = fd};
+
+    domt_client_close(&client, reset);
+}
+
+static bool is_connected(int fd)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+           info.tcpi_state == TCP_ESTABLISHED;
+}
+
+/* --- deeds ------------------------------------------------------------------------------------ */
+
+static const char message[DOMT_ATTACK_MESSAGE] = "a message";
+
+static void say(int fd, size_t size)
+{
+    char echo[4096];
+
+    while (recv(fd, echo, sizeof echo, MSG_DONTWAIT) > 0)
+        continue;
+    (void)send(fd, message, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void flood(int fd)
+{
+    static const char bytes[16384];
+
+    for (int i = 0; i < 4; i++) {
+        if (send(fd, bytes, sizeof bytes, MSG_NOSIGNAL | MSG_DONTWAIT) <= 0)
+            return;
+    }
+}
+
+/* Close the oldest visits whose echo is there, or that wait for too long. */
+static void end_visits(domt_attack *attack, bool all)
+{
+    char echo[DOMT_ATTACK_MESSAGE];
+
+    while (attack->waiting != attack->next) {
+        int fd = attack->fds[attack->waiting % VISITS_MAX];
+        bool is_late = attack->next - attack->waiting == VISITS_MAX;
+        if (!all && !is_late && recv(fd, echo, sizeof echo, MSG_DONTWAIT) < 0 && errno == EAGAIN)
+            return;
+        close(fd);
+        attack->waiting++;
+    }
+}
+
+static void come_and_go(domt_attack *attack)
+{
+    uint64_t made = atomic_load(&attack->made);
+    int fd = domt_attack_connect(attack->port, (uint32_t)made);
+
+    if (fd < 0) {
+        atomic_fetch_add(&attack->refused, 1);
+        return;
+    }
+    atomic_store(&attack->made, made + 1);
+    if (attack->kind == DOMT_ATTACK_DROP) {
+        drop(fd, true);
+    } else if (attack->kind == DOMT_ATTACK_HALF) {
+        (void)send(fd, message, 1 + made % (sizeof message - 1), MSG_NOSIGNAL);
+        drop(fd, true);
+    } else {
+        (void)send(fd, message, sizeof message, MSG_NOSIGNAL);
+        attack->fds[attack->next++ % VISITS_MAX] = fd;
+        end_visits(attack, false);
+    }
+}
+
+static bool comes_and_goes(const domt_attack *attack)
+{
+    return attack->kind == DOMT_ATTACK_DROP || attack->kind == DOMT_ATTACK_HALF ||
+           attack->kind == DOMT_ATTACK_VISIT;
+}
+
+static void do_deed(domt_attack *attack)
+{
+    atomic_fetch_add(&attack->deeds, 1);
+    if (comes_and_goes(attack)) {
+        come_and_go(attack);
+        return;
+    }
+    int fd = attack->fds[attack->next++ % attack->count];
+    if (fd < 0)
+        return;
+    if (attack->kind == DOMT_ATTACK_DRIP)
+        say(fd, 1);
+    else if (attack->kind == DOMT_ATTACK_TALK)
+        say(fd, sizeof message);
+    else if (attack->kind == DOMT_ATTACK_FLOOD)
+        flood(fd);
+}
+
+bool domt_attack_is_done(const domt_attack *attack)
+{
+    return comes_and_goes(attack) && attack->count != 0 &&
+           atomic_load((_Atomic uint64_t *)(uintptr_t)&attack->deeds) >= attack->count;
+}
+
+static uint64_t cpu_ns(clockid_t clock)
+{
+    struct timespec used;
+
+    clock_gettime(clock, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+static void *attack_for_long(void *attack_)
+{
+    domt_attack *attack = attack_;
+    uint64_t begin_ns = domt_monotonic_ns();
+    uint64_t begin_cpu_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+
+    /* the good client goes first where both want a CPU */
+    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10);
+    while (!atomic_load(&attack->over)) {
+        uint64_t past_ns = domt_monotonic_ns() - begin_ns;
+        uint64_t due = attack->rate != 0 ? past_ns * attack->rate / 1000000000u : UINT64_MAX;
+        for (int i = 0;
+             i < 512 && atomic_load(&attack->deeds) < due && !domt_attack_is_done(attack); i++)
+            do_deed(attack);
+        if (attack->kind == DOMT_ATTACK_VISIT)
+            end_visits(attack, false);
+        if (attack->rate != 0 || domt_attack_is_done(attack))
+            domt_sleep_ms(1);
+    }
+    atomic_store(&attack->cpu_ns, cpu_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns);
+    return NULL;
+}
+
+/* --- begin and end ---------------------------------------------------------------------------- */
+
+/* Make the connections that stay, so many at a time that the backlog holds them. */
+static void make_connections(domt_attack *attack)
+{
+    for (uint32_t i = 0; i < attack->count; i++) {
+        attack->fds[i] = domt_attack_connect(attack->port, i);
+        if (attack->fds[i] < 0) {
+            atomic_fetch_add(&attack->refused, 1);
+            continue;
+        }
+        atomic_fetch_add(&attack->made, 1);
+        for (int tries = 0; !attack->is_fast && !is_connected(attack->fds[i]) && tries < 2000;
+             tries++)
+            domt_sleep_ms(1);
+        if (attack->kind == DOMT_ATTACK_SAID)
+            say(attack->fds[i], sizeof message);
+        if (i % 64 == 63)
+            domt_sleep_ms(1);
+    }
+}
+
+void domt_attack_begin(domt_attack *attack)
+{
+    uint32_t places = comes_and_goes(attack) ? VISITS_MAX : attack->count;
+
+    attack->fds = calloc(places + 1, sizeof *attack->fds);
+    ck_assert_ptr_nonnull(attack->fds);
+    if (attack->kind == DOMT_ATTACK_NONE)
+        return;
+    if (!comes_and_goes(attack))
+        make_connections(attack);
+    ck_assert_int_eq(pthread_create(&attack->thread, NULL, attack_for_long, attack), 0);
+}
+
+void domt_attack_end(domt_attack *attack, bool reset)
+{
+    if (attack->kind != DOMT_ATTACK_NONE) {
+        atomic_store(&attack->over, true);
+        ck_assert_int_eq(pthread_join(attack->thread, NULL), 0);
+        if (comes_and_goes(attack)) {
+            end_visits(attack, true);
+        } else {
+            for (uint32_t i = 0; i < attack->count; i++)
+                drop(attack->fds[i], reset);
+        }
+    }
+    free(attack->fds);
+}
+
+/* --- the good client -------------------------------------------------------------------------- */
+
+static int by_size(const void *one, const void *other)
+{
+    uint64_t a = *(const uint64_t *)one;
+    uint64_t b = *(const uint64_t *)other;
+
+    return (a > b) - (a < b);
+}
+
+static bool round_trip(int fd, char seed)
+{
+    char bytes[DOMT_ATTACK_MESSAGE];
+    char back[DOMT_ATTACK_MESSAGE];
+    size_t have = 0;
+
+    memset(bytes, seed, sizeof bytes);
+    if (send(fd, bytes, sizeof bytes, MSG_NOSIGNAL) != (ssize_t)sizeof bytes)
+        return false;
+    while (have < sizeof back) {
+        ssize_t size = recv(fd, back + have, sizeof back - have, 0);
+        if (size < 0 && errno == EINTR)
+            continue;
+        if (size <= 0)
+            return false;
+        have += (size_t)size;
+    }
+    return memcmp(bytes, back, sizeof back) == 0;
+}
+
+domt_good domt_good_run(int fd, uint32_t count, uint32_t period_us)
+{
+    uint64_t *took_ns = calloc(count, sizeof *took_ns);
+    uint64_t begin_ns = domt_monotonic_ns();
+    uint64_t begin_cpu_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+    domt_good good = {0};
+
+    ck_assert_ptr_nonnull(took_ns);
+    for (uint32_t i = 0; i < count && good.failed == 0; i++) {
+        uint64_t due_ns = begin_ns + i * UINT64_C(1000) * period_us;
+        uint64_t now_ns = domt_monotonic_ns();
+        if (due_ns > now_ns) {
+            const struct timespec pause = {.tv_nsec = (long)(due_ns - now_ns)};
+            (void)nanosleep(&pause, NULL);
+        }
+        now_ns = domt_monotonic_ns();
+        good.failed += !round_trip(fd, (char)i);
+        took_ns[i] = domt_monotonic_ns() - now_ns;
+    }
+    good.cpu = (double)(cpu_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns) /
+               (double)(domt_monotonic_ns() - begin_ns);
+    qsort(took_ns, count, sizeof *took_ns, by_size);
+    good.p50_ms = (double)took_ns[count / 2] / 1e6;
+    good.p99_ms = (double)took_ns[count - 1 - count / 100] / 1e6;
+    good.worst_ms = (double)took_ns[count - 1] / 1e6;
+    free(took_ns);
+    return good;
+}
+
+/* --- the service ------------------------------------------------------------------------------ */
+
+static uint32_t profiles_in(const char *text)
+{
+    uint32_t count = 0;
+
+    for (const char *at = strstr(text, "\nchannels closed "); at != NULL;
+         at = strstr(at + 1, "\nchannels closed "))
+        count++;
+    return count;
+}
+
+uint64_t domt_service_connections(domt_service *service)
+{
+    domt_service_read_error(service);
+    uint32_t before = profiles_in(service->error);
+    uint64_t until_ns = domt_monotonic_ns() + UINT64_C(5000000000);
+    domt_service_signal(service, SIGUSR1);
+    while (profiles_in(service->error) == before) {
+        ck_assert_msg(domt_monotonic_ns() < until_ns, "no profile");
+        domt_sleep_ms(5);
+        domt_service_read_error(service);
+    }
+    return domt_service_count(service, "channels opened") -
+           domt_service_count(service, "channels closed");
+}
+
+uint32_t domt_service_descriptors(const domt_service *service)
+{
+    char path[64];
+    uint32_t count = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)service->pid);
+    DIR *entries = opendir(path);
+    ck_assert_ptr_nonnull(entries);
+    while (readdir(entries) != NULL)
+        count++;
+    closedir(entries);
+    return count;
+}
+
+void domt_service_is_left_with(domt_service *service, uint64_t connections, uint32_t descriptors,
+                               uint32_t ms)
+{
+    uint64_t until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
+
+    while (domt_service_descriptors(service) != descriptors) {
+        ck_assert_msg(domt_monotonic_ns() < until_ns, "%u descriptors instead of %u",
+                      domt_service_descriptors(service), descriptors);
+        domt_sleep_ms(5);
+    }
+    uint64_t left = domt_service_connections(service);
+    ck_assert_msg(left == connections, "%llu connections are left", (unsigned long long)left);
+}
