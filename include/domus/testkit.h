@@ -1,11 +1,12 @@
 /* A test kit: a whole system in one OS thread, on virtual time, in an order that a seed picks.
  *
  * The system has as many threads as its configuration says, but they are simulated: no OS thread is
- * made, no ring, no socket, and nothing sleeps. A step is one phase of one thread: io, channels, or
- * state, in which each actor that was ready has one run. The thread that moves next is drawn from
- * the seed, and nothing else is left to chance: the same seed and the same calls give the same run,
- * byte for byte in its trace, on every machine. Another seed gives another interleaving, so a test
- * that runs for many seeds meets the races that a real machine shows once a month:
+ * made, no ring of the kernel, no socket, and nothing sleeps. A step is one phase of one thread:
+ * io, channels, or state, in which each actor that was ready has one run. The thread that moves
+ * next is drawn from the seed, and nothing else is left to chance: the same seed and the same calls
+ * give the same run, byte for byte in its trace, on every machine. Another seed gives another
+ * interleaving, so a test that runs for many seeds meets the races that a real machine shows once a
+ * month:
  *
  *     static int test(uint64_t seed, void *context) { ... a kit of this seed, 0 when all is well }
  *
@@ -22,9 +23,11 @@
  * as long as there is memory, until the test expects it, and sends, asks and replies what the test
  * tells it to.
  *
- * A kit has no listeners (domus_serve() answers -ENOENT), no blocking work (-EOPNOTSUPP) and no
- * deadlines of phases (a phase takes no time). Actors must not block, read clocks of their own or
- * draw chance of their own; else the same seed is another run.
+ * Channels work as in a real system, in a simulated network that the test can make slow and
+ * unreliable; scripted peers are the other side (domus/testkit_net.h). A descriptor of the kernel
+ * means nothing there, so domus_watch_fd() answers -EOPNOTSUPP. A kit has no blocking work
+ * (-EOPNOTSUPP) and no deadlines of phases (a phase takes no time). Actors must not block, read
+ * clocks of their own or draw chance of their own; else the same seed is another run.
  *
  * Thread-safety of all functions here: one thread at a time for each kit and its probes; never from
  * a handler (-EBUSY, or nothing happens). Kits know nothing of each other. */
@@ -57,10 +60,12 @@ typedef struct domus_probe domus_probe;
 #define DOMUS_TESTKIT_TEXT_MAX 512u
 
 /* Make a kit; its system runs as after domus_system_start(). `config` is copied; NULL: the
- * defaults. These parts of it have an effect: system.threads, the limits of scheduler and shutdown,
- * and scheduler.steal except min_run_ns and patience. io, listeners, and the keys that tune real
- * threads (system.cpus, scheduler.ioRatio, idle) have none. To meet finer interleavings, set
- * scheduler.messages_per_run_max low: 1 is the least.
+ * defaults. Most of it has an effect. These parts have none: io.backend, memory, the keys that tune
+ * real threads (system.cpus, scheduler.ioRatio, idle, steal.minRun, steal.patience), stalls, and
+ * the socket options that no simulated socket has. If the numbers of io.buffers or of io's entries
+ * are the defaults, small ones take their place (64 buffers of 256 bytes, 64 entries and 256
+ * completions), so that streams come in many pieces and queues fill. To meet finer interleavings,
+ * set scheduler.messages_per_run_max low: 1 is the least.
  *
  * Ownership: the caller's, until domus_testkit_free().
  * Returns 0; -EINVAL (`error` has one line, as of domus_config_check()); -ENOMEM. */
@@ -100,7 +105,7 @@ DOMUS_API uint64_t domus_testkit_now_ns(const domus_testkit *kit);
  * its steps are drawn from the seed too. Afterwards there are no steps; profile, trace and what
  * probes have received can still be looked at.
  *
- * Returns how many channels were reset: always 0 here. */
+ * Returns how many channels were reset, as domus_system_stop() does. */
 DOMUS_API int domus_testkit_stop(domus_testkit *kit);
 
 /* The trace: one line for each step that did something, and for each message that a probe received:

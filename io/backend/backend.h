@@ -90,11 +90,14 @@ typedef struct domi_sockets {
     int (*wake_open)(void *ring);
     void (*wake)(void *ring, int fd);
     void (*wake_wait)(void *ring, int fd, uint64_t timeout_ns);
+    /* Let a thread that has nothing better to do wait for about this time. */
+    void (*pause)(void *ring, uint64_t ns);
 } domi_sockets;
 
 typedef struct domi_backend {
     const char *name;            /* as the key io.backend and the log have it */
     const domi_sockets *sockets; /* the calls for sockets, which no ring sees */
+    bool is_simulated;           /* descriptors of the kernel mean nothing to it */
 
     /* Make a ring with room for `io.buffers.count` provided buffers, of which none is given yet.
      * Returns 0; on failure a negative errno, and one line in `error` that says what is missing and

@@ -124,6 +124,17 @@ static void sockets_wake_wait(void *ring, int fd, uint64_t timeout_ns)
         (void)eventfd_read(fd, &wakes);
 }
 
+static void sockets_pause(void *ring, uint64_t ns)
+{
+    const struct timespec time = {
+        .tv_sec = (time_t)(ns / 1000000000u),
+        .tv_nsec = (long)(ns % 1000000000u),
+    };
+
+    (void)ring;
+    (void)ppoll(NULL, 0, &time, NULL);
+}
+
 const domi_sockets domi_kernel_sockets = {
     .socket = sockets_socket,
     .bind = sockets_bind,
@@ -139,4 +150,5 @@ const domi_sockets domi_kernel_sockets = {
     .wake_open = sockets_wake_open,
     .wake = sockets_wake,
     .wake_wait = sockets_wake_wait,
+    .pause = sockets_pause,
 };

@@ -188,7 +188,7 @@ int domus_watch_fd(domus_stack *stack, int fd, uint32_t events, domus_fd_watch *
 
     if (fd < 0)
         return -EBADF;
-    if (io == NULL || io->backend->poll_once == NULL)
+    if (io == NULL || io->backend->poll_once == NULL || io->backend->is_simulated)
         return -EOPNOTSUPP;
     /* a thief may not look into home's io: home tells the actor later */
     if (!is_lent && io->failed != 0)

@@ -10,11 +10,10 @@
 #include "io/connectors/connect.h"
 
 #include <errno.h>
-#include <poll.h>
 
 /* The wait between two tries when the kernel has no room; without it the loop would ask without a
  * pause. */
-#define REFUSED_WAIT_MS 1
+#define REFUSED_WAIT_NS UINT64_C(1000000)
 
 void domi_io_arm_wake(domi_io *io, bool again)
 {
@@ -36,7 +35,7 @@ static void enter_failed(domi_io *io, int error)
     domi_counter_add(&io->counters.enters_refused, 1);
     io->refusals++;
     if (!io->backend->ready(io->ring)) /* otherwise the next reap makes room */
-        (void)poll(NULL, 0, REFUSED_WAIT_MS);
+        io->backend->sockets->pause(io->ring, REFUSED_WAIT_NS);
 }
 
 void domi_io_enter(domi_io *io, uint32_t min_complete, uint64_t timeout_ns)

@@ -1,5 +1,6 @@
-/* The inside of the test kit: the data of its simulated threads (steps.c), its trace (trace.c) and
- * its probes (probe.c, expect.c). domus/testkit.h has the functions that users call.
+/* The inside of the test kit: the data of its simulated threads (steps.c), its trace (trace.c), its
+ * probes (probe.c, expect.c), and its network (runtime/network) with scripted peers (peer.c,
+ * peer_expect.c). domus/testkit.h and domus/testkit_net.h have the functions that users call.
  *
  * All of it runs in the one thread that uses the kit. */
 #ifndef DOMI_RUNTIME_TESTKIT_KIT_H
@@ -7,10 +8,12 @@
 
 #include "base/fifo.h"
 #include "base/random.h"
+#include "runtime/network/network.h"
 #include "runtime/system/system.h"
 #include "runtime/testkit/who.h"
 
 #include <domus/testkit.h>
+#include <domus/testkit_net.h>
 
 /* The next step of a simulated thread. */
 typedef enum domi_step {
@@ -30,6 +33,7 @@ typedef enum domi_step {
 typedef struct domi_kit_thread {
     domi_step next;    /* the step that the thread takes next */
     bool woken;        /* the thread was woken while it slept */
+    bool refused;      /* the ring took no operations as the thread fell asleep, so it goes on */
     uint64_t until_ns; /* if the thread sleeps: when its next timer is due; UINT64_MAX: never */
     uint64_t counts[DOMI_TRACE_COUNTS]; /* the thread's counters after its last step */
 } domi_kit_thread;
@@ -48,6 +52,9 @@ typedef struct domi_trace_line {
     uint64_t now_ns;        /* the kit's time at the step */
     const char *what;       /* a thread's phase, or the kind of message that a probe received */
     bool of_probe;          /* the line is of a probe, not of a thread */
+    bool of_net;            /* the line is of a connection, which `number` names */
+    uint8_t side;           /* the side of the connection that it tells of: 1 has accepted it */
+    uint64_t amount;        /* bytes, or a port; 0: none */
     uint32_t number;        /* the number of the thread or the probe */
     const domus_type *type; /* the type that a probe received; NULL: its ask failed with `error` */
     int error;              /* the negative errno of a failed ask */
@@ -115,6 +122,10 @@ struct domus_testkit {
     domi_trace trace;                   /* the last steps, for a failure's report */
     domus_probe *probes;                /* the newest first */
     uint32_t probe_count;               /* probes that were made */
+    domi_net *net;                      /* the network of the system and of all peers */
+    domus_peer *peers;                  /* the newest first */
+    uint32_t peer_count;                /* peers that were made */
+    domus_peer_listener *listeners;     /* the newest first */
     char error[DOMUS_TESTKIT_TEXT_MAX]; /* what failed, NUL-terminated */
 };
 

@@ -16,11 +16,14 @@
 #include "base/check.h"
 #include "house/dispatch/invariants.h"
 #include "house/dispatch/manage.h"
+#include "io/completions/ring.h"
 #include "runtime/loop/loop.h"
 #include "runtime/loop/park.h"
 #include "runtime/loop/state_phase.h"
 #include "runtime/loop/steal.h"
 #include "runtime/loop/work.h"
+#include "runtime/network/events.h"
+#include "runtime/network/ring.h"
 #include "runtime/outside/blocking.h"
 #include "runtime/outside/detached.h"
 #include "runtime/system/log.h"
@@ -44,7 +47,8 @@ static bool can_move(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
 
     switch (thread->next) {
     case DOMI_STEP_SLEEP:
-        return thread->woken || now_ns >= thread->until_ns;
+        return thread->woken || thread->refused || now_ns >= thread->until_ns ||
+               domi_net_ring_is_due(kit->system->threads[index].io.ring);
     case DOMI_STEP_END: /* as in thread_life.c: actors are ended when no thread runs any more */
         return kit->left_loops == kit->system->count;
     case DOMI_STEP_NONE:
@@ -75,6 +79,8 @@ static void hold_nothing_left(const domus_testkit *kit)
         if (kit->steps % CHECK_HOUSES_EVERY == 0)
             domi_manager_check_houses(&kit->system->threads[i].manager);
     }
+    if (kit->steps % CHECK_HOUSES_EVERY == 0)
+        domi_net_check(kit->net);
 }
 
 static void draw_lag(domus_testkit *kit)
@@ -112,6 +118,7 @@ static uint32_t draw_thread(domus_testkit *kit)
 
 static void wake_up(domus_testkit *kit, uint32_t index)
 {
+    domi_net_ring_wake(kit->system->threads[index].io.ring);
     domi_thread_rest_end(&kit->system->threads[index], kit->threads[index].until_ns);
     kit->threads[index].next = DOMI_STEP_IO;
 }
@@ -132,6 +139,8 @@ static void rest_until_due(domus_testkit *kit, uint32_t index)
         state->woken = false;
         /* a real thread sleeps at most until `capped_ns`; here that would only cost steps */
         state->until_ns = domi_thread_due_ns(thread);
+        domi_io_enter(&thread->io, 0, 0); /* the begin of the enter in which it sleeps */
+        state->refused = thread->io.refusals != 0;
     } else {
         state->next = thread->stealing.loan != NULL ? DOMI_STEP_LOAN : DOMI_STEP_IO;
     }
@@ -177,6 +186,7 @@ bool domi_testkit_step(domus_testkit *kit)
 {
     if (kit->stepping)
         return false;
+    domi_net_advance(kit->net, domi_clock_now(&kit->system->clock));
     uint32_t index = draw_thread(kit);
     if (index == UINT32_MAX) {
         hold_nothing_left(kit);
@@ -200,11 +210,11 @@ bool domi_testkit_step(domus_testkit *kit)
 
 /* --- time ------------------------------------------------------------------------------------ */
 
-/* Returns when the next timer of a sleeping thread is due; UINT64_MAX: never. Called only when all
- * threads sleep or have ended. */
+/* Returns when the next timer of a sleeping thread is due, or something happens in the network;
+ * UINT64_MAX: never. Called only when all threads sleep or have ended. */
 static uint64_t next_due(const domus_testkit *kit)
 {
-    uint64_t due_ns = UINT64_MAX;
+    uint64_t due_ns = domi_net_due_ns(kit->net);
 
     for (uint32_t i = 0; i < kit->system->count; i++) {
         const domi_kit_thread *thread = &kit->threads[i];
@@ -261,6 +271,7 @@ int domi_testkit_pass(domus_testkit *kit, bool (*is_done)(const void *context), 
 
     kit->steps_here = 0;
     for (;;) {
+        domi_net_advance(kit->net, domi_clock_now(clock));
         if (is_done != NULL && is_done(context))
             return 0;
         if (domi_testkit_step(kit)) {

@@ -2,8 +2,10 @@
  * steps.c. */
 #include "base/memory.h"
 #include "runtime/control/system_life.h"
+#include "runtime/network/connection.h"
+#include "runtime/network/ring.h"
+#include "runtime/testkit/peer.h"
 #include "runtime/testkit/probe.h"
-#include "runtime/testkit/ring.h"
 #include "runtime/testkit/steps.h"
 #include "runtime/testkit/trace.h"
 
@@ -13,9 +15,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Copy the user's configuration and change it for a simulation: small rings (they stay empty), no
- * pinning, no spinning (the clock stands still during a step), and phases that end without a
- * deadline. */
+#define BUFFERS            64u  /* receive buffers of a thread, */
+#define BUFFER_BYTES       256u /* and their size, so that a stream comes in many pieces */
+#define RING_ENTRIES       64u
+#define COMPLETION_ENTRIES 256u
+
+/* Makes another seed of the kit's, so that the network does not draw what the scheduler draws. */
+#define NET_SEED UINT64_C(0x6e6574776f726b73)
+
+/* Copy the user's configuration and change it for a simulation: no pinning, no spinning (the clock
+ * stands still during a step), phases that end without a deadline, and small buffers unless the
+ * user has chosen their number. */
 static void adapt_config(const domus_config *config, domus_config *ret_config)
 {
     domus_config preset;
@@ -28,11 +38,29 @@ static void adapt_config(const domus_config *config, domus_config *ret_config)
     ret_config->system.cpus = "none";
     ret_config->scheduler.io_ratio = 100;
     ret_config->scheduler.idle.spin_ns = 0;
-    ret_config->io = preset.io;
-    ret_config->io.buffers.count = 16;
-    ret_config->io.buffers.size_bytes = 256;
-    ret_config->listeners = NULL;
-    ret_config->listener_count = 0;
+    if (ret_config->io.buffers.count == preset.io.buffers.count &&
+        ret_config->io.buffers.size_bytes == preset.io.buffers.size_bytes) {
+        ret_config->io.buffers.count = BUFFERS;
+        ret_config->io.buffers.size_bytes = BUFFER_BYTES;
+    }
+    if (ret_config->io.completion_entries == preset.io.completion_entries &&
+        ret_config->io.ring_entries == preset.io.ring_entries) {
+        ret_config->io.ring_entries = RING_ENTRIES;
+        ret_config->io.completion_entries = COMPLETION_ENTRIES;
+    }
+}
+
+/* Make the parts of a kit but its system. Returns false if there is no memory. */
+static bool make_parts(domus_testkit *kit, uint32_t threads, uint64_t seed)
+{
+    kit->threads = domi_memory_new(threads * sizeof kit->threads[0]);
+    kit->net = domi_net_new(seed ^ NET_SEED, DOMUS_TESTKIT_START_NS);
+    if (kit->threads == NULL || kit->net == NULL || domi_trace_init(&kit->trace) != 0)
+        return false;
+    kit->net->note = domi_trace_note_net;
+    kit->net->note_context = kit;
+    domi_random_init(&kit->random, seed);
+    return true;
 }
 
 int domus_testkit_new(const domus_config *config, uint64_t seed, char *error, size_t error_size,
@@ -46,27 +74,26 @@ int domus_testkit_new(const domus_config *config, uint64_t seed, char *error, si
         return result;
     adapt_config(config, &own);
     kit = domi_memory_new(sizeof *kit);
-    if (kit != NULL)
-        kit->threads = domi_memory_new(own.system.threads * sizeof kit->threads[0]);
-    if (kit == NULL || kit->threads == NULL || domi_trace_init(&kit->trace) != 0) {
+    if (kit == NULL || !make_parts(kit, own.system.threads, seed)) {
         if (error_size != 0)
             snprintf(error, error_size, "no memory for a test kit");
         domus_testkit_free(kit);
         return -ENOMEM;
     }
     kit->simulator = (domi_simulator){
-        .backend = &domi_testkit_ring,
+        .backend = &domi_backend_net,
         .start_ns = DOMUS_TESTKIT_START_NS,
         .thread_hooks = &domi_hooks_of_testkit,
         .wait = domi_testkit_wait,
     };
-    domi_random_init(&kit->random, seed);
+    domi_net *before = domi_net_open_rings_in(kit->net);
     result = domi_system_new(&own, &kit->simulator, error, error_size, &kit->system);
     if (result == 0) {
         result = domus_system_start(kit->system);
         if (result != 0 && error_size != 0)
             snprintf(error, error_size, "%s", domus_system_error(kit->system));
     }
+    (void)domi_net_open_rings_in(before);
     if (result != 0) {
         domus_testkit_free(kit);
         return result;
@@ -86,6 +113,10 @@ void domus_testkit_free(domus_testkit *kit)
         kit->probes = probe->next;
         domi_probe_free(probe);
     }
+    if (kit->net != NULL)
+        kit->net->note = NULL; /* the trace needs the system */
+    domi_peers_free(kit);
+    domi_net_free(kit->net);
     domi_trace_fini(&kit->trace);
     domi_memory_free(kit->threads);
     domi_memory_free(kit);

@@ -107,7 +107,7 @@ void domi_trace_note_step(domus_testkit *kit, uint32_t index, const char *phase)
         domi_trace_line *line = line_new(kit);
 
         line->what = phase;
-        line->of_probe = false;
+        line->of_probe = line->of_net = false;
         line->number = index;
         line->actor_count = trace->actor_count;
         memcpy(line->actors, trace->actors, sizeof line->actors);
@@ -126,9 +126,22 @@ void domi_trace_note_probe(domus_testkit *kit, uint32_t number, const char *kind
 
     line->what = kind;
     line->of_probe = true;
+    line->of_net = false;
     line->number = number;
     line->type = type;
     line->error = error;
+}
+
+void domi_trace_note_net(void *kit, const domi_net_note *note)
+{
+    domi_trace_line *line = line_new(kit);
+
+    line->what = note->what;
+    line->of_probe = false;
+    line->of_net = true;
+    line->number = (uint32_t)note->connection;
+    line->side = note->side;
+    line->amount = note->amount;
 }
 
 /* --- writing it out -------------------------------------------------------------------------- */
@@ -172,12 +185,25 @@ static void put_actors(writer *out, const domi_trace_line *line)
         put_text(out, ", %u more", line->actor_count - DOMI_TRACE_ACTORS);
 }
 
+/* Write what a connection did: `>` goes to the side that has accepted it. */
+static void put_connection(writer *out, const domi_trace_line *line)
+{
+    put_text(out, " connection %u %s %s", line->number, line->side == 1 ? ">" : "<", line->what);
+    if (line->amount != 0)
+        put_text(out, " %" PRIu64, line->amount);
+    put_text(out, "\n");
+}
+
 static void put_line(writer *out, const domi_trace_line *line)
 {
     const char *mark = ": ";
 
     put_text(out, "%" PRIu64 " %" PRIu64 ".%09" PRIu64, line->step, line->now_ns / NS_PER_S,
              line->now_ns % NS_PER_S);
+    if (line->of_net) {
+        put_connection(out, line);
+        return;
+    }
     if (line->of_probe) {
         put_text(out, " probe %u receives the %s", line->number, line->what);
         if (line->type != NULL)

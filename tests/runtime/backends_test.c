@@ -4,7 +4,7 @@
  * A table of operations is looked at as an array of pointers. Its size is asserted, so a new
  * operation needs a name here, and then an entry in each backend. */
 #include "io/backend/backend.h"
-#include "runtime/testkit/ring.h"
+#include "runtime/network/ring.h"
 #include "tests/runtime/stepped.h"
 #include "tests/support/fake_backend.h"
 #include "tests/support/suite.h"
@@ -42,12 +42,13 @@ static const entry calls[] = {
     ENTRY(domi_sockets, connect), ENTRY(domi_sockets, accept),     ENTRY(domi_sockets, shutdown),
     ENTRY(domi_sockets, close),   ENTRY(domi_sockets, option_get), ENTRY(domi_sockets, option_set),
     ENTRY(domi_sockets, ioctl),   ENTRY(domi_sockets, address),    ENTRY(domi_sockets, wake_open),
-    ENTRY(domi_sockets, wake),    ENTRY(domi_sockets, wake_wait),
+    ENTRY(domi_sockets, wake),    ENTRY(domi_sockets, wake_wait),  ENTRY(domi_sockets, pause),
 };
 
-static_assert(sizeof(domi_backend) ==
-                  sizeof(const char *) + sizeof entries / sizeof entries[0] * sizeof(void *),
-              "the name, and each operation");
+static_assert(sizeof(domi_backend) == sizeof(const char *) +
+                                          sizeof entries / sizeof entries[0] * sizeof(void *) +
+                                          sizeof(void *),
+              "the name, each operation, and is_simulated with its padding");
 
 static_assert(sizeof(domi_sockets) == sizeof calls / sizeof calls[0] * sizeof(void *), "each call");
 
@@ -75,8 +76,8 @@ START_TEST(each_backend_has_each_operation)
     check_backend(&domi_backend_uring, NULL);
     check_backend(&domi_backend_epoll, NULL);
     check_backend(&domt_fake_backend, NULL);
-    /* no watches of descriptors, and no datagrams, in the test kit and in the stepped system */
-    check_backend(&domi_testkit_ring, "poll_once receive_datagrams send_datagram");
+    check_backend(&domi_backend_net, "receive_datagrams send_datagram");
+    /* no watches of descriptors, and no datagrams, in the stepped system */
     check_backend(&domt_stepped_ring, "poll_once receive_datagrams send_datagram");
 }
 END_TEST

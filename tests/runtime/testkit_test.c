@@ -340,7 +340,8 @@ START_TEST(a_kit_takes_what_counts_of_a_configuration)
     domus_system *system = domus_testkit_system(kit);
     ck_assert_uint_eq(domus_system_threads(system), 5);
     ck_assert_uint_eq(domus_system_config(system)->scheduler.mailbox_max, 16);
-    ck_assert_int_eq(domus_serve(system, "web", &store, NULL, NULL), -ENOENT);
+    ck_assert_int_eq(domus_serve(system, "web", &store, NULL, NULL), -EINVAL); /* a state actor */
+    ck_assert_int_eq(domus_serve(system, "wide", &store, NULL, NULL), -ENOENT);
     ck_assert_int_eq(domus_system_start(system), -EALREADY);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     domus_testkit_free(kit);

@@ -30,7 +30,7 @@ static const struct layer {
 } layers[] = {
     {"house", {"message", "conversation", "family", "directory", "dispatch"}},
     {"io", {"backend", "resources", "channels", "acceptors", "connectors", "completions"}},
-    {"runtime", {"os", "system", "outside", "loop", "control", "testkit"}},
+    {"runtime", {"os", "network", "system", "outside", "loop", "control", "testkit"}},
 };
 #define LAYERS_COUNT (sizeof layers / sizeof layers[0])
 

@@ -1,0 +1,200 @@
+/* The simulated network of a test kit (domus/testkit.h), and the scripted peers in it.
+ *
+ * In a kit, domus_serve(), domus_listen() and domus_connect() work, between actors of the system
+ * and with peers that the test drives, over IPv4, IPv6 and Unix sockets (also abstract ones). No
+ * socket of the kernel is made: bytes travel on the virtual clock, and everything that chance
+ * decides is drawn from the seed of the kit. One network is all there is: any address can be
+ * listened at and connected from, and the system and all peers see the same one.
+ *
+ *     domus_peer *client;
+ *     domus_peer_connect(kit, "127.0.0.1:80", NULL, &client);
+ *     domus_peer_send(client, "hello\n", 6);
+ *     domus_peer_expect(client, "hello\n", 6, DOMUS_SECOND);
+ *     domus_peer_finish(client);
+ *     domus_peer_expect_end(client, DOMUS_SECOND);
+ *
+ * A peer reads what arrives at once, unless it is paused, and keeps it until the test expects it.
+ *
+ * Without faults the network is perfect: a connect is answered and bytes arrive at once, each side
+ * buffers DOMUS_NET_BUFFER_BYTES, and an error happens only where somebody causes it. Faults
+ * (domus_net_faults) make it slow, small and unreliable, by the seed.
+ *
+ * Every byte is accounted for: it was received, was thrown away by a reset or by a reader that had
+ * gone, or is still in the network (domus_net_totals, domus_peer_counts).
+ *
+ * Thread-safety, as of domus/testkit.h: one thread at a time for each kit and its peers; never from
+ * a handler (-EBUSY, or nothing happens). */
+#ifndef DOMUS_TESTKIT_NET_H
+#define DOMUS_TESTKIT_NET_H
+
+#include <domus/endpoint.h>
+#include <domus/testkit.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bytes of a send buffer and of a receive buffer if nothing else was said. */
+#define DOMUS_NET_BUFFER_BYTES 65536u
+
+/* A probability of 1, in the unit of domus_net_faults. */
+#define DOMUS_NET_ALWAYS 1000000u
+
+/* The faults of a network. Zeroed: none, and everything takes no time.
+ *
+ * Probabilities are those of one try, in millionths. Faults of a connection are drawn when it
+ * begins, and others when they might happen. They hit sockets of the system; those of peers have
+ * none of the faults of calls and rings. */
+typedef struct domus_net_faults {
+    /* The time that bytes, ends, resets and connects take in one direction, drawn for each between
+     * these bounds. Bytes of one stream never overtake each other. */
+    uint64_t latency_min_ns;
+    uint64_t latency_max_ns;
+    uint64_t bandwidth_bytes;      /* bytes a second in one direction; 0: no bound */
+    uint32_t send_buffer_bytes;    /* of sockets made later; 0: DOMUS_NET_BUFFER_BYTES */
+    uint32_t receive_buffer_bytes; /* of sockets made later; 0: DOMUS_NET_BUFFER_BYTES */
+    uint32_t short_writes;         /* a send takes fewer bytes than there is room for */
+    uint32_t short_reads;          /* a receive brings fewer bytes than have arrived */
+    /* A connection is reset when a certain byte of one direction would arrive, for each direction.
+     * The byte is drawn below the second number; 0: before the first byte. */
+    uint32_t resets;
+    uint32_t reset_within_bytes;
+    /* One direction of a connection ends before a certain byte, and a byte behind that end causes a
+     * reset. The byte is drawn below the second number; 0: before the first byte. */
+    uint32_t ends;
+    uint32_t end_within_bytes;
+    uint32_t refusals;       /* a connect is refused, although somebody listens */
+    uint32_t no_buffers;     /* a receive ends with -ENOBUFS */
+    uint32_t no_memory;      /* a new socket or an accept fails with -ENOBUFS or -ENOMEM */
+    uint32_t no_descriptors; /* a new socket or an accept fails with -EMFILE */
+    uint32_t overflows;      /* the completion queue overflows: a multishot operation ends */
+    uint32_t refused_enters; /* the ring takes no operations: -EBUSY, -EAGAIN or -ENOMEM */
+} domus_net_faults;
+
+/* Bytes of all streams of the network so far. At any time
+ * sent == received + lost + in_flight. */
+typedef struct domus_net_totals {
+    uint64_t connections; /* connects that were begun */
+    uint64_t sent;        /* bytes that sockets have taken from their senders */
+    uint64_t received;    /* bytes that receivers have got */
+    uint64_t lost;        /* bytes thrown away by resets, or because the receiver had gone */
+    uint64_t in_flight;   /* bytes in buffers or on their way now */
+    uint32_t descriptors; /* sockets of the system that are open now, with the wakes of threads */
+} domus_net_totals;
+
+/* Set the faults from now on. NULL: none. Returns 0; -EINVAL if a probability is above 1 or a bound
+ * below its counterpart; -EBUSY. */
+DOMUS_API int domus_testkit_net_set(domus_testkit *kit, const domus_net_faults *faults);
+
+DOMUS_API domus_net_totals domus_testkit_net_totals(const domus_testkit *kit);
+
+/* Break the link between two machines, or (`broken` false) let it work again. Ports are ignored,
+ * and NULL stands for every machine. Bytes, ends, resets and connects that are on their way wait,
+ * and go on when the link works. At most 16 links can be broken at a time. Returns 0; -ENOSPC;
+ * -ENOENT when such a link was not broken; -EBUSY. */
+DOMUS_API int domus_testkit_net_part(domus_testkit *kit, const domus_endpoint *one,
+                                     const domus_endpoint *other, bool broken);
+
+/* --- peers ----------------------------------------------------------------------------------- */
+
+typedef struct domus_peer domus_peer;
+typedef struct domus_peer_listener domus_peer_listener;
+
+typedef struct domus_peer_counts {
+    uint64_t sent;      /* bytes that the peer's socket has taken */
+    uint64_t unsent;    /* bytes that wait in the peer, because the socket is full */
+    uint64_t delivered; /* of those sent: bytes that the other side has received */
+    uint64_t lost;      /* of those sent: bytes thrown away */
+    uint64_t received;  /* bytes that the peer has received */
+    uint64_t missed; /* bytes that the other side has sent to the peer, and that were thrown away */
+} domus_peer_counts;
+
+/* Begin to connect a peer to `to`: "127.0.0.1:80", "[::1]:80", "unix:/run/a", "unix:@name". `from`
+ * is the peer's own endpoint, whose port may be 0; NULL: the network chooses one.
+ *
+ * Ownership: the kit's, until domus_testkit_free().
+ * Returns 0: the connect is under way, and what is sent meanwhile follows it; -EINVAL for a text
+ * that is no endpoint; -EADDRINUSE; -ENOMEM; -EBUSY. */
+DOMUS_API int domus_peer_connect(domus_testkit *kit, const char *to, const char *from,
+                                 domus_peer **ret_peer);
+
+/* Let the test listen at `at`. With port 0 the network chooses one. A `backlog` of 0 stands for
+ * 128. Returns 0; -EINVAL; -EADDRINUSE; -ENOMEM; -EBUSY. */
+DOMUS_API int domus_peer_listen(domus_testkit *kit, const char *at, uint32_t backlog,
+                                domus_peer_listener **ret_listener);
+
+/* The endpoint at which it listens. */
+DOMUS_API domus_endpoint domus_peer_listener_endpoint(const domus_peer_listener *listener);
+
+/* Stop listening. Connections that nobody has accepted are reset. */
+DOMUS_API void domus_peer_listener_close(domus_peer_listener *listener);
+
+/* Take the next connection that comes, within this time. Returns 0; -ETIMEDOUT; -ENOMEM; -EBUSY. */
+DOMUS_API int domus_peer_accept(domus_peer_listener *listener, uint64_t within_ns,
+                                domus_peer **ret_peer);
+
+/* Wait until the connect was answered. Returns 0; -ECONNREFUSED and other errors of connect(2);
+ * -ETIMEDOUT, also when there was no answer in that time. */
+DOMUS_API int domus_peer_expect_connected(domus_peer *peer, uint64_t within_ns);
+
+/* Send bytes, which are copied. Bytes that the socket does not take wait in the peer, without a
+ * bound. Returns 0; -EPIPE after a finish, close or reset of either side; -ENOMEM; -EBUSY. */
+DOMUS_API int domus_peer_send(domus_peer *peer, const void *data, size_t size);
+
+/* Take steps and let time pass until the peer has `size` bytes; then take them, and compare.
+ * Returns 0; -EBADMSG when other bytes came (they stay); -ETIMEDOUT; -EPIPE at the end of the
+ * stream, -ECONNRESET after a reset, before so many bytes had come. domus_testkit_error() has a
+ * line. */
+DOMUS_API int domus_peer_expect(domus_peer *peer, const void *data, size_t size,
+                                uint64_t within_ns);
+
+/* Wait for the other side's end of stream, before which no byte comes that was not expected.
+ * Returns 0; -EBADMSG; -ECONNRESET; -ETIMEDOUT. */
+DOMUS_API int domus_peer_expect_end(domus_peer *peer, uint64_t within_ns);
+
+/* Wait until the connection is reset, whatever comes before. Returns 0; -EPIPE when the stream ends
+ * in order; -ETIMEDOUT. */
+DOMUS_API int domus_peer_expect_reset(domus_peer *peer, uint64_t within_ns);
+
+/* Let this time pass, in which nothing comes: no byte, no end and no reset. Returns 0; -EBADMSG;
+ * -ETIMEDOUT as of domus_testkit_run(). */
+DOMUS_API int domus_peer_expect_nothing(domus_peer *peer, uint64_t within_ns);
+
+/* The bytes that have come and were not expected yet. Ownership: the peer's; valid until the next
+ * call on the kit. domus_peer_take() drops the first `size` of them. */
+DOMUS_API const char *domus_peer_got(const domus_peer *peer, size_t *ret_size);
+DOMUS_API void domus_peer_take(domus_peer *peer, size_t size);
+
+/* Finish: the other side reads the end of the stream behind all bytes; the peer goes on reading. */
+DOMUS_API void domus_peer_finish(domus_peer *peer);
+
+/* Close as close(2) does: bytes that wait are still sent, but what arrives later is answered by a
+ * reset, and so is what had arrived and was not read. */
+DOMUS_API void domus_peer_close(domus_peer *peer);
+
+/* Reset the connection; bytes that wait are thrown away. */
+DOMUS_API void domus_peer_reset(domus_peer *peer);
+
+/* Stop reading, so that the buffers fill; read again. */
+DOMUS_API void domus_peer_pause(domus_peer *peer);
+DOMUS_API void domus_peer_resume(domus_peer *peer);
+
+/* Hold up the link of this connection: nothing passes in either direction until it is released. */
+DOMUS_API void domus_peer_hold(domus_peer *peer);
+DOMUS_API void domus_peer_release(domus_peer *peer);
+
+/* Ask for the state, at any time. */
+DOMUS_API bool domus_peer_is_connected(const domus_peer *peer); /* also after ends */
+DOMUS_API bool domus_peer_has_end(const domus_peer *peer);      /* the other side's was read */
+DOMUS_API int domus_peer_error(const domus_peer *peer);         /* a negative errno; 0: none */
+DOMUS_API domus_peer_counts domus_peer_count(const domus_peer *peer);
+
+/* The endpoints of the peer and of the other side. */
+DOMUS_API domus_endpoint domus_peer_endpoint(const domus_peer *peer);
+DOMUS_API domus_endpoint domus_peer_remote(const domus_peer *peer);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

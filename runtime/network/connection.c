@@ -1,0 +1,491 @@
+/* Connects, departures, arrivals and resets.
+ *
+ * A connect is one event that reaches the listener's machine, and one for the answer. The accepted
+ * side is there as soon as the connect has reached the listener; nothing that it sends overtakes
+ * the answer. A connect that finds the queue of the listener full gets no answer, and is tried
+ * again after a time that doubles, as a SYN is.
+ *
+ * A reset follows the bytes that have left before, as a RST does, and is not bound by any window.
+ * The side that gets it loses what it has not sent, and what had arrived there can still be read.
+ */
+#include "runtime/network/connection.h"
+
+#include "base/memory.h"
+#include "runtime/network/events.h"
+#include "runtime/network/links.h"
+#include "runtime/network/names.h"
+#include "runtime/network/socket.h"
+
+#include <errno.h>
+
+#define RETRY_FIRST_NS UINT64_C(1000000000)  /* the first retry of a connect; it then doubles */
+#define RETRY_LAST_NS  (RETRY_FIRST_NS << 6) /* after this one the connect fails */
+#define SECOND_NS      UINT64_C(1000000000)
+
+static void count_lost(domi_net_connection *connection, uint64_t bytes)
+{
+    connection->net->totals.lost += bytes;
+}
+
+/* --- made and freed -------------------------------------------------------------------------- */
+
+/* Draw the faults of one direction. */
+static void draw_faults(domi_net *net, domi_net_pipe *pipe)
+{
+    const domus_net_faults *faults = &net->faults;
+
+    pipe->cut_at = pipe->end_at = UINT64_MAX;
+    if (domi_net_draw(net, faults->resets))
+        pipe->cut_at = faults->reset_within_bytes != 0
+                           ? domi_random_below(&net->random, faults->reset_within_bytes)
+                           : 0;
+    if (domi_net_draw(net, faults->ends))
+        pipe->end_at = faults->end_within_bytes != 0
+                           ? domi_random_below(&net->random, faults->end_within_bytes)
+                           : 0;
+}
+
+static domi_net_connection *connection_new(domi_net_socket *socket, const domus_endpoint *to)
+{
+    domi_net *net = socket->net;
+    domi_net_connection *connection = domi_memory_new(sizeof *connection);
+
+    if (connection == NULL)
+        return NULL;
+    connection->net = net;
+    connection->number = net->connection_count++;
+    connection->ends[0] = socket->local;
+    connection->ends[1] = *to;
+    connection->sockets[0] = socket;
+    connection->retry_ns = RETRY_FIRST_NS;
+    draw_faults(net, &connection->pipes[0]);
+    draw_faults(net, &connection->pipes[1]);
+    connection->next = net->first;
+    if (net->first != NULL)
+        net->first->previous = connection;
+    net->first = connection;
+    socket->connection = connection;
+    socket->side = 0;
+    socket->state = DOMI_NET_CONNECTING;
+    domi_net_tell(connection, "opens to port", 1, to->port);
+    return connection;
+}
+
+void domi_net_connection_free(domi_net_connection *connection)
+{
+    domi_net *net = connection->net;
+
+    for (int side = 0; side < 2; side++) {
+        domi_net_socket *socket = connection->sockets[side];
+
+        if (socket != NULL)
+            socket->connection = NULL;
+        if (socket != NULL && socket->fd < 0 && socket->owner == NULL)
+            domi_net_socket_free(socket); /* nobody has accepted it */
+        count_lost(connection, domi_net_pipe_drop_all(&connection->pipes[side]));
+        domi_memory_free(connection->pipes[side].bytes);
+    }
+    while (connection->held.head != NULL)
+        domi_memory_free(domi_net_events_take(&connection->held));
+    if (connection->previous != NULL)
+        connection->previous->next = connection->next;
+    else
+        net->first = connection->next;
+    if (connection->next != NULL)
+        connection->next->previous = connection->previous;
+    domi_memory_free(connection);
+}
+
+void domi_net_connection_free_if_over(domi_net_connection *connection)
+{
+    if (connection->sockets[0] == NULL && connection->sockets[1] == NULL &&
+        connection->events == 0 && !connection->is_kept)
+        domi_net_connection_free(connection);
+}
+
+/* --- departures ------------------------------------------------------------------------------ */
+
+/* Returns when something that leaves for `side` now arrives there, behind all that left before. */
+static uint64_t arrival_ns(domi_net_connection *connection, uint8_t side, uint64_t size)
+{
+    domi_net *net = connection->net;
+    domi_net_pipe *pipe = &connection->pipes[side];
+    uint64_t start_ns = net->now_ns;
+
+    if (net->faults.bandwidth_bytes != 0) {
+        if (pipe->clear_ns > start_ns)
+            start_ns = pipe->clear_ns;
+        start_ns += size * SECOND_NS / net->faults.bandwidth_bytes;
+        pipe->clear_ns = start_ns;
+    }
+    uint64_t due_ns = start_ns + domi_net_draw_latency(net);
+    if (due_ns < pipe->last_ns)
+        due_ns = pipe->last_ns;
+    pipe->last_ns = due_ns;
+    return due_ns;
+}
+
+static void depart(domi_net_connection *connection, uint8_t side, domi_net_event_kind kind,
+                   uint32_t size, bool is_end)
+{
+    domi_net_add_event(connection->net, &(domi_net_event){
+                                            .due_ns = arrival_ns(connection, side, size),
+                                            .connection = connection,
+                                            .kind = (uint8_t)kind,
+                                            .side = side,
+                                            .size = size,
+                                            .is_end = is_end,
+                                        });
+}
+
+/* Returns how many bytes may leave now. */
+static uint64_t may_depart(const domi_net_pipe *pipe)
+{
+    uint64_t limit = pipe->cut_at < pipe->end_at ? pipe->cut_at : pipe->end_at;
+    uint64_t window_end = pipe->head + pipe->receive_max;
+
+    if (window_end < limit)
+        limit = window_end;
+    if (pipe->tail < limit)
+        limit = pipe->tail;
+    return limit > pipe->departed ? limit - pipe->departed : 0;
+}
+
+void domi_net_push(domi_net_connection *connection, uint8_t side)
+{
+    domi_net_pipe *pipe = &connection->pipes[side];
+    uint64_t size = may_depart(pipe);
+
+    if (pipe->is_dead || pipe->has_cut || pipe->receive_max == 0)
+        return; /* receive_max is 0 until the connect has reached the listener */
+    if (size != 0) {
+        pipe->departed += size;
+        depart(connection, side, DOMI_NET_ARRIVAL, (uint32_t)size, false);
+    }
+    if (pipe->departed == pipe->cut_at) {
+        pipe->has_cut = true;
+        depart(connection, side, DOMI_NET_CUT, 0, false);
+    } else if (pipe->departed == pipe->end_at && !pipe->end_departed) {
+        pipe->end_departed = pipe->has_ended_early = true;
+        depart(connection, side, DOMI_NET_ARRIVAL, 0, true);
+    } else if (pipe->is_finished && pipe->departed == pipe->tail && !pipe->end_departed) {
+        pipe->end_departed = true;
+        depart(connection, side, DOMI_NET_ARRIVAL, 0, true);
+    }
+    if (pipe->has_ended_early && pipe->tail > pipe->end_at) {
+        pipe->has_cut = true;
+        depart(connection, side, DOMI_NET_CUT, 0, false);
+    }
+}
+
+void domi_net_finish(domi_net_connection *connection, uint8_t side)
+{
+    domi_net_pipe *out = &connection->pipes[!side];
+
+    if (out->is_finished || out->is_dead)
+        return;
+    out->is_finished = true;
+    domi_net_push(connection, !side);
+}
+
+/* --- resets and closes ----------------------------------------------------------------------- */
+
+static void note_changed(domi_net_connection *connection, uint8_t side)
+{
+    if (connection->sockets[side] != NULL)
+        domi_net_socket_changed(connection->sockets[side]);
+}
+
+/* Nobody reads at `side` any more: what lies there, and what arrives, is thrown away. */
+static void stop_reading(domi_net_connection *connection, uint8_t side)
+{
+    domi_net_pipe *in = &connection->pipes[side];
+
+    in->reader_gone = true;
+    count_lost(connection, domi_net_pipe_drop_readable(in));
+}
+
+void domi_net_reset(domi_net_connection *connection, uint8_t side)
+{
+    domi_net_pipe *out = &connection->pipes[!side];
+
+    stop_reading(connection, side);
+    if (connection->has_reset[side] || connection->was_reset[side])
+        return;
+    connection->has_reset[side] = true;
+    count_lost(connection, domi_net_pipe_drop_unsent(out));
+    out->is_dead = true;
+    if (connection->sockets[!side] != NULL || side == 0)
+        depart(connection, !side, DOMI_NET_RESET, 0, false);
+}
+
+void domi_net_leave(domi_net_connection *connection, uint8_t side)
+{
+    domi_net_socket *socket = connection->sockets[side];
+    bool has_unread = domi_net_pipe_readable(&connection->pipes[side]) != 0;
+
+    connection->sockets[side] = NULL;
+    if (socket->state == DOMI_NET_CONNECTING || socket->aborts || has_unread) {
+        domi_net_reset(connection, side);
+    } else {
+        stop_reading(connection, side);
+        domi_net_finish(connection, side);
+    }
+    domi_net_connection_free_if_over(connection);
+}
+
+/* `side` has been reset: it cannot send any more, and can read what had arrived. */
+static void take_reset(domi_net_connection *connection, uint8_t side, int error)
+{
+    domi_net_pipe *out = &connection->pipes[!side];
+    domi_net_pipe *in = &connection->pipes[side];
+    domi_net_socket *socket = connection->sockets[side];
+
+    if (connection->was_reset[side])
+        return;
+    connection->was_reset[side] = true;
+    domi_net_tell(connection, "reset", side, 0);
+    /* what the other side can read stays there, if it still reads */
+    count_lost(connection, connection->has_reset[!side] ? domi_net_pipe_drop_all(out)
+                                                        : domi_net_pipe_drop_behind(out));
+    count_lost(connection, domi_net_pipe_drop_behind(in));
+    in->is_dead = out->is_dead = true;
+    if (socket != NULL && !socket->is_dead) {
+        socket->is_dead = true;
+        socket->error = error;
+        domi_net_socket_changed(socket);
+    }
+}
+
+/* --- connects -------------------------------------------------------------------------------- */
+
+static void answer(domi_net_connection *connection, int error)
+{
+    domi_net_add_event(connection->net, &(domi_net_event){
+                                            .due_ns = arrival_ns(connection, 0, 0),
+                                            .connection = connection,
+                                            .kind = DOMI_NET_ANSWER,
+                                            .error = error,
+                                        });
+}
+
+/* Make the side that a listener will accept. */
+static int add_accepted_side(domi_net_connection *connection, domi_net_socket *listener)
+{
+    domi_net_socket *socket = domi_net_socket_new(connection->net, listener->local.family);
+    domi_net_socket *opener = connection->sockets[0];
+
+    if (socket == NULL)
+        return -ENOMEM;
+    socket->state = DOMI_NET_CONNECTED;
+    socket->connection = connection;
+    socket->side = 1;
+    socket->local = connection->ends[1];
+    socket->send_max = listener->send_max;
+    socket->receive_max = listener->receive_max;
+    connection->sockets[1] = socket;
+    connection->pipes[0].send_max = socket->send_max;
+    connection->pipes[1].receive_max = socket->receive_max;
+    connection->pipes[0].receive_max = opener->receive_max;
+    connection->pipes[1].send_max = opener->send_max;
+    domi_net_waiting_put(&listener->waiting, connection);
+    listener->waiting_count++;
+    return 0;
+}
+
+static bool has_room(const domi_net_socket *listener)
+{
+    return listener->waiting_count <= listener->backlog; /* as in Linux, one more */
+}
+
+/* A connect has reached the machine that it is meant for. */
+static void reach_listener(domi_net_connection *connection)
+{
+    domi_net *net = connection->net;
+
+    if (connection->has_reset[0] || connection->was_reset[0])
+        return; /* the opener has gone, or was told that nobody answers */
+    domi_net_socket *listener = domi_net_find_listener(net, &connection->ends[1]);
+    if (listener == NULL || domi_net_draw(net, net->faults.refusals)) {
+        answer(connection, -ECONNREFUSED);
+        return;
+    }
+    if (!has_room(listener)) {
+        domi_net_add_event(net, &(domi_net_event){
+                                    .due_ns = net->now_ns + connection->retry_ns,
+                                    .connection = connection,
+                                    .kind = DOMI_NET_SYN,
+                                    .side = 1,
+                                });
+        connection->retry_ns *= 2;
+        if (connection->retry_ns > RETRY_LAST_NS)
+            answer(connection, -ETIMEDOUT);
+        return;
+    }
+    if (add_accepted_side(connection, listener) != 0) {
+        net->is_out_of_memory = true;
+        answer(connection, -ECONNREFUSED);
+        return;
+    }
+    answer(connection, 0);
+    domi_net_socket_changed(listener);
+    domi_net_push(connection, 0); /* it may be cut before the first byte */
+}
+
+static void take_answer(domi_net_connection *connection, int error)
+{
+    domi_net_socket *socket = connection->sockets[0];
+
+    if (socket == NULL || socket->state != DOMI_NET_CONNECTING || connection->was_reset[0])
+        return;
+    domi_net_tell(connection, error == 0 ? "connected" : "refused", 0, 0);
+    if (error != 0) {
+        connection->was_reset[0] = true;
+        socket->is_dead = true;
+        socket->error = -error;
+    }
+    socket->state = DOMI_NET_CONNECTED;
+    domi_net_socket_changed(socket);
+    if (error == 0)
+        domi_net_push(connection, 1);
+}
+
+int domi_net_connect(domi_net_socket *socket, const domus_endpoint *to)
+{
+    domi_net *net = socket->net;
+    domi_net_connection *connection = connection_new(socket, to);
+
+    if (connection == NULL)
+        return -ENOMEM;
+    domi_net_add_event(net, &(domi_net_event){
+                                .due_ns = net->now_ns + domi_net_draw_latency(net),
+                                .connection = connection,
+                                .kind = DOMI_NET_SYN,
+                                .side = 1,
+                            });
+    return 0;
+}
+
+int domi_net_connect_unix(domi_net_socket *socket, const domus_endpoint *to)
+{
+    domi_net *net = socket->net;
+    domi_net_socket *listener = domi_net_find_listener(net, to);
+
+    if (listener == NULL || domi_net_draw(net, net->faults.refusals))
+        return listener != NULL || to->bytes[0] == '\0' ? -ECONNREFUSED : -ENOENT;
+    if (!has_room(listener))
+        return -EAGAIN;
+    domi_net_connection *connection = connection_new(socket, to);
+    if (connection == NULL)
+        return -ENOMEM;
+    if (add_accepted_side(connection, listener) != 0) {
+        domi_net_connection_free(connection);
+        socket->state = DOMI_NET_FRESH;
+        return -ENOMEM;
+    }
+    domi_net_tell(connection, "connected", 0, 0);
+    socket->state = DOMI_NET_CONNECTED;
+    domi_net_socket_changed(listener);
+    domi_net_push(connection, 0);
+    domi_net_push(connection, 1);
+    return 0;
+}
+
+/* --- events ---------------------------------------------------------------------------------- */
+
+static void arrive(domi_net_connection *connection, uint8_t side, uint32_t size, bool is_end)
+{
+    domi_net_pipe *in = &connection->pipes[side];
+
+    if (connection->was_reset[0] || connection->was_reset[1])
+        return; /* the reset has thrown the bytes away */
+    in->arrived += size;
+    if (is_end) {
+        in->end_arrived = true;
+        domi_net_tell(connection, "end", side, 0);
+    } else {
+        domi_net_tell(connection, "bytes", side, size);
+    }
+    if (in->reader_gone && size != 0) {
+        count_lost(connection, domi_net_pipe_drop_readable(in));
+        domi_net_reset(connection, side);
+        return;
+    }
+    note_changed(connection, side);
+    note_changed(connection, !side); /* its send buffer has room */
+}
+
+static void cut(domi_net_connection *connection)
+{
+    connection->is_cut = true;
+    take_reset(connection, 0, ECONNRESET);
+    take_reset(connection, 1, ECONNRESET);
+}
+
+static void carry_out(const domi_net_event *event)
+{
+    domi_net_connection *connection = event->connection;
+
+    switch ((domi_net_event_kind)event->kind) {
+    case DOMI_NET_SYN:
+        reach_listener(connection);
+        break;
+    case DOMI_NET_ANSWER:
+        take_answer(connection, event->error);
+        break;
+    case DOMI_NET_ARRIVAL:
+        arrive(connection, event->side, event->size, event->is_end);
+        break;
+    case DOMI_NET_RESET:
+        take_reset(connection, event->side, ECONNRESET);
+        break;
+    case DOMI_NET_CUT:
+        cut(connection);
+        break;
+    }
+    connection->events--;
+    domi_net_connection_free_if_over(connection);
+}
+
+/* --- the network ----------------------------------------------------------------------------- */
+
+domi_net *domi_net_new(uint64_t seed, uint64_t now_ns)
+{
+    domi_net *net = domi_memory_new(sizeof *net);
+
+    if (net == NULL)
+        return NULL;
+    domi_random_init(&net->random, seed);
+    net->now_ns = now_ns;
+    net->next_port = DOMI_NET_FIRST_PORT;
+    net->carry_out = carry_out;
+    return net;
+}
+
+void domi_net_free(domi_net *net)
+{
+    if (net == NULL)
+        return;
+    for (uint32_t i = 0; i < net->socket_capacity; i++)
+        if (net->sockets[i] != NULL)
+            domi_net_socket_free(net->sockets[i]);
+    for (uint32_t i = 0; i < net->heap_count; i++)
+        domi_memory_free(net->heap[i]);
+    while (net->first != NULL)
+        domi_net_connection_free(net->first);
+    domi_memory_free(net->sockets);
+    domi_memory_free(net->heap);
+    domi_memory_free(net);
+}
+
+int domi_net_part(domi_net *net, const domus_endpoint *one, const domus_endpoint *other,
+                  bool is_broken)
+{
+    if (is_broken)
+        return domi_net_break_link(net, one, other);
+    int result = domi_net_repair_link(net, one, other);
+    for (domi_net_connection *each = net->first; result == 0 && each != NULL; each = each->next)
+        if (!domi_net_is_blocked(each))
+            domi_net_release_held(each);
+    return result;
+}

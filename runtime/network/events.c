@@ -1,0 +1,179 @@
+/* The heap of events, and chance. connection.c carries events out (domi_net.carry_out). */
+#include "runtime/network/events.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "runtime/network/links.h"
+
+#include <errno.h>
+
+#define HEAP_FIRST 64u /* events for which the first heap has room */
+
+/* --- events ---------------------------------------------------------------------------------- */
+
+static bool is_before(const domi_net_event *one, const domi_net_event *other)
+{
+    return one->due_ns != other->due_ns ? one->due_ns < other->due_ns : one->number < other->number;
+}
+
+static bool grow_heap(domi_net *net)
+{
+    uint32_t capacity = net->heap_capacity != 0 ? net->heap_capacity * 2 : HEAP_FIRST;
+    domi_net_event **heap = domi_memory_new(capacity * sizeof(domi_net_event *));
+
+    if (heap == NULL)
+        return false;
+    for (uint32_t i = 0; i < net->heap_count; i++)
+        heap[i] = net->heap[i];
+    domi_memory_free(net->heap);
+    net->heap = heap;
+    net->heap_capacity = capacity;
+    return true;
+}
+
+/* Put an event into the heap, and move it up to its place. */
+static bool push(domi_net *net, domi_net_event *event)
+{
+    if (net->heap_count == net->heap_capacity && !grow_heap(net))
+        return false;
+    uint32_t at = net->heap_count++;
+    for (uint32_t parent = (at - 1) / 2; at != 0 && is_before(event, net->heap[parent]);
+         parent = (at - 1) / 2) {
+        net->heap[at] = net->heap[parent];
+        at = parent;
+    }
+    net->heap[at] = event;
+    return true;
+}
+
+/* Take the first event out; the last one moves down from its place. */
+static domi_net_event *pop(domi_net *net)
+{
+    domi_net_event *first = net->heap[0];
+    domi_net_event *last = net->heap[--net->heap_count];
+    uint32_t at = 0;
+
+    for (uint32_t child = 1; child < net->heap_count; child = 2 * at + 1) {
+        if (child + 1 < net->heap_count && is_before(net->heap[child + 1], net->heap[child]))
+            child++;
+        if (!is_before(net->heap[child], last))
+            break;
+        net->heap[at] = net->heap[child];
+        at = child;
+    }
+    net->heap[at] = last;
+    return first;
+}
+
+void domi_net_add_event(domi_net *net, const domi_net_event *event)
+{
+    domi_net_event *added = domi_memory_new(sizeof *added);
+
+    if (added != NULL) {
+        *added = *event;
+        added->number = net->event_count++;
+    }
+    if (added == NULL || !push(net, added)) {
+        domi_memory_free(added);
+        net->is_out_of_memory = true;
+        return;
+    }
+    event->connection->events++;
+}
+
+uint64_t domi_net_due_ns(const domi_net *net)
+{
+    return net->heap_count != 0 ? net->heap[0]->due_ns : UINT64_MAX;
+}
+
+void domi_net_advance(domi_net *net, uint64_t now_ns)
+{
+    while (domi_net_due_ns(net) <= now_ns) {
+        domi_net_event *event = pop(net);
+
+        if (event->due_ns > net->now_ns)
+            net->now_ns = event->due_ns;
+        if (domi_net_is_blocked(event->connection)) {
+            domi_net_events_put(&event->connection->held, event);
+            continue;
+        }
+        net->carry_out(event);
+        domi_memory_free(event);
+    }
+    if (now_ns > net->now_ns)
+        net->now_ns = now_ns;
+}
+
+void domi_net_release_held(domi_net_connection *connection)
+{
+    domi_net *net = connection->net;
+
+    while (connection->held.head != NULL) {
+        domi_net_event *event = domi_net_events_take(&connection->held);
+
+        if (event->due_ns < net->now_ns)
+            event->due_ns = net->now_ns;
+        event->number = net->event_count++; /* they keep their order */
+        if (!push(net, event)) {
+            net->is_out_of_memory = true;
+            connection->events--;
+            domi_memory_free(event);
+        }
+    }
+}
+
+/* --- chance ---------------------------------------------------------------------------------- */
+
+bool domi_net_draw(domi_net *net, uint32_t of_a_million)
+{
+    return of_a_million != 0 && domi_random_below(&net->random, DOMUS_NET_ALWAYS) < of_a_million;
+}
+
+int domi_net_draw_failure(domi_net *net)
+{
+    if (domi_net_draw(net, net->faults.no_descriptors))
+        return -EMFILE;
+    if (domi_net_draw(net, net->faults.no_memory))
+        return domi_random_below(&net->random, 2) == 0 ? -ENOBUFS : -ENOMEM;
+    return 0;
+}
+
+uint64_t domi_net_draw_latency(domi_net *net)
+{
+    const domus_net_faults *faults = &net->faults;
+
+    if (faults->latency_max_ns <= faults->latency_min_ns)
+        return faults->latency_min_ns;
+    return faults->latency_min_ns +
+           domi_random_below(&net->random, faults->latency_max_ns - faults->latency_min_ns + 1);
+}
+
+/* --- what others may know --------------------------------------------------------------------- */
+
+void domi_net_tell(const domi_net_connection *connection, const char *what, uint8_t side,
+                   uint64_t amount)
+{
+    const domi_net *net = connection->net;
+    const domi_net_note note = {
+        .what = what, .connection = connection->number, .amount = amount, .side = side};
+
+    if (net->note != NULL)
+        net->note(net->note_context, &note);
+}
+
+void domi_net_check(const domi_net *net)
+{
+    uint64_t held = 0;
+
+    for (const domi_net_connection *one = net->first; one != NULL; one = one->next) {
+        for (int side = 0; side < 2; side++) {
+            const domi_net_pipe *pipe = &one->pipes[side];
+
+            DOMI_CHECK(pipe->head <= pipe->arrived && pipe->arrived <= pipe->departed &&
+                       pipe->departed <= pipe->tail);
+            DOMI_CHECK(pipe->taken == pipe->received + pipe->lost + (pipe->tail - pipe->head));
+            held += pipe->tail - pipe->head;
+        }
+    }
+    DOMI_CHECK(net->totals.sent == net->totals.received + net->totals.lost + held);
+}

@@ -1,0 +1,71 @@
+/* Links between machines, which may be broken. Events that would pass meanwhile wait at
+ * their connection.
+ */
+#include "runtime/network/links.h"
+
+#include <errno.h>
+#include <string.h>
+
+bool domi_net_is_same_host(const domus_endpoint *one, const domus_endpoint *other)
+{
+    domus_endpoint a = *one, b = *other;
+
+    a.port = b.port = 0;
+    return domus_endpoint_is_same(&a, &b);
+}
+
+static bool is_meant(const domus_endpoint *machine, const domus_endpoint *end)
+{
+    return machine->family == 0 || domi_net_is_same_host(machine, end);
+}
+
+bool domi_net_is_blocked(const domi_net_connection *connection)
+{
+    const domi_net *net = connection->net;
+    const domus_endpoint *ends = connection->ends;
+
+    if (connection->is_held)
+        return true;
+    for (uint32_t i = 0; i < net->partition_count; i++) {
+        const domi_net_partition *broken = &net->partitions[i];
+        if ((is_meant(&broken->one, &ends[0]) && is_meant(&broken->other, &ends[1])) ||
+            (is_meant(&broken->one, &ends[1]) && is_meant(&broken->other, &ends[0])))
+            return true;
+    }
+    return false;
+}
+
+static domus_endpoint machine_of(const domus_endpoint *endpoint)
+{
+    domus_endpoint machine = {0};
+
+    if (endpoint != NULL)
+        machine = *endpoint;
+    machine.port = 0;
+    return machine;
+}
+
+int domi_net_break_link(domi_net *net, const domus_endpoint *one, const domus_endpoint *other)
+{
+    if (net->partition_count == DOMI_NET_PARTITIONS_MAX)
+        return -ENOSPC;
+    net->partitions[net->partition_count++] =
+        (domi_net_partition){.one = machine_of(one), .other = machine_of(other)};
+    return 0;
+}
+
+int domi_net_repair_link(domi_net *net, const domus_endpoint *one, const domus_endpoint *other)
+{
+    const domus_endpoint first = machine_of(one);
+    const domus_endpoint second = machine_of(other);
+
+    for (uint32_t i = 0; i < net->partition_count; i++) {
+        const domi_net_partition *link = &net->partitions[i];
+        if (!domus_endpoint_is_same(&link->one, &first) ||
+            !domus_endpoint_is_same(&link->other, &second))
+            continue;
+        net->partitions[i] = net->partitions[--net->partition_count];
+        return 0;
+    }
+    return -ENOENT;
+}

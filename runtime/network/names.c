@@ -1,0 +1,128 @@
+/* Names of sockets. All sockets with a name are in one list, which is short in a test.
+ *
+ * Any address can be bound. A socket that is bound to 0.0.0.0 gets the connects to every IPv4
+ * address at which nobody else listens, and one that is bound to [::] those to every address, as
+ * one of Linux does that is not IPV6_V6ONLY. */
+#include "runtime/network/names.h"
+
+#include "runtime/network/links.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define PORTS (65536u - DOMI_NET_FIRST_PORT) /* ports that the network chooses from */
+
+static bool is_any(const domus_endpoint *at)
+{
+    static const unsigned char zeros[16];
+
+    return at->family != AF_UNIX && memcmp(at->bytes, zeros, at->size) == 0;
+}
+
+/* Could one connect reach both? */
+static bool overlap(const domus_endpoint *one, const domus_endpoint *other)
+{
+    if (one->family == AF_UNIX || other->family == AF_UNIX)
+        return domus_endpoint_is_same(one, other);
+    if (one->port != other->port)
+        return false;
+    if (is_any(one) && (one->family == AF_INET6 || other->family == AF_INET))
+        return true;
+    if (is_any(other) && (other->family == AF_INET6 || one->family == AF_INET))
+        return true;
+    return domi_net_is_same_host(one, other);
+}
+
+static bool is_taken(const domi_net_socket *socket, const domus_endpoint *at)
+{
+    for (const domi_net_socket *other = socket->net->bound; other != NULL;
+         other = other->next_bound) {
+        if (other->connection == NULL && overlap(&other->local, at) &&
+            !(other->shares_port && socket->shares_port))
+            return true;
+    }
+    return false;
+}
+
+static int choose_port(domi_net_socket *socket, domus_endpoint *at)
+{
+    domi_net *net = socket->net;
+
+    for (uint32_t tries = 0; tries < PORTS; tries++) {
+        at->port = net->next_port;
+        net->next_port = net->next_port == UINT16_MAX ? DOMI_NET_FIRST_PORT : net->next_port + 1u;
+        if (!is_taken(socket, at))
+            return 0;
+    }
+    return -EADDRINUSE;
+}
+
+int domi_net_bind(domi_net_socket *socket, const domus_endpoint *at)
+{
+    domus_endpoint name = *at;
+
+    if (socket->is_bound)
+        return -EINVAL;
+    if (at->family != AF_UNIX && at->port == 0) {
+        if (choose_port(socket, &name) != 0)
+            return -EADDRINUSE;
+    } else if (is_taken(socket, at)) {
+        return -EADDRINUSE;
+    }
+    socket->local = name;
+    socket->is_bound = true;
+    socket->next_bound = socket->net->bound;
+    socket->net->bound = socket;
+    return 0;
+}
+
+int domi_net_bind_for(domi_net_socket *socket, const domus_endpoint *to)
+{
+    domus_endpoint from = {.family = to->family, .size = to->size};
+
+    if (socket->is_bound || to->family == AF_UNIX)
+        return 0;
+    memcpy(from.bytes, to->bytes, sizeof from.bytes); /* as if both were on one machine */
+    return domi_net_bind(socket, &from);
+}
+
+void domi_net_unbind(domi_net_socket *socket)
+{
+    domi_net_socket **place = &socket->net->bound;
+
+    if (!socket->is_bound)
+        return;
+    while (*place != socket)
+        place = &(*place)->next_bound;
+    *place = socket->next_bound;
+    socket->is_bound = false;
+}
+
+/* Returns how well a listener fits: 0: not at all; a connect takes the highest. */
+static int fit(const domi_net_socket *listener, const domus_endpoint *at)
+{
+    if (listener->state != DOMI_NET_LISTENING || !overlap(&listener->local, at))
+        return 0;
+    if (!is_any(&listener->local))
+        return 3;
+    return listener->local.family == at->family ? 2 : 1;
+}
+
+domi_net_socket *domi_net_find_listener(domi_net *net, const domus_endpoint *at)
+{
+    domi_net_socket *found = NULL;
+    int best = 1;
+    uint64_t count = 0;
+
+    for (domi_net_socket *one = net->bound; one != NULL; one = one->next_bound) {
+        int now = fit(one, at);
+        if (now == 0 || now < best)
+            continue;
+        count = now > best ? 1 : count + 1;
+        best = now;
+        /* each of `count` listeners is kept with the same chance */
+        if (count == 1 || domi_random_below(&net->random, count) == 0)
+            found = one;
+    }
+    return found;
+}

@@ -1,0 +1,187 @@
+/* The inside of the simulated network: sockets, connections and what is on its way between them.
+ *
+ * A network stands for all machines that a service under test talks to, its own one included. All
+ * of it happens in one OS thread and in one order: what takes time is an event in a heap, and an
+ * event that is due is carried out when time has come there (domi_net_advance). Everything that is
+ * left to chance is drawn from one seed. So the same calls with the same seed give the same run.
+ *
+ * A connection has two sides: 0 has opened it, 1 has accepted it. It has two pipes (pipe.h), and
+ * `pipes[side]` holds the bytes that go to that side. A socket belongs to the ring of a simulated
+ * thread (ring.h), which begins operations on it by its descriptor, or to a scripted peer of the
+ * test, which is called when something has changed. */
+#ifndef DOMI_RUNTIME_NETWORK_NETWORK_H
+#define DOMI_RUNTIME_NETWORK_NETWORK_H
+
+#include "base/fifo.h"
+#include "base/random.h"
+#include "io/backend/backend.h"
+#include "runtime/network/pipe.h"
+
+#include <domus/endpoint.h>
+#include <domus/testkit_net.h>
+#include <sys/uio.h>
+
+#define DOMI_NET_FIRST_FD   (1 << 20) /* descriptors of the network; the kernel's are lower */
+#define DOMI_NET_FIRST_PORT 49152u    /* the ports that the network chooses, up to 65,535 */
+
+typedef struct domi_net domi_net;
+typedef struct domi_net_ring domi_net_ring;
+typedef struct domi_net_socket domi_net_socket;
+typedef struct domi_net_connection domi_net_connection;
+typedef struct domi_net_event domi_net_event;
+typedef struct domi_net_poll domi_net_poll;
+typedef struct domi_net_ready domi_net_ready;
+
+typedef enum domi_net_event_kind {
+    DOMI_NET_SYN,     /* a connect reaches the machine of the listener */
+    DOMI_NET_ANSWER,  /* the answer to a connect reaches the side that opens */
+    DOMI_NET_ARRIVAL, /* bytes, or the end of a stream, reach `side` */
+    DOMI_NET_RESET,   /* a reset reaches `side` */
+    DOMI_NET_CUT,     /* a fault: the network itself resets both sides */
+} domi_net_event_kind;
+
+struct domi_net_event {
+    domi_net_event *next;            /* links the events that are held up on their link */
+    uint64_t due_ns;                 /* the time at which it happens */
+    uint64_t number;                 /* events that are due at one time happen by this number */
+    domi_net_connection *connection; /* what the event is about */
+    uint32_t size;                   /* ARRIVAL: so many bytes */
+    int error;                       /* ANSWER: 0, or the negative errno of the connect */
+    uint8_t kind;                    /* domi_net_event_kind */
+    uint8_t side;                    /* the side that the event reaches */
+    bool is_end;                     /* ARRIVAL: the end of the stream, behind all bytes */
+};
+
+DOMI_FIFO(domi_net_events, domi_net_event, next);
+
+struct domi_net_connection {
+    domi_net_connection *next; /* links of the network's list of all connections */
+    domi_net_connection *previous;
+    domi_net_connection *next_waiting; /* next in the queue of a listener */
+    domi_net *net;                     /* the network */
+    uint64_t number;                   /* names the connection in a trace */
+    domi_net_socket *sockets[2];       /* NULL: closed, or (side 1) not there yet */
+    domi_net_pipe pipes[2];            /* the bytes that go to that side */
+    domi_net_events held;              /* events that wait until the link works again */
+    uint64_t retry_ns;                 /* time to the next try of a connect that got no answer */
+    uint32_t events;                   /* events that are in the heap or in `held` */
+    domus_endpoint ends[2];            /* the endpoint of each side */
+    bool is_held;      /* nothing passes, because the test has said so (domus_peer_hold) */
+    bool is_kept;      /* a peer reads its counts, so it stays until the network is freed */
+    bool has_reset[2]; /* this side has sent a reset */
+    bool was_reset[2]; /* this side got a reset */
+    bool is_cut;       /* the network has reset both sides */
+};
+
+DOMI_FIFO(domi_net_waiting, domi_net_connection, next_waiting);
+
+typedef enum domi_net_state {
+    DOMI_NET_FRESH,
+    DOMI_NET_CONNECTING,
+    DOMI_NET_CONNECTED, /* also after the end of one or both directions */
+    DOMI_NET_LISTENING,
+    DOMI_NET_WAKE, /* the wake of a thread */
+} domi_net_state;
+
+/* An operation that waits for input; the names of both other backends' operations. */
+typedef enum domi_net_input {
+    DOMI_NET_ACCEPT,
+    DOMI_NET_RECEIVE,
+    DOMI_NET_RECEIVE_ONCE,
+    DOMI_NET_POLL,
+} domi_net_input;
+
+/* A poll of one shot. */
+struct domi_net_poll {
+    domi_net_poll *next;
+    uint64_t user_data; /* comes back with the completion */
+    uint32_t events;    /* those of poll(2) that end it */
+};
+
+/* The bytes that a send has to write. */
+typedef struct domi_net_output {
+    struct iovec pieces[DOMI_PIECES_MAX];
+    uint32_t count;   /* pieces in use */
+    bool is_gathered; /* of a send_message: it may end with -EAGAIN when there is room again */
+} domi_net_output;
+
+struct domi_net_socket {
+    domi_net *net;                   /* the network */
+    domi_net_socket *next_bound;     /* next in the list of sockets that have a name */
+    domi_net_connection *connection; /* NULL: none */
+    domi_net_ring *ring;             /* the ring that has operations on it; NULL: none */
+    domi_net_ready *listed_in;       /* its ring's list of sockets that are ready */
+    domi_net_socket *next_ready;     /* next in that list */
+    /* called when it may be readable or writable; NULL: nobody waits for that */
+    void (*changed)(domi_net_socket *socket);
+    void *owner;              /* the scripted peer whose socket this is; NULL: none */
+    uint64_t input_data;      /* user_data of the operation that waits for input; 0: none */
+    uint64_t output_data;     /* user_data of the send that waits for room; 0: none */
+    domi_net_output output;   /* what that send writes */
+    domi_net_poll *polls;     /* polls of one shot */
+    domi_net_waiting waiting; /* a listener's connections that nobody has accepted */
+    uint32_t waiting_count;   /* connections in `waiting` */
+    uint32_t backlog;         /* a listener has room for so many in `waiting` */
+    uint32_t wakes;           /* wakes that no poll has told yet */
+    uint32_t send_max;        /* bytes that its send buffer holds */
+    uint32_t receive_max;     /* bytes that its receive buffer holds */
+    int fd;                   /* its descriptor; -1: none */
+    int error;                /* what SO_ERROR tells once, a positive errno; 0: none */
+    domus_endpoint local;     /* its name; `family` is set from the beginning */
+    uint8_t state;            /* domi_net_state */
+    uint8_t input;            /* domi_net_input */
+    uint8_t side;             /* its side of `connection` */
+    bool is_bound;            /* it is in the list of sockets that have a name */
+    bool shares_port;         /* SO_REUSEPORT */
+    bool aborts;              /* a close resets (SO_LINGER with a time of 0) */
+    bool reads_no_more;       /* shutdown(SHUT_RD) */
+    bool is_dead;             /* reset, or the connect has failed */
+    bool is_listed;           /* it is in `listed_in` */
+};
+
+/* Sockets on which an operation of a ring can go on. */
+DOMI_FIFO(domi_net_ready, domi_net_socket, next_ready);
+
+/* Machines between which nothing passes. */
+typedef struct domi_net_partition {
+    domus_endpoint one;   /* port 0; family 0: every machine */
+    domus_endpoint other; /* port 0; family 0: every machine */
+} domi_net_partition;
+
+#define DOMI_NET_PARTITIONS_MAX 16u
+
+/* Something that a trace shows. */
+typedef struct domi_net_note {
+    const char *what;    /* such as "bytes" or "reset" */
+    uint64_t connection; /* the number of the connection */
+    uint64_t amount;     /* bytes, or the port; 0: none */
+    uint8_t side;        /* the side that it reaches */
+} domi_net_note;
+
+struct domi_net {
+    domi_random random;         /* all chance */
+    uint64_t now_ns;            /* the present time */
+    domus_net_faults faults;    /* what may go wrong, and how often */
+    domi_net_event **heap;      /* events, the first one is due first */
+    uint32_t heap_count;        /* events in `heap` */
+    uint32_t heap_capacity;     /* events for which `heap` has room */
+    uint64_t event_count;       /* events that were made */
+    uint64_t connection_count;  /* connections that were begun */
+    domi_net_connection *first; /* all connections, the youngest first */
+    domi_net_socket **sockets;  /* by descriptor, from DOMI_NET_FIRST_FD on; NULL: free */
+    uint32_t socket_capacity;   /* entries of `sockets` */
+    uint32_t socket_count;      /* descriptors in use */
+    domi_net_socket *bound;     /* all sockets that have a name, the youngest first */
+    uint16_t next_port;         /* the next port to try for a socket that names none */
+    domi_net_partition partitions[DOMI_NET_PARTITIONS_MAX]; /* broken links */
+    uint32_t partition_count;                               /* entries of `partitions` in use */
+    domus_net_totals totals;                                /* bytes of all connections */
+    void (*carry_out)(const domi_net_event *event);         /* does what is due (connection.c) */
+    /* Called for each thing that a trace shows; NULL: nobody listens. */
+    void (*note)(void *context, const domi_net_note *note);
+    void *note_context;    /* the argument of `note` */
+    bool is_alone;         /* there is no kit: an enter that waits moves the time */
+    bool is_out_of_memory; /* something could not be kept; the test kit reports it */
+};
+
+#endif

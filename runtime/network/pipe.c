@@ -1,0 +1,119 @@
+/* The bytes of a pipe lie in a ring that doubles when it is full. How many there are is bounded by
+ * the buffers of both sides. */
+#include "runtime/network/pipe.h"
+
+#include "base/memory.h"
+
+#include <string.h>
+
+#define CAPACITY_FIRST 256u /* bytes of the first ring */
+
+/* Copy `size` bytes from the ring, from the position `from` on. */
+static void copy_out(const domi_net_pipe *pipe, uint64_t from, char *data, uint64_t size)
+{
+    uint32_t mask = pipe->capacity - 1;
+
+    while (size != 0) {
+        uint32_t at = (uint32_t)from & mask;
+        uint64_t part = pipe->capacity - at < size ? pipe->capacity - at : size;
+
+        memcpy(data, pipe->bytes + at, part);
+        data += part;
+        from += part;
+        size -= part;
+    }
+}
+
+static void copy_in(domi_net_pipe *pipe, uint64_t to, const char *data, uint64_t size)
+{
+    uint32_t mask = pipe->capacity - 1;
+
+    while (size != 0) {
+        uint32_t at = (uint32_t)to & mask;
+        uint64_t part = pipe->capacity - at < size ? pipe->capacity - at : size;
+
+        memcpy(pipe->bytes + at, data, part);
+        data += part;
+        to += part;
+        size -= part;
+    }
+}
+
+static bool make_room(domi_net_pipe *pipe, uint64_t bytes)
+{
+    uint64_t capacity = pipe->capacity != 0 ? pipe->capacity : CAPACITY_FIRST;
+
+    while (capacity < bytes)
+        capacity *= 2;
+    if (capacity == pipe->capacity)
+        return true;
+    char *grown = domi_memory_new(capacity);
+    if (grown == NULL)
+        return false;
+    domi_net_pipe now = *pipe;
+    now.bytes = grown;
+    now.capacity = (uint32_t)capacity;
+    for (uint64_t at = pipe->head; at != pipe->tail;) { /* piece by piece of the old ring */
+        uint64_t left = pipe->capacity - (at & (pipe->capacity - 1));
+        uint64_t part = left < pipe->tail - at ? left : pipe->tail - at;
+
+        copy_in(&now, at, pipe->bytes + (at & (pipe->capacity - 1)), part);
+        at += part;
+    }
+    domi_memory_free(pipe->bytes);
+    *pipe = now;
+    return true;
+}
+
+bool domi_net_pipe_put(domi_net_pipe *pipe, const void *data, uint32_t size)
+{
+    if (!make_room(pipe, pipe->tail - pipe->head + size))
+        return false;
+    copy_in(pipe, pipe->tail, data, size);
+    pipe->tail += size;
+    pipe->taken += size;
+    return true;
+}
+
+void domi_net_pipe_take(domi_net_pipe *pipe, void *data, uint32_t size)
+{
+    copy_out(pipe, pipe->head, data, size);
+    pipe->head += size;
+    pipe->received += size;
+}
+
+uint64_t domi_net_pipe_drop_readable(domi_net_pipe *pipe)
+{
+    uint64_t size = pipe->arrived - pipe->head;
+
+    pipe->head = pipe->arrived;
+    pipe->lost += size;
+    return size;
+}
+
+uint64_t domi_net_pipe_drop_unsent(domi_net_pipe *pipe)
+{
+    uint64_t size = pipe->tail - pipe->departed;
+
+    pipe->tail = pipe->departed;
+    pipe->lost += size;
+    return size;
+}
+
+uint64_t domi_net_pipe_drop_behind(domi_net_pipe *pipe)
+{
+    uint64_t size = pipe->tail - pipe->arrived;
+
+    pipe->tail = pipe->departed = pipe->arrived;
+    pipe->lost += size;
+    return size;
+}
+
+uint64_t domi_net_pipe_drop_all(domi_net_pipe *pipe)
+{
+    uint64_t size = pipe->tail - pipe->head;
+
+    pipe->head = pipe->arrived = pipe->departed = pipe->tail;
+    pipe->lost += size;
+    return size;
+}

@@ -1,0 +1,369 @@
+/* Operations go on at their sockets.
+ *
+ * A receive brings at most 16 pieces in an enter, and an accept as many connections, so that one
+ * socket cannot hold up the others. If the completion queue is full, or a fault says so, a
+ * multishot operation ends with the completion that found no room, as in an io_uring. */
+#include "runtime/network/ready.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "runtime/network/events.h"
+#include "runtime/network/socket.h"
+#include "runtime/network/stream.h"
+
+#include <errno.h>
+#include <poll.h>
+
+#define INPUT_EVENTS  (POLLIN | POLLERR | POLLHUP)
+#define OUTPUT_EVENTS (POLLOUT | POLLERR | POLLHUP)
+#define PIECES_MAX    16 /* completions of one multishot operation in an enter */
+
+static bool grow_completions(domi_net_ring *ring)
+{
+    uint32_t capacity = ring->capacity * 2;
+    domi_completion *completions = domi_memory_new(capacity * sizeof *completions);
+
+    if (completions == NULL)
+        return false;
+    for (uint32_t i = ring->head; i != ring->tail; i++)
+        completions[i & (capacity - 1)] = ring->completions[i & (ring->capacity - 1)];
+    domi_memory_free(ring->completions);
+    ring->completions = completions;
+    ring->capacity = capacity;
+    return true;
+}
+
+void domi_net_complete(domi_net_ring *ring, uint64_t user_data, int result, uint32_t flags,
+                       uint16_t buffer)
+{
+    /* a test kit that has no memory cannot go on */
+    DOMI_CHECK(ring->tail - ring->head != ring->capacity || grow_completions(ring));
+    ring->completions[ring->tail++ & (ring->capacity - 1)] = (domi_completion){
+        .user_data = user_data,
+        .result = result,
+        .flags = (uint16_t)flags,
+        .buffer = buffer,
+    };
+}
+
+/* Complete the operation that waits for input. It goes on if it is multishot, unless the queue is
+ * full. Returns whether it goes on. */
+static bool complete_input(domi_net_ring *ring, domi_net_socket *socket, int result, uint32_t flags,
+                           uint16_t buffer)
+{
+    uint64_t user_data = socket->input_data;
+    bool goes_on = socket->input != DOMI_NET_RECEIVE_ONCE &&
+                   ring->tail - ring->head < ring->visible_max &&
+                   !domi_net_draw(ring->net, ring->net->faults.overflows);
+
+    if (!goes_on)
+        socket->input_data = 0;
+    domi_net_complete(ring, user_data, result, flags | (goes_on ? DOMI_MORE : 0), buffer);
+    return goes_on;
+}
+
+static void end_input(domi_net_ring *ring, domi_net_socket *socket, int result)
+{
+    uint64_t user_data = socket->input_data;
+
+    socket->input_data = 0;
+    domi_net_complete(ring, user_data, result, 0, 0);
+}
+
+static void end_output(domi_net_ring *ring, domi_net_socket *socket, int result)
+{
+    uint64_t user_data = socket->output_data;
+
+    socket->output_data = 0;
+    domi_net_complete(ring, user_data, result, 0, 0);
+}
+
+/* Draw a smaller number from 1 to `size`, if the fault comes about. */
+static uint32_t draw_size(domi_net *net, uint32_t of_a_million, uint32_t size)
+{
+    return size > 1 && domi_net_draw(net, of_a_million)
+               ? 1 + (uint32_t)domi_random_below(&net->random, size)
+               : size;
+}
+
+/* Receive one piece. Returns whether there may be more. */
+static bool receive_piece(domi_net_ring *ring, domi_net_socket *socket)
+{
+    domi_net *net = ring->net;
+    char nothing;
+
+    if (ring->free_head == ring->free_tail || ((domi_net_socket_events(socket) & POLLIN) != 0 &&
+                                               domi_net_draw(net, net->faults.no_buffers))) {
+        end_input(ring, socket, -ENOBUFS);
+        return false;
+    }
+    uint16_t index = ring->free[ring->free_head & ring->buffer_mask];
+    const domi_net_buffer *buffer = &ring->buffers[index];
+    uint32_t size = draw_size(net, net->faults.short_reads, buffer->size);
+    int result = domi_net_socket_receive(socket, size != 0 ? buffer->data : &nothing, size);
+    if (result == -EAGAIN)
+        return false;
+    if (result <= 0) {
+        end_input(ring, socket, result);
+        return false;
+    }
+    ring->free_head++;
+    return complete_input(ring, socket, result, DOMI_BUFFERED, index);
+}
+
+static bool accept_one(domi_net_ring *ring, domi_net_socket *listener)
+{
+    if (listener->waiting_count == 0)
+        return false;
+    int result = domi_net_draw_failure(ring->net);
+    if (result == 0) {
+        domi_net_socket *socket = domi_net_socket_accept(listener);
+
+        result = domi_net_socket_open(socket);
+        DOMI_CHECK(result >= 0);
+        return complete_input(ring, listener, result, 0, 0);
+    }
+    end_input(ring, listener, result);
+    return false;
+}
+
+static void take_input(domi_net_ring *ring, domi_net_socket *socket)
+{
+    int left = PIECES_MAX;
+
+    switch ((domi_net_input)socket->input) {
+    case DOMI_NET_ACCEPT:
+        while (left-- != 0 && accept_one(ring, socket))
+            continue;
+        break;
+    case DOMI_NET_RECEIVE:
+    case DOMI_NET_RECEIVE_ONCE:
+        while (left-- != 0 && receive_piece(ring, socket))
+            continue;
+        break;
+    case DOMI_NET_POLL:
+        if (socket->wakes != 0) {
+            socket->wakes = 0;
+            (void)complete_input(ring, socket, POLLIN, 0, 0);
+        }
+        break;
+    }
+}
+
+/* Returns how many bytes the socket took; -EAGAIN when it is full; another negative errno. */
+static int try_send(domi_net_ring *ring, domi_net_socket *socket, const domi_net_output *output)
+{
+    uint32_t limit = 0;
+    int sent = 0;
+    int result = 0;
+
+    for (uint32_t i = 0; i < output->count; i++)
+        limit += (uint32_t)output->pieces[i].iov_len;
+    limit = draw_size(ring->net, ring->net->faults.short_writes, limit);
+    for (uint32_t i = 0; i < output->count && limit != 0; i++) {
+        const struct iovec *piece = &output->pieces[i];
+        uint32_t size = piece->iov_len < limit ? (uint32_t)piece->iov_len : limit;
+
+        result = domi_net_socket_send(socket, piece->iov_base, size);
+        if (result > 0) {
+            sent += result;
+            limit -= (uint32_t)result;
+        }
+        if (result != (int)size)
+            break;
+    }
+    return sent != 0 ? sent : result;
+}
+
+/* Go on with a send that has waited. A gathered one may be done again by its caller, as the epoll
+ * backend wants it, or go on, as in an io_uring. */
+static void go_on_sending(domi_net_ring *ring, domi_net_socket *socket)
+{
+    bool is_again = socket->output.is_gathered && domi_random_below(&ring->net->random, 2) == 0;
+    int result = is_again ? -EAGAIN : try_send(ring, socket, &socket->output);
+
+    if (is_again || result != -EAGAIN)
+        end_output(ring, socket, result);
+}
+
+static void complete_polls(domi_net_ring *ring, domi_net_socket *socket)
+{
+    uint32_t events = domi_net_socket_events(socket);
+    domi_net_poll **place = &socket->polls;
+
+    while (*place != NULL) {
+        domi_net_poll *poll = *place;
+        uint32_t holds = events & (poll->events | POLLERR | POLLHUP);
+
+        if (holds == 0) {
+            place = &poll->next;
+            continue;
+        }
+        *place = poll->next;
+        domi_net_complete(ring, poll->user_data, (int)holds, 0, 0);
+        domi_memory_free(poll);
+    }
+}
+
+static void go_on_with(domi_net_ring *ring, domi_net_socket *socket)
+{
+    if (socket->input_data != 0)
+        take_input(ring, socket);
+    if (socket->output_data != 0 && (domi_net_socket_events(socket) & OUTPUT_EVENTS) != 0)
+        go_on_sending(ring, socket);
+    complete_polls(ring, socket);
+}
+
+static bool can_go_on(const domi_net_socket *socket)
+{
+    uint32_t events = domi_net_socket_events(socket);
+
+    if (socket->input_data != 0 && (events & INPUT_EVENTS) != 0)
+        return true;
+    if (socket->output_data != 0 && (events & OUTPUT_EVENTS) != 0)
+        return true;
+    for (const domi_net_poll *poll = socket->polls; poll != NULL; poll = poll->next)
+        if ((events & (poll->events | POLLERR | POLLHUP)) != 0)
+            return true;
+    return false;
+}
+
+/* A socket has changed: list it as ready if one of its operations can go on. */
+static void list_if_ready(domi_net_socket *socket)
+{
+    if (socket->ring == NULL || socket->is_listed || !can_go_on(socket))
+        return;
+    socket->is_listed = true;
+    socket->listed_in = &socket->ring->ready;
+    domi_net_ready_put(socket->listed_in, socket);
+}
+
+void domi_net_go_on(domi_net_ring *ring)
+{
+    domi_net_ready now = ring->ready;
+
+    ring->ready = (domi_net_ready){NULL, NULL};
+    while (now.head != NULL) {
+        domi_net_socket *socket = domi_net_ready_take(&now);
+
+        socket->is_listed = false;
+        go_on_with(ring, socket);
+        list_if_ready(socket);
+    }
+}
+
+/* --- begin and cancel ------------------------------------------------------------------------ */
+
+static int begin_input(domi_net_ring *ring, domi_net_socket *socket, const domi_net_entry *entry)
+{
+    static const uint8_t inputs[] = {
+        [DOMI_NET_OP_ACCEPT] = DOMI_NET_ACCEPT,
+        [DOMI_NET_OP_RECEIVE] = DOMI_NET_RECEIVE,
+        [DOMI_NET_OP_RECEIVE_ONCE] = DOMI_NET_RECEIVE_ONCE,
+        [DOMI_NET_OP_POLL] = DOMI_NET_POLL,
+    };
+
+    (void)ring;
+    DOMI_CHECK(socket->input_data == 0);
+    if (entry->op == DOMI_NET_OP_ACCEPT && socket->state != DOMI_NET_LISTENING)
+        return -EINVAL;
+    if (entry->op != DOMI_NET_OP_ACCEPT && entry->op != DOMI_NET_OP_POLL &&
+        (socket->state == DOMI_NET_LISTENING || socket->state == DOMI_NET_FRESH))
+        return -ENOTCONN;
+    socket->input_data = entry->user_data;
+    socket->input = inputs[entry->op];
+    return 0;
+}
+
+static int begin_output(domi_net_ring *ring, domi_net_socket *socket, const domi_net_entry *entry)
+{
+    int result = try_send(ring, socket, &entry->output);
+
+    if (result != -EAGAIN)
+        return result;
+    DOMI_CHECK(socket->output_data == 0);
+    socket->output_data = entry->user_data;
+    socket->output = entry->output;
+    return 0;
+}
+
+static int begin_poll(domi_net_socket *socket, const domi_net_entry *entry)
+{
+    domi_net_poll *poll = domi_memory_new(sizeof *poll);
+
+    if (poll == NULL)
+        return -ENOMEM;
+    *poll = (domi_net_poll){socket->polls, entry->user_data, entry->events};
+    socket->polls = poll;
+    return 0;
+}
+
+/* End the operations on a socket whose user_data is `target`; 0: all. Returns how many. */
+static int cancel_operations(domi_net_ring *ring, domi_net_socket *socket, uint64_t target)
+{
+    int count = 0;
+
+    if (socket->input_data != 0 && (target == 0 || socket->input_data == target)) {
+        end_input(ring, socket, -ECANCELED);
+        count++;
+    }
+    if (socket->output_data != 0 && (target == 0 || socket->output_data == target)) {
+        end_output(ring, socket, -ECANCELED);
+        count++;
+    }
+    for (domi_net_poll **place = &socket->polls; *place != NULL;) {
+        domi_net_poll *poll = *place;
+
+        if (target != 0 && poll->user_data != target) {
+            place = &poll->next;
+            continue;
+        }
+        *place = poll->next;
+        domi_net_complete(ring, poll->user_data, -ECANCELED, 0, 0);
+        domi_memory_free(poll);
+        count++;
+    }
+    return count;
+}
+
+/* The completion of a cancel comes before or after those of the operations that it hit. */
+static void cancel(domi_net_ring *ring, domi_net_socket *socket, const domi_net_entry *entry)
+{
+    bool is_first = domi_random_below(&ring->net->random, 2) == 0;
+    uint32_t place = ring->tail;
+
+    if (is_first)
+        domi_net_complete(ring, entry->user_data, -ENOENT, 0, 0);
+    int count = socket != NULL ? cancel_operations(ring, socket, entry->target) : 0;
+    int result = count == 0 ? -ENOENT : entry->op == DOMI_NET_OP_CANCEL_FD ? count : 0;
+    if (is_first)
+        ring->completions[place & (ring->capacity - 1)].result = result;
+    else
+        domi_net_complete(ring, entry->user_data, result, 0, 0);
+}
+
+void domi_net_begin(domi_net_ring *ring, const domi_net_entry *entry)
+{
+    domi_net_socket *socket = domi_net_socket_find(ring->net, entry->fd);
+    int result = -EBADF;
+
+    if (entry->op == DOMI_NET_OP_CANCEL || entry->op == DOMI_NET_OP_CANCEL_FD) {
+        cancel(ring, socket, entry);
+        return;
+    }
+    if (socket != NULL) {
+        DOMI_CHECK(socket->ring == NULL || socket->ring == ring);
+        socket->ring = ring;
+        socket->changed = list_if_ready;
+        if (entry->op == DOMI_NET_OP_SEND)
+            result = begin_output(ring, socket, entry);
+        else if (entry->op == DOMI_NET_OP_POLL_ONCE)
+            result = begin_poll(socket, entry);
+        else
+            result = begin_input(ring, socket, entry);
+    }
+    if (result != 0)
+        domi_net_complete(ring, entry->user_data, result, 0, 0);
+    else
+        list_if_ready(socket);
+}

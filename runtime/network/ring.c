@@ -1,0 +1,288 @@
+/* The table of the backend (ring.h). ready.c carries operations out. */
+#include "runtime/network/ring.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "runtime/network/events.h"
+#include "runtime/network/ready.h"
+#include "runtime/network/socket.h"
+#include "runtime/network/sockets.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local domi_net *opening; /* the network of rings that are opened now */
+
+domi_net *domi_net_open_rings_in(domi_net *net)
+{
+    domi_net *before = opening;
+
+    opening = net;
+    return before;
+}
+
+static void ring_close(void *ring_)
+{
+    domi_net_ring *ring = ring_;
+
+    if (ring == NULL)
+        return;
+    for (uint32_t i = 0; i < ring->net->socket_capacity; i++) {
+        domi_net_socket *socket = ring->net->sockets[i];
+        if (socket != NULL && socket->ring == ring) {
+            domi_net_socket_forget(socket);
+            socket->ring = NULL;
+            socket->changed = NULL;
+        }
+    }
+    domi_memory_free(ring->entries);
+    domi_memory_free(ring->completions);
+    domi_memory_free(ring->buffers);
+    domi_memory_free(ring->free);
+    domi_memory_free(ring);
+}
+
+static int ring_open(const domus_config *config, char *error, size_t error_size, void **ret_ring)
+{
+    uint32_t buffers = config->io.buffers.count;
+    domi_net_ring *ring = domi_memory_new(sizeof *ring);
+
+    DOMI_CHECK(opening != NULL);
+    if (ring != NULL) {
+        ring->net = opening;
+        ring->entry_capacity = config->io.ring_entries;
+        ring->visible_max = ring->capacity = config->io.completion_entries;
+        ring->buffer_mask = buffers - 1;
+        ring->entries = domi_memory_new(ring->entry_capacity * sizeof *ring->entries);
+        ring->completions = domi_memory_new(ring->capacity * sizeof *ring->completions);
+        ring->buffers = domi_memory_new(buffers * sizeof *ring->buffers);
+        ring->free = domi_memory_new(buffers * sizeof *ring->free);
+        if (ring->entries != NULL && ring->completions != NULL && ring->buffers != NULL &&
+            ring->free != NULL) {
+            *ret_ring = ring;
+            return 0;
+        }
+        ring_close(ring);
+    }
+    if (error_size != 0)
+        snprintf(error, error_size, "out of memory for a simulated ring");
+    return -ENOMEM;
+}
+
+static int ring_start(void *ring)
+{
+    (void)ring;
+    return 0;
+}
+
+/* --- operations ------------------------------------------------------------------------------ */
+
+static void carry_out_all(domi_net_ring *ring)
+{
+    for (uint32_t i = 0; i < ring->entry_count; i++)
+        domi_net_begin(ring, &ring->entries[i]);
+    ring->entry_count = 0;
+}
+
+/* Queue an operation. If the queue is full, it is carried out first. */
+static domi_net_entry *begin(void *ring_, domi_net_op op, int fd, uint64_t user_data)
+{
+    domi_net_ring *ring = ring_;
+
+    DOMI_CHECK(user_data != 0);
+    if (ring->entry_count == ring->entry_capacity)
+        carry_out_all(ring);
+    domi_net_entry *entry = &ring->entries[ring->entry_count++];
+    *entry = (domi_net_entry){.user_data = user_data, .op = op, .fd = fd};
+    return entry;
+}
+
+static void ring_accept(void *ring, int fd, uint64_t user_data)
+{
+    (void)begin(ring, DOMI_NET_OP_ACCEPT, fd, user_data);
+}
+
+static void ring_receive(void *ring, int fd, bool once, uint64_t user_data)
+{
+    (void)begin(ring, once ? DOMI_NET_OP_RECEIVE_ONCE : DOMI_NET_OP_RECEIVE, fd, user_data);
+}
+
+static void ring_poll(void *ring, int fd, uint64_t user_data)
+{
+    (void)begin(ring, DOMI_NET_OP_POLL, fd, user_data);
+}
+
+static void ring_poll_once(void *ring, int fd, uint32_t events, uint64_t user_data)
+{
+    begin(ring, DOMI_NET_OP_POLL_ONCE, fd, user_data)->events = events;
+}
+
+static void ring_send(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data)
+{
+    domi_net_output *output = &begin(ring, DOMI_NET_OP_SEND, fd, user_data)->output;
+
+    output->pieces[0] = (struct iovec){.iov_base = (void *)(uintptr_t)data, .iov_len = size};
+    output->count = 1;
+}
+
+static void ring_send_message(void *ring, int fd, const struct msghdr *message, uint64_t user_data)
+{
+    domi_net_output *output = &begin(ring, DOMI_NET_OP_SEND, fd, user_data)->output;
+
+    DOMI_CHECK(message->msg_iovlen <= DOMI_PIECES_MAX);
+    memcpy(output->pieces, message->msg_iov, message->msg_iovlen * sizeof *output->pieces);
+    output->count = (uint32_t)message->msg_iovlen;
+    output->is_gathered = true;
+}
+
+static void ring_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
+{
+    begin(ring, DOMI_NET_OP_CANCEL, fd, user_data)->target = target;
+}
+
+static void ring_cancel_fd(void *ring, int fd, uint64_t user_data)
+{
+    (void)begin(ring, DOMI_NET_OP_CANCEL_FD, fd, user_data);
+}
+
+static void ring_give(void *ring_, uint16_t index, void *data, uint32_t size)
+{
+    domi_net_ring *ring = ring_;
+
+    DOMI_CHECK(ring->given_tail - ring->free_head <= ring->buffer_mask);
+    ring->buffers[index] = (domi_net_buffer){data, size};
+    ring->free[ring->given_tail++ & ring->buffer_mask] = index;
+}
+
+static void ring_publish(void *ring_)
+{
+    domi_net_ring *ring = ring_;
+
+    ring->free_tail = ring->given_tail;
+}
+
+static void ring_forget(void *ring_, int fd)
+{
+    const domi_net_ring *ring = ring_;
+    domi_net_socket *socket = domi_net_socket_find(ring->net, fd);
+
+    if (socket != NULL)
+        domi_net_socket_forget(socket);
+}
+
+/* --- enter and reap -------------------------------------------------------------------------- */
+
+bool domi_net_ring_is_due(const void *ring_)
+{
+    const domi_net_ring *ring = ring_;
+
+    return ring->head != ring->tail || ring->ready.head != NULL;
+}
+
+/* Show completions, as many as the queue has room for. */
+static void show(domi_net_ring *ring)
+{
+    uint32_t count = ring->tail - ring->head;
+
+    ring->shown = ring->head + (count < ring->visible_max ? count : ring->visible_max);
+}
+
+void domi_net_ring_wake(void *ring)
+{
+    domi_net_go_on(ring);
+    show(ring);
+}
+
+/* Without a test kit: let time pass until something can complete, or until the time-out. */
+static void wait_alone(domi_net_ring *ring, uint64_t timeout_ns)
+{
+    domi_net *net = ring->net;
+    uint64_t until_ns =
+        timeout_ns < UINT64_MAX - net->now_ns ? net->now_ns + timeout_ns : UINT64_MAX;
+
+    while (!domi_net_ring_is_due(ring) && net->now_ns < until_ns) {
+        uint64_t due_ns = domi_net_due_ns(net);
+
+        domi_net_advance(net, due_ns < until_ns ? due_ns : until_ns);
+    }
+}
+
+/* Draws the errno with which an enter finds no room; 0: it finds some. With completions to be
+ * reaped it may also be that the kernel waits for that. */
+static int draw_refusal(domi_net_ring *ring)
+{
+    static const int errors[] = {-EAGAIN, -ENOMEM, -EBUSY};
+
+    return domi_net_draw(ring->net, ring->net->faults.refused_enters)
+               ? errors[domi_random_below(&ring->net->random, 3)]
+               : 0;
+}
+
+static int ring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
+{
+    domi_net_ring *ring = ring_;
+    int result = draw_refusal(ring);
+
+    if (result != 0)
+        return result;
+    show(ring);
+    if (ring->tail != ring->shown)
+        return -EBUSY; /* the queue overflows: the thread has to reap first */
+    carry_out_all(ring);
+    domi_net_go_on(ring);
+    if (ring->net->is_alone && min_complete != 0 && ring->head == ring->tail) {
+        wait_alone(ring, timeout_ns);
+        domi_net_go_on(ring);
+    }
+    show(ring);
+    return 0;
+}
+
+static uint32_t ring_reap(void *ring_, domi_completion *completions, uint32_t max)
+{
+    domi_net_ring *ring = ring_;
+    uint32_t count = 0;
+
+    for (; count < max && ring->head != ring->shown; count++)
+        completions[count] = ring->completions[ring->head++ & (ring->capacity - 1)];
+    return count;
+}
+
+static bool ring_ready(const void *ring_)
+{
+    const domi_net_ring *ring = ring_;
+
+    return ring->head != ring->shown;
+}
+
+static bool ring_pending(void *ring_)
+{
+    const domi_net_ring *ring = ring_;
+
+    return ring->entry_count != 0 || ring->shown != ring->tail || ring->ready.head != NULL;
+}
+
+const domi_backend domi_backend_net = {
+    .name = "simulated",
+    .sockets = &domi_net_sockets,
+    .is_simulated = true,
+    .open = ring_open,
+    .start = ring_start,
+    .close = ring_close,
+    .enter = ring_enter,
+    .reap = ring_reap,
+    .ready = ring_ready,
+    .pending = ring_pending,
+    .accept = ring_accept,
+    .receive = ring_receive,
+    .poll = ring_poll,
+    .poll_once = ring_poll_once,
+    .send = ring_send,
+    .send_message = ring_send_message,
+    .cancel = ring_cancel,
+    .cancel_fd = ring_cancel_fd,
+    .forget = ring_forget,
+    .give = ring_give,
+    .publish = ring_publish,
+};

@@ -1,0 +1,102 @@
+/* Sockets. Descriptors are given out as by a kernel, the lowest free one first, so that a program
+ * that uses one after its close meets another socket soon. */
+#include "runtime/network/socket.h"
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "runtime/network/names.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define TABLE_FIRST 64u /* descriptors for which the first table has room */
+
+domi_net_socket *domi_net_socket_new(domi_net *net, uint16_t family)
+{
+    const domus_net_faults *faults = &net->faults;
+    domi_net_socket *socket = domi_memory_new(sizeof *socket);
+
+    if (socket == NULL)
+        return NULL;
+    socket->net = net;
+    socket->fd = -1;
+    socket->local.family = family;
+    socket->local.size = family == AF_INET6 ? 16 : family == AF_INET ? 4 : 0;
+    socket->send_max =
+        faults->send_buffer_bytes != 0 ? faults->send_buffer_bytes : DOMUS_NET_BUFFER_BYTES;
+    socket->receive_max =
+        faults->receive_buffer_bytes != 0 ? faults->receive_buffer_bytes : DOMUS_NET_BUFFER_BYTES;
+    return socket;
+}
+
+static bool grow_table(domi_net *net)
+{
+    uint32_t capacity = net->socket_capacity != 0 ? net->socket_capacity * 2 : TABLE_FIRST;
+    domi_net_socket **sockets = domi_memory_new(capacity * sizeof(domi_net_socket *));
+
+    if (sockets == NULL)
+        return false;
+    if (net->socket_capacity != 0)
+        memcpy(sockets, net->sockets, net->socket_capacity * sizeof(domi_net_socket *));
+    domi_memory_free(net->sockets);
+    net->sockets = sockets;
+    net->socket_capacity = capacity;
+    return true;
+}
+
+int domi_net_socket_open(domi_net_socket *socket)
+{
+    domi_net *net = socket->net;
+    uint32_t at = 0;
+
+    if (net->socket_count == net->socket_capacity && !grow_table(net))
+        return -ENOMEM;
+    while (net->sockets[at] != NULL)
+        at++;
+    net->sockets[at] = socket;
+    net->socket_count++;
+    socket->fd = DOMI_NET_FIRST_FD + (int)at;
+    return socket->fd;
+}
+
+domi_net_socket *domi_net_socket_find(const domi_net *net, int fd)
+{
+    uint32_t at = (uint32_t)(fd - DOMI_NET_FIRST_FD);
+
+    return fd >= DOMI_NET_FIRST_FD && at < net->socket_capacity ? net->sockets[at] : NULL;
+}
+
+void domi_net_socket_free(domi_net_socket *socket)
+{
+    domi_net *net = socket->net;
+
+    if (socket->connection != NULL && socket->connection->sockets[socket->side] == socket)
+        socket->connection->sockets[socket->side] = NULL;
+    domi_net_unbind(socket);
+    domi_net_socket_forget(socket);
+    if (socket->fd >= 0) {
+        net->sockets[socket->fd - DOMI_NET_FIRST_FD] = NULL;
+        net->socket_count--;
+    }
+    domi_memory_free(socket);
+}
+
+void domi_net_socket_changed(domi_net_socket *socket)
+{
+    if (socket->changed != NULL)
+        socket->changed(socket);
+}
+
+void domi_net_socket_forget(domi_net_socket *socket)
+{
+    if (socket->is_listed)
+        domi_net_ready_remove(socket->listed_in, socket);
+    socket->is_listed = false;
+    socket->input_data = socket->output_data = 0;
+    while (socket->polls != NULL) {
+        domi_net_poll *poll = socket->polls;
+
+        socket->polls = poll->next;
+        domi_memory_free(poll);
+    }
+}

@@ -1,0 +1,350 @@
+/* The calls on sockets, as io makes them: each does what the system call of its name does, as far
+ * as io relies on it. */
+#include "runtime/network/sockets.h"
+
+#include "base/check.h"
+#include "io/resources/endpoint.h"
+#include "runtime/network/connection.h"
+#include "runtime/network/events.h"
+#include "runtime/network/names.h"
+#include "runtime/network/ready.h"
+#include "runtime/network/socket.h"
+#include "runtime/network/stream.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#define TYPE_MASK 0xf /* the bits of a socket's type without its flags */
+
+static domi_net *net_of(void *ring)
+{
+    return ((domi_net_ring *)ring)->net;
+}
+
+static domi_net_socket *find(void *ring, int fd)
+{
+    return domi_net_socket_find(net_of(ring), fd);
+}
+
+static domus_endpoint endpoint_from(const struct sockaddr *address, socklen_t size)
+{
+    struct sockaddr_storage storage = {.ss_family = AF_UNSPEC};
+    domus_endpoint endpoint;
+
+    memcpy(&storage, address, size < sizeof storage ? size : sizeof storage);
+    domi_endpoint_from_socket(&storage, size, &endpoint);
+    return endpoint;
+}
+
+static int net_socket(void *ring, int family, int type)
+{
+    domi_net *net = net_of(ring);
+    int result = domi_net_draw_failure(net);
+
+    if (result != 0)
+        return result;
+    if (family != AF_INET && family != AF_INET6 && family != AF_UNIX)
+        return -EAFNOSUPPORT;
+    if ((type & TYPE_MASK) != SOCK_STREAM)
+        return -ESOCKTNOSUPPORT;
+    domi_net_socket *socket = domi_net_socket_new(net, (uint16_t)family);
+    if (socket == NULL)
+        return -ENOMEM;
+    result = domi_net_socket_open(socket);
+    if (result < 0)
+        domi_net_socket_free(socket);
+    return result;
+}
+
+static int net_bind(void *ring, int fd, const struct sockaddr *address, socklen_t size)
+{
+    domi_net_socket *socket = find(ring, fd);
+    domus_endpoint at = endpoint_from(address, size);
+
+    if (socket == NULL)
+        return -EBADF;
+    if (at.family != socket->local.family)
+        return -EAFNOSUPPORT;
+    return domi_net_bind(socket, &at);
+}
+
+static int net_listen(void *ring, int fd, int backlog)
+{
+    domi_net_socket *socket = find(ring, fd);
+
+    return socket != NULL ? domi_net_socket_listen(socket, backlog) : -EBADF;
+}
+
+/* Reset the connection; the socket is as if it were new. */
+static int disconnect(domi_net_socket *socket)
+{
+    domi_net_connection *connection = socket->connection;
+
+    if (socket->local.family == AF_UNIX)
+        return -EINVAL;
+    if (connection != NULL) {
+        socket->aborts = true;
+        domi_net_leave(connection, socket->side);
+    }
+    socket->connection = NULL;
+    socket->state = DOMI_NET_FRESH;
+    socket->is_dead = false;
+    return 0;
+}
+
+static int net_connect(void *ring, int fd, const struct sockaddr *address, socklen_t size)
+{
+    domi_net_socket *socket = find(ring, fd);
+
+    if (socket == NULL)
+        return -EBADF;
+    if (address->sa_family == AF_UNSPEC)
+        return disconnect(socket);
+    domus_endpoint to = endpoint_from(address, size);
+    int result = domi_net_socket_connect(socket, &to);
+    return result == 0 && socket->state == DOMI_NET_CONNECTING ? -EINPROGRESS : result;
+}
+
+static int net_accept(void *ring, int listener_fd)
+{
+    domi_net_socket *listener = find(ring, listener_fd);
+
+    if (listener == NULL || listener->state != DOMI_NET_LISTENING)
+        return -EINVAL;
+    if (listener->waiting_count == 0)
+        return -EAGAIN;
+    int result = domi_net_draw_failure(listener->net);
+    return result == 0 ? domi_net_socket_open(domi_net_socket_accept(listener)) : result;
+}
+
+static int net_shutdown(void *ring, int fd, int how)
+{
+    domi_net_socket *socket = find(ring, fd);
+
+    if (socket == NULL)
+        return -EBADF;
+    if (socket->state == DOMI_NET_LISTENING && how != SHUT_WR) {
+        domi_net_socket_drop_waiting(socket);
+        socket->state = DOMI_NET_FRESH;
+        return 0;
+    }
+    if (socket->state != DOMI_NET_CONNECTED || socket->is_dead)
+        return -ENOTCONN;
+    if (how != SHUT_WR)
+        socket->reads_no_more = true;
+    if (how != SHUT_RD)
+        domi_net_finish(socket->connection, socket->side);
+    domi_net_socket_changed(socket);
+    return 0;
+}
+
+/* A descriptor is closed only when nothing is in flight on it, or a completion would come for
+ * whoever gets the descriptor next. */
+static int net_close(void *ring, int fd)
+{
+    domi_net_socket *socket = find(ring, fd);
+
+    if (socket == NULL)
+        return -EBADF;
+    DOMI_CHECK(socket->state != DOMI_NET_CONNECTED ||
+               (socket->input_data == 0 && socket->output_data == 0 && socket->polls == NULL));
+    domi_net_socket_close(socket);
+    return 0;
+}
+
+/* --- options --------------------------------------------------------------------------------- */
+
+/* As the kernel does, this refuses to give more bytes than the name has. */
+static int get_peer_name(const domi_net_socket *socket, void *value, socklen_t size)
+{
+    struct sockaddr_storage address = {.ss_family = socket->local.family};
+
+    if (socket->connection == NULL)
+        return -ENOTCONN;
+    int length = domi_endpoint_to_socket(&socket->connection->ends[!socket->side], &address);
+    if (length < 0)
+        length = sizeof address.ss_family; /* a Unix socket without a name */
+    address.ss_family = socket->local.family;
+    if ((socklen_t)length < size)
+        return -EINVAL;
+    memcpy(value, &address, size);
+    return 0;
+}
+
+/* For a listener `tcpi_unacked` is the number of connections that wait to be accepted. */
+static int get_tcp_info(const domi_net_socket *socket, void *value, socklen_t *size)
+{
+    struct tcp_info info = {.tcpi_unacked = socket->waiting_count};
+
+    if (socket->local.family == AF_UNIX)
+        return -EOPNOTSUPP;
+    if (*size > sizeof info)
+        *size = sizeof info;
+    memcpy(value, &info, *size);
+    return 0;
+}
+
+static int net_option_get(void *ring, int fd, int level, int name, void *value, socklen_t *size)
+{
+    domi_net_socket *socket = find(ring, fd);
+    int number = 0;
+
+    if (socket == NULL)
+        return -EBADF;
+    if (level == IPPROTO_TCP && name == TCP_INFO)
+        return get_tcp_info(socket, value, size);
+    if (level == SOL_SOCKET && name == SO_PEERNAME)
+        return get_peer_name(socket, value, *size);
+    if (level == SOL_SOCKET && name == SO_ERROR)
+        number = domi_net_socket_take_error(socket);
+    else if (level == SOL_SOCKET && name == SO_DOMAIN)
+        number = socket->local.family;
+    else if (level == SOL_SOCKET && name == SO_TYPE)
+        number = SOCK_STREAM;
+    else if (level == SOL_SOCKET && name == SO_ACCEPTCONN)
+        number = socket->state == DOMI_NET_LISTENING;
+    else if (level == SOL_SOCKET && name == SO_SNDBUF)
+        number = (int)socket->send_max;
+    else if (level == SOL_SOCKET && name == SO_RCVBUF)
+        number = (int)socket->receive_max;
+    else
+        return -ENOPROTOOPT;
+    if (*size < sizeof number)
+        return -EINVAL;
+    *size = sizeof number;
+    memcpy(value, &number, sizeof number);
+    return 0;
+}
+
+static void set_socket_option(domi_net_socket *socket, int name, const void *value, socklen_t size)
+{
+    struct linger linger = {0};
+    int number = 0;
+
+    memcpy(&number, value, size < sizeof number ? size : sizeof number);
+    if (name == SO_SNDBUF && number > 0)
+        socket->send_max = (uint32_t)number;
+    else if (name == SO_RCVBUF && number > 0)
+        socket->receive_max = (uint32_t)number;
+    else if (name == SO_REUSEPORT)
+        socket->shares_port = number != 0;
+    else if (name == SO_LINGER && size >= sizeof linger) {
+        memcpy(&linger, value, sizeof linger);
+        socket->aborts = linger.l_onoff != 0 && linger.l_linger == 0;
+    }
+}
+
+/* Options that have no effect here are taken. */
+static int net_option_set(void *ring, int fd, int level, int name, const void *value,
+                          socklen_t size)
+{
+    domi_net_socket *socket = find(ring, fd);
+
+    if (socket == NULL)
+        return -EBADF;
+    if (level == IPPROTO_TCP && socket->local.family == AF_UNIX)
+        return -EOPNOTSUPP;
+    if (level == SOL_SOCKET)
+        set_socket_option(socket, name, value, size);
+    return 0;
+}
+
+static int net_ioctl(void *ring, int fd, unsigned long request, int *ret_value)
+{
+    const domi_net_socket *socket = find(ring, fd);
+
+    if (socket == NULL)
+        return -EBADF;
+    if (socket->connection == NULL)
+        return -EINVAL;
+    const domi_net_pipe *in = &socket->connection->pipes[socket->side];
+    const domi_net_pipe *out = &socket->connection->pipes[!socket->side];
+    if (request == FIONREAD) {
+        *ret_value = (int)domi_net_pipe_readable(in);
+    } else if (request == SIOCOUTQ) {
+        /* an end that is on its way counts as one byte */
+        bool has_end = socket->local.family != AF_UNIX && out->is_finished && !out->end_arrived;
+        *ret_value = socket->is_dead ? 0 : (int)(out->tail - out->arrived) + has_end;
+    } else {
+        return -ENOTTY;
+    }
+    return 0;
+}
+
+static int net_address(void *ring, int fd, bool is_peer, struct sockaddr *address, socklen_t *size)
+{
+    const domi_net_socket *socket = find(ring, fd);
+    struct sockaddr_storage storage = {.ss_family = AF_UNSPEC};
+
+    if (socket == NULL)
+        return -EBADF;
+    if (is_peer &&
+        (socket->connection == NULL || socket->is_dead || socket->state != DOMI_NET_CONNECTED))
+        return -ENOTCONN;
+    const domus_endpoint *named =
+        is_peer ? &socket->connection->ends[!socket->side] : &socket->local;
+    int length = domi_endpoint_to_socket(named, &storage);
+    if (length < 0)
+        length = sizeof storage.ss_family; /* a Unix socket without a name */
+    storage.ss_family = socket->local.family;
+    memcpy(address, &storage, (socklen_t)length < *size ? (socklen_t)length : *size);
+    *size = (socklen_t)length;
+    return 0;
+}
+
+/* --- the wake -------------------------------------------------------------------------------- */
+
+static int net_wake_open(void *ring)
+{
+    domi_net_socket *socket = domi_net_socket_new(net_of(ring), AF_UNSPEC);
+
+    if (socket == NULL)
+        return -ENOMEM;
+    socket->state = DOMI_NET_WAKE;
+    int result = domi_net_socket_open(socket);
+    if (result < 0)
+        domi_net_socket_free(socket);
+    return result;
+}
+
+static void net_wake(void *ring, int fd)
+{
+    domi_net_socket *socket = find(ring, fd);
+
+    socket->wakes++;
+    domi_net_socket_changed(socket);
+}
+
+/* The test kit knows when a thread sleeps, and when it is woken. */
+static void net_wake_wait(void *ring, int fd, uint64_t timeout_ns)
+{
+    (void)ring, (void)fd, (void)timeout_ns;
+}
+
+/* A refused enter is tried again in the next step, which takes no time. */
+static void net_pause(void *ring, uint64_t ns)
+{
+    (void)ring, (void)ns;
+}
+
+const domi_sockets domi_net_sockets = {
+    .socket = net_socket,
+    .bind = net_bind,
+    .listen = net_listen,
+    .connect = net_connect,
+    .accept = net_accept,
+    .shutdown = net_shutdown,
+    .close = net_close,
+    .option_get = net_option_get,
+    .option_set = net_option_set,
+    .ioctl = net_ioctl,
+    .address = net_address,
+    .wake_open = net_wake_open,
+    .wake = net_wake,
+    .wake_wait = net_wake_wait,
+    .pause = net_pause,
+};

@@ -1,0 +1,165 @@
+/* Calls that programs make on sockets of the network (stream.h). */
+#include "runtime/network/stream.h"
+
+#include "runtime/network/connection.h"
+#include "runtime/network/events.h"
+#include "runtime/network/names.h"
+#include "runtime/network/socket.h"
+
+#include <errno.h>
+#include <poll.h>
+
+static void end_socket(domi_net_socket *socket)
+{
+    if (socket->connection != NULL)
+        domi_net_leave(socket->connection, socket->side);
+    socket->connection = NULL;
+    domi_net_socket_free(socket);
+}
+
+void domi_net_socket_drop_waiting(domi_net_socket *listener)
+{
+    for (domi_net_socket *one = domi_net_socket_accept(listener); one != NULL;
+         one = domi_net_socket_accept(listener)) {
+        one->aborts = true;
+        end_socket(one);
+    }
+}
+
+void domi_net_socket_close(domi_net_socket *socket)
+{
+    domi_net_socket_drop_waiting(socket);
+    end_socket(socket);
+}
+
+int domi_net_socket_listen(domi_net_socket *socket, int backlog)
+{
+    if (!socket->is_bound || socket->connection != NULL ||
+        (socket->state != DOMI_NET_FRESH && socket->state != DOMI_NET_LISTENING))
+        return -EINVAL;
+    socket->state = DOMI_NET_LISTENING;
+    socket->backlog = backlog > 0 ? (uint32_t)backlog : 0;
+    return 0;
+}
+
+domi_net_socket *domi_net_socket_accept(domi_net_socket *listener)
+{
+    domi_net_connection *connection = domi_net_waiting_take(&listener->waiting);
+
+    if (connection == NULL)
+        return NULL;
+    listener->waiting_count--;
+    return connection->sockets[1];
+}
+
+int domi_net_socket_connect(domi_net_socket *socket, const domus_endpoint *to)
+{
+    if (socket->state == DOMI_NET_CONNECTING)
+        return -EALREADY;
+    if (socket->state != DOMI_NET_FRESH)
+        return socket->state == DOMI_NET_CONNECTED ? -EISCONN : -EINVAL;
+    if (to->family != socket->local.family)
+        return -EAFNOSUPPORT;
+    if (to->family == AF_UNIX)
+        return domi_net_connect_unix(socket, to);
+    int result = domi_net_bind_for(socket, to);
+    return result == 0 ? domi_net_connect(socket, to) : result;
+}
+
+int domi_net_socket_take_error(domi_net_socket *socket)
+{
+    int error = socket->error;
+
+    socket->error = 0;
+    return error;
+}
+
+/* The pipe to this socket, or from it; NULL if it has no connection. */
+static domi_net_pipe *pipe_in(const domi_net_socket *socket)
+{
+    return socket->connection != NULL ? &socket->connection->pipes[socket->side] : NULL;
+}
+
+static domi_net_pipe *pipe_out(const domi_net_socket *socket)
+{
+    return socket->connection != NULL ? &socket->connection->pipes[!socket->side] : NULL;
+}
+
+int domi_net_socket_receive(domi_net_socket *socket, void *data, uint32_t size)
+{
+    domi_net_pipe *in = pipe_in(socket);
+    uint64_t ready = in != NULL ? domi_net_pipe_readable(in) : 0;
+
+    if (ready != 0) {
+        uint32_t count = ready < size ? (uint32_t)ready : size;
+
+        domi_net_pipe_take(in, data, count);
+        socket->net->totals.received += count;
+        domi_net_push(socket->connection, socket->side); /* the window is open again */
+        return (int)count;
+    }
+    if (socket->error != 0)
+        return -domi_net_socket_take_error(socket);
+    if (socket->is_dead || socket->reads_no_more)
+        return 0;
+    if (socket->state != DOMI_NET_CONNECTED)
+        return socket->state == DOMI_NET_CONNECTING ? -EAGAIN : -ENOTCONN;
+    return in->end_arrived ? 0 : -EAGAIN;
+}
+
+/* True if a Unix socket has nobody any more who could read. */
+static bool has_lost_its_reader(const domi_net_socket *socket)
+{
+    return socket->local.family == AF_UNIX &&
+           (socket->connection->sockets[!socket->side] == NULL || pipe_out(socket)->reader_gone);
+}
+
+int domi_net_socket_send(domi_net_socket *socket, const void *data, uint32_t size)
+{
+    domi_net_pipe *out = pipe_out(socket);
+
+    if (socket->error != 0)
+        return -domi_net_socket_take_error(socket);
+    if (socket->is_dead)
+        return -EPIPE;
+    if (socket->state != DOMI_NET_CONNECTED)
+        return socket->state == DOMI_NET_CONNECTING ? -EAGAIN : -ENOTCONN;
+    if (out->is_finished || has_lost_its_reader(socket))
+        return -EPIPE;
+    uint64_t room = domi_net_pipe_room(out);
+    if (room == 0)
+        return -EAGAIN;
+    uint32_t count = room < size ? (uint32_t)room : size;
+    if (!domi_net_pipe_put(out, data, count))
+        return -ENOMEM;
+    socket->net->totals.sent += count;
+    domi_net_push(socket->connection, !socket->side);
+    return (int)count;
+}
+
+uint32_t domi_net_socket_events(const domi_net_socket *socket)
+{
+    const domi_net_pipe *in = pipe_in(socket);
+    const domi_net_pipe *out = pipe_out(socket);
+    uint32_t events = socket->error != 0 ? POLLERR : 0;
+
+    if (socket->state == DOMI_NET_LISTENING)
+        return socket->waiting_count != 0 ? POLLIN : 0;
+    if (socket->state == DOMI_NET_WAKE)
+        return socket->wakes != 0 ? POLLIN : 0;
+    if (socket->is_dead)
+        return events | POLLIN | POLLOUT | POLLHUP | POLLRDHUP;
+    if (socket->state == DOMI_NET_CONNECTING)
+        return events;
+    if (socket->state == DOMI_NET_FRESH)
+        return events | POLLOUT | POLLHUP;
+    if (in->end_arrived || socket->reads_no_more)
+        events |= POLLIN | POLLRDHUP;
+    if (domi_net_pipe_readable(in) != 0)
+        events |= POLLIN;
+    if (in->end_arrived && out->is_finished)
+        events |= POLLHUP;
+    if (out->is_finished || domi_net_pipe_room(out) != 0 || has_lost_its_reader(socket))
+        events |= POLLOUT;
+    return events;
+}

@@ -1,0 +1,469 @@
+/* The deeds of a peer. The network calls take_turn() whenever the peer's socket may be readable or
+ * writable; then the peer reads all that has come, unless it is paused, and sends what waits. */
+#include "runtime/testkit/peer.h"
+
+#include "base/memory.h"
+#include "runtime/network/connection.h"
+#include "runtime/network/events.h"
+#include "runtime/network/links.h"
+#include "runtime/network/names.h"
+#include "runtime/network/socket.h"
+#include "runtime/network/stream.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define BACKLOG     128u  /* of a listener whose test names none */
+#define READ_BYTES  4096u /* bytes that a peer reads at a time */
+#define BYTES_FIRST 256u  /* bytes for which there is room at first */
+
+int domi_peer_act(domus_testkit *kit)
+{
+    if (kit->stepping)
+        return -EBUSY;
+    domi_net_advance(kit->net, domi_clock_now(&kit->system->clock));
+    return 0;
+}
+
+static bool append(domi_peer_bytes *bytes, const void *data, size_t size)
+{
+    size_t held = domi_peer_bytes_count(bytes);
+    size_t capacity = bytes->capacity != 0 ? bytes->capacity : BYTES_FIRST;
+
+    if (size == 0)
+        return true;
+    if (bytes->end + size > bytes->capacity) {
+        while (capacity < held + size)
+            capacity *= 2;
+        char *grown = domi_memory_new(capacity);
+        if (grown == NULL)
+            return false;
+        if (held != 0)
+            memcpy(grown, bytes->data + bytes->begin, held);
+        domi_memory_free(bytes->data);
+        *bytes = (domi_peer_bytes){.data = grown, .end = held, .capacity = capacity};
+    }
+    memcpy(bytes->data + bytes->end, data, size);
+    bytes->end += size;
+    return true;
+}
+
+/* --- a turn ---------------------------------------------------------------------------------- */
+
+static void note_error(domus_peer *peer, int error)
+{
+    if (peer->error == 0)
+        peer->error = error;
+    peer->out.begin = peer->out.end = 0;
+}
+
+static void read_all(domus_peer *peer)
+{
+    char piece[READ_BYTES];
+
+    while (!peer->is_paused && !peer->has_end) {
+        int result = domi_net_socket_receive(peer->socket, piece, sizeof piece);
+
+        if (result == -EAGAIN)
+            return;
+        if (result < 0)
+            note_error(peer, result);
+        else if (result == 0)
+            peer->has_end = peer->error == 0;
+        else if (!append(&peer->got, piece, (size_t)result))
+            peer->kit->net->is_out_of_memory = true;
+        if (result <= 0)
+            return;
+    }
+}
+
+static void send_all(domus_peer *peer)
+{
+    domi_peer_bytes *out = &peer->out;
+
+    while (domi_peer_bytes_count(out) != 0) {
+        size_t left = domi_peer_bytes_count(out);
+        int result = domi_net_socket_send(peer->socket, out->data + out->begin,
+                                          left < UINT32_MAX ? (uint32_t)left : UINT32_MAX);
+
+        if (result == -EAGAIN)
+            return;
+        if (result < 0) {
+            note_error(peer, result);
+            return;
+        }
+        out->begin += (size_t)result;
+    }
+}
+
+static void close_socket(domus_peer *peer)
+{
+    domi_net_socket *socket = peer->socket;
+
+    peer->socket = NULL;
+    domi_net_socket_close(socket);
+}
+
+static void take_turn(domus_peer *peer)
+{
+    domi_net_socket *socket = peer->socket;
+
+    if (socket == NULL || socket->state == DOMI_NET_CONNECTING)
+        return;
+    if (socket->is_dead && socket->error != 0) /* also if the peer is paused */
+        note_error(peer, -domi_net_socket_take_error(socket));
+    else
+        peer->is_connected = true;
+    read_all(peer);
+    if (!socket->is_dead)
+        send_all(peer);
+    if (domi_peer_bytes_count(&peer->out) != 0 || !peer->is_finished)
+        return;
+    if (!socket->is_dead && socket->state == DOMI_NET_CONNECTED)
+        domi_net_finish(socket->connection, socket->side);
+    if (peer->closes)
+        close_socket(peer);
+}
+
+/* This is `changed` of the peer's socket. */
+static void note_changed(domi_net_socket *socket)
+{
+    take_turn(socket->owner);
+}
+
+/* --- made and freed -------------------------------------------------------------------------- */
+
+static domus_peer *peer_new(domus_testkit *kit, domi_net_socket *socket)
+{
+    domus_peer *peer = domi_memory_new(sizeof *peer);
+
+    if (peer == NULL)
+        return NULL;
+    peer->kit = kit;
+    peer->number = kit->peer_count++;
+    peer->next = kit->peers;
+    kit->peers = peer;
+    peer->socket = socket;
+    socket->owner = peer;
+    socket->changed = note_changed;
+    return peer;
+}
+
+static void take_connection(domus_peer *peer)
+{
+    peer->connection = peer->socket->connection;
+    peer->connection->is_kept = true;
+    peer->side = peer->socket->side;
+}
+
+int domi_peer_of_accepted(domus_testkit *kit, domi_net_socket *socket, domus_peer **ret_peer)
+{
+    domus_peer *peer = peer_new(kit, socket);
+
+    if (peer == NULL)
+        return -ENOMEM;
+    take_connection(peer);
+    peer->is_connected = true;
+    *ret_peer = peer;
+    take_turn(peer);
+    return 0;
+}
+
+/* Make a socket, named `from` if that is not NULL. */
+static int make_socket(domus_testkit *kit, uint16_t family, const char *from,
+                       domi_net_socket **ret_socket)
+{
+    domus_endpoint own;
+
+    if (from != NULL && (domus_endpoint_parse(from, &own) != 0 || own.family != family))
+        return -EINVAL;
+    domi_net_socket *socket = domi_net_socket_new(kit->net, family);
+    if (socket == NULL)
+        return -ENOMEM;
+    int result = from != NULL ? domi_net_bind(socket, &own) : 0;
+    if (result != 0) {
+        domi_net_socket_free(socket);
+        return result;
+    }
+    *ret_socket = socket;
+    return 0;
+}
+
+static int fail(domus_testkit *kit, const char *what, const char *where, int result)
+{
+    if (result != -EBUSY)
+        snprintf(kit->error, sizeof kit->error, "a peer cannot %s %s: %s", what, where,
+                 strerror(-result));
+    return result;
+}
+
+int domus_peer_connect(domus_testkit *kit, const char *to, const char *from, domus_peer **ret_peer)
+{
+    domi_net_socket *socket = NULL;
+    domus_endpoint at;
+    int result = domi_peer_act(kit);
+
+    if (result == 0 && domus_endpoint_parse(to, &at) != 0)
+        result = -EINVAL;
+    if (result == 0)
+        result = make_socket(kit, at.family, from, &socket);
+    if (result != 0)
+        return fail(kit, "connect to", to, result);
+    domus_peer *peer = peer_new(kit, socket);
+    if (peer == NULL) {
+        domi_net_socket_free(socket);
+        return fail(kit, "connect to", to, -ENOMEM);
+    }
+    result = domi_net_socket_connect(socket, &at);
+    if (result == 0) {
+        take_connection(peer);
+        take_turn(peer);
+    } else { /* a Unix socket is refused at once */
+        note_error(peer, result);
+        close_socket(peer);
+    }
+    *ret_peer = peer;
+    return 0;
+}
+
+int domus_peer_listen(domus_testkit *kit, const char *at, uint32_t backlog,
+                      domus_peer_listener **ret_listener)
+{
+    domus_endpoint endpoint;
+    domi_net_socket *socket = NULL;
+    int result = domi_peer_act(kit);
+
+    if (result == 0 && domus_endpoint_parse(at, &endpoint) != 0)
+        result = -EINVAL;
+    if (result == 0)
+        result = make_socket(kit, endpoint.family, at, &socket);
+    if (result != 0)
+        return fail(kit, "listen at", at, result);
+    domus_peer_listener *listener = domi_memory_new(sizeof *listener);
+    if (listener == NULL) {
+        domi_net_socket_free(socket);
+        return fail(kit, "listen at", at, -ENOMEM);
+    }
+    (void)domi_net_socket_listen(socket, backlog != 0 ? (int)backlog : (int)BACKLOG);
+    *listener = (domus_peer_listener){.kit = kit, .next = kit->listeners, .socket = socket};
+    socket->owner = listener;
+    kit->listeners = listener;
+    *ret_listener = listener;
+    return 0;
+}
+
+domus_endpoint domus_peer_listener_endpoint(const domus_peer_listener *listener)
+{
+    return listener->socket != NULL ? listener->socket->local : (domus_endpoint){0};
+}
+
+void domus_peer_listener_close(domus_peer_listener *listener)
+{
+    if (listener->socket == NULL || domi_peer_act(listener->kit) != 0)
+        return;
+    domi_net_socket_close(listener->socket);
+    listener->socket = NULL;
+}
+
+void domi_peers_free(domus_testkit *kit)
+{
+    while (kit->listeners != NULL) {
+        domus_peer_listener *listener = kit->listeners;
+
+        kit->listeners = listener->next;
+        if (listener->socket != NULL)
+            domi_net_socket_close(listener->socket);
+        domi_memory_free(listener);
+    }
+    while (kit->peers != NULL) {
+        domus_peer *peer = kit->peers;
+
+        kit->peers = peer->next;
+        if (peer->socket != NULL)
+            domi_net_socket_close(peer->socket);
+        domi_memory_free(peer->got.data);
+        domi_memory_free(peer->out.data);
+        domi_memory_free(peer);
+    }
+}
+
+/* --- acting ---------------------------------------------------------------------------------- */
+
+int domus_peer_send(domus_peer *peer, const void *data, size_t size)
+{
+    int result = domi_peer_act(peer->kit);
+
+    if (result != 0)
+        return result;
+    if (peer->socket == NULL || peer->is_finished || peer->error != 0)
+        return -EPIPE;
+    if (!append(&peer->out, data, size))
+        return -ENOMEM;
+    take_turn(peer);
+    return 0;
+}
+
+/* The peer sends nothing new from now on. */
+static void finish(domus_peer *peer, bool closes)
+{
+    if (domi_peer_act(peer->kit) != 0 || peer->socket == NULL)
+        return;
+    peer->is_finished = true;
+    peer->closes |= closes;
+    take_turn(peer);
+}
+
+void domus_peer_finish(domus_peer *peer)
+{
+    finish(peer, false);
+}
+
+void domus_peer_close(domus_peer *peer)
+{
+    peer->is_paused = true; /* what has come is not read any more */
+    finish(peer, true);
+}
+
+void domus_peer_reset(domus_peer *peer)
+{
+    if (domi_peer_act(peer->kit) != 0 || peer->socket == NULL)
+        return;
+    peer->out.begin = peer->out.end = 0;
+    peer->is_finished = true;
+    peer->socket->aborts = true;
+    close_socket(peer);
+}
+
+void domus_peer_pause(domus_peer *peer)
+{
+    peer->is_paused = true;
+}
+
+void domus_peer_resume(domus_peer *peer)
+{
+    peer->is_paused = false;
+    if (domi_peer_act(peer->kit) == 0)
+        take_turn(peer);
+}
+
+void domus_peer_hold(domus_peer *peer)
+{
+    if (peer->connection != NULL && domi_peer_act(peer->kit) == 0)
+        peer->connection->is_held = true;
+}
+
+void domus_peer_release(domus_peer *peer)
+{
+    if (peer->connection == NULL || domi_peer_act(peer->kit) != 0)
+        return;
+    peer->connection->is_held = false;
+    if (!domi_net_is_blocked(peer->connection))
+        domi_net_release_held(peer->connection);
+}
+
+/* --- asking ---------------------------------------------------------------------------------- */
+
+bool domus_peer_is_connected(const domus_peer *peer)
+{
+    return peer->is_connected && peer->socket != NULL && peer->error == 0;
+}
+
+bool domus_peer_has_end(const domus_peer *peer)
+{
+    return peer->has_end;
+}
+
+int domus_peer_error(const domus_peer *peer)
+{
+    return peer->error;
+}
+
+domus_peer_counts domus_peer_count(const domus_peer *peer)
+{
+    domus_peer_counts counts = {.unsent = domi_peer_bytes_count(&peer->out)};
+
+    if (peer->connection == NULL)
+        return counts;
+    const domi_net_pipe *out = &peer->connection->pipes[!peer->side];
+    const domi_net_pipe *in = &peer->connection->pipes[peer->side];
+    counts.sent = out->taken;
+    counts.delivered = out->received;
+    counts.lost = out->lost;
+    counts.received = in->received;
+    counts.missed = in->lost;
+    return counts;
+}
+
+domus_endpoint domus_peer_endpoint(const domus_peer *peer)
+{
+    return peer->connection != NULL ? peer->connection->ends[peer->side] : (domus_endpoint){0};
+}
+
+domus_endpoint domus_peer_remote(const domus_peer *peer)
+{
+    return peer->connection != NULL ? peer->connection->ends[!peer->side] : (domus_endpoint){0};
+}
+
+const char *domus_peer_got(const domus_peer *peer, size_t *ret_size)
+{
+    *ret_size = domi_peer_bytes_count(&peer->got);
+    return *ret_size != 0 ? peer->got.data + peer->got.begin : "";
+}
+
+void domus_peer_take(domus_peer *peer, size_t size)
+{
+    size_t held = domi_peer_bytes_count(&peer->got);
+
+    peer->got.begin += size < held ? size : held;
+}
+
+/* --- the network ----------------------------------------------------------------------------- */
+
+static bool is_sound(const domus_net_faults *faults)
+{
+    const uint32_t chances[] = {
+        faults->short_writes, faults->short_reads,    faults->resets,    faults->ends,
+        faults->refusals,     faults->no_buffers,     faults->no_memory, faults->no_descriptors,
+        faults->overflows,    faults->refused_enters,
+    };
+
+    for (size_t i = 0; i < sizeof chances / sizeof chances[0]; i++)
+        if (chances[i] > DOMUS_NET_ALWAYS)
+            return false;
+    return faults->latency_max_ns == 0 || faults->latency_min_ns <= faults->latency_max_ns;
+}
+
+int domus_testkit_net_set(domus_testkit *kit, const domus_net_faults *faults)
+{
+    static const domus_net_faults none = {0};
+    int result = domi_peer_act(kit);
+
+    if (result != 0)
+        return result;
+    if (faults != NULL && !is_sound(faults)) {
+        snprintf(kit->error, sizeof kit->error, "faults of the network that cannot be");
+        return -EINVAL;
+    }
+    kit->net->faults = faults != NULL ? *faults : none;
+    return 0;
+}
+
+domus_net_totals domus_testkit_net_totals(const domus_testkit *kit)
+{
+    domus_net_totals totals = kit->net->totals;
+
+    totals.connections = kit->net->connection_count;
+    totals.in_flight = totals.sent - totals.received - totals.lost;
+    totals.descriptors = kit->net->socket_count;
+    return totals;
+}
+
+int domus_testkit_net_part(domus_testkit *kit, const domus_endpoint *one,
+                           const domus_endpoint *other, bool broken)
+{
+    int result = domi_peer_act(kit);
+
+    return result == 0 ? domi_net_part(kit->net, one, other, broken) : result;
+}

@@ -1,0 +1,52 @@
+/* Scripted peers: sockets of the network that the test drives (domus/testkit_net.h). */
+#ifndef DOMI_RUNTIME_TESTKIT_PEER_H
+#define DOMI_RUNTIME_TESTKIT_PEER_H
+
+#include "runtime/testkit/kit.h"
+
+/* Bytes that a peer has received, or that wait to be sent. The first `begin` were used. */
+typedef struct domi_peer_bytes {
+    char *data;      /* NULL while there is no room */
+    size_t begin;    /* offset of the first byte */
+    size_t end;      /* offset behind the last byte */
+    size_t capacity; /* bytes at `data` */
+} domi_peer_bytes;
+
+static inline size_t domi_peer_bytes_count(const domi_peer_bytes *bytes)
+{
+    return bytes->end - bytes->begin;
+}
+
+struct domus_peer {
+    domus_testkit *kit;              /* the kit that the peer belongs to */
+    domus_peer *next;                /* the peer that was made before it */
+    uint32_t number;                 /* names the peer in error lines */
+    domi_net_socket *socket;         /* NULL: closed */
+    domi_net_connection *connection; /* its connection, for the counts; NULL: none was begun */
+    uint8_t side;                    /* its side of the connection */
+    domi_peer_bytes got;             /* received, and not expected yet */
+    domi_peer_bytes out;             /* waits until the socket takes it */
+    int error;                       /* a negative errno; 0: none */
+    bool is_connected;               /* the connect was answered, or the peer was accepted */
+    bool is_paused;                  /* it does not read */
+    bool has_end;                    /* it has read the end of the stream */
+    bool is_finished;                /* the test has finished or closed it */
+    bool closes;                     /* it closes once all is sent */
+};
+
+struct domus_peer_listener {
+    domus_testkit *kit;        /* the kit that it belongs to */
+    domus_peer_listener *next; /* the listener that was made before it */
+    domi_net_socket *socket;   /* NULL: closed */
+};
+
+/* Let the network see the kit's present time, before the test acts. Returns 0; -EBUSY in a step. */
+int domi_peer_act(domus_testkit *kit);
+
+/* Make a peer for a connection that a listener of the test has accepted. Returns 0; -ENOMEM. */
+int domi_peer_of_accepted(domus_testkit *kit, domi_net_socket *socket, domus_peer **ret_peer);
+
+/* Free all peers and listeners of the kit. */
+void domi_peers_free(domus_testkit *kit);
+
+#endif

@@ -1,0 +1,204 @@
+/* Expectations of peers: each takes steps and lets time pass until it is decided. */
+#include "runtime/network/stream.h"
+#include "runtime/testkit/peer.h"
+#include "runtime/testkit/steps.h"
+
+#include <domus/text.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SHOWN_MAX 40u /* bytes of a stream that an error line shows */
+
+typedef struct expected {
+    const domus_peer *peer; /* the peer that expects */
+    const char *data;       /* the bytes that are to come */
+    size_t size;            /* how many */
+} expected;
+
+/* Take steps until `is_done`, or this time has passed. Returns 0; -ETIME when it has passed;
+ * -EBUSY; -ENOMEM; -ETIMEDOUT as of domus_testkit_run(). */
+static int wait_until(domus_testkit *kit, bool (*is_done)(const void *), const void *context,
+                      uint64_t within_ns)
+{
+    int result = domi_peer_act(kit);
+
+    if (result != 0)
+        return result;
+    uint64_t now_ns = domus_testkit_now_ns(kit);
+    uint64_t until_ns = within_ns < UINT64_MAX - 1 - now_ns ? now_ns + within_ns : UINT64_MAX - 1;
+    result = domi_testkit_pass(kit, is_done, context, until_ns);
+    if (kit->net->is_out_of_memory) {
+        kit->net->is_out_of_memory = false;
+        snprintf(kit->error, sizeof kit->error, "no memory for what the network holds");
+        return -ENOMEM;
+    }
+    return result;
+}
+
+/* Write bytes in quotes and in a form that can be read, cut where they are many. */
+static void show(const char *data, size_t size, char *text, size_t text_size)
+{
+    char escaped[4 * SHOWN_MAX + 1];
+
+    (void)domus_text_escape(data, size < SHOWN_MAX ? size : SHOWN_MAX, escaped, sizeof escaped);
+    snprintf(text, text_size, "\"%s\"%s", escaped, size > SHOWN_MAX ? "..." : "");
+}
+
+static const char *state_of(const domus_peer *peer)
+{
+    if (peer->error != 0)
+        return strerror(-peer->error);
+    if (peer->has_end)
+        return "the end of the stream";
+    if (peer->socket == NULL)
+        return "the peer is closed";
+    return peer->is_connected ? "the stream goes on" : "it is not connected";
+}
+
+/* Write to the kit's error what the peer expected, and what has come. Returns `result`. */
+static int explain(const domus_peer *peer, const char *what, int result)
+{
+    char got[4 * SHOWN_MAX + 8];
+    size_t size;
+    const char *data = domus_peer_got(peer, &size);
+
+    show(data, size, got, sizeof got);
+    snprintf(peer->kit->error, sizeof peer->kit->error,
+             "peer %u expected %s; it has %zu bytes: %s; %s", peer->number, what, size, got,
+             state_of(peer));
+    return result;
+}
+
+static bool is_over(const domus_peer *peer)
+{
+    return peer->has_end || peer->error != 0 || peer->socket == NULL;
+}
+
+/* Returns how many of the bytes that have come are those that are expected. */
+static size_t count_equal(const expected *expect)
+{
+    size_t held;
+    const char *data = domus_peer_got(expect->peer, &held);
+    size_t count = 0;
+
+    while (count < held && count < expect->size && data[count] == expect->data[count])
+        count++;
+    return count;
+}
+
+static bool are_bytes_decided(const void *expect_)
+{
+    const expected *expect = expect_;
+    size_t held = domi_peer_bytes_count(&expect->peer->got);
+    size_t equal = count_equal(expect);
+
+    return equal == expect->size || equal < held || is_over(expect->peer);
+}
+
+int domus_peer_expect(domus_peer *peer, const void *data, size_t size, uint64_t within_ns)
+{
+    const expected expect = {.peer = peer, .data = data, .size = size};
+    int result = wait_until(peer->kit, are_bytes_decided, &expect, within_ns);
+    char what[4 * SHOWN_MAX + 32];
+    size_t equal = count_equal(&expect);
+
+    if (result != 0 && result != -ETIME)
+        return result;
+    if (equal == size) {
+        domus_peer_take(peer, size);
+        return 0;
+    }
+    int length = snprintf(what, sizeof what, "%zu bytes: ", size);
+    show(data, size, what + length, sizeof what - (size_t)length);
+    if (equal < domi_peer_bytes_count(&peer->got))
+        return explain(peer, what, -EBADMSG);
+    if (result == -ETIME)
+        return explain(peer, what, -ETIMEDOUT);
+    return explain(peer, what, peer->error != 0 ? peer->error : -EPIPE);
+}
+
+static bool is_connect_decided(const void *peer_)
+{
+    const domus_peer *peer = peer_;
+
+    return peer->is_connected || is_over(peer);
+}
+
+int domus_peer_expect_connected(domus_peer *peer, uint64_t within_ns)
+{
+    int result = wait_until(peer->kit, is_connect_decided, peer, within_ns);
+
+    if (result == -ETIME)
+        return explain(peer, "to be connected", -ETIMEDOUT);
+    if (result != 0 || peer->is_connected)
+        return result;
+    return explain(peer, "to be connected", peer->error != 0 ? peer->error : -EPIPE);
+}
+
+static bool has_bytes_or_is_over(const void *peer_)
+{
+    const domus_peer *peer = peer_;
+
+    return domi_peer_bytes_count(&peer->got) != 0 || is_over(peer);
+}
+
+int domus_peer_expect_end(domus_peer *peer, uint64_t within_ns)
+{
+    int result = wait_until(peer->kit, has_bytes_or_is_over, peer, within_ns);
+
+    if (result != 0 && result != -ETIME)
+        return result;
+    if (domi_peer_bytes_count(&peer->got) != 0)
+        return explain(peer, "the end of the stream", -EBADMSG);
+    if (peer->has_end)
+        return 0;
+    return explain(peer, "the end of the stream", peer->error != 0 ? peer->error : -ETIMEDOUT);
+}
+
+static bool has_ended(const void *peer)
+{
+    return is_over(peer);
+}
+
+int domus_peer_expect_reset(domus_peer *peer, uint64_t within_ns)
+{
+    int result = wait_until(peer->kit, has_ended, peer, within_ns);
+
+    if (result != 0 && result != -ETIME)
+        return result;
+    if (peer->error != 0)
+        return 0;
+    return explain(peer, "a reset", peer->has_end ? -EPIPE : -ETIMEDOUT);
+}
+
+int domus_peer_expect_nothing(domus_peer *peer, uint64_t within_ns)
+{
+    int result = wait_until(peer->kit, has_bytes_or_is_over, peer, within_ns);
+
+    if (result == -ETIME)
+        return 0;
+    return result == 0 ? explain(peer, "nothing", -EBADMSG) : result;
+}
+
+static bool has_connection(const void *listener_)
+{
+    const domus_peer_listener *listener = listener_;
+
+    return listener->socket == NULL || listener->socket->waiting_count != 0;
+}
+
+int domus_peer_accept(domus_peer_listener *listener, uint64_t within_ns, domus_peer **ret_peer)
+{
+    int result = wait_until(listener->kit, has_connection, listener, within_ns);
+
+    if (result == -ETIME || (result == 0 && listener->socket == NULL)) {
+        snprintf(listener->kit->error, sizeof listener->kit->error,
+                 "a listener of the test expected a connection, but none came");
+        return -ETIMEDOUT;
+    }
+    if (result != 0)
+        return result;
+    return domi_peer_of_accepted(listener->kit, domi_net_socket_accept(listener->socket), ret_peer);
+}

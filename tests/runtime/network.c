@@ -1,0 +1,57 @@
+/* The echo service in a kit; see the header. */
+#include "tests/runtime/network.h"
+
+#include <check.h>
+
+static int echo_read(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+
+    (void)self;
+    return domus_channel_write(stack, event->channel, event->bytes);
+}
+
+static int listen_at(domus_stack *stack, void *self)
+{
+    const domus_endpoint *at = self;
+
+    return domus_listen(stack, at, NULL, NULL, NULL);
+}
+
+const domus_behaviour domt_net_echo = {
+    .name = "echo",
+    .kind = DOMUS_CHANNELS,
+    .state_size = sizeof(domus_endpoint),
+    .on_mount = listen_at,
+    .on_read = {echo_read, 0},
+};
+
+domus_testkit *domt_net_kit(const char *at, uint64_t seed)
+{
+    domus_testkit *kit = NULL;
+    char error[256] = "";
+    domus_endpoint endpoint;
+    domus_address address;
+
+    ck_assert_int_eq(domus_endpoint_parse(at, &endpoint), 0);
+    ck_assert_msg(domus_testkit_new(NULL, seed, error, sizeof error, &kit) == 0, "%s", error);
+    ck_assert_int_eq(
+        domus_outside_spawn_on(domus_testkit_system(kit), 1, &domt_net_echo, &endpoint, &address),
+        0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    return kit;
+}
+
+domus_peer *domt_net_client(domus_testkit *kit, const char *to)
+{
+    domus_peer *peer;
+
+    domt_net_ok(kit, domus_peer_connect(kit, to, NULL, &peer));
+    return peer;
+}
+
+void domt_net_ok(domus_testkit *kit, int result)
+{
+    ck_assert_msg(result == 0, "%d: %s\n%s", result, domus_testkit_error(kit),
+                  domus_testkit_trace(kit));
+}

@@ -1,0 +1,22 @@
+/* An echo service in a test kit, and its clients. */
+#ifndef DOMT_NETWORK_H
+#define DOMT_NETWORK_H
+
+#include <domus/domus.h>
+#include <domus/testkit_net.h>
+
+#define DOMT_NET_SECOND UINT64_C(1000000000)
+
+/* The echo: every byte goes back. */
+extern const domus_behaviour domt_net_echo;
+
+/* Make a kit of three threads whose system listens at `at` on one of them, and echoes. */
+domus_testkit *domt_net_kit(const char *at, uint64_t seed);
+
+/* Begin to connect a peer. */
+domus_peer *domt_net_client(domus_testkit *kit, const char *to);
+
+/* Hold that a call on the kit has returned 0; otherwise say why it did not. */
+void domt_net_ok(domus_testkit *kit, int result);
+
+#endif
