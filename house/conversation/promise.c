@@ -149,6 +149,15 @@ void domi_promise_leave_receives(domi_promise *promise)
         house->marks &= (uint16_t) ~(DOMI_MARK_RECEIVING | DOMI_MARK_FRESH);
 }
 
+/* Take a promise that nobody will complete out of the list that its kind has. */
+static void leave_list_of_kind(domi_manager *manager, domi_promise *promise)
+{
+    if (promise->kind == DOMI_PROMISE_RECEIVE)
+        domi_promise_leave_receives(promise);
+    else if (promise->kind == DOMI_PROMISE_FLUSH)
+        manager->io_hooks.flush_left(manager, promise);
+}
+
 void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error)
 {
     domi_house *house = house_of(promise);
@@ -156,8 +165,7 @@ void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error)
     domi_promise_move(promise, DOMI_PROMISE_FAILED);
     if (promise->noted)
         leave_notes(manager, promise);
-    if (promise->kind == DOMI_PROMISE_RECEIVE)
-        domi_promise_leave_receives(promise);
+    leave_list_of_kind(manager, promise);
     domi_promise_set_error(promise, error);
     promise->queued = true;
     promise->node.kind = DOMI_EXCEPTION;
@@ -231,8 +239,8 @@ void domi_promise_close(domi_manager *manager, domi_promise *promise)
 void domi_promise_abandon(domi_manager *manager, domi_promise *promise)
 {
     DOMI_CHECK(domi_promise_is_open(promise));
-    if (promise->kind == DOMI_PROMISE_RECEIVE && promise->state == DOMI_PROMISE_WAITING)
-        domi_promise_leave_receives(promise);
+    if (promise->state == DOMI_PROMISE_WAITING)
+        leave_list_of_kind(manager, promise);
     unlink_promise(manager, promise);
     domi_promise_release(manager, promise);
 }

@@ -1,5 +1,5 @@
 /* Promises: a promise is one thing that a conversation waits for. That is an ask's answer, the end
- * of a sleep, a message that a receive takes, or blocking work.
+ * of a sleep, a message that a receive takes, blocking work, or that bytes have left a channel.
  *
  * Each promise belongs to one stack and completes exactly once. Another thread that completes a
  * promise names it by its address and its serial. The serial changes when the promise completes, so
@@ -24,6 +24,7 @@ typedef enum domi_promise_kind {
     DOMI_PROMISE_SLEEP,
     DOMI_PROMISE_RECEIVE,
     DOMI_PROMISE_BLOCKING,
+    DOMI_PROMISE_FLUSH,
 } domi_promise_kind;
 
 /* promise.c draws these states and the moves between them. */
@@ -55,6 +56,8 @@ struct domi_promise {
             int error;       /* keeps the place of the error of `answer` */
             const domus_type *asked; /* type of the ask; NULL: it is no ask */
             uint64_t since_ns;       /* when the wait began */
+            uint64_t kept;           /* keeps the place of the tag of `answer` */
+            uint64_t sent_bytes;     /* of a flush: bytes that its channel has to have sent */
         } wait;
     };
     domi_promise *next;     /* links in the stack's list `waiting` */
@@ -68,14 +71,18 @@ struct domi_promise {
             domi_promise *next_receive; /* next receive of the same house, in the order in which
                                            they began */
         };
-        void *work;             /* blocking work; the object belongs to runtime */
+        void *work;                   /* blocking work; the object belongs to runtime */
+        struct {                      /* only if it waits for bytes to leave; both belong to io */
+            void *sender;             /* the channel that sends them */
+            domi_promise *next_flush; /* the next wait for the same channel */
+        };
         domi_envelope *message; /* once done: the envelope that holds the answer's payload; NULL:
                                    none */
     };
 };
 
 static_assert(sizeof(domi_promise) == 128, "two cache lines");
-static_assert(offsetof(domi_promise, wait.since_ns) == offsetof(domi_promise, answer.payload),
+static_assert(offsetof(domi_promise, wait.kept) == offsetof(domi_promise, answer.tag),
               "the tag stays");
 
 static inline uint32_t domi_promise_serial(const domi_promise *promise)

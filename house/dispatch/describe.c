@@ -165,6 +165,9 @@ static void add_promise(const domi_manager *manager, domi_text *text, const domi
     case DOMI_PROMISE_BLOCKING:
         domi_text_add(text, "      blocking work");
         break;
+    case DOMI_PROMISE_FLUSH:
+        domi_text_add(text, "      bytes to leave");
+        break;
     default:
         domi_text_add(text, "      something else");
         break;

@@ -28,6 +28,12 @@ static void never_end_conversation(domi_manager *manager, domi_house *house)
     DOMI_NEVER("a conversation that a channel counts, without io");
 }
 
+static void never_leave_flush(domi_manager *manager, struct domi_promise *promise)
+{
+    (void)manager, (void)promise;
+    DOMI_NEVER("a wait for bytes to leave, without io");
+}
+
 static bool fail_no_channel(domi_manager *manager, domi_house *house, int error)
 {
     (void)manager, (void)house, (void)error;
@@ -55,6 +61,7 @@ static uint32_t stop_no_channel(domi_manager *manager, domi_house *house)
 const domi_io_hooks domi_hooks_without_io = {
     .run_channels = never_run_channels,
     .conversation_ended = never_end_conversation,
+    .flush_left = never_leave_flush,
     .channel_failed = fail_no_channel,
     .take_event = take_no_event,
     .descriptor_handled = never_watch_descriptor,

@@ -121,6 +121,15 @@ void domi_watch_fire_room(domi_manager *manager, domi_house *house)
     }
 }
 
+void domi_house_set_backlogged(domi_manager *manager, domi_house *house, bool backlogged)
+{
+    house->channels.backlogged = backlogged;
+    if (backlogged)
+        domi_mailbox_mark_full(house);
+    else if ((domi_house_life(house) & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) == DOMI_LIFE_FULL)
+        domi_watch_fire_room(manager, house); /* the house may wait, and then no run looks for it */
+}
+
 /* --- the watcher's side ---------------------------------------------------------------------- */
 
 static void add_to_owner(domi_family *family, domi_watch *watch)

@@ -66,6 +66,10 @@ void domi_watch_fire_all(domi_manager *manager, domi_house *house);
  * that wait for room. Home only. */
 void domi_watch_fire_room(domi_manager *manager, domi_house *house);
 
+/* The channel of `house` has more to send than it may, or no longer. While it has, the mailbox is
+ * full, and watches for room wait. Home only. */
+void domi_house_set_backlogged(domi_manager *manager, domi_house *house, bool backlogged);
+
 /* Take back all watches that the house has made, because it ends or restarts. */
 void domi_watch_cancel_all(domi_manager *manager, domi_house *house);
 

@@ -34,6 +34,9 @@ typedef struct domi_io_hooks {
     /* A conversation that the channel of `house` counts (DOMI_STACK_COUNTED) has ended. */
     void (*conversation_ended)(domi_manager *manager, domi_house *house);
 
+    /* A promise that waits for bytes to leave a channel (DOMI_PROMISE_FLUSH) ends. */
+    void (*flush_left)(domi_manager *manager, struct domi_promise *promise);
+
     /* A channels actor has failed. Returns true if it is that of a channel: then the channel is
      * reset, and its parent is not asked. */
     bool (*channel_failed)(domi_manager *manager, domi_house *house, int error);

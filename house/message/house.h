@@ -133,7 +133,8 @@ struct domi_house {
             uint8_t owns;        /* enum domi_owns, also without `owned`; constant once it is set,
                                     but that a connect becomes a channel */
             bool shares_state;   /* `self` is the state of the parent; constant in a life */
-            uint8_t reserved[6]; /* unused */
+            bool backlogged;     /* the channel has more to send than it may: the mailbox is FULL */
+            uint8_t reserved[5]; /* unused */
         } channels;
     };
 };
@@ -195,6 +196,13 @@ static inline bool domi_house_is_channel(const domi_house *house)
 static inline bool domi_house_shares_state(const domi_house *house)
 {
     return house->behaviour->kind == DOMUS_CHANNELS && house->channels.shares_state;
+}
+
+/* True if the house is that of a channel with more than sendHigh bytes to send. Asks and notices
+ * are refused until at most sendLow of them are left. Home. */
+static inline bool domi_house_is_backlogged(const domi_house *house)
+{
+    return house->behaviour->kind == DOMUS_CHANNELS && house->channels.backlogged;
 }
 
 /* --- circular lists ---------------------------------------------------------------------- */

@@ -57,17 +57,18 @@ static inline uint32_t domi_mailbox_bound(const domi_manager *manager, const dom
  * Called by the runner of its parent. */
 void domi_mailbox_give_back(domi_manager *manager, domi_house *house);
 
-/* Set FULL in the life word, because the bound of waiting asks and notices is reached. Home. */
+/* Set FULL in the life word, because the bound of waiting asks and notices is reached, or because
+ * the actor is that of a channel with too much to send. Home. */
 void domi_mailbox_mark_full(domi_house *house);
 
-/* True if the number of waiting asks and notices is below half of its bound; with a bound of 1, if
- * none waits. Home. */
+/* True if the number of waiting asks and notices is below half of its bound (with a bound of 1, if
+ * none waits), and the house is not that of a channel with too much to send. Home. */
 static inline bool domi_mailbox_has_room(const domi_manager *manager, const domi_house *house)
 {
     uint32_t own = domi_house_mail_max(house);
     uint32_t most = own != 0 ? own : manager->limits.mailbox_max;
 
-    return house->mail < most - most / 2;
+    return house->mail < most - most / 2 && !domi_house_is_backlogged(house);
 }
 
 /* Clear FULL in the life word, if there is room. Returns whether there is. Home. */

@@ -60,12 +60,21 @@
  * limited, the bytes that all channels of a thread have queued have a bound together, and a channel
  * that has more than its part of this bound does not read (domus/memory.h).
  *
+ * While more than channel.sendHigh bytes wait, until at most channel.sendLow do, the mailbox of the
+ * channel's actor is full: notices and asks to its address, from whichever thread, are refused with
+ * -ENOBUFS, and domus_watch_room() (domus/supervise.h) tells a sender when the bytes have left.
+ * Messages that wait there already are handled; replies, exceptions and events still come. A
+ * publication (domus/group.h) skips such a channel, and is counted: so a broadcast to connections
+ * drops what slow readers cannot take, and no reader holds up the others. A sender that may not
+ * drop sends notices and waits for room.
+ *
  * Thread-safety of all functions here: only from functions of the channel itself, of the actor that
  * it belongs to, and of channels that share the state of one of these (shares_state). */
 #ifndef DOMUS_CHANNEL_H
 #define DOMUS_CHANNEL_H
 
 #include <domus/actor.h>
+#include <domus/conversation.h>
 #include <domus/endpoint.h>
 
 #ifdef __cplusplus
@@ -108,6 +117,24 @@ DOMUS_API domus_address domus_channel_address(const domus_channel *channel);
  * or when the channels of this thread have as many bytes queued together as they may
  * (domus/memory.h). */
 DOMUS_API int domus_channel_write(domus_stack *stack, domus_channel *channel, domus_buffer *bytes);
+
+/* Wait until the kernel has taken all bytes that were queued at this call: write `return
+ * domus_channel_flush(...)`, or DOMUS_AWAIT(domus_channel_flush(stack, channel, then)) in a
+ * sequence. Bytes that are written later are not waited for. The answer has neither type nor
+ * payload; its error is 0, or, when the connection is gone before, the error of its on_close
+ * (-EPIPE if that is 0). The kernel's having taken bytes does not say that the peer has them.
+ *
+ * domus_channel_flush_to() does not wait for the last `left_bytes` of what is queued, so that the
+ * connection does not run dry before the actor writes more.
+ *
+ * Several conversations may wait for one channel. A pause of the actor, and a deadline of the ask
+ * that the conversation answers, do not end the wait; a cancel of the conversation does, and
+ * channel.sendTimeout resets a peer that takes nothing.
+ *
+ * Returns DOMUS_PARKED; -EPERM; -ENOMEM; -ECANCELED as domus_sleep(). */
+DOMUS_API int domus_channel_flush(domus_stack *stack, domus_channel *channel, domus_resumed *then);
+DOMUS_API int domus_channel_flush_to(domus_stack *stack, domus_channel *channel,
+                                     uint64_t left_bytes, domus_resumed *then);
 
 /* Read no more: on_read and on_end are not called until domus_channel_resume(). Bytes that have
  * come wait here, bytes that still come wait in the kernel, and the peer is slowed down as its

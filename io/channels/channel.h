@@ -76,6 +76,7 @@ struct domus_channel {
     domus_channel *next_starved; /* links in io->starved */
     domus_channel *next_crowded; /* links in the list that io->crowd_head begins */
     domus_channel *previous_crowded; /* links the same list backwards */
+    struct domi_promise *flushes;    /* waits for bytes to leave (flush.h); NULL: none */
 };
 
 /* Let the timer of the channel fire at `due_ns`; UINT64_MAX: never. */

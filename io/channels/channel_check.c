@@ -16,7 +16,8 @@ static void check_closed(const domus_channel *channel)
     DOMI_CHECK(channel->fd == -1);
     DOMI_CHECK(!channel->receiving && !channel->sending && channel->cancels == 0);
     DOMI_CHECK(channel->outbound.head == NULL && channel->inbound.head == NULL);
-    DOMI_CHECK(!channel->starved && !channel->crowded);
+    DOMI_CHECK(!channel->starved && !channel->crowded && !channel->high);
+    DOMI_CHECK(channel->flushes == NULL);
     DOMI_CHECK(!domi_wheel_is_armed(&channel->timer.node));
 }
 
@@ -29,6 +30,7 @@ static void check_any(const domus_channel *channel)
     DOMI_CHECK(implies(channel->sending, channel->outbound.head != NULL));
     DOMI_CHECK(implies(channel->crowded, channel->state == DOMI_CHANNEL_OPEN));
     DOMI_CHECK(implies(channel->end_told, channel->ended));
+    DOMI_CHECK(channel->high == channel->house->channels.backlogged);
     DOMI_CHECK(implies(channel->close_due, channel->ended));
 }
 

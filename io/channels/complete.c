@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "io/channels/crowd.h"
+#include "io/channels/flush.h"
 #include "io/channels/ready.h"
 #include "io/channels/receive.h"
 #include "io/channels/send.h"
@@ -125,6 +126,8 @@ static void handle_send(domus_channel *channel, const domi_completion *completio
         channel->sent_bytes += (uint32_t)completion->result;
         domi_channel_drop_sent(channel, (uint32_t)completion->result);
         domi_channel_decide_receive(channel);
+        if (DOMI_UNLIKELY(channel->flushes != NULL))
+            domi_flush_end_sent(channel);
     } else if (completion->result != -EINTR && completion->result != -EAGAIN) {
         domi_channel_end(channel, completion->result == 0 ? -EPIPE : completion->result, false);
     }

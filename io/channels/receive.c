@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "io/channels/crowd.h"
+#include "io/channels/flush.h"
 #include "io/channels/ready.h"
 #include "io/resources/spells.h"
 
@@ -54,10 +55,12 @@ static void note_high(domus_channel *channel)
 {
     const domi_channel_settings *settings = channel->settings;
 
-    if (channel->queued_bytes > settings->send_high_bytes)
-        channel->high = true;
-    else if (channel->queued_bytes <= settings->send_low_bytes)
-        channel->high = false;
+    if (DOMI_UNLIKELY(channel->high)) {
+        if (channel->queued_bytes <= settings->send_low_bytes)
+            domi_channel_set_high(channel, false);
+    } else if (DOMI_UNLIKELY(channel->queued_bytes > settings->send_high_bytes)) {
+        domi_channel_set_high(channel, true);
+    }
 }
 
 /* Returns how many pieces the channel may hold and still receive. While memory is critical the next

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "io/channels/crowd.h"
+#include "io/channels/flush.h"
 #include "io/channels/receive.h"
 
 #include <errno.h>
@@ -122,6 +123,8 @@ void domi_channel_drop_outbound(domus_channel *channel)
         free_outbound_head(channel);
     channel->queued_bytes = 0;
     channel->head_offset = 0;
+    if (channel->high)
+        domi_channel_set_high(channel, false);
 }
 
 void domi_channel_drop_sent(domus_channel *channel, uint32_t size)

@@ -36,6 +36,7 @@
 
 #include "base/check.h"
 #include "io/channels/crowd.h"
+#include "io/channels/flush.h"
 #include "io/channels/owed.h"
 #include "io/channels/ready.h"
 #include "io/channels/receive.h"
@@ -71,6 +72,7 @@ static void begin_closing(domus_channel *channel, int error, bool abort)
      * ends. */
     if (!channel->sending)
         domi_channel_drop_outbound(channel);
+    domi_flush_fail_all(channel, error);
 }
 
 /* Send FIN, once, when everything that was queued before it is sent. */

@@ -2,6 +2,7 @@
  * actor and its owner may act on it, and the channels that share the state of one of these two: all
  * of them run on the thread of the channel and nowhere else. */
 #include "house/conversation/stack.h"
+#include "io/channels/flush.h"
 #include "io/channels/receive.h"
 #include "io/channels/send.h"
 #include "io/channels/state.h"
@@ -40,6 +41,27 @@ int domus_channel_write(domus_stack *stack, domus_channel *channel, domus_buffer
         return -EPERM;
     }
     return domi_channel_write(channel, bytes);
+}
+
+int domus_channel_flush(domus_stack *stack, domus_channel *channel, domus_resumed *then)
+{
+    return domus_channel_flush_to(stack, channel, 0, then);
+}
+
+int domus_channel_flush_to(domus_stack *stack, domus_channel *channel, uint64_t left_bytes,
+                           domus_resumed *then)
+{
+    domi_promise *promise;
+
+    if (!may_act(stack, channel))
+        return -EPERM;
+    int error = domi_stack_add_promise(stack, DOMI_PROMISE_FLUSH, &promise);
+    if (error != 0)
+        return error;
+    domi_promise_stop_counting(promise);
+    domi_stack_set_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
+    domi_flush_begin(channel, promise, left_bytes);
+    return DOMUS_PARKED;
 }
 
 int domus_channel_finish(domus_stack *stack, domus_channel *channel)

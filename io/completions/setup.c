@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "io/channels/crowd.h"
+#include "io/channels/flush.h"
 #include "io/completions/descriptor.h"
 #include "io/completions/ring.h"
 #include "io/completions/run.h"
@@ -17,6 +18,7 @@
 const domi_io_hooks domi_hooks_of_io = {
     .run_channels = domi_channels_run,
     .conversation_ended = domi_channel_conversation_ended,
+    .flush_left = domi_flush_leave,
     .channel_failed = domi_channel_fail_actor,
     .take_event = domi_channels_handle_event,
     .descriptor_handled = domi_descriptor_end_event,

@@ -11,7 +11,9 @@ static void check_channel(void *channel)
 
 START_TEST(each_invariant_of_a_channel_is_checked)
 {
-    domus_buffer *some = (domus_buffer *)(void *)(uintptr_t)64; /* only compared with NULL */
+    domus_buffer *some = (domus_buffer *)(void *)(uintptr_t)64;      /* only compared with NULL */
+    struct domi_promise *wait = (struct domi_promise *)(void *)some; /* the same */
+    static domi_house house;
     const domus_channel open = {.fd = 3, .state = DOMI_CHANNEL_OPEN};
     const domus_channel closed = {.fd = -1, .state = DOMI_CHANNEL_CLOSED};
     struct {
@@ -39,11 +41,14 @@ START_TEST(each_invariant_of_a_channel_is_checked)
         {{.fd = -1, .state = DOMI_CHANNEL_CLOSED, .cancels = 1}, "channel->cancels == 0"},
         {{.fd = -1, .state = DOMI_CHANNEL_CLOSED, .inbound.head = some}, "inbound.head == NULL"},
         {{.fd = -1, .state = DOMI_CHANNEL_CLOSED, .starved = true}, "!channel->starved"},
+        {{.fd = 3, .high = true}, "channels.backlogged"},
+        {{.fd = -1, .state = DOMI_CHANNEL_CLOSED, .flushes = wait}, "channel->flushes == NULL"},
         {{.fd = 3, .state = DOMI_CHANNEL_STATES}, "no state"},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         domi_wheel_node_init(&rows[i].channel.timer.node);
+        rows[i].channel.house = &house;
         if (rows[i].text != NULL)
             domt_dies(check_channel, &rows[i].channel, rows[i].text);
         else

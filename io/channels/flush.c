@@ -1,0 +1,84 @@
+/* The list of waits is circular: `flushes` is the last promise, whose `next_flush` is the first.
+ * Waits mostly come with more bytes than the ones before, so a new one is mostly the last. A
+ * promise that ends for whichever reason leaves the list by domi_flush_leave(). */
+#include "io/channels/flush.h"
+
+#include "base/check.h"
+#include "house/family/watch.h"
+
+#include <errno.h>
+
+void domi_channel_set_high(domus_channel *channel, bool high)
+{
+    channel->high = high;
+    domi_house_set_backlogged(channel->io->manager, channel->house, high);
+}
+
+/* Put `promise` into the list, behind those that wait for as many bytes or fewer. */
+static void link_flush(domus_channel *channel, domi_promise *promise)
+{
+    domi_promise *last = channel->flushes;
+    domi_promise *before = last;
+
+    if (last == NULL) {
+        promise->next_flush = promise;
+        channel->flushes = promise;
+        return;
+    }
+    if (promise->wait.sent_bytes >= last->wait.sent_bytes) {
+        channel->flushes = promise;
+    } else {
+        while (before->next_flush->wait.sent_bytes <= promise->wait.sent_bytes)
+            before = before->next_flush;
+    }
+    promise->next_flush = before->next_flush;
+    before->next_flush = promise;
+}
+
+void domi_flush_begin(domus_channel *channel, domi_promise *promise, uint64_t left_bytes)
+{
+    uint64_t queued = channel->queued_bytes;
+
+    promise->sender = channel;
+    promise->wait.sent_bytes =
+        channel->sent_bytes + (queued > left_bytes ? queued - left_bytes : 0);
+    link_flush(channel, promise);
+    if (channel->state >= DOMI_CHANNEL_CLOSING)
+        domi_flush_fail_all(channel, channel->error);
+    else
+        domi_flush_end_sent(channel);
+}
+
+void domi_flush_end_sent(domus_channel *channel)
+{
+    while (channel->flushes != NULL) {
+        domi_promise *first = channel->flushes->next_flush;
+
+        if (first->wait.sent_bytes > channel->sent_bytes && channel->queued_bytes != 0)
+            return;
+        domi_promise_fail(channel->io->manager, first, 0);
+    }
+}
+
+void domi_flush_fail_all(domus_channel *channel, int error)
+{
+    while (channel->flushes != NULL)
+        domi_promise_fail(channel->io->manager, channel->flushes->next_flush,
+                          error < 0 ? error : -EPIPE);
+}
+
+void domi_flush_leave(domi_manager *manager, domi_promise *promise)
+{
+    domus_channel *channel = promise->sender;
+    domi_promise *before = channel->flushes;
+
+    (void)manager;
+    DOMI_CHECK(before != NULL);
+    while (before->next_flush != promise)
+        before = before->next_flush;
+    before->next_flush = promise->next_flush;
+    if (before == promise)
+        channel->flushes = NULL;
+    else if (channel->flushes == promise)
+        channel->flushes = before;
+}

@@ -1,0 +1,373 @@
+/* io/channels/flush.c: the mailbox of a channel with too much to send is full, senders hear of
+ * room, and conversations wait until bytes have left. */
+#include "house/family/life.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+#include "io/channels/flush.h"
+#include "io/channels/state.h"
+#include "io/channels/table.h"
+#include "tests/io/bed.h"
+#include "tests/support/suite.h"
+
+#include <domus/await.h>
+#include <domus/supervise.h>
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HIGH 1000u
+#define LOW  200u
+
+static domt_bed bed;
+static domus_address owner;
+static domus_address stranger;
+static domus_channel *channel;
+static domus_address address; /* the channel's */
+static int fd;
+static int peer;
+static char heard[64]; /* a letter for each thing that an actor was told */
+static int last;       /* what the last verb or answer said */
+static domus_conversation waiting;
+
+static const domus_type size_type = {.name = "size", .size = sizeof(uint32_t)};
+static const domus_type flush_type = {.name = "flush", .size = sizeof(uint32_t)};
+static const domus_type cancel_type = {.name = "cancel"};
+static const domus_type room_please_type = {.name = "room, please"};
+
+static void hear(char letter)
+{
+    size_t length = strlen(heard);
+
+    ck_assert_uint_lt(length + 1, sizeof heard);
+    heard[length] = letter;
+    heard[length + 1] = '\0';
+}
+
+static void heard_are(const char *expected)
+{
+    ck_assert_str_eq(heard, expected);
+    heard[0] = '\0';
+}
+
+/* --- the actors ------------------------------------------------------------------------------- */
+
+static int on_size(domus_stack *stack, void *self, const void *payload)
+{
+    domus_buffer *bytes = NULL;
+
+    (void)self;
+    ck_assert_int_eq(domus_buffer_new(stack, *(const uint32_t *)payload, &bytes), 0);
+    last = domus_channel_write(stack, channel, bytes);
+    return 0;
+}
+
+/* Waits until all but so many bytes have left, and says how that ended: 'f' or 'e'. */
+DOMUS_SEQUENCE(wait_sent, uint32_t)
+{
+    DOMUS_BEGIN;
+    *frame = *(const uint32_t *)message;
+    ck_assert_int_eq(domus_conversation_of(stack, &waiting), 0);
+    DOMUS_AWAIT(*frame == 0 ? domus_channel_flush(stack, channel, then)
+                            : domus_channel_flush_to(stack, channel, *frame, then));
+    ck_assert_ptr_null(answer->type);
+    last = answer->error;
+    hear(answer->error == 0 ? 'f' : 'e');
+    DOMUS_END;
+}
+
+static int on_cancel(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    last = domus_cancel(stack, waiting);
+    return 0;
+}
+
+static int on_room_please(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    ck_assert_int_eq(domus_watch_room(stack, address, NULL), 0);
+    return 0;
+}
+
+static int on_room(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self;
+    hear(((const domus_down *)payload)->reason == 0 ? 'r' : 'g');
+    return 0;
+}
+
+static const domus_on rows[] = {
+    {&size_type, on_size, 0},       DOMUS_ON(&flush_type, wait_sent),
+    {&cancel_type, on_cancel, 0},   {&room_please_type, on_room_please, 0},
+    {&domus_room_type, on_room, 0}, {NULL, NULL, 0}};
+
+static const domus_behaviour line = {.name = "line", .kind = DOMUS_CHANNELS, .on = rows};
+static const domus_behaviour owning = {
+    .name = "owning", .kind = DOMUS_CHANNELS, .on = rows, .channel = &line};
+
+static void begin(void)
+{
+    heard[0] = '\0';
+    domt_bed_init(&bed);
+    bed.config.channel.send_high_bytes = HIGH;
+    bed.config.channel.send_low_bytes = LOW;
+    ck_assert_int_eq(domt_bed_start(&bed), 0);
+    ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, &owning, NULL, &owner), 0);
+    ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, &owning, NULL, &stranger), 0);
+    domt_bed_turn(&bed);
+    domt_bed_pair(&fd, &peer);
+    ck_assert_int_eq(domi_channel_adopt(&bed.io, owner.house, &(domi_connection){.fd = fd}), 0);
+    atomic_fetch_add_explicit(&bed.io.connections, 1, memory_order_relaxed);
+    domt_bed_turn(&bed);
+    channel = bed.io.slots[0].channel;
+    ck_assert_ptr_nonnull(channel);
+    address = domus_channel_address(channel);
+}
+
+static void end(void)
+{
+    (void)domi_io_abort(&bed.io);
+    ck_assert_int_eq(domi_house_stop(&bed.manager, owner), 0);
+    ck_assert_int_eq(domi_house_stop(&bed.manager, stranger), 0);
+    domt_bed_settle(&bed);
+    domt_bed_end(&bed);
+    close(peer);
+}
+
+/* Put a message of `kind`, and take a turn. Returns what the put returned. */
+static int put(domus_address to, const domus_type *type, uint32_t number, uint32_t kind)
+{
+    domi_envelope *envelope = domi_envelope_new(&bed.manager, sizeof *envelope);
+
+    ck_assert_ptr_nonnull(envelope);
+    envelope->type = type;
+    envelope->sender = NULL;
+    envelope->sender_lease = 0;
+    memcpy(envelope->payload, &number, sizeof number);
+    int error = domi_mailbox_put(&bed.manager, to, &envelope->node, kind);
+    if (error != 0)
+        domi_pool_free(&bed.manager, &envelope->node);
+    domt_bed_turn(&bed);
+    return error;
+}
+
+static int tell(domus_address to, const domus_type *type, uint32_t number)
+{
+    return put(to, type, number, DOMI_NOTICE);
+}
+
+/* Let the owner write, so that the channel's mailbox does not matter. */
+static void write_bytes(uint32_t size)
+{
+    ck_assert_int_eq(tell(owner, &size_type, size), 0);
+    ck_assert_int_eq(last, 0);
+}
+
+static void sent(int32_t size)
+{
+    domt_fake_sent(bed.fake, fd, size);
+    domt_bed_turn(&bed);
+}
+
+static bool is_full(void)
+{
+    return (domi_house_life(address.house) & DOMI_LIFE_FULL) != 0;
+}
+
+/* --- a full mailbox --------------------------------------------------------------------------- */
+
+START_TEST(mailbox_is_full_from_send_high_to_send_low)
+{
+    begin();
+    write_bytes(HIGH);
+    ck_assert(!is_full());
+    ck_assert_int_eq(tell(address, &size_type, 600), 0); /* the last one that is taken */
+    ck_assert(is_full());
+    ck_assert_int_eq(tell(address, &size_type, 1), -ENOBUFS);
+    ck_assert_int_eq(put(address, &size_type, 1, DOMI_ASK), -ENOBUFS);
+    ck_assert_int_eq(put(address, &size_type, 1, DOMI_EVENT), 0);
+    ck_assert_uint_eq(channel->queued_bytes, HIGH + 601);
+    ck_assert_uint_eq(domi_counter_read(&bed.manager.counters.refusals), 2);
+    ck_assert_int_eq(tell(stranger, &room_please_type, 0), 0);
+    sent(HIGH);
+    sent(600 - (int32_t)LOW);
+    ck_assert_uint_eq(channel->queued_bytes, LOW + 1);
+    ck_assert_int_eq(tell(address, &size_type, 1), -ENOBUFS);
+    heard_are("");
+    sent(1);
+    heard_are("r");
+    ck_assert(!is_full());
+    ck_assert_int_eq(tell(address, &size_type, 1), 0);
+    ck_assert_uint_eq(channel->queued_bytes, LOW + 1);
+    end();
+}
+END_TEST
+
+/* Runs of a full channel do not say that there is room. */
+START_TEST(runs_of_a_full_channel_leave_it_full)
+{
+    begin();
+    write_bytes(2 * HIGH);
+    ck_assert_int_eq(tell(stranger, &room_please_type, 0), 0);
+    ck_assert_int_eq(put(address, &size_type, 1, DOMI_EVENT), 0);
+    heard_are("");
+    ck_assert(is_full());
+    sent(2 * HIGH);
+    heard_are("r");
+    end();
+}
+END_TEST
+
+/* The wait for room ends with the actor, too, and what was queued is no reason to be full then. */
+START_TEST(wait_for_room_ends_with_the_connection)
+{
+    begin();
+    write_bytes(2 * HIGH);
+    ck_assert_int_eq(tell(stranger, &room_please_type, 0), 0);
+    domi_channel_end(channel, -EPROTO, true);
+    domt_fake_sent(bed.fake, fd, -ECONNRESET);
+    domt_bed_settle(&bed);
+    ck_assert(strcmp(heard, "r") == 0 || strcmp(heard, "g") == 0);
+    ck_assert_int_eq(tell(address, &size_type, 1), -ESTALE);
+    end();
+}
+END_TEST
+
+/* --- flush ------------------------------------------------------------------------------------ */
+
+START_TEST(flush_waits_for_what_was_queued_at_the_call)
+{
+    begin();
+    write_bytes(600);
+    ck_assert_int_eq(tell(address, &flush_type, 0), 0);
+    write_bytes(300);
+    sent(599);
+    heard_are("");
+    sent(1);
+    heard_are("f");
+    ck_assert_int_eq(last, 0);
+    ck_assert_uint_eq(channel->queued_bytes, 300);
+    end();
+}
+END_TEST
+
+START_TEST(flush_of_nothing_goes_on_at_once)
+{
+    begin();
+    ck_assert_int_eq(tell(address, &flush_type, 0), 0);
+    heard_are("f");
+    write_bytes(100);
+    ck_assert_int_eq(tell(address, &flush_type, 100), 0);
+    heard_are("f");
+    ck_assert_int_eq(tell(address, &flush_type, 99), 0);
+    heard_are("");
+    sent(1);
+    heard_are("f");
+    end();
+}
+END_TEST
+
+/* They end in the order of their bytes, whoever waits, and in whichever order they began. */
+START_TEST(several_wait_for_one_channel)
+{
+    begin();
+    write_bytes(600);
+    ck_assert_int_eq(tell(address, &flush_type, 0), 0);   /* for 600 */
+    ck_assert_int_eq(tell(owner, &flush_type, 500), 0);   /* 100 */
+    ck_assert_int_eq(tell(address, &flush_type, 300), 0); /* 300 */
+    ck_assert_int_eq(tell(owner, &flush_type, 0), 0);     /* 600 */
+    ck_assert_int_eq(tell(owner, &flush_type, 400), 0);   /* 200 */
+    sent(100);
+    heard_are("f");
+    sent(200);
+    heard_are("ff");
+    sent(299);
+    heard_are("");
+    sent(1);
+    heard_are("ff");
+    ck_assert_ptr_null(channel->flushes);
+    end();
+}
+END_TEST
+
+START_TEST(flush_that_is_cancelled_leaves_the_channel)
+{
+    static const uint32_t lefts[] = {500, 300, 0};
+
+    for (uint32_t i = 0; i < 3; i++) { /* the first of the list, one in the middle, the last one */
+        begin();
+        write_bytes(600);
+        for (uint32_t k = 0; k < 3; k++)
+            if (k != i)
+                ck_assert_int_eq(tell(address, &flush_type, lefts[k]), 0);
+        ck_assert_int_eq(tell(address, &flush_type, lefts[i]), 0);
+        ck_assert_int_eq(tell(address, &cancel_type, 0), 0);
+        heard_are("e");
+        sent(100);
+        heard_are(i == 0 ? "" : "f");
+        sent(500);
+        heard_are(i == 0 ? "ff" : "f");
+        end();
+    }
+}
+END_TEST
+
+START_TEST(flush_fails_with_the_error_of_the_channel)
+{
+    begin();
+    write_bytes(600);
+    ck_assert_int_eq(tell(address, &flush_type, 0), 0);
+    ck_assert_int_eq(tell(owner, &flush_type, 0), 0);
+    domi_channel_end(channel, -EPROTO, true);
+    domt_bed_turn(&bed);
+    heard_are("ee");
+    ck_assert_int_eq(last, -EPROTO);
+    ck_assert_int_eq(tell(owner, &flush_type, 0), 0); /* the channel is not free yet */
+    heard_are("e");
+    ck_assert_int_eq(last, -EPROTO);
+    domt_fake_sent(bed.fake, fd, -ECONNRESET);
+    domt_bed_settle(&bed);
+    end();
+}
+END_TEST
+
+/* The owner stops while its conversation waits, and so does the channel. */
+START_TEST(flush_ends_with_the_actor_that_waits)
+{
+    begin();
+    write_bytes(600);
+    ck_assert_int_eq(tell(owner, &flush_type, 0), 0);
+    ck_assert_int_eq(domi_house_stop(&bed.manager, owner), 0);
+    domt_bed_turn(&bed);
+    heard_are("e");
+    ck_assert_int_eq(last, -ECANCELED);
+    ck_assert_ptr_null(channel->flushes);
+    (void)domi_io_abort(&bed.io);
+    domt_fake_sent(bed.fake, fd, -ECONNRESET);
+    domt_bed_settle(&bed);
+    ck_assert_int_eq(domi_house_stop(&bed.manager, stranger), 0);
+    domt_bed_settle(&bed);
+    domt_bed_end(&bed);
+    close(peer);
+}
+END_TEST
+
+START_TEST(strangers_may_not_flush)
+{
+    begin();
+    write_bytes(600);
+    ck_assert_int_eq(tell(stranger, &flush_type, 0), 0);
+    heard_are("");
+    ck_assert_ptr_null(channel->flushes);
+    ck_assert_uint_eq(stranger.house->stacks_count, 0);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("flush", 20, mailbox_is_full_from_send_high_to_send_low,
+          runs_of_a_full_channel_leave_it_full, wait_for_room_ends_with_the_connection,
+          flush_waits_for_what_was_queued_at_the_call, flush_of_nothing_goes_on_at_once,
+          several_wait_for_one_channel, flush_that_is_cancelled_leaves_the_channel,
+          flush_fails_with_the_error_of_the_channel, flush_ends_with_the_actor_that_waits,
+          strangers_may_not_flush)
