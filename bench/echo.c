@@ -53,12 +53,12 @@ static const struct row {
     uint32_t connections;
     uint32_t size;
     uint32_t depth;
+    uint32_t buffer_size; /* of the servers' receive buffers, bytes; 0: 4 KiB */
     bool with_libuv;
 } rows[] = {
-    {"plain", 64, 64, 1, true},
-    {"pipelined", 64, 64, 16, false},
-    {"crowd", 1000, 64, 1, false},
-    {"large", 64, 16384, 1, false},
+    {"plain", 64, 64, 1, 0, true},      {"pipelined", 64, 64, 16, 0, false},
+    {"crowd", 1000, 64, 1, 0, false},   {"large", 64, 16384, 1, 16384, false},
+    {"pieces", 64, 16384, 1, 0, false}, /* the same messages, each in four buffers */
 };
 
 #define ROWS (sizeof rows / sizeof rows[0])
@@ -79,7 +79,7 @@ static _Noreturn void usage(const char *why)
     fprintf(stderr,
             "bench_echo: %s\n"
             "usage: bench_echo --config FILE [--rounds N] [--seconds S]\n"
-            "                  [--row plain|pipelined|crowd|large]...\n"
+            "                  [--row plain|pipelined|crowd|large|pieces]...\n"
             "                  [--without domus|domus_epoll|io_uring|epoll|libuv]...\n"
             "defaults: all rows, 9 rounds of half a second\n",
             why);
@@ -159,13 +159,14 @@ static bool takes_part(const struct bench *bench, size_t row, int which)
 
 /* Run one server under `load`, which this completes, to their ends. With `half` the server has half
  * of its CPU. */
-static int serve_load(struct bench *bench, int which, bool half, struct load_options *load,
-                      struct load_result *ret_result)
+static int serve_load(struct bench *bench, size_t row, int which, bool half,
+                      struct load_options *load, struct load_result *ret_result)
 {
+    const struct echo_setting setting = {bench->config, rows[row].buffer_size};
     const char *name = echo_server_name(which);
     struct server server;
     struct server_usage usage;
-    int error = echo_server_start(which, bench->program[which], bench->config, &server);
+    int error = echo_server_start(which, bench->program[which], &setting, &server);
 
     if (error != 0) {
         fprintf(stderr, "bench_echo: %s: %s\n", name, server.error);
@@ -217,7 +218,7 @@ static int calibrate(struct bench *bench, size_t row)
             continue;
         if (load.duration_ns > CALIBRATION_NS)
             load.duration_ns = CALIBRATION_NS;
-        int error = serve_load(bench, which, false, &load, &result);
+        int error = serve_load(bench, row, which, false, &load, &result);
         if (error != 0)
             return error;
         if (slowest == 0 || result.rate < slowest)
@@ -233,7 +234,7 @@ static int run_one(struct bench *bench, size_t row, int mode, int which, uint32_
     struct load_result result;
 
     load.rate = mode == PACED ? bench->offered[row] : 0;
-    int error = serve_load(bench, which, mode == SATURATED, &load, &result);
+    int error = serve_load(bench, row, which, mode == SATURATED, &load, &result);
     if (error != 0)
         return error;
 

@@ -3,7 +3,10 @@
 
 #include "bench/support/command.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#define BUFFER_SIZE 4096u
 
 #define TEXT_OF(number) #number
 #define TEXT(macro)     TEXT_OF(macro)
@@ -39,9 +42,14 @@ int echo_server_program(int which, char *path)
     return command_beside(servers[which].program, path);
 }
 
-int echo_server_start(int which, char *program, char *config, struct server *server)
+int echo_server_start(int which, char *program, const struct echo_setting *setting,
+                      struct server *server)
 {
+    uint32_t buffer_size = setting->buffer_size != 0 ? setting->buffer_size : BUFFER_SIZE;
+    char buffer_text[64];
+
     if (which == ECHO_DOMUS || which == ECHO_DOMUS_EPOLL) {
+        snprintf(buffer_text, sizeof buffer_text, "io.buffers.size=%uB", buffer_size);
         char *arguments[] = {
             program,
             (char[]){"--set"},
@@ -49,17 +57,23 @@ int echo_server_start(int which, char *program, char *config, struct server *ser
             (char[]){"--set"},
             (char[]){"system.threads=1"},
             (char[]){"--set"},
+            (char[]){"profile.atExit=false"},
+            (char[]){"--set"},
             (char[]){"system.cpus=" SERVER_CPU_TEXT},
+            (char[]){"--set"},
+            buffer_text,
             (char[]){"--set"},
             (char[]){"listeners.echo.address=127.0.0.1:0"},
             (char[]){"--config"},
-            config,
+            setting->config,
             NULL,
         };
         return server_start(server, ECHO_SERVER_CPU, arguments);
     }
 
     /* Port 0, as for domus, lets the kernel choose a free one. */
-    char *arguments[] = {program, (char[]){"0"}, (char[]){SERVER_CPU_TEXT}, NULL};
+    snprintf(buffer_text, sizeof buffer_text, "%u", buffer_size);
+    char *arguments[] = {program, (char[]){"0"}, (char[]){SERVER_CPU_TEXT},
+                         which == ECHO_IO_URING ? buffer_text : NULL, NULL};
     return server_start(server, ECHO_SERVER_CPU, arguments);
 }

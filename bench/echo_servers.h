@@ -25,8 +25,15 @@ int echo_server_find(const char *name);
  * Returns 0; -ENOENT if there is no program, and `path` still names it. */
 int echo_server_program(int which, char *path);
 
-/* Start it with `program` and, for domus, with the configuration `config`. Returns as
- * server_start(). */
-int echo_server_start(int which, char *program, char *config, struct server *server);
+struct echo_setting {
+    char *config; /* the configuration file of domus */
+    /* bytes of a receive buffer, a multiple of 4096, where a server has buffers of a fixed size; 0:
+     * 4 KiB, the default of domus */
+    uint32_t buffer_size;
+};
+
+/* Start it with `program`. Returns as server_start(). */
+int echo_server_start(int which, char *program, const struct echo_setting *setting,
+                      struct server *server);
 
 #endif

@@ -19,7 +19,8 @@
 #define SUBMISSIONS  4096
 #define COMPLETIONS  16384
 #define BUFFERS      1024
-#define BUFFER_SIZE  4096
+#define BUFFER_SIZE  4096 /* that of domus by default; a third argument is another one */
+#define PAGE_SIZE    4096
 #define BUFFER_GROUP 0
 #define PIECES_MAX   16 /* of one send */
 #define FDS_MAX      32768
@@ -43,6 +44,7 @@ struct server {
     struct io_uring ring;
     struct io_uring_buf_ring *buffer_ring;
     char *buffers;
+    size_t buffer_size;
     int listener;
     int touched; /* the first connection that has something to send; NONE: there is none */
     struct connection *connections; /* FDS_MAX, by descriptor */
@@ -74,14 +76,14 @@ static struct io_uring_sqe *next_sqe(struct server *server)
 
 static char *buffer_at(const struct server *server, unsigned int buffer)
 {
-    return server->buffers + (size_t)buffer * BUFFER_SIZE;
+    return server->buffers + (size_t)buffer * server->buffer_size;
 }
 
 static void give_buffer(struct server *server, unsigned int buffer)
 {
-    io_uring_buf_ring_add(server->buffer_ring, buffer_at(server, buffer), BUFFER_SIZE,
-                          (unsigned short)buffer, io_uring_buf_ring_mask(BUFFERS),
-                          server->returned++);
+    io_uring_buf_ring_add(server->buffer_ring, buffer_at(server, buffer),
+                          (unsigned int)server->buffer_size, (unsigned short)buffer,
+                          io_uring_buf_ring_mask(BUFFERS), server->returned++);
 }
 
 static void arm_accept(struct server *server)
@@ -276,8 +278,8 @@ static void buffers_open(struct server *server)
     size_t ring_size = BUFFERS * sizeof(struct io_uring_buf);
     struct io_uring_buf_reg registration = {.ring_entries = BUFFERS, .bgid = BUFFER_GROUP};
 
-    server->buffer_ring = aligned_alloc(BUFFER_SIZE, ring_size);
-    server->buffers = aligned_alloc(BUFFER_SIZE, (size_t)BUFFERS * BUFFER_SIZE);
+    server->buffer_ring = aligned_alloc(PAGE_SIZE, ring_size);
+    server->buffers = aligned_alloc(PAGE_SIZE, BUFFERS * server->buffer_size);
     if (server->buffer_ring == NULL || server->buffers == NULL)
         peer_fail("buffers");
     registration.ring_addr = (uintptr_t)server->buffer_ring;
@@ -298,7 +300,12 @@ int main(int argc, char **argv)
 {
     static struct server server;
 
-    peer_init(&server.peer, argc, argv);
+    server.buffer_size = argc == 4 ? strtoul(argv[3], NULL, 10) : BUFFER_SIZE;
+    peer_init(&server.peer, argc == 4 ? 3 : argc, argv);
+    if (server.buffer_size % PAGE_SIZE != 0 || server.buffer_size == 0) {
+        errno = EINVAL;
+        peer_fail("the size of a buffer");
+    }
     int on_term = peer_signal_open();
     server.listener = peer_listen(&server.peer, 0);
     ring_open(&server);

@@ -38,7 +38,7 @@ void peer_init(struct peer *peer, int argc, char **argv)
         fprintf(stderr, "usage: %s PORT CPU\n", argv[0]);
         exit(2);
     }
-    *peer = (struct peer){.port = (uint16_t)port};
+    *peer = (struct peer){.port = (uint16_t)port, .cpu = (int)cpu};
     if (measure_pin((int)cpu) != 0) {
         fprintf(stderr, "%s: there is no CPU %ld for this process\n", argv[0], cpu);
         exit(EXIT_FAILURE);

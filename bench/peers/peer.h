@@ -11,6 +11,7 @@
 
 struct peer {
     uint16_t port;
+    int cpu;
     uint64_t cpu_ns; /* CPU time used before it said that it was listening */
     uint64_t received;
 };

@@ -22,8 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define OUTPUT_MAX 4096 /* bytes of a program's output that are read; further ones are ignored */
-#define NO_PROGRAM 127  /* the exit status of a child that found no program, as in a shell */
+#define OUTPUT_MAX 16384 /* bytes of a program's output that are read; further ones are ignored */
+#define NO_PROGRAM 127   /* the exit status of a child that found no program, as in a shell */
 
 static bool pin(uint32_t cpus)
 {

@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-#define COMMAND_FIGURES_MAX 64
-#define COMMAND_NAME_MAX    32
+#define COMMAND_FIGURES_MAX 128
+#define COMMAND_NAME_MAX    64
 
 /* The exit status of a program whose result was wrong. Any other one but 0 means that it could not
  * do the work. */

@@ -131,7 +131,7 @@ static _Noreturn void become(int cpu, char *const arguments[], int output, pid_t
      * another parent and ends here. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
         _exit(127);
-    if (measure_pin(cpu) == 0 && dup2(output, STDOUT_FILENO) >= 0)
+    if ((cpu == SERVER_ANY_CPU || measure_pin(cpu) == 0) && dup2(output, STDOUT_FILENO) >= 0)
         execv(arguments[0], arguments);
     _exit(127);
 }

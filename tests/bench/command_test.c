@@ -64,7 +64,7 @@ START_TEST(command_keeps_the_first_figures_of_many)
 
     ck_assert_int_eq(run_shell("for i in $(seq 3000); do echo n$i $i; done", 10, &result), 0);
     ck_assert_uint_eq(result.count, COMMAND_FIGURES_MAX);
-    ck_assert(command_figure(&result, "n64") == COMMAND_FIGURES_MAX);
+    ck_assert(command_figure(&result, "n128") == COMMAND_FIGURES_MAX);
 }
 END_TEST
 

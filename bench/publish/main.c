@@ -1,0 +1,74 @@
+/* The domus side of `bench publish`: each connection joins one group and says so by one byte; a
+ * byte from a connection is a publication to the group, and each member writes it to its
+ * connection. */
+#include "bench/publish/publish.h"
+
+#include <domus/domus.h>
+#include <domus/main.h>
+
+struct bulletin {
+    char bytes[PUBLISH_BYTES];
+};
+static const domus_type bulletin_type = {.name = "bulletin", .size = sizeof(struct bulletin)};
+
+static int send_bytes(domus_stack *stack, domus_channel *channel, const void *bytes, size_t size)
+{
+    domus_buffer *buffer;
+    int error = domus_buffer_new(stack, size, &buffer);
+
+    if (error != 0)
+        return error;
+    memcpy(domus_buffer_data(buffer), bytes, size);
+    return domus_channel_write(stack, channel, buffer);
+}
+
+static int join(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+    domus_group *group = self;
+    int error = domus_group_open(stack, "everybody", group);
+
+    if (error == 0)
+        error = domus_group_join(stack, *group);
+    return error != 0 ? error : send_bytes(stack, event->channel, PUBLISH_JOINED, 1);
+}
+
+static int publish(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+    const domus_group *group = self;
+    struct bulletin bulletin;
+
+    publish_fill(bulletin.bytes, *(const unsigned char *)domus_buffer_data(event->bytes));
+    domus_buffer_free(event->bytes);
+    return domus_publish(stack, *group, &bulletin_type, &bulletin);
+}
+
+static int deliver(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    return send_bytes(stack, domus_channel_running(stack), payload, PUBLISH_BYTES);
+}
+
+static const domus_behaviour member = {
+    .name = "member",
+    .kind = DOMUS_CHANNELS,
+    .state_size = sizeof(domus_group),
+    .on = (const domus_on[]){{&bulletin_type, deliver, 0}, {NULL, NULL, 0}},
+    .on_open = {.handle = join},
+    .on_read = {.handle = publish},
+};
+static const domus_behaviour owner = {.name = "owner", .kind = DOMUS_CHANNELS, .channel = &member};
+
+static int start(domus_system *system, void *argument)
+{
+    (void)argument;
+    return domus_main_serve(system, "echo", &owner, NULL); /* the listener of config/domus.yaml */
+}
+
+static const domus_program program = {.name = "publish", .start = start};
+
+int main(int argc, char **argv)
+{
+    return domus_main(argc, argv, &program);
+}
