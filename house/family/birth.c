@@ -284,11 +284,15 @@ static int channel_state_init(domi_house *house, const domi_house *owner,
     return error;
 }
 
-int domi_house_spawn_channel(domi_manager *manager, domi_house *owner, domi_house **ret_house)
+int domi_house_spawn_channel(domi_manager *manager, domi_house *owner,
+                             const domus_behaviour *behaviour, domi_house **ret_house)
 {
     const domus_behaviour *of_owner = owner->behaviour;
-    const domus_behaviour *behaviour = of_owner->channel != NULL ? of_owner->channel : of_owner;
-    bool shares = of_owner->channel == NULL || behaviour->shares_state;
+    bool is_owners = behaviour == NULL && of_owner->channel == NULL;
+
+    if (behaviour == NULL)
+        behaviour = is_owners ? of_owner : of_owner->channel;
+    bool shares = is_owners || behaviour->shares_state;
     uint32_t bytes = shares ? 0 : behaviour->state_size;
 
     DOMI_CHECK(domi_manager_is_mine(manager) && owner->home == manager);

@@ -33,10 +33,11 @@ static inline int domi_house_spawn(domi_manager *manager, domi_manager *home,
 }
 
 /* Make the house of a channel: a child of `owner`, which this thread runs, on the same home. It has
- * the behaviour and the state that the behaviour of `owner` says (domus/channel.h). A drain does
- * not refuse it, because connections that had come before are served. Returns 0; -ESHUTDOWN if the
- * owner ends, restarts or is not mounted; -ENOMEM. */
-int domi_house_spawn_channel(domi_manager *manager, domi_house *owner, domi_house **ret_house);
+ * `behaviour`; if that is NULL, it has the behaviour and the state that the behaviour of `owner`
+ * says (domus/channel.h). A drain does not refuse it, because connections that had come before are
+ * served. Returns 0; -ESHUTDOWN if the owner ends, restarts or is not mounted; -ENOMEM. */
+int domi_house_spawn_channel(domi_manager *manager, domi_house *owner,
+                             const domus_behaviour *behaviour, domi_house **ret_house);
 
 /* False if nothing is spawned any more by this thread, or by `parent` (NULL: the root), because one
  * of them ends or restarts. */

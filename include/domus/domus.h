@@ -11,6 +11,7 @@
 #include <domus/config.h>
 #include <domus/connect.h>
 #include <domus/conversation.h>
+#include <domus/datagram.h>
 #include <domus/descriptor.h>
 #include <domus/detached.h>
 #include <domus/dump.h>

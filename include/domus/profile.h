@@ -121,6 +121,12 @@ typedef struct domus_profile {
      * they failed or were taken back (domus/connect.h) */
     uint64_t connects;
     uint64_t connects_failed;
+    /* Datagrams (domus/datagram.h) that came and were thrown away, because they were too long or
+     * their channel did not read; that the kernel threw away before they came; and that were to be
+     * sent and that the kernel did not take. */
+    uint64_t datagrams_dropped;
+    uint64_t datagrams_lost;
+    uint64_t datagrams_unsent;
 } domus_profile;
 
 /* Read the counters of one thread. `thread` is 0..threads-1. Returns 0; -EINVAL for any other

@@ -19,27 +19,47 @@ typedef enum domi_channel_state {
     DOMI_CHANNEL_STATES,
 } domi_channel_state;
 
+typedef struct domi_datagrams domi_datagrams;
+
+/* A channel of datagrams does these things in its own way. Streams have none of this: their
+ * functions are called directly. The table is filled in io/datagrams/, which is a storey above this
+ * one. */
+typedef struct domi_datagram_ways {
+    void (*receive)(const domus_channel *channel); /* begin the receive */
+    /* A receive has brought `size` bytes in a provided buffer. */
+    void (*take)(domus_channel *channel, domus_buffer *buffer, uint32_t size);
+    /* The receive has ended with an errno or 0, and without bytes. */
+    void (*receive_failed)(domus_channel *channel, int error);
+    int (*write)(domus_channel *channel, domus_buffer *bytes); /* to the connected peer */
+    void (*send)(domus_channel *channel);    /* queue sends of what waits; no send is in flight */
+    void (*be_late)(domus_channel *channel); /* the kernel had no room for sendTimeout */
+    /* Whatever waits will not be sent: forget where it goes. */
+    void (*forget_outbound)(domus_channel *channel);
+    void (*note_end)(domus_channel *channel); /* the descriptor is about to be closed */
+} domi_datagram_ways;
+
 struct domus_channel {
     domi_io *io;       /* the io of the channel's thread; constant */
     domi_house *house; /* the channel's own house, a child of the actor that it belongs to */
     domi_channel_settings *settings; /* its limits and time-outs; the channel is one of its users */
     void *data;                      /* the pointer that the user's functions are called with */
-    domi_peer *peer;          /* the address on which the connection is counted; NULL: none */
-    int fd;                   /* the connected socket; -1: it is closed */
-    uint32_t slot;            /* the channel's index in io->slots */
-    uint32_t slot_generation; /* of `slot` when the channel was made (DOMI_OP_GENERATION_MASK) */
-    int error;                /* the error for on_close; 0: none */
-    uint8_t state;            /* a domi_channel_state; only domi_channel_move() changes it */
-    uint8_t cancels;          /* number of cancel operations in flight */
-    bool receiving : 1;       /* a receive is in flight */
-    bool cancelling : 1;      /* a cancel of that receive is in flight */
-    bool sending : 1;         /* a send is in flight */
-    bool opened : 1;          /* on_open has been called, or the behaviour has none */
-    bool ended : 1;           /* the peer has finished sending */
-    bool end_told : 1;        /* on_end was called */
-    bool paused : 1;          /* back-pressure: the channel does not receive */
-    bool blocked : 1;         /* too much waits to be sent: on_read is not called either */
-    bool high : 1;            /* more than sendHigh is queued, or not yet less than sendLow */
+    domi_peer *peer;           /* the address on which the connection is counted; NULL: none */
+    domi_datagrams *datagrams; /* of a channel of datagrams (io/datagrams/); NULL: a stream */
+    int fd;                    /* the connected socket; -1: it is closed */
+    uint32_t slot;             /* the channel's index in io->slots */
+    uint32_t slot_generation;  /* of `slot` when the channel was made (DOMI_OP_GENERATION_MASK) */
+    int error;                 /* the error for on_close; 0: none */
+    uint8_t state;             /* a domi_channel_state; only domi_channel_move() changes it */
+    uint8_t cancels;           /* number of cancel operations in flight */
+    bool receiving : 1;        /* a receive is in flight */
+    bool cancelling : 1;       /* a cancel of that receive is in flight */
+    bool sending : 1;          /* a send is in flight */
+    bool opened : 1;           /* on_open has been called, or the behaviour has none */
+    bool ended : 1;            /* the peer has finished sending */
+    bool end_told : 1;         /* on_end was called */
+    bool paused : 1;           /* back-pressure: the channel does not receive */
+    bool blocked : 1;          /* too much waits to be sent: on_read is not called either */
+    bool high : 1;             /* more than sendHigh is queued, or not yet less than sendLow */
     bool crowded : 1; /* more is queued than the channel's part (crowd.h); it is in that list */
     bool once : 1;    /* the receive in flight brings one piece only */
     bool starved : 1; /* the channel waits for a receive buffer */
@@ -78,6 +98,13 @@ struct domus_channel {
     domus_channel *previous_crowded; /* links the same list backwards */
     struct domi_promise *flushes;    /* waits for bytes to leave (flush.h); NULL: none */
 };
+
+/* The part of a channel that only channels of datagrams have; io/datagrams/datagrams.h has the
+ * whole structure, which begins with this field. */
+static inline const domi_datagram_ways *domi_datagram_ways_of(const domus_channel *channel)
+{
+    return *(const domi_datagram_ways *const *)(const void *)channel->datagrams;
+}
 
 /* Let the timer of the channel fire at `due_ns`; UINT64_MAX: never. */
 static inline void domi_channel_set_timer(domus_channel *channel, uint64_t due_ns)

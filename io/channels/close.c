@@ -18,7 +18,8 @@ void domi_channel_close_when_answered(domus_channel *channel)
 void domi_channel_drain(domus_channel *channel)
 {
     channel->drain = true;
-    channel->drain_bytes = domi_socket_bytes(channel->io, channel->fd, FIONREAD);
+    if (channel->datagrams == NULL) /* datagrams that nobody has read may be lost */
+        channel->drain_bytes = domi_socket_bytes(channel->io, channel->fd, FIONREAD);
 }
 
 void domi_channel_drain_step(domus_channel *channel)

@@ -18,20 +18,23 @@
 static domus_buffer *copy_out(domus_channel *channel, domus_buffer *buffer)
 {
     domi_io *io = channel->io;
-    domus_buffer *copy = domi_buffer_heap(io, buffer->size);
+    uint32_t front = domi_buffer_front(buffer); /* the head of a datagram goes along */
+    domus_buffer *copy = domi_buffer_heap(io, front + buffer->size);
 
     if (copy == NULL)
         return buffer;
-    memcpy(copy->data, buffer->data, buffer->size);
+    memcpy(copy->data, buffer->data - front, front + buffer->size);
+    copy->data += front;
+    copy->size = buffer->size;
     domi_buffer_recycle(io, buffer);
     domi_channel_charge_copy(channel, domi_buffer_cost(copy));
     domi_io_note_queued(io);
     return copy;
 }
 
-/* Keep a piece for the actor. It is copied out if the channel holds its share or if few buffers are
- * free, so that many channels that hold their buffers for long cannot starve the others. */
-static void keep_piece(domus_channel *channel, domus_buffer *buffer)
+/* The piece is copied out if the channel holds its share or if few buffers are free, so that many
+ * channels that hold their buffers for long cannot starve the others. */
+void domi_channel_keep_piece(domus_channel *channel, domus_buffer *buffer)
 {
     domi_io *io = channel->io;
 
@@ -63,12 +66,16 @@ static void take_bytes(domus_channel *channel, const domi_completion *completion
     }
     domi_counter_add(&io->counters.received_bytes, size);
     channel->received_bytes += size;
-    keep_piece(channel, buffer);
+    domi_channel_keep_piece(channel, buffer);
     domi_channel_decide_receive(channel);
 }
 
 static void receive_failed(domus_channel *channel, int result)
 {
+    if (channel->datagrams != NULL) {
+        domi_datagram_ways_of(channel)->receive_failed(channel, result);
+        return;
+    }
     switch (result) {
     case 0:
         channel->ended = true;
@@ -103,7 +110,11 @@ static void handle_receive(domus_channel *channel, const domi_completion *comple
     }
     if (completion->result > 0) {
         DOMI_CHECK((completion->flags & DOMI_BUFFERED) != 0);
-        take_bytes(channel, completion);
+        if (DOMI_UNLIKELY(channel->datagrams != NULL))
+            domi_datagram_ways_of(channel)->take(channel, &channel->io->buffers[completion->buffer],
+                                                 (uint32_t)completion->result);
+        else
+            take_bytes(channel, completion);
     } else {
         if ((completion->flags & DOMI_BUFFERED) != 0)
             domi_buffer_recycle(channel->io, &channel->io->buffers[completion->buffer]);

@@ -21,7 +21,8 @@ static bool wants_receive(const domus_channel *channel)
         return false;
     if (channel->state == DOMI_CHANNEL_OPEN)
         return !channel->paused && !(channel->io->careful && channel->inbound.head != NULL);
-    return channel->state == DOMI_CHANNEL_FLUSHING || channel->state == DOMI_CHANNEL_LINGERING;
+    return (channel->state == DOMI_CHANNEL_FLUSHING || channel->state == DOMI_CHANNEL_LINGERING) &&
+           channel->datagrams == NULL;
 }
 
 void domi_channel_arm_receive(domus_channel *channel)
@@ -33,6 +34,10 @@ void domi_channel_arm_receive(domus_channel *channel)
     channel->receiving = true;
     if (channel->silent_ns != 0) /* time in which this side did not read does not count */
         channel->silent_ns = channel->io->manager->now_ns;
+    if (channel->datagrams != NULL) {
+        domi_datagram_ways_of(channel)->receive(channel);
+        return;
+    }
     channel->once = channel->io->careful;
     channel->io->backend->receive(
         channel->io->ring, channel->fd, channel->once,

@@ -93,6 +93,10 @@ void domi_channel_send(domus_channel *channel)
     if (channel->sending || channel->outbound.head == NULL ||
         channel->state >= DOMI_CHANNEL_CLOSING)
         return;
+    if (DOMI_UNLIKELY(channel->datagrams != NULL)) {
+        domi_datagram_ways_of(channel)->send(channel);
+        return;
+    }
 
     uint64_t data = domi_op_data(DOMI_OP_SEND, channel->slot_generation, channel->slot);
     const domus_buffer *head = channel->outbound.head;
@@ -118,6 +122,8 @@ static void free_outbound_head(domus_channel *channel)
 void domi_channel_drop_outbound(domus_channel *channel)
 {
     DOMI_CHECK(!channel->sending);
+    if (channel->datagrams != NULL)
+        domi_datagram_ways_of(channel)->forget_outbound(channel);
     channel->unsent_bytes += channel->queued_bytes;
     while (channel->outbound.head != NULL)
         free_outbound_head(channel);

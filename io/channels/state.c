@@ -94,8 +94,8 @@ static void settle_flushing(domus_channel *channel)
     if (!has_sent_all(channel))
         return;
     /* The peer has finished sending, so nothing has to be waited for, except in a drain: then the
-     * channel stays open until the peer has acknowledged everything. */
-    if (channel->ended && !channel->io->draining) {
+     * channel stays open until the peer has acknowledged everything. Datagrams have no end. */
+    if (channel->datagrams != NULL || (channel->ended && !channel->io->draining)) {
         begin_closing(channel, 0, false);
         return;
     }
@@ -114,15 +114,17 @@ static void cancel_all(domus_channel *channel)
     if (channel->cancelled_all)
         return;
     channel->cancelled_all = true;
-    if (!channel->abort)
+    if (!channel->abort && channel->datagrams == NULL)
         domi_socket_shutdown(channel->io, channel->fd, SHUT_RDWR);
     domi_channel_end_receive(channel);
     if (!channel->sending)
         return;
     channel->cancels++;
+    /* sends of datagrams do not wait, but a poll for room does */
     channel->io->backend->cancel(
         channel->io->ring, channel->fd,
-        domi_op_data(DOMI_OP_SEND, channel->slot_generation, channel->slot),
+        domi_op_data(channel->datagrams == NULL ? DOMI_OP_SEND : DOMI_OP_ROOM,
+                     channel->slot_generation, channel->slot),
         domi_op_data(DOMI_OP_CANCEL, channel->slot_generation, channel->slot));
 }
 
@@ -139,6 +141,8 @@ static void settle_closing(domus_channel *channel)
     if (channel->abort)
         domi_socket_abort_at_close(channel->io, channel->fd);
     domi_channel_drop_outbound(channel);
+    if (channel->datagrams != NULL)
+        domi_datagram_ways_of(channel)->note_end(channel);
     domi_channel_set_timer(channel, UINT64_MAX);
     domi_socket_close_used(channel->io, channel->fd);
     channel->fd = -1;
@@ -165,6 +169,8 @@ void domi_channel_settle(domus_channel *channel)
 
 int domi_channel_finish(domus_channel *channel)
 {
+    if (channel->datagrams != NULL)
+        return -EOPNOTSUPP;
     if (channel->state != DOMI_CHANNEL_OPEN || channel->finished)
         return -EALREADY;
     channel->finished = true;

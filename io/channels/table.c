@@ -98,6 +98,14 @@ static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house
 int domi_channel_adopt(domi_io *io, domi_house *owner, const domi_connection *connection)
 {
     domus_channel *channel;
+
+    return domi_channel_make(io, owner, NULL, connection, &channel);
+}
+
+int domi_channel_make(domi_io *io, domi_house *owner, const domus_behaviour *behaviour,
+                      const domi_connection *connection, domus_channel **ret_channel)
+{
+    domus_channel *channel;
     domi_house *house;
     uint32_t slot;
 
@@ -106,13 +114,14 @@ int domi_channel_adopt(domi_io *io, domi_house *owner, const domi_connection *co
     int error = take_place(io, &channel, &slot);
     if (error != 0)
         return error;
-    error = domi_house_spawn_channel(io->manager, owner, &house);
+    error = domi_house_spawn_channel(io->manager, owner, behaviour, &house);
     if (error != 0) {
         slot_put(io, slot);
         domi_slab_put(&io->channel_slab, channel);
         return error;
     }
     begin_channel(channel, io, house, slot, connection, false);
+    *ret_channel = channel;
     return 0;
 }
 
@@ -165,5 +174,6 @@ void domi_channel_free(domus_channel *channel)
     atomic_fetch_sub_explicit(&io->connections, 1, memory_order_release);
     domi_peers_count_out(io->peers, channel->peer);
     domi_settings_drop(channel->settings);
+    domi_memory_free(channel->datagrams);
     domi_slab_put(&io->channel_slab, channel);
 }

@@ -57,6 +57,14 @@ static bool waits_to_be_read(const domus_channel *channel)
            domi_socket_bytes(channel->io, channel->fd, FIONREAD) != 0;
 }
 
+/* True if the kernel had no room for the datagrams of an open channel for too long. They are thrown
+ * away then, and the channel goes on. */
+static bool is_late_datagram(const domus_channel *channel, uint64_t now_ns)
+{
+    return channel->datagrams != NULL && channel->state == DOMI_CHANNEL_OPEN && channel->sending &&
+           earlier_of(UINT64_MAX, channel->send_ns, channel->settings->send_timeout_ns) <= now_ns;
+}
+
 void domi_channel_handle_timer(domus_channel *channel)
 {
     uint64_t now_ns = channel->io->manager->now_ns;
@@ -81,6 +89,11 @@ void domi_channel_handle_timer(domus_channel *channel)
     uint64_t next_ns = next_timeout_ns(channel);
     if (next_ns > now_ns) {
         domi_channel_set_timer(channel, next_ns);
+        return;
+    }
+    if (is_late_datagram(channel, now_ns)) {
+        domi_datagram_ways_of(channel)->be_late(channel);
+        domi_channel_arm_timeouts(channel);
         return;
     }
     if (is_silent(channel) && earlier_of(UINT64_MAX, channel->silent_ns,

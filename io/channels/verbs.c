@@ -1,6 +1,8 @@
 /* The public functions that act on a channel, and those that tell about it. Only the channel's own
  * actor and its owner may act on it, and the channels that share the state of one of these two: all
  * of them run on the thread of the channel and nowhere else. */
+#include "io/channels/verbs.h"
+
 #include "house/conversation/stack.h"
 #include "io/channels/flush.h"
 #include "io/channels/receive.h"
@@ -26,6 +28,11 @@ static bool may_act(const domus_stack *stack, const domus_channel *channel)
            (house->self == of_channel->self || house->self == of_channel->parent->self);
 }
 
+bool domi_channel_is_for(const domus_stack *stack, const domus_channel *channel)
+{
+    return may_act(stack, channel);
+}
+
 int domus_channel_options_check(const domus_stack *stack, const domus_channel_options *options,
                                 char *error, size_t error_size)
 {
@@ -40,7 +47,9 @@ int domus_channel_write(domus_stack *stack, domus_channel *channel, domus_buffer
         domus_buffer_free(bytes);
         return -EPERM;
     }
-    return domi_channel_write(channel, bytes);
+    return DOMI_LIKELY(channel->datagrams == NULL)
+               ? domi_channel_write(channel, bytes)
+               : domi_datagram_ways_of(channel)->write(channel, bytes);
 }
 
 int domus_channel_flush(domus_stack *stack, domus_channel *channel, domus_resumed *then)

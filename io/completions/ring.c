@@ -8,6 +8,7 @@
 #include "io/channels/complete.h"
 #include "io/completions/descriptor.h"
 #include "io/connectors/connect.h"
+#include "io/datagrams/datagrams.h"
 
 #include <errno.h>
 
@@ -76,6 +77,14 @@ static void dispatch_completion(domi_io *io, const domi_completion *completion)
         domi_connect_complete(io,
                               (domi_attempt *)(uintptr_t)(completion->user_data & DOMI_OP_ADDRESS),
                               completion->result);
+        break;
+    case DOMI_OP_DATAGRAM:
+        domi_datagram_complete(
+            (domi_datagram *)(uintptr_t)(completion->user_data & DOMI_OP_ADDRESS),
+            completion->result);
+        break;
+    case DOMI_OP_ROOM:
+        domi_datagrams_find_room(io, completion);
         break;
     case DOMI_OP_WAKE:
         io->wakes++;

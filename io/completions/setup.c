@@ -9,6 +9,7 @@
 #include "io/completions/ring.h"
 #include "io/completions/run.h"
 #include "io/connectors/connect.h"
+#include "io/datagrams/datagrams.h"
 #include "io/resources/socket.h"
 
 #include <errno.h>
@@ -65,6 +66,7 @@ int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend
     io->free_slot = UINT32_MAX;
     domi_settings_resolve(io->config, NULL, &io->settings);
     domi_slab_init(&io->channel_slab, (sizeof(domus_channel) + 63) / 64 * 64, 8, 64u * 1024);
+    domi_slab_init(&io->datagram_slab, DOMI_DATAGRAM_COST, 8, 64u * 1024);
     domi_wheel_init(&io->wheel, manager->now_ns);
     domi_wheel_node_init(&io->shortage_timer.node);
     io->shortage_timer.kind = DOMI_TIMER_SHORTAGE;
@@ -118,4 +120,5 @@ void domi_io_fini(domi_io *io)
     domi_memory_free(io->buffers);
     domi_memory_free(io->slots);
     domi_slab_fini(&io->channel_slab);
+    domi_slab_fini(&io->datagram_slab);
 }

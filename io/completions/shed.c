@@ -84,7 +84,7 @@ static void visit_channel(domus_channel *channel)
             domi_channel_end_receive(channel);
         domi_channel_settle(channel);
     }
-    if (channel->state <= DOMI_CHANNEL_FLUSHING)
+    if (channel->state <= DOMI_CHANNEL_FLUSHING && channel->datagrams == NULL)
         look_at_peer(channel);
 }
 

@@ -22,9 +22,24 @@ domus_buffer *domi_buffer_heap(domi_io *io, size_t size)
     return buffer;
 }
 
+/* Returns the begin of the memory of a provided buffer. */
+static inline char *memory_of(const domi_io *io, const domus_buffer *buffer)
+{
+    return io->memory + (size_t)buffer->index * io->config->io.buffers.size_bytes;
+}
+
+uint32_t domi_buffer_front(const domus_buffer *buffer)
+{
+    const char *begin = buffer->index == DOMI_BUFFER_HEAP ? (const char *)(buffer + 1)
+                                                          : memory_of(buffer->io, buffer);
+
+    return (uint32_t)(buffer->data - begin);
+}
+
 void domi_buffer_recycle(domi_io *io, domus_buffer *buffer)
 {
     DOMI_CHECK(buffer->index < io->config->io.buffers.count);
+    buffer->data = memory_of(io, buffer);
     io->backend->give(io->ring, (uint16_t)buffer->index, buffer->data,
                       io->config->io.buffers.size_bytes);
     io->buffers_free++;

@@ -10,10 +10,11 @@
 #define DOMI_BUFFER_MAX  (1024u * 1024) /* most bytes of one buffer */
 
 struct domus_buffer {
-    domus_buffer *next;   /* links in the list that holds the buffer */
-    domi_io *io;          /* the io that owns the buffer */
-    char *data;           /* the first byte of the content */
-    uint32_t size;        /* bytes of content */
+    domus_buffer *next; /* links in the list that holds the buffer */
+    domi_io *io;        /* the io that owns the buffer */
+    char *data;         /* the first byte of the content; before it the head of a datagram */
+    struct domi_datagram *datagram; /* of a queued datagram: where it is sent; else NULL */
+    uint32_t size;                  /* bytes of content */
     uint32_t index;       /* number of the provided buffer; DOMI_BUFFER_HEAP: a heap buffer */
     uint32_t holder_slot; /* the slot of the channel that holds the buffer; UINT32_MAX: none */
     uint32_t holder_generation; /* generation of that slot when the channel took the buffer */
@@ -23,6 +24,10 @@ DOMI_FIFO(domi_buffer_list, domus_buffer, next);
 
 /* Make a heap buffer of `size` bytes. Returns NULL when there is no memory. */
 domus_buffer *domi_buffer_heap(domi_io *io, size_t size);
+
+/* Returns the bytes in front of the content: the size of the head of a received datagram; else 0.
+ */
+uint32_t domi_buffer_front(const domus_buffer *buffer);
 
 /* Give a provided buffer back to the kernel, which sees it after the next publish. */
 void domi_buffer_recycle(domi_io *io, domus_buffer *buffer);

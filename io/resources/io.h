@@ -37,6 +37,8 @@ enum domi_op {
     DOMI_OP_CANCEL_ACCEPT,
     DOMI_OP_DESCRIPTOR, /* the lower bits are the address of a domi_descriptor */
     DOMI_OP_CONNECT,    /* the lower bits are the address of a domi_attempt */
+    DOMI_OP_DATAGRAM,   /* the lower bits are the address of a domi_datagram that is sent */
+    DOMI_OP_ROOM,       /* the poll for room of a channel of datagrams */
 };
 
 /* the user_data of an operation whose completion is ignored */
@@ -75,14 +77,17 @@ typedef struct domi_io_counters {
     domi_counter full_spells;        /* spells in which channel.maxConnections was reached */
     /* Spells in which accept failed, because descriptors or memory had run out. */
     domi_counter accept_spells;
-    domi_counter buffer_spells;   /* spells in which no receive buffer was free */
-    domi_counter channels_cut;    /* channels that the library ended while bytes were owed */
-    domi_counter cut_bytes;       /* bytes that were owed on these channels */
-    domi_counter discarded_bytes; /* bytes received after this side had closed the channel */
-    domi_counter channels_shed;   /* channels reset because memory was short */
-    domi_counter listeners_open;  /* open listeners now; this goes up and down */
-    domi_counter connects;        /* connects that actors have asked for */
-    domi_counter connects_failed; /* connects that brought no connection */
+    domi_counter buffer_spells;     /* spells in which no receive buffer was free */
+    domi_counter channels_cut;      /* channels that the library ended while bytes were owed */
+    domi_counter cut_bytes;         /* bytes that were owed on these channels */
+    domi_counter discarded_bytes;   /* bytes received after this side had closed the channel */
+    domi_counter channels_shed;     /* channels reset because memory was short */
+    domi_counter listeners_open;    /* open listeners now; this goes up and down */
+    domi_counter connects;          /* connects that actors have asked for */
+    domi_counter connects_failed;   /* connects that brought no connection */
+    domi_counter datagrams_dropped; /* received, and thrown away: too long, or nobody read */
+    domi_counter datagrams_lost;    /* thrown away by the kernel before they were received */
+    domi_counter datagrams_unsent;  /* queued, and not taken by the kernel */
 } domi_io_counters;
 
 struct domi_acceptor;
@@ -180,6 +185,7 @@ typedef struct domi_io {
 
     /* Channels. */
     domi_slab channel_slab;
+    domi_slab datagram_slab;  /* holds objects of domi_datagram */
     domi_channel_slot *slots; /* an operation names its slot in user_data */
     uint32_t slot_count;      /* entries of `slots` */
     uint32_t slots_used;      /* slots that were ever used */

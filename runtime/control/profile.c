@@ -161,6 +161,9 @@ static void read_io_counters(const domi_io_counters *from, domus_profile *profil
     profile->channels_shed = domi_counter_read(&from->channels_shed);
     profile->connects = domi_counter_read(&from->connects);
     profile->connects_failed = domi_counter_read(&from->connects_failed);
+    profile->datagrams_dropped = domi_counter_read(&from->datagrams_dropped);
+    profile->datagrams_lost = domi_counter_read(&from->datagrams_lost);
+    profile->datagrams_unsent = domi_counter_read(&from->datagrams_unsent);
 }
 
 static void read_cut(const domi_io *io, domus_profile *profile)
@@ -307,6 +310,9 @@ static const struct {
     {"cut bytes", offsetof(domus_profile, cut_bytes)},
     {"discarded bytes", offsetof(domus_profile, discarded_bytes)},
     {"channels refused", offsetof(domus_profile, channels_refused)},
+    {"datagrams dropped", offsetof(domus_profile, datagrams_dropped)},
+    {"datagrams lost", offsetof(domus_profile, datagrams_lost)},
+    {"datagrams unsent", offsetof(domus_profile, datagrams_unsent)},
     {"receivers starved", offsetof(domus_profile, receivers_starved)},
     {"timers fired", offsetof(domus_profile, timers_fired)},
     {"asks expired", offsetof(domus_profile, asks_expired)},

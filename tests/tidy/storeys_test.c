@@ -20,7 +20,7 @@
  *          directory (names, groups, routers), dispatch (sorting, a run, loans, a manager's part of
  * an iteration) io:      backend (the ring), resources (what a thread's io has, and what of it can
  * run short), channels (connections and their bytes), acceptors (listeners), connectors
- * (connections that are being made), completions (what a
+ * (connections that are being made), datagrams (channels of datagrams), completions (what a
  * tick does with all of them) runtime: os (wrappers of the kernel that know no houses), system
  * (what threads share, and who looks after it), outside (foreign and detached threads), loop
  * (phases, park, stealing), control (configure, make, stop, look at a system), testkit */
@@ -29,7 +29,8 @@ static const struct layer {
     const char *storeys[STOREYS_MAX];
 } layers[] = {
     {"house", {"message", "conversation", "family", "directory", "dispatch"}},
-    {"io", {"backend", "resources", "channels", "acceptors", "connectors", "completions"}},
+    {"io",
+     {"backend", "resources", "channels", "acceptors", "connectors", "datagrams", "completions"}},
     {"runtime", {"os", "network", "system", "outside", "loop", "control", "testkit"}},
 };
 #define LAYERS_COUNT (sizeof layers / sizeof layers[0])

@@ -1,0 +1,10 @@
+/* The one question that all public functions that act on a channel ask first. Owner thread. */
+#ifndef DOMI_IO_CHANNELS_VERBS_H
+#define DOMI_IO_CHANNELS_VERBS_H
+
+#include "io/channels/channel.h"
+
+/* True if the actor that runs on `stack` may act on the channel. */
+bool domi_channel_is_for(const domus_stack *stack, const domus_channel *channel);
+
+#endif

@@ -1,0 +1,75 @@
+/* Channels of datagrams: UDP, and Unix sockets of type SOCK_DGRAM.
+ *
+ * Such a channel has the slot, the house, the limits and the states of every channel
+ * (io/channels/channel.h), and a domi_datagrams besides, by whose functions it receives and sends.
+ * A received datagram is one buffer, in front of whose content its head stands
+ * (io/backend/backend.h), with the address of its sender. A queued datagram is a buffer in
+ * `outbound` that points to a domi_datagram, with the address of its receiver.
+ *
+ * Many sends may be in flight: a service has one socket for all of its peers, so one send for each
+ * enter would be one peer for each enter. A send never waits in the kernel, so all of a batch come
+ * back with the next enter, and the next batch begins when all are back. Datagrams for which the
+ * kernel had no room stay in `outbound` in their order, and are sent again when a poll has told of
+ * room. Unix datagrams are sent one for each enter, because users rely on their order. Owner
+ * thread. */
+#ifndef DOMI_IO_DATAGRAMS_DATAGRAMS_H
+#define DOMI_IO_DATAGRAMS_DATAGRAMS_H
+
+#include "io/channels/channel.h"
+
+#include <domus/datagram.h>
+
+/* Bytes that a queued datagram counts besides those that it has: the size of a domi_datagram. */
+#define DOMI_DATAGRAM_COST 128u
+
+/* A datagram that waits to be sent, or is being sent. */
+typedef struct domi_datagram {
+    domus_channel *channel;  /* the channel that it was queued on */
+    domus_buffer *buffer;    /* its bytes, in `outbound` of that channel */
+    uint8_t name_size;       /* bytes of `name`; 0: it goes to the connected peer */
+    unsigned char name[110]; /* where it is sent: a struct sockaddr_in, _in6 or _un */
+} domi_datagram;
+
+struct domi_datagrams {
+    const domi_datagram_ways *ways; /* comes first: domi_datagram_ways_of() */
+    domus_datagram_counters counts; /* for domus_datagram_counts() */
+    uint64_t looked_ns; /* when the kernel was asked how many datagrams it has thrown away */
+    uint32_t lost_seen; /* how many it told then */
+    uint16_t family;    /* AF_INET, AF_INET6 or AF_UNIX */
+    uint8_t flying;     /* sends in flight; `sending` is set while there are some */
+    bool is_connected;  /* the channel has one peer */
+    bool ends_on_error; /* the first error of that peer ends the channel */
+    bool is_full;       /* the kernel had no room for one of the sends in flight */
+};
+
+static_assert(sizeof(domi_datagram) == DOMI_DATAGRAM_COST, "as it is counted");
+static_assert(offsetof(domi_datagrams, ways) == 0, "as domi_datagram_ways_of() reads it");
+
+/* --- the way in (receive.c) --------------------------------------------------------------------
+ */
+
+/* These are receive, take, receive_failed and note_end of domi_datagram_ways. */
+void domi_datagrams_receive(const domus_channel *channel);
+void domi_datagrams_take(domus_channel *channel, domus_buffer *buffer, uint32_t size);
+void domi_datagrams_handle_failure(domus_channel *channel, int error);
+void domi_datagrams_note_end(domus_channel *channel);
+
+/* Copy the head of a received datagram. Returns false if the buffer is no received datagram. */
+bool domi_datagram_read_head(const domus_buffer *buffer, domi_datagram_head *ret_head);
+
+/* --- the way out (send.c) ----------------------------------------------------------------------
+ */
+
+/* These are write, send, be_late and forget_outbound of domi_datagram_ways. */
+int domi_datagrams_write(domus_channel *channel, domus_buffer *bytes);
+void domi_datagrams_send(domus_channel *channel);
+void domi_datagrams_be_late(domus_channel *channel);
+void domi_datagrams_forget_outbound(domus_channel *channel);
+
+/* Called when the send of `datagram` has come back with `result`. */
+void domi_datagram_complete(domi_datagram *datagram, int result);
+
+/* Called when the poll for room of a channel has come back. */
+void domi_datagrams_find_room(domi_io *io, const domi_completion *completion);
+
+#endif

@@ -1,0 +1,196 @@
+/* This file opens channels of datagrams, each with a socket of its own. */
+#include "base/memory.h"
+#include "house/conversation/stack.h"
+#include "house/family/birth.h"
+#include "io/channels/table.h"
+#include "io/datagrams/datagrams.h"
+#include "io/resources/endpoint.h"
+#include "io/resources/socket.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const domi_datagram_ways ways = {
+    .receive = domi_datagrams_receive,
+    .take = domi_datagrams_take,
+    .receive_failed = domi_datagrams_handle_failure,
+    .write = domi_datagrams_write,
+    .send = domi_datagrams_send,
+    .be_late = domi_datagrams_be_late,
+    .forget_outbound = domi_datagrams_forget_outbound,
+    .note_end = domi_datagrams_note_end,
+};
+
+/* --- the socket --------------------------------------------------------------------------------
+ */
+
+static int set_option(const domi_io *io, int fd, int name, uint64_t value)
+{
+    int number = (int)value;
+
+    return number != 0 ? io->backend->sockets->option_set(io->ring, fd, SOL_SOCKET, name, &number,
+                                                          sizeof number)
+                       : 0;
+}
+
+/* Bind to `at`. A Unix socket without a name gets one from the kernel. */
+static int bind_to(const domi_io *io, int fd, const domus_endpoint *at)
+{
+    struct sockaddr_storage address = {.ss_family = at->family};
+    int size = (int)sizeof address.ss_family;
+
+    if (at->family != AF_UNIX || at->size != 0)
+        size = domi_endpoint_to_socket(at, &address);
+    if (size < 0)
+        return -EINVAL;
+    return io->backend->sockets->bind(io->ring, fd, (struct sockaddr *)&address, (socklen_t)size);
+}
+
+static int connect_to(const domi_io *io, int fd, const domus_endpoint *to)
+{
+    struct sockaddr_storage address;
+    int size = domi_endpoint_to_socket(to, &address);
+
+    if (size < 0)
+        return -EINVAL;
+    return io->backend->sockets->connect(io->ring, fd, (struct sockaddr *)&address,
+                                         (socklen_t)size);
+}
+
+/* Returns a socket that is bound and connected as asked; a negative errno. */
+static int open_socket(const domi_io *io, const domus_endpoint *at,
+                       const domus_datagram_options *options)
+{
+    const domus_endpoint *peer = options->connected.family != 0 ? &options->connected : NULL;
+    uint16_t family = at != NULL ? at->family : options->connected.family;
+
+    if (family != AF_INET && family != AF_INET6 && family != AF_UNIX)
+        return -EINVAL;
+    if (peer != NULL && peer->family != family && !(peer->family == AF_INET && family == AF_INET6))
+        return -EAFNOSUPPORT;
+    int fd = io->backend->sockets->socket(io->ring, family, SOCK_DGRAM);
+    if (fd < 0)
+        return fd;
+    int result = set_option(io, fd, SO_SNDBUF, io->config->sockets.send_buffer_bytes);
+    if (result == 0)
+        result = set_option(io, fd, SO_RCVBUF, io->config->sockets.receive_buffer_bytes);
+    if (result == 0)
+        result = set_option(io, fd, SO_REUSEPORT, options->shares_port);
+    if (result == 0 && at != NULL)
+        result = bind_to(io, fd, at);
+    if (result == 0 && peer != NULL)
+        result = connect_to(io, fd, peer);
+    if (result == 0)
+        return fd;
+    domi_socket_close(io, fd);
+    return result;
+}
+
+/* --- the channel -------------------------------------------------------------------------------
+ */
+
+/* Resolve the settings: firstByteTimeout does not hold, and idleTimeout only if it is asked for. */
+static int make_settings(domi_io *io, const domus_channel_options *options,
+                         domi_channel_settings **ret_settings)
+{
+    domus_channel_options own = {0};
+
+    if (options != NULL)
+        own = *options;
+    if (own.idle_timeout_ns == 0)
+        own.idle_timeout_ns = DOMUS_NONE;
+    own.first_byte_timeout_ns = DOMUS_NONE;
+    return domi_settings_make(io->config, &io->settings, &own, ret_settings);
+}
+
+/* Make the channel of `fd`, which it then owns. */
+static int make_channel(domi_house *owner, int fd, const domus_datagram_options *options,
+                        domus_channel **ret_channel)
+{
+    domi_io *io = owner->home->io;
+    domi_connection connection = {.fd = fd};
+    domi_datagrams *datagrams = domi_memory_new(sizeof *datagrams);
+    domus_endpoint here;
+    int result = -ENOMEM;
+
+    if (datagrams == NULL)
+        return result;
+    datagrams->ways = &ways;
+    datagrams->is_connected = options->connected.family != 0;
+    datagrams->ends_on_error = datagrams->is_connected && options->ends_on_error;
+    datagrams->looked_ns = io->manager->now_ns;
+    result = domi_endpoint_of(io, fd, false, &here);
+    datagrams->family = here.family;
+    if (result == 0)
+        result = make_settings(io, options->channel, &connection.settings);
+    if (result != 0)
+        goto fail_settings;
+    /* Relaxed: the number only serves to choose a thread. */
+    atomic_fetch_add_explicit(&io->connections, 1, memory_order_relaxed);
+    result = domi_channel_make(io, owner, options->behaviour, &connection, ret_channel);
+    domi_settings_drop(connection.settings);
+    if (result != 0)
+        goto fail_channel;
+    (*ret_channel)->datagrams = datagrams;
+    return 0;
+
+fail_channel:
+    atomic_fetch_sub_explicit(&io->connections, 1, memory_order_relaxed);
+fail_settings:
+    domi_memory_free(datagrams);
+    return result;
+}
+
+/* Returns 0 if the running actor may open a channel. */
+static int check_actor(const domus_stack *stack, const domus_datagram_options *options)
+{
+    const domi_house *house = domi_stack_house(stack);
+    const domi_io *io = stack->manager->io;
+
+    if (house->behaviour->kind != DOMUS_CHANNELS)
+        return -EINVAL;
+    if (options->behaviour != NULL && (options->behaviour->kind != DOMUS_CHANNELS ||
+                                       !domi_behaviour_is_whole(options->behaviour)))
+        return -EINVAL;
+    if (io == NULL || io->backend->receive_datagrams == NULL)
+        return -EOPNOTSUPP;
+    if (io->failed != 0)
+        return io->failed;
+    return io->draining ? -ESHUTDOWN : 0;
+}
+
+int domus_datagram_open(domus_stack *stack, const domus_endpoint *at,
+                        const domus_datagram_options *options, domus_address *ret_address,
+                        domus_endpoint *ret_at)
+{
+    static const domus_datagram_options defaults = {0};
+    domus_channel *channel;
+
+    if (options == NULL)
+        options = &defaults;
+    int result = check_actor(stack, options);
+    if (result != 0)
+        return result;
+    domi_io *io = stack->manager->io;
+    int fd = open_socket(io, at, options);
+    if (fd < 0)
+        return fd;
+    result = make_channel(domi_stack_house(stack), fd, options, &channel);
+    if (result != 0) {
+        domi_socket_close(io, fd);
+        return result;
+    }
+    if (ret_address != NULL)
+        *ret_address = domi_house_address(channel->house);
+    if (ret_at != NULL)
+        (void)domi_endpoint_of(io, fd, false, ret_at);
+    return 0;
+}
+
+int domus_datagram_counts(const domus_channel *channel, domus_datagram_counters *ret_counters)
+{
+    if (channel->datagrams == NULL)
+        return -EINVAL;
+    *ret_counters = channel->datagrams->counts;
+    return 0;
+}

@@ -1,0 +1,147 @@
+/* Datagrams that come. Each is one provided buffer, whose content begins behind the head, so that
+ * it need not be moved. Phase 1, but for domus_buffer_peer(). */
+#include "io/channels/receive.h"
+#include "io/channels/complete.h"
+#include "io/channels/state.h"
+#include "io/datagrams/datagrams.h"
+#include "io/resources/endpoint.h"
+
+#include <errno.h>
+#include <linux/sock_diag.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define LOOK_NS UINT64_C(1000000000) /* time between two questions about lost datagrams */
+
+void domi_datagrams_receive(const domus_channel *channel)
+{
+    const domi_io *io = channel->io;
+
+    io->backend->receive_datagrams(
+        io->ring, channel->fd,
+        domi_op_data(DOMI_OP_RECEIVE, channel->slot_generation, channel->slot));
+}
+
+/* Ask the kernel how many datagrams it has thrown away, and count those that are new. */
+static void look_for_lost(domus_channel *channel)
+{
+    domi_io *io = channel->io;
+    domi_datagrams *datagrams = channel->datagrams;
+    uint32_t figures[SK_MEMINFO_VARS] = {0};
+    socklen_t size = sizeof figures;
+
+    datagrams->looked_ns = io->manager->now_ns;
+    if (io->backend->sockets->option_get(io->ring, channel->fd, SOL_SOCKET, SO_MEMINFO, figures,
+                                         &size) != 0)
+        return;
+    uint32_t lost = figures[SK_MEMINFO_DROPS] - datagrams->lost_seen;
+    datagrams->lost_seen = figures[SK_MEMINFO_DROPS];
+    datagrams->counts.lost += lost;
+    domi_counter_add(&io->counters.datagrams_lost, lost);
+}
+
+void domi_datagrams_note_end(domus_channel *channel)
+{
+    look_for_lost(channel);
+}
+
+static void drop(domus_channel *channel, domus_buffer *buffer, uint64_t *counter)
+{
+    (*counter)++;
+    domi_counter_add(&channel->io->counters.datagrams_dropped, 1);
+    domi_buffer_recycle(channel->io, buffer);
+}
+
+/* True if the channel may not keep one more: its thread is careful (crowd.h), the channel does not
+ * read, and its receive has not ended yet. A stream would keep what comes then, but UDP may be
+ * thrown away. */
+static bool is_over_its_share(const domus_channel *channel)
+{
+    return channel->io->careful && channel->paused && channel->held >= channel->io->share &&
+           channel->datagrams->family != AF_UNIX;
+}
+
+void domi_datagrams_take(domus_channel *channel, domus_buffer *buffer, uint32_t size)
+{
+    domi_io *io = channel->io;
+    domi_datagrams *datagrams = channel->datagrams;
+    domi_datagram_head head;
+
+    memcpy(&head, buffer->data, offsetof(domi_datagram_head, name));
+    buffer->data += sizeof head;
+    buffer->size = size - (uint32_t)sizeof head;
+    if (channel->state != DOMI_CHANNEL_OPEN) {
+        domi_counter_add(&io->counters.discarded_bytes, buffer->size);
+        domi_buffer_recycle(io, buffer);
+        return;
+    }
+    if (io->manager->now_ns - datagrams->looked_ns >= LOOK_NS)
+        look_for_lost(channel);
+    channel->silent_ns = 0;
+    channel->active_ns = io->manager->now_ns;
+    datagrams->counts.received++;
+    domi_counter_add(&io->counters.received_bytes, buffer->size);
+    channel->received_bytes += buffer->size;
+    if ((head.flags & MSG_TRUNC) != 0) {
+        drop(channel, buffer, &datagrams->counts.too_long);
+    } else if (is_over_its_share(channel)) {
+        drop(channel, buffer, &datagrams->counts.dropped);
+    } else {
+        domi_channel_keep_piece(channel, buffer);
+        domi_channel_decide_receive(channel);
+    }
+}
+
+void domi_datagrams_handle_failure(domus_channel *channel, int error)
+{
+    domi_datagrams *datagrams = channel->datagrams;
+
+    switch (error) {
+    case -ENOBUFS:
+    case -ENOMEM:
+        domi_channel_starve(channel);
+        break;
+    case 0: /* the socket was shut down */
+    case -ECANCELED:
+    case -EINTR:
+    case -EAGAIN:
+        break;
+    case -EBADF: /* these errors are of the socket, and would come again and again */
+    case -EFAULT:
+    case -EINVAL:
+    case -ENOTCONN:
+    case -ENOTSOCK:
+    case -EOPNOTSUPP:
+        channel->ended = true;
+        domi_channel_end(channel, error, false);
+        break;
+    default: /* an error of the peer, which the kernel tells once */
+        datagrams->counts.errors++;
+        datagrams->counts.last_error = error;
+        if (datagrams->ends_on_error)
+            domi_channel_end(channel, error, false);
+        break;
+    }
+}
+
+bool domi_datagram_read_head(const domus_buffer *buffer, domi_datagram_head *ret_head)
+{
+    if (domi_buffer_front(buffer) != sizeof *ret_head)
+        return false;
+    memcpy(ret_head, buffer->data - sizeof *ret_head, sizeof *ret_head);
+    return true;
+}
+
+int domus_buffer_peer(const domus_buffer *buffer, domus_endpoint *ret_peer)
+{
+    struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
+    domi_datagram_head head;
+    socklen_t size = 0;
+
+    if (domi_datagram_read_head(buffer, &head)) {
+        size = head.name_size < sizeof head.name ? head.name_size : sizeof head.name;
+        memcpy(&address, head.name, size);
+    }
+    domi_endpoint_from_socket(&address, size, ret_peer);
+    return ret_peer->size != 0 ? 0 : -ENOENT;
+}

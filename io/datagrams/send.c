@@ -1,0 +1,275 @@
+/* Datagrams that are sent. Each waits in `outbound` until its send has come back. */
+#include "io/channels/send.h"
+#include "base/check.h"
+#include "io/channels/crowd.h"
+#include "io/channels/flush.h"
+#include "io/channels/receive.h"
+#include "io/channels/state.h"
+#include "io/channels/timeouts.h"
+#include "io/channels/verbs.h"
+#include "io/datagrams/datagrams.h"
+#include "io/resources/endpoint.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#define FLYING_MAX 64u /* most sends of a channel in flight */
+
+/* most bytes of a UDP datagram: 65,535 less its header, and over IPv4 that of IP */
+#define BYTES_MAX_IPV4 65507u
+#define BYTES_MAX_IPV6 65527u
+
+/* --- queue -------------------------------------------------------------------------------------
+ */
+
+static uint32_t bytes_max(const domi_datagrams *datagrams)
+{
+    if (datagrams->family == AF_UNIX)
+        return DOMI_BUFFER_MAX;
+    return datagrams->family == AF_INET ? BYTES_MAX_IPV4 : BYTES_MAX_IPV6;
+}
+
+/* Returns 0 if the channel takes a datagram of `size` bytes. */
+static int check_room(const domus_channel *channel, uint32_t size)
+{
+    uint64_t counted = (uint64_t)size + DOMI_DATAGRAM_COST;
+
+    if (channel->state != DOMI_CHANNEL_OPEN)
+        return -EPIPE;
+    if (size > bytes_max(channel->datagrams))
+        return -EMSGSIZE;
+    if (channel->queued_bytes + counted > channel->settings->send_max_bytes ||
+        domi_channel_is_refused(channel, counted))
+        return -ENOBUFS;
+    return 0;
+}
+
+/* Queue `bytes` for the socket address `name`. If this fails, the caller still has `bytes`. */
+static int queue(domus_channel *channel, const void *name, size_t name_size, domus_buffer *bytes)
+{
+    domi_io *io = channel->io;
+    int error = check_room(channel, bytes->size);
+
+    if (error != 0)
+        return error;
+    domi_datagram *datagram = domi_slab_take(&io->datagram_slab);
+    if (datagram == NULL)
+        return -ENOMEM;
+    datagram->channel = channel;
+    datagram->buffer = bytes;
+    datagram->name_size = (uint8_t)name_size;
+    if (name_size != 0)
+        memcpy(datagram->name, name, name_size);
+    bytes->datagram = datagram;
+    domi_buffer_list_put(&channel->outbound, bytes);
+    channel->queued_bytes += (uint64_t)bytes->size + DOMI_DATAGRAM_COST;
+    domi_channel_charge(channel, &channel->cost, domi_buffer_cost(bytes) + DOMI_DATAGRAM_COST);
+    domi_io_note_queued(io);
+    if (!channel->sending)
+        domi_channel_mark_dirty(channel);
+    domi_channel_decide_receive(channel);
+    return 0;
+}
+
+int domi_datagrams_write(domus_channel *channel, domus_buffer *bytes)
+{
+    int error = channel->datagrams->is_connected ? queue(channel, NULL, 0, bytes) : -EDESTADDRREQ;
+
+    if (error != 0)
+        domus_buffer_free(bytes);
+    return error;
+}
+
+/* Queue an answer for the sender of `bytes`. */
+static int answer(domus_channel *channel, domus_buffer *bytes)
+{
+    domi_datagram_head head;
+
+    if (!domi_datagram_read_head(bytes, &head) || head.name_size <= sizeof(sa_family_t) ||
+        head.name_size > sizeof(((domi_datagram *)NULL)->name))
+        return -EDESTADDRREQ;
+    return queue(channel, head.name, head.name_size, bytes);
+}
+
+static int send_to(domus_channel *channel, const domus_endpoint *to, domus_buffer *bytes)
+{
+    struct sockaddr_storage address;
+    const domi_datagrams *datagrams = channel->datagrams;
+
+    if (datagrams == NULL)
+        return -EINVAL;
+    if (datagrams->is_connected)
+        return -EISCONN;
+    if (to == NULL)
+        return answer(channel, bytes);
+    int size = domi_endpoint_to_socket(to, &address);
+    if (size < 0)
+        return size;
+    /* an IPv6 socket can send to IPv4, too */
+    if (to->family != datagrams->family &&
+        !(to->family == AF_INET && datagrams->family == AF_INET6))
+        return -EAFNOSUPPORT;
+    return queue(channel, &address, (size_t)size, bytes);
+}
+
+int domus_channel_send_to(domus_stack *stack, domus_channel *channel, const domus_endpoint *to,
+                          domus_buffer *bytes)
+{
+    int error = domi_channel_is_for(stack, channel) ? send_to(channel, to, bytes) : -EPERM;
+
+    if (error != 0)
+        domus_buffer_free(bytes);
+    return error;
+}
+
+/* --- send --------------------------------------------------------------------------------------
+ */
+
+void domi_datagrams_send(domus_channel *channel)
+{
+    domi_io *io = channel->io;
+    domi_datagrams *datagrams = channel->datagrams;
+    uint32_t most = datagrams->family == AF_UNIX ? 1 : FLYING_MAX;
+
+    DOMI_CHECK(datagrams->flying == 0);
+    datagrams->is_full = false;
+    channel->sending = true;
+    channel->send_ns = io->manager->now_ns;
+    for (const domus_buffer *buffer = channel->outbound.head;
+         buffer != NULL && datagrams->flying < most; buffer = buffer->next) {
+        const domi_datagram *datagram = buffer->datagram;
+        const domi_datagram_out out = {
+            .data = buffer->data,
+            .address = datagram->name_size != 0 ? datagram->name : NULL,
+            .size = buffer->size,
+            .address_size = datagram->name_size,
+        };
+        datagrams->flying++;
+        io->backend->send_datagram(io->ring, channel->fd, &out,
+                                   (uint64_t)DOMI_OP_DATAGRAM << 56 | (uintptr_t)datagram);
+    }
+}
+
+/* Free a datagram that is not queued any more. */
+static void free_datagram(domus_channel *channel, domus_buffer *buffer)
+{
+    domi_slab_put(&channel->io->datagram_slab, buffer->datagram);
+    buffer->datagram = NULL;
+    channel->queued_bytes -= (uint64_t)buffer->size + DOMI_DATAGRAM_COST;
+    channel->sent_bytes += (uint64_t)buffer->size + DOMI_DATAGRAM_COST; /* as flush.c compares */
+    domi_channel_discharge(channel, &channel->cost, domi_buffer_cost(buffer) + DOMI_DATAGRAM_COST);
+    domus_buffer_free(buffer);
+}
+
+static void count_unsent(domus_channel *channel, int error)
+{
+    domi_datagrams *datagrams = channel->datagrams;
+
+    datagrams->counts.unsent++;
+    datagrams->counts.last_error = error;
+    domi_counter_add(&channel->io->counters.datagrams_unsent, 1);
+}
+
+/* True if the channel waits for room. An unconnected Unix channel does not: a stranger that reads
+ * nothing would hold up all others, and there is no poll that would tell of his room. */
+static bool waits_for_room(const domus_channel *channel)
+{
+    const domi_datagrams *datagrams = channel->datagrams;
+
+    return channel->state <= DOMI_CHANNEL_FLUSHING && channel->io->backend->poll_once != NULL &&
+           (datagrams->is_connected || datagrams->family != AF_UNIX);
+}
+
+/* Datagrams have left `outbound`: those who wait for that go on, and the channel may read again. */
+static void go_on(domus_channel *channel)
+{
+    if (channel->flushes != NULL)
+        domi_flush_end_sent(channel);
+    domi_channel_decide_receive(channel);
+    domi_channel_settle(channel);
+}
+
+/* Every send of a batch has come back. */
+static void end_batch(domus_channel *channel)
+{
+    const domi_io *io = channel->io;
+    const domi_datagrams *datagrams = channel->datagrams;
+
+    if (datagrams->is_full && waits_for_room(channel)) {
+        io->backend->poll_once(io->ring, channel->fd, POLLOUT,
+                               domi_op_data(DOMI_OP_ROOM, channel->slot_generation, channel->slot));
+        domi_channel_arm_timeouts(channel);
+        return;
+    }
+    channel->sending = false;
+    if (channel->state >= DOMI_CHANNEL_CLOSING)
+        domi_channel_drop_outbound(channel);
+    else if (channel->outbound.head != NULL)
+        domi_channel_mark_dirty(channel);
+    go_on(channel);
+}
+
+void domi_datagram_complete(domi_datagram *datagram, int result)
+{
+    domus_channel *channel = datagram->channel;
+    domus_buffer *buffer = datagram->buffer;
+    domi_datagrams *datagrams = channel->datagrams;
+
+    DOMI_CHECK(channel->sending && datagrams->flying != 0);
+    datagrams->flying--;
+    if (result == -EAGAIN && waits_for_room(channel)) {
+        datagrams->is_full = true; /* it keeps its place in `outbound` */
+    } else {
+        if (result >= 0) {
+            channel->active_ns = channel->io->manager->now_ns;
+            domi_counter_add(&channel->io->counters.sent_bytes, (uint32_t)result);
+            datagrams->counts.sent++;
+        } else {
+            count_unsent(channel, result);
+        }
+        domi_buffer_list_remove(&channel->outbound, buffer);
+        free_datagram(channel, buffer);
+        if (result < 0 && datagrams->ends_on_error)
+            domi_channel_end(channel, result, false);
+    }
+    if (datagrams->flying == 0)
+        end_batch(channel);
+}
+
+void domi_datagrams_find_room(domi_io *io, const domi_completion *completion)
+{
+    uint32_t slot = (uint32_t)completion->user_data;
+    uint32_t generation = (uint32_t)(completion->user_data >> 32) & DOMI_OP_GENERATION_MASK;
+
+    DOMI_CHECK(slot < io->slot_count && io->slots[slot].channel != NULL &&
+               io->slots[slot].channel->slot_generation == generation);
+    domus_channel *channel = io->slots[slot].channel;
+    DOMI_CHECK(channel->datagrams != NULL && channel->sending);
+    channel->datagrams->is_full = false;
+    end_batch(channel);
+}
+
+void domi_datagrams_be_late(domus_channel *channel)
+{
+    if (channel->datagrams->flying != 0)
+        return; /* the sends come back with the next enter */
+    for (domus_buffer *buffer = domi_buffer_list_take(&channel->outbound); buffer != NULL;
+         buffer = domi_buffer_list_take(&channel->outbound)) {
+        count_unsent(channel, -ETIMEDOUT);
+        free_datagram(channel, buffer);
+    }
+    channel->send_ns = channel->io->manager->now_ns; /* the poll is in flight still */
+    go_on(channel);
+}
+
+void domi_datagrams_forget_outbound(domus_channel *channel)
+{
+    channel->datagrams->flying = 0;
+    for (domus_buffer *buffer = channel->outbound.head; buffer != NULL; buffer = buffer->next) {
+        count_unsent(channel, channel->error != 0 ? channel->error : -ECANCELED);
+        domi_slab_put(&channel->io->datagram_slab, buffer->datagram);
+        buffer->datagram = NULL;
+        domi_channel_discharge(channel, &channel->cost, DOMI_DATAGRAM_COST);
+    }
+}

@@ -1,0 +1,308 @@
+/* Datagrams in a running system at their limits: no room, floods, pauses, and the ways to an end.
+ */
+#include "tests/runtime/datagrams.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static char sent[1000], got[65536];
+
+/* --- room ------------------------------------------------------------------------------------- */
+
+static int write_numbers(domus_stack *stack, void *count)
+{
+    domus_channel *channel = domus_channel_running(stack);
+
+    for (uint32_t i = 0; i < *(uint32_t *)count; i++) {
+        domus_buffer *buffer = domt_buffer_of(stack, sizeof i);
+        memcpy(domus_buffer_data(buffer), &i, sizeof i);
+        ck_assert_int_eq(domus_channel_write(stack, channel, buffer), 0);
+    }
+    return 0;
+}
+
+START_TEST(connected_unix_channel_waits_for_room_and_keeps_the_order)
+{
+    uint32_t count = 1500; /* more than net.unix.max_dgram_qlen */
+    domus_datagram_options options = {0};
+    domus_address channel;
+    char place[64];
+
+    (void)snprintf(place, sizeof place, "unix:@domus-peer-%d", (int)getpid());
+    domt_datagrams_begin(NULL);
+    int peer = domt_socket(place, &options.connected);
+    ck_assert_int_eq(domt_open(NULL, &options, &channel, NULL), 0);
+    ck_assert_int_eq(domt_do(channel, write_numbers, &count), 0);
+    domt_pause_ns(20 * DOMT_MS);
+    ck_assert_uint_lt(domt_counts(channel).sent, count);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t number;
+        ck_assert_uint_eq(domt_get(peer, &number, sizeof number), sizeof number);
+        ck_assert_uint_eq(number, i);
+    }
+    DOMT_WAIT_FOR(10, domt_counts(channel).sent == count);
+    (void)close(peer);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
+static _Atomic uint32_t flushed;
+
+static int on_flushed(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    ck_assert_int_eq(answer->error, 0);
+    atomic_fetch_add(&flushed, 1);
+    return 0;
+}
+
+static int write_and_flush(domus_stack *stack, void *count)
+{
+    (void)write_numbers(stack, count);
+    return domus_channel_flush(stack, domus_channel_running(stack), on_flushed);
+}
+
+START_TEST(flush_waits_until_the_datagrams_have_left)
+{
+    uint32_t count = 1500;
+    domus_datagram_options options = {0};
+    domus_address channel;
+    char place[64];
+
+    (void)snprintf(place, sizeof place, "unix:@domus-peer-%d", (int)getpid());
+    domt_datagrams_begin(NULL);
+    int peer = domt_socket(place, &options.connected);
+    ck_assert_int_eq(domt_open(NULL, &options, &channel, NULL), 0);
+    ck_assert_int_eq(domt_do(channel, write_and_flush, &count), DOMUS_PARKED);
+    domt_pause_ns(20 * DOMT_MS);
+    ck_assert_uint_eq(atomic_load(&flushed), 0);
+    for (uint32_t i = 0; i < count; i++)
+        (void)domt_get(peer, got, sizeof got);
+    DOMT_WAIT_FOR(10, atomic_load(&flushed) == 1);
+    (void)close(peer);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
+START_TEST(datagrams_without_room_are_thrown_away_at_the_time_out)
+{
+    const domus_channel_options hasty = {.send_timeout_ns = 50 * DOMT_MS};
+    domus_datagram_options options = {.channel = &hasty};
+    uint32_t count = 1500;
+    domus_address channel;
+    char place[64];
+
+    (void)snprintf(place, sizeof place, "unix:@domus-peer-%d", (int)getpid());
+    domt_datagrams_begin(NULL);
+    int peer = domt_socket(place, &options.connected);
+    ck_assert_int_eq(domt_open(NULL, &options, &channel, NULL), 0);
+    ck_assert_int_eq(domt_do(channel, write_numbers, &count), 0);
+    domus_datagram_counters counts = {0};
+    DOMT_WAIT_FOR(10, (counts = domt_counts(channel)).unsent != 0);
+    ck_assert_uint_eq(counts.sent + counts.unsent, count);
+    ck_assert_int_eq(counts.last_error, -ETIMEDOUT);
+    for (uint64_t i = 0; i < counts.sent; i++)
+        (void)domt_get(peer, got, sizeof got);
+    ck_assert_int_eq(domt_do(channel, domt_write_text, "on"), 0); /* and it goes on */
+    ck_assert_uint_eq(domt_get(peer, got, sizeof got), 2);
+    (void)close(peer);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
+START_TEST(deaf_stranger_does_not_hold_up_a_unix_service)
+{
+    char places[3][64];
+    domus_endpoint at;
+    domus_address channel;
+
+    for (int i = 0; i < 3; i++)
+        (void)snprintf(places[i], sizeof places[i], "unix:@domus-dgram-%d-%d", i, (int)getpid());
+    domt_datagrams_begin(NULL);
+    int deaf = domt_socket(places[0], NULL);
+    int good = domt_socket(places[1], NULL);
+    ck_assert_int_eq(domt_open(places[2], NULL, &channel, &at), 0);
+    for (uint32_t i = 0; i < 2000; i++)
+        domt_post(deaf, &at, "x", 1);
+    domt_post(good, &at, "good", 4);
+    ck_assert_uint_eq(domt_get(good, got, sizeof got), 4);
+    domus_datagram_counters counts = domt_counts(channel);
+    ck_assert_uint_gt(counts.unsent, 0);
+    ck_assert_uint_eq(counts.sent + counts.unsent, 2001);
+    ck_assert_int_eq(counts.last_error, -EAGAIN);
+    ck_assert_uint_eq(domt_profile(domt_datagram_system, 0).datagrams_unsent, counts.unsent);
+    (void)close(deaf);
+    (void)close(good);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
+/* --- floods ----------------------------------------------------------------------------------- */
+
+static int pause_it(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    return domus_channel_pause(stack, domus_channel_running(stack));
+}
+
+static int resume_it(domus_stack *stack, void *unused)
+{
+    (void)unused;
+    return domus_channel_resume(stack, domus_channel_running(stack));
+}
+
+START_TEST(paused_channel_lets_the_kernel_drop_and_counts_it)
+{
+    domus_address channel;
+    domus_endpoint at;
+
+    domt_datagrams_begin(NULL);
+    atomic_store(&domt_answers_now, DOMT_SILENT);
+    int fd = domt_socket("127.0.0.1:0", NULL);
+    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, &channel, &at), 0);
+    domt_post(fd, &at, "x", 1);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_read) == 1);
+    ck_assert_int_eq(domt_do(channel, pause_it, NULL), 0);
+    domt_pause_ns(20 * DOMT_MS);
+    for (int i = 0; i < 5000; i++)
+        domt_post(fd, &at, sent, 1000);
+    domt_pause_ns(20 * DOMT_MS);
+    ck_assert_uint_eq(atomic_load(&domt_datagrams_read), 1);
+    domt_pause_ns(1000 * DOMT_MS); /* the kernel is asked once a second */
+    ck_assert_int_eq(domt_do(channel, resume_it, NULL), 0);
+    DOMT_WAIT_FOR(10, domt_counts(channel).lost != 0);
+    domus_datagram_counters counts = {0};
+    DOMT_WAIT_FOR(10, (counts = domt_counts(channel), counts.received + counts.lost == 5001));
+    ck_assert_uint_eq(atomic_load(&domt_datagrams_read), counts.received - counts.dropped);
+    ck_assert_uint_eq(domt_profile(domt_datagram_system, 0).datagrams_lost, counts.lost);
+    (void)close(fd);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
+START_TEST(flood_at_one_channel_leaves_room_for_another)
+{
+    domus_endpoint flooded, other;
+
+    domt_datagrams_begin(NULL);
+    int fds[2] = {domt_socket("127.0.0.1:0", NULL), domt_socket("127.0.0.1:0", NULL)};
+    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, NULL, &flooded), 0);
+    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, NULL, &other), 0);
+    uint64_t worst_ns = 0;
+    for (int round = 0; round < 100; round++) {
+        for (int i = 0; i < 1000; i++)
+            domt_post(fds[0], &flooded, sent, 100);
+        uint64_t begun_ns = domt_now_ns();
+        domt_post(fds[1], &other, "good", 4);
+        ck_assert_uint_eq(domt_get(fds[1], got, sizeof got), 4);
+        uint64_t took_ns = domt_now_ns() - begun_ns;
+        worst_ns = took_ns > worst_ns ? took_ns : worst_ns;
+    }
+    ck_assert_uint_lt(worst_ns, 2000 * DOMT_MS);
+    ck_assert_uint_eq(domt_profile(domt_datagram_system, 0).channels_closed, 0);
+    (void)close(fds[0]);
+    (void)close(fds[1]);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
+/* --- ends ------------------------------------------------------------------------------------- */
+
+static int send_and_close(domus_stack *stack, void *to)
+{
+    domus_channel *channel = domus_channel_running(stack);
+
+    for (int i = 0; i < 200; i++)
+        ck_assert_int_eq(domus_channel_send_to(stack, channel, to, domt_buffer_of(stack, 9)), 0);
+    ck_assert_int_eq(domus_channel_close(stack, channel), 0);
+    ck_assert_int_eq(domus_channel_send_to(stack, channel, to, domt_buffer_of(stack, 9)), -EPIPE);
+    return 0;
+}
+
+START_TEST(close_sends_first_what_is_queued)
+{
+    domus_address channel;
+    domus_endpoint own;
+
+    domt_datagrams_begin(NULL);
+    uint32_t open_before = domt_entries("/proc/self/fd");
+    int fd = domt_socket("127.0.0.1:0", &own);
+    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, &channel, NULL), 0);
+    ck_assert_int_eq(domt_do(channel, send_and_close, &own), 0);
+    for (int i = 0; i < 200; i++)
+        ck_assert_uint_eq(domt_get(fd, got, sizeof got), 9);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_closed) == 1);
+    ck_assert_int_eq(atomic_load(&domt_last_close), 0);
+    (void)close(fd);
+    DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == open_before);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
+static int reset_it(domus_stack *stack, void *to)
+{
+    domus_channel *channel = domus_channel_running(stack);
+
+    for (int i = 0; i < 200; i++)
+        ck_assert_int_eq(domus_channel_send_to(stack, channel, to, domt_buffer_of(stack, 9)), 0);
+    return domus_channel_reset(stack, channel, -EPROTO);
+}
+
+static int stop_it(domus_stack *stack, void *address)
+{
+    return domus_stop(stack, *(domus_address *)address);
+}
+
+START_TEST(stop_and_reset_end_a_channel)
+{
+    domus_address channel;
+    domus_endpoint own;
+
+    domt_datagrams_begin(NULL);
+    uint32_t open_before = domt_entries("/proc/self/fd");
+    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, &channel, &own), 0);
+    ck_assert_int_eq(domt_do(domt_opener, stop_it, &channel), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_closed) == 1);
+    ck_assert_int_eq(atomic_load(&domt_last_close), 0);
+    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, &channel, &own), 0);
+    ck_assert_int_eq(domt_do(channel, reset_it, &own), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_closed) == 2);
+    ck_assert_int_eq(atomic_load(&domt_last_close), -EPROTO);
+    DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == open_before);
+    ck_assert_uint_eq(domt_profile(domt_datagram_system, 0).queued_bytes, 0);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
+/* A drain answers what was read, and closes the channel although peers go on sending. */
+START_TEST(drain_ends_a_channel_that_is_being_talked_to)
+{
+    domus_endpoint at;
+
+    domt_datagrams_begin(NULL);
+    int fd = domt_socket("127.0.0.1:0", NULL);
+    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, NULL, &at), 0);
+    for (int i = 0; i < 500; i++)
+        domt_post(fd, &at, sent, 100);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_read) != 0);
+    domt_end(domt_datagram_system); /* this holds that nothing was cut */
+    ck_assert_uint_eq(atomic_load(&domt_datagrams_closed), 1);
+    ck_assert_int_eq(atomic_load(&domt_last_close), 0);
+    uint32_t answers = 0;
+    while (recv(fd, got, sizeof got, MSG_DONTWAIT) == 100)
+        answers++;
+    ck_assert_uint_eq(answers, atomic_load(&domt_datagrams_read));
+    (void)close(fd);
+}
+END_TEST
+
+DOMT_MAIN("datagram_limits", 30, connected_unix_channel_waits_for_room_and_keeps_the_order,
+          flush_waits_until_the_datagrams_have_left,
+          datagrams_without_room_are_thrown_away_at_the_time_out,
+          deaf_stranger_does_not_hold_up_a_unix_service,
+          paused_channel_lets_the_kernel_drop_and_counts_it,
+          flood_at_one_channel_leaves_room_for_another, close_sends_first_what_is_queued,
+          stop_and_reset_end_a_channel, drain_ends_a_channel_that_is_being_talked_to)

@@ -1,0 +1,327 @@
+/* Datagrams in a running system: sizes, senders, Unix sockets, errors, floods, and the ways to an
+ * end. */
+#include "tests/runtime/datagrams.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define LONGEST 65507u
+
+static char sent[LONGEST + 1], got[LONGEST + 1];
+
+static void fill(void)
+{
+    for (size_t i = 0; i < sizeof sent; i++)
+        sent[i] = (char)(i * 31 + 7);
+}
+
+/* --- sizes and senders ------------------------------------------------------------------------ */
+
+START_TEST(datagrams_of_each_size_are_answered)
+{
+    static const size_t sizes[] = {0, 1, 1472, 9000, LONGEST, 0, 3};
+    static const char *const places[] = {"127.0.0.1:0", "[::1]:0"};
+    domus_config config = domt_config(2);
+
+    config.io.buffers.size_bytes = LONGEST + 128;
+    config.io.buffers.count = 64;
+    domt_datagrams_begin(&config);
+    fill();
+    for (int p = 0; p < 2; p++) {
+        domus_address channel;
+        domus_endpoint at;
+        int fd = domt_socket(places[p], NULL);
+
+        ck_assert_int_eq(domt_open(places[p], NULL, &channel, &at), 0);
+        ck_assert_uint_ne(at.port, 0);
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            domt_post(fd, &at, sent, sizes[i]);
+            ck_assert_uint_eq(domt_get(fd, got, sizeof got), sizes[i]);
+            ck_assert_int_eq(memcmp(got, sent, sizes[i]), 0);
+        }
+        domus_datagram_counters counts = domt_counts(channel);
+        ck_assert_uint_eq(counts.received, sizeof sizes / sizeof sizes[0]);
+        ck_assert_uint_eq(counts.sent, counts.received);
+        ck_assert_uint_eq(counts.too_long + counts.dropped + counts.lost + counts.unsent, 0);
+        (void)close(fd);
+    }
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
+START_TEST(datagram_that_no_buffer_holds_is_dropped_and_counted)
+{
+    domus_address channel;
+    domus_endpoint at;
+
+    domt_datagrams_begin(NULL); /* io.buffers.size is 4 KiB */
+    int fd = domt_socket("127.0.0.1:0", NULL);
+    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, &channel, &at), 0);
+    domt_post(fd, &at, sent, 3969);
+    domt_post(fd, &at, sent, 3968);
+    ck_assert_uint_eq(domt_get(fd, got, sizeof got), 3968);
+    domus_datagram_counters counts = domt_counts(channel);
+    ck_assert_uint_eq(counts.received, 2);
+    ck_assert_uint_eq(counts.too_long, 1);
+    ck_assert_uint_eq(domt_profile(domt_datagram_system, 0).datagrams_dropped, 1);
+    (void)close(fd);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
+static void hold_named(int fd, const domus_endpoint *own, const domus_endpoint *at)
+{
+    char text[DOMUS_ENDPOINT_TEXT_MAX];
+    size_t length = domus_endpoint_text(own, text, sizeof text);
+
+    domt_post(fd, at, "who", 3);
+    ck_assert_uint_eq(domt_get(fd, got, sizeof got), length);
+    ck_assert_int_eq(memcmp(got, text, length), 0);
+}
+
+START_TEST(each_datagram_tells_its_sender)
+{
+    static const char *const places[] = {"127.0.0.1:0", "[::1]:0"};
+    domus_endpoint at;
+
+    domt_datagrams_begin(NULL);
+    atomic_store(&domt_answers_now, DOMT_NAME);
+    for (int p = 0; p < 2; p++) {
+        domus_endpoint own[3];
+        int fds[3];
+
+        ck_assert_int_eq(domt_open(places[p], NULL, NULL, &at), 0);
+        for (int i = 0; i < 3; i++)
+            fds[i] = domt_socket(places[p], &own[i]);
+        for (int i = 0; i < 9; i++)
+            hold_named(fds[i % 3], &own[i % 3], &at);
+        for (int i = 0; i < 3; i++)
+            (void)close(fds[i]);
+    }
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
+START_TEST(unix_datagrams_come_by_path_name_and_from_the_unnamed)
+{
+    char places[3][64];
+    domus_endpoint at, own;
+
+    (void)snprintf(places[0], sizeof places[0], "unix:/tmp/domus-dgram-%d", (int)getpid());
+    (void)snprintf(places[1], sizeof places[1], "unix:@domus-dgram-%d", (int)getpid());
+    (void)snprintf(places[2], sizeof places[2], "unix:@domus-peer-%d", (int)getpid());
+    domt_datagrams_begin(NULL);
+    int fd = domt_socket(places[2], &own);
+    int unnamed = domt_socket(NULL, NULL);
+    for (int p = 0; p < 2; p++) {
+        uint32_t before = atomic_load(&domt_datagrams_read);
+
+        atomic_store(&domt_answers_now, DOMT_NAME);
+        ck_assert_int_eq(domt_open(places[p], NULL, NULL, &at), 0);
+        ck_assert_int_eq(domt_open(places[p], NULL, NULL, NULL), -EADDRINUSE);
+        hold_named(fd, &own, &at);
+        ck_assert_int_eq(atomic_load(&domt_last_name), 0);
+        atomic_store(&domt_answers_now, DOMT_ECHO);
+        domt_post(unnamed, &at, "", 0);
+        DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_read) == before + 2);
+        ck_assert_int_eq(atomic_load(&domt_last_name), -ENOENT);
+        ck_assert_int_eq(atomic_load(&domt_last_answer), -EDESTADDRREQ);
+    }
+    (void)close(unnamed);
+    (void)close(fd);
+    domt_end(domt_datagram_system);
+    ck_assert_int_eq(unlink(places[0] + strlen("unix:")), 0);
+}
+END_TEST
+
+static int open_nameless(domus_stack *stack, void *ret_at)
+{
+    const domus_endpoint nameless = {.family = AF_UNIX};
+
+    return domus_datagram_open(stack, &nameless, NULL, NULL, ret_at);
+}
+
+START_TEST(kernel_chooses_the_name_of_a_unix_channel)
+{
+    char place[64];
+    domus_endpoint at, own;
+
+    (void)snprintf(place, sizeof place, "unix:@domus-peer-%d", (int)getpid());
+    domt_datagrams_begin(NULL);
+    atomic_store(&domt_answers_now, DOMT_NAME);
+    ck_assert_int_eq(domt_do(domt_opener, open_nameless, &at), 0);
+    ck_assert_uint_ge(at.size, 2);
+    ck_assert_uint_eq(at.bytes[0], 0);
+    int fd = domt_socket(place, &own);
+    hold_named(fd, &own, &at);
+    (void)close(fd);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
+/* --- connected -------------------------------------------------------------------------------- */
+
+START_TEST(connected_channel_talks_to_its_peer_alone)
+{
+    domus_datagram_options options = {0};
+    domus_address channel;
+    domus_endpoint at;
+
+    domt_datagrams_begin(NULL);
+    atomic_store(&domt_answers_now, DOMT_SILENT);
+    int peer = domt_socket("127.0.0.1:0", &options.connected);
+    int stranger = domt_socket("127.0.0.1:0", NULL);
+    ck_assert_int_eq(domt_open(NULL, &options, &channel, &at), 0);
+    ck_assert_int_eq(domt_do(channel, domt_write_text, "hello"), 0);
+    ck_assert_uint_eq(domt_get(peer, got, sizeof got), 5);
+    domt_post(stranger, &at, "xx", 2);
+    domt_post(peer, &at, "y", 1);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_read) == 1);
+    ck_assert_uint_eq(atomic_load(&domt_bytes_read), 1);
+    ck_assert_uint_eq(domt_counts(channel).received, 1);
+    (void)close(stranger);
+    (void)close(peer);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
+START_TEST(refusal_is_counted_or_ends_a_connected_channel)
+{
+    domus_datagram_options options = {0};
+    domus_address channel;
+
+    domt_datagrams_begin(NULL);
+    (void)close(domt_socket("127.0.0.1:0", &options.connected));
+    ck_assert_int_eq(domt_open(NULL, &options, &channel, NULL), 0);
+    for (uint64_t i = 1; i <= 3; i++) {
+        domus_datagram_counters counts = {0};
+        ck_assert_int_eq(domt_do(channel, domt_write_text, "hello"), 0);
+        DOMT_WAIT_FOR(10, (counts = domt_counts(channel), counts.errors + counts.unsent == i));
+        ck_assert_int_eq(counts.last_error, -ECONNREFUSED);
+    }
+    ck_assert_uint_eq(atomic_load(&domt_datagrams_closed), 0);
+    options.ends_on_error = true;
+    ck_assert_int_eq(domt_open(NULL, &options, &channel, NULL), 0);
+    ck_assert_int_eq(domt_do(channel, domt_write_text, "hello"), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_closed) == 1);
+    ck_assert_int_eq(atomic_load(&domt_last_close), -ECONNREFUSED);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
+/* --- what is refused -------------------------------------------------------------------------- */
+
+static int refuse_all(domus_stack *stack, void *to)
+{
+    domus_channel *channel = domus_channel_running(stack);
+    const domus_endpoint nowhere = {0};
+    domus_endpoint other;
+
+    ck_assert_int_eq(domus_endpoint_parse("[::1]:9", &other), 0);
+    ck_assert_int_eq(domus_channel_finish(stack, channel), -EOPNOTSUPP);
+    ck_assert_int_eq(domus_channel_peer(channel, &other), -ENOTCONN);
+    ck_assert_int_eq(domus_endpoint_parse("[::1]:9", &other), 0);
+    ck_assert_int_eq(domus_channel_write(stack, channel, domt_buffer_of(stack, 1)), -EDESTADDRREQ);
+    ck_assert_int_eq(domus_channel_send_to(stack, channel, NULL, domt_buffer_of(stack, 1)),
+                     -EDESTADDRREQ);
+    ck_assert_int_eq(domus_channel_send_to(stack, channel, &nowhere, domt_buffer_of(stack, 1)),
+                     -EAFNOSUPPORT);
+    ck_assert_int_eq(domus_channel_send_to(stack, channel, &other, domt_buffer_of(stack, 1)),
+                     -EAFNOSUPPORT);
+    ck_assert_int_eq(domus_channel_send_to(stack, channel, to, domt_buffer_of(stack, LONGEST + 1)),
+                     -EMSGSIZE);
+    return 0;
+}
+
+static int refuse_connected(domus_stack *stack, void *to)
+{
+    return domus_channel_send_to(stack, domus_channel_running(stack), to, domt_buffer_of(stack, 1));
+}
+
+static int queue_empty_ones(domus_stack *stack, void *to)
+{
+    uint32_t taken = 0;
+
+    for (int error = 0; error == 0; taken++) {
+        domus_buffer *buffer = domt_buffer_of(stack, 1);
+        ck_assert_int_eq(domus_buffer_trim(buffer, 0), 0);
+        error = domus_channel_send_to(stack, domus_channel_running(stack), to, buffer);
+        ck_assert(error == 0 || error == -ENOBUFS);
+    }
+    return (int)taken - 1;
+}
+
+START_TEST(each_misuse_has_its_error)
+{
+    const domus_channel_options small = {
+        .send_low_bytes = 1, .send_high_bytes = 1, .send_max_bytes = 1280};
+    const domus_datagram_options limited = {.channel = &small};
+    domus_datagram_options options = {0};
+    domus_endpoint at;
+    domus_address channel;
+
+    domt_datagrams_begin(NULL);
+    ck_assert_int_eq(domt_open(NULL, NULL, NULL, NULL), -EINVAL);
+    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, &channel, &at), 0);
+    ck_assert_int_eq(domt_do(channel, refuse_all, &at), 0);
+    options.connected = at;
+    ck_assert_int_eq(domt_open("unix:@x", &options, NULL, NULL), -EAFNOSUPPORT);
+    ck_assert_int_eq(domt_open(NULL, &options, &channel, NULL), 0);
+    ck_assert_int_eq(domt_do(channel, refuse_connected, &at), -EISCONN);
+    ck_assert_int_eq(domt_open("127.0.0.1:0", &limited, &channel, NULL), 0);
+    int peer = domt_socket("127.0.0.1:0", &at);
+    for (int i = 0; i < 3; i++) { /* 128 B count for each, and nothing is left when they are sent */
+        ck_assert_int_eq(domt_do(channel, queue_empty_ones, &at), 10);
+        for (int k = 0; k < 10; k++)
+            ck_assert_uint_eq(domt_get(peer, got, sizeof got), 0);
+        DOMT_WAIT_FOR(10, domt_counts(channel).sent == (uint64_t)(i + 1) * 10);
+    }
+    (void)close(peer);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
+START_TEST(port_is_shared_only_if_both_want_that)
+{
+    const domus_datagram_options shared = {.shares_port = true};
+    domus_endpoint at;
+    char text[DOMUS_ENDPOINT_TEXT_MAX];
+
+    domt_datagrams_begin(NULL);
+    ck_assert_int_eq(domt_open("127.0.0.1:0", &shared, NULL, &at), 0);
+    (void)domus_endpoint_text(&at, text, sizeof text);
+    ck_assert_int_eq(domt_open(text, NULL, NULL, NULL), -EADDRINUSE);
+    ck_assert_int_eq(domt_open(text, &shared, NULL, NULL), 0);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
+START_TEST(open_without_descriptors_fails_and_leaves_nothing)
+{
+    struct rlimit before;
+
+    domt_datagrams_begin(NULL);
+    uint32_t open_before = domt_entries("/proc/self/fd");
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    struct rlimit none = {0, before.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int result = domt_open("127.0.0.1:0", NULL, NULL, NULL);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    ck_assert_int_eq(result, -EMFILE);
+    ck_assert_int_eq(domt_open("192.0.2.1:1", NULL, NULL, NULL), -EADDRNOTAVAIL);
+    ck_assert_uint_eq(domt_entries("/proc/self/fd"), open_before);
+    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, NULL, NULL), 0);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
+DOMT_MAIN("datagram", 30, datagrams_of_each_size_are_answered,
+          datagram_that_no_buffer_holds_is_dropped_and_counted, each_datagram_tells_its_sender,
+          unix_datagrams_come_by_path_name_and_from_the_unnamed,
+          kernel_chooses_the_name_of_a_unix_channel, connected_channel_talks_to_its_peer_alone,
+          refusal_is_counted_or_ends_a_connected_channel, each_misuse_has_its_error,
+          port_is_shared_only_if_both_want_that, open_without_descriptors_fails_and_leaves_nothing)
