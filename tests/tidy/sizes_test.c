@@ -7,7 +7,7 @@
 
 #define FILE_LINES_MAX     500
 #define FUNCTION_LINES_MAX 70
-#define EXAMPLE_LINES_MAX  99
+#define EXAMPLE_LINES_MAX  119
 #define COLUMNS_MAX        100
 
 static void files_rule(const domt_source *source, domt_report *report)

@@ -1,0 +1,115 @@
+/* A TCP proxy: every connection is relayed to one server, both ways.
+ *
+ *   ./dev run proxy --config examples/proxy.yaml --set proxy.upstream=127.0.0.1:7000
+ *
+ * The channel of a client has the state `relay`; the channel to the server is its child and shares
+ * that state, so either of the two may write to the other. Bytes that one side does not take stay
+ * in the receive buffers of the other side, which has few and so is not read then. A half close
+ * goes through, and an error of one side resets the other. */
+#include <domus/connect.h>
+#include <domus/domus.h>
+#include <domus/main.h>
+
+#include <errno.h>
+
+static struct settings {
+    char upstream[256];
+} settings; /* constant while the program runs */
+
+struct relay {
+    domus_channel *client; /* NULL: gone */
+    int ends;              /* sides that have finished sending */
+};
+
+/* The data of each channel is the other one. */
+static int pass_on(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+
+    (void)self;
+    return domus_channel_write(stack, domus_channel_data(event->channel), event->bytes);
+}
+
+static int pass_end(domus_stack *stack, void *self, const void *payload)
+{
+    domus_channel *from = ((const domus_channel_event *)payload)->channel;
+
+    (void)domus_channel_finish(stack, domus_channel_data(from));
+    return ++((struct relay *)self)->ends == 2 ? domus_channel_close(stack, from) : 0;
+}
+
+/* One side is gone; the other goes when everything queued is sent, or at once. */
+static int pass_close(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+    domus_channel *other = domus_channel_data(event->channel);
+
+    ((struct relay *)self)->client = NULL; /* for a server that is just being connected to */
+    if (other == NULL)
+        return 0;
+    domus_channel_set_data(other, NULL);
+    return event->error != 0 ? domus_channel_reset(stack, other, event->error)
+                             : domus_channel_close(stack, other);
+}
+
+static int server_opened(domus_stack *stack, void *self, const void *payload)
+{
+    domus_channel *client = ((struct relay *)self)->client;
+    domus_channel *server = ((const domus_channel_event *)payload)->channel;
+
+    if (client == NULL)
+        return -ECONNRESET;
+    domus_channel_set_data(client, server);
+    domus_channel_set_data(server, client);
+    return domus_channel_resume(stack, client);
+}
+
+static const domus_behaviour server = {
+    .name = "server",
+    .kind = DOMUS_CHANNELS,
+    .shares_state = true,
+    .on_open = {server_opened, 0},
+    .on_read = {pass_on, 0},
+    .on_end = {pass_end, 0},
+    .on_close = {pass_close, 0},
+};
+
+DOMUS_SEQUENCE(client_opened, char)
+{
+    static const domus_connect_options options = {.behaviour = &server};
+    domus_channel *client = domus_channel_running(stack);
+
+    DOMUS_BEGIN;
+    ((struct relay *)self)->client = client;
+    (void)domus_channel_pause(stack, client); /* until there is a server to write to */
+    DOMUS_AWAIT(domus_connect(stack, settings.upstream, &options, then));
+    return answer->error; /* which resets the client */
+    DOMUS_END;
+}
+
+static const domus_behaviour client = {
+    .name = "client",
+    .kind = DOMUS_CHANNELS,
+    .state_size = sizeof(struct relay),
+    .on_open = DOMUS_BY(client_opened),
+    .on_read = {pass_on, 0},
+    .on_end = {pass_end, 0},
+    .on_close = {pass_close, 0},
+};
+static const domus_behaviour proxy = {.name = "proxy", .kind = DOMUS_CHANNELS, .channel = &client};
+
+static int start(domus_system *system, void *argument)
+{
+    return domus_main_serve(system, argument, &proxy, NULL);
+}
+
+static const domus_config_key keys[] = {
+    {DOMUS_KEY_TEXT("upstream", ADDRESS, struct settings, upstream, 1, "127.0.0.1:7000")}, {0}};
+static const domus_section section = {"proxy", keys, sizeof settings, NULL};
+static const domus_program program = {"proxy", start, "proxy", .section = &section,
+                                      .settings = &settings};
+
+int main(int argc, char **argv)
+{
+    return domus_main(argc, argv, &program);
+}

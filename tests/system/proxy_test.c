@@ -1,0 +1,212 @@
+/* The example `proxy` before the echo service: what a client sends comes back through both, halves
+ * are closed one by one, and the end of one side is the end of the other. */
+#include "tests/support/crowd.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static domt_service echo;
+static domt_service proxy;
+static domt_crowd crowd;
+
+static void start_proxy(uint16_t upstream_port)
+{
+    char upstream[64];
+
+    snprintf(upstream, sizeof upstream, "proxy.upstream=127.0.0.1:%u", upstream_port);
+    domt_service_start(&proxy, (const char *const[]){DOMT_BIN_DIR "/proxy", "--config",
+                                                     DOMT_SOURCE_DIR "/examples/proxy.yaml",
+                                                     "--set", "listeners.proxy.address=127.0.0.1:0",
+                                                     "--set", upstream, NULL});
+}
+
+static void start(void)
+{
+    domt_service_start(&echo, DOMT_ECHO_ARGUMENTS());
+    start_proxy(echo.port);
+}
+
+static void stop(void)
+{
+    domt_service_stop(&proxy);
+    domt_service_stop(&echo);
+}
+
+/* A server of the test's own. */
+static int listen_here(uint16_t *ret_port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    ck_assert_int_eq(listen(fd, 64), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    *ret_port = ntohs(address.sin_port);
+    return fd;
+}
+
+static void reset(int fd)
+{
+    struct linger now = {.l_onoff = 1};
+
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now), 0);
+    close(fd);
+}
+
+/* Returns what recv(2) says of a connection that has to end: 0 after FIN, or the negative errno. */
+static int end_of(int fd)
+{
+    char bytes[1024];
+    ssize_t size;
+
+    do
+        size = recv(fd, bytes, sizeof bytes, 0);
+    while (size > 0);
+    return size == 0 ? 0 : -errno;
+}
+
+static void streams(uint32_t count, uint64_t bytes)
+{
+    domt_crowd_init(&crowd, proxy.port, count);
+    for (uint32_t i = 0; i < count; i++) {
+        crowd.clients[i].bytes = bytes / 2 + (i * 7919) % (bytes / 2);
+        crowd.clients[i].piece_max = i % 3 == 0 ? 7 : 16384;
+        if (i % 3 == 0)
+            crowd.clients[i].bytes /= 50;
+    }
+}
+
+START_TEST(every_byte_goes_through_both_ways)
+{
+    start();
+    streams(DOMT_SCALE(100, 30), 1000000);
+    domt_crowd_connect(&crowd, 0, crowd.count);
+    ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 30000));
+    domt_crowd_holds(&crowd);
+    domt_crowd_fini(&crowd);
+    stop();
+    ck_assert_uint_eq(domt_service_count(&proxy, "channels reset"), 0);
+    ck_assert_uint_eq(domt_service_count(&proxy, "received bytes"),
+                      domt_service_count(&proxy, "sent bytes"));
+}
+END_TEST
+
+/* Half of the clients reset their connections; the echo service gets as many resets, and the other
+ * clients notice nothing. */
+START_TEST(resets_go_through_and_hurt_nobody_else)
+{
+    start();
+    streams(100, 200000);
+    for (uint32_t i = 0; i < crowd.count; i += 2) {
+        crowd.clients[i].reset_at = 1 + (i * 2791) % crowd.clients[i].bytes;
+        crowd.clients[i].deaf = i % 4 == 0;
+    }
+    domt_crowd_connect(&crowd, 0, crowd.count);
+    ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 30000));
+    domt_crowd_holds(&crowd);
+    domt_crowd_fini(&crowd);
+    stop();
+    ck_assert_uint_eq(domt_service_count(&proxy, "channels closed"),
+                      domt_service_count(&proxy, "channels opened"));
+}
+END_TEST
+
+/* The client has finished, and the server answers later; then the other way round. */
+START_TEST(each_half_is_closed_by_itself)
+{
+    uint16_t port;
+    int listener = listen_here(&port);
+    char bytes[16];
+
+    start_proxy(port);
+    for (int server_is_first = 0; server_is_first < 2; server_is_first++) {
+        int client = domt_connect(proxy.port);
+        int server = accept(listener, NULL, NULL);
+        int first = server_is_first ? server : client;
+        int second = server_is_first ? client : server;
+
+        ck_assert_int_ge(server, 0);
+        ck_assert_int_eq(send(first, "question", 8, 0), 8);
+        ck_assert_int_eq(shutdown(first, SHUT_WR), 0);
+        ck_assert_int_eq(recv(second, bytes, sizeof bytes, MSG_WAITALL), 8);
+        ck_assert_int_eq(send(second, "answer", 6, 0), 6);
+        ck_assert_int_eq(recv(first, bytes, 6, MSG_WAITALL), 6);
+        ck_assert_int_eq(recv(first, bytes, 1, MSG_DONTWAIT), -1);
+        ck_assert_int_eq(errno, EAGAIN);
+        ck_assert_int_eq(shutdown(second, SHUT_WR), 0);
+        ck_assert_int_eq(end_of(first), 0);
+        close(client);
+        close(server);
+    }
+    close(listener);
+    domt_service_stop(&proxy);
+    ck_assert_uint_eq(domt_service_count(&proxy, "channels reset"), 0);
+}
+END_TEST
+
+START_TEST(the_end_of_one_side_is_the_end_of_the_other)
+{
+    uint16_t port;
+    int listener = listen_here(&port);
+
+    start_proxy(port);
+    for (int server_is_first = 0; server_is_first < 2; server_is_first++) {
+        int client = domt_connect(proxy.port);
+        int server = accept(listener, NULL, NULL);
+
+        ck_assert_int_ge(server, 0);
+        reset(server_is_first ? server : client);
+        ck_assert_int_eq(end_of(server_is_first ? client : server), -ECONNRESET);
+        close(server_is_first ? client : server);
+    }
+    close(listener);
+    int refused = domt_connect(proxy.port); /* nobody listens any more */
+    ck_assert_int_eq(end_of(refused), -ECONNRESET);
+    close(refused);
+    domt_service_stop(&proxy);
+}
+END_TEST
+
+/* A server that reads nothing slows the client down, and the proxy keeps little. */
+START_TEST(what_one_side_does_not_read_the_other_cannot_send)
+{
+    static char bytes[65536];
+    uint16_t port;
+    int listener = listen_here(&port);
+    uint64_t sent = 0;
+
+    start_proxy(port);
+    int client = domt_connect(proxy.port);
+    int server = accept(listener, NULL, NULL);
+    for (struct pollfd now = {.fd = client, .events = POLLOUT}; poll(&now, 1, 300) == 1;) {
+        ssize_t size = send(client, bytes, sizeof bytes, MSG_DONTWAIT);
+        sent += size > 0 ? (uint64_t)size : 0;
+        ck_assert_uint_lt(sent, UINT64_C(256) << 20);
+    }
+    ck_assert_uint_gt(sent, 0);
+    if (!DOMT_SANITIZED)
+        ck_assert_uint_lt(domt_service_rss_bytes(&proxy), UINT64_C(24) << 20);
+    ck_assert_int_eq(shutdown(client, SHUT_WR), 0);
+    for (ssize_t size; (size = recv(server, bytes, sizeof bytes, 0)) != 0; sent -= (uint64_t)size)
+        ck_assert_int_gt(size, 0);
+    ck_assert_uint_eq(sent, 0);
+    close(server);
+    close(client);
+    close(listener);
+    domt_service_stop(&proxy);
+}
+END_TEST
+
+DOMT_MAIN("proxy", 60, every_byte_goes_through_both_ways, resets_go_through_and_hurt_nobody_else,
+          each_half_is_closed_by_itself, the_end_of_one_side_is_the_end_of_the_other,
+          what_one_side_does_not_read_the_other_cannot_send)
