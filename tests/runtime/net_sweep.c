@@ -1,0 +1,254 @@
+/* The clients and the books of a sweep; see the header. */
+#include "tests/runtime/net_sweep.h"
+
+#include "runtime/network/ready.h"
+#include "runtime/testkit/peer.h"
+
+#include <check.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECE_MAX 3000u /* bytes that a client sends at a time, at most */
+
+uint64_t domt_sweep_below(domt_sweep *sweep, uint64_t n)
+{
+    return domi_random_below(&sweep->random, n);
+}
+
+/* A fault is off in half of the seeds, and otherwise comes with one of several probabilities. */
+static uint32_t draw_chance(domt_sweep *sweep, uint32_t most)
+{
+    static const uint32_t parts[] = {1, 4, 16, 64};
+
+    return domt_sweep_below(sweep, 2) == 0 ? 0 : most / parts[domt_sweep_below(sweep, 4)];
+}
+
+void domt_sweep_draw_faults(domt_sweep *sweep)
+{
+    domus_net_faults *faults = &sweep->faults;
+    static const uint32_t buffers[] = {0, 1, 17, 200, 1500, 5000};
+
+    *faults = (domus_net_faults){
+        .short_writes = draw_chance(sweep, 1000000),
+        .short_reads = draw_chance(sweep, 1000000),
+        .resets = draw_chance(sweep, 300000),
+        .reset_within_bytes = (uint32_t)domt_sweep_below(sweep, 10000),
+        .ends = draw_chance(sweep, 300000),
+        .end_within_bytes = (uint32_t)domt_sweep_below(sweep, 10000),
+        .refusals = draw_chance(sweep, 300000),
+        .no_buffers = draw_chance(sweep, 300000),
+        .no_memory = draw_chance(sweep, 300000),
+        .no_descriptors = draw_chance(sweep, 300000),
+        .overflows = draw_chance(sweep, 500000),
+        .refused_enters = draw_chance(sweep, 300000),
+        .send_buffer_bytes = buffers[domt_sweep_below(sweep, 6)],
+        .receive_buffer_bytes = buffers[domt_sweep_below(sweep, 6)],
+    };
+    if (domt_sweep_below(sweep, 2) == 0) {
+        faults->latency_min_ns = domt_sweep_below(sweep, DOMT_SWEEP_MS);
+        faults->latency_max_ns = faults->latency_min_ns + domt_sweep_below(sweep, DOMT_SWEEP_MS);
+    }
+    if (domt_sweep_below(sweep, 4) == 0)
+        faults->bandwidth_bytes = 1000000 + domt_sweep_below(sweep, 10000000);
+}
+
+void domt_sweep_hold(domt_sweep *sweep, bool holds, const char *what)
+{
+    char replay[256];
+
+    if (holds || sweep->has_failed)
+        return;
+    sweep->has_failed = true;
+    printf("does not hold: %s\n%s\n", what,
+           domus_testkit_replay(sweep->seed, replay, sizeof replay));
+    if (sweep->kit != NULL && getenv("DOMUS_SEED") != NULL)
+        printf("%s\n", domus_testkit_trace(sweep->kit));
+}
+
+/* --- clients --------------------------------------------------------------------------------- */
+
+static char byte_at(const domt_client *client, uint64_t position)
+{
+    return (char)((client->key + position) * UINT64_C(0x9E3779B97F4A7C15) >> 56);
+}
+
+void domt_sweep_connect(domt_sweep *sweep, const char *to)
+{
+    domt_client *client = &sweep->clients[sweep->client_count];
+
+    *client = (domt_client){.key = domi_random_next(&sweep->random)};
+    ck_assert_int_eq(domus_peer_connect(sweep->kit, to, NULL, &client->peer), 0);
+    sweep->client_count++;
+}
+
+/* With tiny buffers every byte is an event, so clients send less then. */
+static uint32_t piece_max(const domt_sweep *sweep)
+{
+    uint32_t least = PIECE_MAX;
+
+    if (sweep->faults.send_buffer_bytes != 0)
+        least = 8 * sweep->faults.send_buffer_bytes + 8;
+    if (sweep->faults.receive_buffer_bytes != 0 &&
+        8 * sweep->faults.receive_buffer_bytes + 8 < least)
+        least = 8 * sweep->faults.receive_buffer_bytes + 8;
+    return least < PIECE_MAX ? least : PIECE_MAX;
+}
+
+static void send_some(domt_sweep *sweep, domt_client *client)
+{
+    char bytes[PIECE_MAX];
+    uint32_t most = 1 + (uint32_t)domt_sweep_below(sweep, piece_max(sweep));
+    uint32_t size = 1 + (uint32_t)domt_sweep_below(sweep, most);
+
+    for (uint32_t i = 0; i < size; i++)
+        bytes[i] = byte_at(client, client->sent + i);
+    if (domus_peer_send(client->peer, bytes, size) == 0)
+        client->sent += size;
+}
+
+void domt_sweep_act(domt_sweep *sweep, domt_client *client)
+{
+    switch (domt_sweep_below(sweep, 24)) {
+    case 0:
+        domus_peer_finish(client->peer);
+        client->is_done = true;
+        break;
+    case 1:
+        domus_peer_pause(client->peer);
+        break;
+    case 2:
+    case 3:
+        if (!client->was_rude)
+            domus_peer_resume(client->peer);
+        break;
+    case 4:
+        if (domt_sweep_below(sweep, 4) != 0)
+            break;
+        domus_peer_reset(client->peer);
+        client->is_done = client->was_rude = true;
+        break;
+    case 5:
+        if (domt_sweep_below(sweep, 4) != 0)
+            break;
+        domus_peer_close(client->peer);
+        client->is_done = client->was_rude = true;
+        break;
+    case 6:
+        domus_peer_hold(client->peer);
+        break;
+    case 7:
+    case 8:
+        domus_peer_release(client->peer);
+        break;
+    default:
+        if (!client->is_done)
+            send_some(sweep, client);
+        break;
+    }
+}
+
+static void check_echo(domt_sweep *sweep, domt_client *client)
+{
+    size_t size;
+    const char *data = domus_peer_got(client->peer, &size);
+
+    DOMT_SWEEP_HOLD(sweep, client->checked + size <= client->sent);
+    for (size_t i = 0; i < size && !sweep->has_failed; i++)
+        DOMT_SWEEP_HOLD(sweep, data[i] == byte_at(client, client->checked + i));
+    client->checked += size;
+    domus_peer_take(client->peer, size);
+}
+
+void domt_sweep_check_echoes(domt_sweep *sweep)
+{
+    for (uint32_t i = 0; i < sweep->client_count; i++)
+        check_echo(sweep, &sweep->clients[i]);
+}
+
+/* True if nothing but the client and the service could have made bytes vanish. */
+static bool is_complete(const domt_client *client)
+{
+    domus_peer_counts counts = domus_peer_count(client->peer);
+
+    return !client->was_rude && domus_peer_error(client->peer) == 0 && counts.lost == 0 &&
+           counts.missed == 0;
+}
+
+void domt_sweep_settle(domt_sweep *sweep)
+{
+    for (uint32_t i = 0; i < sweep->client_count; i++) {
+        domt_client *client = &sweep->clients[i];
+
+        domus_peer_finish(client->peer);
+        domus_peer_release(client->peer);
+        if (!client->was_rude)
+            domus_peer_resume(client->peer);
+    }
+    DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, 600 * DOMT_SWEEP_SECOND) == 0);
+    domt_sweep_check_echoes(sweep);
+    for (uint32_t i = 0; i < sweep->client_count; i++) {
+        const domt_client *client = &sweep->clients[i];
+        domus_peer_counts counts = domus_peer_count(client->peer);
+
+        DOMT_SWEEP_HOLD(sweep, counts.unsent == 0);
+        DOMT_SWEEP_HOLD(sweep, client->was_rude || domus_peer_has_end(client->peer) ||
+                                   domus_peer_error(client->peer) != 0);
+        if (is_complete(client)) {
+            DOMT_SWEEP_HOLD(sweep, client->checked == client->sent);
+            DOMT_SWEEP_HOLD(sweep, counts.delivered == client->sent);
+        } else if (sweep->faults.resets == 0 && sweep->faults.ends == 0 &&
+                   sweep->faults.refusals == 0) {
+            DOMT_SWEEP_HOLD(sweep, client->was_rude); /* nobody but itself has reset it */
+        }
+    }
+}
+
+/* --- books ----------------------------------------------------------------------------------- */
+
+static void hold_nothing_left(domt_sweep *sweep)
+{
+    const domus_system *system = sweep->kit->system;
+
+    for (uint32_t i = 0; i < system->count; i++) {
+        const domi_io *io = &system->threads[i].io;
+        const domi_net_ring *ring = io->ring;
+
+        DOMT_SWEEP_HOLD(sweep, io->open == 0);
+        DOMT_SWEEP_HOLD(sweep, io->buffers_free == io->config->io.buffers.count);
+        DOMT_SWEEP_HOLD(sweep, ring->given_tail - ring->free_head == io->config->io.buffers.count);
+        DOMT_SWEEP_HOLD(sweep, atomic_load(&io->connections) == 0);
+        DOMT_SWEEP_HOLD(sweep, domi_counter_read(&io->queued) == 0 && io->copied == 0);
+    }
+}
+
+static void hold_counters(domt_sweep *sweep)
+{
+    domus_net_totals totals = domus_testkit_net_totals(sweep->kit);
+    uint64_t received = 0, opened = 0, closed = 0, delivered = 0;
+    domus_profile profile;
+
+    for (uint32_t i = 0; i < sweep->kit->system->count; i++) {
+        ck_assert_int_eq(domus_system_profile(sweep->kit->system, i, &profile), 0);
+        received += profile.received_bytes + profile.discarded_bytes;
+        opened += profile.channels_opened;
+        closed += profile.channels_closed;
+    }
+    for (const domus_peer *peer = sweep->kit->peers; peer != NULL; peer = peer->next)
+        delivered += domus_peer_count(peer).delivered;
+    DOMT_SWEEP_HOLD(sweep, opened == closed);
+    DOMT_SWEEP_HOLD(sweep, totals.descriptors == sweep->kit->system->count); /* the wakes */
+    DOMT_SWEEP_HOLD(sweep, received == delivered);
+    DOMT_SWEEP_HOLD(sweep, totals.sent == totals.received + totals.lost + totals.in_flight);
+}
+
+int domt_sweep_end(domt_sweep *sweep)
+{
+    (void)domus_testkit_stop(sweep->kit);
+    hold_counters(sweep);
+    hold_nothing_left(sweep);
+    domus_testkit_free(sweep->kit);
+    sweep->kit = NULL;
+    return sweep->has_failed ? 1 : 0;
+}

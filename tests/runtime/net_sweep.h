@@ -1,0 +1,65 @@
+/* Sweeps over the seeds of a simulated network: faults, clients and books.
+ *
+ * A client sends bytes that only it sends, at their positions, so whoever gets one can tell whose
+ * it is and which. The books of a seed are held when everything is over: what was sent was
+ * received, lost or refused, the counters of the library agree with those of the network, and no
+ * descriptor, no channel and no buffer is left. */
+#ifndef DOMT_NET_SWEEP_H
+#define DOMT_NET_SWEEP_H
+
+#include "base/random.h"
+
+#include <domus/domus.h>
+#include <domus/testkit_net.h>
+
+#define DOMT_SWEEP_MS      UINT64_C(1000000)
+#define DOMT_SWEEP_SECOND  (1000 * DOMT_SWEEP_MS)
+#define DOMT_SWEEP_CLIENTS 6u
+
+/* A client of a service that gives back what it gets. */
+typedef struct domt_client {
+    domus_peer *peer;
+    uint64_t key;     /* makes its bytes differ from those of others */
+    uint64_t sent;    /* bytes given to the peer */
+    uint64_t checked; /* bytes that have come back, and are those that were sent */
+    bool is_done;     /* it has finished, closed or reset: it sends no more */
+    bool was_rude;    /* it has closed or reset, so bytes may be lost */
+} domt_client;
+
+typedef struct domt_sweep {
+    uint64_t seed;
+    domi_random random; /* of the test's own choices */
+    domus_testkit *kit;
+    domus_net_faults faults; /* drawn from the seed */
+    domt_client clients[DOMT_SWEEP_CLIENTS];
+    uint32_t client_count;
+    bool has_failed; /* something did not hold; it was printed */
+} domt_sweep;
+
+/* Draw the faults of this seed. */
+void domt_sweep_draw_faults(domt_sweep *sweep);
+
+/* Draw a number below `n`. */
+uint64_t domt_sweep_below(domt_sweep *sweep, uint64_t n);
+
+/* Hold something; otherwise print it with the command that replays the seed. */
+void domt_sweep_hold(domt_sweep *sweep, bool holds, const char *what);
+#define DOMT_SWEEP_HOLD(sweep, what) domt_sweep_hold(sweep, (what), #what)
+
+/* Connect a client. */
+void domt_sweep_connect(domt_sweep *sweep, const char *to);
+
+/* Let a client do something at random. */
+void domt_sweep_act(domt_sweep *sweep, domt_client *client);
+
+/* Let all clients take what has come back: it is what they sent. */
+void domt_sweep_check_echoes(domt_sweep *sweep);
+
+/* Let all clients finish, and wait until the network is at rest. Then hold that each client whose
+ * connection was not reset has got back everything. */
+void domt_sweep_settle(domt_sweep *sweep);
+
+/* Stop the system, hold the books, and free the kit. Returns 0 if everything has held. */
+int domt_sweep_end(domt_sweep *sweep);
+
+#endif
