@@ -159,6 +159,36 @@ DOMUS_API int domus_channel_finish(domus_stack *stack, domus_channel *channel);
  * Returns 0; -EPERM; -EALREADY when the channel is being closed. */
 DOMUS_API int domus_channel_close(domus_stack *stack, domus_channel *channel);
 
+/* Say that the message of the peer that is under way has come to its end, and gets no answer by a
+ * write now.
+ *
+ * This matters where channel.minRate or channel.maxAge is set. The library sees bytes and no
+ * messages, so it goes by this: a message is under way from its first byte, which is the first byte
+ * that comes after the actor has last written to the channel, after a conversation that on_read
+ * began has ended, or after this call; and it is under way until the next of these three. While a
+ * conversation that on_read began goes on, the actor is at work and no message is under way.
+ *
+ * With channel.minRate the library looks at the channel once every channel.minRateGrace. If one
+ * message was under way all that time, and this side was reading all that time, then the peer has
+ * to have sent minRate * minRateGrace bytes in it. Otherwise the channel is closed with -ETIMEDOUT
+ * and counted (channels_slow in domus/profile.h). So a peer that drips has at most twice
+ * minRateGrace, and each message has one minRateGrace at least. An actor that answers a message
+ * not at all, or later and without a conversation, has to call this where the message ends, or its
+ * peers have to be that fast always.
+ *
+ * minRate does not bind a peer that this side has connected to, unless the options of the connect
+ * say so: when such a peer has answered, it waits for this side. Neither of the two concerns
+ * datagrams.
+ *
+ * With channel.maxAge a connection that has reached its age (give or take channel.maxAgeJitter, a
+ * part that is drawn for each) is closed as by domus_channel_close() as soon as no message is under
+ * way, no conversation that on_read began goes on, and everything that had come by then was read;
+ * it is counted (channels_aged). A message that is under way is waited for, but for
+ * shutdown.drainTimeout at most; a conversation as long as it takes.
+ *
+ * Returns 0; -EPERM. */
+DOMUS_API int domus_channel_message_done(domus_stack *stack, domus_channel *channel);
+
 /* Close the channel at once with a reset (RST). Bytes that are queued are thrown away. `error` (a
  * negative errno; any other number means -ECONNABORTED) is given to on_close, which is called after
  * the running handler has returned. On a channel that is closed already nothing happens.

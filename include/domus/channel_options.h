@@ -28,6 +28,10 @@ typedef struct domus_channel_options {
     uint64_t idle_timeout_ns;       /* idleTimeout */
     uint64_t first_byte_timeout_ns; /* firstByteTimeout */
     uint64_t linger_ns;             /* linger */
+    uint64_t age_max_ns;            /* maxAge */
+    uint64_t age_jitter_percent;    /* maxAgeJitter; DOMUS_NONE: none */
+    uint64_t rate_min_bytes;        /* minRate */
+    uint64_t rate_grace_ns;         /* minRateGrace */
 } domus_channel_options;
 
 /* Check options as every call that takes them does: each value against its range, and the values

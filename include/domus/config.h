@@ -258,6 +258,20 @@ typedef struct domus_config {
          * channel.maxConnections, so that clients cannot take the places of a proxy's servers. */
         uint32_t connections_max;
     } connect;
+    /* Further keys of the section `channel`: how long a connection may last, and how slowly its
+     * peer may send (domus/channel.h). */
+    struct {
+        /* 1 s..8,760 h: an older connection is closed once no request is under way; 0 (the
+         * default): never */
+        uint64_t age_max_ns;
+        /* 0..50: how many percent of age_max_ns a connection may be closed earlier or later, so
+         * that connections that came together do not go together; 10 */
+        uint32_t age_jitter_percent;
+        /* 1 B..1 GiB: bytes in a second that the peer has to send, on average over each
+         * rate_grace_ns, while a message is under way; 0 (the default): no such rate */
+        uint64_t rate_min_bytes;
+        uint64_t rate_grace_ns; /* 100 ms..1 h; 10 s */
+    } pace;
 } domus_config;
 
 /* Fill `config` with the defaults. Thread-safety: any thread. */

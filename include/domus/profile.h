@@ -127,6 +127,8 @@ typedef struct domus_profile {
     uint64_t datagrams_dropped;
     uint64_t datagrams_lost;
     uint64_t datagrams_unsent;
+    uint64_t channels_aged; /* channels closed at channel.maxAge */
+    uint64_t channels_slow; /* channels closed at channel.minRate */
 } domus_profile;
 
 /* Read the counters of one thread. `thread` is 0..threads-1. Returns 0; -EINVAL for any other

@@ -2,8 +2,8 @@
  *
  * Its parts, from the bottom up: ready.h wakes its actor; crowd.h bounds the bytes that
  * are queued; receive.h and send.h have the two directions; owed.h tells what the peer would miss;
- * state.h moves the channel from state to state; timeouts.h and close.h say when it ends; table.h
- * makes and frees it; complete.h takes the completions. Owner thread. */
+ * state.h moves the channel from state to state; timeouts.h, rate.h and close.h say when it ends;
+ * table.h makes and frees it; complete.h takes the completions. Owner thread. */
 #ifndef DOMI_IO_CHANNELS_CHANNEL_H
 #define DOMI_IO_CHANNELS_CHANNEL_H
 
@@ -38,6 +38,15 @@ typedef struct domi_datagram_ways {
     void (*note_end)(domus_channel *channel); /* the descriptor is about to be closed */
 } domi_datagram_ways;
 
+/* The time over which the rate of the peer is measured now (rate.c). */
+typedef struct domi_rate_span {
+    uint64_t begun_ns; /* when it began */
+    uint64_t received; /* received_bytes at that time */
+    /* answered_bytes at that time, if a message was under way; UINT64_MAX: none was, or this side
+     * did not read all the time */
+    uint64_t answered;
+} domi_rate_span;
+
 struct domus_channel {
     domi_io *io;       /* the io of the channel's thread; constant */
     domi_house *house; /* the channel's own house, a child of the actor that it belongs to */
@@ -69,6 +78,7 @@ struct domus_channel {
     bool halted : 1;        /* the actor does not want to be shown more for now */
     bool finished : 1;      /* the actor has finished sending: FIN follows what is queued */
     bool fin_sent : 1;      /* the sending side of the socket was shut down */
+    bool aged : 1;          /* channel.maxAge is over: `drain` was set because of that */
     bool drain : 1;         /* the system drains: close once everything received is answered */
     bool is_outbound : 1;   /* this side has opened the connection */
     bool close_due : 1; /* the peer has finished, without on_end: close when `conversations` is 0 */
@@ -81,6 +91,7 @@ struct domus_channel {
     uint64_t cost;               /* memory of outbound in bytes (domi_buffer_cost) */
     uint64_t copied;             /* memory of heap buffers in inbound in bytes */
     uint64_t received_bytes;     /* bytes that came while the channel was OPEN */
+    uint64_t answered_bytes;     /* of received_bytes, those of messages that are over (rate.h) */
     uint64_t opened_ns;          /* when the channel was made */
     uint64_t sent_bytes;         /* bytes that the kernel has taken since the channel opened */
     uint64_t peer_took;          /* bytes that the peer had acknowledged at peer_seen_ns */
@@ -91,6 +102,7 @@ struct domus_channel {
                            side began to read again */
     uint64_t silent_ns;          /* begin of the wait for the peer's first byte; 0: it has come */
     uint64_t send_ns;            /* when the send in flight began */
+    domi_rate_span rate;         /* how fast the peer sends */
     domi_io_timer timer;         /* fires at the earliest time-out of the channel, or before */
     domus_channel *next_dirty;   /* links in io->dirty */
     domus_channel *next_starved; /* links in io->starved */

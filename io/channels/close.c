@@ -2,6 +2,7 @@
 #include "io/channels/close.h"
 
 #include "io/channels/owed.h"
+#include "io/channels/rate.h"
 #include "io/channels/state.h"
 #include "io/resources/socket.h"
 
@@ -22,12 +23,28 @@ void domi_channel_drain(domus_channel *channel)
         channel->drain_bytes = domi_socket_bytes(channel->io, channel->fd, FIONREAD);
 }
 
+/* True if nothing of the peer is being worked on. */
+static bool is_answered(const domus_channel *channel)
+{
+    const domi_io *io = channel->io;
+
+    if (!channel->aged || io->draining)
+        return channel->house->stacks == NULL;
+    return channel->conversations == 0 &&
+           (channel->answered_bytes == channel->received_bytes ||
+            io->manager->now_ns >=
+                domi_channel_age_due(channel) + io->config->shutdown.drain_timeout_ns);
+}
+
 void domi_channel_drain_step(domus_channel *channel)
 {
-    if (channel->drain && channel->state == DOMI_CHANNEL_OPEN && channel->opened &&
-        channel->inbound.head == NULL && (channel->drain_bytes == 0 || channel->ended) &&
-        channel->house->stacks == NULL)
-        (void)domi_channel_close(channel);
+    if (!channel->drain || channel->state != DOMI_CHANNEL_OPEN || !channel->opened ||
+        channel->inbound.head != NULL || (channel->drain_bytes != 0 && !channel->ended) ||
+        !is_answered(channel))
+        return;
+    if (channel->aged && !channel->io->draining)
+        domi_counter_add(&channel->io->counters.channels_aged, 1);
+    (void)domi_channel_close(channel);
 }
 
 void domi_channel_fail(domus_channel *channel, int error)

@@ -13,7 +13,9 @@ void domi_channel_close_when_answered(domus_channel *channel);
  * the channel closes. */
 void domi_channel_drain(domus_channel *channel);
 
-/* Close a draining channel if everything that it had received is answered. */
+/* Close a draining channel if everything that it had received is answered. One that only has become
+ * too old (timeouts.c) also waits for the end of a message that is under way, for
+ * shutdown.drainTimeout at most. */
 void domi_channel_drain_step(domus_channel *channel);
 
 /* End the channel with `error` and RST, because the ring has failed and its operations do not come

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "io/channels/crowd.h"
 #include "io/channels/flush.h"
+#include "io/channels/rate.h"
 #include "io/channels/ready.h"
 #include "io/resources/spells.h"
 
@@ -95,9 +96,11 @@ void domi_channel_decide_receive(domus_channel *channel)
     channel->paused = channel->blocked || channel->held > held_max(channel) ||
                       (channel->copied != 0 &&
                        domi_channel_is_above_part(channel, channel->cost + channel->copied));
-    if (was_paused && !channel->paused)
-        /* until now this side did not read, so the channel was not idle */
+    if (was_paused && !channel->paused) {
+        /* until now this side did not read, so the channel was not idle, nor its peer slow */
         channel->active_ns = io->manager->now_ns;
+        domi_channel_void_rate(channel);
+    }
     /* A receive that brings one piece is not ended: the piece can wait here as well as in the
      * kernel. */
     if (channel->paused && channel->state == DOMI_CHANNEL_OPEN && !channel->once)
@@ -111,6 +114,7 @@ void domi_channel_starve(domus_channel *channel)
     if (channel->starved || channel->state >= DOMI_CHANNEL_CLOSING)
         return;
     channel->starved = true;
+    domi_channel_void_rate(channel);
     domi_starved_put(&io->starved, channel);
     domi_counter_add(&io->counters.receivers_starved, 1);
     domi_shortage_of_buffers(io);

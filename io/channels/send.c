@@ -37,6 +37,7 @@ int domi_channel_write(domus_channel *channel, domus_buffer *bytes)
     }
     domi_buffer_list_put(&channel->outbound, bytes);
     channel->queued_bytes += bytes->size;
+    channel->answered_bytes = channel->received_bytes;
     domi_channel_charge(channel, &channel->cost, domi_buffer_cost(bytes));
     domi_io_note_queued(io);
     if (!channel->sending)

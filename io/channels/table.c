@@ -84,6 +84,7 @@ static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house
         .active_ns = io->manager->now_ns,
         .silent_ns = outbound && connection->settings == &io->settings ? 0 : io->manager->now_ns,
         .is_outbound = outbound,
+        .rate = {.begun_ns = io->manager->now_ns, .answered = UINT64_MAX},
     };
     io->slots[slot].channel = channel;
     io->open++;

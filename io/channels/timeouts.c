@@ -5,12 +5,16 @@
  * message. In LINGERING the timer means that the peer's time to close is over (state.c). */
 #include "io/channels/timeouts.h"
 
+#include "io/channels/close.h"
 #include "io/channels/owed.h"
+#include "io/channels/rate.h"
 #include "io/channels/state.h"
 #include "io/resources/socket.h"
 
 #include <errno.h>
 #include <sys/ioctl.h>
+
+#define AGED_LOOK_NS UINT64_C(100000000) /* time between looks at a channel that is too old */
 
 /* Returns the earlier of `next_ns` and `since_ns + timeout_ns`. A time-out of 0 is never due. */
 static uint64_t earlier_of(uint64_t next_ns, uint64_t since_ns, uint64_t timeout_ns)
@@ -27,6 +31,14 @@ static bool is_silent(const domus_channel *channel)
     return channel->silent_ns != 0 && !channel->ended && channel->state == DOMI_CHANNEL_OPEN;
 }
 
+/* Returns when the age of the channel is looked at next. Once it is too old, the look finds whether
+ * its last message is over. */
+static uint64_t next_age_look_ns(const domus_channel *channel)
+{
+    return channel->aged ? channel->io->manager->now_ns + AGED_LOOK_NS
+                         : domi_channel_age_due(channel);
+}
+
 /* Returns when the first time-out of the channel is due; UINT64_MAX when none is set. */
 static uint64_t next_timeout_ns(const domus_channel *channel)
 {
@@ -39,6 +51,10 @@ static uint64_t next_timeout_ns(const domus_channel *channel)
         next_ns = earlier_of(next_ns, channel->silent_ns, settings->first_byte_timeout_ns);
     if (channel->sending)
         next_ns = earlier_of(next_ns, channel->send_ns, settings->send_timeout_ns);
+    if (domi_channel_has_rate(channel))
+        next_ns = earlier_of(next_ns, channel->rate.begun_ns, settings->rate_grace_ns);
+    if (domi_channel_has_age(channel))
+        next_ns = earlier_of(next_ns, 0, next_age_look_ns(channel));
     return next_ns;
 }
 
@@ -65,6 +81,25 @@ static bool is_late_datagram(const domus_channel *channel, uint64_t now_ns)
            earlier_of(UINT64_MAX, channel->send_ns, channel->settings->send_timeout_ns) <= now_ns;
 }
 
+static bool is_too_old(const domus_channel *channel)
+{
+    return domi_channel_has_age(channel) &&
+           channel->io->manager->now_ns >= domi_channel_age_due(channel);
+}
+
+/* Let a channel that is too old close as in a drain, once it has answered everything. Returns
+ * whether it is closed or being closed, with the timer set for what comes now. */
+static bool retire(domus_channel *channel)
+{
+    if (!channel->aged && !channel->drain)
+        domi_channel_drain(channel);
+    channel->aged = true;
+    domi_channel_drain_step(channel);
+    if (channel->state == DOMI_CHANNEL_FLUSHING)
+        domi_channel_arm_timeouts(channel);
+    return channel->state != DOMI_CHANNEL_OPEN;
+}
+
 void domi_channel_handle_timer(domus_channel *channel)
 {
     uint64_t now_ns = channel->io->manager->now_ns;
@@ -86,6 +121,14 @@ void domi_channel_handle_timer(domus_channel *channel)
     if (channel->silent_ns != 0 && (is_unread || !channel->receiving || channel->cancelling))
         /* this side did not read, so the peer's first byte may have come long ago */
         channel->silent_ns = now_ns;
+    if (is_too_old(channel) && retire(channel))
+        return;
+    if (domi_channel_is_slow(channel, !is_crowded && !is_unread)) {
+        domi_counter_add(&channel->io->counters.channels_slow, 1);
+        domi_channel_count_cut(channel, 0);
+        domi_channel_end(channel, -ETIMEDOUT, channel->sending);
+        return;
+    }
     uint64_t next_ns = next_timeout_ns(channel);
     if (next_ns > now_ns) {
         domi_channel_set_timer(channel, next_ns);

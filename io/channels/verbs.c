@@ -78,6 +78,14 @@ int domus_channel_finish(domus_stack *stack, domus_channel *channel)
     return may_act(stack, channel) ? domi_channel_finish(channel) : -EPERM;
 }
 
+int domus_channel_message_done(domus_stack *stack, domus_channel *channel)
+{
+    if (!may_act(stack, channel))
+        return -EPERM;
+    channel->answered_bytes = channel->received_bytes;
+    return 0;
+}
+
 int domus_channel_close(domus_stack *stack, domus_channel *channel)
 {
     return may_act(stack, channel) ? domi_channel_close(channel) : -EPERM;

@@ -35,6 +35,7 @@ void domi_channel_conversation_ended(domi_manager *manager, domi_house *house)
     if (channel == NULL)
         return;
     DOMI_CHECK(channel->conversations != 0);
+    channel->answered_bytes = channel->received_bytes;
     if (--channel->conversations == 0 && channel->close_due)
         (void)domi_channel_close(channel);
 }

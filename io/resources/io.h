@@ -88,6 +88,8 @@ typedef struct domi_io_counters {
     domi_counter datagrams_dropped; /* received, and thrown away: too long, or nobody read */
     domi_counter datagrams_lost;    /* thrown away by the kernel before they were received */
     domi_counter datagrams_unsent;  /* queued, and not taken by the kernel */
+    domi_counter channels_aged;     /* channels closed at channel.maxAge */
+    domi_counter channels_slow;     /* channels closed at channel.minRate */
 } domi_io_counters;
 
 struct domi_acceptor;

@@ -26,6 +26,10 @@ typedef struct domi_channel_settings {
     uint64_t idle_timeout_ns;       /* time without a byte either way; 0: no bound */
     uint64_t first_byte_timeout_ns; /* time for the peer's first byte; 0: no bound */
     uint64_t linger_ns;             /* time for the peer to close after our FIN */
+    uint64_t age_max_ns;            /* age at which a channel is closed; 0: no bound */
+    uint64_t age_jitter_percent;    /* how much of it a channel may get more or less */
+    uint64_t rate_min_bytes;        /* bytes/s while a message is under way; 0: no such rate */
+    uint64_t rate_grace_ns;         /* time over which that rate is measured */
     uint32_t users;                 /* listeners and channels, or DOMI_SETTINGS_UNCOUNTED */
 } domi_channel_settings;
 
@@ -45,7 +49,12 @@ typedef struct domi_channel_settings {
         DOMI_HOUR, 30 * DOMI_SECOND, true)                                                         \
     ROW("linger", DURATION, channel.linger_ns, linger_ns, DOMI_MS, DOMI_HOUR, DOMI_SECOND, false)  \
     ROW("firstByteTimeout", DURATION, connection.first_byte_timeout_ns, first_byte_timeout_ns,     \
-        10 * DOMI_MS, DOMI_HOUR, 10 * DOMI_SECOND, true)
+        10 * DOMI_MS, DOMI_HOUR, 10 * DOMI_SECOND, true)                                           \
+    ROW("maxAge", DURATION, pace.age_max_ns, age_max_ns, DOMI_SECOND, 8760 * DOMI_HOUR, 0, true)   \
+    ROW("maxAgeJitter", SHARE, pace.age_jitter_percent, age_jitter_percent, 0, 50, 10, false)      \
+    ROW("minRate", SIZE, pace.rate_min_bytes, rate_min_bytes, 1, DOMI_GIB, 0, true)                \
+    ROW("minRateGrace", DURATION, pace.rate_grace_ns, rate_grace_ns, 100 * DOMI_MS, DOMI_HOUR,     \
+        10 * DOMI_SECOND, false)
 
 /* Set `ret_settings` to what follows from the configuration and from `options`, which are right;
  * NULL: none. They are not counted. Any thread. */

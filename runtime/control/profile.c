@@ -164,6 +164,8 @@ static void read_io_counters(const domi_io_counters *from, domus_profile *profil
     profile->datagrams_dropped = domi_counter_read(&from->datagrams_dropped);
     profile->datagrams_lost = domi_counter_read(&from->datagrams_lost);
     profile->datagrams_unsent = domi_counter_read(&from->datagrams_unsent);
+    profile->channels_aged = domi_counter_read(&from->channels_aged);
+    profile->channels_slow = domi_counter_read(&from->channels_slow);
 }
 
 static void read_cut(const domi_io *io, domus_profile *profile)
@@ -306,6 +308,8 @@ static const struct {
     {"channels closed", offsetof(domus_profile, channels_closed)},
     {"channels reset", offsetof(domus_profile, channels_reset)},
     {"channels silent", offsetof(domus_profile, channels_silent)},
+    {"channels slow", offsetof(domus_profile, channels_slow)},
+    {"channels aged", offsetof(domus_profile, channels_aged)},
     {"channels cut", offsetof(domus_profile, channels_cut)},
     {"cut bytes", offsetof(domus_profile, cut_bytes)},
     {"discarded bytes", offsetof(domus_profile, discarded_bytes)},
