@@ -225,7 +225,6 @@ END_TEST
 START_TEST(an_idle_time_out_counts_what_it_cuts)
 {
     begin(DOMT_BED_ECHO);
-    bed.io.manager->config = &bed.config;
     domt_bed_feed(&bed, fd, 'x', 9);
     bed.io.settings.send_timeout_ns = 20 * DOMT_BED_MS;
     domt_bed_settle(&bed);
