@@ -155,6 +155,7 @@ int domi_yaml_scalar_read(const domus_config_key *key, const char *text, uint64_
     case DOMUS_CONFIG_NAME:
     case DOMUS_CONFIG_ADDRESS:
     case DOMUS_CONFIG_TEXT:
+    case DOMUS_CONFIG_NETWORKS:
         *ret_number = 0;
         return 0;
     default:

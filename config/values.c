@@ -30,7 +30,7 @@ static void bind_texts(struct domi_yaml_values *values)
     for (size_t i = 0; i < values->config.listener_count; i++) {
         const domus_config_key *key;
         for (size_t k = 0; (key = domus_config_listener_key_get(k)) != NULL; k++) {
-            const char *text = values->texts[i][k];
+            const char *text = k < DOMI_YAML_TEXTS_MAX ? values->texts[i][k] : NULL;
             if (is_text(key))
                 memcpy((char *)&values->listeners[i] + key->offset, &text, sizeof text);
         }
@@ -45,7 +45,7 @@ int domi_yaml_values_init(struct domi_yaml_values *values, const domus_section *
         if (is_text(key) && key->maximum >= DOMI_YAML_CPUS_SIZE)
             return -E2BIG;
     for (size_t i = 0; (key = domus_config_listener_key_get(i)) != NULL; i++)
-        if (is_text(key) && key->maximum >= DOMI_YAML_TEXT_SIZE)
+        if (is_text(key) && (i >= DOMI_YAML_TEXTS_MAX || key->maximum >= DOMI_YAML_TEXT_SIZE))
             return -E2BIG;
 
     memset(values, 0, sizeof *values);
@@ -166,12 +166,14 @@ static void add_listener(const struct apply *apply, const struct domi_yaml_place
     values->listeners[index] = (domus_listener_config){0};
     for (size_t k = 0; (key = domus_config_listener_key_get(k)) != NULL; k++) {
         values->listener_origins[index][k] = at;
-        values->texts[index][k][0] = '\0';
         if (key->inherits)
             continue;
+        if (is_text(key))
+            values->texts[index][k][0] = '\0';
         if (!is_text(key))
             domus_config_key_put(key, &values->listeners[index], key->preset, NULL, NULL, 0);
-        else if (!apply->tree->cut && domi_yaml_tree_find(apply->tree, number, key->path) == 0) {
+        else if (key->preset_text == NULL && !apply->tree->cut &&
+                 domi_yaml_tree_find(apply->tree, number, key->path) == 0) {
             snprintf(message, sizeof message, "%s is missing", key->path);
             add_issue(apply, number, message);
         }

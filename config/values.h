@@ -15,7 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOMI_YAML_TEXT_SIZE 64   /* bytes of a listener's name or address, its NUL included */
+#define DOMI_YAML_TEXT_SIZE 512 /* bytes of a text of a listener, its NUL included */
+#define DOMI_YAML_TEXTS_MAX                                                                        \
+    4 /* only the first rows of the table of a listener's keys are texts                           \
+       */
 #define DOMI_YAML_CPUS_SIZE 1024 /* bytes of a list of CPUs */
 
 struct domi_yaml_values {
@@ -24,7 +27,7 @@ struct domi_yaml_values {
     domus_listener_config listeners[DOMUS_LISTENERS_MAX];
     char cpus[DOMI_YAML_CPUS_SIZE]; /* the text of system.cpus */
     /* the texts of each listener */
-    char texts[DOMUS_LISTENERS_MAX][DOMI_YAML_LISTENER_KEYS_MAX][DOMI_YAML_TEXT_SIZE];
+    char texts[DOMUS_LISTENERS_MAX][DOMI_YAML_TEXTS_MAX][DOMI_YAML_TEXT_SIZE];
     /* where the value of each row of the table of keys, and of each listener, stands */
     struct domi_yaml_origin value_origins[DOMI_YAML_KEYS_MAX];
     /* where the value of each key of a listener stands */

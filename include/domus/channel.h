@@ -196,9 +196,12 @@ DOMUS_API int domus_channel_message_done(domus_stack *stack, domus_channel *chan
  * Returns 0; -EPERM. */
 DOMUS_API int domus_channel_reset(domus_stack *stack, domus_channel *channel, int error);
 
-/* The endpoints of the connection. Each call asks the kernel. Returns 0; -ENOTCONN when the kernel
- * does not tell any more, as in on_close. */
+/* The endpoints of the connection. domus_channel_peer() tells the client, also if it comes by a
+ * proxy that has named it (domus/listen.h); domus_channel_direct_peer() tells who is connected,
+ * which is the proxy then. Each call asks the kernel, but for a client that was named. Returns 0;
+ * -ENOTCONN when the kernel does not tell any more, as in on_close. */
 DOMUS_API int domus_channel_peer(const domus_channel *channel, domus_endpoint *ret_peer);
+DOMUS_API int domus_channel_direct_peer(const domus_channel *channel, domus_endpoint *ret_peer);
 DOMUS_API int domus_channel_local(const domus_channel *channel, domus_endpoint *ret_local);
 
 /* A pointer that the actor may store with the channel. It is NULL at first; the library does not

@@ -44,6 +44,9 @@ typedef struct domus_listener_config {
      * at net.core.somaxconn. */
     uint32_t backlog;
     domus_channel_options channel; /* what differs from the section `channel` for its connections */
+    /* Networks from which proxies connect and send headers of the PROXY protocol (domus/listen.h),
+     * such as "10.0.0.0/8, ::1"; at most 32; NULL or "" (the default): clients connect. */
+    const char *proxy_from;
 } domus_listener_config;
 
 #define DOMUS_LISTENERS_MAX 64
@@ -296,6 +299,7 @@ typedef enum domus_config_kind {
     DOMUS_CONFIG_NAME,     /* text: letters, digits, '-' and '_' */
     DOMUS_CONFIG_ADDRESS,  /* text: "127.0.0.1:7000", "[::1]:7000"; numbers only, never looked up */
     DOMUS_CONFIG_TEXT,     /* any text; only in a program's own section (domus/section.h) */
+    DOMUS_CONFIG_NETWORKS, /* text: "10.0.0.0/8, ::1, unix"; only of a listener */
 } domus_config_kind;
 
 /* One key of the configuration. This row is the only place that holds the key's default and range.

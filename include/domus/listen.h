@@ -20,7 +20,23 @@ typedef struct domus_listen_options {
     /* what differs for its connections from the section `channel` of the configuration; NULL:
      * nothing. Copied by the call. */
     const domus_channel_options *channel;
+    /* Networks from which proxies connect, such as "10.0.0.0/8, ::1, unix" (at most 32; "unix": any
+     * Unix socket); NULL or "": clients connect. See below. Read by the call. */
+    const char *proxy_from;
 } domus_listen_options;
+
+/* The PROXY protocol. A proxy in front of a service hides the clients: without this all of them
+ * have the proxy's address, so limits for each address mean nothing. With `proxy_from` (in YAML
+ * `listeners[].proxyProtocol.from`) each connection has to come from one of these networks, and has
+ * to begin with a header of version 1 or 2, as HAProxy and others send it with `send-proxy`. The
+ * address in the header is the peer that domus_channel_peer() tells, and the one that
+ * channel.maxPerAddress counts. A header without an address (LOCAL, UNKNOWN) leaves the
+ * connection's own one. on_open is called when the header is done.
+ *
+ * Any other connection is reset and counted (proxies_refused in domus/profile.h): one from
+ * elsewhere at once, unread, so nobody else can claim an address; one without a valid header when
+ * that is seen. A header has to come within channel.firstByteTimeout (10 s if that is 0), has at
+ * most 4,096 bytes, and its TLVs are checked, CRC-32C included, and not told. */
 
 /* Listen at `at`: an IPv4 or IPv6 endpoint (port 0: the kernel chooses one), or a Unix socket with
  * a path or an abstract name. The running actor, a channels actor, gets the connections, which are
@@ -34,10 +50,11 @@ typedef struct domus_listen_options {
  * 0), `ret_listener` and `ret_at` (the endpoint with the port that was chosen) may be NULL.
  *
  * Returns 0; -EINVAL if the actor is no channels actor, if the `channel` of its behaviour is none
- * for channels, if `at` names nothing, or if an option is wrong (domus_channel_options_check()
- * tells which); -EMFILE when the thread has 64 listeners; -ESHUTDOWN when the actor or the system
- * stops; -EOPNOTSUPP in a test kit without a network; -ENOMEM; the error of socket(2), bind(2) or
- * listen(2). Thread-safety: from a handler, with its stack. */
+ * for channels, if `at` names nothing, if `proxy_from` is no list of networks, or if an option is
+ * wrong (domus_channel_options_check() tells which); -EMFILE when the thread has 64 listeners;
+ * -ESHUTDOWN when the actor or the system stops; -EOPNOTSUPP in a test kit without a network;
+ * -ENOMEM; the error of socket(2), bind(2) or listen(2). Thread-safety: from a handler, with its
+ * stack. */
 DOMUS_API int domus_listen(domus_stack *stack, const domus_endpoint *at,
                            const domus_listen_options *options, domus_address *ret_listener,
                            domus_endpoint *ret_at);

@@ -129,6 +129,9 @@ typedef struct domus_profile {
     uint64_t datagrams_unsent;
     uint64_t channels_aged; /* channels closed at channel.maxAge */
     uint64_t channels_slow; /* channels closed at channel.minRate */
+    /* connections reset at a listener for proxies: they came from elsewhere, or had no valid header
+     */
+    uint64_t proxies_refused;
 } domus_profile;
 
 /* Read the counters of one thread. `thread` is 0..threads-1. Returns 0; -EINVAL for any other

@@ -13,6 +13,7 @@
 #define DOMI_IO_ACCEPTORS_ACCEPTOR_H
 
 #include "io/resources/io.h"
+#include "io/resources/networks.h"
 #include "io/resources/peers.h"
 #include "io/resources/shortage.h"
 
@@ -38,6 +39,7 @@ struct domi_acceptor {
     /* its maker's pointer to the acceptor, cleared at the mount; NULL: none */
     domi_acceptor **held;
     domi_channel_settings *settings; /* of its channels; the acceptor is one of the users */
+    domi_networks proxies;           /* from where proxies connect; empty: clients connect */
     int fd;                          /* the listening socket; -1: it is closed */
     uint32_t slot;                   /* the acceptor's index in io->acceptors */
     bool armed;                      /* an accept is in flight */

@@ -7,6 +7,7 @@
 #include "house/message/pool.h"
 #include "io/acceptors/backlog.h"
 #include "io/channels/table.h"
+#include "io/resources/socket.h"
 
 #include <errno.h>
 #include <string.h>
@@ -119,6 +120,19 @@ static int hand_to(domi_acceptor *acceptor, const domi_acceptor_target *target,
         domi_pool_free(manager, &envelope->node);
     }
     return result;
+}
+
+bool domi_acceptor_is_from_elsewhere(domi_acceptor *acceptor, domi_connection *arrival)
+{
+    struct sockaddr_storage address;
+
+    if (acceptor->proxies.count == 0)
+        return false;
+    domi_socket_name_peer(acceptor->io, arrival->fd, &address);
+    arrival->is_proxied = domi_networks_have(&acceptor->proxies, &address);
+    if (!arrival->is_proxied)
+        domi_counter_add(&acceptor->io->counters.proxies_refused, 1);
+    return !arrival->is_proxied;
 }
 
 void domi_arrival_drop(domi_acceptor *acceptor, const domi_connection *arrival)

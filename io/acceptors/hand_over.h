@@ -20,6 +20,10 @@ bool domi_acceptor_is_at_max(const domi_acceptor *acceptor);
 /* The same, or memory is short: no connection is handed over now. */
 bool domi_acceptor_is_full(const domi_acceptor *acceptor);
 
+/* If proxies use the listener: true if the connection does not come from one of their networks, and
+ * this was counted; otherwise the connection is noted as one of a proxy. */
+bool domi_acceptor_is_from_elsewhere(domi_acceptor *acceptor, domi_connection *arrival);
+
 /* Turn a connection away. */
 void domi_arrival_drop(domi_acceptor *acceptor, const domi_connection *arrival);
 

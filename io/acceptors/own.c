@@ -50,8 +50,11 @@ static int open_listener(domi_manager *manager, domi_house *house, const domus_e
         return -ENOMEM;
     acceptor->target_count = 1;
     acceptor->targets[0] = (domi_acceptor_target){domi_house_address(house), io};
-    int result =
-        domi_settings_make(io->config, &io->settings, options->channel, &acceptor->settings);
+    int result = domi_networks_parse(options->proxy_from != NULL ? options->proxy_from : "",
+                                     &acceptor->proxies, NULL, 0);
+    if (result == 0)
+        result =
+            domi_settings_make(io->config, &io->settings, options->channel, &acceptor->settings);
     if (result == 0)
         result = domi_acceptor_open(io, at, backlog, options->shares_port, ret_at);
     if (result >= 0) {

@@ -14,14 +14,15 @@
 
 #include <errno.h>
 
-/* Count a connection on its address. Returns 0; -EDQUOT or -ENOMEM when it may not stay. */
+/* Count a connection on its address. That of a proxy is counted later, on the address of its
+ * client. Returns 0; -EDQUOT or -ENOMEM when it may not stay. */
 static int count_peer(domi_acceptor *acceptor, domi_connection *arrival)
 {
     domi_peers *peers = acceptor->io->peers;
     struct sockaddr_storage address;
     domi_peer_key key;
 
-    if (peers == NULL || !domi_peers_are_bounded(peers))
+    if (arrival->is_proxied || peers == NULL || !domi_peers_are_bounded(peers))
         return 0;
     domi_socket_name_peer(acceptor->io, arrival->fd, &address);
     domi_peer_key_of(&address, &key);
@@ -41,8 +42,9 @@ static void take_arrival(domi_acceptor *acceptor, int fd)
         return;
     }
     domi_acceptor_end_backoff(acceptor);
-    int result = count_peer(acceptor, &arrival);
-    if (result == -EDQUOT)
+    bool is_foreign = domi_acceptor_is_from_elsewhere(acceptor, &arrival);
+    int result = is_foreign ? -EPERM : count_peer(acceptor, &arrival);
+    if (result == -EDQUOT || is_foreign)
         domi_socket_reset(acceptor->io, fd);
     else if (result != 0)
         domi_connection_turn_away(acceptor->io, fd);

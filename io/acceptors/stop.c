@@ -25,9 +25,11 @@ void domi_io_count_listener(domi_io *io, uint64_t by)
 
 void domi_acceptor_take_last(domi_acceptor *acceptor, int fd)
 {
-    const domi_connection arrival = {.fd = fd};
+    domi_connection arrival = {.fd = fd};
 
-    if (acceptor->serves_rest)
+    if (domi_acceptor_is_from_elsewhere(acceptor, &arrival))
+        domi_socket_reset(acceptor->io, fd);
+    else if (acceptor->serves_rest)
         domi_arrival_hand_over(acceptor, &arrival);
     else
         domi_arrival_drop(acceptor, &arrival);

@@ -8,6 +8,7 @@
 #define DOMI_IO_CHANNELS_CHANNEL_H
 
 #include "io/resources/buffer.h"
+#include "io/resources/proxy_header.h"
 #include "io/resources/settings.h"
 
 typedef enum domi_channel_state {
@@ -54,6 +55,8 @@ struct domus_channel {
     void *data;                      /* the pointer that the user's functions are called with */
     domi_peer *peer;           /* the address on which the connection is counted; NULL: none */
     domi_datagrams *datagrams; /* of a channel of datagrams (io/datagrams/); NULL: a stream */
+    domi_proxy_header *proxy;  /* the header of a proxy that is awaited; NULL: none is (proxy.h) */
+    domus_endpoint *client;    /* the client that a proxy has named; NULL: none */
     int fd;                    /* the connected socket; -1: it is closed */
     uint32_t slot;             /* the channel's index in io->slots */
     uint32_t slot_generation;  /* of `slot` when the channel was made (DOMI_OP_GENERATION_MASK) */

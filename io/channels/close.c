@@ -38,9 +38,9 @@ static bool is_answered(const domus_channel *channel)
 
 void domi_channel_drain_step(domus_channel *channel)
 {
-    if (!channel->drain || channel->state != DOMI_CHANNEL_OPEN || !channel->opened ||
-        channel->inbound.head != NULL || (channel->drain_bytes != 0 && !channel->ended) ||
-        !is_answered(channel))
+    if (!channel->drain || channel->state != DOMI_CHANNEL_OPEN ||
+        (!channel->opened && channel->proxy == NULL) || channel->inbound.head != NULL ||
+        (channel->drain_bytes != 0 && !channel->ended) || !is_answered(channel))
         return;
     if (channel->aged && !channel->io->draining)
         domi_counter_add(&channel->io->counters.channels_aged, 1);

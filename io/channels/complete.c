@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "io/channels/crowd.h"
 #include "io/channels/flush.h"
+#include "io/channels/proxy.h"
 #include "io/channels/ready.h"
 #include "io/channels/receive.h"
 #include "io/channels/send.h"
@@ -55,15 +56,20 @@ static void take_bytes(domus_channel *channel, const domi_completion *completion
     uint32_t size = (uint32_t)completion->result;
 
     buffer->size = size;
-    channel->silent_ns = 0;
-    if (channel->state == DOMI_CHANNEL_OPEN) /* discarded bytes do not keep a channel alive */
-        channel->active_ns = io->manager->now_ns;
     channel->drain_bytes -= size < channel->drain_bytes ? size : channel->drain_bytes;
     if (channel->state != DOMI_CHANNEL_OPEN) {
+        channel->silent_ns = 0;
         domi_counter_add(&io->counters.discarded_bytes, size);
         domi_buffer_recycle(io, buffer); /* after a close bytes are read and thrown away */
-        return;
+        return;                          /* they do not keep the channel alive */
     }
+    channel->active_ns = io->manager->now_ns;
+    if (DOMI_UNLIKELY(channel->proxy != NULL)) {
+        if (!domi_channel_take_header(channel, buffer))
+            return;
+        size = buffer->size;
+    }
+    channel->silent_ns = 0;
     domi_counter_add(&io->counters.received_bytes, size);
     channel->received_bytes += size;
     domi_channel_keep_piece(channel, buffer);
@@ -79,7 +85,10 @@ static void receive_failed(domus_channel *channel, int result)
     switch (result) {
     case 0:
         channel->ended = true;
-        if (channel->state == DOMI_CHANNEL_OPEN)
+        if (channel->state == DOMI_CHANNEL_OPEN && channel->proxy != NULL)
+            domi_channel_end(channel, 0,
+                             false); /* a proxy that only looks whether this side lives */
+        else if (channel->state == DOMI_CHANNEL_OPEN)
             domi_channel_make_ready(channel);
         break;
     case -ENOBUFS:

@@ -28,7 +28,8 @@ static bool wants_receive(const domus_channel *channel)
 
 void domi_channel_arm_receive(domus_channel *channel)
 {
-    bool is_opened = channel->opened || channel->state != DOMI_CHANNEL_OPEN;
+    bool is_opened =
+        channel->opened || channel->proxy != NULL || channel->state != DOMI_CHANNEL_OPEN;
 
     if (channel->receiving || !is_opened || !wants_receive(channel))
         return;

@@ -8,7 +8,9 @@
 #include "house/family/life.h"
 #include "house/message/stop.h"
 #include "io/channels/close.h"
+#include "io/channels/proxy.h"
 #include "io/channels/ready.h"
+#include "io/channels/state.h"
 #include "io/channels/timeouts.h"
 
 #include <errno.h>
@@ -69,7 +71,8 @@ static int take_place(domi_io *io, domus_channel **ret_channel, uint32_t *ret_sl
 /* Fill a channel whose actor is `house`, and let it begin. A peer that this side has connected to
  * may wait for the first byte of this side, so only settings of its own can bound that wait. */
 static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house, uint32_t slot,
-                          const domi_connection *connection, bool outbound)
+                          const domi_connection *connection, bool outbound,
+                          domi_proxy_header *proxy)
 {
     *channel = (domus_channel){
         .io = io,
@@ -77,6 +80,7 @@ static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house
         .settings =
             domi_settings_use(connection->settings != NULL ? connection->settings : &io->settings),
         .peer = connection->peer,
+        .proxy = proxy,
         .fd = connection->fd,
         .slot = slot,
         .slot_generation = io->slots[slot].generation & DOMI_OP_GENERATION_MASK,
@@ -93,7 +97,24 @@ static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house
     domi_channel_arm_timeouts(channel);
     if (io->draining)
         domi_channel_drain(channel);
-    domi_channel_make_ready(channel);
+    if (proxy == NULL)
+        domi_channel_make_ready(channel);
+    else
+        domi_channel_settle(channel); /* it receives the header first */
+}
+
+/* Make the place for the header of a proxy, if the connection is to have one. Returns 0; -ENOMEM.
+ */
+static int make_header(const domi_connection *connection, domi_proxy_header **ret_proxy)
+{
+    *ret_proxy = NULL;
+    if (!connection->is_proxied)
+        return 0;
+    *ret_proxy = domi_memory_new(sizeof **ret_proxy);
+    if (*ret_proxy == NULL)
+        return -ENOMEM;
+    domi_proxy_header_init(*ret_proxy);
+    return 0;
 }
 
 int domi_channel_adopt(domi_io *io, domi_house *owner, const domi_connection *connection)
@@ -106,24 +127,32 @@ int domi_channel_adopt(domi_io *io, domi_house *owner, const domi_connection *co
 int domi_channel_make(domi_io *io, domi_house *owner, const domus_behaviour *behaviour,
                       const domi_connection *connection, domus_channel **ret_channel)
 {
+    domi_proxy_header *proxy;
     domus_channel *channel;
     domi_house *house;
     uint32_t slot;
 
     if (io->failed != 0)
         return io->failed;
-    int error = take_place(io, &channel, &slot);
+    int error = make_header(connection, &proxy);
     if (error != 0)
         return error;
+    error = take_place(io, &channel, &slot);
+    if (error != 0)
+        goto fail_place;
     error = domi_house_spawn_channel(io->manager, owner, behaviour, &house);
-    if (error != 0) {
-        slot_put(io, slot);
-        domi_slab_put(&io->channel_slab, channel);
-        return error;
-    }
-    begin_channel(channel, io, house, slot, connection, false);
+    if (error != 0)
+        goto fail_house;
+    begin_channel(channel, io, house, slot, connection, false, proxy);
     *ret_channel = channel;
     return 0;
+
+fail_house:
+    slot_put(io, slot);
+    domi_slab_put(&io->channel_slab, channel);
+fail_place:
+    domi_memory_free(proxy);
+    return error;
 }
 
 int domi_channel_connected(domi_io *io, domi_house *house, const domus_behaviour *behaviour,
@@ -141,7 +170,7 @@ int domi_channel_connected(domi_io *io, domi_house *house, const domus_behaviour
     /* Relaxed: the numbers only serve to choose a thread, and to bound. */
     atomic_fetch_add_explicit(&io->connections, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&io->outbound, 1, memory_order_relaxed);
-    begin_channel(channel, io, house, slot, connection, true);
+    begin_channel(channel, io, house, slot, connection, true, NULL);
     return 0;
 }
 
@@ -174,6 +203,7 @@ void domi_channel_free(domus_channel *channel)
      * the counts of what was cut. */
     atomic_fetch_sub_explicit(&io->connections, 1, memory_order_release);
     domi_peers_count_out(io->peers, channel->peer);
+    domi_channel_forget_proxy(channel);
     domi_settings_drop(channel->settings);
     domi_memory_free(channel->datagrams);
     domi_slab_put(&io->channel_slab, channel);

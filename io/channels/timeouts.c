@@ -14,6 +14,9 @@
 #include <errno.h>
 #include <sys/ioctl.h>
 
+#define PROXY_TIMEOUT_NS                                                                           \
+    UINT64_C(10000000000)                /* for a header, if channel.firstByteTimeout is 0         \
+                                          */
 #define AGED_LOOK_NS UINT64_C(100000000) /* time between looks at a channel that is too old */
 
 /* Returns the earlier of `next_ns` and `since_ns + timeout_ns`. A time-out of 0 is never due. */
@@ -39,6 +42,15 @@ static uint64_t next_age_look_ns(const domus_channel *channel)
                          : domi_channel_age_due(channel);
 }
 
+/* Returns how long the peer has for its first byte, or a proxy for its whole header; 0: no bound.
+ */
+static uint64_t first_byte_timeout_ns(const domus_channel *channel)
+{
+    uint64_t timeout_ns = channel->settings->first_byte_timeout_ns;
+
+    return timeout_ns == 0 && channel->proxy != NULL ? PROXY_TIMEOUT_NS : timeout_ns;
+}
+
 /* Returns when the first time-out of the channel is due; UINT64_MAX when none is set. */
 static uint64_t next_timeout_ns(const domus_channel *channel)
 {
@@ -48,7 +60,7 @@ static uint64_t next_timeout_ns(const domus_channel *channel)
     if (channel->state <= DOMI_CHANNEL_FLUSHING)
         next_ns = earlier_of(next_ns, channel->active_ns, settings->idle_timeout_ns);
     if (is_silent(channel))
-        next_ns = earlier_of(next_ns, channel->silent_ns, settings->first_byte_timeout_ns);
+        next_ns = earlier_of(next_ns, channel->silent_ns, first_byte_timeout_ns(channel));
     if (channel->sending)
         next_ns = earlier_of(next_ns, channel->send_ns, settings->send_timeout_ns);
     if (domi_channel_has_rate(channel))
@@ -139,8 +151,8 @@ void domi_channel_handle_timer(domus_channel *channel)
         domi_channel_arm_timeouts(channel);
         return;
     }
-    if (is_silent(channel) && earlier_of(UINT64_MAX, channel->silent_ns,
-                                         channel->settings->first_byte_timeout_ns) <= now_ns)
+    if (is_silent(channel) &&
+        earlier_of(UINT64_MAX, channel->silent_ns, first_byte_timeout_ns(channel)) <= now_ns)
         domi_counter_add(&channel->io->counters.channels_silent, 1);
     domi_channel_count_cut(channel, 0);
     domi_channel_end(channel, -ETIMEDOUT, channel->sending);

@@ -138,6 +138,14 @@ domus_address domus_channel_address(const domus_channel *channel)
 
 int domus_channel_peer(const domus_channel *channel, domus_endpoint *ret_peer)
 {
+    if (channel->client == NULL)
+        return domus_channel_direct_peer(channel, ret_peer);
+    *ret_peer = *channel->client;
+    return 0;
+}
+
+int domus_channel_direct_peer(const domus_channel *channel, domus_endpoint *ret_peer)
+{
     return domi_endpoint_of(channel->io, channel->fd, true, ret_peer);
 }
 

@@ -68,6 +68,8 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
 {
     uint32_t used = 0;
 
+    if (channel->proxy != NULL && channel->state == DOMI_CHANNEL_OPEN)
+        return used; /* the actor hears of it when the header is done */
     if (!channel->opened && channel->state == DOMI_CHANNEL_OPEN) {
         domi_channel_call_open(manager, house, channel);
         used++;

@@ -90,6 +90,7 @@ typedef struct domi_io_counters {
     domi_counter datagrams_unsent;  /* queued, and not taken by the kernel */
     domi_counter channels_aged;     /* channels closed at channel.maxAge */
     domi_counter channels_slow;     /* channels closed at channel.minRate */
+    domi_counter proxies_refused;   /* connections reset at a listener that proxies use (proxy.h) */
 } domi_io_counters;
 
 struct domi_acceptor;
@@ -114,6 +115,7 @@ typedef struct domi_connection {
     int fd;                          /* the connected socket */
     domi_peer *peer;                 /* the address that it is counted on; NULL: none */
     domi_channel_settings *settings; /* for its channel; NULL: those of the thread */
+    bool is_proxied;                 /* a proxy sends a header before the client's bytes */
 } domi_connection;
 
 /* The place of a channel. Its generation outlives the channel and grows with each. */

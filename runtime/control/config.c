@@ -6,6 +6,7 @@
 #include <domus/config.h>
 
 #include "base/key.h"
+#include "io/resources/networks.h"
 #include "io/resources/settings.h"
 #include "runtime/control/config_keys.h"
 #include "runtime/os/cpus.h"
@@ -76,10 +77,11 @@ static bool address_is_valid(const char *text)
 static int check_text(const domus_config_key *key, const char *text, char *error, size_t size)
 {
     size_t length = text == NULL ? 0 : strlen(text);
+    domi_networks networks;
     const char *wanted;
     bool valid;
 
-    if (text == NULL || length < key->minimum) {
+    if (length < key->minimum || (text == NULL && key->preset_text == NULL)) {
         snprintf(error, size, "is missing or empty");
         return -EINVAL;
     }
@@ -90,6 +92,8 @@ static int check_text(const domus_config_key *key, const char *text, char *error
     }
     if (key->kind == DOMUS_CONFIG_TEXT)
         return 0;
+    if (key->kind == DOMUS_CONFIG_NETWORKS)
+        return domi_networks_parse(text != NULL ? text : "", &networks, error, size);
     if (key->kind == DOMUS_CONFIG_CPUS) {
         valid = cpus_are_valid(text);
         wanted = "auto, none or a list such as 0-3,8";

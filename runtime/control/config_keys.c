@@ -2,6 +2,7 @@
  * config_keys.h says who reads them. */
 #include "runtime/control/config_keys.h"
 
+#include "io/resources/networks.h"
 #include "io/resources/settings.h"
 
 #include <assert.h>
@@ -134,6 +135,9 @@ const domus_config_key domi_config_listener_keys[] = {
     {TEXT("address", ADDRESS, domus_listener_config, address, DOMI_ADDRESS_BYTES_MAX, NULL)},
     {.path = "backlog", .kind = DOMUS_CONFIG_COUNT, FIELD(domus_listener_config, backlog),
         .minimum = 1, .maximum = 65535, .preset = 4096},
+    {.path = "proxyProtocol.from", .kind = DOMUS_CONFIG_NETWORKS,
+        FIELD(domus_listener_config, proxy_from), .minimum = 0,
+        .maximum = DOMI_NETWORKS_TEXT_BYTES, .preset_text = ""},
     DOMI_CHANNEL_KEYS(LISTENER_ROW)
 };
 

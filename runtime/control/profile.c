@@ -166,6 +166,7 @@ static void read_io_counters(const domi_io_counters *from, domus_profile *profil
     profile->datagrams_unsent = domi_counter_read(&from->datagrams_unsent);
     profile->channels_aged = domi_counter_read(&from->channels_aged);
     profile->channels_slow = domi_counter_read(&from->channels_slow);
+    profile->proxies_refused = domi_counter_read(&from->proxies_refused);
 }
 
 static void read_cut(const domi_io *io, domus_profile *profile)
@@ -298,6 +299,7 @@ static const struct {
     {"accepted", offsetof(domus_profile, accepted)},
     {"accept pauses", offsetof(domus_profile, accept_pauses)},
     {"refused by address", offsetof(domus_profile, refused_by_address)},
+    {"refused as no proxy", offsetof(domus_profile, proxies_refused)},
     {"spells of that", offsetof(domus_profile, address_spells)},
     {"spells at most places", offsetof(domus_profile, full_spells)},
     {"spells no descriptor", offsetof(domus_profile, accept_spells)},

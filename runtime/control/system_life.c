@@ -36,6 +36,7 @@ static void config_free(domus_system *system)
     for (size_t i = 0; i < system->config.listener_count; i++) {
         domi_memory_free((void *)(uintptr_t)system->listeners[i].name);
         domi_memory_free((void *)(uintptr_t)system->listeners[i].address);
+        domi_memory_free((void *)(uintptr_t)system->listeners[i].proxy_from);
     }
     domi_memory_free((void *)(uintptr_t)system->config.system.cpus);
 }
@@ -53,7 +54,10 @@ static int config_copy(domus_system *system, const domus_config *config)
         domi_settings_resolve(config, &config->listeners[i].channel, &system->listener_settings[i]);
         system->listeners[i].name = copy_string(config->listeners[i].name);
         system->listeners[i].address = copy_string(config->listeners[i].address);
-        whole = whole && system->listeners[i].name != NULL && system->listeners[i].address != NULL;
+        const char *proxy_from = config->listeners[i].proxy_from;
+        system->listeners[i].proxy_from = copy_string(proxy_from != NULL ? proxy_from : "");
+        whole = whole && system->listeners[i].name != NULL &&
+                system->listeners[i].address != NULL && system->listeners[i].proxy_from != NULL;
     }
     if (!whole)
         config_free(system);

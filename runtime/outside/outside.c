@@ -284,6 +284,8 @@ int domus_serve(domus_system *system, const char *name, const domus_behaviour *b
     acceptor->target_count = system->count;
     acceptor->name = listener->name;
     acceptor->settings = &system->listener_settings[index];
+    result = domi_networks_parse(listener->proxy_from, &acceptor->proxies, NULL, 0);
+    DOMI_CHECK(result == 0); /* the configuration was checked */
     acceptor->targets[0].io = &system->threads[0].io;
     acceptor->fd = domi_acceptor_listen(acceptor->targets[0].io, listener->address,
                                         listener->backlog, ret_port);

@@ -254,6 +254,7 @@ START_TEST(every_key_of_a_listener_has_a_reader)
     ck_assert(is_read("name"));
     ck_assert(is_read("address"));
     ck_assert(is_read("backlog"));
+    ck_assert(is_read("proxy_from"));
 }
 END_TEST
 

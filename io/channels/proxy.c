@@ -1,0 +1,95 @@
+/* This file gives received pieces to the parser of headers, and lets the channel begin when the
+ * header is done. */
+#include "io/channels/proxy.h"
+
+#include "base/memory.h"
+#include "io/channels/ready.h"
+#include "io/channels/state.h"
+#include "io/resources/endpoint.h"
+#include "io/resources/socket.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Count the connection on the address of its client. Returns 0; -EDQUOT; -ENOMEM. */
+static int count_client(domus_channel *channel)
+{
+    const domi_io *io = channel->io;
+    struct sockaddr_storage address;
+    domi_peer_key key;
+
+    if (io->peers == NULL || !domi_peers_are_bounded(io->peers))
+        return 0;
+    if (channel->client == NULL || domi_endpoint_to_socket(channel->client, &address) < 0)
+        domi_socket_name_peer(io, channel->fd, &address);
+    domi_peer_key_of(&address, &key);
+    return domi_peers_count_in(io->peers, &key, &channel->peer);
+}
+
+/* Keep the client that the header has named. Returns 0; -ENOMEM. */
+static int keep_client(domus_channel *channel)
+{
+    if (channel->proxy->client.family == 0)
+        return 0;
+    channel->client = domi_memory_new(sizeof *channel->client);
+    if (channel->client == NULL)
+        return -ENOMEM;
+    *channel->client = channel->proxy->client;
+    return 0;
+}
+
+/* Let the channel begin, as if it had been accepted now. Returns 0; a negative errno. */
+static int end_header(domus_channel *channel)
+{
+    int result = keep_client(channel);
+
+    if (result == 0)
+        result = count_client(channel);
+    if (result != 0)
+        return result;
+    domi_memory_free(channel->proxy);
+    channel->proxy = NULL;
+    channel->silent_ns = channel->io->manager->now_ns;
+    domi_channel_make_ready(channel);
+    return 0;
+}
+
+/* Reset the connection, and count why. */
+static void refuse(domus_channel *channel, int error)
+{
+    domi_io_counters *counters = &channel->io->counters;
+
+    if (error == -EDQUOT)
+        domi_counter_add(&counters->refused_by_address, 1);
+    else if (error == -EPROTO)
+        domi_counter_add(&counters->proxies_refused, 1);
+    domi_channel_end(channel, error, true);
+}
+
+bool domi_channel_take_header(domus_channel *channel, domus_buffer *buffer)
+{
+    size_t taken;
+    int result = domi_proxy_header_take(channel->proxy, buffer->data, buffer->size, &taken);
+
+    if (result > 0) {
+        int error = end_header(channel);
+        buffer->size -= (uint32_t)taken;
+        if (error == 0 && buffer->size != 0) {
+            memmove(buffer->data, buffer->data + taken, buffer->size);
+            return true;
+        }
+        result = error;
+    }
+    domi_buffer_recycle(channel->io, buffer);
+    if (result < 0)
+        refuse(channel, result);
+    return false;
+}
+
+void domi_channel_forget_proxy(domus_channel *channel)
+{
+    domi_memory_free(channel->proxy);
+    domi_memory_free(channel->client);
+    channel->proxy = NULL;
+    channel->client = NULL;
+}

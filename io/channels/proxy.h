@@ -1,0 +1,20 @@
+/* Channels that come by a proxy: the header that it sends first (PROXY protocol) is taken before
+ * the actor hears of the channel.
+ *
+ * Until the header is done the channel is OPEN and receives, but on_open is not called. Then the
+ * connection is counted on the address of the client, or on its own one if the header names none,
+ * and is reset if that address has all that it may have. A header has to be done within
+ * channel.firstByteTimeout (10 s if that is 0). Owner thread. */
+#ifndef DOMI_IO_CHANNELS_PROXY_H
+#define DOMI_IO_CHANNELS_PROXY_H
+
+#include "io/channels/channel.h"
+
+/* Take the bytes of a piece that belong to the header. Returns true if bytes of the client are left
+ * in the buffer; otherwise the buffer is given back, and the channel may have ended. */
+bool domi_channel_take_header(domus_channel *channel, domus_buffer *buffer);
+
+/* Free what the channel knows of a proxy. */
+void domi_channel_forget_proxy(domus_channel *channel);
+
+#endif

@@ -1,0 +1,34 @@
+/* A few networks by their addresses, such as "10.0.0.0/8, ::1, unix": those from which a listener
+ * takes the headers of proxies. Any thread. */
+#ifndef DOMI_IO_RESOURCES_NETWORKS_H
+#define DOMI_IO_RESOURCES_NETWORKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#define DOMI_NETWORKS_MAX        32u  /* networks in one list */
+#define DOMI_NETWORKS_TEXT_BYTES 511u /* bytes of the text of a list */
+
+/* One network. An IPv4 address is kept as the IPv6 address that it is mapped to. */
+typedef struct domi_network {
+    unsigned char address[16]; /* the bits behind the prefix are 0 */
+    uint8_t prefix;            /* bits of the address that count: 0..128 */
+    bool is_unix;              /* every Unix socket; there is no address */
+} domi_network;
+
+typedef struct domi_networks {
+    uint32_t count;
+    domi_network networks[DOMI_NETWORKS_MAX];
+} domi_networks;
+
+/* Read a list: addresses with or without a prefix ("10.0.0.0/8", "192.0.2.1", "fd00::/8") or the
+ * word "unix", divided by commas, with or without spaces. Bits behind a prefix have to be 0. An
+ * empty text is an empty list. Returns 0; -EINVAL, and then `error` says what is wrong. */
+int domi_networks_parse(const char *text, domi_networks *ret_networks, char *error, size_t size);
+
+/* True if the address lies in one of the networks. */
+bool domi_networks_have(const domi_networks *networks, const struct sockaddr_storage *address);
+
+#endif

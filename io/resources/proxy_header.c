@@ -1,0 +1,273 @@
+/* Version 1 is one line of text, version 2 a block of a known length: 12 bytes of signature, the
+ * version and the command, the family, the length of the rest, the addresses, and TLVs (a type of
+ * one byte, a length of two, and a value). The first byte tells the two apart. */
+#include "io/resources/proxy_header.h"
+
+#include "base/check.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define FIXED_SIZE      16u /* bytes of version 2 before the addresses */
+#define UNIX_NAME_BYTES 108u
+#define TLV_CRC32C      3u
+#define TLV_HEAD        3u /* bytes of a TLV before its value */
+#define WORDS_MAX       6  /* words of a line of version 1 that names addresses */
+
+static const char line_begin[] = "PROXY ";
+static const unsigned char signature[12] = {0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0d,
+                                            0x0a, 0x51, 0x55, 0x49, 0x54, 0x0a};
+
+void domi_proxy_header_init(domi_proxy_header *header)
+{
+    *header = (domi_proxy_header){.crc = UINT32_MAX};
+}
+
+/* --- version 1 -------------------------------------------------------------------------------- */
+
+/* Read a port: decimal, without leading zeros. Returns -1 if it is none. */
+static int port_of(const char *word)
+{
+    int port = 0;
+
+    if (word[0] == '\0' || (word[0] == '0' && word[1] != '\0'))
+        return -1;
+    for (; *word != '\0'; word++) {
+        if (*word < '0' || *word > '9')
+            return -1;
+        port = port * 10 + (*word - '0');
+        if (port > 65535)
+            return -1;
+    }
+    return port;
+}
+
+/* Cut a line into words at single spaces. Returns their number; -1 if there are more than
+ * WORDS_MAX. An empty word stands between two spaces, and is no valid address or port. */
+static int cut_line(char *line, char *words[WORDS_MAX])
+{
+    int count = 0;
+
+    for (char *word = line; word != NULL; count++) {
+        if (count == WORDS_MAX)
+            return -1;
+        words[count] = word;
+        word = strchr(word, ' ');
+        if (word != NULL)
+            *word++ = '\0';
+    }
+    return count;
+}
+
+/* Read the line, which has `length` bytes without its CR and LF. */
+static int read_line(domi_proxy_header *header, size_t length)
+{
+    char line[DOMI_PROXY_V1_MAX + 1];
+    char *words[WORDS_MAX];
+    unsigned char target[16];
+    domus_endpoint client = {0};
+
+    memcpy(line, header->bytes, length);
+    line[length] = '\0';
+    if (strncmp(line, "PROXY UNKNOWN", 13) == 0 && (line[13] == '\0' || line[13] == ' '))
+        return 1; /* whatever follows on the line is ignored */
+    if (strlen(line) != length || cut_line(line, words) != WORDS_MAX)
+        return -EPROTO;
+    if (strcmp(words[1], "TCP4") == 0)
+        client = (domus_endpoint){.family = AF_INET, .size = 4};
+    else if (strcmp(words[1], "TCP6") == 0)
+        client = (domus_endpoint){.family = AF_INET6, .size = 16};
+    else
+        return -EPROTO;
+    int port = port_of(words[4]);
+    if (inet_pton(client.family, words[2], client.bytes) != 1 ||
+        inet_pton(client.family, words[3], target) != 1 || port < 0 || port_of(words[5]) < 0)
+        return -EPROTO;
+    client.port = (uint16_t)port;
+    header->client = client;
+    return 1;
+}
+
+static int take_line_byte(domi_proxy_header *header, unsigned char byte)
+{
+    uint32_t at = header->taken;
+
+    if (at < sizeof line_begin - 1 && byte != (unsigned char)line_begin[at])
+        return -EPROTO;
+    if (at == DOMI_PROXY_V1_MAX)
+        return -EPROTO;
+    bool is_after_cr = at > 0 && header->bytes[at - 1] == '\r';
+    if (is_after_cr != (byte == '\n')) /* CR and LF stand together, at the end */
+        return -EPROTO;
+    header->bytes[at] = byte;
+    header->taken++;
+    return byte == '\n' ? read_line(header, at - 1) : 0;
+}
+
+/* --- version 2 -------------------------------------------------------------------------------- */
+
+static bool is_local(const domi_proxy_header *header)
+{
+    return (header->bytes[12] & 0xf) == 0;
+}
+
+/* Returns how many bytes the addresses of a family take, which is that of a header; -1 if there is
+ * no such family. */
+static int addresses_size(unsigned char family)
+{
+    switch (family) {
+    case 0x00:
+        return 0;
+    case 0x11:
+    case 0x12:
+        return 12;
+    case 0x21:
+    case 0x22:
+        return 36;
+    case 0x31:
+    case 0x32:
+        return 2 * UNIX_NAME_BYTES;
+    default:
+        return -1;
+    }
+}
+
+/* Look at the fixed part, whose last byte has come. A command LOCAL says that the proxy connects
+ * for itself: whatever else the header has is ignored then. */
+static int read_fixed(domi_proxy_header *header)
+{
+    const unsigned char *bytes = header->bytes;
+    uint32_t length = (uint32_t)bytes[14] << 8 | bytes[15];
+    int size = is_local(header) ? 0 : addresses_size(bytes[13]);
+
+    header->total = FIXED_SIZE + length;
+    if (header->total > DOMI_PROXY_V2_MAX || size < 0 || length < (uint32_t)size)
+        return -EPROTO;
+    header->tlvs = size != 0 ? FIXED_SIZE + (uint32_t)size : header->total;
+    header->tlv_begin = header->tlvs;
+    return 0;
+}
+
+/* Take the client from the addresses. Addresses of datagrams are ignored: this is a connection. */
+static void read_client(domi_proxy_header *header)
+{
+    const unsigned char *from = header->bytes + FIXED_SIZE;
+    domus_endpoint *client = &header->client;
+
+    switch (is_local(header) ? 0 : header->bytes[13]) {
+    case 0x11:
+        *client = (domus_endpoint){
+            .family = AF_INET, .size = 4, .port = (uint16_t)(from[8] << 8 | from[9])};
+        memcpy(client->bytes, from, 4);
+        break;
+    case 0x21:
+        *client = (domus_endpoint){
+            .family = AF_INET6, .size = 16, .port = (uint16_t)(from[32] << 8 | from[33])};
+        memcpy(client->bytes, from, 16);
+        break;
+    case 0x31: /* an abstract name has no end in the header, so it counts as none */
+        client->family = AF_UNIX;
+        client->size = (uint16_t)strnlen((const char *)from, UNIX_NAME_BYTES);
+        memcpy(client->bytes, from, client->size);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Returns the CRC-32C with one more byte. Headers are short and come once a connection, so a table
+ * would not pay. */
+static uint32_t crc_with(uint32_t crc, unsigned char byte)
+{
+    crc ^= byte;
+    for (int bit = 0; bit < 8; bit++)
+        crc = (crc >> 1) ^ (0x82f63b78u & (0u - (crc & 1)));
+    return crc;
+}
+
+/* Take a byte of the TLVs, at `at`. Returns the byte as the checksum sees it; -EPROTO if a TLV
+ * would end behind the header. */
+static int take_tlv_byte(domi_proxy_header *header, uint32_t at, unsigned char byte)
+{
+    uint32_t index = at - header->tlv_begin;
+    int seen = byte;
+
+    if (index < TLV_HEAD) {
+        header->tlv[index] = byte;
+        if (index == 0 && header->total - at < TLV_HEAD)
+            return -EPROTO;
+        if (index == TLV_HEAD - 1) {
+            header->tlv_end = at + 1 + ((uint32_t)header->tlv[1] << 8 | header->tlv[2]);
+            if (header->tlv_end > header->total)
+                return -EPROTO;
+            if (header->tlv[0] == TLV_CRC32C) {
+                if (header->has_crc || header->tlv_end != at + 1 + 4)
+                    return -EPROTO;
+                header->has_crc = true;
+            }
+        }
+    } else if (header->tlv[0] == TLV_CRC32C) {
+        header->crc_told = header->crc_told << 8 | byte;
+        seen = 0;
+    }
+    if (header->tlv_end == at + 1) { /* the next one begins behind it */
+        header->tlv_begin = at + 1;
+        header->tlv_end = 0;
+    }
+    return seen;
+}
+
+/* Check the fixed part byte by byte, so that something else is refused with its first bytes. */
+static bool may_stand_at(uint32_t at, unsigned char byte)
+{
+    if (at < sizeof signature)
+        return byte == signature[at];
+    return at != 12 || byte == 0x20 || byte == 0x21; /* version 2, LOCAL or PROXY */
+}
+
+static int take_block_byte(domi_proxy_header *header, unsigned char byte)
+{
+    uint32_t at = header->taken;
+    int seen = byte;
+
+    if (!may_stand_at(at, byte))
+        return -EPROTO;
+    if (at < DOMI_PROXY_KEPT)
+        header->bytes[at] = byte;
+    if (at >= FIXED_SIZE && at >= header->tlvs)
+        seen = take_tlv_byte(header, at, byte);
+    if (seen < 0)
+        return seen;
+    header->crc = crc_with(header->crc, (unsigned char)seen);
+    header->taken++;
+    if (header->taken == FIXED_SIZE && read_fixed(header) != 0)
+        return -EPROTO;
+    if (header->taken < FIXED_SIZE || header->taken < header->total)
+        return 0;
+    if (header->has_crc && header->crc_told != ~header->crc)
+        return -EPROTO;
+    read_client(header);
+    return 1;
+}
+
+/* --- both ------------------------------------------------------------------------------------- */
+
+int domi_proxy_header_take(domi_proxy_header *header, const void *bytes, size_t size,
+                           size_t *ret_taken)
+{
+    const unsigned char *from = bytes;
+    int result = 0;
+    size_t taken = 0;
+
+    while (taken < size && result == 0) {
+        bool is_line = (header->taken != 0 ? header->bytes[0] : from[0]) == line_begin[0];
+        result =
+            is_line ? take_line_byte(header, from[taken]) : take_block_byte(header, from[taken]);
+        taken++;
+    }
+    *ret_taken = taken;
+    return result;
+}

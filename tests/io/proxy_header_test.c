@@ -1,0 +1,306 @@
+/* Headers of the PROXY protocol: valid ones in every split, and everything else, which is refused:
+ * every truncation stays undone, and every flipped byte gives an error, another valid header or an
+ * undone one, but never bytes read beyond it. */
+#include "io/resources/proxy_header.h"
+
+#include "base/random.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define SIGNATURE "\r\n\r\n\0\r\nQUIT\n"
+
+typedef struct sample {
+    const char *bytes;
+    size_t size;
+    const char *client; /* as text; "unnamed": none */
+} sample;
+
+#define SAMPLE(text, who)                                                                          \
+    {                                                                                              \
+        .bytes = (text), .size = sizeof(text) - 1, .client = (who)                                 \
+    }
+
+#define V4     "\xc0\0\2\1\xc6\x33\x64\2\x30\x39\x01\xbb" /* 192.0.2.1:12345 to 198.51.100.2:443 */
+#define HALF6  "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0"
+#define V6     HALF6 "\1" HALF6 "\2\x30\x39\x01\xbb"
+#define ZERO27 "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+#define PATH   "/run/a\0\0" ZERO27 ZERO27 ZERO27 "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+
+static const sample valid[] = {
+    SAMPLE("PROXY TCP4 192.0.2.1 198.51.100.2 12345 443\r\n", "192.0.2.1:12345"),
+    SAMPLE("PROXY TCP4 255.255.255.255 255.255.255.255 65535 65535\r\n", "255.255.255.255:65535"),
+    SAMPLE("PROXY TCP4 0.0.0.0 0.0.0.0 0 0\r\n", "0.0.0.0:0"),
+    SAMPLE("PROXY TCP6 2001:db8::1 2001:db8::2 12345 443\r\n", "[2001:db8::1]:12345"),
+    SAMPLE("PROXY TCP6 ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff "
+           "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 65535 65535\r\n",
+           "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535"),
+    SAMPLE("PROXY UNKNOWN\r\n", "unnamed"),
+    SAMPLE("PROXY UNKNOWN ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff "
+           "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 65535 65535\r\n",
+           "unnamed"), /* 107 bytes */
+    SAMPLE("PROXY UNKNOWN \0 \x80\r\n", "unnamed"),
+    SAMPLE(SIGNATURE "\x20\0\0\0", "unnamed"),                /* LOCAL */
+    SAMPLE(SIGNATURE "\x20\x99\0\5abcde", "unnamed"),         /* whose rest is ignored */
+    SAMPLE(SIGNATURE "\x21\0\0\0", "unnamed"),                /* UNSPEC */
+    SAMPLE(SIGNATURE "\x21\x11\0\x0c" V4, "192.0.2.1:12345"), /* TCP over IPv4 */
+    SAMPLE(SIGNATURE "\x21\x12\0\x0c" V4, "unnamed"),         /* UDP is no connection */
+    SAMPLE(SIGNATURE "\x21\x21\0\x24" V6, "[2001:db8::1]:12345"),
+    SAMPLE(SIGNATURE "\x21\x31\0\xd8" PATH PATH, "unix:/run/a"),
+    SAMPLE(SIGNATURE "\x21\x11\0\x16" V4 "\4\0\0\x01\0\4h2h2", "192.0.2.1:12345"), /* TLVs */
+    SAMPLE(SIGNATURE "\x21\x11\0\x13" V4 "\3\0\4\x88\x4f\xe6\xd2", NULL), /* a CRC that is wrong */
+};
+
+#define VALID (sizeof valid / sizeof valid[0])
+
+/* Take `size` bytes with a cut at `cut`. Returns the last result; `ret_taken` gets all bytes. */
+static int take_in_two(const char *bytes, size_t size, size_t cut, domi_proxy_header *header,
+                       size_t *ret_taken)
+{
+    size_t taken;
+    /* copies of their exact sizes, so that the sanitizer sees a byte too many */
+    char *first = malloc(cut + 1), *second = malloc(size - cut + 1);
+
+    memcpy(first, bytes, cut);
+    memcpy(second, bytes + cut, size - cut);
+    domi_proxy_header_init(header);
+    int result = domi_proxy_header_take(header, first, cut, ret_taken);
+    if (result == 0) {
+        ck_assert_uint_eq(*ret_taken, cut);
+        result = domi_proxy_header_take(header, second, size - cut, &taken);
+        *ret_taken += taken;
+    }
+    free(first);
+    free(second);
+    return result;
+}
+
+static void holds_client(const domi_proxy_header *header, const char *expected)
+{
+    char text[DOMUS_ENDPOINT_TEXT_MAX];
+
+    (void)domus_endpoint_text(&header->client, text, sizeof text);
+    ck_assert_str_eq(text, expected);
+}
+
+START_TEST(valid_headers_are_taken_in_every_split)
+{
+    domi_proxy_header header;
+    size_t taken;
+
+    for (size_t i = 0; i < VALID; i++) {
+        if (valid[i].client == NULL)
+            continue;
+        char more[2048];
+        memcpy(more, valid[i].bytes, valid[i].size);
+        memcpy(more + valid[i].size, "rest", 4);
+        for (size_t cut = 0; cut <= valid[i].size; cut++) {
+            ck_assert_int_eq(take_in_two(more, valid[i].size + 4, cut, &header, &taken), 1);
+            ck_assert_uint_eq(taken, valid[i].size); /* what follows is the client's */
+            holds_client(&header, valid[i].client);
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_header_that_is_cut_off_is_not_done)
+{
+    domi_proxy_header header;
+    size_t taken;
+
+    for (size_t i = 0; i < VALID; i++) {
+        for (size_t size = 0; size < valid[i].size; size++) {
+            ck_assert_int_eq(take_in_two(valid[i].bytes, size, size / 2, &header, &taken), 0);
+            ck_assert_uint_eq(taken, size);
+        }
+    }
+}
+END_TEST
+
+/* Returns whether these bytes are a header, and holds what is promised in every case. */
+static bool is_header(const char *bytes, size_t size, size_t cut)
+{
+    domi_proxy_header header;
+    size_t taken = 0;
+    int result = take_in_two(bytes, size, cut, &header, &taken);
+
+    ck_assert(result == 0 || result == 1 || result == -EPROTO);
+    ck_assert_uint_le(taken, size);
+    ck_assert_uint_le(header.taken, DOMI_PROXY_V2_MAX);
+    if (result == 1)
+        ck_assert_uint_eq(taken, header.taken);
+    return result == 1;
+}
+
+/* Every byte of every header with every other value. */
+START_TEST(every_byte_is_changed)
+{
+    char bytes[1024];
+
+    for (size_t i = 0; i < VALID; i++) {
+        for (size_t at = 0; at < valid[i].size; at++) {
+            for (int value = 0; value < 256; value++) {
+                memcpy(bytes, valid[i].bytes, valid[i].size);
+                bytes[at] = (char)value;
+                bool is = is_header(bytes, valid[i].size, at);
+                bool is_begin = at < 5 || (valid[i].bytes[0] == '\r' && at < 12);
+                if (is_begin && bytes[at] != valid[i].bytes[at])
+                    ck_assert_msg(!is, "sample %zu, byte %zu, value %d", i, at, value);
+            }
+        }
+    }
+}
+END_TEST
+
+START_TEST(bytes_by_chance_behind_a_valid_begin)
+{
+    domi_random random;
+    char bytes[512];
+
+    domi_random_init(&random, 12);
+    for (int round = 0; round < 200000; round++) {
+        const sample *from = &valid[domi_random_below(&random, VALID)];
+        size_t keep = (size_t)domi_random_below(&random, from->size + 1);
+        for (size_t i = 0; i < sizeof bytes; i++)
+            bytes[i] = (char)domi_random_next(&random);
+        memcpy(bytes, from->bytes, keep);
+        (void)is_header(bytes, sizeof bytes, (size_t)domi_random_below(&random, sizeof bytes));
+    }
+}
+END_TEST
+
+static void is_refused(const char *bytes, size_t size)
+{
+    domi_proxy_header header;
+    size_t taken;
+
+    ck_assert_msg(take_in_two(bytes, size, 0, &header, &taken) == -EPROTO, "%s", bytes);
+    ck_assert_msg(take_in_two(bytes, size, size / 2, &header, &taken) == -EPROTO, "%s", bytes);
+}
+
+START_TEST(lines_that_are_nearly_right_are_refused)
+{
+    static const char *const lines[] = {
+        "GET / HTTP/1.1\r\n",
+        "PROXY\r\n",
+        "PROXY \r\n",
+        "PROXY  UNKNOWN\r\n",
+        "PROXY UNKNOWNX\r\n",
+        "PROXY UNKNOWN\n",
+        "PROXY UNKNOWN\r\r\n",
+        "PROXY UNKNOWN a\rb\r\n",
+        "proxy UNKNOWN\r\n",
+        "PROXY TCP4\r\n",
+        "PROXY TCP5 192.0.2.1 192.0.2.2 1 2\r\n",
+        "PROXY TCP4 192.0.2.1 192.0.2.2 1\r\n",
+        "PROXY TCP4 192.0.2.1 192.0.2.2 1 2 3\r\n",
+        "PROXY TCP4 192.0.2.1 192.0.2.2 1 2 \r\n",
+        "PROXY TCP4  192.0.2.1 192.0.2.2 1 2\r\n",
+        "PROXY TCP4 192.0.2.1 192.0.2.2 1 65536\r\n",
+        "PROXY TCP4 192.0.2.1 192.0.2.2 99999999999999999999 2\r\n",
+        "PROXY TCP4 192.0.2.1 192.0.2.2 01 2\r\n",
+        "PROXY TCP4 192.0.2.1 192.0.2.2 +1 2\r\n",
+        "PROXY TCP4 192.0.2.1 192.0.2.2 -1 2\r\n",
+        "PROXY TCP4 192.0.2.1 192.0.2 1 2\r\n",
+        "PROXY TCP4 192.0.2.256 192.0.2.2 1 2\r\n",
+        "PROXY TCP4 192.0.02.1 192.0.2.2 1 2\r\n",
+        "PROXY TCP4 ::1 ::2 1 2\r\n",
+        "PROXY TCP6 192.0.2.1 192.0.2.2 1 2\r\n",
+        "PROXY TCP6 ::1%1 ::2 1 2\r\n",
+        "PROXY TCP6 :::1 ::2 1 2\r\n",
+        "PROXY TCP4 localhost 192.0.2.2 1 2\r\n",
+    };
+    char longest[200];
+
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        is_refused(lines[i], strlen(lines[i]));
+    is_refused("PROXY TCP4 192.0.2.1\0 192.0.2.2 1 2\r\n", 37);
+    memset(longest, 'x', sizeof longest); /* 108 bytes, and a line without an end */
+    memcpy(longest, "PROXY UNKNOWN ", 14);
+    is_refused(longest, sizeof longest);
+    memcpy(longest + 106, "\r\n", 2);
+    is_refused(longest, 108);
+}
+END_TEST
+
+START_TEST(blocks_that_are_nearly_right_are_refused)
+{
+    is_refused(SIGNATURE "\x11\x11\0\x0c" V4, 28);            /* version 1 */
+    is_refused(SIGNATURE "\x31\x11\0\x0c" V4, 28);            /* version 3 */
+    is_refused(SIGNATURE "\x22\x11\0\x0c" V4, 28);            /* a command that nobody knows */
+    is_refused(SIGNATURE "\x21\x41\0\x0c" V4, 28);            /* a family that nobody knows */
+    is_refused(SIGNATURE "\x21\x13\0\x0c" V4, 28);            /* a protocol that nobody knows */
+    is_refused(SIGNATURE "\x21\x11\0\x0b" V4, 28);            /* shorter than its addresses */
+    is_refused(SIGNATURE "\x21\x21\0\x0c" V4, 28);            /* IPv6 in the room of IPv4 */
+    is_refused(SIGNATURE "\x21\x11\x10\0" V4, 28);            /* 4,112 bytes */
+    is_refused(SIGNATURE "\x20\0\xff\xff", 16);               /* the longest that can be told */
+    is_refused(SIGNATURE "\x21\x11\0\x0d" V4 "\4", 29);       /* a TLV without a length */
+    is_refused(SIGNATURE "\x21\x11\0\x0f" V4 "\4\0\1", 31);   /* a TLV without its value */
+    is_refused(SIGNATURE "\x21\x11\0\x11" V4 "\3\0\2xx", 33); /* a checksum of two bytes */
+}
+END_TEST
+
+START_TEST(a_header_may_be_as_long_as_its_bound)
+{
+    static char bytes[DOMI_PROXY_V2_MAX + 1];
+    domi_proxy_header header;
+    size_t taken;
+    const uint32_t length = DOMI_PROXY_V2_MAX - 16, value = length - 12 - 3;
+
+    memcpy(bytes, SIGNATURE "\x21\x11", 14);
+    bytes[14] = (char)(length >> 8);
+    bytes[15] = (char)length;
+    memcpy(bytes + 16, V4, 12);
+    bytes[28] = 4;
+    bytes[29] = (char)(value >> 8);
+    bytes[30] = (char)value;
+    ck_assert_int_eq(take_in_two(bytes, sizeof bytes, 300, &header, &taken), 1);
+    ck_assert_uint_eq(taken, DOMI_PROXY_V2_MAX);
+    holds_client(&header, "192.0.2.1:12345");
+}
+END_TEST
+
+/* The check value of CRC-32C is known: "123456789" has e3069283. So here it is counted by another
+ * program over the whole header, the four bytes as 0. */
+static uint32_t crc_of(const char *bytes, size_t size)
+{
+    uint32_t crc = UINT32_MAX;
+
+    for (size_t i = 0; i < size; i++) {
+        crc ^= (unsigned char)bytes[i];
+        for (int bit = 0; bit < 8; bit++)
+            crc = (crc & 1) != 0 ? (crc >> 1) ^ 0x82f63b78u : crc >> 1;
+    }
+    return ~crc;
+}
+
+START_TEST(a_checksum_is_checked)
+{
+    char bytes[] = SIGNATURE "\x21\x11\0\x17" V4 "\3\0\4\0\0\0\0\4\0\1x";
+    domi_proxy_header header;
+    size_t taken;
+
+    ck_assert_uint_eq(crc_of("123456789", 9), 0xe3069283u);
+    uint32_t crc = crc_of(bytes, sizeof bytes - 1);
+    for (int i = 0; i < 4; i++)
+        bytes[31 + i] = (char)(crc >> (24 - 8 * i));
+    ck_assert_int_eq(take_in_two(bytes, sizeof bytes - 1, 20, &header, &taken), 1);
+    holds_client(&header, "192.0.2.1:12345");
+    for (size_t at = 16; at < sizeof bytes - 1; at++) { /* a changed byte is noticed */
+        if (at == 28)                                   /* the type: then there is no checksum */
+            continue;
+        bytes[at] ^= 0x40;
+        ck_assert_int_ne(take_in_two(bytes, sizeof bytes - 1, 20, &header, &taken), 1);
+        bytes[at] ^= 0x40;
+    }
+}
+END_TEST
+
+DOMT_MAIN("proxy_header", 60, valid_headers_are_taken_in_every_split,
+          a_header_that_is_cut_off_is_not_done, every_byte_is_changed,
+          bytes_by_chance_behind_a_valid_begin, lines_that_are_nearly_right_are_refused,
+          blocks_that_are_nearly_right_are_refused, a_header_may_be_as_long_as_its_bound,
+          a_checksum_is_checked)

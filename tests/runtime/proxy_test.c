@@ -1,0 +1,378 @@
+/* Connections that come by proxies: the header names the client, limits for each address hold for
+ * the client, and nobody else can claim an address. */
+#include "tests/runtime/running.h"
+
+#include <domus/endpoint.h>
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MS UINT64_C(1000000)
+
+static _Atomic uint32_t opened;
+static _Atomic uint32_t closed;
+
+/* Greet the client with its endpoint and the one that is connected. */
+static int on_open(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+    domus_endpoint peer, direct;
+    domus_buffer *buffer;
+    char text[2 * DOMUS_ENDPOINT_TEXT_MAX];
+
+    (void)self;
+    atomic_fetch_add(&opened, 1);
+    ck_assert_int_eq(domus_channel_peer(event->channel, &peer), 0);
+    ck_assert_int_eq(domus_channel_direct_peer(event->channel, &direct), 0);
+    size_t size = domus_endpoint_text(&peer, text, sizeof text);
+    text[size++] = ' ';
+    if (direct.family != AF_UNIX)
+        direct.port = 1; /* the kernel chose it */
+    size += domus_endpoint_text(&direct, text + size, sizeof text - size);
+    text[size++] = '\n';
+    ck_assert_int_eq(domus_buffer_new(stack, size, &buffer), 0);
+    memcpy(domus_buffer_data(buffer), text, size);
+    return domus_channel_write(stack, event->channel, buffer);
+}
+
+static int on_read(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+
+    (void)self;
+    return domus_channel_write(stack, event->channel, event->bytes);
+}
+
+static int on_close(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    atomic_fetch_add(&closed, 1);
+    return 0;
+}
+
+static const domus_behaviour greeting = {
+    .name = "greeting",
+    .kind = DOMUS_CHANNELS,
+    .on_open = {on_open, 0},
+    .on_read = {on_read, 0},
+    .on_close = {on_close, 0},
+};
+
+static domus_system *system_;
+static uint16_t port;
+static uint32_t loopback_percent = 5; /* of 20 connections */
+
+/* Serve behind proxies of these networks; one address may have a tenth of 20 connections. */
+static void begin_from(const char *networks, uint64_t first_byte_ns)
+{
+    const domus_listener_config listener = {
+        .name = "behind", .address = "127.0.0.1:0", .backlog = 64, .proxy_from = networks};
+    domus_config config = domt_config(2);
+
+    config.listeners = &listener;
+    config.listener_count = 1;
+    config.channel.connections_max = 20;
+    config.connection.address_percent = 10;
+    config.connection.loopback_percent = loopback_percent;
+    config.connection.first_byte_timeout_ns = first_byte_ns;
+    system_ = domt_start(&config);
+    ck_assert_int_eq(domus_serve(system_, "behind", &greeting, NULL, &port), 0);
+}
+
+static void begin(void)
+{
+    begin_from("192.0.2.0/24, 127.0.0.0/8", 10000 * MS);
+}
+
+static int connect_there(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+static void put(int fd, const char *bytes, size_t size)
+{
+    ck_assert_int_eq(send(fd, bytes, size, MSG_NOSIGNAL), (ssize_t)size);
+}
+
+/* Read one line, which has to be `expected`. */
+static void hold_line(int fd, const char *expected)
+{
+    char line[256] = "";
+    size_t size = 0;
+
+    while (size < sizeof line - 1 && (size == 0 || line[size - 1] != '\n'))
+        ck_assert_int_eq(recv(fd, line + size++, 1, 0), 1);
+    line[size] = '\0';
+    ck_assert_str_eq(line, expected);
+}
+
+static void is_reset(int fd)
+{
+    char byte;
+
+    ck_assert_int_eq(recv(fd, &byte, 1, 0), -1);
+    ck_assert_int_eq(errno, ECONNRESET);
+    close(fd);
+}
+
+#define REFUSED(field) domt_profile_all(system_).field
+
+/* A line and bytes of the client, in one piece and byte by byte. */
+START_TEST(header_names_the_client)
+{
+    static const char sent[] = "PROXY TCP4 203.0.113.7 127.0.0.1 4711 80\r\nhello\n";
+
+    begin();
+    int fd = connect_there();
+    put(fd, sent, sizeof sent - 1);
+    hold_line(fd, "203.0.113.7:4711 127.0.0.1:1\n");
+    hold_line(fd, "hello\n");
+    close(fd);
+    fd = connect_there();
+    for (size_t i = 0; i < sizeof sent - 1; i++) {
+        put(fd, sent + i, 1);
+        usleep(200);
+    }
+    hold_line(fd, "203.0.113.7:4711 127.0.0.1:1\n");
+    hold_line(fd, "hello\n");
+    close(fd);
+    ck_assert_uint_eq(REFUSED(proxies_refused), 0);
+    domt_end(system_);
+}
+END_TEST
+
+START_TEST(block_names_the_client)
+{
+    static const char sent[] = "\r\n\r\n\0\r\nQUIT\n\x21\x21\0\x24"
+                               "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x07"
+                               "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\x12\x67\0\x50"
+                               "hello\n";
+
+    begin();
+    int fd = connect_there();
+    put(fd, sent, sizeof sent - 1);
+    hold_line(fd, "[2001:db8::7]:4711 127.0.0.1:1\n");
+    hold_line(fd, "hello\n");
+    close(fd);
+    domt_end(system_);
+}
+END_TEST
+
+/* LOCAL: the proxy looks by itself whether the service lives. */
+START_TEST(header_without_a_client_leaves_the_own_address)
+{
+    begin();
+    int fd = connect_there();
+    put(fd, "\r\n\r\n\0\r\nQUIT\n\x20\0\0\0", 16);
+    char line[64] = "";
+    ck_assert_int_gt(recv(fd, line, sizeof line - 1, 0), 0);
+    ck_assert_ptr_nonnull(strstr(line, " 127.0.0.1:1\n"));
+    ck_assert_int_eq(strncmp(line, "127.0.0.1:", 10), 0);
+    close(fd);
+    domt_end(system_);
+}
+END_TEST
+
+START_TEST(what_is_no_header_is_reset_and_no_actor_hears_of_it)
+{
+    begin();
+    int fd = connect_there();
+    put(fd, "GET / HTTP/1.1\r\n", 16);
+    is_reset(fd);
+    fd = connect_there();
+    put(fd, "PROXY TCP4 203.0.113.7 127.0.0.1 4711\r\n", 39);
+    is_reset(fd);
+    DOMT_WAIT_FOR(10, REFUSED(proxies_refused) == 2);
+    ck_assert_uint_eq(atomic_load(&opened), 0);
+    ck_assert_uint_eq(atomic_load(&closed), 0);
+    domt_end(system_);
+}
+END_TEST
+
+/* The header is right, and it is not even read. */
+START_TEST(who_comes_from_elsewhere_is_reset)
+{
+    begin_from("192.0.2.0/24", 10000 * MS);
+    int fd = connect_there();
+    (void)send(fd, "PROXY TCP4 192.0.2.1 127.0.0.1 4711 80\r\n", 40, MSG_NOSIGNAL);
+    char byte;
+    ck_assert_int_le(recv(fd, &byte, 1, 0), 0);
+    close(fd);
+    DOMT_WAIT_FOR(10, REFUSED(proxies_refused) == 1);
+    ck_assert_uint_eq(atomic_load(&opened), 0);
+    domt_end(system_);
+}
+END_TEST
+
+/* A tenth of 20 connections for each client, although all come from one address, which may have
+ * one. Connections whose header is not done have no client yet. */
+START_TEST(each_client_has_its_share)
+{
+    char header[64];
+    int fds[6];
+
+    begin();
+    for (int i = 0; i < 6; i++) {
+        fds[i] = connect_there();
+        int size =
+            snprintf(header, sizeof header, "PROXY TCP4 203.0.113.%d 127.0.0.1 1 2\r\n", i / 2);
+        put(fds[i], header, (size_t)size);
+        (void)snprintf(header, sizeof header, "203.0.113.%d:1 127.0.0.1:1\n", i / 2);
+        hold_line(fds[i], header);
+    }
+    int more = connect_there();
+    put(more, "PROXY TCP4 203.0.113.1 127.0.0.1 9 2\r\n", 38);
+    is_reset(more);
+    DOMT_WAIT_FOR(10, REFUSED(refused_by_address) == 1);
+    close(fds[2]); /* a place of that client */
+    DOMT_WAIT_FOR(10, atomic_load(&closed) == 1);
+    more = connect_there();
+    put(more, "PROXY TCP4 203.0.113.1 127.0.0.1 9 2\r\n", 38);
+    hold_line(more, "203.0.113.1:9 127.0.0.1:1\n");
+    close(more);
+    for (int i = 0; i < 6; i++)
+        if (i != 2)
+            close(fds[i]);
+    domt_end(system_);
+}
+END_TEST
+
+/* Half a header, and the rest never comes. */
+START_TEST(header_has_to_come_in_time)
+{
+    begin_from("127.0.0.1", 200 * MS);
+    int fd = connect_there();
+    put(fd, "PROXY TCP4 ", 11);
+    struct pollfd one = {.fd = fd, .events = POLLIN};
+    ck_assert_int_eq(poll(&one, 1, 5000), 1);
+    char byte;
+    ck_assert_int_le(recv(fd, &byte, 1, 0), 0);
+    close(fd);
+    DOMT_WAIT_FOR(10, REFUSED(channels_silent) == 1);
+    ck_assert_uint_eq(atomic_load(&opened), 0);
+    domt_end(system_);
+}
+END_TEST
+
+/* A proxy that only connects and goes is no error; a drain waits for no header. */
+START_TEST(connections_without_a_header_go_quietly)
+{
+    begin();
+    close(connect_there());
+    DOMT_WAIT_FOR(10, REFUSED(channels_closed) == 1);
+    ck_assert_uint_eq(REFUSED(channels_reset), 0);
+    ck_assert_uint_eq(REFUSED(proxies_refused), 0);
+    int fd = connect_there();
+    DOMT_WAIT_FOR(10, REFUSED(channels_opened) == 2);
+    uint64_t before = domt_now_ns();
+    domt_end(system_);
+    ck_assert_uint_lt(domt_now_ns() - before, 5000 * MS);
+    close(fd);
+}
+END_TEST
+
+/* --- HAProxy as a judge, where it is installed -------------------------------------------------
+ */
+
+#define HAPROXY "/usr/sbin/haproxy"
+
+static uint16_t free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    close(fd);
+    return ntohs(address.sin_port);
+}
+
+/* Start HAProxy in front of `port`. Returns its process; `ret_port` gets its port. */
+static pid_t start_haproxy(const char *how, uint16_t *ret_port)
+{
+    char path[] = "/tmp/domus-haproxy-XXXXXX";
+    int fd = mkstemp(path);
+
+    *ret_port = free_port();
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_gt(dprintf(fd,
+                             "global\n maxconn 100\ndefaults\n mode tcp\n"
+                             " timeout connect 5s\n timeout client 10s\n timeout server 10s\n"
+                             "listen front\n bind 127.0.0.1:%u\n server one 127.0.0.1:%u %s\n",
+                             *ret_port, port, how),
+                     0);
+    close(fd);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        (void)execl(HAPROXY, "haproxy", "-db", "-f", path, (char *)NULL);
+        _exit(127);
+    }
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(*ret_port)};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int is_up = -1;
+    for (int i = 0; i < 1000 && is_up != 0; i++) {
+        domt_pause_ns(10 * MS);
+        fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        is_up = connect(fd, (struct sockaddr *)&address, sizeof address);
+        close(fd);
+    }
+    (void)unlink(path);
+    ck_assert_int_eq(is_up, 0);
+    return child;
+}
+
+START_TEST(haproxy_is_understood)
+{
+    static const char *const hows[] = {"send-proxy", "send-proxy-v2",
+                                       "send-proxy-v2 proxy-v2-options crc32c,unique-id"};
+    struct sockaddr_in own;
+    char expected[64];
+
+    if (access(HAPROXY, X_OK) != 0)
+        return;
+    loopback_percent = 100; /* the connection by which it was awaited may end late */
+    begin();
+    for (size_t i = 0; i < sizeof hows / sizeof hows[0]; i++) {
+        uint16_t behind = port, front;
+        pid_t child = start_haproxy(hows[i], &front);
+        port = front;
+        int fd = connect_there();
+        port = behind;
+        socklen_t size = sizeof own;
+        ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&own, &size), 0);
+        (void)snprintf(expected, sizeof expected, "127.0.0.1:%u 127.0.0.1:1\n",
+                       ntohs(own.sin_port));
+        hold_line(fd, expected);
+        put(fd, "hello\n", 6);
+        hold_line(fd, "hello\n");
+        close(fd);
+        ck_assert_int_eq(kill(child, SIGKILL), 0);
+        ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    }
+    ck_assert_uint_eq(REFUSED(proxies_refused), 0);
+    domt_end(system_);
+}
+END_TEST
+
+DOMT_MAIN("proxy", 60, header_names_the_client, block_names_the_client,
+          header_without_a_client_leaves_the_own_address,
+          what_is_no_header_is_reset_and_no_actor_hears_of_it, who_comes_from_elsewhere_is_reset,
+          each_client_has_its_share, header_has_to_come_in_time,
+          connections_without_a_header_go_quietly, haproxy_is_understood)
