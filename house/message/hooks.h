@@ -13,6 +13,7 @@
 #include <domus/memory.h>
 
 typedef struct domi_manager domi_manager;
+struct domi_lookup;
 struct domi_promise;
 struct domus_spawn_options;
 
@@ -84,6 +85,13 @@ typedef struct domi_runtime_hooks {
     /* Take back blocking work that has not begun. Returns false if it runs already. NULL: there is
      * no blocking work, so nothing runs. */
     bool (*withdraw)(domi_manager *manager, struct domi_promise *promise);
+
+    /* Look a name up for a connect (io/connectors/name.h). Returns 0 when the result is in
+     * `lookup`; -EINPROGRESS when an event will tell; the error. NULL: names are not looked up, and
+     * the caller returns -EOPNOTSUPP. */
+    int (*resolve)(domi_manager *manager, struct domi_lookup *lookup, const char *name);
+    /* Forget a look-up, which may have ended. NULL, if `resolve` is. */
+    void (*unresolve)(domi_manager *manager, struct domi_lookup *lookup);
 
     /* Tell how short memory is now. Returns the number of the latest change. Any thread may call
      * it, also under a spinlock. NULL: nobody measures, and the level is NORMAL. */

@@ -260,6 +260,21 @@ typedef struct domus_config {
          * under way; one more fails with -ENOBUFS; 10,000. They are counted apart from those of
          * channel.maxConnections, so that clients cannot take the places of a proxy's servers. */
         uint32_t connections_max;
+        /* 10 ms..1 h: time after which the next address of a name is tried beside those that have
+         * not answered (RFC 8305); 250 ms. */
+        uint64_t attempt_delay_ns;
+        uint32_t attempts_max; /* 1..16: addresses of a name that are tried; 8 */
+        /* How names are looked up. */
+        struct {
+            uint32_t threads_max; /* 1..64: names that are looked up at the same time; 4 */
+            /* 1..65,536: names that wait for that; a connect to one more fails with -ENOBUFS; 256
+             */
+            uint32_t queue_max;
+            uint32_t cache_max; /* 1..65,536: names whose addresses are remembered; 256 */
+            /* 10 ms..1 h: for how long, and a fifth of it for a name without addresses; 0: not at
+             * all; 5 s. */
+            uint64_t cache_time_ns;
+        } resolve;
     } connect;
     /* Further keys of the section `channel`: how long a connection may last, and how slowly its
      * peer may send (domus/channel.h). */

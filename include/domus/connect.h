@@ -59,15 +59,23 @@ typedef struct domus_connected {
 DOMUS_API extern const domus_type domus_connected_type;
 
 /* Connect to `to`, and suspend the conversation: write `return domus_connect(...)`. `to` is
- * "a.b.c.d:port", "[v6]:port", "unix:PATH" or "unix:@NAME" (an abstract name). When the connection
+ * "a.b.c.d:port", "[v6]:port", "unix:PATH" or "unix:@NAME" (an abstract name), or "host:port". A
+ * name is looked up as getaddrinfo(3) does, on a thread of the library, and what was found is
+ * remembered for connect.resolve.cacheTime. If it has several addresses, they are tried in that
+ * order, but with IPv6 and IPv4 in turns; each next one when the one before has failed, or after
+ * connect.attemptDelay beside those that have not answered (RFC 8305). The first connection is
+ * taken, and the others are closed. When the connection
  * is there, or cannot be had, `then` is resumed with a domus_connected of type domus_connected_type
  * or with an error. `options` may be NULL, and is copied.
  *
  * Errors of the answer: those of connect(2), such as -ECONNREFUSED, -ENETUNREACH and -ENOENT (no
- * such Unix socket); -ECONNREFUSED also if the kernel has connected a socket to itself, which may
- * happen with a port of this machine on which nobody listens; -ETIMEDOUT when the time is over;
- * -ENOBUFS when the thread has as many connects under way, or connections, as it may; -EBUSY while
- * memory is short; -EMFILE and -ENFILE without descriptors; the error of bind(2) for
+ * such Unix socket), that of the first address if there are several; -ENODATA when there is no such
+ * name or it has no address; -EAGAIN when name servers do not answer, or no thread can be made for
+ * the look-up; -EIO when the look-up has failed otherwise; -ECONNREFUSED also if the kernel has
+ * connected a socket to itself, which may happen with a port of this machine on which nobody
+ * listens; -ETIMEDOUT when the time is over; -ENOBUFS when the thread has as many connects under
+ * way, or connections, as it may, or when connect.resolve.queueMax names wait to be looked up;
+ * -EBUSY while memory is short; -EMFILE and -ENFILE without descriptors; the error of bind(2) for
  * `options->local`; -ESTALE when the channel's actor was stopped; -ECANCELED when the conversation
  * was cancelled; -ENOMEM; the error with which the ring of the thread has failed.
  *
@@ -85,6 +93,25 @@ DOMUS_API int domus_connect(domus_stack *stack, const char *to,
  * `tag`. Returns 0; errors as domus_connect(). */
 DOMUS_API int domus_connect_add(domus_stack *stack, const char *to,
                                 const domus_connect_options *options, uint64_t tag);
+
+/* Make a channel of `fd`, a connected stream socket of the kernel (TCP or Unix) that was made
+ * elsewhere. It is a channel of the running actor as one that domus_connect() brings: `options`
+ * (NULL: all 0) name its behaviour and its settings, and on_mount and on_open are called soon.
+ * `ret_channel` may be NULL.
+ *
+ * Ownership: the library's if this returns 0, and the caller's otherwise. Nobody else may use the
+ * socket then, by this descriptor or by a duplicate, and it is no longer O_NONBLOCK, which may also
+ * be so after a failure. If the actor is a state actor and the channel cannot be made, the socket
+ * is closed and the address is stale.
+ *
+ * Returns 0; -EBADF; -ENOTSOCK; -EINVAL for a socket that is no stream or that listens, and for a
+ * wrong behaviour or option; -EAFNOSUPPORT for another family; -ENOTCONN; -EALREADY when it is that
+ * of a channel of this thread; -ENOBUFS at connect.maxConnections; -ESHUTDOWN when the actor or the
+ * system stops; -EOPNOTSUPP on a detached actor, and where descriptors are not those of the kernel
+ * (a test kit); -ENOMEM. */
+DOMUS_API int domus_channel_adopt_fd(domus_stack *stack, int fd,
+                                     const domus_connect_options *options,
+                                     domus_address *ret_channel);
 
 #ifdef __cplusplus
 }

@@ -35,6 +35,7 @@
 #define DOMUS_TESTKIT_H
 
 #include <domus/domus.h>
+#include <domus/endpoint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -97,6 +98,17 @@ DOMUS_API int domus_testkit_run(domus_testkit *kit);
  * Returns 0; -ETIMEDOUT as of domus_testkit_run(), and the time stands where that happened; -ERANGE
  * when time would end. */
 DOMUS_API int domus_testkit_advance(domus_testkit *kit, uint64_t by_ns);
+
+/* Find the addresses of a name in a test kit. Writes at most `max` endpoints, whose port is 0, to
+ * `ret_endpoints`. Returns how many; -ENODATA if the name has none; another negative errno. */
+typedef int domus_testkit_resolver(void *context, const char *name, domus_endpoint *ret_endpoints,
+                                   uint32_t max);
+
+/* Let domus_connect() find names by `resolver` from now on; without it names fail with -EOPNOTSUPP.
+ * The function runs within the step of the thread that asks, each time when a name is asked for.
+ * NULL: without one again. */
+DOMUS_API void domus_testkit_resolve_with(domus_testkit *kit, domus_testkit_resolver *resolver,
+                                          void *context);
 
 /* The virtual time, the one that actors see by domus_now_ns(). */
 DOMUS_API uint64_t domus_testkit_now_ns(const domus_testkit *kit);

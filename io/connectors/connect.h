@@ -14,6 +14,7 @@
 #define DOMI_IO_CONNECTORS_CONNECT_H
 
 #include "house/conversation/promise.h"
+#include "io/connectors/name.h"
 #include "io/resources/io.h"
 #include "io/resources/settings.h"
 
@@ -32,7 +33,8 @@ typedef struct domi_attempt {
 } domi_attempt;
 
 struct domi_connect {
-    domi_io *io;           /* NULL: home has not begun it */
+    const domi_io *home;   /* the io of the home; other threads read only what is constant there */
+    domi_io *io;           /* the same; NULL: home has not begun the race */
     domi_house *house;     /* the connecting actor; NULL: nobody wants the connection any more */
     domi_promise *promise; /* what its conversation waits for */
     domi_connect *next;    /* links in io->connects */
@@ -53,6 +55,9 @@ struct domi_connect {
     uint32_t count;         /* entries of `attempts` */
     domi_attempt *attempts; /* in the order in which they begin */
     domi_attempt only;      /* the attempt of a connect that has one address */
+    domi_lookup lookup;     /* the addresses of the name, if there is one */
+    uint16_t port;          /* the port at these */
+    char name[];            /* the name to look up; "": there is none */
 };
 
 /* --- one attempt (attempt.c) ------------------------------------------------------------------ */
@@ -79,6 +84,9 @@ void domi_connect_begin(domi_connect *connect, domi_io *io, domi_promise *promis
  * free the record as soon as no poll of it is in flight. */
 void domi_connect_give_up(domi_connect *connect);
 
+/* The look-up of the name has ended. */
+void domi_connect_resolved(domi_connect *connect);
+
 /* Called when the poll of `attempt` has come back. */
 void domi_connect_complete(domi_io *io, domi_attempt *attempt, int result);
 
@@ -97,6 +105,9 @@ extern const domus_behaviour domi_connecting_behaviour;
 
 /* The type of the ask that begins a connect. */
 extern const domus_type domi_connect_type;
+
+/* Returns 0 if the thread of `io` may have one more connection that it opens; otherwise why not. */
+int domi_connect_admit(const domi_io *io);
 
 /* The connecting actor in `house` stops: take its connect back. */
 void domi_connecting_stop(domi_house *house);

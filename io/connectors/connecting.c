@@ -42,8 +42,7 @@ static int fail(domi_house *house, int error)
     return error;
 }
 
-/* Returns 0 if this thread may have one more connection that it opens; otherwise why not. */
-static int admit(const domi_io *io)
+int domi_connect_admit(const domi_io *io)
 {
     if (io->failed != 0)
         return io->failed;
@@ -78,12 +77,11 @@ static int judge(const domus_stack *stack, const domi_connect *connect, int erro
     return is_awaited(stack) ? 0 : -ECANCELED;
 }
 
-/* Make the house that of a channel, and call on_mount and on_open. Returns 0; the error, also that
- * with which one of these refuses the connection. */
-static int open_channel(domi_manager *manager, domi_house *house, domi_connect *connect)
+/* Make the house that of a channel, and call on_mount. Returns 0; the error. */
+static int become_channel(domi_manager *manager, domi_house *house, domi_connect *connect)
 {
     const domi_connection connection = {.fd = connect->fd, .settings = connect->settings};
-    int result = domi_channel_connected(connect->io, house, connect->behaviour, &connection);
+    int result = domi_channel_connected(house->home->io, house, connect->behaviour, &connection);
 
     if (result != 0)
         return fail(house, result);
@@ -93,10 +91,19 @@ static int open_channel(domi_manager *manager, domi_house *house, domi_connect *
     domi_run_end(manager);
     domi_run_begin(manager, house);
     result = domi_house_mount_in_run(manager, house);
-    if (result < 0) {
+    if (result < 0)
         domi_house_fail_mount(manager, house, result);
+    return result < 0 ? result : 0;
+}
+
+/* Make the channel, and call on_mount and on_open. Returns 0; the error, also that with which one
+ * of these refuses the connection. */
+static int open_channel(domi_manager *manager, domi_house *house, domi_connect *connect)
+{
+    int result = become_channel(manager, house, connect);
+
+    if (result != 0)
         return result;
-    }
     (void)manager->io_hooks.run_channels(manager, house, 1);
     const domus_channel *channel = house->channels.owned;
     return channel->state < DOMI_CHANNEL_CLOSING ? 0 : channel->error;
@@ -145,7 +152,7 @@ static int begin(domus_stack *stack, void *self, const void *payload)
     if (connect == NULL || connect->io != NULL)
         return -EALREADY;
     domi_counter_add(&io->counters.connects, 1);
-    int result = admit(io);
+    int result = domi_connect_admit(io);
     if (result == 0)
         result = domus_sleep(stack, time_for(stack, connect, io), conclude);
     if (result < 0)
@@ -155,10 +162,37 @@ static int begin(domus_stack *stack, void *self, const void *payload)
     return result;
 }
 
-static const domus_on rows[] = {{&domi_connect_type, begin, 0}, {NULL, NULL, 0}};
+/* A state actor has adopted a socket: nobody asks, and the channel is made at once. */
+static int mount(domus_stack *stack, void *self)
+{
+    domi_house *house = domi_stack_house(stack);
+    domi_connect *connect = connect_of(house);
+
+    (void)self;
+    if (connect != NULL && connect->fd >= 0)
+        (void)become_channel(stack->manager, house, connect);
+    return 0;
+}
+
+static int on_resolved(domus_stack *stack, void *self, const void *payload)
+{
+    domi_connect *connect = connect_of(domi_stack_house(stack));
+
+    (void)self, (void)payload;
+    if (connect != NULL)
+        domi_connect_resolved(connect);
+    return 0;
+}
+
+static const domus_on rows[] = {
+    {&domi_connect_type, begin, 0},
+    {&domi_resolved_type, on_resolved, 0},
+    {NULL, NULL, 0},
+};
 
 const domus_behaviour domi_connecting_behaviour = {
     .name = "domus.connecting",
     .kind = DOMUS_CHANNELS,
     .on = rows,
+    .on_mount = mount,
 };

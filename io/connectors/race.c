@@ -75,12 +75,68 @@ static void begin_next(domi_connect *connect)
 {
     while (!connect->has_ended && connect->begun < connect->count) {
         domi_attempt *attempt = &connect->attempts[connect->begun++];
-        if (!take_outcome(connect, attempt, domi_attempt_begin(attempt)))
+        if (!take_outcome(connect, attempt, domi_attempt_begin(attempt))) {
+            if (!connect->has_ended && connect->begun < connect->count)
+                set_timer(connect, connect->io->config->connect.attempt_delay_ns);
             return;
+        }
     }
     if (!connect->has_ended && connect->polls == 0)
         end_race(connect);
 }
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+/* Begin the attempts at the addresses that were found. */
+static int begin_found(domi_connect *connect)
+{
+    domi_lookup *lookup = &connect->lookup;
+    uint32_t max = connect->io->config->connect.attempts_max;
+    uint32_t count = lookup->count < max ? lookup->count : max;
+
+    if (lookup->error != 0)
+        return lookup->error;
+    domi_attempt *attempts = domi_memory_new(count * sizeof *attempts);
+    if (attempts == NULL)
+        return -ENOMEM;
+    domi_name_interleave(lookup->found, lookup->count);
+    for (uint32_t i = 0; i < count; i++) {
+        attempts[i] = (domi_attempt){.of = connect, .to = lookup->found[i], .fd = -1};
+        attempts[i].to.port = connect->port;
+    }
+    connect->attempts = attempts;
+    connect->count = count;
+    begin_next(connect);
+    return 0;
+}
+
+void domi_connect_resolved(domi_connect *connect)
+{
+    int result = connect->has_ended ? 0 : begin_found(connect);
+
+    if (result == 0)
+        return;
+    connect->error = result;
+    end_race(connect);
+}
+
+static void look_up(domi_connect *connect)
+{
+    domi_manager *manager = connect->io->manager;
+
+    connect->count = 0;
+    connect->lookup.asker = domi_house_address(connect->house);
+    int result = manager->hooks.resolve != NULL
+                     ? manager->hooks.resolve(manager, &connect->lookup, connect->name)
+                     : -EOPNOTSUPP;
+    if (result == -EINPROGRESS)
+        return;
+    connect->lookup.error = result;
+    domi_connect_resolved(connect);
+}
+
+/* --- the begin ---------------------------------------------------------------------------------
+ */
 
 void domi_connect_begin(domi_connect *connect, domi_io *io, domi_promise *promise)
 {
@@ -95,7 +151,10 @@ void domi_connect_begin(domi_connect *connect, domi_io *io, domi_promise *promis
         connect->next->place = &connect->next;
     io->connects = connect;
     io->connecting++;
-    begin_next(connect);
+    if (connect->name[0] == '\0')
+        begin_next(connect);
+    else
+        look_up(connect);
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -109,6 +168,7 @@ static void free_connect(domi_connect *connect)
     }
     if (connect->attempts != &connect->only)
         domi_memory_free(connect->attempts);
+    domi_memory_free(connect->lookup.found);
     domi_settings_drop(connect->settings);
     domi_memory_free(connect);
 }
@@ -118,11 +178,15 @@ void domi_connect_give_up(domi_connect *connect)
     domi_io *io = connect->io;
 
     connect->house = NULL;
-    if (io == NULL) { /* it has not begun */
+    if (io == NULL) { /* it has not begun; a socket that was adopted is in no ring yet */
+        if (connect->fd >= 0)
+            domi_socket_close(connect->home, connect->fd);
         free_connect(connect);
         return;
     }
     io->connecting--;
+    if (connect->name[0] != '\0' && io->manager->hooks.unresolve != NULL)
+        io->manager->hooks.unresolve(io->manager, &connect->lookup);
     domi_wheel_cancel(&io->wheel, &connect->timer.node);
     drop_attempts(connect);
     if (connect->fd >= 0)

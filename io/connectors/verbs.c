@@ -6,16 +6,39 @@
 #include "house/conversation/stack.h"
 #include "house/family/birth.h"
 #include "house/message/stop.h"
+#include "io/channels/channel.h"
+#include "io/channels/table.h"
 
 #include <errno.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 
-/* Make the record of a connect to one address. `io` is that of the home: only what is constant in
- * it is read. Returns 0; -EINVAL for wrong settings; -ENOMEM. */
-static int connect_new(domi_io *io, const domus_endpoint *to, const domus_connect_options *options,
+static const domus_connect_options defaults = {0};
+
+/* The place to connect to, as it was read from a text. */
+typedef struct place {
+    domus_endpoint endpoint;      /* if `name` is "" */
+    uint16_t port;                /* of the name */
+    char name[DOMI_HOST_MAX + 1]; /* to be looked up */
+} place;
+
+static int read_place(const char *text, place *ret_place)
+{
+    ret_place->name[0] = '\0';
+    int result = domus_endpoint_parse(text, &ret_place->endpoint);
+
+    /* a text that is no endpoint may be a name; one that is a number never is */
+    return result == -EINVAL ? domi_name_parse(text, ret_place->name, &ret_place->port) : result;
+}
+
+/* Make the record of a connect. `io` is that of the home: only what is constant in it is read.
+ * Returns 0; -EINVAL for wrong settings; -ENOMEM. */
+static int connect_new(domi_io *io, const place *to, const domus_connect_options *options,
                        domi_connect **ret_connect)
 {
-    domi_connect *connect = domi_memory_new(sizeof *connect);
+    size_t length = strlen(to->name);
+    domi_connect *connect = domi_memory_new(sizeof *connect + length + 1);
     const domus_channel_options *given = options->channel;
     domus_channel_options own;
 
@@ -31,18 +54,22 @@ static int connect_new(domi_io *io, const domus_endpoint *to, const domus_connec
         domi_memory_free(connect);
         return result;
     }
+    connect->home = io;
     connect->timeout_ns = options->timeout_ns;
     connect->wanted = options->local;
     connect->fd = -1;
     connect->count = 1;
     connect->attempts = &connect->only;
-    connect->only = (domi_attempt){.of = connect, .to = *to, .fd = -1};
+    connect->only = (domi_attempt){.of = connect, .to = to->endpoint, .fd = -1};
+    connect->port = to->port;
+    memcpy(connect->name, to->name, length + 1);
     *ret_connect = connect;
     return 0;
 }
 
-/* Spawn the connecting actor. Returns 0; a negative errno. */
-static int spawn_connecting(domus_stack *stack, const domus_endpoint *to,
+/* Spawn the connecting actor. With `fd` (else -1) there is nothing to connect to: the socket is
+ * adopted, and stays the caller's on failure. Returns 0; a negative errno. */
+static int spawn_connecting(domus_stack *stack, const place *to, int fd,
                             const domus_connect_options *options, domus_address *ret_address)
 {
     domi_house *owner = domi_stack_house(stack);
@@ -57,10 +84,13 @@ static int spawn_connecting(domus_stack *stack, const domus_endpoint *to,
     if (result != 0)
         return result;
     connect->behaviour = behaviour;
+    connect->fd = fd;
     result = domi_house_spawn_connecting(stack->manager, owner, &domi_connecting_behaviour,
                                          behaviour, shares, connect, ret_address);
-    if (result != 0)
+    if (result != 0) {
+        connect->fd = -1;
         domi_connect_give_up(connect);
+    }
     return result;
 }
 
@@ -68,10 +98,9 @@ static int spawn_connecting(domus_stack *stack, const domus_endpoint *to,
 static int prepare(domus_stack *stack, const char *to, const domus_connect_options *options,
                    domus_address *ret_address)
 {
-    static const domus_connect_options defaults = {0};
     const domi_io *io = domi_stack_house(stack)->home->io; /* constant while threads run */
-    domus_endpoint at;
-    int result = domus_endpoint_parse(to, &at);
+    place at;
+    int result = read_place(to, &at);
 
     if (result != 0)
         return result;
@@ -80,7 +109,7 @@ static int prepare(domus_stack *stack, const char *to, const domus_connect_optio
     result = domi_stack_check_may_wait(stack);
     if (result != 0)
         return result;
-    return spawn_connecting(stack, &at, options != NULL ? options : &defaults, ret_address);
+    return spawn_connecting(stack, &at, -1, options != NULL ? options : &defaults, ret_address);
 }
 
 int domus_connect(domus_stack *stack, const char *to, const domus_connect_options *options,
@@ -108,5 +137,88 @@ int domus_connect_add(domus_stack *stack, const char *to, const domus_connect_op
     result = domus_ask_add(stack, connecting, &domi_connect_type, NULL, 0, tag);
     if (result < 0)
         (void)domi_house_stop(stack->manager, connecting);
+    return result;
+}
+
+/* --- sockets from elsewhere --------------------------------------------------------------------
+ */
+
+static int read_option(const domi_io *io, int fd, int name, int *ret_value)
+{
+    socklen_t size = sizeof *ret_value;
+
+    return io->backend->sockets->option_get(io->ring, fd, SOL_SOCKET, name, ret_value, &size);
+}
+
+/* Returns 0 if `fd` is a connected stream socket; otherwise what it is not. */
+static int check_socket(const domi_io *io, int fd)
+{
+    struct sockaddr_storage peer;
+    socklen_t size = sizeof peer;
+    int type = 0;
+    int family = 0;
+    int listens = 0;
+    int result = read_option(io, fd, SO_TYPE, &type);
+
+    if (result != 0)
+        return result;
+    if (type != SOCK_STREAM || read_option(io, fd, SO_ACCEPTCONN, &listens) != 0 || listens != 0)
+        return -EINVAL;
+    if (read_option(io, fd, SO_DOMAIN, &family) != 0 ||
+        (family != AF_INET && family != AF_INET6 && family != AF_UNIX))
+        return -EAFNOSUPPORT;
+    return io->backend->sockets->address(io->ring, fd, true, (struct sockaddr *)&peer, &size);
+}
+
+/* True if a channel of this thread has the descriptor. */
+static bool is_of_channel(const domi_io *io, int fd)
+{
+    for (uint32_t i = 0; i < io->slots_used; i++) {
+        if (io->slots[i].channel != NULL && io->slots[i].channel->fd == fd)
+            return true;
+    }
+    return false;
+}
+
+/* The actor runs on the thread of its channel: make the channel now, before its actor is mounted.
+ * On failure the connecting actor stops, and the socket stays the caller's. */
+static int adopt_here(domus_stack *stack, domi_house *house)
+{
+    domi_connect *connect = house->channels.owned;
+    const domi_connection connection = {.fd = connect->fd, .settings = connect->settings};
+    int result = domi_channel_connected(stack->manager->io, house, connect->behaviour, &connection);
+
+    connect->fd = -1;
+    if (result == 0)
+        domi_connect_give_up(connect);
+    else
+        (void)domi_house_stop(stack->manager, domi_house_address(house));
+    return result;
+}
+
+int domus_channel_adopt_fd(domus_stack *stack, int fd, const domus_connect_options *options,
+                           domus_address *ret_channel)
+{
+    const domi_house *house = domi_stack_house(stack);
+    const domi_io *io = house->home->io; /* constant while threads run */
+    bool is_here = house->behaviour->kind == DOMUS_CHANNELS;
+    const place nowhere = {.name = ""};
+    domus_address channel;
+    int nonblocking = 0;
+
+    if (io == NULL || io->backend->sockets != &domi_kernel_sockets)
+        return -EOPNOTSUPP;
+    int result = check_socket(io, fd);
+    if (result == 0 && is_here)
+        result = is_of_channel(io, fd) ? -EALREADY : domi_connect_admit(io);
+    if (result == 0) /* as accepted sockets are; home may close it as soon as it is told */
+        result = io->backend->sockets->ioctl(io->ring, fd, FIONBIO, &nonblocking);
+    if (result == 0)
+        result =
+            spawn_connecting(stack, &nowhere, fd, options != NULL ? options : &defaults, &channel);
+    if (result == 0 && is_here)
+        result = adopt_here(stack, channel.house);
+    if (result == 0 && ret_channel != NULL)
+        *ret_channel = channel;
     return result;
 }

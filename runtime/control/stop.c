@@ -16,6 +16,7 @@
 #include "runtime/control/thread_life.h"
 #include "runtime/outside/detached.h"
 #include "runtime/outside/outside_ask.h"
+#include "runtime/outside/resolver.h"
 #include "runtime/outside/visit.h"
 #include "runtime/system/losses.h"
 #include "runtime/system/monitor.h"
@@ -200,6 +201,7 @@ static int stop_threads(domus_system *system)
         stop_actors(system, domi_clock_now(&system->clock) + time_ns);
         if (system->workers != NULL)
             (void)domi_workers_stop(system->workers, 0);
+        domi_resolver_close(system->resolver);
         domi_system_set_stage(system, DOMI_STAGE_ENDING);
     }
     if (!domi_system_end(system,

@@ -10,6 +10,7 @@
 #include "runtime/control/thread_life.h"
 #include "runtime/outside/detached.h"
 #include "runtime/outside/outside.h"
+#include "runtime/outside/resolver.h"
 #include "runtime/system/log.h"
 #include "runtime/system/monitor.h"
 #include "runtime/system/pressure.h"
@@ -212,6 +213,8 @@ static int make_system(const domus_config *config, domi_simulator *simulator,
     if (result != 0)
         goto fail_threads;
     result = simulator == NULL ? workers_init(system) : 0; /* a simulation has no helper threads */
+    if (result == 0 && (result = domi_resolver_new(system, &system->resolver)) != 0)
+        domi_workers_free(system->workers);
     if (result != 0)
         goto fail_names;
     if (hooks != NULL)
@@ -446,6 +449,7 @@ void domus_system_free(domus_system *system)
         fini_threads(system, system->count);
         domi_detached_fini(system);
     }
+    domi_resolver_free(system->resolver);
     domi_workers_free(system->workers);
     crowds_fini(system);
     domi_peers_fini(&system->peers);

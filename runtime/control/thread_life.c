@@ -13,6 +13,7 @@
 #include "runtime/os/signals.h"
 #include "runtime/outside/blocking.h"
 #include "runtime/outside/detached.h"
+#include "runtime/outside/resolver.h"
 #include "runtime/system/log.h"
 #include "runtime/system/losses.h"
 #include "runtime/system/manager_options.h"
@@ -31,6 +32,8 @@ const domi_runtime_hooks domi_hooks_of_threads = {
     .say = domi_log_text,
     .spawn_detached = domi_detached_spawn,
     .withdraw = domi_blocking_withdraw,
+    .resolve = domi_resolver_resolve,
+    .unresolve = domi_resolver_withdraw,
     .read_memory = domi_pressure_read,
 };
 

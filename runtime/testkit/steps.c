@@ -26,6 +26,7 @@
 #include "runtime/network/ring.h"
 #include "runtime/outside/blocking.h"
 #include "runtime/outside/detached.h"
+#include "runtime/outside/resolver.h"
 #include "runtime/system/log.h"
 #include "runtime/system/losses.h"
 #include "runtime/system/pressure.h"
@@ -317,6 +318,8 @@ const domi_runtime_hooks domi_hooks_of_testkit = {
     .say = domi_log_text,
     .spawn_detached = domi_detached_spawn, /* says that a kit has none */
     .withdraw = domi_blocking_withdraw,
+    .resolve = domi_resolver_resolve,
+    .unresolve = domi_resolver_withdraw,
     .read_memory = domi_pressure_read,
 };
 

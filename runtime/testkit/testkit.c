@@ -4,6 +4,7 @@
 #include "runtime/control/system_life.h"
 #include "runtime/network/connection.h"
 #include "runtime/network/ring.h"
+#include "runtime/outside/resolver.h"
 #include "runtime/testkit/peer.h"
 #include "runtime/testkit/probe.h"
 #include "runtime/testkit/steps.h"
@@ -149,6 +150,11 @@ int domus_testkit_advance(domus_testkit *kit, uint64_t by_ns)
     }
     int result = domi_testkit_pass(kit, NULL, NULL, now_ns + by_ns);
     return result == -ETIME ? 0 : result;
+}
+
+void domus_testkit_resolve_with(domus_testkit *kit, domus_testkit_resolver *resolver, void *context)
+{
+    domi_resolver_use(kit->system->resolver, resolver, context);
 }
 
 uint64_t domus_testkit_now_ns(const domus_testkit *kit)

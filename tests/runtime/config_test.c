@@ -66,6 +66,12 @@ START_TEST(defaults_are_those_of_the_header_and_valid)
     ck_assert_uint_eq(config.connect.timeout_ns, UINT64_C(10000000000));
     ck_assert_uint_eq(config.connect.under_way_max, 1024);
     ck_assert_uint_eq(config.connect.connections_max, 10000);
+    ck_assert_uint_eq(config.connect.attempt_delay_ns, UINT64_C(250000000));
+    ck_assert_uint_eq(config.connect.attempts_max, 8);
+    ck_assert_uint_eq(config.connect.resolve.threads_max, 4);
+    ck_assert_uint_eq(config.connect.resolve.queue_max, 256);
+    ck_assert_uint_eq(config.connect.resolve.cache_max, 256);
+    ck_assert_uint_eq(config.connect.resolve.cache_time_ns, UINT64_C(5000000000));
     ck_assert_uint_eq(config.connection.first_byte_timeout_ns, UINT64_C(10000000000));
     ck_assert_uint_eq(config.connection.address_percent, 10);
     ck_assert_uint_eq(config.connection.loopback_percent, 100);

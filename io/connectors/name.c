@@ -1,0 +1,98 @@
+/* This file checks the names of hosts, and orders their addresses. A name goes to the C library and
+ * from there to files and servers, so nothing but what a name can have is let through. */
+#include "io/connectors/name.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define LABEL_MAX 63u
+
+const domus_type domi_resolved_type = {.name = "domus.resolved"};
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || c == '_';
+}
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* True if the text from `label` to its end could be a number to the C library. */
+static bool is_number(const char *label)
+{
+    if (label[0] == '0' && label[1] == 'x')
+        return true;
+    while (is_digit(*label))
+        label++;
+    return *label == '\0';
+}
+
+static bool is_name(const char *name)
+{
+    const char *label = name;
+
+    for (const char *at = name;; at++) {
+        if (*at == '.' || *at == '\0') {
+            if (at == label || at - label > (ptrdiff_t)LABEL_MAX || *label == '-' || at[-1] == '-')
+                return false;
+            if (*at == '\0')
+                return !is_number(label);
+            label = at + 1;
+        } else if (!is_letter(*at) && !is_digit(*at) && *at != '-') {
+            return false;
+        }
+    }
+}
+
+static int parse_port(const char *text, uint16_t *ret_port)
+{
+    uint32_t port = 0;
+
+    if (*text == '\0')
+        return -EINVAL;
+    for (; is_digit(*text) && port <= UINT16_MAX; text++)
+        port = port * 10 + (uint32_t)(*text - '0');
+    if (*text != '\0' || port > UINT16_MAX)
+        return -EINVAL;
+    *ret_port = (uint16_t)port;
+    return 0;
+}
+
+int domi_name_parse(const char *text, char *ret_name, uint16_t *ret_port)
+{
+    const char *colon = strrchr(text, ':');
+    size_t length = colon != NULL ? (size_t)(colon - text) : 0;
+
+    if (colon == NULL)
+        return -EINVAL;
+    if (length > 1 && text[length - 1] == '.')
+        length--; /* a name with a dot at its end is the same, and is never completed */
+    if (length > DOMI_HOST_MAX)
+        return -ENAMETOOLONG;
+    for (size_t i = 0; i < length; i++)
+        ret_name[i] = lower(text[i]);
+    ret_name[length] = '\0';
+    return is_name(ret_name) ? parse_port(colon + 1, ret_port) : -EINVAL;
+}
+
+void domi_name_interleave(domus_endpoint *found, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++) {
+        uint32_t other = i;
+        while (other < count && found[other].family == found[i - 1].family)
+            other++;
+        if (other == count)
+            return; /* the rest is of one family */
+        const domus_endpoint next = found[other];
+        memmove(&found[i + 1], &found[i], (other - i) * sizeof *found);
+        found[i] = next;
+    }
+}

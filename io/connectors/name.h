@@ -1,0 +1,41 @@
+/* Names of hosts: what a connect may ask for, and in which order it tries what was found. Any
+ * thread.
+ *
+ * A look-up may take long, so runtime does it (domi_runtime_hooks.resolve), and tells the
+ * connecting actor by an event when it has ended. */
+#ifndef DOMI_IO_CONNECTORS_NAME_H
+#define DOMI_IO_CONNECTORS_NAME_H
+
+#include <domus/actor.h>
+#include <domus/endpoint.h>
+
+#define DOMI_HOST_MAX  253u /* bytes of a name, as DNS has it */
+#define DOMI_FOUND_MAX 16u  /* addresses of a name that are used */
+
+typedef struct domi_lookup domi_lookup;
+
+/* A look-up that a connect waits for. It lies in the connect. Its links are under the lock of the
+ * resolver, and what was found belongs to the connect once resolve() or the event has told it. */
+struct domi_lookup {
+    domi_lookup *next;     /* the next one that waits for the same name */
+    domi_lookup **place;   /* the pointer to this one; NULL: it waits for nothing */
+    domus_address asker;   /* the connecting actor */
+    domus_endpoint *found; /* the addresses, with port 0; freed by domi_memory_free() */
+    uint32_t count;        /* entries of `found` */
+    int error;             /* why there are none; 0: there are some */
+};
+
+/* The type of the event that tells of the end of a look-up. It has no payload. */
+extern const domus_type domi_resolved_type;
+
+/* Read "name:port" to `ret_name` (lower case, DOMI_HOST_MAX + 1 bytes) and `ret_port`. Names have
+ * letters, digits, '-' and '_' in labels of 1..63 bytes; the last label has a letter that makes it
+ * no number, because "127.1" and "0x7f000001" are addresses to the C library. Returns 0; -EINVAL;
+ * -ENAMETOOLONG. */
+int domi_name_parse(const char *text, char *ret_name, uint16_t *ret_port);
+
+/* Put the addresses in the order in which they are tried: that in which they were found, with the
+ * two families in turns, beginning with the family of the first (RFC 8305, section 4). */
+void domi_name_interleave(domus_endpoint *found, uint32_t count);
+
+#endif

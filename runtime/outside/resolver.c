@@ -1,0 +1,457 @@
+/* This file keeps one record for each name that is looked up or was looked up a short time ago.
+ *
+ *     QUEUED  a thread will take it; somebody waits for it
+ *     RUNNING a thread looks it up; those who waited may have gone
+ *     KNOWN   the result is there, until `expires_ns`
+ *
+ * All records are under `mutex`. A thread holds the mutex while it tells those who wait, so after
+ * domi_resolver_close() no thread uses the system. The mutex of the outside is taken within it. */
+#include "runtime/outside/resolver.h"
+
+#include "base/memory.h"
+#include "house/message/mailbox.h"
+#include "house/message/pool.h"
+#include "runtime/os/signals.h"
+#include "runtime/outside/visit.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#define UNKNOWN_SHARE 5u /* a name without addresses is remembered for 1/5 of the time */
+
+typedef enum record_state {
+    QUEUED,
+    RUNNING,
+    KNOWN,
+} record_state;
+
+typedef struct record {
+    struct record *next; /* in the order in which they were made */
+    record_state state;
+    domi_lookup *lookups; /* those that wait */
+    uint64_t expires_ns;  /* KNOWN: when it is forgotten */
+    int result;           /* KNOWN: entries of `found`, or a negative errno */
+    char name[DOMI_HOST_MAX + 1];
+    domus_endpoint found[DOMI_FOUND_MAX]; /* KNOWN; RUNNING: its thread writes here */
+} record;
+
+struct domi_resolver {
+    pthread_mutex_t mutex;
+    domus_system *system; /* NULL: closed */
+    uint32_t users;       /* the system, and the threads */
+    uint32_t running;     /* threads */
+    uint32_t queued;      /* records that are QUEUED */
+    uint32_t known;       /* records that are KNOWN */
+    record *records;
+    domi_look_up *look_up;
+    void *context;
+    bool at_once;
+};
+
+/* --- by the C library ------------------------------------------------------------------------- */
+
+static int explain(int error, int number)
+{
+    switch (error) {
+    case EAI_AGAIN:
+        return -EAGAIN;
+    case EAI_MEMORY:
+        return -ENOMEM;
+    case EAI_SYSTEM:
+        return number != 0 ? -number : -EIO;
+    case EAI_NONAME:
+    case EAI_NODATA:
+    case EAI_ADDRFAMILY:
+        return -ENODATA;
+    default:
+        return -EIO;
+    }
+}
+
+static int look_up_by_libc(void *context, const char *name, domus_endpoint *ret_found, uint32_t max)
+{
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *list = NULL;
+    uint32_t count = 0;
+
+    (void)context;
+    errno = 0;
+    int error = getaddrinfo(name, NULL, &hints, &list);
+    if (error != 0)
+        return explain(error, errno);
+    for (const struct addrinfo *one = list; one != NULL && count < max; one = one->ai_next) {
+        const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)one->ai_addr;
+        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)one->ai_addr;
+        domus_endpoint found = {.family = (uint16_t)one->ai_family};
+        if (one->ai_family == AF_INET) {
+            found.size = 4;
+            memcpy(found.bytes, &v4->sin_addr, 4);
+        } else if (one->ai_family == AF_INET6) {
+            found.size = 16;
+            found.scope = v6->sin6_scope_id;
+            memcpy(found.bytes, &v6->sin6_addr, 16);
+        }
+        if (found.size != 0)
+            ret_found[count++] = found;
+    }
+    freeaddrinfo(list);
+    return count != 0 ? (int)count : -ENODATA;
+}
+
+/* A simulation has no threads and no names, but those that its test gives it. */
+static int look_up_nothing(void *context, const char *name, domus_endpoint *ret_found, uint32_t max)
+{
+    (void)context, (void)name, (void)ret_found, (void)max;
+    return -EOPNOTSUPP;
+}
+
+/* --- records, under the mutex ----------------------------------------------------------------- */
+
+static void unlink_lookup(domi_lookup *lookup)
+{
+    *lookup->place = lookup->next;
+    if (lookup->next != NULL)
+        lookup->next->place = lookup->place;
+    lookup->place = NULL;
+}
+
+static void unlink_all(const record *of)
+{
+    while (of->lookups != NULL)
+        unlink_lookup(of->lookups);
+}
+
+static void link_lookup(record *of, domi_lookup *lookup)
+{
+    lookup->next = of->lookups;
+    lookup->place = &of->lookups;
+    if (lookup->next != NULL)
+        lookup->next->place = &lookup->next;
+    of->lookups = lookup;
+}
+
+static void remove_record(domi_resolver *resolver, record *old)
+{
+    record **place = &resolver->records;
+
+    while (*place != old)
+        place = &(*place)->next;
+    *place = old->next;
+    resolver->queued -= old->state == QUEUED;
+    resolver->known -= old->state == KNOWN;
+    domi_memory_free(old);
+}
+
+/* Returns the record of a name that is not too old; NULL: there is none. */
+static record *find(domi_resolver *resolver, const char *name, uint64_t now_ns)
+{
+    record *next;
+
+    for (record *one = resolver->records; one != NULL; one = next) {
+        next = one->next;
+        if (one->state == KNOWN && one->expires_ns <= now_ns)
+            remove_record(resolver, one);
+        else if (strcmp(one->name, name) == 0)
+            return one;
+    }
+    return NULL;
+}
+
+/* Returns the oldest record in this state; NULL: there is none. */
+static record *oldest(const domi_resolver *resolver, record_state state)
+{
+    record *one = resolver->records;
+
+    while (one != NULL && one->state != state)
+        one = one->next;
+    return one;
+}
+
+static record *add_record(domi_resolver *resolver, const char *name)
+{
+    record **place = &resolver->records;
+    record *one = domi_memory_new(sizeof *one);
+
+    if (one == NULL)
+        return NULL;
+    memcpy(one->name, name, strlen(name) + 1);
+    while (*place != NULL)
+        place = &(*place)->next;
+    *place = one;
+    resolver->queued++;
+    return one;
+}
+
+/* Remove the names that wait to be looked up, but for which nobody waits any more. */
+static void remove_unwanted(domi_resolver *resolver)
+{
+    record *next;
+
+    for (record *one = resolver->records; one != NULL; one = next) {
+        next = one->next;
+        if (one->state == QUEUED && one->lookups == NULL)
+            remove_record(resolver, one);
+    }
+}
+
+/* --- results, under the mutex ------------------------------------------------------------------
+ */
+
+/* Give the result to a lookup, whose memory is that of the system. */
+static void fill(domi_lookup *lookup, const record *known)
+{
+    uint32_t count = known->result > 0 ? (uint32_t)known->result : 0;
+
+    lookup->error = known->result < 0 ? known->result : 0;
+    if (count == 0)
+        return;
+    lookup->found = domi_memory_new(count * sizeof *lookup->found);
+    if (lookup->found == NULL) {
+        lookup->error = -ENOMEM;
+        return;
+    }
+    memcpy(lookup->found, known->found, count * sizeof *lookup->found);
+    lookup->count = count;
+}
+
+/* Tell everybody who waits. An actor that gets no event, because there is no memory for it, waits
+ * for its time-out. */
+static void tell(domi_resolver *resolver, record *known)
+{
+    domi_manager *outside = &resolver->system->outside;
+    domi_visit visit;
+
+    if (domi_outside_enter(resolver->system, DOMI_LAST_TO_SEND, &visit) != 0) {
+        unlink_all(known); /* the system ends, and so do those who wait */
+        return;
+    }
+    while (known->lookups != NULL) {
+        domi_lookup *lookup = known->lookups;
+        domus_address asker = lookup->asker;
+        domi_envelope *envelope = domi_envelope_new(outside, sizeof *envelope);
+
+        unlink_lookup(lookup);
+        fill(lookup, known);
+        if (envelope == NULL)
+            continue;
+        envelope->type = &domi_resolved_type;
+        envelope->sender = NULL;
+        envelope->sender_lease = 0;
+        /* from here on the lookup belongs to the actor */
+        if (domi_mailbox_put(outside, asker, &envelope->node, DOMI_EVENT) != 0)
+            domi_pool_free(outside, &envelope->node);
+    }
+    domi_outside_leave(resolver->system, &visit);
+}
+
+static void finish(domi_resolver *resolver, record *done, int result)
+{
+    if (resolver->system == NULL) {
+        remove_record(resolver, done);
+        return;
+    }
+    uint64_t keep_ns = resolver->system->config.connect.resolve.cache_time_ns;
+    done->result = result;
+    done->state = KNOWN;
+    done->expires_ns =
+        domi_clock_now(&resolver->system->clock) + (result < 0 ? keep_ns / UNKNOWN_SHARE : keep_ns);
+    resolver->known++;
+    tell(resolver, done);
+    if (resolver->known > resolver->system->config.connect.resolve.cache_max)
+        remove_record(resolver, oldest(resolver, KNOWN));
+}
+
+/* --- threads ---------------------------------------------------------------------------------- */
+
+static void leave(domi_resolver *resolver)
+{
+    bool is_last = --resolver->users == 0;
+
+    pthread_mutex_unlock(&resolver->mutex);
+    if (!is_last)
+        return;
+    pthread_mutex_destroy(&resolver->mutex);
+    domi_memory_free(resolver);
+}
+
+static void *run_look_ups(void *argument)
+{
+    domi_resolver *resolver = argument;
+
+    pthread_mutex_lock(&resolver->mutex);
+    for (record *one = oldest(resolver, QUEUED); one != NULL; one = oldest(resolver, QUEUED)) {
+        if (one->lookups == NULL) { /* those who waited have gone */
+            remove_record(resolver, one);
+            continue;
+        }
+        one->state = RUNNING;
+        resolver->queued--;
+        pthread_mutex_unlock(&resolver->mutex);
+        int result = resolver->look_up(resolver->context, one->name, one->found, DOMI_FOUND_MAX);
+        pthread_mutex_lock(&resolver->mutex);
+        finish(resolver, one, result);
+    }
+    resolver->running--;
+    leave(resolver);
+    return NULL;
+}
+
+/* Make one more thread. Returns 0; -EAGAIN when the kernel makes none. */
+static int add_thread(domi_resolver *resolver)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t before;
+
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    domi_signals_block(&before);
+    int result = pthread_create(&thread, &attributes, run_look_ups, resolver);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (result != 0)
+        return -EAGAIN;
+    resolver->running++;
+    resolver->users++;
+    return 0;
+}
+
+/* --- what actors ask for -----------------------------------------------------------------------
+ */
+
+/* Returns the record of `name`, on which the caller may wait; NULL with `ret_error`. */
+static record *queue_name(domi_resolver *resolver, const char *name, int *ret_error)
+{
+    const domus_config *config = &resolver->system->config;
+    record *one = NULL;
+
+    if (resolver->queued >= config->connect.resolve.queue_max)
+        remove_unwanted(resolver);
+    if (resolver->queued >= config->connect.resolve.queue_max) {
+        *ret_error = -ENOBUFS;
+        return NULL;
+    }
+    /* what outlives the system is not of the system's allocator, and does not count as its memory
+     */
+    const domus_allocator *before = domi_memory_set_allocator(NULL);
+    domi_meter *counted = domi_memory_set_meter(NULL);
+    one = add_record(resolver, name);
+    *ret_error = one != NULL ? 0 : -ENOMEM;
+    if (one != NULL && resolver->running < config->connect.resolve.threads_max)
+        *ret_error = add_thread(resolver);
+    if (*ret_error != 0 && one != NULL && resolver->running == 0) {
+        remove_record(resolver, one);
+        one = NULL;
+    }
+    (void)domi_memory_set_meter(counted);
+    (void)domi_memory_set_allocator(before);
+    return one;
+}
+
+static int resolve_at_once(domi_resolver *resolver, domi_lookup *lookup, const char *name)
+{
+    record known = {.state = KNOWN};
+
+    known.result = resolver->look_up(resolver->context, name, known.found, DOMI_FOUND_MAX);
+    fill(lookup, &known);
+    return lookup->error;
+}
+
+int domi_resolver_resolve(domi_manager *manager, struct domi_lookup *lookup, const char *name)
+{
+    const domus_system *system = manager->system;
+    domi_resolver *resolver = system->resolver;
+    int result = 0;
+
+    if (resolver == NULL)
+        return -EOPNOTSUPP;
+    if (resolver->at_once)
+        return resolve_at_once(resolver, lookup, name);
+    pthread_mutex_lock(&resolver->mutex);
+    record *one = NULL;
+    if (resolver->system == NULL)
+        result = -ESHUTDOWN;
+    else if ((one = find(resolver, name, manager->now_ns)) == NULL)
+        one = queue_name(resolver, name, &result);
+    if (one != NULL && one->state == KNOWN) {
+        fill(lookup, one);
+        result = lookup->error;
+    } else if (one != NULL) {
+        link_lookup(one, lookup);
+        result = -EINPROGRESS;
+    }
+    pthread_mutex_unlock(&resolver->mutex);
+    return result;
+}
+
+void domi_resolver_withdraw(domi_manager *manager, struct domi_lookup *lookup)
+{
+    const domus_system *system = manager->system;
+    domi_resolver *resolver = system->resolver;
+
+    if (resolver == NULL || resolver->at_once)
+        return;
+    pthread_mutex_lock(&resolver->mutex);
+    if (lookup->place != NULL)
+        unlink_lookup(lookup);
+    pthread_mutex_unlock(&resolver->mutex);
+}
+
+/* --- its life ----------------------------------------------------------------------------------
+ */
+
+static domi_look_up *usual_look_up(const domi_resolver *resolver)
+{
+    return resolver->at_once ? look_up_nothing : look_up_by_libc;
+}
+
+int domi_resolver_new(domus_system *system, domi_resolver **ret_resolver)
+{
+    const domus_allocator *before = domi_memory_set_allocator(NULL);
+    domi_resolver *resolver = domi_memory_new(sizeof *resolver);
+
+    (void)domi_memory_set_allocator(before);
+    if (resolver == NULL)
+        return -ENOMEM;
+    pthread_mutex_init(&resolver->mutex, NULL);
+    resolver->system = system;
+    resolver->users = 1;
+    resolver->at_once = system->simulator != NULL;
+    resolver->look_up = usual_look_up(resolver);
+    *ret_resolver = resolver;
+    return 0;
+}
+
+void domi_resolver_use(domi_resolver *resolver, domi_look_up *look_up, void *context)
+{
+    pthread_mutex_lock(&resolver->mutex);
+    resolver->look_up = look_up != NULL ? look_up : usual_look_up(resolver);
+    resolver->context = context;
+    pthread_mutex_unlock(&resolver->mutex);
+}
+
+void domi_resolver_close(domi_resolver *resolver)
+{
+    record *next;
+
+    pthread_mutex_lock(&resolver->mutex);
+    for (record *one = resolver->records; one != NULL; one = next) {
+        next = one->next;
+        unlink_all(one);
+        if (one->state != RUNNING)
+            remove_record(resolver, one);
+    }
+    resolver->system = NULL;
+    pthread_mutex_unlock(&resolver->mutex);
+}
+
+void domi_resolver_free(domi_resolver *resolver)
+{
+    if (resolver == NULL)
+        return;
+    domi_resolver_close(resolver);
+    pthread_mutex_lock(&resolver->mutex);
+    leave(resolver);
+}

@@ -1,0 +1,398 @@
+/* Connects to names: the look-up, which the test does itself, the attempts at several addresses,
+ * and all that ends a connect before it is there. Peers that never answer are listeners on loopback
+ * whose backlog is full: the kernel throws away what asks for a connection there. */
+#include "runtime/outside/resolver.h"
+#include "tests/runtime/running.h"
+
+#include <domus/connect.h>
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* --- peers ------------------------------------------------------------------------------------ */
+
+#define FILLERS 3
+
+typedef struct peer {
+    int listener;
+    int fillers[FILLERS]; /* connections that fill the backlog; -1: none */
+    domus_endpoint at;
+} peer;
+
+static void open_peer(peer *of, bool answers)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t size = sizeof address;
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    of->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_ge(of->listener, 0);
+    ck_assert_int_eq(bind(of->listener, (struct sockaddr *)&address, size), 0);
+    ck_assert_int_eq(listen(of->listener, answers ? 64 : 0), 0);
+    ck_assert_int_eq(getsockname(of->listener, (struct sockaddr *)&address, &size), 0);
+    of->at = (domus_endpoint){.family = AF_INET, .port = ntohs(address.sin_port), .size = 4};
+    memcpy(of->at.bytes, &address.sin_addr, 4);
+    for (int i = 0; i < FILLERS; i++) {
+        of->fillers[i] = -1;
+        if (answers)
+            continue;
+        of->fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        (void)connect(of->fillers[i], (struct sockaddr *)&address, size);
+    }
+}
+
+static void close_peer(peer *of)
+{
+    for (int i = 0; i < FILLERS; i++) {
+        if (of->fillers[i] >= 0)
+            (void)close(of->fillers[i]);
+    }
+    (void)close(of->listener);
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+/* Each of these names is at this port of the endpoints; others are not known. "hangs" is looked up
+ * until `released`. */
+static domus_endpoint first, second;
+static _Atomic uint32_t look_ups;
+static _Atomic uint32_t hanging;
+static _Atomic bool released;
+
+static int look_up(void *context, const char *name, domus_endpoint *ret_found, uint32_t max)
+{
+    ck_assert_ptr_eq(context, &look_ups);
+    ck_assert_uint_eq(max, 16);
+    atomic_fetch_add(&look_ups, 1);
+    if (strcmp(name, "hangs") == 0) {
+        atomic_fetch_add(&hanging, 1);
+        while (!atomic_load(&released))
+            domt_pause_ns(DOMT_MS);
+        atomic_fetch_sub(&hanging, 1);
+    } else if (strncmp(name, "two", 3) != 0) {
+        return -ENODATA;
+    }
+    ret_found[0] = first;
+    ret_found[1] = second;
+    ret_found[0].port = ret_found[1].port = 0;
+    return 2;
+}
+
+/* --- the actor -------------------------------------------------------------------------------- */
+
+typedef struct order {
+    char to[64];
+    uint64_t timeout_ns;
+    uint32_t times; /* at once */
+} order;
+
+static const domus_type order_type = {.name = "order", .size = sizeof(order)};
+static const domus_type cancel_type = {.name = "cancel"};
+static _Atomic int result;
+static _Atomic uint32_t done, opened, closed_;
+static domus_conversation conversation;
+
+static int line_open(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    atomic_fetch_add(&opened, 1);
+    return 0;
+}
+
+static int line_close(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    atomic_fetch_add(&closed_, 1);
+    return 0;
+}
+
+static const domus_behaviour line = {
+    .name = "line",
+    .kind = DOMUS_CHANNELS,
+    .on_open = {line_open},
+    .on_close = {line_close},
+};
+
+static int on_connected(domus_stack *stack, void *self, const domus_answer *answers)
+{
+    (void)stack, (void)self;
+    for (const domus_answer *answer = answers; answer != NULL; answer = answer->next) {
+        atomic_store(&result, answer->error);
+        atomic_fetch_add(&done, 1);
+    }
+    return 0;
+}
+
+static int on_order(domus_stack *stack, void *self, const void *payload)
+{
+    order now;
+
+    (void)self;
+    memcpy(&now, payload, sizeof now);
+    const domus_connect_options options = {.behaviour = &line, .timeout_ns = now.timeout_ns};
+    ck_assert_int_eq(domus_conversation_of(stack, &conversation), 0);
+    if (now.times == 1) {
+        int parked = domus_connect(stack, now.to, &options, on_connected);
+        if (parked == DOMUS_PARKED)
+            return parked;
+        atomic_store(&result, parked);
+        atomic_fetch_add(&done, 1);
+        return 0;
+    }
+    for (uint32_t i = 0; i < now.times; i++)
+        ck_assert_int_eq(domus_connect_add(stack, now.to, &options, i), 0);
+    return domus_wait_all(stack, on_connected);
+}
+
+static int on_cancel(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    ck_assert_int_eq(domus_cancel(stack, conversation), 0);
+    return 0;
+}
+
+static const domus_on rows[] = {
+    {&order_type, on_order, 0}, {&cancel_type, on_cancel, 0}, {NULL, NULL, 0}};
+static const domus_behaviour client = {.name = "client", .kind = DOMUS_CHANNELS, .on = rows};
+static const domus_behaviour business = {.name = "business", .on = rows};
+static const domus_behaviour *const kinds[] = {&client, &business};
+
+/* --- what each test does ---------------------------------------------------------------------- */
+
+static domus_config config;
+static domus_system *system_;
+static uint32_t descriptors, running;
+
+static void begin(void)
+{
+    descriptors = domt_entries("/proc/self/fd");
+    config = domt_config(2);
+    config.listener_count = 0;
+    config.connect.attempt_delay_ns = 30 * DOMT_MS;
+}
+
+static void start(void)
+{
+    system_ = domt_start(&config);
+    domi_resolver_use(system_->resolver, look_up, &look_ups);
+    running = domt_entries("/proc/self/fd");
+}
+
+static void end(void)
+{
+    domt_end(system_);
+    ck_assert_uint_eq(domt_entries("/proc/self/fd"), descriptors);
+}
+
+static void order_to(domus_address actor, const char *name, uint16_t port, uint64_t timeout_ms,
+                     uint32_t times)
+{
+    order what = {.timeout_ns = timeout_ms * DOMT_MS, .times = times};
+
+    (void)snprintf(what.to, sizeof what.to, "%s:%u", name, port);
+    domt_notice(system_, actor, &order_type, &what);
+}
+
+/* Returns the error of one connect. */
+static int connect_to(domus_address actor, const char *name, uint16_t port, uint64_t timeout_ms)
+{
+    uint32_t before = atomic_load(&done);
+
+    order_to(actor, name, port, timeout_ms, 1);
+    DOMT_WAIT_FOR(20, atomic_load(&done) == before + 1);
+    return atomic_load(&result);
+}
+
+/* An endpoint on loopback where nobody listens. */
+static domus_endpoint nobody(void)
+{
+    return (domus_endpoint){.family = AF_INET, .size = 4, .bytes = {127, 0, 0, 99}};
+}
+
+START_TEST(names_are_looked_up_once_for_a_while)
+{
+    peer at;
+
+    begin();
+    config.connect.resolve.cache_time_ns = 200 * DOMT_MS;
+    start();
+    open_peer(&at, true);
+    first = nobody(); /* is refused, and then the second is tried at once */
+    second = at.at;
+    domus_address actor = domt_spawn(system_, 0, &client, NULL);
+    ck_assert_int_eq(connect_to(actor, "two", at.at.port, 0), 0);
+    ck_assert_int_eq(connect_to(actor, "TWO.", at.at.port, 0), 0);
+    ck_assert_uint_eq(atomic_load(&look_ups), 1);
+    ck_assert_int_eq(connect_to(actor, "unknown", 1, 0), -ENODATA);
+    ck_assert_int_eq(connect_to(actor, "unknown", 1, 0), -ENODATA);
+    ck_assert_uint_eq(atomic_load(&look_ups), 2);
+    domt_pause_ns(220 * DOMT_MS);
+    ck_assert_int_eq(connect_to(actor, "two", at.at.port, 0), 0);
+    ck_assert_uint_eq(atomic_load(&look_ups), 3);
+    static const char *const wrong[] = {"",      ".",        "a..b", "-a", "a-",
+                                        "127.1", "0x7f.0x1", "a b",  "a/b"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        ck_assert_msg(connect_to(actor, wrong[i], 1, 0) == -EINVAL, "%s", wrong[i]);
+    ck_assert_uint_eq(atomic_load(&look_ups), 3);
+    close_peer(&at);
+    end();
+}
+END_TEST
+
+START_TEST(connects_to_one_name_share_a_look_up)
+{
+    peer at;
+
+    begin();
+    start();
+    open_peer(&at, true);
+    first = second = at.at;
+    for (uint32_t i = 0; i < 2; i++)
+        order_to(domt_spawn(system_, i, kinds[i], NULL), "hangs", at.at.port, 0, 4);
+    DOMT_WAIT_FOR(10, domt_profile_all(system_).connects == 8 && atomic_load(&hanging) == 1);
+    atomic_store(&released, true);
+    DOMT_WAIT_FOR(10, atomic_load(&done) == 8);
+    ck_assert_int_eq(atomic_load(&result), 0);
+    ck_assert_uint_eq(atomic_load(&opened), 8);
+    ck_assert_uint_eq(atomic_load(&look_ups), 1);
+    close_peer(&at);
+    end();
+}
+END_TEST
+
+START_TEST(next_address_is_tried_beside_one_that_does_not_answer)
+{
+    peer dark, at;
+
+    begin();
+    start();
+    open_peer(&dark, false);
+    open_peer(&at, true);
+    first = dark.at;
+    second = (domus_endpoint){.family = AF_INET, .size = 4, .bytes = {127, 0, 0, 2}};
+    domus_address actor = domt_spawn(system_, 0, &client, NULL);
+    /* 127.0.0.2 refuses at the port of the dark one, and the race goes on with the first */
+    uint64_t begun_ns = domt_now_ns();
+    ck_assert_int_eq(connect_to(actor, "two", dark.at.port, 150), -ETIMEDOUT);
+    ck_assert_uint_ge(domt_now_ns() - begun_ns, 150 * DOMT_MS);
+    int other = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(dark.at.port)};
+    address.sin_addr.s_addr = htonl(0x7f000002);
+    ck_assert_int_eq(bind(other, (struct sockaddr *)&address, sizeof address), 0);
+    ck_assert_int_eq(listen(other, 8), 0);
+    begun_ns = domt_now_ns();
+    ck_assert_int_eq(connect_to(actor, "two", dark.at.port, 0), 0);
+    ck_assert_uint_ge(domt_now_ns() - begun_ns, 29 * DOMT_MS);
+    ck_assert_uint_lt(domt_now_ns() - begun_ns, 900 * DOMT_MS); /* SYN is sent again after 1 s */
+    (void)close(other);
+    close_peer(&dark);
+    close_peer(&at);
+    DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") <= running);
+    end();
+}
+END_TEST
+
+START_TEST(connect_ends_with_its_time_its_conversation_and_its_actor)
+{
+    peer dark;
+
+    begin();
+    start();
+    open_peer(&dark, false);
+    uint32_t before = domt_entries("/proc/self/fd");
+    for (uint32_t i = 0; i < 2; i++) {
+        domus_address actor = domt_spawn(system_, 0, kinds[i], NULL);
+        uint64_t failed = domt_profile_all(system_).connects_failed;
+        uint32_t told = atomic_load(&done);
+        ck_assert_int_eq(connect_to(actor, "127.0.0.1", dark.at.port, 50), -ETIMEDOUT);
+        order_to(actor, "127.0.0.1", dark.at.port, 0, 8);
+        DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == before + 8);
+        domt_notice(system_, actor, &cancel_type, NULL);
+        DOMT_WAIT_FOR(10, atomic_load(&done) == told + 9);
+        ck_assert_int_eq(atomic_load(&result), -ECANCELED);
+        DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == before);
+        order_to(actor, "127.0.0.1", dark.at.port, 0, 8);
+        DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == before + 8);
+        ck_assert_int_eq(domus_outside_stop(system_, actor), 0);
+        DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == before);
+        ck_assert_uint_eq(domt_profile_all(system_).connects_failed, failed + 9);
+    }
+    ck_assert_uint_eq(atomic_load(&opened), 0);
+    order_to(domt_spawn(system_, 0, &client, NULL), "127.0.0.1", dark.at.port, 0, 8);
+    DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == before + 8);
+    domt_end(system_); /* a stop of the system ends them, too */
+    close_peer(&dark);
+    ck_assert_uint_eq(domt_entries("/proc/self/fd"), descriptors);
+}
+END_TEST
+
+START_TEST(stop_does_not_wait_for_a_look_up)
+{
+    begin();
+    start();
+    first = second = nobody();
+    domus_address actor = domt_spawn(system_, 0, &client, NULL);
+    ck_assert_int_eq(connect_to(actor, "hangs", 1, 20), -ETIMEDOUT); /* nor does a time-out */
+    order_to(actor, "hangs", 1, 0, 2);
+    order_to(domt_spawn(system_, 1, &business, NULL), "hangs", 1, 0, 1);
+    DOMT_WAIT_FOR(10, domt_profile_all(system_).connects == 4);
+    uint64_t begun_ns = domt_now_ns();
+    end();
+    ck_assert_uint_lt(domt_now_ns() - begun_ns, 5000 * DOMT_MS);
+    ck_assert_uint_eq(atomic_load(&hanging), 1);
+    ck_assert_uint_eq(atomic_load(&look_ups), 1);
+    atomic_store(&released, true); /* it ends long after the system */
+    DOMT_WAIT_FOR(10, atomic_load(&hanging) == 0);
+}
+END_TEST
+
+START_TEST(connects_and_connections_have_limits)
+{
+    peer dark, at;
+
+    begin();
+    config.connect.under_way_max = 4;
+    config.connect.connections_max = 6;
+    config.connect.resolve.threads_max = 1;
+    config.connect.resolve.queue_max = 1;
+    start();
+    open_peer(&dark, false);
+    open_peer(&at, true);
+    domus_address slow = domt_spawn(system_, 0, &client, NULL);
+    domus_address actor = domt_spawn(system_, 0, &business, NULL);
+    order_to(slow, "127.0.0.1", dark.at.port, 0, 4);
+    DOMT_WAIT_FOR(10, domt_profile_all(system_).connects == 4);
+    ck_assert_int_eq(connect_to(actor, "127.0.0.1", at.at.port, 0), -ENOBUFS);
+    domus_address far = domt_spawn(system_, 1, &client, NULL); /* each thread has its own */
+    ck_assert_int_eq(connect_to(far, "127.0.0.1", at.at.port, 0), 0);
+    ck_assert_int_eq(domus_outside_stop(system_, slow), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&done) == 6); /* its four have heard of that */
+    for (uint32_t i = 0; i < 6; i++)
+        ck_assert_int_eq(connect_to(actor, "127.0.0.1", at.at.port, 0), 0);
+    ck_assert_int_eq(connect_to(actor, "127.0.0.1", at.at.port, 0), -ENOBUFS);
+    ck_assert_int_eq(domus_outside_stop(system_, actor), 0);
+    first = second = at.at;
+    actor = domt_spawn(system_, 0, &business, NULL);
+    order_to(far, "hangs", at.at.port, 0, 1);
+    DOMT_WAIT_FOR(10, atomic_load(&hanging) == 1);
+    order_to(far, "two", at.at.port, 0, 1);
+    DOMT_WAIT_FOR(10, domt_profile(system_, 1).connects == 3);
+    ck_assert_int_eq(connect_to(actor, "two-more", at.at.port, 0), -ENOBUFS);
+    atomic_store(&released, true);
+    DOMT_WAIT_FOR(10, atomic_load(&done) == 16);
+    ck_assert_int_eq(atomic_load(&result), 0);
+    close_peer(&dark);
+    close_peer(&at);
+    end();
+}
+END_TEST
+
+DOMT_MAIN("connect_names", 60, names_are_looked_up_once_for_a_while,
+          connects_to_one_name_share_a_look_up,
+          next_address_is_tried_beside_one_that_does_not_answer,
+          connect_ends_with_its_time_its_conversation_and_its_actor,
+          stop_does_not_wait_for_a_look_up, connects_and_connections_have_limits)
