@@ -56,9 +56,12 @@
  *
  * Back-pressure: while more than channel.sendHigh bytes wait to be sent, or the channel holds 1/16
  * of its thread's receive buffers, the channel does not read, so TCP slows the peer. It reads again
- * when at most channel.sendLow bytes wait and it holds at most 1/32 of the buffers. Where memory is
- * limited, the bytes that all channels of a thread have queued have a bound together, and a channel
- * that has more than its part of this bound does not read (domus/memory.h).
+ * when at most channel.sendLow bytes wait and it holds at most 1/32 of the buffers. It does not
+ * read either while channel.requestsMax conversations that its on_read began have not ended; with
+ * 1, each piece of bytes is done with when the next one comes, also if its sequence waits. (on_end
+ * is called all the same, once all bytes before it were shown.) Where memory is limited, the bytes
+ * that all channels of a thread have queued have a bound together, and a channel that has more than
+ * its part of this bound does not read (domus/memory.h).
  *
  * While more than channel.sendHigh bytes wait, until at most channel.sendLow do, the mailbox of the
  * channel's actor is full: notices and asks to its address, from whichever thread, are refused with

@@ -32,6 +32,7 @@ typedef struct domus_channel_options {
     uint64_t age_jitter_percent;    /* maxAgeJitter; DOMUS_NONE: none */
     uint64_t rate_min_bytes;        /* minRate */
     uint64_t rate_grace_ns;         /* minRateGrace */
+    uint64_t requests_max;          /* requestsMax */
 } domus_channel_options;
 
 /* Check options as every call that takes them does: each value against its range, and the values

@@ -138,6 +138,12 @@ typedef struct domus_config {
         uint64_t linger_ns; /* 1 ms..1 h: time that the peer has to close after our FIN; 1 s */
         /* 1..1,048,576 accepted connections in the whole system; 10,000 */
         uint32_t connections_max;
+        /* 1..1,048,576: requests of one channel that are under way, which are conversations that
+         * its on_read began and that have not ended. At this number the channel is not read until
+         * one ends; with 1 it has one request after the other. 0: no bound. 128, which is above the
+         * 100 that RFC 9113 (6.5.2) wants for a connection, so no client waits that keeps to usual
+         * numbers; and all of them together take at most 139 KiB for their stacks. */
+        uint32_t requests_max;
     } channel;
     struct {
         /* 1 ms..1 h: time that open connections have to be drained when the system stops; 0: no

@@ -132,6 +132,7 @@ typedef struct domus_profile {
     /* connections reset at a listener for proxies: they came from elsewhere, or had no valid header
      */
     uint64_t proxies_refused;
+    uint64_t channels_busy; /* how often a channel had channel.requestsMax requests under way */
 } domus_profile;
 
 /* Read the counters of one thread. `thread` is 0..threads-1. Returns 0; -EINVAL for any other

@@ -70,7 +70,7 @@ struct domus_channel {
     bool ended : 1;            /* the peer has finished sending */
     bool end_told : 1;         /* on_end was called */
     bool paused : 1;           /* back-pressure: the channel does not receive */
-    bool blocked : 1;          /* too much waits to be sent: on_read is not called either */
+    bool blocked : 1;          /* on_read is not called either */
     bool high : 1;             /* more than sendHigh is queued, or not yet less than sendLow */
     bool crowded : 1; /* more is queued than the channel's part (crowd.h); it is in that list */
     bool once : 1;    /* the receive in flight brings one piece only */
@@ -78,6 +78,7 @@ struct domus_channel {
     bool dirty : 1;   /* the channel is in the list of those with something to send */
     bool cancelled_all : 1; /* a cancel of all operations on `fd` was submitted */
     bool abort : 1;         /* the close sends RST */
+    bool busy : 1;          /* as many requests are under way as may be (requestsMax) */
     bool halted : 1;        /* the actor does not want to be shown more for now */
     bool finished : 1;      /* the actor has finished sending: FIN follows what is queued */
     bool fin_sent : 1;      /* the sending side of the socket was shut down */

@@ -80,6 +80,16 @@ static uint32_t held_max(const domus_channel *channel)
     return channel->paused ? channel->io->share / 2 : channel->io->share - 1;
 }
 
+/* True if a blocked channel does not receive. One that is only busy receives until a piece comes
+ * that has to wait: most peers send nothing before they have their answer, and a receive that is
+ * ended and begun again for each request would cost two operations. */
+static bool is_held_up(const domus_channel *channel)
+{
+    if (DOMI_LIKELY(!channel->blocked))
+        return false;
+    return channel->high || channel->crowded || channel->halted || channel->inbound.head != NULL;
+}
+
 void domi_channel_decide_receive(domus_channel *channel)
 {
     domi_io *io = channel->io;
@@ -88,13 +98,13 @@ void domi_channel_decide_receive(domus_channel *channel)
 
     note_high(channel);
     domi_channel_note_crowded(channel);
-    channel->blocked = channel->high || channel->crowded || channel->halted;
+    channel->blocked = channel->high || channel->crowded || channel->halted || channel->busy;
     if (was_blocked && !channel->blocked &&
         (channel->inbound.head != NULL || (channel->ended && !channel->end_told)))
         domi_channel_make_ready(channel);
     /* Pieces that are held go on to the actor unless the channel is blocked, because otherwise
      * their buffers would never come back. */
-    channel->paused = channel->blocked || channel->held > held_max(channel) ||
+    channel->paused = is_held_up(channel) || channel->held > held_max(channel) ||
                       (channel->copied != 0 &&
                        domi_channel_is_above_part(channel, channel->cost + channel->copied));
     if (was_paused && !channel->paused) {
@@ -106,6 +116,23 @@ void domi_channel_decide_receive(domus_channel *channel)
      * kernel. */
     if (channel->paused && channel->state == DOMI_CHANNEL_OPEN && !channel->once)
         domi_channel_end_receive(channel);
+}
+
+void domi_channel_note_requests(domus_channel *channel)
+{
+    uint64_t most = channel->settings->requests_max;
+    bool busy = most != 0 && channel->conversations >= most;
+
+    if (busy == channel->busy)
+        return;
+    channel->busy = busy;
+    if (busy)
+        domi_counter_add(&channel->io->counters.channels_busy, 1);
+    if (channel->state != DOMI_CHANNEL_OPEN)
+        return;
+    domi_channel_decide_receive(channel);
+    if (!busy)
+        domi_channel_arm_receive(channel);
 }
 
 void domi_channel_starve(domus_channel *channel)

@@ -17,6 +17,10 @@ void domi_channel_end_receive(domus_channel *channel);
 /* Back-pressure: decide by the bytes queued and the buffers held whether the channel receives. */
 void domi_channel_decide_receive(domus_channel *channel);
 
+/* Decide by the conversations that on_read began whether the actor is shown more (requestsMax).
+ * Called when one has parked, and when one has ended while the channel is `busy`. */
+void domi_channel_note_requests(domus_channel *channel);
+
 /* Let the channel wait for a receive buffer. */
 void domi_channel_starve(domus_channel *channel);
 

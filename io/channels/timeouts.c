@@ -79,7 +79,8 @@ void domi_channel_arm_timeouts(domus_channel *channel)
  * the thread had no buffer? A peer that takes no answers (`blocked`) does not count. */
 static bool waits_to_be_read(const domus_channel *channel)
 {
-    if (channel->state != DOMI_CHANNEL_OPEN || (channel->blocked && !channel->halted))
+    if (channel->state != DOMI_CHANNEL_OPEN ||
+        (channel->blocked && !channel->halted && !channel->busy))
         return false;
     return channel->inbound.head != NULL ||
            domi_socket_bytes(channel->io, channel->fd, FIONREAD) != 0;

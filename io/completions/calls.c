@@ -68,7 +68,10 @@ static int call_framed(domi_manager *manager, domi_house *house, const domus_cal
         return call_local(manager, house, call, type, event);
     if (type == &read_type)
         count_conversation(event->channel, stack);
-    return call_on(stack, house, call, type, event);
+    int result = call_on(stack, house, call, type, event);
+    if (type == &read_type)
+        domi_channel_note_requests(event->channel);
+    return result;
 }
 
 /* Call a function of the behaviour. Returns what it returned; a failure is not told, because the
@@ -83,12 +86,14 @@ DOMI_INLINE int call_function(domi_manager *manager, domi_house *house, const do
     domi_stack_begin(&stack, manager, house);
     domi_turn_begin(&stack, type);
     int result = call->handle(&stack, house->self, event);
-    if (DOMI_UNLIKELY(stack.pooled != NULL)) { /* one that has not parked ends with this call */
+    bool counts = type == &read_type && stack.pooled != NULL;
+    if (DOMI_UNLIKELY(stack.pooled != NULL)) /* one that has not parked ends with this call */
         stack.pooled->begun_by = type;
-        if (type == &read_type)
-            count_conversation(event->channel, stack.pooled);
-    }
+    if (DOMI_UNLIKELY(counts))
+        count_conversation(event->channel, stack.pooled);
     (void)domi_turn_end_begun(&stack, result < 0 ? 0 : result, DOMI_EVENT);
+    if (DOMI_UNLIKELY(counts))
+        domi_channel_note_requests(event->channel);
     return result;
 }
 

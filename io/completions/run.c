@@ -36,7 +36,10 @@ void domi_channel_conversation_ended(domi_manager *manager, domi_house *house)
         return;
     DOMI_CHECK(channel->conversations != 0);
     channel->answered_bytes = channel->received_bytes;
-    if (--channel->conversations == 0 && channel->close_due)
+    channel->conversations--;
+    if (channel->busy)
+        domi_channel_note_requests(channel);
+    if (channel->conversations == 0 && channel->close_due)
         (void)domi_channel_close(channel);
 }
 
@@ -62,6 +65,14 @@ static bool may_be_shown(domus_channel *channel)
     return !channel->blocked;
 }
 
+/* True if the actor has to hear that the peer has finished sending. It has been shown all bytes
+ * that came before, and has not paused the channel. */
+static bool is_end_due(const domus_channel *channel)
+{
+    return channel->state == DOMI_CHANNEL_OPEN && channel->ended && !channel->end_told &&
+           channel->inbound.head == NULL && !channel->halted;
+}
+
 /* Handle one channel, within `budget` places of the run. Returns how many places it used. */
 static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_channel *channel,
                             uint32_t budget)
@@ -78,8 +89,7 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
         domi_channel_call_read(manager, house, channel);
         used++;
     }
-    if (channel->state == DOMI_CHANNEL_OPEN && channel->ended && !channel->end_told &&
-        channel->inbound.head == NULL && used < budget) {
+    if (is_end_due(channel) && used < budget) {
         domi_channel_call_end(manager, house, channel);
         used++;
     }
@@ -90,9 +100,9 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
         domi_channel_call_close(manager, house, channel);
         return used + 1;
     }
-    bool more = channel->state == DOMI_CHANNEL_CLOSED ||
-                (channel->state == DOMI_CHANNEL_OPEN && !channel->blocked &&
-                 (channel->inbound.head != NULL || (channel->ended && !channel->end_told)));
+    bool more =
+        channel->state == DOMI_CHANNEL_CLOSED || is_end_due(channel) ||
+        (channel->state == DOMI_CHANNEL_OPEN && !channel->blocked && channel->inbound.head != NULL);
     if (more)
         domi_channel_make_ready(channel);
     return used;

@@ -56,6 +56,7 @@ static inline uint64_t domi_op_data(enum domi_op op, uint32_t generation, uint32
 typedef struct domi_io_counters {
     domi_counter enters;          /* system calls into the ring */
     domi_counter completions;     /* completions that were reaped */
+    domi_counter channels_busy;   /* times at which a channel reached requestsMax */
     domi_counter reads;           /* pieces of bytes that on_read was given */
     domi_counter received_bytes;  /* bytes that the kernel has brought from peers */
     domi_counter sent_bytes;      /* bytes that the kernel has taken for peers */

@@ -30,6 +30,7 @@ typedef struct domi_channel_settings {
     uint64_t age_jitter_percent;    /* how much of it a channel may get more or less */
     uint64_t rate_min_bytes;        /* bytes/s while a message is under way; 0: no such rate */
     uint64_t rate_grace_ns;         /* time over which that rate is measured */
+    uint64_t requests_max;          /* conversations of on_read at a time; 0: no bound */
     uint32_t users;                 /* listeners and channels, or DOMI_SETTINGS_UNCOUNTED */
 } domi_channel_settings;
 
@@ -54,7 +55,8 @@ typedef struct domi_channel_settings {
     ROW("maxAgeJitter", SHARE, pace.age_jitter_percent, age_jitter_percent, 0, 50, 10, false)      \
     ROW("minRate", SIZE, pace.rate_min_bytes, rate_min_bytes, 1, DOMI_GIB, 0, true)                \
     ROW("minRateGrace", DURATION, pace.rate_grace_ns, rate_grace_ns, 100 * DOMI_MS, DOMI_HOUR,     \
-        10 * DOMI_SECOND, false)
+        10 * DOMI_SECOND, false)                                                                   \
+    ROW("requestsMax", COUNT, channel.requests_max, requests_max, 1, 1048576, 128, true)
 
 /* Set `ret_settings` to what follows from the configuration and from `options`, which are right;
  * NULL: none. They are not counted. Any thread. */

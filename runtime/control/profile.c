@@ -167,6 +167,7 @@ static void read_io_counters(const domi_io_counters *from, domus_profile *profil
     profile->channels_aged = domi_counter_read(&from->channels_aged);
     profile->channels_slow = domi_counter_read(&from->channels_slow);
     profile->proxies_refused = domi_counter_read(&from->proxies_refused);
+    profile->channels_busy = domi_counter_read(&from->channels_busy);
 }
 
 static void read_cut(const domi_io *io, domus_profile *profile)
@@ -319,6 +320,7 @@ static const struct {
     {"datagrams dropped", offsetof(domus_profile, datagrams_dropped)},
     {"datagrams lost", offsetof(domus_profile, datagrams_lost)},
     {"datagrams unsent", offsetof(domus_profile, datagrams_unsent)},
+    {"channels busy", offsetof(domus_profile, channels_busy)},
     {"receivers starved", offsetof(domus_profile, receivers_starved)},
     {"timers fired", offsetof(domus_profile, timers_fired)},
     {"asks expired", offsetof(domus_profile, asks_expired)},

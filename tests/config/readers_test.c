@@ -63,6 +63,7 @@ static const struct field fields[] = {
     FIELD(pace, rate_min_bytes),
     FIELD(pace, rate_grace_ns),
     FIELD(channel, connections_max),
+    FIELD(channel, requests_max),
     FIELD(shutdown, drain_timeout_ns),
     FIELD(shutdown, actor_timeout_ns),
     FIELD(shutdown, cut_status),

@@ -9,6 +9,7 @@
 #include "house/dispatch/phases.h"
 #include "house/family/life.h"
 #include "house/message/mailbox.h"
+#include "house/message/pool.h"
 
 #include <check.h>
 #include <errno.h>
@@ -262,6 +263,29 @@ void domt_bed_noted(domt_bed *bed, const char *expected)
     ck_assert_str_eq(bed->note, expected);
     bed->note_length = 0;
     bed->note[0] = '\0';
+}
+
+int domt_bed_put(domt_bed *bed, domus_address to, uint32_t kind, const domus_type *type,
+                 const void *payload)
+{
+    domi_envelope *envelope = domi_envelope_new(&bed->manager, DOMI_ENVELOPE_HEAD + type->size);
+
+    ck_assert_ptr_nonnull(envelope);
+    envelope->type = type;
+    envelope->sender = NULL;
+    envelope->sender_lease = 0;
+    if (type->size != 0)
+        memcpy(domi_envelope_payload_of(envelope, kind), payload, type->size);
+    int result = domi_mailbox_put(&bed->manager, to, &envelope->node, kind);
+    if (result != 0)
+        domi_pool_free(&bed->manager, &envelope->node);
+    return result;
+}
+
+void domt_bed_tell(domt_bed *bed, domus_address to, const domus_type *type, const void *payload)
+{
+    ck_assert_int_eq(domt_bed_put(bed, to, DOMI_NOTICE, type, payload), 0);
+    domt_bed_turn(bed);
 }
 
 void domt_bed_release(domt_bed *bed, uint32_t count)

@@ -85,6 +85,14 @@ void domt_bed_feed(domt_bed *bed, int fd, char byte, uint32_t size);
 /* The text that was noted since the last call must be `expected`. */
 void domt_bed_noted(domt_bed *bed, const char *expected);
 
+/* Put a message of `kind` (DOMI_NOTICE or DOMI_EVENT) from nobody; `payload` has type->size bytes.
+ * No turn. Returns what the put returned: -ESTALE when nobody lives there any more. */
+int domt_bed_put(domt_bed *bed, domus_address to, uint32_t kind, const domus_type *type,
+                 const void *payload);
+
+/* Put a notice, which must be taken, and take a turn. */
+void domt_bed_tell(domt_bed *bed, domus_address to, const domus_type *type, const void *payload);
+
 /* Free what DOMT_BED_KEEP kept: the oldest `count`. */
 void domt_bed_release(domt_bed *bed, uint32_t count);
 

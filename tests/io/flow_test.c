@@ -153,15 +153,7 @@ static void end(void)
 
 static void tell(domus_address to, char word)
 {
-    domi_envelope *envelope = domi_envelope_new(&bed.manager, sizeof *envelope);
-
-    ck_assert_ptr_nonnull(envelope);
-    envelope->type = &word_type;
-    envelope->sender = NULL;
-    envelope->sender_lease = 0;
-    envelope->payload[0] = (unsigned char)word;
-    ck_assert_int_eq(domi_mailbox_put(&bed.manager, to, &envelope->node, DOMI_NOTICE), 0);
-    domt_bed_turn(&bed);
+    domt_bed_tell(&bed, to, &word_type, &word);
 }
 
 static void tell_channel(char word)
@@ -235,6 +227,21 @@ START_TEST(end_of_the_peer_waits_for_the_resume)
     tell_channel('r');
     domt_bed_settle(&bed);
     ck_assert_str_eq(heard, "p1.");
+    end();
+}
+END_TEST
+
+/* Also with nothing else to be shown before it. */
+START_TEST(end_of_the_peer_alone_waits_for_the_resume)
+{
+    begin();
+    ck_assert(domt_fake_bytes(bed.fake, fd, "p", 1, true));
+    domt_fake_receive_ends(bed.fake, fd, 0);
+    domt_bed_settle(&bed);
+    ck_assert_str_eq(heard, "p");
+    tell_channel('r');
+    domt_bed_settle(&bed);
+    ck_assert_str_eq(heard, "p.");
     end();
 }
 END_TEST
@@ -419,8 +426,8 @@ END_TEST
 
 DOMT_MAIN("flow", 30, paused_channel_shows_nothing_until_it_is_resumed,
           pause_within_on_read_holds_at_once, end_of_the_peer_waits_for_the_resume,
-          paused_channel_is_idle_only_if_nothing_waits, closing_channel_is_not_paused,
-          finish_sends_fin_behind_the_bytes_and_goes_on_reading,
+          end_of_the_peer_alone_waits_for_the_resume, paused_channel_is_idle_only_if_nothing_waits,
+          closing_channel_is_not_paused, finish_sends_fin_behind_the_bytes_and_goes_on_reading,
           finish_of_a_channel_with_nothing_queued_is_sent_at_once,
           owner_may_act_on_its_channels_and_others_may_not,
           channels_that_share_a_state_may_act_on_each_other, channel_tells_its_endpoints_and_counts)

@@ -229,14 +229,7 @@ static void pass(unsigned ms)
 
 static void tell(domus_address to, const domus_type *type)
 {
-    domi_envelope *envelope = domi_envelope_new(&bed.manager, sizeof *envelope);
-
-    ck_assert_ptr_nonnull(envelope);
-    envelope->type = type;
-    envelope->sender = NULL;
-    envelope->sender_lease = 0;
-    ck_assert_int_eq(domi_mailbox_put(&bed.manager, to, &envelope->node, DOMI_NOTICE), 0);
-    domt_bed_turn(&bed);
+    domt_bed_tell(&bed, to, type, NULL);
 }
 
 /* The next bytes on the wire are these; the kernel takes them. */

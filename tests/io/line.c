@@ -248,32 +248,14 @@ domus_address domt_lines_connect(int *ret_fd, int *ret_peer)
     return address;
 }
 
-/* Returns what the put returns: -ESTALE when nobody lives there any more. */
-static int put(domus_address to, const domus_type *type, const void *payload)
-{
-    domi_envelope *envelope =
-        domi_envelope_new(&domt_lines_now.bed.manager, DOMI_ENVELOPE_HEAD + type->size);
-
-    ck_assert_ptr_nonnull(envelope);
-    envelope->type = type;
-    envelope->sender = NULL;
-    envelope->sender_lease = 0;
-    if (type->size != 0)
-        memcpy(envelope->payload, payload, type->size);
-    int result = domi_mailbox_put(&domt_lines_now.bed.manager, to, &envelope->node, DOMI_NOTICE);
-    if (result != 0)
-        domi_pool_free(&domt_lines_now.bed.manager, &envelope->node);
-    return result;
-}
-
 void domt_lines_put(domus_address to, const domus_type *type, const void *payload)
 {
-    ck_assert_int_eq(put(to, type, payload), 0);
+    ck_assert_int_eq(domt_bed_put(&domt_lines_now.bed, to, DOMI_NOTICE, type, payload), 0);
 }
 
 int domt_lines_notice(domus_address to, const domus_type *type, const void *payload)
 {
-    int result = put(to, type, payload);
+    int result = domt_bed_put(&domt_lines_now.bed, to, DOMI_NOTICE, type, payload);
 
     domt_bed_turn(&domt_lines_now.bed);
     return result;

@@ -139,15 +139,9 @@ static void bear(void)
 static void hand_over(int fd)
 {
     const domi_accepted accepted = {.connection = {.fd = fd}, .io = &bed.io};
-    domi_envelope *envelope = domi_envelope_new(&bed.manager, DOMI_ENVELOPE_HEAD + sizeof accepted);
 
-    ck_assert_ptr_nonnull(envelope);
-    envelope->type = &domi_accepted_type;
-    envelope->sender = NULL;
-    envelope->sender_lease = 0;
-    memcpy(domi_envelope_payload_of(envelope, DOMI_EVENT), &accepted, sizeof accepted);
     atomic_fetch_add_explicit(&bed.io.connections, 1, memory_order_relaxed);
-    ck_assert_int_eq(domi_mailbox_put(&bed.manager, child, &envelope->node, DOMI_EVENT), 0);
+    ck_assert_int_eq(domt_bed_put(&bed, child, DOMI_EVENT, &domi_accepted_type, &accepted), 0);
 }
 
 /* A mounted child with a connection that stays half open. */
@@ -168,13 +162,7 @@ static int bear_connected(int *ret_peer)
 /* Let the child fail, and its parent decide. */
 static void fail_child(void)
 {
-    domi_envelope *envelope = domi_envelope_new(&bed.manager, sizeof *envelope);
-
-    ck_assert_ptr_nonnull(envelope);
-    envelope->type = &fail_type;
-    envelope->sender = NULL;
-    ck_assert_int_eq(domi_mailbox_put(&bed.manager, child, &envelope->node, DOMI_NOTICE), 0);
-    domt_bed_turn(&bed);
+    domt_bed_tell(&bed, child, &fail_type, NULL);
     let_parent_decide();
 }
 

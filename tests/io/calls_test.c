@@ -1,0 +1,405 @@
+/* The functions that a channel's behaviour has are handlers: each may be a sequence with a frame of
+ * its own, is called also without memory for it, and may wait; and what on_read began has a bound
+ * for each channel (channel.requestsMax). */
+#include "base/memory.h"
+#include "house/family/life.h"
+#include "io/channels/state.h"
+#include "io/channels/table.h"
+#include "tests/io/bed.h"
+#include "tests/support/suite.h"
+
+#include <domus/await.h>
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHANNELS 2
+
+static domt_bed bed;
+static domus_address owner;
+static int fds[CHANNELS];
+static int peers[CHANNELS];
+static domus_channel *channels[CHANNELS];
+static char heard[64];  /* what the handlers have noted */
+static int closed_with; /* the error that the last on_close was shown */
+
+static void hear(char word)
+{
+    size_t length = strlen(heard);
+
+    ck_assert_uint_lt(length + 1, sizeof heard);
+    heard[length] = word;
+    heard[length + 1] = '\0';
+}
+
+static void held_to_have_heard(const char *expected)
+{
+    ck_assert_str_eq(heard, expected);
+    heard[0] = '\0';
+}
+
+/* Note a letter for the wait that is over: the letter, or 'x' where it was cancelled and '-' where
+ * the connection is gone. */
+static void hear_end(domus_stack *stack, const domus_answer *answer, char word)
+{
+    if (answer->error == -ECANCELED)
+        hear('x');
+    else
+        hear(domus_channel_running(stack) != NULL ? word : '-');
+}
+
+/* --- sequences -------------------------------------------------------------------------------- */
+
+DOMUS_SEQUENCE(open_slowly, uint64_t)
+{
+    const domus_channel_event *event = message;
+
+    DOMUS_BEGIN;
+    ck_assert_ptr_eq(event->channel, domus_channel_running(stack));
+    ck_assert_ptr_null(event->bytes);
+    ck_assert_uint_eq(*frame, 0);
+    *frame = 1;
+    hear('o');
+    DOMUS_SLEEP(2 * DOMT_BED_MS);
+    ck_assert_uint_eq(*frame, 1);
+    hear_end(stack, answer, 'O');
+    DOMUS_END;
+}
+
+/* Each byte sleeps as many milliseconds as it says. */
+DOMUS_SEQUENCE(read_slowly, char)
+{
+    const domus_channel_event *event = message;
+
+    DOMUS_BEGIN;
+    ck_assert_int_eq(*frame, 0);
+    *frame = *(const char *)domus_buffer_data(event->bytes);
+    domus_buffer_free(event->bytes);
+    hear('r');
+    if (*frame == '0')
+        return 0;
+    if (*frame == 'f')
+        return -EPROTO;
+    DOMUS_SLEEP((uint64_t)(*frame - '0') * DOMT_BED_MS);
+    hear_end(stack, answer, *frame);
+    DOMUS_END;
+}
+
+DOMUS_SEQUENCE(end_slowly, char)
+{
+    DOMUS_BEGIN;
+    hear('e');
+    DOMUS_SLEEP(2 * DOMT_BED_MS);
+    hear_end(stack, answer, 'E');
+    return domus_channel_close(stack, domus_channel_running(stack));
+    DOMUS_END;
+}
+
+DOMUS_SEQUENCE(close_slowly, int)
+{
+    const domus_channel_event *event = message;
+
+    DOMUS_BEGIN;
+    ck_assert_ptr_eq(event->channel, domus_channel_running(stack));
+    *frame = closed_with = event->error;
+    hear('c');
+    DOMUS_SLEEP(2 * DOMT_BED_MS);
+    ck_assert_ptr_null(domus_channel_running(stack));
+    ck_assert_int_eq(*frame, closed_with);
+    hear_end(stack, answer, 'C');
+    DOMUS_END;
+}
+
+#define SLOW                                                                                       \
+    .kind = DOMUS_CHANNELS, .on_open = DOMUS_BY(open_slowly), .on_read = DOMUS_BY(read_slowly),    \
+    .on_end = DOMUS_BY(end_slowly), .on_close = DOMUS_BY(close_slowly)
+
+static const domus_behaviour slow = {.name = "slow", SLOW};
+static const domus_behaviour lasting = {.name = "lasting", SLOW, .conversations_go_on = true};
+static const domus_behaviour reading = {
+    .name = "reading", .kind = DOMUS_CHANNELS, .on_read = DOMUS_BY(read_slowly)};
+static const domus_behaviour of_slow = {.name = "owner", .kind = DOMUS_CHANNELS, .channel = &slow};
+static const domus_behaviour of_lasting = {
+    .name = "owner", .kind = DOMUS_CHANNELS, .channel = &lasting};
+static const domus_behaviour of_reading = {
+    .name = "owner", .kind = DOMUS_CHANNELS, .channel = &reading};
+
+static int over_plain(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)self;
+    hear_end(stack, answer, '9');
+    return 0;
+}
+
+static int read_plain(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self;
+    domus_buffer_free(((const domus_channel_event *)payload)->bytes);
+    hear('r');
+    return domus_sleep(stack, 9 * DOMT_BED_MS, over_plain);
+}
+
+static const domus_behaviour plain = {
+    .name = "plain", .kind = DOMUS_CHANNELS, .on_read = {read_plain, 0}};
+static const domus_behaviour of_plain = {
+    .name = "owner", .kind = DOMUS_CHANNELS, .channel = &plain};
+
+static void begin_with(const domus_behaviour *behaviour, uint32_t requests_max, uint64_t idle_ns)
+{
+    heard[0] = '\0';
+    domt_bed_init(&bed);
+    bed.config.channel.requests_max = requests_max;
+    bed.config.channel.idle_timeout_ns = idle_ns;
+    ck_assert_int_eq(domt_bed_start(&bed), 0);
+    ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, behaviour, NULL, &owner), 0);
+    domt_bed_turn(&bed);
+    for (uint32_t i = 0; i < CHANNELS; i++) {
+        domt_bed_pair(&fds[i], &peers[i]);
+        ck_assert_int_eq(domi_channel_adopt(&bed.io, owner.house, &(domi_connection){.fd = fds[i]}),
+                         0);
+        atomic_fetch_add_explicit(&bed.io.connections, 1, memory_order_relaxed);
+        channels[i] = bed.io.slots[i].channel;
+    }
+}
+
+static void begin(const domus_behaviour *behaviour, uint32_t requests_max)
+{
+    begin_with(behaviour, requests_max, 0);
+}
+
+static void end(void)
+{
+    (void)domi_io_abort(&bed.io);
+    ck_assert_int_eq(domi_house_stop(&bed.manager, owner), 0);
+    domt_bed_settle(&bed);
+    domt_bed_end(&bed);
+    for (uint32_t i = 0; i < CHANNELS; i++)
+        close(peers[i]);
+}
+
+/* Bring bytes for a channel, and take no turn. */
+static void bring(uint32_t channel, const char *bytes)
+{
+    ck_assert(domt_fake_bytes(bed.fake, fds[channel], bytes, (uint32_t)strlen(bytes), true));
+}
+
+static void pass(uint32_t ms)
+{
+    for (uint32_t i = 0; i < ms; i++)
+        domt_bed_pass(&bed, 1);
+}
+
+static bool receives(uint32_t channel)
+{
+    return domt_fake_find(bed.fake, DOMT_RECEIVE, fds[channel]) != NULL &&
+           !channels[channel]->cancelling;
+}
+
+START_TEST(each_function_may_be_a_sequence)
+{
+    begin(&of_lasting, 0);
+    domt_bed_turn(&bed);
+    held_to_have_heard("oo");
+    bring(0, "4");
+    domt_bed_turn(&bed);
+    bring(0, "5"); /* with a frame of its own */
+    pass(5);
+    held_to_have_heard("rrOO4");
+    pass(1);
+    held_to_have_heard("5");
+    domt_fake_receive_ends(bed.fake, fds[0], 0);
+    pass(4);
+    held_to_have_heard("eEc");
+    pass(4);
+    held_to_have_heard("-"); /* the wait of on_close has come to its end */
+    end();
+}
+END_TEST
+
+START_TEST(wait_of_on_close_is_cancelled_unless_conversations_go_on)
+{
+    begin(&of_slow, 0);
+    pass(4);
+    held_to_have_heard("ooOO");
+    ck_assert_int_eq(domi_channel_close(channels[0]), 0);
+    domt_fake_receive_ends(bed.fake, fds[0], 0);
+    domt_bed_settle(&bed);
+    held_to_have_heard("cx");
+    end();
+}
+END_TEST
+
+START_TEST(functions_are_called_without_memory_for_their_frames)
+{
+    begin(&of_slow, 0);
+    domi_memory_fail_after(0, 1);
+    domt_bed_turn(&bed);
+    domi_memory_fail_after(-1, 0);
+    held_to_have_heard("ococ"); /* the first wait of each fails */
+    domt_bed_settle(&bed);
+    ck_assert_uint_eq(domi_counter_read(&bed.io.counters.channels_refused), CHANNELS);
+    ck_assert(!domt_bed_is_open(fds[0]));
+    end();
+}
+END_TEST
+
+START_TEST(frame_that_is_too_large_is_refused)
+{
+    static const domus_call large = {domi_close_slowly_begin, DOMUS_FRAME_MAX + 1};
+    const domus_behaviour wrong[] = {
+        {.name = "wrong", .kind = DOMUS_CHANNELS, .on_open = large},
+        {.name = "wrong", .kind = DOMUS_CHANNELS, .on_read = large},
+        {.name = "wrong", .kind = DOMUS_CHANNELS, .on_end = large},
+        {.name = "wrong", .kind = DOMUS_CHANNELS, .on_close = large},
+    };
+    domus_address nobody;
+
+    begin(&of_slow, 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        ck_assert_int_eq(domi_house_spawn(&bed.manager, &bed.manager, &wrong[i], NULL, &nobody),
+                         -EINVAL);
+    end();
+}
+END_TEST
+
+/* --- requestsMax ------------------------------------------------------------------------------ */
+
+static uint64_t busy_count(void)
+{
+    return domi_counter_read(&bed.io.counters.channels_busy);
+}
+
+START_TEST(one_request_follows_the_other_and_no_channel_waits_for_another)
+{
+    begin(&of_reading, 1);
+    domt_bed_turn(&bed);
+    bring(0, "3");
+    bring(0, "1");
+    bring(1, "2");
+    domt_bed_turn(&bed);
+    held_to_have_heard("rr");
+    ck_assert(!receives(0)); /* something waits that is not shown */
+    ck_assert(receives(1));
+    domt_bed_settle(&bed);
+    pass(2);
+    held_to_have_heard("2");
+    bring(1, "2");
+    pass(1);
+    held_to_have_heard("r3r");
+    ck_assert(receives(0));
+    pass(2);
+    held_to_have_heard("12");
+    ck_assert_uint_eq(busy_count(), 4);
+    end();
+}
+END_TEST
+
+/* A receive that was ended for each request would cost two operations. */
+START_TEST(receive_goes_on_while_nothing_waits)
+{
+    begin(&of_reading, 1);
+    domt_bed_turn(&bed);
+    for (int i = 0; i < 3; i++) {
+        bring(0, "1");
+        domt_bed_turn(&bed);
+        ck_assert(receives(0));
+        pass(1);
+    }
+    held_to_have_heard("r1r1r1");
+    for (int i = 0; i < 3; i++)
+        bring(0, "0"); /* these end at once */
+    domt_bed_turn(&bed);
+    held_to_have_heard("rrr");
+    ck_assert_uint_eq(bed.fake->begun[DOMT_CANCEL], 0);
+    ck_assert_uint_eq(bed.fake->begun[DOMT_RECEIVE], CHANNELS);
+    end();
+}
+END_TEST
+
+/* Also where on_read is no sequence. */
+START_TEST(as_many_requests_as_the_bound_are_under_way)
+{
+    const domus_behaviour *owners[] = {&of_reading, &of_plain};
+
+    for (int o = 0; o < 2; o++) {
+        begin(owners[o], 3);
+        domt_bed_turn(&bed);
+        for (int i = 0; i < 5; i++)
+            bring(0, "9");
+        domt_bed_turn(&bed);
+        held_to_have_heard("rrr");
+        ck_assert_uint_eq(busy_count(), 1);
+        domt_bed_settle(&bed);
+        pass(9);
+        held_to_have_heard("999rr");
+        pass(9);
+        held_to_have_heard("99");
+        end();
+    }
+}
+END_TEST
+
+START_TEST(half_close_at_the_bound_answers_everything)
+{
+    begin(&of_reading, 1);
+    domt_bed_turn(&bed);
+    bring(0, "2");
+    bring(0, "1");
+    domt_fake_receive_ends(bed.fake, fds[0], 0);
+    domt_bed_turn(&bed);
+    pass(2);
+    held_to_have_heard("r2r");
+    ck_assert(domt_bed_is_open(fds[0]));
+    pass(2);
+    domt_bed_settle(&bed);
+    held_to_have_heard("1");
+    ck_assert(!domt_bed_is_open(fds[0]));
+    end();
+}
+END_TEST
+
+/* But not before the actor was shown all that came before. */
+START_TEST(on_end_does_not_wait_for_a_request)
+{
+    begin(&of_slow, 1);
+    pass(3);
+    held_to_have_heard("ooOO");
+    bring(0, "9");
+    bring(1, "3");
+    bring(1, "0");
+    domt_bed_turn(&bed);
+    held_to_have_heard("rr");
+    domt_fake_receive_ends(bed.fake, fds[0], 0);
+    domt_fake_receive_ends(bed.fake, fds[1], 0);
+    domt_bed_turn(&bed);
+    held_to_have_heard("e");
+    pass(3);
+    held_to_have_heard("Ecxx3re");
+    end();
+}
+END_TEST
+
+/* The peer has sent, so it is this side that is slow. */
+START_TEST(busy_channel_is_not_idle_while_bytes_wait)
+{
+    begin_with(&of_reading, 1, 20 * DOMT_BED_MS);
+    domt_bed_turn(&bed);
+    for (uint32_t i = 0; i < CHANNELS; i++)
+        bring(i, "z"); /* 74 ms */
+    bring(0, "1");
+    pass(60);
+    domt_bed_settle(&bed);
+    ck_assert(domt_bed_is_open(fds[0]));
+    ck_assert(!domt_bed_is_open(fds[1]));
+    end();
+}
+END_TEST
+
+DOMT_MAIN("calls", 60, each_function_may_be_a_sequence,
+          wait_of_on_close_is_cancelled_unless_conversations_go_on,
+          functions_are_called_without_memory_for_their_frames, frame_that_is_too_large_is_refused,
+          one_request_follows_the_other_and_no_channel_waits_for_another,
+          receive_goes_on_while_nothing_waits, as_many_requests_as_the_bound_are_under_way,
+          half_close_at_the_bound_answers_everything, on_end_does_not_wait_for_a_request,
+          busy_channel_is_not_idle_while_bytes_wait)
