@@ -104,8 +104,9 @@ static int open_channel(domi_manager *manager, domi_house *house, domi_connect *
 
     if (result != 0)
         return result;
-    (void)manager->io_hooks.run_channels(manager, house, 1);
     const domus_channel *channel = house->channels.owned;
+    if (channel->state == DOMI_CHANNEL_OPEN) /* otherwise on_mount has ended it */
+        (void)manager->io_hooks.run_channels(manager, house, 1);
     return channel->state < DOMI_CHANNEL_CLOSING ? 0 : channel->error;
 }
 
