@@ -1,0 +1,224 @@
+/* The latency of a good client beside each attack, and beside as many harmless connections, on both
+ * backends. It prints a table: medians over rounds in which both take turns, on a service of one
+ * thread with a CPU of its own. A row is void when the load used more than 90 % of its CPU. The
+ * short form only sees that each row can be measured; the long form (DOMT_LONG) measures. */
+#include "tests/support/crowd.h"
+#include "tests/support/suite.h"
+#include "tests/system/attack.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define ROUNDS_MAX 9u
+
+/* One side of a row: connections of one kind, and what the service is told. */
+typedef struct side {
+    domt_attack_kind kind;
+    const char *setting; /* for --set */
+    bool few;            /* the service has few descriptors */
+} side;
+
+typedef struct row {
+    const char *name;
+    uint32_t count; /* connections that stay; 0: they come and go */
+    uint32_t rate;  /* deeds in a second; 0: as many as there are connections */
+    side attack;
+    side twin;
+} row;
+
+#define MANY "channel.maxConnections=20000"
+
+static const row rows[] = {
+    {"10,000 idle", 10000, 0, {DOMT_ATTACK_IDLE, MANY, false}, {DOMT_ATTACK_SAID, MANY, false}},
+    {"10,000 dripping", 10000, 0, {DOMT_ATTACK_DRIP, MANY, false}, {DOMT_ATTACK_TALK, MANY, false}},
+    {"10,000/s dropping",
+     0,
+     10000,
+     {DOMT_ATTACK_DROP, MANY, false},
+     {DOMT_ATTACK_VISIT, MANY, false}},
+    {"10,000/s reset within",
+     0,
+     10000,
+     {DOMT_ATTACK_HALF, MANY, false},
+     {DOMT_ATTACK_VISIT, MANY, false}},
+    {"no descriptors", 1000, 0, {DOMT_ATTACK_DRIP, MANY, true}, {DOMT_ATTACK_TALK, MANY, false}},
+    {"no buffers",
+     100,
+     2000,
+     {DOMT_ATTACK_FLOOD, "io.buffers.count=16", false},
+     {DOMT_ATTACK_TALK, "io.buffers.count=16", false}},
+    {"nobody accepts",
+     2000,
+     0,
+     {DOMT_ATTACK_DRIP, "channel.maxConnections=1000", false},
+     {DOMT_ATTACK_TALK, MANY, false}},
+};
+
+/* Measurements of one side of a row, a value for each round. */
+typedef struct figures {
+    double p50[ROUNDS_MAX];
+    double p99[ROUNDS_MAX];
+    double worst[ROUNDS_MAX];
+    double load;    /* the most that the load used of its CPU */
+    double service; /* the most that the service used of its CPU */
+    double others;  /* the most that anything else used of a CPU */
+} figures;
+
+static domt_service service;
+static uint32_t rounds = 1;
+static uint32_t trips = 100;
+static uint32_t divisor = 50; /* of counts and rates, in the short form */
+
+static void use_cpu(int cpu)
+{
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    (void)sched_setaffinity(0, sizeof set, &set);
+}
+
+static void use_first_cpu(void)
+{
+    use_cpu(0);
+}
+
+static void use_first_cpu_and_few_descriptors(void)
+{
+    const struct rlimit limit = {256, 256};
+
+    use_cpu(0);
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        _exit(126);
+}
+
+/* Returns the CPU time that all programs of the machine have used. */
+static uint64_t machine_ns(void)
+{
+    unsigned long long user = 0;
+    unsigned long long nice = 0;
+    unsigned long long system = 0;
+    unsigned long long idle = 0;
+    unsigned long long wait = 0;
+    unsigned long long interrupts = 0;
+    unsigned long long soft = 0;
+    unsigned long long stolen = 0;
+    FILE *file = fopen("/proc/stat", "re");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &user, &nice,
+                            &system, &idle, &wait, &interrupts, &soft, &stolen),
+                     8);
+    fclose(file);
+    return (user + nice + system + interrupts + soft + stolen) * 1000000000u /
+           (uint64_t)sysconf(_SC_CLK_TCK);
+}
+
+static void take_most(double *most, double value)
+{
+    if (value > *most)
+        *most = value;
+}
+
+static void measure(const char *backend, const row *of, const side *on, figures *into,
+                    uint32_t round)
+{
+    domt_attack attack = {.kind = on->kind, .is_fast = on->few};
+
+    attack.count = of->count / divisor;
+    attack.rate = (of->rate != 0 ? of->rate : of->count) / divisor;
+    service.prepare = on->few ? use_first_cpu_and_few_descriptors : use_first_cpu;
+    domt_service_start(&service,
+                       DOMT_ECHO_ARGUMENTS("--set", "system.threads=1", "--set", backend, "--set",
+                                           "channel.firstByteTimeout=0", "--set", on->setting, ));
+    int good = domt_connect(service.port);
+    ck_assert(domt_echoes(good, "hello"));
+    attack.port = service.port;
+    domt_attack_begin(&attack);
+    uint64_t begin_ns = domt_monotonic_ns();
+    uint64_t machine = machine_ns();
+    uint64_t service_cpu_ns = domt_service_cpu_ns(&service);
+    domt_good seen = domt_good_run(good, trips, 1000);
+    ck_assert_uint_eq(seen.failed, 0);
+    domt_attack_end(&attack, false);
+    double wall_ns = (double)(domt_monotonic_ns() - begin_ns);
+    double load = seen.cpu + (double)attack.cpu_ns / wall_ns;
+    double used = (double)(domt_service_cpu_ns(&service) - service_cpu_ns) / wall_ns;
+    double all = (double)(machine_ns() - machine) / wall_ns;
+    into->p50[round] = seen.p50_ms;
+    into->p99[round] = seen.p99_ms;
+    into->worst[round] = seen.worst_ms;
+    take_most(&into->load, load);
+    take_most(&into->service, used);
+    take_most(&into->others, all - used - load);
+    close(good);
+    domt_service_signal(&service, SIGKILL);
+    (void)domt_service_wait(&service, 10000);
+}
+
+static int by_size(const void *one, const void *other)
+{
+    double a = *(const double *)one;
+    double b = *(const double *)other;
+
+    return (a > b) - (a < b);
+}
+
+static double median(double *values)
+{
+    qsort(values, rounds, sizeof *values, by_size);
+    return values[rounds / 2];
+}
+
+static void measure_row(const char *backend, const row *of)
+{
+    figures attack = {0};
+    figures twin = {0};
+
+    for (uint32_t round = 0; round < rounds; round++) {
+        measure(backend, of, &of->twin, &twin, round);
+        measure(backend, of, &of->attack, &attack, round);
+    }
+    double worst = 0;
+    for (uint32_t round = 0; round < rounds; round++)
+        worst = attack.worst[round] > worst ? attack.worst[round] : worst;
+    double ratio = median(attack.p99) / median(twin.p99);
+    take_most(&attack.load, twin.load);
+    take_most(&attack.others, twin.others);
+    printf("%-6s %-22s %7.3f %7.3f %4.0f %% %7.3f %7.3f %4.0f %% %6.2f %7.1f %4.0f %% %4.0f %%%s\n",
+           backend + sizeof "io.backend=" - 1, of->name, median(twin.p50), median(twin.p99),
+           twin.service * 100, median(attack.p50), median(attack.p99), attack.service * 100, ratio,
+           worst, attack.load * 100, attack.others * 100,
+           attack.load > 0.9 ? " void" : (ratio > 1.5 || worst > 200 ? " missed" : ""));
+    fflush(stdout);
+}
+
+START_TEST(good_client_is_served_as_beside_harmless_ones)
+{
+    const char *is_long = getenv("DOMT_LONG");
+    const char *only = getenv("DOMT_ROW");
+
+    if (is_long != NULL && is_long[0] != '\0') {
+        rounds = 3;
+        trips = 2000;
+        divisor = 1;
+    }
+    ck_assert(domt_descriptors(12000 / divisor));
+    use_cpu(1);
+    printf("%-6s %-22s %22s %22s\n%-6s %-22s %7s %7s %6s %7s %7s %6s %6s %7s %6s %6s\n", "", "",
+           "harmless, ms", "attack, ms", "", "attack", "p50", "p99", "cpu", "p50", "p99", "cpu",
+           "ratio", "worst", "load", "others");
+    for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (only != NULL && strtol(only, NULL, 10) != (long)i)
+            continue;
+        measure_row("io.backend=uring", &rows[i]);
+        measure_row("io.backend=epoll", &rows[i]);
+    }
+}
+END_TEST
+
+DOMT_MAIN("abuse beside", 1800, good_client_is_served_as_beside_harmless_ones)

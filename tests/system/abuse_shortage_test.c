@@ -1,0 +1,116 @@
+/* Strangers that use up the descriptors of the process, its receive buffers, or the connections
+ * that it may have. A good client that was there before is served meanwhile. Memory stays below a
+ * ceiling, which is printed, the service answers afterwards, and nothing is left. The long form
+ * (DOMT_LONG) has more strangers. */
+#include "tests/support/crowd.h"
+#include "tests/support/suite.h"
+#include "tests/system/attack.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define KIB UINT64_C(1024)
+
+static domt_service service;
+
+static bool is_long(void)
+{
+    const char *text = getenv("DOMT_LONG");
+
+    return text != NULL && text[0] != '\0';
+}
+
+static void good_client_is_served(const char *what, int good)
+{
+    domt_good seen = domt_good_run(good, is_long() ? 3000 : 400, 1000);
+
+    printf("%s: the good client: p99 %.2f ms, worst %.2f ms\n", what, seen.p99_ms, seen.worst_ms);
+    ck_assert_uint_eq(seen.failed, 0);
+}
+
+/* Let `attack` run beside a good client. When it is over, nothing of it is left. */
+static void endure(const char *what, domt_attack *attack, uint64_t ceiling)
+{
+    int good = domt_connect(service.port);
+
+    ck_assert(domt_echoes(good, "hello"));
+    uint32_t descriptors = domt_service_descriptors(&service);
+    uint64_t before = domt_service_rss_bytes(&service);
+    attack->port = service.port;
+    domt_attack_begin(attack);
+    good_client_is_served(what, good);
+    uint64_t now = domt_service_rss_bytes(&service);
+    uint64_t grown = now > before ? now - before : 0;
+    printf("%s: %llu KiB more memory, ceiling %llu KiB\n", what, (unsigned long long)(grown / KIB),
+           (unsigned long long)(ceiling / KIB));
+    if (!DOMT_SANITIZED)
+        ck_assert_uint_lt(grown, ceiling);
+    domt_attack_end(attack, attack->kind != DOMT_ATTACK_IDLE);
+    int late = domt_connect(service.port);
+    ck_assert(domt_echoes(late, "a new one is served"));
+    close(late);
+    good_client_is_served("afterwards", good);
+    domt_service_is_left_with(&service, 1, descriptors, 20000);
+    close(good);
+    domt_service_stop(&service);
+}
+
+static void few_descriptors(void)
+{
+    const struct rlimit limit = {256, 256};
+
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        _exit(126);
+}
+
+START_TEST(strangers_that_take_all_descriptors_hurt_nobody)
+{
+    domt_attack attack = {
+        .kind = DOMT_ATTACK_DRIP, .count = is_long() ? 3000 : 600, .is_fast = true};
+
+    attack.rate = attack.count;
+    ck_assert(domt_descriptors(attack.count + 100));
+    service.prepare = few_descriptors;
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
+    endure("no descriptors", &attack, 10240 * KIB);
+    ck_assert_uint_gt(domt_service_count(&service, "accept pauses"), 0);
+}
+END_TEST
+
+/* Each may have channel.sendHigh queued, and its share of the buffers, before it is not read. */
+START_TEST(strangers_that_take_all_buffers_hurt_nobody)
+{
+    uint32_t count = is_long() ? 500 : DOMT_SCALE(100, 40);
+    domt_attack attack = {.kind = DOMT_ATTACK_FLOOD, .count = count, .rate = 4000};
+
+    ck_assert(domt_descriptors(count + 100));
+    domt_service_start(&service,
+                       DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", "--set",
+                                           "io.buffers.count=16", "--set", "channel.sendHigh=64KiB",
+                                           "--set", "channel.sendLow=16KiB", ));
+    endure("no buffers", &attack, count * 192 * KIB + 4096 * KIB);
+}
+END_TEST
+
+/* The service takes no more: strangers have all connections that it may have, and as many again
+ * wait, whom nobody accepts. */
+START_TEST(strangers_whom_nobody_accepts_hurt_nobody)
+{
+    uint32_t count = is_long() ? 8000 : DOMT_SCALE(1000, 200);
+    domt_attack attack = {.kind = DOMT_ATTACK_DRIP, .count = count, .rate = count, .is_fast = true};
+    char most[64];
+
+    ck_assert(domt_descriptors(count + 100));
+    snprintf(most, sizeof most, "channel.maxConnections=%u", count / 2);
+    domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", "--set", most, ));
+    endure("nobody accepts", &attack, count * 3 * KIB + 10240 * KIB);
+    ck_assert_uint_gt(domt_service_count(&service, "spells at most places"), 0);
+}
+END_TEST
+
+DOMT_MAIN("abuse shortage", 300, strangers_that_take_all_descriptors_hurt_nobody,
+          strangers_that_take_all_buffers_hurt_nobody, strangers_whom_nobody_accepts_hurt_nobody)
