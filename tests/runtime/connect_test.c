@@ -308,5 +308,63 @@ START_TEST(channel_may_refuse_its_connection)
 }
 END_TEST
 
-DOMT_MAIN("connect", 60, connects_are_channels_of_channels_actors_and_of_state_actors,
+/* Actors of one busy thread are lent to the other one, and ask from there. */
+static _Atomic uint32_t rounds_done;
+static _Atomic uint32_t errors;
+static const domus_type round_type = {.name = "round", .size = sizeof(uint32_t)};
+
+static int on_round_connected(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    uint32_t *left = self;
+
+    if (answer->error != 0)
+        atomic_fetch_add(&errors, 1);
+    if (--*left != 0)
+        return domus_notice(stack, domus_self(stack), &round_type, left);
+    atomic_fetch_add(&rounds_done, 1);
+    return 0;
+}
+
+static int on_round(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_connect_options options = {.behaviour = &line_behaviour};
+    uint64_t until_ns = domt_now_ns() + 20000;
+    char to[DOMUS_ENDPOINT_TEXT_MAX];
+
+    memcpy(self, payload, sizeof(uint32_t));
+    while (domt_now_ns() < until_ns) /* worth stealing */
+        continue;
+    (void)domus_endpoint_text(&served, to, sizeof to);
+    return domus_connect(stack, to, &options, on_round_connected);
+}
+
+static const domus_on busy_rows[] = {{&round_type, on_round, 0}, {NULL, NULL, 0}};
+static const domus_behaviour busy = {
+    .name = "busy", .state_size = sizeof(uint32_t), .on = busy_rows};
+
+START_TEST(lent_actors_connect_on_their_home)
+{
+    domus_config config = domt_config(2);
+    const uint32_t actors = 64;
+    uint32_t rounds = 20;
+
+    config.scheduler.steal.floor = 1;
+    config.scheduler.steal.aggression = 1;
+    config.scheduler.steal.min_run_ns = 0;
+    config.io.buffers.count = 1024;
+    system_ = domt_start(&config);
+    (void)serve("127.0.0.1:0");
+    for (uint32_t i = 0; i < actors; i++)
+        domt_notice(system_, domt_spawn(system_, 0, &busy, NULL), &round_type, &rounds);
+    DOMT_WAIT_FOR(50, atomic_load(&rounds_done) == actors);
+    ck_assert_uint_eq(atomic_load(&errors), 0);
+    ck_assert_uint_eq(domt_profile(system_, 0).connects, actors * rounds);
+    ck_assert_uint_ne(domt_profile(system_, 1).steals, 0);
+    DOMT_WAIT_FOR(20, atomic_load(&echoed) == actors * rounds);
+    domt_end(system_);
+}
+END_TEST
+
+DOMT_MAIN("connect", 60, lent_actors_connect_on_their_home,
+          connects_are_channels_of_channels_actors_and_of_state_actors,
           connect_that_cannot_be_had_fails_with_the_reason, channel_may_refuse_its_connection)

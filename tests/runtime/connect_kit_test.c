@@ -1,0 +1,180 @@
+/* Connects in a test kit: names come from the test, attempts are staggered on the virtual clock,
+ * and every allocation fails once. */
+#include "base/memory.h"
+#include "tests/runtime/network.h"
+#include "tests/support/suite.h"
+
+#include <domus/connect.h>
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define MS UINT64_C(1000000)
+
+static const domus_type order_type = {.name = "order", .size = 64};
+static int result;
+static uint32_t done, opened, closed_, look_ups;
+static domus_connected found;
+
+/* "far" has three addresses, of which parts of the test can be cut off. */
+static int look_up(void *context, const char *name, domus_endpoint *ret_found, uint32_t max)
+{
+    ck_assert_uint_ge(max, 3);
+    ck_assert_ptr_eq(context, &look_ups);
+    look_ups++;
+    if (strcmp(name, "far") != 0)
+        return -ENODATA;
+    for (uint32_t i = 0; i < 3; i++)
+        ret_found[i] = (domus_endpoint){
+            .family = AF_INET, .size = 4, .bytes = {10, 0, 0, (unsigned char)(i + 1)}};
+    return 3;
+}
+
+static int line_open(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    opened++;
+    return 0;
+}
+
+static int line_close(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    closed_++;
+    return 0;
+}
+
+static const domus_behaviour line = {
+    .name = "line",
+    .kind = DOMUS_CHANNELS,
+    .state_size = 2000, /* beside the house */
+    .on_open = {line_open},
+    .on_close = {line_close},
+};
+
+static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    result = answer->error;
+    done++;
+    if (answer->error == 0)
+        memcpy(&found, answer->payload, sizeof found);
+    return 0;
+}
+
+static int on_order(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_options channel = {.idle_timeout_ns = 77 * MS};
+    const domus_connect_options options = {.behaviour = &line, .channel = &channel};
+
+    (void)self;
+    return domus_connect(stack, payload, &options, on_connected);
+}
+
+static const domus_on rows[] = {{&order_type, on_order, 0}, {NULL, NULL, 0}};
+static const domus_behaviour business = {.name = "business", .on = rows};
+
+static domus_testkit *begin(domus_address *ret_actor)
+{
+    domus_testkit *kit = domt_net_kit("10.0.0.3:80", 7);
+
+    result = 1;
+    done = opened = closed_ = look_ups = 0;
+    domus_testkit_resolve_with(kit, look_up, &look_ups);
+    ck_assert_int_eq(
+        domus_outside_spawn_on(domus_testkit_system(kit), 0, &business, NULL, ret_actor), 0);
+    domt_net_ok(kit, domus_testkit_run(kit));
+    return kit;
+}
+
+static void order_to(domus_testkit *kit, domus_address actor, const char *to)
+{
+    char text[64] = "";
+
+    memcpy(text, to, strlen(to));
+    (void)domus_outside_notice(domus_testkit_system(kit), actor, &order_type, text);
+}
+
+static void part(domus_testkit *kit, const char *from, bool broken)
+{
+    domus_endpoint machine;
+
+    ck_assert_int_eq(domus_endpoint_parse(from, &machine), 0);
+    domt_net_ok(kit, domus_testkit_net_part(kit, NULL, &machine, broken));
+}
+
+START_TEST(attempts_are_staggered_and_the_first_connection_is_taken)
+{
+    domus_address actor;
+    domus_testkit *kit = begin(&actor);
+    uint32_t before = domus_testkit_net_totals(kit).descriptors;
+
+    part(kit, "10.0.0.1:0", true);
+    part(kit, "10.0.0.2:0", true);
+    order_to(kit, actor, "far:80");
+    domt_net_ok(kit, domus_testkit_advance(kit, 499 * MS));
+    ck_assert_uint_eq(done, 0);
+    ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, before + 2);
+    domt_net_ok(kit, domus_testkit_advance(kit, 3 * MS));
+    ck_assert_uint_eq(done, 1);
+    ck_assert_int_eq(result, 0);
+    ck_assert_uint_eq(found.peer.bytes[3], 3);
+    ck_assert_uint_eq(opened, 1);
+    ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, before + 2); /* both its ends */
+    domt_net_ok(kit, domus_testkit_advance(kit, 100 * MS)); /* its own idle time */
+    ck_assert_uint_eq(closed_, 1);
+    part(kit, "10.0.0.2:0", false); /* refuses at once: nobody listens there */
+    order_to(kit, actor, "far:80");
+    domt_net_ok(kit, domus_testkit_advance(kit, 252 * MS));
+    ck_assert_uint_eq(done, 2);
+    ck_assert_uint_eq(opened, 2);
+    order_to(kit, actor, "unknown:80");
+    domt_net_ok(kit, domus_testkit_run(kit));
+    ck_assert_int_eq(result, -ENODATA);
+    ck_assert_uint_eq(look_ups, 3);
+    order_to(kit, actor, "far:81"); /* nobody listens, and the dark one does not answer */
+    domt_net_ok(kit, domus_testkit_advance(kit, 9990 * MS));
+    ck_assert_uint_eq(done, 3);
+    domt_net_ok(kit, domus_testkit_advance(kit, 20 * MS));
+    ck_assert_uint_eq(done, 4);
+    ck_assert_int_eq(result, -ETIMEDOUT);
+    domus_testkit_resolve_with(kit, NULL, NULL);
+    order_to(kit, actor, "far:80");
+    domt_net_ok(kit, domus_testkit_run(kit));
+    ck_assert_int_eq(result, -EOPNOTSUPP);
+    ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, before);
+    domus_testkit_free(kit);
+}
+END_TEST
+
+/* Whatever allocation fails, the actor is told or fails, and nothing is left. */
+START_TEST(connect_without_memory_leaves_nothing)
+{
+    uint32_t failed = 0;
+
+    for (int64_t count = 0;; count++) {
+        domus_address actor;
+        domus_testkit *kit = begin(&actor);
+        uint32_t before = domus_testkit_net_totals(kit).descriptors;
+
+        part(kit, "10.0.0.1:0", true);
+        domi_memory_fail_after(count, 0);
+        order_to(kit, actor, "far:80");
+        domt_net_ok(kit, domus_testkit_advance(kit, 300 * MS));
+        domi_memory_fail_after(-1, 0);
+        bool is_clean = done == 1 && result == 0;
+        domt_net_ok(kit, domus_testkit_advance(kit, 11000 * MS));
+        ck_assert_uint_eq(opened, closed_);
+        ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, before);
+        domus_testkit_free(kit);
+        failed += !is_clean;
+        if (is_clean && count > 30)
+            break;
+    }
+    ck_assert_uint_gt(failed, 2);
+}
+END_TEST
+
+DOMT_MAIN("connect_kit", 60, attempts_are_staggered_and_the_first_connection_is_taken,
+          connect_without_memory_leaves_nothing)
