@@ -107,7 +107,8 @@ typedef struct domus_profile {
     /* channels_cut counts channels that the library ended while it owed bytes to the peer, and
      * connections that got no channel. cut_bytes counts the bytes that these peers had sent and got
      * no answer to, or whose answer they had not acknowledged. discarded_bytes counts bytes that
-     * came after a channel was closed on this side. */
+     * came after a channel was closed on this side, and those that had come before and that its
+     * actor had not read (these are in received_bytes, too). */
     uint64_t channels_cut;
     uint64_t cut_bytes;
     uint64_t discarded_bytes;

@@ -24,6 +24,7 @@ typedef struct domt_client {
     uint64_t checked; /* bytes that have come back, and are those that were sent */
     bool is_done;     /* it has finished, closed or reset: it sends no more */
     bool was_rude;    /* it has closed or reset, so bytes may be lost */
+    bool has_reset;   /* it has reset a connection that the service had, and had not finished it */
 } domt_client;
 
 typedef struct domt_sweep {
@@ -33,11 +34,18 @@ typedef struct domt_sweep {
     domus_net_faults faults; /* drawn from the seed */
     domt_client clients[DOMT_SWEEP_CLIENTS];
     uint32_t client_count;
+    bool is_relayed; /* bytes go through a second connection, which may be reset, too */
     bool has_failed; /* something did not hold; it was printed */
 } domt_sweep;
 
 /* Draw the faults of this seed. */
 void domt_sweep_draw_faults(domt_sweep *sweep);
+
+/* Set up a configuration of three threads without time-outs. Its limits are drawn. */
+void domt_sweep_configure(domt_sweep *sweep, domus_config *ret_config);
+
+/* Connect some clients to `to`, and let them do up to `deeds_max` things, with steps between. */
+void domt_sweep_play(domt_sweep *sweep, const char *to, uint32_t deeds_max);
 
 /* Draw a number below `n`. */
 uint64_t domt_sweep_below(domt_sweep *sweep, uint64_t n);

@@ -18,10 +18,6 @@ static const domus_type ask_type = {.name = "ask"};
 
 /* --- the service ------------------------------------------------------------------------------ */
 
-typedef struct service {
-    domus_address helper;
-} service;
-
 static int give_back(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
@@ -128,6 +124,55 @@ static int finish(domus_stack *stack, void *self, const void *payload)
     return domus_channel_finish(stack, event->channel);
 }
 
+/* Every connection of a thread keeps what it has got for 20 milliseconds, beyond its own end. */
+typedef struct hoard {
+    domus_buffer *kept[64];
+    uint32_t count;
+} hoard;
+
+static int hoard_read(domus_stack *stack, void *self, const void *payload)
+{
+    const domus_channel_event *event = payload;
+    size_t size = domus_buffer_size(event->bytes);
+    hoard *kept = self;
+    domus_buffer *copy;
+    int result = domus_buffer_new(stack, size, &copy);
+
+    if (result == 0) {
+        memcpy(domus_buffer_data(copy), domus_buffer_data(event->bytes), size);
+        result = domus_channel_write(stack, event->channel, copy);
+    }
+    if (result != 0 || kept->count == 64) {
+        domus_buffer_free(event->bytes);
+        return result;
+    }
+    kept->kept[kept->count++] = event->bytes;
+    return 0;
+}
+
+static int hoard_free(domus_stack *stack, void *self, const void *nothing)
+{
+    hoard *kept = self;
+
+    (void)stack, (void)nothing;
+    while (kept->count != 0)
+        domus_buffer_free(kept->kept[--kept->count]);
+    return 0;
+}
+
+static int hoard_mount(domus_stack *stack, void *self)
+{
+    (void)self;
+    return domus_every(stack, 20 * DOMT_SWEEP_MS, &wake_type, NULL, NULL);
+}
+
+static void hoard_stop(domus_stack *stack, void *self)
+{
+    (void)hoard_free(stack, self, NULL);
+}
+
+static const domus_on hoard_rows[] = {{&wake_type, hoard_free, 0}, {0}};
+
 static const domus_on slow_rows[] = {{&wake_type, go_on, 0}, {0}};
 
 static const domus_behaviour services[] = {
@@ -135,6 +180,13 @@ static const domus_behaviour services[] = {
     {.name = "copies", .kind = DOMUS_CHANNELS, .on_read = {give_copies, 0}},
     {.name = "slow", .kind = DOMUS_CHANNELS, .on_read = {give_slowly, 0}, .on = slow_rows},
     {.name = "asks", .kind = DOMUS_CHANNELS, .on_read = {ask_first, sizeof(domus_buffer *)}},
+    {.name = "hoards",
+     .kind = DOMUS_CHANNELS,
+     .state_size = sizeof(hoard),
+     .on_mount = hoard_mount,
+     .on_stop = hoard_stop,
+     .on_read = {hoard_read, 0},
+     .on = hoard_rows},
     {.name = "both", .kind = DOMUS_CHANNELS, .on_read = {give_back, 0}, .on_end = {finish, 0}},
 };
 #define SERVICES (sizeof services / sizeof services[0])
@@ -147,24 +199,9 @@ static void make_kit(domt_sweep *sweep)
     domus_config config;
     char error[256] = "";
 
-    domus_config_init(&config);
-    config.system.threads = 3;
+    domt_sweep_configure(sweep, &config);
     config.listeners = &listener;
     config.listener_count = 1;
-    config.channel.idle_timeout_ns = 0;
-    config.channel.send_timeout_ns = 0;
-    config.connection.first_byte_timeout_ns = 0;
-    config.connection.address_percent = config.connection.loopback_percent = 100;
-    if (domt_sweep_below(sweep, 2) == 0) {
-        config.channel.send_high_bytes = 1 + domt_sweep_below(sweep, 2000);
-        config.channel.send_low_bytes = domt_sweep_below(sweep, config.channel.send_high_bytes + 1);
-    }
-    if (domt_sweep_below(sweep, 2) == 0) {
-        config.io.buffers.count = 16;
-        config.io.buffers.size_bytes = 256;
-        config.io.ring_entries = 16;
-        config.io.completion_entries = 32;
-    }
     ck_assert_msg(domus_testkit_new(&config, sweep->seed, error, sizeof error, &sweep->kit) == 0,
                   "%s", error);
 }
@@ -182,18 +219,7 @@ static int run_seed(uint64_t seed, void *context)
     ck_assert_int_eq(domus_serve(system, "echo", behaviour, NULL, NULL), 0);
     domt_sweep_draw_faults(&sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
-    uint32_t clients = 1 + (uint32_t)domt_sweep_below(&sweep, DOMT_SWEEP_CLIENTS);
-    uint32_t deeds = 1 + (uint32_t)domt_sweep_below(&sweep, DEEDS);
-    for (uint32_t i = 0; i < clients; i++)
-        domt_sweep_connect(&sweep, "127.0.0.1:80");
-    for (uint32_t i = 0; i < deeds; i++) {
-        domt_sweep_act(&sweep, &sweep.clients[domt_sweep_below(&sweep, clients)]);
-        for (uint64_t steps = domt_sweep_below(&sweep, 20); steps != 0; steps--)
-            (void)domus_testkit_step(sweep.kit);
-        if (domt_sweep_below(&sweep, 8) == 0)
-            (void)domus_testkit_advance(sweep.kit, domt_sweep_below(&sweep, 3 * DOMT_SWEEP_MS));
-        domt_sweep_check_echoes(&sweep);
-    }
+    domt_sweep_play(&sweep, "127.0.0.1:80", DEEDS);
     /* in some seeds the system stops in the midst of it all */
     if (domt_sweep_below(&sweep, 4) != 0)
         domt_sweep_settle(&sweep);
