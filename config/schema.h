@@ -15,7 +15,7 @@
 #define DOMI_YAML_LISTENER_KEYS_MAX 48          /* rows of the table of a listener's keys */
 #define DOMI_YAML_LISTENERS         "listeners" /* the only key whose value is a list */
 
-#define DOMI_YAML_MAPPINGS_MAX 32 /* the root, the sections and the listener are mappings */
+#define DOMI_YAML_MAPPINGS_MAX 48 /* the root, the sections and the listener are mappings */
 #define DOMI_YAML_FIELDS_MAX   64 /* keys in one mapping */
 #define DOMI_YAML_NAME_SIZE    32 /* bytes of a section's name */
 

@@ -207,6 +207,16 @@ DOMUS_API int domus_channel_peer(const domus_channel *channel, domus_endpoint *r
 DOMUS_API int domus_channel_direct_peer(const domus_channel *channel, domus_endpoint *ret_peer);
 DOMUS_API int domus_channel_local(const domus_channel *channel, domus_endpoint *ret_local);
 
+/* The listener from which the channel comes: `ret_listener` gets the address of its actor, which is
+ * stale once it is closed, `ret_name` the name that the configuration or domus_listen() gave it (""
+ * if none), valid as long as the channel is. Both may be NULL. Returns 0; -ENOENT for a channel
+ * that comes from no listener. */
+DOMUS_API int domus_channel_listener(const domus_channel *channel, domus_address *ret_listener,
+                                     const char **ret_name);
+
+/* The thread of the channel, 0..threads-1, as domus_system_profile() counts them. */
+DOMUS_API uint32_t domus_channel_thread(const domus_channel *channel);
+
 /* A pointer that the actor may store with the channel. It is NULL at first; the library does not
  * use it. */
 DOMUS_API void domus_channel_set_data(domus_channel *channel, void *data);

@@ -33,6 +33,14 @@ typedef struct domus_channel_options {
     uint64_t rate_min_bytes;        /* minRate */
     uint64_t rate_grace_ns;         /* minRateGrace */
     uint64_t requests_max;          /* requestsMax */
+    /* Options of the sockets. They hold for a listener and for a connect. */
+    uint64_t keepalive_idle_ns;     /* keepalive.idle */
+    uint64_t keepalive_interval_ns; /* keepalive.interval */
+    uint64_t keepalive_count;       /* keepalive.count */
+    uint64_t user_timeout_ns;       /* userTimeout */
+    uint64_t unsent_max_bytes;      /* socket.unsentMax */
+    uint64_t send_buffer_bytes;     /* socket.sendBuffer */
+    uint64_t receive_buffer_bytes;  /* socket.receiveBuffer */
 } domus_channel_options;
 
 /* Check options as every call that takes them does: each value against its range, and the values

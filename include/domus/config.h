@@ -38,7 +38,9 @@ typedef enum domus_io_backend {
  * (domus/system.h). */
 typedef struct domus_listener_config {
     const char *name; /* the name for domus_serve(); unique; 1..63 letters, digits, '-', '_' */
-    /* such as "127.0.0.1:7000" or "[::1]:7000"; port 0: the kernel chooses */
+    /* such as "127.0.0.1:7000", "[::1]:7000", "unix:/run/a" or "unix:@name" (abstract); port 0: the
+     * kernel chooses. A path at which nobody listens any more is removed before; it stays when the
+     * service ends. */
     const char *address;
     /* Connections that may wait to be accepted: 1..65,535; the default is 4,096. The kernel caps it
      * at net.core.somaxconn. */
@@ -47,6 +49,9 @@ typedef struct domus_listener_config {
     /* Networks from which proxies connect and send headers of the PROXY protocol (domus/listen.h),
      * such as "10.0.0.0/8, ::1"; at most 32; NULL or "" (the default): clients connect. */
     const char *proxy_from;
+    /* SO_REUSEPORT: other processes may listen there, too, and the kernel spreads the connections;
+     * false (the default). */
+    bool shares_port;
 } domus_listener_config;
 
 #define DOMUS_LISTENERS_MAX 64

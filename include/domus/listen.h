@@ -13,6 +13,8 @@ extern "C" {
 
 /* All fields may be 0. */
 typedef struct domus_listen_options {
+    const char
+        *name; /* for the log and domus_channel_listener(); up to 63 bytes of it are copied */
     uint32_t backlog; /* connections that wait to be accepted; 0: 4,096. The kernel caps it at
                          net.core.somaxconn */
     bool shares_port; /* SO_REUSEPORT: others may listen there, too, and the kernel spreads the

@@ -5,26 +5,34 @@
 #include "io/resources/options.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 /* Set the options that a listener has for itself, and those that its connections inherit. */
-static int set_options(const domi_io *io, int fd, int family, bool shares_port)
+static int set_options(const domi_io *io, int fd, int family, const domi_listen_plan *plan)
 {
+    domi_channel_settings usual;
+    const domi_channel_settings *settings = plan->settings;
     const domi_socket_option options[] = {
         {SOL_SOCKET, SO_REUSEADDR, family != AF_UNIX},
-        {SOL_SOCKET, SO_REUSEPORT, shares_port},
+        {SOL_SOCKET, SO_REUSEPORT, plan->shares_port},
     };
     int result = domi_socket_set_options(io, fd, options, sizeof options / sizeof options[0]);
 
+    if (settings == NULL) {
+        domi_settings_resolve(io->config, NULL, &usual);
+        settings = &usual;
+    }
     if (result == 0)
-        result = domi_socket_set_buffers(io, fd);
+        result = domi_socket_set_buffers(io, fd, settings);
     if (result == 0 && family != AF_UNIX)
-        result = domi_socket_set_tcp(io, fd);
+        result = domi_socket_set_tcp(io, fd, settings);
     return result;
 }
 
-int domi_acceptor_open(const domi_io *io, const domus_endpoint *at, uint32_t backlog,
-                       bool shares_port, domus_endpoint *ret_at)
+int domi_acceptor_open(const domi_io *io, const domus_endpoint *at, const domi_listen_plan *plan,
+                       domus_endpoint *ret_at)
 {
     const domi_sockets *sockets = io->backend->sockets;
     struct sockaddr_storage storage;
@@ -37,11 +45,11 @@ int domi_acceptor_open(const domi_io *io, const domus_endpoint *at, uint32_t bac
     if (fd < 0)
         return fd;
     socklen_t size = (socklen_t)length;
-    int result = set_options(io, fd, storage.ss_family, shares_port);
+    int result = set_options(io, fd, storage.ss_family, plan);
     if (result == 0)
         result = sockets->bind(io->ring, fd, address, size);
     if (result == 0)
-        result = sockets->listen(io->ring, fd, (int)backlog);
+        result = sockets->listen(io->ring, fd, (int)plan->backlog);
     if (result == 0)
         result = domi_endpoint_of(io, fd, false, ret_at);
     if (result != 0) {
@@ -51,16 +59,39 @@ int domi_acceptor_open(const domi_io *io, const domus_endpoint *at, uint32_t bac
     return fd;
 }
 
-int domi_acceptor_listen(const domi_io *io, const char *address, uint32_t backlog,
+/* True if nobody listens at the path of a Unix socket any more: the kernel refuses a connection. */
+static bool is_left_over(const domi_io *io, const domus_endpoint *at)
+{
+    const domi_sockets *sockets = io->backend->sockets;
+    struct sockaddr_storage storage;
+    int length = domi_endpoint_to_socket(at, &storage);
+
+    if (length < 0 || at->family != AF_UNIX || at->size == 0 || at->bytes[0] == '\0')
+        return false;
+    int fd = sockets->socket(io->ring, AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK);
+    if (fd < 0)
+        return false;
+    int result = sockets->connect(io->ring, fd, (struct sockaddr *)&storage, (socklen_t)length);
+    (void)sockets->close(io->ring, fd);
+    return result == -ECONNREFUSED;
+}
+
+int domi_acceptor_listen(const domi_io *io, const char *address, const domi_listen_plan *plan,
                          uint16_t *ret_port)
 {
+    char path[sizeof((domus_endpoint *)NULL)->bytes + 1] = "";
     domus_endpoint at;
     int result = domus_endpoint_parse(address, &at);
 
-    if (result != 0 || at.family == AF_UNIX)
+    if (result != 0)
         return -EINVAL;
-    result = domi_acceptor_open(io, &at, backlog, false, &at);
-    if (result >= 0 && ret_port != NULL)
+    int fd = domi_acceptor_open(io, &at, plan, &at);
+    if (fd == -EADDRINUSE && is_left_over(io, &at)) {
+        memcpy(path, at.bytes, at.size);
+        (void)unlink(path);
+        fd = domi_acceptor_open(io, &at, plan, &at);
+    }
+    if (fd >= 0 && ret_port != NULL)
         *ret_port = at.port;
-    return result;
+    return fd;
 }

@@ -6,16 +6,24 @@
 
 #include <domus/endpoint.h>
 
-/* Make a listening socket, whose connections get the socket options of io's configuration, as far
- * as its family has them. `io` is that of any thread of the system. With `shares_port` others may
- * listen at the same endpoint (SO_REUSEPORT). `ret_at` gets the endpoint, with the port that the
- * kernel has chosen. Returns the descriptor; a negative errno. */
-int domi_acceptor_open(const domi_io *io, const domus_endpoint *at, uint32_t backlog,
-                       bool shares_port, domus_endpoint *ret_at);
+/* How to listen. */
+typedef struct domi_listen_plan {
+    uint32_t backlog;                      /* connections that wait to be accepted */
+    bool shares_port;                      /* others may listen at the same endpoint */
+    const domi_channel_settings *settings; /* options of the sockets; NULL: those that the
+                                              configuration says */
+} domi_listen_plan;
 
-/* As domi_acceptor_open(), for a text such as "127.0.0.1:7000" or "[::1]:7000". `ret_port` gets the
- * port. */
-int domi_acceptor_listen(const domi_io *io, const char *address, uint32_t backlog,
+/* Make a listening socket, whose connections get the socket options of its settings, as far as its
+ * family has them. `io` is that of any thread of the system. `ret_at` gets the endpoint, with the
+ * port that the kernel has chosen. Returns the descriptor; a negative errno. */
+int domi_acceptor_open(const domi_io *io, const domus_endpoint *at, const domi_listen_plan *plan,
+                       domus_endpoint *ret_at);
+
+/* As domi_acceptor_open(), for a text such as "127.0.0.1:7000", "[::1]:7000" or "unix:/run/a". A
+ * path that is left over from a service that has ended is taken over. `ret_port` (NULL: nothing)
+ * gets the port; 0 for a Unix socket. */
+int domi_acceptor_listen(const domi_io *io, const char *address, const domi_listen_plan *plan,
                          uint16_t *ret_port);
 
 #endif

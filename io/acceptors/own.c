@@ -53,10 +53,11 @@ static int open_listener(domi_manager *manager, domi_house *house, const domus_e
     int result = domi_networks_parse(options->proxy_from != NULL ? options->proxy_from : "",
                                      &acceptor->proxies, NULL, 0);
     if (result == 0)
-        result =
-            domi_settings_make(io->config, &io->settings, options->channel, &acceptor->settings);
+        result = domi_settings_make_for_listener(io->config, options->channel, options->name,
+                                                 &acceptor->settings);
+    const domi_listen_plan plan = {backlog, options->shares_port, acceptor->settings};
     if (result == 0)
-        result = domi_acceptor_open(io, at, backlog, options->shares_port, ret_at);
+        result = domi_acceptor_open(io, at, &plan, ret_at);
     if (result >= 0) {
         acceptor->fd = result;
         result = spawn_acceptor(manager, house, acceptor, ret_listener);

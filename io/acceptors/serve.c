@@ -92,6 +92,11 @@ int domi_acceptor_attach(domi_acceptor *acceptor, domi_io *io, domi_house *house
     acceptor->timer.kind = DOMI_TIMER_ACCEPTOR;
     domi_wheel_node_init(&acceptor->timer.node);
     io->acceptors[slot] = acceptor;
+    if (acceptor->settings != NULL) { /* before there is any channel that reads it */
+        acceptor->settings->listener = domi_house_address(house);
+        if (acceptor->settings->listener_name[0] != '\0')
+            acceptor->name = acceptor->settings->listener_name;
+    }
     house->channels.owned = acceptor;
     house->channels.owns = DOMI_OWNS_ACCEPTOR;
     domi_io_count_listener(io, 1);

@@ -154,6 +154,25 @@ int domus_channel_local(const domus_channel *channel, domus_endpoint *ret_local)
     return domi_endpoint_of(channel->io, channel->fd, false, ret_local);
 }
 
+int domus_channel_listener(const domus_channel *channel, domus_address *ret_listener,
+                           const char **ret_name)
+{
+    const domi_channel_settings *settings = channel->settings;
+
+    if (settings->listener.house == NULL)
+        return -ENOENT;
+    if (ret_listener != NULL)
+        *ret_listener = settings->listener;
+    if (ret_name != NULL)
+        *ret_name = settings->listener_name;
+    return 0;
+}
+
+uint32_t domus_channel_thread(const domus_channel *channel)
+{
+    return channel->io->manager->index;
+}
+
 void domus_channel_set_data(domus_channel *channel, void *data)
 {
     channel->data = data;

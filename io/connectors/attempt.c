@@ -57,9 +57,9 @@ static int open_socket(domi_attempt *attempt)
     if (fd < 0)
         return fd;
     attempt->fd = fd;
-    int result = domi_socket_set_buffers(io, fd);
+    int result = domi_socket_set_buffers(io, fd, attempt->of->settings);
     if (result == 0 && attempt->to.family != AF_UNIX)
-        result = domi_socket_set_tcp(io, fd);
+        result = domi_socket_set_tcp(io, fd, attempt->of->settings);
     if (result == 0)
         result = bind_own(attempt);
     return result;

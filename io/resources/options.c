@@ -28,28 +28,27 @@ int domi_socket_set_options(const domi_io *io, int fd, const domi_socket_option 
     return result;
 }
 
-int domi_socket_set_buffers(const domi_io *io, int fd)
+int domi_socket_set_buffers(const domi_io *io, int fd, const domi_channel_settings *settings)
 {
     const domi_socket_option options[] = {
-        {SOL_SOCKET, SO_SNDBUF, io->config->sockets.send_buffer_bytes},
-        {SOL_SOCKET, SO_RCVBUF, io->config->sockets.receive_buffer_bytes},
+        {SOL_SOCKET, SO_SNDBUF, settings->send_buffer_bytes},
+        {SOL_SOCKET, SO_RCVBUF, settings->receive_buffer_bytes},
     };
 
     return domi_socket_set_options(io, fd, options, sizeof options / sizeof options[0]);
 }
 
-int domi_socket_set_tcp(const domi_io *io, int fd)
+int domi_socket_set_tcp(const domi_io *io, int fd, const domi_channel_settings *settings)
 {
-    const domus_config *config = io->config;
-    uint64_t idle_s = round_up(config->connection.keepalive.idle_ns, SECOND_NS);
-    uint64_t interval_s = round_up(config->connection.keepalive.interval_ns, SECOND_NS);
-    uint64_t user_ms = round_up(config->connection.user_timeout_ns, MS_NS);
+    uint64_t idle_s = round_up(settings->keepalive_idle_ns, SECOND_NS);
+    uint64_t interval_s = round_up(settings->keepalive_interval_ns, SECOND_NS);
+    uint64_t user_ms = round_up(settings->user_timeout_ns, MS_NS);
     const domi_socket_option options[] = {
         {IPPROTO_TCP, TCP_KEEPIDLE, idle_s},
         {IPPROTO_TCP, TCP_KEEPINTVL, idle_s != 0 ? interval_s : 0},
-        {IPPROTO_TCP, TCP_KEEPCNT, idle_s != 0 ? config->connection.keepalive.count : 0},
+        {IPPROTO_TCP, TCP_KEEPCNT, idle_s != 0 ? settings->keepalive_count : 0},
         {SOL_SOCKET, SO_KEEPALIVE, idle_s != 0},
-        {IPPROTO_TCP, TCP_NOTSENT_LOWAT, config->sockets.unsent_max_bytes},
+        {IPPROTO_TCP, TCP_NOTSENT_LOWAT, settings->unsent_max_bytes},
         {IPPROTO_TCP, TCP_USER_TIMEOUT, user_ms},
         {IPPROTO_TCP, TCP_NODELAY, 1},
     };

@@ -18,9 +18,9 @@ int domi_socket_set_options(const domi_io *io, int fd, const domi_socket_option 
 
 /* Set the sizes of the kernel's buffers. They have to be set before listen() and connect(), because
  * the first packet tells the scale of the window. Returns as domi_socket_set_options(). */
-int domi_socket_set_buffers(const domi_io *io, int fd);
+int domi_socket_set_buffers(const domi_io *io, int fd, const domi_channel_settings *settings);
 
 /* Set the options that only TCP has. Returns as domi_socket_set_options(). */
-int domi_socket_set_tcp(const domi_io *io, int fd);
+int domi_socket_set_tcp(const domi_io *io, int fd, const domi_channel_settings *settings);
 
 #endif

@@ -43,6 +43,8 @@ void domi_settings_resolve(const domus_config *config, const domus_channel_optio
 #define RESOLVE_ROW(name, sort, section_field, field, low, high, value, zero)                      \
     ret_settings->field = resolve(options->field, config->section_field);
     DOMI_CHANNEL_KEYS(RESOLVE_ROW)
+    ret_settings->listener = (domus_address){NULL, 0};
+    ret_settings->listener_name[0] = '\0';
     ret_settings->users = DOMI_SETTINGS_UNCOUNTED;
 }
 
@@ -108,14 +110,12 @@ static bool say_nothing(const domus_channel_options *options)
     return true;
 }
 
-int domi_settings_make(const domus_config *config, domi_channel_settings *fallback,
-                       const domus_channel_options *options, domi_channel_settings **ret_settings)
+/* Make settings of their own for options, which may be NULL. */
+static int make_own(const domus_config *config, const domus_channel_options *options,
+                    domi_channel_settings **ret_settings)
 {
-    if (options == NULL || say_nothing(options)) {
-        *ret_settings = domi_settings_use(fallback);
-        return 0;
-    }
-    int result = domi_settings_check(config, options, NULL, 0);
+    int result = options != NULL ? domi_settings_check(config, options, NULL, 0) : 0;
+
     if (result != 0)
         return result;
     domi_channel_settings *settings = domi_memory_new(sizeof *settings);
@@ -125,6 +125,31 @@ int domi_settings_make(const domus_config *config, domi_channel_settings *fallba
     settings->users = 1;
     *ret_settings = settings;
     return 0;
+}
+
+int domi_settings_make(const domus_config *config, domi_channel_settings *fallback,
+                       const domus_channel_options *options, domi_channel_settings **ret_settings)
+{
+    if (options != NULL && !say_nothing(options))
+        return make_own(config, options, ret_settings);
+    *ret_settings = domi_settings_use(fallback);
+    return 0;
+}
+
+int domi_settings_make_for_listener(const domus_config *config,
+                                    const domus_channel_options *options, const char *name,
+                                    domi_channel_settings **ret_settings)
+{
+    int result = make_own(config, options, ret_settings);
+
+    if (result == 0)
+        domi_settings_set_name(*ret_settings, name != NULL ? name : "");
+    return result;
+}
+
+void domi_settings_set_name(domi_channel_settings *settings, const char *name)
+{
+    snprintf(settings->listener_name, sizeof settings->listener_name, "%s", name);
 }
 
 void domi_settings_drop(domi_channel_settings *settings)

@@ -31,7 +31,17 @@ typedef struct domi_channel_settings {
     uint64_t rate_min_bytes;        /* bytes/s while a message is under way; 0: no such rate */
     uint64_t rate_grace_ns;         /* time over which that rate is measured */
     uint64_t requests_max;          /* conversations of on_read at a time; 0: no bound */
-    uint32_t users;                 /* listeners and channels, or DOMI_SETTINGS_UNCOUNTED */
+    /* options of sockets (options.c); 0: the kernel's own */
+    uint64_t keepalive_idle_ns;
+    uint64_t keepalive_interval_ns;
+    uint64_t keepalive_count;
+    uint64_t user_timeout_ns;
+    uint64_t unsent_max_bytes;
+    uint64_t send_buffer_bytes;
+    uint64_t receive_buffer_bytes;
+    domus_address listener; /* the actor of the listener that has these settings; NULL: none */
+    char listener_name[64]; /* the name of that listener; "": none */
+    uint32_t users;         /* listeners and channels, or DOMI_SETTINGS_UNCOUNTED */
 } domi_channel_settings;
 
 /* The rows of the section `channel` that options can change: the path in that section, the kind,
@@ -56,7 +66,20 @@ typedef struct domi_channel_settings {
     ROW("minRate", SIZE, pace.rate_min_bytes, rate_min_bytes, 1, DOMI_GIB, 0, true)                \
     ROW("minRateGrace", DURATION, pace.rate_grace_ns, rate_grace_ns, 100 * DOMI_MS, DOMI_HOUR,     \
         10 * DOMI_SECOND, false)                                                                   \
-    ROW("requestsMax", COUNT, channel.requests_max, requests_max, 1, 1048576, 128, true)
+    ROW("requestsMax", COUNT, channel.requests_max, requests_max, 1, 1048576, 128, true)           \
+    ROW("keepalive.idle", DURATION, connection.keepalive.idle_ns, keepalive_idle_ns, DOMI_SECOND,  \
+        9 * DOMI_HOUR, 60 * DOMI_SECOND, true)                                                     \
+    ROW("keepalive.interval", DURATION, connection.keepalive.interval_ns, keepalive_interval_ns,   \
+        DOMI_SECOND, 9 * DOMI_HOUR, 10 * DOMI_SECOND, false)                                       \
+    ROW("keepalive.count", COUNT, connection.keepalive.count, keepalive_count, 1, 127, 6, false)   \
+    ROW("userTimeout", DURATION, connection.user_timeout_ns, user_timeout_ns, 10 * DOMI_MS,        \
+        DOMI_HOUR, 0, true)                                                                        \
+    ROW("socket.unsentMax", SIZE, sockets.unsent_max_bytes, unsent_max_bytes, 4 * DOMI_KIB,        \
+        DOMI_GIB, 128 * DOMI_KIB, true)                                                            \
+    ROW("socket.sendBuffer", SIZE, sockets.send_buffer_bytes, send_buffer_bytes, 4 * DOMI_KIB,     \
+        DOMI_GIB, 0, true)                                                                         \
+    ROW("socket.receiveBuffer", SIZE, sockets.receive_buffer_bytes, receive_buffer_bytes,          \
+        4 * DOMI_KIB, DOMI_GIB, 0, true)
 
 /* Set `ret_settings` to what follows from the configuration and from `options`, which are right;
  * NULL: none. They are not counted. Any thread. */
@@ -77,6 +100,15 @@ int domi_settings_relate(const domus_config *config, const domus_channel_options
  * with one user more. Returns 0; -EINVAL when the options are wrong; -ENOMEM. */
 int domi_settings_make(const domus_config *config, domi_channel_settings *fallback,
                        const domus_channel_options *options, domi_channel_settings **ret_settings);
+
+/* Make settings for a listener, which belong to it and its channels alone. `name` may be NULL.
+ * Returns as domi_settings_make(). */
+int domi_settings_make_for_listener(const domus_config *config,
+                                    const domus_channel_options *options, const char *name,
+                                    domi_channel_settings **ret_settings);
+
+/* Set the name of the listener that has these settings; cut to fit. */
+void domi_settings_set_name(domi_channel_settings *settings, const char *name);
 
 /* One more user. Returns `settings`, which may be NULL. */
 static inline domi_channel_settings *domi_settings_use(domi_channel_settings *settings)

@@ -12,6 +12,7 @@
 #include "runtime/os/cpus.h"
 
 #include <arpa/inet.h>
+#include <domus/endpoint.h>
 #include <domus/text.h>
 
 #include <errno.h>
@@ -60,7 +61,10 @@ static bool address_is_valid(const char *text)
     char host[DOMI_ADDRESS_BYTES_MAX + 1];
     const char *colon = strrchr(text, ':');
     int family = AF_INET;
+    domus_endpoint endpoint;
 
+    if (strncmp(text, "unix:", 5) == 0)
+        return domus_endpoint_parse(text, &endpoint) == 0;
     if (colon == NULL || !port_is_valid(colon + 1))
         return false;
     size_t length = (size_t)(colon - text);
@@ -102,7 +106,7 @@ static int check_text(const domus_config_key *key, const char *text, char *error
         wanted = "letters, digits, '-' and '_'";
     } else {
         valid = address_is_valid(text);
-        wanted = "such as 127.0.0.1:7000 or [::1]:7000 (numbers only)";
+        wanted = "such as 127.0.0.1:7000 or [::1]:7000 (numbers only), or unix:PATH";
     }
     if (valid)
         return 0;

@@ -81,19 +81,6 @@ const domus_config_key domi_config_keys[] = {
     {KEY("channel.maxConnections", COUNT, channel.connections_max, 1, 1048576, 10000)},
     {KEY("channel.maxPerAddress", SHARE, connection.address_percent, 1, 100, 10)},
     {KEY("channel.maxPerLoopback", SHARE, connection.loopback_percent, 1, 100, 100)},
-    {KEY("channel.keepalive.idle", DURATION, connection.keepalive.idle_ns, SECOND, 9 * HOUR,
-        60 * SECOND), .or_zero = true},
-    {KEY("channel.keepalive.interval", DURATION, connection.keepalive.interval_ns, SECOND, 9 * HOUR,
-        10 * SECOND)},
-    {KEY("channel.keepalive.count", COUNT, connection.keepalive.count, 1, 127, 6)},
-    {KEY("channel.userTimeout", DURATION, connection.user_timeout_ns, 10 * MS, HOUR, 0),
-        .or_zero = true},
-    {KEY("channel.socket.unsentMax", SIZE, sockets.unsent_max_bytes, 4 * KIB, GIB, 128 * KIB),
-        .or_zero = true},
-    {KEY("channel.socket.sendBuffer", SIZE, sockets.send_buffer_bytes, 4 * KIB, GIB, 0),
-        .or_zero = true},
-    {KEY("channel.socket.receiveBuffer", SIZE, sockets.receive_buffer_bytes, 4 * KIB, GIB, 0),
-        .or_zero = true},
     {KEY("connect.timeout", DURATION, connect.timeout_ns, MS, HOUR, 10 * SECOND)},
     {KEY("connect.underWayMax", COUNT, connect.under_way_max, 1, 65536, 1024)},
     {KEY("connect.maxConnections", COUNT, connect.connections_max, 1, 1048576, 10000)},
@@ -145,6 +132,8 @@ const domus_config_key domi_config_listener_keys[] = {
     {.path = "proxyProtocol.from", .kind = DOMUS_CONFIG_NETWORKS,
         FIELD(domus_listener_config, proxy_from), .minimum = 0,
         .maximum = DOMI_NETWORKS_TEXT_BYTES, .preset_text = ""},
+    {.path = "sharesPort", .kind = DOMUS_CONFIG_WORD, FIELD(domus_listener_config, shares_port),
+        .maximum = 1, .words = switch_words},
     DOMI_CHANNEL_KEYS(LISTENER_ROW)
 };
 

@@ -11,7 +11,7 @@
 
 #define DOMI_CPUS_TEXT_MAX     1023 /* bytes of the text of a list of CPUs */
 #define DOMI_NAME_BYTES_MAX    63   /* bytes of a name */
-#define DOMI_ADDRESS_BYTES_MAX 63   /* the longest IPv6 address and its port take 53 */
+#define DOMI_ADDRESS_BYTES_MAX 113  /* "unix:" and the longest path, with its 108 bytes */
 
 /* A rule between two keys: the value of `greater` is at least that of `lesser`, or, if `strict` is
  * set, more than it. */

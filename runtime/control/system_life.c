@@ -53,6 +53,7 @@ static int config_copy(domus_system *system, const domus_config *config)
     for (size_t i = 0; i < config->listener_count; i++) {
         system->listeners[i] = config->listeners[i];
         domi_settings_resolve(config, &config->listeners[i].channel, &system->listener_settings[i]);
+        domi_settings_set_name(&system->listener_settings[i], config->listeners[i].name);
         system->listeners[i].name = copy_string(config->listeners[i].name);
         system->listeners[i].address = copy_string(config->listeners[i].address);
         const char *proxy_from = config->listeners[i].proxy_from;

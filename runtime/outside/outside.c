@@ -287,8 +287,9 @@ int domus_serve(domus_system *system, const char *name, const domus_behaviour *b
     result = domi_networks_parse(listener->proxy_from, &acceptor->proxies, NULL, 0);
     DOMI_CHECK(result == 0); /* the configuration was checked */
     acceptor->targets[0].io = &system->threads[0].io;
-    acceptor->fd = domi_acceptor_listen(acceptor->targets[0].io, listener->address,
-                                        listener->backlog, ret_port);
+    const domi_listen_plan plan = {listener->backlog, listener->shares_port, acceptor->settings};
+    acceptor->fd =
+        domi_acceptor_listen(acceptor->targets[0].io, listener->address, &plan, ret_port);
     if (acceptor->fd < 0) {
         result = acceptor->fd;
         snprintf(system->error, sizeof system->error, "listener %s: %s: %s", name,

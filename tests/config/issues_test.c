@@ -103,7 +103,7 @@ START_TEST(listener_must_be_whole)
     domt_says("listeners:\n- {name: '', address: localhost:80, backlog: 0}\n",
               "2:10: listeners[0].name: is missing or empty\n"
               "2:23: listeners[0].address: must be such as 127.0.0.1:7000 or [::1]:7000 (numbers "
-              "only), is 'localhost:80'\n"
+              "only), or unix:PATH, is 'localhost:80'\n"
               "2:46: listeners[0].backlog: must be 1..65535, is 0\n");
     domt_says("listeners:\n- wrong\n- {name: b}\n",
               "2:3: listeners[0]: expected a mapping, found a single value\n"

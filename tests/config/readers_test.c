@@ -229,10 +229,18 @@ static bool is_option(const struct field *field)
 /* Whether code reads the field in settings of a channel. */
 static bool is_read_in_settings(const char *name)
 {
-    char text[64];
+    const char *last = strrchr(name, '.') + 1;
+    const char *at = sources;
 
-    snprintf(text, sizeof text, "settings->%s", strrchr(name, '.') + 1);
-    return strstr(sources, text) != NULL;
+    for (; (at = strstr(at, "settings->")) != NULL; at++) { /* its name may say more */
+        const char *word = at + strlen("settings->");
+        size_t size = 0;
+        while (goes_on(word[size]))
+            size++;
+        if (size >= strlen(last) && strncmp(word + size - strlen(last), last, strlen(last)) == 0)
+            return true;
+    }
+    return false;
 }
 
 START_TEST(every_key_has_a_reader)

@@ -98,7 +98,8 @@ static void begin(void)
     acceptor->target_count = NODES;
     for (uint32_t i = 0; i < NODES; i++)
         acceptor->targets[i] = (domi_acceptor_target){nodes[i].actor, &nodes[i].io};
-    listener = domi_acceptor_listen(&nodes[0].io, "127.0.0.1:0", 16, NULL);
+    listener =
+        domi_acceptor_listen(&nodes[0].io, "127.0.0.1:0", &(domi_listen_plan){.backlog = 16}, NULL);
     ck_assert_int_ge(listener, 0);
     acceptor->fd = listener;
     fake = nodes[0].io.ring;

@@ -30,7 +30,8 @@ static void begin(void)
     domi_acceptor *acceptor = domi_memory_new(sizeof *acceptor + sizeof acceptor->targets[0]);
     acceptor->target_count = 1;
     acceptor->targets[0] = (domi_acceptor_target){bed.actor, &bed.io};
-    listener = domi_acceptor_listen(&bed.io, "127.0.0.1:0", WAITING_MAX, NULL);
+    listener = domi_acceptor_listen(&bed.io, "127.0.0.1:0",
+                                    &(domi_listen_plan){.backlog = WAITING_MAX}, NULL);
     ck_assert_int_ge(listener, 0);
     acceptor->fd = listener;
     ck_assert_int_eq(

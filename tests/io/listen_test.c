@@ -25,7 +25,7 @@ START_TEST(addresses_are_numbers)
     domus_config_init(&config);
     const domi_io io = {.backend = &domi_backend_uring, .config = &config};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        int result = domi_acceptor_listen(&io, wrong[i], 1, NULL);
+        int result = domi_acceptor_listen(&io, wrong[i], &(domi_listen_plan){.backlog = 1}, NULL);
         ck_assert_msg(result == -EINVAL, "%s: %d", wrong[i], result);
     }
 }
@@ -43,14 +43,15 @@ START_TEST(a_port_that_the_kernel_chose_is_told_and_may_be_taken_once)
         uint16_t port = 0;
         uint16_t again = 0;
         snprintf(text, sizeof text, "%s:0", hosts[i]);
-        int fd = domi_acceptor_listen(&io, text, 1, &port);
+        int fd = domi_acceptor_listen(&io, text, &(domi_listen_plan){.backlog = 1}, &port);
         if (fd == -EADDRNOTAVAIL || fd == -EAFNOSUPPORT)
             continue; /* a machine without IPv6 */
         ck_assert_int_ge(fd, 0);
         ck_assert_uint_ne(port, 0);
         ck_assert_int_ne(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
         snprintf(text, sizeof text, "%s:%u", hosts[i], port);
-        ck_assert_int_eq(domi_acceptor_listen(&io, text, 1, &again), -EADDRINUSE);
+        ck_assert_int_eq(domi_acceptor_listen(&io, text, &(domi_listen_plan){.backlog = 1}, &again),
+                         -EADDRINUSE);
         ck_assert_uint_eq(again, 0);
         close(fd);
     }
@@ -67,12 +68,13 @@ static int option(int fd, int level, int name)
 }
 
 /* The accepted end of a connection to a listener with these options. */
-static int accept_with(const domus_config *config)
+static int accept_by(const domus_config *config, const domi_channel_settings *settings)
 {
     const domi_io io = {.backend = &domi_backend_uring, .config = config};
     struct sockaddr_in address = {.sin_family = AF_INET};
     uint16_t port = 0;
-    int listener = domi_acceptor_listen(&io, "127.0.0.1:0", 1, &port);
+    const domi_listen_plan plan = {.backlog = 1, .settings = settings};
+    int listener = domi_acceptor_listen(&io, "127.0.0.1:0", &plan, &port);
     int peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     ck_assert(listener >= 0 && peer >= 0);
@@ -85,6 +87,37 @@ static int accept_with(const domus_config *config)
     close(peer);
     return fd;
 }
+
+static int accept_with(const domus_config *config)
+{
+    return accept_by(config, NULL);
+}
+
+START_TEST(accepted_sockets_inherit_the_options_of_their_listener)
+{
+    const domus_channel_options options = {
+        .keepalive_idle_ns = UINT64_C(30000000000),
+        .keepalive_count = 3,
+        .user_timeout_ns = UINT64_C(7000000000),
+        .unsent_max_bytes = DOMUS_NONE,
+        .receive_buffer_bytes = 20000,
+    };
+    domi_channel_settings settings;
+    domus_config config;
+
+    domus_config_init(&config);
+    config.connection.keepalive.interval_ns = UINT64_C(5000000000);
+    domi_settings_resolve(&config, &options, &settings);
+    int fd = accept_by(&config, &settings);
+    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 30);
+    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPINTVL), 5); /* as the configuration says */
+    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPCNT), 3);
+    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 7000);
+    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 0);
+    ck_assert_int_eq(option(fd, SOL_SOCKET, SO_RCVBUF), 40000);
+    close(fd);
+}
+END_TEST
 
 START_TEST(accepted_sockets_inherit_keep_alive_and_the_user_time_out)
 {
@@ -151,6 +184,7 @@ START_TEST(accepted_sockets_inherit_the_bounds_of_their_buffers)
 END_TEST
 
 DOMT_MAIN("listen", 20, addresses_are_numbers,
+          accepted_sockets_inherit_the_options_of_their_listener,
           a_port_that_the_kernel_chose_is_told_and_may_be_taken_once,
           accepted_sockets_inherit_keep_alive_and_the_user_time_out,
           accepted_sockets_inherit_the_bounds_of_their_buffers)

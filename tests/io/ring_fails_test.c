@@ -225,7 +225,8 @@ START_TEST(an_acceptor_that_mounts_when_the_ring_has_failed_closes_its_listener)
     ck_assert_ptr_nonnull(acceptor);
     acceptor->target_count = 1;
     acceptor->targets[0] = (domi_acceptor_target){bed.actor, &bed.io};
-    acceptor->fd = domi_acceptor_listen(&bed.io, "127.0.0.1:0", 16, NULL);
+    acceptor->fd =
+        domi_acceptor_listen(&bed.io, "127.0.0.1:0", &(domi_listen_plan){.backlog = 16}, NULL);
     ck_assert_int_ge(acceptor->fd, 0);
     bed.io.failed = -EBADF;
     domi_io_fail(&bed.io);

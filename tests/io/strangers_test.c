@@ -37,8 +37,7 @@ static void begin(uint32_t connections_max, uint32_t local_percent)
 {
     domt_bed_init(&bed);
     bed.config.channel.connections_max = connections_max;
-    bed.config.connection.first_byte_timeout_ns = 0;
-    bed.config.channel.idle_timeout_ns = 0;
+    bed.config.connection.first_byte_timeout_ns = bed.config.channel.idle_timeout_ns = 0;
     ck_assert_int_eq(domt_bed_start(&bed), 0);
     const domi_peers_limits limits = {connections_max, 10, local_percent};
     ck_assert_int_eq(domi_peers_init(&peers, &limits, (const uint64_t[2]){3, 4}), 0);
@@ -51,7 +50,8 @@ static void begin(uint32_t connections_max, uint32_t local_percent)
     acceptor->name = "web";
     acceptor->target_count = 1;
     acceptor->targets[0] = (domi_acceptor_target){bed.actor, &bed.io};
-    acceptor->fd = listener = domi_acceptor_listen(&bed.io, "127.0.0.1:0", 16, NULL);
+    acceptor->fd = listener =
+        domi_acceptor_listen(&bed.io, "127.0.0.1:0", &(domi_listen_plan){.backlog = 16}, NULL);
     ck_assert_int_eq(
         domi_house_spawn(&bed.manager, &bed.manager, &domi_acceptor_behaviour, &acceptor, &address),
         0);

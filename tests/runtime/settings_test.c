@@ -6,8 +6,10 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define MS UINT64_C(1000000)
@@ -27,6 +29,9 @@ static _Atomic uint32_t closed;
 static char complaint[160];
 static domus_address listener; /* of the last listen; read after `done` */
 static domus_endpoint found;
+static domus_address its_listener; /* of the channel that has read last */
+static char its_listener_name[64];
+static uint32_t its_thread;
 
 static int on_order(domus_stack *stack, void *self, const void *payload)
 {
@@ -36,7 +41,8 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
     (void)self;
     memcpy(&now, payload, sizeof now);
     ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:0", &at), 0);
-    const domus_listen_options options = {.channel = now.has_options ? &now.options : NULL};
+    const domus_listen_options options = {.name = "front",
+                                          .channel = now.has_options ? &now.options : NULL};
     atomic_store(&result, domus_listen(stack, &at, &options, &listener, &found));
     complaint[0] = '\0';
     ck_assert_int_eq(
@@ -57,8 +63,12 @@ static int on_stop_order(domus_stack *stack, void *self, const void *payload)
 static int echo(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
+    const char *name = "";
 
     (void)self;
+    ck_assert_int_eq(domus_channel_listener(event->channel, &its_listener, &name), 0);
+    (void)snprintf(its_listener_name, sizeof its_listener_name, "%s", name);
+    its_thread = domus_channel_thread(event->channel);
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
@@ -202,5 +212,80 @@ START_TEST(options_in_the_configuration_hold_on_all_threads)
 }
 END_TEST
 
-DOMT_MAIN("settings", 60, options_of_a_listener_hold_for_its_channels_alone,
+START_TEST(a_channel_tells_its_listener_and_its_thread)
+{
+    domus_config config = domt_config(2);
+
+    config.listener_count = 0;
+    system_ = domt_start(&config);
+    domus_address actor = domt_spawn(system_, 1, &echoing, NULL);
+    tell(actor, &order_type, &(order){.has_options = false});
+    domus_address other = listener;
+    tell(actor, &order_type, &(order){.has_options = false});
+    int fd = connect_to(found.port);
+    hold_echo(fd);
+    ck_assert_ptr_eq(its_listener.house, listener.house);
+    ck_assert_uint_eq(its_listener.lease, listener.lease);
+    ck_assert(its_listener.house != other.house);
+    ck_assert_str_eq(its_listener_name, "front");
+    ck_assert_uint_eq(its_thread, 1);
+    close(fd);
+    domt_end(system_);
+}
+END_TEST
+
+/* Serve at a Unix socket, and hold an echo. Returns what domus_serve() returned. */
+static int serve_at(const char *at)
+{
+    const domus_listener_config one = {.name = "local", .address = at, .backlog = 16};
+    domus_config config = domt_config(1);
+    domus_endpoint endpoint;
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    uint16_t port = 1;
+
+    config.listeners = &one;
+    config.listener_count = 1;
+    system_ = domt_start(&config);
+    int served = domus_serve(system_, "local", &echoing, NULL, &port);
+    if (served == 0) {
+        ck_assert_uint_eq(port, 0);
+        ck_assert_int_eq(domus_endpoint_parse(at, &endpoint), 0);
+        memcpy(name.sun_path, endpoint.bytes, endpoint.size);
+        socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + endpoint.size);
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        ck_assert_int_eq(connect(fd, (struct sockaddr *)&name, size), 0);
+        hold_echo(fd);
+        ck_assert_str_eq(its_listener_name, "local");
+        close(fd);
+    }
+    domt_end(system_);
+    return served;
+}
+
+/* The path stays when a service ends, and the next one takes it over; but not from a living one. */
+START_TEST(configuration_names_unix_sockets)
+{
+    char at[2][64];
+
+    (void)snprintf(at[0], sizeof at[0], "unix:@domus-settings-%d", (int)getpid());
+    (void)snprintf(at[1], sizeof at[1], "unix:/tmp/domus-settings-%d", (int)getpid());
+    const char *path = at[1] + strlen("unix:");
+    ck_assert_int_eq(serve_at(at[0]), 0);
+    ck_assert_int_eq(serve_at(at[1]), 0);
+    ck_assert_int_eq(access(path, F_OK), 0);
+    ck_assert_int_eq(serve_at(at[1]), 0);
+    ck_assert_int_eq(unlink(path), 0);
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    memcpy(name.sun_path, path, strlen(path));
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&name, sizeof name), 0);
+    ck_assert_int_eq(listen(fd, 1), 0);
+    ck_assert_int_eq(serve_at(at[1]), -EADDRINUSE);
+    close(fd);
+    (void)unlink(path);
+}
+END_TEST
+
+DOMT_MAIN("settings", 60, a_channel_tells_its_listener_and_its_thread,
+          configuration_names_unix_sockets, options_of_a_listener_hold_for_its_channels_alone,
           a_wrong_option_is_refused_and_named, options_in_the_configuration_hold_on_all_threads)

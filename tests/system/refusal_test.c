@@ -249,7 +249,7 @@ START_TEST(a_port_that_is_taken_is_told_in_one_line)
 
     domus_config_init(&config);
     const domi_io io = {.backend = &domi_backend_uring, .config = &config};
-    int fd = domi_acceptor_listen(&io, "127.0.0.1:0", 1, &port);
+    int fd = domi_acceptor_listen(&io, "127.0.0.1:0", &(domi_listen_plan){.backlog = 1}, &port);
 
     ck_assert_int_ge(fd, 0);
     snprintf(set, sizeof set, "listeners.echo.address=127.0.0.1:%u", port);
