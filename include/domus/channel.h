@@ -77,6 +77,7 @@
 #define DOMUS_CHANNEL_H
 
 #include <domus/actor.h>
+#include <domus/channel_options.h>
 #include <domus/conversation.h>
 #include <domus/endpoint.h>
 
@@ -154,6 +155,17 @@ DOMUS_API int domus_channel_resume(domus_stack *stack, domus_channel *channel);
  *
  * Returns 0; -EPERM; -EALREADY when this was done, or when the channel is being closed. */
 DOMUS_API int domus_channel_finish(domus_stack *stack, domus_channel *channel);
+
+/* Give the channel settings of its own, in place of those of its listener or of its connect, for
+ * instance more time once its peer has logged in. As always, fields that are 0 are as the
+ * configuration says (domus/channel_options.h). Time-outs that have begun go on from where they
+ * began. Options of the socket (from keepalive.idle on) do not change any more. NULL: as if all
+ * fields were 0.
+ *
+ * Returns 0; -EPERM; -EPIPE when the channel is being closed; -EINVAL when an option is wrong
+ * (domus_channel_options_check() tells which); -ENOMEM. */
+DOMUS_API int domus_channel_set_options(domus_stack *stack, domus_channel *channel,
+                                        const domus_channel_options *options);
 
 /* Close the channel when everything queued is sent: then FIN is sent, and the peer has up to
  * channel.linger to close. Bytes that the peer sends meanwhile are read and thrown away, because a

@@ -8,6 +8,7 @@
 #include "io/channels/receive.h"
 #include "io/channels/send.h"
 #include "io/channels/state.h"
+#include "io/channels/timeouts.h"
 #include "io/resources/endpoint.h"
 
 #include <errno.h>
@@ -76,6 +77,47 @@ int domus_channel_flush_to(domus_stack *stack, domus_channel *channel, uint64_t 
 int domus_channel_finish(domus_stack *stack, domus_channel *channel)
 {
     return may_act(stack, channel) ? domi_channel_finish(channel) : -EPERM;
+}
+
+/* Make settings for one channel, which stay those of its listener by name. */
+static int make_settings(const domus_channel *channel, const domus_channel_options *options,
+                         domi_channel_settings **ret_settings)
+{
+    const domi_channel_settings *before = channel->settings;
+    domus_channel_options own = {0};
+
+    if (options != NULL)
+        own = *options;
+    if (channel->is_outbound && own.rate_min_bytes == 0)
+        own.rate_min_bytes = DOMUS_NONE; /* as for a connect */
+    int result = domi_settings_make_for_listener(channel->io->config, &own, before->listener_name,
+                                                 ret_settings);
+    if (result == 0)
+        (*ret_settings)->listener = before->listener;
+    return result;
+}
+
+int domus_channel_set_options(domus_stack *stack, domus_channel *channel,
+                              const domus_channel_options *options)
+{
+    domi_channel_settings *settings;
+
+    if (!may_act(stack, channel))
+        return -EPERM;
+    if (channel->state != DOMI_CHANNEL_OPEN)
+        return -EPIPE;
+    int result = make_settings(channel, options, &settings);
+    if (result != 0)
+        return result;
+    domi_settings_drop(channel->settings);
+    channel->settings = settings;
+    channel->rate = (domi_rate_span){.begun_ns = channel->io->manager->now_ns,
+                                     .received = channel->received_bytes,
+                                     .answered = UINT64_MAX};
+    domi_channel_decide_receive(channel);
+    domi_channel_arm_timeouts(channel);
+    domi_channel_settle(channel);
+    return 0;
 }
 
 int domus_channel_message_done(domus_stack *stack, domus_channel *channel)

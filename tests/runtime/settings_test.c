@@ -69,6 +69,15 @@ static int echo(domus_stack *stack, void *self, const void *payload)
     ck_assert_int_eq(domus_channel_listener(event->channel, &its_listener, &name), 0);
     (void)snprintf(its_listener_name, sizeof its_listener_name, "%s", name);
     its_thread = domus_channel_thread(event->channel);
+    if (*(const char *)domus_buffer_data(event->bytes) == 'x')
+        return domus_channel_write(stack, event->channel, event->bytes);
+    /* any other byte than that of hold_echo() asks for settings of its own */
+    const domus_channel_options wrong = {.linger_ns = 1}, own = {.idle_timeout_ns = 300 * MS};
+    ck_assert_int_eq(domus_channel_set_options(stack, event->channel, &wrong), -EINVAL);
+    ck_assert_int_eq(domus_channel_set_options(stack, event->channel, &own), 0);
+    name = "";
+    ck_assert_int_eq(domus_channel_listener(event->channel, &its_listener, &name), 0);
+    ck_assert_str_eq(name, its_listener_name);
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
@@ -286,6 +295,28 @@ START_TEST(configuration_names_unix_sockets)
 }
 END_TEST
 
-DOMT_MAIN("settings", 60, a_channel_tells_its_listener_and_its_thread,
-          configuration_names_unix_sockets, options_of_a_listener_hold_for_its_channels_alone,
-          a_wrong_option_is_refused_and_named, options_in_the_configuration_hold_on_all_threads)
+START_TEST(a_channel_gets_settings_of_its_own)
+{
+    domus_config config = domt_config(1);
+
+    config.listener_count = 0;
+    system_ = domt_start(&config);
+    domus_address actor = domt_spawn(system_, 0, &echoing, NULL);
+    tell(actor, &order_type, &(order){.has_options = false});
+    int usual = connect_to(found.port), own = connect_to(found.port);
+    char byte = 'o';
+    hold_echo(usual);
+    hold_echo(own);
+    ck_assert_int_eq(send(own, &byte, 1, 0), 1);
+    ck_assert_int_eq(recv(own, &byte, 1, 0), 1); /* it is echoed as well */
+    ck_assert(ends_within(own, 5000));
+    hold_echo(usual);
+    close(own), close(usual);
+    domt_end(system_);
+}
+END_TEST
+
+DOMT_MAIN("settings", 60, a_channel_gets_settings_of_its_own,
+          a_channel_tells_its_listener_and_its_thread, configuration_names_unix_sockets,
+          options_of_a_listener_hold_for_its_channels_alone, a_wrong_option_is_refused_and_named,
+          options_in_the_configuration_hold_on_all_threads)
