@@ -118,7 +118,6 @@ static int serve(const char *backend)
     fflush(stdout);
     sigwait(&set, &number);
     domus_system_stop(system);
-    domus_system_wait(system);
     domus_system_free(system);
     return EXIT_SUCCESS;
 }
