@@ -7,9 +7,9 @@
  *   - Nothing ends the channel but domus_channel_close(), domus_channel_reset(), the stop of its
  *     actor or of the system, and an error of the socket itself. There is no half close: on_end is
  *     never called, and domus_channel_finish() returns -EOPNOTSUPP.
- *   - idleTimeout holds only if the options say so, and firstByteTimeout never. At sendTimeout the
- *     datagrams for which the kernel had no room are thrown away and counted, and the channel
- * stays.
+ *   - idleTimeout and maxAge hold only if the options say so, firstByteTimeout and minRate never.
+ * At sendTimeout the datagrams for which the kernel had no room are thrown away and counted, and
+ * the channel stays.
  *   - Back-pressure: a channel that is paused, whose own datagrams wait to be sent, or that holds
  *     1/16 of its thread's receive buffers, does not read. Then the kernel keeps what fits into the
  *     socket's receive buffer and throws the rest away (`lost` below).

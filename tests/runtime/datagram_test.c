@@ -285,6 +285,25 @@ START_TEST(each_misuse_has_its_error)
 }
 END_TEST
 
+START_TEST(idle_channel_stays_unless_the_options_say_otherwise)
+{
+    const domus_channel_options hasty = {.idle_timeout_ns = 30 * DOMT_MS};
+    const domus_datagram_options options = {.channel = &hasty};
+    domus_config config = domt_config(2);
+
+    config.channel.idle_timeout_ns = 30 * DOMT_MS;
+    config.connection.first_byte_timeout_ns = 30 * DOMT_MS;
+    domt_datagrams_begin(&config);
+    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, NULL, NULL), 0);
+    ck_assert_int_eq(domt_open("127.0.0.1:0", &options, NULL, NULL), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_closed) == 1);
+    ck_assert_int_eq(atomic_load(&domt_last_close), -ETIMEDOUT);
+    domt_pause_ns(100 * DOMT_MS);
+    ck_assert_uint_eq(atomic_load(&domt_datagrams_closed), 1);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
 START_TEST(port_is_shared_only_if_both_want_that)
 {
     const domus_datagram_options shared = {.shares_port = true};
@@ -324,4 +343,5 @@ DOMT_MAIN("datagram", 30, datagrams_of_each_size_are_answered,
           unix_datagrams_come_by_path_name_and_from_the_unnamed,
           kernel_chooses_the_name_of_a_unix_channel, connected_channel_talks_to_its_peer_alone,
           refusal_is_counted_or_ends_a_connected_channel, each_misuse_has_its_error,
+          idle_channel_stays_unless_the_options_say_otherwise,
           port_is_shared_only_if_both_want_that, open_without_descriptors_fails_and_leaves_nothing)
