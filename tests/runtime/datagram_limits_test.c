@@ -224,10 +224,12 @@ static int send_and_close(domus_stack *stack, void *to)
 
 START_TEST(close_sends_first_what_is_queued)
 {
+    domus_config config = domt_config(2);
     domus_address channel;
     domus_endpoint own;
 
-    domt_datagrams_begin(NULL);
+    config.channel.linger_ns = 3600000 * DOMT_MS; /* nobody waits for it */
+    domt_datagrams_begin(&config);
     uint32_t open_before = domt_entries("/proc/self/fd");
     int fd = domt_socket("127.0.0.1:0", &own);
     ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, &channel, NULL), 0);
@@ -277,6 +279,38 @@ START_TEST(stop_and_reset_end_a_channel)
 }
 END_TEST
 
+static int write_and_reset(domus_stack *stack, void *count)
+{
+    (void)write_numbers(stack, count);
+    return domus_channel_reset(stack, domus_channel_running(stack), -EPROTO);
+}
+
+START_TEST(reset_ends_a_channel_that_waits_for_room)
+{
+    uint32_t count = 1500;
+    uint32_t more = 1;
+    domus_datagram_options options = {0};
+    domus_address channel;
+    char place[64];
+
+    (void)snprintf(place, sizeof place, "unix:@domus-peer-%d", (int)getpid());
+    domt_datagrams_begin(NULL);
+    uint32_t open_before = domt_entries("/proc/self/fd");
+    int peer = domt_socket(place, &options.connected);
+    ck_assert_int_eq(domt_open(NULL, &options, &channel, NULL), 0);
+    ck_assert_int_eq(domt_do(channel, write_numbers, &count), 0);
+    domt_pause_ns(20 * DOMT_MS);
+    ck_assert_int_eq(domt_do(channel, write_and_reset, &more), 0);
+    DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_closed) == 1);
+    ck_assert_int_eq(atomic_load(&domt_last_close), -EPROTO);
+    ck_assert_uint_gt(domt_profile(domt_datagram_system, 0).datagrams_unsent, 1);
+    ck_assert_uint_eq(domt_profile(domt_datagram_system, 0).queued_bytes, 0);
+    (void)close(peer);
+    DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == open_before);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
 /* A drain answers what was read, and closes the channel although peers go on sending. */
 START_TEST(drain_ends_a_channel_that_is_being_talked_to)
 {
@@ -305,4 +339,5 @@ DOMT_MAIN("datagram_limits", 30, connected_unix_channel_waits_for_room_and_keeps
           deaf_stranger_does_not_hold_up_a_unix_service,
           paused_channel_lets_the_kernel_drop_and_counts_it,
           flood_at_one_channel_leaves_room_for_another, close_sends_first_what_is_queued,
-          stop_and_reset_end_a_channel, drain_ends_a_channel_that_is_being_talked_to)
+          stop_and_reset_end_a_channel, reset_ends_a_channel_that_waits_for_room,
+          drain_ends_a_channel_that_is_being_talked_to)

@@ -106,6 +106,28 @@ START_TEST(each_datagram_tells_its_sender)
 }
 END_TEST
 
+/* In a burst the channel holds more than its share of buffers, so datagrams are copied. */
+START_TEST(copied_datagrams_tell_their_sender)
+{
+    char text[DOMUS_ENDPOINT_TEXT_MAX];
+    domus_endpoint at, own;
+
+    domt_datagrams_begin(NULL);
+    atomic_store(&domt_answers_now, DOMT_NAME);
+    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, NULL, &at), 0);
+    int fd = domt_socket("127.0.0.1:0", &own);
+    size_t length = domus_endpoint_text(&own, text, sizeof text);
+    for (int i = 0; i < 200; i++)
+        domt_post(fd, &at, "who", 3);
+    for (int i = 0; i < 200; i++) {
+        ck_assert_uint_eq(domt_get(fd, got, sizeof got), length);
+        ck_assert_int_eq(memcmp(got, text, length), 0);
+    }
+    (void)close(fd);
+    domt_end(domt_datagram_system);
+}
+END_TEST
+
 START_TEST(unix_datagrams_come_by_path_name_and_from_the_unnamed)
 {
     char places[3][64];
@@ -340,7 +362,7 @@ END_TEST
 
 DOMT_MAIN("datagram", 30, datagrams_of_each_size_are_answered,
           datagram_that_no_buffer_holds_is_dropped_and_counted, each_datagram_tells_its_sender,
-          unix_datagrams_come_by_path_name_and_from_the_unnamed,
+          copied_datagrams_tell_their_sender, unix_datagrams_come_by_path_name_and_from_the_unnamed,
           kernel_chooses_the_name_of_a_unix_channel, connected_channel_talks_to_its_peer_alone,
           refusal_is_counted_or_ends_a_connected_channel, each_misuse_has_its_error,
           idle_channel_stays_unless_the_options_say_otherwise,
