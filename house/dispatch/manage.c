@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "house/dispatch/dispatch.h"
+#include "house/dispatch/later.h"
 #include "house/dispatch/loan.h"
 #include "house/dispatch/phases.h"
 #include "house/family/life.h"
@@ -170,6 +171,7 @@ void domi_manager_end_actors(domi_manager *manager)
     domi_loans_end(manager);
     (void)domi_manager_take_arrivals(manager);
     domi_slots_walk(manager, end_house, manager);
+    domi_laters_drop(manager);
     manager->schedule.ready[DOMUS_STATE] = manager->schedule.ready[DOMUS_CHANNELS] =
         (domi_queue){0};
     manager->schedule.mounting = (domi_fifo){NULL, NULL};

@@ -7,6 +7,7 @@
 #include "house/conversation/timer.h"
 #include "house/dispatch/deliver.h"
 #include "house/dispatch/dispatch.h"
+#include "house/dispatch/later.h"
 #include "house/dispatch/loan.h"
 #include "house/family/life.h"
 
@@ -90,7 +91,8 @@ uint32_t domi_manager_fire_timers(domi_manager *manager)
     return count;
 }
 
-uint32_t domi_manager_run_channels(domi_manager *manager)
+/* Run the channels actors that are ready, within the bounds of one phase 2. */
+static uint32_t run_ready_channels(domi_manager *manager)
 {
     domi_queue *ready = &manager->schedule.ready[DOMUS_CHANNELS];
     uint32_t most = ready->count + manager->config->scheduler.channels_runs_per_iteration;
@@ -107,11 +109,22 @@ uint32_t domi_manager_run_channels(domi_manager *manager)
     return count;
 }
 
+uint32_t domi_manager_run_channels(domi_manager *manager)
+{
+    uint32_t count = run_ready_channels(manager);
+
+    if (DOMI_UNLIKELY(manager->schedule.laters != NULL)) {
+        domi_laters_put(manager);
+        count += run_ready_channels(manager); /* once: who asks again waits for the next phase 2 */
+    }
+    return count;
+}
+
 bool domi_manager_has_work(const domi_manager *manager)
 {
     return manager->schedule.ready[DOMUS_STATE].count != 0 ||
            manager->schedule.ready[DOMUS_CHANNELS].count != 0 ||
-           manager->schedule.mounting.head != NULL ||
+           manager->schedule.mounting.head != NULL || manager->schedule.laters != NULL ||
            atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&manager->mail.arrivals,
                                 memory_order_seq_cst) != NULL ||
            atomic_load_explicit((_Atomic(domi_node *) *)(uintptr_t)&manager->loans.returns,

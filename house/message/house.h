@@ -134,7 +134,8 @@ struct domi_house {
                                     but that a connect becomes a channel */
             bool shares_state;   /* `self` is the state of the parent; constant in a life */
             bool backlogged;     /* the channel has more to send than it may: the mailbox is FULL */
-            uint8_t reserved[5]; /* unused */
+            bool later;          /* the actor has asked for a run at the end of phase 2 */
+            uint8_t reserved[4]; /* unused */
         } channels;
     };
 };

@@ -144,6 +144,7 @@ typedef struct domi_manager_births {
 typedef struct domi_manager_schedule {
     domi_queue ready[2]; /* READY houses, by domus_kind */
     domi_fifo mounting;  /* MOUNTING houses, whose on_mount has not begun */
+    domi_node *laters;   /* events of domus_later(), a circular list by its tail (later.h) */
 } domi_manager_schedule;
 
 /* While a function runs that was resumed with several answers: the first of them, and the one that

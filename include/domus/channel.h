@@ -250,6 +250,19 @@ typedef struct domus_channel_counters {
 DOMUS_API void domus_channel_counts(const domus_channel *channel,
                                     domus_channel_counters *ret_counters);
 
+/* Run this actor once more at the end of this phase 2, before the bytes of the iteration are sent:
+ * it gets one event of domus_later_type, which has no payload, after the channels actors that are
+ * ready have run. So an actor can gather what it has to send and write it in one piece, however
+ * many messages it handles in one iteration. Several calls before that event bring one event. A
+ * call while such events are handled brings one in the next iteration of the loop, so nobody keeps
+ * the thread in one phase. The event needs a row in the behaviour; like all events it comes also
+ * while the actor stops or raises a barrier.
+ *
+ * Thread-safety: only from within a handler of a channels actor.
+ * Returns 0; -EOPNOTSUPP from a state actor, which may send a notice to itself; -ENOMEM. */
+DOMUS_API int domus_later(domus_stack *stack);
+DOMUS_API extern const domus_type domus_later_type;
+
 /* Make a buffer of `size` bytes (1 B..1 MiB) from the pool of the running thread.
  *
  * Ownership: the caller's, until it is written to a channel or freed.
