@@ -2,7 +2,7 @@
  *
  * Each such actor has one event in `schedule.laters`, which is paid for by the call. When the ready
  * actors of a phase 2 have run, these events are put, and the actors run again; then the sends of
- * the iteration are queued. What is asked for in these runs waits for the next phase 2. Owner
+ * the iteration are queued. A call in one of these runs counts for the next phase 2. Owner
  * thread. */
 #ifndef DOMI_HOUSE_DISPATCH_LATER_H
 #define DOMI_HOUSE_DISPATCH_LATER_H

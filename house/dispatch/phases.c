@@ -115,7 +115,7 @@ uint32_t domi_manager_run_channels(domi_manager *manager)
 
     if (DOMI_UNLIKELY(manager->schedule.laters != NULL)) {
         domi_laters_put(manager);
-        count += run_ready_channels(manager); /* once: who asks again waits for the next phase 2 */
+        count += run_ready_channels(manager); /* once: another call waits for the next phase 2 */
     }
     return count;
 }

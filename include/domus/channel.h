@@ -122,6 +122,14 @@ DOMUS_API domus_address domus_channel_address(const domus_channel *channel);
  * (domus/memory.h). */
 DOMUS_API int domus_channel_write(domus_stack *stack, domus_channel *channel, domus_buffer *bytes);
 
+/* Queue a copy of `size` bytes at `data` (0 B..1 MiB). Small pieces that follow each other, by this
+ * or by domus_channel_write(), are copied together, so they leave in one piece of memory. On a
+ * channel of datagrams the bytes are one datagram (domus/datagram.h).
+ *
+ * Returns as domus_channel_write(); -EMSGSIZE; -ENOMEM. Nothing is queued then. */
+DOMUS_API int domus_channel_append(domus_stack *stack, domus_channel *channel, const void *data,
+                                   size_t size);
+
 /* Wait until the kernel has taken all bytes that were queued at this call: write `return
  * domus_channel_flush(...)`, or DOMUS_AWAIT(domus_channel_flush(stack, channel, then)) in a
  * sequence. Bytes that are written later are not waited for. The answer has neither type nor

@@ -87,20 +87,22 @@ struct domus_channel {
     bool is_outbound : 1;   /* this side has opened the connection */
     bool close_due : 1; /* the peer has finished, without on_end: close when `conversations` is 0 */
     uint32_t held;      /* received pieces that are not freed yet */
-    uint32_t conversations;      /* conversations that on_read began and that have not ended */
-    domi_buffer_list inbound;    /* received pieces that the actor was not shown yet */
-    domi_buffer_list outbound;   /* written pieces that are not wholly sent */
-    uint64_t queued_bytes;       /* bytes in outbound that are not sent */
-    uint64_t unsent_bytes;       /* bytes that were dropped unsent; on_close may ask for them */
-    uint64_t cost;               /* memory of outbound in bytes (domi_buffer_cost) */
-    uint64_t copied;             /* memory of heap buffers in inbound in bytes */
-    uint64_t received_bytes;     /* bytes that came while the channel was OPEN */
-    uint64_t answered_bytes;     /* of received_bytes, those of messages that are over (rate.h) */
-    uint64_t opened_ns;          /* when the channel was made */
-    uint64_t sent_bytes;         /* bytes that the kernel has taken since the channel opened */
-    uint64_t peer_took;          /* bytes that the peer had acknowledged at peer_seen_ns */
-    uint64_t peer_seen_ns;       /* when the peer was last seen to acknowledge enough (shed.c) */
-    uint32_t head_offset;        /* bytes of the first buffer of outbound that are sent */
+    uint32_t conversations;    /* conversations that on_read began and that have not ended */
+    domi_buffer_list inbound;  /* received pieces that the actor was not shown yet */
+    domi_buffer_list outbound; /* written pieces that are not wholly sent */
+    uint64_t queued_bytes;     /* bytes in outbound that are not sent */
+    uint64_t unsent_bytes;     /* bytes that were dropped unsent; on_close may ask for them */
+    uint64_t cost;             /* memory of outbound in bytes (domi_buffer_cost) */
+    uint64_t copied;           /* memory of heap buffers in inbound in bytes */
+    uint64_t received_bytes;   /* bytes that came while the channel was OPEN */
+    uint64_t answered_bytes;   /* of received_bytes, those of messages that are over (rate.h) */
+    uint64_t opened_ns;        /* when the channel was made */
+    uint64_t sent_bytes;       /* bytes that the kernel has taken since the channel opened */
+    uint64_t peer_took;        /* bytes that the peer had acknowledged at peer_seen_ns */
+    uint64_t peer_seen_ns;     /* when the peer was last seen to acknowledge enough (shed.c) */
+    uint32_t head_offset;      /* bytes of the first buffer of outbound that are sent */
+    /* 0: nothing may be copied behind the last buffer of outbound; else 1 + the bytes free in it */
+    uint32_t tail_room;
     uint64_t drain_bytes;        /* bytes in the socket when the drain began, not yet read */
     uint64_t active_ns;          /* begin of the idle time: when bytes came or went, or this
                            side began to read again */

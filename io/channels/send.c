@@ -1,6 +1,7 @@
 /* This file sends the queued buffers of a channel. The buffers of one iteration leave in one
  * operation per channel, and one send at most is in flight, because two could overtake each other.
- * The kernel reads the buffers until the completion. A short send is followed by another one.
+ * The kernel reads the buffers until the completion. Small writes that follow each other are copied
+ * together before, so that many of them leave in one send. A short send is followed by another one.
  * (MSG_WAITALL, which asks for all of it, would after some tries hand a send to a slow peer to a
  * kernel worker.) */
 #include "io/channels/send.h"
@@ -11,6 +12,13 @@
 #include "io/channels/receive.h"
 
 #include <errno.h>
+#include <string.h>
+
+#define SMALL_BYTES 512u  /* a write of fewer bytes may be copied behind the last one */
+#define ROOM_LEAST  512u  /* bytes of the smallest buffer that is made for small writes */
+#define ROOM_MOST   4032u /* bytes of the largest one: with its descriptor it takes 4 KiB */
+
+static_assert(ROOM_LEAST >= SMALL_BYTES, "there is room for the write that asked for it");
 
 void domi_channel_mark_dirty(domus_channel *channel)
 {
@@ -21,28 +29,134 @@ void domi_channel_mark_dirty(domus_channel *channel)
     channel->io->dirty = channel;
 }
 
+/* Take the first buffer of outbound, which is not needed there any more. */
+static domus_buffer *take_outbound_head(domus_channel *channel)
+{
+    domus_buffer *buffer = domi_buffer_list_take(&channel->outbound);
+
+    domi_channel_discharge(channel, &channel->cost, domi_buffer_cost(buffer));
+    return buffer;
+}
+
+/* Returns 0 if `size` more bytes may be queued, or the error of domus_channel_write(). */
+DOMI_INLINE int check_may_queue(const domus_channel *channel, size_t size)
+{
+    if (channel->state != DOMI_CHANNEL_OPEN || channel->finished)
+        return -EPIPE;
+    if (channel->queued_bytes + size > channel->settings->send_max_bytes ||
+        domi_channel_is_refused(channel, size))
+        return -ENOBUFS;
+    return 0;
+}
+
+/* Put `bytes` behind what is queued. A small buffer may be joined by the next small write. */
+DOMI_INLINE void put_outbound(domus_channel *channel, domus_buffer *bytes)
+{
+    domi_buffer_list_put(&channel->outbound, bytes);
+    channel->queued_bytes += bytes->size;
+    channel->tail_room = bytes->size < SMALL_BYTES;
+    domi_channel_charge(channel, &channel->cost, domi_buffer_cost(bytes));
+}
+
+/* Let what was queued just now be sent, and see whether the channel still reads. */
+DOMI_INLINE void note_written(domus_channel *channel)
+{
+    channel->answered_bytes = channel->received_bytes;
+    domi_io_note_queued(channel->io);
+    if (!channel->sending)
+        domi_channel_mark_dirty(channel);
+    domi_channel_decide_receive(channel);
+}
+
+/* Queue a buffer with room for `size` bytes and more, the more the more is queued. If one small
+ * buffer alone is queued, its bytes move to the new one. Returns false without memory. */
+static bool queue_room(domus_channel *channel, uint32_t size)
+{
+    domus_buffer *alone = NULL;
+    uint64_t most = 2 * channel->queued_bytes + size;
+    uint32_t room = most < ROOM_LEAST ? ROOM_LEAST : most > ROOM_MOST ? ROOM_MOST : (uint32_t)most;
+    domus_buffer *joint = domi_buffer_heap(channel->io, room);
+
+    if (joint == NULL)
+        return false;
+    joint->size = 0;
+    /* the last buffer is not in flight, or nothing could be copied behind it */
+    if (channel->outbound.head == channel->outbound.tail && channel->queued_bytes + size <= room) {
+        alone = take_outbound_head(channel);
+        memcpy(joint->data, alone->data, alone->size);
+        joint->size = alone->size;
+        channel->queued_bytes = 0;
+    }
+    put_outbound(channel, joint);
+    channel->tail_room = 1 + room - joint->size;
+    domus_buffer_free(alone);
+    return true;
+}
+
+/* Copy a small write behind the last one, if that was small and is not in flight. Without this each
+ * small write would take one of the DOMI_PIECES_MAX pieces of a send. Returns whether it did. */
+__attribute__((noinline)) static bool join(domus_channel *channel, const void *data, uint32_t size)
+{
+    if (size >= channel->tail_room && !queue_room(channel, size))
+        return false;
+    domus_buffer *last = channel->outbound.tail;
+    memcpy(last->data + last->size, data, size);
+    last->size += size;
+    channel->tail_room -= size;
+    channel->queued_bytes += size;
+    return true;
+}
+
 int domi_channel_write(domus_channel *channel, domus_buffer *bytes)
 {
-    domi_io *io = channel->io;
-    int error = 0;
+    int error = check_may_queue(channel, bytes->size);
 
-    if (channel->state != DOMI_CHANNEL_OPEN || channel->finished)
-        error = -EPIPE;
-    else if (channel->queued_bytes + bytes->size > channel->settings->send_max_bytes ||
-             domi_channel_is_refused(channel, bytes->size))
-        error = -ENOBUFS;
     if (error != 0 || bytes->size == 0) {
         domus_buffer_free(bytes);
         return error;
     }
-    domi_buffer_list_put(&channel->outbound, bytes);
-    channel->queued_bytes += bytes->size;
-    channel->answered_bytes = channel->received_bytes;
-    domi_channel_charge(channel, &channel->cost, domi_buffer_cost(bytes));
-    domi_io_note_queued(io);
-    if (!channel->sending)
-        domi_channel_mark_dirty(channel);
-    domi_channel_decide_receive(channel);
+    if (channel->tail_room != 0 && bytes->size < SMALL_BYTES &&
+        join(channel, bytes->data, bytes->size))
+        domus_buffer_free(bytes);
+    else
+        put_outbound(channel, bytes);
+    note_written(channel);
+    return 0;
+}
+
+/* Returns a buffer with a copy of the bytes; NULL without memory. */
+static domus_buffer *copy_of(domus_channel *channel, const void *data, size_t size)
+{
+    domus_buffer *bytes = domi_buffer_heap(channel->io, size);
+
+    if (bytes != NULL)
+        memcpy(bytes->data, data, size);
+    return bytes;
+}
+
+static int append_datagram(domus_channel *channel, const void *data, size_t size)
+{
+    domus_buffer *bytes = copy_of(channel, data, size);
+
+    return bytes != NULL ? domi_datagram_ways_of(channel)->write(channel, bytes) : -ENOMEM;
+}
+
+int domi_channel_append(domus_channel *channel, const void *data, size_t size)
+{
+    if (size > DOMI_BUFFER_MAX)
+        return -EMSGSIZE;
+    if (DOMI_UNLIKELY(channel->datagrams != NULL))
+        return append_datagram(channel, data, size);
+    int error = check_may_queue(channel, size);
+    if (error != 0 || size == 0)
+        return error;
+    if (channel->tail_room == 0 || size >= SMALL_BYTES || !join(channel, data, (uint32_t)size)) {
+        domus_buffer *bytes = copy_of(channel, data, size);
+        if (bytes == NULL)
+            return -ENOMEM;
+        put_outbound(channel, bytes);
+    }
+    note_written(channel);
     return 0;
 }
 
@@ -101,6 +215,7 @@ void domi_channel_send(domus_channel *channel)
 
     uint64_t data = domi_op_data(DOMI_OP_SEND, channel->slot_generation, channel->slot);
     const domus_buffer *head = channel->outbound.head;
+    channel->tail_room = 0; /* the kernel reads the buffers, so nothing is copied into them */
     channel->sending = true;
     channel->send_ns = io->manager->now_ns;
     arm_send_timeout(channel);
@@ -111,15 +226,6 @@ void domi_channel_send(domus_channel *channel)
         send_gathered(channel, data);
 }
 
-/* Free the first buffer of outbound, which is not needed any more. */
-static void free_outbound_head(domus_channel *channel)
-{
-    domus_buffer *buffer = domi_buffer_list_take(&channel->outbound);
-
-    domi_channel_discharge(channel, &channel->cost, domi_buffer_cost(buffer));
-    domus_buffer_free(buffer);
-}
-
 void domi_channel_drop_outbound(domus_channel *channel)
 {
     DOMI_CHECK(!channel->sending);
@@ -127,9 +233,10 @@ void domi_channel_drop_outbound(domus_channel *channel)
         domi_datagram_ways_of(channel)->forget_outbound(channel);
     channel->unsent_bytes += channel->queued_bytes;
     while (channel->outbound.head != NULL)
-        free_outbound_head(channel);
+        domus_buffer_free(take_outbound_head(channel));
     channel->queued_bytes = 0;
     channel->head_offset = 0;
+    channel->tail_room = 0;
     if (channel->high)
         domi_channel_set_high(channel, false);
 }
@@ -147,6 +254,6 @@ void domi_channel_drop_sent(domus_channel *channel, uint32_t size)
         }
         size -= left;
         channel->head_offset = 0;
-        free_outbound_head(channel);
+        domus_buffer_free(take_outbound_head(channel));
     }
 }

@@ -10,6 +10,9 @@ void domi_channel_mark_dirty(domus_channel *channel);
 /* Queue `bytes` to be sent, as domus_channel_write() says, for whoever calls. */
 int domi_channel_write(domus_channel *channel, domus_buffer *bytes);
 
+/* Queue a copy of `size` bytes to be sent, as domus_channel_append() says, for whoever calls. */
+int domi_channel_append(domus_channel *channel, const void *data, size_t size);
+
 /* Queue one send of the bytes that wait, unless one is in flight or the channel closes. */
 void domi_channel_send(domus_channel *channel);
 

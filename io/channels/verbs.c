@@ -53,6 +53,11 @@ int domus_channel_write(domus_stack *stack, domus_channel *channel, domus_buffer
                : domi_datagram_ways_of(channel)->write(channel, bytes);
 }
 
+int domus_channel_append(domus_stack *stack, domus_channel *channel, const void *data, size_t size)
+{
+    return may_act(stack, channel) ? domi_channel_append(channel, data, size) : -EPERM;
+}
+
 int domus_channel_flush(domus_stack *stack, domus_channel *channel, domus_resumed *then)
 {
     return domus_channel_flush_to(stack, channel, 0, then);

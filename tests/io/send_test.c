@@ -1,5 +1,6 @@
 /* io/channels/send.c: one send is in flight (M13), it takes the buffers of a whole iteration, a
  * short send goes on at the right byte, and limits hold. */
+#include "base/memory.h"
 #include "io/channels/send.h"
 #include "io/channels/state.h"
 #include "tests/io/bed.h"
@@ -9,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#define LARGE 600u /* bytes of a write that is not copied */
 
 static domt_bed bed;
 static int fd;
@@ -63,21 +66,156 @@ START_TEST(writes_of_a_turn_leave_in_one_send_of_up_to_16_buffers)
     ck_assert_ptr_null(op->message); /* one buffer needs no vector */
     ck_assert_uint_eq(op->size, 10);
     for (int i = 0; i < 40; i++)
-        ck_assert_int_eq(put((char)('a' + i), 3), 0);
+        ck_assert_int_eq(put((char)('a' + i), LARGE), 0);
     for (int left = 40; left > 0;) {
         int pieces = left < (int)DOMI_PIECES_MAX ? left : (int)DOMI_PIECES_MAX;
         domt_fake_sent(bed.fake, fd, (int32_t)op->size);
         domt_bed_turn(&bed);
         op = domt_fake_find(bed.fake, DOMT_SEND, fd);
         ck_assert_uint_eq(op->message->msg_iovlen, (size_t)pieces);
-        ck_assert_uint_eq(op->size, (uint32_t)pieces * 3);
+        ck_assert_uint_eq(op->size, (uint32_t)pieces * LARGE);
         left -= pieces;
     }
     domt_fake_sent(bed.fake, fd, (int32_t)op->size);
     domt_bed_turn(&bed);
     ck_assert_ptr_null(domt_fake_find(bed.fake, DOMT_SEND, fd));
     ck_assert_uint_eq(domus_channel_queued(bed.channels[0]), 0);
-    ck_assert_uint_eq(bed.io.counters.sent_bytes, 130);
+    ck_assert_uint_eq(bed.io.counters.sent_bytes, 10 + 40 * LARGE);
+    end();
+}
+END_TEST
+
+static uint32_t count_pieces(void)
+{
+    uint32_t count = 0;
+
+    for (domus_buffer *buffer = bed.channels[0]->outbound.head; buffer != NULL;
+         buffer = buffer->next)
+        count++;
+    return count;
+}
+
+static uint64_t memory_of_outbound(void)
+{
+    uint64_t sum = 0;
+
+    for (domus_buffer *buffer = bed.channels[0]->outbound.head; buffer != NULL;
+         buffer = buffer->next)
+        sum += domi_memory_bytes(buffer);
+    return sum;
+}
+
+/* One small write is sent as it is; those that follow it are copied behind it. The memory
+ * of the copies is counted. */
+START_TEST(small_writes_are_copied_together)
+{
+    domt_bed_init(&bed);
+    begin();
+    for (int i = 0; i < 200; i++) {
+        ck_assert_int_eq(put((char)('a' + i % 26), 16), 0);
+        ck_assert_uint_eq(bed.channels[0]->cost, memory_of_outbound());
+        ck_assert_uint_eq(domi_counter_read(&bed.io.queued), bed.channels[0]->cost);
+        if (i == 1) { /* a short tail does not take much */
+            ck_assert_uint_eq(count_pieces(), 1);
+            ck_assert_uint_lt(bed.channels[0]->cost, 640);
+        }
+    }
+    ck_assert_uint_eq(count_pieces(), 1);
+    domt_bed_turn(&bed);
+    const domt_op *op = domt_fake_find(bed.fake, DOMT_SEND, fd);
+    ck_assert_uint_eq(op->size, 3200);
+    for (size_t i = 0; i < 3200; i++)
+        ck_assert_int_eq(((const char *)op->data)[i], (char)('a' + i / 16 % 26));
+    domt_fake_sent(bed.fake, fd, 3200);
+    domt_bed_turn(&bed);
+    ck_assert_uint_eq(domi_counter_read(&bed.io.queued), 0);
+    for (int i = 0; i < 5000; i++) /* with more, each piece takes 4 KiB */
+        ck_assert_int_eq(put('z', 16), 0);
+    ck_assert_uint_le(count_pieces(), 21);
+    ck_assert_uint_eq(bed.channels[0]->cost, memory_of_outbound());
+    ck_assert_uint_lt(bed.channels[0]->cost, 21 * 4200);
+    end();
+}
+END_TEST
+
+/* A buffer that the kernel reads is not written to, nor one that it has read a part of. */
+START_TEST(small_writes_leave_a_send_in_flight_alone)
+{
+    domt_bed_init(&bed);
+    begin();
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(put('a', 16), 0);
+    domt_bed_turn(&bed);
+    domus_buffer *sent = bed.channels[0]->outbound.head;
+    ck_assert_uint_eq(sent->size, 48);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(put('b', 16), 0);
+    ck_assert_uint_eq(sent->size, 48);
+    ck_assert_ptr_eq(bed.channels[0]->outbound.head, sent);
+    domt_fake_sent(bed.fake, fd, 40);
+    domt_bed_turn(&bed);
+    const domt_op *op = domt_fake_find(bed.fake, DOMT_SEND, fd);
+    ck_assert_uint_eq(op->size, 8 + 48);
+    ck_assert_uint_eq(sent->size, 48);
+    ck_assert_int_eq(put('c', 16), 0);
+    ck_assert_uint_eq(sent->size, 48);
+    domt_fake_sent(bed.fake, fd, 56);
+    domt_bed_turn(&bed);
+    domt_fake_sent(bed.fake, fd, 16);
+    domt_bed_turn(&bed);
+    ck_assert_uint_eq(bed.io.counters.sent_bytes, 112);
+    end();
+}
+END_TEST
+
+START_TEST(append_copies_and_has_the_limits_of_a_write)
+{
+    static char bytes[1024 * 1024 + 1];
+
+    domt_bed_init(&bed);
+    begin();
+    domus_channel *channel = bed.channels[0];
+    ck_assert_int_eq(domi_channel_append(channel, bytes, sizeof bytes), -EMSGSIZE);
+    ck_assert_int_eq(domi_channel_append(channel, bytes, 0), 0);
+    ck_assert_uint_eq(domus_channel_queued(channel), 0);
+    bytes[0] = 'x';
+    ck_assert_int_eq(domi_channel_append(channel, bytes, 1), 0);
+    bytes[0] = 'y';
+    ck_assert_int_eq(domi_channel_append(channel, bytes, 1), 0);
+    ck_assert_int_eq(domi_channel_append(channel, bytes, sizeof bytes - 1), 0);
+    ck_assert_uint_eq(count_pieces(), 2);
+    ck_assert_int_eq(memcmp(channel->outbound.head->data, "xy", 2), 0);
+    ck_assert_int_eq(domi_channel_append(channel, bytes, sizeof bytes - 1), 0);
+    ck_assert_int_eq(domi_channel_append(channel, bytes, sizeof bytes - 1), 0);
+    ck_assert_int_eq(domi_channel_append(channel, bytes, sizeof bytes - 1), -ENOBUFS);
+    domi_memory_fail_after(0, 1);
+    ck_assert_int_eq(domi_channel_append(channel, bytes, 600), -ENOMEM);
+    domi_memory_fail_after(-1, 0);
+    ck_assert_uint_eq(domus_channel_queued(channel), 2 + 3 * (sizeof bytes - 1));
+    ck_assert_int_eq(domi_channel_finish(channel), 0);
+    ck_assert_int_eq(domi_channel_append(channel, bytes, 1), -EPIPE);
+    end();
+}
+END_TEST
+
+/* Without memory for a buffer to copy into, small writes are sent as they are. */
+START_TEST(small_writes_without_memory_stay_apart)
+{
+    domus_buffer *buffers[3];
+
+    domt_bed_init(&bed);
+    begin();
+    for (int i = 0; i < 3; i++) {
+        buffers[i] = domi_buffer_heap(&bed.io, 10);
+        ck_assert_ptr_nonnull(buffers[i]);
+    }
+    domi_memory_fail_after(0, 1);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(domi_channel_write(bed.channels[0], buffers[i]), 0);
+    domi_memory_fail_after(-1, 0);
+    ck_assert_uint_eq(count_pieces(), 3);
+    domt_bed_turn(&bed);
+    domt_fake_sent(bed.fake, fd, 30);
     end();
 }
 END_TEST
@@ -96,7 +234,7 @@ START_TEST(short_sends_go_on_at_the_right_byte)
     while (written_bytes < 50000 || domus_channel_queued(bed.channels[0]) != 0) {
         for (uint32_t i = 0; i < chance % 7 && written_bytes < 50000; i++) {
             chance = chance * 1103515245u + 12345u;
-            uint32_t size = 1 + (chance >> 16) % 300;
+            uint32_t size = 1 + (chance >> 16) % 700;
             char byte = (char)(chance >> 24);
             memset(written + written_bytes, byte, size);
             written_bytes += size;
@@ -259,9 +397,11 @@ START_TEST(a_send_that_nobody_takes_ends_a_closed_channel_too)
 END_TEST
 
 DOMT_MAIN("send", 20, one_send_is_in_flight_however_much_is_written,
-          writes_of_a_turn_leave_in_one_send_of_up_to_16_buffers,
-          short_sends_go_on_at_the_right_byte, an_interrupted_send_is_sent_again,
-          a_failed_send_closes_with_its_error, a_refused_write_consumes_its_buffer,
-          received_buffers_go_out_as_they_came_in, an_empty_write_sends_nothing,
+          writes_of_a_turn_leave_in_one_send_of_up_to_16_buffers, small_writes_are_copied_together,
+          small_writes_leave_a_send_in_flight_alone, append_copies_and_has_the_limits_of_a_write,
+          small_writes_without_memory_stay_apart, short_sends_go_on_at_the_right_byte,
+          an_interrupted_send_is_sent_again, a_failed_send_closes_with_its_error,
+          a_refused_write_consumes_its_buffer, received_buffers_go_out_as_they_came_in,
+          an_empty_write_sends_nothing,
           a_send_that_nobody_takes_resets_before_a_longer_idle_time_out,
           a_send_that_nobody_takes_ends_a_closed_channel_too)
