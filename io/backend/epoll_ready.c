@@ -69,30 +69,58 @@ static bool has_buffer(domi_epoll *ring, domi_interest *interest)
     return true;
 }
 
+/* Take up to PIECES_MAX - 1 further pieces in one call. This comes after a buffer that was filled,
+ * so mostly there is more, and a call for each piece would cost more than the copying. */
+static void receive_further(domi_epoll *ring, domi_interest *interest)
+{
+    struct iovec vector[PIECES_MAX - 1];
+    struct msghdr message = {.msg_iov = vector};
+
+    while (message.msg_iovlen < PIECES_MAX - 1 && message.msg_iovlen < ring->free_count) {
+        uint16_t index = ring->free[ring->free_count - 1 - message.msg_iovlen];
+        vector[message.msg_iovlen++] = (struct iovec){
+            .iov_base = ring->buffers[index].data,
+            .iov_len = ring->buffers[index].size,
+        };
+    }
+    ssize_t size = recvmsg(interest->fd, &message, MSG_DONTWAIT);
+    if (size < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (size <= 0) {
+        domi_epoll_end_input(ring, interest, size < 0 ? -errno : 0);
+        return;
+    }
+    while (size > 0) {
+        uint16_t index = ring->free[--ring->free_count];
+        uint32_t room = ring->buffers[index].size;
+        int part = size < (ssize_t)room ? (int)size : (int)room;
+        domi_epoll_complete(ring, interest->input_data, part, DOMI_BUFFERED | DOMI_MORE, index);
+        size -= part;
+    }
+}
+
 static void receive_pieces(domi_epoll *ring, domi_interest *interest)
 {
     bool once = interest->input == DOMI_INPUT_RECEIVE_ONCE;
 
-    for (int pieces = 0; pieces < PIECES_MAX; pieces++) {
-        if (!has_buffer(ring, interest))
-            return;
-        uint16_t index = ring->free[ring->free_count - 1];
-        const domi_epoll_buffer *buffer = &ring->buffers[index];
-        ssize_t size = recv(interest->fd, buffer->data, buffer->size, MSG_DONTWAIT);
-        if (size < 0 && (errno == EAGAIN || errno == EINTR))
-            return;
-        if (size <= 0) {
-            domi_epoll_end_input(ring, interest, size < 0 ? -errno : 0);
-            return;
-        }
-        ring->free_count--;
-        domi_epoll_complete(ring, interest->input_data, (int)size,
-                            once ? DOMI_BUFFERED : DOMI_BUFFERED | DOMI_MORE, index);
-        if (once)
-            interest->input_data = 0;
-        if (once || (size_t)size < buffer->size)
-            return;
+    if (!has_buffer(ring, interest))
+        return;
+    uint16_t index = ring->free[ring->free_count - 1];
+    const domi_epoll_buffer *buffer = &ring->buffers[index];
+    ssize_t size = recv(interest->fd, buffer->data, buffer->size, MSG_DONTWAIT);
+    if (size < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (size <= 0) {
+        domi_epoll_end_input(ring, interest, size < 0 ? -errno : 0);
+        return;
     }
+    ring->free_count--;
+    domi_epoll_complete(ring, interest->input_data, (int)size,
+                        once ? DOMI_BUFFERED : DOMI_BUFFERED | DOMI_MORE, index);
+    if (once)
+        interest->input_data = 0;
+    else if ((size_t)size == buffer->size && has_buffer(ring, interest))
+        receive_further(ring, interest);
 }
 
 /* Receive a datagram, and write its head in front of it. Returns its bytes and those of the head; a

@@ -215,6 +215,31 @@ START_TEST(an_enter_takes_a_bounded_number_of_pieces)
 }
 END_TEST
 
+/* Of the pieces that one enter brings, all but the last fill their buffers. */
+START_TEST(pieces_of_one_enter_come_in_order_with_their_sizes)
+{
+    static char bytes[DOMT_RING_BUFFER_SIZE * 2 + DOMT_RING_BUFFER_SIZE / 2];
+    domi_completion completions[4];
+    size_t at = 0;
+
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)(i * 7 + i / DOMT_RING_BUFFER_SIZE);
+    begin();
+    domt_backend->receive(domt_ring, ends[0], false, 5);
+    ck_assert_int_eq(send(ends[1], bytes, sizeof bytes, 0), (ssize_t)sizeof bytes);
+    enter();
+    ck_assert_uint_eq(domt_backend->reap(domt_ring, completions, 4), 3);
+    for (int i = 0; i < 3; i++) {
+        int size = (int)(i < 2 ? DOMT_RING_BUFFER_SIZE : DOMT_RING_BUFFER_SIZE / 2);
+        ck_assert_int_eq(completions[i].result, size);
+        ck_assert_uint_eq(completions[i].flags, DOMI_BUFFERED | DOMI_MORE);
+        ck_assert_mem_eq(domt_ring_memory[completions[i].buffer], bytes + at, (size_t)size);
+        at += (size_t)size;
+    }
+    end();
+}
+END_TEST
+
 START_TEST(an_enter_accepts_a_bounded_number_of_connections)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
@@ -460,6 +485,7 @@ DOMT_MAIN("readiness", 20, a_completion_is_shown_by_an_enter_alone, pending_asks
           a_registration_stays_for_the_next_receive_and_ends_when_nobody_wants_it,
           only_a_send_to_a_full_socket_waits, a_gathered_send_that_waits_is_begun_again,
           an_enter_takes_a_bounded_number_of_pieces,
+          pieces_of_one_enter_come_in_order_with_their_sizes,
           an_enter_accepts_a_bounded_number_of_connections,
           buffers_are_used_when_they_are_published, a_cancel_completes_before_what_it_ends,
           polls_of_one_shot_rely_on_nothing_that_was_told, a_file_is_always_ready_and_no_socket,
