@@ -31,8 +31,10 @@ static void judge_sleep(domi_thread *thread, uint32_t word, bool put, uint64_t u
                  domi_thread_has_to_follow(thread, memory_order_relaxed);
     bool due = thread->stamp_ns >= until_ns;
 
-    if (word == DOMI_PARK_NOTIFIED)
+    if (word == DOMI_PARK_NOTIFIED) {
         domi_counter_add(&thread->counters.wakeups_received, 1);
+        thread->next_tick_ns = 0; /* what was put may be about memory or timers */
+    }
     if (thread->capped && due && put && word == DOMI_PARK_SLEEPING)
         domi_counter_add(&thread->counters.cap_wakeups_with_work, 1);
     thread->judge_wakeup = !found && !due;
@@ -66,7 +68,10 @@ static bool fall_asleep(domi_thread *thread, uint64_t until_ns)
 {
     domi_manager *manager = &thread->manager;
 
-    thread->next_tick_ns = 0; /* so that the timer wheels are looked at after the sleep */
+    /* A thread that io wakes every few microseconds need not look at its timers each time: none is
+     * due before `until_ns`. */
+    if (until_ns < thread->next_tick_ns)
+        thread->next_tick_ns = until_ns;
     domi_pool_flush_returns(manager);
     if (until_ns <= thread->stamp_ns)
         return false;
@@ -109,7 +114,7 @@ bool domi_thread_rest_begin(domi_thread *thread, uint64_t *ret_until_ns)
     }
     if (domi_thread_steal(thread))
         return false;
-    if (domi_thread_trim(thread, DOMI_TRIM_IDLE))
+    if (domi_thread_trim_idle(thread))
         return false;
     if (thread->config->scheduler.idle.spin_ns != 0 && domi_thread_spin(thread))
         return false;

@@ -33,3 +33,14 @@ bool domi_thread_trim(domi_thread *thread, uint32_t objects)
 
     return trim_outside(thread->system, now_ns, objects) || more;
 }
+
+bool domi_thread_trim_idle(domi_thread *thread)
+{
+    uint64_t now_ns = thread->manager.now_ns;
+
+    if (now_ns < thread->next_trim_ns)
+        return false;
+    bool more = domi_thread_trim(thread, DOMI_TRIM_IDLE);
+    thread->next_trim_ns = more ? 0 : now_ns + DOMI_WHEEL_TICK_NS;
+    return more;
+}

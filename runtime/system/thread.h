@@ -130,6 +130,7 @@ typedef struct domi_thread {
     uint64_t stamp_ns;           /* the newest stamp; spans are counted from here */
     uint64_t io_start_ns;        /* when phase 1 of this iteration began */
     uint64_t next_tick_ns;       /* when timers are looked at next */
+    uint64_t next_trim_ns;       /* before this time an idle thread has nothing to trim */
     uint32_t completions;        /* completions that phase 1 of this iteration reaped */
     uint32_t brought;            /* completions of phases 1 and 2 without those of the wake poll */
     bool capped;                 /* the sleep ends at the cap (DOMI_PARK_CAP_NS), not at a timer */
