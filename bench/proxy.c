@@ -3,8 +3,8 @@
  * The proxy has SERVER_CPU for itself. The load, which checks every byte, and the echo behind the
  * proxy share LOAD_CPU. The load is paced: it offers OFFERED of the rate that the slowest proxy of
  * the row has in a short calibration. The figure is the proxy's CPU time for a message, there and
- * back; HAProxy copies, and once more it runs with `option splice-auto`. A row is void if load and
- * echo used more than LOAD_BUSY_MAX of their CPU.
+ * back; HAProxy copies, and once more it runs with `option splice-auto`. Both have buffers of 16
+ * KiB. A row is void if load and echo used more than LOAD_BUSY_MAX of their CPU.
  *
  * stdout: lines `name value unit`. stderr: progress. Exit 1 on a wrong result. If HAProxy or
  * examples/proxy is not there, a line says so, and it is left out. */
@@ -156,6 +156,8 @@ static int start_domus(int which, uint16_t echo_port, struct server *server)
         config,
         (char[]){"--set"},
         which == DOMUS ? (char[]){"io.backend=uring"} : (char[]){"io.backend=epoll"},
+        (char[]){"--set"},
+        (char[]){"io.buffers.size=16KiB"}, /* as HAProxy has it */
         (char[]){"--set"},
         (char[]){"system.threads=1"},
         (char[]){"--set"},

@@ -84,7 +84,7 @@ START_TEST(bench_of_proxies_runs_those_that_are_there)
     char *const arguments[] = {
         (char[]){DOMT_BIN_DIR "/bench_proxy"},
         (char[]){"--config"},
-        (char[]){CONFIG},
+        (char[]){DOMT_SOURCE_DIR "/examples/proxy.yaml"},
         (char[]){"--rounds"},
         (char[]){"1"},
         (char[]){"--seconds"},
