@@ -1,0 +1,164 @@
+/* The example `rooms`: lines come to everybody in the room and to nobody else, however they were
+ * cut, and a guest who does not read is dropped without holding up the others. */
+#include "tests/support/crowd.h"
+#include "tests/support/service.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static domt_service rooms;
+
+static void start(void)
+{
+    domt_service_start(&rooms,
+                       (const char *const[]){DOMT_BIN_DIR "/rooms", "--config",
+                                             DOMT_SOURCE_DIR "/examples/rooms.yaml", "--set",
+                                             "listeners.rooms.address=127.0.0.1:0", NULL});
+}
+
+static void say(int fd, const char *text)
+{
+    ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+/* Hold that exactly `text` comes next. */
+static void hear(int fd, const char *text)
+{
+    char bytes[1024] = "";
+
+    ck_assert_int_eq(recv(fd, bytes, strlen(text), MSG_WAITALL), (ssize_t)strlen(text));
+    ck_assert_str_eq(bytes, text);
+}
+
+static bool is_silent(int fd)
+{
+    char byte;
+
+    return recv(fd, &byte, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN;
+}
+
+/* Connect, and wait until the room's lines come here. */
+static int come(void)
+{
+    int fd = domt_connect(rooms.port);
+
+    say(fd, "hello\n");
+    hear(fd, "hello\n");
+    return fd;
+}
+
+START_TEST(a_line_comes_to_the_room_and_to_nobody_else)
+{
+    start();
+    int one = come();
+    int other = come();
+    hear(one, "hello\n");
+    say(other, "/join garden\nin the garden\n");
+    hear(other, "in the garden\n");
+    say(one, "in the ");
+    say(one, "lobby\nand ag");
+    hear(one, "in the lobby\n");
+    say(one, "ain\n");
+    hear(one, "and again\n");
+    ck_assert(is_silent(other));
+    say(other, "/join cellar\n");
+    hear(other, "no such room\n");
+    say(other, "/join lobby\n/join lobby\nback\n");
+    hear(other, "back\n");
+    hear(one, "back\n");
+    close(other);
+    say(one, "alone\n");
+    hear(one, "alone\n");
+    close(one);
+    domt_service_stop(&rooms);
+}
+END_TEST
+
+START_TEST(a_line_without_an_end_is_refused)
+{
+    char much[600];
+    char byte;
+
+    start();
+    memset(much, 'a', sizeof much);
+    int fd = come();
+    int other = come();
+    hear(fd, "hello\n");
+    ck_assert_int_eq(send(fd, much, sizeof much, MSG_NOSIGNAL), (ssize_t)sizeof much);
+    ck_assert_int_eq(recv(fd, &byte, 1, 0), -1);
+    ck_assert_int_eq(errno, ECONNRESET);
+    say(other, "still here\n");
+    hear(other, "still here\n");
+    close(fd);
+    close(other);
+    domt_service_stop(&rooms);
+    ck_assert_uint_eq(domt_service_count(&rooms, "channels refused"), 1);
+}
+END_TEST
+
+/* The deaf guest is dropped when the kernel's buffers and slowBytes are full; the others get every
+ * line. */
+START_TEST(a_guest_who_does_not_read_is_dropped)
+{
+    char line[500];
+    char back[500];
+    int size = 4096;
+    int deaf = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    start();
+    close(deaf);
+    deaf = come();
+    ck_assert_int_eq(setsockopt(deaf, SOL_SOCKET, SO_RCVBUF, &size, sizeof size), 0);
+    int good = come();
+    memset(line, 'x', sizeof line);
+    line[sizeof line - 1] = '\n';
+    for (int i = 0; i < 40000; i++) {
+        ck_assert_int_eq(send(good, line, sizeof line, MSG_NOSIGNAL), (ssize_t)sizeof line);
+        ck_assert_int_eq(recv(good, back, sizeof back, MSG_WAITALL), (ssize_t)sizeof back);
+        ck_assert_int_eq(memcmp(line, back, sizeof line), 0);
+    }
+    while (recv(deaf, back, sizeof back, 0) > 0)
+        continue;
+    ck_assert_int_eq(errno, ECONNRESET);
+    close(deaf);
+    close(good);
+    domt_service_stop(&rooms);
+    ck_assert_uint_eq(domt_service_count(&rooms, "channels reset"), 1);
+}
+END_TEST
+
+/* Guests on all threads hear each line once and in order. */
+START_TEST(many_guests_hear_every_line_in_order)
+{
+    enum { GUESTS = 200, LINES = 50 };
+    int fds[GUESTS];
+    char line[32];
+
+    start();
+    for (int i = 0; i < GUESTS; i++)
+        fds[i] = domt_connect(rooms.port);
+    for (int i = 0; i < GUESTS; i++)
+        say(fds[i], "/join garden\n/join nowhere\n");
+    for (int i = 0; i < GUESTS; i++)
+        hear(fds[i], "no such room\n"); /* so the join before it is done */
+    for (int number = 0; number < LINES; number++) {
+        snprintf(line, sizeof line, "line %d\n", number);
+        say(fds[number % GUESTS], line);
+        for (int i = 0; i < GUESTS; i++)
+            hear(fds[i], line);
+    }
+    for (int i = 0; i < GUESTS; i++) {
+        ck_assert(is_silent(fds[i]));
+        close(fds[i]);
+    }
+    domt_service_stop(&rooms);
+}
+END_TEST
+
+DOMT_MAIN("rooms", 60, a_line_comes_to_the_room_and_to_nobody_else,
+          a_line_without_an_end_is_refused, a_guest_who_does_not_read_is_dropped,
+          many_guests_hear_every_line_in_order)
