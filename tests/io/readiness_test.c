@@ -215,7 +215,7 @@ START_TEST(an_enter_takes_a_bounded_number_of_pieces)
 }
 END_TEST
 
-/* Of the pieces that one enter brings, all but the last fill their buffers. */
+/* All but the last of the pieces that one enter brings fill their buffers. */
 START_TEST(pieces_of_one_enter_come_in_order_with_their_sizes)
 {
     static char bytes[DOMT_RING_BUFFER_SIZE * 2 + DOMT_RING_BUFFER_SIZE / 2];
