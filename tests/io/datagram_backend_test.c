@@ -231,30 +231,33 @@ START_TEST(datagram_that_cannot_be_sent_waits_for_nothing)
 }
 END_TEST
 
-/* On epoll both are one registration, and that of a poll ends with the first report. */
+/* On epoll both are one registration, and that of a poll ends with the first report, which here is
+ * one for the receive. */
 static void poll_beside_a_receive(void)
 {
-    struct sockaddr_in here, there;
-    int fd = udp(&here);
-    int peer = udp(&there);
+    int ends[2];
+    char byte;
 
     domt_ring_begin();
-    domt_backend->receive_datagrams(domt_ring, fd, 5);
-    domt_backend->poll_once(domt_ring, fd, POLLOUT, 9);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends), 0);
+    while (send(ends[0], "x", 1, MSG_DONTWAIT) == 1)
+        continue;
+    domt_backend->receive_datagrams(domt_ring, ends[0], 5);
+    domt_backend->poll_once(domt_ring, ends[0], POLLOUT, 9);
+    domt_ring_quiet();
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(send(ends[1], "y", 1, MSG_DONTWAIT), 1);
+        (void)comes(ends[0], "y", 1);
+    }
+    while (recv(ends[1], &byte, 1, MSG_DONTWAIT) == 1)
+        continue;
     domi_completion completion = domt_ring_next();
     ck_assert_uint_eq(completion.user_data, 9);
     ck_assert_int_ne(completion.result & POLLOUT, 0);
-    for (int i = 0; i < 2; i++) {
-        (void)sendto(peer, "x", 1, 0, (struct sockaddr *)&here, sizeof here);
-        (void)comes(fd, "x", 1);
-    }
-    domt_backend->cancel(domt_ring, fd, 5, 6);
-    for (int i = 0; i < 2; i++) {
-        completion = domt_ring_next();
-        ck_assert_int_eq(completion.result, completion.user_data == 6 ? 0 : -ECANCELED);
-    }
-    close(peer);
-    close(fd);
+    ck_assert_int_eq(send(ends[1], "z", 1, MSG_DONTWAIT), 1);
+    (void)comes(ends[0], "z", 1);
+    close(ends[0]);
+    close(ends[1]);
     domt_backend->close(domt_ring);
 }
 
