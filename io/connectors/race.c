@@ -27,12 +27,12 @@ static void drop_attempts(domi_connect *connect)
         domi_attempt_drop(&connect->attempts[i]);
 }
 
-/* The race has ended: resume the conversation, unless its time is over already. */
+/* The race has ended: resume the conversation, unless its time is over already. It gives the
+ * connect up, which closes the attempts that are left. */
 static void end_race(domi_connect *connect)
 {
     connect->has_ended = true;
     domi_wheel_cancel(&connect->io->wheel, &connect->timer.node);
-    drop_attempts(connect);
     if (connect->house != NULL && connect->promise->state == DOMI_PROMISE_WAITING)
         domi_promise_fail(connect->io->manager, connect->promise, 0);
 }

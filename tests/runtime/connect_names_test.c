@@ -377,7 +377,7 @@ START_TEST(connects_and_connections_have_limits)
     ck_assert_int_eq(connect_to(actor, "127.0.0.1", at.at.port, 0), -ENOBUFS);
     ck_assert_int_eq(domus_outside_stop(system_, actor), 0);
     first = second = at.at;
-    actor = domt_spawn(system_, 0, &business, NULL);
+    actor = domt_spawn(system_, 1, &business, NULL); /* its thread has room for connections */
     order_to(far, "hangs", at.at.port, 0, 1);
     DOMT_WAIT_FOR(10, atomic_load(&hanging) == 1);
     order_to(far, "two", at.at.port, 0, 1);
