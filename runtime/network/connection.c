@@ -281,8 +281,10 @@ static int add_accepted_side(domi_net_connection *connection, domi_net_socket *l
     socket->connection = connection;
     socket->side = 1;
     socket->local = connection->ends[1];
-    socket->send_max = listener->send_max;
-    socket->receive_max = listener->receive_max;
+    if (listener->sets_send_max)
+        socket->send_max = listener->send_max;
+    if (listener->sets_receive_max)
+        socket->receive_max = listener->receive_max;
     connection->sockets[1] = socket;
     connection->pipes[0].send_max = socket->send_max;
     connection->pipes[1].receive_max = socket->receive_max;

@@ -133,6 +133,8 @@ struct domi_net_socket {
     uint8_t side;             /* its side of `connection` */
     bool is_bound;            /* it is in the list of sockets that have a name */
     bool shares_port;         /* SO_REUSEPORT */
+    bool sets_send_max;       /* SO_SNDBUF was set, and connections inherit it */
+    bool sets_receive_max;    /* SO_RCVBUF was set, and connections inherit it */
     bool aborts;              /* a close resets (SO_LINGER with a time of 0) */
     bool reads_no_more;       /* shutdown(SHUT_RD) */
     bool is_dead;             /* reset, or the connect has failed */

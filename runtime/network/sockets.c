@@ -226,11 +226,13 @@ static void set_socket_option(domi_net_socket *socket, int name, const void *val
     int number = 0;
 
     memcpy(&number, value, size < sizeof number ? size : sizeof number);
-    if (name == SO_SNDBUF && number > 0)
+    if (name == SO_SNDBUF && number > 0) {
         socket->send_max = (uint32_t)number;
-    else if (name == SO_RCVBUF && number > 0)
+        socket->sets_send_max = true;
+    } else if (name == SO_RCVBUF && number > 0) {
         socket->receive_max = (uint32_t)number;
-    else if (name == SO_REUSEPORT)
+        socket->sets_receive_max = true;
+    } else if (name == SO_REUSEPORT)
         socket->shares_port = number != 0;
     else if (name == SO_LINGER && size >= sizeof linger) {
         memcpy(&linger, value, sizeof linger);

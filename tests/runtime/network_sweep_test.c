@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SEEDS      DOMT_SCALE(2500, 150)
+#define SEEDS      DOMT_SCALE(2000, 120)
 #define SEEDS_LONG 100000u
 #define DEEDS      60u /* of the clients of a seed */
 
