@@ -133,6 +133,11 @@ typedef struct domus_profile {
     /* connections reset at a listener for proxies: they came from elsewhere, or had no valid header
      */
     uint64_t proxies_refused;
+    /* Channels that the drain of a stop has ended: something was under way and all was delivered;
+     * nothing was under way; something was owed (these are in channels_cut, too). */
+    uint64_t drained_answered;
+    uint64_t drained_idle;
+    uint64_t drained_cut;
     uint64_t channels_busy; /* how often a channel had channel.requestsMax requests under way */
 } domus_profile;
 

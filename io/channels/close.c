@@ -21,6 +21,9 @@ void domi_channel_drain(domus_channel *channel)
     channel->drain = true;
     if (channel->datagrams == NULL) /* datagrams that nobody has read may be lost */
         channel->drain_bytes = domi_socket_bytes(channel->io, channel->fd, FIONREAD);
+    channel->served = channel->state != DOMI_CHANNEL_OPEN || channel->drain_bytes != 0 ||
+                      channel->inbound.head != NULL || channel->outbound.head != NULL ||
+                      channel->house->stacks != NULL;
 }
 
 /* True if nothing of the peer is being worked on. */
@@ -36,12 +39,50 @@ static bool is_answered(const domus_channel *channel)
                 domi_channel_age_due(channel) + io->config->shutdown.drain_timeout_ns);
 }
 
+/* True if nothing has been under way since the drain began. */
+static bool is_idle(const domus_channel *channel)
+{
+    return !channel->served && channel->outbound.head == NULL &&
+           !domi_channel_has_undelivered(channel);
+}
+
+/* True if no byte came or went for channel.linger. A peer that is in the midst of a dialogue may
+ * send at this moment, and a close at once would answer that with a reset, which throws away what
+ * the peer has acknowledged and not read yet. */
+static bool is_quiet(const domus_channel *channel)
+{
+    return channel->io->manager->now_ns - channel->active_ns >= channel->settings->linger_ns;
+}
+
+void domi_channel_count_drained(const domus_channel *channel)
+{
+    domi_io_counters *counters = &channel->io->counters;
+
+    if (!channel->io->draining || !channel->drain)
+        return;
+    if (channel->cut)
+        domi_counter_add(&counters->drained_cut, 1);
+    else if (channel->idle)
+        domi_counter_add(&counters->drained_idle, 1);
+    else if (channel->error == 0)
+        domi_counter_add(&counters->drained_answered, 1);
+}
+
 void domi_channel_drain_step(domus_channel *channel)
 {
     if (!channel->drain || channel->state != DOMI_CHANNEL_OPEN ||
-        (!channel->opened && channel->proxy == NULL) || channel->inbound.head != NULL ||
-        (channel->drain_bytes != 0 && !channel->ended) || !is_answered(channel))
+        (!channel->opened && channel->proxy == NULL))
         return;
+    if (channel->inbound.head != NULL || (channel->drain_bytes != 0 && !channel->ended) ||
+        !is_answered(channel)) {
+        channel->served = true;
+        return;
+    }
+    channel->idle = channel->io->draining && is_idle(channel);
+    if (channel->idle && is_quiet(channel)) {
+        domi_channel_end(channel, 0, false);
+        return;
+    }
     if (channel->aged && !channel->io->draining)
         domi_counter_add(&channel->io->counters.channels_aged, 1);
     (void)domi_channel_close(channel);

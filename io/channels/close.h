@@ -18,6 +18,10 @@ void domi_channel_drain(domus_channel *channel);
  * shutdown.drainTimeout at most. */
 void domi_channel_drain_step(domus_channel *channel);
 
+/* Called when the channel is freed: if a drain has ended it, count it as answered, cut or idle. One
+ * that its peer or its actor has reset meanwhile was not ended by the drain. */
+void domi_channel_count_drained(const domus_channel *channel);
+
 /* End the channel with `error` and RST, because the ring has failed and its operations do not come
  * back. The bytes that are lost are counted (domi_channel_count_cut). The socket is disconnected
  * first: the kernel may still hold a send of bytes that are freed here, and a send on a socket

@@ -46,6 +46,7 @@ void domi_channel_count_cut(domus_channel *channel, uint64_t lost_bytes)
                    (channel->silent_ns == 0 || channel->drain_bytes != 0);
     if (bytes == 0 && !is_owed)
         return;
+    channel->cut = true;
     domi_counter_add(&io->counters.channels_cut, 1);
     domi_counter_add(&io->counters.cut_bytes, bytes);
 }

@@ -95,7 +95,7 @@ static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house
     house->channels.owned = channel;
     domi_counter_add(&io->counters.channels_opened, 1);
     domi_channel_arm_timeouts(channel);
-    if (io->draining)
+    if (outbound ? io->draining_upstream : io->draining)
         domi_channel_drain(channel);
     if (proxy == NULL)
         domi_channel_make_ready(channel);
@@ -197,6 +197,7 @@ void domi_channel_free(domus_channel *channel)
     if (channel->is_outbound)
         atomic_fetch_sub_explicit(&io->outbound, 1, memory_order_relaxed);
     domi_counter_add(&io->counters.channels_closed, 1);
+    domi_channel_count_drained(channel);
     if (channel->error != 0)
         domi_counter_add(&io->counters.channels_reset, 1);
     /* release: a thread that sees that no connection is left (domi_system_connections) also sees

@@ -84,6 +84,30 @@ bool domi_io_collect_before_drain(domi_io *io)
            ++io->drain_postponed >= DOMI_POSTPONED_MAX;
 }
 
+/* Begin to drain the channels that were accepted, or those that this side has connected. */
+static void drain_channels(domi_io *io, bool outbound)
+{
+    for (uint32_t slot = 0; slot < io->slots_used; slot++) {
+        domus_channel *channel = io->slots[slot].channel;
+        if (channel == NULL || channel->is_outbound != outbound)
+            continue;
+        domi_channel_drain(channel);
+        if (channel->state == DOMI_CHANNEL_OPEN) {
+            /* the channel may have paused because memory was short */
+            domi_channel_decide_receive(channel);
+            domi_channel_settle(channel);
+        }
+    }
+}
+
+void domi_io_drain_upstream(domi_io *io)
+{
+    if (io->draining_upstream)
+        return;
+    io->draining_upstream = true;
+    drain_channels(io, true);
+}
+
 void domi_io_drain(domi_io *io)
 {
     uint32_t taken;
@@ -95,17 +119,7 @@ void domi_io_drain(domi_io *io)
      * handled before the sockets are asked how many bytes are left in them. */
     (void)domi_io_reap_all(io, io->config->io.completion_entries, &taken);
     io->draining = true;
-    for (uint32_t slot = 0; slot < io->slots_used; slot++) {
-        domus_channel *channel = io->slots[slot].channel;
-        if (channel == NULL)
-            continue;
-        domi_channel_drain(channel);
-        if (channel->state == DOMI_CHANNEL_OPEN) {
-            /* the channel may have paused because memory was short */
-            domi_channel_decide_receive(channel);
-            domi_channel_settle(channel);
-        }
-    }
+    drain_channels(io, false);
     for (uint32_t i = 0; i < DOMI_ACCEPTORS_MAX; i++) {
         if (io->acceptors[i] != NULL)
             domi_acceptor_drain(io->acceptors[i]);
@@ -119,6 +133,8 @@ void domi_io_drain(domi_io *io)
 static void cut_channel(domus_channel *channel)
 {
     domi_channel_drain_step(channel);
+    if (channel->state >= DOMI_CHANNEL_CLOSING)
+        return; /* it was idle */
     if (channel->state == DOMI_CHANNEL_LINGERING && !domi_channel_has_undelivered(channel)) {
         domi_channel_end(channel, 0, false);
         return;

@@ -10,8 +10,12 @@
 bool domi_io_collect_before_drain(domi_io *io);
 
 /* Begin the drain. The connections that wait at the listeners are accepted, and then no more. Every
- * channel answers the bytes that it was given, sends the answers, and closes. */
+ * channel that was accepted answers the bytes that it was given, sends the answers, and closes. */
 void domi_io_drain(domi_io *io);
+
+/* Let the channels that this side has connected drain, too. The channels that were accepted use
+ * them and are gone, on all threads, or the time of the drain is over. */
+void domi_io_drain_upstream(domi_io *io);
 
 /* In each iteration of a drain: look at some of the channels. */
 void domi_io_look_at_draining(domi_io *io);

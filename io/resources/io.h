@@ -54,17 +54,20 @@ static inline uint64_t domi_op_data(enum domi_op op, uint32_t generation, uint32
 }
 
 typedef struct domi_io_counters {
-    domi_counter enters;          /* system calls into the ring */
-    domi_counter completions;     /* completions that were reaped */
-    domi_counter channels_busy;   /* times at which a channel reached requestsMax */
-    domi_counter reads;           /* pieces of bytes that on_read was given */
-    domi_counter received_bytes;  /* bytes that the kernel has brought from peers */
-    domi_counter sent_bytes;      /* bytes that the kernel has taken for peers */
-    domi_counter accepted;        /* connections that acceptors of this thread have accepted */
-    domi_counter accept_pauses;   /* pauses of acceptors that have begun */
-    domi_counter channels_opened; /* channels that were made */
-    domi_counter channels_closed; /* channels that were freed, for whichever reason */
-    domi_counter channels_reset;  /* closed with an error, whichever side made it */
+    domi_counter enters;           /* system calls into the ring */
+    domi_counter completions;      /* completions that were reaped */
+    domi_counter drained_answered; /* channels that a drain has ended when all was delivered */
+    domi_counter drained_idle;     /* channels that a drain has ended with nothing under way */
+    domi_counter drained_cut;      /* channels that a drain has ended while something was owed */
+    domi_counter channels_busy;    /* times at which a channel reached requestsMax */
+    domi_counter reads;            /* pieces of bytes that on_read was given */
+    domi_counter received_bytes;   /* bytes that the kernel has brought from peers */
+    domi_counter sent_bytes;       /* bytes that the kernel has taken for peers */
+    domi_counter accepted;         /* connections that acceptors of this thread have accepted */
+    domi_counter accept_pauses;    /* pauses of acceptors that have begun */
+    domi_counter channels_opened;  /* channels that were made */
+    domi_counter channels_closed;  /* channels that were freed, for whichever reason */
+    domi_counter channels_reset;   /* closed with an error, whichever side made it */
     domi_counter
         channels_silent; /* closed because the first byte of the peer did not come in time */
     domi_counter receivers_starved; /* receives that ended because no buffer was free */
@@ -175,6 +178,7 @@ typedef struct domi_io {
     bool wake_armed;                /* the poll on wake_fd is in flight */
     uint32_t wakes;                 /* completions of the poll on wake_fd */
     bool draining;                  /* the system drains: channels close once all is answered */
+    bool draining_upstream;         /* and so do those that this side has connected */
     int failed;        /* the negative errno with which the ring has failed; 0: the ring works */
     uint32_t refusals; /* enters in a row that the kernel had no room for */
     domi_io_pressure pressure; /* how short memory is, as this thread was last told */

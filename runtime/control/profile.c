@@ -167,6 +167,9 @@ static void read_io_counters(const domi_io_counters *from, domus_profile *profil
     profile->channels_aged = domi_counter_read(&from->channels_aged);
     profile->channels_slow = domi_counter_read(&from->channels_slow);
     profile->proxies_refused = domi_counter_read(&from->proxies_refused);
+    profile->drained_answered = domi_counter_read(&from->drained_answered);
+    profile->drained_idle = domi_counter_read(&from->drained_idle);
+    profile->drained_cut = domi_counter_read(&from->drained_cut);
     profile->channels_busy = domi_counter_read(&from->channels_busy);
 }
 
@@ -320,6 +323,9 @@ static const struct {
     {"datagrams dropped", offsetof(domus_profile, datagrams_dropped)},
     {"datagrams lost", offsetof(domus_profile, datagrams_lost)},
     {"datagrams unsent", offsetof(domus_profile, datagrams_unsent)},
+    {"answered in drain", offsetof(domus_profile, drained_answered)},
+    {"idle in drain", offsetof(domus_profile, drained_idle)},
+    {"cut in drain", offsetof(domus_profile, drained_cut)},
     {"channels busy", offsetof(domus_profile, channels_busy)},
     {"receivers starved", offsetof(domus_profile, receivers_starved)},
     {"timers fired", offsetof(domus_profile, timers_fired)},

@@ -53,9 +53,7 @@ void domi_system_set_stop_step(domus_system *system, domi_stop_step step)
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
-/* True if the drain is over. Connections are counted before they are handed over. So if none is
- * counted after the acceptors have stopped, none is on its way. */
-static bool is_quiet(const domus_system *system)
+static bool has_stopped_listening(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
         if (domi_thread_read_stop_step(&system->threads[i]) < DOMI_STOP_DRAIN ||
@@ -64,7 +62,24 @@ static bool is_quiet(const domus_system *system)
                 memory_order_acquire) != 0)
             return false;
     }
-    return domi_system_connections(system) == 0;
+    return true;
+}
+
+/* True if the drain is over. Connections are counted before they are handed over. So if none is
+ * counted after the acceptors have stopped, none is on its way. */
+static bool is_quiet(const domus_system *system)
+{
+    return has_stopped_listening(system) && domi_system_connections(system) == 0;
+}
+
+/* True if no connection is left that was accepted. A connection that begins or ends between the
+ * reads would mix the counts, so that what this side has connected is read twice. */
+static bool has_served(const domus_system *system)
+{
+    uint64_t before = domi_system_outbound(system);
+
+    return has_stopped_listening(system) && domi_system_connections(system) == before &&
+           domi_system_outbound(system) == before;
 }
 
 static bool is_closed(const domus_system *system)
@@ -175,6 +190,8 @@ static void drain_threads(domus_system *system)
     system->cut_before = system->cut_logged = domi_system_count_cut(system);
     domi_system_set_stage(system, DOMI_STAGE_DRAINING);
     domi_system_set_stop_step(system, DOMI_STOP_DRAIN);
+    if (wait_until(system, has_served, until_ns))
+        domi_system_set_stop_step(system, DOMI_STOP_UPSTREAM);
     if (!wait_until(system, is_quiet, until_ns)) {
         domi_system_set_stop_step(system, DOMI_STOP_ABORT);
         (void)wait_until(system, is_quiet, domi_clock_now(&system->clock) + ABORT_NS);

@@ -19,6 +19,8 @@ void domi_thread_follow_stop(domi_thread *thread)
             return;
         domi_io_drain(&thread->io);
     }
+    if (wanted >= DOMI_STOP_UPSTREAM && begun < DOMI_STOP_UPSTREAM)
+        domi_io_drain_upstream(&thread->io);
     if (wanted == DOMI_STOP_ABORT && begun < DOMI_STOP_ABORT)
         (void)domi_io_abort(&thread->io);
     if (wanted >= DOMI_STOP_CLOSE)

@@ -140,6 +140,16 @@ uint64_t domi_system_connections(const domus_system *system)
     return sum;
 }
 
+uint64_t domi_system_outbound(const domus_system *system)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < system->count; i++)
+        sum += atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&system->threads[i].io.outbound,
+                                    memory_order_acquire);
+    return sum;
+}
+
 /* Only such a thread could look at its channels, so they are counted, and the bytes that they owe
  * are not. */
 void domi_system_log_held(domus_system *system)

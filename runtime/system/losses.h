@@ -28,6 +28,9 @@ domi_cut domi_system_count_cut(const domus_system *system);
  * also sees the counters that those connections wrote before they were closed. Any thread. */
 uint64_t domi_system_connections(const domus_system *system);
 
+/* Returns how many of these this side has connected. Any thread. */
+uint64_t domi_system_outbound(const domus_system *system);
+
 /* Log the connections of threads whose handlers have not returned. The thread that stops the
  * system. */
 void domi_system_log_held(domus_system *system);

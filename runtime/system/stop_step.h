@@ -20,10 +20,15 @@ typedef enum domi_stop_step {
     /* The system does not stop. */
     DOMI_STOP_NONE,
 
-    /* A thread of the loop stops accepting, answers everything that has come, and closes its
-     * channels when they owe nothing. Done when nobody listens and no connection is open; has
-     * shutdown.drainTimeout. Detached threads do nothing. */
+    /* A thread of the loop stops accepting, answers everything that has come, and closes the
+     * channels that it has accepted when they owe nothing. Done when nobody listens and no accepted
+     * connection is open; together with UPSTREAM it has shutdown.drainTimeout. Detached threads do
+     * nothing. */
     DOMI_STOP_DRAIN,
+
+    /* A thread of the loop closes in the same way the channels that it has connected, which the
+     * accepted ones have used. Done when no connection is open. */
+    DOMI_STOP_UPSTREAM,
 
     /* A thread of the loop resets the channels that are left. This step is left out if the drain
      * was done in time. Done as the drain; has 5 seconds. Detached threads do nothing. */

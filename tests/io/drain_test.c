@@ -285,6 +285,116 @@ START_TEST(each_turn_looks_at_a_bounded_number_of_channels)
 }
 END_TEST
 
+/* --- what a drain ends ------------------------------------------------------------------------ */
+
+static void held_to_have_drained(uint64_t answered, uint64_t idle, uint64_t cut)
+{
+    ck_assert_uint_eq(bed.io.counters.drained_answered, answered);
+    ck_assert_uint_eq(bed.io.counters.drained_idle, idle);
+    ck_assert_uint_eq(bed.io.counters.drained_cut, cut);
+}
+
+START_TEST(an_idle_channel_closes_at_once)
+{
+    begin(DOMT_BED_DROP);
+    pass(LINGER_MS);
+    domi_io_drain(&bed.io);
+    domt_bed_settle(&bed); /* no time passes, and the peer does nothing */
+    ck_assert(!domt_bed_is_open(fd));
+    domt_bed_noted(&bed, "A+ A-(0) ");
+    held_to_have_drained(0, 1, 0);
+    end();
+}
+END_TEST
+
+START_TEST(what_was_under_way_is_answered)
+{
+    begin(DOMT_BED_DROP);
+    domt_bed_feed(&bed, fd, 'x', 9); /* which is not read yet */
+    domi_io_drain(&bed.io);
+    domt_bed_settle(&bed);
+    ck_assert(domt_bed_is_open(fd)); /* the peer has its time to close */
+    pass(LINGER_MS + 20);
+    domt_bed_settle(&bed);
+    ck_assert(!domt_bed_is_open(fd));
+    held_to_have_drained(1, 0, 0);
+    end();
+}
+END_TEST
+
+START_TEST(what_is_owed_at_the_end_is_cut_once)
+{
+    begin(DOMT_BED_DROP);
+    fill_kernel();
+    domi_io_drain(&bed.io);
+    domt_bed_settle(&bed);
+    ck_assert(domt_bed_is_open(fd));
+    ck_assert_uint_eq(domi_io_abort(&bed.io), 1);
+    domt_bed_settle(&bed);
+    held_to_have_drained(0, 0, 1);
+    ck_assert_uint_eq(bed.io.counters.channels_cut, 1);
+    end();
+}
+END_TEST
+
+/* A reset would throw away what its peer has not read yet. */
+START_TEST(a_channel_that_was_used_just_now_waits_for_its_peer)
+{
+    begin(DOMT_BED_DROP);
+    pass(LINGER_MS);
+    domt_bed_feed(&bed, fd, 'x', 9);
+    domt_bed_turn(&bed);
+    domi_io_drain(&bed.io);
+    domt_bed_settle(&bed);
+    ck_assert(domt_bed_is_open(fd));
+    ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
+    pass(LINGER_MS + 20);
+    domt_bed_settle(&bed);
+    ck_assert(!domt_bed_is_open(fd));
+    held_to_have_drained(0, 1, 0);
+    end();
+}
+END_TEST
+
+/* It ends by itself, not by the drain. */
+START_TEST(who_resets_in_a_drain_is_not_counted)
+{
+    begin(DOMT_BED_DROP);
+    domt_bed_feed(&bed, fd, 'x', 9);
+    domi_io_drain(&bed.io);
+    domt_bed_turn(&bed);
+    domt_fake_receive_ends(bed.fake, fd, -ECONNRESET);
+    domt_bed_settle(&bed);
+    ck_assert(!domt_bed_is_open(fd));
+    held_to_have_drained(0, 0, 0);
+    end();
+}
+END_TEST
+
+START_TEST(connected_channels_drain_behind_the_accepted_ones)
+{
+    begin(DOMT_BED_ECHO);
+    bed.channels[0]->is_outbound = true;
+    atomic_fetch_add(&bed.io.outbound, 1);
+    int accepted_peer;
+    int accepted = domt_bed_connect(&bed, &accepted_peer);
+    domi_io_drain(&bed.io);
+    pass(5 * LINGER_MS);
+    domt_bed_settle(&bed);
+    ck_assert(!domt_bed_is_open(accepted));
+    ck_assert(domt_bed_is_open(fd));
+    ck_assert_uint_eq(bed.channels[0]->state, DOMI_CHANNEL_OPEN);
+    domt_bed_feed(&bed, fd, 'x', 9);
+    domt_bed_turn(&bed);
+    ck_assert_uint_eq(bed.read_bytes, 9); /* it still answers */
+    domi_io_drain_upstream(&bed.io);
+    domt_bed_settle(&bed);
+    held_to_have_drained(0, 1, 0);
+    close(accepted_peer);
+    end();
+}
+END_TEST
+
 DOMT_MAIN("drain", 30, a_draining_channel_stays_until_its_peer_has_all_and_then_for_the_linger_time,
           a_peer_that_has_finished_is_waited_for_until_it_has_all,
           a_peer_that_has_finished_and_resets_is_not_waited_for,
@@ -295,4 +405,7 @@ DOMT_MAIN("drain", 30, a_draining_channel_stays_until_its_peer_has_all_and_then_
           an_abort_cuts_nothing_where_nothing_is_owed, an_idle_time_out_counts_what_it_cuts,
           what_comes_after_a_close_is_counted_as_thrown_away,
           a_unix_socket_owes_nothing_that_it_has_sent,
-          each_turn_looks_at_a_bounded_number_of_channels)
+          each_turn_looks_at_a_bounded_number_of_channels, an_idle_channel_closes_at_once,
+          what_was_under_way_is_answered, what_is_owed_at_the_end_is_cut_once,
+          a_channel_that_was_used_just_now_waits_for_its_peer, who_resets_in_a_drain_is_not_counted,
+          connected_channels_drain_behind_the_accepted_ones)

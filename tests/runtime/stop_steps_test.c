@@ -39,6 +39,31 @@ static void hold_quiet(bool (*is_quiet)(const domus_system *system))
     ck_assert(is_quiet(world.system));
 }
 
+/* A connection that was accepted is waited for first, and then those that this side has made. */
+static void hold_served(bool (*has_served)(const domus_system *system))
+{
+    domi_io *io = &world.system->threads[1].io;
+
+    hold_quiet(has_served);
+    atomic_fetch_add(&io->connections, 1);
+    ck_assert(!has_served(world.system));
+    atomic_fetch_add(&io->outbound, 1);
+    ck_assert(has_served(world.system));
+}
+
+static void hold_upstream(bool (*is_quiet)(const domus_system *system))
+{
+    domi_io *io = &world.system->threads[1].io;
+
+    ck_assert(!is_quiet(world.system));
+    ck_assert(!io->draining_upstream);
+    turn_all();
+    ck_assert(io->draining_upstream);
+    atomic_fetch_sub(&io->outbound, 1);
+    atomic_fetch_sub(&io->connections, 1);
+    ck_assert(is_quiet(world.system));
+}
+
 static int spawn_on(uint32_t thread)
 {
     domi_manager *manager = &domt_stepped_thread(&world, thread)->manager;
@@ -77,8 +102,8 @@ static void hold_empty(bool (*is_empty)(const domus_system *system))
 static bool wait(domi_simulator *simulator, bool (*is_done)(const domus_system *system),
                  uint64_t until_ns)
 {
-    void (*const hold[])(bool (*is_done)(const domus_system *system)) = {hold_quiet, hold_closed,
-                                                                         hold_empty};
+    void (*const hold[])(bool (*is_done)(const domus_system *system)) = {hold_served, hold_upstream,
+                                                                         hold_closed, hold_empty};
 
     (void)simulator, (void)until_ns;
     if (waits < sizeof hold / sizeof hold[0])
@@ -98,8 +123,8 @@ START_TEST(each_step_of_a_stop_waits_for_all_threads)
     turn_all();
     world.system->simulator = &simulator;
     ck_assert_int_eq(domus_system_stop(world.system), 0);
-    /* The fourth wait is for the threads to leave their loops. */
-    ck_assert_uint_eq(waits, 4);
+    /* The fifth wait is for the threads to leave their loops. */
+    ck_assert_uint_eq(waits, 5);
     world.system->simulator = NULL;
     domt_stepped_fini(&world);
 }
