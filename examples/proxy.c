@@ -74,13 +74,17 @@ static const domus_behaviour server = {
     .on_close = {pass_close, 0},
 };
 
+/* If a side with much to send were not read, two relays could wait for each other. */
+static const domus_channel_options unbounded = {.send_high_bytes = 1u << 30,
+                                                .send_max_bytes = 1u << 30};
+
 DOMUS_SEQUENCE(client_opened, char)
 {
-    static const domus_connect_options options = {.behaviour = &server};
-    domus_channel *client = domus_channel_running(stack);
+    static const domus_connect_options options = {.behaviour = &server, .channel = &unbounded};
+    domus_channel *client = ((struct relay *)self)->client = domus_channel_running(stack);
 
     DOMUS_BEGIN;
-    ((struct relay *)self)->client = client;
+    (void)domus_channel_set_options(stack, client, &unbounded);
     (void)domus_channel_pause(stack, client); /* until there is a server to write to */
     DOMUS_AWAIT(domus_connect(stack, settings.upstream, &options, then));
     return answer->error; /* which resets the client */
