@@ -1,0 +1,203 @@
+/* examples/rooms.c over many seeds of a network that fails: each line that comes was said, comes
+ * whole and once, and lines of one guest come in order; whoever was neither reset nor slow has got
+ * each line of its own. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 10^5 seeds. */
+#include "tests/runtime/net_sweep.h"
+#include "tests/support/sanitizer.h"
+#include "tests/support/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The example itself, without its main(). */
+int domt_rooms_main(int argc, char **argv);
+#define main domt_rooms_main
+#include "examples/rooms.c"
+#undef main
+
+#define SEEDS      DOMT_SCALE(1000, 60)
+#define SEEDS_LONG 100000u
+#define DEEDS      40u /* of the guests of a seed */
+#define GUESTS     5u
+
+typedef struct teller {
+    domus_peer *peer;
+    uint32_t said;          /* whole lines given to the peer */
+    uint32_t heard[GUESTS]; /* of each guest: the number behind that of its last line that came */
+    uint32_t own;           /* lines of its own that have come back */
+    char line[32];          /* the line that is being given to the peer, */
+    size_t given;           /* and how much of it was */
+    bool has_moved; /* it has gone to another room, and may miss lines that are on their way */
+    bool is_gone;   /* it has reset the connection */
+} teller;
+
+static teller guests[GUESTS];
+static bool drops_lines; /* marks so low that slow readers miss lines */
+
+static void make_kit(domt_sweep *sweep)
+{
+    domus_listener_config listener = {.name = "rooms", .address = "127.0.0.1:80", .backlog = 4};
+    domus_config config;
+    char error[256] = "";
+
+    domt_sweep_configure(sweep, &config);
+    drops_lines = config.channel.send_high_bytes < 65536;
+    settings = (struct settings){
+        .slow_bytes = drops_lines ? 500 : 65536, .room_count = 2, .rooms = {"lobby", "garden"}};
+    config.listeners = &listener;
+    config.listener_count = 1;
+    ck_assert_msg(domus_testkit_new(&config, sweep->seed, error, sizeof error, &sweep->kit) == 0,
+                  "%s", error);
+    ck_assert_int_eq(domus_serve(domus_testkit_system(sweep->kit), "rooms", &rooms, NULL, NULL), 0);
+}
+
+/* Give the peer another piece of its line, or of its next one. */
+static void say_some(domt_sweep *sweep, uint32_t index)
+{
+    teller *one = &guests[index];
+    size_t length;
+
+    if (one->given == 0)
+        (void)snprintf(one->line, sizeof one->line, "%u %u\n", index, one->said);
+    length = strlen(one->line);
+    size_t size = 1 + domt_sweep_below(sweep, length - one->given);
+    if (domus_peer_send(one->peer, one->line + one->given, size) != 0)
+        return;
+    one->given += size;
+    if (one->given == length) {
+        one->given = 0;
+        one->said++;
+    }
+}
+
+static void act(domt_sweep *sweep, uint32_t index)
+{
+    static const char join[] = "/join garden\n";
+    teller *one = &guests[index];
+
+    switch (domt_sweep_below(sweep, 16)) {
+    case 0:
+        if (one->given == 0)
+            one->has_moved |= domus_peer_send(one->peer, join, sizeof join - 1) == 0;
+        break;
+    case 1:
+        domus_peer_pause(one->peer);
+        break;
+    case 2:
+        domus_peer_resume(one->peer);
+        break;
+    case 3:
+        if (domt_sweep_below(sweep, 4) != 0)
+            break;
+        domus_peer_reset(one->peer);
+        one->is_gone = true;
+        break;
+    case 4:
+        domus_peer_hold(one->peer);
+        break;
+    case 5:
+        domus_peer_release(one->peer);
+        break;
+    default:
+        say_some(sweep, index);
+        break;
+    }
+}
+
+/* Take all whole lines that have come to a guest, and hold what is said at the top. */
+static void check_lines(domt_sweep *sweep, uint32_t index)
+{
+    teller *one = &guests[index];
+    size_t size;
+    const char *data = domus_peer_got(one->peer, &size);
+    size_t at = 0;
+
+    for (const char *end; (end = memchr(data + at, '\n', size - at)) != NULL;) {
+        unsigned int from = GUESTS, number = 0;
+        char expected[32];
+
+        (void)sscanf(data + at, "%u %u", &from, &number);
+        (void)snprintf(expected, sizeof expected, "%u %u\n", from, number);
+        size_t length = (size_t)(end + 1 - (data + at));
+        DOMT_SWEEP_HOLD(sweep, length == strlen(expected) &&
+                                   memcmp(expected, data + at, length) == 0 && from < GUESTS);
+        if (sweep->has_failed)
+            return;
+        DOMT_SWEEP_HOLD(sweep, number >= one->heard[from]); /* not again, not out of order */
+        DOMT_SWEEP_HOLD(sweep, number < guests[from].said);
+        one->heard[from] = number + 1;
+        one->own += from == index;
+        at += length;
+    }
+    domus_peer_take(one->peer, at);
+}
+
+static void check_all(domt_sweep *sweep)
+{
+    for (uint32_t i = 0; i < GUESTS && !sweep->has_failed; i++)
+        check_lines(sweep, i);
+}
+
+/* Let everything arrive. A guest whose connection lives has then got all lines of its own. */
+static void settle(domt_sweep *sweep)
+{
+    for (uint32_t i = 0; i < GUESTS; i++) {
+        domus_peer_release(guests[i].peer);
+        domus_peer_resume(guests[i].peer);
+    }
+    for (int i = 0; i < 60; i++) {
+        DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, DOMT_SWEEP_SECOND) == 0);
+        check_all(sweep);
+    }
+    for (uint32_t i = 0; i < GUESTS; i++) {
+        domus_peer_counts counts = domus_peer_count(guests[i].peer);
+        bool lives = !guests[i].is_gone && domus_peer_error(guests[i].peer) == 0 &&
+                     !domus_peer_has_end(guests[i].peer) && counts.lost == 0 && counts.missed == 0;
+
+        if (lives && sweep->faults.ends == 0) {
+            DOMT_SWEEP_HOLD(sweep, counts.unsent == 0);
+            DOMT_SWEEP_HOLD(sweep,
+                            drops_lines || guests[i].has_moved || guests[i].own == guests[i].said);
+        }
+        domus_peer_finish(guests[i].peer);
+    }
+    DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, 10 * DOMT_SWEEP_SECOND) == 0);
+    check_all(sweep);
+}
+
+static int run_seed(uint64_t seed, void *context)
+{
+    domt_sweep sweep = {.seed = seed};
+
+    (void)context;
+    domi_random_init(&sweep.random, seed);
+    make_kit(&sweep);
+    domt_sweep_draw_faults(&sweep);
+    ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
+    memset(guests, 0, sizeof guests);
+    for (uint32_t i = 0; i < GUESTS; i++)
+        ck_assert_int_eq(domus_peer_connect(sweep.kit, "127.0.0.1:80", NULL, &guests[i].peer), 0);
+    for (uint64_t deeds = 1 + domt_sweep_below(&sweep, DEEDS); deeds != 0; deeds--) {
+        act(&sweep, (uint32_t)domt_sweep_below(&sweep, GUESTS));
+        for (uint64_t steps = domt_sweep_below(&sweep, 20); steps != 0; steps--)
+            (void)domus_testkit_step(sweep.kit);
+        if (domt_sweep_below(&sweep, 8) == 0)
+            (void)domus_testkit_advance(sweep.kit, domt_sweep_below(&sweep, 3 * DOMT_SWEEP_MS));
+        check_all(&sweep);
+    }
+    if (domt_sweep_below(&sweep, 4) != 0)
+        settle(&sweep);
+    return domt_sweep_end(&sweep);
+}
+
+START_TEST(every_line_of_the_rooms_is_accounted_for)
+{
+    uint64_t count = getenv("DOMT_LONG") != NULL ? SEEDS_LONG : SEEDS;
+    uint64_t seed = 0;
+
+    ck_assert_msg(domus_testkit_sweep(1, count, run_seed, NULL, &seed) == 0, "seed %lu",
+                  (unsigned long)seed);
+}
+END_TEST
+
+DOMT_MAIN("rooms_sweep", 3000, every_line_of_the_rooms_is_accounted_for)
