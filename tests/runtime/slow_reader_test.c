@@ -18,6 +18,7 @@
 
 static domus_address slow, good; /* the channels; written before `known` grows */
 static _Atomic unsigned known;
+static _Atomic uint64_t lines; /* that the two channels have handled */
 static _Atomic unsigned rooms;
 static _Atomic int refused; /* what the notice from the other thread returned */
 static _Atomic int flushed; /* 1 + how the flush ended */
@@ -56,6 +57,7 @@ static int on_line(domus_stack *stack, void *self, const void *payload)
     static const char bytes[PIECE];
 
     (void)self, (void)payload;
+    atomic_fetch_add(&lines, 1);
     return domus_channel_append(stack, domus_channel_running(stack), bytes, sizeof bytes);
 }
 
@@ -154,6 +156,7 @@ START_TEST(slow_reader_is_skipped_and_holds_up_nobody)
     atomic_store(&known, 0);
     atomic_store(&rooms, 0);
     atomic_store(&flushed, 0);
+    atomic_store(&lines, 0);
     config.listeners = &listener;
     config.listener_count = 1;
     config.channel.send_high_bytes = 64 * KIB;
@@ -168,8 +171,9 @@ START_TEST(slow_reader_is_skipped_and_holds_up_nobody)
         domt_notice(system, other, &publish_type, NULL);
         read_some(good_fd, PIECE);
     }
-    domt_pause_ns(100 * DOMT_MS); /* the slow one may be on the other thread, and a bit late */
-    uint64_t skipped = domt_profile_all(system).refusals;
+    uint64_t skipped; /* the slow one may be on the other thread, and a bit late */
+    DOMT_WAIT_FOR(30, (skipped = domt_profile_all(system).refusals) + atomic_load(&lines) ==
+                          2 * (uint64_t)ROUNDS);
     ck_assert_uint_gt(skipped, ROUNDS / 2);
     domt_notice(system, other, &try_type, NULL);
     DOMT_WAIT_FOR(30, atomic_load(&refused) == -ENOBUFS);
