@@ -84,8 +84,7 @@ DOMUS_API extern const domus_type domus_connected_type;
  *
  * Returns DOMUS_PARKED; -EINVAL for a wrong text, behaviour or option; -ENAMETOOLONG for too long a
  * name of a Unix socket; -ESHUTDOWN when the actor or the system stops; -EOPNOTSUPP on a detached
- * actor, and in a test kit without a network; -ENOMEM, -ENOBUFS, -EBUSY and -ECANCELED as
- * domus_ask(). */
+ * actor; -ENOMEM, -ENOBUFS, -EBUSY and -ECANCELED as domus_ask(). */
 DOMUS_API int domus_connect(domus_stack *stack, const char *to,
                             const domus_connect_options *options, domus_resumed *then);
 
