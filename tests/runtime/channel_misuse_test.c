@@ -175,8 +175,8 @@ static _Atomic uint32_t mounts;
 static int mount_parking(domus_stack *stack, void *self)
 {
     (void)self;
-    atomic_fetch_add(&mounts, 1);
     int now = domus_listen(stack, &fixed, NULL, NULL, &fixed);
+    atomic_fetch_add(&mounts, 1); /* only now: the test then connects to `fixed` */
     atomic_fetch_add(&domt_misuse_seen.listening, 1);
     return now;
 }

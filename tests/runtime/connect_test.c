@@ -271,9 +271,12 @@ START_TEST(connect_that_cannot_be_had_fails_with_the_reason)
     (void)domus_endpoint_text(&served, to, sizeof to);
     ck_assert_int_eq(domus_outside_stop(system_, listener), 0);
     const domus_behaviour *const who[] = {&client, &business};
+    domus_address first = domt_spawn(system_, 0, &client, NULL);
+    DOMT_WAIT_FOR(10, connect_to(first, to) == -ECONNREFUSED);
+    uint32_t before = atomic_load(&mounted); /* the listener may have ended a little late */
     for (uint32_t i = 0; i < 2; i++) {
         domus_address actor = domt_spawn(system_, 0, who[i], NULL);
-        DOMT_WAIT_FOR(10, connect_to(actor, to) == -ECONNREFUSED);
+        ck_assert_int_eq(connect_to(actor, to), -ECONNREFUSED);
         ck_assert_int_eq(connect_to(actor, "unix:/nowhere/at/all"), -ENOENT);
         ck_assert_int_eq(connect_to(actor, "unix:@nobody-listens-here"), -ECONNREFUSED);
         ck_assert_int_eq(connect_to(actor, "127.0.0.1"), -EINVAL);
@@ -284,7 +287,7 @@ START_TEST(connect_that_cannot_be_had_fails_with_the_reason)
         ck_assert_int_eq(domus_endpoint_parse("192.0.2.1:0", &other.local), 0);
         ck_assert_int_eq(connect_with(actor, &other), -EADDRNOTAVAIL);
     }
-    ck_assert_uint_eq(atomic_load(&mounted), 0);
+    ck_assert_uint_eq(atomic_load(&mounted), before);
     end();
 }
 END_TEST

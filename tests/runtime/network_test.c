@@ -192,7 +192,7 @@ START_TEST(same_seed_same_trace)
 }
 END_TEST
 
-DOMT_MAIN("network", 20, bytes_come_back_in_order, each_family_is_served,
+DOMT_MAIN("network", 60, bytes_come_back_in_order, each_family_is_served,
           where_nobody_listens_a_connect_is_refused,
           a_peer_that_resets_or_closes_with_bytes_unread_is_told,
           a_peer_that_does_not_read_stops_the_service, latency_is_kept_to_the_nanosecond,

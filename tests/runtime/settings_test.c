@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -29,7 +30,8 @@ static _Atomic uint32_t closed;
 static char complaint[160];
 static domus_address listener; /* of the last listen; read after `done` */
 static domus_endpoint found;
-static domus_address its_listener; /* of the channel that has read last */
+static pthread_mutex_t told = PTHREAD_MUTEX_INITIALIZER; /* holds the next three */
+static domus_address its_listener;                       /* of the channel that has read last */
 static char its_listener_name[64];
 static uint32_t its_thread;
 
@@ -64,11 +66,15 @@ static int echo(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     const char *name = "";
+    domus_address of;
 
     (void)self;
-    ck_assert_int_eq(domus_channel_listener(event->channel, &its_listener, &name), 0);
+    ck_assert_int_eq(domus_channel_listener(event->channel, &of, &name), 0);
+    pthread_mutex_lock(&told);
+    its_listener = of;
     (void)snprintf(its_listener_name, sizeof its_listener_name, "%s", name);
     its_thread = domus_channel_thread(event->channel);
+    pthread_mutex_unlock(&told);
     if (*(const char *)domus_buffer_data(event->bytes) == 'x')
         return domus_channel_write(stack, event->channel, event->bytes);
     /* any other byte than that of hold_echo() asks for settings of its own */
@@ -76,8 +82,10 @@ static int echo(domus_stack *stack, void *self, const void *payload)
     ck_assert_int_eq(domus_channel_set_options(stack, event->channel, &wrong), -EINVAL);
     ck_assert_int_eq(domus_channel_set_options(stack, event->channel, &own), 0);
     name = "";
-    ck_assert_int_eq(domus_channel_listener(event->channel, &its_listener, &name), 0);
+    ck_assert_int_eq(domus_channel_listener(event->channel, &of, &name), 0);
+    pthread_mutex_lock(&told);
     ck_assert_str_eq(name, its_listener_name);
+    pthread_mutex_unlock(&told);
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
@@ -233,11 +241,13 @@ START_TEST(a_channel_tells_its_listener_and_its_thread)
     tell(actor, &order_type, &(order){.has_options = false});
     int fd = connect_to(found.port);
     hold_echo(fd);
+    pthread_mutex_lock(&told);
     ck_assert_ptr_eq(its_listener.house, listener.house);
     ck_assert_uint_eq(its_listener.lease, listener.lease);
     ck_assert(its_listener.house != other.house);
     ck_assert_str_eq(its_listener_name, "front");
     ck_assert_uint_eq(its_thread, 1);
+    pthread_mutex_unlock(&told);
     close(fd);
     domt_end(system_);
 }
@@ -264,7 +274,9 @@ static int serve_at(const char *at)
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         ck_assert_int_eq(connect(fd, (struct sockaddr *)&name, size), 0);
         hold_echo(fd);
+        pthread_mutex_lock(&told);
         ck_assert_str_eq(its_listener_name, "local");
+        pthread_mutex_unlock(&told);
         close(fd);
     }
     domt_end(system_);
