@@ -68,7 +68,7 @@ static int read_line(domi_proxy_header *header, size_t length)
     char line[DOMI_PROXY_V1_MAX + 1];
     char *words[WORDS_MAX];
     unsigned char target[16];
-    domus_endpoint client = {0};
+    domus_endpoint client;
 
     memcpy(line, header->bytes, length);
     line[length] = '\0';

@@ -94,10 +94,10 @@ static int check_text(const domus_config_key *key, const char *text, char *error
                  length);
         return -EINVAL;
     }
-    if (key->kind == DOMUS_CONFIG_TEXT)
+    if (key->kind == DOMUS_CONFIG_TEXT || text == NULL) /* nothing is given, as the key allows */
         return 0;
     if (key->kind == DOMUS_CONFIG_NETWORKS)
-        return domi_networks_parse(text != NULL ? text : "", &networks, error, size);
+        return domi_networks_parse(text, &networks, error, size);
     if (key->kind == DOMUS_CONFIG_CPUS) {
         valid = cpus_are_valid(text);
         wanted = "auto, none or a list such as 0-3,8";

@@ -1,6 +1,7 @@
 /* Calls that programs make on sockets of the network (stream.h). */
 #include "runtime/network/stream.h"
 
+#include "base/check.h"
 #include "runtime/network/connection.h"
 #include "runtime/network/events.h"
 #include "runtime/network/names.h"
@@ -104,14 +105,15 @@ int domi_net_socket_receive(domi_net_socket *socket, void *data, uint32_t size)
         return 0;
     if (socket->state != DOMI_NET_CONNECTED)
         return socket->state == DOMI_NET_CONNECTING ? -EAGAIN : -ENOTCONN;
+    DOMI_CHECK(in != NULL); /* a socket that is connected has a connection */
     return in->end_arrived ? 0 : -EAGAIN;
 }
 
 /* True if a Unix socket has nobody any more who could read. */
-static bool has_lost_its_reader(const domi_net_socket *socket)
+static bool has_lost_its_reader(const domi_net_socket *socket, const domi_net_pipe *out)
 {
     return socket->local.family == AF_UNIX &&
-           (socket->connection->sockets[!socket->side] == NULL || pipe_out(socket)->reader_gone);
+           (socket->connection->sockets[!socket->side] == NULL || out->reader_gone);
 }
 
 int domi_net_socket_send(domi_net_socket *socket, const void *data, uint32_t size)
@@ -124,7 +126,8 @@ int domi_net_socket_send(domi_net_socket *socket, const void *data, uint32_t siz
         return -EPIPE;
     if (socket->state != DOMI_NET_CONNECTED)
         return socket->state == DOMI_NET_CONNECTING ? -EAGAIN : -ENOTCONN;
-    if (out->is_finished || has_lost_its_reader(socket))
+    DOMI_CHECK(out != NULL);
+    if (out->is_finished || has_lost_its_reader(socket, out))
         return -EPIPE;
     uint64_t room = domi_net_pipe_room(out);
     if (room == 0)
@@ -153,13 +156,14 @@ uint32_t domi_net_socket_events(const domi_net_socket *socket)
         return events;
     if (socket->state == DOMI_NET_FRESH)
         return events | POLLOUT | POLLHUP;
+    DOMI_CHECK(in != NULL && out != NULL);
     if (in->end_arrived || socket->reads_no_more)
         events |= POLLIN | POLLRDHUP;
     if (domi_net_pipe_readable(in) != 0)
         events |= POLLIN;
     if (in->end_arrived && out->is_finished)
         events |= POLLHUP;
-    if (out->is_finished || domi_net_pipe_room(out) != 0 || has_lost_its_reader(socket))
+    if (out->is_finished || domi_net_pipe_room(out) != 0 || has_lost_its_reader(socket, out))
         events |= POLLOUT;
     return events;
 }

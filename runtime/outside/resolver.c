@@ -8,6 +8,7 @@
  * domi_resolver_close() no thread uses the system. The mutex of the outside is taken within it. */
 #include "runtime/outside/resolver.h"
 
+#include "base/check.h"
 #include "base/memory.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
@@ -111,6 +112,7 @@ static int look_up_nothing(void *context, const char *name, domus_endpoint *ret_
 
 static void unlink_lookup(domi_lookup *lookup)
 {
+    DOMI_CHECK(lookup->place != NULL);
     *lookup->place = lookup->next;
     if (lookup->next != NULL)
         lookup->next->place = lookup->place;

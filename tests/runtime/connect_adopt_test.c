@@ -54,9 +54,9 @@ static const domus_behaviour line = {
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(uint32_t),
     .on_mount = line_mount,
-    .on_open = {line_open},
-    .on_read = {line_read},
-    .on_close = {line_close},
+    .on_open = {line_open, 0},
+    .on_read = {line_read, 0},
+    .on_close = {line_close, 0},
 };
 
 static int on_adopt(domus_stack *stack, void *self, const void *payload)

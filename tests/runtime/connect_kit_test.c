@@ -49,8 +49,8 @@ static const domus_behaviour line = {
     .name = "line",
     .kind = DOMUS_CHANNELS,
     .state_size = 2000, /* beside the house */
-    .on_open = {line_open},
-    .on_close = {line_close},
+    .on_open = {line_open, 0},
+    .on_close = {line_close, 0},
 };
 
 static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)

@@ -55,9 +55,9 @@ static int line_close(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour line = {
     .name = "line",
     .kind = DOMUS_CHANNELS,
-    .on_open = {line_open},
-    .on_read = {line_read},
-    .on_close = {line_close},
+    .on_open = {line_open, 0},
+    .on_read = {line_read, 0},
+    .on_close = {line_close, 0},
 };
 
 static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)

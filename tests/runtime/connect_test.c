@@ -56,9 +56,9 @@ static const domus_behaviour server = {
     .name = "server",
     .kind = DOMUS_CHANNELS,
     .on = server_rows,
-    .on_open = {server_open},
-    .on_read = {server_read},
-    .on_close = {server_close},
+    .on_open = {server_open, 0},
+    .on_read = {server_read, 0},
+    .on_close = {server_close, 0},
 };
 
 /* --- the client: its channel sends one byte, and closes when it is back ------------------------
@@ -120,9 +120,9 @@ static const domus_behaviour line_behaviour = {
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(line),
     .on_mount = line_mount,
-    .on_open = {line_open},
-    .on_read = {line_read},
-    .on_close = {line_close},
+    .on_open = {line_open, 0},
+    .on_read = {line_read, 0},
+    .on_close = {line_close, 0},
 };
 
 /* An order to connect; `result` has what came of it. */
