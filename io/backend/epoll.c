@@ -145,7 +145,7 @@ static int cancel_operations(domi_epoll *ring, domi_interest *interest, uint64_t
 static void cancel(domi_epoll *ring, const domi_epoll_entry *entry)
 {
     domi_interest *interest = domi_interest_find(&ring->interests, entry->fd);
-    uint32_t place = ring->tail;
+    uint32_t place = ring->queue.tail;
 
     domi_epoll_complete(ring, entry->user_data, -ENOENT, 0, 0);
     if (interest == NULL)
@@ -155,7 +155,7 @@ static void cancel(domi_epoll *ring, const domi_epoll_entry *entry)
     if (!is_lazy)
         (void)domi_interest_tell(&ring->interests, interest);
     if (count != 0 && ring->failed == 0)
-        ring->completions[place & (ring->capacity - 1)].result =
+        domi_completion_queue_at(&ring->queue, place)->result =
             entry->kind == CANCEL_FD ? count : 0;
 }
 
@@ -316,7 +316,7 @@ static void epoll_close(void *ring_)
     domi_memory_free(ring->entries);
     if (ring->gathered != NULL)
         domi_memory_unmap(ring->gathered, gathered_bytes(ring));
-    domi_memory_free(ring->completions);
+    domi_completion_queue_fini(&ring->queue);
     domi_memory_free(ring->buffers);
     domi_memory_free(ring->free);
     domi_memory_free(ring->staged);
@@ -338,15 +338,15 @@ static int epoll_open(const domus_config *config, char *error, size_t error_size
         return result;
     }
     ring->entry_capacity = config->io.ring_entries;
-    ring->full = ring->capacity = config->io.completion_entries;
+    ring->full = config->io.completion_entries;
     ring->entries = domi_memory_new(ring->entry_capacity * sizeof *ring->entries);
     ring->gathered = domi_memory_map(gathered_bytes(ring));
-    ring->completions = domi_memory_new(ring->capacity * sizeof *ring->completions);
+    bool has_queue = domi_completion_queue_init(&ring->queue, config->io.completion_entries);
     ring->buffers = domi_memory_new(buffers * sizeof *ring->buffers);
     ring->free = domi_memory_new(buffers * sizeof *ring->free);
     ring->staged = domi_memory_new(buffers * sizeof *ring->staged);
-    if (ring->entries == NULL || ring->gathered == NULL || ring->completions == NULL ||
-        ring->buffers == NULL || ring->free == NULL || ring->staged == NULL) {
+    if (ring->entries == NULL || ring->gathered == NULL || !has_queue || ring->buffers == NULL ||
+        ring->free == NULL || ring->staged == NULL) {
         epoll_close(ring);
         result = -ENOMEM;
         goto fail_memory;
@@ -374,40 +374,35 @@ static int epoll_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
     carry_out_all(ring);
     /* A thread that only waits for a completion, and has one now, goes on with it at once. But what
      * is ready when an operation begins completes in the same enter, as in an io_uring. */
-    bool has_some = ring->head != ring->tail;
+    bool has_some = domi_completion_queue_count(&ring->queue) != 0;
     if (ring->failed == 0 && ring->report_next == ring->report_count &&
         (min_complete == 0 || !has_some || ring->interests.has_told))
         domi_epoll_look(ring, min_complete != 0 && !has_some ? timeout_ns : 0);
     domi_epoll_handle_reports(ring);
-    ring->shown = ring->tail;
+    ring->queue.shown = ring->queue.tail;
     return ring->failed;
 }
 
 static uint32_t epoll_reap(void *ring_, domi_completion *completions, uint32_t max)
 {
-    domi_epoll *ring = ring_;
-    uint32_t count = 0;
-
-    for (; count < max && ring->head != ring->shown; count++)
-        completions[count] = ring->completions[ring->head++ & (ring->capacity - 1)];
-    return count;
+    return domi_completion_queue_reap(&((domi_epoll *)ring_)->queue, completions, max);
 }
 
 static bool epoll_ready(const void *ring_)
 {
     const domi_epoll *ring = ring_;
 
-    return ring->head != ring->shown;
+    return ring->queue.head != ring->queue.shown;
 }
 
 static bool epoll_pending(void *ring_)
 {
     domi_epoll *ring = ring_;
 
-    if (ring->entry_count == 0 && ring->shown == ring->tail &&
+    if (ring->entry_count == 0 && ring->queue.shown == ring->queue.tail &&
         ring->report_next == ring->report_count && ring->failed == 0)
         domi_epoll_look(ring, 0);
-    return ring->entry_count != 0 || ring->shown != ring->tail ||
+    return ring->entry_count != 0 || ring->queue.shown != ring->queue.tail ||
            ring->report_next != ring->report_count;
 }
 

@@ -13,34 +13,14 @@
 #define PIECES_MAX      8  /* pieces received for one report */
 #define CONNECTIONS_MAX 16 /* connections accepted for one report */
 
-static bool grow_completions(domi_epoll *ring)
-{
-    uint32_t capacity = ring->capacity * 2;
-    domi_completion *completions = domi_memory_new(capacity * sizeof *completions);
-
-    if (completions == NULL)
-        return false;
-    for (uint32_t i = ring->head; i != ring->tail; i++)
-        completions[i & (capacity - 1)] = ring->completions[i & (ring->capacity - 1)];
-    domi_memory_free(ring->completions);
-    ring->completions = completions;
-    ring->capacity = capacity;
-    return true;
-}
-
 void domi_epoll_complete(domi_epoll *ring, uint64_t user_data, int result, uint32_t flags,
                          uint16_t buffer)
 {
-    if (ring->tail - ring->head == ring->capacity && !grow_completions(ring)) {
+    if (!domi_completion_queue_put(&ring->queue, (domi_completion){.user_data = user_data,
+                                                                   .result = result,
+                                                                   .flags = (uint16_t)flags,
+                                                                   .buffer = buffer}))
         ring->failed = -ENOMEM;
-        return;
-    }
-    ring->completions[ring->tail++ & (ring->capacity - 1)] = (domi_completion){
-        .user_data = user_data,
-        .result = result,
-        .flags = (uint16_t)flags,
-        .buffer = buffer,
-    };
 }
 
 void domi_epoll_end_input(domi_epoll *ring, domi_interest *interest, int result)
@@ -291,6 +271,7 @@ void domi_epoll_look(domi_epoll *ring, uint64_t timeout_ns)
 
 void domi_epoll_handle_reports(domi_epoll *ring)
 {
-    while (ring->report_next != ring->report_count && ring->tail - ring->head < ring->full)
+    while (ring->report_next != ring->report_count &&
+           domi_completion_queue_count(&ring->queue) < ring->full)
         handle_report(ring, &ring->reports[ring->report_next++]);
 }

@@ -7,6 +7,7 @@
 #ifndef DOMI_IO_BACKEND_EPOLL_READY_H
 #define DOMI_IO_BACKEND_EPOLL_READY_H
 
+#include "io/backend/completion_queue.h"
 #include "io/backend/gathered.h"
 #include "io/backend/interest.h"
 
@@ -28,13 +29,8 @@ typedef struct domi_epoll {
     uint32_t entry_count;      /* entries in use */
     uint32_t entry_capacity;   /* entries for which there is room */
 
-    /* A queue; its capacity is a power of two, and grows with the number of operations. */
-    domi_completion *completions; /* a ring of `capacity` places */
-    uint32_t capacity;            /* places in `completions`; a power of two */
-    uint32_t head;                /* the next completion that a reap takes; it wraps */
-    uint32_t shown;               /* completions before this one may be reaped */
-    uint32_t tail;                /* where the next completion is put; it wraps */
-    uint32_t full;                /* with so many completions, no more reports are handled */
+    domi_completion_queue queue;
+    uint32_t full; /* with so many completions, no more reports are handled */
 
     domi_epoll_buffer *buffers; /* all provided buffers, by index */
     uint16_t *free;             /* buffers that receives may take, the last one first */

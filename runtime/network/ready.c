@@ -18,32 +18,15 @@
 #define OUTPUT_EVENTS (POLLOUT | POLLERR | POLLHUP)
 #define PIECES_MAX    16 /* completions of one multishot operation in an enter */
 
-static bool grow_completions(domi_net_ring *ring)
-{
-    uint32_t capacity = ring->capacity * 2;
-    domi_completion *completions = domi_memory_new(capacity * sizeof *completions);
-
-    if (completions == NULL)
-        return false;
-    for (uint32_t i = ring->head; i != ring->tail; i++)
-        completions[i & (capacity - 1)] = ring->completions[i & (ring->capacity - 1)];
-    domi_memory_free(ring->completions);
-    ring->completions = completions;
-    ring->capacity = capacity;
-    return true;
-}
-
 void domi_net_complete(domi_net_ring *ring, uint64_t user_data, int result, uint32_t flags,
                        uint16_t buffer)
 {
-    /* a test kit that has no memory cannot go on */
-    DOMI_CHECK(ring->tail - ring->head != ring->capacity || grow_completions(ring));
-    ring->completions[ring->tail++ & (ring->capacity - 1)] = (domi_completion){
-        .user_data = user_data,
-        .result = result,
-        .flags = (uint16_t)flags,
-        .buffer = buffer,
-    };
+    bool was_put = domi_completion_queue_put(
+        &ring->queue,
+        (domi_completion){
+            .user_data = user_data, .result = result, .flags = (uint16_t)flags, .buffer = buffer});
+
+    DOMI_CHECK(was_put); /* a test kit that has no memory cannot go on */
 }
 
 /* Complete the operation that waits for input. It goes on if it is multishot, unless the queue is
@@ -53,7 +36,7 @@ static bool complete_input(domi_net_ring *ring, domi_net_socket *socket, int res
 {
     uint64_t user_data = socket->input_data;
     bool goes_on = socket->input != DOMI_NET_RECEIVE_ONCE &&
-                   ring->tail - ring->head < ring->visible_max &&
+                   domi_completion_queue_count(&ring->queue) < ring->visible_max &&
                    !domi_net_draw(ring->net, ring->net->faults.overflows);
 
     if (!goes_on)
@@ -330,14 +313,14 @@ static int cancel_operations(domi_net_ring *ring, domi_net_socket *socket, uint6
 static void cancel(domi_net_ring *ring, domi_net_socket *socket, const domi_net_entry *entry)
 {
     bool is_first = domi_random_below(&ring->net->random, 2) == 0;
-    uint32_t place = ring->tail;
+    uint32_t place = ring->queue.tail;
 
     if (is_first)
         domi_net_complete(ring, entry->user_data, -ENOENT, 0, 0);
     int count = socket != NULL ? cancel_operations(ring, socket, entry->target) : 0;
     int result = count == 0 ? -ENOENT : entry->op == DOMI_NET_OP_CANCEL_FD ? count : 0;
     if (is_first)
-        ring->completions[place & (ring->capacity - 1)].result = result;
+        domi_completion_queue_at(&ring->queue, place)->result = result;
     else
         domi_net_complete(ring, entry->user_data, result, 0, 0);
 }

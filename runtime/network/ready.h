@@ -2,6 +2,7 @@
 #ifndef DOMI_RUNTIME_NETWORK_READY_H
 #define DOMI_RUNTIME_NETWORK_READY_H
 
+#include "io/backend/completion_queue.h"
 #include "runtime/network/network.h"
 
 typedef enum domi_net_op {
@@ -36,12 +37,8 @@ struct domi_net_ring {
     uint32_t entry_count;    /* entries in use */
     uint32_t entry_capacity; /* io.ringEntries */
 
-    domi_completion *completions; /* a ring of `capacity` places, a power of two; it grows */
-    uint32_t capacity;            /* places in `completions` */
-    uint32_t visible_max;         /* io.completionEntries: so many can be shown at once */
-    uint32_t head;                /* the next completion that a reap takes; it wraps */
-    uint32_t shown;               /* completions before this one may be reaped */
-    uint32_t tail;                /* where the next completion is put; it wraps */
+    domi_completion_queue queue;
+    uint32_t visible_max; /* io.completionEntries: so many can be shown at once */
 
     domi_net_buffer *buffers; /* all provided buffers, by index */
     uint16_t *free;           /* a ring of the buffers that receives may take, oldest first */

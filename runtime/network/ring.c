@@ -37,7 +37,7 @@ static void ring_close(void *ring_)
         }
     }
     domi_memory_free(ring->entries);
-    domi_memory_free(ring->completions);
+    domi_completion_queue_fini(&ring->queue);
     domi_memory_free(ring->buffers);
     domi_memory_free(ring->free);
     domi_memory_free(ring);
@@ -52,14 +52,13 @@ static int ring_open(const domus_config *config, char *error, size_t error_size,
     if (ring != NULL) {
         ring->net = opening;
         ring->entry_capacity = config->io.ring_entries;
-        ring->visible_max = ring->capacity = config->io.completion_entries;
+        ring->visible_max = config->io.completion_entries;
         ring->buffer_mask = buffers - 1;
         ring->entries = domi_memory_new(ring->entry_capacity * sizeof *ring->entries);
-        ring->completions = domi_memory_new(ring->capacity * sizeof *ring->completions);
+        bool has_queue = domi_completion_queue_init(&ring->queue, config->io.completion_entries);
         ring->buffers = domi_memory_new(buffers * sizeof *ring->buffers);
         ring->free = domi_memory_new(buffers * sizeof *ring->free);
-        if (ring->entries != NULL && ring->completions != NULL && ring->buffers != NULL &&
-            ring->free != NULL) {
+        if (ring->entries != NULL && has_queue && ring->buffers != NULL && ring->free != NULL) {
             *ret_ring = ring;
             return 0;
         }
@@ -177,15 +176,15 @@ bool domi_net_ring_is_due(const void *ring_)
 {
     const domi_net_ring *ring = ring_;
 
-    return ring->head != ring->tail || ring->ready.head != NULL;
+    return domi_completion_queue_count(&ring->queue) != 0 || ring->ready.head != NULL;
 }
 
 /* Show completions, as many as the queue has room for. */
 static void show(domi_net_ring *ring)
 {
-    uint32_t count = ring->tail - ring->head;
+    uint32_t count = domi_completion_queue_count(&ring->queue);
 
-    ring->shown = ring->head + (count < ring->visible_max ? count : ring->visible_max);
+    ring->queue.shown = ring->queue.head + (count < ring->visible_max ? count : ring->visible_max);
 }
 
 void domi_net_ring_wake(void *ring)
@@ -227,11 +226,12 @@ static int ring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
     if (result != 0)
         return result;
     show(ring);
-    if (ring->tail != ring->shown)
+    if (ring->queue.tail != ring->queue.shown)
         return -EBUSY; /* the queue overflows: the thread has to reap first */
     carry_out_all(ring);
     domi_net_go_on(ring);
-    if (ring->net->is_alone && min_complete != 0 && ring->head == ring->tail) {
+    if (ring->net->is_alone && min_complete != 0 &&
+        domi_completion_queue_count(&ring->queue) == 0) {
         wait_alone(ring, timeout_ns);
         domi_net_go_on(ring);
     }
@@ -241,26 +241,22 @@ static int ring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
 
 static uint32_t ring_reap(void *ring_, domi_completion *completions, uint32_t max)
 {
-    domi_net_ring *ring = ring_;
-    uint32_t count = 0;
-
-    for (; count < max && ring->head != ring->shown; count++)
-        completions[count] = ring->completions[ring->head++ & (ring->capacity - 1)];
-    return count;
+    return domi_completion_queue_reap(&((domi_net_ring *)ring_)->queue, completions, max);
 }
 
 static bool ring_ready(const void *ring_)
 {
     const domi_net_ring *ring = ring_;
 
-    return ring->head != ring->shown;
+    return ring->queue.head != ring->queue.shown;
 }
 
 static bool ring_pending(void *ring_)
 {
     const domi_net_ring *ring = ring_;
 
-    return ring->entry_count != 0 || ring->shown != ring->tail || ring->ready.head != NULL;
+    return ring->entry_count != 0 || ring->queue.shown != ring->queue.tail ||
+           ring->ready.head != NULL;
 }
 
 const domi_backend domi_backend_net = {
