@@ -169,6 +169,12 @@ typedef struct domus_behaviour {
     /* In the behaviour of a channel: its conversations go on to their end when the connection is
      * gone, and its actor lives until then. False: they are cancelled. */
     bool conversations_go_on;
+
+    /* In the behaviour of a channel: what turns its bytes into messages and back
+     * (domus/pipeline.h), and the rows for the messages that the peer sends. The last row is as
+     * that of `on`. NULL: the channel handles bytes. */
+    const struct domus_pipeline *pipeline;
+    const domus_on *on_peer;
 } domus_behaviour;
 
 /* The address of the actor that is running. */

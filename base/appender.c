@@ -1,0 +1,126 @@
+/* The appenders of domus/slice.h: a page that doubles while it is written. */
+#include "base/memory.h"
+#include "base/page.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ROOM_LEAST 256u /* bytes of the first page */
+
+static domi_page *page_of(const domus_appender *appender)
+{
+    return (domi_page *)(void *)appender->page;
+}
+
+static int fail(domus_appender *appender, int error)
+{
+    uint32_t size_max = appender->size_max;
+
+    domus_append_drop(appender);
+    *appender = (domus_appender){.size_max = size_max, .error = error};
+    return error;
+}
+
+/* Make a page with room for `size` bytes and more, and move to it. */
+static int grow(domus_appender *appender, uint32_t size)
+{
+    uint32_t most = appender->size_max != 0 ? appender->size_max : DOMUS_SLICE_MAX;
+    uint64_t room = appender->room == 0 ? ROOM_LEAST : 2 * (uint64_t)appender->room;
+
+    if (room < size)
+        room = size;
+    if (room > most)
+        room = most;
+    domi_page *page = domi_page_new(room + 1); /* and the zero behind text */
+    if (page == NULL)
+        return fail(appender, -ENOMEM);
+    if (appender->page != NULL) {
+        memcpy(page->room, appender->page->data, appender->size);
+        domi_page_drop(page_of(appender));
+    }
+    appender->page = &page->face;
+    appender->room = (uint32_t)room;
+    return 0;
+}
+
+char *domus_append_room(domus_appender *appender, size_t size)
+{
+    uint32_t most = appender->size_max != 0 ? appender->size_max : DOMUS_SLICE_MAX;
+
+    if (appender->error != 0)
+        return NULL;
+    if (size > most || appender->size > most - size) {
+        (void)fail(appender, -EMSGSIZE);
+        return NULL;
+    }
+    if ((appender->page == NULL || appender->room - appender->size < size) &&
+        grow(appender, appender->size + (uint32_t)size) != 0)
+        return NULL;
+    return page_of(appender)->room + appender->size;
+}
+
+void domus_append_written(domus_appender *appender, size_t size)
+{
+    if (appender->error == 0 && size <= appender->room - appender->size)
+        appender->size += (uint32_t)size;
+}
+
+int domus_append(domus_appender *appender, const void *data, size_t size)
+{
+    char *end = domus_append_room(appender, size);
+
+    if (end == NULL)
+        return appender->error;
+    if (size != 0)
+        memcpy(end, data, size);
+    appender->size += (uint32_t)size;
+    return 0;
+}
+
+int domus_append_text(domus_appender *appender, const char *format, ...)
+{
+    va_list list;
+    char text[256];
+
+    va_start(list, format);
+    int size = vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    if (size < 0)
+        return fail(appender, -EINVAL);
+    if ((size_t)size < sizeof text)
+        return domus_append(appender, text, (size_t)size);
+    char *end = domus_append_room(appender, (size_t)size);
+    if (end == NULL)
+        return appender->error;
+    va_start(list, format);
+    vsnprintf(end, (size_t)size + 1, format, list);
+    va_end(list);
+    appender->size += (uint32_t)size;
+    return 0;
+}
+
+int domus_append_end(domus_appender *appender, domus_slice *ret_slice)
+{
+    int error = appender->error;
+
+    if (error != 0) {
+        appender->error = 0;
+        return error;
+    }
+    *ret_slice = (domus_slice){NULL, 0, 0};
+    if (appender->size != 0)
+        *ret_slice = (domus_slice){appender->page, 0, appender->size};
+    else
+        domus_append_drop(appender);
+    *appender = (domus_appender){.size_max = appender->size_max};
+    return 0;
+}
+
+void domus_append_drop(domus_appender *appender)
+{
+    if (appender->page != NULL)
+        domi_page_drop(page_of(appender));
+    *appender = (domus_appender){.size_max = appender->size_max};
+}

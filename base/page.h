@@ -1,0 +1,64 @@
+/* Pages: the counted memory behind slices (domus/slice.h).
+ *
+ * A page owns its bytes, or it borrows them from a receive buffer while a message that was decoded
+ * there is handled. Only the thread of the buffer has slices of a borrowed page, so its count is
+ * changed without atomic operations; the page becomes an owner, with a copy of its bytes, before
+ * any other thread can see it, and stays one. The slices of it stay as they are: they name the page
+ * and an offset. */
+#ifndef DOMI_BASE_PAGE_H
+#define DOMI_BASE_PAGE_H
+
+#include <domus/slice.h>
+
+#include <stdatomic.h>
+
+/* Bytes for which a borrowing page has room of its own, so that to own a small message takes no
+ * further allocation. */
+#define DOMI_PAGE_ROOM 216u
+
+typedef struct domi_page {
+    domus_page face;        /* where the bytes are */
+    _Atomic uint32_t count; /* slices that own the page, and one for a borrower */
+    uint32_t size;          /* of a borrowed page: the bytes that slices may show */
+    char *memory;           /* the bytes, if they are a block of their own; else NULL */
+    bool borrowed;
+    char room[]; /* the bytes of a page that was made with them; DOMI_PAGE_ROOM of one that began as
+                    a borrower */
+} domi_page;
+
+/* Make a page with room for `size` bytes, which belongs to one slice. NULL: no memory. */
+domi_page *domi_page_new(size_t size);
+
+/* Make a page that borrows nothing yet, and has a count of 1 for the borrower. NULL: no memory. */
+domi_page *domi_page_borrower(void);
+
+/* Let the page own its bytes, if it borrows them. Returns 0; -ENOMEM. */
+int domi_page_own(domi_page *page);
+
+/* Give back one count. The last one frees the page. */
+void domi_page_drop(domi_page *page);
+
+/* Let a borrower's page that has no slices any more show `size` bytes at `data`. */
+static inline void domi_page_show(domi_page *page, const char *data, uint32_t size)
+{
+    page->face.data = data;
+    page->size = size;
+}
+
+static inline domi_page *domi_page_of(domus_slice slice)
+{
+    return (domi_page *)(uintptr_t)slice.page;
+}
+
+/* Count one slice more. Relaxed: who counts has a slice already. */
+static inline void domi_page_count(domi_page *page)
+{
+    if (page->borrowed)
+        atomic_store_explicit(&page->count,
+                              atomic_load_explicit(&page->count, memory_order_relaxed) + 1,
+                              memory_order_relaxed);
+    else
+        atomic_fetch_add_explicit(&page->count, 1, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,153 @@
+/* Pipelines: a peer is talked with as an actor is.
+ *
+ * The behaviour of a channel that has a `pipeline` handles messages instead of bytes: its stages
+ * decode what the peer sends, and encode what the peer gets. Such a behaviour has no on_read. It
+ * has two tables of rows: `on` takes mail from actors, `on_peer` what the pipeline has decoded.
+ *
+ *     static const domus_pipeline lines = {
+ *         .stages = (const domus_pipeline_stage[]){{&domus_line_stage, NULL}, {0}},
+ *     };
+ *     static const domus_behaviour line_channel = {
+ *         .name = "lines", .kind = DOMUS_CHANNELS, .pipeline = &lines,
+ *         .on_peer = (const domus_on_peer[]){{.type = &domus_packet_type, .handle = answer_line},
+ * {0}},
+ *     };
+ *
+ * **A request of the peer is an ask.** Its handler answers it as any ask: with domus_reply() at
+ * once or after a wait, with domus_forward() to an actor that answers, with domus_keep(), or it
+ * fails it. The answer is encoded and sent; answers leave in the order of the requests, in whatever
+ * order they are given (or at once, if the pipeline is `by_id`). A request that fails, expires, or
+ * ends without an answer gets what the stage makes of the error (`fail`), so the order has no hole.
+ * domus_sender() of a request is the channel itself.
+ *
+ * Requests do not pass through the mailbox. The channel decodes one message at a time, in its run,
+ * and handles it at once; bytes that are not decoded yet wait as bytes. While channel.requestsMax
+ * requests are not answered, or more than channel.sendHigh bytes wait for the peer (answers that
+ * wait for their turn count, too), nothing more is decoded, and then nothing more is read.
+ *
+ * **Mail to the peer.** A notice to the channel's address whose type is in `encodes`, and for which
+ * `on` has no row, is encoded and sent to the peer. An ask is, too: its answer is what the peer
+ * answers (a client). At most `inflight_max` asks are with the peer at a time; up to `queue_max`
+ * further ones wait, and one more fails with -ENOBUFS. An ask that was not sent when the connection
+ * ends fails with -ENOTCONN, and may be made again; one that was sent, but not answered, fails with
+ * -EPIPE: the peer may have done it. The answer to an ask whose asker has stopped waiting is thrown
+ * away when it comes.
+ *
+ * When the peer has finished sending, its last requests are answered, and then the channel is
+ * closed, unless there is an on_end. */
+#ifndef DOMUS_PIPELINE_H
+#define DOMUS_PIPELINE_H
+
+#include <domus/channel.h>
+#include <domus/stage.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A row of `on_peer`. Its first three fields are those of domus_on. The handler gets the payload
+ * that the stage has made; that of a request stays valid until it is answered. */
+typedef struct domus_on_peer {
+    const domus_type *type;
+    domus_handler *handle;
+    uint32_t frame_size;
+    uint32_t marks; /* DOMUS_ALONE, DOMUS_OUTLIVES, or both; 0: none */
+    /* Further marks of one message, for protocols in which one type stands for many commands. It is
+     * called before the handler, must not call domus_*, and does not change the payload. NULL:
+     * none. */
+    uint32_t (*marks_of)(const void *payload);
+} domus_on_peer;
+
+/* The request begins when all requests before it are answered, and the messages behind it are
+ * decoded when it is answered. */
+#define DOMUS_ALONE 1u
+/* The conversations of the request go on to their end when the connection is gone; others are
+ * cancelled then. */
+#define DOMUS_OUTLIVES 2u
+
+/* A row of `on_peer` whose messages begin the sequence `name` (domus/await.h). */
+#define DOMUS_ON_PEER(type, name, marks)                                                           \
+    {                                                                                              \
+        type, domi_##name##_begin, sizeof(struct domi_##name##_frame), marks, NULL                 \
+    }
+
+typedef struct domus_pipeline_stage {
+    const domus_stage *stage;
+    const void
+        *options; /* of that stage; its header says what they are, and whether NULL will do */
+} domus_pipeline_stage;
+
+#define DOMUS_STAGES_MAX 4u /* stages of one pipeline */
+
+/* A pipeline. It is constant, as a behaviour is. */
+typedef struct domus_pipeline {
+    /* Wire side first: byte stages, then one message stage, then one whose `stage` is NULL. */
+    const domus_pipeline_stage *stages;
+    /* Types of mail from actors that goes to the peer, up to a NULL. NULL: none. */
+    const domus_type *const *encodes;
+    /* The protocol has ids: answers leave as they come. */
+    bool by_id;
+    /* Time for the answer to a request, in ns, rounded up to ticks of 1 ms: then the request fails
+     * with -ETIMEDOUT. 0: none but those of the asks that its handler makes. */
+    uint64_t request_timeout_ns;
+    /* Asks that are with the peer at a time (0: 64), and that wait (0: 1024). */
+    uint32_t inflight_max;
+    uint32_t queue_max;
+} domus_pipeline;
+
+/* --- packets: stages that divide bytes, and do not look into them ------------------------------
+ */
+
+/* A packet: what stands between two boundaries. These stages decode and encode this type. The
+ * packet of a server's or client's stage is a request or an answer by its role. */
+typedef struct domus_packet {
+    domus_slice bytes; /* without what divides packets */
+} domus_packet;
+
+DOMUS_API extern const domus_type domus_packet_type;
+
+/* Lines, which end with "\n" or "\r\n". Packets come without either, and leave with `crlf` ? "\r\n"
+ * : "\n". A packet to be sent that contains "\n" is refused with -EINVAL. Options may be NULL. */
+typedef struct domus_line_options {
+    domus_role role;
+    uint32_t size_max; /* bytes of a line without its end, 1..65534; 0: 8192. More: -EMSGSIZE */
+    bool crlf;
+    /* What a request that failed gets: NULL: "error: " and the name of the error */
+    const char *failed;
+} domus_line_options;
+
+DOMUS_API extern const domus_stage domus_line_stage;
+
+/* Packets that end with a byte. A packet to be sent that contains it is refused with -EINVAL. */
+typedef struct domus_delimiter_options {
+    domus_role role;
+    uint32_t size_max; /* bytes of a packet, 1..65535; 0: 8192 */
+    char delimiter;
+} domus_delimiter_options;
+
+DOMUS_API extern const domus_stage domus_delimiter_stage;
+
+/* Packets that begin with their length. */
+typedef struct domus_length_options {
+    domus_role role;
+    uint32_t size_max;  /* bytes of a packet, 1..65528; 0: 65528 */
+    uint8_t width;      /* bytes of the length: 1, 2, 4 or 8 */
+    bool little_endian; /* else it is in network order */
+    bool counts_itself; /* the length includes the bytes of the length */
+} domus_length_options;
+
+DOMUS_API extern const domus_stage domus_length_stage;
+
+/* Packets of one size. A packet to be sent of another size is refused with -EINVAL. */
+typedef struct domus_fixed_options {
+    domus_role role;
+    uint32_t size; /* 1..65536 */
+} domus_fixed_options;
+
+DOMUS_API extern const domus_stage domus_fixed_stage;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,157 @@
+/* Stages: the codecs of a pipeline, for those who write one (docs/pipelines.md shows how).
+ *
+ * A stage is a constant table of functions, with a state for each channel. It does no IO, knows no
+ * actor, and may not wait. The last stage of a pipeline is a message stage: it turns bytes into
+ * messages, and messages into bytes. Before it there may be byte stages, wire side first, which
+ * turn bytes into bytes (TLS, compression).
+ *
+ * The library calls a stage's functions on the thread of its channel, one at a time. Each gets a
+ * domus_wire, by which it reaches everything that it may use. The wire is valid during the call.
+ *
+ * A stage can be run without a runtime, by a test or a fuzzer: domus/stage_kit.h. */
+#ifndef DOMUS_STAGE_H
+#define DOMUS_STAGE_H
+
+#include <domus/slice.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The bytes of one channel as its stages see them. */
+typedef struct domus_wire domus_wire;
+
+/* Bytes that a stage sees at once at most. A message that does not fit ends the channel with
+ * -EMSGSIZE, unless its stage takes it piece by piece. */
+#define DOMUS_WINDOW_MAX 65536u
+
+/* What the peer is for a stage that can be on either side. */
+typedef enum domus_role {
+    DOMUS_ROLE_SERVER, /* the peer sends requests, and gets an answer to each */
+    DOMUS_ROLE_CLIENT, /* the peer answers what it is asked */
+    DOMUS_ROLE_PEER,   /* both send notices */
+} domus_role;
+
+/* All functions may be NULL, except `decode`, and `encode` (of a message stage) or `wrap` (of a
+ * byte stage), of which a stage has exactly one. */
+typedef struct domus_stage {
+    const char *name;
+    uint32_t state_size; /* bytes of its state for each channel, 0..65536; they begin zeroed */
+
+    /* Returns whether the options are right: 0 or a negative errno. Called when an actor with such
+     * a pipeline is made, on any thread, before everything else. */
+    int (*check)(const void *options);
+
+    /* Begin. `options` are those of the pipeline, valid as long as it is. It may append bytes. A
+     * negative errno resets the channel, and `close` is not called. */
+    int (*open)(domus_wire *wire, void *state, const void *options);
+
+    /* Look at the bytes that have come and were not used yet: `size` (1..DOMUS_WINDOW_MAX) bytes at
+     * `bytes`, which are gone after this call. A byte stage passes on what it makes of them
+     * (domus_wire_pass()). A message stage makes at most one message of them
+     * (domus_wire_request(), _notice(), _answer()).
+     *
+     * Returns how many bytes it used (1..size), also if there is no message yet; 0 when it needs
+     * more: then it is called again when more have come, with these bytes first (and see
+     * domus_wire_need()); or a negative errno when the bytes are wrong: then no further bytes are
+     * looked at, `fail` is called for a request of type NULL, and the channel is closed when the
+     * answers before and what `fail` has appended are sent. A byte stage that returns an error, and
+     * a message stage without `fail`, reset the channel. */
+    int (*decode)(domus_wire *wire, void *state, const char *bytes, size_t size);
+
+    /* The peer has finished sending. `left` bytes were not used and never will be. It may make a
+     * message, as `decode` does. Returns 0, or a negative errno as `decode` when something is
+     * missing. NULL: 0 if `left` is 0, else -EPIPE. */
+    int (*end)(domus_wire *wire, void *state, size_t left);
+
+    /* Append the bytes of a message (domus_wire_append() and its like): the answer to the request
+     * that was given this `id`, or a message that is no answer, with id DOMUS_NO_ID. The payload
+     * stays the caller's. Returns 0; -EOPNOTSUPP for a type that it does not know; or another
+     * negative errno. Then nothing is sent of what it appended, and an answer fails with that
+     * error. */
+    int (*encode)(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
+                  const void *payload);
+
+    /* A request (its type and id) has failed with `error`: append what the peer gets instead of an
+     * answer. The type is NULL when the bytes themselves are wrong. Returns 0, or a negative errno,
+     * which resets the channel; NULL: the same as a negative errno. */
+    int (*fail)(domus_wire *wire, void *state, uint64_t id, const domus_type *request, int error);
+
+    /* A byte stage: `size` bytes at `bytes` are to be sent. Append what goes to the wire instead.
+     * Returns 0, or a negative errno, which resets the channel. */
+    int (*wrap)(domus_wire *wire, void *state, const char *bytes, size_t size);
+
+    /* End: give back what the state owns. */
+    void (*close)(domus_wire *wire, void *state);
+} domus_stage;
+
+#define DOMUS_NO_ID UINT64_MAX
+
+/* --- messages, in `decode` and `end` of a message stage ----------------------------------------
+ */
+
+/* Make the message of this call. What these return is the payload, `type->size` bytes, zeroed and
+ * aligned to 8, which the stage fills. If its type has a `release`, that is called once, also when
+ * `decode` fails after this.
+ *
+ *   request  wants an answer. Answers leave in the order of the requests, unless the pipeline has
+ *            ids. `id` comes back with `encode` and `fail`: that of the protocol, or whatever the
+ *            stage has to remember of this request.
+ *   notice   wants none.
+ *   answer   is the answer to the oldest ask that was sent to the peer (DOMUS_NO_ID), or to that
+ *            which was encoded with this id. If nobody waits for it, it is thrown away, and
+ * counted.
+ *
+ * Return NULL without memory, and when there is a message already; then `decode` returns -ENOMEM.
+ */
+DOMUS_API void *domus_wire_request(domus_wire *wire, const domus_type *type, uint64_t id);
+DOMUS_API void *domus_wire_notice(domus_wire *wire, const domus_type *type);
+DOMUS_API void *domus_wire_answer(domus_wire *wire, const domus_type *type, uint64_t id);
+
+/* An answer, as above, that is an error: the ask fails with the negative errno `error`. Returns
+ * false where the others return NULL. */
+DOMUS_API bool domus_wire_answer_error(domus_wire *wire, uint64_t id, int error);
+
+/* A slice of the bytes that `decode` was shown, for the payload of the message: `size` bytes at
+ * `from`. The message owns it (so its type needs a `release`). */
+DOMUS_API domus_slice domus_wire_slice(domus_wire *wire, const char *from, size_t size);
+
+/* Say, before `decode` returns 0, that it need not be called before `size` bytes are there, counted
+ * from the first byte that it was shown. More than DOMUS_WINDOW_MAX ends the channel with
+ * -EMSGSIZE. */
+DOMUS_API void domus_wire_need(domus_wire *wire, size_t size);
+
+/* --- bytes for the next stage, in `decode` of a byte stage -------------------------------------
+ */
+
+/* Pass on a copy of `size` bytes. Returns 0; -ENOMEM; -EMSGSIZE when more than DOMUS_WINDOW_MAX
+ * would wait: a stage passes on at most as many as domus_wire_pass_room() says. */
+DOMUS_API int domus_wire_pass(domus_wire *wire, const void *data, size_t size);
+DOMUS_API size_t domus_wire_pass_room(const domus_wire *wire);
+
+/* --- bytes for the peer, in all functions but `check` and `close` ------------------------------
+ */
+
+/* Append a copy of `size` bytes to what goes to the peer. Returns 0; -ENOMEM. What a message stage
+ * appends in `open` and `decode` goes out at once, before answers that are not there yet. */
+DOMUS_API int domus_wire_append(domus_wire *wire, const void *data, size_t size);
+
+/* Append text as printf(3) makes it, up to 4096 bytes. Returns 0; -ENOMEM; -EMSGSIZE; -EINVAL. */
+DOMUS_API int domus_wire_append_text(domus_wire *wire, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Append the bytes of a slice: long ones are not copied. The slice stays the caller's. Returns 0;
+ * -ENOMEM. */
+DOMUS_API int domus_wire_append_slice(domus_wire *wire, domus_slice slice);
+
+/* Make room for `size` bytes (1..DOMUS_WINDOW_MAX) that the stage writes itself and then counts
+ * with domus_wire_written(). Returns where they begin, valid until the next call with this wire;
+ * NULL without memory. */
+DOMUS_API char *domus_wire_room(domus_wire *wire, size_t size);
+DOMUS_API void domus_wire_written(domus_wire *wire, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,72 @@
+/* Run a pipeline's stages without a runtime: for their tests, and for fuzzers.
+ *
+ *     domus_stage_kit *kit;
+ *     domus_stage_kit_new(&pipeline, &kit);
+ *     domus_stage_kit_feed(kit, "PING\r\n", 6);
+ *     domus_stage_message message;
+ *     while (domus_stage_kit_next(kit, &message) == 1)
+ *         domus_stage_kit_encode(kit, message.id, &answer_type, &answer);
+ *     ... domus_stage_kit_output(kit, &size) ...
+ *     domus_stage_kit_free(kit);
+ *
+ * Thread-safety: one thread at a time for each kit. */
+#ifndef DOMUS_STAGE_KIT_H
+#define DOMUS_STAGE_KIT_H
+
+#include <domus/pipeline.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct domus_stage_kit domus_stage_kit;
+
+typedef enum domus_stage_kind {
+    DOMUS_STAGE_REQUEST,
+    DOMUS_STAGE_NOTICE,
+    DOMUS_STAGE_ANSWER,
+} domus_stage_kind;
+
+/* What a stage has decoded. */
+typedef struct domus_stage_message {
+    domus_stage_kind kind;
+    const domus_type *type; /* NULL: an answer that is an error */
+    void *payload;          /* valid until the next call of domus_stage_kit_next() */
+    uint64_t id;
+    int error; /* of an answer that is an error; else 0 */
+} domus_stage_message;
+
+/* Make the stages of a pipeline, and open them. Returns 0; -EINVAL for a wrong pipeline; what
+ * `check` or `open` of a stage returned; -ENOMEM. */
+DOMUS_API int domus_stage_kit_new(const domus_pipeline *pipeline, domus_stage_kit **ret_kit);
+DOMUS_API void domus_stage_kit_free(domus_stage_kit *kit);
+
+/* Bytes have come from the peer. They are copied to memory of exactly their size, so a sanitizer
+ * sees a stage that reads beyond them. Returns 0; -ENOMEM. */
+DOMUS_API int domus_stage_kit_feed(domus_stage_kit *kit, const void *bytes, size_t size);
+
+/* The peer has finished sending. domus_stage_kit_next() then calls `end`. */
+DOMUS_API void domus_stage_kit_finish(domus_stage_kit *kit);
+
+/* Decode on, to the next message. Returns 1 with a message; 0 when more bytes are needed, or
+ * everything was seen after domus_stage_kit_finish(); or a negative errno: what a stage returned,
+ * -EMSGSIZE when a message does not fit into the window. After an error it returns the same error
+ * again. */
+DOMUS_API int domus_stage_kit_next(domus_stage_kit *kit, domus_stage_message *ret_message);
+
+/* Encode a message, or the failure of a request. Returns what the stage returned. */
+DOMUS_API int domus_stage_kit_encode(domus_stage_kit *kit, uint64_t id, const domus_type *type,
+                                     const void *payload);
+DOMUS_API int domus_stage_kit_fail(domus_stage_kit *kit, uint64_t id, const domus_type *request,
+                                   int error);
+
+/* The bytes that go to the peer, in one piece, valid until the next call with this kit; and throw
+ * them away. */
+DOMUS_API const char *domus_stage_kit_output(domus_stage_kit *kit, size_t *ret_size);
+DOMUS_API void domus_stage_kit_clear(domus_stage_kit *kit);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,145 @@
+/* Bytes that stages make for the peer. They are gathered in one block that is used again and again,
+ * and long slices stand between its bytes without being copied. */
+#include "base/check.h"
+#include "base/memory.h"
+#include "io/wire/wire.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ROOM_LEAST  1024u        /* bytes of the first block */
+#define ROOM_KEPT   (64u * 1024) /* a larger block is freed when it is empty */
+#define SLICE_LEAST 2048u        /* bytes from which on a slice is not copied */
+#define TEXT_MAX    4096
+
+static int grow(domi_out *out, size_t size)
+{
+    size_t room = out->room == 0 ? ROOM_LEAST : 2 * (size_t)out->room;
+
+    if (room < out->size + size)
+        room = out->size + size;
+    if (room > UINT32_MAX)
+        return -ENOMEM;
+    char *bytes = domi_memory_new(room);
+    if (bytes == NULL)
+        return -ENOMEM;
+    if (out->size != 0)
+        memcpy(bytes, out->bytes, out->size);
+    domi_memory_free(out->bytes);
+    out->bytes = bytes;
+    out->room = (uint32_t)room;
+    return 0;
+}
+
+char *domi_out_room(domi_out *out, size_t size)
+{
+    if (DOMI_UNLIKELY(size > out->room - out->size) && grow(out, size) != 0)
+        return NULL;
+    return out->bytes + out->size;
+}
+
+int domi_out_append(domi_out *out, const void *data, size_t size)
+{
+    char *end = domi_out_room(out, size);
+
+    if (DOMI_UNLIKELY(end == NULL))
+        return size == 0 ? 0 : -ENOMEM;
+    if (size != 0)
+        memcpy(end, data, size);
+    out->size += (uint32_t)size;
+    return 0;
+}
+
+static int grow_pieces(domi_out *out)
+{
+    uint32_t room = out->pieces_room == 0 ? 4 : 2 * out->pieces_room;
+    domi_out_piece *pieces = domi_memory_new(room * sizeof *pieces);
+
+    if (pieces == NULL)
+        return -ENOMEM;
+    if (out->pieces_count != 0)
+        memcpy(pieces, out->pieces, out->pieces_count * sizeof *pieces);
+    domi_memory_free(out->pieces);
+    out->pieces = pieces;
+    out->pieces_room = room;
+    return 0;
+}
+
+int domi_out_append_slice(domi_out *out, domus_slice slice)
+{
+    domus_slice kept;
+
+    if (slice.size < SLICE_LEAST)
+        return domi_out_append(out, domus_slice_data(slice), slice.size);
+    if (out->pieces_count == out->pieces_room && grow_pieces(out) != 0)
+        return -ENOMEM;
+    int error = domus_slice_keep(slice, &kept);
+    if (error == 0)
+        out->pieces[out->pieces_count++] = (domi_out_piece){out->size, kept};
+    return error;
+}
+
+void domi_out_cut(domi_out *out, uint32_t size, uint32_t pieces)
+{
+    while (out->pieces_count > pieces)
+        domus_slice_free(out->pieces[--out->pieces_count].slice);
+    out->size = size;
+}
+
+void domi_out_clear(domi_out *out, bool all)
+{
+    domi_out_cut(out, 0, 0);
+    if (all || out->room > ROOM_KEPT) {
+        domi_memory_free(out->bytes);
+        out->bytes = NULL;
+        out->room = 0;
+    }
+    if (all || out->pieces_room > ROOM_KEPT / sizeof *out->pieces) {
+        domi_memory_free(out->pieces);
+        out->pieces = NULL;
+        out->pieces_room = 0;
+    }
+}
+
+/* --- the verbs of stages ---------------------------------------------------------------------- */
+
+int domus_wire_append(domus_wire *wire, const void *data, size_t size)
+{
+    return domi_out_append(wire->out, data, size);
+}
+
+int domus_wire_append_slice(domus_wire *wire, domus_slice slice)
+{
+    return domi_out_append_slice(wire->out, slice);
+}
+
+char *domus_wire_room(domus_wire *wire, size_t size)
+{
+    return domi_out_room(wire->out, size);
+}
+
+void domus_wire_written(domus_wire *wire, size_t size)
+{
+    DOMI_CHECK(size <= wire->out->room - wire->out->size);
+    wire->out->size += (uint32_t)size;
+}
+
+int domus_wire_append_text(domus_wire *wire, const char *format, ...)
+{
+    va_list list;
+    char *end = domi_out_room(wire->out, TEXT_MAX + 1);
+
+    if (end == NULL)
+        return -ENOMEM;
+    va_start(list, format);
+    int size = vsnprintf(end, TEXT_MAX + 1, format, list);
+    va_end(list);
+    if (size < 0)
+        return -EINVAL;
+    if (size > TEXT_MAX)
+        return -EMSGSIZE;
+    wire->out->size += (uint32_t)size;
+    return 0;
+}

@@ -1,0 +1,159 @@
+/* The kit of domus/stage_kit.h: a wire whose bytes come from memory of exactly their size. */
+#include "base/check.h"
+#include "base/memory.h"
+#include "io/wire/wire.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct domus_stage_kit {
+    domus_wire *wire;
+    domi_out out;
+    domi_out aside;
+    char *fed; /* bytes that were fed, in a block of their size */
+    const char *left;
+    size_t left_size;
+    char *joined;  /* the output in one piece; NULL: not asked for */
+    void *payload; /* of the last message */
+    const domus_type *type;
+};
+
+static void *make(domus_wire *wire, domus_stage_kind kind, const domus_type *type)
+{
+    domus_stage_kit *kit = wire->owner;
+
+    (void)kind;
+    kit->payload = domi_memory_new(type->size != 0 ? type->size : 1);
+    kit->type = type;
+    return kit->payload;
+}
+
+static void end_message(domus_stage_kit *kit)
+{
+    if (kit->payload != NULL && kit->type->release != NULL)
+        kit->type->release(kit->payload);
+    domi_memory_free(kit->payload);
+    kit->payload = NULL;
+    (void)domi_wire_done(kit->wire);
+}
+
+int domus_stage_kit_new(const domus_pipeline *pipeline, domus_stage_kit **ret_kit)
+{
+    int error = domi_pipeline_check(pipeline);
+
+    if (error != 0)
+        return error;
+    domus_stage_kit *kit = domi_memory_new(sizeof *kit);
+    if (kit == NULL)
+        return -ENOMEM;
+    kit->wire = domi_wire_new(pipeline);
+    if (kit->wire == NULL) {
+        domi_memory_free(kit);
+        return -ENOMEM;
+    }
+    kit->wire->out = &kit->out;
+    kit->wire->aside = &kit->aside;
+    kit->wire->make = make;
+    kit->wire->owner = kit;
+    error = domi_wire_open(kit->wire);
+    if (error != 0) {
+        domus_stage_kit_free(kit);
+        return error;
+    }
+    *ret_kit = kit;
+    return 0;
+}
+
+void domus_stage_kit_free(domus_stage_kit *kit)
+{
+    if (kit == NULL)
+        return;
+    end_message(kit);
+    domi_wire_free(kit->wire);
+    domi_out_clear(&kit->out, true);
+    domi_out_clear(&kit->aside, true);
+    domi_memory_free(kit->joined);
+    domi_memory_free(kit->fed);
+    domi_memory_free(kit);
+}
+
+int domus_stage_kit_feed(domus_stage_kit *kit, const void *bytes, size_t size)
+{
+    char *fed;
+
+    end_message(kit);
+    if (size == 0)
+        return 0;
+    fed = domi_memory_new(kit->left_size + size);
+    if (fed == NULL)
+        return -ENOMEM;
+    if (kit->left_size != 0)
+        memcpy(fed, kit->left, kit->left_size);
+    memcpy(fed + kit->left_size, bytes, size);
+    domi_memory_free(kit->fed);
+    kit->fed = fed;
+    kit->left = fed;
+    kit->left_size += size;
+    return 0;
+}
+
+void domus_stage_kit_finish(domus_stage_kit *kit)
+{
+    domi_wire_finish(kit->wire);
+}
+
+int domus_stage_kit_next(domus_stage_kit *kit, domus_stage_message *ret_message)
+{
+    end_message(kit);
+    int result = domi_wire_decode(kit->wire, &kit->left, &kit->left_size);
+    if (result == 1) {
+        const domi_made *made = &kit->wire->made;
+        *ret_message =
+            (domus_stage_message){made->kind, made->type, made->payload, made->id, made->error};
+    }
+    return result;
+}
+
+int domus_stage_kit_encode(domus_stage_kit *kit, uint64_t id, const domus_type *type,
+                           const void *payload)
+{
+    return domi_wire_encode(kit->wire, id, type, payload);
+}
+
+int domus_stage_kit_fail(domus_stage_kit *kit, uint64_t id, const domus_type *request, int error)
+{
+    return domi_wire_fail(kit->wire, id, request, error);
+}
+
+const char *domus_stage_kit_output(domus_stage_kit *kit, size_t *ret_size)
+{
+    const domi_out *out = &kit->out;
+    size_t size = out->size;
+    uint32_t done = 0;
+
+    for (uint32_t i = 0; i < out->pieces_count; i++)
+        size += out->pieces[i].slice.size;
+    domi_memory_free(kit->joined);
+    kit->joined = domi_memory_new(size + 1);
+    *ret_size = kit->joined != NULL ? size : 0;
+    if (kit->joined == NULL)
+        return "";
+    char *end = kit->joined;
+    for (uint32_t i = 0; i <= out->pieces_count; i++) {
+        uint32_t to = i < out->pieces_count ? out->pieces[i].at : out->size;
+        if (to > done)
+            memcpy(end, out->bytes + done, to - done);
+        end += to - done;
+        done = to;
+        if (i < out->pieces_count) {
+            memcpy(end, domus_slice_data(out->pieces[i].slice), out->pieces[i].slice.size);
+            end += out->pieces[i].slice.size;
+        }
+    }
+    return kit->joined;
+}
+
+void domus_stage_kit_clear(domus_stage_kit *kit)
+{
+    domi_out_clear(&kit->out, false);
+}
